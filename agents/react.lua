@@ -1,0 +1,85 @@
+--- react: thinks and acts in plain text (Thought, Action, Action Input, Observation, Final Answer).
+--
+-- Works with every chat model, also without native tool calling.  One turn is one reply of the
+-- model and the tools it asked for.  A reply that cannot be read is answered with what was wrong
+-- and the format; three of them in a row end the query.  The last turn allows no tools.
+
+local ipw     = require "ipw"
+local llm     = require "ipw.llm"
+local tools   = require "ipw.tools"
+local react   = require "ipw.react"
+local prompt  = require "ipw.prompt"
+local preview = require "ipw.preview"
+
+local SHOWN_BYTES = 8000     -- of one tool result; head and tail are kept
+local MALFORMED_IN_A_ROW = 3
+
+local LAST_TURN = [[
+This is your last step and no tool can be used any more. Reply now with
+
+Final Answer: your best answer]]
+
+--- Runs the actions in the order in which they were written; returns what the model gets to see.
+local function act(kit, actions)
+  local shown = {}
+  for i, action in ipairs(actions) do
+    local text = preview.clip(kit:invoke(action.name, action.input), SHOWN_BYTES)
+    local label = #actions == 1 and "Observation" or ("Observation (%s)"):format(action.name)
+    shown[i] = label .. ": " .. text
+    if kit.final then return nil end
+  end
+  return table.concat(shown, "\n\n")
+end
+
+return {
+  name  = "react",
+  about = "Thinks and calls tools in plain text until it reaches a final answer.",
+  defaults = {
+    max_turns   = 10,
+    temperature = 0,
+    tools       = { "calculator", "read_file", "python" },
+  },
+
+  run = function(query, cfg)
+    local kit <close> = tools.open(cfg.tools)
+    local system = prompt.system(query, cfg, "You answer questions carefully and briefly.",
+      "You can use these tools:\n\n" .. kit:describe() .. "\n\n" .. react.format ..
+      ("\n\nYou have at most %d steps."):format(cfg.max_turns))
+    local thread = { llm.system(system), llm.user(prompt.question(query)) }
+    local malformed = 0
+
+    for turn = 1, cfg.max_turns do
+      local last = turn == cfg.max_turns
+      if last then prompt.nudge(thread, LAST_TURN) end
+      local reply = llm.chat {
+        messages = thread, temperature = cfg.temperature, seed = cfg.seed,
+        max_tokens = cfg.max_tokens, stop = { "\nObservation:" },
+      }
+      local step = react.parse(reply.text, kit.list)
+      if step.cut then ipw.note("invented_observation", { turn = turn }) end
+
+      if step.final then return { answer = step.final, source = "marker" } end
+      if last then
+        -- No format is asked of the last words: anything but another action is the answer.
+        if #step.actions > 0 or step.kept == "" then return nil, "max_turns" end
+        return { answer = step.kept, source = "last_turn" }
+      end
+
+      if step.problem then
+        malformed = malformed + 1
+        ipw.note("malformed", { turn = turn, code = step.problem.code,
+                                message = step.problem.message, quote = step.problem.quote })
+        if malformed == MALFORMED_IN_A_ROW then return nil, "malformed" end
+        if step.kept ~= "" then thread[#thread + 1] = llm.assistant(step.kept) end
+        prompt.nudge(thread, react.hint(step.problem, reply.finish == "length"))
+      else
+        malformed = 0
+        thread[#thread + 1] = llm.assistant(step.kept)
+        local shown = act(kit, step.actions)
+        if kit.final then return { answer = kit.final, source = "tool" } end
+        thread[#thread + 1] = llm.user(shown)
+      end
+    end
+    return nil, "max_turns"
+  end,
+}

@@ -1,0 +1,87 @@
+--- tools: native tool calling.  The server turns the model's calls into structured ones; calls of
+-- one reply run side by side.  A reply without calls is the answer.  The last turn offers no tools.
+
+local llm    = require "ipw.llm"
+local tools  = require "ipw.tools"
+local json   = require "ipw.json"
+local prompt = require "ipw.prompt"
+local clip   = require "ipw.clip"
+
+local SHOWN_BYTES = 8000     -- of one tool result; head and tail are kept
+local NUDGES = 2             -- empty or cut replies in a row that are asked again
+
+--- A note in the record of a reply that could not be used as it was.
+local function malformed(data) require("ipw").note("malformed", data) end
+
+local SYSTEM = "You answer questions carefully and briefly. Use the tools when they help."
+local LAST_TURN = "This is your last step: no tool can be used any more. Answer now, as well as " ..
+  "you can."
+local EMPTY = "Your reply was empty. Call a tool or give your answer."
+local CUT = "Your reply was cut off at the length limit. Be brief: call a tool or give your answer."
+
+--- Arguments that are no JSON would be refused by the server in every later request: the history
+-- gets {} in their place.  The kit still sees what the model wrote and answers with an error.
+local function mend(message, calls, turn)
+  for i, call in ipairs(calls) do
+    local value, why = json.decode(call.arguments)
+    if type(value) ~= "table" then
+      message.tool_calls[i]["function"].arguments = "{}"
+      malformed { turn = turn, code = "bad_arguments", tool = call.name,
+                  message = why or "not an object" }
+    end
+  end
+end
+
+return {
+  name  = "tools",
+  about = "Calls tools natively, several side by side, until it answers in plain text.",
+  defaults = {
+    max_turns   = 10,
+    temperature = 0,
+    tools       = { "calculator", "read_file", "python" },
+  },
+
+  run = function(query, cfg)
+    local kit <close> = tools.open(cfg.tools)
+    local thread = { llm.system(prompt.system(query, cfg, SYSTEM)),
+                     llm.user(prompt.question(query)) }
+    local nudged = 0
+
+    for turn = 1, cfg.max_turns do
+      local last = turn == cfg.max_turns
+      if last then prompt.nudge(thread, LAST_TURN) end
+      local reply = llm.chat {
+        messages = thread, tools = not last and kit.schemas or nil, temperature = cfg.temperature,
+        seed = cfg.seed, max_tokens = cfg.max_tokens,
+      }
+      local text = reply.text or ""
+      local has_text = text:find("%S") ~= nil
+
+      if #reply.calls > 0 and not last then
+        nudged = 0
+        mend(reply.message, reply.calls, turn)
+        thread[#thread + 1] = reply.message
+        for _, result in ipairs(kit:call_all(reply.calls)) do
+          result.content = clip(result.content, SHOWN_BYTES)
+          thread[#thread + 1] = result
+        end
+        if kit.final then return { answer = kit.final, source = "tool" } end
+      elseif #reply.calls > 0 then
+        return nil, "max_turns"
+      elseif has_text and text:find("^%s*<tool_call>") then
+        -- Guessing at the syntax would hide that the server is set up wrongly.
+        return nil, "the server sent a tool call as text: it has no tool parser for this model"
+      elseif has_text and (reply.finish ~= "length" or last or nudged == NUDGES) then
+        return { answer = text, why = reply.finish == "length" and "length" or nil }
+      elseif last or nudged == NUDGES then
+        return nil, "empty"
+      else
+        nudged = nudged + 1
+        malformed { turn = turn, code = has_text and "length" or "empty" }
+        if has_text then thread[#thread + 1] = llm.assistant(text) end
+        prompt.nudge(thread, reply.finish == "length" and CUT or EMPTY)
+      end
+    end
+    return nil, "max_turns"
+  end,
+}

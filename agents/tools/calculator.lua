@@ -1,0 +1,17 @@
+--- calculator: arithmetic, through ipw.calc (its own grammar; nothing is ever executed).
+
+local calc = require "ipw.calc"
+
+return {
+  name  = "calculator",
+  about = "Computes an arithmetic expression: + - * / // % ^ and parentheses, sqrt abs min max " ..
+          "round floor ceil log10 ln exp sin cos tan pi e.",
+  input = {
+    { "expression", "string", "For example (17.5 + 4) * 3 or round(10 / 3, 2)." },
+  },
+  run = function(args)
+    local value, why = calc.eval(args.expression)
+    if value == nil then return nil, why end
+    return calc.format(value)
+  end,
+}

@@ -1,0 +1,12 @@
+--- final_answer: ends the run with the answer that the model gives here.
+
+return {
+  name  = "final_answer",
+  about = "Gives the final answer and ends the task.",
+  input = {
+    { "answer", "string", "The answer alone: a number, a few words, or a comma-separated list." },
+  },
+  run = function(args)
+    return { final = args.answer }
+  end,
+}

@@ -1,0 +1,74 @@
+---@meta
+-- The tables that the library takes and gives. Written by hand; scripts/lua-docs puts them into docs/lua.md.
+
+---@class ipw.ChatRequest What llm.chat takes.
+---@field messages table[] the thread, at least one message
+---@field tools? userdata|table[] kit.schemas, or a list of your own
+---@field tool_choice? string|table "auto", "none", "required", or a tool's
+---@field model? string another model of the same server
+---@field temperature? number
+---@field top_p? number
+---@field seed? integer
+---@field max_tokens? integer of the reply
+---@field force_output_tokens? integer a reply of exactly that many (llama.cpp, vLLM, SGLang)
+---@field stop? string|string[]
+---@field response_format? table a JSON schema, as the server takes it
+---@field extra? table further members of the request's body
+---@field on_text? fun(piece: string, kind: "text"|"reasoning"|"again") gets the reply as it comes; may not wait
+
+---@class ipw.Reply What llm.chat gives.
+---@field text string
+---@field reasoning string
+---@field calls {id: string, name: string, arguments: string}[] what the model wants called; arguments are JSON text
+---@field message table for the thread
+---@field finish string the server's word: "stop", "length", "tool_calls", ...
+---@field model string? as the server named it
+---@field usage {input: integer?, output: integer?, cached: integer?, reasoning: integer?} tokens, as the server counted
+
+---@class ipw.Error What llm.chat and other functions raise; tostring() gives the message.
+---@field code string "network", "timeout", "http", "limit", "cancelled", ...
+---@field message string
+---@field status integer? of HTTP
+---@field retryable boolean
+
+---@class ipw.Tool What a tool's file returns.
+---@field name string letters, digits, '_' and '-'
+---@field about string what the model reads
+---@field input? table[] { name, type, what it is, optional=, default=, enum=, min=, max=, items= } each
+---@field needs? string[] "proc", "http"
+---@field serial? boolean it changes something: never side by side with another call
+---@field run fun(args: table, ctx: ipw.Context): any, string? text or a table; or nil and a reason
+
+---@class ipw.Context What a tool's run gets besides its arguments.
+---@field tool string its name
+---@field workdir string? the query's folder
+
+---@class ipw.Agent What an agent's file returns.
+---@field name? string
+---@field about? string
+---@field defaults? table of cfg: max_turns, temperature, tools, and your own
+---@field run fun(query: ipw.Query, cfg: table): any, string? the answer; or { answer =, why =, source = }; or nil and a word
+
+---@class ipw.Query What an agent's run gets.
+---@field id string
+---@field prompt string
+---@field system? string
+---@field level? string
+---@field files {name: string}[] in the query's folder
+---@field metadata? table
+
+---@class ipw.WebRequest What http.request takes.
+---@field url string
+---@field method? string GET, or POST with a body
+---@field headers? table<string, string>
+---@field body? string
+---@field seconds? number for everything, redirects included (60)
+---@field max_bytes? integer|string of the body ("10M")
+---@field redirects? integer at most (5); 0 follows none
+
+---@class ipw.Response What http functions give.
+---@field status integer
+---@field body string
+---@field url string the last one
+---@field type string its Content-Type
+---@field headers table<string, string> names in small letters

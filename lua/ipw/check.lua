@@ -1,0 +1,246 @@
+--- ipw.check: what is wrong with the table of a tool, an agent or a dataset.
+--
+-- Each function gives a list of problems { field, why, near }: `field` is where (to find its line),
+-- `near` the name that was probably meant.  ipw.declare raises the first of a tool's; `ipw-agent
+-- check` prints them all.
+
+local nearest = require("ipw.core.script").nearest
+
+local check = {}
+
+local fields = {
+  tool    = { "name", "about", "input", "run", "needs", "serial" },
+  agent   = { "name", "about", "defaults", "run" },
+  dataset = { "name", "about", "system", "load", "prompt", "extract", "score" },
+  model   = { "name", "about", "reply" },
+}
+local types = { "string", "number", "integer", "boolean", "array", "object" }
+local options = { "optional", "default", "enum", "min", "max", "items" }
+local grants = { "proc", "http" }
+
+local function has(list, name)
+  for _, known in ipairs(list) do if known == name then return true end end
+  return false
+end
+
+local function names(list) return table.concat(list, ", ") end
+
+--- The problems, in a fixed order: pairs() shuffles.
+local function sorted_keys(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  return keys
+end
+
+local function unknown_fields(kind, t, add)
+  for _, key in ipairs(sorted_keys(t)) do
+    if not has(fields[kind], key) then
+      local near = type(key) == "string" and nearest(key, fields[kind]) or nil
+      add(tostring(key), ("unknown field '%s' (%s)"):format(tostring(key), names(fields[kind])), near)
+    end
+  end
+end
+
+local function needs_text(t, field, add, what)
+  if type(t[field]) ~= "string" or not t[field]:find "%S" then
+    add(field, ("%s: expected %s, got %s"):format(field, what, t[field] == nil and "nothing"
+      or type(t[field]) == "string" and "an empty one" or type(t[field])))
+  end
+end
+
+local function needs_function(t, field, add, how)
+  if type(t[field]) ~= "function" then
+    add(field, ("%s: expected a function %s, got %s"):format(field, how, t[field] == nil and "nothing"
+      or type(t[field])))
+  end
+end
+
+local function check_name(t, add)
+  if type(t.name) ~= "string" or not t.name:find "^[%w_-]+$" or #t.name > 64 then
+    add("name", "name: expected letters, digits, '_' and '-', 64 at most")
+  end
+end
+
+local function value_fits(kind, value)
+  if kind == "array" or kind == "object" then return type(value) == "table" end
+  if kind == "integer" then return math.type(value) == "integer" end
+  return type(value) == kind
+end
+
+local function check_field(field, i, seen, add)
+  if type(field) ~= "table" or type(field[1]) ~= "string" then
+    add("input", ("input[%d]: expected { \"name\", \"type\", \"what it is\" }"):format(i))
+    return
+  end
+  local name, kind = field[1], field[2]
+  local function bad(text, near) add(name, ("input '%s': %s"):format(name, text), near) end
+  if not name:find "^[%a_][%w_-]*$" then bad "expected letters, digits, '_' and '-' in its name" end
+  if seen[name] then bad "is declared twice" end
+  seen[name] = true
+  if not has(types, kind) then
+    bad(("unknown type '%s' (%s)"):format(tostring(kind), names(types)),
+      type(kind) == "string" and nearest(kind, types) or nil)
+    kind = nil
+  end
+  if field[3] ~= nil and type(field[3]) ~= "string" then bad "the third thing is a text: what it is" end
+  for _, key in ipairs(sorted_keys(field)) do
+    if not (key == 1 or key == 2 or key == 3 or has(options, key)) then
+      bad(("unknown option '%s' (%s)"):format(tostring(key), names(options)),
+        type(key) == "string" and nearest(key, options) or nil)
+    end
+  end
+  for _, bound in ipairs { "min", "max" } do
+    local value = field[bound]
+    if value ~= nil and (type(value) ~= "number" or (kind and kind ~= "number" and kind ~= "integer")) then
+      bad(("%s: only for numbers, and a number"):format(bound))
+    end
+  end
+  if type(field.min) == "number" and type(field.max) == "number" and field.min > field.max then
+    bad "min is larger than max"
+  end
+  if field.enum ~= nil and (type(field.enum) ~= "table" or #field.enum == 0) then
+    bad "enum: expected a list of values"
+  elseif field.enum and kind then
+    for _, value in ipairs(field.enum) do
+      if not value_fits(kind, value) then bad(("enum: %s is no %s"):format(tostring(value), kind)) end
+    end
+  end
+  if field.default ~= nil and kind and not value_fits(kind, field.default) then
+    bad(("default: expected %s, got %s"):format(kind, math.type(field.default) or type(field.default)))
+  end
+end
+
+local function collect(fn)
+  local problems = {}
+  fn(function(field, why, near) problems[#problems + 1] = { field = field, why = why, near = near } end)
+  return problems
+end
+
+--- A declaration of arguments.
+function check.input(input)
+  return collect(function(add)
+    if type(input) ~= "table" then
+      add("input", "input: expected a list of { \"name\", \"type\", \"what it is\" }")
+      return
+    end
+    local seen = {}
+    for key in pairs(input) do
+      if math.type(key) ~= "integer" then
+        add("input", ("input: expected a list, found the key '%s' (one entry is { \"%s\", \"string\", ... })")
+          :format(tostring(key), tostring(key)))
+        return
+      end
+    end
+    for i, field in ipairs(input) do check_field(field, i, seen, add) end
+  end)
+end
+
+--- A tool's table.
+function check.tool(tool)
+  return collect(function(add)
+    unknown_fields("tool", tool, add)
+    check_name(tool, add)
+    needs_text(tool, "about", add, "a sentence")
+    needs_function(tool, "run", add, "(args, ctx)")
+    if tool.input ~= nil then
+      for _, p in ipairs(check.input(tool.input)) do add(p.field, p.why, p.near) end
+    end
+    if tool.serial ~= nil and type(tool.serial) ~= "boolean" then add("serial", "serial: expected true or false") end
+    if tool.needs ~= nil then
+      if type(tool.needs) ~= "table" then
+        add("needs", "needs: expected a list (" .. names(grants) .. ")")
+      else
+        for _, need in ipairs(tool.needs) do
+          if not has(grants, need) then
+            add("needs", ("needs: nothing is called '%s' (%s)"):format(tostring(need), names(grants)),
+              type(need) == "string" and nearest(need, grants) or nil)
+          end
+        end
+      end
+    end
+  end)
+end
+
+--- An agent's table.
+function check.agent(agent)
+  return collect(function(add)
+    unknown_fields("agent", agent, add)
+    if agent.name ~= nil then check_name(agent, add) end
+    if agent.about ~= nil then needs_text(agent, "about", add, "a sentence") end
+    needs_function(agent, "run", add, "(query, cfg)")
+    local defaults = agent.defaults
+    if defaults == nil then return end
+    if type(defaults) ~= "table" then
+      add("defaults", "defaults: expected a table, got " .. type(defaults))
+      return
+    end
+    local turns = defaults.max_turns
+    if turns ~= nil and (math.type(turns) ~= "integer" or turns < 1) then
+      add("max_turns", "defaults.max_turns: expected a whole number from 1")
+    end
+    if defaults.temperature ~= nil and type(defaults.temperature) ~= "number" then
+      add("temperature", "defaults.temperature: expected a number")
+    end
+    if defaults.tools ~= nil and type(defaults.tools) ~= "table" then
+      add("tools", "defaults.tools: expected a list of names")
+    else
+      local find = require("ipw.core.script").find
+      for _, name in ipairs(defaults.tools or {}) do
+        if type(name) == "string" then
+          local path, why = find("agents/tools", name)
+          if not path then add(name, "defaults.tools: " .. why) end
+        end
+      end
+    end
+  end)
+end
+
+--- A dataset's table.
+function check.dataset(dataset)
+  return collect(function(add)
+    unknown_fields("dataset", dataset, add)
+    if dataset.name ~= nil then check_name(dataset, add) end
+    needs_function(dataset, "load", add, "(options)")
+    for _, field in ipairs { "prompt", "extract", "score" } do
+      if dataset[field] ~= nil then needs_function(dataset, field, add, "(see ipw.dataset)") end
+    end
+  end)
+end
+
+--- The records that a dataset's load() gave.
+function check.records(records)
+  return collect(function(add)
+    local ids = {}
+    for i, record in ipairs(records) do
+      if type(record) ~= "table" then
+        add("load", ("record %d: expected a table, got %s"):format(i, type(record)))
+        return
+      end
+      if type(record.question) ~= "string" and record.error == nil then
+        add("question", ("record %d: has no question"):format(i))
+      end
+      if record.id ~= nil and ids[record.id] then
+        add("id", ("record %d: the id '%s' is record %d's too"):format(i, tostring(record.id), ids[record.id]))
+      end
+      if record.id ~= nil then ids[record.id] = i end
+    end
+    if #records == 0 then add("load", "load gave no record") end
+  end)
+end
+
+--- A model's table.
+function check.model(model)
+  return collect(function(add)
+    unknown_fields("model", model, add)
+    needs_function(model, "reply", add, "(request, ctx)")
+  end)
+end
+
+--- A problem as one line.
+function check.text(problem)
+  if not problem.near then return problem.why end
+  return ("%s (is '%s' meant?)"):format(problem.why, problem.near)
+end
+
+return check

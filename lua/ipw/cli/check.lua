@@ -1,0 +1,106 @@
+--- ipw.cli.check: `ipw-agent check FILE`: loads a file and says what is wrong with it, and where.
+local check = require "ipw.check"
+local script = require "ipw.core.script"
+
+--- The line where a field is set, or a name is written as a string; the file's last `return` else.
+local function line_of(source, field)
+  local escaped = field:gsub("%W", "%%%0")
+  local at, number, fallback = nil, 0, 1
+  for line in (source .. "\n"):gmatch "(.-)\n" do
+    number = number + 1
+    local code = line:gsub("%-%-.*", "")
+    if not at and (code:find("%f[%w_]" .. escaped .. "%s*=[^=]") or code:find("[\"']" .. escaped .. "[\"']")
+      or code:find("%[\"" .. escaped .. "\"%]%s*=")
+      or code:find("[.:]" .. escaped .. "%s*%(")) then
+      at = number
+    end
+    if code:find "^return%f[%W]" then fallback = number end
+  end
+  return at or fallback
+end
+
+--- By its folder, then by what its table has.
+local function kind_of(path, value)
+  for _, kind in ipairs { "tool", "agent", "dataset", "model" } do
+    if path:find("%f[%w]" .. kind .. "s/[^/]*$") then return kind end
+  end
+  if value.reply ~= nil and value.run == nil then return "model" end
+  if value.load ~= nil and value.run == nil then return "dataset" end
+  if value.defaults ~= nil then return "agent" end
+  if value.input ~= nil or value.needs ~= nil or value.serial ~= nil then return "tool" end
+  return nil
+end
+
+--- Globals that the file sets while it is loaded: a missing `local`, nearly always.
+local function stray_globals(before)
+  local names = {}
+  for name in pairs(_G) do
+    if before[name] == nil then names[#names + 1] = tostring(name) end
+  end
+  table.sort(names)
+  return names
+end
+
+return function(io, path, kind)
+  local source, unreadable = script.source(path)
+  if not source then error(unreadable, 0) end
+  local found = 0
+  local function say(line, text)
+    found = found + 1
+    io.say(("%s:%d: %s"):format(path, line, text))
+  end
+
+  local before = {}
+  for name in pairs(_G) do before[name] = true end
+  local ok, value = pcall(script.load, path)
+  if not ok then
+    local text = tostring(type(value) == "table" and value.message or value)
+    if text:sub(1, #path + 1) ~= path .. ":" then text = ("%s:1: %s"):format(path, text) end
+    io.say(text)
+    return 3
+  end
+  for _, name in ipairs(stray_globals(before)) do
+    say(line_of(source, name), ("sets the global '%s': is 'local' missing?"):format(name))
+  end
+  if type(value) ~= "table" then
+    say(line_of(source, "return"), ("must return a table, and returned %s"):format(
+      value == nil and "nothing (is 'return' missing?)" or type(value)))
+    return 3
+  end
+  kind = kind ~= "" and kind or kind_of(path, value)
+  if not kind then
+    say(1, "cannot tell whether this is a tool or an agent: say so with --kind")
+    return 3
+  end
+
+  for _, problem in ipairs(check[kind](value)) do
+    say(line_of(source, problem.field), check.text(problem))
+  end
+  local stem = path:match "([^/]*)%.lua$"
+  if stem and type(value.name) == "string" and kind == "tool" and value.name ~= stem then
+    say(line_of(source, "name"), ("the tool is called '%s' and the file %s.lua: it is found by the file's name")
+      :format(value.name, stem))
+  end
+
+  local more = ""
+  if found == 0 and kind == "tool" then
+    local n = #(value.input or {})
+    more = (", %d argument%s"):format(n, n == 1 and "" or "s")
+  elseif found == 0 and kind == "dataset" then
+    local loaded, records, info = pcall(value.load, {})
+    if not loaded or records == nil then
+      local why = loaded and info or records
+      say(line_of(source, "load"), "load: " .. tostring(type(why) == "table" and why.message or why))
+    elseif type(records) ~= "table" then
+      say(line_of(source, "load"), "load: expected a list of records, got " .. type(records))
+    else
+      for _, problem in ipairs(check.records(records)) do
+        say(line_of(source, problem.field), check.text(problem))
+      end
+      more = (", %d record%s"):format(#records, #records == 1 and "" or "s")
+    end
+  end
+  if found > 0 then return 3 end
+  io.say(("%s: a good %s, '%s'%s"):format(path, kind, tostring(value.name or stem), more))
+  return 0
+end

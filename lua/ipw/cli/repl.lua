@@ -1,0 +1,98 @@
+--- ipw.cli.repl: `ipw-agent repl`.
+local json = require "ipw.core.json"
+
+local HELP = [[
+An expression or a statement of Lua 5.4; open ones go on in the next line. `_` is the last value.
+  ? TEXT         asks the model
+  help           this; the modules llm, tools, json, fs, proc, text, score, ... are there
+  llm.chat { messages = { llm.user "Hello" } }.text
+  tools.open { "calculator" }:invoke("calculator", { expression = "2 ** 10" })
+  quit           ends it, as Ctrl-D does]]
+
+local function show(value)
+  if type(value) == "string" then return value end
+  if type(value) == "table" then
+    local ok, text = pcall(json.encode, value)
+    if ok then return text end
+    local keys = {}
+    for key in pairs(value) do keys[#keys + 1] = tostring(key) end
+    table.sort(keys)
+    return "{ " .. table.concat(keys, ", ") .. " }"
+  end
+  return tostring(value)
+end
+
+local function reason(err)
+  if type(err) == "table" and err.message then return tostring(err.message) end
+  return tostring(err)
+end
+
+--- The chunk; or nil and a message; or nil, nil when the text only begins one.
+local function compile(text)
+  local chunk = load("return " .. text, "=repl")
+  if chunk then return chunk end
+  local why
+  chunk, why = load(text, "=repl")
+  if chunk then return chunk end
+  if why:find "<eof>['\"]?$" then return nil end
+  return nil, why
+end
+
+local function ask_model(io, text)
+  local llm = require "ipw.llm"
+  local ok, reply = pcall(llm.chat, { messages = { llm.user(text) } })
+  if not ok then return io.warn(reason(reply)) end
+  io.say(reply.text)
+end
+
+return function(io, model, tty)
+  setmetatable(_G, { __index = function(_, name)
+    if type(name) ~= "string" or not name:find "^%a[%w_]*$" then return nil end
+    local ok, module = pcall(require, "ipw." .. name)
+    if ok then
+      rawset(_G, name, module)
+      return module
+    end
+  end })
+  rawset(_G, "ipw", require "ipw")
+  rawset(_G, "print", function(...)
+    local words = table.pack(...)
+    for i = 1, words.n do words[i] = tostring(words[i]) end
+    io.say(table.concat(words, "\t"))
+  end)
+  if tty ~= "" then io.say(("ipw-agent, model '%s'; help, quit"):format(model)) end
+
+  local open
+  while true do
+    local line = io.ask(open and ">> " or "> ")
+    if line == nil then
+      if open then io.warn((select(2, load(open, "=repl")))) end
+      return 0
+    end
+    local text = open and open .. "\n" .. line or line
+    if not open and line:find "^%s*quit%s*$" then return 0 end
+    if not open and line:find "^%s*help%s*$" then
+      io.say(HELP)
+    elseif not open and line:find "^%s*%?" then
+      ask_model(io, (line:gsub("^%s*%?%s*", "")))
+    elseif text:find "%S" then
+      local chunk, why = compile(text)
+      open = nil
+      if chunk then
+        local results = table.pack(pcall(chunk))
+        if not results[1] then
+          io.warn(reason(results[2]))
+        elseif results.n > 1 then
+          local out = {}
+          for i = 2, results.n do out[i - 1] = show(results[i]) end
+          io.say(table.concat(out, "\t"))
+          rawset(_G, "_", results[2])
+        end
+      elseif why then
+        io.warn(why)
+      else
+        open = text
+      end
+    end
+  end
+end

@@ -1,0 +1,27 @@
+--- ipw.cli.tool: `ipw-agent tool NAME '{"json":"args"}'`: one call of a tool, by hand.
+local tools = require "ipw.tools"
+
+--- "name (type, optional): what it is", a line an argument.
+local function usage(tool)
+  local lines = {}
+  for _, field in ipairs(tool.input) do
+    local optional = (field.optional or field.default ~= nil) and ", optional" or ""
+    lines[#lines + 1] = ("  %s (%s%s): %s"):format(field[1], field[2], optional, field[3] or "")
+  end
+  return table.concat(lines, "\n")
+end
+
+return function(io, name, arguments)
+  local kit <close> = tools.open { name }
+  local tool = kit.list[1]
+  local text, ok, outcome = kit:invoke(tool.name, arguments)
+  if ok then
+    io.say(text)
+    return 0
+  end
+  io.warn(text)
+  if outcome == "bad_arguments" and #tool.input > 0 then
+    io.warn(("the arguments of '%s' are one JSON object with:\n%s"):format(tool.name, usage(tool)))
+  end
+  return 1
+end

@@ -1,0 +1,315 @@
+--- ipw.dataset: from rows of a file to records, and the data set that `--dataset FILE` stands for.
+--
+-- A data set is a table { name, about, load, prompt, extract, score }:
+--   load(opts)            list of records, info | nil, message.  info: note (text to show, or nil),
+--                         source (the file), sha256, sample (true for bundled rows), skipped
+--                         (how many rows were left out)
+--   prompt(record)        { system = text or nil, user = text }
+--   extract(text, record, source)
+--                         the answer in what an agent returned or nil, and how it was found:
+--                         "tool", "marker", "last_line", "choice", "boxed" or "none".  `source`
+--                         is the agent's word for what the text is: "tool" (final_answer was
+--                         called with it), "marker" (it stood after one), else a whole reply
+--   score(answer, record) true, false or nil (cannot tell), and a table of details
+-- A record is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
+-- files = { { name, path | builtin } }, metadata, rule (of ipw.score), line, error }.  One with
+-- `error` counts as failed before it starts: its attachment is missing.
+
+local core  = require "ipw.core.data"
+local score = require "ipw.score"
+
+local dataset = {}
+
+--- Which columns mean what: the first that is present wins, whatever its case.
+dataset.columns = {
+  id        = { "task_id", "id", "question_id", "unique_id", "instance_id" },
+  question  = { "question", "problem", "prompt", "problem_statement", "input" },
+  answer    = { "final answer", "answer", "correct answer", "expected_answer", "target" },
+  subject   = { "subject", "category", "topic", "level" },
+  level     = { "level" },
+  choices   = { "choices", "options" },
+  file_name = { "file_name" },
+  file_path = { "file_path" },
+}
+
+local ANSWER_RULES = [[
+Work on the question until you have its answer, then end your reply with one line of this form:
+
+FINAL ANSWER: [YOUR FINAL ANSWER]
+
+The answer is compared with a reference word for word. Give a number in digits, without unit or
+thousands separator unless they are asked for; or as few words as possible; or a list separated by
+commas when several things are asked for.]]
+
+local CHOICE_RULES = [[
+The question has several options, of which one is right. End your reply with one line that names
+its letter:
+
+ANSWER: [LETTER]
+]]
+
+local BOXED_RULES = [[
+Solve the problem and end your reply with the final result inside \boxed{}.]]
+
+--- Nil for JSON's null as well.
+local function present(value)
+  if type(value) == "userdata" then return nil end
+  return value
+end
+
+local function sorted_keys(t)
+  local keys = {}
+  for k in pairs(t) do keys[#keys + 1] = k end
+  table.sort(keys)
+  return keys
+end
+
+--- The value of the first of `names` that the row has, and the column it stands in.
+function dataset.pick(row, names)
+  local by_lower = {}
+  for _, key in ipairs(sorted_keys(row)) do
+    local lower = key:lower()
+    if by_lower[lower] == nil then by_lower[lower] = key end
+  end
+  for _, name in ipairs(names) do
+    local key = by_lower[name]
+    local value = key and present(row[key])
+    if value ~= nil then return value, key end
+  end
+  return nil
+end
+
+--- True for a relative path that stays below its folder: a data set may name its own files only.
+function dataset.is_local_path(path)
+  if path == "" or path:sub(1, 1) == "/" or path:find("%z") then return false end
+  for part in path:gmatch("[^/]+") do
+    if part == ".." then return false end
+  end
+  return true
+end
+
+function dataset.folder_of(path)
+  return path:match("^(.*)/[^/]*$") or "."
+end
+
+local function base_name(path)
+  return (path:match("([^/]*)$"))
+end
+
+--- Refuses a second record of one id, naming both lines.
+function dataset.check_ids(records, path)
+  local lines = {}
+  for _, record in ipairs(records) do
+    if lines[record.id] then
+      return nil, ("%s: the id \"%s\" stands on line %d and again on line %d")
+        :format(path, record.id, lines[record.id], record.line)
+    end
+    lines[record.id] = record.line
+  end
+  return true
+end
+
+--- Finds an attachment: the first of `candidates` (paths) that `has` knows.
+function dataset.first_file(candidates, has)
+  for _, path in ipairs(candidates) do
+    if has(path) then return path end
+  end
+  return nil
+end
+
+local function is_file(path)
+  return core.exists(path) == "file"
+end
+
+local function attach(record, row, folder)
+  local name = score.text(dataset.pick(row, dataset.columns.file_name)) or ""
+  local path = score.text(dataset.pick(row, dataset.columns.file_path)) or ""
+  if name == "" and path == "" then return end
+  local candidates = {}
+  for _, wanted in ipairs { path, name } do
+    if wanted ~= "" then
+      if not dataset.is_local_path(wanted) then
+        record.error = ("the attachment's name \"%s\" leaves the data set's folder"):format(wanted)
+        return
+      end
+      candidates[#candidates + 1] = folder .. "/" .. wanted
+    end
+  end
+  local found = dataset.first_file(candidates, is_file)
+  if found then
+    record.files = { { name = base_name(name ~= "" and name or path), path = found } }
+  else
+    record.error = "the attachment is missing: " .. table.concat(candidates, ", ")
+  end
+end
+
+--- The letter of a multiple-choice answer given as a letter, an index from 0, or the option's text.
+local function choice_letter(answer, choices)
+  local function letter(i) return string.char(string.byte("A") + i - 1) end
+  if math.type(answer) == "integer" and choices[answer + 1] then return letter(answer + 1) end
+  local text = score.text(answer)
+  local index = text and text:match("^%u$") and text:byte() - string.byte("A") + 1
+  if choices[index or 0] then return text end
+  for i, option in ipairs(choices) do
+    if option == text then return letter(i) end
+  end
+  return nil
+end
+
+local function read_choices(row)
+  local list, column = dataset.pick(row, dataset.columns.choices)
+  if type(list) ~= "table" or #list < 2 or #list > 26 then return nil end
+  local choices = {}
+  for i, option in ipairs(list) do
+    choices[i] = score.text(option)
+    if not choices[i] then return nil end
+  end
+  return choices, column
+end
+
+local RULES = { gaia = true, exact = true, choice = true, boxed = true, judge = true }
+
+local function missing_question(row, where)
+  return ("%s: no question; expected one of the columns %s, and saw %s"):format(where,
+    table.concat(dataset.columns.question, ", "), table.concat(sorted_keys(row), ", "))
+end
+
+--- The reference answer as text (a letter, where there are options), or nil when it is withheld.
+local function read_answer(answer, choices, where)
+  if answer == nil or answer == "" or answer == "?" then return nil end
+  local text
+  if choices then text = choice_letter(answer, choices) else text = score.text(answer) end
+  if text then return text end
+  if choices then
+    return nil, ("%s: the answer is none of the %d options"):format(where, #choices)
+  end
+  return nil, where .. ": the answer is neither text nor a number"
+end
+
+--- One row to one record, by the default columns, but for what `given` (a mapping's result) says;
+--- or nil and what is wrong with it.
+local function read_record(row, index, where, given)
+  local used = {}
+  local function take(field)
+    if given[field] ~= nil then return given[field] end
+    local value, column = dataset.pick(row, dataset.columns[field])
+    if column then used[column] = true end
+    return value
+  end
+  local question = score.text(take "question")
+  if not question or not question:find("%S") then return nil, missing_question(row, where) end
+  local choices = given.choices
+  if not choices then
+    local column
+    choices, column = read_choices(row)
+    if column then used[column] = true end
+  end
+  local answer, why = read_answer(take "answer", choices, where)
+  if why then return nil, why end
+  local record = {
+    id = score.text(take "id") or "", question = question, problem = question, answer = answer,
+    choices = choices, subject = score.text(take "subject"), level = score.text(take "level"),
+    rule = given.rule or (choices and "choice" or "gaia"),
+    files = given.files or {}, metadata = given.metadata or {},
+  }
+  -- Numbered from 0, as the upstream runner numbers its queries.
+  if record.id == "" then record.id = ("q%04d"):format(index - 1) end
+  if type(record.rule) ~= "function" and not RULES[record.rule] then
+    return nil, ("%s: unknown scoring rule \"%s\""):format(where, tostring(record.rule))
+  end
+  for key, value in pairs(given.metadata and {} or row) do
+    if not used[key] then record.metadata[key] = value end
+  end
+  return record
+end
+
+--- Rows ({ row, line } each) to records and how many were left out.  opts.folder: where attachments
+--- are; opts.map: a function (row, line) that returns fields of the record to use instead of what
+--- the columns' names say, or nil to leave the row out.
+function dataset.records(rows, path, opts)
+  local records, skipped = {}, 0
+  for index, item in ipairs(rows) do
+    local given = {}
+    if opts.map then given = opts.map(item.row, item.line) end
+    if given then
+      local record, why =
+        read_record(item.row, index, ("%s:%d"):format(path, item.line), given)
+      if not record then return nil, why end
+      if not given.files then attach(record, item.row, opts.folder) end
+      record.line = item.line
+      records[#records + 1] = record
+    else
+      skipped = skipped + 1
+    end
+  end
+  local ok, why = dataset.check_ids(records, path)
+  if not ok then return nil, why end
+  return records, skipped
+end
+
+--- The question, its options, and the names of its attachments.
+function dataset.user_text(record)
+  local parts = { record.question }
+  for i, option in ipairs(record.choices or {}) do
+    parts[#parts + 1] = ("%s%s. %s"):format(i == 1 and "\n" or "", string.char(64 + i), option)
+  end
+  for i, file in ipairs(record.files or {}) do
+    parts[#parts + 1] = ("%sAttached file, in the working folder: %s"):format(i == 1 and "\n" or "",
+      file.name)
+  end
+  return table.concat(parts, "\n")
+end
+
+--- extract() of every data set.
+function dataset.extract(text, record, source)
+  text, record = text or "", record or {}
+  local given = source == "tool" or source == "marker" -- the text is the answer, not a reply
+  if record.rule == "choice" then
+    local n = record.choices and #record.choices or 26
+    local letter = given and text:match("^%s*%(?(%u)%f[%W]") or score.letter(text, n)
+    if letter then return letter, given and source or "choice" end
+    return nil, "none"
+  end
+  if record.rule == "boxed" then
+    local boxed = score.last_boxed(text)
+    if boxed then return boxed, given and source or "boxed" end
+  end
+  -- A tool's answer stands as it is, unless the model put the whole line into it.
+  if source == "tool" and not text:lower():find("final answer%s*:") then return text, source end
+  if source == "marker" then text = "FINAL ANSWER: " .. text end
+  local answer, found = core.gaia_extract(text)
+  if found == "none" then return nil, found end
+  return answer, given and source or found
+end
+
+function dataset.prompt(record)
+  local rules = { choice = CHOICE_RULES, boxed = BOXED_RULES }
+  return { system = rules[record.rule] or ANSWER_RULES, user = dataset.user_text(record) }
+end
+
+function dataset.score(answer, record)
+  local rule = type(record.rule) == "function" and record.rule or score[record.rule or "gaia"]
+  return rule(answer, record)
+end
+
+--- The data set that a file is: JSONL, JSON, CSV or TSV.  opts.map as in dataset.records.
+function dataset.open(path, opts)
+  opts = opts or {}
+  local self = {
+    name = (base_name(path):gsub("%.%w+$", "")), about = "Rows of " .. path, path = path,
+    prompt = dataset.prompt, extract = dataset.extract, score = dataset.score,
+  }
+  function self.load()
+    local rows, sha = core.rows(path)
+    if not rows then return nil, sha end
+    local records, skipped = dataset.records(rows, path,
+      { folder = dataset.folder_of(path), map = opts.map })
+    if not records then return nil, skipped end
+    if #records == 0 then return nil, path .. ": no rows" end
+    local note = skipped > 0 and ("%d rows were left out by the mapping"):format(skipped) or nil
+    return records, { source = path, sha256 = sha, skipped = skipped, sample = false, note = note }
+  end
+  return self
+end
+
+return dataset

@@ -1,0 +1,34 @@
+--- ipw.fs: files inside the query's own workspace, and nowhere else.
+local core = require "ipw.core.fs"
+
+local fs = {}
+
+--- The bytes of a file, or nil and a reason.
+---@param path string relative to the workspace
+---@return string? bytes, string? why
+fs.read = core.read
+
+--- Writes a file, or nil and a reason.
+---@param path string
+---@param bytes string
+---@return boolean? ok, string? why
+fs.write = core.write
+
+--- Size in bytes, or nil and a reason.
+---@param path string
+---@return integer? bytes, string? why
+fs.size = core.size
+
+--- Names of the files in the workspace, sorted.
+---@return string[]
+function fs.list()
+  local names = core.list()
+  table.sort(names)
+  return names
+end
+
+--- Absolute path of the workspace (for child processes), or nil.
+---@return string?
+fs.workspace = core.workspace
+
+return fs

@@ -1,0 +1,145 @@
+--- ipw.score: rules that say whether an answer is right.
+--
+-- Each rule is a function (answer, record) that returns true, false, or nil when it cannot tell,
+-- and a table of what it saw.  `answer` is text, or nil when there was none; `record.answer` is the
+-- reference, nil when the data set withholds it.
+
+local core = require "ipw.core.data"
+
+local score = {}
+
+local LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+--- The text that Python's str() gives for a JSON value; nil for null, tables and the like.
+function score.text(value)
+  local kind = math.type(value)
+  if type(value) == "string" then return value end
+  if type(value) == "boolean" then return value and "True" or "False" end
+  if kind == "integer" then return ("%d"):format(value) end
+  if kind == "float" then
+    if value ~= value then return "nan" end
+    if value == math.huge or value == -math.huge then return value > 0 and "inf" or "-inf" end
+    if value == math.floor(value) and math.abs(value) < 1e16 then return ("%.1f"):format(value) end
+    for digits = 15, 17 do -- the shortest that reads back the same
+      local text = ("%%.%dg"):format(digits):format(value)
+      if tonumber(text) == value then return text end
+    end
+  end
+  return nil
+end
+
+--- A NUL would end the text where C compares it.
+local function safe(text)
+  return text and (text:gsub("%z", "\u{FFFD}"))
+end
+
+local function unscorable(rule, reason)
+  return nil, { rule = rule, unscorable_reason = reason }
+end
+
+--- GAIA's official rule (data/gaia.h); no answer counts as the text None.
+function score.gaia(answer, record)
+  if record.answer == nil then return unscorable("gaia", "no_ground_truth") end
+  local truth = safe(record.answer)
+  return core.gaia_score(safe(answer), truth), { rule = "gaia", route = core.gaia_route(truth) }
+end
+
+local function trim(s) return (s:match("^%s*(.-)%s*$")) end
+
+--- Equal text, but for white space around it.
+function score.exact(answer, record)
+  if record.answer == nil then return unscorable("exact", "no_ground_truth") end
+  return answer ~= nil and trim(answer) == trim(record.answer), { rule = "exact" }
+end
+
+--- The last number of a text: signs, thousands separators, decimals, exponents and per cent signs are
+--- understood (12 % is 12); or nil.
+---@param text string
+---@return number?
+function score.number(text)
+  local found
+  for digits in text:gsub("(%d),(%d%d%d)%f[%D]", "%1%2"):gsub("(%d),(%d%d%d)%f[%D]", "%1%2")
+    :gmatch "[-+]?%d*%.?%d+[eE]?[-+]?%d*" do
+    found = tonumber(digits) or tonumber((digits:match "^[-+]?%d*%.?%d+")) or found
+  end
+  return found
+end
+
+--- The last number of the answer is the reference's, within record.tolerance (a share of the
+--- reference; 1e-6 when there is none).
+---@param answer string?
+---@param record table
+---@return boolean? right, table details
+function score.numeric(answer, record)
+  if record.answer == nil then return unscorable("numeric", "no_ground_truth") end
+  local want = score.number(tostring(record.answer))
+  if not want then return unscorable("numeric", "the reference is no number") end
+  local got = answer and score.number(answer)
+  local most = math.abs(want) * (record.tolerance or 1e-6)
+  return got ~= nil and math.abs(got - want) <= most, { rule = "numeric", got = got, want = want }
+end
+
+--- The reference stands in the answer as whole words, whatever the case.
+---@param answer string?
+---@param record table
+---@return boolean? right, table details
+function score.contains(answer, record)
+  if record.answer == nil then return unscorable("contains", "no_ground_truth") end
+  local function plain(s) return " " .. s:lower():gsub("[%s%p]+", " ") .. " " end
+  local want = plain(trim(record.answer))
+  return answer ~= nil and want:find "%S" ~= nil and plain(answer):find(want, 1, true) ~= nil,
+    { rule = "contains" }
+end
+
+--- The letter a text settles on, out of the first n: what follows the last "answer is", else the
+--- last "answer:", else the last capital that stands alone; or nil.
+function score.letter(text, n)
+  local allowed = "[" .. LETTERS:sub(1, n) .. "]"
+  local lower = text:lower()
+  for _, phrase in ipairs { "answer is", "answer%s*:" } do
+    local found
+    local from = 1
+    while true do
+      local _, stop = lower:find(phrase, from)
+      if not stop then break end
+      found = text:match("^[%s:%*%(%[`\"']*(" .. allowed .. ")%f[%W]", stop + 1) or found
+      from = stop + 1
+    end
+    if found then return found end
+  end
+  local last
+  for letter in text:gmatch("%f[%w](" .. allowed .. ")%f[%W]") do last = letter end
+  return last
+end
+
+--- Multiple choice: record.answer is a letter.
+function score.choice(answer, record)
+  if record.answer == nil then return unscorable("choice", "no_ground_truth") end
+  local n = record.choices and #record.choices or #LETTERS
+  local letter = answer and (answer:match("^%s*%(?(%a)%)?%.?%s*$") or score.letter(answer, n))
+  letter = letter and letter:upper()
+  return letter == record.answer, { rule = "choice", letter = letter }
+end
+
+--- What the last \boxed{...} of a text holds, braces balanced; or nil.
+function score.last_boxed(text)
+  local found
+  for body in text:gmatch("\\boxed%s*(%b{})") do found = body:sub(2, -2) end
+  return found
+end
+
+--- The last \boxed{} against the reference, white space apart.  No algebra is done: 1/2 and 0.5
+--- differ.
+function score.boxed(answer, record)
+  if record.answer == nil then return unscorable("boxed", "no_ground_truth") end
+  local function pack(s) return (s:gsub("%s", ""):gsub("^%$(.*)%$$", "%1")) end
+  local given = answer and (score.last_boxed(answer) or answer)
+  return given ~= nil and pack(given) == pack(record.answer), { rule = "boxed" }
+end
+
+--- Data sets that need a judge model are run, and left unscored.
+function score.judge()
+  return unscorable("judge", "needs_a_judge_model")
+end
+
+return score

@@ -1,0 +1,46 @@
+--- ipw.span: stretches of time that a script names; ipw.event is its face.
+local core = require "ipw.core.span"
+local json = require "ipw.core.json"
+
+local Span = {}
+Span.__index = Span
+
+--- Ends the span. What was not ended ends with its scope (`local span <close> = ...`), or with the
+--- query.
+---@param outcome? string "ok" when left out
+---@param data? table goes into the record
+function Span:finish(outcome, data)
+  if self.ended then return end
+  self.ended = true
+  core.finish(self.id, self.name, outcome or "ok", nil, data and json.encode(data))
+end
+
+--- One line of an error value.
+local function reason(err)
+  local text = tostring(type(err) == "table" and err.message or err)
+  return (text:sub(1, 500):gsub("%s+", " "))
+end
+
+function Span:__close(err)
+  if self.ended then return end
+  self.ended = true
+  if err == nil then
+    core.finish(self.id, self.name, "ok")
+  else
+    local cancelled = type(err) == "table" and err.code == "cancelled"
+    core.finish(self.id, self.name, cancelled and "cancelled" or "error", reason(err))
+  end
+end
+
+--- Opens a span; or, given a function, runs it inside one and gives what it returns.
+return function(name, data, fn)
+  if type(data) == "function" then data, fn = nil, data end
+  if type(name) ~= "string" or name == "" then error("ipw.event: expected a name", 3) end
+  if fn ~= nil and type(fn) ~= "function" then error("ipw.event: the third argument is a function", 3) end
+  if data ~= nil and type(data) ~= "table" then error("ipw.event: data: expected a table", 3) end
+  local span = setmetatable({ name = name }, Span)
+  span.id = core.start(name, data and json.encode(data))
+  if not fn then return span end
+  local _ <close> = span
+  return fn(span)
+end

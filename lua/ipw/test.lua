@@ -1,0 +1,192 @@
+--- ipw.test: tests of tools, agents and datasets; `ipw-agent test FILE` runs them.
+---
+---   local test = require "ipw.test"
+---   local shout = test.tool "shout"
+---   test.describe("shout", function()
+---     test.it("is louder", function() test.equal(shout { word = "hi" }, "HI!") end)
+---   end)
+---
+--- A file may also return a list of { name, function } pairs. Each case runs inside the real runtime:
+--- it may wait, start children and use the workspace.
+local test = {}
+
+local cases, prefix = {}, ""
+
+--- A group of cases; its name comes before theirs.
+---@param name string
+---@param fn fun()
+function test.describe(name, fn)
+  local outer = prefix
+  prefix = outer .. name .. ": "
+  fn()
+  prefix = outer
+end
+
+--- A case.
+---@param name string
+---@param fn fun() raises when something is wrong
+function test.it(name, fn) cases[#cases + 1] = { prefix .. name, fn } end
+
+--- The cases that `it` gathered since the last call.
+---@return table[]
+function test.gathered()
+  local list = cases
+  cases = {}
+  return list
+end
+
+local function same(a, b)
+  if a == b then return true end
+  if type(a) ~= "table" or type(b) ~= "table" then return false end
+  for k, v in pairs(a) do if not same(v, b[k]) then return false end end
+  for k in pairs(b) do if a[k] == nil then return false end end
+  return true
+end
+
+--- A value in a message: tables as JSON where they can be.
+local function show(value)
+  if type(value) == "string" then return ("%q"):format(value) end
+  if type(value) ~= "table" then return tostring(value) end
+  local ok, text = pcall(require("ipw.core.json").encode, value)
+  return ok and text or tostring(value)
+end
+
+local function fail(what, text) error((what and what .. ": " or "") .. text, 3) end
+
+--- Raises unless the two values are equal (tables by content).
+---@param got any
+---@param want any
+---@param what? string
+function test.equal(got, want, what)
+  if not same(got, want) then fail(what, ("expected %s, got %s"):format(show(want), show(got))) end
+end
+
+--- Raises unless the value is neither false nor nil.
+---@param value any
+---@param what? string
+function test.ok(value, what)
+  if not value then fail(what, "expected a true value, got " .. show(value)) end
+end
+
+--- Raises unless the text matches the Lua pattern.
+---@param text string
+---@param pattern string
+---@param what? string
+function test.matches(text, pattern, what)
+  if type(text) ~= "string" or not text:find(pattern) then
+    fail(what, ("expected something like %q, got %s"):format(pattern, show(text)))
+  end
+end
+
+--- Raises unless the numbers are equal within a share of the larger one.
+---@param got number
+---@param want number
+---@param share? number 1e-9 when left out
+---@param what? string
+function test.near(got, want, share, what)
+  local most = math.max(math.abs(got), math.abs(want)) * (share or 1e-9)
+  if got ~= got or want ~= want or math.abs(got - want) > most then
+    fail(what, ("expected about %s, got %s"):format(show(want), show(got)))
+  end
+end
+
+--- Raises unless the function raises something whose text matches the pattern; gives what was raised.
+---@param fn fun()
+---@param pattern? string
+---@return any err
+function test.raises(fn, pattern)
+  local ok, err = pcall(fn)
+  if ok then fail(nil, "expected a raise") end
+  local text = tostring(type(err) == "table" and err.message or err)
+  if pattern and not text:find(pattern) then
+    fail(nil, ("expected a raise like %q, got %q"):format(pattern, text))
+  end
+  return err
+end
+
+--- A tool as a function: from arguments to its text, and whether it went well. The arguments are
+--- checked as a model's are; an error comes back as the text that a model would read.
+---@param tool string|table a name, a file, or a tool's table
+---@return fun(args?: table): string, boolean
+function test.tool(tool)
+  local kit = require("ipw.tools").open { tool }
+  return function(args) return kit:invoke(kit.list[1].name, args or {}) end
+end
+
+--- Replaces the model, for this file: llm.chat gives these replies one after the other. A reply is a
+--- text, or a table with `text`, `reasoning`, `finish` and `calls` ({ { name, arguments table } }).
+--- The requests that were made are kept in the table that this returns.
+---@param replies (string|table)[]
+---@return table[] requests
+function test.model(replies)
+  local requests, json = {}, require "ipw.json"
+  require("ipw.llm").chat = function(request)
+    local n = #requests + 1
+    local reply = replies[n]
+    requests[n] = request
+    if reply == nil then error(("the test's model has no reply %d"):format(n), 2) end
+    if type(reply) == "string" then reply = { text = reply } end
+    local calls, sent = {}, nil
+    for i, call in ipairs(reply.calls or {}) do
+      calls[i] = { id = ("call_%d_%d"):format(n, i), name = call[1] or call.name,
+                   arguments = json.encode(call[2] or call.arguments or {}) }
+      sent = sent or {}
+      sent[i] = { id = calls[i].id, type = "function",
+                  ["function"] = { name = calls[i].name, arguments = calls[i].arguments } }
+    end
+    return {
+      text = reply.text or "", reasoning = reply.reasoning or "", calls = calls, model = "test",
+      finish = reply.finish or (sent and "tool_calls" or "stop"),
+      usage = { input = 0, output = 0 },
+      message = { role = "assistant", content = reply.text or (sent and json.null) or "",
+                  tool_calls = sent },
+    }
+  end
+  return requests
+end
+
+--- Runs an agent on a prompt, with its defaults and `cfg` on top: what its run() returned.
+---@param agent string|table a name, a file, or an agent's table
+---@param prompt string|table the prompt, or the whole query
+---@param cfg? table
+---@return any answer, string? why
+function test.agent(agent, prompt, cfg)
+  local script = require "ipw.core.script"
+  if type(agent) == "string" then agent = script.load(assert(script.find("agents", agent))) end
+  local query = type(prompt) == "table" and prompt or { id = "test", prompt = prompt, files = {} }
+  local all = {}
+  for k, v in pairs(agent.defaults or {}) do all[k] = v end
+  for k, v in pairs(cfg or {}) do all[k] = v end
+  return agent.run(query, all)
+end
+
+--- A dataset's table, by name or file.
+---@param name string
+---@return table
+function test.dataset(name)
+  local script = require "ipw.core.script"
+  return script.load(assert(script.find("datasets", name)))
+end
+
+--- Runs the cases; returns how many passed and failed. `emit` takes each TAP line.
+---@param list table[] { name, function } pairs
+---@param emit fun(line: string)
+---@return integer passed, integer failed
+function test.run(list, emit)
+  local passed, failed = 0, 0
+  emit(("1..%d"):format(#list))
+  for i, case in ipairs(list) do
+    local ok, why = pcall(case[2])
+    if ok then
+      passed = passed + 1
+      emit(("ok %d - %s"):format(i, case[1]))
+    else
+      failed = failed + 1
+      emit(("not ok %d - %s"):format(i, case[1]))
+      emit("# " .. tostring(type(why) == "table" and why.message or why):gsub("\n", "\n# "))
+    end
+  end
+  return passed, failed
+end
+
+return test

@@ -1,0 +1,207 @@
+--- ipw.tools: opening tools by name, calling them, and answering the model.
+---
+---   local kit <close> = tools.open { "calculator", "read_file" }
+---   local reply = llm.chat { messages = thread, tools = kit.schemas }
+---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
+---
+--- A tool is a Lua file that returns { name, about, input, run, needs }. Its run(args, ctx) returns
+--- text (or a table, sent as JSON), or nil and a reason that the model gets to read. Arguments are
+--- checked against `input` before run sees them. Every call is a span in the record.
+local core = require "ipw.core.tool"
+local json = require "ipw.core.json"
+
+local tools = {}
+
+local Kit = {}
+Kit.__index = Kit
+
+--- What the model reads of one result, at most. The rest is cut out of the middle, and said so.
+local MAX_RESULT_BYTES <const> = 64 * 1024
+
+local function check_grants(tool)
+  for _, need in ipairs(tool.needs or {}) do
+    local ok, how = core.granted(need)
+    if not ok then error(("tool '%s' needs '%s': %s"):format(tool.name, need, how), 0) end
+  end
+end
+
+--- A tool file is loaded when a field of its table is first asked for, which for most queries is
+--- when the tool is called; its name, schema and description are remembered from the first time,
+--- when it was checked.
+local function lazy(path, name)
+  return setmetatable({ name = name }, { __index = function(self, key)
+    setmetatable(self, nil)
+    for k, v in pairs(core.load(path)) do self[k] = v end
+    self.input = self.input or {}
+    check_grants(self)
+    return self[key]
+  end })
+end
+
+--- The tool, its schema as JSON text, its description.
+local function load_tool(entry)
+  if type(entry) == "table" then
+    local tool, text, about = require "ipw.declare"(entry, "tools.open")
+    check_grants(tool)
+    return tool, text, about
+  end
+  local path, why = core.find(entry)
+  if not path then error(why, 0) end
+  local name, text, about = core.card(path)
+  if name then return lazy(path, name), text, about end
+  local tool
+  tool, text, about = require "ipw.declare"(core.load(path), path)
+  check_grants(tool)
+  core.keep(path, tool.name, text, about)
+  return tool, text, about
+end
+
+--- Opens tools: names, paths of Lua files, or tool tables. Raises when one cannot be had.
+--- kit.schemas is what llm.chat takes as `tools`: read-only JSON, tostring() shows it.
+---@param list (string|table)[]
+---@return ipw.Kit
+function tools.open(list)
+  local kit = setmetatable({ list = {}, by_name = {}, about = {}, whole = {} }, Kit)
+  local schemas = {}
+  for i, entry in ipairs(list or {}) do
+    local tool, text, about = load_tool(entry)
+    if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
+    kit.by_name[tool.name] = tool
+    -- A tool that the agent brings along itself is a part of it, and runs again in a replay.
+    kit.whole[tool.name] = type(entry) == "string"
+    kit.list[i], schemas[i], kit.about[i] = tool, text, about
+  end
+  kit.schemas = json.raw("[" .. table.concat(schemas, ",") .. "]")
+  return kit
+end
+
+--- A description of the tools for a prompt: name, what it does, its arguments.
+---@return string
+function Kit:describe() return table.concat(self.about, "\n") end
+
+--- The tools' names, for messages.
+---@return string
+function Kit:names()
+  local names = {}
+  for i, tool in ipairs(self.list) do names[i] = tool.name end
+  return table.concat(names, ", ")
+end
+
+local function bounded(text)
+  if #text <= MAX_RESULT_BYTES then return text end
+  local head, tail = MAX_RESULT_BYTES * 3 // 4, MAX_RESULT_BYTES // 4
+  return ("%s\n[... %d bytes left out ...]\n%s"):format(text:sub(1, head),
+    #text - head - tail, text:sub(-tail))
+end
+
+local function as_text(value)
+  if type(value) == "string" then return value end
+  if type(value) == "table" then return json.encode(value) end
+  return tostring(value)
+end
+
+local function reason(err)
+  if type(err) == "table" and err.message then return tostring(err.message) end
+  return tostring(err)
+end
+
+--- What a tool is told besides its arguments. The workspace is made when it is first asked for.
+local context = { __index = function(_, key)
+  if key == "workdir" then return require("ipw.core.fs").workspace() end
+end }
+
+--- Runs the tool: outcome word, text, final answer or nil.
+local function execute(kit, tool, name, args)
+  if not tool then
+    return "unknown_tool", ("error: there is no tool '%s'; the tools are: %s"):format(name, kit:names())
+  end
+  if type(args) == "string" then
+    local decoded, why = json.decode(args ~= "" and args or "{}")
+    if decoded == nil then
+      return "bad_arguments", ("error: the arguments are not valid JSON (%s); send one JSON object"):format(why)
+    end
+    args = decoded
+  end
+  local checked, why = core.validate(tool.input, args)
+  if not checked then return "bad_arguments", ("error: %s"):format(why) end
+  local ok, result, second = pcall(tool.run, checked, setmetatable({ tool = name }, context))
+  if not ok then
+    if type(result) == "table" and result.code == "cancelled" then error(result, 0) end
+    require("ipw.core.run").log(("tool '%s' raised: %s"):format(name, reason(result)))
+    return "raised", ("error: the tool failed: %s"):format(reason(result))
+  end
+  if result == nil then
+    return second == "timeout" and "timeout" or "error",
+      ("error: %s"):format(second and reason(second) or "the tool gave no result")
+  end
+  if type(result) == "table" and result.final ~= nil then
+    return "ok", as_text(result.final), as_text(result.final)
+  end
+  return "ok", bounded(as_text(result))
+end
+
+--- Calls one tool with arguments (a table, or the JSON text a model wrote): its text, whether it went
+--- well, and the word for how it ended. Errors come back as text for the model, never as a raise.
+---@param name string
+---@param args table|string
+---@param call_id? string
+---@return string text, boolean ok, string outcome
+function Kit:invoke(name, args, call_id)
+  local whole = self.whole[name]
+  local span = core.start(name, call_id, type(args) == "string" and args or json.encode(args), whole)
+  -- A jump out of the tool (the query is cancelled) must not leave the span open.
+  local _ <close> = setmetatable({}, { __close = function()
+    if span then core.finish(span, name, call_id, false, "cancelled", "", false, whole) end
+  end })
+  local outcome, text, final
+  if whole then outcome, text, final = core.answer(span) end
+  if not outcome then
+    outcome, text, final = execute(self, self.by_name[name], name, args)
+    text, final = core.clean(text), final and core.clean(final)
+  end
+  core.finish(span, name, call_id, outcome == "ok", outcome, text, final ~= nil, whole)
+  span = nil
+  if final then self.final = final end
+  return text, outcome == "ok", outcome
+end
+
+--- Answers one call of a reply with a tool message.
+---@param call {id: string, name: string, arguments: string}
+---@return table message
+function Kit:call(call)
+  local text = self:invoke(call.name, call.arguments, call.id)
+  return { role = "tool", tool_call_id = call.id, content = text }
+end
+
+--- Answers all calls of a reply; the messages come in the order of the calls. Calls run side by side,
+--- but for tools that declare `serial = true` because they change something: such a call waits for those
+--- before it, and those after it wait for it.
+---@param calls {id: string, name: string, arguments: string}[]
+---@return table[] messages
+function Kit:call_all(calls)
+  local out, from = {}, 1
+  while from <= #calls do
+    -- As many as may run side by side, or one that may not.
+    local last = from
+    local function serial(i)
+      local tool = self.by_name[calls[i].name]
+      return tool ~= nil and tool.serial or false
+    end
+    if not serial(from) then
+      while last < #calls and not serial(last + 1) do last = last + 1 end
+    end
+    if last == from then
+      out[from] = self:call(calls[from])
+    else
+      local group = table.move(calls, from, last, 1, {})
+      local results = require("ipw.core.run").map(group, function(call) return self:call(call) end)
+      table.move(results, 1, #results, from, out)
+    end
+    from = last + 1
+  end
+  return out
+end
+
+function Kit:__close() self.by_name = {} end
+
+return tools

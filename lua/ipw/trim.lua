@@ -1,0 +1,40 @@
+--- ipw.trim: making a thread of messages shorter; llm.size and llm.trim are its face.
+local json = require "ipw.core.json"
+
+local trim = {}
+
+function trim.size(thread)
+  local bytes = 0
+  for _, message in ipairs(thread) do bytes = bytes + #json.encode(message) end
+  return (bytes + 3) // 4
+end
+
+--- Where the oldest exchange begins and ends: after the system messages and the first user message,
+--- up to the next reply of the model. Nil when there is no later one.
+local function oldest(thread)
+  local first = 1
+  while thread[first] and thread[first].role == "system" do first = first + 1 end
+  if thread[first] and thread[first].role == "user" then first = first + 1 end
+  if not thread[first] then return nil end
+  for i = first + 1, #thread do
+    if thread[i].role == "assistant" then return first, i - 1 end
+  end
+  return nil
+end
+
+local function drop(thread)
+  local first, last = oldest(thread)
+  if not first then return false end
+  table.move(thread, last + 1, #thread + last - first + 1, first)
+  return true
+end
+
+function trim.trim(thread, tokens)
+  if not tokens then return drop(thread) end
+  while trim.size(thread) > tokens do
+    if not drop(thread) then return false end
+  end
+  return true
+end
+
+return trim

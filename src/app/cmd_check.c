@@ -1,0 +1,73 @@
+/* check: loads scripts and says what is wrong with them, with file, line and suggestion. */
+#include <stdio.h>
+#include <string.h>
+
+#include "app/commands.h"
+#include "app/workbench.h"
+#include "base/text.h"
+
+struct check_options {
+    struct ipw_workbench_options bench;
+    const char *kind;
+};
+
+static int check_kind(const char *kind, struct ipw_err *err)
+{
+    static const char *const kinds[] = {"tool", "agent", "dataset", "model", NULL};
+    const char *near;
+
+    for (size_t i = 0; kinds[i]; i++)
+        if (!kind || strcmp(kind, kinds[i]) == 0) return 0;
+    near = ipw_nearest(kind, kinds);
+    return ipw_fail(err, IPW_EINVAL, "--kind: tool, agent, dataset or model, not '%s'%s%s%s", kind,
+                    near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+}
+
+int ipw_cmd_check(int argc, char **argv)
+{
+    static const struct ipw_opt options[] = {
+        {"kind", 'k', IPW_OPT_STR, offsetof(struct check_options, kind), "KIND",
+         "what it is: tool, agent, dataset, model (default: by folder and fields)"},
+        IPW_BENCH_SCRIPT_OPTIONS,
+        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    };
+    static const struct ipw_command command = {
+        .name = "check",
+        .usage = "check FILE... [options]",
+        .about = "Loads tools, agents and datasets and says what is wrong with them.",
+        .options = options,
+        .more = "A dataset is loaded, and its records are looked at.\n\n"
+                "exit status: 0 all good, 2 wrong usage, 3 something is wrong",
+        .min_args = 1,
+        .max_args = -1,
+    };
+    struct check_options o = {.kind = NULL};
+    struct ipw_workbench bench = {.workspace = NULL};
+    struct ipw_err err = {0};
+    int n, rc, exit_code = IPW_EXIT_OK;
+    char **args;
+
+    ipw_workbench_defaults(&o.bench);
+    rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    if (rc > 0) return IPW_EXIT_OK;
+    if (!rc) rc = check_kind(o.kind, &err);
+    if (rc) {
+        ipw_workbench_close(&bench, &o.bench);
+        return ipw_exit_with(&err, IPW_EXIT_USAGE);
+    }
+    rc = ipw_workbench_open(&bench, &o.bench, IPW_BENCH_NO_MODEL, &err);
+    if (rc) exit_code = ipw_exit_with(&err, IPW_EXIT_FAILED);
+    for (int i = 0; !rc && i < n; i++) {
+        const char *of_file[] = {args[i], o.kind ? o.kind : "", NULL};
+        int64_t status = 0;
+
+        if (ipw_workbench_run(&bench, &status, "ipw.cli.check", args[i], of_file, &err)) {
+            fflush(stdout);
+            exit_code = ipw_exit_with(&err, ipw_workbench_exit(&err));
+        } else if (status) {
+            exit_code = (int)status;
+        }
+    }
+    ipw_workbench_close(&bench, &o.bench);
+    return exit_code;
+}

@@ -1,0 +1,277 @@
+/* doctor: what works on this machine, with this server, and what to do about the rest. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/doctor_probe.h"
+#include "app/options.h"
+#include "app/progress.h"
+#include "base/clock.h"
+#include "base/secret.h"
+#include "base/text.h"
+#include "energy/source.h"
+#include "io/proc.h"
+#include "script/release.h"
+#include "json/write.h"
+
+enum { OLDEST_GOOD_LUA = 50408 };
+
+struct doctor_options {
+    struct ipw_server_options server;
+    const char *model;
+    bool json;
+};
+
+/* ---- programs ---- */
+
+struct program {
+    struct ipw_loop *loop;
+    bool over, ok;
+    char line[100]; /* the first of its output */
+};
+
+static void program_over(void *ud, const struct ipw_proc_result *r)
+{
+    struct program *p = ud;
+
+    p->over = true;
+    p->ok = !r->exec_errno && r->exit_code == 0;
+    if (r->exec_errno)
+        snprintf(p->line, sizeof p->line, "%s", strerror(r->exec_errno));
+    else if (p->ok || !r->err_len)
+        snprintf(p->line, sizeof p->line, "%.*s", (int)strcspn(r->out, "\n"), r->out);
+    else
+        snprintf(p->line, sizeof p->line, "%.*s", (int)strcspn(r->err, "\n"), r->err);
+    ipw_loop_stop(p->loop);
+}
+
+static void run_program(struct program *p, struct ipw_loop *loop, const char *const *argv)
+{
+    struct ipw_proc_request request = {.argv = argv, .wall_ns = 10 * IPW_NS_PER_S};
+    struct ipw_proc *proc;
+    struct ipw_err err = {0};
+
+    *p = (struct program){.loop = loop};
+    if (ipw_proc_start(&proc, loop, &request, program_over, p, &err)) {
+        snprintf(p->line, sizeof p->line, "%.99s", err.text);
+        return;
+    }
+    while (!p->over) ipw_loop_run(loop);
+}
+
+static void look_at_programs(struct ipw_findings *f, struct ipw_loop *loop)
+{
+    static const char *const python[] = {"python3", "--version", NULL};
+    static const char *const bwrap[] = {"bwrap",         "--ro-bind",     "/",    "/",
+                                        "--unshare-pid", "--unshare-net", "true", NULL};
+    struct program p;
+
+    run_program(&p, loop, python);
+    ipw_findings_add(f, "tools", "python3", p.ok ? IPW_HEALTH_OK : IPW_HEALTH_WARN,
+                     p.ok ? NULL : "the tool 'python' needs it: apt-get install python3", "%s",
+                     p.line);
+    run_program(&p, loop, bwrap);
+    ipw_findings_add(f, "tools", "bubblewrap", p.ok ? IPW_HEALTH_OK : IPW_HEALTH_WARN,
+                     p.ok ? NULL
+                          : "tools run with limits but without a sandbox: apt-get install "
+                            "bubblewrap, and allow unprivileged user namespaces",
+                     "%s", p.ok ? "works" : p.line);
+}
+
+/* ---- this machine ---- */
+
+static void look_at_lua(struct ipw_findings *f)
+{
+    int release = ipw_lua_release();
+
+    ipw_findings_add(f, "program", "lua",
+                     release >= OLDEST_GOOD_LUA ? IPW_HEALTH_OK : IPW_HEALTH_WARN,
+                     release >= OLDEST_GOOD_LUA
+                         ? NULL
+                         : "before 5.4.8 a hostile script can crash the program: run only scripts "
+                           "that you trust",
+                     "%d.%d.%d", release / 10000, release / 100 % 100, release % 100);
+}
+
+static void look_at_folder(struct ipw_findings *f)
+{
+    const char *folder = access("runs", F_OK) == 0 ? "runs" : ".";
+    bool ok = access(folder, W_OK) == 0;
+
+    ipw_findings_add(f, "program", "runs folder", ok ? IPW_HEALTH_OK : IPW_HEALTH_FAIL,
+                     ok ? NULL : "change to a folder of yours, or name one with --output",
+                     "%s can%s be written", strcmp(folder, ".") ? "./runs" : "the current folder",
+                     ok ? "" : "not");
+}
+
+/* What is not in this machine is one line, not a dozen. */
+static void look_at_sensors(struct ipw_findings *f)
+{
+    struct ipw_source_set set;
+    struct ipw_buf absent = IPW_BUF(IPW_KIB);
+    bool any = false;
+
+    ipw_source_set_open(&set);
+    for (size_t i = 0; i < set.n_verdicts; i++) {
+        const struct ipw_source_verdict *v = &set.verdicts[i];
+
+        any = any || v->code == IPW_OK;
+        if (v->code == IPW_EUNSUPPORTED || v->code == IPW_ENOTFOUND)
+            ipw_buf_addf(&absent, "%s%s", absent.len ? ", " : "", v->name);
+        else
+            ipw_findings_add(
+                f, "sensors", v->name, v->code == IPW_OK ? IPW_HEALTH_OK : IPW_HEALTH_WARN,
+                v->code == IPW_EPERM ? "give this user the right to read it, or run as root" : NULL,
+                "%s", v->text);
+    }
+    if (absent.len)
+        ipw_findings_add(f, "sensors", "not here", any ? IPW_HEALTH_OK : IPW_HEALTH_WARN,
+                         any ? NULL : "joules stay null: no sensor of this machine can be read",
+                         "%s", ipw_buf_str(&absent));
+    ipw_buf_release(&absent);
+    ipw_source_set_close(&set);
+}
+
+/* ---- the server ---- */
+
+static void look_at_server(struct ipw_findings *f, struct ipw_server *s, const char *model)
+{
+    size_t n = 0;
+
+    if (!s->url) {
+        ipw_findings_add(f, "server", "found", IPW_HEALTH_WARN,
+                         "start one, or name it with --base-url; until then the demo model answers",
+                         "none named, none on the usual local ports");
+        return;
+    }
+    while (s->models && s->models[n]) n++;
+    if (!s->models && (s->models_err.code == IPW_ENET || s->models_err.code == IPW_ETIMEOUT ||
+                       s->models_err.detail == 401 || s->models_err.detail == 403)) {
+        ipw_findings_add(f, "server", "reachable", IPW_HEALTH_FAIL,
+                         "is it running, is the address right, does it want a key?", "%.230s",
+                         s->models_err.text);
+        return;
+    }
+    ipw_findings_add(f, "server", "reachable", IPW_HEALTH_OK, NULL, "%.150s%s", s->url,
+                     s->named ? "" : " (found)");
+    if (n)
+        ipw_findings_add(f, "server", "models", IPW_HEALTH_OK, NULL, "%zu: %.100s%s", n,
+                         s->models[0], n > 1 ? ", ..." : "");
+    else
+        ipw_findings_add(f, "server", "models", IPW_HEALTH_WARN, "name the model with --model",
+                         "%.200s", s->models ? "it lists none" : s->models_err.text);
+    if (!model && !n) return;
+    ipw_doctor_probe(f, s, model ? model : s->models[0]);
+}
+
+/* ---- telling it ---- */
+
+static const char *const words[] = {"ok", "warn", "fail"};
+
+static void print_json(const struct ipw_findings *f, bool ok)
+{
+    struct ipw_buf out = IPW_BUF(IPW_MIB);
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, &out);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "findings");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct ipw_finding *x = &f->items[i];
+
+        ipw_jw_obj(&w);
+        ipw_jw_kstr(&w, "group", x->group);
+        ipw_jw_kstr(&w, "health", words[x->health]);
+        ipw_jw_kstr(&w, "name", x->name);
+        ipw_jw_kstr(&w, "remedy", x->remedy[0] ? x->remedy : NULL);
+        ipw_jw_kstr(&w, "text", x->text);
+        ipw_jw_obj_end(&w);
+    }
+    ipw_jw_arr_end(&w);
+    ipw_jw_kbool(&w, "ok", ok);
+    ipw_jw_kstr(&w, "version", IPW_VERSION);
+    ipw_jw_obj_end(&w);
+    ipw_secret_clean(&out, 0);
+    puts(ipw_buf_str(&out));
+    ipw_buf_release(&out);
+}
+
+static void print_lines(const struct ipw_findings *f)
+{
+    static const char *const colours[] = {"32", "33", "31"};
+    bool colour = ipw_use_colour(STDOUT_FILENO);
+    const char *group = "";
+
+    for (size_t i = 0; i < f->n; i++) {
+        const struct ipw_finding *x = &f->items[i];
+        struct ipw_buf line = IPW_BUF(4 * IPW_KIB);
+
+        if (strcmp(group, x->group)) printf("%s%s\n", *group ? "\n" : "", x->group);
+        group = x->group;
+        if (colour)
+            ipw_buf_addf(&line, "  \x1b[%sm%-4s\x1b[0m", colours[x->health], words[x->health]);
+        else
+            ipw_buf_addf(&line, "  %-4s", words[x->health]);
+        ipw_buf_addf(&line, " %-16s ", x->name);
+        ipw_text_printable(&line, x->text, strlen(x->text), 0);
+        if (x->remedy[0]) ipw_buf_addf(&line, "\n%24s-> %s", "", x->remedy);
+        ipw_secret_clean(&line, 0);
+        puts(ipw_buf_str(&line));
+        ipw_buf_release(&line);
+    }
+}
+
+int ipw_cmd_doctor(int argc, char **argv)
+{
+    static const struct ipw_opt options[] = {
+        IPW_SERVER_OPTIONS(offsetof(struct doctor_options, server)),
+        {"model", 'm', IPW_OPT_STR, offsetof(struct doctor_options, model), "NAME",
+         "the model to ask (default: the first one listed)"},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct doctor_options, json), NULL,
+         "print one JSON object"},
+        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    };
+    static const struct ipw_command command = {
+        .name = "doctor",
+        .usage = "doctor [--base-url URL] [--model NAME]",
+        .about = "Says what works here and what to do about the rest: the server and what it\n"
+                 "honours (a dozen tiny requests), the sensors, tools, permissions.",
+        .options = options,
+        .more = "exit status: 0 nothing that is needed fails, 1 something does",
+        .min_args = 0,
+        .max_args = 0,
+    };
+    struct doctor_options o = {0};
+    struct ipw_findings f = {0};
+    struct ipw_server server;
+    struct ipw_err err = {0};
+    bool ok = true;
+    char **args;
+    int n, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+
+    if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    rc = ipw_server_find(&server, &o.server, &err);
+    if (rc) {
+        ipw_server_release(&server);
+        return ipw_exit_with(&err, rc == IPW_EINVAL ? IPW_EXIT_USAGE : IPW_EXIT_FAILED);
+    }
+    ipw_findings_add(&f, "program", "ipw-agent", IPW_HEALTH_OK, NULL, "%s", IPW_VERSION);
+    look_at_lua(&f);
+    look_at_folder(&f);
+    look_at_sensors(&f);
+    look_at_programs(&f, server.loop);
+    look_at_server(&f, &server, o.model);
+    ipw_server_release(&server);
+    for (size_t i = 0; i < f.n; i++) ok = ok && f.items[i].health != IPW_HEALTH_FAIL;
+    if (o.json)
+        print_json(&f, ok);
+    else
+        print_lines(&f);
+    ipw_findings_release(&f);
+    return ok ? IPW_EXIT_OK : IPW_EXIT_FAILED;
+}

@@ -1,0 +1,169 @@
+/* ledger RUN: every figure of a run once more, from its events and samples alone. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/ledger_check.h"
+#include "app/ledger_print.h"
+#include "app/options.h"
+#include "app/progress.h"
+#include "base/log.h"
+
+enum { MAX_OUTPUT_BYTES = 1024 * 1024 * 1024 };
+
+struct ledger_options {
+    struct ipw_opt_list methods;
+    const char *share;
+    bool json, check;
+};
+
+struct job {
+    struct ipw_ledger_report report;
+    struct ipw_redo redo;        /* the report's reasons are its own */
+    struct ipw_check *check;     /* NULL: nothing to compare with */
+    const enum ipw_share *share; /* another rule than the run's, or NULL */
+};
+
+static void ask_methods(void *ud, const struct ipw_ledger *ledger, int64_t ordinal,
+                        const struct ipw_query_trace *trace)
+{
+    struct job *j = ud;
+
+    ipw_ledger_report_by(&j->report, ledger, ordinal, trace);
+}
+
+static int take_query(void *ud, const struct ipw_redo_query *query, struct ipw_err *err)
+{
+    struct job *j = ud;
+    const struct ipw_redo_segment *segment = j->redo.segments[j->redo.n_segments - 1];
+    struct ipw_query_record unknown = {.is_resolved = -1, .cost_usd = NAN};
+    struct ipw_query_loaded was = {0};
+    struct ipw_buf what = IPW_BUF(4096);
+    enum ipw_check_verdict verdict = IPW_CHECK_SAME;
+    int rc = 0;
+
+    if (j->check)
+        rc = ipw_check_query(j->check, query->trace, query->segment, &segment->facts.clock,
+                             &verdict, &was, j->share ? NULL : &what, err);
+    if (!rc) {
+        bool known = j->check && verdict != IPW_CHECK_MISSING;
+
+        /* What the run was killed over it did not come to write. */
+        if (verdict == IPW_CHECK_MISSING && segment->cut) verdict = IPW_CHECK_SAME;
+        if (j->share) verdict = IPW_CHECK_SAME; /* other figures are what was asked for */
+        ipw_ledger_report_add(&j->report, query, known ? &was.record : &unknown,
+                              known ? &was : NULL, verdict != IPW_CHECK_SAME);
+        j->report.n_differs += verdict == IPW_CHECK_DIFFERS;
+        j->report.n_missing += verdict == IPW_CHECK_MISSING;
+        if (verdict == IPW_CHECK_DIFFERS)
+            ipw_say("query %s: %s", query->trace->id, ipw_buf_str(&what));
+    }
+    ipw_query_loaded_release(&was);
+    ipw_buf_release(&what);
+    return rc;
+}
+
+static int parse_methods(unsigned *out, const struct ipw_opt_list *given, struct ipw_err *err)
+{
+    for (size_t i = 0; i < given->n; i++) {
+        int m = 0;
+
+        while (m < IPW_METHODS && strcmp(given->items[i], ipw_method_name((enum ipw_method)m))) m++;
+        if (m == IPW_METHODS)
+            return ipw_fail(err, IPW_EINVAL, "--method %.40s: expected window, linear or phase",
+                            given->items[i]);
+        *out |= 1u << m;
+    }
+    return 0;
+}
+
+static int recompute(struct job *j, const char *run, const enum ipw_share *share,
+                     struct ipw_err *err)
+{
+    struct ipw_redo_options how = {
+        .query = take_query, .before = ask_methods, .ud = j, .share = share};
+    int rc = ipw_check_open(&j->check, run, err);
+
+    if (rc) return rc;
+    j->share = share;
+    j->report.share = share ? ipw_share_name(*share) : NULL;
+    j->report.compared = j->check != NULL;
+    rc = ipw_redo_run(&j->redo, run, &how, err);
+    if (!rc && j->check) rc = ipw_check_left(j->check, &j->report.n_left, err);
+    if (!rc) ipw_ledger_report_close(&j->report, &j->redo);
+    return rc;
+}
+
+static int print(const struct job *j, bool json, struct ipw_err *err)
+{
+    struct ipw_buf out = IPW_BUF(MAX_OUTPUT_BYTES);
+    int rc = 0;
+
+    if (json)
+        ipw_ledger_print_json(&out, &j->report);
+    else
+        ipw_ledger_print_table(&out, &j->report, ipw_terminal_width(STDOUT_FILENO));
+    if (fwrite(ipw_buf_str(&out), 1, out.len, stdout) != out.len || fflush(stdout))
+        rc = ipw_fail(err, IPW_EIO, "standard output: the result could not be written");
+    ipw_buf_release(&out);
+    return rc;
+}
+
+int ipw_cmd_ledger(int argc, char **argv)
+{
+    static const struct ipw_opt options[] = {
+        {"check", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, check), NULL,
+         "fail when a figure differs from what the run wrote"},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, json), NULL,
+         "print one JSON object"},
+        {"method", 0, IPW_OPT_LIST, offsetof(struct ledger_options, methods), "window|linear|phase",
+         "what a simpler method would have said, beside each query (may be repeated)"},
+        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "equal|tokens|phase",
+         "share joules by another rule than the run's, and set both side by side"},
+        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    };
+    static const struct ipw_command command = {
+        .name = "ledger",
+        .usage = "ledger RUN [options]",
+        .about =
+            "Computes every figure of a run again from its events and samples alone, and shows\n"
+            "the balance: queries, idle, waste, total.",
+        .options = options,
+        .more = "exit status: 0 done, 1 --check found a difference, 3 the run cannot be read",
+        .min_args = 1,
+        .max_args = 1,
+    };
+    struct ledger_options o = {0};
+    struct job j = {0};
+    enum ipw_share share = IPW_SHARE_EQUAL;
+    struct ipw_err err = {0};
+    char **args;
+    int n = 0, code = IPW_EXIT_OK,
+        rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+
+    ipw_ledger_report_init(&j.report, n > 0 && !rc ? args[0] : "");
+    if (!rc) rc = parse_methods(&j.report.methods, &o.methods, &err);
+    if (!rc && o.share) rc = ipw_share_parse(&share, o.share, &err);
+    if (!rc && o.share && o.check)
+        rc = ipw_fail(&err, IPW_EINVAL, "ledger: --check and --share do not go together");
+    free(o.methods.items);
+    if (rc) {
+        ipw_ledger_report_release(&j.report);
+        return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    }
+    rc = recompute(&j, args[0], o.share ? &share : NULL, &err);
+    if (rc) {
+        code = ipw_exit_with(&err, IPW_EXIT_INPUT);
+    } else if (print(&j, o.json, &err)) {
+        code = ipw_exit_with(&err, IPW_EXIT_FAILED);
+    } else if (o.check && (j.report.n_differs || j.report.n_missing || j.report.n_left)) {
+        code = IPW_EXIT_FAILED;
+    }
+    ipw_check_close(j.check);
+    ipw_ledger_report_release(&j.report);
+    ipw_redo_release(&j.redo);
+    return code;
+}

@@ -1,0 +1,137 @@
+/* list: the agents, tools and datasets there are.  show: the text of a built-in file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/cmd_models.h"
+#include "app/commands.h"
+#include "app/options.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "energy/select.h"
+#include "script/embedded.h"
+#include "script/vm.h"
+
+struct list_options {
+    struct ipw_opt_list paths;
+    struct ipw_server_options server; /* of models */
+};
+
+struct rows {
+    char **lines;
+    size_t n, cap;
+};
+
+static void gather(void *ud, const char *name, const char *path)
+{
+    struct rows *rows = ud;
+
+    IPW_GROW(rows->lines, rows->cap, rows->n + 1);
+    rows->lines[rows->n++] = ipw_asprintf("%-20s %s", name, path);
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Kinds of sources, and whether this machine has them. */
+static int list_sensors(void)
+{
+    struct ipw_source_set set;
+
+    ipw_source_set_open(&set);
+    for (size_t i = 0; i < set.n_verdicts; i++) {
+        const struct ipw_source_verdict *v = &set.verdicts[i];
+        printf("%-20s %s%s\n", v->name, v->code == IPW_OK ? "" : "not here: ", v->text);
+    }
+    for (const char *const *k = ipw_source_kinds(); *k; k++)
+        if ((*k)[strlen(*k) - 1] == '=') printf("%-20s named: --telemetry %s...\n", *k, *k);
+    ipw_source_set_close(&set);
+    return IPW_EXIT_OK;
+}
+
+int ipw_cmd_list(int argc, char **argv)
+{
+    static const char *const kinds[] = {"agents", "tools", "datasets", "models", "sensors", NULL};
+    static const struct ipw_opt options[] = {
+        {"path", 'p', IPW_OPT_LIST, offsetof(struct list_options, paths), "DIR", "look here too"},
+        IPW_SERVER_OPTIONS(offsetof(struct list_options, server)),
+        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    };
+    static const struct ipw_command command = {
+        .name = "list",
+        .usage = "list agents|tools|datasets|models|sensors",
+        .about = "Lists what can be named on the command line, and where it comes from.",
+        .options = options,
+        .min_args = 1,
+        .max_args = 1,
+    };
+    struct list_options o = {0};
+    struct rows rows = {0};
+    struct ipw_err err = {0};
+    const char *near;
+    char **args;
+    int n, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+
+    if (rc) {
+        free(o.paths.items);
+        return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    }
+    if (strcmp(args[0], "sensors") == 0) {
+        free(o.paths.items);
+        return list_sensors();
+    }
+    if (strcmp(args[0], "models") == 0) {
+        free(o.paths.items);
+        return ipw_list_models(&o.server);
+    }
+    if (strcmp(args[0], "agents") && strcmp(args[0], "tools") && strcmp(args[0], "datasets")) {
+        near = ipw_nearest(args[0], kinds);
+        ipw_fail(&err, IPW_EINVAL, "list: nothing is called '%s'%s%s%s", args[0],
+                 near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+        free(o.paths.items);
+        return ipw_exit_with(&err, IPW_EXIT_USAGE);
+    }
+    ipw_vm_each_script(strcmp(args[0], "tools") ? args[0] : "agents/tools",
+                       (const char *const *)o.paths.items, gather, &rows);
+    if (rows.n) qsort(rows.lines, rows.n, sizeof *rows.lines, compare_lines);
+    for (size_t i = 0; i < rows.n; i++) {
+        puts(rows.lines[i]);
+        free(rows.lines[i]);
+    }
+    free(rows.lines);
+    free(o.paths.items);
+    return IPW_EXIT_OK;
+}
+
+int ipw_cmd_show(int argc, char **argv)
+{
+    static const struct ipw_opt options[] = {{NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL}};
+    static const struct ipw_command command = {
+        .name = "show",
+        .usage = "show [FILE]",
+        .about = "Prints a file that travels inside the binary (without FILE: their names), to\n"
+                 "start from: ipw-agent show agents/react.lua > mine.lua",
+        .options = options,
+        .min_args = 0,
+        .max_args = 1,
+    };
+    const struct ipw_embedded_file *f;
+    struct ipw_err err = {0};
+    char **args, none;
+    int n, rc = ipw_options_parse(&command, argc, argv, &none, &args, &n, &err);
+
+    if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    if (n == 0) {
+        for (f = ipw_embedded_files; f->path; f++) puts(f->path);
+        return IPW_EXIT_OK;
+    }
+    f = ipw_embedded_find(args[0]);
+    if (!f) {
+        ipw_fail(&err, IPW_ENOTFOUND, "show: no built-in file is called '%s'", args[0]);
+        return ipw_exit_with(&err, IPW_EXIT_USAGE);
+    }
+    fwrite(f->bytes, 1, f->n, stdout);
+    return IPW_EXIT_OK;
+}

@@ -1,0 +1,85 @@
+/* meter RUN --log FILE: what a run cost by the log of a power meter. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/commands.h"
+#include "app/meter_report.h"
+#include "app/options.h"
+#include "base/text.h"
+
+#define OUTPUT_MAX (256 * IPW_MIB)
+
+struct meter_options {
+    struct ipw_opt_list logs;
+    const char *column, *offset;
+    bool json;
+};
+
+static int make(struct ipw_buf *out, const struct meter_options *o, const char *run,
+                struct ipw_err *err)
+{
+    bool given = o->offset && strcmp(o->offset, "auto") != 0;
+    struct ipw_meter_report report;
+    double offset_s = 0;
+    int rc = given ? ipw_parse_double(&offset_s, o->offset, err) : 0;
+
+    if (rc < 0) return ipw_err_prefix(err, "--offset");
+    rc = ipw_meter_report_make(&report, run, o->logs.items, o->logs.n, o->column,
+                               given ? &offset_s : NULL, err);
+    if (rc == 0 && o->json) ipw_meter_report_json(out, &report);
+    if (rc == 0 && !o->json) ipw_meter_report_text(out, &report);
+    if (rc == 0 && out->failed) rc = ipw_fail(err, IPW_ELIMIT, "%s: the report is too long", run);
+    ipw_meter_report_release(&report);
+    return rc;
+}
+
+int ipw_cmd_meter(int argc, char **argv)
+{
+    static const struct ipw_opt options[] = {
+        {"log", 'l', IPW_OPT_LIST, offsetof(struct meter_options, logs), "FILE",
+         "the meter's log; several are added up"},
+        {"column", 'c', IPW_OPT_STR, offsetof(struct meter_options, column), "NAME",
+         "only this column (default: sum or total, else all that are watts or joules)"},
+        {"offset", 0, IPW_OPT_STR, offsetof(struct meter_options, offset), "SECONDS|auto",
+         "how far the log's clock is ahead (default: auto, by the run's load)"},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct meter_options, json), NULL,
+         "print the report as one JSON object"},
+        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    };
+    static const struct ipw_command command = {
+        .name = "meter",
+        .usage = "meter RUN --log FILE [--column NAME] [--offset SECONDS|auto]",
+        .about = "Tells what a saved run cost by the log of a power meter (docs/power-meter.md).",
+        .options = options,
+        .more = "exit status: 0 done, 1 log and run cannot be brought together, 2 wrong usage,\n"
+                "3 unreadable input",
+        .min_args = 1,
+        .max_args = 1,
+    };
+    struct meter_options o = {0};
+    struct ipw_buf out = IPW_BUF(OUTPUT_MAX);
+    struct ipw_err err = {0};
+    char **args;
+    int n, code = IPW_EXIT_OK, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+
+    if (rc) {
+        code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    } else if (o.logs.n == 0) {
+        ipw_fail(&err, IPW_EINVAL, "meter: --log FILE is needed");
+        code = ipw_exit_with(&err, IPW_EXIT_USAGE);
+    } else if ((rc = make(&out, &o, args[0], &err)) < 0) {
+        bool usage = rc == IPW_EINVAL && !strncmp(err.text, "--offset", 8);
+        code = ipw_exit_with(&err, usage                    ? IPW_EXIT_USAGE
+                                   : rc == IPW_EUNSUPPORTED ? IPW_EXIT_FAILED
+                                                            : IPW_EXIT_INPUT);
+    } else if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout)) {
+        ipw_fail(&err, IPW_EIO, "standard output cannot be written");
+        code = ipw_exit_with(&err, IPW_EXIT_FAILED);
+    }
+    ipw_buf_release(&out);
+    free(o.logs.items);
+    return code;
+}

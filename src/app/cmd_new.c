@@ -1,0 +1,154 @@
+/* new: a commented, working file to start from, and its test. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/options.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "script/embedded.h"
+
+enum { MAX_BYTES = 1024 * 1024, MAX_NAME = 64 };
+
+struct new_options {
+    const char *output;
+};
+
+static const struct kind {
+    const char *name, *folder, *placeholder;
+} kinds[] = {
+    {"tool", "tools", "my_tool"},
+    {"agent", "agents", "my_agent"},
+    {"dataset", "datasets", "my_dataset"},
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static int find_kind(const struct kind **out, const char *name, struct ipw_err *err)
+{
+    const char *names[N_KINDS + 1] = {NULL}, *near;
+
+    for (size_t i = 0; i < N_KINDS; i++) {
+        names[i] = kinds[i].name;
+        if (strcmp(kinds[i].name, name)) continue;
+        *out = &kinds[i];
+        return 0;
+    }
+    near = ipw_nearest(name, names);
+    return ipw_fail(err, IPW_EINVAL, "new: tool, agent or dataset, not '%.60s'%s%s%s", name,
+                    near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+}
+
+static int check_name(const char *name, struct ipw_err *err)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+
+    if (n == strlen(name) && n > 0 && n <= MAX_NAME && name[0] != '-') return 0;
+    return ipw_fail(err, IPW_EINVAL,
+                    "new: '%.80s' is no name: letters, digits, '_' and '-', %d at most", name,
+                    MAX_NAME);
+}
+
+static int make_folder(const char *path, struct ipw_err *err)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST) return 0;
+    return ipw_fail_errno(err, errno, "%s", path);
+}
+
+/* The template with the name in the placeholder's places, in a file that was not there before. */
+static int write_file(const char *path, const char *template, const struct kind *kind,
+                      const char *name, struct ipw_err *err)
+{
+    char *embedded = ipw_asprintf("lua/ipw/templates/%s.lua", template);
+    const struct ipw_embedded_file *f = ipw_embedded_find(embedded);
+    struct ipw_buf text = IPW_BUF(MAX_BYTES);
+    const char *at, *hit;
+    ssize_t k = 0;
+    int fd, rc = 0;
+
+    if (!f) IPW_BUG("%s is not in this binary", embedded);
+    free(embedded);
+    for (at = f->bytes; (hit = strstr(at, kind->placeholder));
+         at = hit + strlen(kind->placeholder)) {
+        ipw_buf_add(&text, at, (size_t)(hit - at));
+        ipw_buf_adds(&text, name);
+    }
+    ipw_buf_adds(&text, at);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        rc = errno == EEXIST
+                 ? ipw_fail(err, IPW_EEXISTS, "%s is there already: it was left as it is", path)
+                 : ipw_fail_errno(err, errno, "%s", path);
+        ipw_buf_release(&text);
+        return rc;
+    }
+    for (size_t done = 0; done < text.len && k >= 0; done += (size_t)k)
+        k = write(fd, text.data + done, text.len - done);
+    if (k < 0) rc = ipw_fail_errno(err, errno, "%s", path);
+    if (close(fd) && !rc) rc = ipw_fail_errno(err, errno, "%s", path);
+    ipw_buf_release(&text);
+    return rc;
+}
+
+static int make(const struct kind *kind, const char *name, const char *output, struct ipw_err *err)
+{
+    const char *folder = output ? output : kind->folder;
+    char *file = ipw_asprintf("%s/%s.lua", folder, name);
+    char *test = ipw_asprintf("%s/%s_test.lua", folder, name);
+    char *of_test = ipw_asprintf("%s_test", kind->name);
+    int rc = make_folder(folder, err);
+
+    if (!rc) rc = write_file(file, kind->name, kind, name, err);
+    if (!rc) {
+        rc = write_file(test, of_test, kind, name, err);
+        if (rc) unlink(file); /* both or none */
+    }
+    if (!rc) {
+        printf("wrote %s and %s; now\n\n  ipw-agent check %s\n  ipw-agent test %s\n  ", file, test,
+               file, test);
+        if (strcmp(kind->name, "tool") == 0)
+            printf("ipw-agent run agents/tools.lua --tools %s --dataset gaia\n",
+                   output ? file : name);
+        else if (strcmp(kind->name, "agent") == 0)
+            printf("ipw-agent run %s --dataset gaia\n", file);
+        else
+            printf("ipw-agent run agents/react.lua --dataset %s\n", file);
+    }
+    free(file);
+    free(test);
+    free(of_test);
+    return rc;
+}
+
+int ipw_cmd_new(int argc, char **argv)
+{
+    static const struct ipw_opt options[] = {
+        {"output", 'o', IPW_OPT_STR, offsetof(struct new_options, output), "DIR",
+         "where to (default: tools, agents or datasets)"},
+        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    };
+    static const struct ipw_command command = {
+        .name = "new",
+        .usage = "new tool|agent|dataset NAME",
+        .about = "Writes a commented file that works as it is, and its test.",
+        .options = options,
+        .more = "Nothing that is there already is overwritten.",
+        .min_args = 2,
+        .max_args = 2,
+    };
+    struct new_options o = {.output = NULL};
+    const struct kind *kind = NULL;
+    struct ipw_err err = {0};
+    char **args;
+    int n, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+
+    if (rc > 0) return IPW_EXIT_OK;
+    if (!rc) rc = find_kind(&kind, args[0], &err);
+    if (!rc) rc = check_name(args[1], &err);
+    if (rc) return ipw_exit_with(&err, IPW_EXIT_USAGE);
+    return make(kind, args[1], o.output, &err) ? ipw_exit_with(&err, IPW_EXIT_FAILED) : IPW_EXIT_OK;
+}

@@ -1,0 +1,54 @@
+/* repl: the Lua API, line by line, against a model. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/workbench.h"
+#include "base/log.h"
+
+int ipw_cmd_repl(int argc, char **argv)
+{
+    static const struct ipw_opt options[] = {
+        IPW_BENCH_MODEL_OPTIONS,
+        IPW_BENCH_SCRIPT_OPTIONS,
+        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    };
+    static const struct ipw_command command = {
+        .name = "repl",
+        .usage = "repl [options]",
+        .about = "Tries the Lua API line by line, against a model.",
+        .options = options,
+        .more =
+            "  > llm.chat { messages = { llm.user \"Hello\" } }.text\n"
+            "  > ? What is 12 * 12\n"
+            "  > help\n\n"
+            "Without --model and --base-url the usual local ports are tried, then the demo model "
+            "answers.",
+        .max_args = 0,
+    };
+    struct ipw_workbench_options o;
+    struct ipw_workbench bench;
+    struct ipw_err err = {0};
+    char **args;
+    int n, rc;
+
+    ipw_workbench_defaults(&o);
+    rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    rc = ipw_workbench_open(&bench, &o, IPW_BENCH_ANY_MODEL, &err);
+    while (!rc) {
+        const char *of_repl[] = {bench.run.model ? bench.run.model : "",
+                                 isatty(STDIN_FILENO) ? "tty" : "", NULL};
+        int64_t status = 0;
+
+        rc = ipw_workbench_run(&bench, &status, "ipw.cli.repl", NULL, of_repl, &err);
+        if (rc == 0) break;
+        /* What passed a limit took its state along; the next line starts with a fresh one. */
+        fflush(stdout);
+        if (rc != IPW_ELIMIT) break;
+        ipw_say("%s: everything that was set is gone", err.text);
+        rc = 0;
+    }
+    ipw_workbench_close(&bench, &o);
+    return rc ? ipw_exit_with(&err, ipw_workbench_exit(&err)) : IPW_EXIT_OK;
+}

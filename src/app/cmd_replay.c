@@ -1,0 +1,232 @@
+/* replay RUN: a saved run shown, or run again from its record. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/progress.h"
+#include "app/run.h"
+#include "app/workload.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "report/follow.h"
+#include "report/replay.h"
+#include "trace/lock.h"
+
+#define AT(field) offsetof(struct ipw_replay_cli, field)
+
+static const struct ipw_opt options[] = {
+    {"mode", 'm', IPW_OPT_STR, AT(mode), "show|hermetic|tools|workload",
+     "show: print the run (default); hermetic: run its agent again, everything answered by the "
+     "record; tools: the recorded replies, real tools; workload: send its requests to --base-url"},
+    {"query", 'q', IPW_OPT_STR, AT(query), "ID",
+     "only this query: its id, the beginning of it, or its number (q0003)"},
+    {"follow", 'f', IPW_OPT_FLAG, AT(follow), NULL, "show: go on while the run does"},
+    {"output", 'o', IPW_OPT_STR, AT(output), "DIR",
+     "folder of the new run (default: a new one in runs/)"},
+    {"agent", 0, IPW_OPT_STR, AT(agent), "FILE",
+     "the agent's file, unless it is one of this program's own"},
+    {"tools", 0, IPW_OPT_STR, AT(tools), "A,B,...", "tools in place of the recorded names"},
+    {"dataset", 'd', IPW_OPT_STR, AT(dataset), "NAME|FILE",
+     "where real tools find the attachments, and answers a scorer"},
+    {"data-dir", 0, IPW_OPT_STR, AT(data_dir), "DIR", "where the dataset's own files are"},
+    {"from-divergence", 0, IPW_OPT_STR, AT(on), "fail|live",
+     "hermetic: where the agent leaves the record, fail, or go on against --base-url"},
+    {"model", 0, IPW_OPT_STR, AT(model), "NAME", "the model to go on with (default: the recorded)"},
+    IPW_NET_OPTIONS(AT(net)),
+    {"api-key-env", 0, IPW_OPT_STR, AT(api_key_env), "NAME",
+     "environment variable that holds the key (default: OPENAI_API_KEY)"},
+    IPW_SCRIPT_OPTIONS(AT(script)),
+    {"schedule", 0, IPW_OPT_STR, AT(schedule), "closed|open",
+     "workload: keep the gaps after each reply (a run's default), or the times (default of a "
+     "file)"},
+    {"speed", 0, IPW_OPT_NUM, AT(speed), "X",
+     "workload: recorded times and gaps are divided by it (default: 1)"},
+    {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N",
+     "workload, closed: queries at once (default: the recorded)", 1, 100000},
+    {"limit", 'n', IPW_OPT_INT, AT(limit), "N", "workload: only the first N queries", 1, INT64_MAX},
+    {"no-force", 0, IPW_OPT_FLAG, AT(no_force), NULL,
+     "workload: recorded lengths are the most, replies may be shorter"},
+    {"max-lag", 0, IPW_OPT_DURATION, AT(max_lag_ns), "TIME",
+     "workload: flagged as degraded when p99 of the send lag is over it (default: 500ms)"},
+    {"telemetry", 0, IPW_OPT_LIST, AT(telemetry), "auto|none|LIST",
+     "workload: sensors to read, as for run"},
+    {"gpu", 0, IPW_OPT_STR, AT(gpu), "UUID|N|BUSID", "workload: only these GPUs"},
+    {"share", 0, IPW_OPT_STR, AT(share), "equal|tokens|phase", "workload: as for run"},
+    {"energy", 0, IPW_OPT_STR, AT(energy), "auto|local|remote", "workload: as for run"},
+    {"baseline", 0, IPW_OPT_DURATION, AT(baseline_ns), "TIME", "workload: as for run"},
+    {"sample-interval", 0, IPW_OPT_DURATION, AT(sample_interval_ns), "TIME",
+     "workload: as for run"},
+    {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print the result as one JSON object"},
+    {"quiet", 0, IPW_OPT_FLAG, AT(quiet), NULL, "no remarks"},
+    {"verbose", 'v', IPW_OPT_FLAG, AT(verbose), NULL, "say what happens"},
+    {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+};
+
+static const struct ipw_command command = {
+    .name = "replay",
+    .usage = "replay RUN|FILE.jsonl [--query ID] [--mode show|hermetic|tools|workload] [options]",
+    .about =
+        "Prints a saved run query by query, turn by turn; or runs its agent again, answered by\n"
+        "the record; or sends its requests (or those of a file in the Mooncake line format) to\n"
+        "another server, measured as a run.  Both make a new run.",
+    .options = options,
+    .more =
+        "A hermetic replay opens no socket and starts no process. Its requests must be those of\n"
+        "the record byte for byte; its times and joules are the record's.\n\n"
+        "exit status: 0 as recorded, 1 failed, 2 wrong usage, 3 the run cannot be read,\n"
+        "4 it diverged from the record, 130 interrupted",
+    .min_args = 1,
+    .max_args = 1,
+};
+
+/* ---- show ---- */
+
+static int print_text(void *ud, const char *text, size_t n, struct ipw_err *err)
+{
+    (void)ud;
+    if (fwrite(text, 1, n, stdout) != n || fflush(stdout))
+        return ipw_fail(err, IPW_EIO, "standard output: the reader is gone");
+    return 0;
+}
+
+static int show(const char *run, const struct ipw_replay_cli *o)
+{
+    struct ipw_timeline_options how = {.width = ipw_terminal_width(STDOUT_FILENO),
+                                       .colour = ipw_use_colour(STDOUT_FILENO)};
+    struct ipw_err err = {0};
+    int rc = ipw_replay_run(run, o->query, &how, print_text, NULL, &err);
+
+    return rc ? ipw_exit_with(&err, rc == IPW_EIO ? IPW_EXIT_FAILED : IPW_EXIT_INPUT) : IPW_EXIT_OK;
+}
+
+/* ---- follow ---- */
+
+/* Does a process write there?  It holds the lock of the folder. */
+static bool is_going_on(const char *run) { return ipw_lock_look(run, NULL) != 0; }
+
+/* The whole lines of what was read; the rest stays for the next time. */
+static bool show_lines(struct ipw_follow *follow, struct ipw_buf *read)
+{
+    struct ipw_buf out = IPW_BUF(64 * IPW_MIB);
+    size_t at = 0;
+    bool over = false;
+
+    for (char *end; at < read->len && (end = memchr(read->data + at, '\n', read->len - at));
+         at = (size_t)(end - read->data) + 1)
+        over |= ipw_follow_line(follow, &out, read->data + at, (size_t)(end - read->data) - at);
+    ipw_buf_drop_front(read, at);
+    fwrite(ipw_buf_str(&out), 1, out.len, stdout);
+    fflush(stdout);
+    ipw_buf_release(&out);
+    return over;
+}
+
+static int follow_run(const char *run, const struct ipw_replay_cli *o)
+{
+    struct ipw_timeline_options how = {.width = ipw_terminal_width(STDOUT_FILENO),
+                                       .colour = ipw_use_colour(STDOUT_FILENO)};
+    static const struct timespec pause = {.tv_nsec = 200 * 1000 * 1000};
+    struct ipw_follow *follow = ipw_follow_new(o->query, &how);
+    struct ipw_buf text = IPW_BUF(512 * IPW_MIB);
+    struct ipw_err err = {0};
+    char *path = ipw_asprintf("%s/events.jsonl", run);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), code = IPW_EXIT_OK;
+    bool alive = true, over = false;
+
+    if (fd < 0) {
+        ipw_fail_errno(&err, errno, "%s", path);
+        code = ipw_exit_with(&err, IPW_EXIT_INPUT);
+    }
+    while (fd >= 0 && !ferror(stdout)) {
+        char *to = ipw_buf_room(&text, 65536);
+        ssize_t n = to ? read(fd, to, 65536) : -1;
+
+        if (n > 0) {
+            ipw_buf_added(&text, (size_t)n);
+            over = show_lines(follow, &text);
+            continue;
+        }
+        if (n < 0 || over || !alive) break;
+        /* Once more after it is gone: it may have written before it went. */
+        alive = is_going_on(run);
+        if (alive) nanosleep(&pause, NULL);
+    }
+    if (fd >= 0) close(fd);
+    ipw_buf_release(&text);
+    ipw_follow_free(follow);
+    free(path);
+    return code;
+}
+
+/* ---- run again ---- */
+
+static int run_again(const char *run, const struct ipw_replay_cli *o)
+{
+    struct ipw_replay_job job;
+    struct ipw_err err = {0};
+    int code, rc = ipw_replay_job_open(&job, o, run, &code, &err);
+
+    if (!rc) {
+        code = IPW_EXIT_FAILED;
+        rc = ipw_replay_job_make_dir(&job, &err);
+    }
+    if (!rc) {
+        rc = ipw_replay_job_run(&job, &err);
+        if (rc == IPW_EPARSE) code = IPW_EXIT_INPUT;
+    }
+    if (!rc) rc = ipw_replay_finish(&job, &err);
+    if (!rc) rc = ipw_replay_print(&job, &err);
+    if (job.dir && ipw_rundir_close(job.dir, rc ? NULL : &err) && !rc) rc = err.code;
+    if (rc)
+        ipw_exit_with(&err, code);
+    else if (job.stop_signal)
+        code = 128 + job.stop_signal;
+    else if (job.n_diverged || job.n_differ || job.n_missing || job.n_traces_differ)
+        code = IPW_EXIT_DIVERGED;
+    else
+        code = IPW_EXIT_OK;
+    ipw_replay_job_release(&job);
+    return code;
+}
+
+int ipw_cmd_replay(int argc, char **argv)
+{
+    static const char *const modes[] = {"show", "hermetic", "tools", "workload", NULL};
+    struct ipw_replay_cli o = {.mode = "show", .speed = 1, .max_lag_ns = 500 * IPW_NS_PER_MS};
+    struct ipw_err err = {0};
+    char **args;
+    int n, code, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    bool known = false;
+
+    for (size_t i = 0; modes[i]; i++) known |= strcmp(o.mode, modes[i]) == 0;
+    if (!rc && !known) {
+        const char *near = ipw_nearest(o.mode, modes);
+
+        rc = ipw_fail(&err, IPW_EINVAL, "replay: no mode is called '%.40s'%s%s%s", o.mode,
+                      near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+    }
+    if (rc) {
+        code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    } else {
+        ipw_log_set_level(o.quiet ? IPW_LOG_ERROR : o.verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
+        signal(SIGPIPE, SIG_IGN);
+        if (strcmp(o.mode, "show") == 0)
+            code = o.follow ? follow_run(args[0], &o) : show(args[0], &o);
+        else if (strcmp(o.mode, "workload") == 0)
+            code = ipw_workload_replay(args[0], &o, ipw_run_command_json(&command, argc, argv));
+        else
+            code = run_again(args[0], &o);
+    }
+    free(o.net.base_urls.items);
+    free(o.net.headers.items);
+    free(o.telemetry.items);
+    ipw_script_options_release(&o.script);
+    return code;
+}

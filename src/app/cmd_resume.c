@@ -1,0 +1,239 @@
+/* resume RUN: the command that began a run, once more, from the run's manifest. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/run.h"
+#include "base/mem.h"
+#include "json/json.h"
+#include "json/jsonl.h"
+#include "json/write.h"
+
+#define COMMAND_MAX  (4 * IPW_MIB)
+#define MANIFEST_MAX (256 * IPW_MIB)
+#define HIDDEN       "***"
+
+/* ---- writing it down ---- */
+
+static bool of_one_session(const char *name)
+{
+    static const char *const names[] = {"resume", "retry", "force", "output", NULL};
+    const char *const *n = names;
+
+    while (*n && strcmp(*n, name)) n++;
+    return *n != NULL;
+}
+
+/* A header's value is written only when it is the name of a variable. */
+static void put_value(struct ipw_jw *w, const struct ipw_opt *o, const char *value)
+{
+    const char *colon = strchr(value, ':');
+    char *text;
+
+    if (strcmp(o->name, "header") || !colon ||
+        strncmp(colon + 1 + strspn(colon + 1, " \t"), "env:", 4) == 0) {
+        ipw_jw_str(w, value);
+        return;
+    }
+    text = ipw_asprintf("%.*s: " HIDDEN, (int)(colon - value), value);
+    ipw_jw_str(w, text);
+    free(text);
+}
+
+static void put_option(void *ud, const struct ipw_opt *o, const char *value)
+{
+    struct ipw_jw *w = ud;
+    char *name;
+
+    if (of_one_session(o->name)) return;
+    name = ipw_asprintf("--%s", o->name);
+    ipw_jw_str(w, name);
+    free(name);
+    if (o->arg) put_value(w, o, value);
+}
+
+char *ipw_run_command_json(const struct ipw_command *command, int argc, char **argv)
+{
+    struct ipw_buf out = IPW_BUF(COMMAND_MAX);
+    char cwd[PATH_MAX] = "";
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, &out);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "args");
+    ipw_jw_arr(&w);
+    for (int i = ipw_options_each(command, argc, argv, put_option, &w); i < argc; i++)
+        ipw_jw_str(&w, argv[i]);
+    ipw_jw_arr_end(&w);
+    ipw_jw_kstr(&w, "cwd", getcwd(cwd, sizeof cwd) ? cwd : NULL);
+    ipw_jw_obj_end(&w);
+    return ipw_buf_take(&out, NULL);
+}
+
+/* ---- giving it again ---- */
+
+struct args {
+    char **all;
+    size_t n, cap;
+};
+
+static void add(struct args *args, const char *text)
+{
+    IPW_GROW(args->all, args->cap, args->n + 2);
+    args->all[args->n++] = ipw_strdup(text);
+    args->all[args->n] = NULL;
+}
+
+static void note_name(void *ud, const struct ipw_opt *o, const char *value)
+{
+    (void)value;
+    add(ud, o->name);
+}
+
+static bool holds(const struct args *args, const char *text)
+{
+    for (size_t i = 0; i < args->n; i++)
+        if (!strcmp(args->all[i], text)) return true;
+    return false;
+}
+
+static void release(struct args *args)
+{
+    for (size_t i = 0; i < args->n; i++) free(args->all[i]);
+    free(args->all);
+}
+
+static const struct ipw_opt *option_named(const char *name)
+{
+    for (const struct ipw_opt *o = ipw_run_command.options; o->name; o++)
+        if (!strcmp(o->name, name)) return o;
+    return NULL;
+}
+
+/* The recorded words; options that are given anew replace the recorded ones. */
+static int add_recorded(struct args *out, const struct ipw_json *args, const struct args *anew,
+                        struct args *names, struct ipw_err *err)
+{
+    for (const struct ipw_json *a = ipw_json_first(args); a; a = ipw_json_next(a)) {
+        const char *word = ipw_json_str(a, ""), *value = NULL;
+        const struct ipw_opt *o = strncmp(word, "--", 2) ? NULL : option_named(word + 2);
+
+        if (!o) {
+            add(out, word); /* the agent; or what this version does not know, which it will say */
+            continue;
+        }
+        if (o->arg) {
+            a = ipw_json_next(a);
+            value = ipw_json_str(a, NULL);
+            if (!value) return ipw_fail(err, IPW_EPARSE, "command: %s has no value", word);
+        }
+        if (holds(anew, o->name)) continue;
+        if (value && strstr(value, HIDDEN))
+            return ipw_fail(err, IPW_EINVAL,
+                            "the value of %s was not written down, being secret: give it again",
+                            word);
+        add(names, o->name);
+        add(out, word);
+        if (value) add(out, value);
+    }
+    return 0;
+}
+
+/* Which server and model answered then, where the command left that open. */
+static void add_found(struct args *out, const struct ipw_json *config, const struct args *anew,
+                      const struct args *names)
+{
+    const char *model = ipw_json_str(ipw_json_get(config, "model"), NULL);
+    const char *url = ipw_json_str(ipw_json_get(config, "client_base_url"), NULL);
+    bool server = holds(anew, "base-url") || holds(names, "base-url");
+
+    if (model && !holds(anew, "model") && !holds(names, "model")) {
+        add(out, "--model");
+        add(out, model);
+    }
+    if (url && !server && model && strcmp(model, "demo")) {
+        add(out, "--base-url");
+        add(out, url);
+    }
+}
+
+static int read_command(struct args *out, const char *run, int argc, char **argv,
+                        struct ipw_err *err)
+{
+    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
+    char *path = ipw_asprintf("%s/manifest.json", run);
+    struct args anew = {0}, names = {0};
+    const struct ipw_json *command, *args;
+    struct ipw_json *manifest = NULL;
+    const char *cwd;
+    int rc = ipw_file_read(&text, path, err);
+
+    ipw_options_each(&ipw_run_command, argc, argv, note_name, &anew);
+    if (!rc) rc = ipw_json_parse(&manifest, text.data, text.len, NULL, err);
+    if (!rc && ipw_json_get(manifest, "replay"))
+        rc = ipw_fail(err, IPW_EINVAL, "a replay is not gone on with: begin it again");
+    if (!rc) rc = ipw_json_need_obj(&command, manifest, "command", "", err);
+    if (!rc) rc = ipw_json_need_arr(&args, command, "args", "command", err);
+    if (!rc) rc = ipw_json_need_str(&cwd, command, "cwd", "command", err);
+    if (!rc) rc = add_recorded(out, args, &anew, &names, err);
+    if (!rc) add_found(out, ipw_json_get(manifest, "config"), &anew, &names);
+    if (!rc && chdir(cwd) < 0)
+        rc = ipw_fail_errno(err, errno, "%s: the run was begun in this folder", cwd);
+    if (rc && !strstr(err->text, path)) ipw_err_prefix(err, "%s", path);
+    ipw_json_free(manifest);
+    ipw_buf_release(&text);
+    release(&anew);
+    release(&names);
+    free(path);
+    return rc;
+}
+
+int ipw_cmd_resume(int argc, char **argv)
+{
+    static const struct ipw_command command = {
+        .name = "resume",
+        .usage = "resume RUN [options of run]",
+        .about =
+            "Goes on with a run that was stopped, from its folder alone: finished queries stay,\n"
+            "the others are run, what earlier attempts took stays on record.",
+        .more =
+            "The options that the run was begun with are in its manifest; any option of `run` may\n"
+            "be given to replace one, above all --retry none|cut|failed|all, --force and\n"
+            "--base-url.  See ipw-agent run --help.",
+        .min_args = 1,
+        .max_args = 1,
+    };
+    struct args args = {0};
+    struct ipw_err err = {0};
+    char run[PATH_MAX];
+    int rc = 0;
+
+    if (argc < 2 || argv[1][0] == '-') {
+        char **rest;
+        int n;
+
+        rc = ipw_options_parse(&command, argc < 2 ? argc : 2, argv, NULL, &rest, &n, &err);
+        return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    }
+    if (!realpath(argv[1], run)) {
+        ipw_fail_errno(&err, errno, "%s: no such run", argv[1]);
+        return ipw_exit_with(&err, IPW_EXIT_INPUT);
+    }
+    add(&args, "run");
+    rc = read_command(&args, run, argc - 1, argv + 1, &err);
+    if (rc) {
+        release(&args);
+        return ipw_exit_with(&err, rc == IPW_EINVAL ? IPW_EXIT_USAGE : IPW_EXIT_INPUT);
+    }
+    for (int i = 2; i < argc; i++) add(&args, argv[i]);
+    add(&args, "--resume");
+    add(&args, "--output");
+    add(&args, run);
+    rc = ipw_cmd_run((int)args.n, args.all);
+    release(&args);
+    return rc;
+}

@@ -1,0 +1,464 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/run.h"
+#include "app/sensors.h"
+#include "app/workload.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#define AT(field) offsetof(struct ipw_run_options, field)
+
+static const struct ipw_opt options[] = {
+    {"dataset", 'd', IPW_OPT_STR, AT(dataset), "NAME|FILE",
+     "dataset by name (gaia), or a .jsonl, .csv, .json file"},
+    {"model", 'm', IPW_OPT_STR, AT(model), "NAME", "model; 'demo' is the one that comes along"},
+    IPW_NET_OPTIONS(AT(net)),
+    {"api-key-env", 0, IPW_OPT_STR, AT(api_key_env), "NAME",
+     "environment variable that holds the key (default: OPENAI_API_KEY)"},
+    {"limit", 'n', IPW_OPT_STR, AT(limit), "N|A-B", "only the first N records, or records A to B"},
+    {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N", "queries in flight (default: 1)", 1,
+     100000},
+    {"max-turns", 0, IPW_OPT_INT, AT(max_turns), "N", "turns of a query (default: the agent's)", 1,
+     100000},
+    {"temperature", 't', IPW_OPT_NUM, AT(temperature), "X",
+     "default: the agent's, else the server's"},
+    {"seed", 0, IPW_OPT_INT, AT(seed), "N", "sent with every request, and seeds the scripts",
+     INT64_MIN + 1, INT64_MAX},
+    {"max-tokens", 0, IPW_OPT_INT, AT(max_tokens), "N", "limit of one reply", 1, INT64_MAX},
+    {"tools", 0, IPW_OPT_STR, AT(tools), "A,B,...", "tools in place of the agent's own"},
+    IPW_LIMIT_OPTIONS(AT(limits)),
+    {"first-byte-timeout", 0, IPW_OPT_DURATION, AT(first_byte_ns), "TIME",
+     "wait for the first byte of a reply (default: 600s)"},
+    {"max-retries", 0, IPW_OPT_INT, AT(max_retries), "N",
+     "repeats of a failed request (default: 2)", 0, 1000},
+    {"epochs", 0, IPW_OPT_INT, AT(epochs), "N", "every record N times (default: 1)", 1, 100000},
+    {"warmup", 0, IPW_OPT_INT, AT(warmup), "N", "queries before those that count (default: 0)", 0,
+     100000},
+    {"share", 0, IPW_OPT_STR, AT(share), "equal|tokens|phase",
+     "whose joules they are when queries run together (default: equal)"},
+    {"baseline", 0, IPW_OPT_DURATION, AT(baseline_ns), "TIME",
+     "measure the idle machine before and after, for net joules (30s is good)"},
+    {"energy", 0, IPW_OPT_STR, AT(energy), "auto|local|remote",
+     "where the model's devices are (default: auto, by its address)"},
+    {"lua-cpu", 0, IPW_OPT_DURATION, AT(lua_cpu_ns), "TIME",
+     "what a query's own Lua may compute between two waits (default: 2s)", 20 * IPW_NS_PER_MS},
+    {"lua-memory", 0, IPW_OPT_BYTES, AT(lua_memory_bytes), "SIZE",
+     "heap of a query's own Lua (default: 64M)", 1 << 20, (int64_t)64 << 30},
+    {"untrusted", 0, IPW_OPT_FLAG, AT(untrusted), NULL,
+     "run the agent's Lua in a confined process of its own, without child processes"},
+    {"allow-proc", 0, IPW_OPT_FLAG, AT(allow_proc), NULL,
+     "let an --untrusted agent's tools start child processes all the same"},
+    {"data-dir", 0, IPW_OPT_STR, AT(data_dir), "DIR", "where the dataset's own files are"},
+    IPW_SCRIPT_OPTIONS(AT(script)),
+    {"telemetry", 0, IPW_OPT_LIST, AT(telemetry), "auto|none|LIST",
+     "sensors to read: auto, none, or names with commas; prometheus=URL, log=FILE, exec=COMMAND"},
+    {"gpu", 0, IPW_OPT_STR, AT(gpu), "UUID|N|BUSID", "only these GPUs (default: all)"},
+    {"require-quiet", 0, IPW_OPT_FLAG, AT(require_quiet), NULL,
+     "refuse to start while other programs use processors or GPUs"},
+    {"sample-interval", 0, IPW_OPT_DURATION, AT(sample_interval_ns), "TIME",
+     "how often sensors are read (default: 50ms; slow ones by their own period)"},
+    {"output", 'o', IPW_OPT_STR, AT(output), "DIR",
+     "folder of the run (default: a new one in runs/)"},
+    {"resume", 0, IPW_OPT_FLAG, AT(resume), NULL,
+     "go on with the run in --output where it stopped; begin it if it is not there"},
+    {"retry", 0, IPW_OPT_STR, AT(retry), "none|cut|failed|all",
+     "with --resume: run again what was cut short (default), or failed too, or hit a limit too"},
+    {"force", 0, IPW_OPT_FLAG, AT(force), NULL,
+     "with --resume: go on although agent, model, dataset or configuration differ"},
+    {"sync", 0, IPW_OPT_STR, AT(sync), "query|run|off",
+     "when files are made safe: with each query (default), at the end, never"},
+    {"grace", 0, IPW_OPT_DURATION, AT(grace_ns), "TIME",
+     "after the first Ctrl-C or TERM turns may end for so long (default: 30s)"},
+    {"no-content", 0, IPW_OPT_FLAG, AT(no_content), NULL,
+     "store no text of prompts, replies, tools: words of the same lengths in their place"},
+    {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print the summary as one JSON object"},
+    {"quiet", 'q', IPW_OPT_FLAG, AT(quiet), NULL, "no progress, no remarks"},
+    {"verbose", 'v', IPW_OPT_FLAG, AT(verbose), NULL, "say what happens"},
+    {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+};
+
+const struct ipw_command ipw_run_command = {
+    .name = "run",
+    .usage = "run AGENT.lua --dataset NAME|FILE [options]",
+    .about = "Runs an agent over a dataset and measures what each answer costs.",
+    .options = options,
+    .more = "Without --model and --base-url the usual local ports are tried (Ollama, llama.cpp,\n"
+            "vLLM, SGLang, LM Studio); if nothing answers, the demo model does.\n\n"
+            "exit status: 0 done, 1 failed, 2 wrong usage, 3 unreadable input, 130 interrupted\n"
+            "(129, 143: by SIGHUP, SIGTERM)",
+    .min_args = 1,
+    .max_args = 1,
+};
+
+/* "20" is 1-20; "5-9" is 5-9. */
+static int parse_limit(struct ipw_cases_options *out, const char *text, struct ipw_err *err)
+{
+    const char *dash = text ? strchr(text, '-') : NULL;
+    char first[32];
+    int rc;
+
+    if (!text) return 0;
+    if (!dash) {
+        rc = ipw_parse_int(&out->to, text, 1, INT64_MAX, err);
+    } else {
+        snprintf(first, sizeof first, "%.*s", (int)(dash - text), text);
+        rc = ipw_parse_int(&out->from, first, 1, INT64_MAX, err);
+        if (!rc) rc = ipw_parse_int(&out->to, dash + 1, out->from, INT64_MAX, err);
+    }
+    return rc ? ipw_err_prefix(err, "--limit") : 0;
+}
+
+static void cut_tools(struct ipw_run *run)
+{
+    size_t n = 0, cap = 0;
+    char *save = NULL;
+
+    if (!run->o->tools) return;
+    run->tools_text = ipw_strdup(run->o->tools);
+    IPW_GROW(run->tools, cap, 1);
+    for (char *t = strtok_r(run->tools_text, ", ", &save); t; t = strtok_r(NULL, ", ", &save)) {
+        IPW_GROW(run->tools, cap, n + 2);
+        run->tools[n++] = t;
+    }
+    run->tools[n] = NULL;
+    run->config.tools = run->tools;
+}
+
+/* ---- the run ---- */
+
+static void release(struct ipw_run *run)
+{
+    ipw_progress_free(run->progress);
+    ipw_run_sync_close(run);
+    ipw_history_release(&run->history);
+    for (size_t i = 0; i < run->n_forced; i++) free(run->forced[i]);
+    free(run->forced);
+    free(run->command);
+    free(run->done);
+    ipw_sensors_close(run);
+    ipw_summary_release(&run->summary);
+    ipw_pricing_close(&run->pricing);
+    ipw_cases_free(run->cases);
+    ipw_llm_free(run->llm);
+    ipw_net_free(run->net);
+    if (run->http) ipw_http_free(run->http);
+    ipw_web_free(run->web);
+    if (run->service) ipw_service_stop(run->service);
+    if (run->loop) {
+        ipw_loop_run(run->loop); /* children are reaped, handles closed */
+        ipw_loop_free(run->loop);
+    }
+    if (run->workspaces) rmdir(run->workspaces);
+    free(run->workspaces);
+    free(run->base_url);
+    free(run->model);
+    free(run->tools_text);
+    free(run->tools);
+}
+
+static void print_notes(const struct ipw_run *run)
+{
+    if (run->o->quiet) return;
+    if (run->demo_why) ipw_say("%s: the demo model answers", run->demo_why);
+    if (ipw_cases_note(run->cases)) ipw_say("%s", ipw_cases_note(run->cases));
+    if (run->not_quiet[0]) ipw_say("warning: the machine is not quiet: %s", run->not_quiet);
+    if (run->energy_note[0] && !run->sources.n)
+        ipw_say("no energy sensor can be read (`ipw-agent telemetry` says why)");
+}
+
+/* A run that was begun before is locked before anything of it is read. */
+static int lock_earlier(struct ipw_run *run, struct ipw_err *err)
+{
+    int rc;
+
+    if (!run->o->resume || !ipw_rundir_holds_run(run->o->output)) return 0;
+    rc = ipw_rundir_open(&run->dir, run->o->output, err);
+    if (rc || !ipw_rundir_has_manifest(run->dir)) return rc;
+    return ipw_history_open(run, err);
+}
+
+/* Everything that can be wrong is found before the run's folder is made; *exit_code says which kind
+ * of wrong it was. */
+static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struct ipw_err *err)
+{
+    const struct ipw_run_options *o = run->o;
+    struct ipw_cases_options cases = {
+        .dataset = o->dataset, .data_dir = o->data_dir, .paths = ipw_script_paths(&o->script)};
+    int rc;
+
+    *exit_code = IPW_EXIT_USAGE;
+    if (!o->dataset && !run->workload)
+        return ipw_fail(err, IPW_EINVAL, "run: --dataset is missing (try --dataset gaia)");
+    rc = parse_limit(&cases, o->limit, err);
+    if (!rc) rc = ipw_sync_parse(&run->sync, o->sync, err);
+    if (!rc) rc = ipw_retry_parse(&run->retry, o->retry, err);
+    if (!rc && o->resume && !o->output)
+        rc = ipw_fail(err, IPW_EINVAL, "--resume: --output names the run to go on with");
+    if (rc) return rc;
+    *exit_code = IPW_EXIT_FAILED;
+    rc = lock_earlier(run, err);
+    if (rc) return rc;
+    *exit_code = IPW_EXIT_USAGE;
+    run->config = (struct ipw_agent_config){.max_turns = o->max_turns,
+                                            .temperature = o->temperature,
+                                            .seed = o->seed,
+                                            .max_tokens = o->max_tokens,
+                                            .memory_bytes = o->lua_memory_bytes,
+                                            .slice_cpu_ns = o->lua_cpu_ns,
+                                            .untrusted = o->untrusted,
+                                            .paths = ipw_script_paths(&o->script)};
+    cut_tools(run);
+    ipw_script_options_apply(&o->script);
+    rc = ipw_share_parse(&run->ledger_facts.share, o->share, err);
+    if (!rc) rc = ipw_run_where(&run->ledger_facts.lm_remote, run, err);
+    if (rc) return rc;
+    rc = ipw_agent_inspect(&run->agent, agent, ipw_script_paths(&o->script), o->untrusted, err);
+    if (rc) {
+        if (rc != IPW_ENOTFOUND) *exit_code = IPW_EXIT_INPUT;
+        return rc;
+    }
+    *exit_code = IPW_EXIT_INPUT;
+    rc = ipw_pricing_open(&run->pricing, o->limits.prices, o->limits.free, err);
+    if (rc) return rc;
+    if (run->workload)
+        run->cases = ipw_workload_cases(run);
+    else
+        rc = ipw_cases_open(&run->cases, &cases, err);
+    if (!rc && ipw_cases_count(run->cases) == 0)
+        rc = ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has %zu%s%s)", o->dataset,
+                      ipw_cases_total(run->cases), o->limit ? ", --limit " : "",
+                      o->limit ? o->limit : "");
+    if (rc) return rc;
+    ipw_selection_sha256(run->selection_sha256, run);
+    rc = ipw_history_check(run, false, err);
+    if (rc) return rc;
+
+    *exit_code = IPW_EXIT_FAILED;
+    if (ipw_history_complete(&run->history, run->retry)) return 0;
+    ipw_anchor_take(&run->anchor);
+    rc = ipw_http_global_init(err);
+    if (!rc) rc = ipw_loop_new(&run->loop, err);
+    if (!rc)
+        rc = ipw_http_new(
+            &run->http, run->loop,
+            &(struct ipw_http_options){.max_connections = (size_t)o->net.max_connections,
+                                       .cacert = o->net.cacert},
+            err);
+    if (!rc) run->web = ipw_script_web(&o->script, run->loop, o->net.cacert);
+    if (!rc) rc = ipw_run_connect(run, err);
+    if (!rc) ipw_workload_connected(run);
+    if (rc) {
+        if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
+        return rc;
+    }
+    rc = ipw_sensors_open(run, err);
+    if (!rc) rc = ipw_enforce_check(run, err);
+    if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
+    if (rc) return rc;
+    *exit_code = IPW_EXIT_INPUT;
+    rc = ipw_history_check(run, true, err);
+    return rc ? rc : ipw_history_settle(run, err);
+}
+
+static int open_dir(struct ipw_run *run, struct ipw_err *err)
+{
+    struct ipw_rundir_names names = {.agent = run->agent.name,
+                                     .model = run->demo ? "demo" : run->model,
+                                     .dataset = ipw_cases_name(run->cases),
+                                     .wall_ns = run->anchor.wall_ns};
+    int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output, &names, err);
+
+    if (rc) return rc;
+    ipw_rundir_set_sync(run->dir, run->sync != IPW_SYNC_OFF);
+    if (run->o->no_content) {
+        rc = ipw_redactor_init(&run->redactor, IPW_REDACT_ALL, err);
+        if (rc) return rc;
+        ipw_rundir_set_redactor(run->dir, &run->redactor);
+    }
+    rc = ipw_run_write_manifest(run, NULL, NULL, NULL, err);
+    return rc || run->sync != IPW_SYNC_QUERY ? rc : ipw_syncer_new(&run->syncer, run->loop, err);
+}
+
+static void emit_run_event(struct ipw_run *run, enum ipw_event_kind kind, int64_t t_ns)
+{
+    struct ipw_event event = {.kind = kind, .t_ns = t_ns, .query = -1, .segment = run->segment};
+    struct ipw_buf data = IPW_BUF(64 * IPW_KIB);
+
+    if (kind == IPW_EV_RUN_START) {
+        ipw_ledger_facts_take(&run->ledger_facts, run->ledger, &run->sources);
+        run->ledger_facts.clock = run->anchor;
+        ipw_ledger_facts_write(&data, &run->ledger_facts);
+        event.payload = ipw_buf_str(&data);
+        event.payload_len = data.len;
+    }
+    ipw_rundir_event(run->dir, &event);
+    ipw_buf_release(&data);
+}
+
+static int run_all(struct ipw_run *run, struct ipw_err *err)
+{
+    int rc = open_dir(run, err);
+
+    if (rc) return rc;
+    print_notes(run);
+    ipw_sensors_wait(run);
+    ipw_run_baseline_before(run);
+    run->progress = ipw_progress_new(run->loop, ipw_run_planned(run), run->o->quiet);
+    run->n_done = run->history.n_kept;
+    ipw_progress_done(run->progress, run->n_done);
+    run->start_ns = ipw_now_ns();
+    run->cpu_start_ns = ipw_cpu_self_ns();
+    emit_run_event(run, IPW_EV_RUN_START, run->start_ns);
+    ipw_enforce_run_start(run);
+    ipw_run_queries(run);
+    ipw_enforce_run_end(run);
+    run->end_ns = ipw_now_ns();
+    emit_run_event(run, IPW_EV_RUN_END, run->end_ns);
+    ipw_run_baseline_after(run);
+    if (run->sampler) {
+        ipw_sampler_stop(run->sampler); /* takes one more reading, past the end */
+        ipw_run_sampled(run);
+    }
+    ipw_progress_free(run->progress);
+    run->progress = NULL;
+    rc = ipw_run_finish(run, err);
+    if (!rc) rc = ipw_workload_finish(run, err);
+    if (run->err.code) {
+        *err = run->err;
+        rc = err->code;
+    }
+    return rc;
+}
+
+/* Every exit passes here: the lock is given back. */
+static int close_dir(struct ipw_run *run, int rc, struct ipw_err *err, char **path)
+{
+    int closed;
+
+    ipw_run_sync_close(run);
+    if (!run->dir) return rc;
+    *path = ipw_strdup(ipw_rundir_path(run->dir));
+    closed = ipw_rundir_close(run->dir, rc ? NULL : err);
+    run->dir = NULL;
+    return rc ? rc : closed;
+}
+
+/* When the disk failed us: what to do about it.  `path` NULL: there is nothing to go on with. */
+static void tell_how_to_go_on(struct ipw_err *err, const char *path)
+{
+    size_t n = strlen(err->text);
+    bool full = err->detail == ENOSPC || err->detail == EDQUOT || err->detail == EFBIG;
+
+    if (!path || err->code != IPW_EIO || access(path, F_OK) < 0) return;
+    snprintf(err->text + n, sizeof err->text - n,
+             "; what was written before stays: %sipw-agent resume %s",
+             full ? "make room, then " : "", path);
+}
+
+/* A write beyond a file size limit is an error like a full disk, not the end of the program.  And a
+ * crash leaves no image of our memory, which holds keys: RLIMIT_CORE is not looked at when cores go
+ * to a program, the filter (which mappings are dumped: none) is. */
+static void guard_process(void)
+{
+    struct rlimit none = {0, 0};
+    int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_CORE, &none);
+    if (fd < 0) return; /* a kernel without it */
+    if (write(fd, "0", 1) != 1) ipw_log(IPW_LOG_DEBUG, "the core filter cannot be set");
+    close(fd);
+}
+
+void ipw_run_options_init(struct ipw_run_options *o)
+{
+    *o = (struct ipw_run_options){.concurrency = 1,
+                                  .epochs = 1,
+                                  .share = "equal",
+                                  .sync = "query",
+                                  .retry = "cut",
+                                  .grace_ns = 30 * IPW_NS_PER_S,
+                                  .energy = "auto",
+                                  .seed = INT64_MIN,
+                                  .max_tokens = -1,
+                                  .max_retries = 2,
+                                  .lua_cpu_ns = 2 * IPW_NS_PER_S,
+                                  .lua_memory_bytes = 64 * IPW_MIB,
+                                  .temperature = NAN};
+    ipw_limits_init(&o->limits);
+}
+
+int ipw_run_start(struct ipw_run_options *o, const char *agent, char *command,
+                  struct ipw_workload_run *workload)
+{
+    struct ipw_run run = {.o = o, .command = command, .workload = workload};
+    struct ipw_err err = {0};
+    char *dir = NULL;
+    int exit_code, rc;
+    bool nothing;
+
+    o->adapt = o->sample_interval_ns == 0;
+    if (o->adapt) o->sample_interval_ns = 50 * IPW_NS_PER_MS;
+    if (o->net.base_urls.n) o->base_url = o->net.base_urls.items[0];
+    if (o->sample_interval_ns < IPW_NS_PER_MS) o->sample_interval_ns = IPW_NS_PER_MS;
+    ipw_log_set_level(o->quiet ? IPW_LOG_ERROR : o->verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
+    guard_process();
+    run.unbooked_tail = &run.unbooked;
+    ipw_summary_init(&run.summary);
+    rc = prepare(&run, agent, &exit_code, &err);
+    nothing = !rc && ipw_history_complete(&run.history, run.retry);
+    if (nothing) {
+        if (!o->quiet) ipw_say("%s: every query is done, nothing is left to run", o->output);
+    } else if (!rc) {
+        exit_code = IPW_EXIT_FAILED;
+        rc = run_all(&run, &err);
+    }
+    rc = close_dir(&run, rc, &err, &dir);
+    if (rc) {
+        tell_how_to_go_on(&err, run.start_ns && !workload ? dir : NULL);
+        ipw_exit_with(&err, exit_code);
+    } else if (run.interrupted)
+        exit_code = 128 + run.stop_signal;
+    else if (run.limits.reached)
+        exit_code = IPW_EXIT_OK; /* ended as it was told to */
+    else if (!nothing && !run.n_answered)
+        exit_code = IPW_EXIT_FAILED; /* not one query came to an answer */
+    else
+        exit_code = IPW_EXIT_OK;
+    free(dir);
+    release(&run);
+    return exit_code;
+}
+
+int ipw_cmd_run(int argc, char **argv)
+{
+    struct ipw_run_options o;
+    struct ipw_err err = {0};
+    char **args;
+    int n_args, exit_code, rc;
+
+    ipw_run_options_init(&o);
+    rc = ipw_options_parse(&ipw_run_command, argc, argv, &o, &args, &n_args, &err);
+    if (!rc) rc = ipw_limits_check(&o.limits, &err);
+    if (rc)
+        exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    else
+        exit_code =
+            ipw_run_start(&o, args[0], ipw_run_command_json(&ipw_run_command, argc, argv), NULL);
+    ipw_script_options_release(&o.script);
+    free(o.net.base_urls.items);
+    free(o.net.headers.items);
+    free(o.telemetry.items);
+    return exit_code;
+}

@@ -1,0 +1,272 @@
+/* score RUN: the answers of a saved run, scored again, beside the scores it has. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/progress.h"
+#include "app/script_options.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "script/cases.h"
+#include "trace/rundir.h"
+#include "trace/schema.h"
+#include "json/jsonl.h"
+#include "json/write.h"
+
+enum { MAX_BYTES = 1024 * 1024 * 1024, MAX_MANIFEST_BYTES = 64 * 1024 * 1024, SHOWN = 40 };
+
+struct score_options {
+    const char *dataset, *data_dir, *output;
+    struct ipw_script_options script;
+    bool json, dry_run;
+};
+
+struct job {
+    const struct score_options *o;
+    struct ipw_cases *cases;
+    struct ipw_buf lines, changes; /* scores.jsonl; a line a change, for a person */
+    size_t n, n_missing, n_changed, n_shown;
+    size_t was[3], now[3]; /* wrong, right, not scored */
+};
+
+static const char *word(int resolved)
+{
+    return resolved == 1 ? "right" : resolved == 0 ? "wrong" : "not scored";
+}
+static size_t slot(int resolved) { return resolved < 0 ? 2 : (size_t)resolved; }
+
+static size_t find(const struct ipw_cases *cases, const char *id)
+{
+    size_t i = 0;
+
+    while (i < ipw_cases_count(cases) && strcmp(ipw_cases_get(cases, i)->id, id)) i++;
+    return i;
+}
+
+static void put_resolved(struct ipw_jw *w, const char *key, int resolved)
+{
+    if (resolved < 0)
+        ipw_jw_knull(w, key);
+    else
+        ipw_jw_kbool(w, key, resolved == 1);
+}
+
+static void put_line(struct job *j, const struct ipw_query_loaded *q, const struct ipw_score *s)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, &j->lines);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "answer", s->answer.len ? ipw_buf_str(&s->answer) : NULL);
+    ipw_jw_kstr(&w, "answer_source", s->source);
+    ipw_jw_kstr(&w, "answer_was", q->record.answer);
+    ipw_jw_kint(&w, "epoch", q->record.epoch);
+    put_resolved(&w, "is_resolved", s->resolved);
+    put_resolved(&w, "is_resolved_was", q->record.is_resolved);
+    ipw_jw_kstr(&w, "query_id", q->trace.id);
+    ipw_jw_kint(&w, "query_index", q->trace.index);
+    ipw_jw_kstr(&w, "reason", s->reason[0] ? s->reason : NULL);
+    ipw_jw_obj_end(&w);
+    ipw_buf_addc(&j->lines, '\n');
+}
+
+static void put_change(struct job *j, const struct ipw_query_loaded *q, const struct ipw_score *s)
+{
+    const char *was = q->record.answer ? q->record.answer : "(none)";
+    const char *now = s->answer.len ? ipw_buf_str(&s->answer) : "(none)";
+
+    j->n_changed++;
+    if (j->n_shown++ >= SHOWN) return;
+    ipw_text_printable(&j->changes, q->trace.id, strlen(q->trace.id), 24);
+    ipw_buf_addf(&j->changes, "  %s -> %s  ", word(q->record.is_resolved), word(s->resolved));
+    ipw_text_printable(&j->changes, was, strlen(was), 30);
+    if (strcmp(was, now)) {
+        ipw_buf_adds(&j->changes, " -> ");
+        ipw_text_printable(&j->changes, now, strlen(now), 30);
+    }
+    if (s->reason[0]) {
+        ipw_buf_adds(&j->changes, "  (");
+        ipw_text_printable(&j->changes, s->reason, strlen(s->reason), 60);
+        ipw_buf_adds(&j->changes, ")");
+    }
+    ipw_buf_addc(&j->changes, '\n');
+}
+
+static int take(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct job *j = ud;
+    size_t i = find(j->cases, q->trace.id);
+    const char *response = q->trace.completed ? q->record.response_text : NULL;
+    const char *source = q->record.answer_source;
+    struct ipw_score score;
+
+    (void)err;
+    j->n++;
+    if (i == ipw_cases_count(j->cases)) {
+        j->n_missing++;
+        return 0;
+    }
+    /* What the agent itself said of its answer; how ours was found is found out again. */
+    if (source && strcmp(source, "marker") && strcmp(source, "tool")) source = NULL;
+    ipw_cases_score(j->cases, i, response, source, &score);
+    if (!q->trace.completed && score.resolved < 0 && !score.reason[0])
+        snprintf(score.reason, sizeof score.reason, "%s", q->trace.outcome ? q->trace.outcome : "");
+    j->was[slot(q->record.is_resolved)]++;
+    j->now[slot(score.resolved)]++;
+    put_line(j, q, &score);
+    if (score.resolved != q->record.is_resolved ||
+        strcmp(ipw_buf_str(&score.answer), q->record.answer ? q->record.answer : ""))
+        put_change(j, q, &score);
+    ipw_score_release(&score);
+    return 0;
+}
+
+/* The data set that the run names, unless it is a file: then the user says which. */
+static char *named_dataset(const char *run)
+{
+    struct ipw_buf bytes = IPW_BUF(MAX_MANIFEST_BYTES);
+    char *path = ipw_asprintf("%s/manifest.json", run), *name = NULL;
+    struct ipw_json *doc = NULL;
+
+    if (ipw_file_read(&bytes, path, NULL) == 0 &&
+        ipw_json_parse(&doc, ipw_buf_str(&bytes), bytes.len, NULL, NULL) == 0)
+        name = ipw_strdup(ipw_json_str(ipw_json_get(ipw_json_get(doc, "config"), "dataset"), NULL));
+    if (name && strpbrk(name, "/.")) {
+        free(name);
+        name = NULL;
+    }
+    ipw_json_free(doc);
+    ipw_buf_release(&bytes);
+    free(path);
+    return name;
+}
+
+static double percent(const size_t *n)
+{
+    return n[0] + n[1] ? 100.0 * (double)n[1] / (double)(n[0] + n[1]) : 0;
+}
+
+static void print(struct job *j, const char *path)
+{
+    struct ipw_buf out = IPW_BUF(MAX_BYTES);
+    struct ipw_jw w;
+
+    if (!j->o->json) {
+        fputs(ipw_buf_str(&j->changes), stdout);
+        if (j->n_shown > SHOWN) printf("and %zu more\n", j->n_shown - SHOWN);
+        printf("        was    now\n right %5zu  %5zu\n wrong %5zu  %5zu\n none  %5zu  %5zu\n"
+               " score %5.1f  %5.1f %%\n",
+               j->was[1], j->now[1], j->was[0], j->now[0], j->was[2], j->now[2], percent(j->was),
+               percent(j->now));
+        if (j->n_missing) printf("%zu queries are not in the data set\n", j->n_missing);
+        if (path) printf("%s\n", path);
+        ipw_buf_release(&out);
+        return;
+    }
+    ipw_jw_init(&w, &out);
+    ipw_jw_obj(&w);
+    ipw_jw_kint(&w, "changed", (int64_t)j->n_changed);
+    ipw_jw_kint(&w, "missing", (int64_t)j->n_missing);
+    for (int side = 0; side < 2; side++) {
+        const size_t *n = side ? j->was : j->now;
+
+        ipw_jw_key(&w, side ? "was" : "now");
+        ipw_jw_obj(&w);
+        if (n[0] + n[1])
+            ipw_jw_knum(&w, "accuracy", (double)n[1] / (double)(n[0] + n[1]));
+        else
+            ipw_jw_knull(&w, "accuracy");
+        ipw_jw_kint(&w, "resolved", (int64_t)n[1]);
+        ipw_jw_kint(&w, "unresolved", (int64_t)n[0]);
+        ipw_jw_kint(&w, "unscored", (int64_t)n[2]);
+        ipw_jw_obj_end(&w);
+    }
+    ipw_jw_obj_end(&w);
+    printf("%s\n", ipw_buf_str(&out));
+    ipw_buf_release(&out);
+}
+
+static int score(struct job *j, const char *run, int *code, struct ipw_err *err)
+{
+    char *named = j->o->dataset ? NULL : named_dataset(run), *path = NULL;
+    struct ipw_cases_options options = {.dataset = j->o->dataset ? j->o->dataset : named,
+                                        .data_dir = j->o->data_dir,
+                                        .paths = ipw_script_paths(&j->o->script)};
+    int rc;
+
+    *code = IPW_EXIT_USAGE;
+    if (!options.dataset) {
+        rc = ipw_fail(err, IPW_EINVAL, "%s: name its data set with --dataset", run);
+    } else {
+        *code = IPW_EXIT_INPUT;
+        rc = ipw_cases_open(&j->cases, &options, err);
+    }
+    if (!rc) rc = ipw_rundir_each_query(run, take, j, NULL, err);
+    if (!rc && j->n == j->n_missing)
+        rc = ipw_fail(err, IPW_ENOTFOUND, "%s: none of its %zu queries is in %s", run, j->n,
+                      options.dataset);
+    if (!rc && !j->o->dry_run) {
+        *code = IPW_EXIT_FAILED;
+        path = j->o->output ? ipw_strdup(j->o->output) : ipw_asprintf("%s/scores.jsonl", run);
+        rc = j->lines.failed
+                 ? ipw_fail(err, IPW_ELIMIT, "%s: too many scores", run)
+                 : ipw_file_write_atomic(path, ipw_buf_str(&j->lines), j->lines.len, err);
+    }
+    if (!rc) print(j, path);
+    free(path);
+    free(named);
+    return rc;
+}
+
+int ipw_cmd_score(int argc, char **argv)
+{
+    static const struct ipw_opt options[] = {
+        {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE",
+         "the data set that scores (default: the run's, when it has a name); a .lua file brings "
+         "its own extract and score"},
+        {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR",
+         "where the dataset's own files are"},
+        {"output", 'o', IPW_OPT_STR, offsetof(struct score_options, output), "FILE",
+         "default: scores.jsonl in the run's folder, replaced in one step"},
+        {"dry-run", 0, IPW_OPT_FLAG, offsetof(struct score_options, dry_run), NULL,
+         "write nothing"},
+        IPW_SCRIPT_OPTIONS(offsetof(struct score_options, script)),
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct score_options, json), NULL,
+         "print one JSON object"},
+        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    };
+    static const struct ipw_command command = {
+        .name = "score",
+        .usage = "score RUN [--dataset NAME|FILE] [options]",
+        .about = "Scores the recorded answers of a run again and shows old and new side by side.\n"
+                 "What the run wrote stays as it is; the new scores go to a file of their own.",
+        .options = options,
+        .more =
+            "exit status: 0 done, 1 failed, 2 wrong usage, 3 the run or data set cannot be read",
+        .min_args = 1,
+        .max_args = 1,
+    };
+    struct score_options o = {0};
+    struct job j = {.o = &o, .lines = IPW_BUF(MAX_BYTES), .changes = IPW_BUF(IPW_MIB)};
+    struct ipw_err err = {0};
+    char **args;
+    int n, code = IPW_EXIT_OK, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+
+    if (rc) {
+        code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    } else {
+        ipw_script_options_apply(&o.script);
+        if (score(&j, args[0], &code, &err))
+            code = ipw_exit_with(&err, code);
+        else
+            code = IPW_EXIT_OK;
+    }
+    ipw_cases_free(j.cases);
+    ipw_buf_release(&j.lines);
+    ipw_buf_release(&j.changes);
+    ipw_script_options_release(&o.script);
+    return code;
+}

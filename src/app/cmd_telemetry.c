@@ -1,0 +1,249 @@
+/* telemetry: which sensors this machine has, and what they read now. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/options.h"
+#include "app/progress.h"
+#include "app/telemetry.h"
+#include "base/clock.h"
+#include "trace/power.h"
+#include "json/jsonl.h"
+
+#define LOOK_NS   (1250 * IPW_NS_PER_MS) /* how long the table looks before it speaks */
+#define REDRAW_NS (500 * IPW_NS_PER_MS)
+#define STEP_MS   20
+enum { MAX_TEXT = 16 * 1024 * 1024 };
+
+struct telemetry_options {
+    struct ipw_opt_list telemetry;
+    const char *gpu, *record, *read, *listen;
+    int64_t interval_ns, duration_ns;
+    bool watch, json;
+};
+
+#define AT(field) offsetof(struct telemetry_options, field)
+static const struct ipw_opt options[] = {
+    {"telemetry", 't', IPW_OPT_LIST, AT(telemetry), "auto|LIST",
+     "sensors to read: auto, or names with commas; prometheus=URL, log=FILE, exec=COMMAND"},
+    {"gpu", 0, IPW_OPT_STR, AT(gpu), "UUID|N|BUSID", "only these GPUs (default: all)"},
+    {"watch", 'w', IPW_OPT_FLAG, AT(watch), NULL, "go on and show it live; q or ^C ends"},
+    {"record", 'r', IPW_OPT_STR, AT(record), "FILE",
+     "write every reading, as in a run's power.jsonl"},
+    {"read", 0, IPW_OPT_STR, AT(read), "FILE|RUN",
+     "print such a file, every row in plain numbers, and end"},
+    {"listen", 'l', IPW_OPT_STR, AT(listen), "[ADDR:]PORT",
+     "serve Prometheus metrics (127.0.0.1:9440), until ^C or --duration"},
+    {"interval", 'i', IPW_OPT_DURATION, AT(interval_ns), "TIME",
+     "how often sensors are read (default: 50ms; slow ones by their own period)"},
+    {"duration", 0, IPW_OPT_DURATION, AT(duration_ns), "TIME", "end after so long"},
+    {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print one JSON object"},
+    {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+};
+
+static const struct ipw_command command = {
+    .name = "telemetry",
+    .usage = "telemetry [options]",
+    .about =
+        "Shows which energy sensors this machine has, what they read now, and what would make\n"
+        "the others readable.",
+    .options = options,
+    .max_args = 0,
+};
+
+/* ---- recording ---- */
+
+struct recorder {
+    struct ipw_jsonl_appender *file;
+    struct ipw_power_rows rows;
+    struct ipw_buf text;
+    struct ipw_err err;
+};
+
+static void flush_rows(struct recorder *r)
+{
+    if (!r->file || !r->text.len || r->err.code) return;
+    ipw_jsonl_append(r->file, r->text.data, r->text.len, &r->err);
+    ipw_buf_clear(&r->text);
+}
+
+static void record_row(void *ud, const struct ipw_sampler_row *row)
+{
+    struct recorder *r = ud;
+
+    if (!r->file) return;
+    ipw_power_row_write(&r->rows, &r->text, row);
+    if (r->text.len > IPW_MIB) flush_rows(r);
+}
+
+static int record_open(struct recorder *r, const char *path, const struct ipw_telemetry *t,
+                       struct ipw_err *err)
+{
+    int rc = ipw_jsonl_append_open(&r->file, path, true, err);
+
+    if (rc) return rc;
+    ipw_power_header_write(&r->text, &r->rows, &t->set, t->interval_ns, 0);
+    flush_rows(r);
+    return 0;
+}
+
+/* ---- the terminal ---- */
+
+static struct termios cooked;
+
+static bool raw_keys(bool on)
+{
+    struct termios raw;
+
+    if (!on) return tcsetattr(STDIN_FILENO, TCSANOW, &cooked) == 0;
+    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &cooked)) return false;
+    raw = cooked;
+    raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
+    return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+}
+
+static int print_now(struct ipw_telemetry *t, bool json, bool live)
+{
+    struct ipw_buf out = IPW_BUF(MAX_TEXT);
+    struct ipw_telemetry_style style = {.width = (size_t)ipw_terminal_width(STDOUT_FILENO),
+                                        .colour = ipw_use_colour(STDOUT_FILENO),
+                                        .brief = live};
+
+    if (style.width == 0) style.width = 100; /* no terminal */
+    if (live && isatty(STDOUT_FILENO)) ipw_buf_adds(&out, "\033[H\033[J");
+    if (json)
+        ipw_telemetry_json(&out, t);
+    else
+        ipw_telemetry_table(&out, t, &style);
+    if (live && !json && isatty(STDIN_FILENO)) ipw_buf_adds(&out, "\n q or ^C ends\n");
+    fwrite(ipw_buf_str(&out), 1, out.len, stdout);
+    ipw_buf_release(&out);
+    return fflush(stdout) || ferror(stdout) ? -1 : 0;
+}
+
+/* Waits a little; true when somebody wants an end. */
+static bool step(int signals, bool keys)
+{
+    struct pollfd fds[2] = {{signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
+    char key;
+
+    if (poll(fds, keys ? 2 : 1, STEP_MS) <= 0) return false;
+    if (fds[0].revents) return true;
+    return keys && fds[1].revents && (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q');
+}
+
+static int stop_signals(struct ipw_err *err)
+{
+    sigset_t set;
+    int fd;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? ipw_fail_errno(err, errno, "signalfd") : fd;
+}
+
+static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int signals,
+                 struct recorder *recorder, struct ipw_err *err)
+{
+    bool endless = o->watch || o->record || o->listen, keys = o->watch && raw_keys(true);
+    int64_t start = ipw_now_ns(), drawn = 0, end = INT64_MAX;
+    int rc = 0;
+
+    if (o->duration_ns)
+        end = start + o->duration_ns;
+    else if (!endless)
+        end = start + (t->set.n ? LOOK_NS : 0);
+    while (!rc && ipw_now_ns() < end && !step(signals, keys)) {
+        ipw_telemetry_take(t);
+        flush_rows(recorder);
+        if (recorder->err.code) rc = recorder->err.code;
+        if (!o->watch || ipw_now_ns() - drawn < REDRAW_NS) continue;
+        drawn = ipw_now_ns();
+        if (print_now(t, o->json, true)) rc = IPW_EIO;
+    }
+    if (keys) raw_keys(false);
+    ipw_telemetry_stop(t);
+    flush_rows(recorder);
+    if (recorder->err.code) {
+        *err = recorder->err;
+        return err->code;
+    }
+    if (rc) return ipw_fail(err, IPW_EIO, "standard output: the table could not be written");
+    if (!o->watch && (!endless || o->json) && print_now(t, o->json, false))
+        return ipw_fail(err, IPW_EIO, "standard output: the table could not be written");
+    return 0;
+}
+
+static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err *err)
+{
+    struct ipw_source_options so = {.telemetry = (const char *const *)o->telemetry.items,
+                                    .gpu = o->gpu};
+    struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};
+    struct ipw_listener *listener = NULL;
+    struct ipw_telemetry t;
+    int signals = stop_signals(err), rc = signals < 0 ? signals : 0;
+
+    if (rc) return rc;
+    rc = ipw_telemetry_open(&t, &so, o->interval_ns ? o->interval_ns : 50 * IPW_NS_PER_MS,
+                            o->interval_ns == 0, err);
+    if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
+    t.on_row = record_row;
+    t.ud = &recorder;
+    if (!rc && o->record) rc = record_open(&recorder, o->record, &t, err);
+    if (!rc && o->listen) {
+        ipw_telemetry_take(&t);
+        rc = ipw_telemetry_listen(&listener, &t, o->listen, err);
+        if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
+        if (!rc && !o->json && !o->watch) {
+            printf("listening %s\n", ipw_listener_url(listener));
+            fflush(stdout);
+        }
+    }
+    if (!rc) rc = go_on(&t, o, signals, &recorder, err);
+    ipw_listener_close(listener);
+    if (recorder.file) {
+        int closed = ipw_jsonl_append_close(recorder.file, rc ? NULL : err);
+        if (!rc) rc = closed;
+    }
+    ipw_power_rows_release(&recorder.rows);
+    ipw_buf_release(&recorder.text);
+    ipw_telemetry_close(&t);
+    close(signals);
+    return rc;
+}
+
+int ipw_cmd_telemetry(int argc, char **argv)
+{
+    struct telemetry_options o = {0};
+    struct ipw_err err = {0};
+    char **args;
+    int n, exit_code = IPW_EXIT_FAILED;
+    int rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+
+    if (rc) {
+        free(o.telemetry.items);
+        return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    }
+    if (o.interval_ns && o.interval_ns < IPW_NS_PER_MS) o.interval_ns = IPW_NS_PER_MS;
+    if (o.read) {
+        exit_code = IPW_EXIT_INPUT;
+        rc = ipw_telemetry_read(o.read, &err);
+    } else {
+        rc = run(&o, &exit_code, &err);
+    }
+    free(o.telemetry.items);
+    return rc ? ipw_exit_with(&err, exit_code) : IPW_EXIT_OK;
+}

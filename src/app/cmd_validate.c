@@ -1,0 +1,133 @@
+/* validate RUN and repair RUN. */
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "app/commands.h"
+#include "app/options.h"
+#include "app/repair.h"
+#include "app/validate.h"
+#include "base/log.h"
+#include "json/write.h"
+
+static void say_counts(const struct ipw_validation *v, const char *run)
+{
+    printf("%s: follows the format: %lld quer%s, %lld turns, %lld earlier attempt%s, %d session%s, "
+           "%lld events, %lld readings",
+           run, (long long)v->queries, v->queries == 1 ? "y" : "ies", (long long)v->turns,
+           (long long)v->attempts, v->attempts == 1 ? "" : "s", v->sessions,
+           v->sessions == 1 ? "" : "s", (long long)v->events, (long long)v->rows);
+    if (v->recomputed) printf("; every figure follows from them");
+    if (v->going_on)
+        printf("; the run is going on");
+    else if (!v->finished)
+        printf("; it was cut down before its end (ipw-agent resume goes on with it)");
+    if (v->torn) printf("; %d torn last line%s passed over", v->torn, v->torn == 1 ? "" : "s");
+    printf("\n");
+}
+
+static void put_json(const struct ipw_validation *v, const struct ipw_err *err)
+{
+    struct ipw_buf out = IPW_BUF(64 * 1024);
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, &out);
+    ipw_jw_obj(&w);
+    ipw_jw_kint(&w, "attempts", v->attempts);
+    ipw_jw_kint(&w, "events", v->events);
+    ipw_jw_kstr(&w, "fault", err->code ? err->text : NULL);
+    ipw_jw_kbool(&w, "finished", v->finished);
+    ipw_jw_kbool(&w, "going_on", v->going_on);
+    ipw_jw_kint(&w, "queries", v->queries);
+    ipw_jw_kbool(&w, "recomputed", v->recomputed);
+    ipw_jw_kint(&w, "rows", v->rows);
+    ipw_jw_kint(&w, "sessions", v->sessions);
+    ipw_jw_kint(&w, "torn", v->torn);
+    ipw_jw_kint(&w, "turns", v->turns);
+    ipw_jw_kbool(&w, "valid", !err->code);
+    ipw_jw_obj_end(&w);
+    puts(ipw_buf_str(&out));
+    ipw_buf_release(&out);
+}
+
+/* A fault in the files is what the command is there to find (1); a folder that is none, 3. */
+static int exit_code(const struct ipw_err *err)
+{
+    return err->code == IPW_EPARSE || err->code == IPW_ELIMIT ? IPW_EXIT_FAILED : IPW_EXIT_INPUT;
+}
+
+int ipw_cmd_validate(int argc, char **argv)
+{
+    struct validate_options {
+        bool json, quiet;
+    } o = {0};
+    static const struct ipw_opt options[] = {
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct validate_options, json), NULL,
+         "print one JSON object"},
+        {"quiet", 'q', IPW_OPT_FLAG, offsetof(struct validate_options, quiet), NULL,
+         "print nothing when nothing is wrong"},
+        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    };
+    static const struct ipw_command command = {
+        .name = "validate",
+        .usage = "validate RUN [--json] [--quiet]",
+        .about =
+            "Checks a saved run against docs/trace-format.md: every line, the order of the "
+            "events,\n"
+            "every query once, the summary, the balance, and every figure against the events and\n"
+            "samples it came from.  Names the first fault.",
+        .options = options,
+        .more = "exit status: 0 nothing is wrong, 1 a fault was found, 3 the run cannot be read",
+        .min_args = 1,
+        .max_args = 1,
+    };
+    struct ipw_validation v = {0};
+    struct ipw_err err = {0};
+    char **args;
+    int n, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+
+    if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    rc = ipw_validate_run(&v, args[0], &err);
+    if (o.json)
+        put_json(&v, &err);
+    else if (!rc && !o.quiet)
+        say_counts(&v, args[0]);
+    return rc ? ipw_exit_with(&err, exit_code(&err)) : IPW_EXIT_OK;
+}
+
+static void say(void *ud, const char *what)
+{
+    (void)ud;
+    ipw_say("%s", what);
+}
+
+int ipw_cmd_repair(int argc, char **argv)
+{
+    static const struct ipw_opt options[] = {{NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL}};
+    static const struct ipw_command command = {
+        .name = "repair",
+        .usage = "repair RUN",
+        .about = "Takes lines out of a saved run that no reader can take, and says which.  They "
+                 "are kept\n"
+                 "in FILE.damaged, torn tails in FILE.torn.  Then the run is validated.",
+        .options = options,
+        .more = "exit status: 0 the run is whole now, 1 something is wrong that taking lines out "
+                "does not\n"
+                "mend, 3 the run cannot be read",
+        .min_args = 1,
+        .max_args = 1,
+    };
+    struct ipw_repair r = {.say = say};
+    struct ipw_validation v = {0};
+    struct ipw_err err = {0};
+    char **args, none;
+    int n, rc = ipw_options_parse(&command, argc, argv, &none, &args, &n, &err);
+
+    if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    rc = ipw_repair_run(&r, args[0], &err);
+    if (rc) return ipw_exit_with(&err, IPW_EXIT_INPUT);
+    if (!r.dropped && !r.torn) printf("%s: no line is damaged\n", args[0]);
+    rc = ipw_validate_run(&v, args[0], &err);
+    if (rc) return ipw_exit_with(&err, exit_code(&err));
+    say_counts(&v, args[0]);
+    return IPW_EXIT_OK;
+}

@@ -1,0 +1,32 @@
+/* app/doctor_probe.h: what a model server honours, found out with a few tiny requests.
+ *
+ * Each finding is a line of the doctor's: what was looked at, how it is, and what to do.  Nothing
+ * here is a benchmark: at most some dozen tokens a request, one request at a time. */
+#ifndef IPW_APP_DOCTOR_PROBE_H
+#define IPW_APP_DOCTOR_PROBE_H
+
+#include "app/server_find.h"
+
+enum ipw_health { IPW_HEALTH_OK, IPW_HEALTH_WARN, IPW_HEALTH_FAIL };
+
+struct ipw_finding {
+    const char *group, *name; /* static: "server", "streaming" */
+    enum ipw_health health;
+    char text[240];   /* what is so */
+    char remedy[240]; /* what to do, or "" */
+};
+
+struct ipw_findings {
+    struct ipw_finding *items;
+    size_t n, cap;
+};
+
+void ipw_findings_add(struct ipw_findings *f, const char *group, const char *name,
+                      enum ipw_health health, const char *remedy, const char *fmt, ...)
+    __attribute__((format(printf, 6, 7)));
+void ipw_findings_release(struct ipw_findings *f);
+
+/* Asks `model` on the server; false when not even the first request was answered. */
+bool ipw_doctor_probe(struct ipw_findings *f, struct ipw_server *server, const char *model);
+
+#endif

@@ -1,0 +1,71 @@
+/* app/history.h: what the earlier sessions of a run left, for the one that goes on.
+ *
+ * A run is resumed in four steps: its folder is locked and its manifest read (open); what is to be
+ * run now is compared with what was (check); sessions that a kill cut down are booked from their
+ * files, attempts that count no more are moved to attempts.jsonl, and what remains is folded into
+ * the summary and marked as done (settle); then a new session begins.  Each step can be cut down
+ * and done again: an attempt is safe in attempts.jsonl before its line leaves traces.jsonl, and one
+ * that stands in both (same query, epoch and segment) is an earlier attempt.  For a new run
+ * everything here is empty. */
+#ifndef IPW_APP_HISTORY_H
+#define IPW_APP_HISTORY_H
+
+#include "base/clock.h"
+#include "report/summary.h"
+#include "json/json.h"
+#include "json/write.h"
+
+struct ipw_run;
+
+enum ipw_retry { /* which queries without an answer are run again; each includes the one before */
+                 IPW_RETRY_NONE,
+                 IPW_RETRY_CUT,    /* that were stopped with the run */
+                 IPW_RETRY_FAILED, /* that failed by themselves */
+                 IPW_RETRY_ALL,    /* that ended at a limit */
+};
+int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err);
+
+struct ipw_past { /* an earlier session */
+    int number;
+    char *text; /* its object in the manifest */
+    struct ipw_anchor anchor;
+    bool over; /* it came to its end, or was booked after it was killed */
+};
+
+struct ipw_history {
+    struct ipw_json *manifest; /* NULL: a new run */
+    struct ipw_past *past;
+    size_t n, cap;
+    /* Sums over the earlier sessions. */
+    struct ipw_balance books[IPW_DOMAIN_COUNT]; /* total, idle, warm-up, wasted */
+    struct ipw_device_books devices;            /* total and idle */
+    struct ipw_device_sums warmup_devices, wasted_devices;
+    double runner_cpu_s, sampler_cpu_s, own_joules, wall_s; /* of those that came to their end */
+    size_t n_attempts;                                      /* lines of attempts.jsonl */
+    size_t n_kept;                                          /* queries that stay done */
+};
+
+/* Reads the manifest of the folder that run->dir holds locked. */
+int ipw_history_open(struct ipw_run *run, struct ipw_err *err);
+void ipw_history_release(struct ipw_history *h);
+/* IPW_EINVAL, naming it, when what is to be run differs from what the run was begun with; with
+ * --force that is said and noted instead.  `connected`: the server is known too. */
+int ipw_history_check(struct ipw_run *run, bool connected, struct ipw_err *err);
+/* Did the last session come to its end, with nothing left to be run by `retry`? */
+bool ipw_history_complete(const struct ipw_history *h, enum ipw_retry retry);
+int ipw_history_settle(struct ipw_run *run, struct ipw_err *err);
+/* Adds up what the sessions before took; they are all over. */
+void ipw_history_fold(struct ipw_history *h);
+/* The sums, onto this session's own. */
+void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
+                     struct ipw_device_books *devices);
+
+/* The manifest's "hashes": of the agent, the configuration, the data set, the model. */
+void ipw_identity_write(struct ipw_jw *w, const struct ipw_run *run);
+/* Of the ids, prompts and files of the selected records, in hex; at least 65 bytes. */
+void ipw_selection_sha256(char *out, const struct ipw_run *run);
+/* The members of `patch` onto those of `object`; both have sorted keys. */
+void ipw_json_merge(struct ipw_buf *out, const struct ipw_json *object,
+                    const struct ipw_json *patch);
+
+#endif

@@ -1,0 +1,114 @@
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/options.h"
+#include "base/secret.h"
+#include "base/text.h"
+#include "io/proc.h"
+#include "io/worker.h"
+#include "script/remote.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *about; /* NULL: not listed */
+} commands[] = {
+    {"run", ipw_cmd_run, "run an agent over a dataset and measure what each answer costs"},
+    {"resume", ipw_cmd_resume, "go on with a run that was stopped, from its folder alone"},
+    {"replay", ipw_cmd_replay, "print a saved run turn by turn, or run it again from its record"},
+    {"score", ipw_cmd_score, "score a saved run's answers again"},
+    {"export", ipw_cmd_export, "hand the traces of a saved run on"},
+    {"compare", ipw_cmd_compare, "set two runs beside each other: which one, and is it real"},
+    {"ledger", ipw_cmd_ledger, "compute a saved run's joules again, and show the balance"},
+    {"validate", ipw_cmd_validate, "check a saved run against the format, its books included"},
+    {"repair", ipw_cmd_repair, "take damaged lines out of a saved run, and say which"},
+    {"meter", ipw_cmd_meter, "tell a saved run's joules by the log of a power meter"},
+    {"telemetry", ipw_cmd_telemetry, "show this machine's energy sensors, record or serve them"},
+    {"serve", ipw_cmd_serve, "serve a Lua model as an OpenAI-compatible server"},
+    {"list", ipw_cmd_list, "list agents, tools, datasets or a server's models"},
+    {"doctor", ipw_cmd_doctor, "say what works here, and what to do about the rest"},
+    {"show", ipw_cmd_show, "print a built-in file to start from"},
+    {"new", ipw_cmd_new, "write a commented tool, agent or dataset to start from, with its test"},
+    {"check", ipw_cmd_check, "load a tool, agent or dataset and say what is wrong with it"},
+    {"tool", ipw_cmd_tool, "call one tool by hand"},
+    {"test", ipw_cmd_test, "run Lua tests inside the real runtime"},
+    {"lua", ipw_cmd_test, NULL}, /* the name that `test` had */
+    {"repl", ipw_cmd_repl, "try the Lua API against a model, line by line"},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void help(FILE *out)
+{
+    fputs("usage: ipw-agent COMMAND [options]\n\n"
+          "Measures intelligence per watt of agents: what an answer costs in joules.\n\n"
+          "  ipw-agent run agents/react.lua --dataset gaia\n\ncommands:\n",
+          out);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (commands[i].about) fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].about);
+    fputs("\nipw-agent COMMAND --help tells the options of a command.\n", out);
+}
+
+/* Child processes are started through this very file (io/proc.h). */
+static void name_helper(void)
+{
+    static char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    if (n <= 0) return;
+    self[n] = '\0';
+    if (access(self, X_OK) == 0) ipw_proc_set_helper(self);
+}
+
+/* Lua recurses on the C stack (reference/reliability.md 3.2 rule 17); the main thread's grows up to
+ * this limit as it is when it grows. */
+static void make_room_for_lua(void)
+{
+    const rlim_t wanted = 64 << 20;
+    struct rlimit stack;
+
+    if (getrlimit(RLIMIT_STACK, &stack) || stack.rlim_cur == RLIM_INFINITY ||
+        stack.rlim_cur >= wanted)
+        return;
+    stack.rlim_cur =
+        stack.rlim_max == RLIM_INFINITY || stack.rlim_max > wanted ? wanted : stack.rlim_max;
+    setrlimit(RLIMIT_STACK, &stack);
+}
+
+int main(int argc, char **argv)
+{
+    const char *names[N_COMMANDS + 1] = {NULL}, *near;
+    const char *name = argc > 1 ? argv[1] : NULL;
+
+    if (!name) {
+        help(stderr);
+        return IPW_EXIT_USAGE;
+    }
+    if (strcmp(name, "__exec") == 0) return ipw_proc_helper_main(argc, argv);
+    if (strcmp(name, "__lua") == 0) {
+        make_room_for_lua();
+        return ipw_remote_main(IPW_WORKER_FD);
+    }
+    if (!strcmp(name, "-h") || !strcmp(name, "--help") || !strcmp(name, "help")) {
+        help(stdout);
+        return IPW_EXIT_OK;
+    }
+    if (!strcmp(name, "--version") || !strcmp(name, "version")) {
+        puts("ipw-agent " IPW_VERSION);
+        return IPW_EXIT_OK;
+    }
+    name_helper();
+    make_room_for_lua();
+    ipw_secret_add_environment();
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+        names[i] = commands[i].name;
+    }
+    near = ipw_nearest(name, names);
+    fprintf(stderr, "ipw-agent: no command is called '%.60s'%s%s%s\n", name, near ? " (is '" : "",
+            near ? near : "", near ? "' meant?)" : "");
+    fputs("ipw-agent: see ipw-agent --help\n", stderr);
+    return IPW_EXIT_USAGE;
+}

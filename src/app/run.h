@@ -1,0 +1,228 @@
+/* app/run.h: one run of an agent over a dataset.
+ *
+ * `struct ipw_run` is the owner of everything a run needs, and the state that the run's own files
+ * share: endpoint.c finds or starts the model server, query.c runs one query, book.c turns finished
+ * queries into trace lines, sync.c makes them safe and says so, runner.c admits queries and stops,
+ * signals.c says when, manifest.c and result.c write the manifest, the summary and the table,
+ * settle.c and identity.c (app/history.h) take up a run that was begun before, cmd_run.c is the
+ * command.  All of it happens in the loop's thread; the sampler
+ * has threads of its own behind energy/sampler.h. */
+#ifndef IPW_APP_RUN_H
+#define IPW_APP_RUN_H
+
+#include <stdbool.h>
+
+#include "app/enforce.h"
+#include "app/history.h"
+#include "app/ledger_facts.h"
+#include "app/ledger_feed.h"
+#include "app/net.h"
+#include "app/options.h"
+#include "app/pricing.h"
+#include "app/progress.h"
+#include "app/script_options.h"
+#include "base/clock.h"
+#include "energy/attribution.h"
+#include "energy/clockwatch.h"
+#include "energy/sampler.h"
+#include "energy/selftest.h"
+#include "io/http.h"
+#include "io/loop.h"
+#include "io/proc.h"
+#include "io/syncer.h"
+#include "llm/client.h"
+#include "report/summary.h"
+#include "script/agent.h"
+#include "script/cases.h"
+#include "trace/redact.h"
+#include "trace/rundir.h"
+
+struct ipw_run_options {
+    const char *agent, *dataset, *model, *base_url, *api_key_env, *limit, *output, *data_dir;
+    const char *tools, *gpu, *share, *energy, *sync, *retry;
+    struct ipw_opt_list telemetry; /* what to read; empty: auto */
+    bool require_quiet, adapt;     /* adapt: no --sample-interval was given */
+    struct ipw_script_options script;
+    int64_t concurrency, max_turns, seed, max_tokens, max_retries;
+    int64_t epochs, warmup, baseline_ns;
+    int64_t sample_interval_ns, first_byte_ns, grace_ns, lua_cpu_ns;
+    size_t lua_memory_bytes;
+    struct ipw_limit_options limits;
+    struct ipw_net_options net;
+    double temperature;
+    bool resume, force, no_content, untrusted, allow_proc;
+    bool quiet, verbose, json;
+};
+
+enum ipw_sync { IPW_SYNC_QUERY, IPW_SYNC_RUN, IPW_SYNC_OFF }; /* --sync */
+
+struct ipw_query;
+struct ipw_workload_run;
+
+struct ipw_run {
+    const struct ipw_run_options *o;
+    struct ipw_loop *loop;
+    struct ipw_http *http;
+    struct ipw_llm *llm;
+    struct ipw_net *net;
+    struct ipw_web *web;         /* of scripts; NULL: none is granted */
+    struct ipw_service *service; /* the demo model's server */
+    char *base_url, *model;
+    bool demo;            /* answered by the demo model */
+    const char *demo_why; /* why, when nobody asked for it; or NULL */
+
+    struct ipw_workload_run *workload; /* of a workload replay (app/workload.h), or NULL */
+    struct ipw_agent_info agent;
+    struct ipw_agent_config config;
+    char *tools_text; /* --tools, cut at its commas */
+    const char **tools;
+    struct ipw_cases *cases;
+
+    struct ipw_source_set sources;
+    struct ipw_sampler *sampler;
+    struct ipw_wakeup *sampled;
+    struct ipw_ledger *ledger;
+    struct ipw_feed *feed; /* what tells it of the queries */
+    struct ipw_ledger_facts ledger_facts;
+    struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
+    int64_t n_rows;                /* of samples, that the ledger has taken */
+    char energy_note[256];         /* why a sensor is missing, or "" */
+    char not_quiet[200];           /* who else was at work before the start, or "" */
+    struct ipw_selftest *selftest; /* over the first rows; NULL without sensors */
+    struct ipw_clockwatch clocks;
+    int64_t clocks_due_ns;
+
+    struct ipw_rundir *dir;
+    struct ipw_redactor redactor; /* of --no-content */
+    int segment;                  /* which session of the run this is, from 0 */
+    struct ipw_history history;
+    enum ipw_retry retry;
+    char *command; /* JSON object: how the run was begun, for `resume RUN` */
+    char selection_sha256[65];
+    char **forced; /* what --force passed over */
+    size_t n_forced, cap_forced;
+    bool *done; /* by place in the run; NULL: none is done yet */
+    struct {
+        double runner_cpu_s, sampler_cpu_s, joules;
+    } own;            /* what the program itself took; known at the end */
+    char *workspaces; /* temporary folder that holds the queries' workspaces; made when needed */
+    struct ipw_summary summary;
+    struct ipw_sum warmup_j[IPW_DOMAIN_COUNT]; /* of the queries before those that count */
+    struct ipw_device_sums warmup_devices;
+    struct ipw_anchor anchor;
+    int64_t start_ns, end_ns, cpu_start_ns;
+
+    struct ipw_query *active;                    /* in flight */
+    size_t n_active, next;                       /* next: the case to admit */
+    struct ipw_query *unbooked, **unbooked_tail; /* over; waiting for samples past their end */
+    struct ipw_timer *sample_wait;               /* until its head is looked at again */
+    struct ipw_query *over;                      /* agents to free outside their callbacks */
+    struct ipw_defer *step;                      /* runner_step is on its way */
+
+    enum ipw_sync sync;
+    struct ipw_syncer *syncer;
+    bool syncing;
+    int64_t sync_began_ns; /* the last one */
+    char **waiting;        /* ids of queries that are written and not yet safe, in order */
+    size_t n_waiting, cap_waiting, n_syncing;
+    size_t n_done;     /* that are safe, earlier sessions' included */
+    size_t n_answered; /* queries that came to an answer, likewise */
+
+    struct ipw_pricing pricing;
+    struct ipw_run_limits limits;
+
+    bool interrupted;
+    int stop_signal;
+    struct ipw_timer *grace; /* after the first signal: until turns are cut */
+    struct ipw_err err;      /* what ended the run early: code 0, nothing did */
+    struct ipw_progress *progress;
+};
+
+/* cmd_run.c: what `run` does without any option; a run from options that are whole, which frees
+ * `command` (ipw_run_command_json) and returns the exit code.  `workload` NULL: of a data set. */
+void ipw_run_options_init(struct ipw_run_options *options);
+int ipw_run_start(struct ipw_run_options *options, const char *agent, char *command,
+                  struct ipw_workload_run *workload);
+
+/* endpoint.c: fills llm, model, base_url; starts the demo server if need be. */
+int ipw_run_connect(struct ipw_run *run, struct ipw_err *err);
+
+/* epochs.c: which case a query of the run is.  First come --warmup queries, then every case in turn,
+ * --epochs times. */
+struct ipw_place {
+    size_t index; /* of the case */
+    int epoch;
+    bool warmup;
+};
+size_t ipw_run_planned(const struct ipw_run *run); /* queries, those of the warm-up included */
+bool ipw_run_more(struct ipw_run *run); /* is there one to admit?  Then it is run->next */
+struct ipw_place ipw_run_place(const struct ipw_run *run, size_t index);
+/* A warm-up query is over: kept apart from those that count. */
+int ipw_run_warmed(struct ipw_run *run, const struct ipw_query_trace *trace, const char *line,
+                   size_t n, struct ipw_err *err);
+
+/* baseline.c: what the machine draws with nothing in flight, before the first query and after the
+ * last; each takes --baseline, and nothing without it. */
+void ipw_run_baseline_before(struct ipw_run *run);
+void ipw_run_baseline_after(struct ipw_run *run);
+/* Are the model's devices another machine's?  IPW_EINVAL for an --energy that means nothing. */
+int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *err);
+
+/* query.c */
+int ipw_query_start(struct ipw_run *run, size_t index);
+void ipw_query_cancel(struct ipw_query *query, const char *reason);
+void ipw_query_free(struct ipw_query *query);
+int64_t ipw_query_start_ns(const struct ipw_query *query);
+int64_t ipw_query_end_ns(const struct ipw_query *query);
+
+/* book.c */
+void ipw_run_sampled(void *run); /* rows are there: take them, book what can be booked */
+void ipw_run_book(struct ipw_run *run);
+/* Of the turns whose cost is known (upstream's rule); NAN when none is. */
+double ipw_run_known_cost(const struct ipw_query_trace *trace);
+
+/* sync.c */
+const char *ipw_sync_name(enum ipw_sync sync);
+int ipw_sync_parse(enum ipw_sync *out, const char *name, struct ipw_err *err);
+void ipw_run_wrote(struct ipw_run *run, const char *id); /* a query's line: it is not safe yet */
+void ipw_run_sync(struct ipw_run *run);                  /* by the policy */
+void ipw_run_sync_close(struct ipw_run *run);
+
+/* runner.c */
+int ipw_run_queries(struct ipw_run *run); /* returns when every query is safe, or the run stopped */
+void ipw_run_step_soon(struct ipw_run *run);
+void ipw_run_fail(struct ipw_run *run,
+                  const struct ipw_err *err); /* stops the run; the first counts */
+
+/* signals.c: INT, TERM and HUP, unless they were ignored at the start (nohup).  The first calls
+ * `stop` in the loop; the second ends the program there and then, whatever the loop is doing. */
+void ipw_signals_start(struct ipw_loop *loop, void (*stop)(void *ud, int signum), void *ud);
+void ipw_signals_end(void); /* they end the program again, as at its start */
+
+/* manifest.c: the configuration as it was resolved (a run that goes on asks for it before the server
+ * is known: llm, model and the sensors may be missing); the manifest with this session in it, whose
+ * end and books are NULL until it is over. */
+void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run);
+int ipw_run_write_manifest(struct ipw_run *run, const char *end, const struct ipw_balance *books,
+                           const struct ipw_device_books *devices, struct ipw_err *err);
+/* What is known of a session that was killed, as members of its object; 0 and NULL: it never
+ * began. */
+void ipw_segment_write_killed(struct ipw_buf *out, int64_t start_ns, int64_t end_ns,
+                              const struct ipw_anchor *anchor, const struct ipw_balance *books,
+                              const struct ipw_device_books *devices);
+
+/* cmd_resume.c: the options of a run, with their full names, as a JSON object {args, cwd} for its
+ * manifest; those of one session (--resume, --retry, --force, --output) are left out.  Values that
+ * may be secret are "***". */
+char *ipw_run_command_json(const struct ipw_command *command, int argc, char **argv);
+extern const struct ipw_command ipw_run_command;
+
+/* result.c */
+int ipw_run_finish(struct ipw_run *run, struct ipw_err *err); /* summary.json and the table */
+
+/* hardware.c: a JSON object: host, kernel, cpu, memory, labels, sensors and what their self-test
+ * said (NULL: it was not made). */
+void ipw_hardware_json(struct ipw_buf *out, const struct ipw_source_set *sources,
+                       const struct ipw_selftest *selftest);
+
+#endif

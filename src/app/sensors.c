@@ -1,0 +1,221 @@
+#include "app/sensors.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/before.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "energy/select.h"
+
+static void stop_loop(void *loop) { ipw_loop_stop(loop); }
+
+static void on_sample(void *ud)
+{
+    struct ipw_run *run = ud;
+
+    ipw_wakeup_send(run->sampled);
+}
+
+void ipw_sensors_selection(struct ipw_buf *out, const struct ipw_run_options *o)
+{
+    for (size_t i = 0; i < o->telemetry.n; i++)
+        ipw_buf_addf(out, "%s%s", i ? "," : "", o->telemetry.items[i]);
+    if (!o->telemetry.n) ipw_buf_adds(out, "auto");
+}
+
+/* ---- notes in the run's events ---- */
+
+static void note(struct ipw_run *run, const char *name, const char *data, int n)
+{
+    struct ipw_event event = {.kind = IPW_EV_NOTE,
+                              .t_ns = ipw_now_ns(),
+                              .query = -1,
+                              .tool.name = name,
+                              .payload = data,
+                              .payload_len = (size_t)n};
+
+    event.rows = run->n_rows;
+    if (run->dir) ipw_rundir_event(run->dir, &event);
+    if (run->dir && run->feed) ipw_feed_event(run->feed, &event);
+}
+
+static void on_gap(void *ud, const struct ipw_sampler_gap *gap)
+{
+    struct ipw_run *run = ud;
+    char data[200];
+    int n = snprintf(data, sizeof data,
+                     "{\"from_ns\":%lld,\"slow_read\":%s,\"source\":%zu,\"to_ns\":%lld}",
+                     (long long)gap->from_ns, gap->slow_read ? "true" : "false", gap->source,
+                     (long long)gap->to_ns);
+
+    note(run, "sensor_gap", data, n);
+    ipw_log(IPW_LOG_INFO, "%s: no reading for %.2f s%s", run->sources.sources[gap->source]->name,
+            ipw_ns_to_s(gap->to_ns - gap->from_ns),
+            gap->slow_read ? " (the driver took so long)" : "");
+}
+
+static void watch_clocks(struct ipw_run *run)
+{
+    int64_t now = ipw_now_ns();
+    struct ipw_clock_moves moves;
+    struct ipw_anchor anchor;
+    char data[200];
+
+    if (now < run->clocks_due_ns || !ipw_clockwatch_take(&anchor)) return;
+    run->clocks_due_ns = now + IPW_NS_PER_S;
+    if (!ipw_clockwatch_look(&run->clocks, &anchor, &moves)) return;
+    if (moves.step_ns) {
+        int n =
+            snprintf(data, sizeof data, "{\"from_ns\":%lld,\"step_ns\":%lld,\"to_ns\":%lld}",
+                     (long long)moves.from_ns, (long long)moves.step_ns, (long long)moves.to_ns);
+        note(run, "clock_step", data, n);
+    }
+    if (moves.suspend_ns) {
+        int n =
+            snprintf(data, sizeof data, "{\"from_ns\":%lld,\"slept_ns\":%lld,\"to_ns\":%lld}",
+                     (long long)moves.from_ns, (long long)moves.suspend_ns, (long long)moves.to_ns);
+        note(run, "suspend", data, n);
+    }
+}
+
+/* ---- opening ---- */
+
+static int open_set(struct ipw_run *run, struct ipw_err *err)
+{
+    struct ipw_source_options so = {.telemetry = (const char *const *)run->o->telemetry.items,
+                                    .gpu = run->o->gpu};
+    int rc = ipw_source_set_open_with(&run->sources, &so, err);
+
+    for (size_t i = 0; rc == 0 && i < run->sources.n_verdicts; i++) {
+        const struct ipw_source_verdict *v = &run->sources.verdicts[i];
+        if (v->named && v->code < 0)
+            rc = ipw_fail(err, v->code, "--telemetry %s: %s", v->name, v->text);
+    }
+    return rc;
+}
+
+/* Domains that a kind of source would have filled. */
+static bool kind_fills(const char *kind, enum ipw_domain d)
+{
+    if (!strcmp(kind, "rapl") || !strcmp(kind, "perf"))
+        return d == IPW_DOMAIN_CPU || d == IPW_DOMAIN_DRAM;
+    if (!strcmp(kind, "nvml") || !strcmp(kind, "amdgpu") || !strcmp(kind, "intel_gpu"))
+        return d == IPW_DOMAIN_GPU;
+    return d == IPW_DOMAIN_MACHINE;
+}
+
+static void give_reasons(struct ipw_run *run)
+{
+    const struct ipw_source_set *set = &run->sources;
+    bool none = ipw_source_select_none((const char *const *)run->o->telemetry.items);
+
+    if (none) {
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+            ipw_ledger_set_reason(run->ledger, (enum ipw_domain)d, "switched_off");
+        snprintf(run->energy_note, sizeof run->energy_note,
+                 "sensors are switched off (--telemetry none)");
+    }
+    for (size_t i = 0; i < set->n_verdicts; i++) {
+        const struct ipw_source_verdict *v = &set->verdicts[i];
+        size_t used = strlen(run->energy_note);
+        bool missed = false;
+
+        if (v->code == IPW_OK || v->code == IPW_EEXISTS) continue;
+        if (v->code == IPW_EUNSUPPORTED && strcmp(v->name, "rapl") && strcmp(v->name, "nvml"))
+            continue; /* that a machine has no Jetson's rails is no news */
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+            if (set->basis[d][0] || !kind_fills(v->name, (enum ipw_domain)d)) continue;
+            missed |= d != IPW_DOMAIN_MACHINE || set->n == 0;
+            if (v->code == IPW_EPERM)
+                ipw_ledger_set_reason(run->ledger, (enum ipw_domain)d, "permission");
+        }
+        if (missed)
+            snprintf(run->energy_note + used, sizeof run->energy_note - used, "%s%s: %s",
+                     used ? "; " : "", v->name, v->text);
+    }
+}
+
+int ipw_sensors_open(struct ipw_run *run, struct ipw_err *err)
+{
+    struct ipw_sampler_options so = {.interval_ns = run->o->sample_interval_ns,
+                                     .adapt = run->o->adapt,
+                                     .notify = on_sample,
+                                     .gap = on_gap,
+                                     .ud = run};
+    int rc = open_set(run, err);
+
+    if (!rc && (run->sources.n || run->o->require_quiet)) rc = ipw_before_check(run, err);
+    if (rc) return rc;
+    run->ledger_facts = IPW_LEDGER_FACTS_NONE;
+    rc = ipw_share_parse(&run->ledger_facts.share, run->o->share, err);
+    if (!rc) rc = ipw_run_where(&run->ledger_facts.lm_remote, run, err);
+    if (rc) return rc;
+    run->ledger =
+        ipw_ledger_facts_open(&run->ledger_facts, run->sources.channels, run->sources.n_channels);
+    run->feed = ipw_feed_new(run->ledger);
+    ipw_feed_describe(run->feed, run->sources.channels, run->sources.n_channels,
+                      run->ledger_facts.lm_remote);
+    give_reasons(run);
+    if (!run->sources.n) return 0;
+    run->selftest = ipw_selftest_new(&run->sources);
+    run->sampled = ipw_wakeup_start(run->loop, ipw_run_sampled, run);
+    return ipw_sampler_start_with(&run->sampler, &run->sources, &so, err);
+}
+
+void ipw_sensors_wait(struct ipw_run *run)
+{
+    int64_t begin_ns = ipw_now_ns(), give_up_ns = begin_ns + 3 * IPW_NS_PER_S;
+
+    if (!run->sampler) return;
+    ipw_rundir_power_header(run->dir, &run->sources, run->o->sample_interval_ns);
+    ipw_sampler_kick(run->sampler);
+    while (ipw_ledger_covered_ns(run->ledger) < begin_ns && ipw_now_ns() < give_up_ns) {
+        ipw_timer_start(run->loop, IPW_NS_PER_MS, stop_loop, run->loop);
+        ipw_loop_run(run->loop);
+        ipw_run_sampled(run);
+    }
+}
+
+void ipw_sensors_row(struct ipw_run *run, const struct ipw_sampler_row *row)
+{
+    if (run->selftest && ipw_selftest_span_ns(run->selftest) < IPW_SELFTEST_NS)
+        ipw_selftest_row(run->selftest, row);
+    watch_clocks(run);
+}
+
+void ipw_sensors_mark(struct ipw_run *run, const struct ipw_event *event)
+{
+    switch (event->kind) {
+    case IPW_EV_LM_START:
+    case IPW_EV_LM_END:
+    case IPW_EV_TOOL_START:
+    case IPW_EV_TOOL_END:
+    case IPW_EV_SPAN_START:
+    case IPW_EV_SPAN_END: ipw_sampler_mark(run->sampler); break;
+    default: break;
+    }
+}
+
+void ipw_sensors_mark_now(struct ipw_run *run) { ipw_sampler_mark(run->sampler); }
+
+double ipw_sensors_own_joules(const struct ipw_run *run, double cpu_s)
+{
+    struct ipw_figure f = ipw_ledger_total(run->ledger, IPW_DOMAIN_CPU, run->start_ns, run->end_ns);
+    double all_s = ipw_ns_to_s(run->end_ns - run->start_ns) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+
+    return f.known && all_s > 0 ? f.j * cpu_s / all_s : NAN;
+}
+
+void ipw_sensors_close(struct ipw_run *run)
+{
+    ipw_sampler_free(run->sampler);
+    ipw_wakeup_cancel(run->sampled);
+    ipw_selftest_free(run->selftest);
+    ipw_source_set_close(&run->sources);
+    ipw_feed_free(run->feed);
+    ipw_ledger_free(run->ledger);
+}

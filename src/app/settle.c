@@ -1,0 +1,414 @@
+/* What earlier sessions left, put in order: see app/history.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/history.h"
+#include "app/ledger_redo.h"
+#include "app/run.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define LINE_MAX_BYTES (256 * IPW_MIB)
+
+/* ---- names of attempts ---- */
+
+struct names { /* sorted before it is asked */
+    char **all;
+    size_t n, cap;
+};
+
+static char *name_of(const char *id, int epoch, int segment)
+{
+    return ipw_asprintf("%d:%d:%s", segment, epoch, id ? id : "");
+}
+
+static void add_name(struct names *names, char *name)
+{
+    IPW_GROW(names->all, names->cap, names->n + 1);
+    names->all[names->n++] = name;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort_names(struct names *names)
+{
+    if (names->n) qsort(names->all, names->n, sizeof *names->all, by_text);
+}
+
+static bool has_name(const struct names *names, const char *name)
+{
+    return names->n && bsearch(&name, names->all, names->n, sizeof *names->all, by_text);
+}
+
+static void release_names(struct names *names)
+{
+    for (size_t i = 0; i < names->n; i++) free(names->all[i]);
+    free(names->all);
+}
+
+/* ---- the job ---- */
+
+struct by_id {
+    const char *id;
+    size_t index;
+};
+
+struct settling {
+    struct ipw_run *run;
+    struct by_id *cases; /* sorted */
+    struct names attempts, warmups;
+    struct names traces; /* of sessions that are not over */
+    struct names moved;  /* from traces.jsonl to attempts.jsonl just now */
+    size_t n_dropped;    /* lines that leave traces.jsonl */
+    bool any_left;       /* a session that is not over */
+    /* of the manifest: the numbering of the queries in earlier sessions */
+    int64_t cases_then, warmup_then;
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(((const struct by_id *)a)->id, ((const struct by_id *)b)->id);
+}
+
+static void sort_cases(struct settling *s)
+{
+    size_t n = ipw_cases_count(s->run->cases);
+
+    s->cases = ipw_calloc(n + 1, sizeof *s->cases);
+    for (size_t i = 0; i < n; i++)
+        s->cases[i] = (struct by_id){ipw_cases_get(s->run->cases, i)->id, i};
+    qsort(s->cases, n, sizeof *s->cases, compare_ids);
+}
+
+static const struct by_id *case_of(const struct settling *s, const char *id)
+{
+    struct by_id key = {id, 0};
+
+    return bsearch(&key, s->cases, ipw_cases_count(s->run->cases), sizeof *s->cases, compare_ids);
+}
+
+static bool is_over(const struct settling *s, int segment)
+{
+    const struct ipw_history *h = &s->run->history;
+
+    return segment < 0 || (size_t)segment >= h->n || h->past[segment].over;
+}
+
+static void add_joules(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t)
+{
+    struct ipw_balance *books = h->books;
+
+    ipw_device_sums_add(warmup ? &h->warmup_devices : &h->wasted_devices, t);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        /* No time, no energy: its session was killed before a sensor was read. */
+        bool empty = t->end_ns <= t->start_ns;
+        double j = t->energy[d].known ? t->energy[d].j : empty ? 0 : (double)NAN;
+
+        if (warmup)
+            books[d].warmup_j += j;
+        else
+            books[d].wasted_j += j;
+    }
+}
+
+/* ---- attempts.jsonl and warmup.jsonl, as they are ---- */
+
+static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct settling *s = ud;
+
+    (void)err;
+    add_name(&s->attempts, name_of(q->trace.id, q->record.epoch, q->record.segment));
+    add_joules(&s->run->history, false, &q->trace);
+    s->run->history.n_attempts++;
+    return 0;
+}
+
+static int take_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct settling *s = ud;
+
+    (void)err;
+    if (!is_over(s, q->record.segment))
+        add_name(&s->warmups, name_of(q->trace.id, q->trace.index, q->record.segment));
+    add_joules(&s->run->history, true, &q->trace);
+    return 0;
+}
+
+static int each_of(struct settling *s, const char *name,
+                   int (*fn)(void *ud, struct ipw_query_loaded *query, struct ipw_err *err),
+                   struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/%s", ipw_rundir_path(s->run->dir), name);
+    int rc = access(path, F_OK) == 0 ? ipw_rundir_each_query(path, fn, s, NULL, err) : 0;
+
+    free(path);
+    return rc;
+}
+
+/* ---- traces.jsonl ---- */
+
+static bool is_word(const char *outcome, const char *const *words)
+{
+    while (*words && strcmp(*words, outcome)) words++;
+    return *words != NULL;
+}
+
+/* Why a query has no answer; IPW_RETRY_NONE: it has one. */
+static enum ipw_retry why_none(const struct ipw_query_trace *t)
+{
+    static const char *const cut[] = {"interrupted", "unfinished", NULL};
+    static const char *const limit[] = {"max_turns",  "token_limit",  "turn_limit", "working_limit",
+                                        "cost_limit", "energy_limit", NULL};
+    const char *outcome = t->outcome ? t->outcome : "";
+
+    if (t->completed) return IPW_RETRY_NONE;
+    if (is_word(outcome, cut) || !strncmp(outcome, "run_", 4)) return IPW_RETRY_CUT;
+    return is_word(outcome, limit) ? IPW_RETRY_ALL : IPW_RETRY_FAILED;
+}
+
+static int write_attempt(struct settling *s, const struct ipw_json *doc, enum ipw_retry why,
+                         struct ipw_err *err)
+{
+    static const char *const patches[] = {[IPW_RETRY_CUT] = "{\"superseded\":\"cut\"}",
+                                          [IPW_RETRY_FAILED] = "{\"superseded\":\"failed\"}",
+                                          [IPW_RETRY_ALL] = "{\"superseded\":\"limit\"}"};
+    struct ipw_buf line = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_json *patch;
+    int rc = ipw_json_parse(&patch, patches[why], strlen(patches[why]), NULL, err);
+
+    if (rc) return rc;
+    ipw_json_merge(&line, doc, patch);
+    ipw_json_free(patch);
+    rc = ipw_rundir_attempt(s->run->dir, ipw_buf_str(&line), line.len, err);
+    ipw_buf_release(&line);
+    return rc;
+}
+
+static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct ipw_run *run = s->run;
+    const struct by_id *c = case_of(s, q->trace.id);
+    size_t index;
+
+    if (!c || q->record.epoch < 0 || q->record.epoch >= run->o->epochs) return 0;
+    index =
+        (size_t)run->o->warmup + (size_t)q->record.epoch * ipw_cases_count(run->cases) + c->index;
+    if (run->done[index])
+        return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)", q->trace.id,
+                        q->record.epoch);
+    run->done[index] = true;
+    run->history.n_kept++;
+    if (q->trace.completed) run->n_answered++;
+    ipw_summary_add(&run->summary, &q->trace, &q->record);
+    return 0;
+}
+
+static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct settling *s = ud;
+    char *name = name_of(q->trace.id, q->record.epoch, q->record.segment);
+    enum ipw_retry why = why_none(&q->trace);
+    int rc;
+
+    if (!is_over(s, q->record.segment)) add_name(&s->traces, ipw_strdup(name));
+    if (has_name(&s->attempts, name)) { /* it was being moved when we were killed */
+        s->n_dropped++;
+        free(name);
+        return 0;
+    }
+    if (why == IPW_RETRY_NONE || why > s->run->retry) {
+        free(name);
+        return mark_done(s, q, err);
+    }
+    rc = write_attempt(s, q->doc, why, err);
+    add_name(&s->moved, name);
+    add_joules(&s->run->history, false, &q->trace);
+    s->run->history.n_attempts++;
+    s->n_dropped++;
+    return rc;
+}
+
+static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
+{
+    const struct settling *s = ud;
+    struct ipw_query_loaded q;
+    char *name;
+    int rc = ipw_schema_read_query(&q, line, n, err);
+
+    if (rc) return rc;
+    name = name_of(q.trace.id, q.record.epoch, q.record.segment);
+    rc = !has_name(&s->attempts, name) && !has_name(&s->moved, name);
+    free(name);
+    ipw_query_loaded_release(&q);
+    return rc;
+}
+
+/* ---- sessions that a kill cut down ---- */
+
+static int write_cut(struct settling *s, const struct ipw_redo_query *q, int epoch,
+                     struct ipw_err *err)
+{
+    const struct ipw_run *run = s->run;
+    const struct by_id *at = case_of(s, q->trace->id);
+    const struct ipw_case *c = at ? ipw_cases_get(run->cases, at->index) : NULL;
+    struct ipw_buf line = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_query_record record = {
+        .workload_type = "agentic",
+        .query_text = c ? c->prompt : NULL,
+        .is_resolved = -1,
+        .unscorable_reason = "cut",
+        .metadata = c ? c->metadata : NULL,
+        .model = run->demo ? "demo" : run->model,
+        .cost_usd = ipw_run_known_cost(q->trace),
+        .lua_peak_bytes = -1,
+        .lua_cpu_ns = -1,
+        .epoch = epoch,
+        .segment = q->segment,
+        .superseded = q->warmup ? NULL : "cut",
+    };
+    int rc;
+
+    ipw_schema_write_query(&line, q->trace, &record, &run->history.past[q->segment].anchor);
+    rc = q->warmup ? ipw_rundir_warmup(run->dir, ipw_buf_str(&line), line.len, err)
+                   : ipw_rundir_attempt(run->dir, ipw_buf_str(&line), line.len, err);
+    ipw_buf_release(&line);
+    return rc;
+}
+
+static int take_cut(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
+{
+    struct settling *s = ud;
+    int epoch = q->warmup ? 0 : (int)((q->trace->index - s->warmup_then) / s->cases_then);
+    char *name = name_of(q->trace->id, q->warmup ? q->trace->index : epoch, q->segment);
+    bool known = is_over(s, q->segment) ||
+                 (q->warmup ? has_name(&s->warmups, name)
+                            : has_name(&s->traces, name) || has_name(&s->attempts, name));
+
+    free(name);
+    if (known) return 0;
+    add_joules(&s->run->history, q->warmup, q->trace);
+    if (!q->warmup) s->run->history.n_attempts++;
+    return write_cut(s, q, epoch, err);
+}
+
+/* Its object in the manifest gets an end, and what it took. */
+static int close_past(struct ipw_past *p, const struct ipw_redo_segment *redone,
+                      struct ipw_err *err)
+{
+    struct ipw_buf patch_text = IPW_BUF(IPW_MIB), text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_json *object = NULL, *patch = NULL;
+    int rc;
+
+    ipw_segment_write_killed(&patch_text, redone ? redone->start_ns : 0,
+                             redone ? redone->end_ns : 0, &p->anchor,
+                             redone ? redone->balance : NULL, redone ? &redone->devices : NULL);
+    rc = ipw_json_parse(&patch, patch_text.data, patch_text.len, NULL, err);
+    if (!rc) rc = ipw_json_parse(&object, p->text, strlen(p->text), NULL, err);
+    if (!rc) {
+        ipw_json_merge(&text, object, patch);
+        free(p->text);
+        p->text = ipw_buf_take(&text, NULL);
+        p->over = true;
+    }
+    ipw_json_free(object);
+    ipw_json_free(patch);
+    ipw_buf_release(&patch_text);
+    ipw_buf_release(&text);
+    return rc;
+}
+
+static int book_cut(struct settling *s, struct ipw_err *err)
+{
+    struct ipw_history *h = &s->run->history;
+    struct ipw_redo_options how = {.query = take_cut, .ud = s};
+    struct ipw_redo redo;
+    int rc;
+
+    sort_names(&s->traces);
+    sort_names(&s->warmups);
+    rc = ipw_redo_run(&redo, ipw_rundir_path(s->run->dir), &how, err);
+    if (rc) return rc;
+    for (size_t i = 0; i < h->n && !rc; i++) {
+        const struct ipw_redo_segment *redone = NULL;
+
+        if (h->past[i].over) continue;
+        for (size_t k = 0; k < redo.n_segments; k++) {
+            if (redo.segments[k]->number == h->past[i].number) redone = redo.segments[k];
+        }
+        rc = close_past(&h->past[i], redone, err);
+    }
+    ipw_redo_release(&redo);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static void tell(const struct ipw_run *run)
+{
+    const struct ipw_history *h = &run->history;
+    const struct ipw_rundir_torn *torn;
+    size_t n = ipw_rundir_torn(run->dir, &torn);
+    size_t planned = ipw_run_planned(run) - (size_t)run->o->warmup;
+
+    if (ipw_rundir_stale_owner(run->dir)[0])
+        ipw_log(IPW_LOG_INFO, "%s: its lock was that of a run which is gone (%s)",
+                ipw_rundir_path(run->dir), ipw_rundir_stale_owner(run->dir));
+    for (size_t i = 0; i < n; i++)
+        ipw_log(IPW_LOG_WARN,
+                "%s/%s: its last line was torn: %lld bytes from byte %lld on moved to %s.torn",
+                ipw_rundir_path(run->dir), torn[i].file, (long long)torn[i].cut.bytes,
+                (long long)torn[i].cut.offset, torn[i].file);
+    if (!run->o->quiet)
+        ipw_say("%s: goes on: %zu of %zu queries are done, %zu earlier attempt%s",
+                ipw_rundir_path(run->dir), h->n_kept, planned, h->n_attempts,
+                h->n_attempts == 1 ? "" : "s");
+}
+
+int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
+{
+    struct settling s = {.run = run};
+    struct ipw_history *h = &run->history;
+    const struct ipw_json *config = ipw_json_get(h->manifest, "config");
+    int rc;
+
+    if (!h->manifest) return 0;
+    s.cases_then = ipw_json_int(ipw_json_get(config, "max_queries"), 0);
+    if (s.cases_then < 1) s.cases_then = (int64_t)ipw_cases_count(run->cases);
+    s.warmup_then = ipw_json_int(ipw_json_get(config, "warmup"), 0);
+    for (size_t i = 0; i < h->n; i++) s.any_left |= !h->past[i].over;
+    run->done = ipw_calloc(ipw_run_planned(run) + 1, sizeof *run->done);
+    sort_cases(&s);
+    rc = each_of(&s, "attempts.jsonl", take_attempt, err);
+    sort_names(&s.attempts);
+    if (!rc) rc = each_of(&s, "warmup.jsonl", take_warmup, err);
+    if (!rc) rc = each_of(&s, "traces.jsonl", take_trace, err);
+    sort_names(&s.moved);
+    if (!rc && s.any_left) rc = book_cut(&s, err);
+    if (!rc) rc = ipw_rundir_sync_attempts(run->dir, err);
+    if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(run->dir, keep_trace, &s, err);
+    if (!rc) {
+        size_t planned = ipw_run_planned(run);
+
+        ipw_history_fold(h);
+        run->segment = (int)h->n;
+        ipw_rundir_set_segment(run->dir, run->segment);
+        /* The machine is warmed up again, unless nothing is left to be run. */
+        for (size_t i = 0; i < (size_t)run->o->warmup; i++)
+            run->done[i] = h->n_kept + (size_t)run->o->warmup == planned;
+        tell(run);
+    }
+    free(s.cases);
+    release_names(&s.attempts);
+    release_names(&s.warmups);
+    release_names(&s.traces);
+    release_names(&s.moved);
+    return rc;
+}

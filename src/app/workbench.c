@@ -1,0 +1,172 @@
+#include "app/workbench.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/prompt.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/secret.h"
+
+void ipw_workbench_defaults(struct ipw_workbench_options *o)
+{
+    *o = (struct ipw_workbench_options){0};
+    o->run = (struct ipw_run_options){.concurrency = 1,
+                                      .epochs = 1,
+                                      .seed = INT64_MIN,
+                                      .max_tokens = -1,
+                                      .max_retries = 2,
+                                      .temperature = NAN};
+}
+
+static const char *workspace(void *ud) { return ((struct ipw_workbench *)ud)->workspace; }
+
+static int make_workspace(struct ipw_workbench *b, const char *given, struct ipw_err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    if (given) {
+        b->workspace = realpath(given, NULL);
+        if (!b->workspace) return ipw_fail_errno(err, errno, "--workspace %s", given);
+        return 0;
+    }
+    b->workspace = ipw_asprintf("%s/ipw-agent-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+    if (!mkdtemp(b->workspace)) return ipw_fail_errno(err, errno, "%s", b->workspace);
+    b->owns_workspace = true;
+    return 0;
+}
+
+int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
+                       enum ipw_workbench_model model, struct ipw_err *err)
+{
+    bool named = o->run.model || o->run.net.base_urls.n;
+    int rc;
+
+    *b = (struct ipw_workbench){.run = {.o = &o->run}};
+    if (o->run.net.base_urls.n) o->run.base_url = o->run.net.base_urls.items[0];
+    ipw_log_set_level(o->run.verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
+    ipw_script_options_apply(&o->run.script);
+    ipw_anchor_take(&b->run.anchor);
+    rc = ipw_http_global_init(err);
+    if (!rc) rc = ipw_loop_new(&b->run.loop, err);
+    if (!rc) rc = make_workspace(b, o->workspace, err);
+    if (!rc && (model == IPW_BENCH_ANY_MODEL || (model == IPW_BENCH_NAMED_MODEL && named))) {
+        rc = ipw_http_new(&b->run.http, b->run.loop, NULL, err);
+        if (!rc) rc = ipw_run_connect(&b->run, err);
+    }
+    if (rc) return rc;
+    b->host = (struct ipw_host){
+        .loop = b->run.loop,
+        .llm = b->run.llm,
+        .model = b->run.model,
+        .temperature = NAN,
+        .seed = INT64_MIN,
+        .max_tokens = -1,
+        .workspace = workspace,
+        .grant_proc = !o->run.script.no_proc,
+        .readable = (const char *const *)o->run.script.read.items,
+        .no_web = "web requests are switched off by --no-web",
+        .grants = "child processes are switched off by --no-proc",
+        .start_ns = ipw_now_ns(),
+        .ud = b,
+    };
+    return 0;
+}
+
+static void put(FILE *to, const char *line)
+{
+    struct ipw_buf clean = IPW_BUF(256 * IPW_MIB);
+
+    ipw_buf_adds(&clean, line);
+    ipw_secret_clean(&clean, 0);
+    fprintf(to, "%s\n", ipw_buf_str(&clean));
+    ipw_buf_release(&clean);
+}
+
+static void say(void *ud, const char *line)
+{
+    (void)ud;
+    put(stdout, line);
+}
+
+static void warn(void *ud, const char *line)
+{
+    (void)ud;
+    fflush(stdout);
+    put(stderr, line);
+}
+
+static char *ask(void *ud, const char *prompt)
+{
+    (void)ud;
+    return ipw_prompt_read(prompt);
+}
+
+int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *module,
+                      const char *script, const char *const *args, struct ipw_err *err)
+{
+    const char *slash = script ? strrchr(script, '/') : NULL;
+    char dir[1024];
+    struct ipw_entry entry = {
+        .vm = {.paths = ipw_script_paths(&b->run.o->script), .host = &b->host},
+        .module = module,
+        .args = args,
+        .say = say,
+        .warn = warn,
+        .ask = ask,
+        .ud = b,
+    };
+    int before = ipw_loop_leftovers(b->run.loop), rc;
+
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - script) : 1, slash ? script : ".");
+    if (script) entry.vm.script_dir = dir;
+    b->host.web = ipw_script_web(&b->run.o->script, b->run.loop, NULL);
+    b->host.grant_web = b->host.web != NULL;
+    rc = ipw_entry_run(status, &entry, err);
+    ipw_host_release(&b->host);
+    ipw_web_free(b->host.web);
+    b->host.web = NULL;
+    if (!rc && ipw_loop_leftovers(b->run.loop) > before)
+        rc = ipw_fail(err, IPW_ELUA, "%d handles are left over",
+                      ipw_loop_leftovers(b->run.loop) - before);
+    return rc;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st, (void)kind, (void)where;
+    if (remove(path)) ipw_log(IPW_LOG_WARN, "%s: cannot be removed: %s", path, strerror(errno));
+    return 0;
+}
+
+void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *o)
+{
+    ipw_llm_free(b->run.llm);
+    ipw_net_free(b->run.net);
+    if (b->run.http) ipw_http_free(b->run.http);
+    if (b->run.service) ipw_service_stop(b->run.service);
+    if (b->run.loop) {
+        ipw_loop_run(b->run.loop); /* children are reaped, handles closed */
+        ipw_loop_free(b->run.loop);
+    }
+    if (b->owns_workspace) nftw(b->workspace, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    free(b->workspace);
+    free(b->run.base_url);
+    free(b->run.model);
+    ipw_script_options_release(&o->run.script);
+    free(o->run.net.base_urls.items);
+    *b = (struct ipw_workbench){0};
+}
+
+int ipw_workbench_exit(const struct ipw_err *err)
+{
+    return err->code == IPW_ENOTFOUND || err->code == IPW_ELUA || err->code == IPW_EPARSE
+               ? IPW_EXIT_INPUT
+               : IPW_EXIT_FAILED;
+}

@@ -1,0 +1,64 @@
+/* app/workbench.h: the place where the small commands try Lua out: check, tool, test, repl.
+ *
+ * Owns a loop, connections, a workspace, and a model when one is wanted: what a query has of a run,
+ * without sensors and without a record.  The work itself is written in Lua (lua/ipw/cli) and printed
+ * through here. */
+#ifndef IPW_APP_WORKBENCH_H
+#define IPW_APP_WORKBENCH_H
+
+#include "app/run.h"
+#include "script/entry.h"
+
+enum ipw_workbench_model {
+    IPW_BENCH_NO_MODEL,
+    IPW_BENCH_NAMED_MODEL, /* when --model or --base-url names one */
+    IPW_BENCH_ANY_MODEL,   /* or else one that is found, or the demo model */
+};
+
+/* What the commands have in common; the first member of their option structs. */
+struct ipw_workbench_options {
+    struct ipw_run_options run; /* of which model, addresses and scripts count */
+    const char *workspace;      /* NULL: a temporary folder */
+};
+/* Before the command line is read. */
+void ipw_workbench_defaults(struct ipw_workbench_options *o);
+
+#define IPW_BENCH_RUN(field) offsetof(struct ipw_workbench_options, run.field)
+#define IPW_BENCH_MODEL_OPTIONS                                                                    \
+    {"model",     'm',                                                                             \
+     IPW_OPT_STR, IPW_BENCH_RUN(model),                                                            \
+     "NAME",      "model for llm.chat; 'demo' is the one that comes along"},                       \
+        {"base-url",   'u',                                                                        \
+         IPW_OPT_LIST, IPW_BENCH_RUN(net.base_urls),                                               \
+         "URL",        "the model's OpenAI-compatible server"},                                    \
+    {                                                                                              \
+        "api-key-env", 0, IPW_OPT_STR, IPW_BENCH_RUN(api_key_env), "NAME",                         \
+            "environment variable that holds its key (default: OPENAI_API_KEY)"                    \
+    }
+#define IPW_BENCH_SCRIPT_OPTIONS                                                                   \
+    IPW_SCRIPT_OPTIONS(IPW_BENCH_RUN(script)),                                                     \
+        {"workspace", 'w',                                                                         \
+         IPW_OPT_STR, offsetof(struct ipw_workbench_options, workspace),                           \
+         "DIR",       "folder that ipw.fs sees (default: a new empty one, removed at the end)"},   \
+    {                                                                                              \
+        "verbose", 'v', IPW_OPT_FLAG, IPW_BENCH_RUN(verbose), NULL, "say what happens"             \
+    }
+
+struct ipw_workbench {
+    struct ipw_run run;
+    struct ipw_host host;
+    char *workspace;
+    bool owns_workspace;
+};
+int ipw_workbench_open(struct ipw_workbench *bench, struct ipw_workbench_options *o,
+                       enum ipw_workbench_model model, struct ipw_err *err);
+/* Runs a module of lua/ipw/cli; `script` names the file it is about, whose folder is searched first
+ * (or NULL).  Handles that were left over on the loop are an error. */
+int ipw_workbench_run(struct ipw_workbench *bench, int64_t *status, const char *module,
+                      const char *script, const char *const *args, struct ipw_err *err);
+/* Removes the workspace that it made; releases the options too. */
+void ipw_workbench_close(struct ipw_workbench *bench, struct ipw_workbench_options *o);
+/* An error's exit code: 3 for what cannot be found or does not load, 1 for the rest. */
+int ipw_workbench_exit(const struct ipw_err *err);
+
+#endif

@@ -1,0 +1,54 @@
+/* app/workload.h: replay --mode workload: recorded requests sent to another server, measured as a run.
+ *
+ * It is a run (app/run.h) whose queries are those of a workload (trace/workload.h) and whose agent
+ * (lua/ipw/workload.lua) sends each request when it is due.  Two schedules: `closed` keeps the gap
+ * between a reply and the request after it, and how many queries go on at once; `open` keeps the
+ * times at which requests were sent, whatever the server does - but for one thing: within a query a
+ * request waits for the reply before it.  Such are counted as late; they are due at that reply's end.
+ *
+ * Lag of a request: sent - due.  Absolute: as it is.  Anchored: less the smallest of the replay, so
+ * that what a constant delay hides from the one the other shows. */
+#ifndef IPW_APP_WORKLOAD_H
+#define IPW_APP_WORKLOAD_H
+
+#include "app/replay_job.h"
+#include "trace/workload.h"
+
+struct ipw_jw;
+struct ipw_run;
+struct ipw_query;
+
+#define IPW_WORKLOAD_AGENT "builtin:lua/ipw/workload.lua"
+
+struct ipw_workload_run {
+    struct ipw_workload *workload;
+    const char *of; /* as the command line names it */
+    bool open, no_force, forced;
+    double speed;
+    int64_t max_lag_ns;     /* beyond it the replay is flagged */
+    struct ipw_timer *next; /* until the next query begins */
+    /* One a request that was sent, as they came. */
+    int64_t *lag_ns, *late_ns;
+    size_t n, cap, n_late, cap_late;
+    size_t n_failed;                    /* requests without a reply */
+    size_t n_length, n_length_kept;     /* replies whose recorded length is known; of that length */
+    int64_t input_asked, input_counted; /* prompt tokens, where both are known */
+};
+
+/* `replay` was given --mode workload; returns the exit code. */
+int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *command);
+
+/* The run asks; all of these do nothing without run->workload. */
+struct ipw_cases *ipw_workload_cases(const struct ipw_run *run);
+void ipw_workload_connected(struct ipw_run *run); /* the server is known */
+/* May the next query begin?  If not, the run is woken when it may. */
+bool ipw_workload_due(struct ipw_run *run);
+void ipw_workload_seat(struct ipw_query *query);
+void ipw_workload_event(struct ipw_query *query, const struct ipw_event *event);
+void ipw_workload_over(struct ipw_run *run); /* its queries are */
+/* The member "replay" of the manifest. */
+void ipw_workload_write(struct ipw_jw *w, const struct ipw_run *run);
+/* replay.json, and a line for the user. */
+int ipw_workload_finish(struct ipw_run *run, struct ipw_err *err);
+
+#endif

@@ -1,0 +1,51 @@
+/* base/buf.h: a byte buffer with a ceiling that remembers that it failed.
+ *
+ * A buffer is told at birth how large it may become.  An append that would pass the ceiling leaves
+ * the content as it was, sets `failed`, and every later append does nothing: ten appends, one
+ * check.  The content is always followed by a NUL byte that `len` does not count, so that text can
+ * be used as a C string once `data` is not NULL (ipw_buf_str() never returns NULL).  The buffer
+ * owns its bytes; ipw_buf_take() hands them to the caller, who frees them with free(). */
+#ifndef IPW_BASE_BUF_H
+#define IPW_BASE_BUF_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define IPW_KIB ((size_t)1024)
+#define IPW_MIB (1024 * IPW_KIB)
+
+struct ipw_buf {
+    char *data; /* NULL while nothing was appended */
+    size_t len, cap;
+    size_t max; /* `len` never exceeds this */
+    bool failed;
+};
+
+#define IPW_BUF(limit_bytes) ((struct ipw_buf){.max = (limit_bytes)})
+
+void ipw_buf_init(struct ipw_buf *b, size_t max_bytes); /* no allocation */
+void ipw_buf_release(struct ipw_buf *b); /* frees the bytes; reusable, same ceiling */
+void ipw_buf_clear(struct ipw_buf *b);   /* empties, keeps the memory, not failed */
+
+/* All of these return 0, or IPW_ELIMIT when the ceiling was or had been hit. */
+int ipw_buf_add(struct ipw_buf *b, const void *bytes, size_t n);
+int ipw_buf_adds(struct ipw_buf *b, const char *text);
+int ipw_buf_addc(struct ipw_buf *b, char c);
+int ipw_buf_addf(struct ipw_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int ipw_buf_vaddf(struct ipw_buf *b, const char *fmt, va_list ap);
+
+/* Room for n more bytes at the end: returns where to write, or NULL at the ceiling.  Follow with
+ * ipw_buf_added() saying how many of them were written. */
+char *ipw_buf_room(struct ipw_buf *b, size_t n);
+void ipw_buf_added(struct ipw_buf *b, size_t n);
+
+/* Gives back what is held for more to come, where it is much. */
+void ipw_buf_fit(struct ipw_buf *b);
+
+void ipw_buf_drop_front(struct ipw_buf *b, size_t n);
+void ipw_buf_truncate(struct ipw_buf *b, size_t len);
+char *ipw_buf_take(struct ipw_buf *b, size_t *len); /* never NULL; the buffer is empty after */
+const char *ipw_buf_str(const struct ipw_buf *b);   /* "" when empty */
+
+#endif

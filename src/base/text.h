@@ -1,0 +1,45 @@
+/* base/text.h: small pure functions over text.
+ *
+ * Quantities with units as users type them, names as users mistype them, UTF-8 as the world sends
+ * it.  Nothing here allocates unless it says so. */
+#ifndef IPW_BASE_TEXT_H
+#define IPW_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* "30s", "500ms", "2m", "1h", "1.5" (seconds) to nanoseconds. */
+int ipw_parse_duration_ns(int64_t *out, const char *text, struct ipw_err *err);
+/* "64K", "2M", "1G", "4096": powers of 1024; a trailing B or iB is allowed. */
+int ipw_parse_bytes(size_t *out, const char *text, struct ipw_err *err);
+/* "500", "2kJ", "1.5 MJ", "3Wh", "0.2kWh" to joules; more than zero. */
+int ipw_parse_joules(double *out, const char *text, struct ipw_err *err);
+/* A whole decimal integer within [min, max], nothing after it. */
+int ipw_parse_int(int64_t *out, const char *text, int64_t min, int64_t max, struct ipw_err *err);
+/* A finite decimal number, nothing after it; the "C" locale's point. */
+int ipw_parse_double(double *out, const char *text, struct ipw_err *err);
+
+/* The candidate nearest to `name` by edit distance (transpositions count one), or NULL when none
+ * is near enough to be a slip.  `candidates` ends with NULL; the result is one of its pointers. */
+const char *ipw_nearest(const char *name, const char *const *candidates);
+
+/* Upstream's slug rule: every byte that is not an ASCII letter or digit (bytes of non-ASCII letters
+ * stay) becomes '_', outer '_' are stripped, "model" when nothing is left. */
+void ipw_slug(struct ipw_buf *out, const char *text);
+
+/* Length of the valid UTF-8 sequence at s (1..4), or 0 when the bytes there are not valid. */
+size_t ipw_utf8_len(const char *s, size_t n);
+bool ipw_utf8_valid(const char *s, size_t n);
+/* Appends s with each invalid byte replaced by U+FFFD; returns how many were replaced. */
+size_t ipw_utf8_clean(struct ipw_buf *out, const char *s, size_t n);
+
+/* Appends s so that a terminal shows it and does nothing else: control characters, escape
+ * sequences and bidirectional marks become visible, line breaks become spaces, and the text is cut
+ * after `max_columns` characters with an ellipsis (0: not cut). */
+void ipw_text_printable(struct ipw_buf *out, const char *s, size_t n, size_t max_columns);
+
+#endif

@@ -1,0 +1,299 @@
+#include "data/html.h"
+
+#ifndef IPW_HAVE_GUMBO
+
+int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html, size_t n,
+                  bool links, struct ipw_err *err)
+{
+    (void)text, (void)title, (void)html, (void)n, (void)links;
+    return ipw_fail(err, IPW_EUNSUPPORTED,
+                    "this build reads no HTML: install libgumbo-dev and build it again");
+}
+
+#else
+
+#include <ctype.h>
+#include <gumbo.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+struct writer {
+    struct ipw_buf *out, *title;
+    bool links;
+    int pre;      /* inside <pre>: white space stays */
+    int quote;    /* depth of <blockquote> */
+    int newlines; /* wanted before the next word */
+    bool space;   /* one is wanted before the next word */
+    int depth;
+};
+
+/* ---- words and lines ---- */
+
+static void want_lines(struct writer *w, int n)
+{
+    if (n > w->newlines) w->newlines = n;
+    w->space = false;
+}
+
+static void begin_word(struct writer *w)
+{
+    if (w->newlines) {
+        if (w->out->len)
+            for (int i = 0; i < w->newlines; i++) ipw_buf_addc(w->out, '\n');
+        for (int i = 0; i < w->quote; i++) ipw_buf_adds(w->out, "> ");
+    } else if (w->space && w->out->len) {
+        ipw_buf_addc(w->out, ' ');
+    }
+    w->newlines = 0;
+    w->space = false;
+}
+
+static void put_mark(struct writer *w, const char *mark)
+{
+    begin_word(w);
+    ipw_buf_adds(w->out, mark);
+}
+
+static void put_text(struct writer *w, const char *s)
+{
+    if (w->pre) {
+        begin_word(w);
+        ipw_buf_adds(w->out, s);
+        return;
+    }
+    while (*s) {
+        size_t n = strcspn(s, " \t\r\n\f");
+        if (!n) {
+            w->space = true;
+            s += strspn(s, " \t\r\n\f");
+            continue;
+        }
+        begin_word(w);
+        ipw_buf_add(w->out, s, n);
+        s += n;
+    }
+}
+
+/* ---- elements ---- */
+
+static const char *attribute(const GumboElement *e, const char *name)
+{
+    const GumboAttribute *a = gumbo_get_attribute(&e->attributes, name);
+
+    return a ? a->value : NULL;
+}
+
+static bool is_left_out(const GumboElement *e)
+{
+    const char *hidden = attribute(e, "aria-hidden");
+
+    switch (e->tag) {
+    case GUMBO_TAG_SCRIPT:
+    case GUMBO_TAG_STYLE:
+    case GUMBO_TAG_NOSCRIPT:
+    case GUMBO_TAG_TEMPLATE:
+    case GUMBO_TAG_HEAD:
+    case GUMBO_TAG_SVG:
+    case GUMBO_TAG_IFRAME:
+    case GUMBO_TAG_OBJECT:
+    case GUMBO_TAG_SELECT:
+    case GUMBO_TAG_TEXTAREA: return true;
+    default: return attribute(e, "hidden") || (hidden && strcasecmp(hidden, "true") == 0);
+    }
+}
+
+/* Blank lines before and after it: 2; a line of its own: 1; part of the line: 0. */
+static int lines_around(GumboTag tag)
+{
+    switch (tag) {
+    case GUMBO_TAG_P:
+    case GUMBO_TAG_H1:
+    case GUMBO_TAG_H2:
+    case GUMBO_TAG_H3:
+    case GUMBO_TAG_H4:
+    case GUMBO_TAG_H5:
+    case GUMBO_TAG_H6:
+    case GUMBO_TAG_BLOCKQUOTE:
+    case GUMBO_TAG_PRE:
+    case GUMBO_TAG_TABLE:
+    case GUMBO_TAG_UL:
+    case GUMBO_TAG_OL:
+    case GUMBO_TAG_DL: return 2;
+    case GUMBO_TAG_DIV:
+    case GUMBO_TAG_LI:
+    case GUMBO_TAG_DT:
+    case GUMBO_TAG_DD:
+    case GUMBO_TAG_TR:
+    case GUMBO_TAG_SECTION:
+    case GUMBO_TAG_ARTICLE:
+    case GUMBO_TAG_HEADER:
+    case GUMBO_TAG_FOOTER:
+    case GUMBO_TAG_NAV:
+    case GUMBO_TAG_ASIDE:
+    case GUMBO_TAG_MAIN:
+    case GUMBO_TAG_FIGURE:
+    case GUMBO_TAG_FIGCAPTION:
+    case GUMBO_TAG_ADDRESS:
+    case GUMBO_TAG_FORM:
+    case GUMBO_TAG_FIELDSET:
+    case GUMBO_TAG_CAPTION:
+    case GUMBO_TAG_HR: return 1;
+    default: return 0;
+    }
+}
+
+static void put_children(struct writer *w, const GumboElement *e);
+
+static int item_number(const GumboNode *item)
+{
+    const GumboNode *list = item->parent;
+    int n = 0;
+
+    if (!list || list->type != GUMBO_NODE_ELEMENT || list->v.element.tag != GUMBO_TAG_OL) return 0;
+    for (unsigned i = 0; i < list->v.element.children.length; i++) {
+        const GumboNode *child = list->v.element.children.data[i];
+        n += child->type == GUMBO_NODE_ELEMENT && child->v.element.tag == GUMBO_TAG_LI;
+        if (child == item) break;
+    }
+    return n;
+}
+
+static void put_element(struct writer *w, const GumboNode *node)
+{
+    static const char *const heads[] = {"# ", "## ", "### ", "#### ", "##### ", "###### "};
+    const GumboElement *e = &node->v.element;
+    int around = lines_around(e->tag), number;
+    const char *href = NULL;
+    char mark[32];
+    size_t before;
+
+    if (is_left_out(e)) return;
+    if (around) want_lines(w, around);
+    if (e->tag == GUMBO_TAG_BR) {
+        want_lines(w, w->newlines ? 2 : 1);
+        return;
+    }
+    if (e->tag >= GUMBO_TAG_H1 && e->tag <= GUMBO_TAG_H6) put_mark(w, heads[e->tag - GUMBO_TAG_H1]);
+    if (e->tag == GUMBO_TAG_LI) {
+        number = item_number(node);
+        if (number)
+            snprintf(mark, sizeof mark, "%d. ", number);
+        else
+            snprintf(mark, sizeof mark, "- ");
+        put_mark(w, mark);
+    }
+    if (e->tag == GUMBO_TAG_IMG && attribute(e, "alt")) put_text(w, attribute(e, "alt"));
+    if ((e->tag == GUMBO_TAG_TD || e->tag == GUMBO_TAG_TH) && node->index_within_parent > 0 &&
+        w->newlines == 0) {
+        ipw_buf_adds(w->out, " | ");
+        w->space = false;
+    }
+    if (e->tag == GUMBO_TAG_BLOCKQUOTE) w->quote++;
+    if (e->tag == GUMBO_TAG_PRE) w->pre++;
+    if (w->links && e->tag == GUMBO_TAG_A) href = attribute(e, "href");
+    if (href && (!*href || *href == '#' || strncasecmp(href, "javascript:", 11) == 0)) href = NULL;
+    if (href) put_mark(w, "[");
+    before = w->out->len;
+    put_children(w, e);
+    if (href && w->out->len == before) {
+        ipw_buf_truncate(w->out, before - 1); /* a link around nothing */
+    } else if (href) {
+        ipw_buf_adds(w->out, "](");
+        ipw_buf_adds(w->out, href);
+        ipw_buf_addc(w->out, ')');
+    }
+    if (e->tag == GUMBO_TAG_PRE) w->pre--;
+    if (e->tag == GUMBO_TAG_BLOCKQUOTE) w->quote--;
+    if (around) want_lines(w, around);
+}
+
+static void put_children(struct writer *w, const GumboElement *e)
+{
+    if (++w->depth <= IPW_HTML_MAX_DEPTH) {
+        for (unsigned i = 0; i < e->children.length; i++) {
+            const GumboNode *child = e->children.data[i];
+            if (child->type == GUMBO_NODE_ELEMENT)
+                put_element(w, child);
+            else if (child->type == GUMBO_NODE_TEXT || child->type == GUMBO_NODE_WHITESPACE ||
+                     child->type == GUMBO_NODE_CDATA)
+                put_text(w, child->v.text.text);
+        }
+    }
+    w->depth--;
+}
+
+/* The first <title>, wherever it stands under <html>. */
+static void find_title(struct writer *w, const GumboNode *node, int depth)
+{
+    const GumboElement *e = &node->v.element;
+
+    if (node->type != GUMBO_NODE_ELEMENT || depth > 3 || w->title->len) return;
+    if (e->tag == GUMBO_TAG_TITLE) {
+        struct writer inner = {.out = w->title};
+        put_children(&inner, e);
+        return;
+    }
+    for (unsigned i = 0; i < e->children.length; i++) find_title(w, e->children.data[i], depth + 1);
+}
+
+/* ---- how deep it nests: gumbo takes its tree apart by recursion ---- */
+
+static bool is_name(const char *s, size_t n, const char *names)
+{
+    while (*names) {
+        size_t k = strcspn(names, " ");
+        if (k == n && strncasecmp(s, names, n) == 0) return true;
+        names += k;
+        names += strspn(names, " ");
+    }
+    return false;
+}
+
+/* Tags that need no end are not counted: a second one ends the first. */
+static bool nests_too_deeply(const char *html, size_t n)
+{
+    const char *end = html + n, *at = html;
+    int depth = 0;
+
+    while ((at = memchr(at, '<', (size_t)(end - at)))) {
+        bool closing = ++at < end && *at == '/';
+        const char *name = at + closing;
+        size_t k = 0;
+
+        while (name + k < end && (isalnum((unsigned char)name[k]))) k++;
+        if (!k ||
+            is_name(name, k,
+                    "area base br col embed hr img input link meta param source track wbr p li "
+                    "td th tr dt dd option optgroup thead tbody tfoot"))
+            continue;
+        if (closing) {
+            if (depth > 0) depth--;
+        } else if (++depth > IPW_HTML_MAX_DEPTH) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html, size_t n,
+                  bool links, struct ipw_err *err)
+{
+    struct writer w = {.out = text, .title = title, .links = links};
+    GumboOutput *page;
+
+    if (n > IPW_HTML_MAX_BYTES)
+        return ipw_fail(err, IPW_ELIMIT, "the page is larger than %d MiB",
+                        IPW_HTML_MAX_BYTES / 1024 / 1024);
+    if (nests_too_deeply(html, n))
+        return ipw_fail(err, IPW_ELIMIT, "the page nests more than %d deep", IPW_HTML_MAX_DEPTH);
+    page = gumbo_parse_with_options(&kGumboDefaultOptions, html, n);
+    find_title(&w, page->root, 0);
+    put_children(&w, &page->root->v.element);
+    gumbo_destroy_output(&kGumboDefaultOptions, page);
+    if (text->failed || title->failed)
+        return ipw_fail(err, IPW_ELIMIT, "the page's text is too long");
+    return 0;
+}
+
+#endif

@@ -1,0 +1,327 @@
+#include "energy/meter_align.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+#define BIN_S       0.1 /* rows closer than this are averaged first: 0.1 s is asked for */
+#define MOST_WORK   3e8 /* rows looked at in the first pass */
+#define TOLERANCE_S 0.1
+#define LEAST_ROWS  8
+#define LEAST_R     0.5
+#define NOTHING     1e-9 /* a misfit that is only rounding */
+#define SURE        9.0  /* three standard deviations, squared */
+
+struct scene {
+    struct ipw_meter_points rows;
+    const struct ipw_meter_busy *busy;
+    size_t n_busy;
+    double from_s, to_s; /* of the run */
+    double row_s, margin_s;
+};
+
+struct best {
+    double offset_s, misfit, correlation;
+    size_t rows;
+};
+
+/* ---- preparation ---- */
+
+static int by_start(const void *a, const void *b)
+{
+    const struct ipw_meter_busy *ba = a, *bb = b;
+
+    return ba->t0_s < bb->t0_s ? -1 : ba->t0_s > bb->t0_s;
+}
+
+static size_t merge(struct ipw_meter_busy *busy, size_t n)
+{
+    size_t kept = 0;
+
+    if (n) qsort(busy, n, sizeof *busy, by_start);
+    for (size_t i = 0; i < n; i++) {
+        if (!(busy[i].t1_s > busy[i].t0_s)) continue;
+        if (kept && busy[i].t0_s <= busy[kept - 1].t1_s) {
+            if (busy[i].t1_s > busy[kept - 1].t1_s) busy[kept - 1].t1_s = busy[i].t1_s;
+        } else {
+            busy[kept++] = busy[i];
+        }
+    }
+    return kept;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double da = *(const double *)a, db = *(const double *)b;
+
+    return da < db ? -1 : da > db;
+}
+
+static double median_distance(const struct ipw_meter_points *p)
+{
+    double *d = ipw_malloc(p->n * sizeof *d), median;
+
+    for (size_t i = 1; i < p->n; i++) d[i - 1] = p->at[i].t_s - p->at[i - 1].t_s;
+    qsort(d, p->n - 1, sizeof *d, by_value);
+    median = d[(p->n - 1) / 2];
+    free(d);
+    return median;
+}
+
+/* Rows of a fast log are put together: each bin is the mean up to the stamp of its last row. */
+static struct ipw_meter_points bin(const struct ipw_meter_points *p, double row_s)
+{
+    struct ipw_meter_points out = {.means = p->means};
+    size_t each = row_s < BIN_S ? (size_t)ceil(BIN_S / row_s) : 1;
+
+    out.at = ipw_malloc((p->n / each + 1) * sizeof *out.at);
+    for (size_t i = 0; i + each <= p->n; i += each) {
+        double sum = 0;
+        for (size_t k = 0; k < each; k++) sum += p->at[i + k].value;
+        out.at[out.n++] = (struct ipw_meter_point){p->at[i + each - 1].t_s, sum / (double)each};
+    }
+    out.means = p->means || each > 1;
+    return out;
+}
+
+/* ---- the fit at one offset ---- */
+
+static size_t first_row(const struct scene *s, double t_s)
+{
+    size_t lo = 0, hi = s->rows.n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->rows.at[mid].t_s < t_s) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+/* Seconds of activity before an instant; instants come in order. */
+struct walk {
+    const struct scene *s;
+    size_t at;
+    double before_s; /* of the intervals passed */
+};
+
+static double busy_until(struct walk *w, double t_s)
+{
+    const struct ipw_meter_busy *b = w->s->busy;
+
+    while (w->at < w->s->n_busy && b[w->at].t1_s <= t_s) {
+        w->before_s += b[w->at].t1_s - b[w->at].t0_s;
+        w->at++;
+    }
+    if (w->at < w->s->n_busy && b[w->at].t0_s < t_s) return w->before_s + t_s - b[w->at].t0_s;
+    return w->before_s;
+}
+
+static bool is_busy(const struct walk *w, double t_s)
+{
+    return w->at < w->s->n_busy && w->s->busy[w->at].t0_s <= t_s;
+}
+
+/* 1 - r^2 of the rows around the run against its activity; 1 where they do not rise together. */
+static struct best fit_at(const struct scene *s, double offset_s, bool averages)
+{
+    double from = s->from_s + offset_s - s->margin_s, to = s->to_s + offset_s + s->margin_s;
+    double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, cov, vx, vy;
+    struct best out = {.offset_s = offset_s, .misfit = 1};
+    struct walk w = {.s = s};
+    size_t i = first_row(s, from);
+    double base = i < s->rows.n ? s->rows.at[i].value : 0;
+
+    for (; i < s->rows.n && s->rows.at[i].t_s <= to; i++) {
+        double t = s->rows.at[i].t_s - offset_s, y = s->rows.at[i].value - base, x;
+
+        if (averages) {
+            double since = i ? s->rows.at[i].t_s - s->rows.at[i - 1].t_s : s->row_s, before;
+            if (since > 3 * s->row_s) since = s->row_s;
+            before = busy_until(&w, t - since);
+            x = (busy_until(&w, t) - before) / since;
+        } else {
+            busy_until(&w, t);
+            x = is_busy(&w, t);
+        }
+        n += 1, sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
+    }
+    out.rows = (size_t)n;
+    if (n < LEAST_ROWS) return out;
+    cov = sxy - sx * sy / n;
+    vx = sxx - sx * sx / n;
+    vy = syy - sy * sy / n;
+    if (cov <= 0 || vx <= 1e-9 * n || vy <= 1e-12 * (syy + n)) return out;
+    out.correlation = cov / sqrt(vx * vy);
+    if (out.correlation > 1) out.correlation = 1;
+    out.misfit = 1 - out.correlation * out.correlation;
+    return out;
+}
+
+/* ---- the search ---- */
+
+struct search {
+    const struct scene *s;
+    bool averages;
+    double min_s, max_s, step_s; /* of the first pass */
+    double *misfits;
+    size_t n;
+};
+
+static struct best first_pass(struct search *c)
+{
+    struct best best = {.misfit = 2};
+
+    c->n = (size_t)floor((c->max_s - c->min_s) / c->step_s) + 1;
+    c->misfits = ipw_malloc(c->n * sizeof *c->misfits);
+    for (size_t i = 0; i < c->n; i++) {
+        struct best here = fit_at(c->s, c->min_s + (double)i * c->step_s, c->averages);
+        c->misfits[i] = here.misfit;
+        if (here.misfit < best.misfit) best = here;
+    }
+    return best;
+}
+
+static double limit_of(const struct best *b)
+{
+    double spare = b->rows > 3 ? (double)b->rows - 3 : 1;
+
+    return b->misfit * (1 + SURE / spare) + NOTHING;
+}
+
+/* Looks closely around the first pass's best: the best offset, and how far from it offsets fit as
+ * well.  Returns the width of the neighbourhood that was looked at. */
+static double second_pass(const struct search *c, struct best *best, double *lo, double *hi)
+{
+    double reach = 2 * c->s->row_s > 4 * c->step_s ? 2 * c->s->row_s : 4 * c->step_s;
+    double step = c->s->row_s / 200 > 0.001 ? c->s->row_s / 200 : 0.001;
+    double from = best->offset_s - reach, limit;
+    size_t n = (size_t)(2 * reach / step) + 1;
+    double *misfits;
+
+    if (step > 0.01) step = 0.01, n = (size_t)(2 * reach / step) + 1;
+    misfits = ipw_malloc(n * sizeof *misfits);
+    for (size_t i = 0; i < n; i++) {
+        struct best here = fit_at(c->s, from + (double)i * step, c->averages);
+        misfits[i] = here.misfit;
+        if (here.misfit < best->misfit) *best = here;
+    }
+    limit = limit_of(best);
+    *lo = *hi = best->offset_s;
+    for (size_t i = 0; i < n; i++) {
+        double offset = from + (double)i * step;
+        if (misfits[i] > limit) continue;
+        if (offset < *lo) *lo = offset;
+        if (offset > *hi) *hi = offset;
+    }
+    free(misfits);
+    return reach;
+}
+
+/* Another offset, away from the best, that fits as well; NAN: there is none. */
+static double elsewhere(const struct search *c, const struct best *best, double reach)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        double offset = c->min_s + (double)i * c->step_s;
+        if (fabs(offset - best->offset_s) > reach && c->misfits[i] <= limit_of(best)) return offset;
+    }
+    return NAN;
+}
+
+static int search(struct ipw_meter_fit *fit, const struct scene *s, double min_s, double max_s,
+                  struct ipw_err *err)
+{
+    double work = (max_s - min_s) / (s->row_s / 4) *
+                  ((s->to_s - s->from_s + 2 * s->margin_s) / s->row_s + (double)s->n_busy);
+    struct search c[2];
+    struct best best[2];
+    double lo[2], hi[2], other = NAN;
+    int kinds = 0, k = 0, rc = 0;
+
+    for (int averages = s->rows.means; averages < 2; averages++, kinds++) {
+        double reach;
+        c[kinds] =
+            (struct search){.s = s,
+                            .averages = averages,
+                            .min_s = min_s,
+                            .max_s = max_s,
+                            .step_s = s->row_s / 4 * (work > MOST_WORK ? work / MOST_WORK : 1)};
+        best[kinds] = first_pass(&c[kinds]);
+        reach = second_pass(&c[kinds], &best[kinds], &lo[kinds], &hi[kinds]);
+        if (best[kinds].misfit < best[k].misfit || kinds == 0) {
+            k = kinds;
+            other = elsewhere(&c[k], &best[k], reach);
+        }
+    }
+    *fit = (struct ipw_meter_fit){.offset_s = (lo[k] + hi[k]) / 2,
+                                  .plus_minus_s = (hi[k] - lo[k]) / 2,
+                                  .correlation = best[k].correlation,
+                                  .row_s = s->row_s,
+                                  .other_s = NAN,
+                                  .averages = c[k].averages};
+    if (kinds == 2 && best[1 - k].misfit <= limit_of(&best[k])) {
+        fit->other_s = (lo[1 - k] + hi[1 - k]) / 2;
+    }
+    if (best[k].rows < LEAST_ROWS) {
+        rc = ipw_fail(err, IPW_EUNSUPPORTED,
+                      "only %zu rows of the log lie around the run: %d are "
+                      "needed",
+                      best[k].rows, LEAST_ROWS);
+    } else if (best[k].correlation < LEAST_R) {
+        rc = ipw_fail(err, IPW_EUNSUPPORTED,
+                      "the log's watts do not follow what the run did (best correlation %.2f)",
+                      best[k].correlation);
+    } else if (!isnan(other)) {
+        rc = ipw_fail(err, IPW_EUNSUPPORTED,
+                      "ambiguous: offsets of %.2f s and %.2f s fit alike (the run repeats itself, "
+                      "or its edges are lost in the noise)",
+                      fit->offset_s, other);
+    } else if (fit->plus_minus_s > TOLERANCE_S) {
+        rc = ipw_fail(err, IPW_EUNSUPPORTED,
+                      "ambiguous: every offset from %.2f s to %.2f s fits alike (too few edges for "
+                      "rows %.3g s apart)",
+                      lo[k], hi[k], s->row_s);
+    }
+    for (int i = 0; i < kinds; i++) free(c[i].misfits);
+    return rc;
+}
+
+int ipw_meter_align(struct ipw_meter_fit *fit, const struct ipw_meter_points *watts,
+                    struct ipw_meter_busy *busy, size_t n_busy, double min_s, double max_s,
+                    struct ipw_err *err)
+{
+    struct scene s = {.busy = busy, .n_busy = merge(busy, n_busy)};
+    double row_s, run_s;
+    int rc;
+
+    *fit = (struct ipw_meter_fit){.other_s = NAN};
+    if (s.n_busy == 0) return ipw_fail(err, IPW_EUNSUPPORTED, "the run did nothing to align with");
+    if (watts->n < LEAST_ROWS) {
+        return ipw_fail(err, IPW_EUNSUPPORTED, "the log has %zu rows: %d are needed", watts->n,
+                        LEAST_ROWS);
+    }
+    row_s = median_distance(watts);
+    s.rows = bin(watts, row_s);
+    s.row_s = row_s < BIN_S && s.rows.n > 1 ? median_distance(&s.rows) : row_s;
+    s.from_s = busy[0].t0_s;
+    s.to_s = busy[s.n_busy - 1].t1_s;
+    run_s = s.to_s - s.from_s;
+    s.margin_s = fmin(60, fmax(10 * s.row_s, run_s / 4));
+    /* The run must lie inside the log. */
+    min_s = fmax(min_s, watts->at[0].t_s - s.from_s);
+    max_s = fmin(max_s, watts->at[watts->n - 1].t_s - s.to_s);
+    if (min_s > max_s) {
+        rc = ipw_fail(err, IPW_EUNSUPPORTED,
+                      "the log (%.1f s) does not hold the run (%.1f s) at any offset that may be",
+                      watts->at[watts->n - 1].t_s - watts->at[0].t_s, run_s);
+    } else {
+        rc = search(fit, &s, min_s, max_s, err);
+    }
+    free(s.rows.at);
+    return rc;
+}

@@ -1,0 +1,427 @@
+#include "energy/sampler.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "energy/pace.h"
+
+/* The last two rows of a ring are for a thread that is told to stop while it is full: the row in
+ * its hand, and the last reading.  So it never has to wait for a drain to end. */
+#define RING_ROWS (IPW_SAMPLER_ROWS + 2)
+#define NOTIFY_NS (20 * IPW_NS_PER_MS)
+#define GAP_NS    (250 * IPW_NS_PER_MS)
+#define FAST_NS   (2 * IPW_NS_PER_MS)
+
+/* A row in the ring is t_ns, half_ns, then the values. */
+struct worker {
+    struct ipw_sampler *sampler;
+    struct ipw_source *source;
+    size_t index, first_channel;
+    bool marked;   /* has CPU counters that ipw_sampler_mark() reads */
+    int64_t *ring; /* RING_ROWS rows of `stride` */
+    size_t stride;
+    atomic_size_t head; /* rows ever written; only written under `reading` */
+    atomic_size_t tail; /* rows ever taken; only the drain writes it */
+    int64_t drained_ns; /* the newest row that was taken; the drain's own */
+
+    /* Held from before a reading until its row is in the ring, so that rows come in the order of
+     * their times, whoever reads; then also for what follows. */
+    pthread_mutex_t reading;
+    int64_t *row;                /* in the reader's hand */
+    atomic_int_fast64_t read_ns; /* when it was read */
+    int64_t notified_ns;
+    struct ipw_pace pace;
+    atomic_int_fast64_t poll_ns, period_ns; /* of the pace, for others to see */
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool kicked, stopping; /* under lock */
+    atomic_bool waiting;   /* the thread waits for room */
+    pthread_t thread;
+    bool started;
+    clockid_t clock;
+    atomic_int_fast64_t cpu_ns; /* final; -1 while the thread runs */
+};
+
+struct ipw_sampler {
+    struct worker *workers;
+    size_t n;
+    struct ipw_sampler_options o;
+};
+
+static int64_t now_of(const struct worker *w)
+{
+    const struct ipw_sampler_options *o = &w->sampler->o;
+
+    return o->now ? o->now(o->clock) : ipw_now_ns();
+}
+
+static void take_reading(struct worker *w)
+{
+    int64_t before = now_of(w), after, mid;
+
+    w->source->read(w->source, w->row + 2);
+    after = now_of(w);
+    /* A reading takes longer than a microsecond: what is below would be noise, on disk.  Upwards, so
+     * that it does not come to lie before the event after which it was taken. */
+    mid = before + (after - before) / 2 + IPW_NS_PER_US - 1;
+    mid -= mid % IPW_NS_PER_US;
+    w->row[0] = mid > w->row[0] ? mid : w->row[0] + IPW_NS_PER_US;
+    w->row[1] = (after - before) / 2;
+    atomic_store_explicit(&w->read_ns, before, memory_order_relaxed);
+    ipw_pace_push(&w->pace, w->row[0], w->row + 2);
+    atomic_store_explicit(&w->poll_ns, w->pace.poll_ns, memory_order_relaxed);
+    atomic_store_explicit(&w->period_ns, w->pace.period_ns, memory_order_relaxed);
+}
+
+static bool has_room(struct worker *w, size_t limit)
+{
+    return atomic_load_explicit(&w->head, memory_order_relaxed) -
+               atomic_load_explicit(&w->tail, memory_order_acquire) <
+           limit;
+}
+
+static void put_row(struct worker *w)
+{
+    size_t head = atomic_load_explicit(&w->head, memory_order_relaxed);
+
+    memcpy(w->ring + head % RING_ROWS * w->stride, w->row, w->stride * sizeof *w->row);
+    atomic_store_explicit(&w->head, head + 1, memory_order_release);
+}
+
+/* Wakes the owner: for the one who kicked at once, else now and then. */
+static void tell(struct worker *w, bool awaited)
+{
+    const struct ipw_sampler_options *o = &w->sampler->o;
+
+    if (!o->notify) return;
+    if (!awaited && w->row[0] - w->notified_ns < NOTIFY_NS && has_room(w, IPW_SAMPLER_ROWS / 2))
+        return;
+    w->notified_ns = w->row[0];
+    o->notify(o->ud);
+}
+
+/* Waits until the ring has room, which only the drain makes; or until the end, for which room is
+ * reserved.  Both `waiting` and `tail` are sequentially consistent here, so that either the drain
+ * sees that we wait or we see that it made room. */
+static void wait_for_room(struct worker *w)
+{
+    if (has_room(w, IPW_SAMPLER_ROWS)) return;
+    pthread_mutex_lock(&w->lock);
+    atomic_store(&w->waiting, true);
+    while (!w->stopping && atomic_load(&w->head) - atomic_load(&w->tail) >= IPW_SAMPLER_ROWS) {
+        pthread_cond_wait(&w->wake, &w->lock);
+    }
+    atomic_store(&w->waiting, false);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static int64_t kick_time(const struct worker *w)
+{
+    return atomic_load_explicit(&w->read_ns, memory_order_relaxed) + w->source->period_ns;
+}
+
+/* Sleeps until the deadline, a kick or the end; returns false at the end.  *kicked: somebody waits
+ * for the reading. */
+static bool sleep_until(struct worker *w, int64_t deadline_ns, bool *kicked)
+{
+    const struct ipw_sampler_options *o = &w->sampler->o;
+    bool go_on;
+
+    pthread_mutex_lock(&w->lock);
+    for (;;) {
+        int64_t until = deadline_ns;
+        struct timespec ts;
+
+        if (w->stopping) break;
+        /* A kick asks for a reading soon, but a value that cannot have moved is not worth it. */
+        if (w->kicked && kick_time(w) < until) until = kick_time(w);
+        if (now_of(w) >= until) break;
+        if (o->sleep_until) {
+            pthread_mutex_unlock(&w->lock);
+            o->sleep_until(o->clock, until);
+            pthread_mutex_lock(&w->lock);
+            continue;
+        }
+        ts.tv_sec = (time_t)(until / IPW_NS_PER_S);
+        ts.tv_nsec = (long)(until % IPW_NS_PER_S);
+        pthread_cond_timedwait(&w->wake, &w->lock, &ts);
+    }
+    *kicked = w->kicked;
+    w->kicked = false;
+    go_on = !w->stopping;
+    pthread_mutex_unlock(&w->lock);
+    return go_on;
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    int64_t start = atomic_load(&w->read_ns), interval = atomic_load(&w->poll_ns), deadline, now;
+    bool awaited;
+
+    /* By default the kernel may be 50 us late, to wake several sleepers at once; readings as close
+     * to their deadlines as can be make their distances even.  (Refused: as late as others.) */
+    (void)prctl(PR_SET_TIMERSLACK, 1);
+    deadline = start + interval;
+    while (sleep_until(w, deadline, &awaited)) {
+        pthread_mutex_lock(&w->reading);
+        take_reading(w);
+        wait_for_room(w);
+        put_row(w);
+        tell(w, awaited);
+        now = now_of(w);
+        if (w->pace.poll_ns != interval) { /* another pace: a new grid from here */
+            interval = w->pace.poll_ns;
+            start = now;
+        }
+        pthread_mutex_unlock(&w->reading);
+        /* Ticks that were missed are skipped, not made up for. */
+        if (deadline <= now || start == now)
+            deadline = start + ((now - start) / interval + 1) * interval;
+    }
+    pthread_mutex_lock(&w->reading);
+    take_reading(w);
+    put_row(w);
+    tell(w, true);
+    pthread_mutex_unlock(&w->reading);
+    atomic_store(&w->cpu_ns, ipw_cpu_thread_ns());
+    return NULL;
+}
+
+static void worker_init(struct worker *w)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_mutex_init(&w->reading, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    atomic_init(&w->head, 0);
+    atomic_init(&w->tail, 0);
+    atomic_init(&w->waiting, false);
+    atomic_init(&w->cpu_ns, -1);
+}
+
+/* The first reading is taken here, so that it lies before whatever the caller does next. */
+static int worker_start(struct worker *w, struct ipw_err *err)
+{
+    char name[16];
+    int rc;
+
+    ipw_pace_init(&w->pace, w->source, w->sampler->o.interval_ns, w->sampler->o.adapt, now_of(w));
+    take_reading(w);
+    put_row(w);
+    tell(w, true);
+    rc = pthread_create(&w->thread, NULL, work, w);
+    if (rc) return ipw_fail_errno(err, rc, "starting the sampler thread of %s", w->source->name);
+    w->started = true;
+    snprintf(name, sizeof name, "ipw-%.10s", w->source->name);
+    pthread_setname_np(w->thread, name);
+    if (pthread_getcpuclockid(w->thread, &w->clock)) w->clock = -1;
+    return 0;
+}
+
+static bool is_cpu_counter(const struct ipw_channel *c)
+{
+    return c->kind == IPW_CHANNEL_COUNTER && !c->remote && c->period_ns > 0 &&
+           c->period_ns <= FAST_NS &&
+           (c->domain == IPW_DOMAIN_CPU || c->domain == IPW_DOMAIN_DRAM ||
+            c->scope == IPW_SCOPE_PLATFORM);
+}
+
+static void worker_set(struct worker *w, struct ipw_sampler *s, struct ipw_source *source)
+{
+    w->sampler = s;
+    w->source = source;
+    w->stride = source->n_channels + 2;
+    w->ring = ipw_malloc(RING_ROWS * w->stride * sizeof *w->ring);
+    w->row = ipw_calloc(w->stride, sizeof *w->row);
+    for (size_t i = 0; i < source->n_channels; i++)
+        w->marked |= is_cpu_counter(&source->channels[i]);
+    worker_init(w);
+}
+
+int ipw_sampler_start_with(struct ipw_sampler **out, const struct ipw_source_set *set,
+                           const struct ipw_sampler_options *options, struct ipw_err *err)
+{
+    struct ipw_sampler *s;
+    sigset_t all, old;
+    size_t first = 0;
+    int rc = 0;
+
+    *out = NULL;
+    if (options->interval_ns <= 0)
+        return ipw_fail(err, IPW_EINVAL, "sampling interval must be above 0");
+    s = ipw_calloc(1, sizeof *s);
+    s->n = set->n;
+    s->o = *options;
+    s->workers = ipw_calloc(s->n, sizeof *s->workers);
+    for (size_t i = 0; i < s->n; i++) {
+        struct worker *w = &s->workers[i];
+        worker_set(w, s, set->sources[i]);
+        w->index = i;
+        w->first_channel = first;
+        first += w->source->n_channels;
+    }
+    /* Signals are the main thread's business. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    for (size_t i = 0; i < s->n && rc == 0; i++) rc = worker_start(&s->workers[i], err);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc < 0) {
+        ipw_sampler_free(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+int ipw_sampler_start(struct ipw_sampler **out, const struct ipw_source_set *set,
+                      int64_t interval_ns, void (*notify)(void *ud), void *ud, struct ipw_err *err)
+{
+    struct ipw_sampler_options o = {.interval_ns = interval_ns, .notify = notify, .ud = ud};
+
+    return ipw_sampler_start_with(out, set, &o, err);
+}
+
+static void wake_worker(struct worker *w, bool stop)
+{
+    pthread_mutex_lock(&w->lock);
+    if (stop) w->stopping = true;
+    w->kicked = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void ipw_sampler_kick(struct ipw_sampler *s)
+{
+    for (size_t i = 0; i < s->n; i++) wake_worker(&s->workers[i], false);
+}
+
+/* A reading on this thread is exact to its own duration (RAPL: some 10 us); waking the reader costs
+ * about as much here and comes later.  The two rows that `stop` needs stay free: a full ring waits
+ * for the drain, which the caller of this does anyway. */
+void ipw_sampler_mark(struct ipw_sampler *s)
+{
+    if (!s) return;
+    for (size_t i = 0; i < s->n; i++) {
+        struct worker *w = &s->workers[i];
+
+        if (!w->marked || !w->started || now_of(w) < kick_time(w)) continue;
+        if (pthread_mutex_trylock(&w->reading)) continue;
+        if (has_room(w, IPW_SAMPLER_ROWS)) {
+            take_reading(w);
+            put_row(w);
+        }
+        pthread_mutex_unlock(&w->reading);
+    }
+}
+
+static void check_gap(struct ipw_sampler *s, struct worker *w, int64_t t_ns, int64_t half_ns)
+{
+    int64_t from = w->drained_ns,
+            most = 5 * atomic_load_explicit(&w->poll_ns, memory_order_relaxed);
+    struct ipw_sampler_gap gap = {w->index, from, t_ns, false};
+
+    w->drained_ns = t_ns;
+    if (!s->o.gap || !from) return;
+    if (t_ns - from <= (most > GAP_NS ? most : GAP_NS)) return;
+    gap.slow_read = half_ns > (t_ns - from) / 4;
+    s->o.gap(s->o.ud, &gap);
+}
+
+void ipw_sampler_drain(struct ipw_sampler *s,
+                       void (*row)(void *ud, const struct ipw_sampler_row *row), void *ud)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct worker *w = &s->workers[i];
+        size_t tail = atomic_load_explicit(&w->tail, memory_order_relaxed);
+        size_t head = atomic_load_explicit(&w->head, memory_order_acquire);
+
+        if (tail == head) continue;
+        for (; tail != head; tail++) {
+            const int64_t *at = w->ring + tail % RING_ROWS * w->stride;
+            struct ipw_sampler_row r = {.source = w->index,
+                                        .first_channel = w->first_channel,
+                                        .n = w->source->n_channels,
+                                        .t_ns = at[0],
+                                        .half_ns = at[1],
+                                        .values = at + 2};
+            check_gap(s, w, r.t_ns, r.half_ns);
+            row(ud, &r);
+        }
+        atomic_store(&w->tail, tail);
+        if (atomic_load(&w->waiting)) {
+            pthread_mutex_lock(&w->lock);
+            pthread_cond_signal(&w->wake);
+            pthread_mutex_unlock(&w->lock);
+        }
+    }
+}
+
+void ipw_sampler_stop(struct ipw_sampler *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->workers[i].started) wake_worker(&s->workers[i], true);
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        if (!s->workers[i].started) continue;
+        pthread_join(s->workers[i].thread, NULL);
+        s->workers[i].started = false;
+    }
+}
+
+int64_t ipw_sampler_cpu_ns(const struct ipw_sampler *s)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct worker *w = &s->workers[i];
+        int64_t done = atomic_load(&w->cpu_ns);
+        struct timespec ts;
+
+        if (done >= 0) {
+            sum += done;
+        } else if (w->started && clock_gettime(w->clock, &ts) == 0) {
+            sum += (int64_t)ts.tv_sec * IPW_NS_PER_S + ts.tv_nsec;
+        }
+    }
+    return sum;
+}
+
+int64_t ipw_sampler_period_ns(const struct ipw_sampler *s, size_t source)
+{
+    return atomic_load(&s->workers[source].period_ns);
+}
+
+int64_t ipw_sampler_poll_ns(const struct ipw_sampler *s, size_t source)
+{
+    return atomic_load(&s->workers[source].poll_ns);
+}
+
+void ipw_sampler_free(struct ipw_sampler *s)
+{
+    if (!s) return;
+    ipw_sampler_stop(s);
+    for (size_t i = 0; i < s->n; i++) {
+        struct worker *w = &s->workers[i];
+        pthread_mutex_destroy(&w->lock);
+        pthread_mutex_destroy(&w->reading);
+        pthread_cond_destroy(&w->wake);
+        free(w->ring);
+        free(w->row);
+    }
+    free(s->workers);
+    free(s);
+}

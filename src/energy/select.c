@@ -1,0 +1,422 @@
+#include "energy/select.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "energy/sources/battery.h"
+#include "energy/sources/exec.h"
+#include "energy/sources/hwmon.h"
+#include "energy/sources/nvml.h"
+#include "energy/sources/perf.h"
+#include "energy/sources/powerlog.h"
+#include "energy/sources/prometheus.h"
+#include "energy/sources/sysfs.h"
+
+enum { MAX_WORDS = 32 };
+enum gpu_kind { NVML, AMDGPU, INTEL_GPU, N_GPU_KINDS };
+static const char *const gpu_kinds[N_GPU_KINDS] = {"nvml", "amdgpu", "intel_gpu"};
+
+/* What the openers are told: the options with every default filled in. */
+struct place {
+    char sysfs[512], powercap[600];
+    const char *nvml;
+    /* --gpu, cut up by kinds: NULL: all of that kind; "": none. */
+    const char *gpus[N_GPU_KINDS];
+    char words[N_GPU_KINDS][512];
+    int64_t (*now)(void);
+};
+
+static int open_perf(struct ipw_source **out, const struct place *p, const char *arg,
+                     struct ipw_err *err)
+{
+    char root[600], cpus[600];
+    struct ipw_perf_options o = {.root = root, .cpu_root = cpus};
+
+    (void)arg;
+    snprintf(root, sizeof root, "%s/bus/event_source/devices", p->sysfs);
+    snprintf(cpus, sizeof cpus, "%s/devices/system/cpu", p->sysfs);
+    return ipw_perf_open(out, &o, err);
+}
+
+static int open_rapl(struct ipw_source **out, const struct place *p, const char *arg,
+                     struct ipw_err *err)
+{
+    (void)arg;
+    return ipw_rapl_open(out, p->powercap, err);
+}
+
+static int not_meant(struct ipw_err *err)
+{
+    return ipw_fail(err, IPW_EEXISTS, "none of its devices is named by --gpu");
+}
+
+static int open_nvml(struct ipw_source **out, const struct place *p, const char *arg,
+                     struct ipw_err *err)
+{
+    char pci[600];
+    struct ipw_nvml_options o = {
+        .library = p->nvml, .gpus = p->gpus[NVML], .pci_root = pci, .metrics = true, .now = p->now};
+
+    (void)arg;
+    if (o.gpus && !o.gpus[0]) return not_meant(err);
+    snprintf(pci, sizeof pci, "%s/bus/pci/devices", p->sysfs);
+    return ipw_nvml_open_with(out, &o, err);
+}
+
+/* The sources over /sys/class/hwmon differ in their opener alone. */
+#define HWMON(name, gpus)                                                                          \
+    static int open_##name(struct ipw_source **out, const struct place *p, const char *arg,        \
+                           struct ipw_err *err)                                                    \
+    {                                                                                              \
+        (void)arg;                                                                                 \
+        return open_hwmon_by(ipw_##name##_open, out, p, gpus, err);                                \
+    }
+
+static int open_hwmon_by(int (*open)(struct ipw_source **out, const struct ipw_hwmon_options *o,
+                                     struct ipw_err *err),
+                         struct ipw_source **out, const struct place *p, const char *gpus,
+                         struct ipw_err *err)
+{
+    char root[600];
+    struct ipw_hwmon_options o = {.root = root, .gpus = gpus};
+
+    if (gpus && !gpus[0]) return not_meant(err);
+    snprintf(root, sizeof root, "%s/class/hwmon", p->sysfs);
+    return open(out, &o, err);
+}
+
+HWMON(amdgpu, p->gpus[AMDGPU])
+HWMON(intel_gpu, p->gpus[INTEL_GPU])
+HWMON(power_meter, NULL)
+HWMON(ina3221, NULL)
+HWMON(hwmon, NULL)
+
+static int open_battery(struct ipw_source **out, const struct place *p, const char *arg,
+                        struct ipw_err *err)
+{
+    char root[600];
+    struct ipw_battery_options o = {.root = root};
+
+    (void)arg;
+    snprintf(root, sizeof root, "%s/class/power_supply", p->sysfs);
+    return ipw_battery_open(out, &o, err);
+}
+
+static int open_log(struct ipw_source **out, const struct place *p, const char *arg,
+                    struct ipw_err *err)
+{
+    (void)p;
+    return ipw_powerlog_open(out, arg, NULL, err);
+}
+
+static int open_exec(struct ipw_source **out, const struct place *p, const char *arg,
+                     struct ipw_err *err)
+{
+    (void)p;
+    return ipw_exec_open(out, arg, err);
+}
+
+static int open_prometheus(struct ipw_source **out, const struct place *p, const char *arg,
+                           struct ipw_err *err)
+{
+    (void)p;
+    return ipw_prometheus_open(out, arg, err);
+}
+
+/* In the order in which "auto" looks. */
+static const struct kind {
+    const char *name; /* "=" at its end: it takes an argument, and "auto" does not look for it */
+    int (*open)(struct ipw_source **out, const struct place *p, const char *arg,
+                struct ipw_err *err);
+} kinds[] = {
+    {"perf", open_perf},
+    {"rapl", open_rapl},
+    {"nvml", open_nvml},
+    {"amdgpu", open_amdgpu},
+    {"intel_gpu", open_intel_gpu},
+    {"power_meter", open_power_meter},
+    {"ina3221", open_ina3221},
+    {"hwmon", open_hwmon},
+    {"battery", open_battery},
+    {"prometheus=", open_prometheus},
+    {"log=", open_log},
+    {"exec=", open_exec},
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+const char *const *ipw_source_kinds(void)
+{
+    static const char *names[N_KINDS + 1];
+
+    for (size_t i = 0; i < N_KINDS; i++) names[i] = kinds[i].name;
+    return names;
+}
+
+static bool takes_argument(const struct kind *k) { return k->name[strlen(k->name) - 1] == '='; }
+
+static const char *setting(const char *given, const char *variable, const char *otherwise)
+{
+    const char *value = given ? given : getenv(variable);
+
+    return value && value[0] ? value : otherwise;
+}
+
+/* Each word of --gpu goes to the kind that shows such a board; what no hwmon board answers to is for
+ * NVIDIA's library to know. */
+static int split_gpus(struct place *p, const char *gpu, struct ipw_err *err)
+{
+    char word[100], root[600];
+
+    if (!gpu || !gpu[0]) return 0;
+    snprintf(root, sizeof root, "%s/class/hwmon", p->sysfs);
+    for (int k = 0; k < N_GPU_KINDS; k++) p->gpus[k] = p->words[k];
+    while (ipw_list_word(word, sizeof word, &gpu)) {
+        const char *kind = ipw_hwmon_gpu_kind(word, root);
+        int k = !kind ? NVML : !strcmp(kind, "amdgpu") ? AMDGPU : INTEL_GPU;
+        size_t used = strlen(p->words[k]);
+
+        if (used + strlen(word) + 2 > sizeof p->words[k])
+            return ipw_fail(err, IPW_ELIMIT, "--gpu: more than %zu characters", sizeof *p->words);
+        snprintf(p->words[k] + used, sizeof p->words[k] - used, "%s%s", used ? "," : "", word);
+    }
+    return 0;
+}
+
+static void find_place(struct place *p, const struct ipw_source_options *o)
+{
+    const char *powercap = setting(o->powercap_root, "IPW_POWERCAP_ROOT", NULL);
+
+    snprintf(p->sysfs, sizeof p->sysfs, "%s", setting(o->sysfs_root, "IPW_SYSFS_ROOT", "/sys"));
+    if (powercap)
+        snprintf(p->powercap, sizeof p->powercap, "%s", powercap);
+    else
+        snprintf(p->powercap, sizeof p->powercap, "%s/class/powercap", p->sysfs);
+    p->nvml = setting(o->nvml_library, "IPW_NVML_LIBRARY", "libnvidia-ml.so.1");
+    p->now = o->now;
+}
+
+static void open_kind(struct ipw_source_set *set, const struct kind *k, const struct place *p,
+                      const char *arg, bool named)
+{
+    struct ipw_source_verdict *v = &set->verdicts[set->n_verdicts];
+    struct ipw_source *source = NULL;
+    struct ipw_err err = {0};
+    char note[IPW_NOTE_BYTES];
+    int rc;
+
+    if (set->n == sizeof set->sources / sizeof *set->sources ||
+        set->n_verdicts == sizeof set->verdicts / sizeof *set->verdicts)
+        return;
+    rc = k->open(&source, p, arg, &err);
+    *v = (struct ipw_source_verdict){.name = k->name, .code = (enum ipw_code)rc, .named = named};
+    set->n_verdicts++;
+    if (rc < 0) {
+        snprintf(v->text, sizeof v->text, "%.*s", (int)sizeof v->text - 1, err.text);
+        return;
+    }
+    if (p->now) source->now = p->now;
+    set->sources[set->n++] = source;
+    ipw_source_note(source, note);
+    snprintf(v->text, sizeof v->text, "%zu channel%s%s%.150s", source->n_channels,
+             source->n_channels == 1 ? "" : "s", note[0] ? "; " : "", note);
+}
+
+static struct ipw_source_verdict *verdict_of(struct ipw_source_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->n_verdicts; i++)
+        if (!strcmp(set->verdicts[i].name, name)) return &set->verdicts[i];
+    return NULL;
+}
+
+static struct ipw_source *source_of(const struct ipw_source_set *set, const char *name, size_t *at)
+{
+    for (*at = 0; *at < set->n; (*at)++)
+        if (!strcmp(set->sources[*at]->name, name)) return set->sources[*at];
+    return NULL;
+}
+
+static bool has_channel(const struct ipw_source *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_channels; i++)
+        if (!strcmp(s->channels[i].name, name)) return true;
+    return false;
+}
+
+/* powercap and perf show the same registers; perf's do not wrap and cost less.  Where it has them
+ * all, powercap is not read besides (a memory-mapped zone is a copy of another anyway). */
+static void drop_shadowed(struct ipw_source_set *set)
+{
+    size_t at, perf_at;
+    struct ipw_source *perf = source_of(set, "perf", &perf_at), *rapl = source_of(set, "rapl", &at);
+    struct ipw_source_verdict *v = verdict_of(set, "rapl");
+
+    if (!perf || !rapl || v->named) return;
+    for (size_t i = 0; i < rapl->n_channels; i++) {
+        const char *name = rapl->channels[i].name;
+        if (strncmp(name, "mmio/", 5) && !has_channel(perf, name)) return;
+    }
+    rapl->close(rapl);
+    memmove(&set->sources[at], &set->sources[at + 1], (set->n - at - 1) * sizeof *set->sources);
+    set->n--;
+    v->code = IPW_EEXISTS;
+    snprintf(v->text, sizeof v->text, "not needed: perf reads the same registers");
+}
+
+/* Somebody wants certain GPUs: one that is not read is an error, not a run without it. */
+static int check_gpus(struct ipw_source_set *set, const struct place *p, struct ipw_err *err)
+{
+    for (int k = 0; k < N_GPU_KINDS; k++) {
+        const struct ipw_source_verdict *v = verdict_of(set, gpu_kinds[k]);
+
+        if (!p->gpus[k] || !p->gpus[k][0] || (v && v->code == IPW_OK)) continue;
+        if (v) return ipw_fail(err, IPW_EINVAL, "--gpu %.100s: %s", p->gpus[k], v->text);
+        return ipw_fail(err, IPW_EINVAL, "--gpu %.100s: %s%s is not selected (--telemetry)",
+                        p->gpus[k], gpu_kinds[k],
+                        k == NVML ? ", which would have to know it," : "");
+    }
+    return 0;
+}
+
+/* ---- words ---- */
+
+struct word {
+    const struct kind *kind; /* NULL: "auto" */
+    const char *arg;
+};
+
+static const struct kind *find_kind(const char *text, const char **arg)
+{
+    for (size_t i = 0; i < N_KINDS; i++) {
+        size_t n = strlen(kinds[i].name);
+
+        if (takes_argument(&kinds[i]) ? !strncmp(text, kinds[i].name, n)
+                                      : !strcmp(text, kinds[i].name)) {
+            *arg = takes_argument(&kinds[i]) ? text + n : NULL;
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static int fail_word(const char *text, struct ipw_err *err)
+{
+    const char *names[N_KINDS + 3], *near;
+    char known[400] = "auto, none", head[64];
+    size_t n = 0;
+
+    for (; n < N_KINDS; n++) {
+        size_t used = strlen(known);
+        names[n] = kinds[n].name;
+        snprintf(known + used, sizeof known - used, ", %s%s", kinds[n].name,
+                 takes_argument(&kinds[n]) ? "..." : "");
+    }
+    names[n++] = "auto";
+    names[n++] = "none";
+    names[n] = NULL;
+    snprintf(head, sizeof head, "%.*s", (int)(strcspn(text, "=") + (strchr(text, '=') != NULL)),
+             text);
+    for (size_t i = 0; i < N_KINDS; i++) { /* "log" without a file */
+        if (takes_argument(&kinds[i]) && !strncmp(text, kinds[i].name, strlen(kinds[i].name) - 1) &&
+            !text[strlen(kinds[i].name) - 1])
+            return ipw_fail(err, IPW_EINVAL, "--telemetry %s: expected %s...", text, kinds[i].name);
+    }
+    near = ipw_nearest(head, names);
+    return ipw_fail(err, IPW_EINVAL, "--telemetry: no sensor is called '%.60s'%s%s%s: there are %s",
+                    text, near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "", known);
+}
+
+static int add_word(struct word *words, size_t *n, const char *text, struct ipw_err *err)
+{
+    struct word w = {0};
+
+    if (strcmp(text, "auto")) w.kind = find_kind(text, &w.arg);
+    if (!w.kind && strcmp(text, "auto")) return fail_word(text, err);
+    if (w.arg && !w.arg[0])
+        return ipw_fail(err, IPW_EINVAL, "--telemetry %s: nothing after the '='", text);
+    for (size_t i = 0; i < *n; i++)
+        if (words[i].kind == w.kind && (!w.arg || !strcmp(words[i].arg, w.arg))) return 0;
+    if (*n == MAX_WORDS) return ipw_fail(err, IPW_ELIMIT, "--telemetry: more than %d", MAX_WORDS);
+    words[(*n)++] = w;
+    return 0;
+}
+
+bool ipw_source_select_none(const char *const *telemetry)
+{
+    return telemetry && telemetry[0] && !strcmp(telemetry[0], "none") && !telemetry[1];
+}
+
+/* `text` is a scratch copy of one value, cut at its commas up to the first word with an argument;
+ * what the words point to stays in it. */
+static int split(struct word *words, size_t *n, char *text, struct ipw_err *err)
+{
+    while (*text) {
+        const char *arg = NULL;
+        const struct kind *k = find_kind(text, &arg);
+        char *comma = k && arg ? NULL : strchr(text, ',');
+        int rc;
+
+        if (comma) *comma = '\0';
+        if (!strcmp(text, "none"))
+            return ipw_fail(err, IPW_EINVAL, "--telemetry none goes with nothing else");
+        rc = text[0] ? add_word(words, n, text, err) : 0;
+        if (rc < 0) return rc;
+        if (!comma) break;
+        text = comma + 1;
+    }
+    return 0;
+}
+
+/* "auto": every kind that is not named besides. */
+static void open_others(struct ipw_source_set *set, const struct word *words, size_t n,
+                        const struct place *place)
+{
+    for (size_t k = 0; k < N_KINDS; k++) {
+        bool named = takes_argument(&kinds[k]);
+
+        for (size_t i = 0; i < n; i++) named |= words[i].kind == &kinds[k];
+        if (!named) open_kind(set, &kinds[k], place, NULL, false);
+    }
+}
+
+int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source_options *options,
+                             struct ipw_err *err)
+{
+    static const char *const automatic[] = {"auto", NULL};
+    const char *const *values =
+        options->telemetry && options->telemetry[0] ? options->telemetry : automatic;
+    struct word words[MAX_WORDS];
+    char *copies[MAX_WORDS];
+    size_t n = 0, n_copies = 0;
+    struct place place = {0};
+    int rc = 0;
+
+    *set = (struct ipw_source_set){0};
+    if (ipw_source_select_none(options->telemetry)) return 0;
+    find_place(&place, options);
+    rc = split_gpus(&place, options->gpu, err);
+    for (; rc == 0 && values[n_copies]; n_copies++) {
+        if (n_copies == MAX_WORDS) {
+            rc = ipw_fail(err, IPW_ELIMIT, "--telemetry: more than %d", MAX_WORDS);
+            break;
+        }
+        copies[n_copies] = ipw_strdup(values[n_copies]);
+        rc = split(words, &n, copies[n_copies], err);
+    }
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (words[i].kind)
+            open_kind(set, words[i].kind, &place, words[i].arg, true);
+        else
+            open_others(set, words, n, &place);
+    }
+    while (n_copies > 0) free(copies[--n_copies]);
+    drop_shadowed(set);
+    if (rc == 0) rc = check_gpus(set, &place, err);
+    if (rc == 0)
+        ipw_source_set_cover(set);
+    else
+        ipw_source_set_close(set);
+    return rc;
+}

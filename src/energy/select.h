@@ -1,0 +1,39 @@
+/* energy/select.h: which sensors are opened.
+ *
+ * A selection is a list of words: "auto" (every kind this machine may have), "none", names of kinds
+ * ("rapl", "nvml"), and the kinds that must be told what to read: "prometheus=URL", "log=FILE",
+ * "exec=COMMAND".  One value may hold several words with commas between them; the three that take
+ * an argument take all the rest of their value, commas too.  Everything that ties sources to the
+ * machine is in the options, so that tests stand in for hardware. */
+#ifndef IPW_ENERGY_SELECT_H
+#define IPW_ENERGY_SELECT_H
+
+#include "energy/source.h"
+
+struct ipw_source_options {
+    const char *const *telemetry; /* values, NULL at the end; NULL: "auto" */
+    /* UUIDs, NVIDIA's indices, bus ids or channel names ("amdgpu0") with commas between; NULL: all.
+     * Each word goes to the source that shows such a device; one that none shows is an error. */
+    const char *gpu;
+    /* NULL: $IPW_SYSFS_ROOT, else /sys; $IPW_POWERCAP_ROOT, else class/powercap below that;
+     * $IPW_NVML_LIBRARY, else libnvidia-ml.so.1 */
+    const char *sysfs_root, *powercap_root, *nvml_library;
+    int64_t (*now)(void); /* the sources' clock; NULL: ipw_now_ns */
+};
+
+/* Opens what was selected.  A source that is not there is a verdict, not an error (`named` tells
+ * that somebody asked for it by name); IPW_EINVAL for a word that means nothing (the message has the
+ * nearest that does) or a GPU that no source shows, and the set is empty then. */
+int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source_options *options,
+                             struct ipw_err *err);
+/* Does the selection say to read nothing at all? */
+bool ipw_source_select_none(const char *const *telemetry);
+/* The names of all kinds, NULL at the end; those that take an argument end in "=". */
+const char *const *ipw_source_kinds(void);
+
+/* Chooses the covering sets anew, after a channel was rejected. */
+void ipw_source_set_cover(struct ipw_source_set *set);
+/* Index of a source's first channel among the set's. */
+size_t ipw_source_set_first(const struct ipw_source_set *set, size_t source);
+
+#endif

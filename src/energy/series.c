@@ -1,0 +1,393 @@
+#include "energy/series.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define DEFAULT_MAX_W  1000                  /* of a zone that does not say what it can draw */
+#define ABSURD_MW      INT64_C(1000000000)   /* a gauge reading no device gives: 1 MW */
+#define SLOW_PERIOD_NS (10 * IPW_NS_PER_MS)  /* a channel that moves more rarely starts out slow */
+#define LEAST_STALE_NS (100 * IPW_NS_PER_MS) /* how old a published value may be, at least */
+#define LEAST_HOLD_NS  (200 * IPW_NS_PER_MS)
+#define MOST_HOLD_NS   (5 * IPW_NS_PER_S)
+#define GAUGE_GAP_NS                                                                               \
+    (3 * IPW_NS_PER_S) /* no straight line between gauge readings further apart \
+                                           */
+#define FIRST_GAUGE_GAP_NS (60 * IPW_NS_PER_S)
+
+const char *ipw_provenance_name(enum ipw_provenance p)
+{
+    switch (p) {
+    case IPW_PROV_NONE: return "none";
+    case IPW_PROV_MEASURED: return "measured";
+    case IPW_PROV_INTERPOLATED: return "interpolated";
+    case IPW_PROV_DISTRIBUTED: return "distributed";
+    case IPW_PROV_ESTIMATED: return "estimated";
+    }
+    return "none";
+}
+
+void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel)
+{
+    *s = (struct ipw_series){.channel = *channel,
+                             .keep_ns = INT64_MIN,
+                             .failing_since_ns = INT64_MIN,
+                             .last_failed_ns = INT64_MIN};
+    if (channel->kind == IPW_CHANNEL_COUNTER && channel->period_ns >= SLOW_PERIOD_NS) {
+        s->repeat_bits = 0xf;
+        s->moves_ns = channel->period_ns;
+    }
+}
+
+void ipw_series_release(struct ipw_series *s)
+{
+    free(s->samples);
+    free(s->gaps);
+    free(s->head);
+    free(s->knots);
+    free(s->head_knots);
+    s->samples = s->head = NULL;
+    s->knots = s->head_knots = NULL;
+    s->gaps = NULL;
+    s->n = s->cap = s->first = s->n_gaps = s->cap_gaps = s->n_head = 0;
+    s->n_knots = s->cap_knots = s->n_head_knots = 0;
+}
+
+static uint32_t narrow(int64_t x) { return x > UINT32_MAX ? UINT32_MAX : (uint32_t)x; }
+
+/* How old a value can be when it is read: a period, and publication jitters by a fifth. */
+static uint32_t age_ns(const struct ipw_series *s) { return narrow(s->channel.period_ns * 5 / 4); }
+
+/* Half a period: the mean age of a gauge's value apart from its own averaging (2d). */
+static int64_t gauge_lag_ns(const struct ipw_series *s)
+{
+    return s->channel.period_ns >= SLOW_PERIOD_NS ? s->channel.period_ns / 2 : 0;
+}
+
+static void add_sample(struct ipw_series *s, const struct ipw_series_sample *sample)
+{
+    if (s->n > s->first && s->samples[s->n - 1].chain == sample->chain) {
+        int64_t dt = sample->t_ns - s->samples[s->n - 1].t_ns;
+        if (!s->spacing_ns) {
+            s->spacing_ns = dt;
+        } else {
+            /* One hole must not make the next holes look usual. */
+            if (dt > 4 * s->spacing_ns) dt = 4 * s->spacing_ns;
+            s->spacing_ns += (dt - s->spacing_ns) / 8;
+            if (s->spacing_ns < 1) s->spacing_ns = 1;
+        }
+    }
+    IPW_GROW(s->samples, s->cap, s->n + 1);
+    s->samples[s->n] = *sample;
+    s->samples[s->n++].usual_us = narrow(s->spacing_ns / 1000);
+}
+
+/* The newest reading becomes the first of a chain of its own. */
+static void break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, const char *reason)
+{
+    struct ipw_series_sample fresh = {.t_ns = t_ns,
+                                      .uj = s->last.uj,
+                                      .raw = value,
+                                      .chain = s->last.chain + 1,
+                                      .reads = s->last.reads + 1,
+                                      .early_ns = age_ns(s)};
+
+    if (s->samples[s->n - 1].t_ns < s->last.t_ns) add_sample(s, &s->last);
+    IPW_GROW(s->gaps, s->cap_gaps, s->n_gaps + 1);
+    s->gaps[s->n_gaps++] = (struct ipw_series_break){s->last.t_ns, t_ns, reason};
+    s->breaks++;
+    s->break_reason = reason;
+    add_sample(s, &fresh);
+    s->last = fresh;
+    s->last_change_ns = t_ns;
+    s->repeated = s->held = false;
+    s->gauge_rest = 0;
+    s->suspect_why = NULL;
+}
+
+/* The gate: what the step of a counter from `from_raw` at from_ns is worth, or why it is worth
+ * nothing.  Since `since_ns` the counter has not been seen to move. */
+static const char *counter_step(const struct ipw_series *s, int64_t from_ns, int64_t from_raw,
+                                int64_t since_ns, int64_t t_ns, int64_t value, int64_t *step_uj)
+{
+    int64_t modulus = s->channel.modulus_uj;
+    double max_w = (double)(s->channel.max_w > 0 ? s->channel.max_w : DEFAULT_MAX_W);
+    int64_t stale = s->moves_ns > LEAST_STALE_NS ? s->moves_ns : LEAST_STALE_NS;
+    double reach_ns = 1.3 * (double)(t_ns - since_ns) + 1.5 * (double)stale;
+    double limit_uj = max_w * reach_ns / 1e3; /* W * ns = nJ */
+    int64_t step = value - from_raw;
+
+    /* So long a silence may hide a whole turn of the register: any difference is a guess. */
+    if (modulus > 0 && max_w * (double)(t_ns - from_ns) / 1e3 > (double)modulus / 2) {
+        return "gap_too_long";
+    }
+    if (step < 0) {
+        if (modulus <= 0) return "counter_reset";
+        step += modulus;
+        if ((double)step > limit_uj) return "counter_reset";
+    } else if ((double)step > limit_uj) {
+        return "implausible_step";
+    }
+    *step_uj = step;
+    return NULL;
+}
+
+static int64_t hold_ns(const struct ipw_series *s)
+{
+    int64_t hold = 3 * s->moves_ns;
+
+    if (hold < LEAST_HOLD_NS) return LEAST_HOLD_NS;
+    return hold > MOST_HOLD_NS ? MOST_HOLD_NS : hold;
+}
+
+static bool is_slow(const struct ipw_series *s) { return __builtin_popcount(s->repeat_bits) >= 2; }
+
+static void push_repeat(struct ipw_series *s, const struct ipw_series_sample *reading)
+{
+    /* Read again before it could publish: that says nothing, least of all that it is slow. */
+    if (s->channel.period_ns > 0 && s->channel.period_ns < SLOW_PERIOD_NS &&
+        reading->t_ns - s->last_change_ns <= 2 * s->channel.period_ns) {
+        s->last = *reading;
+        return;
+    }
+    s->repeated = true;
+    if (is_slow(s) && !s->held && reading->t_ns - s->last_change_ns > hold_ns(s)) s->held = true;
+    if (!is_slow(s) || s->held) add_sample(s, reading);
+    s->last = *reading;
+}
+
+/* When the new value of a reading held: after the reading before it, and at most one period ago. */
+static void publish(const struct ipw_series *s, struct ipw_series_sample *sample, int64_t before_ns)
+{
+    int64_t read_ns = sample->t_ns, u = s->channel.period_ns;
+    int64_t window = read_ns - before_ns, sure = window;
+
+    if (u > 0 && window > u) window = u;
+    if (u > 0 && sure > age_ns(s)) sure = age_ns(s);
+    sample->early_ns = u > 0 || is_slow(s) ? narrow(sure) : 0;
+    if (s->held || (!is_slow(s) && u < SLOW_PERIOD_NS)) return;
+    sample->t_ns = read_ns - window + window / 2;
+    /* The midpoint of neighbouring nanoseconds is the older of them, perhaps a sample already. */
+    if (sample->t_ns <= s->samples[s->n - 1].t_ns) sample->t_ns = read_ns;
+    sample->late_ns = narrow(read_ns - sample->t_ns);
+    sample->early_ns = narrow(sure - (read_ns - sample->t_ns));
+}
+
+static void push_change(struct ipw_series *s, const struct ipw_series_sample *reading)
+{
+    struct ipw_series_sample sample = *reading;
+
+    if (s->held) {
+        /* It did not publish in its usual rhythm: nothing is known of when it moved. */
+        s->repeat_bits = 0;
+    } else {
+        s->repeat_bits = (s->repeat_bits << 1 | (s->repeated ? 1u : 0u)) & 0xfu;
+        if (s->repeated) {
+            int64_t period = reading->t_ns - s->last_change_ns;
+            s->moves_ns = s->moves_ns ? s->moves_ns + (period - s->moves_ns) / 4 : period;
+        }
+    }
+    publish(s, &sample, s->last.t_ns);
+    add_sample(s, &sample);
+    s->last = *reading;
+    s->last_change_ns = reading->t_ns;
+    s->repeated = s->held = false;
+}
+
+static void push_step(struct ipw_series *s, int64_t t_ns, int64_t value, int64_t step)
+{
+    struct ipw_series_sample reading = {.t_ns = t_ns,
+                                        .uj = s->last.uj + step,
+                                        .raw = value,
+                                        .chain = s->last.chain,
+                                        .reads = s->last.reads + 1,
+                                        .early_ns = age_ns(s)};
+
+    if (value == s->last.raw) {
+        push_repeat(s, &reading);
+    } else {
+        push_change(s, &reading);
+    }
+}
+
+static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
+{
+    const struct ipw_series_sample *suspect = &s->suspect;
+    int64_t step = 0;
+    const char *why =
+        counter_step(s, s->last.t_ns, s->last.raw, s->last_change_ns, t_ns, value, &step);
+
+    if (!why) {
+        if (s->suspect_why) s->rejected++;
+        s->suspect_why = NULL;
+        push_step(s, t_ns, value, step);
+        return;
+    }
+    if (s->suspect_why &&
+        !counter_step(s, suspect->t_ns, suspect->raw, suspect->t_ns, t_ns, value, &step)) {
+        /* Two readings agree with each other and not with what came before: it did happen. */
+        break_chain(s, suspect->t_ns, suspect->raw, s->suspect_why);
+        push_step(s, t_ns, value, step);
+        return;
+    }
+    if (s->suspect_why) s->rejected++;
+    if (!strcmp(why, "gap_too_long")) {
+        break_chain(s, t_ns, value, why);
+        return;
+    }
+    s->suspect = (struct ipw_series_sample){.t_ns = t_ns, .raw = value};
+    s->suspect_why = why;
+}
+
+/* The sample lies half a period before the reading; up to the reading the value is held. */
+static void push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value)
+{
+    const struct ipw_series_sample *prev = &s->samples[s->n - 1];
+    struct ipw_series_sample reading = {.t_ns = t_ns - gauge_lag_ns(s),
+                                        .raw = value,
+                                        .chain = s->last.chain,
+                                        .reads = s->last.reads + 1};
+    int64_t dt = reading.t_ns - prev->t_ns;
+    int64_t limit = s->spacing_ns ? s->spacing_ns * 5 / 2 : FIRST_GAUGE_GAP_NS;
+    __int128 area;
+
+    if (dt > (limit > GAUGE_GAP_NS ? limit : GAUGE_GAP_NS)) {
+        break_chain(s, t_ns, value, "gap_too_long");
+        return;
+    }
+    if (dt <= 0) { /* right after the start of a chain, which lies at a reading: held so far */
+        reading.t_ns = t_ns;
+        reading.uj = prev->uj + value * (t_ns - prev->t_ns) / 1000000;
+        s->last = reading;
+        s->last_change_ns = t_ns;
+        return;
+    }
+    /* mW * ns = pJ; the sum of both ends gives half picojoules, two million to the microjoule. */
+    area = (__int128)(prev->raw + value) * dt + s->gauge_rest;
+    reading.uj = prev->uj + (int64_t)(area / 2000000);
+    s->gauge_rest = (int64_t)(area % 2000000);
+    add_sample(s, &reading);
+    reading.uj += value * (t_ns - reading.t_ns) / 1000000;
+    reading.t_ns = t_ns;
+    s->last = reading;
+    s->last_change_ns = t_ns;
+}
+
+static bool plausible(const struct ipw_channel *channel, int64_t value)
+{
+    if (value < 0) return false;
+    if (channel->kind == IPW_CHANNEL_COUNTER) {
+        return channel->modulus_uj <= 0 || value < channel->modulus_uj;
+    }
+    return value <= (channel->max_w > 0 && channel->max_w < ABSURD_MW / 3000 ? channel->max_w * 3000
+                                                                             : ABSURD_MW);
+}
+
+void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value)
+{
+    if (s->n > 0 && t_ns <= s->last.t_ns) {
+        s->rejected++;
+        return;
+    }
+    if (!plausible(&s->channel, value)) { /* IPW_NO_VALUE is below 0 */
+        s->rejected++;
+        if (s->failing_since_ns == INT64_MIN) s->failing_since_ns = t_ns;
+        if (t_ns > s->last_failed_ns) s->last_failed_ns = t_ns;
+        return;
+    }
+    s->failing_since_ns = INT64_MIN;
+    if (s->n == 0) {
+        struct ipw_series_sample zero = {
+            .t_ns = t_ns, .raw = value, .reads = 1, .early_ns = age_ns(s)};
+        add_sample(s, &zero);
+        s->last = zero;
+        s->last_change_ns = t_ns;
+    } else if (s->cut_reason) {
+        s->suspect_why = NULL;
+        break_chain(s, t_ns, value, s->cut_reason);
+        s->cut_reason = NULL;
+    } else if (s->channel.kind == IPW_CHANNEL_COUNTER) {
+        push_counter(s, t_ns, value);
+    } else {
+        push_gauge(s, t_ns, value);
+    }
+}
+
+void ipw_series_cut(struct ipw_series *s, const char *reason)
+{
+    if (s->n > 0) s->cut_reason = reason;
+}
+
+void ipw_series_bend(struct ipw_series *s, int64_t t_ns, int64_t uj)
+{
+    IPW_GROW(s->knots, s->cap_knots, s->n_knots + 1);
+    s->knots[s->n_knots++] = (struct ipw_series_knot){t_ns, uj};
+}
+
+void ipw_series_keep(struct ipw_series *s, int64_t until_ns)
+{
+    if (s->keep_ns == INT64_MIN) s->keep_ns = until_ns;
+}
+
+/* Copies what ipw_series_keep() asked for out of the part that is to be trimmed.  False when there
+ * is nothing between it and the new first sample: then there is nothing worth trimming. */
+static bool save_head(struct ipw_series *s, size_t new_first)
+{
+    size_t h = s->first, k = 0;
+
+    if (s->keep_ns == INT64_MIN || s->n_head) return true;
+    while (h < s->n && s->samples[h].t_ns < s->keep_ns) h++;
+    if (h + 1 >= new_first) return false;
+    s->n_head = h - s->first + 1;
+    s->head = (struct ipw_series_sample *)(void *)ipw_memdup(s->samples + s->first,
+                                                             s->n_head * sizeof *s->head);
+    while (k < s->n_knots && s->knots[k].t_ns < s->head[s->n_head - 1].t_ns) k++;
+    s->n_head_knots = k;
+    s->head_knots = (struct ipw_series_knot *)(void *)ipw_memdup(s->knots, k * sizeof *s->knots);
+    return true;
+}
+
+static void trim_knots(struct ipw_series *s)
+{
+    size_t gone = 0;
+
+    while (gone < s->n_knots && s->knots[gone].t_ns <= s->samples[s->first].t_ns) gone++;
+    if (!gone) return;
+    s->n_knots -= gone;
+    memmove(s->knots, s->knots + gone, s->n_knots * sizeof *s->knots);
+}
+
+void ipw_series_trim(struct ipw_series *s, int64_t before_ns)
+{
+    size_t lo = s->first, hi = s->n, gone = 0;
+
+    while (lo < hi) { /* the first sample after before_ns */
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->samples[mid].t_ns <= before_ns) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    if (lo <= s->first + 1 || !save_head(s, lo - 1)) return;
+    s->first = lo - 1;
+    trim_knots(s);
+    while (gone < s->n_gaps && s->gaps[gone].to_ns <= s->samples[s->first].t_ns) {
+        s->trimmed_gap_ns += s->gaps[gone].to_ns - s->gaps[gone].from_ns;
+        gone++;
+    }
+    s->n_gaps -= gone;
+    if (gone) memmove(s->gaps, s->gaps + gone, s->n_gaps * sizeof *s->gaps);
+    if (s->first > s->n / 2) {
+        s->n -= s->first;
+        memmove(s->samples, s->samples + s->first, s->n * sizeof *s->samples);
+        s->first = 0;
+    }
+}
+
+int64_t ipw_series_settled_ns(const struct ipw_series *s)
+{
+    return s->n ? s->samples[s->n - 1].t_ns : INT64_MIN;
+}

@@ -1,0 +1,123 @@
+#include "energy/source.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "energy/cover.h"
+#include "energy/select.h"
+
+const char *ipw_scope_name(enum ipw_scope scope)
+{
+    static const char *const names[] = {"device",   "package", "core",    "uncore", "dram",
+                                        "platform", "module",  "machine", "rail"};
+
+    return (size_t)scope < sizeof names / sizeof *names ? names[scope] : "unknown";
+}
+
+const char *ipw_domain_name(enum ipw_domain domain)
+{
+    static const char *const names[IPW_DOMAIN_COUNT] = {"gpu", "cpu", "dram", "machine"};
+
+    return domain >= 0 && domain < IPW_DOMAIN_COUNT ? names[domain] : "unknown";
+}
+
+/* Over all notes of all sources: they are written and read a few times a run. */
+static pthread_mutex_t note_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void ipw_source_set_note(struct ipw_source *source, const char *fmt, ...)
+{
+    va_list ap;
+
+    pthread_mutex_lock(&note_lock);
+    va_start(ap, fmt);
+    vsnprintf(source->note, sizeof source->note, fmt, ap);
+    va_end(ap);
+    pthread_mutex_unlock(&note_lock);
+}
+
+void ipw_source_add_note(struct ipw_source *source, const char *fmt, ...)
+{
+    size_t n;
+    va_list ap;
+
+    pthread_mutex_lock(&note_lock);
+    n = strlen(source->note);
+    if (n > 0) snprintf(source->note + n, sizeof source->note - n, "; ");
+    n = strlen(source->note);
+    va_start(ap, fmt);
+    vsnprintf(source->note + n, sizeof source->note - n, fmt, ap);
+    va_end(ap);
+    pthread_mutex_unlock(&note_lock);
+}
+
+const char *ipw_source_note(const struct ipw_source *source, char *out)
+{
+    pthread_mutex_lock(&note_lock);
+    memcpy(out, source->note, IPW_NOTE_BYTES);
+    pthread_mutex_unlock(&note_lock);
+    return out;
+}
+
+size_t ipw_source_set_first(const struct ipw_source_set *set, size_t source)
+{
+    size_t first = 0;
+
+    for (size_t i = 0; i < source; i++) first += set->sources[i]->n_channels;
+    return first;
+}
+
+/* The sources' own descriptions are kept, so that the choice can be made again. */
+static void take_channels(struct ipw_source_set *set)
+{
+    size_t n = ipw_source_set_first(set, set->n);
+
+    set->n_channels = n;
+    set->channels = ipw_calloc(n + 1, sizeof *set->channels);
+    set->rejected = ipw_calloc(n + 1, sizeof *set->rejected);
+    for (size_t i = 0; i < set->n; i++) set->own[i] = set->sources[i]->channels;
+}
+
+void ipw_source_set_cover(struct ipw_source_set *set)
+{
+    struct ipw_cover_item *items;
+    size_t at = 0;
+
+    if (!set->channels) take_channels(set);
+    items = ipw_calloc(set->n_channels + 1, sizeof *items);
+    for (size_t i = 0; i < set->n; i++) {
+        struct ipw_source *s = set->sources[i];
+
+        if (s->n_channels)
+            memcpy(set->channels + at, set->own[i], s->n_channels * sizeof *set->channels);
+        s->channels = set->channels + at;
+        for (size_t k = 0; k < s->n_channels; k++, at++)
+            items[at] = (struct ipw_cover_item){.channel = &set->channels[at],
+                                                .source = s->name,
+                                                .index = i,
+                                                .rejected = set->rejected[at]};
+    }
+    ipw_cover_choose(items, at, set->basis);
+    free(items);
+}
+
+void ipw_source_set_open(struct ipw_source_set *set)
+{
+    struct ipw_err err;
+
+    ipw_source_set_open_with(set, &(struct ipw_source_options){0}, &err); /* "auto" cannot fail */
+}
+
+void ipw_source_set_close(struct ipw_source_set *set)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        if (set->channels) set->sources[i]->channels = set->own[i];
+        set->sources[i]->close(set->sources[i]);
+    }
+    free(set->channels);
+    free(set->rejected);
+    *set = (struct ipw_source_set){0};
+}

@@ -1,0 +1,158 @@
+#include "energy/sources/battery.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "energy/sources/sysfs.h"
+
+#define PERIOD_NS IPW_NS_PER_S
+#define MAX_CELLS 8
+#define MAX_W     500 /* a laptop's supply gives less */
+
+struct cell {
+    int status, power, current, voltage; /* descriptors; -1: there is no such file */
+};
+
+struct battery {
+    struct ipw_source source;
+    struct ipw_channel channel;
+    struct cell cells[MAX_CELLS];
+    size_t n;
+};
+
+/* The sign of what flows out differs from driver to driver; that it flows out, the status says. */
+static bool magnitude(int64_t *out, int fd)
+{
+    if (fd < 0 || !ipw_sysfs_read_signed_fd(out, fd)) return false;
+    if (*out < 0) *out = -*out;
+    return true;
+}
+
+static int64_t cell_mw(const struct cell *c)
+{
+    int64_t uw, ua, uv, product;
+
+    if (magnitude(&uw, c->power)) return uw / 1000;
+    if (!magnitude(&ua, c->current) || !magnitude(&uv, c->voltage)) return IPW_NO_VALUE;
+    /* uA times uV are picowatts. */
+    return __builtin_mul_overflow(ua, uv, &product) ? IPW_NO_VALUE : product / 1000000000;
+}
+
+static void battery_read(struct ipw_source *self, int64_t *values)
+{
+    const struct battery *b = (struct battery *)self;
+    int64_t sum = 0;
+    bool discharging = false;
+
+    values[0] = IPW_NO_VALUE;
+    for (size_t i = 0; i < b->n; i++) {
+        int64_t mw;
+        if (ipw_sysfs_says(b->cells[i].status, "Charging")) return;
+        if (!ipw_sysfs_says(b->cells[i].status, "Discharging")) continue; /* rests: gives nothing */
+        mw = cell_mw(&b->cells[i]);
+        if (mw == IPW_NO_VALUE || __builtin_add_overflow(sum, mw, &sum)) return;
+        discharging = true;
+    }
+    if (discharging) values[0] = sum;
+}
+
+static void close_cell(struct cell *c)
+{
+    const int fds[] = {c->status, c->power, c->current, c->voltage};
+
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+        if (fds[i] >= 0) close(fds[i]);
+    }
+}
+
+static void battery_close(struct ipw_source *self)
+{
+    struct battery *b = (struct battery *)self;
+
+    for (size_t i = 0; i < b->n; i++) close_cell(&b->cells[i]);
+    free(b);
+}
+
+static int open_file(const char *dir, const char *file)
+{
+    char path[PATH_MAX + 32];
+
+    snprintf(path, sizeof path, "%s/%s", dir, file);
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* Is DIR a battery of this machine, and can it say what it gives? */
+static bool open_cell(struct cell *c, const char *dir)
+{
+    char text[32];
+
+    if (!ipw_sysfs_line(text, sizeof text, dir, "type") || strcmp(text, "Battery")) return false;
+    if (ipw_sysfs_line(text, sizeof text, dir, "scope") && !strcmp(text, "Device")) return false;
+    c->status = open_file(dir, "status");
+    c->power = open_file(dir, "power_now");
+    c->current = open_file(dir, "current_now");
+    c->voltage = open_file(dir, "voltage_now");
+    if (c->status >= 0 && (c->power >= 0 || (c->current >= 0 && c->voltage >= 0))) return true;
+    close_cell(c);
+    return false;
+}
+
+static void describe(struct battery *b)
+{
+    struct ipw_channel *c = &b->channel;
+
+    c->domain = IPW_DOMAIN_MACHINE;
+    c->scope = IPW_SCOPE_MACHINE;
+    c->kind = IPW_CHANNEL_GAUGE;
+    c->in_sum = true;
+    c->max_w = MAX_W;
+    snprintf(c->name, sizeof c->name, "battery");
+    snprintf(c->unit, sizeof c->unit, "mW");
+    snprintf(c->method, sizeof c->method, "%s",
+             b->cells[0].power >= 0 ? "power_now" : "current_now x voltage_now");
+}
+
+int ipw_battery_open(struct ipw_source **out, const struct ipw_battery_options *options,
+                     struct ipw_err *err)
+{
+    const char *root = options && options->root ? options->root : "/sys/class/power_supply";
+    struct battery *b = ipw_calloc(1, sizeof *b);
+    char **names = ipw_sysfs_list(root, "");
+    int64_t now;
+
+    *out = NULL;
+    b->source.read = battery_read;
+    b->source.close = battery_close;
+    b->source.now = ipw_now_ns;
+    for (size_t i = 0; names && names[i] && b->n < MAX_CELLS; i++) {
+        char dir[PATH_MAX], *device = b->channel.device;
+        size_t at = strlen(device);
+
+        if (snprintf(dir, sizeof dir, "%s/%s", root, names[i]) >= (int)sizeof dir) continue;
+        if (!open_cell(&b->cells[b->n], dir)) continue;
+        snprintf(device + at, sizeof b->channel.device - at, "%s%.20s", at ? "+" : "", names[i]);
+        b->n++;
+    }
+    ipw_sysfs_free_list(names);
+    if (b->n == 0) {
+        battery_close(&b->source);
+        return ipw_fail(err, IPW_EUNSUPPORTED, "no battery with a power reading in %.300s", root);
+    }
+    describe(b);
+    b->source.name = "battery";
+    b->source.period_ns = PERIOD_NS;
+    b->source.channels = &b->channel;
+    b->source.n_channels = 1;
+    battery_read(&b->source, &now);
+    if (now == IPW_NO_VALUE) {
+        ipw_source_add_note(&b->source, "not discharging: no reading while on mains");
+    }
+    *out = &b->source;
+    return 0;
+}

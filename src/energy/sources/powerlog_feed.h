@@ -1,0 +1,40 @@
+/* energy/sources/powerlog_feed.h: lines out of bytes, and the reading that lines leave behind.
+ *
+ * What a followed log (powerlog.c) and a command's output (exec.c) have in common.  Pure.  A line
+ * over 4 KiB is given as it begins, once, and the rest of it is dropped.  A held reading is what a
+ * meter said last: the mean of the watts since it was last taken, or the newest joules; it goes
+ * stale after five of its usual distances, and at least 10 s. */
+#ifndef IPW_ENERGY_SOURCES_POWERLOG_FEED_H
+#define IPW_ENERGY_SOURCES_POWERLOG_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "energy/meter.h"
+
+struct ipw_feed_lines {
+    char text[4096];
+    size_t n;
+    int64_t number; /* lines so far */
+};
+typedef void ipw_feed_line_fn(void *ud, const char *line, size_t n, int64_t number);
+
+/* Calls `fn` for each line that ends in `bytes`, without its newline. */
+void ipw_feed_lines_push(struct ipw_feed_lines *f, const char *bytes, size_t n,
+                         ipw_feed_line_fn *fn, void *ud);
+/* The last line, which no newline ended, if there is one. */
+void ipw_feed_lines_end(struct ipw_feed_lines *f, ipw_feed_line_fn *fn, void *ud);
+
+struct ipw_held {
+    double sum, last; /* watts, or joules */
+    size_t fresh;     /* readings in `sum` */
+    int64_t last_ns;  /* when the newest came; 0: none did */
+    int64_t spacing_ns;
+};
+
+void ipw_held_push(struct ipw_held *h, double value, int64_t now_ns);
+/* Milliwatts or microjoules, or IPW_NO_VALUE. */
+int64_t ipw_held_take(struct ipw_held *h, enum ipw_meter_kind kind, int64_t now_ns);
+
+#endif

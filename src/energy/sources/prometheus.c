@@ -1,0 +1,207 @@
+/* Scraping: the page is fetched, its known series are matched to the channels of the first scrape.
+ */
+#include "energy/sources/prometheus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "energy/sources/http_get.h"
+#include "energy/sources/prometheus_series.h"
+
+#define CHANNELS_MAX  ((size_t)256)
+#define PERIOD_NS     (500 * IPW_NS_PER_MS)
+#define OWN_PERIOD_NS (200 * IPW_NS_PER_MS) /* another ipw-agent's page is small */
+#define RETRY_NS      IPW_NS_PER_S
+
+struct prometheus {
+    struct ipw_source source;
+    struct ipw_http_target target;
+    struct ipw_buf body;
+    struct ipw_prom_series *series;
+    size_t n, cap;
+    size_t beyond; /* series that had no room */
+    size_t blank;  /* series without a value at the first scrape */
+    char first_blank[64];
+    struct ipw_channel *channels;
+    int64_t *values;  /* of the scrape that is being read */
+    int64_t retry_ns; /* not to be asked again before */
+    uint64_t failures;
+};
+
+static struct ipw_prom_series *find(struct prometheus *p, const char *key)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        if (strcmp(p->series[i].key, key) == 0) return &p->series[i];
+    }
+    return NULL;
+}
+
+/* The first sample of a key counts: MIG slices and pods repeat the whole device's.  A device that
+ * has no value is not counted, as with NVML; a gauge may then stand in for a counter. */
+static void gather(void *ud, const struct ipw_prom_sample *sample)
+{
+    struct prometheus *p = ud;
+    struct ipw_prom_series series;
+
+    if (!ipw_prom_series_of(&series, sample) || find(p, series.key)) return;
+    if (ipw_prom_series_value(&series, sample) == IPW_NO_VALUE) {
+        if (p->blank++ == 0) snprintf(p->first_blank, sizeof p->first_blank, "%.60s", series.key);
+        return;
+    }
+    if (p->n == CHANNELS_MAX) {
+        p->beyond++;
+        return;
+    }
+    IPW_GROW(p->series, p->cap, p->n + 1);
+    p->series[p->n++] = series;
+}
+
+static void name_chip(void *ud, const struct ipw_prom_sample *sample)
+{
+    struct prometheus *p = ud;
+    char chip[sizeof p->series->chip];
+
+    if (strcmp(sample->name, "node_hwmon_chip_names") != 0) return;
+    snprintf(chip, sizeof chip, "%.90s", ipw_prom_label(sample, "chip"));
+    for (size_t i = 0; i < p->n; i++) {
+        if (!chip[0] || strcmp(p->series[i].chip, chip) != 0) continue;
+        ipw_prom_series_chip(&p->series[i], ipw_prom_label(sample, "chip_name"));
+    }
+}
+
+static void take(void *ud, const struct ipw_prom_sample *sample)
+{
+    struct prometheus *p = ud;
+    struct ipw_prom_series series;
+    const struct ipw_prom_series *known;
+
+    if (!ipw_prom_series_of(&series, sample)) return;
+    known = find(p, series.key);
+    if (known && p->values[known - p->series] == IPW_NO_VALUE) {
+        p->values[known - p->series] = ipw_prom_series_value(known, sample);
+    }
+}
+
+static int scrape(struct prometheus *p, struct ipw_err *err)
+{
+    return ipw_http_get(&p->target, &p->body, IPW_HTTP_GET_NS, err);
+}
+
+static void prometheus_read(struct ipw_source *self, int64_t *values)
+{
+    struct prometheus *p = (struct prometheus *)self;
+    struct ipw_err err = {0};
+
+    for (size_t i = 0; i < p->n; i++) values[i] = IPW_NO_VALUE;
+    if (self->now() < p->retry_ns) return;
+    if (scrape(p, &err) < 0) {
+        p->retry_ns = self->now() + RETRY_NS;
+        p->failures++;
+        ipw_source_set_note(&p->source, "%llu scrape%s failed: %.120s",
+                            (unsigned long long)p->failures, p->failures == 1 ? "" : "s", err.text);
+        return;
+    }
+    p->values = values;
+    ipw_prom_parse(ipw_buf_str(&p->body), p->body.len, take, p, NULL);
+    p->values = NULL;
+}
+
+static void prometheus_close(struct ipw_source *self)
+{
+    struct prometheus *p = (struct prometheus *)self;
+
+    ipw_http_target_release(&p->target);
+    ipw_buf_release(&p->body);
+    free(p->series);
+    free(p->channels);
+    free(p);
+}
+
+/* Channels are called after their host, so that two machines' gpu0 are told apart. */
+static void make_channels(struct prometheus *p)
+{
+    p->source.period_ns = OWN_PERIOD_NS;
+    p->channels = ipw_calloc(p->n, sizeof *p->channels);
+    for (size_t i = 0; i < p->n; i++) {
+        struct ipw_channel *c = &p->channels[i];
+        size_t room = sizeof c->name - 1, n = strlen(p->series[i].channel.name);
+        char host[sizeof p->target.host + sizeof p->target.port + 2];
+
+        *c = p->series[i].channel;
+        c->remote = !p->target.loopback;
+        snprintf(host, sizeof host, "%s:%s", p->target.host, p->target.port);
+        room = n + 1 < room ? room - n - 1 : 0;
+        snprintf(c->name, sizeof c->name, "%.*s/%.52s", (int)room, host, p->series[i].channel.name);
+        snprintf(c->method, sizeof c->method, "scrape");
+        if (!p->series[i].own) p->source.period_ns = PERIOD_NS;
+    }
+    p->source.channels = p->channels;
+    p->source.n_channels = p->n;
+}
+
+/* What a chip measures is known by its name only: without it, its watts are nobody's. */
+static void drop_unknown_chips(struct prometheus *p)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->series[i].chip[0] && p->series[i].channel.scope == IPW_SCOPE_RAIL) continue;
+        if (kept != i) p->series[kept] = p->series[i];
+        kept++;
+    }
+    p->n = kept;
+}
+
+static int read_page(struct prometheus *p, struct ipw_err *err)
+{
+    size_t first_bad, bad;
+
+    bad = ipw_prom_parse(ipw_buf_str(&p->body), p->body.len, gather, p, &first_bad);
+    ipw_prom_parse(ipw_buf_str(&p->body), p->body.len, name_chip, p, NULL);
+    drop_unknown_chips(p);
+    if (p->n == 0) {
+        return ipw_fail(err, IPW_EUNSUPPORTED,
+                        "%.200s: no series of energy or power that is known%s (DCGM exporter, "
+                        "Scaphandre, Kepler, node_exporter, ipw-agent telemetry)",
+                        p->target.url, bad ? ", and lines that are no samples" : "");
+    }
+    ipw_prom_series_choose(p->series, p->n);
+    make_channels(p);
+    if (p->beyond) {
+        ipw_source_set_note(&p->source, "%zu series more than %zu are left out", p->beyond,
+                            CHANNELS_MAX);
+    } else if (p->blank) {
+        ipw_source_set_note(&p->source, "without a value and not counted: %s%s", p->first_blank,
+                            p->blank > 1 ? " and others" : "");
+    } else if (bad) {
+        ipw_source_set_note(&p->source,
+                            "%zu lines of the page are no samples, the first is line %zu", bad,
+                            first_bad);
+    }
+    return 0;
+}
+
+int ipw_prometheus_open(struct ipw_source **out, const char *url, struct ipw_err *err)
+{
+    struct prometheus *p = ipw_calloc(1, sizeof *p);
+    int rc;
+
+    *out = NULL;
+    ipw_buf_init(&p->body, IPW_HTTP_GET_MAX);
+    p->source.name = "prometheus";
+    p->source.read = prometheus_read;
+    p->source.close = prometheus_close;
+    p->source.now = ipw_now_ns;
+    rc = ipw_http_target_open(&p->target, url, err);
+    if (rc == 0) rc = scrape(p, err);
+    if (rc == 0) rc = read_page(p, err);
+    if (rc < 0) {
+        prometheus_close(&p->source);
+        return rc;
+    }
+    *out = &p->source;
+    return 0;
+}

@@ -1,0 +1,547 @@
+#include "energy/sources/prometheus_series.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define GPU_MAX_W     2000
+#define CPU_MAX_W     1500
+#define MACHINE_MAX_W 30000
+
+enum { C = IPW_CHANNEL_COUNTER, G = IPW_CHANNEL_GAUGE };
+
+/* DCGM's "blank" values of 64-bit integers and of doubles (and, 0 to 15 above, their reasons). */
+#define DCGM_BLANK_INT    INT64_C(0x7ffffffffffffff0)
+#define DCGM_BLANK_DOUBLE 140737488355328.0
+
+static const struct rule {
+    const char *metric;
+    int kind;
+    double factor; /* to microjoules or milliwatts */
+    enum ipw_domain domain;
+    enum ipw_scope scope;
+    const char *ids[3]; /* the labels that tell devices apart; the first one goes into the name */
+    const char *device; /* the label that a person knows it by, or NULL */
+    const char *name;
+    int rank;
+    int64_t period_ns; /* the exporter's own usual step; 0: it reads when it is asked */
+} rules[] = {
+    {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+     C,
+     1e3,
+     IPW_DOMAIN_GPU,
+     IPW_SCOPE_DEVICE,
+     {"gpu", "UUID", "Hostname"},
+     "UUID",
+     "gpu",
+     0,
+     IPW_NS_PER_S},
+    {"DCGM_FI_DEV_POWER_USAGE_INSTANT",
+     G,
+     1e3,
+     IPW_DOMAIN_GPU,
+     IPW_SCOPE_DEVICE,
+     {"gpu", "UUID", "Hostname"},
+     "UUID",
+     "gpu",
+     1,
+     IPW_NS_PER_S},
+    {"DCGM_FI_DEV_POWER_USAGE",
+     G,
+     1e3,
+     IPW_DOMAIN_GPU,
+     IPW_SCOPE_DEVICE,
+     {"gpu", "UUID", "Hostname"},
+     "UUID",
+     "gpu",
+     0,
+     IPW_NS_PER_S},
+    {"DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT",
+     G,
+     1e3,
+     IPW_DOMAIN_CPU,
+     IPW_SCOPE_PACKAGE,
+     {"cpu", "Hostname"},
+     NULL,
+     "cpu",
+     0,
+     IPW_NS_PER_S},
+    {"DCGM_FI_DEV_SYSIO_POWER_UTIL_CURRENT",
+     G,
+     1e3,
+     IPW_DOMAIN_CPU,
+     IPW_SCOPE_RAIL,
+     {"cpu", "Hostname"},
+     NULL,
+     "sysio",
+     0,
+     IPW_NS_PER_S},
+    {"DCGM_FI_DEV_MODULE_POWER_UTIL_CURRENT",
+     G,
+     1e3,
+     IPW_DOMAIN_MACHINE,
+     IPW_SCOPE_MODULE,
+     {"cpu", "Hostname"},
+     NULL,
+     "module",
+     0,
+     IPW_NS_PER_S},
+
+    {"scaph_host_energy_microjoules",
+     C,
+     1,
+     IPW_DOMAIN_MACHINE,
+     IPW_SCOPE_PLATFORM,
+     {NULL},
+     NULL,
+     "host",
+     0,
+     IPW_NS_PER_S},
+    {"scaph_host_power_microwatts",
+     G,
+     1e-3,
+     IPW_DOMAIN_MACHINE,
+     IPW_SCOPE_PLATFORM,
+     {NULL},
+     NULL,
+     "host",
+     0,
+     IPW_NS_PER_S},
+    {"scaph_socket_energy_microjoules",
+     C,
+     1,
+     IPW_DOMAIN_CPU,
+     IPW_SCOPE_PACKAGE,
+     {"socket_id"},
+     NULL,
+     "socket",
+     0,
+     IPW_NS_PER_S},
+    {"scaph_socket_power_microwatts",
+     G,
+     1e-3,
+     IPW_DOMAIN_CPU,
+     IPW_SCOPE_PACKAGE,
+     {"socket_id"},
+     NULL,
+     "socket",
+     0,
+     IPW_NS_PER_S},
+    {"scaph_domain_energy_microjoules",
+     C,
+     1,
+     IPW_DOMAIN_CPU,
+     IPW_SCOPE_RAIL,
+     {"socket_id", "domain_name"},
+     "domain_name",
+     "zone",
+     0,
+     IPW_NS_PER_S},
+    {"scaph_domain_power_microwatts",
+     G,
+     1e-3,
+     IPW_DOMAIN_CPU,
+     IPW_SCOPE_RAIL,
+     {"socket_id", "domain_name"},
+     "domain_name",
+     "zone",
+     0,
+     IPW_NS_PER_S},
+
+    {"kepler_node_cpu_joules_total",
+     C,
+     1e6,
+     IPW_DOMAIN_CPU,
+     IPW_SCOPE_RAIL,
+     {"zone", "path"},
+     "path",
+     "",
+     0,
+     3 * IPW_NS_PER_S},
+    {"kepler_node_cpu_watts",
+     G,
+     1e3,
+     IPW_DOMAIN_CPU,
+     IPW_SCOPE_RAIL,
+     {"zone", "path"},
+     "path",
+     "",
+     0,
+     3 * IPW_NS_PER_S},
+    {"kepler_node_gpu_joules_total",
+     C,
+     1e6,
+     IPW_DOMAIN_GPU,
+     IPW_SCOPE_DEVICE,
+     {"gpu", "gpu_uuid", "mode"},
+     "gpu_uuid",
+     "gpu",
+     0,
+     3 * IPW_NS_PER_S},
+    {"kepler_node_gpu_watts",
+     G,
+     1e3,
+     IPW_DOMAIN_GPU,
+     IPW_SCOPE_DEVICE,
+     {"gpu", "gpu_uuid", "mode"},
+     "gpu_uuid",
+     "gpu",
+     0,
+     3 * IPW_NS_PER_S},
+    {"kepler_platform_watts",
+     G,
+     1e3,
+     IPW_DOMAIN_MACHINE,
+     IPW_SCOPE_MACHINE,
+     {"source", "node_name", "chassis_id"},
+     "source",
+     "platform-",
+     0,
+     3 * IPW_NS_PER_S},
+    /* Before 0.10: a counter for each mode (dynamic, idle); together they are the device. */
+    {"kepler_node_package_joules_total",
+     C,
+     1e6,
+     IPW_DOMAIN_CPU,
+     IPW_SCOPE_PACKAGE,
+     {"package", "mode", "source"},
+     "mode",
+     "package",
+     0,
+     3 * IPW_NS_PER_S},
+    {"kepler_node_dram_joules_total",
+     C,
+     1e6,
+     IPW_DOMAIN_DRAM,
+     IPW_SCOPE_DRAM,
+     {"package", "mode", "source"},
+     "mode",
+     "dram",
+     0,
+     3 * IPW_NS_PER_S},
+    {"kepler_node_platform_joules_total",
+     C,
+     1e6,
+     IPW_DOMAIN_MACHINE,
+     IPW_SCOPE_PLATFORM,
+     {"mode", "source"},
+     "source",
+     "platform-",
+     0,
+     3 * IPW_NS_PER_S},
+
+    {"node_hwmon_energy_joule_total",
+     C,
+     1e6,
+     IPW_DOMAIN_MACHINE,
+     IPW_SCOPE_RAIL,
+     {"chip", "sensor"},
+     "chip",
+     "",
+     0,
+     0},
+    {"node_hwmon_power_average_watt",
+     G,
+     1e3,
+     IPW_DOMAIN_MACHINE,
+     IPW_SCOPE_RAIL,
+     {"chip", "sensor"},
+     "chip",
+     "",
+     0,
+     IPW_NS_PER_S},
+    {"node_hwmon_power_watt",
+     G,
+     1e3,
+     IPW_DOMAIN_MACHINE,
+     IPW_SCOPE_RAIL,
+     {"chip", "sensor"},
+     "chip",
+     "",
+     1,
+     0},
+
+    {"ipw_energy_joules_total",
+     C,
+     1e6,
+     IPW_DOMAIN_MACHINE,
+     IPW_SCOPE_RAIL,
+     {"channel"},
+     "device",
+     "",
+     0,
+     0},
+    {"ipw_power_watts",
+     G,
+     1e3,
+     IPW_DOMAIN_MACHINE,
+     IPW_SCOPE_RAIL,
+     {"channel"},
+     "device",
+     "",
+     0,
+     0},
+};
+
+/* node_exporter names the metric after the zone: node_rapl_<zone>_joules_total{index,path}. */
+static const struct rule rapl_rule = {
+    "node_rapl_", C, 1e6, IPW_DOMAIN_CPU, IPW_SCOPE_RAIL, {"index", "path"}, "path", "", 0, 0};
+
+static bool is_rapl(const char *metric)
+{
+    size_t n = strlen(metric), tail = strlen("_joules_total");
+
+    return strncmp(metric, "node_rapl_", 10) == 0 && n > 10 + tail &&
+           strcmp(metric + n - tail, "_joules_total") == 0;
+}
+
+/* A RAPL zone by its name, as Intel's driver calls it.  False for one that is unknown. */
+static bool place_zone(struct ipw_channel *c, const char *zone, size_t n)
+{
+    static const struct {
+        const char *name;
+        enum ipw_domain domain;
+        enum ipw_scope scope;
+    } zones[] = {
+        {"package", IPW_DOMAIN_CPU, IPW_SCOPE_PACKAGE},
+        {"dram", IPW_DOMAIN_DRAM, IPW_SCOPE_DRAM},
+        {"core", IPW_DOMAIN_CPU, IPW_SCOPE_CORE},
+        {"uncore", IPW_DOMAIN_CPU, IPW_SCOPE_UNCORE},
+        {"psys", IPW_DOMAIN_MACHINE, IPW_SCOPE_PLATFORM},
+    };
+
+    for (size_t i = 0; i < sizeof zones / sizeof *zones; i++) {
+        size_t k = strlen(zones[i].name);
+        /* "package", "package-0", "package_0_die_1" */
+        if (n < k || strncmp(zone, zones[i].name, k) != 0 ||
+            (n > k && zone[k] != '-' && zone[k] != '_')) {
+            continue;
+        }
+        c->domain = zones[i].domain;
+        c->scope = zones[i].scope;
+        return true;
+    }
+    return false;
+}
+
+static bool place_own(struct ipw_channel *c, const char *domain, const char *scope)
+{
+    bool known = false;
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        if (strcmp(domain, ipw_domain_name((enum ipw_domain)d)) != 0) continue;
+        c->domain = (enum ipw_domain)d;
+        known = true;
+    }
+    for (int s = IPW_SCOPE_DEVICE; s <= IPW_SCOPE_RAIL; s++) {
+        if (strcmp(scope, ipw_scope_name((enum ipw_scope)s)) == 0) c->scope = (enum ipw_scope)s;
+    }
+    return known;
+}
+
+static const struct rule *find_rule(const char *metric)
+{
+    if (is_rapl(metric)) return &rapl_rule;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (strcmp(rules[i].metric, metric) == 0) return &rules[i];
+    }
+    return NULL;
+}
+
+static int64_t most_watts(enum ipw_domain domain)
+{
+    if (domain == IPW_DOMAIN_GPU) return GPU_MAX_W;
+    return domain == IPW_DOMAIN_MACHINE ? MACHINE_MAX_W : CPU_MAX_W;
+}
+
+/* The last part of a path, or the whole of another text. */
+static const char *leaf(const char *text)
+{
+    const char *slash = strrchr(text, '/');
+
+    return slash && slash[1] ? slash + 1 : text;
+}
+
+/* Where the sample belongs, beyond what its rule says. */
+static bool place(struct ipw_prom_series *p, const struct rule *r, const struct ipw_prom_sample *s)
+{
+    struct ipw_channel *c = &p->channel;
+    const char *id = r->ids[0] ? ipw_prom_label(s, r->ids[0]) : "";
+    const char *zone = NULL;
+    size_t zone_n = 0;
+
+    if (r == &rapl_rule) {
+        zone = s->name + 10;
+        zone_n = strlen(zone) - strlen("_joules_total");
+        p->twin = strstr(ipw_prom_label(s, "path"), "-mmio") != NULL;
+        snprintf(c->name, sizeof c->name, "%.*s-%.24s", (int)(zone_n < 32 ? zone_n : 32), zone, id);
+        return place_zone(c, zone, zone_n);
+    }
+    if (strncmp(s->name, "scaph_domain_", 13) == 0) {
+        zone = ipw_prom_label(s, "domain_name");
+        if (!*zone) zone = ipw_prom_label(s, "domain");
+        snprintf(c->name, sizeof c->name, "%.32s-%.24s", zone, id);
+        return place_zone(c, zone, strlen(zone));
+    }
+    if (strncmp(s->name, "kepler_node_cpu_", 16) == 0) {
+        zone = id;
+        p->twin = strstr(ipw_prom_label(s, "path"), "-mmio") != NULL;
+        snprintf(c->name, sizeof c->name, "%.32s-%.24s", zone, leaf(ipw_prom_label(s, "path")));
+        return place_zone(c, zone, strlen(zone));
+    }
+    if (strncmp(s->name, "ipw_", 4) == 0) {
+        p->own = true;
+        snprintf(c->name, sizeof c->name, "%.48s", id);
+        return *id && place_own(c, ipw_prom_label(s, "domain"), ipw_prom_label(s, "scope"));
+    }
+    if (strncmp(s->name, "node_hwmon_", 11) == 0) {
+        snprintf(p->chip, sizeof p->chip, "%.90s", id);
+        snprintf(c->name, sizeof c->name, "%.32s-%.20s", id, ipw_prom_label(s, "sensor"));
+        return true;
+    }
+    snprintf(c->name, sizeof c->name, "%.24s%.24s", r->name, id);
+    return true;
+}
+
+bool ipw_prom_series_of(struct ipw_prom_series *out, const struct ipw_prom_sample *sample)
+{
+    const struct rule *r = find_rule(sample->name);
+    const char *device, *model;
+    struct ipw_channel *c = &out->channel;
+    char ids[160];
+
+    if (!r) return false;
+    *out = (struct ipw_prom_series){.factor = r->factor, .rank = r->rank};
+    out->blank_ints = strncmp(r->metric, "DCGM_", 5) == 0;
+    c->kind = (enum ipw_channel_kind)r->kind;
+    c->domain = r->domain;
+    c->scope = r->scope;
+    c->period_ns = r->period_ns;
+    snprintf(c->unit, sizeof c->unit, "%s", r->kind == C ? "uJ" : "mW");
+    if (!place(out, r, sample)) return false;
+    c->max_w = most_watts(c->domain);
+    device = r->device ? ipw_prom_label(sample, r->device) : "";
+    model = out->blank_ints ? ipw_prom_label(sample, "modelName") : "";
+    if (*model)
+        snprintf(c->device, sizeof c->device, "%.41s %.20s", device, model);
+    else
+        snprintf(c->device, sizeof c->device, "%.60s", *device ? device : c->name);
+    snprintf(ids, sizeof ids, "%.60s|%.60s|%.30s",
+             r->ids[0] ? ipw_prom_label(sample, r->ids[0]) : "",
+             r->ids[1] ? ipw_prom_label(sample, r->ids[1]) : "",
+             r->ids[2] ? ipw_prom_label(sample, r->ids[2]) : "");
+    snprintf(out->key, sizeof out->key, "%.80s{%s}", sample->name, ids);
+    /* Another ipw-agent's counters and gauges of one device have different channels. */
+    snprintf(out->group, sizeof out->group, "%s", out->own ? c->device : ids);
+    return true;
+}
+
+void ipw_prom_series_chip(struct ipw_prom_series *series, const char *chip_name)
+{
+    static const struct {
+        const char *chip;
+        enum ipw_domain domain;
+        enum ipw_scope scope;
+    } chips[] = {
+        {"amdgpu", IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE},
+        {"i915", IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE},
+        {"xe", IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE},
+        {"power_meter", IPW_DOMAIN_MACHINE, IPW_SCOPE_MACHINE},
+    };
+
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
+        if (strcmp(chips[i].chip, chip_name) != 0) continue;
+        series->channel.domain = chips[i].domain;
+        series->channel.scope = chips[i].scope;
+        series->channel.max_w = most_watts(chips[i].domain);
+    }
+}
+
+/* Whether a scope is the one that makes up its domain, of its own. */
+static bool makes_up(const struct ipw_channel *c, bool machine_metered)
+{
+    switch (c->domain) {
+    case IPW_DOMAIN_GPU: return c->scope == IPW_SCOPE_DEVICE;
+    case IPW_DOMAIN_CPU: return c->scope == IPW_SCOPE_PACKAGE;
+    case IPW_DOMAIN_DRAM: return c->scope == IPW_SCOPE_DRAM;
+    case IPW_DOMAIN_MACHINE:
+        return c->scope == IPW_SCOPE_MACHINE ||
+               (c->scope == IPW_SCOPE_PLATFORM && !machine_metered);
+    case IPW_DOMAIN_COUNT: break;
+    }
+    return false;
+}
+
+static bool stands_back(const struct ipw_prom_series *p, const struct ipw_prom_series *other)
+{
+    const struct ipw_channel *c = &p->channel, *o = &other->channel;
+
+    if (c->kind != IPW_CHANNEL_GAUGE || c->domain != o->domain || c->scope != o->scope ||
+        strcmp(p->group, other->group) != 0) {
+        return false;
+    }
+    return o->kind == IPW_CHANNEL_COUNTER || other->rank > p->rank;
+}
+
+static void rename_twins(struct ipw_prom_series *series, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct ipw_channel *c = &series[i].channel;
+        unsigned again = 1;
+        bool taken = true;
+        char plain[48];
+
+        snprintf(plain, sizeof plain, "%.40s", c->name);
+        if (c->kind == IPW_CHANNEL_GAUGE && !strstr(plain, "power")) {
+            snprintf(c->name, sizeof c->name, "%.40s/power", plain);
+            snprintf(plain, sizeof plain, "%.46s", c->name);
+        }
+        while (taken) {
+            taken = false;
+            for (size_t k = 0; k < i && !taken; k++) {
+                taken = strcmp(series[k].channel.name, c->name) == 0;
+            }
+            if (taken) snprintf(c->name, sizeof c->name, "%s#%u", plain, ++again);
+        }
+    }
+}
+
+void ipw_prom_series_choose(struct ipw_prom_series *series, size_t n)
+{
+    bool metered = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct ipw_channel *c = &series[i].channel;
+        metered = metered || (c->domain == IPW_DOMAIN_MACHINE && c->scope == IPW_SCOPE_MACHINE);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct ipw_channel *c = &series[i].channel;
+
+        c->in_sum = !series[i].twin && makes_up(c, metered);
+        for (size_t k = 0; k < n && c->in_sum; k++) {
+            if (k != i && stands_back(&series[i], &series[k])) c->in_sum = false;
+        }
+    }
+    rename_twins(series, n);
+}
+
+int64_t ipw_prom_series_value(const struct ipw_prom_series *series,
+                              const struct ipw_prom_sample *sample)
+{
+    double x = sample->value * series->factor;
+    int64_t whole = (int64_t)series->factor, exact;
+
+    if (series->blank_ints &&
+        ((sample->is_int && sample->integer >= DCGM_BLANK_INT) ||
+         (sample->value >= DCGM_BLANK_DOUBLE && sample->value < DCGM_BLANK_DOUBLE + 16))) {
+        return IPW_NO_VALUE;
+    }
+    if (!isfinite(x) || x < 0 || x > 9e18) return IPW_NO_VALUE;
+    if (sample->is_int && (double)whole == series->factor &&
+        !__builtin_mul_overflow(sample->integer, whole, &exact)) {
+        return exact;
+    }
+    return (int64_t)(x + 0.5);
+}

@@ -1,0 +1,35 @@
+/* energy/sources/prometheus_text.h: the Prometheus text exposition format, sample by sample.
+ *
+ * Pure, and lenient as a scraper has to be: comment lines (HELP, TYPE, EOF) are passed over, so are
+ * time stamps and exemplars behind a value; a line that is no sample is counted and skipped.
+ * Strings of a sample are borrowed for the callback. */
+#ifndef IPW_ENERGY_SOURCES_PROMETHEUS_TEXT_H
+#define IPW_ENERGY_SOURCES_PROMETHEUS_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IPW_PROM_LABELS 48 /* further ones of a sample are not kept */
+
+struct ipw_prom_sample {
+    const char *name;
+    struct {
+        const char *name, *value; /* value: escapes undone */
+    } labels[IPW_PROM_LABELS];
+    size_t n_labels;
+    double value; /* may be NAN or an infinity */
+    bool is_int;  /* `integer` is the same, exactly */
+    int64_t integer;
+};
+
+/* Returns how many lines were neither samples, comments nor blank; *first_bad (may be NULL) is the
+ * number of the first of them, from 1. */
+size_t ipw_prom_parse(const char *text, size_t n,
+                      void (*fn)(void *ud, const struct ipw_prom_sample *sample), void *ud,
+                      size_t *first_bad);
+
+/* The label's value, or "". */
+const char *ipw_prom_label(const struct ipw_prom_sample *sample, const char *name);
+
+#endif

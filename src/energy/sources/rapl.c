@@ -1,0 +1,172 @@
+/* The powercap tree: see rapl_priv.h for how zones are found, reference/energy.md 1.1 for the
+ * facts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "energy/sources/rapl_priv.h"
+#include "energy/sources/sysfs.h"
+
+#define PERIOD_NS  IPW_NS_PER_MS
+#define REOPEN_NS  IPW_NS_PER_S
+#define TWIN_READS 10
+
+struct rapl {
+    struct ipw_source source;
+    struct rapl_zone *zones;
+    struct ipw_channel *channels;
+    size_t n;
+};
+
+static void open_zone(struct rapl_zone *z)
+{
+    char path[PATH_MAX + 16];
+
+    if (z->fd >= 0) close(z->fd);
+    snprintf(path, sizeof path, "%s/energy_uj", z->path);
+    z->fd = open(path, O_RDONLY | O_CLOEXEC);
+    z->errnum = z->fd < 0 ? errno : 0;
+}
+
+/* A zone that fails is opened anew, at most once a second: it may have gone and come back (a
+ * processor taken offline), and the old descriptor then never reads again. */
+static int64_t reread(struct rapl_zone *z, int64_t now)
+{
+
+    if (now < z->retry_ns) return IPW_NO_VALUE;
+    z->retry_ns = now + REOPEN_NS;
+    open_zone(z);
+    return z->fd < 0 ? IPW_NO_VALUE : ipw_sysfs_read_fd(z->fd);
+}
+
+static void rapl_read(struct ipw_source *self, int64_t *values)
+{
+    struct rapl *r = (struct rapl *)self;
+
+    for (size_t i = 0; i < r->n; i++) {
+        struct rapl_zone *z = &r->zones[i];
+        values[i] = z->fd < 0 ? IPW_NO_VALUE : ipw_sysfs_read_fd(z->fd);
+        if (values[i] == IPW_NO_VALUE) values[i] = reread(z, self->now());
+    }
+}
+
+static void rapl_close(struct ipw_source *self)
+{
+    struct rapl *r = (struct rapl *)self;
+
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->zones[i].fd >= 0) close(r->zones[i].fd);
+    }
+    free(r->zones);
+    free(r->channels);
+    free(r);
+}
+
+/* Some kernels give every die of a package a zone over the same register.  Two registers that
+ * count by themselves do not show the same 32 bits; one register read twice within microseconds
+ * does, unless it moved just then. */
+static bool same_register(const struct rapl_zone *a, const struct rapl_zone *b)
+{
+    for (int i = 0; i < TWIN_READS; i++) {
+        int64_t va = ipw_sysfs_read_fd(a->fd), vb = ipw_sysfs_read_fd(b->fd);
+        if (va > 0 && va == vb) return true;
+    }
+    return false;
+}
+
+static bool is_die(const struct rapl_zone *z)
+{
+    return z->channel.in_sum && z->fd >= 0 && strstr(z->name, "-die-");
+}
+
+static void drop_twins(struct rapl *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        for (size_t k = i + 1; is_die(&r->zones[i]) && k < r->n; k++) {
+            if (!is_die(&r->zones[k]) || !same_register(&r->zones[i], &r->zones[k])) continue;
+            r->zones[k].channel.in_sum = false;
+            ipw_source_set_note(&r->source,
+                                "%.40s shows the same register as "
+                                "%.40s: counted once",
+                                r->zones[k].name, r->zones[i].name);
+        }
+    }
+}
+
+/* A domain of which a part cannot be read has no sum: a partial one would pass for the whole. */
+static void drop_partial_domains(struct rapl *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        const struct rapl_zone *z = &r->zones[i];
+        enum ipw_domain domain = z->channel.domain;
+
+        if (!z->channel.in_sum || z->fd >= 0) continue;
+        for (size_t k = 0; k < r->n; k++) {
+            if (r->zones[k].channel.domain == domain) r->zones[k].channel.in_sum = false;
+        }
+        ipw_source_set_note(&r->source, "no %s figure: %.32s/energy_uj: %s%s",
+                            ipw_domain_name(domain), z->id, strerror(z->errnum),
+                            z->errnum == EACCES ? " (as root: chmod a+r it)" : "");
+    }
+}
+
+static int refuse(const struct rapl *r, const char *root, struct ipw_err *err)
+{
+    const struct rapl_zone *z = NULL;
+
+    for (size_t i = 0; i < r->n && !z; i++) {
+        if (r->zones[i].errnum == EACCES || r->zones[i].errnum == EPERM) z = &r->zones[i];
+    }
+    if (z) {
+        return ipw_fail(err, IPW_EPERM,
+                        "%.180s/energy_uj is not readable: chmod a+r %.120s/intel-rapl*/energy_uj "
+                        "(as root), or run as root",
+                        z->path, root);
+    }
+    return ipw_fail_errno(err, r->zones[0].errnum, "%.300s/energy_uj", r->zones[0].path);
+}
+
+int ipw_rapl_open(struct ipw_source **out, const char *root, struct ipw_err *err)
+{
+    struct rapl *r;
+    size_t open_zones = 0;
+    int rc;
+
+    *out = NULL;
+    r = ipw_calloc(1, sizeof *r);
+    if (ipw_rapl_scan(&r->zones, &r->n, root) < 0) {
+        rc = errno == ENOENT || errno == ENOTDIR
+                 ? ipw_fail(err, IPW_EUNSUPPORTED, "no %.300s: no RAPL here", root)
+                 : ipw_fail_errno(err, errno, "%.300s", root);
+        rapl_close(&r->source);
+        return rc;
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        open_zone(&r->zones[i]);
+        open_zones += r->zones[i].fd >= 0;
+    }
+    if (open_zones == 0) {
+        rc = r->n ? refuse(r, root, err)
+                  : ipw_fail(err, IPW_EUNSUPPORTED, "no intel-rapl zone in %.300s", root);
+        rapl_close(&r->source);
+        return rc;
+    }
+    r->source.name = "rapl";
+    r->source.read = rapl_read;
+    r->source.close = rapl_close;
+    r->source.now = ipw_now_ns;
+    r->source.period_ns = PERIOD_NS;
+    drop_twins(r);
+    drop_partial_domains(r);
+    r->channels = ipw_calloc(r->n, sizeof *r->channels);
+    for (size_t i = 0; i < r->n; i++) r->channels[i] = r->zones[i].channel;
+    r->source.channels = r->channels;
+    r->source.n_channels = r->n;
+    *out = &r->source;
+    return 0;
+}

@@ -1,0 +1,200 @@
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "energy/sources/rapl_priv.h"
+#include "energy/sources/sysfs.h"
+
+#define MAX_ZONES     256
+#define MAX_DEPTH     3 /* intel-rapl / intel-rapl:0 / intel-rapl:0:0 */
+#define UNKNOWN_MAX_W 1000
+
+/* "intel-rapl:1", "intel-rapl:a:0", "intel-rapl-mmio:0": how many indices follow; 0: no zone. */
+static int zone_depth(const char *id, bool *mmio)
+{
+    const char *p = id;
+    int depth = 0;
+
+    if (strncmp(p, "intel-rapl", 10)) return 0;
+    p += 10;
+    *mmio = !strncmp(p, "-mmio", 5);
+    while (*p && *p != ':') p++;
+    while (*p == ':') {
+        size_t digits = strspn(++p, "0123456789abcdefABCDEF");
+        if (!digits) return 0;
+        p += digits;
+        depth++;
+    }
+    return *p ? 0 : depth;
+}
+
+/* The register is 32 bits of `unit`, and the range one unit less than its modulus. */
+static int64_t modulus_of(int64_t max_range_uj)
+{
+    int64_t lsb = (max_range_uj + INT64_C(0x7fffffff)) / INT64_C(0xffffffff);
+
+    return max_range_uj <= 0 ? 0 : max_range_uj + (lsb > 0 ? lsb : 1);
+}
+
+/* What the zone can draw, generously: its highest limit twice, for bursts. */
+static int64_t max_w_of(const char *dir)
+{
+    static const char *const kinds[] = {"max_power_uw", "power_limit_uw"};
+    int64_t most = 0;
+
+    for (int c = 0; c < 3; c++) {
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            char file[64];
+            int64_t uw;
+            snprintf(file, sizeof file, "constraint_%d_%s", c, kinds[k]);
+            uw = ipw_sysfs_number(dir, file);
+            if (uw > most) most = uw;
+        }
+    }
+    most = most / 1000000 * 2;
+    if (most <= 0) return UNKNOWN_MAX_W;
+    return most < 200 ? 200 : most > 4000 ? 4000 : most;
+}
+
+static bool is_package(const char *name) { return !strncmp(name, "package-", 8); }
+
+/* "psys"; since Linux 5.17 that of a further package is "platform-1". */
+static bool is_platform(const char *name)
+{
+    return !strcmp(name, "psys") || !strncmp(name, "platform-", 9);
+}
+
+static enum ipw_scope scope_of(const char *name)
+{
+    if (!strcmp(name, "dram")) return IPW_SCOPE_DRAM;
+    if (!strcmp(name, "core")) return IPW_SCOPE_CORE;
+    if (!strcmp(name, "uncore")) return IPW_SCOPE_UNCORE;
+    if (is_platform(name)) return IPW_SCOPE_PLATFORM;
+    return is_package(name) ? IPW_SCOPE_PACKAGE : IPW_SCOPE_RAIL;
+}
+
+static void describe(struct rapl_zone *z)
+{
+    struct ipw_channel *c = &z->channel;
+    int64_t range = ipw_sysfs_number(z->path, "max_energy_range_uj");
+
+    *c = (struct ipw_channel){.kind = IPW_CHANNEL_COUNTER,
+                              .domain = IPW_DOMAIN_CPU,
+                              .modulus_uj = modulus_of(range),
+                              .max_w = max_w_of(z->path),
+                              .period_ns = 1000000,
+                              .scope = scope_of(z->name),
+                              .unit = "uJ",
+                              .method = "powercap energy_uj"};
+    if (!strcmp(z->name, "dram")) c->domain = IPW_DOMAIN_DRAM;
+    if (is_platform(z->name)) c->domain = IPW_DOMAIN_MACHINE;
+    snprintf(c->device, sizeof c->device, "%s", z->id);
+}
+
+static void add_zone(struct rapl_zone **zones, size_t *n, size_t *cap, const char *dir,
+                     const char *id, bool mmio, bool sub)
+{
+    struct rapl_zone *z;
+
+    for (size_t i = 0; i < *n; i++) {
+        if (!strcmp((*zones)[i].id, id)) return; /* a link and the folder it leads to */
+    }
+    if (*n >= MAX_ZONES || strlen(id) >= sizeof z->id) return;
+    IPW_GROW(*zones, *cap, *n + 1);
+    z = *zones + *n;
+    *z = (struct rapl_zone){.mmio = mmio, .sub = sub, .fd = -1};
+    memcpy(z->id, id, strlen(id) + 1);
+    if (snprintf(z->path, sizeof z->path, "%s", dir) >= (int)sizeof z->path) return;
+    if (!ipw_sysfs_line(z->name, sizeof z->name, dir, "name")) return;
+    describe(z);
+    (*n)++;
+}
+
+static int scan(struct rapl_zone **zones, size_t *n, size_t *cap, const char *dir, int depth)
+{
+    DIR *d = opendir(dir);
+    struct dirent *e;
+
+    if (!d) return -1;
+    while ((e = readdir(d))) {
+        bool mmio = false;
+        int indices = zone_depth(e->d_name, &mmio);
+        char path[PATH_MAX];
+
+        if (strncmp(e->d_name, "intel-rapl", 10)) continue;
+        if (snprintf(path, sizeof path, "%s/%s", dir, e->d_name) >= (int)sizeof path) continue;
+        if (indices > 0) add_zone(zones, n, cap, path, e->d_name, mmio, indices > 1);
+        if (depth < MAX_DEPTH) scan(zones, n, cap, path, depth + 1);
+    }
+    closedir(d);
+    return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct rapl_zone *)a)->id, ((const struct rapl_zone *)b)->id);
+}
+
+/* The name of the zone that `z` lies in. */
+static const char *parent_name(const struct rapl_zone *zones, size_t n, const struct rapl_zone *z)
+{
+    size_t len = (size_t)(strrchr(z->id, ':') - z->id);
+
+    for (size_t i = 0; i < n; i++) {
+        if (strlen(zones[i].id) == len && !memcmp(zones[i].id, z->id, len)) return zones[i].name;
+    }
+    return NULL;
+}
+
+/* Channel names tell zones apart in a run: "package-0", "package-0/dram", "mmio/package-0". */
+static void name_channels(struct rapl_zone *zones, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct rapl_zone *z = &zones[i];
+        const char *parent = z->sub ? parent_name(zones, n, z) : NULL;
+        int len =
+            snprintf(z->channel.name, sizeof z->channel.name - 16, "%s%s%s%s",
+                     z->mmio ? "mmio/" : "", parent ? parent : "", parent ? "/" : "", z->name);
+        size_t at =
+            len < (int)sizeof z->channel.name - 16 ? (size_t)len : sizeof z->channel.name - 17;
+        int twin = 1;
+
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(zones[k].channel.name, z->channel.name)) continue;
+            snprintf(z->channel.name + at, sizeof z->channel.name - at, "#%d", ++twin);
+            k = (size_t)-1; /* the new name may be taken as well */
+        }
+    }
+}
+
+/* Package and dram make up the processor's energy.  core and uncore lie inside the package; psys
+ * around it; the mmio zone shows the package a second time. */
+static void choose_sum(struct rapl_zone *zones, size_t n)
+{
+    bool msr_package = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!zones[i].mmio && is_package(zones[i].name)) msr_package = true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct rapl_zone *z = &zones[i];
+        z->channel.in_sum =
+            (is_package(z->name) || !strcmp(z->name, "dram")) && (!z->mmio || !msr_package);
+    }
+}
+
+int ipw_rapl_scan(struct rapl_zone **zones, size_t *n, const char *root)
+{
+    size_t cap = 0;
+
+    *zones = NULL;
+    *n = 0;
+    if (scan(zones, n, &cap, root, 1) < 0) return -1;
+    if (*n) qsort(*zones, *n, sizeof **zones, by_id);
+    name_channels(*zones, *n);
+    choose_sum(*zones, *n);
+    return 0;
+}

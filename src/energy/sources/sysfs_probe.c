@@ -1,0 +1,197 @@
+/* Sources made of probes: see sysfs.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "energy/sources/sysfs.h"
+
+#define REOPEN_NS IPW_NS_PER_S
+
+struct probe_source {
+    struct ipw_source source;
+    struct ipw_probe_list list;
+    struct ipw_channel *channels;
+};
+
+struct ipw_probe *ipw_probe_add(struct ipw_probe_list *list, enum ipw_channel_kind kind,
+                                const char *path, const char *path2, const char *status,
+                                int64_t divisor)
+{
+    struct ipw_probe *p;
+
+    IPW_GROW(list->items, list->cap, list->n + 1);
+    p = &list->items[list->n++];
+    *p = (struct ipw_probe){.fd = {-1, -1},
+                            .status_fd = -1,
+                            .divisor = divisor,
+                            .last = IPW_NO_VALUE,
+                            .path = {ipw_strdup(path), ipw_strdup(path2)},
+                            .status = ipw_strdup(status)};
+    p->channel.kind = kind;
+    snprintf(p->channel.unit, sizeof p->channel.unit, "%s",
+             kind == IPW_CHANNEL_COUNTER ? "uJ" : "mW");
+    return p;
+}
+
+static void close_probe(struct ipw_probe *p)
+{
+    for (int k = 0; k < 2; k++) {
+        if (p->fd[k] >= 0) close(p->fd[k]);
+        p->fd[k] = -1;
+    }
+    if (p->status_fd >= 0) close(p->status_fd);
+    p->status_fd = -1;
+}
+
+void ipw_probe_release(struct ipw_probe_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        struct ipw_probe *p = &list->items[i];
+        close_probe(p);
+        free(p->path[0]);
+        free(p->path[1]);
+        free(p->status);
+    }
+    free(list->items);
+    *list = (struct ipw_probe_list){0};
+}
+
+static bool open_probe(struct ipw_probe *p)
+{
+    close_probe(p);
+    p->errnum = 0;
+    if (p->status) p->status_fd = open(p->status, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    for (int k = 0; k < 2 && p->path[k] && !p->errnum; k++) {
+        p->fd[k] = open(p->path[k], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (p->fd[k] < 0) p->errnum = errno;
+    }
+    if (p->errnum) close_probe(p);
+    return !p->errnum;
+}
+
+/* Drivers of power meters answer all ones, in milliwatts, when they have nothing to say. */
+static bool is_sentinel(int64_t v)
+{
+    return v == INT64_C(4294967295) || v == INT64_C(4294967295000);
+}
+
+static int64_t read_files(const struct ipw_probe *p)
+{
+    int64_t v, second;
+
+    if (p->fd[0] < 0) return IPW_NO_VALUE;
+    if (!p->path[1]) {
+        v = ipw_sysfs_read_fd(p->fd[0]);
+        if (p->channel.kind == IPW_CHANNEL_GAUGE && is_sentinel(v)) return IPW_NO_VALUE;
+    } else {
+        if (!ipw_sysfs_read_signed_fd(&v, p->fd[0])) return IPW_NO_VALUE;
+        if (!ipw_sysfs_read_signed_fd(&second, p->fd[1])) return IPW_NO_VALUE;
+        if (is_sentinel(v) || is_sentinel(second)) return IPW_NO_VALUE;
+        if (__builtin_mul_overflow(v, second, &v)) return IPW_NO_VALUE;
+    }
+    /* A negative power is a sensor's offset or a feed-back; it is no consumption. */
+    if (v < 0 || v > INT64_MAX - p->divisor) return IPW_NO_VALUE;
+    return (v + p->divisor / 2) / p->divisor;
+}
+
+static int64_t read_probe(struct ipw_probe *p, const struct ipw_source *source)
+{
+    int64_t v, now;
+
+    if (p->status_fd >= 0 && ipw_sysfs_says(p->status_fd, "suspended")) {
+        return p->channel.kind == IPW_CHANNEL_COUNTER ? p->last : 0;
+    }
+    v = read_files(p);
+    if (v == IPW_NO_VALUE && (now = source->now()) >= p->retry_ns) {
+        /* The device may have gone and come back: the old descriptor never reads again then. */
+        p->retry_ns = now + REOPEN_NS;
+        if (open_probe(p)) v = read_files(p);
+    }
+    if (v != IPW_NO_VALUE) p->last = v;
+    return v;
+}
+
+static void probe_read(struct ipw_source *self, int64_t *values)
+{
+    struct probe_source *s = (struct probe_source *)self;
+
+    for (size_t i = 0; i < s->list.n; i++) values[i] = read_probe(&s->list.items[i], self);
+}
+
+static void probe_close(struct ipw_source *self)
+{
+    struct probe_source *s = (struct probe_source *)self;
+
+    ipw_probe_release(&s->list);
+    free(s->channels);
+    free(s);
+}
+
+static bool denied(const struct ipw_probe *p) { return p->errnum == EACCES || p->errnum == EPERM; }
+
+/* A domain of which a part cannot be read has no sum: a partial one would pass for the whole. */
+static void drop_partial_domains(struct probe_source *s)
+{
+    for (size_t i = 0; i < s->list.n; i++) {
+        const struct ipw_probe *p = &s->list.items[i];
+        enum ipw_domain domain = p->channel.domain;
+
+        if (!p->errnum || !s->channels[i].in_sum) continue;
+        for (size_t k = 0; k < s->list.n; k++) {
+            if (s->channels[k].domain == domain) s->channels[k].in_sum = false;
+        }
+        ipw_source_add_note(&s->source, "no %s figure: %.80s: %s%s", ipw_domain_name(domain),
+                            p->path[0], strerror(p->errnum),
+                            denied(p) ? " (as root: chmod a+r it)" : "");
+    }
+}
+
+static int refuse(const struct ipw_probe_list *list, struct ipw_err *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (!denied(&list->items[i])) continue;
+        return ipw_fail(err, IPW_EPERM,
+                        "%.300s is not readable: chmod a+r it (as root), or run as root",
+                        list->items[i].path[0]);
+    }
+    return ipw_fail_errno(err, list->items[0].errnum, "%.300s", list->items[0].path[0]);
+}
+
+int ipw_probe_source(struct ipw_source **out, const char *name, struct ipw_probe_list *list,
+                     int64_t period_ns, const char *what, struct ipw_err *err)
+{
+    struct probe_source *s;
+    size_t usable = 0;
+    int rc;
+
+    *out = NULL;
+    for (size_t i = 0; i < list->n; i++) usable += open_probe(&list->items[i]);
+    if (usable == 0) {
+        rc = list->n ? refuse(list, err) : ipw_fail(err, IPW_EUNSUPPORTED, "%s", what);
+        ipw_probe_release(list);
+        return rc;
+    }
+    s = ipw_calloc(1, sizeof *s);
+    s->list = *list;
+    *list = (struct ipw_probe_list){0};
+    s->channels = ipw_calloc(s->list.n, sizeof *s->channels);
+    for (size_t i = 0; i < s->list.n; i++) {
+        s->channels[i] = s->list.items[i].channel;
+        ipw_channel_unique(s->channels, i, i);
+    }
+    s->source.name = name;
+    s->source.read = probe_read;
+    s->source.close = probe_close;
+    s->source.now = ipw_now_ns;
+    s->source.period_ns = period_ns;
+    s->source.channels = s->channels;
+    s->source.n_channels = s->list.n;
+    drop_partial_domains(s);
+    *out = &s->source;
+    return 0;
+}

@@ -1,0 +1,196 @@
+#include "export/mooncake.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/workload.h"
+#include "json/json.h"
+#include "json/write.h"
+
+#define NS_PER_MS 1e6
+
+struct seen { /* beginnings of prompts, by hash; the number of each */
+    uint64_t *hashes;
+    int64_t *ids;
+    size_t n, cap; /* cap: a power of two */
+};
+
+static void put(struct seen *s, uint64_t hash, int64_t id)
+{
+    size_t at = (size_t)hash & (s->cap - 1);
+
+    while (s->ids[at]) at = (at + 1) & (s->cap - 1);
+    s->hashes[at] = hash;
+    s->ids[at] = id;
+}
+
+static int64_t id_of(struct seen *s, uint64_t hash)
+{
+    size_t at;
+
+    if (s->n * 2 >= s->cap) {
+        struct seen more = {.n = s->n, .cap = s->cap ? 2 * s->cap : 1024};
+
+        more.hashes = ipw_calloc(more.cap, sizeof *more.hashes);
+        more.ids = ipw_calloc(more.cap, sizeof *more.ids);
+        for (size_t i = 0; i < s->cap; i++)
+            if (s->ids[i]) put(&more, s->hashes[i], s->ids[i]);
+        free(s->hashes);
+        free(s->ids);
+        *s = more;
+    }
+    for (at = (size_t)hash & (s->cap - 1); s->ids[at]; at = (at + 1) & (s->cap - 1))
+        if (s->hashes[at] == hash) return s->ids[at] - 1;
+    put(s, hash, (int64_t)++s->n);
+    return (int64_t)s->n - 1;
+}
+
+struct writing {
+    FILE *out;
+    struct seen seen;
+    double bytes_a_token;
+    size_t guessed;
+};
+
+/* ---- the prompt as text: tools, which templates put first, then the messages ---- */
+
+static void add_text(struct ipw_buf *out, const struct ipw_workload_turn *turn)
+{
+    struct ipw_json *rest = NULL;
+
+    if (turn->rest && ipw_json_parse(&rest, turn->rest, strlen(turn->rest), NULL, NULL) == 0 &&
+        ipw_json_get(rest, "tools"))
+        ipw_json_print(out, ipw_json_get(rest, "tools"));
+    ipw_json_free(rest);
+    for (size_t i = 0; i < turn->n_messages; i++) ipw_buf_adds(out, turn->messages[i]);
+}
+
+static double bytes_a_token(const struct ipw_workload *w)
+{
+    double bytes = 0, tokens = 0;
+
+    for (size_t i = 0; i < w->n; i++) {
+        for (size_t k = 0; k < w->queries[i].n; k++) {
+            const struct ipw_workload_turn *turn = &w->queries[i].turns[k];
+            struct ipw_buf text = IPW_BUF(512 * IPW_MIB);
+
+            if (turn->input_tokens <= 0) continue;
+            add_text(&text, turn);
+            bytes += (double)text.len;
+            tokens += (double)turn->input_tokens;
+            ipw_buf_release(&text);
+        }
+    }
+    return tokens > 0 && bytes > tokens ? bytes / tokens : 4;
+}
+
+static uint64_t hash_more(uint64_t h, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 0x100000001B3ULL;
+    return h;
+}
+
+static void write_blocks(struct ipw_jw *w, struct writing *x, const struct ipw_workload_turn *turn,
+                         const struct ipw_buf *text, int64_t tokens)
+{
+    size_t n = (size_t)((tokens + IPW_WORKLOAD_BLOCK - 1) / IPW_WORKLOAD_BLOCK), done = 0;
+    uint64_t hash = 0xCBF29CE484222325ULL;
+
+    ipw_jw_arr(w);
+    if (!turn->n_messages) {
+        for (size_t i = 0; i < turn->n_blocks; i++) ipw_jw_int(w, turn->blocks[i]);
+        n = 0;
+    }
+    for (size_t k = 1; k <= n; k++) {
+        size_t end = (size_t)((double)(k * IPW_WORKLOAD_BLOCK) * x->bytes_a_token);
+        char tail[32] = "";
+
+        if (k == n || end >= text->len) {
+            /* A block that the prompt's end cuts is that prompt's own, unless it is all the same. */
+            snprintf(tail, sizeof tail, "end %zu of %zu", k, n);
+            end = text->len;
+        }
+        hash = hash_more(hash, ipw_buf_str(text) + done, end - done);
+        done = end;
+        ipw_jw_int(w, id_of(&x->seen, hash_more(hash, tail, strlen(tail))));
+    }
+    ipw_jw_arr_end(w);
+}
+
+static int write_turn(struct writing *x, const struct ipw_workload_query *q, size_t session,
+                      const struct ipw_workload_turn *turn, struct ipw_err *err)
+{
+    struct ipw_buf line = IPW_BUF(64 * IPW_MIB), text = IPW_BUF(512 * IPW_MIB);
+    int64_t input = turn->input_tokens, output = turn->output_tokens;
+    struct ipw_jw w;
+    int rc = 0;
+
+    add_text(&text, turn);
+    x->guessed += input < 0 || output < 0 || turn->tokens_estimated;
+    if (input < 0) input = (int64_t)((double)text.len / x->bytes_a_token + 0.5);
+    ipw_jw_init(&w, &line);
+    ipw_jw_obj(&w);
+    if (q->n > 1 && turn > q->turns) ipw_jw_knum(&w, "delay", (double)turn->gap_ns / NS_PER_MS);
+    ipw_jw_key(&w, "hash_ids");
+    write_blocks(&w, x, turn, &text, input);
+    ipw_jw_kint(&w, "input_length", input);
+    ipw_jw_kint(&w, "output_length", output < 0 ? 0 : output);
+    if (q->n > 1) {
+        char name[32];
+
+        snprintf(name, sizeof name, "s%05zu", session);
+        ipw_jw_kstr(&w, "session_id", name);
+    }
+    ipw_jw_kint(&w, "timestamp", (int64_t)((double)turn->at_ns / NS_PER_MS + 0.5));
+    ipw_jw_obj_end(&w);
+    ipw_buf_addc(&line, '\n');
+    if (fwrite(ipw_buf_str(&line), 1, line.len, x->out) != line.len)
+        rc = ipw_fail_errno(err, errno, "the export cannot be written");
+    ipw_buf_release(&line);
+    ipw_buf_release(&text);
+    return rc;
+}
+
+struct place { /* of a request in the workload */
+    size_t query, turn;
+    int64_t at_ns;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->at_ns != y->at_ns) return x->at_ns < y->at_ns ? -1 : 1;
+    if (x->query != y->query) return x->query < y->query ? -1 : 1;
+    return (x->turn > y->turn) - (x->turn < y->turn);
+}
+
+int ipw_export_mooncake(const char *run, FILE *out, size_t *guessed, struct ipw_err *err)
+{
+    struct writing x = {.out = out};
+    struct ipw_workload *w;
+    struct place *places;
+    size_t n = 0;
+    int rc = ipw_workload_open(&w, run, err);
+
+    if (rc) return rc;
+    x.bytes_a_token = bytes_a_token(w);
+    places = ipw_calloc(w->n_turns, sizeof *places);
+    for (size_t i = 0; i < w->n; i++)
+        for (size_t k = 0; k < w->queries[i].n; k++)
+            places[n++] = (struct place){i, k, w->queries[i].turns[k].at_ns};
+    qsort(places, n, sizeof *places, by_time);
+    for (size_t i = 0; i < n && !rc; i++) {
+        const struct ipw_workload_query *q = &w->queries[places[i].query];
+
+        rc = write_turn(&x, q, places[i].query, &q->turns[places[i].turn], err);
+    }
+    *guessed = x.guessed;
+    free(places);
+    free(x.seen.hashes);
+    free(x.seen.ids);
+    ipw_workload_free(w);
+    return rc;
+}

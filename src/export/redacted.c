@@ -1,0 +1,132 @@
+#include "export/redacted.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "trace/rundir.h"
+#include "trace/schema.h"
+#include "json/jsonl.h"
+
+#define LINE_MAX_BYTES (512 * IPW_MIB)
+
+typedef void (*redact_fn)(struct ipw_buf *out, const struct ipw_redactor *r,
+                          const struct ipw_json *doc);
+
+static void as_it_is(struct ipw_buf *out, const struct ipw_redactor *r, const struct ipw_json *doc)
+{
+    (void)r;
+    ipw_json_print(out, doc);
+}
+
+static int redact_text(struct ipw_buf *out, const struct ipw_redactor *r, redact_fn fn,
+                       const char *text, size_t n, struct ipw_err *err)
+{
+    struct ipw_json *doc = NULL;
+    int rc = ipw_json_parse(&doc, text, n, NULL, err);
+
+    if (rc) return rc;
+    fn(out, r, doc);
+    ipw_buf_addc(out, '\n');
+    ipw_json_free(doc);
+    return out->failed ? ipw_fail(err, IPW_ELIMIT, "a line that is too long") : 0;
+}
+
+/* A file that is not there is none of this run's. */
+static int redact_lines(const char *run, const char *to, const char *name, redact_fn fn,
+                        const struct ipw_redactor *r, struct ipw_err *err)
+{
+    char *from = ipw_asprintf("%s/%s", run, name), *path = ipw_asprintf("%s/%s", to, name);
+    struct ipw_jsonl_reader *in = NULL;
+    struct ipw_jsonl_appender *out = NULL;
+    struct ipw_jsonl_line line;
+    int rc = access(from, F_OK) < 0 ? 1 : ipw_jsonl_open(&in, from, LINE_MAX_BYTES, err);
+
+    if (!rc) rc = ipw_jsonl_append_open(&out, path, true, err);
+    while (!rc && (rc = ipw_jsonl_next(in, &line, err)) > 0) {
+        struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+
+        rc = line.torn ? 1 : redact_text(&text, r, fn, line.text, line.n, err);
+        if (rc < 0) ipw_err_prefix(err, "%s:%lld", from, (long long)line.number);
+        if (!rc) rc = ipw_jsonl_append(out, text.data, text.len, err);
+        ipw_buf_release(&text);
+    }
+    if (out && ipw_jsonl_append_close(out, rc < 0 ? NULL : err) && rc >= 0) rc = err->code;
+    if (in) ipw_jsonl_close(in);
+    free(from);
+    free(path);
+    return rc > 0 ? 0 : rc;
+}
+
+static int redact_whole(const char *run, const char *to, const char *name,
+                        const struct ipw_redactor *r, struct ipw_err *err)
+{
+    char *from = ipw_asprintf("%s/%s", run, name), *path = ipw_asprintf("%s/%s", to, name);
+    struct ipw_buf was = IPW_BUF(LINE_MAX_BYTES), text = IPW_BUF(LINE_MAX_BYTES);
+    int rc = access(from, F_OK) < 0 ? 1 : ipw_file_read(&was, from, err);
+
+    if (!rc) {
+        rc = redact_text(&text, r, ipw_redact_document, ipw_buf_str(&was), was.len, err);
+        if (rc) ipw_err_prefix(err, "%s", from);
+    }
+    if (!rc) rc = ipw_file_write_atomic(path, text.data, text.len, err);
+    ipw_buf_release(&was);
+    ipw_buf_release(&text);
+    free(from);
+    free(path);
+    return rc > 0 ? 0 : rc;
+}
+
+int ipw_export_redacted(const char *run, const char *to, enum ipw_redact what, struct ipw_err *err)
+{
+    static const struct {
+        const char *name;
+        redact_fn fn;
+    } files[] = {{"events.jsonl", ipw_redact_event},
+                 {"power.jsonl", as_it_is},
+                 {"traces.jsonl", ipw_redact_trace},
+                 {"attempts.jsonl", ipw_redact_trace},
+                 {"warmup.jsonl", ipw_redact_trace}};
+    struct ipw_redactor r;
+    struct stat st;
+    int rc = ipw_redactor_init(&r, what, err);
+
+    if (rc) return rc;
+    if (stat(run, &st) < 0) return ipw_fail_errno(err, errno, "%s: no such run", run);
+    if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: is no run's folder", run);
+    if (mkdir(to, 0700) && errno != EEXIST) return ipw_fail_errno(err, errno, "%s", to);
+    if (ipw_rundir_holds_run(to)) return ipw_fail(err, IPW_EEXISTS, "%s: holds a run already", to);
+    rc = redact_whole(run, to, "manifest.json", &r, err);
+    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++)
+        rc = redact_lines(run, to, files[i].name, files[i].fn, &r, err);
+    return rc ? rc : redact_whole(run, to, "summary.json", &r, err);
+}
+
+struct writing {
+    const struct ipw_redactor *r;
+    FILE *out;
+};
+
+static int put_line(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
+{
+    struct writing *w = ud;
+    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+    int rc = redact_text(&text, w->r, ipw_redact_trace, query->line, query->line_n, err);
+
+    if (!rc && fwrite(text.data, 1, text.len, w->out) != text.len)
+        rc = ipw_fail_errno(err, errno, "the export cannot be written");
+    ipw_buf_release(&text);
+    return rc;
+}
+
+int ipw_export_redacted_traces(const char *run, FILE *out, enum ipw_redact what, int *torn,
+                               struct ipw_err *err)
+{
+    struct ipw_redactor r;
+    struct writing w = {&r, out};
+    int rc = ipw_redactor_init(&r, what, err);
+
+    return rc ? rc : ipw_rundir_each_query(run, put_line, &w, torn, err);
+}

@@ -1,0 +1,420 @@
+/* The list of the processes that we started, SIGCHLD, and orphans. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/proc_internal.h"
+
+/* Children belong to the process, not to a loop: one list, touched by the loop's thread only. */
+static struct ipw_child *children;
+static unsigned long last_id;
+static char *helper_path;
+
+void ipw_proc_set_helper(const char *path)
+{
+    free(helper_path);
+    helper_path = ipw_strdup(path);
+}
+
+/* --- orphans --------------------------------------------------------------------------------- */
+
+static size_t read_proc_file(char *out, size_t size, long pid, const char *name)
+{
+    char path[64];
+    ssize_t n = -1;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%ld/%s", pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, out, size - 1);
+        close(fd);
+    }
+    if (n < 0) n = 0;
+    out[n] = '\0';
+    return (size_t)n;
+}
+
+/* The call that a process belongs to by its environment; 0 when it does not say (any more). */
+static unsigned long owner_of(long pid)
+{
+    static char env[256 * 1024]; /* the loop's thread only */
+    char want[64];
+    size_t n = read_proc_file(env, sizeof env, pid, "environ");
+    size_t want_len = (size_t)snprintf(want, sizeof want, PROC_MARKER "=%ld.", (long)getpid());
+
+    for (size_t i = 0; i < n; i += strlen(env + i) + 1) {
+        if (strncmp(env + i, want, want_len) == 0) return strtoul(env + i + want_len, NULL, 10);
+    }
+    return 0;
+}
+
+static bool has_running_owner(long pid, long session)
+{
+    unsigned long owner = owner_of(pid);
+
+    for (struct ipw_child *c = children; c; c = c->next) {
+        if (c->id == owner || c->pid == session) return true;
+    }
+    /* It has wiped its environment and left its session: while others run it may be theirs. */
+    return owner == 0 && children != NULL;
+}
+
+static bool is_known(long pid)
+{
+    for (struct ipw_child *c = children; c; c = c->next) {
+        if (c->pid == pid) return true;
+    }
+    return false;
+}
+
+/* What a child of ours that we did not start may be: an orphan of a tool, in another session than
+ * ours.  One in our own session was forked by somebody else in this process: not our business. */
+static void look_at(long pid)
+{
+    char stat[1024], state = 0;
+    const char *after_name;
+    long session = 0;
+
+    if (is_known(pid)) return;
+    read_proc_file(stat, sizeof stat, pid, "stat");
+    after_name = strrchr(stat, ')');
+    if (!after_name || sscanf(after_name + 1, " %c %*d %*d %ld", &state, &session) != 2) return;
+    if (session == getsid(0)) return;
+    if (state != 'Z' && !has_running_owner(pid, session)) kill((pid_t)pid, SIGKILL);
+    waitpid((pid_t)pid, NULL, WNOHANG);
+}
+
+static void look_at_orphans(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *task;
+
+    if (!tasks) return;
+    while ((task = readdir(tasks))) {
+        char path[sizeof task->d_name + 40];
+        long pid;
+        FILE *f;
+        if (task->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/children", task->d_name);
+        f = fopen(path, "re");
+        if (!f) continue;
+        while (fscanf(f, "%ld", &pid) == 1) look_at(pid);
+        fclose(f);
+    }
+    closedir(tasks);
+}
+
+/* --- SIGCHLD --------------------------------------------------------------------------------- */
+
+struct reaper {
+    uv_signal_t uv; /* first: the close callback frees the whole */
+    struct ipw_loop *loop;
+};
+
+static void on_sigchld(uv_signal_t *uv, int signum)
+{
+    struct reaper *reaper = (struct reaper *)uv;
+    bool again = true;
+
+    (void)signum;
+    while (again) {
+        again = false;
+        for (struct ipw_child *c = children; c; c = c->next) {
+            siginfo_t info = {0};
+            if (c->exited || c->loop != reaper->loop) continue;
+            if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
+                continue;
+            c->exited = true;
+            c->on_exit(c); /* may start and end others: the list is walked anew */
+            again = true;
+            break;
+        }
+    }
+    look_at_orphans();
+}
+
+static void free_handle(uv_handle_t *handle) { free(handle); }
+
+/* Not for ever: a process that hangs in the kernel does not end by KILL either. */
+static void kill_and_wait(struct ipw_child *c)
+{
+    ipw_child_signal(c, SIGKILL);
+    for (int ms = 0; ms < 500 && !c->exited; ms++) {
+        siginfo_t info = {0};
+        if (ms) usleep(1000);
+        c->exited =
+            waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+    }
+}
+
+static void free_reaper(void *ud)
+{
+    struct reaper *reaper = ud;
+    struct ipw_child *c = children;
+
+    while (c) {
+        if (c->loop == reaper->loop) {
+            kill_and_wait(c);
+            c->on_loop_free(c);
+            c = children;
+        } else {
+            c = c->next;
+        }
+    }
+    uv_close((uv_handle_t *)&reaper->uv, free_handle);
+}
+
+static void need_reaper(struct ipw_loop *loop)
+{
+    struct reaper *reaper;
+
+    if (loop->reaper) return;
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    reaper = ipw_calloc(1, sizeof *reaper);
+    reaper->loop = loop;
+    uv_signal_init(&loop->uv, &reaper->uv);
+    if (uv_signal_start(&reaper->uv, on_sigchld, SIGCHLD)) IPW_BUG("SIGCHLD cannot be watched");
+    uv_unref((uv_handle_t *)&reaper->uv);
+    loop->reaper = reaper;
+    loop->reaper_free = free_reaper;
+}
+
+/* --- descriptors ----------------------------------------------------------------------------- */
+
+static int lift(int fd)
+{
+    int high;
+
+    if (fd < 0 || fd > 9) return fd;
+    high = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+    close(fd);
+    return high;
+}
+
+/* Takes the two that were made (or not: failed), out of the way of the child's 0..3. */
+static int lift_both(int ends[2], bool failed, int ours, struct ipw_err *err)
+{
+    int e;
+
+    if (failed) {
+        e = errno;
+        ends[0] = ends[1] = -1;
+        return ipw_fail_errno(err, e, "cannot create a pipe");
+    }
+    ends[0] = lift(ends[0]);
+    ends[1] = lift(ends[1]);
+    if (ends[0] >= 0 && ends[1] >= 0 && fcntl(ends[ours], F_SETFL, O_NONBLOCK) == 0) return 0;
+    e = errno;
+    if (ends[0] >= 0) close(ends[0]);
+    if (ends[1] >= 0) close(ends[1]);
+    ends[0] = ends[1] = -1;
+    return ipw_fail_errno(err, e, "cannot create a pipe");
+}
+
+int ipw_child_pipe(int ends[2], int ours, struct ipw_err *err)
+{
+    return lift_both(ends, pipe2(ends, O_CLOEXEC) != 0, ours, err);
+}
+
+int ipw_child_socket(int ends[2], struct ipw_err *err)
+{
+    return lift_both(ends, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0, 0, err);
+}
+
+int ipw_child_null(struct ipw_err *err)
+{
+    int fd = lift(open("/dev/null", O_RDWR | O_CLOEXEC));
+
+    return fd >= 0 ? fd : ipw_fail_errno(err, errno, "cannot open /dev/null");
+}
+
+static void on_pipe(uv_poll_t *uv, int status, int events)
+{
+    struct ipw_pipe *pipe = (struct ipw_pipe *)uv;
+
+    (void)status, (void)events; /* the read or write that follows finds out */
+    pipe->on_ready(pipe->ud);
+}
+
+struct ipw_pipe *ipw_pipe_watch(struct ipw_loop *loop, int fd, int uv_events,
+                                void (*on_ready)(void *ud), void *ud)
+{
+    struct ipw_pipe *pipe = ipw_calloc(1, sizeof *pipe);
+
+    pipe->fd = fd;
+    pipe->on_ready = on_ready;
+    pipe->ud = ud;
+    if (uv_poll_init(&loop->uv, &pipe->uv, fd) || uv_poll_start(&pipe->uv, uv_events, on_pipe))
+        IPW_BUG("a pipe cannot be watched");
+    uv_unref((uv_handle_t *)&pipe->uv);
+    return pipe;
+}
+
+void ipw_pipe_close(struct ipw_pipe **pipe)
+{
+    if (!*pipe) return;
+    uv_close((uv_handle_t *)&(*pipe)->uv, free_handle);
+    close((*pipe)->fd);
+    *pipe = NULL;
+}
+
+/* --- starting -------------------------------------------------------------------------------- */
+
+struct strings {
+    char **list;
+    size_t n, cap;
+};
+
+static void add_string(struct strings *s, char *owned)
+{
+    IPW_GROW(s->list, s->cap, s->n + 1);
+    s->list[s->n++] = owned;
+}
+
+static void free_strings(struct strings *s)
+{
+    for (size_t i = 0; i < s->n; i++) free(s->list[i]);
+    free(s->list);
+}
+
+/* A later NAME=value replaces an earlier one. */
+static void set_env(struct strings *env, char *owned)
+{
+    size_t name = strcspn(owned, "=");
+
+    for (size_t i = 0; i < env->n; i++) {
+        if (strncmp(env->list[i], owned, name + 1) == 0) {
+            free(env->list[i]);
+            env->list[i] = owned;
+            return;
+        }
+    }
+    add_string(env, owned);
+}
+
+static void build_env(struct strings *env, const struct ipw_child_spec *spec, unsigned long id)
+{
+    static const char *const allowed[] = {"HOME", "LANG", "TZ", "TMPDIR"};
+
+    if (spec->inherit_env) {
+        for (char **e = environ; *e; e++) add_string(env, ipw_strdup(*e));
+    } else {
+        add_string(env, ipw_strdup("PATH=" PROC_PATH));
+        for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+            const char *value = getenv(allowed[i]);
+            if (value) add_string(env, ipw_asprintf("%s=%s", allowed[i], value));
+        }
+    }
+    for (const char *const *e = spec->env; e && *e; e++) set_env(env, ipw_strdup(*e));
+    set_env(env, ipw_asprintf(PROC_MARKER "=%ld.%lu", (long)getpid(), id));
+    add_string(env, NULL);
+}
+
+static void build_argv(struct strings *argv, const struct ipw_child_spec *spec)
+{
+    add_string(argv, ipw_strdup("ipw-agent"));
+    add_string(argv, ipw_strdup("__exec"));
+    add_string(argv, ipw_asprintf("parent=%ld", (long)getpid()));
+    if (spec->cpu_s > 0) add_string(argv, ipw_asprintf("cpu=%lld", (long long)spec->cpu_s));
+    if (spec->memory_bytes) add_string(argv, ipw_asprintf("memory=%zu", spec->memory_bytes));
+    if (spec->file_bytes) add_string(argv, ipw_asprintf("file=%zu", spec->file_bytes));
+    if (spec->open_files) add_string(argv, ipw_asprintf("files=%zu", spec->open_files));
+    if (spec->cwd) add_string(argv, ipw_asprintf("cwd=%s", spec->cwd));
+    add_string(argv, ipw_strdup("--"));
+    for (const char *const *a = spec->argv; *a; a++) add_string(argv, ipw_strdup(*a));
+    add_string(argv, NULL);
+}
+
+static int spawn(pid_t *pid, char *const *argv, char *const *env, const int fds[3], int status_fd)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t all, none;
+    int e;
+
+    sigfillset(&all);
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attr);
+    for (int i = 0; i < 3; i++) posix_spawn_file_actions_adddup2(&actions, fds[i], i);
+    posix_spawn_file_actions_adddup2(&actions, status_fd, PROC_STATUS_FD);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setflags(&attr,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    e = posix_spawn(pid, helper_path ? helper_path : "/proc/self/exe", &actions, &attr, argv, env);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&actions);
+    return e;
+}
+
+int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
+                    const struct ipw_child_spec *spec, struct ipw_err *err)
+{
+    struct strings argv = {0}, env = {0};
+    int status[2], e, rc;
+
+    rc = ipw_child_pipe(status, 0, err);
+    if (rc) return rc;
+    need_reaper(loop);
+    child->id = ++last_id;
+    build_argv(&argv, spec);
+    build_env(&env, spec, child->id);
+    e = spawn(&child->pid, argv.list, env.list, spec->fds, status[1]);
+    free_strings(&argv);
+    free_strings(&env);
+    close(status[1]);
+    if (e) {
+        close(status[0]);
+        child->pid = 0;
+        return ipw_fail_errno(err, e, "cannot start the helper for %s", spec->argv[0]);
+    }
+    child->status_fd = status[0];
+    child->loop = loop;
+    child->exited = false;
+    child->next = children;
+    children = child;
+    return 0;
+}
+
+void ipw_child_signal(struct ipw_child *child, int signum) { kill(-child->pid, signum); }
+
+void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end)
+{
+    struct rusage usage;
+    int status, errnum = 0;
+
+    *end = (struct ipw_child_end){.exit_code = -1, .cpu_ns = -1};
+    kill(-child->pid, SIGKILL);
+    if (read(child->status_fd, &errnum, sizeof errnum) == (ssize_t)sizeof errnum)
+        end->exec_errno = errnum;
+    close(child->status_fd);
+    /* One that has not exited hangs in the kernel: it is reaped as an orphan when it comes out. */
+    if (child->exited && wait4(child->pid, &status, 0, &usage) == child->pid) {
+        if (WIFEXITED(status)) end->exit_code = WEXITSTATUS(status);
+        if (WIFSIGNALED(status)) end->term_signal = WTERMSIG(status);
+        end->cpu_ns = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * IPW_NS_PER_S +
+                      (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+    } else {
+        end->term_signal = SIGKILL;
+    }
+    for (struct ipw_child **c = &children; *c; c = &(*c)->next) {
+        if (*c != child) continue;
+        *c = child->next;
+        break;
+    }
+    look_at_orphans();
+}

@@ -1,0 +1,440 @@
+/* The pool: libcurl's multi handle, its sockets as libuv polls, its timer, and the order in which
+ * things that were asked for inside its callbacks are done after them. */
+#include "io/http.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/http_guard.h"
+#include "io/http_internal.h"
+
+int ipw_http_global_init(struct ipw_err *err)
+{
+    CURLcode code;
+
+    /* The session keys of every TLS connection would go to that file. */
+    unsetenv("SSLKEYLOGFILE");
+    code = curl_global_init(CURL_GLOBAL_DEFAULT);
+    if (code) return ipw_fail(err, IPW_ENET, "cannot set up libcurl: %s", curl_easy_strerror(code));
+    return 0;
+}
+
+void ipw_http_global_release(void) { curl_global_cleanup(); }
+
+/* --- lists ----------------------------------------------------------------------------------- */
+
+void ipw_http_list_add(struct ipw_http_call *head, struct ipw_http_call *call)
+{
+    call->next = head;
+    call->prev = head->prev;
+    call->prev->next = head->prev = call;
+}
+
+void ipw_http_list_remove(struct ipw_http_call *call)
+{
+    call->prev->next = call->next;
+    call->next->prev = call->prev;
+    call->prev = call->next = NULL;
+}
+
+static bool is_empty(const struct ipw_http_call *head) { return head->next == head; }
+
+/* --- sockets --------------------------------------------------------------------------------- */
+
+/* A descriptor that we opened keeps its libuv poll, armed for reading, from its first use to its
+ * close: libcurl says "remove" and "in" again around every request of a kept-alive connection, and
+ * each of those would cost two system calls.  Others (the resolver's pipe) are closed behind our
+ * back and are let go at once. */
+
+static void enter_curl(struct ipw_http *http, curl_socket_t fd, int events)
+{
+    int running;
+
+    ipw_http_enter(http);
+    http->in_curl = true;
+    http->entries++;
+    http->broke_begun = false;
+    curl_multi_socket_action(http->multi, fd, events, &running);
+    http->in_curl = false;
+    ipw_http_leave(http);
+}
+
+static void on_poll(uv_poll_t *uv, int status, int events)
+{
+    struct sock *sock = (struct sock *)uv;
+    int action = 0;
+
+    if (!sock->wanted) {
+        /* The server closed an idle connection, or talks out of turn.  libcurl looks at it before
+         * it uses it again; until then there is nothing to listen for. */
+        uv_poll_stop(uv);
+        sock->armed = 0;
+        return;
+    }
+    if (status < 0) {
+        /* The socket has an error, and libuv has stopped the poll.  There may still be bytes to
+         * read before the error, so libcurl is told to do what it waited for, again and again. */
+        events = sock->wanted;
+        sock->armed = uv_poll_start(uv, sock->wanted, on_poll) ? 0 : sock->wanted;
+    }
+    if (events & UV_READABLE) action |= CURL_CSELECT_IN;
+    if (events & UV_WRITABLE) action |= CURL_CSELECT_OUT;
+    enter_curl(sock->http, sock->fd, action);
+}
+
+static void free_handle(uv_handle_t *handle) { free(handle); }
+
+static struct sock *find_sock(const struct ipw_http *http, curl_socket_t fd)
+{
+    return fd >= 0 && (size_t)fd < http->cap_socks ? http->socks[fd] : NULL;
+}
+
+static void drop_sock(struct ipw_http *http, curl_socket_t fd)
+{
+    struct sock *sock = find_sock(http, fd);
+
+    if (!sock) return;
+    http->socks[fd] = NULL;
+    uv_close((uv_handle_t *)&sock->uv, free_handle);
+}
+
+static struct sock *add_sock(struct ipw_http *http, curl_socket_t fd, bool ours)
+{
+    struct sock *sock;
+
+    drop_sock(http, fd);
+    if ((size_t)fd >= http->cap_socks) {
+        size_t old = http->cap_socks;
+        IPW_GROW(http->socks, http->cap_socks, (size_t)fd + 1);
+        memset(http->socks + old, 0, (http->cap_socks - old) * sizeof *http->socks);
+    }
+    sock = ipw_calloc(1, sizeof *sock);
+    sock->http = http;
+    sock->fd = fd;
+    sock->ours = ours;
+    sock->received = sock->received_before = -1;
+    if (uv_poll_init_socket(ipw_loop_uv(http->loop), &sock->uv, fd)) {
+        free(sock);
+        return NULL;
+    }
+    uv_unref((uv_handle_t *)&sock->uv);
+    http->socks[fd] = sock;
+    return sock;
+}
+
+/* What the peer has sent, a FIN counting as one; -1: not to be known. */
+static int64_t bytes_received(curl_socket_t fd)
+{
+    struct { /* linux/tcp.h; the C library's struct ends earlier */
+        struct tcp_info old;
+        uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
+    } info = {0};
+    socklen_t n = sizeof info;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) || n < sizeof info) return -1;
+    return (int64_t)info.bytes_received;
+}
+
+/* A second connection for a request is opened when a reused one has died before a whole line of the
+ * answer.  If a part of one had come, the server has seen the request: that libcurl does not tell,
+ * the socket that was closed a moment ago does.  (With TLS those bytes may have been the goodbye.) */
+static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *addr)
+{
+    struct ipw_http_call *call = ud;
+    struct ipw_http *http = call->http;
+    int fd;
+
+    (void)purpose;
+    if (http->guarded && !ipw_address_is_public((const struct sockaddr *)&addr->addr)) {
+        call->refused = true;
+        return CURL_SOCKET_BAD;
+    }
+    fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, addr->protocol);
+    if (http->broke_begun && call->sends == 1 && strncasecmp(call->url, "http:", 5) == 0)
+        call->begun = true;
+    http->broke_begun = false;
+    if (fd < 0) {
+        call->open_errno = errno;
+        return CURL_SOCKET_BAD;
+    }
+    if (!add_sock(http, fd, true)) {
+        close(fd);
+        return CURL_SOCKET_BAD;
+    }
+    return fd;
+}
+
+static int on_close(void *ud, curl_socket_t fd)
+{
+    struct ipw_http *http = ud;
+    const struct sock *sock = find_sock(http, fd);
+
+    if (sock && sock->received >= 0) {
+        /* libcurl lays a connection that it was waiting for aside before it closes it. */
+        int64_t idle = sock->laid_aside == http->entries ? sock->received_before : sock->received;
+        http->broke_begun = idle >= 0 && bytes_received(fd) > idle + 1; /* a FIN is no byte */
+    }
+    drop_sock(http, fd);
+    return close(fd);
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud, void *sock_ud)
+{
+    struct ipw_http *http = ud;
+    struct sock *sock = find_sock(http, fd);
+    int events;
+
+    (void)easy;
+    (void)sock_ud;
+    if (what == CURL_POLL_REMOVE) {
+        if (!sock) return 0;
+        sock->wanted = 0;
+        if (sock->ours) {
+            sock->received_before = sock->received;
+            sock->received = bytes_received(fd);
+            sock->laid_aside = http->entries;
+        }
+        if (!sock->ours) {
+            drop_sock(http, fd);
+        } else if (sock->armed & UV_WRITABLE) {
+            uv_poll_stop(&sock->uv);
+            sock->armed = 0;
+        }
+        return 0;
+    }
+    if (!sock) sock = add_sock(http, fd, false);
+    if (!sock) return -1;
+    events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+    sock->wanted = events;
+    if (sock->armed == events) return 0;
+    sock->armed = events;
+    if (uv_poll_start(&sock->uv, events, on_poll)) return -1;
+    return 0;
+}
+
+void ipw_http_setup_sockets(struct ipw_http_call *call)
+{
+    CURL *easy = call->easy;
+
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, call->http);
+}
+
+/* --- libcurl's timer ------------------------------------------------------------------------- */
+
+static void on_kick(void *ud) { enter_curl(ud, CURL_SOCKET_TIMEOUT, 0); }
+
+static void on_clock(void *ud)
+{
+    struct ipw_http *http = ud;
+
+    if (!http->clock_due_ns) return;
+    if (http->clock_due_ns > ipw_now_ns()) {
+        ipw_timer_arm(&http->clock, http->clock_due_ns);
+        return;
+    }
+    http->clock_due_ns = 0;
+    enter_curl(http, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int on_timer(CURLM *multi, long ms, void *ud)
+{
+    struct ipw_http *http = ud;
+
+    (void)multi;
+    if (ms == 0) {
+        ipw_defer_arm(&http->kick);
+        return 0;
+    }
+    ipw_defer_disarm(&http->kick);
+    http->clock_due_ns = ms < 0 ? 0 : ipw_now_ns() + ms * IPW_NS_PER_MS;
+    /* An armed timer that fires earlier than needed looks and arms itself again. */
+    if (ms > 0 && (!http->clock.pos || http->clock.due_ns > http->clock_due_ns))
+        ipw_timer_arm(&http->clock, http->clock_due_ns);
+    return 0;
+}
+
+/* --- the pool -------------------------------------------------------------------------------- */
+
+void ipw_http_enter(struct ipw_http *http) { http->entered++; }
+
+bool ipw_http_has_room(const struct ipw_http *http)
+{
+    return (!http->max_connections || http->n_running < http->max_connections) &&
+           (!http->squeezed || http->n_running < http->squeezed);
+}
+
+void ipw_http_launch_waiting(struct ipw_http *http)
+{
+    while (!is_empty(&http->queue) && !http->dying && ipw_http_has_room(http))
+        ipw_http_call_launch(http->queue.next);
+}
+
+/* This machine is out of descriptors or ports, and others are in flight: the call waits for one of
+ * them to end, and no more are begun than there is room for.  One more is tried after each round. */
+bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code)
+{
+    struct ipw_http *http = call->http;
+    long connect_errno = 0;
+
+    if (code == CURLE_OK || call->sent_ns) {
+        if (http->squeezed && ++http->since_squeezed >= http->squeezed) {
+            http->squeezed++;
+            http->since_squeezed = 0;
+        }
+        return false;
+    }
+    curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &connect_errno);
+    if (call->open_errno != EMFILE && call->open_errno != ENFILE && call->open_errno != ENOBUFS &&
+        connect_errno != EADDRNOTAVAIL)
+        return false;
+    if (http->n_running < 2) return false;
+    curl_multi_remove_handle(http->multi, call->easy);
+    ipw_http_list_remove(call);
+    call->state = CALL_QUEUED;
+    call->launch_ns = 0;
+    call->open_errno = 0;
+    call->curl_error[0] = '\0';
+    ipw_http_list_add(http->queue.next, call); /* before those that came later */
+    http->n_running--;
+    http->squeezed = http->n_running;
+    http->since_squeezed = 0;
+    return true;
+}
+
+/* Descriptors for connections: some are left for files, pipes and the resolver. */
+static size_t most_by_descriptors(void)
+{
+    struct rlimit files;
+    size_t spare;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur == RLIM_INFINITY) return 0;
+    spare = files.rlim_cur / 2 < 128 ? (size_t)files.rlim_cur / 2 : 128;
+    return (size_t)files.rlim_cur > spare + 1 ? (size_t)files.rlim_cur - spare : 1;
+}
+
+void ipw_http_leave(struct ipw_http *http)
+{
+    struct CURLMsg *msg;
+    int left;
+
+    while ((msg = curl_multi_info_read(http->multi, &left))) {
+        CURLcode code = msg->data.result;
+        char *call = NULL;
+
+        if (msg->msg != CURLMSG_DONE) continue;
+        curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &call);
+        ipw_http_call_curl_done((struct ipw_http_call *)(void *)call, code);
+    }
+    while (!is_empty(&http->doomed)) ipw_http_call_discard(http->doomed.next);
+    ipw_http_launch_waiting(http);
+    if (--http->entered == 0 && http->dying) ipw_http_free(http);
+}
+
+static bool environment_names_proxy(void)
+{
+    static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+                                        "ALL_PROXY"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value) return true;
+    }
+    return false;
+}
+
+/* CURLOPT_NOPROXY hides the environment's no_proxy from libcurl, so that is put after ours. */
+static char *no_proxy_list(void)
+{
+    const char *own = getenv("no_proxy");
+
+    if (!own || !*own) own = getenv("NO_PROXY");
+    if (own && strcmp(own, "*") == 0) return ipw_strdup(own);
+    return ipw_asprintf("localhost,127.0.0.0/8,::1%s%s", own && *own ? "," : "", own ? own : "");
+}
+
+int ipw_http_new(struct ipw_http **out, struct ipw_loop *loop,
+                 const struct ipw_http_options *options, struct ipw_err *err)
+{
+    const char *agent = options ? options->user_agent : NULL;
+    const char *cacert = options ? options->cacert : NULL;
+    struct ipw_http *http;
+
+    if (agent && strpbrk(agent, "\r\n"))
+        return ipw_fail(err, IPW_EINVAL, "the user agent's name has a line break in it");
+    if (cacert && access(cacert, R_OK))
+        return ipw_fail(err, IPW_EINVAL, "%s: %s", cacert, strerror(errno));
+    http = ipw_calloc(1, sizeof *http);
+    http->multi = curl_multi_init();
+    if (!http->multi) {
+        free(http);
+        return ipw_fail(err, IPW_ENET, "cannot create a libcurl multi handle");
+    }
+    http->loop = loop;
+    http->user_agent = agent ? ipw_asprintf("User-Agent: %s", agent)
+                             : ipw_strdup("User-Agent: ipw-agent/" IPW_VERSION);
+    http->no_proxy = no_proxy_list();
+    http->cacert = cacert ? ipw_strdup(cacert) : NULL;
+    http->guarded = options && options->guarded;
+    http->proxies = !http->guarded && environment_names_proxy();
+    http->max_connections = most_by_descriptors();
+    if (options && options->max_connections &&
+        (!http->max_connections || options->max_connections < http->max_connections))
+        http->max_connections = options->max_connections;
+    http->queue.next = http->queue.prev = &http->queue;
+    http->running.next = http->running.prev = &http->running;
+    http->doomed.next = http->doomed.prev = &http->doomed;
+    http->clock = (struct ipw_timer){.loop = loop, .fn = on_clock, .ud = http};
+    http->kick = (struct ipw_defer){.loop = loop, .fn = on_kick, .ud = http};
+    curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
+    curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
+    curl_multi_setopt(http->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, 16384L); /* those kept for reuse */
+    loop->leftovers++;
+    *out = http;
+    return 0;
+}
+
+void ipw_http_free(struct ipw_http *http)
+{
+    struct ipw_http_call *call;
+
+    if (!http) return;
+    if (!http->dying) {
+        http->loop->leftovers--;
+        http->dying = true;
+        while (!is_empty(&http->queue)) ipw_http_cancel(http->queue.next);
+        while (!is_empty(&http->running)) ipw_http_cancel(http->running.next);
+    }
+    if (http->entered) return; /* whoever is inside calls again on the way out */
+    while ((call = http->unused)) {
+        http->unused = call->next;
+        ipw_http_call_destroy(call);
+    }
+    curl_multi_cleanup(http->multi); /* closes the kept connections through on_close */
+    for (size_t fd = 0; fd < http->cap_socks; fd++) drop_sock(http, (curl_socket_t)fd);
+    ipw_timer_disarm(&http->clock);
+    ipw_defer_disarm(&http->kick);
+    if (http->last_headers) ipw_http_headers_release(http->last_headers);
+    free(http->last_url);
+    free(http->user_agent);
+    free(http->no_proxy);
+    free(http->cacert);
+    free(http->socks);
+    free(http);
+}
+
+size_t ipw_http_in_flight(const struct ipw_http *http) { return http->in_flight; }

@@ -1,0 +1,581 @@
+/* One request: its options, libcurl's callbacks, its deadlines and its end. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/http_internal.h"
+
+static const size_t BODY_MAX = 256 * IPW_MIB;
+
+/* --- what libcurl calls ---------------------------------------------------------------------- */
+
+/* Connected, and the next thing is to write the request.  A second time means that libcurl sends it
+ * again, because a reused connection died before a line of the answer; that attempt is made on a
+ * new connection, so that there is no third.  If a part of that line had come, the server has seen
+ * the request, and it is for the caller to repeat it or not.  (With TLS the first byte may be the
+ * goodbye: libcurl's view counts there.) */
+static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own_port)
+{
+    int64_t now = ipw_now_ns();
+    struct ipw_http_call *call = ud;
+
+    (void)peer_ip, (void)own_ip, (void)peer_port, (void)own_port;
+    call->sent_ns = now;
+    if (call->sends++ == 0) {
+        long opened = 1;
+        curl_easy_getinfo(call->easy, CURLINFO_NUM_CONNECTS, &opened);
+        if (opened == 0) {
+            call->fresh = true;
+            curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 1L);
+        }
+    } else if (call->begun) {
+        return CURL_PREREQFUNC_ABORT;
+    }
+    return CURL_PREREQFUNC_OK;
+}
+
+static void keep_field(struct ipw_buf *to, const char *line, size_t name_len, size_t n)
+{
+    const char *value = line + name_len, *end = line + n;
+
+    while (value < end && (*value == ' ' || *value == '\t')) value++;
+    while (end > value && strchr(" \t\r\n", end[-1])) end--;
+    ipw_buf_clear(to);
+    ipw_buf_add(to, value, (size_t)(end - value));
+}
+
+/* Keeps the value of a header that the request wants to see; the last of several counts. */
+static void keep_wanted(struct ipw_http_call *call, const char *line, size_t n)
+{
+    const char *colon = memchr(line, ':', n), *end = line + n, *value;
+    size_t name_n = colon ? (size_t)(colon - line) : 0;
+
+    if (!colon) return;
+    for (int i = 0; i < IPW_HTTP_WANTED_MAX && call->wanted[i]; i++) {
+        if (strlen(call->wanted[i]) != name_n || strncasecmp(line, call->wanted[i], name_n) != 0)
+            continue;
+        value = colon + 1;
+        while (value < end && (*value == ' ' || *value == '\t')) value++;
+        while (end > value && strchr(" \t\r\n", end[-1])) end--;
+        if (memchr(value, '\0', (size_t)(end - value))) return;
+        ipw_buf_addc(&call->kept, (char)(i + 1));
+        ipw_buf_add(&call->kept, value, (size_t)(end - value));
+        ipw_buf_addc(&call->kept, '\0');
+        return;
+    }
+}
+
+static void show_wanted(const struct ipw_http_call *call, struct ipw_http_result *result)
+{
+    const char *at = ipw_buf_str(&call->kept), *end = at + call->kept.len;
+
+    for (int i = 0; i < IPW_HTTP_WANTED_MAX; i++) result->wanted[i] = "";
+    while (at < end && !call->kept.failed) {
+        result->wanted[*at - 1] = at + 1;
+        at += strlen(at) + 1;
+    }
+}
+
+static void on_status_line(struct ipw_http_call *call, int64_t now, const char *line, size_t n)
+{
+    const char *space = memchr(line, ' ', n), *end = line + n;
+
+    call->status = 0;
+    if (space) {
+        for (const char *p = space + 1; p < end && *p >= '0' && *p <= '9' && p < space + 4; p++)
+            call->status = call->status * 10 + (*p - '0');
+    }
+    call->headers_ns = now;
+    ipw_buf_clear(&call->content_type);
+    ipw_buf_clear(&call->retry_after);
+    ipw_buf_clear(&call->location);
+    ipw_buf_clear(&call->kept);
+}
+
+static size_t on_header(char *line, size_t size, size_t n, void *ud)
+{
+    int64_t now = ipw_now_ns();
+    struct ipw_http_call *call = ud;
+
+    n *= size;
+    if (call->state != CALL_RUNNING) return 0;
+    call->header_bytes += n;
+    if (call->header_bytes > HTTP_HEADERS_MAX) {
+        call->too_large = true;
+        return 0;
+    }
+    if (call->head_complete) return n; /* a trailer after the chunks */
+    if (call->on.on_field) ipw_http_hand_field(call, line, n);
+    if (n > 5 && memcmp(line, "HTTP/", 5) == 0) {
+        on_status_line(call, now, line, n);
+    } else if (line[0] == '\r' || line[0] == '\n') {
+        if (call->status < 200 && call->status != 101) return n; /* 100, 103: the answer follows */
+        call->head_complete = true;
+        if (call->on.on_headers) {
+            call->on.on_headers(call->on.ud, call->headers_ns, call->status,
+                                ipw_buf_str(&call->content_type));
+            if (call->state != CALL_RUNNING) return 0;
+        }
+    } else if (n > 13 && strncasecmp(line, "Content-Type:", 13) == 0) {
+        keep_field(&call->content_type, line, 13, n);
+    } else if (n > 12 && strncasecmp(line, "Retry-After:", 12) == 0) {
+        keep_field(&call->retry_after, line, 12, n);
+    } else if (n > 9 && strncasecmp(line, "Location:", 9) == 0) {
+        keep_field(&call->location, line, 9, n);
+    } else if (call->wanted) {
+        keep_wanted(call, line, n);
+    }
+    return n;
+}
+
+static int64_t next_deadline(const struct ipw_http_call *call, enum ipw_http_deadline *which);
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *ud)
+{
+    int64_t now = ipw_now_ns();
+    struct ipw_http_call *call = ud;
+
+    n *= size;
+    if (call->state != CALL_RUNNING) return 0;
+    call->received += (int64_t)n;
+    call->last_byte_ns = now;
+    if (!call->first_byte_ns) {
+        call->first_byte_ns = now;
+        /* From here on the deadline only moves away, except for this once. */
+        if (call->idle_ns && (!call->deadline.pos || call->deadline.due_ns > now + call->idle_ns))
+            ipw_timer_arm(&call->deadline, next_deadline(call, NULL));
+    }
+    if ((size_t)call->received > call->body_max) {
+        call->too_large = true;
+        return 0;
+    }
+    if (call->on.on_data && call->on.on_data(call->on.ud, now, bytes, n)) {
+        call->aborted = true;
+        return 0;
+    }
+    return call->state == CALL_RUNNING ? n : 0;
+}
+
+/* --- making and unmaking --------------------------------------------------------------------- */
+
+static void set_constant_options(struct ipw_http_call *call)
+{
+    struct ipw_http *http = call->http;
+    CURL *easy = call->easy;
+
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a cancel does not wait for the resolver */
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    /* Decodes what libcurl can decode.  The header that would ask for it is taken away in
+     * http_util.c: servers that compress only when asked then do not. */
+    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+    curl_easy_setopt(
+        easy, CURLOPT_BUFFERSIZE,
+        (long)(http->in_flight < HTTP_MANY ? HTTP_RECEIVE_BYTES : HTTP_RECEIVE_FEW_BYTES));
+    curl_easy_setopt(easy, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 300L); /* then IPv4 beside IPv6 */
+    curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L); /* a prefill may be silent for minutes */
+    curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, 3L);   /* whole seconds: 3.999 s is the oldest */
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    /* An empty proxy spares libcurl the look into the environment with every request. */
+    if (http->proxies)
+        curl_easy_setopt(easy, CURLOPT_NOPROXY, http->no_proxy);
+    else
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (http->cacert) curl_easy_setopt(easy, CURLOPT_CAINFO, http->cacert);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_send);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+    ipw_http_setup_sockets(call);
+}
+
+static void on_deadline(void *ud);
+
+static struct ipw_http_call *get_call(struct ipw_http *http)
+{
+    struct ipw_http_call *call = http->unused;
+
+    if (call) {
+        http->unused = call->next;
+        call->next = NULL;
+        return call;
+    }
+    call = ipw_calloc(1, sizeof *call);
+    call->http = http;
+    call->easy = curl_easy_init();
+    if (!call->easy) {
+        free(call);
+        return NULL;
+    }
+    call->deadline = (struct ipw_timer){.loop = http->loop, .fn = on_deadline, .ud = call};
+    ipw_buf_init(&call->content_type, HTTP_FIELD_MAX);
+    ipw_buf_init(&call->retry_after, HTTP_FIELD_MAX);
+    ipw_buf_init(&call->location, HTTP_FIELD_MAX);
+    ipw_buf_init(&call->kept, HTTP_FIELD_MAX);
+    set_constant_options(call);
+    return call;
+}
+
+void ipw_http_call_destroy(struct ipw_http_call *call)
+{
+    curl_easy_cleanup(call->easy);
+    ipw_buf_release(&call->content_type);
+    ipw_buf_release(&call->retry_after);
+    ipw_buf_release(&call->location);
+    ipw_buf_release(&call->kept);
+    free(call->method);
+    free(call);
+}
+
+/* Back to the free list; libcurl does not have it any more. */
+static void put_call(struct ipw_http_call *call)
+{
+    struct ipw_http *http = call->http;
+
+    ipw_http_headers_release(call->headers);
+    free(call->url);
+    free(call->body);
+    call->headers = NULL;
+    call->url = call->body = NULL;
+    call->state = CALL_FREE;
+    call->next = http->unused;
+    http->unused = call;
+}
+
+/* Takes the call out of its list and away from libcurl, which closes an unfinished connection. */
+static void detach(struct ipw_http_call *call)
+{
+    struct ipw_http *http = call->http;
+
+    if (call->state == CALL_RUNNING || call->state == CALL_DOOMED) {
+        curl_multi_remove_handle(http->multi, call->easy);
+        http->n_running--;
+    }
+    ipw_timer_disarm(&call->deadline);
+    ipw_http_list_remove(call);
+    if (call->state != CALL_DOOMED) {
+        http->in_flight--;
+        ipw_loop_unhold(http->loop);
+        http->loop->leftovers--;
+    }
+}
+
+void ipw_http_call_discard(struct ipw_http_call *call)
+{
+    detach(call);
+    put_call(call);
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+static const char *end_text(const struct ipw_http_call *call, enum ipw_http_end end,
+                            enum ipw_http_deadline deadline)
+{
+    switch (end) {
+    case IPW_HTTP_TIMEOUT:
+        switch (deadline) {
+        case IPW_HTTP_CONNECT_DEADLINE: return "no connection within the connect deadline";
+        case IPW_HTTP_FIRST_BYTE_DEADLINE: return "no answer within the first-byte deadline";
+        case IPW_HTTP_IDLE_DEADLINE: return "the answer stalled for longer than the idle deadline";
+        default: return "not finished within the total deadline";
+        }
+    case IPW_HTTP_TOO_LARGE:
+        return call->header_bytes > HTTP_HEADERS_MAX ? "the answer's headers are over 64 kB"
+                                                     : "the answer's body is over its ceiling";
+    case IPW_HTTP_ABORTED: return "stopped by its reader";
+    case IPW_HTTP_RESET: return "the connection broke before any answer";
+    case IPW_HTTP_CUT: return "the answer broke off";
+    case IPW_HTTP_REFUSED:
+        return call->refused ? "its address is not a public one" : "no connection";
+    case IPW_HTTP_DNS: return "the host name is not known";
+    case IPW_HTTP_TLS: return "no secure connection";
+    case IPW_HTTP_PROTOCOL: return "not an HTTP answer";
+    case IPW_HTTP_OK: break;
+    }
+    return "";
+}
+
+static void describe(struct ipw_buf *out, const struct ipw_http_call *call, enum ipw_http_end end,
+                     enum ipw_http_deadline deadline)
+{
+    bool curl_knows = call->curl_error[0] && !call->refused && end != IPW_HTTP_TIMEOUT &&
+                      end != IPW_HTTP_ABORTED && end != IPW_HTTP_TOO_LARGE;
+
+    ipw_http_plain_url(out, call->url);
+    ipw_buf_addf(out, ": %s", end_text(call, end, deadline));
+    if (curl_knows && !(call->begun && call->sends > 1))
+        ipw_buf_addf(out, " (%s)", call->curl_error);
+}
+
+static int64_t duration_ns(CURL *easy, CURLINFO info)
+{
+    curl_off_t us = 0;
+
+    curl_easy_getinfo(easy, info, &us);
+    return (int64_t)us * 1000;
+}
+
+static void finish(struct ipw_http_call *call, enum ipw_http_end end,
+                   enum ipw_http_deadline deadline, int64_t now)
+{
+    struct ipw_buf error = IPW_BUF(2 * IPW_KIB);
+    struct ipw_http_result result = {
+        .end = end,
+        .deadline = deadline,
+        .status = call->head_complete ? call->status : 0,
+        .start_ns = call->start_ns,
+        .sent_ns = call->sent_ns ? call->sent_ns : call->start_ns,
+        .headers_ns = call->head_complete ? call->headers_ns : 0,
+        .first_byte_ns = call->first_byte_ns,
+        .close_ns = now,
+        .bytes_received = call->received,
+        .guarded = call->refused,
+        .resent = call->sends > 1 && !call->begun,
+        .error = "",
+    };
+
+    if (call->launch_ns) {
+        curl_off_t sent = 0;
+        long opened = 0;
+        curl_easy_getinfo(call->easy, CURLINFO_NUM_CONNECTS, &opened);
+        curl_easy_getinfo(call->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+        result.bytes_sent = (int64_t)sent;
+        result.reused = opened == 0 && call->sends > 0;
+        if (opened > 0) {
+            int64_t dns = duration_ns(call->easy, CURLINFO_NAMELOOKUP_TIME_T);
+            int64_t tcp = duration_ns(call->easy, CURLINFO_CONNECT_TIME_T);
+            int64_t tls = duration_ns(call->easy, CURLINFO_APPCONNECT_TIME_T);
+            result.dns_ns = dns;
+            result.connect_ns = tcp > dns ? tcp - dns : 0;
+            result.tls_ns = tls > tcp ? tls - tcp : 0;
+        }
+    }
+    detach(call);
+    call->state = CALL_ENDING;
+    if (end != IPW_HTTP_OK) {
+        describe(&error, call, end, deadline);
+        result.error = ipw_buf_str(&error);
+    }
+    result.content_type = ipw_buf_str(&call->content_type);
+    result.retry_after = ipw_buf_str(&call->retry_after);
+    result.location = ipw_buf_str(&call->location);
+    show_wanted(call, &result);
+    if (call->on.on_done) call->on.on_done(call->on.ud, &result);
+    ipw_buf_release(&error);
+    put_call(call);
+}
+
+void ipw_http_call_curl_done(struct ipw_http_call *call, CURLcode code)
+{
+    int64_t now = ipw_now_ns();
+    enum ipw_http_end end = ipw_http_end_of(code, call->header_bytes > 0);
+
+    if (call->state != CALL_RUNNING) return; /* doomed: discarded without a word */
+    if (ipw_http_waits_for_room(call, code)) return;
+    if (call->too_large)
+        end = IPW_HTTP_TOO_LARGE;
+    else if (call->aborted)
+        end = IPW_HTTP_ABORTED;
+    else if (code == CURLE_ABORTED_BY_CALLBACK && call->begun)
+        end = IPW_HTTP_CUT;
+    else if (code == CURLE_OK && !call->head_complete)
+        end = call->header_bytes ? IPW_HTTP_CUT : IPW_HTTP_RESET;
+    finish(call, end, end == IPW_HTTP_TIMEOUT ? IPW_HTTP_CONNECT_DEADLINE : IPW_HTTP_NO_DEADLINE,
+           now);
+}
+
+/* --- deadlines ------------------------------------------------------------------------------- */
+
+static void consider(int64_t *due, enum ipw_http_deadline *which, int64_t from, int64_t limit,
+                     enum ipw_http_deadline deadline)
+{
+    if (limit <= 0 || limit > INT64_MAX - from || from + limit >= *due) return;
+    *due = from + limit;
+    if (which) *which = deadline;
+}
+
+/* INT64_MAX: none. */
+static int64_t next_deadline(const struct ipw_http_call *call, enum ipw_http_deadline *which)
+{
+    int64_t due = INT64_MAX;
+
+    consider(&due, which, call->start_ns, call->total_ns, IPW_HTTP_TOTAL_DEADLINE);
+    if (call->state == CALL_RUNNING) {
+        if (!call->sent_ns)
+            consider(&due, which, call->launch_ns, call->connect_ns, IPW_HTTP_CONNECT_DEADLINE);
+        if (call->first_byte_ns)
+            consider(&due, which, call->last_byte_ns, call->idle_ns, IPW_HTTP_IDLE_DEADLINE);
+        else
+            consider(&due, which, call->launch_ns, call->first_byte_limit_ns,
+                     IPW_HTTP_FIRST_BYTE_DEADLINE);
+    }
+    return due;
+}
+
+static void arm_deadline(struct ipw_http_call *call)
+{
+    int64_t due = next_deadline(call, NULL);
+
+    if (due != INT64_MAX) ipw_timer_arm(&call->deadline, due);
+}
+
+static void on_deadline(void *ud)
+{
+    int64_t now = ipw_now_ns();
+    struct ipw_http_call *call = ud;
+    struct ipw_http *http = call->http;
+    enum ipw_http_deadline which = IPW_HTTP_NO_DEADLINE;
+
+    if (next_deadline(call, &which) > now) {
+        arm_deadline(call);
+        return;
+    }
+    ipw_http_enter(http);
+    finish(call, IPW_HTTP_TIMEOUT, which, now);
+    ipw_http_leave(http);
+}
+
+/* --- starting -------------------------------------------------------------------------------- */
+
+static void set_method(struct ipw_http_call *call, const struct ipw_http_request *request)
+{
+    const char *method = request->method ? request->method : call->body ? "POST" : "GET";
+    const char *plain = call->body ? "POST" : "GET";
+    bool head = strcmp(method, "HEAD") == 0 && !call->body;
+
+    if (call->no_body && !head) curl_easy_setopt(call->easy, CURLOPT_NOBODY, 0L);
+    if (call->body) {
+        curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_len);
+        curl_easy_setopt(call->easy, CURLOPT_POSTFIELDS, call->body);
+    } else if (head) {
+        curl_easy_setopt(call->easy, CURLOPT_NOBODY, 1L);
+    } else {
+        curl_easy_setopt(call->easy, CURLOPT_HTTPGET, 1L);
+    }
+    call->no_body = head;
+    if (head || strcmp(method, plain) == 0) method = NULL;
+    if (!method && !call->method) return;
+    curl_easy_setopt(call->easy, CURLOPT_CUSTOMREQUEST, method);
+    free(call->method);
+    call->method = ipw_strdup(method);
+}
+
+void ipw_http_call_launch(struct ipw_http_call *call)
+{
+    struct ipw_http *http = call->http;
+    CURLMcode code;
+
+    ipw_http_list_remove(call);
+    call->state = CALL_RUNNING;
+    call->launch_ns = ipw_now_ns();
+    ipw_http_list_add(&http->running, call);
+    http->n_running++;
+    arm_deadline(call);
+    code = curl_multi_add_handle(http->multi, call->easy);
+    if (code) IPW_BUG("curl_multi_add_handle: %s", curl_multi_strerror(code));
+}
+
+static int check_method(const char *method, struct ipw_err *err)
+{
+    if (!method) return 0;
+    for (const char *p = method; *p; p++) {
+        if (*p < 'A' || *p > 'Z')
+            return ipw_fail(err, IPW_EINVAL, "an HTTP method is written in capital letters only");
+    }
+    return *method ? 0 : ipw_fail(err, IPW_EINVAL, "the HTTP method is empty");
+}
+
+int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
+                   const struct ipw_http_request *request,
+                   const struct ipw_http_callbacks *callbacks, struct ipw_err *err)
+{
+    struct header_set *headers = NULL;
+    struct ipw_http_call *call;
+    int rc;
+
+    if (http->dying) return ipw_fail(err, IPW_EINVAL, "the connection pool is being closed");
+    rc = ipw_http_check_url(http, request->url, err);
+    if (!rc) rc = check_method(request->method, err);
+    if (!rc) rc = ipw_http_headers_get(&headers, http, request, err);
+    if (rc) return rc;
+    call = get_call(http);
+    if (!call) {
+        ipw_http_headers_release(headers);
+        return ipw_fail(err, IPW_ENET, "libcurl cannot make another handle");
+    }
+    call->start_ns = ipw_now_ns();
+    call->launch_ns = call->sent_ns = call->headers_ns = 0;
+    call->first_byte_ns = call->last_byte_ns = call->received = 0;
+    call->header_bytes = 0;
+    call->sends = call->status = call->open_errno = 0;
+    call->refused = false;
+    call->head_complete = call->aborted = call->too_large = call->begun = false;
+    call->curl_error[0] = '\0';
+    ipw_buf_clear(&call->content_type);
+    ipw_buf_clear(&call->retry_after);
+    ipw_buf_clear(&call->location);
+    ipw_buf_clear(&call->kept);
+    call->wanted = request->wanted;
+    call->on = *callbacks;
+    call->headers = headers;
+    call->url = ipw_strdup(request->url);
+    if (request->take_body) {
+        call->body = ipw_buf_take(request->take_body, &call->body_len);
+    } else if (request->body) {
+        call->body = ipw_memdup(request->body, request->body_len);
+        call->body_len = request->body_len;
+    }
+    call->body_max = request->body_max_bytes ? request->body_max_bytes : BODY_MAX;
+    call->connect_ns = request->connect_ns;
+    call->first_byte_limit_ns = request->first_byte_ns;
+    call->idle_ns = request->idle_ns;
+    call->total_ns = request->total_ns;
+    if (call->fresh) curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 0L);
+    call->fresh = false;
+    curl_easy_setopt(call->easy, CURLOPT_URL, call->url);
+    curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, headers->lines);
+    set_method(call, request);
+
+    call->state = CALL_QUEUED;
+    ipw_http_list_add(&http->queue, call);
+    http->in_flight++;
+    ipw_loop_hold(http->loop);
+    http->loop->leftovers++;
+    if (!http->in_curl && ipw_http_has_room(http))
+        ipw_http_call_launch(call);
+    else
+        arm_deadline(call);
+    *out = call;
+    return 0;
+}
+
+void ipw_http_cancel(struct ipw_http_call *call)
+{
+    struct ipw_http *http = call->http;
+
+    if (call->state == CALL_RUNNING && http->in_curl) {
+        ipw_http_list_remove(call);
+        ipw_timer_disarm(&call->deadline);
+        call->state = CALL_DOOMED;
+        ipw_http_list_add(&http->doomed, call);
+        http->in_flight--;
+        ipw_loop_unhold(http->loop);
+        http->loop->leftovers--;
+        return;
+    }
+    if (call->state != CALL_QUEUED && call->state != CALL_RUNNING)
+        IPW_BUG("an HTTP request is cancelled twice or after its end");
+    ipw_http_call_discard(call);
+    if (!http->entered) ipw_http_launch_waiting(http);
+}

@@ -1,0 +1,253 @@
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "io/http_internal.h"
+
+void ipw_http_plain_url(struct ipw_buf *out, const char *url)
+{
+    struct ipw_buf plain = IPW_BUF(strlen(url) + 1);
+    const char *host = strstr(url, "://");
+    size_t end, from = 0;
+
+    host = host ? host + 3 : url;
+    end = strcspn(host, "/?#");
+    for (size_t i = 0; i < end; i++) {
+        if (host[i] == '@') from = i + 1;
+    }
+    ipw_buf_add(&plain, url, (size_t)(host - url));
+    ipw_buf_add(&plain, host + from, end - from);
+    ipw_buf_add(&plain, host + end, strcspn(host + end, "?#"));
+    ipw_text_printable(out, ipw_buf_str(&plain), plain.len, 200);
+    ipw_buf_release(&plain);
+}
+
+static int bad_url(struct ipw_err *err, const char *url, const char *why)
+{
+    struct ipw_buf plain = IPW_BUF(2 * IPW_KIB);
+
+    ipw_http_plain_url(&plain, url);
+    ipw_fail(err, IPW_EINVAL, "the address '%s' %s", ipw_buf_str(&plain), why);
+    ipw_buf_release(&plain);
+    return IPW_EINVAL;
+}
+
+int ipw_http_check_url(struct ipw_http *http, const char *url, struct ipw_err *err)
+{
+    char *scheme = NULL, *host = NULL;
+    CURLU *parts;
+    CURLUcode code;
+    int rc = 0;
+
+    if (http->last_url && strcmp(url, http->last_url) == 0) return 0;
+    if (!strstr(url, "://")) return bad_url(err, url, "does not start with http:// or https://");
+    parts = curl_url();
+    if (!parts) IPW_BUG("out of memory");
+    code = curl_url_set(parts, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME);
+    if (code) {
+        rc = bad_url(err, url, "is not a valid URL");
+        if (err) {
+            size_t n = strlen(err->text);
+            snprintf(err->text + n, sizeof err->text - n, " (%s)", curl_url_strerror(code));
+        }
+    } else if (curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) ||
+               (strcasecmp(scheme, "http") != 0 && strcasecmp(scheme, "https") != 0)) {
+        rc = bad_url(err, url, "does not start with http:// or https://");
+    } else if (curl_url_get(parts, CURLUPART_HOST, &host, 0) || !*host) {
+        rc = bad_url(err, url, "names no host");
+    }
+    curl_free(scheme);
+    curl_free(host);
+    curl_url_cleanup(parts);
+    if (rc) return rc;
+    free(http->last_url);
+    http->last_url = ipw_strdup(url);
+    return 0;
+}
+
+/* --- header lines ---------------------------------------------------------------------------- */
+
+static bool is_token(const char *s)
+{
+    if (!*s) return false;
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c <= ' ' || c >= 0x7F || strchr("()<>@,;:\\\"/[]?={}", c)) return false;
+    }
+    return true;
+}
+
+static int check_headers(const struct ipw_http_request *request, struct ipw_err *err)
+{
+    for (size_t i = 0; i < request->n_headers; i++) {
+        const struct ipw_http_header *h = &request->headers[i];
+        struct ipw_buf name = IPW_BUF(512);
+        const char *why = NULL;
+
+        /* The value is not shown: it may be a key. */
+        if (!h->name || !is_token(h->name))
+            why = "has a name that is not allowed";
+        else if (!h->value)
+            why = "has no value";
+        else if (strpbrk(h->value, "\r\n"))
+            why = "has a line break in its value";
+        if (!why) continue;
+        if (h->name) ipw_text_printable(&name, h->name, strlen(h->name), 60);
+        ipw_fail(err, IPW_EINVAL, "the HTTP header '%s' %s", ipw_buf_str(&name), why);
+        ipw_buf_release(&name);
+        return IPW_EINVAL;
+    }
+    return 0;
+}
+
+/* libcurl's form: "Name: value", or "Name;" for an empty value. */
+static bool is_line_of(const char *line, const struct ipw_http_header *h)
+{
+    size_t n = strlen(h->name);
+
+    if (strncmp(line, h->name, n) != 0) return false;
+    if (!*h->value) return line[n] == ';' && !line[n + 1];
+    return line[n] == ':' && line[n + 1] == ' ' && strcmp(line + n + 2, h->value) == 0;
+}
+
+static bool is_same(const struct header_set *set, const struct ipw_http_request *request, int body)
+{
+    const struct curl_slist *line = set->lines;
+
+    if (set->n != request->n_headers || (int)set->body != body) return false;
+    for (size_t i = 0; i < set->n; i++, line = line->next) {
+        if (!is_line_of(line->data, &request->headers[i])) return false;
+    }
+    return true;
+}
+
+static void add_line(struct header_set *set, const char *line)
+{
+    struct curl_slist *lines = curl_slist_append(set->lines, line);
+
+    if (!lines) IPW_BUG("out of memory");
+    set->lines = lines;
+}
+
+int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
+                         const struct ipw_http_request *request, struct ipw_err *err)
+{
+    size_t body_len = request->take_body ? request->take_body->len : request->body_len;
+    int body = !request->body && !request->take_body ? NO_BODY
+               : body_len < HTTP_LARGE_BODY          ? SMALL_BODY
+                                                     : LARGE_BODY;
+    bool has_type = false, has_agent = false, has_encoding = false;
+    struct header_set *set = http->last_headers;
+    int rc;
+
+    for (size_t i = 0; i < request->n_headers; i++) {
+        if (!request->headers[i].name || !request->headers[i].value)
+            return check_headers(request, err);
+    }
+    if (set && is_same(set, request, body)) {
+        set->refs++;
+        *out = set;
+        return 0;
+    }
+    rc = check_headers(request, err);
+    if (rc) return rc;
+    set = ipw_calloc(1, sizeof *set);
+    set->n = request->n_headers;
+    set->body = body;
+    for (size_t i = 0; i < request->n_headers; i++) {
+        const struct ipw_http_header *h = &request->headers[i];
+        char *line =
+            *h->value ? ipw_asprintf("%s: %s", h->name, h->value) : ipw_asprintf("%s;", h->name);
+        add_line(set, line);
+        free(line);
+        has_type |= strcasecmp(h->name, "Content-Type") == 0;
+        has_agent |= strcasecmp(h->name, "User-Agent") == 0;
+        has_encoding |= strcasecmp(h->name, "Accept-Encoding") == 0;
+    }
+    if (!has_encoding) add_line(set, "Accept-Encoding:");
+    if (!has_agent) add_line(set, http->user_agent); /* cheaper than CURLOPT_USERAGENT */
+    /* Lines without a value take away what libcurl would add: waiting for "100 Continue", and a
+     * form's content type. */
+    if (body == LARGE_BODY) add_line(set, "Expect:");
+    if (body != NO_BODY && !has_type) add_line(set, "Content-Type:");
+    set->refs = 2; /* the caller's, and as the pool's last */
+    if (http->last_headers) ipw_http_headers_release(http->last_headers);
+    http->last_headers = set;
+    *out = set;
+    return 0;
+}
+
+void ipw_http_headers_release(struct header_set *set)
+{
+    if (!set || --set->refs) return;
+    curl_slist_free_all(set->lines);
+    free(set);
+}
+
+void ipw_http_hand_field(struct ipw_http_call *call, const char *line, size_t n)
+{
+    const char *colon = memchr(line, ':', n), *value, *end = line + n;
+
+    if (n > 5 && memcmp(line, "HTTP/", 5) == 0) {
+        call->on.on_field(call->on.ud, "", 0, "", 0);
+    } else if (colon && colon > line) {
+        value = colon + 1;
+        while (value < end && (*value == ' ' || *value == '\t')) value++;
+        while (end > value && strchr(" \t\r\n", end[-1])) end--;
+        call->on.on_field(call->on.ud, line, (size_t)(colon - line), value, (size_t)(end - value));
+    }
+}
+
+/* --- the rest -------------------------------------------------------------------------------- */
+
+enum ipw_http_end ipw_http_end_of(CURLcode code, bool any_answer)
+{
+    switch (code) {
+    case CURLE_OK: return IPW_HTTP_OK;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY: return IPW_HTTP_DNS;
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_INTERFACE_FAILED: return IPW_HTTP_REFUSED;
+    case CURLE_OPERATION_TIMEDOUT: return IPW_HTTP_TIMEOUT;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_ENGINE_NOTFOUND:
+    case CURLE_SSL_ENGINE_SETFAILED:
+    case CURLE_SSL_ENGINE_INITFAILED:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CRL_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+    case CURLE_SSL_CLIENTCERT:
+    case CURLE_USE_SSL_FAILED: return IPW_HTTP_TLS;
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR: return any_answer ? IPW_HTTP_CUT : IPW_HTTP_RESET;
+    case CURLE_PARTIAL_FILE: return IPW_HTTP_CUT;
+    default: return IPW_HTTP_PROTOCOL;
+    }
+}
+
+void ipw_http_escape(struct ipw_buf *out, const char *s, size_t n)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '-' || c == '_' || c == '.' || c == '~';
+        if (plain) {
+            ipw_buf_addc(out, (char)c);
+        } else {
+            char triple[3] = {'%', digits[c >> 4], digits[c & 15]};
+            ipw_buf_add(out, triple, 3);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+#include "io/loop.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "io/loop_internal.h"
+
+void ipw_loop_hold(struct ipw_loop *loop)
+{
+    if (loop->holds++ == 0) uv_ref((uv_handle_t *)&loop->prepare);
+}
+
+void ipw_loop_unhold(struct ipw_loop *loop)
+{
+    if (--loop->holds == 0) uv_unref((uv_handle_t *)&loop->prepare);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    (void)idle; /* an active idle handle keeps libuv from sleeping; that is all it is for */
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct ipw_loop *loop = prepare->data;
+
+    if (loop->defers.next != &loop->defers) {
+        /* Those deferred from now on wait for the next round, or a chain of them starves the
+         * sockets. */
+        loop->running.next = loop->defers.next;
+        loop->running.prev = loop->defers.prev;
+        loop->running.next->prev = &loop->running;
+        loop->running.prev->next = &loop->running;
+        loop->defers.next = loop->defers.prev = &loop->defers;
+        while (loop->running.next != &loop->running) {
+            struct ipw_defer *defer = loop->running.next;
+            ipw_defer_disarm(defer);
+            defer->fn(defer->ud);
+        }
+    }
+    if (loop->before_sleep) loop->before_sleep(loop->before_sleep_ud);
+    if (loop->defers.next != &loop->defers) {
+        uv_idle_start(&loop->idle, on_idle);
+    } else if (uv_is_active((uv_handle_t *)&loop->idle)) {
+        uv_idle_stop(&loop->idle);
+    }
+}
+
+int ipw_loop_new(struct ipw_loop **out, struct ipw_err *err)
+{
+    struct ipw_loop *loop = ipw_calloc(1, sizeof *loop);
+    struct sigaction now;
+    int rc = uv_loop_init(&loop->uv);
+
+    if (rc) {
+        free(loop);
+        return ipw_fail_errno(err, -rc, "cannot create an event loop");
+    }
+    /* A peer that went away must be an EPIPE, not the end of the program: neither OpenSSL nor a
+     * write to a child's input can ask for that call by call. */
+    if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+    loop->defers.next = loop->defers.prev = &loop->defers;
+    loop->running.next = loop->running.prev = &loop->running;
+    ipw_timers_init(loop);
+    uv_idle_init(&loop->uv, &loop->idle);
+    uv_prepare_init(&loop->uv, &loop->prepare);
+    loop->prepare.data = loop;
+    uv_prepare_start(&loop->prepare, on_prepare);
+    uv_unref((uv_handle_t *)&loop->prepare);
+    *out = loop;
+    return 0;
+}
+
+void ipw_loop_free(struct ipw_loop *loop)
+{
+    if (!loop) return;
+    if (loop->reaper) loop->reaper_free(loop->reaper);
+    if (loop->leftovers)
+        IPW_BUG("the event loop is freed with %d handles still in use", loop->leftovers);
+    uv_close((uv_handle_t *)&loop->clock, NULL);
+    uv_close((uv_handle_t *)&loop->idle, NULL);
+    uv_close((uv_handle_t *)&loop->prepare, NULL);
+    uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets what was closed come to its end */
+    if (uv_loop_close(&loop->uv)) IPW_BUG("the event loop has an open libuv handle");
+    free(loop->heap);
+    free(loop);
+}
+
+void ipw_loop_run(struct ipw_loop *loop) { uv_run(&loop->uv, UV_RUN_DEFAULT); }
+
+void ipw_loop_stop(struct ipw_loop *loop) { uv_stop(&loop->uv); }
+
+void *ipw_loop_uv(struct ipw_loop *loop) { return &loop->uv; }
+
+int ipw_loop_leftovers(const struct ipw_loop *loop) { return loop->leftovers; }
+
+void ipw_loop_before_sleep(struct ipw_loop *loop, ipw_loop_fn fn, void *ud)
+{
+    loop->before_sleep = fn;
+    loop->before_sleep_ud = ud;
+}
+
+/* --- deferred work --------------------------------------------------------------------------- */
+
+void ipw_defer_arm(struct ipw_defer *defer)
+{
+    struct ipw_loop *loop = defer->loop;
+
+    if (defer->next) return;
+    defer->next = &loop->defers;
+    defer->prev = loop->defers.prev;
+    defer->prev->next = loop->defers.prev = defer;
+    ipw_loop_hold(loop);
+}
+
+void ipw_defer_disarm(struct ipw_defer *defer)
+{
+    if (!defer->next) return;
+    defer->prev->next = defer->next;
+    defer->next->prev = defer->prev;
+    defer->prev = defer->next = NULL;
+    ipw_loop_unhold(defer->loop);
+}
+
+struct defer_box {
+    struct ipw_defer defer; /* first: the handle is a pointer to it */
+    ipw_loop_fn fn;
+    void *ud;
+};
+
+static void fire_box(void *ud)
+{
+    struct defer_box *box = ud;
+    ipw_loop_fn fn = box->fn;
+    void *fn_ud = box->ud;
+
+    box->defer.loop->leftovers--;
+    free(box);
+    fn(fn_ud);
+}
+
+struct ipw_defer *ipw_defer_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud)
+{
+    struct defer_box *box = ipw_calloc(1, sizeof *box);
+
+    box->defer = (struct ipw_defer){.loop = loop, .fn = fire_box, .ud = box};
+    box->fn = fn;
+    box->ud = ud;
+    loop->leftovers++;
+    ipw_defer_arm(&box->defer);
+    return &box->defer;
+}
+
+void ipw_defer_cancel(struct ipw_defer *defer)
+{
+    if (!defer) return;
+    ipw_defer_disarm(defer);
+    defer->loop->leftovers--;
+    free(defer);
+}
+
+/* --- signals, wake-ups -------------------------------------------------------------- */
+
+struct ipw_signal {
+    uv_signal_t uv; /* first: the close callback frees the whole */
+    struct ipw_loop *loop;
+    ipw_loop_fn fn;
+    void *ud;
+};
+
+struct ipw_wakeup {
+    uv_async_t uv; /* first, as above */
+    struct ipw_loop *loop;
+    ipw_loop_fn fn;
+    void *ud;
+};
+
+static void free_handle(uv_handle_t *handle) { free(handle); }
+
+static void on_signal(uv_signal_t *uv, int signum)
+{
+    struct ipw_signal *signal = (struct ipw_signal *)uv;
+
+    (void)signum;
+    signal->fn(signal->ud);
+}
+
+struct ipw_signal *ipw_signal_start(struct ipw_loop *loop, int signum, ipw_loop_fn fn, void *ud)
+{
+    struct ipw_signal *signal = ipw_calloc(1, sizeof *signal);
+
+    signal->loop = loop;
+    signal->fn = fn;
+    signal->ud = ud;
+    uv_signal_init(&loop->uv, &signal->uv);
+    if (uv_signal_start(&signal->uv, on_signal, signum))
+        IPW_BUG("signal %d cannot be watched", signum);
+    uv_unref((uv_handle_t *)&signal->uv);
+    loop->leftovers++;
+    return signal;
+}
+
+void ipw_signal_cancel(struct ipw_signal *signal)
+{
+    if (!signal) return;
+    signal->loop->leftovers--;
+    uv_close((uv_handle_t *)&signal->uv, free_handle);
+}
+
+static void on_wakeup(uv_async_t *uv)
+{
+    struct ipw_wakeup *wakeup = (struct ipw_wakeup *)uv;
+
+    wakeup->fn(wakeup->ud);
+}
+
+struct ipw_wakeup *ipw_wakeup_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud)
+{
+    struct ipw_wakeup *wakeup = ipw_calloc(1, sizeof *wakeup);
+
+    wakeup->loop = loop;
+    wakeup->fn = fn;
+    wakeup->ud = ud;
+    if (uv_async_init(&loop->uv, &wakeup->uv, on_wakeup)) IPW_BUG("cannot create a wake-up");
+    uv_unref((uv_handle_t *)&wakeup->uv);
+    loop->leftovers++;
+    return wakeup;
+}
+
+void ipw_wakeup_send(struct ipw_wakeup *wakeup) { uv_async_send(&wakeup->uv); }
+
+void ipw_wakeup_cancel(struct ipw_wakeup *wakeup)
+{
+    if (!wakeup) return;
+    wakeup->loop->leftovers--;
+    uv_close((uv_handle_t *)&wakeup->uv, free_handle);
+}

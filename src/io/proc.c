@@ -1,0 +1,287 @@
+#include "io/proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/proc_internal.h"
+#include "io/proc_output.h"
+
+enum { DEFAULT_SECONDS = 60, OPEN_FILES = 256, READS_A_ROUND = 4 };
+
+enum phase {
+    RUNNING,
+    TERMINATING, /* TERM was sent; the timer leads to KILL */
+    KILLING,     /* KILL was sent; the timer leads to giving up */
+    LINGERING,   /* the leader has ended; the timer ends the wait for its output's end */
+};
+
+struct ipw_proc {
+    struct ipw_child child; /* first: child.c's callbacks get a pointer to it */
+    struct ipw_loop *loop;
+    enum phase phase;
+    struct ipw_timer timer; /* the wall limit, then each phase's */
+    struct ipw_pipe *in, *out, *err;
+    struct ipw_output out_kept, err_kept;
+    char *input;
+    size_t input_len, input_sent;
+    bool timed_out, cancelled;
+    int64_t start_ns;
+    ipw_proc_fn on_done;
+    void *ud;
+};
+
+static void arm(struct ipw_proc *proc, int64_t delay_ns)
+{
+    int64_t now = ipw_now_ns();
+
+    ipw_timer_arm(&proc->timer, delay_ns > INT64_MAX - now ? INT64_MAX : now + delay_ns);
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+static void drain(struct ipw_pipe *pipe, struct ipw_output *kept);
+
+static void finish(struct ipw_proc *proc)
+{
+    struct ipw_child_end end;
+    struct ipw_proc_result result;
+
+    ipw_child_end(&proc->child, &end);
+    drain(proc->out, &proc->out_kept);
+    drain(proc->err, &proc->err_kept);
+    ipw_pipe_close(&proc->in);
+    ipw_pipe_close(&proc->out);
+    ipw_pipe_close(&proc->err);
+    ipw_timer_disarm(&proc->timer);
+    ipw_loop_unhold(proc->loop);
+    if (!proc->cancelled) {
+        proc->loop->leftovers--;
+        result = (struct ipw_proc_result){
+            .exec_errno = end.exec_errno,
+            .exit_code = end.exec_errno ? -1 : end.exit_code,
+            .term_signal = end.term_signal,
+            .timed_out = proc->timed_out,
+            .out_dropped = proc->out_kept.dropped,
+            .err_dropped = proc->err_kept.dropped,
+            .start_ns = proc->start_ns,
+            .end_ns = ipw_now_ns(),
+            .cpu_ns = end.cpu_ns,
+        };
+        result.out = ipw_output_text(&proc->out_kept, &result.out_len);
+        result.err = ipw_output_text(&proc->err_kept, &result.err_len);
+        proc->on_done(proc->ud, &result);
+    }
+    ipw_output_release(&proc->out_kept);
+    ipw_output_release(&proc->err_kept);
+    free(proc->input);
+    free(proc);
+}
+
+static void on_exit_(struct ipw_child *child)
+{
+    struct ipw_proc *proc = (struct ipw_proc *)child;
+
+    proc->phase = LINGERING;
+    if (proc->cancelled || (!proc->out && !proc->err))
+        finish(proc);
+    else
+        arm(proc, PROC_LINGER_MS * IPW_NS_PER_MS);
+}
+
+static void on_loop_free(struct ipw_child *child)
+{
+    if (!((struct ipw_proc *)child)->cancelled)
+        IPW_BUG("the event loop is freed with a child process still in use");
+    finish((struct ipw_proc *)child);
+}
+
+static void on_timer(void *ud)
+{
+    struct ipw_proc *proc = ud;
+
+    switch (proc->phase) {
+    case RUNNING:
+        proc->timed_out = true;
+        proc->phase = TERMINATING;
+        ipw_child_signal(&proc->child, SIGTERM);
+        arm(proc, PROC_GRACE_S * IPW_NS_PER_S);
+        break;
+    case TERMINATING:
+        proc->phase = KILLING;
+        ipw_child_signal(&proc->child, SIGKILL);
+        arm(proc, PROC_GRACE_S * IPW_NS_PER_S);
+        break;
+    case KILLING: /* not even KILL ends it: it hangs in the kernel */
+    case LINGERING: finish(proc); break;
+    }
+}
+
+/* --- pipes ----------------------------------------------------------------------------------- */
+
+/* False: the end of the file, or an error that means the same. */
+static bool read_some(struct ipw_pipe *pipe, struct ipw_output *kept, int reads)
+{
+    static char block[64 * 1024]; /* the loop's thread only; read and copied at once */
+
+    while (reads--) {
+        ssize_t n = read(pipe->fd, block, sizeof block);
+        if (n > 0)
+            ipw_output_add(kept, block, (size_t)n);
+        else
+            return n < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    return true;
+}
+
+static void drain(struct ipw_pipe *pipe, struct ipw_output *kept)
+{
+    if (pipe) read_some(pipe, kept, READS_A_ROUND);
+}
+
+static void on_readable(struct ipw_proc *proc, struct ipw_pipe **pipe, struct ipw_output *kept)
+{
+    if (read_some(*pipe, kept, READS_A_ROUND)) return;
+    ipw_pipe_close(pipe);
+    if (proc->phase == LINGERING && !proc->out && !proc->err) finish(proc);
+}
+
+static void on_out(void *ud)
+{
+    struct ipw_proc *proc = ud;
+
+    on_readable(proc, &proc->out, &proc->out_kept);
+}
+
+static void on_err(void *ud)
+{
+    struct ipw_proc *proc = ud;
+
+    on_readable(proc, &proc->err, &proc->err_kept);
+}
+
+static void on_in(void *ud)
+{
+    struct ipw_proc *proc = ud;
+    ssize_t n =
+        write(proc->in->fd, proc->input + proc->input_sent, proc->input_len - proc->input_sent);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n > 0) proc->input_sent += (size_t)n;
+    /* EPIPE: it does not want to read, which is its own business. */
+    if (n < 0 || proc->input_sent == proc->input_len) ipw_pipe_close(&proc->in);
+}
+
+/* --- starting -------------------------------------------------------------------------------- */
+
+static void close_all(int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (fds[i] >= 0) close(fds[i]);
+    }
+}
+
+static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *request,
+                       struct ipw_err *err)
+{
+    /* The child's ends stand at 0, 3 and 5 and are closed here in any case. */
+    int fds[6] = {-1, -1, -1, -1, -1, -1};
+    struct ipw_child_spec spec = {
+        .argv = request->argv,
+        .cwd = request->cwd,
+        .env = request->env,
+        .cpu_s = request->cpu_s > 0 ? request->cpu_s : DEFAULT_SECONDS,
+        .memory_bytes = request->memory_bytes ? request->memory_bytes : 2048 * IPW_MIB,
+        .file_bytes = request->file_bytes ? request->file_bytes : 1024 * IPW_MIB,
+        .open_files = OPEN_FILES,
+    };
+    int rc = 0;
+
+    if (proc->input_len) {
+        rc = ipw_child_pipe(fds, 1, err);
+    } else {
+        fds[0] = ipw_child_null(err);
+        if (fds[0] < 0) rc = fds[0];
+    }
+    if (!rc) rc = ipw_child_pipe(fds + 2, 0, err);
+    if (!rc) rc = ipw_child_pipe(fds + 4, 0, err);
+    if (!rc) {
+        spec.fds[0] = fds[0];
+        spec.fds[1] = fds[3];
+        spec.fds[2] = fds[5];
+        rc = ipw_child_start(&proc->child, proc->loop, &spec, err);
+    }
+    if (rc) {
+        close_all(fds, 6);
+        return rc;
+    }
+    close(fds[0]);
+    close(fds[3]);
+    close(fds[5]);
+    if (proc->input_len) proc->in = ipw_pipe_watch(proc->loop, fds[1], UV_WRITABLE, on_in, proc);
+    proc->out = ipw_pipe_watch(proc->loop, fds[2], UV_READABLE, on_out, proc);
+    proc->err = ipw_pipe_watch(proc->loop, fds[4], UV_READABLE, on_err, proc);
+    return 0;
+}
+
+int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
+                   const struct ipw_proc_request *request, ipw_proc_fn on_done, void *ud,
+                   struct ipw_err *err)
+{
+    size_t output_max = request->output_max_bytes ? request->output_max_bytes : IPW_MIB;
+    struct ipw_proc *proc;
+    int rc;
+
+    if (!request->argv || !request->argv[0] || !request->argv[0][0])
+        return ipw_fail(err, IPW_EINVAL, "no program to run was named");
+    for (const char *const *e = request->env; e && *e; e++) {
+        if (**e == '=' || !strchr(*e, '='))
+            return ipw_fail(err, IPW_EINVAL, "'%s' is not NAME=value", *e);
+    }
+    proc = ipw_calloc(1, sizeof *proc);
+    proc->loop = loop;
+    proc->child.on_exit = on_exit_;
+    proc->child.on_loop_free = on_loop_free;
+    proc->timer = (struct ipw_timer){.loop = loop, .fn = on_timer, .ud = proc};
+    proc->on_done = on_done;
+    proc->ud = ud;
+    proc->start_ns = ipw_now_ns();
+    ipw_output_init(&proc->out_kept, output_max);
+    ipw_output_init(&proc->err_kept, output_max);
+    if (request->input_len) {
+        proc->input = ipw_memdup(request->input, request->input_len);
+        proc->input_len = request->input_len;
+    }
+    rc = start_child(proc, request, err);
+    if (rc) {
+        free(proc->input);
+        free(proc);
+        return rc;
+    }
+    ipw_loop_hold(loop);
+    loop->leftovers++;
+    arm(proc, request->wall_ns > 0 ? request->wall_ns : DEFAULT_SECONDS * IPW_NS_PER_S);
+    *out = proc;
+    return 0;
+}
+
+void ipw_proc_cancel(struct ipw_proc *proc)
+{
+    if (proc->cancelled) IPW_BUG("a child process is cancelled twice");
+    proc->cancelled = true;
+    proc->loop->leftovers--;
+    ipw_pipe_close(&proc->in);
+    ipw_pipe_close(&proc->out);
+    ipw_pipe_close(&proc->err);
+    if (proc->phase == RUNNING) {
+        proc->phase = TERMINATING;
+        ipw_child_signal(&proc->child, SIGTERM);
+        arm(proc, PROC_GRACE_S * IPW_NS_PER_S);
+    } else if (proc->phase == LINGERING) {
+        arm(proc, 0);
+    }
+}

@@ -1,0 +1,129 @@
+/* The other side of ipw_child_start(): runs as a new process of this binary, in a session of its
+ * own with default signals (posix_spawn's doing), makes the walls and becomes the program.
+ *
+ *   ipw-agent __exec [parent=PID] [cpu=S] [memory=BYTES] [file=BYTES] [files=N]
+ *                    [cwd=DIR] -- PROGRAM ARG...
+ *
+ * Descriptor 3 is a pipe: an errno written there says why there is no program. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "io/proc_internal.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1 /* their shadow memory alone is beyond any sensible RLIMIT_AS */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+static _Noreturn void give_up(int errnum)
+{
+    ssize_t n = write(PROC_STATUS_FD, &errnum, sizeof errnum);
+
+    _exit(n == (ssize_t)sizeof errnum ? 127 : 126);
+}
+
+static void limit(__rlimit_resource_t what, rlim_t soft, rlim_t hard)
+{
+    struct rlimit old;
+
+    if (getrlimit(what, &old)) give_up(errno);
+    if (old.rlim_max != RLIM_INFINITY && hard > old.rlim_max) hard = old.rlim_max;
+    if (soft > hard) soft = hard;
+    if (setrlimit(what, &(struct rlimit){.rlim_cur = soft, .rlim_max = hard})) give_up(errno);
+}
+
+static void close_others(void)
+{
+    if (fcntl(PROC_STATUS_FD, F_SETFD, FD_CLOEXEC)) _exit(126); /* not started by the runner */
+    if (close_range(PROC_STATUS_FD + 1, ~0U, 0) == 0) return;
+    for (int fd = PROC_STATUS_FD + 1, end = (int)sysconf(_SC_OPEN_MAX); fd < end; fd++) close(fd);
+}
+
+static void apply(const char *option)
+{
+    const char *value = strchr(option, '=');
+    int64_t n = 0;
+
+    if (!value++) give_up(EINVAL);
+    if (strncmp(option, "cwd=", 4) == 0) {
+        if (chdir(value)) give_up(errno);
+        return;
+    }
+    if (ipw_parse_int(&n, value, 1, INT64_MAX - 1, NULL)) give_up(EINVAL);
+    if (strncmp(option, "parent=", 7) == 0) {
+        /* The runner may have ended before the death signal was asked for. */
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != (pid_t)n) _exit(126);
+    } else if (strncmp(option, "cpu=", 4) == 0) {
+        limit(RLIMIT_CPU, (rlim_t)n, (rlim_t)n + 1);
+    } else if (strncmp(option, "memory=", 7) == 0) {
+        if (!SANITIZED) limit(RLIMIT_AS, (rlim_t)n, (rlim_t)n);
+    } else if (strncmp(option, "file=", 5) == 0) {
+        limit(RLIMIT_FSIZE, (rlim_t)n, (rlim_t)n);
+    } else if (strncmp(option, "files=", 6) == 0) {
+        limit(RLIMIT_NOFILE, (rlim_t)n, (rlim_t)n);
+    } else {
+        give_up(EINVAL);
+    }
+}
+
+/* As execvp(3) does it, but along the fixed path only, and without a shell for scripts that name no
+ * interpreter. */
+static int execute(char **argv)
+{
+    static const char *const dirs[] = {"/usr/local/bin", "/usr/bin", "/bin"};
+    int best = ENOENT;
+
+    if (strchr(argv[0], '/')) {
+        execv(argv[0], argv);
+        return errno;
+    }
+    if (!argv[0][0]) return ENOENT;
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        char *path = ipw_asprintf("%s/%s", dirs[i], argv[0]);
+        execv(path, argv);
+        if (errno != ENOENT && errno != ENOTDIR) best = errno;
+        free(path);
+        if (best != ENOENT && best != EACCES) break;
+    }
+    return best;
+}
+
+/* The runner gives itself a large stack for Lua (main.c), which a program's threads would copy. */
+static void usual_stack(void)
+{
+    const rlim_t usual = 8 << 20;
+    struct rlimit old;
+
+    if (getrlimit(RLIMIT_STACK, &old) == 0 && old.rlim_cur == 64 << 20)
+        limit(RLIMIT_STACK, usual, old.rlim_max);
+}
+
+int ipw_proc_helper_main(int argc, char **argv)
+{
+    int i = 2;
+
+    close_others();
+    umask(077);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) give_up(errno);
+    limit(RLIMIT_CORE, 0, 0);
+    usual_stack();
+    for (; i < argc && strcmp(argv[i], "--") != 0; i++) apply(argv[i]);
+    if (i + 1 >= argc) give_up(EINVAL);
+    give_up(execute(argv + i + 1));
+}

@@ -1,0 +1,96 @@
+#include "io/proxy.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "io/http_internal.h"
+
+static const char *setting(const char *small, const char *capital)
+{
+    const char *value = getenv(small);
+
+    if (!(value && *value) && capital) value = getenv(capital);
+    return value && *value ? value : NULL;
+}
+
+/* The host of a URL, without user, port and brackets. */
+static bool take_host(char *out, size_t size, const char *url)
+{
+    const char *from = strstr(url, "://"), *end, *at;
+    size_t n;
+
+    from = from ? from + 3 : url;
+    end = from + strcspn(from, "/?#");
+    at = memchr(from, '@', (size_t)(end - from));
+    if (at) from = at + 1;
+    if (*from == '[') {
+        from++;
+        n = strcspn(from, "]");
+    } else {
+        n = strcspn(from, ":/?#");
+    }
+    if (n == 0 || n >= size) return false;
+    memcpy(out, from, n);
+    out[n] = '\0';
+    return true;
+}
+
+static bool is_loopback(const char *host)
+{
+    struct in_addr v4;
+
+    if (inet_pton(AF_INET, host, &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+    return strcasecmp(host, "localhost") == 0 || strcmp(host, "::1") == 0;
+}
+
+/* One entry of no_proxy: a name, which covers the names below it, or an address. */
+static bool covers(const char *entry, size_t n, const char *host)
+{
+    size_t h = strlen(host);
+
+    if (n && *entry == '.') {
+        entry++;
+        n--;
+    }
+    if (n == 0 || n > h || strncasecmp(host + h - n, entry, n)) return false;
+    return n == h || host[h - n - 1] == '.';
+}
+
+static bool is_excepted(const char *host)
+{
+    const char *list = setting("no_proxy", "NO_PROXY");
+
+    while (list && *list) {
+        size_t n = strcspn(list, ", ");
+
+        if (n == 1 && *list == '*') return true;
+        if (covers(list, n, host)) return true;
+        list += n;
+        list += strspn(list, ", ");
+    }
+    return false;
+}
+
+bool ipw_http_proxy_for(struct ipw_buf *out, const char *url)
+{
+    const char *proxy = NULL;
+    char host[256];
+
+    if (!take_host(host, sizeof host, url)) return false;
+    if (strncasecmp(url, "https:", 6) == 0) proxy = setting("https_proxy", "HTTPS_PROXY");
+    if (strncasecmp(url, "http:", 5) == 0) proxy = setting("http_proxy", NULL);
+    if (!proxy) proxy = setting("all_proxy", "ALL_PROXY");
+    if (!proxy || is_loopback(host) || is_excepted(host)) return false;
+    ipw_http_plain_url(out, proxy);
+    return true;
+}
+
+bool ipw_http_is_clear(const char *url)
+{
+    char host[256];
+
+    if (strncasecmp(url, "https:", 6) == 0) return false;
+    return !take_host(host, sizeof host, url) || !is_loopback(host);
+}

@@ -1,0 +1,20 @@
+/* io/proxy.h: which proxy of the environment a request would go through.
+ *
+ * By libcurl's rules (http_proxy in small letters only, https_proxy, all_proxy, no_proxy), with
+ * io/http.h's own on top: loopback is never proxied.  To tell the user, not to decide: where the two
+ * could differ this one says that a proxy is used. */
+#ifndef IPW_IO_PROXY_H
+#define IPW_IO_PROXY_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+/* Appends the proxy's address without its user and password; false when there is none. */
+bool ipw_http_proxy_for(struct ipw_buf *out, const char *url);
+
+/* What is sent there can be read on the way: http, and not to this machine (localhost, 127.0.0.0/8
+ * and ::1 as they are usually written; in doubt the answer is yes). */
+bool ipw_http_is_clear(const char *url);
+
+#endif

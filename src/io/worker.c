@@ -1,0 +1,131 @@
+#include "io/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/proc_internal.h"
+
+enum { MAX_OPEN_FILES = 32 };
+
+struct ipw_worker {
+    struct ipw_child child; /* first: child.c's callbacks get a pointer to it */
+    struct ipw_loop *loop;
+    struct ipw_channel *channel;
+    struct ipw_worker_options options;
+    bool exited, killed, said;
+};
+
+/* Both the process and what it had to say are over. */
+static void finish(struct ipw_worker *w)
+{
+    struct ipw_child_end end;
+
+    ipw_channel_close(w->channel);
+    w->channel = NULL;
+    ipw_child_end(&w->child, &end);
+    if (w->killed) {
+        ipw_loop_unhold(w->loop);
+    } else {
+        w->loop->leftovers--;
+        w->options.on_exit(w->options.ud, end.exec_errno ? 127 : end.exit_code, end.term_signal,
+                           end.cpu_ns);
+    }
+    free(w);
+}
+
+static void on_message(void *ud, const char *bytes, size_t n)
+{
+    struct ipw_worker *w = ud;
+
+    if (!w->killed) w->options.on_message(w->options.ud, bytes, n);
+}
+
+/* It closed its end, or broke the rules: either way it has nothing left to live for. */
+static void on_close(void *ud, const char *why)
+{
+    struct ipw_worker *w = ud;
+
+    (void)why;
+    w->said = true;
+    if (w->exited)
+        finish(w);
+    else
+        ipw_child_signal(&w->child, SIGKILL);
+}
+
+static void on_exit_(struct ipw_child *child)
+{
+    struct ipw_worker *w = (struct ipw_worker *)child;
+
+    w->exited = true;
+    if (w->killed || w->said) finish(w); /* else the end of the channel does it */
+}
+
+static void on_loop_free(struct ipw_child *child)
+{
+    struct ipw_worker *w = (struct ipw_worker *)child;
+
+    if (!w->killed) IPW_BUG("the event loop is freed with a worker still in use");
+    finish(w);
+}
+
+int ipw_worker_start(struct ipw_worker **out, struct ipw_loop *loop,
+                     const struct ipw_worker_options *options, struct ipw_err *err)
+{
+    static const char *const argv[] = {"/proc/self/exe", "__lua", NULL};
+    struct ipw_worker *w;
+    int ends[2], null, rc;
+
+    null = ipw_child_null(err);
+    if (null < 0) return null;
+    rc = ipw_child_socket(ends, err);
+    if (rc) {
+        close(null);
+        return rc;
+    }
+    w = ipw_calloc(1, sizeof *w);
+    w->loop = loop;
+    w->options = *options;
+    w->child.on_exit = on_exit_;
+    w->child.on_loop_free = on_loop_free;
+    rc = ipw_child_start(&w->child, loop,
+                         &(struct ipw_child_spec){.argv = argv,
+                                                  .cpu_s = options->cpu_s,
+                                                  .memory_bytes = options->memory_bytes,
+                                                  .open_files = MAX_OPEN_FILES,
+                                                  .fds = {ends[1], null, null}},
+                         err);
+    close(null);
+    close(ends[1]);
+    if (rc) {
+        close(ends[0]);
+        free(w);
+        return rc;
+    }
+    w->channel = ipw_channel_open(loop, ends[0], options->message_max_bytes,
+                                  &(struct ipw_channel_callbacks){on_message, on_close, w});
+    loop->leftovers++;
+    *out = w;
+    return 0;
+}
+
+void ipw_worker_send(struct ipw_worker *w, const char *bytes, size_t n)
+{
+    if (w->channel) ipw_channel_send(w->channel, bytes, n);
+}
+
+void ipw_worker_kill(struct ipw_worker *w)
+{
+    if (!w || w->killed) return;
+    w->killed = true;
+    w->loop->leftovers--;
+    ipw_loop_hold(w->loop);
+    ipw_channel_close(w->channel);
+    w->channel = NULL;
+    ipw_child_signal(&w->child, SIGKILL);
+}

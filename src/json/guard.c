@@ -1,0 +1,328 @@
+#include "json/guard.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "json/number.h"
+#include "json/scan.h"
+
+enum {
+    PLAIN_DIGITS = 15,      /* every integer of so many digits is exact in a double */
+    CJSON_NUMBER_BYTES = 60 /* cJSON reads a number through a buffer of 64 */
+};
+
+struct walk {
+    struct ipw_guard *g;
+    const char *s;
+    size_t n, i;
+    size_t copied; /* source bytes that are in g->copy already */
+    size_t numbers;
+    bool list;
+    struct ipw_err *err;
+};
+
+static int refuse(struct walk *w, size_t at, const char *expected)
+{
+    unsigned char c = at < w->n ? (unsigned char)w->s[at] : 0;
+
+    if (at >= w->n)
+        return ipw_fail(w->err, IPW_EPARSE, "at byte %zu: expected %s, found the end of the text",
+                        at, expected);
+    if (c > 0x20 && c < 0x7F)
+        return ipw_fail(w->err, IPW_EPARSE, "at byte %zu: expected %s, found '%c'", at, expected,
+                        c);
+    return ipw_fail(w->err, IPW_EPARSE, "at byte %zu: expected %s, found byte 0x%02X", at, expected,
+                    c);
+}
+
+/* cJSON gets `text` in place of the n source bytes at `at`. */
+static void replace(struct walk *w, size_t at, size_t n, const char *text)
+{
+    if (!w->list) return;
+    ipw_buf_add(&w->g->copy, w->s + w->copied, at - w->copied);
+    ipw_buf_adds(&w->g->copy, text);
+    w->copied = at + n;
+}
+
+static void repair(struct walk *w, size_t at, size_t n)
+{
+    w->g->repairs++;
+    replace(w, at, n, "\xEF\xBF\xBD");
+}
+
+/* The four hexadecimal digits at i, or -1. */
+static int hex4(const struct walk *w, size_t i)
+{
+    int x = 0;
+
+    if (w->n - i < 4) return -1;
+    for (size_t end = i + 4; i < end; i++) {
+        char c = w->s[i];
+        if (c >= '0' && c <= '9')
+            x = x * 16 + (c - '0');
+        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+            x = x * 16 + ((c | 0x20) - 'a' + 10);
+        else
+            return -1;
+    }
+    return x;
+}
+
+/* At a backslash. */
+static int escape(struct walk *w)
+{
+    size_t at = w->i;
+    int unit, low;
+
+    if (w->n - at < 2) return refuse(w, w->n, "the rest of an escape");
+    switch (w->s[at + 1]) {
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't': w->i += 2; return 0;
+    case 'u': break;
+    default: return refuse(w, at + 1, "one of \"\\/bfnrtu after a backslash");
+    }
+    unit = hex4(w, at + 2);
+    if (unit < 0) return refuse(w, at + 2, "four hexadecimal digits after \\u");
+    w->i += 6;
+    if (unit >= 0xD800 && unit < 0xDC00 && w->n - w->i >= 6 && w->s[w->i] == '\\' &&
+        w->s[w->i + 1] == 'u') {
+        low = hex4(w, w->i + 2);
+        if (low >= 0xDC00 && low < 0xE000) {
+            w->i += 6;
+            return 0;
+        }
+    }
+    /* Half a pair is no character, and a NUL would end the string early for every C function. */
+    if (unit == 0 || (unit >= 0xD800 && unit < 0xE000)) repair(w, at, 6);
+    return 0;
+}
+
+/* At the opening quote. */
+static int string(struct walk *w)
+{
+    const char *p = w->s + w->i + 1, *end = w->s + w->n;
+
+    w->g->strings++;
+    for (;;) {
+        p += ipw_scan_plain(p, (size_t)(end - p));
+        if (p == end) return refuse(w, w->n, "'\"' at the end of a string");
+        if (*p == '"') break;
+        if (*p == '\\') {
+            int rc;
+            w->i = (size_t)(p - w->s);
+            rc = escape(w);
+            if (rc) return rc;
+            p = w->s + w->i;
+        } else if ((unsigned char)*p < 0x20) {
+            return refuse(w, (size_t)(p - w->s), "an escape for a control character");
+        } else {
+            p += ipw_scan_wide(p, (size_t)(end - p));
+            if (p < end && (unsigned char)*p >= 0x80) repair(w, (size_t)(p++ - w->s), 1);
+        }
+    }
+    w->i = (size_t)(p - w->s) + 1;
+    return 0;
+}
+
+static size_t digits(struct walk *w)
+{
+    size_t from = w->i;
+
+    while (w->i < w->n && w->s[w->i] >= '0' && w->s[w->i] <= '9') w->i++;
+    return w->i - from;
+}
+
+static void list_number(struct walk *w, size_t at, bool whole)
+{
+    struct ipw_guard *g = w->g;
+    struct ipw_guard_number *x;
+    int64_t ignored;
+
+    if (g->number_count == g->number_cap) {
+        if (g->numbers == g->few) {
+            g->number_cap = 0;
+            g->numbers = NULL;
+            IPW_GROW(g->numbers, g->number_cap, 4 * g->number_count);
+            memcpy(g->numbers, g->few, sizeof g->few);
+        } else {
+            IPW_GROW(g->numbers, g->number_cap, g->number_count + 1);
+        }
+    }
+    x = &g->numbers[g->number_count++];
+    *x = (struct ipw_guard_number){.ordinal = w->numbers, .at = at, .n = w->i - at};
+    x->is_int64 = whole && ipw_number_read_int(&ignored, w->s + at, x->n);
+    x->replaced = x->n > CJSON_NUMBER_BYTES;
+    g->number_bytes += x->n + 1;
+    if (x->replaced) replace(w, at, x->n, "0");
+}
+
+static int number(struct walk *w)
+{
+    size_t at = w->i, count;
+    bool negative = w->s[at] == '-', whole = true, zero;
+
+    w->i += negative;
+    zero = w->i < w->n && w->s[w->i] == '0';
+    if (zero) w->i++;
+    count = zero ? 1 : digits(w);
+    if (count == 0) return refuse(w, w->i, "a digit");
+    if (w->i < w->n && w->s[w->i] == '.') {
+        whole = false;
+        w->i++;
+        if (digits(w) == 0) return refuse(w, w->i, "a digit after the point");
+    }
+    if (w->i < w->n && (w->s[w->i] | 0x20) == 'e') {
+        whole = false;
+        w->i++;
+        if (w->i < w->n && (w->s[w->i] == '+' || w->s[w->i] == '-')) w->i++;
+        if (digits(w) == 0) return refuse(w, w->i, "a digit in the exponent");
+    }
+    if (w->list && (!whole || count > PLAIN_DIGITS || (zero && negative)))
+        list_number(w, at, whole && !(zero && negative));
+    w->numbers++;
+    return 0;
+}
+
+static int word(struct walk *w, const char *name, size_t n)
+{
+    if (w->n - w->i < n || memcmp(w->s + w->i, name, n) != 0) return refuse(w, w->i, "a value");
+    w->i += n;
+    return 0;
+}
+
+static int scalar(struct walk *w)
+{
+    if (w->i == w->n) return refuse(w, w->i, "a value");
+    switch (w->s[w->i]) {
+    case '"': return string(w);
+    case 't': return word(w, "true", 4);
+    case 'f': return word(w, "false", 5);
+    case 'n': return word(w, "null", 4);
+    case '-':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9': return number(w);
+    default: return refuse(w, w->i, "a value");
+    }
+}
+
+/* The next byte that is not white space, 0 at the end (where a NUL byte is refused anyway). */
+static inline char skip_space(struct walk *w)
+{
+    if (w->i < w->n && w->s[w->i] > ' ') return w->s[w->i];
+    while (w->i < w->n) {
+        char c = w->s[w->i];
+        if (c != ' ' && c != '\n' && c != '\r' && c != '\t') return c;
+        w->i++;
+    }
+    return 0;
+}
+
+static int key(struct walk *w)
+{
+    int rc;
+
+    if (skip_space(w) != '"') return refuse(w, w->i, "'\"' before a key");
+    rc = string(w);
+    if (rc) return rc;
+    if (skip_space(w) != ':') return refuse(w, w->i, "':'");
+    w->i++;
+    return 0;
+}
+
+/* One value with all that is in it, without recursion: `closer` holds the bracket that each open
+ * level waits for. */
+static int value(struct walk *w, unsigned max_depth)
+{
+    char closer[IPW_JSON_MAX_DEPTH];
+    unsigned depth = 0;
+    int rc;
+
+    for (;;) {
+        char c = skip_space(w);
+
+        if (++w->g->values > IPW_JSON_MAX_VALUES)
+            return ipw_fail(w->err, IPW_ELIMIT, "at byte %zu: more than %d values", w->i,
+                            (int)IPW_JSON_MAX_VALUES);
+        if (c == '{' || c == '[') {
+            char close = c == '{' ? '}' : ']';
+            if (depth == max_depth)
+                return ipw_fail(w->err, IPW_ELIMIT, "at byte %zu: nested deeper than %u levels",
+                                w->i, max_depth);
+            w->i++;
+            if (skip_space(w) != close) {
+                closer[depth++] = close;
+                if (close == '}' && (rc = key(w))) return rc;
+                continue;
+            }
+            w->i++;
+        } else if ((rc = scalar(w))) {
+            return rc;
+        }
+        for (;;) { /* after a value */
+            if (depth == 0) return 0;
+            c = skip_space(w);
+            if (c == ',') break;
+            if (c != closer[depth - 1])
+                return refuse(w, w->i, closer[depth - 1] == '}' ? "',' or '}'" : "',' or ']'");
+            w->i++;
+            depth--;
+        }
+        w->i++;
+        if (closer[depth - 1] == '}' && (rc = key(w))) return rc;
+    }
+}
+
+int ipw_guard_run(struct ipw_guard *g, const char *text, size_t n, unsigned max_depth, bool list,
+                  struct ipw_err *err)
+{
+    struct walk w = {.g = g, .s = text, .n = n, .list = list, .err = err};
+    size_t start, end;
+    int rc;
+
+    g->values = g->strings = g->repairs = 0;
+    g->numbers = g->few;
+    g->number_cap = sizeof g->few / sizeof *g->few;
+    g->number_count = g->number_bytes = 0;
+    /* One byte becomes three at most; ceilings on the text itself are the caller's. */
+    g->copy = IPW_BUF(n > SIZE_MAX / 4 ? SIZE_MAX / 2 : 3 * n + 16);
+    g->bom = n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0;
+    if (g->bom) w.i = 3;
+
+    skip_space(&w);
+    start = w.copied = w.i;
+    rc = value(&w, max_depth < IPW_JSON_MAX_DEPTH ? max_depth : IPW_JSON_MAX_DEPTH);
+    if (rc) return rc;
+    end = w.i;
+    skip_space(&w);
+    if (w.i < n) return refuse(&w, w.i, "nothing after the value");
+    g->text = text + start;
+    g->n = end - start;
+    if (g->copy.len) {
+        ipw_buf_add(&g->copy, text + w.copied, end - w.copied);
+        g->text = g->copy.data;
+        g->n = g->copy.len;
+    }
+    return 0;
+}
+
+void ipw_guard_release(struct ipw_guard *g)
+{
+    if (g->numbers != g->few) free(g->numbers);
+    ipw_buf_release(&g->copy);
+}

@@ -1,0 +1,155 @@
+#include "json/jsonl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { CHUNK = 64 * 1024 };
+
+struct ipw_jsonl_reader {
+    int fd;
+    char *path;
+    size_t line_max;
+    struct ipw_buf buf; /* bytes of the file from `base` on */
+    int64_t base;
+    size_t at;      /* in buf: where the next line begins */
+    size_t scanned; /* in buf: no line feed between `at` and here */
+    int64_t number; /* of the line that was given last */
+    bool end;       /* the file has no more bytes */
+    bool skipping;  /* inside a line that was refused as too long */
+};
+
+int ipw_jsonl_open(struct ipw_jsonl_reader **out, const char *path, size_t line_max_bytes,
+                   struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *r;
+    struct stat st;
+    /* Not blocking, so that a fifo without a writer is refused and not waited for. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    *out = NULL;
+    if (fd < 0) return ipw_fail_errno(err, errno, "%s", path);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return ipw_fail(err, IPW_EINVAL, "%s: not a regular file", path);
+    }
+    r = ipw_calloc(1, sizeof *r);
+    r->fd = fd;
+    r->path = ipw_strdup(path);
+    r->line_max = line_max_bytes;
+    /* One line, its end, a BOM, and the chunk that holds the start of the next. */
+    ipw_buf_init(&r->buf, line_max_bytes + CHUNK + 16);
+    *out = r;
+    return 0;
+}
+
+void ipw_jsonl_close(struct ipw_jsonl_reader *r)
+{
+    if (!r) return;
+    close(r->fd);
+    ipw_buf_release(&r->buf);
+    free(r->path);
+    free(r);
+}
+
+/* Reads some more bytes behind those not yet given; at the end of the file sets `end`. */
+static int fill(struct ipw_jsonl_reader *r, struct ipw_err *err)
+{
+    ssize_t n;
+    char *to;
+
+    if (r->at) {
+        ipw_buf_drop_front(&r->buf, r->at);
+        r->base += (int64_t)r->at;
+        r->scanned -= r->at;
+        r->at = 0;
+    }
+    to = ipw_buf_room(&r->buf, CHUNK);
+    if (!to) IPW_BUG("%zu bytes kept of lines of at most %zu", r->buf.len, r->line_max);
+    do {
+        n = read(r->fd, to, CHUNK);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return ipw_fail_errno(err, errno, "%s: line %lld", r->path, (long long)r->number + 1);
+    ipw_buf_added(&r->buf, (size_t)n);
+    if (n == 0) r->end = true;
+    if (r->base == 0 && r->at == 0 && r->number == 0 && r->buf.len >= 3 &&
+        memcmp(r->buf.data, "\xEF\xBB\xBF", 3) == 0) {
+        r->at = 3;
+        if (r->scanned < 3) r->scanned = 3;
+    }
+    return 0;
+}
+
+static bool is_blank(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i] != ' ' && s[i] != '\t' && s[i] != '\r') return false;
+    return true;
+}
+
+static int too_long(struct ipw_jsonl_reader *r, struct ipw_err *err)
+{
+    return ipw_fail(err, IPW_ELIMIT, "%s: line %lld is longer than %zu bytes", r->path,
+                    (long long)r->number, r->line_max);
+}
+
+/* The line that begins at `at` and has its line feed, or the end of the file, at `stop`: 1 when it
+ * is to be given, 0 when it is blank. */
+static int take(struct ipw_jsonl_reader *r, struct ipw_jsonl_line *line, size_t stop, bool torn,
+                struct ipw_err *err)
+{
+    char *text = r->buf.data + r->at;
+    size_t n = stop - r->at, from = r->at;
+
+    r->at = r->scanned = torn ? stop : stop + 1;
+    if (r->skipping) {
+        r->skipping = false;
+        return 0;
+    }
+    r->number++;
+    if (!torn && n && text[n - 1] == '\r') n--;
+    if (n > r->line_max) return too_long(r, err);
+    if (is_blank(text, n)) return 0;
+    text[n] = '\0';
+    *line = (struct ipw_jsonl_line){
+        .text = text, .n = n, .number = r->number, .offset = r->base + (int64_t)from, .torn = torn};
+    return 1;
+}
+
+int ipw_jsonl_next(struct ipw_jsonl_reader *r, struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    int rc;
+
+    for (;;) {
+        size_t n = r->buf.len - r->scanned;
+        char *lf = n ? memchr(r->buf.data + r->scanned, '\n', n) : NULL;
+
+        if (lf) {
+            rc = take(r, line, (size_t)(lf - r->buf.data), false, err);
+            if (rc) return rc;
+            continue;
+        }
+        r->scanned = r->buf.len;
+        if (r->skipping) {
+            r->at = r->scanned;
+        } else if (r->scanned - r->at > r->line_max + 1) { /* 1: the CR before the line feed */
+            r->skipping = true;
+            r->number++;
+            return too_long(r, err);
+        }
+        if (!r->end) {
+            rc = fill(r, err);
+            if (rc) return rc;
+            continue;
+        }
+        if (r->at == r->buf.len) return 0;
+        rc = take(r, line, r->buf.len, true, err);
+        if (rc) return rc;
+    }
+}

@@ -1,0 +1,186 @@
+#include "json/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/write.h"
+
+typedef unsigned __int128 u128;
+
+static size_t write_digits(char *to, uint64_t u)
+{
+    char tmp[20];
+    size_t n = 0;
+
+    do {
+        tmp[sizeof tmp - ++n] = (char)('0' + u % 10);
+        u /= 10;
+    } while (u);
+    memcpy(to, tmp + sizeof tmp - n, n);
+    return n;
+}
+
+size_t ipw_number_int(char *to, int64_t i)
+{
+    size_t n = 0;
+
+    if (i < 0) to[n++] = '-';
+    return n + write_digits(to + n, i < 0 ? 0 - (uint64_t)i : (uint64_t)i);
+}
+
+bool ipw_number_read_int(int64_t *out, const char *text, size_t n)
+{
+    bool negative = n && text[0] == '-';
+    uint64_t u = 0, most = (uint64_t)INT64_MAX + negative;
+
+    for (size_t i = negative; i < n; i++) {
+        uint64_t digit = (uint64_t)(text[i] - '0');
+        if (u > (most - digit) / 10) return false;
+        u = u * 10 + digit;
+    }
+    *out = negative ? (int64_t)(0 - u) : (int64_t)u;
+    return true;
+}
+
+/* The digits after the point of the shortest decimal that lies nearer to `x` than to its
+ * neighbours (Steele and White's free-format algorithm).  The fraction is `f` in units of 2^-s; up
+ * and down are half the distance to the neighbours in the same units.  Because x is below 2^53, its
+ * whole part is always part of that decimal, and because s is at most 124, nothing overflows. */
+static size_t fraction_digits(char *to, u128 f, unsigned s, unsigned up, unsigned down, bool even)
+{
+    const u128 one = (u128)1 << s;
+    u128 u = up, d = down;
+    size_t n = 0;
+
+    for (;;) {
+        int digit;
+        bool low, high;
+
+        f *= 10, u *= 10, d *= 10;
+        digit = (int)(f >> s);
+        f &= one - 1;
+        /* A neighbour's tie is read as the even mantissa. */
+        low = even ? f <= d : f < d;
+        high = even ? f + u >= one : f + u > one;
+        if (low && high) low = f + f < one;
+        if (high && !low) digit++;
+        to[n++] = (char)('0' + digit);
+        if (low || high) return n;
+    }
+}
+
+static size_t put_fraction(char *to, uint64_t whole, const char *digits, size_t count)
+{
+    size_t zeros = 0, n;
+
+    while (whole == 0 && digits[zeros] == '0') zeros++;
+    if (zeros < 4) {
+        n = write_digits(to, whole);
+        to[n++] = '.';
+        memcpy(to + n, digits, count);
+        return n + count;
+    }
+    n = 0;
+    to[n++] = digits[zeros];
+    if (count > zeros + 1) {
+        to[n++] = '.';
+        memcpy(to + n, digits + zeros + 1, count - zeros - 1);
+        n += count - zeros - 1;
+    }
+    to[n++] = 'e', to[n++] = '-';
+    return n + write_digits(to + n, zeros + 1);
+}
+
+/* The same for an x that is a count of billionths: a time in nanoseconds, an energy in microjoules.
+ * No two decimals of at most 15 digits are the same double, so that this one is the shortest. */
+static size_t billionth_digits(char *to, uint64_t *whole, double x)
+{
+    double scaled = x * 1e9;
+    uint64_t k = (uint64_t)(scaled + 0.5);
+    size_t n = 9;
+
+    if (scaled >= 999999999999999.0 || (double)k / 1e9 != x) return 0;
+    *whole = k / 1000000000;
+    k %= 1000000000;
+    for (size_t i = n; i-- > 0; k /= 10) to[i] = (char)('0' + k % 10);
+    while (to[n - 1] == '0') n--;
+    return n;
+}
+
+/* A positive x that is not whole, from 2^-70 up to 2^53. */
+static size_t write_fraction(char *to, double x)
+{
+    char digits[64]; /* 21 zeros and 17 digits at most */
+    uint64_t bits, mantissa, whole = 0;
+    unsigned s;
+    size_t count;
+    u128 f;
+
+    count = billionth_digits(digits, &whole, x);
+    if (count) return put_fraction(to, whole, digits, count);
+    memcpy(&bits, &x, sizeof bits);
+    mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    s = 1075 - (unsigned)(bits >> 52); /* x = mantissa * 2^-s, s from 1 to 122 */
+    if (s < 53) whole = mantissa >> s;
+    f = (u128)(s < 53 ? mantissa & ((UINT64_C(1) << s) - 1) : mantissa) << 2;
+    count = fraction_digits(digits, f, s + 2, 2, mantissa == UINT64_C(1) << 52 ? 1 : 2,
+                            mantissa % 2 == 0);
+    return put_fraction(to, whole, digits, count);
+}
+
+/* Any other positive x: the C library, at the lowest precision that reads back the same. */
+static size_t write_by_printf(char *to, double x)
+{
+    char text[IPW_NUMBER_MAX];
+    char *e;
+    size_t n;
+
+    /* 15 digits always suffice for a short decimal; below the normal range there are fewer. */
+    for (int precision = x < 2.3e-308 ? 1 : 15;; precision++) {
+        snprintf(text, sizeof text, "%.*g", precision, x);
+        if (precision >= 17 || strtod(text, NULL) == x) break;
+    }
+    e = strchr(text, 'e');
+    n = e ? (size_t)(e - text) : strlen(text);
+    memcpy(to, text, n);
+    if (!e) {
+        memcpy(to + n, ".0", 2); /* only whole numbers come here without an exponent */
+        return n + 2;
+    }
+    /* "e+07" and "e-07" become "e7" and "e-7" */
+    to[n++] = 'e';
+    if (*++e == '-') to[n++] = '-';
+    for (e++; *e == '0'; e++) continue;
+    memcpy(to + n, e, strlen(e));
+    return n + strlen(e);
+}
+
+size_t ipw_number_double(char *to, double x)
+{
+    size_t n = 0;
+
+    if (signbit(x)) {
+        to[n++] = '-';
+        x = -x;
+    }
+    if (x < 1e15 && x == (double)(int64_t)x) {
+        n += write_digits(to + n, (uint64_t)x);
+        memcpy(to + n, ".0", 2);
+        return n + 2;
+    }
+    if (x < 9007199254740992.0 && x >= 0x1p-70) return n + write_fraction(to + n, x);
+    return n + write_by_printf(to + n, x);
+}
+
+void ipw_json_double(struct ipw_buf *out, double x)
+{
+    char text[IPW_NUMBER_MAX];
+
+    if (!isfinite(x)) {
+        ipw_buf_add(out, "null", 4);
+        return;
+    }
+    ipw_buf_add(out, text, ipw_number_double(text, x));
+}

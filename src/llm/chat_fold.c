@@ -1,0 +1,406 @@
+/* Folding a stream's events, or a whole answer, into one reply. */
+#include "llm/chat_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static const int64_t MOST_TOKENS = INT64_C(1000000000000); /* more is not a count of tokens */
+
+struct ipw_chat_fold *ipw_chat_fold_new(size_t reply_max_bytes)
+{
+    struct ipw_chat_fold *fold = ipw_calloc(1, sizeof *fold);
+
+    fold->max = fold->left = reply_max_bytes;
+    fold->reply.text = fold->reply.reasoning = fold->reply.logprobs = IPW_BUF(reply_max_bytes);
+    fold->reply.usage = (struct ipw_chat_usage){-1, -1, -1, -1, -1};
+    fold->timed_prompt = fold->timed_cached = fold->timed_predicted = -1;
+    /* An event longer than this is parsed; it is no token. */
+    fold->shape.head = fold->shape.tail = IPW_BUF(64 * IPW_KIB);
+    return fold;
+}
+
+void ipw_chat_fold_free(struct ipw_chat_fold *fold)
+{
+    if (!fold) return;
+    ipw_chat_reply_release(&fold->reply);
+    ipw_buf_release(&fold->shape.head);
+    ipw_buf_release(&fold->shape.tail);
+    free(fold);
+}
+
+void ipw_chat_fold_set_exact(struct ipw_chat_fold *fold, bool exact)
+{
+    fold->exact = exact;
+    fold->shape.ready = false;
+}
+
+bool ipw_chat_fold_done(const struct ipw_chat_fold *fold) { return fold->reply.done_marker; }
+
+void ipw_chat_reply_release(struct ipw_chat_reply *r)
+{
+    for (size_t i = 0; i < r->n_calls; i++) {
+        free(r->calls[i].id);
+        free(r->calls[i].name);
+        ipw_buf_release(&r->calls[i].arguments);
+    }
+    free(r->calls);
+    ipw_chat_more_release(r);
+    ipw_buf_release(&r->text);
+    ipw_buf_release(&r->reasoning);
+    free(r->finish_word);
+    free(r->model);
+    free(r->id);
+    free(r->timings);
+    free(r->error);
+    free(r->error_type);
+    *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1}};
+}
+
+int ipw_chat_gather(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *text, size_t n,
+                    enum ipw_chat_seen kind, const char *field, struct ipw_err *err)
+{
+    if (n == 0) return 0;
+    if (n > fold->left || ipw_buf_add(to, text, n))
+        return ipw_fail(err, IPW_ELIMIT, "the reply is larger than %zu bytes", fold->max);
+    fold->left -= n;
+    fold->did.appends++;
+    fold->did.kind = kind;
+    fold->did.field = field;
+    return 0;
+}
+
+static void keep_first(char **slot, const struct ipw_json *node)
+{
+    const char *s = ipw_json_str(node, NULL);
+
+    if (!*slot && s && *s) *slot = ipw_strdup(s);
+}
+
+/* Unknown is not 0: what is no plausible count is as if it had not been told. */
+static void keep_count(int64_t *slot, const struct ipw_json *node)
+{
+    int64_t n = ipw_json_int(node, -1);
+
+    if (n >= 0 && n <= MOST_TOKENS) *slot = n;
+}
+
+/* What the provider charges, in USD, as OpenRouter tells it. */
+static void fold_cost(struct ipw_chat_reply *r, const struct ipw_json *cost)
+{
+    double usd = ipw_json_num(cost, -1);
+
+    if (!(usd >= 0) || !isfinite(usd)) return;
+    r->cost_told = true;
+    r->cost_usd = usd;
+}
+
+/* Section 6.  Usage may come more than once, growing: the last one counts. */
+static bool fold_usage(struct ipw_chat_usage *u, const struct ipw_json *usage)
+{
+    if (ipw_json_kind(usage) != IPW_JSON_OBJ) return false;
+    keep_count(&u->prompt, ipw_json_get(usage, "prompt_tokens"));
+    keep_count(&u->completion, ipw_json_get(usage, "completion_tokens"));
+    keep_count(&u->total, ipw_json_get(usage, "total_tokens"));
+    keep_count(&u->cached, ipw_json_get(usage, "prompt_cache_hit_tokens")); /* DeepSeek */
+    keep_count(&u->cached,
+               ipw_json_get(ipw_json_get(usage, "prompt_tokens_details"), "cached_tokens"));
+    keep_count(&u->reasoning, ipw_json_get(usage, "reasoning_tokens")); /* SGLang */
+    keep_count(&u->reasoning,
+               ipw_json_get(ipw_json_get(usage, "completion_tokens_details"), "reasoning_tokens"));
+    return true;
+}
+
+static void fold_timings(struct ipw_chat_fold *fold, const struct ipw_json *root)
+{
+    const struct ipw_json *timings = ipw_json_get(root, "timings");
+    struct ipw_buf text = IPW_BUF(64 * IPW_KIB);
+
+    if (ipw_json_kind(timings) == IPW_JSON_OBJ) {
+        keep_count(&fold->timed_prompt, ipw_json_get(timings, "prompt_n"));
+        keep_count(&fold->timed_cached, ipw_json_get(timings, "cache_n"));
+        keep_count(&fold->timed_predicted, ipw_json_get(timings, "predicted_n"));
+    } else {
+        timings = ipw_json_get(root, "metrics");
+    }
+    if (ipw_json_kind(timings) != IPW_JSON_OBJ) return;
+    fold->did.field = NULL;
+    ipw_json_print(&text, timings);
+    if (!text.failed) {
+        free(fold->reply.timings);
+        fold->reply.timings = ipw_buf_take(&text, NULL);
+    }
+    ipw_buf_release(&text);
+}
+
+enum ipw_chat_finish ipw_chat_finish_of(const char *word)
+{
+    if (strcmp(word, "stop") == 0) return IPW_FINISH_STOP;
+    if (strcmp(word, "length") == 0) return IPW_FINISH_LENGTH;
+    if (strcmp(word, "tool_calls") == 0) return IPW_FINISH_TOOL_CALLS;
+    if (strcmp(word, "function_call") == 0) return IPW_FINISH_TOOL_CALLS;
+    if (strcmp(word, "content_filter") == 0) return IPW_FINISH_FILTER;
+    return IPW_FINISH_OTHER;
+}
+
+/* Content as a string, or as parts of which the texts count. */
+static int fold_content(struct ipw_chat_fold *fold, const struct ipw_json *content, int *seen,
+                        struct ipw_err *err)
+{
+    struct ipw_buf *text = &fold->reply.text;
+    int rc = 0;
+
+    if (ipw_json_kind(content) == IPW_JSON_STR && ipw_json_str_len(content)) {
+        *seen |= IPW_SEEN_TEXT;
+        return ipw_chat_gather(fold, text, ipw_json_str(content, ""), ipw_json_str_len(content),
+                               IPW_SEEN_TEXT, "content", err);
+    }
+    if (ipw_json_kind(content) != IPW_JSON_ARR) return 0;
+    for (const struct ipw_json *part = ipw_json_first(content); part && rc == 0;
+         part = ipw_json_next(part)) {
+        const struct ipw_json *t = ipw_json_get(part, "text");
+
+        if (ipw_json_kind(t) != IPW_JSON_STR || ipw_json_str_len(t) == 0) continue;
+        *seen |= IPW_SEEN_TEXT;
+        rc = ipw_chat_gather(fold, text, ipw_json_str(t, ""), ipw_json_str_len(t), IPW_SEEN_TEXT,
+                             NULL, err);
+    }
+    return rc;
+}
+
+/* Section 7: two names for the same thing; some servers send both. */
+static int fold_reasoning(struct ipw_chat_fold *fold, const struct ipw_json *delta, int *seen,
+                          struct ipw_err *err)
+{
+    static const char *const names[] = {"reasoning_content", "reasoning"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct ipw_json *r = ipw_json_get(delta, names[i]);
+
+        if (ipw_json_kind(r) != IPW_JSON_STR || ipw_json_str_len(r) == 0) continue;
+        *seen |= IPW_SEEN_REASONING;
+        return ipw_chat_gather(fold, &fold->reply.reasoning, ipw_json_str(r, ""),
+                               ipw_json_str_len(r), IPW_SEEN_REASONING, names[i], err);
+    }
+    return 0;
+}
+
+static int fold_delta(struct ipw_chat_fold *fold, const struct ipw_json *delta, int *seen,
+                      struct ipw_err *err)
+{
+    const struct ipw_json *old = ipw_json_get(delta, "function_call");
+    int rc = fold_reasoning(fold, delta, seen, err);
+
+    if (rc == 0) rc = fold_content(fold, ipw_json_get(delta, "content"), seen, err);
+    if (rc == 0) rc = ipw_chat_call_fold(fold, ipw_json_get(delta, "tool_calls"), seen, err);
+    if (rc == 0 && ipw_json_kind(old) == IPW_JSON_OBJ) {
+        rc = ipw_chat_call_fold_one(fold, NULL, NULL, old, seen, err);
+        fold->did.field = NULL; /* does not stand where the fast path looks */
+    }
+    return rc;
+}
+
+static bool gathered(const struct ipw_chat_fold *fold)
+{
+    return fold->left < fold->max || fold->reply.n_calls > 0;
+}
+
+static int fold_choice(struct ipw_chat_fold *fold, const struct ipw_json *choice, int *seen,
+                       struct ipw_err *err)
+{
+    const struct ipw_json *delta = ipw_json_get(choice, "delta");
+    const char *word = ipw_json_str(ipw_json_get(choice, "finish_reason"), "");
+    int64_t index = ipw_json_int(ipw_json_get(choice, "index"), 0);
+    int rc = 0;
+
+    if (ipw_json_kind(choice) != IPW_JSON_OBJ) return 0;
+    if (index != 0) {
+        fold->reply.ignored_choices++;
+        fold->did.field = NULL;
+        return ipw_chat_other_fold(fold, choice, index, err);
+    }
+    if (ipw_json_kind(delta) == IPW_JSON_OBJ) {
+        rc = fold_delta(fold, delta, seen, err);
+    } else if (!gathered(fold)) { /* a whole answer, or one sent as a single event */
+        delta = ipw_json_get(choice, "message");
+        if (ipw_json_kind(delta) == IPW_JSON_OBJ) rc = fold_delta(fold, delta, seen, err);
+        fold->did.field = NULL;
+    }
+    if (rc == 0) rc = ipw_chat_logprobs_fold(fold, choice, err);
+    if (rc) return rc;
+    if (*word) { /* after the delta: text may come with it */
+        *seen |= IPW_SEEN_FINISH;
+        free(fold->reply.finish_word);
+        fold->reply.finish_word = ipw_strdup(word);
+        fold->reply.finish = ipw_chat_finish_of(word);
+        fold->did.field = NULL;
+    }
+    return 0;
+}
+
+static void fold_error(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen)
+{
+    struct ipw_chat_error e;
+    struct ipw_buf raw = IPW_BUF(16 * IPW_MIB);
+
+    *seen |= IPW_SEEN_ERROR;
+    if (fold->reply.error) return; /* the first one says why */
+    if (!ipw_chat_error_read(&e, root)) {
+        ipw_json_print(&raw, root);
+        ipw_chat_line(e.text, sizeof e.text, ipw_buf_str(&raw), raw.len);
+        ipw_buf_release(&raw);
+    }
+    fold->reply.error = ipw_strdup(e.text);
+    if (*e.type) fold->reply.error_type = ipw_strdup(e.type);
+    fold->reply.error_code = e.code;
+}
+
+static int fold_root(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen,
+                     struct ipw_err *err)
+{
+    const struct ipw_json *choices = ipw_json_get(root, "choices");
+
+    keep_first(&fold->reply.id, ipw_json_get(root, "id"));
+    keep_first(&fold->reply.model, ipw_json_get(root, "model"));
+    if (ipw_json_kind(choices) == IPW_JSON_ARR) {
+        for (const struct ipw_json *c = ipw_json_first(choices); c; c = ipw_json_next(c)) {
+            int rc = fold_choice(fold, c, seen, err);
+            if (rc) return rc;
+        }
+    }
+    if (fold_usage(&fold->reply.usage, ipw_json_get(root, "usage"))) {
+        fold_cost(&fold->reply, ipw_json_get(ipw_json_get(root, "usage"), "cost"));
+        *seen |= IPW_SEEN_USAGE;
+        fold->did.field = NULL;
+    }
+    fold_timings(fold, root);
+    if (*seen & IPW_SEEN_TOKEN) fold->reply.chunks++;
+    return 0;
+}
+
+static void trim(const char **data, size_t *n)
+{
+    while (*n && strchr(" \t\r\n", **data) && **data) {
+        (*data)++;
+        (*n)--;
+    }
+    while (*n && strchr(" \t\r\n", (*data)[*n - 1]) && (*data)[*n - 1]) (*n)--;
+}
+
+/* An event named "error" that is not JSON: its text is the message. */
+static int fold_error_text(struct ipw_chat_fold *fold, const char *data, size_t n)
+{
+    char line[512];
+
+    ipw_chat_line(line, sizeof line, data, n);
+    if (!fold->reply.error) fold->reply.error = ipw_strdup(line);
+    return IPW_SEEN_ERROR;
+}
+
+int ipw_chat_fold_event(struct ipw_chat_fold *fold, const char *name, const char *data, size_t n,
+                        struct ipw_err *err)
+{
+    bool named_error = name && strcmp(name, "error") == 0;
+    struct ipw_json *root = NULL;
+    size_t repairs = 0;
+    int seen, rc;
+
+    if (fold->reply.done_marker) return 0; /* nothing after [DONE] counts */
+    if (fold->shape.ready && !named_error) {
+        seen = ipw_chat_fast(fold, data, n);
+        if (seen) return seen;
+    }
+    fold->shape.ready = false;
+    fold->did.appends = 0;
+    fold->did.kind = 0;
+    fold->did.field = NULL;
+    seen = 0;
+    trim(&data, &n);
+    if (n == 0) return 0;
+    if (n == 6 && memcmp(data, "[DONE]", 6) == 0) {
+        fold->reply.done_marker = true;
+        return IPW_SEEN_DONE;
+    }
+    rc = ipw_json_parse(&root, data, n, &repairs, err);
+    if (rc) {
+        if (named_error) return fold_error_text(fold, data, n);
+        ipw_err_prefix(err, "a stream event is not JSON");
+        return rc;
+    }
+    fold->reply.repairs += (int64_t)repairs;
+    if (named_error || ipw_chat_error_is(root)) fold_error(fold, root, &seen);
+    rc = fold_root(fold, root, &seen, err);
+    ipw_json_free(root);
+    if (rc) return rc;
+    if (!fold->exact && repairs == 0 && seen == (int)fold->did.kind)
+        ipw_chat_fast_learn(fold, data, n);
+    return seen;
+}
+
+int ipw_chat_fold_whole(struct ipw_chat_fold *fold, const char *body, size_t n, struct ipw_err *err)
+{
+    struct ipw_json *root = NULL;
+    size_t repairs = 0;
+    char line[256];
+    int seen = 0, rc;
+
+    rc = ipw_json_parse(&root, body, n, &repairs, err);
+    if (rc) {
+        ipw_err_prefix(err, "the answer is not JSON");
+        return rc;
+    }
+    fold->reply.repairs += (int64_t)repairs;
+    if (ipw_chat_error_is(root)) fold_error(fold, root, &seen);
+    rc = fold_root(fold, root, &seen, err);
+    fold->whole = ipw_json_count(ipw_json_get(root, "choices")) > 0;
+    ipw_json_free(root);
+    if (rc) return rc;
+    if (!fold->whole && !fold->reply.error) {
+        ipw_chat_line(line, sizeof line, body, n);
+        return ipw_fail(err, IPW_EPARSE, "the answer has no \"choices\": %s", line);
+    }
+    return seen;
+}
+
+/* Without usage llama.cpp's timings tell the counts; prompt_n leaves the cached part out. */
+static void usage_from_timings(struct ipw_chat_fold *fold)
+{
+    struct ipw_chat_usage *u = &fold->reply.usage;
+
+    if (u->completion < 0) u->completion = fold->timed_predicted;
+    if (u->prompt < 0 && fold->timed_prompt >= 0) {
+        u->prompt = fold->timed_prompt + (fold->timed_cached > 0 ? fold->timed_cached : 0);
+        if (u->cached < 0) u->cached = fold->timed_cached;
+    }
+}
+
+int ipw_chat_fold_end(struct ipw_chat_fold *fold, struct ipw_chat_reply *out, struct ipw_err *err)
+{
+    struct ipw_chat_reply *r = &fold->reply;
+    bool complete = r->finish != IPW_FINISH_NONE || r->done_marker || fold->whole;
+
+    ipw_chat_call_finish(r);
+    usage_from_timings(fold);
+    *out = *r;
+    *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1}};
+    r->text = r->reasoning = r->logprobs = IPW_BUF(fold->max);
+    fold->shape.ready = false;
+    fold->left = fold->max;
+    if (out->error) {
+        ipw_fail(err, IPW_EHTTP, "%s", *out->error ? out->error : "an error without a message");
+        if (err) err->detail = out->error_code;
+        return IPW_EHTTP;
+    }
+    if (!complete)
+        return ipw_fail(err, IPW_ENET,
+                        "the answer was cut: no finish reason after %lld events with content",
+                        (long long)out->chunks);
+    return 0;
+}
+
+const struct ipw_chat_reply *ipw_chat_fold_so_far(const struct ipw_chat_fold *fold)
+{
+    return &fold->reply;
+}

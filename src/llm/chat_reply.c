@@ -1,0 +1,132 @@
+/* A reply as JSON: for the history that goes back to the server, and for the record. */
+#include "llm/chat_internal.h"
+
+#include <string.h>
+
+#include "json/write.h"
+
+/* Arguments are sent back only as what every server can read again: the text of one JSON object
+ * without lone surrogates.  Anything else is {} (servers answer 400 or 500 to it, for ever). */
+static void write_clean_arguments(struct ipw_jw *w, const struct ipw_buf *arguments)
+{
+    struct ipw_json *root = NULL;
+    struct ipw_buf clean = IPW_BUF(2 * arguments->len + 64);
+    size_t repairs = 0;
+    const char *text = ipw_buf_str(arguments);
+    size_t n = arguments->len;
+
+    if (ipw_json_parse(&root, text, n, &repairs, NULL) != 0 ||
+        ipw_json_kind(root) != IPW_JSON_OBJ) {
+        text = "{}";
+        n = 2;
+    } else if (repairs > 0) {
+        ipw_json_print(&clean, root);
+        text = clean.failed ? "{}" : ipw_buf_str(&clean);
+        n = strlen(text);
+    }
+    ipw_json_free(root);
+    ipw_jw_strn(w, text, n);
+    ipw_buf_release(&clean);
+}
+
+static void write_history_call(struct ipw_jw *w, const struct ipw_chat_call *call)
+{
+    ipw_jw_obj(w);
+    ipw_jw_key(w, "function");
+    ipw_jw_obj(w);
+    ipw_jw_key(w, "arguments");
+    write_clean_arguments(w, &call->arguments);
+    /* A call without a name gets an answer like any other unknown tool; it needs a name for it. */
+    ipw_jw_kstr(w, "name", call->name && *call->name ? call->name : "unknown");
+    ipw_jw_obj_end(w);
+    ipw_jw_kstr(w, "id", call->id ? call->id : "");
+    ipw_jw_kstr(w, "type", "function");
+    ipw_jw_obj_end(w);
+}
+
+void ipw_chat_reply_message(struct ipw_buf *out, const struct ipw_chat_reply *reply)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "content");
+    if (reply->n_calls > 0 && reply->text.len == 0)
+        ipw_jw_null(&w);
+    else
+        ipw_jw_strn(&w, ipw_buf_str(&reply->text), reply->text.len);
+    ipw_jw_kstr(&w, "role", "assistant");
+    if (reply->n_calls > 0) {
+        ipw_jw_key(&w, "tool_calls");
+        ipw_jw_arr(&w);
+        for (size_t i = 0; i < reply->n_calls; i++) write_history_call(&w, &reply->calls[i]);
+        ipw_jw_arr_end(&w);
+    }
+    ipw_jw_obj_end(&w);
+}
+
+static void write_count(struct ipw_jw *w, const char *key, int64_t n)
+{
+    if (n < 0)
+        ipw_jw_knull(w, key);
+    else
+        ipw_jw_kint(w, key, n);
+}
+
+static void write_usage(struct ipw_jw *w, const struct ipw_chat_reply *reply)
+{
+    const struct ipw_chat_usage *u = &reply->usage;
+
+    ipw_jw_obj(w);
+    write_count(w, "cached", u->cached);
+    write_count(w, "completion", u->completion);
+    if (reply->cost_told) ipw_jw_knum(w, "cost", reply->cost_usd);
+    write_count(w, "prompt", u->prompt);
+    write_count(w, "reasoning", u->reasoning);
+    write_count(w, "total", u->total);
+    ipw_jw_obj_end(w);
+}
+
+static void write_record_call(struct ipw_jw *w, const struct ipw_chat_call *call)
+{
+    ipw_jw_obj(w);
+    ipw_jw_key(w, "arguments");
+    ipw_jw_strn(w, ipw_buf_str(&call->arguments), call->arguments.len);
+    ipw_jw_kstr(w, "id", call->id);
+    ipw_jw_kstr(w, "name", call->name);
+    ipw_jw_obj_end(w);
+}
+
+void ipw_chat_reply_json(struct ipw_buf *out, const struct ipw_chat_reply *reply)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "calls");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < reply->n_calls; i++) write_record_call(&w, &reply->calls[i]);
+    ipw_jw_arr_end(&w);
+    ipw_jw_kint(&w, "chunks", reply->chunks);
+    ipw_jw_kbool(&w, "done_marker", reply->done_marker);
+    ipw_jw_kstr(&w, "error", reply->error);
+    ipw_jw_kstr(&w, "error_type", reply->error_type);
+    ipw_jw_kstr(&w, "finish", reply->finish_word);
+    ipw_jw_kstr(&w, "id", reply->id);
+    ipw_jw_kint(&w, "ignored_choices", reply->ignored_choices);
+    ipw_chat_logprobs_json(&w, reply);
+    ipw_jw_kstr(&w, "model", reply->model);
+    ipw_chat_others_json(&w, reply);
+    ipw_jw_key(&w, "reasoning");
+    ipw_jw_strn(&w, ipw_buf_str(&reply->reasoning), reply->reasoning.len);
+    ipw_jw_kint(&w, "repairs", reply->repairs);
+    ipw_jw_key(&w, "text");
+    ipw_jw_strn(&w, ipw_buf_str(&reply->text), reply->text.len);
+    if (reply->timings)
+        ipw_jw_kraw(&w, "timings", reply->timings, strlen(reply->timings));
+    else
+        ipw_jw_knull(&w, "timings");
+    ipw_jw_key(&w, "usage");
+    write_usage(&w, reply);
+    ipw_jw_obj_end(&w);
+}

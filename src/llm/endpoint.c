@@ -1,0 +1,299 @@
+/* Endpoints: addresses as users give them, keys, limits. */
+#include "llm/client_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/proxy.h"
+#include "json/json.h"
+
+enum {
+    SHORTEST_SECRET = 8, /* "EMPTY" and "ollama" are ordinary words in messages */
+    REPLY_MAX = 64 * 1024 * 1024,
+    MOST_SITES = 256,
+};
+
+static const int64_t CONNECT_NS = 10 * IPW_NS_PER_S, FIRST_BYTE_NS = 600 * IPW_NS_PER_S,
+                     IDLE_NS = 120 * IPW_NS_PER_S, RETRY_BASE_NS = 500 * IPW_NS_PER_MS,
+                     LOADING_NS = 600 * IPW_NS_PER_S;
+
+static bool ends_with(const struct ipw_buf *b, size_t from, const char *suffix)
+{
+    size_t n = strlen(suffix);
+
+    return b->len >= from + n && memcmp(b->data + b->len - n, suffix, n) == 0;
+}
+
+static void strip(struct ipw_buf *out, size_t from)
+{
+    static const char chat[] = "/chat/completions";
+    bool again = true;
+
+    while (again) {
+        again = false;
+        if (ends_with(out, from, "/")) {
+            ipw_buf_truncate(out, out->len - 1);
+            again = true;
+        } else if (ends_with(out, from, chat)) {
+            ipw_buf_truncate(out, out->len - (sizeof chat - 1));
+            again = true;
+        }
+    }
+}
+
+int ipw_llm_normalise_url(struct ipw_buf *out, const char *base_url, struct ipw_err *err)
+{
+    const char *url = base_url, *scheme = "http://", *end, *mark;
+    size_t start = out->len, host;
+
+    while (*url == ' ' || *url == '\t' || *url == '\n' || *url == '\r') url++;
+    end = url + strlen(url);
+    while (end > url && strchr(" \t\r\n", end[-1])) end--;
+    mark = strstr(url, "://");
+    if (mark) {
+        if (mark - url == 5 && strncasecmp(url, "https", 5) == 0)
+            scheme = "https://";
+        else if (mark - url != 4 || strncasecmp(url, "http", 4) != 0)
+            return ipw_fail(err, IPW_EINVAL, "base URL '%s': only http:// and https:// are spoken",
+                            base_url);
+        url = mark + 3;
+    }
+    for (const char *p = url; p < end; p++) {
+        if ((unsigned char)*p <= ' ' || *p == 0x7f || *p == '"' || *p == '\\')
+            return ipw_fail(err, IPW_EINVAL, "base URL: a space or control character at byte %zu",
+                            (size_t)(p - base_url));
+        if (*p == '@')
+            return ipw_fail(err, IPW_EINVAL,
+                            "base URL: give the key with --api-key-env, not inside the URL");
+        if (*p == '?' || *p == '#')
+            return ipw_fail(err, IPW_EINVAL, "base URL '%s': '%c' has no place in it", base_url,
+                            *p);
+    }
+    ipw_buf_adds(out, scheme);
+    host = out->len;
+    ipw_buf_add(out, url, (size_t)(end - url));
+    if (out->failed) return ipw_fail(err, IPW_ELIMIT, "base URL: too long");
+    strip(out, host);
+    if (out->len == host || out->data[host] == '/' || out->data[host] == ':') {
+        ipw_buf_truncate(out, start);
+        return ipw_fail(err, IPW_EINVAL,
+                        "base URL '%s' names no host (example: http://127.0.0.1:8000/v1)",
+                        base_url);
+    }
+    if (!memchr(out->data + host, '/', out->len - host)) ipw_buf_adds(out, "/v1");
+    return out->failed ? ipw_fail(err, IPW_ELIMIT, "base URL: too long") : 0;
+}
+
+static int64_t or_default(int64_t ns, int64_t fallback) { return ns > 0 ? ns : fallback; }
+
+static bool names_openai(const char *url)
+{
+    const char *host = strstr(url, "://");
+
+    host = host ? host + 3 : url;
+    return strncasecmp(host, "api.openai.com", 14) == 0 && strchr(":/", host[14]);
+}
+
+static int add_sites(struct ipw_llm *llm, const struct ipw_llm_options *o, struct ipw_err *err)
+{
+    size_t n = 1;
+    int rc;
+
+    while (o->more_urls && o->more_urls[n - 1]) n++;
+    if (n > MOST_SITES) return ipw_fail(err, IPW_EINVAL, "more than %d base URLs", MOST_SITES);
+    llm->sites = ipw_calloc(n, sizeof *llm->sites);
+    for (size_t i = 0; i < n; i++) {
+        const char *url = i ? o->more_urls[i - 1] : o->base_url;
+
+        rc = ipw_llm_site_init(&llm->sites[i], url, err);
+        if (rc) return rc;
+        llm->n_sites++;
+        if (!names_openai(llm->sites[i].url)) continue;
+        llm->sites[i].server = IPW_LLM_OPENAI;
+        if (o->tokens_field == IPW_LLM_TOKENS_AUTO) llm->use_max_completion_tokens = true;
+    }
+    if (o->tokens_field == IPW_LLM_MAX_COMPLETION_TOKENS) llm->use_max_completion_tokens = true;
+    return 0;
+}
+
+/* The members that the user wants in every request. */
+static int make_over(struct ipw_llm *llm, const struct ipw_llm_options *o, struct ipw_err *err)
+{
+    struct ipw_json *user = NULL;
+    int rc = o->body ? ipw_json_parse(&user, o->body, strlen(o->body), NULL, err) : 0;
+
+    if (rc == 0 && user && ipw_json_kind(user) != IPW_JSON_OBJ)
+        rc = ipw_fail(err, IPW_EINVAL, "expected a JSON object");
+    ipw_json_free(user);
+    if (rc) {
+        err->code = IPW_EINVAL;
+        ipw_err_prefix(err, "extra request fields");
+        return IPW_EINVAL;
+    }
+    llm->over = ipw_strdup(o->body);
+    return 0;
+}
+
+/* Ours, unless the user gave one of that name; then the user's. */
+static void make_headers(struct ipw_llm *llm, const struct ipw_llm_options *o, int stream)
+{
+    const struct ipw_http_header ours[] = {
+        {"Accept", stream ? "text/event-stream" : "application/json"},
+        {"Authorization", llm->authorization},
+        {"Content-Type", stream ? "application/json" : NULL},
+    };
+    struct ipw_http_header *out = ipw_calloc(3 + o->n_headers, sizeof *out);
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        bool replaced = ours[i].value == NULL;
+
+        for (size_t k = 0; k < o->n_headers; k++)
+            if (strcasecmp(o->headers[k].name, ours[i].name) == 0) replaced = true;
+        if (!replaced) out[n++] = ours[i];
+    }
+    for (size_t k = 0; k < o->n_headers; k++) out[n++] = o->headers[k];
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct ipw_http_header){ipw_strdup(out[i].name), ipw_strdup(out[i].value)};
+    llm->headers[stream] = out;
+    llm->n_headers[stream] = n;
+}
+
+static int check_key(const char *key, struct ipw_err *err)
+{
+    for (const char *p = key; p && *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            return ipw_fail(err, IPW_EINVAL,
+                            "the API key holds a line break or another control character");
+    return 0;
+}
+
+static bool holds_secret(const struct ipw_llm_options *o)
+{
+    static const char *const names[] = {"authorization", "x-api-key", "api-key", "cookie"};
+
+    if (o->secret_headers || (o->api_key && strlen(o->api_key) >= SHORTEST_SECRET)) return true;
+    for (size_t i = 0; i < o->n_headers; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (strcasecmp(o->headers[i].name, names[k]) == 0) return true;
+    return false;
+}
+
+/* A key goes over a wire that others can read only when that was asked for, and never to a proxy
+ * that would read it. */
+static int check_way(const struct ipw_llm *llm, const struct ipw_llm_options *o,
+                     struct ipw_err *err)
+{
+    int rc = 0;
+
+    if (!holds_secret(o)) return 0;
+    for (size_t i = 0; i < llm->n_sites && rc == 0; i++) {
+        const char *url = llm->sites[i].url;
+        struct ipw_buf proxy = IPW_BUF(4 * IPW_KIB);
+
+        if (!ipw_http_is_clear(url)) continue;
+        if (!o->insecure_key)
+            rc = ipw_fail(err, IPW_EINVAL,
+                          "%s: the API key would cross the network unencrypted: use https://, give "
+                          "no key, or allow it with --insecure-key",
+                          url);
+        else if (ipw_http_proxy_for(&proxy, url))
+            rc = ipw_fail(err, IPW_EINVAL,
+                          "%s: the proxy %s would read the API key: use https://, give no key, or "
+                          "name the host in no_proxy",
+                          url, ipw_buf_str(&proxy));
+        ipw_buf_release(&proxy);
+    }
+    return rc;
+}
+
+int ipw_llm_new(struct ipw_llm **out, struct ipw_loop *loop, struct ipw_http *http,
+                const struct ipw_llm_options *options, struct ipw_err *err)
+{
+    struct ipw_llm *llm = ipw_calloc(1, sizeof *llm);
+    int rc;
+
+    *out = NULL;
+    llm->loop = loop;
+    llm->http = http;
+    rc = add_sites(llm, options, err);
+    if (rc == 0) rc = check_key(options->api_key, err);
+    if (rc == 0) rc = check_way(llm, options, err);
+    if (rc == 0) rc = make_over(llm, options, err);
+    if (rc) {
+        ipw_llm_free(llm);
+        return rc;
+    }
+    if (options->api_key && *options->api_key) {
+        llm->key = ipw_strdup(options->api_key);
+        llm->authorization = ipw_asprintf("Bearer %s", options->api_key);
+    }
+    make_headers(llm, options, 0);
+    make_headers(llm, options, 1);
+    llm->max_retries = options->max_retries > 0 ? options->max_retries : 0;
+    llm->connect_ns = or_default(options->connect_ns, CONNECT_NS);
+    llm->first_byte_ns = or_default(options->first_byte_ns, FIRST_BYTE_NS);
+    llm->idle_ns = or_default(options->idle_ns, IDLE_NS);
+    llm->total_ns = options->total_ns;
+    llm->first_token_ns = options->first_token_ns;
+    llm->loading_ns = or_default(options->loading_ns, LOADING_NS);
+    llm->retry_base_ns = or_default(options->retry_base_ns, RETRY_BASE_NS);
+    llm->force_tokens = options->force_tokens;
+    llm->reply_max = options->reply_max_bytes ? options->reply_max_bytes : REPLY_MAX;
+    llm->retry_cut = options->retry_cut;
+    llm->random = options->jitter_seed;
+    *out = llm;
+    return 0;
+}
+
+void ipw_llm_free(struct ipw_llm *llm)
+{
+    if (!llm) return;
+    ipw_defer_cancel(llm->gate);
+    for (size_t i = 0; i < llm->n_sites; i++) ipw_llm_site_release(&llm->sites[i]);
+    for (int s = 0; s < 2; s++) {
+        for (size_t i = 0; i < llm->n_headers[s]; i++) {
+            free((char *)(uintptr_t)llm->headers[s][i].name);
+            free((char *)(uintptr_t)llm->headers[s][i].value);
+        }
+        free(llm->headers[s]);
+    }
+    free(llm->sites);
+    free(llm->over);
+    free(llm->key);
+    free(llm->authorization);
+    free(llm);
+}
+
+const char *ipw_llm_url(const struct ipw_llm *llm) { return llm->sites[0].url; }
+
+size_t ipw_llm_n_urls(const struct ipw_llm *llm) { return llm->n_sites; }
+
+const char *ipw_llm_url_at(const struct ipw_llm *llm, size_t i) { return llm->sites[i].url; }
+
+void ipw_llm_complete(const struct ipw_llm *llm, struct ipw_chat_request *request)
+{
+    request->over = llm->over;
+    if (llm->use_max_completion_tokens) request->use_max_completion_tokens = true;
+    if (request->force_tokens <= 0) request->force_tokens = llm->force_tokens;
+}
+
+const char *ipw_llm_tokens_field(const struct ipw_llm *llm)
+{
+    return llm->use_max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+}
+
+void ipw_llm_redact(const struct ipw_llm *llm, char *text)
+{
+    size_t n = llm->key ? strlen(llm->key) : 0;
+    char *at;
+
+    if (n < SHORTEST_SECRET || !text) return;
+    while ((at = strstr(text, llm->key)) != NULL) {
+        memcpy(at, "***", 3);
+        memmove(at + 3, at + n, strlen(at + n) + 1);
+    }
+}

@@ -1,0 +1,96 @@
+#include "llm/times.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "llm/chat.h"
+#include "json/json.h"
+
+/* Microseconds below 16 have a bucket each; above, 16 to an octave. */
+static int bucket_of(int64_t gap_ns)
+{
+    uint64_t us = gap_ns > 0 ? (uint64_t)gap_ns / 1000 : 0;
+    int octave, bucket;
+
+    if (us < 16) return (int)us;
+    octave = 63 - __builtin_clzll(us);
+    bucket = 16 + (octave - 4) * 16 + (int)(us >> (octave - 4) & 15);
+    return bucket < IPW_LLM_GAP_BUCKETS ? bucket : IPW_LLM_GAP_BUCKETS - 1;
+}
+
+static int64_t middle_of(int bucket)
+{
+    int64_t from, width = 1;
+    int octave;
+
+    if (bucket < 16) return bucket * 1000 + 500;
+    octave = (bucket - 16) / 16;
+    width <<= octave;
+    from = (int64_t)(16 + (bucket - 16) % 16) << octave;
+    return from * 1000 + width * 500;
+}
+
+void ipw_llm_gaps_add(struct ipw_llm_gaps *g, int64_t gap_ns)
+{
+    if (gap_ns < 0) gap_ns = 0;
+    g->n++;
+    if (gap_ns > g->max_ns) g->max_ns = gap_ns;
+    g->count[bucket_of(gap_ns)]++;
+}
+
+int64_t ipw_llm_gaps_quantile(const struct ipw_llm_gaps *g, double q)
+{
+    double want = q * (double)g->n;
+    int64_t below = 0, ns;
+
+    if (g->n == 0) return 0;
+    for (int i = 0; i < IPW_LLM_GAP_BUCKETS; i++) {
+        below += g->count[i];
+        if (!g->count[i] || (double)below < want) continue;
+        ns = i == 0 ? 0 : middle_of(i); /* events of one read have no gap at all */
+        return ns < g->max_ns ? ns : g->max_ns;
+    }
+    return g->max_ns;
+}
+
+static void first(int64_t *slot, int64_t t_ns)
+{
+    if (!*slot) *slot = t_ns;
+}
+
+void ipw_llm_times_event(struct ipw_llm_times *t, int64_t t_ns, int seen)
+{
+    first(&t->first_event_ns, t_ns);
+    if (!(seen & IPW_SEEN_TOKEN)) return;
+    if (seen & IPW_SEEN_TEXT) first(&t->first_text_ns, t_ns);
+    if (seen & IPW_SEEN_REASONING) first(&t->first_reasoning_ns, t_ns);
+    if (seen & IPW_SEEN_CALL) first(&t->first_call_ns, t_ns);
+    if (t->first_token_ns) {
+        first(&t->second_token_ns, t_ns);
+        ipw_llm_gaps_add(&t->gaps, t_ns - t->last_token_ns);
+    }
+    first(&t->first_token_ns, t_ns);
+    t->last_token_ns = t_ns;
+}
+
+static int64_t told_ms(const struct ipw_json *node, const char *key)
+{
+    double ms = ipw_json_num(ipw_json_get(node, key), 0);
+
+    return ms > 0 && ms < 1e10 ? (int64_t)(ms * 1e6) : 0;
+}
+
+void ipw_llm_server_times(struct ipw_llm_server_times *out, const char *timings)
+{
+    struct ipw_json *root;
+
+    *out = (struct ipw_llm_server_times){0};
+    if (!timings || ipw_json_parse(&root, timings, strlen(timings), NULL, NULL)) return;
+    out->prefill_ns = told_ms(root, "prompt_ms");
+    out->decode_ns = told_ms(root, "predicted_ms");
+    /* vLLM counts its time to the first token from scheduling: the queue is not in it. */
+    if (!out->prefill_ns) out->prefill_ns = told_ms(root, "time_to_first_token_ms");
+    if (!out->decode_ns) out->decode_ns = told_ms(root, "generation_time_ms");
+    out->queue_ns = told_ms(root, "queue_time_ms");
+    ipw_json_free(root);
+}

@@ -1,0 +1,270 @@
+#include "report/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* ---- the two runs ---- */
+
+static void copy_energy(struct ipw_figure *to, const struct ipw_figure *from)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        to[d] = from[d];
+        to[d].reason = NULL;
+    }
+}
+
+void ipw_compare_add(struct ipw_compare_run *run, const struct ipw_query_loaded *loaded)
+{
+    const struct ipw_query_trace *t = &loaded->trace;
+    struct ipw_compare_query *q;
+
+    IPW_GROW(run->queries, run->cap, run->n + 1);
+    q = &run->queries[run->n++];
+    *q = (struct ipw_compare_query){.id = ipw_strdup(t->id),
+                                    .epoch = loaded->record.epoch,
+                                    .index = t->index,
+                                    .resolved = loaded->record.is_resolved,
+                                    .seconds = ipw_ns_to_s(t->end_ns - t->start_ns),
+                                    .input_tokens = t->input_tokens,
+                                    .output_tokens = t->output_tokens,
+                                    .n_turns = t->n_turns};
+    copy_energy(q->energy, t->energy);
+    q->turns = ipw_calloc(t->n_turns + 1, sizeof *q->turns);
+    for (size_t i = 0; i < t->n_turns; i++) {
+        const struct ipw_turn *turn = &t->turns[i];
+
+        copy_energy(q->turns[i].energy, turn->energy);
+        q->turns[i].seconds = ipw_ns_to_s(turn->end_ns - turn->start_ns);
+        q->turns[i].input_tokens = turn->input_tokens;
+        q->turns[i].output_tokens = turn->output_tokens;
+    }
+    run->remote |= t->lm_remote && ipw_query_lm_unmeasured(t);
+}
+
+void ipw_compare_release(struct ipw_compare_run *run)
+{
+    for (size_t i = 0; i < run->n; i++) {
+        free(run->queries[i].id);
+        free(run->queries[i].turns);
+    }
+    free(run->queries);
+    *run = (struct ipw_compare_run){0};
+}
+
+/* ---- pairs ---- */
+
+static int by_name(const struct ipw_compare_query *x, const struct ipw_compare_query *y)
+{
+    int order = strcmp(x->id, y->id);
+
+    return order ? order : (x->nth > y->nth) - (x->nth < y->nth);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct ipw_compare_query *x = a, *y = b;
+    int order = strcmp(x->id, y->id);
+
+    if (!order) order = (x->epoch > y->epoch) - (x->epoch < y->epoch);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static void number(struct ipw_compare_run *run)
+{
+    if (run->n) qsort(run->queries, run->n, sizeof *run->queries, by_place);
+    for (size_t i = 1; i < run->n; i++)
+        if (strcmp(run->queries[i].id, run->queries[i - 1].id) == 0)
+            run->queries[i].nth = run->queries[i - 1].nth + 1;
+}
+
+static void pair(struct ipw_compare *c, const struct ipw_compare_run *a,
+                 const struct ipw_compare_run *b)
+{
+    size_t i = 0, k = 0;
+
+    for (int side = 0; side < 2; side++)
+        c->pairs[side] = ipw_calloc(a->n + b->n + 1, sizeof *c->pairs[side]);
+    while (i < a->n && k < b->n) {
+        int order = by_name(&a->queries[i], &b->queries[k]);
+
+        if (order == 0) {
+            size_t x = a->queries[i].n_turns, y = b->queries[k].n_turns;
+
+            c->n_turns += x < y ? x : y;
+            c->pairs[0][c->n] = &a->queries[i++];
+            c->pairs[1][c->n++] = &b->queries[k++];
+        } else if (order < 0) {
+            i++;
+        } else {
+            k++;
+        }
+    }
+    c->only[0] = a->n - c->n;
+    c->only[1] = b->n - c->n;
+}
+
+/* The machine's meter when both have it; else the devices of which both know something. */
+static unsigned shared_basis(const struct ipw_compare *c)
+{
+    unsigned known[2] = {0, 0}, both;
+
+    for (int side = 0; side < 2; side++) {
+        if (c->runs[side]->remote) return 0;
+        for (size_t i = 0; i < c->n; i++)
+            for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++)
+                known[side] |= (unsigned)c->pairs[side][i]->energy[d].known << d;
+    }
+    both = known[0] & known[1];
+    return both >> IPW_DOMAIN_MACHINE & 1 ? 1u << IPW_DOMAIN_MACHINE : both;
+}
+
+double ipw_compare_joules(const struct ipw_figure *energy, unsigned basis, double *lo, double *hi)
+{
+    double sum = basis ? 0 : NAN;
+
+    *lo = *hi = sum;
+    for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_figure *f = &energy[d];
+        bool bounded = f->known && (f->lo_j != 0 || f->hi_j != 0);
+
+        if (!(basis >> d & 1)) continue;
+        sum += f->known ? f->j : (double)NAN;
+        *lo += bounded ? f->lo_j : (double)NAN;
+        *hi += bounded ? f->hi_j : (double)NAN;
+    }
+    return sum;
+}
+
+/* ---- one metric ---- */
+
+struct value {
+    double x, lo, hi;
+};
+
+static double count(int64_t n) { return n < 0 ? (double)NAN : (double)n; }
+
+static struct value joules(const struct ipw_figure *energy, unsigned basis)
+{
+    struct value v;
+
+    v.x = ipw_compare_joules(energy, basis, &v.lo, &v.hi);
+    return v;
+}
+
+static struct value of_query(const struct ipw_compare_query *q, int metric, unsigned basis)
+{
+    struct value v = {NAN, NAN, NAN};
+
+    switch (metric) {
+    case IPW_COMPARE_ACCURACY: v.x = count(q->resolved); break;
+    case IPW_COMPARE_JOULES: return joules(q->energy, basis);
+    case IPW_COMPARE_GPU_J: return joules(q->energy, 1u << IPW_DOMAIN_GPU);
+    case IPW_COMPARE_CPU_J: return joules(q->energy, 1u << IPW_DOMAIN_CPU);
+    case IPW_COMPARE_DRAM_J: return joules(q->energy, 1u << IPW_DOMAIN_DRAM);
+    case IPW_COMPARE_MACHINE_J: return joules(q->energy, 1u << IPW_DOMAIN_MACHINE);
+    case IPW_COMPARE_SECONDS: v.x = q->seconds; break;
+    case IPW_COMPARE_INPUT: v.x = count(q->input_tokens); break;
+    case IPW_COMPARE_OUTPUT: v.x = count(q->output_tokens); break;
+    case IPW_COMPARE_TURNS: v.x = (double)q->n_turns; break;
+    default: break;
+    }
+    return v;
+}
+
+static struct value of_turn(const struct ipw_compare_turn *t, int metric, unsigned basis)
+{
+    struct value v = {NAN, NAN, NAN};
+
+    if (metric == IPW_COMPARE_TURN_J) return joules(t->energy, basis);
+    v.x = metric == IPW_COMPARE_TURN_S ? t->seconds : count(t->output_tokens);
+    return v;
+}
+
+struct sums {
+    size_t n;
+    double a, b, a_lo, a_hi, b_lo, b_hi;
+};
+
+static void add(struct sums *s, struct value a, struct value b)
+{
+    if (isnan(a.x) || isnan(b.x)) return;
+    s->n++;
+    s->a += a.x;
+    s->b += b.x;
+    s->a_lo += a.lo;
+    s->a_hi += a.hi;
+    s->b_lo += b.lo;
+    s->b_hi += b.hi;
+}
+
+static void add_pair(struct sums *s, const struct ipw_compare *c, size_t i, int metric)
+{
+    const struct ipw_compare_query *a = c->pairs[0][i], *b = c->pairs[1][i];
+
+    if (metric < IPW_COMPARE_TURN_J) {
+        add(s, of_query(a, metric, c->basis), of_query(b, metric, c->basis));
+        return;
+    }
+    for (size_t k = 0; k < a->n_turns && k < b->n_turns; k++)
+        add(s, of_turn(&a->turns[k], metric, c->basis), of_turn(&b->turns[k], metric, c->basis));
+}
+
+static const char *verdict(const struct ipw_interval *d)
+{
+    if (!d->n) return "unknown";
+    if (d->n < 3) return "too_few";
+    if (d->min == 0 && d->max == 0) return "same";
+    if (isnan(d->lo)) return "unknown";
+    return d->lo > 0 ? "higher" : d->hi < 0 ? "lower" : "not_shown";
+}
+
+static void make_row(struct ipw_compare_row *row, const struct ipw_compare *c, int metric)
+{
+    double *differences = ipw_calloc(c->n + 1, sizeof *differences), n;
+    struct sums all = {0};
+
+    *row = (struct ipw_compare_row){0};
+    for (size_t i = 0; i < c->n;) {
+        struct sums task = {0};
+        const char *id = c->pairs[0][i]->id;
+
+        for (; i < c->n && strcmp(c->pairs[0][i]->id, id) == 0; i++) {
+            add_pair(&task, c, i, metric);
+            add_pair(&all, c, i, metric);
+        }
+        if (task.n) differences[row->tasks++] = (task.b - task.a) / (double)task.n;
+    }
+    n = all.n ? (double)all.n : (double)NAN;
+    row->pairs = all.n;
+    row->a = all.a / n;
+    row->b = all.b / n;
+    row->a_lo = all.a_lo / n;
+    row->a_hi = all.a_hi / n;
+    row->b_lo = all.b_lo / n;
+    row->b_hi = all.b_hi / n;
+    row->difference_lo = row->b_lo - row->a_hi;
+    row->difference_hi = row->b_hi - row->a_lo;
+    row->difference = ipw_interval_of(differences, row->tasks);
+    row->verdict = verdict(&row->difference);
+    free(differences);
+}
+
+void ipw_compare_make(struct ipw_compare *out, struct ipw_compare_run *a, struct ipw_compare_run *b)
+{
+    *out = (struct ipw_compare){.runs = {a, b}};
+    number(a);
+    number(b);
+    pair(out, a, b);
+    out->basis = shared_basis(out);
+    for (int m = 0; m < IPW_COMPARE_METRICS; m++) make_row(&out->rows[m], out, m);
+}
+
+void ipw_compare_free(struct ipw_compare *c)
+{
+    free(c->pairs[0]);
+    free(c->pairs[1]);
+    *c = (struct ipw_compare){0};
+}

@@ -1,0 +1,248 @@
+#include "report/follow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "report/format.h"
+#include "trace/event.h"
+
+enum { WIDTH_MIN = 80, TEXT_COLUMN = 34, SHOWN_BYTES = 2000, ID_COLUMNS = 10 };
+
+struct open { /* a query in flight, or a span of one (span > 0) */
+    int32_t query, span;
+    int64_t t_ns;
+    int turn;
+    char *text; /* the query's id; the tool's arguments */
+};
+
+struct ipw_follow {
+    struct ipw_timeline_options o;
+    char *id;
+    int64_t start_ns;
+    struct open *open;
+    size_t n, cap;
+};
+
+struct ipw_follow *ipw_follow_new(const char *id, const struct ipw_timeline_options *options)
+{
+    struct ipw_follow *f = ipw_calloc(1, sizeof *f);
+
+    f->o = *options;
+    if (f->o.width < WIDTH_MIN) f->o.width = WIDTH_MIN;
+    f->id = ipw_strdup(id);
+    return f;
+}
+
+void ipw_follow_free(struct ipw_follow *f)
+{
+    if (!f) return;
+    for (size_t i = 0; i < f->n; i++) free(f->open[i].text);
+    free(f->open);
+    free(f->id);
+    free(f);
+}
+
+static struct open *find(struct ipw_follow *f, int32_t query, int32_t span)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->open[i].query == query && f->open[i].span == span) return &f->open[i];
+    return NULL;
+}
+
+static struct open *add(struct ipw_follow *f, const struct ipw_event *e, int32_t span, char *text)
+{
+    struct open *o = find(f, e->query, span);
+
+    if (!o) {
+        IPW_GROW(f->open, f->cap, f->n + 1);
+        o = &f->open[f->n++];
+        *o = (struct open){0};
+    }
+    free(o->text);
+    *o = (struct open){.query = e->query, .span = span, .t_ns = e->t_ns, .text = text};
+    return o;
+}
+
+static void drop(struct ipw_follow *f, struct open *o)
+{
+    if (!o) return;
+    free(o->text);
+    *o = f->open[--f->n];
+}
+
+/* "  12.3s  q0003       turn 2   " */
+static void put_head(struct ipw_follow *f, struct ipw_buf *out, const struct ipw_event *e,
+                     const struct open *q, const char *what, enum ipw_style style)
+{
+    char time[32];
+
+    ipw_format_seconds(time, ipw_ns_to_s(e->t_ns - f->start_ns));
+    ipw_buf_addf(out, "%8s  %s", time, ipw_style(IPW_DIM, f->o.colour));
+    ipw_format_cell(out, q ? q->text : "?", ID_COLUMNS, IPW_ALIGN_LEFT);
+    ipw_buf_addf(out, "%s  %s%-10s%s ", ipw_style(IPW_PLAIN, f->o.colour),
+                 ipw_style(style, f->o.colour), what, ipw_style(IPW_PLAIN, f->o.colour));
+}
+
+static void put_rest(struct ipw_follow *f, struct ipw_buf *out, const char *text)
+{
+    ipw_format_cell(out, text, f->o.width - TEXT_COLUMN, IPW_ALIGN_NONE);
+    ipw_buf_addc(out, '\n');
+}
+
+/* What was said, on one line. */
+static void put_said(struct ipw_follow *f, struct ipw_buf *out, const char *mark, const char *text)
+{
+    struct ipw_buf line = IPW_BUF(2 * SHOWN_BYTES);
+
+    if (!text || !*text) return;
+    for (size_t i = 0; text[i] && i < SHOWN_BYTES; i++) {
+        bool blank = strchr(" \n\t\r", text[i]) != NULL;
+
+        if (!blank)
+            ipw_buf_addc(&line, text[i]);
+        else if (line.len && line.data[line.len - 1] != ' ')
+            ipw_buf_addc(&line, ' ');
+    }
+    ipw_buf_addf(out, "%*s%s%s ", TEXT_COLUMN - 2, "", ipw_style(IPW_DIM, f->o.colour), mark);
+    ipw_format_cell(out, ipw_buf_str(&line), f->o.width - TEXT_COLUMN, IPW_ALIGN_NONE);
+    ipw_buf_addf(out, "%s\n", ipw_style(IPW_PLAIN, f->o.colour));
+    ipw_buf_release(&line);
+}
+
+static void put_reply(struct ipw_follow *f, struct ipw_buf *out, const struct ipw_event *e,
+                      const struct ipw_json *data)
+{
+    const struct ipw_lm_facts *m = &e->lm;
+    struct open *q = find(f, e->query, 0), *start = find(f, e->query, e->span);
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    char turn[32], a[32], b[32], s[32];
+    bool ok = m->outcome == IPW_LM_OK;
+
+    snprintf(turn, sizeof turn, "turn %d", q ? q->turn : 0);
+    if (start)
+        ipw_buf_addf(&text, "%s  ", ipw_format_seconds(s, ipw_ns_to_s(e->t_ns - start->t_ns)));
+    if (ok)
+        ipw_buf_addf(&text, "%s in, %s out%s%s", ipw_format_count(a, m->input_tokens),
+                     ipw_format_count(b, m->output_tokens), m->finish_reason ? ", " : "",
+                     m->finish_reason ? m->finish_reason : "");
+    else
+        ipw_buf_addf(&text, "attempt %d: %s", m->attempt, ipw_lm_outcome_name(m->outcome));
+    put_head(f, out, e, q, turn, ok ? IPW_BOLD : IPW_YELLOW);
+    put_rest(f, out, ipw_buf_str(&text));
+    if (!ok) put_said(f, out, "!", m->error);
+    put_said(f, out, "\"", ipw_json_str(ipw_json_get(data, "text"), NULL));
+    drop(f, start);
+    ipw_buf_release(&text);
+}
+
+static void put_tool(struct ipw_follow *f, struct ipw_buf *out, const struct ipw_event *e,
+                     const struct ipw_json *data)
+{
+    struct open *start = find(f, e->query, e->span);
+    const char *what = e->kind == IPW_EV_SPAN_END && e->tool.kind ? e->tool.kind : "tool";
+    const char *content = ipw_json_str(ipw_json_get(data, "content"), NULL);
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    char s[32];
+
+    if (start)
+        ipw_buf_addf(&text, "%s  ", ipw_format_seconds(s, ipw_ns_to_s(e->t_ns - start->t_ns)));
+    ipw_buf_addf(&text, "%s: %s", e->tool.name, e->tool.outcome ? e->tool.outcome : "?");
+    put_head(f, out, e, find(f, e->query, 0), what, e->tool.ok ? IPW_CYAN : IPW_YELLOW);
+    put_rest(f, out, ipw_buf_str(&text));
+    put_said(f, out, ">", start ? start->text : NULL);
+    put_said(f, out, content ? "<" : "!", content ? content : e->tool.error);
+    drop(f, start);
+    ipw_buf_release(&text);
+}
+
+static void put_end(struct ipw_follow *f, struct ipw_buf *out, const struct ipw_event *e,
+                    const struct ipw_json *data)
+{
+    struct open *q = find(f, e->query, 0);
+    const struct ipw_json *resolved = ipw_json_get(data, "resolved");
+    bool scored = ipw_json_kind(resolved) == IPW_JSON_BOOL, right = ipw_json_bool(resolved, false);
+    const char *answer = ipw_json_str(ipw_json_get(data, "answer"), e->q.error);
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+
+    ipw_buf_addf(&text, "%s%s%s%s", e->q.outcome ? e->q.outcome : "?",
+                 !scored ? ""
+                 : right ? ", correct"
+                         : ", wrong",
+                 answer ? ": " : "", answer ? answer : "");
+    put_head(f, out, e, q, "end", !scored ? IPW_PLAIN : right ? IPW_GREEN : IPW_RED);
+    put_rest(f, out, ipw_buf_str(&text));
+    for (size_t i = f->n; i-- > 0;)
+        if (f->open[i].query == e->query) drop(f, &f->open[i]);
+    ipw_buf_release(&text);
+}
+
+static char *arguments_of(const struct ipw_json *data)
+{
+    struct ipw_buf text = IPW_BUF(16 * IPW_MIB);
+    char *copy;
+
+    ipw_json_print(&text, ipw_json_get(data, "arguments"));
+    copy = ipw_buf_take(&text, NULL);
+    return copy;
+}
+
+static void show(struct ipw_follow *f, struct ipw_buf *out, const struct ipw_event *e,
+                 const struct ipw_json *data)
+{
+    struct open *q;
+
+    switch (e->kind) {
+    case IPW_EV_QUERY_START:
+        q = add(f, e, 0, ipw_strdup(e->q.id ? e->q.id : "?"));
+        put_head(f, out, e, q, "question", IPW_BOLD);
+        put_rest(f, out, ipw_json_str(ipw_json_get(data, "prompt"), ""));
+        break;
+    case IPW_EV_LM_START:
+        q = find(f, e->query, 0);
+        if (q && e->lm.attempt == 1) q->turn++;
+        add(f, e, e->span, NULL);
+        break;
+    case IPW_EV_LM_END: put_reply(f, out, e, data); break;
+    case IPW_EV_TOOL_START: add(f, e, e->span, arguments_of(data)); break;
+    case IPW_EV_SPAN_START: add(f, e, e->span, NULL); break;
+    case IPW_EV_SPAN_END:
+    case IPW_EV_TOOL_END: put_tool(f, out, e, data); break;
+    case IPW_EV_QUERY_END: put_end(f, out, e, data); break;
+    default: break;
+    }
+}
+
+/* By its id, the beginning of it, or its number: which ids will come is not known yet. */
+static bool is_meant(const char *want, const char *id, int32_t query)
+{
+    size_t n = strlen(want), digits = strspn(want + (*want == 'q'), "0123456789");
+
+    if (n && strncmp(want, id, n) == 0) return true;
+    return digits && digits < 10 && digits + (*want == 'q') == n &&
+           strtol(want + (*want == 'q'), NULL, 10) == query;
+}
+
+bool ipw_follow_line(struct ipw_follow *f, struct ipw_buf *out, const char *line, size_t n)
+{
+    struct ipw_json *doc;
+    struct ipw_event e;
+    const struct ipw_json *data;
+    const char *id;
+    bool over = false;
+
+    if (ipw_json_parse(&doc, line, n, NULL, NULL))
+        return false; /* damage is the reader's to tell */
+    data = ipw_json_get(doc, "data");
+    if (ipw_event_read(&e, doc, NULL) == 0) {
+        if (!f->start_ns || e.kind == IPW_EV_RUN_START) f->start_ns = e.t_ns;
+        over = e.kind == IPW_EV_RUN_END;
+        id = e.kind == IPW_EV_QUERY_START ? e.q.id : NULL;
+        if (!f->id || (id && is_meant(f->id, id, e.query)) || (!id && find(f, e.query, 0)))
+            if (e.query >= 0) show(f, out, &e, data);
+    }
+    ipw_json_free(doc);
+    return over;
+}

@@ -1,0 +1,37 @@
+/* report/format.h: quantities and text as a person reads them on a terminal.
+ *
+ * Three significant digits, since no sensor knows more; an en dash for what is not known.  Widths
+ * are counted in terminal columns (wide and combining characters, our own colour sequences).  Text
+ * from outside goes through ipw_format_cell(), which makes it harmless, cuts it with an ellipsis
+ * and pads it. */
+#ifndef IPW_REPORT_FORMAT_H
+#define IPW_REPORT_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define IPW_UNKNOWN_TEXT "\xE2\x80\x93" /* en dash */
+
+/* All write into out[32] and return it. */
+char *ipw_format_si(char *out, double x, const char *unit); /* "9.71 kJ" of " J", "9.71kJ" of "J" */
+char *ipw_format_count(char *out, int64_t n);               /* "1,204", "51.2k"; < 0: unknown */
+char *ipw_format_seconds(char *out, double s);              /* "421ms", "58.2s", "1m42s" */
+char *ipw_format_percent(char *out, double share);          /* 0.07 is "7.0 %" */
+
+size_t ipw_format_width(const char *s, size_t n); /* terminal columns */
+enum ipw_format_align { IPW_ALIGN_LEFT, IPW_ALIGN_RIGHT, IPW_ALIGN_NONE /* cut, not padded */ };
+void ipw_format_cell(struct ipw_buf *out, const char *s, size_t columns,
+                     enum ipw_format_align align);
+/* Appends text broken at spaces so that no line is longer than `width`; the first line begins at
+ * column `at`, the following ones are indented by `indent`.  Ends with a newline. */
+void ipw_format_wrapped(struct ipw_buf *out, const char *text, size_t at, size_t indent,
+                        size_t width);
+
+/* Terminal styles; empty text when colour is off. */
+enum ipw_style { IPW_PLAIN, IPW_BOLD, IPW_DIM, IPW_GREEN, IPW_RED, IPW_YELLOW, IPW_CYAN };
+const char *ipw_style(enum ipw_style style, bool colour);
+
+#endif

@@ -1,0 +1,52 @@
+/* report/repeats.h: how sure a run's means are.
+ *
+ * Queries of one task (one id; --epochs repeats it) are averaged first, so that repeats do not pass
+ * for new tasks; the interval is over tasks.  With fewer than three tasks and at least three epochs
+ * it is over epochs.  95 %: Student's t below 20 values, the percentile bootstrap from 20 on
+ * (seeded, 2000 resamples), none below 3 (reference/energy.md 2g).  Ratios (accuracy per joule, per
+ * watt) are bootstrapped over tasks, or have no interval. */
+#ifndef IPW_REPORT_REPEATS_H
+#define IPW_REPORT_REPEATS_H
+
+#include "report/summary.h"
+#include "json/write.h"
+
+#define IPW_REPEATS_SEED 20
+
+struct ipw_interval {
+    double mean, min, max; /* NAN: no value */
+    double lo, hi;         /* NAN: no interval */
+    size_t n;
+    const char *method; /* "t", "bootstrap", "none" */
+};
+
+/* Of independent values, none of them NAN. */
+struct ipw_interval ipw_interval_of(const double *values, size_t n);
+/* Of the ratio of means of paired values, by bootstrap; from 20 pairs on. */
+struct ipw_interval ipw_interval_of_ratio(const double *above, const double *below, size_t n);
+
+enum ipw_repeat_metric {
+    IPW_REPEAT_ACCURACY,
+    IPW_REPEAT_CPU_J,
+    IPW_REPEAT_GPU_J,
+    IPW_REPEAT_IPJ,
+    IPW_REPEAT_IPW,
+    IPW_REPEAT_JOULES, /* over the summary's basis */
+    IPW_REPEAT_OUTPUT_TOKENS,
+    IPW_REPEAT_TURNS,
+    IPW_REPEAT_WALL_S,
+    IPW_REPEAT_METRICS,
+};
+
+struct ipw_repeats {
+    size_t tasks, epochs;
+    const char *by; /* "task" or "epoch" */
+    struct ipw_interval metrics[IPW_REPEAT_METRICS];
+};
+void ipw_repeats_of(struct ipw_repeats *out, const struct ipw_summary *s);
+/* How many epochs the rows are of, without the rest. */
+size_t ipw_repeats_epochs(const struct ipw_summary *s);
+/* The value of summary.json's key "repeats". */
+void ipw_repeats_write(struct ipw_jw *w, const struct ipw_summary *s);
+
+#endif

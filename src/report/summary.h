@@ -1,0 +1,159 @@
+/* report/summary.h: a run in numbers.
+ *
+ * Gathers the queries of a run, live or read back, one small row each, and answers totals,
+ * efficiency and summary.json (upstream's keys, reference/upstream-ipw.md 2.4, and ours; specified
+ * in docs/trace-format.md).  What only the running program knows (the ledger's balance, its own CPU
+ * time, the configuration) comes in through struct ipw_summary_run.  Unknown is NAN or null,
+ * never 0: a sum over queries of which one is not known is not known; the sum of the known ones is
+ * given under another name.  Owns its rows. */
+#ifndef IPW_REPORT_SUMMARY_H
+#define IPW_REPORT_SUMMARY_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/balance.h"
+#include "trace/schema.h"
+
+struct ipw_summary_row {
+    char *id, *level, *answer; /* level, answer: or NULL; the answer shortened to 400 bytes */
+    char *outcome, *error;     /* error: or NULL, shortened likewise */
+    int32_t index;
+    int epoch;
+    bool completed, timed_out;
+    int resolved; /* 1, 0, -1 not scored */
+    bool unscorable;
+    size_t turns, tools;
+    int64_t retries, malformed;
+    int64_t input_tokens, output_tokens;        /* -1 not known */
+    double wall_s, cost_usd;                    /* cost: NAN not known */
+    struct ipw_figure energy[IPW_DOMAIN_COUNT]; /* without reasons: see struct ipw_summary */
+    double power_w[IPW_DOMAIN_COUNT];           /* mean over the query; NAN not known */
+    struct ipw_query_account account[IPW_DOMAIN_COUNT];
+    double mbu_avg_pct; /* use of the accelerators' memory bandwidth; NAN not known */
+    bool lm_remote;     /* the model's devices are another machine's, and not measured */
+};
+
+#define IPW_PROV_COUNT (IPW_PROV_ESTIMATED + 1)
+
+struct ipw_summary {
+    struct ipw_summary_row *rows;
+    size_t n, cap;
+    /* Joules of turns (and the time before them) by how they were obtained. */
+    double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT];
+    char reason[IPW_DOMAIN_COUNT][48]; /* of the first query without a figure, or "" */
+    struct ipw_device_sums devices;
+};
+
+void ipw_summary_init(struct ipw_summary *s);
+void ipw_summary_release(struct ipw_summary *s);
+void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *trace,
+                     const struct ipw_query_record *record);
+
+/* What the domain drew with nothing in flight; NAN: not measured, or not known. */
+struct ipw_baseline_watts {
+    double before_w, after_w;
+};
+/* Why net joules (gross - baseline x time) are withheld: "no_baseline", "drift" (the two differ by
+ * more than 2 W and 10 %), or NULL: they are given. */
+const char *ipw_baseline_refusal(const struct ipw_baseline_watts *b);
+
+/* What the program knows of the run itself.  Everything is borrowed; NULL and NAN: not known. */
+struct ipw_summary_run {
+    const char *agent, *model, *dataset;
+    const char *status;            /* "complete" or "interrupted" */
+    const char *path;              /* the run's folder */
+    const char *config, *hardware; /* JSON object texts */
+    const char *energy_note; /* why a sensor is missing, for a person: "no energy sensor ..." */
+    const char *note;        /* any other remark, such as "demo model" */
+    int64_t wall_ns;         /* now, since 1970, for generated_at; 0 not known */
+    double runner_cpu_s;     /* CPU time of this process without its sampler threads */
+    double sampler_cpu_s;    /* of the sampler threads */
+    double own_joules;       /* of both, estimated by their share of the processors */
+    double wall_s;           /* the run's wall time */
+    int64_t planned;         /* queries the run was to do; -1 not known */
+    int64_t sessions;        /* in which it ran; 0 not known */
+    int64_t attempts;        /* earlier ones, in attempts.jsonl */
+    bool have_balance;
+    struct ipw_balance balance[IPW_DOMAIN_COUNT];
+    const struct ipw_device_books *devices; /* NULL: no domain has several */
+    double baseline_s; /* how long the idle machine was measured; 0: it was not */
+    struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
+};
+/* All unknown. */
+#define IPW_SUMMARY_RUN_UNKNOWN                                                                    \
+    ((struct ipw_summary_run){.runner_cpu_s = NAN,                                                 \
+                              .sampler_cpu_s = NAN,                                                \
+                              .own_joules = NAN,                                                   \
+                              .wall_s = NAN,                                                       \
+                              .planned = -1})
+
+/* Sums over rows; `known_*` sums over those that are known. */
+struct ipw_sum {
+    double total; /* NAN when any is not known, or there are none */
+    double known; /* of the known ones; NAN when there is none */
+    size_t unknown;
+};
+struct ipw_totals {
+    size_t queries, completed, resolved, unresolved, unscorable, unscored, failed, timed_out;
+    size_t turns, tools;
+    int64_t retries, malformed;
+    struct ipw_sum input_tokens, output_tokens, total_tokens, cost_usd;
+    struct ipw_sum energy[IPW_DOMAIN_COUNT];
+    struct ipw_sum estimated[IPW_DOMAIN_COUNT]; /* with estimates where there is no figure */
+    struct ipw_sum exclusive[IPW_DOMAIN_COUNT], marginal[IPW_DOMAIN_COUNT];
+    struct ipw_sum waste[IPW_DOMAIN_COUNT], idle_tax[IPW_DOMAIN_COUNT];
+    double wall_s;
+    double accuracy; /* resolved / (resolved + unresolved); NAN when nothing was scored */
+};
+void ipw_summary_totals(struct ipw_totals *out, const struct ipw_summary *s);
+
+/* One line of the books, ready to be shown: NAN where not known. */
+enum ipw_ledger_state {
+    IPW_LEDGER_UNKNOWN,  /* a part is missing, so nothing can be said */
+    IPW_LEDGER_BALANCED, /* to rounding: 1e-9 of the total and a microjoule a booking */
+    IPW_LEDGER_OFF,      /* a bug */
+};
+struct ipw_ledger_line {
+    double total_j, idle_j, queries_j, wasted_j, warmup_j, difference_j;
+    enum ipw_ledger_state state;
+};
+void ipw_ledger_line(struct ipw_ledger_line *out, const struct ipw_balance *balance,
+                     const struct ipw_sum *queries, size_t n_queries);
+
+/* Efficiency over one domain or a set of them (reference/energy.md section 3, Definitions). */
+struct ipw_efficiency {
+    unsigned domains;      /* bit 1 << domain; 0: nothing is known */
+    size_t queries;        /* with a figure */
+    double mean_j, mean_w; /* per query */
+    double ipj, ipw;       /* accuracy / mean_j, accuracy / mean_w */
+    double j_per_correct;  /* all queries' joules / resolved ones; NAN when any is not known */
+    double j_per_token, tokens_per_j; /* over queries of which joules and output tokens are known */
+    double edp_js;                    /* mean of a query's joules times its seconds */
+};
+void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary *s,
+                            unsigned domains);
+/* The set the headline figures are over: the machine's own meter when there is one, else the sum of
+ * the devices that have figures. */
+unsigned ipw_summary_basis(const struct ipw_summary *s);
+/* "gpu+cpu" for a set; "" for none. */
+void ipw_summary_basis_text(struct ipw_buf *out, unsigned domains);
+
+/* The key "devices" with the domain's, when it has several; `queries`: of those that count. */
+struct ipw_jw;
+void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_books *books,
+                             enum ipw_domain domain, const struct ipw_device_sums *queries,
+                             size_t n_queries);
+/* Appends summary.json. */
+void ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
+                       const struct ipw_summary_run *run);
+
+extern const char ipw_definition_ipj[];
+extern const char ipw_definition_ipw[];
+extern const char ipw_definition_j_per_correct[], ipw_definition_j_per_token[],
+    ipw_definition_tokens_per_j[], ipw_definition_edp[], ipw_definition_net[],
+    ipw_definition_waste[], ipw_definition_idle_tax[];
+
+#endif

@@ -1,0 +1,575 @@
+/* summary.json.  Upstream's keys and ours; docs/trace-format.md specifies every one. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "report/repeats.h"
+#include "report/stats.h"
+#include "report/summary.h"
+#include "report/summary_priv.h"
+#include "json/write.h"
+
+#define TRIM_FROM  4    /* queries from which the trimmed statistics are given */
+#define TRIM_SHARE 0.05 /* cut at each end */
+
+static const enum ipw_domain sorted_domains[IPW_DOMAIN_COUNT] = {
+    IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM, IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
+
+/* One statistic a metric; by name, as they are written. */
+
+static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
+static double known(const struct ipw_figure *f) { return f->known ? f->j : NAN; }
+
+static double m_unknown(const struct ipw_summary_row *r)
+{
+    (void)r;
+    return NAN;
+}
+static double m_mbu(const struct ipw_summary_row *r) { return r->mbu_avg_pct; }
+static double m_cost(const struct ipw_summary_row *r) { return r->cost_usd; }
+static double m_cpu_j(const struct ipw_summary_row *r) { return known(&r->energy[IPW_DOMAIN_CPU]); }
+static double m_cpu_w(const struct ipw_summary_row *r) { return r->power_w[IPW_DOMAIN_CPU]; }
+static double m_gpu_j(const struct ipw_summary_row *r) { return known(&r->energy[IPW_DOMAIN_GPU]); }
+static double m_gpu_w(const struct ipw_summary_row *r) { return r->power_w[IPW_DOMAIN_GPU]; }
+static double m_input(const struct ipw_summary_row *r) { return count(r->input_tokens); }
+static double m_output(const struct ipw_summary_row *r) { return count(r->output_tokens); }
+static double m_tokens(const struct ipw_summary_row *r) { return m_input(r) + m_output(r); }
+static double m_tools(const struct ipw_summary_row *r) { return (double)r->tools; }
+static double m_turns(const struct ipw_summary_row *r) { return (double)r->turns; }
+static double m_wall(const struct ipw_summary_row *r) { return r->wall_s; }
+static double m_throughput(const struct ipw_summary_row *r)
+{
+    return r->output_tokens > 0 && r->wall_s > 0 ? (double)r->output_tokens / r->wall_s : NAN;
+}
+static double m_j_per_token(const struct ipw_summary_row *r)
+{
+    return r->output_tokens > 0 && m_gpu_j(r) > 0 ? m_gpu_j(r) / (double)r->output_tokens : NAN;
+}
+
+static const struct metric {
+    const char *name;
+    double (*get)(const struct ipw_summary_row *row);
+} metrics[] = {
+    {"cost_usd", m_cost},
+    {"cpu_energy_joules", m_cpu_j},
+    {"cpu_power_watts", m_cpu_w},
+    {"energy_per_token_joules", m_j_per_token},
+    {"gpu_energy_joules", m_gpu_j},
+    {"gpu_power_watts", m_gpu_w},
+    {"input_tokens", m_input},
+    {"judge_cpu_energy_joules", m_unknown},
+    {"judge_cpu_power_watts", m_unknown},
+    {"judge_gpu_energy_joules", m_unknown},
+    {"judge_gpu_power_watts", m_unknown},
+    {"judge_wall_clock_s", m_unknown},
+    {"mbu_avg_pct", m_mbu},
+    {"output_tokens", m_output},
+    {"throughput_tokens_per_sec", m_throughput},
+    {"tool_calls", m_tools},
+    {"total_task_cpu_energy_joules", m_cpu_j}, /* no judge of its own: the task is the query */
+    {"total_task_gpu_energy_joules", m_gpu_j},
+    {"total_tokens", m_tokens},
+    {"turns", m_turns},
+    {"wall_clock_s", m_wall},
+};
+
+struct trim {
+    size_t before, after;
+};
+
+/* Upstream's remarks beside trimmed figures; underscores sort before letters. */
+static void put_trim(struct ipw_jw *w, const struct trim *trim, const char *description)
+{
+    if (!trim) return;
+    ipw_jw_kstr(w, "_description", description);
+    ipw_jw_key(w, "_outliers_removed");
+    ipw_jw_obj(w);
+    ipw_jw_kint(w, "bottom_pct", 5);
+    ipw_jw_kint(w, "queries_after", (int64_t)trim->after);
+    ipw_jw_kint(w, "queries_before", (int64_t)trim->before);
+    ipw_jw_kint(w, "removed", (int64_t)(trim->before - trim->after));
+    ipw_jw_kint(w, "top_pct", 5);
+    ipw_jw_obj_end(w);
+}
+
+static void put_statistics(struct ipw_jw *w, const char *key, const struct ipw_summary *s,
+                           const struct trim *trim)
+{
+    struct ipw_stats stats = {0};
+
+    ipw_jw_key(w, key);
+    ipw_jw_obj(w);
+    put_trim(w, trim,
+             "Statistics of the queries left after the shortest and the longest 5 % by "
+             "wall clock (at least one each) were removed");
+    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
+        struct ipw_stats_result r;
+
+        ipw_stats_clear(&stats);
+        for (size_t i = 0; i < s->n; i++) ipw_stats_add(&stats, metrics[m].get(&s->rows[i]));
+        r = ipw_stats_result(&stats);
+        ipw_jw_key(w, metrics[m].name);
+        ipw_jw_obj(w);
+        ipw_jw_knum(w, "avg", r.mean);
+        ipw_jw_knum(w, "max", r.max);
+        ipw_jw_knum(w, "median", r.median);
+        ipw_jw_knum(w, "min", r.min);
+        ipw_jw_kint(w, "n", (int64_t)r.n);
+        ipw_jw_knum(w, "std", r.std);
+        ipw_jw_obj_end(w);
+    }
+    ipw_jw_obj_end(w);
+    ipw_stats_release(&stats);
+}
+
+static double mean_power(const struct ipw_summary *s, enum ipw_domain d)
+{
+    double joules = 0, seconds = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct ipw_summary_row *row = &s->rows[i];
+
+        if (isnan(row->power_w[d]) || row->wall_s <= 0) continue;
+        joules += row->power_w[d] * row->wall_s;
+        seconds += row->wall_s;
+    }
+    return seconds > 0 ? joules / seconds : NAN;
+}
+
+static void put_basis(struct ipw_jw *w, unsigned domains)
+{
+    struct ipw_buf basis = IPW_BUF(64);
+
+    ipw_summary_basis_text(&basis, domains);
+    ipw_jw_kstr(w, "basis", domains ? ipw_buf_str(&basis) : NULL);
+    ipw_buf_release(&basis);
+}
+
+static void put_domain_efficiency(struct ipw_jw *w, const struct ipw_summary *s)
+{
+    ipw_jw_key(w, "by_domain");
+    ipw_jw_obj(w);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        struct ipw_efficiency e;
+
+        ipw_summary_efficiency(&e, s, 1u << sorted_domains[i]);
+        ipw_jw_key(w, ipw_domain_name(sorted_domains[i]));
+        if (!e.queries) {
+            ipw_jw_null(w);
+            continue;
+        }
+        ipw_jw_obj(w);
+        ipw_jw_knum(w, "intelligence_per_joule", e.ipj);
+        ipw_jw_knum(w, "intelligence_per_watt", e.ipw);
+        ipw_jw_knum(w, "joules_per_correct_answer", e.j_per_correct);
+        ipw_jw_knum(w, "mean_joules_per_query", e.mean_j);
+        ipw_jw_knum(w, "mean_watts_per_query", e.mean_w);
+        ipw_jw_kint(w, "queries_with_energy", (int64_t)e.queries);
+        ipw_jw_obj_end(w);
+    }
+    ipw_jw_obj_end(w);
+}
+
+static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_summary *s,
+                           const struct trim *trim)
+{
+    struct ipw_totals t;
+    struct ipw_efficiency e;
+    double gpu_j, gpu_w = mean_power(s, IPW_DOMAIN_GPU);
+
+    ipw_summary_totals(&t, s);
+    ipw_summary_efficiency(&e, s, ipw_summary_basis(s));
+    gpu_j = t.energy[IPW_DOMAIN_GPU].total;
+    ipw_jw_key(w, key);
+    ipw_jw_obj(w);
+    put_trim(w, trim, "Efficiency over the queries left by the same cut");
+    ipw_jw_knum(w, "accuracy", t.accuracy);
+    ipw_jw_knum(w, "avg_cpu_power_watts", mean_power(s, IPW_DOMAIN_CPU));
+    ipw_jw_knum(w, "avg_gpu_power_watts", gpu_w);
+    put_basis(w, e.domains);
+    put_domain_efficiency(w, s);
+    ipw_jw_knum(w, "energy_delay_product", e.edp_js);
+    ipw_jw_knum(w, "intelligence_per_joule", e.ipj);
+    ipw_jw_knum(w, "intelligence_per_watt", e.ipw);
+    ipw_jw_knum(w, "ipj", t.accuracy > 0 && gpu_j > 0 ? t.accuracy / gpu_j : NAN);
+    ipw_jw_knum(w, "ipw", t.accuracy > 0 && gpu_w > 0 ? t.accuracy / gpu_w : NAN);
+    ipw_jw_knum(w, "joules_per_correct_answer", e.j_per_correct);
+    ipw_jw_knum(w, "joules_per_output_token", e.j_per_token);
+    ipw_jw_knum(w, "mean_joules_per_query", e.mean_j);
+    ipw_jw_knum(w, "mean_watts_per_query", e.mean_w);
+    ipw_jw_kint(w, "queries_with_energy", (int64_t)e.queries);
+    ipw_jw_knum(w, "tokens_per_joule", e.tokens_per_j);
+    ipw_jw_knum(w, "total_cpu_energy_joules", t.energy[IPW_DOMAIN_CPU].total);
+    ipw_jw_knum(w, "total_gpu_energy_joules", gpu_j);
+    ipw_jw_obj_end(w);
+}
+
+static int by_wall(const void *a, const void *b)
+{
+    double x = ((const struct ipw_summary_row *)a)->wall_s;
+    double y = ((const struct ipw_summary_row *)b)->wall_s;
+
+    return x < y ? -1 : x > y;
+}
+
+static void put_normalized(struct ipw_jw *w, const struct ipw_summary *s)
+{
+    struct ipw_summary cut = {0};
+    struct ipw_summary_row *all;
+    struct trim trim;
+    size_t each;
+
+    if (s->n < TRIM_FROM) {
+        ipw_jw_knull(w, "normalized_efficiency");
+        ipw_jw_knull(w, "normalized_statistics");
+        return;
+    }
+    all = ipw_malloc(s->n * sizeof *all); /* the texts stay the summary's */
+    memcpy(all, s->rows, s->n * sizeof *all);
+    qsort(all, s->n, sizeof *all, by_wall);
+    each = (size_t)((double)s->n * TRIM_SHARE);
+    if (each < 1) each = 1;
+    cut.rows = all + each;
+    cut.n = s->n - 2 * each;
+    trim = (struct trim){s->n, cut.n};
+    put_efficiency(w, "normalized_efficiency", &cut, &trim);
+    put_statistics(w, "normalized_statistics", &cut, &trim);
+    free(all);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* How many queries ended without an answer, by outcome. */
+static void put_failed(struct ipw_jw *w, const struct ipw_summary *s)
+{
+    const char **names = NULL;
+    size_t n = 0, cap = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->rows[i].completed) continue;
+        IPW_GROW(names, cap, n + 1);
+        names[n++] = s->rows[i].outcome;
+    }
+    if (n) qsort(names, n, sizeof *names, by_text);
+    ipw_jw_key(w, "failed");
+    ipw_jw_obj(w);
+    for (size_t i = 0; i < n;) {
+        size_t same = i;
+
+        while (same < n && !strcmp(names[same], names[i])) same++;
+        ipw_jw_key_any(w, names[i], strlen(names[i]));
+        ipw_jw_int(w, (int64_t)(same - i));
+        i = same;
+    }
+    ipw_jw_obj_end(w);
+    free(names);
+}
+
+static void put_sum(struct ipw_jw *w, const char *key, const struct ipw_sum *sum, bool whole)
+{
+    double x = whole ? sum->total : sum->known;
+
+    if (x == floor(x) && fabs(x) < 9e15 && strstr(key, "tokens")) {
+        ipw_jw_kint(w, key, (int64_t)x);
+    } else {
+        ipw_jw_knum(w, key, x);
+    }
+}
+
+/* The sums again: of what is known, and how many queries are missing from each. */
+static void put_known(struct ipw_jw *w, const struct ipw_totals *t, bool counts)
+{
+    const struct {
+        const char *key;
+        const struct ipw_sum *sum;
+    } sums[] = {
+        {"cost_usd", &t->cost_usd},
+        {"cpu_energy_joules", &t->energy[IPW_DOMAIN_CPU]},
+        {"dram_energy_joules", &t->energy[IPW_DOMAIN_DRAM]},
+        {"gpu_energy_joules", &t->energy[IPW_DOMAIN_GPU]},
+        {"input_tokens", &t->input_tokens},
+        {"machine_energy_joules", &t->energy[IPW_DOMAIN_MACHINE]},
+        {"output_tokens", &t->output_tokens},
+        {"total_tokens", &t->total_tokens},
+    };
+
+    ipw_jw_obj(w);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        if (counts) {
+            ipw_jw_kint(w, sums[i].key, (int64_t)sums[i].sum->unknown);
+        } else {
+            put_sum(w, sums[i].key, sums[i].sum, false);
+        }
+    }
+    ipw_jw_obj_end(w);
+}
+
+/* Only where an estimate stands in for a figure: it is in none of the other totals. */
+static void put_estimated(struct ipw_jw *w, const struct ipw_totals *t)
+{
+    bool any = false;
+
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        enum ipw_domain d = sorted_domains[i];
+
+        if (isnan(t->estimated[d].total) || !isnan(t->energy[d].total)) continue;
+        if (!any) {
+            ipw_jw_key(w, "with_estimates");
+            ipw_jw_obj(w);
+        }
+        any = true;
+        ipw_jw_knum(w, ipw_domain_name(d), t->estimated[d].total);
+    }
+    if (any) ipw_jw_obj_end(w);
+}
+
+static void put_totals(struct ipw_jw *w, const struct ipw_totals *t)
+{
+    ipw_jw_key(w, "totals");
+    ipw_jw_obj(w);
+    ipw_jw_knum(w, "accuracy", t->accuracy);
+    ipw_jw_kint(w, "completed", (int64_t)t->completed);
+    put_sum(w, "cost_usd", &t->cost_usd, true);
+    put_sum(w, "cpu_energy_joules", &t->energy[IPW_DOMAIN_CPU], true);
+    put_sum(w, "dram_energy_joules", &t->energy[IPW_DOMAIN_DRAM], true);
+    ipw_jw_kint(w, "failed", (int64_t)t->failed);
+    put_sum(w, "gpu_energy_joules", &t->energy[IPW_DOMAIN_GPU], true);
+    put_sum(w, "input_tokens", &t->input_tokens, true);
+    ipw_jw_knull(w, "judge_cpu_energy_joules");
+    ipw_jw_knull(w, "judge_gpu_energy_joules");
+    ipw_jw_key(w, "known");
+    put_known(w, t, false);
+    put_sum(w, "machine_energy_joules", &t->energy[IPW_DOMAIN_MACHINE], true);
+    ipw_jw_kint(w, "malformed_replies", t->malformed);
+    put_sum(w, "output_tokens", &t->output_tokens, true);
+    ipw_jw_kint(w, "queries", (int64_t)t->queries);
+    ipw_jw_kint(w, "resolved", (int64_t)t->resolved);
+    ipw_jw_kint(w, "retries", t->retries);
+    ipw_jw_kint(w, "timed_out", (int64_t)t->timed_out);
+    ipw_jw_kint(w, "tool_calls", (int64_t)t->tools);
+    put_sum(w, "total_task_cpu_energy_joules", &t->energy[IPW_DOMAIN_CPU], true);
+    put_sum(w, "total_task_gpu_energy_joules", &t->energy[IPW_DOMAIN_GPU], true);
+    put_sum(w, "total_tokens", &t->total_tokens, true);
+    ipw_jw_kint(w, "turns", (int64_t)t->turns);
+    ipw_jw_key(w, "unknown");
+    put_known(w, t, true);
+    ipw_jw_kint(w, "unresolved", (int64_t)t->unresolved);
+    ipw_jw_kint(w, "unscorable", (int64_t)t->unscorable);
+    ipw_jw_kint(w, "unscored", (int64_t)t->unscored);
+    ipw_jw_knum(w, "wall_clock_s", t->wall_s);
+    put_estimated(w, t);
+    ipw_jw_obj_end(w);
+}
+
+static void put_averages(struct ipw_jw *w, const struct ipw_summary *s, const struct ipw_totals *t)
+{
+    struct ipw_efficiency gpu;
+    double n = s->n ? (double)s->n : 1;
+
+    ipw_summary_efficiency(&gpu, s, 1u << IPW_DOMAIN_GPU);
+    ipw_jw_key(w, "averages");
+    ipw_jw_obj(w);
+    ipw_jw_knum(w, "gpu_energy_per_query_joules", gpu.mean_j);
+    ipw_jw_knum(w, "tool_calls_per_query", (double)t->tools / n);
+    ipw_jw_knum(w, "turns_per_query", (double)t->turns / n);
+    ipw_jw_knum(w, "wall_clock_per_query_s", t->wall_s / n);
+    ipw_jw_obj_end(w);
+}
+
+static void put_balanced(struct ipw_jw *w, const struct ipw_ledger_line *line)
+{
+    if (line->state == IPW_LEDGER_UNKNOWN) {
+        ipw_jw_knull(w, "balanced");
+    } else {
+        ipw_jw_kbool(w, "balanced", line->state == IPW_LEDGER_BALANCED);
+    }
+}
+
+static void put_parts(struct ipw_jw *w, const struct ipw_ledger_line *line,
+                      const struct ipw_balance *balance)
+{
+    ipw_jw_knum(w, "difference_j", line->difference_j);
+    ipw_jw_knum(w, "idle_j", line->idle_j);
+    ipw_jw_knum(w, "queries_j", line->queries_j);
+    ipw_jw_kstr(w, "reason", balance->total.known ? NULL : balance->total.reason);
+    ipw_jw_knum(w, "total_j", line->total_j);
+    ipw_jw_knum(w, "warmup_j", line->warmup_j);
+    ipw_jw_knum(w, "wasted_j", line->wasted_j);
+}
+
+void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_books *books,
+                             enum ipw_domain domain, const struct ipw_device_sums *queries,
+                             size_t n_queries)
+{
+    bool any = false;
+
+    for (size_t i = 0; books && i < books->n; i++) {
+        const struct ipw_device_book *book = &books->all[i];
+        struct ipw_sum sum = {.total = ipw_device_sums_get(queries, book->domain, book->name)};
+        struct ipw_ledger_line line;
+
+        if (book->domain != domain) continue;
+        if (!any) {
+            ipw_jw_key(w, "devices");
+            ipw_jw_obj(w);
+        }
+        any = true;
+        ipw_ledger_line(&line, &book->balance, &sum, n_queries);
+        ipw_jw_key_any(w, book->name, strlen(book->name));
+        ipw_jw_obj(w);
+        put_balanced(w, &line);
+        put_parts(w, &line, &book->balance);
+        ipw_jw_obj_end(w);
+    }
+    if (any) ipw_jw_obj_end(w);
+}
+
+static void put_ledger(struct ipw_jw *w, const struct ipw_summary *s, const struct ipw_totals *t,
+                       const struct ipw_summary_run *run)
+{
+    ipw_jw_key(w, "ledger");
+    if (!run->have_balance) {
+        ipw_jw_null(w);
+        return;
+    }
+    ipw_jw_obj(w);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        enum ipw_domain d = sorted_domains[i];
+        struct ipw_ledger_line line;
+
+        ipw_ledger_line(&line, &run->balance[d], &t->energy[d], t->queries);
+        ipw_jw_key(w, ipw_domain_name(d));
+        ipw_jw_obj(w);
+        put_balanced(w, &line);
+        ipw_summary_put_devices(w, run->devices, d, &s->devices, t->queries);
+        put_parts(w, &line, &run->balance[d]);
+        ipw_jw_obj_end(w);
+    }
+    ipw_jw_obj_end(w);
+}
+
+static void put_provenance(struct ipw_jw *w, const struct ipw_summary *s)
+{
+    static const enum ipw_provenance sorted[] = {IPW_PROV_DISTRIBUTED, IPW_PROV_ESTIMATED,
+                                                 IPW_PROV_INTERPOLATED, IPW_PROV_MEASURED,
+                                                 IPW_PROV_NONE};
+
+    ipw_jw_key(w, "provenance");
+    ipw_jw_obj(w);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        const double *j = s->provenance_j[sorted_domains[i]];
+        double total = 0;
+
+        for (int p = 0; p < IPW_PROV_COUNT; p++) total += j[p];
+        ipw_jw_key(w, ipw_domain_name(sorted_domains[i]));
+        if (total <= 0) {
+            ipw_jw_null(w);
+            continue;
+        }
+        ipw_jw_obj(w);
+        for (int p = 0; p < IPW_PROV_COUNT; p++) {
+            if (j[sorted[p]] > 0) {
+                ipw_jw_knum(w, ipw_provenance_name(sorted[p]), j[sorted[p]] / total);
+            }
+        }
+        ipw_jw_obj_end(w);
+    }
+    ipw_jw_obj_end(w);
+}
+
+static void kobject(struct ipw_jw *w, const char *key, const char *json)
+{
+    if (json) {
+        ipw_jw_kraw(w, key, json, strlen(json));
+    } else {
+        ipw_jw_knull(w, key);
+    }
+}
+
+static void put_definitions(struct ipw_jw *w)
+{
+    ipw_jw_key(w, "definitions");
+    ipw_jw_obj(w);
+    ipw_jw_kstr(w, "energy_delay_product", ipw_definition_edp);
+    ipw_jw_kstr(w, "idle_tax_j", ipw_definition_idle_tax);
+    ipw_jw_kstr(w, "ipj", ipw_definition_ipj);
+    ipw_jw_kstr(w, "ipw", ipw_definition_ipw);
+    ipw_jw_kstr(w, "joules_per_correct_answer", ipw_definition_j_per_correct);
+    ipw_jw_kstr(w, "joules_per_output_token", ipw_definition_j_per_token);
+    ipw_jw_kstr(w, "marginal_j", ipw_definition_net);
+    ipw_jw_kstr(w, "tokens_per_joule", ipw_definition_tokens_per_j);
+    ipw_jw_kstr(w, "waste_j", ipw_definition_waste);
+    ipw_jw_obj_end(w);
+}
+
+static void put_overhead(struct ipw_jw *w, const struct ipw_summary_run *run)
+{
+    ipw_jw_key(w, "own_overhead");
+    ipw_jw_obj(w);
+    ipw_jw_knum(w, "estimated_joules", run->own_joules);
+    ipw_jw_knum(w, "runner_cpu_s", run->runner_cpu_s);
+    ipw_jw_knum(w, "sampler_cpu_s", run->sampler_cpu_s);
+    ipw_jw_knum(w, "share",
+                run->wall_s > 0 ? (run->runner_cpu_s + run->sampler_cpu_s) / run->wall_s : NAN);
+    ipw_jw_knum(w, "wall_s", run->wall_s);
+    ipw_jw_obj_end(w);
+}
+
+static void put_run(struct ipw_jw *w, const struct ipw_summary_run *run)
+{
+    ipw_jw_key(w, "run");
+    ipw_jw_obj(w);
+    ipw_jw_kstr(w, "agent", run->agent);
+    ipw_jw_kstr(w, "dataset", run->dataset);
+    ipw_jw_kint(w, "earlier_attempts", run->attempts);
+    ipw_jw_kstr(w, "model", run->model);
+    if (run->planned < 0) {
+        ipw_jw_knull(w, "planned");
+    } else {
+        ipw_jw_kint(w, "planned", run->planned);
+    }
+    if (run->sessions)
+        ipw_jw_kint(w, "sessions", run->sessions);
+    else
+        ipw_jw_knull(w, "sessions");
+    ipw_jw_obj_end(w);
+}
+
+void ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
+                       const struct ipw_summary_run *run)
+{
+    struct ipw_totals t;
+    struct ipw_jw w;
+
+    ipw_summary_totals(&t, s);
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_summary_put_accounts(&w, &t, run);
+    put_averages(&w, s, &t);
+    ipw_summary_put_baseline(&w, &t, run);
+    kobject(&w, "config", run->config ? run->config : "{}");
+    put_definitions(&w);
+    put_efficiency(&w, "efficiency", s, NULL);
+    ipw_jw_kstr(&w, "energy_note", run->energy_note);
+    put_failed(&w, s);
+    ipw_jw_knum(&w, "generated_at", run->wall_ns ? (double)run->wall_ns / 1e9 : NAN);
+    kobject(&w, "hardware", run->hardware);
+    put_ledger(&w, s, &t, run);
+    put_normalized(&w, s);
+    ipw_jw_kstr(&w, "note", run->note);
+    put_overhead(&w, run);
+    put_provenance(&w, s);
+    ipw_jw_key(&w, "repeats");
+    ipw_repeats_write(&w, s);
+    put_run(&w, run);
+    ipw_jw_kint(&w, "schema_version", IPW_SCHEMA_VERSION);
+    put_statistics(&w, "statistics", s, NULL);
+    ipw_jw_kstr(&w, "status", run->status ? run->status : "complete");
+    put_totals(&w, &t);
+    ipw_jw_obj_end(&w);
+    ipw_buf_addc(out, '\n');
+}

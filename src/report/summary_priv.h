@@ -1,0 +1,15 @@
+/* report/summary_priv.h: the parts of summary.json that stand in summary_accounts.c. */
+#ifndef IPW_REPORT_SUMMARY_PRIV_H
+#define IPW_REPORT_SUMMARY_PRIV_H
+
+#include "report/summary.h"
+#include "json/write.h"
+
+/* "accounts": where the joules went, for each domain. */
+void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_totals *t,
+                              const struct ipw_summary_run *run);
+/* "baseline": null, or what the idle machine drew and the net joules. */
+void ipw_summary_put_baseline(struct ipw_jw *w, const struct ipw_totals *t,
+                              const struct ipw_summary_run *run);
+
+#endif

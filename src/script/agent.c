@@ -1,0 +1,311 @@
+#include "script/agent.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/sha256.h"
+#include "script/apart.h"
+#include "script/embedded.h"
+#include "script/task.h"
+#include "script/value.h"
+#include "script/vm.h"
+#include "json/jsonl.h"
+
+struct ipw_agent {
+    struct ipw_apart *apart; /* it runs in a process of its own: the rest is not used */
+    struct ipw_vm *vm;
+    struct ipw_task *task;
+    const struct ipw_agent_config *config;
+    const struct ipw_case *query;
+    ipw_agent_fn done;
+    void *ud;
+};
+
+/* ---- inspecting the file ---- */
+
+static int check_shape(lua_State *L)
+{
+    struct ipw_agent_info *info = lua_touserdata(L, 2);
+
+    if (lua_getfield(L, 1, "run") != LUA_TFUNCTION)
+        return luaL_error(L, "%s: the agent has no function 'run'", info->path);
+    if (lua_getfield(L, 1, "name") == LUA_TSTRING)
+        snprintf(info->name, sizeof info->name, "%s", lua_tostring(L, -1));
+    if (lua_getfield(L, 1, "about") == LUA_TSTRING)
+        snprintf(info->about, sizeof info->about, "%s", lua_tostring(L, -1));
+    info->max_turns = -1;
+    if (lua_getfield(L, 1, "defaults") == LUA_TTABLE) {
+        if (lua_getfield(L, -1, "max_turns") == LUA_TNUMBER) info->max_turns = lua_tointeger(L, -1);
+    } else if (!lua_isnil(L, -1)) {
+        return luaL_error(L, "%s: defaults: expected a table", info->path);
+    }
+    return 0;
+}
+
+static void hash_file(struct ipw_agent_info *info)
+{
+    struct ipw_buf text = IPW_BUF(4 * IPW_MIB);
+
+    if (strncmp(info->path, "builtin:", 8) == 0) {
+        const struct ipw_embedded_file *f = ipw_embedded_find(info->path + 8);
+        if (f) ipw_sha256_hex(info->sha256, f->bytes, f->n);
+    } else if (ipw_file_read(&text, info->path, NULL) == 0) {
+        ipw_sha256_hex(info->sha256, ipw_buf_str(&text), text.len);
+    }
+    ipw_buf_release(&text);
+}
+
+static const char *dir_of(const struct ipw_agent_info *info)
+{
+    return info->dir[0] ? info->dir : NULL;
+}
+
+int ipw_agent_read(struct ipw_agent_info *info, struct ipw_host *host, struct ipw_err *err)
+{
+    struct ipw_vm_options options = {.script_dir = dir_of(info), .host = host};
+    struct ipw_vm *vm;
+    int rc = ipw_vm_open(&vm, &options, err);
+
+    if (rc) return rc;
+    rc = ipw_vm_load(vm, info->path, err);
+    if (!rc) {
+        lua_State *L = ipw_vm_lua(vm);
+        lua_pushcfunction(L, check_shape);
+        lua_insert(L, -2);
+        lua_pushlightuserdata(L, info);
+        rc = ipw_vm_call(vm, 2, 0, err);
+    }
+    ipw_vm_close(vm);
+    return rc;
+}
+
+int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *const *paths,
+                      bool untrusted, struct ipw_err *err)
+{
+    struct ipw_host nobody = {0};
+    struct ipw_vm_options options = {.paths = paths, .host = &nobody};
+    struct ipw_vm *vm;
+    const char *stem, *slash;
+    int rc;
+
+    memset(out, 0, sizeof *out);
+    rc = ipw_vm_open(&vm, &options, err);
+    if (rc) return rc;
+    if (strncmp(name, "builtin:", 8) == 0 && ipw_embedded_find(name + 8))
+        snprintf(out->path, sizeof out->path, "%s", name);
+    else
+        rc = ipw_vm_find(vm, "agents", name, out->path, sizeof out->path, err);
+    ipw_vm_close(vm);
+    if (rc) return rc;
+    slash = strrchr(out->path, '/');
+    stem = slash ? slash + 1 : out->path;
+    snprintf(out->name, sizeof out->name, "%.*s", (int)strcspn(stem, "."), stem);
+    if (strncmp(out->path, "builtin:", 8))
+        snprintf(out->dir, sizeof out->dir, "%.*s", slash ? (int)(slash - out->path) : 1,
+                 slash ? out->path : ".");
+    rc = untrusted ? ipw_agent_inspect_apart(out, paths, err) : ipw_agent_read(out, &nobody, err);
+    hash_file(out);
+    return rc;
+}
+
+/* ---- running ---- */
+
+static void set_text(lua_State *L, const char *name, const char *text)
+{
+    lua_pushstring(L, text); /* NULL pushes nil */
+    lua_setfield(L, -2, name);
+}
+
+static void push_query(lua_State *L, const struct ipw_case *c)
+{
+    lua_createtable(L, 0, 6);
+    set_text(L, "id", c->id);
+    set_text(L, "prompt", c->prompt);
+    set_text(L, "system", c->system);
+    set_text(L, "level", c->level);
+    lua_createtable(L, (int)c->n_files, 0);
+    for (size_t i = 0; i < c->n_files; i++) {
+        lua_createtable(L, 0, 1);
+        set_text(L, "name", c->files[i].name);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_setfield(L, -2, "files");
+    if (c->metadata && ipw_value_decode(L, c->metadata, strlen(c->metadata), NULL) == 0)
+        lua_setfield(L, -2, "metadata");
+}
+
+/* A copy of the agent's defaults with what the command line says on top. */
+static void push_config(lua_State *L, int agent, const struct ipw_agent_config *config)
+{
+    lua_createtable(L, 0, 8); // cfg
+    if (lua_getfield(L, agent, "defaults") == LUA_TTABLE) {
+        lua_pushnil(L); // cfg defaults key
+        while (lua_next(L, -2)) {
+            lua_pushvalue(L, -2);
+            lua_insert(L, -2); // cfg defaults key key value
+            lua_rawset(L, -5); // cfg defaults key
+        }
+    }
+    lua_pop(L, 1); // cfg
+    if (config->max_turns > 0) {
+        lua_pushinteger(L, config->max_turns);
+        lua_setfield(L, -2, "max_turns");
+    }
+    if (!isnan(config->temperature)) {
+        lua_pushnumber(L, config->temperature);
+        lua_setfield(L, -2, "temperature");
+    }
+    if (config->seed != INT64_MIN) {
+        lua_pushinteger(L, config->seed);
+        lua_setfield(L, -2, "seed");
+    }
+    if (config->max_tokens >= 0) {
+        lua_pushinteger(L, config->max_tokens);
+        lua_setfield(L, -2, "max_tokens");
+    }
+    if (config->tools) {
+        lua_newtable(L);
+        for (lua_Integer i = 0; config->tools[i]; i++) {
+            lua_pushstring(L, config->tools[i]);
+            lua_rawseti(L, -2, i + 1);
+        }
+        lua_setfield(L, -2, "tools");
+    }
+}
+
+/* start(agent table, light userdata): leaves run, query, cfg. */
+static int prepare(lua_State *L)
+{
+    struct ipw_agent *a = lua_touserdata(L, 2);
+
+    if (lua_getfield(L, 1, "run") != LUA_TFUNCTION)
+        return luaL_error(L, "the agent has no function 'run'");
+    push_query(L, a->query);
+    push_config(L, 1, a->config);
+    return 3;
+}
+
+/* What run returned: text; or a table {answer=, why=, source=}; or nil and a reason. */
+static void read_result(lua_State *co, int n, struct ipw_agent_result *r)
+{
+    int at = lua_gettop(co) - n + 1;
+
+    r->outcome = "no_answer";
+    if (n == 0) return;
+    if (lua_type(co, at) == LUA_TSTRING || lua_type(co, at) == LUA_TNUMBER) {
+        r->completed = true;
+        r->outcome = "answered";
+        r->response = lua_tostring(co, at);
+    } else if (lua_istable(co, at)) {
+        lua_pushnil(co);
+        while (lua_next(co, at)) {
+            const char *key = lua_type(co, -2) == LUA_TSTRING ? lua_tostring(co, -2) : "";
+            /* The table stays on the stack, and with it its strings. */
+            if (lua_type(co, -1) == LUA_TSTRING) {
+                if (!strcmp(key, "answer")) r->response = lua_tostring(co, -1);
+                if (!strcmp(key, "source")) r->source = lua_tostring(co, -1);
+                if (!strcmp(key, "why")) r->outcome = lua_tostring(co, -1);
+            }
+            lua_pop(co, 1);
+        }
+        r->completed = r->response != NULL;
+        if (r->completed && !strcmp(r->outcome, "no_answer")) r->outcome = "answered";
+    } else if (n >= 2 && lua_type(co, at + 1) == LUA_TSTRING) {
+        r->outcome = lua_tostring(co, at + 1);
+    }
+}
+
+static void task_over(void *ud, struct ipw_task *task, enum ipw_task_end end, lua_State *co,
+                      int nresults, const struct ipw_err *err)
+{
+    struct ipw_agent *a = ud;
+    struct ipw_agent_result result = {.outcome = "error", .traceback = ""};
+
+    (void)task;
+    a->task = NULL;
+    switch (end) {
+    case IPW_TASK_DONE: read_result(co, nresults, &result); break;
+    case IPW_TASK_CANCELLED: result.outcome = "cancelled"; break;
+    case IPW_TASK_MEMORY: result.outcome = "memory"; break;
+    case IPW_TASK_CPU: result.outcome = "cpu"; break;
+    case IPW_TASK_FAILED: break;
+    }
+    if (err) result.error = err->text;
+    if (end == IPW_TASK_FAILED) result.traceback = ipw_vm_traceback(a->vm);
+    result.lua_peak_bytes = ipw_vm_peak_bytes(a->vm);
+    result.lua_cpu_ns = ipw_task_cpu_ns(a->vm);
+    a->done(a->ud, &result);
+}
+
+int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
+                    const struct ipw_agent_config *config, const struct ipw_case *query,
+                    struct ipw_host *host, ipw_agent_fn done, void *ud, struct ipw_err *err)
+{
+    struct ipw_vm_options options = {
+        .memory_bytes = config->memory_bytes,
+        .slice_cpu_ns = config->slice_cpu_ns,
+        .paths = config->paths,
+        .script_dir = info->dir[0] ? info->dir : NULL,
+        .seed = (uint64_t)(config->seed == INT64_MIN ? 0 : config->seed) * 1000003u +
+                (uint64_t)query->number,
+        .host = host,
+    };
+    struct ipw_agent *a = ipw_calloc(1, sizeof *a);
+    lua_State *L;
+    int rc;
+
+    if (config->untrusted) {
+        rc = ipw_apart_start(&a->apart, info, config, query, &options, done, ud, err);
+        if (rc)
+            free(a);
+        else
+            *out = a;
+        return rc;
+    }
+    a->config = config;
+    a->query = query;
+    a->done = done;
+    a->ud = ud;
+    rc = ipw_vm_open(&a->vm, &options, err);
+    if (rc) goto fail;
+    rc = ipw_vm_load(a->vm, info->path, err);
+    if (rc) goto fail;
+    L = ipw_vm_lua(a->vm);
+    lua_pushcfunction(L, prepare);
+    lua_insert(L, -2);
+    lua_pushlightuserdata(L, a);
+    rc = ipw_vm_call(a->vm, 2, 3, err);
+    if (rc) goto fail;
+    rc = ipw_task_start(&a->task, a->vm, 2, task_over, a, err);
+    if (rc) goto fail;
+    *out = a;
+    return 0;
+fail:
+    ipw_vm_close(a->vm);
+    free(a);
+    return rc;
+}
+
+void ipw_agent_cancel(struct ipw_agent *agent, const char *reason)
+{
+    if (agent->apart) ipw_apart_cancel(agent->apart, reason);
+    if (agent->task) ipw_task_cancel(agent->task, reason);
+}
+
+bool ipw_agent_all_recorded(const struct ipw_agent *agent)
+{
+    return !agent->apart && ipw_task_all_recorded(agent->vm);
+}
+
+void ipw_agent_free(struct ipw_agent *agent)
+{
+    if (!agent) return;
+    ipw_apart_free(agent->apart);
+    ipw_vm_close(agent->vm);
+    free(agent);
+}

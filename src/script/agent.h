@@ -1,0 +1,68 @@
+/* script/agent.h: one agent run on one query, seen from C.
+ *
+ * ipw_agent_start() opens a Lua state, loads the agent's file, builds `query` and `cfg`, and runs
+ * the agent's run(query, cfg) as a task; `done` is called once with plain C values.  The object
+ * owns the state and keeps it until ipw_agent_free(). */
+#ifndef IPW_SCRIPT_AGENT_H
+#define IPW_SCRIPT_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "script/cases.h"
+#include "script/host.h"
+
+struct ipw_agent_config {     /* what the command line overrides in the agent's defaults */
+    int64_t max_turns;        /* 0: the agent's own */
+    double temperature;       /* NAN: the agent's own */
+    int64_t seed;             /* INT64_MIN: none */
+    int64_t max_tokens;       /* < 0: none */
+    const char *const *tools; /* names, NULL-terminated; NULL: the agent's own */
+    const char *const *paths; /* --path folders */
+    size_t memory_bytes;      /* of the Lua heap; 0: the default */
+    int64_t slice_cpu_ns;     /* between two waits; 0: the default */
+    bool untrusted;           /* runs in a worker process (script/ward.h) */
+};
+
+/* What an agent file says of itself. */
+struct ipw_agent_info {
+    char name[64], about[256];
+    char path[1024]; /* of the file, or "builtin:..." */
+    char dir[1024];  /* its folder, or "" */
+    char sha256[65];
+    int64_t max_turns; /* of its defaults, or -1 */
+};
+/* Finds ("builtin:agents/NAME.lua": among the embedded files) and loads the file once, to tell a missing file (IPW_ENOTFOUND), a syntax error or a wrong
+ * shape (IPW_ELUA) before a run begins. */
+int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *const *paths,
+                      bool untrusted, struct ipw_err *err);
+/* The second half of it, in this process: the file at info->path fills name, about, max_turns. */
+int ipw_agent_read(struct ipw_agent_info *info, struct ipw_host *host, struct ipw_err *err);
+
+struct ipw_agent_result {
+    bool completed;        /* it returned an answer */
+    const char *outcome;   /* "answered", "max_turns" or the agent's own reason, "error",
+                              "cancelled", "memory", "cpu", "worker" (its process died) */
+    const char *response;  /* what it returned, or NULL */
+    const char *source;    /* its own word for how it came to the answer, or NULL */
+    const char *error;     /* one line, or NULL */
+    const char *traceback; /* lines, or "" */
+    size_t lua_peak_bytes;
+    int64_t lua_cpu_ns; /* time the loop's thread spent in this state */
+};
+
+struct ipw_agent;
+typedef void (*ipw_agent_fn)(void *ud, const struct ipw_agent_result *result);
+
+/* `host` must outlive the object. */
+int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
+                    const struct ipw_agent_config *config, const struct ipw_case *query,
+                    struct ipw_host *host, ipw_agent_fn done, void *ud, struct ipw_err *err);
+void ipw_agent_cancel(struct ipw_agent *agent, const char *reason); /* done is still called */
+/* All of it waits for a record (script/task.h): without one nothing in it will run again. */
+bool ipw_agent_all_recorded(const struct ipw_agent *agent);
+void ipw_agent_free(struct ipw_agent *agent); /* ends everything silently; not from inside done */
+
+#endif

@@ -1,0 +1,361 @@
+#include "script/cases.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "script/host.h"
+#include "script/value.h"
+#include "script/vm.h"
+#include "json/write.h"
+
+enum { MAX_TEXT_BYTES = 16 * 1024 * 1024 };
+
+struct ipw_cases {
+    struct ipw_vm *vm;
+    struct ipw_host host;
+    struct ipw_case *list;
+    size_t n, cap, total;
+    char *name, *note, *sha256, *source;
+    char *unscored; /* why nothing is scored: there is no script; or NULL */
+    int64_t from, to;
+    const struct ipw_cases_options *options; /* while opening */
+    /* registry references: the dataset's table and the list of records */
+    int script, records;
+};
+
+/* ---- reading the script's tables; these run protected and may raise ---- */
+
+/* A copy of the field's text (numbers and booleans as Lua writes them), or NULL. */
+static char *text_field(lua_State *L, int idx, const char *name)
+{
+    char *copy = NULL;
+
+    if (lua_getfield(L, idx, name) == LUA_TBOOLEAN)
+        copy = ipw_strdup(lua_toboolean(L, -1) ? "true" : "false");
+    else if (lua_isstring(L, -1))
+        copy = ipw_strdup(lua_tostring(L, -1));
+    lua_pop(L, 1);
+    return copy;
+}
+
+static char *json_field(lua_State *L, int idx, const char *name)
+{
+    struct ipw_buf out = IPW_BUF(MAX_TEXT_BYTES);
+    char *copy = NULL;
+
+    if (lua_getfield(L, idx, name) == LUA_TTABLE && ipw_value_encode(L, -1, &out, NULL) == 0)
+        copy = ipw_buf_take(&out, NULL);
+    ipw_buf_release(&out);
+    lua_pop(L, 1);
+    return copy;
+}
+
+static void read_files(lua_State *L, int record, struct ipw_case *c)
+{
+    if (lua_getfield(L, record, "files") != LUA_TTABLE) {
+        lua_pop(L, 1);
+        return;
+    }
+    for (lua_Integer k = 1; lua_rawgeti(L, -1, k) == LUA_TTABLE; k++) {
+        int at = lua_gettop(L);
+        struct ipw_case_file *f;
+        IPW_GROW(c->files, c->cap_files, c->n_files + 1);
+        f = &c->files[c->n_files++];
+        *f = (struct ipw_case_file){0};
+        f->name = text_field(L, at, "name");
+        f->path = text_field(L, at, "path");
+        f->builtin = text_field(L, at, "builtin");
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+}
+
+/* The prompt is what the dataset's prompt(record) says, else the question itself. */
+static void read_prompt(lua_State *L, int script, int record, struct ipw_case *c)
+{
+    if (lua_getfield(L, script, "prompt") == LUA_TFUNCTION) {
+        lua_pushvalue(L, record);
+        lua_call(L, 1, 1);
+        if (lua_istable(L, -1)) {
+            c->system = text_field(L, lua_gettop(L), "system");
+            c->prompt = text_field(L, lua_gettop(L), "user");
+        } else if (lua_isstring(L, -1)) {
+            c->prompt = ipw_strdup(lua_tostring(L, -1));
+        }
+    }
+    lua_pop(L, 1);
+    if (!c->prompt) c->prompt = text_field(L, record, "question");
+}
+
+static void read_case(lua_State *L, struct ipw_cases *cases, int script, int record, int64_t number)
+{
+    struct ipw_case *c;
+    char made_id[32];
+
+    IPW_GROW(cases->list, cases->cap, cases->n + 1);
+    c = &cases->list[cases->n++];
+    *c = (struct ipw_case){.number = number};
+    c->id = text_field(L, record, "id");
+    snprintf(made_id, sizeof made_id, "q%04lld", (long long)number - 1);
+    if (!c->id) c->id = ipw_strdup(made_id);
+    c->level = text_field(L, record, "level");
+    c->error = text_field(L, record, "error");
+    c->metadata = json_field(L, record, "metadata");
+    read_files(L, record, c);
+    read_prompt(L, script, record, c);
+    if (!c->prompt && !c->error) c->error = ipw_strdup("the record has no question");
+}
+
+/* load(script table, light userdata cases): runs script.load and reads what it gives. */
+static int load_protected(lua_State *L)
+{
+    struct ipw_cases *cases = lua_touserdata(L, 2);
+    const struct ipw_cases_options *o = cases->options;
+
+    cases->name = text_field(L, 1, "name");
+    if (lua_getfield(L, 1, "load") != LUA_TFUNCTION)
+        return luaL_error(L, "the dataset has no function 'load'");
+    lua_createtable(L, 0, 3);
+    lua_pushstring(L, o->data_dir);
+    lua_setfield(L, -2, "data_dir");
+    lua_pushstring(L, o->split);
+    lua_setfield(L, -2, "split");
+    lua_call(L, 1, 2); // script cases records info
+    if (lua_istable(L, 4)) {
+        cases->note = text_field(L, 4, "note");
+        cases->sha256 = text_field(L, 4, "sha256");
+        cases->source = text_field(L, 4, "source");
+    } else if (lua_isstring(L, 4)) {
+        if (lua_isnil(L, 3)) return luaL_error(L, "%s", lua_tostring(L, 4));
+        cases->note = ipw_strdup(lua_tostring(L, 4));
+    }
+    if (!lua_istable(L, 3)) return luaL_error(L, "load gave no list of records");
+    cases->total = (size_t)lua_rawlen(L, 3);
+    for (lua_Integer i = 1; i <= (lua_Integer)cases->total; i++) {
+        if (i < cases->from || (cases->to > 0 && i > cases->to)) continue;
+        if (lua_rawgeti(L, 3, i) != LUA_TTABLE)
+            return luaL_error(L, "record %d is no table", (int)i);
+        read_case(L, cases, 1, lua_gettop(L), i);
+        lua_pop(L, 1);
+    }
+    lua_pushvalue(L, 3);
+    cases->records = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, 1);
+    cases->script = luaL_ref(L, LUA_REGISTRYINDEX);
+    return 0;
+}
+
+static bool is_rows_file(const char *name)
+{
+    static const char *const ends[] = {".jsonl", ".ndjson", ".json", ".csv", ".tsv"};
+    const char *dot = strrchr(name, '.');
+
+    for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
+        if (strcmp(dot, ends[i]) == 0) return true;
+    return false;
+}
+
+/* Leaves the dataset's table on the stack: require("ipw.dataset").open(path). */
+static int open_rows_protected(lua_State *L)
+{
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "ipw.dataset");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, "open");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 2);
+    if (lua_isnil(L, -2)) return luaL_error(L, "%s", lua_tostring(L, -1));
+    lua_pop(L, 1);
+    return 1;
+}
+
+int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *options,
+                   struct ipw_err *err)
+{
+    struct ipw_cases *cases = ipw_calloc(1, sizeof *cases);
+    struct ipw_vm_options vm_options = {
+        .memory_bytes = 4096 * IPW_MIB, /* a dataset may be large; it is the user's own */
+        .paths = options->paths,
+        .host = &cases->host,
+    };
+    char path[1024];
+    lua_State *L;
+    int rc;
+
+    cases->options = options;
+    cases->from = options->from > 0 ? options->from : 1;
+    cases->to = options->to;
+    rc = ipw_vm_open(&cases->vm, &vm_options, err);
+    if (rc) goto fail;
+    L = ipw_vm_lua(cases->vm);
+    if (is_rows_file(options->dataset)) {
+        lua_pushcfunction(L, open_rows_protected);
+        lua_pushstring(L, options->dataset);
+        rc = ipw_vm_call(cases->vm, 1, 1, err);
+    } else {
+        rc = ipw_vm_find(cases->vm, "datasets", options->dataset, path, sizeof path, err);
+        if (!rc) rc = ipw_vm_load(cases->vm, path, err);
+    }
+    if (rc) goto fail;
+    lua_pushcfunction(L, load_protected);
+    lua_insert(L, -2);
+    lua_pushlightuserdata(L, cases);
+    rc = ipw_vm_call(cases->vm, 2, 0, err);
+    if (rc) goto fail;
+    if (!cases->name) cases->name = ipw_strdup(options->dataset);
+    cases->options = NULL;
+    *out = cases;
+    return 0;
+fail:
+    ipw_cases_free(cases);
+    return rc;
+}
+
+struct ipw_cases *ipw_cases_given(const char *name, const char *source, const char *sha256,
+                                  const char *unscored)
+{
+    struct ipw_cases *cases = ipw_calloc(1, sizeof *cases);
+
+    cases->name = ipw_strdup(name);
+    cases->source = ipw_strdup(source);
+    cases->sha256 = ipw_strdup(sha256);
+    cases->unscored = ipw_strdup(unscored);
+    return cases;
+}
+
+void ipw_cases_add(struct ipw_cases *cases, const char *id, const char *prompt)
+{
+    IPW_GROW(cases->list, cases->cap, cases->n + 1);
+    cases->list[cases->n] = (struct ipw_case){
+        .id = ipw_strdup(id), .prompt = ipw_strdup(prompt), .number = (int64_t)cases->n + 1};
+    cases->n++;
+    cases->total = cases->n;
+}
+
+void ipw_cases_free(struct ipw_cases *cases)
+{
+    if (!cases) return;
+    ipw_vm_close(cases->vm);
+    for (size_t i = 0; i < cases->n; i++) {
+        struct ipw_case *c = &cases->list[i];
+        for (size_t k = 0; k < c->n_files; k++) {
+            free(c->files[k].name);
+            free(c->files[k].path);
+            free(c->files[k].builtin);
+        }
+        free(c->files);
+        free(c->id);
+        free(c->prompt);
+        free(c->system);
+        free(c->level);
+        free(c->metadata);
+        free(c->error);
+    }
+    free(cases->list);
+    free(cases->name);
+    free(cases->note);
+    free(cases->sha256);
+    free(cases->source);
+    free(cases->unscored);
+    free(cases);
+}
+
+size_t ipw_cases_count(const struct ipw_cases *cases) { return cases->n; }
+size_t ipw_cases_total(const struct ipw_cases *cases) { return cases->total; }
+const char *ipw_cases_name(const struct ipw_cases *cases) { return cases->name; }
+const char *ipw_cases_note(const struct ipw_cases *cases) { return cases->note; }
+const char *ipw_cases_sha256(const struct ipw_cases *cases) { return cases->sha256; }
+const char *ipw_cases_source(const struct ipw_cases *cases) { return cases->source; }
+
+const struct ipw_case *ipw_cases_get(const struct ipw_cases *cases, size_t i)
+{
+    return &cases->list[i];
+}
+
+/* ---- scoring ---- */
+
+struct score_args {
+    struct ipw_cases *cases;
+    size_t i;
+    const char *response, *source;
+    struct ipw_score *out;
+};
+
+static int score_protected(lua_State *L)
+{
+    struct score_args *a = lua_touserdata(L, 1);
+    struct ipw_score *out = a->out;
+    bool has_answer = a->response != NULL;
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->script);  // args script
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->records); // args script records
+    lua_rawgeti(L, -1, a->cases->list[a->i].number);
+    lua_replace(L, -2); // args script record
+
+    /* extract(text, record, source): the answer itself, and how it was found. */
+    if (a->response && lua_getfield(L, 2, "extract") == LUA_TFUNCTION) {
+        lua_pushstring(L, a->response);
+        lua_pushvalue(L, 3);
+        lua_pushstring(L, a->source);
+        lua_call(L, 3, 2); // args script record answer source
+        has_answer = lua_isstring(L, -2);
+        if (has_answer) ipw_buf_adds(&out->answer, lua_tostring(L, -2));
+        if (lua_isstring(L, -1))
+            snprintf(out->source, sizeof out->source, "%s", lua_tostring(L, -1));
+    } else if (a->response) {
+        ipw_buf_adds(&out->answer, a->response);
+        snprintf(out->source, sizeof out->source, "%s", a->source ? a->source : "response");
+    }
+    lua_settop(L, 3);
+    if (lua_getfield(L, 2, "score") != LUA_TFUNCTION) {
+        snprintf(out->reason, sizeof out->reason, "the dataset has no scorer");
+        return 0;
+    }
+    if (has_answer)
+        lua_pushlstring(L, ipw_buf_str(&out->answer), out->answer.len);
+    else
+        lua_pushnil(L);
+    lua_pushvalue(L, 3);
+    lua_call(L, 2, 2); // args script record verdict details
+    if (lua_isboolean(L, 4)) out->resolved = lua_toboolean(L, 4);
+    if (lua_istable(L, 5))
+        ipw_value_encode(L, 5, &out->metadata, NULL);
+    else if (lua_isstring(L, 5))
+        snprintf(out->reason, sizeof out->reason, "%s", lua_tostring(L, 5));
+    return 0;
+}
+
+void ipw_cases_score(struct ipw_cases *cases, size_t i, const char *response, const char *source,
+                     struct ipw_score *out)
+{
+    struct score_args args = {cases, i, response, source, out};
+    struct ipw_err err;
+    lua_State *L;
+
+    *out = (struct ipw_score){.resolved = -1,
+                              .answer = IPW_BUF(MAX_TEXT_BYTES),
+                              .metadata = IPW_BUF(MAX_TEXT_BYTES),
+                              .source = "none"};
+    if (cases->unscored) {
+        snprintf(out->reason, sizeof out->reason, "%s", cases->unscored);
+        return;
+    }
+    L = ipw_vm_lua(cases->vm);
+    lua_pushcfunction(L, score_protected);
+    lua_pushlightuserdata(L, &args);
+    if (ipw_vm_call(cases->vm, 1, 0, &err)) {
+        out->resolved = -1;
+        snprintf(out->reason, sizeof out->reason, "%.120s", err.text);
+    }
+}
+
+void ipw_score_release(struct ipw_score *score)
+{
+    ipw_buf_release(&score->answer);
+    ipw_buf_release(&score->metadata);
+}

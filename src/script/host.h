@@ -1,0 +1,105 @@
+/* script/host.h: what the library functions of a Lua state act on.
+ *
+ * The application fills one of these for each state and keeps it alive until the state is closed:
+ * the loop, the model endpoint, the query's workspace, what the run grants, and where events go.
+ * Everything in it is borrowed.  A state without a model (the dataset script, the demo model) has
+ * `llm` NULL: its llm.chat raises. */
+#ifndef IPW_SCRIPT_HOST_H
+#define IPW_SCRIPT_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/http_web.h"
+#include "io/loop.h"
+#include "llm/client.h"
+#include "trace/event.h"
+
+struct ipw_replay;
+
+struct ipw_host_energy { /* joules of this query so far; NAN: not known */
+    double gpu_j, cpu_j, dram_j, machine_j;
+    double until_s;         /* seconds of the query that they cover: sensors lag a little */
+    const char *provenance; /* of the least certain of them; NULL when none is known */
+};
+
+struct ipw_host_budget { /* what is left of the query's and the run's limits; NAN: no limit */
+    double tokens, turns, seconds, joules, usd;
+};
+
+/* A query of a workload replay: what it sends, and when (script/lib_workload.c). */
+struct ipw_workload_query;
+struct ipw_host_workload {
+    const struct ipw_workload_query *query;
+    bool open;       /* at the recorded times; else with the recorded gaps */
+    bool force;      /* replies of the recorded lengths */
+    double speed;    /* recorded times are divided by it */
+    int64_t zero_ns; /* when the workload began */
+    uint64_t seed;   /* of texts that have to be made up */
+    /* of the request at hand */
+    size_t turn;    /* from 0 */
+    int64_t due_ns; /* when it is to be sent */
+    bool late;      /* not when the schedule says, but after the reply before it */
+    int64_t end_ns; /* of the reply before it */
+};
+
+struct ipw_host {
+    struct ipw_loop *loop;
+    struct ipw_llm *llm;
+    struct ipw_remote *remote; /* in a worker process: the way to the core (script/remote.h) */
+    const char *name;   /* of the query, for messages; must outlive the program's states; or NULL */
+    const char *model;  /* the run's, when the script names none */
+    double temperature; /* NAN: the server's default; likewise below */
+    int64_t seed;       /* INT64_MIN: not sent */
+    int64_t max_tokens; /* < 0: not sent */
+    /* The query's folder, absolute, made when it is first asked for; NULL function or result:
+     * there is none. */
+    const char *(*workspace)(void *ud);
+    const char *const *readable; /* folders outside of the workspace, NULL-terminated; or NULL */
+    struct ipw_web *web;         /* for ipw.http; NULL: the run does not grant it */
+    bool grant_web;              /* the run does; in a replay: the recorded one did */
+    bool grant_proc;             /* ipw.proc may start children */
+    int64_t start_ns;            /* ipw.now() counts from here */
+    const char *grants;          /* for messages: how to grant children, when they were refused */
+    const char *no_web;          /* likewise for web requests */
+
+    /* Takes an event (query number and time are filled in by the taker when 0). */
+    void (*emit)(void *ud, struct ipw_event *event);
+    void *ud;
+
+    struct ipw_host_workload *workload; /* NULL: this is none */
+
+    /* Answers from a record in place of the world; NULL: this is no replay. */
+    struct ipw_replay *replay;
+
+    int32_t last_span, last_inside; /* number the spans of the query (ipw_host_next_span) */
+    int n_own_spans;                /* of them those that the script made itself */
+    int64_t n_effects;              /* numbers its effects (script/effect.h) */
+    /* What the previous request of this query held, so that the record repeats nothing. */
+    uint64_t *sent_hashes;
+    size_t n_sent, cap_sent;
+    bool extended; /* this request is the previous one with more messages behind it */
+
+    /* Before an inference: false when a limit forbids it; the query is about to be cancelled then,
+     * so that the call only has to wait.  NULL: nothing is limited. */
+    bool (*admit)(void *ud);
+    /* What the query has used of energy, and may still use of everything.  NULL: not known. */
+    void (*energy)(void *ud, struct ipw_host_energy *out);
+    void (*budget)(void *ud, struct ipw_host_budget *out);
+    /* Prefill has ended and decode begins; NULL: nobody wants to know. */
+    void (*first_token)(void *ud, int64_t t_ns);
+    /* All that the script's branches do is wait, for the next attempt of a request or for their turn
+     * to send one; or one of them goes on.  NULL: nobody wants to know. */
+    void (*rest)(void *ud, int64_t t_ns, bool rest);
+    /* A request is held back by the limit of those in flight; it begins with its event.  Or NULL. */
+    void (*held)(void *ud, int64_t t_ns);
+};
+
+/* The workspace or NULL; host may be NULL. */
+const char *ipw_host_workspace(const struct ipw_host *host);
+/* The number of the span that begins; `inside` a tool that is on record as a whole. */
+int32_t ipw_host_next_span(struct ipw_host *host, bool inside);
+void ipw_host_release(struct ipw_host *host); /* frees what the library functions put there */
+
+#endif

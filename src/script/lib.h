@@ -1,0 +1,30 @@
+/* script/lib.h: the raw C side of the Lua modules.
+ *
+ * Each function is a luaopen: it pushes one table.  lua/ipw wraps them into the pleasant face that
+ * scripts see; scripts reach the raw ones only through require "ipw.core.NAME". */
+#ifndef IPW_SCRIPT_LIB_H
+#define IPW_SCRIPT_LIB_H
+
+#include <lua.h>
+
+int ipw_lib_core(lua_State *L);     /* ipw.core.run: sleep, now, log, note, map, cancelled */
+int ipw_lib_json(lua_State *L);     /* ipw.core.json */
+int ipw_lib_llm(lua_State *L);      /* ipw.core.llm: chat */
+int ipw_lib_tool(lua_State *L);     /* ipw.core.tool: span start and end, tool files */
+int ipw_lib_span(lua_State *L);     /* ipw.core.span: start, finish */
+int ipw_lib_script(lua_State *L);   /* ipw.core.script: find, load, source, nearest */
+int ipw_lib_http(lua_State *L);     /* ipw.core.http: request, escape */
+int ipw_lib_fs(lua_State *L);       /* ipw.core.fs */
+int ipw_lib_proc(lua_State *L);     /* ipw.core.proc */
+int ipw_lib_calc(lua_State *L);     /* ipw.core.calc: arithmetic */
+int ipw_lib_budget(lua_State *L);   /* ipw.core.budget: energy, left */
+int ipw_lib_data(lua_State *L);     /* ipw.core.data: rows, scorers */
+int ipw_lib_workload(lua_State *L); /* ipw.core.workload: turns, request, wait */
+int ipw_lib_text(lua_State *L);     /* ipw.core.text: from_html, find */
+int ipw_lib_sqlite(lua_State *L);   /* ipw.core.sqlite: query, search */
+
+/* validate.c: validate(declaration, arguments): the completed arguments; or nil and a sentence that
+ * the model can act on. [-2, +(1|2), e] */
+int ipw_tool_validate(lua_State *L);
+
+#endif

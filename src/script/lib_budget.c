@@ -1,0 +1,71 @@
+/* ipw.core.budget: what the query has used, and what it may still use. */
+#include <lauxlib.h>
+#include <math.h>
+
+#include "script/effect.h"
+#include "script/host.h"
+#include "script/lib.h"
+#include "script/vm_state.h"
+
+/* Unknown is nil. */
+static void put(lua_State *L, const char *name, double x)
+{
+    if (isnan(x)) return;
+    lua_pushnumber(L, x);
+    lua_setfield(L, -2, name);
+}
+
+static void put_count(lua_State *L, const char *name, double n)
+{
+    if (isnan(n)) return;
+    lua_pushinteger(L, (lua_Integer)n);
+    lua_setfield(L, -2, name);
+}
+
+/* energy(): {gpu_j, cpu_j, dram_j, machine_j, until_s, provenance}. [0, +1, m] */
+static int energy_value(lua_State *L)
+{
+    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host_energy e = {NAN, NAN, NAN, NAN, NAN, NULL};
+
+    if (host && host->energy) host->energy(host->ud, &e);
+    lua_createtable(L, 0, 6);
+    put(L, "gpu_j", e.gpu_j);
+    put(L, "cpu_j", e.cpu_j);
+    put(L, "dram_j", e.dram_j);
+    put(L, "machine_j", e.machine_j);
+    put(L, "until_s", e.until_s);
+    if (e.provenance) {
+        lua_pushstring(L, e.provenance);
+        lua_setfield(L, -2, "provenance");
+    }
+    return 1;
+}
+
+/* left(): {tokens_left, turns_left, seconds_left, joules_left, usd_left}. [0, +1, m] */
+static int left_value(lua_State *L)
+{
+    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host_budget b = {NAN, NAN, NAN, NAN, NAN};
+
+    if (host && host->budget) host->budget(host->ud, &b);
+    lua_createtable(L, 0, 5);
+    put_count(L, "tokens_left", b.tokens);
+    put_count(L, "turns_left", b.turns);
+    put(L, "seconds_left", b.seconds);
+    put(L, "joules_left", b.joules);
+    put(L, "usd_left", b.usd);
+    return 1;
+}
+
+static int budget_energy(lua_State *L) { return ipw_effect_call(L, "energy", energy_value); }
+static int budget_left(lua_State *L) { return ipw_effect_call(L, "budget", left_value); }
+
+int ipw_lib_budget(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"energy", budget_energy}, {"left", budget_left}, {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    return 1;
+}

@@ -1,0 +1,297 @@
+/* ipw.core.data: rows of dataset files, GAIA's rule, and where data sets live on this machine.
+ *
+ *   rows(path)          list of { row = table, line = n }, sha256  |  nil, message
+ *   parse(name, text)   the same from text; the name decides the kind and stands in messages
+ *   builtin_rows(path)  the same from a file inside the binary
+ *   builtin(path)       true when the binary holds that file
+ *   builtin_list(dir)   names of the files right below dir in the binary
+ *   sha256(text)        hex digits
+ *   gaia_score(answer, truth)  boolean; answer nil counts as the text None
+ *   gaia_route(truth)   "number", "list" or "string"
+ *   gaia_extract(text)  answer, "marker" | "last_line" | "none"
+ *   python_float(text)  the number, or nil
+ *   exists(path)        "file", "dir", "other" or nil
+ *   list_dir(path)      names without . and .., in no order  |  nil, message
+ *   hub_snapshot(repo_dir)  repo_dir/snapshots/REV, REV from refs/main  |  nil, message
+ *   getenv(name)        one of a few names that say where data sets are
+ *
+ * What C allocates here sits in a box with a __gc, so that a Lua error leaks nothing. */
+#include <dirent.h>
+#include <errno.h>
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "data/dataset.h"
+#include "data/gaia.h"
+#include "data/sha256.h"
+#include "script/embedded.h"
+#include "script/lib.h"
+#include "script/value.h"
+#include "json/jsonl.h"
+
+#define BOX "ipw.core.data.box"
+
+struct box {
+    struct ipw_rows rows;
+    struct ipw_buf text;
+    DIR *dir;
+};
+
+static int box_gc(lua_State *L)
+{
+    struct box *box = luaL_checkudata(L, 1, BOX);
+
+    ipw_rows_release(&box->rows);
+    ipw_buf_release(&box->text);
+    if (box->dir) closedir(box->dir);
+    box->dir = NULL;
+    return 0;
+}
+
+static struct box *push_box(lua_State *L) // [0, +1]
+{
+    struct box *box = lua_newuserdatauv(L, sizeof *box, 0);
+
+    *box = (struct box){.text = IPW_BUF(64 * IPW_MIB)};
+    luaL_setmetatable(L, BOX);
+    return box;
+}
+
+static int push_failure(lua_State *L, const struct ipw_err *err)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, err->text);
+    return 2;
+}
+
+static int push_rows(lua_State *L, struct box *box, const char *name)
+{
+    struct ipw_rows *rows = &box->rows;
+    struct ipw_err err = {0};
+
+    lua_createtable(L, rows->n < 1 << 20 ? (int)rows->n : 1 << 20, 0); // list
+    for (size_t i = 0; i < rows->n; i++) {
+        lua_createtable(L, 0, 2); // list item
+        if (ipw_value_decode(L, rows->rows[i].json, rows->rows[i].n, &err) != 0) {
+            ipw_err_prefix(&err, "%s:%lld", name, (long long)rows->rows[i].line);
+            return push_failure(L, &err);
+        }
+        lua_setfield(L, -2, "row");
+        lua_pushinteger(L, rows->rows[i].line);
+        lua_setfield(L, -2, "line");
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+        free(rows->rows[i].json); /* two copies of a large data set at once are enough */
+        rows->rows[i].json = NULL;
+    }
+    lua_pushstring(L, rows->sha256);
+    return 2;
+}
+
+static int data_rows(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct ipw_err err = {0};
+    struct box *box = push_box(L);
+
+    if (ipw_rows_read(&box->rows, path, &err) != 0) return push_failure(L, &err);
+    return push_rows(L, box, path);
+}
+
+static int data_parse(lua_State *L)
+{
+    size_t n;
+    const char *name = luaL_checkstring(L, 1), *text = luaL_checklstring(L, 2, &n);
+    struct ipw_err err = {0};
+    struct box *box = push_box(L);
+
+    if (ipw_rows_parse(&box->rows, name, text, n, &err) != 0) return push_failure(L, &err);
+    return push_rows(L, box, name);
+}
+
+static int data_builtin_rows(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    const struct ipw_embedded_file *file = ipw_embedded_find(path);
+    struct ipw_err err = {0};
+    struct box *box = push_box(L);
+
+    if (!file)
+        ipw_fail(&err, IPW_ENOTFOUND, "builtin:%s: no such file in the binary", path);
+    else
+        ipw_rows_parse(&box->rows, path, file->bytes, file->n, &err);
+    if (err.code) return push_failure(L, &err);
+    return push_rows(L, box, path);
+}
+
+static int data_builtin(lua_State *L)
+{
+    lua_pushboolean(L, ipw_embedded_find(luaL_checkstring(L, 1)) != NULL);
+    return 1;
+}
+
+static int data_builtin_list(lua_State *L)
+{
+    size_t n;
+    const char *dir = luaL_checklstring(L, 1, &n);
+    lua_Integer count = 0;
+
+    lua_newtable(L);
+    for (const struct ipw_embedded_file *f = ipw_embedded_files; f->path; f++)
+        if (strncmp(f->path, dir, n) == 0 && f->path[n] == '/' && !strchr(f->path + n + 1, '/')) {
+            lua_pushstring(L, f->path + n + 1);
+            lua_rawseti(L, -2, ++count);
+        }
+    return 1;
+}
+
+static int data_sha256(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+    char hex[65];
+
+    ipw_sha256_hex(hex, text, n);
+    lua_pushlstring(L, hex, 64);
+    return 1;
+}
+
+static int data_gaia_score(lua_State *L)
+{
+    const char *answer = luaL_optstring(L, 1, NULL);
+
+    lua_pushboolean(L, ipw_gaia_score(answer, luaL_checkstring(L, 2)));
+    return 1;
+}
+
+static int data_gaia_route(lua_State *L)
+{
+    lua_pushstring(L, ipw_gaia_route(luaL_checkstring(L, 1)));
+    return 1;
+}
+
+static int data_gaia_extract(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n), *source;
+    struct box *box = push_box(L);
+
+    source = ipw_gaia_extract(&box->text, text, n);
+    if (box->text.failed) return luaL_error(L, "the answer is longer than 64 MiB");
+    lua_pushlstring(L, ipw_buf_str(&box->text), box->text.len);
+    lua_pushstring(L, source);
+    return 2;
+}
+
+static int data_python_float(lua_State *L)
+{
+    double value;
+
+    if (ipw_python_float(luaL_checkstring(L, 1), &value))
+        lua_pushnumber(L, value);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int data_exists(lua_State *L)
+{
+    struct stat st;
+
+    if (stat(luaL_checkstring(L, 1), &st) != 0)
+        lua_pushnil(L);
+    else
+        lua_pushstring(L, S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "dir" : "other");
+    return 1;
+}
+
+static int data_list_dir(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct ipw_err err = {0};
+    struct box *box = push_box(L);
+    struct dirent *entry;
+    lua_Integer n = 0;
+
+    box->dir = opendir(path);
+    if (!box->dir) {
+        ipw_fail_errno(&err, errno, "%s", path);
+        return push_failure(L, &err);
+    }
+    lua_newtable(L);
+    while ((errno = 0, entry = readdir(box->dir)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        lua_pushstring(L, entry->d_name);
+        lua_rawseti(L, -2, ++n);
+    }
+    if (errno) {
+        ipw_fail_errno(&err, errno, "%s", path);
+        return push_failure(L, &err);
+    }
+    return 1;
+}
+
+/* The hub cache keeps the commit that a branch stood at in refs/BRANCH. */
+static int data_hub_snapshot(lua_State *L)
+{
+    const char *repo = luaL_checkstring(L, 1), *ref;
+    struct ipw_err err = {0};
+    struct box *box = push_box(L);
+    size_t n;
+
+    box->text.max = 256;
+    lua_pushfstring(L, "%s/refs/main", repo);
+    if (ipw_file_read(&box->text, lua_tostring(L, -1), &err) != 0) return push_failure(L, &err);
+    ref = ipw_buf_str(&box->text);
+    n = strspn(ref, "0123456789abcdefABCDEF");
+    if (n == 0 || ref[n + strspn(ref + n, " \r\n")] != '\0') {
+        ipw_fail(&err, IPW_EPARSE, "%s: expected a commit", lua_tostring(L, -1));
+        return push_failure(L, &err);
+    }
+    lua_pushfstring(L, "%s/snapshots/", repo);
+    lua_pushlstring(L, ref, n);
+    lua_concat(L, 2);
+    return 1;
+}
+
+static int data_getenv(lua_State *L)
+{
+    static const char *const names[] = {"IPW_AGENT_DATASETS", "HF_HOME", "HF_HUB_CACHE", "HOME",
+                                        NULL};
+    const char *value = getenv(names[luaL_checkoption(L, 1, NULL, names)]);
+
+    /* An empty variable counts as unset, as everywhere on the command line. */
+    lua_pushstring(L, value && *value ? value : NULL);
+    return 1;
+}
+
+int ipw_lib_data(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"rows", data_rows},
+        {"parse", data_parse},
+        {"builtin_rows", data_builtin_rows},
+        {"builtin", data_builtin},
+        {"builtin_list", data_builtin_list},
+        {"sha256", data_sha256},
+        {"gaia_score", data_gaia_score},
+        {"gaia_route", data_gaia_route},
+        {"gaia_extract", data_gaia_extract},
+        {"python_float", data_python_float},
+        {"exists", data_exists},
+        {"list_dir", data_list_dir},
+        {"hub_snapshot", data_hub_snapshot},
+        {"getenv", data_getenv},
+        {NULL, NULL},
+    };
+
+    if (luaL_newmetatable(L, BOX)) {
+        lua_pushcfunction(L, box_gc);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_pop(L, 1);
+    luaL_newlib(L, functions);
+    return 1;
+}

@@ -1,0 +1,292 @@
+/* ipw.core.fs: files inside the query's workspace.
+ *
+ * Every path is opened beneath the workspace by openat2 with RESOLVE_BENEATH and without magic
+ * links, so that "..", absolute paths and links that lead out are refused by the kernel. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "script/effect.h"
+#include "script/host.h"
+#include "script/lib.h"
+#include "script/vm_state.h"
+
+enum { MAX_FILE_BYTES = 64 * 1024 * 1024, MAX_PART_BYTES = 20 * 1024 * 1024 };
+
+static int fail(lua_State *L, const char *path, const char *why)
+{
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s: %s", path, why);
+    return 2;
+}
+
+static const char *why_not(int errnum)
+{
+    if (errnum == EXDEV || errnum == ELOOP) return "leads out of the workspace";
+    return strerror(errnum);
+}
+
+static int open_beneath(lua_State *L, const char *path, int flags)
+{
+    const char *workspace = ipw_host_workspace(ipw_host_of(L));
+    struct open_how how = {.flags = (unsigned)flags | O_CLOEXEC,
+                           .mode = flags & O_CREAT ? 0600 : 0,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    int folder, fd;
+
+    if (!workspace) {
+        errno = ENOENT;
+        return -1;
+    }
+    folder = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return -1;
+    fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
+    close(folder);
+    return fd;
+}
+
+/* A descriptor that a raise would lose is kept in a userdata, made before it is opened. */
+struct box {
+    int fd;
+};
+
+static int box_close(lua_State *L)
+{
+    struct box *box = lua_touserdata(L, 1);
+
+    if (box->fd >= 0) close(box->fd);
+    box->fd = -1;
+    return 0;
+}
+
+static struct box *push_box(lua_State *L)
+{
+    struct box *box = lua_newuserdatauv(L, sizeof *box, 0);
+
+    box->fd = -1;
+    if (luaL_newmetatable(L, "ipw.fd")) {
+        lua_pushcfunction(L, box_close);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    return box;
+}
+
+/* read(path): the bytes, or nil and a reason. [-1, +(1|2), m] */
+static int read_value(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct box *box = push_box(L);
+    struct stat st;
+    luaL_Buffer b;
+    char *to;
+    size_t n = 0, size;
+
+    box->fd = open_beneath(L, path, O_RDONLY | O_NONBLOCK);
+    if (box->fd < 0) return fail(L, path, why_not(errno));
+    if (fstat(box->fd, &st) < 0) return fail(L, path, strerror(errno));
+    if (!S_ISREG(st.st_mode)) return fail(L, path, "is not a file");
+    if (st.st_size > MAX_FILE_BYTES) return fail(L, path, "is larger than 64 MiB");
+    size = (size_t)st.st_size;
+    to = luaL_buffinitsize(L, &b, size);
+    while (n < size) {
+        ssize_t k = read(box->fd, to + n, size - n);
+        if (k < 0 && errno == EINTR) continue;
+        if (k < 0) {
+            int errnum = errno;
+            luaL_pushresultsize(&b, 0);
+            return fail(L, path, strerror(errnum));
+        }
+        if (k == 0) break;
+        n += (size_t)k;
+    }
+    luaL_pushresultsize(&b, n);
+    close(box->fd);
+    box->fd = -1;
+    return 1;
+}
+
+/* ---- files as parts of a message ---- */
+
+/* By its first bytes, since names lie; NULL: none of these. */
+static const char *media_type(const char *s, size_t n)
+{
+    if (n >= 8 && memcmp(s, "\x89PNG\r\n\x1a\n", 8) == 0) return "image/png";
+    if (n >= 3 && memcmp(s, "\xff\xd8\xff", 3) == 0) return "image/jpeg";
+    if (n >= 6 && (memcmp(s, "GIF87a", 6) == 0 || memcmp(s, "GIF89a", 6) == 0)) return "image/gif";
+    if (n >= 12 && memcmp(s, "RIFF", 4) == 0 && memcmp(s + 8, "WEBP", 4) == 0) return "image/webp";
+    if (n >= 5 && memcmp(s, "%PDF-", 5) == 0) return "application/pdf";
+    return NULL;
+}
+
+static void add_base64(struct ipw_buf *out, const unsigned char *s, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *to = ipw_buf_room(out, (n + 2) / 3 * 4), *at = to;
+
+    if (!to) return;
+    for (size_t i = 0; i < n; i += 3) {
+        size_t left = n - i;
+        unsigned v = (unsigned)s[i] << 16;
+
+        if (left > 1) v |= (unsigned)s[i + 1] << 8;
+        if (left > 2) v |= s[i + 2];
+        *at++ = digits[v >> 18];
+        *at++ = digits[v >> 12 & 63];
+        *at++ = left > 1 ? digits[v >> 6 & 63] : '=';
+        *at++ = left > 2 ? digits[v & 63] : '=';
+    }
+    ipw_buf_added(out, (size_t)(at - to));
+}
+
+/* data_uri(path, pictures only): "data:image/png;base64,...", or nil and a reason.  The bytes do not
+ * pass through the Lua heap, which a large picture would fill. [-2, +(1|2), m] */
+static int data_uri_value(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1), *type, *why = NULL;
+    bool pictures = lua_toboolean(L, 2);
+    struct ipw_buf bytes = IPW_BUF(MAX_PART_BYTES), uri = IPW_BUF(2 * MAX_PART_BYTES);
+    struct stat st;
+    int fd = open_beneath(L, path, O_RDONLY | O_NONBLOCK);
+    ssize_t k = 1;
+
+    if (fd < 0) return fail(L, path, why_not(errno));
+    if (fstat(fd, &st) < 0)
+        why = strerror(errno);
+    else if (!S_ISREG(st.st_mode))
+        why = "is not a file";
+    else if (st.st_size > MAX_PART_BYTES)
+        why = "is larger than 20 MiB";
+    while (!why && k > 0) {
+        char block[65536];
+        k = read(fd, block, sizeof block);
+        if (k < 0 && errno == EINTR) {
+            k = 1;
+        } else if (k < 0) {
+            why = strerror(errno);
+        } else if (ipw_buf_add(&bytes, block, (size_t)k)) {
+            why = "is larger than 20 MiB"; /* it has grown */
+        }
+    }
+    close(fd);
+    type = media_type(ipw_buf_str(&bytes), bytes.len);
+    if (!why && pictures && (!type || strncmp(type, "image/", 6)))
+        why = "is not a PNG, JPEG, GIF or WebP picture";
+    if (!why) {
+        ipw_buf_addf(&uri, "data:%s;base64,", type ? type : "application/octet-stream");
+        add_base64(&uri, (const unsigned char *)ipw_buf_str(&bytes), bytes.len);
+        lua_pushlstring(L, ipw_buf_str(&uri), uri.len);
+    }
+    ipw_buf_release(&bytes);
+    ipw_buf_release(&uri);
+    return why ? fail(L, path, why) : 1;
+}
+
+/* write(path, bytes): true, or nil and a reason. [-2, +(1|2), m] */
+static int fs_write(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    size_t n, done = 0;
+    const char *bytes = luaL_checklstring(L, 2, &n);
+    struct box *box = push_box(L);
+
+    if (n > MAX_FILE_BYTES) return fail(L, path, "more than 64 MiB");
+    box->fd = open_beneath(L, path, O_WRONLY | O_CREAT | O_TRUNC);
+    if (box->fd < 0) return fail(L, path, why_not(errno));
+    while (done < n) {
+        ssize_t k = write(box->fd, bytes + done, n - done);
+        if (k < 0 && errno == EINTR) continue;
+        if (k < 0) return fail(L, path, strerror(errno));
+        done += (size_t)k;
+    }
+    if (close(box->fd) < 0) {
+        box->fd = -1;
+        return fail(L, path, strerror(errno));
+    }
+    box->fd = -1;
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* size(path): bytes, or nil and a reason. [-1, +(1|2), m] */
+static int size_value(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct stat st;
+    int fd = open_beneath(L, path, O_PATH), rc;
+
+    if (fd < 0) return fail(L, path, why_not(errno));
+    rc = fstat(fd, &st);
+    close(fd);
+    if (rc < 0) return fail(L, path, strerror(errno));
+    lua_pushinteger(L, st.st_size);
+    return 1;
+}
+
+static int dir_close(lua_State *L)
+{
+    DIR **dir = lua_touserdata(L, 1);
+
+    if (*dir) closedir(*dir);
+    *dir = NULL;
+    return 0;
+}
+
+/* list(): names of the files in the workspace, in no order. [0, +1, m] */
+static int list_value(lua_State *L)
+{
+    const char *workspace = ipw_host_workspace(ipw_host_of(L));
+    DIR **dir = lua_newuserdatauv(L, sizeof(DIR *), 0); // dir
+    lua_Integer n = 0;
+
+    *dir = NULL;
+    if (luaL_newmetatable(L, "ipw.dir")) {
+        lua_pushcfunction(L, dir_close);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    lua_createtable(L, 8, 0); // dir list
+    if (workspace) *dir = opendir(workspace);
+    for (struct dirent *e; *dir && (e = readdir(*dir));) {
+        if (e->d_type != DT_REG) continue;
+        lua_pushstring(L, e->d_name);
+        lua_rawseti(L, -2, ++n);
+    }
+    if (*dir) closedir(*dir);
+    *dir = NULL;
+    return 1;
+}
+
+/* workspace(): its absolute path, or nil. [0, +1, -] */
+static int workspace_value(lua_State *L)
+{
+    lua_pushstring(L, ipw_host_workspace(ipw_host_of(L)));
+    return 1;
+}
+
+static int fs_read(lua_State *L) { return ipw_effect_call(L, "fs.read", read_value); }
+static int fs_data_uri(lua_State *L) { return ipw_effect_call(L, "fs.data_uri", data_uri_value); }
+static int fs_size(lua_State *L) { return ipw_effect_call(L, "fs.size", size_value); }
+static int fs_list(lua_State *L) { return ipw_effect_call(L, "fs.list", list_value); }
+static int fs_workspace(lua_State *L)
+{
+    return ipw_effect_call(L, "fs.workspace", workspace_value);
+}
+
+int ipw_lib_fs(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"read", fs_read}, {"data_uri", fs_data_uri},   {"write", fs_write}, {"size", fs_size},
+        {"list", fs_list}, {"workspace", fs_workspace}, {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    return 1;
+}

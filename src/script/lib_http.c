@@ -1,0 +1,488 @@
+/* ipw.core.http: web requests, through io/http_web.h; each is a span of kind "http" in the record. */
+#include <lauxlib.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "io/http_web.h"
+#include "llm/replay.h"
+#include "script/lib.h"
+#include "script/span.h"
+#include "script/value.h"
+#include "script/vm_state.h"
+#include "json/write.h"
+
+enum {
+    MAX_FIELDS = 50,
+    DEFAULT_SECONDS = 60,
+    DEFAULT_BYTES = 10 * 1024 * 1024,
+    RECORDED_BYTES = 1024 * 1024,     /* of a body, in the record */
+    REPLAYED_BYTES = 4 * 1024 * 1024, /* likewise, where a replay answers from it */
+    MAX_URL = 16 * 1024,
+};
+
+struct web_op {
+    struct ipw_op op;
+    struct ipw_host *host;
+    struct ipw_web_call *call;
+    int32_t span;
+    char *name; /* of the span */
+    int code;
+    struct ipw_err err;
+    int status;
+    char *url, *type;
+    char **fields; /* name, value, ... */
+    size_t n_fields, body_len;
+    char *body;
+    bool own;   /* not inside a tool that is on record as a whole: a replay answers it */
+    char *word; /* of a failure */
+    char *json; /* of the span's end, from a record */
+    bool lost, cut;
+};
+
+/* ---- the record ---- */
+
+/* Without user and password. */
+static char *bare_url(const char *url)
+{
+    const char *host = strstr(url, "://"), *at;
+
+    host = host ? host + 3 : url;
+    at = memchr(host, '@', strcspn(host, "/?#"));
+    return ipw_asprintf("%.*s%s", (int)(host - url), url, at ? at + 1 : host);
+}
+
+static void put_url(struct ipw_jw *w, const char *url)
+{
+    char *bare = bare_url(url);
+
+    ipw_jw_kstr(w, "url", bare);
+    free(bare);
+}
+
+static void put_hex(struct ipw_jw *w, const char *s, size_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct ipw_buf hex = IPW_BUF(2 * (size_t)REPLAYED_BYTES + 1);
+
+    for (size_t i = 0; i < n; i++) {
+        ipw_buf_addc(&hex, digits[(unsigned char)s[i] >> 4]);
+        ipw_buf_addc(&hex, digits[(unsigned char)s[i] & 15]);
+    }
+    ipw_jw_key(w, "body_hex");
+    ipw_jw_strn(w, ipw_buf_str(&hex), hex.len);
+    ipw_buf_release(&hex);
+}
+
+/* Text as it is, at most `most` bytes of it; bytes that are no text are counted, and written when a
+ * replay needs them. */
+static void put_body(struct ipw_jw *w, const char *body, size_t n, size_t most, bool hex)
+{
+    bool cut = n > most;
+    size_t kept = cut ? most : n;
+
+    while (cut && kept > 0 && ((unsigned char)body[kept] & 0xC0) == 0x80) kept--;
+    if (body && ipw_utf8_valid(body, kept) && !memchr(body, 0, kept)) {
+        ipw_jw_key(w, "body");
+        ipw_jw_strn(w, body, kept);
+        ipw_jw_kbool(w, "body_cut", cut);
+    } else if (body && hex) {
+        ipw_jw_kbool(w, "body_cut", cut);
+        put_hex(w, body, kept);
+    }
+    ipw_jw_kint(w, "bytes", (int64_t)n);
+}
+
+/* How the request ended, as the span's end has it. */
+static void put_end(struct ipw_buf *data, const struct web_op *op)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, data);
+    ipw_jw_obj(&w);
+    put_body(&w, op->body, op->body_len, op->own ? REPLAYED_BYTES : RECORDED_BYTES, op->own);
+    if (op->word) ipw_jw_kstr(&w, "code", op->word);
+    if (op->own) {
+        ipw_jw_key(&w, "headers");
+        ipw_jw_arr(&w);
+        for (size_t i = 0; i < op->n_fields; i++) ipw_jw_str(&w, op->fields[i]);
+        ipw_jw_arr_end(&w);
+    }
+    if (op->status) ipw_jw_kint(&w, "status", op->status);
+    if (op->type) ipw_jw_kstr(&w, "type", op->type);
+    if (op->url) ipw_jw_kstr(&w, "url", op->url);
+    ipw_jw_obj_end(&w);
+}
+
+static void record_start(lua_State *L, struct web_op *op, const struct ipw_http_request *r)
+{
+    struct ipw_buf data = IPW_BUF(16 * IPW_MIB);
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    put_body(&w, r->body, r->body_len, RECORDED_BYTES, false);
+    ipw_jw_kstr(&w, "method", r->method);
+    put_url(&w, r->url);
+    ipw_jw_obj_end(&w);
+    op->span = ipw_span_start(L, "http", op->name, data.failed ? NULL : data.data, data.len);
+    ipw_buf_release(&data);
+}
+
+static void record_end(struct web_op *op, int64_t t_ns, const char *outcome, const char *error)
+{
+    struct ipw_span_end end = {
+        .t_ns = t_ns, .outcome = outcome, .error = error, .result_bytes = (int64_t)op->body_len};
+    struct ipw_buf data = IPW_BUF(64 * IPW_MIB);
+
+    if (!op->span) return;
+    end.ok = strcmp(outcome, "ok") == 0;
+    if (op->json)
+        ipw_buf_adds(&data, op->json);
+    else if (op->url || op->word)
+        put_end(&data, op);
+    if (data.len && !data.failed) {
+        end.json = data.data;
+        end.json_n = data.len;
+    }
+    ipw_span_finish(op->host, op->span, "http", op->name, &end);
+    op->span = 0;
+    ipw_buf_release(&data);
+}
+
+/* ---- the operation ---- */
+
+static const char *outcome_of(int code, int status)
+{
+    if (!code) return status >= 200 && status < 300 ? "ok" : "http_error";
+    if (code == IPW_ETIMEOUT) return "timeout";
+    if (code == IPW_ELIMIT) return "too_large";
+    if (code == IPW_EPERM) return "refused";
+    return "error";
+}
+
+/* What comes from outside and goes into texts of the record. */
+static char *clean(const char *s)
+{
+    struct ipw_buf out = IPW_BUF(IPW_MIB);
+
+    if (!s) return NULL;
+    ipw_utf8_clean(&out, s, strlen(s));
+    ipw_buf_str(&out);
+    return ipw_buf_take(&out, NULL);
+}
+
+static void web_done(void *ud, const struct ipw_web_result *r)
+{
+    struct web_op *op = ud;
+
+    op->call = NULL;
+    op->code = r->code;
+    if (r->code == IPW_EPERM && r->error && !strstr(r->error, "--web")) {
+        const char *host = strstr(r->url, "://") + 3, *at = strrchr(host, '@');
+        size_t n;
+
+        if (at && at < host + strcspn(host, "/?#")) host = at + 1;
+        n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
+        ipw_fail(&op->err, IPW_EPERM, "%s (--web-allow %.*s lets it in)", r->error, (int)n, host);
+    } else if (r->code) {
+        ipw_fail(&op->err, r->code, "%s", r->error ? r->error : "failed");
+    }
+    op->status = r->status;
+    if (op->code) op->word = ipw_strdup(ipw_code_name((enum ipw_code)op->code));
+    op->url = bare_url(r->url);
+    op->type = clean(r->content_type);
+    op->fields = ipw_calloc(2 * r->n_headers + 1, sizeof *op->fields);
+    for (; op->n_fields < 2 * r->n_headers; op->n_fields++)
+        op->fields[op->n_fields] = clean(r->headers[op->n_fields]);
+    op->body = ipw_buf_take(r->body, &op->body_len);
+    record_end(op, r->end_ns, outcome_of(op->code, op->status), op->code ? op->err.text : NULL);
+    ipw_op_done(&op->op);
+}
+
+static void web_cancel(struct ipw_op *base)
+{
+    struct web_op *op = (struct web_op *)base;
+
+    if (op->call) ipw_web_cancel(op->call);
+    op->call = NULL;
+    if (op->op.recorded) ipw_replay_forget(op->host->replay, op);
+    record_end(op, 0, "cancelled", NULL);
+}
+
+static void web_release(struct ipw_op *base)
+{
+    struct web_op *op = (struct web_op *)base;
+
+    for (size_t i = 0; i < op->n_fields; i++) free(op->fields[i]);
+    free(op->fields);
+    free(op->name);
+    free(op->url);
+    free(op->type);
+    free(op->body);
+    free(op->word);
+    free(op->json);
+}
+
+/* The response as a table; or nil, a reason and the code's word. */
+static int web_finish(lua_State *L, struct ipw_op *base)
+{
+    struct web_op *op = (struct web_op *)base;
+
+    luaL_checkstack(L, 8, NULL);
+    if (op->lost) {
+        ipw_value_push_error(L, "replay", "the replay went another way here", true);
+        return lua_error(L);
+    }
+    if (op->cut)
+        return luaL_error(L, "the record left out some of the %d bytes that this replay needs",
+                          (int)op->body_len);
+    if (op->code) {
+        lua_pushnil(L);
+        lua_pushstring(L, op->err.text);
+        lua_pushstring(L, op->word);
+        return 3;
+    }
+    lua_createtable(L, 0, 5);
+    lua_pushlstring(L, op->body, op->body_len);
+    lua_setfield(L, -2, "body");
+    lua_pushinteger(L, op->status);
+    lua_setfield(L, -2, "status");
+    lua_pushstring(L, op->url);
+    lua_setfield(L, -2, "url");
+    lua_pushstring(L, op->type);
+    lua_setfield(L, -2, "type");
+    lua_createtable(L, 0, (int)op->n_fields / 2);
+    for (size_t i = 0; i + 1 < op->n_fields; i += 2) {
+        /* Of several lines with one name all count, as RFC 9110 joins them. */
+        if (lua_getfield(L, -1, op->fields[i]) == LUA_TSTRING)
+            lua_pushfstring(L, "%s, %s", lua_tostring(L, -1), op->fields[i + 1]);
+        else
+            lua_pushstring(L, op->fields[i + 1]);
+        lua_remove(L, -2);
+        lua_setfield(L, -2, op->fields[i]);
+    }
+    lua_setfield(L, -2, "headers");
+    return 1;
+}
+
+/* ---- from a record ---- */
+
+static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
+
+static void read_body(struct web_op *op, const struct ipw_json *data)
+{
+    const struct ipw_json *hex = ipw_json_get(data, "body_hex"), *text = ipw_json_get(data, "body");
+    size_t n = ipw_json_str_len(hex ? hex : text);
+    const char *s = ipw_json_str(hex ? hex : text, "");
+
+    op->cut = ipw_json_bool(ipw_json_get(data, "body_cut"), false);
+    op->body_len = (size_t)ipw_json_int(ipw_json_get(data, "bytes"), 0);
+    op->cut |= op->body_len != (hex ? n / 2 : n);
+    if (op->cut) return;
+    op->body = ipw_memdup(s, n);
+    for (size_t i = 0; hex && i < op->body_len; i++)
+        op->body[i] = (char)(digit(s[2 * i]) << 4 | digit(s[2 * i + 1]));
+}
+
+static void recorded(void *ud, const struct ipw_record_line *line)
+{
+    struct web_op *op = ud;
+    const struct ipw_json *headers = line ? ipw_json_get(line->data, "headers") : NULL;
+    const struct ipw_tool_facts *f = line ? &line->event.tool : NULL;
+    struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
+
+    op->op.recorded = false;
+    if (!line) {
+        op->lost = true;
+        record_end(op, 0, "cancelled", NULL);
+        ipw_op_done(&op->op);
+        return;
+    }
+    ipw_json_print(&text, line->data);
+    op->json = ipw_buf_take(&text, NULL);
+    op->word = ipw_strdup(ipw_json_str(ipw_json_get(line->data, "code"), NULL));
+    if (op->word) op->code = ipw_fail(&op->err, IPW_ENET, "%s", f->error ? f->error : "failed");
+    op->status = (int)ipw_json_int(ipw_json_get(line->data, "status"), 0);
+    op->url = ipw_strdup(ipw_json_str(ipw_json_get(line->data, "url"), NULL));
+    op->type = ipw_strdup(ipw_json_str(ipw_json_get(line->data, "type"), NULL));
+    op->fields = ipw_calloc(ipw_json_count(headers) + 2, sizeof *op->fields);
+    for (const struct ipw_json *h = ipw_json_first(headers); h; h = ipw_json_next(h))
+        op->fields[op->n_fields++] = ipw_strdup(ipw_json_str(h, ""));
+    read_body(op, line->data);
+    record_end(op, line->event.t_ns, f->outcome ? f->outcome : "ok", f->error);
+    ipw_op_done(&op->op);
+}
+
+/* ---- the request ---- */
+
+static const char *const known[] = {"body",      "headers", "max_bytes", "method",
+                                    "redirects", "seconds", "url",       NULL};
+
+static void check_fields(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_pushnil(L);
+    while (lua_next(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL, *near;
+        bool is = false;
+
+        for (size_t i = 0; key && known[i]; i++) is |= strcmp(known[i], key) == 0;
+        if (!is) {
+            near = key ? ipw_nearest(key, known) : NULL;
+            luaL_error(L, "http: unknown field '%s'%s%s%s", key ? key : "(not a string)",
+                       near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+        }
+        lua_pop(L, 1);
+    }
+}
+
+static const char *text_field(lua_State *L, const char *name, size_t *n)
+{
+    const char *text = NULL;
+
+    if (lua_getfield(L, 1, name) == LUA_TSTRING)
+        text = lua_tolstring(L, -1, n); /* the request's table keeps it */
+    else if (!lua_isnil(L, -1))
+        luaL_error(L, "http: %s: expected a string, got %s", name, luaL_typename(L, -1));
+    lua_pop(L, 1);
+    return text;
+}
+
+static double number_field(lua_State *L, const char *name, double fallback, double most)
+{
+    double x = fallback;
+    int is = 1;
+
+    if (lua_getfield(L, 1, name) != LUA_TNIL) x = lua_tonumberx(L, -1, &is);
+    if (!is || !(x >= 0 && x <= most))
+        luaL_error(L, "http: %s: expected a number from 0 to %f", name, most);
+    lua_pop(L, 1);
+    return x;
+}
+
+static size_t bytes_field(lua_State *L, const char *name, size_t fallback)
+{
+    size_t bytes = fallback;
+    struct ipw_err err;
+
+    if (lua_getfield(L, 1, name) == LUA_TSTRING) {
+        if (ipw_parse_bytes(&bytes, lua_tostring(L, -1), &err))
+            luaL_error(L, "http: %s: %s", name, err.text);
+    } else if (!lua_isnil(L, -1)) {
+        int is;
+        lua_Integer n = lua_tointegerx(L, -1, &is);
+        if (!is || n < 1) luaL_error(L, "http: %s: expected bytes, or a text such as 64K", name);
+        bytes = (size_t)n;
+    }
+    lua_pop(L, 1);
+    if (bytes < 1 || bytes > 256 * IPW_MIB) luaL_error(L, "http: %s: 256 MiB at most", name);
+    return bytes;
+}
+
+/* The table of headers as an array in a userdata; its strings stay in the table. [0, +2, e] */
+static size_t push_headers(lua_State *L, struct ipw_http_header **out)
+{
+    size_t n = 0;
+
+    *out = lua_newuserdatauv(L, MAX_FIELDS * sizeof **out, 0);
+    if (lua_getfield(L, 1, "headers") == LUA_TNIL) return 0;
+    if (!lua_istable(L, -1)) luaL_error(L, "http: headers: expected a table");
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
+            luaL_error(L, "http: headers: expected names and texts");
+        if (n == MAX_FIELDS) luaL_error(L, "http: more than %d headers", MAX_FIELDS);
+        if (strlen(lua_tostring(L, -1)) != lua_rawlen(L, -1))
+            luaL_error(L, "http: the header '%s' has a NUL in it", lua_tostring(L, -2));
+        (*out)[n++] = (struct ipw_http_header){lua_tostring(L, -2), lua_tostring(L, -1)};
+        lua_pop(L, 1);
+    }
+    return n;
+}
+
+/* "GET example.org" */
+static char *span_name(const char *method, const char *url)
+{
+    const char *host = strstr(url, "://"), *at;
+
+    host = host ? host + 3 : url;
+    at = memchr(host, '@', strcspn(host, "/?#"));
+    if (at) host = at + 1;
+    return ipw_asprintf("%s %.*s", method, (int)strcspn(host, "/?#"), host);
+}
+
+/* request{url=, method=, headers=, body=, seconds=, max_bytes=, redirects=}: the response; or nil, a
+ * reason and a word. [-1, +(1|3), e] */
+static int http_request(lua_State *L)
+{
+    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_http_request r = {0};
+    struct ipw_http_header *headers;
+    struct web_op *op;
+    size_t url_n = 0;
+    int redirects;
+
+    lua_settop(L, 1);
+    check_fields(L);
+    r.url = text_field(L, "url", &url_n);
+    if (!r.url) return luaL_error(L, "http: url: expected an address");
+    if (strlen(r.url) != url_n || url_n > MAX_URL) return luaL_error(L, "http: url: no address");
+    r.method = text_field(L, "method", NULL);
+    r.body = text_field(L, "body", &r.body_len);
+    if (!r.method) r.method = r.body ? "POST" : "GET";
+    r.total_ns = ipw_s_to_ns(number_field(L, "seconds", DEFAULT_SECONDS, 1e6));
+    r.body_max_bytes = bytes_field(L, "max_bytes", DEFAULT_BYTES);
+    redirects = (int)number_field(L, "redirects", IPW_WEB_REDIRECTS, 20);
+    r.n_headers = push_headers(L, &headers);
+    r.headers = headers;
+    if (!host || !host->grant_web)
+        return luaL_error(L, "http: %s",
+                          host && host->no_web ? host->no_web
+                                               : "web requests are not granted here");
+
+    op = ipw_op_new(L, sizeof *op, web_cancel, web_finish, web_release);
+    op->host = host;
+    op->own = host->emit && !ipw_task_in_tool(ipw_vm_of(L));
+    op->name = span_name(r.method, r.url);
+    record_start(L, op, &r);
+    if (!op->span) return luaL_error(L, "http: more than %d requests and events", IPW_SPANS_MAX);
+    if (op->own && ipw_replay_answers(host->replay)) {
+        op->op.recorded = true;
+        ipw_replay_wait(host->replay, IPW_REPLAY_WEB, op->span, recorded, op);
+        return ipw_op_await(L);
+    }
+    if (!host->web) return luaL_error(L, "http: %s", host->no_web);
+    op->code = ipw_web_start(&op->call, host->web, &r, redirects, web_done, op, &op->err);
+    if (op->code) {
+        op->word = ipw_strdup(ipw_code_name((enum ipw_code)op->code));
+        record_end(op, 0, outcome_of(op->code, 0), op->err.text);
+        op->op.done = true;
+    }
+    return ipw_op_await(L);
+}
+
+/* escape(text): percent-encoded for a query. [-1, +1, e] */
+static int http_escape(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+    struct ipw_buf out = IPW_BUF(3 * n + 1);
+
+    ipw_http_escape(&out, text, n);
+    lua_pushlstring(L, ipw_buf_str(&out), out.len);
+    ipw_buf_release(&out);
+    return 1;
+}
+
+int ipw_lib_http(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"request", http_request}, {"escape", http_escape}, {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    return 1;
+}

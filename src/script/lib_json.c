@@ -1,0 +1,95 @@
+/* ipw.core.json: encode, decode, null, list. */
+#include <lauxlib.h>
+#include <stdlib.h>
+
+#include "script/lib.h"
+#include "script/value.h"
+
+enum { MAX_JSON_BYTES = 64 * 1024 * 1024 };
+
+/* The bytes live in a userdata, so that a raise while they are copied loses nothing. */
+static int buf_release(lua_State *L)
+{
+    ipw_buf_release(lua_touserdata(L, 1));
+    return 0;
+}
+
+static struct ipw_buf *push_buf(lua_State *L)
+{
+    struct ipw_buf *buf = lua_newuserdatauv(L, sizeof *buf, 0);
+
+    ipw_buf_init(buf, MAX_JSON_BYTES);
+    if (luaL_newmetatable(L, "ipw.buf")) {
+        lua_pushcfunction(L, buf_release);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    return buf;
+}
+
+/* encode(value): text with sorted keys; raises on what JSON lacks. [-1, +1, e] */
+static int json_encode(lua_State *L)
+{
+    struct ipw_buf *out;
+    struct ipw_err err;
+
+    luaL_checkany(L, 1);
+    out = push_buf(L);
+    if (ipw_value_encode(L, 1, out, &err)) return luaL_error(L, "json.encode: %s", err.text);
+    lua_pushlstring(L, ipw_buf_str(out), out->len);
+    ipw_buf_release(out);
+    return 1;
+}
+
+/* decode(text): the value, or nil and a message with the byte position. [-1, +(1|2), m] */
+static int json_decode(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+    struct ipw_err err;
+
+    if (ipw_value_decode(L, text, n, &err)) {
+        lua_pushnil(L);
+        lua_pushstring(L, err.text);
+        return 2;
+    }
+    return 1;
+}
+
+/* list(table): marks the table as a list, so that an empty one is written as []. [-1, +1, e] */
+static int json_list(lua_State *L)
+{
+    if (lua_isnoneornil(L, 1)) {
+        lua_settop(L, 0);
+        lua_newtable(L);
+    }
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    ipw_value_mark_list(L, 1);
+    return 1;
+}
+
+/* raw(text): a value that is encoded as just that text; raises when it is no JSON. [-1, +1, e] */
+static int json_raw(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+
+    luaL_argcheck(L, ipw_json_valid(text, n), 1, "is not valid JSON");
+    ipw_value_push_raw(L, text, n);
+    return 1;
+}
+
+int ipw_lib_json(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"encode", json_encode},
+                                         {"decode", json_decode},
+                                         {"list", json_list},
+                                         {"raw", json_raw},
+                                         {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    lua_pushlightuserdata(L, NULL);
+    lua_setfield(L, -2, "null");
+    return 1;
+}

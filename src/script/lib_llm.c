@@ -1,0 +1,582 @@
+/* ipw.core.llm: chat.
+ *
+ * chat(request) encodes each message once, sends the request through llm/client, records every
+ * attempt as a pair of events, and returns the reply as a table.  The record holds of each request
+ * only the messages that the query's previous request did not have. */
+#include <lauxlib.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "script/host.h"
+#include "script/lib.h"
+#include "script/value.h"
+#include "script/vm_state.h"
+#include "json/write.h"
+
+enum { MAX_REQUEST_BYTES = 64 * 1024 * 1024, MAX_MESSAGES = 100000 };
+
+struct chat_op {
+    struct ipw_op op;
+    struct ipw_host *host;
+    struct ipw_llm_call *call;
+    struct ipw_buf text; /* every encoded piece, one after the other */
+    struct ipw_chat_text *messages;
+    size_t *offsets; /* of the messages in `text` */
+    size_t n_messages, cap_messages;
+    struct ipw_chat_request request;
+    size_t tools_at, choice_at, format_at, stop_at, extra_at, model_at; /* + 1; 0: none */
+    int32_t span;
+    bool inside; /* a tool that is on record as a whole */
+    int code;    /* how it ended */
+    bool retryable;
+    struct ipw_err err;
+    struct ipw_chat_reply reply;
+    bool has_reply;
+    /* For on_text: what has come and was not handed on yet, and how much was taken so far. */
+    bool streams, over, again;
+    struct ipw_buf pieces, thoughts;
+    size_t n_text, n_reasoning;
+    struct ipw_defer *flush;
+};
+
+/* ---- the request ---- */
+
+static const char *const fields[] = {
+    "on_text", "extra",           "force_output_tokens", "max_tokens",  "messages", "model", "seed",
+    "stop",    "response_format", "temperature",         "tool_choice", "tools",    "top_p", NULL};
+
+/* Unknown fields are slips: they raise, with the nearest right name. [0, 0, v] */
+static void check_fields(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_pushnil(L);
+    while (lua_next(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+        bool known = false;
+        for (size_t i = 0; key && fields[i]; i++) known |= strcmp(fields[i], key) == 0;
+        if (!known) {
+            const char *near = key ? ipw_nearest(key, fields) : NULL;
+            luaL_error(L, "llm.chat: unknown field '%s'%s%s%s", key ? key : "(not a string)",
+                       near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+        }
+        lua_pop(L, 1);
+    }
+}
+
+/* Encodes the field, if it is there, behind the other pieces; gives its offset + 1. [0, 0, v] */
+static size_t encode_field(lua_State *L, struct chat_op *op, const char *name)
+{
+    struct ipw_err err;
+    size_t at = op->text.len;
+
+    lua_getfield(L, 1, name);
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        return 0;
+    }
+    if (ipw_value_encode(L, -1, &op->text, &err))
+        luaL_error(L, "llm.chat: %s%s%s", name,
+                   err.text[0] == '.' || err.text[0] == '[' ? "" : ": ", err.text);
+    ipw_buf_add(&op->text, "\0", 1);
+    lua_pop(L, 1);
+    return at + 1;
+}
+
+static const char *piece(const struct chat_op *op, size_t at)
+{
+    return at ? op->text.data + at - 1 : NULL;
+}
+
+static double number_field(lua_State *L, const char *name, double fallback)
+{
+    double x = fallback;
+
+    lua_getfield(L, 1, name);
+    if (!lua_isnil(L, -1)) {
+        int is;
+        x = lua_tonumberx(L, -1, &is);
+        if (!is)
+            luaL_error(L, "llm.chat: %s: expected a number, got %s", name, luaL_typename(L, -1));
+    }
+    lua_pop(L, 1);
+    return x;
+}
+
+static int64_t integer_field(lua_State *L, const char *name, int64_t fallback)
+{
+    int64_t x = fallback;
+
+    lua_getfield(L, 1, name);
+    if (!lua_isnil(L, -1)) {
+        int is;
+        x = lua_tointegerx(L, -1, &is);
+        if (!is)
+            luaL_error(L, "llm.chat: %s: expected a whole number, got %s", name,
+                       luaL_typename(L, -1));
+    }
+    lua_pop(L, 1);
+    return x;
+}
+
+static void encode_messages(lua_State *L, struct chat_op *op)
+{
+    struct ipw_err err;
+    lua_Unsigned n;
+
+    lua_getfield(L, 1, "messages");
+    if (!lua_istable(L, -1) || (n = lua_rawlen(L, -1)) == 0 || n > MAX_MESSAGES)
+        luaL_error(L, "llm.chat: messages: expected a list of at least one message");
+    n = lua_rawlen(L, -1);
+    op->cap_messages = op->n_messages = (size_t)n;
+    op->messages = ipw_calloc(n, sizeof *op->messages);
+    op->offsets = ipw_calloc(n, sizeof *op->offsets);
+    for (lua_Unsigned i = 0; i < n; i++) {
+        lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        if (!lua_istable(L, -1) && lua_type(L, -1) != LUA_TUSERDATA) /* json.raw */
+            luaL_error(L, "llm.chat: messages[%d]: expected a message, got %s", (int)i + 1,
+                       luaL_typename(L, -1));
+        op->offsets[i] = op->text.len;
+        if (ipw_value_encode(L, -1, &op->text, &err))
+            luaL_error(L, "llm.chat: messages[%d]%s%s", (int)i + 1,
+                       err.text[0] == '.' || err.text[0] == '[' ? "" : ": ", err.text);
+        op->messages[i].n = op->text.len - op->offsets[i];
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+static void build_request(lua_State *L, struct chat_op *op)
+{
+    const struct ipw_host *host = op->host;
+    struct ipw_chat_request *r = &op->request;
+
+    encode_messages(L, op);
+    op->tools_at = encode_field(L, op, "tools");
+    op->choice_at = encode_field(L, op, "tool_choice");
+    op->format_at = encode_field(L, op, "response_format");
+    op->stop_at = encode_field(L, op, "stop");
+    op->extra_at = encode_field(L, op, "extra");
+    lua_getfield(L, 1, "model");
+    if (lua_type(L, -1) == LUA_TSTRING) {
+        size_t n;
+        const char *model = lua_tolstring(L, -1, &n);
+        op->model_at = op->text.len + 1;
+        ipw_buf_add(&op->text, model, n + 1);
+    } else if (!lua_isnil(L, -1)) {
+        luaL_error(L, "llm.chat: model: expected a string, got %s", luaL_typename(L, -1));
+    }
+    lua_pop(L, 1);
+    r->temperature = number_field(L, "temperature", host->temperature);
+    r->top_p = number_field(L, "top_p", NAN);
+    r->seed = integer_field(L, "seed", host->seed);
+    r->max_tokens = integer_field(L, "max_tokens", host->max_tokens);
+    r->force_tokens = integer_field(L, "force_output_tokens", 0);
+    if (r->force_tokens < 0)
+        luaL_error(L, "llm.chat: force_output_tokens: expected a number above zero");
+    if (op->text.failed) luaL_error(L, "llm.chat: the request is larger than 64 MiB");
+
+    ipw_buf_fit(&op->text);
+    /* The buffer does not move any more: offsets become pointers. */
+    for (size_t i = 0; i < op->n_messages; i++)
+        op->messages[i].json = op->text.data + op->offsets[i];
+    r->messages = op->messages;
+    r->n_messages = op->n_messages;
+    r->model = op->model_at ? piece(op, op->model_at) : host->model;
+    r->tools = piece(op, op->tools_at);
+    if (r->tools && (strcmp(r->tools, "[]") == 0 || strcmp(r->tools, "{}") == 0)) r->tools = NULL;
+    r->tool_choice = piece(op, op->choice_at);
+    r->response_format = piece(op, op->format_at);
+    r->stop = piece(op, op->stop_at);
+    r->extra = piece(op, op->extra_at);
+    r->stream = true;
+    r->include_usage = true;
+}
+
+/* ---- the record ---- */
+
+/* 64-bit multiply-and-fold over eight bytes at a time: to tell the messages of this request that
+ * the one before had too. */
+static uint64_t hash_text(const char *s, size_t n)
+{
+    uint64_t h = 0x9E3779B97F4A7C15ULL ^ n, w;
+
+    for (; n >= 8; s += 8, n -= 8) {
+        memcpy(&w, s, 8);
+        h = (h ^ w) * 0xD6E8FEB86659FD93ULL;
+        h ^= h >> 32;
+    }
+    w = 0;
+    memcpy(&w, s, n);
+    h = (h ^ w) * 0xD6E8FEB86659FD93ULL;
+    return h ^ h >> 29;
+}
+
+/* How many of the first messages the last recorded request of this query had too; notes this one. */
+static size_t messages_kept(struct ipw_host *host, const struct chat_op *op)
+{
+    size_t kept = 0;
+    bool same = true;
+
+    IPW_GROW(host->sent_hashes, host->cap_sent, op->n_messages);
+    for (size_t i = 0; i < op->n_messages; i++) {
+        uint64_t h = hash_text(op->messages[i].json, op->messages[i].n);
+        same = same && i < host->n_sent && host->sent_hashes[i] == h;
+        kept += same;
+        host->sent_hashes[i] = h;
+    }
+    host->n_sent = op->n_messages;
+    return kept;
+}
+
+/* Where the member "messages" stands in the body that is sent, its comma included: the same texts
+ * that this request has.  False when it is not there as it should be (`extra` may replace it). */
+static bool find_messages(const struct chat_op *op, const char *body, size_t n, size_t *from,
+                          size_t *to)
+{
+    static const char key[] = "\"messages\":[";
+    const char *at = body, *end = body + n;
+
+    while ((at = memmem(at, (size_t)(end - at), key, strlen(key)))) {
+        const char *p = at + strlen(key);
+        size_t i = 0;
+
+        for (; i < op->n_messages; i++) {
+            const struct ipw_chat_text *m = &op->messages[i];
+            if ((size_t)(end - p) < m->n + 2 || memcmp(p, m->json, m->n)) break;
+            p += m->n;
+            if (i + 1 < op->n_messages && *p++ != ',') break;
+        }
+        if (i == op->n_messages && p[0] == ']' && p[1] == ',') {
+            *from = (size_t)(at - body);
+            *to = (size_t)(p - body) + 2;
+            return true;
+        }
+        at += strlen(key);
+    }
+    return false;
+}
+
+static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, size_t n)
+{
+    struct chat_op *op = ud;
+    struct ipw_host *host = op->host;
+    struct ipw_buf data = IPW_BUF(2 * (size_t)MAX_REQUEST_BYTES);
+    struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns, .query = -1};
+    struct ipw_jw w;
+    size_t kept, before, from = 0, to = 0, start;
+
+    if (op->n_text || op->n_reasoning) { /* a repeat: what came before counts no more */
+        op->again = true;
+        op->n_text = op->n_reasoning = 0;
+        ipw_buf_clear(&op->pieces);
+        ipw_buf_clear(&op->thoughts);
+    }
+    op->span = ipw_host_next_span(host, op->inside);
+    ipw_op_rest(&op->op, false);
+    if (!host->emit) return;
+    before = host->n_sent;
+    /* Those inside a tool are no part of the agent's thread, and a replay does not see them. */
+    if (op->inside) host->n_sent = 0;
+    kept = messages_kept(host, op);
+    if (op->inside) host->n_sent = 0;
+    host->extended = before > 0 && kept == before;
+    find_messages(op, body, n, &from, &to);
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "messages");
+    ipw_jw_arr(&w);
+    for (size_t i = kept; i < op->n_messages; i++)
+        ipw_jw_raw(&w, op->messages[i].json, op->messages[i].n);
+    ipw_jw_arr_end(&w);
+    ipw_jw_kint(&w, "messages_kept", (int64_t)kept);
+    /* What was sent, without the messages. */
+    ipw_jw_key(&w, "request");
+    start = data.len;
+    ipw_jw_raw(&w, body, from);
+    ipw_buf_add(&data, body + to, n - to);
+    for (char *p = data.failed ? NULL : memchr(data.data + start, '\n', data.len - start); p;
+         p = memchr(p, '\n', (size_t)(data.data + data.len - p)))
+        *p = ' '; /* between two parts of the JSON text: the record is a line */
+    ipw_jw_obj_end(&w);
+    event.span = op->span;
+    event.lm.attempt = attempt;
+    event.lm.held_ns = ipw_llm_held_ns(op->call);
+    event.lm.model = op->request.model;
+    event.payload = data.failed ? NULL : data.data;
+    event.payload_len = data.failed ? 0 : data.len;
+    host->emit(host->ud, &event);
+    ipw_buf_release(&data);
+}
+
+static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *facts,
+                           const struct ipw_chat_reply *reply, int64_t next_try_ns)
+{
+    struct chat_op *op = ud;
+    struct ipw_host *host = op->host;
+    struct ipw_event event = {.kind = IPW_EV_LM_END, .t_ns = t_ns, .query = -1};
+
+    if (host->emit) {
+        struct ipw_buf data = IPW_BUF(2 * (size_t)MAX_REQUEST_BYTES);
+
+        if (reply) ipw_chat_reply_json(&data, reply);
+        event.span = op->span;
+        event.lm = *facts;
+        event.lm.asked = op->request.model;
+        if (next_try_ns > 0) event.lm.retry_wait_ns = next_try_ns;
+        event.payload = data.len && !data.failed ? data.data : NULL;
+        event.payload_len = data.len;
+        host->emit(host->ud, &event);
+        ipw_buf_release(&data);
+    }
+    if (facts->will_retry) ipw_op_rest(&op->op, true);
+}
+
+static void on_first_token(void *ud, int64_t t_ns)
+{
+    const struct chat_op *op = ud;
+
+    if (op->host->first_token) op->host->first_token(op->host->ud, t_ns);
+}
+
+static void on_held(void *ud, int64_t t_ns)
+{
+    struct chat_op *op = ud;
+
+    if (op->host->held) op->host->held(op->host->ud, t_ns);
+    ipw_op_rest(&op->op, true);
+}
+
+/* Lua is not entered from the network's callback: on the next round. */
+static void flush(void *ud)
+{
+    struct chat_op *op = ud;
+
+    op->flush = NULL;
+    if (!op->over) ipw_op_done(&op->op);
+}
+
+static void take_new(struct ipw_buf *to, size_t *taken, const struct ipw_buf *from)
+{
+    if (from->len <= *taken) return;
+    ipw_buf_add(to, from->data + *taken, from->len - *taken);
+    *taken = from->len;
+}
+
+static void on_text(void *ud, const struct ipw_chat_reply *so_far)
+{
+    struct chat_op *op = ud;
+
+    take_new(&op->pieces, &op->n_text, &so_far->text);
+    take_new(&op->thoughts, &op->n_reasoning, &so_far->reasoning);
+    if (!op->flush) op->flush = ipw_defer_start(op->host->loop, flush, op);
+}
+
+static void on_done(void *ud, int code, struct ipw_chat_reply *reply, const struct ipw_err *err,
+                    bool retryable)
+{
+    struct chat_op *op = ud;
+
+    op->call = NULL;
+    op->code = code;
+    op->retryable = retryable;
+    if (err) op->err = *err;
+    if (code == 0 && reply) {
+        op->reply = *reply; /* taken: the client releases an empty one */
+        memset(reply, 0, sizeof *reply);
+        op->has_reply = true;
+        if (op->streams) { /* of an answer that came whole */
+            take_new(&op->pieces, &op->n_text, &op->reply.text);
+            take_new(&op->thoughts, &op->n_reasoning, &op->reply.reasoning);
+        }
+    }
+    op->over = true;
+    ipw_defer_cancel(op->flush);
+    op->flush = NULL;
+    ipw_op_done(&op->op);
+}
+
+/* ---- the reply ---- */
+
+static void push_text(lua_State *L, const char *name, const char *s, size_t n)
+{
+    lua_pushlstring(L, s, n);
+    lua_setfield(L, -2, name);
+}
+
+static void push_count(lua_State *L, const char *name, int64_t count)
+{
+    if (count < 0) return;
+    lua_pushinteger(L, count);
+    lua_setfield(L, -2, name);
+}
+
+/* The assistant message for the history: what a strict server takes back. */
+static void push_message(lua_State *L, const struct ipw_chat_reply *reply)
+{
+    lua_createtable(L, 0, 3);
+    lua_pushliteral(L, "assistant");
+    lua_setfield(L, -2, "role");
+    if (reply->text.len || !reply->n_calls)
+        lua_pushlstring(L, ipw_buf_str(&reply->text), reply->text.len);
+    else
+        lua_pushlightuserdata(L, NULL);
+    lua_setfield(L, -2, "content");
+    if (!reply->n_calls) return;
+    lua_createtable(L, (int)reply->n_calls, 0);
+    for (size_t i = 0; i < reply->n_calls; i++) {
+        const struct ipw_chat_call *call = &reply->calls[i];
+        lua_createtable(L, 0, 3); // message calls call
+        push_text(L, "id", call->id, strlen(call->id));
+        push_text(L, "type", "function", 8);
+        lua_createtable(L, 0, 2);
+        push_text(L, "name", call->name ? call->name : "", call->name ? strlen(call->name) : 0);
+        /* Broken arguments sent back would fail for ever on strict servers. */
+        if (ipw_json_valid(ipw_buf_str(&call->arguments), call->arguments.len))
+            push_text(L, "arguments", ipw_buf_str(&call->arguments), call->arguments.len);
+        else
+            push_text(L, "arguments", "{}", 2);
+        lua_setfield(L, -2, "function");
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_setfield(L, -2, "tool_calls");
+}
+
+/* Calls on_text(piece, kind) of the request, which lies at 1.  It may not wait. [0, 0, e] */
+static void hand_piece(lua_State *L, struct ipw_buf *piece, const char *kind)
+{
+    lua_getfield(L, 1, "on_text");
+    lua_pushlstring(L, ipw_buf_str(piece), piece->len);
+    ipw_buf_clear(piece);
+    lua_pushstring(L, kind);
+    lua_call(L, 2, 0);
+}
+
+static void hand_on(lua_State *L, struct chat_op *op)
+{
+    struct ipw_buf none = IPW_BUF(1);
+
+    if (op->again) {
+        op->again = false;
+        hand_piece(L, &none, "again");
+    }
+    if (op->thoughts.len) hand_piece(L, &op->thoughts, "reasoning");
+    if (op->pieces.len) hand_piece(L, &op->pieces, "text");
+}
+
+static int chat_finish(lua_State *L, struct ipw_op *base)
+{
+    struct chat_op *op = (struct chat_op *)base;
+    const struct ipw_chat_reply *reply = &op->reply;
+
+    luaL_checkstack(L, 10, NULL);
+    if (op->streams) {
+        hand_on(L, op);
+        if (!op->over) return ipw_op_again(L, base);
+    }
+    if (!op->has_reply) {
+        ipw_value_push_error(L, ipw_code_name((enum ipw_code)op->code), op->err.text,
+                             op->retryable);
+        if (op->err.detail) {
+            lua_pushinteger(L, op->err.detail);
+            lua_setfield(L, -2, "status");
+        }
+        return lua_error(L);
+    }
+    lua_createtable(L, 0, 8);
+    push_text(L, "text", ipw_buf_str(&reply->text), reply->text.len);
+    push_text(L, "reasoning", ipw_buf_str(&reply->reasoning), reply->reasoning.len);
+    push_message(L, reply);
+    lua_setfield(L, -2, "message");
+    lua_createtable(L, (int)reply->n_calls, 0);
+    for (size_t i = 0; i < reply->n_calls; i++) {
+        const struct ipw_chat_call *call = &reply->calls[i];
+        lua_createtable(L, 0, 3);
+        push_text(L, "id", call->id, strlen(call->id));
+        push_text(L, "name", call->name ? call->name : "", call->name ? strlen(call->name) : 0);
+        push_text(L, "arguments", ipw_buf_str(&call->arguments), call->arguments.len);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_setfield(L, -2, "calls");
+    lua_pushstring(L, reply->finish_word ? reply->finish_word : "");
+    lua_setfield(L, -2, "finish");
+    if (reply->model) push_text(L, "model", reply->model, strlen(reply->model));
+    lua_createtable(L, 0, 4);
+    push_count(L, "input", reply->usage.prompt);
+    push_count(L, "output", reply->usage.completion);
+    push_count(L, "cached", reply->usage.cached);
+    push_count(L, "reasoning", reply->usage.reasoning);
+    lua_setfield(L, -2, "usage");
+    return 1;
+}
+
+static void chat_cancel(struct ipw_op *base)
+{
+    struct chat_op *op = (struct chat_op *)base;
+
+    if (op->call) ipw_llm_cancel(op->call);
+    op->call = NULL;
+    ipw_defer_cancel(op->flush);
+    op->flush = NULL;
+}
+
+static void chat_release(struct ipw_op *base)
+{
+    struct chat_op *op = (struct chat_op *)base;
+
+    chat_cancel(base); /* on_text raised, or the query was cancelled inside it */
+    ipw_buf_release(&op->pieces);
+    ipw_buf_release(&op->thoughts);
+    if (op->has_reply) ipw_chat_reply_release(&op->reply);
+    ipw_buf_release(&op->text);
+    free(op->messages);
+    free(op->offsets);
+}
+
+/* chat(request): the reply as a table, or raises {code, message, status, retryable}. [-1, +1, e] */
+static int llm_chat(lua_State *L)
+{
+    struct ipw_host *host = ipw_host_of(L);
+    const struct ipw_llm_callbacks callbacks_of = {on_attempt, on_attempt_end, on_done,
+                                                   NULL,       on_first_token, on_held};
+    struct ipw_llm_callbacks callbacks = callbacks_of;
+    struct chat_op *op;
+
+    lua_settop(L, 1);
+    check_fields(L);
+    if (!host || !host->llm) return luaL_error(L, "llm.chat: there is no model here");
+    op = ipw_op_new(L, sizeof *op, chat_cancel, chat_finish, chat_release);
+    op->host = host;
+    op->inside = ipw_task_in_tool(ipw_vm_of(L));
+    op->op.recorded = host->replay != NULL;
+    ipw_buf_init(&op->text, MAX_REQUEST_BYTES);
+    build_request(L, op);
+    callbacks.ud = op;
+    ipw_buf_init(&op->pieces, MAX_REQUEST_BYTES);
+    ipw_buf_init(&op->thoughts, MAX_REQUEST_BYTES);
+    lua_getfield(L, 1, "on_text");
+    if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
+        return luaL_error(L, "llm.chat: on_text: expected a function, got %s",
+                          luaL_typename(L, -1));
+    op->streams = lua_isfunction(L, -1);
+    lua_settop(L, 1);
+    if (op->streams) callbacks.on_text = on_text;
+    if (host->admit && !host->admit(host->ud)) return ipw_op_await(L); /* until it is cancelled */
+    op->code = ipw_llm_start(&op->call, host->llm, &op->request, &callbacks, &op->err);
+    if (op->code)
+        op->op.done = op->over = true;
+    else
+        ipw_vm_tidy(ipw_vm_of(L));
+    return ipw_op_await(L);
+}
+
+int ipw_lib_llm(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"chat", llm_chat}, {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    return 1;
+}

@@ -1,0 +1,196 @@
+/* ipw.core.proc: run a child process and wait for it. */
+#include <lauxlib.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "io/proc.h"
+#include "script/effect.h"
+#include "script/host.h"
+#include "script/lib.h"
+#include "script/value.h"
+#include "script/vm_state.h"
+
+enum { MAX_ARGS = 256 };
+
+struct proc_op {
+    struct ipw_op op;
+    struct ipw_proc *proc;
+    char **argv, *input;
+    size_t input_len;
+    int code;
+    int64_t effect;
+    struct ipw_err err;
+    struct ipw_proc_result result; /* out and err point to copies of ours */
+};
+
+static void proc_over(void *ud, const struct ipw_proc_result *result)
+{
+    struct proc_op *op = ud;
+
+    op->proc = NULL;
+    op->result = *result;
+    op->result.out = ipw_memdup(result->out, result->out_len);
+    op->result.err = ipw_memdup(result->err, result->err_len);
+    ipw_op_done(&op->op);
+}
+
+static void proc_cancel(struct ipw_op *base)
+{
+    struct proc_op *op = (struct proc_op *)base;
+
+    if (op->proc) ipw_proc_cancel(op->proc);
+    op->proc = NULL;
+}
+
+static void proc_release(struct ipw_op *base)
+{
+    struct proc_op *op = (struct proc_op *)base;
+
+    for (size_t i = 0; op->argv && op->argv[i]; i++) free(op->argv[i]);
+    free(op->argv);
+    free(op->input);
+    free((void *)op->result.out);
+    free((void *)op->result.err);
+}
+
+static int push_outcome(lua_State *L, const struct proc_op *op)
+{
+    const struct ipw_proc_result *r = &op->result;
+
+    if (op->code || r->exec_errno) {
+        lua_pushnil(L);
+        if (op->code)
+            lua_pushstring(L, op->err.text);
+        else
+            lua_pushfstring(L, "%s: %s", op->argv[0], strerror(r->exec_errno));
+        return 2;
+    }
+    lua_createtable(L, 0, 8);
+    if (r->exit_code >= 0) {
+        lua_pushinteger(L, r->exit_code);
+        lua_setfield(L, -2, "code");
+    }
+    if (r->term_signal) {
+        lua_pushinteger(L, r->term_signal);
+        lua_setfield(L, -2, "signal");
+    }
+    lua_pushlstring(L, r->out, r->out_len);
+    lua_setfield(L, -2, "stdout");
+    lua_pushlstring(L, r->err, r->err_len);
+    lua_setfield(L, -2, "stderr");
+    lua_pushboolean(L, r->timed_out);
+    lua_setfield(L, -2, "timed_out");
+    lua_pushinteger(L, (lua_Integer)(r->out_dropped + r->err_dropped));
+    lua_setfield(L, -2, "dropped");
+    lua_pushnumber(L, ipw_ns_to_s(r->end_ns - r->start_ns));
+    lua_setfield(L, -2, "seconds");
+    return 1;
+}
+
+static int proc_finish(lua_State *L, struct ipw_op *base)
+{
+    struct proc_op *op = (struct proc_op *)base;
+    int n = push_outcome(L, op);
+
+    ipw_effect_note(L, op->effect, "proc", n);
+    return n;
+}
+
+static size_t bytes_field(lua_State *L, const char *name)
+{
+    size_t bytes = 0;
+    struct ipw_err err;
+
+    lua_getfield(L, 1, name);
+    if (lua_type(L, -1) == LUA_TSTRING) {
+        if (ipw_parse_bytes(&bytes, lua_tostring(L, -1), &err))
+            luaL_error(L, "proc.run: %s: %s", name, err.text);
+    } else if (!lua_isnil(L, -1)) {
+        int is;
+        lua_Integer n = lua_tointegerx(L, -1, &is);
+        if (!is || n < 0)
+            luaL_error(L, "proc.run: %s: expected bytes, zero or more, or a text such as 64K",
+                       name);
+        bytes = (size_t)n;
+    }
+    lua_pop(L, 1);
+    return bytes;
+}
+
+static double seconds_field(lua_State *L, const char *name)
+{
+    double seconds;
+    int is;
+
+    lua_getfield(L, 1, name);
+    seconds = lua_tonumberx(L, -1, &is);
+    if ((!is && !lua_isnil(L, -1)) || !(seconds >= 0 && seconds < 1e8))
+        luaL_error(L, "proc.run: %s: expected seconds, zero or more", name);
+    lua_pop(L, 1);
+    return seconds;
+}
+
+/* run{program, args..., input=, seconds=, cpu=, memory=, output=}: what it printed and how it
+ * ended, or nil and why it could not be started. [-1, +(1|2), e] */
+static int proc_run(lua_State *L)
+{
+    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_proc_request request = {0};
+    struct proc_op *op;
+    int64_t effect;
+    lua_Unsigned n;
+
+    luaL_checktype(L, 1, LUA_TTABLE);
+    n = lua_rawlen(L, 1);
+    luaL_argcheck(L, n >= 1 && n <= MAX_ARGS, 1, "expects a program and its arguments");
+    for (lua_Unsigned i = 1; i <= n; i++) {
+        lua_rawgeti(L, 1, (lua_Integer)i);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            return luaL_error(L, "proc.run: argument %d: expected a string, got %s", (int)i,
+                              luaL_typename(L, -1));
+        lua_pop(L, 1);
+    }
+    request.wall_ns = ipw_s_to_ns(seconds_field(L, "seconds"));
+    request.cpu_s = (int64_t)ceil(seconds_field(L, "cpu"));
+    request.memory_bytes = bytes_field(L, "memory");
+    request.output_max_bytes = bytes_field(L, "output");
+    effect = ipw_effect_begin(L);
+    if (ipw_effect_replayed(L, effect)) return ipw_effect_wait(L, effect, "proc");
+    if (!host || !host->grant_proc)
+        return luaL_error(L, "proc.run: %s",
+                          host && host->grants ? host->grants : "not granted here");
+
+    op = ipw_op_new(L, sizeof *op, proc_cancel, proc_finish, proc_release);
+    op->effect = effect;
+    op->argv = ipw_calloc(n + 1, sizeof *op->argv);
+    for (lua_Unsigned i = 0; i < n; i++) {
+        lua_rawgeti(L, 1, (lua_Integer)i + 1);
+        op->argv[i] = ipw_strdup(lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+    lua_getfield(L, 1, "input");
+    if (!lua_isnil(L, -1)) {
+        const char *input = luaL_checklstring(L, -1, &op->input_len);
+        op->input = ipw_memdup(input, op->input_len);
+    }
+    lua_pop(L, 1);
+    request.argv = (const char *const *)op->argv;
+    request.input = op->input;
+    request.input_len = op->input_len;
+    request.cwd = ipw_host_workspace(host);
+    op->code = ipw_proc_start(&op->proc, host->loop, &request, proc_over, op, &op->err);
+    if (op->code) op->op.done = true;
+    return ipw_op_await(L);
+}
+
+int ipw_lib_proc(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"run", proc_run}, {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    return 1;
+}

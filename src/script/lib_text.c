@@ -1,0 +1,107 @@
+/* ipw.core.text: HTML to text, and where a text nearly stands in another. */
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/html.h"
+#include "script/lib.h"
+
+enum { MAX_TEXT_BYTES = 64 * 1024 * 1024, MAX_NEEDLE = 1000 };
+#define MAX_STEPS 200000000.0
+
+static int buf_release(lua_State *L)
+{
+    ipw_buf_release(lua_touserdata(L, 1));
+    return 0;
+}
+
+static struct ipw_buf *push_buf(lua_State *L)
+{
+    struct ipw_buf *buf = lua_newuserdatauv(L, sizeof *buf, 0);
+
+    ipw_buf_init(buf, MAX_TEXT_BYTES);
+    if (luaL_newmetatable(L, "ipw.buf")) {
+        lua_pushcfunction(L, buf_release);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    return buf;
+}
+
+/* from_html(html, links): text and title; or nil and a reason. [-2, +2, e] */
+static int text_from_html(lua_State *L)
+{
+    size_t n;
+    const char *html = luaL_checklstring(L, 1, &n);
+    bool links = lua_toboolean(L, 2);
+    struct ipw_buf *text = push_buf(L), *title = push_buf(L);
+    struct ipw_err err;
+
+    if (ipw_html_text(text, title, html, n, links, &err)) {
+        lua_pushnil(L);
+        lua_pushstring(L, err.text);
+        return 2;
+    }
+    lua_pushlstring(L, ipw_buf_str(text), text->len);
+    lua_pushlstring(L, ipw_buf_str(title), title->len);
+    ipw_buf_release(text);
+    ipw_buf_release(title);
+    return 2;
+}
+
+static unsigned char small(char c)
+{
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c);
+}
+
+/* find(text, needle): first and last byte of the place in text that differs least from needle, and by
+ * how many edits (Sellers; case does not count). [-2, +3, e] */
+static int text_find(lua_State *L)
+{
+    size_t n, m, best_end = 0, best_start = 0;
+    const char *text = luaL_checklstring(L, 1, &n), *needle = luaL_checklstring(L, 2, &m);
+    struct cell {
+        unsigned cost, start; /* of the match that ends here; where it begins */
+    } * row, best = {0};
+
+    luaL_argcheck(L, m > 0 && m <= MAX_NEEDLE, 2, "expects 1 to 1000 bytes");
+    luaL_argcheck(L, (double)n * (double)m <= MAX_STEPS, 1, "is too long to be searched for that");
+    row = lua_newuserdatauv(L, (m + 1) * sizeof *row, 0);
+    for (size_t i = 0; i <= m; i++) row[i] = (struct cell){(unsigned)i, 0};
+    best.cost = (unsigned)m;
+    for (size_t j = 1; j <= n; j++) {
+        struct cell diagonal = row[0], left;
+
+        row[0] = (struct cell){0, (unsigned)j};
+        for (size_t i = 1; i <= m; i++) {
+            struct cell c = diagonal;
+
+            left = row[i];
+            c.cost += small(needle[i - 1]) != small(text[j - 1]);
+            if (left.cost + 1 < c.cost) c = (struct cell){left.cost + 1, left.start};
+            if (row[i - 1].cost + 1 < c.cost)
+                c = (struct cell){row[i - 1].cost + 1, row[i - 1].start};
+            diagonal = left;
+            row[i] = c;
+        }
+        if (row[m].cost < best.cost) {
+            best = row[m];
+            best_start = best.start;
+            best_end = j;
+        }
+    }
+    lua_pushinteger(L, (lua_Integer)best_start + 1);
+    lua_pushinteger(L, (lua_Integer)best_end);
+    lua_pushinteger(L, best.cost);
+    return 3;
+}
+
+int ipw_lib_text(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"from_html", text_from_html}, {"find", text_find}, {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    return 1;
+}

@@ -1,0 +1,294 @@
+/* ipw.core.tool: loading tool files and recording the spans of tool calls. */
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "llm/replay.h"
+#include "script/host.h"
+#include "script/lib.h"
+#include "script/vm_state.h"
+#include "json/write.h"
+
+enum { MAX_RECORD_BYTES = 16 * 1024 * 1024, MAX_ERROR_BYTES = 500 };
+
+/* find(name): the path of the tool's file; or nil and a reason. [-1, +(1|2), e] */
+static int tool_find(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    char path[1024];
+    struct ipw_err err;
+
+    if (ipw_vm_find(ipw_vm_of(L), "agents/tools", name, path, sizeof path, &err)) {
+        lua_pushnil(L);
+        lua_pushstring(L, err.text);
+        return 2;
+    }
+    lua_pushstring(L, path);
+    return 1;
+}
+
+/* load(path): the table that the tool's file returns. Raises when the file does. [-1, +1, e] */
+static int tool_load(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct ipw_err err;
+
+    if (ipw_chunk_load(L, path, &err)) return luaL_error(L, "%s", err.text);
+    lua_call(L, 0, 1);
+    return 1;
+}
+
+/* What a tool file says of itself does not change while the program runs (a file is compiled once),
+ * so that a query that does not call a tool need not load it: path -> texts. */
+struct card {
+    char *path, *texts[3];
+    size_t n[3];
+    struct card *next;
+};
+static struct card *cards;
+
+/* card(path): what keep() was told, or nothing. [-1, +(0|3), e] */
+static int tool_card(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+
+    for (const struct card *c = cards; c; c = c->next) {
+        if (strcmp(c->path, path)) continue;
+        for (int i = 0; i < 3; i++) lua_pushlstring(L, c->texts[i], c->n[i]);
+        return 3;
+    }
+    return 0;
+}
+
+/* keep(path, text, text, text). [-4, 0, e] */
+static int tool_keep(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1), *texts[3];
+    size_t n[3];
+    struct card *c;
+
+    for (int i = 0; i < 3; i++) texts[i] = luaL_checklstring(L, i + 2, &n[i]);
+    c = ipw_calloc(1, sizeof *c);
+    c->path = ipw_strdup(path);
+    for (int i = 0; i < 3; i++) {
+        c->texts[i] = ipw_memdup(texts[i], n[i]);
+        c->n[i] = n[i];
+    }
+    c->next = cards;
+    cards = c;
+    return 0;
+}
+
+static void emit(struct ipw_host *host, struct ipw_event *event, struct ipw_buf *data)
+{
+    event->t_ns = ipw_now_ns();
+    event->query = -1;
+    event->payload = data->failed ? NULL : data->data;
+    event->payload_len = data->failed ? 0 : data->len;
+    if (host->emit) host->emit(host->ud, event);
+    ipw_buf_release(data);
+}
+
+/* start(name, call_id, arguments, whole): the span's number; `arguments` is the text the model
+ * wrote; `whole`: the tool stands outside of the agent's file, its result is all there is to know of
+ * it. [-4, +1, e] */
+static int tool_start(lua_State *L)
+{
+    struct ipw_host *host = ipw_host_of(L);
+    const char *name = luaL_checkstring(L, 1), *id = luaL_optstring(L, 2, NULL);
+    size_t n;
+    const char *arguments = luaL_optlstring(L, 3, "{}", &n);
+    struct ipw_event event = {.kind = IPW_EV_TOOL_START};
+    struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES);
+    struct ipw_jw w;
+
+    if (!lua_isstring(L, 3)) n = 2;
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "arguments");
+    if (ipw_json_valid(arguments, n))
+        ipw_jw_raw(&w, arguments, n);
+    else
+        ipw_jw_strn(&w, arguments, n);
+    ipw_jw_kstr(&w, "call_id", id);
+    ipw_jw_obj_end(&w);
+    event.span = ipw_host_next_span(host, ipw_task_in_tool(ipw_vm_of(L)));
+    event.tool = (struct ipw_tool_facts){.name = name, .call_id = id};
+    emit(host, &event, &data);
+    if (lua_toboolean(L, 4)) ipw_task_enter_tool(ipw_vm_of(L), 1);
+    lua_pushinteger(L, event.span);
+    return 1;
+}
+
+/* The first line of what the model reads, without the word that it begins with. */
+static const char *one_line(struct ipw_buf *out, const char *text)
+{
+    static const char word[] = "error: ";
+
+    if (strncmp(text, word, strlen(word)) == 0) text += strlen(word);
+    ipw_text_printable(out, text, strcspn(text, "\r\n"), MAX_ERROR_BYTES);
+    return ipw_buf_str(out);
+}
+
+/* ---- a recorded result ---- */
+
+struct answer_op {
+    struct ipw_op op;
+    struct ipw_host *host;
+    char *outcome, *content;
+    size_t n;
+    bool final;
+};
+
+static void answered(void *ud, const struct ipw_record_line *line)
+{
+    struct answer_op *op = ud;
+
+    if (line) {
+        const struct ipw_json *content = ipw_json_get(line->data, "content");
+
+        op->outcome = ipw_strdup(line->event.tool.outcome ? line->event.tool.outcome : "ok");
+        op->n = ipw_json_str_len(content);
+        op->content = ipw_memdup(ipw_json_str(content, ""), op->n);
+        op->final = ipw_json_bool(ipw_json_get(line->data, "final"), false);
+    }
+    ipw_op_done(&op->op);
+}
+
+static void answer_cancel(struct ipw_op *base)
+{
+    struct answer_op *op = (struct answer_op *)base;
+
+    ipw_replay_forget(op->host->replay, op);
+}
+
+static void answer_release(struct ipw_op *base)
+{
+    struct answer_op *op = (struct answer_op *)base;
+
+    free(op->outcome);
+    free(op->content);
+}
+
+static int answer_finish(lua_State *L, struct ipw_op *base)
+{
+    struct answer_op *op = (struct answer_op *)base;
+
+    if (!op->outcome) return 0;
+    lua_pushstring(L, op->outcome);
+    lua_pushlstring(L, op->content, op->n);
+    if (op->final)
+        lua_pushvalue(L, -1);
+    else
+        lua_pushnil(L);
+    return 3;
+}
+
+/* answer(span): outcome, text and final answer as a record has them; nothing when this is no replay.
+ * [-1, +(0|3), e] */
+static int tool_answer(lua_State *L)
+{
+    struct ipw_host *host = ipw_host_of(L);
+    lua_Integer span = luaL_checkinteger(L, 1);
+    struct answer_op *op;
+
+    if (!ipw_replay_answers(host->replay)) return 0;
+    op = ipw_op_new(L, sizeof *op, answer_cancel, answer_finish, answer_release);
+    op->op.recorded = true;
+    op->host = host;
+    ipw_replay_wait(host->replay, IPW_REPLAY_TOOL, span, answered, op);
+    return ipw_op_await(L);
+}
+
+/* finish(span, name, call_id, ok, outcome, content, final, whole). [-8, 0, e] */
+static int tool_finish(lua_State *L)
+{
+    struct ipw_host *host = ipw_host_of(L);
+    lua_Integer span = luaL_checkinteger(L, 1);
+    const char *name = luaL_checkstring(L, 2), *id = luaL_optstring(L, 3, NULL);
+    bool ok = lua_toboolean(L, 4);
+    const char *outcome = luaL_checkstring(L, 5);
+    size_t n;
+    const char *content = luaL_checklstring(L, 6, &n);
+    struct ipw_event event = {.kind = IPW_EV_TOOL_END, .span = (int32_t)span};
+    struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES), why = IPW_BUF(IPW_KIB);
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "content");
+    ipw_jw_strn(&w, content, n);
+    if (lua_toboolean(L, 7)) ipw_jw_kbool(&w, "final", true);
+    ipw_jw_obj_end(&w);
+    if (lua_toboolean(L, 8)) ipw_task_enter_tool(ipw_vm_of(L), -1);
+    event.tool = (struct ipw_tool_facts){
+        .name = name, .call_id = id, .ok = ok, .outcome = outcome, .result_bytes = (int64_t)n};
+    if (!ok) event.tool.error = one_line(&why, n ? content : outcome);
+    emit(host, &event, &data);
+    ipw_buf_release(&why);
+    return 0;
+}
+
+/* clean(text): the text with U+FFFD for each NUL and each byte that is no UTF-8: what a model reads,
+ * a request carries and a record gives back is the same text. [-1, +1, e] */
+static int tool_clean(lua_State *L)
+{
+    size_t n;
+    const char *s = luaL_checklstring(L, 1, &n);
+    struct ipw_buf out = IPW_BUF(MAX_RECORD_BYTES);
+
+    if (!memchr(s, 0, n) && ipw_utf8_valid(s, n)) return 1;
+    for (const char *end = s + n;;) {
+        size_t k = strnlen(s, (size_t)(end - s));
+
+        ipw_utf8_clean(&out, s, k);
+        s += k;
+        if (s == end) break;
+        ipw_buf_adds(&out, "\xEF\xBF\xBD");
+        s++;
+    }
+    lua_pushlstring(L, ipw_buf_str(&out), out.len);
+    ipw_buf_release(&out);
+    return 1;
+}
+
+/* granted(what): whether the run grants "proc" or "http"; else false and how to grant it. [-1, +2, e] */
+static int tool_granted(lua_State *L)
+{
+    const struct ipw_host *host = ipw_host_of(L);
+    const char *what = luaL_checkstring(L, 1);
+
+    bool web = strcmp(what, "http") == 0;
+
+    if (host && (web ? host->grant_web : strcmp(what, "proc") == 0 && host->grant_proc)) {
+        lua_pushboolean(L, 1);
+        return 1;
+    }
+    lua_pushboolean(L, 0);
+    if (host && (web ? host->no_web : host->grants))
+        lua_pushstring(L, web ? host->no_web : host->grants);
+    else
+        lua_pushliteral(L, "this run does not grant it");
+    return 2;
+}
+
+int ipw_lib_tool(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"find", tool_find},
+                                         {"load", tool_load},
+                                         {"card", tool_card},
+                                         {"validate", ipw_tool_validate},
+                                         {"keep", tool_keep},
+                                         {"start", tool_start},
+                                         {"answer", tool_answer},
+                                         {"finish", tool_finish},
+                                         {"granted", tool_granted},
+                                         {"clean", tool_clean},
+                                         {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    return 1;
+}

@@ -1,0 +1,63 @@
+#include "script/native.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "script/host.h"
+#include "script/vm_state.h"
+#include "json/write.h"
+
+/* "a.b" is opened by luaopen_a_b; what follows a hyphen is a version mark, as with the stock loader. */
+static void open_name(char *out, size_t size, const char *name)
+{
+    snprintf(out, size, "luaopen_%.*s", (int)strcspn(name, "-"), name);
+    for (char *p = out; *p; p++)
+        if (*p == '.') *p = '_';
+}
+
+static void note(lua_State *L, const char *name, const char *path)
+{
+    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_event event = {.kind = IPW_EV_NOTE, .query = -1, .t_ns = ipw_now_ns()};
+    struct ipw_buf data = IPW_BUF(8192);
+    struct ipw_jw w;
+
+    if (!host || !host->emit) return;
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "file", path);
+    ipw_jw_kstr(&w, "module", name);
+    ipw_jw_obj_end(&w);
+    event.tool.name = "native_module";
+    if (ipw_task_in_tool(ipw_vm_of(L))) event.span = ipw_host_next_span(host, true);
+    event.payload = data.failed ? NULL : data.data;
+    event.payload_len = data.failed ? 0 : data.len;
+    host->emit(host->ud, &event);
+    ipw_buf_release(&data);
+}
+
+int ipw_native_load(lua_State *L, const char *name, const char *path, struct ipw_err *err)
+{
+    char symbol[256];
+    lua_CFunction open;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL), *address;
+
+    if (!handle) {
+        const char *why = dlerror();
+        bool other = why && strstr(why, "undefined symbol");
+        return ipw_fail(err, IPW_ELUA, "%s: cannot be loaded%s (%.300s)", path,
+                        other ? ": it was built for another Lua than 5.4" : "", why ? why : "?");
+    }
+    open_name(symbol, sizeof symbol, name);
+    address = dlsym(handle, symbol);
+    if (!address)
+        return ipw_fail(err, IPW_ELUA, "%s: has no function %s: not a Lua module of that name",
+                        path, symbol);
+    memcpy(&open, &address, sizeof open); /* what POSIX means by casting one to the other */
+    note(L, name, path);
+    ipw_vm_of(L)->native = true;
+    lua_pushcfunction(L, open);
+    return 0;
+}

@@ -1,0 +1,439 @@
+#include "script/search.h"
+
+#include <dirent.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "script/embedded.h"
+#include "script/vm_state.h"
+
+enum { PATH_BYTES = 1024 };
+static const char builtin[] = "builtin:";
+
+/* ---- what the run allows ---- */
+
+static struct {
+    bool lua_paths, native;
+    char *path, *cpath; /* the usual ones, as Lua itself resolves them; or NULL */
+} usual;
+
+void ipw_search_allow(bool lua_paths, bool native)
+{
+    lua_State *L;
+
+    usual.lua_paths = lua_paths || native;
+    usual.native = native;
+    if (!usual.lua_paths || usual.path) return;
+    L = luaL_newstate();
+    if (!L) IPW_BUG("out of memory");
+    luaL_requiref(L, LUA_LOADLIBNAME, luaopen_package, 0); /* reads LUA_PATH_5_4 and its kin */
+    lua_getfield(L, -1, "path");
+    lua_getfield(L, -2, "cpath");
+    usual.path = ipw_strdup(lua_tostring(L, -2));
+    usual.cpath = ipw_strdup(lua_tostring(L, -1));
+    lua_close(L);
+}
+
+/* ---- where modules and scripts were found, for the process ---- */
+
+struct found_place {
+    char *key; /* script folder, kind if it is no module, name; newlines between */
+    char *path;
+    enum ipw_found found;
+    struct found_place *next;
+};
+static struct found_place *places;
+
+static const struct found_place *known_place(const char *key)
+{
+    for (const struct found_place *p = places; p; p = p->next)
+        if (strcmp(p->key, key) == 0) return p;
+    return NULL;
+}
+
+static void note_place(const char *key, const char *path, enum ipw_found found)
+{
+    struct found_place *p = ipw_calloc(1, sizeof *p);
+
+    *p = (struct found_place){ipw_strdup(key), ipw_strdup(path), found, places};
+    places = p;
+}
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+
+    if (strncmp(path, builtin, strlen(builtin)) == 0)
+        return ipw_embedded_find(path + strlen(builtin)) != NULL;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+void ipw_search_user_folder(char *out, size_t size)
+{
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+
+    if (data && data[0] == '/')
+        snprintf(out, size, "%s/ipw-agent", data);
+    else if (home && home[0] == '/')
+        snprintf(out, size, "%s/.local/share/ipw-agent", home);
+    else
+        snprintf(out, size, "/nonexistent");
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* ---- the folders, in order ---- */
+
+struct folder {
+    char path[PATH_BYTES / 2];
+    bool is_user, is_builtin, is_current;
+};
+
+/* The k-th of: the script's folder (and the one above when it is called agents), --path, IPW_AGENT_PATH, the user's data folder, the files inside
+ * the binary, and last, where it can take no other one's name, the current folder. */
+static bool folder_of(const struct ipw_vm_options *o, size_t k, struct folder *out)
+{
+    const char *more = getenv("IPW_AGENT_PATH");
+    size_t i = 0;
+
+    *out = (struct folder){.is_user = false};
+    if (o->script_dir && k == i++) {
+        snprintf(out->path, sizeof out->path, "%s", o->script_dir);
+        return true;
+    }
+    if (o->script_dir && ends_with(o->script_dir, "/agents") && k == i++) {
+        snprintf(out->path, sizeof out->path, "%.*s", (int)strlen(o->script_dir) - 7,
+                 o->script_dir); /* its tools folder lies beside agents/ */
+        return true;
+    }
+    for (size_t p = 0; o->paths && o->paths[p]; p++) {
+        if (k != i++) continue;
+        snprintf(out->path, sizeof out->path, "%s", o->paths[p]);
+        return true;
+    }
+    while (more && *more) {
+        size_t n = strcspn(more, ":");
+        if (n && k == i++) {
+            snprintf(out->path, sizeof out->path, "%.*s", (int)n, more);
+            return true;
+        }
+        more += n + (more[n] == ':');
+    }
+    if (k == i++) {
+        out->is_user = true;
+        ipw_search_user_folder(out->path, sizeof out->path);
+        return true;
+    }
+    if (k == i++) {
+        out->is_builtin = true;
+        return true;
+    }
+    out->is_current = true;
+    snprintf(out->path, sizeof out->path, ".");
+    return k == i;
+}
+
+/* ---- modules ---- */
+
+/* "a.b" to "a/b"; false for a name that could leave a folder. */
+static bool to_relative(char *out, size_t size, const char *name)
+{
+    if (!*name || strlen(name) >= size || strpbrk(name, "/\\") || strstr(name, "..")) return false;
+    snprintf(out, size, "%s", name);
+    for (char *p = out; *p; p++)
+        if (*p == '.') *p = '/';
+    return true;
+}
+
+static bool in_folder(char *path, size_t size, const struct folder *folder, const char *relative)
+{
+    static const char *const forms[] = {"%s%s%s.lua", "%s%s%s/init.lua"};
+    const char *before = folder->is_builtin ? builtin : folder->path;
+    const char *between = folder->is_builtin ? "lua/" : folder->is_user ? "/lua/" : "/";
+
+    for (size_t i = 0; i < 2; i++) {
+        int n = snprintf(path, size, i ? forms[1] : forms[0], before, between, relative);
+        if (n > 0 && (size_t)n < size && is_file(path)) return true;
+    }
+    return false;
+}
+
+/* Tries each absolute template of a list such as LUA_PATH's. */
+static bool in_templates(char *path, size_t size, const char *templates, const char *relative)
+{
+    while (templates && *templates) {
+        size_t n = strcspn(templates, ";"), used = 0;
+
+        for (size_t i = 0; i < n && used < size - 1; i++) {
+            if (templates[i] != '?')
+                path[used++] = templates[i];
+            else
+                used += (size_t)snprintf(path + used, size - used, "%s", relative);
+        }
+        if (n && used < size - 1 && templates[0] == '/') {
+            path[used] = '\0';
+            if (is_file(path)) return true;
+        }
+        templates += n + (templates[n] == ';');
+    }
+    return false;
+}
+
+static enum ipw_found find_module(const struct ipw_vm_options *o, const char *name, char *path,
+                                  size_t size)
+{
+    char relative[PATH_BYTES / 4], root[PATH_BYTES / 4];
+    struct folder folder;
+
+    if (!to_relative(relative, sizeof relative, name)) return IPW_FOUND_NOT;
+    for (size_t k = 0; folder_of(o, k, &folder); k++) {
+        if (folder.is_current) break; /* nobody named a file there */
+        if (in_folder(path, size, &folder, relative)) return IPW_FOUND_TEXT;
+    }
+    if (usual.lua_paths && in_templates(path, size, usual.path, relative)) return IPW_FOUND_TEXT;
+    if (!usual.native) return IPW_FOUND_NOT;
+    if (in_templates(path, size, usual.cpath, relative)) return IPW_FOUND_NATIVE;
+    /* "a.b" may be inside a.so, as with the stock loader for all in one. */
+    snprintf(root, sizeof root, "%s", relative);
+    root[strcspn(root, "/")] = '\0';
+    return strcmp(root, relative) && in_templates(path, size, usual.cpath, root) ? IPW_FOUND_NATIVE
+                                                                                 : IPW_FOUND_NOT;
+}
+
+enum ipw_found ipw_search_module(const struct ipw_vm_options *o, const char *name, char *path,
+                                 size_t size)
+{
+    char key[PATH_BYTES];
+    const struct found_place *p;
+    enum ipw_found found;
+    int n = snprintf(key, sizeof key, "%s\n%s", o->script_dir ? o->script_dir : "", name);
+
+    p = known_place(key);
+    if (p) {
+        snprintf(path, size, "%s", p->path);
+        return p->found;
+    }
+    found = find_module(o, name, path, size);
+    if (found && n > 0 && (size_t)n < sizeof key) note_place(key, path, found);
+    return found;
+}
+
+int ipw_search_fail(lua_State *L, const char *name)
+{
+    char relative[PATH_BYTES / 4], path[PATH_BYTES];
+    const char *also = "";
+
+    /* Something with that name is there, and one option away. */
+    if (!usual.native && to_relative(relative, sizeof relative, name)) {
+        bool lua_paths = usual.lua_paths;
+        ipw_search_allow(true, true);
+        if (in_templates(path, sizeof path, usual.cpath, relative))
+            also = " (there is a C module of that name: --allow-native lets it in)";
+        else if (!lua_paths && in_templates(path, sizeof path, usual.path, relative))
+            also = " (Lua's usual folders have it: --lua-path lets them in)";
+        ipw_search_allow(lua_paths, false);
+    }
+    return luaL_error(L,
+                      "module '%s' was not found beside the script, in --path folders, in "
+                      "IPW_AGENT_PATH, in the user's data folder, or among the built-in ones%s",
+                      name, also);
+}
+
+/* Where KIND/NAME.lua may be inside a folder: there, without "agents/" before "tools", or directly. */
+static bool script_in(char *path, size_t size, const char *folder, const char *kind,
+                      const char *stem, size_t form)
+{
+    bool tool = strcmp(kind, "agents/tools") == 0;
+
+    if (form == 0) snprintf(path, size, "%s/%s/%s.lua", folder, kind, stem);
+    if (form == 1) snprintf(path, size, "%s/tools/%s.lua", folder, stem);
+    if (form == 2) snprintf(path, size, "%s/%s.lua", folder, stem);
+    return form != 1 || tool;
+}
+
+/* ---- agents, tools and datasets by name ---- */
+
+struct names {
+    const char **list;
+    size_t n, cap;
+};
+
+static void gather_name(void *ud, const char *name, const char *path)
+{
+    struct names *names = ud;
+
+    (void)path;
+    IPW_GROW(names->list, names->cap, names->n + 2);
+    names->list[names->n++] = ipw_strdup(name);
+    names->list[names->n] = NULL;
+}
+
+static void release_names(struct names *names)
+{
+    for (size_t i = 0; i < names->n; i++) free((void *)names->list[i]);
+    free(names->list);
+}
+
+static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
+                          struct ipw_err *err)
+{
+    static const struct {
+        const char *kind, *word;
+    } words[] = {{"agents", "agent"},
+                 {"agents/tools", "tool"},
+                 {"datasets", "dataset"},
+                 {"lua/ipw/models", "model"}};
+    struct names names = {0};
+    const char *word = "script", *near = NULL;
+    char stem[PATH_BYTES];
+    size_t n;
+    int rc;
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i].kind, kind) == 0) word = words[i].word;
+    snprintf(stem, sizeof stem, "%s", strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
+    n = strlen(stem);
+    if (ends_with(stem, ".lua")) stem[n - 4] = '\0';
+    ipw_vm_each_script(kind, vm->options.paths, gather_name, &names);
+    if (names.n) near = ipw_nearest(stem, names.list);
+    if (strchr(name, '/') || ends_with(name, ".lua"))
+        rc = ipw_fail(err, IPW_ENOTFOUND, "%s: no such %s file%s%s%s", name, word,
+                      near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+    else
+        rc = ipw_fail(err, IPW_ENOTFOUND, "no %s is named '%s'%s%s%s", word, name,
+                      near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+    release_names(&names);
+    return rc;
+}
+
+static int find_script(struct ipw_vm *vm, const char *kind, const char *name, char *path,
+                       size_t path_size, struct ipw_err *err)
+{
+    struct ipw_vm_options o = vm->options;
+    struct folder folder;
+    char stem[PATH_BYTES / 2];
+    size_t n;
+
+    o.script_dir = vm->script_dir;
+    if (strchr(name, '/') || ends_with(name, ".lua")) {
+        snprintf(path, path_size, "%s", name);
+        if (is_file(path)) return 0;
+        snprintf(path, path_size, "%s%s", builtin, strncmp(name, "./", 2) ? name : name + 2);
+        if (is_file(path)) return 0;
+        if (strchr(name, '/')) return fail_not_found(vm, kind, name, err);
+    }
+    snprintf(stem, sizeof stem, "%s", name);
+    n = strlen(stem);
+    if (ends_with(stem, ".lua")) stem[n - 4] = '\0';
+    for (size_t k = 0; folder_of(&o, k, &folder); k++) {
+        if (folder.is_builtin) {
+            snprintf(path, path_size, "%s%s/%s.lua", builtin, kind, stem);
+            if (is_file(path)) return 0;
+            continue;
+        }
+        for (size_t form = 0; form < 3; form++) {
+            if (script_in(path, path_size, folder.path, kind, stem, form) && is_file(path))
+                return 0;
+        }
+    }
+    return fail_not_found(vm, kind, name, err);
+}
+
+/* Where a script was found holds for the process, as what it said does. */
+int ipw_vm_find(struct ipw_vm *vm, const char *kind, const char *name, char *path, size_t path_size,
+                struct ipw_err *err)
+{
+    const struct found_place *p;
+    char key[PATH_BYTES];
+    int n =
+        snprintf(key, sizeof key, "%s\n%s\n%s", vm->script_dir ? vm->script_dir : "", kind, name);
+    int rc;
+
+    p = known_place(key);
+    if (p) {
+        snprintf(path, path_size, "%s", p->path);
+        return 0;
+    }
+    rc = find_script(vm, kind, name, path, path_size, err);
+    if (!rc && n > 0 && (size_t)n < sizeof key) note_place(key, path, IPW_FOUND_TEXT);
+    return rc;
+}
+
+/* What is told of: of two with one name the first, which is the one that is used. */
+struct telling {
+    void (*fn)(void *ud, const char *name, const char *path);
+    void *ud;
+    struct names seen;
+};
+
+static void tell(struct telling *t, const char *file, const char *path)
+{
+    char name[256];
+
+    snprintf(name, sizeof name, "%.*s", (int)strlen(file) - 4, file);
+    for (size_t i = 0; i < t->seen.n; i++)
+        if (strcmp(t->seen.list[i], name) == 0) return;
+    gather_name(&t->seen, name, path);
+    t->fn(t->ud, name, path);
+}
+
+static void each_in_folder(struct telling *t, const char *folder)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    char path[PATH_BYTES];
+
+    if (!dir) return;
+    while ((entry = readdir(dir))) {
+        if (!ends_with(entry->d_name, ".lua") || ends_with(entry->d_name, "_test.lua")) continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        tell(t, entry->d_name, path);
+    }
+    closedir(dir);
+}
+
+static void each_embedded(struct telling *t, const char *kind)
+{
+    size_t n = strlen(kind);
+    char path[PATH_BYTES];
+
+    for (const struct ipw_embedded_file *f = ipw_embedded_files; f->path; f++) {
+        if (strncmp(f->path, kind, n) || f->path[n] != '/' || strchr(f->path + n + 1, '/') ||
+            !ends_with(f->path, ".lua"))
+            continue;
+        snprintf(path, sizeof path, "%s%s", builtin, f->path);
+        tell(t, f->path + n + 1, path);
+    }
+}
+
+void ipw_vm_each_script(const char *kind, const char *const *paths,
+                        void (*fn)(void *ud, const char *name, const char *path), void *ud)
+{
+    struct telling t = {.fn = fn, .ud = ud};
+    struct ipw_vm_options o = {.paths = paths};
+    struct folder folder;
+    char at[PATH_BYTES];
+
+    for (size_t k = 0; folder_of(&o, k, &folder); k++) {
+        if (folder.is_builtin) {
+            each_embedded(&t, kind);
+            continue;
+        }
+        snprintf(at, sizeof at, "%s/%s", folder.path, kind);
+        each_in_folder(&t, at);
+        snprintf(at, sizeof at, "%s/tools", folder.path);
+        if (strcmp(kind, "agents/tools") == 0) each_in_folder(&t, at);
+    }
+    release_names(&t.seen);
+}

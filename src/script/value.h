@@ -1,0 +1,32 @@
+/* script/value.h: Lua values to JSON and back.
+ *
+ * JSON null is `json.null` (a light userdata, NULL); integers and floats stay apart; an empty table
+ * is an object unless it carries the array mark (json.list), decoded arrays carry it.  Encoding
+ * sorts keys, uses raw access only (no metamethods) and never raises: it stops at depth 128, at a
+ * million nodes, at a cycle, at a value that JSON lacks, with a message that names the path.
+ * Stack effects are given as in the Lua manual: [-pops, +pushes, raises]. */
+#ifndef IPW_SCRIPT_VALUE_H
+#define IPW_SCRIPT_VALUE_H
+
+#include <lua.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "json/json.h"
+
+int ipw_value_encode(lua_State *L, int idx, struct ipw_buf *out, struct ipw_err *err); /* [0,0,-] */
+void ipw_value_push(lua_State *L, const struct ipw_json *node); /* [0,+1,m] */
+/* Parses and pushes; on failure pushes nothing.  The text is parsed before Lua is touched. */
+int ipw_value_decode(lua_State *L, const char *text, size_t n, struct ipw_err *err); /* [0,+1,m] */
+/* Pushes {code=, message=, retryable=} with the error metatable (__tostring). */
+void ipw_value_push_error(lua_State *L, const char *code, const char *message, bool retryable);
+/* Pushes a value that is encoded as this text, which must be valid JSON (json.raw). */
+void ipw_value_push_raw(lua_State *L, const char *json, size_t n); /* [0,+1,m] */
+/* Which of our marks a table or userdata carries. */
+enum ipw_value_mark { IPW_MARK_NONE, IPW_MARK_LIST, IPW_MARK_ERROR, IPW_MARK_RAW };
+enum ipw_value_mark ipw_value_mark(lua_State *L, int idx); /* [0,0,-] */
+void ipw_value_mark_error(lua_State *L, int idx);          /* [0,0,m] */
+/* The array mark: sets the list metatable on the table at idx. */
+void ipw_value_mark_list(lua_State *L, int idx); /* [0,0,-] */
+
+#endif

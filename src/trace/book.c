@@ -1,0 +1,338 @@
+/* The ledger's part of a query's trace: what each piece cost. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/turn.h"
+
+/* The windows before, turn 1, turn 2, ... tile the query, so the query's joules are their sum and
+ * not a second, separately rounded answer; the rest of the figure describes the whole window. */
+static struct ipw_figure whole(struct ipw_figure all, const struct ipw_figure *parts, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!parts[i].known) return all;
+        sum += parts[i].j;
+    }
+    if (all.known) all.j = sum;
+    return all;
+}
+
+static struct ipw_figure window(const struct ipw_ledger *ledger, int64_t query, enum ipw_domain d,
+                                int64_t t0_ns, int64_t t1_ns)
+{
+    return query < 0 ? ipw_ledger_window(ledger, d, t0_ns, t1_ns)
+                     : ipw_ledger_query_window(ledger, query, d, t0_ns, t1_ns);
+}
+
+static void book_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
+                       const struct ipw_ledger *ledger, int64_t query, enum ipw_domain d)
+{
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        struct ipw_span *span = &turn->spans[k];
+
+        if (q->lm_remote && span->kind <= IPW_SPAN_DECODE) {
+            /* What the client's own devices drew meanwhile is not what the model costs. */
+            span->energy[d] = (struct ipw_figure){.reason = "remote"};
+            continue;
+        }
+        span->energy[d] = window(ledger, query, d, span->start_ns, span->end_ns);
+    }
+}
+
+static void book_power(struct ipw_turn *turn, const struct ipw_ledger *ledger, enum ipw_domain d)
+{
+    double mean, peak;
+
+    if (ipw_ledger_power(ledger, d, turn->start_ns, turn->end_ns, &mean, &peak)) {
+        turn->power_mean_w[d] = mean;
+        turn->power_peak_w[d] = peak;
+    } else {
+        turn->power_mean_w[d] = NAN;
+        turn->power_peak_w[d] = NAN;
+    }
+}
+
+static void book_domain(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query,
+                        enum ipw_domain d, const int64_t *edges, struct ipw_figure *parts)
+{
+    size_t n = q->n_turns + 1;
+    double mean, peak;
+
+    if (query < 0) {
+        ipw_ledger_windows(ledger, d, edges, n, parts);
+    } else {
+        ipw_ledger_query_windows(ledger, query, d, edges, n, parts);
+    }
+    q->energy[d] = whole(window(ledger, query, d, q->start_ns, q->end_ns), parts, n);
+    q->energy_before[d] = parts[0];
+    book_spans(q, &q->before, ledger, query, d);
+    q->power_mean_w[d] =
+        ipw_ledger_power(ledger, d, q->start_ns, q->end_ns, &mean, &peak) ? mean : NAN;
+    for (size_t i = 0; i < q->n_turns; i++) {
+        struct ipw_turn *turn = &q->turns[i];
+
+        turn->energy[d] = parts[i + 1];
+        book_power(turn, ledger, d);
+        book_spans(q, turn, ledger, query, d);
+    }
+}
+
+/* ---- each device by itself, where a domain has several ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct ipw_device *x = a, *y = b;
+
+    return x->domain != y->domain ? (x->domain > y->domain ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *ledger)
+{
+    size_t cap = 0;
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        size_t n = ipw_ledger_devices(ledger, (enum ipw_domain)d);
+
+        for (size_t i = 0; n > 1 && i < n; i++) {
+            IPW_GROW(q->devices, cap, q->n_devices + 1);
+            q->devices[q->n_devices++] = (struct ipw_device){
+                ipw_strdup(ipw_ledger_device_name(ledger, (enum ipw_domain)d, i)),
+                (enum ipw_domain)d};
+        }
+    }
+    if (q->n_devices) qsort(q->devices, q->n_devices, sizeof *q->devices, by_name);
+}
+
+/* Which one of its domain's in the ledger it is. */
+static size_t place_of(const struct ipw_ledger *ledger, const struct ipw_device *device)
+{
+    size_t i = 0;
+
+    while (strcmp(ipw_ledger_device_name(ledger, device->domain, i), device->name)) i++;
+    return i;
+}
+
+static void book_device_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
+                              const struct ipw_ledger *ledger, int64_t query, size_t device,
+                              size_t place)
+{
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        struct ipw_span *span = &turn->spans[k];
+
+        if (!span->devices) span->devices = ipw_calloc(q->n_devices, sizeof *span->devices);
+        if (q->lm_remote && span->kind <= IPW_SPAN_DECODE) {
+            span->devices[device] = (struct ipw_figure){.reason = "remote"};
+            continue;
+        }
+        span->devices[device] = ipw_ledger_device_window(ledger, query, q->devices[device].domain,
+                                                         place, span->start_ns, span->end_ns);
+    }
+}
+
+static void book_devices(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query,
+                         const int64_t *edges, struct ipw_figure *parts)
+{
+    list_devices(q, ledger);
+    if (!q->n_devices) return;
+    q->device_energy = ipw_calloc(q->n_devices, sizeof *q->device_energy);
+    q->device_before = ipw_calloc(q->n_devices, sizeof *q->device_before);
+    for (size_t k = 0; k < q->n_devices; k++) {
+        enum ipw_domain d = q->devices[k].domain;
+        size_t place = place_of(ledger, &q->devices[k]), n = q->n_turns + 1;
+
+        ipw_ledger_device_windows(ledger, query, d, place, edges, n, parts);
+        q->device_energy[k] = whole(
+            ipw_ledger_device_window(ledger, query, d, place, q->start_ns, q->end_ns), parts, n);
+        q->device_before[k] = parts[0];
+        book_device_spans(q, &q->before, ledger, query, k, place);
+        for (size_t i = 0; i < q->n_turns; i++) {
+            struct ipw_turn *turn = &q->turns[i];
+
+            if (!turn->devices) turn->devices = ipw_calloc(q->n_devices, sizeof *turn->devices);
+            turn->devices[k] = parts[i + 1];
+            book_device_spans(q, turn, ledger, query, k, place);
+        }
+    }
+}
+
+/* ---- the account: waste and idle tax ---- */
+
+struct cut {
+    int64_t from, to;
+};
+
+struct cuts {
+    struct cut *all;
+    size_t n, cap;
+};
+
+static void add_cut(struct cuts *c, int64_t from, int64_t to)
+{
+    if (to <= from) return;
+    IPW_GROW(c->all, c->cap, c->n + 1);
+    c->all[c->n++] = (struct cut){from, to};
+}
+
+static int by_from(const void *a, const void *b)
+{
+    const struct cut *x = a, *y = b;
+
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* The union, in order. */
+static void unite(struct cuts *c)
+{
+    size_t n = 0;
+
+    if (c->n) qsort(c->all, c->n, sizeof *c->all, by_from);
+    for (size_t i = 0; i < c->n; i++) {
+        if (n && c->all[i].from <= c->all[n - 1].to) {
+            if (c->all[i].to > c->all[n - 1].to) c->all[n - 1].to = c->all[i].to;
+        } else {
+            c->all[n++] = c->all[i];
+        }
+    }
+    c->n = n;
+}
+
+/* What of `a` lies outside `b`; both united. */
+static struct cuts outside(const struct cuts *a, const struct cuts *b)
+{
+    struct cuts out = {0};
+    size_t k = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        int64_t from = a->all[i].from;
+
+        while (k < b->n && b->all[k].to <= from) k++;
+        for (size_t m = k; m < b->n && b->all[m].from < a->all[i].to; m++) {
+            add_cut(&out, from, b->all[m].from);
+            if (b->all[m].to > from) from = b->all[m].to;
+        }
+        add_cut(&out, from, a->all[i].to);
+    }
+    return out;
+}
+
+/* An attempt is wasted when it failed, or when it is the last of a turn whose reply could not be
+ * used.  The model idles for a query while tools run or a retry waits, and no attempt is made. */
+static void gather_cuts(const struct ipw_query_trace *q, struct cuts *wasted, struct cuts *idling)
+{
+    struct cuts model = {0}, other = {0};
+
+    for (size_t i = 0; i < q->n_turns; i++) {
+        const struct ipw_turn *turn = &q->turns[i];
+        int64_t attempt_end_ns = INT64_MAX;
+
+        for (size_t k = 0; k < turn->n_spans; k++) {
+            const struct ipw_span *span = &turn->spans[k];
+            bool ok = span->outcome && !strcmp(span->outcome, "ok");
+
+            if (span->kind == IPW_SPAN_TOOL) add_cut(&other, span->start_ns, span->end_ns);
+            if (span->kind != IPW_SPAN_LM) continue;
+            add_cut(&other, attempt_end_ns, span->start_ns);
+            add_cut(&model, span->start_ns, span->end_ns);
+            if (!ok || turn->malformed) add_cut(wasted, span->start_ns, span->end_ns);
+            attempt_end_ns = span->end_ns;
+        }
+    }
+    unite(&model);
+    unite(&other);
+    unite(wasted);
+    *idling = outside(&other, &model);
+    free(model.all);
+    free(other.all);
+}
+
+static double joules_in(const struct cuts *c, const struct ipw_ledger *ledger, int64_t query,
+                        enum ipw_domain d)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < c->n; i++) {
+        struct ipw_figure f = window(ledger, query, d, c->all[i].from, c->all[i].to);
+
+        if (!f.known) return NAN;
+        sum += f.j;
+    }
+    return sum;
+}
+
+static void book_accounts(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query)
+{
+    struct cuts wasted = {0}, idling = {0};
+
+    gather_cuts(q, &wasted, &idling);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        struct ipw_query_account *a = &q->account[d];
+
+        *a = (struct ipw_query_account){NAN, NAN, NAN, NAN};
+        if (!q->energy[d].known) continue;
+        if (query >= 0) {
+            struct ipw_account told =
+                ipw_ledger_account(ledger, query, (enum ipw_domain)d, q->start_ns, q->end_ns);
+
+            a->exclusive_j = told.exclusive_j;
+            a->marginal_j = told.marginal_j;
+        }
+        if (q->lm_remote && d != IPW_DOMAIN_GPU) continue;
+        a->waste_j = joules_in(&wasted, ledger, query, (enum ipw_domain)d);
+        a->idle_tax_j = joules_in(&idling, ledger, query, (enum ipw_domain)d);
+    }
+    free(wasted.all);
+    free(idling.all);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+double ipw_query_mbu(const struct ipw_query_trace *trace, double *max_pct)
+{
+    double sum = 0, max = NAN;
+    int n = 0;
+
+    for (size_t i = 0; i < trace->n_metrics; i++) {
+        const struct ipw_metric *m = &trace->metrics[i];
+
+        if (!ends_with(m->name, "/mem_util")) continue; /* an accelerator's memory */
+        sum += m->avg;
+        max = fmax(max, m->max);
+        n++;
+    }
+    if (max_pct) *max_pct = max;
+    return n ? sum / n : NAN;
+}
+
+bool ipw_query_lm_unmeasured(const struct ipw_query_trace *trace)
+{
+    const struct ipw_figure *gpu = &trace->energy[IPW_DOMAIN_GPU];
+
+    return !gpu->known && gpu->reason && !strcmp(gpu->reason, "remote");
+}
+
+void ipw_query_trace_book(struct ipw_query_trace *trace, const struct ipw_ledger *ledger,
+                          int64_t query)
+{
+    size_t n = trace->n_turns;
+    int64_t *edges = ipw_calloc(n + 2, sizeof *edges);
+    struct ipw_figure *parts = ipw_calloc(n + 1, sizeof *parts);
+
+    edges[0] = trace->start_ns;
+    for (size_t i = 0; i < n; i++) edges[i + 1] = trace->turns[i].start_ns;
+    edges[n + 1] = trace->end_ns;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        book_domain(trace, ledger, query, (enum ipw_domain)d, edges, parts);
+    }
+    book_devices(trace, ledger, query, edges, parts);
+    book_accounts(trace, ledger, query);
+    free(edges);
+    free(parts);
+}

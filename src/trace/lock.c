@@ -1,0 +1,135 @@
+#include "trace/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+static char *lock_file(const char *folder) { return ipw_asprintf("%s/lock", folder); }
+
+/* Who holds it, as was written there; or "". */
+static void read_owner(int fd, char *text, size_t size)
+{
+    ssize_t n = pread(fd, text, size - 1, 0);
+
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    for (char *c = text; *c; c++) { /* it goes to a terminal, and anybody may have written it */
+        if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7F) *c = '?';
+    }
+}
+
+static int fail_locked(int fd, const char *folder, struct ipw_err *err)
+{
+    char owner[160];
+
+    read_owner(fd, owner, sizeof owner);
+    return ipw_fail(err, IPW_EEXISTS,
+                    "%s: another run is writing here (%s); --output another folder", folder,
+                    *owner ? owner : "its lock is held");
+}
+
+/* When our process began, in the kernel's ticks since boot; 0: not known. */
+static unsigned long long own_start(void)
+{
+    char text[1024];
+    unsigned long long start = 0;
+    FILE *f = fopen("/proc/self/stat", "re");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    const char *at;
+
+    if (f) fclose(f);
+    text[n] = '\0';
+    at = strrchr(text, ')'); /* after the name, which may hold anything */
+    for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
+    if (at) start = strtoull(at + 1, NULL, 10);
+    return start;
+}
+
+static int write_owner(const struct ipw_lock *lock, const char *file, struct ipw_err *err)
+{
+    char text[256], iso[40], host[80] = "?";
+    struct ipw_anchor now;
+    int n;
+
+    ipw_anchor_take(&now);
+    gethostname(host, sizeof host - 1);
+    n = snprintf(text, sizeof text, "pid %ld, start %llu, host %s, since %s\n", (long)getpid(),
+                 own_start(), host, ipw_clock_iso8601(iso, sizeof iso, now.wall_ns));
+    if (ftruncate(lock->fd, 0) < 0 || pwrite(lock->fd, text, (size_t)n, 0) != n)
+        return ipw_fail_errno(err, errno, "%s: cannot be written", file);
+    return 0;
+}
+
+/* The owner before us removed the file between our opening and our locking it: what we hold is no
+ * longer what others will look at. */
+static bool was_removed(int fd, const char *file)
+{
+    struct stat ours, there;
+
+    return fstat(fd, &ours) < 0 || stat(file, &there) < 0 || ours.st_ino != there.st_ino ||
+           ours.st_dev != there.st_dev;
+}
+
+static int take(struct ipw_lock *lock, const char *folder, const char *file, struct ipw_err *err)
+{
+    for (;;) {
+        lock->fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (lock->fd < 0) return ipw_fail_errno(err, errno, "%s: cannot be created", file);
+        if (flock(lock->fd, LOCK_EX | LOCK_NB) < 0) {
+            return errno == EWOULDBLOCK ? fail_locked(lock->fd, folder, err)
+                                        : ipw_fail_errno(err, errno, "%s: cannot be locked", file);
+        }
+        if (!was_removed(lock->fd, file)) return 0;
+        close(lock->fd);
+    }
+}
+
+int ipw_lock_take(struct ipw_lock *lock, const char *folder, struct ipw_err *err)
+{
+    char *file = lock_file(folder);
+    int rc;
+
+    *lock = IPW_LOCK_NONE;
+    rc = take(lock, folder, file, err);
+    if (!rc) {
+        read_owner(lock->fd, lock->stale, sizeof lock->stale);
+        rc = write_owner(lock, file, err);
+    }
+    if (rc) ipw_lock_drop(lock, folder, false);
+    free(file);
+    return rc;
+}
+
+void ipw_lock_drop(struct ipw_lock *lock, const char *folder, bool remove)
+{
+    if (lock->fd < 0) return;
+    if (remove) {
+        char *file = lock_file(folder);
+
+        /* While it is held; and only our own, should somebody have put a folder here anew. */
+        if (!was_removed(lock->fd, file)) unlink(file);
+        free(file);
+    }
+    close(lock->fd);
+    lock->fd = -1;
+}
+
+int ipw_lock_look(const char *folder, struct ipw_err *err)
+{
+    char *file = lock_file(folder);
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc = 0;
+
+    free(file);
+    if (fd < 0) return 0;
+    if (flock(fd, LOCK_SH | LOCK_NB) < 0) rc = fail_locked(fd, folder, err);
+    close(fd);
+    return rc;
+}

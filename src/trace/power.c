@@ -1,0 +1,106 @@
+#include "trace/power.h"
+
+#include "base/secret.h"
+#include "trace/schema.h"
+#include "json/write.h"
+
+static void put_channel(struct ipw_jw *w, const struct ipw_channel *c)
+{
+    static const char *const kinds[] = {[IPW_CHANNEL_COUNTER] = "counter",
+                                        [IPW_CHANNEL_GAUGE] = "gauge",
+                                        [IPW_CHANNEL_METRIC] = "metric"};
+
+    ipw_jw_obj(w);
+    ipw_jw_kstr(w, "device", c->device);
+    ipw_jw_kstr(w, "domain", ipw_domain_name(c->domain));
+    ipw_jw_kbool(w, "in_sum", c->in_sum);
+    ipw_jw_kstr(w, "kind", kinds[c->kind]);
+    ipw_jw_kint(w, "max_w", c->max_w);
+    ipw_jw_kint(w, "modulus_uj", c->modulus_uj);
+    ipw_jw_kstr(w, "name", c->name);
+    ipw_jw_kint(w, "period_ns", c->period_ns);
+    ipw_jw_kbool(w, "remote", c->remote);
+    ipw_jw_kstr(w, "scope", ipw_scope_name(c->scope));
+    ipw_jw_kstr(w, "unit", c->unit[0] ? c->unit : c->kind == IPW_CHANNEL_COUNTER ? "uJ" : "mW");
+    ipw_jw_obj_end(w);
+}
+
+static void put_verdicts(struct ipw_jw *w, const struct ipw_source_set *set)
+{
+    ipw_jw_key(w, "verdicts");
+    ipw_jw_arr(w);
+    for (size_t i = 0; i < set->n_verdicts; i++) {
+        const struct ipw_source_verdict *v = &set->verdicts[i];
+
+        ipw_jw_obj(w);
+        ipw_jw_kstr(w, "code", v->code == IPW_OK ? "ok" : ipw_code_name(v->code));
+        ipw_jw_kstr(w, "name", v->name);
+        ipw_jw_kstr(w, "text", v->text);
+        ipw_jw_obj_end(w);
+    }
+    ipw_jw_arr_end(w);
+}
+
+/* What each domain's sum is made of. */
+static void put_basis(struct ipw_jw *w, const struct ipw_source_set *set)
+{
+    static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
+                                                             IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
+
+    ipw_jw_key(w, "basis");
+    ipw_jw_obj(w);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        const char *basis = set->basis[sorted[i]];
+        ipw_jw_kstr(w, ipw_domain_name(sorted[i]), basis[0] ? basis : NULL);
+    }
+    ipw_jw_obj_end(w);
+}
+
+void ipw_power_header_write(struct ipw_buf *out, struct ipw_power_rows *rows,
+                            const struct ipw_source_set *set, int64_t interval_ns, int segment)
+{
+    size_t start = out->len;
+    struct ipw_jw w;
+
+    ipw_power_rows_release(rows);
+    for (size_t i = 0; i < set->n; i++)
+        ipw_power_rows_add(rows, set->sources[i]->channels, set->sources[i]->n_channels);
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    put_basis(&w, set);
+    ipw_jw_kint(&w, "format", IPW_POWER_FORMAT);
+    ipw_jw_kint(&w, "interval_ns", interval_ns);
+    ipw_jw_key(&w, "packed_row");
+    ipw_jw_arr(&w);
+    ipw_jw_str(&w, "base64-vlq: source, t_us, values...");
+    ipw_jw_arr_end(&w);
+    ipw_jw_key(&w, "row");
+    ipw_jw_arr(&w);
+    ipw_jw_str(&w, "t_ns");
+    ipw_jw_str(&w, "source");
+    ipw_jw_str(&w, "values...");
+    ipw_jw_arr_end(&w);
+    ipw_jw_kint(&w, "schema_version", IPW_SCHEMA_VERSION);
+    ipw_jw_kint(&w, "segment", segment);
+    ipw_jw_key(&w, "sources");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < set->n; i++) {
+        const struct ipw_source *s = set->sources[i];
+        char note[IPW_NOTE_BYTES];
+
+        ipw_jw_obj(&w);
+        ipw_jw_key(&w, "channels");
+        ipw_jw_arr(&w);
+        for (size_t k = 0; k < s->n_channels; k++) put_channel(&w, &s->channels[k]);
+        ipw_jw_arr_end(&w);
+        ipw_jw_kstr(&w, "name", s->name);
+        ipw_jw_kstr(&w, "note", ipw_source_note(s, note));
+        ipw_jw_kint(&w, "period_ns", s->period_ns);
+        ipw_jw_obj_end(&w);
+    }
+    ipw_jw_arr_end(&w);
+    put_verdicts(&w, set);
+    ipw_jw_obj_end(&w);
+    ipw_buf_addc(out, '\n');
+    ipw_secret_clean(out, start);
+}

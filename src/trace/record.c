@@ -1,0 +1,175 @@
+#include "trace/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "json/jsonl.h"
+
+#define LINE_MAX_BYTES (512 * IPW_MIB)
+
+struct ipw_record {
+    char *path;
+    struct ipw_jsonl_reader *reader;
+    struct ipw_record_line *first, **tail;
+    bool end;
+    struct ipw_err err; /* of the line after the last one held */
+};
+
+int ipw_record_open(struct ipw_record **out, const char *run, struct ipw_err *err)
+{
+    struct ipw_record *r = ipw_calloc(1, sizeof *r);
+    size_t n = strlen(run);
+    int rc;
+
+    r->path = ipw_asprintf("%s%sevents.jsonl", run, n && run[n - 1] == '/' ? "" : "/");
+    r->tail = &r->first;
+    rc = ipw_jsonl_open(&r->reader, r->path, LINE_MAX_BYTES, err);
+    if (rc) {
+        ipw_record_close(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+static void free_line(struct ipw_record_line *line)
+{
+    ipw_json_free(line->doc);
+    free(line->text);
+    free(line);
+}
+
+void ipw_record_close(struct ipw_record *r)
+{
+    if (!r) return;
+    while (r->first) {
+        struct ipw_record_line *line = r->first;
+
+        r->first = line->next;
+        free_line(line);
+    }
+    if (r->reader) ipw_jsonl_close(r->reader);
+    free(r->path);
+    free(r);
+}
+
+const char *ipw_record_path(const struct ipw_record *record) { return record->path; }
+
+/* Reads one more line; false at the end or at damage. */
+static bool more(struct ipw_record *r)
+{
+    struct ipw_jsonl_line raw;
+    struct ipw_record_line *line;
+    int rc;
+
+    if (r->end) return false;
+    rc = ipw_jsonl_next(r->reader, &raw, &r->err);
+    if (rc <= 0 || raw.torn) {
+        r->end = true;
+        return false;
+    }
+    line = ipw_calloc(1, sizeof *line);
+    line->number = raw.number;
+    rc = ipw_json_parse(&line->doc, raw.text, raw.n, NULL, &r->err);
+    if (!rc) rc = ipw_event_read(&line->event, line->doc, &r->err);
+    if (rc) {
+        ipw_err_prefix(&r->err, "%s:%lld", r->path, (long long)raw.number);
+        r->end = true;
+        free_line(line);
+        return false;
+    }
+    line->data = ipw_json_get(line->doc, "data");
+    line->text = ipw_memdup(raw.text, raw.n);
+    line->n = raw.n;
+    *r->tail = line;
+    r->tail = &line->next;
+    return true;
+}
+
+int ipw_record_head(struct ipw_record *r, const struct ipw_record_line **line, struct ipw_err *err)
+{
+    *line = NULL;
+    if (!r->first && !more(r)) {
+        if (r->err.code && err) *err = r->err;
+        return r->err.code;
+    }
+    *line = r->first;
+    return 1;
+}
+
+const struct ipw_record_line *ipw_record_peek(struct ipw_record *r, int32_t query, size_t i,
+                                              size_t reach)
+{
+    struct ipw_record_line **at = &r->first;
+
+    for (size_t n = 0; n < reach; n++) {
+        if (!*at && !more(r)) return NULL;
+        if ((*at)->event.query == query && i-- == 0) return *at;
+        at = &(*at)->next;
+    }
+    return NULL;
+}
+
+void ipw_record_drop(struct ipw_record *r, const struct ipw_record_line *line)
+{
+    struct ipw_record_line **at = &r->first, *gone;
+
+    while (*at && *at != line) at = &(*at)->next;
+    if (!*at) IPW_BUG("a line of no record is dropped");
+    gone = *at;
+    *at = gone->next;
+    if (r->tail == &gone->next) r->tail = at;
+    free_line(gone);
+}
+
+/* ---- the messages of a request ---- */
+
+void ipw_record_messages_add(struct ipw_record_messages *m, const struct ipw_json *data)
+{
+    int64_t kept = ipw_json_int(ipw_json_get(data, "messages_kept"), 0);
+    const struct ipw_json *messages = ipw_json_get(data, "messages");
+
+    while (m->n > (size_t)(kept < 0 ? 0 : kept)) free(m->texts[--m->n]);
+    for (const struct ipw_json *e = ipw_json_first(messages); e; e = ipw_json_next(e)) {
+        struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+
+        ipw_json_print(&text, e);
+        IPW_GROW(m->texts, m->cap, m->n + 1);
+        m->texts[m->n++] = ipw_buf_take(&text, NULL);
+    }
+}
+
+int ipw_record_messages(struct ipw_record_messages *out, const struct ipw_record *record,
+                        int32_t query, int64_t upto, struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    int rc;
+
+    *out = (struct ipw_record_messages){0};
+    rc = ipw_jsonl_open(&reader, record->path, LINE_MAX_BYTES, err);
+    if (rc) return rc;
+    while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn && line.number <= upto) {
+        struct ipw_json *doc;
+        struct ipw_event event;
+
+        if (ipw_json_parse(&doc, line.text, line.n, NULL, NULL)) continue;
+        if (ipw_event_read(&event, doc, NULL) == 0 && event.query == query) {
+            if (event.kind == IPW_EV_QUERY_START)
+                while (out->n) free(out->texts[--out->n]);
+            if (event.kind == IPW_EV_LM_START)
+                ipw_record_messages_add(out, ipw_json_get(doc, "data"));
+        }
+        ipw_json_free(doc);
+    }
+    ipw_jsonl_close(reader);
+    return rc < 0 ? rc : 0;
+}
+
+void ipw_record_messages_release(struct ipw_record_messages *m)
+{
+    for (size_t i = 0; i < m->n; i++) free(m->texts[i]);
+    free(m->texts);
+    *m = (struct ipw_record_messages){0};
+}

@@ -1,0 +1,312 @@
+#include "trace/redact.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "json/write.h"
+
+enum { CHUNK = 64, MAX_TEXT_BYTES = 512 * 1024 * 1024 };
+
+/* ---- words ---- */
+
+int ipw_redact_parse(enum ipw_redact *out, const char *name, struct ipw_err *err)
+{
+    for (int what = IPW_REDACT_TEXT; what <= IPW_REDACT_ALL; what++) {
+        if (strcmp(name, ipw_redact_name((enum ipw_redact)what))) continue;
+        *out = (enum ipw_redact)what;
+        return 0;
+    }
+    return ipw_fail(err, IPW_EINVAL, "--redact %.40s: expected text, tools or all", name);
+}
+
+const char *ipw_redact_name(enum ipw_redact what)
+{
+    static const char *const names[] = {"", "text", "tools", "all"};
+
+    return names[what & 3];
+}
+
+int ipw_redactor_init(struct ipw_redactor *r, enum ipw_redact what, struct ipw_err *err)
+{
+    r->what = what;
+    if (getrandom(&r->key, sizeof r->key, 0) == sizeof r->key) return 0;
+    return ipw_fail_errno(err, errno, "getrandom");
+}
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBULL;
+    return z ^ z >> 31;
+}
+
+/* Exactly n bytes: words of four letters and a space, about a token each as text is on average. */
+static void put_filler(struct ipw_buf *out, const struct ipw_redactor *r, const char *s, size_t n)
+{
+    static const char words[32][5] = {
+        "that", "with", "have", "this", "will", "your", "from", "they", "know", "want", "been",
+        "good", "much", "some", "time", "very", "when", "come", "here", "just", "like", "long",
+        "make", "many", "more", "only", "over", "such", "take", "than", "them", "well"};
+    uint64_t hash = r->key, state = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (i % CHUNK == 0) {
+            for (size_t k = i; k < n && k < i + CHUNK; k++)
+                hash = (hash ^ (unsigned char)s[k]) * 0x100000001B3ULL;
+            state = mix(hash ^ r->key >> 7);
+        }
+        if (i % 5 == 0) state = mix(state + 0x9E3779B97F4A7C15ULL);
+        ipw_buf_addc(out, i % 5 == 4 ? ' ' : words[state & 31][i % 5]);
+    }
+}
+
+static void write_filler(struct ipw_jw *w, const struct ipw_redactor *r, const char *s, size_t n)
+{
+    struct ipw_buf text = IPW_BUF(MAX_TEXT_BYTES);
+
+    put_filler(&text, r, s, n);
+    ipw_jw_strn(w, ipw_buf_str(&text), text.len);
+    ipw_buf_release(&text);
+}
+
+/* Templates of some models read arguments as JSON: they stay an object, as long as before. */
+static void write_arguments(struct ipw_jw *w, const struct ipw_redactor *r,
+                            const struct ipw_json *node, bool as_text)
+{
+    struct ipw_buf was = IPW_BUF(MAX_TEXT_BYTES), text = IPW_BUF(MAX_TEXT_BYTES);
+
+    if (ipw_json_kind(node) == IPW_JSON_STR)
+        ipw_buf_add(&was, ipw_json_str(node, ""), ipw_json_str_len(node));
+    else
+        ipw_json_print(&was, node);
+    if (was.len < 8) {
+        ipw_buf_adds(&text, "{}");
+    } else {
+        ipw_buf_adds(&text, "{\"x\":\"");
+        put_filler(&text, r, was.data, was.len - 8);
+        ipw_buf_adds(&text, "\"}");
+    }
+    if (as_text)
+        ipw_jw_strn(w, ipw_buf_str(&text), text.len);
+    else
+        ipw_jw_raw(w, ipw_buf_str(&text), text.len);
+    ipw_buf_release(&was);
+    ipw_buf_release(&text);
+}
+
+/* ---- which text is whose ---- */
+
+static bool is_one_of(const char *key, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcmp(key, *list) == 0) return true;
+    return false;
+}
+
+static void key_of(struct ipw_jw *w, const struct ipw_json *member)
+{
+    ipw_jw_key_any(w, ipw_json_key(member), strlen(ipw_json_key(member)));
+}
+
+static void copy(struct ipw_jw *w, const struct ipw_json *node)
+{
+    struct ipw_buf text = IPW_BUF(MAX_TEXT_BYTES);
+
+    ipw_json_print(&text, node);
+    ipw_jw_raw(w, ipw_buf_str(&text), text.len);
+    ipw_buf_release(&text);
+}
+
+struct walk {
+    const struct ipw_redactor *r;
+    struct ipw_jw *w;
+    const char *const *kept; /* members whose text says nothing */
+};
+
+/* All texts below the node, but for those of members that are kept, are of the kind `whose`. */
+static void put(const struct walk *k, const struct ipw_json *node, const char *key, unsigned whose)
+{
+    static const char *const arguments[] = {"arguments", NULL};
+    static const char *const gone[] = {"metadata", "score_metadata", "logprobs", NULL};
+    bool hide = (k->r->what & whose) != 0;
+
+    switch (ipw_json_kind(node)) {
+    case IPW_JSON_STR:
+        if (is_one_of(key, arguments) && k->r->what & IPW_REDACT_TOOLS)
+            write_arguments(k->w, k->r, node, true);
+        else if (hide && !is_one_of(key, k->kept))
+            write_filler(k->w, k->r, ipw_json_str(node, ""), ipw_json_str_len(node));
+        else
+            copy(k->w, node);
+        break;
+    case IPW_JSON_ARR:
+        ipw_jw_arr(k->w);
+        for (const struct ipw_json *e = ipw_json_first(node); e; e = ipw_json_next(e))
+            put(k, e, key, whose);
+        ipw_jw_arr_end(k->w);
+        break;
+    case IPW_JSON_OBJ:
+        if (is_one_of(key, arguments) && k->r->what & IPW_REDACT_TOOLS) {
+            write_arguments(k->w, k->r, node, false);
+            break;
+        }
+        ipw_jw_obj(k->w);
+        if (!is_one_of(key, gone) || !hide) {
+            const char *role = ipw_json_str(ipw_json_get(node, "role"), "");
+
+            for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
+                key_of(k->w, m);
+                put(k, m, ipw_json_key(m),
+                    strcmp(role, "tool") == 0 ? (unsigned)IPW_REDACT_TOOLS : whose);
+            }
+        }
+        ipw_jw_obj_end(k->w);
+        break;
+    default: copy(k->w, node);
+    }
+}
+
+/* ---- events ---- */
+
+static void put_data(const struct walk *k, const struct ipw_json *data, const char *event,
+                     const char *name)
+{
+    static const char *const own_notes[] = {"clock_step", "concurrency", "prompt_truncated",
+                                            "sensor_gap", "suspend",     NULL};
+    bool tool = strncmp(event, "tool_call", 9) == 0 || strncmp(event, "span", 4) == 0;
+    unsigned whose = tool ? IPW_REDACT_TOOLS : IPW_REDACT_TEXT;
+
+    if (strcmp(event, "run_start") == 0 ||
+        (strcmp(event, "note") == 0 && is_one_of(name, own_notes)))
+        copy(k->w, data);
+    else if (strcmp(event, "note") == 0 && strcmp(name, "effect") == 0)
+        ipw_jw_raw(k->w, "{}", 2); /* what a script read, whole */
+    else
+        put(k, data, "data", whose);
+}
+
+void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
+                      const struct ipw_json *line)
+{
+    /* "name" is a tool's or a function's; ids are the server's. */
+    static const char *const in_data[] = {
+        "answer_source", "call_id",          "finish",   "id",   "model",
+        "name",          "reasoning_effort", "required", "role", "type",
+        "tool_choice",   "tool_call_id",     NULL};
+    static const char *const own[] = {"call_id", "cost_source", "event", "finish_reason", "id",
+                                      "kind",    "model",       "name",  "outcome",       NULL};
+    static const char *const spans_own[] = {"event", "kind", "outcome", NULL};
+    const char *event = ipw_json_str(ipw_json_get(line, "event"), "");
+    const char *name = ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "name"), "");
+    struct ipw_jw w;
+    struct walk inner = {r, &w, in_data},
+                outer = {r, &w, strncmp(event, "span", 4) == 0 ? spans_own : own};
+
+    if (ipw_json_get(line, "name")) name = ipw_json_str(ipw_json_get(line, "name"), "");
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    for (const struct ipw_json *m = ipw_json_first(line); m; m = ipw_json_next(m)) {
+        key_of(&w, m);
+        if (strcmp(ipw_json_key(m), "data") == 0)
+            put_data(&inner, m, event, name);
+        else
+            put(&outer, m, ipw_json_key(m), IPW_REDACT_ALL);
+    }
+    ipw_jw_obj_end(&w);
+}
+
+/* ---- traces ---- */
+
+static const char *const trace_kept[] = {
+    "answer_source", "finish_reason", "kind",    "model",      "outcome",    "provenance",
+    "query_id",      "reason",        "sources", "started_at", "superseded", "tools_called",
+    "unit",          "workload_type", "name",    NULL};
+static const char *const span_kept[] = {"kind", "outcome", "provenance", "reason", "sources", NULL};
+
+static void put_trace(const struct walk *k, const struct ipw_json *node, const char *key)
+{
+    const char *kind;
+
+    switch (ipw_json_kind(node)) {
+    case IPW_JSON_ARR:
+        ipw_jw_arr(k->w);
+        for (const struct ipw_json *e = ipw_json_first(node); e; e = ipw_json_next(e))
+            put_trace(k, e, key);
+        ipw_jw_arr_end(k->w);
+        break;
+    case IPW_JSON_OBJ:
+        kind = ipw_json_str(ipw_json_get(node, "kind"), "");
+        if (strcmp(kind, "http") == 0 || strcmp(kind, "event") == 0) {
+            struct walk named = {k->r, k->w,
+                                 span_kept}; /* their name is a host, or a script's word */
+
+            put(&named, node, key, IPW_REDACT_ALL);
+            break;
+        }
+        ipw_jw_obj(k->w);
+        if (strcmp(key, "metadata") && strcmp(key, "score_metadata")) {
+            for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
+                key_of(k->w, m);
+                put_trace(k, m, ipw_json_key(m));
+            }
+        }
+        ipw_jw_obj_end(k->w);
+        break;
+    default: /* an endpoint is an address, whatever is hidden; so it is in the events */
+        put(k, node, key,
+            strcmp(key, "error") == 0 || strcmp(key, "endpoint") == 0 ? (unsigned)IPW_REDACT_ALL
+                                                                      : (unsigned)IPW_REDACT_TEXT);
+    }
+}
+
+void ipw_redact_trace(struct ipw_buf *out, const struct ipw_redactor *r,
+                      const struct ipw_json *line)
+{
+    struct ipw_jw w;
+    struct walk k = {r, &w, trace_kept};
+
+    ipw_jw_init(&w, out);
+    put_trace(&k, line, "");
+}
+
+/* ---- the other two ---- */
+
+void ipw_redact_document(struct ipw_buf *out, const struct ipw_redactor *r,
+                         const struct ipw_json *doc)
+{
+    static const char *const hidden[] = {
+        "agent_file", "body",  "client_base_url", "command", "cwd", "dataset_source",
+        "host",       "limit", "not_quiet",       "note",    "of",  "path",
+        "tools",      NULL};
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    if (ipw_json_kind(doc) == IPW_JSON_ARR) {
+        ipw_jw_arr(&w);
+        for (const struct ipw_json *e = ipw_json_first(doc); e; e = ipw_json_next(e)) {
+            struct ipw_buf inner = IPW_BUF(MAX_TEXT_BYTES);
+
+            ipw_redact_document(&inner, r, e);
+            ipw_jw_raw(&w, ipw_buf_str(&inner), inner.len);
+            ipw_buf_release(&inner);
+        }
+        ipw_jw_arr_end(&w);
+    } else if (ipw_json_kind(doc) == IPW_JSON_OBJ) {
+        ipw_jw_obj(&w);
+        for (const struct ipw_json *m = ipw_json_first(doc); m; m = ipw_json_next(m)) {
+            struct ipw_buf inner = IPW_BUF(MAX_TEXT_BYTES);
+
+            key_of(&w, m);
+            if (is_one_of(ipw_json_key(m), hidden))
+                ipw_buf_adds(&inner, "null");
+            else
+                ipw_redact_document(&inner, r, m);
+            ipw_jw_raw(&w, ipw_buf_str(&inner), inner.len);
+            ipw_buf_release(&inner);
+        }
+        ipw_jw_obj_end(&w);
+    } else {
+        copy(&w, doc);
+    }
+}

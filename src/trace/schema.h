@@ -1,0 +1,55 @@
+/* trace/schema.h: a query's trace as one line of traces.jsonl, and back.
+ *
+ * The line is a superset of upstream's QueryTrace and TurnTrace (names, types and null rules of
+ * reference/upstream-ipw.md 2.1 and 2.2), keys sorted; ours are extra keys.  Reading is lenient:
+ * a line of upstream's own (either generation) loads too.  Specified in docs/trace-format.md. */
+#ifndef IPW_TRACE_SCHEMA_H
+#define IPW_TRACE_SCHEMA_H
+
+#include "base/clock.h"
+#include "trace/turn.h"
+
+/* What is known of a query besides its turns.  Borrowed by the writer; owned by the reader's
+ * result. */
+struct ipw_query_record {
+    const char *workload_type; /* "agentic" by default */
+    const char *query_text;
+    const char *response_text;     /* the agent's answer or the error's text */
+    const char *answer;            /* extracted final answer, or NULL */
+    const char *answer_source;     /* "marker", "tool", "last_line", "none", or NULL */
+    int is_resolved;               /* 1, 0, or -1 unknown */
+    const char *unscorable_reason; /* or NULL */
+    const char *score_metadata;    /* JSON object text, or NULL */
+    const char *metadata;          /* JSON object text: level, files, ...; or NULL */
+    const char *model;
+    double cost_usd;                    /* NAN unknown */
+    int n_malformed;                    /* replies that the agent could not use */
+    int64_t lua_peak_bytes, lua_cpu_ns; /* -1 unknown */
+    int epoch;
+    int segment;            /* the session of the run that it ran in, from 0 */
+    const char *superseded; /* of an earlier attempt: "cut", "failed", ...; or NULL */
+};
+
+#define IPW_SCHEMA_VERSION 1
+
+/* Appends the line without its newline.  `anchor` NULL leaves "started_at" null. */
+void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *trace,
+                            const struct ipw_query_record *record, const struct ipw_anchor *anchor);
+
+/* A trace read back: `doc` owns the strings of `record` and the reasons of the figures. */
+struct ipw_query_loaded {
+    struct ipw_query_trace trace;
+    struct ipw_query_record record;
+    struct ipw_json *doc;
+    char *texts[2];         /* record.metadata and record.score_metadata */
+    const char *started_at; /* as written, or NULL */
+    const char *line; /* the line itself, n bytes: within ipw_rundir_each_query()'s callback only */
+    size_t line_n;
+    bool ours; /* our own line; false: upstream's, whose joules are taken over as "estimated" */
+};
+/* On failure *out needs no release and the message names the field at fault. */
+int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,
+                          struct ipw_err *err);
+void ipw_query_loaded_release(struct ipw_query_loaded *loaded);
+
+#endif

@@ -1,0 +1,403 @@
+/* Reading a line of traces.jsonl: ours, or one of upstream's two generations. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/schema_priv.h"
+
+static int64_t count_of(const struct ipw_json *object, const char *key, int64_t absent)
+{
+    const struct ipw_json *node = ipw_json_get(object, key);
+
+    if (!node) return absent;
+    return ipw_json_int(node, -1); /* null: not known */
+}
+
+static double num_of(const struct ipw_json *object, const char *key)
+{
+    return ipw_json_num(ipw_json_get(object, key), NAN);
+}
+
+static const char *str_of(const struct ipw_json *object, const char *key)
+{
+    return ipw_json_str(ipw_json_get(object, key), NULL);
+}
+
+static char *dup_of(const struct ipw_json *object, const char *key)
+{
+    return ipw_strdup(str_of(object, key));
+}
+
+/* Upstream's plain number.  How it was obtained is not said, so it is the weakest that is known. */
+static struct ipw_figure foreign_figure(double j)
+{
+    return (struct ipw_figure){
+        .known = !isnan(j),
+        .j = isnan(j) ? 0 : j,
+        .provenance = isnan(j) ? IPW_PROV_NONE : IPW_PROV_ESTIMATED,
+        .reason = isnan(j) ? "not_recorded" : NULL,
+    };
+}
+
+static void no_energy(struct ipw_figure *energy)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) energy[d] = foreign_figure(NAN);
+}
+
+static bool read_span_kind(enum ipw_span_kind *out, const char *name)
+{
+    for (int k = 0; name && k < IPW_SPAN_KINDS; k++) {
+        if (!strcmp(name, ipw_span_kind_name((enum ipw_span_kind)k))) {
+            *out = (enum ipw_span_kind)k;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct ipw_span *add_span(struct ipw_turn *turn)
+{
+    IPW_GROW(turn->spans, turn->cap_spans, turn->n_spans + 1);
+    turn->spans[turn->n_spans] =
+        (struct ipw_span){.result_bytes = -1, .energy = ipw_turn_figures()};
+    return &turn->spans[turn->n_spans++];
+}
+
+static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
+                     const struct ipw_json *node, const char *where, struct ipw_err *err)
+{
+    struct ipw_span *span = add_span(turn);
+    double start_s, end_s;
+
+    if (!read_span_kind(&span->kind, str_of(node, "kind"))) {
+        return ipw_fail(err, IPW_EPARSE,
+                        "%s.kind: expected lm, prefill, decode, tool, event or http", where);
+    }
+    if (ipw_json_need_num(&start_s, node, "start_s", where, err) < 0 ||
+        ipw_json_need_num(&end_s, node, "end_s", where, err) < 0) {
+        return IPW_EPARSE;
+    }
+    span->start_ns = q->start_ns + ipw_s_to_ns(start_s);
+    span->end_ns = q->start_ns + ipw_s_to_ns(end_s);
+    span->name = dup_of(node, "name");
+    span->outcome = dup_of(node, "outcome");
+    span->error = dup_of(node, "error");
+    span->id = (int32_t)ipw_json_int(ipw_json_get(node, "id"), 0);
+    span->attempt = (int)ipw_json_int(ipw_json_get(node, "attempt"), 0);
+    span->result_bytes = count_of(node, "result_bytes", -1);
+    ipw_schema_read_energy(span->energy, NULL, NULL, ipw_json_get(node, "energy"));
+    span->devices = ipw_schema_read_devices(q, ipw_json_get(node, "energy"));
+    return 0;
+}
+
+/* Upstream keeps no spans, only the names of the tools in order and their seconds by name, with
+ * name#2 for a repetition.  Where in the turn they ran is not known: they are laid at its start. */
+static void foreign_tools(struct ipw_turn *turn, const struct ipw_json *node)
+{
+    const struct ipw_json *names = ipw_json_get(node, "tools_called");
+    const struct ipw_json *latencies = ipw_json_get(node, "tool_latencies_s");
+
+    for (const struct ipw_json *n = ipw_json_first(names); n; n = ipw_json_next(n)) {
+        const char *name = ipw_json_str(n, "unknown");
+        struct ipw_span *span;
+        double s;
+        int nth = 1;
+
+        for (size_t k = 0; k < turn->n_spans; k++) nth += !strcmp(turn->spans[k].name, name);
+        if (nth == 1) {
+            s = num_of(latencies, name);
+        } else {
+            char *key = ipw_asprintf("%s#%d", name, nth);
+
+            s = num_of(latencies, key);
+            free(key);
+        }
+        span = add_span(turn);
+        span->kind = IPW_SPAN_TOOL;
+        span->name = ipw_strdup(name);
+        span->outcome = ipw_strdup("unknown");
+        span->start_ns = turn->start_ns;
+        span->end_ns = turn->start_ns + (isnan(s) ? 0 : ipw_s_to_ns(s));
+        no_energy(span->energy);
+    }
+}
+
+static void foreign_turn(struct ipw_turn *turn, const struct ipw_json *node, int64_t start_ns)
+{
+    double wall_s = ipw_json_num(ipw_json_get(node, "wall_clock_s"), 0);
+
+    turn->start_ns = start_ns;
+    turn->end_ns = start_ns + ipw_s_to_ns(wall_s);
+    turn->attempts = 1;
+    turn->agent_s = NAN;
+    no_energy(turn->energy);
+    turn->energy[IPW_DOMAIN_GPU] = foreign_figure(num_of(node, "gpu_energy_joules"));
+    turn->energy[IPW_DOMAIN_CPU] = foreign_figure(num_of(node, "cpu_energy_joules"));
+    turn->energy[IPW_DOMAIN_DRAM] = foreign_figure(num_of(node, "dram_energy_joules"));
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        turn->power_mean_w[d] = NAN;
+        turn->power_peak_w[d] = NAN;
+    }
+    turn->power_mean_w[IPW_DOMAIN_GPU] = num_of(node, "gpu_power_avg_watts");
+    turn->power_mean_w[IPW_DOMAIN_CPU] = num_of(node, "cpu_power_avg_watts");
+    turn->power_peak_w[IPW_DOMAIN_GPU] = num_of(node, "peak_watts");
+    foreign_tools(turn, node);
+}
+
+static int read_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
+                      const struct ipw_json *spans, const char *where, struct ipw_err *err)
+{
+    size_t k = 0;
+
+    for (const struct ipw_json *s = ipw_json_first(spans); s; s = ipw_json_next(s), k++) {
+        char path[64];
+
+        snprintf(path, sizeof path, "%s[%zu]", where, k);
+        if (read_span(q, turn, s, path, err) < 0) return IPW_EPARSE;
+    }
+    return 0;
+}
+
+static int own_turn(const struct ipw_query_trace *q, struct ipw_turn *turn,
+                    const struct ipw_json *node, const char *where, struct ipw_err *err)
+{
+    const struct ipw_json *spans;
+    double start_s, end_s;
+    char path[48];
+
+    if (ipw_json_need_num(&start_s, node, "start_s", where, err) < 0 ||
+        ipw_json_need_num(&end_s, node, "end_s", where, err) < 0 ||
+        ipw_json_need_arr(&spans, node, "spans", where, err) < 0) {
+        return IPW_EPARSE;
+    }
+    turn->start_ns = q->start_ns + ipw_s_to_ns(start_s);
+    turn->end_ns = q->start_ns + ipw_s_to_ns(end_s);
+    turn->attempts = (int)ipw_json_int(ipw_json_get(node, "attempts"), 0);
+    turn->agent_s = num_of(node, "agent_s");
+    ipw_schema_read_energy(turn->energy, turn->power_mean_w, turn->power_peak_w,
+                           ipw_json_get(node, "energy"));
+    turn->devices = ipw_schema_read_devices(q, ipw_json_get(node, "energy"));
+    snprintf(path, sizeof path, "%s.spans", where);
+    return read_spans(q, turn, spans, path, err);
+}
+
+static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, struct ipw_err *err)
+{
+    struct ipw_query_trace *q = &l->trace;
+    struct ipw_turn *turn;
+    int64_t index;
+    char where[32];
+
+    snprintf(where, sizeof where, "turns[%zu]", q->n_turns);
+    if (ipw_json_need_int(&index, node, "turn_index", where, err) < 0) return IPW_EPARSE;
+    IPW_GROW(q->turns, q->cap_turns, q->n_turns + 1);
+    turn = &q->turns[q->n_turns++];
+    *turn = (struct ipw_turn){
+        .index = (int)index,
+        .energy = ipw_turn_figures(),
+        .input_tokens = count_of(node, "input_tokens", 0),
+        .output_tokens = count_of(node, "output_tokens", 0),
+        .cached_tokens = count_of(node, "cached_tokens", -1),
+        .reasoning_tokens = count_of(node, "reasoning_tokens", -1),
+        .tokens_estimated = ipw_json_bool(ipw_json_get(node, "tokens_estimated"), false),
+        .inference_s = num_of(node, "inference_s"),
+        .ttft_s = num_of(node, "ttft_s"),
+        .decode_s = num_of(node, "decode_s"),
+        .finish_reason = dup_of(node, "finish_reason"),
+        .model = dup_of(node, "model"),
+        .error = dup_of(node, "error"),
+        .ttfo_s = num_of(node, "ttfo_s"),
+        .ttst_s = num_of(node, "ttst_s"),
+        .itl_mean_s = num_of(node, "itl_mean_s"),
+        .gap_p50_s = num_of(node, "chunk_gap_p50_s"),
+        .gap_p90_s = num_of(node, "chunk_gap_p90_s"),
+        .gap_p99_s = num_of(node, "chunk_gap_p99_s"),
+        .latency_content_s = num_of(node, "latency_content_s"),
+        .latency_close_s = num_of(node, "latency_close_s"),
+        .headers_s = num_of(node, "headers_s"),
+        .connect_s = num_of(node, "connect_s"),
+        .server_queue_s = num_of(node, "server_queue_s"),
+        .server_prefill_s = num_of(node, "server_prefill_s"),
+        .server_decode_s = num_of(node, "server_decode_s"),
+        .retry_wait_s = ipw_json_num(ipw_json_get(node, "retry_wait_s"), 0),
+        .endpoint = dup_of(node, "endpoint"),
+        .cost_usd = num_of(node, "cost_usd"),
+    };
+    if (l->ours) return own_turn(q, turn, node, where, err);
+    foreign_turn(turn, node, q->n_turns > 1 ? turn[-1].end_ns : q->start_ns);
+    return 0;
+}
+
+static void sum_tokens(struct ipw_query_trace *q)
+{
+    for (size_t i = 0; i < q->n_turns; i++) {
+        const struct ipw_turn *turn = &q->turns[i];
+
+        q->input_tokens = turn->input_tokens < 0 || q->input_tokens < 0
+                              ? -1
+                              : q->input_tokens + turn->input_tokens;
+        q->output_tokens = turn->output_tokens < 0 || q->output_tokens < 0
+                               ? -1
+                               : q->output_tokens + turn->output_tokens;
+        for (size_t k = 0; k < turn->n_spans; k++) {
+            q->n_tool_calls += turn->spans[k].kind == IPW_SPAN_TOOL;
+        }
+    }
+}
+
+/* The older generation has no figure for the query: it is the sum of its turns, if all are known.
+ */
+static struct ipw_figure foreign_total(const struct ipw_query_trace *q, enum ipw_domain d,
+                                       double own_j)
+{
+    double sum = q->n_turns ? 0 : NAN;
+
+    if (!isnan(own_j)) return foreign_figure(own_j);
+    for (size_t i = 0; i < q->n_turns; i++) {
+        sum += q->turns[i].energy[d].known ? q->turns[i].energy[d].j : NAN;
+    }
+    return foreign_figure(sum);
+}
+
+static void foreign_query(struct ipw_query_loaded *l)
+{
+    struct ipw_query_trace *q = &l->trace;
+    const struct ipw_json *doc = l->doc;
+    const char *id = q->id;
+
+    no_energy(q->energy);
+    no_energy(q->energy_before);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) q->power_mean_w[d] = NAN;
+    q->energy[IPW_DOMAIN_GPU] =
+        foreign_total(q, IPW_DOMAIN_GPU, num_of(doc, "query_gpu_energy_joules"));
+    q->energy[IPW_DOMAIN_CPU] =
+        foreign_total(q, IPW_DOMAIN_CPU, num_of(doc, "query_cpu_energy_joules"));
+    q->energy[IPW_DOMAIN_DRAM] = foreign_total(q, IPW_DOMAIN_DRAM, NAN);
+    q->power_mean_w[IPW_DOMAIN_GPU] = num_of(doc, "query_gpu_power_avg_watts");
+    q->power_mean_w[IPW_DOMAIN_CPU] = num_of(doc, "query_cpu_power_avg_watts");
+    q->agent_before_s = NAN;
+    q->outcome = ipw_strdup(q->timed_out ? "timeout" : q->completed ? "answered" : "error");
+    q->index =
+        id[0] == 'q' && id[1] >= '0' && id[1] <= '9' ? (int32_t)strtol(id + 1, NULL, 10) : -1;
+}
+
+static char *object_text(const struct ipw_json *node)
+{
+    struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
+
+    if (ipw_json_count(node) == 0) return NULL;
+    ipw_json_print(&text, node);
+    if (text.failed) {
+        ipw_buf_release(&text);
+        return NULL;
+    }
+    return ipw_buf_take(&text, NULL);
+}
+
+static void read_record(struct ipw_query_loaded *l)
+{
+    const struct ipw_json *doc = l->doc, *resolved = ipw_json_get(doc, "is_resolved");
+    double lua_cpu_s = num_of(doc, "lua_cpu_s");
+
+    l->texts[0] = object_text(ipw_json_get(doc, "metadata"));
+    l->texts[1] = object_text(ipw_json_get(doc, "score_metadata"));
+    l->started_at = str_of(doc, "started_at");
+    l->record = (struct ipw_query_record){
+        .workload_type = ipw_json_str(ipw_json_get(doc, "workload_type"), "agentic"),
+        .query_text = ipw_json_str(ipw_json_get(doc, "query_text"), ""),
+        .response_text = ipw_json_str(ipw_json_get(doc, "response_text"), ""),
+        .answer = str_of(doc, "answer"),
+        .answer_source = str_of(doc, "answer_source"),
+        .is_resolved =
+            ipw_json_kind(resolved) == IPW_JSON_BOOL ? ipw_json_bool(resolved, false) : -1,
+        .unscorable_reason = str_of(doc, "unscorable_reason"),
+        .score_metadata = l->texts[1],
+        .metadata = l->texts[0],
+        .model = str_of(doc, "model"),
+        .cost_usd = num_of(doc, "total_cost_usd"),
+        .n_malformed = (int)ipw_json_int(ipw_json_get(doc, "n_malformed"), 0),
+        .lua_peak_bytes = count_of(doc, "lua_peak_bytes", -1),
+        .lua_cpu_ns = isnan(lua_cpu_s) ? -1 : ipw_s_to_ns(lua_cpu_s),
+        .epoch = (int)ipw_json_int(ipw_json_get(doc, "epoch"), 0),
+        .segment = (int)ipw_json_int(ipw_json_get(doc, "segment"), 0),
+        .superseded = str_of(doc, "superseded"),
+    };
+}
+
+static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
+{
+    struct ipw_query_trace *q = &l->trace;
+    const struct ipw_json *doc = l->doc, *turns = ipw_json_get(doc, "turns");
+    int64_t version = ipw_json_int(ipw_json_get(doc, "schema_version"), 0);
+    const char *id;
+
+    if (ipw_json_kind(doc) != IPW_JSON_OBJ) {
+        return ipw_fail(err, IPW_EPARSE, "a query's trace must be a JSON object");
+    }
+    if (version > IPW_SCHEMA_VERSION) {
+        return ipw_fail(err, IPW_EUNSUPPORTED,
+                        "schema_version: %lld is newer than this program reads (%d)",
+                        (long long)version, IPW_SCHEMA_VERSION);
+    }
+    if (ipw_json_need_str(&id, doc, "query_id", "", err) < 0) return IPW_EPARSE;
+    l->ours = version > 0;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        q->account[d] = (struct ipw_query_account){NAN, NAN, NAN, NAN};
+    }
+    q->id = ipw_strdup(id);
+    q->completed = ipw_json_bool(ipw_json_get(doc, "completed"), false);
+    q->timed_out = ipw_json_bool(ipw_json_get(doc, "timed_out"), false);
+    q->error = dup_of(doc, "error");
+    if (l->ours && (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
+                    ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
+                    ipw_json_need_arr(&turns, doc, "turns", "", err) < 0)) {
+        return IPW_EPARSE;
+    }
+    if (l->ours) {
+        ipw_schema_read_device_table(q, ipw_json_get(doc, "energy"));
+    } else {
+        q->end_ns = ipw_s_to_ns(ipw_json_num(ipw_json_get(doc, "total_wall_clock_s"), 0));
+    }
+    for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
+        if (read_turn(l, t, err) < 0) return IPW_EPARSE;
+    }
+    sum_tokens(q);
+    read_record(l);
+    if (!l->ours) {
+        foreign_query(l);
+        return 0;
+    }
+    q->index = (int32_t)ipw_json_int(ipw_json_get(doc, "query_index"), -1);
+    q->outcome = dup_of(doc, "outcome");
+    if (!q->outcome) q->outcome = ipw_strdup("unknown");
+    q->agent_before_s = num_of(doc, "agent_before_s");
+    ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, ipw_json_get(doc, "energy"));
+    ipw_schema_read_energy(q->energy_before, NULL, NULL, ipw_json_get(doc, "energy_before"));
+    q->device_energy = ipw_schema_read_devices(q, ipw_json_get(doc, "energy"));
+    q->device_before = ipw_schema_read_devices(q, ipw_json_get(doc, "energy_before"));
+    ipw_schema_read_account(q, doc);
+    return read_spans(q, &q->before, ipw_json_get(doc, "spans_before"), "spans_before", err);
+}
+
+int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,
+                          struct ipw_err *err)
+{
+    int rc;
+
+    *out = (struct ipw_query_loaded){0};
+    rc = ipw_json_parse(&out->doc, line, n, NULL, err);
+    if (rc == 0) rc = read_query(out, err);
+    if (rc < 0) ipw_query_loaded_release(out);
+    return rc;
+}
+
+void ipw_query_loaded_release(struct ipw_query_loaded *loaded)
+{
+    ipw_query_trace_release(&loaded->trace);
+    free(loaded->texts[0]);
+    free(loaded->texts[1]);
+    ipw_json_free(loaded->doc);
+    *loaded = (struct ipw_query_loaded){0};
+}

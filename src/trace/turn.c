@@ -1,0 +1,580 @@
+#include "trace/turn.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* The end of a span whose end event has not come. */
+#define OPEN INT64_MIN
+
+struct ipw_turn_builder {
+    struct ipw_query_trace trace;
+    bool any;           /* an event was seen */
+    bool ended;         /* query_end was seen: what comes after is not the query's */
+    bool retry_pending; /* the last attempt failed and said that another follows */
+    int64_t last_ns;
+};
+
+static const char *const span_kind_names[IPW_SPAN_KINDS] = {
+    [IPW_SPAN_LM] = "lm",     [IPW_SPAN_PREFILL] = "prefill", [IPW_SPAN_DECODE] = "decode",
+    [IPW_SPAN_TOOL] = "tool", [IPW_SPAN_EVENT] = "event",     [IPW_SPAN_HTTP] = "http",
+};
+
+const char *ipw_span_kind_name(enum ipw_span_kind kind)
+{
+    return (unsigned)kind < IPW_SPAN_KINDS ? span_kind_names[kind] : "unknown";
+}
+
+struct ipw_turn_builder *ipw_turn_builder_new(void)
+{
+    struct ipw_turn_builder *b = ipw_calloc(1, sizeof *b);
+
+    b->trace.agent_before_s = 0;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        b->trace.power_mean_w[d] = NAN;
+        b->trace.account[d] = (struct ipw_query_account){NAN, NAN, NAN, NAN};
+    }
+    return b;
+}
+
+void ipw_turn_builder_free(struct ipw_turn_builder *b)
+{
+    if (!b) return;
+    ipw_query_trace_release(&b->trace);
+    free(b);
+}
+
+static void set_text(char **to, const char *text)
+{
+    free(*to);
+    *to = ipw_strdup(text);
+}
+
+static struct ipw_turn *open_turn(struct ipw_turn_builder *b, int64_t t_ns)
+{
+    struct ipw_query_trace *q = &b->trace;
+    struct ipw_turn *turn;
+
+    IPW_GROW(q->turns, q->cap_turns, q->n_turns + 1);
+    turn = &q->turns[q->n_turns];
+    *turn = (struct ipw_turn){
+        .index = (int)q->n_turns,
+        .start_ns = t_ns,
+        .end_ns = OPEN,
+        .input_tokens = -1,
+        .output_tokens = -1,
+        .cached_tokens = -1,
+        .reasoning_tokens = -1,
+        .inference_s = NAN,
+        .ttft_s = NAN,
+        .decode_s = NAN,
+        .ttfo_s = NAN,
+        .ttst_s = NAN,
+        .itl_mean_s = NAN,
+        .gap_p50_s = NAN,
+        .gap_p90_s = NAN,
+        .gap_p99_s = NAN,
+        .latency_content_s = NAN,
+        .latency_close_s = NAN,
+        .headers_s = NAN,
+        .connect_s = NAN,
+        .server_queue_s = NAN,
+        .server_prefill_s = NAN,
+        .server_decode_s = NAN,
+        .cost_usd = NAN,
+    };
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        turn->power_mean_w[d] = NAN;
+        turn->power_peak_w[d] = NAN;
+    }
+    if (q->n_turns) q->turns[q->n_turns - 1].end_ns = t_ns;
+    q->n_turns++;
+    return turn;
+}
+
+static struct ipw_span *add_span(struct ipw_turn *turn, enum ipw_span_kind kind, const char *name,
+                                 int32_t id, int64_t start_ns)
+{
+    struct ipw_span *span;
+
+    IPW_GROW(turn->spans, turn->cap_spans, turn->n_spans + 1);
+    span = &turn->spans[turn->n_spans++];
+    *span = (struct ipw_span){
+        .kind = kind,
+        .name = ipw_strdup(name),
+        .id = id,
+        .start_ns = start_ns,
+        .end_ns = OPEN,
+        .result_bytes = -1,
+    };
+    return span;
+}
+
+static struct ipw_span *find_open_in(struct ipw_turn *turn, enum ipw_span_kind kind, int32_t id,
+                                     const char *name)
+{
+    struct ipw_span *found = NULL;
+
+    for (size_t k = turn->n_spans; k-- > 0;) {
+        struct ipw_span *span = &turn->spans[k];
+
+        if (span->kind != kind || span->end_ns != OPEN) continue;
+        if (id ? span->id != id : name && span->name && strcmp(span->name, name) != 0) continue;
+        found = span;
+        if (id) break;
+    }
+    return found;
+}
+
+/* The open span an end event belongs to: by number; an event without one (of a foreign recorder)
+ * closes the oldest open span of its kind and name, so that two calls of one tool that run side by
+ * side are not taken for each other's inner one. */
+static struct ipw_span *find_open(struct ipw_turn_builder *b, enum ipw_span_kind kind, int32_t id,
+                                  const char *name, struct ipw_turn **in_turn)
+{
+    struct ipw_query_trace *q = &b->trace;
+    struct ipw_span *found = NULL;
+
+    for (size_t i = q->n_turns; i-- > 0;) {
+        struct ipw_span *span = find_open_in(&q->turns[i], kind, id, name);
+
+        if (!span) continue;
+        found = span;
+        *in_turn = &q->turns[i];
+        if (id) return found;
+    }
+    if (!found) {
+        found = find_open_in(&q->before, kind, id, name);
+        *in_turn = &q->before;
+    }
+    return found;
+}
+
+static bool has_lm(const struct ipw_turn *turn)
+{
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        if (turn->spans[k].kind == IPW_SPAN_LM) return true;
+    }
+    return false;
+}
+
+static struct ipw_turn *last_turn(struct ipw_turn_builder *b)
+{
+    return b->trace.n_turns ? &b->trace.turns[b->trace.n_turns - 1] : NULL;
+}
+
+static struct ipw_span *start_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
+{
+    struct ipw_turn *turn = last_turn(b);
+    struct ipw_span *span;
+    bool again =
+        turn && has_lm(turn) && (e->lm.attempt > 1 || (e->lm.attempt < 1 && b->retry_pending));
+
+    b->retry_pending = false;
+    if (!again) turn = open_turn(b, e->t_ns);
+    turn->attempts++;
+    span = add_span(turn, IPW_SPAN_LM, e->lm.model, e->span, e->t_ns);
+    span->attempt = e->lm.attempt > 0 ? e->lm.attempt : turn->attempts;
+    return span;
+}
+
+static void take_tokens(struct ipw_turn *turn, const struct ipw_lm_facts *f)
+{
+    /* Of the reply that was used; of a failed attempt only where nothing better is known. */
+    bool ok = f->outcome == IPW_LM_OK;
+
+    if (ok || turn->input_tokens < 0) turn->input_tokens = f->input_tokens;
+    if (ok || turn->output_tokens < 0) turn->output_tokens = f->output_tokens;
+    if (ok || turn->cached_tokens < 0) turn->cached_tokens = f->cached_tokens;
+    if (ok || turn->reasoning_tokens < 0) turn->reasoning_tokens = f->reasoning_tokens;
+    turn->tokens_estimated = f->tokens_estimated;
+}
+
+/* A failed attempt that was paid for counts; one that cost nothing known leaves no mark. */
+static void take_cost(struct ipw_turn *turn, const struct ipw_lm_facts *f)
+{
+    if (f->cost_known)
+        turn->cost_usd = isnan(turn->cost_usd) ? f->cost_usd : turn->cost_usd + f->cost_usd;
+    else if (f->outcome == IPW_LM_OK)
+        turn->cost_usd = NAN;
+}
+
+/* From the request's start to a stamp; NAN when that was not seen. */
+static double from_start(int64_t sent_ns, int64_t t_ns)
+{
+    return t_ns && t_ns >= sent_ns ? ipw_ns_to_s(t_ns - sent_ns) : NAN;
+}
+
+static double duration(int64_t ns) { return ns > 0 ? ipw_ns_to_s(ns) : NAN; }
+
+static void take_times(struct ipw_turn *turn, const struct ipw_lm_facts *f, int64_t sent_ns,
+                       int64_t close_ns)
+{
+    int64_t output_ns = f->first_text_ns;
+
+    if (f->first_call_ns && (!output_ns || f->first_call_ns < output_ns))
+        output_ns = f->first_call_ns;
+    turn->ttfo_s = from_start(sent_ns, output_ns);
+    turn->ttst_s = f->second_token_ns && f->first_token_ns
+                       ? ipw_ns_to_s(f->second_token_ns - f->first_token_ns)
+                       : NAN;
+    turn->latency_content_s = from_start(sent_ns, f->last_token_ns);
+    turn->latency_close_s = from_start(sent_ns, close_ns);
+    turn->headers_s = from_start(sent_ns, f->headers_ns);
+    turn->connect_s = duration(f->dns_ns + f->connect_ns + f->tls_ns);
+    turn->server_queue_s = duration(f->server_queue_ns);
+    turn->server_prefill_s = duration(f->server_prefill_ns);
+    turn->server_decode_s = duration(f->server_decode_ns);
+    if (f->first_token_ns >= sent_ns && f->last_token_ns > f->first_token_ns &&
+        f->output_tokens >= 2)
+        turn->itl_mean_s =
+            ipw_ns_to_s(f->last_token_ns - f->first_token_ns) / (double)(f->output_tokens - 1);
+    if (f->gaps > 0) {
+        turn->gap_p50_s = ipw_ns_to_s(f->gap_p50_ns);
+        turn->gap_p90_s = ipw_ns_to_s(f->gap_p90_ns);
+        turn->gap_p99_s = ipw_ns_to_s(f->gap_p99_ns);
+    }
+    set_text(&turn->endpoint, f->endpoint);
+}
+
+static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
+{
+    const struct ipw_lm_facts *f = &e->lm;
+    struct ipw_turn *turn = NULL;
+    struct ipw_span *span = find_open(b, IPW_SPAN_LM, e->span, NULL, &turn);
+    int64_t sent_ns;
+    int attempt;
+
+    if (!span) { /* an end without a start is listed all the same, without duration */
+        span = start_lm(b, e);
+        turn = last_turn(b);
+    }
+    span->end_ns = e->t_ns > span->start_ns ? e->t_ns : span->start_ns;
+    if (f->attempt > 0) span->attempt = f->attempt;
+    attempt = span->attempt;
+    set_text(&span->outcome, ipw_lm_outcome_name(f->outcome));
+    set_text(&span->error, f->error);
+    if (f->model) {
+        set_text(&span->name, f->model);
+        set_text(&turn->model, f->model);
+    }
+    take_tokens(turn, f);
+    take_cost(turn, f);
+    b->retry_pending = f->will_retry;
+    if (f->outcome != IPW_LM_OK) {
+        set_text(&turn->error, f->error ? f->error : ipw_lm_outcome_name(f->outcome));
+        return;
+    }
+    set_text(&turn->error, NULL);
+    set_text(&turn->finish_reason, f->finish_reason);
+    sent_ns = f->sent_ns ? f->sent_ns : span->start_ns;
+    take_times(turn, f, sent_ns, span->end_ns);
+    if (f->first_token_ns >= sent_ns) {
+        struct ipw_span *phase =
+            add_span(turn, IPW_SPAN_PREFILL, turn->model, 0, sent_ns); /* `span` may move here */
+
+        phase->end_ns = f->first_token_ns;
+        phase->attempt = attempt;
+        phase->outcome = ipw_strdup("ok");
+        turn->ttft_s = ipw_ns_to_s(f->first_token_ns - sent_ns);
+        if (f->last_token_ns >= f->first_token_ns) {
+            phase = add_span(turn, IPW_SPAN_DECODE, turn->model, 0, f->first_token_ns);
+            phase->end_ns = f->last_token_ns;
+            phase->attempt = attempt;
+            phase->outcome = ipw_strdup("ok");
+            turn->decode_s = ipw_ns_to_s(f->last_token_ns - f->first_token_ns);
+        }
+    }
+}
+
+static struct ipw_span *start_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
+{
+    struct ipw_turn *turn = last_turn(b);
+
+    if (!turn) { /* a tool that runs before any inference opens a turn of its own */
+        turn = open_turn(b, e->t_ns);
+        turn->input_tokens = 0; /* known: no model was asked */
+        turn->output_tokens = 0;
+    }
+    b->trace.n_tool_calls++;
+    return add_span(turn, IPW_SPAN_TOOL, e->tool.name, e->span, e->t_ns);
+}
+
+static void end_span(struct ipw_span *span, const struct ipw_event *e)
+{
+    const struct ipw_tool_facts *f = &e->tool;
+
+    span->end_ns = e->t_ns > span->start_ns ? e->t_ns : span->start_ns;
+    set_text(&span->outcome, f->outcome ? f->outcome : f->ok ? "ok" : "error");
+    set_text(&span->error, f->error);
+    span->result_bytes = f->result_bytes;
+}
+
+static void end_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
+{
+    struct ipw_turn *turn = NULL;
+    struct ipw_span *span = find_open(b, IPW_SPAN_TOOL, e->span, e->tool.name, &turn);
+
+    end_span(span ? span : start_tool(b, e), e);
+}
+
+static enum ipw_span_kind own_kind(const struct ipw_event *e)
+{
+    return e->tool.kind && !strcmp(e->tool.kind, "http") ? IPW_SPAN_HTTP : IPW_SPAN_EVENT;
+}
+
+static struct ipw_span *start_own(struct ipw_turn_builder *b, const struct ipw_event *e)
+{
+    struct ipw_turn *turn = last_turn(b);
+
+    return add_span(turn ? turn : &b->trace.before, own_kind(e), e->tool.name, e->span, e->t_ns);
+}
+
+static void end_own(struct ipw_turn_builder *b, const struct ipw_event *e)
+{
+    struct ipw_turn *turn = NULL;
+    struct ipw_span *span = find_open(b, own_kind(e), e->span, e->tool.name, &turn);
+
+    end_span(span ? span : start_own(b, e), e);
+}
+
+void ipw_turn_builder_add(struct ipw_turn_builder *b, const struct ipw_event *e)
+{
+    struct ipw_query_trace *q = &b->trace;
+
+    if (e->kind == IPW_EV_RUN_START || e->kind == IPW_EV_RUN_END) return;
+    if (!b->any) {
+        q->start_ns = e->t_ns;
+        q->index = e->query;
+        b->any = true;
+    }
+    if (!b->ended && e->t_ns > b->last_ns) b->last_ns = e->t_ns;
+    switch (e->kind) {
+    case IPW_EV_QUERY_START:
+        set_text(&q->id, e->q.id);
+        q->start_ns = e->t_ns;
+        q->index = e->query;
+        break;
+    case IPW_EV_LM_START:
+        if (!b->ended) start_lm(b, e);
+        break;
+    case IPW_EV_LM_END:
+        if (!b->ended) end_lm(b, e);
+        break;
+    case IPW_EV_TOOL_START:
+        if (!b->ended) start_tool(b, e);
+        break;
+    case IPW_EV_TOOL_END:
+        if (!b->ended) end_tool(b, e);
+        break;
+    case IPW_EV_SPAN_START:
+        if (!b->ended) start_own(b, e);
+        break;
+    case IPW_EV_SPAN_END:
+        if (!b->ended) end_own(b, e);
+        break;
+    case IPW_EV_QUERY_END:
+        if (b->ended) break;
+        b->ended = true;
+        q->end_ns = e->t_ns;
+        if (!q->id) set_text(&q->id, e->q.id);
+        set_text(&q->outcome, e->q.outcome);
+        set_text(&q->error, e->q.error);
+        q->completed = e->q.completed;
+        break;
+    case IPW_EV_NOTE:
+        if (!b->ended && q->n_turns && e->tool.name && !strcmp(e->tool.name, "malformed")) {
+            last_turn(b)->malformed = true;
+        }
+        break;
+    case IPW_EV_RUN_START:
+    case IPW_EV_RUN_END:
+    case IPW_EV_KINDS: break;
+    }
+}
+
+static void not_after(int64_t *t_ns, int64_t end_ns)
+{
+    if (*t_ns > end_ns) *t_ns = end_ns;
+}
+
+static void cut_turn(struct ipw_turn *turn, int64_t end_ns)
+{
+    not_after(&turn->start_ns, end_ns);
+    not_after(&turn->end_ns, end_ns); /* OPEN stays */
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        not_after(&turn->spans[k].start_ns, end_ns);
+        not_after(&turn->spans[k].end_ns, end_ns);
+    }
+}
+
+void ipw_turn_builder_cut(struct ipw_turn_builder *b, int64_t end_ns)
+{
+    struct ipw_query_trace *q = &b->trace;
+
+    not_after(&q->start_ns, end_ns);
+    if (b->ended) {
+        not_after(&q->end_ns, end_ns);
+    } else {
+        b->last_ns = end_ns;
+    }
+    cut_turn(&q->before, end_ns);
+    for (size_t i = 0; i < q->n_turns; i++) cut_turn(&q->turns[i], end_ns);
+}
+
+/* Finishing. */
+
+struct interval {
+    int64_t from, to;
+};
+
+static int by_start(const void *a, const void *b)
+{
+    const struct interval *x = a, *y = b;
+
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Insertion sort: stable, and the spans are nearly in order already. */
+static void sort_spans(struct ipw_turn *turn)
+{
+    for (size_t i = 1; i < turn->n_spans; i++) {
+        struct ipw_span span = turn->spans[i];
+        size_t k = i;
+
+        for (; k > 0 && turn->spans[k - 1].start_ns > span.start_ns; k--) {
+            turn->spans[k] = turn->spans[k - 1];
+        }
+        turn->spans[k] = span;
+    }
+}
+
+static void close_spans(struct ipw_turn *turn, int64_t query_end_ns)
+{
+    double inference_s = 0;
+
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        struct ipw_span *span = &turn->spans[k];
+
+        if (span->end_ns == OPEN) {
+            span->end_ns = query_end_ns > span->start_ns ? query_end_ns : span->start_ns;
+            set_text(&span->outcome, "unfinished");
+            if (span->kind == IPW_SPAN_LM) set_text(&turn->error, "unfinished");
+        }
+        if (span->kind == IPW_SPAN_LM) inference_s += ipw_ns_to_s(span->end_ns - span->start_ns);
+    }
+    if (turn->attempts) turn->inference_s = inference_s;
+    sort_spans(turn);
+}
+
+/* The waits between the attempts of a turn, which are in order of time: added to `busy`, since they
+ * are not the agent's time either. */
+static size_t add_waits(struct ipw_turn *turn, struct interval **busy, size_t *cap, size_t n)
+{
+    int64_t end_ns = OPEN;
+
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        const struct ipw_span *span = &turn->spans[k];
+
+        if (span->kind != IPW_SPAN_LM) continue;
+        if (end_ns != OPEN && span->start_ns > end_ns) {
+            turn->retry_wait_s += ipw_ns_to_s(span->start_ns - end_ns);
+            IPW_GROW(*busy, *cap, n + 1);
+            (*busy)[n++] = (struct interval){end_ns, span->start_ns};
+        }
+        if (span->end_ns > end_ns) end_ns = span->end_ns;
+    }
+    return n;
+}
+
+/* What of each turn is neither inference nor tool.  Spans may reach into a later turn (a tool that
+ * the agent did not wait for), so the busy time is the union over the whole query. */
+static void fill_agent_time(struct ipw_query_trace *q)
+{
+    struct interval *busy = NULL;
+    size_t n = 0, cap = 0, merged = 0, first = 0;
+
+    for (size_t i = 0; i < q->n_turns; i++) {
+        for (size_t k = 0; k < q->turns[i].n_spans; k++) {
+            const struct ipw_span *span = &q->turns[i].spans[k];
+
+            if (span->kind != IPW_SPAN_LM && span->kind != IPW_SPAN_TOOL) continue;
+            IPW_GROW(busy, cap, n + 1);
+            busy[n++] = (struct interval){span->start_ns, span->end_ns};
+        }
+        n = add_waits(&q->turns[i], &busy, &cap, n);
+    }
+    if (n) qsort(busy, n, sizeof *busy, by_start);
+    for (size_t i = 0; i < n; i++) {
+        if (merged && busy[i].from <= busy[merged - 1].to) {
+            if (busy[i].to > busy[merged - 1].to) busy[merged - 1].to = busy[i].to;
+        } else {
+            busy[merged++] = busy[i];
+        }
+    }
+    for (size_t i = 0; i < q->n_turns; i++) {
+        struct ipw_turn *turn = &q->turns[i];
+        int64_t rest = turn->end_ns - turn->start_ns;
+
+        while (first < merged && busy[first].to <= turn->start_ns) first++;
+        for (size_t k = first; k < merged && busy[k].from < turn->end_ns; k++) {
+            int64_t from = busy[k].from > turn->start_ns ? busy[k].from : turn->start_ns;
+            int64_t to = busy[k].to < turn->end_ns ? busy[k].to : turn->end_ns;
+
+            if (to > from) rest -= to - from;
+        }
+        turn->agent_s = ipw_ns_to_s(rest);
+    }
+    free(busy);
+}
+
+struct ipw_figure *ipw_turn_figures(void)
+{
+    return ipw_calloc(IPW_DOMAIN_COUNT, sizeof(struct ipw_figure));
+}
+
+static void make_figures(struct ipw_turn *turn)
+{
+    turn->energy = ipw_turn_figures();
+    for (size_t k = 0; k < turn->n_spans; k++) turn->spans[k].energy = ipw_turn_figures();
+}
+
+void ipw_turn_builder_finish(struct ipw_turn_builder *b, struct ipw_query_trace *out)
+{
+    struct ipw_query_trace *q = &b->trace;
+
+    if (!b->ended) {
+        q->end_ns = b->last_ns > q->start_ns ? b->last_ns : q->start_ns;
+        set_text(&q->outcome, "unfinished");
+    }
+    if (!q->id) q->id = ipw_strdup("");
+    if (!q->outcome) q->outcome = ipw_strdup("unknown");
+    q->timed_out = !strcmp(q->outcome, "timeout");
+    for (size_t i = 0; i < q->n_turns; i++) {
+        struct ipw_turn *turn = &q->turns[i];
+
+        if (i + 1 == q->n_turns) turn->end_ns = q->end_ns;
+        if (turn->end_ns < turn->start_ns) turn->end_ns = turn->start_ns;
+        close_spans(turn, q->end_ns);
+        make_figures(turn);
+        if (turn->input_tokens < 0 || q->input_tokens < 0) {
+            q->input_tokens = -1;
+        } else {
+            q->input_tokens += turn->input_tokens;
+        }
+        if (turn->output_tokens < 0 || q->output_tokens < 0) {
+            q->output_tokens = -1;
+        } else {
+            q->output_tokens += turn->output_tokens;
+        }
+    }
+    close_spans(&q->before, q->end_ns);
+    make_figures(&q->before);
+    fill_agent_time(q);
+    q->agent_before_s = ipw_ns_to_s((q->n_turns ? q->turns[0].start_ns : q->end_ns) - q->start_ns);
+    *out = *q;
+    free(b);
+}

@@ -1,0 +1,47 @@
+/* What a query's trace owns, given back. */
+#include <stdlib.h>
+
+#include "trace/turn.h"
+
+static void release_spans(struct ipw_turn *turn)
+{
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        free(turn->spans[k].name);
+        free(turn->spans[k].outcome);
+        free(turn->spans[k].error);
+        free(turn->spans[k].devices);
+        free(turn->spans[k].energy);
+    }
+    free(turn->spans);
+    free(turn->energy);
+}
+
+void ipw_query_trace_release(struct ipw_query_trace *trace)
+{
+    release_spans(&trace->before);
+    for (size_t i = 0; i < trace->n_turns; i++) {
+        struct ipw_turn *turn = &trace->turns[i];
+
+        release_spans(turn);
+        free(turn->devices);
+        free(turn->finish_reason);
+        free(turn->model);
+        free(turn->error);
+        free(turn->endpoint);
+    }
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) free(trace->sources[d]);
+    for (size_t i = 0; i < trace->n_metrics; i++) {
+        free(trace->metrics[i].name);
+        free(trace->metrics[i].unit);
+    }
+    for (size_t i = 0; i < trace->n_devices; i++) free(trace->devices[i].name);
+    free(trace->devices);
+    free(trace->device_energy);
+    free(trace->device_before);
+    free(trace->metrics);
+    free(trace->turns);
+    free(trace->id);
+    free(trace->outcome);
+    free(trace->error);
+    *trace = (struct ipw_query_trace){0};
+}

@@ -1,0 +1,172 @@
+"""Changes a good run in one place at a time; validate has to name each.
+
+    corruptions.py AGENT RUN     RUN: three queries or more, with a CPU counter
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+agent, run = sys.argv[1:3]
+work = run + ".changed"
+
+
+def lines(name):
+    with open(f"{work}/{name}", encoding="utf-8") as f:
+        return f.read().split("\n")[:-1]
+
+
+def write(name, text):
+    with open(f"{work}/{name}", "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def dump(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def edit(name, at, change):
+    """Changes the value of line `at` (a number from 0, or the first line for which it is true)."""
+    def do():
+        all_lines = lines(name)
+        i = at if isinstance(at, int) else next(
+            i for i, line in enumerate(all_lines) if at(json.loads(line)))
+        value = json.loads(all_lines[i])
+        change(value)
+        all_lines[i] = dump(value)
+        write(name, "\n".join(all_lines) + "\n")
+    return do
+
+
+def document(name, change):
+    def do():
+        value = json.load(open(f"{work}/{name}", encoding="utf-8"))
+        change(value)
+        write(name, dump(value))
+    return do
+
+
+def text(name, at, change):
+    def do():
+        all_lines = lines(name)
+        i = at % len(all_lines)
+        all_lines[i:i + 1] = change(all_lines[i])
+        write(name, "\n".join(all_lines) + "\n")
+    return do
+
+
+def put(*path_and_value):
+    *path, value = path_and_value
+
+    def do(target):
+        for key in path[:-1]:
+            target = target[key]
+        target[path[-1]] = value
+    return do
+
+
+def drop(*path):
+    def do(target):
+        for key in path[:-1]:
+            target = target[key]
+        del target[path[-1]]
+    return do
+
+
+def more(*path, by):
+    def do(target):
+        for key in path[:-1]:
+            target = target[key]
+        target[path[-1]] += by
+    return do
+
+
+def is_event(name):
+    return lambda event: event["event"] == name
+
+
+def move_line(name, a, b):
+    def do():
+        all_lines = lines(name)
+        all_lines.insert(b, all_lines.pop(a))
+        write(name, "\n".join(all_lines) + "\n")
+    return do
+
+
+def whole_query_energy(trace):
+    """One joule more, everywhere where the sums of the line itself would tell."""
+    trace["turns"][0]["energy"]["cpu"]["joules"] += 1
+    trace["turns"][0]["energy"]["cpu"]["hi"] += 1
+    total = trace["energy_before"]["cpu"]["joules"]
+    for turn in trace["turns"]:
+        turn["cpu_energy_joules"] = turn["energy"]["cpu"]["joules"]
+        total += turn["cpu_energy_joules"]
+    trace["energy"]["cpu"]["hi"] += 1
+    trace["energy"]["cpu"]["joules"] = trace["query_cpu_energy_joules"] = total
+
+
+T, E, P = "traces.jsonl", "events.jsonl", "power.jsonl"
+table = [
+    ("not JSON", text(T, 1, lambda line: [line[:-1]]), "traces.jsonl:2: at byte"),
+    ("a line that is no object", text(T, 1, lambda line: ["[]"]), "traces.jsonl:2: expected an object"),
+    ("a missing key", edit(T, 0, drop("outcome")), "traces.jsonl:1: outcome: missing"),
+    ("a wrong type", edit(T, 0, put("query_text", 7)), "traces.jsonl:1: query_text: expected text, found an integer"),
+    ("null where none may be", edit(T, 0, put("num_turns", None)), "num_turns: expected an integer, found null"),
+    ("a count below zero", edit(T, 0, put("turns", 0, "attempts", -1)), "turns[0].attempts: is negative"),
+    ("a missing key in a turn", edit(T, 0, drop("turns", 0, "ttft_s")), "turns[0].ttft_s: missing"),
+    ("a key twice", text(T, 0, lambda line: ['{"accounts":{},' + line[1:]]), "accounts: stands twice"),
+    ("keys out of order", text(T, 0, lambda line: ['{"zzz":1,' + line[1:]]), "keys are not in order"),
+    ("a later version", edit(T, 0, put("schema_version", 9)), "schema_version: 9; this program knows 1"),
+    ("a figure that does not say how", edit(T, 0, drop("turns", 0, "energy", "cpu", "provenance")),
+     "turns[0].energy.cpu: does not say how its joules were obtained"),
+    ("an unknown provenance", edit(T, 0, put("energy", "cpu", "provenance", "guessed")),
+     "energy.cpu.provenance: 'guessed' is none of the words"),
+    ("joules outside of their bounds", edit(T, 0, put("energy", "cpu", "lo", 1e6)), "is outside of its bounds"),
+    ("a turn that does not sum", edit(T, 0, put("energy_before", "cpu", "joules", 0.123)), "energy"),
+    ("turns that do not tile", edit(T, 0, more("turns", 0, "start_s", by=0.5)), "turns[0].start_s:"),
+    ("a wrong number of turns", edit(T, 0, more("num_turns", by=1)), "num_turns: the turns have"),
+    ("tokens that do not sum", edit(T, 0, more("total_input_tokens", by=1)), "total_input_tokens: the turns have"),
+    ("a wrong clock", edit(T, 0, more("end_ns", by=10**9)), "total_wall_clock_s: is not end_ns - start_ns"),
+    ("a score that disagrees", edit(T, 0, put("accuracy_score", None)), "accuracy_score: does not agree with is_resolved"),
+    ("a query twice", text(T, 0, lambda line: [line, line]), "query_id: '"),
+    ("a query lost", text(T, 0, lambda line: []), ""),
+    ("a joule invented, with every sum mended", edit(T, 0, whole_query_energy), "summary.json: totals.cpu_energy_joules"),
+    ("an event of no kind", edit(E, is_event("note"), put("event", "notes")), "event: no event is called 'notes'"),
+    ("an event without a time", edit(E, is_event("query_end"), drop("t_ns")), "t_ns: missing"),
+    ("an outcome that is none", edit(E, is_event("lm_inference_end"), put("outcome", "fine")), "outcome: 'fine' is none of the words"),
+    ("an end without its start", edit(E, is_event("lm_inference_end"), put("span", 77)), "ends without a start"),
+    ("a query that starts twice", text(E, 1, lambda line: [line, line]), "starts a second time"),
+    ("no run_start", text(E, 0, lambda line: []), "before any run_start"),
+    ("events out of order", move_line(E, -1, 3), "events.jsonl:"),
+    ("no run_end", text(E, -1, lambda line: []), "ends without the run_end"),
+    ("a reply's tokens changed", edit(E, is_event("lm_inference_end"), more("output_tokens", by=1)),
+     "its line does not follow from the events and samples"),
+    ("a row that is none", text(P, 3, lambda line: ["[1,2"]), "power.jsonl:4: not a row of the channels"),
+    ("a row gone back in time", text(P, 2, lambda line: [line, lines(P)[1]]), "t_ns goes back"),
+    ("no header", text(P, 0, lambda line: []), "power.jsonl"),
+    ("a channel of no kind", edit(P, 0, put("sources", 0, "channels", 0, "kind", "counters")), "power.jsonl"),
+    ("a total that is wrong", document("summary.json", more("totals", "turns", by=1)), "summary.json: totals.turns:"),
+    ("books that do not balance", document("summary.json", more("ledger", "cpu", "idle_j", by=1.0)),
+     "summary.json: ledger.cpu: does not balance"),
+    ("another total than the sessions'", document("summary.json", more("ledger", "cpu", "total_j", by=1.0)),
+     "the sessions sum to"),
+    ("a summary without totals", document("summary.json", drop("totals")), "summary.json: totals: missing"),
+    ("a session that is not numbered", document("manifest.json", put("segments", 0, "segment", 3)), "segments[0].segment: is not 0"),
+    ("a manifest without its clock", document("manifest.json", drop("clock")), "manifest.json: clock: missing"),
+    ("no summary", lambda: os.unlink(f"{work}/summary.json"), "summary.json: missing; the run came to its end"),
+    ("no events", lambda: os.unlink(f"{work}/events.jsonl"), "events.jsonl"),
+]
+
+bad = 0
+for name, change, want in table:
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(run, work)
+    change()
+    got = subprocess.run([agent, "validate", work], capture_output=True, text=True, timeout=60)
+    if got.returncode not in (1, 3) or want not in got.stderr or got.stderr.count("\n") != 1:
+        bad += 1
+        print(f"{name}: exit {got.returncode}, wanted {want!r}: {got.stderr.strip()} {got.stdout.strip()}")
+shutil.rmtree(work, ignore_errors=True)
+print(f"{len(table)} corruptions, {bad} not named as they should be")
+sys.exit(bad > 0)

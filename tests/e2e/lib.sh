@@ -1,0 +1,185 @@
+# tests/e2e/lib.sh: helpers of the whole-program tests; sourced, POSIX sh.
+#
+#   . "$(dirname "$0")/lib.sh"      a fresh folder $WORK, entered; no keys, no user configuration
+#   start_fake --bench 2            fake_llm in the background; sets BASE_URL, FAKE_PID, FAKE_LOG
+#   expect_exit 1 agent run ...     runs, compares the exit code; output is in $WORK/out and err
+#   check_out TEXT, check_err TEXT  the last command's output holds TEXT; no_err TEXT: it does not
+#   one_message, offers NAME        stderr is one message; it offers NAME as the one that was meant
+#   assert_contains FILE TEXT       (also assert_lacks, assert_file_lines FILE N, assert_eq A B)
+#   json FILE EXPR                  prints a Python expression of `d`: the document, or for .jsonl
+#                                   the list of its lines;  assert_json FILE EXPR: it must be true
+#   damaged RUN...                  these folders need not pass `validate` at the end
+#   end_test                        last line of each test: nothing may be left over, and every
+#                                   run below $WORK passes `validate`
+#
+# The exit trap stops what was started and, unless IPW_KEEP is set, removes $WORK.
+
+set -u
+: "${IPW_AGENT:?}" "${IPW_FAKE:?}" "${IPW_SOURCE_DIR:?}"
+
+WORK=$(mktemp -d "${TMPDIR:-/tmp}/ipw-e2e.XXXXXX") || exit 1
+TEST_NAME=$(basename "$0" .sh)
+FAKES=
+FAKE_COUNT=0
+STEP=start
+
+mkdir "$WORK/home" "$WORK/datasets-none"
+export HOME="$WORK/home" XDG_CONFIG_HOME="$WORK/home/config" XDG_DATA_HOME="$WORK/home/data"
+export XDG_CACHE_HOME="$WORK/home/cache" HF_HOME="$WORK/home/hf" LC_ALL=C.UTF-8 NO_COLOR=1
+# Sensors of this machine do not matter unless a test says so.
+export IPW_SYSFS_ROOT="$WORK/no-sys" IPW_POWERCAP_ROOT="$WORK/no-powercap"
+export IPW_NVML_LIBRARY="$WORK/no-nvml.so"
+unset OPENAI_BASE_URL OPENAI_API_BASE OPENAI_API_KEY IPW_AGENT_DATASETS HF_HUB_CACHE HF_TOKEN \
+    http_proxy HTTP_PROXY https_proxy HTTPS_PROXY all_proxy ALL_PROXY 2>/dev/null || true
+cd "$WORK" || exit 1
+
+stop_all() {
+    for pid in $FAKES; do
+        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
+    done
+    FAKES=
+}
+
+on_exit() {
+    code=$?
+    stop_all
+    cd / || exit 1
+    if [ -n "${IPW_KEEP-}" ]; then
+        echo "kept $WORK" >&2
+    else
+        rm -rf "$WORK"
+    fi
+    exit $code
+}
+trap on_exit EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+fail() {
+    echo "FAILED $TEST_NAME: $STEP: $*" >&2
+    for file in out err; do
+        [ -s "$WORK/$file" ] || continue
+        echo "--- std$file of the last command" >&2
+        head -c 6000 "$WORK/$file" >&2
+    done
+    exit 1
+}
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+step() { STEP=$*; }
+
+# Run folders that a test has damaged, so that end_test does not hold them against the format.
+DAMAGED=' '
+damaged() {
+    for run in "$@"; do DAMAGED="$DAMAGED$WORK/$run "; done
+}
+
+# start_fake ARGS...: log in $FAKE_LOG (requests), port in BASE_URL.
+start_fake() {
+    FAKE_COUNT=$((FAKE_COUNT + 1))
+    FAKE_LOG=$WORK/fake$FAKE_COUNT.log
+    fake_out=$WORK/fake$FAKE_COUNT.out
+    # A pipe to wait on, not a sleep: read returns when the server has said where it listens.
+    mkfifo "$fake_out" || fail "mkfifo"
+    "$IPW_FAKE" --die-with-parent --log "$FAKE_LOG" "$@" >"$fake_out" 2>"$WORK/fake$FAKE_COUNT.err" &
+    FAKE_PID=$!
+    FAKES="$FAKES $FAKE_PID"
+    word=
+    read -r word FAKE_PORT <"$fake_out"
+    [ "$word" = listening ] || fail "fake_llm did not start: $(cat "$WORK/fake$FAKE_COUNT.err")"
+    BASE_URL=http://127.0.0.1:$FAKE_PORT/v1
+}
+
+stop_fake() {
+    kill "$FAKE_PID" 2>/dev/null && wait "$FAKE_PID" 2>/dev/null
+    FAKES=$(echo "$FAKES" | sed "s/ $FAKE_PID\$//")
+}
+
+# How many chat requests the last fake server got.
+fake_requests() { grep -c '^#[0-9]* POST /v1/chat/completions' "$FAKE_LOG"; }
+
+# expect_exit CODE COMMAND...: `agent` stands for the program under test.
+expect_exit() {
+    expected=$1
+    shift
+    if [ "$1" = agent ]; then
+        shift
+        set -- ${IPW_WRAP-} "$IPW_AGENT" "$@"
+    fi
+    timeout -k 5 "${IPW_LIMIT_S:-90}" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null
+    got=$?
+    [ $got -eq "$expected" ] || fail "exit code $got instead of $expected: $*"
+}
+
+assert_contains() { grep -qF -- "$2" "$1" || fail "$1 does not hold: $2"; }
+assert_lacks() { ! grep -qF -- "$2" "$1" || fail "$1 holds: $2"; }
+assert_matches() { grep -qiE -- "$2" "$1" || fail "$1 does not match: $2"; }
+assert_eq() { [ "$1" = "$2" ] || fail "'$1' is not '$2' ${3-}"; }
+assert_file_lines() {
+    [ -f "$1" ] || fail "no file $1"
+    assert_eq "$(wc -l <"$1" | tr -d ' ')" "$2" "(lines of $1)"
+}
+check_out() { assert_contains "$WORK/out" "$1"; }
+check_err() { assert_contains "$WORK/err" "$1"; }
+no_err() { assert_lacks "$WORK/err" "$1"; }
+match_err() { assert_matches "$WORK/err" "$1"; }
+# One clear message, apart from the pointer to the help.
+one_message() {
+    assert_eq "$(grep -vc 'see ipw-agent --help' "$WORK/err")" 1 "(lines of the message)"
+}
+offers() { match_err "(is|did you mean) '?$1'? ?(meant)?\?"; }
+
+json() {
+    python3 - "$1" "$2" <<'PY'
+import json, math, sys
+path, expr = sys.argv[1:3]
+with open(path, encoding="utf-8") as f:
+    d = [json.loads(line) for line in f] if path.endswith(".jsonl") else json.load(f)
+value = eval(expr, {"d": d, "math": math, "json": json})
+print(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+PY
+}
+
+assert_json() {
+    value=$(json "$1" "$2") || fail "cannot evaluate $2 on $1"
+    [ "$value" = true ] || fail "$1: $2 is $value"
+}
+
+# Processes whose working folder is below $WORK, or that were started with it, other than ourselves.
+leftovers() {
+    for proc in /proc/[0-9]*; do
+        pid=${proc#/proc/}
+        [ "$pid" = $$ ] && continue
+        dir=$(readlink "$proc/cwd" 2>/dev/null) || continue
+        case $dir in
+        "$WORK" | "$WORK"/*)
+            parent=$(sed -n 's/^PPid:[[:space:]]*//p' "$proc/status" 2>/dev/null)
+            name=$(tr '\0' ' ' <"$proc/cmdline" 2>/dev/null)
+            # our own subshell that runs this loop
+            [ "$parent" = $$ ] && case $name in *"$0"*) continue ;; esac
+            [ -n "$name" ] && echo "$pid $name"
+            ;;
+        esac
+    done
+}
+
+end_test() {
+    step "leftovers"
+    stop_all
+    left=$(leftovers)
+    [ -z "$left" ] || fail "processes left: $left"
+    step "every run is what docs/trace-format.md says"
+    find "$WORK" -name manifest.json >"$WORK/manifests"
+    while read -r manifest; do
+        run=${manifest%/manifest.json}
+        case $DAMAGED in *" $run "*) continue ;; esac
+        IPW_WRAP='' expect_exit 0 agent validate "$run"
+    done <"$WORK/manifests"
+    echo "$TEST_NAME ok"
+    exit 0
+}

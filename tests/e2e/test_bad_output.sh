@@ -1,0 +1,48 @@
+# Output folders that cannot be written, and what is there already.  (Permissions do not stop root,
+# so the folder is put where no folder can be.)
+. "$(dirname "$0")/lib.sh"
+
+start_fake --bench 0
+printf '%s\n' '{"question":"What is 1 + 1?","answer":"42"}' >one.jsonl
+
+step "below a file"
+: >file
+expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
+    --output file/run
+check_err file/run
+one_message
+assert_eq "$(fake_requests)" 0 "(requests)"
+
+step "without permission"
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir locked
+    chmod 555 locked
+    expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" \
+        --model fake-model --output locked/run
+    check_err locked/run
+fi
+
+step "a folder that holds a run: refused, and nothing of it changed"
+expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
+    --output first
+(cd first && cksum ./*) >before
+expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
+    --output first
+check_err first
+(cd first && cksum ./*) >after
+cmp -s before after || fail "the first run's files were changed"
+
+step "a full disk: the run stops with the reason"
+if [ -c /dev/full ]; then
+    expect_exit 1 sh -c '"$0" run single --dataset one.jsonl --base-url "$1" --model fake-model \
+        --json --output full >/dev/full' "$IPW_AGENT" "$BASE_URL"
+    [ -s full/traces.jsonl ] || fail "the trace was lost with standard output"
+fi
+
+step "without --output: a folder below runs/, named in the output"
+expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model
+set -- runs/single_fake_model_one_*
+[ $# -eq 1 ] && [ -f "$1/traces.jsonl" ] || fail "no run folder: $*"
+cat out err | grep -qF "$1" || fail "$1 is not named"
+
+end_test

@@ -1,0 +1,54 @@
+# The demo model has no answers in it: other numbers in questions and attachments, other answers.
+. "$(dirname "$0")/lib.sh"
+
+cp -r "$IPW_SOURCE_DIR/datasets/gaia_sample" sample || fail "no sample"
+python3 - <<'PY' || fail "the sample could not be changed"
+import re
+def edit(name, *pairs):
+    path = "sample/" + name
+    text = open(path, encoding="utf-8").read()
+    for old, new in pairs:
+        assert old in text, (name, old)
+        text = text.replace(old, new)
+    open(path, "w", encoding="utf-8").write(text)
+
+edit("metadata.jsonl", ("412 watts", "460 watts"), ("power of 200", "power of 100"),
+     ("below 5000", "below 100"), ("0.25 euros", "0.50 euros"))
+edit("power_log.csv", ("10:30,B2,1858", "10:30,B2,1958"), ("10:00,B1,794", "10:00,B1,914"),
+     ("10:00,A1,1349", "10:00,A1,1469"))
+edit("ship_log.txt", ('schooner "Amaryllis"', 'schooner "Beatrix"'), ("NW force 5", "NW force 7"),
+     ("bread 96 pounds", "bread 960 pounds"))
+edit("inventory.json", ('"quantity": 36,', '"quantity": 136,'))
+edit("timetable.csv", ("RE 326,14:12,15:04,Harbour,1,Mon-Fri", "RE 326,14:12,15:04,Harbour,1,daily"))
+edit("expenses.csv", ("Second Shelf,93.75", "Second Shelf,993.75"))
+text = open("sample/observatory.json").read()
+open("sample/observatory.json", "w").write(text.replace('"Osprey"', '"Petrel"'))
+PY
+
+for name in react tools; do
+    rm -rf run
+    expect_exit 0 agent run $name --dataset gaia --data-dir sample --model demo --output run --quiet
+    # The arithmetic of the changed files, done by hand.
+    while IFS='|' read -r id answer; do
+        step "$name $id"
+        assert_json run/traces.jsonl \
+            "[t['answer'] for t in d if t['metadata']['task_id'].startswith('$id')] == ['$answer']"
+    done <<'ROWS'
+a54dca18|380
+d91e3f72|1958
+3460be31|Beatrix
+7c2999fd|power supply, thermal paste
+27a0aeb3|RE 326
+b10becb5|115
+55e5cd8e|856
+7706f85d|9839.40
+ccc935f6|5, 648
+4d33ba0d|books
+f5f79f2b|6
+2e85bb55|salt pork, 8
+0e8ff184|Petrel, Merle, Gannet
+cd2b5157|1230.6
+47de636c|R-151, 15.00
+ROWS
+done
+end_test

@@ -1,0 +1,71 @@
+# ipw.event: a stretch that a script names is a span with joules of its own: in the trace, in replay, and
+# in the ledger when it is computed again.
+. "$(dirname "$0")/lib.sh"
+FAKES_DIR=$(dirname "$IPW_FAKE")
+[ -x "$FAKES_DIR/fake_powercap" ] || fail "fake_powercap is not built"
+
+mkdir tree
+"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 1 \
+    --seconds 120 >tree.out 2>&1 &
+FAKES="$FAKES $!"
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -f tree/intel-rapl:0:0/energy_uj ] && break
+    sleep 0.1
+done
+[ -f tree/intel-rapl:0:0/energy_uj ] || fail "the fake tree did not appear"
+export IPW_POWERCAP_ROOT="$WORK/tree"
+
+cat >agent.lua <<'EOF'
+local ipw, llm = require "ipw", require "ipw.llm"
+
+return {
+  name = "eventful",
+  run = function(query)
+    local hits = ipw.event("retrieve", { k = 5 }, function()
+      ipw.sleep(0.2)
+      return 5
+    end)
+    local reply
+    do
+      local span <close> = ipw.event "answer"
+      reply = llm.chat { messages = { llm.user(query.prompt) } }
+      span:finish("ok", { hits = hits })
+    end
+    local ok, why = pcall(ipw.event, "broken", function() error "no such book" end)
+    assert(not ok and why:find "no such book")
+    ipw.event "left open"
+    return reply.text
+  end,
+}
+EOF
+printf '{"question":"Question %d?","answer":"42"}\n' 1 2 3 >rows.jsonl
+start_fake --bench 2 --delay-ms 20
+
+step "spans with joules"
+expect_exit 0 agent run agent.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
+    --sample-interval 5ms --output run
+assert_json run/traces.jsonl "[(s['kind'], s['name'], s['outcome']) for s in d[0]['spans_before']] == [('event', 'retrieve', 'ok'), ('event', 'answer', 'ok')]"
+assert_json run/traces.jsonl "all(q['num_turns'] == 1 and q['total_tool_calls'] == 0 for q in d)"
+assert_json run/traces.jsonl "[(s['kind'], s['name'], s['outcome']) for s in d[0]['turns'][0]['spans'] if s['kind'] == 'event'] == [('event', 'broken', 'error'), ('event', 'left open', 'unfinished')]"
+assert_json run/traces.jsonl "'no such book' in [s for s in d[0]['turns'][0]['spans'] if s['name'] == 'broken'][0]['error']"
+# The fake package draws 80 W all the time: the span's joules are its seconds' share of them.
+assert_json run/traces.jsonl "all(s['energy']['cpu']['joules'] > 0 for q in d for s in q['spans_before'])"
+assert_json run/traces.jsonl "all(s['energy']['cpu']['joules'] <= q['energy']['cpu']['joules'] * 1.001 for q in d for s in q['spans_before'])"
+assert_json run/traces.jsonl "all(q['spans_before'][0]['energy']['cpu']['joules'] >= 80 * 0.15 for q in d)"
+
+step "what the script said is in the record"
+assert_json run/events.jsonl "[e['data'] for e in d if e['event'] == 'span_start' and e['name'] == 'retrieve'] == [{'k': 5}] * 3"
+assert_json run/events.jsonl "[e['data'] for e in d if e['event'] == 'span_end' and e['name'] == 'answer'] == [{'hits': 5}] * 3"
+assert_json run/events.jsonl "all(e['kind'] == 'event' and e['span'] > 0 for e in d if e['event'].startswith('span_'))"
+
+step "the ledger gives the same joules again, and replay shows them"
+expect_exit 0 agent ledger run --check
+check_out "3 of 3 queries come out as the run wrote them, byte for byte."
+expect_exit 0 agent replay run
+check_out "before the first turn"
+assert_matches "$WORK/out" 'event .*retrieve: ok'
+assert_matches "$WORK/out" 'event .*broken: error'
+check_out 'no such book'
+check_out '{"k":5}'
+
+end_test

@@ -1,0 +1,180 @@
+# `ledger RUN` of a run that was killed and taken up again: each session is booked on its own, with its
+# own clock and sensors; what the kill cut off is an earlier attempt, and no joule is lost.
+. "$(dirname "$0")/lib.sh"
+FAKES_DIR=$(dirname "$IPW_FAKE")
+[ -x "$FAKES_DIR/fake_powercap" ] || fail "fake_powercap is not built"
+
+mkdir tree
+"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 1 \
+    --seconds 120 >tree.out 2>&1 &
+FAKES="$FAKES $!"
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -f tree/intel-rapl:0:0/energy_uj ] && break
+    sleep 0.1
+done
+[ -f tree/intel-rapl:0:0/energy_uj ] || fail "the fake tree did not appear"
+cat >gpu.txt <<'GPU'
+device GPU-00000000-0000-0000-0000-000000000001 Stub_H200 700000
+device GPU-00000000-0000-0000-0000-000000000002 Stub_H200 700000
+energy 0 counter watts=300 period_ms=20
+energy 1 counter watts=150 period_ms=20
+GPU
+export IPW_POWERCAP_ROOT="$WORK/tree"
+export IPW_NVML_LIBRARY="$FAKES_DIR/libnvidia-ml-stub.so" IPW_STUB_NVML="$WORK/gpu.txt"
+awk 'BEGIN { for (i = 1; i <= 24; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
+
+step "a run is killed with queries in flight"
+start_fake --bench 2 --delay-ms 60
+"$IPW_AGENT" run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
+    --sample-interval 5ms --concurrency 2 --output first >first.out 2>&1 </dev/null &
+AGENT_PID=$!
+tries=0
+while [ "$(cat first/traces.jsonl 2>/dev/null | wc -l)" -lt 3 ] && kill -0 $AGENT_PID 2>/dev/null; do
+    tries=$((tries + 1))
+    [ $tries -lt 1000 ] || fail "no query was finished"
+    sleep 0.02
+done
+kill -KILL $AGENT_PID 2>/dev/null
+wait $AGENT_PID 2>/dev/null
+[ ! -f first/summary.json ] || fail "the run was over before it was killed"
+
+step "its books end at its last sample, the cut queries in them, and balance to the microjoule"
+expect_exit 0 agent ledger first --check --json
+cp out first.json
+assert_json first.json "d['cut'] is True and d['segments'] == 1 and d['identical'] is True"
+assert_json first.json "sum(q['earlier'] for q in d['queries']) >= 1"
+BALANCES="all(b['total_j'] is not None and abs(b['difference_j']) < 1e-6 for k, b in d['balance'].items() if k != 'machine')"
+assert_json first.json "$BALANCES"
+assert_json first.json "all(d['balance'][k]['wasted_j'] > 0 for k in ('cpu', 'gpu'))"
+expect_exit 0 agent ledger first
+check_out "The run was cut down: its books end at its last sample."
+check_out "earlier attempt"
+
+step "taken up again, the run balances as one, each board too, and comes out again from its files"
+cp -r first again
+rm -f again/lock
+expect_exit 0 agent resume again
+assert_json again/summary.json "all(b['balanced'] is True for k, b in d['ledger'].items() if k != 'machine')"
+assert_json again/summary.json "sorted(d['ledger']['gpu']['devices']) == ['gpu0', 'gpu1']"
+assert_json again/summary.json "all(b['balanced'] is True and b['wasted_j'] > 0 for b in d['ledger']['gpu']['devices'].values())"
+expect_exit 0 agent ledger again --check --json
+cp out again.json
+assert_json again.json "d['segments'] == 2 and d['identical'] is True and d['cut'] is True"
+assert_json again.json "$BALANCES"
+python3 - <<'PY' || fail "ledger and summary do not agree"
+import json
+a = json.load(open("again.json"))["balance"]
+b = json.load(open("again/summary.json"))["ledger"]
+for k in ("cpu", "dram", "gpu"):
+    for part in ("total_j", "idle_j", "queries_j", "wasted_j"):
+        assert abs(a[k][part] - b[k][part]) < 1e-5, (k, part, a[k][part], b[k][part])
+PY
+
+step "the second session, put behind the first as --resume writes it"
+expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
+    --sample-interval 5ms --concurrency 2 --output second
+cat >stitch.py <<'PY'
+import json, os
+os.mkdir("both")
+def lines(path):
+    text = open(path).read()
+    return text[: text.rfind("\n") + 1].splitlines()
+def put(path, rows):
+    open(path, "w").write("".join(row + "\n" for row in rows))
+def later(row):
+    return row.replace('"segment":0', '"segment":1', 1)
+for name in ("power.jsonl", "events.jsonl"):
+    second = lines("second/" + name)
+    put("both/" + name, lines("first/" + name) + [later(second[0])] + second[1:])
+put("both/traces.jsonl", [later(row) for row in lines("second/traces.jsonl")])
+# Those that the first session had finished count as tried again.
+put("both/attempts.jsonl", [row.replace('"throughput_tokens_per_sec"',
+    '"superseded":"failed","throughput_tokens_per_sec"', 1) for row in lines("first/traces.jsonl")])
+put("both/manifest.json", [open("second/manifest.json").read().strip()])
+PY
+damaged both
+python3 stitch.py || fail "see above"
+expect_exit 0 agent ledger both --check --json
+cp out both.json
+assert_json both.json "d['segments'] == 2 and d['identical'] is True and d['cut'] is True"
+assert_json both.json "$BALANCES"
+assert_json both.json "sum(not q['earlier'] for q in d['queries']) == 24"
+expect_exit 0 agent ledger second --json
+cp out second.json
+python3 - <<'PY' || fail "the sessions' totals do not sum to the run's"
+import json
+a, b, c = (json.load(open(n)) for n in ("first.json", "second.json", "both.json"))
+for k in ("cpu", "dram", "gpu"):
+    total = [round(x["balance"][k]["total_j"] * 1e6) for x in (a, b, c)]
+    idle = [round(x["balance"][k]["idle_j"] * 1e6) for x in (a, b, c)]
+    assert total[0] + total[1] == total[2] and idle[0] + idle[1] == idle[2], (k, total, idle)
+    assert round(c["balance"][k]["queries_j"] * 1e6) == round(b["balance"][k]["queries_j"] * 1e6)
+PY
+
+step "a kill between an attempt's line and the end of its old one leaves it in both: once in the books"
+cp -r both twice
+damaged twice
+sed 's/"superseded":"failed",//' both/attempts.jsonl | cat - both/traces.jsonl >twice/traces.jsonl
+expect_exit 0 agent ledger twice --check --json
+assert_json "$WORK/out" "d['identical'] is True and sum(not q['earlier'] for q in d['queries']) == 24"
+sed 's/"superseded":"failed",//; s/fake-model/other-model/' both/attempts.jsonl | cat - both/traces.jsonl >twice/traces.jsonl
+expect_exit 1 agent ledger twice --check
+
+step "two boards: each has its books, in every figure, and they sum to the domain's"
+cat >devices.py <<'PY'
+import json
+def micro(figure): return round(figure["joules"] * 1e6)
+def check(energy):
+    gpu = energy["gpu"]
+    if gpu["joules"] is None:
+        return
+    assert sorted(gpu["devices"]) == ["gpu0", "gpu1"], gpu
+    assert sum(micro(f) for f in gpu["devices"].values()) == micro(gpu), gpu
+    assert "devices" not in energy["cpu"]
+traces = [json.loads(line) for line in open("second/traces.jsonl")]
+sums = {"gpu0": 0, "gpu1": 0}
+for q in traces:
+    check(q["energy"]); check(q["energy_before"])
+    for name in sums:
+        sums[name] += micro(q["energy"]["gpu"]["devices"][name])
+    for t in q["turns"]:
+        check(t["energy"])
+        for s in t["spans"]:
+            check(s["energy"])
+books = json.load(open("second/summary.json"))["ledger"]["gpu"]
+for name, b in books["devices"].items():
+    assert b["balanced"] is True and abs(b["difference_j"]) < 1e-6, b
+    assert round(b["queries_j"] * 1e6) == sums[name]
+for key in ("total_j", "idle_j", "queries_j"):
+    assert sum(round(b[key] * 1e6) for b in books["devices"].values()) == round(books[key] * 1e6)
+ratio = books["devices"]["gpu0"]["total_j"] / books["devices"]["gpu1"]["total_j"]
+assert abs(ratio - 2) < 0.1, ratio
+PY
+python3 devices.py || fail "see above"
+assert_json both.json "all(abs(b['difference_j']) < 1e-6 for b in d['balance']['gpu']['devices'].values())"
+expect_exit 0 agent ledger second
+check_out " gpu1"
+
+step "first tokens are in the record when they come"
+assert_json second/events.jsonl "sum(e['event'] == 'note' and e['name'] == 'first_token' for e in d) == sum(e['event'] == 'lm_inference_end' and e['first_token_ns'] is not None for e in d)"
+
+step "by another rule: old and new side by side, in one pass"
+expect_exit 0 agent ledger both --share phase
+check_out "the run wrote"
+match_out() { grep -qE -- "$1" "$WORK/out" || fail "standard output does not match: $1"; }
+match_out 'Shared by phase: [0-9]+ of [0-9]+ queries are other than the run wrote, .* the most \((GPU|CPU|DRAM) [+-][0-9.]+ %\)\.'
+expect_exit 0 agent ledger both --share phase --json
+assert_json "$WORK/out" "$BALANCES"
+assert_json "$WORK/out" "d['share'] == 'phase' and abs(sum(q['was']['gpu'] for q in d['queries'] if not q['earlier']) - d['was_queries']['gpu']) < 1e-5"
+
+step "a session without sensors has no figures, and the run's total is not known"
+python3 - <<'PY'
+rows = [r for r in open("both/power.jsonl")]
+second = next(i for i, r in enumerate(rows) if i and r.startswith("{"))
+open("both/power.jsonl", "w").write("".join(rows[:second]))
+PY
+expect_exit 0 agent ledger both --json
+assert_json "$WORK/out" "d['balance']['gpu']['total_j'] is None and d['balance']['gpu']['reason'] is not None"
+expect_exit 1 agent ledger both --check
+
+end_test

@@ -1,0 +1,200 @@
+# What servers and networks do wrong: each ends in a named outcome, none hangs, and the program that
+# met one of them asks the next query as if nothing had been (rows N-1 to N-10, J-5 to J-7 of
+# reference/reliability.md section 4).
+. "$(dirname "$0")/lib.sh"
+
+cat >two.jsonl <<'ROWS'
+{"question":"First: what is 1 + 1?","answer":"42"}
+{"question":"Second: what is 2 + 2?","answer":"42"}
+ROWS
+
+# meets ROW OUTCOME REQUESTS [OPTIONS...] <cassette: the first query gets it, again with each repeat;
+# the second one gets an answer.  REQUESTS of both together.
+meets() {
+    row=$1 outcome=$2 requests=$3
+    shift 3
+    step "$row"
+    { echo "when First"; echo "always"; cat; printf -- '---\nalways\ntext FINAL ANSWER: 42\nusage 30 4\n'; } >cassette
+    start_fake --script cassette
+    rm -rf run
+    expect_exit 0 agent run single --dataset two.jsonl --base-url "$BASE_URL" --model fake-model \
+        --max-retries 1 --output run "$@"
+    assert_json run/events.jsonl "[e['outcome'] for e in d if e['event'] == 'lm_inference_end' and e['query'] == 0][-1] == '$outcome'"
+    assert_json run/traces.jsonl 'sorted(q["completed"] for q in d) == [False, True]'
+    assert_json run/traces.jsonl 'all(q["error"] for q in d if not q["completed"])'
+    assert_eq "$(fake_requests)" "$requests" "(requests)"
+    stop_fake
+}
+
+# The first request goes out on the connection that the list of models came on: a reused connection
+# that dies before any byte of an answer is replaced once, in silence (N-11), hence one more.
+meets "N-2 reset before the headers" reset 4 <<'C'
+reset
+C
+meets "N-2 closed before the headers" reset 4 <<'C'
+cut
+C
+meets "N-11 closed inside the status line of a reused connection: seen, so an attempt of its own" reset 3 <<'C'
+raw HTTP/1.1 2
+C
+meets "N-2 closed inside the headers" reset 3 <<'C'
+raw HTTP/1.1 200 OK\r\nContent-Ty
+C
+meets "N-2 closed inside the stream, before a token" reset 3 <<'C'
+headers
+delay 1
+cut
+C
+meets "N-2 reset inside the stream: not repeated, tokens were seen" cut 2 <<'C'
+text a beginning without
+delay 20
+reset
+C
+meets "N-2 the same, repeated when asked" cut 3 --retry-cut <<'C'
+text a beginning without
+cut
+C
+meets "N-3 silence before the headers" timeout 3 --first-byte-timeout 200ms <<'C'
+stall
+C
+meets "N-3 silence before the first token" timeout 3 --ttft-timeout 200ms <<'C'
+headers
+sse-raw : ping\n\n
+stall
+C
+meets "N-3 silence inside the reply" timeout 2 --stall-timeout 200ms <<'C'
+text a beginning without
+stall
+C
+meets "N-3 one byte a second" timeout 2 --request-timeout 1500ms <<'C'
+slow 1000
+text never comes to its end
+C
+meets "N-3 an endless reply" too_large 2 --max-reply 100K <<'C'
+endless
+C
+meets "N-6 a body shorter than it says" reset 3 <<'C'
+json {"choices":[
+cut
+C
+meets "N-6 broken chunks" reset 3 <<'C'
+raw HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n
+C
+meets "N-8 a redirect is not followed" http_error 2 <<'C'
+status 302 Found
+header Location: http://127.0.0.1:1/elsewhere
+body gone
+C
+check_err "http://127.0.0.1:1/elsewhere"
+meets "N-10 HTML" bad_reply 2 <<'C'
+type text/html
+body <html><title>Welcome</title></html>
+C
+meets "N-10 an empty body" bad_reply 2 <<'C'
+type application/json
+close
+C
+meets "N-10 an error object inside the stream, then [DONE]" server_error 2 <<'C'
+sse {"error":{"message":"out of paper","type":"server_error"}}
+done
+finish -
+C
+meets "N-10 a stream that ends without a word" cut 2 <<'C'
+text half of it
+finish -
+no-usage
+no-done
+C
+meets "not HTTP at all" bad_reply 2 <<'C'
+raw SSH-2.0-OpenSSH_9.2p1 Debian\r\n
+C
+meets "503 for ever" http_error 3 <<'C'
+status 503
+json {"error":{"message":"busy"}}
+C
+meets "N-5 told to wait for longer than anyone waits" http_error 2 <<'C'
+status 429
+header Retry-After: 1000000000
+json {"error":{"message":"later"}}
+C
+check_err "given up"
+meets "no money left: never repeated" http_error 2 <<'C'
+status 429
+json {"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}
+C
+meets "x-should-retry has the last word" http_error 2 <<'C'
+status 503
+header x-should-retry: false
+json {"error":{"message":"no"}}
+C
+
+step "N-5 429 with Retry-After twice, then an answer; the wait is said and is nobody's time"
+cat >busy <<'C'
+status 429
+header Retry-After: 0.3
+json {"error":{"message":"slow down"}}
+---
+status 429
+header retry-after-ms: 100
+header Retry-After: 0
+json {"error":{"message":"slow down"}}
+---
+text FINAL ANSWER: 42
+C
+start_fake --script busy
+head -1 two.jsonl >one.jsonl
+expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
+    --output busy-run --verbose
+assert_json busy-run/traces.jsonl 'd[0]["completed"] and d[0]["turns"][0]["attempts"] == 3'
+assert_json busy-run/traces.jsonl 'd[0]["turns"][0]["retry_wait_s"] >= 0.4'
+assert_json busy-run/traces.jsonl 'd[0]["turns"][0]["retry_wait_s"] + d[0]["turns"][0]["inference_s"] + d[0]["turns"][0]["agent_s"] <= d[0]["turns"][0]["wall_clock_s"] + 1e-6'
+assert_json busy-run/events.jsonl '[e["retry_wait_ns"] >= ns for e, ns in zip([e for e in d if e.get("will_retry")], [300e6, 100e6])] == [True, True]'
+check_err "next try in"
+
+step "N-7 compression that nobody asked for"
+python3 - <<'PY'
+import gzip
+events = b'data: {"choices":[{"index":0,"delta":{"content":"FINAL ANSWER: 42"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+body = gzip.compress(events, mtime=0)
+text = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n" + body
+with open("gzip", "w") as f:
+    f.write("raw " + "".join("\\x%02x" % b for b in text) + "\n")
+PY
+start_fake --script gzip
+expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
+    --output gzip-run
+assert_json gzip-run/traces.jsonl 'd[0]["completed"] and d[0]["answer"] == "42"'
+if grep -qi accept-encoding "$FAKE_LOG"; then fail "compression was asked for"; fi
+
+step "J-5, J-6, J-7: odd events, odd calls and no usage are understood all the same"
+cat >odd <<'C'
+raw HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n\xef\xbb\xbf: hi\r\n\r\ndata: {"choices":[{"index":0,"delta":{"role":"assistant","content":null}}],\r\ndata: "usage":null}\r\n\r\nevent: odd\rdata: {"choices":[]}\r\rdata:{"choices":[{"index":0,"delta":{"reasoning":"so "}}]}\n\ndata: {"choices":[{"delta":{"content":"FINAL ANSWER: 42"},"finish_reason":"stop"}],"usage":{"prompt_tokens":-3,"completion_tokens":1e30}}\n\n
+C
+start_fake --script odd
+expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
+    --output odd-run
+assert_json odd-run/traces.jsonl 'd[0]["completed"] and d[0]["answer"] == "42"'
+assert_json odd-run/traces.jsonl 'd[0]["turns"][0]["input_tokens"] is None and d[0]["turns"][0]["tokens_estimated"]'
+assert_json odd-run/traces.jsonl 'd[0]["turns"][0]["ttfo_s"] >= d[0]["turns"][0]["ttft_s"]'
+
+step "a loading server is waited for, and no repeat is spent on it"
+cat >loading <<'C'
+status 503
+json {"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}
+---
+text FINAL ANSWER: 42
+C
+start_fake --script loading
+expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
+    --output loading-run --max-retries 0
+assert_contains "$FAKE_LOG" "GET /health"
+
+step "N-1 refused, and a name that nobody knows"
+stop_fake
+expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model m --output refused
+match_err "refused"
+expect_exit 1 agent run single --dataset one.jsonl --base-url http://no-such-host.invalid/v1 --model m \
+    --output unknown
+match_err "cannot be resolved"
+
+end_test

@@ -1,0 +1,86 @@
+# The same trajectory and the same ledger: a hermetic replay of a run with sensors, warm-up and epochs,
+# that was killed with queries in flight, and taken up again; and of one that was interrupted.
+. "$(dirname "$0")/lib.sh"
+FAKES_DIR=$(dirname "$IPW_FAKE")
+[ -x "$FAKES_DIR/fake_powercap" ] || fail "fake_powercap is not built"
+
+mkdir tree
+"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 5 \
+    --seconds 120 >tree.out 2>&1 &
+FAKES="$FAKES $!"
+tries=0
+while [ ! -f tree/intel-rapl:0:0/energy_uj ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || fail "the fake tree did not appear"
+    sleep 0.05
+done
+awk 'BEGIN { for (i = 1; i <= 6; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
+
+# run ARGS...: in the background, until two queries of it are on disk.
+run() {
+    IPW_POWERCAP_ROOT="$WORK/tree" "$IPW_AGENT" run tools --dataset rows.jsonl --base-url "$BASE_URL" \
+        --model fake-model --sample-interval 10ms --concurrency 2 "$@" >run.out 2>&1 </dev/null &
+    AGENT_PID=$!
+    while [ "$1" != --output ]; do shift; done
+    tries=0
+    while [ "$(cat "$2/traces.jsonl" 2>/dev/null | wc -l)" -lt 2 ] && kill -0 $AGENT_PID 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 2000 ] || fail "no query was finished"
+        sleep 0.02
+    done
+}
+
+# same RUN: its replay has the same files and the same books.
+same() {
+    rm -rf replayed
+    expect_exit 0 agent replay "$1" --mode hermetic -o replayed
+    check_out "identical to the record"
+    for file in events.jsonl traces.jsonl power.jsonl warmup.jsonl; do
+        [ -e "$1/$file" ] || [ -e "replayed/$file" ] || continue
+        cmp "$1/$file" "replayed/$file" || fail "$1: $file differs"
+    done
+    assert_json "$1/events.jsonl" 'any(e.get("name") == "booked" for e in d)'
+    expect_exit 0 agent ledger "$1" --check --json
+    cp out ledger.json
+    expect_exit 0 agent ledger replayed --check --json
+    sed "s|\"replayed\"|\"$1\"|" out | cmp - ledger.json || fail "$1: the ledger differs"
+}
+
+start_fake --bench 2 --delay-ms 40
+step "killed"
+run --epochs 2 --warmup 1 --output run
+kill -KILL $AGENT_PID 2>/dev/null
+wait $AGENT_PID 2>/dev/null
+rm -f run/lock
+cp -r run killed
+IPW_POWERCAP_ROOT="$WORK/tree" expect_exit 0 agent resume run
+run --output stopped
+kill -TERM $AGENT_PID 2>/dev/null
+wait $AGENT_PID 2>/dev/null
+stop_fake
+
+step "taken up again"
+assert_json run/events.jsonl 'sum(e["event"] == "run_start" for e in d) == 2'
+assert_json run/summary.json 'd["totals"]["queries"] == 12 and d["ledger"]["cpu"]["balanced"]'
+same run
+python3 - <<'PY' || fail "summaries differ"
+import json
+a, b = (json.load(open(d + "/summary.json")) for d in ("run", "replayed"))
+def same(path, x, y): # sums may be taken in another order
+    if isinstance(x, dict):
+        assert x.keys() == y.keys(), path
+        for key in x:
+            same(path + "." + key, x[key], y[key])
+    elif isinstance(x, float):
+        assert abs(x - y) <= 1e-9 * max(1, abs(x)), (path, x, y)
+    else:
+        assert x == y, (path, x, y)
+for key in ("ledger", "totals", "efficiency", "accounts"):
+    same(key, a[key], b[key])
+PY
+step "stopped by a signal"
+assert_json stopped/events.jsonl 'any(e["event"] == "query_end" and e["outcome"] == "interrupted" for e in d)'
+same stopped
+step "cut off"
+same killed
+end_test

@@ -1,0 +1,118 @@
+# S-5: a key never leaves the program in writing, whatever the server does with it.
+. "$(dirname "$0")/lib.sh"
+
+KEY='sk-Canary/7f+3Qz=="x\9Zz'
+printf '%s' "$KEY" >key
+export OPENAI_API_KEY="$KEY"
+echo '{"question":"What is 40 + 2?","answer":"42"}' >rows.jsonl
+
+python3 - <<'PY'
+import base64, json, urllib.parse
+key = open("key").read()
+forms = {"plain": key, "json": json.dumps(key)[1:-1], "json2": json.dumps(json.dumps(key)[1:-1])[1:-1],
+         "slash": json.dumps(key)[1:-1].replace("/", "\\/"), "percent": urllib.parse.quote(key, safe=""),
+         "percent-lower": urllib.parse.quote(key, safe="").replace("%2F", "%2f").replace("%3D", "%3d")
+             .replace("%2B", "%2b").replace("%5C", "%5c")}
+# What of each base64 text stands for the key alone, at the three offsets.
+for shift in range(3):
+    whole = base64.b64encode(b"x" * shift + key.encode()).decode().rstrip("=")
+    forms["base64-%d" % shift] = whole[(8 * shift + 5) // 6:8 * (shift + len(key)) // 6]
+json.dump(forms, open("forms.json", "w"))
+b64 = [base64.b64encode((p + key).encode()).decode() for p in ("", "a", "ab")]
+said = "you sent %s, that is %s and %s, base64 %s" % (key, forms["percent"], forms["json"], " ".join(b64))
+event = lambda delta, finish=None: "sse " + json.dumps({"choices": [
+    {"index": 0, "delta": delta, "finish_reason": finish}]})
+lines = ["status 401 Unauthorized", "header: X-Key: nothing"]
+with open("echo", "w") as f:
+    # 1: an error that quotes the key; 2: a reply, a thought and a tool call that do; 3: the answer
+    f.write("status 500 Oops\ntype application/json\nheader X-Echo: %s\n" % key)
+    f.write("body " + json.dumps({"error": {"message": "bad key: " + said}}).replace("\\", "\\\\") + "\n---\n")
+    f.write(event({"reasoning_content": said}) + "\n" + event({"content": said}) + "\n")
+    f.write(event({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {
+        "name": "python", "arguments": json.dumps({"code": "import os\nprint(dict(os.environ), " + repr(key) + ")"})}}]}) + "\n")
+    f.write(event({}, "tool_calls") + "\n")
+    f.write("sse " + json.dumps({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}) + "\ndone\n---\n")
+    f.write(event({"content": said + "\nFINAL ANSWER: " + key}) + "\n" + event({}, "stop") + "\ndone\n")
+with open("models", "w") as f:
+    f.write("path /v1/models\nalways\njson " + json.dumps({"data": [{"id": "m-" + key}]}) + "\n---\n")
+    f.write("always\nstatus 401 No\ntype application/json\nbody " + json.dumps(
+        {"error": {"message": "Incorrect API key provided: " + said}}).replace("\\", "\\\\") + "\n")
+PY
+
+# No file below DIR, nor what was printed, holds the key in any form.
+clean() {
+    python3 - "$@" <<'PY' || fail "the key was written"
+import json, os, sys
+forms = json.load(open("forms.json"))
+bad = False
+paths = ["out", "err"]
+for top in sys.argv[1:]:
+    for folder, _, files in os.walk(top):
+        paths += [os.path.join(folder, f) for f in files]
+for path in paths:
+    data = open(path, "rb").read()
+    for name, form in forms.items():
+        if form.encode() in data:
+            print(path, "holds the key:", name, file=sys.stderr)
+            bad = True
+sys.exit(bad)
+PY
+}
+
+step "the server sends the key back in errors, text, thoughts, calls; a tool prints its environment"
+start_fake --script echo
+expect_exit 0 agent run tools --tools python --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
+    --max-retries 3 --verbose --output run
+clean run
+check_out "***"
+assert_contains run/events.jsonl "***"
+assert_json run/events.jsonl '[e["outcome"] for e in d if e["event"] == "lm_inference_end"] == ["http_error", "ok", "ok"]'
+assert_json run/traces.jsonl 'd[0]["completed"] and "***" in d[0]["response_text"] and d[0]["turns"][0]["tools_called"] == ["python"]'
+# The server did get it: the test tests something.
+grep -qF "Bearer $KEY" "$FAKE_LOG" || grep -q "Authorization: Bearer" "$FAKE_LOG" || echo "note: the fake's log does not show headers"
+
+step "replay and export print what the files hold"
+expect_exit 0 agent replay run
+clean run
+expect_exit 0 agent export run
+clean run
+
+step "a model list and a refusal that quote it"
+start_fake --script models
+expect_exit 1 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --output refused
+clean refused
+
+step "a key with a line break is refused, and not printed"
+OPENAI_API_KEY="$(printf 'sk-first-half\nsk-second-half')"
+expect_exit 2 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model m --output never
+one_message
+no_err sk-first
+no_err sk-second
+OPENAI_API_KEY=$KEY
+
+step "nothing of it on a command line"
+start_fake --bench 0 --delay-ms 1500
+"$IPW_AGENT" run single --dataset rows.jsonl --base-url "$BASE_URL" --model m --output ps \
+    >out 2>err </dev/null &
+RUN_PID=$!
+# The request's arrival in the log is the sign that everything is started.
+for _ in $(seq 200); do
+    [ -s "$FAKE_LOG" ] && break
+    sleep 0.02
+done
+cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' >cmdlines
+wait $RUN_PID || fail "the run failed"
+assert_lacks cmdlines "sk-Canary"
+
+step "a proxy is announced, without its password; loopback goes around it"
+start_fake --bench 0
+http_proxy="http://me:proxy-password-1@127.0.0.1:1/" expect_exit 0 agent run single \
+    --dataset rows.jsonl --base-url "$BASE_URL" --model m --output loop
+no_err "proxy"
+https_proxy="http://me:proxy-password-1@127.0.0.1:1/" expect_exit 1 agent run single \
+    --dataset rows.jsonl --base-url https://model.invalid/v1 --model m --output proxied
+check_err "requests to https://model.invalid/v1 go through the proxy http://127.0.0.1:1/"
+no_err "proxy-password-1"
+clean loop
+
+end_test

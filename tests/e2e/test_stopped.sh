@@ -1,0 +1,41 @@
+# P-5: a run that is stopped and goes on (a laptop's lid, a debugger): the gap is on record, no joule is
+# lost or made up.
+. "$(dirname "$0")/lib.sh"
+FAKES_DIR=$(dirname "$IPW_FAKE")
+
+mkdir tree
+"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 1 --seconds 120 \
+    >tree.out 2>&1 &
+FAKES="$FAKES $!"
+tries=0
+until [ -f tree/intel-rapl:0:0/energy_uj ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || fail "the fake tree did not appear"
+    sleep 0.05
+done
+export IPW_POWERCAP_ROOT="$WORK/tree"
+awk 'BEGIN { for (i = 1; i <= 12; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
+
+step "P-5: SIGSTOP, and CONT a while later"
+start_fake --bench 2 --delay-ms 60
+"$IPW_AGENT" run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --sample-interval 5ms \
+    --output stopped -q >out 2>err </dev/null &
+AGENT_PID=$!
+FAKES="$FAKES $AGENT_PID"
+tries=0
+until [ -s stopped/traces.jsonl ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] || fail "no query was finished"
+    sleep 0.02
+done
+kill -STOP $AGENT_PID
+sleep 1.5
+kill -CONT $AGENT_PID
+wait $AGENT_PID
+assert_eq $? 0 "(exit code)"
+assert_json stopped/events.jsonl 'any(e["event"] == "note" and e["name"] == "sensor_gap" and e["data"]["to_ns"] - e["data"]["from_ns"] >= 1000000000 for e in d)'
+assert_json stopped/traces.jsonl 'len(d) == 12 and all(q["completed"] for q in d)'
+assert_json stopped/summary.json 'd["ledger"]["cpu"]["balanced"] is True'
+expect_exit 0 agent ledger stopped --check
+
+end_test

@@ -1,0 +1,66 @@
+# validate accepts what the program wrote and names what somebody changed; repair takes damaged
+# lines out and says so.
+. "$(dirname "$0")/lib.sh"
+FAKES_DIR=$(dirname "$IPW_FAKE")
+
+mkdir tree
+"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 1 \
+    --seconds 120 >tree.out 2>&1 &
+FAKES="$FAKES $!"
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -f tree/intel-rapl:0/energy_uj ] && break
+    sleep 0.1
+done
+[ -f tree/intel-rapl:0/energy_uj ] || fail "the fake tree did not appear"
+export IPW_POWERCAP_ROOT="$WORK/tree"
+
+step "a run as it was written"
+expect_exit 0 agent run react --dataset gaia --limit 3 --model demo --concurrency 2 --output run
+expect_exit 0 agent validate run
+check_out "run: follows the format: 3 queries"
+check_out "every figure follows from them"
+expect_exit 0 agent validate run --json
+python3 -c 'import json; d = json.load(open("out")); assert d["valid"] and d["fault"] is None' ||
+    fail "--json"
+
+step "a table of corruptions, each named"
+python3 "$IPW_SOURCE_DIR/tests/e2e/corruptions.py" "$IPW_AGENT" run >corruptions.out 2>&1 ||
+    fail "$(cat corruptions.out)"
+tail -1 corruptions.out
+
+step "no run at all"
+expect_exit 3 agent validate nowhere
+one_message
+check_err "nowhere: no such run"
+mkdir empty
+expect_exit 3 agent validate empty
+check_err "empty/manifest.json"
+expect_exit 3 agent repair empty
+
+step "repair takes a damaged line out, keeps it, and says so"
+cp -r run broken
+sed -i '3i {"event":"note",,}' broken/events.jsonl
+printf '{"event":"no' >>broken/events.jsonl
+sed -i '2i nonsense' broken/power.jsonl
+expect_exit 1 agent validate broken
+check_err "broken/events.jsonl:"
+expect_exit 0 agent repair broken
+check_err "broken/events.jsonl: 12 bytes behind its last whole line are in events.jsonl.torn now"
+check_err "broken/events.jsonl: 1 damaged line taken out, kept in events.jsonl.damaged"
+check_err "broken/power.jsonl:2: "
+assert_eq "$(cat broken/power.jsonl.damaged)" nonsense
+assert_eq "$(cat broken/events.jsonl.torn)" '{"event":"no'
+expect_exit 0 agent validate broken
+cmp run/power.jsonl broken/power.jsonl || fail "power.jsonl is not what it was"
+expect_exit 0 agent repair broken
+check_out "no line is damaged"
+
+step "what taking lines out does not mend is said"
+cp -r run lost
+sed -i 's/^\(.*"event":"lm_inference_end".*\)$/\1x/' lost/events.jsonl
+expect_exit 1 agent repair lost
+match_err "damaged lines taken out"
+match_err "has ended|without a start|does not follow|finished"
+damaged lost
+
+end_test

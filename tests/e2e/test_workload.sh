@@ -1,0 +1,130 @@
+# Recorded requests sent again: lines in the Mooncake format in an open loop, a run in a closed one.
+. "$(dirname "$0")/lib.sh"
+
+step "lines, in an open loop"
+python3 - >rows.jsonl <<'PY'
+import json
+for i in range(40):
+    n = 700 + 13 * i
+    print(json.dumps({"timestamp": 1000 + 50 * i, "input_length": n, "output_length": 3 + i % 4,
+                      "hash_ids": [0] + [100 + i] * ((n - 1) // 512)}))
+PY
+start_fake --bench 0 --prompt-tokens 700
+expect_exit 0 agent replay rows.jsonl --mode workload --base-url "$BASE_URL" --speed 10 -o open
+check_out "40 of 40 requests sent"
+check_out "send lag p50"
+assert_json open/replay.json 'd["turns"] == 40 and d["schedule"] == "open" and d["speed"] == 10'
+assert_json open/replay.json '0 <= d["lag_anchored_s"]["p50"] <= d["lag_absolute_s"]["p50"] <= d["lag_absolute_s"]["p99"]'
+assert_json open/manifest.json 'd["replay"]["mode"] == "workload" and d["replay"]["of"] == "rows.jsonl"'
+assert_json open/summary.json 'd["totals"]["queries"] == 40 and d["totals"]["completed"] == 40 and d["status"] == "complete"'
+# No request was sent before its time.
+assert_json open/events.jsonl '(lambda t0, sent: all(t - t0 >= 5e6 * q - 1e6 for q, t in sent))([e["t_ns"] for e in d if e["event"] == "run_start"][0], [(e["query"], e["t_ns"]) for e in d if e["event"] == "lm_inference_start"])'
+# The prompts: as many words as tokens were asked for; the first block is the same for all, the rest is not.
+cat >prompts.py <<'PY'
+import json
+sent = {e["query"]: e["data"] for e in map(json.loads, open("open/events.jsonl")) if e["event"] == "lm_inference_start"}
+words = [sent[i]["messages"][0]["content"].split() for i in range(40)]
+assert [len(w) for w in words] == [700 + 13 * i for i in range(40)]
+assert all(w[:512] == words[0][:512] and (w is words[0] or w[512:700] != words[0][512:700]) for w in words)
+assert all(sent[i]["request"]["max_tokens"] == 3 + i % 4 and sent[i]["request"]["ignore_eos"] for i in range(40))
+PY
+python3 prompts.py || fail "prompts"
+expect_exit 0 agent replay rows.jsonl --mode workload --base-url "$BASE_URL" --speed 100 -o again --quiet
+python3 - <<'PY' || fail "the prompts are not the same again"
+import json
+def sent(run):
+    return sorted((e["query"], json.dumps(e["data"])) for e in map(json.loads, open(run + "/events.jsonl")) if e["event"] == "lm_inference_start")
+assert sent("open") == sent("again")
+PY
+
+step "a replay that cannot keep up says so"
+expect_exit 0 agent replay rows.jsonl --mode workload --base-url "$BASE_URL" --speed 10 --max-lag 0.000001s -o flagged
+check_out "DEGRADED"
+assert_json flagged/replay.json 'd["degraded"]'
+
+step "a run with tools"
+cat >rows2.jsonl <<'ROWS'
+{"question":"One?","answer":"42"}
+{"question":"Two?","answer":"42"}
+ROWS
+cat >waits.lua <<'LUA'
+local llm, run = require "ipw.llm", require "ipw.core.run"
+return { name = "waits", run = function(query)
+  local thread = { llm.user(query.prompt) }
+  for k = 1, 3 do
+    local reply = llm.chat { messages = thread, temperature = 0.5, stop = { "Observation" } }
+    thread[#thread + 1] = llm.assistant(reply.text .. k)
+    thread[#thread + 1] = llm.user("go on")
+    run.sleep(0.15)
+  end
+  return "42"
+end }
+LUA
+expect_exit 0 agent run waits.lua --dataset rows2.jsonl --base-url "$BASE_URL" -o record -q
+
+# gaps.py RUN: seconds between each reply and the request after it, by query.
+cat >gaps.py <<'PY'
+import json, sys
+def load(run):
+    ends, gaps, sent = {}, {}, {}
+    for e in map(json.loads, open(run + "/events.jsonl")):
+        q = e["query"]
+        if e["event"] == "lm_inference_start":
+            if q in ends: gaps.setdefault(q, []).append((e["t_ns"] - ends[q]) / 1e9)
+            sent.setdefault(q, []).append(e["t_ns"])
+        if e["event"] == "lm_inference_end": ends[q] = e["t_ns"]
+    return gaps, sent
+PY
+step "closed loop: the gaps after each reply, on a server that takes its time too"
+start_fake --bench 0 --delay-ms 120
+expect_exit 0 agent replay record --mode workload --base-url "$BASE_URL" -o closed
+check_out "6 of 6 requests sent"
+assert_json closed/replay.json 'd["schedule"] == "closed" and d["queries"] == 2'
+python3 - <<'PY' || fail "gaps"
+from gaps import load
+(a, sent_a), (b, sent_b) = load("record"), load("closed")
+assert a.keys() == b.keys() and all(len(a[q]) == len(b[q]) == 2 for q in a)
+# Kept: never shorter, whatever this machine is busy with; and the requests after them come later.
+assert all(y >= x - 0.002 for q in a for x, y in zip(a[q], b[q])), (a, b)
+for q in a:
+    assert sent_b[q][2] - sent_b[q][0] >= sum(a[q]) + 2 * 0.119, (q, sent_b)
+PY
+# The same requests: messages byte for byte, parameters too, apart from what would end a reply early.
+python3 - <<'PY' || fail "requests"
+import json
+def sent(run):
+    return sorted((e["query"], e["t_ns"], e["data"]) for e in map(json.loads, open(run + "/events.jsonl")) if e["event"] == "lm_inference_start")
+for (_, _, a), (_, _, b) in zip(sent("record"), sent("closed")):
+    assert a["messages"] == b["messages"] and a["messages_kept"] == b["messages_kept"]
+    assert b["request"]["temperature"] == 0.5 and b["request"]["ignore_eos"] and "stop" not in b["request"]
+PY
+
+step "the run as lines, and these sent again"
+expect_exit 0 agent export record --format mooncake -o shared.jsonl
+assert_json shared.jsonl 'len(d) == 6 and len({r["session_id"] for r in d}) == 2'
+assert_json shared.jsonl 'all(len(r["hash_ids"]) == -(-r["input_length"] // 512) and r["timestamp"] >= 0 for r in d)'
+assert_json shared.jsonl 'sum("delay" in r for r in d) == 4 and all(r.get("delay", 150) >= 149 for r in d)'
+assert_lacks shared.jsonl "One?"
+expect_exit 0 agent replay shared.jsonl --mode workload --base-url "$BASE_URL" --schedule closed -o shared
+check_out "6 of 6 requests sent"
+expect_exit 0 agent export rows.jsonl --format mooncake -o rows3.jsonl
+assert_json rows3.jsonl 'len(d) == 40 and d[39]["hash_ids"] == [0, 139, 139] and d[39]["timestamp"] == 1950'
+
+step "open loop over a slower server: later requests wait for their replies"
+expect_exit 0 agent replay record --mode workload --base-url "$BASE_URL" --schedule open --speed 20 -o late
+assert_json late/replay.json 'd["late"] == 4 and d["turns"] == 6'
+check_out "4 requests waited for the reply before them"
+
+step "wrong usage"
+expect_exit 2 agent replay record --mode workload -o none
+check_err "--base-url"
+expect_exit 2 agent replay record --mode workload --base-url "$BASE_URL" --schedule opne -o none
+expect_exit 3 agent replay nowhere --mode workload --base-url "$BASE_URL" -o none
+echo '{"timestamp": 0, "input_length": -4, "output_length": 1}' >bad.jsonl
+expect_exit 3 agent replay bad.jsonl --mode workload --base-url "$BASE_URL" -o none
+check_err "bad.jsonl:1: input_length"
+expect_exit 2 agent resume closed
+check_err "a replay is not gone on with"
+[ ! -e none ] || fail "a folder was made"
+
+end_test

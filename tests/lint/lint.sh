@@ -1,0 +1,179 @@
+#!/bin/sh
+# tests/lint/lint.sh CHECK [ROOT]: house rules that no compiler looks after.  ROOT is the repository
+# (the self-test gives it broken trees).  Prints "file:line: message" for each breach; exit 1 when
+# there was one.
+#
+#   includes   includes go down only (DESIGN.md section 3), within src/
+#   libraries  each foreign library is seen by its own floor only
+#   headers    every header in src/ opens with a paragraph "/* floor/name.h: ..."
+#   length     no source file over 600 lines
+#   markers    no leftover markers (to-do and the like)
+#   cases      every case of tests/cases.txt has a test that carries its number
+#   prints     only app/, report/ and a few files of base/ and io/ write to the terminal
+set -u
+check=${1:?usage: lint.sh CHECK [ROOT]}
+root=${2:-$(dirname "$0")/../..}
+cd "$root" || exit 2
+tab=$(printf '\t')
+
+c_files() { find src -name '*.[ch]' 2>/dev/null | LC_ALL=C sort; }
+all_files() {
+    find src lua agents datasets tests bench scripts cmake -type f \
+        \( -name '*.[ch]' -o -name '*.lua' -o -name '*.sh' -o -name '*.py' -o -name '*.cmake' \
+        -o -name CMakeLists.txt -o -path 'scripts/*' -o -path 'bench/run_*' \) \
+        ! -path 'tests/data/*' 2>/dev/null | LC_ALL=C sort
+}
+
+# Prints "file<TAB>line<TAB>what" of each include, with its quotes or brackets.
+list_includes() {
+    c_files | while read -r file; do
+        sed -n "s/^[[:space:]]*#[[:space:]]*include[[:space:]]*\\([<\"][^>\"]*[>\"]\\).*/\\1/p;=" \
+            "$file" | awk -v file="$file" '/^[0-9]+$/ { if (inc != "") print file "\t" $0 "\t" inc
+                                            inc = ""; next } { inc = $0 }'
+    done
+}
+
+check_includes() {
+    list_includes | awk -F"$tab" '
+    BEGIN {
+        n = split("base json io energy trace llm data script export report app", floors, " ")
+        for (i = 1; i <= n; i++) level[floors[i]] = i
+        level["report"] = level["export"]       # side by side
+        level["app"] = level["export"] + 1
+        apart["io json"] = apart["io energy"] = apart["energy io"] = 1
+        apart["export report"] = apart["report export"] = 1
+    }
+    {
+        split($1, path, "/"); from = path[2]
+        what = substr($3, 2, length($3) - 2)
+        split(what, parts, "/"); to = parts[1]
+        at = $1 ":" $2 ": "
+        if (!(from in level)) { print at "src/" from " is no floor"; next }
+        if (what ~ /\.\./) { print at "include by floor, not by ..: " what; next }
+        if (!(to in level) || what !~ /\//) next
+        if ($3 ~ /^</) { print at "own headers are included with quotes: " what; next }
+        if (from == to) next
+        if (level[to] > level[from]) print at from " includes upward: " what
+        else if ((from " " to) in apart) print at from " and " to " do not see each other: " what
+        else if (level[to] == level[from]) print at from " includes sideways: " what
+    }'
+}
+
+check_libraries() {
+    list_includes | awk -F"$tab" '
+    function only(pattern, where, name) {
+        if (what ~ pattern && $1 !~ where)
+            print $1 ":" $2 ": only " name " includes " what
+    }
+    {
+        what = substr($3, 2, length($3) - 2)
+        only("(^|/)cJSON[^/]*\\.h$", "^src/json/", "json/")
+        only("^curl/", "^src/io/http[^/]*$", "io/http*")
+        only("^uv(/.*)?\\.h$|^uv/", "^src/io/", "io/")
+        only("(^|/)(lua|lualib|lauxlib|luaconf)\\.h(pp)?$", "^src/script/", "script/")
+        only("^gumbo\\.h$", "^src/data/html\\.c$", "data/html.c")
+        only("^sqlite3\\.h$", "^src/(data/db\\.c|export/)", "data/db.c and export/")
+        only("^editline/", "^src/app/prompt\\.c$", "app/prompt.c")
+        only("^microhttpd\\.h$", "^src/app/", "app/")
+        only("^uni[a-z0-9]+\\.h$", "^src/data/", "data/")
+        only("(^nvml|/nvml_priv)\\.h$", "^src/energy/sources/nvml", "energy/sources/nvml*")
+    }' | grep -v 'includes unistd\.h$'
+}
+
+check_headers() {
+    find src -name '*.h' | LC_ALL=C sort | while read -r file; do
+        name=${file#src/}
+        awk -v file="$file" -v name="$name" '
+            NR == 1 && index($0, "/* " name ":") != 1 {
+                print file ":1: does not open with \"/* " name ": what it owns and how to use it\""
+                exit
+            }
+            # a name alone is no paragraph
+            { text = text $0 }
+            /\*\// { if (length(text) < 40) print file ":1: the opening says too little"; exit }
+        ' "$file"
+    done
+}
+
+check_length() {
+    all_files | while read -r file; do
+        lines=$(wc -l <"$file" | tr -d ' ')
+        [ "$lines" -le 600 ] || echo "$file:601: $lines lines; 600 are the limit"
+    done
+}
+
+check_markers() {
+    # Written in two parts so that this file does not find itself.
+    words="TO""DO FIX""ME XX""X HA""CK"
+    for word in $words; do
+        all_files | while read -r file; do
+            grep -nw -- "$word" "$file" | sed "s|^\\([0-9]*\\):.*|$file:\\1: $word|"
+        done
+    done
+}
+
+# Comments and strings are blanked before the search.
+check_prints() {
+    c_files | while read -r file; do
+        case $file in
+        src/app/* | src/report/* | src/base/log.c | src/base/err.c | src/base/mem.c | \
+            src/io/proc_helper.c) continue ;;
+        esac
+        awk -v file="$file" '
+        {
+            line = $0; out = ""
+            while (line != "") {
+                if (inside) {
+                    end = index(line, "*/")
+                    if (!end) break
+                    line = substr(line, end + 2); inside = 0
+                } else if (line ~ /^\/\*/) {
+                    inside = 1; line = substr(line, 3)
+                } else if (line ~ /^\/\//) {
+                    break
+                } else if (match(line, /^"([^"\\]|\\.)*"/)) {
+                    out = out "\"\""; line = substr(line, RLENGTH + 1)
+                } else if (match(line, /^\047([^\047\\]|\\.)*\047/)) {
+                    out = out "0"; line = substr(line, RLENGTH + 1)
+                } else {
+                    out = out substr(line, 1, 1); line = substr(line, 2)
+                }
+            }
+            if (out ~ /(^|[^A-Za-z0-9_])(v?printf|puts|putchar|perror)[ ]*\(/ ||
+                out ~ /(^|[^A-Za-z0-9_])(f(printf|puts|putc|write)|vfprintf|putc)[ ]*\(.*std(out|err)/ ||
+                out ~ /(^|[^A-Za-z0-9_])(v?dprintf|write)[ ]*\([ ]*(1|2|STD(OUT|ERR)_FILENO)[ ]*,/)
+                print file ":" NR ": writes to the terminal from here"
+        }' "$file"
+    done
+}
+
+check_cases() {
+    table=tests/cases.txt
+    [ -f $table ] || return 0
+    for case in $(seq -w 1 53); do
+        grep -q "^$case [a-z]" $table || echo "$table:1: no test of case $case"
+    done
+    # Its numbers stand in a name with lines between: test_26_27_28_tools.
+    grep -v '^#' $table | while read -r case tests; do
+        for test in $tests; do
+            file=tests/${test%%:*} name=${test#*:}
+            case $name in
+            *_"$case"_* | *_"$case") ;;
+            *) echo "$table:$case: $name does not carry the number $case" ;;
+            esac
+            grep -qs "^static void $name(" "$file" || echo "$table:$case: no $name in $file"
+            grep -qs "[( ,]$name[),]" "$file" || echo "$table:$case: $name is not run"
+        done
+    done
+}
+
+case $check in
+includes | libraries | headers | length | markers | prints | cases) found=$(check_$check) ;;
+*)
+    echo "lint.sh: no check $check" >&2
+    exit 2
+    ;;
+esac
+[ -z "$found" ] && exit 0
+printf '%s\n' "$found"
+exit 1

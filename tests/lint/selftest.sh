@@ -1,0 +1,212 @@
+#!/bin/sh
+# tests/lint/selftest.sh: every lint passes a small clean tree and fails, with the place and the
+# reason, on a copy of it that breaks one rule.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/ipw-lint.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+failed=0
+cases=0
+
+header() { # FLOOR NAME [BODY]
+    mkdir -p "$tree/src/$1"
+    guard=$(echo "IPW_$1_$2_H" | tr a-z A-Z)
+    printf '/* %s/%s.h: owns something, and says here in a sentence how it is to be used. */\n' \
+        "$1" "$2" >"$tree/src/$1/$2.h"
+    printf '#ifndef %s\n#define %s\n%s\n#endif\n' "$guard" "$guard" "${3-}" >>"$tree/src/$1/$2.h"
+}
+
+source_file() { # PATH TEXT
+    mkdir -p "$(dirname "$tree/$1")"
+    printf '%s\n' "$2" >"$tree/$1"
+}
+
+fresh() {
+    rm -rf "$tmp/tree"
+    tree=$tmp/tree
+    mkdir -p "$tree/agents" "$tree/tests" "$tree/bench"
+    cp "$here/../../.clang-format" "$here/../../.luacheckrc" "$tree/"
+    for floor in base json io energy trace llm data script export report app; do
+        header $floor thing
+    done
+    source_file src/base/thing.c '#include "base/thing.h"
+
+/* printf("in a comment") */
+const char *thing(void);
+const char *thing(void) { return "printf(\"in a string\")"; }'
+    source_file src/json/read.c '#include <cjson/cJSON.h>
+
+#include "base/thing.h"
+#include "json/thing.h"'
+    source_file src/io/http.c '#include <curl/curl.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/thing.h"'
+    source_file src/energy/sources/nvml.c '#include "energy/thing.h"
+#include "json/thing.h"'
+    source_file src/app/run.c '#include <microhttpd.h>
+#include <stdio.h>
+
+#include "export/thing.h"
+#include "report/thing.h"
+#include "script/thing.h"
+
+void say(void);
+void say(void) { printf("allowed here\n"); }'
+    source_file agents/a.lua 'return { name = "a", run = function(query, cfg) return query.prompt end }'
+}
+
+lint() {
+    case $1 in
+    headers_alone | format | luacheck) sh "$here/$1.sh" "$tree" ;;
+    *) sh "$here/lint.sh" "$1" "$tree" ;;
+    esac
+}
+
+passes() { # CHECK
+    cases=$((cases + 1))
+    out=$(lint "$1" 2>&1) && [ -z "$(echo "$out" | grep ':[0-9]*: ')" ] && return
+    echo "NOT PASSED: $1 on a clean tree: $out"
+    failed=1
+}
+
+breaks() { # CHECK EXPECTED-IN-OUTPUT
+    cases=$((cases + 1))
+    if out=$(lint "$1" 2>&1); then
+        echo "NOT NOTICED: $1 should have said: $2"
+        failed=1
+    elif ! printf '%s' "$out" | grep -qF -- "$2"; then
+        echo "WRONG WORDS: $1 should have said: $2; it said: $out"
+        failed=1
+    fi
+    fresh
+}
+
+fresh
+for check in includes libraries headers length markers prints cases headers_alone format luacheck; do
+    passes $check
+done
+
+# includes
+source_file src/base/up.c '#include "io/thing.h"'
+breaks includes 'src/base/up.c:1: base includes upward: io/thing.h'
+source_file src/io/side.c '
+#include "json/thing.h"'
+breaks includes 'src/io/side.c:2: io and json do not see each other: json/thing.h'
+source_file src/io/side.c '#include "energy/thing.h"'
+breaks includes 'io includes upward: energy/thing.h'
+source_file src/energy/sources/side.c '#include "io/thing.h"'
+breaks includes 'src/energy/sources/side.c:1: energy and io do not see each other: io/thing.h'
+source_file src/trace/up.h '#  include  "llm/thing.h"'
+breaks includes 'src/trace/up.h:1: trace includes upward: llm/thing.h'
+source_file src/export/side.c '#include "report/thing.h"'
+breaks includes 'export and report do not see each other'
+source_file src/report/side.c '#include "export/thing.h"'
+breaks includes 'report and export do not see each other'
+source_file src/script/up.c '#include "app/thing.h"'
+breaks includes 'script includes upward: app/thing.h'
+source_file src/llm/rel.c '#include "../script/thing.h"'
+breaks includes 'include by floor, not by ..: ../script/thing.h'
+source_file src/llm/angle.c '#include <script/thing.h>'
+breaks includes 'own headers are included with quotes: script/thing.h'
+header cellar thing
+source_file src/cellar/a.c '#include "base/thing.h"'
+breaks includes 'src/cellar is no floor'
+
+# libraries
+source_file src/llm/c.c '#include <cjson/cJSON.h>'
+breaks libraries 'src/llm/c.c:1: only json/ includes cjson/cJSON.h'
+source_file src/io/loop.c '#include <curl/curl.h>'
+breaks libraries 'only io/http* includes curl/curl.h'
+source_file src/app/x.c '#include <uv.h>'
+breaks libraries 'only io/ includes uv.h'
+source_file src/app/x.c '#include <lua.h>'
+breaks libraries 'only script/ includes lua.h'
+source_file src/app/x.c '#include <lauxlib.h>'
+breaks libraries 'only script/ includes lauxlib.h'
+source_file src/report/x.c '#include <microhttpd.h>'
+breaks libraries 'only app/ includes microhttpd.h'
+source_file src/llm/x.c '#include <unicase.h>'
+breaks libraries 'only data/ includes unicase.h'
+
+# headers
+source_file src/io/bare.h '#ifndef X
+#define X
+#endif'
+breaks headers 'src/io/bare.h:1: does not open with "/* io/bare.h:'
+source_file src/io/wrong.h '/* io/other.h: a paragraph that was copied and not changed at all, long as it is. */'
+breaks headers 'src/io/wrong.h:1: does not open'
+source_file src/io/terse.h '/* io/terse.h: it. */'
+breaks headers 'src/io/terse.h:1: the opening says too little'
+
+# length
+source_file src/io/long.c "$(seq 601 | sed 's|.*|/* & */|')"
+breaks length 'src/io/long.c:601: 601 lines'
+source_file agents/long.lua "$(seq 700 | sed 's|.*|-- &|')"
+breaks length 'agents/long.lua:601: 700 lines'
+
+# markers (in two parts: the lint reads this file too)
+source_file src/io/m.c "/* TO""DO: later */"
+breaks markers "src/io/m.c:1: TO""DO"
+source_file agents/m.lua "-- FIX""ME"
+breaks markers "agents/m.lua:1: FIX""ME"
+source_file bench/m.c "/* XX""X */"
+breaks markers "bench/m.c:1: XX""X"
+
+# prints
+source_file src/llm/p.c '
+void f(void) { printf("x"); }'
+breaks prints 'src/llm/p.c:2: writes to the terminal'
+source_file src/trace/p.c 'void f(void) { fprintf(stderr, "x"); }'
+breaks prints 'src/trace/p.c:1: writes to the terminal'
+source_file src/io/p.c 'void f(void) { fputs("a /* b", stderr); }'
+breaks prints 'src/io/p.c:1: writes to the terminal'
+source_file src/io/p.c '/* a
+ * b */ void f(void) { write(2, "x", 1); }'
+breaks prints 'src/io/p.c:2: writes to the terminal'
+
+# cases
+case_tree() {
+    mkdir -p "$tree/tests/unit/a"
+    for n in $(seq -w 1 53); do echo "$n unit/a/t.c:test_$n"; done >"$tree/tests/cases.txt"
+    for n in $(seq -w 1 53); do
+        echo "static void test_$n(void **state)"
+        echo "unit_test(test_$n),"
+    done >"$tree/tests/unit/a/t.c"
+}
+case_tree
+passes cases
+sed -i '/^07 /d' "$tree/tests/cases.txt"
+breaks cases 'tests/cases.txt:1: no test of case 07'
+case_tree
+echo '07 unit/a/t.c:test_08' >>"$tree/tests/cases.txt"
+breaks cases 'tests/cases.txt:07: test_08 does not carry the number 07'
+case_tree
+echo '07 unit/a/t.c:test_07_b' >>"$tree/tests/cases.txt"
+breaks cases 'tests/cases.txt:07: no test_07_b in tests/unit/a/t.c'
+case_tree
+sed -i '/unit_test(test_09)/d' "$tree/tests/unit/a/t.c"
+breaks cases 'tests/cases.txt:09: test_09 is not run'
+
+# headers compile alone
+header io needs 'struct b { struct a a; };'
+breaks headers_alone 'src/io/needs.h: does not compile alone'
+header io twice 'struct a { int i; };'
+sed -i '/^#/d' "$tree/src/io/twice.h"
+breaks headers_alone 'src/io/twice.h: does not compile alone'
+
+# format, Lua
+source_file src/io/f.c 'int   f( void ){return 1;}'
+breaks format 'src/io/f.c:1'
+source_file agents/g.lua 'answer = 42
+return {}'
+breaks luacheck 'answer'
+source_file agents/g.lua 'return { f = io.open }'
+breaks luacheck 'io'
+source_file agents/g.lua 'return {'
+breaks luacheck 'agents/g.lua'
+
+[ $failed -eq 0 ] && echo "$cases cases of lint ok"
+exit $failed

@@ -1,0 +1,111 @@
+--- ipw.tools and ipw.schema: declarations, validation, errors as text for the model.
+local tools = require "ipw.tools"
+local schema = require "ipw.schema"
+local json = require "ipw.json"
+local test = require "ipw.test"
+local equal = test.equal
+
+local echo = {
+  name = "echo", about = "Says it again.",
+  input = {
+    { "text", "string", "What to say." },
+    { "times", "integer", "How often.", default = 1, min = 1, max = 3 },
+  },
+  run = function(args)
+    if args.text == "raise" then error "boom" end
+    if args.text == "nil" then return nil, "nothing to say" end
+    if args.text == "end" then return { final = "42" } end
+    return args.text:rep(args.times)
+  end,
+}
+
+local function raises(fn, pattern)
+  local ok, err = pcall(fn)
+  assert(not ok and tostring(err):find(pattern), tostring(err))
+end
+
+return {
+  { "the schema keeps what the declaration says", function()
+    equal(json.encode(schema.to_json(echo.input)),
+      '{"additionalProperties":false,"properties":{"text":{"description":"What to say.","type":"string"},' ..
+      '"times":{"default":1,"description":"How often.","maximum":3,"minimum":1,"type":"integer"}},' ..
+      '"required":["text"],"type":"object"}')
+  end },
+
+  { "arguments are checked, completed and coerced", function()
+    equal(schema.validate(echo.input, { text = "a" }), { text = "a", times = 1 })
+    equal(schema.validate(echo.input, { text = 5, times = "2" }), { text = "5", times = 2 })
+    for _, case in ipairs {
+      { {}, "'text' is missing" },
+      { { text = "a", times = 4 }, "at most 3" },
+      { { text = "a", times = 1.5 }, "type integer" },
+      { { text = {} }, "type string" },
+      { { text = "a", tmies = 1 }, "unknown argument 'tmies'" },
+      { "text", "JSON object" },
+    } do
+      local ok, why = schema.validate(echo.input, case[1])
+      assert(ok == nil and why:find(case[2], 1, true), why)
+    end
+  end },
+
+  { "a call answers with a tool message whatever happens", function()
+    local kit <close> = tools.open { echo }
+    local function say(arguments) return kit:call { id = "c1", name = "echo", arguments = arguments } end
+    equal(say '{"text":"hi","times":2}', { role = "tool", tool_call_id = "c1", content = "hihi" })
+    equal(say('{"text":"nil"}').content, "error: nothing to say")
+    assert(say('{"text":"raise"}').content:find "boom")
+    assert(say('{"text":').content:find "not valid JSON")
+    assert(say('').content:find "'text' is missing")
+    assert(kit:call({ id = "x", name = "ehco", arguments = "{}" }).content:find "there is no tool 'ehco'")
+    say '{"text":"end"}'
+    equal(kit.final, "42")
+  end },
+
+  { "several calls are answered in order", function()
+    local kit <close> = tools.open { echo }
+    local out = kit:call_all { { id = "1", name = "echo", arguments = '{"text":"a"}' },
+      { id = "2", name = "echo", arguments = '{"text":"b"}' } }
+    equal({ out[1].content, out[2].content, out[2].tool_call_id }, { "a", "b", "2" })
+  end },
+
+  { "a wrong tool is refused with the place of the fault", function()
+    raises(function() tools.open { "calculatr" } end, "is 'calculator' meant")
+    raises(function() tools.open { echo, echo } end, "listed twice")
+    raises(function()
+      tools.open { { name = "x", about = "y", run = print, inputs = {} } }
+    end, "unknown field 'inputs'")
+    raises(function()
+      tools.open { { name = "x", about = "y", run = print, input = { { "a", "strng" } } } }
+    end, "unknown type 'strng'")
+  end },
+
+  { "calls run side by side, but for those that change something", function()
+    local ipw = require "ipw"
+    local running, most, order = 0, 0, {}
+    local function tool(name, serial)
+      return { name = name, about = "Waits.", serial = serial, run = function()
+        running = running + 1
+        most = math.max(most, running)
+        if serial then equal(running, 1, "alone") end
+        ipw.sleep(0.01)
+        order[#order + 1] = name
+        running = running - 1
+        return name
+      end }
+    end
+    local kit <close> = tools.open { tool "look", tool("change", true) }
+    local calls = {}
+    for i, name in ipairs { "look", "look", "change", "change", "look", "look", "look" } do
+      calls[i] = { id = "c" .. i, name = name, arguments = "{}" }
+    end
+    local messages = kit:call_all(calls)
+    equal(#messages, 7)
+    for i, message in ipairs(messages) do
+      equal(message.tool_call_id, "c" .. i)
+      equal(message.content, calls[i].name)
+    end
+    equal(most, 3)
+    equal(table.concat(order, " "), "look look change change look look look")
+    equal(kit:call_all {}, {})
+  end },
+}

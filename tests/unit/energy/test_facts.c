@@ -1,0 +1,172 @@
+/* Labels of hardware: the table of reference/upstream-ipw.md 3.3 whole, and ours; facts from a tree. */
+#include "energy/facts.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit/energy/energy_test.h"
+
+static void test_upstream_table(void **state)
+{
+    static const struct {
+        const char *gpu, *cpu, *label;
+    } table[] = {
+        {"NVIDIA H100 80GB HBM3", NULL, "H10080GB"},
+        {"NVIDIA H100 80GB HBM3 x8", NULL, "H10080GB"},
+        {"NVIDIA A100-SXM4-80GB", NULL, "A100SXM4"},
+        {"NVIDIA H200", NULL, "H200"},
+        {"NVIDIA H200 x1", NULL, "H200x1"},
+        {"NVIDIA GeForce RTX 4090", NULL, "RTX4090"},
+        {"NVIDIA GeForce RTX 4090 x1", NULL, "RTX4090"},
+        {"nvidia rtx 3090", NULL, "RTX3090"},
+        {"NVIDIA RTX 6000 Ada Generation", NULL, "RTX6000"},
+        {"Tesla V100", NULL, "V100"},
+        {"Tesla T4 x1", NULL, "T4x1"},
+        {"NVIDIA L40S x4", NULL, "L40Sx4"},
+        {"NVIDIA (2 GPUs)", NULL, "2"},
+        {"NVIDIA GPU 0", NULL, "GPU0"},
+        {"NVIDIA GPU group", NULL, "GROUP"},
+        {"AMD Instinct MI300X", NULL, "MI300X"},
+        {"AMD Radeon RX 7900 XTX", NULL, "RX7900"},
+        {NULL, "Apple M2 Pro", "M2"},
+        {NULL, "Apple M4 Max", "M4"},
+        {NULL, "Intel(R) Core(TM) i9-13900K", "TMi9"},
+        {NULL, "13th Gen Intel(R) Core(TM) i7-13700H", "TMi7"},
+        {NULL, "Intel Core i9", "I9"},
+        {NULL, "AMD EPYC 9654 96-Core Processor", "EPYC9654"},
+        {NULL, "AMD Ryzen 9 7950X 16-Core Processor", "7950X16"},
+        {NULL, "Intel(R) Xeon(R) Gold 6430", "6430"},
+        {NULL, "Intel(R) Xeon(R) CPU E5-2690 v4 @ 2.60GHz", "CPUE5"},
+        {"Apple GPU", "Apple M1", "M1"},
+        {NULL, "VirtualApple", "VirtualApple"},
+        {NULL, "", "UNKNOWN_HW"},
+        {NULL, "---", "UNKNOWN_HW"},
+        {"Graphics", "Processor", "Graphics"},
+        {"Orin (nvgpu)", "ARMv8 Processor rev 1 (v8l)", "REV1"},
+        {"NVIDIA Jetson Orin Nano Developer Kit", "Cortex-A78AE", "A78AE"},
+    };
+    size_t wrong = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char label[64];
+
+        ipw_hardware_label_upstream(label, sizeof label, table[i].gpu, table[i].cpu);
+        if (!strcmp(label, table[i].label)) continue;
+        print_error("%s | %s: %s, not %s\n", table[i].gpu ? table[i].gpu : "",
+                    table[i].cpu ? table[i].cpu : "", label, table[i].label);
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void test_ours(void **state)
+{
+    static const struct {
+        const char *gpu;
+        size_t gpus;
+        const char *cpu, *label;
+    } table[] = {
+        {"NVIDIA H100 80GB HBM3", 1, "x", "H100 80GB HBM3"},
+        {"NVIDIA H100 80GB HBM3", 8, "x", "8x H100 80GB HBM3"},
+        {"NVIDIA GeForce RTX 4090", 2, "x", "2x RTX 4090"},
+        {"NVIDIA A100-SXM4-80GB", 4, "x", "4x A100-SXM4-80GB"},
+        {NULL, 0, "AMD EPYC 9654 96-Core Processor", "EPYC 9654"},
+        {NULL, 0, "AMD Ryzen 9 7950X 16-Core Processor", "Ryzen 9 7950X"},
+        {NULL, 0, "13th Gen Intel(R) Core(TM) i7-13700H", "i7-13700H"},
+        {NULL, 0, "Intel(R) Xeon(R) CPU E5-2690 v4 @ 2.60GHz", "Xeon E5-2690 v4"},
+        {NULL, 0, "", "unknown"},
+        {"GPU", 3, "", "3x GPU"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char label[64];
+
+        ipw_hardware_label(label, sizeof label, table[i].gpu, table[i].gpus, table[i].cpu);
+        assert_string_equal(label, table[i].label);
+    }
+}
+
+static char root[] = "/tmp/ipw-facts-XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+    char full[256], *slash;
+    FILE *f;
+
+    snprintf(full, sizeof full, "%s/%s", root, path);
+    for (slash = strchr(full + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(full, 0755);
+        *slash = '/';
+    }
+    f = fopen(full, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void test_gather(void **state)
+{
+    char proc[64], sys[64], command[64];
+    struct ipw_facts f;
+    struct ipw_channel gpus[4] = {
+        {.name = "gpu0", .device = "GPU-aa NVIDIA H100 80GB", .domain = IPW_DOMAIN_GPU},
+        {.name = "gpu0/mem_total",
+         .device = "GPU-aa NVIDIA H100 80GB",
+         .domain = IPW_DOMAIN_GPU,
+         .kind = IPW_CHANNEL_METRIC},
+        {.name = "gpu1", .device = "GPU-bb NVIDIA H100 80GB", .domain = IPW_DOMAIN_GPU},
+        {.name = "gpu0/power", /* not beside its counter */
+         .device = "GPU-aa NVIDIA H100 80GB",
+         .domain = IPW_DOMAIN_GPU,
+         .kind = IPW_CHANNEL_GAUGE},
+    };
+    struct ipw_source source = {.name = "nvml", .channels = gpus, .n_channels = 4};
+    struct ipw_source_set set = {.sources = {&source}, .n = 1};
+
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    put("proc/cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC 9654 96-Core Processor\n"
+                        "physical id\t: 0\ncore id\t: 0\nflags\t: fpu hypervisor sse\n\n"
+                        "processor\t: 1\nmodel name\t: x\nphysical id\t: 0\ncore id\t: 1\n\n"
+                        "processor\t: 2\nphysical id\t: 1\ncore id\t: 0\n\n"
+                        "processor\t: 3\nphysical id\t: 1\ncore id\t: 0\n");
+    put("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  "
+                                      "Tue Mar  5\nGCC version: 12\n");
+    put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+    put("sys/class/dmi/id/sys_vendor", "QEMU\n");
+    snprintf(proc, sizeof proc, "%s/proc", root);
+    snprintf(sys, sizeof sys, "%s/sys", root);
+    ipw_facts_gather(&f, proc, sys, &set);
+    assert_string_equal(f.cpu, "AMD EPYC 9654 96-Core Processor");
+    assert_int_equal(f.sockets, 2);
+    assert_int_equal(f.cores, 3);
+    assert_int_equal(f.threads, 4);
+    assert_string_equal(f.governor, "performance");
+    assert_true(f.virtualised_known);
+    assert_string_equal(f.virtualised, "QEMU");
+    assert_string_equal(f.driver, "550.54.15");
+    assert_int_equal(f.gpus, 2);
+    assert_string_equal(f.gpu, "NVIDIA H100 80GB");
+    ipw_facts_gather(&f, "/nonexistent", "/nonexistent", NULL);
+    assert_string_equal(f.cpu, "");
+    assert_int_equal(f.sockets, 0);
+    assert_int_equal(f.gpus, 0);
+    assert_false(f.virtualised_known);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_upstream_table),
+        cmocka_unit_test(test_ours),
+        cmocka_unit_test(test_gather),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

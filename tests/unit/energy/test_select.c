@@ -1,0 +1,271 @@
+/* Which sensors are opened: the words of --telemetry, the choice between perf and powercap, --gpu. */
+#include "energy/select.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit/energy/energy_test.h"
+
+#define STUB IPW_BINARY_DIR "/tests/fake/libnvidia-ml-stub.so"
+
+static char root[] = "/tmp/ipw-select-XXXXXX", tree[128], script[128];
+
+static void put(const char *path, const char *text)
+{
+    char full[256], *slash;
+    FILE *f;
+
+    snprintf(full, sizeof full, "%s/%s", root, path);
+    for (slash = strchr(full + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(full, 0755);
+        *slash = '/';
+    }
+    f = fopen(full, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* hwmonN/device leads to the board. */
+static void lead(const char *hwmon, const char *bus_id)
+{
+    char from[256], to[256];
+
+    snprintf(to, sizeof to, "sys/devices/%s/x", bus_id);
+    put(to, "");
+    snprintf(to, sizeof to, "%s/sys/devices/%s", root, bus_id);
+    snprintf(from, sizeof from, "%s/sys/class/hwmon/%s/device", root, hwmon);
+    assert_int_equal(symlink(to, from), 0);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    if (!mkdtemp(root)) return -1;
+    put("sys/class/powercap/intel-rapl:0/name", "package-0\n");
+    put("sys/class/powercap/intel-rapl:0/energy_uj", "1000\n");
+    put("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
+    put("nvml", "device GPU-aa NVIDIA_H100 700000\nenergy 0 counter watts=300\n"
+                "device GPU-bb NVIDIA_H100 700000\nenergy 1 counter watts=200\n");
+    snprintf(tree, sizeof tree, "%s/sys", root);
+    snprintf(script, sizeof script, "%s/nvml", root);
+    setenv("IPW_STUB_NVML", script, 1);
+    unsetenv("IPW_POWERCAP_ROOT");
+    unsetenv("IPW_SYSFS_ROOT");
+    unsetenv("IPW_NVML_LIBRARY");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", root);
+    return system(command);
+}
+
+static int open_set(struct ipw_source_set *set, const char *const *words, const char *gpu,
+                    struct ipw_err *err)
+{
+    struct ipw_source_options o = {
+        .telemetry = words, .gpu = gpu, .sysfs_root = tree, .nvml_library = STUB};
+
+    return ipw_source_set_open_with(set, &o, err);
+}
+
+/* Every source that was opened, one name after another. */
+static const char *names(const struct ipw_source_set *set)
+{
+    static char text[256];
+
+    text[0] = '\0';
+    for (size_t i = 0; i < set->n; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%s", i ? " " : "", set->sources[i]->name);
+    }
+    return text;
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_lists(void **state)
+{
+    static const struct {
+        const char *words[4], *opened;
+    } table[] = {
+        {{NULL}, "rapl nvml"},        {{"auto"}, "rapl nvml"},         {{"rapl"}, "rapl"},
+        {{"nvml,rapl"}, "nvml rapl"}, {{"nvml", "rapl"}, "nvml rapl"}, {{"none"}, ""},
+        {{"rapl", "rapl"}, "rapl"},   {{"auto,rapl"}, "nvml rapl"},    {{"rapl,"}, "rapl"},
+    };
+    struct ipw_source_set set;
+    struct ipw_err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        int rc = open_set(&set, table[i].words[0] ? table[i].words : NULL, NULL, &err);
+        if (rc) fail_msg("row %zu: %s", i, err.text);
+        if (strcmp(names(&set), table[i].opened)) fail_msg("row %zu: %s", i, names(&set));
+        ipw_source_set_close(&set);
+    }
+    assert_true(ipw_source_select_none(WORDS("none")));
+    assert_false(ipw_source_select_none(WORDS("auto")));
+    assert_false(ipw_source_select_none(NULL));
+}
+
+static void test_wrong_words(void **state)
+{
+    static const struct {
+        const char *word, *message;
+    } table[] = {
+        {"rappl", "(is 'rapl' meant?)"},
+        {"nvlm", "(is 'nvml' meant?)"},
+        {"prometeus=http://x", "(is 'prometheus=' meant?)"},
+        {"prometheus", "--telemetry prometheus: expected prometheus=..."},
+        {"prometheus=", "nothing after the '='"},
+        {"rapl,none", "none goes with nothing else"},
+        {"xyzzy", "there are auto, none, "},
+    };
+    struct ipw_source_set set;
+    struct ipw_err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        assert_int_equal(open_set(&set, WORDS(table[i].word), NULL, &err), IPW_EINVAL);
+        if (!strstr(err.text, table[i].message)) fail_msg("%s: %s", table[i].word, err.text);
+        assert_int_equal(set.n, 0);
+    }
+}
+
+/* A named source that is not there is said so, with its name; nothing else is looked for. */
+static void test_named_and_absent(void **state)
+{
+    struct ipw_source_options o = {
+        .telemetry = WORDS("rapl"), .sysfs_root = "/nonexistent", .nvml_library = STUB};
+    struct ipw_source_set set;
+
+    (void)state;
+    assert_int_equal(ipw_source_set_open_with(&set, &o, NULL), 0);
+    assert_int_equal(set.n, 0);
+    assert_int_equal(set.n_verdicts, 1);
+    assert_true(set.verdicts[0].named);
+    assert_int_equal(set.verdicts[0].code, IPW_EUNSUPPORTED);
+    ipw_source_set_close(&set);
+}
+
+/* Case 19: by UUID, by index, and what is not there. */
+static void test_19_gpus(void **state)
+{
+    struct ipw_source_set set;
+    struct ipw_err err;
+
+    (void)state;
+    assert_int_equal(open_set(&set, NULL, "GPU-bb", &err), 0);
+    assert_string_equal(set.basis[IPW_DOMAIN_GPU], "1 GPU (nvml)");
+    assert_string_equal(set.sources[1]->channels[0].name, "gpu1");
+    ipw_source_set_close(&set);
+    assert_int_equal(open_set(&set, NULL, "0,1", &err), 0);
+    assert_string_equal(set.basis[IPW_DOMAIN_GPU], "2 GPUs (nvml)");
+    ipw_source_set_close(&set);
+    assert_int_equal(open_set(&set, NULL, "GPU-zz", &err), IPW_EINVAL);
+    assert_non_null(strstr(err.text, "--gpu GPU-zz"));
+    assert_int_equal(set.n, 0);
+    assert_int_equal(open_set(&set, WORDS("rapl"), "0", &err), IPW_EINVAL);
+}
+
+/* Case 19 on a machine with boards of three makers: each word finds its own, in any order. */
+static void test_19_mixed_gpus(void **state)
+{
+    static const struct {
+        const char *gpu, *basis, *opened;
+    } table[] = {
+        {"GPU-bb", "1 GPU (nvml)", "rapl nvml"},
+        {"gpu1", "1 GPU (nvml)", "rapl nvml"},
+        {"0000:43:00.0", "1 GPU (amdgpu, power integrated)", "rapl amdgpu"},
+        {"amdgpu1,intelgpu0", "2 GPUs (several sources), 1 of them by power",
+         "rapl amdgpu intel_gpu"},
+        {"03:00.0, 1 ,0000:83:00.0", "3 GPUs (several sources), 1 of them by power",
+         "rapl nvml amdgpu intel_gpu"},
+        {"00000000:00:00.0,00000000:43:00.0", "2 GPUs (several sources), 1 of them by power",
+         "rapl nvml amdgpu"},
+    };
+    struct ipw_source_set set;
+    struct ipw_err err;
+
+    (void)state;
+    put("sys/class/hwmon/hwmon0/name", "amdgpu\n");
+    put("sys/class/hwmon/hwmon0/power1_average", "35000000\n");
+    put("sys/class/hwmon/hwmon1/name", "xe\n");
+    put("sys/class/hwmon/hwmon1/energy1_input", "1\n");
+    put("sys/class/hwmon/hwmon2/name", "amdgpu\n");
+    put("sys/class/hwmon/hwmon2/power1_average", "45000000\n");
+    lead("hwmon0", "0000:03:00.0");
+    lead("hwmon1", "0000:83:00.0");
+    lead("hwmon2", "0000:43:00.0");
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (open_set(&set, NULL, table[i].gpu, &err)) fail_msg("%s: %s", table[i].gpu, err.text);
+        assert_string_equal(set.basis[IPW_DOMAIN_GPU], table[i].basis);
+        assert_string_equal(names(&set), table[i].opened);
+        ipw_source_set_close(&set);
+    }
+    /* One word that nobody knows is an error, whatever the others are. */
+    assert_int_equal(open_set(&set, NULL, "amdgpu0,7", &err), IPW_EINVAL);
+    assert_non_null(strstr(err.text, "--gpu 7: "));
+    assert_int_equal(open_set(&set, NULL, "0,0000:99:00.0", &err), IPW_EINVAL);
+    assert_non_null(strstr(err.text, "0000:99:00.0"));
+    assert_int_equal(open_set(&set, WORDS("nvml"), "amdgpu0", &err), IPW_EINVAL);
+    assert_non_null(strstr(err.text, "--gpu amdgpu0: amdgpu is not selected"));
+    assert_int_equal(set.n, 0);
+}
+
+static int64_t noon(void) { return INT64_C(43200000000000); }
+
+/* Every source goes by the clock that it is given. */
+static void test_clock_is_injected(void **state)
+{
+    struct ipw_source_options o = {.sysfs_root = tree, .nvml_library = STUB, .now = noon};
+    struct ipw_source_set set;
+
+    (void)state;
+    assert_int_equal(ipw_source_set_open_with(&set, &o, NULL), 0);
+    assert_true(set.n >= 2);
+    for (size_t i = 0; i < set.n; i++) assert_ptr_equal(set.sources[i]->now, noon);
+    ipw_source_set_close(&set);
+}
+
+/* The set's channels are the covering set's; a rejected counter leaves the sum, and the originals
+ * are untouched. */
+static void test_cover_again(void **state)
+{
+    struct ipw_source_set set;
+
+    (void)state;
+    assert_int_equal(open_set(&set, WORDS("rapl"), NULL, NULL), 0);
+    assert_int_equal(set.n_channels, 1);
+    assert_ptr_equal(set.sources[0]->channels, set.channels);
+    assert_true(set.channels[0].in_sum);
+    set.rejected[0] = true;
+    ipw_source_set_cover(&set);
+    assert_false(set.channels[0].in_sum);
+    assert_true(set.own[0][0].in_sum);
+    assert_string_equal(set.basis[IPW_DOMAIN_CPU], "");
+    assert_int_equal(ipw_source_set_first(&set, 1), 1);
+    ipw_source_set_close(&set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_wrong_words),
+        cmocka_unit_test(test_named_and_absent),
+        cmocka_unit_test(test_19_gpus),
+        cmocka_unit_test(test_clock_is_injected),
+        cmocka_unit_test(test_cover_again),
+        cmocka_unit_test(test_19_mixed_gpus), /* last: it adds boards to the tree */
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,221 @@
+/* Counters that publish more slowly than they are polled: the edges of series.h. */
+#include "unit/energy/energy_test.h"
+
+struct meter {                    /* a device of steps in power, seen through a counter */
+    double step_s, low_w, high_w; /* it alternates */
+    double publish_s, phase_s;
+};
+
+static double truth_j(const struct meter *m, double t)
+{
+    double pairs = floor(t / (2 * m->step_s)), rest = t - pairs * 2 * m->step_s;
+    double j = pairs * m->step_s * (m->low_w + m->high_w);
+
+    return rest < m->step_s ? j + rest * m->low_w
+                            : j + m->step_s * m->low_w + (rest - m->step_s) * m->high_w;
+}
+
+static int64_t shown_uj(const struct meter *m, double t)
+{
+    double published = floor((t - m->phase_s) / m->publish_s) * m->publish_s + m->phase_s;
+
+    return (int64_t)(truth_j(m, published) * 1e3) * 1000; /* whole millijoules */
+}
+
+static void poll(struct ipw_series *s, const struct meter *m, double from, double to, double every)
+{
+    for (int64_t i = 0; from + (double)i * every <= to + 1e-9; i++) {
+        double t = from + (double)i * every;
+        ipw_series_push(s, S(t), shown_uj(m, t));
+    }
+}
+
+static struct ipw_series slow_series(int64_t period_ns)
+{
+    struct ipw_channel c = test_counter("gpu0", IPW_DOMAIN_GPU, 0, 700);
+    struct ipw_series s;
+
+    c.period_ns = period_ns;
+    ipw_series_init(&s, &c);
+    return s;
+}
+
+/* Case 42: polled every 5 ms, moving every 100 ms; told so, or to be learned. */
+static void test_42_repeats_are_not_idle(void **state)
+{
+    const struct meter m = {1000, 300, 300, 0.1, 0.0421};
+
+    (void)state;
+    for (int told = 0; told < 2; told++) {
+        struct ipw_series s = slow_series(told ? S(0.1) : 0);
+        double mean, peak;
+
+        poll(&s, &m, 10, 20, 0.005);
+        assert_int_equal(s.breaks, 0);
+        /* Not a joule is lost between the first and the last reading. */
+        assert_int_equal(ipw_series_at(&s, S(20)), shown_uj(&m, 20) - shown_uj(&m, 10));
+        /* No stretch of it looks idle, however short (once it is learned). */
+        for (double t = 10.5; t < 19.5; t += 0.0137) {
+            struct ipw_figure f = ipw_series_between(&s, S(t), S(t + 0.01), 0);
+            assert_true(f.known);
+            assert_near(f.j, 3, 0.2); /* edges are known to half a poll in 100 ms */
+        }
+        assert_true(ipw_series_power(&s, S(11), S(19), &mean, &peak));
+        assert_near(mean, 300, 1);
+        assert_true(peak < 300 * 1.1);
+        ipw_series_release(&s);
+    }
+}
+
+/* The edges at least halve the error of a straight line over the readings. */
+static void test_edges_halve_the_error(void **state)
+{
+    const struct meter m = {0.7303, 90, 560, 0.1, 0.033};
+    struct ipw_series edges = slow_series(S(0.1)), raw = slow_series(S(0.1));
+    double err_edges = 0, err_raw = 0;
+    uint64_t seed = 3;
+
+    (void)state;
+    raw.repeat_bits = 0; /* held back from learning below: every reading a sample */
+    for (int64_t i = 0; i <= 6000; i++) {
+        double t = 10 + (double)i * 0.01;
+        ipw_series_push(&edges, S(t), shown_uj(&m, t));
+        ipw_series_push(&raw, S(t), shown_uj(&m, t));
+        raw.repeat_bits = 0;
+    }
+    for (int i = 0; i < 1000; i++) {
+        double t0 = test_uniform(&seed, 11, 60), t1 = t0 + test_uniform(&seed, 0.2, 1);
+        double j = truth_j(&m, t1) - truth_j(&m, t0);
+        err_edges += fabs(ipw_series_between(&edges, S(t0), S(t1), 0).j - j) / j;
+        err_raw += fabs(ipw_series_between(&raw, S(t0), S(t1), 0).j - j) / j;
+    }
+    print_message("mean error of 0.2 to 1 s windows: edges %.2f %%, readings %.2f %%\n",
+                  err_edges / 10, err_raw / 10);
+    assert_true(err_edges < err_raw / 2);
+    ipw_series_release(&edges);
+    ipw_series_release(&raw);
+}
+
+/* Case 43: the period jitters and then changes; it is learned again. */
+static void test_43_period_is_learned_again(void **state)
+{
+    struct ipw_series s = slow_series(0);
+    uint64_t seed = 43;
+    double t = 1, next = 1.05, shown = 1;
+
+    (void)state;
+    for (int i = 0; i < 4000; i++, t += 0.004) {
+        double period = t < 8 ? 0.1 : 0.02;
+        if (t >= next) {
+            shown = next;
+            next += period * test_uniform(&seed, 0.8, 1.2);
+        }
+        ipw_series_push(&s, S(t), J(200 * shown));
+        if (i == 1700) assert_near((double)s.moves_ns / 1e9, 0.1, 0.02);
+    }
+    assert_near((double)s.moves_ns / 1e9, 0.02, 0.005);
+    assert_int_equal(s.breaks, 0);
+    assert_near(ipw_series_between(&s, S(3), S(16), 0).j, 200 * 13, 200 * 0.02);
+    ipw_series_release(&s);
+}
+
+/* A counter that stops moving (a sleeping device) is believed after a while; what it shows when it
+ * wakes is not lost. */
+static void test_counter_that_stands_still(void **state)
+{
+    struct ipw_series s = slow_series(S(0.1));
+    int64_t v = J(1000);
+
+    (void)state;
+    for (int i = 0; i <= 1000; i++) {
+        int64_t t = S(1) + i * S(0.02);
+        if (i % 5 == 0 && (i < 250 || i > 750)) v += J(10);
+        ipw_series_push(&s, t, v);
+        /* Nobody waits for more than the hold: three periods and a reading. */
+        assert_true(t - ipw_series_settled_ns(&s) <= S(0.34));
+    }
+    assert_int_equal(s.breaks, 0);
+    assert_int_equal(ipw_series_at(&s, S(21)), v - J(1010));
+    assert_near(ipw_series_between(&s, S(7), S(15), 0).j, 0, 1e-9);
+    assert_near(ipw_series_between(&s, S(2), S(5), 0).j, 300, 1e-3 + 100 * 0.01);
+    ipw_series_release(&s);
+}
+
+/* What has been said stays said, whatever comes later: random counters, rhythms and failures. */
+static void test_settled_figures_do_not_change(void **state)
+{
+    (void)state;
+    for (uint64_t run = 0; run < 300; run++) {
+        uint64_t seed = run + 1;
+        struct ipw_series s = slow_series(run % 3 == 0 ? S(0.1) : 0);
+        int64_t asked[400], said[400], t = S(1), v = J(10), settled;
+        size_t n = 0;
+        int hold = 1 + (int)(test_random(&seed) % 9);
+
+        if (run % 2) s.channel.modulus_uj = RANGE_15 + 15;
+        for (int i = 0; i < 400; i++) {
+            uint32_t dice = test_random(&seed);
+
+            t += (int64_t)(dice % 30000000) + 1;
+            if (dice % 1000 < 5) t += S(20); /* a hole */
+            if (dice % 1000 > 994) hold = 1 + (int)(dice / 1000 % 9);
+            if (i % hold == 0) v += (int64_t)(test_random(&seed) % 4000000);
+            if (dice % 1000 == 500) v = (int64_t)(test_random(&seed) % 50000); /* a reset */
+            if (dice % 1000 > 30 && dice % 1000 < 60) {
+                ipw_series_push(&s, t, IPW_NO_VALUE);
+            } else {
+                ipw_series_push(&s, t, dice % 1000 == 700 ? 0 : v);
+            }
+            settled = ipw_series_settled_ns(&s);
+            if (settled == INT64_MIN) continue;
+            asked[n] = settled - (int64_t)(test_random(&seed) % 100000000);
+            said[n] = ipw_series_at(&s, asked[n]);
+            n++;
+        }
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(ipw_series_at(&s, asked[i]), said[i]);
+        }
+        for (size_t i = s.first + 1; i < s.n; i++) { /* and it never runs backwards */
+            assert_true(s.samples[i].t_ns > s.samples[i - 1].t_ns);
+            assert_true(s.samples[i].uj >= s.samples[i - 1].uj);
+        }
+        ipw_series_release(&s);
+    }
+}
+
+/* The bound of reference 2b: one step of power inside a gap of h costs at most h * dP / 4. */
+static void test_interpolation_error_is_bounded(void **state)
+{
+    uint64_t seed = 2;
+
+    (void)state;
+    for (int run = 0; run < 2000; run++) {
+        struct ipw_channel c = test_counter("package-0", IPW_DOMAIN_CPU, 0, 1000);
+        double h = test_uniform(&seed, 0.001, 0.2), a = test_uniform(&seed, 1, 900);
+        double b = test_uniform(&seed, 1, 900), at = test_uniform(&seed, 0, h);
+        struct ipw_series s;
+
+        ipw_series_init(&s, &c);
+        ipw_series_push(&s, S(1), 0);
+        ipw_series_push(&s, S(1 + h), J(a * at + b * (h - at)));
+        for (int k = 0; k <= 20; k++) {
+            double x = h * k / 20, j = x < at ? a * x : a * at + b * (x - at);
+            assert_near((double)ipw_series_at(&s, S(1 + x)) / 1e6, j, h * fabs(a - b) / 4 + 2.1e-6);
+        }
+        ipw_series_release(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_42_repeats_are_not_idle),
+        cmocka_unit_test(test_edges_halve_the_error),
+        cmocka_unit_test(test_43_period_is_learned_again),
+        cmocka_unit_test(test_counter_that_stands_still),
+        cmocka_unit_test(test_settled_figures_do_not_change),
+        cmocka_unit_test(test_interpolation_error_is_bounded),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,388 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "exchange.h"
+
+/* --- whole answers --------------------------------------------------------------------------- */
+
+static void test_answers(void **state)
+{
+    static const struct {
+        const char *path, *body, *type;
+        int status;
+    } cases[] = {
+        {"/plain", "hello", "application/json", 200},
+        {"/empty", "", "", 204},
+        {"/interim", "ok", "text/event-stream; charset=utf-8", 200},
+        {"/chunked", "abcdefg", "", 200},
+        {"/close", "until the end", "", 200},
+        {"/busy", "busy", "", 503},
+        {"/nowhere", "", "", 404},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct exchange x = get(cases[i].path, NULL);
+        assert_int_equal(x.result.end, IPW_HTTP_OK);
+        assert_int_equal(x.result.status, cases[i].status);
+        assert_string_equal(x.body, cases[i].body);
+        assert_string_equal(x.type, cases[i].type);
+        assert_int_equal(x.headers, 1);
+        assert_int_equal(x.result.bytes_received, strlen(cases[i].body));
+        if (cases[i].status == 503) assert_string_equal(x.retry_after, "2.5");
+    }
+}
+
+static void test_keep_alive(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct exchange x = get(i % 2 ? "/plain" : "/chunked", NULL);
+        assert_int_equal(x.result.end, IPW_HTTP_OK);
+        assert_int_equal(x.result.reused, i > 0);
+        assert_false(x.result.resent);
+        if (i > 0) assert_int_equal(x.result.connect_ns + x.result.dns_ns + x.result.tls_ns, 0);
+    }
+    assert_int_equal(server.connections, 1);
+    assert_int_equal(server.requests, 20);
+}
+
+static void test_request_forms(void **state)
+{
+    static const struct ipw_http_header headers[] = {
+        {"Authorization", "Bearer secret"}, {"Content-Type", "application/json"}, {"X-Empty", ""}};
+    struct ipw_buf taken = IPW_BUF(100);
+    struct ipw_http_request post = {
+        .headers = headers, .n_headers = 3, .body = "{}", .body_len = 2};
+    struct exchange x;
+    char *big = calloc(1, 3 << 20);
+
+    (void)state;
+    x = get("/count", &post);
+    assert_string_equal(x.body, "2");
+    assert_int_equal(x.result.bytes_sent, 2);
+    assert_true(strncmp(server.last_request, "POST /count HTTP/1.1\r\n", 22) == 0);
+    assert_non_null(strstr(server.last_request, "\r\nAuthorization: Bearer secret\r\n"));
+    assert_non_null(strstr(server.last_request, "\r\nContent-Type: application/json\r\n"));
+    assert_non_null(strstr(server.last_request, "\r\nX-Empty:"));
+    assert_non_null(strstr(server.last_request, "\r\nUser-Agent: ipw-agent/"));
+    assert_null(strcasestr(server.last_request, "accept-encoding"));
+
+    /* The same handle again: nothing of the last request is left in it. */
+    x = get("/plain", NULL);
+    assert_string_equal(x.body, "hello");
+    assert_true(strncmp(server.last_request, "GET /plain HTTP/1.1\r\n", 21) == 0);
+    assert_null(strstr(server.last_request, "Authorization"));
+    assert_null(strstr(server.last_request, "Content-"));
+
+    ipw_buf_adds(&taken, "taken over");
+    x = get("/count", &(struct ipw_http_request){.take_body = &taken});
+    assert_string_equal(x.body, "10");
+    assert_null(taken.data);
+    assert_null(strstr(server.last_request, "Content-Type"));
+    assert_null(strcasestr(server.last_request, "expect"));
+
+    x = get("/count", &(struct ipw_http_request){.body = big, .body_len = 3 << 20});
+    assert_string_equal(x.body, "3145728");
+    assert_int_equal(x.result.bytes_sent, 3 << 20);
+    assert_null(strcasestr(server.last_request, "expect"));
+    free(big);
+
+    x = get("/count", &(struct ipw_http_request){.method = "DELETE"});
+    assert_true(strncmp(server.last_request, "DELETE /count ", 14) == 0);
+    x = get("/count", &(struct ipw_http_request){.method = "PUT", .body = "abc", .body_len = 3});
+    assert_true(strncmp(server.last_request, "PUT /count ", 11) == 0);
+    assert_string_equal(x.body, "3");
+    x = get("/empty", &(struct ipw_http_request){.method = "HEAD"});
+    assert_true(strncmp(server.last_request, "HEAD /empty ", 12) == 0);
+    x = get("/count", &(struct ipw_http_request){.body = "", .body_len = 0});
+    assert_true(strncmp(server.last_request, "POST /count ", 12) == 0);
+    assert_string_equal(x.body, "0");
+    x = get("/plain", NULL);
+    assert_true(strncmp(server.last_request, "GET /plain ", 11) == 0);
+    assert_string_equal(x.body, "hello");
+}
+
+static void test_big_answer(void **state)
+{
+    struct exchange x = get("/big", NULL);
+
+    (void)state;
+    assert_int_equal(x.result.end, IPW_HTTP_OK);
+    assert_int_equal(x.n_body, 8 << 20);
+    x = get("/plain", NULL);
+    assert_true(x.result.reused);
+}
+
+static void test_wanted_headers(void **state)
+{
+    static const char *const wanted[] = {"retry-after-ms", "x-should-retry",
+                                         "x-ratelimit-reset-tokens", "x-absent", NULL};
+    struct exchange x = get("/limits", &(struct ipw_http_request){.wanted = wanted});
+
+    (void)state;
+    assert_string_equal(x.wanted[0], "1500");
+    assert_string_equal(x.wanted[1], "true");
+    assert_string_equal(x.wanted[2], "20ms"); /* of two the last */
+    assert_string_equal(x.wanted[3], "");
+    x = get("/limits", NULL);
+    assert_string_equal(x.wanted[0], "");
+    x = get("/plain", &(struct ipw_http_request){.wanted = wanted});
+    assert_string_equal(x.wanted[0], ""); /* the handle is used again */
+}
+
+/* N-7: compression that nobody asked for is undone, and the ceiling counts what comes out. */
+static void n7_compressed_answers(void **state)
+{
+    struct exchange x = get("/gzip", NULL);
+
+    (void)state;
+    assert_int_equal(x.result.end, IPW_HTTP_OK);
+    assert_string_equal(x.body, "data: squeezed\n\n");
+    assert_null(strcasestr(server.last_request, "accept-encoding"));
+    x = get("/bomb", &(struct ipw_http_request){.body_max_bytes = 1 << 20});
+    assert_int_equal(x.result.end, IPW_HTTP_TOO_LARGE);
+    assert_true(x.n_body <= 1 << 20);
+    x = get("/plain", NULL);
+    assert_string_equal(x.body, "hello");
+}
+
+/* Proxies are taken from the environment, but never for this machine. */
+static void n12_proxies(void **state)
+{
+    char proxy[100], url[100];
+    struct exchange x;
+
+    (void)state;
+    ipw_http_free(http);
+    snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", server.port);
+    setenv("http_proxy", proxy, 1);
+    setenv("no_proxy", "intern.invalid", 1);
+    assert_int_equal(ipw_http_new(&http, loop, NULL, NULL), 0);
+    x = (struct exchange){0};
+    start_url(&x, "http://example.invalid/plain", NULL);
+    ipw_loop_run(loop);
+    assert_int_equal(x.result.status, 404); /* the server does not know the path in this form */
+    assert_true(strncmp(server.last_request, "GET http://example.invalid/plain ", 33) == 0);
+    x = get("/plain", NULL);
+    assert_int_equal(x.result.status, 200);
+    assert_true(strncmp(server.last_request, "GET /plain ", 11) == 0);
+    x = (struct exchange){0};
+    snprintf(url, sizeof url, "http://localhost:%d/plain", server.port);
+    start_url(&x, url, NULL);
+    ipw_loop_run(loop);
+    assert_int_equal(x.result.status, 200);
+    assert_true(strncmp(server.last_request, "GET /plain ", 11) == 0);
+    x = (struct exchange){0};
+    start_url(&x, "http://[::1]:1/plain", NULL);
+    ipw_loop_run(loop);
+    assert_int_equal(x.result.end, IPW_HTTP_REFUSED);
+    /* What the user's own list names is not asked of the proxy either. */
+    x = (struct exchange){0};
+    start_url(&x, "http://intern.invalid/plain", &(struct ipw_http_request){.total_ns = 1000 * MS});
+    ipw_loop_run(loop);
+    assert_int_not_equal(x.result.end, IPW_HTTP_OK);
+    assert_int_equal(server.requests, 3);
+    unsetenv("http_proxy");
+    unsetenv("no_proxy");
+}
+
+static void n8_a_redirect_is_not_followed(void **state)
+{
+    static const struct ipw_http_header key = {"Authorization", "Bearer secret"};
+    struct server other;
+    struct exchange x;
+
+    (void)state;
+    server_start(&other);
+    server.redirect_port = other.port;
+    x = get("/redirect", &(struct ipw_http_request){.headers = &key, .n_headers = 1});
+    assert_int_equal(x.result.end, IPW_HTTP_OK);
+    assert_int_equal(x.result.status, 302);
+    assert_non_null(strstr(x.location, "/plain"));
+    assert_int_equal(other.connections, 0);
+    server_stop(&other);
+}
+
+/* --- refused at once ------------------------------------------------------------------------  */
+
+static void test_refused_at_once(void **state)
+{
+    static const struct {
+        const char *url, *method, *name, *value, *says;
+    } cases[] = {
+        {"localhost:8000/v1", NULL, NULL, NULL, "http://"},
+        {"ftp://127.0.0.1/", NULL, NULL, NULL, "http://"},
+        {"file:///etc/passwd", NULL, NULL, NULL, "http://"},
+        {"http://", NULL, NULL, NULL, "valid"},
+        {"http://127.0.0.1:99999/", NULL, NULL, NULL, "valid"},
+        {"http://a b/", NULL, NULL, NULL, "valid"},
+        {"http://a/\r\nX: y", NULL, NULL, NULL, "valid"},
+        {"http://127.0.0.1:1/", "GET /", NULL, NULL, "method"},
+        {"http://127.0.0.1:1/", "", NULL, NULL, "method"},
+        {"http://127.0.0.1:1/", NULL, "X-Key", "a\r\nEvil: 1", "X-Key"},
+        {"http://127.0.0.1:1/", NULL, "X-Key", "a\nb", "X-Key"},
+        {"http://127.0.0.1:1/", NULL, "X Key", "a", "name"},
+        {"http://127.0.0.1:1/", NULL, "X-Key: b\r\nY", "a", "name"},
+        {"http://127.0.0.1:1/", NULL, "", "a", "name"},
+        {"http://127.0.0.1:1/", NULL, "X-Key", NULL, "no value"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_http_header header = {cases[i].name, cases[i].value};
+        struct ipw_http_request request = {.url = cases[i].url,
+                                           .method = cases[i].method,
+                                           .headers = &header,
+                                           .n_headers = cases[i].name != NULL};
+        struct ipw_http_call *call = NULL;
+        struct ipw_err err = {0};
+        if (ipw_http_start(&call, http, &request, &exchange_callbacks, &err) != IPW_EINVAL)
+            fail_msg("%s was accepted", cases[i].url);
+        assert_null(call);
+        if (!strstr(err.text, cases[i].says)) fail_msg("%s", err.text);
+        assert_null(strstr(err.text, "Evil"));
+    }
+    assert_int_equal(ipw_loop_leftovers(loop), 1); /* the pool itself */
+}
+
+/* --- a reused connection that turns out to be dead ------------------------------------------- */
+
+static void n11_resent_once(void **state)
+{
+    struct ipw_http_request post = {.body = "again", .body_len = 5};
+    struct exchange x = get("/once-a-connection", &post);
+
+    (void)state;
+    assert_false(x.result.resent);
+    x = get("/once-a-connection", &post);
+    assert_int_equal(x.result.end, IPW_HTTP_OK);
+    assert_string_equal(x.body, "once");
+    assert_true(x.result.resent);
+    assert_false(x.result.reused);
+    assert_int_equal(server.requests, 3);
+    assert_int_equal(server.connections, 2);
+}
+
+static void n11_resent_only_once(void **state)
+{
+    struct exchange a[4] = {{0}}, x;
+
+    (void)state;
+    /* Four kept connections, and a server that answers nothing on any of them any more. */
+    for (int i = 0; i < 4; i++) start(&a[i], "/plain", NULL);
+    ipw_loop_run(loop);
+    assert_int_equal(server.connections, 4);
+    x = get("/dies", NULL);
+    assert_int_equal(x.result.end, IPW_HTTP_RESET);
+    assert_true(x.result.resent);
+    assert_int_equal(server.requests, 4 + 2);
+    assert_int_equal(server.connections, 5);
+    x = get("/plain", NULL); /* the handle reuses connections again */
+    assert_true(x.result.reused);
+}
+
+/* --- many at once ---------------------------------------------------------------------------- */
+
+static void test_fifty_at_once(void **state)
+{
+    struct exchange *x = calloc(50, sizeof *x);
+    int before = open_descriptors();
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        memset(x, 0, 50 * sizeof *x);
+        for (int i = 0; i < 50; i++) start(&x[i], i % 3 ? "/plain" : "/chunked", NULL);
+        assert_int_equal(ipw_http_in_flight(http), 50);
+        ipw_loop_run(loop);
+        for (int i = 0; i < 50; i++) {
+            assert_int_equal(x[i].result.end, IPW_HTTP_OK);
+            assert_string_equal(x[i].body, i % 3 ? "hello" : "abcdefg");
+            assert_int_equal(x[i].result.reused, round > 0);
+        }
+    }
+    assert_int_equal(server.connections, 50);
+    assert_int_equal(server.requests, 150);
+    ipw_http_free(http);
+    assert_int_equal(ipw_http_new(&http, loop, NULL, NULL), 0);
+    while (server.open) usleep(1000);
+    assert_int_equal(open_descriptors(), before);
+    free(x);
+}
+
+static void n14_connections_over_the_limit_wait(void **state)
+{
+    struct ipw_http_options two = {.max_connections = 2, .user_agent = "probe/1"};
+    struct exchange *x = calloc(20, sizeof *x), y = {0};
+
+    (void)state;
+    ipw_http_free(http);
+    assert_int_equal(
+        ipw_http_new(&http, loop, &(struct ipw_http_options){.user_agent = "a\nb"}, NULL),
+        IPW_EINVAL);
+    assert_int_equal(ipw_http_new(&http, loop, &two, NULL), 0);
+    for (int i = 0; i < 20; i++) start(&x[i], "/plain", NULL);
+    ipw_loop_run(loop);
+    for (int i = 0; i < 20; i++) assert_int_equal(x[i].result.end, IPW_HTTP_OK);
+    assert_true(server.connections <= 2);
+    assert_non_null(strstr(server.last_request, "\r\nUser-Agent: probe/1\r\n"));
+
+    /* A waiting request has only its total deadline; a cancelled one makes room. */
+    memset(x, 0, 4 * sizeof *x);
+    for (int i = 0; i < 2; i++) start(&x[i], "/silent", NULL);
+    start(&x[2], "/plain", &(struct ipw_http_request){.total_ns = 50 * MS, .connect_ns = 1 * MS});
+    start(&x[3], "/plain", NULL);
+    start(&y, "/plain", NULL);
+    run_until(&x[2].done);
+    assert_int_equal(x[2].result.deadline, IPW_HTTP_TOTAL_DEADLINE);
+    ipw_http_cancel(x[3].call);
+    ipw_http_cancel(x[0].call);
+    run_until(&y.done);
+    assert_int_equal(y.result.end, IPW_HTTP_OK);
+    assert_int_equal(x[3].done + x[0].done + x[1].done, 0);
+    ipw_http_cancel(x[1].call);
+    free(x);
+}
+
+static void test_escape(void **state)
+{
+    struct ipw_buf b = IPW_BUF(100);
+
+    (void)state;
+    ipw_http_escape(&b, "a b&c=\xC3\xA4\0z~-._", 14);
+    assert_string_equal(ipw_buf_str(&b), "a%20b%26c%3D%C3%A4%00z~-._");
+    ipw_buf_release(&b);
+}
+
+static int run(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(test_answers),
+        CASE(test_keep_alive),
+        CASE(test_request_forms),
+        CASE(test_big_answer),
+        CASE(n12_proxies),
+        CASE(n8_a_redirect_is_not_followed),
+        CASE(test_refused_at_once),
+        CASE(n11_resent_once),
+        CASE(n11_resent_only_once),
+        CASE(test_fifty_at_once),
+        CASE(n14_connections_over_the_limit_wait),
+        CASE(test_wanted_headers),
+        CASE(n7_compressed_answers),
+        cmocka_unit_test(test_escape),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void) { return run_http_tests(run); }

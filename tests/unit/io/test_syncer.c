@@ -1,0 +1,123 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "io/syncer.h"
+
+static struct ipw_loop *loop;
+static struct ipw_syncer *syncer;
+static int calls, result;
+
+static void synced(void *ud, int errnum)
+{
+    (void)ud;
+    calls++;
+    result = errnum;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    calls = 0;
+    result = -1;
+    return ipw_loop_new(&loop, NULL) || ipw_syncer_new(&syncer, loop, NULL);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ipw_syncer_free(syncer);
+    if (ipw_loop_leftovers(loop)) return -1;
+    ipw_loop_free(loop);
+    return 0;
+}
+
+static int temporary(char *path)
+{
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "x", 1), 1);
+    return fd;
+}
+
+static void files_are_synced(void **state)
+{
+    char a[] = "/tmp/ipw-sync-XXXXXX", b[] = "/tmp/ipw-sync-XXXXXX";
+    int fds[2] = {temporary(a), temporary(b)};
+
+    (void)state;
+    for (int i = 1; i <= 3; i++) {
+        ipw_syncer_start(syncer, fds, 2, synced, NULL);
+        ipw_loop_run(loop); /* does not return before */
+        assert_int_equal(calls, i);
+        assert_int_equal(result, 0);
+    }
+    for (int i = 0; i < 2; i++) close(fds[i]);
+    unlink(a);
+    unlink(b);
+}
+
+static void a_pipe_needs_none(void **state)
+{
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    ipw_syncer_start(syncer, &ends[1], 1, synced, NULL);
+    ipw_loop_run(loop);
+    assert_int_equal(result, 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void the_first_failure_is_told(void **state)
+{
+    char path[] = "/tmp/ipw-sync-XXXXXX";
+    int fd = temporary(path), bad[2] = {-1, fd};
+
+    (void)state;
+    ipw_syncer_start(syncer, bad, 2, synced, NULL);
+    ipw_loop_run(loop);
+    assert_int_equal(result, EBADF);
+    unlink(path); /* what is written to it is lost */
+    ipw_syncer_start(syncer, &fd, 1, synced, NULL);
+    ipw_loop_run(loop);
+    assert_int_equal(result, ENOENT);
+    close(fd);
+}
+
+static void freed_while_it_works(void **state)
+{
+    char path[] = "/tmp/ipw-sync-XXXXXX";
+    int fd = temporary(path);
+
+    (void)state;
+    ipw_syncer_start(syncer, &fd, 1, synced, NULL);
+    ipw_syncer_free(syncer);
+    syncer = NULL;
+    ipw_loop_run(loop);
+    assert_int_equal(calls, 0);
+    close(fd);
+    unlink(path);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(files_are_synced),
+        CASE(a_pipe_needs_none),
+        CASE(the_first_failure_is_told),
+        CASE(freed_while_it_works),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

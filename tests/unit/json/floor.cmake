@@ -1,0 +1,15 @@
+# jansson is the oracle that the reader is compared with; the program itself never links it.
+find_library(JANSSON_LIBRARY jansson REQUIRED)
+target_link_libraries(json_test_differential PRIVATE ${JANSSON_LIBRARY})
+target_link_libraries(json_test_suite PRIVATE ${JANSSON_LIBRARY})
+
+# The scanner has a second form for compilers without SSE2; the same tests run over it.
+foreach(unit guard write)
+  set(target json_test_${unit}_words)
+  add_executable(${target} ${CMAKE_CURRENT_LIST_DIR}/test_${unit}.c
+                 ${CMAKE_SOURCE_DIR}/src/json/guard.c ${CMAKE_SOURCE_DIR}/src/json/escape.c)
+  target_compile_options(${target} PRIVATE -U__SSE2__)
+  target_link_libraries(${target} PRIVATE ipw_json PkgConfig::CMOCKA)
+  add_test(NAME unit.json.${unit}_words COMMAND ${target})
+  set_tests_properties(unit.json.${unit}_words PROPERTIES LABELS unit TIMEOUT 120)
+endforeach()

@@ -1,0 +1,272 @@
+/* The appender and the file helpers, on good files and on full ones. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "json/jsonl.h"
+
+static char folder[] = "/tmp/ipw_append_XXXXXX";
+static char path[64], other[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder)) return -1;
+    snprintf(path, sizeof path, "%s/f.jsonl", folder);
+    snprintf(other, sizeof other, "%s/other", folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    unlink(other);
+    return rmdir(folder); /* fails when a test left a file */
+}
+
+static int fresh(void **state)
+{
+    (void)state;
+    unlink(path);
+    unlink(other);
+    return 0;
+}
+
+static const char *content(const char *name)
+{
+    static struct ipw_buf out = {.max = IPW_MIB};
+    struct ipw_err err;
+
+    ipw_buf_clear(&out);
+    if (ipw_file_read(&out, name, &err)) fail_msg("%s", err.text);
+    return ipw_buf_str(&out);
+}
+
+static void put(const char *name, const char *text)
+{
+    FILE *f = fopen(name, "wb");
+
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static struct ipw_jsonl_appender *opened(const char *name)
+{
+    struct ipw_jsonl_appender *a;
+    struct ipw_err err;
+
+    if (ipw_jsonl_append_open(&a, name, false, &err)) fail_msg("%s", err.text);
+    return a;
+}
+
+static void test_appends(void **state)
+{
+    struct ipw_jsonl_appender *a = opened(path);
+    struct ipw_err err;
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(ipw_jsonl_append_bytes(a), 0);
+    assert_int_equal(ipw_jsonl_append(a, "{}\n", 3, &err), 0);
+    assert_int_equal(ipw_jsonl_append(a, "[1]\n[2]\n", 8, &err), 0);
+    assert_int_equal(ipw_jsonl_append(a, "", 0, &err), 0);
+    assert_int_equal(ipw_jsonl_append_bytes(a), 11);
+    assert_int_equal(ipw_jsonl_append(a, "[3]", 3, &err), IPW_EINVAL); /* not a whole line */
+    assert_int_equal(ipw_jsonl_append(a, "[4]\n", 4, &err), 0);
+    assert_int_equal(fstat(ipw_jsonl_append_fd(a), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_true(fcntl(ipw_jsonl_append_fd(a), F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(ipw_jsonl_append_close(a, &err), 0);
+    assert_string_equal(content(path), "{}\n[1]\n[2]\n[4]\n");
+
+    a = opened(path); /* goes on behind what is there */
+    assert_int_equal(ipw_jsonl_append_bytes(a), 15);
+    assert_int_equal(ipw_jsonl_append(a, "5\n", 2, &err), 0);
+    assert_int_equal(ipw_jsonl_append_close(a, &err), 0);
+    assert_string_equal(content(path), "{}\n[1]\n[2]\n[4]\n5\n");
+    assert_int_equal(ipw_jsonl_append_close(NULL, &err), 0);
+}
+
+static void test_refuses_to_open(void **state)
+{
+    struct ipw_jsonl_appender *a;
+    struct ipw_err err;
+
+    (void)state;
+    put(path, "{}\n");
+    assert_int_equal(ipw_jsonl_append_open(&a, path, true, &err), IPW_EEXISTS);
+    assert_null(a);
+    put(path, "{}\n{\"a\":");
+    assert_int_equal(ipw_jsonl_append_open(&a, path, false, &err), IPW_EPARSE);
+    assert_non_null(strstr(err.text, "torn"));
+    assert_string_equal(content(path), "{}\n{\"a\":");
+    assert_int_equal(symlink(path, other), 0);
+    assert_int_equal(ipw_jsonl_append_open(&a, other, false, &err), IPW_EIO);
+    assert_int_equal(err.detail, ELOOP);
+    assert_int_equal(ipw_jsonl_append_open(&a, "/nonexistent/f", false, &err), IPW_ENOTFOUND);
+    assert_int_equal(ipw_jsonl_append_open(&a, folder, false, &err), IPW_EIO);
+}
+
+/* A device that is full from the start: the first call fails, the next with the same message. */
+static void test_no_space(void **state)
+{
+    struct ipw_jsonl_appender *a = opened("/dev/full");
+    struct ipw_err first = {0}, second = {0};
+
+    (void)state;
+    assert_int_equal(ipw_jsonl_append(a, "{}\n", 3, &first), IPW_EIO);
+    assert_int_equal(first.detail, ENOSPC);
+    assert_string_equal(first.text, "/dev/full: write: No space left on device");
+    assert_int_equal(ipw_jsonl_append(a, "{}\n", 3, &second), IPW_EIO);
+    assert_string_equal(second.text, first.text);
+    assert_int_equal(ipw_jsonl_append_bytes(a), 0);
+    assert_int_equal(ipw_jsonl_append_close(a, NULL), 0);
+}
+
+static void limit_file_size(rlim_t bytes, struct rlimit *old)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, old), 0);
+    limit = *old;
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* A disk that fills inside a line: the kernel takes a part, then refuses.  Wherever that is, the
+ * file ends at the last whole line. */
+static void test_cut_back(void **state)
+{
+    (void)state;
+    for (rlim_t room = 10; room <= 30; room++) {
+        struct ipw_jsonl_appender *a;
+        struct ipw_err err = {0};
+        struct rlimit old;
+        int rc, again;
+
+        unlink(path);
+        a = opened(path);
+        assert_int_equal(ipw_jsonl_append(a, "{\"line\":1}\n", 11, &err), 0);
+        limit_file_size(room, &old);
+        rc = ipw_jsonl_append(a, "{\"a longer line\":2}\n", 20, &err);
+        again = ipw_jsonl_append(a, "3\n", 2, &err);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        assert_int_equal(rc, IPW_EIO); /* 31 bytes never fit */
+        assert_int_equal(again, IPW_EIO);
+        assert_int_equal(err.detail, EFBIG);
+        assert_int_equal(ipw_jsonl_append(a, "4\n", 2, &err), IPW_EIO); /* for good */
+        assert_int_equal(ipw_jsonl_append_bytes(a), 11);
+        assert_int_equal(ipw_jsonl_append_close(a, NULL), 0);
+        assert_string_equal(content(path), "{\"line\":1}\n");
+    }
+}
+
+static void test_file_read(void **state)
+{
+    struct ipw_buf out = IPW_BUF(8);
+    struct ipw_err err;
+
+    (void)state;
+    put(path, "12345678");
+    assert_int_equal(ipw_file_read(&out, path, &err), 0); /* exactly the ceiling */
+    assert_string_equal(out.data, "12345678");
+    ipw_buf_clear(&out);
+    put(path, "123456789");
+    assert_int_equal(ipw_file_read(&out, path, &err), IPW_ELIMIT);
+    assert_non_null(strstr(err.text, "larger than 8 bytes"));
+    assert_non_null(strstr(err.text, path));
+    ipw_buf_release(&out);
+    put(path, "");
+    assert_int_equal(ipw_file_read(&out, path, &err), 0);
+    assert_int_equal(out.len, 0);
+    assert_int_equal(ipw_file_read(&out, folder, &err), IPW_EIO);
+    assert_int_equal(err.detail, EISDIR);
+    assert_int_equal(ipw_file_read(&out, "/nonexistent", &err), IPW_ENOTFOUND);
+    ipw_buf_release(&out);
+    ipw_buf_init(&out, IPW_MIB);
+    ipw_buf_adds(&out, "before ");
+    put(path, "after");
+    assert_int_equal(ipw_file_read(&out, path, &err), 0);
+    assert_string_equal(out.data, "before after");
+    ipw_buf_clear(&out);
+    assert_int_equal(ipw_file_read(&out, "/proc/self/maps", &err), 0); /* has no size of its own */
+    assert_true(out.len > 0);
+    ipw_buf_release(&out);
+}
+
+static void test_atomic(void **state)
+{
+    struct ipw_err err;
+    struct rlimit old;
+    struct stat st;
+    char tmp[80];
+    int rc;
+
+    (void)state;
+    snprintf(tmp, sizeof tmp, "%s.tmp", path);
+    assert_int_equal(ipw_file_write_atomic(path, "one", 3, &err), 0);
+    assert_string_equal(content(path), "one");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(ipw_file_write_atomic(path, "two!", 4, &err), 0);
+    assert_string_equal(content(path), "two!");
+
+    /* a link that waits at the temporary name is not written through */
+    put(other, "precious");
+    assert_int_equal(symlink(other, tmp), 0);
+    assert_int_equal(ipw_file_write_atomic(path, "three", 5, &err), 0);
+    assert_string_equal(content(path), "three");
+    assert_string_equal(content(other), "precious");
+
+    /* no room: the old content stays, nothing is left over */
+    limit_file_size(4, &old);
+    rc = ipw_file_write_atomic(path, "12345678", 8, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(rc, IPW_EIO);
+    assert_int_equal(err.detail, EFBIG);
+    assert_string_equal(content(path), "three");
+    assert_int_equal(access(tmp, F_OK), -1);
+
+    assert_int_equal(ipw_file_write_atomic("/nonexistent/f", "x", 1, &err), IPW_ENOTFOUND);
+    assert_int_equal(ipw_file_write_atomic(folder, "x", 1, &err), IPW_EIO); /* a folder is there */
+    snprintf(tmp, sizeof tmp, "%s.tmp", folder);
+    assert_int_equal(access(tmp, F_OK), -1);
+}
+
+/* A name without a slash lives in the current folder. */
+static void test_atomic_here(void **state)
+{
+    char here[4096];
+    struct ipw_err err;
+
+    (void)state;
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(ipw_file_write_atomic("other", "x", 1, &err), 0);
+    assert_int_equal(chdir(here), 0);
+    assert_string_equal(content(other), "x");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_appends, fresh),
+        cmocka_unit_test_setup(test_refuses_to_open, fresh),
+        cmocka_unit_test_setup(test_no_space, fresh),
+        cmocka_unit_test_setup(test_cut_back, fresh),
+        cmocka_unit_test_setup(test_file_read, fresh),
+        cmocka_unit_test_setup(test_atomic, fresh),
+        cmocka_unit_test_setup(test_atomic_here, fresh),
+    };
+    int before = open_descriptors(), failed;
+
+    signal(SIGXFSZ, SIG_IGN); /* as the program does: a full file is an error, not a death */
+    failed = cmocka_run_group_tests(tests, set_up, tear_down);
+    return failed + (open_descriptors() != before);
+}

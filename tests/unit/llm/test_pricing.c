@@ -1,0 +1,186 @@
+/* The price table: what is read, which name a model's price stands under, and what tokens cost. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "llm/pricing.h"
+#include "json/jsonl.h"
+
+static const char table[] =
+    "{\"as_of\":\"2026-09\",\"source\":\"test\",\"models\":{"
+    "\"gpt-4\":{\"input\":30,\"output\":60,\"provider\":\"openai\"},"
+    "\"gpt-4o\":{\"input\":2.5,\"output\":10,\"provider\":\"openai\",\"cached_read\":1.25},"
+    "\"gpt-4o-mini\":{\"input\":0.15,\"output\":0.6,\"provider\":\"OpenAI\"},"
+    "\"claude-sonnet-4\":{\"input\":3,\"output\":15},"
+    "\"my-*\":{\"input\":1,\"output\":2},"
+    "\"my-b?g-*\":{\"input\":7,\"output\":8},"
+    "\"my-own\":{\"input\":5,\"output\":6,\"cached_read\":0.5,\"cached_write\":6.25}}}";
+
+static struct ipw_prices *parse(const char *json)
+{
+    struct ipw_prices *p = NULL;
+    struct ipw_err err = {0};
+
+    if (ipw_prices_parse(&p, json, strlen(json), "t.json", &err)) fail_msg("%s", err.text);
+    return p;
+}
+
+static void test_find(void **state)
+{
+    static const struct {
+        const char *model;
+        double input; /* 0: there must be no price */
+    } cases[] = {
+        {"gpt-4o", 2.5},
+        {"gpt-4o-2024-08-06", 2.5},
+        {"gpt-4o-mini", 0.15},
+        {"gpt-4o-mini-2024-07-18", 0.15},
+        {"gpt-4-0613", 30},
+        {"openai/gpt-4o", 2.5},
+        {"OpenAI/gpt-4o-mini", 0.15},
+        {"openai/gpt-4o-mini", 0.15},
+        {"gpt-4-32k", 0},
+        {"gpt-4.1", 0},
+        {"gpt-4-turbo", 0},
+        {"gpt-4o-audio-preview", 0},
+        {"gpt-4o-2024-", 0},
+        {"gpt-4o-2024-08-06x", 0},
+        {"someone/gpt-4o", 0},
+        {"GPT-4o", 0},
+        {"claude-sonnet-4-20250514", 3},
+        {"claude-sonnet-4@20250514", 3},
+        {"claude-sonnet-4-5", 0},
+        {"claude-sonnet-4-5-20250929", 0},
+        {"my-model", 1},
+        {"my-", 1},
+        {"my-big-one", 7},
+        {"my-own", 5},
+        {"my-own-2026", 5},
+        {"my-owner", 1},
+        {"x-my-own", 0},
+        {"", 0},
+    };
+    struct ipw_prices *p = parse(table);
+
+    (void)state;
+    assert_int_equal(ipw_prices_count(p), 7);
+    assert_string_equal(ipw_prices_as_of(p), "2026-09");
+    assert_string_equal(ipw_prices_source(p), "test");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct ipw_price *price = ipw_prices_find(p, cases[i].model);
+        double input = price ? price->input : 0;
+
+        if (input != cases[i].input)
+            fail_msg("%s: %g instead of %g", cases[i].model, input, cases[i].input);
+    }
+    assert_null(ipw_prices_find(p, NULL));
+    assert_null(ipw_prices_find(NULL, "gpt-4o"));
+    ipw_prices_free(p);
+    ipw_prices_free(NULL);
+}
+
+static void test_cost(void **state)
+{
+    static const struct {
+        const char *model;
+        struct ipw_price_usage usage;
+        double usd, at_most; /* NAN: not known */
+    } cases[] = {
+        {"gpt-4", {1000, 100, -1, -1}, 0.036, 0.036},
+        {"gpt-4", {0, 0, -1, -1}, 0, 0},
+        {"gpt-4", {1000, 100, 0, 0}, 0.036, 0.036},
+        {"gpt-4", {1000, 100, 600, -1}, NAN, 0.036},
+        {"gpt-4", {-1, 100, -1, -1}, NAN, NAN},
+        {"gpt-4", {1000, -1, -1, -1}, NAN, NAN},
+        {"gpt-4o", {1000000, 0, 400000, -1}, 2.0, 2.0},
+        {"gpt-4o", {100, 0, 400, -1}, 0.000125, 0.000125}, /* more cached than there were */
+        {"my-own", {1000000, 1000000, 200000, 100000}, 3.5 + 0.1 + 0.625 + 6, 10.225},
+    };
+    struct ipw_prices *p = parse(table);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct ipw_price *price = ipw_prices_find(p, cases[i].model);
+        double usd = ipw_price_cost(price, &cases[i].usage);
+        double most = ipw_price_cost_at_most(price, &cases[i].usage);
+
+        if (isnan(cases[i].usd) ? !isnan(usd) : !(fabs(usd - cases[i].usd) <= 1e-12))
+            fail_msg("case %zu: %.15g", i, usd);
+        if (isnan(cases[i].at_most) ? !isnan(most) : !(fabs(most - cases[i].at_most) <= 1e-12))
+            fail_msg("case %zu: at most %.15g", i, most);
+    }
+    ipw_prices_free(p);
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *json, *message;
+    } cases[] = {
+        {"", "t.json: "},
+        {"[]", "models: expected an object"},
+        {"{\"models\":[]}", "models: expected an object"},
+        {"{\"model\":{}}", "models: expected an object"},
+        {"{\"models\":{},\"asof\":1}", "unknown field 'asof' (is 'as_of' meant?)"},
+        {"{\"models\":{\"a\":3}}", "model 'a': expected an object"},
+        {"{\"models\":{\"a\":{\"input\":1}}}", "model 'a': output: expected USD"},
+        {"{\"models\":{\"a\":{\"input\":\"1\",\"output\":1}}}", "model 'a': input: expected USD"},
+        {"{\"models\":{\"a\":{\"input\":-1,\"output\":1}}}", "model 'a': input: expected USD"},
+        {"{\"models\":{\"a\":{\"input\":1e999,\"output\":1}}}", "model 'a': input: expected USD"},
+        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"cached_reed\":1}}}",
+         "(is 'cached_read' meant?)"},
+        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"cached_read\":true}}}", "cached_read"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_prices *p = NULL;
+        struct ipw_err err = {0};
+
+        assert_int_equal(ipw_prices_parse(&p, cases[i].json, strlen(cases[i].json), "t.json", &err),
+                         IPW_EPARSE);
+        assert_null(p);
+        if (!strstr(err.text, cases[i].message)) fail_msg("case %zu: %s", i, err.text);
+    }
+}
+
+/* The table that comes along can be read, and says when its figures are from. */
+static void test_own_table(void **state)
+{
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    struct ipw_err err = {0};
+    struct ipw_prices *p;
+    const struct ipw_price *price;
+
+    (void)state;
+    if (ipw_file_read(&text, IPW_SOURCE_DIR "/prices/prices.json", &err)) fail_msg("%s", err.text);
+    p = parse(text.data);
+    assert_true(ipw_prices_count(p) > 10);
+    assert_true(strlen(ipw_prices_as_of(p)) >= 7);
+    price = ipw_prices_find(p, "gpt-4o-mini-2024-07-18");
+    assert_non_null(price);
+    assert_true(price->input == 0.15 && price->output == 0.6);
+    assert_null(ipw_prices_find(p, "llama3.2:1b"));
+    ipw_prices_free(p);
+    ipw_buf_release(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_own_table),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

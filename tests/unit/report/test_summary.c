@@ -1,0 +1,312 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "report/summary.h"
+#include "unit/report/fixture.h"
+#include "json/json.h"
+
+static struct ipw_json *written(const struct ipw_summary *s, const struct ipw_summary_run *run)
+{
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    struct ipw_json *doc;
+    struct ipw_err err;
+
+    ipw_summary_write(&text, s, run);
+    assert_false(text.failed);
+    if (ipw_json_parse(&doc, text.data, text.len, NULL, &err) < 0) fail_msg("%s", err.text);
+    ipw_buf_release(&text);
+    return doc;
+}
+
+static const struct ipw_json *at(const struct ipw_json *doc, const char *path)
+{
+    char key[64];
+
+    while (*path) {
+        size_t n = strcspn(path, "/");
+
+        snprintf(key, sizeof key, "%.*s", (int)n, path);
+        doc = ipw_json_get(doc, key);
+        if (!doc) fail_msg("%s is missing", key);
+        path += n + (path[n] == '/');
+    }
+    return doc;
+}
+
+static void number(const struct ipw_json *doc, const char *path, double want)
+{
+    double x = ipw_json_num(at(doc, path), NAN);
+
+    if (isnan(want)) {
+        if (ipw_json_kind(at(doc, path)) != IPW_JSON_NULL) fail_msg("%s should be null", path);
+        return;
+    }
+    if (!(fabs(x - want) <= 1e-12 * fabs(want))) fail_msg("%s is %.17g, not %.17g", path, x, want);
+}
+
+static void assert_sorted(const struct ipw_json *node)
+{
+    const char *last = NULL;
+
+    for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
+        if (ipw_json_kind(node) == IPW_JSON_OBJ) {
+            if (last && strcmp(last, ipw_json_key(m)) >= 0) fail_msg("%s", ipw_json_key(m));
+            last = ipw_json_key(m);
+        }
+        assert_sorted(m);
+    }
+}
+
+/* Upstream's case 28: two queries, three turns. */
+static void two_queries(void **state)
+{
+    const struct made made[] = {
+        {"q0000", "a", "answered", NULL, NULL, -1, 2, 2, 150, 60, 2.5, NAN, NAN, IPW_PROV_NONE},
+        {"q0001", "b", "answered", NULL, NULL, -1, 1, 0, 50, 25, 1.0, NAN, NAN, IPW_PROV_NONE},
+    };
+    struct ipw_summary_run run = IPW_SUMMARY_RUN_UNKNOWN;
+    struct ipw_summary s;
+    struct ipw_json *doc;
+
+    (void)state;
+    ipw_summary_init(&s);
+    for (int i = 0; i < 2; i++) add_made(&s, &made[i], i);
+    doc = written(&s, &run);
+    assert_sorted(doc);
+    number(doc, "totals/queries", 2);
+    number(doc, "totals/turns", 3);
+    number(doc, "totals/tool_calls", 2);
+    number(doc, "totals/input_tokens", 200);
+    number(doc, "totals/output_tokens", 85);
+    number(doc, "totals/total_tokens", 285);
+    number(doc, "totals/wall_clock_s", 3.5);
+    number(doc, "averages/turns_per_query", 1.5);
+    number(doc, "averages/wall_clock_per_query_s", 1.75);
+    number(doc, "averages/gpu_energy_per_query_joules", NAN);
+    number(doc, "statistics/total_tokens/median", 142.5);
+    number(doc, "statistics/turns/std", 0.70710678118654757);
+    number(doc, "statistics/gpu_energy_joules/avg", NAN);
+    number(doc, "statistics/gpu_energy_joules/n", 0);
+    /* nothing was measured: no zero anywhere */
+    number(doc, "totals/gpu_energy_joules", NAN);
+    number(doc, "totals/known/gpu_energy_joules", NAN);
+    number(doc, "totals/unknown/gpu_energy_joules", 2);
+    number(doc, "totals/accuracy", NAN);
+    number(doc, "efficiency/intelligence_per_joule", NAN);
+    number(doc, "efficiency/ipj", NAN);
+    number(doc, "own_overhead/share", NAN);
+    number(doc, "generated_at", NAN);
+    assert_int_equal(ipw_json_kind(at(doc, "efficiency/basis")), IPW_JSON_NULL);
+    assert_int_equal(ipw_json_kind(at(doc, "efficiency/by_domain/gpu")), IPW_JSON_NULL);
+    assert_int_equal(ipw_json_kind(at(doc, "normalized_statistics")), IPW_JSON_NULL);
+    assert_int_equal(ipw_json_kind(at(doc, "ledger")), IPW_JSON_NULL);
+    ipw_json_free(doc);
+    ipw_summary_release(&s);
+}
+
+/* Upstream's case 29. */
+static void no_queries(void **state)
+{
+    struct ipw_summary_run run = IPW_SUMMARY_RUN_UNKNOWN;
+    struct ipw_summary s;
+    struct ipw_json *doc;
+
+    (void)state;
+    ipw_summary_init(&s);
+    run.status = "interrupted";
+    run.planned = 16;
+    doc = written(&s, &run);
+    number(doc, "totals/queries", 0);
+    number(doc, "totals/total_tokens", 0);
+    number(doc, "totals/wall_clock_s", 0);
+    number(doc, "averages/turns_per_query", 0);
+    number(doc, "totals/gpu_energy_joules", NAN);
+    number(doc, "totals/cost_usd", NAN);
+    number(doc, "run/planned", 16);
+    assert_string_equal(ipw_json_str(at(doc, "status"), ""), "interrupted");
+    ipw_json_free(doc);
+    ipw_summary_release(&s);
+}
+
+/* Upstream's case 30, with ours beside it: accuracy .5, 25 J, 225 W. */
+static void efficiency(void **state)
+{
+    const struct made made[] = {
+        {"q0000", "a", "answered", NULL, NULL, 1, 1, 0, 10, 5, 0.0625, 12.5, NAN,
+         IPW_PROV_MEASURED},
+        {"q0001", "b", "answered", NULL, NULL, 0, 1, 0, 10, 5, 0.0625, 12.5, NAN,
+         IPW_PROV_MEASURED},
+    };
+    struct ipw_summary_run run = IPW_SUMMARY_RUN_UNKNOWN;
+    struct ipw_summary s;
+    struct ipw_json *doc;
+
+    (void)state;
+    ipw_summary_init(&s);
+    for (int i = 0; i < 2; i++) {
+        add_made(&s, &made[i], i);
+        s.rows[i].power_w[IPW_DOMAIN_GPU] = i ? 250 : 200; /* the sensor's own means */
+    }
+    doc = written(&s, &run);
+    number(doc, "efficiency/accuracy", 0.5);
+    number(doc, "efficiency/total_gpu_energy_joules", 25);
+    number(doc, "efficiency/avg_gpu_power_watts", 225);
+    number(doc, "efficiency/ipj", 0.5 / 25);
+    number(doc, "efficiency/ipw", 0.5 / 225);
+    number(doc, "efficiency/mean_joules_per_query", 12.5);
+    number(doc, "efficiency/intelligence_per_joule", 0.5 / 12.5);
+    number(doc, "efficiency/mean_watts_per_query", 200);
+    number(doc, "efficiency/intelligence_per_watt", 0.5 / 200);
+    number(doc, "efficiency/joules_per_correct_answer", 25);
+    number(doc, "efficiency/by_domain/gpu/intelligence_per_joule", 0.5 / 12.5);
+    assert_string_equal(ipw_json_str(at(doc, "efficiency/basis"), ""), "gpu");
+    number(doc, "provenance/gpu/measured", 1);
+    assert_int_equal(ipw_json_kind(at(doc, "provenance/cpu")), IPW_JSON_NULL);
+    assert_non_null(strstr(ipw_json_str(at(doc, "definitions/ipj"), ""), "mean joules per query"));
+    assert_non_null(strstr(ipw_json_str(at(doc, "definitions/ipw"), ""), "mean watts per query"));
+    ipw_json_free(doc);
+    ipw_summary_release(&s);
+}
+
+/* Upstream's case 31: forty traces, two cut at each end. */
+static void trimming(void **state)
+{
+    struct ipw_summary_run run = IPW_SUMMARY_RUN_UNKNOWN;
+    struct ipw_summary s;
+    struct ipw_json *doc;
+
+    (void)state;
+    ipw_summary_init(&s);
+    for (int i = 0; i < 40; i++) {
+        struct made m = {"q", "a", "answered", NULL, NULL, 1,   1,
+                         0,   1,   1,          0,    10,   NAN, IPW_PROV_MEASURED};
+
+        m.wall_s = 1 + 0.1 * ((i * 7) % 40);
+        add_made(&s, &m, i);
+    }
+    doc = written(&s, &run);
+    assert_sorted(doc);
+    number(doc, "normalized_statistics/_outliers_removed/queries_before", 40);
+    number(doc, "normalized_statistics/_outliers_removed/queries_after", 36);
+    number(doc, "normalized_statistics/_outliers_removed/removed", 4);
+    number(doc, "normalized_statistics/wall_clock_s/min", 1.2);
+    number(doc, "normalized_statistics/wall_clock_s/max", 4.7);
+    number(doc, "normalized_efficiency/total_gpu_energy_joules", 360);
+    number(doc, "efficiency/total_gpu_energy_joules", 400);
+    ipw_json_free(doc);
+    s.n = 4; /* from four queries up: one at each end */
+    doc = written(&s, &run);
+    number(doc, "normalized_statistics/_outliers_removed/queries_after", 2);
+    ipw_json_free(doc);
+    s.n = 40;
+    ipw_summary_release(&s);
+}
+
+static void failures_and_the_unknown(void **state)
+{
+    const struct made made[] = {
+        {"q0000", "a", "answered", NULL, NULL, 1, 1, 1, 10, 5, 2, 100, 10, IPW_PROV_MEASURED},
+        {"q0001", NULL, "timeout", "120 s", NULL, -1, 3, 4, -1, 5, 8, 400, 40,
+         IPW_PROV_DISTRIBUTED},
+        {"q0002", NULL, "error", "boom", NULL, 0, 1, 0, 10, 5, 1, NAN, 5, IPW_PROV_MEASURED},
+        {"q0003", NULL, "timeout", NULL, NULL, -1, 0, 0, 0, 0, 1, 50, 5, IPW_PROV_MEASURED},
+    };
+    struct ipw_summary_run run = IPW_SUMMARY_RUN_UNKNOWN;
+    struct ipw_summary s;
+    struct ipw_json *doc;
+
+    (void)state;
+    ipw_summary_init(&s);
+    for (int i = 0; i < 4; i++) add_made(&s, &made[i], i);
+    run.config = "{\"a\":1}";
+    run.runner_cpu_s = 0.5;
+    run.sampler_cpu_s = 0.1;
+    run.wall_s = 12;
+    run.have_balance = true;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        run.balance[d] = (struct ipw_balance){.total = figure(NAN, IPW_PROV_NONE),
+                                              .idle = figure(NAN, IPW_PROV_NONE)};
+    }
+    run.balance[IPW_DOMAIN_CPU].total = figure(75, IPW_PROV_MEASURED);
+    run.balance[IPW_DOMAIN_CPU].idle = figure(12, IPW_PROV_MEASURED);
+    run.balance[IPW_DOMAIN_CPU].wasted_j = 3;
+    run.balance[IPW_DOMAIN_GPU].total = figure(600, IPW_PROV_MEASURED);
+    run.balance[IPW_DOMAIN_GPU].idle = figure(10, IPW_PROV_MEASURED);
+    doc = written(&s, &run);
+    number(doc, "totals/completed", 1);
+    number(doc, "totals/failed", 3);
+    number(doc, "failed/timeout", 2);
+    number(doc, "failed/error", 1);
+    number(doc, "totals/resolved", 1);
+    number(doc, "totals/unresolved", 1);
+    number(doc, "totals/unscorable", 2);
+    number(doc, "totals/input_tokens", NAN);
+    number(doc, "totals/known/input_tokens", 20);
+    number(doc, "totals/unknown/input_tokens", 1);
+    number(doc, "totals/gpu_energy_joules", NAN);
+    number(doc, "totals/known/gpu_energy_joules", 550);
+    number(doc, "totals/cpu_energy_joules", 60);
+    /* the GPU has one figure less than the CPU: it stays out of the headline basis */
+    assert_string_equal(ipw_json_str(at(doc, "efficiency/basis"), ""), "cpu");
+    number(doc, "efficiency/mean_joules_per_query", 15);
+    number(doc, "efficiency/joules_per_correct_answer", 60); /* failures' joules are in it */
+    number(doc, "efficiency/by_domain/gpu/queries_with_energy", 3);
+    number(doc, "efficiency/by_domain/gpu/joules_per_correct_answer", NAN);
+    number(doc, "efficiency/ipj", NAN);                     /* no total, so no ratio to it */
+    number(doc, "provenance/gpu/distributed", 400.0 / 500); /* q0003 has no turns to weigh */
+    number(doc, "ledger/cpu/total_j", 75);
+    number(doc, "ledger/cpu/queries_j", 60);
+    number(doc, "ledger/cpu/difference_j", 0);
+    assert_true(ipw_json_bool(at(doc, "ledger/cpu/balanced"), false));
+    number(doc, "ledger/gpu/queries_j", NAN);
+    number(doc, "ledger/gpu/difference_j", NAN);
+    assert_int_equal(ipw_json_kind(at(doc, "ledger/gpu/balanced")), IPW_JSON_NULL);
+    assert_string_equal(ipw_json_str(at(doc, "ledger/dram/reason"), ""), "no_sensor");
+    number(doc, "own_overhead/share", 0.6 / 12);
+    number(doc, "config/a", 1);
+    ipw_json_free(doc);
+    run.balance[IPW_DOMAIN_CPU].total.j = 75.001;
+    doc = written(&s, &run);
+    assert_false(ipw_json_bool(at(doc, "ledger/cpu/balanced"), true));
+    ipw_json_free(doc);
+    ipw_summary_release(&s);
+}
+
+static void the_machine_is_the_basis_when_it_is_metered(void **state)
+{
+    const struct made m = {"q", "a", "answered", NULL, NULL, 1,  1,
+                           1,   10,  5,          2,    100,  10, IPW_PROV_MEASURED};
+    struct ipw_buf text = IPW_BUF(64);
+    struct ipw_efficiency e;
+    struct ipw_summary s;
+
+    (void)state;
+    ipw_summary_init(&s);
+    add_made(&s, &m, 0);
+    ipw_summary_basis_text(&text, ipw_summary_basis(&s));
+    assert_string_equal(ipw_buf_str(&text), "gpu+cpu");
+    ipw_summary_efficiency(&e, &s, ipw_summary_basis(&s));
+    assert_true(e.mean_j == 110 && e.mean_w == 55);
+    s.rows[0].energy[IPW_DOMAIN_MACHINE] = figure(180, IPW_PROV_ESTIMATED);
+    assert_int_equal(ipw_summary_basis(&s), 1u << IPW_DOMAIN_MACHINE);
+    ipw_buf_release(&text);
+    ipw_summary_release(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_queries),
+        cmocka_unit_test(no_queries),
+        cmocka_unit_test(efficiency),
+        cmocka_unit_test(trimming),
+        cmocka_unit_test(failures_and_the_unknown),
+        cmocka_unit_test(the_machine_is_the_basis_when_it_is_metered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

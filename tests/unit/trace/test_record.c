@@ -1,0 +1,127 @@
+/* A record read as a script: in order, ahead for one query, without a torn end, damage by its line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "trace/record.h"
+
+static char dir[] = "/tmp/ipw-record.XXXXXX";
+
+static struct ipw_record *open_with(const char *text)
+{
+    struct ipw_record *record;
+    char path[64];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/events.jsonl", dir);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(ipw_record_open(&record, dir, NULL), 0);
+    return record;
+}
+
+#define START(q, id)                                                                               \
+    "{\"event\":\"query_start\",\"id\":\"" id "\",\"query\":" #q ",\"span\":0,\"t_ns\":1}\n"
+#define ASK(q, span, kept, messages)                                                               \
+    "{\"attempt\":1,\"data\":{\"messages\":[" messages "],\"messages_kept\":" #kept "},"           \
+    "\"event\":\"lm_inference_start\",\"model\":\"m\",\"query\":" #q ",\"span\":" #span            \
+    ",\"t_ns\":2}\n"
+
+static const char two[] = START(0, "a") START(1, "b") ASK(0, 1, 0, "{\"n\":1},{\"n\":2}")
+    ASK(1, 1, 0, "{\"other\":1}") ASK(0, 2, 1, "{\"n\":3}") "{\"event\":\"query_e";
+
+static void in_order(void **state)
+{
+    struct ipw_record *r = open_with(two);
+    const struct ipw_record_line *line;
+    struct ipw_err err;
+    int64_t n = 0;
+
+    (void)state;
+    while (ipw_record_head(r, &line, &err) == 1) {
+        assert_int_equal(line->number, ++n);
+        ipw_record_drop(r, line);
+    }
+    assert_int_equal(n, 5); /* the torn line is no part of it */
+    ipw_record_close(r);
+}
+
+static void ahead(void **state)
+{
+    struct ipw_record *r = open_with(two);
+    const struct ipw_record_line *line = ipw_record_peek(r, 1, 1, SIZE_MAX), *head;
+
+    (void)state;
+    assert_int_equal(line->number, 4);
+    assert_null(ipw_record_peek(r, 1, 2, SIZE_MAX));
+    assert_null(ipw_record_peek(r, 1, 1, 3)); /* beyond the reach */
+    ipw_record_drop(r, line);
+    assert_null(ipw_record_peek(r, 1, 1, SIZE_MAX));
+    assert_int_equal(ipw_record_head(r, &head, NULL), 1);
+    assert_int_equal(head->number, 1);
+    ipw_record_close(r);
+}
+
+static void messages(void **state)
+{
+    struct ipw_record *r = open_with(two);
+    struct ipw_record_messages m;
+
+    (void)state;
+    assert_int_equal(ipw_record_messages(&m, r, 0, 4, NULL), 0);
+    assert_int_equal(m.n, 2);
+    ipw_record_messages_release(&m);
+    assert_int_equal(ipw_record_messages(&m, r, 0, 5, NULL), 0);
+    assert_int_equal(m.n, 2);
+    assert_string_equal(m.texts[0], "{\"n\":1}");
+    assert_string_equal(m.texts[1], "{\"n\":3}");
+    ipw_record_messages_release(&m);
+    ipw_record_close(r);
+}
+
+static void damage(void **state)
+{
+    struct ipw_record *r = open_with(START(0, "a") "{\"event\":\"nothing\"}\n" START(1, "b"));
+    const struct ipw_record_line *line;
+    struct ipw_err err = {0};
+
+    (void)state;
+    assert_int_equal(ipw_record_head(r, &line, &err), 1);
+    ipw_record_drop(r, line);
+    assert_true(ipw_record_head(r, &line, &err) < 0);
+    assert_non_null(strstr(err.text, "events.jsonl:2"));
+    ipw_record_close(r);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    char path[64];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/events.jsonl", dir);
+    unlink(path);
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_order), cmocka_unit_test(ahead),
+                                       cmocka_unit_test(messages), cmocka_unit_test(damage)};
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

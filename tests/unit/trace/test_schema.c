@@ -1,0 +1,417 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "trace/schema.h"
+#include "unit/trace/script.h"
+
+static const struct ipw_anchor anchor = {.mono_ns = 0, .wall_ns = INT64_C(1795228267123000000)};
+
+static const char *const turn_keys[] = {
+    "cached_tokens",      "cost_usd",
+    "cpu_energy_joules",  "cpu_power_avg_watts",
+    "dram_energy_joules", "error",
+    "gpu_energy_joules",  "gpu_power_avg_watts",
+    "has_parallel_tools", "input_tokens",
+    "output_tokens",      "peak_watts",
+    "reasoning_tokens",   "shared_device_warning",
+    "tool_latencies_s",   "tool_result_tokens",
+    "tools_called",       "turn_index",
+    "wall_clock_s",
+};
+static const char *const query_keys[] = {
+    "accuracy_metadata",
+    "accuracy_score",
+    "completed",
+    "energy_per_output_token_joules",
+    "is_resolved",
+    "judge_cpu_energy_joules",
+    "judge_cpu_power_avg_watts",
+    "judge_gpu_energy_joules",
+    "judge_gpu_power_avg_watts",
+    "judge_wall_clock_s",
+    "lm_energy_measurable",
+    "n_retries",
+    "num_turns",
+    "query_cpu_energy_joules",
+    "query_cpu_power_avg_watts",
+    "query_gpu_energy_joules",
+    "query_gpu_power_avg_watts",
+    "query_id",
+    "query_mbu_avg_pct",
+    "query_mbu_max_pct",
+    "query_text",
+    "response_text",
+    "score_metadata",
+    "shared_device_warning",
+    "throughput_tokens_per_sec",
+    "timed_out",
+    "tool_call_count",
+    "total_cost_usd",
+    "total_input_tokens",
+    "total_output_tokens",
+    "total_task_cpu_energy_joules",
+    "total_task_gpu_energy_joules",
+    "total_tokens",
+    "total_tool_calls",
+    "total_wall_clock_s",
+    "turns",
+    "unscorable_reason",
+    "workload_type",
+};
+
+static void fill_energy(struct ipw_query_trace *q)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < q->n_turns; i++) {
+        struct ipw_turn *turn = &q->turns[i];
+
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+            turn->energy[d] = (struct ipw_figure){.reason = "no_sensor"};
+            for (size_t k = 0; k < turn->n_spans; k++) {
+                turn->spans[k].energy[d] = (struct ipw_figure){.reason = "no_sensor"};
+            }
+        }
+        turn->energy[IPW_DOMAIN_GPU] =
+            (struct ipw_figure){true, 12.5 + (double)i, IPW_PROV_MEASURED, 1, 3, NULL};
+        turn->energy[IPW_DOMAIN_CPU] =
+            (struct ipw_figure){true, 1.1, IPW_PROV_DISTRIBUTED, 0.5, 0, NULL};
+        turn->power_mean_w[IPW_DOMAIN_GPU] = 200;
+        turn->power_peak_w[IPW_DOMAIN_GPU] = 310.5;
+        sum += turn->energy[IPW_DOMAIN_GPU].j;
+    }
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        q->energy[d] = q->energy_before[d] = (struct ipw_figure){.reason = "permission"};
+    }
+    q->energy_before[IPW_DOMAIN_GPU] = (struct ipw_figure){true, 0, IPW_PROV_MEASURED, 1, 0, NULL};
+    q->energy[IPW_DOMAIN_GPU] = (struct ipw_figure){true, sum, IPW_PROV_MEASURED, 1, 9, NULL};
+    q->power_mean_w[IPW_DOMAIN_GPU] = 205;
+}
+
+static struct ipw_figure *two_figures(double j)
+{
+    struct ipw_figure *two = calloc(2, sizeof *two);
+
+    two[0] = (struct ipw_figure){.known = true, .j = j, .provenance = IPW_PROV_MEASURED};
+    two[1] = (struct ipw_figure){.reason = "lost"};
+    return two;
+}
+
+static void add_devices(struct ipw_query_trace *q)
+{
+    q->devices = calloc(2, sizeof *q->devices);
+    q->n_devices = 2;
+    for (int i = 0; i < 2; i++) {
+        q->devices[i].name = strdup(i ? "gpu1" : "gpu0");
+        q->devices[i].domain = IPW_DOMAIN_GPU;
+    }
+    q->device_energy = two_figures(17);
+    q->device_before = two_figures(0.5);
+    for (size_t i = 0; i < q->n_turns; i++) {
+        q->turns[i].devices = two_figures(1 + (double)i);
+        for (size_t k = 0; k < q->turns[i].n_spans; k++) {
+            q->turns[i].spans[k].devices = two_figures(0.25 * (double)k);
+        }
+    }
+}
+
+static void sample_trace(struct ipw_query_trace *q)
+{
+    struct ipw_event events[] = {
+        QS(10),
+        LS(10.25, 1, 1),
+        LE(11, 1, 50, 20),
+        TS(11, 2, "b"),
+        TS(11.5, 3, "a"),
+        TE(12, 2, "b"),
+        TE(12.125, 3, "a"),
+        TS(13, 4, "a"),
+        TE(13.0000001, 4, "a"),
+        LS(14, 5, 1),
+        LE(15, 5, 30, 10),
+        QE(15.5, "answered"),
+    };
+
+    events[0].query = 4;
+    events[2].lm.first_token_ns = S(10.5);
+    events[2].lm.last_token_ns = S(10.9);
+    build_trace(q, events, sizeof events / sizeof *events);
+    fill_energy(q);
+    add_devices(q);
+    q->turns[1].energy[IPW_DOMAIN_DRAM] = (struct ipw_figure){.reason = "lost",
+                                                              .coverage = 0.5,
+                                                              .lo_j = 2,
+                                                              .hi_j = 40,
+                                                              .estimated = true,
+                                                              .estimate_j = 4.25,
+                                                              .estimate_by = "last_power"};
+}
+
+static struct ipw_query_record sample_record(void)
+{
+    return (struct ipw_query_record){
+        .query_text = "What?\n\"Quoted\" \xE2\x9C\x93",
+        .response_text = "FINAL ANSWER: 42",
+        .answer = "42",
+        .answer_source = "marker",
+        .is_resolved = 1,
+        .score_metadata = "{\"how\":\"exact\"}",
+        .metadata = "{\"level\":\"2\",\"n\":[1,2]}",
+        .model = "m",
+        .cost_usd = NAN,
+        .n_malformed = 1,
+        .lua_peak_bytes = 20480,
+        .lua_cpu_ns = 1234567,
+        .epoch = 2,
+    };
+}
+
+static void assert_sorted(const struct ipw_json *node)
+{
+    const char *last = NULL;
+
+    for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
+        if (ipw_json_kind(node) == IPW_JSON_OBJ) {
+            if (last) assert_true(strcmp(last, ipw_json_key(m)) < 0);
+            last = ipw_json_key(m);
+        }
+        assert_sorted(m);
+    }
+}
+
+static void a_line_has_upstreams_keys(void **state)
+{
+    struct ipw_query_trace q;
+    struct ipw_query_record r = sample_record();
+    struct ipw_buf line = IPW_BUF(IPW_MIB);
+    struct ipw_json *doc;
+    const struct ipw_json *turn, *latencies;
+
+    (void)state;
+    sample_trace(&q);
+    ipw_schema_write_query(&line, &q, &r, &anchor);
+    assert_false(line.failed);
+    assert_null(strchr(line.data, '\n'));
+    assert_int_equal(ipw_json_parse(&doc, line.data, line.len, NULL, NULL), 0);
+    assert_sorted(doc);
+    for (size_t i = 0; i < sizeof query_keys / sizeof *query_keys; i++) {
+        if (!ipw_json_get(doc, query_keys[i])) fail_msg("%s is missing", query_keys[i]);
+    }
+    turn = ipw_json_first(ipw_json_get(doc, "turns"));
+    for (size_t i = 0; i < sizeof turn_keys / sizeof *turn_keys; i++) {
+        if (!ipw_json_get(turn, turn_keys[i])) fail_msg("%s is missing", turn_keys[i]);
+    }
+    assert_string_equal(ipw_json_str(ipw_json_get(doc, "started_at"), ""),
+                        "2026-11-21T02:31:17.123Z");
+    assert_int_equal(ipw_json_int(ipw_json_get(doc, "total_tokens"), -1), 110);
+    assert_true(ipw_json_num(ipw_json_get(doc, "query_gpu_energy_joules"), -1) == 26);
+    assert_true(ipw_json_num(ipw_json_get(doc, "energy_per_output_token_joules"), -1) == 26.0 / 30);
+    assert_true(ipw_json_num(ipw_json_get(doc, "throughput_tokens_per_sec"), -1) == 30 / 5.5);
+    assert_int_equal(ipw_json_kind(ipw_json_get(doc, "query_cpu_energy_joules")), IPW_JSON_NULL);
+    assert_int_equal(ipw_json_kind(ipw_json_get(doc, "total_cost_usd")), IPW_JSON_NULL);
+    assert_true(ipw_json_num(ipw_json_get(doc, "accuracy_score"), -1) == 1);
+    assert_true(ipw_json_bool(ipw_json_get(turn, "has_parallel_tools"), false));
+    assert_true(ipw_json_bool(ipw_json_get(turn, "shared_device_warning"), false));
+    assert_false(ipw_json_bool(ipw_json_get(doc, "shared_device_warning"), true));
+    assert_true(ipw_json_num(ipw_json_get(turn, "peak_watts"), 0) == 310.5);
+    latencies = ipw_json_get(turn, "tool_latencies_s");
+    assert_int_equal(ipw_json_count(latencies), 3);
+    assert_true(ipw_json_num(ipw_json_get(latencies, "a"), 0) == 0.625);
+    assert_true(ipw_json_num(ipw_json_get(latencies, "a#2"), 0) == 1e-7);
+    assert_true(ipw_json_num(ipw_json_get(latencies, "b"), 0) == 1);
+    assert_int_equal(ipw_json_count(ipw_json_get(turn, "tools_called")), 3);
+    assert_string_equal(ipw_json_str(ipw_json_at(ipw_json_get(turn, "tools_called"), 0), ""), "b");
+    ipw_json_free(doc);
+    ipw_buf_release(&line);
+    ipw_query_trace_release(&q);
+}
+
+static void write_then_read_is_identity(void **state)
+{
+    struct ipw_query_trace q;
+    struct ipw_query_record r = sample_record();
+    struct ipw_buf line = IPW_BUF(IPW_MIB), again = IPW_BUF(IPW_MIB);
+    struct ipw_query_loaded l;
+    struct ipw_err err = {0};
+
+    (void)state;
+    sample_trace(&q);
+    ipw_schema_write_query(&line, &q, &r, &anchor);
+    assert_int_equal(ipw_schema_read_query(&l, line.data, line.len, &err), 0);
+    assert_true(l.ours);
+    assert_int_equal(l.trace.n_turns, 2);
+    assert_int_equal(l.trace.index, 4);
+    assert_true(l.trace.start_ns == q.start_ns && l.trace.end_ns == q.end_ns);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(l.trace.turns[i].start_ns == q.turns[i].start_ns);
+        assert_int_equal(l.trace.turns[i].n_spans, q.turns[i].n_spans);
+        for (size_t k = 0; k < q.turns[i].n_spans; k++) {
+            assert_true(l.trace.turns[i].spans[k].end_ns == q.turns[i].spans[k].end_ns);
+        }
+    }
+    assert_string_equal(l.trace.energy[IPW_DOMAIN_CPU].reason, "permission");
+    assert_int_equal(l.trace.energy[IPW_DOMAIN_GPU].provenance, IPW_PROV_MEASURED);
+    assert_int_equal(l.trace.energy[IPW_DOMAIN_GPU].samples, 9);
+    assert_int_equal(l.trace.n_devices, 2);
+    assert_true(l.trace.device_energy[0].j == 17 && l.trace.turns[1].devices[0].j == 2);
+    assert_string_equal(l.trace.turns[0].spans[0].devices[1].reason, "lost");
+    assert_true(l.trace.turns[1].energy[IPW_DOMAIN_DRAM].estimated);
+    assert_true(l.trace.turns[1].energy[IPW_DOMAIN_DRAM].estimate_j == 4.25);
+    assert_string_equal(l.record.query_text, r.query_text);
+    assert_string_equal(l.record.metadata, r.metadata);
+    assert_int_equal(l.record.is_resolved, 1);
+    ipw_schema_write_query(&again, &l.trace, &l.record, &anchor);
+    assert_string_equal(again.data, line.data);
+    ipw_query_loaded_release(&l);
+    ipw_query_trace_release(&q);
+    ipw_buf_release(&line);
+    ipw_buf_release(&again);
+}
+
+static void an_empty_query_has_nulls_not_zeros(void **state)
+{
+    struct ipw_event events[] = {QS(1), LS(2, 1, 1), LX(3, 1, 1, IPW_LM_REFUSED, false),
+                                 QF(4, "timeout", "4 s passed")};
+    struct ipw_query_record r = {.cost_usd = NAN,
+                                 .is_resolved = -1,
+                                 .lua_peak_bytes = -1,
+                                 .lua_cpu_ns = -1,
+                                 .unscorable_reason = "timeout"};
+    static const char *const nulls[] = {
+        "total_input_tokens",
+        "total_output_tokens",
+        "total_tokens",
+        "total_cost_usd",
+        "query_gpu_energy_joules",
+        "throughput_tokens_per_sec",
+        "is_resolved",
+        "accuracy_score",
+        "lua_cpu_s",
+        "lua_peak_bytes",
+        "started_at",
+        "answer",
+        "judge_wall_clock_s",
+    };
+    struct ipw_query_trace q;
+    struct ipw_buf line = IPW_BUF(IPW_MIB);
+    struct ipw_json *doc;
+
+    (void)state;
+    build_trace(&q, events, 4);
+    ipw_schema_write_query(&line, &q, &r, NULL);
+    assert_int_equal(ipw_json_parse(&doc, line.data, line.len, NULL, NULL), 0);
+    for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++) {
+        if (ipw_json_kind(ipw_json_get(doc, nulls[i])) != IPW_JSON_NULL) {
+            fail_msg("%s should be null", nulls[i]);
+        }
+    }
+    assert_true(ipw_json_bool(ipw_json_get(doc, "timed_out"), false));
+    assert_false(ipw_json_bool(ipw_json_get(doc, "lm_energy_measurable"), true));
+    assert_string_equal(ipw_json_str(ipw_json_get(doc, "error"), ""), "4 s passed");
+    assert_string_equal(ipw_json_str(ipw_json_get(doc, "workload_type"), ""), "agentic");
+    ipw_json_free(doc);
+    ipw_buf_release(&line);
+    ipw_query_trace_release(&q);
+}
+
+static void upstreams_own_lines_load(void **state)
+{
+    static const char seed[] =
+        "{\"query_id\": \"q0003\", \"workload_type\": \"agentic\", \"query_text\": \"t\", "
+        "\"response_text\": \"r\", \"turns\": [{\"turn_index\": 0, \"input_tokens\": 100, "
+        "\"output_tokens\": 50, \"tool_result_tokens\": 0, \"tools_called\": [\"think\", \"bash\", "
+        "\"think\"], \"tool_latencies_s\": {\"think\": 0.5, \"bash\": 1.25}, \"wall_clock_s\": "
+        "2.0, "
+        "\"error\": null, \"gpu_energy_joules\": 10.5, \"cpu_energy_joules\": null, "
+        "\"gpu_power_avg_watts\": 210.0, \"cpu_power_avg_watts\": null, \"cost_usd\": null}, "
+        "{\"turn_index\": 1, \"input_tokens\": 80, \"output_tokens\": 30, \"wall_clock_s\": 1.5, "
+        "\"gpu_energy_joules\": 2.5}], \"total_wall_clock_s\": 3.6, \"completed\": true}";
+    static const char newest[] =
+        "{\"query_id\": \"q0001\", \"workload_type\": \"agentic\", \"turns\": [{\"turn_index\": 0, "
+        "\"input_tokens\": null, \"output_tokens\": 5, \"tools_called\": [\"a\", \"a\"], "
+        "\"tool_latencies_s\": {\"a\": 1.0, \"a#2\": 2.0}, \"peak_watts\": 300.0, "
+        "\"cached_tokens\": 7}], \"query_gpu_energy_joules\": 33.0, "
+        "\"query_gpu_power_avg_watts\": 110.0, \"timed_out\": true, \"completed\": false, "
+        "\"is_resolved\": false, \"unscorable_reason\": \"timeout\", "
+        "\"score_metadata\": {\"k\": 1}, \"total_cost_usd\": 0.005, \"total_wall_clock_s\": 0.3}";
+    struct ipw_query_loaded l;
+    struct ipw_err err = {0};
+
+    (void)state;
+    assert_int_equal(ipw_schema_read_query(&l, seed, sizeof seed - 1, &err), 0);
+    assert_false(l.ours);
+    assert_int_equal(l.trace.index, 3);
+    assert_int_equal(l.trace.input_tokens, 180);
+    assert_int_equal(l.trace.output_tokens, 80);
+    assert_int_equal(l.trace.n_tool_calls, 3);
+    assert_true(l.trace.energy[IPW_DOMAIN_GPU].known && l.trace.energy[IPW_DOMAIN_GPU].j == 13);
+    assert_int_equal(l.trace.energy[IPW_DOMAIN_GPU].provenance, IPW_PROV_ESTIMATED);
+    assert_false(l.trace.energy[IPW_DOMAIN_CPU].known);
+    assert_true(l.trace.turns[1].start_ns == l.trace.turns[0].end_ns);
+    assert_true(l.trace.turns[0].spans[1].end_ns - l.trace.turns[0].spans[1].start_ns == S(1.25));
+    assert_true(isnan(l.record.cost_usd));
+    assert_int_equal(l.record.is_resolved, -1);
+    assert_string_equal(l.trace.outcome, "answered");
+    ipw_query_loaded_release(&l);
+
+    assert_int_equal(ipw_schema_read_query(&l, newest, sizeof newest - 1, &err), 0);
+    assert_int_equal(l.trace.input_tokens, -1);
+    assert_int_equal(l.trace.turns[0].cached_tokens, 7);
+    assert_true(l.trace.energy[IPW_DOMAIN_GPU].j == 33);
+    assert_true(l.trace.turns[0].spans[1].end_ns == S(2));
+    assert_true(l.record.cost_usd == 0.005);
+    assert_int_equal(l.record.is_resolved, 0);
+    assert_string_equal(l.trace.outcome, "timeout");
+    assert_string_equal(l.record.score_metadata, "{\"k\":1}");
+    ipw_query_loaded_release(&l);
+}
+
+static void a_wrong_line_names_the_field(void **state)
+{
+    static const struct {
+        const char *line, *message;
+    } cases[] = {
+        {"[1]", "must be a JSON object"},
+        {"{\"turns\":[]}", "query_id"},
+        {"{\"query_id\":7}", "query_id"},
+        {"{\"query_id\":\"q\",\"turns\":[{\"turn_index\":0},{\"wall_clock_s\":1}]}",
+         "turns[1].turn_index"},
+        {"{\"query_id\":\"q\",\"schema_version\":1,\"start_ns\":1,\"turns\":[]}", "end_ns"},
+        {"{\"end_ns\":2,\"query_id\":\"q\",\"schema_version\":1,\"start_ns\":1}", "turns"},
+        {"{\"end_ns\":2,\"query_id\":\"q\",\"schema_version\":1,\"start_ns\":1,\"turns\":[{"
+         "\"end_s\":1,\"spans\":[{\"kind\":\"nap\"}],\"start_s\":0,\"turn_index\":0}]}",
+         "turns[0].spans[0].kind"},
+        {"{\"query_id\":\"q\",\"schema_version\":99}", "schema_version: 99 is newer"},
+        {"{\"query_id\":\"q\"", "byte"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_query_loaded l;
+        struct ipw_err err = {0};
+
+        assert_true(ipw_schema_read_query(&l, cases[i].line, strlen(cases[i].line), &err) < 0);
+        if (!strstr(err.text, cases[i].message)) fail_msg("case %zu: %s", i, err.text);
+        assert_null(l.doc);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_has_upstreams_keys),
+        cmocka_unit_test(write_then_read_is_identity),
+        cmocka_unit_test(an_empty_query_has_nulls_not_zeros),
+        cmocka_unit_test(upstreams_own_lines_load),
+        cmocka_unit_test(a_wrong_line_names_the_field),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
