@@ -114,7 +114,9 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
     const char *slash = script ? strrchr(script, '/') : NULL;
     char dir[1024];
     struct ipw_entry entry = {
-        .vm = {.paths = ipw_script_paths(&b->run.o->script), .host = &b->host},
+        .vm = {.paths = ipw_script_paths(&b->run.o->script),
+               .host = &b->host,
+               .slice_cpu_ns = b->run.o->lua_cpu_ns},
         .module = module,
         .args = args,
         .say = say,

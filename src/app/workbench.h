@@ -40,6 +40,9 @@ void ipw_workbench_defaults(struct ipw_workbench_options *o);
         {"workspace", 'w',                                                                         \
          IPW_OPT_STR, offsetof(struct ipw_workbench_options, workspace),                           \
          "DIR",       "folder that ipw.fs sees (default: a new empty one, removed at the end)"},   \
+        {"lua-cpu",        0,                                                                      \
+         IPW_OPT_DURATION, IPW_BENCH_RUN(lua_cpu_ns),                                              \
+         "TIME",           "the script's CPU time between two waits (default: 2s)"},               \
     {                                                                                              \
         "verbose", 'v', IPW_OPT_FLAG, IPW_BENCH_RUN(verbose), NULL, "say what happens"             \
     }
