@@ -87,6 +87,7 @@ struct ipw_chat_reply {
         char *finish_word;
     } * others;
     size_t n_others, cap_others;
+    struct ipw_buf arrivals; /* of a stream's events (llm/arrivals.h), or empty */
 };
 
 /* What one stream event carried: or-ed flags. */

@@ -50,6 +50,7 @@ void ipw_chat_reply_release(struct ipw_chat_reply *r)
     ipw_chat_more_release(r);
     ipw_buf_release(&r->text);
     ipw_buf_release(&r->reasoning);
+    ipw_buf_release(&r->arrivals);
     free(r->finish_word);
     free(r->model);
     free(r->id);

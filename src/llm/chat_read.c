@@ -88,6 +88,7 @@ void ipw_chat_reply_read(struct ipw_chat_reply *out, const struct ipw_json *data
         .cost_usd = ipw_json_num(cost, 0),
     };
     if (out->finish_word) out->finish = ipw_chat_finish_of(out->finish_word);
+    take_text(&out->arrivals, ipw_json_get(data, "arrivals"));
     take_text(&out->text, ipw_json_get(data, "text"));
     take_text(&out->reasoning, ipw_json_get(data, "reasoning"));
     read_calls(out, ipw_json_get(data, "calls"));

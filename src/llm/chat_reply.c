@@ -103,6 +103,7 @@ void ipw_chat_reply_json(struct ipw_buf *out, const struct ipw_chat_reply *reply
 
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
+    if (reply->arrivals.len) ipw_jw_kstr(&w, "arrivals", reply->arrivals.data);
     ipw_jw_key(&w, "calls");
     ipw_jw_arr(&w);
     for (size_t i = 0; i < reply->n_calls; i++) write_record_call(&w, &reply->calls[i]);

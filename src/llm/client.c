@@ -24,6 +24,7 @@ void ipw_llm_attempt_release(struct ipw_llm_attempt *a)
     a->fold = NULL;
     ipw_sse_release(&a->sse);
     ipw_buf_release(&a->raw);
+    ipw_buf_release(&a->arrivals.text);
 }
 
 /* ---- what comes in ---- */
@@ -36,6 +37,7 @@ int ipw_llm_on_sse(void *ud, const struct ipw_sse_event *event, struct ipw_err *
 
     if (seen < 0) return seen;
     ipw_llm_times_event(&a->times, a->data_ns, seen);
+    ipw_arrivals_add(&a->arrivals, a->data_ns, ipw_chat_fold_so_far(a->fold));
     if ((seen & IPW_SEEN_TOKEN) && !a->token_told) {
         a->token_told = true;
         if (call->on.on_first_token) call->on.on_first_token(call->on.ud, a->data_ns);
@@ -157,6 +159,7 @@ static int read_answer(struct ipw_llm_attempt *a, struct ipw_chat_reply *reply, 
         if (rc > 0) rc = 0;
     }
     end = ipw_chat_fold_end(a->fold, reply, &end_err);
+    ipw_arrivals_take(&reply->arrivals, &a->arrivals);
     if (rc == 0 && end) *err = end_err;
     return rc ? rc : end;
 }

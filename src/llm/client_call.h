@@ -9,6 +9,7 @@
 #define IPW_LLM_CLIENT_CALL_H
 
 #include "io/sse.h"
+#include "llm/arrivals.h"
 #include "llm/client_internal.h"
 #include "llm/times.h"
 
@@ -33,6 +34,7 @@ struct ipw_llm_attempt {
     int64_t received;
     int64_t held_ns; /* before start_ns */
     struct ipw_llm_times times;
+    struct ipw_arrivals arrivals;
     bool token_told; /* on_first_token was called */
 };
 

@@ -6,12 +6,14 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/vlq.h"
 
 enum { PLAIN_EVERY_ROWS = 128 };
 #define PLAIN_EVERY_NS (10 * IPW_NS_PER_S)
 #define MOST           (INT64_C(1) << 53) /* no difference beyond it is packed */
 
 __extension__ typedef __int128 wide;
+_Static_assert(IPW_NO_VALUE == IPW_VLQ_NONE, "null is written as no value");
 
 struct ipw_power_stream {
     size_t first, n; /* its channels */
@@ -101,35 +103,6 @@ static bool expected(int64_t *out, const struct ipw_power_past *c, int64_t dt_us
     return grown < MOST && !__builtin_add_overflow(c->value, (int64_t)grown, out);
 }
 
-/* ---- digits: base64 VLQ, as in source maps; "B", minus zero, is null ---- */
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static void put_digits(struct ipw_buf *out, int64_t x)
-{
-    uint64_t z = x < 0 ? (uint64_t)-x << 1 | 1 : (uint64_t)x << 1;
-
-    for (; z > 31; z >>= 5) ipw_buf_addc(out, digits[32 | (z & 31)]);
-    ipw_buf_addc(out, digits[z]);
-}
-
-/* IPW_NO_VALUE for null. */
-static bool take_digits(const char **at, int64_t *x)
-{
-    uint64_t z = 0;
-    const char *d;
-
-    for (unsigned shift = 0; shift < 60; shift += 5) {
-        if (!**at || !(d = strchr(digits, **at))) return false;
-        (*at)++;
-        z |= (uint64_t)((d - digits) & 31) << shift;
-        if (d - digits > 31) continue;
-        *x = z == 1 ? IPW_NO_VALUE : z & 1 ? -(int64_t)(z >> 1) : (int64_t)(z >> 1);
-        return true;
-    }
-    return false;
-}
-
 /* ---- writing ---- */
 
 static bool put_packed(struct ipw_power_rows *r, struct ipw_buf *out,
@@ -144,18 +117,18 @@ static bool put_packed(struct ipw_power_rows *r, struct ipw_buf *out,
         since_plain >= PLAIN_EVERY_NS)
         return false;
     ipw_buf_adds(out, "[\"");
-    put_digits(out, (int64_t)row->source);
-    put_digits(out, dt_us - s->dt_us);
+    ipw_vlq_put(out, (int64_t)row->source);
+    ipw_vlq_put(out, dt_us - s->dt_us);
     end = out->len;
     for (size_t i = 0; i < s->n; i++) {
         if (row->values[i] == IPW_NO_VALUE) {
-            ipw_buf_addc(out, 'B');
+            ipw_vlq_put(out, IPW_NO_VALUE);
         } else {
             if (!expected(&differs, &r->channels[s->first + i], dt_us, s->dt_us) ||
                 __builtin_sub_overflow(row->values[i], differs, &differs) || differs >= MOST ||
                 differs <= -MOST)
                 return false;
-            put_digits(out, differs);
+            ipw_vlq_put(out, differs);
             if (!differs) continue; /* at the end of a row it goes without saying */
         }
         end = out->len;
@@ -200,9 +173,9 @@ static bool take_packed(struct ipw_power_rows *r, const char *at, int64_t *t_ns,
     struct ipw_power_stream *s;
     int64_t index, more, t_us, dt_us;
 
-    if (!take_digits(&at, &index) || index < 0 || (size_t)index >= r->n) return false;
+    if (!ipw_vlq_take(&at, &index) || index < 0 || (size_t)index >= r->n) return false;
     s = &r->streams[index];
-    if (!take_digits(&at, &more) || more == IPW_NO_VALUE) return false;
+    if (!ipw_vlq_take(&at, &more) || more == IPW_NO_VALUE) return false;
     if (__builtin_add_overflow(s->dt_us, more, &dt_us) ||
         __builtin_add_overflow(s->t_us, dt_us, &t_us) || dt_us < 0 ||
         __builtin_mul_overflow(t_us, 1000, t_ns))
@@ -212,7 +185,7 @@ static bool take_packed(struct ipw_power_rows *r, const char *at, int64_t *t_ns,
     for (size_t i = 0; i < s->n; i++) {
         int64_t differs = 0;
 
-        if (*at != '"' && !take_digits(&at, &differs)) return false;
+        if (*at != '"' && !ipw_vlq_take(&at, &differs)) return false;
         values[i] = IPW_NO_VALUE;
         if (differs == IPW_NO_VALUE) continue;
         if (!expected(&values[i], &r->channels[s->first + i], dt_us, s->dt_us) ||

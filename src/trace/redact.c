@@ -191,9 +191,8 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
 {
     /* "name" is a tool's or a function's; ids are the server's. */
     static const char *const in_data[] = {
-        "answer_source", "call_id",          "finish",   "id",   "model",
-        "name",          "reasoning_effort", "required", "role", "type",
-        "tool_choice",   "tool_call_id",     NULL};
+        "answer_source",    "arrivals", "call_id", "finish", "id",          "model",        "name",
+        "reasoning_effort", "required", "role",    "type",   "tool_choice", "tool_call_id", NULL};
     static const char *const own[] = {"call_id", "cost_source", "event", "finish_reason", "id",
                                       "kind",    "model",       "name",  "outcome",       NULL};
     static const char *const spans_own[] = {"event", "kind", "outcome", NULL};
