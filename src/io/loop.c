@@ -57,12 +57,17 @@ int ipw_loop_new(struct ipw_loop **out, struct ipw_err *err)
         free(loop);
         return ipw_fail_errno(err, -rc, "cannot create an event loop");
     }
+    rc = ipw_timers_init(loop, err);
+    if (rc) {
+        uv_loop_close(&loop->uv);
+        free(loop);
+        return rc;
+    }
     /* A peer that went away must be an EPIPE, not the end of the program: neither OpenSSL nor a
      * write to a child's input can ask for that call by call. */
     if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
     loop->defers.next = loop->defers.prev = &loop->defers;
     loop->running.next = loop->running.prev = &loop->running;
-    ipw_timers_init(loop);
     uv_idle_init(&loop->uv, &loop->idle);
     uv_prepare_init(&loop->uv, &loop->prepare);
     loop->prepare.data = loop;
@@ -83,6 +88,7 @@ void ipw_loop_free(struct ipw_loop *loop)
     uv_close((uv_handle_t *)&loop->prepare, NULL);
     uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets what was closed come to its end */
     if (uv_loop_close(&loop->uv)) IPW_BUG("the event loop has an open libuv handle");
+    ipw_timers_release(loop);
     free(loop->heap);
     free(loop);
 }

@@ -32,9 +32,12 @@ void *ipw_loop_uv(struct ipw_loop *loop); /* the uv_loop_t, for io/ only */
 /* Handles alive that their owners still have to cancel: tests end with 0. */
 int ipw_loop_leftovers(const struct ipw_loop *loop);
 
-/* Calls fn once, `delay_ns` from now (libuv's millisecond steps; never early). */
+/* Calls fn once, `delay_ns` from now, or at an instant of ipw_now_ns(); never early, and as soon
+ * after as the machine and the other callbacks let it. */
 struct ipw_timer *ipw_timer_start(struct ipw_loop *loop, int64_t delay_ns, ipw_loop_fn fn,
                                   void *ud);
+struct ipw_timer *ipw_timer_start_at(struct ipw_loop *loop, int64_t due_ns, ipw_loop_fn fn,
+                                     void *ud);
 void ipw_timer_cancel(struct ipw_timer *timer); /* NULL is fine */
 
 /* Calls fn once, on the next round, before the loop sleeps again.  In order of deferral. */

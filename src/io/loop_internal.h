@@ -33,8 +33,9 @@ struct ipw_loop {
     uv_loop_t uv;
     uv_prepare_t prepare; /* runs the defers and the hook; referenced while holds > 0 */
     uv_idle_t idle;       /* active only while a defer waits that must not be slept over */
-    uv_timer_t clock;     /* armed for the heap's first timer, or earlier */
-    int64_t clock_due_ms; /* what it is armed for; INT64_MAX: not armed */
+    uv_poll_t clock;      /* on clock_fd, a timerfd: armed for the heap's first timer, or earlier */
+    int64_t clock_due_ns; /* what it is armed for; INT64_MAX: not armed */
+    int clock_fd;
     struct ipw_timer **heap;
     size_t n_heap, cap_heap;
     uint64_t next_seq;
@@ -53,7 +54,8 @@ void ipw_loop_unhold(struct ipw_loop *loop);
  * loop nor count as leftovers: whoever embeds them does. */
 void ipw_timer_arm(struct ipw_timer *timer, int64_t due_ns);
 void ipw_timer_disarm(struct ipw_timer *timer);
-void ipw_timers_init(struct ipw_loop *loop);
+int ipw_timers_init(struct ipw_loop *loop, struct ipw_err *err);
+void ipw_timers_release(struct ipw_loop *loop); /* its handle is closed */
 
 void ipw_defer_arm(struct ipw_defer *defer); /* no effect when armed; holds the loop */
 void ipw_defer_disarm(struct ipw_defer *defer);

@@ -1,7 +1,11 @@
-/* One binary heap of timers behind one libuv timer.  The libuv timer is re-armed only when it would
- * fire too late: a deadline that is set and cleared with every request costs two heap steps and no
- * libuv call, and at worst one wake-up that finds nothing due. */
+/* One binary heap of timers behind one timerfd, which knows instants to the nanosecond where libuv's
+ * own timers know whole milliseconds: a request that is due is sent then.  The timerfd is set anew only
+ * when it would fire too late: a deadline that is set and cleared with every request costs two heap
+ * steps and no system call, and at worst one wake-up that finds nothing due. */
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -37,29 +41,33 @@ static void sift_down(struct ipw_loop *loop, size_t pos, struct ipw_timer *timer
     put(loop, pos, timer);
 }
 
-static void on_clock(uv_timer_t *clock);
-
-/* libuv counts in whole milliseconds of the same monotonic clock: the next one after the
- * instant is never early by its reckoning, and on_clock() looks again. */
 static void arm_clock(struct ipw_loop *loop)
 {
-    int64_t due_ms, now_ms;
+    struct itimerspec at = {0};
+    int64_t due_ns;
 
     if (!loop->n_heap) return;
-    due_ms = loop->heap[0]->due_ns / IPW_NS_PER_MS + 1;
-    if (loop->clock_due_ms <= due_ms) return;
-    now_ms = (int64_t)uv_now(&loop->uv);
-    loop->clock_due_ms = due_ms;
-    uv_timer_start(&loop->clock, on_clock, due_ms > now_ms ? (uint64_t)(due_ms - now_ms) : 0, 0);
+    due_ns = loop->heap[0]->due_ns > 0 ? loop->heap[0]->due_ns : 1; /* 0 would disarm it */
+    if (loop->clock_due_ns <= due_ns) return;
+    loop->clock_due_ns = due_ns;
+    at.it_value.tv_sec = (time_t)(due_ns / IPW_NS_PER_S);
+    at.it_value.tv_nsec = (long)(due_ns % IPW_NS_PER_S);
+    if (timerfd_settime(loop->clock_fd, TFD_TIMER_ABSTIME, &at, NULL))
+        IPW_BUG("the loop's clock cannot be set (%d)", errno);
 }
 
-static void on_clock(uv_timer_t *clock)
+static void on_clock(uv_poll_t *clock, int status, int events)
 {
     struct ipw_loop *loop = clock->data;
     uint64_t born_later = loop->next_seq; /* timers armed by these callbacks wait for a round */
     int64_t now = ipw_now_ns();
+    uint64_t times;
 
-    loop->clock_due_ms = INT64_MAX;
+    (void)status;
+    (void)events;
+    /* Nothing to read: it was set anew after it had fired. */
+    if (read(loop->clock_fd, &times, sizeof times) < 0 && errno == EAGAIN) return;
+    loop->clock_due_ns = INT64_MAX;
     while (loop->n_heap && loop->heap[0]->due_ns <= now && loop->heap[0]->seq < born_later) {
         struct ipw_timer *timer = loop->heap[0];
         ipw_timer_disarm(timer);
@@ -68,13 +76,20 @@ static void on_clock(uv_timer_t *clock)
     arm_clock(loop);
 }
 
-void ipw_timers_init(struct ipw_loop *loop)
+int ipw_timers_init(struct ipw_loop *loop, struct ipw_err *err)
 {
-    loop->clock_due_ms = INT64_MAX;
+    loop->clock_due_ns = INT64_MAX;
+    loop->clock_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (loop->clock_fd < 0) return ipw_fail_errno(err, errno, "cannot create a timer");
     loop->clock.data = loop;
-    uv_timer_init(&loop->uv, &loop->clock);
+    if (uv_poll_init(&loop->uv, &loop->clock, loop->clock_fd) ||
+        uv_poll_start(&loop->clock, UV_READABLE, on_clock))
+        IPW_BUG("a timer cannot be waited for");
     uv_unref((uv_handle_t *)&loop->clock);
+    return 0;
 }
+
+void ipw_timers_release(struct ipw_loop *loop) { close(loop->clock_fd); }
 
 void ipw_timer_arm(struct ipw_timer *timer, int64_t due_ns)
 {
@@ -128,19 +143,27 @@ static void fire_box(void *ud)
     fn(fn_ud);
 }
 
-struct ipw_timer *ipw_timer_start(struct ipw_loop *loop, int64_t delay_ns, ipw_loop_fn fn, void *ud)
+struct ipw_timer *ipw_timer_start_at(struct ipw_loop *loop, int64_t due_ns, ipw_loop_fn fn,
+                                     void *ud)
 {
     struct timer_box *box = ipw_calloc(1, sizeof *box);
-    int64_t now = ipw_now_ns();
 
-    if (delay_ns < 0) delay_ns = 0;
     box->timer = (struct ipw_timer){.loop = loop, .fn = fire_box, .ud = box};
     box->fn = fn;
     box->ud = ud;
     ipw_loop_hold(loop);
     loop->leftovers++;
-    ipw_timer_arm(&box->timer, delay_ns > INT64_MAX - now ? INT64_MAX : now + delay_ns);
+    ipw_timer_arm(&box->timer, due_ns);
     return &box->timer;
+}
+
+struct ipw_timer *ipw_timer_start(struct ipw_loop *loop, int64_t delay_ns, ipw_loop_fn fn, void *ud)
+{
+    int64_t now = ipw_now_ns();
+
+    if (delay_ns < 0) delay_ns = 0;
+    return ipw_timer_start_at(loop, delay_ns > INT64_MAX - now ? INT64_MAX : now + delay_ns, fn,
+                              ud);
 }
 
 void ipw_timer_cancel(struct ipw_timer *timer)

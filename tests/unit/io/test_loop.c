@@ -90,6 +90,28 @@ static void test_timers_are_never_early(void **state)
     for (int i = 0; i < 200; i++) assert_true(stamps[i].seen >= stamps[i].due);
 }
 
+/* By instants: those that are past at once, in their order; the others not before theirs.  One that is
+ * set anew after the clock has fired is not lost. */
+static void rearm(void *ud)
+{
+    ipw_timer_start_at(loop, *(int64_t *)ud, note, "d");
+    ipw_timer_start_at(loop, 1, note, "c");
+}
+
+static void test_timers_at(void **state)
+{
+    int64_t start = ipw_now_ns(), later = start + 3 * MS + 1;
+
+    (void)state;
+    ipw_timer_start_at(loop, start + 2 * MS, rearm, &later);
+    ipw_timer_start_at(loop, start - 1, note, "b");
+    ipw_timer_start_at(loop, INT64_MIN, note, "a");
+    ipw_timer_cancel(ipw_timer_start_at(loop, INT64_MAX, note, "!"));
+    ipw_loop_run(loop);
+    assert_string_equal(order, "abcd");
+    assert_true(ipw_now_ns() >= later);
+}
+
 /* The heap against a plain model: arm, move and disarm at random, then fire what is left.  Instants
  * are absolute here, so that the order does not hang on how long the arming takes. */
 enum { N_MODEL = 500 };
@@ -322,10 +344,10 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(test_empty),       CASE(test_timers),           CASE(test_timers_are_never_early),
-        CASE(test_heap),        CASE(test_timer_from_timer), CASE(test_defer),
-        CASE(test_defer_chain), CASE(test_before_sleep),     CASE(test_stop),
-        CASE(test_signal),      CASE(test_wakeup),
+        CASE(test_empty),     CASE(test_timers),      CASE(test_timers_are_never_early),
+        CASE(test_timers_at), CASE(test_heap),        CASE(test_timer_from_timer),
+        CASE(test_defer),     CASE(test_defer_chain), CASE(test_before_sleep),
+        CASE(test_stop),      CASE(test_signal),      CASE(test_wakeup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
