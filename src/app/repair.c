@@ -202,6 +202,14 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
 
 int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
 {
+    static const struct {
+        const char *name;
+        int (*read)(const char *text, size_t n, struct ipw_err *err);
+    } files[] = {{"events.jsonl", read_event},
+                 {"power.jsonl", NULL},
+                 {"traces.jsonl", read_query},
+                 {"attempts.jsonl", read_query},
+                 {"warmup.jsonl", read_query}};
     struct ipw_lock lock = IPW_LOCK_NONE;
     struct stat st;
     char *manifest = ipw_asprintf("%s/manifest.json", run);
@@ -215,11 +223,8 @@ int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
     if (rc) return rc;
     rc = ipw_lock_take(&lock, run, err);
     if (rc) return rc;
-    if ((rc = repair_file(r, run, "events.jsonl", read_event, err)) ||
-        (rc = repair_file(r, run, "power.jsonl", NULL, err)) ||
-        (rc = repair_file(r, run, "traces.jsonl", read_query, err)) ||
-        (rc = repair_file(r, run, "attempts.jsonl", read_query, err)) ||
-        (rc = repair_file(r, run, "warmup.jsonl", read_query, err))) {}
+    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++)
+        rc = repair_file(r, run, files[i].name, files[i].read, err);
     ipw_lock_drop(&lock, run, true);
     return rc;
 }
