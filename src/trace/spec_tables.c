@@ -201,16 +201,16 @@ static const struct ipw_spec lm_end[] = {
     KEY("will_retry", B),
     END,
 };
-static const struct ipw_spec tool_start[] = {EVENT_KEYS, KEY("call_id", TZ), KEY("name", TZ), END};
+static const struct ipw_spec tool_start[] = {EVENT_KEYS, KEY("call_id", TZ), KEY("name", T), END};
 static const struct ipw_spec tool_end[] = {
-    EVENT_KEYS,   KEY("call_id", TZ), KEY("error", TZ),        KEY("name", TZ),
+    EVENT_KEYS,   KEY("call_id", TZ), KEY("error", TZ),        KEY("name", T),
     KEY("ok", B), KEY("outcome", TZ), KEY("result_bytes", CZ), END,
 };
 static const char *const own_kinds[] = {"event", "http", NULL};
-static const struct ipw_spec own_start[] = {EVENT_KEYS, WORD("kind", T, own_kinds), KEY("name", TZ),
+static const struct ipw_spec own_start[] = {EVENT_KEYS, WORD("kind", T, own_kinds), KEY("name", T),
                                             END};
 static const struct ipw_spec own_end[] = {
-    EVENT_KEYS,   KEY("error", TZ),   WORD("kind", T, own_kinds), KEY("name", TZ),
+    EVENT_KEYS,   KEY("error", TZ),   WORD("kind", T, own_kinds), KEY("name", T),
     KEY("ok", B), KEY("outcome", TZ), KEY("result_bytes", CZ),    END,
 };
 
