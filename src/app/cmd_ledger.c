@@ -51,11 +51,16 @@ static int take_query(void *ud, const struct ipw_redo_query *query, struct ipw_e
     if (!rc) {
         bool known = j->check && verdict != IPW_CHECK_MISSING;
 
-        /* What the run was killed over it did not come to write. */
-        if (verdict == IPW_CHECK_MISSING && segment->cut) verdict = IPW_CHECK_SAME;
+        struct ipw_redo_query q = *query;
+
+        /* What the run was killed over it did not come to write: it will be run again. */
+        if (verdict == IPW_CHECK_MISSING && segment->cut) {
+            verdict = IPW_CHECK_SAME;
+            q.cut = true;
+        }
         if (j->share) verdict = IPW_CHECK_SAME; /* other figures are what was asked for */
-        ipw_ledger_report_add(&j->report, query, known ? &was.record : &unknown,
-                              known ? &was : NULL, verdict != IPW_CHECK_SAME);
+        ipw_ledger_report_add(&j->report, &q, known ? &was.record : &unknown, known ? &was : NULL,
+                              verdict != IPW_CHECK_SAME);
         j->report.n_differs += verdict == IPW_CHECK_DIFFERS;
         j->report.n_missing += verdict == IPW_CHECK_MISSING;
         if (verdict == IPW_CHECK_DIFFERS)

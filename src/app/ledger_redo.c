@@ -26,6 +26,8 @@ struct job {
     size_t *over; /* indices of those that are over, in order; [first_over, n_over) */
     size_t first_over, n_over, cap_over;
     int64_t last_ns;
+    bool *ended; /* by place in the file: which segments have a run_end */
+    size_t n_ended, cap_ended;
 };
 
 static int book(struct job *j, size_t index, bool cut, struct ipw_err *err)
@@ -100,7 +102,6 @@ static int cut_queries(struct job *j, struct ipw_err *err)
     int64_t read_ns = ipw_ledger_read_ns(j->ledger);
     int rc = 0;
 
-    s->cut = true;
     s->end_ns = read_ns == INT64_MAX || read_ns == INT64_MIN ? j->last_ns : read_ns;
     if (s->end_ns < s->start_ns) s->end_ns = s->start_ns;
     for (size_t i = 0; i < j->n; i++) {
@@ -170,6 +171,7 @@ static int open_segment(struct job *j, const struct ipw_json *run_start, const s
     r->segments[r->n_segments++] = s;
     s->number = (int)number;
     s->start_ns = e ? e->t_ns : 0;
+    s->cut = r->n_segments > j->n_ended || !j->ended[r->n_segments - 1];
     j->last_ns = s->start_ns;
     j->segment = s;
     ipw_ledger_facts_read(&s->facts, ipw_json_get(run_start, "data"));
@@ -239,6 +241,51 @@ static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err
     return 0;
 }
 
+/* One line of events.jsonl: does a segment begin or end with it?  Few lines can, and only those are
+ * parsed. */
+static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    static const char start[] = "\"event\":\"run_start\"", end[] = "\"event\":\"run_end\"";
+    struct ipw_json *doc;
+    const char *name;
+    int rc;
+
+    if (!memmem(line->text, line->n, start, sizeof start - 1) &&
+        !memmem(line->text, line->n, end, sizeof end - 1))
+        return 0;
+    rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
+    if (rc) return rc;
+    name = ipw_json_str(ipw_json_get(doc, "event"), "");
+    if (!strcmp(name, "run_start")) {
+        IPW_GROW(j->ended, j->cap_ended, j->n_ended + 1);
+        j->ended[j->n_ended++] = false;
+    } else if (!strcmp(name, "run_end") && j->n_ended) {
+        j->ended[j->n_ended - 1] = true;
+    }
+    ipw_json_free(doc);
+    return 0;
+}
+
+/* A query is handed over before its segment's end is read, and what a killed segment's queries lack
+ * is no fault: so the ends are looked up first. */
+static int find_ends(struct job *j, const char *path, struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+
+    if (rc) return rc;
+    while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
+        rc = look_at(j, &line, err);
+        if (rc) {
+            ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
+            break;
+        }
+    }
+    ipw_jsonl_close(reader);
+    return rc < 0 ? rc : 0;
+}
+
 static int take_events(struct job *j, const char *path, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
@@ -274,12 +321,14 @@ int ipw_redo_run(struct ipw_redo *redo, const char *run, const struct ipw_redo_o
     rc = ipw_power_open(&j.power, run, err);
     if (rc) return rc;
     path = ipw_asprintf("%s/events.jsonl", run);
-    rc = take_events(&j, path, err);
+    rc = find_ends(&j, path, err);
+    if (!rc) rc = take_events(&j, path, err);
     if (!rc && !j.segment && !redo->n_segments) rc = open_segment(&j, NULL, NULL, err);
     if (!rc) rc = end_segment(&j, err);
     if (j.segment) forget_segment(&j);
     free(j.queries);
     free(j.over);
+    free(j.ended);
     free(path);
     ipw_power_close(&j.power);
     if (rc) ipw_redo_release(redo);

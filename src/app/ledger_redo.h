@@ -1,7 +1,7 @@
 /* app/ledger_redo.h: a run's figures once more, from its files alone.
  *
- * Streams events.jsonl and power.jsonl once each, side by side, into a new ledger and new turn
- * builders, which are those of the live run.  Each query is handed over, booked, at the point of
+ * Streams events.jsonl and power.jsonl side by side, after a look for the ends of the sessions, into
+ * a new ledger and new turn builders, which are those of the live run.  Each query is handed over, booked, at the point of
  * the record where the run booked it (the "booked" note); by another sharing rule as soon as the
  * samples have passed its end.  Nothing is kept longer than the live run keeps it.
  *
@@ -20,7 +20,7 @@
 struct ipw_redo_segment {
     int number; /* from 0 */
     int64_t start_ns, end_ns;
-    bool cut; /* no run_end was recorded */
+    bool cut; /* no run_end was recorded; known before its first query is handed over */
     size_t n_queries;
     struct ipw_ledger_facts facts;
     struct ipw_balance balance[IPW_DOMAIN_COUNT]; /* total and idle; reasons point into facts */

@@ -341,7 +341,9 @@ static int book_cut(struct settling *s, struct ipw_err *err)
 
         if (h->past[i].over) continue;
         for (size_t k = 0; k < redo.n_segments; k++) {
-            if (redo.segments[k]->number == h->past[i].number) redone = redo.segments[k];
+            /* Without a run_start nothing is known of it. */
+            if (redo.segments[k]->number == h->past[i].number && redo.segments[k]->start_ns)
+                redone = redo.segments[k];
         }
         rc = close_past(&h->past[i], redone, err);
     }

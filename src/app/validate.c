@@ -84,7 +84,8 @@ static int check_sessions(struct job *j, struct ipw_err *err)
                             "%s/manifest.json: segments[%d].end: is null, and a session follows",
                             j->run, j->v->sessions);
         if (last) j->v->finished = end && strcmp(end, "killed") != 0;
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        /* One that was killed before it had begun took nothing that anybody knows of. */
+        for (int d = 0; d < IPW_DOMAIN_COUNT && ipw_json_int(ipw_json_get(s, "start_ns"), 0); d++)
             j->total_j[d] += ipw_json_num(
                 ipw_json_get(ipw_json_get(books, ipw_domain_name((enum ipw_domain)d)), "total_j"),
                 NAN);

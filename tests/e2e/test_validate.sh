@@ -63,4 +63,39 @@ match_err "damaged lines taken out"
 match_err "has ended|without a start|does not follow|finished"
 damaged lost
 
+step "killed between the note that a query was booked and its line: no fault, and an earlier attempt"
+cat >cut.py <<'PY'
+import json, os, shutil, sys
+run, what = sys.argv[1:]
+shutil.copytree("run", run)
+def edit(name, change):
+    lines = open(f"{run}/{name}").read().splitlines(True)
+    open(f"{run}/{name}", "w").write("".join(change(lines)))
+manifest = json.load(open(f"{run}/manifest.json"))
+last = manifest["segments"][-1]
+last.update(end=None, end_ns=None, ended_at=None, ledger=None, own=None)
+os.unlink(f"{run}/summary.json")
+if what == "line":
+    edit("traces.jsonl", lambda lines: lines[:-1])
+    edit("events.jsonl", lambda lines: [line for line in lines if '"event":"run_end"' not in line])
+else:  # killed before its first event was written
+    last["start_ns"] = None
+    for name in ("traces.jsonl", "events.jsonl", "power.jsonl"):
+        edit(name, lambda lines: [])
+json.dump(manifest, open(f"{run}/manifest.json", "w"), sort_keys=True)
+PY
+python3 cut.py unwritten line || fail "cut.py"
+expect_exit 0 agent validate unwritten
+expect_exit 0 agent ledger unwritten --check --json
+assert_json "$WORK/out" 'd["cut"] is True and d["identical"] is True and sum(q["earlier"] for q in d["queries"]) == 1'
+expect_exit 0 agent resume unwritten -q
+assert_json unwritten/attempts.jsonl '[(q["segment"], q["superseded"]) for q in d] == [(0, "cut")]'
+assert_json unwritten/traces.jsonl 'sorted(q["segment"] for q in d) == [0, 0, 1]'
+
+step "a session that was killed before its first event has no books, and does not spoil the run's"
+python3 cut.py unborn all || fail "cut.py"
+expect_exit 0 agent resume unborn -q
+assert_json unborn/manifest.json '[(s["end"], s["ledger"] is None) for s in d["segments"]] == [("killed", True), ("complete", False)]'
+assert_json unborn/summary.json 'd["ledger"]["cpu"]["balanced"] is True'
+
 end_test
