@@ -31,10 +31,11 @@ static const struct {
     {"budget", "energy left"},
     {"span", "start finish"},
     {"http", "request*"},
+    {"sqlite", "query* search*"},
 };
 
 /* Those that only compute.  `data` and `script` would look at files, which the kernel refuses. */
-static const char *const computing[] = {"json", "calc", "data", "script", NULL};
+static const char *const computing[] = {"json", "calc", "data", "script", "text", NULL};
 
 const char *ipw_remote_forwarded(size_t k, const char **module)
 {
@@ -50,7 +51,8 @@ struct pending {
     uint32_t number;
     int kind; /* of the answer; 0: not there yet */
     struct ipw_buf answer;
-    struct ipw_op *op; /* that waits for it; or NULL */
+    struct ipw_buf pieces; /* of the answer, before it: each a length and values */
+    struct ipw_op *op;     /* that waits for it; or NULL */
     struct pending *next;
 };
 
@@ -84,6 +86,7 @@ static void expect(struct ipw_remote *r, struct pending *p, struct ipw_op *op)
 {
     *p = (struct pending){.number = ++r->last_call, .op = op, .next = r->pending};
     ipw_buf_init(&p->answer, IPW_WIRE_MAX);
+    ipw_buf_init(&p->pieces, 2 * (size_t)IPW_WIRE_MAX);
     r->pending = p;
 }
 
@@ -92,8 +95,13 @@ static void take_answer(struct ipw_remote *r, int kind, uint32_t number, const c
 {
     for (struct pending *p = r->pending; p; p = p->next) {
         if (p->number != number || p->kind) continue;
-        p->kind = kind;
-        ipw_buf_add(&p->answer, bytes, n);
+        if (kind == IPW_WIRE_PIECE) {
+            ipw_buf_add(&p->pieces, &n, sizeof n);
+            ipw_buf_add(&p->pieces, bytes, n);
+        } else {
+            p->kind = kind;
+            ipw_buf_add(&p->answer, bytes, n);
+        }
         if (p->op) ipw_op_done(p->op);
         return;
     }
@@ -131,7 +139,7 @@ struct call_op {
     struct ipw_op op;
     struct ipw_remote *remote;
     struct pending pending;
-    bool sent;
+    bool sent, streams; /* streams: the request at 1 has an on_text */
 };
 
 static void call_cancel(struct ipw_op *base)
@@ -139,16 +147,38 @@ static void call_cancel(struct ipw_op *base)
     struct call_op *op = (struct call_op *)base;
     struct ipw_buf message = IPW_BUF(64);
 
-    if (!op->sent) return;
+    if (!op->sent || op->pending.kind) return;
+    op->sent = false;
     ipw_wire_begin(&message, IPW_WIRE_CANCEL, op->pending.number);
     ipw_channel_send(op->remote->channel, message.data, message.len);
     ipw_buf_release(&message);
+}
+
+/* Calls on_text with the pieces that are there, also those that come meanwhile. [0, 0, e] */
+static void hand_on(lua_State *L, struct call_op *op)
+{
+    struct ipw_buf *pieces = &op->pending.pieces;
+    size_t at = 0, n;
+
+    while (at < pieces->len) {
+        memcpy(&n, pieces->data + at, sizeof n);
+        at += sizeof n;
+        lua_getfield(L, 1, "on_text");
+        lua_call(L, ipw_wire_push(L, pieces->data + at, n), 0);
+        at += n;
+    }
+    ipw_buf_clear(pieces);
 }
 
 static int call_finish(lua_State *L, struct ipw_op *base)
 {
     struct call_op *op = (struct call_op *)base;
 
+    if (op->streams) {
+        luaL_checkstack(L, 10, NULL);
+        hand_on(L, op);
+        if (!op->pending.kind) return ipw_op_again(L, base);
+    }
     return push_answer(L, op->pending.kind, &op->pending.answer);
 }
 
@@ -156,8 +186,10 @@ static void call_release(struct ipw_op *base)
 {
     struct call_op *op = (struct call_op *)base;
 
+    call_cancel(base); /* on_text raised */
     unlink_pending(op->remote, &op->pending);
     ipw_buf_release(&op->pending.answer);
+    ipw_buf_release(&op->pending.pieces);
 }
 
 /* A tool that is on record as a whole: what is called inside it is not noted by itself. */
@@ -169,6 +201,32 @@ static void note_tool(lua_State *L, const char *name)
         ipw_task_enter_tool(ipw_vm_of(L), -1);
 }
 
+/* Pushes the request at 1 as it crosses: `true` in place of the function on_text. [0, +1, m] */
+static void mark_request(lua_State *L)
+{
+    lua_newtable(L);
+    lua_pushnil(L);
+    while (lua_next(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+    }
+    lua_pushboolean(L, 1);
+    lua_setfield(L, -2, "on_text");
+}
+
+static bool has_on_text(lua_State *L, const char *name)
+{
+    int type;
+
+    if (strcmp(name, "llm.chat") || !lua_istable(L, 1)) return false;
+    type = lua_getfield(L, 1, "on_text");
+    if (type != LUA_TNIL && type != LUA_TFUNCTION)
+        luaL_error(L, "llm.chat: on_text: expected a function, got %s", luaL_typename(L, -1));
+    lua_pop(L, 1);
+    return type == LUA_TFUNCTION;
+}
+
 static int call(lua_State *L, const char *name, bool waits)
 {
     struct ipw_remote *r = ipw_host_of(L)->remote;
@@ -176,18 +234,25 @@ static int call(lua_State *L, const char *name, bool waits)
     struct pending blocking, *p = &blocking;
     struct call_op *op = NULL;
     struct ipw_err err;
-    int n = lua_gettop(L);
+    bool streams = has_on_text(L, name);
+    int n = lua_gettop(L), first = 1;
 
+    if (streams) { /* the copy crosses, the request itself stays at 1 */
+        lua_settop(L, n = 1);
+        mark_request(L);
+        first = 2;
+    }
     if (waits) {
         op = ipw_op_new(L, sizeof *op, call_cancel, call_finish, call_release);
         op->remote = r;
+        op->streams = streams;
         p = &op->pending;
     }
     expect(r, p, op ? &op->op : NULL);
     ipw_wire_begin(&message, IPW_WIRE_CALL, p->number);
     ipw_buf_addc(&message, ipw_task_in_tool(ipw_vm_of(L)));
     ipw_buf_add(&message, name, strlen(name) + 1);
-    if (ipw_wire_add(L, 1, n, &message, &err)) {
+    if (ipw_wire_add(L, first, n, &message, &err)) {
         ipw_buf_release(&message);
         if (!op) unlink_pending(r, p);
         return luaL_error(L, "%s: %s", name, err.text);
@@ -409,7 +474,8 @@ static void on_message(void *ud, const char *bytes, size_t n)
         r->stop_reason = ipw_memdup(bytes, n);
         ipw_agent_cancel(r->agent, r->stop_reason);
     }
-    if (kind == IPW_WIRE_RESULT || kind == IPW_WIRE_ERROR) take_answer(r, kind, number, bytes, n);
+    if (kind == IPW_WIRE_RESULT || kind == IPW_WIRE_ERROR || kind == IPW_WIRE_PIECE)
+        take_answer(r, kind, number, bytes, n);
 }
 
 static void on_close(void *ud, const char *why)

@@ -219,19 +219,53 @@ static void call_over(void *ud, struct ipw_task *task, enum ipw_task_end end, lu
 struct incoming {
     const char *name, *values;
     size_t n;
+    struct call *call;
 };
+
+/* on_text(piece, kind) on this side.  Upvalue: the call, which lives as long as its task, and that
+ * is what calls this. */
+static int send_piece(lua_State *L)
+{
+    struct call *call = lua_touserdata(L, lua_upvalueindex(1));
+    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    struct ipw_err err = {0};
+    int rc;
+
+    ipw_wire_begin(&message, IPW_WIRE_PIECE, call->number);
+    rc = ipw_wire_add(L, 1, lua_gettop(L), &message, &err);
+    if (!rc && !call->forgotten) send(call->ward, &message);
+    ipw_buf_release(&message);
+    return rc ? luaL_error(L, "%s", err.text) : 0;
+}
+
+/* The worker marks by `true` that its request has an on_text: a function does not cross. */
+static void answer_in_pieces(lua_State *L, int request, struct call *call)
+{
+    if (!lua_istable(L, request)) return;
+    lua_pushliteral(L, "on_text");
+    if (lua_rawget(L, request) == LUA_TBOOLEAN && lua_toboolean(L, -1)) {
+        lua_pushliteral(L, "on_text");
+        lua_pushlightuserdata(L, call);
+        lua_pushcclosure(L, send_piece, 1);
+        lua_rawset(L, request);
+    }
+    lua_pop(L, 1);
+}
 
 /* prepare(light userdata): the function, its arguments. */
 static int prepare_call(lua_State *L)
 {
     const struct incoming *in = lua_touserdata(L, 1);
+    int n;
 
     lua_settop(L, 0);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &functions_key);
     if (lua_getfield(L, -1, in->name) != LUA_TFUNCTION)
         return luaL_error(L, "%s: no such function", in->name);
     lua_remove(L, 1);
-    return 1 + ipw_wire_push(L, in->values, in->n);
+    n = ipw_wire_push(L, in->values, in->n);
+    if (n && strcmp(in->name, "llm.chat") == 0) answer_in_pieces(L, 2, in->call);
+    return 1 + n;
 }
 
 /* The worker broke the rules: it is not spoken to any more. */
@@ -248,26 +282,28 @@ static void start_call(struct ipw_ward *w, uint32_t number, const char *bytes, s
 {
     const char *name = bytes + 1;
     size_t name_n = n ? strnlen(name, n - 1) : 0;
-    struct incoming in = {name, name + name_n + 1, n - name_n - 2};
     lua_State *L = ipw_vm_lua(w->vm);
     int top = lua_gettop(L), nargs;
     struct ipw_err err = {0};
     struct call *call;
+    struct incoming in;
 
     if (n < 2 || name_n == n - 1 || w->n_calls == MAX_CALLS) {
         refuse(w, "the worker broke the protocol");
         return;
     }
+    call = ipw_calloc(1, sizeof *call);
+    call->ward = w;
+    call->number = number;
+    in = (struct incoming){name, name + name_n + 1, n - name_n - 2, call};
     lua_pushcfunction(L, prepare_call);
     lua_pushlightuserdata(L, &in);
     if (ipw_vm_call(w->vm, 1, LUA_MULTRET, &err)) {
         send_text(w, IPW_WIRE_ERROR, number, err.text);
+        free(call);
         return;
     }
     nargs = lua_gettop(L) - top - 1;
-    call = ipw_calloc(1, sizeof *call);
-    call->ward = w;
-    call->number = number;
     if (ipw_task_start(&call->task, w->vm, nargs, call_over, call, &err)) {
         send_text(w, IPW_WIRE_ERROR, number, err.text);
         free(call);
@@ -283,7 +319,7 @@ static void start_call(struct ipw_ward *w, uint32_t number, const char *bytes, s
 static void cancel_call(struct ipw_ward *w, uint32_t number)
 {
     for (struct call *c = w->calls; c; c = c->next) {
-        if (c->number != number) continue;
+        if (c->number != number || c->forgotten) continue;
         c->forgotten = true;
         ipw_task_cancel(c->task, "cancelled"); /* may end it, and the list entry with it */
         return;

@@ -19,6 +19,7 @@ enum ipw_wire_kind {
     IPW_WIRE_START = 'S',  /* JSON: what to run (ward.c) */
     IPW_WIRE_RESULT = 'R', /* values */
     IPW_WIRE_ERROR = 'E',  /* one value, to be raised */
+    IPW_WIRE_PIECE = 'P',  /* values: what on_text of that call is called with; before its end */
     IPW_WIRE_STOP = 'X',   /* text: why; ends the agent (call 0) */
     /* to the core */
     IPW_WIRE_CALL = 'C',   /* 1 inside a tool that is on record as a whole, else 0; "llm.chat", a
