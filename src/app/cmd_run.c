@@ -319,9 +319,11 @@ static int run_all(struct ipw_run *run, struct ipw_err *err)
     run->start_ns = ipw_now_ns();
     run->cpu_start_ns = ipw_cpu_self_ns();
     emit_run_event(run, IPW_EV_RUN_START, run->start_ns);
+    ipw_sensors_started(run);
     ipw_enforce_run_start(run);
     ipw_run_queries(run);
     ipw_enforce_run_end(run);
+    ipw_run_sampled(run); /* what was read before the end is told before it */
     run->end_ns = ipw_now_ns();
     emit_run_event(run, IPW_EV_RUN_END, run->end_ns);
     ipw_run_baseline_after(run);
@@ -402,7 +404,8 @@ void ipw_run_options_init(struct ipw_run_options *o)
 int ipw_run_start(struct ipw_run_options *o, const char *agent, char *command,
                   struct ipw_workload_run *workload)
 {
-    struct ipw_run run = {.o = o, .command = command, .workload = workload};
+    struct ipw_run run = {
+        .o = o, .command = command, .workload = workload, .early_notes = IPW_BUF(16 * IPW_MIB)};
     struct ipw_err err = {0};
     char *dir = NULL;
     int exit_code, rc;

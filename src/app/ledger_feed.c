@@ -20,6 +20,8 @@ struct ipw_feed {
     struct ipw_ledger *ledger;
     struct ipw_metrics *metrics;
     char *sources[IPW_DOMAIN_COUNT];
+    char (*channels)[sizeof((struct ipw_channel *)0)->name]; /* their names */
+    size_t n_channels;
     bool lm_remote;
     struct fed *open;
     size_t n, cap;
@@ -59,6 +61,11 @@ void ipw_feed_describe(struct ipw_feed *f, const struct ipw_channel *channels, s
                        bool lm_remote)
 {
     f->lm_remote = lm_remote;
+    free(f->channels);
+    f->channels = ipw_calloc(n_channels + 1, sizeof *f->channels);
+    f->n_channels = n_channels;
+    for (size_t i = 0; i < n_channels; i++)
+        memcpy(f->channels[i], channels[i].name, sizeof *f->channels);
     ipw_metrics_free(f->metrics);
     f->metrics = ipw_metrics_new(channels, n_channels);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
@@ -72,6 +79,7 @@ void ipw_feed_free(struct ipw_feed *f)
     if (!f) return;
     ipw_metrics_free(f->metrics);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) free(f->sources[d]);
+    free(f->channels);
     free(f->open);
     free(f);
 }
@@ -192,6 +200,13 @@ void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
     default: return;
     }
     enter(f, q, e->t_ns);
+}
+
+void ipw_feed_lose(struct ipw_feed *f, const char *channel)
+{
+    for (size_t i = 0; i < f->n_channels; i++) {
+        if (!strcmp(f->channels[i], channel)) ipw_ledger_lose(f->ledger, i, IPW_REASON_GPU_LOST);
+    }
 }
 
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)

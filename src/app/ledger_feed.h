@@ -23,6 +23,8 @@ void ipw_feed_free(struct ipw_feed *f); /* NULL is fine */
 void ipw_feed_row(struct ipw_feed *f, size_t first, size_t n, int64_t t_ns, const int64_t *values);
 /* In the order in which events.jsonl has them. */
 void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *event);
+/* A channel's device is gone, as the next row will show (a note named IPW_NOTE_LOST). */
+void ipw_feed_lose(struct ipw_feed *f, const char *channel);
 /* The run was cut down: what is in flight leaves at t, and nothing comes after. */
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns);
 /* The ledger's number for a query that is not booked yet; -1: there is none. */
@@ -37,5 +39,10 @@ void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace);
 /* And the note that records when a call's first token came: what its query does changes there, at
  * once and not when the call is over. */
 #define IPW_NOTE_FIRST_TOKEN "first_token"
+
+/* And the note that names a channel whose device is gone, before the row that shows it; the reason
+ * that its figures then have. */
+#define IPW_NOTE_LOST       "sensor_lost"
+#define IPW_REASON_GPU_LOST "gpu_lost"
 
 #endif

@@ -237,6 +237,9 @@ static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err
     if (rc) return rc;
     if (e.kind == IPW_EV_RUN_END) j->segment->end_ns = e.t_ns;
     if (e.query >= 0) return take_query_event(j, &e, line, err);
+    if (e.kind == IPW_EV_NOTE && e.tool.name && !strcmp(e.tool.name, IPW_NOTE_LOST))
+        ipw_feed_lose(j->feed,
+                      ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "channel"), ""));
     ipw_feed_event(j->feed, &e);
     return 0;
 }

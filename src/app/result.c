@@ -1,6 +1,7 @@
 /* What a run leaves behind: the manifest at its start, the summary and the table at its end. */
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,24 @@
 
 enum { MAX_BYTES = 64 * 1024 * 1024 };
 
+static IPW_PRINTF(3, 4) void add_note(char *note, size_t size, const char *fmt, ...)
+{
+    size_t used = strlen(note);
+    va_list ap;
+
+    if (used) used += (size_t)snprintf(note + used, size - used, "; ");
+    va_start(ap, fmt);
+    if (used < size) vsnprintf(note + used, size - used, fmt, ap);
+    va_end(ap);
+}
+
 int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
 {
     struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
     struct ipw_buf out = IPW_BUF(MAX_BYTES), config = IPW_BUF(MAX_BYTES),
                    hardware = IPW_BUF(MAX_BYTES);
     struct ipw_device_books devices = {0}, all_devices = {0}; /* of this session, of all */
-    char note[512] = "", limit_note[192] = "";
+    char note[1024] = "", end_note[512] = ""; /* end: what was not said at the start */
     const char *dataset_note = ipw_cases_note(run->cases);
     int64_t sampler_ns = run->sampler ? ipw_sampler_cpu_ns(run->sampler) : 0;
     struct ipw_balance books[IPW_DOMAIN_COUNT]; /* of this session */
@@ -34,20 +46,16 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
         snprintf(note, sizeof note, "answered by the demo model that comes with ipw-agent%s%s%s",
                  run->demo_why ? " (" : "", run->demo_why ? run->demo_why : "",
                  run->demo_why ? ")" : "");
-    if (dataset_note)
-        snprintf(note + strlen(note), sizeof note - strlen(note), "%s%s", note[0] ? "; " : "",
-                 dataset_note);
+    if (dataset_note) add_note(note, sizeof note, "%s", dataset_note);
     facts.agent = run->agent.name;
     facts.model = run->demo ? "demo" : run->model;
     facts.dataset = ipw_cases_name(run->cases);
     facts.status = run->interrupted || run->err.code ? "interrupted"
                    : run->limits.reached             ? "limit"
                                                      : "complete";
-    if (run->limits.reached) {
-        snprintf(limit_note, sizeof limit_note, "ended by %s", run->limits.why);
-        snprintf(note + strlen(note), sizeof note - strlen(note), "%s%s", note[0] ? "; " : "",
-                 limit_note);
-    }
+    if (run->limits.reached) add_note(end_note, sizeof end_note, "ended by %s", run->limits.why);
+    if (run->loss_note[0]) add_note(end_note, sizeof end_note, "%s", run->loss_note);
+    if (end_note[0]) add_note(note, sizeof note, "%s", end_note);
     facts.path = ipw_rundir_path(run->dir);
     facts.config = ipw_buf_str(&config);
     facts.hardware = ipw_buf_str(&hardware);
@@ -91,7 +99,7 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
                                             .colour = ipw_use_colour(STDOUT_FILENO),
                                             .max_rows = 60};
         /* What was said at the start is not said again. */
-        if (!run->o->quiet) facts.note = run->limits.reached ? limit_note : NULL;
+        if (!run->o->quiet) facts.note = end_note[0] ? end_note : NULL;
         ipw_table_write(&table, &run->summary, &facts, &options);
         ipw_secret_clean(&table, 0);
         fwrite(ipw_buf_str(&table), 1, table.len, stdout);

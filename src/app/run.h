@@ -87,6 +87,8 @@ struct ipw_run {
     struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
     int64_t n_rows;                /* of samples, that the ledger has taken */
     char energy_note[256];         /* why a sensor is missing, or "" */
+    char loss_note[256];           /* which device fell off, and when, or "" */
+    struct ipw_buf early_notes;    /* events of before the run_start, to be written after it */
     char not_quiet[200];           /* who else was at work before the start, or "" */
     struct ipw_selftest *selftest; /* over the first rows; NULL without sensors */
     struct ipw_clockwatch clocks;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "energy/select.h"
+#include "json/write.h"
 
 static void stop_loop(void *loop) { ipw_loop_stop(loop); }
 
@@ -29,18 +30,32 @@ void ipw_sensors_selection(struct ipw_buf *out, const struct ipw_run_options *o)
 
 /* ---- notes in the run's events ---- */
 
-static void note(struct ipw_run *run, const char *name, const char *data, int n)
+/* What happens before the run_start is written after it, and read back from there: it names the rows
+ * that came before it.  What happens after the run_end belongs to no run. */
+static void note(struct ipw_run *run, const char *name, const char *data, size_t n)
 {
     struct ipw_event event = {.kind = IPW_EV_NOTE,
                               .t_ns = ipw_now_ns(),
                               .query = -1,
+                              .rows = run->n_rows,
                               .tool.name = name,
                               .payload = data,
-                              .payload_len = (size_t)n};
+                              .payload_len = n};
 
-    event.rows = run->n_rows;
-    if (run->dir) ipw_rundir_event(run->dir, &event);
-    if (run->dir && run->feed) ipw_feed_event(run->feed, &event);
+    if (run->end_ns || !run->feed) return;
+    if (run->start_ns) {
+        ipw_rundir_event(run->dir, &event);
+    } else {
+        ipw_event_write(&run->early_notes, &event);
+    }
+    ipw_feed_event(run->feed, &event);
+}
+
+void ipw_sensors_started(struct ipw_run *run)
+{
+    if (run->early_notes.len)
+        ipw_rundir_event_line(run->dir, run->early_notes.data, run->early_notes.len - 1);
+    ipw_buf_clear(&run->early_notes);
 }
 
 static void on_gap(void *ud, const struct ipw_sampler_gap *gap)
@@ -52,10 +67,46 @@ static void on_gap(void *ud, const struct ipw_sampler_gap *gap)
                      (long long)gap->from_ns, gap->slow_read ? "true" : "false", gap->source,
                      (long long)gap->to_ns);
 
-    note(run, "sensor_gap", data, n);
+    note(run, "sensor_gap", data, (size_t)n);
     ipw_log(IPW_LOG_INFO, "%s: no reading for %.2f s%s", run->sources.sources[gap->source]->name,
             ipw_ns_to_s(gap->to_ns - gap->from_ns),
             gap->slow_read ? " (the driver took so long)" : "");
+}
+
+/* For the summary: "gpu0 was lost 15.2 s after the start, and came back after 18.3 s". */
+static void tell_loss(struct ipw_run *run, const char *channel, const struct ipw_sampler_loss *loss)
+{
+    size_t used = strlen(run->loss_note);
+    double after_s = ipw_ns_to_s(loss->t_ns - run->start_ns);
+    char when[48] = "before the start";
+
+    if (run->start_ns) snprintf(when, sizeof when, "%.1f s after the start", after_s);
+    snprintf(run->loss_note + used, sizeof run->loss_note - used, "%s%s was %s %s",
+             used ? "; " : "", channel, loss->back ? "back" : "lost", when);
+    ipw_log(IPW_LOG_WARN, "%s %s", channel,
+            loss->back ? "is back: its energy is counted anew, what it drew meanwhile is not known"
+                       : "is lost: no energy of its kind is known from here on (gpu_lost)");
+}
+
+static void on_loss(void *ud, const struct ipw_sampler_loss *loss)
+{
+    struct ipw_run *run = ud;
+    const struct ipw_channel *c = &run->sources.channels[loss->channel];
+    struct ipw_buf data = IPW_BUF(4 * IPW_KIB);
+    struct ipw_jw w;
+
+    if (run->end_ns || !run->feed) return;
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "channel", c->name);
+    ipw_jw_kint(&w, "read_ns", loss->t_ns);
+    if (!loss->back) ipw_jw_kstr(&w, "reason", IPW_REASON_GPU_LOST);
+    ipw_jw_kint(&w, "source", (int64_t)loss->source);
+    ipw_jw_obj_end(&w);
+    note(run, loss->back ? "sensor_back" : IPW_NOTE_LOST, ipw_buf_str(&data), data.len);
+    ipw_buf_release(&data);
+    if (!loss->back) ipw_feed_lose(run->feed, c->name);
+    if (c->in_sum) tell_loss(run, c->name, loss);
 }
 
 static void watch_clocks(struct ipw_run *run)
@@ -72,13 +123,13 @@ static void watch_clocks(struct ipw_run *run)
         int n =
             snprintf(data, sizeof data, "{\"from_ns\":%lld,\"step_ns\":%lld,\"to_ns\":%lld}",
                      (long long)moves.from_ns, (long long)moves.step_ns, (long long)moves.to_ns);
-        note(run, "clock_step", data, n);
+        note(run, "clock_step", data, (size_t)n);
     }
     if (moves.suspend_ns) {
         int n =
             snprintf(data, sizeof data, "{\"from_ns\":%lld,\"slept_ns\":%lld,\"to_ns\":%lld}",
                      (long long)moves.from_ns, (long long)moves.suspend_ns, (long long)moves.to_ns);
-        note(run, "suspend", data, n);
+        note(run, "suspend", data, (size_t)n);
     }
 }
 
@@ -145,6 +196,7 @@ int ipw_sensors_open(struct ipw_run *run, struct ipw_err *err)
                                      .adapt = run->o->adapt,
                                      .notify = on_sample,
                                      .gap = on_gap,
+                                     .loss = on_loss,
                                      .ud = run};
     int rc = open_set(run, err);
 
@@ -216,6 +268,7 @@ void ipw_sensors_close(struct ipw_run *run)
     ipw_wakeup_cancel(run->sampled);
     ipw_selftest_free(run->selftest);
     ipw_source_set_close(&run->sources);
+    ipw_buf_release(&run->early_notes);
     ipw_feed_free(run->feed);
     ipw_ledger_free(run->ledger);
 }

@@ -16,6 +16,8 @@ int ipw_sensors_open(struct ipw_run *run, struct ipw_err *err);
 /* Writes the header of power.jsonl and waits until every source was read after this call, so that
  * the first query's window is enclosed by samples. */
 void ipw_sensors_wait(struct ipw_run *run);
+/* The run_start is written: what happened before it follows. */
+void ipw_sensors_started(struct ipw_run *run);
 /* A row passes, on its way to the ledger. */
 void ipw_sensors_row(struct ipw_run *run, const struct ipw_sampler_row *row);
 /* A phase begins or ends: the CPU's counters are read, if this event is such an edge. */

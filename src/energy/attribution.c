@@ -171,6 +171,11 @@ void ipw_ledger_break(struct ipw_ledger *l, const char *reason)
     }
 }
 
+void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
+{
+    if (channel < l->n_channels && l->series[channel]) ipw_series_lose(l->series[channel], reason);
+}
+
 /* A cut at t, in the middle of the known ones when need be: not before what is settled. */
 static struct ledger_edge *cut_at(struct ipw_ledger *l, int64_t t_ns)
 {

@@ -56,6 +56,10 @@ void ipw_ledger_tokens(struct ipw_ledger *l, int64_t query, int64_t t0_ns, int64
                        double prefilled, double decoded);
 /* Something happened across which no energy is known; `reason` is static ("suspended"). */
 void ipw_ledger_break(struct ipw_ledger *l, const char *reason);
+/* The device of a channel is gone; `reason` is static ("gpu_lost").  From the newest reading on it
+ * has no figure, and the domain has none; nobody waits for it.  What it says later, if anything,
+ * begins a chain of its own.  Tell it before the row that shows it. */
+void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason);
 
 /* How a cell's energy E is shared among the n queries in flight (reference/energy.md 2f).  I is its
  * idle part, min(E, baseline times length), of which each is due an n-th; D = E - I. */

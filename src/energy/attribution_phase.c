@@ -325,21 +325,24 @@ int64_t ipw_ledger_settled_ns(const struct ledger_line *line)
     return line->lost_ns > t ? line->lost_ns : t;
 }
 
-/* A device that has been silent for so long is lost: its books go on without joules, and what it
- * may say later begins a chain of its own. */
+/* A device that has been silent for so long, or was reported gone, is lost: its books go on without
+ * joules, and what it may say later begins a chain of its own. */
 static void look_for_loss(const struct ipw_ledger *l, struct ledger_line *line)
 {
     struct ipw_series *s = line->series;
     int64_t heard_ns = s->n ? s->last.t_ns : l->first_row_ns, limit_ns = LOST_NS;
+    bool silent;
 
     if (5 * s->spacing_ns > limit_ns) limit_ns = 5 * s->spacing_ns;
     if (5 * s->channel.period_ns > limit_ns) limit_ns = 5 * s->channel.period_ns;
-    if (l->newest_row_ns - heard_ns < limit_ns) {
+    silent = l->newest_row_ns - heard_ns >= limit_ns;
+    if (!silent && !s->lost) {
         line->lost_ns = INT64_MIN;
         return;
     }
     if (line->lost_ns == INT64_MIN) ipw_series_cut(s, "lost");
-    line->lost_ns = l->newest_row_ns;
+    /* A row of its own source, read before, may still come and show it back. */
+    line->lost_ns = silent ? l->newest_row_ns : s->last_failed_ns;
 }
 
 static void settle(struct ipw_ledger *l, struct ledger_line *line, int64_t until)

@@ -20,6 +20,9 @@
 #define GAP_NS    (250 * IPW_NS_PER_MS)
 #define FAST_NS   (2 * IPW_NS_PER_MS)
 
+/* In the ring alone: no value, because the device is gone. */
+#define LOST_VALUE (IPW_NO_VALUE + 1)
+
 /* A row in the ring is t_ns, half_ns, then the values. */
 struct worker {
     struct ipw_sampler *sampler;
@@ -30,7 +33,8 @@ struct worker {
     size_t stride;
     atomic_size_t head; /* rows ever written; only written under `reading` */
     atomic_size_t tail; /* rows ever taken; only the drain writes it */
-    int64_t drained_ns; /* the newest row that was taken; the drain's own */
+    int64_t drained_ns; /* the newest row that was taken; the drain's own, as is */
+    bool *lost; /* which channels were gone in it; NULL: its source knows of no such thing */
 
     /* Held from before a reading until its row is in the ring, so that rows come in the order of
      * their times, whoever reads; then also for what follows. */
@@ -94,6 +98,11 @@ static void put_row(struct worker *w)
     size_t head = atomic_load_explicit(&w->head, memory_order_relaxed);
 
     memcpy(w->ring + head % RING_ROWS * w->stride, w->row, w->stride * sizeof *w->row);
+    for (size_t i = 0; w->lost && i < w->source->n_channels; i++) {
+        int64_t *value = &w->ring[head % RING_ROWS * w->stride + 2 + i];
+
+        if (*value == IPW_NO_VALUE && w->source->lost[i]) *value = LOST_VALUE;
+    }
     atomic_store_explicit(&w->head, head + 1, memory_order_release);
 }
 
@@ -247,6 +256,7 @@ static void worker_set(struct worker *w, struct ipw_sampler *s, struct ipw_sourc
     w->stride = source->n_channels + 2;
     w->ring = ipw_malloc(RING_ROWS * w->stride * sizeof *w->ring);
     w->row = ipw_calloc(w->stride, sizeof *w->row);
+    if (source->lost) w->lost = ipw_calloc(source->n_channels + 1, sizeof *w->lost);
     for (size_t i = 0; i < source->n_channels; i++)
         w->marked |= is_cpu_counter(&source->channels[i]);
     worker_init(w);
@@ -341,6 +351,21 @@ static void check_gap(struct ipw_sampler *s, struct worker *w, int64_t t_ns, int
     s->o.gap(s->o.ud, &gap);
 }
 
+/* The rows between tail and head are the drain's to write in. */
+static void check_losses(struct ipw_sampler *s, struct worker *w, int64_t t_ns, int64_t *values)
+{
+    for (size_t i = 0; w->lost && i < w->source->n_channels; i++) {
+        bool lost = values[i] == LOST_VALUE;
+        struct ipw_sampler_loss loss = {w->index, w->first_channel + i, t_ns, !lost};
+
+        if (lost) values[i] = IPW_NO_VALUE;
+        if (lost == w->lost[i]) continue;
+        if (!lost && values[i] == IPW_NO_VALUE) continue; /* found again, and not read yet */
+        w->lost[i] = lost;
+        if (s->o.loss) s->o.loss(s->o.ud, &loss);
+    }
+}
+
 void ipw_sampler_drain(struct ipw_sampler *s,
                        void (*row)(void *ud, const struct ipw_sampler_row *row), void *ud)
 {
@@ -351,7 +376,7 @@ void ipw_sampler_drain(struct ipw_sampler *s,
 
         if (tail == head) continue;
         for (; tail != head; tail++) {
-            const int64_t *at = w->ring + tail % RING_ROWS * w->stride;
+            int64_t *at = w->ring + tail % RING_ROWS * w->stride;
             struct ipw_sampler_row r = {.source = w->index,
                                         .first_channel = w->first_channel,
                                         .n = w->source->n_channels,
@@ -359,6 +384,7 @@ void ipw_sampler_drain(struct ipw_sampler *s,
                                         .half_ns = at[1],
                                         .values = at + 2};
             check_gap(s, w, r.t_ns, r.half_ns);
+            check_losses(s, w, r.t_ns, at + 2);
             row(ud, &r);
         }
         atomic_store(&w->tail, tail);
@@ -421,6 +447,7 @@ void ipw_sampler_free(struct ipw_sampler *s)
         pthread_cond_destroy(&w->wake);
         free(w->ring);
         free(w->row);
+        free(w->lost);
     }
     free(s->workers);
     free(s);

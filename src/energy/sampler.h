@@ -38,12 +38,21 @@ struct ipw_sampler_gap {
     bool slow_read;         /* it was one read that took so long */
 };
 
+/* A channel's device is gone, or back (its next value is the first of another count). */
+struct ipw_sampler_loss {
+    size_t source, channel; /* channel: over all sources of the set */
+    int64_t t_ns;
+    bool back;
+};
+
 struct ipw_sampler_options {
     int64_t interval_ns;
     bool adapt; /* slow sources by their own publication period (energy/pace.h) */
     void (*notify)(void *ud);
     void (*gap)(void *ud, const struct ipw_sampler_gap *gap); /* called by the drain, before the row
                                                                  that ended it; may be NULL */
+    void (*loss)(void *ud, const struct ipw_sampler_loss *loss); /* likewise, before the row that
+                                                                    shows it; may be NULL */
     void *ud;
     /* The clock, for tests and benches; NULL: CLOCK_MONOTONIC.  sleep_until replaces waiting. */
     int64_t (*now)(void *clock);

@@ -298,12 +298,14 @@ void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value)
         return;
     }
     s->failing_since_ns = INT64_MIN;
+    s->lost = false;
     if (s->n == 0) {
         struct ipw_series_sample zero = {
             .t_ns = t_ns, .raw = value, .reads = 1, .early_ns = age_ns(s)};
         add_sample(s, &zero);
         s->last = zero;
         s->last_change_ns = t_ns;
+        s->cut_reason = NULL;
     } else if (s->cut_reason) {
         s->suspect_why = NULL;
         break_chain(s, t_ns, value, s->cut_reason);
@@ -317,7 +319,13 @@ void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value)
 
 void ipw_series_cut(struct ipw_series *s, const char *reason)
 {
-    if (s->n > 0) s->cut_reason = reason;
+    if (s->n > 0 && !s->lost) s->cut_reason = reason;
+}
+
+void ipw_series_lose(struct ipw_series *s, const char *reason)
+{
+    s->cut_reason = reason;
+    s->lost = true;
 }
 
 void ipw_series_bend(struct ipw_series *s, int64_t t_ns, int64_t uj)

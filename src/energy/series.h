@@ -93,6 +93,7 @@ struct ipw_series {
     struct ipw_series_knot *head_knots; /* of the head */
     size_t n_head_knots;
     const char *cut_reason; /* ipw_series_cut(): why the next reading starts a chain; or NULL */
+    bool lost;              /* ipw_series_lose(): nothing was read since */
 };
 
 void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel);
@@ -111,6 +112,10 @@ void ipw_series_bend(struct ipw_series *s, int64_t t_ns, int64_t uj);
 /* The next reading starts a new chain: something happened across which nothing is known (the
  * machine was suspended).  `reason` is static text. */
 void ipw_series_cut(struct ipw_series *s, const char *reason);
+/* The device is gone (it fell off the bus, its driver was unloaded): what is read next, if anything,
+ * is another count.  Instants after the newest reading are not known for this reason (static text);
+ * another cut does not change it. */
+void ipw_series_lose(struct ipw_series *s, const char *reason);
 
 /* Up to here the cumulative energy is final; INT64_MIN while there is no sample. */
 int64_t ipw_series_settled_ns(const struct ipw_series *s);
@@ -159,7 +164,8 @@ struct ipw_figure {
  * samples is exactly 0, measured.  Of a gauge, lo and hi are the sums of the lower and the upper of
  * neighbouring readings: a span, not a guarantee.
  * Reasons: "no_samples" (none was ever read, or reads have been failing since), "not_covered"
- * (outside what was sampled), or that of the first break inside the window. */
+ * (outside what was sampled), that of the loss (ipw_series_lose()), or that of the first break
+ * inside the window. */
 struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
                                      int64_t slack_ns);
 /* What 2b says of the energy at an instant: the truth is within [at - *below, at + *above], by the

@@ -187,7 +187,7 @@ static const char *break_reason_at(const struct ipw_series *s, int64_t t_ns)
 
 static const char *not_there(const struct ipw_series *s)
 {
-    if (s->n && s->cut_reason) return s->cut_reason;
+    if (s->cut_reason) return s->cut_reason;
     return s->n == 0 || s->failing_since_ns != INT64_MIN ? "no_samples" : "not_covered";
 }
 
@@ -196,7 +196,7 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
     struct place p = {0};
     const struct ipw_series_sample *a, *b;
 
-    if (!s->n) return (struct place){.why = "no_samples"};
+    if (!s->n) return (struct place){.why = not_there(s)};
     if (t < first_ns(s)) {
         if (first_ns(s) - t > slack_ns) return (struct place){.why = "not_covered"};
         t = first_ns(s);

@@ -72,6 +72,10 @@ struct ipw_source {
     void (*close)(struct ipw_source *self); /* frees the source */
     const struct ipw_channel *channels;
     size_t n_channels;
+    /* n_channels of them, written by read() with the values: the channel's device is gone, and what
+     * may be read of it later is another count.  Every loss shows in one reading at least, without a
+     * value.  NULL: the source knows of no such thing. */
+    const bool *lost;
     int64_t period_ns; /* how often it can usefully be read (RAPL 1 ms, NVML 100 ms / 5) */
     /* The clock by which it tries again and holds values (its opener sets ipw_now_ns): tests put
      * their own there.  Stamps are the reader's business. */

@@ -143,7 +143,7 @@ static void put_time(struct block *b, const struct ipw_totals *t, const struct i
     line(b, "time");
 }
 
-static void put_energy(struct block *b, const struct ipw_totals *t)
+static void put_energy(struct block *b, const struct ipw_summary *s, const struct ipw_totals *t)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_sum *sum = &t->energy[d];
@@ -155,10 +155,20 @@ static void put_energy(struct block *b, const struct ipw_totals *t)
         styled(b, isnan(sum->known) ? IPW_PLAIN : IPW_BOLD,
                ipw_format_si(number, sum->known, "\xC2\xA0J"));
         if (!isnan(sum->known) && sum->unknown) {
-            ipw_buf_addf(&b->text, " (%zu of %zu queries without)", sum->unknown, t->queries);
+            ipw_buf_addf(&b->text, " (%zu of %zu queries without%s", sum->unknown, t->queries,
+                         s->reason[d][0] ? ": " : "");
+            ipw_text_printable(&b->text, s->reason[d], strlen(s->reason[d]), 0);
+            ipw_buf_addc(&b->text, ')');
         }
     }
     line(b, "energy");
+}
+
+/* Does the note of those who looked for sensors say why? */
+static bool is_noted(const struct ipw_summary_run *run, const char *reason)
+{
+    return run->energy_note && (!strcmp(reason, "no_sensor") || !strcmp(reason, "permission") ||
+                                !strcmp(reason, "switched_off"));
 }
 
 /* Why a figure is missing, in the words of who looked for it. */
@@ -169,16 +179,18 @@ static void put_why(struct block *b, const struct ipw_summary *s, const struct i
     bool any = false, measured = false;
 
     if (run->energy_note) {
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) measured |= !isnan(t->energy[d].known);
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+            measured |= !isnan(t->energy[d].known);
+            measured |= s->reason[d][0] && !is_noted(run, s->reason[d]); /* it was, or is lost */
+        }
         if (!measured && strncmp(run->energy_note, none, sizeof none - 1) != 0) {
             ipw_buf_addf(&b->text, "%s readable: ", none);
         }
         ipw_text_printable(&b->text, run->energy_note, strlen(run->energy_note), 0);
         line(b, "");
-        return;
     }
     for (int d = 0; d < IPW_DOMAIN_MACHINE; d++) {
-        if (!s->reason[d][0]) continue;
+        if (!s->reason[d][0] || !isnan(t->energy[d].known) || is_noted(run, s->reason[d])) continue;
         ipw_buf_addf(&b->text, "%s%s (",
                      any ? ", " : IPW_UNKNOWN_TEXT " is not known: ", domain_names[d]);
         ipw_text_printable(&b->text, s->reason[d], strlen(s->reason[d]), 0);
@@ -398,7 +410,7 @@ void ipw_table_totals(struct ipw_buf *out, const struct ipw_summary *s,
     put_score(&b, s, &t);
     put_work(&b, &t);
     put_time(&b, &t, run);
-    put_energy(&b, &t);
+    put_energy(&b, s, &t);
     for (int d = 0; d < IPW_DOMAIN_MACHINE; d++) missing |= isnan(t.energy[d].known);
     if (missing) put_why(&b, s, &t, run);
     put_provenance(&b, s);

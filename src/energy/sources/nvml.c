@@ -13,16 +13,18 @@
 /* Due a little early, so that a schedule of 20 ms that jitters does not skip a turn. */
 #define POWER_DUE_NS (NVML_PUBLISH_NS - NVML_PERIOD_NS / 2)
 
-/* After these the handle never answers again. */
-static bool terminal(int rc)
+bool ipw_nvml_terminal(int rc)
 {
     return rc == NVML_GPU_IS_LOST || rc == NVML_RESET_REQUIRED || rc == NVML_VERSION_MISMATCH ||
            rc == NVML_UNINITIALIZED || rc == NVML_DRIVER_NOT_LOADED;
 }
 
-static void lose(const struct nvml *v, struct nvml_device *d)
+void ipw_nvml_lose(struct nvml *v, struct nvml_device *d, int rc)
 {
+    if (!d->backoff_ns)
+        ipw_source_add_note(&v->source, "gpu%u: %s (%d)", d->index, ipw_nvml_return_name(rc), rc);
     d->lost = true;
+    d->shown = false;
     d->backoff_ns = d->backoff_ns ? 2 * d->backoff_ns : BACKOFF_FIRST_NS;
     if (d->backoff_ns > BACKOFF_MOST_NS) d->backoff_ns = BACKOFF_MOST_NS;
     d->retry_ns = v->source.now() + d->backoff_ns;
@@ -30,9 +32,9 @@ static void lose(const struct nvml *v, struct nvml_device *d)
     for (int m = 0; m < NVML_METRICS; m++) d->metrics[m] = IPW_NO_VALUE;
 }
 
-static bool good(const struct nvml *v, struct nvml_device *d, int rc)
+static bool good(struct nvml *v, struct nvml_device *d, int rc)
 {
-    if (terminal(rc)) lose(v, d);
+    if (ipw_nvml_terminal(rc)) ipw_nvml_lose(v, d, rc);
     if (rc == NVML_SUCCESS) d->backoff_ns = 0;
     return rc == NVML_SUCCESS;
 }
@@ -106,7 +108,7 @@ int ipw_nvml_read_metrics(const struct nvml *v, struct nvml_device *d, enum nvml
     return rc;
 }
 
-static int64_t read_energy(const struct nvml *v, struct nvml_device *d)
+static int64_t read_energy(struct nvml *v, struct nvml_device *d)
 {
     unsigned long long mj = 0;
     int rc = v->api.energy ? v->api.energy(d->handle, &mj) : NVML_FUNCTION_NOT_FOUND;
@@ -118,7 +120,7 @@ static int64_t read_energy(const struct nvml *v, struct nvml_device *d)
     return (int64_t)mj * 1000;
 }
 
-static void read_due_power(const struct nvml *v, struct nvml_device *d, int64_t now)
+static void read_due_power(struct nvml *v, struct nvml_device *d, int64_t now)
 {
     if (d->energy_channel >= 0 && now - d->power_ns < POWER_DUE_NS) return;
     d->power_ns = now;
@@ -128,7 +130,7 @@ static void read_due_power(const struct nvml *v, struct nvml_device *d, int64_t 
 static const enum nvml_metric first_of[NVML_ASKS] = {NVML_UTIL, NVML_MEM_USED, NVML_TEMP};
 
 /* One call at most, and only when its turn has come. */
-static void read_due_metric(const struct nvml *v, struct nvml_device *d, int64_t now)
+static void read_due_metric(struct nvml *v, struct nvml_device *d, int64_t now)
 {
     for (int i = 0; i < NVML_ASKS; i++) {
         unsigned ask = (d->turn + (unsigned)i) % NVML_ASKS;
@@ -182,14 +184,31 @@ static void reload(struct nvml *v)
 
 static void revive(struct nvml *v, struct nvml_device *d)
 {
+    int rc = NVML_DRIVER_NOT_LOADED;
+
     if (all_lost(v)) reload(v);
-    if (!v->initialised || find_again(v, d) != NVML_SUCCESS) {
-        lose(v, d);
+    if (!v->initialised || (rc = find_again(v, d)) != NVML_SUCCESS) {
+        ipw_nvml_lose(v, d, rc);
         return;
     }
     d->lost = false;
     d->last_mj = 0;
     d->power_ns = d->metric_ns[0] = d->metric_ns[1] = d->metric_ns[2] = 0;
+}
+
+/* A device that was lost in the middle of a reading may have given its energy: the loss shows in the
+ * next one. */
+static void show_loss(struct nvml *v, struct nvml_device *d, const int64_t *values)
+{
+    const int all[] = {d->energy_channel, d->power_channel};
+    bool shows = d->lost;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i] < 0) continue;
+        v->lost[all[i]] = d->lost;
+        shows &= values[all[i]] == IPW_NO_VALUE;
+    }
+    d->shown |= shows;
 }
 
 static void read_device(struct nvml *v, struct nvml_device *d, int64_t *values)
@@ -203,7 +222,7 @@ static void read_device(struct nvml *v, struct nvml_device *d, int64_t *values)
         if (d->power_channel >= 0) values[d->power_channel] = 0;
         return;
     }
-    if (d->lost && now >= d->retry_ns) revive(v, d);
+    if (d->lost && d->shown && now >= d->retry_ns) revive(v, d);
     if (d->energy_channel >= 0 && !d->lost) values[d->energy_channel] = read_energy(v, d);
     if (d->power_channel >= 0 && !d->lost) read_due_power(v, d, now);
     if (!d->lost) read_due_metric(v, d, now);
@@ -211,6 +230,7 @@ static void read_device(struct nvml *v, struct nvml_device *d, int64_t *values)
     for (int m = 0; m < NVML_METRICS; m++) {
         if (d->metric_channel[m] >= 0) values[d->metric_channel[m]] = d->metrics[m];
     }
+    show_loss(v, d, values);
 }
 
 void ipw_nvml_read(struct ipw_source *self, int64_t *values)
@@ -233,5 +253,6 @@ void ipw_nvml_close(struct ipw_source *self)
     free(v->library);
     free(v->devices);
     free(v->channels);
+    free(v->lost);
     free(v);
 }

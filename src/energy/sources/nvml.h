@@ -18,7 +18,9 @@
  *
  * A lost device is not asked again for 1 s, then 2 s, and so on up to 64 s; then its handle is taken
  * anew by its UUID, after the library was started anew when all devices are lost: so a driver that
- * is reloaded comes back, in a new chain.  There is no hook for a driver that is loaded only after
+ * is reloaded comes back, in a new chain (`lost` of source.h).  One that is lost when the source is
+ * opened has its place in the sum all the same, without a value, so that the others do not pass for
+ * all; one that may not be asked (a job's other boards) has none.  There is no hook for a driver that is loaded only after
  * the start: the channels of a run are fixed when it starts.  Who waits for one (a live display)
  * opens again, at most every IPW_NVML_AGAIN_NS; err->detail is NVML's return code. */
 #ifndef IPW_ENERGY_SOURCES_NVML_H

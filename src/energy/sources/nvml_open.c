@@ -118,9 +118,12 @@ static struct ipw_channel describe(struct nvml *v, const struct nvml_device *d)
     struct ipw_channel c = {.domain = IPW_DOMAIN_GPU, .scope = IPW_SCOPE_DEVICE};
     char name[96] = "";
 
-    if (!v->api.name || v->api.name(d->handle, name, sizeof name)) name[0] = '\0';
-    c.max_w = max_w(v, d->handle);
-    c.whole_gpu = is_cut(v, d->handle);
+    c.max_w = UNKNOWN_MAX_W;
+    if (!d->lost) {
+        if (!v->api.name || v->api.name(d->handle, name, sizeof name)) name[0] = '\0';
+        c.max_w = max_w(v, d->handle);
+        c.whole_gpu = is_cut(v, d->handle);
+    }
     /* Grace Hopper's counter holds the processor on the module as well. */
     if (strstr(name, "GH200")) c.scope = IPW_SCOPE_MODULE;
     snprintf(c.name, sizeof c.name, "gpu%u", d->index);
@@ -135,12 +138,31 @@ static struct ipw_channel describe(struct nvml *v, const struct nvml_device *d)
     return c;
 }
 
+/* It is there, and does not answer: its place in the sum is kept, without a value, so that the others
+ * do not pass for all.  It may come back. */
+static void add_lost(struct nvml *v, struct nvml_device *d, const struct ipw_channel *device,
+                     int rc)
+{
+    struct ipw_channel *c =
+        add_channel(v, device, "", IPW_CHANNEL_COUNTER, "uJ", &d->energy_channel);
+
+    c->in_sum = true;
+    snprintf(c->method, sizeof c->method, "TotalEnergyConsumption");
+    if (!d->lost) ipw_nvml_lose(v, d, rc);
+}
+
 /* Energy is the integral and goes into the sum; power goes into it only for want of energy. */
 static void add_device(struct nvml *v, struct nvml_device *d, const struct ipw_nvml_options *o)
 {
     struct ipw_channel device = describe(v, d);
-    int energy = try_energy(v, d), power = try_power(v, d);
+    int energy = d->lost ? NVML_GPU_IS_LOST : try_energy(v, d);
+    int power = d->lost ? NVML_GPU_IS_LOST : try_power(v, d);
 
+    if (ipw_nvml_terminal(energy) || (energy != NVML_SUCCESS && ipw_nvml_terminal(power))) {
+        add_lost(v, d, &device, ipw_nvml_terminal(energy) ? energy : power);
+        v->n_devices++;
+        return;
+    }
     if (energy == NVML_SUCCESS) {
         struct ipw_channel *c =
             add_channel(v, &device, "", IPW_CHANNEL_COUNTER, "uJ", &d->energy_channel);
@@ -200,12 +222,15 @@ static int find_by_index(struct nvml *v, struct nvml_device *found, size_t *n, c
         struct nvml_device *d = &found[*n];
         *d = blank(i);
         rc = v->api.handle(i, &d->handle);
-        if (rc != NVML_SUCCESS) {
+        if (rc == NVML_NO_PERMISSION) { /* somebody else's: a container or a job has only some */
             ipw_source_add_note(&v->source, "gpu%u not counted: %s (%d)", i,
                                 ipw_nvml_return_name(rc), rc);
             continue;
         }
-        identify(v, d);
+        if (rc == NVML_SUCCESS)
+            identify(v, d);
+        else
+            ipw_nvml_lose(v, d, rc);
         ++*n;
     }
     return 0;
@@ -232,9 +257,15 @@ static int find_awake(struct nvml *v, struct nvml_device *found, size_t *n,
         *d = blank((unsigned)i);
         rc = v->api.by_bus(pci[i].bus_id, &d->handle);
         if (rc == NVML_SUCCESS && v->api.index) rc = v->api.index(d->handle, &d->index);
-        if (rc != NVML_SUCCESS) {
+        if (rc == NVML_NO_PERMISSION || rc == NVML_NOT_FOUND) {
             ipw_source_add_note(&v->source, "%s not counted: %s (%d)", pci[i].bus_id,
                                 ipw_nvml_return_name(rc), rc);
+            continue;
+        }
+        if (rc != NVML_SUCCESS) { /* its index is its place among them: both go by the bus id */
+            snprintf(d->bus_id, sizeof d->bus_id, "%s", pci[i].bus_id);
+            ipw_nvml_lose(v, d, rc);
+            ++*n;
             continue;
         }
         identify(v, d);
@@ -327,6 +358,7 @@ static int open_devices(struct nvml *v, const struct ipw_nvml_options *o, struct
     if (rc == 0) rc = choose(v, chosen, found, n, o->gpus, err);
     v->devices = ipw_calloc(n, sizeof *v->devices);
     v->channels = ipw_calloc(DEVICE_CHANNELS * n, sizeof *v->channels);
+    v->lost = ipw_calloc(DEVICE_CHANNELS * n + 1, sizeof *v->lost);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (!chosen[i]) continue;
         v->devices[v->n_devices] = found[i];
@@ -364,6 +396,7 @@ int ipw_nvml_open_with(struct ipw_source **out, const struct ipw_nvml_options *o
     }
     v->source.channels = v->channels;
     v->source.n_channels = v->n_channels;
+    v->source.lost = v->lost;
     *out = &v->source;
     return 0;
 }

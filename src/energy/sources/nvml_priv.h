@@ -105,9 +105,9 @@ struct nvml_device {
     void *handle;
     unsigned index;
     char uuid[96];
-    char bus_id[32]; /* "00000000:01:00.0" */
-    int status_fd;   /* runtime_status; -1: it does not sleep */
-    bool lost;
+    char bus_id[32];  /* "00000000:01:00.0" */
+    int status_fd;    /* runtime_status; -1: it does not sleep */
+    bool lost, shown; /* shown: in a reading, since it was lost */
     int64_t retry_ns, backoff_ns;
     int energy_channel, power_channel; /* -1: it has none */
     int metric_channel[NVML_METRICS];  /* likewise */
@@ -126,6 +126,7 @@ struct nvml {
     struct nvml_device *devices;
     size_t n_devices;
     struct ipw_channel *channels;
+    bool *lost; /* of each channel */
     size_t n_channels;
 };
 
@@ -146,6 +147,10 @@ int ipw_nvml_status_open(const char *pci_root, const char *bus_id);
 /* Does a word of a selection mean this device? */
 bool ipw_nvml_word_means(const struct nvml *v, const char *word, const struct nvml_device *d);
 
+/* After these the handle never answers again. */
+bool ipw_nvml_terminal(int rc);
+/* It is gone: not asked again before its back-off has passed. */
+void ipw_nvml_lose(struct nvml *v, struct nvml_device *d, int rc);
 void ipw_nvml_read(struct ipw_source *self, int64_t *values);
 void ipw_nvml_close(struct ipw_source *self);
 /* NVML's return code; a value only with success. */

@@ -84,7 +84,10 @@ int ipw_nvml_processes(struct ipw_gpu_process **out, size_t *n, struct ipw_sourc
         unsigned count = 0;
         size_t length = 0;
         char what[48];
-        int rc = list_device(v, d, &list, &count, &length);
+        int rc;
+
+        if (d->lost) continue;
+        rc = list_device(v, d, &list, &count, &length);
 
         if (rc != NVML_SUCCESS) {
             free(list);

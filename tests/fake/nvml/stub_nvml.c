@@ -26,6 +26,7 @@
  *                                 on, or after R calls of its kind
  *   zero N after_reads=R [times=K]  the energy counter answers 0 for K calls (default 1)
  *   lost N after_reads=R          after R calls for energy or power: 15 (GPU is lost), for good
+ *   lost N while=PATH             15 for as long as there is such a file
  *   init CODE                     nvmlInit_v2 returns CODE
  *   count CODE                    nvmlDeviceGetCount_v2 returns CODE
  *
@@ -38,6 +39,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MAX_DEVICES   16
 #define MAX_FIELDS    4
@@ -72,7 +74,7 @@ struct process {
 };
 
 struct device {
-    char uuid[96], name[96], bus[32];
+    char uuid[96], name[96], bus[32], lost_while[256];
     struct field fields[MAX_FIELDS];
     int n_fields;
     int has_util, has_memory, has_temperature, mig;
@@ -279,6 +281,10 @@ static int parse(const char *line)
         stub.devices[n].zero_times = option(line, "times", 1);
         return 1;
     }
+    if (sscanf(line, "lost %u", &n) == 1 && n < stub.n &&
+        sscanf(line, "lost %*u while=%255s", stub.devices[n].lost_while) == 1) {
+        return 1;
+    }
     if (sscanf(line, "lost %u", &n) == 1 && n < stub.n) {
         stub.devices[n].lost_after = option(line, "after_reads", 0);
         return 1;
@@ -428,6 +434,7 @@ static int ask(struct device *d, struct failure *f)
     if (!stub.initialised) return UNINITIALIZED;
     d->reads++;
     if (d->lost_after >= 0 && before >= d->lost_after) return LOST;
+    if (d->lost_while[0] && !access(d->lost_while, F_OK)) return LOST;
     return fails(f);
 }
 

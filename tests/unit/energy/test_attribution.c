@@ -298,6 +298,68 @@ static void test_13_lost_device(void **state)
     ipw_ledger_free(l);
 }
 
+/* Case 13: it is known to have fallen off the bus at 15 s: the turns before keep their joules, those
+ * after it are null for that reason, nobody waits for it, and the other device's books go on.  When it
+ * comes back, its count is another one, even where it could pass for the old one gone on. */
+static void test_13_gpu_lost_at_15_s(void **state)
+{
+    struct ipw_channel c[2] = {test_counter("gpu0", GPU, 0, 400),
+                               test_counter("gpu1", GPU, 0, 400)};
+    struct ipw_ledger *l = ipw_ledger_new(c, 2);
+    int64_t q0 = ipw_ledger_query_begin(l, S(2)), q1, q2;
+
+    (void)state;
+    for (int i = 0; i <= 150; i++) {
+        int64_t v[2] = {J(10 * i), J(20 * i)};
+        ipw_ledger_row(l, 0, 2, S(i * 0.1), v);
+    }
+    ipw_ledger_query_leave(l, q0, S(14));
+    q1 = ipw_ledger_query_begin(l, S(14));
+    ipw_ledger_lose(l, 1, "gpu_lost");
+    for (int i = 151; i <= 300; i++) {
+        int64_t v[2] = {J(10 * i), i <= 250 ? IPW_NO_VALUE : J(20 * 150 + 20 * (i - 250))};
+        ipw_ledger_row(l, 0, 2, S(i * 0.1), v);
+        if (i == 160) {
+            assert_int_equal(ipw_ledger_covered_ns(l), S(16));
+            ipw_ledger_query_leave(l, q1, S(16));
+        }
+    }
+    q2 = ipw_ledger_query_begin(l, S(26));
+    ipw_ledger_query_leave(l, q2, S(28));
+    assert_figure(ipw_ledger_query_window(l, q0, GPU, S(2), S(14)), 300 * 12, IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_query_window(l, q1, GPU, S(14), S(16)), "gpu_lost");
+    assert_figure(ipw_ledger_device_window(l, q1, GPU, 0, S(14), S(16)), 100 * 2,
+                  IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_query_window(l, q2, GPU, S(26), S(28)), 300 * 2, IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_total(l, GPU, S(0), S(30)), "gpu_lost");
+    assert_figure(ipw_ledger_device_total(l, GPU, 0, S(0), S(30)), 100 * 30, IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_device_total(l, GPU, 1, S(0), S(30)), "gpu_lost");
+    ipw_ledger_free(l);
+}
+
+/* Lost from the start: a sum over the others would pass for the sum over all. */
+static void test_13_gpu_lost_from_the_start(void **state)
+{
+    struct ipw_channel c[2] = {test_counter("gpu0", GPU, 0, 400),
+                               test_counter("gpu1", GPU, 0, 400)};
+    struct ipw_ledger *l = ipw_ledger_new(c, 2);
+    int64_t q;
+
+    (void)state;
+    ipw_ledger_lose(l, 1, "gpu_lost");
+    for (int i = 0; i <= 100; i++) {
+        int64_t v[2] = {J(10 * i), IPW_NO_VALUE};
+        ipw_ledger_row(l, 0, 2, S(i * 0.1), v);
+        if (i == 20) q = ipw_ledger_query_begin(l, S(2));
+        if (i == 50) ipw_ledger_query_leave(l, q, S(5));
+    }
+    assert_int_equal(ipw_ledger_covered_ns(l), S(10));
+    assert_unknown(ipw_ledger_query_window(l, q, GPU, S(2), S(5)), "gpu_lost");
+    assert_figure(ipw_ledger_device_window(l, q, GPU, 0, S(2), S(5)), 300, IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_total(l, GPU, S(0), S(10)), "gpu_lost");
+    ipw_ledger_free(l);
+}
+
 /* Two sources that are read at different times have one total. */
 static void test_rows_of_two_sources(void **state)
 {
@@ -336,6 +398,8 @@ int main(void)
         cmocka_unit_test(test_24_short_turns),
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_13_lost_device),
+        cmocka_unit_test(test_13_gpu_lost_at_15_s),
+        cmocka_unit_test(test_13_gpu_lost_from_the_start),
         cmocka_unit_test(test_rows_of_two_sources),
     };
 

@@ -173,9 +173,12 @@ static void test_13_lost(void **state)
     for (int i = 0; i < 2; i++) { /* four calls when it was opened, and four here */
         read_after(s, 0.1, v);
         assert_true(v[0] > 0 && v[1] == 300000 && v[2] > 0);
+        assert_true(!s->lost[0] && !s->lost[1] && !s->lost[2]);
     }
     read_after(s, 0.1, v);
     assert_true(v[0] == IPW_NO_VALUE && v[1] == IPW_NO_VALUE && v[2] > 0);
+    assert_true(s->lost[0] && s->lost[1] && !s->lost[2]);
+    assert_string_equal(s->note, "gpu0: GPU is lost (15)"); /* once, however often it is asked */
     before = calls(0);
     assert_int_equal(before, 9); /* the power was not even asked for */
     for (int i = 0; i < 99; i++) read_after(s, 0.01, v);
@@ -185,6 +188,79 @@ static void test_13_lost(void **state)
     assert_true(v[0] == IPW_NO_VALUE && v[2] > 0);
     /* 1 2 4 8 16 32 64 and then every 64 s */
     assert_in_range(calls(0) - before, 18, 22);
+    assert_true(s->lost[0] && s->lost[1] && !s->lost[2]);
+    assert_string_equal(s->note, "gpu0: GPU is lost (15)");
+    s->close(s);
+}
+
+/* Lost between its energy and its power: the loss shows in a reading without a value before the
+ * device is asked again, however long that is in coming. */
+static void test_13_lost_within_a_reading(void **state)
+{
+    struct ipw_source *s = open_stub("device GPU-aaaa H100 700000\n"
+                                     "energy 0 counter watts=300\n"
+                                     "power 0 gauge watts=300\n"
+                                     "lost 0 after_reads=5\n");
+    int64_t v[2];
+
+    (void)state;
+    read_after(s, 0.1, v);
+    assert_true(v[0] > 0 && v[1] == IPW_NO_VALUE);
+    tell("device GPU-aaaa H100 700000\nenergy 0 counter watts=300\npower 0 gauge watts=300\n");
+    read_after(s, 10, v); /* its back-off is over */
+    assert_true(v[0] == IPW_NO_VALUE && v[1] == IPW_NO_VALUE && s->lost[0] && s->lost[1]);
+    read_after(s, 0.1, v);
+    assert_true(v[0] > 0 && v[1] == 300000 && !s->lost[0] && !s->lost[1]);
+    s->close(s);
+}
+
+/* One that is lost already has a place in the sum, without a value: the others do not pass for all.
+ * When it comes back it is read.  One that may not be asked is somebody else's and has none. */
+static void test_13_lost_when_opened(void **state)
+{
+    struct ipw_source *s = open_stub("device GPU-aaaa H100 700000\n"
+                                     "energy 0 counter watts=300 start_mj=5\n"
+                                     "device GPU-bbbb H100 700000\n"
+                                     "energy 1 counter watts=0 start_mj=7\n"
+                                     "fail 1 handle 15 times=1\n"
+                                     "device GPU-cccc H100 700000\n"
+                                     "energy 2 counter watts=100\n"
+                                     "fail 2 handle 4\n"
+                                     "device GPU-dddd H100 700000\n"
+                                     "energy 3 counter watts=100\n"
+                                     "fail 3 energy 16\n");
+    int64_t v[3];
+
+    (void)state;
+    assert_int_equal(s->n_channels, 3);
+    assert_string_equal(s->channels[1].name, "gpu1");
+    assert_string_equal(s->channels[2].name, "gpu3");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(s->channels[i].kind, IPW_CHANNEL_COUNTER);
+        assert_true(s->channels[i].in_sum);
+    }
+    assert_string_equal(s->note, "gpu1: GPU is lost (15); gpu2 not counted: no permission (4); "
+                                 "gpu3: reset required (16)");
+    read_after(s, 0.1, v);
+    assert_true(v[0] > 0 && v[1] == IPW_NO_VALUE && v[2] == IPW_NO_VALUE);
+    assert_true(!s->lost[0] && s->lost[1] && s->lost[2]);
+    read_after(s, 1, v); /* found by its index: nothing else is known of it */
+    assert_int_equal(v[1], 7000);
+    assert_true(v[2] == IPW_NO_VALUE && !s->lost[1] && s->lost[2]);
+    s->close(s);
+}
+
+/* When all of them are lost there is still something that could be read. */
+static void test_13_all_lost_when_opened(void **state)
+{
+    struct ipw_source *s = open_stub("device A B 1\nfail 0 handle 15\n");
+    int64_t v;
+
+    (void)state;
+    assert_int_equal(s->n_channels, 1);
+    assert_string_equal(s->note, "gpu0: GPU is lost (15)");
+    read_after(s, 0.1, &v);
+    assert_true(v == IPW_NO_VALUE && s->lost[0]);
     s->close(s);
 }
 
@@ -333,8 +409,8 @@ static void test_14_absent(void **state)
     refused("init 12345\n", IPW_EUNSUPPORTED, "nvmlInit_v2: unlisted error (12345)");
     refused("count 999\n", IPW_EUNSUPPORTED, "nvmlDeviceGetCount_v2: unknown error (999)");
     refused("", IPW_EUNSUPPORTED, "no device with an energy or power reading");
-    refused("device A B 1\nfail 0 handle 15\n", IPW_EUNSUPPORTED,
-            "gpu0 not counted: GPU is lost (15)");
+    refused("device A B 1\nfail 0 handle 4\n", IPW_EUNSUPPORTED,
+            "gpu0 not counted: no permission (4)");
 }
 
 /* Power beside a counter is asked for as often as it moves, energy always. */
@@ -420,14 +496,15 @@ static void test_50_every_code(void **state)
                      "fail 0 %s %d\n",
                      calls_[c], code);
             tell(text);
-            if (ipw_nvml_open_with(&s, &options, &err)) {
-                assert_int_equal(c, 0);
+            if (ipw_nvml_open_with(&s, &options, &err)) { /* somebody else's device */
+                assert_true(c == 0 && code == 4);
                 assert_true(err.text[0]);
                 continue;
             }
             assert_true(s->channels[0].in_sum);
             for (int i = 0; i < 3; i++) read_after(s, 0.1, v);
-            if (c != 1) assert_true(v[0] > 0); /* a code may mean that the device is lost */
+            if (c == 0) assert_true(v[0] == IPW_NO_VALUE && s->lost[0]);
+            if (c > 1) assert_true(v[0] > 0); /* a code may mean that the device is lost */
             s->close(s);
         }
         for (int c = 1; c < 5; c++) { /* and when it begins later */
@@ -461,6 +538,9 @@ int main(void)
         cmocka_unit_test(test_power_only),
         cmocka_unit_test(test_energy_that_is_shy),
         cmocka_unit_test(test_13_lost),
+        cmocka_unit_test(test_13_lost_within_a_reading),
+        cmocka_unit_test(test_13_lost_when_opened),
+        cmocka_unit_test(test_13_all_lost_when_opened),
         cmocka_unit_test(test_13_06_driver_reloaded),
         cmocka_unit_test(test_13_14_library_replaced),
         cmocka_unit_test(test_42_calls_a_second),

@@ -128,6 +128,7 @@ static void test_19_not_there(void **state)
     static const char *const words[] = {
         "3",    "GPU-cccc",     "GPU-", "42:00.0", "C1:00.0",
         "H100", "0001:41:00.0", "-1",   "41:00.8", "GPU-bbbb2222-0000-0000-0000-0000000000021"};
+    struct ipw_source *s;
 
     (void)state;
     tell(THREE);
@@ -142,8 +143,12 @@ static void test_19_not_there(void **state)
     }
     tell("");
     refused("0", IPW_ENOTFOUND, "no GPU '0': there is none");
-    tell("device GPU-a H100 1\nfail 0 handle 15\n");
-    refused("0", IPW_ENOTFOUND, "there is none; gpu0 not counted: GPU is lost (15)");
+    tell("device GPU-a H100 1\nfail 0 handle 4\n");
+    refused("0", IPW_ENOTFOUND, "there is none; gpu0 not counted: no permission (4)");
+    tell("device GPU-a H100 1\nfail 0 handle 15\n"); /* lost, but known to be there */
+    refused("GPU-a", IPW_ENOTFOUND, "there is 0  ; gpu0: GPU is lost (15)");
+    s = open_gpus("0", false);
+    s->close(s);
 }
 
 /* Case 20: slices have no reading of their own: the whole is counted, and it is said. */
