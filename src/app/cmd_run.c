@@ -333,6 +333,9 @@ static int run_all(struct ipw_run *run, struct ipw_err *err)
     }
     ipw_progress_free(run->progress);
     run->progress = NULL;
+    /* What says that the run came to its end follows what it is the end of.  A failure is met again
+     * by what is written next. */
+    ipw_rundir_sync(run->dir, NULL);
     rc = ipw_run_finish(run, err);
     if (!rc) rc = ipw_workload_finish(run, err);
     if (run->err.code) {

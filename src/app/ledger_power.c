@@ -181,6 +181,20 @@ static int open_reader(struct ipw_power *p, struct ipw_err *err)
     return rc < 0 ? rc : 0;
 }
 
+int ipw_power_has_header(const char *path, bool *torn, struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+
+    *torn = false;
+    if (rc) return rc;
+    rc = ipw_jsonl_next(reader, &line, err);
+    *torn = rc > 0 && line.torn;
+    ipw_jsonl_close(reader);
+    return *torn ? 0 : rc;
+}
+
 int ipw_power_open_file(struct ipw_power *p, const char *path, struct ipw_err *err)
 {
     int rc;

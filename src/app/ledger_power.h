@@ -39,6 +39,9 @@ struct ipw_power {
 int ipw_power_open(struct ipw_power *p, const char *run, struct ipw_err *err);
 /* Any file of this format, which must be there.  The channels are those of its first header. */
 int ipw_power_open_file(struct ipw_power *p, const char *path, struct ipw_err *err);
+/* 1: the file has a whole line; 0: the run was killed before the header was written, or (*torn) while
+ * it was. */
+int ipw_power_has_header(const char *path, bool *torn, struct ipw_err *err);
 /* Goes on to a segment, not back: its channels, none when it has no header, and then its rows. */
 int ipw_power_segment(struct ipw_power *p, int segment, struct ipw_err *err);
 /* After the end of a segment: goes on to the one that follows, whatever its number.  1: there is

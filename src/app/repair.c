@@ -90,8 +90,11 @@ static int find_bad(struct file *f, int (*read)(const char *text, size_t n, stru
 static int find_bad_rows(struct file *f, struct ipw_err *err)
 {
     struct ipw_power p = {0};
-    int rc = ipw_power_open_file(&p, f->path, err);
+    bool torn;
+    int rc = ipw_power_has_header(f->path, &torn, err);
 
+    if (rc <= 0) return rc;
+    rc = ipw_power_open_file(&p, f->path, err);
     if (rc) return ipw_err_prefix(err, "without its first header nothing in it can be read");
     do {
         struct ipw_err why = {0};

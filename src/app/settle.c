@@ -394,7 +394,7 @@ int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
     if (!rc) rc = each_of(&s, "traces.jsonl", take_trace, err);
     sort_names(&s.moved);
     if (!rc && s.any_left) rc = book_cut(&s, err);
-    if (!rc) rc = ipw_rundir_sync_attempts(run->dir, err);
+    if (!rc) rc = ipw_rundir_sync(run->dir, err);
     if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(run->dir, keep_trace, &s, err);
     if (!rc) {
         size_t planned = ipw_run_planned(run);

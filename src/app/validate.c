@@ -249,8 +249,15 @@ static int check_power(struct job *j, struct ipw_err *err)
 {
     struct ipw_power p = {0};
     char *path = ipw_asprintf("%s/power.jsonl", j->run);
-    int rc = ipw_power_open_file(&p, path, err);
+    bool torn = false;
+    int rc = ipw_power_has_header(path, &torn, err);
 
+    j->v->torn += torn;
+    if (rc <= 0) {
+        free(path);
+        return rc;
+    }
+    rc = ipw_power_open_file(&p, path, err);
     while (!rc) {
         rc = take_power_header(j, &p, err);
         if (!rc) rc = check_rows(j, &p, err);

@@ -53,6 +53,19 @@ static unsigned long long own_start(void)
     return start;
 }
 
+static int pwrite_all(int fd, const char *text, size_t n)
+{
+    size_t at = 0;
+
+    while (at < n) {
+        ssize_t k = pwrite(fd, text + at, n - at, (off_t)at);
+
+        if (k < 0 && errno != EINTR) return -1;
+        if (k > 0) at += (size_t)k;
+    }
+    return 0;
+}
+
 static int write_owner(const struct ipw_lock *lock, const char *file, struct ipw_err *err)
 {
     char text[256], iso[40], host[80] = "?";
@@ -63,7 +76,7 @@ static int write_owner(const struct ipw_lock *lock, const char *file, struct ipw
     gethostname(host, sizeof host - 1);
     n = snprintf(text, sizeof text, "pid %ld, start %llu, host %s, since %s\n", (long)getpid(),
                  own_start(), host, ipw_clock_iso8601(iso, sizeof iso, now.wall_ns));
-    if (ftruncate(lock->fd, 0) < 0 || pwrite(lock->fd, text, (size_t)n, 0) != n)
+    if (ftruncate(lock->fd, 0) < 0 || pwrite_all(lock->fd, text, (size_t)n) < 0)
         return ipw_fail_errno(err, errno, "%s: cannot be written", file);
     return 0;
 }

@@ -68,8 +68,8 @@ int ipw_rundir_trace(struct ipw_rundir *dir, const char *line, size_t n, struct 
 int ipw_rundir_warmup(struct ipw_rundir *dir, const char *line, size_t n, struct ipw_err *err);
 /* Into attempts.jsonl, for earlier attempts at queries that are run again. */
 int ipw_rundir_attempt(struct ipw_rundir *dir, const char *line, size_t n, struct ipw_err *err);
-/* What was appended to attempts.jsonl and warmup.jsonl is safe afterwards.  Waits for the disk. */
-int ipw_rundir_sync_attempts(struct ipw_rundir *dir, struct ipw_err *err);
+/* Flushes; what was appended to any file is safe afterwards.  Waits for the disk. */
+int ipw_rundir_sync(struct ipw_rundir *dir, struct ipw_err *err);
 /* traces.jsonl again, with only the lines that `keep` answers 1 for (0: left out; negative: an
  * error, and nothing is changed): written, synced, renamed.  Waits for the disk. */
 int ipw_rundir_sift_traces(struct ipw_rundir *dir,

@@ -71,11 +71,13 @@ void ipw_rundir_set_segment(struct ipw_rundir *dir, int segment) { dir->segment 
 
 void ipw_rundir_set_sync(struct ipw_rundir *dir, bool sync) { dir->no_sync = !sync; }
 
-int ipw_rundir_sync_attempts(struct ipw_rundir *dir, struct ipw_err *err)
+int ipw_rundir_sync(struct ipw_rundir *dir, struct ipw_err *err)
 {
-    const struct ipw_jsonl_appender *files[] = {dir->attempts, dir->warmup};
+    const struct ipw_jsonl_appender *files[] = {dir->events, dir->power, dir->attempts, dir->warmup,
+                                                dir->traces};
 
-    for (int i = 0; i < 2 && !dir->first.code && !dir->no_sync; i++) {
+    ipw_rundir_flush(dir, NULL); /* a failure is kept in dir->first */
+    for (size_t i = 0; i < sizeof files / sizeof *files && !dir->first.code && !dir->no_sync; i++) {
         if (files[i] && fdatasync(ipw_jsonl_append_fd(files[i])) < 0 && errno != EINVAL)
             ipw_fail_errno(&dir->first, errno, "%s: the disk did not keep what was written",
                            dir->path);
