@@ -17,6 +17,8 @@
  * of a call, finish, usage and [DONE].  E (+ 3) are the completion tokens told
  *   --prompt-tokens P   prompt tokens told by bench (100)
  *   --delay-ms D        bench answers D ms after the request
+ *   --gather N          and not before N chat requests were there at once: for tests of what a
+ *                       client holds open, which no clock decides (with --delay-ms)
  *   --log FILE          appends each request: "#N METHOD PATH", its headers, an empty line, the
  * body on a line of its own; "#N gone" when the client left before the end
  *   --requests N        end after N answered chat requests
@@ -80,7 +82,7 @@ static struct {
     FILE *log;
     bool scripted, strict_model, stats;
     unsigned long requests, chats, answered, limit;
-    size_t in_flight, in_flight_max, connections, most_in_flight;
+    size_t in_flight, in_flight_max, connections, most_in_flight, gather;
     unsigned long refused;
     volatile sig_atomic_t stop;
 } g;
@@ -194,8 +196,12 @@ static enum result run_step(int fd, const struct step *s)
     switch (s->kind) {
     case STEP_BYTES: return send_bytes(fd, s);
     case STEP_SLEEP:
-        c->step++; /* when the timer rings, with the next one */
         c->sleeping = true;
+        if (g.in_flight_max < g.gather) { /* looks again */
+            timer_add(fd, 20);
+            return WAITS;
+        }
+        c->step++; /* when the timer rings, with the next one */
         timer_add(fd, s->ms);
         return WAITS;
     case STEP_SLOW: c->slow_ms = s->ms; return GO_ON;
@@ -515,6 +521,7 @@ int main(int argc, char **argv)
         {"events", 1, 0, 'e'},
         {"prompt-tokens", 1, 0, 't'},
         {"delay-ms", 1, 0, 'd'},
+        {"gather", 1, 0, 'g'},
         {"log", 1, 0, 'l'},
         {"requests", 1, 0, 'n'},
         {"key", 1, 0, 'k'},
@@ -535,6 +542,7 @@ int main(int argc, char **argv)
         case 'e': bench.events = atoi(optarg); break;
         case 't': bench.prompt_tokens = atol(optarg); break;
         case 'd': bench.delay_ms = atoi(optarg); break;
+        case 'g': g.gather = strtoul(optarg, NULL, 10); break;
         case 'l':
             if (!(g.log = fopen(optarg, "ae"))) {
                 fprintf(stderr, "fake_llm: cannot write %s\n", optarg);
