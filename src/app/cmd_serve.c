@@ -1,4 +1,5 @@
-/* ipw-agent serve: a model written in Lua behind an OpenAI-compatible server on loopback. */
+/* ipw-agent serve: a model written in Lua, or a saved run, behind an OpenAI-compatible server on
+ * loopback. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -6,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -14,11 +16,12 @@
 #include "app/commands.h"
 #include "app/options.h"
 #include "app/serve.h"
+#include "base/text.h"
 
 struct serve_values {
-    const char *host, *model;
+    const char *host, *model, *replay, *speed;
     int64_t port, parent_pid, ttft_ns, itl_ns;
-    bool with_parent;
+    bool with_parent, with_failures, filler;
     struct ipw_opt_list paths;
 };
 
@@ -33,6 +36,14 @@ static const struct ipw_opt options[] = {
      "wait before the first token, for example 200ms", 0, 0},
     {"itl", 0, IPW_OPT_DURATION, offsetof(struct serve_values, itl_ns), "TIME",
      "wait between tokens, for example 10ms", 0, 0},
+    {"replay", 'r', IPW_OPT_STR, offsetof(struct serve_values, replay), "RUN",
+     "serve a saved run: each request gets the reply that the record has for it", 0, 0},
+    {"speed", 0, IPW_OPT_STR, offsetof(struct serve_values, speed), "X|max",
+     "with --replay: recorded times are divided by it; max or 0: send at once (default 1)", 0, 0},
+    {"with-failures", 0, IPW_OPT_FLAG, offsetof(struct serve_values, with_failures), NULL,
+     "with --replay: serve attempts that failed as well (429, 5xx, broken connections)", 0, 0},
+    {"filler", 0, IPW_OPT_FLAG, offsetof(struct serve_values, filler), NULL,
+     "with --replay: take a run without its texts (--no-content, export --redact)", 0, 0},
     {"path", 0, IPW_OPT_LIST, offsetof(struct serve_values, paths), "FOLDER",
      "look for Lua files here as well", 0, 0},
     {"exit-with-parent", 0, IPW_OPT_FLAG, offsetof(struct serve_values, with_parent), NULL,
@@ -45,10 +56,19 @@ static const struct ipw_opt options[] = {
 static const struct ipw_command command = {
     .name = "serve",
     .usage = "serve [options]",
-    .about = "Serves a model written in Lua over the OpenAI chat-completions protocol.",
+    .about =
+        "Serves a model written in Lua, or a saved run, over the OpenAI chat-completions protocol.",
     .options = options,
-    .more = "The first line on stdout is \"listening URL\".  A token is a piece of at most four "
-            "bytes;\nusage counts the reply's tokens, and the bytes of messages and tools by four.",
+    .more =
+        "The first line on stdout is \"listening URL\".  A token is a piece of at most four "
+        "bytes;\nusage counts the reply's tokens, and the bytes of messages and tools by four.\n\n"
+        "With --replay nothing is run and nothing is asked: a request gets the reply of the\n"
+        "recorded one that is equal to it, else of one with equal messages, else of the one at "
+        "the\n"
+        "same place of a conversation that begins alike, else 404 and where the nearest differs.\n"
+        "Equal requests get their replies in the order of the record, then the last again.  Text,\n"
+        "reasoning, calls, ids, usage and finish reason are the record's; events leave at its "
+        "gaps.",
     .max_args = 0,
 };
 
@@ -93,39 +113,107 @@ static int exit_code_of(int rc)
     return rc == IPW_ENOTFOUND || rc == IPW_ELUA ? IPW_EXIT_INPUT : IPW_EXIT_FAILED;
 }
 
-int ipw_cmd_serve(int argc, char **argv)
+static int read_speed(double *out, const char *text, struct ipw_err *err)
 {
-    struct serve_values values = {.port = 8765};
-    struct ipw_serve_options serve_options = {0};
-    struct ipw_serve *serve = NULL;
-    struct ipw_err err = {0};
-    char **args;
-    int n_args, stop_fd = -1;
-    int rc = ipw_options_parse(&command, argc, argv, &values, &args, &n_args, &err);
+    struct ipw_err why;
 
-    if (rc) {
-        free(values.paths.items);
-        return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
-    }
-    serve_options.host = values.host;
-    serve_options.port = (int)values.port;
-    serve_options.model = values.model;
-    serve_options.paths = values.paths.items;
-    serve_options.ttft_ns = values.ttft_ns;
-    serve_options.itl_ns = values.itl_ns;
+    *out = 1;
+    if (!text) return 0;
+    *out = 0;
+    if (strcmp(text, "max") == 0) return 0;
+    if (ipw_parse_double(out, text, &why) || *out < 0)
+        return ipw_fail(err, IPW_EINVAL,
+                        "serve: --speed %.40s: expected a number (2: twice as fast), or max", text);
+    return 0;
+}
+
+/* Each option goes with one of the two things that can be served. */
+static int check_options(const struct serve_values *v, struct ipw_err *err)
+{
+    const struct {
+        const char *name;
+        bool given, with_replay;
+    } given[] = {{"model", v->model != NULL, false}, {"ttft", v->ttft_ns != 0, false},
+                 {"itl", v->itl_ns != 0, false},     {"path", v->paths.n != 0, false},
+                 {"speed", v->speed != NULL, true},  {"with-failures", v->with_failures, true},
+                 {"filler", v->filler, true}};
+
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].given && given[i].with_replay != (v->replay != NULL))
+            return ipw_fail(err, IPW_EINVAL, "serve: --%s goes %s --replay", given[i].name,
+                            given[i].with_replay ? "with" : "not with");
+    return 0;
+}
+
+static void say_counts(const struct ipw_serve_recorded *recorded)
+{
+    struct ipw_serve_recorded_counts n = ipw_serve_recorded_counts(recorded);
+
+    fprintf(
+        stderr,
+        "ipw-agent: %lld requests were equal to a recorded one, %lld in their messages only, %lld "
+        "took the reply at their place, %lld are not in the record\n",
+        (long long)n.by_request, (long long)n.by_messages, (long long)n.by_place,
+        (long long)n.not_found);
+}
+
+static int serve(const struct serve_values *values, struct ipw_serve_recorded *recorded,
+                 struct ipw_err *err)
+{
+    struct ipw_serve_options how = {.host = values->host,
+                                    .port = (int)values->port,
+                                    .model = values->model,
+                                    .paths = values->paths.items,
+                                    .ttft_ns = values->ttft_ns,
+                                    .itl_ns = values->itl_ns,
+                                    .recorded = recorded};
+    struct ipw_serve *serve = NULL;
+    int rc = 0, stop_fd;
 
     raise_file_limit();
-    stop_fd = stop_signals(&err);
+    stop_fd = stop_signals(err);
     if (stop_fd < 0) rc = stop_fd;
-    if (!rc && values.with_parent) rc = follow_parent(values.parent_pid, &err);
-    if (!rc) rc = ipw_serve_open(&serve, &serve_options, &err);
+    if (!rc && values->with_parent) rc = follow_parent(values->parent_pid, err);
+    if (!rc) rc = ipw_serve_open(&serve, &how, err);
     if (!rc) {
         printf("listening %s\n", ipw_serve_url(serve));
         fflush(stdout);
-        rc = ipw_serve_run(serve, stop_fd, &err);
+        rc = ipw_serve_run(serve, stop_fd, err);
     }
     ipw_serve_close(serve);
     if (stop_fd >= 0) close(stop_fd);
+    if (recorded && !rc) say_counts(recorded);
+    return rc;
+}
+
+int ipw_cmd_serve(int argc, char **argv)
+{
+    struct serve_values values = {.port = 8765};
+    struct ipw_serve_recorded_options replay = {0};
+    struct ipw_serve_recorded *recorded = NULL;
+    struct ipw_err err = {0};
+    char **args;
+    int n_args, code = IPW_EXIT_OK;
+    int rc = ipw_options_parse(&command, argc, argv, &values, &args, &n_args, &err);
+
+    if (!rc) rc = check_options(&values, &err);
+    if (!rc) rc = read_speed(&replay.speed, values.speed, &err);
+    if (rc > 0) {
+        code = IPW_EXIT_OK; /* help */
+    } else if (rc) {
+        code = ipw_exit_with(&err, IPW_EXIT_USAGE);
+    } else {
+        replay.run = values.replay;
+        replay.with_failures = values.with_failures;
+        replay.filler = values.filler;
+        if (replay.run && ipw_serve_recorded_open(&recorded, &replay, &err)) {
+            code = ipw_exit_with(&err, IPW_EXIT_INPUT);
+        } else {
+            rc = serve(&values, recorded, &err);
+            if (rc) code = ipw_exit_with(&err, exit_code_of(rc));
+        }
+    }
+    ipw_serve_recorded_close(recorded);
     free(values.paths.items);
-    return rc ? ipw_exit_with(&err, exit_code_of(rc)) : IPW_EXIT_OK;
+    return code;
 }

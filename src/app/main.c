@@ -27,7 +27,7 @@ static const struct {
     {"repair", ipw_cmd_repair, "take damaged lines out of a saved run, and say which"},
     {"meter", ipw_cmd_meter, "tell a saved run's joules by the log of a power meter"},
     {"telemetry", ipw_cmd_telemetry, "show this machine's energy sensors, record or serve them"},
-    {"serve", ipw_cmd_serve, "serve a Lua model as an OpenAI-compatible server"},
+    {"serve", ipw_cmd_serve, "serve a Lua model, or a saved run, as an OpenAI-compatible server"},
     {"list", ipw_cmd_list, "list agents, tools, datasets or a server's models"},
     {"doctor", ipw_cmd_doctor, "say what works here, and what to do about the rest"},
     {"show", ipw_cmd_show, "print a built-in file to start from"},

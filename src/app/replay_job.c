@@ -240,6 +240,12 @@ int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_cli 
             "%s: was recorded with --no-content: it holds nothing that an agent could be "
             "answered with (--mode workload sends its requests)",
             run);
+    if (!ipw_json_is_null(ipw_json_get(job->manifest, "redacted")))
+        return ipw_fail(
+            err, IPW_EINVAL,
+            "%s: was exported with --redact %.10s: what an agent could be answered with "
+            "is not in it (--mode workload sends its requests)",
+            run, ipw_json_str(ipw_json_get(job->manifest, "redacted"), "all"));
     ipw_script_options_apply(&o->script);
     rc = find_agent(job, err);
     if (!rc) rc = configure(job, err);

@@ -27,8 +27,10 @@ struct exchange { /* one request and its answer */
     struct MHD_Connection *connection;
     struct ipw_buf body;
     bool streams, answered;
-    int status;
+    bool breaks; /* the connection is closed where the answer would go on */
+    int status;  /* 0: there is no answer, the connection is closed */
     const char *type, *allow;
+    char note[96]; /* which recorded reply it is, or "" */
     struct ipw_serve_answer answer;
     size_t part, sent; /* of a stream: the part that is being sent, bytes sent in all */
     int64_t start_ns;
@@ -37,7 +39,8 @@ struct exchange { /* one request and its answer */
 
 struct ipw_serve {
     struct MHD_Daemon *daemon;
-    struct ipw_model *model;
+    struct ipw_model *model;             /* or */
+    struct ipw_serve_recorded *recorded; /* not ours */
     int64_t ttft_ns, itl_ns;
     char url[96];
     struct exchange **heap; /* suspended, the first due at [0] */
@@ -86,9 +89,11 @@ static void wait_until(struct exchange *x, int64_t due_ns)
 static int64_t due_of(const struct exchange *x, size_t part)
 {
     const struct ipw_serve *s = x->serve;
-    int64_t token = x->answer.parts[part].token;
+    const struct ipw_serve_part *p = &x->answer.parts[part];
+    int64_t due_ns;
 
-    return token < 0 ? x->start_ns : x->start_ns + s->ttft_ns + token * s->itl_ns;
+    if (p->token >= 0) return x->start_ns + s->ttft_ns + p->token * s->itl_ns;
+    return __builtin_add_overflow(x->start_ns, p->after_ns, &due_ns) ? INT64_MAX : due_ns;
 }
 
 /* ---- answers ---- */
@@ -102,8 +107,24 @@ static void set_error(struct exchange *x, int status, const char *message)
 static void one_part(struct exchange *x)
 {
     x->answer.parts = ipw_calloc(1, sizeof *x->answer.parts);
-    x->answer.parts[0] = (struct ipw_serve_part){x->answer.bytes.len, -1};
+    x->answer.parts[0] = (struct ipw_serve_part){x->answer.bytes.len, -1, 0};
     x->answer.n_parts = x->answer.cap_parts = 1;
+}
+
+/* The names that clients may ask by, the first at 0; NULL: no more. */
+static const char *model_at(const struct ipw_serve *s, size_t i)
+{
+    if (s->recorded) return ipw_serve_recorded_model(s->recorded, i);
+    return i == 0 ? ipw_model_name(s->model) : NULL;
+}
+
+static bool has_model(const struct ipw_serve *s, const char *name)
+{
+    const char *known;
+
+    for (size_t i = 0; (known = model_at(s, i)); i++)
+        if (strcmp(known, name) == 0) return true;
+    return false;
 }
 
 static void write_model(struct ipw_jw *w, const char *name)
@@ -125,7 +146,7 @@ static void answer_models(struct exchange *x)
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "data");
     ipw_jw_arr(&w);
-    write_model(&w, ipw_model_name(x->serve->model));
+    for (size_t i = 0; model_at(x->serve, i); i++) write_model(&w, model_at(x->serve, i));
     ipw_jw_arr_end(&w);
     ipw_jw_kstr(&w, "object", "list");
     ipw_jw_obj_end(&w);
@@ -137,7 +158,7 @@ static void fail_model(struct exchange *x, const char *asked)
     char message[256];
 
     snprintf(message, sizeof message, "the model '%.80s' does not exist; this server has '%s'",
-             asked, ipw_model_name(x->serve->model));
+             asked, ipw_serve_model(x->serve));
     set_error(x, 404, message);
 }
 
@@ -145,7 +166,7 @@ static void answer_model(struct exchange *x, const char *asked)
 {
     struct ipw_jw w;
 
-    if (strcmp(asked, ipw_model_name(x->serve->model)) != 0) {
+    if (!has_model(x->serve, asked)) {
         fail_model(x, asked);
         return;
     }
@@ -186,6 +207,25 @@ static int complete(struct exchange *x, const struct ipw_json *request,
     return 0;
 }
 
+/* By the record; a client may call the model what it likes. */
+static void answer_recorded(struct exchange *x, const struct ipw_json *request,
+                            const struct ipw_serve_ask *ask)
+{
+    struct ipw_serve_recorded_outcome outcome;
+
+    ipw_serve_recorded_answer(x->serve->recorded, &x->answer, &outcome, ask, request,
+                              (int64_t)time(NULL));
+    x->status = outcome.status;
+    x->streams = outcome.streams;
+    x->breaks = outcome.breaks;
+    memcpy(x->note, outcome.note, sizeof x->note);
+    if (x->status == 0) ipw_serve_part_end(&x->answer, outcome.due_ns);
+    if (!x->answer.bytes.failed) return;
+    ipw_serve_answer_release(&x->answer);
+    x->streams = x->breaks = false;
+    set_error(x, 500, "the recorded reply is too long");
+}
+
 static void answer_chat(struct exchange *x)
 {
     struct ipw_json *request = NULL;
@@ -206,6 +246,8 @@ static void answer_chat(struct exchange *x)
     rc = ipw_serve_ask_read(&ask, request, text, x->body.len, &err);
     if (rc) {
         set_error(x, err.detail ? err.detail : 400, err.text);
+    } else if (x->serve->recorded) {
+        answer_recorded(x, request, &ask);
     } else if (strcmp(ask.model, ipw_model_name(x->serve->model)) != 0) {
         fail_model(x, ask.model);
     } else if (complete(x, request, &ask, &err)) {
@@ -262,7 +304,8 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
     while (x->part < a->n_parts && due_of(x, x->part) <= now) end = a->parts[x->part++].end;
     if (end == x->sent && x->part > 0) end = a->parts[x->part - 1].end;
     if (end == x->sent) {
-        if (x->part == a->n_parts) return MHD_CONTENT_READER_END_OF_STREAM;
+        if (x->part == a->n_parts)
+            return x->breaks ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
         wait_until(x, due_of(x, x->part));
         return 0;
     }
@@ -277,6 +320,7 @@ static enum MHD_Result respond(struct exchange *x)
     struct MHD_Response *response;
     enum MHD_Result ok;
 
+    if (x->status == 0) return MHD_NO; /* closes the connection */
     if (x->streams)
         response =
             MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * IPW_KIB, read_stream, x, NULL);
@@ -286,6 +330,7 @@ static enum MHD_Result respond(struct exchange *x)
     if (!response) return MHD_NO;
     MHD_add_response_header(response, "Content-Type", x->type);
     if (x->streams) MHD_add_response_header(response, "Cache-Control", "no-cache");
+    if (*x->note) MHD_add_response_header(response, "X-Ipw-Recorded", x->note);
     if (x->allow) MHD_add_response_header(response, "Allow", x->allow);
     ok = MHD_queue_response(x->connection, (unsigned)x->status, response);
     MHD_destroy_response(response);
@@ -402,7 +447,10 @@ int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *optio
 
     s->ttft_ns = options->ttft_ns;
     s->itl_ns = options->itl_ns;
-    rc = ipw_model_open(&s->model, options->model ? options->model : "demo", options->paths, err);
+    s->recorded = options->recorded;
+    rc = s->recorded ? 0
+                     : ipw_model_open(&s->model, options->model ? options->model : "demo",
+                                      options->paths, err);
     if (!rc) rc = listen_on(s, options->host, options->port, err);
     if (rc) {
         ipw_serve_close(s);
@@ -413,7 +461,13 @@ int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *optio
 }
 
 const char *ipw_serve_url(const struct ipw_serve *serve) { return serve->url; }
-const char *ipw_serve_model(const struct ipw_serve *serve) { return ipw_model_name(serve->model); }
+
+const char *ipw_serve_model(const struct ipw_serve *serve)
+{
+    const char *name = model_at(serve, 0);
+
+    return name ? name : "";
+}
 
 /* How long poll may sleep: until the next answer is due, or libmicrohttpd wants to run. */
 static int64_t sleep_ns(struct ipw_serve *s)

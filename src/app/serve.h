@@ -1,4 +1,4 @@
-/* app/serve.h: an OpenAI-compatible server for a model written in Lua.
+/* app/serve.h: an OpenAI-compatible server for a model written in Lua, or for a record.
  *
  * Owns a listening socket on a loopback address, its connections, and the model's Lua state; all of
  * it lives in the thread that calls ipw_serve_run().  GET /v1/models, GET /v1/models/NAME, POST
@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "app/serve_recorded.h"
 #include "base/err.h"
 
 struct ipw_serve;
@@ -23,6 +24,8 @@ struct ipw_serve_options {
     const char *model; /* NULL: "demo"; a bundled model's name or the path of a Lua file */
     const char *const *paths; /* --path folders, or NULL */
     int64_t ttft_ns, itl_ns;
+    struct ipw_serve_recorded
+        *recorded; /* answers in place of a model, by its own times; borrowed */
 };
 
 int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *options,

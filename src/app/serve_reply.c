@@ -262,7 +262,13 @@ void ipw_serve_reply_release(struct ipw_serve_reply *reply)
 static void end_part(struct ipw_serve_answer *a, int64_t token)
 {
     IPW_GROW(a->parts, a->cap_parts, a->n_parts + 1);
-    a->parts[a->n_parts++] = (struct ipw_serve_part){a->bytes.len, token};
+    a->parts[a->n_parts++] = (struct ipw_serve_part){a->bytes.len, token, 0};
+}
+
+void ipw_serve_part_end(struct ipw_serve_answer *a, int64_t after_ns)
+{
+    end_part(a, -1);
+    a->parts[a->n_parts - 1].after_ns = after_ns;
 }
 
 static void write_usage(struct ipw_jw *w, const struct ipw_serve_ask *ask,

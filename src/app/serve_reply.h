@@ -48,8 +48,9 @@ void ipw_serve_reply_release(struct ipw_serve_reply *reply);
 struct ipw_serve_answer {
     struct ipw_buf bytes;
     struct ipw_serve_part {
-        size_t end;    /* in bytes */
-        int64_t token; /* due with this token, from 0; -1: at once */
+        size_t end;       /* in bytes */
+        int64_t token;    /* due with this token, from 0; -1: at `after_ns` */
+        int64_t after_ns; /* after the request */
     } * parts;
     size_t n_parts, cap_parts;
 };
@@ -61,6 +62,8 @@ void ipw_serve_answer_stream(struct ipw_serve_answer *out, const struct ipw_serv
                              const struct ipw_serve_reply *reply, int64_t created);
 /* {"error": {"code", "message", "param", "type"}}; the words follow from the status. */
 void ipw_serve_answer_error(struct ipw_serve_answer *out, int status, const char *message);
+/* What was appended since the part before is one, due so long after the request. */
+void ipw_serve_part_end(struct ipw_serve_answer *answer, int64_t after_ns);
 void ipw_serve_answer_release(struct ipw_serve_answer *answer);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "trace/rundir.h"
 #include "trace/schema.h"
 #include "json/jsonl.h"
+#include "json/write.h"
 
 #define LINE_MAX_BYTES (512 * IPW_MIB)
 
@@ -60,7 +62,37 @@ static int redact_lines(const char *run, const char *to, const char *name, redac
     return rc > 0 ? 0 : rc;
 }
 
-static int redact_whole(const char *run, const char *to, const char *name,
+/* The manifest says what was taken out, so that nobody takes the filler for what was said. */
+static void redact_manifest(struct ipw_buf *out, const struct ipw_redactor *r,
+                            const struct ipw_json *doc)
+{
+    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_json *clean = NULL;
+    bool told = false;
+    struct ipw_jw w;
+
+    ipw_redact_document(&text, r, doc);
+    ipw_json_parse(&clean, ipw_buf_str(&text), text.len, NULL, NULL);
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    for (const struct ipw_json *m = ipw_json_first(clean);; m = ipw_json_next(m)) {
+        if (!told && (!m || strcmp(ipw_json_key(m), "redacted") >= 0)) {
+            told = true;
+            ipw_jw_kstr(&w, "redacted", ipw_redact_name(r->what));
+        }
+        if (!m) break;
+        if (strcmp(ipw_json_key(m), "redacted") == 0) continue;
+        ipw_buf_clear(&text);
+        ipw_json_print(&text, m);
+        ipw_jw_key_any(&w, ipw_json_key(m), strlen(ipw_json_key(m)));
+        ipw_jw_raw(&w, ipw_buf_str(&text), text.len);
+    }
+    ipw_jw_obj_end(&w);
+    ipw_json_free(clean);
+    ipw_buf_release(&text);
+}
+
+static int redact_whole(const char *run, const char *to, const char *name, redact_fn fn,
                         const struct ipw_redactor *r, struct ipw_err *err)
 {
     char *from = ipw_asprintf("%s/%s", run, name), *path = ipw_asprintf("%s/%s", to, name);
@@ -68,7 +100,7 @@ static int redact_whole(const char *run, const char *to, const char *name,
     int rc = access(from, F_OK) < 0 ? 1 : ipw_file_read(&was, from, err);
 
     if (!rc) {
-        rc = redact_text(&text, r, ipw_redact_document, ipw_buf_str(&was), was.len, err);
+        rc = redact_text(&text, r, fn, ipw_buf_str(&was), was.len, err);
         if (rc) ipw_err_prefix(err, "%s", from);
     }
     if (!rc) rc = ipw_file_write_atomic(path, text.data, text.len, err);
@@ -98,10 +130,10 @@ int ipw_export_redacted(const char *run, const char *to, enum ipw_redact what, s
     if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: is no run's folder", run);
     if (mkdir(to, 0700) && errno != EEXIST) return ipw_fail_errno(err, errno, "%s", to);
     if (ipw_rundir_holds_run(to)) return ipw_fail(err, IPW_EEXISTS, "%s: holds a run already", to);
-    rc = redact_whole(run, to, "manifest.json", &r, err);
+    rc = redact_whole(run, to, "manifest.json", redact_manifest, &r, err);
     for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++)
         rc = redact_lines(run, to, files[i].name, files[i].fn, &r, err);
-    return rc ? rc : redact_whole(run, to, "summary.json", &r, err);
+    return rc ? rc : redact_whole(run, to, "summary.json", ipw_redact_document, &r, err);
 }
 
 struct writing {

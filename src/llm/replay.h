@@ -87,6 +87,11 @@ const struct ipw_record_line *ipw_replay_effect(struct ipw_replay *replay, int64
 /* Appends where two texts part, for a message: "at byte 17", then an excerpt of each. */
 void ipw_replay_say_texts(struct ipw_buf *out, const char *then, const char *now);
 
+/* How the i-th message of a request differs from the recorded one, both as JSON text (NULL: there is
+ * none): "message 2 (user) of the request differs at messages[1].content, byte 17", and an excerpt of
+ * each.  False, and nothing: they are equal. */
+bool ipw_replay_say_message(struct ipw_buf *out, size_t i, const char *was, const char *now);
+
 /* Lines that the program itself writes among a query's events, and nobody repeats. */
 bool ipw_replay_is_own(const struct ipw_record_line *line);
 /* What happened inside a tool that is on record as a whole: it does not run now. */

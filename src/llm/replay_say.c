@@ -129,7 +129,7 @@ static void messages_now(struct ipw_record_messages *out, const struct ipw_repla
     ipw_record_messages_add(out, data);
 }
 
-static bool say_message(struct ipw_buf *out, size_t i, const char *was, const char *now)
+bool ipw_replay_say_message(struct ipw_buf *out, size_t i, const char *was, const char *now)
 {
     struct ipw_json *a = NULL, *b = NULL;
     struct ipw_json_difference d;
@@ -164,7 +164,8 @@ static bool say_request(struct ipw_buf *out, const struct ipw_replay *r,
     ipw_record_messages(&a, r->o.record, r->o.query, line->number, NULL);
     messages_now(&b, r, now);
     for (size_t i = 0; !found && (i < a.n || i < b.n); i++)
-        found = say_message(out, i, i < a.n ? a.texts[i] : NULL, i < b.n ? b.texts[i] : NULL);
+        found = ipw_replay_say_message(out, i, i < a.n ? a.texts[i] : NULL,
+                                       i < b.n ? b.texts[i] : NULL);
     ipw_record_messages_release(&a);
     ipw_record_messages_release(&b);
     return found;

@@ -2,6 +2,7 @@
 #
 #   . "$(dirname "$0")/lib.sh"      a fresh folder $WORK, entered; no keys, no user configuration
 #   start_fake --bench 2            fake_llm in the background; sets BASE_URL, FAKE_PID, FAKE_LOG
+#   start_serve ARGS                `ipw-agent serve ARGS` in the background; BASE_URL; stop_serve
 #   expect_exit 1 agent run ...     runs, compares the exit code; output is in $WORK/out and err
 #   check_out TEXT, check_err TEXT  the last command's output holds TEXT; no_err TEXT: it does not
 #   one_message, offers NAME        stderr is one message; it offers NAME as the one that was meant
@@ -98,6 +99,25 @@ start_fake() {
 stop_fake() {
     kill "$FAKE_PID" 2>/dev/null && wait "$FAKE_PID" 2>/dev/null
     FAKES=$(echo "$FAKES" | sed "s/ $FAKE_PID\$//")
+}
+
+# start_serve ARGS...: `ipw-agent serve` in the background; sets BASE_URL, SERVE_PID; remarks in serve.err.
+start_serve() {
+    serve_out=$WORK/serve.out
+    rm -f "$serve_out"
+    mkfifo "$serve_out" || fail "mkfifo"
+    "$IPW_AGENT" serve --port 0 --exit-with-parent "$@" >"$serve_out" 2>"$WORK/serve.err" &
+    SERVE_PID=$!
+    FAKES="$FAKES $SERVE_PID"
+    word=
+    read -r word BASE_URL <"$serve_out"
+    [ "$word" = listening ] || fail "serve did not start: $(cat "$WORK/serve.err")"
+}
+
+# Its exit status, which has to be 0.
+stop_serve() {
+    kill -TERM "$SERVE_PID" && wait "$SERVE_PID" || fail "serve: exit status $?: $(cat "$WORK/serve.err")"
+    FAKES=$(echo "$FAKES" | sed "s/ $SERVE_PID\$//")
 }
 
 # How many chat requests the last fake server got.
