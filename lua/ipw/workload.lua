@@ -8,10 +8,9 @@ return {
   about = "Sends recorded requests again (ipw-agent replay RUN --mode workload).",
 
   run = function()
-    local n, failed, text, why = core.turns(), 0, nil, nil
-    for k = 1, n do
-      local request = core.request(k)
-      core.wait(k)
+    local n, failed, text, why = 0, 0, nil, nil
+    for request in core.request do
+      n = n + 1
       -- A request that fails is on record; those after it are sent all the same.
       local ok, reply = pcall(llm.chat, request)
       if ok then

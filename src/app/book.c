@@ -60,7 +60,7 @@ double ipw_run_known_cost(const struct ipw_query_trace *trace)
 
 static void write_query(struct ipw_run *run, struct ipw_query *q)
 {
-    const struct ipw_case *c = ipw_cases_get(run->cases, q->place.index);
+    const struct ipw_case *c = q->c;
     struct ipw_query_trace trace;
     struct ipw_buf line = IPW_BUF(MAX_LINE_BYTES);
     struct ipw_query_record record = {

@@ -5,6 +5,7 @@
 
 #include "app/history.h"
 #include "app/run.h"
+#include "app/workload.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "data/sha256.h"
@@ -84,7 +85,7 @@ void ipw_identity_write(struct ipw_jw *w, const struct ipw_run *run)
 
 void ipw_selection_sha256(char *out, const struct ipw_run *run)
 {
-    size_t n = ipw_cases_count(run->cases);
+    size_t n = run->workload ? 0 : ipw_cases_count(run->cases);
     struct ipw_buf all = IPW_BUF(64 * n + 64);
 
     for (size_t i = 0; i < n; i++) {
@@ -100,6 +101,7 @@ void ipw_selection_sha256(char *out, const struct ipw_run *run)
     }
     ipw_sha256_hex(out, ipw_buf_str(&all), all.len);
     ipw_buf_release(&all);
+    if (run->workload) ipw_workload_selection(out, run);
 }
 
 static int differs(struct ipw_run *run, int i, const char *then, const char *now,

@@ -180,17 +180,12 @@ static void adapt(struct ipw_net *net, const struct ipw_lm_facts *f, int64_t t_n
     ipw_buf_release(&data);
 }
 
-static const char *id_of(const struct ipw_query *q)
-{
-    return ipw_cases_get(q->run->cases, q->index)->id;
-}
-
 static void say_wait(const struct ipw_query *q, const struct ipw_lm_facts *f)
 {
     double s = ipw_ns_to_s(f->retry_wait_ns);
 
     /* Short waits are nobody's worry. */
-    ipw_log(s >= 2 ? IPW_LOG_WARN : IPW_LOG_INFO, "query %s: %s; next try in %.3g s", id_of(q),
+    ipw_log(s >= 2 ? IPW_LOG_WARN : IPW_LOG_INFO, "query %s: %s; next try in %.3g s", q->c->id,
             f->error ? f->error : "failed", s);
 }
 
@@ -202,7 +197,7 @@ static void check_length(struct ipw_query *q, const struct ipw_lm_facts *f)
     if (want <= 0 || f->tokens_estimated || f->output_tokens < 0 || f->output_tokens == want)
         return;
     ipw_log(net->said_length ? IPW_LOG_INFO : IPW_LOG_WARN,
-            "query %s: a reply of %lld tokens in place of the %lld that were forced", id_of(q),
+            "query %s: a reply of %lld tokens in place of the %lld that were forced", q->c->id,
             (long long)f->output_tokens, (long long)want);
     net->said_length = true;
 }
@@ -222,7 +217,7 @@ static void check_prompt(struct ipw_query *q, const struct ipw_lm_facts *f)
         net->said_truncated ? IPW_LOG_INFO : IPW_LOG_WARN,
         "query %s: the server counts %lld prompt tokens after %lld for a shorter prompt: has it "
         "dropped messages? (its context may be too small)",
-        id_of(q), (long long)f->input_tokens, (long long)last);
+        q->c->id, (long long)f->input_tokens, (long long)last);
     net->said_truncated = true;
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);

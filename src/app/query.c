@@ -124,10 +124,8 @@ static void emit_end(struct ipw_query *q)
     ipw_jw_kstr(&w, "response", q->response);
     if (q->cancel_reason) ipw_jw_kbool(&w, "stopped", true);
     ipw_jw_obj_end(&w);
-    event.q = (struct ipw_query_facts){.id = ipw_cases_get(q->run->cases, q->place.index)->id,
-                                       .outcome = q->outcome,
-                                       .completed = q->completed,
-                                       .error = q->error};
+    event.q = (struct ipw_query_facts){
+        .id = q->c->id, .outcome = q->outcome, .completed = q->completed, .error = q->error};
     event.payload = data.failed ? NULL : data.data;
     event.payload_len = data.failed ? 0 : data.len;
     emit(q, &event);
@@ -187,8 +185,7 @@ static void agent_done(void *ud, const struct ipw_agent_result *r)
     q->lua_peak_bytes = (int64_t)r->lua_peak_bytes;
     q->lua_cpu_ns = r->lua_cpu_ns;
     if (r->error && !q->cancel_reason) {
-        ipw_log(IPW_LOG_WARN, "query %s failed: %s",
-                ipw_cases_get(q->run->cases, q->place.index)->id, r->error);
+        ipw_log(IPW_LOG_WARN, "query %s failed: %s", q->c->id, r->error);
         if (r->traceback[0]) ipw_log(IPW_LOG_INFO, "raised at\n%s", r->traceback);
     }
     end_query(q, r->outcome, r->completed, r->response, r->source, r->error);
@@ -233,8 +230,8 @@ static void emit_start(struct ipw_query *q, const struct ipw_case *c)
 int ipw_query_start(struct ipw_run *run, size_t index)
 {
     struct ipw_place place = ipw_run_place(run, index);
-    const struct ipw_case *c = ipw_cases_get(run->cases, place.index);
     struct ipw_query *q = ipw_calloc(1, sizeof *q);
+    const struct ipw_case *c;
     struct ipw_err err = {0};
     int rc = 0;
 
@@ -244,6 +241,11 @@ int ipw_query_start(struct ipw_run *run, size_t index)
     q->lua_peak_bytes = q->lua_cpu_ns = -1;
     q->builder = ipw_turn_builder_new();
     q->start_ns = ipw_now_ns();
+    if (run->workload)
+        ipw_workload_seat(q);
+    else
+        q->c = ipw_cases_get(run->cases, place.index);
+    c = q->c;
     q->host = (struct ipw_host){
         .loop = run->loop,
         .llm = run->llm,
@@ -269,9 +271,9 @@ int ipw_query_start(struct ipw_run *run, size_t index)
         .budget = ipw_enforce_budget,
         .emit = emit,
         .first_token = first_token,
+        .workload = run->workload ? &q->seat : NULL,
         .ud = q,
     };
-    ipw_workload_seat(q);
     q->next = run->active;
     if (run->active) run->active->prev = q;
     run->active = q;
@@ -305,5 +307,6 @@ void ipw_query_free(struct ipw_query *q)
     free(q->error);
     if (q->scored) ipw_score_release(&q->score);
     ipw_host_release(&q->host);
+    ipw_workload_unseat(q);
     free(q);
 }

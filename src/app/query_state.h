@@ -11,8 +11,10 @@ struct ipw_query {
     struct ipw_run *run;
     size_t index; /* its number in the run */
     struct ipw_place place;
+    const struct ipw_case *c;
     struct ipw_host host;
     struct ipw_host_workload seat; /* of a workload replay */
+    struct ipw_case replayed;      /* likewise, its own */
     struct ipw_agent *agent;
     struct ipw_turn_builder *builder;
     struct ipw_query_limits limits;

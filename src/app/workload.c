@@ -1,6 +1,5 @@
 #include "app/workload.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,24 +7,43 @@
 #include "app/query_state.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "data/sha256.h"
+#include "json/json.h"
 #include "json/jsonl.h"
-#include "json/write.h"
 
-enum { MAX_REPORT_BYTES = 1024 * 1024 };
-/* A query begins a little before its first request is due: its Lua state has to be made. */
+/* A query begins a little before its first request is due: its Lua state has to be made, and the
+ * request's body. */
 #define LEAD_NS (5 * IPW_NS_PER_MS)
+/* Its rows are read, and their texts made, so long before; not more than so many of them and so many
+ * bytes at once, and not when something is about to be sent. */
+#define AHEAD_NS (500 * IPW_NS_PER_MS)
+enum { AHEAD_CLOSED = 16, AHEAD_MAX_BYTES = 16 * 1024 * 1024 };
+#define NO_TIME_NS (2 * IPW_NS_PER_MS)
 
 /* ---- what the run asks ---- */
 
 struct ipw_cases *ipw_workload_cases(const struct ipw_run *run)
 {
     const struct ipw_workload *w = run->workload->workload;
-    struct ipw_cases *cases =
-        ipw_cases_given("workload", w->path, NULL, "a workload replay: replies are not scored");
 
-    for (size_t i = 0; i < w->n; i++)
-        ipw_cases_add(cases, w->queries[i].id, w->queries[i].prompt ? w->queries[i].prompt : "");
-    return cases;
+    return ipw_cases_given("workload", ipw_workload_path(w), NULL,
+                           "a workload replay: replies are not scored", ipw_workload_count(w));
+}
+
+/* A chain of digests, so that it takes no memory: of the one before and some of the ids. */
+void ipw_workload_selection(char *out, const struct ipw_run *run)
+{
+    struct ipw_workload *w = run->workload->workload;
+    struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
+
+    for (size_t i = 0; i < ipw_workload_count(w); i++) {
+        ipw_buf_addf(&text, "%s\n", ipw_workload_id(w, i));
+        if (i % 4096 && i + 1 < ipw_workload_count(w)) continue;
+        ipw_sha256_hex(out, ipw_buf_str(&text), text.len);
+        ipw_buf_clear(&text);
+        ipw_buf_adds(&text, out);
+    }
+    ipw_buf_release(&text);
 }
 
 void ipw_workload_connected(struct ipw_run *run)
@@ -52,59 +70,168 @@ static int64_t scheduled(const struct ipw_run *run, int64_t at_ns)
     return run->start_ns + (int64_t)((double)at_ns / run->workload->speed);
 }
 
+/* ---- ahead of time ---- */
+
+static void read_ahead(void *ud);
+
+/* Queries are taken in the order of the workload: the first of `ahead` is that of run->next. */
+static size_t place_ahead(const struct ipw_run *run)
+{
+    return run->next + run->workload->n_ahead; /* no warm-up, one epoch */
+}
+
+static void plan_ahead(struct ipw_run *run)
+{
+    struct ipw_workload_run *wr = run->workload;
+    size_t most = wr->open ? IPW_WORKLOAD_AHEAD : AHEAD_CLOSED, at = place_ahead(run);
+    int64_t now = ipw_now_ns(), when = now, next_ns;
+
+    if (wr->over || wr->read_soon || wr->read_later || wr->n_ahead >= most ||
+        wr->ahead_bytes >= AHEAD_MAX_BYTES || at >= ipw_workload_count(wr->workload))
+        return;
+    if (wr->open) {
+        when = scheduled(run, ipw_workload_at(wr->workload, at)) - AHEAD_NS;
+        next_ns = scheduled(run, ipw_workload_at(wr->workload, at - wr->n_ahead)) - LEAD_NS;
+        /* Right after what is to begin now has gone out. */
+        if (wr->n_ahead && next_ns > now && next_ns - now < NO_TIME_NS && when < next_ns)
+            when = next_ns + LEAD_NS;
+    }
+    if (when <= now)
+        wr->read_soon = ipw_defer_start(run->loop, read_ahead, run);
+    else
+        wr->read_later = ipw_timer_start_at(run->loop, when, read_ahead, run);
+}
+
+static void read_one(struct ipw_workload_ahead *out, struct ipw_run *run, size_t at)
+{
+    struct ipw_workload_run *wr = run->workload;
+    int rc;
+
+    *out = (struct ipw_workload_ahead){
+        .seat = {.open = wr->open, .force = wr->forced, .speed = wr->speed, .seed = at}};
+    rc = ipw_workload_take(&out->seat.query, wr->workload, at, &out->err);
+    if (!rc) rc = ipw_workload_next(out->seat.query, &out->err);
+    if (rc > 0 && !out->seat.query->turn.n_messages) ipw_host_workload_prompt(&out->seat);
+}
+
+static void read_ahead(void *ud)
+{
+    struct ipw_run *run = ud;
+    struct ipw_workload_run *wr = run->workload;
+    struct ipw_workload_ahead *to =
+        &wr->ahead[(wr->first_ahead + wr->n_ahead) % IPW_WORKLOAD_AHEAD];
+
+    wr->read_soon = NULL;
+    wr->read_later = NULL;
+    if (place_ahead(run) >= ipw_workload_count(wr->workload)) return;
+    read_one(to, run, place_ahead(run));
+    wr->n_ahead++;
+    wr->ahead_bytes += to->seat.prompt.len;
+    plan_ahead(run);
+}
+
+static void take_ahead(struct ipw_workload_ahead *out, struct ipw_run *run, size_t at)
+{
+    struct ipw_workload_run *wr = run->workload;
+
+    if (!wr->n_ahead) {
+        read_one(out, run, at);
+        /* What was planned would read the same once more. */
+        ipw_defer_cancel(wr->read_soon);
+        ipw_timer_cancel(wr->read_later);
+        wr->read_soon = NULL;
+        wr->read_later = NULL;
+        return;
+    }
+    *out = wr->ahead[wr->first_ahead];
+    wr->first_ahead = (wr->first_ahead + 1) % IPW_WORKLOAD_AHEAD;
+    wr->n_ahead--;
+    wr->ahead_bytes -= out->seat.prompt.len;
+}
+
 bool ipw_workload_due(struct ipw_run *run)
 {
     struct ipw_workload_run *wr = run->workload;
-    const struct ipw_workload_query *q;
-    int64_t due, now;
+    int64_t due;
 
-    if (!wr || !wr->open) return true;
-    q = &wr->workload->queries[ipw_run_place(run, run->next).index];
-    due = scheduled(run, q->turns[0].at_ns) - LEAD_NS;
-    now = ipw_now_ns();
-    if (due <= now) return true;
-    if (!wr->next) wr->next = ipw_timer_start(run->loop, due - now, wake, run);
+    if (!wr) return true;
+    plan_ahead(run);
+    if (!wr->open) return true;
+    due = scheduled(run, ipw_workload_at(wr->workload, run->next)) - LEAD_NS;
+    if (due <= ipw_now_ns()) return true;
+    if (!wr->next) wr->next = ipw_timer_start_at(run->loop, due, wake, run);
     return false;
 }
 
 void ipw_workload_over(struct ipw_run *run)
 {
-    if (!run->workload) return;
-    ipw_timer_cancel(run->workload->next);
-    run->workload->next = NULL;
+    struct ipw_workload_run *wr = run->workload;
+
+    if (!wr) return;
+    ipw_timer_cancel(wr->next);
+    ipw_defer_cancel(wr->read_soon);
+    ipw_timer_cancel(wr->read_later);
+    wr->next = wr->read_later = NULL;
+    wr->read_soon = NULL;
+    wr->over = true;
+    while (wr->n_ahead) {
+        struct ipw_workload_ahead rest;
+
+        take_ahead(&rest, run, 0);
+        ipw_workload_drop(rest.seat.query);
+        ipw_buf_release(&rest.seat.prompt);
+    }
 }
+
+/* ---- a query ---- */
 
 void ipw_workload_seat(struct ipw_query *q)
 {
-    const struct ipw_workload_run *wr = q->run->workload;
+    struct ipw_workload_run *wr = q->run->workload;
+    struct ipw_workload_ahead ahead;
+    char *id = ipw_strdup(ipw_workload_id(wr->workload, q->place.index));
 
-    if (!wr) return;
-    q->seat = (struct ipw_host_workload){.query = &wr->workload->queries[q->place.index],
-                                         .open = wr->open,
-                                         .force = wr->forced,
-                                         .speed = wr->speed,
-                                         .zero_ns = q->run->start_ns,
-                                         .seed = q->place.index,
-                                         .end_ns = q->start_ns};
-    q->host.workload = &q->seat;
+    take_ahead(&ahead, q->run, q->place.index);
+    q->seat = ahead.seat;
+    q->seat.zero_ns = q->run->start_ns;
+    q->seat.end_ns = q->start_ns;
+    q->replayed = (struct ipw_case){
+        .id = id,
+        .prompt = ipw_strdup(q->seat.query && q->seat.query->prompt ? q->seat.query->prompt : ""),
+        .error = ahead.err.code ? ipw_strdup(ahead.err.text) : NULL,
+        .number = (int64_t)q->place.index + 1};
+    q->c = &q->replayed;
 }
 
-static void sent(struct ipw_query *q, const struct ipw_event *event)
+void ipw_workload_unseat(struct ipw_query *q)
+{
+    if (!q->run->workload) return;
+    ipw_workload_drop(q->seat.query);
+    ipw_buf_release(&q->seat.prompt);
+    free(q->replayed.id);
+    free(q->replayed.prompt);
+    free(q->replayed.error);
+}
+
+static void note(struct ipw_workload_lags *l, int64_t ns)
+{
+    IPW_GROW(l->ns, l->cap, l->n + 1);
+    l->ns[l->n++] = ns;
+}
+
+static void sent(struct ipw_query *q, const struct ipw_lm_facts *f)
 {
     struct ipw_workload_run *wr = q->run->workload;
-    const struct ipw_workload_turn *turn = &q->seat.query->turns[q->seat.turn];
 
-    IPW_GROW(wr->lag_ns, wr->cap, wr->n + 1);
-    wr->lag_ns[wr->n++] = event->t_ns - q->seat.due_ns;
-    if (!q->seat.late) return;
-    IPW_GROW(wr->late_ns, wr->cap_late, wr->n_late + 1);
-    wr->late_ns[wr->n_late++] = q->seat.due_ns - scheduled(q->run, turn->at_ns);
+    note(&wr->lag, f->sent_ns - q->seat.due_ns);
+    if (f->send_cpu_ns) note(&wr->cpu, f->send_cpu_ns);
+    if (q->seat.late_ns > 0) note(&wr->late, q->seat.late_ns);
 }
 
 static void answered(struct ipw_query *q, const struct ipw_event *event)
 {
     struct ipw_workload_run *wr = q->run->workload;
-    const struct ipw_workload_turn *turn = &q->seat.query->turns[q->seat.turn];
+    const struct ipw_workload_turn *turn = &q->seat.query->turn;
     const struct ipw_lm_facts *f = &event->lm;
 
     q->seat.end_ns = event->t_ns;
@@ -124,135 +251,9 @@ static void answered(struct ipw_query *q, const struct ipw_event *event)
 
 void ipw_workload_event(struct ipw_query *q, const struct ipw_event *event)
 {
-    if (!q->run->workload || q->place.warmup) return;
-    if (event->kind == IPW_EV_LM_START && event->lm.attempt == 1) sent(q, event);
-    if (event->kind == IPW_EV_LM_END && !event->lm.will_retry) answered(q, event);
-}
-
-/* ---- what it leaves ---- */
-
-void ipw_workload_write(struct ipw_jw *w, const struct ipw_run *run)
-{
-    const struct ipw_workload_run *wr = run->workload;
-
-    ipw_jw_obj(w);
-    ipw_jw_kbool(w, "forced_length", wr->forced);
-    ipw_jw_kstr(w, "mode", "workload");
-    ipw_jw_kstr(w, "of", wr->of);
-    ipw_jw_kstr(w, "schedule", wr->open ? "open" : "closed");
-    ipw_jw_knum(w, "speed", wr->speed);
-    ipw_jw_obj_end(w);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Of sorted values, by nearest rank, in seconds. */
-static double rank(const int64_t *sorted, size_t n, double share)
-{
-    size_t k = n ? (size_t)ceil(share * (double)n) : 0;
-
-    return n ? ipw_ns_to_s(sorted[k ? k - 1 : 0]) : NAN;
-}
-
-static void write_spread(struct ipw_jw *w, const char *key, const int64_t *sorted, size_t n,
-                         int64_t less_ns)
-{
-    double less = ipw_ns_to_s(less_ns);
-
-    ipw_jw_key(w, key);
-    ipw_jw_obj(w);
-    ipw_jw_knum(w, "max", rank(sorted, n, 1) - less);
-    ipw_jw_knum(w, "p50", rank(sorted, n, 0.5) - less);
-    ipw_jw_knum(w, "p90", rank(sorted, n, 0.9) - less);
-    ipw_jw_knum(w, "p99", rank(sorted, n, 0.99) - less);
-    ipw_jw_obj_end(w);
-}
-
-static bool degraded(const struct ipw_workload_run *wr)
-{
-    return wr->n && rank(wr->lag_ns, wr->n, 0.99) > ipw_ns_to_s(wr->max_lag_ns);
-}
-
-static void report(struct ipw_buf *out, const struct ipw_run *run)
-{
-    const struct ipw_workload_run *wr = run->workload;
-    struct ipw_jw w;
-
-    ipw_jw_init(&w, out);
-    ipw_jw_obj(&w);
-    ipw_jw_kbool(&w, "degraded", degraded(wr));
-    ipw_jw_kint(&w, "failed", (int64_t)wr->n_failed);
-    ipw_jw_kbool(&w, "forced_length", wr->forced);
-    write_spread(&w, "lag_absolute_s", wr->lag_ns, wr->n, 0);
-    write_spread(&w, "lag_anchored_s", wr->lag_ns, wr->n, wr->n ? wr->lag_ns[0] : 0);
-    ipw_jw_kint(&w, "late", (int64_t)wr->n_late);
-    write_spread(&w, "late_s", wr->late_ns, wr->n_late, 0);
-    ipw_jw_knum(&w, "max_lag_s", ipw_ns_to_s(wr->max_lag_ns));
-    ipw_jw_kstr(&w, "mode", "workload");
-    ipw_jw_kstr(&w, "of", wr->of);
-    ipw_jw_kint(&w, "output_length_kept", (int64_t)wr->n_length_kept);
-    ipw_jw_kint(&w, "output_length_known", (int64_t)wr->n_length);
-    ipw_jw_kstr(&w, "path", ipw_rundir_path(run->dir));
-    ipw_jw_knum(&w, "prompt_tokens_ratio",
-                wr->input_asked ? (double)wr->input_counted / (double)wr->input_asked
-                                : (double)NAN);
-    ipw_jw_kint(&w, "queries", (int64_t)wr->workload->n);
-    ipw_jw_kstr(&w, "schedule", wr->open ? "open" : "closed");
-    ipw_jw_knum(&w, "speed", wr->speed);
-    ipw_jw_kint(&w, "turns", (int64_t)wr->n);
-    ipw_jw_kint(&w, "turns_recorded", (int64_t)wr->workload->n_turns);
-    ipw_jw_obj_end(&w);
-    ipw_buf_addc(out, '\n');
-}
-
-static void say(const struct ipw_workload_run *wr)
-{
-    double least = wr->n ? ipw_ns_to_s(wr->lag_ns[0]) : 0;
-
-    printf("workload of %s, %s loop", wr->of, wr->open ? "open" : "closed");
-    if (wr->speed != 1) printf(", speed %g", wr->speed);
-    printf(": %zu of %zu requests sent", wr->n, wr->workload->n_turns);
-    if (wr->n_failed) printf(", %zu failed", wr->n_failed);
-    if (wr->n_length && wr->n_length_kept < wr->n_length)
-        printf(", %zu of %zu replies as long as recorded", wr->n_length_kept, wr->n_length);
-    putchar('\n');
-    if (wr->n)
-        printf("send lag p50 %.2f p90 %.2f p99 %.2f ms (anchored %.2f %.2f %.2f)\n",
-               1e3 * rank(wr->lag_ns, wr->n, 0.5), 1e3 * rank(wr->lag_ns, wr->n, 0.9),
-               1e3 * rank(wr->lag_ns, wr->n, 0.99), 1e3 * (rank(wr->lag_ns, wr->n, 0.5) - least),
-               1e3 * (rank(wr->lag_ns, wr->n, 0.9) - least),
-               1e3 * (rank(wr->lag_ns, wr->n, 0.99) - least));
-    if (wr->n_late)
-        printf("%zu requests waited for the reply before them, past their time (p50 %.3g s)\n",
-               wr->n_late, rank(wr->late_ns, wr->n_late, 0.5));
-    if (degraded(wr))
-        printf("DEGRADED: requests were sent too late for this to be the workload (p99 over "
-               "%.3g s)\n",
-               ipw_ns_to_s(wr->max_lag_ns));
-}
-
-int ipw_workload_finish(struct ipw_run *run, struct ipw_err *err)
-{
-    struct ipw_workload_run *wr = run->workload;
-    struct ipw_buf out = IPW_BUF(MAX_REPORT_BYTES);
-    char *path;
-    int rc;
-
-    if (!wr) return 0;
-    if (wr->n) qsort(wr->lag_ns, wr->n, sizeof *wr->lag_ns, by_size);
-    if (wr->n_late) qsort(wr->late_ns, wr->n_late, sizeof *wr->late_ns, by_size);
-    report(&out, run);
-    path = ipw_asprintf("%s/replay.json", ipw_rundir_path(run->dir));
-    rc = ipw_file_write_atomic(path, out.data, out.len, err);
-    free(path);
-    ipw_buf_release(&out);
-    if (!rc && !run->o->json) say(wr);
-    return rc;
+    if (!q->run->workload || event->kind != IPW_EV_LM_END) return;
+    if (event->lm.attempt == 1) sent(q, &event->lm);
+    if (!event->lm.will_retry) answered(q, event);
 }
 
 /* ---- the command ---- */
@@ -305,7 +306,8 @@ int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *
         rc = ipw_workload_keep(wr.workload, o->query, (size_t)o->limit, &err);
     if (!rc) {
         /* Lines have times and no gaps. */
-        wr.open = o->schedule ? strcmp(o->schedule, "open") == 0 : wr.workload->lines;
+        wr.open =
+            o->schedule ? strcmp(o->schedule, "open") == 0 : ipw_workload_is_lines(wr.workload);
         ipw_run_options_init(&run);
         run.net = o->net;
         run.script = o->script;
@@ -321,10 +323,10 @@ int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *
         run.json = o->json;
         run.quiet = o->quiet;
         run.verbose = o->verbose;
-        run.concurrency = wr.open              ? 100000
-                          : o->concurrency     ? o->concurrency
-                          : wr.workload->lines ? 1
-                                               : recorded_concurrency(path);
+        run.concurrency = wr.open                              ? 100000
+                          : o->concurrency                     ? o->concurrency
+                          : ipw_workload_is_lines(wr.workload) ? 1
+                                                               : recorded_concurrency(path);
         ipw_limits_check(&run.limits, NULL); /* there are none */
         code = ipw_run_start(&run, IPW_WORKLOAD_AGENT, command, &wr);
     } else {
@@ -332,7 +334,8 @@ int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *
         free(command);
     }
     ipw_workload_free(wr.workload);
-    free(wr.lag_ns);
-    free(wr.late_ns);
+    free(wr.lag.ns);
+    free(wr.cpu.ns);
+    free(wr.late.ns);
     return code;
 }

@@ -6,12 +6,18 @@
  * times at which requests were sent, whatever the server does - but for one thing: within a query a
  * request waits for the reply before it.  Such are counted as late; they are due at that reply's end.
  *
- * Lag of a request: sent - due.  Absolute: as it is.  Anchored: less the smallest of the replay, so
- * that what a constant delay hides from the one the other shows. */
+ * Rows are read and prompts made some time before they are due (a bounded stretch of them), a query
+ * begins a little before, and at the instant itself a request that is ready is sent.
+ *
+ * Lag of a request: sent - due, where sent is when its connection was there and its first byte about
+ * to be written.  Absolute: as it is.  Anchored: less the smallest of the replay, so that what a
+ * constant delay hides from the one the other shows.  How much of it the program needed is told by
+ * the CPU time of its thread from the start of the attempt to the same instant. */
 #ifndef IPW_APP_WORKLOAD_H
 #define IPW_APP_WORKLOAD_H
 
 #include "app/replay_job.h"
+#include "script/host.h"
 #include "trace/workload.h"
 
 struct ipw_jw;
@@ -20,6 +26,17 @@ struct ipw_query;
 
 #define IPW_WORKLOAD_AGENT "builtin:lua/ipw/workload.lua"
 
+struct ipw_workload_lags {
+    int64_t *ns;
+    size_t n, cap;
+};
+
+struct ipw_workload_ahead { /* a query that was read before it begins */
+    struct ipw_host_workload seat;
+    struct ipw_err err; /* why it could not be */
+};
+enum { IPW_WORKLOAD_AHEAD = 128 };
+
 struct ipw_workload_run {
     struct ipw_workload *workload;
     const char *of; /* as the command line names it */
@@ -27,9 +44,15 @@ struct ipw_workload_run {
     double speed;
     int64_t max_lag_ns;     /* beyond it the replay is flagged */
     struct ipw_timer *next; /* until the next query begins */
-    /* One a request that was sent, as they came. */
-    int64_t *lag_ns, *late_ns;
-    size_t n, cap, n_late, cap_late;
+
+    struct ipw_workload_ahead ahead[IPW_WORKLOAD_AHEAD]; /* a ring */
+    size_t first_ahead, n_ahead, ahead_bytes;
+    struct ipw_defer *read_soon;  /* the next of them */
+    struct ipw_timer *read_later; /* likewise */
+    bool over;
+
+    /* One a request that was sent, as they came.  late: those that waited for the reply before. */
+    struct ipw_workload_lags lag, cpu, late;
     size_t n_failed;                    /* requests without a reply */
     size_t n_length, n_length_kept;     /* replies whose recorded length is known; of that length */
     int64_t input_asked, input_counted; /* prompt tokens, where both are known */
@@ -38,12 +61,14 @@ struct ipw_workload_run {
 /* `replay` was given --mode workload; returns the exit code. */
 int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *command);
 
-/* The run asks; all of these do nothing without run->workload. */
+/* The run asks; those that return nothing do nothing without run->workload. */
 struct ipw_cases *ipw_workload_cases(const struct ipw_run *run);
-void ipw_workload_connected(struct ipw_run *run); /* the server is known */
+void ipw_workload_selection(char *out, const struct ipw_run *run); /* a digest: 65 bytes */
+void ipw_workload_connected(struct ipw_run *run);                  /* the server is known */
 /* May the next query begin?  If not, the run is woken when it may. */
 bool ipw_workload_due(struct ipw_run *run);
-void ipw_workload_seat(struct ipw_query *query);
+void ipw_workload_seat(struct ipw_query *query); /* gives it its case */
+void ipw_workload_unseat(struct ipw_query *query);
 void ipw_workload_event(struct ipw_query *query, const struct ipw_event *event);
 void ipw_workload_over(struct ipw_run *run); /* its queries are */
 /* The member "replay" of the manifest. */

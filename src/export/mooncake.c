@@ -47,11 +47,19 @@ static int64_t id_of(struct seen *s, uint64_t hash)
     return (int64_t)s->n - 1;
 }
 
+struct place { /* of a request in the workload */
+    int64_t at_ns;
+    uint32_t query, turn;
+};
+
 struct writing {
     FILE *out;
     struct seen seen;
     double bytes_a_token;
     size_t guessed;
+    struct place *places;
+    size_t n_places;
+    struct ipw_workload_query **taken; /* by query; those of which some requests are written */
 };
 
 /* ---- the prompt as text: tools, which templates put first, then the messages ---- */
@@ -67,23 +75,33 @@ static void add_text(struct ipw_buf *out, const struct ipw_workload_turn *turn)
     for (size_t i = 0; i < turn->n_messages; i++) ipw_buf_adds(out, turn->messages[i]);
 }
 
-static double bytes_a_token(const struct ipw_workload *w)
+/* Where the requests are in time, and the mean bytes of a token of theirs. */
+static int look_through(struct writing *x, struct ipw_workload *w, struct ipw_err *err)
 {
     double bytes = 0, tokens = 0;
+    int rc = 0;
 
-    for (size_t i = 0; i < w->n; i++) {
-        for (size_t k = 0; k < w->queries[i].n; k++) {
-            const struct ipw_workload_turn *turn = &w->queries[i].turns[k];
+    x->places = ipw_calloc(ipw_workload_requests(w), sizeof *x->places);
+    for (size_t i = 0; i < ipw_workload_count(w) && !rc; i++) {
+        struct ipw_workload_query *q;
+
+        rc = ipw_workload_take(&q, w, i, err);
+        if (rc) break;
+        while ((rc = ipw_workload_next(q, err)) > 0) {
             struct ipw_buf text = IPW_BUF(512 * IPW_MIB);
 
-            if (turn->input_tokens <= 0) continue;
-            add_text(&text, turn);
+            x->places[x->n_places++] = (struct place){
+                .query = (uint32_t)i, .turn = (uint32_t)q->n_read - 1, .at_ns = q->turn.at_ns};
+            if (q->turn.input_tokens <= 0) continue;
+            add_text(&text, &q->turn);
             bytes += (double)text.len;
-            tokens += (double)turn->input_tokens;
+            tokens += (double)q->turn.input_tokens;
             ipw_buf_release(&text);
         }
+        ipw_workload_drop(q);
     }
-    return tokens > 0 && bytes > tokens ? bytes / tokens : 4;
+    x->bytes_a_token = tokens > 0 && bytes > tokens ? bytes / tokens : 4;
+    return rc;
 }
 
 static uint64_t hash_more(uint64_t h, const char *s, size_t n)
@@ -120,8 +138,9 @@ static void write_blocks(struct ipw_jw *w, struct writing *x, const struct ipw_w
 }
 
 static int write_turn(struct writing *x, const struct ipw_workload_query *q, size_t session,
-                      const struct ipw_workload_turn *turn, struct ipw_err *err)
+                      struct ipw_err *err)
 {
+    const struct ipw_workload_turn *turn = &q->turn;
     struct ipw_buf line = IPW_BUF(64 * IPW_MIB), text = IPW_BUF(512 * IPW_MIB);
     int64_t input = turn->input_tokens, output = turn->output_tokens;
     struct ipw_jw w;
@@ -132,7 +151,7 @@ static int write_turn(struct writing *x, const struct ipw_workload_query *q, siz
     if (input < 0) input = (int64_t)((double)text.len / x->bytes_a_token + 0.5);
     ipw_jw_init(&w, &line);
     ipw_jw_obj(&w);
-    if (q->n > 1 && turn > q->turns) ipw_jw_knum(&w, "delay", (double)turn->gap_ns / NS_PER_MS);
+    if (q->n_read > 1) ipw_jw_knum(&w, "delay", (double)turn->gap_ns / NS_PER_MS);
     ipw_jw_key(&w, "hash_ids");
     write_blocks(&w, x, turn, &text, input);
     ipw_jw_kint(&w, "input_length", input);
@@ -153,11 +172,6 @@ static int write_turn(struct writing *x, const struct ipw_workload_query *q, siz
     return rc;
 }
 
-struct place { /* of a request in the workload */
-    size_t query, turn;
-    int64_t at_ns;
-};
-
 static int by_time(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
@@ -167,28 +181,43 @@ static int by_time(const void *a, const void *b)
     return (x->turn > y->turn) - (x->turn < y->turn);
 }
 
+/* A query is taken at its first request and dropped after its last: memory follows how many overlap. */
+static int write_all(struct writing *x, struct ipw_workload *w, struct ipw_err *err)
+{
+    int rc = 0;
+
+    x->taken = ipw_calloc(ipw_workload_count(w), sizeof *x->taken);
+    for (size_t i = 0; i < x->n_places && !rc; i++) {
+        size_t at = x->places[i].query;
+        struct ipw_workload_query **q = &x->taken[at];
+
+        if (!*q) rc = ipw_workload_take(q, w, at, err);
+        if (!rc) rc = ipw_workload_next(*q, err);
+        if (rc <= 0) continue;
+        rc = write_turn(x, *q, at, err);
+        if ((*q)->n_read < (*q)->n) continue;
+        ipw_workload_drop(*q);
+        *q = NULL;
+    }
+    for (size_t i = 0; i < ipw_workload_count(w); i++) ipw_workload_drop(x->taken[i]);
+    return rc;
+}
+
 int ipw_export_mooncake(const char *run, FILE *out, size_t *guessed, struct ipw_err *err)
 {
     struct writing x = {.out = out};
     struct ipw_workload *w;
-    struct place *places;
-    size_t n = 0;
     int rc = ipw_workload_open(&w, run, err);
 
     if (rc) return rc;
-    x.bytes_a_token = bytes_a_token(w);
-    places = ipw_calloc(w->n_turns, sizeof *places);
-    for (size_t i = 0; i < w->n; i++)
-        for (size_t k = 0; k < w->queries[i].n; k++)
-            places[n++] = (struct place){i, k, w->queries[i].turns[k].at_ns};
-    qsort(places, n, sizeof *places, by_time);
-    for (size_t i = 0; i < n && !rc; i++) {
-        const struct ipw_workload_query *q = &w->queries[places[i].query];
-
-        rc = write_turn(&x, q, places[i].query, &q->turns[places[i].turn], err);
+    rc = look_through(&x, w, err);
+    if (!rc) {
+        if (x.n_places) qsort(x.places, x.n_places, sizeof *x.places, by_time);
+        rc = write_all(&x, w, err);
     }
     *guessed = x.guessed;
-    free(places);
+    free(x.places);
+    free(x.taken);
     free(x.seen.hashes);
     free(x.seen.ids);
     ipw_workload_free(w);

@@ -63,6 +63,7 @@ struct ipw_http_request {
     /* Names of headers whose values on_done wants to see, NULL-terminated, lower case, at most
      * IPW_HTTP_WANTED_MAX; must outlive the request.  NULL: none. */
     const char *const *wanted;
+    bool stamp_cpu; /* result->sent_cpu_ns is wanted */
 };
 enum { IPW_HTTP_WANTED_MAX = 8 };
 
@@ -76,6 +77,7 @@ struct ipw_http_result {
     const char *error;        /* one line for a person when end is not IPW_HTTP_OK */
     int64_t start_ns;         /* ipw_http_start() */
     int64_t sent_ns;          /* connected, about to write the request; start_ns if never */
+    int64_t sent_cpu_ns;      /* ipw_cpu_thread_ns() then; 0: it was not asked for */
     int64_t headers_ns;       /* the status line's arrival; 0: none */
     int64_t first_byte_ns;    /* first body byte; 0: none */
     int64_t close_ns;         /* the end was seen */

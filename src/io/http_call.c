@@ -23,6 +23,7 @@ static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own
 
     (void)peer_ip, (void)own_ip, (void)peer_port, (void)own_port;
     call->sent_ns = now;
+    if (call->stamp_cpu) call->sent_cpu_ns = ipw_cpu_thread_ns();
     if (call->sends++ == 0) {
         long opened = 1;
         curl_easy_getinfo(call->easy, CURLINFO_NUM_CONNECTS, &opened);
@@ -335,6 +336,7 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
         .status = call->head_complete ? call->status : 0,
         .start_ns = call->start_ns,
         .sent_ns = call->sent_ns ? call->sent_ns : call->start_ns,
+        .sent_cpu_ns = call->sent_cpu_ns,
         .headers_ns = call->head_complete ? call->headers_ns : 0,
         .first_byte_ns = call->first_byte_ns,
         .close_ns = now,
@@ -520,6 +522,8 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     call->header_bytes = 0;
     call->sends = call->status = call->open_errno = 0;
     call->refused = false;
+    call->stamp_cpu = request->stamp_cpu;
+    call->sent_cpu_ns = 0;
     call->head_complete = call->aborted = call->too_large = call->begun = false;
     call->curl_error[0] = '\0';
     ipw_buf_clear(&call->content_type);

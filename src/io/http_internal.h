@@ -60,6 +60,8 @@ struct ipw_http_call {
     int open_errno; /* of the last socket that could not be opened */
     bool begun;     /* the reused connection broke inside the answer's first line */
     bool refused;   /* an address that is not public was met */
+    bool stamp_cpu;
+    int64_t sent_cpu_ns;
     struct ipw_buf content_type, retry_after, location;
     const char *const *wanted;
     struct ipw_buf kept; /* of the wanted ones that came: index byte, value, NUL; again */

@@ -86,6 +86,24 @@ static int fill(struct ipw_jsonl_reader *r, struct ipw_err *err)
     return 0;
 }
 
+int ipw_jsonl_seek(struct ipw_jsonl_reader *r, int64_t offset, struct ipw_err *err)
+{
+    r->skipping = false;
+    r->number = 0;
+    /* What is behind `at` was handed out, and its ends of lines are gone. */
+    if (offset >= r->base + (int64_t)r->at && offset <= r->base + (int64_t)r->buf.len) {
+        r->at = r->scanned = (size_t)(offset - r->base);
+        return 0;
+    }
+    if (lseek(r->fd, (off_t)offset, SEEK_SET) < 0)
+        return ipw_fail_errno(err, errno, "%s: byte %lld", r->path, (long long)offset);
+    ipw_buf_clear(&r->buf);
+    r->base = offset;
+    r->at = r->scanned = 0;
+    r->end = false;
+    return 0;
+}
+
 static bool is_blank(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -32,6 +32,9 @@ int ipw_jsonl_open(struct ipw_jsonl_reader **out, const char *path, size_t line_
  * After IPW_ELIMIT (a line over the ceiling) the next call goes on with the line after it. */
 int ipw_jsonl_next(struct ipw_jsonl_reader *reader, struct ipw_jsonl_line *line,
                    struct ipw_err *err);
+/* Goes on with the line that begins at `offset`, which a line before said.  From then on lines are
+ * counted from there. */
+int ipw_jsonl_seek(struct ipw_jsonl_reader *reader, int64_t offset, struct ipw_err *err);
 void ipw_jsonl_close(struct ipw_jsonl_reader *reader);
 
 struct ipw_jsonl_cut {

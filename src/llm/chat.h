@@ -31,6 +31,7 @@ struct ipw_chat_request {
     int64_t seed;              /* INT64_MIN: not sent */
     int64_t max_tokens;        /* < 0: not sent */
     int64_t force_tokens;      /* > 0: a reply of exactly that many (ignore_eos, min_tokens) */
+    int64_t not_before_ns;     /* the request is made ready, and sent at that instant; 0: at once */
     bool use_max_completion_tokens; /* the name the limit is sent under */
     bool stream;        /* always true in runs; whole answers are understood all the same */
     bool include_usage; /* stream_options, with stream only */

@@ -209,6 +209,8 @@ static void fill_times(struct ipw_lm_facts *f, const struct ipw_llm_attempt *a,
     f->tls_ns = result->tls_ns;
     f->reused = result->reused;
     f->resent = result->resent;
+    if (result->sent_cpu_ns && a->start_cpu_ns)
+        f->send_cpu_ns = result->sent_cpu_ns - a->start_cpu_ns;
 }
 
 void ipw_llm_facts(struct ipw_lm_facts *f, const struct ipw_llm_call *call,

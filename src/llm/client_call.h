@@ -35,7 +35,8 @@ struct ipw_llm_attempt {
     int64_t held_ns; /* before start_ns */
     struct ipw_llm_times times;
     struct ipw_arrivals arrivals;
-    bool token_told; /* on_first_token was called */
+    int64_t start_cpu_ns; /* of the thread, at the start of a request that had its instant */
+    bool token_told;      /* on_first_token was called */
 };
 
 struct ipw_llm_call {
@@ -48,6 +49,7 @@ struct ipw_llm_call {
     int avoid;            /* the site that just failed, or IPW_LLM_NO_SITE */
     bool had_500;
     int64_t start_ns, forced; /* forced: tokens, or 0 */
+    int64_t not_before_ns;    /* the first attempt's instant, or 0 */
     int64_t loading_since_ns; /* the server said that it loads its model; 0: not */
     struct ipw_defer *defer;
     struct ipw_timer *timer;       /* the wait before an attempt, or the grace after [DONE] */

@@ -96,7 +96,8 @@ static int send_request(struct ipw_llm_call *call, struct ipw_err *err)
                                        .connect_ns = llm->connect_ns,
                                        .first_byte_ns = llm->first_byte_ns,
                                        .idle_ns = llm->idle_ns,
-                                       .wanted = ipw_llm_wanted};
+                                       .wanted = ipw_llm_wanted,
+                                       .stamp_cpu = call->now.start_cpu_ns != 0};
     struct ipw_http_callbacks on = ipw_llm_http_callbacks;
 
     on.ud = call;
@@ -128,6 +129,7 @@ void ipw_llm_begin(void *ud)
     call->held_since_ns = 0;
     ipw_sse_init(&a->sse, EVENT_MAX, ipw_llm_on_sse, call);
     if (call->number == 1) call->start_ns = a->start_ns;
+    if (call->number == 1 && call->not_before_ns) a->start_cpu_ns = ipw_cpu_thread_ns();
     call->in_flight = true;
     call->busy++;
     if (call->on.on_attempt)
@@ -169,6 +171,7 @@ int ipw_llm_start(struct ipw_llm_call **out, struct ipw_llm *llm,
     call->on = *callbacks;
     call->request = request;
     call->avoid = IPW_LLM_NO_SITE;
+    call->not_before_ns = request->not_before_ns;
     call->body = IPW_BUF(REQUEST_MAX);
     streamed.stream = true;
     streamed.include_usage = !llm->no_usage_option;
@@ -187,6 +190,8 @@ int ipw_llm_start(struct ipw_llm_call **out, struct ipw_llm *llm,
     *out = call;
     if (llm->back)
         llm->back->start(llm->back_ud, call);
+    else if (call->not_before_ns)
+        call->timer = ipw_timer_start_at(llm->loop, call->not_before_ns, ipw_llm_begin, call);
     else
         call->defer = ipw_defer_start(llm->loop, ipw_llm_begin, call);
     return 0;

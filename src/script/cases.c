@@ -217,7 +217,7 @@ fail:
 }
 
 struct ipw_cases *ipw_cases_given(const char *name, const char *source, const char *sha256,
-                                  const char *unscored)
+                                  const char *unscored, size_t n)
 {
     struct ipw_cases *cases = ipw_calloc(1, sizeof *cases);
 
@@ -225,23 +225,15 @@ struct ipw_cases *ipw_cases_given(const char *name, const char *source, const ch
     cases->source = ipw_strdup(source);
     cases->sha256 = ipw_strdup(sha256);
     cases->unscored = ipw_strdup(unscored);
+    cases->total = cases->n = n;
     return cases;
-}
-
-void ipw_cases_add(struct ipw_cases *cases, const char *id, const char *prompt)
-{
-    IPW_GROW(cases->list, cases->cap, cases->n + 1);
-    cases->list[cases->n] = (struct ipw_case){
-        .id = ipw_strdup(id), .prompt = ipw_strdup(prompt), .number = (int64_t)cases->n + 1};
-    cases->n++;
-    cases->total = cases->n;
 }
 
 void ipw_cases_free(struct ipw_cases *cases)
 {
     if (!cases) return;
     ipw_vm_close(cases->vm);
-    for (size_t i = 0; i < cases->n; i++) {
+    for (size_t i = 0; cases->list && i < cases->n; i++) {
         struct ipw_case *c = &cases->list[i];
         for (size_t k = 0; k < c->n_files; k++) {
             free(c->files[k].name);

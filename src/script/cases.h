@@ -42,10 +42,9 @@ struct ipw_cases_options {
 
 int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *options,
                    struct ipw_err *err);
-/* Without a script: a list that is filled here and never scored. */
+/* Without a script: `n` records that somebody else has (there is no ipw_cases_get), never scored. */
 struct ipw_cases *ipw_cases_given(const char *name, const char *source, const char *sha256,
-                                  const char *unscored);
-void ipw_cases_add(struct ipw_cases *cases, const char *id, const char *prompt);
+                                  const char *unscored, size_t n);
 void ipw_cases_free(struct ipw_cases *cases);
 size_t ipw_cases_count(const struct ipw_cases *cases);
 size_t ipw_cases_total(const struct ipw_cases *cases); /* before --limit */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "io/http_web.h"
 #include "io/loop.h"
 #include "llm/client.h"
@@ -31,18 +32,21 @@ struct ipw_host_budget { /* what is left of the query's and the run's limits; NA
 /* A query of a workload replay: what it sends, and when (script/lib_workload.c). */
 struct ipw_workload_query;
 struct ipw_host_workload {
-    const struct ipw_workload_query *query;
-    bool open;       /* at the recorded times; else with the recorded gaps */
-    bool force;      /* replies of the recorded lengths */
-    double speed;    /* recorded times are divided by it */
-    int64_t zero_ns; /* when the workload began */
-    uint64_t seed;   /* of texts that have to be made up */
+    struct ipw_workload_query *query; /* its turn is the request at hand */
+    struct ipw_buf prompt;            /* of its first request, when one was made before; or empty */
+    bool open;                        /* at the recorded times; else with the recorded gaps */
+    bool force;                       /* replies of the recorded lengths */
+    double speed;                     /* recorded times are divided by it */
+    int64_t zero_ns;                  /* when the workload began */
+    uint64_t seed;                    /* of texts that have to be made up */
+    bool started; /* a request was taken; until then the one at hand is the first */
     /* of the request at hand */
-    size_t turn;    /* from 0 */
-    int64_t due_ns; /* when it is to be sent */
-    bool late;      /* not when the schedule says, but after the reply before it */
-    int64_t end_ns; /* of the reply before it */
+    int64_t due_ns;  /* when it is to be sent; 0: there is none */
+    int64_t late_ns; /* after when the schedule says, because the reply before it came so late */
+    int64_t end_ns;  /* of the reply before it */
 };
+/* Makes the text of the request at hand, before it is asked for. */
+void ipw_host_workload_prompt(struct ipw_host_workload *seat);
 
 struct ipw_host {
     struct ipw_loop *loop;

@@ -192,6 +192,7 @@ static void build_request(lua_State *L, struct chat_op *op)
     r->response_format = piece(op, op->format_at);
     r->stop = piece(op, op->stop_at);
     r->extra = piece(op, op->extra_at);
+    if (op->host->workload) r->not_before_ns = op->host->workload->due_ns;
     r->stream = true;
     r->include_usage = true;
 }

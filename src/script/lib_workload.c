@@ -2,16 +2,22 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "script/host.h"
 #include "script/lib.h"
-#include "script/task.h"
 #include "script/value.h"
 #include "script/vm_state.h"
 #include "trace/workload.h"
+#include "trace/workload_prompt.h"
 #include "json/json.h"
 
 enum { MAX_PROMPT_BYTES = 64 * 1024 * 1024 };
+
+void ipw_host_workload_prompt(struct ipw_host_workload *seat)
+{
+    ipw_buf_init(&seat->prompt, MAX_PROMPT_BYTES);
+    ipw_workload_prompt(&seat->prompt, &seat->query->turn,
+                        seat->seed * 4096 + (uint64_t)seat->query->n_read - 1);
+}
 
 static struct ipw_host_workload *seat_of(lua_State *L)
 {
@@ -22,24 +28,9 @@ static struct ipw_host_workload *seat_of(lua_State *L)
     return host->workload;
 }
 
-static const struct ipw_workload_turn *turn_of(lua_State *L, struct ipw_host_workload *seat)
+static void push_messages(lua_State *L, struct ipw_host_workload *seat)
 {
-    lua_Integer k = luaL_checkinteger(L, 1);
-
-    luaL_argcheck(L, k >= 1 && (size_t)k <= seat->query->n, 1, "is no request of this query");
-    return &seat->query->turns[k - 1];
-}
-
-/* turns(): how many requests there are. [0, +1, e] */
-static int workload_turns(lua_State *L)
-{
-    lua_pushinteger(L, (lua_Integer)seat_of(L)->query->n);
-    return 1;
-}
-
-static void push_messages(lua_State *L, const struct ipw_host_workload *seat,
-                          const struct ipw_workload_turn *turn)
-{
+    const struct ipw_workload_turn *turn = &seat->query->turn;
     size_t n = turn->n_messages;
 
     lua_createtable(L, (int)(n ? n : 1), 0);
@@ -48,25 +39,56 @@ static void push_messages(lua_State *L, const struct ipw_host_workload *seat,
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     if (!n) { /* only its length is known */
-        struct ipw_buf text = IPW_BUF(MAX_PROMPT_BYTES);
-
-        ipw_workload_prompt(&text, turn, seat->seed * 4096 + (uint64_t)(turn - seat->query->turns));
-        ipw_value_push_raw(L, ipw_buf_str(&text), text.len);
-        ipw_buf_release(&text);
+        if (!seat->prompt.len) ipw_host_workload_prompt(seat);
+        if (seat->prompt.failed) luaL_error(L, "a prompt is larger than 64 MiB");
+        ipw_value_push_raw(L, ipw_buf_str(&seat->prompt), seat->prompt.len);
+        ipw_buf_release(&seat->prompt);
         lua_rawseti(L, -2, 1);
     }
 }
 
-/* request(k): what llm.chat takes. [-1, +1, e] */
+/* When the request at hand is to be sent. */
+static void set_due(struct ipw_host *host, struct ipw_host_workload *seat)
+{
+    const struct ipw_workload_turn *turn = &seat->query->turn;
+    bool first = seat->query->n_read == 1;
+    int64_t before = first ? host->start_ns : seat->end_ns;
+    int64_t at = seat->zero_ns + (int64_t)((double)turn->at_ns / seat->speed);
+
+    seat->late_ns = 0;
+    if (!seat->open) {
+        seat->due_ns = before + (int64_t)((double)turn->gap_ns / seat->speed);
+    } else if (!first && before > at) { /* the reply before it came too late for the schedule */
+        seat->due_ns = before;
+        seat->late_ns = before - at;
+    } else {
+        seat->due_ns = at;
+    }
+}
+
+/* request(): the next one as llm.chat takes it, which sends it when it is due; nil: there is none
+ * more. [0, +1, e] */
 static int workload_request(lua_State *L)
 {
+    struct ipw_host *host = ipw_host_of(L);
     struct ipw_host_workload *seat = seat_of(L);
-    const struct ipw_workload_turn *turn = turn_of(L, seat);
-    bool force = seat->force && turn->output_tokens > 0;
+    const struct ipw_workload_turn *turn = &seat->query->turn;
     struct ipw_json *rest = NULL;
+    struct ipw_err err;
+    bool force;
 
+    seat->due_ns = 0;
+    /* The first was read before, so that it is at hand when it is due. */
+    if (seat->started) {
+        int rc = ipw_workload_next(seat->query, &err);
+
+        if (rc < 0) return luaL_error(L, "%s", err.text);
+        if (!rc) return 0;
+    }
+    seat->started = true;
+    force = seat->force && turn->output_tokens > 0;
     lua_createtable(L, 0, 4);
-    push_messages(L, seat, turn);
+    push_messages(L, seat);
     lua_setfield(L, -2, "messages");
     if (turn->output_tokens > 0) {
         lua_pushinteger(L, turn->output_tokens);
@@ -83,76 +105,13 @@ static int workload_request(lua_State *L)
         }
         lua_setfield(L, -2, "extra");
     }
+    set_due(host, seat);
     return 1;
-}
-
-/* ---- wait ---- */
-
-struct wait_op {
-    struct ipw_op op;
-    struct ipw_timer *timer;
-};
-
-static void wait_over(void *ud)
-{
-    struct wait_op *op = ud;
-
-    op->timer = NULL;
-    ipw_op_done(&op->op);
-}
-
-static void wait_cancel(struct ipw_op *base)
-{
-    struct wait_op *op = (struct wait_op *)base;
-
-    ipw_timer_cancel(op->timer);
-    op->timer = NULL;
-}
-
-static int wait_finish(lua_State *L, struct ipw_op *base)
-{
-    (void)L;
-    (void)base;
-    return 0;
-}
-
-/* When request k is to be sent. */
-static int64_t due(struct ipw_host *host, struct ipw_host_workload *seat,
-                   const struct ipw_workload_turn *turn)
-{
-    bool first = turn == seat->query->turns;
-    int64_t before = first ? host->start_ns : seat->end_ns;
-    int64_t at = seat->zero_ns + (int64_t)((double)turn->at_ns / seat->speed);
-
-    if (!seat->open) return before + (int64_t)((double)turn->gap_ns / seat->speed);
-    seat->late = !first && before > at; /* the reply before it came too late for the schedule */
-    return seat->late ? before : at;
-}
-
-/* wait(k): until request k is due. [-1, 0, e] */
-static int workload_wait(lua_State *L)
-{
-    struct ipw_host *host = ipw_host_of(L);
-    struct ipw_host_workload *seat = seat_of(L);
-    const struct ipw_workload_turn *turn = turn_of(L, seat);
-    int64_t now = ipw_now_ns();
-    struct wait_op *op;
-
-    seat->late = false;
-    seat->turn = (size_t)(turn - seat->query->turns);
-    seat->due_ns = due(host, seat, turn);
-    if (seat->due_ns <= now) return 0;
-    op = ipw_op_new(L, sizeof *op, wait_cancel, wait_finish, NULL);
-    op->timer = ipw_timer_start(host->loop, seat->due_ns - now, wait_over, op);
-    return ipw_op_await(L);
 }
 
 int ipw_lib_workload(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"turns", workload_turns},
-                                         {"request", workload_request},
-                                         {"wait", workload_wait},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"request", workload_request}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -85,6 +85,8 @@ struct ipw_lm_facts { /* of IPW_EV_LM_END; its t_ns is the attempt's close.  STA
     const char *asked;       /* END: the model as the request named it; not written */
     int64_t forced_tokens;   /* END: what the request asked for, or 0; not written */
     int64_t held_ns;         /* START: held back before it by the limit of requests in flight */
+    int64_t send_cpu_ns; /* END: CPU time of this thread from the instant that the request was made
+                            to wait for to its being sent, or 0; not written */
 };
 
 struct ipw_tool_facts {   /* of tools and of spans */

@@ -1,284 +1,176 @@
 #include "trace/workload.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/mem.h"
-#include "trace/record.h"
-#include "json/write.h"
+#include "trace/workload_index.h"
 
-/* ---- the queries ---- */
+/* What a line of a file of rows, of a run's record, may be long. */
+static const size_t LINE_MAX_BYTES[] = {512 * IPW_MIB, 64 * IPW_MIB};
+static const size_t NAMES_MAX_BYTES = IPW_WORKLOAD_ROW - 1;
 
-struct ipw_workload_query *ipw_workload_add(struct ipw_workload *w)
+/* ---- the index ---- */
+
+struct ipw_workload_place *ipw_workload_add(struct ipw_workload *w)
 {
-    IPW_GROW(w->queries, w->cap, w->n + 1);
-    w->queries[w->n] = (struct ipw_workload_query){0};
-    return &w->queries[w->n++];
+    IPW_GROW(w->places, w->cap, w->n + 1);
+    w->places[w->n] = (struct ipw_workload_place){.first = IPW_WORKLOAD_NONE};
+    return &w->places[w->n++];
 }
 
-struct ipw_workload_turn *ipw_workload_add_turn(struct ipw_workload_query *q)
+int ipw_workload_entry(uint32_t *out, struct ipw_workload *w, int64_t offset, uint32_t before,
+                       struct ipw_err *err)
 {
-    IPW_GROW(q->turns, q->cap, q->n + 1);
-    q->turns[q->n] = (struct ipw_workload_turn){.input_tokens = -1, .output_tokens = -1};
-    return &q->turns[q->n++];
+    if (w->n_entries >= IPW_WORKLOAD_ROW - 1)
+        return ipw_fail(err, IPW_ELIMIT, "holds more than %u requests", IPW_WORKLOAD_ROW - 1);
+    IPW_GROW(w->offsets, w->cap_offsets, w->n_entries + 1);
+    IPW_GROW(w->next, w->cap_next, w->n_entries + 1);
+    *out = (uint32_t)w->n_entries++;
+    w->offsets[*out] = offset;
+    w->next[*out] = IPW_WORKLOAD_NONE;
+    if (before != IPW_WORKLOAD_NONE) w->next[before] = *out;
+    return 0;
 }
 
-static void clear_query(struct ipw_workload_query *q)
+int ipw_workload_name(uint32_t *at, struct ipw_workload *w, const char *name, struct ipw_err *err)
 {
-    for (size_t i = 0; i < q->n; i++) {
-        free(q->turns[i].messages);
-        free(q->turns[i].rest);
-        free(q->turns[i].blocks);
+    *at = (uint32_t)w->names.len;
+    if (ipw_buf_add(&w->names, name, strlen(name) + 1))
+        return ipw_fail(err, IPW_ELIMIT, "its queries have names of more than 2 GiB");
+    return 0;
+}
+
+uint64_t ipw_workload_hash(const char *text, uint64_t seed)
+{
+    uint64_t h = 0xCBF29CE484222325ULL ^ seed;
+
+    for (; *text; text++) h = (h ^ (unsigned char)*text) * 0x100000001B3ULL;
+    h = (h ^ h >> 32) * 0xD6E8FEB86659FD93ULL;
+    return h ^ h >> 29;
+}
+
+static void grow_table(struct ipw_workload_table *t)
+{
+    struct ipw_workload_table more = {.n = t->n, .cap = t->cap ? 2 * t->cap : 1024};
+
+    more.slots = ipw_malloc(more.cap * sizeof *more.slots);
+    more.hashes = ipw_malloc(more.cap * sizeof *more.hashes);
+    memset(more.slots, 0xFF, more.cap * sizeof *more.slots);
+    for (size_t i = 0; i < t->cap; i++) {
+        size_t at = (size_t)t->hashes[i] & (more.cap - 1);
+
+        if (t->slots[i] == IPW_WORKLOAD_NONE) continue;
+        while (more.slots[at] != IPW_WORKLOAD_NONE) at = (at + 1) & (more.cap - 1);
+        more.slots[at] = t->slots[i];
+        more.hashes[at] = t->hashes[i];
     }
-    for (size_t i = 0; i < q->n_texts; i++) free(q->texts[i]);
-    free(q->turns);
-    free(q->texts);
-    free(q->id);
-    free(q->prompt);
-    *q = (struct ipw_workload_query){0};
+    ipw_workload_table_release(t);
+    *t = more;
 }
 
-void ipw_workload_free(struct ipw_workload *w)
+static size_t table_find(const struct ipw_workload_table *t, uint64_t hash, ipw_workload_same same,
+                         const void *ud, const void *key)
 {
-    if (!w) return;
-    for (size_t i = 0; i < w->n; i++) clear_query(&w->queries[i]);
-    free(w->queries);
-    free(w->path);
-    free(w);
+    size_t at = (size_t)hash & (t->cap - 1);
+
+    while (t->slots[at] != IPW_WORKLOAD_NONE &&
+           !(t->hashes[at] == hash && same(ud, t->slots[at], key)))
+        at = (at + 1) & (t->cap - 1);
+    return at;
 }
 
-/* ---- out of a record ---- */
-
-struct open_query { /* what is being read of a query */
-    int32_t index;
-    size_t at;                /* in the workload */
-    int64_t start_ns, end_ns; /* of the query, of its last reply */
-    const char **thread;      /* the messages of its last request */
-    size_t n, cap;
-};
-
-struct reading {
-    struct ipw_workload *w;
-    struct open_query *open;
-    size_t n, cap;
-    int64_t base_ns, last_ns; /* what stands for the time 0 of the record's clock */
-    bool begun;
-};
-
-static struct open_query *find(struct reading *r, int32_t index)
+uint32_t *ipw_workload_table_at(struct ipw_workload_table *t, uint64_t hash, ipw_workload_same same,
+                                const void *ud, const void *key)
 {
-    for (size_t i = r->n; i-- > 0;)
-        if (r->open[i].index == index) return &r->open[i];
-    return NULL;
-}
+    size_t at;
 
-static void close_query(struct reading *r, struct open_query *q)
-{
-    free(q->thread);
-    *q = r->open[--r->n];
-}
-
-static void on_query_start(struct reading *r, const struct ipw_record_line *line, int64_t t_ns)
-{
-    struct open_query *q = find(r, line->event.query);
-    struct ipw_workload_query *out;
-
-    if (q) close_query(r, q); /* cut down: the session after this one begins it again */
-    if (ipw_json_bool(ipw_json_get(line->data, "warmup"), false)) return;
-    out = ipw_workload_add(r->w);
-    out->id = ipw_strdup(line->event.q.id ? line->event.q.id : "");
-    out->prompt = ipw_strdup(ipw_json_str(ipw_json_get(line->data, "prompt"), NULL));
-    out->epoch = (int)ipw_json_int(ipw_json_get(line->data, "epoch"), 0);
-    out->at_ns = t_ns;
-    IPW_GROW(r->open, r->cap, r->n + 1);
-    r->open[r->n++] = (struct open_query){
-        .index = line->event.query, .at = r->w->n - 1, .start_ns = t_ns, .end_ns = t_ns};
-}
-
-/* Members that are the client's, not the request's: the one who sends it again sets them anew. */
-static bool is_ours(const char *key)
-{
-    static const char *const ours[] = {
-        "ignore_eos", "max_completion_tokens", "max_tokens", "messages", "min_tokens", "model",
-        "stream",     "stream_options"};
-
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (strcmp(key, ours[i]) == 0) return true;
-    return false;
-}
-
-static char *rest_of(const struct ipw_json *request)
-{
-    struct ipw_buf out = IPW_BUF(512 * IPW_MIB), value = IPW_BUF(512 * IPW_MIB);
-    struct ipw_jw w;
-    size_t n = 0;
-
-    ipw_jw_init(&w, &out);
-    ipw_jw_obj(&w);
-    for (const struct ipw_json *m = ipw_json_first(request); m; m = ipw_json_next(m)) {
-        if (is_ours(ipw_json_key(m))) continue;
-        ipw_buf_clear(&value);
-        ipw_json_print(&value, m);
-        ipw_jw_key_any(&w, ipw_json_key(m), strlen(ipw_json_key(m)));
-        ipw_jw_raw(&w, ipw_buf_str(&value), value.len);
-        n++;
+    if (t->n * 2 >= t->cap) grow_table(t);
+    at = table_find(t, hash, same, ud, key);
+    if (t->slots[at] == IPW_WORKLOAD_NONE) {
+        t->hashes[at] = hash;
+        t->n++;
     }
-    ipw_jw_obj_end(&w);
-    ipw_buf_release(&value);
-    if (n) return ipw_buf_take(&out, NULL);
-    ipw_buf_release(&out);
-    return NULL;
+    return &t->slots[at];
 }
 
-/* A request repeats only what the one before it did not have. */
-static void take_messages(struct open_query *q, struct ipw_workload_query *out,
-                          const struct ipw_json *data)
+uint32_t ipw_workload_table_get(const struct ipw_workload_table *t, uint64_t hash,
+                                ipw_workload_same same, const void *ud, const void *key)
 {
-    int64_t kept = ipw_json_int(ipw_json_get(data, "messages_kept"), 0);
-    const struct ipw_json *messages = ipw_json_get(data, "messages");
-
-    if (q->n > (size_t)(kept < 0 ? 0 : kept)) q->n = (size_t)(kept < 0 ? 0 : kept);
-    for (const struct ipw_json *m = ipw_json_first(messages); m; m = ipw_json_next(m)) {
-        struct ipw_buf text = IPW_BUF(512 * IPW_MIB);
-
-        ipw_json_print(&text, m);
-        IPW_GROW(out->texts, out->cap_texts, out->n_texts + 1);
-        out->texts[out->n_texts++] = ipw_buf_take(&text, NULL);
-        IPW_GROW(q->thread, q->cap, q->n + 1);
-        q->thread[q->n++] = out->texts[out->n_texts - 1];
-    }
+    return t->cap ? t->slots[table_find(t, hash, same, ud, key)] : IPW_WORKLOAD_NONE;
 }
 
-static void on_request(struct reading *r, const struct ipw_record_line *line, int64_t t_ns)
+void ipw_workload_table_remove(struct ipw_workload_table *t, uint64_t hash, ipw_workload_same same,
+                               const void *ud, const void *key)
 {
-    struct open_query *q = find(r, line->event.query);
-    struct ipw_workload_query *out;
-    struct ipw_workload_turn *turn;
+    size_t hole, mask = t->cap - 1;
 
-    if (!q) return;
-    out = &r->w->queries[q->at];
-    take_messages(q, out, line->data);
-    if (line->event.lm.attempt > 1) return; /* the same request once more */
-    turn = ipw_workload_add_turn(out);
-    turn->at_ns = t_ns;
-    turn->gap_ns = t_ns - q->end_ns;
-    turn->rest = rest_of(ipw_json_get(line->data, "request"));
-    turn->n_messages = q->n;
-    turn->messages = (void *)ipw_memdup(q->thread, q->n * sizeof *q->thread);
+    if (!t->cap) return;
+    hole = table_find(t, hash, same, ud, key);
+    if (t->slots[hole] == IPW_WORKLOAD_NONE) return;
+    t->n--;
+    /* What comes after it moves up, unless that is before its own place. */
+    for (size_t at = (hole + 1) & mask; t->slots[at] != IPW_WORKLOAD_NONE; at = (at + 1) & mask) {
+        size_t own = (size_t)t->hashes[at] & mask;
+
+        if (((at - own) & mask) < ((at - hole) & mask)) continue;
+        t->slots[hole] = t->slots[at];
+        t->hashes[hole] = t->hashes[at];
+        hole = at;
+    }
+    t->slots[hole] = IPW_WORKLOAD_NONE;
 }
 
-static void on_reply(struct reading *r, const struct ipw_record_line *line, int64_t t_ns)
+void ipw_workload_table_release(struct ipw_workload_table *t)
 {
-    struct open_query *q = find(r, line->event.query);
-    const struct ipw_lm_facts *f = &line->event.lm;
-    struct ipw_workload_turn *turn;
-
-    if (!q || !r->w->queries[q->at].n) return;
-    q->end_ns = t_ns;
-    turn = &r->w->queries[q->at].turns[r->w->queries[q->at].n - 1];
-    if (f->input_tokens >= 0) turn->input_tokens = f->input_tokens;
-    if (f->output_tokens >= 0) turn->output_tokens = f->output_tokens;
-    turn->tokens_estimated = f->tokens_estimated;
-}
-
-static void on_line(struct reading *r, const struct ipw_record_line *line)
-{
-    const struct ipw_event *e = &line->event;
-    int64_t t_ns;
-
-    /* Each session of a run has a clock of its own: they are laid end to end. */
-    if (e->kind == IPW_EV_RUN_START || !r->begun) {
-        r->base_ns = e->t_ns - (r->begun ? r->last_ns : 0);
-        r->begun = true;
-    }
-    t_ns = e->t_ns - r->base_ns;
-    if (t_ns > r->last_ns) r->last_ns = t_ns;
-    switch (e->kind) {
-    case IPW_EV_QUERY_START: on_query_start(r, line, t_ns); break;
-    case IPW_EV_LM_START: on_request(r, line, t_ns); break;
-    case IPW_EV_LM_END: on_reply(r, line, t_ns); break;
-    case IPW_EV_QUERY_END: {
-        struct open_query *q = find(r, e->query);
-
-        if (q) close_query(r, q);
-        break;
-    }
-    default: break;
-    }
-}
-
-static int read_record(struct ipw_workload *w, struct ipw_err *err)
-{
-    struct reading r = {.w = w};
-    struct ipw_record *record = NULL;
-    const struct ipw_record_line *line;
-    int rc = ipw_record_open(&record, w->path, err);
-
-    while (!rc && (rc = ipw_record_head(record, &line, err)) > 0) {
-        on_line(&r, line);
-        ipw_record_drop(record, line);
-        rc = 0;
-    }
-    while (r.n) close_query(&r, &r.open[0]);
-    free(r.open);
-    ipw_record_close(record);
-    return rc;
+    free(t->slots);
+    free(t->hashes);
+    *t = (struct ipw_workload_table){0};
 }
 
 /* ---- opening ---- */
 
 static int by_time(const void *a, const void *b)
 {
-    const struct ipw_workload_query *x = a, *y = b;
+    const struct ipw_workload_place *x = a, *y = b;
 
-    return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+    if (x->at_ns != y->at_ns) return x->at_ns < y->at_ns ? -1 : 1;
+    return (x->first > y->first) - (x->first < y->first);
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const struct ipw_workload_query *x = a, *y = b;
-    int order = strcmp(x->id, y->id);
-
-    if (!order) order = (x->epoch > y->epoch) - (x->epoch < y->epoch);
-    return order ? order : by_time(a, b);
-}
-
-/* Queries that never asked anything are no work; a query that a run began twice (it was resumed)
- * counts as it was begun last. */
+/* Queries that never asked anything are no work. */
 static void tidy(struct ipw_workload *w)
 {
     size_t n = 0;
+    bool sorted = true;
 
-    if (!w->lines && w->n) {
-        qsort(w->queries, w->n, sizeof *w->queries, by_id);
-        for (size_t i = 1; i < w->n; i++) {
-            struct ipw_workload_query *a = &w->queries[i - 1], *b = &w->queries[i];
-
-            if (strcmp(a->id, b->id) == 0 && a->epoch == b->epoch) a->superseded = true;
-        }
-    }
+    w->n_requests = 0;
     for (size_t i = 0; i < w->n; i++) {
-        if (!w->queries[i].n || w->queries[i].superseded)
-            clear_query(&w->queries[i]);
-        else
-            w->queries[n++] = w->queries[i];
+        if (!w->places[i].n) continue;
+        w->places[n++] = w->places[i];
+        w->n_requests += w->places[i].n;
+        if (n > 1) sorted &= by_time(&w->places[n - 2], &w->places[n - 1]) < 0;
     }
     w->n = n;
-    if (n) qsort(w->queries, n, sizeof *w->queries, by_time);
-    w->n_turns = 0;
-    for (size_t i = 0; i < n; i++) w->n_turns += w->queries[i].n;
+    if (!sorted) qsort(w->places, n, sizeof *w->places, by_time);
 }
 
 int ipw_workload_open(struct ipw_workload **out, const char *path, struct ipw_err *err)
 {
     struct ipw_workload *w = ipw_calloc(1, sizeof *w);
+    size_t n = strlen(path);
     struct stat st;
     int rc;
 
     w->path = ipw_strdup(path);
     w->lines = stat(path, &st) == 0 && S_ISREG(st.st_mode);
-    rc = w->lines ? ipw_workload_read_lines(w, err) : read_record(w, err);
+    w->file = w->lines ? ipw_strdup(path)
+                       : ipw_asprintf("%s%sevents.jsonl", path, n && path[n - 1] == '/' ? "" : "/");
+    ipw_buf_init(&w->names, NAMES_MAX_BYTES);
+    rc = ipw_jsonl_open(&w->reader, w->file, LINE_MAX_BYTES[w->lines], err);
+    if (!rc) rc = w->lines ? ipw_workload_index_lines(w, err) : ipw_workload_index_record(w, err);
     tidy(w);
     if (!rc && !w->n) rc = ipw_fail(err, IPW_EINVAL, "%s: holds no request", path);
     if (rc) {
@@ -289,17 +181,46 @@ int ipw_workload_open(struct ipw_workload **out, const char *path, struct ipw_er
     return 0;
 }
 
+void ipw_workload_free(struct ipw_workload *w)
+{
+    if (!w) return;
+    ipw_jsonl_close(w->reader);
+    ipw_buf_release(&w->names);
+    free(w->places);
+    free(w->offsets);
+    free(w->next);
+    free(w->facts);
+    free(w->starts);
+    free(w->file);
+    free(w->path);
+    free(w);
+}
+
+/* ---- what it holds ---- */
+
+const char *ipw_workload_path(const struct ipw_workload *w) { return w->path; }
+bool ipw_workload_is_lines(const struct ipw_workload *w) { return w->lines; }
+size_t ipw_workload_count(const struct ipw_workload *w) { return w->n; }
+size_t ipw_workload_requests(const struct ipw_workload *w) { return w->n_requests; }
+int64_t ipw_workload_at(const struct ipw_workload *w, size_t i) { return w->places[i].at_ns; }
+
+const char *ipw_workload_id(struct ipw_workload *w, size_t i)
+{
+    uint32_t name = w->places[i].name;
+
+    if (!w->lines) return w->names.data + w->starts[name].name;
+    if (name < IPW_WORKLOAD_ROW) return w->names.data + name;
+    snprintf(w->row_name, sizeof w->row_name, "r%05u", name - IPW_WORKLOAD_ROW);
+    return w->row_name;
+}
+
 int ipw_workload_keep(struct ipw_workload *w, const char *id, size_t limit, struct ipw_err *err)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < w->n; i++) {
-        struct ipw_workload_query q = w->queries[i];
-
-        if ((id && strcmp(id, q.id)) || (limit && n >= limit))
-            clear_query(&q);
-        else
-            w->queries[n++] = q;
+        if ((id && strcmp(id, ipw_workload_id(w, i))) || (limit && n >= limit)) continue;
+        w->places[n++] = w->places[i];
     }
     w->n = n;
     tidy(w);
@@ -307,46 +228,69 @@ int ipw_workload_keep(struct ipw_workload *w, const char *id, size_t limit, stru
     return 0;
 }
 
-/* ---- prompts ---- */
+/* ---- reading it again ---- */
 
-static uint64_t draw(uint64_t *state) /* splitmix64 */
+void ipw_workload_turn_release(struct ipw_workload_turn *turn)
 {
-    uint64_t z = *state += 0x9E3779B97F4A7C15ULL;
-
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBULL;
-    return z ^ z >> 31;
+    for (size_t i = 0; i < turn->n_messages; i++) free(turn->messages[i]);
+    free(turn->messages);
+    free(turn->rest);
+    free(turn->blocks);
+    *turn = (struct ipw_workload_turn){.input_tokens = -1, .output_tokens = -1};
 }
 
-/* Each of these is one token, with the space before it, in the vocabularies in use. */
-static void put_words(struct ipw_buf *out, uint64_t seed, int64_t n)
+int ipw_workload_take(struct ipw_workload_query **out, struct ipw_workload *w, size_t i,
+                      struct ipw_err *err)
 {
-    static const char *const words[64] = {
-        "the",   "of",   "and",  "to",   "in",    "is",    "that",  "for",   "it",    "as",
-        "was",   "with", "be",   "by",   "on",    "not",   "he",    "his",   "but",   "at",
-        "are",   "this", "have", "from", "or",    "had",   "an",    "they",  "which", "one",
-        "you",   "were", "her",  "all",  "she",   "there", "would", "their", "we",    "him",
-        "been",  "has",  "when", "who",  "will",  "more",  "no",    "if",    "out",   "so",
-        "said",  "what", "up",   "its",  "about", "into",  "than",  "them",  "can",   "only",
-        "other", "new",  "some", "could"};
+    const struct ipw_workload_place *place = &w->places[i];
+    struct ipw_workload_query *q = ipw_calloc(1, sizeof *q);
+    int rc = 0;
 
-    for (int64_t i = 0; i < n; i++) {
-        ipw_buf_addc(out, ' ');
-        ipw_buf_adds(out, words[draw(&seed) & 63]);
+    q->workload = w;
+    q->id = ipw_strdup(ipw_workload_id(w, i));
+    q->n = place->n;
+    q->next = place->first;
+    ipw_workload_turn_release(&q->turn);
+    if (!w->lines) rc = ipw_workload_read_start(q, place->name, err);
+    if (rc) {
+        ipw_workload_drop(q);
+        return rc;
     }
+    *out = q;
+    return 0;
 }
 
-void ipw_workload_prompt(struct ipw_buf *out, const struct ipw_workload_turn *turn, uint64_t seed)
+void ipw_workload_drop(struct ipw_workload_query *q)
 {
-    int64_t left = turn->input_tokens > 0 ? turn->input_tokens : 1;
+    if (!q) return;
+    ipw_workload_turn_release(&q->turn);
+    free(q->id);
+    free(q->prompt);
+    free(q);
+}
 
-    ipw_buf_adds(out, "{\"content\":\"");
-    for (size_t i = 0; i < turn->n_blocks && left > 0; i++) {
-        int64_t n = left < IPW_WORKLOAD_BLOCK ? left : IPW_WORKLOAD_BLOCK;
+int ipw_workload_next(struct ipw_workload_query *q, struct ipw_err *err)
+{
+    struct ipw_workload *w = q->workload;
 
-        put_words(out, (uint64_t)turn->blocks[i] * 2 + 1, n);
-        left -= n;
+    while (q->next != IPW_WORKLOAD_NONE) {
+        size_t entry = q->next;
+        struct ipw_jsonl_line line;
+        int rc = ipw_jsonl_seek(w->reader, w->offsets[entry], err);
+
+        if (!rc) rc = ipw_jsonl_next(w->reader, &line, err);
+        if (!rc) rc = ipw_fail(err, IPW_EPARSE, "it is shorter than it was");
+        if (rc > 0)
+            rc = w->lines ? ipw_workload_read_line(q, &line, err)
+                          : ipw_workload_read_record(q, &line, entry, err);
+        if (rc) {
+            ipw_err_prefix(err, "%s: byte %lld, read again", w->file, (long long)w->offsets[entry]);
+            return rc;
+        }
+        q->next = w->next[entry];
+        if (!w->lines && w->facts[entry].again) continue;
+        q->n_read++;
+        return 1;
     }
-    put_words(out, ~seed, left);
-    ipw_buf_adds(out, "\",\"role\":\"user\"}");
+    return 0;
 }
