@@ -38,4 +38,24 @@ assert_json stopped/traces.jsonl 'len(d) == 12 and all(q["completed"] for q in d
 assert_json stopped/summary.json 'd["ledger"]["cpu"]["balanced"] is True'
 expect_exit 0 agent ledger stopped --check
 
+step "P-5: stopped before its first query: the gap is this session's, behind its run_start"
+"$IPW_AGENT" run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --sample-interval 5ms \
+    --baseline 1s --output early -q >out 2>err </dev/null &
+AGENT_PID=$!
+FAKES="$FAKES $AGENT_PID"
+tries=0
+until [ -s early/manifest.json ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] || fail "the run did not begin"
+    sleep 0.02
+done
+kill -STOP $AGENT_PID
+sleep 1
+kill -CONT $AGENT_PID
+wait $AGENT_PID
+assert_eq $? 0 "(exit code)"
+assert_json early/events.jsonl 'd[0]["event"] == "run_start" and any(e["event"] == "note" and e.get("name") == "sensor_gap" for e in d)'
+expect_exit 0 agent validate early
+expect_exit 0 agent ledger early --check
+
 end_test
