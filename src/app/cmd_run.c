@@ -143,6 +143,7 @@ static void release(struct ipw_run *run)
     ipw_history_release(&run->history);
     for (size_t i = 0; i < run->n_forced; i++) free(run->forced[i]);
     free(run->forced);
+    ipw_scripts_release(&run->scripts);
     free(run->command);
     free(run->done);
     ipw_sensors_close(run);
@@ -241,6 +242,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     if (rc) return rc;
     ipw_selection_sha256(run->selection_sha256, run);
     rc = ipw_history_check(run, false, err);
+    if (!rc) rc = ipw_scripts_check(run, err);
     if (rc) return rc;
 
     *exit_code = IPW_EXIT_FAILED;

@@ -51,6 +51,8 @@ void ipw_history_release(struct ipw_history *h);
 /* IPW_EINVAL, naming it, when what is to be run differs from what the run was begun with; with
  * --force that is said and noted instead.  `connected`: the server is known too. */
 int ipw_history_check(struct ipw_run *run, bool connected, struct ipw_err *err);
+/* The same for one difference, in words ("the model (model) was a, now b"). */
+int ipw_history_differs(struct ipw_run *run, const char *what, struct ipw_err *err);
 /* Did the last session come to its end, with nothing left to be run by `retry`? */
 bool ipw_history_complete(const struct ipw_history *h, enum ipw_retry retry);
 int ipw_history_settle(struct ipw_run *run, struct ipw_err *err);

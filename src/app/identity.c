@@ -104,24 +104,25 @@ void ipw_selection_sha256(char *out, const struct ipw_run *run)
     if (run->workload) ipw_workload_selection(out, run);
 }
 
+int ipw_history_differs(struct ipw_run *run, const char *what, struct ipw_err *err)
+{
+    if (!run->o->force)
+        return ipw_fail(err, IPW_EINVAL, "%s: not the same run: %s (--force goes on all the same)",
+                        ipw_rundir_path(run->dir), what);
+    ipw_log(IPW_LOG_WARN, "%s: --force: goes on although %s", ipw_rundir_path(run->dir), what);
+    IPW_GROW(run->forced, run->cap_forced, run->n_forced + 1);
+    run->forced[run->n_forced++] = ipw_strdup(what);
+    return 0;
+}
+
 static int differs(struct ipw_run *run, int i, const char *then, const char *now,
                    struct ipw_err *err)
 {
-    struct ipw_buf what = IPW_BUF(4096);
-    int rc = 0;
+    char *what = ipw_asprintf("the %s (%s) was %.80s, now %.80s", compared[i].part, compared[i].key,
+                              then, now);
+    int rc = ipw_history_differs(run, what, err);
 
-    ipw_buf_addf(&what, "the %s (%s) was %.80s, now %.80s", compared[i].part, compared[i].key, then,
-                 now);
-    if (run->o->force) {
-        ipw_log(IPW_LOG_WARN, "%s: --force: goes on although %s", ipw_rundir_path(run->dir),
-                ipw_buf_str(&what));
-        IPW_GROW(run->forced, run->cap_forced, run->n_forced + 1);
-        run->forced[run->n_forced++] = ipw_buf_take(&what, NULL);
-    } else {
-        rc = ipw_fail(err, IPW_EINVAL, "%s: not the same run: %s (--force goes on all the same)",
-                      ipw_rundir_path(run->dir), ipw_buf_str(&what));
-    }
-    ipw_buf_release(&what);
+    free(what);
     return rc;
 }
 

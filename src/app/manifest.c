@@ -62,6 +62,8 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
         ipw_jw_knum(w, "query_timeout", ipw_ns_to_s(o->limits.query.wall_ns));
     else
         ipw_jw_knull(w, "query_timeout");
+    ipw_jw_key(w, "scripts");
+    ipw_scripts_write(w, run);
     if (o->seed != INT64_MIN)
         ipw_jw_kint(w, "seed", o->seed);
     else

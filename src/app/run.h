@@ -21,6 +21,7 @@
 #include "app/pricing.h"
 #include "app/progress.h"
 #include "app/script_options.h"
+#include "app/scripts.h"
 #include "base/clock.h"
 #include "energy/attribution.h"
 #include "energy/clockwatch.h"
@@ -101,6 +102,7 @@ struct ipw_run {
     enum ipw_retry retry;
     char *command; /* JSON object: how the run was begun, for `resume RUN` */
     char selection_sha256[65];
+    struct ipw_scripts scripts;
     char **forced; /* what --force passed over */
     size_t n_forced, cap_forced;
     bool *done; /* by place in the run; NULL: none is done yet */

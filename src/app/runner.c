@@ -119,6 +119,7 @@ static void before_sleep(void *ud)
     struct ipw_run *run = ud;
     struct ipw_err err;
 
+    ipw_scripts_note(run);
     if (!run->err.code && ipw_rundir_flush(run->dir, &err)) ipw_run_fail(run, &err);
 }
 

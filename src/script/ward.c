@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "io/worker.h"
 #include "script/lib.h"
+#include "script/loaded.h"
 #include "script/remote.h"
 #include "script/search.h"
 #include "script/task.h"
@@ -103,6 +104,7 @@ static int script_source(lua_State *L)
     }
     lua_setmetatable(L, -2);
     if (ipw_file_read(&box->text, path, &err)) return luaL_error(L, "%s", err.text);
+    ipw_loaded_note(path, ipw_buf_str(&box->text), box->text.len);
     lua_pushlstring(L, ipw_buf_str(&box->text), box->text.len);
     ipw_buf_release(&box->text);
     return 1;
