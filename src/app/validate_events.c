@@ -24,6 +24,7 @@ static int begin_session(struct ipw_event_check *c, const struct ipw_json *event
         return ipw_fail(err, IPW_EPARSE, "segment: %lld after session %d", (long long)k,
                         c->segment);
     c->segment = (int)k;
+    c->t_ns = whole(event, "t_ns");
     c->over = false;
     c->rows = 0;
     c->n_open = 0;
@@ -115,6 +116,20 @@ static int check_query_event(struct ipw_event_check *c, const struct ipw_json *e
     return 0;
 }
 
+/* One thread stamps and appends them, each at once.  Notes of the run stand where they were taken
+ * note of, those from before its start behind it. */
+static int check_time(struct ipw_event_check *c, const struct ipw_json *event, bool run_note,
+                      struct ipw_err *err)
+{
+    int64_t t_ns = ipw_json_int(ipw_json_get(event, "t_ns"), 0);
+
+    if (run_note) return 0;
+    if (t_ns < c->t_ns)
+        return ipw_fail(err, IPW_EPARSE, "t_ns: goes back by %lld ns", (long long)(c->t_ns - t_ns));
+    c->t_ns = t_ns;
+    return 0;
+}
+
 int ipw_event_check_line(struct ipw_event_check *c, const struct ipw_json *event,
                          struct ipw_err *err)
 {
@@ -140,8 +155,8 @@ int ipw_event_check_line(struct ipw_event_check *c, const struct ipw_json *event
                         (long long)c->rows);
     c->rows = rows;
     c->over = strcmp(name, "run_end") == 0;
-    if (query == -1) return 0;
-    return check_query_event(c, event, name, query, err);
+    if (query != -1 && check_query_event(c, event, name, query, err) < 0) return err->code;
+    return check_time(c, event, query == -1 && strcmp(name, "note") == 0, err);
 }
 
 void ipw_event_check_release(struct ipw_event_check *c)

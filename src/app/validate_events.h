@@ -1,6 +1,7 @@
 /* app/validate_events.h: events.jsonl for ipw-agent validate: each line against the table of its
  * event, and their order: sessions count up, a query begins before anything happens in it and ends
- * once, a span's end follows its start.  Holds a byte a query and the spans that are open. */
+ * once, a span's end follows its start, time does not go back within a session.  Holds a byte a
+ * query and the spans that are open. */
 #ifndef IPW_APP_VALIDATE_EVENTS_H
 #define IPW_APP_VALIDATE_EVENTS_H
 
@@ -10,6 +11,7 @@
 struct ipw_event_check {
     int segment;            /* the session that is being read; -1: none yet */
     bool over;              /* its run_end was seen */
+    int64_t t_ns;           /* of the last event that is no note of the run */
     int64_t rows;           /* rows of power.jsonl, so far */
     unsigned char *queries; /* by index: how far it is */
     size_t n_queries;

@@ -139,6 +139,7 @@ table = [
     ("a query that starts twice", text(E, 1, lambda line: [line, line]), "starts a second time"),
     ("no run_start", text(E, 0, lambda line: []), "before any run_start"),
     ("events out of order", move_line(E, -1, 3), "events.jsonl:"),
+    ("an event gone back in time", edit(E, is_event("query_end"), more("t_ns", by=-10**12)), "t_ns: goes back by"),
     ("no run_end", text(E, -1, lambda line: []), "ends without the run_end"),
     ("a reply's tokens changed", edit(E, is_event("lm_inference_end"), more("output_tokens", by=1)),
      "its line does not follow from the events and samples"),

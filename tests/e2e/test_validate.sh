@@ -23,7 +23,7 @@ expect_exit 0 agent validate run --json
 python3 -c 'import json; d = json.load(open("out")); assert d["valid"] and d["fault"] is None' ||
     fail "--json"
 
-step "a table of corruptions, each named"
+step "J-8: a table of corruptions, each named"
 python3 "$IPW_SOURCE_DIR/tests/e2e/corruptions.py" "$IPW_AGENT" run >corruptions.out 2>&1 ||
     fail "$(cat corruptions.out)"
 tail -1 corruptions.out
@@ -37,7 +37,7 @@ expect_exit 3 agent validate empty
 check_err "empty/manifest.json"
 expect_exit 3 agent repair empty
 
-step "repair takes a damaged line out, keeps it, and says so"
+step "D-11: repair takes a damaged line out, keeps it, and says so"
 cp -r run broken
 sed -i '3i {"event":"note",,}' broken/events.jsonl
 printf '{"event":"no' >>broken/events.jsonl
@@ -63,7 +63,7 @@ match_err "damaged lines taken out"
 match_err "has ended|without a start|does not follow|finished"
 damaged lost
 
-step "killed between the note that a query was booked and its line: no fault, and an earlier attempt"
+step "D-6: a record that was booked is gone, or was killed before its line: run again, no duplicate, an earlier attempt"
 cat >cut.py <<'PY'
 import json, os, shutil, sys
 run, what = sys.argv[1:]

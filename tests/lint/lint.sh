@@ -9,6 +9,7 @@
 #   length     no source file over 600 lines
 #   markers    no leftover markers (to-do and the like)
 #   cases      every case of tests/cases.txt has a test that carries its number
+#   faults     every row of tests/faults.txt has a test that carries its id
 #   prints     only app/, report/ and a few files of base/ and io/ write to the terminal
 set -u
 check=${1:?usage: lint.sh CHECK [ROOT]}
@@ -167,8 +168,23 @@ check_cases() {
     done
 }
 
+check_faults() {
+    table=tests/faults.txt
+    [ -f $table ] || return 0
+    rows=$(for n in $(seq 18); do echo "D-$n"; done; for n in $(seq 7); do echo "P-$n"; done; echo J-8 S-6 S-9 S-11)
+    for row in $rows; do
+        grep -q "^$row [a-z]" $table || echo "$table:1: no test of row $row"
+    done
+    grep -v '^#' $table | while read -r row tests; do
+        for test in $tests; do
+            grep -Eqs "(^|[^A-Za-z0-9-])$row([^0-9]|\$)" "tests/$test" ||
+                echo "$table:1: tests/$test does not carry $row"
+        done
+    done
+}
+
 case $check in
-includes | libraries | headers | length | markers | prints | cases) found=$(check_$check) ;;
+includes | libraries | headers | length | markers | prints | cases | faults) found=$(check_$check) ;;
 *)
     echo "lint.sh: no check $check" >&2
     exit 2

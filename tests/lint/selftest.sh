@@ -85,7 +85,7 @@ breaks() { # CHECK EXPECTED-IN-OUTPUT
 }
 
 fresh
-for check in includes libraries headers length markers prints cases headers_alone format luacheck; do
+for check in includes libraries headers length markers prints cases faults headers_alone format luacheck; do
     passes $check
 done
 
@@ -189,6 +189,25 @@ breaks cases 'tests/cases.txt:07: no test_07_b in tests/unit/a/t.c'
 case_tree
 sed -i '/unit_test(test_09)/d' "$tree/tests/unit/a/t.c"
 breaks cases 'tests/cases.txt:09: test_09 is not run'
+
+# faults
+fault_tree() {
+    for n in $(seq 18); do echo "D-$n e2e/t.sh"; done >"$tree/tests/faults.txt"
+    for n in $(seq 7); do echo "P-$n e2e/t.sh"; done >>"$tree/tests/faults.txt"
+    for row in J-8 S-6 S-9 S-11; do echo "$row e2e/t.sh"; done >>"$tree/tests/faults.txt"
+    mkdir -p "$tree/tests/e2e"
+    sed 's/ .*/: held/' "$tree/tests/faults.txt" >"$tree/tests/e2e/t.sh"
+}
+fault_tree
+passes faults
+sed -i '/^D-7 /d' "$tree/tests/faults.txt"
+breaks faults 'tests/faults.txt:1: no test of row D-7'
+fault_tree
+sed -i '/^D-1:/d' "$tree/tests/e2e/t.sh" # D-11 is none
+breaks faults 'tests/faults.txt:1: tests/e2e/t.sh does not carry D-1'
+fault_tree
+echo 'S-6 e2e/gone.sh' >>"$tree/tests/faults.txt"
+breaks faults 'tests/faults.txt:1: tests/e2e/gone.sh does not carry S-6'
 
 # headers compile alone
 header io needs 'struct b { struct a a; };'

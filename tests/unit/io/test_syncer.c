@@ -5,15 +5,28 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "io/syncer.h"
 
 static struct ipw_loop *loop;
 static struct ipw_syncer *syncer;
 static int calls, result;
+
+/* The disk: while `held` is not -1, a sync lasts until something can be read from it. */
+static int held = -1;
+
+int fdatasync(int fd)
+{
+    char byte;
+
+    if (held >= 0 && read(held, &byte, 1) < 0) return -1;
+    return (int)syscall(SYS_fdatasync, fd);
+}
 
 static void synced(void *ud, int errnum)
 {
@@ -78,6 +91,7 @@ static void a_pipe_needs_none(void **state)
     close(ends[1]);
 }
 
+/* D-5: which is the caller's end, see ipw_syncer_start(). */
 static void the_first_failure_is_told(void **state)
 {
     char path[] = "/tmp/ipw-sync-XXXXXX";
@@ -109,14 +123,52 @@ static void freed_while_it_works(void **state)
     unlink(path);
 }
 
+struct ticking {
+    int n, release;
+};
+
+static void tick(void *ud)
+{
+    struct ticking *t = ud;
+
+    assert_int_equal(calls, 0);
+    if (++t->n < 50)
+        ipw_timer_start(loop, IPW_NS_PER_MS, tick, t);
+    else
+        assert_int_equal(write(t->release, "x", 1), 1);
+}
+
+/* D-8: however long the disk takes, the loop does not wait for it: the sync ends only because the
+ * loop's fiftieth tick lets it. */
+static void d8_the_loop_goes_on(void **state)
+{
+    char path[] = "/tmp/ipw-sync-XXXXXX";
+    int fd = temporary(path), ends[2];
+    struct ticking t = {0};
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    held = ends[0];
+    t.release = ends[1];
+    ipw_syncer_start(syncer, &fd, 1, synced, NULL);
+    ipw_timer_start(loop, IPW_NS_PER_MS, tick, &t);
+    ipw_loop_run(loop);
+    assert_int_equal(t.n, 50);
+    assert_int_equal(calls, 1);
+    assert_int_equal(result, 0);
+    held = -1;
+    close(ends[0]);
+    close(ends[1]);
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(files_are_synced),
-        CASE(a_pipe_needs_none),
-        CASE(the_first_failure_is_told),
-        CASE(freed_while_it_works),
+        CASE(files_are_synced),     CASE(a_pipe_needs_none),   CASE(the_first_failure_is_told),
+        CASE(freed_while_it_works), CASE(d8_the_loop_goes_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,11 @@
 /* The appender and the file helpers, on good files and on full ones. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -253,6 +255,85 @@ static void test_atomic_here(void **state)
     assert_string_equal(content(other), "x");
 }
 
+/* ---- D-7: a pipe that takes a part, and signals in between ---- */
+
+enum { PIPE_LINE = 1000, PIPE_LINES = 400 };
+static volatile sig_atomic_t n_alarms;
+
+static void on_alarm(int signum)
+{
+    (void)signum;
+    n_alarms = n_alarms + 1;
+}
+
+struct drain {
+    int fd;
+    size_t n;
+    char bytes[PIPE_LINE * PIPE_LINES];
+};
+
+/* Small pieces, so that the writer waits in the middle of its lines. */
+static void *drain_slowly(void *arg)
+{
+    struct drain *d = arg;
+    ssize_t n;
+
+    while (d->n < sizeof d->bytes && (n = read(d->fd, d->bytes + d->n, 4096)) > 0) {
+        d->n += (size_t)n;
+        usleep(1000);
+    }
+    return NULL;
+}
+
+/* The writer is interrupted every millisecond while the pipe is full: a write that has moved
+ * something answers with less than it was given, one that has not with EINTR.  No byte is lost or
+ * doubled, and nobody is told. */
+static void test_d7_short_writes_and_interrupts(void **state)
+{
+    struct sigaction act = {.sa_handler = on_alarm}, old; /* no SA_RESTART */
+    struct itimerval every = {{0, 1000}, {0, 1000}}, off = {{0, 0}, {0, 0}};
+    struct drain *d = calloc(1, sizeof *d);
+    char line[PIPE_LINE], *all = malloc(sizeof d->bytes);
+    struct ipw_jsonl_appender *a;
+    struct ipw_err err = {0};
+    sigset_t alarm_only, before;
+    pthread_t reader;
+
+    (void)state;
+    assert_non_null(d);
+    assert_non_null(all);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    d->fd = open(path, O_RDONLY | O_NONBLOCK);
+    assert_true(d->fd >= 0);
+    a = opened(path);
+    assert_int_equal(fcntl(d->fd, F_SETFL, 0), 0);
+    sigemptyset(&alarm_only);
+    sigaddset(&alarm_only, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm_only, &before); /* the reader's */
+    assert_int_equal(pthread_create(&reader, NULL, drain_slowly, d), 0);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    assert_int_equal(sigaction(SIGALRM, &act, &old), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &every, NULL), 0);
+    for (int i = 0; i < PIPE_LINES; i++) {
+        memset(line, 'a' + i % 26, sizeof line);
+        line[sizeof line - 1] = '\n';
+        memcpy(all + (size_t)i * sizeof line, line, sizeof line);
+    }
+    /* In two, each larger than the pipe. */
+    for (size_t at = 0; at < sizeof d->bytes; at += sizeof d->bytes / 2)
+        if (ipw_jsonl_append(a, all + at, sizeof d->bytes / 2, &err)) fail_msg("%s", err.text);
+    setitimer(ITIMER_REAL, &off, NULL);
+    sigaction(SIGALRM, &old, NULL);
+    assert_int_equal(pthread_join(reader, NULL), 0);
+    assert_int_equal(d->n, sizeof d->bytes);
+    assert_memory_equal(d->bytes, all, sizeof d->bytes);
+    assert_true(n_alarms > 0);
+    assert_int_equal(ipw_jsonl_append_close(a, NULL), 0);
+    close(d->fd);
+    free(d);
+    free(all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +341,7 @@ int main(void)
         cmocka_unit_test_setup(test_refuses_to_open, fresh),
         cmocka_unit_test_setup(test_no_space, fresh),
         cmocka_unit_test_setup(test_cut_back, fresh),
+        cmocka_unit_test_setup(test_d7_short_writes_and_interrupts, fresh),
         cmocka_unit_test_setup(test_file_read, fresh),
         cmocka_unit_test_setup(test_atomic, fresh),
         cmocka_unit_test_setup(test_atomic_here, fresh),
