@@ -131,7 +131,7 @@ expect_exit() {
         shift
         set -- ${IPW_WRAP-} "$IPW_AGENT" "$@"
     fi
-    timeout -k 5 "${IPW_LIMIT_S:-90}" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null
+    timeout -k 5 "${IPW_LIMIT_S:-240}" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null
     got=$?
     [ $got -eq "$expected" ] || fail "exit code $got instead of $expected: $*"
 }

@@ -105,12 +105,9 @@ check_length() {
 
 check_markers() {
     # Written in two parts so that this file does not find itself.
-    words="TO""DO FIX""ME XX""X HA""CK"
-    for word in $words; do
-        all_files | while read -r file; do
-            grep -nw -- "$word" "$file" | sed "s|^\\([0-9]*\\):.*|$file:\\1: $word|"
-        done
-    done
+    words="TO""DO|FIX""ME|XX""X|HA""CK"
+    all_files | tr '\n' '\0' | xargs -0 grep -nwHoE -e "$words" /dev/null |
+        sed 's/:\([A-Z]*\)$/: \1/'
 }
 
 # Comments and strings are blanked before the search.

@@ -179,7 +179,8 @@ static void rule_15_a_task_is_cancelled_at_each_await(void **state)
         ended = w.over;
         if (!ended) {
             ipw_task_cancel(task, "stopped by the test");
-            ipw_loop_run(w.loop);
+            /* Told to stop already, when it is over at once: its branches end in later rounds. */
+            for (int i = 0; i < 100 && (!w.over || ipw_task_count(w.vm)); i++) ipw_loop_run(w.loop);
             assert_int_equal(w.end, IPW_TASK_CANCELLED);
             assert_string_equal(w.err.text, "stopped by the test");
         }
