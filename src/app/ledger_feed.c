@@ -20,7 +20,7 @@ struct ipw_feed {
     struct ipw_ledger *ledger;
     struct ipw_metrics *metrics;
     char *sources[IPW_DOMAIN_COUNT];
-    char (*channels)[sizeof((struct ipw_channel *)0)->name]; /* their names */
+    struct ipw_channel *channels;
     size_t n_channels;
     bool lm_remote;
     struct fed *open;
@@ -63,9 +63,8 @@ void ipw_feed_describe(struct ipw_feed *f, const struct ipw_channel *channels, s
     f->lm_remote = lm_remote;
     free(f->channels);
     f->channels = ipw_calloc(n_channels + 1, sizeof *f->channels);
+    for (size_t i = 0; i < n_channels; i++) f->channels[i] = channels[i];
     f->n_channels = n_channels;
-    for (size_t i = 0; i < n_channels; i++)
-        memcpy(f->channels[i], channels[i].name, sizeof *f->channels);
     ipw_metrics_free(f->metrics);
     f->metrics = ipw_metrics_new(channels, n_channels);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
@@ -202,10 +201,16 @@ void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
     enter(f, q, e->t_ns);
 }
 
+const char *ipw_feed_loss_reason(enum ipw_domain domain)
+{
+    return domain == IPW_DOMAIN_GPU ? "gpu_lost" : "lost";
+}
+
 void ipw_feed_lose(struct ipw_feed *f, const char *channel)
 {
     for (size_t i = 0; i < f->n_channels; i++) {
-        if (!strcmp(f->channels[i], channel)) ipw_ledger_lose(f->ledger, i, IPW_REASON_GPU_LOST);
+        if (!strcmp(f->channels[i].name, channel))
+            ipw_ledger_lose(f->ledger, i, ipw_feed_loss_reason(f->channels[i].domain));
     }
 }
 

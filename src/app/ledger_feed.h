@@ -42,7 +42,7 @@ void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace);
 
 /* And the note that names a channel whose device is gone, before the row that shows it; the reason
  * that its figures then have. */
-#define IPW_NOTE_LOST       "sensor_lost"
-#define IPW_REASON_GPU_LOST "gpu_lost"
+#define IPW_NOTE_LOST "sensor_lost"
+const char *ipw_feed_loss_reason(enum ipw_domain domain); /* "gpu_lost"; of others "lost" */
 
 #endif

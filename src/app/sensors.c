@@ -74,7 +74,8 @@ static void on_gap(void *ud, const struct ipw_sampler_gap *gap)
 }
 
 /* For the summary: "gpu0 was lost 15.2 s after the start, and came back after 18.3 s". */
-static void tell_loss(struct ipw_run *run, const char *channel, const struct ipw_sampler_loss *loss)
+static void tell_loss(struct ipw_run *run, const struct ipw_channel *c,
+                      const struct ipw_sampler_loss *loss)
 {
     size_t used = strlen(run->loss_note);
     double after_s = ipw_ns_to_s(loss->t_ns - run->start_ns);
@@ -82,10 +83,13 @@ static void tell_loss(struct ipw_run *run, const char *channel, const struct ipw
 
     if (run->start_ns) snprintf(when, sizeof when, "%.1f s after the start", after_s);
     snprintf(run->loss_note + used, sizeof run->loss_note - used, "%s%s was %s %s",
-             used ? "; " : "", channel, loss->back ? "back" : "lost", when);
-    ipw_log(IPW_LOG_WARN, "%s %s", channel,
-            loss->back ? "is back: its energy is counted anew, what it drew meanwhile is not known"
-                       : "is lost: no energy of its kind is known from here on (gpu_lost)");
+             used ? "; " : "", c->name, loss->back ? "back" : "lost", when);
+    if (loss->back)
+        ipw_log(IPW_LOG_WARN, "%s is back: it counts anew, what it drew meanwhile is not known",
+                c->name);
+    else
+        ipw_log(IPW_LOG_WARN, "%s is lost: no %s energy is known from here on (%s)", c->name,
+                ipw_domain_name(c->domain), ipw_feed_loss_reason(c->domain));
 }
 
 static void on_loss(void *ud, const struct ipw_sampler_loss *loss)
@@ -100,13 +104,13 @@ static void on_loss(void *ud, const struct ipw_sampler_loss *loss)
     ipw_jw_obj(&w);
     ipw_jw_kstr(&w, "channel", c->name);
     ipw_jw_kint(&w, "read_ns", loss->t_ns);
-    if (!loss->back) ipw_jw_kstr(&w, "reason", IPW_REASON_GPU_LOST);
+    if (!loss->back) ipw_jw_kstr(&w, "reason", ipw_feed_loss_reason(c->domain));
     ipw_jw_kint(&w, "source", (int64_t)loss->source);
     ipw_jw_obj_end(&w);
     note(run, loss->back ? "sensor_back" : IPW_NOTE_LOST, ipw_buf_str(&data), data.len);
     ipw_buf_release(&data);
     if (!loss->back) ipw_feed_lose(run->feed, c->name);
-    if (c->in_sum) tell_loss(run, c->name, loss);
+    if (c->in_sum) tell_loss(run, c, loss);
 }
 
 static void watch_clocks(struct ipw_run *run)

@@ -20,6 +20,7 @@ struct rapl {
     struct ipw_source source;
     struct rapl_zone *zones;
     struct ipw_channel *channels;
+    bool *lost; /* of each zone */
     size_t n;
 };
 
@@ -34,14 +35,22 @@ static void open_zone(struct rapl_zone *z)
 }
 
 /* A zone that fails is opened anew, at most once a second: it may have gone and come back (a
- * processor taken offline), and the old descriptor then never reads again. */
-static int64_t reread(struct rapl_zone *z, int64_t now)
+ * processor taken offline), and the old descriptor then never reads again.  What is there under its
+ * name then is another zone, which is read from the next reading on. */
+static int64_t reread(struct rapl_zone *z, int64_t now, bool *lost)
 {
-
     if (now < z->retry_ns) return IPW_NO_VALUE;
     z->retry_ns = now + REOPEN_NS;
     open_zone(z);
-    return z->fd < 0 ? IPW_NO_VALUE : ipw_sysfs_read_fd(z->fd);
+    if (z->fd < 0) {
+        *lost |= z->errnum == ENOENT || z->errnum == ENODEV;
+        return IPW_NO_VALUE;
+    }
+    if (ipw_sysfs_is_other(&z->file, z->fd)) {
+        *lost = true;
+        return IPW_NO_VALUE;
+    }
+    return ipw_sysfs_read_fd(z->fd);
 }
 
 static void rapl_read(struct ipw_source *self, int64_t *values)
@@ -51,7 +60,8 @@ static void rapl_read(struct ipw_source *self, int64_t *values)
     for (size_t i = 0; i < r->n; i++) {
         struct rapl_zone *z = &r->zones[i];
         values[i] = z->fd < 0 ? IPW_NO_VALUE : ipw_sysfs_read_fd(z->fd);
-        if (values[i] == IPW_NO_VALUE) values[i] = reread(z, self->now());
+        if (values[i] == IPW_NO_VALUE) values[i] = reread(z, self->now(), &r->lost[i]);
+        if (values[i] != IPW_NO_VALUE) r->lost[i] = false;
     }
 }
 
@@ -64,6 +74,7 @@ static void rapl_close(struct ipw_source *self)
     }
     free(r->zones);
     free(r->channels);
+    free(r->lost);
     free(r);
 }
 
@@ -148,6 +159,7 @@ int ipw_rapl_open(struct ipw_source **out, const char *root, struct ipw_err *err
     }
     for (size_t i = 0; i < r->n; i++) {
         open_zone(&r->zones[i]);
+        if (r->zones[i].fd >= 0) ipw_sysfs_is_other(&r->zones[i].file, r->zones[i].fd);
         open_zones += r->zones[i].fd >= 0;
     }
     if (open_zones == 0) {
@@ -167,6 +179,8 @@ int ipw_rapl_open(struct ipw_source **out, const char *root, struct ipw_err *err
     for (size_t i = 0; i < r->n; i++) r->channels[i] = r->zones[i].channel;
     r->source.channels = r->channels;
     r->source.n_channels = r->n;
+    r->lost = ipw_calloc(r->n + 1, sizeof *r->lost);
+    r->source.lost = r->lost;
     *out = &r->source;
     return 0;
 }

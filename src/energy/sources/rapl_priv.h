@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "energy/source.h"
+#include "energy/sources/sysfs.h"
 
 struct rapl_zone {
     char id[32];         /* "intel-rapl:a:1": the folder's name */
@@ -20,6 +21,7 @@ struct rapl_zone {
     int fd;              /* of energy_uj; -1: not open */
     int errnum;          /* why not */
     int64_t retry_ns;    /* not to be opened again before */
+    struct ipw_sysfs_id file;
     struct ipw_channel channel;
 };
 

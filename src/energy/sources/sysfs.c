@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -64,6 +65,16 @@ bool ipw_sysfs_read_signed_fd(int64_t *out, int fd)
     size_t n = pread_text(fd, text, sizeof text);
 
     return ipw_sysfs_parse_signed(out, text, n);
+}
+
+bool ipw_sysfs_is_other(struct ipw_sysfs_id *id, int fd)
+{
+    struct ipw_sysfs_id before = *id;
+    struct stat st;
+
+    if (fstat(fd, &st)) return false;
+    *id = (struct ipw_sysfs_id){st.st_dev, st.st_ino, true};
+    return before.known && (before.dev != st.st_dev || before.ino != st.st_ino);
 }
 
 bool ipw_sysfs_says(int fd, const char *word)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "energy/source.h"
 
@@ -22,6 +23,15 @@ bool ipw_sysfs_parse_signed(int64_t *out, const char *text, size_t n);
 /* Read from an open file, from its start; IPW_NO_VALUE (or false) when that fails. */
 int64_t ipw_sysfs_read_fd(int fd);
 bool ipw_sysfs_read_signed_fd(int64_t *out, int fd);
+/* Which file is open: one that went away and came back under its name is another, and so is what it
+ * counts. */
+struct ipw_sysfs_id {
+    dev_t dev;
+    ino_t ino;
+    bool known;
+};
+/* Is it another than the one before?  Notes which it is. */
+bool ipw_sysfs_is_other(struct ipw_sysfs_id *id, int fd);
 /* Does the open file's first line say exactly this word? */
 bool ipw_sysfs_says(int fd, const char *word);
 
@@ -51,6 +61,7 @@ struct ipw_probe {
     int fd[2], status_fd;
     int errnum; /* why it could not be opened; 0: it could */
     int64_t retry_ns, last;
+    struct ipw_sysfs_id id; /* of fd[0] */
 };
 
 struct ipw_probe_list {
@@ -70,7 +81,6 @@ void ipw_probe_release(struct ipw_probe_list *list);
 int ipw_probe_source(struct ipw_source **out, const char *name, struct ipw_probe_list *list,
                      int64_t period_ns, const char *what, struct ipw_err *err);
 
-/* Appends to a source's note, "; " between remarks; a long one is cut. */
 /* Makes the names of channels[0..n) unique, by "#2", "#3" behind the later ones. */
 void ipw_channel_unique(struct ipw_channel *channels, size_t n, size_t i);
 

@@ -16,6 +16,7 @@ struct probe_source {
     struct ipw_source source;
     struct ipw_probe_list list;
     struct ipw_channel *channels;
+    bool *lost; /* of each probe */
 };
 
 struct ipw_probe *ipw_probe_add(struct ipw_probe_list *list, enum ipw_channel_kind kind,
@@ -99,7 +100,7 @@ static int64_t read_files(const struct ipw_probe *p)
     return (v + p->divisor / 2) / p->divisor;
 }
 
-static int64_t read_probe(struct ipw_probe *p, const struct ipw_source *source)
+static int64_t read_probe(struct ipw_probe *p, const struct ipw_source *source, bool *lost)
 {
     int64_t v, now;
 
@@ -108,11 +109,20 @@ static int64_t read_probe(struct ipw_probe *p, const struct ipw_source *source)
     }
     v = read_files(p);
     if (v == IPW_NO_VALUE && (now = source->now()) >= p->retry_ns) {
-        /* The device may have gone and come back: the old descriptor never reads again then. */
+        /* The device may have gone and come back: the old descriptor never reads again then, and
+         * what is there under its name is another, read from the next reading on. */
         p->retry_ns = now + REOPEN_NS;
-        if (open_probe(p)) v = read_files(p);
+        if (!open_probe(p)) {
+            *lost |= p->errnum == ENOENT || p->errnum == ENODEV;
+        } else if (ipw_sysfs_is_other(&p->id, p->fd[0])) {
+            *lost = true;
+        } else {
+            v = read_files(p);
+        }
     }
-    if (v != IPW_NO_VALUE) p->last = v;
+    if (v == IPW_NO_VALUE) return v;
+    *lost = false;
+    p->last = v;
     return v;
 }
 
@@ -120,7 +130,8 @@ static void probe_read(struct ipw_source *self, int64_t *values)
 {
     struct probe_source *s = (struct probe_source *)self;
 
-    for (size_t i = 0; i < s->list.n; i++) values[i] = read_probe(&s->list.items[i], self);
+    for (size_t i = 0; i < s->list.n; i++)
+        values[i] = read_probe(&s->list.items[i], self, &s->lost[i]);
 }
 
 static void probe_close(struct ipw_source *self)
@@ -129,6 +140,7 @@ static void probe_close(struct ipw_source *self)
 
     ipw_probe_release(&s->list);
     free(s->channels);
+    free(s->lost);
     free(s);
 }
 
@@ -170,7 +182,11 @@ int ipw_probe_source(struct ipw_source **out, const char *name, struct ipw_probe
     int rc;
 
     *out = NULL;
-    for (size_t i = 0; i < list->n; i++) usable += open_probe(&list->items[i]);
+    for (size_t i = 0; i < list->n; i++) {
+        if (!open_probe(&list->items[i])) continue;
+        ipw_sysfs_is_other(&list->items[i].id, list->items[i].fd[0]);
+        usable++;
+    }
     if (usable == 0) {
         rc = list->n ? refuse(list, err) : ipw_fail(err, IPW_EUNSUPPORTED, "%s", what);
         ipw_probe_release(list);
@@ -191,6 +207,8 @@ int ipw_probe_source(struct ipw_source **out, const char *name, struct ipw_probe
     s->source.period_ns = period_ns;
     s->source.channels = s->channels;
     s->source.n_channels = s->list.n;
+    s->lost = ipw_calloc(s->list.n + 1, sizeof *s->lost);
+    s->source.lost = s->lost;
     drop_partial_domains(s);
     *out = &s->source;
     return 0;

@@ -477,7 +477,10 @@ static void test_16_reopened(void **state)
     put("hwmon0/energy1_input", ""); /* who still holds it reads nothing */
     assert_int_equal(remove(tree_path("hwmon0/energy1_input")), 0);
     put("hwmon0/energy1_input", "20\n");
+    assert_true(value(s, "amdgpu0") == IPW_NO_VALUE &&
+                s->lost[0]); /* another file, another count */
     assert_int_equal(value(s, "amdgpu0"), 20);
+    assert_false(s->lost[0]);
     s->now = tick; /* again after a second, not before */
     tick_ns = ipw_now_ns();
     put("hwmon0/energy1_input", "");
@@ -486,6 +489,7 @@ static void test_16_reopened(void **state)
     put("hwmon0/energy1_input", "30\n");
     assert_true(value(s, "amdgpu0") == IPW_NO_VALUE);
     tick_ns += IPW_NS_PER_S;
+    assert_true(value(s, "amdgpu0") == IPW_NO_VALUE && s->lost[0]);
     assert_int_equal(value(s, "amdgpu0"), 30);
     s->close(s);
 }

@@ -495,7 +495,9 @@ static void test_16_descriptor_is_kept(void **state)
     snprintf(path, sizeof path, "%s/intel-rapl:0/energy_uj", tree->root);
     assert_int_equal(remove(path), 0);
     energy(tree, "intel-rapl:0", 20); /* another file */
+    assert_true(value(s, "package-0") == IPW_NO_VALUE && s->lost[0]);
     assert_int_equal(value(s, "package-0"), 20);
+    assert_false(s->lost[0]);
     put(tree, "intel-rapl:0", "energy_uj", "");
     /* Not tried again within a second of the clock, and then it is. */
     s->now = tick;
@@ -503,9 +505,21 @@ static void test_16_descriptor_is_kept(void **state)
     assert_true(value(s, "package-0") == IPW_NO_VALUE);
     assert_int_equal(remove(path), 0);
     energy(tree, "intel-rapl:0", 30);
-    assert_true(value(s, "package-0") == IPW_NO_VALUE);
+    assert_true(value(s, "package-0") == IPW_NO_VALUE && !s->lost[0]);
     tick_ns += IPW_NS_PER_S;
+    assert_true(value(s, "package-0") == IPW_NO_VALUE && s->lost[0]);
     assert_int_equal(value(s, "package-0"), 30);
+    /* What fails and is the same file goes on counting: no loss (case 8). */
+    put(tree, "intel-rapl:0", "energy_uj", "");
+    tick_ns += 2 * IPW_NS_PER_S;
+    assert_true(value(s, "package-0") == IPW_NO_VALUE && !s->lost[0]);
+    energy(tree, "intel-rapl:0", 35);
+    assert_int_equal(value(s, "package-0"), 35);
+    /* Gone, and not back. */
+    put(tree, "intel-rapl:0", "energy_uj", "");
+    assert_int_equal(remove(path), 0);
+    tick_ns += 2 * IPW_NS_PER_S;
+    assert_true(value(s, "package-0") == IPW_NO_VALUE && s->lost[0]);
     s->close(s);
 }
 
