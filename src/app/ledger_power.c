@@ -71,7 +71,7 @@ static int read_header(struct ipw_power *p, const struct ipw_json *doc, struct i
     if (ipw_json_need_arr(&sources, doc, "sources", "", err) < 0) return IPW_EPARSE;
     for (const struct ipw_json *s = ipw_json_first(sources); s; s = ipw_json_next(s)) {
         const struct ipw_json *channels = ipw_json_get(s, "channels");
-        struct ipw_power_source source = {.first = p->n_channels};
+        struct ipw_power_source source = {.first = p->n_channels, .newest_ns = INT64_MIN};
         char where[64];
         int rc = 0;
 
@@ -219,6 +219,21 @@ int ipw_power_open(struct ipw_power *p, const char *run, struct ipw_err *err)
     return rc;
 }
 
+static int in_order(struct ipw_power *p, struct ipw_err *err)
+{
+    struct ipw_power_source *s = &p->sources[p->source];
+    int64_t before_ns = s->newest_ns;
+
+    if (p->t_ns <= before_ns)
+        return ipw_fail(
+            err, IPW_EPARSE,
+            "%s:%lld: t_ns %lld after %lld of the same source: the rows are not in order", p->path,
+            (long long)p->line, (long long)p->t_ns, (long long)before_ns);
+    s->newest_ns = p->t_ns;
+    p->rows++;
+    return 1;
+}
+
 int ipw_power_next(struct ipw_power *p, struct ipw_err *err)
 {
     struct ipw_jsonl_line line;
@@ -230,7 +245,7 @@ int ipw_power_next(struct ipw_power *p, struct ipw_err *err)
     p->line = line.number;
     if (line.text[0] == '{') return keep_header(p, &line, err);
     switch (ipw_power_row_read(&p->packed, line.text, &p->t_ns, &p->source, p->values)) {
-    case IPW_POWER_ROW: p->rows++; return 1;
+    case IPW_POWER_ROW: return in_order(p, err);
     case IPW_POWER_LOST:
         return ipw_fail(err, IPW_EPARSE, "%s:%lld: a packed row without the plain one before it",
                         p->path, (long long)line.number);

@@ -13,6 +13,7 @@
 struct ipw_power_source {
     size_t first, n; /* its channels */
     char name[32];
+    int64_t newest_ns; /* of its rows so far; INT64_MIN: none */
 };
 
 struct ipw_power {
@@ -47,8 +48,10 @@ int ipw_power_segment(struct ipw_power *p, int segment, struct ipw_err *err);
 /* After the end of a segment: goes on to the one that follows, whatever its number.  1: there is
  * one; 0: the end of the file. */
 int ipw_power_next_segment(struct ipw_power *p, struct ipw_err *err);
-/* 1: a row; 0: the end of the segment; negative: a damaged line.  The next call goes on after it;
- * packed rows that cannot be read for want of it are such errors, too. */
+/* 1: a row; 0: the end of the segment; negative: a damaged line, or one that is not later than its
+ * source's row before it (shuffled rows are refused, not sorted: packed ones have lost their values).
+ * The next call goes on after it; packed rows that cannot be read for want of it are such errors,
+ * too. */
 int ipw_power_next(struct ipw_power *p, struct ipw_err *err);
 void ipw_power_close(struct ipw_power *p);
 
