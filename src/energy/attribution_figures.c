@@ -32,6 +32,9 @@ static void add_unknown(struct ipw_figure *sum, const struct ipw_figure *more)
     struct ipw_figure f = {
         .coverage = sum->coverage, .samples = sum->samples, .reason = first->reason};
 
+    f.partial_j =
+        (sum->known ? sum->j : sum->partial_j) + (more->known ? more->j : more->partial_j);
+
     if ((sum->known || sum->estimated) && (more->known || more->estimated)) {
         f.estimated = true;
         f.estimate_by = first->estimate_by;

@@ -151,6 +151,9 @@ struct ipw_figure {
     bool estimated;
     double estimate_j;
     const char *estimate_by; /* "gauge", "last_power" */
+    /* Not known: what was measured of it, which is `coverage` of the window (the least, of several
+     * devices).  Under a name of its own: it must not pass for the figure. */
+    double partial_j;
 };
 
 /* Energy of this channel between two instants.  Known only when both are bracketed by samples of

@@ -352,6 +352,8 @@ struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, 
         if (p1.t_ns < p0.t_ns) none.samples = 0;
     }
     none.reason = p0.why ? p0.why : p1.why;
+    if (none.reason && none.coverage > 0)
+        none.partial_j = (double)(ipw_series_at(s, t1_ns) - ipw_series_at(s, t0_ns)) / 1e6;
     if (none.reason) return none;
     f.j = (double)(p1.uj - p0.uj) / 1e6;
     add_bounds(s, &p0, &p1, t1_ns - t0_ns - (p1.t_ns - p0.t_ns), &f);

@@ -20,9 +20,13 @@ void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledg
 
 static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more)
 {
-    if (!sum->known) return;
-    if (!more->known) {
-        *sum = *more;
+    double partial =
+        (sum->known ? sum->j : sum->partial_j) + (more->known ? more->j : more->partial_j);
+
+    if (more->coverage < sum->coverage) sum->coverage = more->coverage;
+    if (!sum->known || !more->known) {
+        if (sum->known) *sum = *more;
+        sum->partial_j = partial;
         return;
     }
     /* Whole microjoules are added as such. */
@@ -31,7 +35,6 @@ static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more)
     sum->hi_j += more->hi_j;
     sum->samples += more->samples;
     if (more->provenance > sum->provenance) sum->provenance = more->provenance;
-    if (more->coverage < sum->coverage) sum->coverage = more->coverage;
 }
 
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more)

@@ -392,8 +392,12 @@ static void put_balanced(struct ipw_jw *w, const struct ipw_ledger_line *line)
 static void put_parts(struct ipw_jw *w, const struct ipw_ledger_line *line,
                       const struct ipw_balance *balance)
 {
+    bool partial = !balance->total.known && balance->total.coverage > 0;
+
     ipw_jw_knum(w, "difference_j", line->difference_j);
     ipw_jw_knum(w, "idle_j", line->idle_j);
+    ipw_jw_knum(w, "partial_coverage", partial ? balance->total.coverage : NAN);
+    ipw_jw_knum(w, "partial_j", partial ? balance->total.partial_j : NAN);
     ipw_jw_knum(w, "queries_j", line->queries_j);
     ipw_jw_kstr(w, "reason", balance->total.known ? NULL : balance->total.reason);
     ipw_jw_knum(w, "total_j", line->total_j);

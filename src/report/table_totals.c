@@ -343,17 +343,36 @@ static void put_repeats(struct block *b, const struct ipw_summary *s)
     line(b, "repeats");
 }
 
+/* A total that is not known, and what was measured of it: not the total. */
+static void put_partial(struct block *b, const char *name, const struct ipw_figure *total)
+{
+    char number[32], percent[32];
+
+    if (!(total->coverage > 0)) return;
+    ipw_buf_addf(&b->text, "%s total not known (", name);
+    if (total->reason) ipw_text_printable(&b->text, total->reason, strlen(total->reason), 0);
+    ipw_buf_addf(&b->text, "): %s measured in part, %s of the run",
+                 ipw_format_si(number, total->partial_j, "\xC2\xA0J"),
+                 ipw_format_percent(percent, total->coverage));
+}
+
 static void put_ledger(struct block *b, const struct ipw_totals *t,
                        const struct ipw_summary_run *run)
 {
     const char *label = "ledger";
+    size_t before = b->out->len;
 
     for (int d = 0; run->have_balance && d < IPW_DOMAIN_COUNT; d++) {
         struct ipw_ledger_line l;
         char number[32];
 
         ipw_ledger_line(&l, &run->balance[d], &t->energy[d], t->queries);
-        if (isnan(l.total_j)) continue;
+        if (isnan(l.total_j)) {
+            put_partial(b, domain_names[d], &run->balance[d].total);
+            line(b, label);
+            label = b->out->len > before ? "" : label;
+            continue;
+        }
         ipw_buf_addf(&b->text, "%s %s =", domain_names[d],
                      ipw_format_si(number, l.total_j, "\xC2\xA0J"));
         ipw_buf_addf(&b->text, " %s queries", ipw_format_si(number, l.queries_j, "\xC2\xA0J"));

@@ -293,9 +293,17 @@ const struct ipw_spec ipw_spec_manifest[] = {
 };
 
 static const struct ipw_spec balance[] = {
-    KEY("balanced", BZ),  KEY("difference_j", NZ), KEY("idle_j", NZ),
-    KEY("queries_j", NZ), KEY("reason", TZ),       KEY("total_j", NZ),
-    KEY("warmup_j", NZ),  KEY("wasted_j", NZ),     END,
+    KEY("balanced", BZ),
+    KEY("difference_j", NZ),
+    KEY("idle_j", NZ),
+    KEY("partial_coverage", NZ | OPT),
+    KEY("partial_j", NZ | OPT),
+    KEY("queries_j", NZ),
+    KEY("reason", TZ),
+    KEY("total_j", NZ),
+    KEY("warmup_j", NZ),
+    KEY("wasted_j", NZ),
+    END,
 };
 static const char *const states[] = {"complete", "interrupted", "limit", NULL};
 static const struct ipw_spec run[] = {KEY("agent", T),
