@@ -27,15 +27,18 @@ struct place {
     const char *gpus[N_GPU_KINDS];
     char words[N_GPU_KINDS][512];
     int64_t (*now)(void);
+    const struct ipw_perf_options *perf;
 };
 
 static int open_perf(struct ipw_source **out, const struct place *p, const char *arg,
                      struct ipw_err *err)
 {
     char root[600], cpus[600];
-    struct ipw_perf_options o = {.root = root, .cpu_root = cpus};
+    struct ipw_perf_options o = p->perf ? *p->perf : (struct ipw_perf_options){0};
 
     (void)arg;
+    o.root = root;
+    o.cpu_root = cpus;
     snprintf(root, sizeof root, "%s/bus/event_source/devices", p->sysfs);
     snprintf(cpus, sizeof cpus, "%s/devices/system/cpu", p->sysfs);
     return ipw_perf_open(out, &o, err);
@@ -196,6 +199,7 @@ static void find_place(struct place *p, const struct ipw_source_options *o)
         snprintf(p->powercap, sizeof p->powercap, "%s/class/powercap", p->sysfs);
     p->nvml = setting(o->nvml_library, "IPW_NVML_LIBRARY", "libnvidia-ml.so.1");
     p->now = o->now;
+    p->perf = o->perf;
 }
 
 static void open_kind(struct ipw_source_set *set, const struct kind *k, const struct place *p,

@@ -10,6 +10,8 @@
 
 #include "energy/source.h"
 
+struct ipw_perf_options; /* energy/sources/perf.h */
+
 struct ipw_source_options {
     const char *const *telemetry; /* values, NULL at the end; NULL: "auto" */
     /* UUIDs, NVIDIA's indices, bus ids or channel names ("amdgpu0") with commas between; NULL: all.
@@ -19,6 +21,8 @@ struct ipw_source_options {
      * $IPW_NVML_LIBRARY, else libnvidia-ml.so.1 */
     const char *sysfs_root, *powercap_root, *nvml_library;
     int64_t (*now)(void); /* the sources' clock; NULL: ipw_now_ns */
+    /* How perf's events are opened (its roots are those above); NULL: as sources/perf.h says. */
+    const struct ipw_perf_options *perf;
 };
 
 /* Opens what was selected.  A source that is not there is a verdict, not an error (`named` tells

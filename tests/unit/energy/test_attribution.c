@@ -163,7 +163,10 @@ static void test_06_reset_mid_run(void **state)
     assert_figure(f[3], 200, IPW_PROV_MEASURED);
     assert_unknown(ipw_ledger_total(l, GPU, S(1), S(11)), "counter_reset");
     assert_unknown(ipw_ledger_idle(l, GPU, S(1), S(11)), "counter_reset");
+    /* What is known of it has a name of its own: all but the tenth of a second of the reset. */
     assert_near(ipw_ledger_total(l, GPU, S(1), S(11)).coverage, 0.99, 1e-9);
+    assert_near(ipw_ledger_total(l, GPU, S(1), S(11)).partial_j, 990, 1e-6);
+    assert_near(ipw_ledger_total(l, GPU, S(1), S(11)).j, 0, 0);
     ipw_ledger_free(l);
 }
 
@@ -334,6 +337,10 @@ static void test_13_gpu_lost_at_15_s(void **state)
     assert_unknown(ipw_ledger_total(l, GPU, S(0), S(30)), "gpu_lost");
     assert_figure(ipw_ledger_device_total(l, GPU, 0, S(0), S(30)), 100 * 30, IPW_PROV_MEASURED);
     assert_unknown(ipw_ledger_device_total(l, GPU, 1, S(0), S(30)), "gpu_lost");
+    /* 15 s and the 4.9 s after it was back, of 30; with all of the other one. */
+    assert_near(ipw_ledger_device_total(l, GPU, 1, S(0), S(30)).partial_j, 200 * 19.9, 1e-6);
+    assert_near(ipw_ledger_total(l, GPU, S(0), S(30)).partial_j, 200 * 19.9 + 100 * 30, 1e-6);
+    assert_near(ipw_ledger_total(l, GPU, S(0), S(30)).coverage, 19.9 / 30, 1e-9);
     ipw_ledger_free(l);
 }
 
@@ -358,6 +365,59 @@ static void test_13_gpu_lost_from_the_start(void **state)
     assert_figure(ipw_ledger_device_window(l, q, GPU, 0, S(2), S(5)), 300, IPW_PROV_MEASURED);
     assert_unknown(ipw_ledger_total(l, GPU, S(0), S(10)), "gpu_lost");
     ipw_ledger_free(l);
+}
+
+/* Case 16: a zone that went away and came back counts from wherever it stands then, here from what
+ * could pass for the old count gone on: nothing is claimed across. */
+static void test_16_zone_back_is_a_new_chain(void **state)
+{
+    struct ipw_channel c = test_counter("package-0", CPU, 0, 400);
+    struct ipw_ledger *l = ipw_ledger_new(&c, 1);
+
+    (void)state;
+    for (int i = 0; i <= 100; i++) {
+        int64_t v = i == 50 ? IPW_NO_VALUE : i < 50 ? J(10 * i) : J(10 * i - 7);
+
+        if (i == 50) ipw_ledger_lose(l, 0, "lost");
+        ipw_ledger_row(l, 0, 1, S(0.1 * i), &v);
+    }
+    assert_figure(ipw_ledger_total(l, CPU, S(0), S(4.9)), 490, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_total(l, CPU, S(5.1), S(10)), 490, IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_total(l, CPU, S(0), S(10)), "lost");
+    ipw_ledger_free(l);
+}
+
+/* Case 23: what ends before it starts has no figure, and what is told of it changes none. */
+static void test_23_end_before_start(void **state)
+{
+    struct ipw_channel c = test_counter("gpu0", GPU, 0, 400);
+    struct ipw_ledger *l[2];
+    struct ipw_figure f[2];
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        int64_t q;
+
+        l[k] = ipw_ledger_new(&c, 1);
+        q = ipw_ledger_query_begin(l[k], S(2));
+        ipw_ledger_phase(l[k], q, IPW_PHASE_PREFILL, S(3), S(4));
+        if (k) {
+            ipw_ledger_phase(l[k], q, IPW_PHASE_DECODE, S(5), S(4.5));
+            ipw_ledger_tokens(l[k], q, S(5), S(4.5), 1000, 1000);
+        }
+        for (int i = 0; i <= 100; i++) {
+            int64_t v = J(20 * i + (i <= 20 ? 0 : i < 40 ? 10 * (i - 20) : 200));
+            ipw_ledger_row(l[k], 0, 1, S(1 + i * 0.1), &v);
+        }
+        ipw_ledger_query_leave(l[k], q, S(6));
+        f[k] = ipw_ledger_query_window(l[k], q, GPU, S(3.05), S(4.05));
+        assert_true(f[k].known);
+        assert_unknown(ipw_ledger_query_window(l[k], q, GPU, S(4), S(3)), "not_covered");
+        assert_unknown(ipw_ledger_total(l[k], GPU, S(4), S(3)), "not_covered");
+    }
+    assert_memory_equal(&f[0].j, &f[1].j, sizeof f[0].j);
+    ipw_ledger_free(l[0]);
+    ipw_ledger_free(l[1]);
 }
 
 /* Two sources that are read at different times have one total. */
@@ -400,6 +460,8 @@ int main(void)
         cmocka_unit_test(test_13_lost_device),
         cmocka_unit_test(test_13_gpu_lost_at_15_s),
         cmocka_unit_test(test_13_gpu_lost_from_the_start),
+        cmocka_unit_test(test_16_zone_back_is_a_new_chain),
+        cmocka_unit_test(test_23_end_before_start),
         cmocka_unit_test(test_rows_of_two_sources),
     };
 

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "energy/attribution.h"
+
 #include "unit/energy/energy_test.h"
 
 /* One line a channel; `in` is what its source thinks, `out` what must come of it. */
@@ -74,6 +76,52 @@ static void test_17_psys_package_core_dram_mmio(void **state)
     (void)state;
     CHECK(lines, [CPU] = "1 package (rapl)", [DRAM] = "1 memory zone (rapl)",
           [MACHINE] = "1 platform (rapl), perhaps without discrete GPUs");
+}
+
+/* The same tree in numbers, over 10 s: psys 140 W around package 100 W (core 70 W, uncore 10 W
+ * within it), memory 20 W beside it, mmio showing the package again: 1400 J of the machine, 1000 J of
+ * the processor, 200 J of memory, and nothing twice. */
+static void test_17_joules_once(void **state)
+{
+    static const struct {
+        const char *name;
+        enum ipw_domain domain;
+        enum ipw_scope scope;
+        bool in;
+        int watts;
+    } zones[] = {
+        {"psys", MACHINE, IPW_SCOPE_PLATFORM, false, 140},
+        {"package-0", CPU, IPW_SCOPE_PACKAGE, true, 100},
+        {"package-0/core", CPU, IPW_SCOPE_CORE, false, 70},
+        {"package-0/uncore", CPU, IPW_SCOPE_UNCORE, false, 10},
+        {"package-0/dram", DRAM, IPW_SCOPE_DRAM, true, 20},
+        {"mmio/package-0", CPU, IPW_SCOPE_PACKAGE, false, 100},
+    };
+    enum { N = sizeof zones / sizeof *zones };
+    struct ipw_channel channels[N];
+    struct ipw_cover_item items[N];
+    char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES];
+    struct ipw_ledger *l;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        channels[i] = test_counter(zones[i].name, zones[i].domain, 0, 400);
+        channels[i].scope = zones[i].scope;
+        channels[i].in_sum = zones[i].in;
+        items[i] = (struct ipw_cover_item){.channel = &channels[i], .source = "rapl"};
+    }
+    ipw_cover_choose(items, N, basis);
+    l = ipw_ledger_new(channels, N);
+    for (int k = 0; k <= 100; k++) {
+        int64_t v[N];
+
+        for (size_t i = 0; i < N; i++) v[i] = J(0.1 * zones[i].watts * k);
+        ipw_ledger_row(l, 0, N, S(1 + 0.1 * k), v);
+    }
+    assert_figure(ipw_ledger_total(l, MACHINE, S(1), S(11)), 1400, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_total(l, CPU, S(1), S(11)), 1000, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_total(l, DRAM, S(1), S(11)), 200, IPW_PROV_MEASURED);
+    ipw_ledger_free(l);
 }
 
 /* The mmio zone alone counts; psys twice counts once; perf before powercap. */
@@ -246,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_17_psys_package_core_dram_mmio),
+        cmocka_unit_test(test_17_joules_once),
         cmocka_unit_test(test_17_duplicates),
         cmocka_unit_test(test_18_die_twins_and_partial_domains),
         cmocka_unit_test(test_20_mig_is_the_whole_gpu),

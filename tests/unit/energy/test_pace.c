@@ -35,7 +35,7 @@ static void run(struct world *w, int64_t ns)
         int64_t values[2];
 
         while (w->period && w->published + w->period <= w->t) {
-            int64_t off = w->jitter ? (int64_t)test_uniform(&w->seed, -1, 1) * w->jitter : 0;
+            int64_t off = (int64_t)(test_uniform(&w->seed, -1, 1) * (double)w->jitter);
             w->published += w->period + off > 0 ? w->period + off : 1;
             w->value += J(10);
         }

@@ -1,9 +1,13 @@
 /* Which sensors are opened: the words of --telemetry, the choice between perf and powercap, --gpu. */
 #include "energy/select.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "energy/sources/perf.h"
 
 #include "unit/energy/energy_test.h"
 
@@ -139,6 +143,100 @@ static void test_wrong_words(void **state)
     }
 }
 
+/* ---- case 15: as a user who may not read powercap ---- */
+
+static int perf_errno; /* 0: events open, and count nothing */
+
+static int open_event(void *ud, uint32_t type, uint64_t config, int cpu)
+{
+    int fds[2];
+
+    (void)ud, (void)type, (void)config, (void)cpu;
+    errno = perf_errno;
+    if (perf_errno || pipe(fds)) return -1;
+    close(fds[1]);
+    return fds[0];
+}
+
+#define look_for(condition)                                                                        \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static const struct ipw_source_verdict *verdict(const struct ipw_source_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->n_verdicts; i++)
+        if (!strcmp(set->verdicts[i].name, name)) return &set->verdicts[i];
+    look_for(!"such a verdict");
+    return NULL;
+}
+
+static void look_as_user(void)
+{
+    const struct ipw_perf_options perf = {.open_event = open_event, .paranoid = "/nonexistent"};
+    struct ipw_source_options o = {
+        .sysfs_root = tree, .nvml_library = "/nonexistent", .perf = &perf};
+    struct ipw_source_set set;
+    const char *text;
+
+    /* perf is allowed: it is used */
+    look_for(ipw_source_set_open_with(&set, &o, NULL) == 0);
+    look_for(!strcmp(names(&set), "perf"));
+    look_for(!strcmp(set.basis[IPW_DOMAIN_CPU], "1 package (perf)"));
+    look_for(verdict(&set, "perf")->code == IPW_OK);
+    look_for(verdict(&set, "rapl")->code == IPW_EPERM);
+    ipw_source_set_close(&set);
+
+    /* neither is: no source, and of each one line that says what to do */
+    perf_errno = EACCES;
+    look_for(ipw_source_set_open_with(&set, &o, NULL) == 0);
+    look_for(set.n == 0 && !set.basis[IPW_DOMAIN_CPU][0]);
+    look_for(verdict(&set, "perf")->code == IPW_EPERM);
+    text = verdict(&set, "perf")->text;
+    look_for(strstr(text, "sysctl kernel.perf_event_paranoid=0") && !strchr(text, '\n'));
+    look_for(verdict(&set, "rapl")->code == IPW_EPERM);
+    text = verdict(&set, "rapl")->text;
+    look_for(strstr(text, "chmod a+r ") && !strchr(text, '\n'));
+    ipw_source_set_close(&set);
+}
+
+/* Root reads everything: what a user sees is seen by a child that is one. */
+static void test_15_perf_where_powercap_is_denied(void **state)
+{
+    char path[256];
+    pid_t child;
+    int status;
+
+    (void)state;
+    put("sys/bus/event_source/devices/power/type", "9\n");
+    put("sys/bus/event_source/devices/power/cpumask", "0\n");
+    put("sys/bus/event_source/devices/power/format/event", "config:0-7\n");
+    put("sys/bus/event_source/devices/power/events/energy-pkg", "event=0x02");
+    put("sys/bus/event_source/devices/power/events/energy-pkg.scale", "2.3283064365386962890625e-10");
+    put("sys/bus/event_source/devices/power/events/energy-pkg.unit", "Joules");
+    put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
+    snprintf(path, sizeof path, "%s/sys/class/powercap/intel-rapl:0/energy_uj", root);
+    assert_int_equal(chmod(root, 0755), 0);
+    assert_int_equal(chmod(path, geteuid() == 0 ? 0400 : 0), 0);
+    fflush(NULL);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) || setuid(65534))) _exit(3);
+        look_as_user();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(chmod(path, 0644), 0);
+    snprintf(path, sizeof path, "rm -r %s/sys/bus/event_source", root);
+    assert_int_equal(system(path), 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* A named source that is not there is said so, with its name; nothing else is looked for. */
 static void test_named_and_absent(void **state)
 {
@@ -260,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_wrong_words),
+        cmocka_unit_test(test_15_perf_where_powercap_is_denied),
         cmocka_unit_test(test_named_and_absent),
         cmocka_unit_test(test_19_gpus),
         cmocka_unit_test(test_clock_is_injected),

@@ -334,6 +334,30 @@ static void case_35_a_remote_model_has_no_figure(void **state)
     ipw_query_trace_release(&q);
 }
 
+/* Case 36: a reply that came whole: the model's span has its joules, and there is neither a prefill
+ * nor a decode that could be given any. */
+static void case_36_a_whole_reply_has_the_model_figure_alone(void **state)
+{
+    struct ipw_event events[] = {QS(0), LS(1, 1, 1), LE(3, 1, 10, 5), QE(4, "answered")};
+    const struct ipw_span *span;
+    struct ipw_query_trace q;
+
+    (void)state;
+    events[2].lm.sent_ns = S(1);
+    build_trace(&q, events, 4);
+    ipw_query_trace_book(&q, NULL, 0);
+    assert_int_equal(q.turns[0].n_spans, 1);
+    span = &q.turns[0].spans[0];
+    assert_int_equal(span->kind, IPW_SPAN_LM);
+    assert_true(span->energy[IPW_DOMAIN_CPU].known);
+    assert_near(
+        span->energy[IPW_DOMAIN_CPU].j,
+        (double)(cumulative_uj(IPW_DOMAIN_CPU, S(3)) - cumulative_uj(IPW_DOMAIN_CPU, S(1))) / 1e6,
+        1e-9);
+    assert_true(isnan(q.turns[0].ttft_s) && isnan(q.turns[0].decode_s));
+    ipw_query_trace_release(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +367,7 @@ int main(void)
         cmocka_unit_test(an_unknown_whole_stays_unknown),
         cmocka_unit_test(waste_and_idle_tax_are_unions_of_spans),
         cmocka_unit_test(case_35_a_remote_model_has_no_figure),
+        cmocka_unit_test(case_36_a_whole_reply_has_the_model_figure_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
