@@ -4,9 +4,13 @@
  *
  * Over a powercap tree of 8 zones in a temporary folder (plain files: a real zone adds its register
  * read): CPU of the sampler's thread and lateness of readings against the schedule at 1, 10 and
- * 100 ms, beside that of a thread which does nothing but clock_nanosleep() at the same time; what such readings take on disk when the counters move as they do under load (made up:
- * registers of 61 uJ that move every millisecond or so, power that wobbles and jumps); the cost of a mark that only looks at the clock and of one that reads all zones;
- * and eight hours at 20 Hz on a clock that jumps, in how much memory, with how much lost. */
+ * 100 ms, beside that of a thread which does nothing but clock_nanosleep() at the same time; the CPU is
+ * also given for the cheapest tenth of stretches of 50 ms, which is about what a machine without other
+ * load would show; what a reading of all zones costs by itself, without waking up for it (the cheapest
+ * of batches); what readings take on disk when the counters move as they do under load (made up:
+ * registers of 61 uJ that move every millisecond or so, power that wobbles and jumps); the cost of a
+ * mark that only looks at the clock and of one that reads all zones; and eight hours at 20 Hz on a
+ * clock that jumps, in how much memory, with how much lost. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -134,26 +138,62 @@ static void print_late(const char *who, int64_t *late, size_t n)
            (double)late[n * 95 / 100] / 1e3, (double)late[n * 99 / 100] / 1e3);
 }
 
+static int compare_costs(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* CPU per row of each stretch between two drains; for the cheapest tenth. */
+struct stretches {
+    double *cost_ns;
+    size_t n, cap;
+    int64_t cpu_ns, rows;
+};
+
+static void end_stretch(struct stretches *t, int64_t cpu_ns, int64_t rows)
+{
+    if (t->rows && rows > t->rows && t->n < t->cap)
+        t->cost_ns[t->n++] = (double)(cpu_ns - t->cpu_ns) / (double)(rows - t->rows);
+    t->cpu_ns = cpu_ns;
+    t->rows = rows;
+}
+
+static double cheapest_ns(struct stretches *t)
+{
+    if (!t->n) return 0;
+    qsort(t->cost_ns, t->n, sizeof *t->cost_ns, compare_costs);
+    return t->cost_ns[t->n / 10];
+}
+
 static void rate(const struct ipw_source_set *set, int64_t interval_ns, double seconds)
 {
     struct seen seen = {.text = IPW_BUF(IPW_MIB), .interval_ns = interval_ns, .cap_late = 1000000};
     struct bare bare = {.interval_ns = interval_ns, .cap = seen.cap_late};
+    struct stretches stretches = {.cap = 100000};
+    int64_t stretch_ns = interval_ns > 10 * IPW_NS_PER_MS ? 1000000000 : 50000000, drained, start,
+            took;
     struct ipw_sampler *s;
     struct ipw_err err;
-    int64_t start, took;
     double cpu;
 
     seen_init(&seen, set);
     seen.late = calloc(seen.cap_late, sizeof *seen.late);
     bare.late = calloc(bare.cap, sizeof *bare.late);
-    if (!seen.late || !bare.late || ipw_sampler_start(&s, set, interval_ns, NULL, NULL, &err))
+    stretches.cost_ns = calloc(stretches.cap, sizeof *stretches.cost_ns);
+    if (!seen.late || !bare.late || !stretches.cost_ns ||
+        ipw_sampler_start(&s, set, interval_ns, NULL, NULL, &err))
         exit(1);
-    start = bare.start_ns = ipw_now_ns();
+    start = bare.start_ns = drained = ipw_now_ns();
     if (pthread_create(&bare.thread, NULL, bare_loop, &bare)) exit(1);
     while (ipw_now_ns() - start < (int64_t)(seconds * 1e9)) {
         struct timespec nap = {0, 50000000};
         nanosleep(&nap, NULL);
         ipw_sampler_drain(s, see, &seen);
+        if (ipw_now_ns() - drained < stretch_ns) continue;
+        drained = ipw_now_ns();
+        end_stretch(&stretches, ipw_sampler_cpu_ns(s), seen.rows);
     }
     ipw_sampler_stop(s);
     took = ipw_now_ns() - start;
@@ -161,8 +201,9 @@ static void rate(const struct ipw_source_set *set, int64_t interval_ns, double s
     cpu = (double)ipw_sampler_cpu_ns(s) / (double)took * 100;
     atomic_store(&bare.stop, true);
     pthread_join(bare.thread, NULL);
-    printf("%4lld ms: %6.2f %% of a core  %6lld rows", (long long)(interval_ns / IPW_NS_PER_MS),
-           cpu, (long long)seen.rows);
+    printf("%4lld ms: %6.2f %% of a core (cheapest tenth %.2f)  %6lld rows",
+           (long long)(interval_ns / IPW_NS_PER_MS), cpu,
+           cheapest_ns(&stretches) / (double)interval_ns * 100, (long long)seen.rows);
     print_late("", seen.late, seen.n_late);
     printf("  | bare %6.2f %%", (double)bare.cpu_ns / (double)took * 100);
     print_late("", bare.late, bare.n);
@@ -171,6 +212,23 @@ static void rate(const struct ipw_source_set *set, int64_t interval_ns, double s
     seen_release(&seen);
     free(seen.late);
     free(bare.late);
+    free(stretches.cost_ns);
+}
+
+static void reading(const struct ipw_source_set *set)
+{
+    enum { BATCHES = 200, READS = 100 };
+    struct ipw_source *source = set->sources[0];
+    int64_t values[ZONES], least = INT64_MAX;
+
+    for (int b = 0; b < BATCHES; b++) {
+        int64_t t = ipw_cpu_thread_ns();
+
+        for (int i = 0; i < READS; i++) source->read(source, values);
+        t = ipw_cpu_thread_ns() - t;
+        if (t < least) least = t;
+    }
+    printf("reading %d zones, nothing else: %.2f us\n", ZONES, (double)least / READS / 1e3);
 }
 
 /* ---- bytes on disk ---- */
@@ -316,6 +374,7 @@ int main(int argc, char **argv)
     rate(&set, IPW_NS_PER_MS, seconds);
     rate(&set, 10 * IPW_NS_PER_MS, seconds);
     rate(&set, 100 * IPW_NS_PER_MS, seconds);
+    reading(&set);
     bytes(&set, IPW_NS_PER_MS);
     bytes(&set, 10 * IPW_NS_PER_MS);
     bytes(&set, 100 * IPW_NS_PER_MS);

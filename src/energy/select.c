@@ -39,6 +39,7 @@ static int open_perf(struct ipw_source **out, const struct place *p, const char 
     (void)arg;
     o.root = root;
     o.cpu_root = cpus;
+    o.powercap = p->powercap;
     snprintf(root, sizeof root, "%s/bus/event_source/devices", p->sysfs);
     snprintf(cpus, sizeof cpus, "%s/devices/system/cpu", p->sysfs);
     return ipw_perf_open(out, &o, err);

@@ -13,10 +13,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/sources/perf_priv.h"
+#include "energy/sources/rapl_priv.h"
 #include "energy/sources/sysfs.h"
 
-#define PERIOD_NS     IPW_NS_PER_MS
-#define UNKNOWN_MAX_W 1000
+#define PERIOD_NS      IPW_NS_PER_MS
+#define UNKNOWN_MAX_W  1000
+#define PLATFORM_MAX_W 4000
 
 struct counter {
     int fd;
@@ -123,7 +125,7 @@ static void describe(struct ipw_channel *c, enum perf_event_kind kind, const cha
                               .domain = kinds[kind].domain,
                               .scope = kinds[kind].scope,
                               .in_sum = kinds[kind].in_sum,
-                              .max_w = UNKNOWN_MAX_W,
+                              .max_w = kind == PERF_PSYS ? PLATFORM_MAX_W : UNKNOWN_MAX_W,
                               .period_ns = PERIOD_NS,
                               .unit = "uJ",
                               .method = "perf power"};
@@ -216,6 +218,7 @@ int ipw_perf_open(struct ipw_source **out, const struct ipw_perf_options *option
         perf_close(&p->source);
         return rc;
     }
+    if (o.powercap) ipw_rapl_limits(p->channels, p->n, o.powercap);
     if (pmu.note[0]) ipw_source_add_note(&p->source, "%s", pmu.note);
     p->source.name = "perf";
     p->source.read = perf_read;

@@ -16,6 +16,7 @@
 struct ipw_perf_options {
     const char *root;     /* NULL: "/sys/bus/event_source/devices" */
     const char *cpu_root; /* topology; NULL: "/sys/devices/system/cpu" */
+    const char *powercap; /* its zones' limits bound the channels; NULL: 1 kW each */
     const char *paranoid; /* for the message; NULL: "/proc/sys/kernel/perf_event_paranoid" */
     /* Opens a counting event of all processes on one processor: a descriptor of which each read
      * gives 8 bytes, or -1 with errno.  NULL: perf_event_open(2). */

@@ -1,7 +1,7 @@
 /* energy/sources/rapl_priv.h: finding and judging powercap zones, apart from reading them.
  *
- * rapl_scan.c walks a powercap tree into a list of zones; rapl.c opens, reads and closes them.  For
- * nobody else. */
+ * rapl_scan.c walks a powercap tree into a list of zones; rapl.c opens, reads and closes them; perf.c
+ * asks what they can draw.  For nobody else. */
 #ifndef IPW_ENERGY_SOURCES_RAPL_PRIV_H
 #define IPW_ENERGY_SOURCES_RAPL_PRIV_H
 
@@ -28,5 +28,8 @@ struct rapl_zone {
 /* Zones by id, each once, in the order of their ids; `*n` 0 when there are none.  The caller frees
  * the array.  -1 when `root` cannot be listed (errno says why). */
 int ipw_rapl_scan(struct rapl_zone **zones, size_t *n, const char *root);
+/* Gives each channel the max_w of the zone of its name, where there is one: limits may be read by
+ * users who may not read the energy. */
+void ipw_rapl_limits(struct ipw_channel *channels, size_t n, const char *root);
 
 #endif

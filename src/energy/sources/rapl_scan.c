@@ -11,6 +11,7 @@
 #define MAX_ZONES     256
 #define MAX_DEPTH     3 /* intel-rapl / intel-rapl:0 / intel-rapl:0:0 */
 #define UNKNOWN_MAX_W 1000
+#define MOST_MAX_W    4000
 
 /* "intel-rapl:1", "intel-rapl:a:0", "intel-rapl-mmio:0": how many indices follow; 0: no zone. */
 static int zone_depth(const char *id, bool *mmio)
@@ -39,7 +40,7 @@ static int64_t modulus_of(int64_t max_range_uj)
     return max_range_uj <= 0 ? 0 : max_range_uj + (lsb > 0 ? lsb : 1);
 }
 
-/* What the zone can draw, generously: its highest limit twice, for bursts. */
+/* What the zone can draw, generously: its highest limit twice, for bursts; 0: it names none. */
 static int64_t max_w_of(const char *dir)
 {
     static const char *const kinds[] = {"max_power_uw", "power_limit_uw"};
@@ -55,8 +56,8 @@ static int64_t max_w_of(const char *dir)
         }
     }
     most = most / 1000000 * 2;
-    if (most <= 0) return UNKNOWN_MAX_W;
-    return most < 200 ? 200 : most > 4000 ? 4000 : most;
+    if (most <= 0) return 0;
+    return most < 200 ? 200 : most > MOST_MAX_W ? MOST_MAX_W : most;
 }
 
 static bool is_package(const char *name) { return !strncmp(name, "package-", 8); }
@@ -138,15 +139,34 @@ static int by_id(const void *a, const void *b)
     return strcmp(((const struct rapl_zone *)a)->id, ((const struct rapl_zone *)b)->id);
 }
 
-/* The name of the zone that `z` lies in. */
-static const char *parent_name(const struct rapl_zone *zones, size_t n, const struct rapl_zone *z)
+/* The zone that `z` lies in. */
+static const struct rapl_zone *parent_of(const struct rapl_zone *zones, size_t n,
+                                         const struct rapl_zone *z)
 {
     size_t len = (size_t)(strrchr(z->id, ':') - z->id);
 
-    for (size_t i = 0; i < n; i++) {
-        if (strlen(zones[i].id) == len && !memcmp(zones[i].id, z->id, len)) return zones[i].name;
+    for (size_t i = 0; i < n && z->sub; i++) {
+        if (strlen(zones[i].id) == len && !memcmp(zones[i].id, z->id, len)) return &zones[i];
     }
     return NULL;
+}
+
+/* Most memory zones name no limit.  Cores and uncore lie inside their package; the memory beside it
+ * draws less than twice the package's limit on every machine there is (a socket of 350 W takes 24
+ * modules of at most 20 W).  The platform may hold several sockets and boards.  What a zone draws
+ * when it is watched bounds nothing: the next second may be another. */
+static void bound_unlimited(struct rapl_zone *zones, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct rapl_zone *parent = parent_of(zones, n, &zones[i]);
+
+        if (!zones[i].channel.max_w && parent) zones[i].channel.max_w = parent->channel.max_w;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct ipw_channel *c = &zones[i].channel;
+
+        if (!c->max_w) c->max_w = c->scope == IPW_SCOPE_PLATFORM ? MOST_MAX_W : UNKNOWN_MAX_W;
+    }
 }
 
 /* Channel names tell zones apart in a run: "package-0", "package-0/dram", "mmio/package-0". */
@@ -154,7 +174,8 @@ static void name_channels(struct rapl_zone *zones, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct rapl_zone *z = &zones[i];
-        const char *parent = z->sub ? parent_name(zones, n, z) : NULL;
+        const struct rapl_zone *in = parent_of(zones, n, z);
+        const char *parent = in ? in->name : NULL;
         int len =
             snprintf(z->channel.name, sizeof z->channel.name - 16, "%s%s%s%s",
                      z->mmio ? "mmio/" : "", parent ? parent : "", parent ? "/" : "", z->name);
@@ -195,6 +216,22 @@ int ipw_rapl_scan(struct rapl_zone **zones, size_t *n, const char *root)
     if (scan(zones, n, &cap, root, 1) < 0) return -1;
     if (*n) qsort(*zones, *n, sizeof **zones, by_id);
     name_channels(*zones, *n);
+    bound_unlimited(*zones, *n);
     choose_sum(*zones, *n);
     return 0;
+}
+
+void ipw_rapl_limits(struct ipw_channel *channels, size_t n, const char *root)
+{
+    struct rapl_zone *zones;
+    size_t n_zones;
+
+    if (ipw_rapl_scan(&zones, &n_zones, root) < 0) return;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < n_zones; k++) {
+            if (!strcmp(zones[k].channel.name, channels[i].name))
+                channels[i].max_w = zones[k].channel.max_w;
+        }
+    }
+    free(zones);
 }

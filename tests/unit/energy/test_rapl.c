@@ -210,7 +210,7 @@ static void test_17_covering_set(void **state)
         assert_string_equal(c->unit, "uJ");
         assert_int_equal(c->kind, IPW_CHANNEL_COUNTER);
         assert_int_equal(c->modulus_uj, RANGE_61 + 61);
-        assert_int_equal(c->max_w, 1000);
+        assert_int_equal(c->max_w, want[i].scope == IPW_SCOPE_PLATFORM ? 4000 : 1000);
         assert_int_equal(value(s, want[i].name), want[i].uj);
     }
     assert_string_equal(s->note, "");
@@ -306,7 +306,7 @@ static void test_limits_and_units(void **state)
     s = open_tree(tree);
     assert_int_equal(channel(s, "package-0", NULL)->max_w, 700);
     assert_int_equal(channel(s, "package-0/dram", NULL)->modulus_uj, RANGE_15 + 15);
-    assert_int_equal(channel(s, "package-0/dram", NULL)->max_w, 1000);
+    assert_int_equal(channel(s, "package-0/dram", NULL)->max_w, 700); /* as its package */
     assert_int_equal(channel(s, "package-1", NULL)->modulus_uj, 0);
     assert_int_equal(channel(s, "package-1", NULL)->max_w, 200);
     s->close(s);
