@@ -54,7 +54,7 @@ static const struct ipw_command command = {
     .usage = "telemetry [options]",
     .about =
         "Shows which energy sensors this machine has, what they read now, and what would make\n"
-        "the others readable.",
+        "the others readable.  They are looked for once, at the start.",
     .options = options,
     .max_args = 0,
 };

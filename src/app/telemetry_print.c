@@ -129,6 +129,19 @@ static void missing(struct ipw_buf *out, const struct ipw_telemetry *t,
     }
 }
 
+/* The channels of a run, a recording and a page are fixed when they begin. */
+static void when(struct ipw_buf *out, const struct ipw_telemetry *t, size_t width)
+{
+    if (!t->set.n_verdicts) return;
+    ipw_buf_addc(out, '\n');
+    ipw_format_wrapped(
+        out,
+        "Sensors are looked for once, at the start: one that appears later (a driver "
+        "that is loaded, a board that wakes up) is taken up by the next start of this "
+        "or of a run, not by one that goes on.",
+        0, 0, width);
+}
+
 static void nothing(struct ipw_buf *out, const struct ipw_telemetry *t, size_t width)
 {
     bool denied = false;
@@ -185,6 +198,7 @@ void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
     if (t->set.n == 0) {
         nothing(out, t, style->width);
         missing(out, t, style);
+        when(out, t, style->width);
         return;
     }
     ipw_buf_addf(out,
@@ -198,7 +212,9 @@ void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
     pthread_mutex_unlock(&t->lock);
     ipw_buf_addc(out, '\n');
     notes(out, t, style->width);
-    if (!style->brief) missing(out, t, style);
+    if (style->brief) return;
+    missing(out, t, style);
+    when(out, t, style->width);
 }
 
 static double rounded(double x) { return isnan(x) ? x : round(x * 1e4) / 1e4; }

@@ -20,9 +20,9 @@
  * anew by its UUID, after the library was started anew when all devices are lost: so a driver that
  * is reloaded comes back, in a new chain (`lost` of source.h).  One that is lost when the source is
  * opened has its place in the sum all the same, without a value, so that the others do not pass for
- * all; one that may not be asked (a job's other boards) has none.  There is no hook for a driver that is loaded only after
- * the start: the channels of a run are fixed when it starts.  Who waits for one (a live display)
- * opens again, at most every IPW_NVML_AGAIN_NS; err->detail is NVML's return code. */
+ * all; one that may not be asked (a job's other boards) has none.  There is no
+ * hook for a driver that is loaded only after the start: the channels of a run are fixed when it
+ * starts, and who waits for one starts again.  err->detail is NVML's return code. */
 #ifndef IPW_ENERGY_SOURCES_NVML_H
 #define IPW_ENERGY_SOURCES_NVML_H
 
@@ -30,8 +30,6 @@
 #include <stdint.h>
 
 #include "energy/source.h"
-
-#define IPW_NVML_AGAIN_NS (INT64_C(10) * 1000 * 1000 * 1000)
 
 struct ipw_nvml_options {
     const char *library; /* NULL: "libnvidia-ml.so.1" */
