@@ -350,7 +350,7 @@ static void test_13_gpu_lost_from_the_start(void **state)
     struct ipw_channel c[2] = {test_counter("gpu0", GPU, 0, 400),
                                test_counter("gpu1", GPU, 0, 400)};
     struct ipw_ledger *l = ipw_ledger_new(c, 2);
-    int64_t q;
+    int64_t q = -1;
 
     (void)state;
     ipw_ledger_lose(l, 1, "gpu_lost");
