@@ -225,10 +225,9 @@ static int in_order(struct ipw_power *p, struct ipw_err *err)
     int64_t before_ns = s->newest_ns;
 
     if (p->t_ns <= before_ns)
-        return ipw_fail(
-            err, IPW_EPARSE,
-            "%s:%lld: t_ns %lld after %lld of the same source: the rows are not in order", p->path,
-            (long long)p->line, (long long)p->t_ns, (long long)before_ns);
+        return ipw_fail(err, IPW_EPARSE,
+                        "%s:%lld: t_ns goes back: %lld after %lld of the same source", p->path,
+                        (long long)p->line, (long long)p->t_ns, (long long)before_ns);
     s->newest_ns = p->t_ns;
     p->rows++;
     return 1;

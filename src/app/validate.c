@@ -226,22 +226,9 @@ static int take_power_header(struct job *j, const struct ipw_power *p, struct ip
 
 static int check_rows(struct job *j, struct ipw_power *p, struct ipw_err *err)
 {
-    int64_t *last = ipw_calloc(p->n_sources + 1, sizeof *last);
     int rc;
 
-    for (size_t i = 0; i < p->n_sources; i++) last[i] = INT64_MIN;
-    while ((rc = ipw_power_next(p, err)) > 0) {
-        j->v->rows++;
-        if (p->t_ns < last[p->source]) {
-            rc = ipw_fail(err, IPW_EPARSE,
-                          "%s/power.jsonl: row %lld of session %d: t_ns goes back by %lld ns",
-                          j->run, (long long)p->rows, p->segment,
-                          (long long)(last[p->source] - p->t_ns));
-            break;
-        }
-        last[p->source] = p->t_ns;
-    }
-    free(last);
+    while ((rc = ipw_power_next(p, err)) > 0) j->v->rows++;
     return rc;
 }
 

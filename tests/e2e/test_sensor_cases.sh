@@ -99,8 +99,7 @@ lines[5], lines[6] = lines[6], lines[5]
 open("shuffled/power.jsonl", "w").write("\n".join(lines) + "\n")
 PY
 expect_exit 3 agent ledger shuffled --check
-check_err "power.jsonl:7: t_ns"
-check_err "the rows are not in order"
+check_err "power.jsonl:7: t_ns goes back"
 
 step "23: a span that ends before it starts is refused by name"
 cp plain.jsonl shuffled/power.jsonl
