@@ -21,14 +21,46 @@ expect_exit 0 agent compare record slow --json
 cp out pairs.json
 assert_json pairs.json 'd["queries"] == 5 and d["turns"] == 15 and len(d["pairs"]) == 5 and d["only_in_a"] == d["only_in_b"] == 0'
 assert_json pairs.json 'all(len(p["turns"]) == 3 and all(t["a"]["joules"] > 0 and t["b"]["joules"] > 0 and t["b"]["lo"] <= t["b"]["joules"] <= t["b"]["hi"] for t in p["turns"]) for p in d["pairs"])'
-assert_json pairs.json 'd["metrics"]["seconds"]["verdict"] == "higher" and d["metrics"]["turn_seconds"]["verdict"] == "higher"'
-assert_json pairs.json 'd["metrics"]["cpu_joules"]["verdict"] == "higher" and d["metrics"]["turn_joules"]["verdict"] == "higher"'
+python3 - <<'PY' || fail "by the numbers of the two runs"
+import json, math
+d = json.load(open("pairs.json"))
+def turns(run):
+    def figure(e):
+        both = [e["cpu"], e["dram"]]
+        return {"joules": sum(f["joules"] for f in both), "lo": sum(f["lo"] for f in both), "hi": sum(f["hi"] for f in both)}
+    return {q["query_id"]: [(figure(t["energy"]), t) for t in q["turns"]] for q in map(json.loads, open(run + "/traces.jsonl"))}
+near = lambda x, y: abs(x - y) <= 1e-9 * max(1, abs(x), abs(y))
+a, b = turns("record"), turns("slow")
+assert a.keys() == b.keys() == {p["query_id"] for p in d["pairs"]}
+differences, seconds = [], []
+for p in d["pairs"]:
+    for k, t in enumerate(p["turns"]):
+        for side, run in ("a", a), ("b", b):
+            want = run[p["query_id"]][k][0]
+            # Each turn beside its partner, with the joules and the bounds that its own run has for it.
+            assert all(near(t[side][key], want[key]) for key in want), (p["query_id"], k, side)
+            assert t[side]["lo"] <= t[side]["joules"] <= t[side]["hi"]
+    n = len(p["turns"])
+    differences.append(sum(t["b"]["joules"] - t["a"]["joules"] for t in p["turns"]) / n)
+    seconds.append(sum(t["b"]["seconds"] - t["a"]["seconds"] for t in p["turns"]) / n)
+# The machine draws 85 W: whatever this one is busy with, over all turns it is no other power, by three times.
+for run in a, b:
+    watts = sum(f["joules"] for q in run.values() for f, t in q) / sum(t["wall_clock_s"] for q in run.values() for f, t in q)
+    assert 85 / 3 <= watts <= 85 * 3, watts
+# A reply takes 40 ms in the one and 300 ms in the other; what the verdict is follows from the five differences.
+def verdict(x):
+    mean = sum(x) / len(x)
+    half = 2.7764451 * math.sqrt(sum((v - mean) ** 2 for v in x) / (len(x) - 1) / len(x))
+    return mean, mean - half, mean + half, "higher" if mean - half > 0 else "lower" if mean + half < 0 else "not_shown"
+for metric, values in ("turn_joules", differences), ("turn_seconds", seconds):
+    got, want = d["metrics"][metric], verdict(values)
+    assert got["verdict"] == want[3] and all(abs(got["difference"][key] - w) <= 1e-5 * max(1, abs(w)) for key, w in zip(("mean", "lo", "hi"), want)), (got, want)
+PY
 assert_json pairs.json 'd["metrics"]["turns"]["verdict"] == "same" and d["metrics"]["cpu_joules"]["difference"]["method"] == "t"'
 assert_json pairs.json 'd["metrics"]["machine_joules"]["a"] is None and d["metrics"]["machine_joules"]["verdict"] == "unknown"'
 assert_json pairs.json '(lambda m: m["b_lo"] <= m["b"] <= m["b_hi"] and abs(m["b"] - m["a"] - m["difference"]["mean"]) < 1e-6)(d["metrics"]["turn_joules"])'
 expect_exit 0 agent compare record slow --turns
 check_out "5 queries and 15 turns in both; energy is that of cpu+dram"
-check_out "higher: real"
 check_out "by the readings A is within"
 
 step "a run beside itself"

@@ -1,0 +1,165 @@
+/* Two runs beside each other: who is paired with whom, joules with their bounds, and the verdicts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "report/compare.h"
+
+#define assert_near(a, b) assert_true(fabs((double)(a) - (double)(b)) <= 1e-9)
+
+/* A query of `turns` turns that took `j` joules each, on the processor, give or take `by`. */
+static void put(struct ipw_compare_run *run, const char *id, int epoch, int index, int turns,
+                double j, double by)
+{
+    struct made m = {.id = id,
+                     .outcome = "answered",
+                     .resolved = 1,
+                     .turns = turns,
+                     .in = 10,
+                     .out = 20,
+                     .wall_s = turns,
+                     .gpu_j = NAN,
+                     .cpu_j = turns * j,
+                     .provenance = IPW_PROV_MEASURED};
+    struct ipw_query_loaded loaded = {.record = {.epoch = epoch, .is_resolved = 1}};
+    struct ipw_query_trace *t = &loaded.trace;
+
+    make_trace(t, &m, index);
+    for (int i = -1; i < turns; i++) {
+        struct ipw_figure *f = &(i < 0 ? t->energy : t->turns[i].energy)[IPW_DOMAIN_CPU];
+
+        f->lo_j = f->j - (i < 0 ? turns : 1) * by;
+        f->hi_j = f->j + (i < 0 ? turns : 1) * by;
+        if (i < 0) continue;
+        t->turns[i].start_ns = i * IPW_NS_PER_S;
+        t->turns[i].end_ns = (i + 1) * IPW_NS_PER_S;
+        t->turns[i].input_tokens = 10;
+        t->turns[i].output_tokens = 20 + i;
+    }
+    ipw_compare_add(run, &loaded);
+    ipw_query_trace_release(t);
+}
+
+static void pairs(void **state)
+{
+    struct ipw_compare_run a = {0}, b = {0};
+    struct ipw_compare c = {0};
+
+    (void)state;
+    put(&a, "x", 1, 4, 2, 5, 1); /* a repeat of the next, begun later */
+    put(&a, "x", 0, 0, 3, 5, 1);
+    put(&a, "only", 0, 1, 1, 5, 1);
+    put(&a, "y", 0, 2, 1, 5, 1);
+    put(&b, "y", 0, 0, 2, 5, 1);
+    put(&b, "x", 0, 3, 2, 5, 1);
+    put(&b, "x", 1, 5, 2, 5, 1);
+    put(&b, "x", 2, 6, 2, 5, 1);
+    put(&b, "other", 0, 7, 2, 5, 1);
+    ipw_compare_make(&c, &a, &b);
+    assert_int_equal(c.n, 3);
+    for (size_t i = 0; i < c.n; i++) {
+        assert_string_equal(c.pairs[0][i]->id, c.pairs[1][i]->id);
+        assert_int_equal(c.pairs[0][i]->nth, c.pairs[1][i]->nth);
+    }
+    assert_int_equal(c.pairs[0][0]->n_turns, 3); /* x, epoch 0 */
+    assert_int_equal(c.n_turns, 2 + 2 + 1);      /* as many as both have */
+    assert_int_equal(c.only[0], 1);
+    assert_int_equal(c.only[1], 2);
+    assert_int_equal(c.basis, 1u << IPW_DOMAIN_CPU);
+    ipw_compare_free(&c);
+    ipw_compare_release(&a);
+    ipw_compare_release(&b);
+}
+
+static void joules_and_bounds(void **state)
+{
+    struct ipw_compare_run a = {0}, b = {0};
+    struct ipw_compare c = {0};
+    const struct ipw_compare_row *turns, *queries;
+    double lo, hi;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char id[8];
+
+        snprintf(id, sizeof id, "q%d", i);
+        put(&a, id, 0, i, 2, 10 + i, 0.5);
+        put(&b, id, 0, i, 2, 14 + 2 * i, 0.25);
+    }
+    ipw_compare_make(&c, &a, &b);
+    queries = &c.rows[IPW_COMPARE_CPU_J];
+    turns = &c.rows[IPW_COMPARE_TURN_J];
+    assert_int_equal(queries->pairs, 4);
+    assert_int_equal(turns->pairs, 8);
+    assert_int_equal(turns->tasks, 4);
+    assert_near(queries->a, 2 * 11.5);
+    assert_near(turns->a, 11.5);
+    assert_near(turns->b, 17);
+    assert_near(turns->a_lo, 11);
+    assert_near(turns->a_hi, 12);
+    assert_near(turns->b_lo, 16.75);
+    assert_near(turns->b_hi, 17.25);
+    /* The readings' own: from one's highest to the other's lowest. */
+    assert_near(turns->difference_lo, 16.75 - 12);
+    assert_near(turns->difference_hi, 17.25 - 11);
+    assert_near(turns->difference.mean, 5.5);
+    assert_string_equal(turns->verdict, "higher");
+    assert_string_equal(c.rows[IPW_COMPARE_GPU_J].verdict, "unknown");
+    assert_true(isnan(c.rows[IPW_COMPARE_GPU_J].a));
+    assert_string_equal(c.rows[IPW_COMPARE_OUTPUT].verdict, "same");
+    assert_near(ipw_compare_joules(c.pairs[1][3]->turns[1].energy, c.basis, &lo, &hi), 20);
+    assert_near(lo, 19.75);
+    assert_near(hi, 20.25);
+    /* What one of the devices does not tell is not known of the sum. */
+    assert_true(
+        isnan(ipw_compare_joules(c.pairs[1][3]->energy, c.basis | 1u << IPW_DOMAIN_GPU, &lo, &hi)));
+    ipw_compare_free(&c);
+    ipw_compare_release(&a);
+    ipw_compare_release(&b);
+}
+
+static const char *verdict_of(const double *b, int n)
+{
+    struct ipw_compare_run runs[2] = {0};
+    struct ipw_compare c = {0};
+    const char *verdict;
+
+    for (int i = 0; i < n; i++) {
+        char id[8];
+
+        snprintf(id, sizeof id, "q%d", i);
+        put(&runs[0], id, 0, i, 1, 10, 0);
+        put(&runs[1], id, 0, i, 1, b[i], 0);
+    }
+    ipw_compare_make(&c, &runs[0], &runs[1]);
+    verdict = c.rows[IPW_COMPARE_JOULES].verdict;
+    ipw_compare_free(&c);
+    ipw_compare_release(&runs[0]);
+    ipw_compare_release(&runs[1]);
+    return verdict;
+}
+
+static void verdicts(void **state)
+{
+    (void)state;
+    assert_string_equal(verdict_of((double[]){12, 13}, 2), "too_few");
+    assert_string_equal(verdict_of((double[]){12, 13, 12.5}, 3), "higher");
+    assert_string_equal(verdict_of((double[]){8, 7, 7.5}, 3), "lower");
+    assert_string_equal(verdict_of((double[]){10, 10, 10}, 3), "same");
+    assert_string_equal(verdict_of((double[]){12, 8, 10.5, 9}, 4), "not_shown");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs),
+        cmocka_unit_test(joules_and_bounds),
+        cmocka_unit_test(verdicts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
