@@ -135,9 +135,11 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const char *reason = q->energy[d].reason;
 
-        row->energy[d] = q->energy[d];
-        row->energy[d].reason = NULL; /* belongs to the trace, as does the other text */
-        row->energy[d].estimate_by = NULL;
+        row->energy[d] = (struct ipw_summary_figure){.j = q->energy[d].j,
+                                                     .estimate_j = q->energy[d].estimate_j,
+                                                     .provenance = (uint8_t)q->energy[d].provenance,
+                                                     .known = q->energy[d].known,
+                                                     .estimated = q->energy[d].estimated};
         row->power_w[d] = q->power_mean_w[d];
         if (!q->energy[d].known && reason && !s->reason[d][0]) {
             snprintf(s->reason[d], sizeof s->reason[d], "%s", reason);
@@ -178,7 +180,7 @@ void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
         sum_start(&t->idle_tax[d]);
     }
     for (size_t i = 0; i < s->n; i++) {
-        const struct ipw_summary_row *row = &s->rows[i];
+        const struct ipw_summary_row *row = ipw_summary_row(s, i);
 
         t->completed += row->completed;
         t->failed += !row->completed;
@@ -197,7 +199,7 @@ void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
         sum_add(&t->total_tokens, count(row->input_tokens) + count(row->output_tokens));
         sum_add(&t->cost_usd, row->cost_usd);
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-            const struct ipw_figure *f = &row->energy[d];
+            const struct ipw_summary_figure *f = &row->energy[d];
 
             sum_add(&t->energy[d], f->known ? f->j : NAN);
             sum_add(&t->estimated[d], f->known ? f->j : f->estimated ? f->estimate_j : NAN);
@@ -285,18 +287,19 @@ void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary
                                    .edp_js = NAN};
     ipw_summary_totals(&t, s);
     for (size_t i = 0; i < s->n; i++) {
-        double j = joules(&s->rows[i], domains);
+        const struct ipw_summary_row *row = ipw_summary_row(s, i);
+        double j = joules(row, domains);
 
         if (isnan(j)) continue;
         out->queries++;
         total_j += j;
-        edp += j * s->rows[i].wall_s;
-        if (s->rows[i].output_tokens > 0) {
+        edp += j * row->wall_s;
+        if (row->output_tokens > 0) {
             token_j += j;
-            tokens += (double)s->rows[i].output_tokens;
+            tokens += (double)row->output_tokens;
         }
-        if (s->rows[i].wall_s > 0) {
-            total_w += j / s->rows[i].wall_s;
+        if (row->wall_s > 0) {
+            total_w += j / row->wall_s;
             n_w++;
         }
     }
@@ -319,8 +322,9 @@ unsigned ipw_summary_basis(const struct ipw_summary *s)
 
     for (size_t i = 0; i < s->n; i++) {
         /* A client's joules are not those of a model that runs elsewhere. */
-        if (s->rows[i].lm_remote) return 0;
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) known[d] += s->rows[i].energy[d].known;
+        if (ipw_summary_row(s, i)->lm_remote) return 0;
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+            known[d] += ipw_summary_row(s, i)->energy[d].known;
     }
     if (known[IPW_DOMAIN_MACHINE]) return 1u << IPW_DOMAIN_MACHINE;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {

@@ -17,6 +17,14 @@
 #include "report/balance.h"
 #include "trace/schema.h"
 
+/* What a row keeps of a figure: there are as many rows as queries. */
+struct ipw_summary_figure {
+    double j;
+    double estimate_j; /* when `estimated` */
+    uint8_t provenance;
+    bool known, estimated;
+};
+
 struct ipw_summary_row {
     char *id, *level, *answer; /* level, answer: or NULL; the answer shortened to 400 bytes */
     char *outcome, *error;     /* error: or NULL, shortened likewise */
@@ -27,10 +35,10 @@ struct ipw_summary_row {
     bool unscorable;
     size_t turns, tools;
     int64_t retries, malformed;
-    int64_t input_tokens, output_tokens;        /* -1 not known */
-    double wall_s, cost_usd;                    /* cost: NAN not known */
-    struct ipw_figure energy[IPW_DOMAIN_COUNT]; /* without reasons: see struct ipw_summary */
-    double power_w[IPW_DOMAIN_COUNT];           /* mean over the query; NAN not known */
+    int64_t input_tokens, output_tokens; /* -1 not known */
+    double wall_s, cost_usd;             /* cost: NAN not known */
+    struct ipw_summary_figure energy[IPW_DOMAIN_COUNT];
+    double power_w[IPW_DOMAIN_COUNT]; /* mean over the query; NAN not known */
     struct ipw_query_account account[IPW_DOMAIN_COUNT];
     double mbu_avg_pct; /* use of the accelerators' memory bandwidth; NAN not known */
     bool lm_remote;     /* the model's devices are another machine's, and not measured */
@@ -40,12 +48,18 @@ struct ipw_summary_row {
 
 struct ipw_summary {
     struct ipw_summary_row *rows;
+    const struct ipw_summary_row **part; /* of the rows only these; NULL: all */
     size_t n, cap;
     /* Joules of turns (and the time before them) by how they were obtained. */
     double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT];
     char reason[IPW_DOMAIN_COUNT][48]; /* of the first query without a figure, or "" */
     struct ipw_device_sums devices;
 };
+
+static inline const struct ipw_summary_row *ipw_summary_row(const struct ipw_summary *s, size_t i)
+{
+    return s->part ? s->part[i] : &s->rows[i];
+}
 
 void ipw_summary_init(struct ipw_summary *s);
 void ipw_summary_release(struct ipw_summary *s);

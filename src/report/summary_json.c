@@ -19,7 +19,7 @@ static const enum ipw_domain sorted_domains[IPW_DOMAIN_COUNT] = {
 /* One statistic a metric; by name, as they are written. */
 
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
-static double known(const struct ipw_figure *f) { return f->known ? f->j : NAN; }
+static double known(const struct ipw_summary_figure *f) { return f->known ? f->j : NAN; }
 
 static double m_unknown(const struct ipw_summary_row *r)
 {
@@ -107,7 +107,8 @@ static void put_statistics(struct ipw_jw *w, const char *key, const struct ipw_s
         struct ipw_stats_result r;
 
         ipw_stats_clear(&stats);
-        for (size_t i = 0; i < s->n; i++) ipw_stats_add(&stats, metrics[m].get(&s->rows[i]));
+        for (size_t i = 0; i < s->n; i++)
+            ipw_stats_add(&stats, metrics[m].get(ipw_summary_row(s, i)));
         r = ipw_stats_result(&stats);
         ipw_jw_key(w, metrics[m].name);
         ipw_jw_obj(w);
@@ -128,7 +129,7 @@ static double mean_power(const struct ipw_summary *s, enum ipw_domain d)
     double joules = 0, seconds = 0;
 
     for (size_t i = 0; i < s->n; i++) {
-        const struct ipw_summary_row *row = &s->rows[i];
+        const struct ipw_summary_row *row = ipw_summary_row(s, i);
 
         if (isnan(row->power_w[d]) || row->wall_s <= 0) continue;
         joules += row->power_w[d] * row->wall_s;
@@ -207,8 +208,8 @@ static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_s
 
 static int by_wall(const void *a, const void *b)
 {
-    double x = ((const struct ipw_summary_row *)a)->wall_s;
-    double y = ((const struct ipw_summary_row *)b)->wall_s;
+    double x = (*(struct ipw_summary_row *const *)a)->wall_s;
+    double y = (*(struct ipw_summary_row *const *)b)->wall_s;
 
     return x < y ? -1 : x > y;
 }
@@ -216,7 +217,7 @@ static int by_wall(const void *a, const void *b)
 static void put_normalized(struct ipw_jw *w, const struct ipw_summary *s)
 {
     struct ipw_summary cut = {0};
-    struct ipw_summary_row *all;
+    const struct ipw_summary_row **all;
     struct trim trim;
     size_t each;
 
@@ -225,12 +226,12 @@ static void put_normalized(struct ipw_jw *w, const struct ipw_summary *s)
         ipw_jw_knull(w, "normalized_statistics");
         return;
     }
-    all = ipw_malloc(s->n * sizeof *all); /* the texts stay the summary's */
-    memcpy(all, s->rows, s->n * sizeof *all);
+    all = ipw_malloc(s->n * sizeof *all);
+    for (size_t i = 0; i < s->n; i++) all[i] = &s->rows[i];
     qsort(all, s->n, sizeof *all, by_wall);
     each = (size_t)((double)s->n * TRIM_SHARE);
     if (each < 1) each = 1;
-    cut.rows = all + each;
+    cut.part = all + each;
     cut.n = s->n - 2 * each;
     trim = (struct trim){s->n, cut.n};
     put_efficiency(w, "normalized_efficiency", &cut, &trim);

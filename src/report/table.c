@@ -116,7 +116,7 @@ static void put_head(struct ipw_buf *out, const struct layout *l, size_t width, 
     rule(out, width, colour);
 }
 
-static void put_joules(struct ipw_buf *out, const struct ipw_figure *f)
+static void put_joules(struct ipw_buf *out, const struct ipw_summary_figure *f)
 {
     char text[40] = "", number[32];
 

@@ -67,7 +67,7 @@ static void add(struct ipw_summary *s, const char *id, int epoch, int resolved, 
                                   .output_tokens = 10,
                                   .wall_s = 2};
 
-    row.energy[IPW_DOMAIN_CPU] = (struct ipw_figure){.known = true, .j = j};
+    row.energy[IPW_DOMAIN_CPU] = (struct ipw_summary_figure){.known = true, .j = j};
     IPW_GROW(s->rows, s->cap, s->n + 1);
     s->rows[s->n++] = row;
 }

@@ -291,7 +291,8 @@ static void the_machine_is_the_basis_when_it_is_metered(void **state)
     assert_string_equal(ipw_buf_str(&text), "gpu+cpu");
     ipw_summary_efficiency(&e, &s, ipw_summary_basis(&s));
     assert_true(e.mean_j == 110 && e.mean_w == 55);
-    s.rows[0].energy[IPW_DOMAIN_MACHINE] = figure(180, IPW_PROV_ESTIMATED);
+    s.rows[0].energy[IPW_DOMAIN_MACHINE] =
+        (struct ipw_summary_figure){.known = true, .j = 180, .provenance = IPW_PROV_ESTIMATED};
     assert_int_equal(ipw_summary_basis(&s), 1u << IPW_DOMAIN_MACHINE);
     ipw_buf_release(&text);
     ipw_summary_release(&s);
