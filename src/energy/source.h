@@ -73,7 +73,7 @@ struct ipw_source {
     const struct ipw_channel *channels;
     size_t n_channels;
     /* n_channels of them, written by read() with the values: the channel's device is gone, and what
-     * may be read of it later is another count.  Every loss shows in one reading at least, without a
+     * may be read of it later is another count.  Every loss shows for a second at least, without a
      * value.  NULL: the source knows of no such thing. */
     const bool *lost;
     int64_t period_ns; /* how often it can usefully be read (RAPL 1 ms, NVML 100 ms / 5) */

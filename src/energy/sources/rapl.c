@@ -36,7 +36,8 @@ static void open_zone(struct rapl_zone *z)
 
 /* A zone that fails is opened anew, at most once a second: it may have gone and come back (a
  * processor taken offline), and the old descriptor then never reads again.  What is there under its
- * name then is another zone, which is read from the next reading on. */
+ * name then is another zone, which is read a second later: so the loss shows, whatever becomes of a
+ * single reading. */
 static int64_t reread(struct rapl_zone *z, int64_t now, bool *lost)
 {
     if (now < z->retry_ns) return IPW_NO_VALUE;
@@ -59,7 +60,9 @@ static void rapl_read(struct ipw_source *self, int64_t *values)
 
     for (size_t i = 0; i < r->n; i++) {
         struct rapl_zone *z = &r->zones[i];
-        values[i] = z->fd < 0 ? IPW_NO_VALUE : ipw_sysfs_read_fd(z->fd);
+        bool wait = r->lost[i] && self->now() < z->retry_ns;
+
+        values[i] = z->fd < 0 || wait ? IPW_NO_VALUE : ipw_sysfs_read_fd(z->fd);
         if (values[i] == IPW_NO_VALUE) values[i] = reread(z, self->now(), &r->lost[i]);
         if (values[i] != IPW_NO_VALUE) r->lost[i] = false;
     }

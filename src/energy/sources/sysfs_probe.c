@@ -107,10 +107,11 @@ static int64_t read_probe(struct ipw_probe *p, const struct ipw_source *source, 
     if (p->status_fd >= 0 && ipw_sysfs_says(p->status_fd, "suspended")) {
         return p->channel.kind == IPW_CHANNEL_COUNTER ? p->last : 0;
     }
-    v = read_files(p);
+    v = *lost && source->now() < p->retry_ns ? IPW_NO_VALUE : read_files(p);
     if (v == IPW_NO_VALUE && (now = source->now()) >= p->retry_ns) {
         /* The device may have gone and come back: the old descriptor never reads again then, and
-         * what is there under its name is another, read from the next reading on. */
+         * what is there under its name is another, read a second later: so the loss shows, whatever
+         * becomes of a single reading. */
         p->retry_ns = now + REOPEN_NS;
         if (!open_probe(p)) {
             *lost |= p->errnum == ENOENT || p->errnum == ENODEV;

@@ -474,15 +474,17 @@ static void test_16_reopened(void **state)
     put("hwmon0/energy1_input", "10\n");
     s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
     assert_int_equal(value(s, "amdgpu0"), 10);
+    s->now = tick;
+    tick_ns = ipw_now_ns();
     put("hwmon0/energy1_input", ""); /* who still holds it reads nothing */
     assert_int_equal(remove(tree_path("hwmon0/energy1_input")), 0);
     put("hwmon0/energy1_input", "20\n");
     assert_true(value(s, "amdgpu0") == IPW_NO_VALUE &&
                 s->lost[0]); /* another file, another count */
+    assert_true(value(s, "amdgpu0") == IPW_NO_VALUE && s->lost[0]);
+    tick_ns += IPW_NS_PER_S; /* again after a second, not before */
     assert_int_equal(value(s, "amdgpu0"), 20);
     assert_false(s->lost[0]);
-    s->now = tick; /* again after a second, not before */
-    tick_ns = ipw_now_ns();
     put("hwmon0/energy1_input", "");
     assert_true(value(s, "amdgpu0") == IPW_NO_VALUE);
     assert_int_equal(remove(tree_path("hwmon0/energy1_input")), 0);
@@ -490,6 +492,7 @@ static void test_16_reopened(void **state)
     assert_true(value(s, "amdgpu0") == IPW_NO_VALUE);
     tick_ns += IPW_NS_PER_S;
     assert_true(value(s, "amdgpu0") == IPW_NO_VALUE && s->lost[0]);
+    tick_ns += IPW_NS_PER_S;
     assert_int_equal(value(s, "amdgpu0"), 30);
     s->close(s);
 }
