@@ -44,7 +44,7 @@ lines = open("run/events.jsonl").read().splitlines()
 at = next(i for i, l in enumerate(lines) if '"query_end"' in l)
 e = json.loads(lines[at])
 note = {"data": {"from_ns": e["t_ns"] - 10**9, "step_ns": -2 * 10**9, "to_ns": e["t_ns"]}, "event": "note", "name": "clock_step",
-        "query": -1, "rows": e["rows"], "t_ns": e["t_ns"]}
+        "query": -1, "rows": e["rows"], "span": 0, "t_ns": e["t_ns"]}
 open("without", "w").write("\n".join(lines) + "\n")
 lines.insert(at, json.dumps(note, sort_keys=True))
 open("run/events.jsonl", "w").write("\n".join(lines) + "\n")
