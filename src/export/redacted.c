@@ -17,10 +17,14 @@
 typedef void (*redact_fn)(struct ipw_buf *out, const struct ipw_redactor *r,
                           const struct ipw_json *doc);
 
-static void as_it_is(struct ipw_buf *out, const struct ipw_redactor *r, const struct ipw_json *doc)
+/* A header names paths and addresses; a row is numbers. */
+static void redact_power(struct ipw_buf *out, const struct ipw_redactor *r,
+                         const struct ipw_json *doc)
 {
-    (void)r;
-    ipw_json_print(out, doc);
+    if (ipw_json_kind(doc) == IPW_JSON_OBJ)
+        ipw_redact_document(out, r, doc);
+    else
+        ipw_json_print(out, doc);
 }
 
 static int redact_text(struct ipw_buf *out, const struct ipw_redactor *r, redact_fn fn,
@@ -117,7 +121,7 @@ int ipw_export_redacted(const char *run, const char *to, enum ipw_redact what, s
         const char *name;
         redact_fn fn;
     } files[] = {{"events.jsonl", ipw_redact_event},
-                 {"power.jsonl", as_it_is},
+                 {"power.jsonl", redact_power},
                  {"traces.jsonl", ipw_redact_trace},
                  {"attempts.jsonl", ipw_redact_trace},
                  {"warmup.jsonl", ipw_redact_trace}};

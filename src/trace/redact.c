@@ -122,6 +122,7 @@ struct walk {
     const struct ipw_redactor *r;
     struct ipw_jw *w;
     const char *const *kept; /* members whose text says nothing */
+    bool note;               /* a script's: members of the names of ours mean nothing */
 };
 
 /* All texts below the node, but for those of members that are kept, are of the kind `whose`. */
@@ -155,10 +156,14 @@ static void put(const struct walk *k, const struct ipw_json *node, const char *k
         if (!is_one_of(key, gone) || !hide) {
             const char *role = ipw_json_str(ipw_json_get(node, "role"), "");
 
+            bool call = !k->note && ipw_json_get(node, "name"); /* of a tool */
+
             for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
+                bool tools =
+                    strcmp(role, "tool") == 0 || (call && is_one_of(ipw_json_key(m), arguments));
+
                 key_of(k->w, m);
-                put(k, m, ipw_json_key(m),
-                    strcmp(role, "tool") == 0 ? (unsigned)IPW_REDACT_TOOLS : whose);
+                put(k, m, ipw_json_key(m), tools ? (unsigned)IPW_REDACT_TOOLS : whose);
             }
         }
         ipw_jw_obj_end(k->w);
@@ -183,6 +188,8 @@ static void put_data(const struct walk *k, const struct ipw_json *data, const ch
         copy(k->w, data);
     else if (strcmp(event, "note") == 0 && strcmp(name, "effect") == 0)
         ipw_jw_raw(k->w, "{}", 2); /* what a script read, whole */
+    else if (strcmp(event, "note") == 0 && strcmp(name, "native_module") == 0)
+        put(k, data, "data", IPW_REDACT_ALL); /* a path */
     else
         put(k, data, "data", whose);
 }
@@ -200,10 +207,13 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
     const char *event = ipw_json_str(ipw_json_get(line, "event"), "");
     const char *name = ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "name"), "");
     struct ipw_jw w;
-    struct walk inner = {r, &w, in_data},
-                outer = {r, &w, strncmp(event, "span", 4) == 0 ? spans_own : own};
+    static const char *const nothing[] = {NULL}, *const module[] = {"name", NULL};
+    bool note = strcmp(event, "note") == 0;
+    struct walk inner = {r, &w, in_data, note},
+                outer = {r, &w, strncmp(event, "span", 4) == 0 ? spans_own : own, false};
 
     if (ipw_json_get(line, "name")) name = ipw_json_str(ipw_json_get(line, "name"), "");
+    if (note) inner.kept = strcmp(name, "native_module") == 0 ? module : nothing;
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     for (const struct ipw_json *m = ipw_json_first(line); m; m = ipw_json_next(m)) {
@@ -238,8 +248,8 @@ static void put_trace(const struct walk *k, const struct ipw_json *node, const c
     case IPW_JSON_OBJ:
         kind = ipw_json_str(ipw_json_get(node, "kind"), "");
         if (strcmp(kind, "http") == 0 || strcmp(kind, "event") == 0) {
-            struct walk named = {k->r, k->w,
-                                 span_kept}; /* their name is a host, or a script's word */
+            struct walk named = {k->r, k->w, span_kept,
+                                 false}; /* their name is a host, or a script's word */
 
             put(&named, node, key, IPW_REDACT_ALL);
             break;
@@ -264,7 +274,7 @@ void ipw_redact_trace(struct ipw_buf *out, const struct ipw_redactor *r,
                       const struct ipw_json *line)
 {
     struct ipw_jw w;
-    struct walk k = {r, &w, trace_kept};
+    struct walk k = {r, &w, trace_kept, false};
 
     ipw_jw_init(&w, out);
     put_trace(&k, line, "");
@@ -272,13 +282,33 @@ void ipw_redact_trace(struct ipw_buf *out, const struct ipw_redactor *r,
 
 /* ---- the other two ---- */
 
+/* A list of texts stays one; everything else is null. */
+static void put_hidden(struct ipw_buf *out, const struct ipw_redactor *r,
+                       const struct ipw_json *node)
+{
+    struct ipw_jw w;
+
+    if (strcmp(ipw_json_key(node), "forced") || ipw_json_kind(node) != IPW_JSON_ARR) {
+        ipw_buf_adds(out, "null");
+        return;
+    }
+    ipw_jw_init(&w, out);
+    ipw_jw_arr(&w);
+    for (const struct ipw_json *e = ipw_json_first(node); e; e = ipw_json_next(e))
+        write_filler(&w, r, ipw_json_str(e, ""), ipw_json_str_len(e));
+    ipw_jw_arr_end(&w);
+}
+
 void ipw_redact_document(struct ipw_buf *out, const struct ipw_redactor *r,
                          const struct ipw_json *doc)
 {
-    static const char *const hidden[] = {
-        "agent_file", "body",  "client_base_url", "command", "cwd", "dataset_source",
-        "host",       "limit", "not_quiet",       "note",    "of",  "path",
-        "tools",      NULL};
+    /* What a sensor's own words hold are paths and addresses: "telemetry", "text", "energy_note". */
+    static const char *const hidden[] = {"agent_file",  "body",      "client_base_url",
+                                         "command",     "cwd",       "dataset_source",
+                                         "energy_note", "forced",    "host",
+                                         "limit",       "not_quiet", "note",
+                                         "of",          "path",      "telemetry",
+                                         "text",        "tools",     NULL};
     struct ipw_jw w;
 
     ipw_jw_init(&w, out);
@@ -299,7 +329,7 @@ void ipw_redact_document(struct ipw_buf *out, const struct ipw_redactor *r,
 
             key_of(&w, m);
             if (is_one_of(ipw_json_key(m), hidden))
-                ipw_buf_adds(&inner, "null");
+                put_hidden(&inner, r, m);
             else
                 ipw_redact_document(&inner, r, m);
             ipw_jw_raw(&w, ipw_buf_str(&inner), inner.len);

@@ -35,7 +35,8 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
 /* A line of traces.jsonl, attempts.jsonl, warmup.jsonl. */
 void ipw_redact_trace(struct ipw_buf *out, const struct ipw_redactor *r,
                       const struct ipw_json *line);
-/* manifest.json and summary.json: who ran it, where, with which words on the command line. */
+/* manifest.json, summary.json and the headers in power.jsonl: who ran it, where, with which words on
+ * the command line, what the sensors say of paths and addresses. */
 void ipw_redact_document(struct ipw_buf *out, const struct ipw_redactor *r,
                          const struct ipw_json *doc);
 

@@ -1,4 +1,4 @@
-# A run that is shared without what was said in it: none of 50 planted secrets is left, and it can still
+# A run that is shared without what was said in it: none of 120 planted secrets is left, and it can still
 # be replayed as a workload; so can a run that never stored a text.
 . "$(dirname "$0")/lib.sh"
 
@@ -78,6 +78,93 @@ grep -q SECRET00X notools/events.jsonl || fail "the prompt is gone"
 expect_exit 0 agent export record --format run --redact text -o notext
 ! grep -rho 'SECRET\(0[0-9]\|1[0-9]\|2[0-9]\|34\|40\)X' notext || fail "a text's secret is left"
 grep -q SECRET32X notext/events.jsonl || fail "the tool's result is gone"
+
+step "50 more, wherever a record can hold a text: headers, bodies, hex, addresses, paths, hosts, errors, attempts"
+python3 - <<'PY'
+import json, shutil
+shutil.copytree("record", "full")
+count = -1
+def secret():
+    global count
+    count += 1
+    return "HIDDEN%02dY" % count
+def dump(path, lines): open(path, "w").write("".join(json.dumps(l, sort_keys=True, separators=(",", ":")) + "\n" for l in lines))
+lines = [json.loads(l) for l in open("full/events.jsonl")]
+first = lambda kind: next(e for e in lines if e["event"] == kind)
+start = first("query_start")
+start["data"].update(files=[secret() + ".txt"], level=secret(), metadata={"deep": [{"er": secret()}]}, system=secret())
+ask = first("lm_inference_start")
+ask["data"]["request"].update(user=secret(), metadata={"x": secret()}, logit_bias={"1": 2}, stop=[secret()],
+    response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": {"description": secret()}}})
+said = first("lm_inference_end")
+said.update(endpoint="http://%s.example:8000/v1" % secret(), error="HTTP 500 " + secret())
+said["data"].update(error=secret(), error_type=secret(), logprobs=[{"token": secret(), "logprob": -1.0, "top_logprobs": [{"token": secret()}]}],
+    others=[{"index": 1, "finish": "stop", "text": secret()}], timings={"model_path": secret()})
+called, got = first("tool_call_start"), first("tool_call_end")
+called["data"]["arguments"] = {"path": "/home/" + secret(), "list": [secret(), {"k": secret()}]}
+got.update(error=secret())
+got["data"].update(content=secret(), final=True)
+end = first("query_end")
+end.update(error="agent.lua:3: " + secret())
+end["data"].update(answer=secret(), response=secret(), score={"why": secret()})
+at, now = lines.index(end), end["t_ns"] - 1
+def web(kind, n, **more): return dict({"event": kind, "kind": "http", "name": "GET " + secret() + ".example", "query": end["query"], "span": 90 + n, "t_ns": now}, **more)
+hexed = secret()
+lines[at:at] = [
+    web("span_start", 1, data={"method": "GET", "url": "https://me:%s@%s/%s?q=%s" % (secret(), secret(), secret(), secret())}),
+    web("span_end", 1, ok=True, outcome="ok", error=None, result_bytes=9, data={"status": 200, "type": "text/html", "url": "http://" + secret(),
+        "headers": ["set-cookie", "sid=" + secret(), "x-" + secret().lower(), "1"], "body": secret(), "bytes": 9}),
+    web("span_start", 2, data={"method": "POST", "url": "http://" + secret()}),
+    web("span_end", 2, ok=False, outcome="error", error="cannot resolve " + secret(), result_bytes=9, data={"code": secret(), "body_hex": hexed.encode().hex(), "bytes": 9}),
+    {"event": "span_start", "kind": "event", "name": secret(), "query": end["query"], "span": 93, "t_ns": now, "data": {"what": secret()}},
+    {"event": "span_end", "kind": "event", "name": secret(), "ok": True, "outcome": "ok", "query": end["query"], "span": 93, "t_ns": now, "data": {"what": secret()}},
+    {"event": "note", "query": end["query"], "span": 0, "t_ns": now, "data": {"name": "native_module", "file": "/opt/" + secret(), "module": secret()}},
+    {"event": "note", "query": end["query"], "span": 0, "t_ns": now, "data": {"name": "effect", "id": 7, "of": "fs.read", "value": [secret(), {"hex": secret().encode().hex()}]}},
+    {"event": "note", "query": end["query"], "span": 0, "t_ns": now, "data": {"name": secret(), "text": secret()}}]
+dump("full/events.jsonl", lines)
+manifest, summary = (json.load(open("full/%s.json" % f)) for f in ("manifest", "summary"))
+manifest["config"].update(telemetry="prometheus=http://" + secret(), body={"user": secret()}, dataset_source="/data/" + secret(), agent_file="/home/" + secret())
+manifest["segments"][0].update(forced=["the dataset was " + secret()], not_quiet="python " + secret())
+manifest["hardware"]["verdicts"] = [{"name": "exec", "reason": "io", "text": "/root/%s.sh: no" % secret()}]
+manifest["hardware"]["host"] = secret()
+summary.update(energy_note="no " + secret(), note=secret())
+json.dump(manifest, open("full/manifest.json", "w"))
+json.dump(summary, open("full/summary.json", "w"))
+dump("full/power.jsonl", [{"basis": {}, "format": 2, "sources": [{"name": "prometheus", "note": "http://" + secret(), "channels": [], "period_ns": 1}],
+    "verdicts": [{"code": "ok", "name": "x", "text": secret()}]}])
+trace = json.loads(open("full/traces.jsonl").readline())
+trace.update(query_text=secret(), response_text=secret(), answer=secret(), error=secret(), unscorable_reason=secret(), metadata={"a": secret()},
+    score_metadata={"b": [secret()]}, superseded="cut")
+trace["turns"][0].update(error=secret(), endpoint="http://" + secret())
+trace["turns"][0]["spans"] = [{"kind": "http", "name": "GET " + secret(), "error": secret(), "outcome": "error"}, {"kind": "tool", "name": "vault", "error": secret()}]
+trace["spans_before"] = [{"kind": "event", "name": secret(), "error": None}]
+dump("full/attempts.jsonl", [trace])
+dump("full/warmup.jsonl", [dict(trace, query_text=secret())])
+assert count >= 69, count
+open("hidden", "w").write("".join("HIDDEN%02dY\nhidden%02dy\n%s\n" % (i, i, ("HIDDEN%02dY" % i).encode().hex()) for i in range(count + 1)))
+PY
+damaged full clean
+expect_exit 0 agent export full --format run --redact all -o clean
+ls full | sort >files && ls clean | sort | cmp -s - files || fail "files: $(ls clean | tr '\n' ' ')"
+! grep -rhoF -f hidden clean || fail "hidden words are left"
+! grep -rho 'SECRET[0-9]*' clean || fail "secrets are left"
+python3 - <<'PY' || fail "what stays"
+import json
+was, now = ([json.loads(l) for l in open(run + "/events.jsonl")] for run in ("full", "clean"))
+assert len(was) == len(now)
+for a, b in zip(was, now):
+    for key in ("event", "t_ns", "query", "span", "sent_ns", "first_event_ns", "output_tokens", "status", "outcome", "result_bytes"):
+        assert a.get(key) == b.get(key), (key, a, b)
+    for key in ("arrivals", "chunks", "usage", "messages_kept"):
+        assert (a.get("data") or {}).get(key) == (b.get("data") or {}).get(key), key
+PY
+for what in text tools; do
+    expect_exit 0 agent export full --format run --redact $what -o clean-$what
+    damaged clean-$what
+    # what names machines, errors and what scripts read goes in each mode
+    ! grep -rhoE 'HIDDEN[0-9]*Y(\.example|\.sh)|(HTTP 500|resolve|/opt/|/root/|/data/) ?HIDDEN' clean-$what || fail "$what: addresses, paths or errors are left"
+    assert_json clean-$what/manifest.json 'd["config"]["telemetry"] is None and d["hardware"]["host"] is None and d["redacted"] == "'$what'"'
+done
 
 step "a run that stores no texts"
 expect_exit 0 agent run spy.lua --path . --path tools --dataset rows.jsonl --base-url "$BASE_URL" -o none --quiet --no-content
