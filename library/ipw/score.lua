@@ -51,6 +51,12 @@ function score.last_boxed(text) end
 --- differ.
 function score.boxed(answer, record) end
 
+--- The rules that a data set's row, or `score RUN --scorer`, may name.
+function score.rules() end
+
+--- A rule by its name, as the scorer of a data set: { rule, score }; or nil and what there is.
+function score.named(name) end
+
 --- Data sets that need a judge model are run, and left unscored.
 function score.judge() end
 

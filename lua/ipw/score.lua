@@ -137,6 +137,17 @@ function score.boxed(answer, record)
   return given ~= nil and pack(given) == pack(record.answer), { rule = "boxed" }
 end
 
+--- The rules that a data set's row, or `score RUN --scorer`, may name.
+score.rules = { "boxed", "choice", "contains", "exact", "gaia", "judge", "numeric" }
+
+--- A rule by its name, as the scorer of a data set: { rule, score }; or nil and what there is.
+function score.named(name)
+  for _, rule in ipairs(score.rules) do
+    if rule == name then return { rule = name, score = score[name] } end
+  end
+  return nil, ("no scorer is called '%s': %s, or a Lua file"):format(name, table.concat(score.rules, ", "))
+end
+
 --- Data sets that need a judge model are run, and left unscored.
 function score.judge()
   return unscorable("judge", "needs_a_judge_model")

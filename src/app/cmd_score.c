@@ -19,7 +19,7 @@
 enum { MAX_BYTES = 1024 * 1024 * 1024, MAX_MANIFEST_BYTES = 64 * 1024 * 1024, SHOWN = 40 };
 
 struct score_options {
-    const char *dataset, *data_dir, *output;
+    const char *dataset, *data_dir, *scorer, *output;
     struct ipw_script_options script;
     bool json, dry_run;
 };
@@ -69,6 +69,7 @@ static void put_line(struct job *j, const struct ipw_query_loaded *q, const stru
     ipw_jw_kstr(&w, "query_id", q->trace.id);
     ipw_jw_kint(&w, "query_index", q->trace.index);
     ipw_jw_kstr(&w, "reason", s->reason[0] ? s->reason : NULL);
+    if (j->o->scorer) ipw_jw_kstr(&w, "scorer", j->o->scorer);
     ipw_jw_obj_end(&w);
     ipw_buf_addc(&j->lines, '\n');
 }
@@ -194,6 +195,7 @@ static int score(struct job *j, const char *run, int *code, struct ipw_err *err)
     char *named = j->o->dataset ? NULL : named_dataset(run), *path = NULL;
     struct ipw_cases_options options = {.dataset = j->o->dataset ? j->o->dataset : named,
                                         .data_dir = j->o->data_dir,
+                                        .scorer = j->o->scorer,
                                         .paths = ipw_script_paths(&j->o->script)};
     int rc;
 
@@ -229,6 +231,9 @@ int ipw_cmd_score(int argc, char **argv)
          "its own extract and score"},
         {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR",
          "where the dataset's own files are"},
+        {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE.lua",
+         "another scorer than the data set's: boxed, choice, contains, exact, gaia, numeric, or a "
+         "Lua file with its own score (and extract)"},
         {"output", 'o', IPW_OPT_STR, offsetof(struct score_options, output), "FILE",
          "default: scores.jsonl in the run's folder, replaced in one step"},
         {"dry-run", 0, IPW_OPT_FLAG, offsetof(struct score_options, dry_run), NULL,
@@ -240,7 +245,7 @@ int ipw_cmd_score(int argc, char **argv)
     };
     static const struct ipw_command command = {
         .name = "score",
-        .usage = "score RUN [--dataset NAME|FILE] [options]",
+        .usage = "score RUN [--dataset NAME|FILE] [--scorer NAME|FILE.lua] [options]",
         .about = "Scores the recorded answers of a run again and shows old and new side by side.\n"
                  "What the run wrote stays as it is; the new scores go to a file of their own.",
         .options = options,

@@ -140,6 +140,10 @@ static int load_protected(lua_State *L)
         if (i < cases->from || (cases->to > 0 && i > cases->to)) continue;
         if (lua_rawgeti(L, 3, i) != LUA_TTABLE)
             return luaL_error(L, "record %d is no table", (int)i);
+        if (lua_getfield(L, 1, "rule") == LUA_TSTRING) /* of --scorer; extract() goes by it too */
+            lua_setfield(L, -2, "rule");
+        else
+            lua_pop(L, 1);
         read_case(L, cases, 1, lua_gettop(L), i);
         lua_pop(L, 1);
     }
@@ -174,6 +178,61 @@ static int open_rows_protected(lua_State *L)
     return 1;
 }
 
+/* (name) to the table of a rule of ipw.score. */
+static int name_scorer_protected(lua_State *L)
+{
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "ipw.score");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, "named");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 2);
+    if (lua_isnil(L, -2)) return luaL_error(L, "%s", lua_tostring(L, -1));
+    lua_pop(L, 1);
+    return 1;
+}
+
+/* (dataset, scorer): the dataset's table with the scorer's score, and extract when it has one. */
+static int use_scorer_protected(lua_State *L)
+{
+    static const char *const fields[] = {"score", "extract"};
+
+    if (lua_getfield(L, 2, "score") != LUA_TFUNCTION)
+        return luaL_error(L, "the scorer has no function 'score'");
+    lua_pop(L, 1);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (lua_getfield(L, 2, fields[i]) == LUA_TFUNCTION)
+            lua_setfield(L, 1, fields[i]);
+        else
+            lua_pop(L, 1);
+    }
+    lua_getfield(L, 2, "rule");
+    lua_setfield(L, 1, "rule");
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* The dataset's table is on the stack, and stays there. */
+static int use_scorer(struct ipw_cases *cases, const char *scorer, struct ipw_err *err)
+{
+    lua_State *L = ipw_vm_lua(cases->vm);
+    const char *dot = strrchr(scorer, '.');
+    int rc;
+
+    if (dot && strcmp(dot, ".lua") == 0) {
+        rc = ipw_vm_load(cases->vm, scorer, err);
+    } else {
+        lua_pushcfunction(L, name_scorer_protected);
+        lua_pushstring(L, scorer);
+        rc = ipw_vm_call(cases->vm, 1, 1, err);
+    }
+    if (rc) return rc;
+    lua_pushcfunction(L, use_scorer_protected);
+    lua_insert(L, -3);
+    rc = ipw_vm_call(cases->vm, 2, 1, err);
+    return rc ? ipw_err_prefix(err, "%s", scorer) : 0;
+}
+
 int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *options,
                    struct ipw_err *err)
 {
@@ -201,6 +260,7 @@ int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *optio
         rc = ipw_vm_find(cases->vm, "datasets", options->dataset, path, sizeof path, err);
         if (!rc) rc = ipw_vm_load(cases->vm, path, err);
     }
+    if (!rc && options->scorer) rc = use_scorer(cases, options->scorer, err);
     if (rc) goto fail;
     lua_pushcfunction(L, load_protected);
     lua_insert(L, -2);

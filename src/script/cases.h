@@ -37,7 +37,8 @@ struct ipw_cases_options {
     const char *data_dir;     /* or NULL */
     const char *split;        /* or NULL */
     const char *const *paths; /* --path folders, or NULL */
-    int64_t from, to;         /* which records, from 1, inclusive; to 0: to the end */
+    const char *scorer; /* in place of the dataset's: a rule of ipw.score, or a .lua file; NULL */
+    int64_t from, to;   /* which records, from 1, inclusive; to 0: to the end */
 };
 
 int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *options,

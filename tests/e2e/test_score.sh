@@ -31,6 +31,35 @@ check_out "right -> wrong"
 check_out "3 queries are not in the data set"
 assert_json new.jsonl 'len(d) == 1 and d[0]["is_resolved"] is False and d[0]["is_resolved_was"] is True'
 
+step "a scorer by its name"
+python3 - <<'PY'
+import json
+rows = [("a", "It has 12 legs, I say.\nFINAL ANSWER: 12 legs", "12"), ("b", "\\boxed{7} it is.\nFINAL ANSWER: eight", "7"),
+        ("c", "Answer: (B)\nFINAL ANSWER: the second", "B")]
+with open("rows.jsonl", "w") as f:
+    for name, text, answer in rows: print(json.dumps({"id": name, "question": "Q " + name, "answer": answer}), file=f)
+with open("says.llm", "w") as f:
+    for name, text, answer in rows: f.write("when Q %s\ntext %s\n---\n" % (name, text.replace("\\", "\\\\").replace("\n", "\\n")))
+PY
+start_fake --script says.llm
+expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -o named -q
+assert_json named/traces.jsonl 'sum(bool(t["is_resolved"]) for t in d) == 0'
+for case in contains:a numeric:a boxed:b choice:c exact: gaia:; do
+    expect_exit 0 agent score named --dataset rows.jsonl --scorer "${case%:*}" -o "${case%:*}.jsonl"
+    assert_eq "$(json "${case%:*}.jsonl" '"".join(s["query_id"] for s in d if s["is_resolved"])')" "${case#*:}"
+    assert_json "${case%:*}.jsonl" 'all(s["scorer"] == "'"${case%:*}"'" for s in d)'
+done
+cat >mine.lua <<'LUA'
+return { name = "mine", extract = function(text) return text:sub(1, 2), "mine" end, score = function(answer) return answer == "It" end }
+LUA
+expect_exit 0 agent score named --dataset rows.jsonl --scorer ./mine.lua -o mine.jsonl
+assert_json mine.jsonl '[(s["answer"], s["is_resolved"]) for s in sorted(d, key=lambda s: s["query_id"])][0] == ("It", True) and sum(s["is_resolved"] for s in d) == 1'
+expect_exit 3 agent score named --dataset rows.jsonl --scorer exakt
+check_err "no scorer is called 'exakt': boxed, choice, contains, exact, gaia, judge, numeric"
+echo 'return { name = "none" }' >none.lua
+expect_exit 3 agent score named --dataset rows.jsonl --scorer none.lua
+check_err "none.lua: the scorer has no function 'score'"
+
 step "misuse"
 expect_exit 3 agent score run --dataset nowhere
 expect_exit 3 agent score missing --dataset gaia
