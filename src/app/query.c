@@ -178,6 +178,19 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
     ipw_run_step_soon(run);
 }
 
+/* A level of the stack a line, indented. */
+static void say_traceback(const char *text)
+{
+    struct ipw_buf out = IPW_BUF(64 * IPW_KIB);
+
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        ipw_buf_addf(&out, "\n    %.*s", (int)n, text);
+    }
+    ipw_log(IPW_LOG_INFO, "raised at%s", ipw_buf_str(&out));
+    ipw_buf_release(&out);
+}
+
 static void agent_done(void *ud, const struct ipw_agent_result *r)
 {
     struct ipw_query *q = ud;
@@ -186,7 +199,7 @@ static void agent_done(void *ud, const struct ipw_agent_result *r)
     q->lua_cpu_ns = r->lua_cpu_ns;
     if (r->error && !q->cancel_reason) {
         ipw_log(IPW_LOG_WARN, "query %s failed: %s", q->c->id, r->error);
-        if (r->traceback[0]) ipw_log(IPW_LOG_INFO, "raised at\n%s", r->traceback);
+        if (r->traceback[0]) say_traceback(r->traceback);
     }
     end_query(q, r->outcome, r->completed, r->response, r->source, r->error);
 }

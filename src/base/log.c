@@ -4,9 +4,12 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/secret.h"
+#include "base/text.h"
 
 static struct {
     enum ipw_log_level most;
@@ -35,10 +38,27 @@ bool ipw_log_write(const char *text, size_t n, int wait_ms)
     return poll(&out, 1, wait_ms) == 1 && write(STDERR_FILENO, text, n) == (ssize_t)n;
 }
 
+/* So that a terminal shows it and does nothing else: what is said quotes servers, models and files.
+ * Only our own line breaks are kept, in front of what is indented: nobody else begins a line. */
+static void make_harmless(struct ipw_buf *out, const char *text)
+{
+    while (*text) {
+        const char *end = strstr(text, "\n    ");
+        size_t n = end ? (size_t)(end - text) : strlen(text);
+
+        ipw_text_printable(out, text, n, 0);
+        if (end) ipw_buf_addc(out, '\n');
+        text += n + (end != NULL);
+    }
+    if (out->len > PIPE_BUF - 1) ipw_buf_truncate(out, PIPE_BUF - 1);
+    ipw_buf_addc(out, '\n');
+}
+
 /* One line, whole, without secrets. */
 static void put_line(const char *mark, int wait_ms, const char *fmt, va_list ap)
 {
     char line[2048];
+    struct ipw_buf out = IPW_BUF(16 * sizeof line);
     int n = snprintf(line, sizeof line, "ipw-agent: %s", mark);
     int m = vsnprintf(line + n, sizeof line - (size_t)n - 1, fmt, ap);
     size_t len;
@@ -48,10 +68,12 @@ static void put_line(const char *mark, int wait_ms, const char *fmt, va_list ap)
     if ((size_t)n > sizeof line - 2) n = (int)sizeof line - 2;
     len = (size_t)n;
     ipw_secret_clean_bytes(line, &len);
-    line[len++] = '\n';
+    line[len] = '\0';
+    make_harmless(&out, line);
     if (sink.before) sink.before(sink.ud);
-    ipw_log_write(line, len, wait_ms);
+    ipw_log_write(ipw_buf_str(&out), out.len, wait_ms);
     if (sink.after) sink.after(sink.ud);
+    ipw_buf_release(&out);
 }
 
 void ipw_log(enum ipw_log_level level, const char *fmt, ...)

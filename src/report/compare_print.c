@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/compare.h"
 #include "report/format.h"
 
@@ -255,7 +256,11 @@ void ipw_compare_print(struct ipw_buf *out, const struct ipw_compare *c, const c
     struct ipw_buf basis = IPW_BUF(256);
 
     ipw_summary_basis_text(&basis, c->basis);
-    ipw_buf_addf(out, "\n  A  %s\n  B  %s\n", a, b);
+    ipw_buf_adds(out, "\n  A  ");
+    ipw_text_printable(out, a, strlen(a), 0);
+    ipw_buf_adds(out, "\n  B  ");
+    ipw_text_printable(out, b, strlen(b), 0);
+    ipw_buf_addc(out, '\n');
     ipw_buf_addf(out, "  %zu quer%s and %zu turn%s in both", c->n, c->n == 1 ? "y" : "ies",
                  c->n_turns, c->n_turns == 1 ? "" : "s");
     if (c->only[0] || c->only[1])
