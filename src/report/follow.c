@@ -73,6 +73,20 @@ static void drop(struct ipw_follow *f, struct open *o)
     *o = f->open[--f->n];
 }
 
+/* A long id by its beginning and its end: ids of one data set often begin alike. */
+static void put_id(struct ipw_buf *out, const char *id)
+{
+    size_t n = strlen(id), ascii = 0;
+    char text[ID_COLUMNS + 4];
+
+    while (id[ascii] > ' ' && id[ascii] < 0x7f) ascii++;
+    if (n > ID_COLUMNS && ascii == n) {
+        snprintf(text, sizeof text, "%.5s\xE2\x80\xA6%s", id, id + n - 4);
+        id = text;
+    }
+    ipw_format_cell(out, id, ID_COLUMNS, IPW_ALIGN_LEFT);
+}
+
 /* "  12.3s  q0003       turn 2   " */
 static void put_head(struct ipw_follow *f, struct ipw_buf *out, const struct ipw_event *e,
                      const struct open *q, const char *what, enum ipw_style style)
@@ -81,7 +95,7 @@ static void put_head(struct ipw_follow *f, struct ipw_buf *out, const struct ipw
 
     ipw_format_seconds(time, ipw_ns_to_s(e->t_ns - f->start_ns));
     ipw_buf_addf(out, "%8s  %s", time, ipw_style(IPW_DIM, f->o.colour));
-    ipw_format_cell(out, q ? q->text : "?", ID_COLUMNS, IPW_ALIGN_LEFT);
+    put_id(out, q ? q->text : "?");
     ipw_buf_addf(out, "%s  %s%-10s%s ", ipw_style(IPW_PLAIN, f->o.colour),
                  ipw_style(style, f->o.colour), what, ipw_style(IPW_PLAIN, f->o.colour));
 }
@@ -133,6 +147,7 @@ static void put_reply(struct ipw_follow *f, struct ipw_buf *out, const struct ip
     put_head(f, out, e, q, turn, ok ? IPW_BOLD : IPW_YELLOW);
     put_rest(f, out, ipw_buf_str(&text));
     if (!ok) put_said(f, out, "!", m->error);
+    put_said(f, out, "~", ipw_json_str(ipw_json_get(data, "reasoning"), NULL));
     put_said(f, out, "\"", ipw_json_str(ipw_json_get(data, "text"), NULL));
     drop(f, start);
     ipw_buf_release(&text);
@@ -149,7 +164,8 @@ static void put_tool(struct ipw_follow *f, struct ipw_buf *out, const struct ipw
 
     if (start)
         ipw_buf_addf(&text, "%s  ", ipw_format_seconds(s, ipw_ns_to_s(e->t_ns - start->t_ns)));
-    ipw_buf_addf(&text, "%s: %s", e->tool.name, e->tool.outcome ? e->tool.outcome : "?");
+    ipw_buf_addf(&text, "%s: %s", e->tool.name ? e->tool.name : "?",
+                 e->tool.outcome ? e->tool.outcome : "?");
     put_head(f, out, e, find(f, e->query, 0), what, e->tool.ok ? IPW_CYAN : IPW_YELLOW);
     put_rest(f, out, ipw_buf_str(&text));
     put_said(f, out, ">", start ? start->text : NULL);

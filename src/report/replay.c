@@ -144,6 +144,7 @@ static void put_span(const struct view *v, const struct ipw_turn *turn, const st
         put_said(v, "<", result);
     } else {
         put_said(v, "!", span->error);
+        put_said(v, "~", ipw_said_find(v->said, v->query, span->id, IPW_SAID_REASONING));
         put_said(v, "\"", ipw_said_find(v->said, v->query, span->id, IPW_SAID_REPLY));
     }
     ipw_buf_release(&text);
@@ -207,15 +208,32 @@ static void put_title(const struct view *v, const struct ipw_query_loaded *l)
                            : r->is_resolved == 0 ? IPW_RED
                            : q->completed        ? IPW_PLAIN
                                                  : IPW_YELLOW;
-    struct ipw_buf id = IPW_BUF(4096);
+    struct ipw_buf id = IPW_BUF(4096), outcome = IPW_BUF(4096), date = IPW_BUF(4096);
+    size_t taken, room;
 
-    ipw_format_cell(&id, q->id, 40, IPW_ALIGN_NONE);
-    ipw_buf_addf(v->out, "\n %s%s%s  %s%s", at(v, IPW_BOLD), ipw_buf_str(&id), at(v, IPW_PLAIN),
-                 at(v, style), q->outcome ? q->outcome : "unknown");
-    if (r->is_resolved >= 0) ipw_buf_addf(v->out, ", %s", r->is_resolved ? "correct" : "wrong");
-    ipw_buf_addf(v->out, "%s  %s%s%s\n", at(v, IPW_PLAIN), at(v, IPW_DIM),
-                 l->started_at ? l->started_at : "", at(v, IPW_PLAIN));
+    ipw_format_cell(&outcome, q->outcome ? q->outcome : "unknown", 24, IPW_ALIGN_NONE);
+    if (r->is_resolved >= 0) ipw_buf_addf(&outcome, ", %s", r->is_resolved ? "correct" : "wrong");
+    ipw_format_cell(&date, l->started_at ? l->started_at : "", 24, IPW_ALIGN_NONE);
+    /* The blanks between them, and as much of the id as fits on the line. */
+    taken = 5 + ipw_format_width(ipw_buf_str(&outcome), outcome.len) +
+            ipw_format_width(ipw_buf_str(&date), date.len);
+    room = v->width - taken;
+    ipw_format_cell(&id, q->id, room < 40 ? room : 40, IPW_ALIGN_NONE);
+    ipw_buf_addf(v->out, "\n %s%s%s  %s%s%s  %s%s%s\n", at(v, IPW_BOLD), ipw_buf_str(&id),
+                 at(v, IPW_PLAIN), at(v, style), ipw_buf_str(&outcome), at(v, IPW_PLAIN),
+                 at(v, IPW_DIM), ipw_buf_str(&date), at(v, IPW_PLAIN));
     ipw_buf_release(&id);
+    ipw_buf_release(&outcome);
+    ipw_buf_release(&date);
+}
+
+/* Of a query that failed the response is the error once more. */
+static void put_answer(const struct view *v, const struct ipw_query_loaded *l)
+{
+    const char *text = l->record.answer ? l->record.answer : l->record.response_text;
+
+    if (!text || !l->trace.error || strcmp(text, l->trace.error)) put_line(v, "answer", text, true);
+    put_line(v, "error", l->trace.error, true);
 }
 
 static void put_query(struct view *v, const struct ipw_query_loaded *l)
@@ -231,8 +249,7 @@ static void put_query(struct view *v, const struct ipw_query_loaded *l)
     put_before(v, q);
     for (size_t i = 0; i < q->n_turns; i++) put_turn(v, &q->turns[i]);
     ipw_buf_addc(v->out, '\n');
-    put_line(v, "answer", l->record.answer ? l->record.answer : l->record.response_text, true);
-    put_line(v, "error", q->error, true);
+    put_answer(v, l);
     ipw_buf_addf(&text, "%s", ipw_format_seconds(number, ipw_ns_to_s(q->end_ns - q->start_ns)));
     ipw_buf_addf(&text, ", %zu %s", q->n_turns, q->n_turns == 1 ? "turn" : "turns");
     ipw_buf_addf(&text, ", %zu %s", q->n_tool_calls,

@@ -36,6 +36,16 @@ static char *text_of(const struct ipw_json *node)
     return text;
 }
 
+/* Takes the text; NULL: nothing was said. */
+static void add(struct ipw_said_book *book, const struct ipw_event *e, enum ipw_said_kind kind,
+                char *text)
+{
+    if (!text) return;
+    IPW_GROW(book->all, book->cap, book->n + 1);
+    book->all[book->n] = (struct ipw_said){e->query, e->span, kind, book->n, text};
+    book->n++;
+}
+
 static void keep(struct ipw_said_book *book, const struct ipw_event *e, const struct ipw_json *line)
 {
     const struct ipw_json *data = ipw_json_get(line, "data");
@@ -44,6 +54,7 @@ static void keep(struct ipw_said_book *book, const struct ipw_event *e, const st
 
     switch (e->kind) {
     case IPW_EV_LM_END:
+        add(book, e, IPW_SAID_REASONING, text_of(ipw_json_get(data, "reasoning")));
         kind = IPW_SAID_REPLY;
         text = text_of(ipw_json_get(data, "text"));
         break;
@@ -66,10 +77,7 @@ static void keep(struct ipw_said_book *book, const struct ipw_event *e, const st
         break;
     default: return;
     }
-    if (!text) return;
-    IPW_GROW(book->all, book->cap, book->n + 1);
-    book->all[book->n] = (struct ipw_said){e->query, e->span, kind, book->n, text};
-    book->n++;
+    add(book, e, kind, text);
 }
 
 static int by_place(const void *a, const void *b)

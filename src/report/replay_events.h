@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum ipw_said_kind { IPW_SAID_REPLY, IPW_SAID_ARGUMENTS, IPW_SAID_RESULT };
+enum ipw_said_kind { IPW_SAID_REASONING, IPW_SAID_REPLY, IPW_SAID_ARGUMENTS, IPW_SAID_RESULT };
 
 struct ipw_said {
     int32_t query, span;

@@ -84,7 +84,7 @@ check_out "read_file: ok"
 check_out "answered, correct: 1858"
 head -c -20 record/events.jsonl >torn && mkdir live && mv torn live/events.jsonl
 expect_exit 0 agent replay live --follow
-check_out "d91e3f72"
+check_out "d91e3…9d5c"
 exec 9<>live/lock && flock 9
 "$IPW_AGENT" replay live --follow >watched &
 watcher=$!

@@ -126,6 +126,10 @@ expect_exit 0 agent run asks.lua --dataset rows.jsonl --base-url "$BASE_URL" --m
 stop_fake
 assert_json record/traces.jsonl 'all(t["is_resolved"] for t in d) and [len(t["turns"]) for t in d] == [2, 2]'
 
+expect_exit 0 agent replay record
+check_out "~ I have to think about it." # reasoning is shown as well
+expect_exit 0 agent replay record --follow
+check_out "~ I have to think about it."
 session bodies record \
     mine 0 'b["stream"] = False; del b["stream_options"]; b["model"] = "mine"; b["temperature"] = 0.5' \
     order 1 'b = {k: b[k] for k in reversed(b)}; b["messages"] = [{k: m[k] for k in reversed(m)} for m in b["messages"]]' \

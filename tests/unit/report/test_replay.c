@@ -201,6 +201,41 @@ static void damaged_events_are_said(void **state)
     ipw_buf_release(&text);
 }
 
+/* A title is one line whatever the id; what failed is said once. */
+static void long_ids_and_failures(void **state)
+{
+    static const char id[] =
+        "a-rather-long-identifier-\xE6\xBC\xA2\xE5\xAD\x97-of-a-query-that-goes-on";
+    struct ipw_event events[] = {QS(100), QF(101, "run_token_limit", "why it failed")};
+    struct ipw_anchor anchor = {.mono_ns = S(100), .wall_ns = S(1763692367)};
+    struct ipw_query_record r = {.query_text = "?",
+                                 .response_text = "why it failed",
+                                 .is_resolved = 0,
+                                 .cost_usd = NAN,
+                                 .lua_peak_bytes = -1,
+                                 .lua_cpu_ns = -1};
+    struct ipw_timeline_options options = {.width = 80};
+    struct ipw_buf line = IPW_BUF(IPW_MIB), text = IPW_BUF(IPW_MIB);
+    struct ipw_query_trace q;
+    const char *title;
+
+    (void)state;
+    events[0].q.id = id;
+    build_trace(&q, events, 2);
+    ipw_schema_write_query(&line, &q, &r, &anchor);
+    ipw_buf_addc(&line, '\n');
+    write_text("long.jsonl", line.data, line.len);
+    ipw_query_trace_release(&q);
+    assert_int_equal(ipw_replay_run("long.jsonl", NULL, &options, gather, &text, NULL), 0);
+    title = ipw_buf_str(&text) + 1;
+    assert_true(ipw_format_width(title, strcspn(title, "\n")) <= 80);
+    assert_non_null(strstr(title, "  run_token_limit, wrong  2025-11-21T02:32:47.000Z\n"));
+    assert_non_null(strstr(title, "\n error      why it failed\n"));
+    assert_null(strstr(title, "answer"));
+    ipw_buf_release(&line);
+    ipw_buf_release(&text);
+}
+
 static void unknown_queries_and_runs(void **state)
 {
     struct ipw_timeline_options options = {.width = 80};
@@ -218,10 +253,9 @@ static void unknown_queries_and_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_as_timelines),
-        cmocka_unit_test(without_events),
-        cmocka_unit_test(unknown_queries_and_runs),
-        cmocka_unit_test(damaged_events_are_said),
+        cmocka_unit_test(a_run_as_timelines),       cmocka_unit_test(without_events),
+        cmocka_unit_test(unknown_queries_and_runs), cmocka_unit_test(damaged_events_are_said),
+        cmocka_unit_test(long_ids_and_failures),
     };
 
     return cmocka_run_group_tests(tests, enter, leave);
