@@ -139,7 +139,8 @@ static void write_value(lua_State *L, int idx, struct ipw_jw *w, int depth)
     ipw_buf_release(&json);
 }
 
-static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
+/* Of a record that somebody else wrote: what is no digit gives some digit. */
+static int digit(char c) { return (c <= '9' ? c - '0' : c - 'a' + 10) & 15; }
 
 static void push_hex(lua_State *L, const char *s, size_t n)
 {
