@@ -194,7 +194,7 @@ breaks cases 'tests/cases.txt:09: test_09 is not run'
 fault_tree() {
     for n in $(seq 18); do echo "D-$n e2e/t.sh"; done >"$tree/tests/faults.txt"
     for n in $(seq 7); do echo "P-$n e2e/t.sh"; done >>"$tree/tests/faults.txt"
-    for row in J-8 S-6 S-9 S-11; do echo "$row e2e/t.sh"; done >>"$tree/tests/faults.txt"
+    for row in J-8 S-6 S-7 S-8 S-9 S-11; do echo "$row e2e/t.sh"; done >>"$tree/tests/faults.txt"
     mkdir -p "$tree/tests/e2e"
     sed 's/ .*/: held/' "$tree/tests/faults.txt" >"$tree/tests/e2e/t.sh"
 }
