@@ -198,6 +198,7 @@ int ipw_sensors_open(struct ipw_run *run, struct ipw_err *err)
 {
     struct ipw_sampler_options so = {.interval_ns = run->o->sample_interval_ns,
                                      .adapt = run->o->adapt,
+                                     .retake = true,
                                      .notify = on_sample,
                                      .gap = on_gap,
                                      .loss = on_loss,

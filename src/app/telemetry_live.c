@@ -38,7 +38,7 @@ static void look_closely(struct ipw_telemetry *t, size_t source)
 int ipw_telemetry_open(struct ipw_telemetry *t, const struct ipw_source_options *options,
                        int64_t interval_ns, bool adapt, struct ipw_err *err)
 {
-    struct ipw_sampler_options so = {.interval_ns = interval_ns, .adapt = adapt};
+    struct ipw_sampler_options so = {.interval_ns = interval_ns, .adapt = adapt, .retake = true};
     size_t at = 0;
     int rc;
 

@@ -23,6 +23,10 @@
 /* In the ring alone: no value, because the device is gone. */
 #define LOST_VALUE (IPW_NO_VALUE + 1)
 
+/* A reading that took so much longer than four usual ones was interrupted, and is taken again. */
+#define DISTURBED_NS  (200 * IPW_NS_PER_US)
+#define MOST_READINGS 3
+
 /* A row in the ring is t_ns, half_ns, then the values. */
 struct worker {
     struct ipw_sampler *sampler;
@@ -40,6 +44,7 @@ struct worker {
      * their times, whoever reads; then also for what follows. */
     pthread_mutex_t reading;
     int64_t *row;                /* in the reader's hand */
+    int64_t quick_ns;            /* how long an undisturbed reading takes; 0: there was none yet */
     atomic_int_fast64_t read_ns; /* when it was read */
     int64_t notified_ns;
     struct ipw_pace pace;
@@ -68,18 +73,38 @@ static int64_t now_of(const struct worker *w)
     return o->now ? o->now(o->clock) : ipw_now_ns();
 }
 
+/* Was the reader interrupted in the middle?  Then nobody knows when within it the values were taken,
+ * and no bound that rests on its time would hold. */
+static bool was_disturbed(const struct worker *w, int64_t took_ns)
+{
+    return w->sampler->o.retake && w->quick_ns > 0 && took_ns > 4 * w->quick_ns + DISTURBED_NS;
+}
+
+/* The shortest of late; it creeps up, so that a driver that became slower is believed in the end. */
+static void learn_duration(struct worker *w, int64_t took_ns)
+{
+    int64_t creep = w->quick_ns + w->quick_ns / 16 + 1;
+
+    w->quick_ns = !w->quick_ns || took_ns < creep ? took_ns + 1 : creep;
+}
+
 static void take_reading(struct worker *w)
 {
-    int64_t before = now_of(w), after, mid;
+    int64_t begun = now_of(w), before = begun, after = 0, mid;
 
-    w->source->read(w->source, w->row + 2);
-    after = now_of(w);
+    for (int i = 0; i < MOST_READINGS; i++) {
+        if (i > 0) before = after;
+        w->source->read(w->source, w->row + 2);
+        after = now_of(w);
+        if (!was_disturbed(w, after - before)) break;
+    }
+    learn_duration(w, after - before);
     /* A reading takes longer than a microsecond: what is below would be noise, on disk.  Upwards, so
      * that it does not come to lie before the event after which it was taken. */
     mid = before + (after - before) / 2 + IPW_NS_PER_US - 1;
     mid -= mid % IPW_NS_PER_US;
     w->row[0] = mid > w->row[0] ? mid : w->row[0] + IPW_NS_PER_US;
-    w->row[1] = (after - before) / 2;
+    w->row[1] = (after - begun) / 2;
     atomic_store_explicit(&w->read_ns, before, memory_order_relaxed);
     ipw_pace_push(&w->pace, w->row[0], w->row + 2);
     atomic_store_explicit(&w->poll_ns, w->pace.poll_ns, memory_order_relaxed);

@@ -27,7 +27,7 @@ struct ipw_sampler_row {
     size_t first_channel;  /* index of its first channel over all sources of the set */
     size_t n;              /* its channels */
     int64_t t_ns;          /* midpoint of the read, in whole microseconds */
-    int64_t half_ns;       /* half of its duration */
+    int64_t half_ns;       /* half of its duration, with those before it that were thrown away */
     const int64_t *values; /* borrowed for the callback */
 };
 
@@ -48,6 +48,10 @@ struct ipw_sampler_loss {
 struct ipw_sampler_options {
     int64_t interval_ns;
     bool adapt; /* slow sources by their own publication period (energy/pace.h) */
+    /* A reading in the middle of which the thread was interrupted (it took far longer than they
+     * usually do) is thrown away and taken again, twice at the most: nobody knows when within it the
+     * values held, and bounds that rest on its time would not hold either. */
+    bool retake;
     void (*notify)(void *ud);
     void (*gap)(void *ud, const struct ipw_sampler_gap *gap); /* called by the drain, before the row
                                                                  that ended it; may be NULL */
