@@ -128,13 +128,18 @@ bool ipw_ledger_device_power(const struct ipw_ledger *l, enum ipw_domain domain,
                              int64_t t0_ns, int64_t t1_ns, double *mean_w, double *peak_w);
 
 /* Three readings of one window: what it was charged, what the device drew while it was alone
- * (part of the first), and what it was charged above the idle baseline (NAN: no baseline). */
+ * (part of the first), and what it was charged above its part of the idle baseline: net, negative
+ * where less was drawn (NAN: no baseline).  Whole microjoules; a domain's are the sums of its
+ * devices'. */
 struct ipw_account {
     struct ipw_figure attributed;
     double exclusive_j, marginal_j;
 };
 struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, int64_t query,
                                       enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
+struct ipw_account ipw_ledger_device_account(const struct ipw_ledger *l, int64_t query,
+                                             enum ipw_domain domain, size_t device, int64_t t0_ns,
+                                             int64_t t1_ns);
 
 /* What simpler methods say, for comparison. */
 enum ipw_method {

@@ -315,27 +315,45 @@ struct ipw_figure ipw_ledger_device_window(const struct ipw_ledger *l, int64_t q
     return line_window(l, q, &l->lines[l->domains[domain].first + device], t0_ns, t1_ns);
 }
 
+struct ipw_account ipw_ledger_device_account(const struct ipw_ledger *l, int64_t query,
+                                             enum ipw_domain domain, size_t device, int64_t t0_ns,
+                                             int64_t t1_ns)
+{
+    const struct ledger_line *line = &l->lines[l->domains[domain].first + device];
+    struct ipw_account a = {.exclusive_j = NAN, .marginal_j = NAN};
+    struct ledger_mark from, to;
+
+    a.attributed = ipw_ledger_device_window(l, query, domain, device, t0_ns, t1_ns);
+    if (!a.attributed.known) return a;
+    from = ipw_ledger_mark_at(l, line, t0_ns);
+    to = ipw_ledger_mark_at(l, line, t1_ns);
+    a.exclusive_j = (double)(to.alone - from.alone) / 1e6;
+    if (!isnan(line->baseline_w))
+        a.marginal_j =
+            (double)(whole_uj(a.attributed.j) - (int64_t)((to.base - from.base) >> 32)) / 1e6;
+    return a;
+}
+
+static double add_uj(double a, double b)
+{
+    return isnan(a) || isnan(b) ? (double)NAN : (double)(whole_uj(a) + whole_uj(b)) / 1e6;
+}
+
 struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, int64_t query,
                                       enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
 {
-    const struct ledger_domain *d = &l->domains[domain];
-    struct ipw_account a = {.exclusive_j = NAN, .marginal_j = NAN};
-    int64_t alone = 0;
-    double base = 0;
+    struct ipw_account sum = {.exclusive_j = 0, .marginal_j = 0};
 
-    a.attributed = ipw_ledger_query_window(l, query, domain, t0_ns, t1_ns);
-    if (!a.attributed.known) return a;
-    for (size_t i = 0; i < d->n; i++) {
-        const struct ledger_line *line = &l->lines[d->first + i];
-        struct ledger_mark from = ipw_ledger_mark_at(l, line, t0_ns);
-        struct ledger_mark to = ipw_ledger_mark_at(l, line, t1_ns);
+    sum.attributed = ipw_ledger_query_window(l, query, domain, t0_ns, t1_ns);
+    if (!sum.attributed.known)
+        return (struct ipw_account){sum.attributed, .exclusive_j = NAN, .marginal_j = NAN};
+    for (size_t i = 0; i < l->domains[domain].n; i++) {
+        struct ipw_account one = ipw_ledger_device_account(l, query, domain, i, t0_ns, t1_ns);
 
-        alone += to.alone - from.alone;
-        base += isnan(line->baseline_w) ? (double)NAN : (double)((to.base - from.base) >> 32) / 1e6;
+        sum.exclusive_j = add_uj(sum.exclusive_j, one.exclusive_j);
+        sum.marginal_j = add_uj(sum.marginal_j, one.marginal_j);
     }
-    a.exclusive_j = (double)alone / 1e6;
-    a.marginal_j = a.attributed.j - base; /* NAN stays NAN */
-    return a;
+    return sum;
 }
 
 struct ipw_figure ipw_ledger_total(const struct ipw_ledger *l, enum ipw_domain domain,

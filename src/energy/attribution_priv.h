@@ -23,7 +23,7 @@ struct ledger_mark {
     int64_t alone;        /* of cells with one in flight */
     int64_t below, above; /* the truth is within [uj - below, uj + above] */
     __int128 share;       /* in 2^-32 microjoules */
-    __int128 base;        /* the idle part of `share` */
+    __int128 base;        /* likewise, of the idle baseline; it may be more than was drawn */
 };
 
 struct ledger_edge {

@@ -17,6 +17,15 @@ const char *ipw_share_name(enum ipw_share share)
     return "none";
 }
 
+/* What the idle baseline is worth in a cell to each of those in flight, in 2^-32 microjoules; also
+ * where the device drew less than that: net joules may be negative. */
+static __int128 idle_each(const struct ledger_line *line, int64_t length_ns, int64_t in_flight)
+{
+    double idle = line->baseline_w * (double)length_ns / 1e3; /* W * ns = nJ */
+
+    return isnan(idle) ? 0 : (__int128)(idle * 4294967296.0) / in_flight;
+}
+
 int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t length_ns)
 {
     double idle = line->baseline_w * (double)length_ns / 1e3; /* W * ns = nJ */
@@ -38,7 +47,7 @@ static struct ledger_mark step(const struct ledger_line *line, struct ledger_mar
         to.idle += cell;
     } else {
         to.share += ((__int128)cell << 32) / in_flight;
-        to.base += ((__int128)ipw_ledger_idle_part(line, cell, t_ns - from.t_ns) << 32) / in_flight;
+        to.base += idle_each(line, t_ns - from.t_ns, in_flight);
         if (in_flight == 1) to.alone += cell;
     }
     return to;

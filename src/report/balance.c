@@ -54,21 +54,46 @@ static struct ipw_device_sum *find_sum(const struct ipw_device_sums *s, enum ipw
     return NULL;
 }
 
+static int by_device(const void *a, const void *b)
+{
+    const struct ipw_device_sum *x = a, *y = b;
+
+    return x->domain != y->domain ? (x->domain > y->domain ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static struct ipw_device_sum *sum_of(struct ipw_device_sums *s, const struct ipw_device *device)
+{
+    struct ipw_device_sum *sum = find_sum(s, device->domain, device->name);
+
+    if (sum) return sum;
+    IPW_GROW(s->all, s->cap, s->n + 1);
+    sum = &s->all[s->n++];
+    *sum = (struct ipw_device_sum){.domain = device->domain};
+    snprintf(sum->name, sizeof sum->name, "%s", device->name);
+    qsort(s->all, s->n, sizeof *s->all, by_device);
+    return find_sum(s, device->domain, device->name);
+}
+
+/* Whole microjoules are added as such. */
+static double add_uj(double a, double b)
+{
+    return isnan(a) || isnan(b) ? (double)NAN : (double)(llround(a * 1e6) + llround(b * 1e6)) / 1e6;
+}
+
 void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace *q)
 {
+    static const struct ipw_query_account unknown = {NAN, NAN, NAN, NAN};
+
     for (size_t i = 0; i < q->n_devices && q->device_energy; i++) {
         const struct ipw_figure *f = &q->device_energy[i];
-        struct ipw_device_sum *sum = find_sum(s, q->devices[i].domain, q->devices[i].name);
+        struct ipw_device_sum *sum = sum_of(s, &q->devices[i]);
+        const struct ipw_query_account *a = q->device_account ? &q->device_account[i] : &unknown;
 
-        if (!sum) {
-            IPW_GROW(s->all, s->cap, s->n + 1);
-            sum = &s->all[s->n++];
-            *sum = (struct ipw_device_sum){.domain = q->devices[i].domain};
-            snprintf(sum->name, sizeof sum->name, "%s", q->devices[i].name);
-        }
-        sum->j = !f->known || isnan(sum->j)
-                     ? (double)NAN
-                     : (double)(llround(sum->j * 1e6) + llround(f->j * 1e6)) / 1e6;
+        sum->j = add_uj(sum->j, f->known ? f->j : NAN);
+        sum->account.exclusive_j = add_uj(sum->account.exclusive_j, a->exclusive_j);
+        sum->account.marginal_j = add_uj(sum->account.marginal_j, a->marginal_j);
+        sum->account.waste_j = add_uj(sum->account.waste_j, a->waste_j);
+        sum->account.idle_tax_j = add_uj(sum->account.idle_tax_j, a->idle_tax_j);
     }
 }
 

@@ -25,9 +25,10 @@ struct ipw_device_sum {
     char name[64];
     enum ipw_domain domain;
     double j; /* NAN: a query's part is not known */
+    struct ipw_query_account account;
 };
 struct ipw_device_sums {
-    struct ipw_device_sum *all;
+    struct ipw_device_sum *all; /* by domain and name */
     size_t n, cap;
 };
 void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace *q);

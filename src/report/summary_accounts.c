@@ -1,32 +1,65 @@
 /* summary.json: where the joules went, and what of them the machine would have drawn anyway. */
 #include <math.h>
+#include <string.h>
 
 #include "report/summary_priv.h"
 
 static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                          IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
 
-void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_totals *t,
-                              const struct ipw_summary_run *run)
+static void put_account(struct ipw_jw *w, const struct ipw_query_account *a, bool withheld)
+{
+    ipw_jw_knum(w, "exclusive_j", a->exclusive_j);
+    ipw_jw_knum(w, "idle_tax_j", a->idle_tax_j);
+    ipw_jw_knum(w, "marginal_j", withheld ? NAN : a->marginal_j);
+    ipw_jw_knum(w, "waste_j", a->waste_j);
+}
+
+static void put_devices(struct ipw_jw *w, const struct ipw_device_sums *sums, enum ipw_domain d,
+                        bool withheld)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < sums->n; i++) {
+        const struct ipw_device_sum *sum = &sums->all[i];
+
+        if (sum->domain != d) continue;
+        if (!any) {
+            ipw_jw_key(w, "devices");
+            ipw_jw_obj(w);
+        }
+        any = true;
+        ipw_jw_key_any(w, sum->name, strlen(sum->name));
+        ipw_jw_obj(w);
+        ipw_jw_knum(w, "attributed_j", sum->j);
+        put_account(w, &sum->account, withheld);
+        ipw_jw_obj_end(w);
+    }
+    if (any) ipw_jw_obj_end(w);
+}
+
+void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_summary *s,
+                              const struct ipw_totals *t, const struct ipw_summary_run *run)
 {
     ipw_jw_key(w, "accounts");
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
         enum ipw_domain d = sorted[i];
-        double net = t->marginal[d].total;
+        bool withheld = run->baseline_s > 0 && ipw_baseline_refusal(&run->baseline[d]);
+        struct ipw_query_account sum = {.exclusive_j = t->exclusive[d].total,
+                                        .marginal_j = t->marginal[d].total,
+                                        .waste_j = t->waste[d].total,
+                                        .idle_tax_j = t->idle_tax[d].total};
 
         ipw_jw_key(w, ipw_domain_name(d));
         if (isnan(t->energy[d].known)) {
             ipw_jw_null(w);
             continue;
         }
-        if (run->baseline_s > 0 && ipw_baseline_refusal(&run->baseline[d])) net = NAN;
         ipw_jw_obj(w);
         ipw_jw_knum(w, "attributed_j", t->energy[d].total);
-        ipw_jw_knum(w, "exclusive_j", t->exclusive[d].total);
-        ipw_jw_knum(w, "idle_tax_j", t->idle_tax[d].total);
-        ipw_jw_knum(w, "marginal_j", net);
-        ipw_jw_knum(w, "waste_j", t->waste[d].total);
+        put_devices(w, &s->devices, d, withheld);
+        put_account(w, &sum, withheld);
         ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);

@@ -553,7 +553,7 @@ void ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
     ipw_summary_totals(&t, s);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
-    ipw_summary_put_accounts(&w, &t, run);
+    ipw_summary_put_accounts(&w, s, &t, run);
     put_averages(&w, s, &t);
     ipw_summary_put_baseline(&w, &t, run);
     kobject(&w, "config", run->config ? run->config : "{}");

@@ -6,8 +6,8 @@
 #include "json/write.h"
 
 /* "accounts": where the joules went, for each domain. */
-void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_totals *t,
-                              const struct ipw_summary_run *run);
+void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_summary *s,
+                              const struct ipw_totals *t, const struct ipw_summary_run *run);
 /* "baseline": null, or what the idle machine drew and the net joules. */
 void ipw_summary_put_baseline(struct ipw_jw *w, const struct ipw_totals *t,
                               const struct ipw_summary_run *run);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trace/turn.h"
+#include "trace/book_priv.h"
 
 /* The windows before, turn 1, turn 2, ... tile the query, so the query's joules are their sum and
  * not a second, separately rounded answer; the rest of the figure describes the whole window. */
@@ -20,8 +20,8 @@ static struct ipw_figure whole(struct ipw_figure all, const struct ipw_figure *p
     return all;
 }
 
-static struct ipw_figure window(const struct ipw_ledger *ledger, int64_t query, enum ipw_domain d,
-                                int64_t t0_ns, int64_t t1_ns)
+struct ipw_figure ipw_book_window(const struct ipw_ledger *ledger, int64_t query, enum ipw_domain d,
+                                  int64_t t0_ns, int64_t t1_ns)
 {
     return query < 0 ? ipw_ledger_window(ledger, d, t0_ns, t1_ns)
                      : ipw_ledger_query_window(ledger, query, d, t0_ns, t1_ns);
@@ -38,7 +38,7 @@ static void book_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
             span->energy[d] = (struct ipw_figure){.reason = "remote"};
             continue;
         }
-        span->energy[d] = window(ledger, query, d, span->start_ns, span->end_ns);
+        span->energy[d] = ipw_book_window(ledger, query, d, span->start_ns, span->end_ns);
     }
 }
 
@@ -66,7 +66,7 @@ static void book_domain(struct ipw_query_trace *q, const struct ipw_ledger *ledg
     } else {
         ipw_ledger_query_windows(ledger, query, d, edges, n, parts);
     }
-    q->energy[d] = whole(window(ledger, query, d, q->start_ns, q->end_ns), parts, n);
+    q->energy[d] = whole(ipw_book_window(ledger, query, d, q->start_ns, q->end_ns), parts, n);
     q->energy_before[d] = parts[0];
     book_spans(q, &q->before, ledger, query, d);
     q->power_mean_w[d] =
@@ -106,8 +106,7 @@ static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *led
     if (q->n_devices) qsort(q->devices, q->n_devices, sizeof *q->devices, by_name);
 }
 
-/* Which one of its domain's in the ledger it is. */
-static size_t place_of(const struct ipw_ledger *ledger, const struct ipw_device *device)
+size_t ipw_book_place(const struct ipw_ledger *ledger, const struct ipw_device *device)
 {
     size_t i = 0;
 
@@ -141,7 +140,7 @@ static void book_devices(struct ipw_query_trace *q, const struct ipw_ledger *led
     q->device_before = ipw_calloc(q->n_devices, sizeof *q->device_before);
     for (size_t k = 0; k < q->n_devices; k++) {
         enum ipw_domain d = q->devices[k].domain;
-        size_t place = place_of(ledger, &q->devices[k]), n = q->n_turns + 1;
+        size_t place = ipw_book_place(ledger, &q->devices[k]), n = q->n_turns + 1;
 
         ipw_ledger_device_windows(ledger, query, d, place, edges, n, parts);
         q->device_energy[k] = whole(
@@ -156,135 +155,6 @@ static void book_devices(struct ipw_query_trace *q, const struct ipw_ledger *led
             book_device_spans(q, turn, ledger, query, k, place);
         }
     }
-}
-
-/* ---- the account: waste and idle tax ---- */
-
-struct cut {
-    int64_t from, to;
-};
-
-struct cuts {
-    struct cut *all;
-    size_t n, cap;
-};
-
-static void add_cut(struct cuts *c, int64_t from, int64_t to)
-{
-    if (to <= from) return;
-    IPW_GROW(c->all, c->cap, c->n + 1);
-    c->all[c->n++] = (struct cut){from, to};
-}
-
-static int by_from(const void *a, const void *b)
-{
-    const struct cut *x = a, *y = b;
-
-    return x->from < y->from ? -1 : x->from > y->from;
-}
-
-/* The union, in order. */
-static void unite(struct cuts *c)
-{
-    size_t n = 0;
-
-    if (c->n) qsort(c->all, c->n, sizeof *c->all, by_from);
-    for (size_t i = 0; i < c->n; i++) {
-        if (n && c->all[i].from <= c->all[n - 1].to) {
-            if (c->all[i].to > c->all[n - 1].to) c->all[n - 1].to = c->all[i].to;
-        } else {
-            c->all[n++] = c->all[i];
-        }
-    }
-    c->n = n;
-}
-
-/* What of `a` lies outside `b`; both united. */
-static struct cuts outside(const struct cuts *a, const struct cuts *b)
-{
-    struct cuts out = {0};
-    size_t k = 0;
-
-    for (size_t i = 0; i < a->n; i++) {
-        int64_t from = a->all[i].from;
-
-        while (k < b->n && b->all[k].to <= from) k++;
-        for (size_t m = k; m < b->n && b->all[m].from < a->all[i].to; m++) {
-            add_cut(&out, from, b->all[m].from);
-            if (b->all[m].to > from) from = b->all[m].to;
-        }
-        add_cut(&out, from, a->all[i].to);
-    }
-    return out;
-}
-
-/* An attempt is wasted when it failed, or when it is the last of a turn whose reply could not be
- * used.  The model idles for a query while tools run or a retry waits, and no attempt is made. */
-static void gather_cuts(const struct ipw_query_trace *q, struct cuts *wasted, struct cuts *idling)
-{
-    struct cuts model = {0}, other = {0};
-
-    for (size_t i = 0; i < q->n_turns; i++) {
-        const struct ipw_turn *turn = &q->turns[i];
-        int64_t attempt_end_ns = INT64_MAX;
-
-        for (size_t k = 0; k < turn->n_spans; k++) {
-            const struct ipw_span *span = &turn->spans[k];
-            bool ok = span->outcome && !strcmp(span->outcome, "ok");
-
-            if (span->kind == IPW_SPAN_TOOL) add_cut(&other, span->start_ns, span->end_ns);
-            if (span->kind != IPW_SPAN_LM) continue;
-            add_cut(&other, attempt_end_ns, span->start_ns);
-            add_cut(&model, span->start_ns, span->end_ns);
-            if (!ok || turn->malformed) add_cut(wasted, span->start_ns, span->end_ns);
-            attempt_end_ns = span->end_ns;
-        }
-    }
-    unite(&model);
-    unite(&other);
-    unite(wasted);
-    *idling = outside(&other, &model);
-    free(model.all);
-    free(other.all);
-}
-
-static double joules_in(const struct cuts *c, const struct ipw_ledger *ledger, int64_t query,
-                        enum ipw_domain d)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < c->n; i++) {
-        struct ipw_figure f = window(ledger, query, d, c->all[i].from, c->all[i].to);
-
-        if (!f.known) return NAN;
-        sum += f.j;
-    }
-    return sum;
-}
-
-static void book_accounts(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query)
-{
-    struct cuts wasted = {0}, idling = {0};
-
-    gather_cuts(q, &wasted, &idling);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        struct ipw_query_account *a = &q->account[d];
-
-        *a = (struct ipw_query_account){NAN, NAN, NAN, NAN};
-        if (!q->energy[d].known) continue;
-        if (query >= 0) {
-            struct ipw_account told =
-                ipw_ledger_account(ledger, query, (enum ipw_domain)d, q->start_ns, q->end_ns);
-
-            a->exclusive_j = told.exclusive_j;
-            a->marginal_j = told.marginal_j;
-        }
-        if (q->lm_remote && d != IPW_DOMAIN_GPU) continue;
-        a->waste_j = joules_in(&wasted, ledger, query, (enum ipw_domain)d);
-        a->idle_tax_j = joules_in(&idling, ledger, query, (enum ipw_domain)d);
-    }
-    free(wasted.all);
-    free(idling.all);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -332,7 +202,7 @@ void ipw_query_trace_book(struct ipw_query_trace *trace, const struct ipw_ledger
         book_domain(trace, ledger, query, (enum ipw_domain)d, edges, parts);
     }
     book_devices(trace, ledger, query, edges, parts);
-    book_accounts(trace, ledger, query);
+    ipw_book_accounts(trace, ledger, query);
     free(edges);
     free(parts);
 }

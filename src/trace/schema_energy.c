@@ -139,26 +139,57 @@ void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_query_trace 
     ipw_jw_obj_end(w);
 }
 
+static void put_account(struct ipw_jw *w, const struct ipw_query_account *a,
+                        const struct ipw_figure *attributed, const struct ipw_query_trace *q,
+                        enum ipw_domain domain);
+
+/* Of each device of a domain that has several. */
+static void put_device_accounts(struct ipw_jw *w, const struct ipw_query_trace *q,
+                                enum ipw_domain domain)
+{
+    bool any = false;
+
+    for (size_t i = 0; q->device_account && i < q->n_devices; i++) {
+        if (q->devices[i].domain != domain) continue;
+        if (!any) {
+            ipw_jw_key(w, "devices");
+            ipw_jw_obj(w);
+        }
+        any = true;
+        ipw_jw_key_any(w, q->devices[i].name, strlen(q->devices[i].name));
+        put_account(w, &q->device_account[i], &q->device_energy[i], NULL, domain);
+    }
+    if (any) ipw_jw_obj_end(w);
+}
+
+/* `q`: with its devices' beside it; or NULL. */
+static void put_account(struct ipw_jw *w, const struct ipw_query_account *a,
+                        const struct ipw_figure *attributed, const struct ipw_query_trace *q,
+                        enum ipw_domain domain)
+{
+    if (!attributed->known) {
+        ipw_jw_null(w);
+        return;
+    }
+    ipw_jw_obj(w);
+    ipw_jw_knum(w, "attributed_j", attributed->j);
+    if (q) put_device_accounts(w, q, domain);
+    ipw_jw_knum(w, "exclusive_j", a->exclusive_j);
+    ipw_jw_knum(w, "idle_tax_j", a->idle_tax_j);
+    ipw_jw_knum(w, "marginal_j", a->marginal_j);
+    ipw_jw_knum(w, "waste_j", a->waste_j);
+    ipw_jw_obj_end(w);
+}
+
 void ipw_schema_put_accounts(struct ipw_jw *w, const struct ipw_query_trace *q)
 {
     ipw_jw_key(w, "accounts");
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
         enum ipw_domain d = sorted[i];
-        const struct ipw_query_account *a = &q->account[d];
 
         ipw_jw_key(w, ipw_domain_name(d));
-        if (!q->energy[d].known) {
-            ipw_jw_null(w);
-            continue;
-        }
-        ipw_jw_obj(w);
-        ipw_jw_knum(w, "attributed_j", q->energy[d].j);
-        ipw_jw_knum(w, "exclusive_j", a->exclusive_j);
-        ipw_jw_knum(w, "idle_tax_j", a->idle_tax_j);
-        ipw_jw_knum(w, "marginal_j", a->marginal_j);
-        ipw_jw_knum(w, "waste_j", a->waste_j);
-        ipw_jw_obj_end(w);
+        put_account(w, &q->account[d], &q->energy[d], q, d);
     }
     ipw_jw_obj_end(w);
 }
@@ -286,6 +317,24 @@ static char *printed(const struct ipw_json *node)
     return text;
 }
 
+static struct ipw_query_account read_account(const struct ipw_json *a)
+{
+    return (struct ipw_query_account){
+        .exclusive_j = num_of(a, "exclusive_j"),
+        .marginal_j = num_of(a, "marginal_j"),
+        .waste_j = num_of(a, "waste_j"),
+        .idle_tax_j = num_of(a, "idle_tax_j"),
+    };
+}
+
+static struct ipw_query_account *no_accounts(size_t n)
+{
+    struct ipw_query_account *all = ipw_calloc(n, sizeof *all);
+
+    for (size_t i = 0; i < n; i++) all[i] = (struct ipw_query_account){NAN, NAN, NAN, NAN};
+    return all;
+}
+
 void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *line)
 {
     const struct ipw_json *accounts = ipw_json_get(line, "accounts");
@@ -295,14 +344,16 @@ void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *l
         const char *name = ipw_domain_name((enum ipw_domain)d);
         const struct ipw_json *a = ipw_json_get(accounts, name);
 
-        q->account[d] = (struct ipw_query_account){
-            .exclusive_j = num_of(a, "exclusive_j"),
-            .marginal_j = num_of(a, "marginal_j"),
-            .waste_j = num_of(a, "waste_j"),
-            .idle_tax_j = num_of(a, "idle_tax_j"),
-        };
+        q->account[d] = read_account(a);
         q->sources[d] =
             printed(ipw_json_get(ipw_json_get(ipw_json_get(line, "energy"), name), "sources"));
+    }
+    for (size_t i = 0; i < q->n_devices; i++) {
+        const struct ipw_json *of = devices_of(accounts, q->devices[i].domain);
+
+        if (!of) continue; /* an older line, or no figure of the domain */
+        if (!q->device_account) q->device_account = no_accounts(q->n_devices);
+        q->device_account[i] = read_account(ipw_json_get(of, q->devices[i].name));
     }
     for (const struct ipw_json *m = ipw_json_first(metrics); m; m = ipw_json_next(m)) {
         IPW_GROW(q->metrics, q->cap_metrics, q->n_metrics + 1);

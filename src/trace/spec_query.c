@@ -163,6 +163,36 @@ static int check_sums(const struct ipw_json *query, const struct sums *sums, str
     return 0;
 }
 
+/* Each device's part of an account: they sum to the domain's, to the microjoule. */
+static int check_devices(const struct ipw_json *account, const char *domain, struct ipw_err *err)
+{
+    static const char *const keys[] = {"attributed_j", "exclusive_j", "idle_tax_j", "marginal_j",
+                                       "waste_j"};
+    const struct ipw_json *devices = ipw_json_get(account, "devices");
+
+    for (size_t k = 0; devices && k < sizeof keys / sizeof *keys; k++) {
+        double sum = 0, whole_j = num(account, keys[k]);
+
+        for (const struct ipw_json *d = ipw_json_first(devices); d; d = ipw_json_next(d))
+            sum += num(d, keys[k]);
+        if (isnan(sum) ? isnan(whole_j) : fabs(sum - whole_j) <= 5e-7) continue;
+        return ipw_fail(err, IPW_EPARSE, "accounts.%s.%s: %.12g; its devices sum to %.12g", domain,
+                        keys[k], whole_j, sum);
+    }
+    return 0;
+}
+
+static int check_accounts(const struct ipw_json *query, struct ipw_err *err)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const char *name = ipw_domain_name((enum ipw_domain)d);
+        const struct ipw_json *account = ipw_json_get(ipw_json_get(query, "accounts"), name);
+
+        if (account && check_devices(account, name, err) < 0) return err->code;
+    }
+    return 0;
+}
+
 static int check_result(const struct ipw_json *query, struct ipw_err *err)
 {
     const struct ipw_json *resolved = ipw_json_get(query, "is_resolved");
@@ -202,6 +232,8 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
     if (fabs(sums.end_s - wall_s) > SAME_S)
         return ipw_fail(err, IPW_EPARSE, "turns: they end at %.9g s, the query at %.9g s",
                         sums.end_s, wall_s);
-    if (check_counts(query, &sums, err) < 0 || check_sums(query, &sums, err) < 0) return err->code;
+    if (check_counts(query, &sums, err) < 0 || check_sums(query, &sums, err) < 0 ||
+        check_accounts(query, err) < 0)
+        return err->code;
     return check_result(query, err);
 }

@@ -128,9 +128,15 @@ static const struct ipw_spec turn[] = {
     KEY("wall_clock_s", S),
     END,
 };
+#define ACCOUNT_KEYS                                                                               \
+    KEY("attributed_j", N), KEY("exclusive_j", N), KEY("idle_tax_j", NZ), KEY("marginal_j", NZ),   \
+        KEY("waste_j", NZ)
+
+static const struct ipw_spec device_account[] = {ACCOUNT_KEYS, END};
 static const struct ipw_spec account[] = {
-    KEY("attributed_j", N), KEY("exclusive_j", N), KEY("idle_tax_j", NZ),
-    KEY("marginal_j", NZ),  KEY("waste_j", NZ),    END,
+    OF("devices", O | EACH | OPT, device_account),
+    ACCOUNT_KEYS,
+    END,
 };
 static const struct ipw_spec metric[] = {
     KEY("avg", N), KEY("max", N), KEY("median", N), KEY("min", N), KEY("n", C), KEY("unit", T), END,

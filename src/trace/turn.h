@@ -110,6 +110,7 @@ struct ipw_query_trace {
     struct ipw_device *devices; /* by domain and name; a domain's figure is the sum of theirs */
     size_t n_devices;
     struct ipw_figure *device_energy, *device_before; /* of each; NULL: there are none */
+    struct ipw_query_account *device_account;         /* likewise; NULL also: not known */
     double power_mean_w[IPW_DOMAIN_COUNT];
     struct ipw_query_account account[IPW_DOMAIN_COUNT];
     char *sources[IPW_DOMAIN_COUNT]; /* the summed channels, as a JSON array; NULL: none */

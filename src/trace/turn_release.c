@@ -38,6 +38,7 @@ void ipw_query_trace_release(struct ipw_query_trace *trace)
     free(trace->devices);
     free(trace->device_energy);
     free(trace->device_before);
+    free(trace->device_account);
     free(trace->metrics);
     free(trace->turns);
     free(trace->id);

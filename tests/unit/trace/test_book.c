@@ -111,6 +111,16 @@ struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, int64_t query,
                                 .marginal_j = -2};
 }
 
+struct ipw_account ipw_ledger_device_account(const struct ipw_ledger *l, int64_t query,
+                                             enum ipw_domain domain, size_t device, int64_t t0_ns,
+                                             int64_t t1_ns)
+{
+    struct ipw_figure f = ipw_ledger_device_window(l, query, domain, device, t0_ns, t1_ns);
+
+    return (struct ipw_account){
+        .attributed = f, .exclusive_j = device ? 2 : 1, .marginal_j = device ? 3 : -5};
+}
+
 bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
                       int64_t t1_ns, double *mean_w, double *peak_w)
 {
@@ -309,6 +319,19 @@ static void waste_and_idle_tax_are_unions_of_spans(void **state)
     assert_near(q.account[IPW_DOMAIN_GPU].exclusive_j, 3, 0);
     assert_near(q.account[IPW_DOMAIN_GPU].marginal_j, -2, 0); /* negative stays negative */
     assert_true(isnan(q.account[IPW_DOMAIN_MACHINE].waste_j));
+    /* Each board by itself, in the order of their names and not of the ledger; they sum to it. */
+    assert_int_equal(q.n_devices, 2);
+    assert_string_equal(q.devices[0].name, "gpu0");
+    assert_near(q.device_account[0].marginal_j, 3, 0);
+    assert_near(q.device_account[1].marginal_j, -5, 0);
+    assert_near(q.device_account[0].exclusive_j + q.device_account[1].exclusive_j, 3, 0);
+    assert_true(q.device_account[0].waste_j > q.device_account[1].waste_j);
+    assert_int_equal(llround(q.device_account[0].waste_j * 1e6) +
+                         llround(q.device_account[1].waste_j * 1e6),
+                     llround(q.account[IPW_DOMAIN_GPU].waste_j * 1e6));
+    assert_int_equal(llround(q.device_account[0].idle_tax_j * 1e6) +
+                         llround(q.device_account[1].idle_tax_j * 1e6),
+                     llround(q.account[IPW_DOMAIN_GPU].idle_tax_j * 1e6));
     ipw_query_trace_release(&q);
 }
 

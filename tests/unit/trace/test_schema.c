@@ -114,6 +114,9 @@ static void add_devices(struct ipw_query_trace *q)
     }
     q->device_energy = two_figures(17);
     q->device_before = two_figures(0.5);
+    q->device_account = calloc(2, sizeof *q->device_account);
+    q->device_account[0] = (struct ipw_query_account){16, -3, 1.5, 2.5};
+    q->device_account[1] = (struct ipw_query_account){NAN, NAN, NAN, NAN};
     for (size_t i = 0; i < q->n_turns; i++) {
         q->turns[i].devices = two_figures(1 + (double)i);
         for (size_t k = 0; k < q->turns[i].n_spans; k++) {
@@ -261,6 +264,9 @@ static void write_then_read_is_identity(void **state)
     assert_int_equal(l.trace.energy[IPW_DOMAIN_GPU].samples, 9);
     assert_int_equal(l.trace.n_devices, 2);
     assert_true(l.trace.device_energy[0].j == 17 && l.trace.turns[1].devices[0].j == 2);
+    assert_true(l.trace.device_account[0].marginal_j == -3 &&
+                l.trace.device_account[0].waste_j == 1.5);
+    assert_true(isnan(l.trace.device_account[1].waste_j));
     assert_string_equal(l.trace.turns[0].spans[0].devices[1].reason, "lost");
     assert_true(l.trace.turns[1].energy[IPW_DOMAIN_DRAM].estimated);
     assert_true(l.trace.turns[1].energy[IPW_DOMAIN_DRAM].estimate_j == 4.25);

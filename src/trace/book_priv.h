@@ -1,0 +1,16 @@
+/* trace/book_priv.h: what the two halves of booking a query share: its figures (book.c) and where
+ * its joules went (book_account.c).  Owns nothing.  For nobody else. */
+#ifndef IPW_TRACE_BOOK_PRIV_H
+#define IPW_TRACE_BOOK_PRIV_H
+
+#include "trace/turn.h"
+
+/* Which one of its domain's in the ledger a device is. */
+size_t ipw_book_place(const struct ipw_ledger *ledger, const struct ipw_device *device);
+/* The figure of a window; query -1: none is named. */
+struct ipw_figure ipw_book_window(const struct ipw_ledger *ledger, int64_t query, enum ipw_domain d,
+                                  int64_t t0_ns, int64_t t1_ns);
+/* Fills the accounts of every domain and device; after the figures. */
+void ipw_book_accounts(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query);
+
+#endif
