@@ -3,6 +3,8 @@
 #   . "$(dirname "$0")/lib.sh"      a fresh folder $WORK, entered; no keys, no user configuration
 #   start_fake --bench 2            fake_llm in the background; sets BASE_URL, FAKE_PID, FAKE_LOG
 #   start_serve ARGS                `ipw-agent serve ARGS` in the background; BASE_URL; stop_serve
+#   start_tree DIR --watts-package 80 ...   a powercap tree whose counters run, in $WORK/DIR
+#   truth books RUN, truth within RUN gpu=300   the joules of a run against what is known (truth.py)
 #   expect_exit 1 agent run ...     runs, compares the exit code; output is in $WORK/out and err
 #   check_out TEXT, check_err TEXT  the last command's output holds TEXT; no_err TEXT: it does not
 #   one_message, offers NAME        stderr is one message; it offers NAME as the one that was meant
@@ -119,6 +121,21 @@ stop_serve() {
     kill -TERM "$SERVE_PID" && wait "$SERVE_PID" || fail "serve: exit status $?: $(cat "$WORK/serve.err")"
     FAKES=$(echo "$FAKES" | sed "s/ $SERVE_PID\$//")
 }
+
+# start_tree DIR ARGS...: returns when it is there.  What fake_powercap writes comes late on a busy
+# machine: hold a run's joules against its own rows (truth), not against watts times seconds.
+start_tree() {
+    tree=$WORK/$1
+    shift
+    mkfifo "$tree.ready" || fail "mkfifo"
+    "$(dirname "$IPW_FAKE")/fake_powercap" "$tree" "$@" >"$tree.ready" 2>"$tree.err" &
+    FAKES="$FAKES $!"
+    word=
+    read -r word <"$tree.ready"
+    [ "$word" = ready ] || fail "fake_powercap did not start: $(cat "$tree.err")"
+}
+
+truth() { python3 "$IPW_SOURCE_DIR/tests/e2e/truth.py" "$@" || fail "truth $*"; }
 
 # How many chat requests the last fake server got.
 fake_requests() { grep -c '^#[0-9]* POST /v1/chat/completions' "$FAKE_LOG"; }

@@ -1,14 +1,8 @@
 # Two runs beside each other: a run and its workload replay on a slower server, paired turn by turn.
 . "$(dirname "$0")/lib.sh"
-FAKES_DIR=$(dirname "$IPW_FAKE")
 
 step "the machine draws 80 W"
-mkdir tree
-"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 1 --seconds 120 >tree.out 2>&1 &
-FAKES="$FAKES $!"
-n=0
-while [ ! -f tree/intel-rapl:0/energy_uj ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
-[ -f tree/intel-rapl:0/energy_uj ] || fail "the fake tree did not appear"
+start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
 export IPW_POWERCAP_ROOT="$WORK/tree"
 awk 'BEGIN { for (i = 1; i <= 5; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
 start_fake --bench 2 --delay-ms 40

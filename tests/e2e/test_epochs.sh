@@ -1,17 +1,8 @@
 # Repeats, warm-up, the idle baseline, and models on other machines.
 . "$(dirname "$0")/lib.sh"
 FAKES_DIR=$(dirname "$IPW_FAKE")
-[ -x "$FAKES_DIR/fake_powercap" ] || fail "fake_powercap is not built"
 
-mkdir tree
-"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 1 \
-    --seconds 120 >tree.out 2>&1 &
-FAKES="$FAKES $!"
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    [ -f tree/intel-rapl:0:0/energy_uj ] && break
-    sleep 0.1
-done
-[ -f tree/intel-rapl:0:0/energy_uj ] || fail "the fake tree did not appear"
+start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
 cat >gpu.txt <<'EOF'
 device GPU-00000000-0000-0000-0000-000000000001 Stub_H200 700000
 energy 0 counter watts=300 period_ms=20
@@ -29,7 +20,9 @@ assert_file_lines repeats/warmup.jsonl 2
 assert_json repeats/traces.jsonl "sorted((q['query_id'], q['epoch']) for q in d) == [('q%04d' % i, e) for i in range(4) for e in range(3)]"
 assert_json repeats/traces.jsonl "sorted(q['query_index'] for q in d) == list(range(2, 14))"
 assert_json repeats/summary.json "d['totals']['queries'] == 12 and d['run']['planned'] == 12"
-assert_json repeats/summary.json "d['ledger']['cpu']['balanced'] and d['ledger']['cpu']['warmup_j'] > 0"
+assert_json repeats/summary.json "d['ledger']['cpu']['balanced'] and d['ledger']['gpu']['warmup_j'] > 0"
+truth within repeats gpu=300
+truth books repeats
 assert_json repeats/summary.json "d['repeats']['tasks'] == 4 and d['repeats']['epochs'] == 3 and d['repeats']['by'] == 'task'"
 assert_json repeats/summary.json "(lambda m: m['method'] == 't' and m['n'] == 4 and m['lo'] < m['mean'] < m['hi'] and m['min'] <= m['mean'] <= m['max'])(d['repeats']['metrics']['cpu_energy_joules'])"
 assert_json repeats/summary.json "d['repeats']['metrics']['intelligence_per_joule']['method'] == 'none'"
@@ -50,13 +43,14 @@ assert_json many/summary.json "all(d['definitions'][k] for k in ('ipj', 'ipw', '
 step "the idle baseline before and after: gross stays, net beside it"
 expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
     --sample-interval 5ms --baseline 1s --output idle
-assert_json idle/summary.json "abs(d['baseline']['domains']['cpu']['before_w'] - 80) < 3 and abs(d['baseline']['domains']['cpu']['after_w'] - 80) < 3"
-assert_json idle/summary.json "d['baseline']['domains']['cpu']['net_withheld'] is None and d['baseline']['domains']['machine']['net_withheld'] == 'no_baseline'"
-# All of it would have been drawn anyway: next to nothing is left, and its sign is what it is.
-# Net is gross less the idle power that was measured, over the seconds that the queries took.
-assert_json idle/summary.json "abs((d['accounts']['cpu']['attributed_j'] - d['accounts']['cpu']['marginal_j']) / d['totals']['wall_clock_s'] - 80) < 4"
+# 300 W idle and 300 W at work: how near the baseline comes is a matter of the schedule, and which of
+# two baselines are too far apart is not.
+assert_json idle/summary.json "all(100 < d['baseline']['domains']['gpu'][k] < 900 for k in ('before_w', 'after_w'))"
+assert_json idle/summary.json "all(b['net_withheld'] == ('no_baseline' if b['before_w'] is None else 'drift' if abs(b['drift_w']) > max(2, 0.1 * b['before_w']) else None) for b in d['baseline']['domains'].values())"
+assert_json idle/summary.json "all((b['net_j'] is None) == (b['net_withheld'] is not None) and b['net_j'] == d['accounts'][k]['marginal_j'] for k, b in d['baseline']['domains'].items() if d['accounts'][k])"
+# Net is the figure less the baseline times the seconds, query by query, whatever its sign: in books.
+truth books idle
 assert_json idle/traces.jsonl "all(q['accounts']['cpu']['marginal_j'] is not None for q in d)"
-assert_json idle/summary.json "d['ledger']['cpu']['balanced']"
 expect_exit 0 agent ledger idle --check
 
 step "two boards that idle differently: each is measured by itself, and the run comes out again"
@@ -67,8 +61,10 @@ energy 1 counter watts=100 period_ms=20
 EOF
 expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
     --sample-interval 5ms --baseline 1s --concurrency 4 --share phase --output two
-assert_json two/events.jsonl "(lambda b: len(b) == 2 and abs(b[0] - 300) < 15 and abs(b[1] - 100) < 5)([e for e in d if e['event'] == 'run_start'][0]['data']['device_baseline_w']['gpu'])"
-assert_json two/summary.json "abs(d['baseline']['domains']['gpu']['before_w'] - 400) < 20"
+assert_json two/events.jsonl "(lambda b: len(b) == 2 and 100 < b[0] < 900 and 33 < b[1] < 300)([e for e in d if e['event'] == 'run_start'][0]['data']['device_baseline_w']['gpu'])"
+assert_json two/summary.json "sorted(d['accounts']['gpu']['devices']) == ['gpu0', 'gpu1']"
+assert_json two/summary.json "all(round(sum(b[k] for b in d['accounts']['gpu']['devices'].values()) * 1e6) == round(d['accounts']['gpu'][k] * 1e6) for k in ('attributed_j', 'exclusive_j', 'idle_tax_j', 'waste_j'))"
+truth books two
 expect_exit 0 agent ledger two --check
 cp one.txt gpu.txt
 

@@ -1,18 +1,8 @@
 # ipw.event: a stretch that a script names is a span with joules of its own: in the trace, in replay, and
 # in the ledger when it is computed again.
 . "$(dirname "$0")/lib.sh"
-FAKES_DIR=$(dirname "$IPW_FAKE")
-[ -x "$FAKES_DIR/fake_powercap" ] || fail "fake_powercap is not built"
 
-mkdir tree
-"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 1 \
-    --seconds 120 >tree.out 2>&1 &
-FAKES="$FAKES $!"
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    [ -f tree/intel-rapl:0:0/energy_uj ] && break
-    sleep 0.1
-done
-[ -f tree/intel-rapl:0:0/energy_uj ] || fail "the fake tree did not appear"
+start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
 export IPW_POWERCAP_ROOT="$WORK/tree"
 
 cat >agent.lua <<'EOF'
@@ -48,10 +38,9 @@ assert_json run/traces.jsonl "[(s['kind'], s['name'], s['outcome']) for s in d[0
 assert_json run/traces.jsonl "all(q['num_turns'] == 1 and q['total_tool_calls'] == 0 for q in d)"
 assert_json run/traces.jsonl "[(s['kind'], s['name'], s['outcome']) for s in d[0]['turns'][0]['spans'] if s['kind'] == 'event'] == [('event', 'broken', 'error'), ('event', 'left open', 'unfinished')]"
 assert_json run/traces.jsonl "'no such book' in [s for s in d[0]['turns'][0]['spans'] if s['name'] == 'broken'][0]['error']"
-# The fake package draws 80 W all the time: the span's joules are its seconds' share of them.
-assert_json run/traces.jsonl "all(s['energy']['cpu']['joules'] > 0 for q in d for s in q['spans_before'])"
-assert_json run/traces.jsonl "all(s['energy']['cpu']['joules'] <= q['energy']['cpu']['joules'] * 1.001 for q in d for s in q['spans_before'])"
-assert_json run/traces.jsonl "all(q['spans_before'][0]['energy']['cpu']['joules'] >= 80 * 0.15 for q in d)"
+# The fake package draws 80 W all the time: each span's joules are what its counter moved by.
+assert_json run/traces.jsonl "all(s['energy']['cpu']['joules'] is not None for q in d for s in q['spans_before'])"
+truth books run
 
 step "what the script said is in the record"
 assert_json run/events.jsonl "[e['data'] for e in d if e['event'] == 'span_start' and e['name'] == 'retrieve'] == [{'k': 5}] * 3"

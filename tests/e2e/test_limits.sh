@@ -1,7 +1,5 @@
 # Limits of a query and of a run: each ends what it limits under its own name, and keeps what there is.
 . "$(dirname "$0")/lib.sh"
-FAKES_DIR=$(dirname "$IPW_FAKE")
-[ -x "$FAKES_DIR/fake_powercap" ] || fail "fake_powercap is not built"
 
 awk 'BEGIN { for (i = 1; i <= 6; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
 run() { # CODE DIR ARGS...
@@ -140,14 +138,7 @@ run 2 never --energy-limit 2kg
 check_err "--energy-limit: '2kg' is not an energy"
 [ ! -e never ] || fail "a refused run made its folder"
 
-mkdir tree
-"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 20 --interval-ms 1 \
-    --seconds 120 >tree.out 2>&1 &
-FAKES="$FAKES $!"
-for _ in $(seq 100); do
-    [ -f tree/intel-rapl:0:0/energy_uj ] && break
-    sleep 0.1
-done
+start_tree tree --watts-package 80 --watts-dram 20 --interval-ms 1
 export IPW_POWERCAP_ROOT="$WORK/tree"
 
 step "energy of a query: 100 W, 40 J are gone after 0.4 s"

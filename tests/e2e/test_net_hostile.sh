@@ -134,14 +134,7 @@ http_proxy=http://127.0.0.1:1 expect_exit 1 agent run single --dataset second.js
 check_err "through the proxy http://127.0.0.1:1"
 
 step "N-13 an answer that comes after its deadline is nobody's; each attempt has its own joules"
-FAKES_DIR=$(dirname "$IPW_FAKE")
-mkdir tree
-"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --interval-ms 1 --seconds 120 >tree.out 2>&1 &
-FAKES="$FAKES $!"
-for _ in $(seq 100); do
-    [ -f tree/intel-rapl:0/energy_uj ] && break
-    sleep 0.1
-done
+start_tree tree --watts-package 80 --interval-ms 1
 cat >late <<'C'
 delay 900
 text FINAL ANSWER: 13

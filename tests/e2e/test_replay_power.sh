@@ -1,19 +1,8 @@
 # The same trajectory and the same ledger: a hermetic replay of a run with sensors, warm-up and epochs,
 # that was killed with queries in flight, and taken up again; and of one that was interrupted.
 . "$(dirname "$0")/lib.sh"
-FAKES_DIR=$(dirname "$IPW_FAKE")
-[ -x "$FAKES_DIR/fake_powercap" ] || fail "fake_powercap is not built"
 
-mkdir tree
-"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 5 \
-    --seconds 120 >tree.out 2>&1 &
-FAKES="$FAKES $!"
-tries=0
-while [ ! -f tree/intel-rapl:0:0/energy_uj ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 200 ] || fail "the fake tree did not appear"
-    sleep 0.05
-done
+start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 5
 awk 'BEGIN { for (i = 1; i <= 6; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
 
 # run ARGS...: in the background, until two queries of it are on disk.
@@ -46,17 +35,20 @@ same() {
     sed "s|\"replayed\"|\"$1\"|" out | cmp - ledger.json || fail "$1: the ledger differs"
 }
 
-start_fake --bench 2 --delay-ms 40
+# Seconds long until it is cut down, so that it is, and quick when it is taken up again.
+start_fake --bench 2 --delay-ms 300
 step "killed"
 run --epochs 2 --warmup 1 --output run
 kill -KILL $AGENT_PID 2>/dev/null
 wait $AGENT_PID 2>/dev/null
 rm -f run/lock
 cp -r run killed
-IPW_POWERCAP_ROOT="$WORK/tree" expect_exit 0 agent resume run
 run --output stopped
 kill -TERM $AGENT_PID 2>/dev/null
 wait $AGENT_PID 2>/dev/null
+stop_fake
+start_fake --bench 2 --delay-ms 20
+IPW_POWERCAP_ROOT="$WORK/tree" expect_exit 0 agent resume run --base-url "$BASE_URL"
 stop_fake
 
 step "taken up again"

@@ -1,18 +1,8 @@
 # P-5: a run that is stopped and goes on (a laptop's lid, a debugger): the gap is on record, no joule is
 # lost or made up.
 . "$(dirname "$0")/lib.sh"
-FAKES_DIR=$(dirname "$IPW_FAKE")
 
-mkdir tree
-"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 1 --seconds 120 \
-    >tree.out 2>&1 &
-FAKES="$FAKES $!"
-tries=0
-until [ -f tree/intel-rapl:0:0/energy_uj ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 200 ] || fail "the fake tree did not appear"
-    sleep 0.05
-done
+start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
 export IPW_POWERCAP_ROOT="$WORK/tree"
 awk 'BEGIN { for (i = 1; i <= 12; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
 

@@ -1,17 +1,8 @@
 # validate accepts what the program wrote and names what somebody changed; repair takes damaged
 # lines out and says so.
 . "$(dirname "$0")/lib.sh"
-FAKES_DIR=$(dirname "$IPW_FAKE")
 
-mkdir tree
-"$FAKES_DIR/fake_powercap" "$WORK/tree" --watts-package 80 --watts-dram 5 --interval-ms 1 \
-    --seconds 120 >tree.out 2>&1 &
-FAKES="$FAKES $!"
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    [ -f tree/intel-rapl:0/energy_uj ] && break
-    sleep 0.1
-done
-[ -f tree/intel-rapl:0/energy_uj ] || fail "the fake tree did not appear"
+start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
 export IPW_POWERCAP_ROOT="$WORK/tree"
 
 step "a run as it was written"
