@@ -25,10 +25,12 @@ function ipw.log(text) end
 function ipw.map(list, fn) end
 
 --- The energy that this query has used so far, in joules: gpu_j, cpu_j, dram_j, machine_j (what no
---- sensor tells is nil), until_s (seconds of the query that they cover: sensors lag by up to a
---- tenth of a second) and provenance ("measured", "interpolated", ...: of the least certain one).
---- With several queries in flight it is this query's share.
----@return {gpu_j: number?, cpu_j: number?, dram_j: number?, machine_j: number?, until_s: number?, provenance: string?}
+--- sensor tells is nil), the bounds of each (gpu_lo_j, gpu_hi_j, ...: the truth lies between them),
+--- until_s (seconds of the query that they cover: sensors lag by up to a tenth of a second) and
+--- provenance ("measured", "interpolated", ...: of the least certain one). With several queries in
+--- flight it is this query's share; under `--share tokens` an equal one since the first of the calls
+--- that are still going on, and "estimated", because what they take is known at their end.
+---@return ipw.Energy
 function ipw.energy() end
 
 --- What is left of the limits that the command line set for the query and the run (the smaller of

@@ -72,3 +72,19 @@
 ---@field url string the last one
 ---@field type string its Content-Type
 ---@field headers table<string, string> names in small letters
+
+---@class ipw.Energy What ipw.energy gives: joules of the query so far, and where the truth lies. nil: not known.
+---@field gpu_j? number
+---@field gpu_lo_j? number
+---@field gpu_hi_j? number
+---@field cpu_j? number
+---@field cpu_lo_j? number
+---@field cpu_hi_j? number
+---@field dram_j? number
+---@field dram_lo_j? number
+---@field dram_hi_j? number
+---@field machine_j? number a meter of the whole machine: contains the others
+---@field machine_lo_j? number
+---@field machine_hi_j? number
+---@field until_s? number seconds of the query that they cover
+---@field provenance? string of the least certain one: "measured", "interpolated", "distributed", "estimated"

@@ -306,23 +306,36 @@ static struct joules add_up(const struct ipw_figure *figures)
 }
 
 /* Up to what has been read: a little in the past. */
-static struct joules of_query(const struct ipw_query *q, int64_t *until_ns)
+static struct joules of_query(const struct ipw_query *q, struct ipw_figure *figures,
+                              int64_t *until_ns)
 {
-    struct ipw_figure figures[IPW_DOMAIN_COUNT] = {0};
     int64_t now_ns = ipw_now_ns(), ordinal = ipw_feed_ordinal(q->run->feed, (int32_t)q->index);
+    bool begun;
 
-    *until_ns = ipw_ledger_covered_ns(q->run->ledger);
+    *until_ns = ipw_ledger_measured_ns(q->run->ledger);
     if (*until_ns > now_ns) *until_ns = now_ns;
-    for (int d = 0; d<IPW_DOMAIN_COUNT && * until_ns> q->start_ns; d++)
-        figures[d] = ipw_ledger_query_window(q->run->ledger, ordinal, (enum ipw_domain)d,
-                                             q->start_ns, *until_ns);
+    begun = *until_ns > q->start_ns;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        figures[d] = (struct ipw_figure){0};
+        if (begun)
+            figures[d] = ipw_ledger_so_far(q->run->ledger, ordinal, (enum ipw_domain)d, q->start_ns,
+                                           *until_ns);
+    }
     return add_up(figures);
+}
+
+static double joules_of_query(const struct ipw_query *q)
+{
+    struct ipw_figure figures[IPW_DOMAIN_COUNT];
+    int64_t until_ns;
+
+    return of_query(q, figures, &until_ns).all;
 }
 
 static struct joules of_run(const struct ipw_run *run)
 {
     struct ipw_figure figures[IPW_DOMAIN_COUNT] = {0};
-    int64_t until_ns = ipw_ledger_covered_ns(run->ledger);
+    int64_t until_ns = ipw_ledger_measured_ns(run->ledger);
 
     for (int d = 0; d < IPW_DOMAIN_COUNT && until_ns > run->start_ns; d++)
         figures[d] = ipw_ledger_total(run->ledger, (enum ipw_domain)d, run->start_ns, until_ns);
@@ -331,7 +344,7 @@ static struct joules of_run(const struct ipw_run *run)
 
 void ipw_enforce_samples(struct ipw_run *run)
 {
-    int64_t now_ns = ipw_now_ns(), until_ns;
+    int64_t now_ns = ipw_now_ns();
 
     if (!run->start_ns) return;
     if (run->o->limits.run.energy_j > 0) {
@@ -341,7 +354,7 @@ void ipw_enforce_samples(struct ipw_run *run)
     if (!(run->o->limits.query.energy_j > 0)) return;
     for (struct ipw_query *q = run->active, *next; q; q = next) {
         next = q->next; /* a query that is cut may leave the list */
-        q->limits.meter.energy_j = of_query(q, &until_ns).all;
+        q->limits.meter.energy_j = joules_of_query(q);
         if (ipw_meter_passed(&q->limits.meter, &run->o->limits.query, now_ns) != IPW_LIMIT_ENERGY)
             continue;
         reach(q, IPW_LIMIT_ENERGY, now_ns);
@@ -351,17 +364,28 @@ void ipw_enforce_samples(struct ipw_run *run)
 
 /* ---- for scripts ---- */
 
+static struct ipw_host_joules for_script(const struct ipw_figure *f)
+{
+    struct ipw_host_joules none = {NAN, NAN, NAN}, out;
+
+    if (!f->known) return none;
+    out = (struct ipw_host_joules){f->j, f->lo_j, f->hi_j};
+    if (f->hi_j == 0 && f->j > 0) out.lo_j = out.hi_j = NAN; /* nothing is known of it */
+    return out;
+}
+
 void ipw_enforce_energy(void *ud, struct ipw_host_energy *out)
 {
     const struct ipw_query *q = ud;
+    struct ipw_figure figures[IPW_DOMAIN_COUNT];
     int64_t until_ns;
-    struct joules j = of_query(q, &until_ns);
+    struct joules j = of_query(q, figures, &until_ns);
 
     *out = (struct ipw_host_energy){
-        .gpu_j = j.domain[IPW_DOMAIN_GPU],
-        .cpu_j = j.domain[IPW_DOMAIN_CPU],
-        .dram_j = j.domain[IPW_DOMAIN_DRAM],
-        .machine_j = j.domain[IPW_DOMAIN_MACHINE],
+        .gpu = for_script(&figures[IPW_DOMAIN_GPU]),
+        .cpu = for_script(&figures[IPW_DOMAIN_CPU]),
+        .dram = for_script(&figures[IPW_DOMAIN_DRAM]),
+        .machine = for_script(&figures[IPW_DOMAIN_MACHINE]),
         .until_s = isnan(j.all) ? NAN : ipw_ns_to_s(until_ns - q->start_ns),
         .provenance = isnan(j.all) ? NULL : ipw_provenance_name(j.weakest),
     };
@@ -382,12 +406,12 @@ void ipw_enforce_budget(void *ud, struct ipw_host_budget *out)
     const struct ipw_query *q = ud;
     const struct ipw_limits *l = &q->run->o->limits.query, *r = &q->run->o->limits.run;
     const struct ipw_meter *m = &q->limits.meter, *n = &q->run->limits.meter;
-    int64_t now_ns = ipw_now_ns(), until_ns;
+    int64_t now_ns = ipw_now_ns();
     double wall_s = ipw_ns_to_s(now_ns - m->start_ns), joules = 0, run_joules = 0;
     double working_s = ipw_ns_to_s(ipw_meter_working_ns(m, now_ns));
     double run_working_s = ipw_ns_to_s(ipw_meter_working_ns(n, now_ns));
 
-    if (l->energy_j > 0) joules = add_known(0, of_query(q, &until_ns).all);
+    if (l->energy_j > 0) joules = add_known(0, joules_of_query(q));
     if (r->energy_j > 0) run_joules = add_known(0, of_run(q->run).all);
     *out = (struct ipw_host_budget){
         .tokens = rest((double)l->tokens, (double)m->tokens, (double)r->tokens, (double)n->tokens),

@@ -367,7 +367,7 @@ static bool is_given_up(const struct ledger_line *line)
                                           s->last_failed_ns - s->failing_since_ns >= GIVE_UP_NS);
 }
 
-int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
+int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l)
 {
     int64_t covered = INT64_MAX;
 
@@ -378,8 +378,15 @@ int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
         if (line->lost_ns == INT64_MIN && is_given_up(line)) t = line->series->last_failed_ns;
         if (t < covered) covered = t;
     }
-    if (covered == INT64_MAX) return covered;
-    return l->complete_ns < covered ? l->complete_ns : covered;
+    return covered;
+}
+
+int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
+{
+    int64_t measured = ipw_ledger_measured_ns(l);
+
+    if (measured == INT64_MAX) return measured;
+    return l->complete_ns < measured ? l->complete_ns : measured;
 }
 
 int64_t ipw_ledger_read_ns(const struct ipw_ledger *l)

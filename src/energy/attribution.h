@@ -85,6 +85,9 @@ void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain
  * not waited for.  INT64_MAX when no channel is in a sum, INT64_MIN before the first readings; a
  * source whose rows stop coming holds it up, so bound the wait. */
 int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l);
+/* The same of the devices' totals.  It is later than the above by the rule of tokens while calls are
+ * going on: what they took is only known at their end. */
+int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l);
 
 /* The newest instant up to which every summed channel has been read; INT64_MAX and INT64_MIN as
  * above.  A channel that is not waited for does not count. */
@@ -109,6 +112,13 @@ struct ipw_figure ipw_ledger_query_window(const struct ipw_ledger *l, int64_t qu
                                           enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
 void ipw_ledger_query_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
                               const int64_t *t, size_t n, struct ipw_figure *out);
+
+/* What a query in flight has been due so far, up to an instant at or before
+ * ipw_ledger_measured_ns().  While tokens of those in flight are not told yet it is "estimated": by
+ * equal slices from ipw_ledger_covered_ns() on, where it may be anything from nothing to all (lo_j,
+ * hi_j). */
+struct ipw_figure ipw_ledger_so_far(const struct ipw_ledger *l, int64_t query,
+                                    enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
 
 /* A domain's devices: the channels in its sum.  Each has books of its own, by the same rules; the
  * domain's figures are the sums of theirs, to the microjoule, and null when one of them is. */

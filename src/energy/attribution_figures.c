@@ -207,6 +207,22 @@ struct ipw_figure ipw_ledger_query_window(const struct ipw_ledger *l, int64_t qu
     return window(l, query < 0 ? INT64_MAX : query, domain, t0_ns, t1_ns);
 }
 
+struct ipw_figure ipw_ledger_so_far(const struct ipw_ledger *l, int64_t query,
+                                    enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
+{
+    struct ipw_figure f = ipw_ledger_query_window(l, query, domain, t0_ns, t1_ns), sure, rest;
+    int64_t told_ns = ipw_ledger_covered_ns(l);
+
+    if (told_ns < t0_ns) told_ns = t0_ns;
+    if (!f.known || told_ns >= t1_ns || crowded_ns(l, t1_ns) <= crowded_ns(l, told_ns)) return f;
+    sure = ipw_ledger_query_window(l, query, domain, t0_ns, told_ns);
+    rest = ipw_ledger_total(l, domain, told_ns, t1_ns);
+    f.provenance = IPW_PROV_ESTIMATED;
+    f.lo_j = sure.known ? sure.lo_j : 0;
+    f.hi_j = sure.hi_j + rest.hi_j;
+    return f;
+}
+
 /* Shorter than the period of a counter that is read no more often than that: no edge of it says
  * when its energy was drawn, and a model of its steps has nothing to go by (reference 7). */
 static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)

@@ -19,8 +19,12 @@
 
 struct ipw_replay;
 
-struct ipw_host_energy { /* joules of this query so far; NAN: not known */
-    double gpu_j, cpu_j, dram_j, machine_j;
+struct ipw_host_joules {  /* NAN: not known */
+    double j, lo_j, hi_j; /* and where the truth lies for certain */
+};
+
+struct ipw_host_energy { /* of this query so far */
+    struct ipw_host_joules gpu, cpu, dram, machine;
     double until_s;         /* seconds of the query that they cover: sensors lag a little */
     const char *provenance; /* of the least certain of them; NULL when none is known */
 };

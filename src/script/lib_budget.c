@@ -22,18 +22,27 @@ static void put_count(lua_State *L, const char *name, double n)
     lua_setfield(L, -2, name);
 }
 
-/* energy(): {gpu_j, cpu_j, dram_j, machine_j, until_s, provenance}. [0, +1, m] */
+static void put_joules(lua_State *L, const char *j, const char *lo_j, const char *hi_j,
+                       const struct ipw_host_joules *joules)
+{
+    put(L, j, joules->j);
+    put(L, lo_j, joules->lo_j);
+    put(L, hi_j, joules->hi_j);
+}
+
+/* energy(): {gpu_j, gpu_lo_j, gpu_hi_j, ..., until_s, provenance}. [0, +1, m] */
 static int energy_value(lua_State *L)
 {
+    static const struct ipw_host_joules none = {NAN, NAN, NAN};
     struct ipw_host *host = ipw_host_of(L);
-    struct ipw_host_energy e = {NAN, NAN, NAN, NAN, NAN, NULL};
+    struct ipw_host_energy e = {none, none, none, none, NAN, NULL};
 
     if (host && host->energy) host->energy(host->ud, &e);
-    lua_createtable(L, 0, 6);
-    put(L, "gpu_j", e.gpu_j);
-    put(L, "cpu_j", e.cpu_j);
-    put(L, "dram_j", e.dram_j);
-    put(L, "machine_j", e.machine_j);
+    lua_createtable(L, 0, 8);
+    put_joules(L, "gpu_j", "gpu_lo_j", "gpu_hi_j", &e.gpu);
+    put_joules(L, "cpu_j", "cpu_lo_j", "cpu_hi_j", &e.cpu);
+    put_joules(L, "dram_j", "dram_lo_j", "dram_hi_j", &e.dram);
+    put_joules(L, "machine_j", "machine_lo_j", "machine_hi_j", &e.machine);
     put(L, "until_s", e.until_s);
     if (e.provenance) {
         lua_pushstring(L, e.provenance);

@@ -338,6 +338,7 @@ static void test_tokens_wait_for_open_calls(void **state)
     struct sim_curve curve = {0};
     struct sim_sensor s;
     struct ipw_ledger *l;
+    struct ipw_figure f;
     int64_t a, b;
 
     (void)state;
@@ -352,12 +353,21 @@ static void test_tokens_wait_for_open_calls(void **state)
     ipw_ledger_query_leave(l, b, S(3));
     feed(l, &s, 1, 5, 0.05);
     assert_int_equal(ipw_ledger_covered_ns(l), S(2));
+    assert_int_equal(ipw_ledger_measured_ns(l), S(5));
+    /* Meanwhile: equal slices, which are called what they are, between nothing and all. */
+    f = ipw_ledger_so_far(l, a, GPU, S(2), S(4));
+    assert_near(f.j, 100 + 200, 1e-3);
+    assert_int_equal(f.provenance, IPW_PROV_ESTIMATED);
+    assert_true(f.lo_j == 0 && f.hi_j >= 400 && f.hi_j < 450);
     ipw_ledger_tokens(l, a, S(2), S(5), 0, 900);
     ipw_ledger_phase(l, a, IPW_PHASE_DECODE, S(2), S(5));
     ipw_ledger_query_leave(l, a, S(5));
     assert_int_equal(ipw_ledger_covered_ns(l), S(5));
     assert_near(ipw_ledger_query_window(l, b, GPU, S(2), S(3)).j, 50, 1e-3);
     assert_near(ipw_ledger_query_window(l, a, GPU, S(2), S(5)).j, 550, 1e-3);
+    f = ipw_ledger_so_far(l, a, GPU, S(2), S(5)); /* now it is known */
+    assert_near(f.j, 550, 1e-3);
+    assert_int_equal(f.provenance, IPW_PROV_DISTRIBUTED);
     ipw_ledger_free(l);
     sim_curve_release(&curve);
 }
