@@ -43,24 +43,19 @@ static int take_query(void *ud, const struct ipw_redo_query *query, struct ipw_e
     struct ipw_query_loaded was = {0};
     struct ipw_buf what = IPW_BUF(4096);
     enum ipw_check_verdict verdict = IPW_CHECK_SAME;
+    struct ipw_redo_query q = *query;
     int rc = 0;
 
     if (j->check)
-        rc = ipw_check_query(j->check, query->trace, query->segment, &segment->facts.clock,
-                             &verdict, &was, j->share ? NULL : &what, err);
+        rc =
+            ipw_check_query(j->check, segment, query, &verdict, &was, j->share ? NULL : &what, err);
     if (!rc) {
-        bool known = j->check && verdict != IPW_CHECK_MISSING;
+        bool known = j->check && verdict != IPW_CHECK_MISSING && verdict != IPW_CHECK_UNWRITTEN;
 
-        struct ipw_redo_query q = *query;
-
-        /* What the run was killed over it did not come to write: it will be run again. */
-        if (verdict == IPW_CHECK_MISSING && segment->cut) {
-            verdict = IPW_CHECK_SAME;
-            q.cut = true;
-        }
-        if (j->share) verdict = IPW_CHECK_SAME; /* other figures are what was asked for */
+        q.cut |= verdict == IPW_CHECK_UNWRITTEN; /* an earlier attempt: it will be run again */
+        if (j->share) verdict = IPW_CHECK_SAME;  /* other figures are what was asked for */
         ipw_ledger_report_add(&j->report, &q, known ? &was.record : &unknown, known ? &was : NULL,
-                              verdict != IPW_CHECK_SAME);
+                              verdict == IPW_CHECK_DIFFERS || verdict == IPW_CHECK_MISSING);
         j->report.n_differs += verdict == IPW_CHECK_DIFFERS;
         j->report.n_missing += verdict == IPW_CHECK_MISSING;
         if (verdict == IPW_CHECK_DIFFERS)

@@ -1,6 +1,7 @@
 #include "app/ledger_check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,14 +12,13 @@
 
 #define LINE_MAX_BYTES (256 * IPW_MIB)
 
-struct kept { /* a line that was passed over on the way to another */
+struct kept { /* a line that was passed over on the way to another: where it stands */
     int64_t index;
     int segment;
     bool superseded;
-    char *text;
+    int64_t offset, number;
     size_t n;
-    int64_t number;
-    const char *path;
+    int file;
 };
 
 struct done { /* a line that was asked for */
@@ -33,6 +33,7 @@ enum { TRACES, ATTEMPTS, WARMUP, N_FILES };
 struct source {
     struct ipw_jsonl_reader *reader; /* NULL: there is none, or it is over */
     char *path;
+    int fd; /* to read a line once more; -1 */
 };
 
 struct ipw_check {
@@ -70,8 +71,9 @@ static int read_anchor(struct ipw_check *c, const char *run, struct ipw_err *err
 }
 
 /* Takes the next line of one file in; 0 when it is over. */
-static int keep_next(struct ipw_check *c, struct source *file, struct ipw_err *err)
+static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
 {
+    struct source *file = &c->files[which];
     struct ipw_query_loaded loaded;
     struct ipw_jsonl_line line;
     int rc;
@@ -89,12 +91,46 @@ static int keep_next(struct ipw_check *c, struct source *file, struct ipw_err *e
     c->kept[c->n++] = (struct kept){.index = loaded.trace.index,
                                     .segment = loaded.record.segment,
                                     .superseded = loaded.record.superseded != NULL,
-                                    .text = ipw_memdup(line.text, line.n),
-                                    .n = line.n,
+                                    .offset = line.offset,
                                     .number = line.number,
-                                    .path = file->path};
+                                    .n = line.n,
+                                    .file = which};
     ipw_query_loaded_release(&loaded);
     return 1;
+}
+
+/* The text of a line that was passed over. */
+static int read_kept(char **text, const struct ipw_check *c, const struct kept *line,
+                     struct ipw_err *err)
+{
+    const struct source *file = &c->files[line->file];
+    size_t have = 0;
+
+    *text = ipw_malloc(line->n + 1);
+    while (have < line->n) {
+        ssize_t n =
+            pread(file->fd, *text + have, line->n - have, (off_t)line->offset + (off_t)have);
+
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            free(*text);
+            *text = NULL;
+            return ipw_fail(err, IPW_EIO, "%s:%lld: cannot be read again: %s", file->path,
+                            (long long)line->number, n < 0 ? strerror(errno) : "it is shorter now");
+        }
+        have += (size_t)n;
+    }
+    (*text)[line->n] = '\0';
+    return 0;
+}
+
+static int open_source(struct source *file, struct ipw_err *err)
+{
+    int rc = ipw_jsonl_open(&file->reader, file->path, LINE_MAX_BYTES, err);
+
+    if (rc) return rc;
+    file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    return file->fd < 0 ? ipw_fail_errno(err, errno, "%s", file->path) : 0;
 }
 
 int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err)
@@ -105,18 +141,21 @@ int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err)
     int rc = 0, more;
 
     *out = NULL;
-    for (int i = 0; i < N_FILES && !rc; i++) {
+    for (int i = 0; i < N_FILES; i++) {
         c->files[i].path = ipw_asprintf("%s/%s", run, names[i]);
+        c->files[i].fd = -1;
+    }
+    for (int i = 0; i < N_FILES && !rc; i++) {
         if (access(c->files[i].path, F_OK) < 0 && errno == ENOENT) {
             if (i > 0) continue;
             ipw_check_close(c);
             return 0;
         }
-        rc = ipw_jsonl_open(&c->files[i].reader, c->files[i].path, LINE_MAX_BYTES, err);
+        rc = open_source(&c->files[i], err);
     }
     if (!rc) rc = read_anchor(c, run, err);
-    /* The few earlier attempts first: what is in traces.jsonl as well is one of them. */
-    while (!rc && (more = keep_next(c, &c->files[ATTEMPTS], err))) rc = more < 0 ? more : 0;
+    /* The earlier attempts first: what is in traces.jsonl as well is one of them. */
+    while (!rc && (more = keep_next(c, ATTEMPTS, err))) rc = more < 0 ? more : 0;
     if (rc) {
         ipw_check_close(c);
         return rc;
@@ -207,15 +246,23 @@ static uint64_t hash_line(const char *text, size_t n)
 
 /* An attempt is safe in attempts.jsonl before its line leaves traces.jsonl: after a crash in between
  * it is in both, and only once in the books. */
-static bool is_twin(const struct ipw_check *c, const struct kept *line)
+static int is_twin(bool *twin, const struct ipw_check *c, const struct kept *line,
+                   struct ipw_err *err)
 {
+    *twin = false;
     for (size_t i = 0; i < c->n_done; i++) {
         const struct done *d = &c->done[i];
+        char *text;
+        int rc;
 
-        if (d->index == line->index && d->segment == line->segment)
-            return d->hash == hash_line(line->text, line->n);
+        if (d->index != line->index || d->segment != line->segment) continue;
+        rc = read_kept(&text, c, line, err);
+        if (rc) return rc;
+        *twin = d->hash == hash_line(text, line->n);
+        free(text);
+        return 0;
     }
-    return false;
+    return 0;
 }
 
 /* A line of each file in turn until it is there: it is one of the next as a rule. */
@@ -227,7 +274,7 @@ static int find_line(struct kept **out, struct ipw_check *c, int segment, int64_
     while (!(*out = find_kept(c, segment, index)) && more) {
         more = false;
         for (int i = 0; i < N_FILES; i++) {
-            int rc = keep_next(c, &c->files[i], err);
+            int rc = keep_next(c, i, err);
 
             if (rc < 0) return rc;
             more |= rc > 0;
@@ -236,30 +283,36 @@ static int find_line(struct kept **out, struct ipw_check *c, int segment, int64_
     return 0;
 }
 
-int ipw_check_query(struct ipw_check *c, const struct ipw_query_trace *trace, int segment,
-                    const struct ipw_anchor *clock, enum ipw_check_verdict *verdict,
+int ipw_check_query(struct ipw_check *c, const struct ipw_redo_segment *segment,
+                    const struct ipw_redo_query *query, enum ipw_check_verdict *verdict,
                     struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_err *err)
 {
+    const struct ipw_query_trace *trace = query->trace;
+    const struct ipw_anchor *clock = &segment->facts.clock; /* all 0: the manifest's */
     struct kept *kept, line;
+    char *text;
     int rc;
 
     *loaded = (struct ipw_query_loaded){0};
-    rc = find_line(&kept, c, segment, trace->index, err);
+    rc = find_line(&kept, c, query->segment, trace->index, err);
     if (rc) return rc;
     if (!kept) {
-        *verdict = IPW_CHECK_MISSING;
+        *verdict = segment->cut ? IPW_CHECK_UNWRITTEN : IPW_CHECK_MISSING;
         return 0;
     }
     line = *kept;
     *kept = c->kept[--c->n];
+    rc = read_kept(&text, c, &line, err);
+    if (rc) return rc;
     IPW_GROW(c->done, c->cap_done, c->n_done + 1);
-    c->done[c->n_done++] = (struct done){trace->index, segment, hash_line(line.text, line.n)};
-    rc = ipw_schema_read_query(loaded, line.text, line.n, err);
-    if (rc) ipw_err_prefix(err, "%s:%lld", line.path, (long long)line.number);
-    if (!rc)
-        rc = compare(clock->wall_ns ? clock : &c->anchor, trace, loaded, line.text, line.n, verdict,
+    c->done[c->n_done++] = (struct done){trace->index, query->segment, hash_line(text, line.n)};
+    rc = ipw_schema_read_query(loaded, text, line.n, err);
+    if (rc)
+        ipw_err_prefix(err, "%s:%lld", c->files[line.file].path, (long long)line.number);
+    else
+        rc = compare(clock->wall_ns ? clock : &c->anchor, trace, loaded, text, line.n, verdict,
                      what, err);
-    free(line.text);
+    free(text);
     return rc;
 }
 
@@ -268,22 +321,28 @@ int ipw_check_left(struct ipw_check *c, size_t *left, struct ipw_err *err)
     for (int i = 0; i < N_FILES; i++) {
         int rc;
 
-        while ((rc = keep_next(c, &c->files[i], err)) > 0) continue;
+        while ((rc = keep_next(c, i, err)) > 0) continue;
         if (rc < 0) return rc;
     }
     *left = 0;
-    for (size_t i = 0; i < c->n; i++) *left += !is_twin(c, &c->kept[i]);
+    for (size_t i = 0; i < c->n; i++) {
+        bool twin;
+        int rc = is_twin(&twin, c, &c->kept[i], err);
+
+        if (rc) return rc;
+        *left += !twin;
+    }
     return 0;
 }
 
 void ipw_check_close(struct ipw_check *c)
 {
     if (!c) return;
-    for (size_t i = 0; i < c->n; i++) free(c->kept[i].text);
     free(c->kept);
     free(c->done);
     for (int i = 0; i < N_FILES; i++) {
         if (c->files[i].reader) ipw_jsonl_close(c->files[i].reader);
+        if (c->files[i].fd >= 0) close(c->files[i].fd);
         free(c->files[i].path);
     }
     free(c);

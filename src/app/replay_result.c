@@ -172,11 +172,10 @@ static int write_trace(void *ud, const struct ipw_redo_query *query, struct ipw_
     enum ipw_check_verdict verdict = IPW_CHECK_MISSING;
     int rc = 0;
 
-    if (w->check)
-        rc = ipw_check_query(w->check, query->trace, query->segment, &segment->facts.clock,
-                             &verdict, &was, NULL, err);
+    if (w->check) rc = ipw_check_query(w->check, segment, query, &verdict, &was, NULL, err);
     if (rc) return rc;
-    if (verdict == IPW_CHECK_MISSING && !t) return 0; /* the record did not come to write it */
+    if ((verdict == IPW_CHECK_MISSING || verdict == IPW_CHECK_UNWRITTEN) && !t)
+        return 0; /* the record did not come to write it */
     if (t) {
         record = t->record;
         record.cost_usd = known_cost(query->trace);

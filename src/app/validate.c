@@ -339,15 +339,13 @@ static int compare_query(void *ud, const struct ipw_redo_query *query, struct ip
     struct ipw_query_loaded was = {0};
     struct ipw_buf what = IPW_BUF(4096);
     enum ipw_check_verdict verdict = IPW_CHECK_SAME;
-    int rc = ipw_check_query(r->check, query->trace, query->segment, &segment->facts.clock,
-                             &verdict, &was, &what, err);
+    int rc = ipw_check_query(r->check, segment, query, &verdict, &was, &what, err);
 
     if (!rc && verdict == IPW_CHECK_DIFFERS)
         rc = ipw_fail(err, IPW_EPARSE,
                       "query %s: its line does not follow from the events and samples: %s",
                       query->trace->id, ipw_buf_str(&what));
-    /* What the run was killed over it did not come to write. */
-    if (!rc && verdict == IPW_CHECK_MISSING && !segment->cut)
+    if (!rc && verdict == IPW_CHECK_MISSING)
         rc = ipw_fail(err, IPW_EPARSE, "query %s: ended by the events, and has no line",
                       query->trace->id);
     ipw_query_loaded_release(&was);
