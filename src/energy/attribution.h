@@ -173,6 +173,14 @@ struct ipw_figure ipw_ledger_idle(const struct ipw_ledger *l, enum ipw_domain do
 bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
                       int64_t t1_ns, double *mean_w, double *peak_w);
 
+/* The same as statistics: of the power between neighbouring readings, weighted by time.  NAN: not
+ * known; false: nothing is. */
+struct ipw_power_stats {
+    double avg_w, median_w, min_w, max_w;
+};
+bool ipw_ledger_power_stats(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
+                            int64_t t1_ns, struct ipw_power_stats *out);
+
 /* Forgets what only matters before `before_ns` (no query in flight started before it); the run's
  * totals are carried on. */
 void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns);

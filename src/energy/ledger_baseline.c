@@ -1,11 +1,10 @@
 #include "energy/ledger_baseline.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "energy/attribution_priv.h"
+#include "energy/power_steps.h"
 
 #define LEAST_COVERAGE 0.9
 #define LEAST_STEPS    3
@@ -14,35 +13,10 @@
 #define RATIO_OFF      0.05
 #define RATIO_NS       (10 * IPW_NS_PER_S)
 
-struct power {
-    double w, seconds;
-};
-
-static int by_power(const void *a, const void *b)
-{
-    const struct power *x = a, *y = b;
-
-    return x->w < y->w ? -1 : x->w > y->w;
-}
-
-static double median(struct power *steps, size_t n, double seconds)
-{
-    double upto = 0;
-
-    qsort(steps, n, sizeof *steps, by_power);
-    for (size_t i = 0; i < n; i++) {
-        upto += steps[i].seconds;
-        if (upto > seconds / 2) return steps[i].w;
-        if (upto == seconds / 2 && i + 1 < n) return (steps[i].w + steps[i + 1].w) / 2;
-    }
-    return steps[n - 1].w;
-}
-
 struct ipw_baseline ipw_series_baseline(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns)
 {
     struct ipw_baseline b = {.reason = "no_samples"};
-    struct power *steps = NULL;
-    size_t n = 0, cap = 0;
+    struct ipw_power_steps steps = {0};
 
     if (!s->n) return b;
     b.reason = "not_covered";
@@ -52,17 +26,16 @@ struct ipw_baseline ipw_series_baseline(const struct ipw_series *s, int64_t t0_n
         int64_t to = a[1].t_ns < t1_ns ? a[1].t_ns : t1_ns;
 
         if (a->chain != a[1].chain || to <= from) continue;
-        IPW_GROW(steps, cap, n + 1);
-        steps[n].w = (double)(a[1].uj - a->uj) * 1e3 / (double)(a[1].t_ns - a->t_ns);
-        steps[n].seconds = ipw_ns_to_s(to - from);
-        b.seconds += steps[n++].seconds;
+        ipw_power_steps_add(&steps, (double)(a[1].uj - a->uj) * 1e3 / (double)(a[1].t_ns - a->t_ns),
+                            ipw_ns_to_s(to - from));
     }
-    if (n >= LEAST_STEPS && b.seconds >= LEAST_COVERAGE * ipw_ns_to_s(t1_ns - t0_ns)) {
+    b.seconds = steps.seconds;
+    if (steps.n >= LEAST_STEPS && b.seconds >= LEAST_COVERAGE * ipw_ns_to_s(t1_ns - t0_ns)) {
         b.known = true;
-        b.w = median(steps, n, b.seconds);
+        b.w = ipw_power_steps_median(&steps);
         b.reason = NULL;
     }
-    free(steps);
+    ipw_power_steps_release(&steps);
     return b;
 }
 

@@ -59,7 +59,6 @@ static void book_domain(struct ipw_query_trace *q, const struct ipw_ledger *ledg
                         enum ipw_domain d, const int64_t *edges, struct ipw_figure *parts)
 {
     size_t n = q->n_turns + 1;
-    double mean, peak;
 
     if (query < 0) {
         ipw_ledger_windows(ledger, d, edges, n, parts);
@@ -69,8 +68,8 @@ static void book_domain(struct ipw_query_trace *q, const struct ipw_ledger *ledg
     q->energy[d] = whole(ipw_book_window(ledger, query, d, q->start_ns, q->end_ns), parts, n);
     q->energy_before[d] = parts[0];
     book_spans(q, &q->before, ledger, query, d);
-    q->power_mean_w[d] =
-        ipw_ledger_power(ledger, d, q->start_ns, q->end_ns, &mean, &peak) ? mean : NAN;
+    ipw_ledger_power_stats(ledger, d, q->start_ns, q->end_ns, &q->power[d]);
+    q->power_mean_w[d] = q->power[d].avg_w;
     for (size_t i = 0; i < q->n_turns; i++) {
         struct ipw_turn *turn = &q->turns[i];
 
@@ -155,30 +154,6 @@ static void book_devices(struct ipw_query_trace *q, const struct ipw_ledger *led
             book_device_spans(q, turn, ledger, query, k, place);
         }
     }
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-
-    return n >= m && !strcmp(text + n - m, end);
-}
-
-double ipw_query_mbu(const struct ipw_query_trace *trace, double *max_pct)
-{
-    double sum = 0, max = NAN;
-    int n = 0;
-
-    for (size_t i = 0; i < trace->n_metrics; i++) {
-        const struct ipw_metric *m = &trace->metrics[i];
-
-        if (!ends_with(m->name, "/mem_util")) continue; /* an accelerator's memory */
-        sum += m->avg;
-        max = fmax(max, m->max);
-        n++;
-    }
-    if (max_pct) *max_pct = max;
-    return n ? sum / n : NAN;
 }
 
 bool ipw_query_lm_unmeasured(const struct ipw_query_trace *trace)

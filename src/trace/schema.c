@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "trace/schema_priv.h"
+#include "trace/stats.h"
 #include "json/write.h"
 
 static void kcount(struct ipw_jw *w, const char *key, int64_t n)
@@ -243,6 +244,7 @@ static void put_identity(struct ipw_jw *w, const struct ipw_query_trace *q,
     ipw_jw_kint(w, "n_retries", retries(q));
     ipw_jw_kint(w, "num_turns", (int64_t)q->n_turns);
     ipw_jw_kstr(w, "outcome", q->outcome);
+    ipw_stats_put_power(w, q);
     ipw_schema_kjoules(w, "query_cpu_energy_joules", &q->energy[IPW_DOMAIN_CPU]);
     ipw_jw_knum(w, "query_cpu_power_avg_watts", q->power_mean_w[IPW_DOMAIN_CPU]);
     ipw_schema_kjoules(w, "query_gpu_energy_joules", &q->energy[IPW_DOMAIN_GPU]);
@@ -279,6 +281,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
                                                                  : NAN);
     ipw_jw_kint(&w, "epoch", r->epoch);
     ipw_jw_kstr(&w, "error", q->error);
+    ipw_stats_put_utilization(&w, q);
     put_resolved(&w, "is_resolved", r->is_resolved, false);
     ipw_jw_knull(&w, "judge_cpu_energy_joules");
     ipw_jw_knull(&w, "judge_cpu_power_avg_watts");
@@ -288,6 +291,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
     ipw_jw_kbool(&w, "lm_energy_measurable", measurable(q));
     ipw_jw_knum(&w, "lua_cpu_s", r->lua_cpu_ns < 0 ? NAN : ipw_ns_to_s(r->lua_cpu_ns));
     kcount(&w, "lua_peak_bytes", r->lua_peak_bytes);
+    ipw_stats_put_memory(&w, q);
     kobject(&w, "metadata", r->metadata);
     ipw_schema_put_metrics(&w, q);
     put_identity(&w, q, r);
@@ -304,6 +308,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
                 anchor ? ipw_clock_iso8601(iso, sizeof iso, ipw_anchor_wall_ns(anchor, q->start_ns))
                        : NULL);
     if (r->superseded) ipw_jw_kstr(&w, "superseded", r->superseded);
+    ipw_stats_put_temperature(&w, q);
     ipw_jw_knum(&w, "throughput_tokens_per_sec",
                 q->output_tokens > 0 && wall_s > 0 ? (double)q->output_tokens / wall_s : NAN);
     ipw_jw_kbool(&w, "timed_out", q->timed_out);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "trace/schema_priv.h"
+#include "trace/stats.h"
 
 static int64_t count_of(const struct ipw_json *object, const char *key, int64_t absent)
 {
@@ -345,6 +346,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     l->ours = version > 0;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         q->account[d] = (struct ipw_query_account){NAN, NAN, NAN, NAN};
+        q->power[d] = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
     }
     q->id = ipw_strdup(id);
     q->completed = ipw_json_bool(ipw_json_get(doc, "completed"), false);
@@ -378,6 +380,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     q->device_energy = ipw_schema_read_devices(q, ipw_json_get(doc, "energy"));
     q->device_before = ipw_schema_read_devices(q, ipw_json_get(doc, "energy_before"));
     ipw_schema_read_account(q, doc);
+    ipw_stats_read_power(q, doc);
     return read_spans(q, &q->before, ipw_json_get(doc, "spans_before"), "spans_before", err);
 }
 

@@ -142,26 +142,62 @@ static const struct ipw_spec metric[] = {
     KEY("avg", N), KEY("max", N), KEY("median", N), KEY("min", N), KEY("n", C), KEY("unit", T), END,
 };
 
+/* Upstream's groups of statistics. */
+static const struct ipw_spec statistic[] = {
+    KEY("avg", N), KEY("max", N), KEY("median", N), KEY("min", N), END,
+};
+static const struct ipw_spec watts[] = {
+    OF("per_query_watts", O, statistic),
+    OF("total_watts", O, statistic),
+    END,
+};
+static const struct ipw_spec memory[] = {
+    OF("cpu_mb", OZ, statistic),
+    OF("gpu_mb", OZ, statistic),
+    END,
+};
+static const struct ipw_spec gpu_utilization[] = {
+    KEY("compute_utilization_pct", NZ),
+    KEY("memory_bandwidth_utilization_pct", NZ),
+    KEY("memory_total_gb", NZ),
+    KEY("memory_used_gb", NZ),
+    KEY("tensor_core_utilization_pct", NZ),
+    END,
+};
+static const struct ipw_spec derived[] = {
+    KEY("arithmetic_intensity", NZ),
+    KEY("mbu", NZ),
+    KEY("mfu", NZ),
+    END,
+};
+static const struct ipw_spec utilization[] = {
+    OF("derived", O, derived),
+    OF("gpu", O, gpu_utilization),
+    END,
+};
+
 #define QUERY_KEYS                                                                                 \
     OF("accounts", O | EACH, account), KEY("accuracy_metadata", O), KEY("accuracy_score", NZ),     \
         KEY("agent_before_s", S), KEY("answer", TZ), KEY("answer_source", TZ),                     \
         KEY("completed", B), KEY("end_ns", I), OF("energy", O, energy),                            \
         OF("energy_before", O, energy), KEY("energy_per_output_token_joules", NZ),                 \
-        KEY("epoch", C), KEY("error", TZ), KEY("is_resolved", BZ),                                 \
-        KEY("judge_cpu_energy_joules", Z), KEY("judge_cpu_power_avg_watts", Z),                    \
-        KEY("judge_gpu_energy_joules", Z), KEY("judge_gpu_power_avg_watts", Z),                    \
-        KEY("judge_wall_clock_s", Z), KEY("lm_energy_measurable", B), KEY("lua_cpu_s", SZ),        \
-        KEY("lua_peak_bytes", CZ), KEY("metadata", O), OF("metrics", O | EACH, metric),            \
+        KEY("epoch", C), KEY("error", TZ), OF("hardware_utilization", OZ, utilization),            \
+        KEY("is_resolved", BZ), KEY("judge_cpu_energy_joules", Z),                                 \
+        KEY("judge_cpu_power_avg_watts", Z), KEY("judge_gpu_energy_joules", Z),                    \
+        KEY("judge_gpu_power_avg_watts", Z), KEY("judge_wall_clock_s", Z),                         \
+        KEY("lm_energy_measurable", B), KEY("lua_cpu_s", SZ), KEY("lua_peak_bytes", CZ),           \
+        OF("memory_metrics", OZ, memory), KEY("metadata", O), OF("metrics", O | EACH, metric),     \
         KEY("model", TZ), KEY("n_malformed", C), KEY("n_retries", C), KEY("num_turns", C),         \
-        KEY("outcome", T), KEY("query_cpu_energy_joules", NZ),                                     \
-        KEY("query_cpu_power_avg_watts", NZ), KEY("query_gpu_energy_joules", NZ),                  \
-        KEY("query_gpu_power_avg_watts", NZ), KEY("query_id", T), KEY("query_index", C),           \
-        KEY("query_mbu_avg_pct", NZ), KEY("query_mbu_max_pct", NZ), KEY("query_text", T),          \
-        KEY("response_text", T), KEY("schema_version", C), KEY("score_metadata", O),               \
-        KEY("segment", C), KEY("shared_device_warning", B), OF("spans_before", A, span),           \
-        KEY("start_ns", I), KEY("started_at", TZ), KEY("throughput_tokens_per_sec", SZ),           \
-        KEY("timed_out", B), KEY("tool_call_count", C), KEY("total_cost_usd", NZ),                 \
-        KEY("total_input_tokens", CZ), KEY("total_output_tokens", CZ),                             \
+        KEY("outcome", T), OF("power_metrics", OZ | EACH, watts),                                  \
+        KEY("query_cpu_energy_joules", NZ), KEY("query_cpu_power_avg_watts", NZ),                  \
+        KEY("query_gpu_energy_joules", NZ), KEY("query_gpu_power_avg_watts", NZ),                  \
+        KEY("query_id", T), KEY("query_index", C), KEY("query_mbu_avg_pct", NZ),                   \
+        KEY("query_mbu_max_pct", NZ), KEY("query_text", T), KEY("response_text", T),               \
+        KEY("schema_version", C), KEY("score_metadata", O), KEY("segment", C),                     \
+        KEY("shared_device_warning", B), OF("spans_before", A, span), KEY("start_ns", I),          \
+        KEY("started_at", TZ), OF("temperature_metrics", OZ, statistic),                           \
+        KEY("throughput_tokens_per_sec", SZ), KEY("timed_out", B), KEY("tool_call_count", C),      \
+        KEY("total_cost_usd", NZ), KEY("total_input_tokens", CZ), KEY("total_output_tokens", CZ),  \
         KEY("total_task_cpu_energy_joules", NZ), KEY("total_task_gpu_energy_joules", NZ),          \
         KEY("total_tokens", CZ), KEY("total_tool_calls", C), KEY("total_wall_clock_s", S),         \
         OF("turns", A, turn), KEY("unscorable_reason", TZ), KEY("workload_type", T)

@@ -36,6 +36,7 @@ struct ipw_turn_builder *ipw_turn_builder_new(void)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         b->trace.power_mean_w[d] = NAN;
         b->trace.account[d] = (struct ipw_query_account){NAN, NAN, NAN, NAN};
+        b->trace.power[d] = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
     }
     return b;
 }

@@ -112,6 +112,7 @@ struct ipw_query_trace {
     struct ipw_figure *device_energy, *device_before; /* of each; NULL: there are none */
     struct ipw_query_account *device_account;         /* likewise; NULL also: not known */
     double power_mean_w[IPW_DOMAIN_COUNT];
+    struct ipw_power_stats power[IPW_DOMAIN_COUNT]; /* of the device, not shared; avg_w: the mean */
     struct ipw_query_account account[IPW_DOMAIN_COUNT];
     char *sources[IPW_DOMAIN_COUNT]; /* the summed channels, as a JSON array; NULL: none */
     struct ipw_metric *metrics;      /* by name */
@@ -139,9 +140,6 @@ void ipw_turn_builder_free(struct ipw_turn_builder *b); /* NULL is fine */
  * ipw_ledger_query_begin() answered for it; -1: not known, its share is an equal slice. */
 void ipw_query_trace_book(struct ipw_query_trace *trace, const struct ipw_ledger *ledger,
                           int64_t query);
-/* Use of the accelerators' memory bandwidth in percent: the mean of the devices' averages, and the
- * largest of their peaks (`max_pct` may be NULL); NAN when it was not read. */
-double ipw_query_mbu(const struct ipw_query_trace *trace, double *max_pct);
 /* The model runs on another machine, and no sensor there was read. */
 bool ipw_query_lm_unmeasured(const struct ipw_query_trace *trace);
 void ipw_query_trace_release(struct ipw_query_trace *trace);

