@@ -89,8 +89,8 @@ python3 - <<'PY'
 import json
 lines = open("moved/traces.jsonl").read().splitlines(True)
 failed = [l for l in lines if json.loads(l)["query_id"] == "q0001"][0]
-open("moved/attempts.jsonl", "w").write(failed.replace('"throughput_tokens_per_sec"',
-    '"superseded":"failed","throughput_tokens_per_sec"', 1))
+open("moved/attempts.jsonl", "w").write(failed.replace('"temperature_metrics"',
+    '"superseded":"failed","temperature_metrics"', 1))
 open("moved/traces.jsonl.tmp", "w").write(lines[0])
 PY
 start_fake --bench 0

@@ -127,7 +127,7 @@ def within(run, names):
                     fail("%s: %s: no figure of %s: %s" % (run, where, name, figure))
                 if figure["joules"] == 0 and t0 == t1:
                     continue
-                if not figure["lo"] <= figure["joules"] <= figure["hi"]:
+                if not figure["lo"] - 1e-6 <= figure["joules"] <= figure["hi"] + 1e-6:
                     fail("%s: %s: %s is outside its own bounds: %s" % (run, where, name, figure))
                 if not figure["lo"] - slack <= truth <= figure["hi"] + slack:
                     fail("%s: %s: %s: %.6f J in truth, and %s" % (run, where, name, truth, figure))
