@@ -92,6 +92,9 @@ bool ipw_ledger_power_stats(const struct ipw_ledger *l, enum ipw_domain domain, 
         ipw_power_steps_add(&steps, w, ipw_ns_to_s(to - from));
     }
     if (steps.n) out->median_w = ipw_power_steps_median(&steps);
+    /* Inside a step the line is bent by phases, so that a short window's mean may lie beyond it. */
+    out->min_w = fmin(out->min_w, out->avg_w);
+    out->max_w = fmax(out->max_w, out->avg_w);
     ipw_power_steps_release(&steps);
     return true;
 }
