@@ -188,7 +188,7 @@ static void write_run_line(struct ipw_replay_job *job, const struct ipw_record_l
     struct ipw_buf data = IPW_BUF(64 * IPW_KIB);
 
     if (!job->by_query) {
-        ipw_rundir_event_line(job->dir, line->text, line->n);
+        ipw_replay_job_line(job, line);
         return;
     }
     if (event.kind != IPW_EV_RUN_START && event.kind != IPW_EV_RUN_END) return;
@@ -232,7 +232,7 @@ static enum after other_line(struct ipw_replay_job *job, const struct ipw_record
         return DROP;
     }
     if (ipw_replay_is_own(line)) {
-        if (!job->by_query) ipw_rundir_event_line(job->dir, line->text, line->n);
+        if (!job->by_query) ipw_replay_job_line(job, line);
         return DROP;
     }
     if (!job->o->query && !is_gone(job, line->event.query)) ipw_replay_note_lost(job, line);

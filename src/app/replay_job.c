@@ -381,3 +381,13 @@ int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err)
     free(real);
     return write_manifest(job, err);
 }
+
+void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
+{
+    /* Notes of the run may stand behind what came after them. */
+    if (line->event.t_ns > job->written_ns || line->event.kind == IPW_EV_RUN_START) {
+        job->written_ns = line->event.t_ns;
+        job->written_rows = line->event.rows;
+    }
+    ipw_rundir_event_line(job->dir, line->text, line->n);
+}

@@ -63,7 +63,6 @@ struct ipw_rq { /* a query that is replayed */
     size_t real_index;
     char *workspace;
     int32_t index;
-    int64_t start_ns, last_ns, last_rows; /* of the event that was written last */
     int epoch;
     bool ended, free_agent, ended_by_record, no_agent, diverged, over, written;
     bool completed;
@@ -98,6 +97,7 @@ struct ipw_replay_job {
     struct ipw_defer *step;
 
     struct ipw_rq *active;
+    int64_t written_ns, written_rows; /* how far the record was written again */
     struct ipw_err err;
     int stop_signal;
     bool run_end, done, cut; /* cut: the record ends inside the run */
@@ -118,6 +118,8 @@ int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_cli 
                         int *exit_code, struct ipw_err *err);
 void ipw_replay_job_release(struct ipw_replay_job *job);
 int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err);
+/* Writes a line of the record's events again, as it stands there. */
+void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_record_line *line);
 
 /* replay_drive.c */
 int ipw_replay_job_run(struct ipw_replay_job *job, struct ipw_err *err);

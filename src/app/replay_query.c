@@ -115,15 +115,13 @@ static void write_event(void *ud, struct ipw_event *event, const struct ipw_reco
     /* As in the run: the request after one of a tool's own is written in full. */
     if (line && ipw_replay_is_inside(line) && event->kind == IPW_EV_LM_START) q->host.n_sent = 0;
     if (!job->by_query) {
-        q->last_ns = line->event.t_ns;
-        q->last_rows = line->event.rows;
-        ipw_rundir_event_line(job->dir, line->text, line->n);
+        ipw_replay_job_line(job, line);
         return;
     }
     if (line && ipw_replay_is_own(line)) return;
     event->query = q->index;
     event->rows = 0;
-    event->t_ns = q->last_ns = ipw_now_ns();
+    event->t_ns = ipw_now_ns();
     if (from_record && event->kind == IPW_EV_LM_END) forget_times(&event->lm);
     ipw_rundir_event(job->dir, event);
 }
@@ -259,8 +257,9 @@ static void write_end(struct ipw_rq *q, const struct ipw_json *was, bool same)
         .id = q->c.id, .outcome = q->outcome, .completed = q->completed, .error = q->error};
     event.payload = ipw_buf_str(&data);
     event.payload_len = data.len;
-    event.t_ns = q->job->by_query ? ipw_now_ns() : q->last_ns;
-    event.rows = q->job->by_query ? 0 : q->last_rows;
+    /* Of a query that went another way the record has no end: it ends where the record is now. */
+    event.t_ns = q->job->by_query ? ipw_now_ns() : q->job->written_ns;
+    event.rows = q->job->by_query ? 0 : q->job->written_rows;
     ipw_rundir_event(q->job->dir, &event);
     q->written = true;
     t->next = q->job->told;
@@ -311,7 +310,7 @@ void ipw_rq_end(struct ipw_rq *q, const struct ipw_record_line *line)
 
     q->over = true;
     if (line && same && !q->job->by_query) {
-        ipw_rundir_event_line(q->job->dir, line->text, line->n);
+        ipw_replay_job_line(q->job, line);
         q->written = true;
         return;
     }
@@ -405,7 +404,6 @@ struct ipw_rq *ipw_rq_start(struct ipw_replay_job *job, const struct ipw_record_
 
     q->job = job;
     q->index = line->event.query;
-    q->start_ns = q->last_ns = line->event.t_ns;
     read_case(q, line);
     open_host(q);
     while (*at) at = &(*at)->next;
@@ -419,7 +417,7 @@ struct ipw_rq *ipw_rq_start(struct ipw_replay_job *job, const struct ipw_record_
         start.payload_len = data.len;
         ipw_rundir_event(job->dir, &start);
     } else {
-        ipw_rundir_event_line(job->dir, line->text, line->n);
+        ipw_replay_job_line(job, line);
     }
     ipw_buf_release(&data);
     q->no_agent = never_ran(q);
