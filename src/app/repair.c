@@ -140,7 +140,8 @@ static int sift(struct file *f, struct ipw_jsonl_appender *kept, struct ipw_json
         next += bad;
         rc = put_line(bad ? damaged : kept, &text, &line, err);
     }
-    if (!rc && (fsync(ipw_jsonl_append_fd(damaged)) < 0 || fsync(ipw_jsonl_append_fd(kept)) < 0))
+    if (!rc && (TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(damaged))) < 0 ||
+                TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(kept))) < 0))
         rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", f->path);
     ipw_jsonl_close(reader);
     ipw_buf_release(&text);

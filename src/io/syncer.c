@@ -31,7 +31,8 @@ static int sync_one(int fd)
 {
     struct stat st;
 
-    if (fdatasync(fd) < 0 && errno != EINVAL) return errno; /* EINVAL: a pipe, a device */
+    if (TEMP_FAILURE_RETRY(fdatasync(fd)) < 0 && errno != EINVAL)
+        return errno; /* EINVAL: a pipe, a device */
     return fstat(fd, &st) == 0 && st.st_nlink == 0 ? ENOENT : 0;
 }
 

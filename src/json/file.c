@@ -59,7 +59,7 @@ int ipw_file_sync_folder(const char *path, struct ipw_err *err)
     int rc = 0;
 
     /* EINVAL: a file system whose folders need no sync. */
-    if (fd < 0 || (fsync(fd) < 0 && errno != EINVAL))
+    if (fd < 0 || (TEMP_FAILURE_RETRY(fsync(fd)) < 0 && errno != EINVAL))
         rc = ipw_fail_errno(err, errno, "%s: sync", folder);
     if (fd >= 0) close(fd);
     free(folder);
@@ -82,7 +82,7 @@ int ipw_file_write_atomic(const char *path, const char *bytes, size_t n, struct 
     }
     if (write_all(fd, bytes, n) < 0)
         rc = ipw_fail_errno(err, errno, "%s: write", tmp);
-    else if (fsync(fd) < 0)
+    else if (TEMP_FAILURE_RETRY(fsync(fd)) < 0)
         rc = ipw_fail_errno(err, errno, "%s: sync", tmp);
     if (close(fd) < 0 && !rc) rc = ipw_fail_errno(err, errno, "%s: close", tmp);
     if (!rc && rename(tmp, path) < 0) rc = ipw_fail_errno(err, errno, "%s: rename", path);

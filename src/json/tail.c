@@ -112,7 +112,8 @@ static int copy_out(int fd, const char *path, int64_t from, int64_t to, const ch
         }
     }
     free(chunk);
-    if (!rc && fsync(out) < 0) rc = ipw_fail_errno(err, errno, "%s: sync", torn);
+    if (!rc && TEMP_FAILURE_RETRY(fsync(out)) < 0)
+        rc = ipw_fail_errno(err, errno, "%s: sync", torn);
     if (close(out) < 0 && !rc && errno != EINTR) rc = ipw_fail_errno(err, errno, "%s", torn);
     return rc;
 }
@@ -138,7 +139,7 @@ int ipw_jsonl_cut_tail(struct ipw_jsonl_cut *cut, const char *path, struct ipw_e
         char *torn = ipw_asprintf("%s.torn", path);
 
         rc = copy_out(fd, path, end, st.st_size, torn, err);
-        if (!rc && (ftruncate(fd, (off_t)end) < 0 || fsync(fd) < 0))
+        if (!rc && (ftruncate(fd, (off_t)end) < 0 || TEMP_FAILURE_RETRY(fsync(fd)) < 0))
             rc =
                 ipw_fail_errno(err, errno, "%s: cannot be cut to %lld bytes", path, (long long)end);
         free(torn);

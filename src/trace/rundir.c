@@ -263,8 +263,8 @@ static void close_appender(struct ipw_rundir *dir, struct ipw_jsonl_appender *a)
     if (!a) return;
     /* After a failure the kernel may have dropped the pages: a sync that then succeeds says
      * nothing, so none is tried again. */
-    if (!dir->no_sync && !dir->first.code && fdatasync(ipw_jsonl_append_fd(a)) < 0 &&
-        errno != EINVAL) {
+    if (!dir->no_sync && !dir->first.code &&
+        TEMP_FAILURE_RETRY(fdatasync(ipw_jsonl_append_fd(a))) < 0 && errno != EINVAL) {
         ipw_fail_errno(&dir->first, errno, "%s: the run's files cannot be synced", dir->path);
     }
     if (ipw_jsonl_append_close(a, &err) < 0 && !dir->first.code) dir->first = err;

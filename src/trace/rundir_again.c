@@ -78,7 +78,8 @@ int ipw_rundir_sync(struct ipw_rundir *dir, struct ipw_err *err)
 
     ipw_rundir_flush(dir, NULL); /* a failure is kept in dir->first */
     for (size_t i = 0; i < sizeof files / sizeof *files && !dir->first.code && !dir->no_sync; i++) {
-        if (files[i] && fdatasync(ipw_jsonl_append_fd(files[i])) < 0 && errno != EINVAL)
+        if (files[i] && TEMP_FAILURE_RETRY(fdatasync(ipw_jsonl_append_fd(files[i]))) < 0 &&
+            errno != EINVAL)
             ipw_fail_errno(&dir->first, errno, "%s: the disk did not keep what was written",
                            dir->path);
     }
@@ -117,7 +118,8 @@ static int sift(struct ipw_jsonl_reader *reader, const char *path, struct ipw_js
 static int put_in_place(const struct ipw_rundir *dir, struct ipw_jsonl_appender *written,
                         const char *tmp, const char *file, struct ipw_err *err)
 {
-    if (!dir->no_sync && fsync(ipw_jsonl_append_fd(written)) < 0 && errno != EINVAL)
+    if (!dir->no_sync && TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(written))) < 0 &&
+        errno != EINVAL)
         return ipw_fail_errno(err, errno, "%s: sync", tmp);
     if (rename(tmp, file) < 0) return ipw_fail_errno(err, errno, "%s: rename", file);
     return ipw_file_sync_folder(file, err);

@@ -21,8 +21,8 @@ import argparse, atexit, json, os, re, shutil, subprocess, sys, tempfile
 # call -> what may happen to it.  Of the calls that only tidy up (close, unlink) no failure is told.
 PLAN = {"run": [
     ("write", ("EIO", "ENOSPC", "EINTR", "KILL")),
-    ("fdatasync", ("EIO", "ENOSPC", "KILL")),
-    ("fsync", ("EIO", "KILL")),
+    ("fdatasync", ("EIO", "ENOSPC", "EINTR", "KILL")),
+    ("fsync", ("EIO", "EINTR", "KILL")),
     ("rename", ("EIO", "ENOSPC", "KILL")),
     ("openat", ("EIO", "ENOSPC", "EMFILE")),
     ("pwrite64", ("EIO", "EINTR")),
@@ -33,8 +33,8 @@ PLAN = {"run": [
     ("read", ("EIO", "EINTR")),
     ("pread64", ("EIO",)),
     ("write", ("EIO", "ENOSPC", "EINTR", "KILL")),
-    ("fdatasync", ("EIO", "KILL")),
-    ("fsync", ("EIO",)),
+    ("fdatasync", ("EIO", "EINTR", "KILL")),
+    ("fsync", ("EIO", "EINTR")),
     ("rename", ("EIO", "KILL")),
     ("openat", ("EIO", "EMFILE")),
     ("ftruncate", ("EIO",)),
@@ -221,7 +221,7 @@ def all_errors(world, stage, call, errors):
     counted = None
     total = 0
     if world.o.brief:
-        errors = [e for e in errors if e == errors[0] or (call == "write" and e in ("EINTR", "KILL"))]
+        errors = [e for e in errors if e == errors[0] or e == "EINTR" or (call == "write" and e == "KILL")]
     for error in errors:
         if world.o.only and world.o.only != "%s:%s" % (call, error):
             continue
