@@ -353,6 +353,25 @@ static struct ipw_ledger *make_ledger(const struct ipw_meter_report *r)
     return ledger;
 }
 
+static void see_power(struct ipw_meter_report *r, double w)
+{
+    r->peak_w = fmax(r->peak_w, w);
+    r->least_w = fmin(r->least_w, w);
+}
+
+/* From the row before to row `i`, the part inside the run.  The energy of a run's first and last
+ * moments is told by rows outside of it: without them the mean power could lie beyond the least. */
+static void see_step(struct ipw_meter_report *r, const struct ipw_meter_points *sum, size_t i)
+{
+    const struct ipw_meter_point *a = &sum->at[i - 1], *b = &sum->at[i];
+    double from = fmax(a->t_s, r->t0_s), to = fmin(b->t_s, r->t1_s), w_per_s;
+
+    if (!(to > from)) return;
+    w_per_s = sum->means ? 0 : (b->value - a->value) / (b->t_s - a->t_s);
+    see_power(r, b->value - w_per_s * (b->t_s - from));
+    see_power(r, b->value - w_per_s * (b->t_s - to));
+}
+
 static void read_powers(struct ipw_meter_report *r)
 {
     const struct ipw_meter_log **logs = ipw_malloc(r->n_logs * sizeof *logs);
@@ -367,10 +386,11 @@ static void read_powers(struct ipw_meter_report *r)
     ipw_meter_sum(&sum, logs, shift_s, r->n_logs);
     r->peak_w = r->least_w = NAN;
     for (size_t i = 0; i < sum.n; i++) {
-        if (sum.at[i].t_s < r->t0_s || sum.at[i].t_s > r->t1_s) continue;
-        r->samples++;
-        r->peak_w = fmax(r->peak_w, sum.at[i].value);
-        r->least_w = fmin(r->least_w, sum.at[i].value);
+        if (sum.at[i].t_s >= r->t0_s && sum.at[i].t_s <= r->t1_s) {
+            r->samples++;
+            see_power(r, sum.at[i].value);
+        }
+        if (i > 0) see_step(r, &sum, i);
     }
     free(sum.at);
     free(shift_s);

@@ -37,8 +37,8 @@ struct ipw_meter_report {
 
     double t0_s, t1_s; /* from the first query's start to the last one's end */
     struct ipw_figure total, idle;
-    size_t samples; /* of the sum, inside */
-    double peak_w, least_w;
+    size_t samples;         /* of the sum, inside */
+    double peak_w, least_w; /* of the log's line over the run, its ends between rows included */
 };
 
 /* IPW_EUNSUPPORTED: the log and the run cannot be brought together (the message says why); other

@@ -13,7 +13,7 @@ assert_file_lines run/traces.jsonl 6
 # The meter: 60 W idle and 180 W more while the model works, seen by a clock that is ahead.
 cat >meter.py <<'PY'
 import datetime, json, sys
-run, kind, row_s, ahead = sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
+run, kind, row_s, ahead, early = sys.argv[1], sys.argv[2], *map(float, sys.argv[3:6])
 clock = json.load(open(run + "/manifest.json"))["clock"]
 wall = lambda ns: (clock["wall_ns"] + ns - clock["mono_ns"]) / 1e9
 busy = []
@@ -24,7 +24,7 @@ for line in open(run + "/traces.jsonl"):
 first, last = min(a for a, b in busy), max(b for a, b in busy)
 def energy(a, b):
     return 60 * (b - a) + 180 * sum(max(0, min(b, d) - max(a, c)) for c, d in busy)
-t, e = first - 15.037, 1000.0
+t, e = first - early, 1000.0
 end = last + 15
 if kind == "sum": print("time,id,pm1,pm2,sum")
 if kind == "phase": print("time,pm1,pm2")
@@ -47,8 +47,9 @@ print(json.dumps({"total": energy(wall(min(json.loads(l)["start_ns"] for l in op
                                   wall(max(json.loads(l)["end_ns"] for l in open(run + "/traces.jsonl"))))}), file=sys.stderr)
 PY
 
-# meter KIND ROW_S AHEAD_S: makes KIND.csv, and true.json with what the run really took.
-meter() { python3 meter.py run "$1" "$2" "$3" >"$1.csv" 2>true.json || fail "meter.py"; }
+# meter KIND ROW_S AHEAD_S [EARLY_S]: makes KIND.csv, from EARLY_S before the model's first work on,
+# and true.json with what the run really took.
+meter() { python3 meter.py run "$1" "$2" "$3" "${4:-15.037}" >"$1.csv" 2>true.json || fail "meter.py"; }
 
 # report FILE ARGS...: the JSON report in report.json, its own arithmetic checked.
 report() {
@@ -94,6 +95,14 @@ meter sum 1 0.7
 report sum.csv
 assert_json report.json 'abs(d["logs"][0]["offset_s"] - 0.7) <= 0.1 and d["logs"][0]["rows_are"] == "means"'
 near 0.15
+
+step "the mean power is between the least and the peak, wherever the rows stand to the run's ends"
+for early in 15 15.25 15.5 15.75; do
+    meter sum 1 0 $early
+    report sum.csv --offset 0
+done
+meter wh 1 0
+report wh.csv --offset 0
 
 step "other formats: a zone away, decimal commas; cumulative watt-hours"
 meter iso 0.1 -7200.4
