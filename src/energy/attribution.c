@@ -34,10 +34,12 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
                      size_t i)
 {
     struct ledger_line *line = &l->lines[l->n_lines++];
+    struct ipw_series *series = series_of(l, channels, i);
 
     l->summed[i] = true;
-    *line = (struct ledger_line){.series = series_of(l, channels, i),
+    *line = (struct ledger_line){.series = series,
                                  .channel = i,
+                                 .fit.most_w = (double)ipw_series_most_w(series),
                                  .baseline_w = NAN,
                                  .done_ns = INT64_MIN,
                                  .lost_ns = INT64_MIN,

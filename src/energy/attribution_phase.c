@@ -44,11 +44,40 @@ static struct piece *add_piece(struct pieces *p)
     return &p->all[p->n++];
 }
 
+/* No piece holds more than the device can draw in its time (or, of a step that is more by itself,
+ * than the step's own power): what is over goes where there is room. */
+static void hold_to_most(const struct ipw_series *s, const struct ipw_series_sample *a,
+                         struct pieces *p)
+{
+    double over = 0, room = 0, most_w = (double)ipw_series_most_w(s);
+    double step_w = (double)(a[1].uj - a->uj) * 1e3 / (double)(a[1].t_ns - a->t_ns);
+    int64_t from = a->t_ns;
+
+    if (step_w > most_w) most_w = step_w;
+    for (size_t i = 0; i < p->n; from = p->all[i++].to_ns) {
+        double left = most_w * (double)(p->all[i].to_ns - from) / 1e3 - p->all[i].uj;
+
+        if (left < 0) {
+            over -= left;
+        } else {
+            room += left;
+        }
+    }
+    if (!(over > 0) || !(room > 0)) return;
+    from = a->t_ns;
+    for (size_t i = 0; i < p->n; from = p->all[i++].to_ns) {
+        double left = most_w * (double)(p->all[i].to_ns - from) / 1e3 - p->all[i].uj;
+
+        p->all[i].uj += left < 0 ? left : left * over / room;
+    }
+}
+
 /* Adds corners so that the pieces of the step hold its energy: `uj` each, in order. */
-static void bend(struct ipw_series *s, const struct ipw_series_sample *a, const struct pieces *p)
+static void bend(struct ipw_series *s, const struct ipw_series_sample *a, struct pieces *p)
 {
     double sum = 0;
 
+    hold_to_most(s, a, p);
     for (size_t i = 0; i + 1 < p->n; i++) {
         int64_t uj;
 

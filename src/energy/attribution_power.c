@@ -57,7 +57,7 @@ bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_
     if (!f.known || t1_ns <= t0_ns || f.coverage <= 0) return false;
     if (d->n == 1) return ipw_series_power(l->lines[d->first].series, t0_ns, t1_ns, mean_w, peak_w);
     *mean_w = f.j / (ipw_ns_to_s(t1_ns - t0_ns) * f.coverage);
-    *peak_w = peak_of_sum(l, d, t0_ns, t1_ns);
+    *peak_w = fmax(peak_of_sum(l, d, t0_ns, t1_ns), *mean_w);
     return true;
 }
 
@@ -92,9 +92,7 @@ bool ipw_ledger_power_stats(const struct ipw_ledger *l, enum ipw_domain domain, 
         ipw_power_steps_add(&steps, w, ipw_ns_to_s(to - from));
     }
     if (steps.n) out->median_w = ipw_power_steps_median(&steps);
-    /* Inside a step the line is bent by phases, so that a short window's mean may lie beyond it. */
-    out->min_w = fmin(out->min_w, out->avg_w);
-    out->max_w = fmax(out->max_w, out->avg_w);
+    out->min_w = fmin(out->min_w, out->avg_w); /* as the most: energy/series.h */
     ipw_power_steps_release(&steps);
     return true;
 }

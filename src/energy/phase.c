@@ -172,6 +172,7 @@ void ipw_phase_fit_solve(struct ipw_phase_fit *fit)
             }
             w = rest / (fit->a[i][i] * (1 + RIDGE));
             if (w < 0) w = 0;
+            if (fit->most_w > 0 && w > fit->most_w) w = fit->most_w;
             by = fabs(w - fit->w[i]);
             if (by > moved) moved = by;
             if (w > scale) scale = w;
@@ -185,10 +186,11 @@ double ipw_phase_fit_w(const struct ipw_phase_fit *fit, const struct ipw_phase_p
 {
     double w = fit->w[BASE];
 
-    if (!point) return w;
-    if (any_lm(point)) w += fit->w[ANY_LM];
-    for (int k = 0; k < IPW_PHASE_COUNT; k++) w += fit->w[FIRST_PHASE + k] * point->count[k];
-    return w;
+    if (point) {
+        if (any_lm(point)) w += fit->w[ANY_LM];
+        for (int k = 0; k < IPW_PHASE_COUNT; k++) w += fit->w[FIRST_PHASE + k] * point->count[k];
+    }
+    return fit->most_w > 0 && w > fit->most_w ? fit->most_w : w;
 }
 
 bool ipw_phase_fit_knows(const struct ipw_phase_fit *fit)

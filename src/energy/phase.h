@@ -2,8 +2,9 @@
  *
  * Pure.  A line holds, for every instant, how many queries are in each phase.  A fit learns from
  * measured steps of a counter what a device draws: base, plus something while any model call is in
- * progress, plus something for each query in each phase, none of it negative (a small non-negative
- * least squares; reference/energy.md 0.4, 2d and 7).  The ledger uses both to split a measured
+ * progress, plus something for each query in each phase, none of it negative or more than the device
+ * can draw (a small least squares within bounds; reference/energy.md 0.4, 2d and 7): of a phase that
+ * is a thousandth of each step the steps alone would say tens of kilowatts.  The ledger uses both to split a measured
  * step that crosses a change of phase; it never changes what was measured. */
 #ifndef IPW_ENERGY_PHASE_H
 #define IPW_ENERGY_PHASE_H
@@ -52,6 +53,7 @@ struct ipw_phase_fit {
     double w[IPW_PHASE_TERMS];                                      /* the watts found */
     int64_t upto_ns;                                                /* end of the newest step */
     size_t at;     /* the point of the line at the newest step, as a hint */
+    double most_w; /* all that the device can draw; 0: not told */
     int64_t steps; /* learned from so many */
 };
 
@@ -60,7 +62,7 @@ void ipw_phase_fit_add(struct ipw_phase_fit *fit, const struct ipw_phase_line *l
                        int64_t t1_ns, int64_t uj);
 /* Finds the watts.  What was learned two minutes ago weighs a third of what is new. */
 void ipw_phase_fit_solve(struct ipw_phase_fit *fit);
-/* What the device draws by this fit; `point` may be NULL (no query in any phase). */
+/* What the device draws by this fit, `most_w` at most; `point` may be NULL (no query in any phase). */
 double ipw_phase_fit_w(const struct ipw_phase_fit *fit, const struct ipw_phase_point *point);
 /* Has it learned from as many steps as there are terms to find? */
 bool ipw_phase_fit_knows(const struct ipw_phase_fit *fit);

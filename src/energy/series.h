@@ -196,7 +196,8 @@ bool ipw_series_guess(const struct ipw_series *s, const struct ipw_series *gauge
 /* The part of a window that lies inside unbroken chains, from 0 to 1. */
 double ipw_series_coverage(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns);
 /* Power statistics over a window, in watts, from differences of neighbouring samples; false when
- * there are none. */
+ * there are none.  The peak is the mean at least: corners may put more than the whole step's power
+ * into the part of a step that a short window holds. */
 bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, double *mean_w,
                       double *peak_w);
 

@@ -385,6 +385,7 @@ bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, 
     }
     if (ns <= 0) return false;
     *mean_w = uj * 1e3 / ns;
-    *peak_w = peak;
+    /* Inside a step the line is bent by phases, so that a short window's mean may lie beyond it. */
+    *peak_w = peak > *mean_w ? peak : *mean_w;
     return true;
 }
