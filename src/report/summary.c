@@ -270,6 +270,15 @@ static double joules(const struct ipw_summary_row *row, unsigned domains)
     return sum;
 }
 
+/* A client's joules are not those of a model that runs elsewhere. */
+static bool lm_remote(const struct ipw_summary *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (ipw_summary_row(s, i)->lm_remote) return true;
+    }
+    return false;
+}
+
 void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary *s,
                             unsigned domains)
 {
@@ -277,6 +286,7 @@ void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary
     double total_j = 0, total_w = 0, token_j = 0, tokens = 0, edp = 0;
     size_t n_w = 0;
 
+    if (lm_remote(s)) domains = 0;
     *out = (struct ipw_efficiency){.domains = domains,
                                    .mean_j = NAN,
                                    .mean_w = NAN,
@@ -321,9 +331,8 @@ unsigned ipw_summary_basis(const struct ipw_summary *s)
     size_t known[IPW_DOMAIN_COUNT] = {0}, most = 0;
     unsigned domains = 0;
 
+    if (lm_remote(s)) return 0;
     for (size_t i = 0; i < s->n; i++) {
-        /* A client's joules are not those of a model that runs elsewhere. */
-        if (ipw_summary_row(s, i)->lm_remote) return 0;
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
             known[d] += ipw_summary_row(s, i)->energy[d].known;
     }
