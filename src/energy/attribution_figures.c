@@ -91,13 +91,14 @@ static int64_t crowded_ns(const struct ipw_ledger *l, int64_t t_ns)
     return l->edges[i].crowded_ns + (l->edges[i].in_flight > 1 ? t_ns - l->edges[i].t_ns : 0);
 }
 
-/* The share of the cell from edge i on that the window's owner is due. */
+/* The share of the cell from edge i on that the window's owner is due.  By equal slices it is an n-th:
+ * what was handed out of a cell of a few microjoules is that only to the microjoule. */
 static double part_of_cell(const struct ipw_ledger *l, const struct ledger_query *q,
                            const struct ledger_line *line, size_t i)
 {
     double n = l->edges[i].in_flight > 0 ? (double)l->edges[i].in_flight : 1;
 
-    if (q && i + 1 < line->settled) {
+    if (q && l->share != IPW_SHARE_EQUAL && i + 1 < line->settled) {
         const struct ledger_slice *s = &q->slices[line - l->lines];
         const struct ledger_mark *mark = &line->marks[i];
         int64_t k = l->edge_base + (int64_t)i - s->from, cell = mark[1].uj - mark->uj;

@@ -53,6 +53,29 @@ static void test_22_no_length(void **state)
     ipw_ledger_free(l);
 }
 
+/* Two at a time for 60 us, in which the line has three microjoules and the truth may have all of the
+ * step's 2500: the half that each is due of it is within its bounds, although one was handed two. */
+static void test_33_bounds_of_a_small_cell(void **state)
+{
+    struct ipw_channel c = test_counter("dram", CPU, RANGE_61 + 61, 1000);
+    struct ipw_ledger *l = ipw_ledger_new(&c, 1);
+    int64_t q[3];
+
+    (void)state;
+    for (int i = 0; i <= 10; i++) {
+        int64_t v = 2500 * i;
+        ipw_ledger_row(l, 0, 1, S(1 + i * 0.05), &v);
+    }
+    for (int i = 0; i < 3; i++) q[i] = ipw_ledger_query_begin(l, S(1.22 + i * 0.00006));
+    for (int i = 0; i < 3; i++) ipw_ledger_query_leave(l, q[i], S(1.23));
+    for (int i = 0; i < 2; i++) {
+        struct ipw_figure f = ipw_ledger_query_window(l, q[i], CPU, S(1.22006), S(1.23));
+
+        assert_true(f.known && f.hi_j >= 0.00125 && f.lo_j == 0);
+    }
+    ipw_ledger_free(l);
+}
+
 /* Case 33: at 1, 2 and 8 at a time each joule is booked once; the order changes nothing. */
 static void test_33_equal_slices(void **state)
 {
@@ -449,6 +472,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_query),
         cmocka_unit_test(test_22_no_length),
+        cmocka_unit_test(test_33_bounds_of_a_small_cell),
         cmocka_unit_test(test_33_equal_slices),
         cmocka_unit_test(test_interleaving_does_not_matter),
         cmocka_unit_test(test_05_two_sockets),
