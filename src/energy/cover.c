@@ -217,9 +217,24 @@ static bool choose_scope(struct chooser *c, size_t machine, enum ipw_scope scope
     return true;
 }
 
+/* A board with a meter of its own may lie outside psys.  Then psys is not known to be the machine,
+ * and the parts are: it must not stand for them with the board's joules left out. */
+static bool boards_beside(const struct chooser *c, size_t machine)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct ipw_channel *ch = c->items[i].channel;
+
+        if (ch->domain == IPW_DOMAIN_GPU && ch->kind != IPW_CHANNEL_METRIC &&
+            ch->scope == IPW_SCOPE_DEVICE && machine_of(&c->items[i]) == machine)
+            return true;
+    }
+    return false;
+}
+
 static void choose_machine(struct chooser *c, size_t machine)
 {
     for (const int *scope = orders[c->domain]; *scope >= 0; scope++) {
+        if (*scope == IPW_SCOPE_PLATFORM && boards_beside(c, machine)) continue;
         if (c->domain == IPW_DOMAIN_GPU && *scope == IPW_SCOPE_DEVICE) {
             if (choose_boards(c, machine)) return;
         } else if (choose_scope(c, machine, (enum ipw_scope) * scope)) {

@@ -11,7 +11,8 @@
  *   dram     memory beside the packages; else rails
  *   gpu      boards, each once whoever shows it; else modules; else rails
  *   machine  a meter of all of it (at the wall, the BMC; the battery last); else the platform
- *            (psys); else modules; else rails
+ *            (psys) where no board is metered beside it, which it may hold or not; else modules; else
+ *            rails
  * from one source alone (boards excepted), counters before gauges.  Channels keep `in_sum` false
  * where their source said so, the platform excepted.
  *

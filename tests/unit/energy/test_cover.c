@@ -241,9 +241,25 @@ static void test_machine(void **state)
         {"acpi", "power_meter", "", MACHINE, IPW_SCOPE_MACHINE, GAUGE, .in = true, .out = true},
     };
 
+    /* Nobody knows whether psys holds the board: a machine of 140 W beside a board of 450 W it is not. */
+    static const struct line board[] = {
+        {"rapl", "psys", "", MACHINE, IPW_SCOPE_PLATFORM, COUNTER},
+        {"rapl", "package-0", "", CPU, IPW_SCOPE_PACKAGE, COUNTER, .in = true, .out = true},
+        {"nvml", "gpu0", "GPU-1", GPU, IPW_SCOPE_DEVICE, COUNTER, .in = true, .out = true},
+        {"nvml", "gpu0/util", "GPU-1", GPU, IPW_SCOPE_DEVICE, METRIC},
+    };
+    static const struct line elsewhere[] = {
+        {"rapl", "psys", "", MACHINE, IPW_SCOPE_PLATFORM, COUNTER, .out = true},
+        {"prometheus", "gpu0", "GPU-1", GPU, IPW_SCOPE_DEVICE, COUNTER, .remote = true, .in = true,
+         .out = true},
+    };
+
     (void)state;
     CHECK(wall, [MACHINE] = "1 machine meter (powerlog, power integrated)");
     CHECK(laptop, [MACHINE] = "1 machine meter (acpi, power integrated)");
+    CHECK(board, [CPU] = "1 package (rapl)", [GPU] = "1 GPU (nvml)");
+    CHECK(elsewhere, [GPU] = "remote: 1 GPU (prometheus)",
+          [MACHINE] = "1 platform (rapl), perhaps without discrete GPUs");
 }
 
 /* Files that nobody can place are in no sum; a meter on the boards' supply stands for the boards. */
