@@ -192,6 +192,8 @@ void ipw_workload_seat(struct ipw_query *q)
     char *id = ipw_strdup(ipw_workload_id(wr->workload, q->place.index));
 
     take_ahead(&ahead, q->run, q->place.index);
+    /* A query is named by both: the record may have the same one several times. */
+    q->place.epoch = ipw_workload_epoch(wr->workload, q->place.index);
     q->seat = ahead.seat;
     q->seat.zero_ns = q->run->start_ns;
     q->seat.end_ns = q->start_ns;

@@ -214,6 +214,11 @@ const char *ipw_workload_id(struct ipw_workload *w, size_t i)
     return w->row_name;
 }
 
+int ipw_workload_epoch(const struct ipw_workload *w, size_t i)
+{
+    return w->lines ? 0 : w->starts[w->places[i].name].epoch;
+}
+
 int ipw_workload_keep(struct ipw_workload *w, const char *id, size_t limit, struct ipw_err *err)
 {
     size_t n = 0;

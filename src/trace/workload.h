@@ -49,6 +49,7 @@ size_t ipw_workload_requests(const struct ipw_workload *workload);
 int64_t ipw_workload_at(const struct ipw_workload *workload, size_t i); /* its first request */
 /* Valid until the next call. */
 const char *ipw_workload_id(struct ipw_workload *workload, size_t i);
+int ipw_workload_epoch(const struct ipw_workload *workload, size_t i); /* which repetition of it */
 
 struct ipw_workload_query { /* taken */
     char *id, *prompt;      /* prompt: or NULL */

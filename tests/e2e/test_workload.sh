@@ -135,4 +135,9 @@ expect_exit 2 agent resume closed
 check_err "a replay is not gone on with"
 [ ! -e none ] || fail "a folder was made"
 
+step "a record with each query twice: so has its replay, each told by its epoch"
+expect_exit 0 agent run waits.lua --dataset rows2.jsonl --base-url "$BASE_URL" --epochs 2 --warmup 1 -o twice -q
+expect_exit 0 agent replay twice --mode workload --base-url "$BASE_URL" --speed 10 -o twice-sent
+assert_json twice-sent/traces.jsonl 'sorted((q["query_id"], q["epoch"]) for q in d) == [("q0000", 0), ("q0000", 1), ("q0001", 0), ("q0001", 1)]'
+
 end_test
