@@ -194,6 +194,14 @@ static void give_reasons(struct ipw_run *run)
     }
 }
 
+/* The model is elsewhere: boards of this machine are in no sum, so the basis does not name them. */
+static void name_no_local_boards(struct ipw_source_set *set)
+{
+    char *basis = set->basis[IPW_DOMAIN_GPU], *remote = strstr(basis, "remote: ");
+
+    memmove(basis, remote ? remote : "", strlen(remote ? remote : "") + 1);
+}
+
 int ipw_sensors_open(struct ipw_run *run, struct ipw_err *err)
 {
     struct ipw_sampler_options so = {.interval_ns = run->o->sample_interval_ns,
@@ -217,6 +225,7 @@ int ipw_sensors_open(struct ipw_run *run, struct ipw_err *err)
     ipw_feed_describe(run->feed, run->sources.channels, run->sources.n_channels,
                       run->ledger_facts.lm_remote);
     give_reasons(run);
+    if (run->ledger_facts.lm_remote) name_no_local_boards(&run->sources);
     if (!run->sources.n) return 0;
     run->selftest = ipw_selftest_new(&run->sources);
     run->sampled = ipw_wakeup_start(run->loop, ipw_run_sampled, run);

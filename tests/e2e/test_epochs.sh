@@ -75,6 +75,7 @@ assert_json remote/traces.jsonl "all(q['energy']['gpu']['joules'] is None and q[
 assert_json remote/traces.jsonl "all(q['lm_energy_measurable'] is False for q in d)"
 assert_json remote/traces.jsonl "all(s['energy']['cpu']['reason'] == 'remote' for q in d for t in q['turns'] for s in t['spans'] if s['kind'] != 'tool')"
 assert_json remote/summary.json "d['efficiency']['intelligence_per_joule'] is None and d['efficiency']['basis'] is None"
+assert_json remote/manifest.json "d['hardware']['basis']['gpu'] is None and d['hardware']['basis']['cpu'] is not None"
 # Nor are the client's joules the model's domain by domain.
 assert_json remote/summary.json "all(e is None for k in ('efficiency', 'normalized_efficiency') for e in (d[k] or {'by_domain': {}})['by_domain'].values())"
 expect_exit 0 agent ledger remote --check
