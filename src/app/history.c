@@ -62,6 +62,10 @@ static struct ipw_figure past_figure(const struct ipw_json *object, const char *
 static void add_device_books(struct ipw_history *h, enum ipw_domain d,
                              const struct ipw_json *devices)
 {
+    struct ipw_device_book unnamed = {.domain = d};
+    const struct ipw_device_books none = {.all = &unnamed, .n = 1};
+
+    if (!ipw_json_first(devices)) ipw_device_books_add(&h->devices, &none);
     for (const struct ipw_json *x = ipw_json_first(devices); x; x = ipw_json_next(x)) {
         struct ipw_device_book book = {
             .domain = d,

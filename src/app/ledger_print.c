@@ -173,6 +173,7 @@ static void put_line(struct ipw_buf *out, const char *label, const struct ipw_le
 static void put_devices(struct ipw_buf *out, const struct ipw_ledger_report *r, enum ipw_domain d,
                         size_t n_queries)
 {
+    if (!ipw_device_books_whole(&r->devices, d)) return;
     for (size_t i = 0; i < r->devices.n; i++) {
         const struct ipw_device_book *book = &r->devices.all[i];
         struct ipw_sum sum = {.total = ipw_device_sums_get(&r->summary.devices, d, book->name)};

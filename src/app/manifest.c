@@ -119,23 +119,19 @@ static void put_book(struct ipw_jw *w, const struct ipw_balance *b)
 static void put_device_books(struct ipw_jw *w, const struct ipw_device_books *devices,
                              enum ipw_domain domain)
 {
-    bool any = false;
-
-    for (size_t i = 0; devices && i < devices->n; i++) {
+    if (!ipw_device_books_whole(devices, domain)) return;
+    ipw_jw_key(w, "devices");
+    ipw_jw_obj(w);
+    for (size_t i = 0; i < devices->n; i++) {
         const struct ipw_device_book *book = &devices->all[i];
 
         if (book->domain != domain) continue;
-        if (!any) {
-            ipw_jw_key(w, "devices");
-            ipw_jw_obj(w);
-        }
-        any = true;
         ipw_jw_key_any(w, book->name, strlen(book->name));
         ipw_jw_obj(w);
         put_book(w, &book->balance);
         ipw_jw_obj_end(w);
     }
-    if (any) ipw_jw_obj_end(w);
+    ipw_jw_obj_end(w);
 }
 
 static void put_books(struct ipw_jw *w, const struct ipw_balance *books,

@@ -74,6 +74,14 @@ static struct ipw_device_sum *sum_of(struct ipw_device_sums *s, const struct ipw
     return find_sum(s, device->domain, device->name);
 }
 
+static bool has_devices(const struct ipw_query_trace *q, enum ipw_domain domain)
+{
+    for (size_t i = 0; i < q->n_devices; i++) {
+        if (q->devices[i].domain == domain) return true;
+    }
+    return false;
+}
+
 /* Whole microjoules are added as such. */
 static double add_uj(double a, double b)
 {
@@ -84,6 +92,11 @@ void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace
 {
     static const struct ipw_query_account unknown = {NAN, NAN, NAN, NAN};
 
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_device unnamed = {.name = (char *)"", .domain = (enum ipw_domain)d};
+
+        if (!has_devices(q, unnamed.domain)) sum_of(s, &unnamed);
+    }
     for (size_t i = 0; i < q->n_devices && q->device_energy; i++) {
         const struct ipw_figure *f = &q->device_energy[i];
         struct ipw_device_sum *sum = sum_of(s, &q->devices[i]);
@@ -95,6 +108,18 @@ void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace
         sum->account.waste_j = add_uj(sum->account.waste_j, a->waste_j);
         sum->account.idle_tax_j = add_uj(sum->account.idle_tax_j, a->idle_tax_j);
     }
+}
+
+bool ipw_device_sums_whole(const struct ipw_device_sums *s, enum ipw_domain domain)
+{
+    bool named = false;
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->all[i].domain != domain) continue;
+        if (!s->all[i].name[0]) return false;
+        named = true;
+    }
+    return named;
 }
 
 double ipw_device_sums_get(const struct ipw_device_sums *s, enum ipw_domain domain,
@@ -132,6 +157,7 @@ void ipw_device_books_fill(struct ipw_device_books *b, const struct ipw_ledger *
         enum ipw_domain domain = (enum ipw_domain)d;
         size_t n = ipw_ledger_devices(ledger, domain);
 
+        if (n < 2) add_book(b)->domain = domain; /* without a name */
         for (size_t i = 0; n > 1 && i < n; i++) {
             struct ipw_device_book *book = add_book(b);
 
@@ -159,6 +185,18 @@ void ipw_device_books_add(struct ipw_device_books *sum, const struct ipw_device_
         }
     }
     if (sum->n) qsort(sum->all, sum->n, sizeof *sum->all, by_name);
+}
+
+bool ipw_device_books_whole(const struct ipw_device_books *b, enum ipw_domain domain)
+{
+    bool named = false;
+
+    for (size_t i = 0; b && i < b->n; i++) {
+        if (b->all[i].domain != domain) continue;
+        if (!b->all[i].name[0]) return false;
+        named = true;
+    }
+    return named;
 }
 
 void ipw_device_books_apart(struct ipw_device_books *b, const struct ipw_device_sums *warmup,

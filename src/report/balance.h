@@ -2,7 +2,9 @@
  *
  * A balance says what the device drew and how much of it was idle, read from the ledger; what the
  * queries had is summed from their traces, so that the balance is a check and not a tautology.
- * Devices are listed only where a domain has several.  Unknown is NAN; lists own their items. */
+ * Devices are listed only where a domain has several.  A session of a run may have one where another
+ * had two, and does not say which: it leaves an item without a name, and with one the named ones are
+ * not the whole.  Unknown is NAN; lists own their items. */
 #ifndef IPW_REPORT_BALANCE_H
 #define IPW_REPORT_BALANCE_H
 
@@ -32,6 +34,8 @@ struct ipw_device_sums {
     size_t n, cap;
 };
 void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace *q);
+/* Does it list the domain's devices, and no query was without? */
+bool ipw_device_sums_whole(const struct ipw_device_sums *s, enum ipw_domain domain);
 /* 0: no query had it. */
 double ipw_device_sums_get(const struct ipw_device_sums *s, enum ipw_domain domain,
                            const char *name);
@@ -50,6 +54,8 @@ struct ipw_device_books {
 void ipw_device_books_fill(struct ipw_device_books *b, const struct ipw_ledger *ledger,
                            int64_t t0_ns, int64_t t1_ns);
 void ipw_device_books_add(struct ipw_device_books *sum, const struct ipw_device_books *more);
+/* Does it list the domain's devices, those of every session? */
+bool ipw_device_books_whole(const struct ipw_device_books *b, enum ipw_domain domain);
 /* Queries that do not count among those of the run; either may be NULL. */
 void ipw_device_books_apart(struct ipw_device_books *b, const struct ipw_device_sums *warmup,
                             const struct ipw_device_sums *wasted);

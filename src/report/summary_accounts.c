@@ -18,24 +18,20 @@ static void put_account(struct ipw_jw *w, const struct ipw_query_account *a, boo
 static void put_devices(struct ipw_jw *w, const struct ipw_device_sums *sums, enum ipw_domain d,
                         bool withheld)
 {
-    bool any = false;
-
+    if (!ipw_device_sums_whole(sums, d)) return;
+    ipw_jw_key(w, "devices");
+    ipw_jw_obj(w);
     for (size_t i = 0; i < sums->n; i++) {
         const struct ipw_device_sum *sum = &sums->all[i];
 
         if (sum->domain != d) continue;
-        if (!any) {
-            ipw_jw_key(w, "devices");
-            ipw_jw_obj(w);
-        }
-        any = true;
         ipw_jw_key_any(w, sum->name, strlen(sum->name));
         ipw_jw_obj(w);
         ipw_jw_knum(w, "attributed_j", sum->j);
         put_account(w, &sum->account, withheld);
         ipw_jw_obj_end(w);
     }
-    if (any) ipw_jw_obj_end(w);
+    ipw_jw_obj_end(w);
 }
 
 void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_summary *s,

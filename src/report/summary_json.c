@@ -410,19 +410,15 @@ void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_books *bo
                              enum ipw_domain domain, const struct ipw_device_sums *queries,
                              size_t n_queries)
 {
-    bool any = false;
-
-    for (size_t i = 0; books && i < books->n; i++) {
+    if (!ipw_device_books_whole(books, domain)) return;
+    ipw_jw_key(w, "devices");
+    ipw_jw_obj(w);
+    for (size_t i = 0; i < books->n; i++) {
         const struct ipw_device_book *book = &books->all[i];
         struct ipw_sum sum = {.total = ipw_device_sums_get(queries, book->domain, book->name)};
         struct ipw_ledger_line line;
 
         if (book->domain != domain) continue;
-        if (!any) {
-            ipw_jw_key(w, "devices");
-            ipw_jw_obj(w);
-        }
-        any = true;
         ipw_ledger_line(&line, &book->balance, &sum, n_queries);
         ipw_jw_key_any(w, book->name, strlen(book->name));
         ipw_jw_obj(w);
@@ -430,7 +426,7 @@ void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_books *bo
         put_parts(w, &line, &book->balance);
         ipw_jw_obj_end(w);
     }
-    if (any) ipw_jw_obj_end(w);
+    ipw_jw_obj_end(w);
 }
 
 static void put_ledger(struct ipw_jw *w, const struct ipw_summary *s, const struct ipw_totals *t,

@@ -64,6 +64,19 @@ for k in ("cpu", "dram", "gpu"):
         assert abs(a[k][part] - b[k][part]) < 1e-5, (k, part, a[k][part], b[k][part])
 PY
 
+step "taken up again with one board of two: the boards' own books are not the whole, and are left out"
+cp -r first fewer
+rm -f fewer/lock
+cp gpu.txt two.txt
+sed '/0002/d; /^energy 1/d' two.txt >gpu.txt
+expect_exit 0 agent resume fewer --base-url "$BASE_URL"
+cp two.txt gpu.txt
+assert_json fewer/manifest.json "['devices' in s['ledger']['gpu'] for s in d['segments']] == [True, False]"
+assert_json fewer/summary.json "d['ledger']['gpu']['balanced'] is True and d['ledger']['gpu']['wasted_j'] > 0"
+assert_json fewer/summary.json "'devices' not in d['ledger']['gpu'] and 'devices' not in d['accounts']['gpu']"
+expect_exit 0 agent ledger fewer --check --json
+assert_json "$WORK/out" "d['identical'] is True and 'devices' not in d['balance']['gpu'] and abs(d['balance']['gpu']['difference_j']) < 1e-6"
+
 step "the second session, put behind the first as --resume writes it"
 expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
     --sample-interval 5ms --concurrency 2 --output second
