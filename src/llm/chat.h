@@ -129,9 +129,11 @@ void ipw_chat_reply_release(struct ipw_chat_reply *reply);
 void ipw_chat_error_text(char *text, size_t text_size, char *type, size_t type_size,
                          const char *body, size_t n);
 
-/* Appends the assistant message of a reply as JSON for the history, clean for strict servers: valid
- * UTF-8, ids present, arguments that do not parse are {}, content null only beside calls. */
-void ipw_chat_reply_message(struct ipw_buf *out, const struct ipw_chat_reply *reply);
+/* A call as it goes back to the server in the history.  Of the arguments what every server can read
+ * again is appended, at most three bytes for each (and two): the text of one JSON object without lone
+ * surrogates, "{}" where the model wrote anything else.  A call without a name gets one: it is answered like any other unknown tool. */
+void ipw_chat_history_arguments(struct ipw_buf *out, const struct ipw_chat_call *call);
+const char *ipw_chat_history_name(const struct ipw_chat_call *call);
 /* Appends the reply as JSON for the record: text, reasoning, calls, finish, usage, model, ... */
 void ipw_chat_reply_json(struct ipw_buf *out, const struct ipw_chat_reply *reply);
 /* The reverse: what the record says of a reply.  Release it afterwards. */

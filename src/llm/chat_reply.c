@@ -1,68 +1,30 @@
-/* A reply as JSON: for the history that goes back to the server, and for the record. */
+/* What of a reply goes back to the server, and all of it as JSON for the record. */
 #include "llm/chat_internal.h"
 
 #include <string.h>
 
 #include "json/write.h"
 
-/* Arguments are sent back only as what every server can read again: the text of one JSON object
- * without lone surrogates.  Anything else is {} (servers answer 400 or 500 to it, for ever). */
-static void write_clean_arguments(struct ipw_jw *w, const struct ipw_buf *arguments)
+/* Servers answer 400 or 500 to anything else, for ever. */
+void ipw_chat_history_arguments(struct ipw_buf *out, const struct ipw_chat_call *call)
 {
     struct ipw_json *root = NULL;
-    struct ipw_buf clean = IPW_BUF(2 * arguments->len + 64);
+    const char *text = ipw_buf_str(&call->arguments);
     size_t repairs = 0;
-    const char *text = ipw_buf_str(arguments);
-    size_t n = arguments->len;
 
-    if (ipw_json_parse(&root, text, n, &repairs, NULL) != 0 ||
-        ipw_json_kind(root) != IPW_JSON_OBJ) {
-        text = "{}";
-        n = 2;
-    } else if (repairs > 0) {
-        ipw_json_print(&clean, root);
-        text = clean.failed ? "{}" : ipw_buf_str(&clean);
-        n = strlen(text);
-    }
-    ipw_json_free(root);
-    ipw_jw_strn(w, text, n);
-    ipw_buf_release(&clean);
-}
-
-static void write_history_call(struct ipw_jw *w, const struct ipw_chat_call *call)
-{
-    ipw_jw_obj(w);
-    ipw_jw_key(w, "function");
-    ipw_jw_obj(w);
-    ipw_jw_key(w, "arguments");
-    write_clean_arguments(w, &call->arguments);
-    /* A call without a name gets an answer like any other unknown tool; it needs a name for it. */
-    ipw_jw_kstr(w, "name", call->name && *call->name ? call->name : "unknown");
-    ipw_jw_obj_end(w);
-    ipw_jw_kstr(w, "id", call->id ? call->id : "");
-    ipw_jw_kstr(w, "type", "function");
-    ipw_jw_obj_end(w);
-}
-
-void ipw_chat_reply_message(struct ipw_buf *out, const struct ipw_chat_reply *reply)
-{
-    struct ipw_jw w;
-
-    ipw_jw_init(&w, out);
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "content");
-    if (reply->n_calls > 0 && reply->text.len == 0)
-        ipw_jw_null(&w);
+    if (ipw_json_parse(&root, text, call->arguments.len, &repairs, NULL) != 0 ||
+        ipw_json_kind(root) != IPW_JSON_OBJ)
+        ipw_buf_adds(out, "{}");
+    else if (repairs > 0)
+        ipw_json_print(out, root);
     else
-        ipw_jw_strn(&w, ipw_buf_str(&reply->text), reply->text.len);
-    ipw_jw_kstr(&w, "role", "assistant");
-    if (reply->n_calls > 0) {
-        ipw_jw_key(&w, "tool_calls");
-        ipw_jw_arr(&w);
-        for (size_t i = 0; i < reply->n_calls; i++) write_history_call(&w, &reply->calls[i]);
-        ipw_jw_arr_end(&w);
-    }
-    ipw_jw_obj_end(&w);
+        ipw_buf_add(out, text, call->arguments.len);
+    ipw_json_free(root);
+}
+
+const char *ipw_chat_history_name(const struct ipw_chat_call *call)
+{
+    return call->name && *call->name ? call->name : "unknown";
 }
 
 static void write_count(struct ipw_jw *w, const char *key, int64_t n)

@@ -36,6 +36,7 @@ struct chat_op {
     struct ipw_err err;
     struct ipw_chat_reply reply;
     bool has_reply;
+    struct ipw_buf clean; /* a call's arguments for the history */
     /* For on_text: what has come and was not handed on yet, and how much was taken so far. */
     bool streams, over, again;
     struct ipw_buf pieces, thoughts;
@@ -416,8 +417,10 @@ static void push_count(lua_State *L, const char *name, int64_t count)
 }
 
 /* The assistant message for the history: what a strict server takes back. */
-static void push_message(lua_State *L, const struct ipw_chat_reply *reply)
+static void push_message(lua_State *L, struct chat_op *op)
 {
+    const struct ipw_chat_reply *reply = &op->reply;
+
     lua_createtable(L, 0, 3);
     lua_pushliteral(L, "assistant");
     lua_setfield(L, -2, "role");
@@ -430,16 +433,17 @@ static void push_message(lua_State *L, const struct ipw_chat_reply *reply)
     lua_createtable(L, (int)reply->n_calls, 0);
     for (size_t i = 0; i < reply->n_calls; i++) {
         const struct ipw_chat_call *call = &reply->calls[i];
+        const char *name = ipw_chat_history_name(call);
+
+        ipw_buf_release(&op->clean);
+        ipw_buf_init(&op->clean, 3 * call->arguments.len + 2);
+        ipw_chat_history_arguments(&op->clean, call);
         lua_createtable(L, 0, 3); // message calls call
         push_text(L, "id", call->id, strlen(call->id));
         push_text(L, "type", "function", 8);
         lua_createtable(L, 0, 2);
-        push_text(L, "name", call->name ? call->name : "", call->name ? strlen(call->name) : 0);
-        /* Broken arguments sent back would fail for ever on strict servers. */
-        if (ipw_json_valid(ipw_buf_str(&call->arguments), call->arguments.len))
-            push_text(L, "arguments", ipw_buf_str(&call->arguments), call->arguments.len);
-        else
-            push_text(L, "arguments", "{}", 2);
+        push_text(L, "name", name, strlen(name));
+        push_text(L, "arguments", ipw_buf_str(&op->clean), op->clean.len);
         lua_setfield(L, -2, "function");
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
@@ -490,7 +494,7 @@ static int chat_finish(lua_State *L, struct ipw_op *base)
     lua_createtable(L, 0, 8);
     push_text(L, "text", ipw_buf_str(&reply->text), reply->text.len);
     push_text(L, "reasoning", ipw_buf_str(&reply->reasoning), reply->reasoning.len);
-    push_message(L, reply);
+    push_message(L, op);
     lua_setfield(L, -2, "message");
     lua_createtable(L, (int)reply->n_calls, 0);
     for (size_t i = 0; i < reply->n_calls; i++) {
@@ -532,6 +536,7 @@ static void chat_release(struct ipw_op *base)
     ipw_buf_release(&op->pieces);
     ipw_buf_release(&op->thoughts);
     if (op->has_reply) ipw_chat_reply_release(&op->reply);
+    ipw_buf_release(&op->clean);
     ipw_buf_release(&op->text);
     free(op->messages);
     free(op->offsets);

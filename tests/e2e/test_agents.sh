@@ -60,6 +60,18 @@ local plays = {
     local sent = m[#m - 1].tool_calls[1]["function"].arguments
     return text(sent .. (last(m):find("^error: ") and " told" or " mute"))
   end,
+  -- What a strict server would refuse for ever: no object, half a character, no name.
+  odd_calls = function(m)
+    if turn_of(m) == 1 then
+      return call({ name = "calculator", arguments = "[1]" },
+        { name = "calculator", arguments = '{"expression":"\\ud800"}' }, { name = "", arguments = "{}" })
+    end
+    local sent = {}
+    for i, c in ipairs(m[#m - 3].tool_calls) do
+      sent[i] = c["function"].name .. c["function"].arguments
+    end
+    return text(table.concat(sent, " "))
+  end,
   empty_once = function(m, r)
     if last(m):find("Your reply was empty", 1, true) then return text("filled") end
     return text("")
@@ -135,7 +147,8 @@ assert_json run/traces.jsonl "[t['num_turns'] for t in d if t['query_id'] == 'pr
 assert_json run/traces.jsonl "[t['num_turns'] for t in d if t['query_id'] == 'late'] == [4]"
 
 step "native"
-plays tools "--max-turns 4" "bad_arguments={} told" empty_once=filled empty_ever:empty \
+plays tools "--max-turns 4" "bad_arguments={} told" \
+    'odd_calls=calculator{} calculator{"expression":"�"} unknown{}' empty_once=filled empty_ever:empty \
     cut_once=short "together=5, 9" calls_ever=tool-less "no_parser:no tool parser"
 plays tools "--tools final_answer" final_tool=ended
 

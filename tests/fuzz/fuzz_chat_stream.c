@@ -1,7 +1,7 @@
 /* libFuzzer target for the chat fold.  The first byte chooses the reply's ceiling; each line after
  * it is one event ('!' first: one named "error").  The fast path must do what parsing every event
- * does, flag for flag and byte for byte, and what goes back into the history must be one clean JSON
- * object whose arguments parse. */
+ * does, flag for flag and byte for byte, and what goes back into the history of each call must be an id,
+ * a name and the text of one clean JSON object. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,29 +14,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_history(const struct ipw_chat_reply *reply)
 {
-    struct ipw_buf out;
-    struct ipw_json *message, *arguments;
-    const struct ipw_json *calls;
-
-    ipw_buf_init(&out, 64 * IPW_MIB);
-    ipw_chat_reply_message(&out, reply);
-    if (out.failed || !ipw_utf8_valid(out.data, out.len)) abort();
-    if (ipw_json_parse(&message, out.data, out.len, NULL, NULL)) abort();
-    calls = ipw_json_get(message, "tool_calls");
-    if (ipw_json_count(calls) != reply->n_calls) abort();
-    for (const struct ipw_json *c = ipw_json_first(calls); c; c = ipw_json_next(c)) {
-        const struct ipw_json *a = ipw_json_get(ipw_json_get(c, "function"), "arguments");
+    for (size_t i = 0; i < reply->n_calls; i++) {
+        const struct ipw_chat_call *call = &reply->calls[i];
+        struct ipw_buf out = IPW_BUF(3 * call->arguments.len + 2);
+        struct ipw_json *arguments;
         size_t repairs = 0;
 
-        if (!*ipw_json_str(ipw_json_get(c, "id"), "")) abort();
-        if (!*ipw_json_str(ipw_json_get(ipw_json_get(c, "function"), "name"), "")) abort();
-        if (ipw_json_parse(&arguments, ipw_json_str(a, ""), ipw_json_str_len(a), &repairs, NULL))
-            abort();
+        ipw_chat_history_arguments(&out, call);
+        if (out.failed || !ipw_utf8_valid(out.data, out.len)) abort();
+        if (ipw_json_parse(&arguments, out.data, out.len, &repairs, NULL)) abort();
         if (repairs || ipw_json_kind(arguments) != IPW_JSON_OBJ) abort();
+        if (!*call->id || !*ipw_chat_history_name(call)) abort();
         ipw_json_free(arguments);
+        ipw_buf_release(&out);
     }
-    ipw_json_free(message);
-    ipw_buf_release(&out);
 }
 
 static void run(struct ipw_buf *trail, const uint8_t *data, size_t size, size_t ceiling, bool exact)

@@ -36,8 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ipw_chat_reply_json(&out, &reply);
     if (!ipw_json_valid(out.data, out.len)) abort();
     ipw_buf_clear(&out);
-    ipw_chat_reply_message(&out, &reply);
-    if (!ipw_json_valid(out.data, out.len) || !ipw_utf8_valid(out.data, out.len)) abort();
+    for (size_t i = 0; i < reply.n_calls; i++, ipw_buf_clear(&out)) {
+        ipw_chat_history_arguments(&out, &reply.calls[i]);
+        if (!ipw_json_valid(out.data, out.len) || !ipw_utf8_valid(out.data, out.len)) abort();
+    }
     check_line(body, size, 600);
     check_line(body, size, 20);
     ipw_buf_release(&out);

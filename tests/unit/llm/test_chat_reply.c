@@ -3,82 +3,60 @@
 
 #include "json/json.h"
 
-static char *message_of(const char *body)
-{
-    struct ipw_chat_fold *fold = ipw_chat_fold_new(IPW_MIB);
-    struct ipw_chat_reply reply;
-    struct ipw_buf out = IPW_BUF(IPW_MIB);
-
-    assert_true(ipw_chat_fold_whole(fold, body, strlen(body), NULL) >= 0);
-    ipw_chat_fold_end(fold, &reply, NULL);
-    ipw_chat_reply_message(&out, &reply);
-    assert_true(ipw_json_valid(out.data, out.len));
-    ipw_chat_reply_release(&reply);
-    ipw_chat_fold_free(fold);
-    return ipw_buf_take(&out, NULL);
-}
-
-#define M(message) "{\"choices\":[{\"message\":" message ",\"finish_reason\":\"stop\"}]}"
-#define CALL(arguments)                                                                            \
-    M("{\"tool_calls\":[{\"id\":\"i\",\"function\":{\"name\":\"f\","                               \
-      "\"arguments\":" arguments "}}]}")
-#define SENT(arguments)                                                                            \
-    "{\"content\":null,\"role\":\"assistant\",\"tool_calls\":[{\"function\":"                      \
-    "{\"arguments\":" arguments ",\"name\":\"f\"},\"id\":\"i\",\"type\":\"function\"}]}"
+#define CALL(members)                                                                              \
+    "{\"choices\":[{\"message\":{\"tool_calls\":[{" members "}]},\"finish_reason\":\"stop\"}]}"
+#define ARGUMENTS(text) CALL("\"id\":\"i\",\"function\":{\"name\":\"f\",\"arguments\":" text "}")
 
 static const struct {
-    const char *what, *body, *want;
+    const char *what, *body, *want; /* id, name, arguments */
 } ROWS[] = {
-    {"2 text", M("{\"content\":\"a\"}"), "{\"content\":\"a\",\"role\":\"assistant\"}"},
-    {"2 content is null only beside calls", M("{\"content\":null}"),
-     "{\"content\":\"\",\"role\":\"assistant\"}"},
-    {"7 reasoning is not sent back", M("{\"content\":\"a\",\"reasoning\":\"r\"}"),
-     "{\"content\":\"a\",\"role\":\"assistant\"}"},
-    {"5 text and calls are both kept",
-     M("{\"content\":\"a\",\"tool_calls\":[{\"id\":\"i\",\"function\":{\"name\":\"f\","
-       "\"arguments\":\"{}\"}}]}"),
-     "{\"content\":\"a\",\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"arguments\":"
-     "\"{}\",\"name\":\"f\"},\"id\":\"i\",\"type\":\"function\"}]}"},
-    {"5 arguments as the model wrote them", CALL("\"{\\\"city\\\" :\\\"Oslo\\\"}\""),
-     SENT("\"{\\\"city\\\" :\\\"Oslo\\\"}\"")},
-    {"5 arguments that do not parse", CALL("\"{\\\"city\\\" :\\\"Oslo\\\",\\\"days\""),
-     SENT("\"{}\"")},
-    {"5 two glued objects", CALL("\"{}{}\""), SENT("\"{}\"")},
-    {"5 empty arguments", CALL("\"\""), SENT("\"{}\"")},
-    {"5 arguments that are no object", CALL("\"[1]\""), SENT("\"{}\"")},
-    {"1.9 lone surrogates inside arguments are mended", CALL("\"{\\\"a\\\":\\\"\\\\ud800\\\"}\""),
-     SENT("\"{\\\"a\\\":\\\"\xef\xbf\xbd\\\"}\"")},
+    {"5 arguments as the model wrote them", ARGUMENTS("\"{\\\"city\\\" :\\\"Oslo\\\"}\""),
+     "i f {\"city\" :\"Oslo\"}"},
+    {"5 arguments that do not parse", ARGUMENTS("\"{\\\"city\\\" :\\\"Oslo\\\",\\\"days\""),
+     "i f {}"},
+    {"5 two glued objects", ARGUMENTS("\"{}{}\""), "i f {}"},
+    {"5 empty arguments", ARGUMENTS("\"\""), "i f {}"},
+    {"5 arguments that are no object", ARGUMENTS("\"[1]\""), "i f {}"},
+    {"1.9 lone surrogates inside arguments are mended",
+     ARGUMENTS("\"{\\\"a\\\":\\\"\\\\ud800\\\"}\""), "i f {\"a\":\"\xef\xbf\xbd\"}"},
     {"14 an id is made up for null (aichat#1296)",
-     M("{\"tool_calls\":[{\"id\":null,\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}"),
-     "{\"content\":null,\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"arguments\":"
-     "\"{}\",\"name\":\"f\"},\"id\":\"call_1\",\"type\":\"function\"}]}"},
+     CALL("\"id\":null,\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}"), "call_1 f {}"},
     {"5 a call without a name gets one to be answered under",
-     M("{\"tool_calls\":[{\"id\":\"i\",\"function\":{\"arguments\":\"{}\"}}]}"),
-     "{\"content\":null,\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"arguments\":"
-     "\"{}\",\"name\":\"unknown\"},\"id\":\"i\",\"type\":\"function\"}]}"},
-    {"1.9 invalid UTF-8 was repaired", M("{\"content\":\"a\xff\"}"),
-     "{\"content\":\"a\xef\xbf\xbd\",\"role\":\"assistant\"}"},
+     CALL("\"id\":\"i\",\"function\":{\"arguments\":\"{}\"}"), "i unknown {}"},
 };
 
 static void history_is_clean(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT(ROWS); i++)
-        expect_text(ROWS[i].what, message_of(ROWS[i].body), ROWS[i].want);
+    for (size_t i = 0; i < COUNT(ROWS); i++) {
+        struct ipw_chat_fold *fold = ipw_chat_fold_new(IPW_MIB);
+        struct ipw_buf out = IPW_BUF(IPW_MIB);
+        struct ipw_chat_reply reply;
+
+        assert_true(ipw_chat_fold_whole(fold, ROWS[i].body, strlen(ROWS[i].body), NULL) >= 0);
+        ipw_chat_fold_end(fold, &reply, NULL);
+        assert_int_equal(reply.n_calls, 1);
+        ipw_buf_addf(&out, "%s %s ", reply.calls[0].id, ipw_chat_history_name(&reply.calls[0]));
+        ipw_chat_history_arguments(&out, &reply.calls[0]);
+        expect_text(ROWS[i].what, ipw_buf_take(&out, NULL), ROWS[i].want);
+        ipw_chat_reply_release(&reply);
+        ipw_chat_fold_free(fold);
+    }
 }
 
-/* A token cut inside a character cannot come through JSON; still, nothing invalid is ever sent. */
+/* A byte that is not valid cannot come through JSON; still, nothing invalid is ever sent. */
 static void history_is_utf8_whatever_the_buffers_hold(void **state)
 {
-    struct ipw_chat_reply reply = {.text = IPW_BUF(100)};
-    struct ipw_buf out = IPW_BUF(IPW_MIB);
+    static const char bad[] = "{\"a\":\"\xe2\xff\xff\"}";
+    struct ipw_chat_call call = {.arguments = IPW_BUF(100)};
+    struct ipw_buf out = IPW_BUF(3 * (sizeof bad - 1) + 2);
 
     (void)state;
-    ipw_buf_adds(&reply.text, "a\xe2");
-    ipw_chat_reply_message(&out, &reply);
-    assert_string_equal(out.data, "{\"content\":\"a\xef\xbf\xbd\",\"role\":\"assistant\"}");
+    ipw_buf_adds(&call.arguments, bad);
+    ipw_chat_history_arguments(&out, &call);
+    assert_string_equal(ipw_buf_str(&out), "{\"a\":\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"}");
     ipw_buf_release(&out);
-    ipw_chat_reply_release(&reply);
+    ipw_buf_release(&call.arguments);
 }
 
 static void the_record_holds_everything(void **state)
