@@ -17,9 +17,6 @@
 
 enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
 
-int64_t ipw_query_start_ns(const struct ipw_query *query) { return query->start_ns; }
-int64_t ipw_query_end_ns(const struct ipw_query *query) { return query->end_ns; }
-
 /* Every event of the query passes here: on to the file, the ledger and the turn builder. */
 static void emit(void *ud, struct ipw_event *event)
 {

@@ -21,12 +21,6 @@ static void finish(struct ipw_replay_job *job)
     ipw_loop_stop(job->loop);
 }
 
-void ipw_replay_fail(struct ipw_replay_job *job, const struct ipw_err *err)
-{
-    if (!job->err.code) job->err = *err;
-    ipw_replay_step_soon(job);
-}
-
 static struct ipw_rq *find(const struct ipw_replay_job *job, int32_t index)
 {
     struct ipw_rq *q = job->active;

@@ -124,7 +124,6 @@ void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_record_lin
 /* replay_drive.c */
 int ipw_replay_job_run(struct ipw_replay_job *job, struct ipw_err *err);
 void ipw_replay_step_soon(struct ipw_replay_job *job);
-void ipw_replay_fail(struct ipw_replay_job *job, const struct ipw_err *err);
 
 /* replay_query.c */
 struct ipw_rq *ipw_rq_start(struct ipw_replay_job *job, const struct ipw_record_line *line);

@@ -176,8 +176,6 @@ int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *er
 int ipw_query_start(struct ipw_run *run, size_t index);
 void ipw_query_cancel(struct ipw_query *query, const char *reason);
 void ipw_query_free(struct ipw_query *query);
-int64_t ipw_query_start_ns(const struct ipw_query *query);
-int64_t ipw_query_end_ns(const struct ipw_query *query);
 
 /* book.c */
 void ipw_run_sampled(void *run); /* rows are there: take them, book what can be booked */

@@ -76,11 +76,6 @@ const char *ipw_serve_recorded_model(const struct ipw_serve_recorded *s, size_t 
     return ipw_recorded_model(s->record, i);
 }
 
-size_t ipw_serve_recorded_count(const struct ipw_serve_recorded *s)
-{
-    return ipw_recorded_count(s->record);
-}
-
 struct ipw_serve_recorded_counts ipw_serve_recorded_counts(const struct ipw_serve_recorded *s)
 {
     return s->counts;

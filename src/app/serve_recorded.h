@@ -23,7 +23,6 @@ int ipw_serve_recorded_open(struct ipw_serve_recorded **out,
 void ipw_serve_recorded_close(struct ipw_serve_recorded *recorded); /* NULL is fine */
 /* The models of the record, the first at 0; NULL: no more. */
 const char *ipw_serve_recorded_model(const struct ipw_serve_recorded *recorded, size_t i);
-size_t ipw_serve_recorded_count(const struct ipw_serve_recorded *recorded); /* replies it holds */
 
 struct ipw_serve_recorded_outcome {
     int status;     /* 0: there is no answer, the connection breaks */

@@ -134,8 +134,6 @@ struct ipw_figure ipw_ledger_device_total(const struct ipw_ledger *l, enum ipw_d
                                           size_t device, int64_t t0_ns, int64_t t1_ns);
 struct ipw_figure ipw_ledger_device_idle(const struct ipw_ledger *l, enum ipw_domain domain,
                                          size_t device, int64_t t0_ns, int64_t t1_ns);
-bool ipw_ledger_device_power(const struct ipw_ledger *l, enum ipw_domain domain, size_t device,
-                             int64_t t0_ns, int64_t t1_ns, double *mean_w, double *peak_w);
 
 /* Three readings of one window: what it was charged, what the device drew while it was alone
  * (part of the first), and what it was charged above its part of the idle baseline: net, negative

@@ -61,15 +61,6 @@ bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_
     return true;
 }
 
-bool ipw_ledger_device_power(const struct ipw_ledger *l, enum ipw_domain domain, size_t device,
-                             int64_t t0_ns, int64_t t1_ns, double *mean_w, double *peak_w)
-{
-    const struct ipw_series *s = l->lines[l->domains[domain].first + device].series;
-    struct ipw_figure f = ipw_series_between(s, t0_ns, t1_ns, IPW_LEDGER_WINDOW_SLACK_NS);
-
-    return f.known && t1_ns > t0_ns && ipw_series_power(s, t0_ns, t1_ns, mean_w, peak_w);
-}
-
 bool ipw_ledger_power_stats(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
                             int64_t t1_ns, struct ipw_power_stats *out)
 {

@@ -14,13 +14,6 @@
 #define MOST_SWEEPS 400
 #define LONG_STEP_S 1.0 /* a step of more than this weighs no more than one of this */
 
-const char *ipw_phase_name(enum ipw_phase phase)
-{
-    static const char *const names[] = {"agent", "prefill", "decode", "lm", "tool", "wait"};
-
-    return phase < IPW_PHASE_COUNT ? names[phase] : "none";
-}
-
 bool ipw_phase_is_lm(enum ipw_phase phase)
 {
     return phase == IPW_PHASE_PREFILL || phase == IPW_PHASE_DECODE || phase == IPW_PHASE_LM;

@@ -22,7 +22,6 @@ enum ipw_phase {
     IPW_PHASE_WAIT, /* between a failed attempt and the next */
     IPW_PHASE_COUNT,
 };
-const char *ipw_phase_name(enum ipw_phase phase); /* "agent", "prefill", ... */
 /* Is the model at work for a query in this phase? */
 bool ipw_phase_is_lm(enum ipw_phase phase);
 

@@ -48,7 +48,7 @@ struct worker {
     atomic_int_fast64_t read_ns; /* when it was read */
     int64_t notified_ns;
     struct ipw_pace pace;
-    atomic_int_fast64_t poll_ns, period_ns; /* of the pace, for others to see */
+    atomic_int_fast64_t poll_ns; /* of the pace, for others to see */
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -108,7 +108,6 @@ static void take_reading(struct worker *w)
     atomic_store_explicit(&w->read_ns, before, memory_order_relaxed);
     ipw_pace_push(&w->pace, w->row[0], w->row + 2);
     atomic_store_explicit(&w->poll_ns, w->pace.poll_ns, memory_order_relaxed);
-    atomic_store_explicit(&w->period_ns, w->pace.period_ns, memory_order_relaxed);
 }
 
 static bool has_room(struct worker *w, size_t limit)
@@ -449,16 +448,6 @@ int64_t ipw_sampler_cpu_ns(const struct ipw_sampler *s)
         }
     }
     return sum;
-}
-
-int64_t ipw_sampler_period_ns(const struct ipw_sampler *s, size_t source)
-{
-    return atomic_load(&s->workers[source].period_ns);
-}
-
-int64_t ipw_sampler_poll_ns(const struct ipw_sampler *s, size_t source)
-{
-    return atomic_load(&s->workers[source].poll_ns);
 }
 
 void ipw_sampler_free(struct ipw_sampler *s)

@@ -84,9 +84,6 @@ void ipw_sampler_drain(struct ipw_sampler *s,
 void ipw_sampler_stop(struct ipw_sampler *s);
 /* CPU time the sampler threads have used. */
 int64_t ipw_sampler_cpu_ns(const struct ipw_sampler *s);
-/* Publication period of a source as learned so far (0: not known), and how often it is read now. */
-int64_t ipw_sampler_period_ns(const struct ipw_sampler *s, size_t source);
-int64_t ipw_sampler_poll_ns(const struct ipw_sampler *s, size_t source);
 void ipw_sampler_free(struct ipw_sampler *s); /* stops first if need be */
 
 #endif

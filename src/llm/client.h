@@ -59,8 +59,7 @@ struct ipw_llm;
 
 int ipw_llm_new(struct ipw_llm **out, struct ipw_loop *loop, struct ipw_http *http,
                 const struct ipw_llm_options *options, struct ipw_err *err);
-void ipw_llm_free(struct ipw_llm *llm);             /* every call must be over or cancelled */
-const char *ipw_llm_url(const struct ipw_llm *llm); /* the first, ".../v1", as it will be used */
+void ipw_llm_free(struct ipw_llm *llm); /* every call must be over or cancelled */
 size_t ipw_llm_n_urls(const struct ipw_llm *llm);
 const char *ipw_llm_url_at(const struct ipw_llm *llm, size_t i);
 enum ipw_llm_server ipw_llm_server_at(const struct ipw_llm *llm, size_t i);

@@ -268,8 +268,6 @@ void ipw_llm_free(struct ipw_llm *llm)
     free(llm);
 }
 
-const char *ipw_llm_url(const struct ipw_llm *llm) { return llm->sites[0].url; }
-
 size_t ipw_llm_n_urls(const struct ipw_llm *llm) { return llm->n_sites; }
 
 const char *ipw_llm_url_at(const struct ipw_llm *llm, size_t i) { return llm->sites[i].url; }

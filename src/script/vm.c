@@ -215,7 +215,6 @@ void ipw_vm_close(struct ipw_vm *vm)
 }
 
 lua_State *ipw_vm_lua(struct ipw_vm *vm) { return vm->L; }
-const struct ipw_vm_options *ipw_vm_get_options(const struct ipw_vm *vm) { return &vm->options; }
 size_t ipw_vm_peak_bytes(const struct ipw_vm *vm) { return vm->peak_bytes; }
 
 const char *ipw_vm_traceback(const struct ipw_vm *vm) { return vm->traceback ? vm->traceback : ""; }

@@ -34,7 +34,6 @@ void ipw_vm_close(struct ipw_vm *vm); /* NULL is fine */
 struct lua_State *ipw_vm_lua(struct ipw_vm *vm);
 struct ipw_vm *ipw_vm_of(struct lua_State *L);
 void *ipw_vm_host(struct lua_State *L);
-const struct ipw_vm_options *ipw_vm_get_options(const struct ipw_vm *vm);
 size_t ipw_vm_peak_bytes(const struct ipw_vm *vm);
 /* Where the last task that failed was, a line a level, innermost first; "" when none did. */
 const char *ipw_vm_traceback(const struct ipw_vm *vm);

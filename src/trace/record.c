@@ -54,8 +54,6 @@ void ipw_record_close(struct ipw_record *r)
     free(r);
 }
 
-const char *ipw_record_path(const struct ipw_record *record) { return record->path; }
-
 /* Reads one more line; false at the end or at damage. */
 static bool more(struct ipw_record *r)
 {

@@ -23,7 +23,6 @@ struct ipw_record_line {
 
 int ipw_record_open(struct ipw_record **out, const char *run, struct ipw_err *err);
 void ipw_record_close(struct ipw_record *record); /* NULL is fine */
-const char *ipw_record_path(const struct ipw_record *record);
 
 /* 1: *line is the first that was not dropped; 0: the end; negative: damage, named by file and line. */
 int ipw_record_head(struct ipw_record *record, const struct ipw_record_line **line,
