@@ -10,9 +10,10 @@
 --                         "tool", "marker", "last_line", "choice", "boxed" or "none".  `source`
 --                         is the agent's word for what the text is: "tool" (final_answer was
 --                         called with it), "marker" (it stood after one), else a whole reply
---   score(answer, record) true, false or nil (cannot tell), and a table of details
+--   score(answer, record) true, false or nil (cannot tell), and a table of details, by name (a list
+--                         is recorded under the name "list")
 -- A record is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
--- files = { { name, path | builtin } }, metadata, rule (of ipw.score), line, error }.  One with
+-- files = { { name, path | builtin } }, metadata (by name), rule (of ipw.score), line, error }.  One with
 -- `error` counts as failed before it starts: its attachment is missing.
 
 local core  = require "ipw.core.data"

@@ -43,16 +43,20 @@ static char *text_field(lua_State *L, int idx, const char *name)
     return copy;
 }
 
-static char *json_field(lua_State *L, int idx, const char *name)
+/* As JSON, which has to be an object: the files of a run hold nothing else there. */
+static char *metadata_field(lua_State *L, int idx, struct ipw_case *c)
 {
     struct ipw_buf out = IPW_BUF(MAX_TEXT_BYTES);
     char *copy = NULL;
 
-    if (lua_getfield(L, idx, name) == LUA_TTABLE && ipw_value_encode(L, -1, &out, NULL) == 0)
+    if (lua_getfield(L, idx, "metadata") == LUA_TTABLE && ipw_value_encode(L, -1, &out, NULL) == 0)
         copy = ipw_buf_take(&out, NULL);
     ipw_buf_release(&out);
     lua_pop(L, 1);
-    return copy;
+    if (!copy || *copy == '{') return copy;
+    free(copy);
+    if (!c->error) c->error = ipw_strdup("the record's metadata is a list: its values need names");
+    return NULL;
 }
 
 static void read_files(lua_State *L, int record, struct ipw_case *c)
@@ -105,7 +109,7 @@ static void read_case(lua_State *L, struct ipw_cases *cases, int script, int rec
     if (!c->id) c->id = ipw_strdup(made_id);
     c->level = text_field(L, record, "level");
     c->error = text_field(L, record, "error");
-    c->metadata = json_field(L, record, "metadata");
+    c->metadata = metadata_field(L, record, c);
     read_files(L, record, c);
     read_prompt(L, script, record, c);
     if (!c->prompt && !c->error) c->error = ipw_strdup("the record has no question");
@@ -375,10 +379,15 @@ static int score_protected(lua_State *L)
     lua_pushvalue(L, 3);
     lua_call(L, 2, 2); // args script record verdict details
     if (lua_isboolean(L, 4)) out->resolved = lua_toboolean(L, 4);
-    if (lua_istable(L, 5))
-        ipw_value_encode(L, 5, &out->metadata, NULL);
-    else if (lua_isstring(L, 5))
-        snprintf(out->reason, sizeof out->reason, "%s", lua_tostring(L, 5));
+    if (lua_istable(L, 5) && ipw_value_encode(L, 5, &out->metadata, NULL) == 0 &&
+        ipw_buf_str(&out->metadata)[0] == '[') { /* an object is what the run's files hold */
+        struct ipw_buf list = out->metadata;
+
+        ipw_buf_init(&out->metadata, list.max + 16);
+        ipw_buf_addf(&out->metadata, "{\"list\":%s}", ipw_buf_str(&list));
+        ipw_buf_release(&list);
+    }
+    if (lua_isstring(L, 5)) snprintf(out->reason, sizeof out->reason, "%s", lua_tostring(L, 5));
     return 0;
 }
 

@@ -41,6 +41,22 @@ printf '{"question":"a","answer":"b"}\n[1,2]\n' >rows3.jsonl
 expect_exit 3 agent run single --dataset rows3.jsonl --base-url "$BASE_URL" --model fake-model
 check_err rows3.jsonl:2
 
+step "metadata and a scorer's details that are lists, where a run's files hold objects"
+cat >lists.lua <<'LUA'
+return {
+  name = "lists",
+  load = function()
+    return { { id = "named", question = "q", answer = "x", metadata = { k = 1 } },
+      { id = "list", question = "q", answer = "x", metadata = { 1, 2 } } }
+  end,
+  score = function() return true, { "near", 3 } end,
+}
+LUA
+expect_exit 0 agent run single --dataset lists.lua --model demo --output lists
+check_err "query list failed: the record's metadata is a list: its values need names"
+assert_json lists/traces.jsonl "[t['metadata'] for t in d] == [{'k': 1}, {}]"
+assert_json lists/traces.jsonl "d[0]['score_metadata'] == {'list': ['near', 3]} and d[0]['is_resolved'] is True"
+
 step "an empty file"
 : >empty.jsonl
 expect_exit 3 agent run single --dataset empty.jsonl --base-url "$BASE_URL" --model fake-model
