@@ -72,7 +72,7 @@ enum ipw_share {
 const char *ipw_share_name(enum ipw_share share); /* "equal", "tokens", "phase" */
 /* Before the first query.  alpha: 0 for the default. */
 void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share, double alpha);
-/* What the domain draws with nothing in flight (energy/ledger_baseline.h); before the first query.
+/* What the domain draws with nothing in flight; before the first query.
  * Not told: 0, and marginal energy is not known. */
 void ipw_ledger_set_baseline(struct ipw_ledger *l, enum ipw_domain domain, double watts);
 /* Of one device of it: without this, an equal part of the domain's. */

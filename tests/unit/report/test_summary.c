@@ -298,6 +298,46 @@ static void the_machine_is_the_basis_when_it_is_metered(void **state)
     ipw_summary_release(&s);
 }
 
+/* 75 W before and 90 W after: net is withheld and gross given; within 2 W or a tenth net stands, below
+ * zero too. */
+static void case_38_baselines_that_drift_withhold_net(void **state)
+{
+    static const struct {
+        double before_w, after_w;
+        const char *withheld;
+    } rows[] = {{75, 90, "drift"}, {75, 82.5, NULL},   {75, 82.6, "drift"},     {75, 67.4, "drift"},
+                {10, 12, NULL},    {10, 7.9, "drift"}, {75, NAN, "no_baseline"}};
+    const struct made m = {"q", "a", "answered", NULL, NULL, 1,  1,
+                           1,   10,  5,          2,    100,  10, IPW_PROV_MEASURED};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_summary_run run = IPW_SUMMARY_RUN_UNKNOWN;
+        struct ipw_query_record record = make_record(&m);
+        struct ipw_query_trace trace;
+        struct ipw_summary s;
+        struct ipw_json *doc;
+
+        run.baseline_s = 30;
+        run.baseline[IPW_DOMAIN_GPU] =
+            (struct ipw_baseline_watts){rows[i].before_w, rows[i].after_w};
+        make_trace(&trace, &m, 0);
+        trace.account[IPW_DOMAIN_GPU].marginal_j = -50;
+        ipw_summary_init(&s);
+        ipw_summary_add(&s, &trace, &record);
+        doc = written(&s, &run);
+        number(doc, "totals/gpu_energy_joules", 100);
+        number(doc, "accounts/gpu/attributed_j", 100);
+        number(doc, "accounts/gpu/marginal_j", rows[i].withheld ? NAN : -50);
+        number(doc, "baseline/domains/gpu/net_j", rows[i].withheld ? NAN : -50);
+        assert_string_equal(ipw_json_str(at(doc, "baseline/domains/gpu/net_withheld"), "none"),
+                            rows[i].withheld ? rows[i].withheld : "none");
+        ipw_json_free(doc);
+        ipw_query_trace_release(&trace);
+        ipw_summary_release(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +347,7 @@ int main(void)
         cmocka_unit_test(trimming),
         cmocka_unit_test(failures_and_the_unknown),
         cmocka_unit_test(the_machine_is_the_basis_when_it_is_metered),
+        cmocka_unit_test(case_38_baselines_that_drift_withhold_net),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -296,6 +296,59 @@ static double between(double from_s, double to_s)
     return ipw_ledger_window(NULL, IPW_DOMAIN_GPU, S(from_s), S(to_s)).j;
 }
 
+/* Two calls of one tool side by side are two spans, each with its own window; what they have in common
+ * is in the union once. */
+static void case_26_overlapping_tools_of_one_name_are_told_apart(void **state)
+{
+    struct ipw_event events[] = {QS(0),         LS(1, 1, 1),   LE(2, 1, 1, 1), TS(4, 2, "a"),
+                                 TS(5, 3, "a"), TE(8, 3, "a"), TE(6, 2, "a"),  QE(10, "answered")};
+    const struct ipw_span *spans;
+    struct ipw_query_trace q;
+
+    (void)state;
+    build_trace(&q, events, sizeof events / sizeof *events);
+    ipw_query_trace_book(&q, NULL, 0);
+    spans = q.turns[0].spans;
+    assert_int_equal(q.turns[0].n_spans, 3);
+    assert_near(spans[1].energy[IPW_DOMAIN_GPU].j, between(4, 6), 0);
+    assert_near(spans[2].energy[IPW_DOMAIN_GPU].j, between(5, 8), 0);
+    assert_near(q.account[IPW_DOMAIN_GPU].idle_tax_j, between(4, 8), 1e-9);
+    ipw_query_trace_release(&q);
+}
+
+/* A tool after the last model call is the last turn's, with its own energy. */
+static void case_27_a_tool_after_the_last_call_is_not_lost(void **state)
+{
+    struct ipw_event events[] = {QS(0),          LS(1, 1, 1),   LE(2, 1, 1, 1), LS(3, 2, 1),
+                                 LE(4, 2, 1, 1), TS(9, 3, "a"), TE(10, 3, "a"), QE(10, "answered")};
+    struct ipw_query_trace q;
+
+    (void)state;
+    build_trace(&q, events, sizeof events / sizeof *events);
+    ipw_query_trace_book(&q, NULL, 0);
+    assert_int_equal(q.n_turns, 2);
+    assert_int_equal(q.turns[1].n_spans, 2);
+    assert_near(q.turns[1].spans[1].energy[IPW_DOMAIN_GPU].j, between(9, 10), 0);
+    assert_near(q.turns[1].energy[IPW_DOMAIN_GPU].j, between(3, 10), 0);
+    assert_near(q.account[IPW_DOMAIN_GPU].idle_tax_j, between(9, 10), 1e-9);
+    ipw_query_trace_release(&q);
+}
+
+/* A tool that calls the model: its span holds the call, the idle tax does not. */
+static void case_28_a_model_call_inside_a_tool_is_no_idle_tax(void **state)
+{
+    struct ipw_event events[] = {QS(0),       LS(1, 1, 1),    LE(2, 1, 1, 1), TS(4, 2, "a"),
+                                 LS(5, 3, 1), LE(6, 3, 1, 1), TE(8, 2, "a"),  QE(10, "answered")};
+    struct ipw_query_trace q;
+
+    (void)state;
+    build_trace(&q, events, sizeof events / sizeof *events);
+    ipw_query_trace_book(&q, NULL, 0);
+    assert_near(q.turns[0].spans[1].energy[IPW_DOMAIN_GPU].j, between(4, 8), 0);
+    assert_near(q.account[IPW_DOMAIN_GPU].idle_tax_j, between(4, 5) + between(6, 8), 1e-9);
+    ipw_query_trace_release(&q);
+}
+
 /* 1-2 s refused, 2-3 s the wait for the retry, 3-5 s answered, two tools over 5-7 s and 6-8 s, then
  * 8-9 s an answer that the agent could not read, beside it a tool. */
 static void waste_and_idle_tax_are_unions_of_spans(void **state)
@@ -398,6 +451,9 @@ int main(void)
         cmocka_unit_test(each_device_has_its_part),
         cmocka_unit_test(spans_are_booked_by_their_windows),
         cmocka_unit_test(an_unknown_whole_stays_unknown),
+        cmocka_unit_test(case_26_overlapping_tools_of_one_name_are_told_apart),
+        cmocka_unit_test(case_27_a_tool_after_the_last_call_is_not_lost),
+        cmocka_unit_test(case_28_a_model_call_inside_a_tool_is_no_idle_tax),
         cmocka_unit_test(waste_and_idle_tax_are_unions_of_spans),
         cmocka_unit_test(case_35_a_remote_model_has_no_figure),
         cmocka_unit_test(case_36_a_whole_reply_has_the_model_figure_alone),
