@@ -4,6 +4,6 @@ add_dependencies(energy_test_nvml_choice nvidia-ml-stub)
 add_dependencies(energy_test_source nvidia-ml-stub fake_powercap)
 add_dependencies(energy_test_select nvidia-ml-stub)
 # The simulated device and its sensors.
-foreach(unit sim ledger ledger_accounts ledger_gauge)
+foreach(unit sim ledger ledger_accounts ledger_bounds ledger_gauge)
   target_sources(energy_test_${unit} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/sim/sim.c)
 endforeach()
