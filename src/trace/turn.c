@@ -188,10 +188,12 @@ static void take_tokens(struct ipw_turn *turn, const struct ipw_lm_facts *f)
     bool ok = f->outcome == IPW_LM_OK;
 
     if (ok || turn->input_tokens < 0) turn->input_tokens = f->input_tokens;
-    if (ok || turn->output_tokens < 0) turn->output_tokens = f->output_tokens;
+    if (ok || turn->output_tokens < 0) {
+        turn->output_tokens = f->output_tokens;
+        turn->tokens_estimated = f->tokens_estimated;
+    }
     if (ok || turn->cached_tokens < 0) turn->cached_tokens = f->cached_tokens;
     if (ok || turn->reasoning_tokens < 0) turn->reasoning_tokens = f->reasoning_tokens;
-    turn->tokens_estimated = f->tokens_estimated;
 }
 
 /* A failed attempt that was paid for counts; one that cost nothing known leaves no mark. */

@@ -191,8 +191,10 @@ static void on_reply(struct indexing *x, const struct ipw_event *event, int64_t 
     q->end_ns = t_ns;
     facts = &x->w->facts[of->entry];
     if (f->input_tokens >= 0) facts->input_tokens = tokens(f->input_tokens);
-    if (f->output_tokens >= 0) facts->output_tokens = tokens(f->output_tokens);
-    facts->tokens_estimated = f->tokens_estimated;
+    if (f->output_tokens >= 0) {
+        facts->output_tokens = tokens(f->output_tokens);
+        facts->tokens_estimated = f->tokens_estimated;
+    }
     if (f->will_retry)
         of->span = 0;
     else

@@ -374,6 +374,83 @@ static void what_attempts_cost(void **state)
     }
 }
 
+/* What was counted of a stream that was cut stays, marked as counted, when the next attempt says
+ * nothing; a reply that was used has the last word. */
+static void what_attempts_say_of_tokens(void **state)
+{
+    static const struct {
+        enum ipw_lm_outcome second;
+        int64_t told[4],
+            want[4]; /* input, output, cached, reasoning; the first one's are 9, 3, 8, 2 */
+        bool told_estimated, want_estimated;
+    } rows[] = {
+        {IPW_LM_REFUSED, {-1, -1, -1, -1}, {9, 3, 8, 2}, false, true},
+        {IPW_LM_CUT, {10, 4, 0, 0}, {9, 3, 8, 2}, false, true},
+        {IPW_LM_OK, {10, 4, 0, 1}, {10, 4, 0, 1}, false, false},
+        {IPW_LM_OK, {10, 4, -1, -1}, {10, 4, -1, -1}, true, true},
+        {IPW_LM_OK, {-1, -1, -1, -1}, {-1, -1, -1, -1}, false, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_event events[] = {QS(0),       LS(1, 1, 1),     LX(2, 1, 1, IPW_LM_CUT, true),
+                                     LS(3, 2, 2), LE(4, 2, 10, 4), QE(5, "answered")};
+        struct ipw_lm_facts *first = &events[2].lm, *second = &events[4].lm;
+        struct ipw_query_trace q;
+
+        first->input_tokens = 9;
+        first->output_tokens = 3;
+        first->cached_tokens = 8;
+        first->reasoning_tokens = 2;
+        first->tokens_estimated = true;
+        second->attempt = 2;
+        second->outcome = rows[i].second;
+        second->input_tokens = rows[i].told[0];
+        second->output_tokens = rows[i].told[1];
+        second->cached_tokens = rows[i].told[2];
+        second->reasoning_tokens = rows[i].told[3];
+        second->tokens_estimated = rows[i].told_estimated;
+        build_trace(&q, events, 6);
+        assert_int_equal(q.n_turns, 1);
+        assert_int_equal(q.turns[0].input_tokens, rows[i].want[0]);
+        assert_int_equal(q.turns[0].output_tokens, rows[i].want[1]);
+        assert_int_equal(q.turns[0].cached_tokens, rows[i].want[2]);
+        assert_int_equal(q.turns[0].reasoning_tokens, rows[i].want[3]);
+        assert_int_equal(q.turns[0].tokens_estimated, rows[i].want_estimated);
+        ipw_query_trace_release(&q);
+    }
+}
+
+/* The first output is the first text or the first call, whichever came; the second token counts only
+ * beside a first. */
+static void when_output_began(void **state)
+{
+    static const struct {
+        double text, call, first, second, ttfo, ttst; /* 0: none came; NAN: not known */
+    } rows[] = {{4, 0, 4, 5, 1, 1},   {0, 5, 4, 0, 2, NAN},   {6, 5, 5, 0, 2, NAN},
+                {4, 5, 4, 0, 1, NAN}, {0, 0, 0, 5, NAN, NAN}, {3, 0, 3, 3, 0, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_event events[] = {QS(0), LS(3, 1, 1), LE(8, 1, 10, 4), QE(9, "answered")};
+        struct ipw_lm_facts *f = &events[2].lm;
+        struct ipw_query_trace q;
+
+        f->sent_ns = S(3);
+        f->first_text_ns = S(rows[i].text);
+        f->first_call_ns = S(rows[i].call);
+        f->first_token_ns = S(rows[i].first);
+        f->second_token_ns = S(rows[i].second);
+        f->last_token_ns = S(7);
+        build_trace(&q, events, 4);
+        assert_true(isnan(rows[i].ttfo) == isnan(q.turns[0].ttfo_s));
+        assert_true(isnan(rows[i].ttst) == isnan(q.turns[0].ttst_s));
+        if (!isnan(rows[i].ttfo)) near(q.turns[0].ttfo_s, rows[i].ttfo);
+        if (!isnan(rows[i].ttst)) near(q.turns[0].ttst_s, rows[i].ttst);
+        ipw_query_trace_release(&q);
+    }
+}
+
 static void a_builder_can_be_thrown_away(void **state)
 {
     struct ipw_event events[] = {QS(0), LS(1, 1, 1), LE(2, 1, 1, 1)};
@@ -465,6 +542,8 @@ int main(void)
         cmocka_unit_test(case_23_an_end_before_its_start_has_no_length),
         cmocka_unit_test(case_36_without_a_first_token_there_is_no_prefill),
         cmocka_unit_test(spans_of_the_script_open_no_turn),
+        cmocka_unit_test(what_attempts_say_of_tokens),
+        cmocka_unit_test(when_output_began),
         cmocka_unit_test(a_builder_can_be_thrown_away),
     };
 

@@ -302,6 +302,27 @@ static void a_record(void **state)
 }
 
 /* Two requests of one query at once: each has its own reply. */
+/* What was counted of a stream that was cut is no length to ask for, whatever the next attempt says. */
+static void counted_lengths(void **state)
+{
+    struct ipw_workload *w = record(RUN(100) BEGIN(0, "a", 110) ASK(0, 1, 112, 1, 0, "1") EVENT(
+        "lm_inference_end", 0, 1, 120,
+        "\"outcome\":\"cut\",\"output_tokens\":3,\"tokens_estimated\":true,\"will_retry\":true,")
+                                        ASK(0, 2, 130, 2, 1, "")
+                                            EVENT("lm_inference_end", 0, 2, 140,
+                                                  "\"outcome\":\"refused\",") END(0, 150));
+    struct ipw_workload_query *q;
+    struct ipw_err err = {0};
+
+    (void)state;
+    assert_int_equal(ipw_workload_take(&q, w, 0, &err), 0);
+    assert_int_equal(ipw_workload_next(q, &err), 1);
+    assert_int_equal(q->turn.output_tokens, 3);
+    assert_true(q->turn.tokens_estimated);
+    ipw_workload_drop(q);
+    ipw_workload_free(w);
+}
+
 static void side_by_side(void **state)
 {
     struct ipw_workload *w =
@@ -443,12 +464,19 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row),        cmocka_unit_test(rows_that_are_none),
-        cmocka_unit_test(by_time),      cmocka_unit_test(sessions),
-        cmocka_unit_test(kept),         cmocka_unit_test(many_sessions),
-        cmocka_unit_test(changed),      cmocka_unit_test(a_record),
-        cmocka_unit_test(side_by_side), cmocka_unit_test(resumed),
-        cmocka_unit_test(damaged),      cmocka_unit_test(prompts),
+        cmocka_unit_test(a_row),
+        cmocka_unit_test(rows_that_are_none),
+        cmocka_unit_test(by_time),
+        cmocka_unit_test(sessions),
+        cmocka_unit_test(kept),
+        cmocka_unit_test(many_sessions),
+        cmocka_unit_test(changed),
+        cmocka_unit_test(a_record),
+        cmocka_unit_test(counted_lengths),
+        cmocka_unit_test(side_by_side),
+        cmocka_unit_test(resumed),
+        cmocka_unit_test(damaged),
+        cmocka_unit_test(prompts),
         cmocka_unit_test(table),
     };
 
