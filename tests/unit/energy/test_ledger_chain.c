@@ -299,6 +299,64 @@ static void test_2h_estimates_are_shared(void **state)
     ipw_ledger_free(w.l);
 }
 
+/* In each of two breaks it is the power before that one. */
+static void test_2h_estimated_in_each_break(void **state)
+{
+    struct world w = begin(0, false);
+    double before[2];
+
+    (void)state;
+    w.q = ipw_ledger_query_begin(w.l, S(2));
+    for (int i = 0; i <= 30; i++) read_at(&w, 1 + i * 0.1, 30 * i);
+    ipw_ledger_break(w.l, "lost");
+    for (int i = 0; i <= 30; i++) read_at(&w, 10 + i * 0.1, 2000 + 10 * i);
+    ipw_ledger_break(w.l, "lost");
+    for (int i = 0; i <= 30; i++) read_at(&w, 20 + i * 0.1, 4000 + 50 * i);
+    ipw_ledger_query_leave(w.l, w.q, S(22));
+    for (int i = 0; i < 2; i++) {
+        struct ipw_figure f = turn(&w, 6 + 9 * i, 8 + 9 * i);
+
+        assert_unknown(f, "lost");
+        assert_string_equal(f.estimate_by, "last_power");
+        before[i] = f.estimate_j / 2;
+    }
+    assert_near(before[0], 300, 0.1);
+    assert_near(before[1], 100, 0.1);
+    ipw_ledger_free(w.l);
+}
+
+/* One of two boards dies: the domain's estimate is what the other one was measured at, and the
+ * estimate of the dead one. */
+static void test_2h_estimates_of_two_boards(void **state)
+{
+    struct ipw_channel c[2] = {test_counter("gpu0", GPU, 0, 900),
+                               test_counter("gpu1", GPU, 0, 900)};
+
+    (void)state;
+    for (int dead = 0; dead < 2; dead++) {
+        struct world w = {.l = ipw_ledger_new(c, 2)};
+        struct ipw_figure f;
+
+        w.q = ipw_ledger_query_begin(w.l, S(2));
+        for (int i = 0; i <= 90; i++) {
+            int64_t v[2] = {J((dead ? 10 : 30) * i), J((dead ? 30 : 10) * i)};
+
+            if (i > 30) v[dead] = IPW_NO_VALUE;
+            ipw_ledger_row(w.l, 0, 2, S(1 + i * 0.1), v);
+        }
+        ipw_ledger_query_leave(w.l, w.q, S(9));
+        f = turn(&w, 2, 6);
+        assert_unknown(f, "no_samples");
+        assert_true(f.estimated);
+        assert_string_equal(f.estimate_by, "last_power");
+        assert_near(f.estimate_j, 400 + 1200, 0.1);
+        assert_near(f.partial_j, 400 + 600, 0.1);
+        assert_near(f.lo_j, 400 + 600, 0.1);
+        assert_near(f.hi_j, 400 + 600 + 2 * 900, 0.1);
+        ipw_ledger_free(w.l);
+    }
+}
+
 /* Nothing was ever read: there is nothing to estimate from. */
 static void test_2h_null_with_a_reason(void **state)
 {
@@ -337,6 +395,8 @@ int main(void)
         cmocka_unit_test(test_2h_estimated_by_the_last_power),
         cmocka_unit_test(test_2h_estimated_by_the_gauge),
         cmocka_unit_test(test_2h_estimates_are_shared),
+        cmocka_unit_test(test_2h_estimated_in_each_break),
+        cmocka_unit_test(test_2h_estimates_of_two_boards),
         cmocka_unit_test(test_2h_null_with_a_reason),
     };
 

@@ -387,6 +387,13 @@ static void test_power(void **state)
     assert_near(mean, 100, 1e-6);
     assert_false(ipw_series_power(&s, S(2), S(2), &mean, &peak));
     assert_false(ipw_series_power(&s, S(20), S(21), &mean, &peak));
+    /* The time across a break is no time at 0 W. */
+    ipw_series_cut(&s, "suspended");
+    for (int i = 0; i <= 10; i++) ipw_series_push(&s, S(20 + i * 0.1), v + J(10 * i));
+    assert_true(ipw_series_power(&s, S(10), S(21), &mean, &peak));
+    assert_near(mean, 100, 1e-6);
+    assert_near(peak, 100, 1e-6);
+    assert_false(ipw_series_power(&s, S(12), S(19), &mean, &peak));
     ipw_series_release(&s);
 }
 
