@@ -5,6 +5,7 @@
 
 #include "app/run.h"
 #include "base/mem.h"
+#include "io/proxy.h"
 
 enum { SLOTS = 30 };
 #define SLOT_LEAST_NS (100 * IPW_NS_PER_MS)
@@ -106,33 +107,14 @@ void ipw_run_baseline_after(struct ipw_run *run)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) run->baseline[d].after_w = after.baseline_w[d];
 }
 
-static bool is_loopback(const char *url)
-{
-    const char *host = strstr(url, "://");
-    size_t n;
-
-    host = host ? host + 3 : url;
-    n = strcspn(host, "/?#");
-    for (size_t i = 0; i < n; i++) { /* past a name and a password */
-        if (host[i] == '@') {
-            host += i + 1;
-            n -= i + 1;
-            i = (size_t)-1;
-        }
-    }
-    if (!strncmp(host, "[::1]", 5)) return true;
-    n = strcspn(host, ":/?#");
-    return (n == 9 && !strncmp(host, "localhost", 9)) || !strncmp(host, "127.", 4);
-}
-
 int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *err)
 {
     const char *word = run->o->energy;
 
     if (!strcmp(word, "auto")) {
-        *lm_remote = !run->demo && run->base_url && !is_loopback(run->base_url);
+        *lm_remote = !run->demo && run->base_url && !ipw_http_is_here(run->base_url);
         for (size_t i = 1; !run->demo && run->llm && i < ipw_llm_n_urls(run->llm); i++) {
-            *lm_remote |= !is_loopback(ipw_llm_url_at(run->llm, i));
+            *lm_remote |= !ipw_http_is_here(ipw_llm_url_at(run->llm, i));
         }
         return 0;
     }

@@ -13,6 +13,7 @@
 #include "energy/select.h"
 #include "energy/selftest.h"
 #include "energy/sources/nvml.h"
+#include "io/proxy.h"
 #include "llm/client.h"
 
 #define QUICK_NS    (250 * IPW_NS_PER_MS)
@@ -25,18 +26,6 @@ struct ours {
     size_t n;
     int unknown_port; /* a server on this machine that could not be found; 0: there is none */
 };
-
-static int port_of(const char *url)
-{
-    const char *host = url ? strstr(url, "://") : NULL, *colon;
-
-    if (!host) return 0;
-    host += 3;
-    if (strncmp(host, "127.", 4) && strncmp(host, "localhost", 9) && strncmp(host, "[::1]", 5))
-        return 0; /* on another machine */
-    colon = strchr(host[0] == '[' ? strchr(host, ']') : host, ':');
-    return colon && colon < host + strcspn(host, "/") ? atoi(colon + 1) : 80;
-}
 
 /* What stands at a port for a server in a container: that one's processes are none of its own. */
 static bool is_stand_in(const struct ipw_quiet_look *look, pid_t pid)
@@ -52,7 +41,7 @@ static bool is_stand_in(const struct ipw_quiet_look *look, pid_t pid)
 
 static void add_server(struct ours *o, const struct ipw_quiet_look *look, const char *url)
 {
-    int port = port_of(url);
+    int port = url && ipw_http_is_here(url) ? ipw_http_port(url) : 0;
     pid_t pid = port > 0 ? ipw_quiet_listener(NULL, port) : 0;
 
     if (port <= 0) return;

@@ -7,23 +7,24 @@
 #include "app/pricing.h"
 #include "app/query_state.h"
 #include "base/log.h"
+#include "io/proxy.h"
 
 /* ---- before the run ---- */
 
-static bool is_local(const char *url)
+/* A server that is not on this machine, or NULL. */
+static const char *elsewhere(const struct ipw_run *run)
 {
-    static const char *const hosts[] = {"127.", "localhost", "[::1]", "0.0.0.0", NULL};
-    const char *host = url ? strstr(url, "://") : NULL;
-
-    if (!host) return false;
-    for (const char *const *h = hosts; *h; h++)
-        if (strncmp(host + 3, *h, strlen(*h)) == 0) return true;
-    return false;
+    if (!run->base_url) return "?";
+    if (!ipw_http_is_here(run->base_url)) return run->base_url;
+    for (size_t i = 0; run->llm && i < ipw_llm_n_urls(run->llm); i++)
+        if (!ipw_http_is_here(ipw_llm_url_at(run->llm, i))) return ipw_llm_url_at(run->llm, i);
+    return NULL;
 }
 
 static int check_energy(const struct ipw_run *run, const char *option, struct ipw_err *err)
 {
     const struct ipw_channel *remote = NULL;
+    const char *other = elsewhere(run);
     size_t n = 0;
 
     for (size_t i = 0; i < run->sources.n; i++) {
@@ -43,11 +44,11 @@ static int check_energy(const struct ipw_run *run, const char *option, struct ip
                         "--%s cannot be kept: '%s' is read from another machine, too late to stop "
                         "a query",
                         option, remote->name);
-    if (!is_local(run->base_url))
+    if (other)
         return ipw_fail(err, IPW_EINVAL,
                         "--%s cannot be kept: the model runs on another machine (%.200s), whose "
                         "energy is not measured here",
-                        option, run->base_url ? run->base_url : "?");
+                        option, other);
     return 0;
 }
 

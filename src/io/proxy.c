@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
 #include "io/http_internal.h"
 
 static const char *setting(const char *small, const char *capital)
@@ -15,16 +16,24 @@ static const char *setting(const char *small, const char *capital)
     return value && *value ? value : NULL;
 }
 
-/* The host of a URL, without user, port and brackets. */
-static bool take_host(char *out, size_t size, const char *url)
+/* Where the host stands in a URL, behind a user and a password. */
+static const char *find_host(const char *url)
 {
-    const char *from = strstr(url, "://"), *end, *at;
-    size_t n;
+    const char *from = strstr(url, "://"), *end;
 
     from = from ? from + 3 : url;
     end = from + strcspn(from, "/?#");
-    at = memchr(from, '@', (size_t)(end - from));
-    if (at) from = at + 1;
+    for (const char *at = from; at < end; at++)
+        if (*at == '@') from = at + 1;
+    return from;
+}
+
+/* The host of a URL, without user, port and brackets. */
+static bool take_host(char *out, size_t size, const char *url)
+{
+    const char *from = find_host(url);
+    size_t n;
+
     if (*from == '[') {
         from++;
         n = strcspn(from, "]");
@@ -93,4 +102,29 @@ bool ipw_http_is_clear(const char *url)
 
     if (strncasecmp(url, "https:", 6) == 0) return false;
     return !take_host(host, sizeof host, url) || !is_loopback(host);
+}
+
+bool ipw_http_is_here(const char *url)
+{
+    char host[256];
+
+    if (!take_host(host, sizeof host, url)) return false;
+    return is_loopback(host) || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+}
+
+int ipw_http_port(const char *url)
+{
+    const char *at = find_host(url);
+    int64_t port;
+    char digits[8];
+    size_t n;
+
+    if (*at == '[') at += strcspn(at, "]");
+    at += strcspn(at, ":/?#");
+    if (*at != ':') return strncasecmp(url, "https:", 6) == 0 ? 443 : 80;
+    n = strcspn(++at, "/?#");
+    if (n >= sizeof digits) return 0;
+    memcpy(digits, at, n);
+    digits[n] = '\0';
+    return ipw_parse_int(&port, digits, 1, 65535, NULL) ? 0 : (int)port;
 }

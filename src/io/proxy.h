@@ -1,6 +1,7 @@
-/* io/proxy.h: which proxy of the environment a request would go through.
+/* io/proxy.h: which way a request would go: to this machine, in the clear, through a proxy of the
+ * environment.  Of the address as it is written, no name is looked up.
  *
- * By libcurl's rules (http_proxy in small letters only, https_proxy, all_proxy, no_proxy), with
+ * The proxy by libcurl's rules (http_proxy in small letters only, https_proxy, all_proxy, no_proxy), with
  * io/http.h's own on top: loopback is never proxied.  To tell the user, not to decide: where the two
  * could differ this one says that a proxy is used. */
 #ifndef IPW_IO_PROXY_H
@@ -16,5 +17,11 @@ bool ipw_http_proxy_for(struct ipw_buf *out, const char *url);
 /* What is sent there can be read on the way: http, and not to this machine (localhost, 127.0.0.0/8
  * and ::1 as they are usually written; in doubt the answer is yes). */
 bool ipw_http_is_clear(const char *url);
+
+/* Is the server on this machine: one of those addresses, or the one that stands for all of them
+ * (0.0.0.0 and ::), which servers name when they say where they listen. */
+bool ipw_http_is_here(const char *url);
+/* As it is written, or the scheme's; 0: none that can be. */
+int ipw_http_port(const char *url);
 
 #endif

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "io/proxy.h"
 
 static bool status_repeats(int status)
 {
@@ -32,15 +33,6 @@ static const char *reason(const struct ipw_llm_evidence *e, const char *fallback
     return rest ? rest + 2 : why;
 }
 
-static bool is_loopback(const char *url)
-{
-    const char *host = strstr(url, "://");
-
-    host = host ? host + 3 : url;
-    return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
-           (strncmp(host, "localhost", 9) == 0 && strchr(":/", host[9]));
-}
-
 static void judge_no_answer(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e)
 {
     const char *why = reason(e, "no connection");
@@ -52,7 +44,7 @@ static void judge_no_answer(struct ipw_llm_verdict *out, const struct ipw_llm_ev
                  e->url);
     else if (e->end == IPW_HTTP_TLS)
         ipw_fail(&out->err, IPW_ENET, "%s: no secure connection: %s", e->url, why);
-    else if (is_loopback(e->url) || strcasestr(why, "refused"))
+    else if (ipw_http_is_here(e->url) || strcasestr(why, "refused"))
         /* libcurl has one text for refused and unreachable; this machine is always reachable. */
         ipw_fail(&out->err, IPW_ENET, "%s: connection refused: is the server running?", e->url);
     else

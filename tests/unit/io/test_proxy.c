@@ -1,4 +1,4 @@
-/* Which proxy a request goes through, for the user to know. */
+/* Which way a request goes: through which proxy, to this machine or another, in the clear. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,9 +58,52 @@ static void n12_which_proxy(void **state)
     }
 }
 
+static void which_machine(void **state)
+{
+    static const struct {
+        const char *url;
+        bool here, clear;
+        int port;
+    } cases[] = {
+        {"http://127.0.0.1:8000/v1", true, false, 8000},
+        {"http://127.9.9.9/v1", true, false, 80},
+        {"http://localhost/v1?a=1:2", true, false, 80},
+        {"http://LocalHost:1", true, false, 1},
+        {"https://localhost/v1", true, false, 443},
+        {"HTTPS://localhost:8443", true, false, 8443},
+        {"http://[::1]:9/v1", true, false, 9},
+        {"http://[::1]/v1", true, false, 80},
+        {"http://me:p:a@127.0.0.1:7/v1", true, false, 7},
+        {"http://me@else@127.0.0.1:7/v1", true, false, 7},
+        {"localhost:8000", true, false, 8000},
+        /* What servers say of themselves when they listen everywhere. */
+        {"http://0.0.0.0:8000/v1", true, true, 8000},
+        {"http://[::]:8000/v1", true, true, 8000},
+        {"http://localhost.example.org:8000/v1", false, true, 8000},
+        {"http://localhost@example.org/v1", false, true, 80},
+        {"http://127.0.0.1.example.org/v1", false, true, 80},
+        {"http://127.example.org", false, true, 80},
+        {"https://api.example.org/v1", false, false, 443},
+        {"http://[fe80::1]:5/v1", false, true, 5},
+        {"http://h:/v1", false, true, 0},
+        {"http://h:99999/v1", false, true, 0},
+        {"http://h:123456789/v1", false, true, 0},
+        {"http://h:x", false, true, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (ipw_http_is_here(cases[i].url) != cases[i].here) fail_msg("here: %s", cases[i].url);
+        if (ipw_http_is_clear(cases[i].url) != cases[i].clear) fail_msg("clear: %s", cases[i].url);
+        if (ipw_http_port(cases[i].url) != cases[i].port)
+            fail_msg("%s: port %d", cases[i].url, ipw_http_port(cases[i].url));
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(n12_which_proxy)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(n12_which_proxy),
+                                       cmocka_unit_test(which_machine)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
