@@ -112,4 +112,26 @@ done
 assert_json bad-nothing/traces.jsonl "'luaopen_nothing' in d[0]['error']"
 assert_json bad-old/traces.jsonl "'another Lua' in d[0]['error']"
 
+step "D-17: a C module is on record by its hash, and a run with another one is not the same run"
+build_own() { # NUMBER
+    printf 'void lua_pushinteger(void *, long long); int luaopen_own(void *L) { lua_pushinteger(L, %s); return 1; }\n' \
+        "$1" >own.c
+    gcc -shared -fPIC -o own.new own.c || fail "own.so"
+    mv own.new own.so # what is loaded is not written over
+}
+build_own 42
+echo 'local llm, own = require "ipw.llm", require "own"
+return { name = "owner", run = function() return llm.chat { messages = { llm.user("" .. own) } }.text end }' >owner.lua
+GOOD_URL=$BASE_URL
+printf 'always\nstatus 400\ntext no\n' >refuses.txt
+start_fake --script refuses.txt
+expect_exit 1 agent run owner.lua --allow-native --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
+    --output owned
+assert_json owned/manifest.json "{s['path']: s['sha256'] for s in d['config']['scripts']}['$WORK/own.so'] == '$(sha256sum own.so | cut -d ' ' -f 1)'"
+build_own 43
+expect_exit 3 agent resume owned --retry failed --base-url "$GOOD_URL"
+check_err "owned: not the same run: the file $WORK/own.so, which it loads, was"
+build_own 42
+expect_exit 0 agent resume owned --retry failed --base-url "$GOOD_URL"
+
 end_test

@@ -62,6 +62,50 @@ static void world_close(struct world *w)
     free(w->got.model);
 }
 
+/* OpenAI is told by its address, before it says anything: no reply of a forced length is asked of it,
+ * and none of several servers one of which has no way. */
+static void openai_cannot_force(void **state)
+{
+    static const struct {
+        const char *url, *more;
+        enum ipw_llm_server server;
+        bool cannot;
+    } rows[] = {
+        {"https://api.openai.com/v1", NULL, IPW_LLM_OPENAI, true},
+        {"https://API.openai.com", NULL, IPW_LLM_OPENAI, true},
+        {"https://api.openai.com:443/v1", NULL, IPW_LLM_OPENAI, true},
+        {"http://127.0.0.1:8000/v1", "https://api.openai.com/v1", IPW_LLM_ANY_SERVER, true},
+        {"https://api.openai.com.example.org/v1", NULL, IPW_LLM_ANY_SERVER, false},
+        {"https://example.org/api.openai.com/v1", NULL, IPW_LLM_ANY_SERVER, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *more[] = {rows[i].more, NULL};
+        struct ipw_llm_options options = {.base_url = rows[i].url, .more_urls = more};
+        struct ipw_chat_request forced = {.force_tokens = 8};
+        struct ipw_err err = {0};
+        struct ipw_llm_call *call;
+        struct ipw_llm *llm;
+        struct world w;
+
+        world_open(&w);
+        assert_int_equal(ipw_llm_new(&llm, w.loop, w.http, &options, &err), 0);
+        assert_int_equal(ipw_llm_server_at(llm, 0), rows[i].server);
+        assert_int_equal(ipw_llm_can_force(llm, &err) != 0, rows[i].cannot);
+        if (rows[i].cannot) {
+            assert_non_null(strstr(err.text, "OpenAI has no way to force the length of a reply"));
+            /* Nothing is sent then. */
+            assert_int_equal(
+                ipw_llm_start(&call, llm, &forced, &(struct ipw_llm_callbacks){NULL}, &err),
+                IPW_EINVAL);
+            assert_int_equal(ipw_http_in_flight(w.http), 0);
+        }
+        ipw_llm_free(llm);
+        world_close(&w);
+    }
+}
+
 static void lists_of_models(void **state)
 {
     struct ipw_buf captured;
@@ -281,11 +325,9 @@ static int global_release(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_of_models),
-        cmocka_unit_test(a_list_can_be_cancelled),
-        cmocka_unit_test(the_order_of_ports_decides),
-        cmocka_unit_test(a_search_can_be_cancelled),
-        cmocka_unit_test(no_ports_no_server),
+        cmocka_unit_test(lists_of_models),           cmocka_unit_test(openai_cannot_force),
+        cmocka_unit_test(a_list_can_be_cancelled),   cmocka_unit_test(the_order_of_ports_decides),
+        cmocka_unit_test(a_search_can_be_cancelled), cmocka_unit_test(no_ports_no_server),
     };
     return cmocka_run_group_tests(tests, global_init, global_release);
 }
