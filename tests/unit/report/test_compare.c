@@ -1,4 +1,4 @@
-/* Two runs beside each other: who is paired with whom, joules with their bounds, and the verdicts. */
+/* Two runs beside each other: joules with their bounds, and each verdict. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,37 +42,6 @@ static void put(struct ipw_compare_run *run, const char *id, int epoch, int inde
     }
     ipw_compare_add(run, &loaded);
     ipw_query_trace_release(t);
-}
-
-static void pairs(void **state)
-{
-    struct ipw_compare_run a = {0}, b = {0};
-    struct ipw_compare c = {0};
-
-    (void)state;
-    put(&a, "x", 1, 4, 2, 5, 1); /* a repeat of the next, begun later */
-    put(&a, "x", 0, 0, 3, 5, 1);
-    put(&a, "only", 0, 1, 1, 5, 1);
-    put(&a, "y", 0, 2, 1, 5, 1);
-    put(&b, "y", 0, 0, 2, 5, 1);
-    put(&b, "x", 0, 3, 2, 5, 1);
-    put(&b, "x", 1, 5, 2, 5, 1);
-    put(&b, "x", 2, 6, 2, 5, 1);
-    put(&b, "other", 0, 7, 2, 5, 1);
-    ipw_compare_make(&c, &a, &b);
-    assert_int_equal(c.n, 3);
-    for (size_t i = 0; i < c.n; i++) {
-        assert_string_equal(c.pairs[0][i]->id, c.pairs[1][i]->id);
-        assert_int_equal(c.pairs[0][i]->nth, c.pairs[1][i]->nth);
-    }
-    assert_int_equal(c.pairs[0][0]->n_turns, 3); /* x, epoch 0 */
-    assert_int_equal(c.n_turns, 2 + 2 + 1);      /* as many as both have */
-    assert_int_equal(c.only[0], 1);
-    assert_int_equal(c.only[1], 2);
-    assert_int_equal(c.basis, 1u << IPW_DOMAIN_CPU);
-    ipw_compare_free(&c);
-    ipw_compare_release(&a);
-    ipw_compare_release(&b);
 }
 
 static void joules_and_bounds(void **state)
@@ -156,7 +125,6 @@ static void verdicts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs),
         cmocka_unit_test(joules_and_bounds),
         cmocka_unit_test(verdicts),
     };

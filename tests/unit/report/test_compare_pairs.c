@@ -47,10 +47,12 @@ static void pairs(void **state)
 {
     struct ipw_compare_run a = {0}, b = {0};
     struct ipw_compare c;
+    struct made longer = made("x", 1, 1, 10, 1);
 
     (void)state;
+    longer.turns = 3; /* only as many turns are paired as both have */
     add(&a, made("z", 1, 1, 1, 1), 5, 0);
-    add(&a, made("x", 1, 1, 10, 1), 0, 0);
+    add(&a, longer, 0, 0);
     add(&a, made("x", 1, 1, 20, 1), 7, 1);
     add(&a, made("only a", 1, 1, 1, 1), 1, 0);
     add(&b, made("x", 1, 1, 21, 1), 3, 1);
@@ -68,6 +70,7 @@ static void pairs(void **state)
         assert_true(c.pairs[1][i]->energy[IPW_DOMAIN_GPU].j ==
                     c.pairs[0][i]->energy[IPW_DOMAIN_GPU].j + 1);
     }
+    assert_int_equal(c.pairs[0][0]->n_turns, 3);
     /* three pairs, two tasks: repeats are averaged first */
     assert_int_equal(c.rows[IPW_COMPARE_GPU_J].pairs, 3);
     assert_int_equal(c.rows[IPW_COMPARE_GPU_J].tasks, 2);
