@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -82,15 +81,6 @@ static int follow_parent(int64_t parent_pid, struct ipw_err *err)
     if (getppid() != before || (parent_pid && getppid() != (pid_t)parent_pid))
         return ipw_fail(err, IPW_ECANCELLED, "serve: the process that started it is gone");
     return 0;
-}
-
-static void raise_file_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit); /* fewer connections are the worst of it */
 }
 
 static int stop_signals(struct ipw_err *err)
@@ -170,7 +160,6 @@ static int serve(const struct serve_values *values, struct ipw_serve_recorded *r
     struct ipw_serve *serve = NULL;
     int rc = 0, stop_fd;
 
-    raise_file_limit();
     stop_fd = stop_signals(err);
     if (stop_fd < 0) rc = stop_fd;
     if (!rc && values->with_parent) rc = follow_parent(values->parent_pid, err);

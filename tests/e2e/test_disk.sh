@@ -106,6 +106,20 @@ step "D-16: whoever read our output went away; whoever reads stderr does not"
 expect_exit 1 sh -c '"$0" run tools --dataset rows.jsonl --base-url "$1" --model fake-model --output closed1 -q \
     3>&1 >&- 1>/dev/full' "$IPW_AGENT" "$BASE_URL"
 assert_json closed1/traces.jsonl 'len(d) == 40'
+
+step "D-16: started with descriptors 0, 1 and 2 closed, none of the run's files takes their places"
+bare() { # NAME CODE REDIRECTION
+    expect_exit "$2" sh -c 'exec "$0" run tools --dataset rows.jsonl --base-url "$1" --model fake-model \
+        --output "$2" --verbose '"$3" "$IPW_AGENT" "$BASE_URL" "$1"
+    assert_json "$1/traces.jsonl" 'len(d) == 40'
+    assert_json "$1/manifest.json" '[s["end"] for s in d["segments"]] == ["complete"]'
+    expect_exit 0 agent validate "$1"
+}
+bare bare0 0 '<&-'
+bare bare1 1 '>&-'
+bare bare2 0 '2>&-'
+bare bare 1 '<&- >&- 2>&-'
+
 mkfifo full
 # A reader that never reads: the pipe's 64 KiB fill up, and the rest is dropped, not waited for.
 sleep 300 <full &
@@ -119,5 +133,12 @@ step "D-15: too few descriptors for all that is asked: queries fail or wait, the
 expect_exit 0 sh -c 'ulimit -n 40 && exec "$0" run tools --dataset rows.jsonl --base-url "$1" --model fake-model \
     --output few --concurrency 40 -q' "$IPW_AGENT" "$BASE_URL"
 assert_json few/traces.jsonl 'len(d) == 40'
+
+step "D-15: the soft limit, which we may raise, takes nothing from anybody"
+stop_fake
+start_fake --bench 0 --delay-ms 500
+expect_exit 0 sh -c 'ulimit -S -n 40 && exec "$0" run single --dataset rows.jsonl --base-url "$1" \
+    --model fake-model --output soft --untrusted --concurrency 40 -q' "$IPW_AGENT" "$BASE_URL"
+assert_json soft/traces.jsonl 'len(d) == 40 and all(q["outcome"] == "answered" for q in d)'
 
 end_test
