@@ -121,14 +121,32 @@ int ipw_lock_take(struct ipw_lock *lock, const char *folder, struct ipw_err *err
     return rc;
 }
 
+int ipw_lock_check(const struct ipw_lock *lock, const char *folder, struct ipw_err *err)
+{
+    char *file = lock_file(folder);
+    bool astray = was_removed(lock->fd, file);
+    struct stat st;
+
+    free(file);
+    if (!astray) return 0;
+    if (fstat(lock->fd, &st) == 0 && st.st_nlink == 0)
+        return ipw_fail(err, IPW_ENOTFOUND, "%s: was removed while the run was writing to it",
+                        folder);
+    return ipw_fail(
+        err, IPW_ENOTFOUND,
+        "%s: was moved while the run was writing to it; ipw-agent resume goes on with it "
+        "where it is now",
+        folder);
+}
+
 void ipw_lock_drop(struct ipw_lock *lock, const char *folder, bool remove)
 {
     if (lock->fd < 0) return;
-    if (remove) {
+    /* While it is held; and only our own, should somebody have put a folder here anew. */
+    if (remove && ipw_lock_check(lock, folder, NULL) == 0) {
         char *file = lock_file(folder);
 
-        /* While it is held; and only our own, should somebody have put a folder here anew. */
-        if (!was_removed(lock->fd, file)) unlink(file);
+        unlink(file);
         free(file);
     }
     close(lock->fd);

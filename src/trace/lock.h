@@ -21,6 +21,9 @@ struct ipw_lock {
 /* IPW_EEXISTS at once, naming the owner, when another process holds it. */
 int ipw_lock_take(struct ipw_lock *lock, const char *folder, struct ipw_err *err);
 void ipw_lock_drop(struct ipw_lock *lock, const char *folder, bool remove);
+/* 0 while FOLDER leads to where the lock was taken; IPW_ENOTFOUND, and how, when it was removed, moved or
+ * replaced meanwhile: what is written by its name then goes astray, or into another run. */
+int ipw_lock_check(const struct ipw_lock *lock, const char *folder, struct ipw_err *err);
 /* The same error when somebody holds it; else 0. */
 int ipw_lock_look(const char *folder, struct ipw_err *err);
 

@@ -102,6 +102,8 @@ int ipw_rundir_append_open(struct ipw_rundir *dir, struct ipw_jsonl_appender **o
     int rc;
 
     if (*out) return 0;
+    rc = ipw_lock_check(&dir->lock, dir->path, err);
+    if (rc) return rc;
     file = ipw_rundir_file(dir, name);
     created = access(file, F_OK) < 0;
     rc = ipw_jsonl_append_open(out, file, false, err);

@@ -163,6 +163,7 @@ static int write_whole(struct ipw_rundir *dir, const char *name, const char *jso
     struct ipw_buf text = IPW_BUF(n + 1);
     struct ipw_err why;
 
+    if (!dir->first.code && ipw_lock_check(&dir->lock, dir->path, &why)) dir->first = why;
     if (dir->first.code) return give_first(dir, err);
     file = ipw_rundir_file(dir, name);
     ipw_buf_add(&text, json, n);

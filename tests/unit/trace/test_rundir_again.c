@@ -307,6 +307,38 @@ static void traces_are_sifted_whole_or_not_at_all(void **state)
     assert_int_equal(access("sifted/traces.jsonl.tmp", F_OK), -1);
 }
 
+/* Its name leads to another run by then: nothing of this one may go there. */
+static void a_folder_that_was_moved_away_is_not_sought_by_name(void **state)
+{
+    struct ipw_rundir *dir, *other;
+    struct ipw_err err = {0};
+
+    (void)state;
+    assert_int_equal(ipw_rundir_create(&dir, "here", NULL, NULL), 0);
+    assert_int_equal(ipw_rundir_trace(dir, "[1]", 3, NULL), 0);
+    assert_int_equal(rename("here", "there"), 0);
+    assert_int_equal(ipw_rundir_create(&other, "here", NULL, NULL), 0);
+    assert_int_equal(ipw_rundir_trace(dir, "[2]", 3, NULL), 0); /* goes where it is now */
+    assert_int_equal(ipw_rundir_write_summary(dir, "{}", 2, &err), IPW_ENOTFOUND);
+    assert_string_equal(err.text,
+                        "here: was moved while the run was writing to it; ipw-agent resume "
+                        "goes on with it where it is now");
+    assert_int_equal(ipw_rundir_warmup(dir, "[0]", 3, NULL), IPW_ENOTFOUND);
+    assert_int_equal(ipw_rundir_close(dir, NULL), IPW_ENOTFOUND);
+    assert_contents("there/traces.jsonl", "[1]\n[2]\n");
+    assert_int_equal(access("here/summary.json", F_OK), -1);
+    assert_int_equal(access("here/warmup.jsonl", F_OK), -1);
+    assert_int_equal(access("here/lock", F_OK), 0);
+    assert_int_equal(ipw_rundir_write_summary(other, "{}", 2, NULL), 0);
+    assert_int_equal(ipw_rundir_close(other, NULL), 0);
+
+    assert_int_equal(ipw_rundir_create(&dir, "gone", NULL, NULL), 0);
+    assert_int_equal(system("rm -r gone"), 0);
+    assert_int_equal(ipw_rundir_write_summary(dir, "{}", 2, &err), IPW_ENOTFOUND);
+    assert_string_equal(err.text, "gone: was removed while the run was writing to it");
+    assert_int_equal(ipw_rundir_close(dir, NULL), IPW_ENOTFOUND);
+}
+
 /* D-5: after a failed sync nothing more is written, and none is tried again. */
 static void a_failure_of_the_disk_is_final(void **state)
 {
@@ -338,6 +370,7 @@ int main(void)
         cmocka_unit_test(torn_tails_are_set_aside),
         cmocka_unit_test(without_a_manifest_only_an_empty_run_goes_on),
         cmocka_unit_test(traces_are_sifted_whole_or_not_at_all),
+        cmocka_unit_test(a_folder_that_was_moved_away_is_not_sought_by_name),
         cmocka_unit_test(a_failure_of_the_disk_is_final),
     };
 
