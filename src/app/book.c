@@ -12,7 +12,11 @@
 
 enum { MAX_LINE_BYTES = 256 * 1024 * 1024 };
 #define LOOK_AGAIN_NS (25 * IPW_NS_PER_MS)
-#define GIVE_UP_NS    (3 * IPW_NS_PER_S) /* a query that no sample follows is booked without energy */
+/* A query that no sample follows for so long, and as many looks, is booked without energy.  Time alone
+ * says nothing: the loop may have stood still meanwhile (SIGSTOP, a script that computes), and what was
+ * read then waits in the rings. */
+#define GIVE_UP_NS    (3 * IPW_NS_PER_S)
+#define GIVE_UP_LOOKS 60
 
 static void take_row(void *ud, const struct ipw_sampler_row *row)
 {
@@ -113,6 +117,7 @@ static void look_again(void *ud)
     struct ipw_run *run = ud;
 
     run->sample_wait = NULL;
+    run->sample_looks++;
     ipw_run_sampled(run);
 }
 
@@ -124,15 +129,20 @@ static void wait_for_samples(struct ipw_run *run)
         run->sample_wait = ipw_timer_start(run->loop, LOOK_AGAIN_NS, look_again, run);
 }
 
+static bool given_up(const struct ipw_run *run, const struct ipw_query *q)
+{
+    return q->end_ns < ipw_now_ns() - GIVE_UP_NS &&
+           run->sample_looks - q->looks_at_end >= GIVE_UP_LOOKS;
+}
+
 void ipw_run_book(struct ipw_run *run)
 {
     int64_t covered_ns = ipw_ledger_covered_ns(run->ledger);
-    int64_t give_up_ns = ipw_now_ns() - GIVE_UP_NS;
     bool booked = false;
 
     /* A query is freed only when its agent is: the runner's step does that first. */
     while (run->unbooked && !run->unbooked->agent_over &&
-           (run->unbooked->end_ns <= covered_ns || run->unbooked->end_ns < give_up_ns)) {
+           (run->unbooked->end_ns <= covered_ns || given_up(run, run->unbooked))) {
         struct ipw_query *q = run->unbooked;
 
         run->unbooked = q->next_unbooked;

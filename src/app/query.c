@@ -145,6 +145,7 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
     const char *limit = ended_by_limit(q);
 
     q->end_ns = ipw_now_ns();
+    q->looks_at_end = q->run->sample_looks;
     ipw_enforce_query_end(q);
     q->completed = completed;
     q->outcome = ipw_strdup(limit ? limit : q->cancel_reason ? q->cancel_reason : outcome);

@@ -20,6 +20,7 @@ struct ipw_query {
     struct ipw_query_limits limits;
     char *workspace;
     int64_t start_ns, end_ns;
+    unsigned looks_at_end;     /* run->sample_looks by then */
     bool asked;                /* the model, or waits to be let */
     const char *cancel_reason; /* "interrupted", the name of a limit, ...; or NULL */
 

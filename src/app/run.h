@@ -120,6 +120,7 @@ struct ipw_run {
     size_t n_active, next;                       /* next: the case to admit */
     struct ipw_query *unbooked, **unbooked_tail; /* over; waiting for samples past their end */
     struct ipw_timer *sample_wait;               /* until its head is looked at again */
+    unsigned sample_looks;                       /* how often it was */
     struct ipw_query *over;                      /* agents to free outside their callbacks */
     struct ipw_defer *step;                      /* runner_step is on its way */
 

@@ -48,4 +48,22 @@ assert_json early/events.jsonl 'd[0]["event"] == "run_start" and any(e["event"] 
 expect_exit 0 agent validate early
 expect_exit 0 agent ledger early --check
 
+step "P-5: the loop stood still while a script computed: those that had ended by then keep their joules"
+awk 'BEGIN { for (i = 1; i <= 8; i++) printf "{\"question\":\"%s %d?\",\"answer\":\"42\"}\n", i == 5 ? "burn" : "rest", i }' >burn.jsonl
+cat >burn.lua <<'EOF'
+local llm = require "ipw.llm"
+return { name = "burn", run = function(query)
+  llm.chat { messages = { llm.user(query.prompt) } }
+  local begun = os.time()
+  while query.prompt:find "burn" and os.time() - begun < 5 do end
+  return "42"
+end }
+EOF
+stop_fake
+start_fake --bench 0
+expect_exit 0 agent run burn.lua --dataset burn.jsonl --base-url "$BASE_URL" --model fake-model --concurrency 8 \
+    --lua-cpu 20s --output burnt
+assert_json burnt/traces.jsonl 'len(d) == 8 and all(q["outcome"] == "answered" and q["energy"]["cpu"]["joules"] is not None for q in d)'
+assert_json burnt/summary.json 'd["ledger"]["cpu"]["balanced"] is True'
+
 end_test
