@@ -221,6 +221,20 @@ static const char *verdict(const struct ipw_interval *d)
     return d->lo > 0 ? "higher" : d->hi < 0 ? "lower" : "not_shown";
 }
 
+/* Adds a task's means, so that each task counts once, however many pairs it has. */
+static void add_task(struct sums *all, const struct sums *task)
+{
+    double n = (double)task->n;
+
+    all->n++;
+    all->a += task->a / n;
+    all->b += task->b / n;
+    all->a_lo += task->a_lo / n;
+    all->a_hi += task->a_hi / n;
+    all->b_lo += task->b_lo / n;
+    all->b_hi += task->b_hi / n;
+}
+
 static void make_row(struct ipw_compare_row *row, const struct ipw_compare *c, int metric)
 {
     double *differences = ipw_calloc(c->n + 1, sizeof *differences), n;
@@ -231,14 +245,13 @@ static void make_row(struct ipw_compare_row *row, const struct ipw_compare *c, i
         struct sums task = {0};
         const char *id = c->pairs[0][i]->id;
 
-        for (; i < c->n && strcmp(c->pairs[0][i]->id, id) == 0; i++) {
-            add_pair(&task, c, i, metric);
-            add_pair(&all, c, i, metric);
-        }
-        if (task.n) differences[row->tasks++] = (task.b - task.a) / (double)task.n;
+        for (; i < c->n && strcmp(c->pairs[0][i]->id, id) == 0; i++) add_pair(&task, c, i, metric);
+        if (!task.n) continue;
+        differences[row->tasks++] = (task.b - task.a) / (double)task.n;
+        row->pairs += task.n;
+        add_task(&all, &task);
     }
     n = all.n ? (double)all.n : (double)NAN;
-    row->pairs = all.n;
     row->a = all.a / n;
     row->b = all.b / n;
     row->a_lo = all.a_lo / n;

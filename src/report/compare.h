@@ -2,11 +2,12 @@
  *
  * Queries are paired by id (repeats of one id in the order in which they were begun), turns by their
  * place in the query.  Each metric is compared over the pairs in which both sides know it: the two
- * means, and the mean of the differences with its 95 % interval, over tasks (repeats of an id are
- * averaged first, so are the turns of a query; report/repeats.h says how the interval is made).  A
- * difference is called real when that interval does not hold 0.  Joules have besides the bounds that
- * the counters' readings give (lo, hi); the two say different things: the interval what another
- * sample of tasks could show, the bounds what another division of the same readings could. */
+ * means, and the mean of the differences with its 95 % interval, all over tasks: repeats of an id are
+ * averaged first, so are the turns of a query, so that the difference is that of the two means
+ * (report/repeats.h says how the interval is made).  A difference is called real when that interval
+ * does not hold 0.  Joules have besides the bounds that the counters' readings give (lo, hi); the two
+ * say different things: the interval what another sample of tasks could show, the bounds what another
+ * division of the same readings could. */
 #ifndef IPW_REPORT_COMPARE_H
 #define IPW_REPORT_COMPARE_H
 
@@ -60,7 +61,7 @@ void ipw_compare_release(struct ipw_compare_run *run);
 
 struct ipw_compare_row {
     size_t pairs, tasks;
-    double a, b;       /* means over the pairs; NAN: none */
+    double a, b;       /* means over the tasks; NAN: none */
     double a_lo, a_hi; /* their bounds; NAN: not known, or no joules */
     double b_lo, b_hi;
     double difference_lo, difference_hi; /* of b - a, by the bounds of the readings */

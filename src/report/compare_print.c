@@ -176,8 +176,8 @@ static const char *words(const char *verdict)
     static const char *const all[][2] = {{"higher", "higher: real"},
                                          {"lower", "lower: real"},
                                          {"same", "the same"},
-                                         {"not_shown", "no difference shown"},
-                                         {"too_few", "too few tasks to tell"}};
+                                         {"not_shown", "not shown"},
+                                         {"too_few", "too few tasks"}};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i][0], verdict) == 0) return all[i][1];
@@ -195,35 +195,35 @@ static void print_row(struct ipw_buf *out, const struct ipw_compare_row *r, int 
         snprintf(interval, sizeof interval, "%s .. %s", signed_quantity(lo, r->difference.lo, unit),
                  signed_quantity(hi, r->difference.hi, unit));
     ipw_buf_adds(out, "  ");
-    cell(out, metrics[metric].label, 11, false);
+    cell(out, metrics[metric].label, 10, false);
     cell(out, quantity(a, r->a, unit), 10, true);
-    cell(out, quantity(b, r->b, unit), 11, true);
+    cell(out, quantity(b, r->b, unit), 10, true);
     cell(out, signed_quantity(d, r->difference.mean, unit), 11, true);
     ipw_buf_adds(out, "  ");
-    cell(out, interval, 25, false);
+    cell(out, interval, 22, false);
     ipw_buf_addf(out, "%s%s%s\n", ipw_style(real ? IPW_BOLD : IPW_DIM, colour), words(r->verdict),
                  ipw_style(IPW_PLAIN, colour));
     if (isnan(r->a_lo) || isnan(r->b_lo)) return;
-    ipw_buf_addf(out, "%s             by the readings A is within %s .. %s, ",
+    ipw_buf_addf(out, "%s    by the readings A is within %s .. %s, ",
                  ipw_style(IPW_DIM, colour), quantity(a, r->a_lo, unit),
                  quantity(b, r->a_hi, unit));
     ipw_buf_addf(out, "B within %s .. %s%s\n", quantity(a, r->b_lo, unit),
                  quantity(b, r->b_hi, unit), ipw_style(IPW_PLAIN, colour));
 }
 
-static void head(struct ipw_buf *out, const char *title)
+static void head(struct ipw_buf *out, const char *title, const char *more)
 {
     ipw_buf_adds(out, "\n  ");
-    cell(out, title, 11, false);
+    cell(out, title, 10, false);
     cell(out, "A", 10, true);
-    cell(out, "B", 11, true);
+    cell(out, "B", 10, true);
     cell(out, "B - A", 11, true);
-    ipw_buf_adds(out, "  95 % interval\n");
+    ipw_buf_addf(out, "  %s\n", more);
 }
 
 static void print_turns(struct ipw_buf *out, const struct ipw_compare *c)
 {
-    head(out, "turns");
+    head(out, "turn", "by the readings      time A time B");
     for (size_t i = 0; i < c->n; i++) {
         const struct ipw_compare_query *a = c->pairs[0][i], *b = c->pairs[1][i];
 
@@ -233,19 +233,22 @@ static void print_turns(struct ipw_buf *out, const struct ipw_compare *c)
 
             x = ipw_compare_joules(a->turns[k].energy, c->basis, &alo, &ahi);
             y = ipw_compare_joules(b->turns[k].energy, c->basis, &blo, &bhi);
-            snprintf(more, sizeof more, "%.20s %zu", a->id, k);
+            snprintf(more, sizeof more, " %zu", k + 1);
             ipw_buf_adds(out, "  ");
-            cell(out, more, 11, false);
+            cell(out, a->id, 10 - strlen(more), false);
+            ipw_buf_adds(out, more);
             cell(out, quantity(text, x, "J"), 10, true);
-            cell(out, quantity(text, y, "J"), 11, true);
+            cell(out, quantity(text, y, "J"), 10, true);
             cell(out, signed_quantity(text, y - x, "J"), 11, true);
             more[0] = '\0';
             if (!isnan(alo) && !isnan(blo))
-                snprintf(more, sizeof more, "  readings: %s .. %s",
-                         signed_quantity(lo, blo - ahi, "J"), signed_quantity(hi, bhi - alo, "J"));
-            ipw_buf_adds(out, more);
-            ipw_buf_addf(out, "  %s", quantity(text, a->turns[k].seconds, "s"));
-            ipw_buf_addf(out, " and %s\n", quantity(text, b->turns[k].seconds, "s"));
+                snprintf(more, sizeof more, "%s .. %s", signed_quantity(lo, blo - ahi, "J"),
+                         signed_quantity(hi, bhi - alo, "J"));
+            ipw_buf_adds(out, "  ");
+            cell(out, more, 20, false);
+            cell(out, quantity(text, a->turns[k].seconds, "s"), 7, true);
+            cell(out, quantity(text, b->turns[k].seconds, "s"), 7, true);
+            ipw_buf_addc(out, '\n');
         }
     }
 }
@@ -269,9 +272,9 @@ void ipw_compare_print(struct ipw_buf *out, const struct ipw_compare *c, const c
         ipw_buf_addf(out, "; energy is that of %s\n", ipw_buf_str(&basis));
     else
         ipw_buf_addf(out, "; no device was measured in both\n");
-    head(out, "a query");
+    head(out, "a query", "95 % interval");
     for (int m = 0; m < IPW_COMPARE_TURN_J; m++) print_row(out, &c->rows[m], m, colour);
-    head(out, "a turn");
+    head(out, "a turn", "95 % interval");
     for (int m = IPW_COMPARE_TURN_J; m < IPW_COMPARE_METRICS; m++)
         print_row(out, &c->rows[m], m, colour);
     if (turns) print_turns(out, c);

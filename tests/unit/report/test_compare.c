@@ -122,10 +122,61 @@ static void verdicts(void **state)
     assert_string_equal(verdict_of((double[]){12, 8, 10.5, 9}, 4), "not_shown");
 }
 
+/* The columns of the widest line. */
+static size_t widest(const char *text)
+{
+    size_t most = 0, n = 0;
+
+    for (; *text; text++) {
+        if (*text == '\n')
+            n = 0;
+        else if (((unsigned char)*text & 0xC0) != 0x80)
+            n++;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* A task with many turns counts as much as one with few in the means too: else A, B and B - A of a
+ * row do not fit together.  Each turn of --turns says which one it is; a terminal holds the lines. */
+static void each_task_counts_once(void **state)
+{
+    struct ipw_compare_run a = {0}, b = {0};
+    struct ipw_compare c = {0};
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    const struct ipw_compare_row *turns;
+
+    (void)state;
+    put(&a, "68f700f5-b02b-4dc6", 0, 0, 4, 10, 1);
+    put(&a, "s", 0, 1, 1, 40, 1);
+    put(&a, "t", 0, 2, 1, 40, 1);
+    put(&b, "68f700f5-b02b-4dc6", 0, 0, 4, 16, 1);
+    put(&b, "s", 0, 1, 1, 41, 1);
+    put(&b, "t", 0, 2, 1, 41.5, 1);
+    ipw_compare_make(&c, &a, &b);
+    turns = &c.rows[IPW_COMPARE_TURN_J];
+    assert_int_equal(turns->pairs, 6);
+    assert_int_equal(turns->tasks, 3);
+    assert_near(turns->a, 30);
+    assert_near(turns->a_lo, 29);
+    assert_near(turns->a_hi, 31);
+    assert_near(turns->b, 98.5 / 3);
+    assert_near(turns->difference.mean, turns->b - turns->a);
+    ipw_compare_print(&text, &c, "a", "b", true, false);
+    assert_non_null(strstr(ipw_buf_str(&text), "\n  68f700f… 4    10.0 J    16.0 J"));
+    assert_non_null(strstr(ipw_buf_str(&text), "not shown"));
+    assert_true(widest(ipw_buf_str(&text)) <= 80);
+    ipw_buf_release(&text);
+    ipw_compare_free(&c);
+    ipw_compare_release(&a);
+    ipw_compare_release(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joules_and_bounds),
+        cmocka_unit_test(each_task_counts_once),
         cmocka_unit_test(verdicts),
     };
 
