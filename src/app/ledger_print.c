@@ -143,30 +143,31 @@ static void joules(struct ipw_buf *out, double j)
     if (j != j) {
         snprintf(text, sizeof text, "%s", IPW_UNKNOWN_TEXT);
     } else {
-        snprintf(text, sizeof text, "%.6f", j);
+        snprintf(text, sizeof text, "%.6f", fabs(j) < 5e-7 ? 0.0 : j); /* no -0.000000 */
     }
     ipw_buf_addc(out, ' ');
     ipw_format_cell(out, text, 15, IPW_ALIGN_RIGHT);
 }
 
-static void put_part(struct ipw_buf *out, const char *what, const struct ipw_sum *sum)
+static void put_part(struct ipw_buf *out, const char *what, double j)
 {
-    if (isnan(sum->total)) return;
+    if (isnan(j)) return;
     ipw_buf_adds(out, "           ");
-    joules(out, sum->total);
+    joules(out, j);
     ipw_buf_addf(out, "  %s\n", what);
 }
 
+/* Four columns stay within a terminal; what most runs have not got has lines of its own. */
 static void put_line(struct ipw_buf *out, const char *label, const struct ipw_ledger_line *line)
 {
     ipw_format_cell(out, label, 11, IPW_ALIGN_LEFT);
     joules(out, line->queries_j);
-    joules(out, line->warmup_j);
     joules(out, line->idle_j);
-    joules(out, line->wasted_j);
     joules(out, line->total_j);
     joules(out, line->difference_j);
     ipw_buf_adds(out, line->state == IPW_LEDGER_OFF ? "  OFF: a bug\n" : "\n");
+    if (line->warmup_j > 0) put_part(out, "of the total: warm-up", line->warmup_j);
+    if (line->wasted_j > 0) put_part(out, "of the total: attempts cut down or retried", line->wasted_j);
 }
 
 /* Each of several, below their domain. */
@@ -193,8 +194,7 @@ static void put_balance(struct ipw_buf *out, const struct ipw_ledger_report *r)
     bool any = false;
 
     ipw_summary_totals(&totals, &r->summary);
-    ipw_buf_adds(out, "joules              queries         warm-up            idle    cut attempts"
-                      "           total      difference\n");
+    ipw_buf_adds(out, "joules              queries            idle           total      difference\n");
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         struct ipw_ledger_line line;
 
@@ -205,10 +205,9 @@ static void put_balance(struct ipw_buf *out, const struct ipw_ledger_report *r)
         }
         put_devices(out, r, (enum ipw_domain)d, totals.queries);
         if (line.total_j != line.total_j) continue;
-        put_part(out, "of the queries: waste (failed attempts, replies of no use)",
-                 &totals.waste[d]);
-        put_part(out, "of the queries: idle tax (tools ran, retries waited)", &totals.idle_tax[d]);
-        put_part(out, "of the queries: above the idle baseline (net)", &totals.marginal[d]);
+        put_part(out, "of the queries: waste (failed, or of no use)", totals.waste[d].total);
+        put_part(out, "of the queries: idle tax (tools, retry waits)", totals.idle_tax[d].total);
+        put_part(out, "of the queries: above the idle baseline (net)", totals.marginal[d].total);
     }
     if (!any) ipw_buf_adds(out, "no domain has a total: no sensor was read\n");
 }
@@ -264,7 +263,7 @@ static void put_queries(struct ipw_buf *out, const struct ipw_ledger_report *r)
         if (row->compared && (row->differs || r->share) && moved(row)) put_was(out, row->was, now);
         for (int m = 0; m < IPW_METHODS; m++) {
             if (!(r->methods >> m & 1)) continue;
-            ipw_buf_addf(out, "  by %-12s", ipw_method_name((enum ipw_method)m));
+            ipw_buf_addf(out, "  by %-11s", ipw_method_name((enum ipw_method)m));
             for (int d = 0; d < IPW_DOMAIN_COUNT; d++) joules(out, row->by[m][d]);
             ipw_buf_addc(out, '\n');
         }
@@ -330,8 +329,8 @@ void ipw_ledger_print_table(struct ipw_buf *out, const struct ipw_ledger_report 
     char time[32];
 
     (void)width;
-    ipw_buf_addf(out, "%s: %zu queries in %s, from its events and samples alone\n\n", r->path, r->n,
-                 ipw_format_seconds(time, ipw_ns_to_s(r->wall_ns)));
+    ipw_buf_addf(out, "%s: %zu quer%s in %s, from its events and samples alone\n\n", r->path, r->n,
+                 r->n == 1 ? "y" : "ies", ipw_format_seconds(time, ipw_ns_to_s(r->wall_ns)));
     put_balance(out, r);
     if (r->n) put_queries(out, r);
     put_verdict(out, r);

@@ -61,8 +61,29 @@ static void metric_words(const struct ipw_live *l, char *out, size_t size)
                                                        : l->channel.unit);
 }
 
+/* What the other columns leave for a channel's name, the longest verdict of a self-test included. */
+static size_t name_columns(const struct ipw_telemetry_style *style)
+{
+    enum { OTHERS = 64, LEAST = 16, MOST = 22 };
+
+    if (style->width < OTHERS + LEAST) return LEAST;
+    return style->width < OTHERS + MOST ? style->width - OTHERS : MOST;
+}
+
+static void head_line(struct ipw_buf *out, const struct ipw_telemetry_style *style)
+{
+    ipw_buf_addf(out, "%s ", ipw_style(IPW_DIM, style->colour));
+    cell(out, "source", 11, false);
+    cell(out, "channel", name_columns(style), false);
+    cell(out, "scope", 8, false);
+    cell(out, "now", 10, true);
+    cell(out, "period", 7, true);
+    cell(out, "counts", 7, false);
+    ipw_buf_addf(out, "self-test%s\n", ipw_style(IPW_PLAIN, style->colour));
+}
+
 static void channel_line(struct ipw_buf *out, const struct ipw_telemetry *t, size_t i,
-                         int64_t now_ns, bool colour)
+                         int64_t now_ns, const struct ipw_telemetry_style *style)
 {
     const struct ipw_live *l = &t->live[i];
     struct ipw_selftest_verdict v = ipw_selftest_verdict(t->selftest, i);
@@ -71,7 +92,7 @@ static void channel_line(struct ipw_buf *out, const struct ipw_telemetry *t, siz
 
     ipw_buf_addc(out, ' ');
     cell(out, l->source, 11, false);
-    cell(out, l->channel.name, 22, false);
+    cell(out, l->channel.name, name_columns(style), false);
     cell(out, l->channel.kind == IPW_CHANNEL_METRIC ? "metric" : ipw_scope_name(l->channel.scope),
          8, false);
     if (l->channel.kind == IPW_CHANNEL_METRIC && l->seen)
@@ -80,17 +101,17 @@ static void channel_line(struct ipw_buf *out, const struct ipw_telemetry *t, siz
         snprintf(text, sizeof text, IPW_UNKNOWN_TEXT);
     else
         watt_words(watts, text, sizeof text);
-    cell(out, text, 12, true);
+    cell(out, text, 10, true);
     if (v.period_ns)
         ipw_format_seconds(text, ipw_ns_to_s(v.period_ns));
     else
         snprintf(text, sizeof text, IPW_UNKNOWN_TEXT);
-    cell(out, text, 8, true);
+    cell(out, text, 7, true);
     cell(out, l->channel.in_sum ? ipw_domain_name(l->channel.domain) : "", 7, false);
     verdict_words(&v, words, sizeof words);
     ipw_buf_addf(out, "%s%s%s\n",
-                 ipw_style(strcmp(words, "ok") == 0 ? IPW_GREEN : IPW_YELLOW, colour), words,
-                 ipw_style(IPW_PLAIN, colour));
+                 ipw_style(strcmp(words, "ok") == 0 ? IPW_GREEN : IPW_YELLOW, style->colour), words,
+                 ipw_style(IPW_PLAIN, style->colour));
 }
 
 static void sums(struct ipw_buf *out, const struct ipw_telemetry *t, int64_t now_ns, bool colour)
@@ -201,12 +222,9 @@ void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
         when(out, t, style->width);
         return;
     }
-    ipw_buf_addf(out,
-                 "%s source      channel                scope             now   period counts  "
-                 "self-test%s\n",
-                 ipw_style(IPW_DIM, style->colour), ipw_style(IPW_PLAIN, style->colour));
+    head_line(out, style);
     pthread_mutex_lock(&t->lock);
-    for (size_t i = 0; i < t->n; i++) channel_line(out, t, i, now_ns, style->colour);
+    for (size_t i = 0; i < t->n; i++) channel_line(out, t, i, now_ns, style);
     ipw_buf_addc(out, '\n');
     sums(out, t, now_ns, style->colour);
     pthread_mutex_unlock(&t->lock);

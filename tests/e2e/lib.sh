@@ -7,6 +7,8 @@
 #   truth books RUN, truth within RUN gpu=300   the joules of a run against what is known (truth.py)
 #   expect_exit 1 agent run ...     runs, compares the exit code; output is in $WORK/out and err
 #   check_out TEXT, check_err TEXT  the last command's output holds TEXT; no_err TEXT: it does not
+#   on_terminal COLUMNS agent ARGS  the same on a terminal of that width, which ends with status 0
+#   assert_fits FILE COLUMNS        no line of the file is wider
 #   one_message, offers NAME        stderr is one message; it offers NAME as the one that was meant
 #   assert_contains FILE TEXT       (also assert_lacks, assert_file_lines FILE N, assert_eq A B)
 #   json FILE EXPR                  prints a Python expression of `d`: the document, or for .jsonl
@@ -153,6 +155,32 @@ expect_exit() {
     [ $got -eq "$expected" ] || fail "exit code $got instead of $expected: $*"
 }
 
+on_terminal() {
+    columns=$1
+    shift 2
+    timeout -k 5 "${IPW_LIMIT_S:-240}" python3 - "$columns" "$IPW_AGENT" "$@" >"$WORK/out" 2>"$WORK/err" <<'PY'
+import fcntl, os, pty, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
+    os.execv(sys.argv[2], sys.argv[2:])
+while True:
+    try:
+        text = os.read(terminal, 65536)
+    except OSError:  # its other end is closed
+        break
+    sys.stdout.buffer.write(text.replace(b"\r\n", b"\n"))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+    got=$?
+    [ $got -eq 0 ] || fail "exit code $got on a terminal: $*"
+}
+
+assert_fits() {
+    wide=$(python3 -c 'import sys; print(*(l for l in open(sys.argv[1], encoding="utf-8").read().split("\n") if len(l) > int(sys.argv[2])), sep="\n")' "$1" "$2")
+    [ -z "$wide" ] || fail "wider than $2 columns: $wide"
+}
+
 assert_contains() { grep -qF -- "$2" "$1" || fail "$1 does not hold: $2"; }
 assert_lacks() { ! grep -qF -- "$2" "$1" || fail "$1 holds: $2"; }
 assert_matches() { grep -qiE -- "$2" "$1" || fail "$1 does not match: $2"; }
@@ -167,7 +195,7 @@ no_err() { assert_lacks "$WORK/err" "$1"; }
 match_err() { assert_matches "$WORK/err" "$1"; }
 # One clear message, apart from the pointer to the help.
 one_message() {
-    assert_eq "$(grep -vc 'see ipw-agent --help' "$WORK/err")" 1 "(lines of the message)"
+    assert_eq "$(grep -vc 'see ipw-agent [a-z ]*--help' "$WORK/err")" 1 "(lines of the message)"
 }
 offers() { match_err "(is|did you mean) '?$1'? ?(meant)?\?"; }
 

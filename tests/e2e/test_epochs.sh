@@ -28,6 +28,7 @@ assert_json repeats/summary.json "(lambda m: m['method'] == 't' and m['n'] == 4 
 assert_json repeats/summary.json "d['repeats']['metrics']['intelligence_per_joule']['method'] == 'none'"
 expect_exit 0 agent ledger repeats --check
 check_out "14 of 14 queries"
+check_out "of the total: warm-up"
 
 step "twenty records and more: the bootstrap, with its seed"
 awk 'BEGIN { for (i = 1; i <= 24; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >many.jsonl

@@ -53,6 +53,10 @@ assert_json shame/traces.jsonl "d[0]['accounts']['gpu']['waste_j'] == 0"
 expect_exit 0 agent ledger shame --check --method window --method linear --method phase
 check_out "by window"
 check_out "of the queries: idle tax"
+assert_fits out 80
+check_out "joules              queries            idle           total      difference"
+assert_lacks out "of the total: warm-up"
+assert_lacks out "-0.000000"
 expect_exit 0 agent ledger shame --json --method window --method linear --method phase
 cp out methods.json
 # The window method sees what lies between readings inside an inference, and nothing of the tools.

@@ -72,6 +72,15 @@ check_out "2x H100 80GB"
 match_out() { assert_matches "$WORK/out" "$1"; }
 match_out 'gpu1 .* against its gauge'
 
+step "the table of good channels fits a terminal of 80 columns"
+cp nvml.txt both.txt
+printf 'device GPU-aa NVIDIA_H100_80GB 700000\nenergy 0 counter watts=300\npower 0 gauge watts=300\nmemory 0 used=1000000000 total=85899345920\n' >nvml.txt
+on_terminal 80 agent telemetry --duration 2s
+assert_fits out 80
+check_out "gpu0/mem_total"
+check_out "self-test"
+mv both.txt nvml.txt
+
 step "what a source has to remark is seen while it is watched"
 expect_exit 0 agent telemetry --telemetry "exec=sh -c 'echo warming up; while :; do echo 7 W; sleep 0.1; done'" \
     --watch --duration 300ms
