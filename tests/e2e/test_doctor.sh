@@ -18,6 +18,9 @@ assert_eq "$(health reachable)" fail
 assert_json out.json 'd["ok"] is False and all(f["remedy"] for f in d["findings"] if f["health"] == "fail")'
 assert_json out.json '[f["health"] for f in d["findings"] if f["group"] == "sensors"][-1] == "warn"'
 assert_json out.json 'all(f["group"] in ("program", "sensors", "tools", "server", "model") for f in d["findings"])'
+# No program confines what tools start: nothing is named that would, installed or not.
+assert_eq "$(health sandbox): $(text sandbox | cut -c1-5)" "ok: none:"
+assert_lacks out bubblewrap
 expect_exit 2 agent doctor --base-url "ftp://x"
 expect_exit 2 agent doctor --api-key-env IPW_NO_SUCH_KEY
 check_err "that variable is not set"
