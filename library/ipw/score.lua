@@ -51,8 +51,9 @@ function score.last_boxed(text) end
 --- differ.
 function score.boxed(answer, record) end
 
---- The rules that a data set's row, or `score RUN --scorer`, may name.
-function score.rules() end
+--- The names of the rules, for a data set's row and for `score RUN --scorer`.
+---@type string[]
+score.rules = nil
 
 --- A rule by its name, as the scorer of a data set: { rule, score }; or nil and what there is.
 function score.named(name) end

@@ -168,9 +168,9 @@ local function read_choices(row)
   return choices, column
 end
 
-local RULES = { gaia = true, exact = true, choice = true, boxed = true, judge = true }
-
 local function missing_question(row, where)
+  local _, column = dataset.pick(row, dataset.columns.question)
+  if column then return ("%s: no question: the column '%s' holds no text"):format(where, column) end
   return ("%s: no question; expected one of the columns %s, and saw %s"):format(where,
     table.concat(dataset.columns.question, ", "), table.concat(sorted_keys(row), ", "))
 end
@@ -210,13 +210,16 @@ local function read_record(row, index, where, given)
   local record = {
     id = score.text(take "id") or "", question = question, problem = question, answer = answer,
     choices = choices, subject = score.text(take "subject"), level = score.text(take "level"),
-    rule = given.rule or (choices and "choice" or "gaia"),
+    rule = given.rule or (choices and "choice" or "gaia"), tolerance = given.tolerance,
     files = given.files or {}, metadata = given.metadata or {},
   }
   -- Numbered from 0, as the upstream runner numbers its queries.
   if record.id == "" then record.id = ("q%04d"):format(index - 1) end
-  if type(record.rule) ~= "function" and not RULES[record.rule] then
-    return nil, ("%s: unknown scoring rule \"%s\""):format(where, tostring(record.rule))
+  if type(record.rule) ~= "function" then
+    if not score.named(tostring(record.rule)) then
+      return nil, ("%s: unknown scoring rule \"%s\": %s"):format(where, tostring(record.rule),
+        table.concat(score.rules, ", "))
+    end
   end
   for key, value in pairs(given.metadata and {} or row) do
     if not used[key] then record.metadata[key] = value end

@@ -137,7 +137,8 @@ function score.boxed(answer, record)
   return given ~= nil and pack(given) == pack(record.answer), { rule = "boxed" }
 end
 
---- The rules that a data set's row, or `score RUN --scorer`, may name.
+--- The names of the rules, for a data set's row and for `score RUN --scorer`.
+---@type string[]
 score.rules = { "boxed", "choice", "contains", "exact", "gaia", "judge", "numeric" }
 
 --- A rule by its name, as the scorer of a data set: { rule, score }; or nil and what there is.

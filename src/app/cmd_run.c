@@ -108,6 +108,8 @@ static int parse_limit(struct ipw_cases_options *out, const char *text, struct i
     int rc;
 
     if (!text) return 0;
+    if (dash == text || (dash && !dash[1]))
+        return ipw_fail(err, IPW_EINVAL, "--limit: '%.40s' is neither N nor A-B", text);
     if (!dash) {
         rc = ipw_parse_int(&out->to, text, 1, INT64_MAX, err);
     } else {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -123,7 +124,7 @@ static int load_protected(lua_State *L)
 
     cases->name = text_field(L, 1, "name");
     if (lua_getfield(L, 1, "load") != LUA_TFUNCTION)
-        return luaL_error(L, "the dataset has no function 'load'");
+        return luaL_error(L, "%s: the dataset has no function 'load'", o->dataset);
     lua_createtable(L, 0, 3);
     lua_pushstring(L, o->data_dir);
     lua_setfield(L, -2, "data_dir");
@@ -138,12 +139,12 @@ static int load_protected(lua_State *L)
         if (lua_isnil(L, 3)) return luaL_error(L, "%s", lua_tostring(L, 4));
         cases->note = ipw_strdup(lua_tostring(L, 4));
     }
-    if (!lua_istable(L, 3)) return luaL_error(L, "load gave no list of records");
+    if (!lua_istable(L, 3)) return luaL_error(L, "%s: load gave no list of records", o->dataset);
     cases->total = (size_t)lua_rawlen(L, 3);
     for (lua_Integer i = 1; i <= (lua_Integer)cases->total; i++) {
         if (i < cases->from || (cases->to > 0 && i > cases->to)) continue;
         if (lua_rawgeti(L, 3, i) != LUA_TTABLE)
-            return luaL_error(L, "record %d is no table", (int)i);
+            return luaL_error(L, "%s: record %d is no table", o->dataset, (int)i);
         if (lua_getfield(L, 1, "rule") == LUA_TSTRING) /* of --scorer; extract() goes by it too */
             lua_setfield(L, -2, "rule");
         else
@@ -156,6 +157,33 @@ static int load_protected(lua_State *L)
     lua_pushvalue(L, 1);
     cases->script = luaL_ref(L, LUA_REGISTRYINDEX);
     return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct ipw_case *x = *(const struct ipw_case *const *)a;
+    const struct ipw_case *y = *(const struct ipw_case *const *)b;
+    int order = strcmp(x->id, y->id);
+
+    return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Files of rows are checked where their lines are known (lua/ipw/dataset.lua); what a script gives
+ * is checked here.  Everything about a run goes by the id: resume, compare, validate. */
+static int check_ids(const struct ipw_cases *cases, struct ipw_err *err)
+{
+    const struct ipw_case **sorted = ipw_calloc(cases->n + 1, sizeof *sorted);
+    int rc = 0;
+
+    for (size_t i = 0; i < cases->n; i++) sorted[i] = &cases->list[i];
+    if (cases->n) qsort(sorted, cases->n, sizeof *sorted, by_id);
+    for (size_t i = 1; i < cases->n && !rc; i++)
+        if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0)
+            rc = ipw_fail(err, IPW_EPARSE, "%s: the id \"%.80s\" is record %lld's and record %lld's",
+                          cases->options->dataset, sorted[i]->id,
+                          (long long)sorted[i - 1]->number, (long long)sorted[i]->number);
+    free(sorted);
+    return rc;
 }
 
 static bool is_rows_file(const char *name)
@@ -256,13 +284,16 @@ int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *optio
     rc = ipw_vm_open(&cases->vm, &vm_options, err);
     if (rc) goto fail;
     L = ipw_vm_lua(cases->vm);
-    if (is_rows_file(options->dataset)) {
+    rc = is_rows_file(options->dataset) ? IPW_ENOTFOUND
+                                        : ipw_vm_find(cases->vm, "datasets", options->dataset, path,
+                                                      sizeof path, err);
+    if (!rc) {
+        rc = ipw_vm_load(cases->vm, path, err);
+    } else if (is_rows_file(options->dataset) || access(options->dataset, F_OK) == 0) {
+        /* A file of another kind is told from a name, and which kinds can be read. */
         lua_pushcfunction(L, open_rows_protected);
         lua_pushstring(L, options->dataset);
         rc = ipw_vm_call(cases->vm, 1, 1, err);
-    } else {
-        rc = ipw_vm_find(cases->vm, "datasets", options->dataset, path, sizeof path, err);
-        if (!rc) rc = ipw_vm_load(cases->vm, path, err);
     }
     if (!rc && options->scorer) rc = use_scorer(cases, options->scorer, err);
     if (rc) goto fail;
@@ -270,6 +301,7 @@ int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *optio
     lua_insert(L, -2);
     lua_pushlightuserdata(L, cases);
     rc = ipw_vm_call(cases->vm, 2, 0, err);
+    if (!rc) rc = check_ids(cases, err);
     if (rc) goto fail;
     if (!cases->name) cases->name = ipw_strdup(options->dataset);
     cases->options = NULL;

@@ -86,7 +86,18 @@ local cases = {
     equal(list, nil)
     has(why, "x.jsonl:2"); has(why, "saw id, query")
     list, why = records("x.jsonl", '{"question":"  "}\n')
-    equal(list, nil); has(why, "x.jsonl:1")
+    equal(list, nil); has(why, "x.jsonl:1: no question: the column 'question' holds no text")
+  end },
+
+  { "a mapping may name each rule of ipw.score, with what the rule needs, and no other", function()
+    for _, rule in ipairs(score.rules) do
+      local list = records("x.jsonl", '{"question":"q","answer":"100"}\n',
+        { map = function() return { rule = rule, tolerance = 0.1 } end })
+      equal(list[1].rule, rule); equal(type(score[rule]), "function")
+      if rule == "numeric" then equal(dataset.score("it is 105", list[1]), true) end
+    end
+    local list, why = records("x.jsonl", '{"question":"q"}\n', { map = function() return { rule = "exakt" } end })
+    equal(list, nil); has(why, 'x.jsonl:1: unknown scoring rule "exakt": boxed, choice, contains, exact')
   end },
 
   { "duplicate ids are refused with both lines", function()
