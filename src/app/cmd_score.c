@@ -1,4 +1,5 @@
 /* score RUN: the answers of a saved run, scored again, beside the scores it has. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "report/format.h"
 #include "script/cases.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
@@ -125,19 +127,33 @@ static int take(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     return 0;
 }
 
-/* The data set that the run names, unless it is a file: then the user says which. */
-static char *named_dataset(const char *run)
+/* The value of --dataset that the run was begun with; NULL: the manifest does not say (redacted). */
+static const char *given_dataset(const struct ipw_json *manifest)
+{
+    const struct ipw_json *arg =
+        ipw_json_first(ipw_json_get(ipw_json_get(manifest, "command"), "args"));
+
+    while (arg && strcmp(ipw_json_str(arg, ""), "--dataset")) arg = ipw_json_next(arg);
+    return arg ? ipw_json_str(ipw_json_next(arg), NULL) : NULL;
+}
+
+/* The data set that the run names; or, where it was a file of rows, that file: the user says where it
+ * is now, because a name that is made of the file's could be another data set's. */
+static char *named_dataset(const char *run, char **file)
 {
     struct ipw_buf bytes = IPW_BUF(MAX_MANIFEST_BYTES);
     char *path = ipw_asprintf("%s/manifest.json", run), *name = NULL;
     struct ipw_json *doc = NULL;
 
     if (ipw_file_read(&bytes, path, NULL) == 0 &&
-        ipw_json_parse(&doc, ipw_buf_str(&bytes), bytes.len, NULL, NULL) == 0)
-        name = ipw_strdup(ipw_json_str(ipw_json_get(ipw_json_get(doc, "config"), "dataset"), NULL));
-    if (name && strpbrk(name, "/.")) {
-        free(name);
-        name = NULL;
+        ipw_json_parse(&doc, ipw_buf_str(&bytes), bytes.len, NULL, NULL) == 0) {
+        const char *given = given_dataset(doc), *dot = given ? strrchr(given, '.') : NULL;
+
+        if (dot && strcmp(dot, ".lua"))
+            *file = ipw_strdup(given);
+        else
+            name = ipw_strdup(
+                ipw_json_str(ipw_json_get(ipw_json_get(doc, "config"), "dataset"), NULL));
     }
     ipw_json_free(doc);
     ipw_buf_release(&bytes);
@@ -145,23 +161,29 @@ static char *named_dataset(const char *run)
     return name;
 }
 
-static double percent(const size_t *n)
+/* Unknown, not 0, when nothing was scored. */
+static const char *percent(char out[16], const size_t *n)
 {
-    return n[0] + n[1] ? 100.0 * (double)n[1] / (double)(n[0] + n[1]) : 0;
+    if (n[0] + n[1])
+        snprintf(out, 16, "%5.1f", 100.0 * (double)n[1] / (double)(n[0] + n[1]));
+    else
+        snprintf(out, 16, "    " IPW_UNKNOWN_TEXT);
+    return out;
 }
 
 static void print(struct job *j, const char *path)
 {
     struct ipw_buf out = IPW_BUF(MAX_BYTES);
+    char was[16], now[16];
     struct ipw_jw w;
 
     if (!j->o->json) {
         fputs(ipw_buf_str(&j->changes), stdout);
         if (j->n_shown > SHOWN) printf("and %zu more\n", j->n_shown - SHOWN);
         printf("        was    now\n right %5zu  %5zu\n wrong %5zu  %5zu\n none  %5zu  %5zu\n"
-               " score %5.1f  %5.1f %%\n",
-               j->was[1], j->now[1], j->was[0], j->now[0], j->was[2], j->now[2], percent(j->was),
-               percent(j->now));
+               " score %s  %s %%\n",
+               j->was[1], j->now[1], j->was[0], j->now[0], j->was[2], j->now[2], percent(was, j->was),
+               percent(now, j->now));
         if (j->n_missing) printf("%zu queries are not in the data set\n", j->n_missing);
         if (path) printf("%s\n", path);
         ipw_buf_release(&out);
@@ -192,19 +214,22 @@ static void print(struct job *j, const char *path)
 
 static int score(struct job *j, const char *run, int *code, struct ipw_err *err)
 {
-    char *named = j->o->dataset ? NULL : named_dataset(run), *path = NULL;
+    char *file = NULL, *named = j->o->dataset ? NULL : named_dataset(run, &file), *path = NULL;
     struct ipw_cases_options options = {.dataset = j->o->dataset ? j->o->dataset : named,
                                         .data_dir = j->o->data_dir,
                                         .scorer = j->o->scorer,
                                         .paths = ipw_script_paths(&j->o->script)};
     int rc;
 
-    *code = IPW_EXIT_USAGE;
-    if (!options.dataset) {
-        rc = ipw_fail(err, IPW_EINVAL, "%s: name its data set with --dataset", run);
-    } else {
-        *code = IPW_EXIT_INPUT;
+    *code = IPW_EXIT_INPUT;
+    if (options.dataset) {
         rc = ipw_cases_open(&j->cases, &options, err);
+    } else if (access(run, F_OK)) {
+        rc = ipw_fail_errno(err, errno, "%s: no such run", run);
+    } else {
+        *code = IPW_EXIT_USAGE;
+        rc = ipw_fail(err, IPW_EINVAL, "%s: name its data set with --dataset%s%s%s", run,
+                      file ? " (it was the file " : "", file ? file : "", file ? ")" : "");
     }
     if (!rc) rc = ipw_rundir_each_query(run, take, j, NULL, err);
     if (!rc && j->n == j->n_missing)
@@ -220,6 +245,7 @@ static int score(struct job *j, const char *run, int *code, struct ipw_err *err)
     if (!rc) print(j, path);
     free(path);
     free(named);
+    free(file);
     return rc;
 }
 

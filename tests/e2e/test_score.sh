@@ -60,6 +60,14 @@ echo 'return { name = "none" }' >none.lua
 expect_exit 3 agent score named --dataset rows.jsonl --scorer none.lua
 check_err "none.lua: the scorer has no function 'score'"
 
+step "without --dataset: a file is asked for by its name, whatever is called like it; no score of nothing"
+expect_exit 2 agent score named
+check_err "named: name its data set with --dataset (it was the file rows.jsonl)"
+expect_exit 0 agent score named --dataset rows.jsonl --scorer judge --dry-run
+check_out " score   0.0      –"
+expect_exit 3 agent score missing
+check_err "missing: no such run"
+
 step "misuse"
 expect_exit 3 agent score run --dataset nowhere
 expect_exit 3 agent score missing --dataset gaia
