@@ -196,6 +196,44 @@ static int run_again(const char *run, const struct ipw_replay_cli *o)
     return code;
 }
 
+/* ---- which option goes with which mode ---- */
+
+struct misplaced {
+    const char *mode;
+    const struct ipw_opt *option; /* the first that says nothing there; NULL: none */
+    const char *modes;            /* where it does */
+};
+
+static void look_at_option(void *ud, const struct ipw_opt *option, const char *value)
+{
+    static const char *const of_show[] = {"mode", "query", "follow", "quiet", "verbose"};
+    struct misplaced *m = ud;
+    bool show = strcmp(m->mode, "show") == 0, shown = false;
+
+    (void)value;
+    for (size_t i = 0; i < sizeof of_show / sizeof *of_show; i++)
+        shown |= strcmp(option->name, of_show[i]) == 0;
+    if (m->option) return;
+    if (strncmp(option->help, "workload", 8) == 0 && strcmp(m->mode, "workload") != 0)
+        m->modes = "workload";
+    else if (strcmp(option->name, "follow") == 0 && !show)
+        m->modes = "show";
+    else if (show && !shown)
+        m->modes = "hermetic, tools or workload";
+    if (m->modes) m->option = option;
+}
+
+/* An option that is passed over in silence looks as if it had done something. */
+static int check_options(const char *mode, int argc, char **argv, struct ipw_err *err)
+{
+    struct misplaced m = {.mode = mode};
+
+    ipw_options_each(&command, argc, argv, look_at_option, &m);
+    return m.option ? ipw_fail(err, IPW_EINVAL, "replay: --%s goes with --mode %s", m.option->name,
+                               m.modes)
+                    : 0;
+}
+
 int ipw_cmd_replay(int argc, char **argv)
 {
     static const char *const modes[] = {"show", "hermetic", "tools", "workload", NULL};
@@ -212,6 +250,7 @@ int ipw_cmd_replay(int argc, char **argv)
         rc = ipw_fail(&err, IPW_EINVAL, "replay: no mode is called '%.40s'%s%s%s", o.mode,
                       near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
     }
+    if (!rc) rc = check_options(o.mode, argc, argv, &err);
     if (rc) {
         code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else {

@@ -30,7 +30,7 @@ static const struct {
     {"meter", ipw_cmd_meter, "tell a saved run's joules by the log of a power meter"},
     {"telemetry", ipw_cmd_telemetry, "show this machine's energy sensors, record or serve them"},
     {"serve", ipw_cmd_serve, "serve a Lua model, or a saved run, as an OpenAI-compatible server"},
-    {"list", ipw_cmd_list, "list agents, tools, datasets or a server's models"},
+    {"list", ipw_cmd_list, "list agents, tools, datasets, sensors or a server's models"},
     {"doctor", ipw_cmd_doctor, "say what works here, and what to do about the rest"},
     {"show", ipw_cmd_show, "print a built-in file to start from"},
     {"new", ipw_cmd_new, "write a commented tool, agent or dataset to start from, with its test"},
@@ -118,6 +118,13 @@ int main(int argc, char **argv)
     if (strcmp(name, "__lua") == 0) {
         make_room_for_lua();
         return ipw_remote_main(IPW_WORKER_FD);
+    }
+    if (!strcmp(name, "help") && argc > 2) { /* help COMMAND */
+        static char option[] = "--help";
+
+        name = argv[1] = argv[2];
+        argv[2] = option;
+        argc = 3;
     }
     if (!strcmp(name, "-h") || !strcmp(name, "--help") || !strcmp(name, "help")) {
         help(stdout);

@@ -119,12 +119,16 @@ static const struct ipw_opt *option_of(const struct ipw_command *command, int c,
     IPW_BUG("option letter %d", c);
 }
 
+/* Whose options were parsed last: wrong usage points to its help. */
+static const char *parsed = "";
+
 int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, void *values,
                       char ***args, int *n_args, struct ipw_err *err)
 {
     struct tables t;
     int c, which = 0;
 
+    parsed = command->name;
     fill_tables(&t, command);
     optind = 0; /* from the start, whatever was parsed before */
     opterr = 0;
@@ -171,6 +175,7 @@ int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
 int ipw_exit_with(const struct ipw_err *err, int exit_code)
 {
     ipw_say("%s", err->text);
-    if (exit_code == IPW_EXIT_USAGE) fputs("ipw-agent: see ipw-agent --help\n", stderr);
+    if (exit_code == IPW_EXIT_USAGE)
+        fprintf(stderr, "ipw-agent: see ipw-agent %s%s--help\n", parsed, parsed[0] ? " " : "");
     return exit_code;
 }

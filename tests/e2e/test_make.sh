@@ -178,4 +178,18 @@ check_err "everything that was set is gone"
 check_out "after that"
 assert_lacks out never
 
+step "help: of a command both ways round, and where wrong usage points"
+expect_exit 0 agent help run
+cp out helped
+expect_exit 0 agent run --help
+cmp -s out helped || fail "help run is not run --help"
+expect_exit 2 agent help rnu
+offers run
+expect_exit 2 agent list things
+one_message
+check_err "agents, tools, datasets, models or sensors"
+check_err "see ipw-agent list --help"
+expect_exit 0 agent --help
+check_out "sensors"
+
 end_test

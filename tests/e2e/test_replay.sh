@@ -136,4 +136,19 @@ check_err "say which to load with --tools"
 expect_exit 2 agent replay record --mode hermetc -o again
 offers hermetic
 
+step "an option of another mode is refused, not passed over"
+while read -r mode option value of; do
+    expect_exit 2 agent replay record --mode "$mode" $option ${value#-}
+    one_message
+    check_err "replay: $option goes with --mode $of"
+    check_err "see ipw-agent replay --help"
+done <<'EOF'
+show --json - hermetic, tools or workload
+show --output new hermetic, tools or workload
+show --speed 2 workload
+hermetic --speed 2 workload
+tools --limit 1 workload
+hermetic --follow - show
+EOF
+
 end_test
