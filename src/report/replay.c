@@ -111,7 +111,8 @@ static void put_span(const struct view *v, const struct ipw_turn *turn, const st
     bool ok = span->outcome && (!strcmp(span->outcome, "ok") || !strcmp(span->outcome, "unknown"));
     struct ipw_buf text = IPW_BUF(64 * IPW_KIB), joules = IPW_BUF(1024);
     char start[32], duration[32];
-    size_t room, joules_width;
+    size_t room = v->width - TEXT_COLUMN, joules_width;
+    bool beside;
 
     if (span->kind == IPW_SPAN_PREFILL || span->kind == IPW_SPAN_DECODE) return;
     if (!model) {
@@ -126,16 +127,21 @@ static void put_span(const struct view *v, const struct ipw_turn *turn, const st
     }
     put_joules(&joules, span->energy, false);
     joules_width = ipw_format_width(ipw_buf_str(&joules), joules.len);
-    room = v->width - TEXT_COLUMN - (joules_width ? joules_width + 2 : 0);
+    /* Of several devices they have a line of their own, before they cut what the span was. */
+    beside = joules_width && joules_width + 2 < room &&
+             ipw_format_width(ipw_buf_str(&text), text.len) <= room - joules_width - 2;
+    if (beside) room -= joules_width + 2;
     ipw_format_seconds(start, since(v, span->start_ns));
     ipw_format_seconds(duration, ipw_ns_to_s(span->end_ns - span->start_ns));
     ipw_buf_addf(v->out, "   %7s  %s%-5s%s %6s ", start, at(v, model ? IPW_BOLD : IPW_CYAN),
                  words[span->kind], at(v, IPW_PLAIN), duration);
     ipw_buf_addf(v->out, "%s", ok ? "" : at(v, IPW_YELLOW));
-    ipw_format_cell(v->out, ipw_buf_str(&text), room,
-                    joules_width ? IPW_ALIGN_LEFT : IPW_ALIGN_NONE);
-    ipw_buf_addf(v->out, "%s%s%s\n", ok ? "" : at(v, IPW_PLAIN), joules_width ? "  " : "",
-                 ipw_buf_str(&joules));
+    ipw_format_cell(v->out, ipw_buf_str(&text), room, beside ? IPW_ALIGN_LEFT : IPW_ALIGN_NONE);
+    ipw_buf_adds(v->out, ok ? "" : at(v, IPW_PLAIN));
+    if (joules_width)
+        ipw_buf_addf(v->out, "%s%*s%s", beside ? "" : "\n", beside ? 2 : TEXT_COLUMN, "",
+                     ipw_buf_str(&joules));
+    ipw_buf_addc(v->out, '\n');
     if (!model) {
         put_said(v, ">", ipw_said_find(v->said, v->query, span->id, IPW_SAID_ARGUMENTS));
         result = ipw_said_find(v->said, v->query, span->id, IPW_SAID_RESULT);
