@@ -51,7 +51,8 @@ int ipw_cmd_compare(int argc, char **argv)
         .options = options,
         .more =
             "Queries are paired by their id, turns by their place.  Repeats of a query, and the\n"
-            "turns of one, are averaged first: each task counts once.  A difference is called real\n"
+            "turns of one, are averaged first: each task counts once.  A difference is called "
+            "real\n"
             "when its 95 % interval over tasks does not hold 0 (Student's t below 20 tasks,\n"
             "bootstrap from 20 on), else \"not shown\"; below 3 tasks nothing is said.",
         .min_args = 2,

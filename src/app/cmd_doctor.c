@@ -73,8 +73,9 @@ static void look_at_programs(struct ipw_findings *f, struct ipw_loop *loop)
                      p.ok ? NULL : "the tool 'python' needs it: apt-get install python3", "%s",
                      p.line);
     /* Nothing that could be installed changes this: no program confines the children of tools. */
-    ipw_findings_add(f, "tools", "sandbox", IPW_HEALTH_OK, NULL,
-                     "none: a tool's programs have limits, and your rights (--no-proc: no programs)");
+    ipw_findings_add(
+        f, "tools", "sandbox", IPW_HEALTH_OK, NULL,
+        "none: a tool's programs have limits, and your rights (--no-proc: no programs)");
 }
 
 /* ---- this machine ---- */

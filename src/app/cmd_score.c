@@ -182,8 +182,8 @@ static void print(struct job *j, const char *path)
         if (j->n_shown > SHOWN) printf("and %zu more\n", j->n_shown - SHOWN);
         printf("        was    now\n right %5zu  %5zu\n wrong %5zu  %5zu\n none  %5zu  %5zu\n"
                " score %s  %s %%\n",
-               j->was[1], j->now[1], j->was[0], j->now[0], j->was[2], j->now[2], percent(was, j->was),
-               percent(now, j->now));
+               j->was[1], j->now[1], j->was[0], j->now[0], j->was[2], j->now[2],
+               percent(was, j->was), percent(now, j->now));
         if (j->n_missing) printf("%zu queries are not in the data set\n", j->n_missing);
         if (path) printf("%s\n", path);
         ipw_buf_release(&out);

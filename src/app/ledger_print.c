@@ -167,7 +167,8 @@ static void put_line(struct ipw_buf *out, const char *label, const struct ipw_le
     joules(out, line->difference_j);
     ipw_buf_adds(out, line->state == IPW_LEDGER_OFF ? "  OFF: a bug\n" : "\n");
     if (line->warmup_j > 0) put_part(out, "of the total: warm-up", line->warmup_j);
-    if (line->wasted_j > 0) put_part(out, "of the total: attempts cut down or retried", line->wasted_j);
+    if (line->wasted_j > 0)
+        put_part(out, "of the total: attempts cut down or retried", line->wasted_j);
 }
 
 /* Each of several, below their domain. */
@@ -194,7 +195,8 @@ static void put_balance(struct ipw_buf *out, const struct ipw_ledger_report *r)
     bool any = false;
 
     ipw_summary_totals(&totals, &r->summary);
-    ipw_buf_adds(out, "joules              queries            idle           total      difference\n");
+    ipw_buf_adds(out,
+                 "joules              queries            idle           total      difference\n");
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         struct ipw_ledger_line line;
 

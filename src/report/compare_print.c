@@ -204,9 +204,8 @@ static void print_row(struct ipw_buf *out, const struct ipw_compare_row *r, int 
     ipw_buf_addf(out, "%s%s%s\n", ipw_style(real ? IPW_BOLD : IPW_DIM, colour), words(r->verdict),
                  ipw_style(IPW_PLAIN, colour));
     if (isnan(r->a_lo) || isnan(r->b_lo)) return;
-    ipw_buf_addf(out, "%s    by the readings A is within %s .. %s, ",
-                 ipw_style(IPW_DIM, colour), quantity(a, r->a_lo, unit),
-                 quantity(b, r->a_hi, unit));
+    ipw_buf_addf(out, "%s    by the readings A is within %s .. %s, ", ipw_style(IPW_DIM, colour),
+                 quantity(a, r->a_lo, unit), quantity(b, r->a_hi, unit));
     ipw_buf_addf(out, "B within %s .. %s%s\n", quantity(a, r->b_lo, unit),
                  quantity(b, r->b_hi, unit), ipw_style(IPW_PLAIN, colour));
 }

@@ -179,9 +179,10 @@ static int check_ids(const struct ipw_cases *cases, struct ipw_err *err)
     if (cases->n) qsort(sorted, cases->n, sizeof *sorted, by_id);
     for (size_t i = 1; i < cases->n && !rc; i++)
         if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0)
-            rc = ipw_fail(err, IPW_EPARSE, "%s: the id \"%.80s\" is record %lld's and record %lld's",
-                          cases->options->dataset, sorted[i]->id,
-                          (long long)sorted[i - 1]->number, (long long)sorted[i]->number);
+            rc =
+                ipw_fail(err, IPW_EPARSE, "%s: the id \"%.80s\" is record %lld's and record %lld's",
+                         cases->options->dataset, sorted[i]->id, (long long)sorted[i - 1]->number,
+                         (long long)sorted[i]->number);
     free(sorted);
     return rc;
 }
@@ -284,9 +285,9 @@ int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *optio
     rc = ipw_vm_open(&cases->vm, &vm_options, err);
     if (rc) goto fail;
     L = ipw_vm_lua(cases->vm);
-    rc = is_rows_file(options->dataset) ? IPW_ENOTFOUND
-                                        : ipw_vm_find(cases->vm, "datasets", options->dataset, path,
-                                                      sizeof path, err);
+    rc = is_rows_file(options->dataset)
+             ? IPW_ENOTFOUND
+             : ipw_vm_find(cases->vm, "datasets", options->dataset, path, sizeof path, err);
     if (!rc) {
         rc = ipw_vm_load(cases->vm, path, err);
     } else if (is_rows_file(options->dataset) || access(options->dataset, F_OK) == 0) {
