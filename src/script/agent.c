@@ -205,7 +205,14 @@ static void read_result(lua_State *co, int n, struct ipw_agent_result *r)
         lua_pushnil(co);
         while (lua_next(co, at)) {
             const char *key = lua_type(co, -2) == LUA_TSTRING ? lua_tostring(co, -2) : "";
-            /* The table stays on the stack, and with it its strings. */
+            /* The table stays on the stack, and with it its strings; a number becomes one of them,
+             * as one that is returned by itself does. */
+            if (lua_type(co, -1) == LUA_TNUMBER && !strcmp(key, "answer")) {
+                lua_tostring(co, -1);
+                lua_pushvalue(co, -2);
+                lua_pushvalue(co, -2);
+                lua_rawset(co, at);
+            }
             if (lua_type(co, -1) == LUA_TSTRING) {
                 if (!strcmp(key, "answer")) r->response = lua_tostring(co, -1);
                 if (!strcmp(key, "source")) r->source = lua_tostring(co, -1);

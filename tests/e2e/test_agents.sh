@@ -152,4 +152,17 @@ plays tools "--max-turns 4" "bad_arguments={} told" \
     cut_once=short "together=5, 9" calls_ever=tool-less "no_parser:no tool parser"
 plays tools "--tools final_answer" final_tool=ended
 
+step "a number is an answer, by itself and in a table"
+start_fake --bench 1
+echo '{"question":"What is 40 + 2?","answer":"42"}' >sum.jsonl
+for returned in '42' '{ answer = 42 }' '{ answer = 42, source = "tool" }'; do
+    echo "return { run = function() return $returned end }" >number.lua
+    rm -rf number
+    expect_exit 0 agent run number.lua --dataset sum.jsonl --base-url "$BASE_URL" --model m --output number -q
+    assert_json number/traces.jsonl 'd[0]["outcome"] == "answered" and d[0]["response_text"] == "42" and d[0]["is_resolved"]'
+done
+rm -rf number
+expect_exit 0 agent run number.lua --untrusted --dataset sum.jsonl --base-url "$BASE_URL" --model m --output number -q
+assert_json number/traces.jsonl 'd[0]["outcome"] == "answered" and d[0]["response_text"] == "42"'
+
 end_test
