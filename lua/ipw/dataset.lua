@@ -300,7 +300,7 @@ end
 function dataset.open(path, opts)
   opts = opts or {}
   local self = {
-    name = (base_name(path):gsub("%.%w+$", "")), about = "Rows of " .. path, path = path,
+    name = (base_name(path):gsub("%.%w+$", "")), about = "Rows of " .. path,
     prompt = dataset.prompt, extract = dataset.extract, score = dataset.score,
   }
   function self.load()

@@ -78,6 +78,8 @@ check_out "tools/bad.lua:11: unknown field 'rnu'"
 printf 'return {\n  name = "x"\n  about = "y",\n}\n' >tools/syntax.lua
 expect_exit 3 agent check tools/syntax.lua
 check_out "tools/syntax.lua:3: "
+expect_exit 3 agent tool tools/syntax.lua '{}'
+check_err "ipw-agent: tools/syntax.lua:3: "
 echo 'local t = {}' >tools/nothing.lua
 expect_exit 3 agent check tools/nothing.lua
 check_out "is 'return' missing?"
@@ -89,6 +91,10 @@ expect_exit 3 agent check agents/bad.lua
 check_out "defaults.max_turns: expected a whole number"
 check_out "no tool is named 'calculatr' (is 'calculator' meant?)"
 echo 'return { load = function() return { { id = 1, question = "a" }, { id = 1 } } end }' >datasets/bad.lua
+printf '{"question":"What is 2 + 2?","answer":"4"}\n' >rows.jsonl
+echo 'return require "ipw.dataset".open("rows.jsonl", { map = function() return { rule = "numeric" } end })' >datasets/mapped.lua
+expect_exit 0 agent check datasets/mapped.lua
+check_out "a good dataset, 'rows', 1 record"
 expect_exit 3 agent check datasets/bad.lua
 check_out "record 2: has no question"
 check_out "the id '1' is record 1's too"
