@@ -35,7 +35,8 @@ static int script_load(lua_State *L)
     const char *path = luaL_checkstring(L, 1);
     struct ipw_err err;
 
-    if (ipw_chunk_load(L, path, &err)) { /* it names its own place: not that of the library besides */
+    if (ipw_chunk_load(L, path,
+                       &err)) { /* it names its own place: not that of the library besides */
         lua_pushstring(L, err.text);
         return lua_error(L);
     }
