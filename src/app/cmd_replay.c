@@ -92,7 +92,8 @@ static int print_text(void *ud, const char *text, size_t n, struct ipw_err *err)
 {
     (void)ud;
     if (fwrite(text, 1, n, stdout) != n || fflush(stdout))
-        return ipw_fail(err, IPW_EIO, "standard output: the reader is gone");
+        return ipw_fail(err, IPW_EIO, "standard output: %s",
+                        errno == EPIPE ? "the reader is gone" : strerror(errno));
     return 0;
 }
 

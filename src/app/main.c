@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -7,6 +8,7 @@
 
 #include "app/commands.h"
 #include "app/options.h"
+#include "base/log.h"
 #include "base/secret.h"
 #include "base/text.h"
 #include "io/proc.h"
@@ -104,6 +106,22 @@ static void hold_standard_places(void)
     }
 }
 
+/* Most of what is printed leaves with the last flush: it has arrived, or the command has failed. */
+static int delivered(int code)
+{
+    bool lost = ferror(stdout);
+    int why = 0;
+
+    if (fflush(stdout)) {
+        lost = true;
+        why = errno;
+    }
+    if (!lost || code != IPW_EXIT_OK) return code;
+    ipw_say("standard output: the result could not be written%s%s", why ? ": " : "",
+            why ? strerror(why) : "");
+    return IPW_EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     const char *names[N_COMMANDS + 1] = {NULL}, *near;
@@ -128,18 +146,19 @@ int main(int argc, char **argv)
     }
     if (!strcmp(name, "-h") || !strcmp(name, "--help") || !strcmp(name, "help")) {
         help(stdout);
-        return IPW_EXIT_OK;
+        return delivered(IPW_EXIT_OK);
     }
     if (!strcmp(name, "--version") || !strcmp(name, "version")) {
         puts("ipw-agent " IPW_VERSION);
-        return IPW_EXIT_OK;
+        return delivered(IPW_EXIT_OK);
     }
     name_helper();
     make_room_for_lua();
     make_room_for_files();
     ipw_secret_add_environment();
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+        if (strcmp(name, commands[i].name) == 0)
+            return delivered(commands[i].run(argc - 1, argv + 1));
         names[i] = commands[i].name;
     }
     near = ipw_nearest(name, names);

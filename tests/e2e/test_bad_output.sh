@@ -29,6 +29,10 @@ expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --mode
 expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
     --output first
 check_err first
+for option in "--retry all" --force; do # which do nothing to a run that begins
+    expect_exit 2 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model $option
+    check_err "run: ${option% all} goes with --resume"
+done
 (cd first && cksum ./*) >after
 cmp -s before after || fail "the first run's files were changed"
 
@@ -37,6 +41,11 @@ if [ -c /dev/full ]; then
     expect_exit 1 sh -c '"$0" run single --dataset one.jsonl --base-url "$1" --model fake-model \
         --json --output full >/dev/full' "$IPW_AGENT" "$BASE_URL"
     [ -s full/traces.jsonl ] || fail "the trace was lost with standard output"
+    for command in "show agents/react.lua" "list agents" "doctor" "run --help" "--help" "--version" \
+        "validate full --json" "score full --dataset one.jsonl --dry-run" "export full" "replay full"; do
+        expect_exit 1 sh -c '"$0" $1 >/dev/full' "$IPW_AGENT" "$command"
+        check_err "No space left on device"
+    done
 fi
 
 step "without --output: a folder below runs/, named in the output"
