@@ -106,6 +106,21 @@ int ipw_cmd_list(int argc, char **argv)
     return IPW_EXIT_OK;
 }
 
+static int fail_no_builtin(const char *name, struct ipw_err *err)
+{
+    size_t n = 0;
+    const char **paths, *near;
+
+    while (ipw_embedded_files[n].path) n++;
+    paths = ipw_calloc(n + 1, sizeof *paths);
+    for (size_t i = 0; i < n; i++) paths[i] = ipw_embedded_files[i].path;
+    near = ipw_nearest(name, paths);
+    ipw_fail(err, IPW_ENOTFOUND, "show: no built-in file is called '%.100s'%s%s%s", name,
+             near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+    free(paths);
+    return IPW_ENOTFOUND;
+}
+
 int ipw_cmd_show(int argc, char **argv)
 {
     static const struct ipw_opt options[] = {{NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL}};
@@ -130,7 +145,7 @@ int ipw_cmd_show(int argc, char **argv)
     }
     f = ipw_embedded_find(args[0]);
     if (!f) {
-        ipw_fail(&err, IPW_ENOTFOUND, "show: no built-in file is called '%s'", args[0]);
+        fail_no_builtin(args[0], &err);
         return ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
     fwrite(f->bytes, 1, f->n, stdout);

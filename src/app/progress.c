@@ -41,6 +41,7 @@ unsigned ipw_terminal_width(int fd)
 
 static void put(const char *text, size_t n) { ipw_log_write(text, n, 0); }
 
+/* What matters most comes first: a narrow terminal cuts the end. */
 static int describe(const struct ipw_progress *p, char *out, size_t size)
 {
     double s = ipw_ns_to_s(ipw_now_ns() - p->start_ns);
@@ -51,10 +52,10 @@ static int describe(const struct ipw_progress *p, char *out, size_t size)
     if (wait_ns > IPW_NS_PER_S)
         snprintf(wait, sizeof wait, "  next try in %.0f s", ipw_ns_to_s(wait_ns));
     return snprintf(out, size,
-                    "%zu/%zu done  %zu right  %zu wrong  %zu failed  %zu turns  %zu tool calls"
-                    "%s  %.0f s%s",
-                    p->n_done, p->n_queries, p->ok, p->wrong, p->failed, p->turns, p->tools, joules,
-                    s, wait);
+                    "%zu/%zu done  %zu right  %zu wrong  %zu failed%s  %.0f s%s  %zu turns"
+                    "  %zu tool calls",
+                    p->n_done, p->n_queries, p->ok, p->wrong, p->failed, joules, s, wait, p->turns,
+                    p->tools);
 }
 
 void ipw_progress_clear(struct ipw_progress *p)
@@ -68,15 +69,19 @@ static void draw(struct ipw_progress *p)
 {
     char text[512], line[600];
     unsigned width = ipw_terminal_width(STDERR_FILENO);
-    enum { BAR = 20 };
+    enum { BAR = 20, LEAST = 6, AROUND = 4 }; /* brackets, a blank, and the last column */
     char bar[BAR + 1];
-    size_t filled = p->n_queries ? p->n_done * BAR / p->n_queries : 0;
+    size_t taken = (size_t)describe(p, text, sizeof text) + AROUND, room = BAR, filled;
     int n;
 
-    describe(p, text, sizeof text);
-    for (size_t i = 0; i < BAR; i++) bar[i] = i < filled ? '#' : '.';
-    bar[BAR] = '\0';
-    n = snprintf(line, sizeof line, "\r[%s] %s", bar, text);
+    if (width && width < taken + BAR) room = width > taken ? width - taken : 0;
+    filled = p->n_queries ? p->n_done * room / p->n_queries : 0;
+    for (size_t i = 0; i < room; i++) bar[i] = i < filled ? '#' : '.';
+    bar[room] = '\0';
+    if (room < LEAST)
+        n = snprintf(line, sizeof line, "\r%s", text);
+    else
+        n = snprintf(line, sizeof line, "\r[%s] %s", bar, text);
     if (width && n > (int)width) n = (int)width;
     put(line, (size_t)n);
     put("\x1b[K", 3);

@@ -191,6 +191,8 @@ expect_exit 0 agent run --help
 cmp -s out helped || fail "help run is not run --help"
 expect_exit 2 agent help rnu
 offers run
+expect_exit 2 agent show agents/reakt.lua
+offers agents/react.lua
 expect_exit 2 agent list things
 one_message
 check_err "agents, tools, datasets, models or sensors"

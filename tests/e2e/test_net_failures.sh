@@ -151,6 +151,17 @@ assert_json busy-run/traces.jsonl 'd[0]["turns"][0]["retry_wait_s"] + d[0]["turn
 assert_json busy-run/events.jsonl '[e["retry_wait_ns"] >= ns for e, ns in zip([e for e in d if e.get("will_retry")], [300e6, 100e6])] == [True, True]'
 check_err "next try in"
 
+step "the wait is seen on a terminal of 80 columns too, and what it cost so far"
+{
+    printf 'status 429\nheader Retry-After: 3\njson {"error":{"message":"slow down"}}\n---\n'
+    tail -1 busy
+} >slow
+start_fake --script slow
+on_terminal 80 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model --output slow-run
+tr '\r' '\n' <out >drawn
+assert_matches drawn '^0/1 done  0 right  0 wrong  0 failed  [0-9]+ s  next try in [23] s  '
+assert_matches drawn '^\[[.]+\] 0/1 done  0 right  0 wrong  0 failed  [0-9]+ s  0 turns  0 tool calls'
+
 step "N-7 compression that nobody asked for"
 python3 - <<'PY'
 import gzip
