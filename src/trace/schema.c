@@ -69,8 +69,9 @@ static bool has_parallel_tools(const struct ipw_turn *turn)
 
 /* Upstream's map from tool name to seconds, in which a repeated name becomes name#2, name#3. */
 struct latency {
-    char *key;
+    char *key; /* NULL: a free place */
     double s;
+    int again; /* the number that the next call of this name asks for first */
 };
 
 static int by_key(const void *a, const void *b)
@@ -78,32 +79,45 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct latency *)a)->key, ((const struct latency *)b)->key);
 }
 
-static bool is_taken(const struct latency *all, size_t n, const char *key)
+/* Where the key is or belongs in a table of a power of two, which has free places: a turn may have
+ * thousands of calls of one name. */
+static struct latency *place_of(struct latency *all, size_t cap, const char *key)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (!strcmp(all[i].key, key)) return true;
+    size_t at = 5381;
+
+    for (const char *c = key; *c; c++) at = at * 33 + (unsigned char)*c;
+    for (at &= cap - 1; all[at].key && strcmp(all[at].key, key) != 0;) at = (at + 1) & (cap - 1);
+    return &all[at];
+}
+
+static void add_latency(struct latency *all, size_t cap, const struct ipw_span *span)
+{
+    const char *name = span->name ? span->name : "";
+    struct latency *first = place_of(all, cap, name), *place = first;
+    char *key = place->key ? NULL : ipw_strdup(name);
+
+    while (!key) {
+        key = ipw_asprintf("%s#%d", name, first->again++);
+        place = place_of(all, cap, key);
+        if (!place->key) break;
+        free(key);
+        key = NULL;
     }
-    return false;
+    *place = (struct latency){key, ipw_ns_to_s(span->end_ns - span->start_ns), 2};
 }
 
 static void put_tool_latencies(struct ipw_jw *w, const struct ipw_turn *turn)
 {
-    struct latency *all = NULL;
-    size_t n = 0, cap = 0;
+    struct latency *all;
+    size_t n = 0, cap = 8;
 
+    while (cap < 2 * turn->n_spans) cap *= 2;
+    all = ipw_calloc(cap, sizeof *all);
     for (size_t k = 0; k < turn->n_spans; k++) {
-        const struct ipw_span *span = &turn->spans[k];
-        const char *name = span->name ? span->name : "";
-        char *key;
-
-        if (span->kind != IPW_SPAN_TOOL) continue;
-        key = ipw_strdup(name);
-        for (int again = 2; is_taken(all, n, key); again++) {
-            free(key);
-            key = ipw_asprintf("%s#%d", name, again);
-        }
-        IPW_GROW(all, cap, n + 1);
-        all[n++] = (struct latency){key, ipw_ns_to_s(span->end_ns - span->start_ns)};
+        if (turn->spans[k].kind == IPW_SPAN_TOOL) add_latency(all, cap, &turn->spans[k]);
+    }
+    for (size_t i = 0; i < cap; i++) {
+        if (all[i].key) all[n++] = all[i];
     }
     if (n) qsort(all, n, sizeof *all, by_key);
     ipw_jw_key(w, "tool_latencies_s");

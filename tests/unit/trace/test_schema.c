@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,6 +237,48 @@ static void a_line_has_upstreams_keys(void **state)
     ipw_query_trace_release(&q);
 }
 
+/* Thousands of calls in one turn: a search for every free number would take minutes.  A tool that is
+ * called what a number would give keeps its name when it came first. */
+static void repeated_names_are_numbered_in_order(void **state)
+{
+    enum { CALLS = 20000 };
+    struct ipw_event *events = calloc(2 * CALLS + 4, sizeof *events);
+    struct ipw_query_trace q;
+    struct ipw_query_record r = sample_record();
+    struct ipw_buf line = IPW_BUF(64 * IPW_MIB);
+    struct ipw_json *doc;
+    const struct ipw_json *latencies;
+    char last[32];
+    size_t n = 0;
+
+    (void)state;
+    events[n++] = (struct ipw_event)QS(1);
+    events[n++] = (struct ipw_event)LS(1, 1, 1);
+    events[n++] = (struct ipw_event)LE(2, 1, 5, 5);
+    for (int i = 0; i < CALLS; i++) {
+        const char *name = i == 0 ? "a#3" : i == CALLS - 1 ? "a#2" : "a";
+
+        events[n++] = (struct ipw_event)TS(3 + i * 0.001, 2 + i, name);
+        events[n++] = (struct ipw_event)TE(3.0005 + i * 0.001, 2 + i, name);
+    }
+    events[n++] = (struct ipw_event)QE(1000, "answered");
+    build_trace(&q, events, n);
+    fill_energy(&q);
+    ipw_schema_write_query(&line, &q, &r, &anchor);
+    assert_false(line.failed);
+    assert_int_equal(ipw_json_parse(&doc, line.data, line.len, NULL, NULL), 0);
+    latencies = ipw_json_get(ipw_json_first(ipw_json_get(doc, "turns")), "tool_latencies_s");
+    assert_int_equal(ipw_json_count(latencies), CALLS);
+    snprintf(last, sizeof last, "a#%d", CALLS - 1); /* CALLS - 2 of them, past a#3 */
+    assert_non_null(ipw_json_get(latencies, "a"));
+    assert_non_null(ipw_json_get(latencies, last));
+    assert_non_null(ipw_json_get(latencies, "a#2#2"));
+    ipw_json_free(doc);
+    ipw_buf_release(&line);
+    ipw_query_trace_release(&q);
+    free(events);
+}
+
 static void write_then_read_is_identity(void **state)
 {
     struct ipw_query_trace q;
@@ -413,6 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_has_upstreams_keys),
+        cmocka_unit_test(repeated_names_are_numbered_in_order),
         cmocka_unit_test(write_then_read_is_identity),
         cmocka_unit_test(an_empty_query_has_nulls_not_zeros),
         cmocka_unit_test(upstreams_own_lines_load),
