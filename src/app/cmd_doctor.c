@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "energy/source.h"
 #include "io/proc.h"
+#include "report/format.h"
 #include "script/release.h"
 #include "json/write.h"
 
@@ -197,6 +198,21 @@ static void print_json(const struct ipw_findings *f, bool ok)
     ipw_buf_release(&out);
 }
 
+/* Broken at spaces for a terminal. */
+static void put_words(struct ipw_buf *line, const char *text, size_t column)
+{
+    unsigned width = ipw_terminal_width(STDOUT_FILENO);
+    struct ipw_buf clean = IPW_BUF(4 * IPW_KIB);
+
+    ipw_text_printable(&clean, text, strlen(text), 0);
+    ipw_secret_clean(&clean, 0);
+    if (width > column + 20)
+        ipw_format_wrapped(line, ipw_buf_str(&clean), column, column, width);
+    else
+        ipw_buf_addf(line, "%s\n", ipw_buf_str(&clean));
+    ipw_buf_release(&clean);
+}
+
 static void print_lines(const struct ipw_findings *f)
 {
     static const char *const colours[] = {"32", "33", "31"};
@@ -214,10 +230,12 @@ static void print_lines(const struct ipw_findings *f)
         else
             ipw_buf_addf(&line, "  %-4s", words[x->health]);
         ipw_buf_addf(&line, " %-16s ", x->name);
-        ipw_text_printable(&line, x->text, strlen(x->text), 0);
-        if (x->remedy[0]) ipw_buf_addf(&line, "\n%24s-> %s", "", x->remedy);
-        ipw_secret_clean(&line, 0);
-        puts(ipw_buf_str(&line));
+        put_words(&line, x->text, 24);
+        if (x->remedy[0]) {
+            ipw_buf_addf(&line, "%24s-> ", "");
+            put_words(&line, x->remedy, 27);
+        }
+        fputs(ipw_buf_str(&line), stdout);
         ipw_buf_release(&line);
     }
 }

@@ -7,14 +7,31 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/progress.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "report/format.h"
 
 enum { MAX_OPTIONS = 96, HELP_COLUMN = 28 };
 
+/* Broken at spaces for a terminal; a file gets each option's words on one line. */
+static void put_words(FILE *out, const char *words, unsigned width)
+{
+    struct ipw_buf text = IPW_BUF(4 * IPW_KIB);
+
+    if (width > HELP_COLUMN + 20)
+        ipw_format_wrapped(&text, words, HELP_COLUMN, HELP_COLUMN, width);
+    else
+        ipw_buf_addf(&text, "%s\n", words);
+    fputs(ipw_buf_str(&text), out);
+    ipw_buf_release(&text);
+}
+
 void ipw_options_help(const struct ipw_command *command, FILE *out)
 {
+    unsigned width = ipw_terminal_width(fileno(out));
+
     fprintf(out, "usage: ipw-agent %s\n\n%s\n", command->usage, command->about);
     if (command->options && command->options->name) fputs("\noptions:\n", out);
     for (const struct ipw_opt *o = command->options; o && o->name; o++) {
@@ -28,9 +45,10 @@ void ipw_options_help(const struct ipw_command *command, FILE *out)
             n = snprintf(left, sizeof left, "      --%s%s%s", o->name, o->arg ? " " : "",
                          o->arg ? o->arg : "");
         if (n > HELP_COLUMN - 2)
-            fprintf(out, "%s\n%*s%s\n", left, HELP_COLUMN, "", o->help);
+            fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
         else
-            fprintf(out, "%-*s%s\n", HELP_COLUMN, left, o->help);
+            fprintf(out, "%-*s", HELP_COLUMN, left);
+        put_words(out, o->help, width);
     }
     fprintf(out, "%-*s%s\n", HELP_COLUMN, "  -h, --help", "show this help");
     if (command->more) fprintf(out, "\n%s\n", command->more);

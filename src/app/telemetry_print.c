@@ -61,20 +61,42 @@ static void metric_words(const struct ipw_live *l, char *out, size_t size)
                                                        : l->channel.unit);
 }
 
-/* What the other columns leave for a channel's name, the longest verdict of a self-test included. */
-static size_t name_columns(const struct ipw_telemetry_style *style)
+/* As long as the longest channel's name, if the other columns leave so much; the longest verdict of a
+ * self-test counts among these. */
+static size_t name_columns(const struct ipw_telemetry *t, const struct ipw_telemetry_style *style)
 {
-    enum { OTHERS = 64, LEAST = 16, MOST = 22 };
+    enum { OTHERS = 64, LEAST = 16 };
+    size_t most = style->width > OTHERS + LEAST ? style->width - OTHERS : LEAST, longest = LEAST;
 
-    if (style->width < OTHERS + LEAST) return LEAST;
-    return style->width < OTHERS + MOST ? style->width - OTHERS : MOST;
+    for (size_t i = 0; i < t->n; i++) {
+        size_t n = ipw_format_width(t->live[i].channel.name, strlen(t->live[i].channel.name));
+
+        if (n > longest) longest = n;
+    }
+    return longest < most ? longest : most;
 }
 
-static void head_line(struct ipw_buf *out, const struct ipw_telemetry_style *style)
+/* Of names that share their beginning (a host's) the end tells them apart. */
+static void name_cell(struct ipw_buf *out, const char *name, size_t columns)
+{
+    struct ipw_buf text = IPW_BUF(IPW_KIB);
+
+    if (ipw_format_width(name, strlen(name)) > columns) {
+        ipw_buf_adds(&text, "\xE2\x80\xA6"); /* an ellipsis */
+        while (*name && ipw_format_width(name, strlen(name)) + 1 > columns) do
+                name++;
+            while (((unsigned char)*name & 0xC0) == 0x80);
+    }
+    ipw_buf_adds(&text, name);
+    cell(out, ipw_buf_str(&text), columns, false);
+    ipw_buf_release(&text);
+}
+
+static void head_line(struct ipw_buf *out, const struct ipw_telemetry_style *style, size_t names)
 {
     ipw_buf_addf(out, "%s ", ipw_style(IPW_DIM, style->colour));
     cell(out, "source", 11, false);
-    cell(out, "channel", name_columns(style), false);
+    cell(out, "channel", names, false);
     cell(out, "scope", 8, false);
     cell(out, "now", 10, true);
     cell(out, "period", 7, true);
@@ -83,7 +105,7 @@ static void head_line(struct ipw_buf *out, const struct ipw_telemetry_style *sty
 }
 
 static void channel_line(struct ipw_buf *out, const struct ipw_telemetry *t, size_t i,
-                         int64_t now_ns, const struct ipw_telemetry_style *style)
+                         int64_t now_ns, const struct ipw_telemetry_style *style, size_t names)
 {
     const struct ipw_live *l = &t->live[i];
     struct ipw_selftest_verdict v = ipw_selftest_verdict(t->selftest, i);
@@ -92,7 +114,7 @@ static void channel_line(struct ipw_buf *out, const struct ipw_telemetry *t, siz
 
     ipw_buf_addc(out, ' ');
     cell(out, l->source, 11, false);
-    cell(out, l->channel.name, name_columns(style), false);
+    name_cell(out, l->channel.name, names);
     cell(out, l->channel.kind == IPW_CHANNEL_METRIC ? "metric" : ipw_scope_name(l->channel.scope),
          8, false);
     if (l->channel.kind == IPW_CHANNEL_METRIC && l->seen)
@@ -209,6 +231,7 @@ void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
     struct ipw_facts facts;
     char label[128], upstream[64];
     int64_t now_ns = ipw_now_ns();
+    size_t names = name_columns(t, style);
 
     ipw_facts_gather(&facts, NULL, NULL, &t->set);
     ipw_hardware_label(label, sizeof label, facts.gpu, facts.gpus, facts.cpu);
@@ -222,9 +245,9 @@ void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
         when(out, t, style->width);
         return;
     }
-    head_line(out, style);
+    head_line(out, style, names);
     pthread_mutex_lock(&t->lock);
-    for (size_t i = 0; i < t->n; i++) channel_line(out, t, i, now_ns, style);
+    for (size_t i = 0; i < t->n; i++) channel_line(out, t, i, now_ns, style, names);
     ipw_buf_addc(out, '\n');
     sums(out, t, now_ns, style->colour);
     pthread_mutex_unlock(&t->lock);

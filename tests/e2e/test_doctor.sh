@@ -21,6 +21,8 @@ assert_json out.json 'all(f["group"] in ("program", "sensors", "tools", "server"
 # No program confines what tools start: nothing is named that would, installed or not.
 assert_eq "$(health sandbox): $(text sandbox | cut -c1-5)" "ok: none:"
 assert_lacks out bubblewrap
+on_terminal 80 agent doctor
+assert_fits out 80
 expect_exit 2 agent doctor --base-url "ftp://x"
 expect_exit 2 agent doctor --api-key-env IPW_NO_SUCH_KEY
 check_err "that variable is not set"

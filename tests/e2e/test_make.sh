@@ -189,6 +189,12 @@ expect_exit 0 agent help run
 cp out helped
 expect_exit 0 agent run --help
 cmp -s out helped || fail "help run is not run --help"
+# A terminal gets no word in two: each line of the options fits.
+for command in run replay telemetry doctor; do
+    on_terminal 80 agent $command --help
+    sed -n '/^options:/,/^$/p' out | tail -n +2 >lines
+    assert_fits lines 80
+done
 expect_exit 2 agent help rnu
 offers run
 expect_exit 2 agent show agents/reakt.lua

@@ -206,6 +206,10 @@ IPW_POWERCAP_ROOT=$WORK/no-powercap expect_exit 0 agent telemetry --json --telem
 cp out scraped.json
 assert_json scraped.json 'd["hardware"]["basis"]["cpu"] == "1 package (prometheus)" and d["hardware"]["basis"]["gpu"] == "2 GPUs (prometheus)"'
 assert_json scraped.json '[round(c["watts"] / 100) for c in d["channels"] if c["in_sum"] and c["domain"] == "cpu"] == [1]'
+# Their names begin with the host's: what tells them apart is seen on a narrow terminal too.
+IPW_POWERCAP_ROOT=$WORK/no-powercap on_terminal 80 agent telemetry --telemetry prometheus="$URL" --duration 300ms
+assert_matches out 'prometheus +….*/gpu0 +device'
+assert_matches out 'prometheus +….*/gpu1 +device'
 expect_exit 2 agent telemetry --telemetry prometheus=
 printf '{"id":"q%s","prompt":"What is 6 times 7?","answer":"42"}\n' 1 2 3 >rows.jsonl
 start_fake --bench 0 --delay-ms 300
