@@ -163,6 +163,8 @@ x
 error "boom"
 nonsense(
 )
+{ 7,
+8 }
 llm.chat { messages = { llm.user "Hello" } }.text
 ? Say something
 while true do end
@@ -177,6 +179,7 @@ start_fake --script here.llm
 check_out "2"
 check_out "line 2"
 check_out '{"a":[2],"b":1}'
+check_out "[7,8]"
 check_err "boom"
 check_err "nonsense"
 assert_eq "$(grep -c 'I am here.' out)" 2

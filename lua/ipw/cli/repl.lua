@@ -29,12 +29,13 @@ end
 
 --- The chunk; or nil and a message; or nil, nil when the text only begins one.
 local function compile(text)
-  local chunk = load("return " .. text, "=repl")
+  local chunk, open = load("return " .. text, "=repl")
   if chunk then return chunk end
   local why
   chunk, why = load(text, "=repl")
   if chunk then return chunk end
-  if why:find "<eof>['\"]?$" then return nil end
+  -- "{ 1," is an open expression and no statement at all.
+  if open:find "<eof>['\"]?$" or why:find "<eof>['\"]?$" then return nil end
   return nil, why
 end
 
