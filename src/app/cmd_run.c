@@ -229,6 +229,9 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     if (!rc) rc = ipw_run_where(&run->ledger_facts.lm_remote, run, err);
     if (rc) return rc;
     rc = ipw_agent_inspect(&run->agent, agent, ipw_script_paths(&o->script), o->untrusted, err);
+    if (!rc && run->agent.unknown[0])
+        ipw_log(IPW_LOG_WARN, "%s: no agent has a field %s: it does nothing", run->agent.path,
+                run->agent.unknown);
     if (rc) {
         if (rc != IPW_ENOTFOUND) *exit_code = IPW_EXIT_INPUT;
         return rc;

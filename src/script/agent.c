@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/sha256.h"
 #include "script/apart.h"
 #include "script/embedded.h"
@@ -28,6 +29,29 @@ struct ipw_agent {
 
 /* ---- inspecting the file ---- */
 
+/* The first by name: a misspelt one would be passed over in silence.  The agent's table is at 1. */
+static void find_unknown(lua_State *L, struct ipw_agent_info *info)
+{
+    static const char *const fields[] = {"name", "about", "defaults", "run", NULL};
+    char first[64] = "";
+    const char *near;
+
+    lua_pushnil(L);
+    while (lua_next(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "name";
+        size_t i = 0;
+
+        while (fields[i] && strcmp(fields[i], key) != 0) i++;
+        if (!fields[i] && (!first[0] || strcmp(key, first) < 0))
+            snprintf(first, sizeof first, "%.40s", key);
+        lua_pop(L, 1);
+    }
+    if (!first[0]) return;
+    near = ipw_nearest(first, fields);
+    snprintf(info->unknown, sizeof info->unknown, "'%s'%s%s%s", first, near ? " (is '" : "",
+             near ? near : "", near ? "' meant?)" : "");
+}
+
 static int check_shape(lua_State *L)
 {
     struct ipw_agent_info *info = lua_touserdata(L, 2);
@@ -44,6 +68,7 @@ static int check_shape(lua_State *L)
     } else if (!lua_isnil(L, -1)) {
         return luaL_error(L, "%s: defaults: expected a table", info->path);
     }
+    find_unknown(L, info);
     return 0;
 }
 

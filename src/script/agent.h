@@ -33,6 +33,7 @@ struct ipw_agent_info {
     char dir[1024];  /* its folder, or "" */
     char sha256[65];
     int64_t max_turns; /* of its defaults, or -1 */
+    char unknown[160]; /* a field that no agent has, and which one may be meant; or "" */
 };
 /* Finds ("builtin:agents/NAME.lua": among the embedded files) and loads the file once, to tell a missing file (IPW_ENOTFOUND), a syntax error or a wrong
  * shape (IPW_ELUA) before a run begins. */

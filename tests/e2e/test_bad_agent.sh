@@ -34,6 +34,15 @@ expect_exit 3 agent run raises_early.lua --dataset one.jsonl --base-url "$BASE_U
     --model fake-model
 check_err raises_early.lua:2
 
+step "a misspelt field is said, once; the run goes on"
+printf 'return {\n  name = "slip", defalts = { max_turns = 3 }, run = function() return "42" end,\n}\n' >slip.lua
+expect_exit 0 agent run slip.lua --dataset one.jsonl --base-url "$BASE_URL" --model fake-model --output slip
+assert_eq "$(grep -c "slip.lua: no agent has a field 'defalts' (is 'defaults' meant?): it does nothing" err)" 1
+for agent in react single tools; do
+    expect_exit 0 agent run $agent --dataset one.jsonl --model demo --output good-$agent
+    no_err "no agent has"
+done
+
 step "a file that returns no agent"
 printf 'return 42\n' >number.lua
 expect_exit 3 agent run number.lua --dataset one.jsonl --base-url "$BASE_URL" --model fake-model
