@@ -90,7 +90,9 @@ static const struct ipw_command command = {
 
 static int print_text(void *ud, const char *text, size_t n, struct ipw_err *err)
 {
-    (void)ud;
+    bool *any = ud;
+
+    *any |= n > 0;
     if (fwrite(text, 1, n, stdout) != n || fflush(stdout))
         return ipw_fail(err, IPW_EIO, "standard output: %s",
                         errno == EPIPE ? "the reader is gone" : strerror(errno));
@@ -102,8 +104,11 @@ static int show(const char *run, const struct ipw_replay_cli *o)
     struct ipw_timeline_options how = {.width = ipw_terminal_width(STDOUT_FILENO),
                                        .colour = ipw_use_colour(STDOUT_FILENO)};
     struct ipw_err err = {0};
-    int rc = ipw_replay_run(run, o->query, &how, print_text, NULL, &err);
+    bool any = false;
+    int rc = ipw_replay_run(run, o->query, &how, print_text, &any, &err);
 
+    if (!rc && !any)
+        ipw_log(IPW_LOG_WARN, "%s: no query is finished (--follow shows what is on record)", run);
     return rc ? ipw_exit_with(&err, rc == IPW_EIO ? IPW_EXIT_FAILED : IPW_EXIT_INPUT) : IPW_EXIT_OK;
 }
 

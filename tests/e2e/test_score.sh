@@ -68,6 +68,16 @@ check_out " score   0.0      –"
 expect_exit 3 agent score missing
 check_err "missing: no such run"
 
+step "a run of which nothing is finished"
+cp -r run begun
+: >begun/traces.jsonl
+rm begun/summary.json
+damaged begun
+expect_exit 3 agent score begun
+check_err "begun: no query is finished"
+expect_exit 0 agent replay begun
+check_err "begun: no query is finished (--follow shows what is on record)"
+
 step "misuse"
 expect_exit 3 agent score run --dataset nowhere
 expect_exit 3 agent score missing --dataset gaia
