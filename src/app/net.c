@@ -53,6 +53,20 @@ static int read_header(struct ipw_net_borrowed *b, const char *text, struct ipw_
     return 0;
 }
 
+/* The client checks it too, but does not know what the option is called. */
+static int check_body(const char *body, struct ipw_err *err)
+{
+    struct ipw_json *doc = NULL;
+    int rc = body ? ipw_json_parse(&doc, body, strlen(body), NULL, err) : 0;
+
+    if (!rc && doc && ipw_json_kind(doc) != IPW_JSON_OBJ)
+        rc = ipw_fail(err, IPW_EINVAL, "expected a JSON object");
+    ipw_json_free(doc);
+    if (!rc) return 0;
+    err->code = IPW_EINVAL; /* wrong usage, whatever is wrong with it */
+    return ipw_err_prefix(err, "--body");
+}
+
 int ipw_net_fill(struct ipw_llm_options *out, struct ipw_net_borrowed *b,
                  const struct ipw_net_options *o, struct ipw_err *err)
 {
@@ -70,6 +84,8 @@ int ipw_net_fill(struct ipw_llm_options *out, struct ipw_net_borrowed *b,
     out->n_headers = b->n;
     out->more_urls =
         o->base_urls.n > 1 ? (const char *const *)&o->base_urls.items[1] : out->more_urls;
+    rc = check_body(o->body, err);
+    if (rc) return rc;
     out->body = o->body;
     if (o->tokens_field && strcmp(o->tokens_field, "max_tokens") == 0)
         out->tokens_field = IPW_LLM_MAX_TOKENS;

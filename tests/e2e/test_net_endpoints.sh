@@ -83,6 +83,7 @@ for bad in '--body [1]' '--body {' '--max-tokens-field tokens' '--max-reply much
     '--header X:env:NO_SUCH_VARIABLE_X'; do
     # shellcheck disable=SC2086
     expect_exit 2 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model $bad
+    check_err "${bad%% *}"
 done
 
 step "the times of a turn"
