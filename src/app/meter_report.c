@@ -231,6 +231,7 @@ static int align_log(struct ipw_meter_report *r, struct ipw_meter_input *in, con
 struct edge {
     double t_s;
     bool begin;
+    size_t query;
 };
 
 static int by_instant(const void *a, const void *b)
@@ -247,20 +248,27 @@ static int64_t ledger_ns(const struct ipw_meter_report *r, double t_s)
     return 1000 * IPW_NS_PER_S + ipw_s_to_ns(t_s - r->t0_s);
 }
 
-static void tell_edges(struct ipw_ledger *ledger, const struct ipw_meter_report *r)
+/* A query of no length is told nobody: it was never in flight, and costs nothing. */
+static void tell_edges(struct ipw_ledger *ledger, struct ipw_meter_report *r)
 {
     struct edge *edges = ipw_malloc(2 * r->n_queries * sizeof *edges);
+    size_t n = 0;
 
     for (size_t i = 0; i < r->n_queries; i++) {
-        edges[2 * i] = (struct edge){r->queries[i].t0_s, true};
-        edges[2 * i + 1] = (struct edge){r->queries[i].t1_s, false};
+        r->queries[i].ordinal = -1;
+        if (!(r->queries[i].t1_s > r->queries[i].t0_s)) continue;
+        edges[n++] = (struct edge){r->queries[i].t0_s, true, i};
+        edges[n++] = (struct edge){r->queries[i].t1_s, false, i};
     }
-    qsort(edges, 2 * r->n_queries, sizeof *edges, by_instant);
-    for (size_t i = 0; i < 2 * r->n_queries; i++) {
+    if (n) qsort(edges, n, sizeof *edges, by_instant);
+    for (size_t i = 0; i < n; i++) {
+        struct ipw_meter_query *q = &r->queries[edges[i].query];
+        int64_t t_ns = ledger_ns(r, edges[i].t_s);
+
         if (edges[i].begin) {
-            ipw_ledger_query_begin(ledger, ledger_ns(r, edges[i].t_s));
+            q->ordinal = ipw_ledger_query_begin(ledger, t_ns);
         } else {
-            ipw_ledger_query_end(ledger, ledger_ns(r, edges[i].t_s));
+            ipw_ledger_query_leave(ledger, q->ordinal, t_ns);
         }
     }
     free(edges);
@@ -327,7 +335,7 @@ static void tell_rows(struct ipw_ledger *ledger, const struct ipw_meter_report *
     free(rows.rows);
 }
 
-static struct ipw_ledger *make_ledger(const struct ipw_meter_report *r)
+static struct ipw_ledger *make_ledger(struct ipw_meter_report *r)
 {
     struct ipw_channel *channels = NULL;
     struct ipw_ledger *ledger;
@@ -392,6 +400,14 @@ static void read_powers(struct ipw_meter_report *r)
         }
         if (i > 0) see_step(r, &sum, i);
     }
+    /* Short of the first reading and past the last one it may lie beyond both: more so than by
+     * what dates are rounded to. */
+    if (r->samples && r->t1_s > r->t0_s) {
+        double mean = r->total.j / (r->t1_s - r->t0_s);
+
+        if (mean > r->peak_w * (1 + 1e-6)) r->peak_w = mean;
+        if (mean < r->least_w * (1 - 1e-6)) r->least_w = mean;
+    }
     free(sum.at);
     free(shift_s);
     free(logs);
@@ -407,8 +423,12 @@ static int book(struct ipw_meter_report *r, struct ipw_err *err)
     r->idle = ipw_ledger_idle(ledger, IPW_DOMAIN_MACHINE, t0, t1);
     for (size_t i = 0; i < r->n_queries; i++) {
         struct ipw_meter_query *q = &r->queries[i];
-        q->energy = ipw_ledger_window(ledger, IPW_DOMAIN_MACHINE, ledger_ns(r, q->t0_s),
-                                      ledger_ns(r, q->t1_s));
+        int64_t from = ledger_ns(r, q->t0_s), to = ledger_ns(r, q->t1_s);
+
+        /* By its ordinal it has its part to the microjoule: the parts sum to the whole. */
+        q->energy = q->ordinal < 0
+                        ? ipw_ledger_window(ledger, IPW_DOMAIN_MACHINE, from, from)
+                        : ipw_ledger_query_window(ledger, q->ordinal, IPW_DOMAIN_MACHINE, from, to);
     }
     ipw_ledger_free(ledger);
     if (!r->total.known) {

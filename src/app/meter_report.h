@@ -16,6 +16,7 @@
 struct ipw_meter_query {
     char *id;
     double t0_s, t1_s; /* since 1970 */
+    int64_t ordinal;   /* the ledger's; -1: of no length */
     struct ipw_figure energy;
 };
 

@@ -61,7 +61,8 @@ report() {
     assert_json report.json 'abs(d["average_watts"] * d["duration_s"] - d["energy_joules"]) < 1e-6 * d["energy_joules"]'
     assert_json report.json 'd["minimum_watts"] - 1e-6 <= d["average_watts"] <= d["peak_watts"] + 1e-6 and d["samples"] > 0'
     # The ledger balances: queries and the time between them are the whole.
-    assert_json report.json 'abs(d["queries_joules"] + d["idle_joules"] - d["energy_joules"]) < 1e-6 * len(d["queries"])'
+    assert_json report.json 'round(d["queries_joules"] * 1e6) + round(d["idle_joules"] * 1e6) == round(d["energy_joules"] * 1e6)'
+    assert_json report.json 'sum(round(q["energy_joules"] * 1e6) for q in d["queries"]) == round(d["queries_joules"] * 1e6)'
     assert_json report.json 'abs(sum(q["energy_joules"] for q in d["queries"]) - d["queries_joules"]) < 1e-9 * d["queries_joules"]'
     assert_json report.json 'len(d["queries"]) == 6 and all(q["energy_joules"] > 0 for q in d["queries"])'
 }
@@ -82,6 +83,34 @@ expect_exit 1 agent meter run --log flat.csv
 match_err "do not follow what the run did"
 check_err "--offset SECONDS"
 one_message
+
+step "every row in the run says 260 W, those before and after it 60 W: the average lies below no minimum"
+cat >steps.py <<'PY'
+import json
+clock = json.load(open("run/manifest.json"))["clock"]
+wall = lambda ns: (clock["wall_ns"] + ns - clock["mono_ns"]) / 1e9
+queries = [json.loads(line) for line in open("run/traces.jsonl")]
+first, last = min(wall(q["start_ns"]) for q in queries), max(wall(q["end_ns"]) for q in queries)
+print("time,watts")
+for k in range(-40, int((last - first) / 0.25) + 40):
+    t = first + 0.2 + 0.25 * k
+    print("%.3f,%d" % (t, 260 if first <= t <= last else 60))
+PY
+python3 steps.py >steps.csv
+report steps.csv --offset 0
+assert_json report.json 'd["average_watts"] < 260 and d["peak_watts"] == 260'
+
+step "a query of no length costs nothing"
+cp -r run short
+damaged short
+python3 - <<'PY'
+import json
+lines = [json.loads(line) for line in open("short/traces.jsonl")]
+lines[2]["end_ns"], lines[2]["total_wall_clock_s"], lines[2]["turns"] = lines[2]["start_ns"], 0, []
+open("short/traces.jsonl", "w").write("".join(json.dumps(q, sort_keys=True) + "\n" for q in lines))
+PY
+expect_exit 0 agent meter short --log steps.csv --offset 0 --json
+assert_json "$WORK/out" 'sorted(q["energy_joules"] for q in d["queries"])[0] == 0 and len(d["queries"]) == 6'
 
 step "case 31: a clock that is 700 ms ahead is found by the load, at 10 Hz and at 1 Hz"
 meter sum 0.1 0.7
