@@ -55,21 +55,29 @@ static struct ipw_figure past_figure(const struct ipw_json *object, const char *
 {
     double j = number(object, key);
 
-    return (struct ipw_figure){
-        .known = !isnan(j), .j = isnan(j) ? 0 : j, .reason = isnan(j) ? "earlier_session" : NULL};
+    /* Of what was not known the manifest does not tell how much was measured. */
+    return (struct ipw_figure){.known = !isnan(j),
+                               .j = isnan(j) ? 0 : j,
+                               .coverage = isnan(j) ? 0 : 1,
+                               .reason = isnan(j) ? "earlier_session" : NULL};
+}
+
+static struct ipw_balance past_balance(const struct ipw_json *object, double seconds)
+{
+    return (struct ipw_balance){.total = past_figure(object, "total_j"),
+                                .idle = past_figure(object, "idle_j"),
+                                .seconds = seconds};
 }
 
 static void add_device_books(struct ipw_history *h, enum ipw_domain d,
-                             const struct ipw_json *devices)
+                             const struct ipw_json *devices, double seconds)
 {
     struct ipw_device_book unnamed = {.domain = d};
     const struct ipw_device_books none = {.all = &unnamed, .n = 1};
 
     if (!ipw_json_first(devices)) ipw_device_books_add(&h->devices, &none);
     for (const struct ipw_json *x = ipw_json_first(devices); x; x = ipw_json_next(x)) {
-        struct ipw_device_book book = {
-            .domain = d,
-            .balance = {.total = past_figure(x, "total_j"), .idle = past_figure(x, "idle_j")}};
+        struct ipw_device_book book = {.domain = d, .balance = past_balance(x, seconds)};
         const struct ipw_device_books one = {.all = &book, .n = 1};
 
         snprintf(book.name, sizeof book.name, "%s", ipw_json_key(x));
@@ -77,24 +85,14 @@ static void add_device_books(struct ipw_history *h, enum ipw_domain d,
     }
 }
 
-static void add_books(struct ipw_history *h, const struct ipw_json *ledger)
+static void add_books(struct ipw_history *h, const struct ipw_json *ledger, double seconds)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_json *domain = ipw_json_get(ledger, ipw_domain_name((enum ipw_domain)d));
-        struct ipw_balance past = {
-            .total = {.j = number(domain, "total_j"), .reason = "earlier_session"},
-            .idle = {.j = number(domain, "idle_j"), .reason = "earlier_session"}};
-        struct ipw_balance *b = &h->books[d];
+        struct ipw_balance past = past_balance(domain, seconds);
 
-        add_device_books(h, (enum ipw_domain)d, ipw_json_get(domain, "devices"));
-        past.total.known = !isnan(past.total.j);
-        past.idle.known = !isnan(past.idle.j);
-        b->total.known &= past.total.known;
-        b->idle.known &= past.idle.known;
-        b->total.j = b->total.known ? b->total.j + past.total.j : 0;
-        b->idle.j = b->idle.known ? b->idle.j + past.idle.j : 0;
-        if (!b->total.known) b->total.reason = past.total.reason;
-        if (!b->idle.known) b->idle.reason = past.idle.reason;
+        add_device_books(h, (enum ipw_domain)d, ipw_json_get(domain, "devices"), seconds);
+        ipw_balance_add(&h->books[d], &past);
     }
 }
 
@@ -105,13 +103,18 @@ static void fold(struct ipw_history *h, const struct ipw_json *segment)
     int64_t start_ns = ipw_json_int(ipw_json_get(segment, "start_ns"), 0);
     int64_t end_ns = ipw_json_int(ipw_json_get(segment, "end_ns"), 0);
 
+    double seconds = ipw_ns_to_s(end_ns - start_ns);
+
     if (!start_ns) return; /* killed before it had begun */
-    add_books(h, ipw_json_get(segment, "ledger"));
-    if (ipw_json_is_null(own)) return;
+    add_books(h, ipw_json_get(segment, "ledger"), seconds);
+    if (ipw_json_is_null(own)) {
+        h->cut_s += seconds;
+        return;
+    }
     h->runner_cpu_s += number(own, "runner_cpu_s");
     h->sampler_cpu_s += number(own, "sampler_cpu_s");
     h->own_joules += number(own, "estimated_joules");
-    h->wall_s += ipw_ns_to_s(end_ns - start_ns);
+    h->wall_s += seconds;
 }
 
 static void read_anchor(struct ipw_anchor *out, const struct ipw_json *clock)
@@ -205,22 +208,11 @@ void ipw_history_fold(struct ipw_history *h)
     }
 }
 
-static void add_figure(struct ipw_figure *to, const struct ipw_figure *past)
-{
-    if (to->known && !past->known) *to = (struct ipw_figure){.reason = past->reason};
-    if (to->known) to->j += past->j;
-}
-
 void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
                      struct ipw_device_books *devices)
 {
     if (!h->n) return;
     ipw_device_books_add(devices, &h->devices);
     ipw_device_books_apart(devices, &h->warmup_devices, &h->wasted_devices);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        add_figure(&balance[d].total, &h->books[d].total);
-        add_figure(&balance[d].idle, &h->books[d].idle);
-        balance[d].wasted_j += h->books[d].wasted_j;
-        balance[d].warmup_j += h->books[d].warmup_j;
-    }
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) ipw_balance_add(&balance[d], &h->books[d]);
 }

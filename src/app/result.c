@@ -69,6 +69,7 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     facts.sampler_cpu_s = run->own.sampler_cpu_s + run->history.sampler_cpu_s;
     facts.own_joules = run->own.joules + run->history.own_joules;
     facts.wall_s = ipw_ns_to_s(run->end_ns - run->start_ns) + run->history.wall_s;
+    facts.cut_s = run->history.cut_s;
     facts.sessions = run->segment + 1;
     facts.attempts = (int64_t)run->history.n_attempts;
     facts.planned = (int64_t)ipw_run_planned(run) - run->o->warmup;

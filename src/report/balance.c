@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledger, int64_t t0_ns,
@@ -14,21 +15,28 @@ void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledg
         balance[d] = (struct ipw_balance){
             .total = ipw_ledger_total(ledger, (enum ipw_domain)d, t0_ns, t1_ns),
             .idle = ipw_ledger_idle(ledger, (enum ipw_domain)d, t0_ns, t1_ns),
+            .seconds = ipw_ns_to_s(t1_ns - t0_ns),
         };
     }
 }
 
-static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more)
+static void add_figure(struct ipw_figure *sum, double sum_s, const struct ipw_figure *more,
+                       double more_s)
 {
     double partial =
         (sum->known ? sum->j : sum->partial_j) + (more->known ? more->j : more->partial_j);
+    double coverage = sum->coverage;
 
-    if (more->coverage < sum->coverage) sum->coverage = more->coverage;
+    if (more_s > 0) {
+        coverage = (sum->coverage * sum_s + more->coverage * more_s) / (sum_s + more_s);
+    }
     if (!sum->known || !more->known) {
         if (sum->known) *sum = *more;
         sum->partial_j = partial;
+        sum->coverage = coverage;
         return;
     }
+    sum->coverage = coverage;
     /* Whole microjoules are added as such. */
     sum->j = (double)(llround(sum->j * 1e6) + llround(more->j * 1e6)) / 1e6;
     sum->lo_j += more->lo_j;
@@ -39,10 +47,11 @@ static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more)
 
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more)
 {
-    add_figure(&sum->total, &more->total);
-    add_figure(&sum->idle, &more->idle);
+    add_figure(&sum->total, sum->seconds, &more->total, more->seconds);
+    add_figure(&sum->idle, sum->seconds, &more->idle, more->seconds);
     sum->wasted_j += more->wasted_j;
     sum->warmup_j += more->warmup_j;
+    sum->seconds += more->seconds;
 }
 
 static struct ipw_device_sum *find_sum(const struct ipw_device_sums *s, enum ipw_domain domain,
@@ -166,6 +175,7 @@ void ipw_device_books_fill(struct ipw_device_books *b, const struct ipw_ledger *
                      ipw_ledger_device_name(ledger, domain, i));
             book->balance.total = ipw_ledger_device_total(ledger, domain, i, t0_ns, t1_ns);
             book->balance.idle = ipw_ledger_device_idle(ledger, domain, i, t0_ns, t1_ns);
+            book->balance.seconds = ipw_ns_to_s(t1_ns - t0_ns);
         }
     }
     if (b->n) qsort(b->all, b->n, sizeof *b->all, by_name);

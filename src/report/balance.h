@@ -15,11 +15,13 @@ struct ipw_balance {
     struct ipw_figure total, idle; /* the device between the run's start and end */
     double wasted_j;               /* of attempts that a crash cut down (resumed runs); 0 none */
     double warmup_j;               /* of queries that ran before those that count; 0 none */
+    double seconds;                /* that it spans: what the coverages are shares of */
 };
 /* Fills balance[IPW_DOMAIN_COUNT] for the run [t0, t1]. */
 void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledger, int64_t t0_ns,
                       int64_t t1_ns);
-/* Adds the books of another segment of the run: what one of them does not know is not known. */
+/* Adds the books of another segment of the run: what one of them does not know is not known, and
+ * what was measured of it is what was measured in each. */
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more);
 
 /* Joules of several queries on each device. */

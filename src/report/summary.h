@@ -86,7 +86,8 @@ struct ipw_summary_run {
     double runner_cpu_s;     /* CPU time of this process without its sampler threads */
     double sampler_cpu_s;    /* of the sampler threads */
     double own_joules;       /* of both, estimated by their share of the processors */
-    double wall_s;           /* the run's wall time */
+    double wall_s;           /* the run's wall time, sessions that were killed apart */
+    double cut_s;            /* the wall time of these */
     int64_t planned;         /* queries the run was to do; -1 not known */
     int64_t sessions;        /* in which it ran; 0 not known */
     int64_t attempts;        /* earlier ones, in attempts.jsonl */

@@ -133,7 +133,8 @@ static void put_time(struct block *b, const struct ipw_totals *t, const struct i
 
     ipw_buf_addf(&b->text, "%s in queries", ipw_format_seconds(number, t->wall_s));
     if (!isnan(run->wall_s)) {
-        ipw_buf_addf(&b->text, DOT "%s on the clock", ipw_format_seconds(number, run->wall_s));
+        ipw_buf_addf(&b->text, DOT "%s on the clock",
+                     ipw_format_seconds(number, run->wall_s + run->cut_s));
     }
     if (t->queries) {
         ipw_buf_addf(&b->text, DOT "%s a query",

@@ -77,6 +77,31 @@ assert_json fewer/summary.json "'devices' not in d['ledger']['gpu'] and 'devices
 expect_exit 0 agent ledger fewer --check --json
 assert_json "$WORK/out" "d['identical'] is True and 'devices' not in d['balance']['gpu'] and abs(d['balance']['gpu']['difference_j']) < 1e-6"
 
+step "a board is lost in the second session: what was measured in part is what it was in both"
+cp -r first lost
+rm -f lost/lock
+echo "lost 1 after_reads=20" >>gpu.txt
+expect_exit 0 agent resume lost --base-url "$BASE_URL"
+cp two.txt gpu.txt
+cp out lost.txt
+assert_json lost/summary.json "d['ledger']['gpu']['total_j'] is None and d['ledger']['gpu']['reason'] == 'gpu_lost'"
+python3 - <<'PY' || fail "the parts do not sum, or the clock does not"
+import json, re
+book = json.load(open("lost/summary.json"))["ledger"]["gpu"]
+sessions = json.load(open("lost/manifest.json"))["segments"]
+seconds = [(s["end_ns"] - s["start_ns"]) / 1e9 for s in sessions]
+one, other = (book["devices"][name] for name in ("gpu0", "gpu1"))
+assert round(book["partial_j"] * 1e6) == round(one["total_j"] * 1e6) + round(other["partial_j"] * 1e6), book
+assert other["partial_j"] >= sessions[0]["ledger"]["gpu"]["devices"]["gpu1"]["total_j"], book
+# All of the first session, and the part of the second in which the board was there.
+assert seconds[0] / sum(seconds) <= book["partial_coverage"] + 1e-9 and book["partial_coverage"] < 1, book
+# A session that was killed was on the clock, too.
+said, unit = re.search(r"([0-9.]+)(ms|s) on the clock", open("lost.txt").read()).groups()
+said = float(said) / (1000 if unit == "ms" else 1)
+assert abs(said - sum(seconds)) <= 0.01 * sum(seconds), (said, seconds)
+PY
+expect_exit 0 agent ledger lost --check
+
 step "the second session, put behind the first as --resume writes it"
 expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
     --sample-interval 5ms --concurrency 2 --output second
