@@ -93,6 +93,9 @@ struct writer {
     struct ipw_redo redo;
     struct ipw_summary summary;
     struct ipw_jsonl_appender *attempts;
+    int64_t n_attempts; /* its lines */
+    struct ipw_device_books devices;
+    struct ipw_device_sums warmup_devices, earlier_devices;
     double warmup_j[IPW_DOMAIN_COUNT], earlier_j[IPW_DOMAIN_COUNT];
 };
 
@@ -126,6 +129,7 @@ static int write_attempt(struct writer *w, const char *line, size_t n, struct ip
     ipw_buf_add(&text, line, n);
     ipw_buf_addc(&text, '\n');
     if (!rc) rc = ipw_jsonl_append(w->attempts, text.data, text.len, err);
+    w->n_attempts += !rc;
     ipw_buf_release(&text);
     free(path);
     return rc;
@@ -153,8 +157,10 @@ static int write_line(struct writer *w, const struct ipw_redo_query *query,
     return rc;
 }
 
-static void add_known(double *sum, const struct ipw_query_trace *trace)
+static void add_known(double *sum, struct ipw_device_sums *devices,
+                      const struct ipw_query_trace *trace)
 {
+    ipw_device_sums_add(devices, trace);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
         sum[d] += trace->energy[d].known ? trace->energy[d].j : (double)NAN;
 }
@@ -184,8 +190,8 @@ static int write_trace(void *ud, const struct ipw_redo_query *query, struct ipw_
         record = was.record;
         job->n_traces_differ += verdict == IPW_CHECK_DIFFERS;
     }
-    if (query->warmup) add_known(w->warmup_j, query->trace);
-    if (record.superseded) add_known(w->earlier_j, query->trace);
+    if (query->warmup) add_known(w->warmup_j, &w->warmup_devices, query->trace);
+    if (record.superseded) add_known(w->earlier_j, &w->earlier_devices, query->trace);
     rc = write_line(w, query, &record, clock, err);
     ipw_query_loaded_release(&was);
     return rc;
@@ -196,7 +202,7 @@ static const char *text(const struct ipw_json *object, const char *key)
     return ipw_json_str(ipw_json_get(object, key), NULL);
 }
 
-static void fill_balance(struct ipw_summary_run *facts, const struct writer *w)
+static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
 {
     facts->have_balance = w->redo.n_segments > 0;
     facts->wall_s = 0;
@@ -204,6 +210,7 @@ static void fill_balance(struct ipw_summary_run *facts, const struct writer *w)
         const struct ipw_redo_segment *s = w->redo.segments[i];
 
         facts->wall_s += ipw_ns_to_s(s->end_ns - s->start_ns);
+        ipw_device_books_add(&w->devices, &s->devices);
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
             if (i == 0)
                 facts->balance[d] = s->balance[d];
@@ -215,6 +222,8 @@ static void fill_balance(struct ipw_summary_run *facts, const struct writer *w)
         facts->balance[d].warmup_j = w->warmup_j[d];
         facts->balance[d].wasted_j = w->earlier_j[d];
     }
+    ipw_device_books_apart(&w->devices, &w->warmup_devices, &w->earlier_devices);
+    facts->devices = &w->devices;
 }
 
 static int write_summary(struct writer *w, struct ipw_err *err)
@@ -242,7 +251,7 @@ static int write_summary(struct writer *w, struct ipw_err *err)
     facts.hardware = ipw_buf_str(&hardware);
     facts.note = note;
     facts.wall_ns = now.wall_ns;
-    facts.planned = (int64_t)job->n_queries;
+    facts.attempts = w->n_attempts;
     fill_balance(&facts, w);
     ipw_summary_write(&out, &w->summary, &facts);
     rc = ipw_rundir_write_summary(job->dir, ipw_buf_str(&out), out.len, err);
@@ -331,6 +340,9 @@ int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
     if (!rc) rc = write_report(job, err);
     if (w.attempts && ipw_jsonl_append_close(w.attempts, rc ? NULL : err) && !rc) rc = err->code;
     ipw_redo_release(&w.redo);
+    ipw_device_books_release(&w.devices);
+    ipw_device_sums_release(&w.warmup_devices);
+    ipw_device_sums_release(&w.earlier_devices);
     ipw_check_close(w.check);
     ipw_summary_release(&w.summary);
     return rc;

@@ -64,6 +64,22 @@ for k in ("cpu", "dram", "gpu"):
         assert abs(a[k][part] - b[k][part]) < 1e-5, (k, part, a[k][part], b[k][part])
 PY
 
+step "replayed from its record it has the same books, those of the boards and of earlier attempts among them"
+expect_exit 0 agent replay again --mode hermetic -o replayed
+python3 - <<'PY' || fail "the replay's books are not those of its record"
+import json
+was, now = (json.load(open(run + "/summary.json")) for run in ("again", "replayed"))
+def same(a, b):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    return abs(a - b) < 1e-6 if isinstance(a, float) and isinstance(b, float) else a == b
+assert sorted(now["ledger"]["gpu"]["devices"]) == ["gpu0", "gpu1"]
+assert same(was["ledger"], now["ledger"]), (was["ledger"], now["ledger"])
+assert same(was["accounts"], now["accounts"])
+assert was["run"]["earlier_attempts"] == now["run"]["earlier_attempts"] > 0
+assert now["run"]["planned"] is None and now["run"]["sessions"] is None
+PY
+
 step "taken up again with one board of two: the boards' own books are not the whole, and are left out"
 cp -r first fewer
 rm -f fewer/lock
