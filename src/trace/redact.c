@@ -125,6 +125,13 @@ struct walk {
     bool note;               /* a script's: members of the names of ours mean nothing */
 };
 
+/* A call that did not come to its end has no event to say why: the word is the program's own, and is
+ * there again when the trace is made anew from the events. */
+static bool is_our_word(const char *key, const struct ipw_json *node)
+{
+    return strcmp(key, "error") == 0 && strcmp(ipw_json_str(node, ""), "unfinished") == 0;
+}
+
 /* All texts below the node, but for those of members that are kept, are of the kind `whose`. */
 static void put(const struct walk *k, const struct ipw_json *node, const char *key, unsigned whose)
 {
@@ -136,7 +143,7 @@ static void put(const struct walk *k, const struct ipw_json *node, const char *k
     case IPW_JSON_STR:
         if (is_one_of(key, arguments) && k->r->what & IPW_REDACT_TOOLS)
             write_arguments(k->w, k->r, node, true);
-        else if (hide && !is_one_of(key, k->kept))
+        else if (hide && !is_one_of(key, k->kept) && !is_our_word(key, node))
             write_filler(k->w, k->r, ipw_json_str(node, ""), ipw_json_str_len(node));
         else
             copy(k->w, node);

@@ -64,6 +64,12 @@ for k in ("cpu", "dram", "gpu"):
         assert abs(a[k][part] - b[k][part]) < 1e-5, (k, part, a[k][part], b[k][part])
 PY
 
+step "told without its texts it is still what its events and samples say: attempts that a kill cut down, too"
+assert_json again/attempts.jsonl "any(t['error'] == 'unfinished' for q in d for t in q['turns'])"
+expect_exit 0 agent export again --format run --redact all --output redacted
+expect_exit 0 agent validate redacted
+expect_exit 0 agent ledger redacted --check
+
 step "replayed from its record it has the same books, those of the boards and of earlier attempts among them"
 expect_exit 0 agent replay again --mode hermetic -o replayed
 python3 - <<'PY' || fail "the replay's books are not those of its record"
