@@ -400,8 +400,8 @@ static void read_powers(struct ipw_meter_report *r)
         }
         if (i > 0) see_step(r, &sum, i);
     }
-    /* Short of the first reading and past the last one it may lie beyond both: more so than by
-     * what dates are rounded to. */
+    /* A counter's line is bent within a step (energy/attribution.h), so that the mean of a run in one
+     * step may lie beyond it: more so than by what dates are rounded to. */
     if (r->samples && r->t1_s > r->t0_s) {
         double mean = r->total.j / (r->t1_s - r->t0_s);
 
