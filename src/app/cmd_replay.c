@@ -93,10 +93,9 @@ static int print_text(void *ud, const char *text, size_t n, struct ipw_err *err)
     bool *any = ud;
 
     *any |= n > 0;
-    if (fwrite(text, 1, n, stdout) != n || fflush(stdout))
-        return ipw_fail(err, IPW_EIO, "standard output: %s",
-                        errno == EPIPE ? "the reader is gone" : strerror(errno));
-    return 0;
+    if (fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0) return 0;
+    if (errno == EPIPE) return ipw_fail(err, IPW_EIO, "standard output: the reader is gone");
+    return ipw_fail_errno(err, errno, "standard output: the timeline could not be written");
 }
 
 static int show(const char *run, const struct ipw_replay_cli *o)

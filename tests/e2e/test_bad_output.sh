@@ -46,7 +46,21 @@ if [ -c /dev/full ]; then
         expect_exit 1 sh -c '"$0" $1 >/dev/full' "$IPW_AGENT" "$command"
         check_err "No space left on device"
     done
+
+    for command in "ledger full" 'tool calculator {"expression":"1"}'; do
+        expect_exit 1 sh -c '"$0" $1 >/dev/full' "$IPW_AGENT" "$command"
+        check_err "standard output: "
+    done
 fi
+
+step "a reader that has seen enough is no failure"
+expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model --output whole
+for command in 'show agents/react.lua' 'list tools' 'validate whole'; do
+    # shellcheck disable=SC2086
+    { (trap '' PIPE && sleep 0.2 && exec "$IPW_AGENT" $command 2>err) && echo fine >status; } | true
+    [ -s status ] || fail "$command | true: $(cat err)"
+    rm status
+done
 
 step "without --output: a folder below runs/, named in the output"
 expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model
