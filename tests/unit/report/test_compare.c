@@ -66,6 +66,10 @@ static void joules_and_bounds(void **state)
     assert_int_equal(turns->pairs, 8);
     assert_int_equal(turns->tasks, 4);
     assert_near(queries->a, 2 * 11.5);
+    for (int i = 0; i < 2; i++) { /* the second began a second later */
+        assert_near(c.pairs[0][0]->turns[i].seconds, 1);
+        assert_int_equal(c.pairs[0][0]->turns[i].output_tokens, 20 + i);
+    }
     assert_near(turns->a, 11.5);
     assert_near(turns->b, 17);
     assert_near(turns->a_lo, 11);

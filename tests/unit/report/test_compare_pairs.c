@@ -80,6 +80,27 @@ static void pairs(void **state)
     release(&c, &a, &b);
 }
 
+/* Repeats that no epoch tells apart go by when they were begun. */
+static void repeats_of_one_epoch(void **state)
+{
+    struct ipw_compare_run a = {0}, b = {0};
+    struct ipw_compare c;
+
+    (void)state;
+    add(&a, made("x", 1, 1, 20, 1), 7, 0);
+    add(&a, made("x", 1, 1, 10, 1), 2, 0);
+    add(&a, made("x", 1, 1, 30, 1), 9, 0);
+    add(&b, made("x", 1, 1, 31, 1), 5, 0);
+    add(&b, made("x", 1, 1, 21, 1), 4, 0);
+    add(&b, made("x", 1, 1, 11, 1), 0, 0);
+    ipw_compare_make(&c, &a, &b);
+    assert_int_equal(c.n, 3);
+    for (size_t i = 0; i < c.n; i++)
+        assert_true(c.pairs[1][i]->energy[IPW_DOMAIN_GPU].j ==
+                    c.pairs[0][i]->energy[IPW_DOMAIN_GPU].j + 1);
+    release(&c, &a, &b);
+}
+
 static void verdicts(void **state)
 {
     static const double more[] = {5, 6, 5.5, 6.5, 5}, mixed[] = {5, -6, 5.5, -6.5, 1};
@@ -205,11 +226,9 @@ static void written_and_printed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs),
-        cmocka_unit_test(verdicts),
-        cmocka_unit_test(unknown_figures),
-        cmocka_unit_test(bounds),
-        cmocka_unit_test(written_and_printed),
+        cmocka_unit_test(pairs),    cmocka_unit_test(repeats_of_one_epoch),
+        cmocka_unit_test(verdicts), cmocka_unit_test(unknown_figures),
+        cmocka_unit_test(bounds),   cmocka_unit_test(written_and_printed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

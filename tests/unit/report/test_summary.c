@@ -298,6 +298,44 @@ static void the_machine_is_the_basis_when_it_is_metered(void **state)
     ipw_summary_release(&s);
 }
 
+/* Queries that nobody scored are told from those that could not be, and retries are attempts beyond
+ * the first of each turn. */
+static void unscored_and_retries(void **state)
+{
+    static const struct {
+        int resolved;
+        const char *why;
+    } rows[] = {{-1, NULL}, {-1, "no_ground_truth"}, {-1, NULL}, {0, NULL}, {1, "not looked at"}};
+    const struct made m = {"q", "a", "answered", NULL, NULL, 1,  3,
+                           1,   10,  5,          2,    100,  10, IPW_PROV_MEASURED};
+    struct ipw_summary_run run = IPW_SUMMARY_RUN_UNKNOWN;
+    struct ipw_summary s;
+    struct ipw_json *doc;
+
+    (void)state;
+    ipw_summary_init(&s);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_query_record record = make_record(&m);
+        struct ipw_query_trace trace;
+
+        record.is_resolved = rows[i].resolved;
+        record.unscorable_reason = rows[i].why;
+        make_trace(&trace, &m, (int)i);
+        trace.turns[0].attempts = 4;
+        trace.turns[1].attempts = 0; /* a turn that asked no model */
+        ipw_summary_add(&s, &trace, &record);
+        ipw_query_trace_release(&trace);
+    }
+    doc = written(&s, &run);
+    number(doc, "totals/unscored", 2);
+    number(doc, "totals/unscorable", 1);
+    number(doc, "totals/unresolved", 1);
+    number(doc, "totals/resolved", 1);
+    number(doc, "totals/retries", 5 * 3);
+    ipw_json_free(doc);
+    ipw_summary_release(&s);
+}
+
 /* 75 W before and 90 W after: net is withheld and gross given; within 2 W or a tenth net stands, below
  * zero too. */
 static void case_38_baselines_that_drift_withhold_net(void **state)
@@ -347,6 +385,7 @@ int main(void)
         cmocka_unit_test(trimming),
         cmocka_unit_test(failures_and_the_unknown),
         cmocka_unit_test(the_machine_is_the_basis_when_it_is_metered),
+        cmocka_unit_test(unscored_and_retries),
         cmocka_unit_test(case_38_baselines_that_drift_withhold_net),
     };
 
