@@ -294,52 +294,11 @@ static void put_lm_start(struct put *w, const struct ipw_event *e)
     put_span_and_time(w, e);
 }
 
-static void put_tool(struct put *w, const struct ipw_event *e)
+/* A tool call and a script's own span are the same from the name on. */
+static void put_from_name(struct put *w, const struct ipw_event *e, bool end)
 {
     const struct ipw_tool_facts *f = &e->tool;
-    bool end = e->kind == IPW_EV_TOOL_END;
 
-    LIT(w, "{\"call_id\":");
-    put_str(w, f->call_id);
-    LIT(w, ",");
-    put_data(w, e);
-    if (end) {
-        LIT(w, "\"error\":");
-        put_str(w, f->error);
-        LIT(w, ",\"event\":\"tool_call_end\",\"name\":");
-        put_str(w, f->name);
-        LIT(w, ",\"ok\":");
-        put_bool(w, f->ok);
-        LIT(w, ",\"outcome\":");
-        put_str(w, f->outcome);
-    } else {
-        LIT(w, "\"event\":\"tool_call_start\",\"name\":");
-        put_str(w, f->name);
-    }
-    LIT(w, ",");
-    put_tail(w, e);
-    if (end) {
-        LIT(w, ",\"result_bytes\":");
-        put_count(w, f->result_bytes);
-    }
-    put_span_and_time(w, e);
-}
-
-static void put_own_span(struct put *w, const struct ipw_event *e)
-{
-    const struct ipw_tool_facts *f = &e->tool;
-    bool end = e->kind == IPW_EV_SPAN_END;
-
-    LIT(w, "{");
-    put_data(w, e);
-    if (end) {
-        LIT(w, "\"error\":");
-        put_str(w, f->error);
-        LIT(w, ",\"event\":\"span_end\",\"kind\":");
-    } else {
-        LIT(w, "\"event\":\"span_start\",\"kind\":");
-    }
-    put_str(w, f->kind);
     LIT(w, ",\"name\":");
     put_str(w, f->name);
     if (end) {
@@ -355,6 +314,46 @@ static void put_own_span(struct put *w, const struct ipw_event *e)
         put_count(w, f->result_bytes);
     }
     put_span_and_time(w, e);
+}
+
+static void put_error(struct put *w, const struct ipw_event *e)
+{
+    LIT(w, "\"error\":");
+    put_str(w, e->tool.error);
+    LIT(w, ",");
+}
+
+static void put_tool(struct put *w, const struct ipw_event *e)
+{
+    bool end = e->kind == IPW_EV_TOOL_END;
+
+    LIT(w, "{\"call_id\":");
+    put_str(w, e->tool.call_id);
+    LIT(w, ",");
+    put_data(w, e);
+    if (end) {
+        put_error(w, e);
+        LIT(w, "\"event\":\"tool_call_end\"");
+    } else {
+        LIT(w, "\"event\":\"tool_call_start\"");
+    }
+    put_from_name(w, e, end);
+}
+
+static void put_own_span(struct put *w, const struct ipw_event *e)
+{
+    bool end = e->kind == IPW_EV_SPAN_END;
+
+    LIT(w, "{");
+    put_data(w, e);
+    if (end) {
+        put_error(w, e);
+        LIT(w, "\"event\":\"span_end\",\"kind\":");
+    } else {
+        LIT(w, "\"event\":\"span_start\",\"kind\":");
+    }
+    put_str(w, e->tool.kind);
+    put_from_name(w, e, end);
 }
 
 static void put_query(struct put *w, const struct ipw_event *e)
