@@ -194,6 +194,43 @@ static void hidden_in_each_mode(void **state)
     }
 }
 
+/* What a tool was told and what it said is the tools', whatever the event is called. */
+static void whose_data_it_is(void **state)
+{
+    static const struct {
+        const char *line, *path, *was;
+        enum ipw_redact whose;
+    } cases[] = {
+        {"{\"data\":{\"arguments\":\"not JSON\"},\"event\":\"tool_call_start\",\"name\":"
+         "\"t\",\"query\":0}",
+         "data.arguments", "not JSON", IPW_REDACT_TOOLS},
+        {"{\"data\":{\"result\":\"a "
+         "secret\"},\"event\":\"tool_call_end\",\"name\":\"t\",\"query\":0}",
+         "data.result", "a secret", IPW_REDACT_TOOLS},
+        {"{\"data\":{\"url\":\"http://a/"
+         "b\"},\"event\":\"span_start\",\"kind\":\"http\",\"query\":0}",
+         "data.url", "http://a/b", IPW_REDACT_TOOLS},
+        {"{\"data\":{\"prompt\":\"who am I\"},\"event\":\"query_start\",\"id\":\"q\",\"query\":0}",
+         "data.prompt", "who am I", IPW_REDACT_TEXT},
+        {"{\"data\":{\"response\":\"an answer\"},\"event\":\"query_end\",\"id\":\"q\",\"query\":0}",
+         "data.response", "an answer", IPW_REDACT_TEXT},
+    };
+
+    (void)state;
+    for (unsigned what = IPW_REDACT_TEXT; what <= IPW_REDACT_ALL; what++) {
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            struct ipw_redactor r = {.key = 17, .what = (enum ipw_redact)what};
+            struct ipw_json *doc = after(&r, ipw_redact_event, cases[i].line);
+
+            if (what & cases[i].whose)
+                hidden(doc, cases[i].path, cases[i].was);
+            else
+                stays(doc, cases[i].path, cases[i].was);
+            ipw_json_free(doc);
+        }
+    }
+}
+
 /* What a script notes is its own, whatever it calls it. */
 static void notes(void **state)
 {
@@ -299,6 +336,7 @@ int main(void)
         cmocka_unit_test(fillers),
         cmocka_unit_test(a_request_by_mode),
         cmocka_unit_test(hidden_in_each_mode),
+        cmocka_unit_test(whose_data_it_is),
         cmocka_unit_test(notes),
         cmocka_unit_test(times_and_counts_stay),
         cmocka_unit_test(a_trace),
