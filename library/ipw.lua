@@ -45,14 +45,15 @@ function ipw.budget() end
 ---   local hits = ipw.event("retrieve", { k = 5 }, function() return search(query, 5) end)
 --- A raise ends it with outcome "error". Model calls, tools and other events may lie inside it.
 ---@param name string
----@param data? table goes into the record (events.jsonl)
+---@param data? table by name; goes into the record (events.jsonl)
 ---@param fn? fun(span: ipw.Span): ...
 ---@return ipw.Span|any ...
 function ipw.event(name, data, fn) end
 
---- Puts a note into the run's record (events.jsonl).
+--- Puts a note into the run's record (events.jsonl). The names of the program's own notes (`booked`,
+--- `first_token`, `suspend`, ...) are taken.
 ---@param name string
----@param data? table
+---@param data? table by name
 function ipw.note(name, data) end
 
 return ipw

@@ -44,16 +44,28 @@ function ipw.budget() return require("ipw.core.budget").left() end
 ---   local hits = ipw.event("retrieve", { k = 5 }, function() return search(query, 5) end)
 --- A raise ends it with outcome "error". Model calls, tools and other events may lie inside it.
 ---@param name string
----@param data? table goes into the record (events.jsonl)
+---@param data? table by name; goes into the record (events.jsonl)
 ---@param fn? fun(span: ipw.Span): ...
 ---@return ipw.Span|any ...
 function ipw.event(name, data, fn) return require "ipw.span"(name, data, fn) end
 
---- Puts a note into the run's record (events.jsonl).
+-- What the program itself notes means something to those who read the record again.
+local taken = " booked clock_step concurrency first_token native_module prompt_truncated script sensor_back" ..
+  " sensor_gap sensor_lost suspend "
+
+--- Puts a note into the run's record (events.jsonl). The names of the program's own notes (`booked`,
+--- `first_token`, `suspend`, ...) are taken.
 ---@param name string
----@param data? table
+---@param data? table by name
 function ipw.note(name, data)
-  run.note(name, json.encode(data or {}))
+  local text = (data == nil or type(data) == "table") and json.encode(data or {})
+  if not text or text:byte() ~= 123 then -- {
+    error("ipw.note: data: expected a table of names and values", 2)
+  end
+  if type(name) == "string" and taken:find(" " .. name .. " ", 1, true) then
+    error(("ipw.note: '%s' is a note of the program's own"):format(name), 2)
+  end
+  run.note(name, text)
 end
 
 return ipw

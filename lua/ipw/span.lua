@@ -5,14 +5,25 @@ local json = require "ipw.core.json"
 local Span = {}
 Span.__index = Span
 
+--- The text of what goes into the record, which holds objects there.
+local function encoded(data)
+  if data == nil then return nil end
+  local text = type(data) == "table" and json.encode(data)
+  if not text or text:byte() ~= 123 then -- {
+    error("ipw.event: data: expected a table of names and values", 3) -- where the face was called
+  end
+  return text
+end
+
 --- Ends the span. What was not ended ends with its scope (`local span <close> = ...`), or with the
 --- query.
 ---@param outcome? string "ok" when left out
 ---@param data? table goes into the record
 function Span:finish(outcome, data)
   if self.ended then return end
+  local text = encoded(data)
   self.ended = true
-  core.finish(self.id, self.name, outcome or "ok", nil, data and json.encode(data))
+  core.finish(self.id, self.name, outcome or "ok", nil, text)
 end
 
 --- One line of an error value.
@@ -32,14 +43,14 @@ function Span:__close(err)
   end
 end
 
---- Opens a span; or, given a function, runs it inside one and gives what it returns.
+--- Opens a span; or, given a function, runs it inside one and gives what it returns. ipw.event calls it
+--- last, so that its caller is the script's.
 return function(name, data, fn)
   if type(data) == "function" then data, fn = nil, data end
-  if type(name) ~= "string" or name == "" then error("ipw.event: expected a name", 3) end
-  if fn ~= nil and type(fn) ~= "function" then error("ipw.event: the third argument is a function", 3) end
-  if data ~= nil and type(data) ~= "table" then error("ipw.event: data: expected a table", 3) end
+  if type(name) ~= "string" or name == "" then error("ipw.event: expected a name", 2) end
+  if fn ~= nil and type(fn) ~= "function" then error("ipw.event: the third argument is a function", 2) end
   local span = setmetatable({ name = name }, Span)
-  span.id = core.start(name, data and json.encode(data))
+  span.id = core.start(name, encoded(data))
   if not fn then return span end
   local _ <close> = span
   return fn(span)

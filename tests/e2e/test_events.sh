@@ -57,4 +57,37 @@ assert_matches "$WORK/out" 'event .*broken: error'
 check_out 'no such book'
 check_out '{"k":5}'
 
+step "data that is no object, and names of the program's own notes, are refused where they stand"
+cat >wrong.lua <<'EOF'
+local ipw, json = require "ipw", require "ipw.json"
+local span = ipw.event "mine"
+local wrong = {
+  list = function() ipw.event("e", { 1, 2 }) end,
+  marked = function() ipw.event("e", json.list {}) end,
+  number = function() ipw.event("e", 5) end,
+  finish = function() span:finish("ok", { 1 }) end,
+  word = function() span:finish("ok", "done") end,
+  note = function() ipw.note("n", { 1 }) end,
+  note_text = function() ipw.note("n", "text") end,
+}
+return { name = "wrong", run = function()
+  for what, call in pairs(wrong) do
+    local ok, why = pcall(call)
+    assert(not ok and tostring(why):find "^wrong.lua:%d+: ipw.%a+: data: expected a table of names and values", what)
+  end
+  for _, name in ipairs { "booked", "first_token", "suspend", "sensor_lost", "script", "concurrency" } do
+    local ok, why = pcall(function() ipw.note(name, { channel = "package-0" }) end)
+    assert(not ok and tostring(why):find("^wrong.lua:%d+: ipw.note: '" .. name .. "' is a note of the program's own"), name)
+  end
+  ipw.note("n", {})
+  ipw.note "malformed"
+  ipw.event("e", { list = { 1, 2 }, null = json.null }, function() end)
+  span:finish() -- what was refused has not ended it
+  return "42"
+end }
+EOF
+expect_exit 0 agent run wrong.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output wrong
+assert_json wrong/traces.jsonl "[(s['name'], s['outcome']) for s in d[0]['spans_before']] == [('mine', 'ok'), ('e', 'ok')]"
+expect_exit 0 agent replay wrong --mode hermetic --agent wrong.lua --output again
+
 end_test
