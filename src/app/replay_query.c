@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "base/text.h"
 #include "json/write.h"
 
 enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
@@ -183,16 +184,27 @@ static void tool_result(void *ud, const struct ipw_event *event, const struct ip
 
 /* ---- the end ---- */
 
+/* As the record has it: a script may cut a character in two.  NULL gives NULL. */
+static char *as_recorded(const char *text)
+{
+    struct ipw_buf clean;
+
+    if (!text) return NULL;
+    ipw_buf_init(&clean, 3 * strlen(text));
+    ipw_utf8_clean(&clean, text, strlen(text));
+    return ipw_buf_take(&clean, NULL);
+}
+
 static void agent_done(void *ud, const struct ipw_agent_result *r)
 {
     struct ipw_rq *q = ud;
 
     q->ended = q->free_agent = true;
     q->completed = r->completed;
-    q->outcome = ipw_strdup(r->outcome);
-    q->response = ipw_strdup(r->response);
+    q->outcome = as_recorded(r->outcome);
+    q->response = as_recorded(r->response);
     q->source = ipw_strdup(r->source);
-    q->error = ipw_strdup(r->error);
+    q->error = as_recorded(r->error);
     if (q->response) ipw_secret_clean_text(q->response);
     if (q->error) ipw_secret_clean_text(q->error);
     ipw_replay_step_soon(q->job);

@@ -57,6 +57,17 @@ check_err "query list failed: the record's metadata is a list: its values need n
 assert_json lists/traces.jsonl "[t['metadata'] for t in d] == [{'k': 1}, {}]"
 assert_json lists/traces.jsonl "d[0]['score_metadata'] == {'list': ['near', 3]} and d[0]['is_resolved'] is True"
 
+step "two records of a script with one id: before any request"
+cat >twins.lua <<'LUA'
+return { name = "twins", load = function()
+  return { { id = "a", question = "q" }, { id = "b", question = "q" }, { question = "q" }, { id = "q0002", question = "q" } }
+end }
+LUA
+expect_exit 3 agent run single --dataset twins.lua --model demo --output twins
+check_err 'twins.lua: the id "q0002" is record 3'"'"'s and record 4'"'"'s'
+[ ! -e twins ] || fail "a run was begun"
+expect_exit 0 agent run single --dataset twins.lua --model demo --limit 1-3 --output twins
+
 step "an empty file"
 : >empty.jsonl
 expect_exit 3 agent run single --dataset empty.jsonl --base-url "$BASE_URL" --model fake-model

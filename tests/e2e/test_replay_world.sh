@@ -167,4 +167,18 @@ assert_json live/traces.jsonl 'd[0]["outcome"] == "answered" and d[0]["response_
 expect_exit 2 agent replay pair2 --mode hermetic --from-divergence live -o live2
 check_err "--base-url"
 
+step "what an agent cut in the middle of a character comes out as the record has it"
+cat >halves.lua <<'EOF'
+return { name = "halves", run = function(query)
+  local half = ("caf\u{e9}"):sub(1, 4)
+  if query.prompt == "answer" then return half end
+  if query.prompt == "outcome" then return nil, half end
+  error(half)
+end }
+EOF
+printf '{"question":"answer"}\n{"question":"outcome"}\n{"question":"error"}\n' >halves.jsonl
+expect_exit 0 agent run halves.lua --dataset halves.jsonl --model demo --output halves
+assert_json halves/traces.jsonl "'caf\ufffd' in (d[0]['response_text'], d[1]['outcome']) and 'caf\ufffd' in d[2]['error']"
+expect_exit 0 agent replay halves --mode hermetic --agent halves.lua --dataset halves.jsonl -o halves-again
+
 end_test
