@@ -266,33 +266,6 @@ static int use_scorer(struct ipw_cases *cases, const char *scorer, struct ipw_er
     return rc ? ipw_err_prefix(err, "%s", scorer) : 0;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const struct ipw_case *const *x = a, *const *y = b;
-    int order = strcmp((*x)->id, (*y)->id);
-
-    return order ? order : ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
-}
-
-/* A query is known by its record's id: in the run's files, to who resumes and who compares. */
-static int check_ids(const struct ipw_cases *cases, struct ipw_err *err)
-{
-    const struct ipw_case **all = ipw_calloc(cases->n, sizeof *all);
-    int rc = 0;
-
-    for (size_t i = 0; i < cases->n; i++) all[i] = &cases->list[i];
-    qsort(all, cases->n, sizeof *all, by_id);
-    for (size_t i = 1; i < cases->n && !rc; i++) {
-        if (!strcmp(all[i - 1]->id, all[i]->id))
-            rc = ipw_fail(err, IPW_EPARSE,
-                          "%s: the id \"%.100s\" is record %lld's and record %lld's",
-                          cases->options->dataset, all[i]->id, (long long)all[i - 1]->number,
-                          (long long)all[i]->number);
-    }
-    free(all);
-    return rc;
-}
-
 int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *options,
                    struct ipw_err *err)
 {
