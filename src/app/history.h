@@ -41,9 +41,9 @@ struct ipw_history {
     struct ipw_device_books devices;            /* total and idle */
     struct ipw_device_sums warmup_devices, wasted_devices;
     double runner_cpu_s, sampler_cpu_s, own_joules, wall_s; /* of those that came to their end */
-    double cut_s;                                           /* wall time of those that were killed */
-    size_t n_attempts;                                      /* lines of attempts.jsonl */
-    size_t n_kept;                                          /* queries that stay done */
+    double cut_s;      /* wall time of those that were killed */
+    size_t n_attempts; /* lines of attempts.jsonl */
+    size_t n_kept;     /* queries that stay done */
 };
 
 /* Reads the manifest of the folder that run->dir holds locked. */
