@@ -81,9 +81,43 @@ static void make_room_for_lua(void)
     setrlimit(RLIMIT_STACK, &stack);
 }
 
-#include <fcntl.h>
-#include <poll.h>
-return IPW_EXIT_FAILED;
+/* A query in flight takes a connection, two descriptors of its worker and three of each child; the
+ * soft limit of 1,024 is for programs that use select(), and the hard one is ours to use.  Children
+ * have limits of their own (io/proc.h). */
+static void make_room_for_files(void)
+{
+    const rlim_t wanted = 65536;
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= wanted) return;
+    files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &files); /* fewer are the worst of it */
+}
+
+/* Started with one of 0 to 2 closed, the next file or socket would take its place: what is said on
+ * stderr would end in a run's record, and libuv will not close such a descriptor.  The stand-in is
+ * open the wrong way round, so that using it fails as on a closed one. */
+static void hold_standard_places(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
+            return;
+    }
+}
+
+/* Most of what is printed leaves with the last flush: it has arrived, or the command has failed.  A
+ * reader that went away (`| head`) had enough. */
+static int delivered(int code)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    int why = fflush(stdout) ? errno : 0;
+
+    if (code != IPW_EXIT_OK || (!why && !ferror(stdout))) return code;
+    if (why == EPIPE || (poll(&out, 1, 0) > 0 && (out.revents & POLLERR))) return code;
+    ipw_say("standard output: the result could not be written%s%s", why ? ": " : "",
+            why ? strerror(why) : "");
+    return IPW_EXIT_FAILED;
 }
 
 int main(int argc, char **argv)

@@ -93,12 +93,7 @@ one_message
 check_err "rows4.txt: "
 check_err ".jsonl"
 
-step "a script's records: each id once, as in a file; what is no dataset is named"
-echo 'return { load = function() return { { id = 1, question = "a" }, { question = "b" }, { id = "1", question = "c" } } end }' >twice.lua
-expect_exit 3 agent run single --dataset twice.lua --base-url "$BASE_URL" --model fake-model
-one_message
-check_err "twice.lua: the id \"1\" is record 1's and record 3's"
-expect_exit 0 agent run single --dataset twice.lua --limit 2 --base-url "$BASE_URL" --model fake-model --output two -q
+step "what is no dataset is named"
 echo 'return { name = "shout", about = "x", run = function() end }' >shout.lua
 expect_exit 3 agent run single --dataset shout.lua --base-url "$BASE_URL" --model fake-model
 check_err "shout.lua: the dataset has no function 'load'"
