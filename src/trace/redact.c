@@ -236,10 +236,11 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
 /* ---- traces ---- */
 
 static const char *const trace_kept[] = {
-    "answer_source", "finish_reason", "kind",    "model",      "outcome",    "provenance",
-    "query_id",      "reason",        "sources", "started_at", "superseded", "tools_called",
-    "unit",          "workload_type", "name",    NULL};
-static const char *const span_kept[] = {"kind", "outcome", "provenance", "reason", "sources", NULL};
+    "answer_source", "by",           "finish_reason", "kind",          "model",   "name",
+    "outcome",       "provenance",   "query_id",      "reason",        "sources", "started_at",
+    "superseded",    "tools_called", "unit",          "workload_type", NULL};
+static const char *const span_kept[] = {"by",     "kind",    "outcome", "provenance",
+                                        "reason", "sources", NULL};
 
 static void put_trace(const struct walk *k, const struct ipw_json *node, const char *key)
 {

@@ -49,6 +49,11 @@ step "the files alone say the same"
 expect_exit 0 agent ledger mid --check
 check_out "4 of 4 queries come out as the run wrote them, byte for byte."
 
+step "told without its texts, estimates and all, too"
+assert_json mid/traces.jsonl "any('estimate' in q['energy']['gpu'] for q in d)"
+expect_exit 0 agent export mid --format run --redact all --output redacted
+expect_exit 0 agent validate redacted
+
 step "it is gone when the run starts: what the other one draws is not taken for both"
 expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output early
 check_out "gpu1 was lost before the start"
