@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,12 +21,27 @@
 /* Children belong to the process, not to a loop: one list, touched by the loop's thread only. */
 static struct ipw_child *children;
 static unsigned long last_id;
+#define SELF "/proc/self/exe"
+
 static char *helper_path;
+static struct stat helper_file; /* what it led to */
 
 void ipw_proc_set_helper(const char *path)
 {
     free(helper_path);
     helper_path = ipw_strdup(path);
+    if (stat(path, &helper_file)) helper_file = (struct stat){0};
+}
+
+/* The program may be rebuilt, upgraded or removed while a long run goes on: what its path leads to then
+ * is another one, or nothing.  The kernel still has ours. */
+static const char *helper(void)
+{
+    struct stat now;
+    bool same = helper_path && stat(helper_path, &now) == 0 && now.st_ino == helper_file.st_ino &&
+                now.st_dev == helper_file.st_dev;
+
+    return same ? helper_path : SELF;
 }
 
 /* --- orphans --------------------------------------------------------------------------------- */
@@ -355,7 +371,7 @@ static int spawn(pid_t *pid, char *const *argv, char *const *env, const int fds[
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setflags(&attr,
                              POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    e = posix_spawn(pid, helper_path ? helper_path : "/proc/self/exe", &actions, &attr, argv, env);
+    e = posix_spawn(pid, helper(), &actions, &attr, argv, env);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     return e;

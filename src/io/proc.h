@@ -57,7 +57,8 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
 /* Ends the child's group; no callback comes after.  Reaping goes on inside the loop. */
 void ipw_proc_cancel(struct ipw_proc *proc);
 
-/* The helper executable: the path of this binary by default; tests point it at theirs. */
+/* The helper executable; without one, and once the path leads to another file than now: the program that
+ * runs, as the kernel has it. */
 void ipw_proc_set_helper(const char *path);
 /* main() calls this when argv[1] is "__exec"; never returns on success, else an exit status. */
 int ipw_proc_helper_main(int argc, char **argv);

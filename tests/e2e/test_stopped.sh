@@ -66,4 +66,35 @@ expect_exit 0 agent run burn.lua --dataset burn.jsonl --base-url "$BASE_URL" --m
 assert_json burnt/traces.jsonl 'len(d) == 8 and all(q["outcome"] == "answered" and q["energy"]["cpu"]["joules"] is not None for q in d)'
 assert_json burnt/summary.json 'd["ledger"]["cpu"]["balanced"] is True'
 
+step "P-5: the program is replaced and then removed while it runs: its tools are started by the one that began"
+cat >calls.lua <<'EOF'
+local llm, proc = require "ipw.llm", require "ipw.proc"
+return { name = "calls", run = function(query)
+  llm.chat { messages = { llm.user(query.prompt) } }
+  local result, why = proc.run { "echo", "42" }
+  return result and result.stdout or why
+end }
+EOF
+stop_fake
+start_fake --bench 0 --delay-ms 300
+cp "$IPW_AGENT" agent
+./agent run calls.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output replaced -q \
+    >out 2>err </dev/null &
+AGENT_PID=$!
+FAKES="$FAKES $AGENT_PID"
+tries=0
+until [ -s replaced/traces.jsonl ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] || fail "no query was finished"
+    sleep 0.02
+done
+printf '#!/bin/sh\nexit 9\n' >other
+chmod +x other
+mv other agent
+until [ "$(wc -l <replaced/traces.jsonl)" -ge 6 ] || ! kill -0 $AGENT_PID 2>/dev/null; do sleep 0.02; done
+rm agent
+wait $AGENT_PID
+assert_eq $? 0 "(exit code)"
+assert_json replaced/traces.jsonl 'len(d) == 12 and all(q["is_resolved"] for q in d)'
+
 end_test
