@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "script/host.h"
@@ -15,6 +16,8 @@
 #include "json/write.h"
 
 enum { MAX_TEXT_BYTES = 16 * 1024 * 1024 };
+/* For all of its rows at once, some 70 us each; a script that never comes back still ends. */
+#define LOAD_CPU_NS (300 * IPW_NS_PER_S)
 
 struct ipw_cases {
     struct ipw_vm *vm;
@@ -272,6 +275,7 @@ int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *optio
     struct ipw_cases *cases = ipw_calloc(1, sizeof *cases);
     struct ipw_vm_options vm_options = {
         .memory_bytes = 4096 * IPW_MIB, /* a dataset may be large; it is the user's own */
+        .slice_cpu_ns = LOAD_CPU_NS,
         .paths = options->paths,
         .host = &cases->host,
     };
@@ -304,6 +308,7 @@ int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *optio
     rc = ipw_vm_call(cases->vm, 2, 0, err);
     if (!rc) rc = check_ids(cases, err);
     if (rc) goto fail;
+    ipw_vm_set_slice(cases->vm, 0); /* what it is asked from now on is an answer at a time */
     if (!cases->name) cases->name = ipw_strdup(options->dataset);
     cases->options = NULL;
     *out = cases;

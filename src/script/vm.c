@@ -162,6 +162,12 @@ struct ipw_remote *ipw_host_remote(lua_State *L)
     return host ? host->remote : NULL;
 }
 
+void ipw_vm_set_slice(struct ipw_vm *vm, int64_t cpu_ns)
+{
+    vm->options.slice_cpu_ns = cpu_ns ? cpu_ns : 2 * IPW_NS_PER_S;
+    vm->slice_ticks_max = ipw_budget_ticks(vm->options.slice_cpu_ns);
+}
+
 int ipw_vm_open(struct ipw_vm **out, const struct ipw_vm_options *options, struct ipw_err *err)
 {
     struct ipw_vm *vm = ipw_calloc(1, sizeof *vm);
@@ -169,8 +175,7 @@ int ipw_vm_open(struct ipw_vm **out, const struct ipw_vm_options *options, struc
 
     vm->options = *options;
     if (!vm->options.memory_bytes) vm->options.memory_bytes = 64 * IPW_MIB;
-    if (!vm->options.slice_cpu_ns) vm->options.slice_cpu_ns = 2 * IPW_NS_PER_S;
-    vm->slice_ticks_max = ipw_budget_ticks(vm->options.slice_cpu_ns);
+    ipw_vm_set_slice(vm, options->slice_cpu_ns);
     vm->script_dir = ipw_strdup(options->script_dir);
     vm->options.script_dir = vm->script_dir;
     vm->L = lua_newstate(allocate, vm);

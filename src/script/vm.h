@@ -34,6 +34,8 @@ void ipw_vm_close(struct ipw_vm *vm); /* NULL is fine */
 struct lua_State *ipw_vm_lua(struct ipw_vm *vm);
 struct ipw_vm *ipw_vm_of(struct lua_State *L);
 void *ipw_vm_host(struct lua_State *L);
+/* The budget between two waits, from now on; 0: the default. */
+void ipw_vm_set_slice(struct ipw_vm *vm, int64_t cpu_ns);
 size_t ipw_vm_peak_bytes(const struct ipw_vm *vm);
 /* Where the last task that failed was, a line a level, innermost first; "" when none did. */
 const char *ipw_vm_traceback(const struct ipw_vm *vm);

@@ -73,6 +73,16 @@ step "an empty file"
 expect_exit 3 agent run single --dataset empty.jsonl --base-url "$BASE_URL" --model fake-model
 check_err empty.jsonl
 
+step "a large one: reading it is not held to what a script may compute for one answer"
+cat >large.lua <<'EOF'
+return { name = "large", load = function()
+  local begun = os.clock()
+  while os.clock() - begun < 3 do end
+  return { { id = "one", question = "What is 2 + 2?", answer = "42" } }
+end }
+EOF
+expect_exit 0 agent run single --dataset large.lua --base-url "$BASE_URL" --model fake-model --output large
+
 step "a limit that is none"
 expect_exit 2 agent run single --dataset rows.jsonl --limit 5-2 --base-url "$BASE_URL" \
     --model fake-model
