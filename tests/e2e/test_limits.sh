@@ -144,7 +144,8 @@ export IPW_POWERCAP_ROOT="$WORK/tree"
 step "energy of a query: 100 W, 40 J are gone after 0.4 s"
 run 1 joules --limit 1 --energy-limit 40J --sample-interval 5ms
 assert_json joules/traces.jsonl 'd[0]["outcome"] == "energy_limit" and d[0]["is_resolved"] is False'
-assert_json joules/traces.jsonl '40 <= d[0]["query_cpu_energy_joules"] + d[0]["energy"]["dram"]["joules"] and 0.38 <= d[0]["total_wall_clock_s"]'
+# What the limit went by is one of the ways to divide the readings, all of which the bounds hold.
+assert_json joules/traces.jsonl '40 <= sum(d[0]["energy"][x]["hi"] for x in ("cpu", "dram")) + 1e-6'
 assert_json joules/traces.jsonl '"J used" in d[0]["error"]'
 
 step "energy of a run"
