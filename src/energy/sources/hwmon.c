@@ -106,6 +106,7 @@ struct ipw_probe *ipw_hwmon_probe(struct ipw_probe_list *list, const struct hwmo
     if (!ipw_hwmon_path(path, dev, file)) return NULL;
     p = ipw_probe_add(list, kind, path, NULL, dev->status[0] ? dev->status : NULL,
                       kind == IPW_CHANNEL_COUNTER ? 1 : 1000);
+    p->home = ipw_strdup(dev->dir);
     snprintf(p->channel.method, sizeof p->channel.method, "hwmon %.24s", file);
     snprintf(p->channel.device, sizeof p->channel.device, "%s",
              dev->parent[0] ? dev->parent : dev->name);

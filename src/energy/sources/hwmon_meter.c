@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "energy/sources/hwmon_priv.h"
 
 #define METER_PERIOD_NS (50 * IPW_NS_PER_MS)
@@ -112,6 +113,7 @@ static bool add_rail(struct ipw_probe_list *list, const struct hwmon_dev *dev, i
 {
     char file[32], volts[HWMON_PATH], amperes[HWMON_PATH], label[32];
     struct ipw_channel *c;
+    struct ipw_probe *p;
 
     snprintf(file, sizeof file, "in%d_label", i);
     if (!ipw_hwmon_line(label, sizeof label, dev, file)) return false; /* not wired */
@@ -120,7 +122,9 @@ static bool add_rail(struct ipw_probe_list *list, const struct hwmon_dev *dev, i
     snprintf(file, sizeof file, "curr%d_input", i);
     if (!ipw_hwmon_path(amperes, dev, file)) return false;
     /* mV times mA are microwatts. */
-    c = &ipw_probe_add(list, IPW_CHANNEL_GAUGE, volts, amperes, NULL, 1000)->channel;
+    p = ipw_probe_add(list, IPW_CHANNEL_GAUGE, volts, amperes, NULL, 1000);
+    p->home = ipw_strdup(dev->dir);
+    c = &p->channel;
     snprintf(c->name, sizeof c->name, "%s", label);
     snprintf(c->device, sizeof c->device, "%s", dev->parent[0] ? dev->parent : dev->name);
     snprintf(c->method, sizeof c->method, "hwmon in%d x curr%d", i, i);

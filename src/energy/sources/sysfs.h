@@ -54,9 +54,12 @@ bool ipw_list_word(char *word, size_t size, const char **list);
 
 struct ipw_probe {
     struct ipw_channel channel;
-    char *path[2];   /* the second is multiplied with the first; NULL: there is none */
-    char *status;    /* a runtime_status: while it says "suspended" a counter stands still and a
+    char *path[2]; /* the second is multiplied with the first; NULL: there is none */
+    char *status;  /* a runtime_status: while it says "suspended" a counter stands still and a
                         gauge is 0, without a look at the device; NULL: it does not sleep */
+    char *home;    /* the numbered folder that the paths lie in (".../hwmon3"): where the device is
+                        looked for again under its name and its link `device`; NULL: any will do */
+    char *owner;   /* who was behind it at first */
     int64_t divisor; /* the number in the file, or the product, divided by this and rounded */
     int fd[2], status_fd;
     int errnum; /* why it could not be opened; 0: it could */

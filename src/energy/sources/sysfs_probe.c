@@ -1,6 +1,7 @@
 /* Sources made of probes: see sysfs.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,15 +58,86 @@ void ipw_probe_release(struct ipw_probe_list *list)
         free(p->path[0]);
         free(p->path[1]);
         free(p->status);
+        free(p->home);
+        free(p->owner);
     }
     free(list->items);
     *list = (struct ipw_probe_list){0};
+}
+
+/* Who is behind a numbered folder: its name and where its link `device` leads.  NULL: nobody. */
+static char *owner_of(const char *home)
+{
+    char name[64], path[PATH_MAX], *real, *owner;
+
+    if (!ipw_sysfs_line(name, sizeof name, home, "name") &&
+        !ipw_sysfs_line(name, sizeof name, home, "device/name"))
+        return NULL;
+    if (snprintf(path, sizeof path, "%s/device", home) >= (int)sizeof path) return NULL;
+    real = realpath(path, NULL);
+    owner = ipw_asprintf("%s %s", name, real ? real : "");
+    free(real);
+    return owner;
+}
+
+static bool is_home(const char *home, const char *owner)
+{
+    char *here = owner_of(home);
+    bool same = here && !strcmp(here, owner);
+
+    free(here);
+    return same;
+}
+
+static void move_path(char **path, size_t old_len, const char *home)
+{
+    char *moved = *path ? ipw_asprintf("%s%s", home, *path + old_len) : NULL;
+
+    free(*path);
+    *path = moved;
+}
+
+/* Folders are numbered as devices come: one that was away may be behind another number now, and
+ * somebody else behind its old one, whose watts are not to be taken for its. */
+static bool find_home(struct ipw_probe *p)
+{
+    size_t len = strlen(p->home);
+    const char *base = strrchr(p->home, '/') ? strrchr(p->home, '/') + 1 : p->home;
+    char *root, *kind, **names;
+    bool found = is_home(p->home, p->owner);
+
+    if (found || p->owner[strlen(p->owner) - 1] == ' ') return found; /* a name alone is no proof */
+    root = ipw_asprintf("%.*s.", (int)(base - p->home), p->home);
+    kind = ipw_asprintf("%.*s", (int)strcspn(base, "0123456789"), base);
+    names = ipw_sysfs_list(root, kind);
+    for (size_t i = 0; names && names[i] && !found; i++) {
+        char *home = ipw_asprintf("%.*s%s", (int)(base - p->home), p->home, names[i]);
+
+        found = is_home(home, p->owner);
+        if (found) {
+            for (int k = 0; k < 2; k++) move_path(&p->path[k], len, home);
+            move_path(&p->status, len, home);
+            free(p->home);
+            p->home = home;
+            break;
+        }
+        free(home);
+    }
+    ipw_sysfs_free_list(names);
+    free(kind);
+    free(root);
+    return found;
 }
 
 static bool open_probe(struct ipw_probe *p)
 {
     close_probe(p);
     p->errnum = 0;
+    if (p->home && !p->owner) p->owner = owner_of(p->home);
+    if (p->owner && !find_home(p)) {
+        p->errnum = ENODEV;
+        return false;
+    }
     if (p->status) p->status_fd = open(p->status, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     for (int k = 0; k < 2 && p->path[k] && !p->errnum; k++) {
         p->fd[k] = open(p->path[k], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
