@@ -3,7 +3,8 @@
  * Pure.  A log is rows of cells: separated by commas, semicolons (then a comma may be the decimal
  * point) or tabs; a heading, or none.  The time column is the one called time, timestamp, date,
  * datetime or epoch, else the first; it holds seconds or milliseconds (or finer) since 1970, ISO
- * 8601 with or without a zone, "YYYY/MM/DD HH:MM:SS", or HH:MM:SS, which may pass midnight.
+ * 8601 with or without a zone, "YYYY/MM/DD HH:MM:SS", or HH:MM:SS, which may pass midnight; or what
+ * the meter has counted since it was switched on, in the unit that the heading names, else seconds.
  * Columns of watts are known by unit or name (w, watt, power, pm1, ... also with a unit in
  * brackets or in the cells: "45.3 W"), cumulative joules and watt-hours likewise.  Everything else
  * is passed over, and so are comment lines (#) and cells that are empty.
@@ -56,6 +57,7 @@ struct ipw_meter_format {
     bool decimal_comma, heading;
     size_t time_cell, n_cells;
     enum ipw_meter_clock clock;
+    double named_unit_s;  /* what the heading calls the unit of its times; 0: nothing */
     double time_unit_s;   /* of an epoch: 1, 1e-3, ... */
     double last_of_day_s; /* of HH:MM:SS, to see midnight pass */
     int64_t days;

@@ -163,6 +163,28 @@ static const struct unit *unit_in(const char *name)
     return find_unit(name + start, n - start);
 }
 
+/* Seconds of the unit that the time column's name ends with or holds in brackets: "time_ms", "t [s]",
+ * "Elapsed (min)"; 0: it names none. */
+static double time_unit_in(const char *name)
+{
+    static const struct {
+        const char *name;
+        double s;
+    } time_units[] = {{"s", 1},     {"sec", 1},  {"seconds", 1},  {"ms", 1e-3}, {"us", 1e-6},
+                      {"ns", 1e-9}, {"min", 60}, {"minutes", 60}, {"h", 3600},  {"hours", 3600}};
+    size_t n = strlen(name), start;
+
+    while (n && strchr(")] ", name[n - 1])) n--;
+    start = n;
+    while (start && isalpha((unsigned char)name[start - 1])) start--;
+    for (size_t i = 0; start && i < sizeof time_units / sizeof *time_units; i++) {
+        const char *unit = time_units[i].name;
+        if (strlen(unit) == n - start && strncasecmp(unit, name + start, n - start) == 0)
+            return time_units[i].s;
+    }
+    return 0;
+}
+
 static bool has_word(const char *name, const char *word)
 {
     size_t k = strlen(word);
@@ -249,6 +271,8 @@ static int find_columns(struct ipw_meter_format *f, const struct meter_cell *cel
             break;
         }
     }
+    name_of(name, sizeof name, &cells[f->time_cell]);
+    f->named_unit_s = time_unit_in(name);
     for (size_t i = 0; i < n && f->n_columns < IPW_METER_COLUMNS; i++) {
         enum ipw_meter_kind kind;
 

@@ -121,11 +121,12 @@ static bool read_date(const char *text, size_t n, double *t_s, enum ipw_meter_cl
 }
 
 /* Seconds, or a finer unit, since 1970: the one that gives a date after 2001 and before 2286; small
- * numbers are seconds since the meter was switched on. */
-static double epoch_unit(double x)
+ * numbers are counted since the meter was switched on, in the unit that the heading names. */
+static double epoch_unit(double x, double named)
 {
     double unit = 1;
 
+    if (named > 0 && fabs(x) * named <= 1e10) return named;
     while (fabs(x) * unit > 1e10 && unit > 1e-9) unit /= 1e3;
     return unit;
 }
@@ -160,7 +161,7 @@ int ipw_meter_time(struct ipw_meter_format *f, const char *text, size_t n, doubl
 
     if (ipw_meter_number(text, n, f->decimal_comma, &x, &used) && used == n && x >= 0) {
         clock = IPW_METER_CLOCK_EPOCH;
-        if (f->clock == IPW_METER_CLOCK_NONE) f->time_unit_s = epoch_unit(x);
+        if (f->clock == IPW_METER_CLOCK_NONE) f->time_unit_s = epoch_unit(x, f->named_unit_s);
         x *= f->time_unit_s;
     } else if (read_date(text, n, &x, &clock)) {
         ; /* x is it */
