@@ -49,16 +49,32 @@ static void count_bad(struct powerlog *p, int64_t number, const char *why)
                         (long long)number, why);
 }
 
+/* A log that is emptied under its writer (logrotate's copytruncate) has no second heading: it goes on
+ * with rows. */
+static bool is_row(const struct powerlog *p, const char *line, size_t n)
+{
+    struct ipw_meter_format f = p->format;
+    struct ipw_meter_row row;
+
+    return p->source.n_channels > 0 && ipw_meter_row(&f, line, n, &row, NULL) > 0;
+}
+
 /* The heading, also of a file that took the place of the first one: its columns must be the same.
  * 1: the line was the heading and nothing more. */
 static int begin(struct powerlog *p, const char *line, size_t n)
 {
     struct ipw_meter_format f;
     const char *only = p->column[0] ? p->column : NULL;
-    int rc = ipw_meter_format_begin(&f, line, n, only, &p->err);
-    bool same = p->source.n_channels == 0 || f.n_columns == p->source.n_channels;
+    bool same;
+    int rc;
 
+    if (is_row(p, line, n)) {
+        p->begun = true;
+        return 0;
+    }
+    rc = ipw_meter_format_begin(&f, line, n, only, &p->err);
     if (rc < 0) return rc;
+    same = p->source.n_channels == 0 || f.n_columns == p->source.n_channels;
     for (size_t i = 0; i < p->source.n_channels && same; i++) {
         same = f.columns[i].kind == p->format.columns[i].kind &&
                strcmp(f.columns[i].name, p->format.columns[i].name) == 0;
@@ -77,6 +93,7 @@ static void take_line(void *ud, const char *line, size_t n, int64_t number)
     size_t blank = 0;
     int rc;
 
+    if (number == 1 && n >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) line += 3, n -= 3; /* BOM */
     while (blank < n && (line[blank] == ' ' || line[blank] == '\t')) blank++;
     if (blank == n || line[blank] == '#' || p->err.code) return;
     if (!p->begun) {

@@ -131,6 +131,11 @@ static void test_a_cut_or_replaced_log_begins_anew(void **state)
     read_one(s);
     assert_int_equal(read_one(s), 70000);
     assert_string_equal(s->note, "");
+    /* Emptied under its writer, who writes no second heading. */
+    write_log("we", "9,80\n");
+    read_one(s);
+    assert_int_equal(read_one(s), 80000);
+    assert_string_equal(s->note, "");
     /* Other columns are not taken for the old ones. */
     assert_int_equal(rename(path, moved), 0); /* not removed: the inode would come again */
     write_log("we", "time,volts,w\n1,230,80\n");
@@ -142,6 +147,21 @@ static void test_a_cut_or_replaced_log_begins_anew(void **state)
     assert_string_equal(s->note, "meter.csv:1: the columns are not what they were");
     s->close(s);
     unlink(moved);
+}
+
+/* As programs of Windows begin a file. */
+static void test_a_mark_before_the_first_line(void **state)
+{
+    struct ipw_powerlog_options o = {.column = "watts"};
+    struct ipw_source *s = open_log("\xEF\xBB\xBF# meter 1\r\ntime,w\r\n1,5\r\n");
+
+    (void)state;
+    assert_int_equal(read_one(s), 5000);
+    s->close(s);
+    write_log("we", "\xEF\xBB\xBFwatts,time\n6,1\n");
+    assert_int_equal(ipw_powerlog_open(&s, path, &o, NULL), 0);
+    assert_int_equal(read_one(s), 6000);
+    s->close(s);
 }
 
 static void test_one_column_of_many(void **state)
@@ -260,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_damaged_rows_are_named),
         cmocka_unit_test(test_counters),
         cmocka_unit_test(test_a_cut_or_replaced_log_begins_anew),
+        cmocka_unit_test(test_a_mark_before_the_first_line),
         cmocka_unit_test(test_one_column_of_many),
         cmocka_unit_test(test_what_is_no_log),
         cmocka_unit_test(test_a_held_reading_goes_stale),
