@@ -88,16 +88,18 @@ int ipw_http_target_parse(struct ipw_http_target *t, const char *url, struct ipw
     return 0;
 }
 
+/* Also 0.0.0.0, where an exporter says that it listens: asked there, it is this machine's. */
 static bool is_loopback(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-        return ntohl(in->sin_addr.s_addr) >> 24 == 127;
+        return ntohl(in->sin_addr.s_addr) >> 24 == 127 || in->sin_addr.s_addr == INADDR_ANY;
     }
     if (address->sa_family == AF_INET6) {
         const struct in6_addr *in =
             &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
-        return IN6_IS_ADDR_LOOPBACK(in) || (IN6_IS_ADDR_V4MAPPED(in) && in->s6_addr[12] == 127);
+        return IN6_IS_ADDR_LOOPBACK(in) || IN6_IS_ADDR_UNSPECIFIED(in) ||
+               (IN6_IS_ADDR_V4MAPPED(in) && in->s6_addr[12] == 127);
     }
     return false;
 }

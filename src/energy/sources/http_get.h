@@ -25,7 +25,7 @@ struct ipw_http_target {
     char host[256]; /* without the brackets of an IPv6 address */
     char port[6];
     char path[512]; /* "/metrics?x=1" */
-    bool loopback;  /* every address of the host is this machine's own loopback */
+    bool loopback;  /* every address of the host is this machine's own loopback, or 0.0.0.0 */
     struct addrinfo *addresses;
 };
 

@@ -118,6 +118,8 @@ static void test_35_remote_hosts(void **state)
     } cases[] = {{"http://127.0.0.1:1", true},
                  {"http://127.8.9.10:1", true},
                  {"http://[::1]:1", true},
+                 {"http://0.0.0.0:1", true}, /* what a listener calls itself */
+                 {"http://[::]:1", true},
                  {"http://[::ffff:127.0.0.1]:1", true},
                  {"http://192.0.2.1:1", false},
                  {"http://[2001:db8::1]:1", false},
