@@ -106,6 +106,14 @@ static void on_headers(void *ud, int64_t t_ns, int status, const char *content_t
         a->mode = MODE_STREAM;
 }
 
+/* No field of an event stream begins so: a server that promised one, and says in JSON why there is
+ * none. */
+static bool begins_an_object(const char *bytes, size_t n)
+{
+    while (n && (*bytes == ' ' || *bytes == '\t' || *bytes == '\r' || *bytes == '\n')) bytes++, n--;
+    return n && *bytes == '{';
+}
+
 static int on_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
 {
     struct ipw_llm_call *call = ud;
@@ -113,6 +121,8 @@ static int on_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
     bool success = a->status >= 200 && a->status <= 299;
     int rc = 0;
 
+    if (a->mode == MODE_STREAM && a->received == 0 && begins_an_object(bytes, n))
+        a->mode = MODE_WHOLE;
     a->data_ns = t_ns;
     a->received += (int64_t)n;
     if (!a->first_byte_ns && n) a->first_byte_ns = t_ns;

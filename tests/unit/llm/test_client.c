@@ -43,6 +43,7 @@ static void answers_that_are_understood(void **state)
         int64_t output; /* tokens, estimated; -1 not known */
     } rows[] = {
         {"a whole answer", {JSON200 WHOLE, THEN_CLOSE}, -1},
+        {"a whole answer that calls itself a stream", {STREAM "\n" WHOLE, THEN_CLOSE}, -1},
         {"no content type, whole",
          {"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" WHOLE, THEN_CLOSE},
          -1},
@@ -247,6 +248,13 @@ static void n2_n6_n10_repeats_end(void **state)
          "the server reports: boom"},
         {"8 an error in a whole 200",
          {{JSON200 "{\"error\":\"boom\"}", THEN_CLOSE}},
+         5,
+         1,
+         IPW_EHTTP,
+         false,
+         "the server reports: boom"},
+        {"8 an error that calls itself a stream",
+         {{STREAM "{\"error\":{\"message\":\"boom\"}}", THEN_CLOSE}},
          5,
          1,
          IPW_EHTTP,
