@@ -49,6 +49,24 @@ static bool is_blank(const char *line, size_t n)
     return i == n || line[i] == '#';
 }
 
+/* Of several devices whose rows take turns, seen when the first comes again: a count of rows, which
+ * may be called index as well, never comes again. */
+static int check_device(struct ipw_meter_format *f, const struct meter_cell *cell,
+                        struct ipw_err *err)
+{
+    char name[sizeof f->first_device];
+
+    snprintf(name, sizeof name, "%.*s", (int)(cell->n < sizeof name ? cell->n : sizeof name - 1),
+             cell->text);
+    if (!f->first_device[0]) memcpy(f->first_device, name, sizeof name);
+    if (strcmp(f->first_device, name) != 0) f->others = true;
+    if (!f->others || strcmp(f->first_device, name) != 0) return 0;
+    return ipw_fail(err, IPW_EUNSUPPORTED,
+                    "rows of several devices take turns ('%s' and others): give each a log of its "
+                    "own, they are added up",
+                    name);
+}
+
 int ipw_meter_row(struct ipw_meter_format *f, const char *line, size_t n, struct ipw_meter_row *row,
                   struct ipw_err *err)
 {
@@ -63,7 +81,9 @@ int ipw_meter_row(struct ipw_meter_format *f, const char *line, size_t n, struct
     if (count != f->n_cells) {
         return ipw_fail(err, IPW_EPARSE, "%zu cells, %zu were expected", count, f->n_cells);
     }
-    rc = ipw_meter_time(f, cells[f->time_cell].text, cells[f->time_cell].n, &row->t_s, err);
+    rc = f->device_cell < count ? check_device(f, &cells[f->device_cell], err) : 0;
+    if (rc == 0)
+        rc = ipw_meter_time(f, cells[f->time_cell].text, cells[f->time_cell].n, &row->t_s, err);
     for (size_t i = 0; i < f->n_columns && rc == 0; i++) {
         rc = read_cell(f, &f->columns[i], &cells[f->columns[i].cell], &row->values[i], err);
     }
@@ -112,6 +132,7 @@ int ipw_meter_log_line(struct ipw_meter_log *log, const char *line, size_t n, in
         if (rc > 0) return 0;
     }
     rc = ipw_meter_row(&log->format, line, n, &row, &why);
+    if (rc == IPW_EUNSUPPORTED) return ipw_fail(err, rc, "%s", why.text);
     if (rc < 0) {
         if (log->bad_rows++ == 0) {
             snprintf(log->first_bad, sizeof log->first_bad, "line %lld: %.160s", (long long)number,

@@ -61,6 +61,9 @@ struct ipw_meter_format {
     double time_unit_s;   /* of an epoch: 1, 1e-3, ... */
     double last_of_day_s; /* of HH:MM:SS, to see midnight pass */
     int64_t days;
+    size_t device_cell;    /* names the device of the row (index, uuid); SIZE_MAX: there is none */
+    char first_device[48]; /* of the first row */
+    bool others;           /* a row of another device came */
     struct ipw_meter_column columns[IPW_METER_COLUMNS];
     size_t n_columns;
 };
@@ -75,7 +78,8 @@ struct ipw_meter_row {
     double t_s;                       /* since 1970, or since the first day's midnight */
     double values[IPW_METER_COLUMNS]; /* watts or joules; NAN: the cell is empty */
 };
-/* 1: a row; 0: nothing in this line; negative: damaged, the message says which cell. */
+/* 1: a row; 0: nothing in this line; negative: damaged, the message says which cell; IPW_EUNSUPPORTED:
+ * rows of several devices take turns, whose watts in one column are no one's. */
 int ipw_meter_row(struct ipw_meter_format *f, const char *line, size_t n, struct ipw_meter_row *row,
                   struct ipw_err *err);
 
@@ -98,7 +102,7 @@ struct ipw_meter_log {
 void ipw_meter_log_init(struct ipw_meter_log *log);
 void ipw_meter_log_release(struct ipw_meter_log *log);
 /* Takes a line.  A damaged row is counted, and the first one described; an error is only a heading
- * that cannot be used, or a log over its limit. */
+ * that cannot be used, rows of several devices, or a log over its limit. */
 int ipw_meter_log_line(struct ipw_meter_log *log, const char *line, size_t n, int64_t number,
                        const char *only, struct ipw_err *err);
 /* After the last line: puts rows in order of time, and takes the parts (CPU, GPU) out of the sum

@@ -258,6 +258,17 @@ static void name_of(char *out, size_t size, const struct meter_cell *cell)
     snprintf(out, size, "%.*s", (int)(cell->n < size - 1 ? cell->n : size - 1), cell->text);
 }
 
+/* What nvidia-smi and others call the column that tells the rows of several devices apart. */
+static bool is_device_name(const char *name)
+{
+    static const char *const names[] = {"index",      "uuid",       "gpu_uuid", "pci.bus_id",
+                                        "gpu_bus_id", "gpu_serial", NULL};
+
+    for (size_t i = 0; names[i]; i++)
+        if (cell_is(name, names[i])) return true;
+    return false;
+}
+
 static int find_columns(struct ipw_meter_format *f, const struct meter_cell *cells, size_t n,
                         const char *only, struct ipw_err *err)
 {
@@ -277,7 +288,9 @@ static int find_columns(struct ipw_meter_format *f, const struct meter_cell *cel
         enum ipw_meter_kind kind;
 
         name_of(name, sizeof name, &cells[i]);
-        if (i == f->time_cell || (only && !cell_is(name, only))) continue;
+        if (i == f->time_cell) continue;
+        if (is_device_name(name)) f->device_cell = i;
+        if (only && !cell_is(name, only)) continue;
         kind = kind_of(name, &factor);
         if (only && kind == IPW_METER_NONE) kind = IPW_METER_WATTS;
         if (kind != IPW_METER_NONE) add_column(f, i, name, kind, factor);
@@ -327,7 +340,7 @@ int ipw_meter_format_begin(struct ipw_meter_format *f, const char *line, size_t 
     double t_s;
     int rc;
 
-    *f = (struct ipw_meter_format){.delimiter = find_delimiter(line, n)};
+    *f = (struct ipw_meter_format){.delimiter = find_delimiter(line, n), .device_cell = SIZE_MAX};
     /* A comma can be the decimal point only where it does not separate. */
     f->decimal_comma = f->delimiter != ',';
     f->n_cells = ipw_meter_split(cells, METER_CELLS, line, n, f->delimiter);

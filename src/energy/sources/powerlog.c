@@ -104,6 +104,10 @@ static void take_line(void *ud, const char *line, size_t n, int64_t number)
     if (p->at < p->ignore_until) return;
     rc = ipw_meter_row(&p->format, line, n, &row, &err);
     if (rc < 0) count_bad(p, number, err.text);
+    if (rc == IPW_EUNSUPPORTED) { /* nothing more of this file can be used, nor what came */
+        p->err = err;
+        memset(p->held, 0, sizeof p->held);
+    }
     for (size_t i = 0; i < p->format.n_columns && rc > 0; i++) {
         if (!isnan(row.values[i])) ipw_held_push(&p->held[i], row.values[i], p->now_ns);
     }

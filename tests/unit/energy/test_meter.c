@@ -219,6 +219,35 @@ static void test_unusable_logs_are_refused(void **state)
     assert_string_equal(err.text, "the log is empty");
 }
 
+/* nvidia-smi's log of two boards: the mean of the two is the power of neither and not the sum. */
+static void test_rows_of_several_devices_are_refused(void **state)
+{
+    static const char *const smi[] = {
+        "timestamp, index, power.draw [W]", "2026/09/21 14:13:20.000, 0, 100.00 W",
+        "2026/09/21 14:13:20.003, 1, 300.00 W", "2026/09/21 14:13:21.000, 0, 100.00 W"};
+    struct ipw_meter_log log;
+    struct ipw_err err = {0};
+
+    (void)state;
+    for (int only = 0; only < 2; only++) {
+        ipw_meter_log_init(&log);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(ipw_meter_log_line(&log, smi[i], strlen(smi[i]), i + 1,
+                                                only ? "power.draw [W]" : NULL, &err),
+                             i < 3 ? 0 : IPW_EUNSUPPORTED);
+        assert_string_equal(err.text, "rows of several devices take turns ('0' and others): give "
+                                      "each a log of its own, they are added up");
+        ipw_meter_log_release(&log);
+    }
+    /* One board, and a count of rows of that name. */
+    feed(&log, "timestamp,uuid,w\n1,GPU-a,5\n2,GPU-a,6\n3,GPU-a,7\n", NULL);
+    assert_int_equal(log.rows, 3);
+    ipw_meter_log_release(&log);
+    feed(&log, "index,time,w\n0,1,5\n1,2,6\n2,3,7\n", NULL);
+    assert_int_equal(log.rows, 3);
+    ipw_meter_log_release(&log);
+}
+
 /* Case 50, for this reader: any bytes give rows or an error, and finite numbers. */
 static void test_50_random_bytes(void **state)
 {
@@ -465,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_columns_are_chosen),
         cmocka_unit_test(test_damaged_rows_are_counted_and_named),
         cmocka_unit_test(test_unusable_logs_are_refused),
+        cmocka_unit_test(test_rows_of_several_devices_are_refused),
         cmocka_unit_test(test_50_random_bytes),
         cmocka_unit_test(test_32_meters_out_of_phase),
         cmocka_unit_test(test_joules_become_mean_watts),

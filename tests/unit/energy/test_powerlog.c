@@ -98,6 +98,20 @@ static void test_damaged_rows_are_named(void **state)
     s->close(s);
 }
 
+static void test_rows_of_several_devices_give_no_value(void **state)
+{
+    struct ipw_source *s = open_log("timestamp,index,power.draw [W]\n");
+    struct ipw_err err = {0};
+
+    (void)state;
+    write_log("ae", "1,0,100\n1.1,1,300\n2,0,100\n2.1,1,300\n");
+    assert_true(read_one(s) == IPW_NO_VALUE);
+    assert_non_null(strstr(s->note, "meter.csv:4: rows of several devices take turns"));
+    s->close(s);
+    assert_int_equal(ipw_powerlog_open(&s, path, NULL, &err), IPW_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "rows of several devices take turns ('0' and others)"));
+}
+
 static void test_counters(void **state)
 {
     struct ipw_source *s = open_log("time;energy (Wh);power (W)\n");
@@ -278,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_arrive),
         cmocka_unit_test(test_damaged_rows_are_named),
+        cmocka_unit_test(test_rows_of_several_devices_give_no_value),
         cmocka_unit_test(test_counters),
         cmocka_unit_test(test_a_cut_or_replaced_log_begins_anew),
         cmocka_unit_test(test_a_mark_before_the_first_line),
