@@ -49,6 +49,21 @@ static bool is_blank(const char *line, size_t n)
     return i == n || line[i] == '#';
 }
 
+/* The date may stand alone, with its time of day in another cell. */
+static int read_time(struct ipw_meter_format *f, const struct meter_cell *cells, double *t_s,
+                     struct ipw_err *err)
+{
+    const struct meter_cell *date = &cells[f->time_cell], *clock;
+    int rc = ipw_meter_time(f, date->text, date->n, t_s, err);
+    char text[96];
+
+    if (rc == 0 || f->clock_cell == SIZE_MAX) return rc;
+    clock = &cells[f->clock_cell];
+    if (date->n + clock->n + 2 > sizeof text) return rc;
+    snprintf(text, sizeof text, "%.*s %.*s", (int)date->n, date->text, (int)clock->n, clock->text);
+    return ipw_meter_time(f, text, strlen(text), t_s, err);
+}
+
 /* Of several devices whose rows take turns, seen when the first comes again: a count of rows, which
  * may be called index as well, never comes again. */
 static int check_device(struct ipw_meter_format *f, const struct meter_cell *cell,
@@ -82,8 +97,7 @@ int ipw_meter_row(struct ipw_meter_format *f, const char *line, size_t n, struct
         return ipw_fail(err, IPW_EPARSE, "%zu cells, %zu were expected", count, f->n_cells);
     }
     rc = f->device_cell < count ? check_device(f, &cells[f->device_cell], err) : 0;
-    if (rc == 0)
-        rc = ipw_meter_time(f, cells[f->time_cell].text, cells[f->time_cell].n, &row->t_s, err);
+    if (rc == 0) rc = read_time(f, cells, &row->t_s, err);
     for (size_t i = 0; i < f->n_columns && rc == 0; i++) {
         rc = read_cell(f, &f->columns[i], &cells[f->columns[i].cell], &row->values[i], err);
     }

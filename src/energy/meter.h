@@ -2,9 +2,10 @@
  *
  * Pure.  A log is rows of cells: separated by commas, semicolons (then a comma may be the decimal
  * point) or tabs; a heading, or none.  The time column is the one called time, timestamp, date,
- * datetime or epoch, else the first; it holds seconds or milliseconds (or finer) since 1970, ISO
- * 8601 with or without a zone, "YYYY/MM/DD HH:MM:SS", or HH:MM:SS, which may pass midnight; or what
- * the meter has counted since it was switched on, in the unit that the heading names, else seconds.
+ * datetime or epoch, else the first; where it has a date alone, a further one of such a name has the
+ * time of day.  It holds seconds or milliseconds (or finer) since 1970, ISO 8601 with or without a
+ * zone, "YYYY/MM/DD HH:MM:SS", or HH:MM:SS, which may pass midnight; or what the meter has counted
+ * since it was switched on, in the unit that the heading names, else seconds.
  * Columns of watts are known by unit or name (w, watt, power, pm1, ... also with a unit in
  * brackets or in the cells: "45.3 W"), cumulative joules and watt-hours likewise.  Everything else
  * is passed over, and so are comment lines (#) and cells that are empty.
@@ -61,7 +62,8 @@ struct ipw_meter_format {
     double time_unit_s;   /* of an epoch: 1, 1e-3, ... */
     double last_of_day_s; /* of HH:MM:SS, to see midnight pass */
     int64_t days;
-    size_t device_cell;    /* names the device of the row (index, uuid); SIZE_MAX: there is none */
+    size_t clock_cell;  /* of the time of day where the time cell has a date alone; or SIZE_MAX */
+    size_t device_cell; /* names the device of the row (index, uuid); SIZE_MAX: there is none */
     char first_device[48]; /* of the first row */
     bool others;           /* a row of another device came */
     struct ipw_meter_column columns[IPW_METER_COLUMNS];

@@ -289,6 +289,7 @@ static int find_columns(struct ipw_meter_format *f, const struct meter_cell *cel
 
         name_of(name, sizeof name, &cells[i]);
         if (i == f->time_cell) continue;
+        if (is_time_name(name) && f->clock_cell == SIZE_MAX) f->clock_cell = i;
         if (is_device_name(name)) f->device_cell = i;
         if (only && !cell_is(name, only)) continue;
         kind = kind_of(name, &factor);
@@ -340,7 +341,8 @@ int ipw_meter_format_begin(struct ipw_meter_format *f, const char *line, size_t 
     double t_s;
     int rc;
 
-    *f = (struct ipw_meter_format){.delimiter = find_delimiter(line, n), .device_cell = SIZE_MAX};
+    *f = (struct ipw_meter_format){
+        .delimiter = find_delimiter(line, n), .clock_cell = SIZE_MAX, .device_cell = SIZE_MAX};
     /* A comma can be the decimal point only where it does not separate. */
     f->decimal_comma = f->delimiter != ',';
     f->n_cells = ipw_meter_split(cells, METER_CELLS, line, n, f->delimiter);

@@ -94,6 +94,13 @@ static void test_formats(void **state)
         {"time,watt\n14:13:20,100\n14:13:22,150.5\n", "watt", 51200, IPW_METER_CLOCK_DAY},
         {"time,watt\n2:13:20 PM,100\n2:13:22 PM,150.5\n", "watt", 51200, IPW_METER_CLOCK_DAY},
         {"1790000000,7,100\n1790000002,8,150.5\n", "column 3", 1790000000, IPW_METER_CLOCK_EPOCH},
+        /* Date and time of day in cells of their own. */
+        {"Date,Time,Power (W)\n2026-09-21,14:13:20,100\n2026-09-21,14:13:22,150.5\n", "Power (W)",
+         1790000000, IPW_METER_CLOCK_LOCAL},
+        {"Datum;Zeit;Leistung\n21.9.2026;14:13:20,25;100\n21.9.2026;14:13:22,25;150,5\n",
+         "Leistung", 1790000000.25, IPW_METER_CLOCK_LOCAL},
+        {"date,time_s,w\n2026-09-21 14:13:20,0,100\n2026-09-21 14:13:22,2,150.5\n", "w", 1790000000,
+         IPW_METER_CLOCK_LOCAL},
         /* Since the meter was switched on: 1000 ms are no 1000 s. */
         {"time_ms,watt\n5000,100\n7000,150.5\n", "watt", 5, IPW_METER_CLOCK_EPOCH},
         {"Elapsed [min];watt\n0;100\n0,033333333333;150,5\n", "watt", 0, IPW_METER_CLOCK_EPOCH},
