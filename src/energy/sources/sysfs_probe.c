@@ -65,6 +65,15 @@ void ipw_probe_release(struct ipw_probe_list *list)
     *list = (struct ipw_probe_list){0};
 }
 
+/* The last part of an input device's path, "0003:1B1C:1C0B.0005", ends with how often one was plugged
+ * in. */
+static void cut_count(char *path)
+{
+    char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+
+    if (slash && dot && dot - slash == 15 && strlen(dot) == 5) *dot = '\0';
+}
+
 /* Who is behind a numbered folder: its name and where its link `device` leads.  NULL: nobody. */
 static char *owner_of(const char *home)
 {
@@ -75,6 +84,7 @@ static char *owner_of(const char *home)
         return NULL;
     if (snprintf(path, sizeof path, "%s/device", home) >= (int)sizeof path) return NULL;
     real = realpath(path, NULL);
+    if (real) cut_count(real);
     owner = ipw_asprintf("%s %s", name, real ? real : "");
     free(real);
     return owner;

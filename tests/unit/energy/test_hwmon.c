@@ -553,6 +553,27 @@ static void test_16_numbered_anew(void **state)
     s->close(s);
 }
 
+/* A supply with a plug: the same one, plugged in once more. */
+static void test_16_plugged_in_again(void **state)
+{
+    struct ipw_source *s;
+
+    (void)state;
+    board(4, "corsairpsu\n", "0003:1B1C:1C0B.0005");
+    put("hwmon4/energy1_input", "10\n");
+    s = open_with(ipw_hwmon_open, "hwmon", NULL);
+    s->now = tick;
+    tick_ns = ipw_now_ns();
+    assert_int_equal(value(s, "corsairpsu/energy1"), 10);
+    leave("hwmon4");
+    board(4, "corsairpsu\n", "0003:1B1C:1C0B.0006");
+    put("hwmon4/energy1_input", "20\n");
+    assert_true(value(s, "corsairpsu/energy1") == IPW_NO_VALUE && s->lost[0]);
+    tick_ns += IPW_NS_PER_S;
+    assert_int_equal(value(s, "corsairpsu/energy1"), 20);
+    s->close(s);
+}
+
 static void test_14_nothing_there(void **state)
 {
     (void)state;
@@ -590,6 +611,7 @@ int main(void)
         WITH_TREE(test_off_is_no_value),
         WITH_TREE(test_16_reopened),
         WITH_TREE(test_16_numbered_anew),
+        WITH_TREE(test_16_plugged_in_again),
         WITH_TREE(test_14_nothing_there),
     };
 
