@@ -1,0 +1,157 @@
+/* Devices of the hwmon sources that go and come back, perhaps behind another number. */
+#include "base/clock.h"
+#include "energy/sources/hwmon.h"
+
+#include "unit/energy/tree.h"
+
+typedef int open_fn(struct ipw_source **out, const struct ipw_hwmon_options *options,
+                    struct ipw_err *err);
+
+static struct ipw_source *open_with(open_fn *open_it, const char *name)
+{
+    const struct ipw_hwmon_options o = {.root = tree_root};
+    struct ipw_source *s;
+    struct ipw_err err = {0};
+
+    if (open_it(&s, &o, &err)) fail_msg("%s", err.text);
+    assert_string_equal(s->name, name);
+    return s;
+}
+
+/* A board at a bus id: hwmonN with a link to its device, as the kernel makes it. */
+static void board(int n, const char *driver, const char *bus)
+{
+    char file[96], target[96];
+
+    snprintf(file, sizeof file, "pci/%s/power/runtime_status", bus);
+    put(file, "active\n");
+    snprintf(file, sizeof file, "hwmon%d/name", n);
+    put(file, driver);
+    snprintf(file, sizeof file, "hwmon%d/device", n);
+    snprintf(target, sizeof target, "../pci/%s", bus);
+    put_link(file, target);
+}
+
+/* Case 16: the file goes and comes back: it is opened anew. */
+static int64_t tick_ns;
+static int64_t tick(void) { return tick_ns; }
+
+static void test_16_reopened(void **state)
+{
+    struct ipw_source *s;
+
+    (void)state;
+    board(0, "amdgpu\n", "0000:03:00.0");
+    put("hwmon0/energy1_input", "10\n");
+    s = open_with(ipw_amdgpu_open, "amdgpu");
+    assert_int_equal(value(s, "amdgpu0"), 10);
+    s->now = tick;
+    tick_ns = ipw_now_ns();
+    put("hwmon0/energy1_input", ""); /* who still holds it reads nothing */
+    assert_int_equal(remove(tree_path("hwmon0/energy1_input")), 0);
+    put("hwmon0/energy1_input", "20\n");
+    assert_true(value(s, "amdgpu0") == IPW_NO_VALUE &&
+                s->lost[0]); /* another file, another count */
+    assert_true(value(s, "amdgpu0") == IPW_NO_VALUE && s->lost[0]);
+    tick_ns += IPW_NS_PER_S; /* again after a second, not before */
+    assert_int_equal(value(s, "amdgpu0"), 20);
+    assert_false(s->lost[0]);
+    put("hwmon0/energy1_input", "");
+    assert_true(value(s, "amdgpu0") == IPW_NO_VALUE);
+    assert_int_equal(remove(tree_path("hwmon0/energy1_input")), 0);
+    put("hwmon0/energy1_input", "30\n");
+    assert_true(value(s, "amdgpu0") == IPW_NO_VALUE);
+    tick_ns += IPW_NS_PER_S;
+    assert_true(value(s, "amdgpu0") == IPW_NO_VALUE && s->lost[0]);
+    tick_ns += IPW_NS_PER_S;
+    assert_int_equal(value(s, "amdgpu0"), 30);
+    s->close(s);
+}
+
+/* A driver that was reloaded: its files fail for who holds them, and what comes is numbered anew. */
+static void leave(const char *hwmon)
+{
+    static const char *const files[] = {"energy1_input", "device"};
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char file[64];
+
+        snprintf(file, sizeof file, "%s/%s", hwmon, files[i]);
+        if (i == 0) put(file, "");
+        assert_int_equal(remove(tree_path(file)), 0);
+    }
+}
+
+static void test_16_numbered_anew(void **state)
+{
+    struct ipw_source *s;
+
+    (void)state;
+    board(0, "amdgpu\n", "0000:03:00.0");
+    put("hwmon0/energy1_input", "10\n");
+    board(1, "amdgpu\n", "0000:83:00.0");
+    put("hwmon1/energy1_input", "1000\n");
+    s = open_with(ipw_amdgpu_open, "amdgpu");
+    s->now = tick;
+    tick_ns = ipw_now_ns();
+    assert_int_equal(value(s, "amdgpu0"), 10);
+    leave("hwmon0");
+    leave("hwmon1");
+    board(0, "amdgpu\n", "0000:83:00.0");
+    put("hwmon0/energy1_input", "2000\n");
+    board(1, "amdgpu\n", "0000:03:00.0");
+    put("hwmon1/energy1_input", "20\n");
+    assert_true(value(s, "amdgpu0") == IPW_NO_VALUE && s->lost[0] && s->lost[1]);
+    tick_ns += IPW_NS_PER_S;
+    assert_int_equal(value(s, "amdgpu0"), 20); /* of 03:00.0, which it has always been */
+    assert_int_equal(value(s, "amdgpu1"), 2000);
+    assert_false(s->lost[0] || s->lost[1]);
+    /* Somebody else behind its number, and it nowhere: lost until it is back. */
+    leave("hwmon1");
+    board(1, "nvme\n", "0000:04:00.0");
+    put("hwmon1/energy1_input", "777\n");
+    for (int i = 0; i < 3; i++) {
+        tick_ns += IPW_NS_PER_S;
+        assert_true(value(s, "amdgpu0") == IPW_NO_VALUE && s->lost[0]);
+    }
+    board(12, "amdgpu\n", "0000:03:00.0");
+    put("hwmon12/energy1_input", "30\n");
+    tick_ns += IPW_NS_PER_S;
+    assert_true(value(s, "amdgpu0") == IPW_NO_VALUE && s->lost[0]);
+    tick_ns += IPW_NS_PER_S;
+    assert_int_equal(value(s, "amdgpu0"), 30);
+    assert_int_equal(value(s, "amdgpu1"), 2000);
+    s->close(s);
+}
+
+/* A supply with a plug: the same one, plugged in once more. */
+static void test_16_plugged_in_again(void **state)
+{
+    struct ipw_source *s;
+
+    (void)state;
+    board(4, "corsairpsu\n", "0003:1B1C:1C0B.0005");
+    put("hwmon4/energy1_input", "10\n");
+    s = open_with(ipw_hwmon_open, "hwmon");
+    s->now = tick;
+    tick_ns = ipw_now_ns();
+    assert_int_equal(value(s, "corsairpsu/energy1"), 10);
+    leave("hwmon4");
+    board(4, "corsairpsu\n", "0003:1B1C:1C0B.0006");
+    put("hwmon4/energy1_input", "20\n");
+    assert_true(value(s, "corsairpsu/energy1") == IPW_NO_VALUE && s->lost[0]);
+    tick_ns += IPW_NS_PER_S;
+    assert_int_equal(value(s, "corsairpsu/energy1"), 20);
+    s->close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_TREE(test_16_reopened),
+        WITH_TREE(test_16_numbered_anew),
+        WITH_TREE(test_16_plugged_in_again),
+    };
+
+    return cmocka_run_group_tests(tests, note_fds, check_fds);
+}
