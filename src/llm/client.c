@@ -378,7 +378,10 @@ static int64_t next_wait(struct ipw_llm_call *call, struct ipw_llm_verdict *v,
         ipw_llm_without_usage(call);
         return 1; /* a question put differently, not a repeat */
     }
-    if (goes_elsewhere(call, e)) return 1;
+    if (goes_elsewhere(call, e)) {
+        call->loading_since_ns = 0; /* the other one is asked itself, not the health of this one */
+        return 1;
+    }
     if (waits_for_loading(call, e)) return 2 * llm->retry_base_ns;
     call->loading_since_ns = 0;
     heed_server(v, e, result);
