@@ -110,18 +110,57 @@ static int script_source(lua_State *L)
     return 1;
 }
 
-/* tool.find, which makes what it finds readable. Upvalue: the function itself. */
+/* Whether the file lies below the folder, links followed. */
+static bool is_below(const char *path, const char *folder)
+{
+    char *real = realpath(path, NULL), *root = folder ? realpath(folder, NULL) : NULL;
+    size_t n = root ? strlen(root) : 0;
+    bool is = real && root && strncmp(real, root, n) == 0 && (real[n] == '/' || n == 1);
+
+    free(real);
+    free(root);
+    return is;
+}
+
+/* A name is looked up where scripts are.  A path leads anywhere, to a file of keys that happens to
+ * be Lua too: it has to be one that the command line names, or a script below the same folders. */
+static bool may_read(lua_State *L, const char *name, const char *path, const char *const *tools)
+{
+    const struct ipw_vm_options *o = &ipw_vm_of(L)->options;
+    size_t n = strlen(path);
+    bool below;
+
+    if (!strchr(name, '/') || strncmp(path, "builtin:", 8) == 0) return true;
+    for (; tools && *tools; tools++)
+        if (strcmp(*tools, name) == 0) return true;
+    if (n < 4 || strcmp(path + n - 4, ".lua")) return false;
+    below = o->script_dir && is_below(path, o->script_dir);
+    for (size_t i = 0; !below && o->paths && o->paths[i]; i++) below = is_below(path, o->paths[i]);
+    return below;
+}
+
+/* tool.find, which makes what it finds readable. Upvalues: the function itself, the tools that the
+ * command line names. */
 static int tool_find(lua_State *L)
 {
+    const char *name = luaL_checkstring(L, 1), *path;
+
     lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-    if (lua_type(L, 1) == LUA_TSTRING) grant(L, lua_tostring(L, 1));
-    return lua_gettop(L);
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 2); // name... path why
+    path = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+    if (path && !may_read(L, name, path, lua_touserdata(L, lua_upvalueindex(2)))) {
+        lua_pushnil(L);
+        lua_pushfstring(L, "%s: no script below the folders of this one", name);
+    } else if (path) {
+        grant(L, path);
+    }
+    return 2;
 }
 
 /* Puts the functions of one module into the table at the top, as "module.name". [0, 0, e] */
-static void add_module(lua_State *L, const char *module, const char *names)
+static void add_module(lua_State *L, const char *module, const char *names,
+                       const char *const *tools)
 {
     lua_getglobal(L, "require");
     lua_pushfstring(L, "ipw.core.%s", module);
@@ -132,25 +171,29 @@ static void add_module(lua_State *L, const char *module, const char *names)
         lua_pushfstring(L, "%s.%s", module, lua_tostring(L, -1)); // functions module name full
         lua_insert(L, -2);
         lua_rawget(L, -3); // functions module full function
-        if (strcmp(lua_tostring(L, -2), "tool.find") == 0) lua_pushcclosure(L, tool_find, 1);
+        if (strcmp(lua_tostring(L, -2), "tool.find") == 0) {
+            lua_pushlightuserdata(L, (void *)tools);
+            lua_pushcclosure(L, tool_find, 2);
+        }
         lua_rawset(L, -4); // functions module
         at += n;
     }
     lua_pop(L, 1);
 }
 
-/* open(path) */
+/* open(light userdata: the ward's options) */
 static int open_protected(lua_State *L)
 {
+    const struct ipw_ward_options *options = lua_touserdata(L, 1);
     static const char *const clocks[] = {"time", "clock", "date"};
     const char *module, *names;
 
     lua_newtable(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &granted_key);
-    grant(L, lua_touserdata(L, 1));
+    grant(L, options->path);
     lua_newtable(L); // functions
     for (size_t k = 0; (names = ipw_remote_forwarded(k, &module)); k++)
-        add_module(L, module, names);
+        add_module(L, module, names, options->tools);
     lua_getglobal(L, "os");
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
         lua_getfield(L, -1, clocks[i]);
@@ -434,7 +477,7 @@ int ipw_ward_start(struct ipw_ward **out, const struct ipw_ward_options *options
     if (rc) goto fail;
     L = ipw_vm_lua(w->vm);
     lua_pushcfunction(L, open_protected);
-    lua_pushlightuserdata(L, (void *)options->path);
+    lua_pushlightuserdata(L, (void *)options);
     rc = ipw_vm_call(w->vm, 1, 0, err);
     if (rc) goto fail;
     rc = ipw_worker_start(&w->worker, w->loop,

@@ -25,6 +25,7 @@ struct ipw_ward_end {
 struct ipw_ward_options {
     const struct ipw_vm_options *vm; /* host, script_dir, paths, memory_bytes */
     const char *path;                /* the script's, which the worker may read */
+    const char *const *tools;        /* that the command line names, ended by NULL; or NULL */
     const char *start;               /* JSON text: the message that it starts with */
     size_t start_n;
     void (*on_end)(void *ud, const struct ipw_ward_end *end);

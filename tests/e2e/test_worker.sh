@@ -30,7 +30,17 @@ return { name = "nosy", run = function(query)
   assert(not require("ipw.core.script").source("/etc/passwd"))
   assert(not data.getenv("HF_HOME"))
   assert(not pcall(require, "ipw.core.nothing"))
-  assert(not pcall(require("ipw.core.tool").load, "/etc/passwd"))
+  local tool = require "ipw.core.tool"
+  assert(not pcall(tool.load, "/etc/passwd"))
+  -- Paths lead to scripts below the script's folder, and to what the command line names.
+  for _, path in ipairs { "/etc/passwd", "./keys.env", "./link.lua",
+    SOURCE .. "/agents/tools/python.lua" } do
+    local found, why = tool.find(path)
+    assert(not found and (why:find("no script below", 1, true) or why:find "no such"), path .. tostring(why))
+    assert(not pcall(tool.load, path) and KEY == nil, path)
+  end
+  assert(tool.find("./tools/near.lua") and tool.find("calculator") and tool.find("builtin:agents/tools/python.lua"))
+  assert(tool.load(assert(tool.find(SOURCE .. "/agents/tools/final_answer.lua"))).name == "final_answer")
   local proc = require "ipw.proc"
   local ok, why = pcall(proc.run, { "true" })
   assert(not ok and tostring(why):find "untrusted", why)
@@ -60,7 +70,12 @@ return { name = "nosy", run = function(query)
 end }
 EOF2
 echo '{"id":"one","question":"look around","answer":"42"}' >one.jsonl
-run nosy 0 nosy.lua --dataset one.jsonl --untrusted
+sed -i "1i local SOURCE = '$IPW_SOURCE_DIR'" nosy.lua
+mkdir -p tools
+echo 'KEY = "secret"' >keys.env
+echo 'return {}' >tools/near.lua
+ln -s "$IPW_SOURCE_DIR/agents/tools/python.lua" link.lua
+run nosy 0 nosy.lua --dataset one.jsonl --untrusted --tools "$IPW_SOURCE_DIR/agents/tools/final_answer.lua"
 assert_json nosy/traces.jsonl "d[0]['outcome'] == 'answered'"
 grep -q '"found"' nosy/events.jsonl || fail "the note is not in the record"
 
