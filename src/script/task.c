@@ -435,11 +435,16 @@ int ipw_op_await(lua_State *L)
 int ipw_op_again(lua_State *L, struct ipw_op *op)
 {
     struct ipw_vm *vm = ipw_vm_of(L);
+    struct ipw_op **at = &vm->finished;
 
-    if (vm->finished != op) IPW_BUG("an operation that is not the one being finished");
-    vm->finished = op->next;
+    /* Others may have ended meanwhile: what finish() calls may run a coroutine that waits for
+     * something that is there at once. */
+    while (*at && *at != op) at = &(*at)->next;
+    if (!*at) IPW_BUG("an operation that is not being finished");
+    *at = op->next;
     op->next = NULL;
     op->done = false;
+    drop_op(vm->current); /* left by a function that raised there */
     vm->current->op = op;
     return ipw_op_await(L);
 }

@@ -14,6 +14,10 @@ return { name = "streams", run = function(query)
     pieces[n] = piece
     local ok, why = pcall(ipw.sleep, 0.1)
     assert(not ok and tostring(why):find "nothing may wait")
+    -- In a coroutine it might; what is there at once does not wait.
+    ok, why = pcall(coroutine.wrap(function() return #ipw.map({}, print) end))
+    assert(ok and why == 0, tostring(why))
+    assert(not pcall(coroutine.wrap(function() llm.chat { messages = {} } end)))
   end }
   assert(table.concat(pieces) == reply.text, "pieces")
   local ok, why = pcall(llm.chat, { messages = llm.thread(nil, "again"), on_text = function() error "enough" end })
@@ -71,7 +75,8 @@ return {
   end },
   { "nothing but SELECT", function()
     for _, sql in ipairs { "DELETE FROM items", "DROP TABLE items", "ATTACH 'x.db' AS x", "PRAGMA user_version = 5",
-      "INSERT INTO items VALUES (1,2,3,4)", "CREATE TABLE t (a)", "VACUUM INTO 'copy.db'", "SELECT load_extension('x')" } do
+      "INSERT INTO items VALUES (1,2,3,4)", "CREATE TABLE t (a)", "VACUUM INTO 'copy.db'", "SELECT load_extension('x')",
+      "SELECT hex(fts3_tokenizer('simple'))" } do
       local value, why = sqlite.query("shop.db", sql)
       test.equal(value, nil, sql)
       test.ok(why, sql)
