@@ -31,9 +31,11 @@ static int fail(lua_State *L, const char *path, const char *why)
 static const char *why_not(int errnum)
 {
     if (errnum == EXDEV || errnum == ELOOP) return "leads out of the workspace";
+    if (errnum == ENXIO) return "is not a file"; /* a pipe that nobody reads */
     return strerror(errnum);
 }
 
+/* `path` is the argument at 1. */
 static int open_beneath(lua_State *L, const char *path, int flags)
 {
     const char *workspace = ipw_host_workspace(ipw_host_of(L));
@@ -42,6 +44,10 @@ static int open_beneath(lua_State *L, const char *path, int flags)
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     int folder, fd;
 
+    if (strlen(path) != lua_rawlen(L, 1)) { /* not the file whose name stands before the NUL */
+        errno = EINVAL;
+        return -1;
+    }
     if (!workspace) {
         errno = ENOENT;
         return -1;
@@ -95,6 +101,9 @@ static int read_value(lua_State *L)
     if (fstat(box->fd, &st) < 0) return fail(L, path, strerror(errno));
     if (!S_ISREG(st.st_mode)) return fail(L, path, "is not a file");
     if (st.st_size > MAX_FILE_BYTES) return fail(L, path, "is larger than 64 MiB");
+    /* Lua would be refused the string, and with that the query were over. */
+    if ((size_t)st.st_size > ipw_vm_of(L)->options.memory_bytes / 4)
+        return fail(L, path, "is larger than a quarter of the script's memory (--lua-memory)");
     size = (size_t)st.st_size;
     to = luaL_buffinitsize(L, &b, size);
     while (n < size) {
@@ -197,10 +206,14 @@ static int fs_write(lua_State *L)
     size_t n, done = 0;
     const char *bytes = luaL_checklstring(L, 2, &n);
     struct box *box = push_box(L);
+    struct stat st;
 
     if (n > MAX_FILE_BYTES) return fail(L, path, "more than 64 MiB");
-    box->fd = open_beneath(L, path, O_WRONLY | O_CREAT | O_TRUNC);
+    /* A tool may have put a pipe there, which would hold up everybody: O_NONBLOCK. */
+    box->fd = open_beneath(L, path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK);
     if (box->fd < 0) return fail(L, path, why_not(errno));
+    if (fstat(box->fd, &st) < 0) return fail(L, path, strerror(errno));
+    if (!S_ISREG(st.st_mode)) return fail(L, path, "is not a file");
     while (done < n) {
         ssize_t k = write(box->fd, bytes + done, n - done);
         if (k < 0 && errno == EINTR) continue;
