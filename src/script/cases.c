@@ -450,6 +450,7 @@ void ipw_cases_score(struct ipw_cases *cases, size_t i, const char *response, co
     if (ipw_vm_call(cases->vm, 1, 0, &err)) {
         out->resolved = -1;
         snprintf(out->reason, sizeof out->reason, "%.120s", err.text);
+        ipw_vm_renew_cpu(cases->vm); /* one answer's trouble is not the next one's */
     }
 }
 

@@ -242,6 +242,8 @@ int ipw_vm_call(struct ipw_vm *vm, int nargs, int nresults, struct ipw_err *err)
     return err ? (int)err->code : IPW_ELUA;
 }
 
+void ipw_vm_renew_cpu(struct ipw_vm *vm) { vm->over_cpu = 0; } /* the hook takes itself away */
+
 static enum ipw_code code_of(const char *name)
 {
     for (int code = -1; code >= IPW_EEXISTS; code--)

@@ -52,6 +52,9 @@ int ipw_vm_load(struct ipw_vm *vm, const char *path, struct ipw_err *err);
 /* Calls the function at stack position -(nargs+1) protected, no yields.  [-(nargs+1), +nresults]
  * on success; on failure pops all of it and gives IPW_ELUA with the message and its place. */
 int ipw_vm_call(struct ipw_vm *vm, int nargs, int nresults, struct ipw_err *err);
+/* A call that ran out of its CPU time ends all that come after it, unless they are to have their
+ * own: for a state whose calls have nothing to do with one another. */
+void ipw_vm_renew_cpu(struct ipw_vm *vm);
 
 /* Turns the error value at the top of the stack into one line of text that can be printed (no
  * __tostring of foreign values is called, Lua allocates nothing), and pops it. */

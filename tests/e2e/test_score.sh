@@ -60,6 +60,13 @@ echo 'return { name = "none" }' >none.lua
 expect_exit 3 agent score named --dataset rows.jsonl --scorer none.lua
 check_err "none.lua: the scorer has no function 'score'"
 
+step "a scorer that does not come to an end ends for that answer alone"
+cat >slow.lua <<'LUA'
+return { name = "slow", score = function(_, record) while record.id == "a" do end return true end }
+LUA
+expect_exit 0 agent score named --dataset rows.jsonl --scorer ./slow.lua -o slow.jsonl
+assert_json slow.jsonl '[s["is_resolved"] for s in sorted(d, key=lambda s: s["query_id"])] == [None, True, True]'
+
 step "without --dataset: a file is asked for by its name, whatever is called like it; no score of nothing"
 expect_exit 2 agent score named
 check_err "named: name its data set with --dataset (it was the file rows.jsonl)"
