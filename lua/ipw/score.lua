@@ -44,7 +44,7 @@ function score.gaia(answer, record)
   return core.gaia_score(safe(answer), truth), { rule = "gaia", route = core.gaia_route(truth) }
 end
 
-local function trim(s) return (s:match("^%s*(.-)%s*$")) end
+local function trim(s) return (s:gsub("^%s+", ""):gsub("%s+$", "")) end
 
 --- Equal text, but for white space around it.
 function score.exact(answer, record)
@@ -58,9 +58,16 @@ end
 ---@return number?
 function score.number(text)
   local found
-  for digits in text:gsub("(%d),(%d%d%d)%f[%D]", "%1%2"):gsub("(%d),(%d%d%d)%f[%D]", "%1%2")
-    :gmatch "[-+]?%d*%.?%d+[eE]?[-+]?%d*" do
-    found = tonumber(digits) or tonumber((digits:match "^[-+]?%d*%.?%d+")) or found
+  text = text:gsub("%d[%d,]*", function(run) return (run:gsub(",(%d%d%d)%f[%D]", "%1")) end)
+  local at = 1
+  while true do
+    local from, to = text:find("[-+]?%d*%.?%d+", at)
+    if not from then break end
+    -- Behind a digit it is the dash of 10-20, and no sign.
+    if at == from and at > 1 and text:find("^[-+]", from) then from = from + 1 end
+    local _, exponent = text:find("^[eE][-+]?%d+", to + 1)
+    to = exponent or to
+    found, at = tonumber(text:sub(from, to)), to + 1
   end
   return found
 end

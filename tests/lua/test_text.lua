@@ -75,7 +75,10 @@ return {
   { "score: numbers and words", function()
     for _, case in ipairs {
       { "It costs 1,234.50 dollars", "1234.5", true }, { "-3", "-3", true }, { "about 5 or 6", "5", false },
-      { "1.5e3", "1500", true }, { "none", "5", false }, { "12 %", "12", true } } do
+      { "1.5e3", "1500", true }, { "none", "5", false }, { "12 %", "12", true },
+      { "all 1,417,173,173 of them", "1417173173", true }, { "1,000,000,000,000.5", "1000000000000.5", true },
+      { "3, 1,200", "1200", true }, { "10-20", "20", true }, { "2024-05-17", "17", true }, { "is -7", "-7", true },
+      { "5 -3", "-3", true }, { "1e-3", "0.001", true } } do
       equal((score.numeric(case[1], { answer = case[2] })), case[3], case[1])
     end
     equal((score.numeric("99", { answer = "100", tolerance = 0.02 })), true)
