@@ -45,7 +45,7 @@ local function trim(text) return (text:gsub("^%s+", ""):gsub("%s+$", "")) end
 --- Reads a label at the start of one line.  Returns its kind, where the value begins (an offset
 -- into the line) and whether a bold mark that was opened before the label is still open.
 local function label_of(line)
-  local marks, words, rest_at = line:match("^%s*([>#%-%*_%s]*)([%a][%a_ ]*)()")
+  local marks, words, rest_at = line:match("^([>#%-%*_%s]*)([%a][%a_ ]*)()")
   if not words then return nil end
   local key = trim(words:lower():gsub("_+", " "):gsub("%s+", " "))
   local after = line:sub(rest_at)

@@ -170,7 +170,7 @@ static int find(lua_State *L, bool wants_place)
     }
     compile(L, &pattern, small, p, n_pattern, true);
     ipw_match_begin(&m, L, &pattern, s, n);
-    for (const char *from = s + at; from <= m.end; from++) {
+    for (const char *from = s + at; from <= m.end; from = ipw_match_next(&m, from)) {
         const char *to = ipw_match_at(&m, from);
         if (to && wants_place) {
             lua_pushinteger(L, from - s + 1);
@@ -202,8 +202,9 @@ static int gmatch_next(lua_State *L)
     struct iterator *it = lua_touserdata(L, lua_upvalueindex(3));
 
     it->match.L = L;
-    for (const char *from = it->at; from <= it->match.end; from++) {
+    for (const char *from = it->at, *next; from <= it->match.end; from = next) {
         const char *to = ipw_match_at(&it->match, from);
+        next = to ? from + 1 : ipw_match_next(&it->match, from);
         if (!to || to == it->last) continue;
         it->at = it->last = to;
         return push_captures(&it->match, from, to);
@@ -315,7 +316,10 @@ static int str_gsub(lua_State *L)
             changed |= add_replacement(&m, &b, at, to, type);
             at = last = to;
         } else if (at < m.end) {
-            luaL_addchar(&b, *at++);
+            const char *next = to ? at + 1 : ipw_match_next(&m, at);
+            if (next > m.end) next = m.end;
+            luaL_addlstring(&b, at, (size_t)(next - at));
+            at = next;
         } else {
             break;
         }

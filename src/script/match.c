@@ -450,3 +450,15 @@ const char *ipw_match_at(struct ipw_match *m, const char *at)
     m->depth = m->level = 0;
     return run(m, at, m->pattern->items);
 }
+
+/* A pattern that begins with X* or X+ tried what follows that behind every X from here on: it finds
+ * nothing from within them either.  So "%s+$" looks at a run of blanks once and not, for each of
+ * them, at all that come after it. */
+const char *ipw_match_next(const struct ipw_match *m, const char *at)
+{
+    const struct ipw_pattern_item *first = m->pattern->items;
+
+    if (first->repeat == MOST || first->repeat == SOME)
+        while (accepts(m, first, at)) at++;
+    return at + 1;
+}

@@ -55,6 +55,8 @@ void ipw_match_begin(struct ipw_match *m, lua_State *L, const struct ipw_pattern
                      const char *subject, size_t n);
 /* Where the match that begins at `at` ends, or NULL. Raises. [0, 0, e] */
 const char *ipw_match_at(struct ipw_match *m, const char *at);
+/* Where a search goes on that found nothing at `at`, past the end at most by one. */
+const char *ipw_match_next(const struct ipw_match *m, const char *at);
 /* Takes n steps off the budget; raises when it is spent. [0, 0, e] */
 void ipw_match_spend(struct ipw_match *m, size_t n);
 
