@@ -19,14 +19,15 @@ function text.clip(long, limit) return require "ipw.clip"(long, limit) end
 --- Where a piece that may be `size` long had best end: after a paragraph, a line, a sentence, a word.
 local function good_end(long, from, to)
   local least = from + (to - from) // 2
+  local half = long:sub(least, to) -- a mark may be far away, or nowhere
   for _, mark in ipairs { "\n\n", "\n", ". ", "! ", "? ", " " } do
-    local at, best = least, nil
+    local at, best = 1, nil
     while true do
-      local first, last = long:find(mark, at, true)
-      if not first or last > to then break end
+      local _, last = half:find(mark, at, true)
+      if not last then break end
       best, at = last, last + 1
     end
-    if best then return best end
+    if best then return least + best - 1 end
   end
   while to > from and (long:byte(to + 1) or 0) & 0xC0 == 0x80 do to = to - 1 end
   return to
