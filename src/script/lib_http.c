@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "io/http_web.h"
 #include "llm/replay.h"
+#include "script/fields.h"
 #include "script/lib.h"
 #include "script/span.h"
 #include "script/value.h"
@@ -322,24 +323,6 @@ static void recorded(void *ud, const struct ipw_record_line *line)
 static const char *const known[] = {"body",      "headers", "max_bytes", "method",
                                     "redirects", "seconds", "url",       NULL};
 
-static void check_fields(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_pushnil(L);
-    while (lua_next(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL, *near;
-        bool is = false;
-
-        for (size_t i = 0; key && known[i]; i++) is |= strcmp(known[i], key) == 0;
-        if (!is) {
-            near = key ? ipw_nearest(key, known) : NULL;
-            luaL_error(L, "http: unknown field '%s'%s%s%s", key ? key : "(not a string)",
-                       near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
-        }
-        lua_pop(L, 1);
-    }
-}
-
 static const char *text_field(lua_State *L, const char *name, size_t *n)
 {
     const char *text = NULL;
@@ -427,7 +410,7 @@ static int http_request(lua_State *L)
     int redirects;
 
     lua_settop(L, 1);
-    check_fields(L);
+    ipw_fields_take(L, 1, "http", known, false);
     r.url = text_field(L, "url", &url_n);
     if (!r.url) return luaL_error(L, "http: url: expected an address");
     if (strlen(r.url) != url_n || url_n > MAX_URL) return luaL_error(L, "http: url: no address");

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/value.h"
@@ -49,24 +50,6 @@ struct chat_op {
 static const char *const fields[] = {
     "on_text", "extra",           "force_output_tokens", "max_tokens",  "messages", "model", "seed",
     "stop",    "response_format", "temperature",         "tool_choice", "tools",    "top_p", NULL};
-
-/* Unknown fields are slips: they raise, with the nearest right name. [0, 0, v] */
-static void check_fields(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_pushnil(L);
-    while (lua_next(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
-        bool known = false;
-        for (size_t i = 0; key && fields[i]; i++) known |= strcmp(fields[i], key) == 0;
-        if (!known) {
-            const char *near = key ? ipw_nearest(key, fields) : NULL;
-            luaL_error(L, "llm.chat: unknown field '%s'%s%s%s", key ? key : "(not a string)",
-                       near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
-        }
-        lua_pop(L, 1);
-    }
-}
 
 /* Encodes the field, if it is there, behind the other pieces; gives its offset + 1. [0, 0, v] */
 static size_t encode_field(lua_State *L, struct chat_op *op, const char *name)
@@ -552,7 +535,7 @@ static int llm_chat(lua_State *L)
     struct chat_op *op;
 
     lua_settop(L, 1);
-    check_fields(L);
+    ipw_fields_take(L, 1, "llm.chat", fields, false);
     if (!host || !host->llm) return luaL_error(L, "llm.chat: there is no model here");
     op = ipw_op_new(L, sizeof *op, chat_cancel, chat_finish, chat_release);
     op->host = host;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "io/proc.h"
 #include "script/effect.h"
+#include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/value.h"
@@ -138,13 +139,15 @@ static double seconds_field(lua_State *L, const char *name)
  * ended, or nil and why it could not be started. [-1, +(1|2), e] */
 static int proc_run(lua_State *L)
 {
+    static const char *const known[] = {"cpu", "input", "memory", "output", "seconds", NULL};
     struct ipw_host *host = ipw_host_of(L);
     struct ipw_proc_request request = {0};
     struct proc_op *op;
     int64_t effect;
     lua_Unsigned n;
 
-    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    ipw_fields_take(L, 1, "proc.run", known, true);
     n = lua_rawlen(L, 1);
     luaL_argcheck(L, n >= 1 && n <= MAX_ARGS, 1, "expects a program and its arguments");
     for (lua_Unsigned i = 1; i <= n; i++) {
@@ -152,8 +155,14 @@ static int proc_run(lua_State *L)
         if (lua_type(L, -1) != LUA_TSTRING)
             return luaL_error(L, "proc.run: argument %d: expected a string, got %s", (int)i,
                               luaL_typename(L, -1));
+        if (strlen(lua_tostring(L, -1)) != lua_rawlen(L, -1))
+            return luaL_error(L, "proc.run: argument %d has a NUL in it", (int)i);
         lua_pop(L, 1);
     }
+    lua_getfield(L, 1, "input");
+    if (!lua_isnil(L, -1) && !lua_isstring(L, -1))
+        return luaL_error(L, "proc.run: input: expected a text, got %s", luaL_typename(L, -1));
+    lua_pop(L, 1);
     request.wall_ns = ipw_s_to_ns(seconds_field(L, "seconds"));
     request.cpu_s = (int64_t)ceil(seconds_field(L, "cpu"));
     request.memory_bytes = bytes_field(L, "memory");
@@ -174,7 +183,7 @@ static int proc_run(lua_State *L)
     }
     lua_getfield(L, 1, "input");
     if (!lua_isnil(L, -1)) {
-        const char *input = luaL_checklstring(L, -1, &op->input_len);
+        const char *input = lua_tolstring(L, -1, &op->input_len);
         op->input = ipw_memdup(input, op->input_len);
     }
     lua_pop(L, 1);

@@ -7,7 +7,7 @@
 #include "script/lib.h"
 #include "script/vm_state.h"
 
-enum { INPUT = 1, ARGS, OUT, FIELD, NAME, VALUE }; /* stack positions */
+enum { INPUT = 1, ARGS, OUT, FIELD, KIND, NAME, VALUE }; /* stack positions */
 
 static bool is(const char *kind, const char *word) { return kind && strcmp(kind, word) == 0; }
 
@@ -97,11 +97,10 @@ static bool check_field(lua_State *L)
     const char *name, *kind;
     bool ok = true;
 
+    lua_geti(L, FIELD, 2);
+    kind = lua_tostring(L, KIND);
     lua_geti(L, FIELD, 1);
     name = luaL_checkstring(L, NAME);
-    lua_geti(L, FIELD, 2);
-    kind = lua_tostring(L, -1); /* the declaration keeps it */
-    lua_pop(L, 1);
     lua_pushvalue(L, NAME);
     lua_rawget(L, ARGS); // ... VALUE
     if (lua_isnil(L, VALUE) || (lua_islightuserdata(L, VALUE) && !lua_touserdata(L, VALUE))) {

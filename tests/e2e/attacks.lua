@@ -51,6 +51,10 @@ local acts = {
     assert(not ("a"):rep(1 << 20):find(("a"):rep(1 << 19) .. "b", 1, true))
     return "42"
   end,
+  chunks = function() -- marks that are nowhere may not be looked for to the end each time
+    assert(#require("ipw.text").chunks(("x"):rep(400000), { size = 64, overlap = 0 }) == 6250)
+    return "42"
+  end,
   -- L-2: memory
   double = function() local s = "x" while true do s = s .. s end end,
   tables = function() local t = {} while true do t[#t + 1] = { #t } end end,
@@ -122,6 +126,26 @@ local acts = {
     assert(fs.write("mine.txt", "42"))
     return fs.read "mine.txt"
   end,
+  request_meta = function() -- what is read of a request may not free it
+    local function waits() coroutine.wrap(function() ipw.map({}, print) end)() end
+    llm.chat(setmetatable({ messages = { llm.user "again" } }, { __index = waits }))
+    local proc, http = require "ipw.proc", require "ipw.http"
+    pcall(proc.run, setmetatable({ "true" }, { __index = waits }))
+    pcall(http.request, setmetatable({}, { __index = function(_, key)
+      waits()
+      return key == "url" and "http://127.0.0.1:1/" .. ("x"):rep(99) or nil
+    end }))
+    return "42"
+  end,
+  validate_meta = function() -- nor what is read of a declaration
+    local field = setmetatable({}, { __index = function(_, key)
+      local junk = {}
+      for i = 1, 2000 do junk[i] = key .. i end
+      return key == 1 and "x" or key == 2 and ("int"):rep(1) .. ("eger"):rep(1) or nil
+    end })
+    assert(require("ipw.schema").validate({ field }, { x = "5" }).x == 5)
+    return "42"
+  end,
   -- L-5: patterns
   pattern = function()
     local a = ("a"):rep(3000)
@@ -133,6 +157,11 @@ local acts = {
     ipw.sleep(0)
     local next_one = ("a"):rep(100000):gmatch(("(a"):rep(20) .. ("a?"):rep(400000 // 200))
     for _ = 1, 3 do pcall(next_one) end
+    return "42"
+  end,
+  trim = function() -- no attack: what every script does
+    local s = "a" .. (" "):rep(20000) .. "b"
+    assert(s:gsub("%s+$", "") == s and not s:find "%s+$" and not s:gmatch "%s+$"())
     return "42"
   end,
   -- L-6: what is left behind

@@ -8,7 +8,7 @@ L-1:loop=cpu L-1:pcall_loop=cpu L-1:xpcall_loop=cpu L-1:co_loop=cpu L-1:co_prema
 L-1:sort_loop=cpu L-1:gsub_loop=cpu L-1:meta_loop=cpu L-1:close_loop=cpu L-1:tostring_loop=cpu
 L-1:map_loop=cpu L-1:gc_loop=answered L-1:gc_late=answered L-1:pattern_loop=cpu
 L-1:rep_empty=answered L-1:move_hang=answered L-1:insert_hang=answered L-1:sort_hang=answered
-L-1:concat_long=answered L-1:find_long=answered
+L-1:concat_long=answered L-1:find_long=answered L-1:chunks=answered
 L-2:double=memory L-2:tables=memory L-2:mem_pcall=memory L-2:coroutines=memory
 L-2:gsub_swell=memory L-2:concat_bomb=memory L-2:pack_bomb=memory L-2:json_bomb=memory,cpu,error
 L-2:weak_meta=memory
@@ -16,7 +16,8 @@ L-3:deep=memory,error L-3:deep_meta=error,cpu,memory L-3:deep_co=error L-3:deep_
 L-3:deep_map=answered L-3:deep_json=answered L-3:deep_parens=answered L-3:field_chain=answered
 L-3:close_chain=answered,memory L-3:unpack_bomb=answered,memory
 L-4:reach=answered L-4:bytecode=answered L-4:addresses=answered L-4:files=answered
-L-5:pattern=answered L-6:globals=answered
+L-4:request_meta=answered L-4:validate_meta=answered
+L-5:pattern=answered L-5:trim=answered L-6:globals=answered
 L-8:raise_nil=error L-8:raise_table=error L-8:raise_function=error L-8:raise_long=error
 L-8:raise_escape=error L-8:raise_loop=error
 L-9:alien_yield=error L-9:yield_sort=error L-9:yield_close=error L-9:two_tasks=answered

@@ -1,5 +1,6 @@
 --- Scripts that break an embedding: each case crashed, hung or was undefined before it was closed.
 local ipw = require "ipw"
+local test = require "ipw.test"
 
 local function raises(fn, pattern)
   local ok, err = pcall(fn)
@@ -56,5 +57,23 @@ return {
    local proc = require "ipw.proc"
    raises(function() proc.run { "true", seconds = 0 / 0 } end, "seconds")
    raises(function() proc.run { "true", memory = -1 } end, "memory")
+   raises(function() proc.run { "true", outptu = 1 } end, "unknown field 'outptu' %(is 'output' meant")
+   raises(function() proc.run { "echo", "a\0b" } end, "argument 2 has a NUL")
+   raises(function() proc.run { "true", input = {} } end, "input: expected a text")
+   test.equal(proc.run(setmetatable({ "cat" }, { __index = { input = "in" } })).stdout, "in")
+ end },
+ { "fs: pipes, NUL, and files that no string of Lua's can hold", function()
+   local fs, proc = require "ipw.fs", require "ipw.proc"
+   proc.run { "mkfifo", "pipe" }
+   test.equal({ fs.write("pipe", "x") }, { nil, "pipe: is not a file" })
+   fs.write("name", "x")
+   for _, name in ipairs { "read", "size", "write" } do
+     local value, why = fs[name]("name\0of", "y")
+     test.equal(value, nil)
+     test.matches(why, "^name: Invalid")
+   end
+   test.equal(fs.read "name", "x")
+   proc.run { "truncate", "-s", "17M", "large" }
+   test.equal({ fs.read "large" }, { nil, "large: is larger than a quarter of the script's memory (--lua-memory)" })
  end },
 }
