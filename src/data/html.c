@@ -14,9 +14,13 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
 
 #include <ctype.h>
 #include <gumbo.h>
+#include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/clock.h"
 
 struct writer {
     struct ipw_buf *out, *title;
@@ -26,6 +30,8 @@ struct writer {
     int newlines; /* wanted before the next word */
     bool space;   /* one is wanted before the next word */
     int depth;
+    bool too_deep;
+    int item; /* number of the <li> that comes, in an <ol>; or 0 */
 };
 
 /* ---- words and lines ---- */
@@ -145,25 +151,11 @@ static int lines_around(GumboTag tag)
 
 static void put_children(struct writer *w, const GumboElement *e);
 
-static int item_number(const GumboNode *item)
-{
-    const GumboNode *list = item->parent;
-    int n = 0;
-
-    if (!list || list->type != GUMBO_NODE_ELEMENT || list->v.element.tag != GUMBO_TAG_OL) return 0;
-    for (unsigned i = 0; i < list->v.element.children.length; i++) {
-        const GumboNode *child = list->v.element.children.data[i];
-        n += child->type == GUMBO_NODE_ELEMENT && child->v.element.tag == GUMBO_TAG_LI;
-        if (child == item) break;
-    }
-    return n;
-}
-
 static void put_element(struct writer *w, const GumboNode *node)
 {
     static const char *const heads[] = {"# ", "## ", "### ", "#### ", "##### ", "###### "};
     const GumboElement *e = &node->v.element;
-    int around = lines_around(e->tag), number;
+    int around = lines_around(e->tag);
     const char *href = NULL;
     char mark[32];
     size_t before;
@@ -176,9 +168,8 @@ static void put_element(struct writer *w, const GumboNode *node)
     }
     if (e->tag >= GUMBO_TAG_H1 && e->tag <= GUMBO_TAG_H6) put_mark(w, heads[e->tag - GUMBO_TAG_H1]);
     if (e->tag == GUMBO_TAG_LI) {
-        number = item_number(node);
-        if (number)
-            snprintf(mark, sizeof mark, "%d. ", number);
+        if (w->item)
+            snprintf(mark, sizeof mark, "%d. ", w->item);
         else
             snprintf(mark, sizeof mark, "- ");
         put_mark(w, mark);
@@ -210,13 +201,19 @@ static void put_element(struct writer *w, const GumboNode *node)
 
 static void put_children(struct writer *w, const GumboElement *e)
 {
-    if (++w->depth <= IPW_HTML_MAX_DEPTH) {
+    int items = 0;
+
+    if (++w->depth > IPW_HTML_MAX_DEPTH) {
+        w->too_deep = true;
+    } else {
         for (unsigned i = 0; i < e->children.length; i++) {
             const GumboNode *child = e->children.data[i];
-            if (child->type == GUMBO_NODE_ELEMENT)
+            if (child->type == GUMBO_NODE_ELEMENT) {
+                items += child->v.element.tag == GUMBO_TAG_LI;
+                w->item = e->tag == GUMBO_TAG_OL ? items : 0;
                 put_element(w, child);
-            else if (child->type == GUMBO_NODE_TEXT || child->type == GUMBO_NODE_WHITESPACE ||
-                     child->type == GUMBO_NODE_CDATA)
+            } else if (child->type == GUMBO_NODE_TEXT || child->type == GUMBO_NODE_WHITESPACE ||
+                       child->type == GUMBO_NODE_CDATA)
                 put_text(w, child->v.text.text);
         }
     }
@@ -237,7 +234,7 @@ static void find_title(struct writer *w, const GumboNode *node, int depth)
     for (unsigned i = 0; i < e->children.length; i++) find_title(w, e->children.data[i], depth + 1);
 }
 
-/* ---- how deep it nests: gumbo takes its tree apart by recursion ---- */
+/* ---- how deep it nests, if its tags are closed as they should be ---- */
 
 static bool is_name(const char *s, size_t n, const char *names)
 {
@@ -276,10 +273,80 @@ static bool nests_too_deeply(const char *html, size_t n)
     return false;
 }
 
+/* ---- gumbo's memory ---- */
+
+/* A page whose tags are closed by others than their own nests as deep as it likes, and gumbo takes
+ * its tree apart by recursion, looks through all that is open for each of these, and opens all of it
+ * anew in each paragraph.  So its memory is ours: parsing is left by a jump when it takes too much of
+ * it or of the time, and what there is goes by the list. */
+struct block {
+    _Alignas(16) struct block *next;
+    struct block *prev;
+    size_t n;
+};
+
+struct room {
+    struct block *first;
+    size_t bytes, n_takes;
+    int64_t until_ns; /* of the thread's CPU time */
+    jmp_buf out;
+};
+
+enum { TAKES_BETWEEN_LOOKS = 64 };
+#define ROOM_BYTES   (512 * IPW_MIB)
+#define PARSE_CPU_NS (2 * IPW_NS_PER_S)
+
+static void *take(void *ud, size_t n)
+{
+    struct room *room = ud;
+    struct block *block = NULL;
+
+    if (n <= ROOM_BYTES - room->bytes) block = malloc(sizeof *block + n);
+    if (!block ||
+        (++room->n_takes % TAKES_BETWEEN_LOOKS == 0 && ipw_cpu_thread_ns() > room->until_ns)) {
+        free(block);
+        longjmp(room->out, 1);
+    }
+    *block = (struct block){.next = room->first, .n = n};
+    if (room->first) room->first->prev = block;
+    room->first = block;
+    room->bytes += n;
+    return block + 1;
+}
+
+static void give(void *ud, void *memory)
+{
+    struct room *room = ud;
+    struct block *block = memory;
+
+    if (!block--) return;
+    if (block->prev)
+        block->prev->next = block->next;
+    else
+        room->first = block->next;
+    if (block->next) block->next->prev = block->prev;
+    room->bytes -= block->n;
+    free(block);
+}
+
+/* NULL: it took too much. */
+static GumboOutput *parse(struct room *room, const char *html, size_t n)
+{
+    GumboOptions options = kGumboDefaultOptions;
+
+    options.allocator = take;
+    options.deallocator = give;
+    options.userdata = room;
+    options.max_errors = 0; /* each would keep a list of all that is open */
+    if (setjmp(room->out)) return NULL;
+    return gumbo_parse_with_options(&options, html, n);
+}
+
 int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html, size_t n,
                   bool links, struct ipw_err *err)
 {
     struct writer w = {.out = text, .title = title, .links = links};
+    struct room room = {.until_ns = ipw_cpu_thread_ns() + PARSE_CPU_NS};
     GumboOutput *page;
 
     if (n > IPW_HTML_MAX_BYTES)
@@ -287,10 +354,17 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
                         IPW_HTML_MAX_BYTES / 1024 / 1024);
     if (nests_too_deeply(html, n))
         return ipw_fail(err, IPW_ELIMIT, "the page nests more than %d deep", IPW_HTML_MAX_DEPTH);
-    page = gumbo_parse_with_options(&kGumboDefaultOptions, html, n);
-    find_title(&w, page->root, 0);
-    put_children(&w, &page->root->v.element);
-    gumbo_destroy_output(&kGumboDefaultOptions, page);
+    page = parse(&room, html, n);
+    if (page) {
+        find_title(&w, page->root, 0);
+        put_children(&w, &page->root->v.element);
+    }
+    while (room.first) give(&room, room.first + 1);
+    if (!page)
+        return ipw_fail(err, IPW_ELIMIT,
+                        "the page is too costly: its tags are not closed in order");
+    if (w.too_deep)
+        return ipw_fail(err, IPW_ELIMIT, "the page nests more than %d deep", IPW_HTML_MAX_DEPTH);
     if (text->failed || title->failed)
         return ipw_fail(err, IPW_ELIMIT, "the page's text is too long");
     return 0;

@@ -14,7 +14,8 @@
 
 enum { IPW_HTML_MAX_BYTES = 8 * 1024 * 1024, IPW_HTML_MAX_DEPTH = 2000 };
 
-/* IPW_ELIMIT for a page that is too long or nested too deeply, IPW_EUNSUPPORTED without libgumbo. */
+/* IPW_ELIMIT for a page that is too long, nested too deeply or too costly (2 s of CPU time, 512 MiB: its
+ * tags are not closed in order), IPW_EUNSUPPORTED without libgumbo. */
 int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html, size_t n,
                   bool links, struct ipw_err *err);
 
