@@ -254,7 +254,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     if (rc) return rc;
 
     *exit_code = IPW_EXIT_FAILED;
-    if (ipw_history_complete(&run->history, run->retry)) return 0;
+    if (ipw_history_complete(run)) return 0;
     ipw_anchor_take(&run->anchor);
     rc = ipw_http_global_init(err);
     if (!rc) rc = ipw_loop_new(&run->loop, err);
@@ -433,7 +433,7 @@ int ipw_run_start(struct ipw_run_options *o, const char *agent, char *command,
     run.unbooked_tail = &run.unbooked;
     ipw_summary_init(&run.summary);
     rc = prepare(&run, agent, &exit_code, &err);
-    nothing = !rc && ipw_history_complete(&run.history, run.retry);
+    nothing = !rc && ipw_history_complete(&run);
     if (nothing) {
         if (!o->quiet) ipw_say("%s: every query is done, nothing is left to run", o->output);
     } else if (!rc) {

@@ -127,7 +127,13 @@ int ipw_cmd_repair(int argc, char **argv)
     if (rc) return ipw_exit_with(&err, IPW_EXIT_INPUT);
     if (!r.dropped && !r.torn) printf("%s: no line is damaged\n", args[0]);
     rc = ipw_validate_run(&v, args[0], &err);
-    if (rc) return ipw_exit_with(&err, exit_code(&err));
+    if (rc) {
+        rc = ipw_exit_with(&err, exit_code(&err));
+        if (r.queries)
+            ipw_say("%s: a query whose line is gone is run again by: ipw-agent resume %s", args[0],
+                    args[0]);
+        return rc;
+    }
     say_counts(&v, args[0]);
     return IPW_EXIT_OK;
 }

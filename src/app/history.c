@@ -7,8 +7,10 @@
 #include "app/run.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "json/jsonl.h"
 
-#define MANIFEST_MAX (256 * IPW_MIB)
+#define MANIFEST_MAX   (256 * IPW_MIB)
+#define LINE_MAX_BYTES (256 * IPW_MIB)
 
 int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err)
 {
@@ -184,12 +186,35 @@ void ipw_history_release(struct ipw_history *h)
     *h = (struct ipw_history){0};
 }
 
-bool ipw_history_complete(const struct ipw_history *h, enum ipw_retry retry)
+static bool is_complete(const struct ipw_history *h)
 {
     const struct ipw_json *last = ipw_json_at(ipw_json_get(h->manifest, "segments"), h->n - 1);
 
-    return h->n && retry <= IPW_RETRY_CUT &&
-           !strcmp(ipw_json_str(ipw_json_get(last, "end"), ""), "complete");
+    return h->n && !strcmp(ipw_json_str(ipw_json_get(last, "end"), ""), "complete");
+}
+
+static size_t count_lines(const char *path)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    size_t n = 0;
+
+    if (ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, NULL)) return 0;
+    while (ipw_jsonl_next(reader, &line, NULL) > 0 && !line.torn) n++;
+    ipw_jsonl_close(reader);
+    return n;
+}
+
+bool ipw_history_complete(const struct ipw_run *run)
+{
+    char *path;
+    bool all;
+
+    if (run->retry > IPW_RETRY_CUT || !is_complete(&run->history)) return false;
+    path = ipw_asprintf("%s/traces.jsonl", ipw_rundir_path(run->dir));
+    all = count_lines(path) >= ipw_run_planned(run) - (size_t)run->o->warmup;
+    free(path);
+    return all;
 }
 
 /* ---- the sums ---- */

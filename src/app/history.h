@@ -1,10 +1,10 @@
 /* app/history.h: what the earlier sessions of a run left, for the one that goes on.
  *
  * A run is resumed in four steps: its folder is locked and its manifest read (open); what is to be
- * run now is compared with what was (check); sessions that a kill cut down are booked from their
- * files, attempts that count no more are moved to attempts.jsonl, and what remains is folded into
- * the summary and marked as done (settle); then a new session begins.  Each step can be cut down
- * and done again: an attempt is safe in attempts.jsonl before its line leaves traces.jsonl, and one
+ * run now is compared with what was (check); sessions that a kill cut down, and queries whose line
+ * a repair took out, are booked from their files, attempts that count no more are moved to
+ * attempts.jsonl, and what remains is folded into the summary and marked as done (settle); then a
+ * new session begins.  Each step can be cut down and done again: an attempt is safe in attempts.jsonl before its line leaves traces.jsonl, and one
  * that stands in both (same query, epoch and segment) is an earlier attempt.  For a new run
  * everything here is empty. */
 #ifndef IPW_APP_HISTORY_H
@@ -54,8 +54,10 @@ void ipw_history_release(struct ipw_history *h);
 int ipw_history_check(struct ipw_run *run, bool connected, struct ipw_err *err);
 /* The same for one difference, in words ("the model (model) was a, now b"). */
 int ipw_history_differs(struct ipw_run *run, const char *what, struct ipw_err *err);
-/* Did the last session come to its end, with nothing left to be run by `retry`? */
-bool ipw_history_complete(const struct ipw_history *h, enum ipw_retry retry);
+/* Did the last session come to its end, with nothing left to be run by `--retry`?  A line that a
+ * repair took out, or that was on its way to attempts.jsonl when a later session was killed before
+ * the manifest knew of it, is missing all the same. */
+bool ipw_history_complete(const struct ipw_run *run);
 int ipw_history_settle(struct ipw_run *run, struct ipw_err *err);
 /* Adds up what the sessions before took; they are all over. */
 void ipw_history_fold(struct ipw_history *h);

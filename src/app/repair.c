@@ -188,6 +188,7 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
         tell(&f, text);
         free(text);
         r->torn++;
+        if (read == read_query) r->queries++;
     }
     if (!rc) rc = read ? find_bad(&f, read, err) : find_bad_rows(&f, err);
     if (!rc && f.bad.n) rc = take_out(&f, err);
@@ -198,6 +199,7 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
         tell(&f, text);
         free(text);
         r->dropped += f.bad.n;
+        if (read == read_query) r->queries += f.bad.n;
     }
     free(f.bad.lines);
     free(f.path);

@@ -13,6 +13,7 @@
 
 struct ipw_repair {
     size_t dropped, torn; /* lines, files */
+    size_t queries; /* lines and tails of these that were, or may have been, those of a query */
     /* Told of each, before it is done; may be NULL. */
     void (*say)(void *ud, const char *what);
     void *ud;

@@ -21,9 +21,9 @@ struct names { /* sorted before it is asked */
     size_t n, cap;
 };
 
-static char *name_of(const char *id, int epoch, int segment)
+static char *name_of(const struct ipw_query_trace *trace, int segment)
 {
-    return ipw_asprintf("%d:%d:%s", segment, epoch, id ? id : "");
+    return ipw_asprintf("%d:%d:%s", segment, (int)trace->index, trace->id ? trace->id : "");
 }
 
 static void add_name(struct names *names, char *name)
@@ -63,11 +63,9 @@ struct by_id {
 struct settling {
     struct ipw_run *run;
     struct by_id *cases; /* sorted */
-    struct names attempts, warmups;
-    struct names traces; /* of sessions that are not over */
-    struct names moved;  /* from traces.jsonl to attempts.jsonl just now */
-    size_t n_dropped;    /* lines that leave traces.jsonl */
-    bool any_left;       /* a session that is not over */
+    struct names attempts, warmups, traces;
+    struct names moved; /* from traces.jsonl to attempts.jsonl just now */
+    size_t n_dropped;   /* lines that leave traces.jsonl */
     /* of the manifest: the numbering of the queries in earlier sessions */
     int64_t cases_then, warmup_then;
 };
@@ -94,13 +92,6 @@ static const struct by_id *case_of(const struct settling *s, const char *id)
     return bsearch(&key, s->cases, ipw_cases_count(s->run->cases), sizeof *s->cases, compare_ids);
 }
 
-static bool is_over(const struct settling *s, int segment)
-{
-    const struct ipw_history *h = &s->run->history;
-
-    return segment < 0 || (size_t)segment >= h->n || h->past[segment].over;
-}
-
 static void add_joules(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t)
 {
     struct ipw_balance *books = h->books;
@@ -125,7 +116,7 @@ static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *er
     struct settling *s = ud;
 
     (void)err;
-    add_name(&s->attempts, name_of(q->trace.id, q->record.epoch, q->record.segment));
+    add_name(&s->attempts, name_of(&q->trace, q->record.segment));
     add_joules(&s->run->history, false, &q->trace);
     s->run->history.n_attempts++;
     return 0;
@@ -136,8 +127,7 @@ static int take_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     struct settling *s = ud;
 
     (void)err;
-    if (!is_over(s, q->record.segment))
-        add_name(&s->warmups, name_of(q->trace.id, q->trace.index, q->record.segment));
+    add_name(&s->warmups, name_of(&q->trace, q->record.segment));
     add_joules(&s->run->history, true, &q->trace);
     return 0;
 }
@@ -214,11 +204,11 @@ static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struc
 static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
     struct settling *s = ud;
-    char *name = name_of(q->trace.id, q->record.epoch, q->record.segment);
+    char *name = name_of(&q->trace, q->record.segment);
     enum ipw_retry why = why_none(&q->trace);
     int rc;
 
-    if (!is_over(s, q->record.segment)) add_name(&s->traces, ipw_strdup(name));
+    add_name(&s->traces, ipw_strdup(name));
     if (has_name(&s->attempts, name)) { /* it was being moved when we were killed */
         s->n_dropped++;
         free(name);
@@ -244,14 +234,14 @@ static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
     int rc = ipw_schema_read_query(&q, line, n, err);
 
     if (rc) return rc;
-    name = name_of(q.trace.id, q.record.epoch, q.record.segment);
+    name = name_of(&q.trace, q.record.segment);
     rc = !has_name(&s->attempts, name) && !has_name(&s->moved, name);
     free(name);
     ipw_query_loaded_release(&q);
     return rc;
 }
 
-/* ---- sessions that a kill cut down ---- */
+/* ---- queries without a line, and the sessions that a kill cut down ---- */
 
 static int write_cut(struct settling *s, const struct ipw_redo_query *q, int epoch,
                      struct ipw_err *err)
@@ -283,12 +273,13 @@ static int write_cut(struct settling *s, const struct ipw_redo_query *q, int epo
     return rc;
 }
 
+/* A query that has a line nowhere: it was in flight, or a repair took its line out. */
 static int take_cut(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
 {
     struct settling *s = ud;
     int epoch = q->warmup ? 0 : (int)((q->trace->index - s->warmup_then) / s->cases_then);
-    char *name = name_of(q->trace->id, q->warmup ? q->trace->index : epoch, q->segment);
-    bool known = is_over(s, q->segment) ||
+    char *name = name_of(q->trace, q->segment);
+    bool known = q->segment < 0 || (size_t)q->segment >= s->run->history.n ||
                  (q->warmup ? has_name(&s->warmups, name)
                             : has_name(&s->traces, name) || has_name(&s->attempts, name));
 
@@ -385,7 +376,6 @@ int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
     s.cases_then = ipw_json_int(ipw_json_get(config, "max_queries"), 0);
     if (s.cases_then < 1) s.cases_then = (int64_t)ipw_cases_count(run->cases);
     s.warmup_then = ipw_json_int(ipw_json_get(config, "warmup"), 0);
-    for (size_t i = 0; i < h->n; i++) s.any_left |= !h->past[i].over;
     run->done = ipw_calloc(ipw_run_planned(run) + 1, sizeof *run->done);
     sort_cases(&s);
     rc = each_of(&s, "attempts.jsonl", take_attempt, err);
@@ -393,7 +383,7 @@ int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
     if (!rc) rc = each_of(&s, "warmup.jsonl", take_warmup, err);
     if (!rc) rc = each_of(&s, "traces.jsonl", take_trace, err);
     sort_names(&s.moved);
-    if (!rc && s.any_left) rc = book_cut(&s, err);
+    if (!rc) rc = book_cut(&s, err);
     if (!rc) rc = ipw_rundir_sync(run->dir, err);
     if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(run->dir, keep_trace, &s, err);
     if (!rc) {

@@ -346,7 +346,8 @@ static int compare_query(void *ud, const struct ipw_redo_query *query, struct ip
                       "query %s: its line does not follow from the events and samples: %s",
                       query->trace->id, ipw_buf_str(&what));
     if (!rc && verdict == IPW_CHECK_MISSING)
-        rc = ipw_fail(err, IPW_EPARSE, "query %s: ended by the events, and has no line",
+        rc = ipw_fail(err, IPW_EPARSE,
+                      "query %s: ended by the events, and has no line (`resume` runs it again)",
                       query->trace->id);
     ipw_query_loaded_release(&was);
     ipw_buf_release(&what);

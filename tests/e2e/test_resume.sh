@@ -73,6 +73,27 @@ check_err "crashed: holds a run already; --resume goes on with it"
 (cd crashed && cksum ./*) >after
 cmp -s before after || fail "something changed"
 
+step "killed inside --retry failed, behind the move of a line: the query is missing, and the run is not done"
+cp -r crashed behind
+python3 - <<'PY'
+import json
+lines = open("behind/traces.jsonl").read().splitlines(True)
+failed = [l for l in lines if json.loads(l)["query_id"] == "q0001"][0]
+open("behind/attempts.jsonl", "a").write(failed.replace('"temperature_metrics"',
+    '"superseded":"failed","temperature_metrics"', 1))
+open("behind/traces.jsonl", "w").writelines(l for l in lines if l != failed)
+PY
+expect_exit 0 agent resume behind --base-url "$BASE_URL"
+check_err "behind: goes on: 5 of 6 queries are done, 2 earlier attempts"
+assert_json behind/traces.jsonl 'len(d) == 6 and [q["segment"] for q in d if q["query_id"] == "q0001"] == [2]'
+assert_json behind/attempts.jsonl '[(q["query_id"], q["superseded"]) for q in d] == [("q0003", "cut"), ("q0001", "failed")]'
+
+step "--force may lengthen a run that is done"
+expect_exit 0 agent run single --dataset rows.jsonl --limit 2-3 --base-url "$BASE_URL" --model fake-model --output longer
+expect_exit 0 agent resume longer --limit 2-5 --force
+check_err "longer: goes on: 2 of 4 queries are done"
+assert_json longer/traces.jsonl 'sorted(q["query_id"] for q in d) == ["q0001", "q0002", "q0003", "q0004"]'
+
 step "--retry failed: again, and the earlier attempt stays on record"
 expect_exit 0 agent resume crashed --retry failed --base-url "$BASE_URL"
 assert_json crashed/traces.jsonl 'len(d) == 6 and all(q["completed"] for q in d) and [q["segment"] for q in d if q["query_id"] == "q0001"] == [2]'

@@ -83,6 +83,33 @@ expect_exit 0 agent resume unwritten -q
 assert_json unwritten/attempts.jsonl '[(q["segment"], q["superseded"]) for q in d] == [(0, "cut")]'
 assert_json unwritten/traces.jsonl 'sorted(q["segment"] for q in d) == [0, 0, 1]'
 
+step "a line that a repair took out of a run that was over: resume runs its query again, its joules stay in the books"
+cp -r run gone
+sed -i '2s/^..../####/' gone/traces.jsonl
+expect_exit 1 agent repair gone
+check_err "gone/traces.jsonl: 1 damaged line taken out, kept in traces.jsonl.damaged"
+check_err "gone: a query whose line is gone is run again by: ipw-agent resume gone"
+expect_exit 0 agent resume gone
+check_err "gone: goes on: 2 of 3 queries are done, 1 earlier attempt"
+assert_json gone/traces.jsonl 'sorted(q["segment"] for q in d) == [0, 0, 1] and len({q["query_id"] for q in d}) == 3'
+assert_json gone/attempts.jsonl '[(q["segment"], q["superseded"], q["outcome"]) for q in d] == [(0, "cut", "answered")]'
+assert_json gone/summary.json 'd["run"]["earlier_attempts"] == 1 and d["ledger"]["cpu"]["wasted_j"] > 0 and d["ledger"]["cpu"]["balanced"] is True'
+expect_exit 0 agent validate gone
+expect_exit 0 agent resume gone
+check_err "every query is done"
+
+step "the same of a session that was stopped, and of the warm-up"
+expect_exit 0 agent run react --dataset gaia --limit 2 --model demo --warmup 1 --output warm -q
+printf '####\n' >warm/warmup.jsonl
+sed -i '1d' warm/traces.jsonl
+sed -i 's/"end":"complete"/"end":"interrupted"/' warm/manifest.json
+expect_exit 1 agent repair warm
+check_err "behind its last whole line are in warmup.jsonl.torn now"
+expect_exit 0 agent resume warm -q
+assert_json warm/traces.jsonl 'sorted(q["segment"] for q in d) == [0, 1]'
+assert_json warm/warmup.jsonl 'sorted(q["segment"] for q in d) == [0, 1]'
+assert_json warm/summary.json 'd["ledger"]["cpu"]["balanced"] is True'
+
 step "a session that was killed before its first event has no books, and does not spoil the run's"
 python3 cut.py unborn all || fail "cut.py"
 expect_exit 0 agent resume unborn -q
