@@ -116,21 +116,20 @@ static int show(const char *run, const struct ipw_replay_cli *o)
 /* Does a process write there?  It holds the lock of the folder. */
 static bool is_going_on(const char *run) { return ipw_lock_look(run, NULL) != 0; }
 
-/* The whole lines of what was read; the rest stays for the next time. */
-static bool show_lines(struct ipw_follow *follow, struct ipw_buf *read)
+/* The whole lines of what was read; the rest stays for the next time.  `over`: the last of them says
+ * that the run is; behind the end of a session another may begin. */
+static void show_lines(bool *over, struct ipw_follow *follow, struct ipw_buf *read)
 {
     struct ipw_buf out = IPW_BUF(64 * IPW_MIB);
     size_t at = 0;
-    bool over = false;
 
     for (char *end; at < read->len && (end = memchr(read->data + at, '\n', read->len - at));
          at = (size_t)(end - read->data) + 1)
-        over |= ipw_follow_line(follow, &out, read->data + at, (size_t)(end - read->data) - at);
+        *over = ipw_follow_line(follow, &out, read->data + at, (size_t)(end - read->data) - at);
     ipw_buf_drop_front(read, at);
     fwrite(ipw_buf_str(&out), 1, out.len, stdout);
     fflush(stdout);
     ipw_buf_release(&out);
-    return over;
 }
 
 static int follow_run(const char *run, const struct ipw_replay_cli *o)
@@ -155,7 +154,7 @@ static int follow_run(const char *run, const struct ipw_replay_cli *o)
 
         if (n > 0) {
             ipw_buf_added(&text, (size_t)n);
-            over = show_lines(follow, &text);
+            show_lines(&over, follow, &text);
             continue;
         }
         if (n < 0 || over || !alive) break;

@@ -29,6 +29,12 @@ static struct ipw_rq *find(const struct ipw_replay_job *job, int32_t index)
     return q;
 }
 
+static void pass_over(struct ipw_replay_job *job, int32_t index)
+{
+    IPW_GROW(job->gone, job->cap_gone, job->n_gone + 1);
+    job->gone[job->n_gone++] = index;
+}
+
 static void leave(struct ipw_replay_job *job, struct ipw_rq *q)
 {
     struct ipw_rq **at = &job->active;
@@ -36,8 +42,7 @@ static void leave(struct ipw_replay_job *job, struct ipw_rq *q)
     while (*at != q) at = &(*at)->next;
     *at = q->next;
     if (q->diverged) job->n_diverged++;
-    IPW_GROW(job->gone, job->cap_gone, job->n_gone + 1);
-    if (q->diverged || !q->written) job->gone[job->n_gone++] = q->index;
+    if (q->diverged || !q->written) pass_over(job, q->index);
     ipw_rq_free(q);
 }
 
@@ -178,41 +183,58 @@ static enum after run_over(struct ipw_replay_job *job)
 static void write_run_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
 {
     struct ipw_ledger_facts facts = IPW_LEDGER_FACTS_NONE;
-    struct ipw_event event = line->event;
+    struct ipw_event event = {.kind = IPW_EV_RUN_START, .query = -1};
     struct ipw_buf data = IPW_BUF(64 * IPW_KIB);
 
     if (!job->by_query) {
         ipw_replay_job_line(job, line);
         return;
     }
-    if (event.kind != IPW_EV_RUN_START && event.kind != IPW_EV_RUN_END) return;
-    if (event.kind == IPW_EV_RUN_START) {
-        if (job->began_ns) return; /* one session replays them all */
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
-            memcpy(facts.reasons[d], "replayed", sizeof "replayed");
-        ipw_ledger_facts_write(&data, &facts);
-        job->began_ns = ipw_now_ns();
-    }
-    event.t_ns = ipw_now_ns();
-    event.rows = 0;
-    event.segment = 0;
-    event.payload = data.len ? data.data : NULL;
+    /* One session replays them all; it ends with the last of the record's. */
+    if (line->event.kind != IPW_EV_RUN_START || job->began_ns) return;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        memcpy(facts.reasons[d], "replayed", sizeof "replayed");
+    ipw_ledger_facts_write(&data, &facts);
+    event.t_ns = job->began_ns = ipw_now_ns();
+    event.payload = data.data;
     event.payload_len = data.len;
     ipw_rundir_event(job->dir, &event);
     ipw_buf_release(&data);
+}
+
+static void write_run_end(struct ipw_replay_job *job)
+{
+    struct ipw_event event = {.kind = IPW_EV_RUN_END, .t_ns = ipw_now_ns(), .query = -1};
+
+    if (job->by_query && job->began_ns && job->run_end && !job->stop_signal && !job->err.code)
+        ipw_rundir_event(job->dir, &event);
 }
 
 static enum after run_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
 {
     enum after after = DROP;
 
-    if (line->event.kind == IPW_EV_RUN_START && !job->by_query) after = session(job);
+    if (line->event.kind == IPW_EV_RUN_START) {
+        job->run_end = false; /* that of the session before is not the run's */
+        if (!job->by_query) {
+            after = session(job);
+            job->segment = (int)ipw_json_int(ipw_json_get(line->doc, "segment"), 0);
+        }
+    }
     if (line->event.kind == IPW_EV_RUN_END) {
         after = run_over(job);
         job->run_end = after == DROP;
     }
     if (after == DROP) write_run_line(job, line);
     return after;
+}
+
+/* By a later session, which is the one that counts. */
+static bool is_begun_again(const struct ipw_replay_job *job, const struct ipw_record_line *line)
+{
+    size_t i = (size_t)line->event.query;
+
+    return i < job->starts.n && line->number < job->starts.lines[i];
 }
 
 /* The start of a query, or a line of one that is not in flight. */
@@ -222,6 +244,10 @@ static enum after other_line(struct ipw_replay_job *job, const struct ipw_record
         if (job->query_id && (strcmp(job->query_id, line->event.q.id ? line->event.q.id : "") ||
                               (job->query_index >= 0 && job->query_index != line->event.query)))
             return DROP;
+        if (is_begun_again(job, line)) {
+            pass_over(job, line->event.query);
+            return DROP;
+        }
         ipw_rq_start(job, line);
         return DROP;
     }
@@ -327,6 +353,7 @@ int ipw_replay_job_run(struct ipw_replay_job *job, struct ipw_err *err)
 
     ipw_replay_step_soon(job);
     ipw_loop_run(job->loop);
+    write_run_end(job);
     ipw_defer_cancel(job->step);
     job->step = NULL;
     ipw_signal_cancel(interrupt);

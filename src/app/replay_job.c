@@ -232,6 +232,7 @@ int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_cli 
     *exit_code = IPW_EXIT_INPUT;
     rc = read_manifest(job, err);
     if (!rc) rc = ipw_record_open(&job->record, run, err);
+    if (!rc && job->by_query) rc = ipw_record_starts(&job->starts, job->record, err);
     if (!rc) rc = find_query(job, err);
     if (rc) return rc;
     if (ipw_json_bool(ipw_json_get(job->config, "no_content"), false))
@@ -291,6 +292,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job)
     }
     ipw_cases_free(job->cases);
     ipw_record_close(job->record);
+    ipw_record_starts_release(&job->starts);
     if (job->workspaces) rmdir(job->workspaces);
     free(job->workspaces);
     free(job->query_id);

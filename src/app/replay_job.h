@@ -6,7 +6,8 @@
  * hermetic: the lines of the record are gone through in their order, the queries overlap as they did
  * then, and the new record gets the old one's times and samples: a replay that follows its record
  * gives the same files and the same ledger.  tools, and hermetic with a model to go on with: one
- * query after the other, in real time; nothing is measured, figures are null with reason "replayed".
+ * query after the other, in one session, in real time, each as it was begun last (earlier attempts
+ * have its index); nothing is measured, figures are null with reason "replayed".
  *
  * A record is data: the agent's file, tools by path, data sets and servers are only those that the
  * command line names, or that are part of this program. */
@@ -45,6 +46,7 @@ struct ipw_replay_note { /* of one query that did not go as recorded */
 /* What is known of a query only here; of the others the old run's trace line tells. */
 struct ipw_replay_told {
     int32_t index;
+    int segment;
     struct ipw_query_record record; /* its texts are in `texts` */
     char *texts[8];
     size_t n_texts;
@@ -92,6 +94,8 @@ struct ipw_replay_job {
     struct ipw_llm *servers;
     struct ipw_web *web; /* for tools that run, or NULL */
     struct ipw_record *record;
+    struct ipw_record_starts starts; /* by_query */
+    int segment;                     /* of the new record, at hand */
     struct ipw_rundir *dir;
     char *workspaces;
     struct ipw_defer *step;

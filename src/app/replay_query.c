@@ -234,6 +234,7 @@ static void write_end(struct ipw_rq *q, const struct ipw_json *was, bool same)
         score.resolved =
             ipw_json_kind(resolved) == IPW_JSON_BOOL ? ipw_json_bool(resolved, false) : -1;
     t->index = q->index;
+    t->segment = q->job->segment;
     t->record = (struct ipw_query_record){
         .workload_type = "agentic",
         .query_text = keep(t, q->c.prompt),

@@ -99,11 +99,12 @@ struct writer {
     double warmup_j[IPW_DOMAIN_COUNT], earlier_j[IPW_DOMAIN_COUNT];
 };
 
-static const struct ipw_replay_told *told(const struct ipw_replay_job *job, int32_t index)
+static const struct ipw_replay_told *told(const struct ipw_replay_job *job, int32_t index,
+                                          int segment)
 {
     const struct ipw_replay_told *t = job->told;
 
-    while (t && t->index != index) t = t->next;
+    while (t && (t->index != index || t->segment != segment)) t = t->next;
     return t;
 }
 
@@ -172,7 +173,7 @@ static int write_trace(void *ud, const struct ipw_redo_query *query, struct ipw_
     const struct ipw_redo_segment *segment = w->redo.segments[w->redo.n_segments - 1];
     const struct ipw_anchor *clock =
         segment->facts.clock.wall_ns ? &segment->facts.clock : &job->anchor;
-    const struct ipw_replay_told *t = told(job, query->trace->index);
+    const struct ipw_replay_told *t = told(job, query->trace->index, query->segment);
     struct ipw_query_record record;
     struct ipw_query_loaded was = {0};
     enum ipw_check_verdict verdict = IPW_CHECK_MISSING;

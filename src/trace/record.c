@@ -8,6 +8,8 @@
 
 #define LINE_MAX_BYTES (512 * IPW_MIB)
 
+enum { MOST_QUERIES = 10 * 1000 * 1000 }; /* a wild index is no reason to take gigabytes */
+
 struct ipw_record {
     char *path;
     struct ipw_jsonl_reader *reader;
@@ -119,6 +121,53 @@ void ipw_record_drop(struct ipw_record *r, const struct ipw_record_line *line)
     *at = gone->next;
     if (r->tail == &gone->next) r->tail = at;
     free_line(gone);
+}
+
+/* ---- where queries begin ---- */
+
+static void take_start(struct ipw_record_starts *starts, const struct ipw_jsonl_line *line)
+{
+    static const char start[] = "\"event\":\"query_start\"";
+    struct ipw_event event;
+    struct ipw_json *doc;
+
+    /* Few lines can be one, and only those are parsed. */
+    if (!memmem(line->text, line->n, start, sizeof start - 1) ||
+        ipw_json_parse(&doc, line->text, line->n, NULL, NULL))
+        return;
+    if (!ipw_event_read(&event, doc, NULL) && event.kind == IPW_EV_QUERY_START &&
+        event.query >= 0 && event.query < MOST_QUERIES) {
+        size_t i = (size_t)event.query;
+
+        if (i >= starts->n) {
+            IPW_GROW(starts->lines, starts->cap, i + 1);
+            memset(starts->lines + starts->n, 0, (i + 1 - starts->n) * sizeof *starts->lines);
+            starts->n = i + 1;
+        }
+        starts->lines[i] = line->number;
+    }
+    ipw_json_free(doc);
+}
+
+int ipw_record_starts(struct ipw_record_starts *out, const struct ipw_record *record,
+                      struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    int rc;
+
+    *out = (struct ipw_record_starts){0};
+    rc = ipw_jsonl_open(&reader, record->path, LINE_MAX_BYTES, err);
+    if (rc) return rc;
+    while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) take_start(out, &line);
+    ipw_jsonl_close(reader);
+    return rc < 0 ? rc : 0;
+}
+
+void ipw_record_starts_release(struct ipw_record_starts *starts)
+{
+    free(starts->lines);
+    *starts = (struct ipw_record_starts){0};
 }
 
 /* ---- the messages of a request ---- */

@@ -33,6 +33,16 @@ const struct ipw_record_line *ipw_record_peek(struct ipw_record *record, int32_t
                                               size_t reach);
 void ipw_record_drop(struct ipw_record *record, const struct ipw_record_line *line);
 
+/* Where each query begins for the last time: after a session of the run was cut down, or a query
+ * failed, a later session begins it again under the same index.  Reads the file from its start. */
+struct ipw_record_starts {
+    int64_t *lines; /* by index; 0: none is known */
+    size_t n, cap;
+};
+int ipw_record_starts(struct ipw_record_starts *out, const struct ipw_record *record,
+                      struct ipw_err *err);
+void ipw_record_starts_release(struct ipw_record_starts *starts);
+
 /* The messages of a request as they were sent: a list of JSON texts.  Reads the file from its start:
  * for messages about a request, not for the replay itself. */
 struct ipw_record_messages {

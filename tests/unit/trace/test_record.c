@@ -102,6 +102,22 @@ static void damage(void **state)
     ipw_record_close(r);
 }
 
+static void begun_last(void **state)
+{
+    struct ipw_record *r = open_with(START(0, "a") START(2, "c") ASK(0, 1, 0, "{}") START(0, "a")
+                                         START(2000000000, "far") "{\"event\":\"query_start\"");
+    struct ipw_record_starts starts;
+
+    (void)state;
+    assert_int_equal(ipw_record_starts(&starts, r, NULL), 0);
+    assert_int_equal(starts.n, 3); /* an index that no run has is passed over */
+    assert_int_equal(starts.lines[0], 4);
+    assert_int_equal(starts.lines[1], 0);
+    assert_int_equal(starts.lines[2], 2);
+    ipw_record_starts_release(&starts);
+    ipw_record_close(r);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -121,7 +137,8 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(in_order), cmocka_unit_test(ahead),
-                                       cmocka_unit_test(messages), cmocka_unit_test(damage)};
+                                       cmocka_unit_test(messages), cmocka_unit_test(damage),
+                                       cmocka_unit_test(begun_last)};
 
     return cmocka_run_group_tests(tests, setup, teardown);
 }
