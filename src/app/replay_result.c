@@ -227,6 +227,33 @@ static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
     facts->devices = &w->devices;
 }
 
+/* What was measured of the idle machine stands in the record's summary only; without one (the run
+ * was killed) there is nothing that could be told of it. */
+static void take_baseline(struct ipw_summary_run *facts, const struct ipw_replay_job *job)
+{
+    struct ipw_buf bytes = IPW_BUF(MAX_LINE_BYTES);
+    char *path = ipw_asprintf("%s/summary.json", job->run);
+    const struct ipw_json *baseline, *domains;
+    struct ipw_json *doc = NULL;
+
+    if (!job->by_query && !ipw_file_read(&bytes, path, NULL) &&
+        !ipw_json_parse(&doc, ipw_buf_str(&bytes), bytes.len, NULL, NULL)) {
+        baseline = ipw_json_get(doc, "baseline");
+        domains = ipw_json_get(baseline, "domains");
+        facts->baseline_s = ipw_json_num(ipw_json_get(baseline, "seconds"), 0);
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+            const struct ipw_json *b = ipw_json_get(domains, ipw_domain_name((enum ipw_domain)d));
+
+            facts->baseline[d] = (struct ipw_baseline_watts){
+                .before_w = ipw_json_num(ipw_json_get(b, "before_w"), NAN),
+                .after_w = ipw_json_num(ipw_json_get(b, "after_w"), NAN)};
+        }
+        ipw_json_free(doc);
+    }
+    ipw_buf_release(&bytes);
+    free(path);
+}
+
 static int write_summary(struct writer *w, struct ipw_err *err)
 {
     struct ipw_replay_job *job = w->job;
@@ -254,6 +281,7 @@ static int write_summary(struct writer *w, struct ipw_err *err)
     facts.wall_ns = now.wall_ns;
     facts.attempts = w->n_attempts;
     fill_balance(&facts, w);
+    take_baseline(&facts, job);
     ipw_summary_write(&out, &w->summary, &facts);
     rc = ipw_rundir_write_summary(job->dir, ipw_buf_str(&out), out.len, err);
     ipw_buf_release(&out);
@@ -387,9 +415,11 @@ int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
     if (job->n_more_notes) ipw_say("and %zu more (replay.json counts them)", job->n_more_notes);
     if (job->n_traces_differ)
         ipw_say(
-            "%zu trace line%s differ%s from the record's: its traces.jsonl does not follow from "
-            "its events and samples",
-            job->n_traces_differ, s(job->n_traces_differ), job->n_traces_differ == 1 ? "s" : "");
+            "%zu trace line%s differ%s from the record's: %s", job->n_traces_differ,
+            s(job->n_traces_differ), job->n_traces_differ == 1 ? "s" : "",
+            /* Who was in flight beside one that ended elsewhere has another share of the joules. */
+            job->n_diverged ? "joules were shared with what diverged"
+                            : "its traces.jsonl does not follow from its events and samples");
     if (job->o->json) {
         report_json(&out, job);
     } else {

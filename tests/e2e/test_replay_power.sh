@@ -70,6 +70,53 @@ def same(path, x, y): # sums may be taken in another order
 for key in ("ledger", "totals", "efficiency", "accounts"):
     same(key, a[key], b[key])
 PY
+step "beside a query that diverges its neighbours have another share, and the record is not blamed"
+python3 - <<'PY' || fail "edit"
+import json, shutil
+shutil.copytree("run", "edited")
+lines = open("run/events.jsonl").read().splitlines()
+docs = [json.loads(line) for line in lines]
+first = [i for i, d in enumerate(docs) if d["event"] == "query_start" and not d["data"]["warmup"]][0]
+reply = [i for i, d in enumerate(docs) if i > first and d["event"] == "lm_inference_start" and d["query"] == docs[first]["query"]][0]
+docs[reply]["data"]["messages"][-1]["content"] += "?"
+lines[reply] = json.dumps(docs[reply], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+open("edited/events.jsonl", "w").write("\n".join(lines) + "\n")
+PY
+damaged edited
+rm -rf replayed
+expect_exit 4 agent replay edited --mode hermetic -o replayed
+assert_json replayed/replay.json 'd["diverged"] == 1 and d["traces_differ"] >= 1'
+match_err "[0-9]+ trace lines? differs? from the record's: joules were shared with what diverged"
+no_err "does not follow"
+
+step "the idle machine is the record's, and net joules that it withheld stay withheld"
+start_fake --bench 1
+IPW_POWERCAP_ROOT="$WORK/tree" expect_exit 0 agent run tools --dataset rows.jsonl --limit 2 --base-url "$BASE_URL" \
+    --model fake-model --baseline 300ms --output idle -q
+stop_fake
+for after in as-it-is 1000; do
+    python3 - $after <<'PY' || fail "edit"
+import json, sys
+d = json.load(open("idle/summary.json"))
+if sys.argv[1] != "as-it-is":
+    d["baseline"]["domains"]["cpu"]["after_w"] = float(sys.argv[1])
+    json.dump(d, open("idle/summary.json", "w"))
+PY
+    rm -rf replayed
+    expect_exit 0 agent replay idle --mode hermetic -o replayed
+    assert_json replayed/summary.json 'd["baseline"]["seconds"] == 0.3 and d["baseline"]["domains"]["cpu"]["before_w"] > 0'
+    python3 - $after <<'PY' || fail "the baseline differs"
+import json, sys
+a, b = (json.load(open(f"{run}/summary.json")) for run in ("idle", "replayed"))
+if sys.argv[1] == "as-it-is":
+    assert a["baseline"] == b["baseline"], (a["baseline"], b["baseline"])
+    assert a["accounts"] == b["accounts"], (a["accounts"], b["accounts"])
+else:
+    assert b["baseline"]["domains"]["cpu"]["net_withheld"] == "drift", b["baseline"]
+    assert b["accounts"]["cpu"]["marginal_j"] is None, b["accounts"]
+PY
+done
+
 step "stopped by a signal"
 assert_json stopped/events.jsonl 'any(e["event"] == "query_end" and e["outcome"] == "interrupted" for e in d)'
 same stopped
