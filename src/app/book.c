@@ -104,6 +104,7 @@ static void write_query(struct ipw_run *run, struct ipw_query *q)
         ipw_run_fail(run, &err);
     } else {
         if (q->completed) run->n_answered++;
+        if (!q->completed && !q->cancel_reason) run->n_failed++;
         if (!q->place.warmup) ipw_summary_add(&run->summary, &trace, &record);
         ipw_progress_query(run->progress, &trace, &record);
         ipw_run_wrote(run, c->id);

@@ -446,8 +446,8 @@ int ipw_run_start(struct ipw_run_options *o, const char *agent, char *command,
         ipw_exit_with(&err, exit_code);
     } else if (run.interrupted)
         exit_code = 128 + run.stop_signal;
-    else if (run.limits.reached)
-        exit_code = IPW_EXIT_OK; /* ended as it was told to */
+    else if (run.limits.reached && !run.n_failed)
+        exit_code = IPW_EXIT_OK; /* ended as it was told to, before anything went wrong */
     else if (!nothing && !run.n_answered)
         exit_code = IPW_EXIT_FAILED; /* not one query came to an answer */
     else

@@ -132,6 +132,7 @@ struct ipw_run {
     size_t n_waiting, cap_waiting, n_syncing;
     size_t n_done;     /* that are safe, earlier sessions' included */
     size_t n_answered; /* queries that came to an answer, likewise */
+    size_t n_failed;   /* of this session: without one, by themselves */
 
     struct ipw_pricing pricing;
     struct ipw_run_limits limits;

@@ -122,6 +122,17 @@ run 0 run-turns --run-turn-limit 2
 assert_json run-turns/traces.jsonl '[q["outcome"] for q in d][:2] == ["answered"] * 2'
 assert_json run-turns/traces.jsonl 'all(q["outcome"] == "run_turn_limit" and q["is_resolved"] is None for q in d[2:])'
 
+step "a limit of the run is no excuse: whatever came to its end before it failed"
+cat >refuses <<'CASSETTE'
+always
+status 400 Bad
+json {"error":{"message":"no"}}
+CASSETTE
+start_fake --script refuses
+run 1 run-failed --run-turn-limit 1 --max-retries 0
+assert_json run-failed/traces.jsonl '[q["outcome"] for q in d] == ["error", "run_turn_limit"]'
+assert_json run-failed/summary.json 'd["status"] == "limit"'
+
 step "a run's time cuts what is in flight"
 start_fake --bench 0 --delay-ms 60000
 run 0 run-time --concurrency 3 --run-timeout 300ms
