@@ -413,10 +413,16 @@ static enum ipw_replay_step step_decisions(struct ipw_replay *r, const struct ip
 
     switch (e->kind) {
     case IPW_EV_LM_START:
-        if (e->lm.attempt == 1) done = ipw_replay_send(r, line);
+        if (e->lm.attempt == 1)
+            done = ipw_replay_send(r, line);
+        else
+            ipw_replay_pass_start(r, line);
         break;
     case IPW_EV_LM_END:
-        if (!e->lm.will_retry) done = ipw_replay_reply(r, line);
+        if (!e->lm.will_retry)
+            done = ipw_replay_reply(r, line);
+        else
+            ipw_replay_pass_end(r, line);
         break;
     case IPW_EV_TOOL_START: done = pair_tool_start(r, line); break;
     case IPW_EV_TOOL_END: done = pair_tool_end(r, line); break;

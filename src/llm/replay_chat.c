@@ -91,8 +91,6 @@ static struct ipw_replay_wait *sender(struct ipw_replay *r, const struct ipw_rec
     enum ipw_wait_kind kind = line->event.lm.attempt > 1 ? WAIT_REPEAT : WAIT_SEND;
     struct ipw_replay_wait *w = r->waits;
 
-    if (r->o.mode == IPW_REPLAY_DECISIONS) kind = WAIT_SEND; /* repeats are passed over */
-
     while (w && (w->kind != kind ||
                  (kind == WAIT_REPEAT && w->call->number + 1 != line->event.lm.attempt)))
         w = w->next;
@@ -121,6 +119,24 @@ bool ipw_replay_send(struct ipw_replay *r, const struct ipw_record_line *line)
     call->busy--;
     if (call->cancelled) ipw_llm_call_free(call);
     return true;
+}
+
+void ipw_replay_pass_end(struct ipw_replay *r, const struct ipw_record_line *line)
+{
+    struct ipw_replay_wait *w = r->waits;
+
+    while (w && (w->kind != WAIT_REPLY || w->id != line->event.span)) w = w->next;
+    if (w) w->repeat = line->event.lm.attempt + 1;
+}
+
+void ipw_replay_pass_start(struct ipw_replay *r, const struct ipw_record_line *line)
+{
+    struct ipw_replay_wait *w = r->waits;
+
+    while (w && (w->kind != WAIT_REPLY || w->repeat != line->event.lm.attempt)) w = w->next;
+    if (!w) return;
+    w->id = line->event.span;
+    w->repeat = 0;
 }
 
 static enum ipw_code code_of(enum ipw_lm_outcome outcome)
@@ -164,6 +180,7 @@ bool ipw_replay_reply(struct ipw_replay *r, const struct ipw_record_line *line)
     while (wait && (wait->kind != WAIT_REPLY || wait->id != line->event.span)) wait = wait->next;
     if (!wait || facts.outcome == IPW_LM_CANCELLED) return false;
     call = wait->call;
+    if (r->o.mode == IPW_REPLAY_DECISIONS) facts.attempt = call->number; /* the only one */
     call->in_flight = false;
     wait->kind = WAIT_REPEAT; /* its end is told once */
     ipw_chat_reply_read(&reply, line->data);

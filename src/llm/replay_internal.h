@@ -11,6 +11,7 @@ enum ipw_wait_kind { WAIT_SEND, WAIT_REPLY, WAIT_REPEAT, WAIT_TOOL, WAIT_WEB, WA
 struct ipw_replay_wait {
     enum ipw_wait_kind kind;
     int64_t id; /* of the span or the effect */
+    int repeat; /* DECISIONS: the attempt that the record has next for this call; 0: none */
     struct ipw_llm_call *call;
     ipw_replay_fn fn;
     void *ud;
@@ -48,6 +49,9 @@ extern const struct ipw_llm_back ipw_replay_back;
 /* The line is a request's start, or an attempt's end: hands it to the call that waits for it. */
 bool ipw_replay_send(struct ipw_replay *r, const struct ipw_record_line *line);
 bool ipw_replay_reply(struct ipw_replay *r, const struct ipw_record_line *line);
+/* DECISIONS: a failed attempt and its repeat are passed over; the reply is that of the last one. */
+void ipw_replay_pass_end(struct ipw_replay *r, const struct ipw_record_line *line);
+void ipw_replay_pass_start(struct ipw_replay *r, const struct ipw_record_line *line);
 void ipw_replay_chat_live(struct ipw_replay *r, struct ipw_llm_call *call);
 
 /* replay.c */

@@ -9,13 +9,17 @@ always
 status 400 Bad
 json {"error":{"message":"no"}}
 ---
+when Question 3
+status 503 Busy
+body busy
+---
 always
 text FINAL ANSWER: 42
 CASSETTE
 
 step "the record: one query failed, and was answered in a second session"
 start_fake --script fails.txt
-expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --max-retries 0 \
+expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --max-retries 1 \
     --warmup 1 --output run -q
 stop_fake
 start_fake --bench 0
@@ -23,7 +27,9 @@ expect_exit 0 agent resume run --retry failed --base-url "$BASE_URL" -q
 stop_fake
 assert_json run/events.jsonl '[e["query"] for e in d if e["event"] == "query_start"] == [0, 1, 2, 3, 0, 2]'
 
-step "its decisions again, each query once"
+assert_json run/traces.jsonl '[(q["turns"][0]["attempts"], q["completed"]) for q in d if q["query_id"] == "q0002"] == [(2, True)]'
+
+step "its decisions again, each query once, without the attempts that failed"
 expect_exit 0 agent replay run --mode tools -o tools
 check_out "replayed 4 queries, 4 turns"
 assert_json tools/events.jsonl '[e["query"] for e in d if e["event"] == "query_start"] == [1, 3, 0, 2]'
