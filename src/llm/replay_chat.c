@@ -84,16 +84,58 @@ const struct ipw_llm_back ipw_replay_back = {chat_start, chat_cancel};
 
 /* ---- attempts ---- */
 
+/* Are the messages of the call those of the line, as far as the line tells them? */
+static bool says_the_same(const struct ipw_llm_call *call, const struct ipw_record_line *line)
+{
+    const struct ipw_json *was = ipw_json_first(ipw_json_get(line->data, "messages")), *now;
+    int64_t kept = ipw_json_int(ipw_json_get(line->data, "messages_kept"), 0);
+    struct ipw_json *doc;
+    bool same;
+
+    if (ipw_json_parse(&doc, call->body.data, call->body.len, NULL, NULL)) return false;
+    now = ipw_json_first(ipw_json_get(doc, "messages"));
+    while (now && kept-- > 0) now = ipw_json_next(now);
+    for (same = true; same && was && now; was = ipw_json_next(was), now = ipw_json_next(now)) {
+        struct ipw_buf a = IPW_BUF(512 * IPW_MIB), b = IPW_BUF(512 * IPW_MIB);
+
+        ipw_json_print(&a, was);
+        ipw_json_print(&b, now);
+        same = strcmp(ipw_buf_str(&a), ipw_buf_str(&b)) == 0;
+        ipw_buf_release(&a);
+        ipw_buf_release(&b);
+    }
+    ipw_json_free(doc);
+    return same && !was && !now;
+}
+
+static bool may_repeat(const struct ipw_replay *r, const struct ipw_replay_wait *w, int attempt)
+{
+    if (r->o.mode == IPW_REPLAY_DECISIONS) return w->kind == WAIT_REPLY && w->repeat == attempt;
+    return w->kind == WAIT_REPEAT && w->call->number + 1 == attempt;
+}
+
+/* Calls that run side by side are repeated in the order in which their waits end: of several the one
+ * that says the same, else the first. */
+static struct ipw_replay_wait *repeater(struct ipw_replay *r, const struct ipw_record_line *line)
+{
+    struct ipw_replay_wait *first = NULL;
+
+    for (struct ipw_replay_wait *w = r->waits; w; w = w->next) {
+        if (!may_repeat(r, w, line->event.lm.attempt)) continue;
+        if (says_the_same(w->call, line)) return w;
+        if (!first) first = w;
+    }
+    return first;
+}
+
 /* The attempt that the line begins belongs to the first call that waits to send its first, or to the
  * one that waits to repeat. */
 static struct ipw_replay_wait *sender(struct ipw_replay *r, const struct ipw_record_line *line)
 {
-    enum ipw_wait_kind kind = line->event.lm.attempt > 1 ? WAIT_REPEAT : WAIT_SEND;
     struct ipw_replay_wait *w = r->waits;
 
-    while (w && (w->kind != kind ||
-                 (kind == WAIT_REPEAT && w->call->number + 1 != line->event.lm.attempt)))
-        w = w->next;
+    if (line->event.lm.attempt > 1) return repeater(r, line);
+    while (w && w->kind != WAIT_SEND) w = w->next;
     return w;
 }
 
@@ -131,9 +173,8 @@ void ipw_replay_pass_end(struct ipw_replay *r, const struct ipw_record_line *lin
 
 void ipw_replay_pass_start(struct ipw_replay *r, const struct ipw_record_line *line)
 {
-    struct ipw_replay_wait *w = r->waits;
+    struct ipw_replay_wait *w = repeater(r, line);
 
-    while (w && (w->kind != WAIT_REPLY || w->repeat != line->event.lm.attempt)) w = w->next;
     if (!w) return;
     w->id = line->event.span;
     w->repeat = 0;

@@ -1,5 +1,5 @@
-# A run that was taken up again, replayed in one session: each query as it was begun last; and watched
-# while it goes on behind the end of an earlier session.
+# A run that was taken up again, replayed in one session: each query as it was begun last, each request
+# as its last attempt was answered; and watched while it goes on behind the end of an earlier session.
 . "$(dirname "$0")/lib.sh"
 
 awk 'BEGIN { for (i = 1; i <= 3; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
@@ -86,5 +86,46 @@ wait $watcher || fail "the watcher"
 FAKES=$(echo "$FAKES" | sed "s/ $watcher\$//")
 exec 9>&-
 assert_eq "$(grep -c 'answered' watched)" 5 "(answers)"
+
+step "calls side by side that were repeated in another order than they began"
+cat >side.lua <<'LUA'
+local ipw, llm = require "ipw", require "ipw.llm"
+return {
+  name = "side",
+  run = function(query)
+    return table.concat(ipw.map({ "Aaa", "Bbb", "Ccc" }, function(word)
+      return llm.chat { messages = { llm.user(word .. query.prompt) } }.text
+    end), " ")
+  end,
+}
+LUA
+cat >busy.txt <<'CASSETTE'
+when Aaa
+status 503 Busy
+header Retry-After: 2
+body busy
+---
+when Bbb
+status 503 Busy
+header Retry-After: 1
+body busy
+---
+when Aaa
+text first
+---
+when Bbb
+text second
+---
+when Ccc
+text third
+CASSETTE
+start_fake --script busy.txt
+expect_exit 0 agent run side.lua --dataset rows.jsonl --limit 1 --base-url "$BASE_URL" --model fake-model -o side -q
+stop_fake
+assert_json side/events.jsonl '[e["data"]["messages"][-1]["content"][:3] for e in d if e["event"] == "lm_inference_start"] == ["Aaa", "Bbb", "Ccc", "Bbb", "Aaa"]'
+expect_exit 0 agent replay side --mode hermetic --agent side.lua -o side-again
+cmp side/events.jsonl side-again/events.jsonl || fail "events differ"
+expect_exit 0 agent replay side --mode tools --agent side.lua -o side-tools
+assert_json side-tools/traces.jsonl 'd[0]["response_text"] == "first second third" and [t["attempts"] for t in d[0]["turns"]] == [1, 1, 1]'
 
 end_test
