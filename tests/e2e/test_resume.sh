@@ -175,6 +175,7 @@ refused 3 "dataset (selection_sha256)" "--limit 5"
 refused 3 "model (model)" "--model other"
 refused 3 "configuration (temperature)" "--temperature 0.5"
 refused 3 "configuration (limits)" "--turn-limit 3"
+refused 3 "configuration (warmup)" "--warmup 2"
 expect_exit 0 agent resume busy --base-url "$BASE_URL" --temperature 0.5 --force --concurrency 3
 check_err "warning: "
 check_err "busy: --force: goes on although the configuration (temperature) was null, now 0.5"
