@@ -124,6 +124,17 @@ static enum after stuck(struct ipw_rq *q, const struct ipw_record_line *line)
     return REPEAT;
 }
 
+/* Was the query ended from outside while that went on?  What a real tool would come to if it were
+ * given more time nobody can wait for. */
+static bool was_cut_there(const struct ipw_rq *q, const struct ipw_record_line *line)
+{
+    const struct ipw_record_line *next = line;
+
+    for (size_t i = 1; next && is_cancelled(next) && next->event.kind != IPW_EV_QUERY_END; i++)
+        next = ipw_record_peek(q->job->record, q->index, i, SIZE_MAX);
+    return next && next->event.kind == IPW_EV_QUERY_END && ended_from_outside(next);
+}
+
 static bool waits_for_record(const struct ipw_rq *q)
 {
     return q->agent && ipw_agent_all_recorded(q->agent);
@@ -140,6 +151,9 @@ static enum after query_line(struct ipw_rq *q, const struct ipw_record_line *lin
         if (!q->diverged || q->over) return DROP;
         return REPEAT;
     }
+    /* It was cancelled, as then, and its requests and tools have told their ends themselves. */
+    if (q->ended_by_record && q->job->decisions && line->event.kind != IPW_EV_QUERY_END)
+        return q->ended ? DROP : REPEAT;
     if (q->ended && q->job->decisions && line->event.kind == IPW_EV_TOOL_END) {
         q->job->n_missing++;
         return DROP;
@@ -148,7 +162,7 @@ static enum after query_line(struct ipw_rq *q, const struct ipw_record_line *lin
         ipw_replay_ended(q->replay, line, q->outcome);
         return REPEAT;
     }
-    if (waits_for_record(q)) return stuck(q, line);
+    if (waits_for_record(q) || (q->job->decisions && was_cut_there(q, line))) return stuck(q, line);
     /* What it does next is on its way; real tools take their time. */
     return q->job->decisions ? WAIT : REPEAT;
 }

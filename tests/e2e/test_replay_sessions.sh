@@ -128,4 +128,34 @@ cmp side/events.jsonl side-again/events.jsonl || fail "events differ"
 expect_exit 0 agent replay side --mode tools --agent side.lua -o side-tools
 assert_json side-tools/traces.jsonl 'd[0]["response_text"] == "first second third" and [t["attempts"] for t in d[0]["turns"]] == [1, 1, 1]'
 
+step "what a limit ended in the middle of a reply or of a tool ends there again"
+cat >wait.lua <<'LUA'
+return {
+  name = "wait",
+  about = "Never comes back.",
+  input = {},
+  run = function() require("ipw").sleep(3600) end,
+}
+LUA
+cat >stalls.txt <<'CASSETTE'
+when Question 1
+text begun
+stall
+---
+when Question 2
+call wait {}
+---
+always
+text FINAL ANSWER: 42
+CASSETTE
+start_fake --script stalls.txt
+expect_exit 0 agent run tools --tools "$WORK/wait.lua" --dataset rows.jsonl --query-timeout 1s --base-url "$BASE_URL" \
+    --model fake-model -o ended -q
+stop_fake
+assert_json ended/traces.jsonl '[q["outcome"] for q in d] == ["timeout", "timeout", "answered"]'
+for mode in hermetic tools; do
+    expect_exit 0 agent replay ended --mode $mode --tools "$WORK/wait.lua" -o ended-$mode
+    assert_json ended-$mode/traces.jsonl '[q["outcome"] for q in d] == ["timeout", "timeout", "answered"]'
+done
+
 end_test
