@@ -188,14 +188,16 @@ static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struc
     const struct by_id *c = case_of(s, q->trace.id);
     size_t index;
 
-    if (!c || q->record.epoch < 0 || q->record.epoch >= run->o->epochs) return 0;
-    index =
-        (size_t)run->o->warmup + (size_t)q->record.epoch * ipw_cases_count(run->cases) + c->index;
-    if (run->done[index])
-        return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)", q->trace.id,
-                        q->record.epoch);
-    run->done[index] = true;
-    run->history.n_kept++;
+    /* One that --force left out of the selection has its line all the same. */
+    if (c && q->record.epoch >= 0 && q->record.epoch < run->o->epochs) {
+        index = (size_t)run->o->warmup + (size_t)q->record.epoch * ipw_cases_count(run->cases) +
+                c->index;
+        if (run->done[index])
+            return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",
+                            q->trace.id, q->record.epoch);
+        run->done[index] = true;
+        run->history.n_kept++;
+    }
     if (q->trace.completed) run->n_answered++;
     ipw_summary_add(&run->summary, &q->trace, &q->record);
     return 0;

@@ -94,6 +94,13 @@ expect_exit 0 agent resume longer --limit 2-5 --force
 check_err "longer: goes on: 2 of 4 queries are done"
 assert_json longer/traces.jsonl 'sorted(q["query_id"] for q in d) == ["q0001", "q0002", "q0003", "q0004"]'
 
+step "what it leaves out of a run stays in its summary"
+expect_exit 0 agent resume longer --limit 4-6 --force --retry failed
+check_err "longer: goes on: 2 of 3 queries are done"
+assert_json longer/traces.jsonl 'sorted(q["query_id"] for q in d) == ["q0001", "q0002", "q0003", "q0004", "q0005"]'
+assert_json longer/summary.json 'd["totals"]["queries"] == 5'
+expect_exit 0 agent validate longer
+
 step "--retry failed: again, and the earlier attempt stays on record"
 expect_exit 0 agent resume crashed --retry failed --base-url "$BASE_URL"
 assert_json crashed/traces.jsonl 'len(d) == 6 and all(q["completed"] for q in d) and [q["segment"] for q in d if q["query_id"] == "q0001"] == [2]'
