@@ -21,7 +21,7 @@ local function tables_of(answer)
 end
 
 --- Runs one SELECT. Values stand for the `?` in it. NULL is json.null. Nothing can be written, attached
---- or loaded; a query over its time, or an answer over 8 MiB, is a failure.
+--- or loaded; a query over its time, a value over 4 MiB, or an answer over 8 MiB, is a failure.
 ---@param file string
 ---@param sql string
 ---@param values? (string|number|boolean)[]

@@ -46,6 +46,10 @@ enum {
     MAX_FILES = 20000,
     MAX_WORDS = 64,
     MAX_INDEXES = 8,
+    /* A function's one call cannot be stopped: what it works on is kept small.  instr() in a value of
+     * 4 MiB and LIKE of 1,000 characters take minutes at the worst, not days. */
+    MAX_VALUE_BYTES = 4 * 1024 * 1024,
+    MAX_PATTERN_BYTES = 1000,
 };
 #define MAX_INDEX_BYTES (256 * IPW_MIB) /* of the texts in one */
 
@@ -185,7 +189,8 @@ int ipw_db_query(struct ipw_buf *out, const char *path, const char *sql,
         sqlite3_busy_timeout(db, 200);
         sqlite3_set_authorizer(db, authorize, NULL);
         sqlite3_progress_handler(db, STEPS_BETWEEN_LOOKS, look, (void *)l);
-        sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 64 * 1024 * 1024);
+        sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES);
+        sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES);
         sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
         rc = sqlite3_prepare_v2(db, sql, -1, &statement, &rest);
     }

@@ -2,7 +2,8 @@
  *
  * Both are made to run away from the loop's thread and touch nothing shared but an index behind its own
  * lock.  A query can write nothing, attach nothing and load nothing; it ends at its deadline, when
- * *stop is set, or when its answer is full.  Needs libsqlite3; a build without it says so. */
+ * *stop is set, or when its answer is full.  Values are 4 MiB at most: inside one call of an SQL function it
+ * cannot be ended.  Needs libsqlite3; a build without it says so. */
 #ifndef IPW_DATA_DB_H
 #define IPW_DATA_DB_H
 
