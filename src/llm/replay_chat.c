@@ -114,17 +114,24 @@ static bool may_repeat(const struct ipw_replay *r, const struct ipw_replay_wait 
     return w->kind == WAIT_REPEAT && w->call->number + 1 == attempt;
 }
 
+/* From `w` on; NULL: none. */
+static struct ipw_replay_wait *find_repeater(const struct ipw_replay *r, struct ipw_replay_wait *w,
+                                             int attempt)
+{
+    while (w && !may_repeat(r, w, attempt)) w = w->next;
+    return w;
+}
+
 /* Calls that run side by side are repeated in the order in which their waits end: of several the one
  * that says the same, else the first. */
 static struct ipw_replay_wait *repeater(struct ipw_replay *r, const struct ipw_record_line *line)
 {
-    struct ipw_replay_wait *first = NULL;
+    int attempt = line->event.lm.attempt;
+    struct ipw_replay_wait *first = find_repeater(r, r->waits, attempt);
 
-    for (struct ipw_replay_wait *w = r->waits; w; w = w->next) {
-        if (!may_repeat(r, w, line->event.lm.attempt)) continue;
+    if (!first || !find_repeater(r, first->next, attempt)) return first;
+    for (struct ipw_replay_wait *w = first; w; w = find_repeater(r, w->next, attempt))
         if (says_the_same(w->call, line)) return w;
-        if (!first) first = w;
-    }
     return first;
 }
 
