@@ -8,6 +8,7 @@
 #   expect_exit 1 agent run ...     runs, compares the exit code; output is in $WORK/out and err
 #   check_out TEXT, check_err TEXT  the last command's output holds TEXT; no_err TEXT: it does not
 #   on_terminal COLUMNS agent ARGS  the same on a terminal of that width, which ends with status 0
+#   await_lines FILE                waits until something is written there
 #   assert_fits FILE COLUMNS        no line of the file is wider
 #   one_message, offers NAME        stderr is one message; it offers NAME as the one that was meant
 #   assert_contains FILE TEXT       (also assert_lacks, assert_file_lines FILE N, assert_eq A B)
@@ -153,6 +154,15 @@ expect_exit() {
     timeout -k 5 "${IPW_LIMIT_S:-240}" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null
     got=$?
     [ $got -eq "$expected" ] || fail "exit code $got instead of $expected: $*"
+}
+
+await_lines() {
+    tries=0
+    until [ -s "$1" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 1500 ] || fail "$1: nothing was written"
+        sleep 0.02
+    done
 }
 
 on_terminal() {

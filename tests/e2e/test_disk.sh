@@ -86,12 +86,7 @@ start_fake --bench 2 --delay-ms 50
     >out 2>err </dev/null &
 AGENT_PID=$!
 FAKES="$FAKES $AGENT_PID"
-tries=0
-until [ -s gone/traces.jsonl ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 600 ] || fail "no query was finished"
-    sleep 0.05
-done
+await_lines gone/traces.jsonl
 rm -rf gone
 wait $AGENT_PID
 assert_eq $? 1 "(exit code)"

@@ -12,12 +12,7 @@ start_fake --bench 2 --delay-ms 60
     --output stopped -q >out 2>err </dev/null &
 AGENT_PID=$!
 FAKES="$FAKES $AGENT_PID"
-tries=0
-until [ -s stopped/traces.jsonl ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 600 ] || fail "no query was finished"
-    sleep 0.02
-done
+await_lines stopped/traces.jsonl
 kill -STOP $AGENT_PID
 sleep 1.5
 kill -CONT $AGENT_PID
@@ -82,12 +77,7 @@ cp "$IPW_AGENT" agent
     >out 2>err </dev/null &
 AGENT_PID=$!
 FAKES="$FAKES $AGENT_PID"
-tries=0
-until [ -s replaced/traces.jsonl ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 600 ] || fail "no query was finished"
-    sleep 0.02
-done
+await_lines replaced/traces.jsonl
 printf '#!/bin/sh\nexit 9\n' >other
 chmod +x other
 mv other agent

@@ -1,21 +1,5 @@
 /* The hwmon sources over folders of the test's own. */
-#include "energy/sources/hwmon.h"
-
-#include "unit/energy/tree.h"
-
-typedef int open_fn(struct ipw_source **out, const struct ipw_hwmon_options *options,
-                    struct ipw_err *err);
-
-static struct ipw_source *open_with(open_fn *open_it, const char *name, const char *gpus)
-{
-    const struct ipw_hwmon_options o = {.root = tree_root, .gpus = gpus};
-    struct ipw_source *s;
-    struct ipw_err err = {0};
-
-    if (open_it(&s, &o, &err)) fail_msg("%s", err.text);
-    assert_string_equal(s->name, name);
-    return s;
-}
+#include "unit/energy/hwmon_tree.h"
 
 static void refused(open_fn *open_it, const char *gpus, enum ipw_code code, const char *why)
 {
@@ -42,20 +26,6 @@ static void is(const struct ipw_source *s, const char *name, enum ipw_domain dom
     assert_true(c->max_w > 0);
     assert_string_equal(c->unit, kind == IPW_CHANNEL_COUNTER ? "uJ" : "mW");
     assert_true(c->device[0] && c->method[0]);
-}
-
-/* A board at a bus id: hwmonN with a link to its device, as the kernel makes it. */
-static void board(int n, const char *driver, const char *bus)
-{
-    char file[96], target[96];
-
-    snprintf(file, sizeof file, "pci/%s/power/runtime_status", bus);
-    put(file, "active\n");
-    snprintf(file, sizeof file, "hwmon%d/name", n);
-    put(file, driver);
-    snprintf(file, sizeof file, "hwmon%d/device", n);
-    snprintf(target, sizeof target, "../pci/%s", bus);
-    put_link(file, target);
 }
 
 static void test_amdgpu(void **state)

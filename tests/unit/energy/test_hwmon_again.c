@@ -1,36 +1,6 @@
 /* Devices of the hwmon sources that go and come back, perhaps behind another number. */
 #include "base/clock.h"
-#include "energy/sources/hwmon.h"
-
-#include "unit/energy/tree.h"
-
-typedef int open_fn(struct ipw_source **out, const struct ipw_hwmon_options *options,
-                    struct ipw_err *err);
-
-static struct ipw_source *open_with(open_fn *open_it, const char *name)
-{
-    const struct ipw_hwmon_options o = {.root = tree_root};
-    struct ipw_source *s;
-    struct ipw_err err = {0};
-
-    if (open_it(&s, &o, &err)) fail_msg("%s", err.text);
-    assert_string_equal(s->name, name);
-    return s;
-}
-
-/* A board at a bus id: hwmonN with a link to its device, as the kernel makes it. */
-static void board(int n, const char *driver, const char *bus)
-{
-    char file[96], target[96];
-
-    snprintf(file, sizeof file, "pci/%s/power/runtime_status", bus);
-    put(file, "active\n");
-    snprintf(file, sizeof file, "hwmon%d/name", n);
-    put(file, driver);
-    snprintf(file, sizeof file, "hwmon%d/device", n);
-    snprintf(target, sizeof target, "../pci/%s", bus);
-    put_link(file, target);
-}
+#include "unit/energy/hwmon_tree.h"
 
 /* Case 16: the file goes and comes back: it is opened anew. */
 static int64_t tick_ns;
@@ -43,7 +13,7 @@ static void test_16_reopened(void **state)
     (void)state;
     board(0, "amdgpu\n", "0000:03:00.0");
     put("hwmon0/energy1_input", "10\n");
-    s = open_with(ipw_amdgpu_open, "amdgpu");
+    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
     assert_int_equal(value(s, "amdgpu0"), 10);
     s->now = tick;
     tick_ns = ipw_now_ns();
@@ -91,7 +61,7 @@ static void test_16_numbered_anew(void **state)
     put("hwmon0/energy1_input", "10\n");
     board(1, "amdgpu\n", "0000:83:00.0");
     put("hwmon1/energy1_input", "1000\n");
-    s = open_with(ipw_amdgpu_open, "amdgpu");
+    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
     s->now = tick;
     tick_ns = ipw_now_ns();
     assert_int_equal(value(s, "amdgpu0"), 10);
@@ -132,7 +102,7 @@ static void test_16_plugged_in_again(void **state)
     (void)state;
     board(4, "corsairpsu\n", "0003:1B1C:1C0B.0005");
     put("hwmon4/energy1_input", "10\n");
-    s = open_with(ipw_hwmon_open, "hwmon");
+    s = open_with(ipw_hwmon_open, "hwmon", NULL);
     s->now = tick;
     tick_ns = ipw_now_ns();
     assert_int_equal(value(s, "corsairpsu/energy1"), 10);

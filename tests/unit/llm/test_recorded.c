@@ -15,7 +15,7 @@
 #include "llm/recorded.h"
 #include "json/json.h"
 
-static char dir[] = "/tmp/ipw-recorded.XXXXXX";
+#include "unit/trace/folder.h"
 
 static int open_with(struct ipw_recorded **out, const char *text, bool with_failures,
                      struct ipw_err *err)
@@ -295,22 +295,6 @@ static void a_file_that_changes(void **state)
     ipw_recorded_nearest_release(&nearest);
     ipw_json_free(doc);
     ipw_recorded_close(r);
-}
-
-static int make_dir(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    char path[64];
-
-    (void)state;
-    snprintf(path, sizeof path, "%s/events.jsonl", dir);
-    unlink(path);
-    return rmdir(dir);
 }
 
 int main(void)

@@ -15,7 +15,7 @@
 #include "io/loop.h"
 #include "llm/replay.h"
 
-static char dir[] = "/tmp/ipw-replay.XXXXXX";
+#include "unit/trace/folder.h"
 
 struct world {
     struct ipw_loop *loop;
@@ -365,22 +365,6 @@ static void messages_in_words(void **state)
         "message 4 (tool) of the request differs at messages[3].content, byte 3 (line 2)\n"
         "    record  a b \\u{1b}[2J\n    now     a c");
     ipw_buf_release(&out);
-}
-
-static int make_dir(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    char path[64];
-
-    (void)state;
-    snprintf(path, sizeof path, "%s/events.jsonl", dir);
-    unlink(path);
-    return rmdir(dir);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 #include "unit/script/world.h"
 #include "json/json.h"
 
-static char dir[] = "/tmp/ipw-effect.XXXXXX";
+#include "unit/trace/folder.h"
 
 static struct { /* of the last run */
     struct ipw_buf notes;
@@ -268,22 +268,6 @@ static void odd_records(void **state)
         if (w.end == IPW_TASK_DONE) assert_true(atoi(w.answer) <= 16);
         stop(&w);
     }
-}
-
-static int make_dir(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    char path[64];
-
-    (void)state;
-    snprintf(path, sizeof path, "%s/events.jsonl", dir);
-    unlink(path);
-    return rmdir(dir);
 }
 
 int main(void)

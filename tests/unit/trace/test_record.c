@@ -12,7 +12,7 @@
 
 #include "trace/record.h"
 
-static char dir[] = "/tmp/ipw-record.XXXXXX";
+#include "unit/trace/folder.h"
 
 static struct ipw_record *open_with(const char *text)
 {
@@ -118,27 +118,11 @@ static void begun_last(void **state)
     ipw_record_close(r);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    char path[64];
-
-    (void)state;
-    snprintf(path, sizeof path, "%s/events.jsonl", dir);
-    unlink(path);
-    return rmdir(dir);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(in_order), cmocka_unit_test(ahead),
                                        cmocka_unit_test(messages), cmocka_unit_test(damage),
                                        cmocka_unit_test(begun_last)};
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
