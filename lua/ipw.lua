@@ -51,7 +51,7 @@ function ipw.event(name, data, fn) return require "ipw.span"(name, data, fn) end
 
 -- What the program itself notes means something to those who read the record again.
 local taken = " booked clock_step concurrency first_token native_module prompt_truncated script sensor_back" ..
-  " sensor_gap sensor_lost suspend "
+  " sensor_gap sensor_lost sensor_stuck suspend "
 
 --- Puts a note into the run's record (events.jsonl). The names of the program's own notes (`booked`,
 --- `first_token`, `suspend`, ...) are taken.

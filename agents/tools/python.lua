@@ -1,7 +1,8 @@
 --- python: runs a short program in a child process and hands back what it prints.
 --
 -- The child is `python3 -I -` in the query's workspace, in its own process group, with limits on
--- time, memory and output.  It is not a sandbox: it may do what the user may do.
+-- time, memory and output.  It has none of the runner's keys and cannot look into other processes
+-- (ipw.proc).  It is not a sandbox: with files and the network it may do what the user may do.
 
 local proc = require "ipw.proc"
 

@@ -1,9 +1,9 @@
 --- ipw.dataset: from rows of a file to records, and the data set that `--dataset FILE` stands for.
 --
 -- A data set is a table { name, about, load, prompt, extract, score }:
---   load(opts)            list of records, info | nil, message.  info: note (text to show, or nil),
---                         source (the file), sha256, sample (true for bundled rows), skipped
---                         (how many rows were left out)
+--   load(opts)            list of records, info | nil, message.  info: name (when it is not the
+--                         data set's own), note (text to show, or nil), source (the file), sha256,
+--                         sample (true for bundled rows), skipped (how many rows were left out)
 --   prompt(record)        { system = text or nil, user = text }
 --   extract(text, record, source)
 --                         the answer in what an agent returned or nil, and how it was found:
@@ -296,6 +296,20 @@ function dataset.score(answer, record)
   return rule(answer, record)
 end
 
+--- One line about a file in which no row has a reference answer under a name that is known; or nil.
+local function no_reference(rows, records, path)
+  for _, record in ipairs(records) do
+    if record.answer ~= nil or type(record.rule) == "function" then return nil end
+  end
+  for _, item in ipairs(rows) do
+    local _, column = dataset.pick(item.row, dataset.columns.answer)
+    if column then return nil end -- withheld: it says so itself
+  end
+  return ("%s: no reference answers, so nothing is scored: expected one of the columns %s, and saw %s")
+    :format(path, table.concat(dataset.columns.answer, ", "),
+      table.concat(sorted_keys(rows[1].row), ", "))
+end
+
 --- The data set that a file is: JSONL, JSON, CSV or TSV.  opts.map as in dataset.records.
 function dataset.open(path, opts)
   opts = opts or {}
@@ -310,7 +324,8 @@ function dataset.open(path, opts)
       { folder = dataset.folder_of(path), map = opts.map })
     if not records then return nil, skipped end
     if #records == 0 then return nil, path .. ": no rows" end
-    local note = skipped > 0 and ("%d rows were left out by the mapping"):format(skipped) or nil
+    local note = skipped > 0 and ("%d rows were left out by the mapping"):format(skipped)
+      or no_reference(rows, records, path)
     return records, { source = path, sha256 = sha, skipped = skipped, sample = false, note = note }
   end
   return self

@@ -1,4 +1,7 @@
 --- ipw.fs: files inside the query's own workspace, and nowhere else.
+---
+--- A workspace holds 256 MiB and 10,000 files and folders at most (--workspace-size,
+--- --workspace-files), attachments and what child processes leave there included.
 local core = require "ipw.core.fs"
 
 local fs = {}
@@ -8,7 +11,7 @@ local fs = {}
 ---@return string? bytes, string? why
 fs.read = core.read
 
---- Writes a file, or nil and a reason.
+--- Writes a file, or nil and a reason, for instance that the workspace is full.
 ---@param path string
 ---@param bytes string
 ---@return boolean? ok, string? why

@@ -5,8 +5,9 @@
 --   2. $IPW_AGENT_DATASETS/gaia
 --   3. the Hugging Face hub's cache ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub)
 -- A folder may hold 2023/validation/metadata.jsonl, as the hub lays it out, or metadata.jsonl and
--- the attachments directly.  Without any, the bundled sample is used: tasks of our own in GAIA's
--- form, none of them GAIA's.  A folder that the user named is never replaced by the sample.
+-- the attachments directly.  Without any, the bundled sample is used, and the data set is called
+-- gaia-sample then: tasks of our own in GAIA's form, none of them GAIA's.  GAIA that is there and
+-- cannot be read, and a folder that the user named, are never replaced by the sample.
 
 local core    = require "ipw.core.data"
 local dataset = require "ipw.dataset"
@@ -14,7 +15,8 @@ local score   = require "ipw.score"
 
 local gaia = {}
 
-local SAMPLE = "datasets/gaia_sample"
+local SAMPLE = "datasets/gaia-sample"
+local SAMPLE_NAME = "gaia-sample"
 local HOME_PAGE = "https://huggingface.co/datasets/gaia-benchmark/GAIA"
 
 --- What the search for GAIA looks at: files on disk, or the files inside the binary.
@@ -31,60 +33,100 @@ local binary = {
   file = function(name, path) return { name = name, builtin = path } end,
 }
 
+--- What a model is told.
+gaia.system = [[
+You are a general assistant. You will be asked one question. Report your thoughts while you work on
+it, and end your reply with a line that follows this template:
+
+FINAL ANSWER: [YOUR FINAL ANSWER]
+
+YOUR FINAL ANSWER is a number, or as few words as possible, or a comma-separated list of numbers
+and words.
+- If a number is asked for, write digits, without commas between thousands and without a unit such
+  as $ or %, unless the question asks for one.
+- If words are asked for, leave out articles and abbreviations (write the full names of cities, for
+  example), and write numerals as digits unless the question says otherwise.
+- If a list is asked for, follow these rules for each of its elements.]]
+
+function gaia.prompt(record)
+  return { system = gaia.system, user = dataset.user_text(record) }
+end
+
 local function shell_quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
---- Short, and the folder named once: the message has to fit where errors travel.
+--- Short, and the folder named once, at the end: the message has to fit where errors travel.
 local function how_to_convert(parquet)
-  local folder, stem = parquet:match("^(.*)/([^/]*)%.parquet$")
-  return ("GAIA is there as Parquet, and this version reads JSONL. With pandas and pyarrow, "
-    .. "convert it: cd %s && python3 -c \"import pandas; pandas.read_parquet('%s.parquet').to_json("
-    .. "'%s.jsonl', orient='records', lines=True, force_ascii=False)\"")
-    :format(shell_quote(folder), stem, stem)
+  local folder, stem = dataset.folder_of(parquet), parquet:match("([^/]*)%.%w+$")
+  return ("GAIA is there as Parquet, and this version reads JSONL (--dataset %s runs the sample). "
+    .. "With pandas and pyarrow, convert it: `cd %s && python3 -c \"import pandas; "
+    .. "pandas.read_parquet('%s.parquet').to_json('%s.jsonl', orient='records', lines=True, force_ascii=False)\"`")
+    :format(SAMPLE_NAME, shell_quote(folder), stem, stem)
 end
 
---- The metadata below a folder: the JSONL file or nil, and the Parquet file that stands there
---- instead.
+local function unreadable(why)
+  return ("GAIA is there and cannot be read (--dataset %s runs the sample): %s")
+    :format(SAMPLE_NAME, why)
+end
+
+--- The metadata file below a folder; or nil and what is wrong with what is there instead of it.
 local function find_metadata(folder, split)
-  local parquet
+  local wrong
   for _, below in ipairs { "2023/" .. split .. "/", split .. "/", "" } do
     local stem = folder .. "/" .. below .. "metadata"
-    if disk.has(stem .. ".jsonl") then return stem .. ".jsonl" end
-    if not parquet and disk.has(stem .. ".parquet") then parquet = stem .. ".parquet" end
+    local jsonl, why = core.exists(stem .. ".jsonl")
+    if jsonl == "file" then return stem .. ".jsonl" end
+    local parquet, bad = core.exists(stem .. ".parquet")
+    if why or bad then wrong = wrong or unreadable(why or bad) end
+    if parquet then wrong = wrong or how_to_convert(stem .. ".parquet") end
   end
-  return nil, parquet
+  return nil, wrong
 end
 
+--- Where the hub's cache keeps GAIA: nil when it has none, and why when it has and that cannot be
+--- read.
 local function hub_folder()
   local home, hf = core.getenv "HOME", core.getenv "HF_HOME"
   hf = hf or home and home .. "/.cache/huggingface"
   local hub = core.getenv "HF_HUB_CACHE" or hf and hf .. "/hub"
-  return hub and core.hub_snapshot(hub .. "/datasets--gaia-benchmark--GAIA")
+  local repo = hub and hub .. "/datasets--gaia-benchmark--GAIA"
+  local there, denied = core.exists((repo or "") .. "/snapshots")
+  if not repo or not (there or denied) then return nil end
+  local folder, why = core.hub_snapshot(repo)
+  return folder, why and unreadable(why)
 end
 
---- The metadata file; or nil and why there is none to use.
+--- The metadata file that the user named, or the one in the folder that he named.
+local function locate_named(path, split)
+  if path:lower():find("%.parquet$") and core.exists(path) then return nil, how_to_convert(path) end
+  if path:find("%.jsonl$") and core.exists(path) ~= "dir" then return path end
+  local jsonl, wrong = find_metadata(path, split)
+  if jsonl then return jsonl end
+  return nil, wrong or ("%s: no metadata.jsonl there, nor in 2023/%s"):format(path, split)
+end
+
+--- The metadata file; or nil and why there is none.  The third value tells that GAIA is there, and
+--- the second then what to do about it.
 local function locate(opts, split)
   if opts.data_dir then
-    if opts.data_dir:find("%.jsonl$") and disk.has(opts.data_dir) then return opts.data_dir end
-    local jsonl, parquet = find_metadata(opts.data_dir, split)
-    if jsonl then return jsonl end
-    return nil, nil, parquet and how_to_convert(parquet)
-      or ("%s: no metadata.jsonl there, nor in 2023/%s"):format(opts.data_dir, split)
+    local path, why = locate_named(opts.data_dir, split)
+    return path, why, not path
   end
   local folders = {}
   local datasets = core.getenv "IPW_AGENT_DATASETS"
-  if datasets then folders[#folders + 1] = datasets .. "/gaia" end
-  folders[#folders + 1] = hub_folder()
-  local unreadable
+  if datasets and core.exists(datasets .. "/gaia") then folders[1] = datasets .. "/gaia" end
+  local hub, wrong = hub_folder()
+  folders[#folders + 1] = hub
   for _, folder in ipairs(folders) do
-    local jsonl, parquet = find_metadata(folder, split)
+    local jsonl, why = find_metadata(folder, split)
     if jsonl then return jsonl end
-    unreadable = unreadable or parquet
+    wrong = wrong or why
+      or unreadable(("%s has no metadata.jsonl, nor has 2023/%s in it"):format(folder, split))
   end
-  if unreadable then return nil, how_to_convert(unreadable) end
-  return nil, ("GAIA itself was not found (it is gated: accept its terms at %s, download it, and "
-    .. "name its folder with --data-dir)"):format(HOME_PAGE)
+  if wrong then return nil, wrong, true end
+  return nil, ("GAIA was not found. It is gated: accept its terms at %s, download it, and name its "
+    .. "folder with --data-dir"):format(HOME_PAGE)
 end
 
 --- Finds a task's attachment: by its name, by its path in the repository, then by any file named
@@ -167,20 +209,25 @@ function gaia.load(opts)
   if not opts.sample then
     local why, fatal
     path, why, fatal = locate(opts, opts.split or "validation")
-    if fatal then return nil, fatal end
+    if fatal then return nil, why end
     notes[1] = why
   end
   local records, info = read(path and disk or binary, path or SAMPLE .. "/metadata.jsonl")
   if not records then return nil, info end
+  if not path then info.name = SAMPLE_NAME end
   if notes[1] then
-    notes[1] = ("using the %d bundled sample tasks, which are not GAIA's: %s"):format(#records,
-      notes[1])
+    notes[1] = ("%s, %d tasks of our own in GAIA's form: %s"):format(SAMPLE_NAME, #records, notes[1])
   end
   if info.skipped > 0 then
     notes[#notes + 1] = ("%d rows without question or answer were left out"):format(info.skipped)
   end
   if #notes > 0 then info.note = table.concat(notes, "\n") end
   return records, info
+end
+
+--- The sample as a data set of its own.
+function gaia.load_sample()
+  return gaia.load { sample = true }
 end
 
 return gaia

@@ -1,4 +1,9 @@
 --- ipw.proc: child processes, in the query's workspace, with limits.
+---
+--- A child has four variables of the environment and none of the keys. It has no capabilities, even
+--- as root, and cannot look into processes other than its own (Landlock, Linux 5.13 and later): not
+--- into the runner's memory, not into the shell that started it. It is no sandbox: a child reads and
+--- writes the files of its user, keys in files included, and uses the network.
 local core = require "ipw.core.proc"
 
 local proc = {}
@@ -6,8 +11,9 @@ local proc = {}
 --- Runs a program and waits for its end:
 ---   proc.run { "python3", "-I", "-", input = code, seconds = 10, memory = "512M", output = "64K" }
 --- Gives { code, signal, stdout, stderr, timed_out, dropped, seconds }, or nil and a reason when it
---- could not be started. At the time limit its whole process group is ended. Raises when the run
---- does not grant child processes.
+--- could not be started. At the time limit its whole process group is ended. A file that it writes
+--- may be as long as the workspace has room (ipw.fs); when it has left more there, fs.write and
+--- proc.run give nil and the reason. Raises when the run does not grant child processes.
 ---@param request table
 ---@return table? result, string? why
 proc.run = core.run

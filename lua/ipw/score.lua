@@ -146,14 +146,15 @@ end
 
 --- The names of the rules, for a data set's row and for `score RUN --scorer`.
 ---@type string[]
-score.rules = { "boxed", "choice", "contains", "exact", "gaia", "judge", "numeric" }
+score.rules = {}
+for name in core.scorers:gmatch "%a+" do score.rules[#score.rules + 1] = name end
 
 --- A rule by its name, as the scorer of a data set: { rule, score }; or nil and what there is.
 function score.named(name)
   for _, rule in ipairs(score.rules) do
     if rule == name then return { rule = name, score = score[name] } end
   end
-  return nil, ("no scorer is called '%s': %s, or a Lua file"):format(name, table.concat(score.rules, ", "))
+  return nil, ("no scorer is called '%s': %s, or a Lua file"):format(name, core.scorers)
 end
 
 --- Data sets that need a judge model are run, and left unscored.

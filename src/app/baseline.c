@@ -107,6 +107,14 @@ void ipw_run_baseline_after(struct ipw_run *run)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) run->baseline[d].after_w = after.baseline_w[d];
 }
 
+int ipw_run_share(enum ipw_share *out, const struct ipw_run *run, struct ipw_err *err)
+{
+    const struct ipw_json *config = ipw_json_get(run->history.manifest, "config");
+    const char *begun = ipw_json_str(ipw_json_get(config, "share"), "phase");
+
+    return ipw_share_parse(out, run->o->share ? run->o->share : begun, err);
+}
+
 int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *err)
 {
     const char *word = run->o->energy;

@@ -1,23 +1,21 @@
 #include "app/before.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "app/watch.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "energy/belief.h"
 #include "energy/quiet.h"
 #include "energy/select.h"
-#include "energy/selftest.h"
 #include "energy/sources/nvml.h"
 #include "io/proxy.h"
 #include "llm/client.h"
 
-#define QUICK_NS    (250 * IPW_NS_PER_MS)
-#define QUICK_READS 25
+#define QUICK_NS (250 * IPW_NS_PER_MS) /* of the look at the processors */
 enum { MAX_OURS = 64 };
 
 /* The roots of the process trees that work for us. */
@@ -89,24 +87,6 @@ static void foreign_on_gpus(struct ipw_run *run, const struct ipw_quiet_look *lo
     }
 }
 
-static void read_quickly(struct ipw_run *run, struct ipw_selftest *test, int64_t *values)
-{
-    size_t first = 0;
-
-    for (size_t i = 0; i < run->sources.n; i++) {
-        struct ipw_source *s = run->sources.sources[i];
-        int64_t before = ipw_now_ns();
-        struct ipw_sampler_row row = {
-            .source = i, .first_channel = first, .n = s->n_channels, .values = values};
-
-        first += s->n_channels;
-        if (s->period_ns > QUICK_NS / 5) continue; /* an exporter, a log: not in a hurry */
-        s->read(s, values);
-        row.t_ns = before + (ipw_now_ns() - before) / 2;
-        ipw_selftest_row(test, &row);
-    }
-}
-
 static void judge(struct ipw_run *run, const struct ipw_quiet_look *before, int64_t since_ns)
 {
     struct ipw_quiet_look after;
@@ -125,32 +105,43 @@ static void judge(struct ipw_run *run, const struct ipw_quiet_look *before, int6
     ipw_quiet_release(&after);
 }
 
+/* What is not believed of the sums, before anything is made of it.  A source that was not read has
+ * shown nothing. */
+static void note_doubts(struct ipw_run *run, const struct ipw_selftest *test)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        size_t used = strlen(run->doubts);
+        struct ipw_belief b;
+        const char *name = ipw_belief_doubtful(&b, test, &run->sources, (enum ipw_domain)d);
+
+        if (!name) continue;
+        run->doubted[d] = b.reason;
+        ipw_log(IPW_LOG_WARN, "%s %s: no %s energy is known unless it begins to", name, b.words,
+                ipw_domain_name((enum ipw_domain)d));
+        snprintf(run->doubts + used, sizeof run->doubts - used, "%s%s %s", used ? "; " : "", name,
+                 b.words);
+    }
+}
+
 int ipw_before_check(struct ipw_run *run, struct ipw_err *err)
 {
     struct ipw_selftest *test = ipw_selftest_new(&run->sources);
-    int64_t *values = ipw_calloc(run->sources.n_channels + 1, sizeof *values);
     struct ipw_quiet_look before;
     size_t rejected;
     bool looked = ipw_quiet_look(&before, NULL);
     int64_t start = ipw_now_ns();
 
-    for (int i = 0; i < QUICK_READS; i++) {
-        int64_t due = start + QUICK_NS * i / QUICK_READS;
-        struct timespec ts = {(time_t)(due / IPW_NS_PER_S), (long)(due % IPW_NS_PER_S)};
-
-        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR) continue;
-        read_quickly(run, test, values);
-    }
+    ipw_watch_sensors(test, &run->sources, QUICK_NS);
     rejected = ipw_selftest_reject(test, &run->sources);
     if (rejected)
         ipw_log(IPW_LOG_WARN, "%zu energy counter%s not move: power is integrated instead",
                 rejected, rejected == 1 ? " does" : "s do");
+    note_doubts(run, test);
     if (looked) {
         judge(run, &before, start);
         ipw_quiet_release(&before);
     }
     ipw_selftest_free(test);
-    free(values);
     if (run->o->require_quiet && !looked)
         return ipw_fail(err, IPW_ECANCELLED, "--require-quiet: /proc/stat cannot be read");
     if (run->o->require_quiet && run->not_quiet[0])

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/go_on.h"
 #include "app/query_state.h"
 #include "app/sensors.h"
 #include "base/log.h"
@@ -26,6 +27,7 @@ static void take_row(void *ud, const struct ipw_sampler_row *row)
     ipw_rundir_power_row(run->dir, row);
     run->n_rows++;
     ipw_feed_row(run->feed, row->first_channel, row->n, row->t_ns, row->values);
+    ipw_sensors_watch(run, row);
 }
 
 void ipw_run_sampled(void *ud)
@@ -104,7 +106,10 @@ static void write_query(struct ipw_run *run, struct ipw_query *q)
         ipw_run_fail(run, &err);
     } else {
         if (q->completed) run->n_answered++;
-        if (!q->completed && !q->cancel_reason) run->n_failed++;
+        if (!q->completed && !q->cancel_reason) {
+            run->n_failed++;
+            if (!q->place.warmup) ipw_go_on_failed();
+        }
         if (!q->place.warmup) ipw_summary_add(&run->summary, &trace, &record);
         ipw_progress_query(run->progress, &trace, &record);
         ipw_run_wrote(run, c->id);

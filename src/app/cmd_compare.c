@@ -1,29 +1,71 @@
-/* compare RUN_A RUN_B: which one, and is the difference real. */
+/* compare RUN_A RUN_B: which one, and is the difference significant. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "app/commands.h"
+#include "app/doubts.h"
 #include "app/options.h"
 #include "app/progress.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/secret.h"
 #include "report/compare.h"
 #include "report/table.h"
 #include "trace/rundir.h"
+#include "json/jsonl.h"
 
-enum { MAX_OUTPUT_BYTES = 1024 * 1024 * 1024 };
+enum { MAX_OUTPUT_BYTES = 1024 * 1024 * 1024, MAX_MANIFEST_BYTES = 64 * 1024 * 1024 };
 
 struct compare_options {
     bool json, turns;
 };
 
+struct taking {
+    struct ipw_compare_run *run;
+    struct ipw_doubts doubts;
+};
+
 static int take(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
 {
+    struct taking *t = ud;
+
     (void)err;
-    ipw_compare_add(ud, query);
+    ipw_doubts_apply(&t->doubts, &query->trace);
+    ipw_compare_add(t->run, query);
     return 0;
+}
+
+/* A file of traces has no manifest: then nothing is known of how it was made. */
+static int read_manifest(struct ipw_buf *bytes, const char *path, struct ipw_err *err)
+{
+    char *manifest = ipw_asprintf("%s/manifest.json", path);
+    struct ipw_err why = {0};
+    int rc = ipw_file_read(bytes, manifest, &why);
+
+    free(manifest);
+    if (!rc || why.detail == ENOENT || why.detail == ENOTDIR) return 0;
+    *err = why;
+    return rc;
+}
+
+static int read_run(struct ipw_compare_run *run, const char *path, struct ipw_err *err)
+{
+    struct ipw_buf manifest = IPW_BUF(MAX_MANIFEST_BYTES);
+    struct taking taking = {.run = run};
+    int torn = 0, rc = read_manifest(&manifest, path, err);
+
+    if (!rc) {
+        ipw_doubts_load(&taking.doubts, ipw_buf_str(&manifest), manifest.len);
+        rc = ipw_rundir_each_query(path, take, &taking, &torn, err);
+    }
+    if (!rc) ipw_compare_manifest(run, ipw_buf_str(&manifest), manifest.len);
+    if (torn) ipw_say("%s: a torn last line was left out", path);
+    ipw_buf_release(&manifest);
+    return rc;
 }
 
 static int print(const struct ipw_buf *out, struct ipw_err *err)
@@ -46,15 +88,18 @@ int ipw_cmd_compare(int argc, char **argv)
         .name = "compare",
         .usage = "compare RUN_A RUN_B [--turns] [--json]",
         .about =
-            "Sets two runs beside each other, query by query and turn by turn: accuracy, joules,\n"
-            "seconds, tokens, and whether a difference is real.",
+            "Compare two runs by query and turn: accuracy, energy, joules per token, time, "
+            "tokens.\n"
+            "Show which differences are significant (95 % interval), what the two were made with,\n"
+            "and warn where that differs.",
         .options = options,
         .more =
             "Queries are paired by their id, turns by their place.  Repeats of a query, and the\n"
-            "turns of one, are averaged first: each task counts once.  A difference is called "
-            "real\n"
-            "when its 95 % interval over tasks does not hold 0 (Student's t below 20 tasks,\n"
-            "bootstrap from 20 on), else \"not shown\"; below 3 tasks nothing is said.",
+            "turns of one, are averaged first: each task counts once.  A difference is "
+            "significant\n"
+            "if its 95 % interval over tasks does not contain 0 (Student's t below 20 tasks,\n"
+            "bootstrap from 20 on); with fewer than 3 tasks nothing is said.  Sensor bounds are\n"
+            "the least and the most that the readings allow.",
         .min_args = 2,
         .max_args = 2,
     };
@@ -64,14 +109,11 @@ int ipw_cmd_compare(int argc, char **argv)
     struct ipw_buf out = IPW_BUF(MAX_OUTPUT_BYTES);
     struct ipw_err err = {0};
     char **args;
-    int n, torn, code = IPW_EXIT_INPUT;
+    int n, code = IPW_EXIT_INPUT;
     int rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
     if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
-    for (int i = 0; i < 2 && !rc; i++) {
-        rc = ipw_rundir_each_query(args[i], take, &runs[i], &torn, &err);
-        if (torn) ipw_say("%s: a torn last line was left out", args[i]);
-    }
+    for (int i = 0; i < 2 && !rc; i++) rc = read_run(&runs[i], args[i], &err);
     if (!rc) {
         ipw_compare_make(&compare, &runs[0], &runs[1]);
         if (!compare.n)

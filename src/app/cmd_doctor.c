@@ -10,13 +10,17 @@
 #include "app/doctor_probe.h"
 #include "app/options.h"
 #include "app/progress.h"
+#include "app/watch.h"
+#include "app/workspaces.h"
 #include "base/clock.h"
 #include "base/secret.h"
 #include "base/text.h"
-#include "energy/source.h"
+#include "energy/belief.h"
+#include "energy/model.h"
 #include "io/proc.h"
 #include "report/format.h"
 #include "script/release.h"
+#include "json/jsonl.h"
 #include "json/write.h"
 
 enum { OLDEST_GOOD_LUA = 50408 };
@@ -105,6 +109,61 @@ static void look_at_folder(struct ipw_findings *f)
                      ok ? "" : "not");
 }
 
+static void look_at_workspaces(struct ipw_findings *f)
+{
+    struct ipw_workspaces_left left;
+
+    ipw_workspaces_left(&left, false);
+    if (left.n)
+        ipw_findings_add(f, "program", "workspaces", IPW_HEALTH_WARN,
+                         "the next run removes them, and resume does",
+                         "%zu folder%s of killed runs in %.100s, %.1f MiB", left.n,
+                         left.n == 1 ? "" : "s", ipw_workspaces_root(),
+                         (double)left.bytes / IPW_MIB);
+    else
+        ipw_findings_add(f, "program", "workspaces", IPW_HEALTH_OK, NULL,
+                         "no folder of a killed run in %.150s", ipw_workspaces_root());
+}
+
+/* Sensors that were found and are not believed: what `telemetry` says of them, and what a run does. */
+static void look_at_doubts(struct ipw_findings *f, struct ipw_source_set *set)
+{
+    struct ipw_selftest *test = ipw_selftest_new(set);
+
+    ipw_watch_sensors(test, set, 0);
+    for (size_t i = 0; i < set->n_channels; i++) {
+        struct ipw_belief b = ipw_belief_of(test, i);
+
+        if (b.believed || !set->channels[i].in_sum) continue;
+        ipw_findings_add(f, "sensors", set->channels[i].name, IPW_HEALTH_WARN,
+                         b.doubt == IPW_DOUBT_FROZEN
+                             ? "its power reading is integrated instead"
+                             : "its joules stay null; in a virtual machine the host must write "
+                               "the counter, or choose other sensors with --telemetry",
+                         "%s", b.words);
+    }
+    ipw_selftest_free(test);
+}
+
+/* What would make joules measured on a machine without a sensor. */
+static const char *remedy(void)
+{
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    struct ipw_model_facts facts = {0};
+    const char *root = getenv("IPW_PROC_ROOT");
+    char path[600];
+
+    snprintf(path, sizeof path, "%s/cpuinfo", root && root[0] ? root : "/proc");
+    if (!ipw_file_read(&text, path, NULL)) ipw_model_facts_read(&facts, ipw_buf_str(&text));
+    ipw_buf_release(&text);
+    if (facts.virtual)
+        return "joules are estimated: to measure them read the host's sensors (on it: ipw-agent "
+               "telemetry --listen; here: --telemetry prometheus=URL), or a power meter's log";
+    return "joules are estimated: to measure them read a power meter (--telemetry log=FILE), or "
+           "fit "
+           "this machine once against one, or its battery (ipw-agent calibrate)";
+}
+
 /* What is not in this machine is one line, not a dozen. */
 static void look_at_sensors(struct ipw_findings *f)
 {
@@ -125,10 +184,10 @@ static void look_at_sensors(struct ipw_findings *f)
                 v->code == IPW_EPERM ? "give this user the right to read it, or run as root" : NULL,
                 "%s", v->text);
     }
+    look_at_doubts(f, &set);
     if (absent.len)
         ipw_findings_add(f, "sensors", "not here", any ? IPW_HEALTH_OK : IPW_HEALTH_WARN,
-                         any ? NULL : "joules stay null: no sensor of this machine can be read",
-                         "%s", ipw_buf_str(&absent));
+                         any ? NULL : remedy(), "%s", ipw_buf_str(&absent));
     ipw_buf_release(&absent);
     ipw_source_set_close(&set);
 }
@@ -277,6 +336,7 @@ int ipw_cmd_doctor(int argc, char **argv)
     ipw_findings_add(&f, "program", "ipw-agent", IPW_HEALTH_OK, NULL, "%s", IPW_VERSION);
     look_at_lua(&f);
     look_at_folder(&f);
+    look_at_workspaces(&f);
     look_at_sensors(&f);
     look_at_programs(&f, server.loop);
     look_at_server(&f, &server, o.model);

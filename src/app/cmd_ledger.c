@@ -8,6 +8,7 @@
 #include "app/commands.h"
 #include "app/ledger_check.h"
 #include "app/ledger_print.h"
+#include "app/ledger_shares.h"
 #include "app/options.h"
 #include "app/progress.h"
 #include "base/log.h"
@@ -97,17 +98,43 @@ static int recompute(struct job *j, const char *run, const enum ipw_share *share
     return rc;
 }
 
+static int write_out(const struct ipw_buf *out, struct ipw_err *err)
+{
+    if (fwrite(ipw_buf_str(out), 1, out->len, stdout) == out->len && !fflush(stdout)) return 0;
+    return ipw_fail(err, IPW_EIO, "standard output: the result could not be written");
+}
+
 static int print(const struct job *j, bool json, struct ipw_err *err)
 {
     struct ipw_buf out = IPW_BUF(MAX_OUTPUT_BYTES);
-    int rc = 0;
+    int rc;
 
     if (json)
         ipw_ledger_print_json(&out, &j->report);
     else
         ipw_ledger_print_table(&out, &j->report, ipw_terminal_width(STDOUT_FILENO));
-    if (fwrite(ipw_buf_str(&out), 1, out.len, stdout) != out.len || fflush(stdout))
-        rc = ipw_fail(err, IPW_EIO, "standard output: the result could not be written");
+    rc = write_out(&out, err);
+    ipw_buf_release(&out);
+    return rc;
+}
+
+/* One rule is set beside what the run wrote, several beside each other. */
+static int print_shares(const char *run, unsigned rules, bool json, struct ipw_err *err)
+{
+    struct ipw_buf out = IPW_BUF(MAX_OUTPUT_BYTES);
+    struct ipw_shares shares;
+    int rc = ipw_shares_run(&shares, run, rules, err);
+
+    if (rc) {
+        rc = ipw_exit_with(err, IPW_EXIT_INPUT);
+    } else {
+        if (json)
+            ipw_shares_print_json(&out, &shares);
+        else
+            ipw_shares_print(&out, &shares);
+        rc = write_out(&out, err) ? ipw_exit_with(err, IPW_EXIT_FAILED) : IPW_EXIT_OK;
+    }
+    ipw_shares_release(&shares);
     ipw_buf_release(&out);
     return rc;
 }
@@ -121,8 +148,8 @@ int ipw_cmd_ledger(int argc, char **argv)
          "print one JSON object"},
         {"method", 0, IPW_OPT_LIST, offsetof(struct ledger_options, methods), "window|linear|phase",
          "what a simpler method would have said, beside each query (may be repeated)"},
-        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "equal|tokens|phase",
-         "share joules by another rule than the run's, and set both side by side"},
+        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "RULE|all",
+         "split the energy by equal, tokens or phase instead; all, or several: side by side"},
         {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
     };
     static const struct ipw_command command = {
@@ -140,13 +167,14 @@ int ipw_cmd_ledger(int argc, char **argv)
     struct job j = {0};
     enum ipw_share share = IPW_SHARE_EQUAL;
     struct ipw_err err = {0};
+    unsigned rules = 0;
     char **args;
     int n = 0, code = IPW_EXIT_OK,
         rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
     ipw_ledger_report_init(&j.report, n > 0 && !rc ? args[0] : "");
     if (!rc) rc = parse_methods(&j.report.methods, &o.methods, &err);
-    if (!rc && o.share) rc = ipw_share_parse(&share, o.share, &err);
+    if (!rc && o.share) rc = ipw_shares_parse(&rules, o.share, &err);
     if (!rc && o.share && o.check)
         rc = ipw_fail(&err, IPW_EINVAL, "ledger: --check and --share do not go together");
     free(o.methods.items);
@@ -154,6 +182,11 @@ int ipw_cmd_ledger(int argc, char **argv)
         ipw_ledger_report_release(&j.report);
         return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
+    if (rules & (rules - 1)) {
+        ipw_ledger_report_release(&j.report);
+        return print_shares(args[0], rules, o.json, &err);
+    }
+    while (rules > 1u << share) share++;
     rc = recompute(&j, args[0], o.share ? &share : NULL, &err);
     if (rc) {
         code = ipw_exit_with(&err, IPW_EXIT_INPUT);

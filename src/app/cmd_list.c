@@ -6,8 +6,10 @@
 #include "app/cmd_models.h"
 #include "app/commands.h"
 #include "app/options.h"
+#include "app/watch.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "energy/belief.h"
 #include "energy/select.h"
 #include "script/embedded.h"
 #include "script/vm.h"
@@ -35,16 +37,38 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* The channels of an open source that count and are not believed. */
+static void list_doubts(const struct ipw_source_set *set, const struct ipw_selftest *test,
+                        const char *name)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < set->n; i++) {
+        for (size_t k = 0; k < set->sources[i]->n_channels; k++, at++) {
+            struct ipw_belief b = ipw_belief_of(test, at);
+
+            if (strcmp(set->sources[i]->name, name) || b.believed) continue;
+            if (set->channels[at].in_sum)
+                printf("%-20s %s %s\n", "", set->channels[at].name, b.words);
+        }
+    }
+}
+
 /* Kinds of sources, and whether this machine has them. */
 static int list_sensors(void)
 {
     struct ipw_source_set set;
+    struct ipw_selftest *test;
 
     ipw_source_set_open(&set);
+    test = ipw_selftest_new(&set);
+    ipw_watch_sensors(test, &set, 0);
     for (size_t i = 0; i < set.n_verdicts; i++) {
         const struct ipw_source_verdict *v = &set.verdicts[i];
         printf("%-20s %s%s\n", v->name, v->code == IPW_OK ? "" : "not here: ", v->text);
+        if (v->code == IPW_OK) list_doubts(&set, test, v->name);
     }
+    ipw_selftest_free(test);
     for (const char *const *k = ipw_source_kinds(); *k; k++)
         if ((*k)[strlen(*k) - 1] == '=') printf("%-20s named: --telemetry %s...\n", *k, *k);
     ipw_source_set_close(&set);

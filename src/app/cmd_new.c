@@ -55,7 +55,7 @@ static int check_name(const char *name, struct ipw_err *err)
 
 static int make_folder(const char *path, struct ipw_err *err)
 {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return 0;
+    if (TEMP_FAILURE_RETRY(mkdir(path, 0777)) == 0 || errno == EEXIST) return 0;
     return ipw_fail_errno(err, errno, "%s", path);
 }
 
@@ -87,9 +87,10 @@ static int write_file(const char *path, const char *template, const struct kind 
         return rc;
     }
     for (size_t done = 0; done < text.len && k >= 0; done += (size_t)k)
-        k = write(fd, text.data + done, text.len - done);
+        k = TEMP_FAILURE_RETRY(write(fd, text.data + done, text.len - done));
     if (k < 0) rc = ipw_fail_errno(err, errno, "%s", path);
     if (close(fd) && !rc) rc = ipw_fail_errno(err, errno, "%s", path);
+    if (rc) unlink(path); /* half a file would be in the way of the next try */
     ipw_buf_release(&text);
     return rc;
 }

@@ -14,6 +14,7 @@
 #include "app/workload.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/open.h"
 #include "base/text.h"
 #include "report/follow.h"
 #include "report/replay.h"
@@ -26,7 +27,11 @@ static const struct ipw_opt options[] = {
      "show: print the run (default); hermetic: run its agent again, everything answered by the "
      "record; tools: the recorded replies, real tools; workload: send its requests to --base-url"},
     {"query", 'q', IPW_OPT_STR, AT(query), "ID",
-     "only this query: its id, the beginning of it, or its number (q0003)"},
+     "only this query: its id, the beginning of it, its record (q0003) or its index (3)"},
+    {"sort", 0, IPW_OPT_STR, AT(sort), "energy|time|tokens",
+     "show: the query that took most first (default: in the order of the file)"},
+    {"limit", 'n', IPW_OPT_INT, AT(limit), "N",
+     "show, workload: only the first N queries, of show after --sort", 1, INT64_MAX},
     {"follow", 'f', IPW_OPT_FLAG, AT(follow), NULL, "show: go on while the run does"},
     {"output", 'o', IPW_OPT_STR, AT(output), "DIR",
      "folder of the new run (default: a new one in runs/)"},
@@ -41,7 +46,8 @@ static const struct ipw_opt options[] = {
     {"model", 0, IPW_OPT_STR, AT(model), "NAME", "the model to go on with (default: the recorded)"},
     IPW_NET_OPTIONS(AT(net)),
     {"api-key-env", 0, IPW_OPT_STR, AT(api_key_env), "NAME",
-     "environment variable that holds the key (default: OPENAI_API_KEY)"},
+     "environment variable that holds the key (default: OPENAI_API_KEY)",
+     .holds = IPW_HOLDS_KEY_NAME},
     IPW_SCRIPT_OPTIONS(AT(script)),
     {"schedule", 0, IPW_OPT_STR, AT(schedule), "closed|open",
      "workload: keep the gaps after each reply (a run's default), or the times (default of a "
@@ -50,7 +56,6 @@ static const struct ipw_opt options[] = {
      "workload: recorded times and gaps are divided by it (default: 1)"},
     {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N",
      "workload, closed: queries at once (default: the recorded)", 1, 100000},
-    {"limit", 'n', IPW_OPT_INT, AT(limit), "N", "workload: only the first N queries", 1, INT64_MAX},
     {"no-force", 0, IPW_OPT_FLAG, AT(no_force), NULL,
      "workload: recorded lengths are the most, replies may be shorter"},
     {"max-lag", 0, IPW_OPT_DURATION, AT(max_lag_ns), "TIME",
@@ -101,10 +106,14 @@ static int print_text(void *ud, const char *text, size_t n, struct ipw_err *err)
 static int show(const char *run, const struct ipw_replay_cli *o)
 {
     struct ipw_timeline_options how = {.width = ipw_terminal_width(STDOUT_FILENO),
-                                       .colour = ipw_use_colour(STDOUT_FILENO)};
+                                       .colour = ipw_use_colour(STDOUT_FILENO),
+                                       .limit = (size_t)o->limit};
     struct ipw_err err = {0};
     bool any = false;
-    int rc = ipw_replay_run(run, o->query, &how, print_text, &any, &err);
+    int rc = ipw_rank_parse(&how.sort, o->sort, &err);
+
+    if (rc) return ipw_exit_with(&err, IPW_EXIT_USAGE);
+    rc = ipw_replay_run(run, o->query, &how, print_text, &any, &err);
 
     if (!rc && !any)
         ipw_log(IPW_LOG_WARN, "%s: no query is finished (--follow shows what is on record)", run);
@@ -118,18 +127,21 @@ static bool is_going_on(const char *run) { return ipw_lock_look(run, NULL) != 0;
 
 /* The whole lines of what was read; the rest stays for the next time.  `over`: the last of them says
  * that the run is; behind the end of a session another may begin. */
-static void show_lines(bool *over, struct ipw_follow *follow, struct ipw_buf *read)
+static int show_lines(bool *over, struct ipw_follow *follow, struct ipw_buf *read,
+                      struct ipw_err *err)
 {
     struct ipw_buf out = IPW_BUF(64 * IPW_MIB);
     size_t at = 0;
+    bool any = false;
+    int rc;
 
     for (char *end; at < read->len && (end = memchr(read->data + at, '\n', read->len - at));
          at = (size_t)(end - read->data) + 1)
         *over = ipw_follow_line(follow, &out, read->data + at, (size_t)(end - read->data) - at);
     ipw_buf_drop_front(read, at);
-    fwrite(ipw_buf_str(&out), 1, out.len, stdout);
-    fflush(stdout);
+    rc = print_text(&any, ipw_buf_str(&out), out.len, err);
     ipw_buf_release(&out);
+    return rc;
 }
 
 static int follow_run(const char *run, const struct ipw_replay_cli *o)
@@ -141,27 +153,30 @@ static int follow_run(const char *run, const struct ipw_replay_cli *o)
     struct ipw_buf text = IPW_BUF(512 * IPW_MIB);
     struct ipw_err err = {0};
     char *path = ipw_asprintf("%s/events.jsonl", run);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), code = IPW_EXIT_OK;
+    int fd = ipw_open_read(path, &err), code = IPW_EXIT_OK;
     bool alive = true, over = false;
+    int rc = 0;
 
-    if (fd < 0) {
-        ipw_fail_errno(&err, errno, "%s", path);
-        code = ipw_exit_with(&err, IPW_EXIT_INPUT);
-    }
-    while (fd >= 0 && !ferror(stdout)) {
+    if (fd < 0) code = ipw_exit_with(&err, IPW_EXIT_INPUT);
+    while (fd >= 0 && !rc) {
         char *to = ipw_buf_room(&text, 65536);
-        ssize_t n = to ? read(fd, to, 65536) : -1;
+        ssize_t n = to ? TEMP_FAILURE_RETRY(read(fd, to, 65536)) : 0;
 
-        if (n > 0) {
+        if (!to) {
+            rc = ipw_fail(&err, IPW_ELIMIT, "%s: a line of more than 512 MiB", path);
+        } else if (n < 0) {
+            rc = ipw_fail_errno(&err, errno, "%s", path);
+        } else if (n > 0) {
             ipw_buf_added(&text, (size_t)n);
-            show_lines(&over, follow, &text);
-            continue;
+            rc = show_lines(&over, follow, &text, &err);
+        } else {
+            if (over || !alive) break;
+            /* Once more after it is gone: it may have written before it went. */
+            alive = is_going_on(run);
+            if (alive) nanosleep(&pause, NULL);
         }
-        if (n < 0 || over || !alive) break;
-        /* Once more after it is gone: it may have written before it went. */
-        alive = is_going_on(run);
-        if (alive) nanosleep(&pause, NULL);
     }
+    if (rc) code = ipw_exit_with(&err, IPW_EXIT_FAILED);
     if (fd >= 0) close(fd);
     ipw_buf_release(&text);
     ipw_follow_free(follow);
@@ -210,7 +225,8 @@ struct misplaced {
 
 static void look_at_option(void *ud, const struct ipw_opt *option, const char *value)
 {
-    static const char *const of_show[] = {"mode", "query", "follow", "quiet", "verbose"};
+    static const char *const of_show[] = {"mode",  "query", "follow", "sort",
+                                          "limit", "quiet", "verbose"};
     struct misplaced *m = ud;
     bool show = strcmp(m->mode, "show") == 0, shown = false;
 
@@ -220,17 +236,24 @@ static void look_at_option(void *ud, const struct ipw_opt *option, const char *v
     if (m->option) return;
     if (strncmp(option->help, "workload", 8) == 0 && strcmp(m->mode, "workload") != 0)
         m->modes = "workload";
-    else if (strcmp(option->name, "follow") == 0 && !show)
+    else if ((strcmp(option->name, "follow") == 0 || strcmp(option->name, "sort") == 0) && !show)
         m->modes = "show";
+    else if (strcmp(option->name, "limit") == 0 && !show && strcmp(m->mode, "workload") != 0)
+        m->modes = "show or workload";
     else if (show && !shown)
         m->modes = "hermetic, tools or workload";
     if (m->modes) m->option = option;
 }
 
 /* An option that is passed over in silence looks as if it had done something. */
-static int check_options(const char *mode, int argc, char **argv, struct ipw_err *err)
+static int check_options(const struct ipw_replay_cli *o, int argc, char **argv, struct ipw_err *err)
 {
-    struct misplaced m = {.mode = mode};
+    struct misplaced m = {.mode = o->mode};
+    bool whole = o->sort || (o->limit && strcmp(o->mode, "show") == 0);
+
+    if (whole && (o->query || o->follow))
+        return ipw_fail(err, IPW_EINVAL, "replay: --%s is of a whole run, --%s is not",
+                        o->sort ? "sort" : "limit", o->query ? "query" : "follow");
 
     ipw_options_each(&command, argc, argv, look_at_option, &m);
     return m.option ? ipw_fail(err, IPW_EINVAL, "replay: --%s goes with --mode %s", m.option->name,
@@ -254,7 +277,7 @@ int ipw_cmd_replay(int argc, char **argv)
         rc = ipw_fail(&err, IPW_EINVAL, "replay: no mode is called '%.40s'%s%s%s", o.mode,
                       near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
     }
-    if (!rc) rc = check_options(o.mode, argc, argv, &err);
+    if (!rc) rc = check_options(&o, argc, argv, &err);
     if (rc) {
         code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else {

@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include "app/commands.h"
+#include "app/conceal.h"
+#include "app/repair.h"
 #include "app/run.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "json/json.h"
 #include "json/jsonl.h"
@@ -28,18 +31,18 @@ static bool of_one_session(const char *name)
     return *n != NULL;
 }
 
-/* A header's value is written only when it is the name of a variable. */
+/* A header's value is written only when it is the name of a variable; of other options what is no
+ * secret. */
 static void put_value(struct ipw_jw *w, const struct ipw_opt *o, const char *value)
 {
     const char *colon = strchr(value, ':');
     char *text;
 
     if (strcmp(o->name, "header") || !colon ||
-        strncmp(colon + 1 + strspn(colon + 1, " \t"), "env:", 4) == 0) {
-        ipw_jw_str(w, value);
-        return;
-    }
-    text = ipw_asprintf("%.*s: " HIDDEN, (int)(colon - value), value);
+        strncmp(colon + 1 + strspn(colon + 1, " \t"), "env:", 4) == 0)
+        text = ipw_conceal_copy(value);
+    else
+        text = ipw_asprintf("%.*s: " HIDDEN, (int)(colon - value), value);
     ipw_jw_str(w, text);
     free(text);
 }
@@ -192,6 +195,12 @@ static int read_command(struct args *out, const char *run, int argc, char **argv
     return rc;
 }
 
+static void say(void *ud, const char *what)
+{
+    (void)ud;
+    ipw_say("%s", what);
+}
+
 int ipw_cmd_resume(int argc, char **argv)
 {
     static const struct ipw_command command = {
@@ -207,6 +216,7 @@ int ipw_cmd_resume(int argc, char **argv)
         .min_args = 1,
         .max_args = 1,
     };
+    struct ipw_repair repair = {.say = say};
     struct args args = {0};
     struct ipw_err err = {0};
     char run[PATH_MAX];
@@ -224,6 +234,11 @@ int ipw_cmd_resume(int argc, char **argv)
         return ipw_exit_with(&err, IPW_EXIT_INPUT);
     }
     add(&args, "run");
+    if (!ipw_repair_has_manifest(run)) rc = ipw_repair_run(&repair, run, &err);
+    if (rc) {
+        release(&args);
+        return ipw_exit_with(&err, IPW_EXIT_INPUT);
+    }
     rc = read_command(&args, run, argc - 1, argv + 1, &err);
     if (rc) {
         release(&args);

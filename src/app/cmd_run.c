@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include "app/commands.h"
+#include "app/go_on.h"
 #include "app/run.h"
 #include "app/sensors.h"
 #include "app/workload.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "energy/select.h"
 
 #define AT(field) offsetof(struct ipw_run_options, field)
 
@@ -24,7 +26,8 @@ static const struct ipw_opt options[] = {
     {"model", 'm', IPW_OPT_STR, AT(model), "NAME", "model; 'demo' is the one that comes along"},
     IPW_NET_OPTIONS(AT(net)),
     {"api-key-env", 0, IPW_OPT_STR, AT(api_key_env), "NAME",
-     "environment variable that holds the key (default: OPENAI_API_KEY)"},
+     "environment variable that holds the key (default: OPENAI_API_KEY)",
+     .holds = IPW_HOLDS_KEY_NAME},
     {"limit", 'n', IPW_OPT_STR, AT(limit), "N|A-B", "only the first N records, or records A to B"},
     {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N", "queries in flight (default: 1)", 1,
      100000},
@@ -35,17 +38,23 @@ static const struct ipw_opt options[] = {
     {"seed", 0, IPW_OPT_INT, AT(seed), "N", "sent with every request, and seeds the scripts",
      INT64_MIN + 1, INT64_MAX},
     {"max-tokens", 0, IPW_OPT_INT, AT(max_tokens), "N", "limit of one reply", 1, INT64_MAX},
-    {"tools", 0, IPW_OPT_STR, AT(tools), "A,B,...", "tools in place of the agent's own"},
+    {"tools", 0, IPW_OPT_STR, AT(tools), "A,B,...",
+     "tools in place of the agent's own: names or files, with commas between"},
     IPW_LIMIT_OPTIONS(AT(limits)),
     {"first-byte-timeout", 0, IPW_OPT_DURATION, AT(first_byte_ns), "TIME",
      "wait for the first byte of a reply (default: 600s)"},
     {"max-retries", 0, IPW_OPT_INT, AT(max_retries), "N",
      "repeats of a failed request (default: 2)", 0, 1000},
+    {"server-failures", 0, IPW_OPT_INT, AT(server_failures), "N",
+     "requests in a row that meet no server, before the run waits for it (default: 5; 0: never)", 0,
+     1000000},
+    {"server-wait", 0, IPW_OPT_DURATION, AT(server_wait_ns), "TIME",
+     "how long a run waits for a server that is away (default: 40s)", 1},
     {"epochs", 0, IPW_OPT_INT, AT(epochs), "N", "every record N times (default: 1)", 1, 100000},
     {"warmup", 0, IPW_OPT_INT, AT(warmup), "N", "queries before those that count (default: 0)", 0,
      100000},
     {"share", 0, IPW_OPT_STR, AT(share), "equal|tokens|phase",
-     "whose joules they are when queries run together (default: equal)"},
+     "how to split the energy of concurrent queries (default: phase)"},
     {"baseline", 0, IPW_OPT_DURATION, AT(baseline_ns), "TIME",
      "measure the idle machine before and after, for net joules (30s is good)"},
     {"energy", 0, IPW_OPT_STR, AT(energy), "auto|local|remote",
@@ -62,6 +71,10 @@ static const struct ipw_opt options[] = {
     IPW_SCRIPT_OPTIONS(AT(script)),
     {"telemetry", 0, IPW_OPT_LIST, AT(telemetry), "auto|none|LIST",
      "sensors to read: auto, none, or names with commas; prometheus=URL, log=FILE, exec=COMMAND"},
+    {"undo-mean", 0, IPW_OPT_FLAG, AT(undo_mean), NULL,
+     "work the power out of gauges that show a running mean (tried on simulated ones only)"},
+    {"no-estimate", 0, IPW_OPT_FLAG, AT(no_estimate), NULL,
+     "no estimate by a model where no sensor reads the processors"},
     {"gpu", 0, IPW_OPT_STR, AT(gpu), "UUID|N|BUSID", "only these GPUs (default: all)"},
     {"require-quiet", 0, IPW_OPT_FLAG, AT(require_quiet), NULL,
      "refuse to start while other programs use processors or GPUs"},
@@ -120,6 +133,7 @@ static int parse_limit(struct ipw_cases_options *out, const char *text, struct i
     return rc ? ipw_err_prefix(err, "--limit") : 0;
 }
 
+/* At commas alone, blanks around a name apart: a tool may be a path, and a path may hold blanks. */
 static void cut_tools(struct ipw_run *run)
 {
     size_t n = 0, cap = 0;
@@ -128,7 +142,12 @@ static void cut_tools(struct ipw_run *run)
     if (!run->o->tools) return;
     run->tools_text = ipw_strdup(run->o->tools);
     IPW_GROW(run->tools, cap, 1);
-    for (char *t = strtok_r(run->tools_text, ", ", &save); t; t = strtok_r(NULL, ", ", &save)) {
+    for (char *t = strtok_r(run->tools_text, ",", &save); t; t = strtok_r(NULL, ",", &save)) {
+        size_t len;
+
+        t += strspn(t, " \t\n");
+        for (len = strlen(t); len && strchr(" \t\n", t[len - 1]);) t[--len] = '\0';
+        if (!len) continue;
         IPW_GROW(run->tools, cap, n + 2);
         run->tools[n++] = t;
     }
@@ -161,8 +180,7 @@ static void release(struct ipw_run *run)
         ipw_loop_run(run->loop); /* children are reaped, handles closed */
         ipw_loop_free(run->loop);
     }
-    if (run->workspaces) rmdir(run->workspaces);
-    free(run->workspaces);
+    ipw_workspaces_remove(&run->workspaces);
     free(run->base_url);
     free(run->model);
     free(run->tools_text);
@@ -175,7 +193,8 @@ static void print_notes(const struct ipw_run *run)
     if (run->demo_why) ipw_say("%s: the demo model answers", run->demo_why);
     if (ipw_cases_note(run->cases)) ipw_say("%s", ipw_cases_note(run->cases));
     if (run->not_quiet[0]) ipw_say("warning: the machine is not quiet: %s", run->not_quiet);
-    if (run->energy_note[0] && !run->sources.n)
+    if (run->sources.n == (run->model_source != NULL) &&
+        !ipw_source_select_none((const char *const *)run->o->telemetry.items))
         ipw_say("no energy sensor can be read (`ipw-agent telemetry` says why)");
 }
 
@@ -225,7 +244,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
                                             .paths = ipw_script_paths(&o->script)};
     cut_tools(run);
     ipw_script_options_apply(&o->script);
-    rc = ipw_share_parse(&run->ledger_facts.share, o->share, err);
+    rc = ipw_run_share(&run->ledger_facts.share, run, err);
     if (!rc) rc = ipw_run_where(&run->ledger_facts.lm_remote, run, err);
     if (rc) return rc;
     rc = ipw_agent_inspect(&run->agent, agent, ipw_script_paths(&o->script), o->untrusted, err);
@@ -253,8 +272,12 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     if (!rc) rc = ipw_scripts_check(run, err);
     if (rc) return rc;
 
+    *exit_code = IPW_EXIT_INPUT;
+    if (ipw_history_complete(run)) {
+        rc = ipw_history_mend(run, err);
+        if (rc || ipw_history_complete(run)) return rc;
+    }
     *exit_code = IPW_EXIT_FAILED;
-    if (ipw_history_complete(run)) return 0;
     ipw_anchor_take(&run->anchor);
     rc = ipw_http_global_init(err);
     if (!rc) rc = ipw_loop_new(&run->loop, err);
@@ -277,6 +300,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     if (rc) return rc;
     *exit_code = IPW_EXIT_INPUT;
     rc = ipw_history_check(run, true, err);
+    if (!rc) rc = ipw_history_mend(run, err);
     return rc ? rc : ipw_history_settle(run, err);
 }
 
@@ -299,15 +323,39 @@ static int open_dir(struct ipw_run *run, struct ipw_err *err)
     return rc || run->sync != IPW_SYNC_QUERY ? rc : ipw_syncer_new(&run->syncer, run->loop, err);
 }
 
+/* The rules of the ledger, and the manifest, should its file be lost. */
+static void put_run_start(struct ipw_buf *out, const struct ipw_run *run)
+{
+    struct ipw_buf facts = IPW_BUF(64 * IPW_KIB), manifest = IPW_BUF(out->max);
+    struct ipw_json *a = NULL, *b = NULL;
+
+    ipw_ledger_facts_write(&facts, &run->ledger_facts);
+    ipw_buf_adds(&manifest, "{\"manifest\":");
+    ipw_run_put_manifest(&manifest, run);
+    ipw_buf_addc(&manifest, '}');
+    if (ipw_json_parse(&a, ipw_buf_str(&facts), facts.len, NULL, NULL) ||
+        ipw_json_parse(&b, ipw_buf_str(&manifest), manifest.len, NULL, NULL))
+        IPW_BUG("a session's start is no JSON");
+    ipw_json_merge(out, a, b);
+    ipw_json_free(a);
+    ipw_json_free(b);
+    ipw_buf_release(&facts);
+    ipw_buf_release(&manifest);
+}
+
 static void emit_run_event(struct ipw_run *run, enum ipw_event_kind kind, int64_t t_ns)
 {
-    struct ipw_event event = {.kind = kind, .t_ns = t_ns, .query = -1, .segment = run->segment};
-    struct ipw_buf data = IPW_BUF(64 * IPW_KIB);
+    struct ipw_event event = {.kind = kind,
+                              .t_ns = t_ns,
+                              .query = -1,
+                              .rows = kind == IPW_EV_RUN_END ? run->n_rows : 0,
+                              .segment = run->segment};
+    struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
 
     if (kind == IPW_EV_RUN_START) {
         ipw_ledger_facts_take(&run->ledger_facts, run->ledger, &run->sources);
         run->ledger_facts.clock = run->anchor;
-        ipw_ledger_facts_write(&data, &run->ledger_facts);
+        put_run_start(&data, run);
         event.payload = ipw_buf_str(&data);
         event.payload_len = data.len;
     }
@@ -320,12 +368,19 @@ static int run_all(struct ipw_run *run, struct ipw_err *err)
     int rc = open_dir(run, err);
 
     if (rc) return rc;
+    ipw_go_on_ready(run);
     print_notes(run);
     ipw_sensors_wait(run);
     ipw_run_baseline_before(run);
     run->progress = ipw_progress_new(run->loop, ipw_run_planned(run), run->o->quiet);
+    ipw_progress_measure(run->progress, ipw_enforce_run_joules, run);
     run->n_done = run->history.n_kept;
     ipw_progress_done(run->progress, run->n_done);
+    ipw_net_watch(run);
+    /* The sensors and their first readings are safe before the session says that it began: its joules
+     * can be told from the files whatever a power cut takes later. */
+    rc = ipw_rundir_sync(run->dir, err);
+    if (rc) return rc;
     run->start_ns = ipw_now_ns();
     run->cpu_start_ns = ipw_cpu_self_ns();
     emit_run_event(run, IPW_EV_RUN_START, run->start_ns);
@@ -335,12 +390,13 @@ static int run_all(struct ipw_run *run, struct ipw_err *err)
     ipw_enforce_run_end(run);
     ipw_run_sampled(run); /* what was read before the end is told before it */
     run->end_ns = ipw_now_ns();
-    emit_run_event(run, IPW_EV_RUN_END, run->end_ns);
     ipw_run_baseline_after(run);
     if (run->sampler) {
         ipw_sampler_stop(run->sampler); /* takes one more reading, past the end */
         ipw_run_sampled(run);
     }
+    /* Last: it says how many samples the session has. */
+    emit_run_event(run, IPW_EV_RUN_END, run->end_ns);
     ipw_progress_free(run->progress);
     run->progress = NULL;
     /* What says that the run came to its end follows what it is the end of.  A failure is met again
@@ -369,38 +425,65 @@ static int close_dir(struct ipw_run *run, int rc, struct ipw_err *err, char **pa
 }
 
 /* When the disk failed us: what to do about it.  `path` NULL: there is nothing to go on with. */
-static void tell_how_to_go_on(struct ipw_err *err, const char *path)
+static void tell_what_stays(struct ipw_err *err, const char *path)
 {
     size_t n = strlen(err->text);
     bool full = err->detail == ENOSPC || err->detail == EDQUOT || err->detail == EFBIG;
 
     if (!path || err->code != IPW_EIO || access(path, F_OK) < 0) return;
-    snprintf(err->text + n, sizeof err->text - n,
-             "; what was written before stays: %sipw-agent resume %s",
-             full ? "make room, then " : "", path);
+    snprintf(err->text + n, sizeof err->text - n, "; what was written before stays%s",
+             full ? ": make room before it is gone on with" : "");
+}
+
+/* A run without one answer says why in one line, with --quiet too: the exit status says nothing of it,
+ * and the table shows the beginning only.  Without --quiet an error was said when it happened. */
+static void tell_why_failed(const struct ipw_run *run)
+{
+    const struct ipw_summary *s = &run->summary;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct ipw_summary_row *row = &s->rows[i];
+        const char *error = row->shown ? row->shown->error : NULL;
+
+        if (row->completed) continue;
+        if (run->o->quiet || !error || !*error)
+            ipw_say("no query was answered; query %s: %s", row->id,
+                    error && *error ? error : row->outcome);
+        return;
+    }
 }
 
 /* A write beyond a file size limit is an error like a full disk, not the end of the program.  And a
- * crash leaves no image of our memory, which holds keys: RLIMIT_CORE is not looked at when cores go
- * to a program, the filter (which mappings are dumped: none) is. */
+ * run in a debugger, the only one that may leave an image of its memory (main.c), leaves none that
+ * holds keys: RLIMIT_CORE is not looked at when cores go to a program, the filter (which mappings
+ * are dumped: none) is. */
 static void guard_process(void)
 {
-    struct rlimit none = {0, 0};
     int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
 
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_CORE, &none);
-    if (fd < 0) return; /* a kernel without it */
+    if (fd < 0) return; /* a kernel without it, or closed already */
     if (write(fd, "0", 1) != 1) ipw_log(IPW_LOG_DEBUG, "the core filter cannot be set");
     close(fd);
+}
+
+/* Of runs that were killed, this one's earlier sessions among them. */
+static void sweep_workspaces(void)
+{
+    struct ipw_workspaces_left left;
+
+    ipw_workspaces_left(&left, true);
+    if (left.n)
+        ipw_log(IPW_LOG_INFO, "%s: removed %zu folder%s of workspaces (%.1f MiB) of killed runs",
+                ipw_workspaces_root(), left.n, left.n == 1 ? "" : "s",
+                (double)left.bytes / IPW_MIB);
 }
 
 void ipw_run_options_init(struct ipw_run_options *o)
 {
     *o = (struct ipw_run_options){.concurrency = 1,
                                   .epochs = 1,
-                                  .share = "equal",
                                   .sync = "query",
                                   .retry = "cut",
                                   .grace_ns = 30 * IPW_NS_PER_S,
@@ -408,6 +491,8 @@ void ipw_run_options_init(struct ipw_run_options *o)
                                   .seed = INT64_MIN,
                                   .max_tokens = -1,
                                   .max_retries = 2,
+                                  .server_failures = 5,
+                                  .server_wait_ns = 40 * IPW_NS_PER_S,
                                   .lua_cpu_ns = 2 * IPW_NS_PER_S,
                                   .lua_memory_bytes = 64 * IPW_MIB,
                                   .temperature = NAN};
@@ -417,12 +502,15 @@ void ipw_run_options_init(struct ipw_run_options *o)
 int ipw_run_start(struct ipw_run_options *o, const char *agent, char *command,
                   struct ipw_workload_run *workload)
 {
-    struct ipw_run run = {
-        .o = o, .command = command, .workload = workload, .early_notes = IPW_BUF(16 * IPW_MIB)};
+    struct ipw_run run = {.o = o,
+                          .command = command,
+                          .workload = workload,
+                          .workspaces = IPW_WORKSPACES_NONE,
+                          .early_notes = IPW_BUF(16 * IPW_MIB)};
     struct ipw_err err = {0};
     char *dir = NULL;
     int exit_code, rc;
-    bool nothing;
+    bool nothing, begun, stopped;
 
     o->adapt = o->sample_interval_ns == 0;
     if (o->adapt) o->sample_interval_ns = 50 * IPW_NS_PER_MS;
@@ -434,24 +522,30 @@ int ipw_run_start(struct ipw_run_options *o, const char *agent, char *command,
     ipw_summary_init(&run.summary);
     rc = prepare(&run, agent, &exit_code, &err);
     nothing = !rc && ipw_history_complete(&run);
+    if (!rc) sweep_workspaces();
     if (nothing) {
         if (!o->quiet) ipw_say("%s: every query is done, nothing is left to run", o->output);
     } else if (!rc) {
         exit_code = IPW_EXIT_FAILED;
         rc = run_all(&run, &err);
     }
+    if (!rc && run.server_lost) rc = ipw_fail(&err, IPW_ENET, "%s", run.lost_note);
     rc = close_dir(&run, rc, &err, &dir);
+    begun = run.start_ns || run.history.manifest;
+    stopped = rc || run.interrupted || run.limits.reached;
     if (rc) {
-        tell_how_to_go_on(&err, run.start_ns && !workload ? dir : NULL);
+        tell_what_stays(&err, begun && !workload ? dir : NULL);
         ipw_exit_with(&err, exit_code);
     } else if (run.interrupted)
         exit_code = 128 + run.stop_signal;
     else if (run.limits.reached && !run.n_failed)
         exit_code = IPW_EXIT_OK; /* ended as it was told to, before anything went wrong */
-    else if (!nothing && !run.n_answered)
+    else if (!nothing && !run.n_answered) {
+        tell_why_failed(&run);
         exit_code = IPW_EXIT_FAILED; /* not one query came to an answer */
-    else
+    } else
         exit_code = IPW_EXIT_OK;
+    ipw_go_on_say(&run, begun ? dir : NULL, stopped && exit_code != IPW_EXIT_USAGE);
     free(dir);
     release(&run);
     return exit_code;

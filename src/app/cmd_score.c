@@ -29,8 +29,11 @@ struct score_options {
 struct job {
     const struct score_options *o;
     struct ipw_cases *cases;
-    struct ipw_buf lines, changes; /* scores.jsonl; a line a change, for a person */
-    size_t n, n_missing, n_changed, n_shown;
+    struct ipw_buf lines; /* scores.jsonl */
+    struct ipw_buf flips,
+        reworded;              /* a line each for a person: another score, another answer only */
+    struct ipw_buf flips_json; /* the elements of a list */
+    size_t n, n_missing, n_changed, n_flipped, n_reworded;
     size_t was[3], now[3]; /* wrong, right, not scored */
 };
 
@@ -76,26 +79,52 @@ static void put_line(struct job *j, const struct ipw_query_loaded *q, const stru
     ipw_buf_addc(&j->lines, '\n');
 }
 
+static void put_flip_json(struct ipw_buf *out, const struct ipw_query_loaded *q,
+                          const struct ipw_score *s)
+{
+    struct ipw_jw w;
+
+    if (out->len) ipw_buf_addc(out, ',');
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "answer", s->answer.len ? ipw_buf_str(&s->answer) : NULL);
+    ipw_jw_kstr(&w, "answer_was", q->record.answer);
+    ipw_jw_kint(&w, "epoch", q->record.epoch);
+    put_resolved(&w, "is_resolved", s->resolved);
+    put_resolved(&w, "is_resolved_was", q->record.is_resolved);
+    ipw_jw_kstr(&w, "query_id", q->trace.id);
+    ipw_jw_obj_end(&w);
+}
+
 static void put_change(struct job *j, const struct ipw_query_loaded *q, const struct ipw_score *s)
 {
     const char *was = q->record.answer ? q->record.answer : "(none)";
     const char *now = s->answer.len ? ipw_buf_str(&s->answer) : "(none)";
+    bool flipped = s->resolved != q->record.is_resolved;
+    struct ipw_buf *out = flipped ? &j->flips : &j->reworded;
 
     j->n_changed++;
-    if (j->n_shown++ >= SHOWN) return;
-    ipw_text_printable(&j->changes, q->trace.id, strlen(q->trace.id), 24);
-    ipw_buf_addf(&j->changes, "  %s -> %s  ", word(q->record.is_resolved), word(s->resolved));
-    ipw_text_printable(&j->changes, was, strlen(was), 30);
+    if (flipped) {
+        j->n_flipped++;
+        put_flip_json(&j->flips_json, q, s);
+    } else if (j->n_reworded++ >= SHOWN) {
+        return;
+    }
+    ipw_buf_addc(out, ' ');
+    ipw_text_printable(out, q->trace.id, strlen(q->trace.id), 24);
+    if (q->record.epoch) ipw_buf_addf(out, " (epoch %d)", q->record.epoch);
+    ipw_buf_addf(out, "  %s -> %s  ", word(q->record.is_resolved), word(s->resolved));
+    ipw_text_printable(out, was, strlen(was), 30);
     if (strcmp(was, now)) {
-        ipw_buf_adds(&j->changes, " -> ");
-        ipw_text_printable(&j->changes, now, strlen(now), 30);
+        ipw_buf_adds(out, " -> ");
+        ipw_text_printable(out, now, strlen(now), 30);
     }
     if (s->reason[0]) {
-        ipw_buf_adds(&j->changes, "  (");
-        ipw_text_printable(&j->changes, s->reason, strlen(s->reason), 60);
-        ipw_buf_adds(&j->changes, ")");
+        ipw_buf_adds(out, "  (");
+        ipw_text_printable(out, s->reason, strlen(s->reason), 60);
+        ipw_buf_adds(out, ")");
     }
-    ipw_buf_addc(&j->changes, '\n');
+    ipw_buf_addc(out, '\n');
 }
 
 static int take(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
@@ -173,13 +202,20 @@ static const char *percent(char out[16], const size_t *n)
 
 static void print(struct job *j, const char *path)
 {
-    struct ipw_buf out = IPW_BUF(MAX_BYTES);
+    struct ipw_buf out = IPW_BUF(MAX_BYTES), flipped = IPW_BUF(MAX_BYTES);
     char was[16], now[16];
     struct ipw_jw w;
 
     if (!j->o->json) {
-        fputs(ipw_buf_str(&j->changes), stdout);
-        if (j->n_shown > SHOWN) printf("and %zu more\n", j->n_shown - SHOWN);
+        if (j->n_flipped)
+            printf("flipped: %zu of %zu queries (query, old and new score, answer)\n%s",
+                   j->n_flipped, j->n - j->n_missing, ipw_buf_str(&j->flips));
+        else
+            printf("flipped: none of %zu queries\n", j->n - j->n_missing);
+        if (j->n_reworded)
+            printf("another answer, the same score: %zu\n%s", j->n_reworded,
+                   ipw_buf_str(&j->reworded));
+        if (j->n_reworded > SHOWN) printf(" and %zu more\n", j->n_reworded - SHOWN);
         printf("        was    now\n right %5zu  %5zu\n wrong %5zu  %5zu\n none  %5zu  %5zu\n"
                " score %s  %s %%\n",
                j->was[1], j->now[1], j->was[0], j->now[0], j->was[2], j->now[2],
@@ -189,9 +225,11 @@ static void print(struct job *j, const char *path)
         ipw_buf_release(&out);
         return;
     }
+    ipw_buf_addf(&flipped, "[%s]", ipw_buf_str(&j->flips_json));
     ipw_jw_init(&w, &out);
     ipw_jw_obj(&w);
     ipw_jw_kint(&w, "changed", (int64_t)j->n_changed);
+    ipw_jw_kraw(&w, "flipped", ipw_buf_str(&flipped), flipped.len);
     ipw_jw_kint(&w, "missing", (int64_t)j->n_missing);
     for (int side = 0; side < 2; side++) {
         const size_t *n = side ? j->was : j->now;
@@ -209,6 +247,7 @@ static void print(struct job *j, const char *path)
     }
     ipw_jw_obj_end(&w);
     printf("%s\n", ipw_buf_str(&out));
+    ipw_buf_release(&flipped);
     ipw_buf_release(&out);
 }
 
@@ -259,8 +298,9 @@ int ipw_cmd_score(int argc, char **argv)
         {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR",
          "where the dataset's own files are"},
         {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE.lua",
-         "another scorer than the data set's: boxed, choice, contains, exact, gaia, numeric, or a "
-         "Lua file with its own score (and extract)"},
+         "another scorer than the data set's: " IPW_SCORERS
+         ", or a Lua file with its own score (and "
+         "extract)"},
         {"output", 'o', IPW_OPT_STR, offsetof(struct score_options, output), "FILE",
          "default: scores.jsonl in the run's folder, replaced in one step"},
         {"dry-run", 0, IPW_OPT_FLAG, offsetof(struct score_options, dry_run), NULL,
@@ -282,7 +322,11 @@ int ipw_cmd_score(int argc, char **argv)
         .max_args = 1,
     };
     struct score_options o = {0};
-    struct job j = {.o = &o, .lines = IPW_BUF(MAX_BYTES), .changes = IPW_BUF(IPW_MIB)};
+    struct job j = {.o = &o,
+                    .lines = IPW_BUF(MAX_BYTES),
+                    .flips = IPW_BUF(MAX_BYTES),
+                    .reworded = IPW_BUF(IPW_MIB),
+                    .flips_json = IPW_BUF(MAX_BYTES)};
     struct ipw_err err = {0};
     char **args;
     int n, code = IPW_EXIT_OK, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
@@ -298,7 +342,9 @@ int ipw_cmd_score(int argc, char **argv)
     }
     ipw_cases_free(j.cases);
     ipw_buf_release(&j.lines);
-    ipw_buf_release(&j.changes);
+    ipw_buf_release(&j.flips);
+    ipw_buf_release(&j.reworded);
+    ipw_buf_release(&j.flips_json);
     ipw_script_options_release(&o.script);
     return code;
 }

@@ -21,7 +21,7 @@ struct serve_values {
     const char *host, *model, *replay, *speed;
     int64_t port, parent_pid, ttft_ns, itl_ns;
     bool with_parent, with_failures, filler;
-    struct ipw_opt_list paths;
+    struct ipw_opt_list paths, allow_hosts;
 };
 
 static const struct ipw_opt options[] = {
@@ -29,6 +29,8 @@ static const struct ipw_opt options[] = {
      "port to listen on (default 8765; 0: any free one)", 0, 65535},
     {"host", 0, IPW_OPT_STR, offsetof(struct serve_values, host), "ADDRESS",
      "loopback address to listen on (default 127.0.0.1)", 0, 0},
+    {"allow-host", 0, IPW_OPT_LIST, offsetof(struct serve_values, allow_hosts), "NAME",
+     "answer requests for this Host too (default: localhost and loopback addresses)", 0, 0},
     {"model", 'm', IPW_OPT_STR, offsetof(struct serve_values, model), "NAME|FILE",
      "a bundled model or a Lua file (default demo)", 0, 0},
     {"ttft", 0, IPW_OPT_DURATION, offsetof(struct serve_values, ttft_ns), "TIME",
@@ -156,6 +158,7 @@ static int serve(const struct serve_values *values, struct ipw_serve_recorded *r
                                     .paths = values->paths.items,
                                     .ttft_ns = values->ttft_ns,
                                     .itl_ns = values->itl_ns,
+                                    .allow_hosts = values->allow_hosts.items,
                                     .recorded = recorded};
     struct ipw_serve *serve = NULL;
     int rc = 0, stop_fd;
@@ -204,5 +207,6 @@ int ipw_cmd_serve(int argc, char **argv)
     }
     ipw_serve_recorded_close(recorded);
     free(values.paths.items);
+    free(values.allow_hosts.items);
     return code;
 }

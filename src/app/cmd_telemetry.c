@@ -24,10 +24,10 @@
 enum { MAX_TEXT = 16 * 1024 * 1024 };
 
 struct telemetry_options {
-    struct ipw_opt_list telemetry;
+    struct ipw_opt_list telemetry, allow_hosts;
     const char *gpu, *record, *read, *listen;
     int64_t interval_ns, duration_ns;
-    bool watch, json;
+    bool watch, json, expose;
 };
 
 #define AT(field) offsetof(struct telemetry_options, field)
@@ -42,6 +42,10 @@ static const struct ipw_opt options[] = {
      "print such a file, every row in plain numbers, and end"},
     {"listen", 'l', IPW_OPT_STR, AT(listen), "[ADDR:]PORT",
      "serve Prometheus metrics (127.0.0.1:9440), until ^C or --duration"},
+    {"expose", 0, IPW_OPT_FLAG, AT(expose), NULL,
+     "let --listen take an address that other machines reach; they need no password"},
+    {"allow-host", 0, IPW_OPT_LIST, AT(allow_hosts), "NAME",
+     "with --listen: answer requests for this Host too (default: names of loopback)"},
     {"interval", 'i', IPW_OPT_DURATION, AT(interval_ns), "TIME",
      "how often sensors are read (default: 50ms; slow ones by their own period)"},
     {"duration", 0, IPW_OPT_DURATION, AT(duration_ns), "TIME", "end after so long"},
@@ -191,6 +195,8 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
 {
     struct ipw_source_options so = {.telemetry = (const char *const *)o->telemetry.items,
                                     .gpu = o->gpu};
+    struct ipw_listen_options listen = {
+        .where = o->listen, .expose = o->expose, .allow_hosts = o->allow_hosts.items};
     struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};
     struct ipw_listener *listener = NULL;
     struct ipw_telemetry t;
@@ -205,8 +211,13 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
     if (!rc && o->record) rc = record_open(&recorder, o->record, &t, err);
     if (!rc && o->listen) {
         ipw_telemetry_take(&t);
-        rc = ipw_telemetry_listen(&listener, &t, o->listen, err);
+        rc = ipw_telemetry_listen(&listener, &t, &listen, err);
         if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
+        if (!rc && ipw_listener_exposed(listener))
+            fprintf(stderr,
+                    "ipw-agent: whoever can reach %s reads this machine's power, load and "
+                    "temperatures without a password\n",
+                    ipw_listener_url(listener));
         if (!rc && !o->json && !o->watch) {
             printf("listening %s\n", ipw_listener_url(listener));
             fflush(stdout);
@@ -235,15 +246,21 @@ int ipw_cmd_telemetry(int argc, char **argv)
 
     if (rc) {
         free(o.telemetry.items);
+        free(o.allow_hosts.items);
         return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
     if (o.interval_ns && o.interval_ns < IPW_NS_PER_MS) o.interval_ns = IPW_NS_PER_MS;
-    if (o.read) {
+    if ((o.expose || o.allow_hosts.n) && !o.listen) {
+        exit_code = IPW_EXIT_USAGE;
+        rc = ipw_fail(&err, IPW_EINVAL, "telemetry: --%s goes with --listen",
+                      o.expose ? "expose" : "allow-host");
+    } else if (o.read) {
         exit_code = IPW_EXIT_INPUT;
         rc = ipw_telemetry_read(o.read, &err);
     } else {
         rc = run(&o, &exit_code, &err);
     }
     free(o.telemetry.items);
+    free(o.allow_hosts.items);
     return rc ? ipw_exit_with(&err, exit_code) : IPW_EXIT_OK;
 }

@@ -106,13 +106,15 @@ int ipw_cmd_repair(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "repair",
         .usage = "repair RUN",
-        .about = "Takes lines out of a saved run that no reader can take, and says which.  They "
-                 "are kept\n"
-                 "in FILE.damaged, torn tails in FILE.torn.  Then the run is validated.",
+        .about =
+            "Takes lines out of a saved run that no reader can take or that its events and "
+            "samples\n"
+            "do not bear out, and says which.  They are kept in FILE.damaged, torn tails in\n"
+            "FILE.torn.  Writes what follows from the other files: the manifest, the summary, the\n"
+            "end of the last session, earlier attempts.  Then the run is validated.",
         .options = options,
-        .more = "exit status: 0 the run is whole now, 1 something is wrong that taking lines out "
-                "does not\n"
-                "mend, 3 the run cannot be read",
+        .more = "exit status: 0 the run is whole now, 1 something is wrong that cannot be mended,\n"
+                "3 the run cannot be read",
         .min_args = 1,
         .max_args = 1,
     };
@@ -125,15 +127,12 @@ int ipw_cmd_repair(int argc, char **argv)
     if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     rc = ipw_repair_run(&r, args[0], &err);
     if (rc) return ipw_exit_with(&err, IPW_EXIT_INPUT);
-    if (!r.dropped && !r.torn) printf("%s: no line is damaged\n", args[0]);
+    if (!r.dropped && !r.torn && !r.mended) printf("%s: no line is damaged\n", args[0]);
     rc = ipw_validate_run(&v, args[0], &err);
-    if (rc) {
-        rc = ipw_exit_with(&err, exit_code(&err));
-        if (r.queries)
-            ipw_say("%s: a query whose line is gone is run again by: ipw-agent resume %s", args[0],
-                    args[0]);
-        return rc;
-    }
-    say_counts(&v, args[0]);
-    return IPW_EXIT_OK;
+    rc = rc ? ipw_exit_with(&err, exit_code(&err)) : IPW_EXIT_OK;
+    if (!rc) say_counts(&v, args[0]);
+    if (r.queries)
+        ipw_say("%s: a query whose line is gone is run again by: ipw-agent resume %s", args[0],
+                args[0]);
+    return rc;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/run.h"
+#include "base/keyring.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
@@ -124,10 +125,8 @@ static int discover(struct ipw_run *run, struct ipw_err *err)
 
 struct probe {
     struct ipw_run *run;
-    char *first;
+    char **names; /* what it serves; NULL: it does not say */
     size_t n;
-    bool listed; /* our model is among them */
-    char *near;  /* the listed one that was perhaps meant, or NULL */
     struct ipw_err err;
 };
 
@@ -136,16 +135,16 @@ static void probed(void *ud, char **names, const struct ipw_err *err)
     struct probe *p = ud;
 
     if (err && err->code) p->err = *err;
-    for (; names && names[p->n]; p->n++) {
-        if (p->n == 0) p->first = ipw_strdup(names[0]);
-        if (p->run->model && strcmp(names[p->n], p->run->model) == 0) p->listed = true;
-    }
-    if (p->run->model && p->n && !p->listed) {
-        const char *near = ipw_nearest(p->run->model, (const char *const *)names);
-        if (near) p->near = ipw_strdup(near);
-    }
-    ipw_llm_models_free(names);
+    p->names = names;
+    while (names && names[p->n]) p->n++;
     ipw_loop_stop(p->run->loop);
+}
+
+static bool lists(const struct probe *p, const char *model)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (strcmp(p->names[i], model) == 0) return true;
+    return false;
 }
 
 static int ask_models(struct probe *p, size_t i, struct ipw_err *err)
@@ -164,42 +163,84 @@ static int ask_models(struct probe *p, size_t i, struct ipw_err *err)
     return rc;
 }
 
-/* Asks for the list of models: tells a dead server or a missing key before a run begins, and the
- * model's name when none was given.  A server without that list is fine when a model was named; of
- * several base URLs one has to answer. */
+/* Many servers answer under any name, so that this is no error. */
+static void tell_near(const struct probe *p, const char *model)
+{
+    const char *near;
+
+    if (!p->n || lists(p, model)) return;
+    near = ipw_nearest(model, (const char *const *)p->names);
+    if (near) ipw_say("the server does not list the model '%s': did you mean '%s'?", model, near);
+}
+
+/* Several servers that do not all serve the model of the run: their answers are one run's all the
+ * same, and whoever reads it should know. */
+static void tell_different(const struct ipw_run *run, const struct probe *probes, size_t n)
+{
+    enum { SHOWN = 3 };
+    struct ipw_buf text = IPW_BUF(64 * IPW_KIB);
+    const char *first = NULL;
+    size_t with = 0, without = 0;
+    bool differ = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!probes[i].n) continue;
+        if (first && strcmp(first, probes[i].names[0])) differ = true;
+        first = probes[i].names[0];
+        if (lists(&probes[i], run->model))
+            with++;
+        else
+            without++;
+        ipw_buf_addf(&text, "%s %s serves", text.len ? ";" : "", ipw_llm_url_at(run->llm, i));
+        for (size_t k = 0; k < probes[i].n && k < SHOWN; k++)
+            ipw_buf_addf(&text, "%s '%s'", k ? "," : "", probes[i].names[k]);
+        if (probes[i].n > SHOWN) ipw_buf_addf(&text, " and %zu more", probes[i].n - SHOWN);
+    }
+    if (without && (with || differ))
+        ipw_say("warning: not every server lists the model '%s':%s", run->model,
+                ipw_buf_str(&text));
+    ipw_buf_release(&text);
+}
+
+/* Asks all of them for their lists of models: tells a dead server or a missing key before a run
+ * begins, and the model's name when none was given.  A server without that list is fine when a model
+ * was named; of several base URLs one has to answer. */
 static int check_server(struct ipw_run *run, struct ipw_err *err)
 {
     size_t n = ipw_llm_n_urls(run->llm), n_alive = 0;
+    struct probe *probes = ipw_calloc(n, sizeof *probes);
     struct ipw_err first_err = {0};
+    int rc = 0;
 
     for (size_t i = 0; i < n; i++) {
-        struct probe p = {.run = run};
-        int rc = ask_models(&p, i, err);
+        struct probe *p = &probes[i];
+        int failed;
 
-        if (rc && !first_err.code) first_err = *err;
-        if (!rc) n_alive++;
-        if (!rc && !run->model && p.first) {
-            run->model = ipw_strdup(p.first);
-            if (p.n > 1 && !run->o->quiet)
+        p->run = run;
+        failed = ask_models(p, i, err);
+        if (failed && !first_err.code) first_err = *err;
+        if (!failed) n_alive++;
+        if (!failed && !run->model && p->n) {
+            run->model = ipw_strdup(p->names[0]);
+            if (p->n > 1 && !run->o->quiet)
                 ipw_say("the server has %zu models; taking the first, '%s' "
                         "(--model names another)",
-                        p.n, run->model);
+                        p->n, run->model);
         }
-        /* Many servers answer under any name, so that this is no error. */
-        if (p.near && !run->o->quiet)
-            ipw_say("the server does not list the model '%s': did you mean '%s'?", run->model,
-                    p.near);
-        free(p.first);
-        free(p.near);
+        if (n == 1 && run->model && !run->o->quiet) tell_near(p, run->model);
     }
     if (!n_alive) {
         *err = first_err;
-        return first_err.code;
+        rc = first_err.code;
+    } else if (!run->model) {
+        rc = ipw_fail(err, IPW_EINVAL, "%s does not list its models: name one with --model",
+                      run->base_url);
+    } else if (n > 1 && !run->o->quiet) {
+        tell_different(run, probes, n);
     }
-    if (!run->model)
-        return ipw_fail(err, IPW_EINVAL, "%s does not list its models: name one with --model",
-                        run->base_url);
-    return 0;
+    for (size_t i = 0; i < n; i++) ipw_llm_models_free(probes[i].names);
+    free(probes);
+    return rc;
 }
 
 /* A proxy sees every prompt: that one will be used is said, even to those who asked for quiet. */
@@ -215,14 +256,16 @@ static void tell_proxy(const char *url)
 int ipw_run_connect(struct ipw_run *run, struct ipw_err *err)
 {
     const struct ipw_run_options *o = run->o;
-    const char *url = o->base_url ? o->base_url : getenv("OPENAI_BASE_URL");
+    const char *url = o->base_url ? o->base_url : ipw_keyring_env("OPENAI_BASE_URL");
     const char *key_env = o->api_key_env ? o->api_key_env : "OPENAI_API_KEY";
-    const char *key = getenv(key_env);
+    const char *key = ipw_keyring_env(key_env);
     bool named = url && url[0];
     struct ipw_llm_options options = {
         .max_retries = (int)o->max_retries,
         .first_byte_ns = o->first_byte_ns,
         .jitter_seed = (uint64_t)run->anchor.wall_ns,
+        .server_failures = (int)o->server_failures,
+        .server_wait_ns = o->server_wait_ns,
     };
     struct ipw_buf normal = IPW_BUF(4096);
     struct ipw_net_borrowed borrowed;

@@ -7,7 +7,12 @@
 #include "app/pricing.h"
 #include "app/query_state.h"
 #include "base/log.h"
+#include "energy/belief.h"
 #include "io/proxy.h"
+
+/* For so long, energy that is not known does not end what has a limit of energy: a counter that stops
+ * for a moment goes on, and one that died is handed over to its device's gauge within that time. */
+#define BLIND_NS (4 * IPW_NS_PER_S)
 
 /* ---- before the run ---- */
 
@@ -19,6 +24,20 @@ static const char *elsewhere(const struct ipw_run *run)
     for (size_t i = 0; run->llm && i < ipw_llm_n_urls(run->llm); i++)
         if (!ipw_http_is_here(ipw_llm_url_at(run->llm, i))) return ipw_llm_url_at(run->llm, i);
     return NULL;
+}
+
+/* Does what counts against a limit (add_up(): the machine's own meter, else the sum of its parts) rest
+ * on a sensor that was not believed? */
+static bool is_doubted(const struct ipw_run *run)
+{
+    bool meter = run->sources.basis[IPW_DOMAIN_MACHINE][0] && !run->doubted[IPW_DOMAIN_MACHINE];
+    bool any = false, doubted = false;
+
+    for (int d = 0; d < IPW_DOMAIN_MACHINE; d++) {
+        any |= run->sources.basis[d][0] && !run->doubted[d];
+        doubted |= run->doubted[d] != NULL;
+    }
+    return !meter && (doubted || !any);
 }
 
 static int check_energy(const struct ipw_run *run, const char *option, struct ipw_err *err)
@@ -44,6 +63,11 @@ static int check_energy(const struct ipw_run *run, const char *option, struct ip
                         "--%s cannot be kept: '%s' is read from another machine, too late to stop "
                         "a query",
                         option, remote->name);
+    if (is_doubted(run))
+        return ipw_fail(err, IPW_EINVAL,
+                        "--%s cannot be kept: %s. Choose other sensors with --telemetry, or drop "
+                        "the limit",
+                        option, run->doubts);
     if (other)
         return ipw_fail(err, IPW_EINVAL,
                         "--%s cannot be kept: the model runs on another machine (%.200s), whose "
@@ -306,6 +330,36 @@ static struct joules add_up(const struct ipw_figure *figures)
     return j;
 }
 
+/* Can it no longer be said what was used?  Without the machine's own meter every domain that has a
+ * sensor counts (add_up()); readings that have not come for so long are not known either. */
+static bool is_blind(const struct ipw_run *run, const struct ipw_figure *figures, int64_t until_ns,
+                     const char **reason)
+{
+    *reason = "no_samples";
+    if (ipw_now_ns() - until_ns > BLIND_NS) return true;
+    if (figures[IPW_DOMAIN_MACHINE].known) return false;
+    for (int d = 0; d < IPW_DOMAIN_MACHINE; d++) {
+        if (figures[d].known || !ipw_ledger_devices(run->ledger, (enum ipw_domain)d)) continue;
+        if (figures[d].reason) *reason = figures[d].reason;
+        return true;
+    }
+    return false;
+}
+
+/* Since when that has been so: a stall of a moment ends nothing. */
+static bool has_been_blind(int64_t *since_ns, bool blind, int64_t now_ns)
+{
+    if (!blind) *since_ns = 0;
+    if (blind && !*since_ns) *since_ns = now_ns;
+    return blind && now_ns - *since_ns > BLIND_NS;
+}
+
+static void tell_blind(char *out, size_t size, double joules, bool of_run, const char *reason)
+{
+    snprintf(out, size, "--%s %.12g J can no longer be kept: the energy is not known (%s)",
+             ipw_limit_option(IPW_LIMIT_ENERGY, of_run), joules, ipw_belief_reason_words(reason));
+}
+
 /* Up to what has been read: a little in the past. */
 static struct joules of_query(const struct ipw_query *q, struct ipw_figure *figures,
                               int64_t *until_ns)
@@ -325,6 +379,21 @@ static struct joules of_query(const struct ipw_query *q, struct ipw_figure *figu
     return add_up(figures);
 }
 
+static void check_blind_query(struct ipw_query *q, const struct ipw_figure *figures,
+                              int64_t until_ns, int64_t now_ns)
+{
+    const char *reason;
+    bool blind =
+        is_blind(q->run, figures, until_ns > q->start_ns ? until_ns : q->start_ns, &reason);
+
+    if (until_ns <= q->start_ns) blind &= now_ns - q->start_ns > BLIND_NS;
+    if (!has_been_blind(&q->limits.blind_ns, blind, now_ns) || q->limits.reached) return;
+    q->limits.reached = IPW_LIMIT_ENERGY;
+    tell_blind(q->limits.why, sizeof q->limits.why, q->run->o->limits.query.energy_j, false,
+               reason);
+    cut_soon(q);
+}
+
 static double joules_of_query(const struct ipw_query *q)
 {
     struct ipw_figure figures[IPW_DOMAIN_COUNT];
@@ -333,14 +402,62 @@ static double joules_of_query(const struct ipw_query *q)
     return of_query(q, figures, &until_ns).all;
 }
 
+static struct joules of_run_until(const struct ipw_run *run, struct ipw_figure *figures,
+                                  int64_t *until_ns)
+{
+    *until_ns = ipw_ledger_measured_ns(run->ledger);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        figures[d] = (struct ipw_figure){0};
+        if (*until_ns > run->start_ns)
+            figures[d] =
+                ipw_ledger_total(run->ledger, (enum ipw_domain)d, run->start_ns, *until_ns);
+    }
+    return add_up(figures);
+}
+
 static struct joules of_run(const struct ipw_run *run)
 {
-    struct ipw_figure figures[IPW_DOMAIN_COUNT] = {0};
-    int64_t until_ns = ipw_ledger_measured_ns(run->ledger);
+    struct ipw_figure figures[IPW_DOMAIN_COUNT];
+    int64_t until_ns;
 
-    for (int d = 0; d < IPW_DOMAIN_COUNT && until_ns > run->start_ns; d++)
-        figures[d] = ipw_ledger_total(run->ledger, (enum ipw_domain)d, run->start_ns, until_ns);
-    return add_up(figures);
+    return of_run_until(run, figures, &until_ns);
+}
+
+static void check_run(struct ipw_run *run, int64_t now_ns)
+{
+    struct ipw_figure figures[IPW_DOMAIN_COUNT];
+    const char *reason;
+    int64_t until_ns;
+    bool blind;
+
+    run->limits.meter.energy_j = of_run_until(run, figures, &until_ns).all;
+    reach_run(run, ipw_meter_passed(&run->limits.meter, &run->o->limits.run, now_ns), now_ns);
+    blind = is_blind(run, figures, until_ns > run->start_ns ? until_ns : run->start_ns, &reason);
+    if (until_ns <= run->start_ns) blind &= now_ns - run->start_ns > BLIND_NS;
+    if (!has_been_blind(&run->limits.blind_ns, blind, now_ns) || run->limits.reached) return;
+    run->limits.reached = IPW_LIMIT_ENERGY;
+    tell_blind(run->limits.why, sizeof run->limits.why, run->o->limits.run.energy_j, true, reason);
+    ipw_log(IPW_LOG_INFO, "%s: the run ends", run->limits.why);
+    ipw_run_step_soon(run);
+}
+
+void ipw_enforce_run_joules(void *ud, double *joules, double *seconds)
+{
+    const struct ipw_run *run = ud;
+    int64_t until_ns = run->ledger ? ipw_ledger_measured_ns(run->ledger) : INT64_MIN;
+    struct ipw_figure figures[IPW_DOMAIN_COUNT] = {0};
+    unsigned domains = run->feed ? ipw_feed_lm_domains(run->feed) : 0;
+    double j;
+
+    if (!run->start_ns || until_ns <= run->start_ns || until_ns == INT64_MAX) return;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        if (domains >> d & 1)
+            figures[d] = ipw_ledger_total(run->ledger, (enum ipw_domain)d, run->start_ns, until_ns);
+    }
+    j = add_up(figures).all;
+    if (isnan(j)) return;
+    *joules = j;
+    *seconds = ipw_ns_to_s(until_ns - run->start_ns);
 }
 
 void ipw_enforce_samples(struct ipw_run *run)
@@ -348,14 +465,15 @@ void ipw_enforce_samples(struct ipw_run *run)
     int64_t now_ns = ipw_now_ns();
 
     if (!run->start_ns) return;
-    if (run->o->limits.run.energy_j > 0) {
-        run->limits.meter.energy_j = of_run(run).all;
-        reach_run(run, ipw_meter_passed(&run->limits.meter, &run->o->limits.run, now_ns), now_ns);
-    }
+    if (run->o->limits.run.energy_j > 0) check_run(run, now_ns);
     if (!(run->o->limits.query.energy_j > 0)) return;
     for (struct ipw_query *q = run->active, *next; q; q = next) {
+        struct ipw_figure figures[IPW_DOMAIN_COUNT];
+        int64_t until_ns;
+
         next = q->next; /* a query that is cut may leave the list */
-        q->limits.meter.energy_j = joules_of_query(q);
+        q->limits.meter.energy_j = of_query(q, figures, &until_ns).all;
+        check_blind_query(q, figures, until_ns, now_ns);
         if (ipw_meter_passed(&q->limits.meter, &run->o->limits.query, now_ns) != IPW_LIMIT_ENERGY)
             continue;
         reach(q, IPW_LIMIT_ENERGY, now_ns);

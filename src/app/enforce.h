@@ -4,7 +4,9 @@
  * every batch of samples (energy), and when a timer says so (time).  A limit of time or energy ends
  * a query at once.  One of tokens, turns or cost, which only a finished answer can pass, lets the
  * agent go on until it begins the next thing: an answer that it gives from what it has is kept.
- * Either way the outcome has the limit's name, and what there is is scored.
+ * Either way the outcome has the limit's name, and what there is is scored.  A limit of energy that can
+ * no longer be kept, because a sensor stopped saying what is drawn (for 4 s), ends the query too, with
+ * that as its error.
  *
  * A limit of the run stops admission, cuts the queries in flight (outcome run_..., not scored) and
  * ends the run in order. */
@@ -24,6 +26,7 @@ struct ipw_query_limits { /* a query's part */
     char why[160];                     /* once one was reached */
     struct ipw_timer *clock, *working; /* wall and working time */
     struct ipw_defer *cut;             /* the query is cancelled on the next round */
+    int64_t blind_ns; /* since when its energy is not known, under a limit; 0: it is */
 };
 
 struct ipw_run_limits { /* the run's */
@@ -31,6 +34,7 @@ struct ipw_run_limits { /* the run's */
     enum ipw_limit reached;
     char why[160];
     struct ipw_timer *clock, *working;
+    int64_t blind_ns;
     bool told_guess;
 };
 
@@ -44,6 +48,9 @@ void ipw_enforce_query_end(struct ipw_query *q); /* its timers */
 /* `usd`: see ipw_meter_event(). */
 void ipw_enforce_event(struct ipw_query *q, const struct ipw_event *event, double usd);
 void ipw_enforce_samples(struct ipw_run *run);
+/* What the model's machine used so far in the run, and in which time; nothing is written when no
+ * sensor has told yet. */
+void ipw_enforce_run_joules(void *run, double *joules, double *seconds);
 
 /* The host's callbacks; ud is the query. */
 bool ipw_enforce_admit(void *q);

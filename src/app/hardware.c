@@ -44,7 +44,8 @@ static void write_channels(struct ipw_jw *w, const struct ipw_source_set *source
 {
     static const char *const kinds[] = {[IPW_CHANNEL_COUNTER] = "counter",
                                         [IPW_CHANNEL_GAUGE] = "gauge",
-                                        [IPW_CHANNEL_METRIC] = "metric"};
+                                        [IPW_CHANNEL_METRIC] = "metric",
+                                        [IPW_CHANNEL_ESTIMATE] = "estimate"};
 
     ipw_jw_key(w, "channels");
     ipw_jw_arr(w);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/mend.h"
 #include "app/run.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -140,18 +141,18 @@ static int add_past(struct ipw_history *h, const struct ipw_json *segment, struc
     IPW_GROW(h->past, h->cap, h->n + 1);
     p = &h->past[h->n++];
     *p = (struct ipw_past){.number = (int)k,
-                           .over = !ipw_json_is_null(ipw_json_get(segment, "end"))};
+                           .killed = !strcmp(ipw_json_str(ipw_json_get(segment, "end"), "killed"),
+                                             "killed")}; /* null: nobody has booked it */
     read_anchor(&p->anchor, ipw_json_get(segment, "clock"));
     ipw_json_print(&text, segment);
     p->text = ipw_buf_take(&text, NULL);
     return 0;
 }
 
-int ipw_history_open(struct ipw_run *run, struct ipw_err *err)
+int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err)
 {
-    struct ipw_history *h = &run->history;
     struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
-    char *path = ipw_asprintf("%s/manifest.json", ipw_rundir_path(run->dir));
+    char *path = ipw_asprintf("%s/manifest.json", run);
     const struct ipw_json *segments;
     int rc = ipw_file_read(&text, path, err);
 
@@ -164,13 +165,22 @@ int ipw_history_open(struct ipw_run *run, struct ipw_err *err)
         }
         if (rc) ipw_err_prefix(err, "%s", path);
     }
+    free(path);
+    ipw_buf_release(&text);
+    return rc;
+}
+
+int ipw_history_open(struct ipw_run *run, struct ipw_err *err)
+{
+    struct ipw_history *h = &run->history;
+    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
+    int rc = ipw_history_read(h, ipw_rundir_path(run->dir), err);
+
     if (!rc && ipw_json_get(h->manifest, "command")) { /* stays as the run was begun */
-        ipw_buf_clear(&text);
         ipw_json_print(&text, ipw_json_get(h->manifest, "command"));
         free(run->command);
         run->command = ipw_buf_take(&text, NULL);
     }
-    free(path);
     ipw_buf_release(&text);
     return rc;
 }
@@ -215,6 +225,27 @@ bool ipw_history_complete(const struct ipw_run *run)
     all = count_lines(path) >= ipw_run_planned(run) - (size_t)run->o->warmup;
     free(path);
     return all;
+}
+
+static void say(void *ud, const char *what)
+{
+    (void)ud;
+    ipw_say("%s", what);
+}
+
+int ipw_history_mend(struct ipw_run *run, struct ipw_err *err)
+{
+    struct ipw_history *h = &run->history;
+    struct ipw_mend mend = {.say = say};
+    int rc;
+
+    if (!h->manifest || h->mended) return 0;
+    rc = ipw_mend_run(&mend, ipw_rundir_path(run->dir), err);
+    if (!rc) rc = ipw_rundir_reopen(run->dir, err);
+    if (rc) return rc;
+    ipw_history_release(h);
+    h->mended = true;
+    return ipw_history_open(run, err);
 }
 
 /* ---- the sums ---- */

@@ -1,12 +1,12 @@
 /* app/history.h: what the earlier sessions of a run left, for the one that goes on.
  *
- * A run is resumed in four steps: its folder is locked and its manifest read (open); what is to be
- * run now is compared with what was (check); sessions that a kill cut down, and queries whose line
- * a repair took out, are booked from their files, attempts that count no more are moved to
+ * A run is resumed in five steps: its folder is locked and its manifest read (open); what is to be
+ * run now is compared with what was (check: until then nothing is changed); the files are put in
+ * order, sessions that were killed are booked (mend); attempts that count no more are moved to
  * attempts.jsonl, and what remains is folded into the summary and marked as done (settle); then a
- * new session begins.  Each step can be cut down and done again: an attempt is safe in attempts.jsonl before its line leaves traces.jsonl, and one
- * that stands in both (same query, epoch and segment) is an earlier attempt.  For a new run
- * everything here is empty. */
+ * new session begins.  Each step can be cut down and done again: an attempt
+ * is safe in attempts.jsonl before its line leaves traces.jsonl, and one that stands in both (same
+ * query, epoch and segment) is an earlier attempt.  For a new run everything here is empty. */
 #ifndef IPW_APP_HISTORY_H
 #define IPW_APP_HISTORY_H
 
@@ -23,17 +23,20 @@ enum ipw_retry { /* which queries without an answer are run again; each includes
                  IPW_RETRY_FAILED, /* that failed by themselves */
                  IPW_RETRY_ALL,    /* that ended at a limit */
 };
+/* Why a query has no answer; IPW_RETRY_NONE: it has one. */
+enum ipw_retry ipw_retry_of(bool completed, const char *outcome);
 int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err);
 
 struct ipw_past { /* an earlier session */
     int number;
     char *text; /* its object in the manifest */
     struct ipw_anchor anchor;
-    bool over; /* it came to its end, or was booked after it was killed */
+    bool killed; /* and booked since, or not yet */
 };
 
 struct ipw_history {
     struct ipw_json *manifest; /* NULL: a new run */
+    bool mended;
     struct ipw_past *past;
     size_t n, cap;
     /* Sums over the earlier sessions. */
@@ -46,7 +49,9 @@ struct ipw_history {
     size_t n_kept;     /* queries that stay done */
 };
 
-/* Reads the manifest of the folder that run->dir holds locked. */
+/* The manifest and the sessions of a run's folder. */
+int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err);
+/* The same of the folder that run->dir holds locked. */
 int ipw_history_open(struct ipw_run *run, struct ipw_err *err);
 void ipw_history_release(struct ipw_history *h);
 /* IPW_EINVAL, naming it, when what is to be run differs from what the run was begun with; with
@@ -58,7 +63,11 @@ int ipw_history_differs(struct ipw_run *run, const char *what, struct ipw_err *e
  * repair took out, or that was on its way to attempts.jsonl when a later session was killed before
  * the manifest knew of it, is missing all the same. */
 bool ipw_history_complete(const struct ipw_run *run);
+/* app/mend.h, once; and the manifest is read again. */
+int ipw_history_mend(struct ipw_run *run, struct ipw_err *err);
 int ipw_history_settle(struct ipw_run *run, struct ipw_err *err);
+/* A query of the warm-up, or an earlier attempt: its joules. */
+void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t);
 /* Adds up what the sessions before took; they are all over. */
 void ipw_history_fold(struct ipw_history *h);
 /* The sums, onto this session's own. */

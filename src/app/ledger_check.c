@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/open.h"
 #include "json/diff.h"
 #include "json/jsonl.h"
 
@@ -129,8 +130,8 @@ static int open_source(struct source *file, struct ipw_err *err)
     int rc = ipw_jsonl_open(&file->reader, file->path, LINE_MAX_BYTES, err);
 
     if (rc) return rc;
-    file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
-    return file->fd < 0 ? ipw_fail_errno(err, errno, "%s", file->path) : 0;
+    file->fd = ipw_open_read(file->path, err);
+    return file->fd < 0 ? file->fd : 0;
 }
 
 int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err)

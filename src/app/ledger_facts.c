@@ -21,21 +21,23 @@ int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err)
     return ipw_fail(err, IPW_EINVAL, "--share %.40s: expected equal, tokens or phase", name);
 }
 
-static void drop_local_accelerators(struct ipw_ledger_facts *facts, struct ipw_channel *channels,
-                                    size_t n)
+/* A domain is either the model's machine or this one: their joules are not added.  Where the model's
+ * machine was read, this machine's channels leave the sum; its boards always do. */
+static void drop_local_channels(struct ipw_ledger_facts *facts, struct ipw_channel *channels,
+                                size_t n)
 {
-    bool remote = false;
+    bool remote[IPW_DOMAIN_COUNT] = {false};
 
     for (size_t i = 0; i < n; i++) {
-        if (channels[i].domain != IPW_DOMAIN_GPU) continue;
-        if (!channels[i].remote) {
-            channels[i].in_sum = false;
-        } else {
-            remote |= channels[i].in_sum;
-        }
+        remote[channels[i].domain] |= channels[i].remote && channels[i].in_sum;
+    }
+    for (size_t i = 0; i < n; i++) {
+        enum ipw_domain d = channels[i].domain;
+
+        if (!channels[i].remote && (remote[d] || d == IPW_DOMAIN_GPU)) channels[i].in_sum = false;
     }
     snprintf(facts->reasons[IPW_DOMAIN_GPU], sizeof facts->reasons[0], "%s",
-             remote ? "" : "remote");
+             remote[IPW_DOMAIN_GPU] ? "" : "remote");
 }
 
 void ipw_ledger_facts_baseline(const struct ipw_ledger_facts *facts, struct ipw_ledger *ledger)
@@ -58,7 +60,7 @@ struct ipw_ledger *ipw_ledger_facts_open(struct ipw_ledger_facts *facts,
 {
     struct ipw_ledger *l;
 
-    if (facts->lm_remote) drop_local_accelerators(facts, channels, n_channels);
+    if (facts->lm_remote) drop_local_channels(facts, channels, n_channels);
     l = ipw_ledger_new(channels, n_channels);
     ipw_ledger_set_share(l, facts->share, 0);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {

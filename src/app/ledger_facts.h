@@ -31,7 +31,8 @@ struct ipw_ledger_facts {
 /* The sharing rule by its name. */
 int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err);
 /* A ledger by these rules; the facts must outlive it.  With lm_remote the local accelerators are
- * taken out of `channels`' sums, and without a remote one their domain's reason is "remote". */
+ * taken out of `channels`' sums, and without a remote one their domain's reason is "remote".  So are
+ * the other local channels of a domain that a remote channel is summed for. */
 struct ipw_ledger *ipw_ledger_facts_open(struct ipw_ledger_facts *facts,
                                          struct ipw_channel *channels, size_t n_channels);
 /* Tells the ledger what `facts` say of the idle machine. */

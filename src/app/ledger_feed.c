@@ -23,6 +23,7 @@ struct ipw_feed {
     struct ipw_channel *channels;
     size_t n_channels;
     bool lm_remote;
+    unsigned lm_domains; /* with lm_remote: those that a remote channel is summed for */
     struct fed *open;
     size_t n, cap;
 };
@@ -61,6 +62,10 @@ void ipw_feed_describe(struct ipw_feed *f, const struct ipw_channel *channels, s
                        bool lm_remote)
 {
     f->lm_remote = lm_remote;
+    f->lm_domains = 0;
+    for (size_t i = 0; i < n_channels; i++) {
+        if (channels[i].in_sum && channels[i].remote) f->lm_domains |= 1u << channels[i].domain;
+    }
     free(f->channels);
     f->channels = ipw_calloc(n_channels + 1, sizeof *f->channels);
     for (size_t i = 0; i < n_channels; i++) f->channels[i] = channels[i];
@@ -71,6 +76,11 @@ void ipw_feed_describe(struct ipw_feed *f, const struct ipw_channel *channels, s
         free(f->sources[d]);
         f->sources[d] = sources_of(channels, n_channels, (enum ipw_domain)d);
     }
+}
+
+unsigned ipw_feed_lm_domains(const struct ipw_feed *f)
+{
+    return f->lm_remote ? f->lm_domains : (1u << IPW_DOMAIN_COUNT) - 1;
 }
 
 void ipw_feed_free(struct ipw_feed *f)
@@ -242,6 +252,7 @@ void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace)
     struct fed *q = find(f, trace->index);
 
     trace->lm_remote = f->lm_remote;
+    trace->lm_domains = f->lm_domains;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) trace->sources[d] = ipw_strdup(f->sources[d]);
     ipw_query_trace_book(trace, f->ledger, q ? q->ordinal : -1);
     ipw_metrics_fill(f->metrics, trace);

@@ -13,6 +13,8 @@
 
 struct ipw_feed;
 
+/* The domains that are the model's machine, bits 1 << domain: all, unless the model is elsewhere. */
+unsigned ipw_feed_lm_domains(const struct ipw_feed *f);
 struct ipw_feed *ipw_feed_new(struct ipw_ledger *ledger);
 /* The channels as the ledger has them; lm_remote: the model's devices are another machine's.  Once,
  * before the first row. */
@@ -44,5 +46,9 @@ void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace);
  * that its figures then have. */
 #define IPW_NOTE_LOST "sensor_lost"
 const char *ipw_feed_loss_reason(enum ipw_domain domain); /* "gpu_lost"; of others "lost" */
+
+/* And the note of a counter that stands still for longer than its period allows, that moves again, or
+ * for which its device's gauge is read from now on.  For people: the ledger sees it in the rows. */
+#define IPW_NOTE_STUCK "sensor_stuck"
 
 #endif

@@ -25,7 +25,7 @@ static const char *domain(int i) { return ipw_domain_name((enum ipw_domain)i); }
 static const char *scope(int i) { return ipw_scope_name((enum ipw_scope)i); }
 static const char *kind(int i)
 {
-    static const char *const names[] = {"counter", "gauge", "metric"};
+    static const char *const names[] = {"counter", "gauge", "metric", "estimate"};
 
     return names[i];
 }
@@ -35,7 +35,7 @@ static int read_channel(struct ipw_power *p, const struct ipw_json *node, const 
 {
     struct ipw_channel c = {0};
     int d = find(ipw_json_str(ipw_json_get(node, "domain"), NULL), domain, IPW_DOMAIN_COUNT);
-    int k = find(ipw_json_str(ipw_json_get(node, "kind"), NULL), kind, 3);
+    int k = find(ipw_json_str(ipw_json_get(node, "kind"), NULL), kind, IPW_CHANNEL_ESTIMATE + 1);
     int s = find(ipw_json_str(ipw_json_get(node, "scope"), NULL), scope, IPW_SCOPE_RAIL + 1);
 
     if (d < 0) return ipw_fail(err, IPW_EPARSE, "%s.domain: no such domain", where);
@@ -51,9 +51,11 @@ static int read_channel(struct ipw_power *p, const struct ipw_json *node, const 
     c.modulus_uj = ipw_json_int(ipw_json_get(node, "modulus_uj"), 0);
     c.max_w = ipw_json_int(ipw_json_get(node, "max_w"), 0);
     c.period_ns = ipw_json_int(ipw_json_get(node, "period_ns"), 0);
+    c.window_ns = ipw_json_int(ipw_json_get(node, "window_ns"), 0);
+    c.undo_window = ipw_json_bool(ipw_json_get(node, "undo_window"), false);
     c.in_sum = ipw_json_bool(ipw_json_get(node, "in_sum"), false);
     c.remote = ipw_json_bool(ipw_json_get(node, "remote"), false);
-    if (c.modulus_uj < 0 || c.max_w < 0 || c.period_ns < 0)
+    if (c.modulus_uj < 0 || c.max_w < 0 || c.period_ns < 0 || c.window_ns < 0)
         return ipw_fail(err, IPW_EPARSE, "%s: a negative quantity", where);
     IPW_GROW(p->channels, p->cap_channels, p->n_channels + 1);
     p->channels[p->n_channels++] = c;
@@ -83,7 +85,7 @@ static int read_header(struct ipw_power *p, const struct ipw_json *doc, struct i
         }
         if (rc) return rc;
         source.n = p->n_channels - source.first;
-        ipw_power_rows_add(&p->packed, p->channels + source.first, source.n);
+        ipw_power_rows_add(&p->packed, source.n ? p->channels + source.first : NULL, source.n);
         IPW_GROW(p->sources, p->cap_sources, p->n_sources + 1);
         p->sources[p->n_sources++] = source;
     }

@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "report/words.h"
 #include "json/write.h"
 
-static const char *const labels[IPW_DOMAIN_COUNT] = {"GPU", "CPU", "DRAM", "machine"};
 static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                          IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
 
@@ -167,8 +167,7 @@ static void put_line(struct ipw_buf *out, const char *label, const struct ipw_le
     joules(out, line->difference_j);
     ipw_buf_adds(out, line->state == IPW_LEDGER_OFF ? "  OFF: a bug\n" : "\n");
     if (line->warmup_j > 0) put_part(out, "of the total: warm-up", line->warmup_j);
-    if (line->wasted_j > 0)
-        put_part(out, "of the total: attempts cut down or retried", line->wasted_j);
+    if (line->wasted_j > 0) put_part(out, "of the total: earlier attempts", line->wasted_j);
 }
 
 /* Each of several, below their domain. */
@@ -203,13 +202,13 @@ static void put_balance(struct ipw_buf *out, const struct ipw_ledger_report *r)
         ipw_ledger_line(&line, &r->balance[d], &totals.energy[d], totals.queries);
         if (line.total_j == line.total_j) {
             any = true;
-            put_line(out, labels[d], &line);
+            put_line(out, ipw_words_domain((enum ipw_domain)d), &line);
         }
         put_devices(out, r, (enum ipw_domain)d, totals.queries);
         if (line.total_j != line.total_j) continue;
-        put_part(out, "of the queries: waste (failed, or of no use)", totals.waste[d].total);
-        put_part(out, "of the queries: idle tax (tools, retry waits)", totals.idle_tax[d].total);
-        put_part(out, "of the queries: above the idle baseline (net)", totals.marginal[d].total);
+        put_part(out, "of the queries: wasted", totals.waste[d].total);
+        put_part(out, "of the queries: waiting for tools or retries", totals.idle_tax[d].total);
+        put_part(out, "of the queries: net, above the idle baseline", totals.marginal[d].total);
     }
     if (!any) ipw_buf_adds(out, "no domain has a total: no sensor was read\n");
 }
@@ -290,13 +289,44 @@ static void put_moves(struct ipw_buf *out, const struct ipw_ledger_report *r)
             if (!(fabs(by) > fabs(most)) || isinf(by)) continue;
             most = by;
             who = row->id;
-            what = labels[d];
+            what = ipw_words_domain((enum ipw_domain)d);
         }
     }
     ipw_buf_addf(out, "\nShared by %s: %zu of %zu queries are other than the run wrote", r->share,
                  n, n_compared);
     if (n && who[0]) ipw_buf_addf(out, ", %s the most (%s %+.1f %%)", who, what, 100 * most);
     ipw_buf_adds(out, ".\n");
+}
+
+static void put_known(struct ipw_buf *out, double j, const char *reason)
+{
+    if (!isnan(j)) {
+        ipw_buf_addf(out, "%.6f J", j);
+        return;
+    }
+    ipw_buf_adds(out, "not measured");
+    if (!reason || !*reason) return;
+    ipw_buf_adds(out, " (");
+    ipw_words_reason(out, reason);
+    ipw_buf_addc(out, ')');
+}
+
+/* A run of an older version, or a changed file: what it recorded beside what today's rules say. */
+static void put_recorded(struct ipw_buf *out, const struct ipw_ledger_report *r)
+{
+    struct ipw_totals totals;
+
+    ipw_summary_totals(&totals, &r->summary);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        double now = totals.energy[d].total, was = r->was_j[d];
+
+        if (isnan(now) ? isnan(was) : fabs(now - was) <= 5e-7) continue;
+        ipw_buf_addf(out, "%s: recorded ", ipw_words_domain((enum ipw_domain)d));
+        put_known(out, was, NULL);
+        ipw_buf_adds(out, ", recomputed ");
+        put_known(out, now, r->summary.reason[d]);
+        ipw_buf_addc(out, '\n');
+    }
 }
 
 static void put_verdict(struct ipw_buf *out, const struct ipw_ledger_report *r)
@@ -316,6 +346,7 @@ static void put_verdict(struct ipw_buf *out, const struct ipw_ledger_report *r)
         if (r->n_missing) ipw_buf_addf(out, "; %zu it did not write", r->n_missing);
         if (r->n_left) ipw_buf_addf(out, "; %zu that it wrote have no events", r->n_left);
         ipw_buf_adds(out, "\n");
+        put_recorded(out, r);
     }
     if (r->n_cut && r->n_segments == 1) {
         ipw_buf_adds(out, "The run was cut down: its books end at its last sample.\n");

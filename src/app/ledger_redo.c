@@ -20,6 +20,7 @@ struct job {
     struct query { /* of the segment, by index; from its start to its booking */
         struct ipw_turn_builder *builder;
         int64_t end_ns; /* 0: not over */
+        char *start;    /* the data of its start, where it is asked for */
         bool warmup;
     } * queries;
     size_t n, cap;
@@ -34,7 +35,8 @@ static int book(struct job *j, size_t index, bool cut, struct ipw_err *err)
 {
     struct query *q = &j->queries[index];
     struct ipw_query_trace trace;
-    struct ipw_redo_query out = {&trace, j->segment->number, q->warmup, cut};
+    char *start = q->start;
+    struct ipw_redo_query out = {&trace, j->segment->number, q->warmup, cut, start};
     int rc;
 
     ipw_turn_builder_finish(q->builder, &trace);
@@ -47,6 +49,7 @@ static int book(struct job *j, size_t index, bool cut, struct ipw_err *err)
     ipw_feed_book(j->feed, &trace);
     rc = j->options->query(j->options->ud, &out, err);
     ipw_query_trace_release(&trace);
+    free(start);
     return rc;
 }
 
@@ -99,10 +102,9 @@ static int rows_upto(struct job *j, int64_t rows, struct ipw_err *err)
 static int cut_queries(struct job *j, struct ipw_err *err)
 {
     struct ipw_redo_segment *s = j->segment;
-    int64_t read_ns = ipw_ledger_read_ns(j->ledger);
     int rc = 0;
 
-    s->end_ns = read_ns == INT64_MAX || read_ns == INT64_MIN ? j->last_ns : read_ns;
+    s->end_ns = s->read_ns == INT64_MAX || s->read_ns == INT64_MIN ? j->last_ns : s->read_ns;
     if (s->end_ns < s->start_ns) s->end_ns = s->start_ns;
     for (size_t i = 0; i < j->n; i++) {
         if (j->queries[i].builder) ipw_turn_builder_cut(j->queries[i].builder, s->end_ns);
@@ -126,7 +128,10 @@ static int book_rest(struct job *j, struct ipw_err *err)
 
 static void forget_segment(struct job *j)
 {
-    for (size_t i = 0; i < j->n; i++) ipw_turn_builder_free(j->queries[i].builder);
+    for (size_t i = 0; i < j->n; i++) {
+        ipw_turn_builder_free(j->queries[i].builder);
+        free(j->queries[i].start);
+    }
     j->n = j->first_over = j->n_over = 0;
     ipw_feed_free(j->feed);
     ipw_ledger_free(j->ledger);
@@ -142,6 +147,8 @@ static int end_segment(struct job *j, struct ipw_err *err)
 
     if (!s) return 0;
     rc = rows_upto(j, INT64_MAX, err);
+    s->read_ns = ipw_ledger_read_ns(j->ledger);
+    s->rows = j->power.rows;
     if (!rc) rc = s->end_ns ? book_rest(j, err) : cut_queries(j, err);
     if (!rc) {
         ipw_balance_fill(s->balance, j->ledger, s->start_ns, s->end_ns);
@@ -175,6 +182,7 @@ static int open_segment(struct job *j, const struct ipw_json *run_start, const s
     j->last_ns = s->start_ns;
     j->segment = s;
     ipw_ledger_facts_read(&s->facts, ipw_json_get(run_start, "data"));
+    s->own_share = s->facts.share;
     if (j->options->share) s->facts.share = *j->options->share;
     j->ledger = ipw_ledger_facts_open(&s->facts, j->power.channels, j->power.n_channels);
     j->feed = ipw_feed_new(j->ledger);
@@ -196,19 +204,35 @@ static struct query *query_of(struct job *j, const struct ipw_event *e)
     return &j->queries[i];
 }
 
+/* Were the samples that came before it lost?  The run's figures cannot come out again then. */
+static bool lacks_rows(const struct job *j, const struct ipw_event *e)
+{
+    return j->power.rows < e->rows;
+}
+
+static void keep_start(struct query *q, const struct ipw_json *data)
+{
+    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+
+    ipw_json_print(&text, data);
+    q->start = ipw_buf_take(&text, NULL);
+}
+
 static int take_query_event(struct job *j, const struct ipw_event *e, const struct ipw_json *line,
                             struct ipw_err *err)
 {
     struct query *q = query_of(j, e);
 
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) {
-        if (!q->builder || !q->end_ns || j->options->share) return 0;
+        if (!q->builder || !q->end_ns || j->options->share || lacks_rows(j, e)) return 0;
         return book(j, (size_t)e->query, false, err);
     }
     if (!q->builder) {
         if (e->kind != IPW_EV_QUERY_START) return 0; /* what comes after its end */
         q->builder = ipw_turn_builder_new();
         q->warmup = ipw_json_bool(ipw_json_get(ipw_json_get(line, "data"), "warmup"), false);
+        if (j->options->starts && ipw_json_get(line, "data"))
+            keep_start(q, ipw_json_get(line, "data"));
     }
     if (e->kind == IPW_EV_QUERY_END && !q->end_ns) {
         q->end_ns = e->t_ns;
@@ -235,7 +259,11 @@ static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err
     if (e.t_ns > j->last_ns) j->last_ns = e.t_ns;
     rc = rows_upto(j, e.rows, err);
     if (rc) return rc;
-    if (e.kind == IPW_EV_RUN_END) j->segment->end_ns = e.t_ns;
+    if (e.kind == IPW_EV_RUN_END) j->segment->over = true;
+    if (e.kind == IPW_EV_RUN_END && lacks_rows(j, &e))
+        j->segment->cut = true;
+    else if (e.kind == IPW_EV_RUN_END)
+        j->segment->end_ns = e.t_ns;
     if (e.query >= 0) return take_query_event(j, &e, line, err);
     if (e.kind == IPW_EV_NOTE && e.tool.name && !strcmp(e.tool.name, IPW_NOTE_LOST))
         ipw_feed_lose(j->feed,

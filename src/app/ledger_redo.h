@@ -8,7 +8,11 @@
  * A run that was resumed consists of segments, one a session, each with its own clock, sensors and
  * ledger; they are booked one after the other.  A segment that was killed (it has no run_end) ends
  * with the last instant at which every sensor had been read, and so do the queries that it had not
- * booked by then: they are handed over as `cut`.  So the books of every segment balance. */
+ * booked by then: they are handed over as `cut`.  So the books of every segment balance.
+ *
+ * A power cut may keep the end of events.jsonl and lose the end of power.jsonl.  Each event says how
+ * many samples came before it: a booking or a run_end with fewer samples in the file does not
+ * count. */
 #ifndef IPW_APP_LEDGER_REDO_H
 #define IPW_APP_LEDGER_REDO_H
 
@@ -20,9 +24,15 @@
 struct ipw_redo_segment {
     int number; /* from 0 */
     int64_t start_ns, end_ns;
-    bool cut; /* no run_end was recorded; known before its first query is handed over */
+    bool
+        cut; /* no run_end was recorded (known before its first query is handed over), or its samples
+               * are missing */
+    bool over;       /* a run_end is there, whether or not it counts */
+    int64_t read_ns; /* by when every sensor had been read; INT64_MAX: it has no sensor */
+    int64_t rows;    /* of samples that the file has */
     size_t n_queries;
     struct ipw_ledger_facts facts;
+    enum ipw_share own_share; /* the rule that the run recorded, whatever it is computed by */
     struct ipw_balance balance[IPW_DOMAIN_COUNT]; /* total and idle; reasons point into facts */
     struct ipw_device_books devices;
 };
@@ -36,7 +46,10 @@ struct ipw_redo_query { /* booked; the trace is released after the call */
     struct ipw_query_trace *trace;
     int segment;
     bool warmup;
-    bool cut; /* its segment was killed before this query was booked */
+    bool
+        cut; /* its segment was killed before this query was booked, or the samples of its booking are
+               * missing */
+    const char *start; /* the data of its query_start, or NULL; with options.starts only */
 };
 
 struct ipw_redo_options {
@@ -47,6 +60,7 @@ struct ipw_redo_options {
                    const struct ipw_query_trace *trace);
     void *ud;
     const enum ipw_share *share; /* another rule than the run's; or NULL */
+    bool starts;                 /* hand over each query's `start`, too */
 };
 
 int ipw_redo_run(struct ipw_redo *redo, const char *run, const struct ipw_redo_options *options,

@@ -3,13 +3,14 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "app/commands.h"
 #include "app/options.h"
+#include "base/keyring.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "base/text.h"
 #include "io/proc.h"
 #include "io/worker.h"
@@ -31,6 +32,7 @@ static const struct {
     {"repair", ipw_cmd_repair, "take damaged lines out of a saved run, and say which"},
     {"meter", ipw_cmd_meter, "tell a saved run's joules by the log of a power meter"},
     {"telemetry", ipw_cmd_telemetry, "show this machine's energy sensors, record or serve them"},
+    {"calibrate", ipw_cmd_calibrate, "fit this machine's power to its load, against a real meter"},
     {"serve", ipw_cmd_serve, "serve a Lua model, or a saved run, as an OpenAI-compatible server"},
     {"list", ipw_cmd_list, "list agents, tools, datasets, sensors or a server's models"},
     {"doctor", ipw_cmd_doctor, "say what works here, and what to do about the rest"},
@@ -94,6 +96,29 @@ static void make_room_for_files(void)
     setrlimit(RLIMIT_NOFILE, &files); /* fewer are the worst of it */
 }
 
+/* A debugger that started us: it has all of our memory, and would lose it below. */
+static bool is_traced(void)
+{
+    char line[128];
+    FILE *f = fopen("/proc/self/status", "re");
+    long tracer = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "TracerPid: %ld", &tracer) == 1) break;
+    if (f) fclose(f);
+    return tracer != 0;
+}
+
+/* Our memory holds keys.  A crash leaves no image of it, and no other process of the same user, a
+ * tool's program for instance, may read it or our descriptors (/proc/PID/mem, ptrace). */
+static void close_memory(void)
+{
+    struct rlimit none = {0, 0};
+
+    setrlimit(RLIMIT_CORE, &none);
+    if (!is_traced()) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 /* Started with one of 0 to 2 closed, the next file or socket would take its place: what is said on
  * stderr would end in a run's record, and libuv will not close such a descriptor.  The stand-in is
  * open the wrong way round, so that using it fails as on a closed one. */
@@ -150,10 +175,12 @@ int main(int argc, char **argv)
         puts("ipw-agent " IPW_VERSION);
         return delivered(IPW_EXIT_OK);
     }
+    argv = ipw_keyring_take(argc, argv);
+    name = argv[1];
+    close_memory();
     name_helper();
     make_room_for_lua();
     make_room_for_files();
-    ipw_secret_add_environment();
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(name, commands[i].name) == 0)
             return delivered(commands[i].run(argc - 1, argv + 1));

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/conceal.h"
 #include "app/history.h"
 #include "app/run.h"
 #include "app/sensors.h"
@@ -17,13 +18,16 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
 {
     const struct ipw_run_options *o = run->o;
     struct ipw_buf telemetry = IPW_BUF(IPW_MIB);
+    struct ipw_quota quota = ipw_script_quota(&o->script);
+    char *body = ipw_conceal_copy(o->net.body); /* compared with what an earlier session wrote */
 
     ipw_jw_obj(w);
     ipw_jw_kstr(w, "agent", run->agent.name);
     ipw_jw_kstr(w, "agent_file", run->agent.path);
     ipw_jw_kstr(w, "agent_sha256", run->agent.sha256);
     ipw_jw_kbool(w, "allow_native", o->script.allow_native);
-    ipw_jw_kstr(w, "body", o->net.body);
+    ipw_jw_kstr(w, "body", body);
+    free(body);
     ipw_jw_kstr(w, "client_base_url", run->base_url);
     ipw_jw_kint(w, "concurrency", o->concurrency);
     ipw_jw_kstr(w, "dataset", ipw_cases_name(run->cases));
@@ -86,6 +90,8 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
     }
     ipw_jw_kbool(w, "untrusted", o->untrusted);
     ipw_jw_kint(w, "warmup", o->warmup);
+    ipw_jw_kint(w, "workspace_bytes", (int64_t)quota.max_bytes);
+    ipw_jw_kint(w, "workspace_files", (int64_t)quota.max_files);
     ipw_jw_obj_end(w);
 }
 
@@ -164,6 +170,35 @@ static void put_time(struct ipw_jw *w, const char *key, int64_t t_ns)
         ipw_jw_knull(w, key);
 }
 
+static void put_watts(struct ipw_jw *w, const char *key, const struct ipw_run *run, bool after)
+{
+    static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
+                                                             IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
+
+    ipw_jw_key(w, key);
+    ipw_jw_obj(w);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        const struct ipw_baseline_watts *b = &run->baseline[sorted[i]];
+
+        ipw_jw_knum(w, ipw_domain_name(sorted[i]), after ? b->after_w : b->before_w);
+    }
+    ipw_jw_obj_end(w);
+}
+
+static void put_baseline(struct ipw_jw *w, const struct ipw_run *run, bool over)
+{
+    ipw_jw_key(w, "baseline");
+    if (!over || !run->o->baseline_ns) {
+        ipw_jw_null(w);
+        return;
+    }
+    ipw_jw_obj(w);
+    put_watts(w, "after_w", run, true);
+    put_watts(w, "before_w", run, false);
+    ipw_jw_knum(w, "seconds", ipw_ns_to_s(run->o->baseline_ns));
+    ipw_jw_obj_end(w);
+}
+
 static void put_end(struct ipw_jw *w, const char *end, int64_t end_ns,
                     const struct ipw_anchor *anchor)
 {
@@ -176,15 +211,15 @@ static void put_end(struct ipw_jw *w, const char *end, int64_t end_ns,
                        : NULL);
 }
 
-void ipw_segment_write_killed(struct ipw_buf *out, int64_t start_ns, int64_t end_ns,
-                              const struct ipw_anchor *anchor, const struct ipw_balance *books,
-                              const struct ipw_device_books *devices)
+void ipw_segment_write_end(struct ipw_buf *out, const char *end, int64_t start_ns, int64_t end_ns,
+                           const struct ipw_anchor *anchor, const struct ipw_balance *books,
+                           const struct ipw_device_books *devices)
 {
     struct ipw_jw w;
 
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
-    put_end(&w, "killed", end_ns, anchor);
+    put_end(&w, end, end_ns, anchor);
     put_books(&w, books, devices);
     put_time(&w, "start_ns", start_ns);
     ipw_jw_obj_end(&w);
@@ -215,10 +250,12 @@ static void put_segment(struct ipw_jw *w, const struct ipw_run *run, const char 
     char date[40];
 
     ipw_jw_obj(w);
+    put_baseline(w, run, end != NULL);
     ipw_jw_kstr(w, "client_base_url", run->base_url);
     put_clock(w, &run->anchor);
     ipw_jw_kint(w, "concurrency", run->o->concurrency);
     put_end(w, end, end ? run->end_ns : 0, &run->anchor);
+    ipw_jw_kstr(w, "energy_note", run->energy_note[0] ? run->energy_note : NULL);
     ipw_jw_key(w, "forced");
     ipw_jw_arr(w);
     for (size_t i = 0; i < run->n_forced; i++) ipw_jw_str(w, run->forced[i]);
@@ -226,6 +263,7 @@ static void put_segment(struct ipw_jw *w, const struct ipw_run *run, const char 
     ipw_jw_kraw(w, "hardware", ipw_buf_str(hardware), hardware->len);
     put_books(w, books, devices);
     ipw_jw_kstr(w, "not_quiet", run->not_quiet[0] ? run->not_quiet : NULL);
+    ipw_jw_kstr(w, "note", run->summary_note);
     ipw_jw_key(w, "own");
     if (end) {
         ipw_jw_obj(w);
@@ -245,18 +283,19 @@ static void put_segment(struct ipw_jw *w, const struct ipw_run *run, const char 
     ipw_jw_obj_end(w);
 }
 
-int ipw_run_write_manifest(struct ipw_run *run, const char *end, const struct ipw_balance *books,
-                           const struct ipw_device_books *devices, struct ipw_err *err)
+/* `alone`: of the sessions only this one. */
+static void put_manifest(struct ipw_buf *out, const struct ipw_run *run, const char *end,
+                         const struct ipw_balance *books, const struct ipw_device_books *devices,
+                         bool alone)
 {
     const struct ipw_history *h = &run->history;
-    struct ipw_buf out = IPW_BUF(MAX_BYTES), hardware = IPW_BUF(MAX_BYTES);
+    struct ipw_buf hardware = IPW_BUF(MAX_BYTES);
     const struct ipw_anchor *first = h->n ? &h->past[0].anchor : &run->anchor;
     struct ipw_jw w;
     char date[40];
-    int rc;
 
     ipw_hardware_json(&hardware, &run->sources, run->selftest);
-    ipw_jw_init(&w, &out);
+    ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     put_clock(&w, first);
     ipw_jw_kraw(&w, "command", run->command, strlen(run->command));
@@ -274,11 +313,27 @@ int ipw_run_write_manifest(struct ipw_run *run, const char *end, const struct ip
     ipw_jw_kint(&w, "schema_version", IPW_SCHEMA_VERSION);
     ipw_jw_key(&w, "segments");
     ipw_jw_arr(&w);
-    for (size_t i = 0; i < h->n; i++) ipw_jw_raw(&w, h->past[i].text, strlen(h->past[i].text));
+    for (size_t i = 0; i < h->n && !alone; i++)
+        ipw_jw_raw(&w, h->past[i].text, strlen(h->past[i].text));
     put_segment(&w, run, end, books, devices, &hardware);
     ipw_jw_arr_end(&w);
     ipw_jw_kstr(&w, "started_at", ipw_clock_iso8601(date, sizeof date, first->wall_ns));
     ipw_jw_obj_end(&w);
+    ipw_buf_release(&hardware);
+}
+
+void ipw_run_put_manifest(struct ipw_buf *out, const struct ipw_run *run)
+{
+    put_manifest(out, run, NULL, NULL, NULL, true);
+}
+
+int ipw_run_write_manifest(struct ipw_run *run, const char *end, const struct ipw_balance *books,
+                           const struct ipw_device_books *devices, struct ipw_err *err)
+{
+    struct ipw_buf out = IPW_BUF(MAX_BYTES);
+    int rc;
+
+    put_manifest(&out, run, end, books, devices, false);
     ipw_buf_addc(&out, '\n');
     if (out.failed)
         rc = ipw_fail(err, IPW_ELIMIT, "%s: its manifest is larger than %d MiB",
@@ -286,6 +341,5 @@ int ipw_run_write_manifest(struct ipw_run *run, const char *end, const struct ip
     else
         rc = ipw_rundir_write_manifest(run->dir, out.data, out.len, err);
     ipw_buf_release(&out);
-    ipw_buf_release(&hardware);
     return rc;
 }

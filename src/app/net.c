@@ -6,6 +6,7 @@
 
 #include "app/query_state.h"
 #include "base/clock.h"
+#include "base/keyring.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
@@ -18,6 +19,7 @@ enum { MOST_ADAPTIVE = 256 };
 struct ipw_net {
     struct ipw_run *run;
     bool adaptive, said_length, said_truncated;
+    int64_t said_loading_ns; /* since when the loading was that was told of last */
     struct ipw_adaptive controller;
 };
 
@@ -35,7 +37,7 @@ static int read_header(struct ipw_net_borrowed *b, const char *text, struct ipw_
     value = colon + 1 + strspn(colon + 1, " \t");
     b->texts[b->n] = name;
     if (strncmp(value, "env:", 4) == 0) {
-        const char *from = getenv(value + 4);
+        const char *from = ipw_keyring_env(value + 4);
 
         if (!from)
             return ipw_fail(err, IPW_EINVAL, "--header %s: the variable %s is not set", name,
@@ -103,6 +105,7 @@ int ipw_net_fill(struct ipw_llm_options *out, struct ipw_net_borrowed *b,
     out->connect_ns = o->connect_ns;
     out->first_token_ns = o->first_token_ns;
     out->idle_ns = o->stall_ns;
+    out->comment_ns = o->comment_ns;
     out->total_ns = o->request_ns;
     out->retry_cut = o->retry_cut;
     out->insecure_key = o->insecure_key;
@@ -131,6 +134,74 @@ static void set_most(const struct ipw_net *net)
     ipw_llm_set_most(net->run->llm, (size_t)ipw_adaptive_limit(&net->controller));
 }
 
+static void note(struct ipw_run *run, int32_t query, struct ipw_buf *data)
+{
+    struct ipw_event event = {.kind = IPW_EV_NOTE, .query = query, .t_ns = ipw_now_ns()};
+
+    event.payload = data->failed ? NULL : data->data;
+    event.payload_len = data->len;
+    ipw_rundir_event(run->dir, &event);
+}
+
+/* ---- a server that is away ---- */
+
+static void note_away(struct ipw_run *run, const char *name, double away_s, const char *why)
+{
+    struct ipw_buf data = IPW_BUF(4 * IPW_KIB);
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "name", name);
+    ipw_jw_kstr(&w, "reason", why);
+    ipw_jw_knum(&w, "seconds", away_s);
+    ipw_jw_obj_end(&w);
+    note(run, -1, &data);
+    ipw_buf_release(&data);
+}
+
+static void servers_away(void *ud, enum ipw_llm_away what, double away_s, const char *why)
+{
+    static const char *const names[] = {[IPW_LLM_AWAY] = "server_away",
+                                        [IPW_LLM_BACK] = "server_back",
+                                        [IPW_LLM_LOST] = "server_lost"};
+    struct ipw_run *run = ud;
+
+    note_away(run, names[what], away_s, why);
+    switch (what) {
+    case IPW_LLM_AWAY:
+        ipw_log(IPW_LOG_WARN,
+                "no server answers: the run waits for %.3g s at most (--server-wait): %s",
+                ipw_ns_to_s(run->o->server_wait_ns), why);
+        break;
+    case IPW_LLM_BACK:
+        ipw_log(IPW_LOG_WARN, "the server answers again after %.1f s: the run goes on", away_s);
+        break;
+    case IPW_LLM_LOST:
+        run->server_lost = true;
+        snprintf(run->lost_note, sizeof run->lost_note,
+                 "no server came back within %.3g s: the run stops: %s",
+                 ipw_ns_to_s(run->o->server_wait_ns), why);
+        break;
+    }
+    ipw_run_step_soon(run);
+}
+
+/* What holds all queries up, for the progress line; "" when nothing does. */
+static void say_standstill(void *ud, char *out, size_t size)
+{
+    const struct ipw_run *run = ud;
+    double away_s = ipw_llm_away_s(run->llm);
+    int64_t loading_ns = ipw_llm_loading_since_ns(run->llm);
+
+    out[0] = '\0';
+    if (away_s > 0)
+        snprintf(out, size, "no server answers (%.0f s)", away_s);
+    else if (loading_ns)
+        snprintf(out, size, "the server is loading its model (%.0f s)",
+                 ipw_ns_to_s(ipw_now_ns() - loading_ns));
+}
+
 struct ipw_net *ipw_net_new(struct ipw_run *run)
 {
     struct ipw_net *net = ipw_calloc(1, sizeof *net);
@@ -139,10 +210,16 @@ struct ipw_net *ipw_net_new(struct ipw_run *run)
     net->adaptive = run->o->net.adaptive;
     ipw_adaptive_init(&net->controller, 1, (int)most_queries(run));
     if (net->adaptive) set_most(net);
+    ipw_llm_on_away(run->llm, servers_away, run);
     return net;
 }
 
 void ipw_net_free(struct ipw_net *net) { free(net); }
+
+void ipw_net_watch(struct ipw_run *run)
+{
+    ipw_progress_standstill(run->progress, say_standstill, run);
+}
 
 /* With --adaptive a query begins when its first request could: while the others' tools run, the
  * server is not to be idle. */
@@ -151,19 +228,11 @@ bool ipw_net_room(const struct ipw_run *run)
     size_t wanted;
 
     if (run->n_active >= most_queries(run)) return false;
+    if (run->llm && ipw_llm_away_s(run->llm) > 0) return false;
     if (!run->net || !run->net->adaptive) return true;
     wanted = ipw_llm_calls(run->llm);
     for (const struct ipw_query *q = run->active; q; q = q->next) wanted += !q->asked;
     return wanted < (size_t)ipw_adaptive_limit(&run->net->controller);
-}
-
-static void note(struct ipw_run *run, int32_t query, struct ipw_buf *data)
-{
-    struct ipw_event event = {.kind = IPW_EV_NOTE, .query = query, .t_ns = ipw_now_ns()};
-
-    event.payload = data->failed ? NULL : data->data;
-    event.payload_len = data->len;
-    ipw_rundir_event(run->dir, &event);
 }
 
 static void adapt(struct ipw_net *net, const struct ipw_lm_facts *f, int64_t t_ns)
@@ -199,6 +268,13 @@ static void adapt(struct ipw_net *net, const struct ipw_lm_facts *f, int64_t t_n
 static void say_wait(const struct ipw_query *q, const struct ipw_lm_facts *f)
 {
     double s = ipw_ns_to_s(f->retry_wait_ns);
+    struct ipw_net *net = q->run->net;
+    int64_t loading_ns = ipw_llm_loading_since_ns(q->run->llm);
+
+    if (loading_ns && loading_ns != net->said_loading_ns) {
+        net->said_loading_ns = loading_ns;
+        ipw_log(IPW_LOG_WARN, "the server is loading its model: the run waits for it");
+    }
 
     /* Short waits are nobody's worry. */
     ipw_log(s >= 2 ? IPW_LOG_WARN : IPW_LOG_INFO, "query %s: %s; next try in %.3g s", q->c->id,

@@ -18,7 +18,8 @@ struct ipw_query;
 struct ipw_net_options {
     struct ipw_opt_list base_urls, headers;
     const char *body, *max_reply, *tokens_field, *cacert;
-    int64_t connect_ns, first_token_ns, stall_ns, request_ns, max_connections, force_tokens;
+    int64_t connect_ns, first_token_ns, stall_ns, comment_ns, request_ns;
+    int64_t max_connections, force_tokens;
     bool adaptive, retry_cut, insecure_key;
 };
 
@@ -37,10 +38,15 @@ struct ipw_net_options {
          IPW_OPT_LIST,                                                                             \
          IPW_NET_AT(at, headers),                                                                  \
          "'Name: value'",                                                                          \
-         "sent with every request; 'Name: env:VAR' takes the value from the environment"},         \
-        {"body",      0,                                                                           \
-         IPW_OPT_STR, IPW_NET_AT(at, body),                                                        \
-         "JSON",      "object whose members go into every request and win"},                       \
+         "sent with every request; 'Name: env:VAR' takes the value from the environment",          \
+         .holds = IPW_HOLDS_HEADER},                                                               \
+        {"body",                                                                                   \
+         0,                                                                                        \
+         IPW_OPT_STR,                                                                              \
+         IPW_NET_AT(at, body),                                                                     \
+         "JSON",                                                                                   \
+         "object whose members go into every request and win",                                     \
+         .holds = IPW_HOLDS_JSON},                                                                 \
         {"max-tokens-field",                                                                       \
          0,                                                                                        \
          IPW_OPT_STR,                                                                              \
@@ -62,6 +68,12 @@ struct ipw_net_options {
          "TIME",           "wait for the first token of a reply (default: none)"},                 \
         {"stall-timeout",          0,      IPW_OPT_DURATION,                                       \
          IPW_NET_AT(at, stall_ns), "TIME", "longest silence inside a reply (default: 120s)"},      \
+        {"comment-timeout",                                                                        \
+         0,                                                                                        \
+         IPW_OPT_DURATION,                                                                         \
+         IPW_NET_AT(at, comment_ns),                                                               \
+         "TIME",                                                                                   \
+         "longest stretch of a reply with keep-alive comments only (default: 600s)"},              \
         {"request-timeout",                                                                        \
          0,                                                                                        \
          IPW_OPT_DURATION,                                                                         \
@@ -110,6 +122,8 @@ struct ipw_net *ipw_net_new(struct ipw_run *run);
 void ipw_net_free(struct ipw_net *net); /* NULL is fine */
 /* Every event of a query passes here. */
 void ipw_net_event(struct ipw_query *query, const struct ipw_event *event);
+/* Lets the progress line say that the servers are away, or load their model. */
+void ipw_net_watch(struct ipw_run *run);
 /* Whether another query may begin now. */
 bool ipw_net_room(const struct ipw_run *run);
 

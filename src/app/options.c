@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/conceal.h"
 #include "app/progress.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -161,6 +162,7 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
         if (c == ':')
             return ipw_fail(err, IPW_EINVAL, "%s: option '%s' needs a value", command->name,
                             argv[optind - 1]);
+        if (optarg) ipw_conceal_option(option_of(command, c, which), optarg);
         rc = set_value(option_of(command, c, which), values, optarg, err);
         if (rc) return rc;
     }

@@ -33,6 +33,15 @@ enum ipw_opt_kind {
     IPW_OPT_LIST,     /* struct ipw_opt_list: may be given several times */
 };
 
+/* What of an option's value must not be seen by others: on our command line, in our environment, in
+ * anything that is written (app/conceal.h). */
+enum ipw_opt_holds {
+    IPW_HOLDS_NO_SECRET,
+    IPW_HOLDS_KEY_NAME, /* the name of the variable that holds a key */
+    IPW_HOLDS_HEADER,   /* 'Name: value', or 'Name: env:VAR' */
+    IPW_HOLDS_JSON,     /* an object, whose members with a secret's name are secrets */
+};
+
 struct ipw_opt_list {
     const char **items; /* NULL-terminated once one was given; freed by the caller */
     size_t n, cap;
@@ -46,6 +55,7 @@ struct ipw_opt {
     const char *arg; /* what the help calls the value; NULL for flags */
     const char *help;
     int64_t min, max; /* of integers and bytes; of a duration `min` */
+    enum ipw_opt_holds holds;
 };
 
 struct ipw_command {

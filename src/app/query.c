@@ -51,34 +51,18 @@ static void first_token(void *ud, int64_t t_ns)
 
 /* ---- the workspace ---- */
 
-static int make_workspaces(struct ipw_run *run, struct ipw_err *err)
-{
-    const char *tmp = getenv("TMPDIR");
-
-    if (run->workspaces) return 0;
-    run->workspaces = ipw_asprintf("%s/ipw-agent-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
-    if (!mkdtemp(run->workspaces)) {
-        int rc =
-            ipw_fail_errno(err, errno, "%s: cannot make a folder for workspaces", run->workspaces);
-        free(run->workspaces);
-        run->workspaces = NULL;
-        return rc;
-    }
-    return 0;
-}
-
 static const char *workspace(void *ud)
 {
     struct ipw_query *q = ud;
     struct ipw_err err;
 
     if (q->workspace) return q->workspace;
-    if (make_workspaces(q->run, &err)) {
+    if (ipw_workspaces_make(&q->run->workspaces, &err)) {
         ipw_log(IPW_LOG_WARN, "%s", err.text);
         return NULL;
     }
-    q->workspace = ipw_asprintf("%s/q%04zu", q->run->workspaces, q->index);
-    if (mkdir(q->workspace, 0700)) {
+    q->workspace = ipw_asprintf("%s/q%04zu", q->run->workspaces.path, q->index);
+    if (TEMP_FAILURE_RETRY(mkdir(q->workspace, 0700))) {
         ipw_log(IPW_LOG_WARN, "%s: %s", q->workspace, strerror(errno));
         free(q->workspace);
         q->workspace = NULL;
@@ -266,6 +250,7 @@ int ipw_query_start(struct ipw_run *run, size_t index)
         .seed = run->o->seed,
         .max_tokens = run->o->max_tokens,
         .workspace = workspace,
+        .quota = ipw_script_quota(&run->o->script),
         .grant_proc = !run->o->script.no_proc && (!run->o->untrusted || run->o->allow_proc),
         .web = run->web,
         .grant_web = run->web != NULL,

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "app/ledger_power.h"
+#include "app/mend.h"
+#include "app/mend_files.h"
 #include "base/mem.h"
 #include "trace/lock.h"
 #include "trace/schema.h"
@@ -125,41 +127,52 @@ static int put_line(struct ipw_jsonl_appender *to, struct ipw_buf *text,
     return ipw_jsonl_append(to, text->data, text->len, err);
 }
 
-static int sift(struct file *f, struct ipw_jsonl_appender *kept, struct ipw_jsonl_appender *damaged,
-                struct ipw_err *err)
+static int sift(const char *path, const int64_t *lines, size_t n, struct ipw_jsonl_appender *kept,
+                struct ipw_jsonl_appender *damaged, struct ipw_err *err)
 {
     struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES + 1);
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
     size_t next = 0;
-    int rc = ipw_jsonl_open(&reader, f->path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
 
     while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
-        bool bad = next < f->bad.n && f->bad.lines[next] == line.number;
+        bool bad = next < n && lines[next] == line.number;
 
         next += bad;
         rc = put_line(bad ? damaged : kept, &text, &line, err);
     }
     if (!rc && (TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(damaged))) < 0 ||
                 TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(kept))) < 0))
-        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", f->path);
+        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
     ipw_jsonl_close(reader);
     ipw_buf_release(&text);
     return rc < 0 ? rc : 0;
 }
 
-static int take_out(struct file *f, struct ipw_err *err)
+/* A power cut may tear the side file, too; what is torn there is no line of the run any more. */
+static int open_side(struct ipw_jsonl_appender **out, const char *side, struct ipw_err *err)
 {
-    char *tmp = ipw_asprintf("%s.tmp", f->path), *side = ipw_asprintf("%s.damaged", f->path);
+    struct ipw_jsonl_cut cut;
+    int rc = ipw_jsonl_cut_tail(&cut, side, err);
+
+    return rc ? rc : ipw_jsonl_append_open(out, side, false, err);
+}
+
+int ipw_repair_take_out(const char *path, const int64_t *lines, size_t n, struct ipw_err *err)
+{
+    char *tmp = ipw_asprintf("%s.tmp", path), *side = ipw_asprintf("%s.damaged", path);
     struct ipw_jsonl_appender *kept = NULL, *damaged = NULL;
     int rc;
 
     unlink(tmp); /* of a repair that was killed */
-    rc = ipw_jsonl_append_open(&damaged, side, false, err);
+    rc = open_side(&damaged, side, err);
     if (!rc) rc = ipw_jsonl_append_open(&kept, tmp, true, err);
-    if (!rc) rc = sift(f, kept, damaged, err);
-    if (!rc && rename(tmp, f->path) < 0) rc = ipw_fail_errno(err, errno, "%s: rename", f->path);
-    if (!rc) rc = ipw_file_sync_folder(f->path, err);
+    if (!rc) rc = sift(path, lines, n, kept, damaged, err);
+    if (!rc) rc = ipw_file_sync_folder(path, err); /* the side file's name first */
+    if (!rc && TEMP_FAILURE_RETRY(rename(tmp, path)) < 0)
+        rc = ipw_fail_errno(err, errno, "%s: rename", path);
+    if (!rc) rc = ipw_file_sync_folder(path, err);
     ipw_jsonl_append_close(damaged, NULL);
     ipw_jsonl_append_close(kept, NULL);
     if (rc) unlink(tmp);
@@ -191,7 +204,7 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
         if (read == read_query) r->queries++;
     }
     if (!rc) rc = read ? find_bad(&f, read, err) : find_bad_rows(&f, err);
-    if (!rc && f.bad.n) rc = take_out(&f, err);
+    if (!rc && f.bad.n) rc = ipw_repair_take_out(f.path, f.bad.lines, f.bad.n, err);
     if (!rc && f.bad.n) {
         char *text = ipw_asprintf("%s: %zu damaged line%s taken out, kept in %s.damaged", f.path,
                                   f.bad.n, f.bad.n == 1 ? "" : "s", name);
@@ -206,6 +219,15 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
     return rc;
 }
 
+bool ipw_repair_has_manifest(const char *run)
+{
+    struct ipw_json *manifest = NULL;
+    int rc = ipw_mend_read_json(&manifest, run, "manifest.json", NULL);
+
+    ipw_json_free(manifest);
+    return !rc;
+}
+
 int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
 {
     static const struct {
@@ -218,19 +240,32 @@ int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
                  {"warmup.jsonl", read_query}};
     struct ipw_lock lock = IPW_LOCK_NONE;
     struct stat st;
+    struct ipw_mend mend = {.say = r->say, .ud = r->ud};
+    char *events = ipw_asprintf("%s/events.jsonl", run);
     char *manifest = ipw_asprintf("%s/manifest.json", run);
     int rc = 0;
 
     if (stat(run, &st) < 0)
         rc = ipw_fail_errno(err, errno, "%s: no such run", run);
-    else if (stat(manifest, &st) < 0)
+    else if (stat(manifest, &st) < 0 && stat(events, &st) < 0)
         rc = ipw_fail_errno(err, errno, "%s: cannot be read as a run", manifest);
+    free(events);
     free(manifest);
     if (rc) return rc;
     rc = ipw_lock_take(&lock, run, err);
     if (rc) return rc;
-    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++)
-        rc = repair_file(r, run, files[i].name, files[i].read, err);
+    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++) {
+        size_t dropped;
+
+        /* When lines were taken out, another one is the last, and may not be whole. */
+        do {
+            dropped = r->dropped;
+            rc = repair_file(r, run, files[i].name, files[i].read, err);
+        } while (!rc && r->dropped > dropped);
+    }
+    if (!rc) rc = ipw_mend_run(&mend, run, err);
+    r->mended = mend.aside + mend.attempts + mend.sessions + mend.files;
+    r->queries += mend.aside + mend.attempts;
     ipw_lock_drop(&lock, run, true);
     return rc;
 }

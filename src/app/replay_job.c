@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/keyring.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
@@ -148,6 +149,8 @@ static int configure(struct ipw_replay_job *job, struct ipw_err *err)
         .slice_cpu_ns = ipw_s_to_ns(ipw_json_num(ipw_json_get(job->config, "lua_cpu_s"), 0)),
         .tools = job->tools,
         .paths = ipw_script_paths(&job->o->script)};
+    job->quota = (struct ipw_quota){.max_bytes = (size_t)number(job, "workspace_bytes", 0),
+                                    .max_files = (size_t)number(job, "workspace_files", 0)};
     if (text(job, "body") && ipw_json_valid(text(job, "body"), strlen(text(job, "body"))))
         job->over = ipw_strdup(text(job, "body"));
     return rc;
@@ -171,7 +174,7 @@ static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
 {
     const struct ipw_replay_cli *o = job->o;
     const char *key_env = o->api_key_env ? o->api_key_env : "OPENAI_API_KEY",
-               *key = getenv(key_env);
+               *key = ipw_keyring_env(key_env);
     struct ipw_llm_options options = {.max_retries = 2, .jitter_seed = 1};
     struct ipw_net_borrowed borrowed;
     int rc;

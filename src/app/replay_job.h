@@ -35,6 +35,7 @@ struct ipw_replay_cli {
     int64_t concurrency, limit, max_lag_ns, baseline_ns, sample_interval_ns;
     double speed;
     bool no_force;
+    const char *sort; /* of --mode show */
 };
 
 struct ipw_replay_note { /* of one query that did not go as recorded */
@@ -98,6 +99,7 @@ struct ipw_replay_job {
     int segment;                     /* of the new record, at hand */
     struct ipw_rundir *dir;
     char *workspaces;
+    struct ipw_quota quota; /* of each of them, as in the run */
     struct ipw_defer *step;
 
     struct ipw_rq *active;

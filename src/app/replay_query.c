@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "app/replay_job.h"
 #include "app/workspace.h"
@@ -25,9 +26,9 @@ static const char *workspace(void *ud)
     struct ipw_rq *q = ud;
 
     if (q->workspace) return q->workspace;
-    if (mkdir(q->job->workspaces, 0700) && errno != EEXIST) return NULL;
+    if (TEMP_FAILURE_RETRY(mkdir(q->job->workspaces, 0700)) && errno != EEXIST) return NULL;
     q->workspace = ipw_asprintf("%s/q%04d", q->job->workspaces, (int)q->index);
-    if (mkdir(q->workspace, 0700)) {
+    if (TEMP_FAILURE_RETRY(mkdir(q->workspace, 0700))) {
         ipw_log(IPW_LOG_WARN, "%s: %s", q->workspace, strerror(errno));
         free(q->workspace);
         q->workspace = NULL;
@@ -385,6 +386,7 @@ static void open_host(struct ipw_rq *q)
         .seed = job->agent_config.seed,
         .max_tokens = job->agent_config.max_tokens,
         .workspace = workspace,
+        .quota = job->quota,
         .web = job->web,
         .grant_web = job->decisions ? job->web != NULL
                                     : !ipw_json_bool(ipw_json_get(job->config, "no_web"), false),

@@ -13,6 +13,7 @@
 #include "app/replay_job.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/open.h"
 #include "base/text.h"
 #include "report/table.h"
 #include "json/jsonl.h"
@@ -59,14 +60,18 @@ static int copy_power(struct ipw_replay_job *job, struct ipw_err *err)
 {
     char *from = ipw_asprintf("%s/power.jsonl", job->run);
     char *to = ipw_asprintf("%s/power.jsonl", ipw_rundir_path(job->dir));
-    int in = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK), out = -1, rc = 0;
+    struct ipw_err why = {0};
+    int in = ipw_open_read(from, &why), out = -1, rc = 0;
     char block[65536];
     ssize_t n = 1;
 
-    if (in < 0 && errno != ENOENT) rc = ipw_fail_errno(err, errno, "%s", from);
+    if (in < 0 && why.detail != ENOENT) {
+        rc = in;
+        if (err) *err = why;
+    }
     if (in >= 0) {
-        out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (out < 0) rc = ipw_fail_errno(err, errno, "%s: cannot be created", to);
+        out = ipw_open_write(to, O_WRONLY | O_CREAT | O_EXCL, err);
+        if (out < 0) rc = out;
     }
     while (out >= 0 && n > 0 && !rc) {
         ssize_t done = 0;

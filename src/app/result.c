@@ -33,6 +33,7 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
                    hardware = IPW_BUF(MAX_BYTES);
     struct ipw_device_books devices = {0}, all_devices = {0}; /* of this session, of all */
     char note[1024] = "", end_note[512] = ""; /* end: what was not said at the start */
+    char quiet_note[1024];                    /* without the data set's remarks */
     const char *dataset_note = ipw_cases_note(run->cases);
     int64_t sampler_ns = run->sampler ? ipw_sampler_cpu_ns(run->sampler) : 0;
     struct ipw_balance books[IPW_DOMAIN_COUNT]; /* of this session */
@@ -46,16 +47,21 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
         snprintf(note, sizeof note, "answered by the demo model that comes with ipw-agent%s%s%s",
                  run->demo_why ? " (" : "", run->demo_why ? run->demo_why : "",
                  run->demo_why ? ")" : "");
+    snprintf(quiet_note, sizeof quiet_note, "%s", note);
     if (dataset_note) add_note(note, sizeof note, "%s", dataset_note);
     facts.agent = run->agent.name;
     facts.model = run->demo ? "demo" : run->model;
     facts.dataset = ipw_cases_name(run->cases);
-    facts.status = run->interrupted || run->err.code ? "interrupted"
-                   : run->limits.reached             ? "limit"
-                                                     : "complete";
+    facts.status = run->interrupted || run->server_lost || run->err.code ? "interrupted"
+                   : run->limits.reached                                 ? "limit"
+                                                                         : "complete";
     if (run->limits.reached) add_note(end_note, sizeof end_note, "ended by %s", run->limits.why);
+    if (run->server_lost) add_note(end_note, sizeof end_note, "%s", run->lost_note);
     if (run->loss_note[0]) add_note(end_note, sizeof end_note, "%s", run->loss_note);
-    if (end_note[0]) add_note(note, sizeof note, "%s", end_note);
+    if (end_note[0]) {
+        add_note(note, sizeof note, "%s", end_note);
+        add_note(quiet_note, sizeof quiet_note, "%s", end_note);
+    }
     facts.path = ipw_rundir_path(run->dir);
     facts.config = ipw_buf_str(&config);
     facts.hardware = ipw_buf_str(&hardware);
@@ -82,6 +88,8 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         facts.balance[d].warmup_j = run->o->warmup ? run->warmup_j[d].total : 0;
         facts.baseline[d] = run->baseline[d];
+        if (run->ledger_facts.share == IPW_SHARE_PHASE)
+            facts.equal_part[d] = ipw_ledger_unfitted(run->ledger, (enum ipw_domain)d);
     }
     memcpy(books, facts.balance, sizeof books);
     ipw_history_add(&run->history, facts.balance, &all_devices);
@@ -89,7 +97,9 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     ipw_summary_write(&out, &run->summary, &facts);
     rc = ipw_rundir_write_summary(run->dir, out.data, out.len, err);
     /* Again, with this session's end, and what the self-test found. */
+    run->summary_note = facts.note;
     if (!rc) rc = ipw_run_write_manifest(run, facts.status, books, &devices, err);
+    run->summary_note = NULL;
     if (run->o->json) {
         ipw_secret_clean(&out, 0);
         fwrite(out.data, 1, out.len, stdout);
@@ -98,9 +108,10 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
         struct ipw_buf table = IPW_BUF(MAX_BYTES);
         struct ipw_table_options options = {.width = ipw_terminal_width(STDOUT_FILENO),
                                             .colour = ipw_use_colour(STDOUT_FILENO),
-                                            .max_rows = 60};
-        /* What was said at the start is not said again. */
-        if (!run->o->quiet) facts.note = end_note[0] ? end_note : NULL;
+                                            .max_rows = IPW_SUMMARY_SHOWN};
+        /* What was said at the start is not said again; --quiet wants no remarks, but who answered
+         * has to be seen. */
+        facts.note = run->o->quiet ? quiet_note : end_note[0] ? end_note : NULL;
         ipw_table_write(&table, &run->summary, &facts, &options);
         ipw_secret_clean(&table, 0);
         fwrite(ipw_buf_str(&table), 1, table.len, stdout);

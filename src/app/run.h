@@ -4,8 +4,8 @@
  * share: endpoint.c finds or starts the model server, query.c runs one query, book.c turns finished
  * queries into trace lines, sync.c makes them safe and says so, runner.c admits queries and stops,
  * signals.c says when, manifest.c and result.c write the manifest, the summary and the table,
- * settle.c and identity.c (app/history.h) take up a run that was begun before, cmd_run.c is the
- * command.  All of it happens in the loop's thread; the sampler
+ * settle.c and identity.c (app/history.h) take up a run that was begun before, go_on.c says how to,
+ * cmd_run.c is the command.  All of it happens in the loop's thread; the sampler
  * has threads of its own behind energy/sampler.h. */
 #ifndef IPW_APP_RUN_H
 #define IPW_APP_RUN_H
@@ -22,6 +22,7 @@
 #include "app/progress.h"
 #include "app/script_options.h"
 #include "app/scripts.h"
+#include "app/workspaces.h"
 #include "base/clock.h"
 #include "energy/attribution.h"
 #include "energy/clockwatch.h"
@@ -42,9 +43,12 @@ struct ipw_run_options {
     const char *agent, *dataset, *model, *base_url, *api_key_env, *limit, *output, *data_dir;
     const char *tools, *gpu, *share, *energy, *sync, *retry;
     struct ipw_opt_list telemetry; /* what to read; empty: auto */
+    bool undo_mean;                /* of gauges that are running means */
+    bool no_estimate;              /* of what no sensor reads */
     bool require_quiet, adapt;     /* adapt: no --sample-interval was given */
     struct ipw_script_options script;
     int64_t concurrency, max_turns, seed, max_tokens, max_retries;
+    int64_t server_failures, server_wait_ns;
     int64_t epochs, warmup, baseline_ns;
     int64_t sample_interval_ns, first_byte_ns, grace_ns, lua_cpu_ns;
     size_t lua_memory_bytes;
@@ -86,12 +90,16 @@ struct ipw_run {
     struct ipw_feed *feed; /* what tells it of the queries */
     struct ipw_ledger_facts ledger_facts;
     struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
-    int64_t n_rows;                /* of samples, that the ledger has taken */
-    char energy_note[256];         /* why a sensor is missing, or "" */
-    char loss_note[256];           /* which device fell off, and when, or "" */
-    struct ipw_buf early_notes;    /* events of before the run_start, to be written after it */
-    char not_quiet[200];           /* who else was at work before the start, or "" */
-    struct ipw_selftest *selftest; /* over the first rows; NULL without sensors */
+    int64_t n_rows;                        /* of samples, that the ledger has taken */
+    const struct ipw_source *model_source; /* the estimate in the place of a sensor, or NULL */
+    char energy_note[400];                 /* why a sensor is missing, or "" */
+    char loss_note[256];                   /* which device fell off, and when, or "" */
+    struct ipw_buf early_notes; /* events of before the run_start, to be written after it */
+    char not_quiet[200];        /* who else was at work before the start, or "" */
+    char doubts[256];           /* sensors that were not believed then: "psys does not move", "" */
+    const char *doubted[IPW_DOMAIN_COUNT]; /* the reason that a sum has for it; NULL: none */
+    struct ipw_selftest *selftest;         /* over the first rows; NULL without sensors */
+    struct ipw_stuck *stuck;               /* of each channel: does it stand still? */
     struct ipw_clockwatch clocks;
     int64_t clocks_due_ns;
 
@@ -108,8 +116,9 @@ struct ipw_run {
     bool *done; /* by place in the run; NULL: none is done yet */
     struct {
         double runner_cpu_s, sampler_cpu_s, joules;
-    } own;            /* what the program itself took; known at the end */
-    char *workspaces; /* temporary folder that holds the queries' workspaces; made when needed */
+    } own;                            /* what the program itself took; known at the end */
+    const char *summary_note;         /* while the end is written: the summary's note, or NULL */
+    struct ipw_workspaces workspaces; /* holds the queries' own; made when needed */
     struct ipw_summary summary;
     struct ipw_sum warmup_j[IPW_DOMAIN_COUNT]; /* of the queries before those that count */
     struct ipw_device_sums warmup_devices;
@@ -138,6 +147,8 @@ struct ipw_run {
     struct ipw_run_limits limits;
 
     bool interrupted;
+    bool server_lost; /* no server came back: the run stops, and why */
+    char lost_note[700];
     int stop_signal;
     struct ipw_timer *grace; /* after the first signal: until turns are cut */
     struct ipw_err err;      /* what ended the run early: code 0, nothing did */
@@ -171,6 +182,8 @@ int ipw_run_warmed(struct ipw_run *run, const struct ipw_query_trace *trace, con
  * last; each takes --baseline, and nothing without it. */
 void ipw_run_baseline_before(struct ipw_run *run);
 void ipw_run_baseline_after(struct ipw_run *run);
+/* The sharing rule: the one that was named, else the one with which the run was begun, else phase. */
+int ipw_run_share(enum ipw_share *out, const struct ipw_run *run, struct ipw_err *err);
 /* Are the model's devices another machine's?  IPW_EINVAL for an --energy that means nothing. */
 int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *err);
 
@@ -202,6 +215,10 @@ void ipw_run_fail(struct ipw_run *run,
  * `stop` in the loop; the second ends the program there and then, whatever the loop is doing. */
 void ipw_signals_start(struct ipw_loop *loop, void (*stop)(void *ud, int signum), void *ud);
 void ipw_signals_end(void); /* they end the program again, as at its start */
+/* From now on each signal is answered, with or without a loop; the line that is written where one
+ * ends the program at once.  NULL: as at the start again. */
+void ipw_signals_words(const char *words, const char *other_words);
+void ipw_signals_other_words(void); /* they are the line now */
 
 /* manifest.c: the configuration as it was resolved (a run that goes on asks for it before the server
  * is known: llm, model and the sensors may be missing); the manifest with this session in it, whose
@@ -209,11 +226,12 @@ void ipw_signals_end(void); /* they end the program again, as at its start */
 void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run);
 int ipw_run_write_manifest(struct ipw_run *run, const char *end, const struct ipw_balance *books,
                            const struct ipw_device_books *devices, struct ipw_err *err);
-/* What is known of a session that was killed, as members of its object; 0 and NULL: it never
- * began. */
-void ipw_segment_write_killed(struct ipw_buf *out, int64_t start_ns, int64_t end_ns,
-                              const struct ipw_anchor *anchor, const struct ipw_balance *books,
-                              const struct ipw_device_books *devices);
+/* The manifest of this moment, with this session alone: its run_start carries it. */
+void ipw_run_put_manifest(struct ipw_buf *out, const struct ipw_run *run);
+/* What the files tell of a session's end, as members of its object; 0 and NULL: it never began. */
+void ipw_segment_write_end(struct ipw_buf *out, const char *end, int64_t start_ns, int64_t end_ns,
+                           const struct ipw_anchor *anchor, const struct ipw_balance *books,
+                           const struct ipw_device_books *devices);
 
 /* cmd_resume.c: the options of a run, with their full names, as a JSON object {args, cwd} for its
  * manifest; those of one session (--resume, --retry, --force, --output) are left out.  Values that

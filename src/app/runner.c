@@ -32,6 +32,11 @@ void ipw_run_fail(struct ipw_run *run, const struct ipw_err *err)
     ipw_run_step_soon(run);
 }
 
+static bool is_ending(const struct ipw_run *run)
+{
+    return run->limits.reached || run->interrupted || run->server_lost || run->err.code;
+}
+
 static void step(void *ud)
 {
     struct ipw_run *run = ud;
@@ -44,13 +49,13 @@ static void step(void *ud)
         q->agent = NULL;
         q->agent_over = false;
     }
+    if (run->server_lost) cancel_all(run, "server_lost");
     if (run->limits.reached) cancel_all(run, ipw_limit_outcome(run->limits.reached, true));
     ipw_run_book(run);
-    while (!run->limits.reached && !run->interrupted && !run->err.code && ipw_net_room(run) &&
-           ipw_run_more(run) && ipw_workload_due(run))
+    while (!is_ending(run) && ipw_net_room(run) && ipw_run_more(run) && ipw_workload_due(run))
         ipw_query_start(run, run->next++);
     if (run->n_active == 0 && !run->over && !run->unbooked && !run->syncing && !run->step &&
-        (run->limits.reached || run->interrupted || run->err.code || !ipw_run_more(run)))
+        (is_ending(run) || !ipw_run_more(run)))
         ipw_loop_stop(run->loop);
 }
 
@@ -69,7 +74,7 @@ static void stop(void *ud, int signum)
     run->interrupted = true;
     run->stop_signal = signum;
     ipw_progress_clear(run->progress);
-    if (run->n_active && run->o->grace_ns > 0) {
+    if (run->n_active && run->o->grace_ns > 0 && ipw_llm_away_s(run->llm) <= 0) {
         ipw_log(IPW_LOG_WARN,
                 "interrupted: %zu turn%s may end, for %.3g s at most (again to stop at once)",
                 run->n_active, run->n_active == 1 ? "" : "s", ipw_ns_to_s(run->o->grace_ns));

@@ -9,6 +9,13 @@ const char *const *ipw_script_paths(const struct ipw_script_options *o)
     return (const char *const *)o->paths.items;
 }
 
+struct ipw_quota ipw_script_quota(const struct ipw_script_options *o)
+{
+    return (struct ipw_quota){
+        .max_bytes = o->workspace_bytes ? o->workspace_bytes : IPW_WORKSPACE_BYTES,
+        .max_files = o->workspace_files ? (size_t)o->workspace_files : IPW_WORKSPACE_FILES};
+}
+
 void ipw_script_options_apply(const struct ipw_script_options *o)
 {
     ipw_search_allow(o->lua_path, o->allow_native);

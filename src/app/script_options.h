@@ -10,10 +10,16 @@
 
 #include "app/options.h"
 #include "io/http_web.h"
+#include "script/quota.h"
+
+#define IPW_WORKSPACE_BYTES (256 * IPW_MIB)
+enum { IPW_WORKSPACE_FILES = 10000 };
 
 struct ipw_script_options {
     struct ipw_opt_list paths;
     struct ipw_opt_list web_allow, read;
+    size_t workspace_bytes;  /* 0: IPW_WORKSPACE_BYTES */
+    int64_t workspace_files; /* 0: IPW_WORKSPACE_FILES */
     bool lua_path, allow_native, no_proc, no_web, web_via_proxy;
 };
 
@@ -35,6 +41,22 @@ struct ipw_script_options {
         {"read",       0,                                                                          \
          IPW_OPT_LIST, IPW_SCRIPT_AT(at, read),                                                    \
          "DIR",        "ipw.sqlite may read below this folder too"},                               \
+        {"workspace-size",                                                                         \
+         0,                                                                                        \
+         IPW_OPT_BYTES,                                                                            \
+         IPW_SCRIPT_AT(at, workspace_bytes),                                                       \
+         "SIZE",                                                                                   \
+         "most that the files in a query's workspace may hold (default: 256M)",                    \
+         1024,                                                                                     \
+         INT64_C(1) << 50},                                                                        \
+        {"workspace-files",                                                                        \
+         0,                                                                                        \
+         IPW_OPT_INT,                                                                              \
+         IPW_SCRIPT_AT(at, workspace_files),                                                       \
+         "N",                                                                                      \
+         "most files and folders in a query's workspace (default: 10000)",                         \
+         1,                                                                                        \
+         1000000000},                                                                              \
         {"no-web",     0,                                                                          \
          IPW_OPT_FLAG, IPW_SCRIPT_AT(at, no_web),                                                  \
          NULL,         "tools may make no web requests"},                                          \
@@ -54,6 +76,7 @@ struct ipw_script_options {
 
 /* The --path folders as the floors below take them. */
 const char *const *ipw_script_paths(const struct ipw_script_options *o);
+struct ipw_quota ipw_script_quota(const struct ipw_script_options *o);
 void ipw_script_options_apply(const struct ipw_script_options *o);
 /* What ipw.http works with; NULL under --no-web. */
 struct ipw_web *ipw_script_web(const struct ipw_script_options *o, struct ipw_loop *loop,

@@ -61,7 +61,7 @@ static int take_note(struct ipw_scripts *s, const struct ipw_jsonl_line *line, s
     return 0;
 }
 
-/* The manifest of a session that was killed is that of its start. */
+/* The manifest that a killed session leaves is that of its start. */
 static int take_notes(struct ipw_scripts *s, const char *run, struct ipw_err *err)
 {
     char *path = ipw_asprintf("%s/events.jsonl", run);
@@ -114,14 +114,12 @@ int ipw_scripts_check(struct ipw_run *run, struct ipw_err *err)
     const struct ipw_history *h = &run->history;
     const struct ipw_json *config = ipw_json_get(h->manifest, "config");
     struct ipw_scripts *s = &run->scripts;
-    bool killed = false;
     int rc = 0;
 
     for (const struct ipw_json *x = ipw_json_first(ipw_json_get(config, "scripts")); x;
          x = ipw_json_next(x))
         take(s, x);
-    for (size_t i = 0; i < h->n; i++) killed |= !h->past[i].over;
-    if (killed) rc = take_notes(s, ipw_rundir_path(run->dir), err);
+    if (h->n && h->past[h->n - 1].killed) rc = take_notes(s, ipw_rundir_path(run->dir), err);
     for (size_t i = 0; i < s->n && !rc; i++) {
         /* The agent's own file is told by its hash in the configuration. */
         if (strcmp(s->all[i].path, run->agent.path)) rc = compare(run, &s->all[i], err);

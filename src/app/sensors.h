@@ -1,7 +1,7 @@
 /* app/sensors.h: a run's sensors, from opening them to what the manifest says of them.
  *
- * Opens what --telemetry selects, looks whether the machine is quiet, throws out counters that
- * stand still, makes the ledger for what is left, starts the sampler, and keeps the self-test going
+ * Opens what --telemetry selects, looks whether the machine is quiet and its counters can be believed
+ * (app/before.h), makes the ledger for what is left, starts the sampler, and keeps the self-test going
  * over the run's first seconds.  Everything hangs on struct ipw_run; the rows themselves are taken
  * by book.c. */
 #ifndef IPW_APP_SENSORS_H
@@ -11,7 +11,7 @@
 
 /* IPW_EINVAL for a selection that means nothing; others for a sensor that was asked for by name and
  * is not there, and IPW_ECANCELLED when --require-quiet found load.  Waits a quarter of a second
- * when there is something to measure. */
+ * when there is something to measure, longer for a counter that does not move. */
 int ipw_sensors_open(struct ipw_run *run, struct ipw_err *err);
 /* Writes the header of power.jsonl and waits until every source was read after this call, so that
  * the first query's window is enclosed by samples. */
@@ -20,6 +20,9 @@ void ipw_sensors_wait(struct ipw_run *run);
 void ipw_sensors_started(struct ipw_run *run);
 /* A row passes, on its way to the ledger. */
 void ipw_sensors_row(struct ipw_run *run, const struct ipw_sampler_row *row);
+/* The ledger has taken the row: which counters have stood still for too long, and which move again, is
+ * noted (IPW_NOTE_STUCK). */
+void ipw_sensors_watch(struct ipw_run *run, const struct ipw_sampler_row *row);
 /* A phase begins or ends: the CPU's counters are read, if this event is such an edge. */
 void ipw_sensors_mark(struct ipw_run *run, const struct ipw_event *event);
 /* The same where no event is: the first token. */

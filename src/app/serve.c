@@ -11,15 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
+#include "app/connections.h"
 #include "app/serve_reply.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "script/model.h"
 #include "json/write.h"
 
-enum { CONNECTIONS_MAX = 16384, IDLE_S = 75 };
+enum { CONNECTIONS_MAX = 16384, CLOSING_MAX = 64, IDLE_S = 75 };
+enum { OTHER_FILES = 64 }; /* of the process, besides its connections */
 #define REQUEST_BYTES (64 * IPW_MIB)
 
 struct exchange { /* one request and its answer */
@@ -41,6 +44,8 @@ struct ipw_serve {
     struct MHD_Daemon *daemon;
     struct ipw_model *model;             /* or */
     struct ipw_serve_recorded *recorded; /* not ours */
+    struct ipw_visitor_rules visitors;
+    struct ipw_connections connections;
     int64_t ttft_ns, itl_ns;
     char url[96];
     struct exchange **heap; /* suspended, the first due at [0] */
@@ -162,6 +167,18 @@ static void fail_model(struct exchange *x, const char *asked)
     set_error(x, 404, message);
 }
 
+/* A client that asks for JSON reads what it gets as JSON: an error beats a reply in prose. */
+static void fail_format(struct exchange *x, const char *asked)
+{
+    char message[256];
+
+    snprintf(message, sizeof message,
+             "response_format: the model '%.60s' does not honour '%.40s'; leave it out, or use "
+             "{\"type\": \"text\"}",
+             ipw_serve_model(x->serve), asked);
+    set_error(x, 400, message);
+}
+
 static void answer_model(struct exchange *x, const char *asked)
 {
     struct ipw_jw w;
@@ -250,8 +267,10 @@ static void answer_chat(struct exchange *x)
         answer_recorded(x, request, &ask);
     } else if (strcmp(ask.model, ipw_model_name(x->serve->model)) != 0) {
         fail_model(x, ask.model);
+    } else if (ask.format && !ipw_model_formats(x->serve->model)) {
+        fail_format(x, ask.format);
     } else if (complete(x, request, &ask, &err)) {
-        set_error(x, 500, err.text);
+        set_error(x, err.detail == IPW_MODEL_TOO_LARGE ? 413 : 500, err.text);
     }
     ipw_json_free(request);
 }
@@ -270,12 +289,39 @@ static bool may(struct exchange *x, const char *method, const char *allowed)
     return false;
 }
 
+static const char *header(const struct exchange *x, const char *name)
+{
+    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+/* A page in a browser of this machine must not use the server. */
+static bool is_welcome(struct exchange *x, const char *method)
+{
+    const struct ipw_visitor_rules *rules = &x->serve->visitors;
+    const char *host = header(x, "Host");
+    char message[512];
+
+    if (!ipw_visitor_host(rules, host)) {
+        ipw_visitor_say_host(message, sizeof message, host);
+        set_error(x, 403, message);
+    } else if (strcmp(method, "POST") == 0 &&
+               !ipw_visitor_post(rules, header(x, "Origin"), header(x, "Content-Type"))) {
+        set_error(x, 403,
+                  "a page of another origin sent this with the content type of a form; send "
+                  "Content-Type: application/json");
+    } else {
+        return true;
+    }
+    return false;
+}
+
 static void route(struct exchange *x, const char *method, const char *path)
 {
     static const char models[] = "/v1/models/";
 
     x->status = 200;
     x->type = "application/json";
+    if (!is_welcome(x, method)) return;
     if (strcmp(path, "/v1/chat/completions") == 0) {
         if (may(x, method, "POST")) answer_chat(x);
     } else if (strcmp(path, "/v1/models") == 0) {
@@ -360,6 +406,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     }
     if (!x->answered) {
         x->answered = true;
+        ipw_connections_busy(connection);
         x->start_ns = ipw_now_ns();
         route(x, method, path);
         /* A whole answer leaves when its last token would; then this function is called again. */
@@ -376,8 +423,9 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 {
     struct exchange *x = *con_cls;
 
-    (void)cls, (void)connection, (void)why;
+    (void)cls, (void)why;
     if (!x) return;
+    ipw_connections_idle(&x->serve->connections, connection);
     ipw_buf_release(&x->body);
     ipw_serve_answer_release(&x->answer);
     free(x);
@@ -408,6 +456,16 @@ static int read_host(struct sockaddr_storage *out, const char *host, int port, s
                     host);
 }
 
+/* No more than there can be files open: without one left nobody is accepted. */
+static size_t most_connections(void)
+{
+    size_t most = CONNECTIONS_MAX;
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < most) most = files.rlim_cur;
+    return most > 4 * OTHER_FILES ? most - CLOSING_MAX - OTHER_FILES : most / 2;
+}
+
 static int listen_on(struct ipw_serve *s, const char *host, int port, struct ipw_err *err)
 {
     struct sockaddr_storage address;
@@ -418,14 +476,16 @@ static int listen_on(struct ipw_serve *s, const char *host, int port, struct ipw
     int rc = read_host(&address, host, port, err);
 
     if (rc) return rc;
+    s->connections.most = most_connections();
     v6 = address.ss_family == AF_INET6;
     if (v6) flags |= MHD_USE_IPv6;
     errno = 0;
-    s->daemon = MHD_start_daemon(flags, (uint16_t)port, NULL, NULL, on_request, s,
-                                 MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_NOTIFY_COMPLETED,
-                                 on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT,
-                                 (unsigned)CONNECTIONS_MAX, MHD_OPTION_LISTEN_BACKLOG_SIZE, 1024u,
-                                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(
+        flags, (uint16_t)port, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, &address,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        ipw_connections_notify, &s->connections, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)s->connections.most + CLOSING_MAX, MHD_OPTION_LISTEN_BACKLOG_SIZE, 1024u,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_END);
     if (!s->daemon)
         return ipw_fail_errno(err, errno ? errno : EIO, "cannot listen on port %d of %s", port,
                               host ? host : "127.0.0.1");
@@ -448,6 +508,7 @@ int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *optio
     s->ttft_ns = options->ttft_ns;
     s->itl_ns = options->itl_ns;
     s->recorded = options->recorded;
+    s->visitors.names = options->allow_hosts;
     rc = s->recorded ? 0
                      : ipw_model_open(&s->model, options->model ? options->model : "demo",
                                       options->paths, err);

@@ -3,6 +3,8 @@
  * Owns a listening socket on a loopback address, its connections, and the model's Lua state; all of
  * it lives in the thread that calls ipw_serve_run().  GET /v1/models, GET /v1/models/NAME, POST
  * /v1/chat/completions (whole and streamed), GET /health; errors are OpenAI-shaped JSON.
+ * Requests for a Host that is not loopback's are refused, and POSTs that a foreign page can send
+ * (app/visitor.h).
  *
  * A token is a piece of at most four bytes that ends between characters.  A reply's
  * completion_tokens are its pieces (text, and name and arguments of calls); prompt_tokens are the
@@ -14,6 +16,7 @@
 #include <stdint.h>
 
 #include "app/serve_recorded.h"
+#include "app/visitor.h"
 #include "base/err.h"
 
 struct ipw_serve;
@@ -24,6 +27,8 @@ struct ipw_serve_options {
     const char *model; /* NULL: "demo"; a bundled model's name or the path of a Lua file */
     const char *const *paths; /* --path folders, or NULL */
     int64_t ttft_ns, itl_ns;
+    const char *const
+        *allow_hosts; /* names that a request's Host may have besides loopback's; NULL */
     struct ipw_serve_recorded
         *recorded; /* answers in place of a model, by its own times; borrowed */
 };

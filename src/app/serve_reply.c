@@ -81,6 +81,17 @@ static bool is_kind(const struct ipw_json *node, enum ipw_json_kind kind)
     return ipw_json_is_null(node) || ipw_json_kind(node) == kind;
 }
 
+static int read_format(struct ipw_serve_ask *ask, const struct ipw_json *format,
+                       struct ipw_err *err)
+{
+    const char *type = ipw_json_str(ipw_json_get(format, "type"), NULL);
+
+    if (ipw_json_is_null(format)) return 0;
+    if (!type) return refuse(err, 400, "response_format: expected an object with a \"type\"");
+    if (strcmp(type, "text") != 0) ask->format = type;
+    return 0;
+}
+
 static int64_t prompt_tokens(const struct ipw_json *body)
 {
     struct ipw_buf text = IPW_BUF(256 * IPW_MIB);
@@ -120,6 +131,9 @@ int ipw_serve_ask_read(struct ipw_serve_ask *ask, const struct ipw_json *body, c
     if (!ipw_json_is_null(options) && !ask->stream)
         return refuse(err, 400, "stream_options is only allowed together with stream");
     ask->include_usage = ipw_json_bool(ipw_json_get(options, "include_usage"), false);
+
+    rc = read_format(ask, ipw_json_get(body, "response_format"), err);
+    if (rc) return rc;
 
     limit = ipw_json_get(body, "max_completion_tokens");
     if (ipw_json_is_null(limit)) limit = ipw_json_get(body, "max_tokens");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/keyring.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
@@ -46,8 +47,8 @@ static int take_url(struct ipw_server *s, const char *url, struct ipw_err *err)
 
 int ipw_server_find(struct ipw_server *s, const struct ipw_server_options *o, struct ipw_err *err)
 {
-    const char *url = o->base_url ? o->base_url : getenv("OPENAI_BASE_URL");
-    const char *key = getenv(o->api_key_env ? o->api_key_env : "OPENAI_API_KEY");
+    const char *url = o->base_url ? o->base_url : ipw_keyring_env("OPENAI_BASE_URL");
+    const char *key = ipw_keyring_env(o->api_key_env ? o->api_key_env : "OPENAI_API_KEY");
     struct ipw_llm_options options = {.max_retries = 0, .insecure_key = o->insecure_key};
     struct ipw_llm_probe *probe;
     int rc;

@@ -18,8 +18,8 @@ struct ipw_server {
     struct ipw_llm_search *search; /* for a server; NULL: over */
     char *url;                     /* NULL: none was named, none found */
     bool named;
-    const char *key; /* goes to a named server only; borrowed from the environment, or NULL */
-    char **models;   /* as it lists them, NULL-terminated; NULL: it does not */
+    const char *key;           /* goes to a named server only; borrowed from the keyring, or NULL */
+    char **models;             /* as it lists them, NULL-terminated; NULL: it does not */
     struct ipw_err models_err; /* why not */
 };
 
@@ -33,9 +33,13 @@ struct ipw_server_options {
     {"base-url",  'u',                                                                             \
      IPW_OPT_STR, (at) + offsetof(struct ipw_server_options, base_url),                            \
      "URL",       "the model server (default: $OPENAI_BASE_URL, then local ports)"},               \
-        {"api-key-env", 0,                                                                         \
-         IPW_OPT_STR,   (at) + offsetof(struct ipw_server_options, api_key_env),                   \
-         "NAME",        "environment variable that holds its key (default: OPENAI_API_KEY)"},      \
+        {"api-key-env",                                                                            \
+         0,                                                                                        \
+         IPW_OPT_STR,                                                                              \
+         (at) + offsetof(struct ipw_server_options, api_key_env),                                  \
+         "NAME",                                                                                   \
+         "environment variable that holds its key (default: OPENAI_API_KEY)",                      \
+         .holds = IPW_HOLDS_KEY_NAME},                                                             \
         {"cacert",    0,                                                                           \
          IPW_OPT_STR, (at) + offsetof(struct ipw_server_options, cacert),                          \
          "FILE",      "certificates (PEM) to trust in place of the system's"},                     \

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "app/history.h"
-#include "app/ledger_redo.h"
 #include "app/run.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -63,11 +62,9 @@ struct by_id {
 struct settling {
     struct ipw_run *run;
     struct by_id *cases; /* sorted */
-    struct names attempts, warmups, traces;
+    struct names attempts;
     struct names moved; /* from traces.jsonl to attempts.jsonl just now */
     size_t n_dropped;   /* lines that leave traces.jsonl */
-    /* of the manifest: the numbering of the queries in earlier sessions */
-    int64_t cases_then, warmup_then;
 };
 
 static int compare_ids(const void *a, const void *b)
@@ -92,7 +89,7 @@ static const struct by_id *case_of(const struct settling *s, const char *id)
     return bsearch(&key, s->cases, ipw_cases_count(s->run->cases), sizeof *s->cases, compare_ids);
 }
 
-static void add_joules(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t)
+void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t)
 {
     struct ipw_balance *books = h->books;
 
@@ -117,7 +114,7 @@ static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *er
 
     (void)err;
     add_name(&s->attempts, name_of(&q->trace, q->record.segment));
-    add_joules(&s->run->history, false, &q->trace);
+    ipw_history_book(&s->run->history, false, &q->trace);
     s->run->history.n_attempts++;
     return 0;
 }
@@ -127,8 +124,7 @@ static int take_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     struct settling *s = ud;
 
     (void)err;
-    add_name(&s->warmups, name_of(&q->trace, q->record.segment));
-    add_joules(&s->run->history, true, &q->trace);
+    ipw_history_book(&s->run->history, true, &q->trace);
     return 0;
 }
 
@@ -151,16 +147,14 @@ static bool is_word(const char *outcome, const char *const *words)
     return *words != NULL;
 }
 
-/* Why a query has no answer; IPW_RETRY_NONE: it has one. */
-static enum ipw_retry why_none(const struct ipw_query_trace *t)
+enum ipw_retry ipw_retry_of(bool completed, const char *outcome)
 {
-    static const char *const cut[] = {"interrupted", "unfinished", NULL};
     static const char *const limit[] = {"max_turns",  "token_limit",  "turn_limit", "working_limit",
                                         "cost_limit", "energy_limit", NULL};
-    const char *outcome = t->outcome ? t->outcome : "";
 
-    if (t->completed) return IPW_RETRY_NONE;
-    if (is_word(outcome, cut) || !strncmp(outcome, "run_", 4)) return IPW_RETRY_CUT;
+    if (!outcome) outcome = "";
+    if (completed) return IPW_RETRY_NONE;
+    if (ipw_outcome_is_stop(outcome)) return IPW_RETRY_CUT;
     return is_word(outcome, limit) ? IPW_RETRY_ALL : IPW_RETRY_FAILED;
 }
 
@@ -207,10 +201,9 @@ static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
     struct settling *s = ud;
     char *name = name_of(&q->trace, q->record.segment);
-    enum ipw_retry why = why_none(&q->trace);
+    enum ipw_retry why = ipw_retry_of(q->trace.completed, q->trace.outcome);
     int rc;
 
-    add_name(&s->traces, ipw_strdup(name));
     if (has_name(&s->attempts, name)) { /* it was being moved when we were killed */
         s->n_dropped++;
         free(name);
@@ -222,7 +215,7 @@ static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     }
     rc = write_attempt(s, q->doc, why, err);
     add_name(&s->moved, name);
-    add_joules(&s->run->history, false, &q->trace);
+    ipw_history_book(&s->run->history, false, &q->trace);
     s->run->history.n_attempts++;
     s->n_dropped++;
     return rc;
@@ -240,107 +233,6 @@ static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
     rc = !has_name(&s->attempts, name) && !has_name(&s->moved, name);
     free(name);
     ipw_query_loaded_release(&q);
-    return rc;
-}
-
-/* ---- queries without a line, and the sessions that a kill cut down ---- */
-
-static int write_cut(struct settling *s, const struct ipw_redo_query *q, int epoch,
-                     struct ipw_err *err)
-{
-    const struct ipw_run *run = s->run;
-    const struct by_id *at = case_of(s, q->trace->id);
-    const struct ipw_case *c = at ? ipw_cases_get(run->cases, at->index) : NULL;
-    struct ipw_buf line = IPW_BUF(LINE_MAX_BYTES);
-    struct ipw_query_record record = {
-        .workload_type = "agentic",
-        .query_text = c ? c->prompt : NULL,
-        .is_resolved = -1,
-        .unscorable_reason = "cut",
-        .metadata = c ? c->metadata : NULL,
-        .model = run->demo ? "demo" : run->model,
-        .cost_usd = ipw_run_known_cost(q->trace),
-        .lua_peak_bytes = -1,
-        .lua_cpu_ns = -1,
-        .epoch = epoch,
-        .segment = q->segment,
-        .superseded = q->warmup ? NULL : "cut",
-    };
-    int rc;
-
-    ipw_schema_write_query(&line, q->trace, &record, &run->history.past[q->segment].anchor);
-    rc = q->warmup ? ipw_rundir_warmup(run->dir, ipw_buf_str(&line), line.len, err)
-                   : ipw_rundir_attempt(run->dir, ipw_buf_str(&line), line.len, err);
-    ipw_buf_release(&line);
-    return rc;
-}
-
-/* A query that has a line nowhere: it was in flight, or a repair took its line out. */
-static int take_cut(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
-{
-    struct settling *s = ud;
-    int epoch = q->warmup ? 0 : (int)((q->trace->index - s->warmup_then) / s->cases_then);
-    char *name = name_of(q->trace, q->segment);
-    bool known = q->segment < 0 || (size_t)q->segment >= s->run->history.n ||
-                 (q->warmup ? has_name(&s->warmups, name)
-                            : has_name(&s->traces, name) || has_name(&s->attempts, name));
-
-    free(name);
-    if (known) return 0;
-    add_joules(&s->run->history, q->warmup, q->trace);
-    if (!q->warmup) s->run->history.n_attempts++;
-    return write_cut(s, q, epoch, err);
-}
-
-/* Its object in the manifest gets an end, and what it took. */
-static int close_past(struct ipw_past *p, const struct ipw_redo_segment *redone,
-                      struct ipw_err *err)
-{
-    struct ipw_buf patch_text = IPW_BUF(IPW_MIB), text = IPW_BUF(LINE_MAX_BYTES);
-    struct ipw_json *object = NULL, *patch = NULL;
-    int rc;
-
-    ipw_segment_write_killed(&patch_text, redone ? redone->start_ns : 0,
-                             redone ? redone->end_ns : 0, &p->anchor,
-                             redone ? redone->balance : NULL, redone ? &redone->devices : NULL);
-    rc = ipw_json_parse(&patch, patch_text.data, patch_text.len, NULL, err);
-    if (!rc) rc = ipw_json_parse(&object, p->text, strlen(p->text), NULL, err);
-    if (!rc) {
-        ipw_json_merge(&text, object, patch);
-        free(p->text);
-        p->text = ipw_buf_take(&text, NULL);
-        p->over = true;
-    }
-    ipw_json_free(object);
-    ipw_json_free(patch);
-    ipw_buf_release(&patch_text);
-    ipw_buf_release(&text);
-    return rc;
-}
-
-static int book_cut(struct settling *s, struct ipw_err *err)
-{
-    struct ipw_history *h = &s->run->history;
-    struct ipw_redo_options how = {.query = take_cut, .ud = s};
-    struct ipw_redo redo;
-    int rc;
-
-    sort_names(&s->traces);
-    sort_names(&s->warmups);
-    rc = ipw_redo_run(&redo, ipw_rundir_path(s->run->dir), &how, err);
-    if (rc) return rc;
-    for (size_t i = 0; i < h->n && !rc; i++) {
-        const struct ipw_redo_segment *redone = NULL;
-
-        if (h->past[i].over) continue;
-        for (size_t k = 0; k < redo.n_segments; k++) {
-            /* Without a run_start nothing is known of it. */
-            if (redo.segments[k]->number == h->past[i].number && redo.segments[k]->start_ns)
-                redone = redo.segments[k];
-        }
-        rc = close_past(&h->past[i], redone, err);
-    }
-    ipw_redo_release(&redo);
     return rc;
 }
 
@@ -371,13 +263,9 @@ int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
 {
     struct settling s = {.run = run};
     struct ipw_history *h = &run->history;
-    const struct ipw_json *config = ipw_json_get(h->manifest, "config");
     int rc;
 
     if (!h->manifest) return 0;
-    s.cases_then = ipw_json_int(ipw_json_get(config, "max_queries"), 0);
-    if (s.cases_then < 1) s.cases_then = (int64_t)ipw_cases_count(run->cases);
-    s.warmup_then = ipw_json_int(ipw_json_get(config, "warmup"), 0);
     run->done = ipw_calloc(ipw_run_planned(run) + 1, sizeof *run->done);
     sort_cases(&s);
     rc = each_of(&s, "attempts.jsonl", take_attempt, err);
@@ -385,7 +273,6 @@ int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
     if (!rc) rc = each_of(&s, "warmup.jsonl", take_warmup, err);
     if (!rc) rc = each_of(&s, "traces.jsonl", take_trace, err);
     sort_names(&s.moved);
-    if (!rc) rc = book_cut(&s, err);
     if (!rc) rc = ipw_rundir_sync(run->dir, err);
     if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(run->dir, keep_trace, &s, err);
     if (!rc) {
@@ -401,8 +288,6 @@ int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
     }
     free(s.cases);
     release_names(&s.attempts);
-    release_names(&s.warmups);
-    release_names(&s.traces);
     release_names(&s.moved);
     return rc;
 }

@@ -71,10 +71,15 @@ void ipw_telemetry_metrics(struct ipw_buf *out, struct ipw_telemetry *t);
  * is damaged is named, passed over, and an error at the end. */
 int ipw_telemetry_read(const char *path, struct ipw_err *err);
 
-/* "127.0.0.1:9440", ":9440", "9440"; loopback unless an address says otherwise. */
+struct ipw_listen_options { /* borrowed until the listener is closed */
+    const char *where;      /* "127.0.0.1:9440", ":9440", "9440"; without an address loopback */
+    bool expose;            /* an address beyond loopback is meant */
+    const char *const *allow_hosts; /* names that a request's Host may have as well; or NULL */
+};
 struct ipw_listener;
-int ipw_telemetry_listen(struct ipw_listener **out, struct ipw_telemetry *t, const char *where,
-                         struct ipw_err *err);
+int ipw_telemetry_listen(struct ipw_listener **out, struct ipw_telemetry *t,
+                         const struct ipw_listen_options *options, struct ipw_err *err);
+bool ipw_listener_exposed(const struct ipw_listener *l); /* other machines may reach it */
 const char *ipw_listener_url(const struct ipw_listener *l);
 void ipw_listener_close(struct ipw_listener *l); /* NULL is fine */
 

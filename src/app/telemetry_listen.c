@@ -1,4 +1,5 @@
-/* The Prometheus side: one page of text, served on loopback by libmicrohttpd. */
+/* The Prometheus side: one page of text, served on loopback by libmicrohttpd; beyond it only if that
+ * was asked for. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
@@ -8,18 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "app/connections.h"
 #include "app/telemetry.h"
+#include "app/visitor.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 
 enum { MAX_PAGE_BYTES = 4 * 1024 * 1024, DEFAULT_PORT = 9440 };
+enum { CONNECTIONS_MAX = 64, CLOSING_MAX = 64, IDLE_S = 10 };
 
 struct ipw_listener {
     struct ipw_telemetry *telemetry;
     struct MHD_Daemon *daemon;
-    char url[160];
+    struct ipw_visitor_rules visitors;
+    struct ipw_connections connections;
+    char own_name[256], url[160];
 };
 
 static void label(struct ipw_buf *out, const char *name, const char *value, const char *before)
@@ -137,17 +144,39 @@ static enum MHD_Result reply(struct MHD_Connection *c, unsigned status, const ch
     return done;
 }
 
+static enum MHD_Result reply_not_here(struct MHD_Connection *c, const char *host)
+{
+    char message[512];
+
+    ipw_visitor_say_host(message, sizeof message - 1, host);
+    strcat(message, "\n");
+    return reply(c, MHD_HTTP_FORBIDDEN, "text/plain; charset=utf-8", message, strlen(message));
+}
+
+static void completed(void *cls, struct MHD_Connection *c, void **state,
+                      enum MHD_RequestTerminationCode why)
+{
+    struct ipw_listener *l = cls;
+
+    (void)state, (void)why;
+    ipw_connections_idle(&l->connections, c);
+}
+
 static enum MHD_Result answer(void *cls, struct MHD_Connection *c, const char *url,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_size, void **state)
 {
     static const char index[] = "ipw-agent telemetry: see /metrics\n";
     struct ipw_listener *l = cls;
+    const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
     struct ipw_buf page = IPW_BUF(MAX_PAGE_BYTES);
     enum MHD_Result done;
 
-    (void)version, (void)upload, (void)state;
+    (void)version, (void)upload;
     *upload_size = 0;
+    *state = l; /* or libmicrohttpd does not say when it is answered */
+    ipw_connections_busy(c);
+    if (!ipw_visitor_host(&l->visitors, host)) return reply_not_here(c, host);
     if (strcmp(method, "GET") && strcmp(method, "HEAD"))
         return reply(c, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", "GET only\n", 9);
     if (!strcmp(url, "/")) return reply(c, MHD_HTTP_OK, "text/plain", index, sizeof index - 1);
@@ -177,9 +206,15 @@ static int parse_address(struct sockaddr_in *out, const char *where, struct ipw_
     return 0;
 }
 
-int ipw_telemetry_listen(struct ipw_listener **out, struct ipw_telemetry *t, const char *where,
-                         struct ipw_err *err)
+static bool is_loopback(const struct sockaddr_in *at)
 {
+    return ntohl(at->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+int ipw_telemetry_listen(struct ipw_listener **out, struct ipw_telemetry *t,
+                         const struct ipw_listen_options *options, struct ipw_err *err)
+{
+    const char *where = options->where;
     struct ipw_listener *l;
     struct sockaddr_in at;
     const union MHD_DaemonInfo *info;
@@ -188,13 +223,24 @@ int ipw_telemetry_listen(struct ipw_listener **out, struct ipw_telemetry *t, con
 
     *out = NULL;
     if (rc) return rc;
+    if (!is_loopback(&at) && !options->expose)
+        return ipw_fail(err, IPW_EINVAL,
+                        "--listen %s: other machines could read this machine's sensors there; add "
+                        "--expose to let them, or listen on 127.0.0.1",
+                        where);
     l = ipw_calloc(1, sizeof *l);
     l->telemetry = t;
+    l->connections.most = CONNECTIONS_MAX;
+    l->visitors.names = options->allow_hosts;
+    l->visitors.exposed = !is_loopback(&at);
+    if (gethostname(l->own_name, sizeof l->own_name - 1) == 0) l->visitors.own_name = l->own_name;
     errno = 0;
-    l->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, answer, l,
-                                 MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,
-                                 MHD_OPTION_CONNECTION_TIMEOUT, 10U, MHD_OPTION_CONNECTION_LIMIT,
-                                 64U, MHD_OPTION_END);
+    l->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, answer, l, MHD_OPTION_SOCK_ADDR,
+        (struct sockaddr *)&at, MHD_OPTION_NOTIFY_COMPLETED, completed, l,
+        MHD_OPTION_NOTIFY_CONNECTION, ipw_connections_notify, &l->connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MAX + CLOSING_MAX, MHD_OPTION_END);
     if (!l->daemon) {
         int errnum = errno;
         free(l);
@@ -209,6 +255,8 @@ int ipw_telemetry_listen(struct ipw_listener **out, struct ipw_telemetry *t, con
 }
 
 const char *ipw_listener_url(const struct ipw_listener *l) { return l->url; }
+
+bool ipw_listener_exposed(const struct ipw_listener *l) { return l->visitors.exposed; }
 
 void ipw_listener_close(struct ipw_listener *l)
 {

@@ -143,7 +143,7 @@ double ipw_live_watts(const struct ipw_live *l, int64_t now_ns)
     if (l->channel.kind == IPW_CHANNEL_GAUGE && dt <= 0) return (double)l->value / 1e3;
     if (dt <= 0) return NAN;
     if (l->channel.kind == IPW_CHANNEL_COUNTER && l->t_ns - l->edges[last].t_ns > 2 * WINDOW_NS)
-        return 0; /* it is read, and stands still */
+        return NAN; /* it is read, and stands still: that is no power of 0 */
     return (double)(l->edges[last].uj - l->edges[first].uj) * 1e3 / (double)dt;
 }
 

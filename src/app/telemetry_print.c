@@ -6,6 +6,7 @@
 #include "app/run.h"
 #include "app/telemetry.h"
 #include "base/clock.h"
+#include "energy/belief.h"
 #include "energy/facts.h"
 #include "report/format.h"
 #include "json/write.h"
@@ -14,26 +15,6 @@ enum { MAX_BYTES = 16 * 1024 * 1024 };
 
 static const enum ipw_domain shown[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_GPU, IPW_DOMAIN_CPU,
                                                         IPW_DOMAIN_DRAM, IPW_DOMAIN_MACHINE};
-
-static const char *verdict_words(const struct ipw_selftest_verdict *v, char *out, size_t size)
-{
-    if (v->frozen)
-        snprintf(out, size, "%s",
-                 v->watts > 0 ? "stuck: its counter says otherwise"
-                              : "frozen while power is drawn");
-    else if (v->disagrees)
-        snprintf(out, size, "counter %+.0f %% against its gauge", (v->ratio - 1) * 100);
-    else if (v->state == IPW_SELFTEST_UNREAD)
-        snprintf(out, size, "cannot be read");
-    else if (v->state == IPW_SELFTEST_STUCK)
-        snprintf(out, size, "does not move");
-    else if (v->failed > 0)
-        snprintf(out, size, "%lld of %lld reads failed", (long long)v->failed,
-                 (long long)(v->failed + v->reads));
-    else
-        snprintf(out, size, "%s", v->state == IPW_SELFTEST_SHORT ? "" : "ok");
-    return out;
-}
 
 static void cell(struct ipw_buf *out, const char *text, size_t columns, bool right)
 {
@@ -109,7 +90,8 @@ static void channel_line(struct ipw_buf *out, const struct ipw_telemetry *t, siz
 {
     const struct ipw_live *l = &t->live[i];
     struct ipw_selftest_verdict v = ipw_selftest_verdict(t->selftest, i);
-    char text[64], words[64];
+    struct ipw_belief belief = ipw_belief_of(t->selftest, i);
+    char text[64], *words = belief.words;
     double watts = ipw_live_watts(l, now_ns);
 
     ipw_buf_addc(out, ' ');
@@ -130,7 +112,6 @@ static void channel_line(struct ipw_buf *out, const struct ipw_telemetry *t, siz
         snprintf(text, sizeof text, IPW_UNKNOWN_TEXT);
     cell(out, text, 7, true);
     cell(out, l->channel.in_sum ? ipw_domain_name(l->channel.domain) : "", 7, false);
-    verdict_words(&v, words, sizeof words);
     ipw_buf_addf(out, "%s%s%s\n",
                  ipw_style(strcmp(words, "ok") == 0 ? IPW_GREEN : IPW_YELLOW, style->colour), words,
                  ipw_style(IPW_PLAIN, style->colour));
@@ -276,12 +257,16 @@ void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t)
         const struct ipw_live *l = &t->live[i];
         struct ipw_selftest_verdict v = ipw_selftest_verdict(t->selftest, i);
         bool metric = l->channel.kind == IPW_CHANNEL_METRIC;
+        bool counts = l->seen && !metric && /* one that never moved counts nothing */
+                      (l->channel.kind != IPW_CHANNEL_COUNTER || l->n_edges > 1 || v.moved);
+        struct ipw_belief belief = ipw_belief_of(t->selftest, i);
 
         ipw_jw_obj(&w);
+        ipw_jw_kbool(&w, "believed", belief.believed);
         ipw_jw_kstr(&w, "device", l->channel.device);
         ipw_jw_kstr(&w, "domain", ipw_domain_name(l->channel.domain));
         ipw_jw_kbool(&w, "in_sum", l->channel.in_sum);
-        ipw_jw_knum(&w, "joules", l->seen && !metric ? (double)l->uj / 1e6 : NAN);
+        ipw_jw_knum(&w, "joules", counts ? (double)l->uj / 1e6 : NAN);
         ipw_jw_kstr(&w, "name", l->channel.name);
         if (v.period_ns)
             ipw_jw_knum(&w, "period_s", ipw_ns_to_s(v.period_ns));

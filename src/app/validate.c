@@ -10,6 +10,7 @@
 #include "app/ledger_check.h"
 #include "app/ledger_redo.h"
 #include "app/validate_events.h"
+#include "app/validate_power.h"
 #include "base/mem.h"
 #include "trace/lock.h"
 #include "trace/schema.h"
@@ -33,6 +34,7 @@ struct job {
     struct ipw_event_check events;
     struct name *names;
     size_t n_names, cap_names;
+    struct ipw_still_list still;
     double total_j[IPW_DOMAIN_COUNT]; /* of all sessions; NAN: not known */
 };
 
@@ -92,6 +94,58 @@ static int check_sessions(struct job *j, struct ipw_err *err)
         j->v->sessions++;
     }
     return 0;
+}
+
+/* ---- power.jsonl ---- */
+
+static int take_power_header(struct job *j, const struct ipw_power *p, struct ipw_err *err)
+{
+    struct ipw_json *doc = NULL;
+    int rc = ipw_json_parse(&doc, p->header_text, strlen(p->header_text), NULL, err);
+
+    if (!rc) rc = ipw_spec_check(doc, ipw_spec_power_header, "", err);
+    if (rc) ipw_err_prefix(err, "%s/power.jsonl: the header of session %d", j->run, p->segment);
+    ipw_json_free(doc);
+    return rc;
+}
+
+static int check_rows(struct job *j, struct ipw_power *p, struct ipw_err *err)
+{
+    int rc;
+
+    ipw_still_begin(&j->still, p);
+    while ((rc = ipw_power_next(p, err)) > 0) {
+        j->v->rows++;
+        ipw_still_row(&j->still, p);
+    }
+    if (!rc) ipw_still_end(&j->still, p);
+    return rc;
+}
+
+static int check_power(struct job *j, struct ipw_err *err)
+{
+    struct ipw_power p = {0};
+    char *path = ipw_asprintf("%s/power.jsonl", j->run);
+    bool torn = false;
+    int rc = ipw_power_has_header(path, &torn, err);
+
+    j->v->torn += torn;
+    if (rc <= 0) {
+        free(path);
+        return rc;
+    }
+    rc = ipw_power_open_file(&p, path, err);
+    while (!rc) {
+        rc = take_power_header(j, &p, err);
+        if (!rc) rc = check_rows(j, &p, err);
+        if (rc) break;
+        rc = ipw_power_next_segment(&p, err);
+        if (rc <= 0) break;
+        rc = 0;
+    }
+    ipw_power_close(&p);
+    free(path);
+    return rc;
 }
 
 /* ---- files of lines ---- */
@@ -156,7 +210,7 @@ static int take_query(struct job *j, const struct ipw_json *doc, int64_t line, s
     const struct ipw_json *energy = ipw_json_get(doc, "energy");
 
     if (ipw_spec_check(doc, ipw_spec_trace, "", err) < 0 || ipw_spec_check_query(doc, err) < 0 ||
-        add_name(j, doc, line, err) < 0)
+        add_name(j, doc, line, err) < 0 || ipw_still_check(&j->still, doc, err) < 0)
         return err->code;
     j->v->queries++;
     j->v->turns += ipw_json_int(ipw_json_get(doc, "num_turns"), 0);
@@ -209,53 +263,6 @@ static int check_once(struct job *j, struct ipw_err *err)
                             j->run, (long long)b->line, b->id, (long long)a->line);
     }
     return 0;
-}
-
-/* ---- power.jsonl ---- */
-
-static int take_power_header(struct job *j, const struct ipw_power *p, struct ipw_err *err)
-{
-    struct ipw_json *doc = NULL;
-    int rc = ipw_json_parse(&doc, p->header_text, strlen(p->header_text), NULL, err);
-
-    if (!rc) rc = ipw_spec_check(doc, ipw_spec_power_header, "", err);
-    if (rc) ipw_err_prefix(err, "%s/power.jsonl: the header of session %d", j->run, p->segment);
-    ipw_json_free(doc);
-    return rc;
-}
-
-static int check_rows(struct job *j, struct ipw_power *p, struct ipw_err *err)
-{
-    int rc;
-
-    while ((rc = ipw_power_next(p, err)) > 0) j->v->rows++;
-    return rc;
-}
-
-static int check_power(struct job *j, struct ipw_err *err)
-{
-    struct ipw_power p = {0};
-    char *path = ipw_asprintf("%s/power.jsonl", j->run);
-    bool torn = false;
-    int rc = ipw_power_has_header(path, &torn, err);
-
-    j->v->torn += torn;
-    if (rc <= 0) {
-        free(path);
-        return rc;
-    }
-    rc = ipw_power_open_file(&p, path, err);
-    while (!rc) {
-        rc = take_power_header(j, &p, err);
-        if (!rc) rc = check_rows(j, &p, err);
-        if (rc) break;
-        rc = ipw_power_next_segment(&p, err);
-        if (rc <= 0) break;
-        rc = 0;
-    }
-    ipw_power_close(&p);
-    free(path);
-    return rc;
 }
 
 /* ---- the summary against the queries ---- */
@@ -405,6 +412,35 @@ static int check_files(struct job *j, struct ipw_err *err)
     return rc ? rc : recompute(j, err);
 }
 
+static void release(struct job *j)
+{
+    ipw_json_free(j->manifest);
+    ipw_json_free(j->summary);
+    ipw_event_check_release(&j->events);
+    for (size_t i = 0; i < j->n_names; i++) free(j->names[i].id);
+    free(j->names);
+    ipw_still_release(&j->still);
+}
+
+int ipw_validate_summary(bool *wrong, const char *run, struct ipw_err *err)
+{
+    struct ipw_validation v = {0};
+    struct job j = {.v = &v, .run = run, .events = IPW_EVENT_CHECK};
+    struct ipw_err why;
+    int rc = read_document(&j.manifest, &j, "manifest.json", ipw_spec_manifest, err);
+
+    if (!rc) rc = check_sessions(&j, err);
+    if (!rc) rc = each_line(&j, "traces.jsonl", take_query, err);
+    if (!rc && is_there(&j, "attempts.jsonl"))
+        rc = each_line(&j, "attempts.jsonl", take_attempt, err);
+    if (!rc)
+        *wrong = !is_there(&j, "summary.json") ||
+                 read_document(&j.summary, &j, "summary.json", ipw_spec_summary, &why) ||
+                 check_summary(&j, &why);
+    release(&j);
+    return rc;
+}
+
 int ipw_validate_run(struct ipw_validation *v, const char *run, struct ipw_err *err)
 {
     struct job j = {.v = v, .run = run, .events = IPW_EVENT_CHECK};
@@ -416,10 +452,6 @@ int ipw_validate_run(struct ipw_validation *v, const char *run, struct ipw_err *
     if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: is no folder", run);
     v->going_on = ipw_lock_look(run, NULL) != 0;
     rc = check_files(&j, err);
-    ipw_json_free(j.manifest);
-    ipw_json_free(j.summary);
-    ipw_event_check_release(&j.events);
-    for (size_t i = 0; i < j.n_names; i++) free(j.names[i].id);
-    free(j.names);
+    release(&j);
     return rc;
 }

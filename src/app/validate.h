@@ -27,6 +27,10 @@ struct ipw_validation { /* what there was */
     int64_t tool_calls, resolved, completed;
 };
 
+/* Is summary.json missing, unreadable, or not what the manifest and the queries say?  Of a run whose last
+ * session came to its end; the lock is not looked at.  An error: another file is wrong. */
+int ipw_validate_summary(bool *wrong, const char *run, struct ipw_err *err);
+
 int ipw_validate_run(struct ipw_validation *v, const char *run, struct ipw_err *err);
 
 #endif

@@ -121,11 +121,13 @@ static int check_query_event(struct ipw_event_check *c, const struct ipw_json *e
 static int check_time(struct ipw_event_check *c, const struct ipw_json *event, bool run_note,
                       struct ipw_err *err)
 {
-    int64_t t_ns = ipw_json_int(ipw_json_get(event, "t_ns"), 0);
+    int64_t t_ns = ipw_json_int(ipw_json_get(event, "t_ns"), 0), back_ns;
 
     if (run_note) return 0;
     if (t_ns < c->t_ns)
-        return ipw_fail(err, IPW_EPARSE, "t_ns: goes back by %lld ns", (long long)(c->t_ns - t_ns));
+        return __builtin_sub_overflow(c->t_ns, t_ns, &back_ns)
+                   ? ipw_fail(err, IPW_EPARSE, "t_ns: no instant of a run")
+                   : ipw_fail(err, IPW_EPARSE, "t_ns: goes back by %lld ns", (long long)back_ns);
     c->t_ns = t_ns;
     return 0;
 }

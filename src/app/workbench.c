@@ -1,7 +1,6 @@
 #include "app/workbench.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,17 +28,17 @@ static const char *workspace(void *ud) { return ((struct ipw_workbench *)ud)->wo
 
 static int make_workspace(struct ipw_workbench *b, const char *given, struct ipw_err *err)
 {
-    const char *tmp = getenv("TMPDIR");
+    int rc;
 
     if (given) {
         b->workspace = realpath(given, NULL);
         if (!b->workspace) return ipw_fail_errno(err, errno, "--workspace %s", given);
         return 0;
     }
-    b->workspace = ipw_asprintf("%s/ipw-agent-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
-    if (!mkdtemp(b->workspace)) return ipw_fail_errno(err, errno, "%s", b->workspace);
-    b->owns_workspace = true;
-    return 0;
+    rc = ipw_workspaces_make(&b->run.workspaces, err);
+    if (rc) return rc;
+    b->workspace = ipw_asprintf("%s/workspace", b->run.workspaces.path);
+    return mkdir(b->workspace, 0700) < 0 ? ipw_fail_errno(err, errno, "%s", b->workspace) : 0;
 }
 
 int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
@@ -48,7 +47,7 @@ int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
     bool named = o->run.model || o->run.net.base_urls.n;
     int rc;
 
-    *b = (struct ipw_workbench){.run = {.o = &o->run}};
+    *b = (struct ipw_workbench){.run = {.o = &o->run, .workspaces = IPW_WORKSPACES_NONE}};
     if (o->run.net.base_urls.n) o->run.base_url = o->run.net.base_urls.items[0];
     ipw_log_set_level(o->run.verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
     ipw_script_options_apply(&o->run.script);
@@ -69,6 +68,7 @@ int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
         .seed = INT64_MIN,
         .max_tokens = -1,
         .workspace = workspace,
+        .quota = ipw_script_quota(&o->run.script),
         .grant_proc = !o->run.script.no_proc,
         .readable = (const char *const *)o->run.script.read.items,
         .no_web = "web requests are switched off by --no-web",
@@ -140,13 +140,6 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
     return rc;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    (void)st, (void)kind, (void)where;
-    if (remove(path)) ipw_log(IPW_LOG_WARN, "%s: cannot be removed: %s", path, strerror(errno));
-    return 0;
-}
-
 void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *o)
 {
     ipw_llm_free(b->run.llm);
@@ -157,7 +150,7 @@ void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *
         ipw_loop_run(b->run.loop); /* children are reaped, handles closed */
         ipw_loop_free(b->run.loop);
     }
-    if (b->owns_workspace) nftw(b->workspace, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    ipw_workspaces_remove(&b->run.workspaces);
     free(b->workspace);
     free(b->run.base_url);
     free(b->run.model);
@@ -168,7 +161,11 @@ void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *
 
 int ipw_workbench_exit(const struct ipw_err *err)
 {
-    return err->code == IPW_ENOTFOUND || err->code == IPW_ELUA || err->code == IPW_EPARSE
-               ? IPW_EXIT_INPUT
-               : IPW_EXIT_FAILED;
+    switch (err->code) {
+    case IPW_EINVAL: return IPW_EXIT_USAGE;
+    case IPW_ENOTFOUND:
+    case IPW_ELUA:
+    case IPW_EPARSE: return IPW_EXIT_INPUT;
+    default: return IPW_EXIT_FAILED;
+    }
 }

@@ -33,7 +33,8 @@ void ipw_workbench_defaults(struct ipw_workbench_options *o);
          "URL",        "the model's OpenAI-compatible server"},                                    \
     {                                                                                              \
         "api-key-env", 0, IPW_OPT_STR, IPW_BENCH_RUN(api_key_env), "NAME",                         \
-            "environment variable that holds its key (default: OPENAI_API_KEY)"                    \
+            "environment variable that holds its key (default: OPENAI_API_KEY)",                   \
+            .holds = IPW_HOLDS_KEY_NAME                                                            \
     }
 #define IPW_BENCH_SCRIPT_OPTIONS                                                                   \
     IPW_SCRIPT_OPTIONS(IPW_BENCH_RUN(script)),                                                     \
@@ -51,7 +52,6 @@ struct ipw_workbench {
     struct ipw_run run;
     struct ipw_host host;
     char *workspace;
-    bool owns_workspace;
 };
 int ipw_workbench_open(struct ipw_workbench *bench, struct ipw_workbench_options *o,
                        enum ipw_workbench_model model, struct ipw_err *err);

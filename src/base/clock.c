@@ -24,7 +24,10 @@ void ipw_anchor_take(struct ipw_anchor *anchor)
 
 int64_t ipw_anchor_wall_ns(const struct ipw_anchor *anchor, int64_t mono_ns)
 {
-    return anchor->wall_ns + (mono_ns - anchor->mono_ns);
+    __int128 wall = (__int128)anchor->wall_ns + mono_ns - anchor->mono_ns;
+
+    /* Beyond 63 bits only by a record that is damaged. */
+    return wall > INT64_MAX ? INT64_MAX : wall < INT64_MIN ? INT64_MIN : (int64_t)wall;
 }
 
 /* Whole seconds, rounded down also before 1970. */
@@ -36,12 +39,14 @@ static time_t wall_seconds(int64_t wall_ns)
 char *ipw_clock_iso8601(char *out, size_t size, int64_t wall_ns)
 {
     time_t s = wall_seconds(wall_ns);
+    int64_t rest_ns = wall_ns % IPW_NS_PER_S;
     struct tm tm;
     size_t n;
 
+    if (rest_ns < 0) rest_ns += IPW_NS_PER_S;
     gmtime_r(&s, &tm);
     n = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(out + n, size - n, ".%03dZ", (int)((wall_ns - s * IPW_NS_PER_S) / IPW_NS_PER_MS));
+    snprintf(out + n, size - n, ".%03dZ", (int)(rest_ns / IPW_NS_PER_MS));
     return out;
 }
 

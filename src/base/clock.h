@@ -32,6 +32,14 @@ char *ipw_clock_iso8601(char *out, size_t size, int64_t wall_ns);
 char *ipw_clock_compact(char *out, size_t size, int64_t wall_ns);
 
 static inline double ipw_ns_to_s(int64_t ns) { return (double)ns / 1e9; }
-static inline int64_t ipw_s_to_ns(double s) { return (int64_t)(s * 1e9 + (s < 0 ? -0.5 : 0.5)); }
+/* Rounded; beyond int64 its nearest end, and 0 for NaN. */
+static inline int64_t ipw_s_to_ns(double s)
+{
+    double ns = s * 1e9 + (s < 0 ? -0.5 : 0.5);
+
+    if (ns >= 0x1p63) return INT64_MAX;
+    if (ns < -0x1p63) return INT64_MIN;
+    return ns == ns ? (int64_t)ns : 0;
+}
 
 #endif

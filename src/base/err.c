@@ -6,6 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
+/* Names and texts of others stand in messages, and a cut may fall inside a character: a '?' stands for
+ * each byte that is not UTF-8, and a blank for a line break, so that a message is one line and can go
+ * anywhere. */
+static void clean(char *text)
+{
+    size_t n = strlen(text), len;
+
+    for (size_t i = 0; i < n; i += len) {
+        len = ipw_utf8_len(text + i, n - i);
+        if (len == 0) text[i] = '?', len = 1;
+        if (text[i] == '\n' || text[i] == '\r') text[i] = ' ';
+    }
+}
+
 int ipw_fail(struct ipw_err *err, enum ipw_code code, const char *fmt, ...)
 {
     if (err) {
@@ -15,6 +31,7 @@ int ipw_fail(struct ipw_err *err, enum ipw_code code, const char *fmt, ...)
         va_start(ap, fmt);
         vsnprintf(err->text, sizeof err->text, fmt, ap);
         va_end(ap);
+        clean(err->text);
     }
     return code;
 }
@@ -36,6 +53,7 @@ int ipw_fail_errno(struct ipw_err *err, int errnum, const char *fmt, ...)
         va_end(ap);
         n = strlen(err->text);
         snprintf(err->text + n, sizeof err->text - n, ": %s", strerror(errnum));
+        clean(err->text);
     }
     return code;
 }
@@ -53,6 +71,7 @@ int ipw_err_prefix(struct ipw_err *err, const char *fmt, ...)
     va_end(ap);
     n = strlen(err->text);
     snprintf(err->text + n, sizeof err->text - n, ": %s", old);
+    clean(err->text);
     return err->code;
 }
 

@@ -3,7 +3,8 @@
  * A function that can fail returns 0 or a negative `enum ipw_code` and takes a `struct ipw_err *`
  * as its last argument (NULL is allowed).  The deepest function that knows what went wrong writes
  * the one-line message, naming the file, line, field or URL at fault; callers pass it up, at most
- * putting a prefix before it.  Only the command line (src/app) prints.  The struct is left
+ * putting a prefix before it.  The message is valid UTF-8, whatever was put into it.  Only the command line
+ * (src/app) prints.  The struct is left
  * untouched on success.  It owns nothing and needs no clean-up. */
 #ifndef IPW_BASE_ERR_H
 #define IPW_BASE_ERR_H

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -54,6 +55,22 @@ static void make_harmless(struct ipw_buf *out, const char *text)
     ipw_buf_addc(out, '\n');
 }
 
+/* A terminal would cut inside words. */
+static void wrap(struct ipw_buf *line)
+{
+    struct ipw_buf out = IPW_BUF(2 * PIPE_BUF);
+    struct winsize size;
+
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return;
+    ipw_text_wrapped(&out, ipw_buf_str(line), size.ws_col - 1u);
+    if (out.failed || out.len > PIPE_BUF) {
+        ipw_buf_release(&out);
+        return;
+    }
+    ipw_buf_release(line);
+    *line = out;
+}
+
 /* One line, whole, without secrets. */
 static void put_line(const char *mark, int wait_ms, const char *fmt, va_list ap)
 {
@@ -70,6 +87,7 @@ static void put_line(const char *mark, int wait_ms, const char *fmt, va_list ap)
     ipw_secret_clean_bytes(line, &len);
     line[len] = '\0';
     make_harmless(&out, line);
+    wrap(&out);
     if (sink.before) sink.before(sink.ud);
     ipw_log_write(ipw_buf_str(&out), out.len, wait_ms);
     if (sink.after) sink.after(sink.ud);

@@ -138,6 +138,33 @@ static void add_base64(const char *s, size_t n, size_t before, const char *last_
     ipw_buf_release(&out);
 }
 
+/* What a program that has the key may print to get past this: the key from its end, as hexadecimal
+ * digits, and with every byte percent-encoded. */
+static void add_disguised(const char *s, size_t n)
+{
+    static const char *const digits[] = {"0123456789abcdef", "0123456789ABCDEF"};
+    char *backwards = ipw_memdup(s, n);
+
+    for (size_t i = 0; i < n; i++) backwards[i] = s[n - 1 - i];
+    add_form(backwards, n);
+    add_json(backwards, n, 2);
+    free(backwards);
+    for (int set = 0; set < 2; set++) {
+        struct ipw_buf hex = IPW_BUF(2 * MAX_SECRET), percent = IPW_BUF(3 * MAX_SECRET);
+
+        for (size_t i = 0; i < n; i++) {
+            unsigned char c = (unsigned char)s[i];
+
+            ipw_buf_addf(&hex, "%c%c", digits[set][c >> 4], digits[set][c & 15]);
+            ipw_buf_addf(&percent, "%%%c%c", digits[set][c >> 4], digits[set][c & 15]);
+        }
+        add_form(ipw_buf_str(&hex), hex.len);
+        add_form(ipw_buf_str(&percent), percent.len);
+        ipw_buf_release(&hex);
+        ipw_buf_release(&percent);
+    }
+}
+
 static bool is_word(const char *s, size_t n)
 {
     static const char *const words[] = {"lm-studio",       "not-needed",         "not-required",
@@ -163,39 +190,8 @@ void ipw_secret_add(const char *value)
         add_base64(value, n, before, "+/");
         add_base64(value, n, before, "-_");
     }
+    add_disguised(value, n);
     index_forms();
-}
-
-/* The password of "scheme://user:password@host". */
-static void add_userinfo(const char *url)
-{
-    const char *from = url ? strstr(url, "://") : NULL, *at, *colon;
-    char *password;
-
-    if (!from) return;
-    from += 3;
-    at = memchr(from, '@', strcspn(from, "/?#"));
-    colon = at ? memchr(from, ':', (size_t)(at - from)) : NULL;
-    if (!colon) return;
-    password = ipw_memdup(colon + 1, (size_t)(at - colon - 1));
-    ipw_secret_add(password);
-    free(password);
-}
-
-void ipw_secret_add_environment(void)
-{
-    static const char *const keys[] = {"OPENAI_API_KEY",         "ANTHROPIC_API_KEY",
-                                       "OPENROUTER_API_KEY",     "GEMINI_API_KEY",
-                                       "AZURE_API_KEY",          "LLAMA_API_KEY",
-                                       "VLLM_API_KEY",           "HF_TOKEN",
-                                       "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN",
-                                       "TAVILY_API_KEY",         "SERPAPI_API_KEY",
-                                       "BRAVE_API_KEY",          NULL};
-    static const char *const urls[] = {"http_proxy", "https_proxy", "HTTPS_PROXY",
-                                       "all_proxy",  "ALL_PROXY",   NULL};
-
-    for (const char *const *k = keys; *k; k++) ipw_secret_add(getenv(*k));
-    for (const char *const *k = urls; *k; k++) add_userinfo(getenv(*k));
 }
 
 void ipw_secret_forget_all(void)

@@ -3,8 +3,8 @@
  * The owner of a key registers it when it is read; from then on the few places that write for
  * others (the run's files, stderr, the tables on stdout) pass what they write through
  * ipw_secret_clean(), which replaces every occurrence by ***: as it is, escaped for JSON (once and
- * twice), percent-encoded, and as part of a base64 text; and what a text that was cut short has
- * left of it, from 16 bytes on.  With nothing registered it costs nothing;
+ * twice), percent-encoded, as part of a base64 text, from its end to its start, and as hexadecimal
+ * digits; and what a text that was cut short has left of it, from 16 bytes on.  With nothing registered it costs nothing;
  * else one pass over the text that looks at about one byte in ten.
  *
  * Values shorter than 8 bytes and the well-known stand-ins for "no key" are words, not secrets:
@@ -20,9 +20,6 @@
 
 /* Copies what it needs; NULL, words and repetitions are passed over. */
 void ipw_secret_add(const char *value);
-/* Keys that the environment holds under the usual names (OPENAI_API_KEY, HF_TOKEN, ...), and the
- * passwords in proxy addresses. */
-void ipw_secret_add_environment(void);
 void ipw_secret_forget_all(void);
 
 bool ipw_secret_any(void);

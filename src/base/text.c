@@ -273,3 +273,79 @@ void ipw_text_printable(struct ipw_buf *out, const char *s, size_t n, size_t max
         i += k;
     }
 }
+
+void ipw_text_shell_word(struct ipw_buf *out, const char *s)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./:@%+=,-";
+
+    if (*s && s[strspn(s, plain)] == '\0') {
+        ipw_buf_adds(out, s);
+        return;
+    }
+    ipw_buf_addc(out, '\'');
+    for (; *s; s++) {
+        if (*s == '\'')
+            ipw_buf_adds(out, "'\\''");
+        else
+            ipw_buf_addc(out, *s);
+    }
+    ipw_buf_addc(out, '\'');
+}
+
+/* Up to the next blank that may become a line break. */
+static size_t word_length(const char *s)
+{
+    size_t n = strcspn(s, " \n`");
+
+    while (s[n] == '`') {
+        const char *end = strpbrk(s + n + 1, "`\n");
+
+        if (!end || *end != '`') return n + strcspn(s + n, " \n");
+        n = (size_t)(end - s) + 1;
+        n += strcspn(s + n, " \n`");
+    }
+    return n;
+}
+
+static size_t count_characters(const char *s, size_t n)
+{
+    size_t characters = 0;
+
+    for (size_t i = 0; i < n; i++) characters += ((unsigned char)s[i] & 0xC0) != 0x80;
+    return characters;
+}
+
+void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t columns)
+{
+    size_t at = 0;
+
+    while (*s) {
+        size_t n, wide;
+
+        if (at == 0 && *s == ' ') { /* an indented line: as it is */
+            n = strcspn(s, "\n");
+            ipw_buf_add(out, s, n);
+            s += n;
+        }
+        if (*s == '\n') {
+            ipw_buf_addc(out, '\n');
+            s++;
+            at = 0;
+            continue;
+        }
+        n = strspn(s, " ");
+        wide = n + count_characters(s + n, word_length(s + n));
+        if (at && n && s[n] && at + wide > columns) {
+            ipw_buf_adds(out, "\n    ");
+            s += n;
+            at = 4;
+            wide -= n;
+            n = 0;
+        }
+        n += word_length(s + n);
+        ipw_buf_add(out, s, n);
+        s += n;
+        at += wide;
+    }
+}

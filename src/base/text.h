@@ -37,9 +37,17 @@ bool ipw_utf8_valid(const char *s, size_t n);
 /* Appends s with each invalid byte replaced by U+FFFD; returns how many were replaced. */
 size_t ipw_utf8_clean(struct ipw_buf *out, const char *s, size_t n);
 
+/* Appends s as one word of a POSIX shell's command line, in quotes where it needs them. */
+void ipw_text_shell_word(struct ipw_buf *out, const char *s);
+
 /* Appends s so that a terminal shows it and does nothing else: control characters, escape
  * sequences and bidirectional marks become visible, line breaks become spaces, and the text is cut
  * after `max_columns` characters with an ellipsis (0: not cut). */
 void ipw_text_printable(struct ipw_buf *out, const char *s, size_t n, size_t max_columns);
+
+/* Appends s, broken at blanks so that no line has more than `columns` characters; lines that follow
+ * a break of ours begin with four blanks.  What stands between backquotes is a command to be copied
+ * and stays whole, so do words that are longer than a line, and lines of s that begin with a blank. */
+void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t columns);
 
 #endif

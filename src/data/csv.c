@@ -1,11 +1,15 @@
 /* CSV and TSV after RFC 4180: a header line, then one record a line; a field in double quotes may
  * hold separators, line breaks and doubled quotes.  Line ends are LF, CRLF or CR.  Every value is
- * text: what it means is the mapping's business. */
+ * text: what it means is the mapping's business.
+ *
+ * What separates the fields of a .csv is found in its first two records: a comma, a semicolon (what
+ * spreadsheets write where the comma is the decimal point) or a tab. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/rows.h"
 #include "json/write.h"
 
@@ -142,6 +146,23 @@ static void release_header(struct header *h)
     free(h->columns);
 }
 
+/* As the rows will say it, so that two names are the same here when they are in a row: bytes that are not
+ * UTF-8, and NUL, are U+FFFD. */
+static char *column_name(const char *s, size_t n)
+{
+    struct ipw_buf name = IPW_BUF(3 * n + 1);
+
+    while (n) {
+        size_t piece = strnlen(s, n);
+
+        ipw_utf8_clean(&name, s, piece);
+        if (piece < n) ipw_buf_adds(&name, "\xEF\xBF\xBD"), piece++;
+        s += piece;
+        n -= piece;
+    }
+    return ipw_buf_take(&name, NULL);
+}
+
 static int take_header(struct header *h, const struct csv *c, int64_t line, struct ipw_err *err)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -156,7 +177,7 @@ static int take_header(struct header *h, const struct csv *c, int64_t line, stru
         IPW_GROW(h->columns, h->cap, h->n + 1);
         /* Exports with a row index leave its name empty. */
         h->columns[h->n++] = (struct column){
-            .name = n ? ipw_memdup(s, n) : ipw_asprintf("column_%zu", i + 1), .index = i};
+            .name = n ? column_name(s, n) : ipw_asprintf("column_%zu", i + 1), .index = i};
     }
     qsort(h->columns, h->n, sizeof *h->columns, compare_columns);
     for (size_t i = 1; i < h->n; i++)
@@ -175,8 +196,13 @@ static int add_row(struct ipw_rows *out, const struct header *h, const struct cs
     size_t n;
 
     if (c->n != h->n)
-        return ipw_fail(err, IPW_EPARSE, "%s:%lld: %zu fields, but the header has %zu", c->name,
-                        (long long)line, c->n, h->n);
+        return ipw_fail(err, IPW_EPARSE,
+                        "%s:%lld: %zu fields, but the header has %zu (fields are "
+                        "separated by %s)",
+                        c->name, (long long)line, c->n, h->n,
+                        c->separator == ','   ? "commas"
+                        : c->separator == ';' ? "semicolons"
+                                              : "tabs");
     ipw_jw_init(&w, &json);
     ipw_jw_obj(&w);
     for (size_t i = 0; i < h->n; i++) {
@@ -192,6 +218,46 @@ static int add_row(struct ipw_rows *out, const struct header *h, const struct cs
     text = ipw_buf_take(&json, &n);
     ipw_rows_add(out, text, n, line);
     return 0;
+}
+
+/* The fields of the header, when the record below it has as many; else 0. */
+static size_t fields_with(const char *bytes, size_t n, char separator)
+{
+    struct csv c = {.name = "",
+                    .p = bytes,
+                    .end = bytes + n,
+                    .separator = separator,
+                    .line = 1,
+                    .text = IPW_BUF(IPW_ROW_MAX)};
+    int64_t line;
+    size_t fields = 0;
+    int rc = read_record(&c, &line, NULL);
+
+    if (rc > 0) {
+        fields = c.n;
+        rc = read_record(&c, &line, NULL);
+        if (rc < 0 || (rc > 0 && c.n != fields)) fields = 0;
+    }
+    free(c.fields);
+    ipw_buf_release(&c.text);
+    return fields;
+}
+
+/* The one that gives the most fields; a comma where they tell nothing apart. */
+static char find_separator(const char *bytes, size_t n)
+{
+    static const char candidates[] = {',', ';', '\t'};
+    size_t most = 1;
+    char best = ',';
+
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        size_t fields = fields_with(bytes, n, candidates[i]);
+
+        if (fields <= most) continue;
+        most = fields;
+        best = candidates[i];
+    }
+    return best;
 }
 
 static int parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
@@ -222,7 +288,7 @@ static int parse(struct ipw_rows *out, const char *name, const char *bytes, size
 int ipw_rows_parse_csv(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
                        struct ipw_err *err)
 {
-    return parse(out, name, bytes, n, ',', err);
+    return parse(out, name, bytes, n, find_separator(bytes, n), err);
 }
 
 int ipw_rows_parse_tsv(struct ipw_rows *out, const char *name, const char *bytes, size_t n,

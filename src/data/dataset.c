@@ -102,9 +102,9 @@ static int find_kind(const struct kind **out, const char *name, struct ipw_err *
     if (has_ending(name, ".parquet"))
         return ipw_fail(err, IPW_EUNSUPPORTED,
                         "%s: Parquet is not read by this version; with pandas installed, convert "
-                        "it: python3 -c \"import sys, pandas; pandas.read_parquet(sys.argv[1])"
+                        "it: `python3 -c \"import sys, pandas; pandas.read_parquet(sys.argv[1])"
                         ".to_json(sys.argv[2], orient='records', lines=True, force_ascii=False)\" "
-                        "FILE.parquet FILE.jsonl",
+                        "FILE.parquet FILE.jsonl`",
                         name);
     return ipw_fail(err, IPW_EINVAL,
                     "%s: a dataset file's name ends in .jsonl, .ndjson, .json, .csv or .tsv", name);

@@ -2,7 +2,7 @@
  *
  * Pure but for the reading of the file: JSONL, JSON (an array of objects, or an object with a
  * "rows" or "data" array of them), CSV and TSV (RFC 4180: quotes, CRLF, newlines inside quotes,
- * BOM) become rows of JSON text, one object each, in file order, with line numbers for messages.
+ * BOM; the separator of a .csv is found: comma, semicolon or tab) become rows of JSON text, one object each, in file order, with line numbers for messages.
  * What the columns mean is the dataset script's business (datasets and lua/ipw/dataset.lua). */
 #ifndef IPW_DATA_DATASET_H
 #define IPW_DATA_DATASET_H

@@ -21,6 +21,7 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 struct writer {
     struct ipw_buf *out, *title;
@@ -273,6 +274,68 @@ static bool nests_too_deeply(const char *html, size_t n)
     return false;
 }
 
+/* ---- character references ---- */
+
+enum { LAST_CHARACTER = 0x10FFFF };
+
+/* The length of "&#123" or "&#x7B" at s, without its semicolon; 0: none is there.  *too_large tells a
+ * number that no character has. */
+static size_t reference_len(bool *too_large, const char *s, size_t n)
+{
+    size_t at = 2;
+    bool hex;
+    unsigned value = 0;
+
+    if (n < 3 || s[0] != '&' || s[1] != '#') return 0;
+    hex = s[2] == 'x' || s[2] == 'X';
+    at += hex;
+    for (; at < n && (hex ? isxdigit((unsigned char)s[at]) : isdigit((unsigned char)s[at])); at++) {
+        unsigned char c = (unsigned char)s[at];
+        unsigned digit = (unsigned)(isdigit(c) ? c - '0' : tolower(c) - 'a' + 10);
+
+        if (value <= LAST_CHARACTER) value = value * (hex ? 16 : 10) + digit;
+    }
+    *too_large = value > LAST_CHARACTER;
+    return at > (hex ? 3 : 2) ? at : 0;
+}
+
+/* gumbo computes a reference's number modulo 2^32: &#x80000041; and the like come out as other
+ * characters, or as bytes that are not UTF-8.  The standard gives U+FFFD for each of them, so `to`
+ * receives the page with that number in their place: in decimal, so that a letter that follows does
+ * not become a digit of it.  False: there are none, and `to` stays empty. */
+static bool mend_references(struct ipw_buf *to, const char *html, size_t n)
+{
+    const char *from = html, *end = html + n, *at = html;
+
+    while ((at = memchr(at, '&', (size_t)(end - at)))) {
+        bool too_large = false;
+        size_t len = reference_len(&too_large, at, (size_t)(end - at));
+
+        if (too_large) {
+            ipw_buf_add(to, from, (size_t)(at - from));
+            ipw_buf_adds(to, "&#65533");
+            from = at + len;
+        }
+        at += len ? len : 1;
+    }
+    if (from == html) return false;
+    ipw_buf_add(to, from, (size_t)(end - from));
+    return true;
+}
+
+/* Only valid UTF-8 leaves this file, whatever gumbo makes of a page. */
+static void clean_from(struct ipw_buf *out, size_t from)
+{
+    struct ipw_buf clean;
+
+    if (out->failed || ipw_utf8_valid(ipw_buf_str(out) + from, out->len - from)) return;
+    clean = IPW_BUF(3 * (out->len - from) + 1);
+    ipw_utf8_clean(&clean, out->data + from, out->len - from);
+    ipw_buf_truncate(out, from);
+    ipw_buf_add(out, ipw_buf_str(&clean), clean.len);
+    ipw_buf_release(&clean);
+}
+
 /* ---- gumbo's memory ---- */
 
 /* A page whose tags are closed by others than their own nests as deep as it likes, and gumbo takes
@@ -347,6 +410,8 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
 {
     struct writer w = {.out = text, .title = title, .links = links};
     struct room room = {.until_ns = ipw_cpu_thread_ns() + PARSE_CPU_NS};
+    struct ipw_buf mended = IPW_BUF(n + 1); /* a number that is too large is the longer one */
+    size_t text_from = text->len, title_from = title->len;
     GumboOutput *page;
 
     if (n > IPW_HTML_MAX_BYTES)
@@ -354,12 +419,19 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
                         IPW_HTML_MAX_BYTES / 1024 / 1024);
     if (nests_too_deeply(html, n))
         return ipw_fail(err, IPW_ELIMIT, "the page nests more than %d deep", IPW_HTML_MAX_DEPTH);
+    if (mend_references(&mended, html, n)) {
+        html = mended.data;
+        n = mended.len;
+    }
     page = parse(&room, html, n);
     if (page) {
         find_title(&w, page->root, 0);
         put_children(&w, &page->root->v.element);
+        clean_from(title, title_from);
+        clean_from(text, text_from);
     }
     while (room.first) give(&room, room.first + 1);
+    ipw_buf_release(&mended);
     if (!page)
         return ipw_fail(err, IPW_ELIMIT,
                         "the page is too costly: its tags are not closed in order");

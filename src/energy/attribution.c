@@ -20,12 +20,12 @@ static bool is_shape_of(const struct ipw_channel *gauge, const struct ipw_channe
            gauge->device[0] && !strcmp(gauge->device, counter->device);
 }
 
-static struct ipw_series *series_of(struct ipw_ledger *l, const struct ipw_channel *channels,
+static struct ipw_series *series_of(struct ipw_ledger *l, const struct ipw_channel *channel,
                                     size_t i)
 {
     if (!l->series[i]) {
         l->series[i] = ipw_malloc(sizeof(struct ipw_series));
-        ipw_series_init(l->series[i], &channels[i]);
+        ipw_series_init(l->series[i], channel);
     }
     return l->series[i];
 }
@@ -34,21 +34,43 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
                      size_t i)
 {
     struct ledger_line *line = &l->lines[l->n_lines++];
-    struct ipw_series *series = series_of(l, channels, i);
+    struct ipw_series *series = series_of(l, &channels[i], i);
 
     l->summed[i] = true;
     *line = (struct ledger_line){.series = series,
                                  .channel = i,
-                                 .fit.most_w = (double)ipw_series_most_w(series),
                                  .baseline_w = NAN,
                                  .done_ns = INT64_MIN,
                                  .lost_ns = INT64_MIN,
+                                 .handed_over_ns = INT64_MIN,
                                  .closed_ns = INT64_MIN,
                                  .until_ns = INT64_MIN};
+    ipw_lag_init(&line->lag, (double)ipw_series_most_w(series));
+    line->alone.most_w = (double)ipw_series_most_w(series);
     for (size_t k = 0; k < n_channels && !line->gauge; k++) {
-        if (is_shape_of(&channels[k], &channels[i])) line->gauge = series_of(l, channels, k);
+        if (!is_shape_of(&channels[k], &channels[i])) continue;
+        line->gauge = series_of(l, &channels[k], k);
+        line->gauge_channel = k;
     }
     l->has_gauges |= line->gauge != NULL;
+}
+
+/* The three channels of a model, in the order in which they come, for the domain that they are of. */
+static void add_models(struct ipw_ledger *l, const struct ipw_channel *channels, size_t n_channels)
+{
+    size_t n[IPW_DOMAIN_COUNT] = {0};
+
+    for (size_t i = 0; i < n_channels; i++) {
+        enum ipw_domain d = channels[i].domain;
+
+        if (channels[i].kind != IPW_CHANNEL_ESTIMATE || n[d] == 3) continue;
+        /* A counter that is right whenever it is read: its period is how often we ask,
+           not how often it changes, so no stretch before the newest reading is flat. */
+        struct ipw_channel c = channels[i];
+        c.kind = l->channel_kinds[i] = IPW_CHANNEL_COUNTER;
+        c.period_ns = 1;
+        l->model[d][n[d]++] = series_of(l, &c, i);
+    }
 }
 
 struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_channels)
@@ -61,6 +83,8 @@ struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_c
     l->complete_ns = INT64_MAX;
     l->series = ipw_calloc(n_channels, sizeof(struct ipw_series *));
     l->summed = ipw_calloc(n_channels, sizeof *l->summed);
+    l->channel_kinds = ipw_calloc(n_channels, sizeof *l->channel_kinds);
+    for (size_t i = 0; i < n_channels; i++) l->channel_kinds[i] = channels[i].kind;
     l->lines = ipw_calloc(n_channels, sizeof *l->lines);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         l->domains[d] = (struct ledger_domain){.first = l->n_lines, .reason = "no_sensor"};
@@ -70,6 +94,7 @@ struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_c
         }
         l->domains[d].n = l->n_lines - l->domains[d].first;
     }
+    add_models(l, channels, n_channels);
     return l;
 }
 
@@ -102,6 +127,7 @@ void ipw_ledger_free(struct ipw_ledger *l)
     free(l->ends);
     free(l->series);
     free(l->summed);
+    free(l->channel_kinds);
     free(l->edges);
     free(l);
 }
@@ -124,7 +150,20 @@ void ipw_ledger_set_reason(struct ipw_ledger *l, enum ipw_domain domain, const c
 void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share, double alpha)
 {
     l->share = share;
+    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].idle_by_fit = share == IPW_SHARE_PHASE;
     l->alpha = alpha > 0 ? alpha : IPW_SHARE_ALPHA;
+}
+
+double ipw_ledger_unfitted(const struct ipw_ledger *l, enum ipw_domain domain)
+{
+    const struct ledger_domain *d = &l->domains[domain];
+    double crowded = 0, equal = 0;
+
+    for (size_t i = 0; i < d->n; i++) {
+        crowded += l->lines[d->first + i].crowded_j;
+        equal += l->lines[d->first + i].equal_j;
+    }
+    return crowded > 0 ? equal / crowded : 0;
 }
 
 void ipw_ledger_set_baseline(struct ipw_ledger *l, enum ipw_domain domain, double watts)
@@ -155,12 +194,41 @@ size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns)
     return lo ? lo - 1 : SIZE_MAX;
 }
 
+/* A counter that its device's gauge stands in for is not read any more. */
+static void push(struct ipw_ledger *l, size_t channel, int64_t t_ns, int64_t value)
+{
+    struct ipw_series *s = l->series[channel];
+
+    if (l->channel_kinds[channel] == s->channel.kind) ipw_series_push(s, t_ns, value);
+}
+
+/* What the row says of a device through its gauge: that it sleeps (exactly 0 W: no source gives that
+ * of a device that is awake), or, when its counter is dead, what it draws. */
+static void read_gauge(struct ledger_line *line, size_t first, size_t n, int64_t t_ns,
+                       const int64_t *values)
+{
+    struct ipw_series *s = line->series;
+    int64_t mw;
+
+    if (!line->gauge || line->gauge_channel < first || line->gauge_channel >= first + n) return;
+    mw = values[line->gauge_channel - first];
+    if (line->handed_over_ns != INT64_MIN) {
+        ipw_series_push(s, t_ns, mw);
+    } else if (mw == 0 && s->last.t_ns == t_ns) {
+        ipw_series_sleep(s);
+    } else if (mw > 0) {
+        s->asleep = false;
+    }
+}
+
 void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
                     const int64_t *values)
 {
     for (size_t i = 0; i < n && first + i < l->n_channels; i++) {
-        if (l->series[first + i]) ipw_series_push(l->series[first + i], t_ns, values[i]);
+        if (l->series[first + i]) push(l, first + i, t_ns, values[i]);
     }
+    for (size_t i = 0; i < l->n_lines && l->has_gauges; i++)
+        read_gauge(&l->lines[i], first, n, t_ns, values);
     if (l->first_row_ns == INT64_MIN) l->first_row_ns = t_ns;
     if (t_ns > l->newest_row_ns) l->newest_row_ns = t_ns;
     ipw_ledger_settle(l);
@@ -369,6 +437,35 @@ static bool is_given_up(const struct ledger_line *line)
                                           s->last_failed_ns - s->failing_since_ns >= GIVE_UP_NS);
 }
 
+/* A counter that has been read for a while and has never moved: it has no figure, and nobody waits for
+ * its first. */
+static bool is_unmoved(const struct ledger_line *line)
+{
+    return !ipw_series_has_moved(line->series) && ipw_series_silence_ns(line->series) > 0;
+}
+
+static const struct ledger_line *line_of(const struct ipw_ledger *l, size_t channel)
+{
+    for (size_t i = 0; i < l->n_lines; i++) {
+        if (l->lines[i].channel == channel) return &l->lines[i];
+    }
+    return NULL;
+}
+
+int64_t ipw_ledger_silence_ns(const struct ipw_ledger *l, size_t channel)
+{
+    const struct ledger_line *line = line_of(l, channel);
+
+    return line && line->handed_over_ns == INT64_MIN ? ipw_series_silence_ns(line->series) : 0;
+}
+
+int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel)
+{
+    const struct ledger_line *line = line_of(l, channel);
+
+    return line ? line->handed_over_ns : INT64_MIN;
+}
+
 int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l)
 {
     int64_t covered = INT64_MAX;
@@ -377,8 +474,14 @@ int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l)
         const struct ledger_line *line = &l->lines[i];
         int64_t t = ipw_ledger_settled_ns(line);
 
-        if (line->lost_ns == INT64_MIN && is_given_up(line)) t = line->series->last_failed_ns;
+        if (is_unmoved(line) && line->series->last.t_ns > t) t = line->series->last.t_ns;
+        if (line->lost_ns == INT64_MIN && is_given_up(line) && line->series->last_failed_ns > t)
+            t = line->series->last_failed_ns;
         if (t < covered) covered = t;
+    }
+    /* A model has to have been read twice to say anything; from then on it goes on as it was. */
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        if (l->model[d][2] && l->model[d][2]->n < 2 && l->n_lines == 0) covered = INT64_MIN;
     }
     return covered;
 }

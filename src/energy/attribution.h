@@ -61,17 +61,30 @@ void ipw_ledger_break(struct ipw_ledger *l, const char *reason);
  * begins a chain of its own.  Tell it before the row that shows it. */
 void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason);
 
+/* For how long the counter of this channel has stood still beyond what its period allows (0: it has
+ * not), by the rows so far; a channel that is in no sum is not watched. */
+int64_t ipw_ledger_silence_ns(const struct ipw_ledger *l, size_t channel);
+/* Since when the gauge of the same device is read in the place of this channel's counter, which was
+ * found dead: that is a chain of its own.  INT64_MIN: it is not. */
+int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel);
+
 /* How a cell's energy E is shared among the n queries in flight (reference/energy.md 2f).  I is its
- * idle part, min(E, baseline times length), of which each is due an n-th; D = E - I. */
+ * idle part, min(E, baseline times length), of which each is due an n-th; D = E - I.  By phases, where
+ * no baseline was told, the baseline is what the fit of phases found. */
 enum ipw_share {
     IPW_SHARE_EQUAL,  /* E / n each */
     IPW_SHARE_TOKENS, /* D by alpha * prefilled + decoded; equally when there were none */
-    IPW_SHARE_PHASE,  /* D by what the query's phase draws above the baseline, as fitted */
+    /* D by what the query's phase causes (energy/fair.h), as fitted; equally while the fit knows
+     * nothing: ipw_ledger_unfitted(). */
+    IPW_SHARE_PHASE,
 };
 #define IPW_SHARE_ALPHA 0.02 /* energy of a prompt token over that of a decoded one */
 const char *ipw_share_name(enum ipw_share share); /* "equal", "tokens", "phase" */
 /* Before the first query.  alpha: 0 for the default. */
 void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share, double alpha);
+/* Of the energy that several queries had together so far: the part, from 0 to 1, that went by equal
+ * slices because nothing was known of what their phases draw; 0 when there was none. */
+double ipw_ledger_unfitted(const struct ipw_ledger *l, enum ipw_domain domain);
 /* What the domain draws with nothing in flight; before the first query.
  * Not told: 0, and marginal energy is not known. */
 void ipw_ledger_set_baseline(struct ipw_ledger *l, enum ipw_domain domain, double watts);
@@ -102,7 +115,8 @@ struct ipw_figure ipw_ledger_window(const struct ipw_ledger *l, enum ipw_domain 
 /* The same for consecutive windows [t[i], t[i+1]], i < n: known windows sum exactly (as doubles of
  * whole microjoules) to the figure of [t[0], t[n]].  Windows that cannot be resolved while the
  * whole is known get the rest by wall clock, marked distributed (reference/energy.md 2h); so do
- * windows shorter than the period of a counter that is read no more often than it publishes. */
+ * windows shorter than the period of a counter that is read no more often than it publishes.  Of
+ * several windows those that a gauge cannot resolve are unknown, as ipw_ledger_query_span() has it. */
 void ipw_ledger_windows(const struct ipw_ledger *l, enum ipw_domain domain, const int64_t *t,
                         size_t n, struct ipw_figure *out);
 
@@ -112,6 +126,16 @@ struct ipw_figure ipw_ledger_query_window(const struct ipw_ledger *l, int64_t qu
                                           enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
 void ipw_ledger_query_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
                               const int64_t *t, size_t n, struct ipw_figure *out);
+
+/* The same for a part of a query: unknown ("below_resolution") where the window is shorter than a
+ * gauge can resolve (ipw_series_resolution_ns()), while the query keeps its figure: what was read
+ * there is the estimate.  query -1: none is named. */
+struct ipw_figure ipw_ledger_query_span(const struct ipw_ledger *l, int64_t query,
+                                        enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
+
+struct ipw_figure ipw_ledger_device_span(const struct ipw_ledger *l, int64_t query,
+                                         enum ipw_domain domain, size_t device, int64_t t0_ns,
+                                         int64_t t1_ns);
 
 /* What a query in flight has been due so far, up to an instant at or before
  * ipw_ledger_measured_ns().  While tokens of those in flight are not told yet it is "estimated": by

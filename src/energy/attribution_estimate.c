@@ -53,3 +53,36 @@ struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct l
     if (f.hi_j < f.estimate_j) f.hi_j = f.estimate_j;
     return f;
 }
+
+/* What a model counted up to t; beyond its newest reading, as it went on since the one before. */
+static double model_uj(const struct ipw_series *s, int64_t t_ns)
+{
+    const struct ipw_series_sample *a, *b;
+    double slope;
+
+    if (t_ns <= s->last.t_ns || s->n - s->first < 2) return (double)ipw_series_at(s, t_ns);
+    a = &s->samples[s->n - 2];
+    b = &s->samples[s->n - 1];
+    slope = (double)(b->uj - a->uj) / (double)(b->t_ns - a->t_ns);
+    return (double)b->uj + slope * (double)(t_ns - b->t_ns);
+}
+
+struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domain domain,
+                                      int64_t t0_ns, int64_t t1_ns, struct ipw_figure f)
+{
+    struct ipw_series *const *model = l->model[domain];
+    double part, j[3];
+
+    if (f.known || f.estimated || t1_ns <= t0_ns || !model[2] || model[2]->n < 2) return f;
+    if (t0_ns < model[0]->samples[model[0]->first].t_ns - IPW_NS_PER_S / 10) return f;
+    if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) return f;
+    part = mean_part(l, t0_ns, t1_ns);
+    for (int i = 0; i < 3; i++)
+        j[i] = (model_uj(model[i], t1_ns) - model_uj(model[i], t0_ns)) * part / 1e6;
+    f.estimated = true;
+    f.estimate_by = model[0]->channel.domain == IPW_DOMAIN_MACHINE ? "calibrated" : "model";
+    f.estimate_j = j[0];
+    f.lo_j = j[1] < j[0] ? j[1] : j[0];
+    f.hi_j = j[2] > j[0] ? j[2] : j[0];
+    return f;
+}

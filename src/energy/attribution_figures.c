@@ -171,7 +171,7 @@ static struct ipw_figure line_window(const struct ipw_ledger *l, const struct le
     }
     if (crowded_ns(l, t1_ns) <= crowded_ns(l, t0_ns)) return f;
     if (f.provenance < IPW_PROV_DISTRIBUTED) f.provenance = IPW_PROV_DISTRIBUTED;
-    if (line->series->channel.kind == IPW_CHANNEL_GAUGE) {
+    if (line->series->channel.kind == IPW_CHANNEL_GAUGE) { /* since it was handed over, too */
         f.lo_j = whole > 0 ? f.lo_j * f.j / whole : 0;
         f.hi_j = whole > 0 ? f.hi_j * f.j / whole : f.j;
     } else {
@@ -193,7 +193,7 @@ static struct ipw_figure window(const struct ipw_ledger *l, int64_t query, enum 
 
         ipw_figure_add(&sum, &f, i == 0);
     }
-    return sum;
+    return ipw_ledger_by_model(l, domain, t0_ns, t1_ns, sum);
 }
 
 struct ipw_figure ipw_ledger_window(const struct ipw_ledger *l, enum ipw_domain domain,
@@ -206,6 +206,48 @@ struct ipw_figure ipw_ledger_query_window(const struct ipw_ledger *l, int64_t qu
                                           enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
 {
     return window(l, query < 0 ? INT64_MAX : query, domain, t0_ns, t1_ns);
+}
+
+/* A gauge says nothing of so short a part of a query. */
+static bool is_unresolved(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
+{
+    return t1_ns > t0_ns && t1_ns - t0_ns < ipw_series_resolution_ns(line->series);
+}
+
+static struct ipw_figure unresolved(struct ipw_figure f)
+{
+    if (!f.known) return f;
+    return (struct ipw_figure){.reason = "below_resolution",
+                               .coverage = f.coverage,
+                               .samples = f.samples,
+                               .estimated = true,
+                               .estimate_by = "gauge",
+                               .estimate_j = f.j,
+                               .lo_j = f.lo_j,
+                               .hi_j = f.hi_j};
+}
+
+struct ipw_figure ipw_ledger_device_span(const struct ipw_ledger *l, int64_t query,
+                                         enum ipw_domain domain, size_t device, int64_t t0_ns,
+                                         int64_t t1_ns)
+{
+    const struct ledger_line *line = &l->lines[l->domains[domain].first + device];
+    struct ipw_figure f = ipw_ledger_device_window(l, query, domain, device, t0_ns, t1_ns);
+
+    return is_unresolved(line, t0_ns, t1_ns) ? unresolved(f) : f;
+}
+
+struct ipw_figure ipw_ledger_query_span(const struct ipw_ledger *l, int64_t query,
+                                        enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
+{
+    const struct ledger_domain *d = &l->domains[domain];
+    struct ipw_figure f = query < 0 ? ipw_ledger_window(l, domain, t0_ns, t1_ns)
+                                    : ipw_ledger_query_window(l, query, domain, t0_ns, t1_ns);
+
+    for (size_t i = 0; i < d->n; i++) {
+        if (is_unresolved(&l->lines[d->first + i], t0_ns, t1_ns)) return unresolved(f);
+    }
+    return f;
 }
 
 struct ipw_figure ipw_ledger_so_far(const struct ipw_ledger *l, int64_t query,
@@ -259,6 +301,8 @@ static void line_windows(const struct ipw_ledger *l, const struct ledger_query *
         } else {
             rest -= whole_uj(out[i].j);
         }
+        if (!split.open[i] && n > 1 && is_unresolved(line, t[i], t[i + 1]))
+            out[i] = unresolved(out[i]);
     }
     if (whole.known && rest >= 0 && n_open) ipw_ledger_split_begin(&split, rest);
     for (size_t i = 0; i < n && whole.known && rest >= 0 && n_open; i++) {
@@ -297,6 +341,7 @@ static void windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain d
         line_windows(l, q, &l->lines[d->first + k], t, n, k ? one : out);
         for (size_t i = 0; i < n && k; i++) ipw_figure_add(&out[i], &one[i], false);
     }
+    for (size_t i = 0; i < n; i++) out[i] = ipw_ledger_by_model(l, domain, t[i], t[i + 1], out[i]);
     free(one);
 }
 

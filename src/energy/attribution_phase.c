@@ -14,11 +14,15 @@
 #include "base/mem.h"
 #include "energy/attribution_priv.h"
 
-#define FIT_SPREAD    0.15 /* powers of one phase differ between turns by about so much */
-#define NEAR_SPREAD   0.04 /* and inside a turn */
-#define NEAR_STEPS    4    /* whole steps next to a piece that say what its state draws */
-#define LOST_NS       (30 * IPW_NS_PER_S)
-#define LEAST_CHANGES 2 /* a gauge that moved so often within a step is its shape */
+#define FIT_SPREAD     0.15 /* powers of one phase differ between turns by about so much */
+#define NEAR_SPREAD    0.04 /* and inside a turn */
+#define NEAR_STEPS     4    /* whole steps next to a piece that say what its state draws */
+#define LOST_NS        (30 * IPW_NS_PER_S)
+#define LEAST_GAUGE_MW 1000 /* a gauge that says more shows that its device is awake */
+#define DEAD_NS        (3500 * IPW_NS_PER_MS) /* and three times what it may be silent: 5 s at least */
+#define GIVE_UP_NS     (3 * IPW_NS_PER_S)
+#define LEAST_PEAK_NS  (40 * IPW_NS_PER_MS)
+#define LEAST_CHANGES  2 /* a gauge that moved so often within a step is its shape */
 
 struct piece {
     int64_t to_ns;
@@ -122,8 +126,10 @@ static bool same_state(const struct ipw_phase_point *a, const struct ipw_phase_p
     return !memcmp(a->count, b->count, sizeof a->count);
 }
 
-/* The instants around point i between which the state is the same; i may be SIZE_MAX (before). */
-static void state_span(const struct ipw_phase_line *line, size_t i, int64_t *from, int64_t *to)
+/* The instants around point i between which the state is the same, `lag` later; i may be SIZE_MAX
+ * (before). */
+static void state_span(const struct ipw_phase_line *line, size_t i, int64_t lag_ns, int64_t *from,
+                       int64_t *to)
 {
     size_t k = i == SIZE_MAX ? 0 : i + 1;
 
@@ -132,10 +138,10 @@ static void state_span(const struct ipw_phase_line *line, size_t i, int64_t *fro
     if (i != SIZE_MAX) {
         size_t b = i;
         while (b > 0 && same_state(&line->points[b - 1], &line->points[i])) b--;
-        *from = line->points[b].t_ns;
+        *from = line->points[b].t_ns + lag_ns;
         while (k < line->n && same_state(&line->points[k], &line->points[i])) k++;
     }
-    if (k < line->n) *to = line->points[k].t_ns;
+    if (k < line->n) *to = line->points[k].t_ns + lag_ns;
 }
 
 /* Cuts the step into pieces of one state each, with what each is expected to hold. */
@@ -144,21 +150,22 @@ static void cut_step(const struct ipw_ledger *l, const struct ledger_line *line,
                      struct pieces *p)
 {
     const struct ipw_series_sample *b = a + 1;
-    size_t i = ipw_phase_line_find(&l->line, a->t_ns);
-    int64_t t = a->t_ns;
+    int64_t t = a->t_ns, lag_ns = line->lag.lag_ns;
+    size_t i = ipw_phase_line_find(&l->line, t - lag_ns);
 
     while (t < b->t_ns) {
         int64_t from, to, end;
         double watts, spread = FIT_SPREAD;
         struct piece *piece;
 
-        state_span(&l->line, i, &from, &to);
+        state_span(&l->line, i, lag_ns, &from, &to);
         end = to < b->t_ns ? to : b->t_ns;
         if (!(t == a->t_ns && near_w(line->series, a, false, from, to, &watts, &spread)) &&
             !(end == b->t_ns && b < limit &&
               near_w(line->series, a, true, from, to < limit->t_ns ? to : limit->t_ns, &watts,
                      &spread))) {
-            watts = ipw_phase_fit_w(&line->fit, i == SIZE_MAX ? NULL : &l->line.points[i]);
+            watts =
+                ipw_phase_fit_w(ipw_lag_fit(&line->lag), i == SIZE_MAX ? NULL : &l->line.points[i]);
             p->guessed = true;
         }
         piece = add_piece(p);
@@ -166,7 +173,8 @@ static void cut_step(const struct ipw_ledger *l, const struct ledger_line *line,
         piece->uj = watts * (double)(end - t) / 1e3;
         piece->spread_uj = piece->uj * spread;
         t = end;
-        while (i + 1 < l->line.n && l->line.points[i + 1].t_ns <= t) i++; /* SIZE_MAX + 1 is 0 */
+        while (i + 1 < l->line.n && l->line.points[i + 1].t_ns + lag_ns <= t)
+            i++; /* SIZE_MAX + 1 is 0 */
     }
 }
 
@@ -230,9 +238,9 @@ static void shape_by_phase(const struct ipw_ledger *l, struct ledger_line *line,
     p.guessed = false;
     p.cap = sizeof p.few / sizeof *p.few;
     cut_step(l, line, a, limit, &p);
-    if (p.n > 1 &&
-        (!p.guessed || ipw_phase_fit_knows(&line->fit) ? fit_to_sum(&p, (double)(a[1].uj - a->uj))
-                                                       : fit_to_tokens(l, line, a, &p))) {
+    if (p.n > 1 && (!p.guessed || ipw_phase_fit_knows(ipw_lag_fit(&line->lag))
+                        ? fit_to_sum(&p, (double)(a[1].uj - a->uj))
+                        : fit_to_tokens(l, line, a, &p))) {
         bend(line->series, a, &p);
     }
     if (p.all != p.few) free(p.all);
@@ -283,6 +291,20 @@ static bool crosses(const struct ipw_phase_line *line, size_t *next, int64_t t0_
     return *next < line->n && line->points[*next].t_ns < t1_ns;
 }
 
+/* Learns from the step from a to a[1]. */
+static void learn_step(const struct ipw_ledger *l, struct ledger_line *line,
+                       const struct ipw_series_sample *a)
+{
+    int64_t length = a[1].t_ns - a->t_ns, lag_ns = line->lag.lag_ns, uj = a[1].uj - a->uj;
+    double watts = (double)uj * 1e3 / (double)length; /* uJ / ns = kW */
+
+    ipw_lag_add(&line->lag, &l->line, a->t_ns, a[1].t_ns, uj);
+    if (l->share != IPW_SHARE_PHASE) return;
+    if (length >= LEAST_PEAK_NS && watts > line->peak_w) line->peak_w = watts;
+    if (ipw_phase_line_most_lm(&l->line, a->t_ns - lag_ns, a[1].t_ns - lag_ns) <= 1)
+        ipw_phase_fit_add(&line->alone, &l->line, a->t_ns - lag_ns, a[1].t_ns - lag_ns, uj);
+}
+
 /* Closes the steps up to the first sample at or after t; answers where that is.  What was settled
  * before any phase was told stays a straight line. */
 static int64_t close_line(const struct ipw_ledger *l, struct ledger_line *line, int64_t t_ns,
@@ -290,6 +312,7 @@ static int64_t close_line(const struct ipw_ledger *l, struct ledger_line *line, 
 {
     struct ipw_series *s = line->series;
     size_t from = s->first, to, next;
+    int64_t lag_ns = 0;
     bool learned = false;
 
     if (s->n == s->first) {
@@ -299,21 +322,25 @@ static int64_t close_line(const struct ipw_ledger *l, struct ledger_line *line, 
     if (line->done_ns != INT64_MIN) from = ipw_series_find(s, line->done_ns);
     to = ipw_series_find(s, t_ns);
     if (s->samples[to].t_ns < t_ns && to + 1 < s->n) to++;
-    if (s->channel.kind == IPW_CHANNEL_COUNTER && to > from) {
+    if ((s->channel.kind == IPW_CHANNEL_COUNTER || s->channel.undo_window) && to > from) {
+        line->lag.learns |= ipw_series_is_slow(s);
         for (size_t i = from; i < to && l->line.n; i++) {
             const struct ipw_series_sample *a = &s->samples[i];
             if (a->chain != a[1].chain) continue;
-            ipw_phase_fit_add(&line->fit, &l->line, a->t_ns, a[1].t_ns, a[1].uj - a->uj);
+            learn_step(l, line, a);
             learned = true;
         }
-        if (learned) ipw_phase_fit_solve(&line->fit);
-        next = ipw_phase_line_find(&l->line, s->samples[from].t_ns);
+        if (learned) ipw_lag_solve(&line->lag);
+        s->doubt_ns = line->lag.doubt_ns;
+        if (learned && line->alone.steps) ipw_phase_fit_solve(&line->alone);
+        lag_ns = line->lag.lag_ns;
+        next = ipw_phase_line_find(&l->line, s->samples[from].t_ns - lag_ns);
         if (next == SIZE_MAX) next = 0;
         for (size_t i = from; i < to; i++) {
             const struct ipw_series_sample *a = &s->samples[i];
             if (a->chain != a[1].chain || a->uj == a[1].uj || a->t_ns < settled_ns) continue;
             if (shape_by_gauge(line, a)) continue;
-            if (crosses(&l->line, &next, a->t_ns, a[1].t_ns)) {
+            if (crosses(&l->line, &next, a->t_ns - lag_ns, a[1].t_ns - lag_ns)) {
                 shape_by_phase(l, line, a, &s->samples[to]);
             }
         }
@@ -374,6 +401,35 @@ static void look_for_loss(const struct ipw_ledger *l, struct ledger_line *line)
     line->lost_ns = silent ? l->newest_row_ns : s->last_failed_ns;
 }
 
+/* Has a query been booked without a figure because of the silence?  It is, when nothing came for
+ * GIVE_UP_NS after its end. */
+static bool is_booked_in_silence(const struct ipw_ledger *l, const struct ipw_series *s)
+{
+    for (size_t i = l->n_ends; i-- > 0 && l->ends[i] > s->last_change_ns;) {
+        if (s->last.t_ns - l->ends[i] >= GIVE_UP_NS) return true;
+    }
+    return false;
+}
+
+/* A counter that stands still for long is not believed any more.  Where the gauge of the same device
+ * says that it is awake, that takes its place from its next reading on.  Else the next change covers
+ * the silence, unless a query was booked in it: then that begins a chain of its own, so that no joule
+ * is counted that nobody was charged with. */
+static void look_for_silence(const struct ipw_ledger *l, struct ledger_line *line)
+{
+    struct ipw_series *s = line->series;
+    const struct ipw_series *g = line->gauge;
+
+    if (s->channel.kind != IPW_CHANNEL_COUNTER || !ipw_series_is_stuck(s)) return;
+    if (g && g->n && g->last.raw > LEAST_GAUGE_MW && s->last.t_ns - g->last.t_ns < IPW_NS_PER_S &&
+        ipw_series_silence_ns(s) > DEAD_NS + 3 * ipw_series_quiet_ns(s)) {
+        line->handed_over_ns = g->last.t_ns;
+        ipw_series_hand_over(s, &g->channel, "stuck");
+    } else if (ipw_series_has_moved(s) && is_booked_in_silence(l, s)) {
+        ipw_series_cut(s, "stuck");
+    }
+}
+
 static void settle(struct ipw_ledger *l, struct ledger_line *line, int64_t until)
 {
     if (!l->line.n && !l->has_gauges) {
@@ -397,6 +453,7 @@ void ipw_ledger_settle(struct ipw_ledger *l)
         int64_t until;
 
         look_for_loss(l, line);
+        look_for_silence(l, line);
         until = ipw_ledger_settled_ns(line);
         if (until == line->until_ns && !l->told) continue;
         line->until_ns = until;

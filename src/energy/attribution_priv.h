@@ -15,6 +15,7 @@
 #define IPW_ENERGY_ATTRIBUTION_PRIV_H
 
 #include "energy/attribution.h"
+#include "energy/lag.h"
 
 struct ledger_mark {
     int64_t t_ns;
@@ -64,10 +65,18 @@ struct ledger_query {
 struct ledger_line {
     struct ipw_series *series;      /* borrowed from the ledger */
     const struct ipw_series *gauge; /* of the same device, or NULL */
+    size_t gauge_channel;
     size_t channel;
-    struct ipw_phase_fit fit;
+    struct ipw_phase_fit
+        alone;     /* of steps with one model call at a time: what each draws by itself */
+    double peak_w; /* the most that a step of a tenth of a second or so drew */
+    double crowded_j, equal_j; /* shared among several so far, and of it by equal slices for want of
+                                   anything better */
+    struct ipw_lag lag;        /* the fit of what phases draw, and how late power follows them */
+    bool idle_by_fit;          /* where no baseline was told, the idle part is the fit's */
     double baseline_w;         /* NAN: not told */
     int64_t done_ns;           /* a sample: bent up to there; INT64_MIN: none yet */
+    int64_t handed_over_ns;    /* since then `gauge` is read in its place; INT64_MIN: it is not */
     int64_t lost_ns;           /* it has been silent up to here and is not waited for; INT64_MIN */
     struct ledger_mark *marks; /* of the ledger's edges [0, settled) */
     size_t settled, cap;
@@ -86,7 +95,10 @@ struct ledger_domain {
 
 struct ipw_ledger {
     struct ipw_series **series; /* of each channel; NULL for one that is of no use */
-    bool *summed;               /* is it in a sum? */
+    /* What a model says that a domain without a sensor draws: the middle, the least, the most. */
+    struct ipw_series *model[IPW_DOMAIN_COUNT][3];
+    bool *summed;                         /* is it in a sum? */
+    enum ipw_channel_kind *channel_kinds; /* as they were told */
     size_t n_channels;
     struct ledger_line *lines; /* by domain */
     size_t n_lines;
@@ -166,6 +178,9 @@ struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, enum ipw_domain 
 /* Adds a device's figure to those before it: known when all are, with the weakest provenance and
  * the poorest coverage among them, whole microjoules added as such. */
 void ipw_figure_add(struct ipw_figure *sum, const struct ipw_figure *more, bool first);
+/* Fills the estimate of a domain's figure that is not known and has none, where a model has one. */
+struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domain domain,
+                                      int64_t t0_ns, int64_t t1_ns, struct ipw_figure f);
 #define IPW_LEDGER_WINDOW_SLACK_NS 2000000 /* 2 ms */
 bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns);
 

@@ -4,7 +4,11 @@
 
 #include "base/mem.h"
 #include "energy/attribution_priv.h"
+#include "energy/fair.h"
 
+#define LEAST_FREE_S 0.5 /* without a model call, for the idle power to be known */
+#define PREFILL_PRIOR                                                                              \
+    1.5        /* a prefill draws so much more than a decode where neither was seen alone */
 #define FEW 16 /* so many are looked through faster than sorted */
 
 const char *ipw_share_name(enum ipw_share share)
@@ -26,9 +30,23 @@ static __int128 idle_each(const struct ledger_line *line, int64_t length_ns, int
     return isnan(idle) ? 0 : (__int128)(idle * 4294967296.0) / in_flight;
 }
 
+/* What the device draws with nothing in flight: as it was measured, else as the fits say.  Only where
+ * there were stretches without a model call can the fit of one call at a time tell its draw from the
+ * device's own. */
+static double idle_w(const struct ledger_line *line)
+{
+    const struct ipw_phase_fit *all = ipw_lag_fit(&line->lag), *alone = &line->alone;
+
+    if (!isnan(line->baseline_w)) return line->baseline_w;
+    if (!line->idle_by_fit) return 0;
+    if (ipw_phase_fit_knows(alone) && ipw_phase_fit_free_s(alone) > LEAST_FREE_S)
+        return ipw_phase_fit_base_w(alone);
+    return ipw_phase_fit_knows(all) ? ipw_phase_fit_base_w(all) : 0;
+}
+
 int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t length_ns)
 {
-    double idle = line->baseline_w * (double)length_ns / 1e3; /* W * ns = nJ */
+    double idle = idle_w(line) * (double)length_ns / 1e3; /* W * ns = nJ */
 
     if (isnan(idle) || idle <= 0) return 0;
     return idle < (double)uj ? (int64_t)idle : uj;
@@ -89,20 +107,35 @@ static const struct ledger_phase *phase_at(const struct ledger_query *q, int64_t
     return NULL;
 }
 
-/* What a phase draws above the baseline with one query in it, by the device's fit. */
-static double phase_weight(const struct ledger_line *line, enum ipw_phase phase)
+/* What one query in this phase draws above idle: as it was seen alone, else as the fit of all says.
+ * Of calls that were never alone the fit of a saturated device says little of who draws more. */
+static double single_w(const struct ledger_line *line, enum ipw_phase phase)
 {
-    double w = ipw_phase_fit_single_w(&line->fit, phase), least = line->baseline_w;
+    double w = ipw_phase_fit_single_w(&line->alone, phase);
+    double all = ipw_phase_fit_single_w(ipw_lag_fit(&line->lag), phase);
 
-    if (isnan(w)) return 0;
-    if (isnan(least)) { /* without a baseline, above the phase that draws least */
-        least = INFINITY;
-        for (int p = 0; p < IPW_PHASE_COUNT; p++) {
-            double other = ipw_phase_fit_single_w(&line->fit, (enum ipw_phase)p);
-            if (other < least) least = other;
-        }
+    if (!isnan(w) && ipw_phase_fit_knows(&line->alone)) {
+        /* Base and call together are known, whatever the fit made of either. */
+        if (ipw_phase_is_lm(phase)) w += ipw_phase_fit_base_w(&line->alone) - idle_w(line);
+        return w > 0 ? w : 0;
     }
-    return w > least ? w - least : 0;
+    if (isnan(all)) return 0;
+    return phase == IPW_PHASE_PREFILL ? all * PREFILL_PRIOR : all;
+}
+
+/* What the phases draw, and how the device saturates; false: nothing is known of it yet. */
+static bool fair_of(const struct ledger_line *line, struct ipw_fair *fair)
+{
+    double sum = 0;
+
+    if (!ipw_phase_fit_knows(ipw_lag_fit(&line->lag))) return false;
+    fair->cap_w = line->peak_w - idle_w(line);
+    for (int p = 0; p < IPW_PHASE_COUNT; p++) {
+        fair->single_w[p] = single_w(line, (enum ipw_phase)p);
+        sum += fair->single_w[p];
+        if (fair->cap_w < fair->single_w[p]) fair->cap_w = fair->single_w[p];
+    }
+    return sum > 0;
 }
 
 /* The first that ends after t; of those that overlap: the first. */
@@ -141,7 +174,8 @@ double ipw_ledger_token_weight(const struct ipw_ledger *l, const struct ledger_q
 
 struct due {
     struct ledger_slice *slice;
-    double weight, fraction; /* of a microjoule */
+    double weight;
+    enum ipw_phase phase;
     int64_t uj;
 };
 
@@ -228,6 +262,28 @@ static void bring_up(const struct ipw_ledger *l, struct ledger_line *line, int64
     }
 }
 
+/* Weights of those in flight by the phases that they are in; all the same while nothing is known. */
+static void weigh_by_phase(const struct ipw_ledger *l, struct ledger_line *line, int64_t t_ns,
+                           int64_t cell, struct due *due)
+{
+    int32_t count[IPW_PHASE_COUNT] = {0};
+    double weights[IPW_PHASE_COUNT];
+    struct ipw_fair fair;
+
+    if (!fair_of(line, &fair)) {
+        line->equal_j += (double)cell / 1e6;
+        return;
+    }
+    for (size_t i = 0; i < line->n_active; i++) {
+        const struct ledger_phase *phase = phase_at(ipw_ledger_query(l, line->active[i]), t_ns);
+
+        due[i].phase = phase ? phase->phase : IPW_PHASE_AGENT;
+        count[due[i].phase]++;
+    }
+    ipw_fair_weights(&fair, count, weights);
+    for (size_t i = 0; i < line->n_active; i++) due[i].weight = weights[due[i].phase];
+}
+
 /* The cell between edge k - 1 and edge k. */
 static void share_cell(const struct ipw_ledger *l, struct ledger_line *line, size_t k)
 {
@@ -241,15 +297,13 @@ static void share_cell(const struct ipw_ledger *l, struct ledger_line *line, siz
     if (line->n_active > 64) due = ipw_calloc(line->n_active, sizeof *due);
     for (size_t i = 0; i < line->n_active; i++) {
         struct ledger_query *q = ipw_ledger_query(l, line->active[i]);
-        const struct ledger_phase *phase;
 
         due[i] = (struct due){.slice = &q->slices[device], .weight = 1};
-        if (l->share == IPW_SHARE_TOKENS) {
-            due[i].weight = ipw_ledger_token_weight(l, q, t0, t1);
-        } else if (l->share == IPW_SHARE_PHASE) {
-            phase = phase_at(q, t0);
-            due[i].weight = phase ? phase_weight(line, phase->phase) : 0;
-        }
+        if (l->share == IPW_SHARE_TOKENS) due[i].weight = ipw_ledger_token_weight(l, q, t0, t1);
+    }
+    if (line->n_active > 1) {
+        line->crowded_j += (double)cell / 1e6;
+        if (l->share == IPW_SHARE_PHASE) weigh_by_phase(l, line, t0, cell, due);
     }
     hand_out(due, line->n_active, cell, ipw_ledger_idle_part(line, cell, t1 - t0));
     if (due != few) free(due);

@@ -33,7 +33,7 @@ static size_t machine_of(const struct ipw_cover_item *item)
 
 static bool is_energy(const struct ipw_cover_item *item)
 {
-    return !item->rejected && item->channel->kind != IPW_CHANNEL_METRIC;
+    return !item->rejected && item->channel->kind < IPW_CHANNEL_METRIC;
 }
 
 static IPW_PRINTF(2, 3) void say(struct chooser *c, const char *fmt, ...)

@@ -287,7 +287,8 @@ void ipw_meter_sum(struct ipw_meter_points *out, const struct ipw_meter_log *con
     for (size_t i = 0; i < n; i++) {
         out->means = out->means && parts[i].points.means;
         if (parts[i].points.n == 0) {
-            from = INFINITY;
+            from = INFINITY; /* no instant is inside all parts */
+            to = -INFINITY;
             continue;
         }
         if (time_of(&parts[i], 0) > from) from = time_of(&parts[i], 0);

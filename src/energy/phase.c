@@ -11,6 +11,7 @@
 #define FIRST_PHASE 2
 #define MEMORY_S    120.0 /* what is older weighs 1/e: contexts grow, devices warm up */
 #define RIDGE       1e-6  /* keeps terms that always come together apart */
+#define AWAY_S      4.0 /* for so long an agent or a tool is taken to draw nothing: see is_away() */
 #define MOST_SWEEPS 400
 #define LONG_STEP_S 1.0 /* a step of more than this weighs no more than one of this */
 
@@ -70,6 +71,20 @@ void ipw_phase_line_add(struct ipw_phase_line *line, enum ipw_phase phase, int64
     for (size_t i = from; i < to; i++) line->points[i].count[phase] += change;
 }
 
+int32_t ipw_phase_line_most_lm(const struct ipw_phase_line *line, int64_t t0_ns, int64_t t1_ns)
+{
+    size_t i = ipw_phase_line_find(line, t0_ns);
+    int32_t most = 0;
+
+    for (i = i == SIZE_MAX ? 0 : i; i < line->n && line->points[i].t_ns < t1_ns; i++) {
+        const int32_t *c = line->points[i].count;
+        int32_t n = c[IPW_PHASE_PREFILL] + c[IPW_PHASE_DECODE] + c[IPW_PHASE_LM];
+
+        if (n > most) most = n;
+    }
+    return most;
+}
+
 void ipw_phase_line_trim(struct ipw_phase_line *line, int64_t before_ns)
 {
     size_t drop = ipw_phase_line_find(line, before_ns);
@@ -107,6 +122,7 @@ static void forget(struct ipw_phase_fit *fit, double seconds)
 {
     double keep = exp(-seconds / MEMORY_S);
 
+    fit->yy *= keep;
     for (int i = 0; i < IPW_PHASE_TERMS; i++) {
         fit->b[i] *= keep;
         for (int k = 0; k < IPW_PHASE_TERMS; k++) fit->a[i][k] *= keep;
@@ -143,11 +159,19 @@ void ipw_phase_fit_add(struct ipw_phase_fit *fit, const struct ipw_phase_line *l
     }
     if (!fit->upto_ns) fit->upto_ns = t1_ns;
     fit->steps++;
+    fit->yy += weight * watts * watts;
     for (int i = 0; i < n; i++) {
         double wx = weight * x[used[i]];
         fit->b[used[i]] += wx * watts;
         for (int k = 0; k < n; k++) fit->a[used[i]][used[k]] += wx * x[used[k]];
     }
+}
+
+/* What cannot be told apart from the base is the base's: an agent's, a tool's or a pause's own draw
+ * has to show. */
+static bool is_away(int term)
+{
+    return term >= FIRST_PHASE && !ipw_phase_is_lm((enum ipw_phase)(term - FIRST_PHASE));
 }
 
 /* Cyclic coordinate descent from where it last was: few terms, and they move little. */
@@ -163,7 +187,7 @@ void ipw_phase_fit_solve(struct ipw_phase_fit *fit)
             for (int k = 0; k < IPW_PHASE_TERMS; k++) {
                 if (k != i) rest -= fit->a[i][k] * fit->w[k];
             }
-            w = rest / (fit->a[i][i] * (1 + RIDGE));
+            w = rest / (fit->a[i][i] * (1 + RIDGE) + (is_away(i) ? AWAY_S : 0));
             if (w < 0) w = 0;
             if (fit->most_w > 0 && w > fit->most_w) w = fit->most_w;
             by = fabs(w - fit->w[i]);
@@ -173,6 +197,17 @@ void ipw_phase_fit_solve(struct ipw_phase_fit *fit)
         }
         if (moved <= 1e-5 * scale) break;
     }
+}
+
+double ipw_phase_fit_rest(const struct ipw_phase_fit *fit)
+{
+    double rest = fit->yy;
+
+    for (int i = 0; i < IPW_PHASE_TERMS; i++) {
+        rest -= 2 * fit->b[i] * fit->w[i];
+        for (int k = 0; k < IPW_PHASE_TERMS; k++) rest += fit->w[i] * fit->a[i][k] * fit->w[k];
+    }
+    return rest > 0 ? rest : 0;
 }
 
 double ipw_phase_fit_w(const struct ipw_phase_fit *fit, const struct ipw_phase_point *point)
@@ -195,9 +230,15 @@ bool ipw_phase_fit_knows(const struct ipw_phase_fit *fit)
     return fit->steps >= terms;
 }
 
+double ipw_phase_fit_free_s(const struct ipw_phase_fit *fit)
+{
+    return fit->a[BASE][BASE] - fit->a[BASE][ANY_LM];
+}
+
 double ipw_phase_fit_single_w(const struct ipw_phase_fit *fit, enum ipw_phase phase)
 {
     if (!(fit->a[FIRST_PHASE + phase][FIRST_PHASE + phase] > 1e-9)) return NAN;
-    return fit->w[BASE] + (ipw_phase_is_lm(phase) ? fit->w[ANY_LM] : 0) +
-           fit->w[FIRST_PHASE + phase];
+    return (ipw_phase_is_lm(phase) ? fit->w[ANY_LM] : 0) + fit->w[FIRST_PHASE + phase];
 }
+
+double ipw_phase_fit_base_w(const struct ipw_phase_fit *fit) { return fit->w[BASE]; }

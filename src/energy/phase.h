@@ -42,6 +42,8 @@ void ipw_phase_line_add(struct ipw_phase_line *line, enum ipw_phase phase, int64
                         int64_t t1_ns, int change);
 /* Index of the last point at or before t; SIZE_MAX when there is none. */
 size_t ipw_phase_line_find(const struct ipw_phase_line *line, int64_t t_ns);
+/* The most queries whose model calls were in progress at one time within [t0, t1). */
+int32_t ipw_phase_line_most_lm(const struct ipw_phase_line *line, int64_t t0_ns, int64_t t1_ns);
 /* Drops what only matters before t. */
 void ipw_phase_line_trim(struct ipw_phase_line *line, int64_t before_ns);
 
@@ -54,6 +56,7 @@ struct ipw_phase_fit {
     size_t at;     /* the point of the line at the newest step, as a hint */
     double most_w; /* all that the device can draw; 0: not told */
     int64_t steps; /* learned from so many */
+    double yy;     /* the squares of the watts, weighted as `b` */
 };
 
 /* A step of a counter: `uj` between two instants.  Steps come in order of time. */
@@ -61,11 +64,17 @@ void ipw_phase_fit_add(struct ipw_phase_fit *fit, const struct ipw_phase_line *l
                        int64_t t1_ns, int64_t uj);
 /* Finds the watts.  What was learned two minutes ago weighs a third of what is new. */
 void ipw_phase_fit_solve(struct ipw_phase_fit *fit);
+/* What the watts found leave of `yy`: the squares of what they do not explain. */
+double ipw_phase_fit_rest(const struct ipw_phase_fit *fit);
 /* What the device draws by this fit, `most_w` at most; `point` may be NULL (no query in any phase). */
 double ipw_phase_fit_w(const struct ipw_phase_fit *fit, const struct ipw_phase_point *point);
 /* Has it learned from as many steps as there are terms to find? */
 bool ipw_phase_fit_knows(const struct ipw_phase_fit *fit);
-/* What it draws with one query, in this phase; NAN when that phase was never seen. */
+/* For how long it has seen no model call at all, weighted. */
+double ipw_phase_fit_free_s(const struct ipw_phase_fit *fit);
+/* What one query in this phase draws above `base`; NAN when that phase was never seen. */
 double ipw_phase_fit_single_w(const struct ipw_phase_fit *fit, enum ipw_phase phase);
+/* What it draws with no query in any phase. */
+double ipw_phase_fit_base_w(const struct ipw_phase_fit *fit);
 
 #endif

@@ -198,28 +198,21 @@ static bool sleep_until(struct worker *w, int64_t deadline_ns, bool *kicked)
 static void *work(void *arg)
 {
     struct worker *w = arg;
-    int64_t start = atomic_load(&w->read_ns), interval = atomic_load(&w->poll_ns), deadline, now;
+    int64_t deadline;
     bool awaited;
 
     /* By default the kernel may be 50 us late, to wake several sleepers at once; readings as close
      * to their deadlines as can be make their distances even.  (Refused: as late as others.) */
     (void)prctl(PR_SET_TIMERSLACK, 1);
-    deadline = start + interval;
+    deadline = ipw_pace_next(&w->pace, now_of(w));
     while (sleep_until(w, deadline, &awaited)) {
         pthread_mutex_lock(&w->reading);
         take_reading(w);
         wait_for_room(w);
         put_row(w);
         tell(w, awaited);
-        now = now_of(w);
-        if (w->pace.poll_ns != interval) { /* another pace: a new grid from here */
-            interval = w->pace.poll_ns;
-            start = now;
-        }
+        deadline = ipw_pace_next(&w->pace, now_of(w));
         pthread_mutex_unlock(&w->reading);
-        /* Ticks that were missed are skipped, not made up for. */
-        if (deadline <= now || start == now)
-            deadline = start + ((now - start) / interval + 1) * interval;
     }
     pthread_mutex_lock(&w->reading);
     take_reading(w);

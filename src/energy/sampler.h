@@ -47,7 +47,7 @@ struct ipw_sampler_loss {
 
 struct ipw_sampler_options {
     int64_t interval_ns;
-    bool adapt; /* slow sources by their own publication period (energy/pace.h) */
+    bool adapt; /* slow sources when they publish (energy/pace.h) */
     /* A reading in the middle of which the thread was interrupted (it took far longer than they
      * usually do) is thrown away and taken again, twice at the most: nobody knows when within it the
      * values held, and bounds that rest on its time would not hold either. */
@@ -65,7 +65,7 @@ struct ipw_sampler_options {
 };
 /* Takes the first reading of every source itself (so `notify` is called on this thread, too): what
  * the caller does next lies after it.  A source is read every max(interval_ns, its period_ns), or
- * by its pace. */
+ * when its pace says so. */
 int ipw_sampler_start_with(struct ipw_sampler **out, const struct ipw_source_set *set,
                            const struct ipw_sampler_options *options, struct ipw_err *err);
 /* The same without adapting and without being told of gaps. */

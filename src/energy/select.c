@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyring.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "energy/calibration.h"
 #include "energy/sources/battery.h"
+#include "energy/sources/cpu_model.h"
 #include "energy/sources/exec.h"
 #include "energy/sources/hwmon.h"
 #include "energy/sources/nvml.h"
@@ -163,7 +166,7 @@ static bool takes_argument(const struct kind *k) { return k->name[strlen(k->name
 
 static const char *setting(const char *given, const char *variable, const char *otherwise)
 {
-    const char *value = given ? given : getenv(variable);
+    const char *value = given ? given : ipw_keyring_env(variable);
 
     return value && value[0] ? value : otherwise;
 }
@@ -384,6 +387,33 @@ static void open_others(struct ipw_source_set *set, const struct word *words, si
         for (size_t i = 0; i < n; i++) named |= words[i].kind == &kinds[k];
         if (!named) open_kind(set, &kinds[k], place, NULL, false);
     }
+}
+
+bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source_options *options,
+                             const char *const doubted[IPW_DOMAIN_COUNT])
+{
+    struct place place = {0};
+    struct ipw_cpu_model_options o = {.proc =
+                                          setting(options->proc_root, "IPW_PROC_ROOT", "/proc")};
+    struct ipw_source *source;
+    char saved[600];
+
+    for (size_t i = 0; i < set->n_channels; i++) {
+        const struct ipw_channel *c = &set->channels[i];
+
+        if (c->in_sum && !c->remote && !doubted[c->domain] &&
+            (c->domain == IPW_DOMAIN_CPU || c->domain == IPW_DOMAIN_MACHINE))
+            return false;
+    }
+    find_place(&place, options);
+    ipw_calibration_path(saved, sizeof saved);
+    o.powercap = place.powercap;
+    o.saved = saved;
+    if (set->n == sizeof set->sources / sizeof *set->sources ||
+        ipw_cpu_model_open(&source, &o, NULL))
+        return false;
+    ipw_source_set_add(set, source);
+    return true;
 }
 
 int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source_options *options,

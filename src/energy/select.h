@@ -20,7 +20,8 @@ struct ipw_source_options {
     /* NULL: $IPW_SYSFS_ROOT, else /sys; $IPW_POWERCAP_ROOT, else class/powercap below that;
      * $IPW_NVML_LIBRARY, else libnvidia-ml.so.1 */
     const char *sysfs_root, *powercap_root, *nvml_library;
-    int64_t (*now)(void); /* the sources' clock; NULL: ipw_now_ns */
+    const char *proc_root; /* NULL: $IPW_PROC_ROOT, else /proc */
+    int64_t (*now)(void);  /* the sources' clock; NULL: ipw_now_ns */
     /* How perf's events are opened (its roots are those above); NULL: as sources/perf.h says. */
     const struct ipw_perf_options *perf;
 };
@@ -30,6 +31,11 @@ struct ipw_source_options {
  * nearest that does) or a GPU that no source shows, and the set is empty then. */
 int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source_options *options,
                              struct ipw_err *err);
+/* Adds an estimate (sources/cpu_model.h) where no sensor of this machine's processors, nor of all of
+ * the machine, is in a sum.  doubted[d]: the sum of that domain is not believed, and counts as none.
+ * True: it did. */
+bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source_options *options,
+                             const char *const doubted[IPW_DOMAIN_COUNT]);
 /* Does the selection say to read nothing at all? */
 bool ipw_source_select_none(const char *const *telemetry);
 /* The names of all kinds, NULL at the end; those that take an argument end in "=". */
@@ -37,6 +43,8 @@ const char *const *ipw_source_kinds(void);
 
 /* Chooses the covering sets anew, after a channel was rejected. */
 void ipw_source_set_cover(struct ipw_source_set *set);
+/* One source more; what was rejected stays so. */
+void ipw_source_set_add(struct ipw_source_set *set, struct ipw_source *source);
 /* Index of a source's first channel among the set's. */
 size_t ipw_source_set_first(const struct ipw_source_set *set, size_t source);
 

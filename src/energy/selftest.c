@@ -12,6 +12,8 @@
 enum { MAX_STEPS = 64 };
 #define STUCK_NS       IPW_NS_PER_S
 #define STUCK_GAUGE_NS (5 * IPW_NS_PER_S)
+#define KEPT_PERIOD_NS (10 * IPW_NS_PER_MS)
+#define LEAST_STUCK_NS (200 * IPW_NS_PER_MS)
 
 struct seen {
     struct ipw_channel channel;
@@ -144,12 +146,12 @@ static int64_t period_of(const struct seen *s)
 /* From change to change: a slow counter is exact only there. */
 static double watts_of(const struct seen *s)
 {
-    if (s->reads == 0 || s->channel.kind == IPW_CHANNEL_METRIC) return NAN;
+    if (s->reads == 0 || s->channel.kind >= IPW_CHANNEL_METRIC) return NAN;
     if (s->channel.kind == IPW_CHANNEL_GAUGE)
         return s->last_t > s->first_t
                    ? s->area_mw_s / ((double)(s->last_t - s->first_t) / 1e9) / 1e3
                    : (double)s->value / 1e3;
-    if (s->changes == 0) return s->change_t ? NAN : s->last_t - s->first_t >= STUCK_NS ? 0 : NAN;
+    if (s->changes == 0) return NAN; /* that it does not move is not the news of 0 W */
     return (double)s->sum / 1e6 / ((double)(s->change_t - s->first_change_t) / 1e9);
 }
 
@@ -185,13 +187,22 @@ static bool gauge_is_stuck(const struct ipw_selftest *t, const struct seen *gaug
     return false;
 }
 
+/* After so long a counter of something that draws power has moved: five periods, or a second where
+ * the channel names none, or so short a one that only a real register keeps to it. */
+static int64_t stuck_after_ns(const struct seen *s)
+{
+    if (s->channel.period_ns < KEPT_PERIOD_NS) return STUCK_NS;
+    return 5 * s->channel.period_ns < LEAST_STUCK_NS ? LEAST_STUCK_NS : 5 * s->channel.period_ns;
+}
+
 static enum ipw_selftest_state state_of(const struct seen *s, bool frozen)
 {
     if (s->reads == 0) return s->failed ? IPW_SELFTEST_UNREAD : IPW_SELFTEST_SHORT;
     if (s->change_t) return IPW_SELFTEST_MOVES;
     if (s->channel.kind != IPW_CHANNEL_COUNTER)
         return frozen ? IPW_SELFTEST_STUCK : IPW_SELFTEST_STEADY;
-    return frozen || s->last_t - s->first_t >= STUCK_NS ? IPW_SELFTEST_STUCK : IPW_SELFTEST_SHORT;
+    return frozen || s->last_t - s->first_t >= stuck_after_ns(s) ? IPW_SELFTEST_STUCK
+                                                                 : IPW_SELFTEST_SHORT;
 }
 
 struct ipw_selftest_verdict ipw_selftest_verdict(const struct ipw_selftest *t, size_t channel)
@@ -200,7 +211,9 @@ struct ipw_selftest_verdict ipw_selftest_verdict(const struct ipw_selftest *t, s
     int64_t span = s->last_t - s->first_t;
     /* Long enough that it would have moved several times: by its own word, else a second. */
     int64_t patience = s->channel.period_ns > 0 ? 5 * s->channel.period_ns : STUCK_NS;
-    struct ipw_selftest_verdict v = {.reads = s->reads,
+    struct ipw_selftest_verdict v = {.gauge = s->channel.kind == IPW_CHANNEL_GAUGE,
+                                     .moved = s->change_t != 0,
+                                     .reads = s->reads,
                                      .failed = s->failed,
                                      .period_ns = period_of(s),
                                      .watts = watts_of(s),
@@ -220,6 +233,9 @@ struct ipw_selftest_verdict ipw_selftest_verdict(const struct ipw_selftest *t, s
     }
     if (s->channel.kind == IPW_CHANNEL_GAUGE) v.frozen = gauge_is_stuck(t, s);
     v.state = state_of(s, v.frozen);
+    /* Only of a board that sleeps is 0 W a reading, and its counter rests. */
+    v.asleep = v.state == IPW_SELFTEST_STUCK && !v.gauge && gauge_beside(t, s) <= 0;
+    if (v.asleep) v.watts = 0;
     return v;
 }
 

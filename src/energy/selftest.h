@@ -2,8 +2,9 @@
  *
  * Fed with the rows of the first seconds: does the value move, how often is it published, does a
  * counter agree with the power that the same device reports (within 5 %), is it frozen while the
- * device plainly draws power, is the power stuck while the counter shows that it changes.  Also what each channel reads in watts, over the same time.  Pure:
- * rows in, verdicts out. */
+ * device plainly draws power, is the power stuck while the counter shows that it changes.  Also what each
+ * channel reads in watts, over the same time.  What follows from it (is the sensor believed, in what
+ * words is that told) is energy/belief.h.  Pure: rows in, verdicts out. */
 #ifndef IPW_ENERGY_SELFTEST_H
 #define IPW_ENERGY_SELFTEST_H
 
@@ -12,7 +13,8 @@
 
 enum ipw_selftest_state {
     IPW_SELFTEST_UNREAD, /* not one reading succeeded */
-    IPW_SELFTEST_STUCK,  /* a counter that did not move for a second; a gauge: see `frozen` */
+    IPW_SELFTEST_STUCK,  /* a counter that did not move for five of its periods, for a second where
+                            these are not known or very short; a gauge: see `frozen` */
     IPW_SELFTEST_STEADY, /* a gauge or metric that did not change: it may well be so */
     IPW_SELFTEST_MOVES,
     IPW_SELFTEST_SHORT, /* too little was seen to say */
@@ -21,6 +23,10 @@ const char *ipw_selftest_state_name(enum ipw_selftest_state state); /* "unread",
 
 struct ipw_selftest_verdict {
     enum ipw_selftest_state state;
+    bool gauge;  /* a gauge, of which `frozen` says something else */
+    bool moved;  /* once at least */
+    bool asleep; /* a counter that rests while its device's gauge says 0 W: that is only said of a
+                    device that is suspended */
     int64_t reads, failed;
     int64_t period_ns; /* median distance of changes; 0: not known */
     double watts;      /* NAN: not known, or a metric */

@@ -13,10 +13,12 @@
  *   - A counter that publishes more slowly than it is polled (NVML: about every 100 ms) repeats its
  *     value; it is exact only at the instant it publishes.  Such a counter (the channel says so, or
  *     two of its last four changes came after a repeat) gives a sample at each *edge*: the new
- *     value, at the midpoint between the last old and the first new reading.  Repeats are not idle
- *     time: they are no samples (nor is a repeat within two periods of a fast one).  A value that
- *     repeats for three publication periods (learned; at least 0.2 s) is taken at its word, and
- *     the series goes back to a sample a reading.
+ *     value, at the midpoint between the last old and the first new reading.
+ * A repeat is never a sample: of when the energy was drawn it says nothing, and no device that is
+ * awake draws 0 W.  The next change covers the whole silence.  Until a counter has moved once since
+ * it was opened it has no figure ("stuck"); nor has a window that ends in a silence longer than its
+ * period allows (ipw_series_quiet_ns()).  Only a device that says that it sleeps is taken at its
+ * word (ipw_series_sleep()).
  * Sums telescope in both cases: the energy from the first to the last reading is the counter's own
  * difference, to the microjoule.
  *
@@ -28,7 +30,8 @@
  * Lag (2d): a value read at t held at some instant of (t - U, t], U the publication period, and
  * after the last reading that showed another value.  For a channel of U >= 10 ms the sample lies
  * in the middle of that: at the edge when polled faster than U, at t - U/2 when polled more slowly.
- * A gauge's sample lies at t - U/2; up to t its value is held.
+ * A gauge's sample lies at t - U/2 - W/2, W the window that its value is the mean over; up to t its
+ * value is held.
  *
  * A series owns its samples; old ones are dropped with ipw_series_trim(). */
 #ifndef IPW_ENERGY_SERIES_H
@@ -48,6 +51,8 @@ struct ipw_series_sample {
     uint32_t reads; /* readings accepted up to here (modulo 2^32) */
     uint32_t early_ns, late_ns; /* the value held at some instant of [t - early, t + late] */
     uint32_t usual_us;          /* usual distance of samples by then; 0: not known */
+    uint32_t most_w : 31;       /* the most that the device draws, by what was known then */
+    uint32_t slept : 1;         /* the device slept up to here: its silence is believed */
 };
 
 /* A corner of the line between two samples: the energy there as the ledger modelled it. */
@@ -60,6 +65,11 @@ struct ipw_series_break {
     const char *reason;     /* "counter_reset", "implausible_step", "gap_too_long" */
 };
 
+/* A gauge showed one value from here to there. */
+struct ipw_series_still {
+    int64_t from_ns, to_ns;
+};
+
 struct ipw_series {
     struct ipw_channel channel;
     struct ipw_series_sample *samples;
@@ -70,6 +80,8 @@ struct ipw_series {
 
     struct ipw_series_break *gaps; /* the breaks among the live samples */
     size_t n_gaps, cap_gaps;
+    struct ipw_series_still *stills; /* of a gauge: where it stood still for 5 s or more */
+    size_t n_stills, cap_stills;
     int64_t trimmed_gap_ns;         /* the length of those that were trimmed */
     struct ipw_series_sample *head; /* kept from before the trimmed part: see ipw_series_keep() */
     size_t n_head;
@@ -79,14 +91,23 @@ struct ipw_series {
     struct ipw_series_sample suspect; /* an implausible reading, to be judged by the next one */
     const char *suspect_why;          /* NULL: there is none */
     int64_t last_change_ns;           /* the reading that first showed the present value */
+    int64_t before_change_ns;         /* the one before it */
+    int64_t changes;                  /* how often it has moved since it was opened */
     int64_t failing_since_ns;         /* first of the failed reads since `last`; INT64_MIN: none */
     int64_t last_failed_ns;
-    int64_t moves_ns;     /* publication period, learned from edges; 0: not known */
-    int64_t spacing_ns;   /* usual distance of samples; 0: not known */
+    int64_t moves_ns;   /* publication period, learned from edges; 0: not known */
+    int64_t doubt_ns;   /* its values may be so much older than they look, says its ledger */
+    int64_t longest_ns; /* the longest time it may have stood still, as seen; 0: never did */
+    int64_t spacing_ns; /* usual distance of samples; 0: not known */
+    uint32_t
+        gauge_chain; /* of a counter that was handed over: its chains from here on are a gauge's */
+    uint32_t most_w; /* channel.max_w, or more when more was seen */
+    double plain_uj,
+        plain_off_uj;     /* of an undone mean: the readings' integral; its offset at rest */
     int64_t gauge_rest;   /* what the trapezoid rule has not yet booked, in half picojoules */
     unsigned repeat_bits; /* the last four changes: did repeats precede them? */
-    bool repeated;        /* the newest reading repeated the one before */
-    bool held;            /* it has repeated for so long that it is believed */
+    bool repeated;        /* it has repeated since its last change */
+    bool asleep;          /* the device sleeps: ipw_series_sleep() */
 
     struct ipw_series_knot *knots; /* in order, each strictly between two samples of a chain */
     size_t n_knots, cap_knots;
@@ -112,12 +133,38 @@ void ipw_series_bend(struct ipw_series *s, int64_t t_ns, int64_t uj);
 /* The next reading starts a new chain: something happened across which nothing is known (the
  * machine was suspended).  `reason` is static text. */
 void ipw_series_cut(struct ipw_series *s, const char *reason);
+/* The counter is dead: what is pushed from now on are readings of this gauge of the same device, in a
+ * chain of its own. */
+void ipw_series_hand_over(struct ipw_series *s, const struct ipw_channel *gauge,
+                          const char *reason);
 /* The device is gone (it fell off the bus, its driver was unloaded): what is read next, if anything,
  * is another count.  Instants after the newest reading are not known for this reason (static text);
  * another cut does not change it. */
 void ipw_series_lose(struct ipw_series *s, const char *reason);
 
-/* Up to here the cumulative energy is final; INT64_MIN while there is no sample. */
+/* Does it publish more slowly than it is read (or say so)? */
+bool ipw_series_is_slow(const struct ipw_series *s);
+/* The device reports that it sleeps: the repeat that was pushed last is believed, nothing was drawn
+ * since the sample before. */
+void ipw_series_sleep(struct ipw_series *s);
+/* Are the samples of this chain a gauge's? */
+bool ipw_series_is_gauge(const struct ipw_series *s, uint32_t chain);
+/* How often a gauge publishes, as far as is known; and the shortest window that it can resolve: three
+ * of that, or of what it averages over.  0 of a counter. */
+int64_t ipw_series_gauge_step_ns(const struct ipw_series *s);
+int64_t ipw_series_resolution_ns(const struct ipw_series *s);
+/* For how long the counter may stand still before that is told: three periods, as learned; half a
+ * second at least. */
+int64_t ipw_series_quiet_ns(const struct ipw_series *s);
+/* For how long it has stood still, when that is longer; 0: it is not silent. */
+int64_t ipw_series_silence_ns(const struct ipw_series *s);
+/* So long that nobody waits for it any more: 3 s at least. */
+bool ipw_series_is_stuck(const struct ipw_series *s);
+/* Has the counter moved since it was opened?  A gauge need not. */
+bool ipw_series_has_moved(const struct ipw_series *s);
+
+/* Up to here the cumulative energy is final; INT64_MIN while there is no sample, and of
+ * a counter until it has moved. */
 int64_t ipw_series_settled_ns(const struct ipw_series *s);
 /* The cumulative microjoules at an instant; at the nearest sample when it lies outside them, at
  * the last sample of the old chain inside a break.  0 while there is no sample. */
@@ -164,8 +211,13 @@ struct ipw_figure {
  * period, 2 ms) of each end and half of hi - lo is at most 2 % of the figure.  "interpolated": at
  * most 10 %, and no end in a hole between samples (over 250 ms and over 2.5 times their usual
  * distance).  "distributed": else.  "estimated": any gauge.  A window of no length inside the
- * samples is exactly 0, measured.  Of a gauge, lo and hi are the sums of the lower and the upper of
- * neighbouring readings: a span, not a guarantee.
+ * samples is exactly 0, measured.
+ *
+ * Bounds of a gauge.  Its values are means over W (its window; where it does not say, the time since
+ * its last value), published every U, so that each end of the window may have H = W/2 + U of what was
+ * drawn around it on the wrong side: no more than H * max_w, and no more than it read within 2 H on
+ * either side.  Where W is less than U the rest of the time was not observed at all and may have had
+ * anything from 0 to max_w; so may the time when it stood still for 5 s.
  * Reasons: "no_samples" (none was ever read, or reads have been failing since), "not_covered"
  * (outside what was sampled), that of the loss (ipw_series_lose()), or that of the first break
  * inside the window. */

@@ -21,6 +21,7 @@ struct place {
     int64_t from_uj;  /* energy between the sample before it and the instant */
     int64_t to_uj;    /* and on to the one after it; 0 on a sample */
     int64_t usual_ns; /* usual distance of samples there */
+    bool slept;       /* the device slept there */
     const char *why;  /* not NULL: nowhere, and why */
 };
 
@@ -33,8 +34,7 @@ static size_t last_upto(const struct ipw_series_sample *a, size_t n, int64_t t_n
     if (n < 2 || t_ns <= a[0].t_ns) return 0;
     if (t_ns >= a[n - 1].t_ns) return n - 1;
     guess = (size_t)((double)(t_ns - a[0].t_ns) / (double)(a[n - 1].t_ns - a[0].t_ns) *
-                     (double)(n - 1));
-    if (guess >= n) guess = n - 1;
+                     (double)(n - 1)); /* t lies before the last: no more than n - 1 */
     if (a[guess].t_ns <= t_ns) {
         for (lo = guess; n - lo > step && a[lo + step].t_ns <= t_ns; step *= 4) lo += step;
         if (n - lo > step) hi = lo + step;
@@ -185,9 +185,17 @@ static const char *break_reason_at(const struct ipw_series *s, int64_t t_ns)
     return lo < s->n_gaps ? s->gaps[lo].reason : s->break_reason;
 }
 
+/* Has the counter said nothing up to t for longer than its period allows? */
+static bool in_silence(const struct ipw_series *s, int64_t t_ns)
+{
+    return s->channel.kind == IPW_CHANNEL_COUNTER && s->n && !s->asleep &&
+           t_ns - s->last_change_ns > ipw_series_quiet_ns(s) && ipw_series_silence_ns(s) > 0;
+}
+
 static const char *not_there(const struct ipw_series *s)
 {
     if (s->cut_reason) return s->cut_reason;
+    if (s->n && (!ipw_series_has_moved(s) || ipw_series_silence_ns(s))) return "stuck";
     return s->n == 0 || s->failing_since_ns != INT64_MIN ? "no_samples" : "not_covered";
 }
 
@@ -196,7 +204,8 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
     struct place p = {0};
     const struct ipw_series_sample *a, *b;
 
-    if (!s->n) return (struct place){.why = not_there(s)};
+    if (!s->n || !ipw_series_has_moved(s) || in_silence(s, t))
+        return (struct place){.why = not_there(s)};
     if (t < first_ns(s)) {
         if (first_ns(s) - t > slack_ns) return (struct place){.why = "not_covered"};
         t = first_ns(s);
@@ -217,6 +226,10 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
             return (struct place){.why = break_reason_at(s, t)};
         }
     }
+    /* A counter that its gauge took over from before it had ever moved. */
+    if (!s->changes && !s->asleep && !ipw_series_is_gauge(s, a->chain) &&
+        s->channel.kind == IPW_CHANNEL_GAUGE)
+        return (struct place){.why = "stuck"};
     p.t_ns = t;
     p.uj = bent(s, a, b, t);
     p.chain = a->chain;
@@ -228,6 +241,7 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
         p.from_uj = p.uj - a->uj;
         p.to_uj = b->uj - p.uj;
     }
+    p.slept = a->slept || (b && b->slept);
     p.next_ns = b ? b->t_ns : t;
     p.usual_ns = (int64_t)(b && b->usual_us ? b->usual_us : a->usual_us) * 1000;
     return p;
@@ -238,9 +252,10 @@ double ipw_series_coverage(const struct ipw_series *s, int64_t t0, int64_t t1)
 {
     int64_t from = t0, to = t1, inside;
 
-    if (!s->n || t1 <= t0) return 0;
+    if (!s->n || t1 <= t0 || !ipw_series_has_moved(s)) return 0;
     if (from < first_ns(s)) from = first_ns(s);
     if (to > s->last.t_ns) to = s->last.t_ns;
+    if (in_silence(s, to)) to = s->samples[s->n - 1].t_ns;
     if (to <= from) return 0;
     inside = to - from;
     if (from < s->samples[s->first].t_ns) inside -= s->trimmed_gap_ns;
@@ -265,7 +280,7 @@ static enum ipw_provenance provenance(const struct ipw_series *s, const struct p
     int64_t near = s->channel.period_ns > NEAR_NS ? s->channel.period_ns : NEAR_NS;
     double half = (f->hi_j - f->lo_j) / 2;
 
-    if (s->channel.kind == IPW_CHANNEL_GAUGE) return IPW_PROV_ESTIMATED;
+    if (ipw_series_is_gauge(s, p0->chain) || p0->slept || p1->slept) return IPW_PROV_ESTIMATED;
     if (in_hole(p0) || in_hole(p1)) return IPW_PROV_DISTRIBUTED;
     if (p0->near_ns <= near && p1->near_ns <= near && half <= MEASURED_HALF * f->j) {
         return IPW_PROV_MEASURED;
@@ -273,24 +288,47 @@ static enum ipw_provenance provenance(const struct ipw_series *s, const struct p
     return half <= INTERPOLATED_HALF * f->j ? IPW_PROV_INTERPOLATED : IPW_PROV_DISTRIBUTED;
 }
 
-/* Lower and upper sum over the readings of a gauge. */
+/* What a gauge may have put on the wrong side of an end of a window, in joules. */
+static double blur_of_gauge(const struct ipw_series *s, int64_t t_ns, int64_t half_ns)
+{
+    double most = (double)ipw_series_most_w(s) * (double)half_ns / 1e9;
+    double around =
+        (double)(ipw_series_at(s, t_ns + 2 * half_ns) - ipw_series_at(s, t_ns - 2 * half_ns)) / 1e6;
+
+    /* Where it has not read on yet, nothing is known of what lies around. */
+    if (t_ns + 2 * half_ns > s->last.t_ns || t_ns - 2 * half_ns < first_ns(s)) return most;
+    return around < most ? around : most;
+}
+
+static double still_s(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns)
+{
+    int64_t still = 0;
+
+    for (size_t i = s->n_stills; i-- > 0 && s->stills[i].to_ns > t0_ns;) {
+        int64_t from = s->stills[i].from_ns > t0_ns ? s->stills[i].from_ns : t0_ns;
+        int64_t to = s->stills[i].to_ns < t1_ns ? s->stills[i].to_ns : t1_ns;
+
+        if (to > from) still += to - from;
+    }
+    return (double)still / 1e9;
+}
+
 static void span_of_gauge(const struct ipw_series *s, const struct place *p0,
                           const struct place *p1, struct ipw_figure *f)
 {
-    const struct ipw_series_sample *a, *b;
-    double lo = 0, hi = 0;
+    int64_t step = ipw_series_gauge_step_ns(s), window = s->channel.window_ns;
+    int64_t half = (window > 0 ? window : step) / 2 + step * 5 / 4;
+    double seen = window > 0 && window < step ? (double)window / (double)step : 1;
+    double length = (double)(p1->t_ns - p0->t_ns) / 1e9, most_w = (double)ipw_series_most_w(s);
+    double still = still_s(s, p0->t_ns, p1->t_ns), unseen, blur;
 
-    for (int64_t t = p0->t_ns; t < p1->t_ns; t = b->t_ns) {
-        int64_t to;
-
-        a = ipw_series_around(s, t, &b);
-        if (!a || !b) break;
-        to = b->t_ns < p1->t_ns ? b->t_ns : p1->t_ns;
-        lo += (double)(a->raw < b->raw ? a->raw : b->raw) * (double)(to - t);
-        hi += (double)(a->raw < b->raw ? b->raw : a->raw) * (double)(to - t);
-    }
-    f->lo_j = lo / 1e12; /* mW * ns = pJ */
-    f->hi_j = hi / 1e12;
+    /* Time in which it said nothing that can be relied on. */
+    unseen = still + (length - still) * (1 - seen);
+    if (unseen > length) unseen = length;
+    blur = blur_of_gauge(s, p0->t_ns, half) + blur_of_gauge(s, p1->t_ns, half);
+    f->lo_j = length > 0 ? f->j * (length - unseen) / length - blur : 0;
+    f->hi_j = length > 0 ? f->j * (length - unseen) / length + blur + unseen * most_w : 0;
+    if (f->hi_j > most_w * length) f->hi_j = most_w * length;
 }
 
 /* Between the bounds of the energy at both ends, 0, and all that the device can draw. */
@@ -314,7 +352,7 @@ static void add_bounds(const struct ipw_series *s, const struct place *p0, const
 {
     int64_t split = p0->gap_ns ? p0->to_uj : 0;
 
-    if (s->channel.kind == IPW_CHANNEL_GAUGE) {
+    if (ipw_series_is_gauge(s, p0->chain)) {
         span_of_gauge(s, p0, p1, f);
     } else {
         span_of_counter(s, p0, p1, missed_ns, f);
@@ -370,7 +408,7 @@ bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, 
 {
     double uj = 0, ns = 0, peak = 0;
 
-    if (!s->n || t1_ns <= t0_ns) return false;
+    if (!s->n || t1_ns <= t0_ns || !ipw_series_has_moved(s)) return false;
     for (size_t i = ipw_series_find(s, t0_ns); i < s->n && s->samples[i].t_ns < t1_ns; i++) {
         const struct ipw_series_sample *a = s->samples + i;
         const struct ipw_series_sample *b = i + 1 < s->n ? a + 1 : &s->last;
@@ -378,6 +416,7 @@ bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, 
         double w;
 
         if (a->chain != b->chain || to <= from) continue;
+        if (b == &s->last && in_silence(s, b->t_ns)) continue; /* it says nothing of its power */
         w = (double)(b->uj - a->uj) * 1e3 / (double)(b->t_ns - a->t_ns); /* uJ / ns = kW */
         if (ns <= 0 || w > peak) peak = w;
         uj += (double)(bent(s, a, b, to) - bent(s, a, b, from));

@@ -104,6 +104,22 @@ void ipw_source_set_cover(struct ipw_source_set *set)
     free(items);
 }
 
+void ipw_source_set_add(struct ipw_source_set *set, struct ipw_source *source)
+{
+    size_t had = set->n_channels;
+    bool *rejected = set->rejected;
+
+    for (size_t i = 0; i < set->n && set->channels; i++) set->sources[i]->channels = set->own[i];
+    free(set->channels);
+    set->channels = NULL;
+    set->rejected = NULL;
+    set->sources[set->n++] = source;
+    take_channels(set);
+    if (had) memcpy(set->rejected, rejected, had * sizeof *rejected);
+    free(rejected);
+    ipw_source_set_cover(set);
+}
+
 void ipw_source_set_open(struct ipw_source_set *set)
 {
     struct ipw_err err;

@@ -27,6 +27,7 @@ enum ipw_channel_kind {
     IPW_CHANNEL_COUNTER, /* microjoules since some origin */
     IPW_CHANNEL_GAUGE,   /* milliwatts now */
     IPW_CHANNEL_METRIC,  /* anything else, in `unit` times 1000: utilisation, memory, temperature */
+    IPW_CHANNEL_ESTIMATE, /* microjoules by a model (sources/cpu_model.h): no sensor, in no sum */
 };
 
 /* How much of the machine a channel covers: what lies inside what decides which may be added. */
@@ -57,6 +58,11 @@ struct ipw_channel {
     bool remote;     /* of another machine (a scrape) */
     char method[32]; /* how it is read, for a person: "powercap energy_uj", "field 186" */
     bool whole_gpu;  /* cut into slices (MIG), and only the whole is counted */
+    /* Gauge: its value is the mean power over so long; 0: not known (the mean since its last value,
+     * as meters have it). */
+    int64_t window_ns;
+    bool
+        undo_window; /* of a gauge known to be a plain running mean: its power is worked out of it */
 };
 
 enum { IPW_NOTE_BYTES = 160 };
@@ -80,6 +86,12 @@ struct ipw_source {
     /* The clock by which it tries again and holds values (its opener sets ipw_now_ns): tests put
      * their own there.  Stamps are the reader's business. */
     int64_t (*now)(void);
+    /* Why it has no sum of a domain that it would have filled, for a person; "": there is no such
+     * reason.  denied: a right is missing.  Written when it is opened. */
+    struct ipw_source_missing {
+        bool denied;
+        char text[112];
+    } missing[IPW_DOMAIN_COUNT];
     /* "" or a remark for a person, such as a zone that could not be read.  A source may write it
      * while it reads, on its sampler's thread: everybody goes through the functions below. */
     char note[IPW_NOTE_BYTES];

@@ -21,8 +21,9 @@ struct ipw_channel {
     size_t max;
     struct ipw_channel_callbacks callbacks;
     struct ipw_buf in, out;
-    size_t in_at, out_at; /* taken of them already */
-    bool writing;         /* the loop watches for room */
+    size_t in_at, out_at;  /* taken of them already */
+    struct ipw_defer full; /* armed when too much waits for the other side */
+    bool writing;          /* the loop watches for room */
     bool over, closed, calling;
 };
 
@@ -40,6 +41,7 @@ void ipw_channel_close(struct ipw_channel *ch)
     if (!ch || ch->closed) return;
     ch->closed = ch->over = true;
     uv_poll_stop(&ch->uv);
+    ipw_defer_disarm(&ch->full);
     close(ch->fd);
     ch->loop->leftovers--;
     ipw_loop_unhold(ch->loop);
@@ -48,7 +50,6 @@ void ipw_channel_close(struct ipw_channel *ch)
 
 static void end(struct ipw_channel *ch, const char *why)
 {
-    if (ch->over) return;
     ch->over = true;
     uv_poll_stop(&ch->uv);
     ch->callbacks.on_close(ch->callbacks.ud, why);
@@ -142,6 +143,8 @@ static void on_ready(uv_poll_t *uv, int status, int events)
     serve((struct ipw_channel *)uv, status < 0 || events & UV_READABLE, events & UV_WRITABLE);
 }
 
+static void on_full(void *ud) { serve(ud, false, false); }
+
 struct ipw_channel *ipw_channel_open(struct ipw_loop *loop, int fd, size_t max_bytes,
                                      const struct ipw_channel_callbacks *callbacks)
 {
@@ -151,6 +154,7 @@ struct ipw_channel *ipw_channel_open(struct ipw_loop *loop, int fd, size_t max_b
     ch->fd = fd;
     ch->max = max_bytes;
     ch->callbacks = *callbacks;
+    ch->full = (struct ipw_defer){.loop = loop, .fn = on_full, .ud = ch};
     ipw_buf_init(&ch->in, max_bytes + 4 * BLOCK);
     ipw_buf_init(&ch->out, 4 * max_bytes);
     if (fcntl(fd, F_SETFL, O_NONBLOCK) || uv_poll_init(&loop->uv, &ch->uv, fd) ||
@@ -170,8 +174,9 @@ void ipw_channel_send(struct ipw_channel *ch, const char *bytes, size_t n)
     if (ch->over) return;
     ipw_buf_add(&ch->out, head, HEAD);
     ipw_buf_add(&ch->out, bytes, n);
-    if (ch->out.failed) { /* told from the loop, not from in here */
-        uv_poll_start(&ch->uv, UV_READABLE | UV_WRITABLE, on_ready);
+    if (ch->out
+            .failed) { /* told from the loop, not from in here; its socket may never be ready again */
+        ipw_defer_arm(&ch->full);
         return;
     }
     write_some(ch);
@@ -183,6 +188,10 @@ bool ipw_channel_wait(struct ipw_channel *ch)
     struct pollfd fd = {.fd = ch->fd};
 
     if (ch->over) return false;
+    if (ch->out.failed) {
+        on_full(ch);
+        return false;
+    }
     fd.events = (short)(POLLIN | (ch->out_at < ch->out.len ? POLLOUT : 0));
     if (poll(&fd, 1, -1) < 0) return errno == EINTR;
     serve(ch, fd.revents & (POLLIN | POLLHUP | POLLERR), fd.revents & POLLOUT);

@@ -348,6 +348,7 @@ static void build_argv(struct strings *argv, const struct ipw_child_spec *spec)
     if (spec->memory_bytes) add_string(argv, ipw_asprintf("memory=%zu", spec->memory_bytes));
     if (spec->file_bytes) add_string(argv, ipw_asprintf("file=%zu", spec->file_bytes));
     if (spec->open_files) add_string(argv, ipw_asprintf("files=%zu", spec->open_files));
+    if (spec->apart) add_string(argv, ipw_strdup("apart=1"));
     if (spec->cwd) add_string(argv, ipw_asprintf("cwd=%s", spec->cwd));
     add_string(argv, ipw_strdup("--"));
     for (const char *const *a = spec->argv; *a; a++) add_string(argv, ipw_strdup(*a));

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/keyring.h"
 #include "base/mem.h"
+#include "base/open.h"
 #include "io/http_guard.h"
 #include "io/http_internal.h"
 
@@ -61,8 +63,7 @@ static void enter_curl(struct ipw_http *http, curl_socket_t fd, int events)
 
     ipw_http_enter(http);
     http->in_curl = true;
-    http->entries++;
-    http->broke_begun = false;
+    http->broke_begun = http->heard = false;
     curl_multi_socket_action(http->multi, fd, events, &running);
     http->in_curl = false;
     ipw_http_leave(http);
@@ -121,7 +122,7 @@ static struct sock *add_sock(struct ipw_http *http, curl_socket_t fd, bool ours)
     sock->http = http;
     sock->fd = fd;
     sock->ours = ours;
-    sock->received = sock->received_before = -1;
+    sock->received = -1;
     if (uv_poll_init_socket(ipw_loop_uv(http->loop), &sock->uv, fd)) {
         free(sock);
         return NULL;
@@ -142,6 +143,16 @@ static int64_t bytes_received(curl_socket_t fd)
 
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) || n < sizeof info) return -1;
     return (int64_t)info.bytes_received;
+}
+
+void ipw_http_request_ended(struct ipw_http *http, CURL *easy)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    struct sock *sock;
+
+    if (curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd)) return;
+    sock = find_sock(http, fd);
+    if (sock && sock->ours) sock->received = bytes_received(fd);
 }
 
 /* A second connection for a request is opened when a reused one has died before a whole line of the
@@ -179,9 +190,8 @@ static int on_close(void *ud, curl_socket_t fd)
     const struct sock *sock = find_sock(http, fd);
 
     if (sock && sock->received >= 0) {
-        /* libcurl lays a connection that it was waiting for aside before it closes it. */
-        int64_t idle = sock->laid_aside == http->entries ? sock->received_before : sock->received;
-        http->broke_begun = idle >= 0 && bytes_received(fd) > idle + 1; /* a FIN is no byte */
+        http->broke_begun = bytes_received(fd) > sock->received + 1; /* a FIN is no byte */
+        if (http->broke_begun) http->heard = true;
     }
     drop_sock(http, fd);
     return close(fd);
@@ -198,11 +208,6 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud, void *soc
     if (what == CURL_POLL_REMOVE) {
         if (!sock) return 0;
         sock->wanted = 0;
-        if (sock->ours) {
-            sock->received_before = sock->received;
-            sock->received = bytes_received(fd);
-            sock->laid_aside = http->entries;
-        }
         if (!sock->ours) {
             drop_sock(http, fd);
         } else if (sock->armed & UV_WRITABLE) {
@@ -348,7 +353,7 @@ static bool environment_names_proxy(void)
                                         "ALL_PROXY"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
+        const char *value = ipw_keyring_env(names[i]);
         if (value && *value) return true;
     }
     return false;
@@ -373,8 +378,13 @@ int ipw_http_new(struct ipw_http **out, struct ipw_loop *loop,
 
     if (agent && strpbrk(agent, "\r\n"))
         return ipw_fail(err, IPW_EINVAL, "the user agent's name has a line break in it");
-    if (cacert && access(cacert, R_OK))
-        return ipw_fail(err, IPW_EINVAL, "%s: %s", cacert, strerror(errno));
+    if (cacert) { /* libcurl would say no more than that it cannot connect, or wait for a pipe */
+        int fd = ipw_open_read(cacert, err);
+
+        if (fd < 0 && err) err->code = IPW_EINVAL; /* wrong usage, whatever is wrong with it */
+        if (fd < 0) return IPW_EINVAL;
+        close(fd);
+    }
     http = ipw_calloc(1, sizeof *http);
     http->multi = curl_multi_init();
     if (!http->multi) {

@@ -6,16 +6,17 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/http_internal.h"
+#include "io/proxy.h"
 
 static const size_t BODY_MAX = 256 * IPW_MIB;
 
 /* --- what libcurl calls ---------------------------------------------------------------------- */
 
-/* Connected, and the next thing is to write the request.  A second time means that libcurl sends it
- * again, because a reused connection died before a line of the answer; that attempt is made on a
- * new connection, so that there is no third.  If a part of that line had come, the server has seen
- * the request, and it is for the caller to repeat it or not.  (With TLS the first byte may be the
- * goodbye: libcurl's view counts there.) */
+/* Connected, and the next thing is to write the request.  A second time means that it is sent again,
+ * by libcurl or by send_again(), because a reused connection died before a line of the answer; that
+ * is done on a new connection, so that there is no third time.  If a part of that line had come, the
+ * server has seen the request, and it is for the caller to repeat it or not.  (With TLS the first
+ * byte may be the goodbye: libcurl's view counts there.) */
 static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own_port)
 {
     int64_t now = ipw_now_ns();
@@ -132,6 +133,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *ud)
 }
 
 static int64_t next_deadline(const struct ipw_http_call *call, enum ipw_http_deadline *which);
+static void arm_deadline(struct ipw_http_call *call);
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *ud)
 {
@@ -183,11 +185,7 @@ static void set_constant_options(struct ipw_http_call *call)
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L); /* a prefill may be silent for minutes */
     curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, 3L);   /* whole seconds: 3.999 s is the oldest */
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    /* An empty proxy spares libcurl the look into the environment with every request. */
-    if (http->proxies)
-        curl_easy_setopt(easy, CURLOPT_NOPROXY, http->no_proxy);
-    else
-        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (http->proxies) curl_easy_setopt(easy, CURLOPT_NOPROXY, http->no_proxy);
     if (http->cacert) curl_easy_setopt(easy, CURLOPT_CAINFO, http->cacert);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
@@ -279,45 +277,6 @@ void ipw_http_call_discard(struct ipw_http_call *call)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-static const char *end_text(const struct ipw_http_call *call, enum ipw_http_end end,
-                            enum ipw_http_deadline deadline)
-{
-    switch (end) {
-    case IPW_HTTP_TIMEOUT:
-        switch (deadline) {
-        case IPW_HTTP_CONNECT_DEADLINE: return "no connection within the connect deadline";
-        case IPW_HTTP_FIRST_BYTE_DEADLINE: return "no answer within the first-byte deadline";
-        case IPW_HTTP_IDLE_DEADLINE: return "the answer stalled for longer than the idle deadline";
-        default: return "not finished within the total deadline";
-        }
-    case IPW_HTTP_TOO_LARGE:
-        return call->header_bytes > HTTP_HEADERS_MAX ? "the answer's headers are over 64 kB"
-                                                     : "the answer's body is over its ceiling";
-    case IPW_HTTP_ABORTED: return "stopped by its reader";
-    case IPW_HTTP_RESET: return "the connection broke before any answer";
-    case IPW_HTTP_CUT: return "the answer broke off";
-    case IPW_HTTP_REFUSED:
-        return call->refused ? "its address is not a public one" : "no connection";
-    case IPW_HTTP_DNS: return "the host name is not known";
-    case IPW_HTTP_TLS: return "no secure connection";
-    case IPW_HTTP_PROTOCOL: return "not an HTTP answer";
-    case IPW_HTTP_OK: break;
-    }
-    return "";
-}
-
-static void describe(struct ipw_buf *out, const struct ipw_http_call *call, enum ipw_http_end end,
-                     enum ipw_http_deadline deadline)
-{
-    bool curl_knows = call->curl_error[0] && !call->refused && end != IPW_HTTP_TIMEOUT &&
-                      end != IPW_HTTP_ABORTED && end != IPW_HTTP_TOO_LARGE;
-
-    ipw_http_plain_url(out, call->url);
-    ipw_buf_addf(out, ": %s", end_text(call, end, deadline));
-    if (curl_knows && !(call->begun && call->sends > 1))
-        ipw_buf_addf(out, " (%s)", call->curl_error);
-}
-
 static int64_t duration_ns(CURL *easy, CURLINFO info)
 {
     curl_off_t us = 0;
@@ -365,7 +324,7 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
     detach(call);
     call->state = CALL_ENDING;
     if (end != IPW_HTTP_OK) {
-        describe(&error, call, end, deadline);
+        ipw_http_describe_end(&error, call, end, deadline);
         result.error = ipw_buf_str(&error);
     }
     result.content_type = ipw_buf_str(&call->content_type);
@@ -375,6 +334,29 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
     if (call->on.on_done) call->on.on_done(call->on.ud, &result);
     ipw_buf_release(&error);
     put_call(call);
+}
+
+/* libcurl sends a request again that met the end of a reused connection, but not each that met its
+ * reset (CURLE_SEND_ERROR, CURLE_RECV_ERROR): the usual thing with a server that closes connections
+ * without a word about it, as llama-server does after every second streamed reply.  The new
+ * connection gets a connect deadline of its own; the other deadlines go on. */
+static bool send_again(struct ipw_http_call *call, enum ipw_http_end end)
+{
+    struct ipw_http *http = call->http;
+    bool plain = strncasecmp(call->url, "http:", 5) == 0;
+    CURLMcode code;
+
+    if (end != IPW_HTTP_RESET || !call->fresh || call->sends != 1 || call->header_bytes > 0 ||
+        (plain && http->heard) || http->dying)
+        return false;
+    curl_multi_remove_handle(http->multi, call->easy);
+    call->dial_ns = ipw_now_ns();
+    call->sent_ns = 0;
+    call->curl_error[0] = '\0';
+    arm_deadline(call);
+    code = curl_multi_add_handle(http->multi, call->easy);
+    if (code) IPW_BUG("curl_multi_add_handle: %s", curl_multi_strerror(code));
+    return true;
 }
 
 void ipw_http_call_curl_done(struct ipw_http_call *call, CURLcode code)
@@ -392,6 +374,8 @@ void ipw_http_call_curl_done(struct ipw_http_call *call, CURLcode code)
         end = IPW_HTTP_CUT;
     else if (code == CURLE_OK && !call->head_complete)
         end = call->header_bytes ? IPW_HTTP_CUT : IPW_HTTP_RESET;
+    if (send_again(call, end)) return;
+    ipw_http_request_ended(call->http, call->easy);
     finish(call, end, end == IPW_HTTP_TIMEOUT ? IPW_HTTP_CONNECT_DEADLINE : IPW_HTTP_NO_DEADLINE,
            now);
 }
@@ -414,7 +398,7 @@ static int64_t next_deadline(const struct ipw_http_call *call, enum ipw_http_dea
     consider(&due, which, call->start_ns, call->total_ns, IPW_HTTP_TOTAL_DEADLINE);
     if (call->state == CALL_RUNNING) {
         if (!call->sent_ns)
-            consider(&due, which, call->launch_ns, call->connect_ns, IPW_HTTP_CONNECT_DEADLINE);
+            consider(&due, which, call->dial_ns, call->connect_ns, IPW_HTTP_CONNECT_DEADLINE);
         if (call->first_byte_ns)
             consider(&due, which, call->last_byte_ns, call->idle_ns, IPW_HTTP_IDLE_DEADLINE);
         else
@@ -480,7 +464,7 @@ void ipw_http_call_launch(struct ipw_http_call *call)
 
     ipw_http_list_remove(call);
     call->state = CALL_RUNNING;
-    call->launch_ns = ipw_now_ns();
+    call->launch_ns = call->dial_ns = ipw_now_ns();
     ipw_http_list_add(&http->running, call);
     http->n_running++;
     arm_deadline(call);
@@ -504,6 +488,7 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
 {
     struct header_set *headers = NULL;
     struct ipw_http_call *call;
+    const char *proxy;
     int rc;
 
     if (http->dying) return ipw_fail(err, IPW_EINVAL, "the connection pool is being closed");
@@ -548,6 +533,10 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     if (call->fresh) curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 0L);
     call->fresh = false;
     curl_easy_setopt(call->easy, CURLOPT_URL, call->url);
+    /* Its password is no longer in the environment, where libcurl would look.  An empty proxy spares
+     * libcurl that look with every request. */
+    proxy = call->http->proxies ? ipw_http_proxy_setting(call->url) : NULL;
+    curl_easy_setopt(call->easy, CURLOPT_PROXY, proxy ? proxy : "");
     curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, headers->lines);
     set_method(call, request);
 

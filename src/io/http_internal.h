@@ -53,6 +53,7 @@ struct ipw_http_call {
     int64_t connect_ns, first_byte_limit_ns, idle_ns, total_ns;
     struct ipw_timer deadline; /* never later than the next deadline, often earlier */
     int64_t start_ns, launch_ns, sent_ns, headers_ns, first_byte_ns, last_byte_ns;
+    int64_t dial_ns; /* its present connection was asked for */
     int64_t received;
     size_t header_bytes;
     int sends, status;
@@ -71,12 +72,10 @@ struct sock {
     uv_poll_t uv; /* first: the close callback frees the whole */
     struct ipw_http *http;
     curl_socket_t fd;
-    int armed;  /* libuv events it is registered for */
-    int wanted; /* what libcurl waits for; 0 between two requests */
-    bool ours;  /* opened by on_open: its end is announced to on_close */
-    /* Bytes received when libcurl last laid it aside, and the time before; -1: never. */
-    int64_t received, received_before;
-    uint64_t laid_aside; /* in which entry into libcurl that was */
+    int armed;        /* libuv events it is registered for */
+    int wanted;       /* what libcurl waits for; 0 between two requests */
+    bool ours;        /* opened by on_open: its end is announced to on_close */
+    int64_t received; /* bytes, when the last request on it had ended; -1: none has */
 };
 
 struct ipw_http {
@@ -101,8 +100,8 @@ struct ipw_http {
     struct ipw_defer kick;  /* libcurl wants to run now */
     int entered;            /* depth of ipw_http_enter() */
     bool in_curl;
-    uint64_t entries; /* into libcurl, so far */
     bool broke_begun; /* a reused connection was closed that had brought bytes */
+    bool heard;       /* the same, of any since libcurl was entered last */
     bool dying;
 };
 
@@ -111,6 +110,8 @@ void ipw_http_enter(struct ipw_http *http);
 void ipw_http_leave(struct ipw_http *http); /* finishes, ends and starts what has gathered */
 void ipw_http_launch_waiting(struct ipw_http *http); /* as far as there is room */
 bool ipw_http_has_room(const struct ipw_http *http);
+/* A request came to its end: what comes on its connection from here on is for the next one. */
+void ipw_http_request_ended(struct ipw_http *http, CURL *easy);
 /* A call that failed: true when it is back in the queue, for want of room on this machine. */
 bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code);
 void ipw_http_list_add(struct ipw_http_call *head, struct ipw_http_call *call);
@@ -132,7 +133,13 @@ int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
                          const struct ipw_http_request *request, struct ipw_err *err);
 void ipw_http_headers_release(struct header_set *set);
 enum ipw_http_end ipw_http_end_of(CURLcode code, bool any_answer);
+/* How a request ended that brought no whole answer, with its address, for a person. */
+void ipw_http_describe_end(struct ipw_buf *out, const struct ipw_http_call *call,
+                           enum ipw_http_end end, enum ipw_http_deadline deadline);
 /* The address as a message may show it: without user, password, query and fragment. */
+/* Behind the "://" of a scheme at the start of the URL; NULL: there is none.  One that comes later is
+ * part of something else: libcurl takes "http:/far.example/http://localhost" for far.example. */
+const char *ipw_http_authority(const char *url);
 void ipw_http_plain_url(struct ipw_buf *out, const char *url);
 
 #endif

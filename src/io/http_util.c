@@ -6,14 +6,23 @@
 #include "base/text.h"
 #include "io/http_internal.h"
 
+const char *ipw_http_authority(const char *url)
+{
+    size_t n = strspn(url, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-.");
+
+    return n && strncmp(url + n, "://", 3) == 0 ? url + n + 3 : NULL;
+}
+
 void ipw_http_plain_url(struct ipw_buf *out, const char *url)
 {
     struct ipw_buf plain = IPW_BUF(strlen(url) + 1);
-    const char *host = strstr(url, "://");
+    const char *host = ipw_http_authority(url);
+    /* Of a text that is not a URL ("http:/me:secret@host") anything in front of an @ may be secret. */
+    const char *stop = host ? "/?#" : "?#";
     size_t end, from = 0;
 
-    host = host ? host + 3 : url;
-    end = strcspn(host, "/?#");
+    host = host ? host : url;
+    end = strcspn(host, stop);
     for (size_t i = 0; i < end; i++) {
         if (host[i] == '@') from = i + 1;
     }
@@ -250,4 +259,43 @@ void ipw_http_escape(struct ipw_buf *out, const char *s, size_t n)
             ipw_buf_add(out, triple, 3);
         }
     }
+}
+
+static const char *end_text(const struct ipw_http_call *call, enum ipw_http_end end,
+                            enum ipw_http_deadline deadline)
+{
+    switch (end) {
+    case IPW_HTTP_TIMEOUT:
+        switch (deadline) {
+        case IPW_HTTP_CONNECT_DEADLINE: return "no connection within the connect deadline";
+        case IPW_HTTP_FIRST_BYTE_DEADLINE: return "no answer within the first-byte deadline";
+        case IPW_HTTP_IDLE_DEADLINE: return "the answer stalled for longer than the idle deadline";
+        default: return "not finished within the total deadline";
+        }
+    case IPW_HTTP_TOO_LARGE:
+        return call->header_bytes > HTTP_HEADERS_MAX ? "the answer's headers are over 64 kB"
+                                                     : "the answer's body is over its ceiling";
+    case IPW_HTTP_ABORTED: return "stopped by its reader";
+    case IPW_HTTP_RESET: return "the connection broke before any answer";
+    case IPW_HTTP_CUT: return "the answer broke off";
+    case IPW_HTTP_REFUSED:
+        return call->refused ? "its address is not a public one" : "no connection";
+    case IPW_HTTP_DNS: return "the host name is not known";
+    case IPW_HTTP_TLS: return "no secure connection";
+    case IPW_HTTP_PROTOCOL: return "not an HTTP answer";
+    case IPW_HTTP_OK: break;
+    }
+    return "";
+}
+
+void ipw_http_describe_end(struct ipw_buf *out, const struct ipw_http_call *call,
+                           enum ipw_http_end end, enum ipw_http_deadline deadline)
+{
+    bool curl_knows = call->curl_error[0] && !call->refused && end != IPW_HTTP_TIMEOUT &&
+                      end != IPW_HTTP_ABORTED && end != IPW_HTTP_TOO_LARGE;
+
+    ipw_http_plain_url(out, call->url);
+    ipw_buf_addf(out, ": %s", end_text(call, end, deadline));
+    if (curl_knows && !(call->begun && call->sends > 1))
+        ipw_buf_addf(out, " (%s)", call->curl_error);
 }

@@ -198,6 +198,7 @@ static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *req
         .memory_bytes = request->memory_bytes ? request->memory_bytes : 2048 * IPW_MIB,
         .file_bytes = request->file_bytes ? request->file_bytes : 1024 * IPW_MIB,
         .open_files = OPEN_FILES,
+        .apart = true,
     };
     int rc = 0;
 

@@ -2,18 +2,22 @@
  * own with default signals (posix_spawn's doing), makes the walls and becomes the program.
  *
  *   ipw-agent __exec [parent=PID] [cpu=S] [memory=BYTES] [file=BYTES] [files=N]
- *                    [cwd=DIR] -- PROGRAM ARG...
+ *                    [apart=1] [cwd=DIR] -- PROGRAM ARG...
  *
  * Descriptor 3 is a pipe: an errno written there says why there is no program. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -55,7 +59,71 @@ static void close_others(void)
     for (int fd = PROC_STATUS_FD + 1, end = (int)sysconf(_SC_OPEN_MAX); fd < end; fd++) close(fd);
 }
 
-static void apply(const char *option)
+/* ---- apart ---- */
+
+/* Root needs no permission: without capabilities its programs may touch what belongs to root, and
+ * nothing else.  PR_SET_NO_NEW_PRIVS, which is set, keeps an exec from giving them back; taking them
+ * out of the bounding set as well needs a capability itself. */
+static void drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}, {0}};
+
+    for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+        prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+    if (syscall(SYS_capset, &head, none)) give_up(errno);
+}
+
+/* The kernel's header may be older than the kernel. */
+struct landlock_rules {
+    __u64 fs, net, scoped;
+};
+#define LANDLOCK_MAKE_BLOCK   (1ULL << 11)
+#define LANDLOCK_REFER        (1ULL << 13)
+#define LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
+enum { LANDLOCK_REFER_ABI = 2, LANDLOCK_SCOPE_ABI = 6 };
+
+/* Beneath "/" files may be renamed and linked from one folder to another, as without Landlock. */
+static int allow_refer(int rules)
+{
+    struct landlock_path_beneath_attr all = {.allowed_access = LANDLOCK_REFER};
+    int rc;
+
+    all.parent_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (all.parent_fd < 0) return -1;
+    rc = (int)syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &all, 0);
+    close(all.parent_fd);
+    return rc;
+}
+
+/* A process in a Landlock domain may not trace a process outside of it, nor read its memory, its
+ * environment or its descriptors in /proc: those of the runner, of the shell that started it, and of
+ * whatever else the user runs.  That is all that is wanted here; the rules themselves take away the
+ * least there is (older kernels: no block devices are made; and they let nobody in a domain mount).
+ * A kernel without Landlock leaves it at that. */
+static void leave_others(void)
+{
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    struct landlock_rules rules = {0};
+    size_t size = sizeof rules.fs;
+    int fd;
+
+    if (abi < 1) return;
+    if (abi >= LANDLOCK_SCOPE_ABI) {
+        rules.scoped = LANDLOCK_SCOPE_SIGNAL;
+        size = sizeof rules;
+    } else {
+        rules.fs = LANDLOCK_MAKE_BLOCK | (abi >= LANDLOCK_REFER_ABI ? LANDLOCK_REFER : 0);
+    }
+    fd = (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
+    if (fd < 0) give_up(errno);
+    if (((rules.fs & LANDLOCK_REFER) && allow_refer(fd)) ||
+        syscall(SYS_landlock_restrict_self, fd, 0))
+        give_up(errno);
+    close(fd);
+}
+
+static void apply(const char *option, bool *apart)
 {
     const char *value = strchr(option, '=');
     int64_t n = 0;
@@ -77,6 +145,8 @@ static void apply(const char *option)
         limit(RLIMIT_FSIZE, (rlim_t)n, (rlim_t)n);
     } else if (strncmp(option, "files=", 6) == 0) {
         limit(RLIMIT_NOFILE, (rlim_t)n, (rlim_t)n);
+    } else if (strncmp(option, "apart=", 6) == 0) {
+        *apart = true;
     } else {
         give_up(EINVAL);
     }
@@ -116,6 +186,7 @@ static void usual_stack(void)
 
 int ipw_proc_helper_main(int argc, char **argv)
 {
+    bool apart = false;
     int i = 2;
 
     close_others();
@@ -123,7 +194,11 @@ int ipw_proc_helper_main(int argc, char **argv)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) give_up(errno);
     limit(RLIMIT_CORE, 0, 0);
     usual_stack();
-    for (; i < argc && strcmp(argv[i], "--") != 0; i++) apply(argv[i]);
+    for (; i < argc && strcmp(argv[i], "--") != 0; i++) apply(argv[i], &apart);
     if (i + 1 >= argc) give_up(EINVAL);
+    if (apart) { /* last: a folder may need the capabilities to be entered */
+        drop_capabilities();
+        leave_others();
+    }
     give_up(execute(argv + i + 1));
 }

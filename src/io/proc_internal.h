@@ -39,12 +39,14 @@ struct ipw_child_end {
 };
 
 /* Limits of 0 are not set.  The three descriptors become 0, 1, 2 of the child; they stay the
- * caller's.  `inherit_env`: the whole of ours, else the allow-list and `env`. */
+ * caller's.  `inherit_env`: the whole of ours (which holds no keys: base/keyring.h), else the
+ * allow-list and `env`. */
 struct ipw_child_spec {
     const char *const *argv;
     const char *cwd;
     const char *const *env;
     bool inherit_env;
+    bool apart; /* it runs what others wrote: no capabilities, no look at processes but its own */
     int64_t cpu_s;
     size_t memory_bytes, file_bytes, open_files;
     int fds[3];

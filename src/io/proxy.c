@@ -5,23 +5,24 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/keyring.h"
 #include "base/text.h"
 #include "io/http_internal.h"
 
 static const char *setting(const char *small, const char *capital)
 {
-    const char *value = getenv(small);
+    const char *value = ipw_keyring_env(small);
 
-    if (!(value && *value) && capital) value = getenv(capital);
+    if (!(value && *value) && capital) value = ipw_keyring_env(capital);
     return value && *value ? value : NULL;
 }
 
 /* Where the host stands in a URL, behind a user and a password. */
 static const char *find_host(const char *url)
 {
-    const char *from = strstr(url, "://"), *end;
+    const char *from = ipw_http_authority(url), *end;
 
-    from = from ? from + 3 : url;
+    from = from ? from : url;
     end = from + strcspn(from, "/?#");
     for (const char *at = from; at < end; at++)
         if (*at == '@') from = at + 1;
@@ -82,15 +83,21 @@ static bool is_excepted(const char *host)
     return false;
 }
 
-bool ipw_http_proxy_for(struct ipw_buf *out, const char *url)
+const char *ipw_http_proxy_setting(const char *url)
 {
     const char *proxy = NULL;
+
+    if (strncasecmp(url, "https:", 6) == 0) proxy = setting("https_proxy", "HTTPS_PROXY");
+    if (strncasecmp(url, "http:", 5) == 0) proxy = setting("http_proxy", NULL);
+    return proxy ? proxy : setting("all_proxy", "ALL_PROXY");
+}
+
+bool ipw_http_proxy_for(struct ipw_buf *out, const char *url)
+{
+    const char *proxy = ipw_http_proxy_setting(url);
     char host[256];
 
     if (!take_host(host, sizeof host, url)) return false;
-    if (strncasecmp(url, "https:", 6) == 0) proxy = setting("https_proxy", "HTTPS_PROXY");
-    if (strncasecmp(url, "http:", 5) == 0) proxy = setting("http_proxy", NULL);
-    if (!proxy) proxy = setting("all_proxy", "ALL_PROXY");
     if (!proxy || is_loopback(host) || is_excepted(host)) return false;
     ipw_http_plain_url(out, proxy);
     return true;

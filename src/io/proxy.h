@@ -14,6 +14,9 @@
 /* Appends the proxy's address without its user and password; false when there is none. */
 bool ipw_http_proxy_for(struct ipw_buf *out, const char *url);
 
+/* The setting itself, for libcurl: no_proxy and loopback are not looked at; NULL: there is none. */
+const char *ipw_http_proxy_setting(const char *url);
+
 /* What is sent there can be read on the way: http, and not to this machine (localhost, 127.0.0.0/8
  * and ::1 as they are usually written; in doubt the answer is yes). */
 bool ipw_http_is_clear(const char *url);

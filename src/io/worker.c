@@ -98,6 +98,7 @@ int ipw_worker_start(struct ipw_worker **out, struct ipw_loop *loop,
                                                   .cpu_s = options->cpu_s,
                                                   .memory_bytes = options->memory_bytes,
                                                   .open_files = MAX_OPEN_FILES,
+                                                  .apart = true,
                                                   .fds = {ends[1], null, null}},
                          err);
     close(null);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/open.h"
 #include "json/jsonl.h"
 
 struct ipw_jsonl_appender {
@@ -36,14 +37,18 @@ int ipw_jsonl_append_open(struct ipw_jsonl_appender **out, const char *path, boo
                           struct ipw_err *err)
 {
     struct ipw_jsonl_appender *a;
+    struct ipw_err why = {0};
     struct stat st;
     int fd, rc = 0;
 
     *out = NULL;
-    fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (exclusive ? O_EXCL : 0),
-              0600);
-    if (fd < 0 && errno == EEXIST) return ipw_fail(err, IPW_EEXISTS, "%s: exists already", path);
-    if (fd < 0) return ipw_fail_errno(err, errno, "%s", path);
+    fd = ipw_open_write(path, O_RDWR | O_APPEND | O_CREAT | (exclusive ? O_EXCL : 0), &why);
+    if (fd < 0 && exclusive && why.detail == EEXIST)
+        return ipw_fail(err, IPW_EEXISTS, "%s: exists already", path);
+    if (fd < 0) {
+        if (err) *err = why;
+        return fd;
+    }
     if (fstat(fd, &st) < 0)
         rc = ipw_fail_errno(err, errno, "%s", path);
     else if (S_ISREG(st.st_mode) && st.st_size)
@@ -66,7 +71,7 @@ static int give_up(struct ipw_jsonl_appender *a, int errnum, size_t written, str
 {
     a->failed = true;
     ipw_fail_errno(&a->why, errnum, "%s: write", a->path);
-    if (written && a->regular && ftruncate(a->fd, (off_t)a->size) < 0) {
+    if (written && a->regular && TEMP_FAILURE_RETRY(ftruncate(a->fd, (off_t)a->size)) < 0) {
         struct ipw_err cut;
         ipw_fail_errno(&cut, errno, "and it could not be cut back to %lld bytes",
                        (long long)a->size);

@@ -6,16 +6,17 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/open.h"
 #include "json/jsonl.h"
 
 int ipw_file_read(struct ipw_buf *out, const char *path, struct ipw_err *err)
 {
     enum { CHUNK = 32 * 1024 };
     size_t start = out->len;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = ipw_open_read(path, err);
     int rc = 0;
 
-    if (fd < 0) return ipw_fail_errno(err, errno, "%s", path);
+    if (fd < 0) return fd;
     while (!out->failed) {
         size_t left = out->max > out->len ? out->max - out->len : 0;
         size_t want = left < CHUNK ? left : CHUNK;
@@ -55,7 +56,7 @@ int ipw_file_sync_folder(const char *path, struct ipw_err *err)
     const char *slash = strrchr(path, '/');
     char *folder =
         slash ? ipw_memdup(path, slash == path ? 1 : (size_t)(slash - path)) : ipw_strdup(".");
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = (int)TEMP_FAILURE_RETRY(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     int rc = 0;
 
     /* EINVAL: a file system whose folders need no sync. */
@@ -74,18 +75,18 @@ int ipw_file_write_atomic(const char *path, const char *bytes, size_t n, struct 
     /* One that an interrupted run left goes first, so that O_EXCL never opens what another put
      * there, a link for instance. */
     unlink(tmp);
-    fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = ipw_open_write(tmp, O_WRONLY | O_CREAT | O_EXCL, err);
     if (fd < 0) {
-        rc = ipw_fail_errno(err, errno, "%s", tmp);
         free(tmp);
-        return rc;
+        return fd;
     }
     if (write_all(fd, bytes, n) < 0)
         rc = ipw_fail_errno(err, errno, "%s: write", tmp);
     else if (TEMP_FAILURE_RETRY(fsync(fd)) < 0)
         rc = ipw_fail_errno(err, errno, "%s: sync", tmp);
     if (close(fd) < 0 && !rc) rc = ipw_fail_errno(err, errno, "%s: close", tmp);
-    if (!rc && rename(tmp, path) < 0) rc = ipw_fail_errno(err, errno, "%s: rename", path);
+    if (!rc && TEMP_FAILURE_RETRY(rename(tmp, path)) < 0)
+        rc = ipw_fail_errno(err, errno, "%s: rename", path);
     if (rc)
         unlink(tmp);
     else

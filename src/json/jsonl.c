@@ -1,13 +1,13 @@
 #include "json/jsonl.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/open.h"
 
 enum { CHUNK = 64 * 1024 };
 
@@ -29,13 +29,16 @@ int ipw_jsonl_open(struct ipw_jsonl_reader **out, const char *path, size_t line_
 {
     struct ipw_jsonl_reader *r;
     struct stat st;
-    /* Not blocking, so that a fifo without a writer is refused and not waited for. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct ipw_err why = {0};
+    int fd = ipw_open_read(path, &why);
 
     *out = NULL;
-    if (fd < 0) return ipw_fail_errno(err, errno, "%s", path);
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
+    if (fd < 0 && why.detail != EISDIR) {
+        if (err) *err = why;
+        return fd;
+    }
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        if (fd >= 0) close(fd);
         return ipw_fail(err, IPW_EINVAL, "%s: not a regular file", path);
     }
     r = ipw_calloc(1, sizeof *r);

@@ -98,10 +98,12 @@ static size_t put_fraction(char *to, uint64_t whole, const char *digits, size_t 
 static size_t billionth_digits(char *to, uint64_t *whole, double x)
 {
     double scaled = x * 1e9;
-    uint64_t k = (uint64_t)(scaled + 0.5);
+    uint64_t k;
     size_t n = 9;
 
-    if (scaled >= 999999999999999.0 || (double)k / 1e9 != x) return 0;
+    if (scaled >= 999999999999999.0) return 0;
+    k = (uint64_t)(scaled + 0.5);
+    if ((double)k / 1e9 != x) return 0;
     *whole = k / 1000000000;
     k %= 1000000000;
     for (size_t i = n; i-- > 0; k /= 10) to[i] = (char)('0' + k % 10);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/open.h"
 #include "json/json.h"
 #include "json/jsonl.h"
 
@@ -92,11 +93,11 @@ static int find_end(int fd, const char *path, int64_t *end, struct ipw_err *err)
 static int copy_out(int fd, const char *path, int64_t from, int64_t to, const char *torn,
                     struct ipw_err *err)
 {
-    int out = open(torn, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int out = ipw_open_write(torn, O_WRONLY | O_APPEND | O_CREAT, err);
     char *chunk;
     int rc = 0;
 
-    if (out < 0) return ipw_fail_errno(err, errno, "%s", torn);
+    if (out < 0) return out;
     chunk = ipw_malloc(CHUNK);
     while (!rc && from < to) {
         size_t n = to - from < CHUNK ? (size_t)(to - from) : CHUNK;
@@ -120,17 +121,19 @@ static int copy_out(int fd, const char *path, int64_t from, int64_t to, const ch
 
 int ipw_jsonl_cut_tail(struct ipw_jsonl_cut *cut, const char *path, struct ipw_err *err)
 {
+    struct ipw_err why = {0};
     struct stat st;
     int64_t end = 0;
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), rc = 0;
+    int fd, rc = 0;
 
     *cut = (struct ipw_jsonl_cut){0};
-    if (fd < 0 && errno == ENOENT) return 0;
-    if (fd < 0) return ipw_fail_errno(err, errno, "%s", path);
-    if (fstat(fd, &st) < 0)
-        rc = ipw_fail_errno(err, errno, "%s", path);
-    else if (!S_ISREG(st.st_mode))
-        rc = ipw_fail(err, IPW_EINVAL, "%s: not a regular file", path);
+    fd = ipw_open_write(path, O_RDWR, &why);
+    if (fd < 0 && why.detail == ENOENT) return 0;
+    if (fd < 0) {
+        if (err) *err = why;
+        return fd;
+    }
+    if (fstat(fd, &st) < 0) rc = ipw_fail_errno(err, errno, "%s", path);
     if (!rc) {
         end = st.st_size;
         rc = find_end(fd, path, &end, err);
@@ -139,7 +142,8 @@ int ipw_jsonl_cut_tail(struct ipw_jsonl_cut *cut, const char *path, struct ipw_e
         char *torn = ipw_asprintf("%s.torn", path);
 
         rc = copy_out(fd, path, end, st.st_size, torn, err);
-        if (!rc && (ftruncate(fd, (off_t)end) < 0 || TEMP_FAILURE_RETRY(fsync(fd)) < 0))
+        if (!rc && (TEMP_FAILURE_RETRY(ftruncate(fd, (off_t)end)) < 0 ||
+                    TEMP_FAILURE_RETRY(fsync(fd)) < 0))
             rc =
                 ipw_fail_errno(err, errno, "%s: cannot be cut to %lld bytes", path, (long long)end);
         free(torn);

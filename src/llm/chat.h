@@ -110,7 +110,8 @@ void ipw_chat_fold_free(struct ipw_chat_fold *fold);
 /* true: parse every event, never take the fast path; the result is the same (tests compare). */
 void ipw_chat_fold_set_exact(struct ipw_chat_fold *fold, bool exact);
 /* One SSE event's data.  `name` is its event: name ("" usual; "error" is one).  Returns or-ed
- * ipw_chat_seen (0 for an event of unknown shape), or a negative code: data that is not JSON. */
+ * ipw_chat_seen (0 for an event of unknown shape), or a negative code: data that is not JSON, or of another
+ * protocol. */
 int ipw_chat_fold_event(struct ipw_chat_fold *fold, const char *name, const char *data, size_t n,
                         struct ipw_err *err);
 /* A whole (not streamed) answer's body with status 2xx. */

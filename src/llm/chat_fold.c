@@ -281,6 +281,20 @@ static int fold_root(struct ipw_chat_fold *fold, const struct ipw_json *root, in
     return 0;
 }
 
+/* An answer of another protocol holds nothing for us: to wait for its end would call it cut. */
+static int check_protocol(const struct ipw_chat_fold *fold, const struct ipw_json *root,
+                          const char *what, struct ipw_err *err)
+{
+    const char *name = gathered(fold) ? NULL : ipw_chat_foreign(root);
+
+    if (!name) return 0;
+    return ipw_fail(
+        err, IPW_EPARSE,
+        "this is %s %s %s, not chat completions; --base-url must name a server that speaks "
+        "chat completions",
+        strchr("AO", *name) ? "an" : "a", name, what);
+}
+
 static void trim(const char **data, size_t *n)
 {
     while (*n && strchr(" \t\r\n", **data) && **data) {
@@ -332,7 +346,8 @@ int ipw_chat_fold_event(struct ipw_chat_fold *fold, const char *name, const char
     }
     fold->reply.repairs += (int64_t)repairs;
     if (named_error || ipw_chat_error_is(root)) fold_error(fold, root, &seen);
-    rc = fold_root(fold, root, &seen, err);
+    rc = check_protocol(fold, root, "stream", err);
+    if (!rc) rc = fold_root(fold, root, &seen, err);
     ipw_json_free(root);
     if (rc) return rc;
     if (!fold->exact && repairs == 0 && seen == (int)fold->did.kind)
@@ -354,7 +369,8 @@ int ipw_chat_fold_whole(struct ipw_chat_fold *fold, const char *body, size_t n, 
     }
     fold->reply.repairs += (int64_t)repairs;
     if (ipw_chat_error_is(root)) fold_error(fold, root, &seen);
-    rc = fold_root(fold, root, &seen, err);
+    rc = check_protocol(fold, root, "answer", err);
+    if (!rc) rc = fold_root(fold, root, &seen, err);
     fold->whole = ipw_json_count(ipw_json_get(root, "choices")) > 0;
     ipw_json_free(root);
     if (rc) return rc;

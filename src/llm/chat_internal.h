@@ -55,6 +55,9 @@ int ipw_chat_call_fold_one(struct ipw_chat_fold *fold, const struct ipw_json *id
 /* At the end: drops empty calls, makes up ids, turns empty arguments into {}. */
 void ipw_chat_call_finish(struct ipw_chat_reply *reply);
 
+/* chat_foreign.c: the protocol of an answer that is not chat completions ("/v1/responses"), or NULL. */
+const char *ipw_chat_foreign(const struct ipw_json *root);
+
 /* chat_more.c: choices other than the first, and log probabilities. */
 struct ipw_jw;
 int ipw_chat_logprobs_fold(struct ipw_chat_fold *fold, const struct ipw_json *choice,

@@ -36,6 +36,7 @@ int ipw_llm_on_sse(void *ud, const struct ipw_sse_event *event, struct ipw_err *
     int seen = ipw_chat_fold_event(a->fold, event->name, event->data, event->data_len, err);
 
     if (seen < 0) return seen;
+    a->event_ns = a->data_ns;
     ipw_llm_times_event(&a->times, a->data_ns, seen);
     ipw_arrivals_add(&a->arrivals, a->data_ns, ipw_chat_fold_so_far(a->fold));
     if ((seen & IPW_SEEN_TOKEN) && !a->token_told) {
@@ -114,6 +115,23 @@ static bool begins_an_object(const char *bytes, size_t n)
     return n && *bytes == '{';
 }
 
+/* Comments, blanks and an event that never ends keep the connection, and bring the answer no further:
+ * that has its end too.  (Where no byte comes either, the HTTP layer counts.) */
+static bool stands_still(struct ipw_llm_call *call, const char *bytes, size_t n)
+{
+    struct ipw_llm_attempt *a = &call->now;
+
+    if (!a->event_ns || a->mode == MODE_WHOLE) {
+        size_t blank = 0;
+
+        while (a->event_ns && blank < n && strchr(" \t\r\n", bytes[blank]) && bytes[blank]) blank++;
+        if (blank < n || !a->event_ns) a->event_ns = a->data_ns;
+    }
+    if (a->data_ns - a->event_ns <= call->llm->comment_ns) return false;
+    a->no_event = true;
+    return true;
+}
+
 static int on_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
 {
     struct ipw_llm_call *call = ud;
@@ -136,6 +154,7 @@ static int on_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
         if (a->mode == MODE_UNKNOWN) sniff(a);
         if (a->mode == MODE_STREAM && rc == 0) rc = feed(call, a->raw.data, a->raw.len);
     }
+    if (rc == 0 && !a->finished && stands_still(call, bytes, n)) return IPW_ETIMEOUT;
     if (rc == 0 && a->mode == MODE_STREAM && a->finished && !call->timer &&
         ipw_chat_fold_done(a->fold))
         call->timer = ipw_timer_start(call->llm->loop, GRACE_NS, on_grace_over, call);
@@ -280,6 +299,12 @@ static void collect(struct ipw_llm_evidence *e, const struct ipw_llm_call *call,
         e->token_late = true;
         e->deadline_ns = call->llm->first_token_ns;
     }
+    if (a->no_event) {
+        e->end = IPW_HTTP_TIMEOUT;
+        e->deadline = IPW_HTTP_IDLE_DEADLINE;
+        e->deadline_ns = call->llm->comment_ns;
+        e->no_event = true;
+    }
     e->http_error = result->error;
     e->location = result->location;
 }
@@ -353,6 +378,8 @@ static bool waits_for_loading(struct ipw_llm_call *call, const struct ipw_llm_ev
 
     if (!ipw_llm_is_loading(e)) return false;
     if (!call->loading_since_ns) call->loading_since_ns = now_ns;
+    if (!call->llm->sites[call->now.site].loading_since_ns)
+        call->llm->sites[call->now.site].loading_since_ns = now_ns;
     return now_ns - call->loading_since_ns < call->llm->loading_ns &&
            time_is_left(call, 2 * call->llm->retry_base_ns);
 }
@@ -385,10 +412,10 @@ static int64_t next_wait(struct ipw_llm_call *call, struct ipw_llm_verdict *v,
     if (waits_for_loading(call, e)) return 2 * llm->retry_base_ns;
     call->loading_since_ns = 0;
     heed_server(v, e, result);
-    if (!v->retryable || call->repeats >= llm->max_retries) return 0;
-    if (v->status == 500) { /* mostly the request's fault, and for ever */
-        if (call->had_500) return 0;
-        call->had_500 = true;
+    if (!v->retryable || call->repeats >= llm->max_retries) {
+        if (!time_is_left(call, 1) || !ipw_llm_outage_keeps(call, e)) return 0;
+        call->avoid = (int)call->now.site; /* should another one be left */
+        return ipw_llm_outage_open(llm) ? ipw_llm_backoff(&llm->random, llm->retry_base_ns, 1) : 1;
     }
     wait = ipw_llm_backoff(&llm->random, llm->retry_base_ns, call->repeats);
     told = told_wait(v->status, result);
@@ -419,6 +446,7 @@ void ipw_llm_attempt_over(struct ipw_llm_call *call, const struct ipw_http_resul
     ipw_timer_cancel(call->timer);
     ipw_timer_cancel(call->first_token);
     call->timer = call->first_token = NULL;
+    if (ipw_llm_outage_asks(call, result)) return;
     call->in_flight = false;
     ipw_llm_gate_leave(call->llm);
     collect(&evidence, call, result);
@@ -430,10 +458,11 @@ void ipw_llm_attempt_over(struct ipw_llm_call *call, const struct ipw_http_resul
     ipw_llm_judge(&verdict, &evidence);
     failed = verdict.outcome != IPW_LM_OK;
     if (failed) ipw_llm_redact(call->llm, verdict.err.text);
-    if (failed && is_dead(&evidence))
+    if (failed && (is_dead(&evidence) || call->server_dead))
         ipw_llm_site_failed(call->llm, a->site, t_ns, verdict.err.text);
     else
         ipw_llm_site_served(call->llm, a->site);
+    ipw_llm_outage_see(call, &evidence, &verdict, t_ns);
     wait = failed ? next_wait(call, &verdict, &evidence, result) : 0;
 
     ipw_llm_facts(&facts, call, result, &reply);
@@ -443,6 +472,9 @@ void ipw_llm_attempt_over(struct ipw_llm_call *call, const struct ipw_http_resul
     facts.will_retry = wait > 0;
     facts.retryable = failed && verdict.retryable;
     facts.retry_wait_ns = wait;
+    free(call->ended);
+    call->ended = NULL;
+    call->server_dead = false;
     call->busy++;
     if (call->on.on_attempt_end) call->on.on_attempt_end(call->on.ud, t_ns, &facts, &reply, wait);
     call->busy--;

@@ -3,10 +3,11 @@
  * A client is an endpoint (base URLs, key, limits) on an HTTP pool.  ipw_llm_start() sends a
  * request as a stream with usage asked for; a server that refuses the usage option is asked once
  * more without it (and remembered).  Attempts that failed in a way worth repeating (refused, timed
- * out, reset before the first token, 408, 409, 425, 429, 5xx; 500 once only; x-should-retry has the
- * last word) are repeated up to `max_retries` times with exponential back-off and full jitter; what
- * the server asks for (Retry-After, retry-after-ms, x-ratelimit-reset-*) is waited for besides, up
+ * out, reset before the first token, 408, 409, 425, 429, 5xx; x-should-retry has the last word) are
+ * repeated up to `max_retries` times with exponential back-off and full jitter; what the server asks
+ * for (Retry-After and retry-after-ms, without them x-ratelimit-reset-*) is waited for besides, up
  * to 120 s.  A server that says it is loading its model is asked for its health until it is ready.
+ * What brings an answer on is an event: comments keep a stream open for `comment_ns` at most.
  * Of several base URLs each call takes the next; one that does not answer is left out for a while,
  * and its calls go elsewhere at once.  Each attempt is announced when it starts and when it ends.
  * ipw_llm_set_most() limits the requests in flight; attempts beyond that are held back in order.
@@ -49,6 +50,9 @@ struct ipw_llm_options {
     int64_t force_tokens;   /* > 0: ask for exactly that many (ignore_eos, min_tokens) */
     int64_t first_token_ns; /* from the attempt's start; 0: none */
     int64_t loading_ns;     /* how long a loading server is waited for; 0: 600 s */
+    int64_t comment_ns;     /* of bytes without an event (comments of a stream); 0: 600 s */
+    int server_failures;    /* in a row that met nobody, before no more is sent; 0: never */
+    int64_t server_wait_ns; /* how long servers may be away then; 0: 40 s */
     size_t reply_max_bytes; /* of what a reply holds; 0: 64 MiB */
     bool retry_cut;         /* repeat even when tokens had come */
     bool secret_headers;    /* some of `headers` are to be kept as safe as the key */
@@ -112,6 +116,18 @@ void ipw_llm_cancel(struct ipw_llm_call *call);
 int64_t ipw_llm_held_ns(const struct ipw_llm_call *call);
 
 void ipw_llm_set_most(struct ipw_llm *llm, size_t n); /* requests in flight; 0: no limit */
+/* With `server_failures`: after so many attempts in a row that met nobody (refused, reset, no way to
+ * the host), or when a call would be lost to such a one, nothing more is sent while no server is
+ * left.  They are asked with growing pauses; calls wait meanwhile, and one whose reply broke with its
+ * server is sent again.  Told: that they are away, back, or lost (away for server_wait_ns; calls wait
+ * until they are cancelled).  Nothing may be started or cancelled in the callback. */
+enum ipw_llm_away { IPW_LLM_AWAY, IPW_LLM_BACK, IPW_LLM_LOST };
+typedef void (*ipw_llm_away_fn)(void *ud, enum ipw_llm_away what, double away_s, const char *why);
+void ipw_llm_on_away(struct ipw_llm *llm, ipw_llm_away_fn fn, void *ud);
+double ipw_llm_away_s(const struct ipw_llm *llm); /* 0: a server is there, as far as is known */
+/* Since when a server says that it is loading its model; 0: none does. */
+int64_t ipw_llm_loading_since_ns(const struct ipw_llm *llm);
+
 size_t ipw_llm_in_flight(const struct ipw_llm *llm);
 size_t ipw_llm_calls(const struct ipw_llm *llm); /* not over: in flight, held back, waiting */
 

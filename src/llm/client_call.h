@@ -27,9 +27,11 @@ struct ipw_llm_attempt {
     size_t site;
     int status;
     bool finished, usage_asked;
+    bool no_event; /* given up: bytes came, and no event for too long */
     int fail_code; /* why the stream was given up from here */
     struct ipw_err fail;
     int64_t start_ns, data_ns; /* data_ns: the data callback that is being served */
+    int64_t event_ns;          /* the last event, or the first byte before there was one */
     int64_t headers_ns, first_byte_ns;
     int64_t received;
     int64_t held_ns; /* before start_ns */
@@ -43,14 +45,17 @@ struct ipw_llm_call {
     struct ipw_llm *llm;
     struct ipw_llm_callbacks on;
     struct ipw_buf body;
-    size_t cut_at, cut_n; /* where stream_options stands in it */
-    int number, repeats;  /* attempts so far; repeats count against max_retries */
-    size_t moves;         /* to another base URL */
-    int avoid;            /* the site that just failed, or IPW_LLM_NO_SITE */
-    bool had_500;
-    int64_t start_ns, forced; /* forced: tokens, or 0 */
-    int64_t not_before_ns;    /* the first attempt's instant, or 0 */
-    int64_t loading_since_ns; /* the server said that it loads its model; 0: not */
+    size_t cut_at, cut_n;          /* where stream_options stands in it */
+    int number, repeats;           /* attempts so far; repeats count against max_retries */
+    size_t moves;                  /* to another base URL */
+    int avoid;                     /* the site that just failed, or IPW_LLM_NO_SITE */
+    int64_t start_ns, forced;      /* forced: tokens, or 0 */
+    int64_t not_before_ns;         /* the first attempt's instant, or 0 */
+    int64_t loading_since_ns;      /* the server said that it loads its model; 0: not */
+    struct ipw_llm_ask *ask;       /* whether the server of a reply that broke is there */
+    struct ipw_http_result *ended; /* of that reply, without texts; NULL: it was not asked */
+    bool server_dead;              /* it was not */
+    int revivals;                  /* attempts that were made anew because of that */
     struct ipw_defer *defer;
     struct ipw_timer *timer;       /* the wait before an attempt, or the grace after [DONE] */
     struct ipw_timer *first_token; /* its deadline */
@@ -77,7 +82,17 @@ void ipw_llm_attempt_release(struct ipw_llm_attempt *a);
 void ipw_llm_facts(struct ipw_lm_facts *f, const struct ipw_llm_call *call,
                    const struct ipw_http_result *result, const struct ipw_chat_reply *reply);
 
+/* outage.c.  see: what an attempt that is over shows of the servers.  keeps: a failure that would be
+ * the last is the server's, and the call waits for one.  asks: before an attempt that broke is
+ * judged, its server is asked for a sign of life; ipw_llm_attempt_over() is called again. */
+void ipw_llm_outage_see(struct ipw_llm_call *call, const struct ipw_llm_evidence *e,
+                        const struct ipw_llm_verdict *v, int64_t t_ns);
+bool ipw_llm_outage_keeps(struct ipw_llm_call *call, const struct ipw_llm_evidence *e);
+bool ipw_llm_outage_asks(struct ipw_llm_call *call, const struct ipw_http_result *result);
+void ipw_llm_ask_cancel(struct ipw_llm_ask *ask); /* NULL is fine */
+
 /* gate.c */
+void ipw_llm_gate_opened(struct ipw_llm *llm); /* those in the line may go on */
 bool ipw_llm_gate_enter(struct ipw_llm_call *call,
                         int64_t now_ns);      /* false: ipw_llm_begin() later */
 void ipw_llm_gate_leave(struct ipw_llm *llm); /* once for each that entered */

@@ -17,6 +17,26 @@ struct ipw_llm_site {
     enum ipw_llm_server server;
     int64_t down_until_ns; /* left out until then; 0: in good health */
     int64_t down_for_ns;   /* the last time it was left out for; doubles */
+    int64_t
+        loading_since_ns;    /* it said that it loads its model, and has not answered since; or 0 */
+    bool gone;               /* the last attempt met nobody */
+    struct ipw_llm_ask *ask; /* whether it is back; NULL: not being asked */
+};
+
+/* outage.c: failures that met nobody, in a row, of all servers together.  The gate is closed on all
+ * attempts when there are enough of them and no server is left, until one answers. */
+struct ipw_llm_outage {
+    int after; /* failures; 0: the gate stays open */
+    int64_t patience_ns;
+    int failures;               /* since a server answered */
+    int64_t first_ns;           /* the first of them */
+    bool closed, lost;          /* lost: closed for good */
+    int64_t closed_ns, away_ns; /* away_ns: before closed_ns, since a server answered */
+    int64_t pause_ns;           /* before the servers are asked again */
+    struct ipw_timer *timer;
+    char why[512];
+    ipw_llm_away_fn fn;
+    void *ud;
 };
 
 /* What answers in place of a server.  start: the call has its body and belongs to the back end, which
@@ -42,10 +62,11 @@ struct ipw_llm {
     size_t n_headers[2];
     int max_retries;
     int64_t connect_ns, first_byte_ns, idle_ns, total_ns, retry_base_ns;
-    int64_t first_token_ns, loading_ns, force_tokens;
+    int64_t first_token_ns, loading_ns, comment_ns, force_tokens;
     size_t reply_max;
     uint64_t random;
     bool no_usage_option; /* the server refused stream_options once */
+    struct ipw_llm_outage outage;
     /* gate.c */
     size_t n_calls, n_in_flight, most_in_flight; /* 0: no limit */
     struct ipw_llm_call *first_held, *last_held;
@@ -82,6 +103,7 @@ struct ipw_llm_evidence {
     bool usage_asked; /* stream_options was sent */
     bool retry_cut;   /* a cut answer is repeated even when tokens had come */
     bool token_late;  /* the first token's own deadline passed */
+    bool no_event;    /* bytes came, and no event for too long */
     int fold_code;    /* of reading the answer; 0 fine */
     const struct ipw_err *fold_err;
     const struct ipw_chat_reply *reply;
@@ -95,6 +117,11 @@ struct ipw_llm_verdict {
     bool without_usage; /* the server refused stream_options: ask once more without it */
 };
 
+/* outage.c */
+void ipw_llm_outage_init(struct ipw_llm *llm, const struct ipw_llm_options *options);
+void ipw_llm_outage_release(struct ipw_llm *llm);
+bool ipw_llm_outage_open(const struct ipw_llm *llm);
+
 void ipw_llm_judge(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e);
 
 /* The server says that it is still loading its model. */
@@ -107,7 +134,8 @@ int64_t ipw_llm_reset_after(const char *text);
 struct ipw_llm_told { /* header values; NULL or "": not there */
     const char *retry_after, *retry_after_ms, *reset_requests, *reset_tokens;
 };
-/* The longest that any of them asks for; -1 when none does. */
+/* The longer of what Retry-After and retry-after-ms ask for; without both, the longer of the resets
+ * (when the whole allowance is back); -1 when none says. */
 int64_t ipw_llm_told_wait(const struct ipw_llm_told *told, int64_t wall_now_ns);
 /* The n-th wait (from 0): full jitter over base * 2^n, at most 8 s; never 0. */
 int64_t ipw_llm_backoff(uint64_t *random, int64_t base_ns, int n);

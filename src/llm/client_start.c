@@ -19,6 +19,8 @@ void ipw_llm_call_free(struct ipw_llm_call *call)
     ipw_defer_cancel(call->defer);
     ipw_timer_cancel(call->timer);
     ipw_timer_cancel(call->first_token);
+    ipw_llm_ask_cancel(call->ask);
+    free(call->ended);
     ipw_buf_release(&call->body);
     ipw_llm_gate_forget(call);
     call->llm->n_calls--;
@@ -227,6 +229,8 @@ void ipw_llm_cancel(struct ipw_llm_call *call)
     }
     if (call->http) ipw_http_cancel(call->http);
     call->http = NULL;
+    ipw_llm_ask_cancel(call->ask);
+    call->ask = NULL;
     if (call->in_flight) {
         struct ipw_lm_facts facts = {0};
         struct ipw_chat_reply reply;

@@ -18,7 +18,7 @@ enum {
 
 static const int64_t CONNECT_NS = 10 * IPW_NS_PER_S, FIRST_BYTE_NS = 600 * IPW_NS_PER_S,
                      IDLE_NS = 120 * IPW_NS_PER_S, RETRY_BASE_NS = 500 * IPW_NS_PER_MS,
-                     LOADING_NS = 600 * IPW_NS_PER_S;
+                     LOADING_NS = 600 * IPW_NS_PER_S, COMMENT_NS = 600 * IPW_NS_PER_S;
 
 static bool ends_with(const struct ipw_buf *b, size_t from, const char *suffix)
 {
@@ -240,11 +240,13 @@ int ipw_llm_new(struct ipw_llm **out, struct ipw_loop *loop, struct ipw_http *ht
     llm->total_ns = options->total_ns;
     llm->first_token_ns = options->first_token_ns;
     llm->loading_ns = or_default(options->loading_ns, LOADING_NS);
+    llm->comment_ns = or_default(options->comment_ns, COMMENT_NS);
     llm->retry_base_ns = or_default(options->retry_base_ns, RETRY_BASE_NS);
     llm->force_tokens = options->force_tokens;
     llm->reply_max = options->reply_max_bytes ? options->reply_max_bytes : REPLY_MAX;
     llm->retry_cut = options->retry_cut;
     llm->random = options->jitter_seed;
+    ipw_llm_outage_init(llm, options);
     *out = llm;
     return 0;
 }
@@ -253,6 +255,7 @@ void ipw_llm_free(struct ipw_llm *llm)
 {
     if (!llm) return;
     ipw_defer_cancel(llm->gate);
+    ipw_llm_outage_release(llm);
     for (size_t i = 0; i < llm->n_sites; i++) ipw_llm_site_release(&llm->sites[i]);
     for (int s = 0; s < 2; s++) {
         for (size_t i = 0; i < llm->n_headers[s]; i++) {

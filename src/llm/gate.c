@@ -4,7 +4,8 @@
 
 static bool has_room(const struct ipw_llm *llm)
 {
-    return llm->most_in_flight == 0 || llm->n_in_flight < llm->most_in_flight;
+    return ipw_llm_outage_open(llm) &&
+           (llm->most_in_flight == 0 || llm->n_in_flight < llm->most_in_flight);
 }
 
 static void let_in(void *ud)
@@ -28,6 +29,8 @@ static void let_in_soon(struct ipw_llm *llm)
     if (llm->first_held && !llm->gate && has_room(llm))
         llm->gate = ipw_defer_start(llm->loop, let_in, llm);
 }
+
+void ipw_llm_gate_opened(struct ipw_llm *llm) { let_in_soon(llm); }
 
 bool ipw_llm_gate_enter(struct ipw_llm_call *call, int64_t now_ns)
 {

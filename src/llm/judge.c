@@ -1,6 +1,7 @@
 /* What a finished attempt means: outcome, message, worth repeating or not. */
 #include "llm/client_internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -21,7 +22,24 @@ static void say(struct ipw_llm_verdict *out, enum ipw_lm_outcome outcome, enum i
     out->err.detail = 0;
 }
 
-/* The HTTP layer's words without the address before them: the message begins with ours. */
+/* The message: the reason, the address, and `remedy` if there is one.  The reason comes first: a
+ * narrow column shows the beginning. */
+static IPW_PRINTF(5, 6) void tell(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e,
+                                  enum ipw_code code, const char *remedy, const char *fmt, ...)
+{
+    char why[sizeof out->err.text];
+    size_t n = strlen(e->url) + strlen(remedy ? remedy : "") + 4, room = sizeof why - 1;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof why, fmt, ap);
+    va_end(ap);
+    room = n < room / 2 ? room - n : room / 2; /* a long reason leaves room for the address */
+    ipw_fail(&out->err, code, "%.*s: %s%s%s", (int)room, why, e->url, remedy ? ": " : "",
+             remedy ? remedy : "");
+}
+
+/* The HTTP layer's words without the address before them: the message has ours. */
 static const char *reason(const struct ipw_llm_evidence *e, const char *fallback)
 {
     const char *why = e->http_error, *rest;
@@ -40,15 +58,14 @@ static void judge_no_answer(struct ipw_llm_verdict *out, const struct ipw_llm_ev
     say(out, IPW_LM_REFUSED, IPW_ENET);
     out->retryable = e->end != IPW_HTTP_TLS;
     if (e->end == IPW_HTTP_DNS)
-        ipw_fail(&out->err, IPW_ENET, "%s: the host name cannot be resolved: is the address right?",
-                 e->url);
+        tell(out, e, IPW_ENET, "is the address right?", "the host name cannot be resolved");
     else if (e->end == IPW_HTTP_TLS)
-        ipw_fail(&out->err, IPW_ENET, "%s: no secure connection: %s", e->url, why);
+        tell(out, e, IPW_ENET, NULL, "no secure connection: %s", why);
     else if (ipw_http_is_here(e->url) || strcasestr(why, "refused"))
         /* libcurl has one text for refused and unreachable; this machine is always reachable. */
-        ipw_fail(&out->err, IPW_ENET, "%s: connection refused: is the server running?", e->url);
+        tell(out, e, IPW_ENET, "is the server running?", "connection refused");
     else
-        ipw_fail(&out->err, IPW_ENET, "%s: %s: is the server running?", e->url, why);
+        tell(out, e, IPW_ENET, "is the server running?", "%s", why);
 }
 
 static void judge_timeout(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e)
@@ -62,7 +79,8 @@ static void judge_timeout(struct ipw_llm_verdict *out, const struct ipw_llm_evid
     if (e->deadline == IPW_HTTP_FIRST_BYTE_DEADLINE) what = "no answer within";
     if (e->deadline == IPW_HTTP_IDLE_DEADLINE) what = "the answer stopped for";
     if (e->token_late) what = "no token within";
-    ipw_fail(&out->err, IPW_ETIMEOUT, "%s: %s %.3g s", e->url, what, ipw_ns_to_s(e->deadline_ns));
+    if (e->no_event) what = "the answer held nothing but keep-alive comments for";
+    tell(out, e, IPW_ETIMEOUT, NULL, "%s %.3g s", what, ipw_ns_to_s(e->deadline_ns));
 }
 
 static bool asks_for_other_options(const char *body, size_t n)
@@ -82,27 +100,22 @@ static void judge_status(struct ipw_llm_verdict *out, const struct ipw_llm_evide
     out->without_usage = (e->status == 400 || e->status == 422) && e->usage_asked && e->body_n &&
                          asks_for_other_options(e->body, e->body_n);
     if (e->status >= 300 && e->status < 400)
-        ipw_fail(&out->err, IPW_EHTTP,
-                 "%s: HTTP %d: the server redirects to %s: give that address instead", e->url,
-                 e->status, e->location && *e->location ? e->location : "another address");
+        tell(out, e, IPW_EHTTP, "give that address instead", "HTTP %d: the server redirects to %s",
+             e->status, e->location && *e->location ? e->location : "another address");
     else if (e->status == 401 && !e->have_key)
-        ipw_fail(&out->err, IPW_EHTTP,
-                 "%s: the server wants an API key: --api-key-env NAME "
-                 "(HTTP 401%s%s)",
-                 e->url, colon, text);
+        tell(out, e, IPW_EHTTP, NULL,
+             "the server wants an API key: --api-key-env NAME (HTTP 401%s%s)", colon, text);
     else if (e->status == 401)
-        ipw_fail(&out->err, IPW_EHTTP, "%s: the server does not accept the API key (HTTP 401%s%s)",
-                 e->url, colon, text);
+        tell(out, e, IPW_EHTTP, NULL, "the server does not accept the API key (HTTP 401%s%s)",
+             colon, text);
     else if (e->status == 404 && strcasestr(text, "model"))
-        ipw_fail(&out->err, IPW_EHTTP,
-                 "%s: HTTP 404: %s (`ipw-agent list models` shows what it "
-                 "serves)",
-                 e->url, text);
+        tell(out, e, IPW_EHTTP, "`ipw-agent list models` shows what it serves", "HTTP 404: %s",
+             text);
     else if (e->status == 404)
-        ipw_fail(&out->err, IPW_EHTTP, "%s: HTTP 404%s%s: no chat completions at this address",
-                 e->url, colon, text);
+        tell(out, e, IPW_EHTTP, NULL, "HTTP 404%s%s: no chat completions at this address", colon,
+             text);
     else
-        ipw_fail(&out->err, IPW_EHTTP, "%s: HTTP %d%s%s", e->url, e->status, colon, text);
+        tell(out, e, IPW_EHTTP, NULL, "HTTP %d%s%s", e->status, colon, text);
     out->err.detail = e->status;
 }
 
@@ -124,8 +137,8 @@ static void judge_error_inside(struct ipw_llm_verdict *out, const struct ipw_llm
     if (r->error_code) out->status = r->error_code;
     out->retryable =
         !e->token_seen && status_repeats(r->error_code) && strcmp(type, "insufficient_quota") != 0;
-    ipw_fail(&out->err, IPW_EHTTP, "%s: the server reports: %s", e->url,
-             *r->error ? r->error : "an error without a message");
+    tell(out, e, IPW_EHTTP, NULL, "the server reports: %s",
+         *r->error ? r->error : "an error without a message");
     out->err.detail = r->error_code;
 }
 
@@ -137,14 +150,13 @@ static void judge_not_the_api(struct ipw_llm_verdict *out, const struct ipw_llm_
     say(out, IPW_LM_BAD_REPLY, IPW_EPARSE);
     while (i < e->body_n && strchr(" \t\r\n", e->body[i]) && e->body[i]) i++;
     if (!e->streamed && i == e->body_n) {
-        ipw_fail(&out->err, IPW_EPARSE, "%s: HTTP %d with an empty body", e->url, e->status);
+        tell(out, e, IPW_EPARSE, NULL, "HTTP %d with an empty body", e->status);
     } else if (!e->streamed && e->body[i] == '<') {
         ipw_chat_error_text(text, sizeof text, type, sizeof type, e->body, e->body_n);
-        ipw_fail(&out->err, IPW_EPARSE,
-                 "%s: answered with HTML, not with the API (%s): is the address right?", e->url,
-                 text);
+        tell(out, e, IPW_EPARSE, "is the address right?",
+             "answered with HTML, not with the API (%s)", text);
     } else {
-        ipw_fail(&out->err, IPW_EPARSE, "%s: %s", e->url, e->fold_err->text);
+        tell(out, e, IPW_EPARSE, NULL, "%s", e->fold_err->text);
     }
 }
 
@@ -153,14 +165,14 @@ static void judge_cut(struct ipw_llm_verdict *out, const struct ipw_llm_evidence
     say(out, e->token_seen ? IPW_LM_CUT : IPW_LM_RESET, IPW_ENET);
     out->retryable = !e->token_seen || e->retry_cut;
     if (e->end == IPW_HTTP_RESET) {
-        ipw_fail(&out->err, IPW_ENET, "%s: the connection broke before the answer", e->url);
+        tell(out, e, IPW_ENET, NULL, "the connection broke before the answer");
     } else if (e->end == IPW_HTTP_OK) {
         /* The server ended the stream properly, only not the answer. */
         out->outcome = IPW_LM_CUT;
-        ipw_fail(&out->err, IPW_ENET, "%s: %s", e->url, e->fold_err->text);
+        tell(out, e, IPW_ENET, NULL, "%s", e->fold_err->text);
     } else {
-        ipw_fail(&out->err, IPW_ENET, "%s: the connection broke inside the answer%s", e->url,
-                 e->token_seen ? "" : ", before its first token");
+        tell(out, e, IPW_ENET, NULL, "the connection broke inside the answer%s",
+             e->token_seen ? "" : ", before its first token");
     }
 }
 
@@ -168,7 +180,7 @@ static void judge_answer(struct ipw_llm_verdict *out, const struct ipw_llm_evide
 {
     if (e->fold_code == IPW_ELIMIT) {
         say(out, IPW_LM_TOO_LARGE, IPW_ELIMIT);
-        ipw_fail(&out->err, IPW_ELIMIT, "%s: %s", e->url, e->fold_err->text);
+        tell(out, e, IPW_ELIMIT, NULL, "%s", e->fold_err->text);
     } else if (e->reply->error) {
         judge_error_inside(out, e);
     } else if (e->fold_code == IPW_EPARSE) {
@@ -208,10 +220,10 @@ void ipw_llm_judge(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e
         break;
     case IPW_HTTP_TOO_LARGE:
         say(out, IPW_LM_TOO_LARGE, IPW_ELIMIT);
-        ipw_fail(&out->err, IPW_ELIMIT, "%s: the answer is too large", e->url);
+        tell(out, e, IPW_ELIMIT, NULL, "the answer is too large");
         break;
     default:
         say(out, IPW_LM_BAD_REPLY, IPW_EPARSE);
-        ipw_fail(&out->err, IPW_EPARSE, "%s: %s", e->url, reason(e, "not an HTTP answer"));
+        tell(out, e, IPW_EPARSE, NULL, "%s", reason(e, "not an HTTP answer"));
     }
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/open.h"
 #include "llm/recorded_internal.h"
 #include "json/json.h"
 #include "json/jsonl.h"
@@ -39,12 +40,13 @@ static uint64_t hash_bytes(uint64_t key, const char *s, size_t n)
     return mix(h);
 }
 
+/* By value: a client in JavaScript cannot write 0.0, and sends the record's 0.0 as 0. */
 static uint64_t hash_node(const struct ipw_recorded *r, const struct ipw_json *node)
 {
     struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
     uint64_t h;
 
-    ipw_json_print(&text, node);
+    ipw_json_print_by_value(&text, node);
     h = hash_bytes(r->key, ipw_buf_str(&text), text.len);
     ipw_buf_release(&text);
     return h;
@@ -263,8 +265,8 @@ static int build(struct ipw_recorded *r, struct ipw_err *err)
     r->by_messages = ipw_calloc(r->n + 1, sizeof *r->by_messages);
     for (size_t i = 0; i < r->n; i++) r->by_messages[i] = i;
     qsort_r(r->by_messages, r->n, sizeof *r->by_messages, compare, r);
-    r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
-    return r->fd < 0 ? ipw_fail_errno(err, errno, "%s", r->path) : 0;
+    r->fd = ipw_open_read(r->path, err);
+    return r->fd < 0 ? r->fd : 0;
 }
 
 int ipw_recorded_open(struct ipw_recorded **out, const char *run, bool with_failures,

@@ -3,7 +3,8 @@
  * Owns an index of a run's events.jsonl: of every message of every request a hash, of every attempt
  * where its reply stands in the file; replies are read when they are asked for, so that memory
  * follows the number of messages and not their length.  A record holds its messages in canonical form
- * (sorted keys), and requests are brought to it before they are compared.
+ * (sorted keys), and requests are brought to it before they are compared; numbers are compared by value
+ * (0 is 0.0).
  *
  * A request gets the reply of the recorded one that is equal in everything that shapes a reply; else
  * of one with equal messages; else of the one at the same place of a conversation: one that begins

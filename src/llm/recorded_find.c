@@ -167,7 +167,7 @@ static char *message_text(const struct ipw_recorded *r, const struct ipw_asked *
     while (i < a->kept) a = &r->asked[a->before];
     if (ipw_recorded_line(&doc, r, a->start_at, a->start_n, NULL)) return NULL;
     messages = ipw_json_get(ipw_json_get(doc, "data"), "messages");
-    ipw_json_print(&text, ipw_json_at(messages, i - a->kept));
+    ipw_json_print_by_value(&text, ipw_json_at(messages, i - a->kept));
     ipw_json_free(doc);
     return ipw_buf_take(&text, NULL);
 }
@@ -177,7 +177,7 @@ static char *own_text(const struct question *q, size_t i)
     struct ipw_buf text = IPW_BUF(MAX_MESSAGE_BYTES);
 
     if (i >= q->n) return NULL;
-    ipw_json_print(&text, ipw_json_at(q->messages, i));
+    ipw_json_print_by_value(&text, ipw_json_at(q->messages, i));
     return ipw_buf_take(&text, NULL);
 }
 

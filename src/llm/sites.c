@@ -93,6 +93,19 @@ void ipw_llm_site_served(struct ipw_llm *llm, size_t i)
 
     if (site->down_for_ns) ipw_log(IPW_LOG_INFO, "%s answers again", site->url);
     site->down_for_ns = site->down_until_ns = 0;
+    site->loading_since_ns = 0;
+}
+
+int64_t ipw_llm_loading_since_ns(const struct ipw_llm *llm)
+{
+    int64_t since_ns = 0;
+
+    for (size_t i = 0; i < llm->n_sites; i++) {
+        int64_t ns = llm->sites[i].loading_since_ns;
+
+        if (ns && (!since_ns || ns < since_ns)) since_ns = ns;
+    }
+    return since_ns;
 }
 
 enum ipw_llm_server ipw_llm_server_at(const struct ipw_llm *llm, size_t i)

@@ -95,6 +95,7 @@ int64_t ipw_llm_told_wait(const struct ipw_llm_told *told, int64_t wall_now_ns)
     int64_t wait = ipw_llm_retry_after(told->retry_after, wall_now_ns);
 
     if (ms > wait) wait = ms;
+    if (wait >= 0) return wait; /* the answer to "when"; the others tell of the allowance */
     resets[0] = ipw_llm_reset_after(told->reset_requests);
     resets[1] = ipw_llm_reset_after(told->reset_tokens);
     for (int i = 0; i < 2; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "json/json.h"
 
 /* ---- the two runs ---- */
 
@@ -41,7 +42,7 @@ void ipw_compare_add(struct ipw_compare_run *run, const struct ipw_query_loaded 
         q->turns[i].input_tokens = turn->input_tokens;
         q->turns[i].output_tokens = turn->output_tokens;
     }
-    run->remote |= t->lm_remote && ipw_query_lm_unmeasured(t);
+    run->not_lm |= ~ipw_query_lm_domains(t);
 }
 
 void ipw_compare_release(struct ipw_compare_run *run)
@@ -50,8 +51,54 @@ void ipw_compare_release(struct ipw_compare_run *run)
         free(run->queries[i].id);
         free(run->queries[i].turns);
     }
+    for (int i = 0; i < IPW_COMPARE_SETTINGS; i++) {
+        free(run->settings[i]);
+        free(run->versions[i]);
+    }
     free(run->queries);
     *run = (struct ipw_compare_run){0};
+}
+
+/* ---- what they were made with ---- */
+
+void ipw_compare_manifest(struct ipw_compare_run *run, const char *json, size_t n)
+{
+    static const struct {
+        const char *key, *version;
+    } keys[IPW_COMPARE_SETTINGS] = {
+        [IPW_COMPARE_AGENT] = {"agent", "agent_sha256"},
+        [IPW_COMPARE_MODEL] = {"model", NULL},
+        [IPW_COMPARE_DATASET] = {"dataset", "dataset_sha256"},
+        [IPW_COMPARE_CONCURRENCY] = {"concurrency", NULL},
+    };
+    struct ipw_json *doc = NULL;
+    const struct ipw_json *config;
+
+    if (ipw_json_parse(&doc, json, n, NULL, NULL)) return;
+    config = ipw_json_get(doc, "config");
+    for (int i = 0; i < IPW_COMPARE_SETTINGS; i++) {
+        const struct ipw_json *value = ipw_json_get(config, keys[i].key);
+
+        if (ipw_json_kind(value) == IPW_JSON_INT)
+            run->settings[i] = ipw_asprintf("%lld", (long long)ipw_json_int(value, 0));
+        else
+            run->settings[i] = ipw_strdup(ipw_json_str(value, NULL));
+        if (keys[i].version)
+            run->versions[i] =
+                ipw_strdup(ipw_json_str(ipw_json_get(config, keys[i].version), NULL));
+    }
+    ipw_json_free(doc);
+}
+
+static bool differ(const char *a, const char *b) { return a && b && strcmp(a, b) != 0; }
+
+bool ipw_compare_differ(const struct ipw_compare *c, int i, bool *version)
+{
+    const struct ipw_compare_run *a = c->runs[0], *b = c->runs[1];
+    bool name = differ(a->settings[i], b->settings[i]);
+
+    *version = !name && differ(a->versions[i], b->versions[i]);
+    return name || *version;
 }
 
 /* ---- pairs ---- */
@@ -106,19 +153,24 @@ static void pair(struct ipw_compare *c, const struct ipw_compare_run *a,
     c->only[1] = b->n - c->n;
 }
 
-/* The machine's meter when both have it; else the devices of which both know something. */
+/* The machine's meter when both have it; else the devices of which both know something.  As for one
+ * run (ipw_summary_basis): never memory alone, nor a domain that is 0 J throughout. */
 static unsigned shared_basis(const struct ipw_compare *c)
 {
     unsigned known[2] = {0, 0}, both;
 
     for (int side = 0; side < 2; side++) {
-        if (c->runs[side]->remote) return 0;
-        for (size_t i = 0; i < c->n; i++)
-            for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++)
-                known[side] |= (unsigned)c->pairs[side][i]->energy[d].known << d;
+        for (size_t i = 0; i < c->n; i++) {
+            for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++) {
+                const struct ipw_figure *f = &c->pairs[side][i]->energy[d];
+
+                known[side] |= (unsigned)(f->known && f->j > 0) << d;
+            }
+        }
     }
-    both = known[0] & known[1];
-    return both >> IPW_DOMAIN_MACHINE & 1 ? 1u << IPW_DOMAIN_MACHINE : both;
+    both = known[0] & known[1] & ~c->runs[0]->not_lm & ~c->runs[1]->not_lm;
+    if (both >> IPW_DOMAIN_MACHINE & 1) return 1u << IPW_DOMAIN_MACHINE;
+    return both & (1u << IPW_DOMAIN_GPU | 1u << IPW_DOMAIN_CPU) ? both : 0;
 }
 
 double ipw_compare_joules(const struct ipw_figure *energy, unsigned basis, double *lo, double *hi)
@@ -154,6 +206,15 @@ static struct value joules(const struct ipw_figure *energy, unsigned basis)
     return v;
 }
 
+/* Joules a token, without bounds: those of the joules say it. */
+static struct value by_tokens(const struct ipw_compare_query *q, bool input, unsigned basis)
+{
+    double lo, hi, j = ipw_compare_joules(q->energy, basis, &lo, &hi);
+    double n = count(q->output_tokens) + (input ? count(q->input_tokens) : 0);
+
+    return (struct value){n > 0 ? j / n : NAN, NAN, NAN};
+}
+
 static struct value of_query(const struct ipw_compare_query *q, int metric, unsigned basis)
 {
     struct value v = {NAN, NAN, NAN};
@@ -165,6 +226,8 @@ static struct value of_query(const struct ipw_compare_query *q, int metric, unsi
     case IPW_COMPARE_CPU_J: return joules(q->energy, 1u << IPW_DOMAIN_CPU);
     case IPW_COMPARE_DRAM_J: return joules(q->energy, 1u << IPW_DOMAIN_DRAM);
     case IPW_COMPARE_MACHINE_J: return joules(q->energy, 1u << IPW_DOMAIN_MACHINE);
+    case IPW_COMPARE_OUTPUT_J: return by_tokens(q, false, basis);
+    case IPW_COMPARE_TOKEN_J: return by_tokens(q, true, basis);
     case IPW_COMPARE_SECONDS: v.x = q->seconds; break;
     case IPW_COMPARE_INPUT: v.x = count(q->input_tokens); break;
     case IPW_COMPARE_OUTPUT: v.x = count(q->output_tokens); break;
@@ -235,6 +298,8 @@ static void add_task(struct sums *all, const struct sums *task)
     all->b_hi += task->b_hi / n;
 }
 
+static double within(double x) { return isnan(x) ? x : fmin(1, fmax(-1, x)); }
+
 static void make_row(struct ipw_compare_row *row, const struct ipw_compare *c, int metric)
 {
     double *differences = ipw_calloc(c->n + 1, sizeof *differences), n;
@@ -261,6 +326,10 @@ static void make_row(struct ipw_compare_row *row, const struct ipw_compare *c, i
     row->difference_lo = row->b_lo - row->a_hi;
     row->difference_hi = row->b_hi - row->a_lo;
     row->difference = ipw_interval_of(differences, row->tasks);
+    if (metric == IPW_COMPARE_ACCURACY) { /* of two proportions: it is no more than all */
+        row->difference.lo = within(row->difference.lo);
+        row->difference.hi = within(row->difference.hi);
+    }
     row->verdict = verdict(&row->difference);
     free(differences);
 }

@@ -4,7 +4,7 @@
  * place in the query.  Each metric is compared over the pairs in which both sides know it: the two
  * means, and the mean of the differences with its 95 % interval, all over tasks: repeats of an id are
  * averaged first, so are the turns of a query, so that the difference is that of the two means
- * (report/repeats.h says how the interval is made).  A difference is called real when that interval
+ * (report/repeats.h says how the interval is made).  A difference is significant when that interval
  * does not hold 0.  Joules have besides the bounds that the counters' readings give (lo, hi); the two
  * say different things: the interval what another sample of tasks could show, the bounds what another
  * division of the same readings could. */
@@ -22,6 +22,8 @@ enum ipw_compare_metric {
     IPW_COMPARE_CPU_J,
     IPW_COMPARE_DRAM_J,
     IPW_COMPARE_MACHINE_J,
+    IPW_COMPARE_OUTPUT_J, /* joules of a query by its output tokens */
+    IPW_COMPARE_TOKEN_J,  /* by its input and output tokens */
     IPW_COMPARE_SECONDS,
     IPW_COMPARE_INPUT,
     IPW_COMPARE_OUTPUT,
@@ -51,12 +53,25 @@ struct ipw_compare_query {
     size_t n_turns;
 };
 
+/* What a run was made with, of its manifest; NULL: not known. */
+enum ipw_compare_setting {
+    IPW_COMPARE_AGENT,
+    IPW_COMPARE_MODEL,
+    IPW_COMPARE_DATASET,
+    IPW_COMPARE_CONCURRENCY,
+    IPW_COMPARE_SETTINGS,
+};
+
 struct ipw_compare_run { /* one of the two */
     struct ipw_compare_query *queries;
     size_t n, cap;
-    bool remote; /* the model's devices were not this machine's */
+    unsigned not_lm; /* domains that are not the model's machine, bits 1 << domain */
+    char *settings[IPW_COMPARE_SETTINGS];
+    char *versions[IPW_COMPARE_SETTINGS]; /* SHA-256 of the file, where there is one */
 };
 void ipw_compare_add(struct ipw_compare_run *run, const struct ipw_query_loaded *query);
+/* The text of manifest.json; one that cannot be read leaves the settings unknown. */
+void ipw_compare_manifest(struct ipw_compare_run *run, const char *json, size_t n);
 void ipw_compare_release(struct ipw_compare_run *run);
 
 struct ipw_compare_row {
@@ -81,6 +96,9 @@ struct ipw_compare {
 void ipw_compare_make(struct ipw_compare *out, struct ipw_compare_run *a,
                       struct ipw_compare_run *b);
 void ipw_compare_free(struct ipw_compare *compare);
+
+/* Whether the two are known to differ in a setting.  *version: only in the version of the file. */
+bool ipw_compare_differ(const struct ipw_compare *compare, int setting, bool *version);
 
 /* Joules over `basis` and their bounds; NAN where not known. */
 double ipw_compare_joules(const struct ipw_figure *energy, unsigned basis, double *lo, double *hi);

@@ -1,6 +1,7 @@
 /* Two runs beside each other: as JSON, and for a terminal. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -16,6 +17,8 @@ static const struct {
     [IPW_COMPARE_CPU_J] = {"cpu_joules", "  cpu", "J"},
     [IPW_COMPARE_DRAM_J] = {"dram_joules", "  dram", "J"},
     [IPW_COMPARE_MACHINE_J] = {"machine_joules", "  machine", "J"},
+    [IPW_COMPARE_OUTPUT_J] = {"joules_per_output_token", "J/tok out", "J"},
+    [IPW_COMPARE_TOKEN_J] = {"joules_per_token", "J/token", "J"},
     [IPW_COMPARE_SECONDS] = {"seconds", "time", "s"},
     [IPW_COMPARE_INPUT] = {"input_tokens", "tokens in", NULL},
     [IPW_COMPARE_OUTPUT] = {"output_tokens", "tokens out", NULL},
@@ -98,14 +101,52 @@ static void write_pair(struct ipw_jw *w, const struct ipw_compare *c, size_t i)
     ipw_jw_obj_end(w);
 }
 
+/* What the two were made with, in the order of their keys. */
+static const struct {
+    int setting;
+    const char *key, *label;
+} settings[IPW_COMPARE_SETTINGS] = {
+    {IPW_COMPARE_AGENT, "agent", "agent"},
+    {IPW_COMPARE_CONCURRENCY, "concurrency", "concurrency"},
+    {IPW_COMPARE_DATASET, "dataset", "data set"},
+    {IPW_COMPARE_MODEL, "model", "model"},
+};
+
+static void write_settings(struct ipw_jw *w, const struct ipw_compare *c)
+{
+    bool version;
+
+    ipw_jw_key(w, "settings");
+    ipw_jw_obj(w);
+    for (int side = 0; side < 2; side++) {
+        ipw_jw_key(w, side ? "b" : "a");
+        ipw_jw_obj(w);
+        for (int i = 0; i < IPW_COMPARE_SETTINGS; i++) {
+            const char *value = c->runs[side]->settings[settings[i].setting];
+
+            if (value && settings[i].setting == IPW_COMPARE_CONCURRENCY)
+                ipw_jw_kint(w, settings[i].key, strtoll(value, NULL, 10));
+            else
+                ipw_jw_kstr(w, settings[i].key, value);
+        }
+        ipw_jw_obj_end(w);
+    }
+    ipw_jw_key(w, "differ");
+    ipw_jw_arr(w);
+    for (int i = 0; i < IPW_COMPARE_SETTINGS; i++)
+        if (ipw_compare_differ(c, settings[i].setting, &version)) ipw_jw_str(w, settings[i].key);
+    ipw_jw_arr_end(w);
+    ipw_jw_obj_end(w);
+}
+
 void ipw_compare_write(struct ipw_buf *out, const struct ipw_compare *c, const char *a,
                        const char *b)
 {
     static const int sorted[IPW_COMPARE_METRICS] = {
-        IPW_COMPARE_ACCURACY, IPW_COMPARE_CPU_J,  IPW_COMPARE_DRAM_J,      IPW_COMPARE_GPU_J,
-        IPW_COMPARE_INPUT,    IPW_COMPARE_JOULES, IPW_COMPARE_MACHINE_J,   IPW_COMPARE_OUTPUT,
-        IPW_COMPARE_SECONDS,  IPW_COMPARE_TURN_J, IPW_COMPARE_TURN_OUTPUT, IPW_COMPARE_TURN_S,
-        IPW_COMPARE_TURNS};
+        IPW_COMPARE_ACCURACY,    IPW_COMPARE_CPU_J,  IPW_COMPARE_DRAM_J,   IPW_COMPARE_GPU_J,
+        IPW_COMPARE_INPUT,       IPW_COMPARE_JOULES, IPW_COMPARE_OUTPUT_J, IPW_COMPARE_TOKEN_J,
+        IPW_COMPARE_MACHINE_J,   IPW_COMPARE_OUTPUT, IPW_COMPARE_SECONDS,  IPW_COMPARE_TURN_J,
+        IPW_COMPARE_TURN_OUTPUT, IPW_COMPARE_TURN_S, IPW_COMPARE_TURNS};
     struct ipw_buf basis = IPW_BUF(256);
     struct ipw_jw w;
 
@@ -130,6 +171,7 @@ void ipw_compare_write(struct ipw_buf *out, const struct ipw_compare *c, const c
     for (size_t i = 0; i < c->n; i++) write_pair(&w, c, i);
     ipw_jw_arr_end(&w);
     ipw_jw_kint(&w, "queries", (int64_t)c->n);
+    write_settings(&w, c);
     ipw_jw_kint(&w, "turns", (int64_t)c->n_turns);
     ipw_jw_obj_end(&w);
     ipw_buf_addc(out, '\n');
@@ -173,10 +215,10 @@ static void cell(struct ipw_buf *out, const char *text, size_t columns, bool rig
 
 static const char *words(const char *verdict)
 {
-    static const char *const all[][2] = {{"higher", "higher: real"},
-                                         {"lower", "lower: real"},
+    static const char *const all[][2] = {{"higher", "significant"},
+                                         {"lower", "significant"},
                                          {"same", "the same"},
-                                         {"not_shown", "not shown"},
+                                         {"not_shown", "no significant difference"},
                                          {"too_few", "too few tasks"}};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -184,45 +226,98 @@ static const char *words(const char *verdict)
     return "";
 }
 
+/* A difference and its interval are compared by eye: all three in one unit and with as many places,
+ * by the largest of them. */
+struct scale {
+    double size;
+    char unit[8];
+    int places;
+};
+
+static struct scale scale_of(const struct ipw_interval *d, const char *unit)
+{
+    static const struct {
+        double size;
+        const char *prefix;
+    } steps[] = {{1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "u"}};
+    double most = fmax(fabs(d->mean), isnan(d->lo) ? 0 : fmax(fabs(d->lo), fabs(d->hi)));
+    bool percent = unit && *unit == '%', prefixed = unit && !percent;
+    struct scale s = {.size = percent ? 0.01 : 1};
+    size_t i = 0;
+
+    while (i + 1 < sizeof steps / sizeof *steps && most < 0.9995 * steps[i].size) i++;
+    if (most > 0 && (prefixed || (!unit && most >= 1e5))) s.size = steps[i].size;
+    snprintf(s.unit, sizeof s.unit, "%s%s%s", unit || s.size > 1 ? " " : "",
+             most > 0 && (prefixed || s.size > 1) ? steps[i].prefix : "", unit ? unit : "");
+    most /= s.size;
+    s.places = most >= 99.95 ? 0 : most >= 9.995 ? 1 : 2;
+    if (percent && s.places == 2) s.places = 1;
+    return s;
+}
+
+/* "[+112, +124]" */
+static const char *interval_of(char *out, size_t size, const struct ipw_interval *d,
+                               const struct scale *s)
+{
+    out[0] = '\0';
+    if (!isnan(d->lo))
+        snprintf(out, size, "[%+.*f, %+.*f]", s->places, d->lo / s->size, s->places,
+                 d->hi / s->size);
+    return out;
+}
+
+/* Where the readings leave the joules open, besides what another sample of tasks could show. */
+static void print_bounds(struct ipw_buf *out, const struct ipw_compare_row *r, const char *unit,
+                         bool colour)
+{
+    char lo[40], hi[40];
+
+    if (isnan(r->a_lo) || isnan(r->b_lo)) return;
+    if (r->a_lo == r->a_hi && r->b_lo == r->b_hi) return;
+    ipw_buf_addf(out, "%s    sensor bounds: A %s to %s, ", ipw_style(IPW_DIM, colour),
+                 quantity(lo, r->a_lo, unit), quantity(hi, r->a_hi, unit));
+    ipw_buf_addf(out, "B %s to %s%s\n", quantity(lo, r->b_lo, unit), quantity(hi, r->b_hi, unit),
+                 ipw_style(IPW_PLAIN, colour));
+}
+
+enum { LABEL = 10, QUANTITY = 9, INTERVAL = 14 };
+
 static void print_row(struct ipw_buf *out, const struct ipw_compare_row *r, int metric, bool colour)
 {
     const char *unit = metrics[metric].unit;
-    bool real = strcmp(r->verdict, "higher") == 0 || strcmp(r->verdict, "lower") == 0;
-    char a[40], b[40], d[40], lo[40], hi[40], interval[90] = "";
+    bool significant = strcmp(r->verdict, "higher") == 0 || strcmp(r->verdict, "lower") == 0;
+    struct scale scale = scale_of(&r->difference, unit);
+    char text[40], interval[90];
 
     if (!r->pairs) return;
-    if (!isnan(r->difference.lo))
-        snprintf(interval, sizeof interval, "%s .. %s", signed_quantity(lo, r->difference.lo, unit),
-                 signed_quantity(hi, r->difference.hi, unit));
     ipw_buf_adds(out, "  ");
-    cell(out, metrics[metric].label, 10, false);
-    cell(out, quantity(a, r->a, unit), 10, true);
-    cell(out, quantity(b, r->b, unit), 10, true);
-    cell(out, signed_quantity(d, r->difference.mean, unit), 11, true);
-    ipw_buf_adds(out, "  ");
-    cell(out, interval, 22, false);
-    ipw_buf_addf(out, "%s%s%s\n", ipw_style(real ? IPW_BOLD : IPW_DIM, colour), words(r->verdict),
+    cell(out, metrics[metric].label, LABEL, false);
+    cell(out, quantity(text, r->a, unit), QUANTITY, true);
+    cell(out, quantity(text, r->b, unit), QUANTITY, true);
+    snprintf(text, sizeof text, "%+.*f%s", scale.places, r->difference.mean / scale.size,
+             scale.unit);
+    cell(out, isnan(r->difference.mean) ? IPW_UNKNOWN_TEXT : text, QUANTITY, true);
+    ipw_buf_addf(out, " %-*s %s%s%s\n", INTERVAL,
+                 interval_of(interval, sizeof interval, &r->difference, &scale),
+                 ipw_style(significant ? IPW_BOLD : IPW_DIM, colour), words(r->verdict),
                  ipw_style(IPW_PLAIN, colour));
-    if (isnan(r->a_lo) || isnan(r->b_lo)) return;
-    ipw_buf_addf(out, "%s    by the readings A is within %s .. %s, ", ipw_style(IPW_DIM, colour),
-                 quantity(a, r->a_lo, unit), quantity(b, r->a_hi, unit));
-    ipw_buf_addf(out, "B within %s .. %s%s\n", quantity(a, r->b_lo, unit),
-                 quantity(b, r->b_hi, unit), ipw_style(IPW_PLAIN, colour));
+    print_bounds(out, r, unit, colour);
 }
 
-static void head(struct ipw_buf *out, const char *title, const char *more)
+static void head(struct ipw_buf *out, const char *title)
 {
     ipw_buf_adds(out, "\n  ");
-    cell(out, title, 10, false);
-    cell(out, "A", 10, true);
-    cell(out, "B", 10, true);
-    cell(out, "B - A", 11, true);
-    ipw_buf_addf(out, "  %s\n", more);
+    cell(out, title, LABEL, false);
+    cell(out, "A", QUANTITY, true);
+    cell(out, "B", QUANTITY, true);
+    cell(out, "B - A", QUANTITY, true);
+    ipw_buf_adds(out, " 95 % interval\n");
 }
 
 static void print_turns(struct ipw_buf *out, const struct ipw_compare *c)
 {
-    head(out, "turn", "by the readings      time A time B");
+    ipw_buf_adds(out, "\n  turn               A         B      B - A  sensor bounds        "
+                      "time A time B\n");
     for (size_t i = 0; i < c->n; i++) {
         const struct ipw_compare_query *a = c->pairs[0][i], *b = c->pairs[1][i];
 
@@ -252,17 +347,51 @@ static void print_turns(struct ipw_buf *out, const struct ipw_compare *c)
     }
 }
 
+/* One of the two: its folder, and below it what it was made with. */
+static void print_side(struct ipw_buf *out, const struct ipw_compare *c, int side, const char *path)
+{
+    const char *between = "\n     ";
+
+    ipw_buf_addf(out, "\n  %c  ", "AB"[side]);
+    ipw_text_printable(out, path, strlen(path), 0);
+    for (int i = 0; i < IPW_COMPARE_SETTINGS; i++) {
+        const char *value = c->runs[side]->settings[i];
+
+        if (!value) continue;
+        ipw_buf_addf(out, "%s%s", between, i == IPW_COMPARE_CONCURRENCY ? "concurrency " : "");
+        ipw_text_printable(out, value, strlen(value), 40);
+        between = " \xC2\xB7 ";
+    }
+}
+
+/* Where they differ: in the model on purpose, mostly; in the rest the joules are not those of the
+ * model alone. */
+static void print_differences(struct ipw_buf *out, const struct ipw_compare *c, bool colour)
+{
+    struct ipw_buf text = IPW_BUF(1024);
+    bool version;
+
+    for (int i = 0; i < IPW_COMPARE_SETTINGS; i++) {
+        if (!ipw_compare_differ(c, settings[i].setting, &version)) continue;
+        ipw_buf_addf(&text, "%s%s%s", text.len ? ", " : "", settings[i].label,
+                     version ? " (another version of it)" : "");
+    }
+    if (text.len)
+        ipw_buf_addf(out, "  %swarning: the runs differ in %s%s\n", ipw_style(IPW_YELLOW, colour),
+                     ipw_buf_str(&text), ipw_style(IPW_PLAIN, colour));
+    ipw_buf_release(&text);
+}
+
 void ipw_compare_print(struct ipw_buf *out, const struct ipw_compare *c, const char *a,
                        const char *b, bool turns, bool colour)
 {
     struct ipw_buf basis = IPW_BUF(256);
 
     ipw_summary_basis_text(&basis, c->basis);
-    ipw_buf_adds(out, "\n  A  ");
-    ipw_text_printable(out, a, strlen(a), 0);
-    ipw_buf_adds(out, "\n  B  ");
-    ipw_text_printable(out, b, strlen(b), 0);
+    print_side(out, c, 0, a);
+    print_side(out, c, 1, b);
     ipw_buf_addc(out, '\n');
+    print_differences(out, c, colour);
     ipw_buf_addf(out, "  %zu quer%s and %zu turn%s in both", c->n, c->n == 1 ? "y" : "ies",
                  c->n_turns, c->n_turns == 1 ? "" : "s");
     if (c->only[0] || c->only[1])
@@ -271,9 +400,9 @@ void ipw_compare_print(struct ipw_buf *out, const struct ipw_compare *c, const c
         ipw_buf_addf(out, "; energy is that of %s\n", ipw_buf_str(&basis));
     else
         ipw_buf_addf(out, "; no device was measured in both\n");
-    head(out, "a query", "95 % interval");
+    head(out, "per query");
     for (int m = 0; m < IPW_COMPARE_TURN_J; m++) print_row(out, &c->rows[m], m, colour);
-    head(out, "a turn", "95 % interval");
+    head(out, "per turn");
     for (int m = IPW_COMPARE_TURN_J; m < IPW_COMPARE_METRICS; m++)
         print_row(out, &c->rows[m], m, colour);
     if (turns) print_turns(out, c);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "report/format.h"
 #include "trace/event.h"
+#include "trace/pick.h"
 
 enum { WIDTH_MIN = 80, TEXT_COLUMN = 34, SHOWN_BYTES = 2000, ID_COLUMNS = 10 };
 
@@ -64,6 +65,20 @@ static struct open *add(struct ipw_follow *f, const struct ipw_event *e, int32_t
     free(o->text);
     *o = (struct open){.query = e->query, .span = span, .t_ns = e->t_ns, .text = text};
     return o;
+}
+
+/* Number 0 is the query itself: a record that gives it to something else is damaged. */
+static void begin(struct ipw_follow *f, const struct ipw_event *e, char *text)
+{
+    if (e->span > 0)
+        add(f, e, e->span, text);
+    else
+        free(text);
+}
+
+static struct open *begun(struct ipw_follow *f, const struct ipw_event *e)
+{
+    return e->span > 0 ? find(f, e->query, e->span) : NULL;
 }
 
 static void drop(struct ipw_follow *f, struct open *o)
@@ -130,7 +145,7 @@ static void put_reply(struct ipw_follow *f, struct ipw_buf *out, const struct ip
                       const struct ipw_json *data)
 {
     const struct ipw_lm_facts *m = &e->lm;
-    struct open *q = find(f, e->query, 0), *start = find(f, e->query, e->span);
+    struct open *q = find(f, e->query, 0), *start = begun(f, e);
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     char turn[32], a[32], b[32], s[32];
     bool ok = m->outcome == IPW_LM_OK;
@@ -156,7 +171,7 @@ static void put_reply(struct ipw_follow *f, struct ipw_buf *out, const struct ip
 static void put_tool(struct ipw_follow *f, struct ipw_buf *out, const struct ipw_event *e,
                      const struct ipw_json *data)
 {
-    struct open *start = find(f, e->query, e->span);
+    struct open *start = begun(f, e);
     const char *what = e->kind == IPW_EV_SPAN_END && e->tool.kind ? e->tool.kind : "tool";
     const char *content = ipw_json_str(ipw_json_get(data, "content"), NULL);
     struct ipw_buf text = IPW_BUF(IPW_MIB);
@@ -164,8 +179,7 @@ static void put_tool(struct ipw_follow *f, struct ipw_buf *out, const struct ipw
 
     if (start)
         ipw_buf_addf(&text, "%s  ", ipw_format_seconds(s, ipw_ns_to_s(e->t_ns - start->t_ns)));
-    ipw_buf_addf(&text, "%s: %s", e->tool.name ? e->tool.name : "?",
-                 e->tool.outcome ? e->tool.outcome : "?");
+    ipw_buf_addf(&text, "%s: %s", e->tool.name, e->tool.outcome ? e->tool.outcome : "?");
     put_head(f, out, e, find(f, e->query, 0), what, e->tool.ok ? IPW_CYAN : IPW_YELLOW);
     put_rest(f, out, ipw_buf_str(&text));
     put_said(f, out, ">", start ? start->text : NULL);
@@ -219,11 +233,11 @@ static void show(struct ipw_follow *f, struct ipw_buf *out, const struct ipw_eve
     case IPW_EV_LM_START:
         q = find(f, e->query, 0);
         if (q && e->lm.attempt == 1) q->turn++;
-        add(f, e, e->span, NULL);
+        begin(f, e, NULL);
         break;
     case IPW_EV_LM_END: put_reply(f, out, e, data); break;
-    case IPW_EV_TOOL_START: add(f, e, e->span, arguments_of(data)); break;
-    case IPW_EV_SPAN_START: add(f, e, e->span, NULL); break;
+    case IPW_EV_TOOL_START: begin(f, e, arguments_of(data)); break;
+    case IPW_EV_SPAN_START: begin(f, e, NULL); break;
     case IPW_EV_SPAN_END:
     case IPW_EV_TOOL_END: put_tool(f, out, e, data); break;
     case IPW_EV_QUERY_END: put_end(f, out, e, data); break;
@@ -231,14 +245,15 @@ static void show(struct ipw_follow *f, struct ipw_buf *out, const struct ipw_eve
     }
 }
 
-/* By its id, the beginning of it, or its number: which ids will come is not known yet. */
-static bool is_meant(const char *want, const char *id, int32_t query)
+static bool is_meant(const char *want, const struct ipw_event *start, const struct ipw_json *data)
 {
-    size_t n = strlen(want), digits = strspn(want + (*want == 'q'), "0123456789");
+    struct ipw_query_names names = {0};
+    bool yes;
 
-    if (n && strncmp(want, id, n) == 0) return true;
-    return digits && digits < 10 && digits + (*want == 'q') == n &&
-           strtol(want + (*want == 'q'), NULL, 10) == query;
+    ipw_query_names_start(&names, start, data);
+    yes = names.n && ipw_query_is_meant(&names.all[0], want);
+    ipw_query_names_release(&names);
+    return yes;
 }
 
 bool ipw_follow_line(struct ipw_follow *f, struct ipw_buf *out, const char *line, size_t n)
@@ -256,7 +271,7 @@ bool ipw_follow_line(struct ipw_follow *f, struct ipw_buf *out, const char *line
         if (!f->start_ns || e.kind == IPW_EV_RUN_START) f->start_ns = e.t_ns;
         over = e.kind == IPW_EV_RUN_END;
         id = e.kind == IPW_EV_QUERY_START ? e.q.id : NULL;
-        if (!f->id || (id && is_meant(f->id, id, e.query)) || (!id && find(f, e.query, 0)))
+        if (!f->id || (id && is_meant(f->id, &e, data)) || (!id && find(f, e.query, 0)))
             if (e.query >= 0) show(f, out, &e, data);
     }
     ipw_json_free(doc);

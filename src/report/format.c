@@ -78,6 +78,28 @@ char *ipw_format_seconds(char *out, double s)
     return out;
 }
 
+char *ipw_format_spaced_seconds(char *out, double s)
+{
+    double whole = floor(s + 0.5);
+
+    if (!isfinite(s) || s < 0) return strcpy(out, IPW_UNKNOWN_TEXT);
+    if (s < 99.95) {
+        char digits[16];
+
+        if (s < 0.9995) return ipw_format_si(out, s, "\xC2\xA0s");
+        three_digits(digits, sizeof digits, s);
+        snprintf(out, OUT, "%s\xC2\xA0s", digits);
+    } else if (whole < 3600) {
+        snprintf(out, OUT, "%d\xC2\xA0min\xC2\xA0%d\xC2\xA0s", (int)(whole / 60),
+                 (int)fmod(whole, 60));
+    } else {
+        whole = floor(s / 60 + 0.5);
+        snprintf(out, OUT, "%.0f\xC2\xA0h\xC2\xA0%d\xC2\xA0min", floor(whole / 60),
+                 (int)fmod(whole, 60));
+    }
+    return out;
+}
+
 char *ipw_format_percent(char *out, double share)
 {
     double percent = share * 100;
@@ -87,6 +109,25 @@ char *ipw_format_percent(char *out, double share)
         snprintf(out, OUT, "%.2g %%", percent);
     } else {
         snprintf(out, OUT, "%.1f %%", percent);
+    }
+    return out;
+}
+
+char *ipw_format_two_digits(char *out, double x)
+{
+    double step;
+
+    if (!isfinite(x)) return strcpy(out, IPW_UNKNOWN_TEXT);
+    if (fabs(x) < 5e-3) return strcpy(out, "0");
+    step = pow(10, floor(log10(fabs(x))) - 1);
+    x = round(x / step) * step;
+    snprintf(out, OUT, "%.*f", step < 0.05 ? 2 : step < 0.5 ? 1 : 0, x);
+    if (strchr(out, '.')) { /* "4", not "4.0" */
+        size_t n = strlen(out);
+
+        while (out[n - 1] == '0') n--;
+        if (out[n - 1] == '.') n--;
+        out[n] = '\0';
     }
     return out;
 }

@@ -5,13 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "report/stats.h"
 
 enum { T_BELOW = 20, LEAST = 3, RESAMPLES = 2000 };
-
-/* 97.5 % quantiles of Student's t for 1 to 18 degrees of freedom. */
-static const double t_975[] = {12.7062047, 4.3026527, 3.1824463, 2.7764451, 2.5705818, 2.4469119,
-                               2.3646243,  2.3060041, 2.2621572, 2.2281389, 2.2009852, 2.1788128,
-                               2.1603687,  2.1447867, 2.1314495, 2.1199053, 2.1098156, 2.1009220};
 
 /* xorshift64*: small, and the same everywhere.  Its upper half times n, for a division by n would
  * cost more than all the rest of a resample. */
@@ -117,30 +113,53 @@ static struct ipw_interval nothing(size_t n)
     return (struct ipw_interval){NAN, NAN, NAN, NAN, NAN, n, "none"};
 }
 
-/* All but a bootstrap's bounds. */
-static struct ipw_interval begin(const double *values, size_t n)
+/* All but a bootstrap's bounds.  `counts` NULL: one observation a cluster. */
+static struct ipw_interval begin(const double *sums, const double *counts, size_t n)
 {
     struct ipw_interval out = nothing(n);
-    double sum = 0, squares = 0, half;
+    struct ipw_stats_cluster *clusters;
+    struct ipw_stats_clustered c;
+    double half;
 
     if (!n) return out;
-    out.min = out.max = values[0];
+    clusters = ipw_calloc(n, sizeof *clusters);
     for (size_t i = 0; i < n; i++) {
-        sum += values[i];
-        if (values[i] < out.min) out.min = values[i];
-        if (values[i] > out.max) out.max = values[i];
+        double mean;
+
+        clusters[i] = (struct ipw_stats_cluster){sums[i], counts ? counts[i] : 1};
+        mean = sums[i] / clusters[i].n;
+        out.min = fmin(out.min, mean);
+        out.max = fmax(out.max, mean);
     }
-    out.mean = out.min == out.max ? out.min : sum / (double)n;
+    c = ipw_stats_clustered(clusters, n);
+    free(clusters);
+    out.mean = out.min == out.max ? out.min : c.mean;
     if (n < LEAST) return out;
     if (n >= T_BELOW) {
         out.method = "bootstrap";
         return out;
     }
-    for (size_t i = 0; i < n; i++) squares += (values[i] - out.mean) * (values[i] - out.mean);
-    half = t_975[n - 2] * sqrt(squares / (double)(n - 1) / (double)n);
+    half = out.min == out.max ? 0 : ipw_stats_t975(n - 1) * c.se;
     out.lo = out.mean - half;
     out.hi = out.mean + half;
     out.method = "t";
+    return out;
+}
+
+static struct ipw_interval of_share(const double *sums, const double *counts, size_t n)
+{
+    struct ipw_stats_cluster *clusters = ipw_calloc(n + 1, sizeof *clusters);
+    struct ipw_interval out = begin(sums, counts, n);
+    struct ipw_stats_clustered c;
+
+    for (size_t i = 0; i < n; i++) clusters[i] = (struct ipw_stats_cluster){sums[i], counts[i]};
+    c = ipw_stats_clustered(clusters, n);
+    free(clusters);
+    out.lo = out.hi = NAN;
+    out.method = "none";
+    if (isnan(c.effective_n)) return out;
+    ipw_stats_wilson(&out.lo, &out.hi, c.mean, c.effective_n);
+    out.method = "wilson";
     return out;
 }
 
@@ -165,7 +184,7 @@ static struct ipw_interval begin_ratio(const double *above, const double *below,
 
 struct ipw_interval ipw_interval_of(const double *values, size_t n)
 {
-    struct ipw_interval out = begin(values, n);
+    struct ipw_interval out = begin(values, NULL, n);
     struct sample one = {.above = values, .n = n, .out = &out};
 
     bootstrap_all(&one, 1);
@@ -239,9 +258,10 @@ static size_t groups(struct member *all, size_t n, int (*order)(const void *, co
     return count;
 }
 
-/* One value a group, the mean of its known ones; groups that have none of either are left out. */
-static size_t means(double *x, double *y, const struct member *all, size_t n,
-                    int (*order)(const void *, const void *), int metric, unsigned basis)
+/* Two sums a group: of the values and of how many they are, or, of a ratio, of what is divided and
+ * of what it is divided by.  Groups of which nothing is known are left out. */
+static size_t sums(double *x, double *y, const struct member *all, size_t n,
+                   int (*order)(const void *, const void *), int metric, unsigned basis)
 {
     bool ratio = metric == IPW_REPEAT_IPJ || metric == IPW_REPEAT_IPW;
     size_t out = 0;
@@ -261,8 +281,8 @@ static size_t means(double *x, double *y, const struct member *all, size_t n,
         }
         i = k;
         if (!known) continue;
-        x[out] = ratio ? scored / (double)known : sum / (double)known;
-        y[out++] = sum / (double)known;
+        x[out] = ratio ? scored : sum;
+        y[out++] = ratio ? sum : (double)known;
     }
     return out;
 }
@@ -286,12 +306,14 @@ void ipw_repeats_of(struct ipw_repeats *out, const struct ipw_summary *s)
     groups(all, s->n, order);
     for (int m = 0; m < IPW_REPEAT_METRICS; m++) {
         double *x = next, *y = next + s->n;
-        size_t n = means(x, y, all, s->n, order, m, basis);
+        size_t n = sums(x, y, all, s->n, order, m, basis);
         bool ratio = m == IPW_REPEAT_IPJ || m == IPW_REPEAT_IPW;
 
         next = y + s->n;
-        out->metrics[m] = ratio ? begin_ratio(x, y, n) : begin(x, n);
-        samples[m] = (struct sample){x, ratio ? y : NULL, n, &out->metrics[m], NULL};
+        out->metrics[m] = ratio                      ? begin_ratio(x, y, n)
+                          : m == IPW_REPEAT_ACCURACY ? of_share(x, y, n)
+                                                     : begin(x, y, n);
+        samples[m] = (struct sample){x, y, n, &out->metrics[m], NULL};
     }
     bootstrap_all(samples, IPW_REPEAT_METRICS);
     free(all);

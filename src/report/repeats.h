@@ -1,10 +1,11 @@
 /* report/repeats.h: how sure a run's means are.
  *
- * Queries of one task (one id; --epochs repeats it) are averaged first, so that repeats do not pass
- * for new tasks; the interval is over tasks.  With fewer than three tasks and at least three epochs
- * it is over epochs.  95 %: Student's t below 20 values, the percentile bootstrap from 20 on
- * (seeded, 2000 resamples), none below 3 (reference/energy.md 2g).  Ratios (accuracy per joule, per
- * watt) are bootstrapped over tasks, or have no interval. */
+ * Queries of one task (one id; --epochs repeats it) are one cluster, so that repeats do not pass for
+ * new tasks.  A mean is over all queries; its interval is over tasks.  With fewer than three tasks and
+ * at least three epochs the clusters are epochs.  95 %: Student's t times the cluster-robust standard
+ * error (report/stats.h) below 20 clusters, the percentile bootstrap over clusters from 20 on (seeded,
+ * 2000 resamples), none below 3.  The accuracy is a proportion and has Wilson's interval throughout.
+ * Ratios (accuracy per joule, per watt) are bootstrapped over clusters, or have no interval. */
 #ifndef IPW_REPORT_REPEATS_H
 #define IPW_REPORT_REPEATS_H
 
@@ -14,10 +15,10 @@
 #define IPW_REPEATS_SEED 20
 
 struct ipw_interval {
-    double mean, min, max; /* NAN: no value */
+    double mean, min, max; /* min, max: of the clusters' means; NAN: no value */
     double lo, hi;         /* NAN: no interval */
     size_t n;
-    const char *method; /* "t", "bootstrap", "none" */
+    const char *method; /* "t", "bootstrap", "wilson", "none" */
 };
 
 /* Of independent values, none of them NAN. */

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/replay_events.h"
+#include "report/words.h"
 #include "trace/pick.h"
 #include "trace/rundir.h"
 
@@ -26,8 +27,6 @@ struct view {
     int64_t origin_ns;
     int32_t query;
 };
-
-static const char *const domain_names[IPW_DOMAIN_COUNT] = {"GPU", "CPU", "DRAM", "machine"};
 
 static const char *at(const struct view *v, enum ipw_style style)
 {
@@ -46,7 +45,7 @@ static void put_joules(struct ipw_buf *out, const struct ipw_figure *energy, boo
         char number[32];
 
         if (!f->known) continue;
-        ipw_buf_addf(out, "%s%s %s%s", first ? "" : ", ", domain_names[d],
+        ipw_buf_addf(out, "%s%s %s%s", first ? "" : ", ", ipw_words_domain((enum ipw_domain)d),
                      f->provenance >= IPW_PROV_DISTRIBUTED ? "~" : "",
                      ipw_format_si(number, f->j, "\xC2\xA0J"));
         if (with_provenance) ipw_buf_addf(out, " %s", ipw_provenance_name(f->provenance));
@@ -268,7 +267,8 @@ static void put_query(struct view *v, const struct ipw_query_loaded *l)
     if (!text.len) {
         const char *why = q->energy[IPW_DOMAIN_GPU].reason;
 
-        ipw_buf_addf(&text, "not known%s%s", why ? ": " : "", why ? why : "");
+        ipw_buf_addf(&text, "not measured%s", why ? ": " : "");
+        if (why) ipw_words_reason(&text, why);
     }
     put_line(v, "energy", ipw_buf_str(&text), true);
     put_line(v, "note", v->said->remark, true);
@@ -303,7 +303,24 @@ struct walk {
     struct ipw_query_names names; /* seen, to find the one that is meant */
     int32_t index;                /* of the only one with that id that is meant; -1: all */
     bool found;
+    /* Of a whole run in another order: its queries wait here for their turn. */
+    struct ipw_ranks ranks;
+    struct ipw_buf *ranked;
+    size_t n_seen;
 };
+
+/* Whether the query is one of those to be shown; a text that has a rank goes to *to. */
+static bool is_ranked(struct walk *walk, struct ipw_buf **to)
+{
+    size_t place = walk->n_seen++, rank;
+
+    *to = NULL;
+    if (walk->id || !walk->ranked) return true;
+    rank = place < walk->ranks.n ? walk->ranks.of[place] : IPW_RANK_NONE;
+    if (rank == IPW_RANK_NONE) return false;
+    *to = &walk->ranked[rank];
+    return true;
+}
 
 static int show(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
 {
@@ -313,8 +330,10 @@ static int show(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
                      .said = &walk->said,
                      .width = width_of(walk->options),
                      .colour = walk->options->colour};
+    struct ipw_buf *wait;
     int rc;
 
+    if (!is_ranked(walk, &wait)) return 0;
     if (walk->id && (strcmp(walk->id, query->trace.id) != 0 ||
                      (walk->index >= 0 && walk->index != query->trace.index))) {
         ipw_query_names_add(&walk->names, query->trace.id, query->trace.index);
@@ -325,6 +344,10 @@ static int show(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
         ipw_replay_query(&text, query, walk->events, walk->options);
     } else {
         put_query(&v, query);
+    }
+    if (wait) {
+        *wait = text;
+        return 0;
     }
     rc = walk->emit(walk->ud, ipw_buf_str(&text), text.len, err);
     ipw_buf_release(&text);
@@ -338,9 +361,31 @@ static char *events_of(const char *run)
 
     if (stat(run, &st) < 0 || !S_ISDIR(st.st_mode)) return NULL;
     path = ipw_asprintf("%s/events.jsonl", run);
-    if (stat(path, &st) == 0) return path;
+    if (stat(path, &st) == 0 || errno != ENOENT) return path; /* reading it tells the reason */
     free(path);
     return NULL;
+}
+
+static int rank_run(struct walk *walk, const char *run, struct ipw_err *err)
+{
+    int rc = ipw_rank_queries(&walk->ranks, run, walk->options->sort, walk->options->limit, err);
+
+    if (!rc) walk->ranked = ipw_calloc(walk->ranks.n_ranked + 1, sizeof *walk->ranked);
+    return rc;
+}
+
+static int emit_ranked(struct walk *walk, int rc, struct ipw_err *err)
+{
+    for (size_t i = 0; walk->ranked && i < walk->ranks.n_ranked; i++) {
+        struct ipw_buf *text = &walk->ranked[i];
+
+        if (!rc) rc = walk->emit(walk->ud, ipw_buf_str(text), text->len, err);
+        ipw_buf_release(text);
+    }
+    free(walk->ranked);
+    walk->ranked = NULL;
+    ipw_ranks_release(&walk->ranks);
+    return rc;
 }
 
 int ipw_replay_run(const char *run, const char *id, const struct ipw_timeline_options *options,
@@ -354,15 +399,19 @@ int ipw_replay_run(const char *run, const char *id, const struct ipw_timeline_op
     int rc;
 
     if (!id) ipw_said_load(&walk.said, events, IPW_SAID_ALL);
-    rc = ipw_rundir_each_query(run, show, &walk, NULL, err);
+    rc = !id && (options->sort || options->limit) ? rank_run(&walk, run, err) : 0;
+    if (!rc) rc = ipw_rundir_each_query(run, show, &walk, NULL, err);
+    rc = emit_ranked(&walk, rc, err);
     if (rc == 0 && id && !walk.found) {
-        names = walk.names; /* stay while the run is gone through once more */
-        walk.names = (struct ipw_query_names){0};
-        rc = ipw_query_pick(&walk.id, &walk.index, &names, id, err);
+        if (events) rc = ipw_query_names_read(&names, run, err);
+        ipw_query_names_join(&names, &walk.names);
+        if (!rc) rc = ipw_query_pick(&walk.id, &walk.index, &names, id, err);
         if (rc)
             ipw_err_prefix(err, "%s", run);
         else
             rc = ipw_rundir_each_query(run, show, &walk, NULL, err);
+        if (!rc && !walk.found)
+            rc = ipw_fail(err, IPW_ENOTFOUND, "%s: query \"%.80s\" is not finished", run, walk.id);
     }
     ipw_query_names_release(&names);
     ipw_query_names_release(&walk.names);

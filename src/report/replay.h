@@ -11,11 +11,14 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "report/rank.h"
 #include "trace/schema.h"
 
 struct ipw_timeline_options {
     unsigned width; /* 0 or less than 80: 80 */
     bool colour;
+    enum ipw_rank_by sort; /* of a whole run */
+    size_t limit;          /* queries of a whole run at most; 0: all */
 };
 
 /* One loaded query.  `events`: path of an events.jsonl, or NULL.  A damaged or missing events file
@@ -24,7 +27,8 @@ void ipw_replay_query(struct ipw_buf *out, const struct ipw_query_loaded *query,
                       const struct ipw_timeline_options *options);
 
 /* The queries of RUN (a folder, or a traces.jsonl): the one whose id is `id`, or all when NULL,
- * each handed to `emit` as text.  IPW_ENOTFOUND when there is no such id (the message offers near
+ * each handed to `emit` as text, in
+ * the order of the file or as options say.  IPW_ENOTFOUND when there is no such id (the message offers near
  * ones). */
 int ipw_replay_run(const char *run, const char *id, const struct ipw_timeline_options *options,
                    int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err), void *ud,

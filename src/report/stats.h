@@ -2,7 +2,25 @@
  *
  * Values are gathered in an array (unknown ones, NAN, are passed over) and answered in one go.  The
  * deviation is that of a sample (n - 1), and 0 for a single value, as upstream has it.  Owns its
- * array. */
+ * array.
+ *
+ * Repeats of one task are alike, so N observations of G tasks tell less than N tasks would.  The
+ * standard error of their mean is cluster-robust (Liang and Zeger 1986; Cameron and Miller 2015,
+ * section VI; for evaluations of models: Miller 2024, arXiv:2411.00640, section 2.2):
+ *
+ *     SE^2 = G / (G - 1) * sum over tasks c of (S_c - n_c * m)^2 / N^2
+ *
+ * S_c and n_c are the sum and the number of the task's observations, m is the mean of all.  With one
+ * observation a task it is the plain s^2 / N.
+ *
+ * A proportion p has Wilson's score interval (Wilson 1927), which stays within [0, 1]:
+ *
+ *     (p + z^2 / 2n +- z * sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n),   z = 1.96
+ *
+ * With repeats n is the effective number of observations (Korn and Graubard 1998): p (1 - p) / V, V as
+ * SE^2 above without G / (G - 1), at most N, times (t of N - 1 / t of G - 1)^2 because V itself is only
+ * estimated from G tasks.  Where all observations are the same there is no V: n = G.  With one
+ * observation a task n = N. */
 #ifndef IPW_REPORT_STATS_H
 #define IPW_REPORT_STATS_H
 
@@ -23,5 +41,19 @@ void ipw_stats_add(struct ipw_stats *s, double value);
 struct ipw_stats_result ipw_stats_result(struct ipw_stats *s);
 void ipw_stats_clear(struct ipw_stats *s); /* empties, keeps the memory */
 void ipw_stats_release(struct ipw_stats *s);
+
+/* The 97.5 % quantile of Student's t. */
+double ipw_stats_t975(size_t degrees);
+
+struct ipw_stats_cluster { /* the observations of one task */
+    double sum, n;
+};
+struct ipw_stats_clustered {
+    double mean, se;    /* NAN: no observation; se: fewer than two clusters */
+    double effective_n; /* of a proportion; NAN: not known */
+};
+struct ipw_stats_clustered ipw_stats_clustered(const struct ipw_stats_cluster *clusters, size_t n);
+/* Wilson's 95 % interval of a proportion of n observations, n > 0. */
+void ipw_stats_wilson(double *lo, double *hi, double share, double n);
 
 #endif

@@ -41,21 +41,69 @@ const char ipw_definition_idle_tax[] =
 
 void ipw_summary_init(struct ipw_summary *s) { *s = (struct ipw_summary){0}; }
 
+static void free_shown(struct ipw_summary_row *row)
+{
+    if (!row->shown) return;
+    free(row->shown->level);
+    free(row->shown->answer);
+    free(row->shown->error);
+    free(row->shown);
+    row->shown = NULL;
+}
+
 void ipw_summary_release(struct ipw_summary *s)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        struct ipw_summary_row *row = &s->rows[i];
-
-        free(row->id);
-        free(row->level);
-        free(row->answer);
-        free(row->outcome);
-        free(row->error);
-    }
+    for (size_t i = 0; i < s->n; i++) free_shown(&s->rows[i]);
+    for (size_t i = 0; i < s->names.n; i++) free(s->names.chunks[i]);
+    free(s->names.chunks);
     free(s->rows);
+    for (size_t i = 0; i < s->n_models; i++) free(s->models[i].name);
+    free(s->models);
     ipw_device_sums_release(&s->devices);
     *s = (struct ipw_summary){0};
 }
+
+/* ---- names ---- */
+
+#define CHUNK_BYTES (16 * IPW_KIB)
+
+static const char *keep_name(struct ipw_summary_names *names, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    char *at;
+
+    if (n > CHUNK_BYTES / 4) { /* has a chunk of its own, before the one that is being filled */
+        IPW_GROW(names->chunks, names->cap, names->n + 1);
+        at = ipw_memdup(text, n - 1);
+        names->chunks[names->n] = names->n ? names->chunks[names->n - 1] : at;
+        names->chunks[names->n ? names->n - 1 : 0] = at;
+        names->n++;
+        return at;
+    }
+    if (n > names->left) {
+        IPW_GROW(names->chunks, names->cap, names->n + 1);
+        names->chunks[names->n++] = ipw_malloc(CHUNK_BYTES);
+        names->left = CHUNK_BYTES;
+    }
+    at = names->chunks[names->n - 1] + CHUNK_BYTES - names->left;
+    memcpy(at, text, n);
+    names->left -= n;
+    return at;
+}
+
+static const char *keep_word(struct ipw_summary_names *names, const char *text)
+{
+    const char *kept;
+
+    for (size_t i = 0; i < names->n_words; i++)
+        if (!strcmp(names->words[i], text)) return names->words[i];
+    kept = keep_name(names, text);
+    if (names->n_words < sizeof names->words / sizeof *names->words)
+        names->words[names->n_words++] = kept;
+    return kept;
+}
+
+/* ---- what only the table prints ---- */
 
 static char *shortened(const char *text)
 {
@@ -88,67 +136,45 @@ static char *level_of(const char *metadata)
     return text;
 }
 
-static void book_provenance(struct ipw_summary *s, const struct ipw_figure *energy)
+static bool is_before(const struct ipw_summary_row *a, const struct ipw_summary_row *b)
 {
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (energy[d].known) s->provenance_j[d][energy[d].provenance] += energy[d].j;
-    }
+    return a->index != b->index ? a->index < b->index : a->epoch < b->epoch;
 }
 
-void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
-                     const struct ipw_query_record *r)
+/* Is the newest row among the first?  Then the last of those is so no more. */
+static bool takes_texts(struct ipw_summary *s)
 {
-    struct ipw_summary_row *row;
+    size_t newest = s->n - 1, last = 0;
 
-    IPW_GROW(s->rows, s->cap, s->n + 1);
-    row = &s->rows[s->n++];
-    *row = (struct ipw_summary_row){
-        .id = ipw_strdup(q->id ? q->id : ""),
-        .level = level_of(r->metadata),
-        .answer = shortened(r->answer      ? r->answer
-                            : q->completed ? r->response_text
-                                           : NULL),
-        .outcome = ipw_strdup(q->outcome ? q->outcome : "unknown"),
-        .error = shortened(q->error),
-        .index = q->index,
-        .epoch = r->epoch,
-        .completed = q->completed,
-        .timed_out = q->timed_out,
-        .resolved = r->is_resolved,
-        .unscorable = r->is_resolved < 0 && r->unscorable_reason,
-        .turns = q->n_turns,
-        .tools = q->n_tool_calls,
-        .malformed = r->n_malformed,
-        .input_tokens = q->input_tokens,
-        .output_tokens = q->output_tokens,
-        .wall_s = ipw_ns_to_s(q->end_ns - q->start_ns),
-        .cost_usd = r->cost_usd,
-    };
-    for (size_t i = 0; i < q->n_turns; i++) {
-        if (q->turns[i].attempts > 1) row->retries += q->turns[i].attempts - 1;
-        book_provenance(s, q->turns[i].energy);
+    if (s->n_shown < IPW_SUMMARY_SHOWN) {
+        s->shown[s->n_shown++] = newest;
+        return true;
     }
-    book_provenance(s, q->energy_before);
-    memcpy(row->account, q->account, sizeof row->account);
-    ipw_device_sums_add(&s->devices, q);
-    row->mbu_avg_pct = ipw_query_mbu(q, NULL);
-    row->lm_remote = ipw_query_lm_unmeasured(q);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        const char *reason = q->energy[d].reason;
-
-        row->energy[d] = (struct ipw_summary_figure){.j = q->energy[d].j,
-                                                     .estimate_j = q->energy[d].estimate_j,
-                                                     .provenance = (uint8_t)q->energy[d].provenance,
-                                                     .known = q->energy[d].known,
-                                                     .estimated = q->energy[d].estimated};
-        row->power_w[d] = q->power_mean_w[d];
-        if (!q->energy[d].known && reason && !s->reason[d][0]) {
-            snprintf(s->reason[d], sizeof s->reason[d], "%s", reason);
-        }
-    }
+    for (size_t i = 1; i < s->n_shown; i++)
+        if (is_before(&s->rows[s->shown[last]], &s->rows[s->shown[i]])) last = i;
+    if (!is_before(&s->rows[newest], &s->rows[s->shown[last]])) return false;
+    /* Why the first query failed is said when all did. */
+    if (s->shown[last]) free_shown(&s->rows[s->shown[last]]);
+    s->shown[last] = newest;
+    return true;
 }
 
-/* Totals. */
+static struct ipw_summary_shown *texts_of(const struct ipw_query_trace *q,
+                                          const struct ipw_query_record *r)
+{
+    struct ipw_summary_shown *shown = ipw_calloc(1, sizeof *shown);
+
+    shown->level = level_of(r->metadata);
+    shown->answer = shortened(r->answer ? r->answer : q->completed ? r->response_text : NULL);
+    shown->error = shortened(q->error);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        shown->lo_j[d] = q->energy[d].lo_j;
+        shown->hi_j[d] = q->energy[d].hi_j;
+    }
+    return shown;
+}
+
+/* ---- sums ---- */
 
 static void sum_start(struct ipw_sum *sum) { *sum = (struct ipw_sum){.total = NAN, .known = NAN}; }
 
@@ -163,28 +189,151 @@ static void sum_add(struct ipw_sum *sum, double x)
 
 static void sum_end(struct ipw_sum *sum) { sum->total = sum->unknown ? NAN : sum->known; }
 
+static void sums_start(struct ipw_summary_sums *sums)
+{
+    *sums = (struct ipw_summary_sums){0};
+    sum_start(&sums->estimated);
+    sum_start(&sums->exclusive);
+    sum_start(&sums->marginal);
+    sum_start(&sums->waste);
+    sum_start(&sums->idle_tax);
+}
+
+static void sums_add(struct ipw_summary_sums *sums, const struct ipw_figure *f,
+                     const struct ipw_query_account *a)
+{
+    sum_add(&sums->estimated, f->known ? f->j : f->estimated ? f->estimate_j : NAN);
+    sum_add(&sums->exclusive, a->exclusive_j);
+    sum_add(&sums->marginal, a->marginal_j);
+    sum_add(&sums->waste, a->waste_j);
+    sum_add(&sums->idle_tax, a->idle_tax_j);
+    if (!f->estimated) return;
+    sums->lo_j += f->lo_j;
+    sums->hi_j += f->hi_j;
+    sums->n_estimates++;
+    sums->n_bounded += f->lo_j != 0 || f->hi_j != 0;
+}
+
+static void book_provenance(struct ipw_summary *s, const struct ipw_figure *energy)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        if (energy[d].known) s->provenance_j[d][energy[d].provenance] += energy[d].j;
+    }
+}
+
+static struct ipw_summary_model *model_named(struct ipw_summary *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_models; i++)
+        if (!strcmp(s->models[i].name, name)) return &s->models[i];
+    IPW_GROW(s->models, s->cap_models, s->n_models + 1);
+    s->models[s->n_models] = (struct ipw_summary_model){.name = ipw_strdup(name)};
+    return &s->models[s->n_models++];
+}
+
+/* Which models answered: of a turn the last one's word counts, as in its line. */
+static void add_models(struct ipw_summary *s, const struct ipw_query_trace *q)
+{
+    for (size_t i = 0; i < q->n_turns; i++) {
+        const char *name = q->turns[i].error ? NULL : q->turns[i].model;
+        struct ipw_summary_model *model;
+
+        if (!name) continue;
+        model = model_named(s, name);
+        model->turns++;
+        model->queries += model->last_row != s->n;
+        model->last_row = s->n;
+    }
+}
+
+void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
+                     const struct ipw_query_record *r)
+{
+    struct ipw_summary_row *row;
+
+    IPW_GROW(s->rows, s->cap, s->n + 1);
+    row = &s->rows[s->n++];
+    *row = (struct ipw_summary_row){
+        .id = keep_name(&s->names, q->id ? q->id : ""),
+        .outcome = keep_word(&s->names, q->outcome ? q->outcome : "unknown"),
+        .index = q->index,
+        .epoch = r->epoch,
+        .completed = q->completed,
+        .timed_out = q->timed_out,
+        .stopped = !q->completed && ipw_outcome_is_stop(q->outcome),
+        .resolved = (int8_t)r->is_resolved,
+        .unscorable = r->is_resolved < 0 && r->unscorable_reason,
+        .turns = (uint32_t)q->n_turns,
+        .tools = (uint32_t)q->n_tool_calls,
+        .input_tokens = q->input_tokens,
+        .output_tokens = q->output_tokens,
+        .wall_s = ipw_ns_to_s(q->end_ns - q->start_ns),
+        .cost_usd = r->cost_usd,
+        .gpu_w = q->power_mean_w[IPW_DOMAIN_GPU],
+        .cpu_w = q->power_mean_w[IPW_DOMAIN_CPU],
+        .mbu_avg_pct = ipw_query_mbu(q, NULL),
+        .not_lm = (uint8_t)~ipw_query_lm_domains(q),
+    };
+    if (takes_texts(s)) row->shown = texts_of(q, r);
+    s->malformed += r->n_malformed;
+    for (size_t i = 0; i < q->n_turns; i++) {
+        if (q->turns[i].attempts > 1) s->retries += q->turns[i].attempts - 1;
+        book_provenance(s, q->turns[i].energy);
+    }
+    book_provenance(s, q->energy_before);
+    add_models(s, q);
+    ipw_device_sums_add(&s->devices, q);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_figure *f = &q->energy[d];
+        const char *reason = f->reason;
+
+        if (s->n == 1) sums_start(&s->sums[d]);
+        sums_add(&s->sums[d], f, &q->account[d]);
+        row->energy[d] = (struct ipw_summary_figure){.j = f->known       ? f->j
+                                                          : f->estimated ? f->estimate_j
+                                                                         : 0,
+                                                     .provenance = (uint8_t)f->provenance,
+                                                     .known = f->known,
+                                                     .estimated = f->estimated};
+        if (!q->energy[d].known && reason && !s->reason[d][0]) {
+            snprintf(s->reason[d], sizeof s->reason[d], "%s", reason);
+        }
+        if (!q->energy[d].known && q->energy[d].estimated && !s->estimate_by[d][0]) {
+            snprintf(s->estimate_by[d], sizeof s->estimate_by[d], "%s",
+                     q->energy[d].estimate_by ? q->energy[d].estimate_by : "");
+        }
+    }
+}
+
+/* Totals. */
+
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
 
 void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
 {
-    *t = (struct ipw_totals){.queries = s->n, .accuracy = NAN};
+    *t = (struct ipw_totals){
+        .queries = s->n, .retries = s->retries, .malformed = s->malformed, .accuracy = NAN};
     sum_start(&t->input_tokens);
     sum_start(&t->output_tokens);
     sum_start(&t->total_tokens);
     sum_start(&t->cost_usd);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        struct ipw_summary_sums sums;
+
+        sums_start(&sums);
+        if (s->n && !s->part) sums = s->sums[d];
         sum_start(&t->energy[d]);
-        sum_start(&t->estimated[d]);
-        sum_start(&t->exclusive[d]);
-        sum_start(&t->marginal[d]);
-        sum_start(&t->waste[d]);
-        sum_start(&t->idle_tax[d]);
+        t->estimated[d] = sums.estimated;
+        t->exclusive[d] = sums.exclusive;
+        t->marginal[d] = sums.marginal;
+        t->waste[d] = sums.waste;
+        t->idle_tax[d] = sums.idle_tax;
     }
     for (size_t i = 0; i < s->n; i++) {
         const struct ipw_summary_row *row = ipw_summary_row(s, i);
 
         t->completed += row->completed;
-        t->failed += !row->completed;
+        t->failed += !row->completed && !row->stopped;
+        t->interrupted += row->stopped;
         t->timed_out += row->timed_out;
         t->resolved += row->resolved == 1;
         t->unresolved += row->resolved == 0;
@@ -192,8 +341,6 @@ void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
         t->unscored += row->resolved < 0 && !row->unscorable;
         t->turns += row->turns;
         t->tools += row->tools;
-        t->retries += row->retries;
-        t->malformed += row->malformed;
         t->wall_s += row->wall_s;
         sum_add(&t->input_tokens, count(row->input_tokens));
         sum_add(&t->output_tokens, count(row->output_tokens));
@@ -203,11 +350,6 @@ void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
             const struct ipw_summary_figure *f = &row->energy[d];
 
             sum_add(&t->energy[d], f->known ? f->j : NAN);
-            sum_add(&t->estimated[d], f->known ? f->j : f->estimated ? f->estimate_j : NAN);
-            sum_add(&t->exclusive[d], row->account[d].exclusive_j);
-            sum_add(&t->marginal[d], row->account[d].marginal_j);
-            sum_add(&t->waste[d], row->account[d].waste_j);
-            sum_add(&t->idle_tax[d], row->account[d].idle_tax_j);
         }
     }
     if (!s->n) { /* no query, no token: that much is known */
@@ -271,12 +413,12 @@ static double joules(const struct ipw_summary_row *row, unsigned domains)
 }
 
 /* A client's joules are not those of a model that runs elsewhere. */
-static bool lm_remote(const struct ipw_summary *s)
+unsigned ipw_summary_lm_domains(const struct ipw_summary *s)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        if (ipw_summary_row(s, i)->lm_remote) return true;
-    }
-    return false;
+    unsigned domains = (1u << IPW_DOMAIN_COUNT) - 1;
+
+    for (size_t i = 0; i < s->n; i++) domains &= ~ipw_summary_row(s, i)->not_lm;
+    return domains;
 }
 
 void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary *s,
@@ -286,7 +428,7 @@ void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary
     double total_j = 0, total_w = 0, token_j = 0, tokens = 0, edp = 0;
     size_t n_w = 0;
 
-    if (lm_remote(s)) domains = 0;
+    if (domains & ~ipw_summary_lm_domains(s)) domains = 0;
     *out = (struct ipw_efficiency){.domains = domains,
                                    .mean_j = NAN,
                                    .mean_w = NAN,
@@ -316,34 +458,45 @@ void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary
     }
     if (out->queries) out->mean_j = total_j / (double)out->queries;
     if (out->queries) out->edp_js = edp / (double)out->queries;
-    if (tokens > 0) out->j_per_token = token_j / tokens;
+    if (tokens > 0 && token_j > 0) out->j_per_token = token_j / tokens;
     if (token_j > 0) out->tokens_per_j = tokens / token_j;
     if (n_w) out->mean_w = total_w / (double)n_w;
     if (out->mean_j > 0) out->ipj = t.accuracy / out->mean_j; /* NAN stays NAN */
     if (out->mean_w > 0) out->ipw = t.accuracy / out->mean_w;
-    if (s->n && out->queries == s->n && t.resolved) {
+    if (s->n && out->queries == s->n && t.resolved && total_j > 0) {
         out->j_per_correct = total_j / (double)t.resolved;
     }
 }
 
+/* Queries with a figure of the domain; 0 for a domain that cannot be what a headline stands on: it
+ * is not the model's machine, or all its figures are 0 J, by which nothing can be divided. */
+static size_t usable(const struct ipw_summary *s, enum ipw_domain d)
+{
+    size_t known = 0;
+    double sum = 0;
+
+    if (!(ipw_summary_lm_domains(s) >> d & 1)) return 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct ipw_summary_figure *f = &ipw_summary_row(s, i)->energy[d];
+
+        known += f->known;
+        sum += f->known ? f->j : 0;
+    }
+    return sum > 0 ? known : 0;
+}
+
 unsigned ipw_summary_basis(const struct ipw_summary *s)
 {
-    size_t known[IPW_DOMAIN_COUNT] = {0}, most = 0;
+    size_t gpu = usable(s, IPW_DOMAIN_GPU), cpu = usable(s, IPW_DOMAIN_CPU);
+    size_t most = gpu > cpu ? gpu : cpu;
     unsigned domains = 0;
 
-    if (lm_remote(s)) return 0;
-    for (size_t i = 0; i < s->n; i++) {
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
-            known[d] += ipw_summary_row(s, i)->energy[d].known;
-    }
-    if (known[IPW_DOMAIN_MACHINE]) return 1u << IPW_DOMAIN_MACHINE;
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (known[d] > most) most = known[d];
-    }
+    if (usable(s, IPW_DOMAIN_MACHINE)) return 1u << IPW_DOMAIN_MACHINE;
+    if (!most) return 0; /* memory alone is too small a part to stand for the model */
     /* A device with fewer figures than another would take those queries out of the mean. */
-    for (int d = 0; most && d < IPW_DOMAIN_COUNT; d++) {
-        if (known[d] == most) domains |= 1u << d;
-    }
+    if (gpu == most) domains |= 1u << IPW_DOMAIN_GPU;
+    if (cpu == most) domains |= 1u << IPW_DOMAIN_CPU;
+    if (usable(s, IPW_DOMAIN_DRAM) >= most) domains |= 1u << IPW_DOMAIN_DRAM;
     return domains;
 }
 

@@ -17,43 +17,85 @@
 #include "report/balance.h"
 #include "trace/schema.h"
 
-/* What a row keeps of a figure: there are as many rows as queries. */
+/* What a row keeps of a figure: there are as many rows as queries, and they stay until the end. */
 struct ipw_summary_figure {
-    double j;
-    double estimate_j; /* when `estimated` */
+    double j; /* when `known`; else, when `estimated`, the estimate */
     uint8_t provenance;
     bool known, estimated;
 };
 
+/* What only the table prints, so only of the queries that it has room for. */
+enum { IPW_SUMMARY_SHOWN = 60 };
+struct ipw_summary_shown {
+    char *level, *answer, *error; /* or NULL; answer and error shortened to 400 bytes */
+    double lo_j[IPW_DOMAIN_COUNT], hi_j[IPW_DOMAIN_COUNT]; /* of estimates; both 0: not known */
+};
+
 struct ipw_summary_row {
-    char *id, *level, *answer; /* level, answer: or NULL; the answer shortened to 400 bytes */
-    char *outcome, *error;     /* error: or NULL, shortened likewise */
+    const char *id, *outcome;        /* in the summary's names */
+    struct ipw_summary_shown *shown; /* of the first IPW_SUMMARY_SHOWN by index, and of the first
+                                      * that was added; else NULL */
     int32_t index;
     int epoch;
-    bool completed, timed_out;
-    int resolved; /* 1, 0, -1 not scored */
-    bool unscorable;
-    size_t turns, tools;
-    int64_t retries, malformed;
+    uint32_t turns, tools;
     int64_t input_tokens, output_tokens; /* -1 not known */
     double wall_s, cost_usd;             /* cost: NAN not known */
     struct ipw_summary_figure energy[IPW_DOMAIN_COUNT];
-    double power_w[IPW_DOMAIN_COUNT]; /* mean over the query; NAN not known */
-    struct ipw_query_account account[IPW_DOMAIN_COUNT];
-    double mbu_avg_pct; /* use of the accelerators' memory bandwidth; NAN not known */
-    bool lm_remote;     /* the model's devices are another machine's, and not measured */
+    double gpu_w, cpu_w; /* mean over the query; NAN not known */
+    double mbu_avg_pct;  /* use of the accelerators' memory bandwidth; NAN not known */
+    uint8_t not_lm;      /* domains that are not the model's machine, bits 1 << domain */
+    int8_t resolved;     /* 1, 0, -1 not scored */
+    bool unscorable, completed, timed_out;
+    bool stopped; /* with the run, without an answer */
+};
+
+/* Sums over rows; `known_*` sums over those that are known. */
+struct ipw_sum {
+    double total; /* NAN when any is not known, or there are none */
+    double known; /* of the known ones; NAN when there is none */
+    size_t unknown;
+};
+
+/* Of all queries, in the order in which they were added: no part of the rows is asked for these. */
+struct ipw_summary_sums {
+    struct ipw_sum estimated; /* with estimates where there is no figure */
+    struct ipw_sum exclusive, marginal, waste, idle_tax;
+    double lo_j, hi_j; /* of estimates */
+    size_t n_estimates, n_bounded;
+};
+
+/* Many short texts that are freed together. */
+struct ipw_summary_names {
+    char **chunks;
+    size_t n, cap, left;
+    const char *words[32]; /* that many queries have in common */
+    size_t n_words;
 };
 
 #define IPW_PROV_COUNT (IPW_PROV_ESTIMATED + 1)
 
+/* A model that answered, by its own word in the reply. */
+struct ipw_summary_model {
+    char *name;
+    size_t queries, turns;
+    size_t last_row; /* number of the latest query that it answered, from 1 */
+};
+
 struct ipw_summary {
-    struct ipw_summary_row *rows;
+    struct ipw_summary_row *rows;        /* in the order in which they were added */
     const struct ipw_summary_row **part; /* of the rows only these; NULL: all */
     size_t n, cap;
+    struct ipw_summary_names names;
+    size_t shown[IPW_SUMMARY_SHOWN], n_shown; /* rows with texts */
+    struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];
+    int64_t retries, malformed;
     /* Joules of turns (and the time before them) by how they were obtained. */
     double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT];
-    char reason[IPW_DOMAIN_COUNT][48]; /* of the first query without a figure, or "" */
+    char reason[IPW_DOMAIN_COUNT][48];      /* of the first query without a figure, or "" */
+    char estimate_by[IPW_DOMAIN_COUNT][24]; /* of the first estimate, or "" */
     struct ipw_device_sums devices;
+    struct ipw_summary_model *models; /* in the order in which they came */
+    size_t n_models, cap_models;
 };
 
 static inline const struct ipw_summary_row *ipw_summary_row(const struct ipw_summary *s, size_t i)
@@ -94,6 +136,9 @@ struct ipw_summary_run {
     bool have_balance;
     struct ipw_balance balance[IPW_DOMAIN_COUNT];
     const struct ipw_device_books *devices; /* NULL: no domain has several */
+    /* By --share phase, of the joules of queries in flight together: the part that went by equal
+     * slices, because nothing was known yet of what the phases draw. */
+    double equal_part[IPW_DOMAIN_COUNT];
     double baseline_s; /* how long the idle machine was measured; 0: it was not */
     struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
 };
@@ -105,14 +150,11 @@ struct ipw_summary_run {
                               .wall_s = NAN,                                                       \
                               .planned = -1})
 
-/* Sums over rows; `known_*` sums over those that are known. */
-struct ipw_sum {
-    double total; /* NAN when any is not known, or there are none */
-    double known; /* of the known ones; NAN when there is none */
-    size_t unknown;
-};
+/* Of a part of the rows the sums in struct ipw_summary_sums are not known; retries and malformed
+ * replies are the whole's. */
 struct ipw_totals {
     size_t queries, completed, resolved, unresolved, unscorable, unscored, failed, timed_out;
+    size_t interrupted; /* stopped with the run; the others without an answer have failed */
     size_t turns, tools;
     int64_t retries, malformed;
     struct ipw_sum input_tokens, output_tokens, total_tokens, cost_usd;
@@ -150,9 +192,12 @@ struct ipw_efficiency {
 };
 void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary *s,
                             unsigned domains);
-/* The set the headline figures are over: the machine's own meter when there is one, else the sum of
- * the devices that have figures. */
+/* The set the headline figures are over: the machine's own meter when there is one, else the GPUs
+ * and CPUs that have figures, and the memory beside them.  0: none of these is known, or is above
+ * 0 J.  For a model on another machine only domains of that machine count. */
 unsigned ipw_summary_basis(const struct ipw_summary *s);
+/* The domains that are the model's machine in all queries. */
+unsigned ipw_summary_lm_domains(const struct ipw_summary *s);
 /* "gpu+cpu" for a set; "" for none. */
 void ipw_summary_basis_text(struct ipw_buf *out, unsigned domains);
 

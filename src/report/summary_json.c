@@ -29,9 +29,9 @@ static double m_unknown(const struct ipw_summary_row *r)
 static double m_mbu(const struct ipw_summary_row *r) { return r->mbu_avg_pct; }
 static double m_cost(const struct ipw_summary_row *r) { return r->cost_usd; }
 static double m_cpu_j(const struct ipw_summary_row *r) { return known(&r->energy[IPW_DOMAIN_CPU]); }
-static double m_cpu_w(const struct ipw_summary_row *r) { return r->power_w[IPW_DOMAIN_CPU]; }
+static double m_cpu_w(const struct ipw_summary_row *r) { return r->cpu_w; }
 static double m_gpu_j(const struct ipw_summary_row *r) { return known(&r->energy[IPW_DOMAIN_GPU]); }
-static double m_gpu_w(const struct ipw_summary_row *r) { return r->power_w[IPW_DOMAIN_GPU]; }
+static double m_gpu_w(const struct ipw_summary_row *r) { return r->gpu_w; }
 static double m_input(const struct ipw_summary_row *r) { return count(r->input_tokens); }
 static double m_output(const struct ipw_summary_row *r) { return count(r->output_tokens); }
 static double m_tokens(const struct ipw_summary_row *r) { return m_input(r) + m_output(r); }
@@ -124,15 +124,16 @@ static void put_statistics(struct ipw_jw *w, const char *key, const struct ipw_s
     ipw_stats_release(&stats);
 }
 
-static double mean_power(const struct ipw_summary *s, enum ipw_domain d)
+static double mean_power(const struct ipw_summary *s,
+                         double (*power_w)(const struct ipw_summary_row *row))
 {
     double joules = 0, seconds = 0;
 
     for (size_t i = 0; i < s->n; i++) {
         const struct ipw_summary_row *row = ipw_summary_row(s, i);
 
-        if (isnan(row->power_w[d]) || row->wall_s <= 0) continue;
-        joules += row->power_w[d] * row->wall_s;
+        if (isnan(power_w(row)) || row->wall_s <= 0) continue;
+        joules += power_w(row) * row->wall_s;
         seconds += row->wall_s;
     }
     return seconds > 0 ? joules / seconds : NAN;
@@ -177,7 +178,7 @@ static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_s
 {
     struct ipw_totals t;
     struct ipw_efficiency e;
-    double gpu_j, gpu_w = mean_power(s, IPW_DOMAIN_GPU);
+    double gpu_j, gpu_w = mean_power(s, m_gpu_w);
 
     ipw_summary_totals(&t, s);
     ipw_summary_efficiency(&e, s, ipw_summary_basis(s));
@@ -186,7 +187,7 @@ static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_s
     ipw_jw_obj(w);
     put_trim(w, trim, "Efficiency over the queries left by the same cut");
     ipw_jw_knum(w, "accuracy", t.accuracy);
-    ipw_jw_knum(w, "avg_cpu_power_watts", mean_power(s, IPW_DOMAIN_CPU));
+    ipw_jw_knum(w, "avg_cpu_power_watts", mean_power(s, m_cpu_w));
     ipw_jw_knum(w, "avg_gpu_power_watts", gpu_w);
     put_basis(w, e.domains);
     put_domain_efficiency(w, s);
@@ -237,37 +238,6 @@ static void put_normalized(struct ipw_jw *w, const struct ipw_summary *s)
     put_efficiency(w, "normalized_efficiency", &cut, &trim);
     put_statistics(w, "normalized_statistics", &cut, &trim);
     free(all);
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* How many queries ended without an answer, by outcome. */
-static void put_failed(struct ipw_jw *w, const struct ipw_summary *s)
-{
-    const char **names = NULL;
-    size_t n = 0, cap = 0;
-
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->rows[i].completed) continue;
-        IPW_GROW(names, cap, n + 1);
-        names[n++] = s->rows[i].outcome;
-    }
-    if (n) qsort(names, n, sizeof *names, by_text);
-    ipw_jw_key(w, "failed");
-    ipw_jw_obj(w);
-    for (size_t i = 0; i < n;) {
-        size_t same = i;
-
-        while (same < n && !strcmp(names[same], names[i])) same++;
-        ipw_jw_key_any(w, names[i], strlen(names[i]));
-        ipw_jw_int(w, (int64_t)(same - i));
-        i = same;
-    }
-    ipw_jw_obj_end(w);
-    free(names);
 }
 
 static void put_sum(struct ipw_jw *w, const char *key, const struct ipw_sum *sum, bool whole)
@@ -340,6 +310,7 @@ static void put_totals(struct ipw_jw *w, const struct ipw_totals *t)
     ipw_jw_kint(w, "failed", (int64_t)t->failed);
     put_sum(w, "gpu_energy_joules", &t->energy[IPW_DOMAIN_GPU], true);
     put_sum(w, "input_tokens", &t->input_tokens, true);
+    ipw_jw_kint(w, "interrupted", (int64_t)t->interrupted);
     ipw_jw_knull(w, "judge_cpu_energy_joules");
     ipw_jw_knull(w, "judge_gpu_energy_joules");
     ipw_jw_key(w, "known");
@@ -393,7 +364,9 @@ static void put_balanced(struct ipw_jw *w, const struct ipw_ledger_line *line)
 static void put_parts(struct ipw_jw *w, const struct ipw_ledger_line *line,
                       const struct ipw_balance *balance)
 {
-    bool partial = !balance->total.known && balance->total.coverage > 0;
+    /* Of several devices one may never have been covered: what the others drew is a part, too. */
+    bool partial =
+        !balance->total.known && (balance->total.coverage > 0 || balance->total.partial_j > 0);
 
     ipw_jw_knum(w, "difference_j", line->difference_j);
     ipw_jw_knum(w, "idle_j", line->idle_j);
@@ -556,10 +529,12 @@ void ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
     put_definitions(&w);
     put_efficiency(&w, "efficiency", s, NULL);
     ipw_jw_kstr(&w, "energy_note", run->energy_note);
-    put_failed(&w, s);
+    ipw_summary_put_outcomes(&w, "failed", s, false);
     ipw_jw_knum(&w, "generated_at", run->wall_ns ? (double)run->wall_ns / 1e9 : NAN);
     kobject(&w, "hardware", run->hardware);
+    ipw_summary_put_outcomes(&w, "interrupted", s, true);
     put_ledger(&w, s, &t, run);
+    ipw_summary_put_models(&w, s);
     put_normalized(&w, s);
     ipw_jw_kstr(&w, "note", run->note);
     put_overhead(&w, run);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "report/format.h"
 #include "report/table_priv.h"
+#include "report/words.h"
 
 #define WIDTH_MIN     80
 #define ID_MIN        5
@@ -15,19 +16,36 @@
 #define MARK_OK       "\xE2\x9C\x93" /* check mark */
 #define MARK_WRONG    "\xE2\x9C\x97" /* ballot x */
 #define MARK_FAILED   "!"
+#define MARK_STOPPED  "-"
 #define MARK_UNSCORED "\xC2\xB7" /* middle dot */
 
-/* The columns between the id and the answer; each is preceded by a blank. */
-enum { W_LEVEL = 3, W_TURNS = 5, W_TOOLS = 5, W_TOKENS = 6, W_TIME = 6, W_ENERGY = 7 };
+/* The columns between the id and the answer; each is preceded by a blank and as wide as its widest
+ * cell, but no narrower than this. */
+enum column_kind { LEVEL, TURNS, TOOLS, INPUT, OUTPUT, TIME, ENERGY };
+static const size_t least[] = {5, 5, 5, 5, 4, 7, 6};
+
+enum { MAX_COLUMNS = ENERGY + IPW_DOMAIN_COUNT, ANSWER_MIN = 8, ALL_DOMAINS_FROM = 100 };
+
+/* A column has one unit, in its heading, so that its numbers can be compared by eye. */
+struct column {
+    enum column_kind kind;
+    enum ipw_domain domain; /* of ENERGY */
+    const char *unit;
+    double size; /* of the unit */
+    size_t width;
+};
 
 struct layout {
-    size_t id, answer;
-    bool level;
-    unsigned energy[2]; /* the two domains shown */
+    size_t id, answer, n;
+    struct column columns[MAX_COLUMNS];
 };
 
 const char *ipw_table_mark(const struct ipw_summary_row *row, enum ipw_style *style)
 {
+    if (row->stopped) {
+        *style = IPW_DIM;
+        return MARK_STOPPED;
+    }
     if (!row->completed && row->resolved != 1) {
         *style = IPW_YELLOW;
         return MARK_FAILED;
@@ -44,42 +62,239 @@ const char *ipw_table_mark(const struct ipw_summary_row *row, enum ipw_style *st
     return MARK_UNSCORED;
 }
 
-static bool any_known(const struct ipw_summary *s, unsigned domain)
+static bool is_shown(const struct ipw_summary *s, unsigned domain)
 {
     for (size_t i = 0; i < s->n; i++) {
-        if (s->rows[i].energy[domain].known) return true;
+        const struct ipw_summary_figure *f = &s->rows[i].energy[domain];
+
+        if (f->known || f->estimated) return true;
     }
     return false;
 }
 
+unsigned ipw_table_domains(const struct ipw_summary *s)
+{
+    unsigned domains = 0;
+
+    for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++) domains |= (unsigned)is_shown(s, d) << d;
+    return domains;
+}
+
+/* ---- cells ---- */
+
+/* Three digits, without a unit. */
+static void put_number(char *out, size_t size, double x)
+{
+    if (x == 0) {
+        snprintf(out, size, "0");
+    } else if (x < 0.0005) {
+        snprintf(out, size, "<0.001");
+    } else {
+        snprintf(out, size, "%.*f", x < 0.9995 ? 3 : x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x);
+    }
+}
+
+/* An estimate is in no total: it stands in brackets, with its bounds, to two digits. */
+static void put_estimate(char *out, size_t size, const struct ipw_summary_row *row,
+                         enum ipw_domain d, double unit)
+{
+    double lo_j = row->shown ? row->shown->lo_j[d] : 0, hi_j = row->shown ? row->shown->hi_j[d] : 0;
+    char mid[24], lo[24], hi[24];
+
+    ipw_format_two_digits(mid, row->energy[d].j / unit);
+    if (lo_j == 0 && hi_j == 0) {
+        snprintf(out, size, "(~%s)", mid);
+    } else {
+        snprintf(out, size, "(~%s, %s-%s)", mid, ipw_format_two_digits(lo, lo_j / unit),
+                 ipw_format_two_digits(hi, hi_j / unit));
+    }
+}
+
+static void put_count(char *out, size_t size, int64_t n, double unit)
+{
+    if (n < 0) {
+        snprintf(out, size, "%s", IPW_UNKNOWN_TEXT);
+    } else if (unit == 1) {
+        snprintf(out, size, "%lld", (long long)n);
+    } else {
+        put_number(out, size, (double)n / unit);
+    }
+}
+
+static void put_joules(char *out, size_t size, const struct ipw_summary_row *row, enum ipw_domain d,
+                       double unit)
+{
+    const struct ipw_summary_figure *f = &row->energy[d];
+    char number[32];
+
+    if (f->known) {
+        put_number(number, sizeof number, f->j / unit);
+        snprintf(out, size, "%s%s", f->provenance >= IPW_PROV_DISTRIBUTED ? "~" : "", number);
+    } else if (f->estimated) {
+        put_estimate(out, size, row, d, unit);
+    } else {
+        snprintf(out, size, "%s", IPW_UNKNOWN_TEXT);
+    }
+}
+
+static bool has_level(const struct ipw_summary_row *row)
+{
+    return row->shown && row->shown->level && *row->shown->level;
+}
+
+enum { CELL = 80 };
+
+static const char *cell_text(char *out, const struct column *c, const struct ipw_summary_row *row)
+{
+    switch (c->kind) {
+    case LEVEL: return has_level(row) ? row->shown->level : IPW_UNKNOWN_TEXT;
+    case TURNS: put_count(out, CELL, (int64_t)row->turns, 1); break;
+    case TOOLS: put_count(out, CELL, (int64_t)row->tools, 1); break;
+    case INPUT: put_count(out, CELL, row->input_tokens, c->size); break;
+    case OUTPUT: put_count(out, CELL, row->output_tokens, c->size); break;
+    case TIME: put_number(out, CELL, row->wall_s / c->size); break;
+    case ENERGY: put_joules(out, CELL, row, c->domain, c->size); break;
+    }
+    return out;
+}
+
+static void head_text(char *out, size_t size, const struct column *c)
+{
+    static const char *const names[] = {"level", "turns", "tools", "in", "out", "time"};
+    const char *name = c->kind == ENERGY ? ipw_words_domain(c->domain) : names[c->kind];
+
+    snprintf(out, size, "%s%s%s", name, c->unit[0] ? " " : "", c->unit);
+}
+
+/* ---- columns ---- */
+
+static double value_of(const struct column *c, const struct ipw_summary_row *row)
+{
+    const struct ipw_summary_figure *f = &row->energy[c->domain];
+
+    if (c->kind == INPUT) return (double)row->input_tokens;
+    if (c->kind == OUTPUT) return (double)row->output_tokens;
+    if (c->kind == TIME) return row->wall_s;
+    return f->known || f->estimated ? f->j : 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* By the middle one of the values, so that one long query does not make the others 0.00.  Tokens are
+ * counted one by one as long as they fit. */
+static void choose_unit(struct column *c, const struct ipw_summary *s)
+{
+    static const struct {
+        const char *name[3]; /* tokens, seconds, joules */
+        double size;
+    } units[] = {{{"", "ms", "mJ"}, 1e-3},
+                 {{"", "s", "J"}, 1},
+                 {{"k", "s", "kJ"}, 1e3},
+                 {{"M", "s", "MJ"}, 1e6}};
+    bool tokens = c->kind == INPUT || c->kind == OUTPUT;
+    double *values = ipw_calloc(s->n + 1, sizeof *values), middle;
+    size_t n = 0, unit = 1;
+
+    for (size_t i = 0; i < s->n; i++) {
+        values[n] = value_of(c, &s->rows[i]);
+        n += values[n] > 0;
+    }
+    if (n) qsort(values, n, sizeof *values, by_value);
+    middle = n ? values[tokens ? n - 1 : n / 2] : 1;
+    if (tokens) {
+        unit = middle < 1e6 ? 1 : middle < 1e9 ? 2 : 3;
+    } else if (middle < 0.5) {
+        unit = 0;
+    } else if (c->kind == ENERGY) {
+        unit = middle < 1e4 ? 1 : middle < 1e7 ? 2 : 3;
+    }
+    c->unit = units[unit].name[tokens ? 0 : c->kind == TIME ? 1 : 2];
+    c->size = units[unit].size;
+    free(values);
+}
+
+static void add_column(struct layout *l, const struct ipw_summary *s, struct column c)
+{
+    char text[CELL];
+
+    c.unit = "";
+    c.size = 1;
+    if (c.kind >= INPUT) choose_unit(&c, s);
+    head_text(text, sizeof text, &c);
+    c.width = ipw_format_width(text, strlen(text));
+    if (c.width < least[c.kind]) c.width = least[c.kind];
+    for (size_t i = 0; c.kind != LEVEL && i < s->n;
+         i++) { /* a level is text from outside: it is cut */
+        const char *cell = cell_text(text, &c, &s->rows[i]);
+        size_t n = ipw_format_width(cell, strlen(cell));
+
+        if (n > c.width) c.width = n;
+    }
+    l->columns[l->n++] = c;
+}
+
+/* Two domains fit beside a short answer; the memory and a meter of the whole machine are the first to
+ * go where the devices are known. */
+static void add_energy(struct layout *l, const struct ipw_summary *s, size_t width)
+{
+    static const enum ipw_domain order[] = {IPW_DOMAIN_GPU, IPW_DOMAIN_CPU, IPW_DOMAIN_MACHINE,
+                                            IPW_DOMAIN_DRAM};
+    unsigned all = ipw_table_domains(s), chosen = 0;
+    size_t n = 0, most = width < ALL_DOMAINS_FROM ? 2 : IPW_DOMAIN_COUNT;
+
+    for (int i = 0; i < IPW_DOMAIN_COUNT && n < most; i++) {
+        if (!(all >> order[i] & 1)) continue;
+        chosen |= 1u << order[i];
+        n++;
+    }
+    for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        if (chosen >> d & 1)
+            add_column(l, s, (struct column){.kind = ENERGY, .domain = (enum ipw_domain)d});
+    }
+}
+
+static size_t taken(const struct layout *l)
+{
+    size_t sum = 3 + l->id + 2; /* the mark, the id, and the blanks before the answer */
+
+    for (size_t i = 0; i < l->n; i++) sum += 1 + l->columns[i].width;
+    return sum;
+}
+
 static struct layout lay_out(const struct ipw_summary *s, size_t width)
 {
-    struct layout l = {.id = ID_MIN, .energy = {IPW_DOMAIN_GPU, IPW_DOMAIN_CPU}};
-    size_t fixed, id_max;
+    struct layout l = {.id = ID_MIN};
+    size_t id_max =
+        8 + (width - WIDTH_MIN) / 4; /* a wide terminal's columns go mostly to the answer */
+    bool level = false;
 
     for (size_t i = 0; i < s->n; i++) {
         size_t n = ipw_format_width(s->rows[i].id, strlen(s->rows[i].id));
 
         if (n > l.id) l.id = n;
-        if (s->rows[i].level && *s->rows[i].level) l.level = true;
+        level |= has_level(&s->rows[i]);
     }
-    /* A machine's own meter is more telling than a device that has none. */
-    if (any_known(s, IPW_DOMAIN_MACHINE)) {
-        if (!any_known(s, IPW_DOMAIN_CPU)) {
-            l.energy[1] = IPW_DOMAIN_MACHINE;
-        } else if (!any_known(s, IPW_DOMAIN_GPU)) {
-            l.energy[0] = IPW_DOMAIN_CPU;
-            l.energy[1] = IPW_DOMAIN_MACHINE;
-        }
-    }
-    id_max = 8 + (width - WIDTH_MIN) / 4; /* a wide terminal's columns go mostly to the answer */
     if (id_max > ID_MAX) id_max = ID_MAX;
     if (l.id > id_max) l.id = id_max;
-    fixed = 3 + l.id + (l.level ? W_LEVEL + 1 : 0) + W_TURNS + W_TOOLS + 2 * W_TOKENS + W_TIME +
-            2 * W_ENERGY + 7 + 2;
-    l.answer = width - fixed;
+    for (enum column_kind kind = level ? LEVEL : TURNS; kind < ENERGY; kind++) {
+        add_column(&l, s, (struct column){.kind = kind});
+    }
+    add_energy(&l, s, width);
+    while (taken(&l) + ANSWER_MIN > width && l.columns[l.n - 1].kind == ENERGY &&
+           l.columns[l.n - 2].kind == ENERGY) {
+        l.n--;
+    }
+    while (taken(&l) + ANSWER_MIN > width && l.id > ID_MIN) l.id--;
+    l.answer = width - taken(&l);
     return l;
 }
+
+/* ---- rows ---- */
 
 static void cell(struct ipw_buf *out, const char *text, size_t columns)
 {
@@ -97,43 +312,36 @@ static void rule(struct ipw_buf *out, size_t width, bool colour)
 
 static void put_head(struct ipw_buf *out, const struct layout *l, size_t width, bool colour)
 {
-    static const char *const names[IPW_DOMAIN_COUNT] = {"GPU", "CPU", "DRAM", "machine"};
-
     ipw_buf_adds(out, ipw_style(IPW_BOLD, colour));
     ipw_buf_adds(out, "   ");
     ipw_format_cell(out, "query", l->id, IPW_ALIGN_LEFT);
-    if (l->level) cell(out, "lvl", W_LEVEL);
-    cell(out, "turns", W_TURNS);
-    cell(out, "tools", W_TOOLS);
-    cell(out, "tok in", W_TOKENS);
-    cell(out, "out", W_TOKENS);
-    cell(out, "time", W_TIME);
-    cell(out, names[l->energy[0]], W_ENERGY);
-    cell(out, names[l->energy[1]], W_ENERGY);
+    for (size_t i = 0; i < l->n; i++) {
+        char text[CELL];
+
+        head_text(text, sizeof text, &l->columns[i]);
+        cell(out, text, l->columns[i].width);
+    }
     ipw_buf_adds(out, "  answer");
     ipw_buf_adds(out, ipw_style(IPW_PLAIN, colour));
     ipw_buf_addc(out, '\n');
     rule(out, width, colour);
 }
 
-static void put_joules(struct ipw_buf *out, const struct ipw_summary_figure *f)
-{
-    char text[40] = "", number[32];
-
-    if (f->known && f->provenance >= IPW_PROV_DISTRIBUTED) strcpy(text, "~");
-    strcat(text, ipw_format_si(number, f->known ? f->j : NAN, "J"));
-    cell(out, text, W_ENERGY);
-}
-
 static void put_answer(struct ipw_buf *out, const struct ipw_summary_row *row, size_t columns)
 {
+    static const struct ipw_summary_shown none;
+    const struct ipw_summary_shown *shown = row->shown ? row->shown : &none;
     struct ipw_buf text = IPW_BUF(4096);
 
     if (!row->completed) {
-        ipw_buf_adds(&text, row->outcome);
-        if (row->error && *row->error) ipw_buf_addf(&text, ": %s", row->error);
-    } else if (row->answer) {
-        ipw_buf_adds(&text, row->answer);
+        const char *error = shown->error ? shown->error : "";
+        /* The column is narrow, and the mark has said that it failed: the reason comes first. */
+        bool plain = *error && (!strcmp(row->outcome, "error") || !strcmp(row->outcome, error));
+
+        ipw_buf_addf(&text, "%s%s%s", plain ? "" : row->outcome, plain || !*error ? "" : ": ",
+                     error);
+    } else if (shown->answer) {
+        ipw_buf_adds(&text, shown->answer);
     }
     ipw_buf_adds(out, "  ");
     ipw_format_cell(out, ipw_buf_str(&text), columns, IPW_ALIGN_NONE);
@@ -145,18 +353,14 @@ static void put_row(struct ipw_buf *out, const struct ipw_summary_row *row, cons
 {
     enum ipw_style style;
     const char *mark = ipw_table_mark(row, &style);
-    char number[32];
 
     ipw_buf_addf(out, " %s%s%s ", ipw_style(style, colour), mark, ipw_style(IPW_PLAIN, colour));
     ipw_format_cell(out, row->id, l->id, IPW_ALIGN_LEFT);
-    if (l->level) cell(out, row->level && *row->level ? row->level : IPW_UNKNOWN_TEXT, W_LEVEL);
-    cell(out, ipw_format_count(number, (int64_t)row->turns), W_TURNS);
-    cell(out, ipw_format_count(number, (int64_t)row->tools), W_TOOLS);
-    cell(out, ipw_format_count(number, row->input_tokens), W_TOKENS);
-    cell(out, ipw_format_count(number, row->output_tokens), W_TOKENS);
-    cell(out, ipw_format_seconds(number, row->wall_s), W_TIME);
-    put_joules(out, &row->energy[l->energy[0]]);
-    put_joules(out, &row->energy[l->energy[1]]);
+    for (size_t i = 0; i < l->n; i++) {
+        char text[CELL];
+
+        cell(out, cell_text(text, &l->columns[i], row), l->columns[i].width);
+    }
     put_answer(out, row, l->answer);
     ipw_buf_addc(out, '\n');
 }
@@ -207,7 +411,11 @@ static void put_title(struct ipw_buf *out, const struct ipw_summary *s,
     if (run->status && strcmp(run->status, "complete") != 0) {
         ipw_buf_addf(out, " %s%s", ipw_style(IPW_YELLOW, colour), run->status);
         if (run->planned >= 0) {
-            ipw_buf_addf(out, ": %zu of %lld queries done", s->n, (long long)run->planned);
+            size_t stopped = 0;
+
+            for (size_t i = 0; i < s->n; i++) stopped += s->rows[i].stopped;
+            ipw_buf_addf(out, ": %zu of %lld queries done", s->n - stopped,
+                         (long long)run->planned);
         }
         ipw_buf_addf(out, "%s\n", ipw_style(IPW_PLAIN, colour));
     }

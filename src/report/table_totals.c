@@ -1,4 +1,4 @@
-/* The block below the rows: one labelled line a question. */
+/* The block below the rows: one labelled line a question, one function a line. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,324 +7,286 @@
 #include "base/text.h"
 #include "report/repeats.h"
 #include "report/table_priv.h"
+#include "report/words.h"
 
-#define LABEL 12
-#define DOT   " \xC2\xB7 "
-
-struct block {
-    struct ipw_buf *out;
-    struct ipw_buf text; /* of the line being gathered */
-    size_t width;
-    bool colour;
-};
-
-static const char *const domain_names[IPW_DOMAIN_COUNT] = {"GPU", "CPU", "DRAM", "machine"};
-
-/* Writes the gathered text under a label, and empties it. */
-static void line(struct block *b, const char *label)
+void ipw_table_line(struct ipw_table_block *b, const char *label)
 {
     if (b->text.len) {
-        ipw_buf_addf(b->out, " %s%-*s%s", ipw_style(IPW_CYAN, b->colour), LABEL - 1, label,
-                     ipw_style(IPW_PLAIN, b->colour));
-        ipw_format_wrapped(b->out, ipw_buf_str(&b->text), LABEL, LABEL, b->width);
+        ipw_buf_addf(b->out, " %s%-*s%s", ipw_style(IPW_CYAN, b->colour), IPW_TABLE_LABEL - 1,
+                     label, ipw_style(IPW_PLAIN, b->colour));
+        ipw_format_wrapped(b->out, ipw_buf_str(&b->text), IPW_TABLE_LABEL, IPW_TABLE_LABEL,
+                           b->width);
     }
     ipw_buf_clear(&b->text);
 }
 
-static void styled(struct block *b, enum ipw_style style, const char *text)
+void ipw_table_styled(struct ipw_table_block *b, enum ipw_style style, const char *text)
 {
     ipw_buf_addf(&b->text, "%s%s%s", ipw_style(style, b->colour), text,
                  ipw_style(IPW_PLAIN, b->colour));
 }
 
-static void counted(struct block *b, enum ipw_style style, const char *mark, size_t n,
-                    const char *what)
+void ipw_table_dot(struct ipw_table_block *b)
 {
-    char number[32];
-
-    if (!n) return;
-    if (b->text.len) ipw_buf_adds(&b->text, "\xC2\xA0 ");
-    styled(b, style, mark);
-    ipw_buf_addf(&b->text, "\xC2\xA0%s %s", ipw_format_count(number, (int64_t)n), what);
+    if (b->text.len) ipw_buf_adds(&b->text, IPW_TABLE_DOT);
 }
 
-static void put_score(struct block *b, const struct ipw_summary *s, const struct ipw_totals *t)
+const char *ipw_table_joules(char *out, double j) { return ipw_format_si(out, j, "\xC2\xA0J"); }
+
+/* All digits: "35,026". */
+static const char *whole(char *out, size_t size, double n)
 {
-    char percent[32], number[32];
+    char digits[32];
+    size_t len, k = 0;
+
+    if (!(n >= 0) || n >= 1e18) return IPW_UNKNOWN_TEXT;
+    snprintf(digits, sizeof digits, "%.0f", n);
+    len = strlen(digits);
+    for (size_t i = 0; i < len && k + 2 < size; i++) {
+        if (i && (len - i) % 3 == 0) out[k++] = ',';
+        out[k++] = digits[i];
+    }
+    out[k] = '\0';
+    return out;
+}
+
+static void plural(struct ipw_table_block *b, double n, const char *one, const char *many)
+{
+    char number[40];
+
+    ipw_buf_addf(&b->text, "%s %s", whole(number, sizeof number, n), n == 1 ? one : many);
+}
+
+static void put_accuracy(struct ipw_table_block *b)
+{
+    const struct ipw_totals *t = &b->t;
+    char number[40], percent[32];
     size_t failed = 0, wrong = 0, unscored = 0;
 
-    for (size_t i = 0; i < s->n; i++) { /* as the rows are marked: each in one class only */
-        const struct ipw_summary_row *row = &s->rows[i];
+    for (size_t i = 0; i < b->s->n; i++) { /* as the rows are marked: each in one class only */
+        const struct ipw_summary_row *row = &b->s->rows[i];
 
-        if (row->resolved == 1) continue;
-        if (!row->completed) {
-            failed++;
-        } else if (row->resolved == 0) {
-            wrong++;
-        } else {
-            unscored++;
-        }
+        if (row->resolved == 1 || row->stopped) continue;
+        failed += !row->completed;
+        wrong += row->completed && row->resolved == 0;
+        unscored += row->completed && row->resolved < 0;
     }
     if (!isnan(t->accuracy)) {
-        ipw_format_percent(percent, t->accuracy);
-        styled(b, IPW_BOLD, percent);
-        ipw_buf_addf(&b->text, " of %s scored",
-                     ipw_format_count(number, (int64_t)(t->resolved + t->unresolved)));
-    } else if (s->n) {
-        ipw_buf_adds(&b->text, "nothing was scored");
+        ipw_table_styled(b, IPW_BOLD, ipw_format_percent(percent, t->accuracy));
+        ipw_buf_addf(&b->text, ": %s", whole(number, sizeof number, (double)t->resolved));
+        ipw_buf_addf(&b->text, " of %s correct",
+                     whole(number, sizeof number, (double)(t->resolved + t->unresolved)));
+        if (wrong)
+            ipw_buf_addf(&b->text, ", %s wrong", whole(number, sizeof number, (double)wrong));
     } else {
-        ipw_buf_adds(&b->text, "no query has finished");
+        ipw_buf_adds(&b->text, b->s->n ? "nothing was scored" : "no query has finished");
     }
-    counted(b, IPW_GREEN, "\xE2\x9C\x93", t->resolved, "correct");
-    counted(b, IPW_RED, "\xE2\x9C\x97", wrong, "wrong");
-    counted(b, IPW_YELLOW, "!", failed, "failed");
-    if (t->timed_out) {
-        ipw_buf_addf(&b->text, " (%s\xC2\xA0timed\xC2\xA0out)",
-                     ipw_format_count(number, (int64_t)t->timed_out));
+    if (failed) {
+        ipw_buf_adds(&b->text, ", ");
+        ipw_table_styled(b, IPW_YELLOW, "!");
+        ipw_buf_addf(&b->text, "\xC2\xA0%s failed", whole(number, sizeof number, (double)failed));
+        if (t->timed_out)
+            ipw_buf_addf(&b->text, " (%s\xC2\xA0timed\xC2\xA0out)",
+                         whole(number, sizeof number, (double)t->timed_out));
     }
-    counted(b, IPW_DIM, "\xC2\xB7", unscored, "not scored");
-    line(b, "score");
+    if (t->interrupted) {
+        ipw_buf_adds(&b->text, ", ");
+        ipw_table_styled(b, IPW_DIM, "-");
+        ipw_buf_addf(&b->text, "\xC2\xA0%s interrupted",
+                     whole(number, sizeof number, (double)t->interrupted));
+    }
+    if (unscored && !isnan(t->accuracy)) {
+        ipw_buf_adds(&b->text, ", ");
+        ipw_table_styled(b, IPW_DIM, "\xC2\xB7");
+        ipw_buf_addf(&b->text, "\xC2\xA0%s not scored",
+                     whole(number, sizeof number, (double)unscored));
+    }
+    ipw_table_line(b, "accuracy");
 }
 
-static void put_tokens(struct block *b, const struct ipw_sum *sum, const char *what)
+/* ---- efficiency ---- */
+
+/* Queries were in flight together: what a query is charged is then a share of the device's power. */
+static bool is_shared(const struct ipw_table_block *b)
 {
+    for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        double all = b->t.energy[d].total, alone = b->t.exclusive[d].total;
+
+        if ((b->e.domains >> d & 1) && alone < all * (1 - 1e-6)) return true;
+    }
+    return b->t.wall_s > b->run->wall_s + b->run->cut_s;
+}
+
+/* Why there is none, although joules are known. */
+static const char *no_efficiency(const struct ipw_table_block *b)
+{
+    unsigned model = ipw_summary_lm_domains(b->s);
+    double sum = 0;
+    bool device = false;
+
+    if (b->e.queries) return "nothing was scored";
+    for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        if (!(model >> d & 1) || isnan(b->t.energy[d].known)) continue;
+        sum += b->t.energy[d].known;
+        device |= d != IPW_DOMAIN_DRAM;
+    }
+    if (device) return sum > 0 ? "the devices measured 0 J" : "0 J were measured";
+    return sum > 0 ? "only the memory was measured" : "no sensor of the model's machine was read";
+}
+
+static void put_efficiency(struct ipw_table_block *b)
+{
+    char small[32];
+
+    if (!ipw_table_any_known(b)) return;
+    if (isnan(b->e.ipj)) {
+        ipw_buf_addf(&b->text, "not known: %s", no_efficiency(b));
+        ipw_table_line(b, "efficiency");
+        return;
+    }
+    snprintf(small, sizeof small, "%#.3g", b->e.ipj);
+    ipw_table_styled(b, IPW_BOLD, small);
+    ipw_buf_adds(&b->text, " accuracy per joule");
+    if (!isnan(b->e.ipw)) {
+        ipw_table_dot(b);
+        snprintf(small, sizeof small, "%#.3g", b->e.ipw);
+        ipw_table_styled(b, IPW_BOLD, small);
+        ipw_buf_adds(&b->text, " accuracy per watt");
+        if (is_shared(b)) ipw_buf_adds(&b->text, " of a query's share");
+    }
+    ipw_table_line(b, "efficiency");
+}
+
+/* ---- work ---- */
+
+static void put_time(struct ipw_table_block *b)
+{
+    double in_all = isnan(b->run->wall_s) ? b->t.wall_s : b->run->wall_s + b->run->cut_s;
     char number[32];
 
-    ipw_buf_addf(&b->text, "%s tokens %s",
-                 ipw_format_count(number, isnan(sum->known) ? -1 : (int64_t)sum->known), what);
+    if (b->t.queries) {
+        ipw_buf_addf(&b->text, "%s per query" IPW_TABLE_DOT,
+                     ipw_format_spaced_seconds(number, b->t.wall_s / (double)b->t.queries));
+    }
+    ipw_buf_addf(&b->text, "%s in total", ipw_format_spaced_seconds(number, in_all));
+    ipw_table_line(b, "time");
 }
 
-static void plural(struct block *b, size_t n, const char *one, const char *many)
+static void put_tokens(struct ipw_table_block *b)
 {
-    char number[32];
+    size_t unknown = b->t.total_tokens.unknown;
+    char number[40];
 
-    ipw_buf_addf(&b->text, "%s %s", ipw_format_count(number, (int64_t)n), n == 1 ? one : many);
-}
-
-static void put_work(struct block *b, const struct ipw_totals *t)
-{
-    size_t unknown = t->total_tokens.unknown;
-
-    plural(b, t->turns, "turn", "turns");
-    ipw_buf_adds(&b->text, DOT);
-    plural(b, t->tools, "tool call", "tool calls");
-    ipw_buf_adds(&b->text, DOT);
-    put_tokens(b, &t->input_tokens, "in");
-    ipw_buf_adds(&b->text, DOT);
-    put_tokens(b, &t->output_tokens, "out");
+    ipw_buf_addf(&b->text, "%s in", whole(number, sizeof number, b->t.input_tokens.known));
+    ipw_buf_addf(&b->text, IPW_TABLE_DOT "%s out",
+                 whole(number, sizeof number, b->t.output_tokens.known));
     if (unknown) {
-        ipw_buf_addf(&b->text, " (not counting %zu %s that told none)", unknown,
+        ipw_buf_addf(&b->text, " (without %zu %s, whose tokens are not known)", unknown,
                      unknown == 1 ? "query" : "queries");
     }
-    if (t->retries) {
-        ipw_buf_adds(&b->text, DOT);
-        plural(b, (size_t)t->retries, "retry", "retries");
-    }
-    if (t->malformed) {
-        ipw_buf_adds(&b->text, DOT);
-        plural(b, (size_t)t->malformed, "malformed reply", "malformed replies");
-    }
-    line(b, "work");
+    ipw_table_line(b, "tokens");
 }
 
-static void put_time(struct block *b, const struct ipw_totals *t, const struct ipw_summary_run *run)
+static void put_calls(struct ipw_table_block *b)
 {
-    char number[32];
-
-    ipw_buf_addf(&b->text, "%s in queries", ipw_format_seconds(number, t->wall_s));
-    if (!isnan(run->wall_s)) {
-        ipw_buf_addf(&b->text, DOT "%s on the clock",
-                     ipw_format_seconds(number, run->wall_s + run->cut_s));
+    plural(b, (double)b->t.turns, "turn", "turns");
+    ipw_table_dot(b);
+    plural(b, (double)b->t.tools, "tool call", "tool calls");
+    if (b->t.retries) {
+        ipw_table_dot(b);
+        plural(b, (double)b->t.retries, "retry", "retries");
     }
-    if (t->queries) {
-        ipw_buf_addf(&b->text, DOT "%s a query",
-                     ipw_format_seconds(number, t->wall_s / (double)t->queries));
+    if (b->t.malformed) {
+        ipw_table_dot(b);
+        plural(b, (double)b->t.malformed, "malformed reply", "malformed replies");
     }
-    if (!isnan(t->cost_usd.known)) ipw_buf_addf(&b->text, DOT "$%.4g", t->cost_usd.known);
-    line(b, "time");
+    ipw_table_line(b, "calls");
 }
 
-static void put_energy(struct block *b, const struct ipw_summary *s, const struct ipw_totals *t)
+/* Of several that answered: a run is headed with the name of one. */
+static void put_models(struct ipw_table_block *b)
 {
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        const struct ipw_sum *sum = &t->energy[d];
-        char number[32];
+    const struct ipw_summary *s = b->s;
 
-        if (d == IPW_DOMAIN_MACHINE && isnan(sum->known)) continue;
-        if (b->text.len) ipw_buf_adds(&b->text, DOT);
-        ipw_buf_addf(&b->text, "%s ", domain_names[d]);
-        styled(b, isnan(sum->known) ? IPW_PLAIN : IPW_BOLD,
-               ipw_format_si(number, sum->known, "\xC2\xA0J"));
-        if (!isnan(sum->known) && sum->unknown) {
-            ipw_buf_addf(&b->text, " (%zu of %zu queries without%s", sum->unknown, t->queries,
-                         s->reason[d][0] ? ": " : "");
-            ipw_text_printable(&b->text, s->reason[d], strlen(s->reason[d]), 0);
-            ipw_buf_addc(&b->text, ')');
-        }
+    if (s->n_models < 2) return;
+    for (size_t i = 0; i < s->n_models; i++) {
+        ipw_table_dot(b);
+        ipw_text_printable(&b->text, s->models[i].name, strlen(s->models[i].name), 0);
+        ipw_buf_addc(&b->text, ' ');
+        plural(b, (double)s->models[i].turns, "turn", "turns");
     }
-    line(b, "energy");
+    ipw_table_line(b, "models");
 }
 
-/* Does the note of those who looked for sensors say why? */
-static bool is_noted(const struct ipw_summary_run *run, const char *reason)
+static void put_cost(struct ipw_table_block *b)
 {
-    return run->energy_note && (!strcmp(reason, "no_sensor") || !strcmp(reason, "permission") ||
-                                !strcmp(reason, "switched_off"));
+    if (isnan(b->t.cost_usd.known)) return;
+    ipw_buf_addf(&b->text, "$%.4g", b->t.cost_usd.known);
+    ipw_table_line(b, "cost");
 }
 
-/* Why a figure is missing, in the words of who looked for it. */
-static void put_why(struct block *b, const struct ipw_summary *s, const struct ipw_totals *t,
-                    const struct ipw_summary_run *run)
-{
-    static const char none[] = "no energy sensor";
-    bool any = false, measured = false;
+/* ---- how far to trust it ---- */
 
-    if (run->energy_note) {
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-            measured |= !isnan(t->energy[d].known);
-            measured |= s->reason[d][0] && !is_noted(run, s->reason[d]); /* it was, or is lost */
-        }
-        if (!measured && strncmp(run->energy_note, none, sizeof none - 1) != 0) {
-            ipw_buf_addf(&b->text, "%s readable: ", none);
-        }
-        ipw_text_printable(&b->text, run->energy_note, strlen(run->energy_note), 0);
-        line(b, "");
-    }
-    for (int d = 0; d < IPW_DOMAIN_MACHINE; d++) {
-        if (!s->reason[d][0] || !isnan(t->energy[d].known) || is_noted(run, s->reason[d])) continue;
-        ipw_buf_addf(&b->text, "%s%s (",
-                     any ? ", " : IPW_UNKNOWN_TEXT " is not known: ", domain_names[d]);
-        ipw_text_printable(&b->text, s->reason[d], strlen(s->reason[d]), 0);
-        ipw_buf_addc(&b->text, ')');
-        any = true;
-    }
-    line(b, "");
-}
-
-static void put_provenance(struct block *b, const struct ipw_summary *s)
+/* By query, as the marks of the rows are: a turn's own may be another. */
+static void put_provenance(struct ipw_table_block *b)
 {
-    const char *label = "obtained";
-    bool shared_out = false;
+    const char *label = "provenance";
+    bool marked = false;
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        double total = 0;
+        double j[IPW_PROV_COUNT] = {0}, total = 0;
         bool first = true;
 
-        for (int p = 0; p < IPW_PROV_COUNT; p++) total += s->provenance_j[d][p];
+        for (size_t i = 0; i < b->s->n; i++) {
+            const struct ipw_summary_figure *f = &b->s->rows[i].energy[d];
+
+            if (!f->known) continue;
+            j[f->provenance] += f->j;
+            total += f->j;
+            marked |= f->provenance >= IPW_PROV_DISTRIBUTED;
+        }
         if (total <= 0) continue;
-        ipw_buf_addf(&b->text, "%s", domain_names[d]);
+        ipw_buf_adds(&b->text, ipw_words_domain((enum ipw_domain)d));
         for (int p = 0; p < IPW_PROV_COUNT; p++) {
             char percent[32];
 
-            if (s->provenance_j[d][p] <= 0) continue;
+            if (j[p] <= 0) continue;
             ipw_buf_addf(&b->text, "%s %s %s", first ? "" : ",",
-                         ipw_provenance_name((enum ipw_provenance)p),
-                         ipw_format_percent(percent, s->provenance_j[d][p] / total));
+                         ipw_format_percent(percent, j[p] / total),
+                         ipw_provenance_name((enum ipw_provenance)p));
             first = false;
         }
-        line(b, label);
+        ipw_table_line(b, label);
         label = "";
     }
-    for (size_t i = 0; i < s->n; i++) {
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-            shared_out |= s->rows[i].energy[d].known &&
-                          s->rows[i].energy[d].provenance >= IPW_PROV_DISTRIBUTED;
-        }
-    }
-    if (!shared_out) return;
-    styled(b, IPW_DIM, "~ shared out or estimated, not measured for that query alone");
-    line(b, "");
+    if (!marked) return;
+    ipw_table_styled(b, IPW_DIM, "~ distributed or estimated: not measured for that query alone");
+    ipw_table_line(b, "");
 }
 
-static void put_efficiency(struct block *b, const struct ipw_summary *s, const struct ipw_totals *t)
+/* How much of the joules of queries that ran together was not split by the rule asked for. */
+static void put_sharing(struct ipw_table_block *b)
 {
-    struct ipw_efficiency e;
-    struct ipw_buf basis = IPW_BUF(64);
-    char number[32], percent[32], small[32];
+    char percent[32];
 
-    ipw_summary_efficiency(&e, s, ipw_summary_basis(s));
-    if (!e.queries) {
-        ipw_buf_release(&basis);
-        return;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        if (!(b->run->equal_part[d] >= 0.01) || isnan(b->t.energy[d].known)) continue;
+        ipw_buf_addf(&b->text, "%s%s %s", b->text.len ? ", " : "",
+                     ipw_words_domain((enum ipw_domain)d),
+                     ipw_format_percent(percent, b->run->equal_part[d]));
     }
-    ipw_summary_basis_text(&basis, e.domains);
-    ipw_format_percent(percent, t->accuracy);
-    if (!isnan(e.ipj)) {
-        snprintf(small, sizeof small, "%.3g", e.ipj);
-        styled(b, IPW_BOLD, small);
-        ipw_buf_addf(&b->text, " accuracy per joule (%s at %s a query, %s)", percent,
-                     ipw_format_si(number, e.mean_j, " J"), ipw_buf_str(&basis));
-    } else {
-        ipw_buf_addf(&b->text, "%s a query, %s (nothing scored, so no accuracy per joule)",
-                     ipw_format_si(number, e.mean_j, " J"), ipw_buf_str(&basis));
-    }
-    line(b, "efficiency");
-    if (!isnan(e.ipw)) {
-        snprintf(small, sizeof small, "%.3g", e.ipw);
-        styled(b, IPW_BOLD, small);
-        ipw_buf_addf(&b->text, " accuracy per watt (%s at %s a query)", percent,
-                     ipw_format_si(number, e.mean_w, " W"));
-        line(b, "");
-    }
-    if (!isnan(e.j_per_correct)) {
-        ipw_format_si(number, e.j_per_correct, " J");
-        styled(b, IPW_BOLD, number);
-        ipw_buf_adds(&b->text, " per correct answer, wrong and failed queries included");
-        line(b, "");
-    }
-    ipw_buf_release(&basis);
+    if (b->text.len) ipw_buf_adds(&b->text, " in equal slices: what the phases draw was not known");
+    ipw_table_line(b, "shared");
 }
 
-/* Of the domain that the model runs on, else of the first that is known. */
-static int account_domain(const struct ipw_totals *t)
-{
-    static const int first[] = {IPW_DOMAIN_GPU, IPW_DOMAIN_CPU, IPW_DOMAIN_MACHINE};
-
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
-        if (!isnan(t->waste[first[i]].total)) return first[i];
-    }
-    return -1;
-}
-
-static void put_accounts(struct block *b, const struct ipw_totals *t,
-                         const struct ipw_summary_run *run)
-{
-    int d = account_domain(t);
-    const char *refusal;
-    char number[32];
-
-    if (d < 0) return;
-    if (t->waste[d].total > 0) {
-        ipw_buf_addf(&b->text, "%s wasted in attempts of no use",
-                     ipw_format_si(number, t->waste[d].total, "\xC2\xA0J"));
-    }
-    if (t->idle_tax[d].total > 0) {
-        ipw_buf_addf(&b->text, "%s%s while tools ran (idle tax)", b->text.len ? DOT : "",
-                     ipw_format_si(number, t->idle_tax[d].total, "\xC2\xA0J"));
-    }
-    if (run->baseline_s > 0) {
-        refusal = ipw_baseline_refusal(&run->baseline[d]);
-        if (b->text.len) ipw_buf_adds(&b->text, DOT);
-        if (refusal) {
-            ipw_buf_addf(&b->text, "net withheld: %s",
-                         strcmp(refusal, "drift") ? "no baseline" : "the idle machine drifted");
-        } else {
-            ipw_buf_addf(&b->text, "%s above idle (net)",
-                         ipw_format_si(number, t->marginal[d].total, "\xC2\xA0J"));
-        }
-    }
-    if (b->text.len) ipw_buf_addf(&b->text, " (%s)", domain_names[d]);
-    line(b, "of it");
-}
-
-static void put_repeats(struct block *b, const struct ipw_summary *s)
+static void put_repeats(struct ipw_table_block *b)
 {
     struct ipw_repeats r;
     const struct ipw_interval *a, *j;
     char lo[32], hi[32], mean[32];
 
-    if (ipw_repeats_epochs(s) < 2) return;
-    ipw_repeats_of(&r, s);
+    if (ipw_repeats_epochs(b->s) < 2) return;
+    ipw_repeats_of(&r, b->s);
     a = &r.metrics[IPW_REPEAT_ACCURACY];
     j = &r.metrics[IPW_REPEAT_JOULES];
     if (!isnan(a->lo)) {
@@ -332,114 +294,115 @@ static void put_repeats(struct block *b, const struct ipw_summary *s)
                      ipw_format_percent(lo, a->lo), ipw_format_percent(hi, a->hi));
     }
     if (!isnan(j->lo)) {
-        ipw_buf_addf(&b->text, "%s%s a query [%s, %s]", b->text.len ? DOT : "",
-                     ipw_format_si(mean, j->mean, "\xC2\xA0J"),
-                     ipw_format_si(lo, j->lo, "\xC2\xA0J"), ipw_format_si(hi, j->hi, "\xC2\xA0J"));
+        ipw_table_dot(b);
+        ipw_buf_addf(&b->text, "%s per query [%s, %s]", ipw_table_joules(mean, j->mean),
+                     ipw_table_joules(lo, j->lo), ipw_table_joules(hi, j->hi));
     }
     if (b->text.len) {
-        ipw_buf_addf(&b->text, " (95 %%, %s over %zu %ss, %zu epochs)",
-                     isnan(j->lo) ? a->method : j->method, isnan(j->lo) ? a->n : j->n, r.by,
-                     r.epochs);
+        ipw_buf_addf(&b->text, " (95 %% intervals, %zu tasks, %zu epochs)", r.tasks, r.epochs);
     }
-    line(b, "repeats");
+    ipw_table_line(b, "repeats");
 }
 
 /* A total that is not known, and what was measured of it: not the total. */
-static void put_partial(struct block *b, const char *name, const struct ipw_figure *total)
+static void put_partial(struct ipw_table_block *b, const char *name, const struct ipw_figure *total)
 {
     char number[32], percent[32];
 
     if (!(total->coverage > 0)) return;
-    ipw_buf_addf(&b->text, "%s total not known (", name);
-    if (total->reason) ipw_text_printable(&b->text, total->reason, strlen(total->reason), 0);
-    ipw_buf_addf(&b->text, "): %s measured in part, %s of the run",
-                 ipw_format_si(number, total->partial_j, "\xC2\xA0J"),
+    ipw_buf_addf(&b->text, "%s total not measured (", name);
+    if (total->reason) ipw_words_reason(&b->text, total->reason);
+    ipw_buf_addf(&b->text, "): %s in %s of the run", ipw_table_joules(number, total->partial_j),
                  ipw_format_percent(percent, total->coverage));
 }
 
-static void put_ledger(struct block *b, const struct ipw_totals *t,
-                       const struct ipw_summary_run *run)
+static void put_balance_of(struct ipw_table_block *b, enum ipw_domain d)
 {
-    const char *label = "ledger";
-    size_t before = b->out->len;
+    struct ipw_ledger_line l;
+    char number[32];
 
-    for (int d = 0; run->have_balance && d < IPW_DOMAIN_COUNT; d++) {
-        struct ipw_ledger_line l;
-        char number[32];
+    ipw_ledger_line(&l, &b->run->balance[d], &b->t.energy[d], b->t.queries);
+    if (isnan(l.total_j)) {
+        put_partial(b, ipw_words_domain(d), &b->run->balance[d].total);
+        return;
+    }
+    ipw_buf_addf(&b->text, "%s %s =", ipw_words_domain(d), ipw_table_joules(number, l.total_j));
+    ipw_buf_addf(&b->text, " %s queries", ipw_table_joules(number, l.queries_j));
+    ipw_buf_addf(&b->text, " + %s idle", ipw_table_joules(number, l.idle_j));
+    if (l.warmup_j > 0)
+        ipw_buf_addf(&b->text, " + %s warm-up", ipw_table_joules(number, l.warmup_j));
+    if (l.wasted_j > 0) {
+        ipw_buf_addf(&b->text, " + %s earlier attempts", ipw_table_joules(number, l.wasted_j));
+    }
+    ipw_buf_adds(&b->text, ": ");
+    if (l.state == IPW_LEDGER_BALANCED) {
+        ipw_table_styled(b, IPW_GREEN, "balanced");
+    } else if (l.state == IPW_LEDGER_OFF) {
+        ipw_buf_addf(&b->text, "%soff by %s: a bug, please report it%s",
+                     ipw_style(IPW_RED, b->colour), ipw_table_joules(number, l.difference_j),
+                     ipw_style(IPW_PLAIN, b->colour));
+    } else {
+        ipw_table_styled(b, IPW_DIM, "cannot be checked: a query was not measured");
+    }
+}
 
-        ipw_ledger_line(&l, &run->balance[d], &t->energy[d], t->queries);
-        if (isnan(l.total_j)) {
-            put_partial(b, domain_names[d], &run->balance[d].total);
-            line(b, label);
-            label = b->out->len > before ? "" : label;
-            continue;
-        }
-        ipw_buf_addf(&b->text, "%s %s =", domain_names[d],
-                     ipw_format_si(number, l.total_j, "\xC2\xA0J"));
-        ipw_buf_addf(&b->text, " %s queries", ipw_format_si(number, l.queries_j, "\xC2\xA0J"));
-        ipw_buf_addf(&b->text, " + %s idle", ipw_format_si(number, l.idle_j, "\xC2\xA0J"));
-        if (l.warmup_j > 0) {
-            ipw_buf_addf(&b->text, " + %s warm-up", ipw_format_si(number, l.warmup_j, "\xC2\xA0J"));
-        }
-        if (l.wasted_j > 0) {
-            ipw_buf_addf(&b->text, " + %s in attempts cut down",
-                         ipw_format_si(number, l.wasted_j, "\xC2\xA0J"));
-        }
-        ipw_buf_adds(&b->text, DOT);
-        if (l.state == IPW_LEDGER_BALANCED) {
-            styled(b, IPW_GREEN, "balanced");
-        } else if (l.state == IPW_LEDGER_OFF) {
-            ipw_format_si(number, l.difference_j, "\xC2\xA0J");
-            ipw_buf_addf(&b->text, "%soff by %s: a bug, please report it%s",
-                         ipw_style(IPW_RED, b->colour), number, ipw_style(IPW_PLAIN, b->colour));
-        } else {
-            styled(b, IPW_DIM, "cannot be checked: a query's part is not known");
-        }
-        line(b, label);
+static void put_balance(struct ipw_table_block *b)
+{
+    const char *label = "balance";
+
+    for (int d = 0; b->run->have_balance && d < IPW_DOMAIN_COUNT; d++) {
+        put_balance_of(b, (enum ipw_domain)d);
+        if (!b->text.len) continue;
+        ipw_table_line(b, label);
         label = "";
     }
 }
 
-static void put_overhead(struct block *b, const struct ipw_summary_run *run)
+static void put_overhead(struct ipw_table_block *b)
 {
-    double cpu_s = run->runner_cpu_s + run->sampler_cpu_s;
-    char number[32], share[32], sampler[32];
+    double cpu_s = b->run->runner_cpu_s + b->run->sampler_cpu_s;
+    char number[32], share[32];
 
-    if (isnan(cpu_s) || !(run->wall_s > 0)) return;
-    ipw_buf_addf(&b->text, "%s of CPU time, %s of one core (sampling %s)",
-                 ipw_format_seconds(number, cpu_s), ipw_format_percent(share, cpu_s / run->wall_s),
-                 ipw_format_seconds(sampler, run->sampler_cpu_s));
-    line(b, "own load");
+    if (isnan(cpu_s) || !(b->run->wall_s > 0)) return;
+    ipw_buf_addf(&b->text, "%s of one core (%s of CPU time)",
+                 ipw_format_percent(share, cpu_s / b->run->wall_s),
+                 ipw_format_spaced_seconds(number, cpu_s));
+    ipw_table_line(b, "overhead");
 }
 
-static void put_text(struct block *b, const char *label, const char *text)
+static void put_text(struct ipw_table_block *b, const char *label, const char *text)
 {
     if (!text || !*text) return;
     ipw_text_printable(&b->text, text, strlen(text), 0);
-    line(b, label);
+    ipw_table_line(b, label);
 }
 
 void ipw_table_totals(struct ipw_buf *out, const struct ipw_summary *s,
                       const struct ipw_summary_run *run, size_t width, bool colour)
 {
-    struct block b = {.out = out, .text = IPW_BUF(64 * IPW_KIB), .width = width, .colour = colour};
-    struct ipw_totals t;
-    bool missing = false;
+    struct ipw_table_block b = {.out = out,
+                                .text = IPW_BUF(64 * IPW_KIB),
+                                .width = width,
+                                .colour = colour,
+                                .s = s,
+                                .run = run};
 
-    ipw_summary_totals(&t, s);
-    put_score(&b, s, &t);
-    put_work(&b, &t);
-    put_time(&b, &t, run);
-    put_energy(&b, s, &t);
-    for (int d = 0; d < IPW_DOMAIN_MACHINE; d++) missing |= isnan(t.energy[d].known);
-    if (missing) put_why(&b, s, &t, run);
-    put_provenance(&b, s);
-    put_accounts(&b, &t, run);
-    put_efficiency(&b, s, &t);
-    put_repeats(&b, s);
-    put_ledger(&b, &t, run);
-    put_overhead(&b, run);
+    ipw_summary_totals(&b.t, s);
+    ipw_summary_efficiency(&b.e, s, ipw_summary_basis(s));
+    put_accuracy(&b);
+    ipw_table_energy(&b);
+    put_efficiency(&b);
+    put_time(&b);
+    put_tokens(&b);
+    put_calls(&b);
+    put_models(&b);
+    put_cost(&b);
+    put_repeats(&b);
+    put_provenance(&b);
+    put_sharing(&b);
+    put_balance(&b);
+    put_overhead(&b);
     put_text(&b, "note", run->note);
-    put_text(&b, "files", run->path);
+    put_text(&b, "saved in", run->path);
     ipw_buf_release(&b.text);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -45,6 +46,29 @@ static char *text_field(lua_State *L, int idx, const char *name)
         copy = ipw_strdup(lua_tostring(L, -1));
     lua_pop(L, 1);
     return copy;
+}
+
+/* The level of a record is read from its metadata, in the files of a run too. */
+static void keep_level(lua_State *L, int record)
+{
+    if (lua_getfield(L, record, "level") == LUA_TNIL) {
+        lua_pop(L, 1);
+        return;
+    }
+    if (lua_getfield(L, record, "metadata") == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, record, "metadata");
+    }
+    if (lua_istable(L, -1) && lua_rawlen(L, -1) == 0) { // level metadata
+        if (lua_getfield(L, -1, "level") == LUA_TNIL) {
+            lua_pushvalue(L, -3);
+            lua_setfield(L, -3, "level");
+        }
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
 }
 
 /* As JSON, which has to be an object: the files of a run hold nothing else there. */
@@ -113,6 +137,7 @@ static void read_case(lua_State *L, struct ipw_cases *cases, int script, int rec
     if (!c->id) c->id = ipw_strdup(made_id);
     c->level = text_field(L, record, "level");
     c->error = text_field(L, record, "error");
+    keep_level(L, record);
     c->metadata = metadata_field(L, record, c);
     read_files(L, record, c);
     read_prompt(L, script, record, c);
@@ -135,6 +160,12 @@ static int load_protected(lua_State *L)
     lua_setfield(L, -2, "split");
     lua_call(L, 1, 2); // script cases records info
     if (lua_istable(L, 4)) {
+        char *name = text_field(L, 4, "name"); /* of what was found in the data set's place */
+
+        if (name) {
+            free(cases->name);
+            cases->name = name;
+        }
         cases->note = text_field(L, 4, "note");
         cases->sha256 = text_field(L, 4, "sha256");
         cases->source = text_field(L, 4, "source");
@@ -190,14 +221,16 @@ static int check_ids(const struct ipw_cases *cases, struct ipw_err *err)
     return rc;
 }
 
+/* Known by the ending, wherever the file lies.  A path with an ending that is no script's is a file
+ * too: the reader says which kinds there are, where Lua would complain of the first byte. */
 static bool is_rows_file(const char *name)
 {
-    static const char *const ends[] = {".jsonl", ".ndjson", ".json", ".csv", ".tsv"};
-    const char *dot = strrchr(name, '.');
+    static const char *const ends[] = {".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet"};
+    const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash + 1 : name, '.');
 
     for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
-        if (strcmp(dot, ends[i]) == 0) return true;
-    return false;
+        if (strcasecmp(dot, ends[i]) == 0) return true;
+    return slash && strncmp(name, "builtin:", 8) != 0 && dot && strcmp(dot, ".lua") != 0;
 }
 
 /* Leaves the dataset's table on the stack: require("ipw.dataset").open(path). */

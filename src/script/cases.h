@@ -32,6 +32,9 @@ struct ipw_case {
 
 struct ipw_cases;
 
+/* The scorers that have a name: the one list, for help, messages and ipw.score (core.data.scorers). */
+#define IPW_SCORERS "boxed, choice, contains, exact, gaia, judge, numeric"
+
 struct ipw_cases_options {
     const char *dataset;      /* name, .lua file, or a file of rows */
     const char *data_dir;     /* or NULL */

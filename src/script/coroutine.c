@@ -75,12 +75,12 @@ static bool can_start(lua_State *L, lua_State *co, int nargs)
         lua_pushliteral(L, "too many arguments to resume");
         return false;
     }
-    if (lua_status(co) == LUA_OK && lua_gettop(co) == 0) {
-        lua_pushliteral(L, "cannot resume dead coroutine");
-        return false;
-    }
     if (co == L || (lua_status(co) == LUA_OK && lua_getstack(co, 0, &(lua_Debug){0}))) {
         lua_pushliteral(L, "cannot resume non-suspended coroutine");
+        return false;
+    }
+    if (lua_status(co) == LUA_OK && lua_gettop(co) == 0) {
+        lua_pushliteral(L, "cannot resume dead coroutine");
         return false;
     }
     if (waits(co)) {

@@ -15,6 +15,7 @@
 #include "io/http_web.h"
 #include "io/loop.h"
 #include "llm/client.h"
+#include "script/quota.h"
 #include "trace/event.h"
 
 struct ipw_replay;
@@ -64,6 +65,7 @@ struct ipw_host {
     /* The query's folder, absolute, made when it is first asked for; NULL function or result:
      * there is none. */
     const char *(*workspace)(void *ud);
+    struct ipw_quota quota;      /* of that folder */
     const char *const *readable; /* folders outside of the workspace, NULL-terminated; or NULL */
     struct ipw_web *web;         /* for ipw.http; NULL: the run does not grant it */
     bool grant_web;              /* the run does; in a replay: the recorded one did */

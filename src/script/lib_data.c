@@ -9,10 +9,11 @@
  *   gaia_score(answer, truth)  boolean; answer nil counts as the text None
  *   gaia_route(truth)   "number", "list" or "string"
  *   gaia_extract(text)  answer, "marker" | "last_line" | "none"
- *   python_float(text)  the number, or nil
- *   exists(path)        "file", "dir", "other" or nil
+ *   exists(path)        "file", "dir", "other" or nil; nil, message where it is there, or may be,
+ *                       and cannot be looked at (no permission, a link that leads nowhere)
  *   list_dir(path)      names without . and .., in no order  |  nil, message
  *   hub_snapshot(repo_dir)  repo_dir/snapshots/REV, REV from refs/main  |  nil, message
+ *   scorers             the names of the scorers, with commas between
  *   getenv(name)        one of a few names that say where data sets are
  *
  * What C allocates here sits in a box with a __gc, so that a Lua error leaks nothing. */
@@ -27,6 +28,7 @@
 #include "data/dataset.h"
 #include "data/gaia.h"
 #include "data/sha256.h"
+#include "script/cases.h"
 #include "script/embedded.h"
 #include "script/lib.h"
 #include "script/value.h"
@@ -185,25 +187,22 @@ static int data_gaia_extract(lua_State *L)
     return 2;
 }
 
-static int data_python_float(lua_State *L)
-{
-    double value;
-
-    if (ipw_python_float(luaL_checkstring(L, 1), &value))
-        lua_pushnumber(L, value);
-    else
-        lua_pushnil(L);
-    return 1;
-}
-
 static int data_exists(lua_State *L)
 {
+    const char *path = luaL_checkstring(L, 1);
+    struct ipw_err err = {0};
     struct stat st;
 
-    if (stat(luaL_checkstring(L, 1), &st) != 0)
-        lua_pushnil(L);
-    else
+    if (stat(path, &st) == 0) {
         lua_pushstring(L, S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "dir" : "other");
+        return 1;
+    }
+    if (errno != ENOENT && errno != ENOTDIR)
+        ipw_fail_errno(&err, errno, "%s", path);
+    else if (lstat(path, &st) == 0)
+        ipw_fail(&err, IPW_ENOTFOUND, "%s: a link that leads nowhere", path);
+    if (err.code) return push_failure(L, &err);
+    lua_pushnil(L);
     return 1;
 }
 
@@ -279,7 +278,6 @@ int ipw_lib_data(lua_State *L)
         {"gaia_score", data_gaia_score},
         {"gaia_route", data_gaia_route},
         {"gaia_extract", data_gaia_extract},
-        {"python_float", data_python_float},
         {"exists", data_exists},
         {"list_dir", data_list_dir},
         {"hub_snapshot", data_hub_snapshot},
@@ -293,5 +291,7 @@ int ipw_lib_data(lua_State *L)
     }
     lua_pop(L, 1);
     luaL_newlib(L, functions);
+    lua_pushliteral(L, IPW_SCORERS);
+    lua_setfield(L, -2, "scorers");
     return 1;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <lauxlib.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -199,6 +200,30 @@ static int data_uri_value(lua_State *L)
     return why ? fail(L, path, why) : 1;
 }
 
+/* Is there room for it in the workspace? */
+static int take_room(lua_State *L, const char *path, size_t n, struct ipw_err *err)
+{
+    struct ipw_host *host = ipw_host_of(L);
+    const char *folder = ipw_host_workspace(host);
+    int fd = open_beneath(L, path, O_PATH);
+    bool fresh = fd < 0;
+    struct stat st = {0};
+
+    if (fd >= 0 && fstat(fd, &st) < 0) st.st_size = 0;
+    if (fd >= 0) close(fd);
+    if (!folder) return 0; /* the write will say so */
+    return ipw_quota_write(&host->quota, folder, fresh, (size_t)st.st_size, n, err);
+}
+
+/* The open or the write that room was taken for has failed. */
+static int fail_write(lua_State *L, const char *path, const char *why)
+{
+    struct ipw_host *host = ipw_host_of(L);
+
+    if (host) ipw_quota_forget(&host->quota);
+    return fail(L, path, why);
+}
+
 /* write(path, bytes): true, or nil and a reason. [-2, +(1|2), m] */
 static int fs_write(lua_State *L)
 {
@@ -206,23 +231,25 @@ static int fs_write(lua_State *L)
     size_t n, done = 0;
     const char *bytes = luaL_checklstring(L, 2, &n);
     struct box *box = push_box(L);
+    struct ipw_err err;
     struct stat st;
 
     if (n > MAX_FILE_BYTES) return fail(L, path, "more than 64 MiB");
+    if (take_room(L, path, n, &err)) return fail(L, path, err.text);
     /* A tool may have put a pipe there, which would hold up everybody: O_NONBLOCK. */
     box->fd = open_beneath(L, path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK);
-    if (box->fd < 0) return fail(L, path, why_not(errno));
-    if (fstat(box->fd, &st) < 0) return fail(L, path, strerror(errno));
-    if (!S_ISREG(st.st_mode)) return fail(L, path, "is not a file");
+    if (box->fd < 0) return fail_write(L, path, why_not(errno));
+    if (fstat(box->fd, &st) < 0) return fail_write(L, path, strerror(errno));
+    if (!S_ISREG(st.st_mode)) return fail_write(L, path, "is not a file");
     while (done < n) {
         ssize_t k = write(box->fd, bytes + done, n - done);
         if (k < 0 && errno == EINTR) continue;
-        if (k < 0) return fail(L, path, strerror(errno));
+        if (k < 0) return fail_write(L, path, strerror(errno));
         done += (size_t)k;
     }
     if (close(box->fd) < 0) {
         box->fd = -1;
-        return fail(L, path, strerror(errno));
+        return fail_write(L, path, strerror(errno));
     }
     box->fd = -1;
     lua_pushboolean(L, 1);

@@ -46,14 +46,25 @@ struct web_op {
 
 /* ---- the record ---- */
 
+static const char *behind_scheme(const char *url)
+{
+    const char *mark = strstr(url, "://");
+
+    return mark ? mark + 3 : url;
+}
+
+/* Behind the last '@' of the authority: a password may hold one. */
+static const char *find_host(const char *url)
+{
+    const char *from = behind_scheme(url), *at = memrchr(from, '@', strcspn(from, "/?#"));
+
+    return at ? at + 1 : from;
+}
+
 /* Without user and password. */
 static char *bare_url(const char *url)
 {
-    const char *host = strstr(url, "://"), *at;
-
-    host = host ? host + 3 : url;
-    at = memchr(host, '@', strcspn(host, "/?#"));
-    return ipw_asprintf("%.*s%s", (int)(host - url), url, at ? at + 1 : host);
+    return ipw_asprintf("%.*s%s", (int)(behind_scheme(url) - url), url, find_host(url));
 }
 
 static void put_url(struct ipw_jw *w, const char *url)
@@ -183,11 +194,8 @@ static void web_done(void *ud, const struct ipw_web_result *r)
     op->call = NULL;
     op->code = r->code;
     if (r->code == IPW_EPERM && r->error && !strstr(r->error, "--web")) {
-        const char *host = strstr(r->url, "://") + 3, *at = strrchr(host, '@');
-        size_t n;
-
-        if (at && at < host + strcspn(host, "/?#")) host = at + 1;
-        n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
+        const char *host = find_host(r->url);
+        size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
         ipw_fail(&op->err, IPW_EPERM, "%s (--web-allow %.*s lets it in)", r->error, (int)n, host);
     } else if (r->code) {
         ipw_fail(&op->err, r->code, "%s", r->error ? r->error : "failed");
@@ -390,11 +398,8 @@ static size_t push_headers(lua_State *L, struct ipw_http_header **out)
 /* "GET example.org" */
 static char *span_name(const char *method, const char *url)
 {
-    const char *host = strstr(url, "://"), *at;
+    const char *host = find_host(url);
 
-    host = host ? host + 3 : url;
-    at = memchr(host, '@', strcspn(host, "/?#"));
-    if (at) host = at + 1;
     return ipw_asprintf("%s %.*s", method, (int)strcspn(host, "/?#"), host);
 }
 

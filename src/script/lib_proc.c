@@ -20,6 +20,7 @@ enum { MAX_ARGS = 256 };
 struct proc_op {
     struct ipw_op op;
     struct ipw_proc *proc;
+    struct ipw_quota *quota; /* told of the child, and not yet of its end; or NULL */
     char **argv, *input;
     size_t input_len;
     int code;
@@ -33,6 +34,8 @@ static void proc_over(void *ud, const struct ipw_proc_result *result)
     struct proc_op *op = ud;
 
     op->proc = NULL;
+    ipw_quota_child_ended(op->quota);
+    op->quota = NULL;
     op->result = *result;
     op->result.out = ipw_memdup(result->out, result->out_len);
     op->result.err = ipw_memdup(result->err, result->err_len);
@@ -51,6 +54,8 @@ static void proc_release(struct ipw_op *base)
 {
     struct proc_op *op = (struct proc_op *)base;
 
+    if (op->quota) ipw_quota_child_ended(op->quota);
+    op->quota = NULL;
     for (size_t i = 0; op->argv && op->argv[i]; i++) free(op->argv[i]);
     free(op->argv);
     free(op->input);
@@ -191,7 +196,11 @@ static int proc_run(lua_State *L)
     request.input = op->input;
     request.input_len = op->input_len;
     request.cwd = ipw_host_workspace(host);
-    op->code = ipw_proc_start(&op->proc, host->loop, &request, proc_over, op, &op->err);
+    op->code = ipw_quota_child_begins(&host->quota, request.cwd, &request.file_bytes, &op->err);
+    if (!op->code) {
+        op->quota = &host->quota;
+        op->code = ipw_proc_start(&op->proc, host->loop, &request, proc_over, op, &op->err);
+    }
     if (op->code) op->op.done = true;
     return ipw_op_await(L);
 }

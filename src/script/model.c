@@ -9,7 +9,9 @@
 #include "base/mem.h"
 #include "script/host.h"
 #include "script/value.h"
-#include "script/vm.h"
+#include "script/vm_state.h"
+
+enum { REQUEST_SHARE = 8 }; /* a request that takes this part of the memory is a large one */
 
 struct ipw_model {
     struct ipw_vm *vm; /* NULL after a failure, until the next request */
@@ -18,6 +20,7 @@ struct ipw_model {
     char path[1024], dir[1024], name[64];
     int64_t number;
     int reply_ref;
+    bool formats;
 };
 
 /* [1] the table that the file returned, [2] the model */
@@ -31,6 +34,8 @@ static int check_shape(lua_State *L)
         snprintf(m->name, sizeof m->name, "%s", lua_tostring(L, -1));
     else
         snprintf(m->name, sizeof m->name, "%.*s", (int)strcspn(stem, "."), stem);
+    lua_getfield(L, 1, "response_format");
+    m->formats = lua_toboolean(L, -1);
     if (lua_getfield(L, 1, "reply") != LUA_TFUNCTION)
         return luaL_error(L, "%s: the model has no function 'reply'", m->path);
     m->reply_ref = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -109,12 +114,16 @@ void ipw_model_close(struct ipw_model *model)
 
 const char *ipw_model_name(const struct ipw_model *model) { return model->name; }
 
+bool ipw_model_formats(const struct ipw_model *model) { return model->formats; }
+
 struct turn {
     struct ipw_model *model;
     const struct ipw_json *request;
     struct ipw_buf *out;
     struct ipw_err *err;
     int rc;
+    bool held;                 /* the whole request is in the script's memory */
+    size_t before, held_bytes; /* what was in it before; what the request takes */
 };
 
 static int reply_protected(lua_State *L)
@@ -122,7 +131,10 @@ static int reply_protected(lua_State *L)
     struct turn *t = lua_touserdata(L, 1);
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, t->model->reply_ref);
+    t->before = t->model->vm->used_bytes;
     ipw_value_push(L, t->request);
+    if (t->model->vm->used_bytes > t->before) t->held_bytes = t->model->vm->used_bytes - t->before;
+    t->held = true;
     lua_createtable(L, 0, 1);
     lua_pushinteger(L, t->model->number);
     lua_setfield(L, -2, "number");
@@ -134,10 +146,20 @@ static int reply_protected(lua_State *L)
     return 0;
 }
 
+/* A script that was given a small request and passes its limit does so by itself; one that cannot hold
+ * its request, or a few copies of a large one, could only have done with a smaller request. */
+static bool request_is_too_large(const struct turn *t)
+{
+    const struct ipw_vm *vm = t->model->vm;
+
+    return vm->over_memory &&
+           (!t->held || t->held_bytes > vm->options.memory_bytes / REQUEST_SHARE);
+}
+
 int ipw_model_reply(struct ipw_model *model, const struct ipw_json *request, struct ipw_buf *out,
                     struct ipw_err *err)
 {
-    struct turn turn = {model, request, out, err, 0};
+    struct turn turn = {.model = model, .request = request, .out = out, .err = err};
     lua_State *L;
     int rc = 0;
 
@@ -148,6 +170,12 @@ int ipw_model_reply(struct ipw_model *model, const struct ipw_json *request, str
     lua_pushcfunction(L, reply_protected);
     lua_pushlightuserdata(L, &turn);
     rc = ipw_vm_call(model->vm, 1, 0, err);
+    if (rc && request_is_too_large(&turn)) {
+        ipw_fail(err, IPW_ELIMIT,
+                 "the request is too large for the %zu MiB of memory that the model's script has",
+                 model->vm->options.memory_bytes / IPW_MIB);
+        if (err) err->detail = IPW_MODEL_TOO_LARGE;
+    }
     if (rc) {
         /* A state that was stopped at a limit stays stopped. */
         ipw_vm_close(model->vm);

@@ -33,12 +33,12 @@ static void book_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
     for (size_t k = 0; k < turn->n_spans; k++) {
         struct ipw_span *span = &turn->spans[k];
 
-        if (q->lm_remote && span->kind <= IPW_SPAN_DECODE) {
+        if (!ipw_book_of_model(q, d) && span->kind <= IPW_SPAN_DECODE) {
             /* What the client's own devices drew meanwhile is not what the model costs. */
             span->energy[d] = (struct ipw_figure){.reason = "remote"};
             continue;
         }
-        span->energy[d] = ipw_book_window(ledger, query, d, span->start_ns, span->end_ns);
+        span->energy[d] = ipw_ledger_query_span(ledger, query, d, span->start_ns, span->end_ns);
     }
 }
 
@@ -121,12 +121,12 @@ static void book_device_spans(const struct ipw_query_trace *q, struct ipw_turn *
         struct ipw_span *span = &turn->spans[k];
 
         if (!span->devices) span->devices = ipw_calloc(q->n_devices, sizeof *span->devices);
-        if (q->lm_remote && span->kind <= IPW_SPAN_DECODE) {
+        if (!ipw_book_of_model(q, q->devices[device].domain) && span->kind <= IPW_SPAN_DECODE) {
             span->devices[device] = (struct ipw_figure){.reason = "remote"};
             continue;
         }
-        span->devices[device] = ipw_ledger_device_window(ledger, query, q->devices[device].domain,
-                                                         place, span->start_ns, span->end_ns);
+        span->devices[device] = ipw_ledger_device_span(ledger, query, q->devices[device].domain,
+                                                       place, span->start_ns, span->end_ns);
     }
 }
 
@@ -156,11 +156,19 @@ static void book_devices(struct ipw_query_trace *q, const struct ipw_ledger *led
     }
 }
 
-bool ipw_query_lm_unmeasured(const struct ipw_query_trace *trace)
+bool ipw_book_of_model(const struct ipw_query_trace *trace, enum ipw_domain domain)
+{
+    return !trace->lm_remote || (trace->lm_domains >> domain & 1);
+}
+
+unsigned ipw_query_lm_domains(const struct ipw_query_trace *trace)
 {
     const struct ipw_figure *gpu = &trace->energy[IPW_DOMAIN_GPU];
 
-    return !gpu->known && gpu->reason && !strcmp(gpu->reason, "remote");
+    if (trace->lm_remote) return trace->lm_domains;
+    /* Lines written before the key remote_domains say it by the reason of the GPU alone. */
+    if (!gpu->known && gpu->reason && !strcmp(gpu->reason, "remote")) return 0;
+    return (1u << IPW_DOMAIN_COUNT) - 1;
 }
 
 void ipw_query_trace_book(struct ipw_query_trace *trace, const struct ipw_ledger *ledger,

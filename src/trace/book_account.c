@@ -139,7 +139,7 @@ static struct ipw_query_account account_of(const struct meter *m, const struct i
         a.marginal_j = told.marginal_j;
     }
     /* Whether the client's own devices waited for a model elsewhere says nothing of the model. */
-    if (q->lm_remote && m->domain != IPW_DOMAIN_GPU) return a;
+    if (!ipw_book_of_model(q, m->domain)) return a;
     a.waste_j = joules_in(m, wasted);
     a.idle_tax_j = joules_in(m, idling);
     return a;

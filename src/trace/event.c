@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "trace/schema_priv.h"
 #include "json/write.h"
 
 static const char *const kind_names[IPW_EV_KINDS] = {
@@ -561,6 +562,7 @@ int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ip
     case IPW_EV_RUN_END:
     case IPW_EV_KINDS: break;
     }
+    ipw_schema_cut_event(&e);
     if (rc == 0) *out = e;
     return rc;
 }

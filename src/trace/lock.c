@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/open.h"
 
 static char *lock_file(const char *folder) { return ipw_asprintf("%s/lock", folder); }
 
@@ -76,7 +77,7 @@ static int write_owner(const struct ipw_lock *lock, const char *file, struct ipw
     gethostname(host, sizeof host - 1);
     n = snprintf(text, sizeof text, "pid %ld, start %llu, host %s, since %s\n", (long)getpid(),
                  own_start(), host, ipw_clock_iso8601(iso, sizeof iso, now.wall_ns));
-    if (ftruncate(lock->fd, 0) < 0 || pwrite_all(lock->fd, text, (size_t)n) < 0)
+    if (TEMP_FAILURE_RETRY(ftruncate(lock->fd, 0)) < 0 || pwrite_all(lock->fd, text, (size_t)n) < 0)
         return ipw_fail_errno(err, errno, "%s: cannot be written", file);
     return 0;
 }
@@ -94,9 +95,14 @@ static bool was_removed(int fd, const char *file)
 static int take(struct ipw_lock *lock, const char *folder, const char *file, struct ipw_err *err)
 {
     for (;;) {
-        lock->fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (lock->fd < 0) return ipw_fail_errno(err, errno, "%s: cannot be created", file);
-        if (flock(lock->fd, LOCK_EX | LOCK_NB) < 0) {
+        lock->fd = ipw_open_write(file, O_RDWR | O_CREAT, err);
+        if (lock->fd < 0) {
+            int rc = lock->fd;
+
+            lock->fd = -1;
+            return rc;
+        }
+        if (TEMP_FAILURE_RETRY(flock(lock->fd, LOCK_EX | LOCK_NB)) < 0) {
             return errno == EWOULDBLOCK ? fail_locked(lock->fd, folder, err)
                                         : ipw_fail_errno(err, errno, "%s: cannot be locked", file);
         }
@@ -156,11 +162,16 @@ void ipw_lock_drop(struct ipw_lock *lock, const char *folder, bool remove)
 int ipw_lock_look(const char *folder, struct ipw_err *err)
 {
     char *file = lock_file(folder);
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc = 0;
+    struct ipw_err why = {0};
+    int fd = ipw_open_read(file, &why), rc = 0;
 
     free(file);
+    if (fd < 0 && why.code == IPW_EINVAL) { /* something else in its place: nobody can hold it */
+        if (err) *err = why;
+        return fd;
+    }
     if (fd < 0) return 0;
-    if (flock(fd, LOCK_SH | LOCK_NB) < 0) rc = fail_locked(fd, folder, err);
+    if (TEMP_FAILURE_RETRY(flock(fd, LOCK_SH | LOCK_NB)) < 0) rc = fail_locked(fd, folder, err);
     close(fd);
     return rc;
 }

@@ -9,11 +9,47 @@
 #include "json/jsonl.h"
 
 #define LINE_MAX_BYTES (512 * IPW_MIB)
+enum { MOST_QUERIES = 1 << 26 }; /* a wild index is damage, not a reason to take gigabytes */
 
 void ipw_query_names_add(struct ipw_query_names *names, const char *id, int32_t index)
 {
     IPW_GROW(names->all, names->cap, names->n + 1);
-    names->all[names->n++] = (struct ipw_query_name){ipw_strdup(id), index};
+    names->all[names->n++] =
+        (struct ipw_query_name){.id = ipw_strdup(id), .index = index, .record = -1};
+}
+
+void ipw_query_names_join(struct ipw_query_names *names, const struct ipw_query_names *more)
+{
+    int32_t last = -1;
+    bool *there;
+
+    for (size_t i = 0; i < names->n; i++)
+        if (names->all[i].index > last && names->all[i].index < MOST_QUERIES)
+            last = names->all[i].index;
+    there = ipw_calloc((size_t)last + 2, sizeof *there);
+    for (size_t i = 0; i < names->n; i++)
+        if (names->all[i].index >= 0 && names->all[i].index <= last)
+            there[names->all[i].index] = true;
+    for (size_t i = 0; i < more->n; i++) {
+        int32_t index = more->all[i].index;
+
+        if (index < 0 || index > last || !there[index])
+            ipw_query_names_add(names, more->all[i].id, index);
+    }
+    free(there);
+}
+
+void ipw_query_names_start(struct ipw_query_names *names, const struct ipw_event *event,
+                           const struct ipw_json *data)
+{
+    struct ipw_query_name *name;
+
+    if (event->kind != IPW_EV_QUERY_START || !event->q.id) return;
+    ipw_query_names_add(names, event->q.id, event->query);
+    name = &names->all[names->n - 1];
+    name->record = ipw_json_int(ipw_json_get(data, "number"), 0) - 1;
+    name->epoch = (int)ipw_json_int(ipw_json_get(data, "epoch"), 0);
+    name->warmup = ipw_json_bool(ipw_json_get(data, "warmup"), false);
 }
 
 void ipw_query_names_release(struct ipw_query_names *names)
@@ -46,11 +82,24 @@ static int not_found(const struct ipw_query_names *names, const char *want, stru
     return rc;
 }
 
+/* By its record or its index. */
+static bool has_number(const struct ipw_query_name *name, const char *want)
+{
+    int32_t number = number_of(want);
+
+    if (number < 0) return false;
+    return *want == 'q' && name->record >= 0 ? name->record == number : name->index == number;
+}
+
+bool ipw_query_is_meant(const struct ipw_query_name *name, const char *want)
+{
+    return *want && (!strncmp(name->id, want, strlen(want)) || has_number(name, want));
+}
+
 int ipw_query_pick(const char **id, int32_t *index, const struct ipw_query_names *names,
                    const char *want, struct ipw_err *err)
 {
     const struct ipw_query_name *found = NULL;
-    int32_t number = number_of(want);
 
     *index = -1;
     for (size_t i = 0; i < names->n; i++)
@@ -58,12 +107,14 @@ int ipw_query_pick(const char **id, int32_t *index, const struct ipw_query_names
             *id = names->all[i].id;
             return 0;
         }
-    for (size_t i = 0; number >= 0 && i < names->n; i++)
-        if (names->all[i].index == number) {
-            *id = names->all[i].id;
-            *index = number;
-            return 0;
-        }
+    for (size_t i = 0; i < names->n; i++) {
+        const struct ipw_query_name *n = &names->all[i];
+
+        if (!has_number(n, want)) continue;
+        *id = n->id;
+        if (!n->warmup && !(*want == 'q' && n->record >= 0)) *index = n->index;
+        return 0;
+    }
     for (size_t i = 0; *want && i < names->n; i++) {
         const struct ipw_query_name *n = &names->all[i];
 
@@ -95,8 +146,8 @@ int ipw_query_names_read(struct ipw_query_names *names, const char *run, struct 
 
         if (!memmem(line.text, line.n, mark, strlen(mark))) continue;
         if (ipw_json_parse(&doc, line.text, line.n, NULL, NULL)) continue; /* told when replayed */
-        if (!ipw_event_read(&event, doc, NULL) && event.kind == IPW_EV_QUERY_START && event.q.id)
-            ipw_query_names_add(names, event.q.id, event.query);
+        if (!ipw_event_read(&event, doc, NULL))
+            ipw_query_names_start(names, &event, ipw_json_get(doc, "data"));
         ipw_json_free(doc);
     }
     ipw_jsonl_close(reader);

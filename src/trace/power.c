@@ -8,7 +8,8 @@ static void put_channel(struct ipw_jw *w, const struct ipw_channel *c)
 {
     static const char *const kinds[] = {[IPW_CHANNEL_COUNTER] = "counter",
                                         [IPW_CHANNEL_GAUGE] = "gauge",
-                                        [IPW_CHANNEL_METRIC] = "metric"};
+                                        [IPW_CHANNEL_METRIC] = "metric",
+                                        [IPW_CHANNEL_ESTIMATE] = "estimate"};
 
     ipw_jw_obj(w);
     ipw_jw_kstr(w, "device", c->device);
@@ -21,7 +22,9 @@ static void put_channel(struct ipw_jw *w, const struct ipw_channel *c)
     ipw_jw_kint(w, "period_ns", c->period_ns);
     ipw_jw_kbool(w, "remote", c->remote);
     ipw_jw_kstr(w, "scope", ipw_scope_name(c->scope));
+    if (c->undo_window) ipw_jw_kbool(w, "undo_window", true);
     ipw_jw_kstr(w, "unit", c->unit[0] ? c->unit : c->kind == IPW_CHANNEL_COUNTER ? "uJ" : "mW");
+    if (c->window_ns > 0) ipw_jw_kint(w, "window_ns", c->window_ns);
     ipw_jw_obj_end(w);
 }
 

@@ -181,17 +181,32 @@ static void put(const struct walk *k, const struct ipw_json *node, const char *k
 
 /* ---- events ---- */
 
+/* The manifest in it has paths, addresses, the command. */
+static void put_run_start(struct ipw_jw *w, const struct ipw_json *data)
+{
+    ipw_jw_obj(w);
+    for (const struct ipw_json *m = ipw_json_first(data); m; m = ipw_json_next(m)) {
+        key_of(w, m);
+        if (strcmp(ipw_json_key(m), "manifest") == 0)
+            ipw_jw_null(w);
+        else
+            copy(w, m);
+    }
+    ipw_jw_obj_end(w);
+}
+
 static void put_data(const struct walk *k, const struct ipw_json *data, const char *event,
                      const char *name)
 {
-    static const char *const own_notes[] = {"clock_step",  "concurrency", "prompt_truncated",
-                                            "sensor_back", "sensor_gap",  "sensor_lost",
-                                            "suspend",     NULL};
+    static const char *const own_notes[] = {"clock_step",   "concurrency", "prompt_truncated",
+                                            "sensor_back",  "sensor_gap",  "sensor_lost",
+                                            "sensor_stuck", "suspend",     NULL};
     bool tool = strncmp(event, "tool_call", 9) == 0 || strncmp(event, "span", 4) == 0;
     unsigned whose = tool ? IPW_REDACT_TOOLS : IPW_REDACT_TEXT;
 
-    if (strcmp(event, "run_start") == 0 ||
-        (strcmp(event, "note") == 0 && is_one_of(name, own_notes)))
+    if (strcmp(event, "run_start") == 0)
+        put_run_start(k->w, data);
+    else if (strcmp(event, "note") == 0 && is_one_of(name, own_notes))
         copy(k->w, data);
     else if (strcmp(event, "note") == 0 && strcmp(name, "effect") == 0)
         ipw_jw_raw(k->w, "{}", 2); /* what a script read, whole */
@@ -236,9 +251,9 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
 /* ---- traces ---- */
 
 static const char *const trace_kept[] = {
-    "answer_source", "by",           "finish_reason", "kind",          "model",   "name",
-    "outcome",       "provenance",   "query_id",      "reason",        "sources", "started_at",
-    "superseded",    "tools_called", "unit",          "workload_type", NULL};
+    "answer_source", "by",         "finish_reason", "kind",   "model",          "name",
+    "outcome",       "provenance", "query_id",      "reason", "remote_domains", "sources",
+    "started_at",    "superseded", "tools_called",  "unit",   "workload_type",  NULL};
 static const char *const span_kept[] = {"by",     "kind",    "outcome", "provenance",
                                         "reason", "sources", NULL};
 

@@ -68,7 +68,7 @@ static int make_parents(const char *path, struct ipw_err *err)
     for (char *slash = strchr(copy + 1, '/'); slash && rc == 0; slash = strchr(slash + 1, '/')) {
         if (slash[1] == '\0') break;
         *slash = '\0';
-        if (mkdir(copy, 0777) < 0 && errno != EEXIST) {
+        if (TEMP_FAILURE_RETRY(mkdir(copy, 0777)) < 0 && errno != EEXIST) {
             rc = ipw_fail_errno(err, errno, "%s: the folder cannot be created", copy);
         }
         *slash = '/';
@@ -82,7 +82,7 @@ static int make_folder(const char *path, bool fresh, struct ipw_err *err)
 {
     struct stat st;
 
-    if (mkdir(path, 0700) == 0) return 0;
+    if (TEMP_FAILURE_RETRY(mkdir(path, 0700)) == 0) return 0;
     if (errno != EEXIST) {
         return ipw_fail_errno(err, errno, "%s: the run's folder cannot be created", path);
     }
@@ -135,7 +135,7 @@ static struct ipw_rundir *new_rundir(char *path)
 
     dir->path = path;
     dir->lock = IPW_LOCK_NONE;
-    dir->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dir->spare_fd = (int)TEMP_FAILURE_RETRY(open("/dev/null", O_RDONLY | O_CLOEXEC));
     ipw_buf_init(&dir->events_text, EVENTS_MAX);
     ipw_buf_init(&dir->power_text, POWER_MAX);
     return dir;

@@ -42,6 +42,8 @@ struct ipw_rundir_torn {
     struct ipw_jsonl_cut cut;
 };
 size_t ipw_rundir_torn(const struct ipw_rundir *dir, const struct ipw_rundir_torn **out);
+/* Appends go to the files that bear the names now: others may have been put in their place. */
+int ipw_rundir_reopen(struct ipw_rundir *dir, struct ipw_err *err);
 /* Who held the lock and went without giving it back; or "". */
 const char *ipw_rundir_stale_owner(const struct ipw_rundir *dir);
 void ipw_rundir_set_segment(struct ipw_rundir *dir, int segment);

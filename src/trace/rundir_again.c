@@ -50,13 +50,29 @@ int ipw_rundir_begin_again(struct ipw_rundir *dir, struct ipw_err *err)
     for (size_t i = 0; !rc && i < n && !ipw_rundir_has_manifest(dir); i++) {
         if (is_there(dir, appended[i], true))
             rc = ipw_fail(err, IPW_EINVAL,
-                          "%s: has %s but no manifest.json, so nobody knows what was run",
+                          "%s: has %s but no manifest.json, so nobody knows what was run "
+                          "(ipw-agent repair rebuilds it)",
                           dir->path, appended[i]);
     }
     for (size_t i = 0; !rc && i < n; i++) rc = cut_tail(dir, appended[i], err);
     if (!rc) rc = ipw_rundir_append_open(dir, &dir->events, "events.jsonl", err);
     if (!rc) rc = ipw_rundir_append_open(dir, &dir->traces, "traces.jsonl", err);
     return rc;
+}
+
+static int reopen(struct ipw_rundir *dir, struct ipw_jsonl_appender **file, const char *name,
+                  struct ipw_err *err)
+{
+    ipw_jsonl_append_close(*file, NULL);
+    *file = NULL;
+    return ipw_rundir_append_open(dir, file, name, err);
+}
+
+int ipw_rundir_reopen(struct ipw_rundir *dir, struct ipw_err *err)
+{
+    int rc = reopen(dir, &dir->events, "events.jsonl", err);
+
+    return rc ? rc : reopen(dir, &dir->traces, "traces.jsonl", err);
 }
 
 size_t ipw_rundir_torn(const struct ipw_rundir *dir, const struct ipw_rundir_torn **out)
@@ -121,7 +137,8 @@ static int put_in_place(const struct ipw_rundir *dir, struct ipw_jsonl_appender 
     if (!dir->no_sync && TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(written))) < 0 &&
         errno != EINVAL)
         return ipw_fail_errno(err, errno, "%s: sync", tmp);
-    if (rename(tmp, file) < 0) return ipw_fail_errno(err, errno, "%s: rename", file);
+    if (TEMP_FAILURE_RETRY(rename(tmp, file)) < 0)
+        return ipw_fail_errno(err, errno, "%s: rename", file);
     return ipw_file_sync_folder(file, err);
 }
 
@@ -146,9 +163,7 @@ int ipw_rundir_sift_traces(struct ipw_rundir *dir,
     if (rc) {
         unlink(tmp);
     } else { /* appends go to the new file from now on */
-        ipw_jsonl_append_close(dir->traces, NULL);
-        dir->traces = NULL;
-        rc = ipw_rundir_append_open(dir, &dir->traces, "traces.jsonl", &why);
+        rc = reopen(dir, &dir->traces, "traces.jsonl", &why);
         if (rc) dir->first = why;
     }
     free(tmp);

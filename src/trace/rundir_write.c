@@ -170,7 +170,7 @@ static int write_whole(struct ipw_rundir *dir, const char *name, const char *jso
     ipw_secret_clean(&text, 0);
     if (dir->spare_fd >= 0) close(dir->spare_fd);
     if (ipw_file_write_atomic(file, ipw_buf_str(&text), text.len, &why) < 0) dir->first = why;
-    dir->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dir->spare_fd = (int)TEMP_FAILURE_RETRY(open("/dev/null", O_RDONLY | O_CLOEXEC));
     ipw_buf_release(&text);
     free(file);
     return dir->first.code ? give_first(dir, err) : 0;

@@ -243,9 +243,10 @@ static int64_t retries(const struct ipw_query_trace *q)
 
 static bool measurable(const struct ipw_query_trace *q)
 {
-    if (ipw_query_lm_unmeasured(q)) return false;
+    unsigned domains = ipw_query_lm_domains(q);
+
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (q->energy[d].known) return true;
+        if ((domains >> d & 1) && q->energy[d].known) return true;
     }
     return false;
 }
@@ -267,6 +268,7 @@ static void put_identity(struct ipw_jw *w, const struct ipw_query_trace *q,
     ipw_jw_kint(w, "query_index", q->index);
     ipw_schema_put_mbu(w, q);
     ipw_jw_kstr(w, "query_text", r->query_text ? r->query_text : "");
+    ipw_schema_put_remote_domains(w, q);
     ipw_jw_kstr(w, "response_text", r->response_text ? r->response_text : "");
 }
 

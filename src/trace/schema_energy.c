@@ -140,6 +140,30 @@ void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_query_trace 
     ipw_jw_obj_end(w);
 }
 
+void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_query_trace *q)
+{
+    if (!q->lm_remote) return;
+    ipw_jw_key(w, "remote_domains");
+    ipw_jw_arr(w);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        if (q->lm_domains >> sorted[i] & 1) ipw_jw_str(w, ipw_domain_name(sorted[i]));
+    }
+    ipw_jw_arr_end(w);
+}
+
+void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_json *line)
+{
+    const struct ipw_json *list = ipw_json_get(line, "remote_domains");
+
+    q->lm_remote = ipw_json_kind(list) == IPW_JSON_ARR;
+    for (const struct ipw_json *node = ipw_json_first(list); node; node = ipw_json_next(node)) {
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+            if (!strcmp(ipw_json_str(node, ""), ipw_domain_name((enum ipw_domain)d)))
+                q->lm_domains |= 1u << d;
+        }
+    }
+}
+
 static void put_account(struct ipw_jw *w, const struct ipw_query_account *a,
                         const struct ipw_figure *attributed, const struct ipw_query_trace *q,
                         enum ipw_domain domain);
@@ -356,6 +380,7 @@ void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *l
         if (!q->device_account) q->device_account = no_accounts(q->n_devices);
         q->device_account[i] = read_account(ipw_json_get(of, q->devices[i].name));
     }
+    if (ipw_json_kind(metrics) != IPW_JSON_OBJ) return;
     for (const struct ipw_json *m = ipw_json_first(metrics); m; m = ipw_json_next(m)) {
         IPW_GROW(q->metrics, q->cap_metrics, q->n_metrics + 1);
         q->metrics[q->n_metrics++] = (struct ipw_metric){

@@ -19,6 +19,14 @@ void ipw_schema_put_metrics(struct ipw_jw *w, const struct ipw_query_trace *q);
  * largest of their peaks). */
 void ipw_schema_put_mbu(struct ipw_jw *w, const struct ipw_query_trace *q);
 
+/* An instant or a duration of a record, in ns.  Beyond a hundred years it is damage, and is cut there, so
+ * that no sum and no difference of two overflows. */
+int64_t ipw_schema_instant(int64_t t_ns);
+/* A count of a record: beyond 2^53, where no sum of them fits, it is damage and not known (-1). */
+int64_t ipw_schema_count(int64_t n);
+/* All of an event's that a trace is built of. */
+struct ipw_event;
+void ipw_schema_cut_event(struct ipw_event *event);
 /* `mean_w` and `peak_w` may be NULL. */
 void ipw_schema_read_energy(struct ipw_figure *energy, double *mean_w, double *peak_w,
                             const struct ipw_json *object);
@@ -27,6 +35,9 @@ void ipw_schema_read_device_table(struct ipw_query_trace *q, const struct ipw_js
 /* Their figures within an energy object, owned by the caller; NULL: the trace has none. */
 struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_trace *q,
                                            const struct ipw_json *energy);
+/* "remote_domains": only of a model on another machine, and read back. */
+void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_query_trace *q);
+void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_json *line);
 /* accounts, metrics and sources of our own lines; what is absent is not known. */
 void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *line);
 

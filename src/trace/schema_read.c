@@ -13,7 +13,7 @@ static int64_t count_of(const struct ipw_json *object, const char *key, int64_t 
     const struct ipw_json *node = ipw_json_get(object, key);
 
     if (!node) return absent;
-    return ipw_json_int(node, -1); /* null: not known */
+    return ipw_schema_count(ipw_json_int(node, -1)); /* null: not known */
 }
 
 static double num_of(const struct ipw_json *object, const char *key)
@@ -58,6 +58,40 @@ static bool read_span_kind(enum ipw_span_kind *out, const char *name)
     return false;
 }
 
+int64_t ipw_schema_instant(int64_t t_ns)
+{
+    static const int64_t most_ns = INT64_MAX / 3;
+
+    return t_ns > most_ns ? most_ns : t_ns < -most_ns ? -most_ns : t_ns;
+}
+
+int64_t ipw_schema_count(int64_t n) { return n > INT64_C(1) << 53 ? -1 : n; }
+
+void ipw_schema_cut_event(struct ipw_event *e)
+{
+    struct ipw_lm_facts *f = &e->lm;
+    int64_t *const of_lm[] = {&f->sent_ns,         &f->first_byte_ns,   &f->first_token_ns,
+                              &f->last_token_ns,   &f->headers_ns,      &f->first_event_ns,
+                              &f->first_text_ns,   &f->first_call_ns,   &f->first_reasoning_ns,
+                              &f->second_token_ns, &f->dns_ns,          &f->connect_ns,
+                              &f->tls_ns,          &f->server_queue_ns, &f->server_prefill_ns,
+                              &f->server_decode_ns};
+
+    e->t_ns = ipw_schema_instant(e->t_ns);
+    if (e->kind != IPW_EV_LM_START && e->kind != IPW_EV_LM_END) return;
+    for (size_t i = 0; i < sizeof of_lm / sizeof *of_lm; i++)
+        *of_lm[i] = ipw_schema_instant(*of_lm[i]);
+    f->input_tokens = ipw_schema_count(f->input_tokens);
+    f->output_tokens = ipw_schema_count(f->output_tokens);
+    f->cached_tokens = ipw_schema_count(f->cached_tokens);
+    f->reasoning_tokens = ipw_schema_count(f->reasoning_tokens);
+}
+
+static int64_t after(int64_t start_ns, double s)
+{
+    return ipw_schema_instant(ipw_schema_instant(start_ns) + ipw_schema_instant(ipw_s_to_ns(s)));
+}
+
 static struct ipw_span *add_span(struct ipw_turn *turn)
 {
     IPW_GROW(turn->spans, turn->cap_spans, turn->n_spans + 1);
@@ -80,8 +114,8 @@ static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
         ipw_json_need_num(&end_s, node, "end_s", where, err) < 0) {
         return IPW_EPARSE;
     }
-    span->start_ns = q->start_ns + ipw_s_to_ns(start_s);
-    span->end_ns = q->start_ns + ipw_s_to_ns(end_s);
+    span->start_ns = after(q->start_ns, start_s);
+    span->end_ns = after(q->start_ns, end_s);
     span->name = dup_of(node, "name");
     span->outcome = dup_of(node, "outcome");
     span->error = dup_of(node, "error");
@@ -120,7 +154,7 @@ static void foreign_tools(struct ipw_turn *turn, const struct ipw_json *node)
         span->name = ipw_strdup(name);
         span->outcome = ipw_strdup("unknown");
         span->start_ns = turn->start_ns;
-        span->end_ns = turn->start_ns + (isnan(s) ? 0 : ipw_s_to_ns(s));
+        span->end_ns = after(turn->start_ns, isnan(s) ? 0 : s);
         no_energy(span->energy);
     }
 }
@@ -130,7 +164,7 @@ static void foreign_turn(struct ipw_turn *turn, const struct ipw_json *node, int
     double wall_s = ipw_json_num(ipw_json_get(node, "wall_clock_s"), 0);
 
     turn->start_ns = start_ns;
-    turn->end_ns = start_ns + ipw_s_to_ns(wall_s);
+    turn->end_ns = after(start_ns, wall_s);
     turn->attempts = 1;
     turn->agent_s = NAN;
     no_energy(turn->energy);
@@ -173,8 +207,8 @@ static int own_turn(const struct ipw_query_trace *q, struct ipw_turn *turn,
         ipw_json_need_arr(&spans, node, "spans", where, err) < 0) {
         return IPW_EPARSE;
     }
-    turn->start_ns = q->start_ns + ipw_s_to_ns(start_s);
-    turn->end_ns = q->start_ns + ipw_s_to_ns(end_s);
+    turn->start_ns = after(q->start_ns, start_s);
+    turn->end_ns = after(q->start_ns, end_s);
     turn->attempts = (int)ipw_json_int(ipw_json_get(node, "attempts"), 0);
     turn->agent_s = num_of(node, "agent_s");
     ipw_schema_read_energy(turn->energy, turn->power_mean_w, turn->power_peak_w,
@@ -360,8 +394,10 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     if (l->ours) {
         ipw_schema_read_device_table(q, ipw_json_get(doc, "energy"));
     } else {
-        q->end_ns = ipw_s_to_ns(ipw_json_num(ipw_json_get(doc, "total_wall_clock_s"), 0));
+        q->end_ns = after(0, ipw_json_num(ipw_json_get(doc, "total_wall_clock_s"), 0));
     }
+    q->start_ns = ipw_schema_instant(q->start_ns);
+    q->end_ns = ipw_schema_instant(q->end_ns);
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
         if (read_turn(l, t, err) < 0) return IPW_EPARSE;
     }
@@ -379,6 +415,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     ipw_schema_read_energy(q->energy_before, NULL, NULL, ipw_json_get(doc, "energy_before"));
     q->device_energy = ipw_schema_read_devices(q, ipw_json_get(doc, "energy"));
     q->device_before = ipw_schema_read_devices(q, ipw_json_get(doc, "energy_before"));
+    ipw_schema_read_remote_domains(q, doc);
     ipw_schema_read_account(q, doc);
     ipw_stats_read_power(q, doc);
     return read_spans(q, &q->before, ipw_json_get(doc, "spans_before"), "spans_before", err);

@@ -192,10 +192,10 @@ static const struct ipw_spec utilization[] = {
         KEY("query_cpu_energy_joules", NZ), KEY("query_cpu_power_avg_watts", NZ),                  \
         KEY("query_gpu_energy_joules", NZ), KEY("query_gpu_power_avg_watts", NZ),                  \
         KEY("query_id", T), KEY("query_index", C), KEY("query_mbu_avg_pct", NZ),                   \
-        KEY("query_mbu_max_pct", NZ), KEY("query_text", T), KEY("response_text", T),               \
-        KEY("schema_version", C), KEY("score_metadata", O), KEY("segment", C),                     \
-        KEY("shared_device_warning", B), OF("spans_before", A, span), KEY("start_ns", I),          \
-        KEY("started_at", TZ), OF("temperature_metrics", OZ, statistic),                           \
+        KEY("query_mbu_max_pct", NZ), KEY("query_text", T), KEY("remote_domains", A | OPT),        \
+        KEY("response_text", T), KEY("schema_version", C), KEY("score_metadata", O),               \
+        KEY("segment", C), KEY("shared_device_warning", B), OF("spans_before", A, span),           \
+        KEY("start_ns", I), KEY("started_at", TZ), OF("temperature_metrics", OZ, statistic),       \
         KEY("throughput_tokens_per_sec", SZ), KEY("timed_out", B), KEY("tool_call_count", C),      \
         KEY("total_cost_usd", NZ), KEY("total_input_tokens", CZ), KEY("total_output_tokens", CZ),  \
         KEY("total_task_cpu_energy_joules", NZ), KEY("total_task_gpu_energy_joules", NZ),          \
@@ -278,7 +278,7 @@ const struct ipw_spec *ipw_spec_event(const char *name)
     return NULL;
 }
 
-static const char *const channel_kinds[] = {"counter", "gauge", "metric", NULL};
+static const char *const channel_kinds[] = {"counter", "gauge", "metric", "estimate", NULL};
 static const struct ipw_spec channel[] = {
     KEY("device", TZ),
     KEY("domain", TZ),
@@ -287,7 +287,9 @@ static const struct ipw_spec channel[] = {
     KEY("max_w", NZ),
     KEY("modulus_uj", N),
     KEY("name", T),
+    KEY("undo_window", B | OPT),
     KEY("unit", T),
+    KEY("window_ns", C | OPT),
     END,
 };
 static const struct ipw_spec source[] = {OF("channels", A, channel), KEY("name", T),
@@ -307,16 +309,19 @@ static const struct ipw_spec session_books[] = {KEY("idle_j", NZ), KEY("reason",
                                                 KEY("total_j", NZ), END};
 static const char *const ends[] = {"complete", "interrupted", "limit", "killed", NULL};
 static const struct ipw_spec segment[] = {
+    KEY("baseline", OZ | OPT),
     KEY("client_base_url", TZ),
     OF("clock", O, clock_anchor),
     KEY("concurrency", C),
     WORD("end", TZ, ends),
     KEY("end_ns", IZ),
     KEY("ended_at", TZ),
+    KEY("energy_note", TZ | OPT),
     KEY("forced", A),
     KEY("hardware", OZ),
     OF("ledger", OZ | EACH, session_books),
     KEY("not_quiet", TZ),
+    KEY("note", TZ | OPT),
     KEY("own", OZ),
     KEY("pid", C),
     OF("program", O, program),
@@ -364,6 +369,7 @@ static const struct ipw_spec totals[] = {
     KEY("failed", C),
     KEY("gpu_energy_joules", NZ),
     KEY("input_tokens", CZ),
+    KEY("interrupted", C | OPT),
     KEY("machine_energy_joules", NZ),
     KEY("output_tokens", CZ),
     KEY("queries", C),
@@ -379,6 +385,7 @@ static const struct ipw_spec totals[] = {
     KEY("wall_clock_s", S),
     END,
 };
+static const struct ipw_spec answered[] = {KEY("queries", C), KEY("turns", C), END};
 const struct ipw_spec ipw_spec_summary[] = {
     KEY("accounts", O),
     KEY("averages", O),
@@ -390,7 +397,9 @@ const struct ipw_spec ipw_spec_summary[] = {
     KEY("failed", O),
     KEY("generated_at", N),
     KEY("hardware", OZ),
+    KEY("interrupted", O | OPT),
     OF("ledger", OZ | EACH, balance),
+    OF("models", OZ | EACH | OPT, answered),
     KEY("normalized_efficiency", OZ),
     KEY("normalized_statistics", OZ),
     KEY("note", TZ),

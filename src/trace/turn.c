@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "trace/schema_priv.h"
 
 /* The end of a span whose end event has not come. */
 #define OPEN INT64_MIN
@@ -175,6 +176,7 @@ static struct ipw_span *start_lm(struct ipw_turn_builder *b, const struct ipw_ev
         turn && has_lm(turn) && (e->lm.attempt > 1 || (e->lm.attempt < 1 && b->retry_pending));
 
     b->retry_pending = false;
+    if (!again && turn) turn->held_ns = e->lm.held_ns;
     if (!again) turn = open_turn(b, e->t_ns);
     turn->attempts++;
     span = add_span(turn, IPW_SPAN_LM, e->lm.model, e->span, e->t_ns);
@@ -344,7 +346,7 @@ static void end_own(struct ipw_turn_builder *b, const struct ipw_event *e)
     end_span(span ? span : start_own(b, e), e);
 }
 
-void ipw_turn_builder_add(struct ipw_turn_builder *b, const struct ipw_event *e)
+static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
 {
     struct ipw_query_trace *q = &b->trace;
 
@@ -397,6 +399,14 @@ void ipw_turn_builder_add(struct ipw_turn_builder *b, const struct ipw_event *e)
     case IPW_EV_RUN_END:
     case IPW_EV_KINDS: break;
     }
+}
+
+void ipw_turn_builder_add(struct ipw_turn_builder *b, const struct ipw_event *event)
+{
+    struct ipw_event e = *event;
+
+    ipw_schema_cut_event(&e);
+    add(b, &e);
 }
 
 static void not_after(int64_t *t_ns, int64_t end_ns)
@@ -473,23 +483,32 @@ static void close_spans(struct ipw_turn *turn, int64_t query_end_ns)
     sort_spans(turn);
 }
 
-/* The waits between the attempts of a turn, which are in order of time: added to `busy`, since they
- * are not the agent's time either. */
+static size_t add_wait(struct ipw_turn *turn, struct interval wait, struct interval **busy,
+                       size_t *cap, size_t n)
+{
+    turn->retry_wait_s += ipw_ns_to_s(wait.to - wait.from);
+    IPW_GROW(*busy, *cap, n + 1);
+    (*busy)[n++] = wait;
+    return n;
+}
+
+/* The waits between the attempts of a turn, which are in order of time, and at its end before the
+ * next turn was let go: added to `busy`, since they are not the agent's time either. */
 static size_t add_waits(struct ipw_turn *turn, struct interval **busy, size_t *cap, size_t n)
 {
-    int64_t end_ns = OPEN;
+    int64_t end_ns = OPEN, held_from_ns = turn->end_ns - turn->held_ns;
 
     for (size_t k = 0; k < turn->n_spans; k++) {
         const struct ipw_span *span = &turn->spans[k];
 
         if (span->kind != IPW_SPAN_LM) continue;
-        if (end_ns != OPEN && span->start_ns > end_ns) {
-            turn->retry_wait_s += ipw_ns_to_s(span->start_ns - end_ns);
-            IPW_GROW(*busy, *cap, n + 1);
-            (*busy)[n++] = (struct interval){end_ns, span->start_ns};
-        }
+        if (end_ns != OPEN && span->start_ns > end_ns)
+            n = add_wait(turn, (struct interval){end_ns, span->start_ns}, busy, cap, n);
         if (span->end_ns > end_ns) end_ns = span->end_ns;
     }
+    if (held_from_ns < turn->start_ns) held_from_ns = turn->start_ns;
+    if (turn->end_ns > held_from_ns)
+        n = add_wait(turn, (struct interval){held_from_ns, turn->end_ns}, busy, cap, n);
     return n;
 }
 
@@ -534,15 +553,16 @@ static void fill_agent_time(struct ipw_query_trace *q)
     free(busy);
 }
 
-struct ipw_figure *ipw_turn_figures(void)
-{
-    return ipw_calloc(IPW_DOMAIN_COUNT, sizeof(struct ipw_figure));
-}
-
 static void make_figures(struct ipw_turn *turn)
 {
     turn->energy = ipw_turn_figures();
     for (size_t k = 0; k < turn->n_spans; k++) turn->spans[k].energy = ipw_turn_figures();
+}
+
+/* Unknown (-1) when a part is, and when no count of tokens can be so large. */
+static void add_tokens(int64_t *sum, int64_t more)
+{
+    if (*sum < 0 || more < 0 || __builtin_add_overflow(*sum, more, sum)) *sum = -1;
 }
 
 void ipw_turn_builder_finish(struct ipw_turn_builder *b, struct ipw_query_trace *out)
@@ -563,16 +583,8 @@ void ipw_turn_builder_finish(struct ipw_turn_builder *b, struct ipw_query_trace 
         if (turn->end_ns < turn->start_ns) turn->end_ns = turn->start_ns;
         close_spans(turn, q->end_ns);
         make_figures(turn);
-        if (turn->input_tokens < 0 || q->input_tokens < 0) {
-            q->input_tokens = -1;
-        } else {
-            q->input_tokens += turn->input_tokens;
-        }
-        if (turn->output_tokens < 0 || q->output_tokens < 0) {
-            q->output_tokens = -1;
-        } else {
-            q->output_tokens += turn->output_tokens;
-        }
+        add_tokens(&q->input_tokens, turn->input_tokens);
+        add_tokens(&q->output_tokens, turn->output_tokens);
     }
     close_spans(&q->before, q->end_ns);
     make_figures(&q->before);

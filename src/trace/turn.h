@@ -33,6 +33,10 @@ enum ipw_span_kind {
 /* "lm", "prefill", "decode", "tool", "event", "http" */
 const char *ipw_span_kind_name(enum ipw_span_kind kind);
 
+/* A query with this outcome was stopped with its run: by a signal, a kill, a limit of the run, or a
+ * server that did not come back.  It neither failed nor was it wrong, and `resume` runs it again. */
+bool ipw_outcome_is_stop(const char *outcome);
+
 struct ipw_span {
     enum ipw_span_kind kind;
     char *name; /* tool name, or model */
@@ -72,7 +76,8 @@ struct ipw_turn {
     double ttfo_s, ttst_s, itl_mean_s, gap_p50_s, gap_p90_s, gap_p99_s;
     double latency_content_s, latency_close_s, headers_s, connect_s;
     double server_queue_s, server_prefill_s, server_decode_s;
-    double retry_wait_s; /* between its attempts; neither inference nor the agent's time */
+    double retry_wait_s; /* between its attempts, and held_ns; neither inference nor the agent's */
+    int64_t held_ns;     /* at its end, before the first attempt of the next turn was let go */
     char *endpoint;      /* the base URL that answered, or NULL */
     double cost_usd;     /* of its attempts; NAN: not known */
     bool malformed;      /* the agent could not use the reply */
@@ -117,7 +122,8 @@ struct ipw_query_trace {
     char *sources[IPW_DOMAIN_COUNT]; /* the summed channels, as a JSON array; NULL: none */
     struct ipw_metric *metrics;      /* by name */
     size_t n_metrics, cap_metrics;
-    bool lm_remote; /* the model's devices are not this machine's: its spans cost nothing here */
+    bool lm_remote;      /* the model runs on another machine */
+    unsigned lm_domains; /* with lm_remote: the domains read on that machine, bits 1 << domain */
 };
 
 /* Figures of a turn or a span, none of them known; freed with the trace. */
@@ -140,8 +146,9 @@ void ipw_turn_builder_free(struct ipw_turn_builder *b); /* NULL is fine */
  * ipw_ledger_query_begin() answered for it; -1: not known, its share is an equal slice. */
 void ipw_query_trace_book(struct ipw_query_trace *trace, const struct ipw_ledger *ledger,
                           int64_t query);
-/* The model runs on another machine, and no sensor there was read. */
-bool ipw_query_lm_unmeasured(const struct ipw_query_trace *trace);
+/* The domains whose energy is that of the model's machine, bits 1 << domain: all of them for a model
+ * on this machine, 0 for a model on another machine of which no sensor was read. */
+unsigned ipw_query_lm_domains(const struct ipw_query_trace *trace);
 void ipw_query_trace_release(struct ipw_query_trace *trace);
 
 #endif

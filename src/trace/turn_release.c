@@ -1,7 +1,13 @@
-/* What a query's trace owns, given back. */
+/* What a query's trace owns, made and given back. */
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "trace/turn.h"
+
+struct ipw_figure *ipw_turn_figures(void)
+{
+    return ipw_calloc(IPW_DOMAIN_COUNT, sizeof(struct ipw_figure));
+}
 
 static void release_spans(struct ipw_turn *turn)
 {

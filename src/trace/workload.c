@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "trace/pick.h"
 #include "trace/workload_index.h"
 
 /* What a line of a file of rows, of a run's record, may be long. */
@@ -219,18 +220,49 @@ int ipw_workload_epoch(const struct ipw_workload *w, size_t i)
     return w->lines ? 0 : w->starts[w->places[i].name].epoch;
 }
 
-int ipw_workload_keep(struct ipw_workload *w, const char *id, size_t limit, struct ipw_err *err)
+/* Which one is meant: its id, and of a record's with several epochs which; -1: all. */
+static int find_meant(char **id, int *epoch, size_t *at, struct ipw_workload *w, const char *want,
+                      struct ipw_err *err)
 {
-    size_t n = 0;
+    struct ipw_query_names names = {0};
+    const char *found = NULL;
+    int32_t index = -1;
+    int rc = 0;
 
+    for (size_t i = 0; w->lines && i < w->n; i++)
+        ipw_query_names_add(&names, ipw_workload_id(w, i), i < INT32_MAX ? (int32_t)i : -1);
+    if (!w->lines) rc = ipw_query_names_read(&names, w->path, err);
+    if (!rc && (rc = ipw_query_pick(&found, &index, &names, want, err)))
+        ipw_err_prefix(err, "%s", w->path);
+    *epoch = -1;
+    *at = SIZE_MAX;
+    if (!rc) *id = ipw_strdup(found);
+    if (!rc && index >= 0 && w->lines) *at = (size_t)index;
+    for (size_t i = 0; !rc && index >= 0 && !w->lines && i < names.n; i++)
+        if (names.all[i].index == index) *epoch = names.all[i].epoch;
+    ipw_query_names_release(&names);
+    return rc;
+}
+
+int ipw_workload_keep(struct ipw_workload *w, const char *want, size_t limit, struct ipw_err *err)
+{
+    char *id = NULL;
+    size_t n = 0, at = SIZE_MAX;
+    int epoch = -1, rc = want ? find_meant(&id, &epoch, &at, w, want, err) : 0;
+
+    if (rc) return rc;
     for (size_t i = 0; i < w->n; i++) {
-        if ((id && strcmp(id, ipw_workload_id(w, i))) || (limit && n >= limit)) continue;
+        if (limit && n >= limit) break;
+        if ((id && strcmp(id, ipw_workload_id(w, i))) || (at != SIZE_MAX && i != at) ||
+            (epoch >= 0 && epoch != ipw_workload_epoch(w, i)))
+            continue;
         w->places[n++] = w->places[i];
     }
     w->n = n;
     tidy(w);
-    if (!n) return ipw_fail(err, IPW_ENOTFOUND, "%s: holds no query \"%.80s\"", w->path, id);
-    return 0;
+    if (!n) rc = ipw_fail(err, IPW_ENOTFOUND, "%s: holds no query \"%.80s\"", w->path, id);
+    free(id);
+    return rc;
 }
 
 /* ---- reading it again ---- */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Computes the answers of datasets/gaia_sample from its files, independently of the metadata, and
+"""Computes the answers of datasets/gaia-sample from its files, independently of the metadata, and
 compares.  Run it after editing a question or a file there: exit status 0 means that all agree."""
 import csv
 import datetime
@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "datasets" / "gaia_sample"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "datasets" / "gaia-sample"
 
 
 def table(name):

@@ -23,21 +23,22 @@ PLAN = {"run": [
     ("write", ("EIO", "ENOSPC", "EINTR", "KILL")),
     ("fdatasync", ("EIO", "ENOSPC", "EINTR", "KILL")),
     ("fsync", ("EIO", "EINTR", "KILL")),
-    ("rename", ("EIO", "ENOSPC", "KILL")),
-    ("openat", ("EIO", "ENOSPC", "EMFILE")),
+    ("rename", ("EIO", "EINTR", "ENOSPC", "KILL")),
+    ("openat", ("EIO", "EINTR", "ENOSPC", "EMFILE")),
     ("pwrite64", ("EIO", "EINTR")),
-    ("ftruncate", ("EIO",)),
-    ("mkdir", ("EIO", "ENOSPC")),
-    ("flock", ("EIO",)),
+    ("ftruncate", ("EIO", "EINTR")),
+    ("mkdir", ("EIO", "EINTR", "ENOSPC")),
+    ("flock", ("EIO", "EINTR")),
 ], "resume": [  # of a run that was killed in the middle
     ("read", ("EIO", "EINTR")),
     ("pread64", ("EIO",)),
     ("write", ("EIO", "ENOSPC", "EINTR", "KILL")),
     ("fdatasync", ("EIO", "EINTR", "KILL")),
     ("fsync", ("EIO", "EINTR")),
-    ("rename", ("EIO", "KILL")),
-    ("openat", ("EIO", "EMFILE")),
-    ("ftruncate", ("EIO",)),
+    ("rename", ("EIO", "EINTR", "KILL")),
+    ("openat", ("EIO", "EINTR", "EMFILE")),
+    ("ftruncate", ("EIO", "EINTR")),
+    ("flock", ("EINTR",)),
 ]}
 NAMES = ("manifest.json", "manifest.json.tmp", "events.jsonl", "power.jsonl", "traces.jsonl", "traces.jsonl.tmp",
          "attempts.jsonl", "events.jsonl.torn", "power.jsonl.torn", "summary.json", "summary.json.tmp", "lock")
@@ -154,7 +155,7 @@ def check(world, stage, call, error, n):
             fail("%s: nothing was injected, and yet: exit status %d: %s" % (where, code, said))
         return False
     announced = [line[len("ipw-agent: done "):] for line in said if line.startswith("ipw-agent: done ")]
-    told = [line for line in said if line and not re.match(r"ipw-agent: (done |.*its lock was that|.*: goes on: |warning: |rapl: no reading)", line)]
+    told = [line for line in said if line and not re.match(r"ipw-agent: (done |to go on: |.*its lock was that|.*: goes on: |warning: |rapl: no reading|package-0 (has not moved|does not move))", line)]
     # Whose a stale lock was is told where it can be read; nothing depends on it.
     stale = call == "pread64" and any("/lock>" in line and "INJECTED" in line for line in trace)
     if error == "EINTR" or stale:

@@ -15,6 +15,7 @@ of every run it is checked that
   - no finished turn is lost: the turns in traces and attempts are those of events.jsonl, with the
     tokens that the server reported;
   - the server got no more requests than kills times concurrency asks for;
+  - no workspace is left of the sessions that were killed;
   - the books balance over all sessions, by the summary and by `ledger --check` from the files alone.
 
 Exit status 0: all of it held; else 1, and the run's folder is kept and named."""
@@ -65,6 +66,8 @@ class World:
         self.url = "http://127.0.0.1:%s/v1" % server.stdout.readline().split()[1]
         none = os.path.join(self.dir, "none")
         self.env = dict(os.environ, IPW_POWERCAP_ROOT=tree, IPW_SYSFS_ROOT=none, IPW_NVML_LIBRARY=none, NO_COLOR="1")
+        self.env["TMPDIR"] = os.path.join(self.dir, "tmp")
+        os.mkdir(self.env["TMPDIR"])
         self.rows = os.path.join(self.dir, "rows.jsonl")
         with open(self.rows, "w") as f:
             for i in range(options.queries):
@@ -184,6 +187,8 @@ class Run:
             fail("%s: ledger --check: %s\n%s" % (path, check.stderr, "\n".join(check.stdout.split("\n")[-12:])))
         if os.path.exists(path + "/lock"):
             fail("%s: the lock was left" % path)
+        if os.listdir(self.w.env["TMPDIR"]):
+            fail("%s: workspaces were left: %s" % (path, os.listdir(self.w.env["TMPDIR"])))
         return len(attempts)
 
 
@@ -236,4 +241,5 @@ def main():
     world.close()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -86,6 +86,14 @@ def is_event(name):
     return lambda event: event["event"] == name
 
 
+def twice(name, is_it):
+    def do():
+        all_lines = lines(name)
+        i = next(i for i, line in enumerate(all_lines) if is_it(json.loads(line)))
+        write(name, "\n".join(all_lines[:i + 1] + all_lines[i:]) + "\n")
+    return do
+
+
 def move_line(name, a, b):
     def do():
         all_lines = lines(name)
@@ -155,6 +163,44 @@ table = [
     ("a summary without totals", document("summary.json", drop("totals")), "summary.json: totals: missing"),
     ("a session that is not numbered", document("manifest.json", put("segments", 0, "segment", 3)), "segments[0].segment: is not 0"),
     ("a manifest without its clock", document("manifest.json", drop("clock")), "manifest.json: clock: missing"),
+    ("a span that ends before it starts", edit(T, 0, put("turns", 0, "spans", 0, "end_s", -1.0)), "ends before it starts"),
+    ("a turn's clock that is wrong", edit(T, 0, more("turns", 0, "wall_clock_s", by=1.0)), "wall_clock_s: is not end_s - start_s"),
+    ("a provenance without joules", edit(T, 0, put("energy", "gpu", "provenance", "measured")), "energy.gpu: has a provenance and no joules"),
+    ("more coverage than there is", edit(T, 0, put("energy", "cpu", "coverage", 1.5)), "energy.cpu"),
+    ("a span's figure outside of its bounds", edit(T, 0, put("turns", 0, "spans", 0, "energy", "cpu", "lo", 1e6)), "is outside of its bounds"),
+    ("a figure before the turns outside of its bounds", edit(T, 0, put("energy_before", "cpu", "lo", 1e6)), "energy_before.cpu"),
+    ("a copy that is not its figure's", edit(T, 0, put("query_gpu_energy_joules", 5.0)), "query_gpu_energy_joules"),
+    ("a turn's copy that is not its figure's", edit(T, 0, put("turns", 0, "gpu_energy_joules", 5.0)), "gpu_energy_joules"),
+    ("a turn's copy of DRAM", edit(T, 0, put("turns", 0, "dram_energy_joules", 1e6)), "dram_energy_joules"),
+    ("retries that do not sum", edit(T, 0, more("n_retries", by=1)), "n_retries: the turns have"),
+    ("tool calls that do not sum", edit(T, 0, more("total_tool_calls", by=1)), "total_tool_calls"),
+    ("output that does not sum", edit(T, 0, more("total_output_tokens", by=1)), "total_output_tokens: the turns have"),
+    ("tokens of a turn that are not known", edit(T, 0, put("turns", 0, "input_tokens", None)), "total_input_tokens"),
+    ("a number that is none", text(T, 0, lambda line: [line.replace('"end_s":', '"end_s":1e999,"end_s":', 1)]), "traces.jsonl:1"),
+    ("a session that is not there", edit(T, 0, put("segment", 7)), "segment: 7; the manifest has 1"),
+    ("text that is no UTF-8", text(T, 0, lambda line: [line.replace("answered", "\\ud83d", 1)]), "traces.jsonl:1"),
+    ("a query that is below zero", edit(E, is_event("query_start"), put("query", -7)), "query: -7 is no index of a query"),
+    ("a query beyond all", edit(E, is_event("query_start"), put("query", 2**31 - 1)), "events.jsonl"),
+    ("a start without its number", edit(E, is_event("lm_inference_start"), put("span", 0)), "span: a start needs a number from 1"),
+    ("a span that starts twice", text(E, 3, lambda line: [line, line]), "events.jsonl:"),
+    ("a query that ends twice", twice(E, is_event("query_end")), "ends a second time"),
+    ("an event without its name", edit(E, 2, drop("event")), "event: missing"),
+    ("an event whose name is no text", edit(E, 2, put("event", 5)), "event: missing, or no text"),
+    ("an event of a query that has not started", edit(E, is_event("lm_inference_start"), put("query", 77)), "query: 77 has not started"),
+    ("a session that begins twice", text(E, 0, lambda line: [line, line]), "events.jsonl:2"),
+    ("rows that go back", edit(E, -1, put("rows", -5)), "events.jsonl"),
+    ("a later version of the manifest", document("manifest.json", put("schema_version", 9)), "manifest.json: schema_version: this program knows 1"),
+    ("a later version of the summary", document("summary.json", put("schema_version", 9)), "summary.json: schema_version: this program knows 1"),
+    ("a list in place of the manifest", lambda: write("manifest.json", "[]"), "manifest.json"),
+    ("a manifest that is cut", lambda: write("manifest.json", '{"clock":'), "manifest.json"),
+    ("totals of tool calls", document("summary.json", more("totals", "tool_calls", by=1)), "summary.json: totals.tool_calls:"),
+    ("totals of what is right", document("summary.json", more("totals", "resolved", by=1)), "summary.json: totals.resolved:"),
+    ("totals of what is complete", document("summary.json", more("totals", "completed", by=1)), "summary.json: totals.completed:"),
+    ("totals of joules", document("summary.json", more("totals", "cpu_energy_joules", by=1.0)), "summary.json: totals.cpu_energy_joules"),
+    ("another number of sessions", document("summary.json", more("run", "sessions", by=1)), "summary.json: run.sessions:"),
+    ("no traces", lambda: os.unlink(f"{work}/traces.jsonl"), "traces.jsonl"),
+    ("no manifest", lambda: os.unlink(f"{work}/manifest.json"), "manifest.json"),
+    ("no power", lambda: os.unlink(f"{work}/power.jsonl"), ""),
     ("no summary", lambda: os.unlink(f"{work}/summary.json"), "summary.json: missing; the run came to its end"),
     ("no events", lambda: os.unlink(f"{work}/events.jsonl"), "events.jsonl"),
 ]

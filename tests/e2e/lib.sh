@@ -7,6 +7,7 @@
 #   truth books RUN, truth within RUN gpu=300   the joules of a run against what is known (truth.py)
 #   expect_exit 1 agent run ...     runs, compares the exit code; output is in $WORK/out and err
 #   check_out TEXT, check_err TEXT  the last command's output holds TEXT; no_err TEXT: it does not
+#   check_words TEXT                the same of its standard output, wherever its lines are wrapped
 #   on_terminal COLUMNS agent ARGS  the same on a terminal of that width, which ends with status 0
 #   await_lines FILE                waits until something is written there
 #   assert_fits FILE COLUMNS        no line of the file is wider
@@ -201,11 +202,12 @@ assert_file_lines() {
 }
 check_out() { assert_contains "$WORK/out" "$1"; }
 check_err() { assert_contains "$WORK/err" "$1"; }
+check_words() { tr -s ' \n' '  ' <"$WORK/out" | grep -qF -- "$1" || fail "standard output does not hold: $1"; }
 no_err() { assert_lacks "$WORK/err" "$1"; }
 match_err() { assert_matches "$WORK/err" "$1"; }
-# One clear message, apart from the pointer to the help.
+# One clear message, apart from the pointer to the help and the command that goes on with a run.
 one_message() {
-    assert_eq "$(grep -vc 'see ipw-agent [a-z ]*--help' "$WORK/err")" 1 "(lines of the message)"
+    assert_eq "$(grep -Evc 'see ipw-agent [a-z ]*--help|^ipw-agent: to go on: ' "$WORK/err")" 1 "(lines of the message)"
 }
 offers() { match_err "(is|did you mean) '?$1'? ?(meant)?\?"; }
 
@@ -230,7 +232,12 @@ leftovers() {
     for proc in /proc/[0-9]*; do
         pid=${proc#/proc/}
         [ "$pid" = $$ ] && continue
-        dir=$(readlink "$proc/cwd" 2>/dev/null) || continue
+        # The program closes /proc/PID to all but root (its command line is still shown).
+        dir=$(readlink "$proc/cwd" 2>/dev/null) ||
+            case $(tr '\0' ' ' <"$proc/cmdline" 2>/dev/null) in
+            *"$WORK"*) dir=$WORK ;;
+            *) continue ;;
+            esac
         case $dir in
         "$WORK" | "$WORK"/*)
             parent=$(sed -n 's/^PPid:[[:space:]]*//p' "$proc/status" 2>/dev/null)

@@ -55,7 +55,9 @@ assert_json pairs.json 'd["metrics"]["machine_joules"]["a"] is None and d["metri
 assert_json pairs.json '(lambda m: m["b_lo"] <= m["b"] <= m["b_hi"] and abs(m["b"] - m["a"] - m["difference"]["mean"]) < 1e-6)(d["metrics"]["turn_joules"])'
 expect_exit 0 agent compare record slow --turns
 check_out "5 queries and 15 turns in both; energy is that of cpu+dram"
-check_out "by the readings A is within"
+check_out "sensor bounds: A "
+check_out " significant"
+assert_fits out 80
 
 step "a run beside itself"
 expect_exit 0 agent compare record record --json

@@ -1,7 +1,7 @@
 # The demo model has no answers in it: other numbers in questions and attachments, other answers.
 . "$(dirname "$0")/lib.sh"
 
-cp -r "$IPW_SOURCE_DIR/datasets/gaia_sample" sample || fail "no sample"
+cp -r "$IPW_SOURCE_DIR/datasets/gaia-sample" sample || fail "no sample"
 python3 - <<'PY' || fail "the sample could not be changed"
 import re
 def edit(name, *pairs):

@@ -82,4 +82,28 @@ assert_json remote/summary.json "all(e is None for k in ('efficiency', 'normaliz
 expect_exit 0 agent ledger remote --check
 expect_exit 2 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --energy there --output nothing
 
+step "what names a query names the same one in every mode, the warm-up counted or not"
+expect_exit 0 agent run react --dataset gaia --limit 3 --model demo --warmup 1 --output named -q
+first=$(json named/traces.jsonl 'd[0]["query_id"]')
+second=$(json named/traces.jsonl 'd[1]["query_id"]')
+# An id, the beginning of it, the record as data sets number them, query_index: the warm-up has index 0.
+for name in "$second" "$(echo "$second" | cut -c1-8)" q0001 2; do
+    expect_exit 0 agent replay named --query "$name"
+    assert_contains out "$(echo "$second" | cut -c1-20)"
+    assert_lacks out "$(echo "$first" | cut -c1-20)"
+    expect_exit 0 agent replay named --query "$name" --follow
+    assert_contains out "$(echo "$second" | cut -c1-5)"
+    for mode in hermetic tools workload; do
+        rm -rf again
+        expect_exit 0 agent replay named --query "$name" --mode $mode --output again $([ $mode = workload ] && echo --model demo)
+        assert_json again/traces.jsonl "[q['query_id'] for q in d] == ['$second']"
+    done
+done
+for name in q0000 0; do
+    expect_exit 0 agent replay named --query $name
+    assert_contains out "$(echo "$first" | cut -c1-20)"
+done
+expect_exit 3 agent replay named --query q0003
+check_err 'there is no query "q0003"'
+
 end_test

@@ -31,7 +31,7 @@ LUA
 step "it falls off the bus: the queries before keep their joules, those after have none"
 start_fake --delay-ms 150
 expect_exit 0 agent run thief.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output mid
-check_out "queries without: gpu_lost)"
+check_out "queries without: gpu lost)"
 check_out "gpu1 was lost"
 check_err "gpu1 is lost"
 cat mid/traces.jsonl >by-query.jsonl
@@ -57,7 +57,7 @@ expect_exit 0 agent validate redacted
 step "it is gone when the run starts: what the other one draws is not taken for both"
 expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output early
 check_out "gpu1 was lost before the start"
-check_out "not known: GPU (gpu_lost)"
+check_out "not measured: GPU (gpu lost)"
 assert_json early/traces.jsonl 'len(d) == 4 and all(q["energy"]["gpu"]["reason"] == "gpu_lost" and q["energy"]["gpu"]["devices"]["gpu0"]["joules"] > 0 for q in d)'
 assert_json early/summary.json 'd["ledger"]["gpu"]["total_j"] is None and d["ledger"]["gpu"]["reason"] == "gpu_lost"'
 assert_json early/manifest.json 'd["hardware"]["gpu_count"] == 2 and d["hardware"]["gpus_read"] == 1'

@@ -55,6 +55,13 @@ assert_json once/summary.json 'd["status"] == "interrupted" and d["totals"]["que
 assert_json once/manifest.json 'd["segments"][0]["end"] == "interrupted"'
 assert_contains "$FAKE_LOG" gone
 [ ! -e once/lock ] || fail "the lock was left"
+assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume once"
+# It is counted as interrupted: neither as done nor as failed.
+assert_json once/summary.json 'd["totals"]["interrupted"] == 1 and d["totals"]["failed"] == 0 and d["failed"] == {} and d["interrupted"] == {"interrupted": 1}'
+check_out "interrupted: 1 of 3 queries done"
+check_out "1 interrupted"
+assert_lacks out "failed"
+assert_lacks out "interrupted: interrupted"
 
 step "P-2: a turn that ends within the grace is kept; the next is not begun"
 cat >slow.txt <<'CASSETTE'
@@ -76,7 +83,7 @@ stop_fake
 BASE_URL=
 
 step "P-3: the second signal is obeyed at once, and what was finished goes on"
-begin twice
+begin "twi ce"
 kill -INT $AGENT_PID
 tries=0
 until grep -q "may end" err; do
@@ -90,6 +97,8 @@ ends 130
 # Thirty seconds of grace were left.
 [ $((($(date +%s%N) - start) / 1000000000)) -lt 15 ] || fail "it took its time"
 assert_contains err "stopped at once"
+assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume 'twi ce'"
+mv "twi ce" twice
 assert_json twice/traces.jsonl '[q["query_id"] for q in d] == ["q0000"]'
 stop_fake
 BASE_URL=
@@ -97,6 +106,66 @@ start_fake --bench 0
 expect_exit 0 agent resume twice --base-url "$BASE_URL"
 assert_json twice/traces.jsonl '[q["query_id"] for q in d] == ["q0000", "q0001", "q0002"] and all(q["completed"] for q in d)'
 assert_json twice/attempts.jsonl '[(q["query_id"], q["superseded"], q["segment"]) for q in d] == [("q0001", "cut", 0)]'
+stop_fake
+BASE_URL=
+
+step "P-3: twice before any query had ended, too"
+cat >silent.txt <<'CASSETTE'
+always
+stall
+CASSETTE
+start_fake --script silent.txt
+env --default-signal=INT "$IPW_AGENT" run single --dataset three.jsonl --base-url "$BASE_URL" \
+    --model fake-model --output nothing -q >out 2>err </dev/null &
+AGENT_PID=$!
+FAKES="$FAKES $AGENT_PID"
+until [ "$(fake_requests)" -ge 1 ]; do sleep 0.05; done
+kill -INT $AGENT_PID
+sleep 0.2
+kill -INT $AGENT_PID
+ends 130
+assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume nothing"
+stop_fake
+BASE_URL=
+
+step "P-3: before the first query, while the idle machine is measured"
+printf '#!/bin/sh\nwhile :; do echo 50; sleep 0.05; done\n' >meter
+chmod +x meter
+start_fake --bench 0
+env --default-signal=INT "$IPW_AGENT" run single --dataset three.jsonl --base-url "$BASE_URL" --telemetry exec=./meter \
+    --model fake-model --output idle --baseline 60s >out 2>err </dev/null &
+AGENT_PID=$!
+FAKES="$FAKES $AGENT_PID"
+await_lines idle/manifest.json
+sleep 0.2
+kill -INT $AGENT_PID
+ends 130
+assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume idle"
+expect_exit 0 agent resume idle --baseline 100ms
+assert_json idle/traces.jsonl 'len(d) == 3 and all(q["completed"] for q in d)'
+stop_fake
+BASE_URL=
+
+step "what failed by itself is part of the command that goes on"
+cat >half.txt <<'CASSETTE'
+when First
+always
+status 400
+json {"error":{"message":"no"}}
+---
+always
+text begun
+stall
+CASSETTE
+start_fake --script half.txt
+begin half --grace 0s
+kill -INT $AGENT_PID
+ends 130
+assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume half --retry failed"
+stop_fake
+start_fake --bench 0
+expect_exit 0 agent resume half --retry failed --base-url "$BASE_URL"
+assert_json half/traces.jsonl 'len(d) == 3 and all(q["completed"] for q in d)'
 stop_fake
 BASE_URL=
 

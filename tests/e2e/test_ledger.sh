@@ -52,7 +52,7 @@ assert_json shame/traces.jsonl "sum(s['energy']['gpu']['hi'] for s in $TOOLS) >=
 assert_json shame/traces.jsonl "d[0]['accounts']['gpu']['waste_j'] == 0"
 expect_exit 0 agent ledger shame --check --method window --method linear --method phase
 check_out "by window"
-check_out "of the queries: idle tax"
+check_out "of the queries: waiting for tools or retries"
 assert_fits out 80
 check_out "joules              queries            idle           total      difference"
 assert_lacks out "of the total: warm-up"
@@ -86,7 +86,71 @@ for rule in tokens phase; do
 done
 expect_exit 0 agent ledger run4 --share tokens --json
 assert_json "$WORK/out" "d['identical'] is None and all(abs(d['balance'][k]['difference_j']) < 1e-6 for k in ('cpu', 'dram', 'gpu'))"
+expect_exit 0 agent ledger by-phase --share all --json
+cp out all.json
+assert_json all.json "d['own'] == 'phase' and all(sorted(q['energy']) == ['equal', 'phase', 'tokens'] for q in d['queries'])"
+# Each rule alone says the same, and all of them have the same sum.
+expect_exit 0 agent ledger by-phase --share tokens --json
+cat >every.py <<'EOF'
+import json
+every, tokens = json.load(open("all.json"))["queries"], json.load(open("out"))["queries"]
+assert len(every) == len(tokens) > 0
+alone = {q["index"]: q for q in tokens}
+for d in "cpu", "dram", "gpu":
+    for q in every:
+        by = {rule: e[d] for rule, e in q["energy"].items()}
+        assert abs(by["tokens"] - alone[q["index"]]["energy"][d]["joules"]) < 1e-6, (q, d)
+        apart = (max(by.values()) - min(by.values())) * 3 / sum(by.values())
+        assert abs(apart - q["apart"][d]) < 1e-9, (q, d)
+    sums = [sum(round(q["energy"][rule][d] * 1e6) for q in every) for rule in ("equal", "phase", "tokens")]
+    assert len(set(sums)) == 1, (d, sums)
+EOF
+python3 every.py || fail "see above"
+expect_exit 0 agent ledger by-phase --share equal,phase
+assert_fits out 80
+check_out "by each sharing rule (the run recorded phase)"
+check_out "  equal and phase: "
+expect_exit 2 agent ledger by-phase --share equal,best
+check_err "--share equal,best: expected all, or some of equal, tokens, phase"
+
+step "phase is the default; a run goes on by the rule with which it was begun"
+start_fake --bench 2 --delay-ms 20
+expect_exit 0 agent run tools --dataset rows.jsonl --limit 4 --base-url "$BASE_URL" --model fake-model --output fair
+assert_json fair/manifest.json "d['config']['share'] == 'phase'"
+expect_exit 0 agent run tools --dataset rows.jsonl --limit 4 --base-url "$BASE_URL" --model fake-model \
+    --share equal --output even
+expect_exit 0 agent run tools --dataset rows.jsonl --limit 4 --base-url "$BASE_URL" --model fake-model \
+    --resume --output even
+assert_json even/manifest.json "d['config']['share'] == 'equal'"
+expect_exit 3 agent run tools --dataset rows.jsonl --limit 4 --base-url "$BASE_URL" --model fake-model \
+    --share phase --resume --output even
+check_err "the configuration (share) was"
+stop_fake
 expect_exit 2 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --share fairly --output nothing
+
+step "what was recorded stands beside what comes out now, with the reason"
+cp -r run4 still
+damaged still
+expect_exit 0 agent telemetry --read still
+cat >stand.py <<'EOF'
+import json
+lines = open("out").read().splitlines()
+sources = json.loads(lines[0])["sources"]
+first, column = next((i, k + 2) for i, s in enumerate(sources) for k, c in enumerate(s["channels"])
+                     if c["domain"] == "gpu" and c["kind"] == "counter")
+value = None
+for i, line in enumerate(lines[1:], 1):
+    row = json.loads(line)
+    if row[1] == first:
+        value = row[column] if value is None else value
+        row[column] = value
+        lines[i] = json.dumps(row, separators=(",", ":"))
+open("still/power.jsonl", "w").write("\n".join(lines) + "\n")
+EOF
+python3 stand.py || fail "see above"
+expect_exit 0 agent ledger still
+grep -qE '^GPU: recorded [0-9.]+ J, recomputed not measured [(]stuck[)]$' out || fail "no such line"
+grep -qE '^(CPU|DRAM): recorded' out && fail "these did not change"
 
 step "a sample that was changed afterwards is found out"
 cp -r run4 forged

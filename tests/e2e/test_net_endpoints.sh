@@ -15,6 +15,24 @@ assert_eq "$(grep -c '^#[0-9]* POST' "$FIRST_LOG")" 6
 assert_eq "$(grep -c '^#[0-9]* POST' "$SECOND_LOG")" 6
 assert_json both/traces.jsonl "sorted({q['turns'][0]['endpoint'] for q in d}) == sorted(['$FIRST', '$SECOND'])"
 
+step "two servers with different models: said at the start, and counted by model"
+for name in small big; do
+    printf 'path /v1/models\nalways\njson {"data":[{"id":"%s"}]}\n---\nalways\nsse {"model":"%s","choices":[{"index":0,"delta":{"content":"FINAL ANSWER: 42"},"finish_reason":"stop"}]}\ndone\nfinish -\n' \
+        $name $name >serves-$name
+    start_fake --script serves-$name
+    eval "url_$name=\$BASE_URL"
+done
+# shellcheck disable=SC2154
+expect_exit 0 agent run single --dataset twelve.jsonl --base-url "$url_small" --base-url "$url_big" --output mixed
+check_err "warning: not every server lists the model 'small': $url_small serves 'small'; $url_big serves 'big'"
+assert_json mixed/summary.json 'd["models"] == {"big": {"queries": 6, "turns": 6}, "small": {"queries": 6, "turns": 6}}'
+check_out "small 6 turns"
+expect_exit 0 agent run single --dataset twelve.jsonl --base-url "$url_small" --base-url "$url_small" --output same
+no_err "not every server"
+assert_json same/summary.json 'd["models"] is None'
+expect_exit 0 agent run single --dataset twelve.jsonl --base-url "$url_small" --base-url "$url_big" --model tiny --output asked
+check_err "warning: not every server lists the model 'tiny'"
+
 step "one of them dies: it is left out, no query is lost"
 kill "$SECOND_PID"
 wait "$SECOND_PID" 2>/dev/null

@@ -66,6 +66,17 @@ meets "N-3 silence inside the reply" timeout 2 --stall-timeout 200ms <<'C'
 text a beginning without
 stall
 C
+meets "N-3 comments for ever: they are no progress" timeout 2 --stall-timeout 60s --comment-timeout 200ms --max-retries 0 <<C
+headers
+slow 10
+sse-raw $(seq -s '' 200 | sed 's/[0-9]/: keep-alive\\n\\n/g')
+C
+check_err "nothing but keep-alive comments for 0.2 s"
+meets "N-3 comments after a token, too" timeout 2 --comment-timeout 200ms <<C
+text a beginning without
+slow 10
+sse-raw $(seq -s '' 200 | sed 's/[0-9]/: ping\\n\\n/g')
+C
 meets "N-3 one byte a second" timeout 2 --request-timeout 1500ms <<'C'
 slow 1000
 text never comes to its end
@@ -127,6 +138,21 @@ status 503
 header x-should-retry: false
 json {"error":{"message":"no"}}
 C
+
+step "a server that says in comments that it is at work is waited for, beyond the longest silence"
+cat >commented <<'C'
+headers
+slow 150
+sse-raw : OPENROUTER PROCESSING\n\n
+slow -1
+text FINAL ANSWER: 42
+C
+start_fake --script commented
+head -1 two.jsonl >one.jsonl
+expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
+    --stall-timeout 3s --output commented-run --max-retries 0
+assert_json commented-run/traces.jsonl 'd[0]["completed"] and d[0]["answer"] == "42" and d[0]["turns"][0]["ttft_s"] > 3'
+stop_fake
 
 step "N-5 429 with Retry-After twice, then an answer; the wait is said and is nobody's time"
 cat >busy <<'C'
@@ -199,6 +225,24 @@ start_fake --script loading
 expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
     --output loading-run --max-retries 0
 assert_contains "$FAKE_LOG" "GET /health"
+assert_eq "$(grep -c 'the server is loading its model' err)" 1 "(said once)"
+
+step "and the line on a terminal says so while it lasts"
+cat >long-loading <<'C'
+status 503
+json {"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}
+---
+path /health
+delay 2500
+status 200
+json {"status":"ok"}
+---
+text FINAL ANSWER: 42
+C
+start_fake --script long-loading
+CI='' on_terminal 120 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model --output loading-drawn
+tr '\r' '\n' <out >drawn
+assert_matches drawn 'the server is loading its model \([0-9]+ s\)'
 
 step "N-1 refused, and a name that nobody knows"
 stop_fake

@@ -2,6 +2,7 @@
 # as they are sent, stamps are right, a cancelled request frees the server, breaks have their names.
 . "$(dirname "$0")/lib.sh"
 command -v openssl >/dev/null || skip "openssl is not installed"
+PATH=$PATH:/usr/sbin # nghttpx lies there, and a user does not look there
 command -v nghttpx >/dev/null || skip "nghttpx is not installed (Debian: nghttp2-proxy)"
 
 openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -subj "/CN=test" -days 30 \

@@ -147,7 +147,7 @@ show --json - hermetic, tools or workload
 show --output new hermetic, tools or workload
 show --speed 2 workload
 hermetic --speed 2 workload
-tools --limit 1 workload
+tools --limit 1 show or workload
 hermetic --follow - show
 EOF
 

@@ -90,6 +90,28 @@ no_err sk-first
 no_err sk-second
 OPENAI_API_KEY=$KEY
 
+step "a key in --body, in a --header and in an address is masked, and the run is gone on with when it is given again"
+start_fake --bench 0
+body='{"api_key":"body-canary-0123456789","metadata":{"password":"inner-canary-0123456789"},"top_k":7}'
+expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model m --output bodied --limit 1 \
+    --body "$body" --header 'X-Api-Key: header-canary-0123456789' --header 'X-Route: north-by-north-west'
+grep -rqE '(body|inner|header)-canary' bodied out err && fail "a secret of an option was written"
+assert_json bodied/manifest.json 'json.loads(d["config"]["body"]) == {"api_key": "***", "metadata": {"password": "***"}, "top_k": 7}'
+# The server did get it.
+grep -qF body-canary-0123456789 "$FAKE_LOG" || fail "the body was not sent as it was given"
+rm bodied/summary.json && sed -i '$d' bodied/traces.jsonl
+expect_exit 2 agent resume bodied
+check_err "the value of --body was not written down, being secret: give it again"
+expect_exit 0 agent resume bodied --body "$body" --header 'X-Api-Key: header-canary-0123456789'
+expect_exit 2 agent run single --dataset rows.jsonl --model m --output never \
+    --base-url "http://127.0.0.1:1/v1?api_key=query-canary-0123456789"
+no_err query-canary
+check_err "api_key=***"
+expect_exit 2 agent run single --dataset rows.jsonl --model m --output never --base-url "$BASE_URL" --body "$body,"
+no_err body-canary
+expect_exit 2 agent run "https://me:url-canary-0123456789@host/?token=tok-canary-0123456789" --dataset rows.jsonl --nothing
+no_err canary
+
 step "nothing of it on a command line"
 start_fake --bench 0 --delay-ms 1500
 "$IPW_AGENT" run single --dataset rows.jsonl --base-url "$BASE_URL" --model m --output ps \
@@ -103,6 +125,17 @@ done
 cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' >cmdlines
 wait $RUN_PID || fail "the run failed"
 assert_lacks cmdlines "sk-Canary"
+
+step "a sensor's command and the demo server get no key"
+expect_exit 0 agent run single --dataset rows.jsonl --model demo --output sensed --telemetry \
+    "exec=env >sensor.env; sleep 0.2; for p in \$(cat /proc/\$PPID/task/*/children); do cat /proc/\$p/environ; done >children.env; while echo 5; do sleep 0.05; done"
+assert_contains sensor.env "HOME="
+# The demo server is not dumpable: to an ordinary user its environment is closed altogether.
+[ "$(id -u)" -ne 0 ] || assert_contains children.env "IPW_TOOL_ID="
+for file in sensor.env children.env; do
+    assert_lacks $file OPENAI_API_KEY
+    assert_lacks $file sk-Canary
+done
 
 step "a proxy is announced, without its password; loopback goes around it"
 start_fake --bench 0

@@ -11,8 +11,10 @@ energy 0 counter watts=300 period_ms=20
 TXT
 awk 'BEGIN { for (i = 1; i <= 4; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
 
+# LD_PRELOAD is cut at blanks, and the folder of the build may have one in its name: a copy is loaded.
+cp "$FAKES_DIR/libclock_step.so" . || fail "no libclock_step.so"
 # A sanitizer's library must be the first one loaded: then the step is in the record alone.
-PRELOAD=$FAKES_DIR/libclock_step.so WAIT="until grep -q clock_step '$WORK/run/events.jsonl'; do sleep 0.05; done"
+PRELOAD=$WORK/libclock_step.so WAIT="until grep -q clock_step '$WORK/run/events.jsonl'; do sleep 0.05; done"
 [ -z "${IPW_SANITIZE-}" ] && [ -z "${IPW_WRAP-}" ] || PRELOAD='' WAIT=true
 
 # The second query sets the clock back and waits until the program has noticed.

@@ -45,7 +45,7 @@ if [ "$(id -u)" -ne 0 ]; then
     : >"$WORK/denied/intel-rapl:0/energy_uj"
     chmod 0 "$WORK/denied/intel-rapl:0/energy_uj"
     IPW_POWERCAP_ROOT=$WORK/denied expect_exit 0 agent telemetry
-    check_out "chmod a+r"
+    check_words "chmod a+r"
 fi
 
 start_powercap "$WORK/powercap"

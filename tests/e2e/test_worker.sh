@@ -81,14 +81,14 @@ grep -q '"found"' nosy/events.jsonl || fail "the note is not in the record"
 
 step "the agents that come along give the same trace, apart from times"
 stop_fake
-"$IPW_AGENT" show datasets/gaia_sample >/dev/null 2>&1
+"$IPW_AGENT" show datasets/gaia-sample >/dev/null 2>&1
 for agent in react tools single; do
     for way in in apart; do
         flags=
         [ $way = apart ] && flags="--untrusted --allow-proc"
         # shellcheck disable=SC2086 # several words
         expect_exit 0 agent run $agent --dataset gaia --model demo --limit 6 --concurrency 2 \
-            --output $agent-$way $flags
+            --telemetry none --output $agent-$way $flags
     done
     python3 - $agent-in $agent-apart <<'PY' || fail "$agent: the traces differ"
 import json, re, sys

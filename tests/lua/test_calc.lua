@@ -45,6 +45,15 @@ local table_of_results = {
   { "floor(-1.5)", "-2" }, { "ceil(1.2)", "2" }, { "floor(7)", "7" }, { "ln(e)", "1" },
   { "log(e)", "1" }, { "log(8, 2)", "3" }, { "log10(1000)", "3" }, { "log2(1024)", "10" },
   { "exp(0)", "1" }, { "round(sin(pi/2), 9)", "1" }, { "cos(0)", "1" }, { "tan(0)", "0" },
+  { "7.5//-1", "-8" }, { "-7.5//-1", "7" }, { "7//-2", "-4" }, { "-7//-2", "3" }, { "6//-2", "-3" }, { "7//0.5", "14" },
+  { "7%-3", "-2" }, { "-7%-3", "-1" }, { "6%-3", "0" }, { "7%-1", "0" }, { "7.5%-2", "-0.5" }, { "-7.5%2", "0.5" },
+  { "-7.5%-2", "-1.5" }, { "6.5%-6.5", "0" }, { "-8%2.5", "2" }, { "7/0.5", "14" }, { "0.5/2", "0.25" },
+  { "(-2)^3.0", "-8" }, { "2^-2", "0.25" }, { "4.0^2", "16" }, { "0.0^2", "0" }, { "(-4)^-1", "-0.25" },
+  { "abs(3)", "3" }, { "abs(0-2.5)", "2.5" }, { "ceil(7)", "7" }, { "ceil(-1.5)", "-1" },
+  { "floor(1e300)", "1e+300" }, { "round(1e300, 2)", "1e+300" }, { "round(-3.14159, 3)", "-3.142" },
+  { "round(1250.5, -2)", "1300" }, { "round(0.5, 15)", "0.5" }, { "log(100, 10)", "2" }, { "log(27, 3)", "3" },
+  { "log2(8)", "3" }, { "log10(0.001)", "-3" }, { "min(2, 1.5)", "1.5" }, { "max(1, 2, 1.5)", "2" }, { "sum(1)", "1" },
+  { "1E3", "1000" }, { "1e+3", "1000" }, { "2e-1", "0.2" }, { "1_0.2_5", "10.25" },
   { "PI*2", "6.28318530717959" }, { "(412 * 35 + 268 * 25) / 60", "352" }, { " 1\n+\t1 ", "2" },
 }
 for _, row in ipairs(table_of_results) do
@@ -61,6 +70,18 @@ case("what cannot be computed says so, and where", function()
   refuses("ln(0)", "not positive")
   refuses("log(5, 1)", "base 1")
   refuses("10^400", "too large")
+  refuses("log(0, 2)", "not positive")
+  refuses("log(5, 0)", "not positive")
+  refuses("log(5, 0 - 2)", "not positive")
+  refuses("log(0-1)", "not positive")
+  refuses("log10(0)", "not positive")
+  refuses("log2(0-1)", "not positive")
+  refuses("5.5 // 0", "division by zero")
+  refuses("5.5 / 0.0", "division by zero")
+  refuses("5 % 0.0", "division by zero")
+  refuses("0.0^-0.5", "negative power")
+  refuses("round(1, 16)", "from -15 to 15")
+  refuses("round(1, -16)", "from -15 to 15")
   refuses("1e999", "too large")
 end)
 case("what is no expression says so, and where", function()
@@ -87,6 +108,22 @@ case("what is no expression says so, and where", function()
   refuses("1__0", "not a number")
   refuses("1.2.3", "not a number")
   refuses("5m", "not a number")
+  refuses("1e", "not a number")
+  refuses("1e+", "not a number")
+  refuses("1ex", "not a number")
+  refuses("1_", "not a number")
+  refuses("_1", "'_1' is not known")
+  refuses("1e5.5", "not a number")
+  refuses("2 pi", "operator", "'pi'")
+  refuses("2 (3)", "operator", "'('")
+  refuses("(2 pi", "')'", "'pi'")
+  refuses("max(1, pi 3)", "'3'")
+  refuses("2 // // 3", "'//'")
+  refuses("max(,1)", "','")
+  refuses("\u{F7}", "'")
+  refuses("\xF0\x9F", "no meaning")
+  refuses("\xFF", "no meaning")
+  refuses("\xC3", "no meaning")
   refuses("os.exit()", "at 3", "'.'")
   refuses("os + 1", "'os' is not known")
   refuses("2 \u{20AC}", "no meaning")

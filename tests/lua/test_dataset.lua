@@ -239,7 +239,7 @@ local cases = {
   { "gaia: the bundled sample, its own answers right", function()
     local list, info = gaia.load { sample = true }
     equal(info.sample, true); equal(info.note, nil); equal(#info.sha256, 64)
-    equal(info.source, "builtin:datasets/gaia_sample/metadata.jsonl")
+    equal(info.source, "builtin:datasets/gaia-sample/metadata.jsonl")
     assert(#list >= 14)
     local attached, levels = 0, {}
     for _, record in ipairs(list) do
@@ -287,6 +287,15 @@ local cases = {
   { "gaia: the file itself may be named", function()
     local list = gaia.load { data_dir = fixture "gaia_like" .. "/2023/validation/metadata.jsonl" }
     equal(#list, 5)
+  end },
+
+  { "docs/datasets.md names every column that is known", function()
+    local page = require("ipw.core.script").source((fixture "plain.csv"):gsub("tests/data/dataset/plain.csv", "")
+      .. "docs/datasets.md")
+    for field, names in pairs(dataset.columns) do
+      for _, name in ipairs(names) do has(page, "`" .. name .. "`") end
+      equal(type(field), "string")
+    end
   end },
 }
 

@@ -48,6 +48,51 @@ return {
     end
   end },
 
+  { "each type takes what it is, and what is meant beyond doubt", function()
+    local input = {
+      { "text", "string", "T.", optional = true }, { "yes", "boolean", "B.", optional = true },
+      { "n", "number", "N.", optional = true, min = -1.5, max = 2.5 }, { "i", "integer", "I.", optional = true },
+      { "list", "array", "A.", optional = true }, { "map", "object", "O.", optional = true },
+      { "word", "string", "W.", optional = true, enum = { "left", "right" } },
+      { "size", "integer", "S.", optional = true, enum = { 1, 2, 4 } },
+    }
+    equal(schema.validate(input, {}), {})
+    for _, case in ipairs {
+      { { text = "a" }, { text = "a" } }, { { text = 1.5 }, { text = "1.5" } }, { { yes = false }, { yes = false } },
+      { { yes = "true" }, { yes = true } }, { { yes = "false" }, { yes = false } }, { { n = "2.5" }, { n = 2.5 } },
+      { { n = -1.5 }, { n = -1.5 } }, { { i = 3.0 }, { i = 3 } }, { { i = "7" }, { i = 7 } },
+      { { list = {} }, { list = {} } },
+      { { list = { 1, "a" } }, { list = { 1, "a" } } }, { { map = {} }, { map = {} } },
+      { { map = { a = 1 } }, { map = { a = 1 } } }, { { word = "left" }, { word = "left" } },
+      { { size = "4" }, { size = 4 } }, { { text = json.null }, {} },
+    } do
+      local args, why = schema.validate(input, case[1])
+      assert(args, why)
+      equal(args, case[2])
+    end
+    for _, case in ipairs {
+      { { text = true }, "'text' must be of type string" }, { { yes = "yes" }, "'yes' must be of type boolean" },
+      { { yes = 1 }, "'yes' must be of type boolean" }, { { n = "five" }, "'n' must be of type number" },
+      { { n = "5x" }, "'n' must be of type number" }, { { n = "1\0" }, "'n' must be of type number" },
+      { { n = true }, "'n' must be of type number" }, { { n = -2 }, "'n' must be at least -1.5" },
+      { { n = 3 }, "'n' must be at most 2.5" }, { { i = 1.5 }, "'i' must be of type integer" },
+      { { i = "1.5" }, "'i' must be of type integer" }, { { list = { a = 1 } }, "'list' must be of type array" },
+      { { list = "a" }, "'list' must be of type array" }, { { map = "a" }, "'map' must be of type object" },
+      { { word = "up" }, "'word' must be one of: left, right" }, { { size = 3 }, "'size' must be one of: 1, 2, 4" },
+      { { [1] = "x" }, "unknown argument '1' (known: text, yes, n, i, list, map, word, size)" },
+    } do
+      local args, why = schema.validate(input, case[1])
+      assert(args == nil and why:find(case[2], 1, true), tostring(why))
+    end
+    local args, why = schema.validate({}, { x = 1 })
+    assert(args == nil and why == "unknown argument 'x' (known: none)", tostring(why))
+    args, why = schema.validate({ { "x", "string" } }, {})
+    assert(args == nil and why == "argument 'x' is missing (string: )", tostring(why))
+    raises(function() schema.validate("no list", {}) end, "table expected")
+    raises(function() schema.validate({}) end, "value expected")
+    raises(function() schema.validate({ { {}, "string" } }, {}) end, "string expected")
+  end },
+
   { "a call answers with a tool message whatever happens", function()
     local kit <close> = tools.open { echo }
     local function say(arguments) return kit:call { id = "c1", name = "echo", arguments = arguments } end

@@ -102,9 +102,40 @@ double sim_sensor_published(const struct sim_sensor *s, double t)
     return publication(s, k);
 }
 
+/* The instant by which what it shows at t was published: it may stand still. */
+static double shown(const struct sim_sensor *s, double t)
+{
+    double since;
+
+    if (s->dead_s > 0 && t > s->dead_s) t = s->dead_s;
+    if (s->stall_every_s > 0) {
+        since = fmod(t, s->stall_every_s);
+        if (since < s->stall_s) t -= since;
+    }
+    return sim_sensor_published(s, t);
+}
+
+/* What a counter has counted by publication at `at`: the energy, or the power of a moment before
+ * each publication, as if it had been drawn since the one before. */
+static double counted_j(struct sim_sensor *s, double at)
+{
+    if (s->duty_s <= 0) return sim_curve_j(s->curve, at);
+    if (s->duty_from <= 0) s->duty_from = at;
+    while (s->duty_from + s->publish_s / 2 < at) {
+        double before = s->duty_from, x;
+
+        for (x = before + s->publish_s; sim_sensor_published(s, x) <= before;) x += 0.001;
+        s->duty_from = sim_sensor_published(s, x);
+        s->duty_j += (sim_curve_j(s->curve, s->duty_from) -
+                      sim_curve_j(s->curve, s->duty_from - s->duty_s)) /
+                     s->duty_s * (s->duty_from - before);
+    }
+    return s->duty_j;
+}
+
 int64_t sim_sensor_read(struct sim_sensor *s, double t)
 {
-    double at = sim_sensor_published(s, t) - s->lag_s, gain = s->gain > 0 ? s->gain : 1;
+    double at = shown(s, t) - s->lag_s, gain = s->gain > 0 ? s->gain : 1;
     int64_t quantum = s->quantum > 0 ? s->quantum : 1, v;
     uint32_t dice;
 
@@ -119,7 +150,7 @@ int64_t sim_sensor_read(struct sim_sensor *s, double t)
         return (int64_t)(w * gain * 1e3) / quantum * quantum;
     }
     if (dice < s->fail_per_1000 + s->glitch_per_1000) return 0;
-    v = s->offset_uj + (int64_t)floor(sim_curve_j(s->curve, at) * gain * 1e6);
+    v = s->offset_uj + (int64_t)floor(counted_j(s, at) * gain * 1e6);
     v = v / quantum * quantum;
     return s->channel.modulus_uj > 0 ? v % s->channel.modulus_uj : v;
 }
@@ -190,28 +221,82 @@ static size_t tell(struct ipw_ledger *l, int64_t query, double t, const struct s
     return told;
 }
 
+/* One query's way into a ledger. */
+struct feed {
+    struct ipw_ledger *l;
+    struct sim_sensor *sensors;
+    size_t n;
+    const struct sim_turn *turns;
+    size_t n_turns, told;
+    bool phases, ended;
+    int64_t query, values[16];
+};
+
+static void feed_row(struct feed *f, double t)
+{
+    double begin = f->turns[0].t0, end = f->turns[f->n_turns - 1].t1;
+
+    if (f->query < 0 && t >= begin) f->query = ipw_ledger_query_begin(f->l, sim_ns(begin));
+    if (f->query >= 0 && f->phases)
+        f->told = tell(f->l, f->query, t, f->turns, f->n_turns, f->told);
+    if (!f->ended && t >= end) {
+        ipw_ledger_query_leave(f->l, f->query, sim_ns(end));
+        f->ended = true;
+    }
+    for (size_t k = 0; k < f->n && k < 16; k++) f->values[k] = sim_sensor_read(&f->sensors[k], t);
+    ipw_ledger_row(f->l, 0, f->n, sim_ns(t), f->values);
+}
+
 int64_t sim_feed(struct ipw_ledger *l, struct sim_sensor *sensors, size_t n, double t0, double t1,
                  double every, double slop, const struct sim_turn *turns, size_t n_turns,
                  bool phases)
 {
+    struct feed f = {.l = l,
+                     .sensors = sensors,
+                     .n = n,
+                     .turns = turns,
+                     .n_turns = n_turns,
+                     .phases = phases,
+                     .query = -1};
     uint64_t seed = sensors[0].seed + 77;
-    double begin = turns[0].t0, end = turns[n_turns - 1].t1;
-    int64_t query = -1, values[16];
-    size_t told = 0;
-    bool ended = false;
 
     for (int64_t i = 0;; i++) {
         double t = t0 + (double)i * every + sim_uniform(&seed, 0, slop) * every;
 
         if (t > t1) break;
-        if (query < 0 && t >= begin) query = ipw_ledger_query_begin(l, sim_ns(begin));
-        if (query >= 0 && phases) told = tell(l, query, t, turns, n_turns, told);
-        if (!ended && t >= end) {
-            ipw_ledger_query_leave(l, query, sim_ns(end));
-            ended = true;
-        }
-        for (size_t k = 0; k < n && k < 16; k++) values[k] = sim_sensor_read(&sensors[k], t);
-        ipw_ledger_row(l, 0, n, sim_ns(t), values);
+        feed_row(&f, t);
     }
-    return query;
+    return f.query;
+}
+
+/* The next change of phase after the ones that were told. */
+static double next_mark(const struct feed *f)
+{
+    const struct sim_turn *turn = &f->turns[f->told / 3];
+
+    if (f->told >= 3 * f->n_turns) return INFINITY;
+    return f->told % 3 == 0 ? turn->t0 : f->told % 3 == 1 ? turn->first_token : turn->lm_end;
+}
+
+int64_t sim_feed_by(struct ipw_ledger *l, struct sim_sensor *sensors, size_t n, double t0,
+                    double t1, struct sim_reads *reads, const struct sim_turn *turns,
+                    size_t n_turns)
+{
+    struct feed f = {.l = l,
+                     .sensors = sensors,
+                     .n = n,
+                     .turns = turns,
+                     .n_turns = n_turns,
+                     .phases = true,
+                     .query = -1};
+    uint64_t seed = sensors[0].seed + 78;
+
+    for (double t = t0; t <= t1; t = reads->next(reads->ud, t, f.values), reads->n++) {
+        if (reads->hole_every_s > 0 && fmod(t, reads->hole_every_s) < reads->hole_s)
+            t = floor(t / reads->hole_every_s) * reads->hole_every_s + reads->hole_s;
+        for (double mark; reads->marks && (mark = next_mark(&f)) < t - 0.001; reads->n++)
+            feed_row(&f, mark + sim_uniform(&seed, 0.00002, 0.0002));
+        feed_row(&f, t);
+    }
+    return f.query;
 }

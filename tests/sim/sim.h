@@ -38,8 +38,12 @@ struct sim_sensor {
     int64_t quantum;        /* microjoules or milliwatts */
     int64_t offset_uj;      /* what the counter showed at the start */
     uint32_t fail_per_1000, glitch_per_1000; /* of reads */
+    double stall_every_s, stall_s;           /* from each k * every on it shows one value so long */
+    double duty_s; /* counter: fed by the mean power of so long before each publication */
+    double dead_s; /* not 0: from here on it shows one value for good */
     uint64_t seed;
     uint64_t dice; /* moves with each read; the seed stays: publications follow from it */
+    double duty_from, duty_j; /* of duty_s: counted so far */
 };
 
 int64_t sim_sensor_read(struct sim_sensor *s, double t);
@@ -73,6 +77,20 @@ double sim_run(const struct sim_script *script, struct sim_turn *turns, struct s
 int64_t sim_feed(struct ipw_ledger *l, struct sim_sensor *sensors, size_t n, double t0, double t1,
                  double every, double slop, const struct sim_turn *turns, size_t n_turns,
                  bool phases);
+
+/* The next read of a sensor after one at t. */
+typedef double (*sim_next_read)(void *ud, double t, const int64_t *values);
+/* sim_feed() with reads at instants that `next` names, from t0 to t1. */
+struct sim_reads {
+    sim_next_read next;
+    void *ud;
+    double hole_every_s, hole_s; /* none in the first hole_s of each hole_every_s; 0: no holes */
+    bool marks;                  /* one more within 0.2 ms after each change of phase */
+    size_t n;                    /* how many there were */
+};
+int64_t sim_feed_by(struct ipw_ledger *l, struct sim_sensor *sensors, size_t n, double t0,
+                    double t1, struct sim_reads *reads, const struct sim_turn *turns,
+                    size_t n_turns);
 
 double sim_uniform(uint64_t *seed, double lo, double hi);
 double sim_normal(uint64_t *seed);

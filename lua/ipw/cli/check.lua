@@ -1,5 +1,6 @@
 --- ipw.cli.check: `ipw-agent check FILE`: loads a file and says what is wrong with it, and where.
 local check = require "ipw.check"
+local misspelt = require "ipw.cli.library_names"
 local script = require "ipw.core.script"
 
 --- The line where a field is set, or a name is written as a string; the file's last `return` else.
@@ -73,6 +74,7 @@ return function(io, path, kind)
     return 3
   end
 
+  for _, problem in ipairs(misspelt(source)) do say(problem.line, problem.why) end
   for _, problem in ipairs(check[kind](value)) do
     say(line_of(source, problem.field), check.text(problem))
   end

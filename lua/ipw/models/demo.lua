@@ -1,6 +1,6 @@
 --- demo: the small scripted model that is bundled with ipw-agent.
 --
--- It is no language model.  It knows a dozen kinds of questions (those of datasets/gaia_sample) by
+-- It is no language model.  It knows a dozen kinds of questions (those of datasets/gaia-sample) by
 -- patterns, and works on them as an agent's model would: it looks at the conversation, decides on
 -- the next tool call from the question and the observations so far, and answers with what the tools
 -- returned.  It holds no answers: another number in a question or in an attachment gives another

@@ -59,7 +59,14 @@ static void battery_read(struct ipw_source *self, int64_t *values)
         if (mw == IPW_NO_VALUE || __builtin_add_overflow(sum, mw, &sum)) return;
         discharging = true;
     }
-    if (discharging) values[0] = sum;
+    if (discharging && sum > 0) values[0] = sum; /* it carries a machine, which draws something */
+}
+
+static bool is_discharging(const struct battery *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (ipw_sysfs_says(b->cells[i].status, "Discharging")) return true;
+    return false;
 }
 
 static void close_cell(struct cell *c)
@@ -150,7 +157,9 @@ int ipw_battery_open(struct ipw_source **out, const struct ipw_battery_options *
     b->source.channels = &b->channel;
     b->source.n_channels = 1;
     battery_read(&b->source, &now);
-    if (now == IPW_NO_VALUE) {
+    if (now == IPW_NO_VALUE && is_discharging(b)) {
+        ipw_source_add_note(&b->source, "discharging at 0 W: that is no reading");
+    } else if (now == IPW_NO_VALUE) {
         ipw_source_add_note(&b->source, "not discharging: no reading while on mains");
     }
     *out = &b->source;

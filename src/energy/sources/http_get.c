@@ -212,7 +212,10 @@ static int judge(const struct ipw_http_target *t, const struct ipw_buf *reply, b
     int status = 0;
     int rc = ipw_http_reply(ipw_buf_str(reply), reply->len, ended, &status, body, err);
 
-    if (rc < 0) return ipw_err_prefix(err, "%s", t->url);
+    if (rc < 0) {
+        ipw_err_prefix(err, "%s", t->url); /* without an err it knows no code */
+        return rc;
+    }
     if (rc && status != 200) {
         ipw_fail(err, IPW_EHTTP, "%s: HTTP status %d", t->url, status);
         if (err) err->detail = status;

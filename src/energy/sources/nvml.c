@@ -120,11 +120,18 @@ static int64_t read_energy(struct nvml *v, struct nvml_device *d)
     return (int64_t)mj * 1000;
 }
 
+/* A board that sleeps was not asked: one that is awake draws something, whatever its driver says. */
 static void read_due_power(struct nvml *v, struct nvml_device *d, int64_t now)
 {
     if (d->energy_channel >= 0 && now - d->power_ns < POWER_DUE_NS) return;
     d->power_ns = now;
     good(v, d, ipw_nvml_read_power(v, d, &d->power_mw));
+    if (d->power_mw != 0) return;
+    d->power_mw = IPW_NO_VALUE;
+    if (!d->told_zero)
+        ipw_source_add_note(&v->source, "gpu%u: 0 W is no reading of a board that is awake",
+                            d->index);
+    d->told_zero = true;
 }
 
 static const enum nvml_metric first_of[NVML_ASKS] = {NVML_UTIL, NVML_MEM_USED, NVML_TEMP};

@@ -37,6 +37,8 @@ static int try_power(const struct nvml *v, struct nvml_device *d)
         }
     }
     d->power_ns = v->source.now();
+    if (d->power_mw == 0) d->power_ns = 0; /* no reading: nvml.c says so when it is asked again */
+    if (d->power_mw == 0) d->power_mw = IPW_NO_VALUE;
     return rc == NVML_FUNCTION_NOT_FOUND ? NVML_NOT_SUPPORTED : rc;
 }
 
@@ -74,6 +76,8 @@ static void add_power(struct nvml *v, struct nvml_device *d, const struct ipw_ch
         add_channel(v, device, in_sum ? "" : "/power", IPW_CHANNEL_GAUGE, "mW", &d->power_channel);
 
     c->in_sum = in_sum;
+    /* Yang et al. 2024 ("Part-time power measurements"): 25 ms of each 100, or the last second. */
+    c->window_ns = d->power_field == NVML_FIELD_POWER_INSTANT ? 25 * IPW_NS_PER_MS : IPW_NS_PER_S;
     if (d->power_field) {
         snprintf(c->method, sizeof c->method, "field %u (%s)", d->power_field,
                  d->power_field == NVML_FIELD_POWER_INSTANT ? "instant" : "average");

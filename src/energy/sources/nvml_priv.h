@@ -108,6 +108,7 @@ struct nvml_device {
     char bus_id[32];  /* "00000000:01:00.0" */
     int status_fd;    /* runtime_status; -1: it does not sleep */
     bool lost, shown; /* shown: in a reading, since it was lost */
+    bool told_zero;   /* that its gauge says 0 W, in the source's note */
     int64_t retry_ns, backoff_ns;
     int energy_channel, power_channel; /* -1: it has none */
     int metric_channel[NVML_METRICS];  /* likewise */

@@ -171,6 +171,9 @@ static void open_all(struct perf *p, const struct perf_pmu *pmu, const struct ip
             dropped++;
         }
         if (dropped) {
+            p->source.missing[d].denied = p->last_errno == EACCES || p->last_errno == EPERM;
+            snprintf(p->source.missing[d].text, sizeof p->source.missing[d].text,
+                     "not every event opens: %s", strerror(p->last_errno));
             ipw_source_add_note(&p->source, "no %s figure: not every event opens: %s",
                                 ipw_domain_name((enum ipw_domain)d), strerror(p->last_errno));
         }

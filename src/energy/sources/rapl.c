@@ -64,7 +64,9 @@ static void rapl_read(struct ipw_source *self, int64_t *values)
 
         values[i] = z->fd < 0 || wait ? IPW_NO_VALUE : ipw_sysfs_read_fd(z->fd);
         if (values[i] == IPW_NO_VALUE) values[i] = reread(z, self->now(), &r->lost[i]);
-        if (values[i] != IPW_NO_VALUE) r->lost[i] = false;
+        if (values[i] == IPW_NO_VALUE) continue;
+        values[i] = ipw_rapl_true_uj(z, values[i]);
+        r->lost[i] = false;
     }
 }
 
@@ -118,14 +120,17 @@ static void drop_partial_domains(struct rapl *r)
     for (size_t i = 0; i < r->n; i++) {
         const struct rapl_zone *z = &r->zones[i];
         enum ipw_domain domain = z->channel.domain;
+        struct ipw_source_missing *missing;
 
         if (!z->channel.in_sum || z->fd >= 0) continue;
         for (size_t k = 0; k < r->n; k++) {
             if (r->zones[k].channel.domain == domain) r->zones[k].channel.in_sum = false;
         }
-        ipw_source_set_note(&r->source, "no %s figure: %.32s/energy_uj: %s%s",
-                            ipw_domain_name(domain), z->id, strerror(z->errnum),
-                            z->errnum == EACCES ? " (as root: chmod a+r it)" : "");
+        missing = &r->source.missing[domain];
+        missing->denied = z->errnum == EACCES || z->errnum == EPERM;
+        snprintf(missing->text, sizeof missing->text, "%.32s/energy_uj: %s%s", z->id,
+                 strerror(z->errnum), z->errnum == EACCES ? " (as root: chmod a+r it)" : "");
+        ipw_source_set_note(&r->source, "no %s figure: %s", ipw_domain_name(domain), missing->text);
     }
 }
 

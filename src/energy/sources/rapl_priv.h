@@ -21,6 +21,11 @@ struct rapl_zone {
     int fd;              /* of energy_uj; -1: not open */
     int errnum;          /* why not */
     int64_t retry_ns;    /* not to be opened again before */
+    /* What the kernel shows is counts times a unit that it cut to whole nanojoules (15258 for 1e9 /
+     * 2^16, intel_rapl_common.c): that is up to 52 millionths low.  unit_shift is that 16, unit_nj
+     * what it was cut to; 0: this zone's unit was not cut. */
+    int unit_shift;
+    int64_t unit_nj;
     struct ipw_sysfs_id file;
     struct ipw_channel channel;
 };
@@ -28,6 +33,8 @@ struct rapl_zone {
 /* Zones by id, each once, in the order of their ids; `*n` 0 when there are none.  The caller frees
  * the array.  -1 when `root` cannot be listed (errno says why). */
 int ipw_rapl_scan(struct rapl_zone **zones, size_t *n, const char *root);
+/* Microjoules as shown, by the true unit. */
+int64_t ipw_rapl_true_uj(const struct rapl_zone *zone, int64_t shown_uj);
 /* Gives each channel the max_w of the zone of its name, where there is one: limits may be read by
  * users who may not read the energy. */
 void ipw_rapl_limits(struct ipw_channel *channels, size_t n, const char *root);

@@ -8,6 +8,8 @@
 #include "energy/sources/rapl_priv.h"
 #include "energy/sources/sysfs.h"
 
+#define LEAST_UNIT    10 /* 1 / 2^10 J; coarser ones are whole nanojoules up to 2^9 */
+#define MOST_UNIT     24
 #define MAX_ZONES     256
 #define MAX_DEPTH     3 /* intel-rapl / intel-rapl:0 / intel-rapl:0:0 */
 #define UNKNOWN_MAX_W 1000
@@ -32,12 +34,36 @@ static int zone_depth(const char *id, bool *mmio)
     return *p ? 0 : depth;
 }
 
+/* The range tells the unit: 2^32 - 1 counts of it.  The register holds 1 / 2^k joules a count. */
+static void find_unit(struct rapl_zone *z, int64_t max_range_uj)
+{
+    const int64_t counts = INT64_C(0xffffffff);
+    int64_t nj = max_range_uj > 0 && max_range_uj < INT64_C(1) << 50
+                     ? (max_range_uj * 1000 + counts / 2) / counts
+                     : 0;
+
+    for (int k = LEAST_UNIT; k <= MOST_UNIT && nj; k++) {
+        if (INT64_C(1000000000) >> k != nj || max_range_uj != counts * nj / 1000) continue;
+        z->unit_shift = k;
+        z->unit_nj = nj;
+    }
+}
+
+int64_t ipw_rapl_true_uj(const struct rapl_zone *zone, int64_t shown_uj)
+{
+    if (!zone->unit_nj || shown_uj < 0) return shown_uj;
+    return (int64_t)((__int128)shown_uj * 1000000000 /
+                     ((__int128)zone->unit_nj << zone->unit_shift));
+}
+
 /* The register is 32 bits of `unit`, and the range one unit less than its modulus. */
 static int64_t modulus_of(int64_t max_range_uj)
 {
-    int64_t lsb = (max_range_uj + INT64_C(0x7fffffff)) / INT64_C(0xffffffff);
+    int64_t lsb;
 
-    return max_range_uj <= 0 ? 0 : max_range_uj + (lsb > 0 ? lsb : 1);
+    if (max_range_uj <= 0 || max_range_uj > INT64_MAX / 2) return 0;
+    lsb = (max_range_uj + INT64_C(0x7fffffff)) / INT64_C(0xffffffff);
+    return max_range_uj + (lsb > 0 ? lsb : 1);
 }
 
 /* What the zone can draw, generously: its highest limit twice, for bursts; 0: it names none. */
@@ -90,6 +116,8 @@ static void describe(struct rapl_zone *z)
                               .scope = scope_of(z->name),
                               .unit = "uJ",
                               .method = "powercap energy_uj"};
+    find_unit(z, range);
+    if (z->unit_nj) c->modulus_uj = (INT64_C(1000000) << 32) >> z->unit_shift;
     if (!strcmp(z->name, "dram")) c->domain = IPW_DOMAIN_DRAM;
     if (is_platform(z->name)) c->domain = IPW_DOMAIN_MACHINE;
     snprintf(c->device, sizeof c->device, "%s", z->id);

@@ -56,7 +56,8 @@ struct ipw_probe {
     struct ipw_channel channel;
     char *path[2]; /* the second is multiplied with the first; NULL: there is none */
     char *status;  /* a runtime_status: while it says "suspended" a counter stands still and a
-                        gauge is 0, without a look at the device; NULL: it does not sleep */
+                        gauge is 0, without a look at the device; NULL: it does not sleep.  Any
+                        other 0 of a gauge is no value, rails excepted */
     char *home;    /* the numbered folder that the paths lie in (".../hwmon3"): where the device is
                         looked for again under its name and its link `device`; NULL: any will do */
     char *owner;   /* who was behind it at first */
@@ -64,6 +65,7 @@ struct ipw_probe {
     int fd[2], status_fd;
     int errnum; /* why it could not be opened; 0: it could */
     int64_t retry_ns, last;
+    bool told_zero;         /* in the source's note */
     struct ipw_sysfs_id id; /* of fd[0] */
 };
 

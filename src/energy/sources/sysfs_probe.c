@@ -112,7 +112,7 @@ static void move_path(char **path, size_t old_len, const char *home)
 static bool find_home(struct ipw_probe *p)
 {
     size_t len = strlen(p->home);
-    const char *base = strrchr(p->home, '/') ? strrchr(p->home, '/') + 1 : p->home;
+    const char *base = strrchr(p->home, '/') + 1; /* a home is a folder of its source's root */
     char *root, *kind, **names;
     bool found = is_home(p->home, p->owner);
 
@@ -182,7 +182,13 @@ static int64_t read_files(const struct ipw_probe *p)
     return (v + p->divisor / 2) / p->divisor;
 }
 
-static int64_t read_probe(struct ipw_probe *p, const struct ipw_source *source, bool *lost)
+/* No awake device draws nothing: a driver that says so has no reading.  A rail can be switched off. */
+static bool is_false_zero(const struct ipw_probe *p, int64_t value)
+{
+    return value == 0 && p->channel.kind == IPW_CHANNEL_GAUGE && p->channel.scope != IPW_SCOPE_RAIL;
+}
+
+static int64_t read_probe(struct ipw_probe *p, struct ipw_source *source, bool *lost)
 {
     int64_t v, now;
 
@@ -205,6 +211,13 @@ static int64_t read_probe(struct ipw_probe *p, const struct ipw_source *source, 
     }
     if (v == IPW_NO_VALUE) return v;
     *lost = false;
+    if (is_false_zero(p, v)) {
+        if (!p->told_zero)
+            ipw_source_add_note(source, "%s: 0 W is no reading of a device that is awake",
+                                p->channel.name);
+        p->told_zero = true;
+        return IPW_NO_VALUE;
+    }
     p->last = v;
     return v;
 }
@@ -235,11 +248,16 @@ static void drop_partial_domains(struct probe_source *s)
     for (size_t i = 0; i < s->list.n; i++) {
         const struct ipw_probe *p = &s->list.items[i];
         enum ipw_domain domain = p->channel.domain;
+        struct ipw_source_missing *missing;
 
         if (!p->errnum || !s->channels[i].in_sum) continue;
         for (size_t k = 0; k < s->list.n; k++) {
             if (s->channels[k].domain == domain) s->channels[k].in_sum = false;
         }
+        missing = &s->source.missing[domain];
+        missing->denied = denied(p);
+        snprintf(missing->text, sizeof missing->text, "%.80s: %s%s", p->path[0],
+                 strerror(p->errnum), denied(p) ? " (as root: chmod a+r it)" : "");
         ipw_source_add_note(&s->source, "no %s figure: %.80s: %s%s", ipw_domain_name(domain),
                             p->path[0], strerror(p->errnum),
                             denied(p) ? " (as root: chmod a+r it)" : "");

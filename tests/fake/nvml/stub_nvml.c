@@ -25,6 +25,8 @@
  *                                 that call returns CODE: always, or K times; from the first call
  *                                 on, or after R calls of its kind
  *   zero N after_reads=R [times=K]  the energy counter answers 0 for K calls (default 1)
+ *   still N while=PATH            its energy counter stands still for as long as there is such a
+ *                                 file, and then shows what it would have come to
  *   lost N after_reads=R          after R calls for energy or power: 15 (GPU is lost), for good
  *   lost N while=PATH             15 for as long as there is such a file
  *   init CODE                     nvmlInit_v2 returns CODE
@@ -74,7 +76,8 @@ struct process {
 };
 
 struct device {
-    char uuid[96], name[96], bus[32], lost_while[256];
+    char uuid[96], name[96], bus[32], lost_while[256], still_while[256];
+    unsigned long long shown_mj;
     struct field fields[MAX_FIELDS];
     int n_fields;
     int has_util, has_memory, has_temperature, mig;
@@ -281,6 +284,8 @@ static int parse(const char *line)
         stub.devices[n].zero_times = option(line, "times", 1);
         return 1;
     }
+    if (sscanf(line, "still %u", &n) == 1 && n < stub.n)
+        return sscanf(line, "still %*u while=%255s", stub.devices[n].still_while) == 1;
     if (sscanf(line, "lost %u", &n) == 1 && n < stub.n &&
         sscanf(line, "lost %*u while=%255s", stub.devices[n].lost_while) == 1) {
         return 1;
@@ -456,6 +461,8 @@ int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj)
     }
     ms -= d->origin_ms;
     *mj = (unsigned long long)(d->start_mj + (long long)(d->energy_w * (double)ms));
+    if (d->still_while[0] && d->shown_mj && !access(d->still_while, F_OK)) *mj = d->shown_mj;
+    d->shown_mj = *mj;
     read -= d->zero_after;
     if (d->zero_after >= 0 && read >= 0 && read < d->zero_times) *mj = 0;
     return OK;

@@ -1,13 +1,16 @@
 /* fake_powercap: a powercap tree whose counters run.
  *
- *   fake_powercap DIR [--watts-package W] [--watts-dram W] [--interval-ms N] [--start-uj N]
- *                 [--seconds S]
+ *   fake_powercap DIR [--watts-package W] [--watts-dram W] [--watts-second W] [--watts-psys W]
+ *                 [--interval-ms N] [--start-uj N] [--seconds S] [--still-while FILE]
  *
- * Makes DIR/intel-rapl:0 (package-0) and DIR/intel-rapl:0:0 (dram), prints "ready" on stdout, and
+ * Makes DIR/intel-rapl:0 (package-0) and DIR/intel-rapl:0:0 (dram), with --watts-second and
+ * --watts-psys DIR/intel-rapl:1 (package-1) and DIR/intel-rapl:2 (psys) too, prints "ready" on stdout, and
  * then every N ms (default 1) rewrites both energy_uj with what so many watts (default 100 and 20)
  * have made since the start by CLOCK_MONOTONIC, from --start-uj (default 1000000) on, wrapping at
  * the register's range as hardware does.  The files keep their inodes and their length (digits
- * with leading zeros), so a descriptor that was opened once goes on reading.  Ends when it is
+ * with leading zeros), so a descriptor that was opened once goes on reading.  A zone of 0 W is a counter
+ * that never moves.  While there is a FILE (--still-while) package-0 stands still, and then shows what
+ * it would have come to.  Ends when it is
  * killed, when its parent dies, or after S seconds; leaves the tree where it is. */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,28 +97,34 @@ static double number(const char *option, const char *text)
 int main(int argc, char **argv)
 {
     double package_w = 100, dram_w = 20, interval_ms = 1, seconds = 0, start_uj = 1000000;
-    const char *root = NULL;
+    double second_w = -1, psys_w = -1; /* there are no such zones */
+    const char *root = NULL, *still_while = NULL;
     pid_t parent = getppid();
-    int package, dram;
+    int package, dram, second = -1, psys = -1;
     long long start;
 
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];
-        double *to = !strcmp(a, "--watts-package") ? &package_w
-                     : !strcmp(a, "--watts-dram")  ? &dram_w
-                     : !strcmp(a, "--interval-ms") ? &interval_ms
-                     : !strcmp(a, "--start-uj")    ? &start_uj
-                     : !strcmp(a, "--seconds")     ? &seconds
-                                                   : NULL;
+        double *to = !strcmp(a, "--watts-package")  ? &package_w
+                     : !strcmp(a, "--watts-dram")   ? &dram_w
+                     : !strcmp(a, "--watts-second") ? &second_w
+                     : !strcmp(a, "--watts-psys")   ? &psys_w
+                     : !strcmp(a, "--interval-ms")  ? &interval_ms
+                     : !strcmp(a, "--start-uj")     ? &start_uj
+                     : !strcmp(a, "--seconds")      ? &seconds
+                                                    : NULL;
         if (to) {
             *to = number(a, argv[++i]);
+        } else if (!strcmp(a, "--still-while")) {
+            still_while = argv[++i];
         } else {
             root = a;
         }
     }
     if (!root || root[0] == '-' || interval_ms <= 0) {
         fprintf(stderr, "usage: fake_powercap DIR [--watts-package W] [--watts-dram W] "
-                        "[--interval-ms N] [--start-uj N] [--seconds S]\n");
+                        "[--watts-second W] [--watts-psys W] [--interval-ms N] [--start-uj N] "
+                        "[--seconds S] [--still-while FILE]\n");
         return 2;
     }
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -123,6 +132,8 @@ int main(int argc, char **argv)
     make_dir(root);
     package = make_zone(root, "intel-rapl:0", "package-0", (long long)start_uj);
     dram = make_zone(root, "intel-rapl:0:0", "dram", (long long)start_uj);
+    if (second_w >= 0) second = make_zone(root, "intel-rapl:1", "package-1", (long long)start_uj);
+    if (psys_w >= 0) psys = make_zone(root, "intel-rapl:2", "psys", (long long)start_uj);
     puts("ready");
     fflush(stdout);
     start = now_ns();
@@ -132,7 +143,10 @@ int main(int argc, char **argv)
 
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR) continue;
         t = now_ns() - start;
-        put(package, (long long)start_uj + (long long)(package_w * (double)t / 1e3));
+        if (!still_while || access(still_while, F_OK))
+            put(package, (long long)start_uj + (long long)(package_w * (double)t / 1e3));
+        if (second >= 0) put(second, (long long)start_uj + (long long)(second_w * (double)t / 1e3));
+        if (psys >= 0) put(psys, (long long)start_uj + (long long)(psys_w * (double)t / 1e3));
         put(dram, (long long)start_uj + (long long)(dram_w * (double)t / 1e3));
         if (seconds > 0 && (double)t >= seconds * 1e9) return 0;
     }

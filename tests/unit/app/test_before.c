@@ -274,6 +274,80 @@ static void a_frozen_counter_is_rejected(void **state)
     ipw_source_set_close(&run.sources);
 }
 
+/* The same of boards as they are: NVML's publish every 100 ms, of others the period is not known.
+ * Each is watched for as long as it needs to be judged. */
+static void a_frozen_counter_of_a_real_board_is_rejected(void **state)
+{
+    static const int64_t periods[] = {100 * IPW_NS_PER_MS, 0};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof periods / sizeof *periods; k++) {
+        struct ipw_channel c[3] = {
+            {.name = "gpu0", .domain = IPW_DOMAIN_GPU, .in_sum = true},
+            {.name = "gpu0/power", .domain = IPW_DOMAIN_GPU, .kind = IPW_CHANNEL_GAUGE},
+            {.name = "package-0", .domain = IPW_DOMAIN_CPU, .in_sum = true},
+        };
+        struct ipw_source board = {
+            .name = "amdgpu", .channels = c, .n_channels = 3, .read = read_board};
+        struct ipw_run run = {.sources = {.n = 1, .sources = {&board}}};
+        struct ipw_err err = {0};
+
+        for (int i = 0; i < 3; i++) {
+            c[i].period_ns = periods[k];
+            strcpy(c[i].device, i < 2 ? "0000:03:00.0" : "cpu0");
+        }
+        c[0].kind = c[2].kind = IPW_CHANNEL_COUNTER;
+        reset();
+        ipw_source_set_cover(&run.sources);
+        assert_int_equal(check(&run, NULL, false, &err), 0);
+        assert_true(run.sources.rejected[0]);
+        assert_true(run.sources.channels[1].in_sum);
+        assert_string_equal(run.doubts, ""); /* the gauge is believed */
+        run.sources.n = 0;
+        ipw_source_set_close(&run.sources);
+    }
+}
+
+static void read_packages(struct ipw_source *self, int64_t *values)
+{
+    static int64_t uj;
+
+    (void)self;
+    values[0] = 1000;
+    values[1] = uj += 1000000;
+}
+
+/* One package of two stands still, and no gauge is beside it: it stays in the sum, which is then not
+ * known, and the run knows why. */
+static void a_dead_package_stays_in_the_sum(void **state)
+{
+    struct ipw_channel c[2] = {
+        {.name = "package-0", .domain = IPW_DOMAIN_CPU, .scope = IPW_SCOPE_PACKAGE},
+        {.name = "package-1", .domain = IPW_DOMAIN_CPU, .scope = IPW_SCOPE_PACKAGE},
+    };
+    struct ipw_source rapl = {
+        .name = "rapl", .channels = c, .n_channels = 2, .read = read_packages};
+    struct ipw_run run = {.sources = {.n = 1, .sources = {&rapl}}};
+    struct ipw_err err = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        c[i].kind = IPW_CHANNEL_COUNTER;
+        c[i].in_sum = true;
+        c[i].period_ns = IPW_NS_PER_MS;
+    }
+    reset();
+    ipw_source_set_cover(&run.sources);
+    assert_int_equal(check(&run, NULL, false, &err), 0);
+    assert_false(run.sources.rejected[0] || run.sources.rejected[1]);
+    assert_true(run.sources.channels[0].in_sum && run.sources.channels[1].in_sum);
+    assert_string_equal(run.doubts, "package-0 does not move: not believed");
+    assert_string_equal(run.doubted[IPW_DOMAIN_CPU], "stuck");
+    assert_null(run.doubted[IPW_DOMAIN_GPU]);
+    run.sources.n = 0;
+    ipw_source_set_close(&run.sources);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +355,8 @@ int main(void)
         cmocka_unit_test(a_loud_machine),
         cmocka_unit_test(who_computes_on_the_gpus),
         cmocka_unit_test(a_frozen_counter_is_rejected),
+        cmocka_unit_test(a_frozen_counter_of_a_real_board_is_rejected),
+        cmocka_unit_test(a_dead_package_stays_in_the_sum),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

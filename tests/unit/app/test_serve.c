@@ -81,17 +81,20 @@ static void stop(struct server *s)
     assert_int_equal(status, 0);
 }
 
+static const char *extra = "Host: localhost\r\n"; /* headers of the next requests */
+
 static int ask(int port, const char *method, const char *path, const char *body)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-    ipw_buf_addf(&text, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", method, path);
+    ipw_buf_addf(&text, "%s %s HTTP/1.1\r\n%sConnection: close\r\n", method, path, extra);
     if (body) ipw_buf_addf(&text, "Content-Length: %zu\r\n", strlen(body));
-    ipw_buf_addf(&text, "\r\n%s", body ? body : "");
+    ipw_buf_adds(&text, "\r\n");
+    ipw_buf_adds(&text, body ? body : "");
     for (size_t at = 0; at < text.len;) {
         ssize_t n = send(fd, text.data + at, text.len - at, MSG_NOSIGNAL);
         assert_true(n > 0);
@@ -153,6 +156,11 @@ static void routes(void **state)
         {"POST", CHAT, HI "}", 200, "I am the demo model"},
         {"POST", CHAT, HI ",\"stream\":true}", 200, "data: [DONE]"},
         {"POST", CHAT, HI ",\"stream\":true}", 200, "text/event-stream"},
+        {"POST", CHAT, HI ",\"response_format\":{\"type\":\"text\"}}", 200, "I am the demo model"},
+        {"POST", CHAT, HI ",\"response_format\":{\"type\":\"json_object\"}}", 400,
+         "does not honour 'json_object'"},
+        {"POST", CHAT, HI ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}}}",
+         400, "does not honour 'json_schema'"},
     };
     struct server s;
     struct ipw_serve_options options = {0};
@@ -238,18 +246,104 @@ static void clients_that_leave(void **state)
     ipw_buf_release(&answer);
 }
 
+static void visitors(void **state)
+{
+#define JSON "Content-Type: application/json\r\n"
+    static const char *const names[] = {"gpu-box", NULL};
+    static const struct {
+        const char *headers, *method;
+        int status;
+    } cases[] = {
+        {"Host: localhost\r\n", "GET", 200},
+        {"Host: 127.0.0.1:8765\r\n", "GET", 200},
+        {"Host: gpu-box:1\r\n", "GET", 200},
+        {"Host: evil.example\r\n", "GET", 403},
+        {"Host: evil.example:8765\r\n" JSON, "POST", 403},
+        {"Host: 10.0.0.1\r\n", "GET", 403},
+        {"Host: localhost\r\n" JSON, "POST", 200},
+        {"Host: localhost\r\nOrigin: http://evil.example\r\n", "POST", 403},
+        {"Host: localhost\r\nOrigin: null\r\nContent-Type: text/plain\r\n", "POST", 403},
+        {"Host: localhost\r\nOrigin: http://evil.example\r\n" JSON, "POST", 200},
+        {"Host: localhost\r\nOrigin: http://localhost:3000\r\nContent-Type: text/plain\r\n", "POST",
+         200},
+    };
+    struct ipw_serve_options options = {.allow_hosts = names};
+    struct ipw_buf answer = IPW_BUF(IPW_MIB);
+    const char *usual = extra;
+    struct server s;
+
+    (void)state;
+    start(&s, &options);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool post = strcmp(cases[i].method, "POST") == 0;
+
+        extra = cases[i].headers;
+        answer_of(ask(s.port, cases[i].method, post ? CHAT : "/v1/models", post ? HI "}" : NULL),
+                  &answer);
+        if (status_of(&answer) != cases[i].status) fail_msg("%s: %s", extra, answer.data);
+    }
+    extra = usual;
+    stop(&s);
+    ipw_buf_release(&answer);
+}
+
 static const char script[] =
     "local seen = 0\n"
-    "return { name = 'odd', reply = function(request, ctx)\n"
+    "return { name = 'odd', response_format = true, reply = function(request, ctx)\n"
     "  local word = request.messages[1].content\n"
     "  seen = seen + 1\n"
     "  if word == 'raise' then error('on purpose') end\n"
     "  if word == 'spin' then while true do end end\n"
     "  if word == 'nothing' then return nil end\n"
+    "  if word == 'hoard' then local t = {} while true do t[#t + 1] = {} end end\n"
+    "  if #word > 1000 then return { text = tostring(#(word .. word .. word .. word)) } end\n"
     "  if word == 'function' then return { text = print or function() end } end\n"
     "  if word == 'call' then return { calls = { { name = 3 } } } end\n"
     "  return { text = seen .. ' of ' .. ctx.number }\n"
     "end }\n";
+
+#define ODD(word) "{\"model\":\"odd\",\"messages\":[{\"role\":\"user\",\"content\":\"" word "\"}]}"
+
+/* More than the script's memory holds: the client's doing, and not worth another try. */
+static void too_large(void **state)
+{
+    static const struct {
+        size_t bytes;
+        const char *piece;
+    } cases[] = {{1 << 20, "x"}, {20 << 20, "x"}, {4 << 20, "[],"}};
+    static const int status[] = {200, 413, 413};
+    char path[] = "/tmp/ipw-test-model-XXXXXX.lua";
+    struct ipw_serve_options options = {.model = path};
+    struct ipw_buf answer = IPW_BUF(IPW_MIB);
+    int fd = mkstemps(path, 4);
+    struct server s;
+
+    (void)state;
+    assert_int_equal(write(fd, script, sizeof script - 1), (ssize_t)(sizeof script - 1));
+    close(fd);
+    start(&s, &options);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool text = *cases[i].piece == 'x';
+        struct ipw_buf body = IPW_BUF(32 * IPW_MIB);
+
+        ipw_buf_adds(&body, "{\"model\":\"odd\",\"messages\":[{\"role\":\"user\",\"content\":");
+        ipw_buf_adds(&body, text ? "\"" : "[");
+        while (body.len < cases[i].bytes) ipw_buf_adds(&body, cases[i].piece);
+        ipw_buf_adds(&body, text ? "\"}]}" : "1]}]}");
+        answer_of(ask(s.port, "POST", CHAT, ipw_buf_str(&body)), &answer);
+        if (status_of(&answer) != status[i])
+            fail_msg("%zu: %d, %.300s", i, status_of(&answer), answer.data);
+        ipw_buf_release(&body);
+    }
+    /* The next one finds a fresh state; a script that hoards fails by itself. */
+    answer_of(ask(s.port, "POST", CHAT, ODD("a")), &answer);
+    assert_int_equal(status_of(&answer), 200);
+    answer_of(ask(s.port, "POST", CHAT, ODD("hoard")), &answer);
+    assert_int_equal(status_of(&answer), 500);
+    stop(&s);
+    unlink(path);
+    ipw_buf_release(&answer);
+}
 
 static void models_that_err(void **state)
 {
@@ -352,8 +446,8 @@ static int compare_fds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(routes),          TEST(delays),  TEST(many_at_once), TEST(clients_that_leave),
-        TEST(models_that_err), TEST(refused),
+        TEST(routes),   TEST(delays),    TEST(many_at_once),    TEST(clients_that_leave),
+        TEST(visitors), TEST(too_large), TEST(models_that_err), TEST(refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

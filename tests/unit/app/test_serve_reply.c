@@ -45,6 +45,8 @@ static void bad_requests(void **state)
         {"{" M ",\"max_tokens\":0}", "max_tokens"},
         {"{" M ",\"max_tokens\":\"many\"}", "max_tokens"},
         {"{" M ",\"stop\":5}", "stop: expected"},
+        {"{" M ",\"response_format\":\"json\"}", "response_format: expected"},
+        {"{" M ",\"response_format\":{}}", "response_format: expected"},
     };
 
     (void)state;

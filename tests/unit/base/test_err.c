@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "check.h"
 
 static void test_fail(void **state)
@@ -66,6 +67,7 @@ static void test_clock_labels(void **state)
         {951782400000000000, "2000-02-29T00:00:00.000Z", "20000229-000000"},
         {-1000000, "1969-12-31T23:59:59.999Z", "19691231-235959"},
         {-1000000000, "1969-12-31T23:59:59.000Z", "19691231-235959"},
+        {INT64_MIN, "1677-09-21T00:12:43.145Z", "16770921-001243"}, /* a record that is damaged */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -77,6 +79,7 @@ static void test_clock_labels(void **state)
 
 static void test_clock(void **state)
 {
+    volatile double zero = 0;
     struct ipw_anchor anchor;
     int64_t a = ipw_now_ns(), b = ipw_now_ns();
 
@@ -90,6 +93,35 @@ static void test_clock(void **state)
     assert_true(a > 0 && ipw_cpu_thread_ns() >= a && ipw_cpu_self_ns() >= a);
     assert_true(ipw_s_to_ns(1.5) == 1500000000 && ipw_s_to_ns(-1.5) == -1500000000);
     assert_true(ipw_s_to_ns(1e-9) == 1 && ipw_ns_to_s(2500000000) == 2.5);
+    assert_true(ipw_s_to_ns(1e300) == INT64_MAX && ipw_s_to_ns(-1e300) == INT64_MIN);
+    assert_true(ipw_s_to_ns(9223372036.854776) == INT64_MAX && ipw_s_to_ns(0.0 / zero) == 0);
+}
+
+/* Whatever is put into a message, and wherever it is cut, it is UTF-8. */
+static void test_messages_are_utf8(void **state)
+{
+    struct ipw_err err;
+    char longer[2 * sizeof err.text];
+
+    (void)state;
+    ipw_fail(&err, IPW_EPARSE, "name '%s', %.2s", "\xFF\xC3\xA9", "a\xC3\xA9");
+    assert_string_equal(err.text, "name '?\xC3\xA9', a?");
+    ipw_fail(&err, IPW_EPARSE, "key a\r\nb: \n");
+    assert_string_equal(err.text, "key a  b:  ");
+    ipw_fail(&err, IPW_EPARSE, "name '%s', %.2s", "\xFF\xC3\xA9", "a\xC3\xA9");
+    ipw_err_prefix(&err, "\xE2\x82");
+    assert_string_equal(err.text, "??: name '?\xC3\xA9', a?");
+    ipw_fail_errno(&err, ENOENT, "\x80");
+    assert_true(err.text[0] == '?' && ipw_utf8_valid(err.text, strlen(err.text)));
+    for (size_t shift = 0; shift < 3; shift++) {
+        for (size_t i = 0; i + 1 < sizeof longer; i++) longer[i] = "\xE2\x82\xAC"[(i + shift) % 3];
+        longer[sizeof longer - 1] = '\0';
+        ipw_fail(&err, IPW_EIO, "%s", longer);
+        assert_int_equal(strlen(err.text), sizeof err.text - 1);
+        assert_true(ipw_utf8_valid(err.text, strlen(err.text)));
+        ipw_err_prefix(&err, "x");
+        assert_true(ipw_utf8_valid(err.text, strlen(err.text)));
+    }
 }
 
 static void test_memory(void **state)
@@ -118,9 +150,13 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fail),       cmocka_unit_test(test_prefix_on_nobody),
-        cmocka_unit_test(test_code_names), cmocka_unit_test(test_clock_labels),
-        cmocka_unit_test(test_clock),      cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_fail),
+        cmocka_unit_test(test_prefix_on_nobody),
+        cmocka_unit_test(test_code_names),
+        cmocka_unit_test(test_clock_labels),
+        cmocka_unit_test(test_messages_are_utf8),
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

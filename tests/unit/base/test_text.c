@@ -346,6 +346,65 @@ static void test_joules(void **state)
     }
 }
 
+static void test_shell_word(void **state)
+{
+    static const struct {
+        const char *text, *word;
+    } cases[] = {
+        {"runs/react_m_gaia_2026", "runs/react_m_gaia_2026"},
+        {"my work/a", "'my work/a'"},
+        {"it's", "'it'\\''s'"},
+        {"", "''"},
+        {"$HOME", "'$HOME'"},
+        {"~x", "'~x'"},
+        {"\xc3\xa9t\xc3\xa9", "'\xc3\xa9t\xc3\xa9'"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_buf out = IPW_BUF(256);
+
+        ipw_text_shell_word(&out, cases[i].text);
+        assert_string_equal(ipw_buf_str(&out), cases[i].word);
+        ipw_buf_release(&out);
+    }
+}
+
+static void test_wrapped(void **state)
+{
+    static const struct {
+        const char *text, *want;
+        size_t columns;
+    } cases[] = {
+        {"", "", 20},
+        {"one line\n", "one line\n", 20},
+        {"warning: the machine is busy", "warning: the machine\n    is busy", 20},
+        {"a  bc", "a\n    bc", 4},
+        /* As long as the line, and one more. */
+        {"aaaa bbbb", "aaaa bbbb", 9},
+        {"aaaa bbbbb", "aaaa\n    bbbbb", 9},
+        /* Characters are counted, not bytes. */
+        {"\xC3\xA9\xC3\xA9\xC3\xA9 \xC3\xA9\xC3\xA9", "\xC3\xA9\xC3\xA9\xC3\xA9 \xC3\xA9\xC3\xA9",
+         6},
+        {"see http://127.0.0.1:1234/v1/models now",
+         "see\n    http://127.0.0.1:1234/v1/models\n    now", 12},
+        /* A command is copied in one piece. */
+        {"run `apt install x y z` now", "run\n    `apt install x y z`\n    now", 12},
+        {"a `lone backquote", "a `lone\n    backquote", 8},
+        {"first line\n    its own break stays as it is\n",
+         "first\n    line\n    its own break stays as it is\n", 8},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_buf out = IPW_BUF(1000);
+
+        ipw_text_wrapped(&out, cases[i].text, cases[i].columns);
+        assert_string_equal(ipw_buf_str(&out), cases[i].want);
+        ipw_buf_release(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,7 +412,8 @@ int main(void)
         cmocka_unit_test(test_bytes),     cmocka_unit_test(test_ints),
         cmocka_unit_test(test_doubles),   cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_slug),      cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_printable),
+        cmocka_unit_test(test_printable), cmocka_unit_test(test_shell_word),
+        cmocka_unit_test(test_wrapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,6 +154,19 @@ static void test_csv(void **state)
         {"never closed", "x.csv", "a\n1\n\"2\n3\n", "!x.csv:3: a quoted field is opened"},
         {"text after a quote", "x.csv", "a\n\"1\"x\n", "!x.csv:2: text after the closing quote"},
         {"same name twice", "x.csv", "a,b,a\n", "!x.csv:1: the header names column \"a\" twice"},
+        {"semicolons", "x.csv", "a;b\n\"1,5;x\";2\n3,5;4\n",
+         "2:{\"a\":\"1,5;x\",\"b\":\"2\"} 3:{\"a\":\"3,5\",\"b\":\"4\"}"},
+        {"tabs", "x.csv", "a\tb\n1;2\t3,4\n", "2:{\"a\":\"1;2\",\"b\":\"3,4\"}"},
+        {"semicolons, header only", "x.csv", "a;b;c,d\n", ""},
+        {"as many of both: commas", "x.csv", "a,b;c\n1,2;3\n", "2:{\"a\":\"1\",\"b;c\":\"2;3\"}"},
+        {"the rows decide", "x.csv", "a,b;c;d\n1;2,3\n", "2:{\"a\":\"1;2\",\"b;c;d\":\"3\"}"},
+        {"a .tsv has tabs", "x.tsv", "a;b\tc\n1;2\t3\n", "2:{\"a;b\":\"1;2\",\"c\":\"3\"}"},
+        {"too few, and what separates them", "x.csv", "a;b\n1;2\n3\n",
+         "!x.csv:3: 1 fields, but the header has 2 (fields are separated by semicolons)"},
+        {"invalid UTF-8 in a name", "x.csv", "a\xff,b\n1,2\n",
+         "2:{\"a\xef\xbf\xbd\":\"1\",\"b\":\"2\"}"},
+        {"names that would be one in the rows", "x.csv", "a\xff,a\xfe\n1,2\n",
+         "!x.csv:1: the header names column \"a\xef\xbf\xbd\" twice"},
         {"invalid UTF-8", "x.csv", "a\n\xff\n", "2:{\"a\":\"\xef\xbf\xbd\"}"},
     };
 
@@ -255,9 +268,9 @@ static void test_repository_files(void **state)
         const char *path;
         size_t rows;
     } files[] = {
-        {IPW_SOURCE_DIR "/datasets/gaia_sample/metadata.jsonl", 16},
-        {IPW_SOURCE_DIR "/datasets/gaia_sample/power_log.csv", 36},
-        {IPW_SOURCE_DIR "/datasets/gaia_sample/expenses.csv", 13},
+        {IPW_SOURCE_DIR "/datasets/gaia-sample/metadata.jsonl", 16},
+        {IPW_SOURCE_DIR "/datasets/gaia-sample/power_log.csv", 36},
+        {IPW_SOURCE_DIR "/datasets/gaia-sample/expenses.csv", 13},
         {IPW_TEST_DATA "/dataset/plain.csv", 2},
         {IPW_TEST_DATA "/dataset/gaia_like/2023/validation/metadata.jsonl", 6},
     };

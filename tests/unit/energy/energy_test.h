@@ -21,6 +21,7 @@
 #define RANGE_61 INT64_C(262143328850) /* what the kernel says for a 61.035 uJ unit */
 #define RANGE_15 INT64_C(65532610987)  /* and for 15.258 uJ */
 
+/* It counts all the time: what is read held when it was read. */
 static inline struct ipw_channel test_counter(const char *name, enum ipw_domain domain,
                                               int64_t modulus_uj, int64_t max_w)
 {
@@ -28,6 +29,7 @@ static inline struct ipw_channel test_counter(const char *name, enum ipw_domain 
                             .kind = IPW_CHANNEL_COUNTER,
                             .modulus_uj = modulus_uj,
                             .max_w = max_w,
+                            .period_ns = 1,
                             .in_sum = true};
 
     snprintf(c.name, sizeof c.name, "%s", name);
@@ -39,6 +41,7 @@ static inline struct ipw_channel test_gauge(const char *name, int64_t max_w)
     struct ipw_channel c = test_counter(name, IPW_DOMAIN_GPU, 0, max_w);
 
     c.kind = IPW_CHANNEL_GAUGE;
+    c.period_ns = 0;
     return c;
 }
 

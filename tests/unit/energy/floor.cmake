@@ -7,3 +7,5 @@ add_dependencies(energy_test_select nvidia-ml-stub)
 foreach(unit sim ledger ledger_accounts ledger_bounds ledger_gauge)
   target_sources(energy_test_${unit} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/sim/sim.c)
 endforeach()
+target_sources(energy_test_truth PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/sim/sim.c
+               ${CMAKE_CURRENT_SOURCE_DIR}/sim/crowd.c ${CMAKE_CURRENT_SOURCE_DIR}/sim/truth.c)

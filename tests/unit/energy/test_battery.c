@@ -105,6 +105,29 @@ static void test_status_decides(void **state)
     s->close(s);
 }
 
+/* What carries the machine gives more than nothing: 0 W while discharging is no reading. */
+static void test_zero_while_discharging(void **state)
+{
+    struct ipw_source *s;
+
+    (void)state;
+    cell("BAT0", "Discharging\n");
+    put("BAT0/power_now", "0\n");
+    s = open_battery();
+    assert_string_equal(s->note, "discharging at 0 W: that is no reading");
+    assert_true(value(s, "battery") == IPW_NO_VALUE);
+    put("BAT0/power_now", "9000000\n");
+    assert_int_equal(value(s, "battery"), 9000);
+    put("BAT0/power_now", "300\n"); /* a third of a milliwatt */
+    assert_true(value(s, "battery") == IPW_NO_VALUE);
+    s->close(s);
+    cell("BAT1", "Discharging\n"); /* two, of which one gives nothing */
+    put("BAT1/power_now", "8000000\n");
+    s = open_battery();
+    assert_int_equal(value(s, "battery"), 8000);
+    s->close(s);
+}
+
 static void test_09_10_bad_texts(void **state)
 {
     static const char *const bad[] = {"",
@@ -154,12 +177,64 @@ static void test_none(void **state)
     assert_int_equal(ipw_battery_open(&s, &here, NULL), IPW_EUNSUPPORTED);
 }
 
+/* What does not say that it is a battery of the machine, or not what it gives, is none. */
+static void test_no_batteries(void **state)
+{
+    const struct ipw_battery_options o = {.root = tree_root}, none = {0};
+    struct ipw_source *s;
+    struct ipw_err err = {0};
+
+    (void)state;
+    put("A/online", "1\n"); /* no type */
+    cell("B", "Discharging\n");
+    put("B/scope", "Device\n"); /* a mouse's */
+    put("B/power_now", "1000000\n");
+    cell("C", "Discharging\n");
+    put("C/current_now", "1000000\n"); /* at no known voltage */
+    put("D/type", "Battery\n");
+    put("D/power_now", "1000000\n"); /* does not say whether it gives or takes */
+    assert_int_equal(ipw_battery_open(&s, &o, &err), IPW_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, tree_root));
+    put("B/scope", "System\n");
+    s = open_battery();
+    assert_string_equal(s->channels[0].device, "B");
+    assert_int_equal(value(s, "battery"), 1000);
+    s->close(s);
+    if (ipw_battery_open(&s, &none, &err) == 0) s->close(s); /* this machine's, if it has one */
+    if (ipw_battery_open(&s, NULL, &err) == 0) s->close(s);
+}
+
+/* One of two cells that cannot be read makes the sum unknown; so does a product beyond all numbers. */
+static void test_unreadable_cells(void **state)
+{
+    struct ipw_source *s;
+
+    (void)state;
+    cell("BAT0", "Discharging\n");
+    put("BAT0/power_now", "5000000\n");
+    cell("BAT1", "Discharging\n");
+    put("BAT1/current_now", "1000000\n");
+    put("BAT1/voltage_now", "10000000\n");
+    s = open_battery();
+    assert_int_equal(value(s, "battery"), 15000);
+    put("BAT1/voltage_now", "");
+    assert_true(value(s, "battery") == IPW_NO_VALUE);
+    put("BAT1/voltage_now", "10000000\n");
+    put("BAT1/current_now", "");
+    assert_true(value(s, "battery") == IPW_NO_VALUE);
+    put("BAT1/current_now", "9000000000000\n");
+    put("BAT1/voltage_now", "9000000000000\n");
+    assert_true(value(s, "battery") == IPW_NO_VALUE);
+    s->close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_TREE(test_power_now),      WITH_TREE(test_current_times_voltage),
         WITH_TREE(test_status_decides), WITH_TREE(test_09_10_bad_texts),
-        WITH_TREE(test_none),
+        WITH_TREE(test_none),           WITH_TREE(test_zero_while_discharging),
+        WITH_TREE(test_no_batteries),   WITH_TREE(test_unreadable_cells),
     };
 
     return cmocka_run_group_tests(tests, note_fds, check_fds);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -226,6 +227,81 @@ static void test_a_flood_is_bounded(void **state)
     s->close(s);
 }
 
+/* Lines that are no reading are counted, and the first is told without its control characters. */
+static void test_lines_that_are_none(void **state)
+{
+    static const char *const table[] = {
+        "{\"watts\":\"5\"}", "{\"volts\":5}", "{\"watts\":", "[5]", "-5 W", "1e13 W", "5 J",
+        "5 volts",           "x\001\177y",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct ipw_source *s;
+        char command[200], shown[64];
+
+        snprintf(command, sizeof command, "printf '%%s\\n' '1 W' '%s'; read x <%s", table[i], go);
+        s = open_exec(command);
+        for (int64_t v, end = ipw_now_ns() + 30 * IPW_NS_PER_S;
+             !s->note[0] && ipw_now_ns() < end;) {
+            s->read(s, &v);
+            wait_a_bit();
+        }
+        snprintf(shown, sizeof shown, "%s'", strchr(table[i], '\177') ? "x  y" : table[i]);
+        if (!strstr(s->note, "1 line is not readable, the first: '") || !strstr(s->note, shown))
+            fail_msg("%s: %s", table[i], s->note);
+        s->close(s);
+    }
+}
+
+/* Blanks before a reading do not matter; JSON may have other keys and be joules. */
+static void test_spellings(void **state)
+{
+    static const struct {
+        const char *line;
+        enum ipw_channel_kind kind;
+    } table[] = {
+        {"  \t5 W", IPW_CHANNEL_GAUGE},
+        {"  {\"at\":\"noon\",\"n\":1,\"watts\":5.0}", IPW_CHANNEL_GAUGE},
+        {"{\"joules\":5}", IPW_CHANNEL_COUNTER},
+        {"\n \n5", IPW_CHANNEL_GAUGE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct ipw_source *s;
+        char command[200];
+
+        snprintf(command, sizeof command, "echo '%s'; read x <%s", table[i].line, go);
+        s = open_exec(command);
+        assert_int_equal(s->channels[0].kind, table[i].kind);
+        s->close(s);
+    }
+}
+
+/* Without descriptors there is no command: an error that names it, and no child. */
+static void test_no_descriptors(void **state)
+{
+    struct rlimit old, low;
+    struct ipw_source *s;
+    struct ipw_err err = {0};
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    for (rlim_t spare = 0; spare <= 2; spare += 2) {
+        int probe = dup(0);
+
+        low = old;
+        low.rlim_cur = (rlim_t)probe + spare;
+        close(probe);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+        assert_int_not_equal(ipw_exec_open(&s, "echo 5 W", &err), 0);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+        assert_non_null(strstr(err.text, "exec=echo 5 W: "));
+        assert_null(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +311,9 @@ int main(void)
         cmocka_unit_test(test_commands_that_do_not_work),
         cmocka_unit_test(test_nothing_is_left_running),
         cmocka_unit_test(test_a_flood_is_bounded),
+        cmocka_unit_test(test_lines_that_are_none),
+        cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_no_descriptors),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

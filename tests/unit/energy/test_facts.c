@@ -160,12 +160,151 @@ static void test_gather(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* Gathers from a tree of its own: cpuinfo, the vendor, the driver's first line; NULL: no such file. */
+static struct ipw_facts facts_of(const char *cpuinfo, const char *vendor, const char *driver)
+{
+    char proc[64], sys[64], command[64];
+    struct ipw_facts f;
+
+    snprintf(root, sizeof root, "/tmp/ipw-facts-XXXXXX");
+    assert_non_null(mkdtemp(root));
+    if (cpuinfo) put("proc/cpuinfo", cpuinfo);
+    if (vendor) put("sys/class/dmi/id/sys_vendor", vendor);
+    if (driver) put("proc/driver/nvidia/version", driver);
+    put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "");
+    snprintf(proc, sizeof proc, "%s/proc", root);
+    snprintf(sys, sizeof sys, "%s/sys", root);
+    ipw_facts_gather(&f, proc, sys, NULL);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+    assert_string_equal(f.governor, ""); /* an empty file tells nothing */
+    return f;
+}
+
+/* Virtual or not: by the processor's flag, by a maker of virtual machines where there are no flags; who also sells
+ * real ones does not count then. */
+static void test_virtual_machines(void **state)
+{
+    static const struct {
+        const char *cpuinfo, *vendor, *virtualised;
+        bool known;
+    } table[] = {
+        {"flags\t: fpu hypervisor\n", NULL, "hypervisor", true},
+        {"flags\t: fpu hypervisor\nflags\t: fpu hypervisor\n", "Amazon EC2\n", "Amazon EC2", true},
+        {"flags\t: fpu hypervisor\n", "Dell Inc.\n", "hypervisor", true},
+        {"flags\t: fpu sse\n", "Google\n", "", true},
+        {"flags\t: fpu sse\n", NULL, "", true},
+        {NULL, "QEMU\n", "QEMU", true},
+        {NULL, "Google\n", "", false},
+        {NULL, "\n", "", false},
+        {"Features : fp asimd\n", NULL, "", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct ipw_facts f = facts_of(table[i].cpuinfo, table[i].vendor, NULL);
+
+        if (strcmp(f.virtualised, table[i].virtualised)) fail_msg("row %zu: %s", i, f.virtualised);
+        assert_int_equal(f.virtualised_known, table[i].known);
+    }
+}
+
+/* A key counts only as a whole: "model name" is not "model name of its maker". */
+static void test_cpuinfo_keys(void **state)
+{
+    struct ipw_facts f = facts_of("processor: 0\nprocessors\t: 8\nprocessor 1\n"
+                                  "model name: a\nmodel name : b\nmodel namely\t: c\n",
+                                  NULL, NULL);
+
+    (void)state;
+    assert_int_equal(f.threads, 1);
+    assert_string_equal(f.cpu, "a");
+}
+
+/* The driver's version is the first word of digits and dots that has a dot. */
+static void test_driver(void **state)
+{
+    static const struct {
+        const char *line, *driver;
+    } table[] = {
+        {"NVRM version: NVIDIA UNIX 64 Module  535.1\n", "535.1"},
+        {"NVRM version: 64 unknown\n", ""},
+        {"", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        assert_string_equal(facts_of(NULL, NULL, table[i].line).driver, table[i].driver);
+}
+
+/* Boards count by their identity, of the first source that has any; no remote board, no metric. */
+static void test_boards(void **state)
+{
+    struct ipw_channel cpu = {.name = "package-0", .device = "cpu", .domain = IPW_DOMAIN_CPU};
+    struct ipw_channel gpus[5] = {
+        {.name = "a/power",
+         .device = "GPU-aa",
+         .domain = IPW_DOMAIN_GPU,
+         .kind = IPW_CHANNEL_METRIC},
+        {.name = "z", .device = "GPU-zz", .domain = IPW_DOMAIN_GPU, .remote = true},
+        {.name = "p", .device = "GPU-aa", .domain = IPW_DOMAIN_CPU},
+        {.name = "a", .device = "GPU-aa", .domain = IPW_DOMAIN_GPU},
+        {.name = "b", .device = "GPU-ab", .domain = IPW_DOMAIN_GPU},
+    };
+    struct ipw_source sources[2] = {{.name = "rapl", .channels = &cpu, .n_channels = 1},
+                                    {.name = "nvml", .channels = gpus, .n_channels = 5}};
+    struct ipw_source_set set = {.sources = {&sources[0], &sources[1]}, .n = 2};
+    struct ipw_facts f;
+
+    (void)state;
+    ipw_facts_gather(&f, "/nonexistent", "/nonexistent", &set);
+    assert_int_equal(f.gpus, 2);
+    assert_string_equal(f.gpu, "GPU-aa"); /* no name beside the identity: the identity */
+    set.n = 1;
+    ipw_facts_gather(&f, "/nonexistent", "/nonexistent", &set);
+    assert_int_equal(f.gpus, 0);
+}
+
+/* Without other folders the facts are this machine's. */
+static void test_this_machine(void **state)
+{
+    struct ipw_facts f;
+
+    (void)state;
+    ipw_facts_gather(&f, NULL, NULL, NULL);
+    assert_true(f.threads > 0);
+}
+
+/* A label fits its buffer by whole words; without any part's name it says so. */
+static void test_label_edges(void **state)
+{
+    char label[64], small[8];
+
+    (void)state;
+    ipw_hardware_label(label, sizeof label, "NVIDIA", 1, "x");
+    assert_string_equal(label, "GPU");
+    ipw_hardware_label(label, sizeof label, "", 2, "12th Gen Intel(R) Core(TM) i5-1240P");
+    assert_string_equal(label, "i5-1240P");
+    ipw_hardware_label(label, sizeof label, "NVIDIA H100", 0, NULL);
+    assert_string_equal(label, "unknown");
+    ipw_hardware_label(label, sizeof label, NULL, 0, "th Smith 7 Zenith");
+    assert_string_equal(label, "th Smith 7 Zenith");
+    ipw_hardware_label(label, sizeof label, NULL, 0,
+                       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb "
+                       "cccccccccccccccccccccccccccccc dddddddddddddddddddddd");
+    assert_int_equal(strlen(label), sizeof label - 1);
+    ipw_hardware_label(small, sizeof small, "NVIDIA H100 80GB HBM3", 8, NULL);
+    assert_string_equal(small, "8x H100");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_upstream_table),
-        cmocka_unit_test(test_ours),
-        cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_upstream_table), cmocka_unit_test(test_ours),
+        cmocka_unit_test(test_gather),         cmocka_unit_test(test_virtual_machines),
+        cmocka_unit_test(test_cpuinfo_keys),   cmocka_unit_test(test_driver),
+        cmocka_unit_test(test_boards),         cmocka_unit_test(test_this_machine),
+        cmocka_unit_test(test_label_edges),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

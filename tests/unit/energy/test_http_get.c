@@ -49,6 +49,21 @@ static void test_http_replies(void **state)
         {"HTTP/2 200\r\n\r\n", false, IPW_EPARSE, 0, ""},
         {"HTTP/1.1 abc\r\n\r\n", false, IPW_EPARSE, 0, ""},
         {"", true, IPW_ENET, 0, ""},
+        {"HTTP/1.1x200 OK\r\n\r\n", false, IPW_EPARSE, 0, ""},
+        {"HTTP/1.1 20\r\n\r\n", false, IPW_EPARSE, 0, ""},
+        {"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n", false, IPW_EPARSE, 0, ""},
+        {"HTTP/1.1 200 OK\r\nContent-Length: \t 2 \t\r\n\r\nab", false, 1, 200, "ab"},
+        {"HTTP/1.1 200 OK\r\nContent-Lengthy: 7\r\nContent-Length:2\r\n\r\nab", false, 1, 200,
+         "ab"},
+        {"HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\nContent-Length: 1\r\n\r\na", false, 1,
+         200, "a"},
+        {"HTTP/1.1 200 OK\r\nContent-Encoding:\r\nContent-Length: 1\r\n\r\na", false, 1, 200, "a"},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: identic\r\n\r\n", false, IPW_EUNSUPPORTED, 0, ""},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\nab\n0\n", false, 1, 200, "ab"},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab", false, 0, 200, "ab"},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2", false, 0, 200, ""},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1/\r\na\r\n0\r\n", false, 1, 200,
+         "a"},
     };
 
     (void)state;
@@ -92,6 +107,14 @@ static void test_urls(void **state)
         {"http://h:/", IPW_EINVAL, NULL, NULL, NULL},
         {"http://[::1/", IPW_EINVAL, NULL, NULL, NULL},
         {"http://h/a b", IPW_EINVAL, NULL, NULL, NULL},
+        {"http://h/\x7f", IPW_EINVAL, NULL, NULL, NULL},
+        {"http://h:80x/", IPW_EINVAL, NULL, NULL, NULL},
+        {"http://h:123456789012345678901234567890/", IPW_EINVAL, NULL, NULL, NULL},
+        {"http://[::1]9100/", IPW_EINVAL, NULL, NULL, NULL},
+        {"http://[]:1/", IPW_EINVAL, NULL, NULL, NULL},
+        {"http://:1/", IPW_EINVAL, NULL, NULL, NULL},
+        {"http://[::1]", 0, "::1", "80", "/metrics"},
+        {"http://h#top", 0, "h", "80", "/metrics"},
         {"http://h/a\r\nHost: x", IPW_EINVAL, NULL, NULL, NULL},
     };
 
@@ -107,6 +130,63 @@ static void test_urls(void **state)
         assert_string_equal(t.port, cases[i].port);
         assert_string_equal(t.path, cases[i].path);
     }
+}
+
+/* Names and URLs have a ceiling; beyond it they are refused, never cut. */
+static void test_long_urls(void **state)
+{
+    static const struct {
+        int host, path, rc;
+    } cases[] = {{200, 10, 0}, {300, 10, IPW_EINVAL}, {10, 4000, IPW_EINVAL}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_http_target t;
+        char url[6000];
+
+        snprintf(url, sizeof url, "http://%0*d/%0*d", cases[i].host, 0, cases[i].path, 0);
+        assert_int_equal(ipw_http_target_parse(&t, url, NULL), cases[i].rc);
+    }
+}
+
+/* A body over the ceiling is refused, however the server tells its length. */
+static void test_large_replies(void **state)
+{
+    size_t n = IPW_HTTP_GET_MAX + 100;
+    char *text = malloc(n), *body_at = text + sprintf(text, "HTTP/1.0 200 OK\r\n\r\n");
+    struct ipw_buf body = IPW_BUF(IPW_HTTP_GET_MAX);
+    struct ipw_err err = {0};
+    int status;
+
+    (void)state;
+    memset(body_at, 'a', n - (size_t)(body_at - text));
+    assert_int_equal(ipw_http_reply(text, n, false, &status, &body, &err), IPW_ELIMIT);
+    assert_non_null(strstr(err.text, "MiB"));
+    /* Two chunks, each below the ceiling, that are above it together. */
+    body_at = text + sprintf(text, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%zx\r\n",
+                             IPW_HTTP_GET_MAX - 10);
+    *body_at = 'a';
+    body_at += IPW_HTTP_GET_MAX - 10;
+    memcpy(body_at, "\r\n14\r\n01234567890123456789\r\n", 28);
+    assert_int_equal(
+        ipw_http_reply(text, (size_t)(body_at + 28 - text), false, &status, &body, &err),
+        IPW_ELIMIT);
+    ipw_buf_release(&body);
+    free(text);
+}
+
+/* A host that cannot be found is an error with its name. */
+static void test_unknown_host(void **state)
+{
+    struct ipw_http_target t;
+    struct ipw_err err = {0};
+
+    (void)state;
+    assert_int_equal(ipw_http_target_open(&t, "http://[zz]:1/", &err), IPW_ENET);
+    assert_non_null(strstr(err.text, "host zz: "));
+    ipw_http_target_release(&t);
+    assert_int_equal(ipw_http_target_open(&t, "ftp://h", &err), IPW_EINVAL);
+    ipw_http_target_release(&t);
 }
 
 /* Case 35: what is on another host is remote; what is on this one's loopback is not. */
@@ -139,9 +219,9 @@ static void test_35_remote_hosts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_http_replies),
-        cmocka_unit_test(test_urls),
-        cmocka_unit_test(test_35_remote_hosts),
+        cmocka_unit_test(test_http_replies), cmocka_unit_test(test_urls),
+        cmocka_unit_test(test_long_urls),    cmocka_unit_test(test_large_replies),
+        cmocka_unit_test(test_unknown_host), cmocka_unit_test(test_35_remote_hosts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,6 +142,27 @@ static void test_46_asleep_from_the_start(void **state)
     s->close(s);
 }
 
+/* A board that is awake and says 0 W has no reading; the source says so once. */
+static void test_zero_watts(void **state)
+{
+    struct ipw_source *s;
+
+    (void)state;
+    board(0, "amdgpu\n", "0000:03:00.0");
+    put("hwmon0/power1_average", "0\n");
+    put("hwmon0/energy1_input", "777\n");
+    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    for (int i = 0; i < 3; i++) assert_true(value(s, "amdgpu0/power") == IPW_NO_VALUE);
+    assert_string_equal(s->note, "amdgpu0/power: 0 W is no reading of a device that is awake");
+    assert_int_equal(value(s, "amdgpu0"), 777);
+    put("pci/0000:03:00.0/power/runtime_status", "suspended\n");
+    assert_int_equal(value(s, "amdgpu0/power"), 0);
+    put("pci/0000:03:00.0/power/runtime_status", "active\n");
+    put("hwmon0/power1_average", "35000000\n");
+    assert_int_equal(value(s, "amdgpu0/power"), 35000);
+    s->close(s);
+}
+
 static void test_intel(void **state)
 {
     struct ipw_source *s;
@@ -456,6 +477,7 @@ int main(void)
         WITH_TREE(test_41_frozen_accumulator_has_a_gauge),
         WITH_TREE(test_46_asleep),
         WITH_TREE(test_46_asleep_from_the_start),
+        WITH_TREE(test_zero_watts),
         WITH_TREE(test_intel),
         WITH_TREE(test_power_meter_of_the_machine),
         WITH_TREE(test_17_grace),

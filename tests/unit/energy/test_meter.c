@@ -328,6 +328,27 @@ static void test_32_meters_out_of_phase(void **state)
     ipw_meter_log_release(&b);
 }
 
+/* A counter that only ever goes back gives no watts at all, and there is nothing to add up. */
+static void test_a_sum_without_points(void **state)
+{
+    struct ipw_meter_log back, watts;
+    const struct ipw_meter_log *both[2] = {&back, &watts};
+    double shift[2] = {0, 0};
+    struct ipw_meter_points sum;
+
+    (void)state;
+    feed(&back, "time,joules\n1000,600\n1001,500\n", NULL);
+    feed(&watts, "time,w\n1000,5\n1001,5\n", NULL);
+    ipw_meter_sum(&sum, both, shift, 1);
+    assert_int_equal(sum.n, 0);
+    free(sum.at);
+    ipw_meter_sum(&sum, both, shift, 2);
+    assert_int_equal(sum.n, 0);
+    free(sum.at);
+    ipw_meter_log_release(&back);
+    ipw_meter_log_release(&watts);
+}
+
 static void test_joules_become_mean_watts(void **state)
 {
     struct ipw_meter_log log;
@@ -504,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_rows_of_several_devices_are_refused),
         cmocka_unit_test(test_50_random_bytes),
         cmocka_unit_test(test_32_meters_out_of_phase),
+        cmocka_unit_test(test_a_sum_without_points),
         cmocka_unit_test(test_joules_become_mean_watts),
         cmocka_unit_test(test_31_offset_found_or_refused),
         cmocka_unit_test(test_31_fast_log),

@@ -145,6 +145,29 @@ static void test_power_only(void **state)
     s->close(s);
 }
 
+/* A gauge that says 0 W of a board that is awake has no reading, beside a counter and without. */
+static void test_zero_watts(void **state)
+{
+    struct ipw_source *s = open_stub("device GPU-aaaa H100 700000\n"
+                                     "energy 0 counter watts=300\n"
+                                     "power 0 gauge watts=0\n"
+                                     "device GPU-bbbb P100 250000\n"
+                                     "power 1 gauge watts=0\n");
+    int64_t v[3];
+
+    (void)state;
+    assert_int_equal(s->n_channels, 3);
+    for (int i = 0; i < 3; i++) {
+        read_after(s, 0.1, v);
+        assert_true(v[0] > 0);
+        assert_true(v[1] == IPW_NO_VALUE);
+        assert_true(v[2] == IPW_NO_VALUE);
+    }
+    assert_non_null(strstr(s->note, "gpu1: 0 W is no reading of a board that is awake"));
+    assert_non_null(strstr(s->note, "gpu0: 0 W is no reading of a board that is awake"));
+    s->close(s);
+}
+
 /* "Not supported" once is not "not supported" always. */
 static void test_energy_that_is_shy(void **state)
 {
@@ -536,6 +559,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_energy_with_power_beside),
         cmocka_unit_test(test_power_only),
+        cmocka_unit_test(test_zero_watts),
         cmocka_unit_test(test_energy_that_is_shy),
         cmocka_unit_test(test_13_lost),
         cmocka_unit_test(test_13_lost_within_a_reading),

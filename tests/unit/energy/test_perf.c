@@ -408,6 +408,37 @@ static void test_on_this_machine(void **state)
     assert_true(err.text[0]);
 }
 
+/* An event whose unit or scale is not understood is left out, never read at a guessed scale. */
+static void test_odd_events(void **state)
+{
+    static const struct {
+        const char *file, *text;
+    } odd[] = {
+        {"energy-pkg", "event=0xzz"},    {"energy-pkg", "event=0X1ffffffffffffffff"},
+        {"energy-pkg", "umask=0x02"},    {"energy-pkg.unit", "Watts"},
+        {"energy-pkg.unit", ""},         {"energy-pkg.scale", ""},
+        {"energy-pkg.scale", "a scale"}, {"energy-pkg.scale", "nan"},
+        {"energy-pkg.scale", "0"},       {"energy-pkg.scale", "1e9"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        struct ipw_source *s;
+        char file[96];
+
+        pmu("0\n");
+        cpu(0, 0, 0);
+        event("pkg", "event=0x02");
+        s = open_pmu(); /* with the event as it should be */
+        s->close(s);
+        snprintf(file, sizeof file, "devices/power/events/%s", odd[i].file);
+        put(file, odd[i].text);
+        refused(IPW_EUNSUPPORTED, "no energy events in ");
+    }
+    put("devices/power/type", "4294967296\n");
+    refused(IPW_EPARSE, "power/type: no number");
+}
+
 int main(void)
 {
 #undef WITH_TREE
@@ -417,6 +448,7 @@ int main(void)
         WITH_TREE(test_21_names),          WITH_TREE(test_15_permission),
         WITH_TREE(test_14_nothing_there),  cmocka_unit_test(test_50_cpu_lists),
         cmocka_unit_test(test_50_configs), cmocka_unit_test(test_on_this_machine),
+        WITH_TREE(test_odd_events),
     };
 
     return cmocka_run_group_tests(tests, note_fds, check_fds);

@@ -287,6 +287,113 @@ static void test_lines_in_pieces(void **state)
     free(flood);
 }
 
+static int refused_path(const char *p, struct ipw_err *err)
+{
+    struct ipw_source *s;
+    int rc = ipw_powerlog_open(&s, p, NULL, err);
+
+    assert_null(s);
+    return rc;
+}
+
+/* What is no log of a meter is refused with its name and the remedy. */
+static void test_refused_files(void **state)
+{
+    struct ipw_err err = {0};
+    char name[5000];
+
+    (void)state;
+    unlink(path);
+    assert_int_not_equal(refused_path(path, &err), 0);
+    assert_non_null(strstr(err.text, "meter.csv"));
+    assert_int_equal(refused_path(folder, &err), IPW_EINVAL);
+    assert_non_null(strstr(err.text, "not a regular file"));
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(refused_path(name, &err), IPW_EINVAL);
+    assert_string_equal(err.text, "the path is too long");
+    write_log("we", " \t\n# a remark\n\n");
+    assert_int_equal(refused_path(path, &err), IPW_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "no heading yet"));
+    write_log("we", "name,place\na,b\n");
+    assert_int_not_equal(refused_path(path, &err), 0);
+    assert_non_null(strstr(err.text, "meter.csv: "));
+}
+
+/* A byte order mark, remarks and blank lines are no rows. */
+static void test_marks_and_remarks(void **state)
+{
+    struct ipw_source *s = open_log("\xEF\xBB\xBFtime,w\n");
+
+    (void)state;
+    write_log("ae", "\t\n# a remark\n \n1,5\n");
+    assert_int_equal(read_one(s), 5000);
+    assert_string_equal(s->note, "");
+    s->close(s);
+}
+
+/* A successor with other columns is not taken for the first: no value, and a note with file and line. */
+static void test_other_columns(void **state)
+{
+    static const char *const others[] = {"time,v_w,u_w\n1,5,6\n", "time,other_watts\n1,5\n",
+                                         "time,w_joules\n1,5\n"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct ipw_source *s = open_log("time,w\n1,70000\n2,70000\n3,70000\n4,70000\n5,70000\n");
+
+        read_one(s);
+        write_log("we", others[i]);
+        read_one(s); /* sees that the file was cut */
+        read_one(s);
+        if (!strstr(s->note, "meter.csv:1: the columns are not what they were"))
+            fail_msg("%zu: %s", i, s->note);
+        s->close(s);
+    }
+}
+
+/* A log that is moved away and comes back as a folder, or not at all, gives the last row as long as a row holds; a
+ * new file is read from its start. */
+static void test_moved_away(void **state)
+{
+    struct ipw_source *s = open_log("time,w\n1,5\n");
+
+    (void)state;
+    assert_int_equal(read_one(s), 5000);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(read_one(s), 5000);
+    assert_int_equal(mkdir(path, 0755), 0);
+    assert_int_equal(read_one(s), 5000);
+    assert_int_equal(read_one(s), 5000);
+    assert_int_equal(rmdir(path), 0);
+    write_log("we", "time,w\n2,9\n");
+    read_one(s);
+    assert_int_equal(read_one(s), 9000);
+    s->close(s);
+}
+
+/* One column of several, by the option or behind the path's '#'. */
+static void test_one_column(void **state)
+{
+    const struct ipw_powerlog_options o = {.column = "b_w"}, other = {.column = "c_w"};
+    struct ipw_source *s;
+    struct ipw_err err = {0};
+    char named[80];
+
+    (void)state;
+    write_log("we", "time,a_w,b_w\n1,5,7\n");
+    assert_int_equal(ipw_powerlog_open(&s, path, &o, &err), 0);
+    assert_int_equal(s->n_channels, 1);
+    assert_int_equal(read_one(s), 7000);
+    s->close(s);
+    snprintf(named, sizeof named, "%s#a_w", path);
+    assert_int_equal(ipw_powerlog_open(&s, named, NULL, &err), 0);
+    assert_int_equal(read_one(s), 5000);
+    s->close(s);
+    assert_int_not_equal(ipw_powerlog_open(&s, path, &other, &err), 0);
+    assert_non_null(strstr(err.text, "c_w"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +408,11 @@ int main(void)
         cmocka_unit_test(test_a_held_reading_goes_stale),
         cmocka_unit_test(test_a_silent_log_goes_stale),
         cmocka_unit_test(test_lines_in_pieces),
+        cmocka_unit_test(test_refused_files),
+        cmocka_unit_test(test_marks_and_remarks),
+        cmocka_unit_test(test_other_columns),
+        cmocka_unit_test(test_moved_away),
+        cmocka_unit_test(test_one_column),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -111,6 +111,89 @@ static void test_listener(void **state)
     assert_int_equal(ipw_quiet_listener("/nonexistent", 8080), 0);
 }
 
+/* Lines that are not a listener's are passed over; one that no process holds has no owner. */
+static void test_listener_of_nobody(void **state)
+{
+    (void)state;
+    put("net/tcp", "  sl  local_address\n"
+                   "   0: nowhere 00000000:0000 0A 0:0 00:0 0  1000        0 1 1\n"
+                   "   1: 0100007F:zz 00000000:0000 0A 0:0 00:0 0  1000        0 2 1\n");
+    put("net/tcp6",
+        "   0: 00000000000000000000000001000000:1F91 0:0000 0A 0:0 00:0 0 1000 0 777 1\n");
+    assert_int_equal(ipw_quiet_listener(root, 8081), 0);
+    assert_int_equal(ipw_quiet_listener(root, 8082), 0);
+}
+
+/* A process whose file ends early, or is none, is left out; the others stay. */
+static void test_damaged_processes(void **state)
+{
+    static const char *const damaged[] = {"", "400 no brackets", "400 )x(", "400 (x) S", "400 (x"};
+    struct ipw_quiet_look look;
+
+    (void)state;
+    stat_file(1, 1);
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        put("400/stat", damaged[i]);
+        assert_true(ipw_quiet_look(&look, root));
+        assert_null(ipw_quiet_name(&look, 400));
+        ipw_quiet_release(&look);
+    }
+    process(400, 1, "whole", 1, 1);
+    put("401/fd/0", ""); /* has gone: a folder without its file */
+    assert_true(ipw_quiet_look(&look, root));
+    assert_string_equal(ipw_quiet_name(&look, 400), "whole");
+    assert_null(ipw_quiet_name(&look, 401));
+    ipw_quiet_release(&look);
+}
+
+/* Without the line of all processors, or with fewer times on it, the load is not known. */
+static void test_damaged_stat(void **state)
+{
+    static const char *const damaged[] = {"", "cpu  1 2 3\n", "cpu0 1 2 3 4 5 6 7\n"};
+    struct ipw_quiet_look look;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        put("stat", damaged[i]);
+        assert_false(ipw_quiet_look(&look, root));
+        ipw_quiet_release(&look);
+    }
+}
+
+/* Processes that are each other's parents, and ones that ended in between, end no search and make no load below 0. */
+static void test_odd_families(void **state)
+{
+    struct ipw_quiet_process a[] = {{.pid = 5, .parent = 6, .ticks = 10}, {.pid = 6, .parent = 5}};
+    struct ipw_quiet_look before = {.processes = a, .n = 2, .busy_ticks = 100};
+    struct ipw_quiet_look after = {.processes = a, .n = 2, .busy_ticks = 100, .cpus = 1};
+    const pid_t ours[] = {1};
+    struct ipw_quiet_load load;
+
+    (void)state;
+    assert_false(ipw_quiet_is_ours(&after, 5, ours, 1));
+    ipw_quiet_judge(&load, &before, &after, 1, 100, ours, 1);
+    assert_near(load.foreign_cpus, 0, 0);
+    before.n = 0; /* all are new */
+    after.busy_ticks = 130;
+    ipw_quiet_judge(&load, &before, &after, 1, 100, ours, 1);
+    assert_near(load.foreign_cpus, 0.3, 1e-9);
+    assert_int_equal(load.busiest_pid, 5);
+    ipw_quiet_judge(&load, &before, &after, 0, 100, ours, 1);
+    assert_near(load.foreign_cpus, 0, 0); /* no time, no load */
+}
+
+/* Without another folder it looks at this machine, and finds the test. */
+static void test_this_machine(void **state)
+{
+    struct ipw_quiet_look look;
+
+    (void)state;
+    assert_true(ipw_quiet_look(&look, NULL));
+    assert_non_null(ipw_quiet_name(&look, getpid()));
+    assert_true(look.cpus > 0);
+    ipw_quiet_release(&look);
+}
+
 static void test_nothing_to_read(void **state)
 {
     struct ipw_quiet_look look;
@@ -140,6 +223,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_load),
         cmocka_unit_test(test_listener),
+        cmocka_unit_test(test_listener_of_nobody),
+        cmocka_unit_test(test_damaged_processes),
+        cmocka_unit_test(test_damaged_stat),
+        cmocka_unit_test(test_odd_families),
+        cmocka_unit_test(test_this_machine),
         cmocka_unit_test(test_nothing_to_read),
     };
 

@@ -143,6 +143,136 @@ static void test_wrong_words(void **state)
     }
 }
 
+/* Files, commands and exporters are opened by the word's argument, which may hold commas; a command named twice runs
+ * once, two different ones run both. */
+static void test_arguments(void **state)
+{
+    struct ipw_source_set set;
+    struct ipw_err err = {0};
+    char log[160];
+
+    (void)state;
+    put("meter.csv", "time,w\n1,5\n");
+    snprintf(log, sizeof log, "log=%s/meter.csv", root);
+    if (open_set(&set, WORDS(log, "exec=echo 5 W, 7; cat", "exec=echo 5 W; cat"), NULL, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(set.n_verdicts, 3);
+    assert_string_equal(set.verdicts[0].name, "log=");
+    assert_int_equal(set.verdicts[0].code, IPW_OK);
+    assert_string_equal(set.verdicts[2].text, "1 channel");
+    ipw_source_set_close(&set);
+    assert_int_equal(open_set(&set, WORDS("exec=echo 5 W; cat", "exec=echo 5 W; cat"), NULL, NULL),
+                     0);
+    assert_int_equal(set.n, 1);
+    ipw_source_set_close(&set);
+    assert_int_equal(open_set(&set, WORDS("rapl,prometheus=http://h/a b"), NULL, NULL), 0);
+    assert_int_equal(set.n_verdicts, 2);
+    assert_int_equal(set.verdicts[1].code, IPW_EINVAL);
+    assert_non_null(strstr(set.verdicts[1].text, "http://h/a b"));
+    assert_string_equal(names(&set), "rapl");
+    ipw_source_set_close(&set);
+}
+
+/* Each list has a ceiling; beyond it there is a message, and nothing is left open. */
+static void test_limits(void **state)
+{
+    static char many[40][24], gpus[4000];
+    const char *words[41] = {NULL};
+    struct ipw_source_set set;
+    struct ipw_err err = {0};
+    size_t used = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 40; i++) {
+        snprintf(many[i], sizeof many[i], "log=/nonexistent/%zu", i);
+        words[i] = many[i];
+    }
+    assert_int_equal(open_set(&set, words, NULL, &err), IPW_ELIMIT);
+    assert_non_null(strstr(err.text, "--telemetry: more than 32"));
+    assert_int_equal(set.n, 0);
+    words[32] = NULL;
+    assert_int_equal(open_set(&set, words, NULL, &err), 0); /* as many as are told of */
+    assert_true(set.n_verdicts > 0 && set.n_verdicts <= 32);
+    ipw_source_set_close(&set);
+    for (int i = 0; i < 300; i++)
+        used += (size_t)snprintf(gpus + used, sizeof gpus - used, "GPU-%04d,", i);
+    assert_int_equal(open_set(&set, NULL, gpus, &err), IPW_ELIMIT);
+    assert_non_null(strstr(err.text, "--gpu: more than 512 characters"));
+    assert_int_equal(open_set(&set, WORDS("rapl"), "", NULL), 0); /* no GPU named: all */
+    ipw_source_set_close(&set);
+    assert_int_equal(open_set(&set, WORDS(",,rapl,,auto"), NULL, NULL), 0);
+    assert_string_equal(names(&set), "rapl nvml");
+    ipw_source_set_close(&set);
+    assert_false(ipw_source_select_none(WORDS("none", "rapl")));
+    assert_false(ipw_source_select_none(WORDS(NULL)));
+}
+
+/* The environment stands in for options that were not given; an empty variable is as none. */
+static void test_environment(void **state)
+{
+    const struct ipw_source_options o = {.telemetry = WORDS("rapl")};
+    struct ipw_source_set set;
+    char powercap[256];
+
+    (void)state;
+    snprintf(powercap, sizeof powercap, "%s/class/powercap", tree);
+    setenv("IPW_SYSFS_ROOT", tree, 1);
+    setenv("IPW_POWERCAP_ROOT", "", 1);
+    assert_int_equal(ipw_source_set_open_with(&set, &o, NULL), 0);
+    assert_int_equal(set.n, 1);
+    ipw_source_set_close(&set);
+    setenv("IPW_SYSFS_ROOT", "/nonexistent", 1);
+    setenv("IPW_POWERCAP_ROOT", powercap, 1);
+    assert_int_equal(ipw_source_set_open_with(&set, &o, NULL), 0);
+    assert_int_equal(set.n, 1);
+    ipw_source_set_close(&set);
+    unsetenv("IPW_POWERCAP_ROOT");
+    assert_int_equal(ipw_source_set_open_with(&set, &o, NULL), 0);
+    assert_int_equal(set.n, 0);
+    ipw_source_set_close(&set);
+    unsetenv("IPW_SYSFS_ROOT");
+}
+
+/* Every word that may be given is told, those with an argument by their '='. */
+static void test_kinds(void **state)
+{
+    const char *const *kinds = ipw_source_kinds();
+    size_t n = 0, with_argument = 0;
+
+    (void)state;
+    for (; kinds[n]; n++) with_argument += strchr(kinds[n], '=') != NULL;
+    assert_true(n >= 10);
+    assert_int_equal(with_argument, 3);
+    assert_string_equal(kinds[0], "perf");
+}
+
+/* An estimate is added only where no sensor of this machine's processors is believed. */
+static void test_estimate(void **state)
+{
+    static const char *const believed[IPW_DOMAIN_COUNT];
+    const char *doubted[IPW_DOMAIN_COUNT] = {[IPW_DOMAIN_CPU] = "stuck"};
+    struct ipw_source_options o = {.sysfs_root = tree, .nvml_library = STUB};
+    struct ipw_source_set set;
+    char proc[128];
+
+    (void)state;
+    setenv("IPW_CALIBRATION", "/nonexistent", 1);
+    snprintf(proc, sizeof proc, "%s/proc", root);
+    o.proc_root = proc;
+    assert_int_equal(open_set(&set, WORDS("nvml"), NULL, NULL), 0);
+    assert_false(ipw_source_set_estimate(&set, &o, believed)); /* no /proc to go by */
+    put("proc/cpuinfo", "processor\t: 0\n");
+    put("proc/stat", "cpu  1 1 1 1\n");
+    assert_true(ipw_source_set_estimate(&set, &o, believed));
+    assert_string_equal(names(&set), "nvml model");
+    ipw_source_set_close(&set);
+    assert_int_equal(open_set(&set, WORDS("rapl"), NULL, NULL), 0);
+    assert_false(ipw_source_set_estimate(&set, &o, believed));
+    assert_true(ipw_source_set_estimate(&set, &o, doubted));
+    assert_string_equal(names(&set), "rapl model");
+    ipw_source_set_close(&set);
+}
+
 /* ---- case 15: as a user who may not read powercap ---- */
 
 static int perf_errno; /* 0: events open, and count nothing */
@@ -156,6 +286,50 @@ static int open_event(void *ud, uint32_t type, uint64_t config, int cpu)
     if (perf_errno || pipe(fds)) return -1;
     close(fds[1]);
     return fds[0];
+}
+
+static void put_perf(void)
+{
+    put("sys/bus/event_source/devices/power/type", "9\n");
+    put("sys/bus/event_source/devices/power/cpumask", "0\n");
+    put("sys/bus/event_source/devices/power/format/event", "config:0-7\n");
+    put("sys/bus/event_source/devices/power/events/energy-pkg", "event=0x02");
+    put("sys/bus/event_source/devices/power/events/energy-pkg.scale",
+        "2.3283064365386962890625e-10");
+    put("sys/bus/event_source/devices/power/events/energy-pkg.unit", "Joules");
+    put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
+}
+
+/* Where perf has all of powercap's registers, powercap is closed; with one more of its own, or when it was named, it
+ * stays. */
+static void test_perf_and_powercap(void **state)
+{
+    const struct ipw_perf_options perf = {.open_event = open_event, .paranoid = "/nonexistent"};
+    struct ipw_source_options o = {
+        .sysfs_root = tree, .nvml_library = "/nonexistent", .perf = &perf};
+    struct ipw_source_set set;
+    char command[256];
+
+    (void)state;
+    put_perf();
+    assert_int_equal(ipw_source_set_open_with(&set, &o, NULL), 0);
+    assert_string_equal(names(&set), "perf");
+    assert_int_equal(set.verdicts[1].code, IPW_EEXISTS);
+    assert_string_equal(set.verdicts[1].text, "not needed: perf reads the same registers");
+    ipw_source_set_close(&set);
+    o.telemetry = WORDS("perf,rapl");
+    assert_int_equal(ipw_source_set_open_with(&set, &o, NULL), 0);
+    assert_string_equal(names(&set), "perf rapl");
+    ipw_source_set_close(&set);
+    o.telemetry = NULL;
+    put("sys/class/powercap/intel-rapl:0:0/name", "dram\n");
+    put("sys/class/powercap/intel-rapl:0:0/energy_uj", "5\n");
+    assert_int_equal(ipw_source_set_open_with(&set, &o, NULL), 0);
+    assert_string_equal(names(&set), "perf rapl");
+    ipw_source_set_close(&set);
+    snprintf(command, sizeof command,
+             "rm -r %s/sys/class/powercap/intel-rapl:0:0 %s/sys/bus/event_source", root, root);
+    assert_int_equal(system(command), 0);
 }
 
 #define look_for(condition)                                                                        \
@@ -212,14 +386,7 @@ static void test_15_perf_where_powercap_is_denied(void **state)
     int status;
 
     (void)state;
-    put("sys/bus/event_source/devices/power/type", "9\n");
-    put("sys/bus/event_source/devices/power/cpumask", "0\n");
-    put("sys/bus/event_source/devices/power/format/event", "config:0-7\n");
-    put("sys/bus/event_source/devices/power/events/energy-pkg", "event=0x02");
-    put("sys/bus/event_source/devices/power/events/energy-pkg.scale",
-        "2.3283064365386962890625e-10");
-    put("sys/bus/event_source/devices/power/events/energy-pkg.unit", "Joules");
-    put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
+    put_perf();
     put("sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw", "280000000\n");
     snprintf(path, sizeof path, "%s/sys/class/powercap/intel-rapl:0/energy_uj", root);
     assert_int_equal(chmod(root, 0755), 0);
@@ -361,6 +528,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_wrong_words),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_estimate),
+        cmocka_unit_test(test_perf_and_powercap),
         cmocka_unit_test(test_15_perf_where_powercap_is_denied),
         cmocka_unit_test(test_named_and_absent),
         cmocka_unit_test(test_19_gpus),

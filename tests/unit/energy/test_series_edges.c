@@ -67,33 +67,37 @@ static void test_42_repeats_are_not_idle(void **state)
     }
 }
 
+/* What a straight line over the readings says was counted by t: a poll sees the newest value. */
+static double along_readings(const struct meter *m, double t, double every)
+{
+    double before = 10 + floor((t - 10) / every) * every;
+    double a = (double)shown_uj(m, before), b = (double)shown_uj(m, before + every);
+
+    return (a + (b - a) * (t - before) / every) / 1e6;
+}
+
 /* The edges at least halve the error of a straight line over the readings. */
 static void test_edges_halve_the_error(void **state)
 {
     const struct meter m = {0.7303, 90, 560, 0.1, 0.033};
-    struct ipw_series edges = slow_series(S(0.1)), raw = slow_series(S(0.1));
+    struct ipw_series edges = slow_series(S(0.1));
     double err_edges = 0, err_raw = 0;
     uint64_t seed = 3;
 
     (void)state;
-    raw.repeat_bits = 0; /* held back from learning below: every reading a sample */
-    for (int64_t i = 0; i <= 6000; i++) {
-        double t = 10 + (double)i * 0.01;
-        ipw_series_push(&edges, S(t), shown_uj(&m, t));
-        ipw_series_push(&raw, S(t), shown_uj(&m, t));
-        raw.repeat_bits = 0;
-    }
+    poll(&edges, &m, 10, 70, 0.01);
     for (int i = 0; i < 1000; i++) {
         double t0 = test_uniform(&seed, 11, 60), t1 = t0 + test_uniform(&seed, 0.2, 1);
         double j = truth_j(&m, t1) - truth_j(&m, t0);
+        double raw = along_readings(&m, t1, 0.01) - along_readings(&m, t0, 0.01);
+
         err_edges += fabs(ipw_series_between(&edges, S(t0), S(t1), 0).j - j) / j;
-        err_raw += fabs(ipw_series_between(&raw, S(t0), S(t1), 0).j - j) / j;
+        err_raw += fabs(raw - j) / j;
     }
     print_message("mean error of 0.2 to 1 s windows: edges %.2f %%, readings %.2f %%\n",
                   err_edges / 10, err_raw / 10);
     assert_true(err_edges < err_raw / 2);
     ipw_series_release(&edges);
-    ipw_series_release(&raw);
 }
 
 /* Case 43: the period jitters and then changes; it is learned again. */
@@ -119,9 +123,66 @@ static void test_43_period_is_learned_again(void **state)
     ipw_series_release(&s);
 }
 
-/* A counter that stops moving (a sleeping device) is believed after a while; what it shows when it
- * wakes is not lost. */
+/* A counter that stands still says nothing, however often it is read: what ends in the silence has no
+ * figure, and what spans it has what the next change brings. */
 static void test_counter_that_stands_still(void **state)
+{
+    struct ipw_series s = slow_series(S(0.1));
+    struct ipw_figure f;
+    int64_t v = J(1000);
+
+    (void)state;
+    for (int i = 0; i <= 1000; i++) {
+        int64_t t = S(1) + i * S(0.02);
+
+        if (i % 5 == 0 && (i < 250 || i > 750)) v += i == 755 ? J(1000) : J(10);
+        ipw_series_push(&s, t, v);
+        if (i == 260) assert_int_equal(ipw_series_silence_ns(&s), 0); /* 300 ms: it happens */
+        if (i == 300) {
+            assert_int_equal(ipw_series_silence_ns(&s), S(1.1));
+            assert_false(ipw_series_is_stuck(&s));
+            f = ipw_series_between(&s, S(3), S(6.5), 0);
+            assert_unknown(f, "stuck");
+            assert_near(f.partial_j, 290, 6); /* up to its last change, at 5.9 s */
+            assert_near(f.coverage, 2.9 / 3.5, 0.02);
+            assert_near(ipw_series_between(&s, S(3), S(5), 0).j, 200, 2);
+        }
+        if (i == 700) assert_true(ipw_series_is_stuck(&s));
+    }
+    assert_int_equal(s.breaks, 0);
+    assert_int_equal(ipw_series_at(&s, S(21)), v - J(1010));
+    f = ipw_series_between(&s, S(3), S(20), 0);
+    assert_true(f.known);
+    assert_near(f.j, 290 + 1000 + 390, 12);
+    /* A window inside the silence may have had all of it, or next to nothing. */
+    f = ipw_series_between(&s, S(8), S(9), 0);
+    assert_int_equal(f.provenance, IPW_PROV_DISTRIBUTED);
+    assert_near(f.lo_j, 0, 0);
+    assert_true(f.hi_j >= 700);
+    ipw_series_release(&s);
+}
+
+/* Until it has moved once nothing is known, whoever asks; from its first change on everything is. */
+static void test_counter_that_never_moves(void **state)
+{
+    struct ipw_series s = slow_series(S(0.1));
+
+    (void)state;
+    for (int i = 0; i <= 500; i++) ipw_series_push(&s, S(1) + i * S(0.02), J(77));
+    assert_false(ipw_series_has_moved(&s));
+    assert_unknown(ipw_series_between(&s, S(1), S(11), 0), "stuck");
+    assert_unknown(ipw_series_between(&s, S(1), S(1.05), 0), "stuck");
+    assert_unknown(ipw_series_between(&s, S(2), S(2), 0), "stuck");
+    assert_near(ipw_series_coverage(&s, S(1), S(11)), 0, 0);
+    assert_int_equal(ipw_series_settled_ns(&s), INT64_MIN);
+    ipw_series_push(&s, S(11.02), J(1077));
+    assert_true(ipw_series_has_moved(&s));
+    assert_near(ipw_series_between(&s, S(1), S(11), 0).j, 1000, 5);
+    ipw_series_release(&s);
+}
+
+/* A device that says that it sleeps is believed: nothing was drawn; the figure is no measurement. */
+static void test_counter_of_a_sleeping_device(void **state)
 {
     struct ipw_series s = slow_series(S(0.1));
     int64_t v = J(1000);
@@ -129,16 +190,43 @@ static void test_counter_that_stands_still(void **state)
     (void)state;
     for (int i = 0; i <= 1000; i++) {
         int64_t t = S(1) + i * S(0.02);
+
         if (i % 5 == 0 && (i < 250 || i > 750)) v += J(10);
         ipw_series_push(&s, t, v);
-        /* Nobody waits for more than the hold: three periods and a reading. */
-        assert_true(t - ipw_series_settled_ns(&s) <= S(0.34));
+        if (i > 250 && i <= 750) ipw_series_sleep(&s);
     }
-    assert_int_equal(s.breaks, 0);
-    assert_int_equal(ipw_series_at(&s, S(21)), v - J(1010));
     assert_near(ipw_series_between(&s, S(7), S(15), 0).j, 0, 1e-9);
+    assert_int_equal(ipw_series_between(&s, S(7), S(15), 0).provenance, IPW_PROV_ESTIMATED);
     assert_near(ipw_series_between(&s, S(2), S(5), 0).j, 300, 1e-3 + 100 * 0.01);
+    assert_int_equal(ipw_series_at(&s, S(21)), v - J(1010));
     ipw_series_release(&s);
+}
+
+/* A dead counter's gauge takes its place: a chain of its own, estimated; what spans both is null. */
+static void test_handed_over_to_its_gauge(void **state)
+{
+    for (int moved = 0; moved < 2; moved++) {
+        struct ipw_series s = slow_series(S(0.1));
+        struct ipw_channel gauge = test_gauge("gpu0", 700);
+        int64_t v = J(1000);
+
+        (void)state;
+        for (int i = 0; i <= 100; i++) { /* it dies at 2 s */
+            if (moved && i % 5 == 0 && i <= 50) v += J(20);
+            ipw_series_push(&s, S(1) + i * S(0.02), v);
+        }
+        ipw_series_hand_over(&s, &gauge, "stuck");
+        for (int i = 0; i <= 100; i++) ipw_series_push(&s, S(5) + i * S(0.02), 200000);
+        assert_figure(ipw_series_between(&s, S(5.5), S(6.5), 0), 200, IPW_PROV_ESTIMATED);
+        assert_unknown(ipw_series_between(&s, S(1.5), S(6), 0), "stuck");
+        assert_unknown(ipw_series_between(&s, S(2.5), S(4), 0), "stuck");
+        if (moved) {
+            assert_near(ipw_series_between(&s, S(1.2), S(1.8), 0).j, 120, 2);
+        } else {
+            assert_unknown(ipw_series_between(&s, S(1.2), S(1.8), 0), "stuck");
+        }
+        ipw_series_release(&s);
+    }
 }
 
 /* What has been said stays said, whatever comes later: random counters, rhythms and failures. */
@@ -213,6 +301,9 @@ int main(void)
         cmocka_unit_test(test_edges_halve_the_error),
         cmocka_unit_test(test_43_period_is_learned_again),
         cmocka_unit_test(test_counter_that_stands_still),
+        cmocka_unit_test(test_counter_that_never_moves),
+        cmocka_unit_test(test_counter_of_a_sleeping_device),
+        cmocka_unit_test(test_handed_over_to_its_gauge),
         cmocka_unit_test(test_settled_figures_do_not_change),
         cmocka_unit_test(test_interpolation_error_is_bounded),
     };

@@ -151,6 +151,19 @@ static bool answer(struct server *s, int fd, const char *path, size_t body_len, 
                  s->redirect_port);
         return puts_(fd, text);
     }
+    /* "/to-303-/plain": that status, and the rest as its location. */
+    if (!strncmp(path, "/to-", 4) && strlen(path) > 8) {
+        snprintf(text, sizeof text,
+                 "HTTP/1.1 %.3s Moved\r\nLocation: %.300s\r\nContent-Length: 0\r\n\r\n", path + 4,
+                 path + 8);
+        return puts_(fd, text);
+    }
+    if (!strcmp(path, "/loop"))
+        return puts_(fd, "HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n");
+    if (!strcmp(path, "/lines"))
+        return puts_(
+            fd, "HTTP/1.1 200 OK\r\nX-Many: one\r\nx-many: two\r\n"
+                "Content-Type: application/octet-stream\r\nContent-Length: 3\r\n\r\n\xff\x01z");
     if (!strcmp(path, "/cut")) {
         puts_(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
         return false;
@@ -233,6 +246,13 @@ static bool answer(struct server *s, int fd, const char *path, size_t body_len, 
     if (!strcmp(path, "/once-a-connection")) {
         if (nth > 1) return false;
         return puts_(fd, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nonce");
+    }
+    /* The next request on the connection is met with a reset while it is still being written. */
+    if (!strcmp(path, "/reset-next")) {
+        char byte;
+        puts_(fd, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nonce");
+        if (recv(fd, &byte, 1, MSG_PEEK) > 0) reset(fd);
+        return false;
     }
     /* Alive for one plain answer; from then on every request dies, on any connection. */
     if (!strcmp(path, "/dies")) return false;

@@ -272,6 +272,26 @@ static void n11_resent_once(void **state)
     assert_int_equal(server.connections, 2);
 }
 
+/* The reset comes while a long body is being written. */
+static void n11_resent_in_the_middle_of_a_body(void **state)
+{
+    static char body[4 << 20];
+    struct ipw_http_request post = {.body = body, .body_len = sizeof body};
+    struct exchange x = get("/reset-next", NULL);
+
+    (void)state;
+    assert_int_equal(x.result.end, IPW_HTTP_OK);
+    x = get("/count", &post);
+    assert_int_equal(x.result.end, IPW_HTTP_OK);
+    assert_string_equal(x.body, "4194304");
+    assert_true(x.result.resent);
+    assert_false(x.result.reused);
+    assert_true(x.result.sent_ns > x.result.start_ns && x.result.connect_ns > 0);
+    assert_int_equal(server.connections, 2);
+    x = get("/count", &post); /* on the new one */
+    assert_true(x.result.reused && !x.result.resent);
+}
+
 static void n11_resent_only_once(void **state)
 {
     struct exchange a[4] = {{0}}, x;
@@ -374,6 +394,7 @@ static int run(void)
         CASE(n8_a_redirect_is_not_followed),
         CASE(test_refused_at_once),
         CASE(n11_resent_once),
+        CASE(n11_resent_in_the_middle_of_a_body),
         CASE(n11_resent_only_once),
         CASE(test_fifty_at_once),
         CASE(n14_connections_over_the_limit_wait),

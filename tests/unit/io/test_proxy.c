@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "io/http_internal.h"
 #include "io/proxy.h"
 
 static void n12_which_proxy(void **state)
@@ -80,6 +81,7 @@ static void which_machine(void **state)
         {"http://0.0.0.0:8000/v1", true, true, 8000},
         {"http://[::]:8000/v1", true, true, 8000},
         {"http://localhost.example.org:8000/v1", false, true, 8000},
+        {"http:/far.example/http://localhost:9/", false, true, 0}, /* as libcurl reads it */
         {"http://localhost@example.org/v1", false, true, 80},
         {"http://127.0.0.1.example.org/v1", false, true, 80},
         {"http://127.example.org", false, true, 80},
@@ -100,10 +102,34 @@ static void which_machine(void **state)
     }
 }
 
+/* What is shown of an address, well formed or not, holds no user and no password. */
+static void plain_urls(void **state)
+{
+    static const struct {
+        const char *url, *plain;
+    } cases[] = {
+        {"http://me:secret@h:1/v1?key=secret#secret", "http://h:1/v1"},
+        {"http:/me:secret@h/v1", "h/v1"},
+        {"me:secret@h?x=secret", "h"},
+        {"http:/me:secret@h/http://x", "h/http://x"},
+        {"http://h/a@b", "http://h/a@b"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_buf out = IPW_BUF(IPW_KIB);
+
+        ipw_http_plain_url(&out, cases[i].url);
+        assert_string_equal(ipw_buf_str(&out), cases[i].plain);
+        ipw_buf_release(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(n12_which_proxy),
-                                       cmocka_unit_test(which_machine)};
+                                       cmocka_unit_test(which_machine),
+                                       cmocka_unit_test(plain_urls)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,9 +163,12 @@ static inline void world_close(struct world *w)
         assert_int_equal((w)->watch.done, 1);                                                      \
     } while (0)
 
+/* The address stands behind the reason, or where `rest` has an @. */
 static inline void expect_error(const struct world *w, enum ipw_code code, const char *rest)
 {
-    char *want = ipw_asprintf("%s/v1: %s", w->url, rest);
+    const char *at = strchr(rest, '@');
+    char *want = at ? ipw_asprintf("%.*s%s/v1%s", (int)(at - rest), rest, w->url, at + 1)
+                    : ipw_asprintf("%s: %s/v1", rest, w->url);
 
     assert_int_equal(w->watch.code, code);
     assert_string_equal(w->watch.error, want);

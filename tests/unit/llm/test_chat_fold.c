@@ -337,11 +337,73 @@ static void a_reply_has_a_ceiling(void **state)
     ipw_chat_fold_free(fold);
 }
 
+/* Servers speak them beside chat completions; each is named, not called cut. */
+static void other_protocols(void **state)
+{
+    static const struct {
+        const char *event, *name;
+    } cases[] = {
+        {"{\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\"}}", "a /v1/responses "},
+        {"{\"type\":\"response.output_text.delta\",\"delta\":\"a\"}", "a /v1/responses "},
+        {"{\"object\":\"response\",\"output\":[]}", "a /v1/responses "},
+        {"{\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{}}}",
+         "an Anthropic Messages "},
+        {"{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}",
+         "an Anthropic Messages "},
+        {"{\"type\":\"message\",\"role\":\"assistant\",\"content\":[]}", "an Anthropic Messages "},
+        {"{\"object\":\"text_completion\",\"choices\":[{\"text\":\"a\",\"index\":0}]}",
+         "a /v1/completions "},
+        {"{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"a\"},\"done\":false}",
+         "an Ollama /api/chat "},
+        {"{\"type\":\"ping\"}", NULL},
+        {"{\"choices\":[],\"type\":\"message\"}", NULL},
+        {TEXT("a"), NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_chat_fold *fold = ipw_chat_fold_new(1000);
+        const char *event = cases[i].event;
+        struct ipw_err err = {0};
+        int rc = ipw_chat_fold_event(fold, "", event, strlen(event), &err);
+
+        if (cases[i].name) {
+            assert_int_equal(rc, IPW_EPARSE);
+            if (!strstr(err.text, cases[i].name) ||
+                !strstr(err.text, "stream, not chat completions"))
+                fail_msg("%s: %s", event, err.text);
+            assert_int_equal(ipw_chat_fold_whole(fold, event, strlen(event), &err), IPW_EPARSE);
+            assert_non_null(strstr(err.text, "answer, not chat completions"));
+        } else if (rc < 0) {
+            fail_msg("%s: %s", event, err.text);
+        }
+        ipw_chat_fold_free(fold);
+    }
+}
+
+/* What was understood so far is not given up for an event of another kind. */
+static void other_protocols_in_between(void **state)
+{
+    static const char *const events[] = {TEXT("a"), "{\"type\":\"response.done\"}",
+                                         "{\"type\":\"message_stop\"}", F("stop")};
+    struct ipw_chat_fold *fold = ipw_chat_fold_new(1000);
+    struct ipw_chat_reply reply;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        assert_true(ipw_chat_fold_event(fold, "", events[i], strlen(events[i]), NULL) >= 0);
+    assert_int_equal(ipw_chat_fold_end(fold, &reply, NULL), 0);
+    ipw_chat_reply_release(&reply);
+    ipw_chat_fold_free(fold);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_follow_the_reference),
         cmocka_unit_test(each_event_says_what_it_carried),
+        cmocka_unit_test(other_protocols),
+        cmocka_unit_test(other_protocols_in_between),
         cmocka_unit_test(whole_answers),
         cmocka_unit_test(captured_whole_answers),
         cmocka_unit_test(a_reply_has_a_ceiling),

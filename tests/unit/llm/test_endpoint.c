@@ -1,6 +1,8 @@
 /* Base URLs as users write them, keys, and what a message must not hold. */
 #include "llm_support.h"
 
+#include <strings.h>
+
 #include "llm/client_internal.h"
 
 static void urls_are_normalised(void **state)
@@ -33,6 +35,13 @@ static void urls_are_normalised(void **state)
         {"http://h/v1#x", NULL},
         {"http://h /v1", NULL},
         {"http://h/\x01", NULL},
+        {"http://h/\x7f", NULL},
+        {"http://h/\"", NULL},
+        {"http://h/\\", NULL},
+        {"\t\n\r http://h\t", "http://h/v1"},
+        {"https", "http://https/v1"}, /* a host of that name */
+        {"httpx://h", NULL},
+        {"HTTPS://", NULL},
     };
 
     (void)state;
@@ -170,6 +179,106 @@ static void n12_keys_are_not_sent_in_the_clear(void **state)
     unsetenv("http_proxy");
 }
 
+/* An address that does not fit is refused before and after "/v1" is put behind it. */
+static void too_long_urls(void **state)
+{
+    (void)state;
+    for (size_t room = 1; room < 30; room++) {
+        struct ipw_buf out = IPW_BUF(room);
+        struct ipw_err err = {0};
+        int rc = ipw_llm_normalise_url(&out, "http://some.host:8000", &err);
+
+        assert_int_equal(rc, room < strlen("http://some.host:8000/v1") ? IPW_ELIMIT : 0);
+        if (rc) assert_string_equal(err.text, "base URL: too long");
+        ipw_buf_release(&out);
+    }
+}
+
+/* The users' own members of each request are an object, else the message says so. */
+static void extra_fields_are_an_object(void **state)
+{
+    static const struct {
+        const char *body, *says; /* says NULL: accepted */
+    } rows[] = {{NULL, NULL},
+                {"{}", NULL},
+                {"{\"top_k\":1}", NULL},
+                {"[1]", "extra request fields: expected a JSON object"},
+                {"7", "extra request fields: expected a JSON object"},
+                {"null", "extra request fields: expected a JSON object"},
+                {"{\"top_k\":", "extra request fields: "},
+                {"", "extra request fields: "}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct ipw_llm_options options = {.base_url = "https://h", .body = rows[i].body};
+        struct ipw_err err = {0};
+        struct ipw_llm *llm;
+        int rc = ipw_llm_new(&llm, NULL, NULL, &options, &err);
+
+        if ((rc == 0) != (rows[i].says == NULL)) fail_msg("row %zu: %d %s", i, rc, err.text);
+        if (rc) assert_int_equal(rc, IPW_EINVAL);
+        if (rc && !strstr(err.text, rows[i].says)) fail_msg("row %zu: %s", i, err.text);
+        ipw_llm_free(llm);
+    }
+}
+
+/* OpenAI's own host takes max_completion_tokens, other servers max_tokens, unless the user decides. */
+static void which_field_limits_tokens(void **state)
+{
+    static const char old[] = "max_tokens", new[] = "max_completion_tokens";
+    static const struct {
+        const char *url, *more;
+        enum ipw_llm_tokens_field field;
+        const char *want;
+    } rows[] = {
+        {"https://api.openai.com/v1", NULL, IPW_LLM_TOKENS_AUTO, new},
+        {"https://API.openai.com:443", NULL, IPW_LLM_TOKENS_AUTO, new},
+        {"https://api.openai.com.example", NULL, IPW_LLM_TOKENS_AUTO, old},
+        {"http://h", NULL, IPW_LLM_TOKENS_AUTO, old},
+        {"http://h", "https://api.openai.com", IPW_LLM_TOKENS_AUTO, new},
+        {"https://api.openai.com", NULL, IPW_LLM_MAX_TOKENS, old},
+        {"http://h", NULL, IPW_LLM_MAX_COMPLETION_TOKENS, new},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *more[] = {rows[i].more, NULL};
+        struct ipw_llm_options options = {
+            .base_url = rows[i].url, .more_urls = more, .tokens_field = rows[i].field};
+        struct ipw_llm *llm;
+
+        assert_int_equal(ipw_llm_new(&llm, NULL, NULL, &options, NULL), 0);
+        assert_string_equal(ipw_llm_tokens_field(llm), rows[i].want);
+        assert_int_equal(ipw_llm_n_urls(llm), rows[i].more ? 2 : 1);
+        ipw_llm_free(llm);
+    }
+}
+
+/* A header of the user's takes the place of ours; one bad address among several is named. */
+static void headers_and_more_urls(void **state)
+{
+    static const struct ipw_http_header own[] = {{"ACCEPT", "text/x"}, {"X-Team", "blue"}};
+    const char *more[258] = {"ftp://other"};
+    struct ipw_llm_options options = {.base_url = "https://h", .headers = own, .n_headers = 2};
+    struct ipw_err err = {0};
+    struct ipw_llm *llm;
+    int accepts = 0;
+
+    (void)state;
+    assert_int_equal(ipw_llm_new(&llm, NULL, NULL, &options, &err), 0);
+    for (size_t i = 0; i < llm->n_headers[1]; i++)
+        accepts += !strcasecmp(llm->headers[1][i].name, "accept");
+    assert_int_equal(accepts, 1);
+    ipw_llm_free(llm);
+    options.more_urls = more;
+    assert_int_equal(ipw_llm_new(&llm, NULL, NULL, &options, &err), IPW_EINVAL);
+    assert_null(llm);
+    assert_non_null(strstr(err.text, "ftp://other"));
+    for (size_t i = 0; i < COUNT(more) - 1; i++) more[i] = "https://h";
+    assert_int_equal(ipw_llm_new(&llm, NULL, NULL, &options, &err), IPW_EINVAL);
+    assert_string_equal(err.text, "more than 256 base URLs");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +286,10 @@ int main(void)
         cmocka_unit_test(keys_are_checked_and_sent),
         cmocka_unit_test(keys_are_struck_out_of_messages),
         cmocka_unit_test(n12_keys_are_not_sent_in_the_clear),
+        cmocka_unit_test(too_long_urls),
+        cmocka_unit_test(extra_fields_are_an_object),
+        cmocka_unit_test(which_field_limits_tokens),
+        cmocka_unit_test(headers_and_more_urls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

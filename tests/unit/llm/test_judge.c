@@ -19,57 +19,57 @@ static const struct {
 } ROWS[] = {
     {"refused", IPW_HTTP_REFUSED, 0, "",
      URL "/chat/completions: no connection (Connection refused)", false, true, IPW_LM_REFUSED,
-     IPW_ENET, true, false, URL ": connection refused: is the server running?"},
+     IPW_ENET, true, false, "connection refused: " URL ": is the server running?"},
     {"unreachable", IPW_HTTP_REFUSED, 0, "", "no route to host", false, true, IPW_LM_REFUSED,
-     IPW_ENET, true, false, URL ": no route to host: is the server running?"},
+     IPW_ENET, true, false, "no route to host: " URL ": is the server running?"},
     {"name", IPW_HTTP_DNS, 0, "", "x", false, true, IPW_LM_REFUSED, IPW_ENET, true, false,
-     URL ": the host name cannot be resolved: is the address right?"},
+     "the host name cannot be resolved: " URL ": is the address right?"},
     {"certificate", IPW_HTTP_TLS, 0, "", "expired", false, true, IPW_LM_REFUSED, IPW_ENET, false,
-     false, URL ": no secure connection: expired"},
+     false, "no secure connection: expired: " URL},
     {"reset", IPW_HTTP_RESET, 0, "", "x", false, true, IPW_LM_RESET, IPW_ENET, true, false,
-     URL ": the connection broke before the answer"},
+     "the connection broke before the answer: " URL},
     {"8 401 without a key", IPW_HTTP_OK, 401, "{\"error\":\"Unauthorized\"}", "", false, true,
      IPW_LM_HTTP_ERROR, IPW_EHTTP, false, false,
-     URL ": the server wants an API key: --api-key-env NAME (HTTP 401: Unauthorized)"},
+     "the server wants an API key: --api-key-env NAME (HTTP 401: Unauthorized): " URL},
     {"8 401 with one", IPW_HTTP_OK, 401, "", "", true, true, IPW_LM_HTTP_ERROR, IPW_EHTTP, false,
-     false, URL ": the server does not accept the API key (HTTP 401)"},
+     false, "the server does not accept the API key (HTTP 401): " URL},
     {"8 404 model", IPW_HTTP_OK, 404,
      "{\"error\":{\"message\":\"model 'x' not found, try pulling it first\"}}", "", false, true,
      IPW_LM_HTTP_ERROR, IPW_EHTTP, false, false,
-     URL ": HTTP 404: model 'x' not found, try pulling it first "
-         "(`ipw-agent list models` shows what it serves)"},
+     "HTTP 404: model 'x' not found, try pulling it first: " URL
+     ": `ipw-agent list models` shows what it serves"},
     {"8 404 path", IPW_HTTP_OK, 404, "{\"detail\":\"Not Found\"}", "", false, true,
      IPW_LM_HTTP_ERROR, IPW_EHTTP, false, false,
-     URL ": HTTP 404: Not Found: no chat completions at this address"},
+     "HTTP 404: Not Found: no chat completions at this address: " URL},
     {"8 400", IPW_HTTP_OK, 400, "{\"error\":{\"message\":\"bad\"}}", "", false, true,
-     IPW_LM_HTTP_ERROR, IPW_EHTTP, false, false, URL ": HTTP 400: bad"},
+     IPW_LM_HTTP_ERROR, IPW_EHTTP, false, false, "HTTP 400: bad: " URL},
     {"8 400 whose body broke off", IPW_HTTP_CUT, 400, "{\"err", "", false, true, IPW_LM_HTTP_ERROR,
-     IPW_EHTTP, false, false, URL ": HTTP 400: {\"err"},
+     IPW_EHTTP, false, false, "HTTP 400: {\"err: " URL},
     {"2 stream_options refused", IPW_HTTP_OK, 400, "{\"error\":\"unknown field stream_options\"}",
      "", false, true, IPW_LM_HTTP_ERROR, IPW_EHTTP, false, true,
-     URL ": HTTP 400: unknown field stream_options"},
+     "HTTP 400: unknown field stream_options: " URL},
     {"2 refused though not asked for", IPW_HTTP_OK, 400, "{\"error\":\"include_usage?\"}", "",
-     false, false, IPW_LM_HTTP_ERROR, IPW_EHTTP, false, false, URL ": HTTP 400: include_usage?"},
+     false, false, IPW_LM_HTTP_ERROR, IPW_EHTTP, false, false, "HTTP 400: include_usage?: " URL},
     {"8 408", IPW_HTTP_OK, 408, "", "", false, true, IPW_LM_HTTP_ERROR, IPW_EHTTP, true, false,
-     URL ": HTTP 408"},
+     "HTTP 408: " URL},
     {"8 409", IPW_HTTP_OK, 409, "", "", false, true, IPW_LM_HTTP_ERROR, IPW_EHTTP, true, false,
-     URL ": HTTP 409"},
+     "HTTP 409: " URL},
     {"8 429", IPW_HTTP_OK, 429, "slow down", "", false, true, IPW_LM_HTTP_ERROR, IPW_EHTTP, true,
-     false, URL ": HTTP 429: slow down"},
+     false, "HTTP 429: slow down: " URL},
     {"8 429 without credit", IPW_HTTP_OK, 429,
      "{\"error\":{\"message\":\"q\",\"type\":\"insufficient_quota\",\"code\":\"insufficient_"
      "quota\"}}",
-     "", true, true, IPW_LM_HTTP_ERROR, IPW_EHTTP, false, false, URL ": HTTP 429: q"},
+     "", true, true, IPW_LM_HTTP_ERROR, IPW_EHTTP, false, false, "HTTP 429: q: " URL},
     {"8 500", IPW_HTTP_OK, 500, "", "", false, true, IPW_LM_HTTP_ERROR, IPW_EHTTP, true, false,
-     URL ": HTTP 500"},
+     "HTTP 500: " URL},
     {"8 529", IPW_HTTP_OK, 529, "", "", false, true, IPW_LM_HTTP_ERROR, IPW_EHTTP, true, false,
-     URL ": HTTP 529"},
+     "HTTP 529: " URL},
     {"redirect", IPW_HTTP_OK, 301, "", "", false, true, IPW_LM_HTTP_ERROR, IPW_EHTTP, false, false,
-     URL ": HTTP 301: the server redirects to https://h/: give that address instead"},
+     "HTTP 301: the server redirects to https://h/: " URL ": give that address instead"},
     {"too large", IPW_HTTP_TOO_LARGE, 200, "", "", false, true, IPW_LM_TOO_LARGE, IPW_ELIMIT, false,
-     false, URL ": the answer is too large"},
+     false, "the answer is too large: " URL},
     {"not HTTP", IPW_HTTP_PROTOCOL, 0, "", URL "/chat/completions: weird server reply", false, true,
-     IPW_LM_BAD_REPLY, IPW_EPARSE, false, false, URL ": weird server reply"},
+     IPW_LM_BAD_REPLY, IPW_EPARSE, false, false, "weird server reply: " URL},
 };
 
 static void verdicts(void **state)
@@ -108,10 +108,10 @@ static void this_machine_is_reachable(void **state)
         const char *url, *want;
     } rows[] = {
         {"http://127.0.0.1:1/v1",
-         "http://127.0.0.1:1/v1: connection refused: is the server running?"},
-        {"http://localhost/v1", "http://localhost/v1: connection refused: is the server running?"},
-        {"http://[::1]:1/v1", "http://[::1]:1/v1: connection refused: is the server running?"},
-        {"http://localhosts/v1", "http://localhosts/v1: Couldn't connect: is the server running?"},
+         "connection refused: http://127.0.0.1:1/v1: is the server running?"},
+        {"http://localhost/v1", "connection refused: http://localhost/v1: is the server running?"},
+        {"http://[::1]:1/v1", "connection refused: http://[::1]:1/v1: is the server running?"},
+        {"http://localhosts/v1", "Couldn't connect: http://localhosts/v1: is the server running?"},
     };
 
     (void)state;
@@ -239,10 +239,159 @@ static void waits_grow_within_bounds(void **state)
         assert_true(ipw_llm_backoff(&random, 1000 * IPW_NS_PER_S, 60) <= 8 * IPW_NS_PER_S);
 }
 
+/* What decides besides the end and the status: deadlines, errors inside an answer, folds that failed. */
+static void what_else_decides(void **state)
+{
+    static const struct {
+        struct ipw_llm_evidence e;
+        const char *error, *type; /* of the reply */
+        int error_code;
+        enum ipw_lm_outcome outcome;
+        bool retryable;
+        const char *text;
+    } rows[] = {
+        {{.end = IPW_HTTP_TIMEOUT,
+          .deadline = IPW_HTTP_CONNECT_DEADLINE,
+          .deadline_ns = IPW_NS_PER_S},
+         .outcome = IPW_LM_TIMEOUT,
+         .retryable = true,
+         .text = "no connection within 1 s: " URL},
+        {{.end = IPW_HTTP_TIMEOUT,
+          .deadline = IPW_HTTP_TOTAL_DEADLINE,
+          .deadline_ns = IPW_NS_PER_S},
+         .outcome = IPW_LM_TIMEOUT,
+         .text = "the call took longer than 1 s: " URL},
+        {{.end = IPW_HTTP_TIMEOUT,
+          .deadline = IPW_HTTP_IDLE_DEADLINE,
+          .deadline_ns = IPW_NS_PER_S,
+          .token_seen = true,
+          .retry_cut = true},
+         .outcome = IPW_LM_TIMEOUT,
+         .retryable = true,
+         .text = "the answer stopped for 1 s: " URL},
+        {{.end = IPW_HTTP_TIMEOUT,
+          .deadline = IPW_HTTP_IDLE_DEADLINE,
+          .deadline_ns = IPW_NS_PER_S,
+          .no_event = true},
+         .outcome = IPW_LM_TIMEOUT,
+         .retryable = true,
+         .text = "the answer held nothing but keep-alive comments for 1 s: " URL},
+        {{.end = IPW_HTTP_OK, .status = 302},
+         .outcome = IPW_LM_HTTP_ERROR,
+         .text = "HTTP 302: the server redirects to another address: " URL
+                 ": give that address instead"},
+        {{.end = IPW_HTTP_OK, .status = 302, .location = ""},
+         .outcome = IPW_LM_HTTP_ERROR,
+         .text = "HTTP 302: the server redirects to another address: " URL
+                 ": give that address instead"},
+        {{.end = IPW_HTTP_OK,
+          .status = 422,
+          .usage_asked = true,
+          .body = "include_usage",
+          .body_n = 13},
+         .outcome = IPW_LM_HTTP_ERROR,
+         .text = "HTTP 422: include_usage: " URL},
+        {{.end = IPW_HTTP_OK, .status = 425},
+         .outcome = IPW_LM_HTTP_ERROR,
+         .retryable = true,
+         .text = "HTTP 425: " URL},
+        {{.end = IPW_HTTP_OK, .status = 600},
+         .outcome = IPW_LM_HTTP_ERROR,
+         .text = "HTTP 600: " URL},
+        {{.end = IPW_HTTP_ABORTED, .status = 200, .fold_code = IPW_ELIMIT},
+         .outcome = IPW_LM_TOO_LARGE,
+         .text = "cut: " URL},
+        {{.end = IPW_HTTP_OK, .status = 200, .streamed = true},
+         "overloaded",
+         "x",
+         503,
+         .outcome = IPW_LM_SERVER_ERROR,
+         .retryable = true,
+         .text = "the server reports: overloaded: " URL},
+        {{.end = IPW_HTTP_CUT, .status = 200, .streamed = true},
+         "",
+         NULL,
+         0,
+         .outcome = IPW_LM_SERVER_ERROR,
+         .text = "the server reports: an error without a message: " URL},
+        {{.end = IPW_HTTP_OK, .status = 200, .streamed = true},
+         "no credit",
+         "insufficient_quota",
+         429,
+         .outcome = IPW_LM_SERVER_ERROR,
+         .text = "the server reports: no credit: " URL},
+        {{.end = IPW_HTTP_OK, .status = 200, .streamed = true, .token_seen = true},
+         "overloaded",
+         NULL,
+         503,
+         .outcome = IPW_LM_SERVER_ERROR,
+         .text = "the server reports: overloaded: " URL},
+        {{.end = IPW_HTTP_OK,
+          .status = 200,
+          .fold_code = IPW_EPARSE,
+          .body = " \r\n\t",
+          .body_n = 4},
+         .outcome = IPW_LM_BAD_REPLY,
+         .text = "HTTP 200 with an empty body: " URL},
+        {{.end = IPW_HTTP_OK, .status = 200, .fold_code = IPW_EPARSE, .body = "\0", .body_n = 1},
+         .outcome = IPW_LM_BAD_REPLY,
+         .text = "cut: " URL},
+        {{.end = IPW_HTTP_REFUSED, .http_error = URL " without a reason"},
+         .outcome = IPW_LM_REFUSED,
+         .retryable = true,
+         .text = URL " without a reason: " URL ": is the server running?"},
+        {{.end = IPW_HTTP_TLS},
+         .outcome = IPW_LM_REFUSED,
+         .text = "no secure connection: no connection: " URL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct ipw_chat_reply reply = {.error = (char *)rows[i].error,
+                                       .error_type = (char *)rows[i].type,
+                                       .error_code = rows[i].error_code};
+        struct ipw_err fold_err = {.text = "cut"};
+        struct ipw_llm_evidence e = rows[i].e;
+        struct ipw_llm_verdict v;
+
+        e.url = URL;
+        e.reply = &reply;
+        e.fold_err = &fold_err;
+        ipw_llm_judge(&v, &e);
+        if (v.outcome != rows[i].outcome || v.retryable != rows[i].retryable ||
+            strcmp(v.err.text, rows[i].text))
+            fail_msg("row %zu: outcome %d retryable %d: %s", i, (int)v.outcome, v.retryable,
+                     v.err.text);
+    }
+}
+
+/* A server that still loads its model says so with 503 and words; only that is waited for. */
+static void a_model_that_loads(void **state)
+{
+    static const struct {
+        int status;
+        const char *body;
+        bool loading;
+    } rows[] = {{503, "{\"error\":{\"message\":\"Loading model\"}}", true},
+                {503, "{\"error\":\"the Model is loading\"}", true},
+                {503, "busy", false},
+                {503, "", false},
+                {500, "Loading model", false}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct ipw_llm_evidence e = {
+            .status = rows[i].status, .body = rows[i].body, .body_n = strlen(rows[i].body)};
+        assert_int_equal(ipw_llm_is_loading(&e), rows[i].loading);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdicts),
+        cmocka_unit_test(what_else_decides),
+        cmocka_unit_test(a_model_that_loads),
         cmocka_unit_test(this_machine_is_reachable),
         cmocka_unit_test(an_end_after_the_finish_is_fine),
         cmocka_unit_test(a_token_forbids_a_repeat),

@@ -131,13 +131,13 @@ static void lists_of_models(void **state)
             {JSON200 "[{\"id\":\"a\"}]", "a|", NULL},
             {JSON200 "{\"models\":[{\"name\":\"n\"}]}", "n|", NULL},
             {JSON200 "{\"object\":\"list\",\"data\":null}", "", NULL}, /* Ollama without models */
-            {JSON200 "{\"a\":1}", NULL, "/v1/models: the list of models has no \"data\""},
-            {"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello", NULL, "/v1/models: at byte 0"},
+            {JSON200 "{\"a\":1}", NULL, "@/v1/models: the list of models has no \"data\""},
+            {"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello", NULL, "@/v1/models: at byte 0"},
             {"HTTP/1.1 401 x\r\nConnection: close\r\n\r\n{\"error\":\"Unauthorized\"}", NULL,
-             "/v1: the server wants an API key: --api-key-env NAME (HTTP 401: Unauthorized)"},
+             "the server wants an API key: --api-key-env NAME (HTTP 401: Unauthorized): @/v1"},
             {"HTTP/1.1 503 x\r\nConnection: close\r\n\r\n{\"error\":{\"message\":\"Loading "
              "model\"}}",
-             NULL, "/v1: HTTP 503: Loading model"},
+             NULL, "HTTP 503: Loading model: @/v1"},
         };
 
         for (size_t i = 0; i < COUNT(rows); i++) {
@@ -171,9 +171,12 @@ static void lists_of_models(void **state)
                 assert_string_equal(ipw_buf_str(&all), rows[i].names);
                 ipw_buf_release(&all);
             } else {
-                assert_memory_equal(w.got.error, url, strlen(url));
-                assert_memory_equal(w.got.error + strlen(url), rows[i].error,
-                                    strlen(rows[i].error));
+                const char *at = strchr(rows[i].error, '@');
+                char *want =
+                    ipw_asprintf("%.*s%s%s", (int)(at - rows[i].error), rows[i].error, url, at + 1);
+
+                assert_memory_equal(w.got.error, want, strlen(want));
+                free(want);
             }
             ipw_llm_free(llm);
             server_stop(&server);

@@ -147,6 +147,37 @@ static void what_is_equal(void **state)
     ipw_recorded_close(r);
 }
 
+/* What JavaScript sends for 0.0 is 0. */
+static void numbers_by_value(void **state)
+{
+    struct ipw_recorded *r;
+
+    (void)state;
+    assert_int_equal(
+        open_with(&r,
+                  START(0, "a") ASK(0, 1, 1, 0, "\"max_tokens\":16,\"temperature\":0.0,", USR("x"))
+                      SAY(0, 1, 1, "ok", "cold")
+                          ASK(0, 2, 1, 0, "\"logit_bias\":{\"5\":[1e0,2.50]},", USR("x"))
+                              SAY(0, 2, 1, "ok", "biased")
+                                  ASK(0, 3, 1, 0, "\"seed\":9007199254740993,", USR("x"))
+                                      SAY(0, 3, 1, "ok", "seeded"),
+                  false, NULL),
+        0);
+    assert_string_equal(match_of(r, BODY("\"max_tokens\":16,\"temperature\":0,", USR("x"))),
+                        "request");
+    assert_string_equal(ask(r, BODY("\"max_tokens\":1.6e1,\"temperature\":-0,", USR("x"))), "cold");
+    assert_string_equal(ask(r, BODY("\"logit_bias\":{\"5\":[1,2.5]},", USR("x"))), "biased");
+    assert_string_equal(ask(r, BODY("\"logit_bias\":{\"5\":[1.0,25e-1]},", USR("x"))), "biased");
+    assert_string_equal(ask(r, BODY("\"seed\":9007199254740993,", USR("x"))), "seeded");
+    /* other values are other values, and text is not a number */
+    assert_string_equal(match_of(r, BODY("\"max_tokens\":16,\"temperature\":0.1,", USR("x"))),
+                        "messages");
+    assert_string_equal(match_of(r, BODY("\"seed\":9007199254740992,", USR("x"))), "messages");
+    assert_string_equal(match_of(r, BODY("\"max_tokens\":16,\"temperature\":\"0.0\",", USR("x"))),
+                        "messages");
+    ipw_recorded_close(r);
+}
+
 static void equal_ones_in_order(void **state)
 {
     struct ipw_recorded *r;
@@ -302,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_request),
         cmocka_unit_test(what_is_equal),
+        cmocka_unit_test(numbers_by_value),
         cmocka_unit_test(equal_ones_in_order),
         cmocka_unit_test(by_place),
         cmocka_unit_test(failures),

@@ -94,7 +94,7 @@ static void servers_own_times(void **state)
     }
 }
 
-/* N-5: what a server may write, and the larger one wins. */
+/* N-5: what a server may write.  Retry-After is the answer; the resets serve without it. */
 static void n5_waits_that_are_told(void **state)
 {
     static const struct {
@@ -110,8 +110,12 @@ static void n5_waits_that_are_told(void **state)
         {{"", "", "", ""}, -1},
         {{"2", "", "", ""}, 2000},
         {{"2", "2500", "", ""}, 2500},
-        {{"2", "500", "3s", "20ms"}, 3000},
-        {{"2", "500", "3s", "6m0s"}, 120000}, /* the whole allowance: never a reason to give up */
+        {{"2", "500", "3s", "20ms"}, 2000},
+        {{"1", "", "", "6m0s"}, 1000},
+        {{"", "500", "3s", "6m0s"}, 500},
+        {{"0", "", "1s", ""}, 0},
+        {{"soon", "", "3s", "20ms"}, 3000},
+        {{"", "", "3s", "6m0s"}, 120000}, /* the whole allowance: never a reason to give up */
         {{"1000000000", "", "", ""}, 1000000000000},
         {{"-1", "garbage", "x", NULL}, -1},
     };

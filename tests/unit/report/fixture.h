@@ -47,6 +47,9 @@ static inline void make_trace(struct ipw_query_trace *q, const struct made *m, i
     }
     q->energy[IPW_DOMAIN_GPU] = figure(m->gpu_j, m->provenance);
     q->energy[IPW_DOMAIN_CPU] = figure(m->cpu_j, m->provenance);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) { /* it had the machine to itself */
+        q->account[d].exclusive_j = q->energy[d].known ? q->energy[d].j : NAN;
+    }
     q->power_mean_w[IPW_DOMAIN_GPU] = m->gpu_j / m->wall_s;
     q->power_mean_w[IPW_DOMAIN_CPU] = m->cpu_j / m->wall_s;
     for (int i = 0; i < m->turns; i++) {

@@ -1,5 +1,5 @@
 /* Two runs beside each other: which queries and turns belong together, what is compared over which
- * devices, and when a difference is called real. */
+ * devices, and when a difference is significant. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -157,7 +157,7 @@ static void unknown_figures(void **state)
     /* nor are the client's own joules, for a model somewhere else */
     add(&a, made("x", 1, 1, 10, 4), 0, 0);
     add(&b, made("x", 1, 1, 12, 4), 0, 0);
-    b.remote = true;
+    b.not_lm = ~0u;
     ipw_compare_make(&c, &a, &b);
     assert_int_equal(c.basis, 0);
     assert_true(isnan(c.rows[IPW_COMPARE_JOULES].a));
@@ -213,7 +213,7 @@ static void written_and_printed(void **state)
     ipw_json_free(doc);
     ipw_compare_print(&text, &c, "runs/one", "runs/two", true, false);
     assert_non_null(strstr(ipw_buf_str(&text), "runs/one"));
-    assert_non_null(strstr(ipw_buf_str(&text), "higher"));
+    assert_non_null(strstr(ipw_buf_str(&text), "  +102 J [+99, +104]    significant"));
     assert_null(strchr(ipw_buf_str(&text), '\x1b'));
     ipw_buf_clear(&text);
     ipw_compare_print(&text, &c, "runs/\x1b[31mone", "runs/two", false, false);

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "report/repeats.h"
+#include "report/stats.h"
 
 #define assert_near(a, b, by) assert_true(fabs((double)(a) - (double)(b)) <= (by))
 
@@ -59,17 +60,17 @@ static void from_20_on_the_bootstrap_and_always_the_same(void **state)
 
 static void add(struct ipw_summary *s, const char *id, int epoch, int resolved, double j)
 {
-    struct ipw_summary_row row = {.id = ipw_strdup(id),
-                                  .outcome = ipw_strdup("answered"),
-                                  .epoch = epoch,
-                                  .completed = true,
-                                  .resolved = resolved,
-                                  .output_tokens = 10,
-                                  .wall_s = 2};
+    char name[16];
+    struct ipw_query_trace q = {.id = name,
+                                .outcome = "answered",
+                                .completed = true,
+                                .output_tokens = 10,
+                                .end_ns = 2 * IPW_NS_PER_S};
+    struct ipw_query_record r = {.epoch = epoch, .is_resolved = resolved, .cost_usd = NAN};
 
-    row.energy[IPW_DOMAIN_CPU] = (struct ipw_summary_figure){.known = true, .j = j};
-    IPW_GROW(s->rows, s->cap, s->n + 1);
-    s->rows[s->n++] = row;
+    snprintf(name, sizeof name, "%s", id);
+    q.energy[IPW_DOMAIN_CPU] = (struct ipw_figure){.known = true, .j = j};
+    ipw_summary_add(s, &q, &r);
 }
 
 static void repeats_of_a_task_are_averaged_first(void **state)
@@ -116,6 +117,67 @@ static void one_task_over_and_over_is_taken_by_epoch(void **state)
     ipw_summary_release(&s);
 }
 
+/* The interval of an accuracy read "80 % to 107 %": it is Wilson's, so that it stays a proportion. */
+static void an_accuracy_stays_within_0_and_1(void **state)
+{
+    for (int tasks = 3; tasks <= 30; tasks += 3) {
+        for (int wrong = 0; wrong <= tasks; wrong++) {
+            struct ipw_summary s;
+            struct ipw_repeats r;
+            const struct ipw_interval *a = &r.metrics[IPW_REPEAT_ACCURACY];
+
+            ipw_summary_init(&s);
+            for (int i = 0; i < 2 * tasks; i++) {
+                char id[8];
+
+                snprintf(id, sizeof id, "q%d", i / 2);
+                add(&s, id, i % 2, i / 2 >= wrong, 1);
+            }
+            ipw_repeats_of(&r, &s);
+            assert_string_equal(a->method, "wilson");
+            assert_true(a->lo >= 0 && a->lo <= a->mean && a->mean <= a->hi && a->hi <= 1);
+            assert_true(a->hi - a->lo > 0.05); /* all right is not certainty */
+            ipw_summary_release(&s);
+        }
+    }
+    (void)state;
+}
+
+/* With one query a task it is the plain interval; the same answers once more change it little: they
+ * are no new tasks. */
+static void repeats_are_no_new_tasks(void **state)
+{
+    struct ipw_interval once, thrice, joules_once, joules_thrice;
+    double plain_lo, plain_hi;
+
+    (void)state;
+    for (int epochs = 1; epochs <= 3; epochs += 2) {
+        struct ipw_summary s;
+        struct ipw_repeats r;
+
+        ipw_summary_init(&s);
+        for (int i = 0; i < 8 * epochs; i++) {
+            char id[8];
+
+            snprintf(id, sizeof id, "q%d", i % 8);
+            add(&s, id, i / 8, i % 8 < 6, 10 + i % 8);
+        }
+        ipw_repeats_of(&r, &s);
+        *(epochs == 1 ? &once : &thrice) = r.metrics[IPW_REPEAT_ACCURACY];
+        *(epochs == 1 ? &joules_once : &joules_thrice) = r.metrics[IPW_REPEAT_JOULES];
+        ipw_summary_release(&s);
+    }
+    ipw_stats_wilson(&plain_lo, &plain_hi, 0.75, 8);
+    assert_near(once.lo, plain_lo, 1e-12);
+    assert_near(once.hi, plain_hi, 1e-12);
+    assert_near(thrice.mean, 0.75, 1e-12);
+    assert_true(thrice.hi - thrice.lo >= once.hi - once.lo);
+    /* s of 10..17 is sqrt(6), n 8, t(7) 2.3646243; whole copies of the tasks leave it as it is */
+    assert_near(joules_once.lo, 13.5 - 2.3646243 * sqrt(6.0 / 8), 1e-6);
+    assert_near(joules_thrice.lo, joules_once.lo, 1e-9);
+    assert_near(joules_thrice.hi, joules_once.hi, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +185,8 @@ int main(void)
         cmocka_unit_test(from_20_on_the_bootstrap_and_always_the_same),
         cmocka_unit_test(repeats_of_a_task_are_averaged_first),
         cmocka_unit_test(one_task_over_and_over_is_taken_by_epoch),
+        cmocka_unit_test(an_accuracy_stays_within_0_and_1),
+        cmocka_unit_test(repeats_are_no_new_tasks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

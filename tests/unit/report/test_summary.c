@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -132,6 +133,48 @@ static void no_queries(void **state)
     ipw_summary_release(&s);
 }
 
+/* Stopped with the run is neither done nor failed; models are counted where there are several. */
+static void interrupted_and_models(void **state)
+{
+    static const struct made made[] = {
+        {"q0", "a", "answered", NULL, NULL, 1, 2, 0, 10, 5, 1, NAN, NAN, IPW_PROV_NONE},
+        {"q1", NULL, "error", "no", NULL, -1, 1, 0, 10, 5, 1, NAN, NAN, IPW_PROV_NONE},
+        {"q2", NULL, "server_lost", NULL, NULL, -1, 1, 0, -1, -1, 1, NAN, NAN, IPW_PROV_NONE},
+        {"q3", NULL, "run_timeout", NULL, NULL, -1, 0, 0, -1, -1, 1, NAN, NAN, IPW_PROV_NONE}};
+    static const char *const models[] = {"small", "big", "big", NULL};
+    struct ipw_summary_run run = IPW_SUMMARY_RUN_UNKNOWN;
+    struct ipw_summary s;
+    struct ipw_json *doc;
+    size_t next = 0;
+
+    (void)state;
+    ipw_summary_init(&s);
+    for (int i = 0; i < 4; i++) {
+        struct ipw_query_record r = make_record(&made[i]);
+        struct ipw_query_trace q;
+
+        make_trace(&q, &made[i], i);
+        for (size_t k = 0; k < q.n_turns; k++) q.turns[k].model = ipw_strdup(models[next++]);
+        ipw_summary_add(&s, &q, &r);
+        ipw_query_trace_release(&q);
+    }
+    doc = written(&s, &run);
+    number(doc, "totals/queries", 4);
+    number(doc, "totals/completed", 1);
+    number(doc, "totals/failed", 1);
+    number(doc, "totals/interrupted", 2);
+    number(doc, "failed/error", 1);
+    assert_int_equal(ipw_json_count(at(doc, "failed")), 1);
+    number(doc, "interrupted/run_timeout", 1);
+    number(doc, "interrupted/server_lost", 1);
+    number(doc, "models/small/turns", 1);
+    number(doc, "models/big/queries", 2);
+    number(doc, "models/big/turns", 2);
+    assert_sorted(doc);
+    ipw_json_free(doc);
+    ipw_summary_release(&s);
+}
+
 /* Upstream's case 30, with ours beside it: accuracy .5, 25 J, 225 W. */
 static void efficiency(void **state)
 {
@@ -149,7 +192,7 @@ static void efficiency(void **state)
     ipw_summary_init(&s);
     for (int i = 0; i < 2; i++) {
         add_made(&s, &made[i], i);
-        s.rows[i].power_w[IPW_DOMAIN_GPU] = i ? 250 : 200; /* the sensor's own means */
+        s.rows[i].gpu_w = i ? 250 : 200; /* the sensor's own means */
     }
     doc = written(&s, &run);
     number(doc, "efficiency/accuracy", 0.5);
@@ -298,6 +341,50 @@ static void the_machine_is_the_basis_when_it_is_metered(void **state)
     ipw_summary_release(&s);
 }
 
+static void set_energy(struct ipw_summary *s, const double *joules)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        s->rows[0].energy[d] = (struct ipw_summary_figure){
+            .known = !isnan(joules[d]), .j = joules[d], .provenance = IPW_PROV_MEASURED};
+    }
+}
+
+/* Memory alone is no machine, 0 J is nothing to divide by, and of a model on another machine only
+ * that machine's domains count. */
+static void what_the_headline_may_stand_on(void **state)
+{
+    enum { G = 1 << IPW_DOMAIN_GPU, C = 1 << IPW_DOMAIN_CPU, D = 1 << IPW_DOMAIN_DRAM };
+    enum { M = 1 << IPW_DOMAIN_MACHINE, ALL = G | C | D | M };
+    static const struct {
+        double joules[IPW_DOMAIN_COUNT]; /* gpu, cpu, dram, machine */
+        unsigned lm_domains, basis;
+    } rows[] = {
+        {{NAN, NAN, 5, NAN}, ALL, 0}, {{NAN, NAN, 5, 0}, ALL, 0}, {{NAN, 7, 5, NAN}, ALL, C | D},
+        {{0, 0, 0, 0}, ALL, 0},       {{9, 0, NAN, 0}, ALL, G},   {{9, 7, 5, 0}, ALL, G | C | D},
+        {{9, 7, 5, 30}, ALL, M},      {{NAN, 7, NAN, 30}, M, M},  {{NAN, 7, 5, NAN}, C, C},
+        {{NAN, 7, 5, NAN}, D, 0},     {{NAN, 7, NAN, 30}, 0, 0},  {{9, 7, NAN, 30}, G, G},
+    };
+    const struct made m = {"q", "a", "answered", NULL, NULL, 1,  1,
+                           1,   10,  5,          2,    100,  10, IPW_PROV_MEASURED};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_efficiency e;
+        struct ipw_summary s;
+
+        ipw_summary_init(&s);
+        add_made(&s, &m, 0);
+        set_energy(&s, rows[i].joules);
+        s.rows[0].not_lm = (uint8_t)~rows[i].lm_domains;
+        assert_int_equal(ipw_summary_basis(&s), rows[i].basis);
+        ipw_summary_efficiency(&e, &s, ipw_summary_basis(&s));
+        assert_int_equal(!isnan(e.j_per_correct), rows[i].basis != 0);
+        ipw_summary_efficiency(&e, &s, ALL & ~M); /* whatever it is asked for */
+        assert_true(isnan(e.j_per_correct) || e.j_per_correct > 0);
+        ipw_summary_release(&s);
+    }
+}
+
 /* Queries that nobody scored are told from those that could not be, and retries are attempts beyond
  * the first of each turn. */
 static void unscored_and_retries(void **state)
@@ -376,17 +463,107 @@ static void case_38_baselines_that_drift_withhold_net(void **state)
     }
 }
 
+/* A long run keeps a row of each query until its end: numbers and a name.  Texts and the bounds of
+ * estimates are kept of the queries that the table has room for, whichever order they come in, and
+ * of the first one, whose error is told when every query fails. */
+static void keeps_little_of_a_query(void **state)
+{
+    enum { N = 20000 };
+    char text[401], id[40];
+    struct ipw_summary s;
+    struct ipw_totals t;
+    struct mallinfo2 before, after;
+    size_t shown = 0, bytes;
+    double sum_j = 0;
+
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    ipw_summary_init(&s);
+    before = mallinfo2();
+    for (int i = N - 1; i >= 0; i--) {
+        struct ipw_query_trace q = {.id = id, .index = i, .outcome = text, .error = text};
+        struct ipw_query_record r = {
+            .answer = text, .is_resolved = -1, .cost_usd = NAN, .metadata = "{\"level\":3}"};
+        double j = 0.1 * (i % 7);
+
+        q.energy[IPW_DOMAIN_CPU] =
+            (struct ipw_figure){.estimated = true, .estimate_j = j, .lo_j = j / 2, .hi_j = j + 1};
+        q.account[IPW_DOMAIN_CPU].waste_j = j;
+        snprintf(id, sizeof id, "%08d-2530-4b1d-ad13-2cded6237b2e", i);
+        ipw_summary_add(&s, &q, &r);
+        sum_j += j;
+    }
+    after = mallinfo2();
+    /* The row, as an array that grows by half has it, and the name. */
+    bytes = (after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / N;
+    if (sizeof *s.rows > 168) fail_msg("a row has %zu bytes", sizeof *s.rows);
+    if (bytes > sizeof *s.rows * 3 / 2 + 48) fail_msg("%zu bytes a query", bytes);
+    for (size_t i = 0; i < s.n; i++) {
+        const struct ipw_summary_row *row = &s.rows[i];
+
+        shown += row->shown != NULL;
+        assert_int_equal(row->shown != NULL, i == 0 || row->index < IPW_SUMMARY_SHOWN);
+        if (!row->shown) continue;
+        assert_string_equal(row->shown->answer, text);
+        assert_string_equal(row->shown->error, text);
+        assert_string_equal(row->shown->level, "3");
+        assert_true(row->shown->hi_j[IPW_DOMAIN_CPU] == row->energy[IPW_DOMAIN_CPU].j + 1);
+    }
+    assert_int_equal(shown, IPW_SUMMARY_SHOWN + 1);
+    assert_string_equal(s.rows[0].id, "00019999-2530-4b1d-ad13-2cded6237b2e");
+    assert_string_equal(s.rows[N - 1].id, "00000000-2530-4b1d-ad13-2cded6237b2e");
+    assert_ptr_equal(s.rows[0].outcome, s.rows[N - 1].outcome);
+    ipw_summary_totals(&t, &s);
+    assert_true(t.estimated[IPW_DOMAIN_CPU].total == sum_j); /* added in the same order */
+    assert_true(t.waste[IPW_DOMAIN_CPU].total == sum_j);
+    assert_true(isnan(t.energy[IPW_DOMAIN_CPU].total));
+    ipw_summary_release(&s);
+}
+
+/* Names that no chunk holds have their own. */
+static void keeps_long_names(void **state)
+{
+    static const size_t lengths[] = {20000, 3, 20000, 5000, 3000, 3};
+    enum { N = sizeof lengths / sizeof *lengths };
+    char *ids[N];
+    struct ipw_summary s;
+
+    (void)state;
+    ipw_summary_init(&s);
+    for (int i = 0; i < N; i++) {
+        struct ipw_query_trace q = {.index = i, .outcome = "answered"};
+        struct ipw_query_record r = {.is_resolved = -1, .cost_usd = NAN};
+
+        ids[i] = malloc(lengths[i] + 1);
+        memset(ids[i], 'a' + i, lengths[i]);
+        ids[i][lengths[i]] = '\0';
+        q.id = ids[i];
+        ipw_summary_add(&s, &q, &r);
+    }
+    for (int i = 0; i < N; i++) {
+        assert_string_equal(s.rows[i].id, ids[i]);
+        assert_string_equal(s.rows[i].outcome, "answered");
+        free(ids[i]);
+    }
+    ipw_summary_release(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_queries),
+        cmocka_unit_test(interrupted_and_models),
         cmocka_unit_test(no_queries),
         cmocka_unit_test(efficiency),
         cmocka_unit_test(trimming),
         cmocka_unit_test(failures_and_the_unknown),
         cmocka_unit_test(the_machine_is_the_basis_when_it_is_metered),
+        cmocka_unit_test(what_the_headline_may_stand_on),
         cmocka_unit_test(unscored_and_retries),
         cmocka_unit_test(case_38_baselines_that_drift_withhold_net),
+        cmocka_unit_test(keeps_little_of_a_query),
+        cmocka_unit_test(keeps_long_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,7 +125,7 @@ static void a_missing_sensor_is_not_all_of_them(void **state)
 
     (void)state;
     fill(&s, true, true);
-    for (size_t i = 0; i < s.n; i++) s.rows[i].lm_remote = true;
+    for (size_t i = 0; i < s.n; i++) s.rows[i].not_lm = 0xff;
     assert_int_equal(ipw_summary_basis(&s), 0);
     run.energy_note = "nvml: libnvidia-ml.so.1 is not installed";
     ipw_table_write(&text, &s, &run, &options);
@@ -133,6 +133,230 @@ static void a_missing_sensor_is_not_all_of_them(void **state)
     assert_null(strstr(ipw_buf_str(&text), "no energy sensor"));
     ipw_buf_release(&text);
     ipw_summary_release(&s);
+}
+
+static char *table_of(const struct ipw_summary *s, const struct ipw_summary_run *run,
+                      unsigned width)
+{
+    struct ipw_table_options options = {.width = width};
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    char *copy;
+
+    ipw_table_write(&text, s, run, &options);
+    no_line_is_wider(&text, width);
+    copy = ipw_strdup(ipw_buf_str(&text));
+    ipw_buf_release(&text);
+    return copy;
+}
+
+static void says(const char *table, const char *text)
+{
+    if (!strstr(table, text)) fail_msg("no '%s' in\n%s", text, table);
+}
+
+static void never_says(const char *table, const char *text)
+{
+    if (strstr(table, text)) fail_msg("'%s' in\n%s", text, table);
+}
+
+/* Each null domain has its own reason, in one line; what is measured needs none. */
+static void each_missing_domain_has_its_reason(void **state)
+{
+    struct ipw_summary_run run = sample_run();
+    struct ipw_summary s;
+    char *table;
+
+    (void)state;
+    fill(&s, true, true);
+    for (size_t i = 0; i < s.n; i++) s.rows[i].energy[IPW_DOMAIN_CPU].known = false;
+    strcpy(s.reason[IPW_DOMAIN_CPU], "permission");
+    strcpy(s.reason[IPW_DOMAIN_DRAM], "permission");
+    strcpy(s.reason[IPW_DOMAIN_MACHINE], "gpu_lost");
+    table = table_of(&s, &run, 80);
+    says(table, "time s  GPU J  answer");
+    says(table, "not measured: CPU, DRAM (permission) \xC2\xB7 machine (gpu lost)\n");
+    free(table);
+    ipw_summary_release(&s);
+}
+
+/* A headline comes neither from 0 J, nor from memory alone, and each has its own words; "nothing was
+ * scored" is said only where that is so. */
+static void no_efficiency_says_why(void **state)
+{
+    static const struct {
+        double joules[IPW_DOMAIN_COUNT];
+        int8_t resolved;
+        uint8_t not_lm;
+        const char *why;
+    } rows[] = {
+        {{0, 0, NAN, NAN}, 1, 0, "efficiency  not known: 0 J were measured"},
+        {{NAN, NAN, NAN, 0}, 1, 0, "efficiency  not known: 0 J were measured"},
+        {{NAN, NAN, 9, NAN}, 1, 0, "efficiency  not known: only the memory was measured"},
+        {{NAN, 0, 9, NAN}, 1, 0, "efficiency  not known: the devices measured 0 J"},
+        {{NAN, 9, NAN, NAN}, 1, 0xff, "efficiency  not known: no sensor of the model's machine"},
+        {{9, 9, NAN, NAN}, -1, 0, "efficiency  not known: nothing was scored"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_summary_run run = sample_run();
+        struct ipw_summary s;
+        char *table;
+
+        fill(&s, true, true);
+        for (size_t k = 0; k < s.n; k++) {
+            for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+                s.rows[k].energy[d].known = !isnan(rows[i].joules[d]);
+                s.rows[k].energy[d].j = rows[i].joules[d];
+            }
+            s.rows[k].resolved = rows[i].resolved;
+            s.rows[k].not_lm = rows[i].not_lm;
+        }
+        table = table_of(&s, &run, 80);
+        says(table, rows[i].why);
+        never_says(table, "per correct answer");
+        if (rows[i].resolved >= 0) never_says(table, "nothing was scored");
+        free(table);
+        ipw_summary_release(&s);
+    }
+}
+
+/* An estimate stands in brackets where the dash would stand; one line says whose it is, and nothing
+ * is computed from it. */
+static void an_estimate_is_no_figure(void **state)
+{
+    struct ipw_summary_run run = sample_run();
+    struct ipw_summary s;
+    char *table;
+    double n;
+
+    (void)state;
+    fill(&s, false, true);
+    for (size_t i = 0; i < s.n; i++) {
+        s.rows[i].energy[IPW_DOMAIN_CPU] =
+            (struct ipw_summary_figure){.estimated = true, .j = 4.21};
+        s.rows[i].shown->lo_j[IPW_DOMAIN_CPU] = 1.04;
+        s.rows[i].shown->hi_j[IPW_DOMAIN_CPU] = 9.4;
+    }
+    n = (double)s.n;
+    s.sums[IPW_DOMAIN_CPU] =
+        (struct ipw_summary_sums){.estimated = {.total = n * 4.21, .known = n * 4.21},
+                                  .lo_j = n * 1.04,
+                                  .hi_j = n * 9.4,
+                                  .n_estimates = s.n,
+                                  .n_bounded = s.n};
+    strcpy(s.estimate_by[IPW_DOMAIN_CPU], "model");
+    table = table_of(&s, &run, 80);
+    says(table, "time s         CPU J  answer");
+    says(table, "(~4.2, 1-9.4)  Paris");
+    says(table, "energy      CPU (~21\xC2\xA0J,\xC2\xA0"
+                "5.2-47)\n");
+    says(table, "( ) estimated by model: in no total, in no efficiency");
+    never_says(table, "per joule");
+    never_says(table, "per query (");
+    never_says(table, "provenance");
+    free(table);
+    ipw_summary_release(&s);
+}
+
+/* The mark in a row and the shares below count queries, both. */
+static void the_marks_count_what_the_shares_count(void **state)
+{
+    struct ipw_summary_run run = sample_run();
+    struct ipw_summary s;
+    char *table;
+
+    (void)state;
+    fill(&s, true, true);
+    for (size_t i = 0; i < s.n; i++) {
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+            s.rows[i].energy[d].provenance = IPW_PROV_MEASURED;
+    }
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) /* turns shorter than the sensor resolves */
+        s.provenance_j[d][IPW_PROV_DISTRIBUTED] = 1000;
+    table = table_of(&s, &run, 80);
+    never_says(table, "~");
+    never_says(table, "distributed");
+    says(table, "GPU 100.0 % measured");
+    free(table);
+    ipw_summary_release(&s);
+}
+
+/* Watts of queries that ran together are shares of the device's power, and are called so. */
+static void a_share_of_the_power_is_called_so(void **state)
+{
+    struct ipw_summary_run run = sample_run();
+    struct ipw_summary s;
+    char *table;
+
+    (void)state;
+    fill(&s, true, true);
+    table = table_of(&s, &run, 120);
+    never_says(table, "share");
+    free(table);
+    s.sums[IPW_DOMAIN_GPU].exclusive.known /= 2;
+    table = table_of(&s, &run, 120);
+    says(table, "accuracy per watt of a query's share\n");
+    never_says(table, " W ");
+    free(table);
+    ipw_summary_release(&s);
+}
+
+/* A rule that had nothing to go by is not passed off as the one that was asked for. */
+static void equal_slices_are_said(void **state)
+{
+    struct ipw_summary_run run = sample_run();
+    struct ipw_summary s;
+    char *table;
+
+    (void)state;
+    fill(&s, true, true);
+    run.equal_part[IPW_DOMAIN_CPU] = 0.253;
+    run.equal_part[IPW_DOMAIN_DRAM] = 1;
+    table = table_of(&s, &run, 80);
+    says(table, " shared      CPU 25.3 % in equal slices: what the phases draw was not known\n");
+    free(table);
+    run.equal_part[IPW_DOMAIN_CPU] = 0; /* of memory nothing was measured at all */
+    table = table_of(&s, &run, 80);
+    never_says(table, "equal slices");
+    free(table);
+    ipw_summary_release(&s);
+}
+
+/* Units stand in the heading, chosen by the middle value; what is long makes room at the cost of the
+ * answer, within the width. */
+static void columns_have_one_unit(void **state)
+{
+    static const struct {
+        double seconds, gpu_j;
+        int64_t tokens;
+        const char *heading, *cells;
+    } rows[] = {
+        {0.0713, 0.31, 55, "   in  out time ms GPU mJ", "   55   55    71.3    310"},
+        {1.02, 289, 1095, "   in  out  time s  GPU J", " 1095 1095    1.02    289"},
+        {86400, 2.4e7, 1234567, "  in k out k  time s GPU MJ", " 1235  1235   86400   24.0"},
+        {3, 123456, 999999, "    in    out  time s GPU kJ", "999999 999999    3.00    123"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct made m = gaia[0];
+        struct ipw_summary_run run = sample_run();
+        struct ipw_summary s;
+        char *table;
+
+        ipw_summary_init(&s);
+        m.wall_s = rows[i].seconds;
+        m.gpu_j = rows[i].gpu_j;
+        m.cpu_j = NAN;
+        m.in = m.out = rows[i].tokens;
+        add_made(&s, &m, 0);
+        table = table_of(&s, &run, 80);
+        says(table, rows[i].heading);
+        says(table, rows[i].cells);
+        free(table);
+        ipw_summary_release(&s);
+    }
 }
 
 static void interrupted_and_empty(void **state)
@@ -171,6 +395,13 @@ int main(void)
         cmocka_unit_test(narrow_wide_and_coloured),
         cmocka_unit_test(without_sensors),
         cmocka_unit_test(a_missing_sensor_is_not_all_of_them),
+        cmocka_unit_test(each_missing_domain_has_its_reason),
+        cmocka_unit_test(no_efficiency_says_why),
+        cmocka_unit_test(an_estimate_is_no_figure),
+        cmocka_unit_test(the_marks_count_what_the_shares_count),
+        cmocka_unit_test(a_share_of_the_power_is_called_so),
+        cmocka_unit_test(equal_slices_are_said),
+        cmocka_unit_test(columns_have_one_unit),
         cmocka_unit_test(interrupted_and_empty),
         cmocka_unit_test(a_ledger_that_is_off_says_so),
     };

@@ -6,3 +6,5 @@ foreach(source ${script_tests})
 endforeach()
 # Every n-th allocation fails: the linker puts the test's function in the place of the arena's.
 target_link_options(script_test_torture PRIVATE -Wl,--wrap=ipw_arena_resize)
+# Web requests go to the scripted server of the tests of io/.
+target_sources(script_test_lib_http PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/unit/io/server.c)

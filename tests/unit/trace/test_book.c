@@ -61,6 +61,12 @@ void ipw_ledger_query_windows(const struct ipw_ledger *l, int64_t query, enum ip
     ipw_ledger_windows(l, domain, t, n, out);
 }
 
+struct ipw_figure ipw_ledger_query_span(const struct ipw_ledger *l, int64_t query,
+                                        enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
+{
+    return ipw_ledger_query_window(l, query, domain, t0_ns, t1_ns);
+}
+
 /* Two devices make up the GPUs; the ledger does not have them by name. */
 size_t ipw_ledger_devices(const struct ipw_ledger *l, enum ipw_domain domain)
 {
@@ -92,6 +98,13 @@ struct ipw_figure ipw_ledger_device_window(const struct ipw_ledger *l, int64_t q
         f.j = (double)(device ? (int64_t)llround(f.j * 1e6) - part : part) / 1e6;
     }
     return f;
+}
+
+struct ipw_figure ipw_ledger_device_span(const struct ipw_ledger *l, int64_t query,
+                                         enum ipw_domain domain, size_t device, int64_t t0_ns,
+                                         int64_t t1_ns)
+{
+    return ipw_ledger_device_window(l, query, domain, device, t0_ns, t1_ns);
 }
 
 void ipw_ledger_device_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
@@ -420,6 +433,35 @@ static void case_35_a_remote_model_has_no_figure(void **state)
     ipw_query_trace_release(&q);
 }
 
+/* Where a sensor of the model's machine was read, the model's spans have its joules and the accounts
+ * say what was wasted, whatever the domain is; the client's own domains still have neither. */
+static void a_remote_model_whose_machine_is_read(void **state)
+{
+    struct ipw_event events[] = {QS(0),         LS(1, 1, 1),   LE(2, 1, 1, 1),
+                                 TS(2, 2, "a"), TE(3, 2, "a"), QE(4, "answered")};
+
+    (void)state;
+    for (int d = IPW_DOMAIN_GPU; d <= IPW_DOMAIN_DRAM; d++) {
+        int other = d == IPW_DOMAIN_CPU ? IPW_DOMAIN_DRAM : IPW_DOMAIN_CPU;
+        struct ipw_query_trace q;
+
+        build_trace(&q, events, 6);
+        q.lm_remote = true;
+        q.lm_domains = 1u << d;
+        ipw_query_trace_book(&q, NULL, 0);
+        for (size_t k = 0; k < q.turns[0].n_spans; k++) {
+            const struct ipw_span *span = &q.turns[0].spans[k];
+
+            assert_true(span->energy[d].known);
+            assert_int_equal(span->energy[other].known, span->kind == IPW_SPAN_TOOL);
+        }
+        assert_false(isnan(q.account[d].waste_j) || isnan(q.account[d].idle_tax_j));
+        assert_true(isnan(q.account[other].waste_j) && isnan(q.account[other].idle_tax_j));
+        assert_int_equal(ipw_query_lm_domains(&q), 1u << d);
+        ipw_query_trace_release(&q);
+    }
+}
+
 /* Case 36: a reply that came whole: the model's span has its joules, and there is neither a prefill
  * nor a decode that could be given any. */
 static void case_36_a_whole_reply_has_the_model_figure_alone(void **state)
@@ -456,6 +498,7 @@ int main(void)
         cmocka_unit_test(case_28_a_model_call_inside_a_tool_is_no_idle_tax),
         cmocka_unit_test(waste_and_idle_tax_are_unions_of_spans),
         cmocka_unit_test(case_35_a_remote_model_has_no_figure),
+        cmocka_unit_test(a_remote_model_whose_machine_is_read),
         cmocka_unit_test(case_36_a_whole_reply_has_the_model_figure_alone),
     };
 

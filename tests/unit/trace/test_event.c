@@ -27,7 +27,7 @@ static const struct ipw_event samples[] = {
      .payload = DATA,
      .payload_len = sizeof DATA - 1},
     {.kind = IPW_EV_LM_END,
-     .t_ns = INT64_MAX,
+     .t_ns = INT64_MAX / 3,
      .query = 3,
      .span = 1,
      .lm = {.attempt = 2,

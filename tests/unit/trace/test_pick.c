@@ -61,6 +61,33 @@ static void picks(void **state)
     means("ta", "task", -1);
 }
 
+/* Two of the warm-up come first; records 4 and 5 of the data set, twice each. */
+static void counts_the_warmup(void **state)
+{
+    static const struct ipw_query_name all[] = {{"aa", 0, 4, 0, true},  {"bb", 1, 5, 0, true},
+                                                {"aa", 2, 4, 0, false}, {"bb", 3, 5, 0, false},
+                                                {"aa", 4, 4, 1, false}, {"bb", 5, 5, 1, false}};
+    struct ipw_query_names before = names;
+
+    (void)state;
+    names = (struct ipw_query_names){0};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        ipw_query_names_add(&names, all[i].id, all[i].index);
+        names.all[i].record = all[i].record;
+        names.all[i].epoch = all[i].epoch;
+        names.all[i].warmup = all[i].warmup;
+    }
+    means("q0004", "aa", -1);
+    means("q0005", "bb", -1);
+    means("0", "aa", -1);
+    means("3", "bb", 3);
+    means("4", "aa", 4);
+    refused("q0000", IPW_ENOTFOUND, "no query");
+    refused("9", IPW_ENOTFOUND, "no query");
+    ipw_query_names_release(&names);
+    names = before;
+}
+
 static void refuses(void **state)
 {
     (void)state;
@@ -73,7 +100,8 @@ static void refuses(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(picks), cmocka_unit_test(refuses)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(picks), cmocka_unit_test(counts_the_warmup),
+                                       cmocka_unit_test(refuses)};
 
     return cmocka_run_group_tests(tests, setup, teardown);
 }

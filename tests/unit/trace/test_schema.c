@@ -452,9 +452,46 @@ static void a_wrong_line_names_the_field(void **state)
     }
 }
 
+/* Instants and durations that only damage can have written: no sum of them overflows. */
+static void far_instants_are_cut(void **state)
+{
+    static const char note[] =
+        "{\"event\":\"note\",\"name\":\"n\",\"query\":0,\"span\":1,\"t_ns\":-9223372036854775808}";
+    struct ipw_turn_builder *turns = ipw_turn_builder_new();
+    struct ipw_json *doc;
+    struct ipw_event e;
+    struct ipw_buf line = IPW_BUF(IPW_MIB);
+    struct ipw_query_loaded l;
+    struct ipw_err err = {0};
+
+    (void)state;
+    ipw_buf_adds(&line, "{\"query_id\":\"q0\",\"workload_type\":\"agentic\",\"turns\":[");
+    for (int i = 0; i < 20; i++)
+        ipw_buf_addf(&line, "%s{\"turn_index\":%d,\"wall_clock_s\":1e300}", i ? "," : "", i);
+    ipw_buf_adds(&line, "],\"total_wall_clock_s\":1e300}");
+    assert_int_equal(ipw_schema_read_query(&l, line.data, line.len, &err), 0);
+    assert_int_equal(l.trace.n_turns, 20);
+    for (size_t i = 0; i < l.trace.n_turns; i++)
+        assert_true(l.trace.turns[i].end_ns >= l.trace.turns[i].start_ns &&
+                    l.trace.turns[i].end_ns <= INT64_MAX / 3);
+    assert_true(l.trace.end_ns == INT64_MAX / 3);
+    ipw_query_loaded_release(&l);
+    ipw_buf_release(&line);
+    assert_int_equal(ipw_json_parse(&doc, note, strlen(note), NULL, NULL), 0);
+    assert_int_equal(ipw_event_read(&e, doc, &err), 0);
+    ipw_turn_builder_add(turns, &e);
+    e.t_ns = INT64_MAX;
+    ipw_turn_builder_add(turns, &e);
+    ipw_turn_builder_finish(turns, &l.trace);
+    assert_true(l.trace.start_ns == -(INT64_MAX / 3) && l.trace.end_ns == INT64_MAX / 3);
+    ipw_query_trace_release(&l.trace);
+    ipw_json_free(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(far_instants_are_cut),
         cmocka_unit_test(a_line_has_upstreams_keys),
         cmocka_unit_test(repeated_names_are_numbered_in_order),
         cmocka_unit_test(write_then_read_is_identity),

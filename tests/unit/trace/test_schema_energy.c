@@ -55,10 +55,48 @@ static void both_ways_give_the_same_bytes(void **state)
     }
 }
 
+/* Which domains are the model's machine survives a line; a model on this machine has no such key. */
+static void the_domains_of_a_remote_model_come_back(void **state)
+{
+    static const struct {
+        bool remote;
+        unsigned domains;
+        const char *text;
+    } rows[] = {
+        {false, 0, "{}"},
+        {true, 0, "{\"remote_domains\":[]}"},
+        {true, 1u << IPW_DOMAIN_MACHINE, "{\"remote_domains\":[\"machine\"]}"},
+        {true, 1u << IPW_DOMAIN_GPU | 1u << IPW_DOMAIN_CPU,
+         "{\"remote_domains\":[\"cpu\",\"gpu\"]}"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_query_trace q = {.lm_remote = rows[i].remote, .lm_domains = rows[i].domains};
+        struct ipw_query_trace back = {0};
+        struct ipw_buf text = IPW_BUF(1000);
+        struct ipw_json *doc;
+        struct ipw_jw w;
+
+        ipw_jw_init(&w, &text);
+        ipw_jw_obj(&w);
+        ipw_schema_put_remote_domains(&w, &q);
+        ipw_jw_obj_end(&w);
+        assert_string_equal(ipw_buf_str(&text), rows[i].text);
+        assert_int_equal(ipw_json_parse(&doc, text.data, text.len, NULL, NULL), 0);
+        ipw_schema_read_remote_domains(&back, doc);
+        assert_int_equal(back.lm_remote, rows[i].remote);
+        assert_int_equal(back.lm_domains, rows[i].domains);
+        ipw_json_free(doc);
+        ipw_buf_release(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_ways_give_the_same_bytes),
+        cmocka_unit_test(the_domains_of_a_remote_model_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -345,6 +345,26 @@ static void phases_of_the_successful_attempt(void **state)
     ipw_query_trace_release(&q);
 }
 
+/* A request that waited to be let go: that was not the agent's time. */
+static void a_turn_that_was_held_back(void **state)
+{
+    struct ipw_event events[] = {QS(0),       LS(2, 1, 1),     LE(3, 1, 10, 5),
+                                 LS(7, 2, 1), LE(9, 2, 10, 5), QE(10, "answered")};
+    struct ipw_query_trace q;
+
+    (void)state;
+    events[1].lm.held_ns = S(1); /* before there is a turn */
+    events[3].lm.held_ns = S(3);
+    build_trace(&q, events, 6);
+    assert_int_equal(q.n_turns, 2);
+    near(q.turns[0].inference_s, 1);
+    near(q.turns[0].retry_wait_s, 3);
+    near(q.turns[0].agent_s, 1);
+    near(q.turns[1].retry_wait_s, 0);
+    near(q.turns[1].agent_s, 1);
+    ipw_query_trace_release(&q);
+}
+
 static void what_attempts_cost(void **state)
 {
     static const struct {
@@ -538,6 +558,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_are_built),
         cmocka_unit_test(phases_of_the_successful_attempt),
+        cmocka_unit_test(a_turn_that_was_held_back),
         cmocka_unit_test(what_attempts_cost),
         cmocka_unit_test(case_23_an_end_before_its_start_has_no_length),
         cmocka_unit_test(case_36_without_a_first_token_there_is_no_prefill),

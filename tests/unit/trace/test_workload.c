@@ -194,7 +194,7 @@ static void kept(void **state)
     assert_int_equal(ipw_workload_keep(w, "a", 0, &err), 0);
     says(w, "a:10/5/2,30/5/4");
     assert_true(ipw_workload_keep(w, "b", 0, &err) < 0);
-    assert_non_null(strstr(err.text, "holds no query \"b\""));
+    assert_non_null(strstr(err.text, "there is no query \"b\""));
     ipw_workload_free(w);
 }
 

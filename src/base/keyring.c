@@ -1,0 +1,168 @@
+#include "base/keyring.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/secret.h"
+#include "base/secret_name.h"
+
+struct kept {
+    char *name, *value;
+};
+
+static struct {
+    struct kept *kept;
+    size_t n, cap;
+    char **given,
+        **copies;  /* the words of the command line: where the kernel shows them, and ours */
+    char **handed; /* ours once more, in an order that is the caller's business */
+    int n_words;
+} ring;
+
+static void keep(const char *name, const char *value)
+{
+    for (size_t i = 0; i < ring.n; i++) {
+        if (strcmp(ring.kept[i].name, name)) continue;
+        free(ring.kept[i].value);
+        ring.kept[i].value = ipw_strdup(value);
+        return;
+    }
+    IPW_GROW(ring.kept, ring.cap, ring.n + 1);
+    ring.kept[ring.n++] = (struct kept){ipw_strdup(name), ipw_strdup(value)};
+}
+
+static void overwrite(char *text, size_t n)
+{
+    memset(text, '*', n);
+    __asm__ volatile("" : : "r"(text) : "memory"); /* nobody reads it here: not to be left out */
+}
+
+/* ---- the environment ---- */
+
+/* Overwrites the value wherever the name stands, which may be more than once. */
+static void take_variable(const char *name)
+{
+    const char *value = getenv(name);
+    size_t n = strlen(name);
+
+    keep(name, value);
+    ipw_secret_add(value);
+    for (char **e = environ; *e; e++)
+        if (strncmp(*e, name, n) == 0 && (*e)[n] == '=') overwrite(*e + n + 1, strlen(*e + n + 1));
+    unsetenv(name);
+}
+
+static void hide_part(void *ud, const char *value, size_t n)
+{
+    char *text = ud, *copy = ipw_memdup(value, n);
+
+    ipw_secret_add(copy);
+    free(copy);
+    overwrite(text + (value - text), n);
+}
+
+static void count_part(void *ud, const char *value, size_t n)
+{
+    (void)value;
+    *(size_t *)ud += n;
+}
+
+static bool has_secret_url(const char *text)
+{
+    size_t n = 0;
+
+    ipw_secret_in_urls(text, count_part, &n);
+    return n > 0;
+}
+
+/* The shell's two folders have a name like a password's; and a file is no key, whatever it holds. */
+static bool is_key(const char *name, size_t n, const char *value)
+{
+    if ((n == 3 && memcmp(name, "PWD", n) == 0) || (n == 6 && memcmp(name, "OLDPWD", n) == 0))
+        return false;
+    return *value && ipw_secret_name(name, n) && !(*value == '/' && access(value, F_OK) == 0);
+}
+
+static void take_environment(void)
+{
+    size_t i = 0;
+
+    while (environ && environ[i]) {
+        size_t n = strcspn(environ[i], "=");
+        char *value = environ[i] + n + (environ[i][n] == '='), *name;
+
+        if (is_key(environ[i], n, value)) {
+            name = ipw_memdup(environ[i], n);
+            take_variable(name); /* environ[i] is the next one now */
+            free(name);
+            continue;
+        }
+        if (has_secret_url(value)) {
+            name = ipw_memdup(environ[i], n);
+            keep(name, value);
+            ipw_secret_in_urls(value, hide_part, value);
+            free(name);
+        }
+        i++;
+    }
+}
+
+void ipw_keyring_take_variable(const char *name)
+{
+    const char *value = getenv(name);
+
+    if (value && *value) take_variable(name);
+}
+
+const char *ipw_keyring_env(const char *name)
+{
+    for (size_t i = 0; i < ring.n; i++)
+        if (strcmp(ring.kept[i].name, name) == 0) return ring.kept[i].value;
+    return getenv(name);
+}
+
+/* ---- the command line ---- */
+
+char **ipw_keyring_take(int argc, char **argv)
+{
+    take_environment();
+    ring.given = ipw_calloc((size_t)argc + 1, sizeof *ring.given);
+    ring.copies = ipw_calloc((size_t)argc + 1, sizeof *ring.copies);
+    ring.handed = ipw_calloc((size_t)argc + 1, sizeof *ring.handed);
+    ring.n_words = argc;
+    for (int i = 0; i < argc; i++) {
+        ring.given[i] = argv[i];
+        ring.handed[i] = ring.copies[i] = ipw_strdup(argv[i]);
+        ipw_secret_in_urls(argv[i], hide_part, argv[i]);
+    }
+    return ring.handed;
+}
+
+void ipw_keyring_hide(const char *text)
+{
+    for (int i = 0; i < ring.n_words; i++) {
+        size_t n = strlen(ring.copies[i]);
+        const char *from = ring.copies[i];
+
+        if (text < from || text > from + n) continue;
+        overwrite(ring.given[i] + (text - from), n - (size_t)(text - from));
+        return;
+    }
+}
+
+void ipw_keyring_release(void)
+{
+    for (size_t i = 0; i < ring.n; i++) {
+        free(ring.kept[i].name);
+        free(ring.kept[i].value);
+    }
+    free(ring.kept);
+    for (int i = 0; i < ring.n_words; i++) free(ring.copies[i]);
+    free(ring.copies);
+    free(ring.handed);
+    free(ring.given);
+    memset(&ring, 0, sizeof ring);
+}

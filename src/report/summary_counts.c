@@ -1,0 +1,68 @@
+/* Counts of queries by outcome and by model. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "report/summary_priv.h"
+#include "json/write.h"
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void ipw_summary_put_outcomes(struct ipw_jw *w, const char *key, const struct ipw_summary *s,
+                              bool stopped)
+{
+    const char **names = NULL;
+    size_t n = 0, cap = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->rows[i].completed || s->rows[i].stopped != stopped) continue;
+        IPW_GROW(names, cap, n + 1);
+        names[n++] = s->rows[i].outcome;
+    }
+    if (n) qsort(names, n, sizeof *names, by_text);
+    ipw_jw_key(w, key);
+    ipw_jw_obj(w);
+    for (size_t i = 0; i < n;) {
+        size_t same = i;
+
+        while (same < n && !strcmp(names[same], names[i])) same++;
+        ipw_jw_key_any(w, names[i], strlen(names[i]));
+        ipw_jw_int(w, (int64_t)(same - i));
+        i = same;
+    }
+    ipw_jw_obj_end(w);
+    free(names);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const struct ipw_summary_model *const *)a)->name,
+                  (*(const struct ipw_summary_model *const *)b)->name);
+}
+
+/* Only where several models answered: `run` has the name of the one that was asked. */
+void ipw_summary_put_models(struct ipw_jw *w, const struct ipw_summary *s)
+{
+    const struct ipw_summary_model **order = ipw_calloc(s->n_models + 1, sizeof *order);
+
+    for (size_t i = 0; i < s->n_models; i++) order[i] = &s->models[i];
+    qsort(order, s->n_models, sizeof *order, by_name);
+    ipw_jw_key(w, "models");
+    if (s->n_models < 2) {
+        ipw_jw_null(w);
+    } else {
+        ipw_jw_obj(w);
+        for (size_t i = 0; i < s->n_models; i++) {
+            ipw_jw_key_any(w, order[i]->name, strlen(order[i]->name));
+            ipw_jw_obj(w);
+            ipw_jw_kint(w, "queries", (int64_t)order[i]->queries);
+            ipw_jw_kint(w, "turns", (int64_t)order[i]->turns);
+            ipw_jw_obj_end(w);
+        }
+        ipw_jw_obj_end(w);
+    }
+    free(order);
+}

@@ -1,0 +1,94 @@
+# A finished run whose files are damaged: resume and repair write again what follows from the others, and say what
+# does not.  Then the short form of tests/drill/damage_drill.py, whose head says what is checked.
+. "$(dirname "$0")/lib.sh"
+
+start_tree tree --watts-package 80 --interval-ms 1 --seconds 600
+start_fake --bench 1 --delay-ms 5
+export IPW_POWERCAP_ROOT="$WORK/tree"
+for i in 1 2 3 4 5 6; do echo "{\"id\":\"r$i\",\"question\":\"Q $i?\",\"answer\":\"42\"}"; done >rows.jsonl
+expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --concurrency 2 \
+    --sample-interval 5ms --warmup 1 --baseline 200ms --epochs 2 --output whole
+
+same_traces() { cmp -s whole/traces.jsonl "$1/traces.jsonl" || fail "$1: traces.jsonl changed"; }
+
+step "a broken summary is computed again, the same"
+cp -r whole summary
+head -c 700 whole/summary.json >summary/summary.json
+expect_exit 0 agent resume summary
+check_err "summary/summary.json: computed again from the other files"
+check_err "nothing is left to run"
+expect_exit 0 agent validate summary
+same_traces summary
+python3 - <<'PY' || fail "another summary"
+import json
+a, b = json.load(open("whole/summary.json")), json.load(open("summary/summary.json"))
+def differ(x, y, at=""):
+    if isinstance(x, dict) and isinstance(y, dict):
+        return [d for k in sorted(set(x) | set(y)) for d in differ(x.get(k), y.get(k), at + "." + k)]
+    near = isinstance(x, float) and isinstance(y, (int, float)) and abs(x - y) <= 1e-9 * abs(x) + 1e-12
+    return [] if x == y or near else [at]
+found = differ(a, b)
+print(found)
+assert set(found) <= {".generated_at", ".hardware.self_test"}, found
+PY
+rm summary/summary.json
+expect_exit 0 agent repair summary
+check_err "computed again"
+
+step "a missing run_end"
+cp -r whole end
+sed -i '/"event":"run_end"/d' end/events.jsonl
+expect_exit 0 agent resume end
+check_err "end/events.jsonl: the run_end of its last session is written again"
+expect_exit 0 agent validate end
+cmp -s whole/events.jsonl end/events.jsonl || fail "another run_end"
+cmp -s whole/summary.json end/summary.json || fail "the summary changed"
+
+step "a lost manifest, with what the events carry"
+cp -r whole manifest
+: >manifest/manifest.json
+expect_exit 0 agent resume manifest
+check_err "manifest.json: rebuilt from events.jsonl"
+check_err "nothing is left to run"
+expect_exit 0 agent validate manifest
+same_traces manifest
+python3 - <<'PY' || fail "another manifest"
+import json
+a, b = json.load(open("whole/manifest.json")), json.load(open("manifest/manifest.json"))
+for key in a:
+    if key not in ("hardware", "segments"):
+        assert a[key] == b[key], key
+s, t = a["segments"][0], b["segments"][0]
+for key in ("clock", "end", "end_ns", "start_ns", "ended_at", "client_base_url"):
+    assert s[key] == t[key], key
+assert abs(s["ledger"]["cpu"]["total_j"] - t["ledger"]["cpu"]["total_j"]) < 1e-6
+PY
+rm manifest/manifest.json
+expect_exit 0 agent repair manifest
+expect_exit 0 agent ledger manifest --check
+
+step "a manifest that the events do not carry is named"
+cp -r whole gone
+rm gone/manifest.json
+sed -i '/"event":"run_start"/s/"manifest":/"manifesto":/' gone/events.jsonl
+expect_exit 3 agent resume gone
+check_err "gone/manifest.json: cannot be rebuilt"
+damaged gone
+
+step "an earlier attempt without its line"
+expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --concurrency 2 \
+    --sample-interval 5ms --run-turn-limit 5 --output limited
+expect_exit 0 agent resume limited --run-turn-limit 1000
+[ -s limited/attempts.jsonl ] || fail "no earlier attempt"
+cp -r limited attempts
+head -c 200 limited/attempts.jsonl >attempts/attempts.jsonl
+expect_exit 0 agent resume attempts
+expect_exit 0 agent validate attempts
+assert_eq "$(wc -l <attempts/attempts.jsonl)" "$(wc -l <limited/attempts.jsonl)"
+
+step "at random"
+expect_exit 0 python3 "$IPW_SOURCE_DIR/tests/drill/damage_drill.py" --agent "$IPW_AGENT" --fakes "$(dirname "$IPW_FAKE")" \
+    --damages 16 --queries 8
+check_out "16 damaged: 16 held"
+
+end_test

@@ -1,0 +1,85 @@
+# What a query keeps in its workspace has a limit, in both tiers, its child processes included; beyond it a write is a
+# failure that the script reads.
+. "$(dirname "$0")/lib.sh"
+
+echo '{"question":"What is 40 + 2?","answer":"42"}' >rows.jsonl
+cat >fill.lua <<'LUA'
+local fs = require "ipw.fs"
+return {
+  name = "fill",
+  run = function(query)
+    local n, why, ok = 0, nil, true
+    while ok do
+      ok, why = fs.write("f" .. n, ("x"):rep(1 << 20))
+      if ok then n = n + 1 end
+    end
+    local small, small_why = fs.write("f0", "smaller")
+    local again = fs.write("f" .. n, ("x"):rep(1 << 19))
+    return ("%d %s %s %s"):format(n, why, tostring(small or small_why), tostring(again))
+  end,
+}
+LUA
+cat >many.lua <<'LUA'
+local fs = require "ipw.fs"
+return {
+  name = "many",
+  run = function(query)
+    for n = 0, 100 do
+      local ok, why = fs.write("f" .. n, "")
+      if not ok then return ("%d %s"):format(n, why) end
+    end
+  end,
+}
+LUA
+cat >child.lua <<'LUA'
+local fs, proc = require "ipw.fs", require "ipw.proc"
+return {
+  name = "child",
+  run = function(query)
+    local said = {}
+    local function try(ok, why) said[#said + 1] = ok and "ok" or why end
+    try(fs.write("first", "x"))
+    -- One file is stopped by the kernel at what is left; several are found afterwards.
+    local big = proc.run { "sh", "-c", "head -c 9000000 /dev/zero >big; wc -c <big; rm big" }
+    said[#said + 1] = big and big.stdout:match("%d+") or "refused"
+    proc.run { "sh", "-c", "for i in 1 2 3; do head -c 2000000 /dev/zero >part$i; done" }
+    try(fs.write("second", "x"))
+    try(proc.run { "true" })
+    return table.concat(said, " | ")
+  end,
+}
+LUA
+start_fake --bench 0
+
+for tier in "" "--untrusted --allow-proc"; do
+    name=run$(echo "$tier" | tr -cd a-z)
+    step "bytes $tier"
+    # shellcheck disable=SC2086
+    expect_exit 0 agent run ./fill.lua $tier --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-size 5M \
+        --output "$name-fill"
+    assert_json "$name-fill/traces.jsonl" \
+        'd[0]["response_text"] == "5 f5: the workspace is full: it may hold 5M in all (--workspace-size) true true"'
+    assert_json "$name-fill/manifest.json" 'd["config"]["workspace_bytes"] == 5 << 20 and d["config"]["workspace_files"] == 10000'
+    step "files $tier"
+    # shellcheck disable=SC2086
+    expect_exit 0 agent run ./many.lua $tier --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-files 7 \
+        --output "$name-many"
+    assert_json "$name-many/traces.jsonl" \
+        'd[0]["response_text"] == "7 f7: the workspace is full: it may hold 7 files in all (--workspace-files)"'
+    step "child processes $tier"
+    # shellcheck disable=SC2086
+    expect_exit 0 agent run ./child.lua $tier --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-size 5M \
+        --output "$name-child"
+    assert_json "$name-child/traces.jsonl" 'd[0]["response_text"] == "ok | 5242879 | second: the workspace is full: it may \
+hold 5M in all (--workspace-size) | the workspace is full: it may hold 5M in all (--workspace-size)"'
+done
+
+step "without an option there is one, too"
+expect_exit 0 agent run ./fill.lua --lua-cpu 60s --dataset rows.jsonl --base-url "$BASE_URL" --model m --output plain
+assert_json plain/traces.jsonl 'd[0]["response_text"].startswith("256 f256: the workspace is full: it may hold 256M in all")'
+
+step "a replay has the run's"
+expect_exit 0 agent replay run-fill --mode hermetic --agent fill.lua -o fill-again
+expect_exit 0 agent replay run-many --mode hermetic --agent many.lua -o many-again
+
+end_test

@@ -1,0 +1,58 @@
+/* Price tables: any bytes give a table or one line that names the file.  No price and no cost is negative,
+ * what is not known is NAN, and the most that something can have cost is never less than what it cost.
+ * The input is a table, and behind a NUL names of models, a line each. */
+#include <math.h>
+
+#include "check.h"
+#include "llm/pricing.h"
+
+static bool is_price(double usd) { return isnan(usd) || (isfinite(usd) && usd >= 0); }
+
+static void check_costs(const struct ipw_price *price, const uint8_t *data, size_t size)
+{
+    const struct ipw_price_usage usages[] = {
+        {0, 0, 0, 0},         {1000, 10, -1, -1},   {1000, 10, 400, 300},
+        {-1, 5, -1, -1},      {5, -1, 2, -1},       {10, 1, 20, 20},
+        {INT64_MAX, 1, 1, 1}, {1, 1, INT64_MAX, 1}, {(int64_t)size, data[0], data[size / 2], -1},
+    };
+
+    check(is_price(price->input) && is_price(price->output) && is_price(price->cached_read) &&
+              is_price(price->cached_write),
+          "a price that is none");
+    for (size_t i = 0; i < sizeof usages / sizeof *usages; i++) {
+        double usd = ipw_price_cost(price, &usages[i]);
+        double most = ipw_price_cost_at_most(price, &usages[i]);
+
+        check(isnan(usd) || usd >= 0, "a negative cost");
+        check(isnan(most) || most >= 0, "a negative ceiling");
+        check(isnan(usd) || most >= usd * (1 - 1e-9), "a ceiling below the cost");
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = exact_text(data, size), *names = NULL, *name;
+    size_t n = strlen(text);
+    struct ipw_prices *prices = NULL;
+    struct ipw_err err = {0};
+    int rc;
+
+    if (n < size) names = text + n + 1;
+    rc = ipw_prices_parse(&prices, text, n, "prices.json", &err);
+    if (rc) {
+        check_error(&err, rc);
+        check(strncmp(err.text, "prices.json", 11) == 0, "an error that does not name the file");
+    } else {
+        check(ipw_prices_as_of(prices) && ipw_prices_source(prices), "a table without words");
+        while ((name = next_line(&names))) {
+            const struct ipw_price *price = ipw_prices_find(prices, name);
+
+            if (price) check_costs(price, data, size);
+            check(!price || ipw_prices_count(prices) > 0, "a price of an empty table");
+        }
+        check(!ipw_prices_find(prices, NULL), "a price of no model");
+        ipw_prices_free(prices);
+    }
+    free(text);
+    return 0;
+}

@@ -1,0 +1,91 @@
+/* Web pages as text: character references, and UTF-8 out of whatever comes in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "data/html.h"
+
+static void expect(const char *html, const char *want)
+{
+    struct ipw_buf text = IPW_BUF(IPW_MIB), title = IPW_BUF(IPW_MIB);
+    struct ipw_err err = {0};
+
+    assert_int_equal(ipw_html_text(&text, &title, html, strlen(html), true, &err), 0);
+    assert_string_equal(ipw_buf_str(&text), want);
+    ipw_buf_release(&text);
+    ipw_buf_release(&title);
+}
+
+static void test_a_reference_beyond_the_last_character(void **state)
+{
+    (void)state;
+    expect("x&#x6F6CCCCCCCCCCCCCCCCCCCCCCCCCCCC0;y", "x\xEF\xBF\xBDy");
+    expect("&#x80000041;", "\xEF\xBF\xBD"); /* modulo 2^32 it might be an A */
+    expect("&#x100000041;", "\xEF\xBF\xBD");
+    expect("&#4294967361;", "\xEF\xBF\xBD");
+    expect("&#4294967361abc", "\xEF\xBF\xBD"
+                              "abc"); /* the letters are not digits of it */
+    expect("&#X110000;&#1114112;", "\xEF\xBF\xBD\xEF\xBF\xBD");
+    expect("<a href='/&#x80000041;'>l</a>", "[l](/\xEF\xBF\xBD)");
+    /* Those that are characters stay as they are. */
+    expect("&#x41;&#65;&#x0000000000041;&#x10FFFD;&amp;&#;&#x;&", "AAA\xF4\x8F\xBF\xBD&&#;&#x;&");
+}
+
+static void test_only_utf8_leaves(void **state)
+{
+    struct ipw_buf text = IPW_BUF(IPW_MIB), title = IPW_BUF(IPW_MIB);
+    char page[256];
+
+    (void)state;
+    for (unsigned seed = 1; seed <= 500; seed++) {
+        unsigned x = seed * 2654435761u;
+        int n = snprintf(page, sizeof page,
+                         "<title>&#x%x%08x;</title><p title=a>\xC0&#x%08x%x;\xFF<pre>&#%u%u;", x,
+                         x ^ 0x5bd1e995u, x * 31, x % 977, x, x * 7);
+        struct ipw_err err = {0};
+
+        assert_int_equal(ipw_html_text(&text, &title, page, (size_t)n, true, &err), 0);
+        assert_true(ipw_utf8_valid(ipw_buf_str(&text), text.len));
+        assert_true(ipw_utf8_valid(ipw_buf_str(&title), title.len));
+        ipw_buf_clear(&text);
+        ipw_buf_clear(&title);
+    }
+    ipw_buf_release(&text);
+    ipw_buf_release(&title);
+}
+
+static void test_text_is_appended(void **state)
+{
+    struct ipw_buf text = IPW_BUF(IPW_MIB), title = IPW_BUF(IPW_MIB);
+    struct ipw_err err = {0};
+
+    (void)state;
+    ipw_buf_adds(&text, "before: ");
+    assert_int_equal(ipw_html_text(&text, &title, "a&#xFFFFFFFFF;", 14, false, &err), 0);
+    assert_string_equal(ipw_buf_str(&text), "before: a\xEF\xBF\xBD");
+    ipw_buf_release(&text);
+    ipw_buf_release(&title);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_reference_beyond_the_last_character),
+        cmocka_unit_test(test_only_utf8_leaves),
+        cmocka_unit_test(test_text_is_appended),
+    };
+    struct ipw_buf text = IPW_BUF(1);
+    struct ipw_err err = {0};
+
+    if (ipw_html_text(&text, &text, "", 0, false, &err) == IPW_EUNSUPPORTED) {
+        print_message("skipped: built without libgumbo\n");
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* The estimate in the place of a sensor, by files as /proc and powercap show them. */
+#include "energy/sources/cpu_model.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "energy/calibration.h"
+
+#include "unit/energy/tree.h"
+
+static int64_t now_ns;
+
+static int64_t clock_now(void) { return now_ns; }
+
+static struct ipw_source *open_model(const char *saved)
+{
+    static char proc[128], powercap[128];
+    struct ipw_cpu_model_options o = {.proc = proc, .powercap = powercap, .saved = saved};
+    struct ipw_source *source;
+    struct ipw_err err = {0};
+
+    snprintf(proc, sizeof proc, "%s/proc", tree_root);
+    snprintf(powercap, sizeof powercap, "%s/powercap", tree_root);
+    if (ipw_cpu_model_open(&source, &o, &err)) fail_msg("%s", err.text);
+    source->now = clock_now;
+    return source;
+}
+
+static void put_machine(void)
+{
+    put("proc/cpuinfo", "processor\t: 0\nmodel name\t: a processor\nflags\t: fpu sse\n");
+    put("proc/stat", "cpu  100 0 0 100 0 0 0 0\n");
+}
+
+/* The share is that of the time between the two lines; no line, or no time between them, gives no number. */
+static void test_busy(void **state)
+{
+    static const struct {
+        const char *before, *after;
+        double busy; /* NAN: none */
+    } table[] = {
+        {"cpu 0 0 0 0", "cpu 25 0 0 75", 0.25},
+        {"cpu 0 0 0 0 0 0 0 0", "cpu 10 10 10 40 20 10 0 0", 0.4}, /* waiting is not work */
+        {"cpu 0 0 0 0 0 0 0 0", "cpu 50 0 0 25 0 0 0 25", 0.5},    /* nor is the host's time */
+        {"cpu 50 0 0 50", "cpu 40 0 0 80", 0},                     /* counters may step back */
+        {"cpu 1 1 1 1", "cpu 1 1 1 1", NAN},
+        {"cpu 1 1 1 1", "cpu 0 0 0 1", NAN},
+        {"cpu 1 1 1", "cpu 2 2 2 2", NAN},
+        {"cpu 1 1 1 1", "intr 5", NAN},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        double busy = ipw_cpu_model_busy(table[i].before, table[i].after);
+
+        if (isnan(busy) != isnan(table[i].busy)) fail_msg("row %zu: %g", i, busy);
+        if (!isnan(busy)) assert_near(busy, table[i].busy, 1e-12);
+    }
+}
+
+/* Without cpuinfo or stat there is no estimate; the message names the file. */
+static void test_without_proc(void **state)
+{
+    char proc[128];
+    struct ipw_cpu_model_options o = {.proc = proc, .powercap = "/nonexistent"};
+    struct ipw_source *source;
+    struct ipw_err err = {0};
+
+    (void)state;
+    snprintf(proc, sizeof proc, "%s/proc", tree_root);
+    assert_int_equal(ipw_cpu_model_open(&source, &o, &err), IPW_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "proc/cpuinfo cannot be read"));
+    assert_null(source);
+    put("proc/cpuinfo", "");
+    assert_int_equal(ipw_cpu_model_open(&source, &o, &err), IPW_EUNSUPPORTED);
+    put("proc/cpuinfo", "processor\t: 0\n");
+    assert_int_equal(ipw_cpu_model_open(&source, &o, &err), IPW_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "proc/stat cannot be read"));
+    put("proc/stat", "");
+    assert_int_equal(ipw_cpu_model_open(&source, &o, &err), IPW_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "proc/stat cannot be read"));
+}
+
+/* The limit is the sum of the packages' first limits: no core, no memory-mapped copy, no platform zone. */
+static void test_limits(void **state)
+{
+    struct ipw_source *source;
+    int64_t values[IPW_CPU_MODEL_CHANNELS];
+
+    (void)state;
+    put_machine();
+    for (int i = 0; i < 2; i++) {
+        char file[80];
+
+        snprintf(file, sizeof file, "powercap/intel-rapl:%d/name", i);
+        put(file, i ? "package-1\n" : "package-0\n");
+        snprintf(file, sizeof file, "powercap/intel-rapl:%d/energy_uj", i);
+        put(file, "1\n");
+        snprintf(file, sizeof file, "powercap/intel-rapl:%d/constraint_0_power_limit_uw", i);
+        put(file, "50000000\n");
+    }
+    put("powercap/intel-rapl:0:0/name", "core\n");
+    put("powercap/intel-rapl:0:0/energy_uj", "1\n");
+    put("powercap/intel-rapl:0:0/constraint_0_power_limit_uw", "7000000\n");
+    put("powercap/intel-rapl:2/name", "psys\n");
+    put("powercap/intel-rapl:2/energy_uj", "1\n");
+    put("powercap/intel-rapl:2/constraint_0_power_limit_uw", "900000000\n");
+    put("powercap/intel-rapl:3/name", "package-2\n"); /* says no limit: not counted */
+    put("powercap/intel-rapl:3/energy_uj", "1\n");
+    put("powercap/intel-rapl-mmio:0/name", "package-0\n");
+    put("powercap/intel-rapl-mmio:0/energy_uj", "1\n");
+    put("powercap/intel-rapl-mmio:0/constraint_0_power_limit_uw", "50000000\n");
+    source = open_model(NULL);
+    assert_non_null(strstr(source->channels[0].device, "a power limit of 100 W"));
+    assert_int_equal(source->channels[0].domain, IPW_DOMAIN_CPU);
+    /* Half busy over one second: Teads' 0.75 of the limit, within its bounds. */
+    now_ns = IPW_NS_PER_S;
+    source->read(source, values);
+    assert_int_equal(values[IPW_CPU_MODEL_MID], 0); /* energy counts from the first reading */
+    put("proc/stat", "cpu  150 0 0 150 0 0 0 0\n");
+    now_ns += IPW_NS_PER_S;
+    source->read(source, values);
+    assert_near((double)values[IPW_CPU_MODEL_MID], 75e6, 1);
+    assert_true(values[IPW_CPU_MODEL_LO] < values[IPW_CPU_MODEL_MID]);
+    assert_true(values[IPW_CPU_MODEL_HI] > values[IPW_CPU_MODEL_MID]);
+    /* No tick passed: as busy as before.  No time passed: no energy. */
+    now_ns += IPW_NS_PER_S;
+    source->read(source, values);
+    assert_near((double)values[IPW_CPU_MODEL_MID], 150e6, 1);
+    source->read(source, values);
+    assert_near((double)values[IPW_CPU_MODEL_MID], 150e6, 1);
+    /* A file that says nothing any more is no value, not 0 W. */
+    put("proc/stat", "");
+    now_ns += IPW_NS_PER_S;
+    source->read(source, values);
+    for (int i = 0; i < IPW_CPU_MODEL_CHANNELS; i++) assert_int_equal(values[i], IPW_NO_VALUE);
+    source->close(source);
+}
+
+/* The machine's own line is used where it is this processor's; otherwise a note says why it is not. */
+static void test_saved_line(void **state)
+{
+    struct ipw_calibration c = {.idle_w = 10,
+                                .full_w = 50,
+                                .off_w = 20,
+                                .cpu = "a processor",
+                                .meter = "a meter",
+                                .threads = 1};
+    char saved[256], note[IPW_NOTE_BYTES];
+    int64_t values[IPW_CPU_MODEL_CHANNELS];
+    struct ipw_source *source;
+
+    (void)state;
+    put_machine();
+    snprintf(saved, sizeof saved, "%s/calibration.json", tree_root);
+    source = open_model(saved); /* none was saved: nothing to say */
+    ipw_source_note(source, note);
+    assert_null(strstr(note, "calibration.json"));
+    source->close(source);
+
+    assert_int_equal(ipw_calibration_write(&c, saved, NULL), 0);
+    source = open_model(saved);
+    assert_int_equal(source->channels[0].domain, IPW_DOMAIN_MACHINE);
+    assert_int_equal(source->channels[0].scope, IPW_SCOPE_MACHINE);
+    assert_string_equal(source->channels[0].device, "calibrated against a meter: 10.0 to 50.0 W");
+    now_ns = IPW_NS_PER_S;
+    source->read(source, values);
+    put("proc/stat", "cpu  100 0 0 200 0 0 0 0\n"); /* idle: 10 W, and no less than nothing */
+    now_ns += IPW_NS_PER_S;
+    source->read(source, values);
+    assert_int_equal(values[IPW_CPU_MODEL_MID], 10000000);
+    assert_int_equal(values[IPW_CPU_MODEL_LO], 1000); /* a counter that always moves */
+    assert_int_equal(values[IPW_CPU_MODEL_HI], 30000000);
+    source->close(source);
+
+    c.threads = 64;
+    assert_int_equal(ipw_calibration_write(&c, saved, NULL), 0);
+    source = open_model(saved);
+    assert_int_equal(source->channels[0].domain, IPW_DOMAIN_CPU);
+    ipw_source_note(source, note);
+    assert_non_null(strstr(note, "is of another processor"));
+    source->close(source);
+
+    put("calibration.json", "{\"idle_w\":");
+    source = open_model(saved);
+    ipw_source_note(source, note);
+    assert_non_null(strstr(note, "calibration.json: "));
+    source->close(source);
+
+    source = open_model(""); /* no home folder: no file to look for */
+    source->close(source);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_busy),
+        WITH_TREE(test_without_proc),
+        WITH_TREE(test_limits),
+        WITH_TREE(test_saved_line),
+    };
+
+    return cmocka_run_group_tests(tests, note_fds, check_fds);
+}

@@ -1,0 +1,46 @@
+/* What powercap shows is not quite what the register counted: energy/sources/rapl_priv.h. */
+#include "energy/sources/rapl_priv.h"
+#include "unit/energy/tree.h"
+
+/* The kernel cuts the unit to whole nanojoules; its range tells which it was, and the truth comes back:
+ * 15258 for 15258.789, 61035 for 61035.156.  Dram's 15.3 uJ is by its book, the last was not cut. */
+static void test_cut_unit_is_multiplied_back(void **state)
+{
+    static const struct {
+        const char *range;
+        int64_t shown, truth, modulus;
+    } cases[] = {
+        {"65532610987\n", INT64_C(15258000000), INT64_C(15258789062), INT64_C(65536000000)},
+        {"65532610987\n", INT64_C(65532610987), INT64_C(65535999984), INT64_C(65536000000)},
+        {"262143328850\n", INT64_C(61035000000), INT64_C(61035156250), INT64_C(262144000000)},
+        {"262143328850\n", 0, 0, INT64_C(262144000000)},
+        {"262143328850\n", IPW_NO_VALUE, IPW_NO_VALUE, INT64_C(262144000000)},
+        {"65712999613\n", 15300000, 15300000, INT64_C(65712999628)},
+        {"262144000000\n", 61035156, 61035156, INT64_C(262144000061)},
+        {"9223372036854775807\n", 77, 77, 0},
+    };
+
+    (void)state;
+    put("intel-rapl:0/name", "package-0\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rapl_zone *zones = NULL;
+        size_t n = 0;
+
+        put("intel-rapl:0/max_energy_range_uj", cases[i].range);
+        assert_int_equal(ipw_rapl_scan(&zones, &n, tree_root), 0);
+        assert_int_equal(n, 1);
+        assert_int_equal(ipw_rapl_true_uj(zones, cases[i].shown), cases[i].truth);
+        if (cases[i].modulus) assert_int_equal(zones->channel.modulus_uj, cases[i].modulus);
+        free(zones);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_cut_unit_is_multiplied_back, tree_setup,
+                                        tree_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
