@@ -23,7 +23,8 @@ void ipw_findings_add(struct ipw_findings *f, const char *group, const char *nam
 
     IPW_GROW(f->items, f->cap, f->n + 1);
     item = &f->items[f->n++];
-    *item = (struct ipw_finding){.group = group, .name = name, .health = health};
+    *item = (struct ipw_finding){.group = group, .health = health};
+    snprintf(item->name, sizeof item->name, "%s", name);
     va_start(ap, fmt);
     vsnprintf(item->text, sizeof item->text, fmt, ap);
     va_end(ap);

@@ -10,7 +10,8 @@
 enum ipw_health { IPW_HEALTH_OK, IPW_HEALTH_WARN, IPW_HEALTH_FAIL };
 
 struct ipw_finding {
-    const char *group, *name; /* static: "server", "streaming" */
+    const char *group; /* static: "server" */
+    char name[80];     /* "streaming" */
     enum ipw_health health;
     char text[240];   /* what is so */
     char remedy[240]; /* what to do, or "" */
