@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "llm/chat.h"
 #include "json/jsonl.h"
+#include "llm/chat.h"
 
 struct event {
     const char *data;

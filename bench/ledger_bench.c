@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "energy/attribution.h"
 #include "energy/sampler.h"
+#include "ledger/ledger.h"
 
 #define SAMPLES 100000
 #define WINDOWS 10000

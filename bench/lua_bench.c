@@ -15,10 +15,10 @@
 #include "base/clock.h"
 #include "io/proc.h"
 #include "io/worker.h"
-#include "script/apart.h"
 #include "script/host.h"
-#include "script/remote.h"
 #include "script/vm_state.h"
+#include "script/worker/worker_agent.h"
+#include "script/worker/worker_main.h"
 
 enum { ROUNDS = 7 };
 

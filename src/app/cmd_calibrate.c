@@ -11,11 +11,11 @@
 
 #include "app/commands.h"
 #include "app/options.h"
-#include "app/telemetry.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/calibration.h"
 #include "energy/sources/cpu_model.h"
+#include "telemetry/telemetry.h"
 
 #define SETTLE     5 /* of a step, a fifth goes by before it counts: the machine settles */
 #define LEAST_STEP IPW_NS_PER_S

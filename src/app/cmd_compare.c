@@ -9,14 +9,14 @@
 #include "app/commands.h"
 #include "app/doubts.h"
 #include "app/options.h"
-#include "app/progress.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "base/terminal.h"
+#include "json/jsonl.h"
 #include "report/compare.h"
 #include "report/table.h"
 #include "trace/rundir.h"
-#include "json/jsonl.h"
 
 enum { MAX_OUTPUT_BYTES = 1024 * 1024 * 1024, MAX_MANIFEST_BYTES = 64 * 1024 * 1024 };
 

@@ -7,7 +7,7 @@
 #include "app/options.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "export/jsonl.h"
+#include "export/export_jsonl.h"
 #include "export/mooncake.h"
 #include "export/redacted.h"
 

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "app/commands.h"
-#include "app/ledger_check.h"
-#include "app/ledger_print.h"
-#include "app/ledger_shares.h"
 #include "app/options.h"
-#include "app/progress.h"
+#include "audit/ledger_check.h"
+#include "audit/ledger_print.h"
+#include "audit/share_rules.h"
 #include "base/log.h"
+#include "base/terminal.h"
 
 enum { MAX_OUTPUT_BYTES = 1024 * 1024 * 1024 };
 

@@ -6,11 +6,11 @@
 #include "app/cmd_models.h"
 #include "app/commands.h"
 #include "app/options.h"
-#include "app/watch.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "energy/belief.h"
 #include "energy/select.h"
+#include "energy/watch.h"
 #include "script/embedded.h"
 #include "script/vm.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "app/commands.h"
-#include "app/meter_report.h"
 #include "app/options.h"
+#include "audit/meter_report.h"
 #include "base/text.h"
 
 #define OUTPUT_MAX (256 * IPW_MIB)

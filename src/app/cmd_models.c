@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "app/options.h"
-#include "app/server_find.h"
 #include "base/secret.h"
 #include "base/text.h"
+#include "serve/server_find.h"
 
 static void print_name(const char *name, size_t n)
 {

@@ -9,15 +9,15 @@
 #include <unistd.h>
 
 #include "app/commands.h"
-#include "app/progress.h"
-#include "app/run.h"
-#include "app/workload.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/open.h"
+#include "base/terminal.h"
 #include "base/text.h"
+#include "replay/workload_run.h"
 #include "report/follow.h"
-#include "report/replay.h"
+#include "report/timeline.h"
+#include "run/run.h"
 #include "trace/lock.h"
 
 #define AT(field) offsetof(struct ipw_replay_cli, field)
@@ -283,12 +283,17 @@ int ipw_cmd_replay(int argc, char **argv)
     } else {
         ipw_log_set_level(o.quiet ? IPW_LOG_ERROR : o.verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
         signal(SIGPIPE, SIG_IGN);
-        if (strcmp(o.mode, "show") == 0)
+        if (strcmp(o.mode, "show") == 0) {
             code = o.follow ? follow_run(args[0], &o) : show(args[0], &o);
-        else if (strcmp(o.mode, "workload") == 0)
-            code = ipw_workload_replay(args[0], &o, ipw_run_command_json(&command, argc, argv));
-        else
+        } else if (strcmp(o.mode, "workload") == 0) {
+            struct ipw_run_end end = {0};
+
+            code =
+                ipw_workload_replay(args[0], &o, ipw_run_command_json(&command, argc, argv), &end);
+            ipw_run_tell_end(&end, code);
+        } else {
             code = run_again(args[0], &o);
+        }
     }
     free(o.net.base_urls.items);
     free(o.net.headers.items);

@@ -7,14 +7,14 @@
 #include <unistd.h>
 
 #include "app/commands.h"
-#include "app/conceal.h"
-#include "app/repair.h"
-#include "app/run.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "json/json.h"
 #include "json/jsonl.h"
 #include "json/write.h"
+#include "run/conceal.h"
+#include "run/resume/repair.h"
+#include "run/run.h"
 
 #define COMMAND_MAX  (4 * IPW_MIB)
 #define MANIFEST_MAX (256 * IPW_MIB)

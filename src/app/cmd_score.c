@@ -6,17 +6,17 @@
 #include <unistd.h>
 
 #include "app/commands.h"
-#include "app/progress.h"
-#include "app/script_options.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "report/format.h"
-#include "script/cases.h"
-#include "trace/rundir.h"
-#include "trace/schema.h"
 #include "json/jsonl.h"
 #include "json/write.h"
+#include "report/format.h"
+#include "run/progress.h"
+#include "run/script_options.h"
+#include "script/dataset.h"
+#include "trace/rundir.h"
+#include "trace/schema.h"
 
 enum { MAX_BYTES = 1024 * 1024 * 1024, MAX_MANIFEST_BYTES = 64 * 1024 * 1024, SHOWN = 40 };
 

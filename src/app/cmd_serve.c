@@ -14,8 +14,8 @@
 
 #include "app/commands.h"
 #include "app/options.h"
-#include "app/serve.h"
 #include "base/text.h"
+#include "serve/server.h"
 
 struct serve_values {
     const char *host, *model, *replay, *speed;

@@ -12,11 +12,11 @@
 
 #include "app/commands.h"
 #include "app/options.h"
-#include "app/progress.h"
-#include "app/telemetry.h"
 #include "base/clock.h"
-#include "trace/power.h"
+#include "base/terminal.h"
 #include "json/jsonl.h"
+#include "telemetry/telemetry.h"
+#include "trace/power.h"
 
 #define LOOK_NS   (1250 * IPW_NS_PER_MS) /* how long the table looks before it speaks */
 #define REDRAW_NS (500 * IPW_NS_PER_MS)

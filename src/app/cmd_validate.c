@@ -4,10 +4,10 @@
 
 #include "app/commands.h"
 #include "app/options.h"
-#include "app/repair.h"
-#include "app/validate.h"
+#include "audit/validate.h"
 #include "base/log.h"
 #include "json/write.h"
+#include "run/resume/repair.h"
 
 static void say_counts(const struct ipw_validation *v, const char *run)
 {

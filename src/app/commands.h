@@ -5,6 +5,8 @@
 #ifndef IPW_APP_COMMANDS_H
 #define IPW_APP_COMMANDS_H
 
+#include "app/options.h"
+
 int ipw_cmd_run(int argc, char **argv);
 int ipw_cmd_resume(int argc, char **argv);
 int ipw_cmd_serve(int argc, char **argv);
@@ -26,5 +28,14 @@ int ipw_cmd_check(int argc, char **argv);
 int ipw_cmd_tool(int argc, char **argv);
 int ipw_cmd_test(int argc, char **argv);
 int ipw_cmd_repl(int argc, char **argv);
+
+extern const struct ipw_command ipw_run_command;
+/* The options of a run, with their full names, as a JSON object {args, cwd} for its
+ * manifest; those of one session (--resume, --retry, --force, --output) are left out.  Values that
+ * may be secret are "***". */
+char *ipw_run_command_json(const struct ipw_command *command, int argc, char **argv);
+struct ipw_run_end;
+/* Says how a run ended, the command that goes on with it last; frees what `end` holds. */
+void ipw_run_tell_end(struct ipw_run_end *end, int exit_code);
 
 #endif

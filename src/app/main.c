@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "io/proc.h"
 #include "io/worker.h"
-#include "script/remote.h"
+#include "script/worker/worker_main.h"
 
 static const struct {
     const char *name;

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/conceal.h"
-#include "app/progress.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "run/conceal.h"
 
 enum { MAX_OPTIONS = 96, HELP_COLUMN = 28 };
 

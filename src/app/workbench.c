@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "app/prompt.h"
+#include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"

@@ -6,8 +6,9 @@
 #ifndef IPW_APP_WORKBENCH_H
 #define IPW_APP_WORKBENCH_H
 
-#include "app/run.h"
-#include "script/entry.h"
+#include "app/options.h"
+#include "run/run.h"
+#include "script/command.h"
 
 enum ipw_workbench_model {
     IPW_BENCH_NO_MODEL,

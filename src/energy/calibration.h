@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "energy/model.h"
+#include "energy/power_model.h"
 
 enum { IPW_CALIBRATION_POINTS = 16 };
 

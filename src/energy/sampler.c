@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "energy/pace.h"
+#include "energy/poll_rate.h"
 
 /* The last two rows of a ring are for a thread that is told to stop while it is full: the row in
  * its hand, and the last reading.  So it never has to wait for a drain to end. */

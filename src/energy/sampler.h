@@ -47,7 +47,7 @@ struct ipw_sampler_loss {
 
 struct ipw_sampler_options {
     int64_t interval_ns;
-    bool adapt; /* slow sources when they publish (energy/pace.h) */
+    bool adapt; /* slow sources when they publish (energy/poll_rate.h) */
     /* A reading in the middle of which the thread was interrupted (it took far longer than they
      * usually do) is thrown away and taken again, twice at the most: nobody knows when within it the
      * values held, and bounds that rest on its time would not hold either. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "energy/cover.h"
+#include "energy/overlap.h"
 #include "energy/select.h"
 
 const char *ipw_scope_name(enum ipw_scope scope)

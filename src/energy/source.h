@@ -120,7 +120,7 @@ struct ipw_source_set {
     size_t n;
     struct ipw_source_verdict verdicts[32];
     size_t n_verdicts;
-    /* What each domain's sum is made of, in words; "" when it has none (energy/cover.h). */
+    /* What each domain's sum is made of, in words; "" when it has none (energy/overlap.h). */
     char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES];
     /* The descriptions of all channels, the sources' one after another, as the covering set left
      * them: sources[i]->channels points into it.  own: the sources' originals. */

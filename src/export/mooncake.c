@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trace/workload.h"
 #include "json/json.h"
 #include "json/write.h"
+#include "trace/workload.h"
 
 #define NS_PER_MS 1e6
 

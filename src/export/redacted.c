@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "trace/rundir.h"
-#include "trace/schema.h"
 #include "json/jsonl.h"
 #include "json/write.h"
+#include "trace/rundir.h"
+#include "trace/schema.h"
 
 #define LINE_MAX_BYTES (512 * IPW_MIB)
 

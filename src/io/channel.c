@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "io/loop_internal.h"
+#include "io/loop_priv.h"
 
 enum { HEAD = 4, BLOCK = 64 * 1024 };
 

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "io/proc_internal.h"
+#include "io/proc_priv.h"
 
 /* Children belong to the process, not to a loop: one list, touched by the loop's thread only. */
 static struct ipw_child *children;

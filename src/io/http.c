@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/open.h"
 #include "io/http_guard.h"
-#include "io/http_internal.h"
+#include "io/http_priv.h"
 
 int ipw_http_global_init(struct ipw_err *err)
 {

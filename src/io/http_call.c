@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "io/http_internal.h"
+#include "io/http_priv.h"
 #include "io/proxy.h"
 
 static const size_t BODY_MAX = 256 * IPW_MIB;

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "io/http_internal.h"
+#include "io/http_priv.h"
 
 const char *ipw_http_authority(const char *url)
 {

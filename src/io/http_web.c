@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "io/http_internal.h"
+#include "io/http_priv.h"
 #include "io/proxy.h"
 
 enum { MAX_CONNECTIONS = 64, MAX_HEADERS = 100, CONNECT_S = 10 };

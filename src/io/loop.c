@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "io/loop_internal.h"
+#include "io/loop_priv.h"
 
 void ipw_loop_hold(struct ipw_loop *loop)
 {

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "io/proc_internal.h"
 #include "io/proc_output.h"
+#include "io/proc_priv.h"
 
 enum { DEFAULT_SECONDS = 60, OPEN_FILES = 256, READS_A_ROUND = 4 };
 

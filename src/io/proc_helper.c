@@ -22,7 +22,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "io/proc_internal.h"
+#include "io/proc_priv.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1 /* their shadow memory alone is beyond any sensible RLIMIT_AS */

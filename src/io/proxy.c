@@ -7,7 +7,7 @@
 
 #include "base/keyring.h"
 #include "base/text.h"
-#include "io/http_internal.h"
+#include "io/http_priv.h"
 
 static const char *setting(const char *small, const char *capital)
 {

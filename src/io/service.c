@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/proc_internal.h"
+#include "io/proc_priv.h"
 
 enum { LINE_MAX_BYTES = 4096 };
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "io/loop_internal.h"
+#include "io/loop_priv.h"
 
 struct ipw_syncer {
     struct ipw_loop *loop;

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "io/loop_internal.h"
+#include "io/loop_priv.h"
 
 static bool before(const struct ipw_timer *a, const struct ipw_timer *b)
 {

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "io/proc_internal.h"
+#include "io/proc_priv.h"
 
 enum { MAX_OPEN_FILES = 32 };
 

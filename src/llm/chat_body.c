@@ -1,6 +1,6 @@
 /* Request bodies.  Our members and the caller's extra ones are sorted together, so that equal
  * requests are equal bytes and a server's prefix cache sees the same prompt again. */
-#include "llm/chat_internal.h"
+#include "llm/chat_priv.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Tool calls out of deltas: reference/inference-protocol.md section 5, rules 1 to 7. */
-#include "llm/chat_internal.h"
+#include "llm/chat_priv.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What servers say when they fail: reference/inference-protocol.md section 8, shapes (a) to (e). */
-#include "llm/chat_internal.h"
+#include "llm/chat_priv.h"
 
 #include <stdio.h>
 #include <string.h>

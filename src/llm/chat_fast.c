@@ -13,7 +13,7 @@
  *   - an empty string, or anything but printable text and the simple escapes, is left to the full
  *     path.
  * tests/unit/llm/test_chat_fast.c compares both paths over all captures and over mutated chunks. */
-#include "llm/chat_internal.h"
+#include "llm/chat_priv.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Folding a stream's events, or a whole answer, into one reply. */
-#include "llm/chat_internal.h"
+#include "llm/chat_priv.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Answers of other protocols, which servers speak beside chat completions. */
-#include "llm/chat_internal.h"
+#include "llm/chat_priv.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What of a reply goes back to the server, and all of it as JSON for the record. */
-#include "llm/chat_internal.h"
+#include "llm/chat_priv.h"
 
 #include <string.h>
 

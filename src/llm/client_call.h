@@ -10,7 +10,7 @@
 
 #include "io/sse.h"
 #include "llm/arrivals.h"
-#include "llm/client_internal.h"
+#include "llm/client_priv.h"
 #include "llm/times.h"
 
 enum ipw_llm_mode {
@@ -91,7 +91,7 @@ bool ipw_llm_outage_keeps(struct ipw_llm_call *call, const struct ipw_llm_eviden
 bool ipw_llm_outage_asks(struct ipw_llm_call *call, const struct ipw_http_result *result);
 void ipw_llm_ask_cancel(struct ipw_llm_ask *ask); /* NULL is fine */
 
-/* gate.c */
+/* in_flight_limit.c */
 void ipw_llm_gate_opened(struct ipw_llm *llm); /* those in the line may go on */
 bool ipw_llm_gate_enter(struct ipw_llm_call *call,
                         int64_t now_ns);      /* false: ipw_llm_begin() later */

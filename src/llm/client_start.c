@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "llm/chat_internal.h"
+#include "llm/chat_priv.h"
 #include "llm/client_call.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* Endpoints: addresses as users give them, keys, limits. */
-#include "llm/client_internal.h"
+#include "llm/client_priv.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "llm/client_call.h"
-#include "llm/replay_internal.h"
+#include "llm/replay_priv.h"
 
 #define LINE_MAX_BYTES (512 * IPW_MIB)
 

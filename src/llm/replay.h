@@ -5,7 +5,7 @@
  * did, byte for byte: each event that the query emits is paired with the next line of the record,
  * given that line's times, and compared with it.  The first that differs is a divergence.
  *
- * ipw_replay_llm() is the back end behind ipw_llm_start(); tools and effects (script/effect.h) are
+ * ipw_replay_llm() is the back end behind ipw_llm_start(); tools and effects (script/recorded_effect.h) are
  * answered through ipw_replay_wait() and ipw_replay_effect().  Someone drives it: ipw_replay_step()
  * looks at the query's next line.  Replies, results and effects are handed over there, never inside
  * the call that asks for them.

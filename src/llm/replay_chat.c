@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "llm/client_call.h"
-#include "llm/replay_internal.h"
+#include "llm/replay_priv.h"
 
 /* ---- calls come and go ---- */
 

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "llm/replay_internal.h"
 #include "json/diff.h"
+#include "llm/replay_priv.h"
 
 enum { BEFORE_BYTES = 40, SHOWN_COLUMNS = 96, MAX_BYTES = 512 * 1024 * 1024 };
 

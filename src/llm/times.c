@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "llm/chat.h"
 #include "json/json.h"
+#include "llm/chat.h"
 
 /* Microseconds below 16 have a bucket each; above, 16 to an octave. */
 static int bucket_of(int64_t gap_ns)

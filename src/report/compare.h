@@ -11,9 +11,9 @@
 #ifndef IPW_REPORT_COMPARE_H
 #define IPW_REPORT_COMPARE_H
 
+#include "json/write.h"
 #include "report/repeats.h"
 #include "trace/schema.h"
-#include "json/write.h"
 
 enum ipw_compare_metric {
     IPW_COMPARE_ACCURACY,

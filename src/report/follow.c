@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "report/format.h"
 #include "trace/event.h"
-#include "trace/pick.h"
+#include "trace/find_query.h"
 
 enum { WIDTH_MIN = 80, TEXT_COLUMN = 34, SHOWN_BYTES = 2000, ID_COLUMNS = 10 };
 

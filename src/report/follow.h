@@ -6,7 +6,7 @@
 #ifndef IPW_REPORT_FOLLOW_H
 #define IPW_REPORT_FOLLOW_H
 
-#include "report/replay.h"
+#include "report/timeline.h"
 
 struct ipw_follow;
 

@@ -9,8 +9,8 @@
 #ifndef IPW_REPORT_REPEATS_H
 #define IPW_REPORT_REPEATS_H
 
-#include "report/summary.h"
 #include "json/write.h"
+#include "report/summary.h"
 
 #define IPW_REPEATS_SEED 20
 

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "trace/stats.h"
+#include "trace/channel_stats.h"
 
 #define TEXT_KEPT 400 /* bytes of an answer or an error that a table may show */
 

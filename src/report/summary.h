@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/balance.h"
+#include "ledger/balance.h"
 #include "trace/schema.h"
 
 /* What a row keeps of a figure: there are as many rows as queries, and they stay until the end. */

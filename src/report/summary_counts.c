@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "report/summary_priv.h"
 #include "json/write.h"
+#include "report/summary_priv.h"
 
 static int by_text(const void *a, const void *b)
 {

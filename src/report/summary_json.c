@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "json/write.h"
 #include "report/repeats.h"
 #include "report/stats.h"
 #include "report/summary.h"
 #include "report/summary_priv.h"
-#include "json/write.h"
 
 #define TRIM_FROM  4    /* queries from which the trimmed statistics are given */
 #define TRIM_SHARE 0.05 /* cut at each end */

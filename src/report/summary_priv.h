@@ -3,8 +3,8 @@
 #ifndef IPW_REPORT_SUMMARY_PRIV_H
 #define IPW_REPORT_SUMMARY_PRIV_H
 
-#include "report/summary.h"
 #include "json/write.h"
+#include "report/summary.h"
 
 /* "accounts": where the joules went, for each domain. */
 void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_summary *s,

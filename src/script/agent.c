@@ -10,12 +10,12 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/sha256.h"
-#include "script/apart.h"
+#include "json/jsonl.h"
 #include "script/embedded.h"
 #include "script/task.h"
 #include "script/value.h"
 #include "script/vm.h"
-#include "json/jsonl.h"
+#include "script/worker/worker_agent.h"
 
 struct ipw_agent {
     struct ipw_apart *apart; /* it runs in a process of its own: the rest is not used */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "script/cases.h"
+#include "script/dataset.h"
 #include "script/host.h"
 
 struct ipw_agent_config {     /* what the command line overrides in the agent's defaults */
@@ -23,7 +23,7 @@ struct ipw_agent_config {     /* what the command line overrides in the agent's 
     const char *const *paths; /* --path folders */
     size_t memory_bytes;      /* of the Lua heap; 0: the default */
     int64_t slice_cpu_ns;     /* between two waits; 0: the default */
-    bool untrusted;           /* runs in a worker process (script/ward.h) */
+    bool untrusted;           /* runs in a worker process (script/worker/worker_host.h) */
 };
 
 /* What an agent file says of itself. */

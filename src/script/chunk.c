@@ -10,14 +10,14 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "json/jsonl.h"
 #include "script/embedded.h"
+#include "script/file_hashes.h"
 #include "script/lib.h"
-#include "script/loaded.h"
 #include "script/native.h"
-#include "script/remote.h"
 #include "script/search.h"
 #include "script/vm_state.h"
-#include "json/jsonl.h"
+#include "script/worker/worker_main.h"
 
 enum { MAX_SCRIPT_BYTES = 4 * 1024 * 1024, PATH_BYTES = 1024 };
 static const char builtin[] = "builtin:";

@@ -56,7 +56,8 @@ void ipw_host_workload_prompt(struct ipw_host_workload *seat);
 struct ipw_host {
     struct ipw_loop *loop;
     struct ipw_llm *llm;
-    struct ipw_remote *remote; /* in a worker process: the way to the core (script/remote.h) */
+    struct ipw_remote
+        *remote;        /* in a worker process: the way to the core (script/worker/worker_main.h) */
     const char *name;   /* of the query, for messages; must outlive the program's states; or NULL */
     const char *model;  /* the run's, when the script names none */
     double temperature; /* NAN: the server's default; likewise below */
@@ -85,7 +86,7 @@ struct ipw_host {
 
     int32_t last_span, last_inside; /* number the spans of the query (ipw_host_next_span) */
     int n_own_spans;                /* of them those that the script made itself */
-    int64_t n_effects;              /* numbers its effects (script/effect.h) */
+    int64_t n_effects;              /* numbers its effects (script/recorded_effect.h) */
     /* What the previous request of this query held, so that the record repeats nothing. */
     uint64_t *sent_hashes;
     size_t n_sent, cap_sent;

@@ -2,9 +2,9 @@
 #include <lauxlib.h>
 #include <math.h>
 
-#include "script/effect.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/recorded_effect.h"
 #include "script/vm_state.h"
 
 /* Unknown is nil. */

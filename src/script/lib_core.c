@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "script/effect.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/recorded_effect.h"
 #include "script/value.h"
 #include "script/vm_state.h"
 

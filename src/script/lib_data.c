@@ -28,11 +28,11 @@
 #include "data/dataset.h"
 #include "data/gaia.h"
 #include "data/sha256.h"
-#include "script/cases.h"
+#include "json/jsonl.h"
+#include "script/dataset.h"
 #include "script/embedded.h"
 #include "script/lib.h"
 #include "script/value.h"
-#include "json/jsonl.h"
 
 #define BOX "ipw.core.data.box"
 

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "script/effect.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/recorded_effect.h"
 #include "script/vm_state.h"
 
 enum { MAX_FILE_BYTES = 64 * 1024 * 1024, MAX_PART_BYTES = 20 * 1024 * 1024 };

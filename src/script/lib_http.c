@@ -8,13 +8,13 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/http_web.h"
+#include "json/write.h"
 #include "llm/replay.h"
 #include "script/fields.h"
 #include "script/lib.h"
 #include "script/span.h"
 #include "script/value.h"
 #include "script/vm_state.h"
-#include "json/write.h"
 
 enum {
     MAX_FIELDS = 50,

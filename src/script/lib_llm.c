@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "json/write.h"
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/value.h"
 #include "script/vm_state.h"
-#include "json/write.h"
 
 enum { MAX_REQUEST_BYTES = 64 * 1024 * 1024, MAX_MESSAGES = 100000 };
 

@@ -8,10 +8,10 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/proc.h"
-#include "script/effect.h"
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/recorded_effect.h"
 #include "script/value.h"
 #include "script/vm_state.h"
 

@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "json/write.h"
 #include "llm/replay.h"
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/vm_state.h"
-#include "json/write.h"
 
 enum { MAX_RECORD_BYTES = 16 * 1024 * 1024, MAX_ERROR_BYTES = 500 };
 

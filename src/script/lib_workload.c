@@ -2,13 +2,13 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#include "json/json.h"
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/value.h"
 #include "script/vm_state.h"
 #include "trace/workload.h"
 #include "trace/workload_prompt.h"
-#include "json/json.h"
 
 enum { MAX_PROMPT_BYTES = 64 * 1024 * 1024 };
 

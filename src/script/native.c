@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "script/host.h"
-#include "script/loaded.h"
-#include "script/vm_state.h"
 #include "json/write.h"
+#include "script/file_hashes.h"
+#include "script/host.h"
+#include "script/vm_state.h"
 
 /* "a.b" is opened by luaopen_a_b; what follows a hyphen is a version mark, as with the stock loader. */
 static void open_name(char *out, size_t size, const char *name)

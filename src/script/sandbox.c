@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "script/effect.h"
-#include "script/remote.h"
+#include "script/recorded_effect.h"
 #include "script/vm_state.h"
+#include "script/worker/worker_main.h"
 
 enum { MAX_SOURCE_BYTES = 128 * 1024 };
 
@@ -159,7 +159,7 @@ static int math_randomseed(lua_State *L)
     return lua_gettop(L);
 }
 
-/* What the time is, is on record (script/effect.h); what a given time is called is arithmetic,
+/* What the time is, is on record (script/recorded_effect.h); what a given time is called is arithmetic,
  * except for the time zone. */
 static int time_value(lua_State *L)
 {

@@ -24,7 +24,7 @@ struct ipw_vm {
     volatile sig_atomic_t over_memory; /* the heap passed its cap: stop at the next instruction */
     bool refused; /* an allocation was: the script ends, however much there is after a collection */
     bool starved; /* the machine had none to give */
-    lua_Integer last_number, n_seedings; /* of what show.c numbered; of math.randomseed() */
+    lua_Integer last_number, n_seedings; /* of what tostring.c numbered; of math.randomseed() */
 
     lua_State *volatile running;
     volatile sig_atomic_t slice_ticks; /* of the CPU timer, since the slice began */
@@ -60,11 +60,11 @@ bool ipw_vm_collect(struct ipw_vm *vm, lua_State *L);
 void ipw_string_open(lua_State *L);
 void ipw_table_open(lua_State *L);
 
-/* show.c: tostring() of the value, and what stands for its address. [0, +1, e] */
+/* tostring.c: tostring() of the value, and what stands for its address. [0, +1, e] */
 const char *ipw_text_push(lua_State *L, int idx);
 void ipw_text_push_identity(lua_State *L, int idx);
 
-/* chain.c: whether a source text holds a chain a.x.x.x... on which Lua 5.4.4 would overflow the C
+/* source_check.c: whether a source text holds a chain a.x.x.x... on which Lua 5.4.4 would overflow the C
  * stack when it names the variable at fault. */
 bool ipw_chain_too_long(const char *text, size_t n);
 extern const char ipw_chain_message[];

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "trace/schema_priv.h"
 #include "json/write.h"
+#include "trace/schema_priv.h"
 
 static const char *const kind_names[IPW_EV_KINDS] = {
     [IPW_EV_RUN_START] = "run_start",

@@ -1,8 +1,8 @@
 #include "trace/power.h"
 
 #include "base/secret.h"
-#include "trace/schema.h"
 #include "json/write.h"
+#include "trace/schema.h"
 
 static void put_channel(struct ipw_jw *w, const struct ipw_channel *c)
 {

@@ -15,8 +15,8 @@
 
 #include "base/err.h"
 #include "energy/sampler.h"
-#include "trace/event.h"
 #include "json/jsonl.h"
+#include "trace/event.h"
 
 struct ipw_rundir;
 

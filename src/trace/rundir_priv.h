@@ -1,15 +1,15 @@
 /* trace/rundir_priv.h: the inside of a run directory, shared by rundir.c (taking and giving back
- * the folder), rundir_write.c (its files) and rundir_again.c (a run that goes on).  Nothing else includes it. */
+ * the folder), rundir_write.c (its files) and rundir_reopen.c (a run that goes on).  Nothing else includes it. */
 #ifndef IPW_TRACE_RUNDIR_PRIV_H
 #define IPW_TRACE_RUNDIR_PRIV_H
 
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "json/jsonl.h"
 #include "trace/lock.h"
 #include "trace/power_rows.h"
 #include "trace/rundir.h"
-#include "json/jsonl.h"
 
 enum { IPW_RUNDIR_MAX_TORN = 8 };
 

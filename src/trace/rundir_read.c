@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "json/jsonl.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
-#include "json/jsonl.h"
 
 #define LINE_MAX_BYTES (256 * IPW_MIB) /* no smaller than what a run writes */
 

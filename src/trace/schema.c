@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trace/schema_priv.h"
-#include "trace/stats.h"
 #include "json/write.h"
+#include "trace/channel_stats.h"
+#include "trace/schema_priv.h"
 
 static void kcount(struct ipw_jw *w, const char *key, int64_t n)
 {

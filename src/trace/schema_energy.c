@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "trace/channel_stats.h"
 #include "trace/schema_priv.h"
-#include "trace/stats.h"
 
 static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                          IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};

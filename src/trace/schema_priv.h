@@ -3,8 +3,8 @@
 #ifndef IPW_TRACE_SCHEMA_PRIV_H
 #define IPW_TRACE_SCHEMA_PRIV_H
 
-#include "trace/schema.h"
 #include "json/write.h"
+#include "trace/schema.h"
 
 void ipw_schema_kjoules(struct ipw_jw *w, const char *key, const struct ipw_figure *f);
 /* `devices` (figures of q->devices), `mean_w` and `peak_w` may be NULL. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "trace/channel_stats.h"
 #include "trace/schema_priv.h"
-#include "trace/stats.h"
 
 static int64_t count_of(const struct ipw_json *object, const char *key, int64_t absent)
 {

@@ -3,7 +3,7 @@
  * A table names the keys of an object with the kinds of value that each may have.  The check walks
  * one parsed value, reports the first fault with its path ("turns[2].energy.gpu.joules: expected a
  * number or null, found text") and knows nothing of files or of what two values have to do with
- * each other; app/validate.c does.  Keys that no table names are no fault: later versions add keys.
+ * each other; audit/validate.c does.  Keys that no table names are no fault: later versions add keys.
  * Pure. */
 #ifndef IPW_TRACE_SPEC_H
 #define IPW_TRACE_SPEC_H

@@ -10,7 +10,7 @@
  * Events may be unfinished (a start without an end): they end when the query does, outcome
  * "unfinished".  Input order is by time; equal times keep their order.
  *
- * Then the ledger is asked what each part cost (ipw_query_trace_book). */
+ * What each part cost is filled in from the ledger (ledger/query_energy.h). */
 #ifndef IPW_TRACE_TURN_H
 #define IPW_TRACE_TURN_H
 
@@ -18,8 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "energy/attribution.h"
+#include "energy/source.h"
 #include "trace/event.h"
+#include "trace/figure.h"
 
 enum ipw_span_kind {
     IPW_SPAN_LM,      /* one attempt */
@@ -142,10 +143,6 @@ void ipw_turn_builder_cut(struct ipw_turn_builder *b, int64_t end_ns);
 void ipw_turn_builder_finish(struct ipw_turn_builder *b, struct ipw_query_trace *out);
 void ipw_turn_builder_free(struct ipw_turn_builder *b); /* NULL is fine */
 
-/* Fills every energy figure and power mean from the ledger.  `query` is what
- * ipw_ledger_query_begin() answered for it; -1: not known, its share is an equal slice. */
-void ipw_query_trace_book(struct ipw_query_trace *trace, const struct ipw_ledger *ledger,
-                          int64_t query);
 /* The domains whose energy is that of the model's machine, bits 1 << domain: all of them for a model
  * on this machine, 0 for a model on another machine of which no sensor was read. */
 unsigned ipw_query_lm_domains(const struct ipw_query_trace *trace);

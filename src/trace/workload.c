@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
-#include "trace/pick.h"
+#include "trace/find_query.h"
 #include "trace/workload_index.h"
 
 /* What a line of a file of rows, of a run's record, may be long. */

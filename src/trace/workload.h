@@ -39,7 +39,7 @@ struct ipw_workload;
 /* `path`: the folder of a run, or a .jsonl file in the line format. */
 int ipw_workload_open(struct ipw_workload **out, const char *path, struct ipw_err *err);
 void ipw_workload_free(struct ipw_workload *workload); /* NULL is fine; none is taken any more */
-/* Keeps the first `limit` queries (0: all), or only the one that `want` means (trace/pick.h; NULL: all). */
+/* Keeps the first `limit` queries (0: all), or only the one that `want` means (trace/find_query.h; NULL: all). */
 int ipw_workload_keep(struct ipw_workload *workload, const char *want, size_t limit,
                       struct ipw_err *err);
 const char *ipw_workload_path(const struct ipw_workload *workload);

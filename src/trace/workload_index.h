@@ -6,8 +6,8 @@
 #define IPW_TRACE_WORKLOAD_INDEX_H
 
 #include "base/buf.h"
-#include "trace/workload.h"
 #include "json/jsonl.h"
+#include "trace/workload.h"
 
 #define IPW_WORKLOAD_NONE UINT32_MAX
 

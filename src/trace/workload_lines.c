@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trace/workload_index.h"
 #include "json/json.h"
+#include "trace/workload_index.h"
 
 enum { MOST_TOKENS = 16 * 1024 * 1024 };
 #define NS_PER_MS 1e6

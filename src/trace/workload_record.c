@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trace/event.h"
-#include "trace/workload_index.h"
 #include "json/json.h"
 #include "json/write.h"
+#include "trace/event.h"
+#include "trace/workload_index.h"
 
 enum { TEXT_MAX = 512 * 1024 * 1024 };
 

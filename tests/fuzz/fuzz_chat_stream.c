@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "llm/chat.h"
 #include "json/json.h"
+#include "llm/chat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

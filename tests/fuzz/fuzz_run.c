@@ -1,6 +1,6 @@
 /* The folder of a run, as `validate` and `ledger --check` read it: any bytes in its files end in an
  * answer or in one line that says what is wrong. */
-#include "app/validate.h"
+#include "audit/validate.h"
 #include "json_mutate.h"
 #include "run_folder.h"
 

@@ -3,11 +3,11 @@
  * client, streamed and whole; and a Host that is not a name of loopback is never answered. */
 #include <strings.h>
 
-#include "app/serve_reply.h"
-#include "app/visitor.h"
 #include "check.h"
 #include "io/sse.h"
 #include "llm/chat.h"
+#include "serve/completion.h"
+#include "serve/visitor.h"
 
 static int fold_event(void *ud, const struct ipw_sse_event *event, struct ipw_err *err)
 {

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/json.h"
 #include "json_mutate.h"
 #include "trace/event.h"
 #include "trace/schema.h"
 #include "trace/spec.h"
 #include "trace/turn.h"
-#include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

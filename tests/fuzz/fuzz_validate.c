@@ -3,9 +3,9 @@
 #include <lauxlib.h>
 
 #include "check.h"
+#include "json/json.h"
 #include "script/value.h"
 #include "script/vm_state.h"
-#include "json/json.h"
 
 static struct ipw_vm *vm;
 

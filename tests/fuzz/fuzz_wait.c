@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "check.h"
-#include "llm/client_internal.h"
+#include "llm/client_priv.h"
 
 static const int64_t most_ns = INT64_C(1000000000) * IPW_NS_PER_S;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "script/wire.h"
+#include "script/worker/worker_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 # (the self-test gives it broken trees).  Prints "file:line: message" for each breach; exit 1 when
 # there was one.
 #
-#   includes   includes go down only (DESIGN.md section 3), within src/
+#   includes   includes go down only, from floor to floor of src/
 #   libraries  each foreign library is seen by its own floor only
 #   headers    every header in src/ opens with a paragraph "/* floor/name.h: ..."
 #   length     no source file over 600 lines
@@ -40,12 +40,14 @@ list_includes() {
 check_includes() {
     list_includes | awk -F"$tab" '
     BEGIN {
-        n = split("base json io energy trace llm data script export report app", floors, " ")
+        n = split("base json io energy data trace ledger llm script export report audit run serve replay telemetry app",
+                  floors, " ")
         for (i = 1; i <= n; i++) level[floors[i]] = i
         level["report"] = level["export"]       # side by side
-        level["app"] = level["export"] + 1
+        level["replay"] = level["serve"]
         apart["io json"] = apart["io energy"] = apart["energy io"] = 1
-        apart["export report"] = apart["report export"] = 1
+        apart["report export"] = apart["export report"] = 1
+        apart["replay serve"] = apart["serve replay"] = apart["telemetry replay"] = 1
     }
     {
         split($1, path, "/"); from = path[2]
@@ -78,7 +80,7 @@ check_libraries() {
         only("^gumbo\\.h$", "^src/data/html\\.c$", "data/html.c")
         only("^sqlite3\\.h$", "^src/(data/db\\.c|export/)", "data/db.c and export/")
         only("^editline/", "^src/app/prompt\\.c$", "app/prompt.c")
-        only("^microhttpd\\.h$", "^src/app/", "app/")
+        only("^microhttpd\\.h$", "^src/(serve|telemetry)/", "serve/ and telemetry/")
         only("^uni[a-z0-9]+\\.h$", "^src/data/", "data/")
         only("(^nvml|/nvml_priv)\\.h$", "^src/energy/sources/nvml", "energy/sources/nvml*")
     }' | grep -v 'includes unistd\.h$'
@@ -115,7 +117,7 @@ check_markers() {
 
 # Comments and strings are blanked before the search.
 check_prints() {
-    c_files | grep -vE '^src/(app|report)/|^src/(base/(log|err|mem)|io/proc_helper)\.c$' | xargs -r awk '
+    c_files | grep -vE '^src/(app|report|audit|run|serve|replay|telemetry)/|^src/(base/(log|err|mem)|io/proc_helper)\.c$' | xargs -r awk '
         FNR == 1 { inside = 0 }
         {
             line = $0; out = ""

@@ -27,7 +27,7 @@ fresh() {
     tree=$tmp/tree
     mkdir -p "$tree/agents" "$tree/tests" "$tree/bench"
     cp "$here/../../.clang-format" "$here/../../.luacheckrc" "$tree/"
-    for floor in base json io energy trace llm data script export report app; do
+    for floor in base json io energy data trace ledger llm script export report audit run serve replay telemetry app; do
         header $floor thing
     done
     source_file src/base/thing.c '#include "base/thing.h"
@@ -46,8 +46,8 @@ const char *thing(void) { return "printf(\"in a string\")"; }'
 #include "base/thing.h"'
     source_file src/energy/sources/nvml.c '#include "energy/thing.h"
 #include "json/thing.h"'
-    source_file src/app/run.c '#include <microhttpd.h>
-#include <stdio.h>
+    source_file src/serve/serve.c '#include <microhttpd.h>'
+    source_file src/app/run.c '#include <stdio.h>
 
 #include "export/thing.h"
 #include "report/thing.h"
@@ -127,7 +127,7 @@ breaks libraries 'only script/ includes lua.h'
 source_file src/app/x.c '#include <lauxlib.h>'
 breaks libraries 'only script/ includes lauxlib.h'
 source_file src/report/x.c '#include <microhttpd.h>'
-breaks libraries 'only app/ includes microhttpd.h'
+breaks libraries 'only serve/ and telemetry/ includes microhttpd.h'
 source_file src/llm/x.c '#include <unicase.h>'
 breaks libraries 'only data/ includes unicase.h'
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "energy/attribution.h"
+#include "ledger/ledger.h"
 
 struct sim_piece {
     double t, target_w, tau, from_w, from_j; /* seconds; the last two follow from those before */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "energy/pace.h"
+#include "energy/poll_rate.h"
 
 #define GPU    IPW_DOMAIN_GPU
 #define TURNS  TRUTH_TURNS

@@ -1,13 +1,13 @@
 /* energy/sources/cpu_model.h: an estimate in the place of a sensor.
  *
- * Not a sensor: it reads how busy the processors were (/proc/stat) and says what energy/model.h makes
+ * Not a sensor: it reads how busy the processors were (/proc/stat) and says what energy/power_model.h makes
  * of it, as three cumulative channels of kind "estimate": the middle, the least and the most.  No sum
  * has them.  ipw_source_set_open_with() opens it where no sensor of this machine's processors was
  * found and estimates were not refused. */
 #ifndef IPW_ENERGY_SOURCES_CPU_MODEL_H
 #define IPW_ENERGY_SOURCES_CPU_MODEL_H
 
-#include "energy/model.h"
+#include "energy/power_model.h"
 #include "energy/source.h"
 
 enum { IPW_CPU_MODEL_MID, IPW_CPU_MODEL_LO, IPW_CPU_MODEL_HI, IPW_CPU_MODEL_CHANNELS };

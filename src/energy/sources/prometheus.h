@@ -6,7 +6,7 @@
  * one scrape, at most once a period, in the sampler's own thread.  A series that is missing, blank
  * or not a number is IPW_NO_VALUE; an exporter that does not answer is asked again after a second,
  * and what went wrong stands in the note.  Counters are handed on as they are: resets are the
- * series' business (energy/series.h).
+ * series' business (ledger/series.h).
  *
  * Channels of a host other than this machine's loopback are `remote`.  A counter is in its domain's
  * sum, a gauge only where the page has no counter for the same device, and a wider scope (psys, the

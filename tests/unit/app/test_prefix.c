@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "app/ledger_redo.h"
 #include "base/mem.h"
+#include "ledger/recompute.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
 #include "unit/trace/script.h"

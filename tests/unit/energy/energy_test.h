@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "energy/series.h"
+#include "ledger/series.h"
 
 #define S(x) ((int64_t)((x)*1e9 + 0.5)) /* seconds to nanoseconds */
 #define J(x) ((int64_t)((x)*1e6 + 0.5)) /* joules to microjoules */

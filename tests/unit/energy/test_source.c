@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "energy/attribution.h"
 #include "energy/sampler.h"
+#include "ledger/ledger.h"
 
 #include "unit/energy/energy_test.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "io/proc.h"
-#include "io/proc_internal.h"
+#include "io/proc_priv.h"
 #include "io/worker.h"
 
 static struct ipw_loop *loop;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "io/loop_internal.h"
+#include "io/loop_priv.h"
 
 #define MS IPW_NS_PER_MS
 

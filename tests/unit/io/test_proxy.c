@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "io/http_internal.h"
+#include "io/http_priv.h"
 #include "io/proxy.h"
 
 static void n12_which_proxy(void **state)

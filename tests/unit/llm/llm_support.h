@@ -14,8 +14,8 @@
 
 #include "base/mem.h"
 #include "io/sse.h"
-#include "llm/chat.h"
 #include "json/jsonl.h"
+#include "llm/chat.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "llm/arrivals.h"
 #include "json/json.h"
+#include "llm/arrivals.h"
 
 #define US INT64_C(1000)
 

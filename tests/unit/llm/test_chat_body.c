@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "llm/chat_internal.h"
+#include "llm/chat_priv.h"
 
 static const struct ipw_chat_text MESSAGES[] = {{"{\"content\":\"Hi\",\"role\":\"user\"}", 30},
                                                 {"{\"role\":\"x\"}", 12}};

@@ -3,7 +3,7 @@
 
 #include <strings.h>
 
-#include "llm/client_internal.h"
+#include "llm/client_priv.h"
 
 static void urls_are_normalised(void **state)
 {

@@ -1,6 +1,6 @@
 /* Servers that are away: who waits, who is sent again, and when it is over. */
 #include "client_world.h"
-#include "llm/client_internal.h"
+#include "llm/client_priv.h"
 
 #define BROKEN HEAD("200 OK", "text/event-stream") "Content-Length: 1000\r\n\r\n" C("Hel")
 #define MODELS JSON200 "{\"data\":[{\"id\":\"m\"}]}"

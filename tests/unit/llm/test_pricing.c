@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "llm/pricing.h"
 #include "json/jsonl.h"
+#include "llm/pricing.h"
 
 static const char table[] =
     "{\"as_of\":\"2026-09\",\"source\":\"test\",\"models\":{"

@@ -2,7 +2,7 @@
 #include "llm_support.h"
 
 #include "base/clock.h"
-#include "llm/client_internal.h"
+#include "llm/client_priv.h"
 #include "llm/times.h"
 
 static void near_ns(int64_t got, int64_t want)

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
+#include "json/json.h"
 #include "report/summary.h"
 #include "unit/report/fixture.h"
-#include "json/json.h"
 
 static struct ipw_json *written(const struct ipw_summary *s, const struct ipw_summary_run *run)
 {

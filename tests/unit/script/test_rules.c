@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "io/proc.h"
-#include "script/watch.h"
+#include "script/stuck_watch.h"
 
 /* ---- rule 4: the soft cap ---- */
 

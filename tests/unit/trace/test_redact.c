@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "trace/redact.h"
 #include "json/json.h"
+#include "trace/redact.h"
 
 typedef void (*redact_fn)(struct ipw_buf *, const struct ipw_redactor *, const struct ipw_json *);
 

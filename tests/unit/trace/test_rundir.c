@@ -17,10 +17,10 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "json/jsonl.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
 #include "unit/trace/script.h"
-#include "json/jsonl.h"
 
 static char root[64];
 

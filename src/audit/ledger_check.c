@@ -1,0 +1,350 @@
+#include "audit/ledger_check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/open.h"
+#include "json/diff.h"
+#include "json/jsonl.h"
+
+#define LINE_MAX_BYTES (256 * IPW_MIB)
+
+struct kept { /* a line that was passed over on the way to another: where it stands */
+    int64_t index;
+    int segment;
+    bool superseded;
+    int64_t offset, number;
+    size_t n;
+    int file;
+};
+
+struct done { /* a line that was asked for */
+    int64_t index;
+    int segment;
+    uint64_t hash;
+};
+
+/* traces.jsonl, the earlier attempts, the warm-up: each in the order of its bookings. */
+enum { TRACES, ATTEMPTS, WARMUP, N_FILES };
+
+struct source {
+    struct ipw_jsonl_reader *reader; /* NULL: there is none, or it is over */
+    char *path;
+    int fd; /* to read a line once more; -1 */
+};
+
+struct ipw_check {
+    struct source files[N_FILES];
+    struct ipw_anchor anchor;
+    struct kept *kept;
+    size_t n, cap;
+    struct done *done;
+    size_t n_done, cap_done;
+};
+
+/* The clocks of the manifest date the lines. */
+static int read_anchor(struct ipw_check *c, const char *run, struct ipw_err *err)
+{
+    struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
+    char *path = ipw_asprintf("%s/manifest.json", run);
+    struct ipw_json *doc = NULL;
+    int rc = ipw_file_read(&text, path, err);
+
+    if (!rc) {
+        rc = ipw_json_parse(&doc, text.data, text.len, NULL, err);
+        if (rc) ipw_err_prefix(err, "%s", path);
+    }
+    if (!rc) {
+        const struct ipw_json *clock = ipw_json_get(doc, "clock");
+
+        c->anchor.boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0);
+        c->anchor.mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
+        c->anchor.wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
+        ipw_json_free(doc);
+    }
+    ipw_buf_release(&text);
+    free(path);
+    return rc;
+}
+
+/* Takes the next line of one file in; 0 when it is over. */
+static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
+{
+    struct source *file = &c->files[which];
+    struct ipw_query_loaded loaded;
+    struct ipw_jsonl_line line;
+    int rc;
+
+    if (!file->reader) return 0;
+    rc = ipw_jsonl_next(file->reader, &line, err);
+    if (rc <= 0 || line.torn) {
+        ipw_jsonl_close(file->reader);
+        file->reader = NULL;
+        return rc < 0 ? rc : 0;
+    }
+    rc = ipw_schema_read_query(&loaded, line.text, line.n, err);
+    if (rc) return ipw_err_prefix(err, "%s:%lld", file->path, (long long)line.number);
+    IPW_GROW(c->kept, c->cap, c->n + 1);
+    c->kept[c->n++] = (struct kept){.index = loaded.trace.index,
+                                    .segment = loaded.record.segment,
+                                    .superseded = loaded.record.superseded != NULL,
+                                    .offset = line.offset,
+                                    .number = line.number,
+                                    .n = line.n,
+                                    .file = which};
+    ipw_query_loaded_release(&loaded);
+    return 1;
+}
+
+/* The text of a line that was passed over. */
+static int read_kept(char **text, const struct ipw_check *c, const struct kept *line,
+                     struct ipw_err *err)
+{
+    const struct source *file = &c->files[line->file];
+    size_t have = 0;
+
+    *text = ipw_malloc(line->n + 1);
+    while (have < line->n) {
+        ssize_t n =
+            pread(file->fd, *text + have, line->n - have, (off_t)line->offset + (off_t)have);
+
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            free(*text);
+            *text = NULL;
+            return ipw_fail(err, IPW_EIO, "%s:%lld: cannot be read again: %s", file->path,
+                            (long long)line->number, n < 0 ? strerror(errno) : "it is shorter now");
+        }
+        have += (size_t)n;
+    }
+    (*text)[line->n] = '\0';
+    return 0;
+}
+
+static int open_source(struct source *file, struct ipw_err *err)
+{
+    int rc = ipw_jsonl_open(&file->reader, file->path, LINE_MAX_BYTES, err);
+
+    if (rc) return rc;
+    file->fd = ipw_open_read(file->path, err);
+    return file->fd < 0 ? file->fd : 0;
+}
+
+int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err)
+{
+    static const char *const names[N_FILES] = {
+        [TRACES] = "traces.jsonl", [ATTEMPTS] = "attempts.jsonl", [WARMUP] = "warmup.jsonl"};
+    struct ipw_check *c = ipw_calloc(1, sizeof *c);
+    int rc = 0, more;
+
+    *out = NULL;
+    for (int i = 0; i < N_FILES; i++) {
+        c->files[i].path = ipw_asprintf("%s/%s", run, names[i]);
+        c->files[i].fd = -1;
+    }
+    for (int i = 0; i < N_FILES && !rc; i++) {
+        if (access(c->files[i].path, F_OK) < 0 && errno == ENOENT) {
+            if (i > 0) continue;
+            ipw_check_close(c);
+            return 0;
+        }
+        rc = open_source(&c->files[i], err);
+    }
+    if (!rc) rc = read_anchor(c, run, err);
+    /* The earlier attempts first: what is in traces.jsonl as well is one of them. */
+    while (!rc && (more = keep_next(c, ATTEMPTS, err))) rc = more < 0 ? more : 0;
+    if (rc) {
+        ipw_check_close(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+static void say_values(struct ipw_buf *what, const char *where, const struct ipw_json_difference *d)
+{
+    struct ipw_buf x = IPW_BUF(LINE_MAX_BYTES), y = IPW_BUF(LINE_MAX_BYTES);
+
+    ipw_json_print(&x, d->a);
+    ipw_json_print(&y, d->b);
+    ipw_buf_addf(what, "%s: %.200s, now %.200s", where, d->a ? ipw_buf_str(&x) : "absent",
+                 d->b ? ipw_buf_str(&y) : "absent");
+    ipw_buf_release(&x);
+    ipw_buf_release(&y);
+}
+
+static void say_difference(const struct ipw_json *was, const struct ipw_buf *now,
+                           struct ipw_buf *what)
+{
+    struct ipw_buf where = IPW_BUF(4096);
+    struct ipw_json_difference d;
+    struct ipw_json *doc;
+
+    if (ipw_json_parse(&doc, now->data, now->len, NULL, NULL) == 0) {
+        if (ipw_json_differ(&where, &d, was, doc))
+            say_values(what, ipw_buf_str(&where), &d);
+        else
+            ipw_buf_adds(what, "the same values, written otherwise");
+        ipw_json_free(doc);
+    }
+    ipw_buf_release(&where);
+}
+
+static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace *trace,
+                   const struct ipw_query_loaded *was, const char *text, size_t n,
+                   enum ipw_check_verdict *verdict, struct ipw_buf *what, struct ipw_err *err)
+{
+    struct ipw_buf now = IPW_BUF(LINE_MAX_BYTES);
+    int rc = 0;
+
+    ipw_schema_write_query(&now, trace, &was->record, clock);
+    if (now.failed) {
+        rc = ipw_fail(err, IPW_ELIMIT, "query %s: its trace is too large", trace->id);
+    } else if (now.len == n && memcmp(now.data, text, n) == 0) {
+        *verdict = IPW_CHECK_SAME;
+    } else {
+        *verdict = IPW_CHECK_DIFFERS;
+        if (what) say_difference(was->doc, &now, what);
+    }
+    ipw_buf_release(&now);
+    return rc;
+}
+
+static struct kept *find_kept(struct ipw_check *c, int segment, int64_t index)
+{
+    struct kept *found = NULL;
+
+    for (size_t i = 0; i < c->n && !(found && found->superseded); i++) {
+        if (c->kept[i].index == index && c->kept[i].segment == segment &&
+            (!found || c->kept[i].superseded))
+            found = &c->kept[i];
+    }
+    return found;
+}
+
+/* Of the text without its member "superseded", by which an attempt's line differs from what it was
+ * in traces.jsonl.  64 bits of FNV-1a. */
+static uint64_t hash_line(const char *text, size_t n)
+{
+    static const char member[] = "\"superseded\":\"";
+    const char *end = text + n, *skip = memmem(text, n, member, sizeof member - 1);
+    uint64_t hash = 0xcbf29ce484222325;
+
+    for (const char *p = text; p < end; p++) {
+        if (p == skip) {
+            const char *comma = memchr(p, ',', (size_t)(end - p));
+
+            if (comma) p = comma + 1;
+        }
+        hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
+    }
+    return hash;
+}
+
+/* An attempt is safe in attempts.jsonl before its line leaves traces.jsonl: after a crash in between
+ * it is in both, and only once in the books. */
+static int is_twin(bool *twin, const struct ipw_check *c, const struct kept *line,
+                   struct ipw_err *err)
+{
+    *twin = false;
+    for (size_t i = 0; i < c->n_done; i++) {
+        const struct done *d = &c->done[i];
+        char *text;
+        int rc;
+
+        if (d->index != line->index || d->segment != line->segment) continue;
+        rc = read_kept(&text, c, line, err);
+        if (rc) return rc;
+        *twin = d->hash == hash_line(text, line->n);
+        free(text);
+        return 0;
+    }
+    return 0;
+}
+
+/* A line of each file in turn until it is there: it is one of the next as a rule. */
+static int find_line(struct kept **out, struct ipw_check *c, int segment, int64_t index,
+                     struct ipw_err *err)
+{
+    bool more = true;
+
+    while (!(*out = find_kept(c, segment, index)) && more) {
+        more = false;
+        for (int i = 0; i < N_FILES; i++) {
+            int rc = keep_next(c, i, err);
+
+            if (rc < 0) return rc;
+            more |= rc > 0;
+        }
+    }
+    return 0;
+}
+
+int ipw_check_query(struct ipw_check *c, const struct ipw_redo_segment *segment,
+                    const struct ipw_redo_query *query, enum ipw_check_verdict *verdict,
+                    struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_err *err)
+{
+    const struct ipw_query_trace *trace = query->trace;
+    const struct ipw_anchor *clock = &segment->facts.clock; /* all 0: the manifest's */
+    struct kept *kept, line;
+    char *text;
+    int rc;
+
+    *loaded = (struct ipw_query_loaded){0};
+    rc = find_line(&kept, c, query->segment, trace->index, err);
+    if (rc) return rc;
+    if (!kept) {
+        *verdict = segment->cut ? IPW_CHECK_UNWRITTEN : IPW_CHECK_MISSING;
+        return 0;
+    }
+    line = *kept;
+    *kept = c->kept[--c->n];
+    rc = read_kept(&text, c, &line, err);
+    if (rc) return rc;
+    IPW_GROW(c->done, c->cap_done, c->n_done + 1);
+    c->done[c->n_done++] = (struct done){trace->index, query->segment, hash_line(text, line.n)};
+    rc = ipw_schema_read_query(loaded, text, line.n, err);
+    if (rc)
+        ipw_err_prefix(err, "%s:%lld", c->files[line.file].path, (long long)line.number);
+    else
+        rc = compare(clock->wall_ns ? clock : &c->anchor, trace, loaded, text, line.n, verdict,
+                     what, err);
+    free(text);
+    return rc;
+}
+
+int ipw_check_left(struct ipw_check *c, size_t *left, struct ipw_err *err)
+{
+    for (int i = 0; i < N_FILES; i++) {
+        int rc;
+
+        while ((rc = keep_next(c, i, err)) > 0) continue;
+        if (rc < 0) return rc;
+    }
+    *left = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        bool twin;
+        int rc = is_twin(&twin, c, &c->kept[i], err);
+
+        if (rc) return rc;
+        *left += !twin;
+    }
+    return 0;
+}
+
+void ipw_check_close(struct ipw_check *c)
+{
+    if (!c) return;
+    free(c->kept);
+    free(c->done);
+    for (int i = 0; i < N_FILES; i++) {
+        if (c->files[i].reader) ipw_jsonl_close(c->files[i].reader);
+        if (c->files[i].fd >= 0) close(c->files[i].fd);
+        free(c->files[i].path);
+    }
+    free(c);
+}

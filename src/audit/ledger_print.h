@@ -1,0 +1,57 @@
+/* audit/ledger_print.h: what `ledger RUN` shows: the balance a domain, and each query's figures.
+ *
+ * Gathered query by query, printed at the end as a table or as one JSON object.  Owns its rows. */
+#ifndef IPW_AUDIT_LEDGER_PRINT_H
+#define IPW_AUDIT_LEDGER_PRINT_H
+
+#include "ledger/recompute.h"
+#include "report/summary.h"
+
+#define IPW_METHODS (IPW_METHOD_WINDOW + 1)
+
+struct ipw_ledger_row { /* one query */
+    char *id;
+    int32_t index;
+    struct ipw_figure energy[IPW_DOMAIN_COUNT];
+    double by[IPW_METHODS][IPW_DOMAIN_COUNT]; /* what a method says; NAN: nothing */
+    bool compared, differs;                   /* with, from the run's own line */
+    double was[IPW_DOMAIN_COUNT];             /* what that line says; NAN: nothing */
+    int segment;
+    bool warmup, earlier; /* an attempt that a later one of another segment takes the place of */
+};
+
+struct ipw_ledger_report {
+    struct ipw_summary summary; /* of the recomputed queries */
+    struct ipw_ledger_row *rows;
+    size_t n, cap;
+    bool compared; /* there was something to compare with */
+    size_t n_differs, n_missing, n_left, n_earlier;
+    struct ipw_balance balance[IPW_DOMAIN_COUNT];
+    int64_t wall_ns;
+    size_t n_segments, n_cut; /* sessions of the run, and how many of them were cut down */
+    const char *path, *share; /* share: another rule than the run's, by name; or NULL */
+    double warmup_j[IPW_DOMAIN_COUNT], earlier_j[IPW_DOMAIN_COUNT];
+    struct ipw_device_sums warmup_devices, earlier_devices;
+    struct ipw_device_books devices;
+    double was_j[IPW_DOMAIN_COUNT];           /* what the run wrote for the queries that count */
+    unsigned methods;                         /* to be shown: bit 1 << enum ipw_method */
+    double by[IPW_METHODS][IPW_DOMAIN_COUNT]; /* of the next query: see ipw_ledger_report_by() */
+};
+
+void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path);
+/* `was`: the run's own line; NULL: it has none. */
+void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_redo_query *query,
+                           const struct ipw_query_record *record,
+                           const struct ipw_query_loaded *was, bool differs);
+/* Asks each method that is to be shown about a query that has not been booked yet.  "window" asks
+ * for the inferences alone, as upstream does, the others for the whole query. */
+void ipw_ledger_report_by(struct ipw_ledger_report *r, const struct ipw_ledger *ledger,
+                          int64_t ordinal, const struct ipw_query_trace *trace);
+/* The run as a whole, once every query is in. */
+void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_redo *redo);
+void ipw_ledger_report_release(struct ipw_ledger_report *r);
+
+void ipw_ledger_print_table(struct ipw_buf *out, const struct ipw_ledger_report *r, size_t width);
+void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *r);
+
+#endif

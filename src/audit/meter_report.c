@@ -1,0 +1,475 @@
+#include "audit/meter_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "json/json.h"
+#include "json/jsonl.h"
+#include "ledger/ledger.h"
+#include "trace/rundir.h"
+#include "trace/schema.h"
+
+#define ROW_BYTES    (64 * IPW_KIB)
+#define MANIFEST_MAX (16 * IPW_MIB)
+#define DAY_S        86400.0
+#define NEAR_S       600.0 /* clocks that know the date are not further apart */
+#define ZONES_S      (15 * 3600.0)
+#define LONG_AGO_S   1e8  /* an "epoch" before 1973 is the meter's own count of seconds */
+#define MARGIN_S     60.0 /* rows this far around the run are fed to the ledger */
+#define MOST_W       1000000
+
+/* ---- the run ---- */
+
+struct reading {
+    struct ipw_meter_report *r;
+    struct ipw_anchor anchor; /* wall_ns 0: not known */
+    struct ipw_meter_busy *all;
+    size_t n_all, cap_all;
+};
+
+static bool started_at(const char *text, double *t_s)
+{
+    struct tm tm = {0};
+    const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+
+    if (!rest) return false;
+    *t_s = (double)timegm(&tm) + (*rest == '.' ? strtod(rest, NULL) : 0);
+    return true;
+}
+
+/* The manifest's clock is exact; a query of another boot (a resumed run) has its own date, in
+ * milliseconds. */
+static bool start_of(const struct reading *g, const struct ipw_query_loaded *q, double *t_s)
+{
+    bool dated = started_at(q->started_at, t_s);
+    double by_anchor = ipw_ns_to_s(ipw_anchor_wall_ns(&g->anchor, q->trace.start_ns));
+
+    if (g->anchor.wall_ns && (!dated || fabs(by_anchor - *t_s) < 0.01)) {
+        *t_s = by_anchor;
+        return true;
+    }
+    return dated;
+}
+
+static void add_busy(struct ipw_meter_busy **list, size_t *n, size_t *cap, double t0_s, double t1_s)
+{
+    IPW_GROW(*list, *cap, *n + 1);
+    (*list)[(*n)++] = (struct ipw_meter_busy){t0_s, t1_s};
+}
+
+static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct reading *g = ud;
+    struct ipw_meter_report *r = g->r;
+    struct ipw_meter_query *out;
+    double t0_s;
+
+    if (!start_of(g, q, &t0_s)) {
+        return ipw_fail(err, IPW_EPARSE, "query %s has no date: the run cannot be aligned",
+                        q->trace.id);
+    }
+    IPW_GROW(r->queries, r->cap_queries, r->n_queries + 1);
+    out = &r->queries[r->n_queries++];
+    *out =
+        (struct ipw_meter_query){.id = ipw_strdup(q->trace.id),
+                                 .t0_s = t0_s,
+                                 .t1_s = t0_s + ipw_ns_to_s(q->trace.end_ns - q->trace.start_ns)};
+    add_busy(&g->all, &g->n_all, &g->cap_all, out->t0_s, out->t1_s);
+    for (size_t i = 0; i < q->trace.n_turns; i++) {
+        const struct ipw_turn *turn = &q->trace.turns[i];
+        for (size_t k = 0; k < turn->n_spans; k++) {
+            const struct ipw_span *span = &turn->spans[k];
+            if (span->kind != IPW_SPAN_LM) continue;
+            add_busy(&r->busy, &r->n_busy, &r->cap_busy,
+                     t0_s + ipw_ns_to_s(span->start_ns - q->trace.start_ns),
+                     t0_s + ipw_ns_to_s(span->end_ns - q->trace.start_ns));
+        }
+    }
+    return 0;
+}
+
+static void read_anchor(struct ipw_anchor *anchor, const char *run)
+{
+    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
+    struct ipw_json *root = NULL;
+    char *path = ipw_asprintf("%s/manifest.json", run);
+    const struct ipw_json *clock;
+
+    *anchor = (struct ipw_anchor){0};
+    /* Without it, queries are placed by their dates. */
+    if (ipw_file_read(&text, path, NULL) == 0 &&
+        ipw_json_parse(&root, ipw_buf_str(&text), text.len, NULL, NULL) == 0) {
+        clock = ipw_json_get(root, "clock");
+        anchor->mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
+        anchor->wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
+    }
+    ipw_json_free(root);
+    ipw_buf_release(&text);
+    free(path);
+}
+
+static int read_run(struct ipw_meter_report *r, const char *run, struct ipw_err *err)
+{
+    struct reading g = {.r = r};
+    int rc;
+
+    read_anchor(&g.anchor, run);
+    rc = ipw_rundir_each_query(run, take_query, &g, NULL, err);
+    if (rc == 0 && r->n_queries == 0) {
+        rc = ipw_fail(err, IPW_EUNSUPPORTED, "%s: no finished query", run);
+    }
+    if (rc == 0 && r->n_busy == 0) {
+        r->busy = g.all;
+        r->n_busy = g.n_all;
+        g.all = NULL;
+    }
+    free(g.all);
+    r->t0_s = INFINITY;
+    r->t1_s = -INFINITY;
+    for (size_t i = 0; i < r->n_queries; i++) {
+        r->t0_s = fmin(r->t0_s, r->queries[i].t0_s);
+        r->t1_s = fmax(r->t1_s, r->queries[i].t1_s);
+    }
+    return rc;
+}
+
+/* ---- the logs ---- */
+
+static int read_log(struct ipw_meter_input *in, const char *column, struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    int rc = ipw_jsonl_open(&reader, in->path, ROW_BYTES, err);
+
+    if (rc < 0) return rc;
+    while ((rc = ipw_jsonl_next(reader, &line, err)) != 0) {
+        if (rc == IPW_ELIMIT) { /* a line too long for any row */
+            if (in->log.bad_rows++ == 0) {
+                snprintf(in->log.first_bad, sizeof in->log.first_bad, "a line over %zu KiB",
+                         ROW_BYTES / IPW_KIB);
+            }
+            continue;
+        }
+        if (rc < 0 || line.torn) break; /* a torn row may be half a number */
+        rc = ipw_meter_log_line(&in->log, line.text, line.n, line.number, column, err);
+        if (rc < 0) {
+            ipw_err_prefix(err, "%s:%lld", in->path, (long long)line.number);
+            break;
+        }
+    }
+    ipw_jsonl_close(reader);
+    if (rc >= 0) {
+        rc = ipw_meter_log_end(&in->log, err);
+        if (rc < 0) ipw_err_prefix(err, "%s", in->path);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* What the log's clock may be off by. */
+static void range_of(const struct ipw_meter_log *log, const struct ipw_meter_points *watts,
+                     double *min_s, double *max_s)
+{
+    double off = NEAR_S;
+
+    if (log->format.clock == IPW_METER_CLOCK_LOCAL) off = ZONES_S;
+    if (log->format.clock == IPW_METER_CLOCK_DAY) off = DAY_S + ZONES_S;
+    if (watts->n && fabs(watts->at[0].t_s) < LONG_AGO_S &&
+        log->format.clock == IPW_METER_CLOCK_EPOCH) {
+        off = INFINITY;
+    }
+    *min_s = -off;
+    *max_s = off;
+}
+
+/* HH:MM:SS is counted from the midnight (UTC) before the run. */
+static void place_days(struct ipw_meter_input *in, double run_s)
+{
+    double midnight_s = floor(run_s / DAY_S) * DAY_S;
+
+    if (in->log.format.clock != IPW_METER_CLOCK_DAY) return;
+    for (size_t c = 0; c < in->log.format.n_columns; c++) {
+        for (size_t i = 0; i < in->log.columns[c].n; i++) {
+            in->log.columns[c].at[i].t_s += midnight_s;
+        }
+    }
+}
+
+static int align_log(struct ipw_meter_report *r, struct ipw_meter_input *in, const double *offset_s,
+                     struct ipw_err *err)
+{
+    const struct ipw_meter_log *one = &in->log;
+    struct ipw_meter_points watts;
+    double none = 0, min_s, max_s;
+    int rc;
+
+    place_days(in, r->t0_s);
+    if (offset_s) {
+        in->fit = (struct ipw_meter_fit){.offset_s = *offset_s, .other_s = NAN};
+        return 0;
+    }
+    ipw_meter_sum(&watts, &one, &none, 1);
+    range_of(one, &watts, &min_s, &max_s);
+    rc = ipw_meter_align(&in->fit, &watts, r->busy, r->n_busy, min_s, max_s, err);
+    free(watts.at);
+    in->aligned = rc == 0;
+    if (rc < 0) {
+        ipw_err_prefix(err,
+                       "%s: the clocks cannot be aligned (--offset SECONDS says how far the "
+                       "log is ahead)",
+                       in->path);
+    }
+    return rc;
+}
+
+/* ---- the books ---- */
+
+struct edge {
+    double t_s;
+    bool begin;
+    size_t query;
+};
+
+static int by_instant(const void *a, const void *b)
+{
+    const struct edge *ea = a, *eb = b;
+
+    if (ea->t_s != eb->t_s) return ea->t_s < eb->t_s ? -1 : 1;
+    return ea->begin - eb->begin; /* ends first: one after the other is not two at once */
+}
+
+/* The ledger's own time: nanoseconds from the run's start on, moved away from 0. */
+static int64_t ledger_ns(const struct ipw_meter_report *r, double t_s)
+{
+    return 1000 * IPW_NS_PER_S + ipw_s_to_ns(t_s - r->t0_s);
+}
+
+/* A query of no length is told nobody: it was never in flight, and costs nothing. */
+static void tell_edges(struct ipw_ledger *ledger, struct ipw_meter_report *r)
+{
+    struct edge *edges = ipw_malloc(2 * r->n_queries * sizeof *edges);
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n_queries; i++) {
+        r->queries[i].ordinal = -1;
+        if (!(r->queries[i].t1_s > r->queries[i].t0_s)) continue;
+        edges[n++] = (struct edge){r->queries[i].t0_s, true, i};
+        edges[n++] = (struct edge){r->queries[i].t1_s, false, i};
+    }
+    if (n) qsort(edges, n, sizeof *edges, by_instant);
+    for (size_t i = 0; i < n; i++) {
+        struct ipw_meter_query *q = &r->queries[edges[i].query];
+        int64_t t_ns = ledger_ns(r, edges[i].t_s);
+
+        if (edges[i].begin) {
+            q->ordinal = ipw_ledger_query_begin(ledger, t_ns);
+        } else {
+            ipw_ledger_query_leave(ledger, q->ordinal, t_ns);
+        }
+    }
+    free(edges);
+}
+
+struct rows { /* of all columns: the ledger takes them in order of time */
+    struct row {
+        int64_t t_ns, reading;
+        size_t channel;
+    } * rows;
+    size_t n, cap;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct row *ra = a, *rb = b;
+
+    if (ra->t_ns != rb->t_ns) return ra->t_ns < rb->t_ns ? -1 : 1;
+    return ra->channel < rb->channel ? -1 : ra->channel > rb->channel;
+}
+
+/* A column's rows around the run.  A mean over the time since the row before stands in the middle
+ * of that time. */
+static void take_rows(struct rows *rows, size_t channel, const struct ipw_meter_report *r,
+                      const struct ipw_meter_input *in, size_t column)
+{
+    const struct ipw_meter_points *p = &in->log.columns[column];
+    bool watts = in->log.format.columns[column].kind == IPW_METER_WATTS, kept = false;
+    double zero = 0;
+
+    for (size_t i = 0; i < p->n; i++) {
+        double t = p->at[i].t_s - in->fit.offset_s, value;
+        int64_t reading;
+
+        if (watts && in->fit.averages) {
+            double since = i ? p->at[i].t_s - p->at[i - 1].t_s : in->fit.row_s;
+            t -= fmin(since, 3 * in->fit.row_s) / 2;
+        }
+        if (t < r->t0_s - MARGIN_S) continue;
+        if (t > r->t1_s + MARGIN_S) break;
+        if (!kept && !watts) zero = p->at[i].value;
+        kept = true;
+        value = watts ? p->at[i].value * 1e3 : (p->at[i].value - zero) * 1e6;
+        reading = value < 9e18 && value >= 0 ? (int64_t)(value + 0.5) : IPW_NO_VALUE;
+        IPW_GROW(rows->rows, rows->cap, rows->n + 1);
+        rows->rows[rows->n++] = (struct row){ledger_ns(r, t), reading, channel};
+    }
+}
+
+static void tell_rows(struct ipw_ledger *ledger, const struct ipw_meter_report *r)
+{
+    struct rows rows = {0};
+    size_t channel = 0;
+
+    for (size_t l = 0; l < r->n_logs; l++) {
+        for (size_t i = 0; i < r->logs[l].log.format.n_columns; i++) {
+            if (r->logs[l].log.format.columns[i].in_sum)
+                take_rows(&rows, channel++, r, &r->logs[l], i);
+        }
+    }
+    if (rows.n) qsort(rows.rows, rows.n, sizeof *rows.rows, by_time);
+    for (size_t i = 0; i < rows.n; i++)
+        ipw_ledger_row(ledger, rows.rows[i].channel, 1, rows.rows[i].t_ns, &rows.rows[i].reading);
+    free(rows.rows);
+}
+
+static struct ipw_ledger *make_ledger(struct ipw_meter_report *r)
+{
+    struct ipw_channel *channels = NULL;
+    struct ipw_ledger *ledger;
+    size_t n = 0, cap = 0;
+
+    for (size_t l = 0; l < r->n_logs; l++) {
+        for (size_t i = 0; i < r->logs[l].log.format.n_columns; i++) {
+            const struct ipw_meter_column *c = &r->logs[l].log.format.columns[i];
+            if (!c->in_sum) continue;
+            IPW_GROW(channels, cap, n + 1);
+            channels[n++] = (struct ipw_channel){
+                .domain = IPW_DOMAIN_MACHINE,
+                .scope = IPW_SCOPE_MACHINE,
+                .kind = c->kind == IPW_METER_WATTS ? IPW_CHANNEL_GAUGE : IPW_CHANNEL_COUNTER,
+                .max_w = MOST_W,
+                .in_sum = true};
+        }
+    }
+    ledger = ipw_ledger_new(channels, n);
+    free(channels);
+    tell_edges(ledger, r);
+    tell_rows(ledger, r);
+    return ledger;
+}
+
+static void see_power(struct ipw_meter_report *r, double w)
+{
+    r->peak_w = fmax(r->peak_w, w);
+    r->least_w = fmin(r->least_w, w);
+}
+
+/* From the row before to row `i`, the part inside the run.  The energy of a run's first and last
+ * moments is told by rows outside of it: without them the mean power could lie beyond the least. */
+static void see_step(struct ipw_meter_report *r, const struct ipw_meter_points *sum, size_t i)
+{
+    const struct ipw_meter_point *a = &sum->at[i - 1], *b = &sum->at[i];
+    double from = fmax(a->t_s, r->t0_s), to = fmin(b->t_s, r->t1_s), w_per_s;
+
+    if (!(to > from)) return;
+    w_per_s = sum->means ? 0 : (b->value - a->value) / (b->t_s - a->t_s);
+    see_power(r, b->value - w_per_s * (b->t_s - from));
+    see_power(r, b->value - w_per_s * (b->t_s - to));
+}
+
+static void read_powers(struct ipw_meter_report *r)
+{
+    const struct ipw_meter_log **logs = ipw_malloc(r->n_logs * sizeof *logs);
+    double *shift_s = ipw_malloc(r->n_logs * sizeof *shift_s);
+    struct ipw_meter_points sum;
+
+    for (size_t i = 0; i < r->n_logs; i++) {
+        logs[i] = &r->logs[i].log;
+        shift_s[i] =
+            r->logs[i].fit.offset_s + (r->logs[i].fit.averages ? r->logs[i].fit.row_s / 2 : 0);
+    }
+    ipw_meter_sum(&sum, logs, shift_s, r->n_logs);
+    r->peak_w = r->least_w = NAN;
+    for (size_t i = 0; i < sum.n; i++) {
+        if (sum.at[i].t_s >= r->t0_s && sum.at[i].t_s <= r->t1_s) {
+            r->samples++;
+            see_power(r, sum.at[i].value);
+        }
+        if (i > 0) see_step(r, &sum, i);
+    }
+    /* A counter's line is bent within a step (ledger/ledger.h), so that the mean of a run in one
+     * step may lie beyond it: more so than by what dates are rounded to. */
+    if (r->samples && r->t1_s > r->t0_s) {
+        double mean = r->total.j / (r->t1_s - r->t0_s);
+
+        if (mean > r->peak_w * (1 + 1e-6)) r->peak_w = mean;
+        if (mean < r->least_w * (1 - 1e-6)) r->least_w = mean;
+    }
+    free(sum.at);
+    free(shift_s);
+    free(logs);
+}
+
+static int book(struct ipw_meter_report *r, struct ipw_err *err)
+{
+    struct ipw_ledger *ledger = make_ledger(r);
+    int64_t t0 = ledger_ns(r, r->t0_s), t1 = ledger_ns(r, r->t1_s);
+    int rc = 0;
+
+    r->total = ipw_ledger_total(ledger, IPW_DOMAIN_MACHINE, t0, t1);
+    r->idle = ipw_ledger_idle(ledger, IPW_DOMAIN_MACHINE, t0, t1);
+    for (size_t i = 0; i < r->n_queries; i++) {
+        struct ipw_meter_query *q = &r->queries[i];
+        int64_t from = ledger_ns(r, q->t0_s), to = ledger_ns(r, q->t1_s);
+
+        /* By its ordinal it has its part to the microjoule: the parts sum to the whole. */
+        q->energy = q->ordinal < 0
+                        ? ipw_ledger_window(ledger, IPW_DOMAIN_MACHINE, from, from)
+                        : ipw_ledger_query_window(ledger, q->ordinal, IPW_DOMAIN_MACHINE, from, to);
+    }
+    ipw_ledger_free(ledger);
+    if (!r->total.known) {
+        rc = ipw_fail(err, IPW_EUNSUPPORTED, "%s: the log does not tell the run's energy (%s)",
+                      r->logs[0].path, r->total.reason);
+    }
+    return rc;
+}
+
+int ipw_meter_report_make(struct ipw_meter_report *r, const char *run, const char *const *logs,
+                          size_t n_logs, const char *column, const double *offset_s,
+                          struct ipw_err *err)
+{
+    int rc;
+
+    *r = (struct ipw_meter_report){.run = run};
+    r->logs = ipw_calloc(n_logs, sizeof *r->logs);
+    r->n_logs = n_logs;
+    for (size_t i = 0; i < n_logs; i++) {
+        r->logs[i].path = ipw_strdup(logs[i]);
+        ipw_meter_log_init(&r->logs[i].log);
+    }
+    rc = read_run(r, run, err);
+    for (size_t i = 0; i < n_logs && rc == 0; i++) rc = read_log(&r->logs[i], column, err);
+    for (size_t i = 0; i < n_logs && rc == 0; i++) {
+        rc = align_log(r, &r->logs[i], offset_s, err);
+    }
+    if (rc == 0) rc = book(r, err);
+    if (rc == 0) read_powers(r);
+    return rc;
+}
+
+void ipw_meter_report_release(struct ipw_meter_report *r)
+{
+    for (size_t i = 0; i < r->n_queries; i++) free(r->queries[i].id);
+    for (size_t i = 0; i < r->n_logs; i++) {
+        ipw_meter_log_release(&r->logs[i].log);
+        free(r->logs[i].path);
+    }
+    free(r->queries);
+    free(r->busy);
+    free(r->logs);
+    *r = (struct ipw_meter_report){0};
+}

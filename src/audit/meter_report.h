@@ -1,0 +1,55 @@
+/* audit/meter_report.h: a saved run against the log of a power meter.
+ *
+ * Reads the run's queries and the logs, puts the logs' clocks on the run's (energy/meter_align.h),
+ * books the joules through the ledger as any sensor's are (each joule once, shared among queries in
+ * flight, or idle), and prints the result.  Owns everything it read; release it. */
+#ifndef IPW_AUDIT_METER_REPORT_H
+#define IPW_AUDIT_METER_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "energy/meter_align.h"
+#include "ledger/series.h"
+
+struct ipw_meter_query {
+    char *id;
+    double t0_s, t1_s; /* since 1970 */
+    int64_t ordinal;   /* the ledger's; -1: of no length */
+    struct ipw_figure energy;
+};
+
+struct ipw_meter_input {
+    char *path;
+    struct ipw_meter_log log;
+    bool aligned; /* `fit` was found, not given */
+    struct ipw_meter_fit fit;
+};
+
+struct ipw_meter_report {
+    const char *run; /* borrowed */
+    struct ipw_meter_query *queries;
+    size_t n_queries, cap_queries;
+    struct ipw_meter_busy *busy; /* what the clocks are aligned by: inferences, else queries */
+    size_t n_busy, cap_busy;
+    struct ipw_meter_input *logs;
+    size_t n_logs;
+
+    double t0_s, t1_s; /* from the first query's start to the last one's end */
+    struct ipw_figure total, idle;
+    size_t samples;         /* of the sum, inside */
+    double peak_w, least_w; /* of the log's line over the run, its ends between rows included */
+};
+
+/* IPW_EUNSUPPORTED: the log and the run cannot be brought together (the message says why); other
+ * codes: something cannot be read.  `column` and `offset_s` may be NULL: to be found out. */
+int ipw_meter_report_make(struct ipw_meter_report *r, const char *run, const char *const *logs,
+                          size_t n_logs, const char *column, const double *offset_s,
+                          struct ipw_err *err);
+void ipw_meter_report_release(struct ipw_meter_report *r);
+
+void ipw_meter_report_text(struct ipw_buf *out, const struct ipw_meter_report *r);
+void ipw_meter_report_json(struct ipw_buf *out, const struct ipw_meter_report *r);
+
+#endif

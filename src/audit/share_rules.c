@@ -1,0 +1,322 @@
+#include "audit/share_rules.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "json/write.h"
+#include "report/format.h"
+#include "report/words.h"
+
+static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
+                                                         IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
+/* By name, and the order in which they are shown. */
+static const enum ipw_share rules[IPW_SHARES] = {IPW_SHARE_EQUAL, IPW_SHARE_PHASE,
+                                                 IPW_SHARE_TOKENS};
+
+int ipw_shares_parse(unsigned *out, const char *given, struct ipw_err *err)
+{
+    const char *text = given;
+
+    *out = 0;
+    if (!strcmp(text, "all")) {
+        *out = (1u << IPW_SHARES) - 1;
+        return 0;
+    }
+    for (;;) {
+        size_t n = strcspn(text, ",");
+        enum ipw_share rule;
+        char name[41];
+
+        snprintf(name, sizeof name, "%.*s", (int)(n < 40 ? n : 40), text);
+        if (ipw_share_parse(&rule, name, NULL))
+            return ipw_fail(err, IPW_EINVAL,
+                            "--share %.40s: expected all, or some of equal, tokens, phase", given);
+        *out |= 1u << rule;
+        if (!text[n]) return 0;
+        text += n + 1;
+    }
+}
+
+/* ---- gathering ---- */
+
+struct pass {
+    struct ipw_shares *s;
+    enum ipw_share rule;
+    size_t next; /* the row that comes now, when this pass books as the one before did */
+};
+
+static bool is_of(const struct ipw_shares_row *row, const struct ipw_redo_query *q)
+{
+    return row->index == q->trace->index && row->segment == q->segment;
+}
+
+static struct ipw_shares_row *row_of(struct pass *p, const struct ipw_redo_query *q)
+{
+    struct ipw_shares *s = p->s;
+    struct ipw_shares_row *row;
+    size_t at = p->next++;
+
+    if (at < s->n && is_of(&s->rows[at], q)) return &s->rows[at];
+    for (size_t i = 0; i < s->n; i++) {
+        if (is_of(&s->rows[i], q)) return &s->rows[i];
+    }
+    IPW_GROW(s->rows, s->cap, s->n + 1);
+    row = &s->rows[s->n++];
+    *row = (struct ipw_shares_row){
+        .id = ipw_strdup(q->trace->id), .index = q->trace->index, .segment = q->segment};
+    for (int r = 0; r < IPW_SHARES; r++) {
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) row->joules[r][d] = NAN;
+    }
+    return row;
+}
+
+static int take(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
+{
+    struct pass *p = ud;
+    struct ipw_shares_row *row = row_of(p, q);
+
+    (void)err;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_figure *f = &q->trace->energy[d];
+
+        if (f->known) row->joules[p->rule][d] = f->j;
+    }
+    return 0;
+}
+
+/* Over all sessions. */
+static void take_idle(struct ipw_shares *s, enum ipw_share rule, const struct ipw_redo *redo)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        s->idle[rule][d] = redo->n_segments ? 0 : NAN;
+        for (size_t i = 0; i < redo->n_segments; i++) {
+            const struct ipw_figure *idle = &redo->segments[i]->balance[d].idle;
+
+            s->idle[rule][d] += idle->known ? idle->j : NAN;
+        }
+    }
+}
+
+/* The rule that the run recorded: that of its first session, by a pass that changes nothing. */
+static enum ipw_share own_rule(const struct ipw_redo *redo)
+{
+    return redo->n_segments ? redo->segments[0]->own_share : IPW_SHARE_EQUAL;
+}
+
+int ipw_shares_run(struct ipw_shares *s, const char *run, unsigned wanted, struct ipw_err *err)
+{
+    *s = (struct ipw_shares){.path = run, .rules = wanted};
+    for (int r = 0; r < IPW_SHARES; r++) {
+        struct pass pass = {s, (enum ipw_share)r, 0};
+        struct ipw_redo_options how = {.query = take, .ud = &pass, .share = &pass.rule};
+        struct ipw_redo redo = {0};
+        int rc;
+
+        if (!(wanted >> r & 1)) continue;
+        rc = ipw_redo_run(&redo, run, &how, err);
+        if (!rc) take_idle(s, pass.rule, &redo);
+        s->own = own_rule(&redo);
+        ipw_redo_release(&redo);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+void ipw_shares_release(struct ipw_shares *s)
+{
+    for (size_t i = 0; i < s->n; i++) free(s->rows[i].id);
+    free(s->rows);
+    *s = (struct ipw_shares){0};
+}
+
+/* ---- how far apart ---- */
+
+double ipw_shares_spread(const struct ipw_shares *s, const struct ipw_shares_row *row,
+                         enum ipw_domain d)
+{
+    double least = NAN, most = NAN, sum = 0;
+    size_t n = 0;
+
+    for (int r = 0; r < IPW_SHARES; r++) {
+        double j = row->joules[r][d];
+
+        if (!(s->rules >> r & 1) || isnan(j)) continue;
+        least = fmin(least, j);
+        most = fmax(most, j);
+        sum += j;
+        n++;
+    }
+    return n > 1 && sum > 0 ? (most - least) / (sum / (double)n) : NAN;
+}
+
+struct apart {
+    double mean, most; /* of |a - b| over the mean of both; NAN: no query has both */
+    const char *who;   /* the most */
+};
+
+static struct apart apart_of(const struct ipw_shares *s, int a, int b, enum ipw_domain d)
+{
+    struct apart out = {NAN, NAN, ""};
+    double sum = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        double x = s->rows[i].joules[a][d], y = s->rows[i].joules[b][d];
+        double by = 2 * fabs(x - y) / (x + y);
+
+        if (!isfinite(by)) continue;
+        sum += by;
+        n++;
+        if (by <= out.most) continue; /* false for the first */
+        out.most = by;
+        out.who = s->rows[i].id;
+    }
+    if (n) out.mean = sum / (double)n;
+    return out;
+}
+
+/* ---- printed ---- */
+
+static bool any(const struct ipw_shares *s, enum ipw_domain d)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        for (int r = 0; r < IPW_SHARES; r++) {
+            if (!isnan(s->rows[i].joules[r][d])) return true;
+        }
+    }
+    return false;
+}
+
+static void cell(struct ipw_buf *out, double j)
+{
+    char text[40];
+
+    if (isnan(j)) {
+        snprintf(text, sizeof text, "%s", IPW_UNKNOWN_TEXT);
+    } else {
+        snprintf(text, sizeof text, "%.6f", j);
+    }
+    ipw_buf_addc(out, ' ');
+    ipw_format_cell(out, text, 15, IPW_ALIGN_RIGHT);
+}
+
+static void put_row(struct ipw_buf *out, const struct ipw_shares *s, const char *label,
+                    const double *joules)
+{
+    ipw_format_cell(out, label, 16, IPW_ALIGN_LEFT);
+    for (int i = 0; i < IPW_SHARES; i++) {
+        if (s->rules >> rules[i] & 1) cell(out, joules[rules[i]]);
+    }
+}
+
+static void put_pairs(struct ipw_buf *out, const struct ipw_shares *s, enum ipw_domain d)
+{
+    for (int i = 0; i < IPW_SHARES; i++) {
+        for (int k = i + 1; k < IPW_SHARES; k++) {
+            struct apart apart;
+            char mean[32], most[32];
+
+            if (!(s->rules >> rules[i] & 1) || !(s->rules >> rules[k] & 1)) continue;
+            apart = apart_of(s, rules[i], rules[k], d);
+            if (isnan(apart.mean)) continue;
+            ipw_buf_addf(out, "  %s and %s: %s apart on average, %s at most (",
+                         ipw_share_name(rules[i]), ipw_share_name(rules[k]),
+                         ipw_format_percent(mean, apart.mean),
+                         ipw_format_percent(most, apart.most));
+            ipw_format_cell(out, apart.who, 16, IPW_ALIGN_NONE);
+            ipw_buf_adds(out, ")\n");
+        }
+    }
+}
+
+static void put_domain(struct ipw_buf *out, const struct ipw_shares *s, enum ipw_domain d)
+{
+    double sums[IPW_SHARES] = {0};
+    char title[40];
+
+    snprintf(title, sizeof title, "%s, joules", ipw_words_domain(d));
+    ipw_buf_addc(out, '\n');
+    ipw_format_cell(out, title, 16, IPW_ALIGN_LEFT);
+    for (int i = 0; i < IPW_SHARES; i++) {
+        if (!(s->rules >> rules[i] & 1)) continue;
+        ipw_buf_addc(out, ' ');
+        ipw_format_cell(out, ipw_share_name(rules[i]), 15, IPW_ALIGN_RIGHT);
+    }
+    ipw_buf_adds(out, "   apart\n");
+    for (size_t i = 0; i < s->n; i++) {
+        double joules[IPW_SHARES];
+        char spread[32];
+
+        for (int r = 0; r < IPW_SHARES; r++) {
+            joules[r] = s->rows[i].joules[r][d];
+            sums[r] += joules[r];
+        }
+        put_row(out, s, s->rows[i].id, joules);
+        ipw_format_percent(spread, ipw_shares_spread(s, &s->rows[i], d));
+        ipw_buf_addc(out, ' ');
+        ipw_format_cell(out, spread, 7, IPW_ALIGN_RIGHT);
+        ipw_buf_addc(out, '\n');
+    }
+    put_row(out, s, "all queries", sums);
+    ipw_buf_addc(out, '\n');
+    for (int r = 0; r < IPW_SHARES; r++) sums[r] = s->idle[r][d];
+    put_row(out, s, "idle", sums);
+    ipw_buf_addc(out, '\n');
+    put_pairs(out, s, d);
+}
+
+void ipw_shares_print(struct ipw_buf *out, const struct ipw_shares *s)
+{
+    bool none = true;
+
+    ipw_buf_addf(out, "%s: %zu quer%s by each sharing rule (the run recorded %s)\n", s->path, s->n,
+                 s->n == 1 ? "y" : "ies", ipw_share_name(s->own));
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        if (!any(s, (enum ipw_domain)d)) continue;
+        put_domain(out, s, (enum ipw_domain)d);
+        none = false;
+    }
+    if (none) ipw_buf_adds(out, "\nenergy not measured: no sensor was read\n");
+}
+
+void ipw_shares_print_json(struct ipw_buf *out, const struct ipw_shares *s)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "own", ipw_share_name(s->own));
+    ipw_jw_key(&w, "queries");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct ipw_shares_row *row = &s->rows[i];
+
+        ipw_jw_obj(&w);
+        ipw_jw_key(&w, "apart");
+        ipw_jw_obj(&w);
+        for (int k = 0; k < IPW_DOMAIN_COUNT; k++)
+            ipw_jw_knum(&w, ipw_domain_name(sorted[k]), ipw_shares_spread(s, row, sorted[k]));
+        ipw_jw_obj_end(&w);
+        ipw_jw_key(&w, "energy");
+        ipw_jw_obj(&w);
+        for (int r = 0; r < IPW_SHARES; r++) {
+            if (!(s->rules >> rules[r] & 1)) continue;
+            ipw_jw_key(&w, ipw_share_name(rules[r]));
+            ipw_jw_obj(&w);
+            for (int k = 0; k < IPW_DOMAIN_COUNT; k++)
+                ipw_jw_knum(&w, ipw_domain_name(sorted[k]), row->joules[rules[r]][sorted[k]]);
+            ipw_jw_obj_end(&w);
+        }
+        ipw_jw_obj_end(&w);
+        ipw_jw_kint(&w, "index", row->index);
+        ipw_jw_kstr(&w, "query_id", row->id);
+        ipw_jw_kint(&w, "segment", row->segment);
+        ipw_jw_obj_end(&w);
+    }
+    ipw_jw_arr_end(&w);
+    ipw_jw_obj_end(&w);
+    ipw_buf_addc(out, '\n');
+}

@@ -1,0 +1,169 @@
+#include "audit/validate_events.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/spec.h"
+
+enum { NOT_BEGUN, GOES_ON, ENDED };
+enum { MOST_QUERIES = 1 << 26 }; /* a wild index is damage, not a reason to take 8 GiB */
+
+static int64_t whole(const struct ipw_json *event, const char *key)
+{
+    return ipw_json_int(ipw_json_get(event, key), -1);
+}
+
+static int begin_session(struct ipw_event_check *c, const struct ipw_json *event,
+                         struct ipw_err *err)
+{
+    int64_t k = whole(event, "segment");
+
+    /* A session that was cut down before its run_start left nothing, so a number may be missing. */
+    if (k <= c->segment)
+        return ipw_fail(err, IPW_EPARSE, "segment: %lld after session %d", (long long)k,
+                        c->segment);
+    c->segment = (int)k;
+    c->t_ns = whole(event, "t_ns");
+    c->over = false;
+    c->rows = 0;
+    c->n_open = 0;
+    if (c->n_queries) memset(c->queries, NOT_BEGUN, c->n_queries);
+    return 0;
+}
+
+static int query_at(unsigned char **state, struct ipw_event_check *c, int64_t query,
+                    struct ipw_err *err)
+{
+    if (query < 0 || query >= MOST_QUERIES)
+        return ipw_fail(err, IPW_EPARSE, "query: %lld is no index of a query", (long long)query);
+    if ((size_t)query >= c->n_queries) {
+        size_t n = (size_t)query * 2 + 64;
+
+        c->queries = ipw_realloc(c->queries, n);
+        memset(c->queries + c->n_queries, NOT_BEGUN, n - c->n_queries);
+        c->n_queries = n;
+    }
+    *state = &c->queries[query];
+    return 0;
+}
+
+static int span_starts(struct ipw_event_check *c, int64_t query, int64_t span, int64_t t_ns,
+                       struct ipw_err *err)
+{
+    if (span < 1) return ipw_fail(err, IPW_EPARSE, "span: a start needs a number from 1");
+    for (size_t i = 0; i < c->n_open; i++) {
+        if (c->open[i].query == query && c->open[i].span == span)
+            return ipw_fail(err, IPW_EPARSE, "span: %lld of query %lld has started already",
+                            (long long)span, (long long)query);
+    }
+    IPW_GROW(c->open, c->cap_open, c->n_open + 1);
+    c->open[c->n_open++] = (struct ipw_open_span){query, span, t_ns};
+    return 0;
+}
+
+static int span_ends(struct ipw_event_check *c, int64_t query, int64_t span, int64_t t_ns,
+                     struct ipw_err *err)
+{
+    for (size_t i = 0; i < c->n_open; i++) {
+        if (c->open[i].query != query || c->open[i].span != span) continue;
+        if (t_ns < c->open[i].t_ns)
+            return ipw_fail(err, IPW_EPARSE, "t_ns: span %lld of query %lld ends before it starts",
+                            (long long)span, (long long)query);
+        c->open[i] = c->open[--c->n_open];
+        return 0;
+    }
+    return ipw_fail(err, IPW_EPARSE, "span: %lld of query %lld ends without a start",
+                    (long long)span, (long long)query);
+}
+
+static void query_ends(struct ipw_event_check *c, int64_t query)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_open; i++) {
+        if (c->open[i].query != query) c->open[n++] = c->open[i];
+    }
+    c->n_open = n;
+}
+
+static int check_query_event(struct ipw_event_check *c, const struct ipw_json *event,
+                             const char *name, int64_t query, struct ipw_err *err)
+{
+    bool start = strcmp(name, "query_start") == 0, end = strcmp(name, "query_end") == 0;
+    size_t n = strlen(name);
+    int64_t span = whole(event, "span"), t_ns = whole(event, "t_ns");
+    unsigned char *state = NULL;
+
+    if (query_at(&state, c, query, err) < 0) return err->code;
+    if (start && *state != NOT_BEGUN)
+        return ipw_fail(err, IPW_EPARSE, "query: %lld starts a second time", (long long)query);
+    if (!start && *state == NOT_BEGUN)
+        return ipw_fail(err, IPW_EPARSE, "query: %lld has not started", (long long)query);
+    if (end && *state == ENDED)
+        return ipw_fail(err, IPW_EPARSE, "query: %lld ends a second time", (long long)query);
+    if (start) {
+        *state = GOES_ON;
+    } else if (end) {
+        *state = ENDED;
+        query_ends(c, query);
+    } else if (strcmp(name, "note") != 0) {
+        if (*state == ENDED)
+            return ipw_fail(err, IPW_EPARSE, "query: %lld has ended", (long long)query);
+        if (strcmp(name + n - 4, "_end") == 0) return span_ends(c, query, span, t_ns, err);
+        return span_starts(c, query, span, t_ns, err);
+    }
+    return 0;
+}
+
+/* One thread stamps and appends them, each at once.  Notes of the run stand where they were taken
+ * note of, those from before its start behind it. */
+static int check_time(struct ipw_event_check *c, const struct ipw_json *event, bool run_note,
+                      struct ipw_err *err)
+{
+    int64_t t_ns = ipw_json_int(ipw_json_get(event, "t_ns"), 0), back_ns;
+
+    if (run_note) return 0;
+    if (t_ns < c->t_ns)
+        return __builtin_sub_overflow(c->t_ns, t_ns, &back_ns)
+                   ? ipw_fail(err, IPW_EPARSE, "t_ns: no instant of a run")
+                   : ipw_fail(err, IPW_EPARSE, "t_ns: goes back by %lld ns", (long long)back_ns);
+    c->t_ns = t_ns;
+    return 0;
+}
+
+int ipw_event_check_line(struct ipw_event_check *c, const struct ipw_json *event,
+                         struct ipw_err *err)
+{
+    const char *name = ipw_json_str(ipw_json_get(event, "event"), NULL);
+    const struct ipw_spec *table;
+    int64_t rows, query;
+
+    if (!name) return ipw_fail(err, IPW_EPARSE, "event: missing, or no text");
+    table = ipw_spec_event(name);
+    if (!table) return ipw_fail(err, IPW_EPARSE, "event: no event is called '%.40s'", name);
+    if (ipw_spec_check(event, table, "", err) < 0) return err->code;
+    query = ipw_json_int(ipw_json_get(event, "query"), -1);
+    if (strcmp(name, "run_start") == 0) {
+        if (begin_session(c, event, err) < 0) return err->code;
+    } else if (c->segment < 0) {
+        return ipw_fail(err, IPW_EPARSE, "event: '%s' before any run_start", name);
+    } else if (c->over) {
+        return ipw_fail(err, IPW_EPARSE, "event: '%s' after its session's run_end", name);
+    }
+    rows = ipw_json_int(ipw_json_get(event, "rows"), c->rows);
+    if (rows < c->rows)
+        return ipw_fail(err, IPW_EPARSE, "rows: %lld after %lld", (long long)rows,
+                        (long long)c->rows);
+    c->rows = rows;
+    c->over = strcmp(name, "run_end") == 0;
+    if (query != -1 && check_query_event(c, event, name, query, err) < 0) return err->code;
+    return check_time(c, event, query == -1 && strcmp(name, "note") == 0, err);
+}
+
+void ipw_event_check_release(struct ipw_event_check *c)
+{
+    free(c->queries);
+    free(c->open);
+    *c = IPW_EVENT_CHECK;
+}

@@ -1,0 +1,31 @@
+/* audit/validate_events.h: events.jsonl for ipw-agent validate: each line against the table of its
+ * event, and their order: sessions count up, a query begins before anything happens in it and ends
+ * once, a span's end follows its start, time does not go back within a session.  Holds a byte a
+ * query and the spans that are open. */
+#ifndef IPW_AUDIT_VALIDATE_EVENTS_H
+#define IPW_AUDIT_VALIDATE_EVENTS_H
+
+#include "base/buf.h"
+#include "json/json.h"
+
+struct ipw_event_check {
+    int segment;            /* the session that is being read; -1: none yet */
+    bool over;              /* its run_end was seen */
+    int64_t t_ns;           /* of the last event that is no note of the run */
+    int64_t rows;           /* rows of power.jsonl, so far */
+    unsigned char *queries; /* by index: how far it is */
+    size_t n_queries;
+    struct ipw_open_span {
+        int64_t query, span, t_ns;
+    } * open;
+    size_t n_open, cap_open;
+};
+
+#define IPW_EVENT_CHECK ((struct ipw_event_check){.segment = -1})
+
+/* One line, in the order of the file. */
+int ipw_event_check_line(struct ipw_event_check *c, const struct ipw_json *event,
+                         struct ipw_err *err);
+void ipw_event_check_release(struct ipw_event_check *c);
+
+#endif

@@ -1,0 +1,17 @@
+/* base/exit.h: the program's exit codes, one list for every command.
+ *
+ * docs and help texts name them too.  Owns nothing. */
+#ifndef IPW_BASE_EXIT_H
+#define IPW_BASE_EXIT_H
+
+/* Exit codes. */
+enum {
+    IPW_EXIT_OK = 0,
+    IPW_EXIT_FAILED = 1, /* a run-time failure: server down, nothing succeeded, disk full */
+    IPW_EXIT_USAGE = 2,
+    IPW_EXIT_INPUT = 3,    /* dataset, agent or configuration cannot be read */
+    IPW_EXIT_DIVERGED = 4, /* a replay did not go as its record did */
+    IPW_EXIT_INTERRUPTED = 130,
+};
+
+#endif

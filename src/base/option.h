@@ -1,0 +1,55 @@
+/* base/option.h: what a row of an option table says, and what a command is made of.
+ *
+ * A module that has options of its own writes their rows beside the struct that they fill; the
+ * command line (app/options.h) puts the tables together, parses them and prints the help.  Plain
+ * values: strings are borrowed from argv. */
+#ifndef IPW_BASE_OPTION_H
+#define IPW_BASE_OPTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum ipw_opt_kind {
+    IPW_OPT_FLAG,     /* bool */
+    IPW_OPT_STR,      /* const char * */
+    IPW_OPT_INT,      /* int64_t within [min, max] */
+    IPW_OPT_NUM,      /* double */
+    IPW_OPT_DURATION, /* int64_t nanoseconds */
+    IPW_OPT_JOULES,   /* double, more than zero */
+    IPW_OPT_BYTES,    /* size_t within [min, max] */
+    IPW_OPT_LIST,     /* struct ipw_opt_list: may be given several times */
+};
+
+/* What of an option's value must not be seen by others: on our command line, in our environment, in
+ * anything that is written (run/conceal.h). */
+enum ipw_opt_holds {
+    IPW_HOLDS_NO_SECRET,
+    IPW_HOLDS_KEY_NAME, /* the name of the variable that holds a key */
+    IPW_HOLDS_HEADER,   /* 'Name: value', or 'Name: env:VAR' */
+    IPW_HOLDS_JSON,     /* an object, whose members with a secret's name are secrets */
+};
+
+struct ipw_opt_list {
+    const char **items; /* NULL-terminated once one was given; freed by the caller */
+    size_t n, cap;
+};
+
+struct ipw_opt {
+    const char *name; /* without dashes; NULL ends the table */
+    char letter;      /* or 0 */
+    enum ipw_opt_kind kind;
+    size_t offset;   /* of the value in the options struct */
+    const char *arg; /* what the help calls the value; NULL for flags */
+    const char *help;
+    int64_t min, max; /* of integers and bytes; of a duration `min` */
+    enum ipw_opt_holds holds;
+};
+
+struct ipw_command {
+    const char *name, *usage, *about; /* usage: the line behind "usage: " */
+    const struct ipw_opt *options;
+    const char *more;       /* text after the options, or NULL */
+    int min_args, max_args; /* positional; max < 0: any number */
+};
+
+#endif

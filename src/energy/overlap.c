@@ -1,0 +1,266 @@
+#include "energy/overlap.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define LOCAL SIZE_MAX /* machine of every source that is not remote */
+
+struct chooser {
+    struct ipw_cover_item *items;
+    size_t n;
+    bool *chosen;
+    enum ipw_domain domain;
+    char *basis;
+};
+
+/* What is asked for in what order; -1 ends. */
+static const int orders[IPW_DOMAIN_COUNT][5] = {
+    [IPW_DOMAIN_GPU] = {IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1, -1},
+    [IPW_DOMAIN_CPU] = {IPW_SCOPE_PACKAGE, IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1},
+    [IPW_DOMAIN_DRAM] = {IPW_SCOPE_DRAM, IPW_SCOPE_DEVICE, IPW_SCOPE_RAIL, -1, -1},
+    [IPW_DOMAIN_MACHINE] = {IPW_SCOPE_MACHINE, IPW_SCOPE_PLATFORM, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL,
+                            -1},
+};
+
+static size_t machine_of(const struct ipw_cover_item *item)
+{
+    return item->channel->remote ? item->index : LOCAL;
+}
+
+static bool is_energy(const struct ipw_cover_item *item)
+{
+    return !item->rejected && item->channel->kind < IPW_CHANNEL_METRIC;
+}
+
+static IPW_PRINTF(2, 3) void say(struct chooser *c, const char *fmt, ...)
+{
+    size_t used = strlen(c->basis);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(c->basis + used, IPW_BASIS_BYTES - used, fmt, ap);
+    va_end(ap);
+}
+
+static bool in_group(const struct chooser *c, size_t i, size_t machine, enum ipw_scope scope)
+{
+    const struct ipw_cover_item *item = &c->items[i];
+
+    return is_energy(item) && item->channel->domain == c->domain && item->channel->scope == scope &&
+           machine_of(item) == machine;
+}
+
+/* psys is in no source's own sum, since its package is: whether it is the machine is said here. */
+static bool source_never_chooses(enum ipw_scope scope) { return scope == IPW_SCOPE_PLATFORM; }
+
+/* Words for n things that were chosen. */
+static void say_what(struct chooser *c, enum ipw_scope scope, size_t n, const char *source,
+                     bool gauges, size_t machine)
+{
+    static const char *const one[] = {"GPU",    "package",       "core",
+                                      "uncore", "memory zone",   "platform",
+                                      "module", "machine meter", "rail"};
+    const char *noun =
+        scope == IPW_SCOPE_DEVICE && c->domain != IPW_DOMAIN_GPU ? "device" : one[scope];
+
+    say(c, "%s%s%zu %s%s (%s%s)", c->basis[0] ? " + " : "", machine == LOCAL ? "" : "remote: ", n,
+        noun, n == 1 ? "" : "s", source, gauges ? ", power integrated" : "");
+    if (scope == IPW_SCOPE_PLATFORM) say(c, ", perhaps without discrete GPUs");
+    if (scope == IPW_SCOPE_MODULE && c->domain != IPW_DOMAIN_MACHINE)
+        say(c, ", the whole module: CPU and GPU");
+}
+
+/* The part of a device's text that names it for certain: up to the first blank. */
+static size_t identity_len(const char *device) { return strcspn(device, " "); }
+
+static bool same_board(const struct ipw_channel *a, const struct ipw_channel *b)
+{
+    size_t n = identity_len(a->device);
+
+    return n > 0 && n == identity_len(b->device) && !strncmp(a->device, b->device, n);
+}
+
+/* A board counts once: by its counter if one may be used, else by its gauge. */
+static bool better_known(const struct chooser *c, size_t i, size_t machine)
+{
+    const struct ipw_cover_item *item = &c->items[i];
+
+    for (size_t k = 0; k < c->n; k++) {
+        const struct ipw_cover_item *other = &c->items[k];
+        bool counter = other->channel->kind == IPW_CHANNEL_COUNTER;
+
+        if (k == i || !in_group(c, k, machine, IPW_SCOPE_DEVICE)) continue;
+        if (!same_board(item->channel, other->channel)) continue;
+        if (counter != (item->channel->kind == IPW_CHANNEL_COUNTER)) {
+            if (counter && (other->channel->in_sum || c->chosen[k])) return true;
+        } else if (k < i) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A gauge that its source left out stands in when the board's counter was rejected. */
+static bool counter_rejected(const struct chooser *c, size_t i)
+{
+    for (size_t k = 0; k < c->n; k++) {
+        const struct ipw_cover_item *other = &c->items[k];
+
+        if (other->rejected && other->channel->kind == IPW_CHANNEL_COUNTER &&
+            other->channel->in_sum && other->channel->domain == c->domain &&
+            other->index == c->items[i].index && same_board(other->channel, c->items[i].channel))
+            return true;
+    }
+    return false;
+}
+
+/* A meter outside the machine is worth more than what is inside; the battery is only right while
+ * the mains are off. */
+static int rank(const char *source)
+{
+    if (!strcmp(source, "log") || !strcmp(source, "powerlog") || !strcmp(source, "exec")) return 0;
+    return !strcmp(source, "battery") ? 2 : 1;
+}
+
+/* A meter on the boards' supply knows them all: then nobody else's boards count. */
+static bool outside_meter(const struct chooser *c, size_t machine)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (in_group(c, i, machine, IPW_SCOPE_DEVICE) && c->items[i].channel->in_sum &&
+            rank(c->items[i].source) == 0)
+            return true;
+    return false;
+}
+
+static bool choose_boards(struct chooser *c, size_t machine)
+{
+    size_t n = 0, gauges = 0;
+    const char *source = NULL;
+    bool mixed = false, mig = false, outside = outside_meter(c, machine);
+
+    for (size_t i = 0; i < c->n; i++) {
+        const struct ipw_channel *ch = c->items[i].channel;
+
+        if (!in_group(c, i, machine, IPW_SCOPE_DEVICE)) continue;
+        if (!ch->in_sum && !(ch->kind == IPW_CHANNEL_GAUGE && counter_rejected(c, i))) continue;
+        if (outside && rank(c->items[i].source) != 0) continue;
+        if (better_known(c, i, machine)) continue;
+        c->chosen[i] = true;
+        n++;
+        if (ch->kind == IPW_CHANNEL_GAUGE) gauges++;
+        mig |= ch->whole_gpu;
+        if (source && strcmp(source, c->items[i].source)) mixed = true;
+        source = c->items[i].source;
+    }
+    if (n == 0) return false;
+    say_what(c, IPW_SCOPE_DEVICE, n, mixed ? "several sources" : source, gauges == n, machine);
+    if (gauges > 0 && gauges < n) say(c, ", %zu of them by power", gauges);
+    if (mig) say(c, ", whole_gpu: MIG slices have no reading of their own");
+    return true;
+}
+
+/* The source that shall give this scope, or SIZE_MAX: the best that has a usable channel. */
+static size_t pick_source(const struct chooser *c, size_t machine, enum ipw_scope scope)
+{
+    size_t best = SIZE_MAX;
+    int best_rank = 3;
+
+    for (size_t i = 0; i < c->n; i++) {
+        const struct ipw_cover_item *item = &c->items[i];
+
+        if (!in_group(c, i, machine, scope)) continue;
+        if (!item->channel->in_sum && !source_never_chooses(scope)) continue;
+        if (rank(item->source) >= best_rank) continue;
+        best = item->index;
+        best_rank = rank(item->source);
+    }
+    return best;
+}
+
+static bool choose_scope(struct chooser *c, size_t machine, enum ipw_scope scope)
+{
+    size_t source = pick_source(c, machine, scope), n = 0;
+    bool any_flag = false, any_counter = false, msr = false;
+    const char *name = "";
+
+    if (source == SIZE_MAX) return false;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct ipw_channel *ch = c->items[i].channel;
+
+        if (c->items[i].index != source || !in_group(c, i, machine, scope)) continue;
+        any_flag |= ch->in_sum;
+        msr |= strncmp(ch->name, "mmio/", 5) != 0;
+        name = c->items[i].source;
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        const struct ipw_channel *ch = c->items[i].channel;
+
+        if (c->items[i].index == source && in_group(c, i, machine, scope))
+            any_counter |= ch->kind == IPW_CHANNEL_COUNTER && (ch->in_sum || !any_flag);
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        const struct ipw_channel *ch = c->items[i].channel;
+
+        if (c->items[i].index != source || !in_group(c, i, machine, scope)) continue;
+        if (any_flag && !ch->in_sum) continue;
+        if (any_counter && ch->kind != IPW_CHANNEL_COUNTER) continue;
+        if (msr && !strncmp(ch->name, "mmio/", 5)) continue;
+        c->chosen[i] = true;
+        n++;
+    }
+    if (n == 0) return false;
+    say_what(c, scope, n, name, !any_counter, machine);
+    return true;
+}
+
+/* A board with a meter of its own may lie outside psys.  Then psys is not known to be the machine,
+ * and the parts are: it must not stand for them with the board's joules left out. */
+static bool boards_beside(const struct chooser *c, size_t machine)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct ipw_channel *ch = c->items[i].channel;
+
+        if (ch->domain == IPW_DOMAIN_GPU && ch->kind != IPW_CHANNEL_METRIC &&
+            ch->scope == IPW_SCOPE_DEVICE && machine_of(&c->items[i]) == machine)
+            return true;
+    }
+    return false;
+}
+
+static void choose_machine(struct chooser *c, size_t machine)
+{
+    for (const int *scope = orders[c->domain]; *scope >= 0; scope++) {
+        if (*scope == IPW_SCOPE_PLATFORM && boards_beside(c, machine)) continue;
+        if (c->domain == IPW_DOMAIN_GPU && *scope == IPW_SCOPE_DEVICE) {
+            if (choose_boards(c, machine)) return;
+        } else if (choose_scope(c, machine, (enum ipw_scope) * scope)) {
+            return;
+        }
+    }
+}
+
+void ipw_cover_choose(struct ipw_cover_item *items, size_t n,
+                      char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES])
+{
+    struct chooser c = {.items = items, .n = n, .chosen = ipw_calloc(n + 1, sizeof *c.chosen)};
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        c.domain = (enum ipw_domain)d;
+        c.basis = basis[d];
+        c.basis[0] = '\0';
+        choose_machine(&c, LOCAL);
+        for (size_t i = 0; i < n; i++) {
+            size_t machine = machine_of(&items[i]);
+            bool seen = machine == LOCAL;
+
+            for (size_t k = 0; k < i && !seen; k++) seen = machine_of(&items[k]) == machine;
+            if (!seen) choose_machine(&c, machine);
+        }
+    }
+    for (size_t i = 0; i < n; i++) items[i].channel->in_sum = c.chosen[i];
+    free(c.chosen);
+}

@@ -1,0 +1,145 @@
+/* io/http_priv.h: what http.c (the pool and its sockets), http_call.c (one request) and
+ * http_util.c (addresses, header lines, errors) share.  Not for other floors.
+ *
+ * libcurl may not be entered from inside its own callbacks, and those run our users' callbacks.  So
+ * a call started while `in_curl` waits in `queue`, one cancelled meanwhile is marked and put on
+ * `doomed`, and ipw_http_leave(), run when libcurl has returned, does the rest.  Everything that
+ * can run a user's callback stands between ipw_http_enter() and ipw_http_leave(), which lets such a
+ * callback free the pool: the last one to leave does it. */
+#ifndef IPW_IO_HTTP_PRIV_H
+#define IPW_IO_HTTP_PRIV_H
+
+#include <curl/curl.h>
+
+#include "io/http.h"
+#include "io/loop_priv.h"
+
+enum {
+    HTTP_RECEIVE_BYTES = 8 * 1024,     /* libcurl's buffer of one request in flight */
+    HTTP_RECEIVE_FEW_BYTES = 2 * 1024, /* the same with more than HTTP_MANY in flight */
+    HTTP_MANY = 512,
+    HTTP_HEADERS_MAX = 64 * 1024,
+    HTTP_FIELD_MAX = 8 * 1024, /* of one header that is kept */
+    HTTP_LARGE_BODY = 1000000, /* libcurl asks whether it may send one over 1 MiB, unless told */
+};
+
+/* A list of header lines in libcurl's form, shared by the requests that have the same. */
+struct header_set {
+    size_t refs;
+    struct curl_slist *lines;
+    size_t n; /* of the request's own headers, which come first in `lines` */
+    enum { NO_BODY, SMALL_BODY, LARGE_BODY } body;
+};
+
+enum call_state {
+    CALL_FREE,    /* in the pool's free list */
+    CALL_QUEUED,  /* waits in `queue`, unknown to libcurl */
+    CALL_RUNNING, /* libcurl has it */
+    CALL_DOOMED,  /* cancelled inside a libcurl callback; on `doomed` */
+    CALL_ENDING,  /* on_done runs */
+};
+
+struct ipw_http_call {
+    struct ipw_http *http;
+    struct ipw_http_call *prev, *next; /* in one of the pool's lists */
+    enum call_state state;
+    CURL *easy; /* with its constant options; lives as long as the struct */
+    char curl_error[CURL_ERROR_SIZE];
+    struct ipw_http_callbacks on;
+    struct header_set *headers;
+    char *method; /* a custom one that is set in `easy`, or NULL */
+    char *url, *body;
+    size_t body_len, body_max;
+    int64_t connect_ns, first_byte_limit_ns, idle_ns, total_ns;
+    struct ipw_timer deadline; /* never later than the next deadline, often earlier */
+    int64_t start_ns, launch_ns, sent_ns, headers_ns, first_byte_ns, last_byte_ns;
+    int64_t dial_ns; /* its present connection was asked for */
+    int64_t received;
+    size_t header_bytes;
+    int sends, status;
+    bool head_complete, aborted, too_large, fresh, no_body;
+    int open_errno; /* of the last socket that could not be opened */
+    bool begun;     /* the reused connection broke inside the answer's first line */
+    bool refused;   /* an address that is not public was met */
+    bool stamp_cpu;
+    int64_t sent_cpu_ns;
+    struct ipw_buf content_type, retry_after, location;
+    const char *const *wanted;
+    struct ipw_buf kept; /* of the wanted ones that came: index byte, value, NUL; again */
+};
+
+struct sock {
+    uv_poll_t uv; /* first: the close callback frees the whole */
+    struct ipw_http *http;
+    curl_socket_t fd;
+    int armed;        /* libuv events it is registered for */
+    int wanted;       /* what libcurl waits for; 0 between two requests */
+    bool ours;        /* opened by on_open: its end is announced to on_close */
+    int64_t received; /* bytes, when the last request on it had ended; -1: none has */
+};
+
+struct ipw_http {
+    struct ipw_loop *loop;
+    CURLM *multi;
+    char *user_agent; /* the header line */
+    char *no_proxy, *cacert;
+    bool proxies; /* the environment names a proxy */
+    bool guarded; /* only public addresses */
+    size_t max_connections;
+    size_t squeezed;       /* what this machine has room for, found out; 0: all that is asked for */
+    size_t since_squeezed; /* requests that ended since, or since it grew */
+    struct ipw_http_call queue, running, doomed; /* list heads */
+    struct ipw_http_call *unused;                /* singly linked by next */
+    size_t in_flight, n_running;
+    struct header_set *last_headers;
+    char *last_url;      /* the last one that was found good */
+    struct sock **socks; /* by descriptor */
+    size_t cap_socks;
+    struct ipw_timer clock; /* libcurl's */
+    int64_t clock_due_ns;   /* 0: libcurl wants none */
+    struct ipw_defer kick;  /* libcurl wants to run now */
+    int entered;            /* depth of ipw_http_enter() */
+    bool in_curl;
+    bool broke_begun; /* a reused connection was closed that had brought bytes */
+    bool heard;       /* the same, of any since libcurl was entered last */
+    bool dying;
+};
+
+/* http.c */
+void ipw_http_enter(struct ipw_http *http);
+void ipw_http_leave(struct ipw_http *http); /* finishes, ends and starts what has gathered */
+void ipw_http_launch_waiting(struct ipw_http *http); /* as far as there is room */
+bool ipw_http_has_room(const struct ipw_http *http);
+/* A request came to its end: what comes on its connection from here on is for the next one. */
+void ipw_http_request_ended(struct ipw_http *http, CURL *easy);
+/* A call that failed: true when it is back in the queue, for want of room on this machine. */
+bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code);
+void ipw_http_list_add(struct ipw_http_call *head, struct ipw_http_call *call);
+void ipw_http_list_remove(struct ipw_http_call *call);
+void ipw_http_setup_sockets(struct ipw_http_call *call);
+
+/* http_call.c */
+void ipw_http_call_launch(struct ipw_http_call *call);
+void ipw_http_call_curl_done(struct ipw_http_call *call, CURLcode code);
+void ipw_http_call_discard(struct ipw_http_call *call); /* no callback */
+void ipw_http_call_destroy(struct ipw_http_call *call); /* a discarded one, for good */
+
+/* http_util.c */
+int ipw_http_check_url(struct ipw_http *http, const char *url, struct ipw_err *err);
+/* A line of the answer's head, for on_field. */
+void ipw_http_hand_field(struct ipw_http_call *call, const char *line, size_t n);
+/* Takes a reference that ipw_http_headers_release() gives back. */
+int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
+                         const struct ipw_http_request *request, struct ipw_err *err);
+void ipw_http_headers_release(struct header_set *set);
+enum ipw_http_end ipw_http_end_of(CURLcode code, bool any_answer);
+/* How a request ended that brought no whole answer, with its address, for a person. */
+void ipw_http_describe_end(struct ipw_buf *out, const struct ipw_http_call *call,
+                           enum ipw_http_end end, enum ipw_http_deadline deadline);
+/* The address as a message may show it: without user, password, query and fragment. */
+/* Behind the "://" of a scheme at the start of the URL; NULL: there is none.  One that comes later is
+ * part of something else: libcurl takes "http:/far.example/http://localhost" for far.example. */
+const char *ipw_http_authority(const char *url);
+void ipw_http_plain_url(struct ipw_buf *out, const char *url);
+
+#endif

@@ -1,0 +1,63 @@
+/* io/loop_priv.h: what the other files of io/ need of the loop.
+ *
+ * Timers and defers that live inside another struct (no allocation a start), the two counts a loop
+ * keeps, and the slot for the reaper of child processes.  A `hold` keeps ipw_loop_run() going; a
+ * `leftover` is what ipw_loop_leftovers() reports.  libuv's handles are unreferenced throughout, so
+ * that idle sockets and spurious timers do not keep a finished program alive.  Not for other
+ * floors. */
+#ifndef IPW_IO_LOOP_PRIV_H
+#define IPW_IO_LOOP_PRIV_H
+
+#include <stddef.h>
+#include <uv.h>
+
+#include "io/loop.h"
+
+struct ipw_timer {
+    struct ipw_loop *loop;
+    int64_t due_ns;
+    uint64_t seq; /* equal instants fire in the order in which they were armed */
+    size_t pos;   /* place in the heap, from 1; 0: not armed */
+    ipw_loop_fn fn;
+    void *ud;
+};
+
+struct ipw_defer {
+    struct ipw_defer *prev, *next; /* NULL: not armed */
+    struct ipw_loop *loop;
+    ipw_loop_fn fn;
+    void *ud;
+};
+
+struct ipw_loop {
+    uv_loop_t uv;
+    uv_prepare_t prepare; /* runs the defers and the hook; referenced while holds > 0 */
+    uv_idle_t idle;       /* active only while a defer waits that must not be slept over */
+    uv_poll_t clock;      /* on clock_fd, a timerfd: armed for the heap's first timer, or earlier */
+    int64_t clock_due_ns; /* what it is armed for; INT64_MAX: not armed */
+    int clock_fd;
+    struct ipw_timer **heap;
+    size_t n_heap, cap_heap;
+    uint64_t next_seq;
+    struct ipw_defer defers, running; /* list heads */
+    ipw_loop_fn before_sleep;
+    void *before_sleep_ud;
+    int holds, leftovers;
+    void *reaper; /* proc.c's; freed with the loop */
+    void (*reaper_free)(void *reaper);
+};
+
+void ipw_loop_hold(struct ipw_loop *loop);
+void ipw_loop_unhold(struct ipw_loop *loop);
+
+/* Embedded timers: fill loop, fn and ud once; arming an armed one moves it.  They neither hold the
+ * loop nor count as leftovers: whoever embeds them does. */
+void ipw_timer_arm(struct ipw_timer *timer, int64_t due_ns);
+void ipw_timer_disarm(struct ipw_timer *timer);
+int ipw_timers_init(struct ipw_loop *loop, struct ipw_err *err);
+void ipw_timers_release(struct ipw_loop *loop); /* its handle is closed */
+
+void ipw_defer_arm(struct ipw_defer *defer); /* no effect when armed; holds the loop */
+void ipw_defer_disarm(struct ipw_defer *defer);
+
+#endif

@@ -1,0 +1,227 @@
+#include "ledger/balance.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledger, int64_t t0_ns,
+                      int64_t t1_ns)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        balance[d] = (struct ipw_balance){
+            .total = ipw_ledger_total(ledger, (enum ipw_domain)d, t0_ns, t1_ns),
+            .idle = ipw_ledger_idle(ledger, (enum ipw_domain)d, t0_ns, t1_ns),
+            .seconds = ipw_ns_to_s(t1_ns - t0_ns),
+        };
+    }
+}
+
+static void add_figure(struct ipw_figure *sum, double sum_s, const struct ipw_figure *more,
+                       double more_s)
+{
+    double partial =
+        (sum->known ? sum->j : sum->partial_j) + (more->known ? more->j : more->partial_j);
+    double coverage = sum->coverage;
+
+    if (more_s > 0) {
+        coverage = (sum->coverage * sum_s + more->coverage * more_s) / (sum_s + more_s);
+    }
+    if (!sum->known || !more->known) {
+        if (sum->known) *sum = *more;
+        sum->partial_j = partial;
+        sum->coverage = coverage;
+        return;
+    }
+    sum->coverage = coverage;
+    /* Whole microjoules are added as such. */
+    sum->j = (double)(llround(sum->j * 1e6) + llround(more->j * 1e6)) / 1e6;
+    sum->lo_j += more->lo_j;
+    sum->hi_j += more->hi_j;
+    sum->samples += more->samples;
+    if (more->provenance > sum->provenance) sum->provenance = more->provenance;
+}
+
+void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more)
+{
+    add_figure(&sum->total, sum->seconds, &more->total, more->seconds);
+    add_figure(&sum->idle, sum->seconds, &more->idle, more->seconds);
+    sum->wasted_j += more->wasted_j;
+    sum->warmup_j += more->warmup_j;
+    sum->seconds += more->seconds;
+}
+
+static struct ipw_device_sum *find_sum(const struct ipw_device_sums *s, enum ipw_domain domain,
+                                       const char *name)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->all[i].domain == domain && !strcmp(s->all[i].name, name)) return &s->all[i];
+    }
+    return NULL;
+}
+
+static int by_device(const void *a, const void *b)
+{
+    const struct ipw_device_sum *x = a, *y = b;
+
+    return x->domain != y->domain ? (x->domain > y->domain ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static struct ipw_device_sum *sum_of(struct ipw_device_sums *s, const struct ipw_device *device)
+{
+    struct ipw_device_sum *sum = find_sum(s, device->domain, device->name);
+
+    if (sum) return sum;
+    IPW_GROW(s->all, s->cap, s->n + 1);
+    sum = &s->all[s->n++];
+    *sum = (struct ipw_device_sum){.domain = device->domain};
+    snprintf(sum->name, sizeof sum->name, "%s", device->name);
+    qsort(s->all, s->n, sizeof *s->all, by_device);
+    return find_sum(s, device->domain, device->name);
+}
+
+static bool has_devices(const struct ipw_query_trace *q, enum ipw_domain domain)
+{
+    for (size_t i = 0; i < q->n_devices; i++) {
+        if (q->devices[i].domain == domain) return true;
+    }
+    return false;
+}
+
+/* Whole microjoules are added as such. */
+static double add_uj(double a, double b)
+{
+    return isnan(a) || isnan(b) ? (double)NAN : (double)(llround(a * 1e6) + llround(b * 1e6)) / 1e6;
+}
+
+void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace *q)
+{
+    static const struct ipw_query_account unknown = {NAN, NAN, NAN, NAN};
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_device unnamed = {.name = (char *)"", .domain = (enum ipw_domain)d};
+
+        if (!has_devices(q, unnamed.domain)) sum_of(s, &unnamed);
+    }
+    for (size_t i = 0; i < q->n_devices && q->device_energy; i++) {
+        const struct ipw_figure *f = &q->device_energy[i];
+        struct ipw_device_sum *sum = sum_of(s, &q->devices[i]);
+        const struct ipw_query_account *a = q->device_account ? &q->device_account[i] : &unknown;
+
+        sum->j = add_uj(sum->j, f->known ? f->j : NAN);
+        sum->account.exclusive_j = add_uj(sum->account.exclusive_j, a->exclusive_j);
+        sum->account.marginal_j = add_uj(sum->account.marginal_j, a->marginal_j);
+        sum->account.waste_j = add_uj(sum->account.waste_j, a->waste_j);
+        sum->account.idle_tax_j = add_uj(sum->account.idle_tax_j, a->idle_tax_j);
+    }
+}
+
+bool ipw_device_sums_whole(const struct ipw_device_sums *s, enum ipw_domain domain)
+{
+    bool named = false;
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->all[i].domain != domain) continue;
+        if (!s->all[i].name[0]) return false;
+        named = true;
+    }
+    return named;
+}
+
+double ipw_device_sums_get(const struct ipw_device_sums *s, enum ipw_domain domain,
+                           const char *name)
+{
+    const struct ipw_device_sum *sum = find_sum(s, domain, name);
+
+    return sum ? sum->j : 0;
+}
+
+void ipw_device_sums_release(struct ipw_device_sums *s)
+{
+    free(s->all);
+    *s = (struct ipw_device_sums){0};
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct ipw_device_book *x = a, *y = b;
+
+    return x->domain != y->domain ? (x->domain > y->domain ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static struct ipw_device_book *add_book(struct ipw_device_books *b)
+{
+    IPW_GROW(b->all, b->cap, b->n + 1);
+    b->all[b->n] = (struct ipw_device_book){0};
+    return &b->all[b->n++];
+}
+
+void ipw_device_books_fill(struct ipw_device_books *b, const struct ipw_ledger *ledger,
+                           int64_t t0_ns, int64_t t1_ns)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        enum ipw_domain domain = (enum ipw_domain)d;
+        size_t n = ipw_ledger_devices(ledger, domain);
+
+        if (n < 2) add_book(b)->domain = domain; /* without a name */
+        for (size_t i = 0; n > 1 && i < n; i++) {
+            struct ipw_device_book *book = add_book(b);
+
+            book->domain = domain;
+            snprintf(book->name, sizeof book->name, "%s",
+                     ipw_ledger_device_name(ledger, domain, i));
+            book->balance.total = ipw_ledger_device_total(ledger, domain, i, t0_ns, t1_ns);
+            book->balance.idle = ipw_ledger_device_idle(ledger, domain, i, t0_ns, t1_ns);
+            book->balance.seconds = ipw_ns_to_s(t1_ns - t0_ns);
+        }
+    }
+    if (b->n) qsort(b->all, b->n, sizeof *b->all, by_name);
+}
+
+void ipw_device_books_add(struct ipw_device_books *sum, const struct ipw_device_books *more)
+{
+    for (size_t i = 0; i < more->n; i++) {
+        const struct ipw_device_book *book = &more->all[i];
+        size_t k = 0;
+
+        while (k < sum->n && by_name(&sum->all[k], book) != 0) k++;
+        if (k < sum->n) {
+            ipw_balance_add(&sum->all[k].balance, &book->balance);
+        } else {
+            *add_book(sum) = *book;
+        }
+    }
+    if (sum->n) qsort(sum->all, sum->n, sizeof *sum->all, by_name);
+}
+
+bool ipw_device_books_whole(const struct ipw_device_books *b, enum ipw_domain domain)
+{
+    bool named = false;
+
+    for (size_t i = 0; b && i < b->n; i++) {
+        if (b->all[i].domain != domain) continue;
+        if (!b->all[i].name[0]) return false;
+        named = true;
+    }
+    return named;
+}
+
+void ipw_device_books_apart(struct ipw_device_books *b, const struct ipw_device_sums *warmup,
+                            const struct ipw_device_sums *wasted)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        struct ipw_device_book *book = &b->all[i];
+
+        if (warmup) book->balance.warmup_j += ipw_device_sums_get(warmup, book->domain, book->name);
+        if (wasted) book->balance.wasted_j += ipw_device_sums_get(wasted, book->domain, book->name);
+    }
+}
+
+void ipw_device_books_release(struct ipw_device_books *b)
+{
+    free(b->all);
+    *b = (struct ipw_device_books){0};
+}

@@ -1,0 +1,261 @@
+#include "ledger/feed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "json/write.h"
+#include "ledger/metrics.h"
+
+struct fed { /* a query in flight, or over and not booked */
+    int32_t query;
+    int64_t ordinal, start_ns;
+    int lm, tools;           /* calls in progress */
+    int64_t lm_ns, token_ns; /* since when, and the first token of them; 0: none yet */
+    bool waiting;            /* for the next attempt */
+    bool over;
+};
+
+struct ipw_feed {
+    struct ipw_ledger *ledger;
+    struct ipw_metrics *metrics;
+    char *sources[IPW_DOMAIN_COUNT];
+    struct ipw_channel *channels;
+    size_t n_channels;
+    bool lm_remote;
+    unsigned lm_domains; /* with lm_remote: those that a remote channel is summed for */
+    struct fed *open;
+    size_t n, cap;
+};
+
+/* The names of a domain's summed channels as a JSON array; NULL when there are none. */
+static char *sources_of(const struct ipw_channel *channels, size_t n, enum ipw_domain domain)
+{
+    struct ipw_buf out = IPW_BUF(IPW_MIB);
+    struct ipw_jw w;
+    char *text;
+    bool any = false;
+
+    ipw_jw_init(&w, &out);
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < n; i++) {
+        if (!channels[i].in_sum || channels[i].domain != domain) continue;
+        ipw_jw_str(&w, channels[i].name);
+        any = true;
+    }
+    ipw_jw_arr_end(&w);
+    text = any && !out.failed ? ipw_memdup(out.data, out.len) : NULL;
+    ipw_buf_release(&out);
+    return text;
+}
+
+struct ipw_feed *ipw_feed_new(struct ipw_ledger *ledger)
+{
+    struct ipw_feed *f = ipw_calloc(1, sizeof *f);
+
+    f->ledger = ledger;
+    f->metrics = ipw_metrics_new(NULL, 0);
+    return f;
+}
+
+void ipw_feed_describe(struct ipw_feed *f, const struct ipw_channel *channels, size_t n_channels,
+                       bool lm_remote)
+{
+    f->lm_remote = lm_remote;
+    f->lm_domains = 0;
+    for (size_t i = 0; i < n_channels; i++) {
+        if (channels[i].in_sum && channels[i].remote) f->lm_domains |= 1u << channels[i].domain;
+    }
+    free(f->channels);
+    f->channels = ipw_calloc(n_channels + 1, sizeof *f->channels);
+    for (size_t i = 0; i < n_channels; i++) f->channels[i] = channels[i];
+    f->n_channels = n_channels;
+    ipw_metrics_free(f->metrics);
+    f->metrics = ipw_metrics_new(channels, n_channels);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        free(f->sources[d]);
+        f->sources[d] = sources_of(channels, n_channels, (enum ipw_domain)d);
+    }
+}
+
+unsigned ipw_feed_lm_domains(const struct ipw_feed *f)
+{
+    return f->lm_remote ? f->lm_domains : (1u << IPW_DOMAIN_COUNT) - 1;
+}
+
+void ipw_feed_free(struct ipw_feed *f)
+{
+    if (!f) return;
+    ipw_metrics_free(f->metrics);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) free(f->sources[d]);
+    free(f->channels);
+    free(f->open);
+    free(f);
+}
+
+void ipw_feed_row(struct ipw_feed *f, size_t first, size_t n, int64_t t_ns, const int64_t *values)
+{
+    ipw_ledger_row(f->ledger, first, n, t_ns, values);
+    if (f->n) ipw_metrics_row(f->metrics, first, n, t_ns, values);
+}
+
+static struct fed *find(const struct ipw_feed *f, int32_t query)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->open[i].query == query) return &f->open[i];
+    }
+    return NULL;
+}
+
+int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query)
+{
+    const struct fed *q = find(f, query);
+
+    return q ? q->ordinal : -1;
+}
+
+/* ---- phases: one at a time for a query, what the model does for it first ---- */
+
+/* A call that has no token yet is taken for one whose first token will be seen, as most are. */
+static void enter(struct ipw_feed *f, const struct fed *q, int64_t t_ns)
+{
+    enum ipw_phase phase = q->lm > 0 && q->token_ns ? IPW_PHASE_DECODE
+                           : q->lm > 0              ? IPW_PHASE_PREFILL
+                           : q->tools > 0           ? IPW_PHASE_TOOL
+                           : q->waiting             ? IPW_PHASE_WAIT
+                                                    : IPW_PHASE_AGENT;
+
+    ipw_ledger_phase(f->ledger, q->ordinal, phase, t_ns, INT64_MAX);
+}
+
+static double count(int64_t n) { return n > 0 ? (double)n : 0; }
+
+/* Only at the end of a call is it known what it took, and that no first token was seen. */
+static void end_call(struct ipw_feed *f, struct fed *q, const struct ipw_event *e)
+{
+    const struct ipw_lm_facts *lm = &e->lm;
+    int64_t first_ns = lm->first_token_ns, sent_ns = lm->sent_ns;
+    int64_t last_ns = lm->last_token_ns > first_ns ? lm->last_token_ns : e->t_ns;
+    double prefilled = count(lm->input_tokens) - count(lm->cached_tokens);
+
+    if (prefilled < 0) prefilled = 0;
+    if (!sent_ns || sent_ns > e->t_ns) sent_ns = q->lm_ns;
+    if (!first_ns || first_ns < sent_ns || first_ns > e->t_ns) {
+        ipw_ledger_tokens(f->ledger, q->ordinal, sent_ns, e->t_ns, prefilled,
+                          count(lm->output_tokens));
+        if (!q->token_ns && q->lm == 0) {
+            ipw_ledger_phase(f->ledger, q->ordinal, IPW_PHASE_LM, q->lm_ns, e->t_ns);
+        }
+        return;
+    }
+    if (last_ns > e->t_ns) last_ns = e->t_ns;
+    ipw_ledger_tokens(f->ledger, q->ordinal, sent_ns, first_ns, prefilled, 0);
+    ipw_ledger_tokens(f->ledger, q->ordinal, first_ns, last_ns, 0, count(lm->output_tokens));
+    if (q->lm > 0) return;
+    if (!q->token_ns) { /* it was not noted when it came */
+        ipw_ledger_phase(f->ledger, q->ordinal, IPW_PHASE_PREFILL, q->lm_ns, first_ns);
+        q->token_ns = first_ns;
+    }
+    ipw_ledger_phase(f->ledger, q->ordinal, IPW_PHASE_DECODE, q->token_ns, last_ns);
+}
+
+static void query_start(struct ipw_feed *f, const struct ipw_event *e)
+{
+    struct fed *q;
+
+    IPW_GROW(f->open, f->cap, f->n + 1);
+    q = &f->open[f->n++];
+    *q = (struct fed){.query = e->query, .start_ns = e->t_ns};
+    q->ordinal = ipw_ledger_query_begin(f->ledger, e->t_ns);
+    enter(f, q, e->t_ns);
+}
+
+void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
+{
+    struct fed *q = find(f, e->query);
+
+    if (e->kind == IPW_EV_QUERY_START && !q) query_start(f, e);
+    if (e->kind == IPW_EV_NOTE && e->query < 0 && e->tool.name &&
+        !strcmp(e->tool.name, "suspend")) {
+        ipw_ledger_break(f->ledger, "suspended");
+    }
+    if (!q || q->over) return; /* nothing of it is in flight, as in a record that was damaged */
+    switch (e->kind) {
+    case IPW_EV_LM_START:
+        if (q->lm++ == 0) {
+            q->lm_ns = e->t_ns;
+            q->token_ns = 0;
+        }
+        q->waiting = false;
+        break;
+    case IPW_EV_LM_END:
+        if (q->lm > 0) q->lm--;
+        q->waiting = e->lm.will_retry;
+        end_call(f, q, e);
+        break;
+    case IPW_EV_NOTE:
+        if (!e->tool.name || strcmp(e->tool.name, IPW_NOTE_FIRST_TOKEN)) return;
+        if (q->lm == 0 || q->token_ns) return;
+        q->token_ns = e->t_ns;
+        break;
+    case IPW_EV_TOOL_START: q->tools++; break;
+    case IPW_EV_TOOL_END:
+        if (q->tools > 0) q->tools--;
+        break;
+    case IPW_EV_QUERY_END:
+        q->over = true;
+        ipw_ledger_query_leave(f->ledger, q->ordinal, e->t_ns);
+        return;
+    default: return;
+    }
+    enter(f, q, e->t_ns);
+}
+
+const char *ipw_feed_loss_reason(enum ipw_domain domain)
+{
+    return domain == IPW_DOMAIN_GPU ? "gpu_lost" : "lost";
+}
+
+void ipw_feed_lose(struct ipw_feed *f, const char *channel)
+{
+    for (size_t i = 0; i < f->n_channels; i++) {
+        if (!strcmp(f->channels[i].name, channel))
+            ipw_ledger_lose(f->ledger, i, ipw_feed_loss_reason(f->channels[i].domain));
+    }
+}
+
+void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct fed *q = &f->open[i];
+
+        if (q->over) continue;
+        q->over = true;
+        ipw_ledger_query_leave(f->ledger, q->ordinal, t_ns);
+    }
+    ipw_ledger_close(f->ledger, t_ns);
+}
+
+/* What no query in flight or unbooked needs any more goes. */
+static void trim(struct ipw_feed *f, int64_t before_ns)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->open[i].over) return; /* more to book first */
+        if (f->open[i].start_ns < before_ns) before_ns = f->open[i].start_ns;
+    }
+    ipw_ledger_trim(f->ledger, before_ns);
+    ipw_metrics_trim(f->metrics, before_ns);
+}
+
+void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace)
+{
+    struct fed *q = find(f, trace->index);
+
+    trace->lm_remote = f->lm_remote;
+    trace->lm_domains = f->lm_domains;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) trace->sources[d] = ipw_strdup(f->sources[d]);
+    ipw_query_trace_book(trace, f->ledger, q ? q->ordinal : -1);
+    ipw_metrics_fill(f->metrics, trace);
+    if (q) *q = f->open[--f->n];
+    trim(f, trace->end_ns);
+}

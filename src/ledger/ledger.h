@@ -1,0 +1,206 @@
+/* ledger/ledger.h: the ledger.
+ *
+ * Pure: it is told what the sensors read, when queries were in flight and what they were doing,
+ * and answers what a window of a query costs.  Every joule is booked once: at each instant the
+ * energy of a domain is shared among the queries then in flight (equally, unless
+ * ipw_ledger_set_share() says otherwise), or is idle when there are none.  Time is cut into cells
+ * at every event; a cell's whole microjoules are handed out by largest remainder, so the parts of
+ * a query sum to the query, and queries and idle to the total, exactly.
+ *
+ * Between two samples of a counter the energy is a straight line, until phases are told
+ * (ipw_ledger_phase()): then a step that crosses a change of phase is split by what the phases
+ * draw (ledger/phase.h), the steps themselves staying as measured (reference/energy.md 2d).  Where
+ * a power gauge of the same device moves within a step, its readings are the shape instead (2c).
+ * A query is closed once samples have passed its end: until then steps since the last close are
+ * straight lines, at that instant they are split for good, with what was learned up to there.  So
+ * tell a phase before the query_end that follows it.  Everything is a function of samples and
+ * events alone: fed again in order of time they give the same figures to the bit.
+ *
+ * Owns its series.  Samples and query edges may arrive in any interleaving; a window can be asked
+ * for once samples have passed its end (ipw_ledger_covered_ns()). */
+#ifndef IPW_LEDGER_LEDGER_H
+#define IPW_LEDGER_LEDGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ledger/phase.h"
+#include "ledger/series.h"
+
+struct ipw_ledger;
+
+struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_channels);
+void ipw_ledger_free(struct ipw_ledger *l);
+
+/* Reason given for a domain that has no channel in its sum: "no_sensor" by default. */
+void ipw_ledger_set_reason(struct ipw_ledger *l, enum ipw_domain domain, const char *reason);
+
+/* One row of readings of channels [first, first + n). */
+void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
+                    const int64_t *values);
+/* A query came into flight, or left it: times must not go back.  The begin answers its ordinal (0,
+ * 1, ...), by which it can be asked for; without one, the query that leaves is the one in flight
+ * longest. */
+int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns);
+void ipw_ledger_query_end(struct ipw_ledger *l, int64_t t_ns);
+void ipw_ledger_query_leave(struct ipw_ledger *l, int64_t query, int64_t t_ns);
+/* The query is in `phase` from t0 to t1.  INT64_MAX for t1: until its next phase, or its end.  Spans
+ * told whole may overlap (tools side by side). */
+void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase, int64_t t0_ns,
+                      int64_t t1_ns);
+/* Tokens of the query evenly over [t0, t1]: prompt tokens prefilled (without those of a cache) and
+ * tokens decoded.  By IPW_SHARE_TOKENS tell them before the phase that they belong to is closed: an
+ * open model phase holds ipw_ledger_covered_ns() up.  By the other rules they are asked for only
+ * where phases cannot say how a measured energy was drawn. */
+void ipw_ledger_tokens(struct ipw_ledger *l, int64_t query, int64_t t0_ns, int64_t t1_ns,
+                       double prefilled, double decoded);
+/* Something happened across which no energy is known; `reason` is static ("suspended"). */
+void ipw_ledger_break(struct ipw_ledger *l, const char *reason);
+/* The device of a channel is gone; `reason` is static ("gpu_lost").  From the newest reading on it
+ * has no figure, and the domain has none; nobody waits for it.  What it says later, if anything,
+ * begins a chain of its own.  Tell it before the row that shows it. */
+void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason);
+
+/* For how long the counter of this channel has stood still beyond what its period allows (0: it has
+ * not), by the rows so far; a channel that is in no sum is not watched. */
+int64_t ipw_ledger_silence_ns(const struct ipw_ledger *l, size_t channel);
+/* Since when the gauge of the same device is read in the place of this channel's counter, which was
+ * found dead: that is a chain of its own.  INT64_MIN: it is not. */
+int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel);
+
+/* How a cell's energy E is shared among the n queries in flight (reference/energy.md 2f).  I is its
+ * idle part, min(E, baseline times length), of which each is due an n-th; D = E - I.  By phases, where
+ * no baseline was told, the baseline is what the fit of phases found. */
+enum ipw_share {
+    IPW_SHARE_EQUAL,  /* E / n each */
+    IPW_SHARE_TOKENS, /* D by alpha * prefilled + decoded; equally when there were none */
+    /* D by what the query's phase causes (ledger/fair_share.h), as fitted; equally while the fit knows
+     * nothing: ipw_ledger_unfitted(). */
+    IPW_SHARE_PHASE,
+};
+#define IPW_SHARE_ALPHA 0.02 /* energy of a prompt token over that of a decoded one */
+const char *ipw_share_name(enum ipw_share share); /* "equal", "tokens", "phase" */
+/* Before the first query.  alpha: 0 for the default. */
+void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share, double alpha);
+/* Of the energy that several queries had together so far: the part, from 0 to 1, that went by equal
+ * slices because nothing was known of what their phases draw; 0 when there was none. */
+double ipw_ledger_unfitted(const struct ipw_ledger *l, enum ipw_domain domain);
+/* What the domain draws with nothing in flight; before the first query.
+ * Not told: 0, and marginal energy is not known. */
+void ipw_ledger_set_baseline(struct ipw_ledger *l, enum ipw_domain domain, double watts);
+/* Of one device of it: without this, an equal part of the domain's. */
+void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain, size_t device,
+                                    double watts);
+
+/* The instant up to which every summed channel has been read for good: a window that ends at or
+ * before it has the figure that it will have at the end of the run.  A slow counter (series.h) gets
+ * there with its next step, about 100 ms later.  A channel whose reads have been failing for 3 s is
+ * not waited for.  INT64_MAX when no channel is in a sum, INT64_MIN before the first readings; a
+ * source whose rows stop coming holds it up, so bound the wait. */
+int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l);
+/* The same of the devices' totals.  It is later than the above by the rule of tokens while calls are
+ * going on: what they took is only known at their end. */
+int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l);
+
+/* The newest instant up to which every summed channel has been read; INT64_MAX and INT64_MIN as
+ * above.  A channel that is not waited for does not count. */
+int64_t ipw_ledger_read_ns(const struct ipw_ledger *l);
+/* Nothing more will come that changes what was before t: a cell ends there, and all up to there is
+ * settled.  For the end of a run, and of one that was cut down. */
+void ipw_ledger_close(struct ipw_ledger *l, int64_t t_ns);
+
+/* The energy of one query's window (the query is in flight throughout it), by equal slices. */
+struct ipw_figure ipw_ledger_window(const struct ipw_ledger *l, enum ipw_domain domain,
+                                    int64_t t0_ns, int64_t t1_ns);
+/* The same for consecutive windows [t[i], t[i+1]], i < n: known windows sum exactly (as doubles of
+ * whole microjoules) to the figure of [t[0], t[n]].  Windows that cannot be resolved while the
+ * whole is known get the rest by wall clock, marked distributed (reference/energy.md 2h); so do
+ * windows shorter than the period of a counter that is read no more often than it publishes.  Of
+ * several windows those that a gauge cannot resolve are unknown, as ipw_ledger_query_span() has it. */
+void ipw_ledger_windows(const struct ipw_ledger *l, enum ipw_domain domain, const int64_t *t,
+                        size_t n, struct ipw_figure *out);
+
+/* The same for a query by its ordinal, by the sharing rule that was set; exact to the microjoule:
+ * the figures of all queries and idle sum to the total. */
+struct ipw_figure ipw_ledger_query_window(const struct ipw_ledger *l, int64_t query,
+                                          enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
+void ipw_ledger_query_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
+                              const int64_t *t, size_t n, struct ipw_figure *out);
+
+/* The same for a part of a query: unknown ("below_resolution") where the window is shorter than a
+ * gauge can resolve (ipw_series_resolution_ns()), while the query keeps its figure: what was read
+ * there is the estimate.  query -1: none is named. */
+struct ipw_figure ipw_ledger_query_span(const struct ipw_ledger *l, int64_t query,
+                                        enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
+
+struct ipw_figure ipw_ledger_device_span(const struct ipw_ledger *l, int64_t query,
+                                         enum ipw_domain domain, size_t device, int64_t t0_ns,
+                                         int64_t t1_ns);
+
+/* What a query in flight has been due so far, up to an instant at or before
+ * ipw_ledger_measured_ns().  While tokens of those in flight are not told yet it is "estimated": by
+ * equal slices from ipw_ledger_covered_ns() on, where it may be anything from nothing to all (lo_j,
+ * hi_j). */
+struct ipw_figure ipw_ledger_so_far(const struct ipw_ledger *l, int64_t query,
+                                    enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
+
+/* A domain's devices: the channels in its sum.  Each has books of its own, by the same rules; the
+ * domain's figures are the sums of theirs, to the microjoule, and null when one of them is. */
+size_t ipw_ledger_devices(const struct ipw_ledger *l, enum ipw_domain domain);
+const char *ipw_ledger_device_name(const struct ipw_ledger *l, enum ipw_domain domain, size_t i);
+/* query -1: none is named. */
+struct ipw_figure ipw_ledger_device_window(const struct ipw_ledger *l, int64_t query,
+                                           enum ipw_domain domain, size_t device, int64_t t0_ns,
+                                           int64_t t1_ns);
+void ipw_ledger_device_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
+                               size_t device, const int64_t *t, size_t n, struct ipw_figure *out);
+struct ipw_figure ipw_ledger_device_total(const struct ipw_ledger *l, enum ipw_domain domain,
+                                          size_t device, int64_t t0_ns, int64_t t1_ns);
+struct ipw_figure ipw_ledger_device_idle(const struct ipw_ledger *l, enum ipw_domain domain,
+                                         size_t device, int64_t t0_ns, int64_t t1_ns);
+
+/* Three readings of one window: what it was charged, what the device drew while it was alone
+ * (part of the first), and what it was charged above its part of the idle baseline: net, negative
+ * where less was drawn (NAN: no baseline).  Whole microjoules; a domain's are the sums of its
+ * devices'. */
+struct ipw_account {
+    struct ipw_figure attributed;
+    double exclusive_j, marginal_j;
+};
+struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, int64_t query,
+                                      enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
+struct ipw_account ipw_ledger_device_account(const struct ipw_ledger *l, int64_t query,
+                                             enum ipw_domain domain, size_t device, int64_t t0_ns,
+                                             int64_t t1_ns);
+
+/* What simpler methods say, for comparison. */
+enum ipw_method {
+    IPW_METHOD_PHASE,  /* as ipw_ledger_query_window() */
+    IPW_METHOD_LINEAR, /* straight lines between samples, equal slices */
+    IPW_METHOD_WINDOW, /* last minus first sample inside, the whole device: what others do */
+};
+const char *ipw_method_name(enum ipw_method method); /* "phase", "linear", "window" */
+struct ipw_figure ipw_ledger_window_by(const struct ipw_ledger *l, enum ipw_method method,
+                                       int64_t query, enum ipw_domain domain, int64_t t0_ns,
+                                       int64_t t1_ns);
+
+/* The device truth between two instants, all of it. */
+struct ipw_figure ipw_ledger_total(const struct ipw_ledger *l, enum ipw_domain domain,
+                                   int64_t t0_ns, int64_t t1_ns);
+/* The part of it when no query was in flight. */
+struct ipw_figure ipw_ledger_idle(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
+                                  int64_t t1_ns);
+
+/* Mean and peak power of a domain over a window, unshared; false when not known. */
+bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
+                      int64_t t1_ns, double *mean_w, double *peak_w);
+
+/* The same as statistics; false: nothing is known. */
+bool ipw_ledger_power_stats(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
+                            int64_t t1_ns, struct ipw_power_stats *out);
+
+/* Forgets what only matters before `before_ns` (no query in flight started before it); the run's
+ * totals are carried on. */
+void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns);
+
+#endif

@@ -1,0 +1,88 @@
+/* The label "estimated" of reference/energy.md 2h: no sensor said what the device drew then.
+ *
+ * What chains hold of the window is taken as measured; for the rest its last known power times the
+ * time, of which a query has its n-th where n were in flight.  The truth lies between what was
+ * measured and that plus all the device can draw.  The figure stays unknown: no total has it. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "ledger/ledger_priv.h"
+
+/* The mean of 1 / n over the window, n queries being in flight. */
+static double mean_part(const struct ipw_ledger *l, int64_t t0_ns, int64_t t1_ns)
+{
+    size_t i = ipw_ledger_edge_at(l, t0_ns);
+    int64_t t = t0_ns;
+    double sum = 0;
+
+    while (t < t1_ns) {
+        int64_t n = i == SIZE_MAX ? 0 : l->edges[i].in_flight;
+        int64_t to = i + 1 < l->n_edges ? l->edges[i + 1].t_ns : t1_ns; /* SIZE_MAX + 1 is 0 */
+
+        if (to > t1_ns) to = t1_ns;
+        sum += (double)(to - t) / (double)(n > 0 ? n : 1);
+        t = to;
+        i++;
+    }
+    return sum / (double)(t1_ns - t0_ns);
+}
+
+struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct ledger_query *q,
+                                      const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
+                                      struct ipw_figure f)
+{
+    double watts, part, missing_s, known_j;
+
+    if (f.known || t1_ns <= t0_ns || !f.reason || !strcmp(f.reason, "suspended")) return f;
+    if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) return f;
+    if (!ipw_series_guess(line->series, line->gauge, t0_ns, t1_ns, &watts, &f.estimate_by)) {
+        f.estimate_by = NULL;
+        return f;
+    }
+    part = mean_part(l, t0_ns, t1_ns);
+    missing_s = ipw_ns_to_s(t1_ns - t0_ns) * (1 - ipw_series_coverage(line->series, t0_ns, t1_ns));
+    known_j =
+        q ? (double)(ipw_ledger_due_at(l, q, line, t1_ns) - ipw_ledger_due_at(l, q, line, t0_ns)) /
+                1e6
+          : (double)(ipw_series_at(line->series, t1_ns) - ipw_series_at(line->series, t0_ns)) *
+                part / 1e6;
+    f.estimated = true;
+    f.estimate_j = known_j + watts * missing_s * part;
+    f.lo_j = known_j;
+    f.hi_j = known_j + (double)ipw_series_most_w(line->series) * missing_s * part;
+    if (f.hi_j < f.estimate_j) f.hi_j = f.estimate_j;
+    return f;
+}
+
+/* What a model counted up to t; beyond its newest reading, as it went on since the one before. */
+static double model_uj(const struct ipw_series *s, int64_t t_ns)
+{
+    const struct ipw_series_sample *a, *b;
+    double slope;
+
+    if (t_ns <= s->last.t_ns || s->n - s->first < 2) return (double)ipw_series_at(s, t_ns);
+    a = &s->samples[s->n - 2];
+    b = &s->samples[s->n - 1];
+    slope = (double)(b->uj - a->uj) / (double)(b->t_ns - a->t_ns);
+    return (double)b->uj + slope * (double)(t_ns - b->t_ns);
+}
+
+struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domain domain,
+                                      int64_t t0_ns, int64_t t1_ns, struct ipw_figure f)
+{
+    struct ipw_series *const *model = l->model[domain];
+    double part, j[3];
+
+    if (f.known || f.estimated || t1_ns <= t0_ns || !model[2] || model[2]->n < 2) return f;
+    if (t0_ns < model[0]->samples[model[0]->first].t_ns - IPW_NS_PER_S / 10) return f;
+    if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) return f;
+    part = mean_part(l, t0_ns, t1_ns);
+    for (int i = 0; i < 3; i++)
+        j[i] = (model_uj(model[i], t1_ns) - model_uj(model[i], t0_ns)) * part / 1e6;
+    f.estimated = true;
+    f.estimate_by = model[0]->channel.domain == IPW_DOMAIN_MACHINE ? "calibrated" : "model";
+    f.estimate_j = j[0];
+    f.lo_j = j[1] < j[0] ? j[1] : j[0];
+    f.hi_j = j[2] > j[0] ? j[2] : j[0];
+    return f;
+}

@@ -1,0 +1,187 @@
+/* ledger/ledger_priv.h: the inside of the ledger, shared by ledger.c (what comes in),
+ * ledger_phase.c (the line between samples), ledger_share.c (who is due what) and
+ * ledger_figures.c (what is asked).  For nobody else.
+ *
+ * The books are kept for each device, that is for each channel in a sum; a domain's figure is the
+ * sum of its devices'.  Time is cut at every edge: a query comes or goes, and under the rules that
+ * need it a phase changes.  Between two edges lies a cell, n queries in flight.  For each device a
+ * mark holds the sums up to an edge, and each query in flight has a slice: its own sum at each edge
+ * since it came.  Both are fixed for an edge once the device's series is settled there and its line
+ * is bent up to there.
+ *
+ * `share` is what a query in flight since the beginning would have been due so far by equal
+ * slices, in 2^-32 microjoules; a window that names no query is the difference of it at its ends. */
+#ifndef IPW_LEDGER_LEDGER_PRIV_H
+#define IPW_LEDGER_LEDGER_PRIV_H
+
+#include "ledger/lag.h"
+#include "ledger/ledger.h"
+
+struct ledger_mark {
+    int64_t t_ns;
+    int64_t uj;           /* cumulative energy of the device */
+    int64_t idle;         /* of cells with none in flight */
+    int64_t alone;        /* of cells with one in flight */
+    int64_t below, above; /* the truth is within [uj - below, uj + above] */
+    __int128 share;       /* in 2^-32 microjoules */
+    __int128 base;        /* likewise, of the idle baseline; it may be more than was drawn */
+};
+
+struct ledger_edge {
+    int64_t t_ns;
+    int64_t in_flight;  /* from here on */
+    int64_t crowded_ns; /* time before it with more than one in flight */
+};
+
+/* A query's sum on one device. */
+struct ledger_slice {
+    int64_t *uj; /* at the edges from `from` on */
+    size_t n, cap;
+    int64_t from;   /* number of an edge: see ipw_ledger.edge_base */
+    double deficit; /* microjoules that it was due and did not get; within a few */
+};
+
+struct ledger_phase {
+    int64_t t0_ns, t1_ns; /* INT64_MAX: it goes on */
+    enum ipw_phase phase;
+};
+
+struct ledger_tokens {
+    int64_t t0_ns, t1_ns;
+    double prefilled, decoded;
+};
+
+struct ledger_query {
+    int64_t t0_ns, t1_ns; /* INT64_MAX: in flight */
+    struct ledger_phase *phases;
+    size_t n_phases, cap_phases;
+    struct ledger_tokens *tokens;
+    size_t n_tokens, cap_tokens;
+    bool tokens_overlap;         /* they do not come one after the other */
+    struct ledger_slice *slices; /* of each device */
+};
+
+/* One device: the line of its series, what is known of it, and its books. */
+struct ledger_line {
+    struct ipw_series *series;      /* borrowed from the ledger */
+    const struct ipw_series *gauge; /* of the same device, or NULL */
+    size_t gauge_channel;
+    size_t channel;
+    struct ipw_phase_fit
+        alone;     /* of steps with one model call at a time: what each draws by itself */
+    double peak_w; /* the most that a step of a tenth of a second or so drew */
+    double crowded_j, equal_j; /* shared among several so far, and of it by equal slices for want of
+                                   anything better */
+    struct ipw_lag lag;        /* the fit of what phases draw, and how late power follows them */
+    bool idle_by_fit;          /* where no baseline was told, the idle part is the fit's */
+    double baseline_w;         /* NAN: not told */
+    int64_t done_ns;           /* a sample: bent up to there; INT64_MIN: none yet */
+    int64_t handed_over_ns;    /* since then `gauge` is read in its place; INT64_MIN: it is not */
+    int64_t lost_ns;           /* it has been silent up to here and is not waited for; INT64_MIN */
+    struct ledger_mark *marks; /* of the ledger's edges [0, settled) */
+    size_t settled, cap;
+    size_t next_end;   /* of ipw_ledger.ends: up to the one before it the line is bent */
+    int64_t closed_ns; /* bent up to here */
+    int64_t until_ns;  /* settled up to here when it was last looked at */
+    int64_t *active;   /* queries in flight in the cell after the last mark */
+    size_t n_active, cap_active;
+    int64_t next_query; /* the first that has not come yet there */
+};
+
+struct ledger_domain {
+    size_t first, n; /* of ipw_ledger.lines: the channels in the sum */
+    const char *reason;
+};
+
+struct ipw_ledger {
+    struct ipw_series **series; /* of each channel; NULL for one that is of no use */
+    /* What a model says that a domain without a sensor draws: the middle, the least, the most. */
+    struct ipw_series *model[IPW_DOMAIN_COUNT][3];
+    bool *summed;                         /* is it in a sum? */
+    enum ipw_channel_kind *channel_kinds; /* as they were told */
+    size_t n_channels;
+    struct ledger_line *lines; /* by domain */
+    size_t n_lines;
+    struct ledger_domain domains[IPW_DOMAIN_COUNT];
+    int64_t first_row_ns, newest_row_ns; /* INT64_MIN: there was none */
+    bool has_gauges, told;               /* told: something, since it was settled last */
+    struct ledger_edge *edges; /* the first trimmed ones are gone: see ipw_ledger_trim() */
+    size_t n_edges, cap_edges;
+    int64_t edge_base;     /* how many are gone: the number of edges[0] */
+    int64_t first_edge_ns; /* of all there ever were */
+    int64_t last_query_ns; /* when one came or left last */
+    int64_t trimmed_ns;    /* the edge before the first live one was here; INT64_MIN: none was */
+
+    struct ledger_query **queries; /* by ordinal, from query_base on; NULL: forgotten */
+    size_t n_queries, cap_queries;
+    int64_t query_base, oldest; /* `oldest`: none before it is in flight */
+    int64_t *ends;              /* when queries left, in order */
+    size_t n_ends, cap_ends;
+    struct ipw_phase_line line;
+    enum ipw_share share;
+    double alpha;
+    int64_t complete_ns; /* see ipw_ledger_complete_ns() */
+};
+
+/* ledger_phase.c: closes what can be closed and settles what is settled, on every device. */
+void ipw_ledger_settle(struct ipw_ledger *l);
+/* The same up to t, whatever may still come. */
+void ipw_ledger_settle_all(struct ipw_ledger *l, int64_t t_ns);
+/* complete_ns: up to where no model phase is open under the token rule, so that all tokens are told;
+ * INT64_MAX: nothing is missing.  To be found anew when a phase begins or ends. */
+void ipw_ledger_find_complete(struct ipw_ledger *l);
+/* Up to where the device's energy is final. */
+int64_t ipw_ledger_settled_ns(const struct ledger_line *line);
+
+/* ledger_share.c: fixes the marks and slices of all edges at or before `until`. */
+void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int64_t until_ns);
+/* The state of a device at an instant, from the nearest settled edge on. */
+struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct ledger_line *line,
+                                      int64_t t_ns);
+/* What a query has been due of it up to an instant, in microjoules. */
+int64_t ipw_ledger_due_at(const struct ipw_ledger *l, const struct ledger_query *q,
+                          const struct ledger_line *line, int64_t t_ns);
+/* The part of a cell's energy that the device would have drawn with nothing in flight. */
+int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t length_ns);
+/* Tokens of a query between two instants, weighted by the ledger's alpha. */
+double ipw_ledger_token_weight(const struct ipw_ledger *l, const struct ledger_query *q,
+                               int64_t t0_ns, int64_t t1_ns);
+
+/* ledger_estimate.c: a figure that is not known, with what a model says of it. */
+struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct ledger_query *q,
+                                      const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
+                                      struct ipw_figure unknown);
+
+/* ledger_split.c: what several windows of a query have together, shared out among them. */
+struct ledger_split {
+    const struct ipw_ledger *l;
+    const struct ledger_query *q; /* or NULL */
+    const struct ledger_line *line;
+    const int64_t *t; /* windows [t[i], t[i + 1]], i < n */
+    size_t n;
+    bool *open; /* those that share */
+    int64_t rest, done_ns, open_ns;
+    double idle, weight, done_weight; /* weight 0: all by wall clock */
+};
+void ipw_ledger_split_begin(struct ledger_split *s, int64_t rest_uj);
+/* What window i and those before it are due together; for each open one in turn. */
+int64_t ipw_ledger_split_upto(struct ledger_split *s, size_t i);
+
+/* ledger.c: the last edge at or before t; SIZE_MAX when it comes before all live ones. */
+size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns);
+struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query);
+void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q); /* NULL is fine */
+
+/* ledger_figures.c: what the series of a domain say of a window together; `j` is all of it. */
+struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, enum ipw_domain domain,
+                                    int64_t t0_ns, int64_t t1_ns, int64_t slack_ns);
+/* Adds a device's figure to those before it: known when all are, with the weakest provenance and
+ * the poorest coverage among them, whole microjoules added as such. */
+void ipw_figure_add(struct ipw_figure *sum, const struct ipw_figure *more, bool first);
+/* Fills the estimate of a domain's figure that is not known and has none, where a model has one. */
+struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domain domain,
+                                      int64_t t0_ns, int64_t t1_ns, struct ipw_figure f);
+#define IPW_LEDGER_WINDOW_SLACK_NS 2000000 /* 2 ms */
+bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns);
+
+#endif

@@ -1,0 +1,85 @@
+/* What the ledger forgets as it goes: see ledger/ledger.h and ledger_priv.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ledger/ledger_priv.h"
+
+/* Drops what was told of queries that had left by the first live edge. */
+static void trim_queries(struct ipw_ledger *l)
+{
+    int64_t first = INT64_MAX;
+    size_t drop = 0, seen = l->n_ends;
+
+    for (size_t i = 0; i < l->n_lines; i++) {
+        const struct ledger_line *line = &l->lines[i];
+
+        if (line->next_query < first) first = line->next_query;
+        for (size_t k = 0; k < line->n_active; k++) {
+            if (line->active[k] < first) first = line->active[k];
+        }
+        if (line->next_end < seen) seen = line->next_end;
+    }
+    while (drop < l->n_queries && l->query_base + (int64_t)drop < first &&
+           l->query_base + (int64_t)drop < l->oldest &&
+           l->queries[drop]->t1_ns < l->edges[0].t_ns) {
+        ipw_ledger_free_query(l, l->queries[drop++]);
+    }
+    l->n_queries -= drop;
+    l->query_base += (int64_t)drop;
+    memmove(l->queries, l->queries + drop, l->n_queries * sizeof *l->queries);
+    l->n_ends -= seen;
+    memmove(l->ends, l->ends + seen, l->n_ends * sizeof *l->ends);
+    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].next_end -= seen;
+}
+
+/* What is not closed yet is needed to close it. */
+static int64_t trim_line(struct ipw_ledger *l, struct ledger_line *line, int64_t before_ns)
+{
+    bool closing = (l->line.n || l->has_gauges) && line->series->n > 0;
+
+    if (closing && line->done_ns < before_ns) before_ns = line->done_ns;
+    ipw_series_trim(line->series, before_ns);
+    return before_ns;
+}
+
+static void trim_series(struct ipw_ledger *l, int64_t before_ns)
+{
+    int64_t least = before_ns;
+
+    for (size_t i = 0; i < l->n_lines; i++) {
+        int64_t t = trim_line(l, &l->lines[i], before_ns);
+
+        if (t < least) least = t;
+    }
+    for (size_t i = 0; i < l->n_channels; i++) {
+        if (l->series[i] && !l->summed[i]) ipw_series_trim(l->series[i], least);
+    }
+    ipw_phase_line_trim(&l->line, least);
+}
+
+void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
+{
+    size_t drop = ipw_ledger_edge_at(l, before_ns);
+
+    if (drop == SIZE_MAX) return; /* all before the first query: that is kept for the totals */
+    trim_series(l, before_ns);
+    /* An edge can go only when a later one has its sums on every device. */
+    for (size_t i = 0; i < l->n_lines; i++) {
+        size_t settled = l->lines[i].settled;
+
+        if (drop + 1 > settled) drop = settled ? settled - 1 : 0;
+    }
+    if (drop < 64 && drop < l->n_edges / 2) return; /* not worth moving the rest */
+    if (!drop) return;
+    l->trimmed_ns = l->edges[drop - 1].t_ns;
+    l->n_edges -= drop;
+    l->edge_base += (int64_t)drop;
+    memmove(l->edges, l->edges + drop, l->n_edges * sizeof *l->edges);
+    for (size_t i = 0; i < l->n_lines; i++) {
+        struct ledger_line *line = &l->lines[i];
+
+        line->settled -= drop;
+        memmove(line->marks, line->marks + drop, line->settled * sizeof *line->marks);
+    }
+    trim_queries(l);
+}

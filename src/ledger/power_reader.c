@@ -1,0 +1,267 @@
+#include "ledger/power_reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "json/json.h"
+#include "json/jsonl.h"
+
+#define LINE_MAX_BYTES (16 * IPW_MIB)
+enum { MAX_CHANNELS = 4096 };
+
+static int find(const char *name, const char *(*nth)(int), int n)
+{
+    for (int i = 0; name && i < n; i++) {
+        if (!strcmp(name, nth(i))) return i;
+    }
+    return -1;
+}
+
+static const char *domain(int i) { return ipw_domain_name((enum ipw_domain)i); }
+static const char *scope(int i) { return ipw_scope_name((enum ipw_scope)i); }
+static const char *kind(int i)
+{
+    static const char *const names[] = {"counter", "gauge", "metric", "estimate"};
+
+    return names[i];
+}
+
+static int read_channel(struct ipw_power *p, const struct ipw_json *node, const char *where,
+                        struct ipw_err *err)
+{
+    struct ipw_channel c = {0};
+    int d = find(ipw_json_str(ipw_json_get(node, "domain"), NULL), domain, IPW_DOMAIN_COUNT);
+    int k = find(ipw_json_str(ipw_json_get(node, "kind"), NULL), kind, IPW_CHANNEL_ESTIMATE + 1);
+    int s = find(ipw_json_str(ipw_json_get(node, "scope"), NULL), scope, IPW_SCOPE_RAIL + 1);
+
+    if (d < 0) return ipw_fail(err, IPW_EPARSE, "%s.domain: no such domain", where);
+    if (k < 0) return ipw_fail(err, IPW_EPARSE, "%s.kind: no such kind", where);
+    if (p->n_channels == MAX_CHANNELS)
+        return ipw_fail(err, IPW_ELIMIT, "%s: more than %d channels", where, MAX_CHANNELS);
+    c.domain = (enum ipw_domain)d;
+    c.kind = (enum ipw_channel_kind)k;
+    c.scope = s < 0 ? IPW_SCOPE_DEVICE : (enum ipw_scope)s;
+    snprintf(c.name, sizeof c.name, "%s", ipw_json_str(ipw_json_get(node, "name"), ""));
+    snprintf(c.device, sizeof c.device, "%s", ipw_json_str(ipw_json_get(node, "device"), ""));
+    snprintf(c.unit, sizeof c.unit, "%s", ipw_json_str(ipw_json_get(node, "unit"), ""));
+    c.modulus_uj = ipw_json_int(ipw_json_get(node, "modulus_uj"), 0);
+    c.max_w = ipw_json_int(ipw_json_get(node, "max_w"), 0);
+    c.period_ns = ipw_json_int(ipw_json_get(node, "period_ns"), 0);
+    c.window_ns = ipw_json_int(ipw_json_get(node, "window_ns"), 0);
+    c.undo_window = ipw_json_bool(ipw_json_get(node, "undo_window"), false);
+    c.in_sum = ipw_json_bool(ipw_json_get(node, "in_sum"), false);
+    c.remote = ipw_json_bool(ipw_json_get(node, "remote"), false);
+    if (c.modulus_uj < 0 || c.max_w < 0 || c.period_ns < 0 || c.window_ns < 0)
+        return ipw_fail(err, IPW_EPARSE, "%s: a negative quantity", where);
+    IPW_GROW(p->channels, p->cap_channels, p->n_channels + 1);
+    p->channels[p->n_channels++] = c;
+    return 0;
+}
+
+static int read_header(struct ipw_power *p, const struct ipw_json *doc, struct ipw_err *err)
+{
+    int64_t format = ipw_json_int(ipw_json_get(doc, "format"), 1);
+    const struct ipw_json *sources;
+
+    if (format < 1 || format > IPW_POWER_FORMAT)
+        return ipw_fail(err, IPW_EUNSUPPORTED, "format %lld: this program reads 1 to %d",
+                        (long long)format, IPW_POWER_FORMAT);
+    if (ipw_json_need_arr(&sources, doc, "sources", "", err) < 0) return IPW_EPARSE;
+    for (const struct ipw_json *s = ipw_json_first(sources); s; s = ipw_json_next(s)) {
+        const struct ipw_json *channels = ipw_json_get(s, "channels");
+        struct ipw_power_source source = {.first = p->n_channels, .newest_ns = INT64_MIN};
+        char where[64];
+        int rc = 0;
+
+        snprintf(source.name, sizeof source.name, "%s", ipw_json_str(ipw_json_get(s, "name"), ""));
+        for (const struct ipw_json *c = ipw_json_first(channels); c && !rc; c = ipw_json_next(c)) {
+            snprintf(where, sizeof where, "sources[%zu].channels[%zu]", p->n_sources,
+                     p->n_channels - source.first);
+            rc = read_channel(p, c, where, err);
+        }
+        if (rc) return rc;
+        source.n = p->n_channels - source.first;
+        ipw_power_rows_add(&p->packed, source.n ? p->channels + source.first : NULL, source.n);
+        IPW_GROW(p->sources, p->cap_sources, p->n_sources + 1);
+        p->sources[p->n_sources++] = source;
+    }
+    p->values = ipw_calloc(p->n_channels + 1, sizeof *p->values);
+    return 0;
+}
+
+static int segment_of(const struct ipw_json *header)
+{
+    int64_t segment = ipw_json_int(ipw_json_get(header, "segment"), 0);
+
+    return segment < 0 || segment > 1000000 ? 0 : (int)segment;
+}
+
+static void forget_channels(struct ipw_power *p)
+{
+    ipw_power_rows_release(&p->packed);
+    free(p->channels);
+    free(p->sources);
+    free(p->values);
+    p->channels = NULL;
+    p->sources = NULL;
+    p->values = NULL;
+    p->n_channels = p->cap_channels = p->n_sources = p->cap_sources = 0;
+    p->rows = 0;
+}
+
+/* Keeps the header that was read until its segment is asked for. */
+static int keep_header(struct ipw_power *p, const struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    int rc = ipw_json_parse(&p->header, line->text, line->n, NULL, err);
+
+    p->header_line = line->number;
+    if (rc) {
+        p->header = NULL;
+        forget_channels(p); /* what follows are no rows of theirs */
+        return ipw_err_prefix(err, "%s:%lld", p->path, (long long)line->number);
+    }
+    free(p->header_text);
+    p->header_text = ipw_strdup(line->text);
+    return 0;
+}
+
+static int enter_segment(struct ipw_power *p, struct ipw_err *err)
+{
+    int rc;
+
+    forget_channels(p);
+    p->segment = segment_of(p->header);
+    rc = read_header(p, p->header, err);
+    ipw_json_free(p->header);
+    p->header = NULL;
+    return rc ? ipw_err_prefix(err, "%s:%lld", p->path, (long long)p->header_line) : 0;
+}
+
+int ipw_power_segment(struct ipw_power *p, int segment, struct ipw_err *err)
+{
+    int rc = 0;
+
+    if (segment == p->segment) return 0;
+    while (p->reader && (!p->header || segment_of(p->header) < segment)) {
+        struct ipw_jsonl_line line;
+
+        ipw_json_free(p->header);
+        p->header = NULL;
+        rc = ipw_jsonl_next(p->reader, &line, err);
+        if (rc <= 0 || line.torn) break;
+        if (line.text[0] == '{') rc = keep_header(p, &line, err);
+        if (rc < 0) break;
+    }
+    if (rc < 0) return rc;
+    if (p->header && segment_of(p->header) == segment) return enter_segment(p, err);
+    forget_channels(p);
+    p->segment = segment;
+    return 0;
+}
+
+int ipw_power_next_segment(struct ipw_power *p, struct ipw_err *err)
+{
+    int rc;
+
+    if (!p->header) return 0;
+    rc = enter_segment(p, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* Without a header there are no rows: a run that was killed before it was written has none. */
+static int open_reader(struct ipw_power *p, struct ipw_err *err)
+{
+    struct ipw_jsonl_line line;
+    int rc = ipw_jsonl_open(&p->reader, p->path, LINE_MAX_BYTES, err);
+
+    if (!rc) rc = ipw_jsonl_next(p->reader, &line, err);
+    if (rc > 0 && !line.torn) return keep_header(p, &line, err);
+    return rc < 0 ? rc : 0;
+}
+
+int ipw_power_has_header(const char *path, bool *torn, struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+
+    *torn = false;
+    if (rc) return rc;
+    rc = ipw_jsonl_next(reader, &line, err);
+    *torn = rc > 0 && line.torn;
+    ipw_jsonl_close(reader);
+    return *torn ? 0 : rc;
+}
+
+int ipw_power_open_file(struct ipw_power *p, const char *path, struct ipw_err *err)
+{
+    int rc;
+
+    *p = (struct ipw_power){.segment = -1, .path = ipw_strdup(path)};
+    rc = open_reader(p, err);
+    if (!rc && !p->header) rc = ipw_fail(err, IPW_EPARSE, "%s: no header", p->path);
+    if (!rc) rc = enter_segment(p, err);
+    if (rc) ipw_power_close(p);
+    return rc;
+}
+
+int ipw_power_open(struct ipw_power *p, const char *run, struct ipw_err *err)
+{
+    int rc;
+
+    *p = (struct ipw_power){.segment = -1, .path = ipw_asprintf("%s/power.jsonl", run)};
+    if (access(p->path, F_OK) < 0 && errno == ENOENT) return 0;
+    rc = open_reader(p, err);
+    if (!rc) rc = ipw_power_segment(p, 0, err);
+    if (rc) ipw_power_close(p);
+    return rc;
+}
+
+static int in_order(struct ipw_power *p, struct ipw_err *err)
+{
+    struct ipw_power_source *s = &p->sources[p->source];
+    int64_t before_ns = s->newest_ns;
+
+    if (p->t_ns <= before_ns)
+        return ipw_fail(err, IPW_EPARSE,
+                        "%s:%lld: t_ns goes back: %lld after %lld of the same source", p->path,
+                        (long long)p->line, (long long)p->t_ns, (long long)before_ns);
+    s->newest_ns = p->t_ns;
+    p->rows++;
+    return 1;
+}
+
+int ipw_power_next(struct ipw_power *p, struct ipw_err *err)
+{
+    struct ipw_jsonl_line line;
+    int rc;
+
+    if (!p->reader || p->header) return 0;
+    rc = ipw_jsonl_next(p->reader, &line, err);
+    if (rc <= 0 || line.torn) return rc < 0 ? rc : 0;
+    p->line = line.number;
+    if (line.text[0] == '{') return keep_header(p, &line, err);
+    switch (ipw_power_row_read(&p->packed, line.text, &p->t_ns, &p->source, p->values)) {
+    case IPW_POWER_ROW: return in_order(p, err);
+    case IPW_POWER_LOST:
+        return ipw_fail(err, IPW_EPARSE, "%s:%lld: a packed row without the plain one before it",
+                        p->path, (long long)line.number);
+    case IPW_POWER_DAMAGED: break;
+    }
+    return ipw_fail(err, IPW_EPARSE, "%s:%lld: not a row of the channels in its header", p->path,
+                    (long long)line.number);
+}
+
+void ipw_power_close(struct ipw_power *p)
+{
+    if (p->reader) ipw_jsonl_close(p->reader);
+    ipw_json_free(p->header);
+    free(p->header_text);
+    forget_channels(p);
+    free(p->path);
+    *p = (struct ipw_power){0};
+}

@@ -1,0 +1,377 @@
+#include "ledger/recompute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "json/json.h"
+#include "json/jsonl.h"
+#include "ledger/feed.h"
+
+#define LINE_MAX_BYTES (512 * IPW_MIB)
+
+struct job {
+    struct ipw_redo *redo;
+    const struct ipw_redo_options *options;
+    struct ipw_power power;
+    struct ipw_redo_segment *segment; /* being read; NULL before the first event */
+    struct ipw_ledger *ledger;
+    struct ipw_feed *feed;
+    struct query { /* of the segment, by index; from its start to its booking */
+        struct ipw_turn_builder *builder;
+        int64_t end_ns; /* 0: not over */
+        char *start;    /* the data of its start, where it is asked for */
+        bool warmup;
+    } * queries;
+    size_t n, cap;
+    size_t *over; /* indices of those that are over, in order; [first_over, n_over) */
+    size_t first_over, n_over, cap_over;
+    int64_t last_ns;
+    bool *ended; /* by place in the file: which segments have a run_end */
+    size_t n_ended, cap_ended;
+};
+
+static int book(struct job *j, size_t index, bool cut, struct ipw_err *err)
+{
+    struct query *q = &j->queries[index];
+    struct ipw_query_trace trace;
+    char *start = q->start;
+    struct ipw_redo_query out = {&trace, j->segment->number, q->warmup, cut, start};
+    int rc;
+
+    ipw_turn_builder_finish(q->builder, &trace);
+    *q = (struct query){0};
+    j->segment->n_queries++;
+    if (j->options->before) {
+        j->options->before(j->options->ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index),
+                           &trace);
+    }
+    ipw_feed_book(j->feed, &trace);
+    rc = j->options->query(j->options->ud, &out, err);
+    ipw_query_trace_release(&trace);
+    free(start);
+    return rc;
+}
+
+/* The first of those that are over and not booked; SIZE_MAX: there is none. */
+static size_t first_over(struct job *j)
+{
+    while (j->first_over < j->n_over) {
+        size_t index = j->over[j->first_over];
+
+        if (j->queries[index].builder && j->queries[index].end_ns) return index;
+        j->first_over++;
+    }
+    j->first_over = j->n_over = 0;
+    return SIZE_MAX;
+}
+
+/* By another rule than the run's the record's bookings mean nothing. */
+static int book_covered(struct job *j, struct ipw_err *err)
+{
+    size_t index;
+    int rc = 0;
+
+    if (!j->options->share) return 0;
+    while (!rc && (index = first_over(j)) != SIZE_MAX &&
+           j->queries[index].end_ns <= ipw_ledger_covered_ns(j->ledger)) {
+        rc = book(j, index, false, err);
+    }
+    return rc;
+}
+
+static int rows_upto(struct job *j, int64_t rows, struct ipw_err *err)
+{
+    struct ipw_power *p = &j->power;
+
+    while (p->rows < rows) {
+        int rc = ipw_power_next(p, err);
+
+        if (rc <= 0) return rc;
+        ipw_feed_row(j->feed, p->sources[p->source].first, p->sources[p->source].n, p->t_ns,
+                     p->values);
+        rc = book_covered(j, err);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+/* ---- segments ---- */
+
+/* What the killed run had not booked ends with its samples. */
+static int cut_queries(struct job *j, struct ipw_err *err)
+{
+    struct ipw_redo_segment *s = j->segment;
+    int rc = 0;
+
+    s->end_ns = s->read_ns == INT64_MAX || s->read_ns == INT64_MIN ? j->last_ns : s->read_ns;
+    if (s->end_ns < s->start_ns) s->end_ns = s->start_ns;
+    for (size_t i = 0; i < j->n; i++) {
+        if (j->queries[i].builder) ipw_turn_builder_cut(j->queries[i].builder, s->end_ns);
+    }
+    ipw_feed_cut(j->feed, s->end_ns);
+    for (size_t i = 0; i < j->n && !rc; i++) {
+        if (j->queries[i].builder) rc = book(j, i, true, err);
+    }
+    return rc;
+}
+
+/* The run was of a version that did not note when it booked, or shared by another rule. */
+static int book_rest(struct job *j, struct ipw_err *err)
+{
+    size_t index;
+    int rc = 0;
+
+    while (!rc && (index = first_over(j)) != SIZE_MAX) rc = book(j, index, false, err);
+    return rc;
+}
+
+static void forget_segment(struct job *j)
+{
+    for (size_t i = 0; i < j->n; i++) {
+        ipw_turn_builder_free(j->queries[i].builder);
+        free(j->queries[i].start);
+    }
+    j->n = j->first_over = j->n_over = 0;
+    ipw_feed_free(j->feed);
+    ipw_ledger_free(j->ledger);
+    j->feed = NULL;
+    j->ledger = NULL;
+    j->segment = NULL;
+}
+
+static int end_segment(struct job *j, struct ipw_err *err)
+{
+    struct ipw_redo_segment *s = j->segment;
+    int rc;
+
+    if (!s) return 0;
+    rc = rows_upto(j, INT64_MAX, err);
+    s->read_ns = ipw_ledger_read_ns(j->ledger);
+    s->rows = j->power.rows;
+    if (!rc) rc = s->end_ns ? book_rest(j, err) : cut_queries(j, err);
+    if (!rc) {
+        ipw_balance_fill(s->balance, j->ledger, s->start_ns, s->end_ns);
+        ipw_device_books_fill(&s->devices, j->ledger, s->start_ns, s->end_ns);
+    }
+    forget_segment(j);
+    return rc;
+}
+
+/* By the rules that the run recorded at its start. */
+static int open_segment(struct job *j, const struct ipw_json *run_start, const struct ipw_event *e,
+                        struct ipw_err *err)
+{
+    struct ipw_redo *r = j->redo;
+    struct ipw_redo_segment *s;
+    int64_t number = ipw_json_int(ipw_json_get(run_start, "segment"), (int64_t)r->n_segments);
+    int rc = end_segment(j, err);
+
+    if (rc) return rc;
+    if (number < 0 || number > 1000000)
+        return ipw_fail(err, IPW_EPARSE, "segment: %lld is not the number of one",
+                        (long long)number);
+    rc = ipw_power_segment(&j->power, (int)number, err);
+    if (rc) return rc;
+    s = ipw_calloc(1, sizeof *s);
+    IPW_GROW(r->segments, r->cap_segments, r->n_segments + 1);
+    r->segments[r->n_segments++] = s;
+    s->number = (int)number;
+    s->start_ns = e ? e->t_ns : 0;
+    s->cut = r->n_segments > j->n_ended || !j->ended[r->n_segments - 1];
+    j->last_ns = s->start_ns;
+    j->segment = s;
+    ipw_ledger_facts_read(&s->facts, ipw_json_get(run_start, "data"));
+    s->own_share = s->facts.share;
+    if (j->options->share) s->facts.share = *j->options->share;
+    j->ledger = ipw_ledger_facts_open(&s->facts, j->power.channels, j->power.n_channels);
+    j->feed = ipw_feed_new(j->ledger);
+    ipw_feed_describe(j->feed, j->power.channels, j->power.n_channels, s->facts.lm_remote);
+    return 0;
+}
+
+/* ---- events ---- */
+
+static struct query *query_of(struct job *j, const struct ipw_event *e)
+{
+    size_t i = (size_t)e->query;
+
+    if (i >= j->n) {
+        IPW_GROW(j->queries, j->cap, i + 1);
+        memset(j->queries + j->n, 0, (i + 1 - j->n) * sizeof *j->queries);
+        j->n = i + 1;
+    }
+    return &j->queries[i];
+}
+
+/* Were the samples that came before it lost?  The run's figures cannot come out again then. */
+static bool lacks_rows(const struct job *j, const struct ipw_event *e)
+{
+    return j->power.rows < e->rows;
+}
+
+static void keep_start(struct query *q, const struct ipw_json *data)
+{
+    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+
+    ipw_json_print(&text, data);
+    q->start = ipw_buf_take(&text, NULL);
+}
+
+static int take_query_event(struct job *j, const struct ipw_event *e, const struct ipw_json *line,
+                            struct ipw_err *err)
+{
+    struct query *q = query_of(j, e);
+
+    if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) {
+        if (!q->builder || !q->end_ns || j->options->share || lacks_rows(j, e)) return 0;
+        return book(j, (size_t)e->query, false, err);
+    }
+    if (!q->builder) {
+        if (e->kind != IPW_EV_QUERY_START) return 0; /* what comes after its end */
+        q->builder = ipw_turn_builder_new();
+        q->warmup = ipw_json_bool(ipw_json_get(ipw_json_get(line, "data"), "warmup"), false);
+        if (j->options->starts && ipw_json_get(line, "data"))
+            keep_start(q, ipw_json_get(line, "data"));
+    }
+    if (e->kind == IPW_EV_QUERY_END && !q->end_ns) {
+        q->end_ns = e->t_ns;
+        IPW_GROW(j->over, j->cap_over, j->n_over + 1);
+        j->over[j->n_over++] = (size_t)e->query;
+    }
+    ipw_turn_builder_add(q->builder, e);
+    ipw_feed_event(j->feed, e);
+    return book_covered(j, err);
+}
+
+static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err *err)
+{
+    struct ipw_event e;
+    int rc = ipw_event_read(&e, line, err);
+
+    if (rc) return rc;
+    if (e.query > 10 * 1000 * 1000)
+        return ipw_fail(err, IPW_ELIMIT, "query: %d is not the number of a query", e.query);
+    if (e.kind == IPW_EV_RUN_START || !j->segment) {
+        rc = open_segment(j, e.kind == IPW_EV_RUN_START ? line : NULL, &e, err);
+        if (rc) return rc;
+    }
+    if (e.t_ns > j->last_ns) j->last_ns = e.t_ns;
+    rc = rows_upto(j, e.rows, err);
+    if (rc) return rc;
+    if (e.kind == IPW_EV_RUN_END) j->segment->over = true;
+    if (e.kind == IPW_EV_RUN_END && lacks_rows(j, &e))
+        j->segment->cut = true;
+    else if (e.kind == IPW_EV_RUN_END)
+        j->segment->end_ns = e.t_ns;
+    if (e.query >= 0) return take_query_event(j, &e, line, err);
+    if (e.kind == IPW_EV_NOTE && e.tool.name && !strcmp(e.tool.name, IPW_NOTE_LOST))
+        ipw_feed_lose(j->feed,
+                      ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "channel"), ""));
+    ipw_feed_event(j->feed, &e);
+    return 0;
+}
+
+/* One line of events.jsonl: does a segment begin or end with it?  Few lines can, and only those are
+ * parsed. */
+static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    static const char start[] = "\"event\":\"run_start\"", end[] = "\"event\":\"run_end\"";
+    struct ipw_json *doc;
+    const char *name;
+    int rc;
+
+    if (!memmem(line->text, line->n, start, sizeof start - 1) &&
+        !memmem(line->text, line->n, end, sizeof end - 1))
+        return 0;
+    rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
+    if (rc) return rc;
+    name = ipw_json_str(ipw_json_get(doc, "event"), "");
+    if (!strcmp(name, "run_start")) {
+        IPW_GROW(j->ended, j->cap_ended, j->n_ended + 1);
+        j->ended[j->n_ended++] = false;
+    } else if (!strcmp(name, "run_end") && j->n_ended) {
+        j->ended[j->n_ended - 1] = true;
+    }
+    ipw_json_free(doc);
+    return 0;
+}
+
+/* A query is handed over before its segment's end is read, and what a killed segment's queries lack
+ * is no fault: so the ends are looked up first. */
+static int find_ends(struct job *j, const char *path, struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+
+    if (rc) return rc;
+    while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
+        rc = look_at(j, &line, err);
+        if (rc) {
+            ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
+            break;
+        }
+    }
+    ipw_jsonl_close(reader);
+    return rc < 0 ? rc : 0;
+}
+
+static int take_events(struct job *j, const char *path, struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+
+    if (rc) return rc;
+    while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
+        struct ipw_json *doc;
+
+        rc = ipw_json_parse(&doc, line.text, line.n, NULL, err);
+        if (!rc) {
+            rc = take_event(j, doc, err);
+            ipw_json_free(doc);
+        }
+        if (rc) {
+            if (rc < 0) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
+            break;
+        }
+    }
+    ipw_jsonl_close(reader);
+    return rc < 0 ? rc : 0;
+}
+
+int ipw_redo_run(struct ipw_redo *redo, const char *run, const struct ipw_redo_options *options,
+                 struct ipw_err *err)
+{
+    struct job j = {.redo = redo, .options = options};
+    char *path;
+    int rc;
+
+    *redo = (struct ipw_redo){0};
+    rc = ipw_power_open(&j.power, run, err);
+    if (rc) return rc;
+    path = ipw_asprintf("%s/events.jsonl", run);
+    rc = find_ends(&j, path, err);
+    if (!rc) rc = take_events(&j, path, err);
+    if (!rc && !j.segment && !redo->n_segments) rc = open_segment(&j, NULL, NULL, err);
+    if (!rc) rc = end_segment(&j, err);
+    if (j.segment) forget_segment(&j);
+    free(j.queries);
+    free(j.over);
+    free(j.ended);
+    free(path);
+    ipw_power_close(&j.power);
+    if (rc) ipw_redo_release(redo);
+    return rc;
+}
+
+void ipw_redo_release(struct ipw_redo *redo)
+{
+    for (size_t i = 0; i < redo->n_segments; i++) {
+        ipw_device_books_release(&redo->segments[i]->devices);
+        free(redo->segments[i]);
+    }
+    free(redo->segments);
+    *redo = (struct ipw_redo){0};
+}

@@ -1,0 +1,469 @@
+#include "ledger/series_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define DEFAULT_MAX_W  1000                  /* of a zone that does not say what it can draw */
+#define ABSURD_MW      INT64_C(1000000000)   /* a gauge reading no device gives: 1 MW */
+#define LEAST_STALE_NS (100 * IPW_NS_PER_MS) /* how old a published value may be, at least */
+#define LEAST_QUIET_NS (500 * IPW_NS_PER_MS) /* a counter may be silent for so long, at least */
+#define GIVE_UP_NS     (3 * IPW_NS_PER_S)    /* ... and is waited for that long, at least */
+#define GIVE_UP_NEW_NS (15 * IPW_NS_PER_S)   /* ... while its period is not known at all */
+#define FEW_CHANGES    8
+
+void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel)
+{
+    *s = (struct ipw_series){.channel = *channel,
+                             .keep_ns = INT64_MIN,
+                             .failing_since_ns = INT64_MIN,
+                             .last_failed_ns = INT64_MIN};
+    if (channel->kind == IPW_CHANNEL_COUNTER && channel->period_ns >= IPW_SERIES_SLOW_NS) {
+        s->repeat_bits = 0xf;
+        s->moves_ns = channel->period_ns;
+    }
+    s->most_w = (uint32_t)(channel->max_w > 0 && channel->max_w < UINT32_MAX / 4 ? channel->max_w
+                                                                                 : DEFAULT_MAX_W);
+}
+
+void ipw_series_release(struct ipw_series *s)
+{
+    free(s->samples);
+    free(s->gaps);
+    free(s->stills);
+    free(s->head);
+    free(s->knots);
+    free(s->head_knots);
+    s->samples = s->head = NULL;
+    s->knots = s->head_knots = NULL;
+    s->gaps = NULL;
+    s->stills = NULL;
+    s->n_stills = s->cap_stills = 0;
+    s->n = s->cap = s->first = s->n_gaps = s->cap_gaps = s->n_head = 0;
+    s->n_knots = s->cap_knots = s->n_head_knots = 0;
+}
+
+static uint32_t narrow(int64_t x) { return x > UINT32_MAX ? UINT32_MAX : (uint32_t)x; }
+
+/* The publication period: what the channel says, or what was learned when that is longer. */
+static int64_t period_ns(const struct ipw_series *s)
+{
+    return s->moves_ns > s->channel.period_ns ? s->moves_ns : s->channel.period_ns;
+}
+
+/* How old a value can be when it is read: a period, and publication jitters by a fifth; and as long
+ * as it was ever seen to stand still. */
+static int64_t age_ns(const struct ipw_series *s)
+{
+    int64_t age = period_ns(s) * 5 / 4;
+
+    return age > s->longest_ns ? age : s->longest_ns;
+}
+
+int64_t ipw_series_quiet_ns(const struct ipw_series *s)
+{
+    int64_t quiet = 3 * period_ns(s);
+
+    return quiet > LEAST_QUIET_NS ? quiet : LEAST_QUIET_NS;
+}
+
+int64_t ipw_series_silence_ns(const struct ipw_series *s)
+{
+    int64_t silence;
+
+    if (s->channel.kind != IPW_CHANNEL_COUNTER || !s->n || s->asleep) return 0;
+    silence = s->last.t_ns - s->last_change_ns;
+    return silence > ipw_series_quiet_ns(s) ? silence : 0;
+}
+
+bool ipw_series_is_stuck(const struct ipw_series *s)
+{
+    int64_t limit = 2 * ipw_series_quiet_ns(s);
+    bool is_new = s->changes < 3 && s->channel.period_ns <= 0;
+
+    if (limit < GIVE_UP_NS) limit = GIVE_UP_NS;
+    if (is_new && limit < GIVE_UP_NEW_NS) limit = GIVE_UP_NEW_NS;
+    return ipw_series_silence_ns(s) > limit;
+}
+
+void ipw_series_add(struct ipw_series *s, const struct ipw_series_sample *sample)
+{
+    if (s->n > s->first && s->samples[s->n - 1].chain == sample->chain) {
+        int64_t dt = sample->t_ns - s->samples[s->n - 1].t_ns;
+        if (!s->spacing_ns) {
+            s->spacing_ns = dt;
+        } else {
+            /* One hole must not make the next holes look usual. */
+            if (dt > 4 * s->spacing_ns) dt = 4 * s->spacing_ns;
+            s->spacing_ns += (dt - s->spacing_ns) / 8;
+            if (s->spacing_ns < 1) s->spacing_ns = 1;
+        }
+    }
+    IPW_GROW(s->samples, s->cap, s->n + 1);
+    s->samples[s->n] = *sample;
+    s->samples[s->n].most_w = s->most_w & 0x7fffffff;
+    s->samples[s->n++].usual_us = narrow(s->spacing_ns / 1000);
+}
+
+/* The newest reading tells nothing that its sample did not: the value held when it was published. */
+static void as_old_as_its_sample(const struct ipw_series *s, struct ipw_series_sample *reading)
+{
+    const struct ipw_series_sample *x = &s->samples[s->n - 1];
+
+    reading->early_ns = narrow(reading->t_ns - (x->t_ns - x->early_ns));
+}
+
+/* The newest reading becomes the first of a chain of its own. */
+void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, const char *reason)
+{
+    struct ipw_series_sample fresh = {.t_ns = t_ns,
+                                      .uj = s->last.uj,
+                                      .raw = value,
+                                      .chain = s->last.chain + 1,
+                                      .reads = s->last.reads + 1,
+                                      .early_ns = narrow(age_ns(s))};
+    int64_t from_ns;
+
+    /* A counter that fell silent is known up to its last change. */
+    if (!ipw_series_silence_ns(s) && s->samples[s->n - 1].t_ns < s->last.t_ns)
+        ipw_series_add(s, &s->last);
+    from_ns = s->samples[s->n - 1].t_ns;
+    IPW_GROW(s->gaps, s->cap_gaps, s->n_gaps + 1);
+    s->gaps[s->n_gaps++] = (struct ipw_series_break){from_ns, t_ns, reason};
+    s->breaks++;
+    s->break_reason = reason;
+    ipw_series_add(s, &fresh);
+    s->last = fresh;
+    s->last_change_ns = t_ns;
+    s->before_change_ns = t_ns;
+    s->repeated = false;
+    s->gauge_rest = 0;
+    s->suspect_why = NULL;
+}
+
+/* The gate: what the step of a counter from `from_raw` at from_ns is worth, or why it is worth
+ * nothing.  Since `since_ns` the counter has not been seen to move. */
+static const char *counter_step(const struct ipw_series *s, int64_t from_ns, int64_t from_raw,
+                                int64_t since_ns, int64_t t_ns, int64_t value, int64_t *step_uj)
+{
+    int64_t modulus = s->channel.modulus_uj;
+    double max_w = (double)(s->channel.max_w > 0 ? s->channel.max_w : DEFAULT_MAX_W);
+    int64_t stale = s->moves_ns > LEAST_STALE_NS ? s->moves_ns : LEAST_STALE_NS;
+    double reach_ns = 1.3 * (double)(t_ns - since_ns) + 1.5 * (double)stale;
+    double limit_uj = max_w * reach_ns / 1e3; /* W * ns = nJ */
+    int64_t step = value - from_raw;
+
+    /* So long a silence may hide a whole turn of the register: any difference is a guess. */
+    if (modulus > 0 && max_w * (double)(t_ns - from_ns) / 1e3 > (double)modulus / 2) {
+        return "gap_too_long";
+    }
+    if (step < 0) {
+        if (modulus <= 0) return "counter_reset";
+        step += modulus;
+        if ((double)step > limit_uj) return "counter_reset";
+    } else if ((double)step > limit_uj) {
+        return "implausible_step";
+    }
+    *step_uj = step;
+    return NULL;
+}
+
+static bool is_slow(const struct ipw_series *s) { return __builtin_popcount(s->repeat_bits) >= 2; }
+
+bool ipw_series_is_slow(const struct ipw_series *s)
+{
+    return is_slow(s) || period_ns(s) >= IPW_SERIES_SLOW_NS;
+}
+
+/* No sample: of when the energy was drawn a repeat says nothing. */
+static void push_repeat(struct ipw_series *s, struct ipw_series_sample *reading)
+{
+    /* Read again before it could publish: not even that it is slow. */
+    if (s->channel.period_ns <= 0 || s->channel.period_ns >= IPW_SERIES_SLOW_NS ||
+        reading->t_ns - s->last_change_ns > 2 * s->channel.period_ns)
+        s->repeated = true;
+    as_old_as_its_sample(s, reading);
+    s->last = *reading;
+}
+
+/* When the new value of a reading held: after the reading before it, and at most one period ago. */
+static void publish(const struct ipw_series *s, struct ipw_series_sample *sample, int64_t before_ns,
+                    bool after_silence)
+{
+    int64_t read_ns = sample->t_ns, u = period_ns(s);
+    int64_t window = read_ns - before_ns, sure = window;
+
+    if (u > 0 && window > u) window = u;
+    if (u > 0 && sure > age_ns(s)) sure = age_ns(s);
+    sample->early_ns = narrow(sure);
+    if (ipw_series_is_slow(s)) {
+        sample->t_ns = read_ns - window + window / 2;
+        /* The midpoint of neighbouring nanoseconds is the older of them, perhaps a sample already. */
+        if (sample->t_ns <= s->samples[s->n - 1].t_ns) sample->t_ns = read_ns;
+        sample->late_ns = narrow(read_ns - sample->t_ns);
+        sample->early_ns = narrow(sure - (read_ns - sample->t_ns));
+    }
+    /* What it shows first after it stood still may have been published a period ago. */
+    if (after_silence && sample->early_ns < age_ns(s)) sample->early_ns = narrow(age_ns(s));
+}
+
+/* Learns from a change how often it publishes; true when it had stood still beyond that. */
+static bool learn_period(struct ipw_series *s, int64_t t_ns)
+{
+    int64_t silence = t_ns - s->last_change_ns;
+    bool late = s->changes && s->repeated && silence > period_ns(s) * 3 / 2;
+
+    if (!s->repeated) { /* it moves at least as often as it is read */
+        if (s->moves_ns > silence && s->moves_ns > s->channel.period_ns)
+            s->moves_ns += (silence - s->moves_ns) / 4;
+        return false;
+    }
+    /* From the reading before its last change to this one: no silence was longer. */
+    if (t_ns - s->before_change_ns > s->longest_ns) s->longest_ns = t_ns - s->before_change_ns;
+    if (!s->moves_ns) {
+        if (s->changes < FEW_CHANGES || silence <= LEAST_QUIET_NS) s->moves_ns = silence;
+    } else {
+        s->moves_ns += ((silence < 4 * s->moves_ns ? silence : 4 * s->moves_ns) - s->moves_ns) / 4;
+    }
+    return late;
+}
+
+/* A device that drew more than it was said to can: its bounds follow what was seen for certain. */
+static void learn_most(struct ipw_series *s, const struct ipw_series_sample *sample)
+{
+    const struct ipw_series_sample *x = &s->samples[s->n - 1];
+    double ns = (double)(sample->t_ns + sample->late_ns - x->t_ns + x->early_ns);
+    double w = (double)(sample->uj - x->uj) * 1e3 / ns; /* uJ / ns = kW */
+
+    if (s->changes && w * 1.25 > s->most_w && w < 1e9) s->most_w = (uint32_t)(w * 1.25);
+}
+
+/* How old the first value was is known when the period is. */
+static void correct_first(struct ipw_series *s)
+{
+    struct ipw_series_sample *x = s->n_head ? s->head : s->samples + s->first;
+
+    if (s->changes != 1 || x->chain != s->last.chain) return;
+    if (x->early_ns < age_ns(s)) x->early_ns = narrow(age_ns(s));
+}
+
+static void push_change(struct ipw_series *s, const struct ipw_series_sample *reading)
+{
+    struct ipw_series_sample sample = *reading;
+    bool after_silence = learn_period(s, reading->t_ns);
+
+    s->repeat_bits = (s->repeat_bits << 1 | (s->repeated ? 1u : 0u)) & 0xfu;
+    publish(s, &sample, s->last.t_ns, after_silence);
+    learn_most(s, &sample);
+    correct_first(s);
+    ipw_series_add(s, &sample);
+    s->before_change_ns = s->last.t_ns;
+    s->last = *reading;
+    as_old_as_its_sample(s, &s->last);
+    s->last_change_ns = reading->t_ns;
+    s->changes++;
+    s->repeated = s->asleep = false;
+}
+
+void ipw_series_sleep(struct ipw_series *s)
+{
+    if (s->channel.kind != IPW_CHANNEL_COUNTER || !s->n) return;
+    s->asleep = true;
+    if (s->last.t_ns <= s->samples[s->n - 1].t_ns) return;
+    s->last.early_ns = 0;
+    s->last.slept = true;
+    ipw_series_add(s, &s->last);
+    s->last_change_ns = s->before_change_ns = s->last.t_ns;
+}
+
+static void push_step(struct ipw_series *s, int64_t t_ns, int64_t value, int64_t step)
+{
+    struct ipw_series_sample reading = {.t_ns = t_ns,
+                                        .uj = s->last.uj + step,
+                                        .raw = value,
+                                        .chain = s->last.chain,
+                                        .reads = s->last.reads + 1};
+
+    if (value == s->last.raw) {
+        push_repeat(s, &reading);
+    } else {
+        push_change(s, &reading);
+    }
+}
+
+static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
+{
+    const struct ipw_series_sample *suspect = &s->suspect;
+    int64_t step = 0;
+    const char *why =
+        counter_step(s, s->last.t_ns, s->last.raw, s->last_change_ns, t_ns, value, &step);
+
+    if (!why) {
+        if (s->suspect_why) s->rejected++;
+        s->suspect_why = NULL;
+        push_step(s, t_ns, value, step);
+        return;
+    }
+    if (s->suspect_why &&
+        !counter_step(s, suspect->t_ns, suspect->raw, suspect->t_ns, t_ns, value, &step)) {
+        /* Two readings agree with each other and not with what came before: it did happen. */
+        ipw_series_break_chain(s, suspect->t_ns, suspect->raw, s->suspect_why);
+        push_step(s, t_ns, value, step);
+        return;
+    }
+    if (s->suspect_why) s->rejected++;
+    if (!strcmp(why, "gap_too_long")) {
+        ipw_series_break_chain(s, t_ns, value, why);
+        return;
+    }
+    s->suspect = (struct ipw_series_sample){.t_ns = t_ns, .raw = value};
+    s->suspect_why = why;
+}
+
+static bool plausible(const struct ipw_channel *channel, int64_t value)
+{
+    if (value < 0) return false;
+    if (channel->kind == IPW_CHANNEL_COUNTER) {
+        return channel->modulus_uj <= 0 || value < channel->modulus_uj;
+    }
+    return value <= (channel->max_w > 0 && channel->max_w < ABSURD_MW / 3000 ? channel->max_w * 3000
+                                                                             : ABSURD_MW);
+}
+
+void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value)
+{
+    if (s->n > 0 && t_ns <= s->last.t_ns) {
+        s->rejected++;
+        return;
+    }
+    if (!plausible(&s->channel, value)) { /* IPW_NO_VALUE is below 0 */
+        s->rejected++;
+        if (s->failing_since_ns == INT64_MIN) s->failing_since_ns = t_ns;
+        if (t_ns > s->last_failed_ns) s->last_failed_ns = t_ns;
+        return;
+    }
+    s->failing_since_ns = INT64_MIN;
+    s->lost = false;
+    if (s->n == 0) {
+        struct ipw_series_sample zero = {
+            .t_ns = t_ns, .raw = value, .reads = 1, .early_ns = narrow(age_ns(s))};
+        ipw_series_add(s, &zero);
+        s->last = zero;
+        s->last_change_ns = s->before_change_ns = t_ns;
+        s->cut_reason = NULL;
+    } else if (s->cut_reason) {
+        s->suspect_why = NULL;
+        ipw_series_break_chain(s, t_ns, value, s->cut_reason);
+        s->cut_reason = NULL;
+    } else if (s->channel.kind == IPW_CHANNEL_COUNTER) {
+        push_counter(s, t_ns, value);
+    } else {
+        ipw_series_push_gauge(s, t_ns, value);
+    }
+}
+
+void ipw_series_cut(struct ipw_series *s, const char *reason)
+{
+    if (s->n > 0 && !s->lost) s->cut_reason = reason;
+}
+
+void ipw_series_hand_over(struct ipw_series *s, const struct ipw_channel *gauge, const char *reason)
+{
+    if (s->n) s->last = s->samples[s->n - 1]; /* it is known up to its last change */
+    s->channel.kind = IPW_CHANNEL_GAUGE;
+    s->channel.period_ns = gauge->period_ns;
+    s->channel.window_ns = gauge->window_ns;
+    s->gauge_chain = s->last.chain + 1;
+    s->moves_ns = s->longest_ns = s->spacing_ns = 0;
+    s->cut_reason = reason;
+}
+
+bool ipw_series_is_gauge(const struct ipw_series *s, uint32_t chain)
+{
+    return s->channel.kind == IPW_CHANNEL_GAUGE && chain >= s->gauge_chain;
+}
+
+void ipw_series_lose(struct ipw_series *s, const char *reason)
+{
+    s->cut_reason = reason;
+    s->lost = true;
+}
+
+void ipw_series_bend(struct ipw_series *s, int64_t t_ns, int64_t uj)
+{
+    IPW_GROW(s->knots, s->cap_knots, s->n_knots + 1);
+    s->knots[s->n_knots++] = (struct ipw_series_knot){t_ns, uj};
+}
+
+void ipw_series_keep(struct ipw_series *s, int64_t until_ns)
+{
+    if (s->keep_ns == INT64_MIN) s->keep_ns = until_ns;
+}
+
+/* Copies what ipw_series_keep() asked for out of the part that is to be trimmed.  False when there
+ * is nothing between it and the new first sample: then there is nothing worth trimming. */
+static bool save_head(struct ipw_series *s, size_t new_first)
+{
+    size_t h = s->first, k = 0;
+
+    if (s->keep_ns == INT64_MIN || s->n_head) return true;
+    while (h < s->n && s->samples[h].t_ns < s->keep_ns) h++;
+    if (h + 1 >= new_first) return false;
+    s->n_head = h - s->first + 1;
+    s->head = (struct ipw_series_sample *)(void *)ipw_memdup(s->samples + s->first,
+                                                             s->n_head * sizeof *s->head);
+    while (k < s->n_knots && s->knots[k].t_ns < s->head[s->n_head - 1].t_ns) k++;
+    s->n_head_knots = k;
+    s->head_knots = (struct ipw_series_knot *)(void *)ipw_memdup(s->knots, k * sizeof *s->knots);
+    return true;
+}
+
+static void trim_knots(struct ipw_series *s)
+{
+    size_t gone = 0;
+
+    while (gone < s->n_knots && s->knots[gone].t_ns <= s->samples[s->first].t_ns) gone++;
+    if (!gone) return;
+    s->n_knots -= gone;
+    memmove(s->knots, s->knots + gone, s->n_knots * sizeof *s->knots);
+}
+
+void ipw_series_trim(struct ipw_series *s, int64_t before_ns)
+{
+    size_t lo = s->first, hi = s->n, gone = 0;
+
+    while (lo < hi) { /* the first sample after before_ns */
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->samples[mid].t_ns <= before_ns) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    if (lo <= s->first + 1 || !save_head(s, lo - 1)) return;
+    s->first = lo - 1;
+    trim_knots(s);
+    while (gone < s->n_gaps && s->gaps[gone].to_ns <= s->samples[s->first].t_ns) {
+        s->trimmed_gap_ns += s->gaps[gone].to_ns - s->gaps[gone].from_ns;
+        gone++;
+    }
+    s->n_gaps -= gone;
+    if (gone) memmove(s->gaps, s->gaps + gone, s->n_gaps * sizeof *s->gaps);
+    if (s->first > s->n / 2) {
+        s->n -= s->first;
+        memmove(s->samples, s->samples + s->first, s->n * sizeof *s->samples);
+        s->first = 0;
+    }
+}
+
+bool ipw_series_has_moved(const struct ipw_series *s)
+{
+    return s->channel.kind != IPW_CHANNEL_COUNTER || s->changes > 0 || s->asleep;
+}
+
+int64_t ipw_series_settled_ns(const struct ipw_series *s)
+{
+    return s->n && ipw_series_has_moved(s) ? s->samples[s->n - 1].t_ns : INT64_MIN;
+}

@@ -1,0 +1,64 @@
+/* The guaranteed bounds of ledger/series.h: reference/energy.md 2b.
+ *
+ * A sample of value v says E(x) in [v, v + unit] for some x in [t - early, t + late]; with the power
+ * in [0, most], at an instant s
+ *     E(s) >= v                               when s >= t + late, else v - most * (t + late - s)
+ *     E(s) <= v + unit                        when s <= t - early, else v + unit + most * (s - ...)
+ * and both are taken over the samples next to s. */
+#include "ledger/series.h"
+
+#define UNIT_WRAPPING_UJ 62   /* the coarsest usual RAPL unit is 61.04 uJ */
+#define UNIT_UJ          1000 /* NVML counts millijoules */
+#define SAMPLES_BEFORE   2
+
+int64_t ipw_series_most_w(const struct ipw_series *s) { return s->most_w; }
+
+struct span {
+    int64_t lo, hi;
+};
+
+static void narrow_by(struct span *span, const struct ipw_series_sample *x, int64_t s_ns,
+                      int64_t most_w, int64_t unit, int64_t doubt_ns)
+{
+    int64_t early = x->t_ns - x->early_ns - doubt_ns, late = x->t_ns + x->late_ns;
+    int64_t lo = x->uj, hi = x->uj + unit, cost;
+
+    /* W * ns = nJ.  What overflows is no bound. */
+    if (s_ns < late) {
+        if (__builtin_mul_overflow(late - s_ns, most_w, &cost)) return;
+        lo -= cost / 1000 + 1;
+    }
+    if (s_ns > early) {
+        if (__builtin_mul_overflow(s_ns - early, most_w, &cost)) return;
+        hi += cost / 1000 + 1;
+    }
+    if (lo > span->lo) span->lo = lo;
+    if (hi < span->hi) span->hi = hi;
+}
+
+void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
+                       int64_t *above_uj)
+{
+    const struct ipw_series_sample *next, *at = ipw_series_around(s, t_ns, &next);
+    const struct ipw_series_sample *begin;
+    int64_t most_w, here;
+    int64_t unit = s->channel.modulus_uj > 0 ? UNIT_WRAPPING_UJ : UNIT_UJ;
+    struct span span = {INT64_MIN, INT64_MAX};
+
+    *below_uj = *above_uj = 0;
+    if (!at) return;
+    begin = s->samples + s->first;
+    most_w = next && next->most_w > at->most_w ? next->most_w : at->most_w;
+    here = ipw_series_along(s, at, next, t_ns);
+    if (s->n_head && at >= s->head && at < s->head + s->n_head) begin = s->head;
+    for (int back = 0; back <= SAMPLES_BEFORE && at - begin >= back; back++) {
+        if (at[-back].chain != at->chain) break;
+        narrow_by(&span, at - back, t_ns, most_w, unit, s->doubt_ns);
+    }
+    /* Only what is needed to know the energy here at all, so that a figure that was final stays. */
+    if (next && t_ns > at->t_ns && next->chain == at->chain) {
+        narrow_by(&span, next, t_ns, most_w, unit, s->doubt_ns);
+    }
+    if (span.lo < here) *below_uj = here - span.lo;
+    if (span.hi > here) *above_uj = span.hi - here;
+}

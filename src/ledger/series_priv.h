@@ -1,0 +1,15 @@
+/* ledger/series_priv.h: what series.c (counters, chains) and series_gauge.c share.  For nobody else. */
+#ifndef IPW_LEDGER_SERIES_PRIV_H
+#define IPW_LEDGER_SERIES_PRIV_H
+
+#include "ledger/series.h"
+
+#define IPW_SERIES_SLOW_NS INT64_C(10000000) /* a channel that moves more rarely starts out slow */
+
+void ipw_series_add(struct ipw_series *s, const struct ipw_series_sample *sample);
+/* This reading becomes the first of a chain of its own. */
+void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, const char *reason);
+/* A plausible reading of a gauge, later than all before. */
+void ipw_series_push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value);
+
+#endif

@@ -1,0 +1,430 @@
+/* The reading side of ledger/series.h: where an instant lies, what a window holds. */
+#include "ledger/series.h"
+
+#include "base/clock.h"
+
+#define NEAR_NS       (2 * IPW_NS_PER_MS)
+#define LEAST_HOLE_NS (250 * IPW_NS_PER_MS)
+
+#define MEASURED_HALF     0.02 /* the most half a span may be of a figure so labelled */
+#define INTERPOLATED_HALF 0.10
+
+struct place {
+    int64_t t_ns; /* the instant, moved to the nearest sample when it lay outside */
+    int64_t uj;
+    uint32_t chain;
+    uint32_t before; /* readings before the instant, and up to it */
+    uint32_t upto;
+    int64_t near_ns;  /* distance of the nearest sample */
+    int64_t gap_ns;   /* distance of the samples either side; 0 on a sample */
+    int64_t next_ns;  /* the sample after it */
+    int64_t from_uj;  /* energy between the sample before it and the instant */
+    int64_t to_uj;    /* and on to the one after it; 0 on a sample */
+    int64_t usual_ns; /* usual distance of samples there */
+    bool slept;       /* the device slept there */
+    const char *why;  /* not NULL: nowhere, and why */
+};
+
+/* The last of n > 0 samples that is at or before t; the first when none is.  Samples are nearly
+ * evenly spaced: from where t would lie then, the place is a few steps away. */
+static size_t last_upto(const struct ipw_series_sample *a, size_t n, int64_t t_ns)
+{
+    size_t lo = 0, hi = n, step = 4, guess;
+
+    if (n < 2 || t_ns <= a[0].t_ns) return 0;
+    if (t_ns >= a[n - 1].t_ns) return n - 1;
+    guess = (size_t)((double)(t_ns - a[0].t_ns) / (double)(a[n - 1].t_ns - a[0].t_ns) *
+                     (double)(n - 1)); /* t lies before the last: no more than n - 1 */
+    if (a[guess].t_ns <= t_ns) {
+        for (lo = guess; n - lo > step && a[lo + step].t_ns <= t_ns; step *= 4) lo += step;
+        if (n - lo > step) hi = lo + step;
+    } else {
+        for (hi = guess; hi > step && a[hi - step].t_ns > t_ns; step *= 4) hi -= step;
+        if (hi > step) lo = hi - step;
+    }
+    while (hi - lo > 1) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (a[mid].t_ns <= t_ns) {
+            lo = mid;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+size_t ipw_series_find(const struct ipw_series *s, int64_t t_ns)
+{
+    if (s->n == s->first) return s->first;
+    return s->first + last_upto(s->samples + s->first, s->n - s->first, t_ns);
+}
+
+static int64_t first_ns(const struct ipw_series *s)
+{
+    return s->n_head ? s->head[0].t_ns : s->samples[s->first].t_ns;
+}
+
+/* The last sample at or before t (which must not lie before the first), and the one after it: a
+ * sample, or the newest reading when that is none yet, or NULL. */
+static const struct ipw_series_sample *neighbours(const struct ipw_series *s, int64_t t_ns,
+                                                  const struct ipw_series_sample **next)
+{
+    const struct ipw_series_sample *a = s->samples + s->first;
+    size_t n = s->n - s->first, lo;
+
+    if (t_ns < a->t_ns && s->n_head) {
+        a = s->head;
+        n = s->n_head;
+    }
+    lo = last_upto(a, n, t_ns);
+    if (lo + 1 < n) {
+        *next = a + lo + 1;
+    } else if (a == s->head && s->n_head) {
+        *next = NULL;
+    } else {
+        *next = s->last.t_ns > a[lo].t_ns ? &s->last : NULL;
+    }
+    return a + lo;
+}
+
+static int64_t cut(const struct ipw_series_sample *a, const struct ipw_series_sample *b, int64_t t)
+{
+    int64_t area;
+
+    if (!b || t <= a->t_ns) return a->uj;
+    if (t >= b->t_ns) return b->uj;
+    /* 128 bits only where 64 are too few: their division is slow. */
+    if (!__builtin_mul_overflow(b->uj - a->uj, t - a->t_ns, &area)) {
+        return a->uj + area / (b->t_ns - a->t_ns);
+    }
+    return a->uj + (int64_t)((__int128)(b->uj - a->uj) * (t - a->t_ns) / (b->t_ns - a->t_ns));
+}
+
+/* As cut(), along the corners that lie between a and b. */
+static int64_t bent(const struct ipw_series *s, const struct ipw_series_sample *a,
+                    const struct ipw_series_sample *b, int64_t t)
+{
+    struct ipw_series_sample from, to;
+    const struct ipw_series_knot *knots = s->knots;
+    size_t lo = 0, hi = s->n_knots;
+
+    if (s->n_head && t < s->samples[s->first].t_ns) {
+        knots = s->head_knots;
+        hi = s->n_head_knots;
+    }
+    if (!hi || !b || t <= a->t_ns || t >= b->t_ns || knots[hi - 1].t_ns <= a->t_ns) {
+        return cut(a, b, t);
+    }
+    from = *a;
+    to = *b;
+    while (lo < hi) { /* the first corner after t */
+        size_t mid = lo + (hi - lo) / 2;
+        if (knots[mid].t_ns <= t) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    if (lo > 0 && knots[lo - 1].t_ns > a->t_ns) {
+        from.t_ns = knots[lo - 1].t_ns;
+        from.uj = knots[lo - 1].uj;
+    }
+    if (lo < (knots == s->knots ? s->n_knots : s->n_head_knots) && knots[lo].t_ns < b->t_ns) {
+        to.t_ns = knots[lo].t_ns;
+        to.uj = knots[lo].uj;
+    }
+    return cut(&from, &to, t);
+}
+
+static int64_t energy_at(const struct ipw_series *s, int64_t t_ns, bool straight)
+{
+    const struct ipw_series_sample *a, *b;
+
+    if (!s->n) return 0;
+    if (t_ns <= first_ns(s)) return s->n_head ? s->head[0].uj : s->samples[s->first].uj;
+    a = neighbours(s, t_ns, &b);
+    return straight ? cut(a, b, t_ns) : bent(s, a, b, t_ns);
+}
+
+int64_t ipw_series_at(const struct ipw_series *s, int64_t t_ns)
+{
+    return energy_at(s, t_ns, false);
+}
+
+int64_t ipw_series_straight(const struct ipw_series *s, int64_t t_ns)
+{
+    return energy_at(s, t_ns, true);
+}
+
+int64_t ipw_series_along(const struct ipw_series *s, const struct ipw_series_sample *at,
+                         const struct ipw_series_sample *next, int64_t t_ns)
+{
+    return bent(s, at, next, t_ns);
+}
+
+const struct ipw_series_sample *ipw_series_around(const struct ipw_series *s, int64_t t_ns,
+                                                  const struct ipw_series_sample **next)
+{
+    *next = NULL;
+    if (!s->n || t_ns < first_ns(s)) return NULL;
+    return neighbours(s, t_ns, next);
+}
+
+static const char *break_reason_at(const struct ipw_series *s, int64_t t_ns)
+{
+    size_t lo = 0, hi = s->n_gaps;
+
+    while (lo < hi) { /* the first break that ends after t */
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->gaps[mid].to_ns > t_ns) {
+            hi = mid;
+        } else {
+            lo = mid + 1;
+        }
+    }
+    return lo < s->n_gaps ? s->gaps[lo].reason : s->break_reason;
+}
+
+/* Has the counter said nothing up to t for longer than its period allows? */
+static bool in_silence(const struct ipw_series *s, int64_t t_ns)
+{
+    return s->channel.kind == IPW_CHANNEL_COUNTER && s->n && !s->asleep &&
+           t_ns - s->last_change_ns > ipw_series_quiet_ns(s) && ipw_series_silence_ns(s) > 0;
+}
+
+static const char *not_there(const struct ipw_series *s)
+{
+    if (s->cut_reason) return s->cut_reason;
+    if (s->n && (!ipw_series_has_moved(s) || ipw_series_silence_ns(s))) return "stuck";
+    return s->n == 0 || s->failing_since_ns != INT64_MIN ? "no_samples" : "not_covered";
+}
+
+static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_ns, bool is_start)
+{
+    struct place p = {0};
+    const struct ipw_series_sample *a, *b;
+
+    if (!s->n || !ipw_series_has_moved(s) || in_silence(s, t))
+        return (struct place){.why = not_there(s)};
+    if (t < first_ns(s)) {
+        if (first_ns(s) - t > slack_ns) return (struct place){.why = "not_covered"};
+        t = first_ns(s);
+    }
+    if (t > s->last.t_ns) {
+        if (t - s->last.t_ns > slack_ns) return (struct place){.why = not_there(s)};
+        t = s->last.t_ns;
+    }
+    a = neighbours(s, t, &b);
+    if (!b && t > a->t_ns) return (struct place){.why = "not_covered"}; /* it was trimmed */
+    if (b && t > a->t_ns && b->chain != a->chain) {
+        if (is_start && b->t_ns - t <= slack_ns) {
+            t = b->t_ns;
+            a = neighbours(s, t, &b);
+        } else if (!is_start && t - a->t_ns <= slack_ns) {
+            t = a->t_ns;
+        } else {
+            return (struct place){.why = break_reason_at(s, t)};
+        }
+    }
+    /* A counter that its gauge took over from before it had ever moved. */
+    if (!s->changes && !s->asleep && !ipw_series_is_gauge(s, a->chain) &&
+        s->channel.kind == IPW_CHANNEL_GAUGE)
+        return (struct place){.why = "stuck"};
+    p.t_ns = t;
+    p.uj = bent(s, a, b, t);
+    p.chain = a->chain;
+    p.upto = b && t == b->t_ns ? b->reads : a->reads;
+    p.before = t == a->t_ns ? a->reads - 1 : a->reads;
+    if (b && t > a->t_ns) {
+        p.near_ns = t - a->t_ns < b->t_ns - t ? t - a->t_ns : b->t_ns - t;
+        p.gap_ns = b->t_ns - a->t_ns;
+        p.from_uj = p.uj - a->uj;
+        p.to_uj = b->uj - p.uj;
+    }
+    p.slept = a->slept || (b && b->slept);
+    p.next_ns = b ? b->t_ns : t;
+    p.usual_ns = (int64_t)(b && b->usual_us ? b->usual_us : a->usual_us) * 1000;
+    return p;
+}
+
+/* The part of a window that lies inside unbroken chains. */
+double ipw_series_coverage(const struct ipw_series *s, int64_t t0, int64_t t1)
+{
+    int64_t from = t0, to = t1, inside;
+
+    if (!s->n || t1 <= t0 || !ipw_series_has_moved(s)) return 0;
+    if (from < first_ns(s)) from = first_ns(s);
+    if (to > s->last.t_ns) to = s->last.t_ns;
+    if (in_silence(s, to)) to = s->samples[s->n - 1].t_ns;
+    if (to <= from) return 0;
+    inside = to - from;
+    if (from < s->samples[s->first].t_ns) inside -= s->trimmed_gap_ns;
+    for (size_t i = 0; i < s->n_gaps; i++) {
+        int64_t a = s->gaps[i].from_ns > from ? s->gaps[i].from_ns : from;
+        int64_t b = s->gaps[i].to_ns < to ? s->gaps[i].to_ns : to;
+        if (b > a) inside -= b - a;
+    }
+    return inside > 0 ? (double)inside / (double)(t1 - t0) : 0;
+}
+
+static bool in_hole(const struct place *p)
+{
+    int64_t usual = p->usual_ns * 5 / 2;
+
+    return p->gap_ns > (usual > LEAST_HOLE_NS ? usual : LEAST_HOLE_NS);
+}
+
+static enum ipw_provenance provenance(const struct ipw_series *s, const struct place *p0,
+                                      const struct place *p1, const struct ipw_figure *f)
+{
+    int64_t near = s->channel.period_ns > NEAR_NS ? s->channel.period_ns : NEAR_NS;
+    double half = (f->hi_j - f->lo_j) / 2;
+
+    if (ipw_series_is_gauge(s, p0->chain) || p0->slept || p1->slept) return IPW_PROV_ESTIMATED;
+    if (in_hole(p0) || in_hole(p1)) return IPW_PROV_DISTRIBUTED;
+    if (p0->near_ns <= near && p1->near_ns <= near && half <= MEASURED_HALF * f->j) {
+        return IPW_PROV_MEASURED;
+    }
+    return half <= INTERPOLATED_HALF * f->j ? IPW_PROV_INTERPOLATED : IPW_PROV_DISTRIBUTED;
+}
+
+/* What a gauge may have put on the wrong side of an end of a window, in joules. */
+static double blur_of_gauge(const struct ipw_series *s, int64_t t_ns, int64_t half_ns)
+{
+    double most = (double)ipw_series_most_w(s) * (double)half_ns / 1e9;
+    double around =
+        (double)(ipw_series_at(s, t_ns + 2 * half_ns) - ipw_series_at(s, t_ns - 2 * half_ns)) / 1e6;
+
+    /* Where it has not read on yet, nothing is known of what lies around. */
+    if (t_ns + 2 * half_ns > s->last.t_ns || t_ns - 2 * half_ns < first_ns(s)) return most;
+    return around < most ? around : most;
+}
+
+static double still_s(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns)
+{
+    int64_t still = 0;
+
+    for (size_t i = s->n_stills; i-- > 0 && s->stills[i].to_ns > t0_ns;) {
+        int64_t from = s->stills[i].from_ns > t0_ns ? s->stills[i].from_ns : t0_ns;
+        int64_t to = s->stills[i].to_ns < t1_ns ? s->stills[i].to_ns : t1_ns;
+
+        if (to > from) still += to - from;
+    }
+    return (double)still / 1e9;
+}
+
+static void span_of_gauge(const struct ipw_series *s, const struct place *p0,
+                          const struct place *p1, struct ipw_figure *f)
+{
+    int64_t step = ipw_series_gauge_step_ns(s), window = s->channel.window_ns;
+    int64_t half = (window > 0 ? window : step) / 2 + step * 5 / 4;
+    double seen = window > 0 && window < step ? (double)window / (double)step : 1;
+    double length = (double)(p1->t_ns - p0->t_ns) / 1e9, most_w = (double)ipw_series_most_w(s);
+    double still = still_s(s, p0->t_ns, p1->t_ns), unseen, blur;
+
+    /* Time in which it said nothing that can be relied on. */
+    unseen = still + (length - still) * (1 - seen);
+    if (unseen > length) unseen = length;
+    blur = blur_of_gauge(s, p0->t_ns, half) + blur_of_gauge(s, p1->t_ns, half);
+    f->lo_j = length > 0 ? f->j * (length - unseen) / length - blur : 0;
+    f->hi_j = length > 0 ? f->j * (length - unseen) / length + blur + unseen * most_w : 0;
+    if (f->hi_j > most_w * length) f->hi_j = most_w * length;
+}
+
+/* Between the bounds of the energy at both ends, 0, and all that the device can draw. */
+static void span_of_counter(const struct ipw_series *s, const struct place *p0,
+                            const struct place *p1, int64_t missed_ns, struct ipw_figure *f)
+{
+    int64_t below0, above0, below1, above1;
+    double most_w = (double)ipw_series_most_w(s);
+    double most = most_w * (double)(p1->t_ns - p0->t_ns) / 1e9;
+
+    ipw_series_bounds(s, p0->t_ns, &below0, &above0);
+    ipw_series_bounds(s, p1->t_ns, &below1, &above1);
+    f->lo_j = f->j - (double)(above0 + below1) / 1e6;
+    f->hi_j = f->j + (double)(below0 + above1) / 1e6;
+    if (f->hi_j > most) f->hi_j = most;
+    f->hi_j += most_w * (double)missed_ns / 1e9;
+}
+
+static void add_bounds(const struct ipw_series *s, const struct place *p0, const struct place *p1,
+                       int64_t missed_ns, struct ipw_figure *f)
+{
+    int64_t split = p0->gap_ns ? p0->to_uj : 0;
+
+    if (ipw_series_is_gauge(s, p0->chain)) {
+        span_of_gauge(s, p0, p1, f);
+    } else {
+        span_of_counter(s, p0, p1, missed_ns, f);
+    }
+    if (f->lo_j < 0) f->lo_j = 0;
+    if (f->lo_j > f->j) f->lo_j = f->j;
+    if (f->hi_j < f->j) f->hi_j = f->j;
+    if (p1->gap_ns) split += p1->from_uj;
+    if (p0->gap_ns && p1->gap_ns && p0->next_ns == p1->next_ns) split = p1->uj - p0->uj;
+    f->split_fraction = f->j > 0 ? (double)split / 1e6 / f->j : 0;
+    if (f->split_fraction > 1) f->split_fraction = 1;
+}
+
+struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
+                                     int64_t slack_ns)
+{
+    struct ipw_figure none = {.provenance = IPW_PROV_NONE};
+    struct ipw_figure f = {.known = true, .coverage = 1};
+    struct place p0 = locate(s, t0_ns, slack_ns, true), p1;
+
+    if (t0_ns == t1_ns && !p0.why) {
+        f.provenance = IPW_PROV_MEASURED;
+        f.samples = p0.near_ns == 0;
+        return f;
+    }
+    p1 = locate(s, t1_ns, slack_ns, false);
+    none.coverage = ipw_series_coverage(s, t0_ns, t1_ns);
+    if (!p0.why && !p1.why) {
+        if (p0.chain != p1.chain) {
+            p0.why = break_reason_at(s, t0_ns);
+        } else if (p1.t_ns - p0.t_ns < (t1_ns - t0_ns + 1) / 2 || t1_ns < t0_ns) {
+            p0.why = not_there(s);
+        }
+        none.samples = (int64_t)(uint32_t)(p1.upto - p0.before);
+        if (p1.t_ns < p0.t_ns) none.samples = 0;
+    }
+    none.reason = p0.why ? p0.why : p1.why;
+    if (none.reason && none.coverage > 0)
+        none.partial_j = (double)(ipw_series_at(s, t1_ns) - ipw_series_at(s, t0_ns)) / 1e6;
+    if (none.reason) return none;
+    f.j = (double)(p1.uj - p0.uj) / 1e6;
+    add_bounds(s, &p0, &p1, t1_ns - t0_ns - (p1.t_ns - p0.t_ns), &f);
+    f.provenance = provenance(s, &p0, &p1, &f);
+    if (p0.t_ns != t0_ns || p1.t_ns != t1_ns) {
+        f.coverage = (double)(p1.t_ns - p0.t_ns) / (double)(t1_ns - t0_ns);
+    }
+    f.samples = none.samples;
+    return f;
+}
+
+bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, double *mean_w,
+                      double *peak_w)
+{
+    double uj = 0, ns = 0, peak = 0;
+
+    if (!s->n || t1_ns <= t0_ns || !ipw_series_has_moved(s)) return false;
+    for (size_t i = ipw_series_find(s, t0_ns); i < s->n && s->samples[i].t_ns < t1_ns; i++) {
+        const struct ipw_series_sample *a = s->samples + i;
+        const struct ipw_series_sample *b = i + 1 < s->n ? a + 1 : &s->last;
+        int64_t from = a->t_ns > t0_ns ? a->t_ns : t0_ns, to = b->t_ns < t1_ns ? b->t_ns : t1_ns;
+        double w;
+
+        if (a->chain != b->chain || to <= from) continue;
+        if (b == &s->last && in_silence(s, b->t_ns)) continue; /* it says nothing of its power */
+        w = (double)(b->uj - a->uj) * 1e3 / (double)(b->t_ns - a->t_ns); /* uJ / ns = kW */
+        if (ns <= 0 || w > peak) peak = w;
+        uj += (double)(bent(s, a, b, to) - bent(s, a, b, from));
+        ns += (double)(to - from);
+    }
+    if (ns <= 0) return false;
+    *mean_w = uj * 1e3 / ns;
+    /* Inside a step the line is bent by phases, so that a short window's mean may lie beyond it. */
+    *peak_w = peak > *mean_w ? peak : *mean_w;
+    return true;
+}

@@ -1,0 +1,282 @@
+/* Asking a server which models it serves, and looking for servers on the usual ports. */
+#include "llm/client_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { LIST_MAX_BYTES = 8 * 1024 * 1024, MOST_PORTS = 16 };
+
+struct ipw_llm_probe {
+    struct ipw_llm *llm;
+    size_t site;
+    struct ipw_http_call *http;
+    struct ipw_buf body;
+    int64_t timeout_ns;
+    ipw_llm_models_fn fn;
+    void *ud;
+};
+
+void ipw_llm_models_free(char **names)
+{
+    for (char **name = names; name && *name; name++) free(*name);
+    free(names);
+}
+
+static void tell_server(enum ipw_llm_server *server, const char *owner)
+{
+    static const struct {
+        const char *owner;
+        enum ipw_llm_server server;
+    } known[] = {{"llamacpp", IPW_LLM_LLAMACPP},
+                 {"vllm", IPW_LLM_VLLM},
+                 {"sglang", IPW_LLM_SGLANG},
+                 {"library", IPW_LLM_OLLAMA}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(owner, known[i].owner) == 0) *server = known[i].server;
+}
+
+/* OpenAI's {"data": [{"id"}]}, a bare array of those, or {"models": [{"name"}]}. */
+static int read_models(char ***out, enum ipw_llm_server *server, const char *body, size_t n,
+                       struct ipw_err *err)
+{
+    struct ipw_json *root;
+    const struct ipw_json *list;
+    size_t count = 0;
+    int rc = ipw_json_parse(&root, body, n, NULL, err);
+
+    if (rc) return rc;
+    list = ipw_json_get(root, "data");
+    if (ipw_json_is_null(list)) list = ipw_json_get(root, "models");
+    if (ipw_json_kind(root) == IPW_JSON_ARR) list = root;
+    if (ipw_json_kind(list) != IPW_JSON_ARR &&
+        ipw_json_kind(ipw_json_get(root, "data")) != IPW_JSON_NULL) {
+        ipw_json_free(root);
+        return ipw_fail(err, IPW_EPARSE, "the list of models has no \"data\"");
+    }
+    *out = ipw_calloc(ipw_json_count(list) + 1, sizeof **out);
+    for (const struct ipw_json *m = ipw_json_first(list); m; m = ipw_json_next(m)) {
+        const char *name = ipw_json_str(ipw_json_get(m, "id"), NULL);
+
+        if (!name) name = ipw_json_str(ipw_json_get(m, "name"), NULL);
+        if (name && *name) (*out)[count++] = ipw_strdup(name);
+        tell_server(server, ipw_json_str(ipw_json_get(m, "owned_by"), ""));
+    }
+    ipw_json_free(root);
+    return 0;
+}
+
+static int64_t shorter(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* A failed exchange in the words of the judge. */
+static int judge_list(const struct ipw_llm_probe *p, const struct ipw_http_result *r,
+                      struct ipw_err *err)
+{
+    struct ipw_chat_reply none = {0};
+    struct ipw_err fold_err = {0};
+    struct ipw_llm_verdict v;
+    struct ipw_llm_evidence e = {.url = p->llm->sites[p->site].url,
+                                 .have_key = p->llm->key != NULL,
+                                 .end = r->end,
+                                 .deadline = r->deadline,
+                                 .deadline_ns = r->deadline == IPW_HTTP_CONNECT_DEADLINE
+                                                    ? shorter(p->timeout_ns, p->llm->connect_ns)
+                                                    : p->timeout_ns,
+                                 .status = r->status,
+                                 .http_error = r->error,
+                                 .location = r->location,
+                                 .body = ipw_buf_str(&p->body),
+                                 .body_n = p->body.len,
+                                 .fold_err = &fold_err,
+                                 .reply = &none};
+
+    ipw_llm_judge(&v, &e);
+    if (r->end == IPW_HTTP_OK) ipw_llm_site_served(p->llm, p->site);
+    if (v.outcome == IPW_LM_OK) return 0;
+    *err = v.err;
+    ipw_llm_redact(p->llm, err->text);
+    if (r->end != IPW_HTTP_OK) ipw_llm_site_failed(p->llm, p->site, r->close_ns, err->text);
+    return err->code;
+}
+
+static int on_list_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
+{
+    struct ipw_llm_probe *p = ud;
+
+    (void)t_ns;
+    return ipw_buf_add(&p->body, bytes, n);
+}
+
+static void probe_free(struct ipw_llm_probe *p)
+{
+    ipw_buf_release(&p->body);
+    free(p);
+}
+
+static void on_list_done(void *ud, const struct ipw_http_result *r)
+{
+    struct ipw_llm_probe *p = ud;
+    ipw_llm_models_fn fn = p->fn;
+    void *fn_ud = p->ud;
+    char **names = NULL;
+    struct ipw_err err = {0};
+    int rc = judge_list(p, r, &err);
+
+    if (rc == 0) {
+        rc = read_models(&names, &p->llm->sites[p->site].server, ipw_buf_str(&p->body), p->body.len,
+                         &err);
+        if (rc) ipw_err_prefix(&err, "%s", p->llm->sites[p->site].models_url);
+    }
+    probe_free(p);
+    fn(fn_ud, names, rc ? &err : NULL);
+}
+
+int ipw_llm_models_at(struct ipw_llm_probe **out, struct ipw_llm *llm, size_t i, int64_t timeout_ns,
+                      ipw_llm_models_fn fn, void *ud, struct ipw_err *err)
+{
+    struct ipw_llm_probe *p = ipw_calloc(1, sizeof *p);
+    struct ipw_http_request request = {.method = "GET",
+                                       .url = llm->sites[i].models_url,
+                                       .headers = llm->headers[0],
+                                       .n_headers = llm->n_headers[0],
+                                       .connect_ns = shorter(timeout_ns, llm->connect_ns),
+                                       .total_ns = timeout_ns,
+                                       .body_max_bytes = LIST_MAX_BYTES};
+    struct ipw_http_callbacks on = {.on_data = on_list_data, .on_done = on_list_done, .ud = p};
+    int rc;
+
+    *out = NULL;
+    *p = (struct ipw_llm_probe){.llm = llm,
+                                .site = i,
+                                .body = IPW_BUF(LIST_MAX_BYTES),
+                                .timeout_ns = timeout_ns,
+                                .fn = fn,
+                                .ud = ud};
+    rc = ipw_http_start(&p->http, llm->http, &request, &on, err);
+    if (rc) {
+        probe_free(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+}
+
+int ipw_llm_models(struct ipw_llm_probe **out, struct ipw_llm *llm, int64_t timeout_ns,
+                   ipw_llm_models_fn fn, void *ud, struct ipw_err *err)
+{
+    return ipw_llm_models_at(out, llm, 0, timeout_ns, fn, ud, err);
+}
+
+void ipw_llm_probe_cancel(struct ipw_llm_probe *p)
+{
+    if (!p) return;
+    ipw_http_cancel(p->http);
+    probe_free(p);
+}
+
+/* A probe a port, side by side; the order of the ports decides, not the speed. */
+struct ipw_llm_search {
+    struct ipw_defer *settle; /* when there is no port to ask */
+    size_t n;
+    struct candidate {
+        struct ipw_llm_search *search;
+        struct ipw_llm *llm;
+        struct ipw_llm_probe *probe; /* NULL: over */
+        char *model;                 /* its first one; NULL: does not serve any */
+    } candidates[MOST_PORTS];
+    ipw_llm_found_fn fn;
+    void *ud;
+};
+
+static void search_free(struct ipw_llm_search *s)
+{
+    ipw_defer_cancel(s->settle);
+    for (size_t i = 0; i < s->n; i++) {
+        ipw_llm_probe_cancel(s->candidates[i].probe);
+        ipw_llm_free(s->candidates[i].llm);
+        free(s->candidates[i].model);
+    }
+    free(s);
+}
+
+static void search_settle(void *ud)
+{
+    struct ipw_llm_search *s = ud;
+    const struct candidate *found = NULL;
+    char *url, *model;
+
+    if (s->n == 0) s->settle = NULL;
+    for (size_t i = 0; i < s->n && !found; i++) {
+        if (s->candidates[i].probe) return; /* one before all others is still being asked */
+        if (s->candidates[i].model) found = &s->candidates[i];
+    }
+    url = ipw_strdup(found ? found->llm->sites[0].url : "");
+    model = ipw_strdup(found ? found->model : "");
+    {
+        ipw_llm_found_fn fn = s->fn;
+        void *fn_ud = s->ud;
+
+        search_free(s);
+        fn(fn_ud, url, model);
+    }
+    free(url);
+    free(model);
+}
+
+static void on_candidate(void *ud, char **names, const struct ipw_err *err)
+{
+    struct candidate *c = ud;
+
+    c->probe = NULL;
+    /* A server without any model cannot be used: one further down may be. */
+    if (!err && names && names[0]) c->model = ipw_strdup(names[0]);
+    ipw_llm_models_free(names);
+    search_settle(c->search);
+}
+
+int ipw_llm_discover_ports(struct ipw_llm_search **out, struct ipw_loop *loop,
+                           struct ipw_http *http, int64_t timeout_ns, const int *ports,
+                           size_t n_ports, ipw_llm_found_fn fn, void *ud, struct ipw_err *err)
+{
+    struct ipw_llm_search *s = ipw_calloc(1, sizeof *s);
+    size_t asked = 0;
+
+    *out = NULL;
+    s->fn = fn;
+    s->ud = ud;
+    for (size_t i = 0; i < n_ports && i < MOST_PORTS; i++) {
+        struct candidate *c = &s->candidates[s->n++];
+        char *url = ipw_asprintf("http://127.0.0.1:%d/v1", ports[i]);
+        struct ipw_llm_options options = {.base_url = url};
+        int rc;
+
+        c->search = s;
+        rc = ipw_llm_new(&c->llm, loop, http, &options, err);
+        free(url);
+        if (rc == 0) rc = ipw_llm_models(&c->probe, c->llm, timeout_ns, on_candidate, c, err);
+        if (rc) {
+            search_free(s);
+            return rc;
+        }
+        asked++;
+    }
+    if (asked == 0) s->settle = ipw_defer_start(loop, search_settle, s);
+    *out = s;
+    return 0;
+}
+
+int ipw_llm_discover(struct ipw_llm_search **out, struct ipw_loop *loop, struct ipw_http *http,
+                     int64_t timeout_ns, ipw_llm_found_fn fn, void *ud, struct ipw_err *err)
+{
+    static const int ports[] = {11434, 8080, 8000, 30000, 1234};
+
+    return ipw_llm_discover_ports(out, loop, http, timeout_ns, ports, sizeof ports / sizeof *ports,
+                                  fn, ud, err);
+}
+
+void ipw_llm_search_cancel(struct ipw_llm_search *s)
+{
+    if (s) search_free(s);
+}

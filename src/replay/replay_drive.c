@@ -1,0 +1,378 @@
+/* Going through the record, line by line. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "ledger/rules.h"
+#include "replay/replay_job.h"
+
+static void step(void *ud);
+
+void ipw_replay_step_soon(struct ipw_replay_job *job)
+{
+    if (!job->step && !job->done) job->step = ipw_defer_start(job->loop, step, job);
+}
+
+static void finish(struct ipw_replay_job *job)
+{
+    job->done = true;
+    ipw_loop_stop(job->loop);
+}
+
+static struct ipw_rq *find(const struct ipw_replay_job *job, int32_t index)
+{
+    struct ipw_rq *q = job->active;
+
+    while (q && q->index != index) q = q->next;
+    return q;
+}
+
+static void pass_over(struct ipw_replay_job *job, int32_t index)
+{
+    IPW_GROW(job->gone, job->cap_gone, job->n_gone + 1);
+    job->gone[job->n_gone++] = index;
+}
+
+static void leave(struct ipw_replay_job *job, struct ipw_rq *q)
+{
+    struct ipw_rq **at = &job->active;
+
+    while (*at != q) at = &(*at)->next;
+    *at = q->next;
+    if (q->diverged) job->n_diverged++;
+    if (q->diverged || !q->written) pass_over(job, q->index);
+    ipw_rq_free(q);
+}
+
+static bool is_gone(const struct ipw_replay_job *job, int32_t index)
+{
+    for (size_t i = 0; i < job->n_gone; i++)
+        if (job->gone[i] == index) return true;
+    return false;
+}
+
+/* What is over leaves, outside of its own callbacks. */
+static void sweep(struct ipw_replay_job *job)
+{
+    for (struct ipw_rq *q = job->active, *next; q; q = next) {
+        next = q->next;
+        if (q->free_agent) {
+            q->free_agent = false;
+            ipw_agent_free(q->agent);
+            q->agent = NULL;
+        }
+        if (q->over) leave(job, q);
+    }
+}
+
+/* ---- one line ---- */
+
+enum after {
+    DROP,   /* the line is done with */
+    WAIT,   /* for the agent, which will say so */
+    REPEAT, /* look at it again after a round of the loop */
+};
+
+/* A query that diverged: against a server it goes on by itself, else it ends. */
+static enum after diverged(struct ipw_rq *q, const struct ipw_record_line *line)
+{
+    if (q->job->servers) {
+        ipw_replay_go_live(q->replay);
+        if (!q->ended) return WAIT;
+        ipw_rq_end(q, NULL);
+        return DROP;
+    }
+    if (!q->ended) {
+        ipw_agent_cancel(q->agent, "diverged");
+        return WAIT;
+    }
+    (void)line;
+    ipw_rq_give_up(q);
+    return DROP;
+}
+
+static bool is_cancelled(const struct ipw_record_line *line)
+{
+    const struct ipw_event *e = &line->event;
+    const char *outcome =
+        e->kind == IPW_EV_LM_END ? ipw_lm_outcome_name(e->lm.outcome) : e->tool.outcome;
+
+    if (e->kind == IPW_EV_QUERY_END) return true;
+    if (e->kind != IPW_EV_LM_END && e->kind != IPW_EV_TOOL_END && e->kind != IPW_EV_SPAN_END)
+        return false;
+    return outcome && strcmp(outcome, "cancelled") == 0;
+}
+
+/* By a limit, a signal: not by its agent. */
+static bool ended_from_outside(const struct ipw_record_line *end)
+{
+    return ipw_json_bool(ipw_json_get(end->data, "stopped"), false);
+}
+
+/* The agent waits for what the record does not give: either it was cancelled then, or they part. */
+static enum after stuck(struct ipw_rq *q, const struct ipw_record_line *line)
+{
+    if (line && is_cancelled(line) &&
+        (line->event.kind != IPW_EV_QUERY_END || ended_from_outside(line))) {
+        q->ended_by_record = true;
+        ipw_agent_cancel(q->agent, "cancelled");
+        return REPEAT;
+    }
+    ipw_replay_stalled(q->replay, line);
+    return REPEAT;
+}
+
+/* Was the query ended from outside while that went on?  What a real tool would come to if it were
+ * given more time nobody can wait for. */
+static bool was_cut_there(const struct ipw_rq *q, const struct ipw_record_line *line)
+{
+    const struct ipw_record_line *next = line;
+
+    for (size_t i = 1; next && is_cancelled(next) && next->event.kind != IPW_EV_QUERY_END; i++)
+        next = ipw_record_peek(q->job->record, q->index, i, SIZE_MAX);
+    return next && next->event.kind == IPW_EV_QUERY_END && ended_from_outside(next);
+}
+
+static bool waits_for_record(const struct ipw_rq *q)
+{
+    return q->agent && ipw_agent_all_recorded(q->agent);
+}
+
+static enum after query_line(struct ipw_rq *q, const struct ipw_record_line *line)
+{
+    if (q->over) return DROP;
+    if (q->diverged) return diverged(q, line);
+    if (ipw_replay_step(q->replay, line) == IPW_REPLAY_TAKEN) return q->diverged ? REPEAT : DROP;
+    if (q->diverged) return REPEAT;
+    if (line->event.kind == IPW_EV_QUERY_END && q->ended) {
+        ipw_rq_end(q, line);
+        if (!q->diverged || q->over) return DROP;
+        return REPEAT;
+    }
+    /* It was cancelled, as then, and its requests and tools have told their ends themselves. */
+    if (q->ended_by_record && q->job->decisions && line->event.kind != IPW_EV_QUERY_END)
+        return q->ended ? DROP : REPEAT;
+    if (q->ended && q->job->decisions && line->event.kind == IPW_EV_TOOL_END) {
+        q->job->n_missing++;
+        return DROP;
+    }
+    if (q->ended) {
+        ipw_replay_ended(q->replay, line, q->outcome);
+        return REPEAT;
+    }
+    if (waits_for_record(q) || (q->job->decisions && was_cut_there(q, line))) return stuck(q, line);
+    /* What it does next is on its way; real tools take their time. */
+    return q->job->decisions ? WAIT : REPEAT;
+}
+
+/* A session of the run begins: what was in flight in the one before was lost. */
+static enum after session(struct ipw_replay_job *job)
+{
+    for (struct ipw_rq *q = job->active; q; q = q->next) {
+        if (q->over) continue;
+        job->n_unfinished++;
+        q->over = true;
+    }
+    return DROP;
+}
+
+/* Everything in flight has to come to its end before the run does. */
+static enum after run_over(struct ipw_replay_job *job)
+{
+    for (struct ipw_rq *q = job->active; q; q = q->next) {
+        if (q->over) continue;
+        if (q->diverged) return diverged(q, NULL) == DROP ? REPEAT : WAIT;
+        if (q->ended)
+            ipw_replay_diverge(q->replay, "an event is missing from the record\n    record  ends "
+                                          "here\n    now     the agent is over (query_end)");
+        else if (waits_for_record(q))
+            ipw_replay_stalled(q->replay, NULL);
+        return REPEAT;
+    }
+    return DROP;
+}
+
+static void write_run_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
+{
+    struct ipw_ledger_facts facts = IPW_LEDGER_FACTS_NONE;
+    struct ipw_event event = {.kind = IPW_EV_RUN_START, .query = -1};
+    struct ipw_buf data = IPW_BUF(64 * IPW_KIB);
+
+    if (!job->by_query) {
+        ipw_replay_job_line(job, line);
+        return;
+    }
+    /* One session replays them all; it ends with the last of the record's. */
+    if (line->event.kind != IPW_EV_RUN_START || job->began_ns) return;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        memcpy(facts.reasons[d], "replayed", sizeof "replayed");
+    ipw_ledger_facts_write(&data, &facts);
+    event.t_ns = job->began_ns = ipw_now_ns();
+    event.payload = data.data;
+    event.payload_len = data.len;
+    ipw_rundir_event(job->dir, &event);
+    ipw_buf_release(&data);
+}
+
+static void write_run_end(struct ipw_replay_job *job)
+{
+    struct ipw_event event = {.kind = IPW_EV_RUN_END, .t_ns = ipw_now_ns(), .query = -1};
+
+    if (job->by_query && job->began_ns && job->run_end && !job->stop_signal && !job->err.code)
+        ipw_rundir_event(job->dir, &event);
+}
+
+static enum after run_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
+{
+    enum after after = DROP;
+
+    if (line->event.kind == IPW_EV_RUN_START) {
+        job->run_end = false; /* that of the session before is not the run's */
+        if (!job->by_query) {
+            after = session(job);
+            job->segment = (int)ipw_json_int(ipw_json_get(line->doc, "segment"), 0);
+        }
+    }
+    if (line->event.kind == IPW_EV_RUN_END) {
+        after = run_over(job);
+        job->run_end = after == DROP;
+    }
+    if (after == DROP) write_run_line(job, line);
+    return after;
+}
+
+/* By a later session, which is the one that counts. */
+static bool is_begun_again(const struct ipw_replay_job *job, const struct ipw_record_line *line)
+{
+    size_t i = (size_t)line->event.query;
+
+    return i < job->starts.n && line->number < job->starts.lines[i];
+}
+
+/* The start of a query, or a line of one that is not in flight. */
+static enum after other_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
+{
+    if (line->event.kind == IPW_EV_QUERY_START) {
+        if (job->query_id && (strcmp(job->query_id, line->event.q.id ? line->event.q.id : "") ||
+                              (job->query_index >= 0 && job->query_index != line->event.query)))
+            return DROP;
+        if (is_begun_again(job, line)) {
+            pass_over(job, line->event.query);
+            return DROP;
+        }
+        ipw_rq_start(job, line);
+        return DROP;
+    }
+    if (ipw_replay_is_own(line)) {
+        if (!job->by_query) ipw_replay_job_line(job, line);
+        return DROP;
+    }
+    if (!job->o->query && !is_gone(job, line->event.query)) ipw_replay_note_lost(job, line);
+    return DROP;
+}
+
+/* The next line to look at.  0: there is none. */
+static int next_line(struct ipw_replay_job *job, const struct ipw_record_line **line,
+                     struct ipw_err *err)
+{
+    if (job->by_query && job->active) {
+        *line = ipw_record_peek(job->record, job->active->index, 0, SIZE_MAX);
+        if (*line) return 1;
+        return 0;
+    }
+    return ipw_record_head(job->record, line, err);
+}
+
+/* The record, or that of the query at hand, has no more lines. */
+static enum after at_end(struct ipw_replay_job *job)
+{
+    struct ipw_rq *q = job->active;
+
+    if (!q) return DROP;
+    if (q->over) return REPEAT;
+    if (q->diverged) return diverged(q, NULL) == DROP ? REPEAT : WAIT;
+    if (q->ended || waits_for_record(q)) { /* cut inside the query: as far as it goes */
+        job->n_unfinished++;
+        job->cut = true;
+        q->over = true;
+        return REPEAT;
+    }
+    return job->decisions ? WAIT : REPEAT;
+}
+
+static void give_up(struct ipw_replay_job *job)
+{
+    for (struct ipw_rq *q = job->active; q; q = q->next) q->over = true;
+    sweep(job);
+    finish(job);
+}
+
+static void step(void *ud)
+{
+    struct ipw_replay_job *job = ud;
+    enum after after = DROP;
+
+    job->step = NULL;
+    while (after == DROP && !job->done) {
+        const struct ipw_record_line *line = NULL;
+        struct ipw_rq *q;
+        int rc = 1;
+
+        sweep(job);
+        if (job->err.code || job->stop_signal) {
+            give_up(job);
+            return;
+        }
+        rc = next_line(job, &line, &job->err);
+        if (rc < 0) {
+            after = REPEAT;
+        } else if (!rc) {
+            after = at_end(job);
+            if (after == DROP) {
+                finish(job);
+                return;
+            }
+        } else {
+            q = line->event.query >= 0 ? find(job, line->event.query) : NULL;
+            /* A query that is begun again was cut down the first time. */
+            if (q && line->event.kind == IPW_EV_QUERY_START) {
+                if (!q->over) job->n_unfinished++;
+                q->over = true;
+                continue;
+            }
+            after = q                        ? query_line(q, line)
+                    : line->event.query >= 0 ? other_line(job, line)
+                                             : run_line(job, line);
+            if (after == DROP) ipw_record_drop(job->record, line);
+        }
+    }
+    if (after == REPEAT) ipw_replay_step_soon(job);
+}
+
+static void stop(struct ipw_replay_job *job, int signum)
+{
+    job->stop_signal = signum;
+    ipw_replay_step_soon(job);
+}
+
+static void on_int(void *job) { stop(job, SIGINT); }
+static void on_term(void *job) { stop(job, SIGTERM); }
+
+int ipw_replay_job_run(struct ipw_replay_job *job, struct ipw_err *err)
+{
+    struct ipw_signal *interrupt = ipw_signal_start(job->loop, SIGINT, on_int, job);
+    struct ipw_signal *terminate = ipw_signal_start(job->loop, SIGTERM, on_term, job);
+
+    ipw_replay_step_soon(job);
+    ipw_loop_run(job->loop);
+    write_run_end(job);
+    ipw_defer_cancel(job->step);
+    job->step = NULL;
+    ipw_signal_cancel(interrupt);
+    ipw_signal_cancel(terminate);
+    if (!job->run_end) job->cut = true;
+    if (job->err.code) *err = job->err;
+    return job->err.code;
+}

@@ -1,0 +1,421 @@
+#include "report/timeline.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "report/format.h"
+#include "report/timeline_events.h"
+#include "report/words.h"
+#include "trace/find_query.h"
+#include "trace/rundir.h"
+
+#define WIDTH_MIN       80
+#define TEXT_COLUMN     25 /* where what was said begins */
+#define QUERY_BYTES_MAX (16 * IPW_MIB)
+
+struct view {
+    struct ipw_buf *out;
+    const struct ipw_said_book *said;
+    size_t width;
+    bool colour;
+    int64_t origin_ns;
+    int32_t query;
+};
+
+static const char *at(const struct view *v, enum ipw_style style)
+{
+    return ipw_style(style, v->colour);
+}
+
+static double since(const struct view *v, int64_t t_ns) { return ipw_ns_to_s(t_ns - v->origin_ns); }
+
+/* "GPU 12.5 J measured, CPU ~1.1 J distributed"; nothing when no domain is known. */
+static void put_joules(struct ipw_buf *out, const struct ipw_figure *energy, bool with_provenance)
+{
+    bool first = true;
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_figure *f = &energy[d];
+        char number[32];
+
+        if (!f->known) continue;
+        ipw_buf_addf(out, "%s%s %s%s", first ? "" : ", ", ipw_words_domain((enum ipw_domain)d),
+                     f->provenance >= IPW_PROV_DISTRIBUTED ? "~" : "",
+                     ipw_format_si(number, f->j, "\xC2\xA0J"));
+        if (with_provenance) ipw_buf_addf(out, " %s", ipw_provenance_name(f->provenance));
+        first = false;
+    }
+}
+
+/* What was said, on one line: runs of blanks and line breaks count as one. */
+static void put_said(const struct view *v, const char *mark, const char *text)
+{
+    struct ipw_buf line = IPW_BUF(64 * IPW_KIB);
+
+    if (!text) return;
+    for (; *text; text++) {
+        bool blank = *text == ' ' || *text == '\n' || *text == '\t' || *text == '\r';
+
+        if (!blank) {
+            ipw_buf_addc(&line, *text);
+        } else if (line.len && line.data[line.len - 1] != ' ') {
+            ipw_buf_addc(&line, ' ');
+        }
+    }
+    for (size_t i = 0; i < TEXT_COLUMN - 2; i++) ipw_buf_addc(v->out, ' ');
+    ipw_buf_addf(v->out, "%s%s ", at(v, IPW_DIM), mark);
+    ipw_format_cell(v->out, ipw_buf_str(&line), v->width - TEXT_COLUMN, IPW_ALIGN_NONE);
+    ipw_buf_addf(v->out, "%s\n", at(v, IPW_PLAIN));
+    ipw_buf_release(&line);
+}
+
+static void put_lm(const struct ipw_turn *turn, const struct ipw_span *span, struct ipw_buf *text)
+{
+    char number[32];
+
+    if (strcmp(span->outcome ? span->outcome : "", "ok") != 0) {
+        ipw_buf_addf(text, "attempt %d: %s", span->attempt, span->outcome ? span->outcome : "?");
+        return;
+    }
+    ipw_buf_addf(text, "%s in, ", ipw_format_count(number, turn->input_tokens));
+    ipw_buf_addf(text, "%s out%s", ipw_format_count(number, turn->output_tokens),
+                 turn->tokens_estimated ? " (estimated)" : "");
+    if (!isnan(turn->ttft_s)) {
+        ipw_buf_addf(text, ", first %s", ipw_format_seconds(number, turn->ttft_s));
+    }
+    if (turn->decode_s > 0 && turn->output_tokens > 1) {
+        ipw_format_si(number, (double)turn->output_tokens / turn->decode_s, "");
+        ipw_buf_addf(text, ", %s/s", number);
+    }
+    if (turn->finish_reason) ipw_buf_addf(text, ", %s", turn->finish_reason);
+    if (turn->attempts > 1) ipw_buf_addf(text, " (attempt %d)", span->attempt);
+}
+
+static void put_span(const struct view *v, const struct ipw_turn *turn, const struct ipw_span *span)
+{
+    static const char *const words[IPW_SPAN_KINDS] = {
+        [IPW_SPAN_LM] = "model",
+        [IPW_SPAN_TOOL] = "tool",
+        [IPW_SPAN_EVENT] = "event",
+        [IPW_SPAN_HTTP] = "http",
+    };
+    bool model = span->kind == IPW_SPAN_LM;
+    const char *result;
+    bool ok = span->outcome && (!strcmp(span->outcome, "ok") || !strcmp(span->outcome, "unknown"));
+    struct ipw_buf text = IPW_BUF(64 * IPW_KIB), joules = IPW_BUF(1024);
+    char start[32], duration[32];
+    size_t room = v->width - TEXT_COLUMN, joules_width;
+    bool beside;
+
+    if (span->kind == IPW_SPAN_PREFILL || span->kind == IPW_SPAN_DECODE) return;
+    if (!model) {
+        ipw_buf_addf(&text, "%s: %s", span->name ? span->name : "?",
+                     span->outcome ? span->outcome : "?");
+        if (span->result_bytes >= 0) {
+            ipw_buf_addf(&text, ", %lld byte%s", (long long)span->result_bytes,
+                         span->result_bytes == 1 ? "" : "s");
+        }
+    } else {
+        put_lm(turn, span, &text);
+    }
+    put_joules(&joules, span->energy, false);
+    joules_width = ipw_format_width(ipw_buf_str(&joules), joules.len);
+    /* Of several devices they have a line of their own, before they cut what the span was. */
+    beside = joules_width && joules_width + 2 < room &&
+             ipw_format_width(ipw_buf_str(&text), text.len) <= room - joules_width - 2;
+    if (beside) room -= joules_width + 2;
+    ipw_format_seconds(start, since(v, span->start_ns));
+    ipw_format_seconds(duration, ipw_ns_to_s(span->end_ns - span->start_ns));
+    ipw_buf_addf(v->out, "   %7s  %s%-5s%s %6s ", start, at(v, model ? IPW_BOLD : IPW_CYAN),
+                 words[span->kind], at(v, IPW_PLAIN), duration);
+    ipw_buf_addf(v->out, "%s", ok ? "" : at(v, IPW_YELLOW));
+    ipw_format_cell(v->out, ipw_buf_str(&text), room, beside ? IPW_ALIGN_LEFT : IPW_ALIGN_NONE);
+    ipw_buf_adds(v->out, ok ? "" : at(v, IPW_PLAIN));
+    if (joules_width)
+        ipw_buf_addf(v->out, "%s%*s%s", beside ? "" : "\n", beside ? 2 : TEXT_COLUMN, "",
+                     ipw_buf_str(&joules));
+    ipw_buf_addc(v->out, '\n');
+    if (!model) {
+        put_said(v, ">", ipw_said_find(v->said, v->query, span->id, IPW_SAID_ARGUMENTS));
+        result = ipw_said_find(v->said, v->query, span->id, IPW_SAID_RESULT);
+        /* What a tool says to the model begins with its error. */
+        if (span->kind != IPW_SPAN_TOOL || !result) put_said(v, "!", span->error);
+        put_said(v, "<", result);
+    } else {
+        put_said(v, "!", span->error);
+        put_said(v, "~", ipw_said_find(v->said, v->query, span->id, IPW_SAID_REASONING));
+        put_said(v, "\"", ipw_said_find(v->said, v->query, span->id, IPW_SAID_REPLY));
+    }
+    ipw_buf_release(&text);
+    ipw_buf_release(&joules);
+}
+
+static void put_turn(const struct view *v, const struct ipw_turn *turn)
+{
+    struct ipw_buf text = IPW_BUF(4096);
+    char number[32];
+
+    ipw_buf_addf(&text, "%sturn %d%s at %s,", at(v, IPW_BOLD), turn->index + 1, at(v, IPW_PLAIN),
+                 ipw_format_seconds(number, since(v, turn->start_ns)));
+    ipw_buf_addf(&text, " %s",
+                 ipw_format_seconds(number, ipw_ns_to_s(turn->end_ns - turn->start_ns)));
+    if (!isnan(turn->agent_s)) {
+        ipw_buf_addf(&text, " (agent\xC2\xA0%s)", ipw_format_seconds(number, turn->agent_s));
+    }
+    ipw_buf_adds(&text, " \xC2\xB7 ");
+    put_joules(&text, turn->energy, true);
+    if (!strcmp(text.data + text.len - 4, " \xC2\xB7 ")) ipw_buf_truncate(&text, text.len - 4);
+    ipw_buf_adds(v->out, "\n ");
+    ipw_format_wrapped(v->out, ipw_buf_str(&text), 1, 8, v->width);
+    for (size_t k = 0; k < turn->n_spans; k++) put_span(v, turn, &turn->spans[k]);
+    ipw_buf_release(&text);
+}
+
+static void put_before(const struct view *v, const struct ipw_query_trace *q)
+{
+    char number[32];
+
+    if (!q->before.n_spans) return;
+    ipw_buf_addf(v->out, "\n %sbefore the first turn%s, %s\n", at(v, IPW_BOLD), at(v, IPW_PLAIN),
+                 ipw_format_seconds(number, q->agent_before_s));
+    for (size_t k = 0; k < q->before.n_spans; k++) put_span(v, &q->before, &q->before.spans[k]);
+}
+
+static void put_line(const struct view *v, const char *label, const char *text, bool wrapped)
+{
+    struct ipw_buf clean = IPW_BUF(IPW_MIB);
+    size_t n;
+
+    if (!text || !*text) return;
+    n = strlen(text);
+    ipw_buf_addf(v->out, " %s%-10s%s ", at(v, IPW_CYAN), label, at(v, IPW_PLAIN));
+    if (wrapped) {
+        ipw_text_printable(&clean, text, n < 64 * IPW_KIB ? n : 64 * IPW_KIB, 3 * v->width);
+        ipw_format_wrapped(v->out, ipw_buf_str(&clean), 12, 12, v->width);
+    } else {
+        ipw_format_cell(v->out, text, v->width - 12, IPW_ALIGN_NONE);
+        ipw_buf_addc(v->out, '\n');
+    }
+    ipw_buf_release(&clean);
+}
+
+static void put_title(const struct view *v, const struct ipw_query_loaded *l)
+{
+    const struct ipw_query_trace *q = &l->trace;
+    const struct ipw_query_record *r = &l->record;
+    enum ipw_style style = r->is_resolved == 1   ? IPW_GREEN
+                           : r->is_resolved == 0 ? IPW_RED
+                           : q->completed        ? IPW_PLAIN
+                                                 : IPW_YELLOW;
+    struct ipw_buf id = IPW_BUF(4096), outcome = IPW_BUF(4096), date = IPW_BUF(4096);
+    size_t taken, room;
+
+    ipw_format_cell(&outcome, q->outcome ? q->outcome : "unknown", 24, IPW_ALIGN_NONE);
+    if (r->is_resolved >= 0) ipw_buf_addf(&outcome, ", %s", r->is_resolved ? "correct" : "wrong");
+    ipw_format_cell(&date, l->started_at ? l->started_at : "", 24, IPW_ALIGN_NONE);
+    /* The blanks between them, and as much of the id as fits on the line. */
+    taken = 5 + ipw_format_width(ipw_buf_str(&outcome), outcome.len) +
+            ipw_format_width(ipw_buf_str(&date), date.len);
+    room = v->width - taken;
+    ipw_format_cell(&id, q->id, room < 40 ? room : 40, IPW_ALIGN_NONE);
+    ipw_buf_addf(v->out, "\n %s%s%s  %s%s%s  %s%s%s\n", at(v, IPW_BOLD), ipw_buf_str(&id),
+                 at(v, IPW_PLAIN), at(v, style), ipw_buf_str(&outcome), at(v, IPW_PLAIN),
+                 at(v, IPW_DIM), ipw_buf_str(&date), at(v, IPW_PLAIN));
+    ipw_buf_release(&id);
+    ipw_buf_release(&outcome);
+    ipw_buf_release(&date);
+}
+
+/* Of a query that failed the response is the error once more. */
+static void put_answer(const struct view *v, const struct ipw_query_loaded *l)
+{
+    const char *text = l->record.answer ? l->record.answer : l->record.response_text;
+
+    if (!text || !l->trace.error || strcmp(text, l->trace.error)) put_line(v, "answer", text, true);
+    put_line(v, "error", l->trace.error, true);
+}
+
+static void put_query(struct view *v, const struct ipw_query_loaded *l)
+{
+    const struct ipw_query_trace *q = &l->trace;
+    struct ipw_buf text = IPW_BUF(4096);
+    char number[32];
+
+    v->origin_ns = q->start_ns;
+    v->query = q->index;
+    put_title(v, l);
+    put_line(v, "question", l->record.query_text, true);
+    put_before(v, q);
+    for (size_t i = 0; i < q->n_turns; i++) put_turn(v, &q->turns[i]);
+    ipw_buf_addc(v->out, '\n');
+    put_answer(v, l);
+    ipw_buf_addf(&text, "%s", ipw_format_seconds(number, ipw_ns_to_s(q->end_ns - q->start_ns)));
+    ipw_buf_addf(&text, ", %zu %s", q->n_turns, q->n_turns == 1 ? "turn" : "turns");
+    ipw_buf_addf(&text, ", %zu %s", q->n_tool_calls,
+                 q->n_tool_calls == 1 ? "tool call" : "tool calls");
+    ipw_buf_addf(&text, ", %s tokens in", ipw_format_count(number, q->input_tokens));
+    ipw_buf_addf(&text, ", %s out", ipw_format_count(number, q->output_tokens));
+    put_line(v, "in all", ipw_buf_str(&text), true);
+    ipw_buf_clear(&text);
+    put_joules(&text, q->energy, true);
+    if (!text.len) {
+        const char *why = q->energy[IPW_DOMAIN_GPU].reason;
+
+        ipw_buf_addf(&text, "not measured%s", why ? ": " : "");
+        if (why) ipw_words_reason(&text, why);
+    }
+    put_line(v, "energy", ipw_buf_str(&text), true);
+    put_line(v, "note", v->said->remark, true);
+    ipw_buf_release(&text);
+}
+
+static size_t width_of(const struct ipw_timeline_options *options)
+{
+    return options->width < WIDTH_MIN ? WIDTH_MIN : options->width;
+}
+
+void ipw_replay_query(struct ipw_buf *out, const struct ipw_query_loaded *query, const char *events,
+                      const struct ipw_timeline_options *options)
+{
+    struct ipw_said_book said;
+    struct view v = {
+        .out = out, .said = &said, .width = width_of(options), .colour = options->colour};
+
+    ipw_said_load(&said, events, query->trace.index);
+    put_query(&v, query);
+    ipw_said_release(&said);
+}
+
+/* A whole run. */
+
+struct walk {
+    const char *id, *events;
+    const struct ipw_timeline_options *options;
+    int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err);
+    void *ud;
+    struct ipw_said_book said;    /* of all queries */
+    struct ipw_query_names names; /* seen, to find the one that is meant */
+    int32_t index;                /* of the only one with that id that is meant; -1: all */
+    bool found;
+    /* Of a whole run in another order: its queries wait here for their turn. */
+    struct ipw_ranks ranks;
+    struct ipw_buf *ranked;
+    size_t n_seen;
+};
+
+/* Whether the query is one of those to be shown; a text that has a rank goes to *to. */
+static bool is_ranked(struct walk *walk, struct ipw_buf **to)
+{
+    size_t place = walk->n_seen++, rank;
+
+    *to = NULL;
+    if (walk->id || !walk->ranked) return true;
+    rank = place < walk->ranks.n ? walk->ranks.of[place] : IPW_RANK_NONE;
+    if (rank == IPW_RANK_NONE) return false;
+    *to = &walk->ranked[rank];
+    return true;
+}
+
+static int show(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
+{
+    struct walk *walk = ud;
+    struct ipw_buf text = IPW_BUF(QUERY_BYTES_MAX);
+    struct view v = {.out = &text,
+                     .said = &walk->said,
+                     .width = width_of(walk->options),
+                     .colour = walk->options->colour};
+    struct ipw_buf *wait;
+    int rc;
+
+    if (!is_ranked(walk, &wait)) return 0;
+    if (walk->id && (strcmp(walk->id, query->trace.id) != 0 ||
+                     (walk->index >= 0 && walk->index != query->trace.index))) {
+        ipw_query_names_add(&walk->names, query->trace.id, query->trace.index);
+        return 0;
+    }
+    walk->found = true;
+    if (walk->id) {
+        ipw_replay_query(&text, query, walk->events, walk->options);
+    } else {
+        put_query(&v, query);
+    }
+    if (wait) {
+        *wait = text;
+        return 0;
+    }
+    rc = walk->emit(walk->ud, ipw_buf_str(&text), text.len, err);
+    ipw_buf_release(&text);
+    return rc;
+}
+
+static char *events_of(const char *run)
+{
+    struct stat st;
+    char *path;
+
+    if (stat(run, &st) < 0 || !S_ISDIR(st.st_mode)) return NULL;
+    path = ipw_asprintf("%s/events.jsonl", run);
+    if (stat(path, &st) == 0 || errno != ENOENT) return path; /* reading it tells the reason */
+    free(path);
+    return NULL;
+}
+
+static int rank_run(struct walk *walk, const char *run, struct ipw_err *err)
+{
+    int rc = ipw_rank_queries(&walk->ranks, run, walk->options->sort, walk->options->limit, err);
+
+    if (!rc) walk->ranked = ipw_calloc(walk->ranks.n_ranked + 1, sizeof *walk->ranked);
+    return rc;
+}
+
+static int emit_ranked(struct walk *walk, int rc, struct ipw_err *err)
+{
+    for (size_t i = 0; walk->ranked && i < walk->ranks.n_ranked; i++) {
+        struct ipw_buf *text = &walk->ranked[i];
+
+        if (!rc) rc = walk->emit(walk->ud, ipw_buf_str(text), text->len, err);
+        ipw_buf_release(text);
+    }
+    free(walk->ranked);
+    walk->ranked = NULL;
+    ipw_ranks_release(&walk->ranks);
+    return rc;
+}
+
+int ipw_replay_run(const char *run, const char *id, const struct ipw_timeline_options *options,
+                   int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err), void *ud,
+                   struct ipw_err *err)
+{
+    char *events = events_of(run);
+    struct walk walk = {
+        .id = id, .index = -1, .events = events, .options = options, .emit = emit, .ud = ud};
+    struct ipw_query_names names = {0};
+    int rc;
+
+    if (!id) ipw_said_load(&walk.said, events, IPW_SAID_ALL);
+    rc = !id && (options->sort || options->limit) ? rank_run(&walk, run, err) : 0;
+    if (!rc) rc = ipw_rundir_each_query(run, show, &walk, NULL, err);
+    rc = emit_ranked(&walk, rc, err);
+    if (rc == 0 && id && !walk.found) {
+        if (events) rc = ipw_query_names_read(&names, run, err);
+        ipw_query_names_join(&names, &walk.names);
+        if (!rc) rc = ipw_query_pick(&walk.id, &walk.index, &names, id, err);
+        if (rc)
+            ipw_err_prefix(err, "%s", run);
+        else
+            rc = ipw_rundir_each_query(run, show, &walk, NULL, err);
+        if (!rc && !walk.found)
+            rc = ipw_fail(err, IPW_ENOTFOUND, "%s: query \"%.80s\" is not finished", run, walk.id);
+    }
+    ipw_query_names_release(&names);
+    ipw_query_names_release(&walk.names);
+    ipw_said_release(&walk.said);
+    free(events);
+    return rc;
+}

@@ -1,0 +1,37 @@
+/* report/timeline.h: a saved query as a timeline that a person reads.
+ *
+ * Turn by turn: each span with its start, duration, tokens and joules (marked with how they were
+ * obtained), the tool calls with arguments and results shortened.  Built from traces.jsonl; what
+ * the model said and the tools answered comes from events.jsonl when the run has one, and the
+ * timeline does without when it has not. */
+#ifndef IPW_REPORT_TIMELINE_H
+#define IPW_REPORT_TIMELINE_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "report/rank.h"
+#include "trace/schema.h"
+
+struct ipw_timeline_options {
+    unsigned width; /* 0 or less than 80: 80 */
+    bool colour;
+    enum ipw_rank_by sort; /* of a whole run */
+    size_t limit;          /* queries of a whole run at most; 0: all */
+};
+
+/* One loaded query.  `events`: path of an events.jsonl, or NULL.  A damaged or missing events file
+ * is said in the timeline, not an error. */
+void ipw_replay_query(struct ipw_buf *out, const struct ipw_query_loaded *query, const char *events,
+                      const struct ipw_timeline_options *options);
+
+/* The queries of RUN (a folder, or a traces.jsonl): the one whose id is `id`, or all when NULL,
+ * each handed to `emit` as text, in
+ * the order of the file or as options say.  IPW_ENOTFOUND when there is no such id (the message offers near
+ * ones). */
+int ipw_replay_run(const char *run, const char *id, const struct ipw_timeline_options *options,
+                   int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err), void *ud,
+                   struct ipw_err *err);
+
+#endif

@@ -1,0 +1,79 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "data/sha256.h"
+#include "run/run.h"
+
+enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
+
+/* "20" is 1-20; "5-9" is 5-9. */
+static int parse_limit(struct ipw_cases_options *out, const char *text, struct ipw_err *err)
+{
+    const char *dash = text ? strchr(text, '-') : NULL;
+    char first[32];
+    int rc;
+
+    if (!text) return 0;
+    if (dash == text || (dash && !dash[1]))
+        return ipw_fail(err, IPW_EINVAL, "--limit: '%.40s' is neither N nor A-B", text);
+    if (!dash) {
+        rc = ipw_parse_int(&out->to, text, 1, INT64_MAX, err);
+    } else {
+        snprintf(first, sizeof first, "%.*s", (int)(dash - text), text);
+        rc = ipw_parse_int(&out->from, first, 1, INT64_MAX, err);
+        if (!rc) rc = ipw_parse_int(&out->to, dash + 1, out->from, INT64_MAX, err);
+    }
+    return rc ? ipw_err_prefix(err, "--limit") : 0;
+}
+
+static int check(struct ipw_origin *origin, const struct ipw_run_options *o, struct ipw_err *err)
+{
+    struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
+
+    if (!o->dataset)
+        return ipw_fail(err, IPW_EINVAL, "run: --dataset is missing (try --dataset gaia)");
+    own->cases = (struct ipw_cases_options){
+        .dataset = o->dataset, .data_dir = o->data_dir, .paths = ipw_script_paths(&o->script)};
+    return parse_limit(&own->cases, o->limit, err);
+}
+
+static int open_records(struct ipw_origin *origin, struct ipw_cases **out,
+                        const struct ipw_run_options *o, struct ipw_err *err)
+{
+    struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
+    int rc = ipw_cases_open(out, &own->cases, err);
+
+    if (rc || ipw_cases_count(*out)) return rc;
+    return ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has %zu%s%s)", o->dataset,
+                    ipw_cases_total(*out), o->limit ? ", --limit " : "", o->limit ? o->limit : "");
+}
+
+/* Of the ids, prompts and files of the selected records. */
+static void selection(struct ipw_origin *origin, char *out, const struct ipw_cases *cases)
+{
+    size_t n = ipw_cases_count(cases);
+    struct ipw_buf all = IPW_BUF(64 * n + 64);
+
+    (void)origin;
+    for (size_t i = 0; i < n; i++) {
+        const struct ipw_case *c = ipw_cases_get(cases, i);
+        struct ipw_buf one = IPW_BUF(MAX_RECORD_BYTES);
+
+        ipw_buf_addf(&one, "%s\n%s\n", c->id, c->system ? c->system : "");
+        for (size_t k = 0; k < c->n_files; k++) ipw_buf_addf(&one, "%s\n", c->files[k].name);
+        ipw_buf_adds(&one, c->prompt ? c->prompt : "");
+        ipw_sha256_hex(out, ipw_buf_str(&one), one.len);
+        ipw_buf_adds(&all, out);
+        ipw_buf_release(&one);
+    }
+    ipw_sha256_hex(out, ipw_buf_str(&all), all.len);
+    ipw_buf_release(&all);
+}
+
+void ipw_dataset_origin_init(struct ipw_dataset_origin *out)
+{
+    *out = (struct ipw_dataset_origin){
+        .origin = {.resumes = true, .check = check, .open = open_records, .selection = selection}};
+}

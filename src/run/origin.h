@@ -1,0 +1,53 @@
+/* run/origin.h: where a run's queries come from.
+ *
+ * A data set (run/dataset_origin.c), or a recorded workload (replay/workload_run.h).  The run knows
+ * neither: it asks through these functions.  An origin is made by the command, which frees it when the run is
+ * over; it holds nothing of the run but what it is handed in connected(). */
+#ifndef IPW_RUN_ORIGIN_H
+#define IPW_RUN_ORIGIN_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "script/dataset.h"
+
+struct ipw_event;
+struct ipw_jw;
+struct ipw_query;
+struct ipw_run;
+struct ipw_run_options;
+
+struct ipw_origin {
+    bool resumes; /* a run of it can be gone on with */
+    /* What the options say of it; before anything is opened. */
+    int (*check)(struct ipw_origin *origin, const struct ipw_run_options *o, struct ipw_err *err);
+    /* Its records, of which there is at least one. */
+    int (*open)(struct ipw_origin *origin, struct ipw_cases **out, const struct ipw_run_options *o,
+                struct ipw_err *err);
+    /* A digest of the selected records: 65 bytes. */
+    void (*selection)(struct ipw_origin *origin, char *out, const struct ipw_cases *cases);
+
+    /* The rest may be NULL: nothing is to be done. */
+    void (*connected)(struct ipw_origin *origin, struct ipw_run *run); /* the server is known */
+    /* May the next query begin?  If not, the run is woken when it may. */
+    bool (*due)(struct ipw_origin *origin);
+    /* Gives a query that begins its record, and takes that back; NULL: the records' own. */
+    void (*seat)(struct ipw_origin *origin, struct ipw_query *query);
+    void (*unseat)(struct ipw_origin *origin, struct ipw_query *query);
+    void (*event)(struct ipw_origin *origin, struct ipw_query *query,
+                  const struct ipw_event *event);
+    void (*over)(struct ipw_origin *origin); /* its queries are */
+    /* The manifest's member "replay". */
+    void (*write)(const struct ipw_origin *origin, struct ipw_jw *w);
+    /* After the summary is written. */
+    int (*finish)(struct ipw_origin *origin, struct ipw_run *run, struct ipw_err *err);
+};
+
+/* A run's own data set: --dataset and --limit. */
+struct ipw_dataset_origin {
+    struct ipw_origin origin;
+    struct ipw_cases_options cases;
+};
+void ipw_dataset_origin_init(struct ipw_dataset_origin *out);
+
+#endif

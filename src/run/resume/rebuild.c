@@ -1,0 +1,547 @@
+#include "run/resume/rebuild.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/validate.h"
+#include "base/mem.h"
+#include "base/secret.h"
+#include "json/jsonl.h"
+#include "ledger/recompute.h"
+#include "run/resume/rebuild_files.h"
+#include "run/resume/repair.h"
+#include "run/resume/sessions.h"
+#include "run/run.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+
+#define LINE_MAX_BYTES (256 * IPW_MIB)
+
+enum { TRACES, ATTEMPTS, WARMUP, N_FILES };
+static const char *const names[N_FILES] = {"traces.jsonl", "attempts.jsonl", "warmup.jsonl"};
+
+struct line { /* of one of these files */
+    char *id;
+    int64_t index, number, offset;
+    size_t n;
+    int segment, file;
+    bool follows; /* from the events and samples */
+};
+
+struct job {
+    struct ipw_mend *m;
+    const char *run;
+    struct ipw_json *manifest;
+    const char *model;
+    size_t n_sessions;
+    struct ipw_anchor *clocks; /* of each */
+    struct line *lines;        /* sorted by segment and index before the events are read */
+    size_t n, cap;
+    struct ipw_buf added[N_FILES]; /* lines for queries that have none */
+    int last_cut;                  /* the last session with a query that is not booked; -1: none */
+    bool rebuilt;                  /* the manifest */
+};
+
+static char *path_of(const struct job *j, const char *name)
+{
+    return ipw_asprintf("%s/%s", j->run, name);
+}
+
+/* ---- what there is ---- */
+
+/* What is read must be on the disk before anything follows from it: a kill leaves files whole that a
+ * power cut a moment later does not. */
+static int sync_file(const struct job *j, const char *name, struct ipw_err *err)
+{
+    char *path = path_of(j, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), rc = 0;
+
+    if (fd < 0 && errno != ENOENT)
+        rc = ipw_fail_errno(err, errno, "%s", path);
+    else if (fd >= 0 && TEMP_FAILURE_RETRY(fdatasync(fd)) < 0 && errno != EINVAL)
+        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
+    if (fd >= 0) close(fd);
+    free(path);
+    return rc;
+}
+
+static int sync_files(const struct job *j, struct ipw_err *err)
+{
+    int rc = sync_file(j, "events.jsonl", err);
+
+    if (!rc) rc = sync_file(j, "power.jsonl", err);
+    for (int i = 0; i < N_FILES && !rc; i++) rc = sync_file(j, names[i], err);
+    return rc;
+}
+
+static void take_clock(struct ipw_anchor *out, const struct ipw_json *clock)
+{
+    out->boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0);
+    out->mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
+    out->wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
+}
+
+static int open_manifest(struct job *j, struct ipw_err *err)
+{
+    const struct ipw_json *segments;
+    int rc = ipw_mend_read_json(&j->manifest, j->run, "manifest.json", err);
+
+    if (!rc) rc = ipw_json_need_arr(&segments, j->manifest, "segments", "manifest.json", err);
+    if (rc) return rc;
+    j->model = ipw_json_str(ipw_json_get(ipw_json_get(j->manifest, "config"), "model"), NULL);
+    j->n_sessions = ipw_json_count(segments);
+    j->clocks = ipw_calloc(j->n_sessions + 1, sizeof *j->clocks);
+    for (size_t i = 0; i < j->n_sessions; i++)
+        take_clock(&j->clocks[i], ipw_json_get(ipw_json_at(segments, i), "clock"));
+    return 0;
+}
+
+static int take_line(struct job *j, int file, const struct ipw_jsonl_line *line,
+                     struct ipw_err *err)
+{
+    struct ipw_query_loaded q;
+    int rc = ipw_schema_read_query(&q, line->text, line->n, err);
+
+    if (rc) return rc;
+    IPW_GROW(j->lines, j->cap, j->n + 1);
+    j->lines[j->n++] = (struct line){.id = ipw_strdup(q.trace.id ? q.trace.id : ""),
+                                     .index = q.trace.index,
+                                     .number = line->number,
+                                     .offset = line->offset,
+                                     .n = line->n,
+                                     .segment = q.record.segment,
+                                     .file = file};
+    ipw_query_loaded_release(&q);
+    return 0;
+}
+
+static int read_lines(struct job *j, int file, struct ipw_err *err)
+{
+    char *path = path_of(j, names[file]);
+    struct ipw_jsonl_reader *reader = NULL;
+    struct ipw_jsonl_line line;
+    int rc = 0;
+
+    if (access(path, F_OK) == 0 || errno != ENOENT)
+        rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    while (!rc && reader && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
+        rc = line.torn ? 0 : take_line(j, file, &line, err);
+        if (rc) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
+    }
+    ipw_jsonl_close(reader);
+    free(path);
+    return rc;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+
+    if (x->segment != y->segment) return x->segment < y->segment ? -1 : 1;
+    if (x->index != y->index) return x->index < y->index ? -1 : 1;
+    if (x->file != y->file) return x->file < y->file ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* The first line of this query, or of one behind it. */
+static size_t place_of(const struct job *j, int segment, int64_t index)
+{
+    size_t low = 0, high = j->n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        const struct line *l = &j->lines[mid];
+
+        if (l->segment < segment || (l->segment == segment && l->index < index))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* ---- what follows from events and samples ---- */
+
+/* The line, as it would be written now. */
+static int is_same(bool *same, const struct job *j, const struct line *l,
+                   const struct ipw_redo_query *q, struct ipw_err *err)
+{
+    char *path = path_of(j, names[l->file]);
+    struct ipw_jsonl_reader *reader = NULL;
+    struct ipw_jsonl_line line;
+    struct ipw_query_loaded was;
+    struct ipw_buf now = IPW_BUF(LINE_MAX_BYTES);
+    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+
+    if (!rc) rc = ipw_jsonl_seek(reader, l->offset, err);
+    if (!rc) rc = ipw_jsonl_next(reader, &line, err);
+    if (rc > 0) {
+        rc = ipw_schema_read_query(&was, line.text, line.n, err);
+        if (!rc) {
+            ipw_schema_write_query(&now, q->trace, &was.record, &j->clocks[l->segment]);
+            *same = now.len == line.n && !memcmp(now.data, line.text, line.n);
+            ipw_query_loaded_release(&was);
+        }
+    }
+    ipw_jsonl_close(reader);
+    ipw_buf_release(&now);
+    free(path);
+    return rc;
+}
+
+/* A query that was cut is an earlier attempt, or one of the warm-up, as a session before booked it: by
+ * the samples that were there then. */
+static int check_line(bool *follows, const struct job *j, const struct line *l,
+                      const struct ipw_redo_query *q, struct ipw_err *err)
+{
+    *follows =
+        strcmp(l->id, q->trace->id ? q->trace->id : "") == 0 && (!q->cut || l->file != TRACES);
+    if (!*follows || !q->cut) return 0;
+    if (l->segment < 0 || (size_t)l->segment >= j->n_sessions) return 0;
+    return is_same(follows, j, l, q, err);
+}
+
+/* Written when all has been read: where something cannot be, nothing is changed. */
+static int add_line(struct job *j, int file, struct ipw_buf *line, struct ipw_err *err)
+{
+    struct ipw_buf *added = &j->added[file];
+
+    ipw_secret_clean(line, 0);
+    ipw_buf_addc(line, '\n');
+    ipw_buf_add(added, ipw_buf_str(line), line->len);
+    if (!added->failed && !line->failed) return 0;
+    return ipw_fail(err, IPW_ELIMIT, "%s/%s: more than %zu MiB of lines are missing", j->run,
+                    names[file], added->max / IPW_MIB);
+}
+
+static char *text_of(const struct ipw_json *object)
+{
+    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+
+    if (!object) return NULL;
+    ipw_json_print(&text, object);
+    return ipw_buf_take(&text, NULL);
+}
+
+static int write_attempt(struct job *j, const struct ipw_redo_query *q, struct ipw_err *err)
+{
+    struct ipw_json *start = NULL;
+    struct ipw_buf line = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_query_record record;
+    char *metadata;
+    int rc = q->start ? ipw_json_parse(&start, q->start, strlen(q->start), NULL, err) : 0;
+
+    if (rc) return rc;
+    metadata = text_of(ipw_json_get(start, "metadata"));
+    record = (struct ipw_query_record){
+        .workload_type = "agentic",
+        .query_text = ipw_json_str(ipw_json_get(start, "prompt"), NULL),
+        .is_resolved = -1,
+        .unscorable_reason = "cut",
+        .metadata = metadata,
+        .model = j->model,
+        .cost_usd = ipw_run_known_cost(q->trace),
+        .lua_peak_bytes = -1,
+        .lua_cpu_ns = -1,
+        .epoch = (int)ipw_json_int(ipw_json_get(start, "epoch"), 0),
+        .segment = q->segment,
+        .superseded = q->warmup ? NULL : "cut",
+    };
+    ipw_schema_write_query(&line, q->trace, &record, &j->clocks[q->segment]);
+    rc = add_line(j, q->warmup ? WARMUP : ATTEMPTS, &line, err);
+    ipw_buf_release(&line);
+    ipw_json_free(start);
+    free(metadata);
+    j->m->attempts++;
+    return rc;
+}
+
+static int take_query(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
+{
+    struct job *j = ud;
+    bool has_line = false, it_follows;
+    int rc;
+
+    if (q->cut) j->last_cut = q->segment;
+    for (size_t i = place_of(j, q->segment, q->trace->index);
+         i < j->n && j->lines[i].segment == q->segment && j->lines[i].index == q->trace->index;
+         i++) {
+        rc = check_line(&it_follows, j, &j->lines[i], q, err);
+        if (rc) return rc;
+        j->lines[i].follows |= it_follows;
+        has_line |= it_follows;
+    }
+    if (has_line || q->segment < 0 || (size_t)q->segment >= j->n_sessions) return 0;
+    return write_attempt(j, q, err);
+}
+
+static int append_added(struct job *j, int file, struct ipw_err *err)
+{
+    char *path = path_of(j, names[file]);
+    struct ipw_jsonl_appender *to = NULL;
+    int rc = ipw_jsonl_append_open(&to, path, false, err);
+
+    if (!rc) rc = ipw_jsonl_append(to, j->added[file].data, j->added[file].len, err);
+    if (!rc && TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(to))) < 0 && errno != EINVAL)
+        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
+    ipw_jsonl_append_close(to, NULL);
+    if (!rc) rc = ipw_file_sync_folder(path, err);
+    free(path);
+    return rc;
+}
+
+/* ---- and what does not ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int move_aside(struct job *j, int file, struct ipw_err *err)
+{
+    int64_t *numbers = ipw_calloc(j->n + 1, sizeof *numbers);
+    size_t n = 0;
+    char *path = path_of(j, names[file]);
+    int rc = 0;
+
+    for (size_t i = 0; i < j->n; i++) {
+        if (j->lines[i].file == file && !j->lines[i].follows) numbers[n++] = j->lines[i].number;
+    }
+    if (n) qsort(numbers, n, sizeof *numbers, by_number);
+    if (n) rc = ipw_repair_take_out(path, numbers, n, err);
+    if (n && !rc)
+        ipw_mend_say(
+            j->m, "%s: %zu line%s moved to %s.damaged: the events or samples are not on the disk%s",
+            path, n, n == 1 ? " is" : "s are", names[file],
+            file == TRACES ? "; ipw-agent resume runs the query again" : "");
+    j->m->aside += n;
+    free(path);
+    free(numbers);
+    return rc;
+}
+
+/* ---- sessions ---- */
+
+static const struct ipw_redo_segment *redone(const struct ipw_redo *redo, size_t number)
+{
+    for (size_t i = 0; i < redo->n_segments; i++) {
+        /* Without a run_start nothing is known of it. */
+        if (redo->segments[i]->number == (int)number && redo->segments[i]->start_ns)
+            return redo->segments[i];
+    }
+    return NULL;
+}
+
+static bool is_at(const struct ipw_json *session, const char *key, int64_t t_ns)
+{
+    return ipw_json_int(ipw_json_get(session, key), 0) == t_ns;
+}
+
+/* The manifest has the books of a session that ended, and its files have all of it. */
+static bool is_whole(const struct ipw_json *session, const struct ipw_redo_segment *r)
+{
+    const char *end = ipw_json_str(ipw_json_get(session, "end"), "killed");
+
+    return strcmp(end, "killed") != 0 && r && !r->cut;
+}
+
+static void put_session(struct job *j, struct ipw_buf *out, const struct ipw_json *session,
+                        size_t number, const char *end, const struct ipw_redo_segment *r)
+{
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    struct ipw_json *patch = NULL;
+
+    ipw_segment_write_end(&text, end, r ? r->start_ns : 0, r ? r->end_ns : 0, &j->clocks[number],
+                          r ? r->balance : NULL, r ? &r->devices : NULL);
+    if (ipw_json_parse(&patch, ipw_buf_str(&text), text.len, NULL, NULL))
+        IPW_BUG("a session's end is no JSON");
+    ipw_json_merge(out, session, patch);
+    ipw_json_free(patch);
+    ipw_buf_release(&text);
+}
+
+/* Of a session that ended, as its events say, while the manifest was lost. */
+static const char *end_of(const struct job *j, size_t number)
+{
+    const struct ipw_json *config = ipw_json_get(j->manifest, "config");
+    int64_t planned = ipw_json_int(ipw_json_get(config, "max_queries"), 0) *
+                      ipw_json_int(ipw_json_get(config, "epochs"), 1);
+    int64_t n = 0;
+
+    for (size_t i = 0; i < j->n; i++) n += j->lines[i].file == TRACES && j->lines[i].follows;
+    return number + 1 == j->n_sessions && n >= planned ? "complete" : "interrupted";
+}
+
+/* The text of its object, with the end and the books that the files give where they are not whole. */
+static char *session_text(struct job *j, const struct ipw_json *session, size_t number,
+                          const struct ipw_redo_segment *r)
+{
+    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+
+    if (is_whole(session, r))
+        ipw_json_print(&text, session);
+    else
+        put_session(j, &text, session, number,
+                    j->rebuilt && r && !r->cut ? end_of(j, number) : "killed", r);
+    return ipw_buf_take(&text, NULL);
+}
+
+static int close_sessions(struct job *j, const struct ipw_redo *redo, struct ipw_err *err)
+{
+    const struct ipw_json *sessions = ipw_json_get(j->manifest, "segments");
+    struct ipw_buf all = IPW_BUF(LINE_MAX_BYTES);
+    size_t n = 0;
+    int rc = 0;
+
+    ipw_buf_addc(&all, '[');
+    for (size_t i = 0; i < j->n_sessions; i++) {
+        const struct ipw_json *session = ipw_json_at(sessions, i);
+        char *was = text_of(session), *now = session_text(j, session, i, redone(redo, i));
+
+        if (i) ipw_buf_addc(&all, ',');
+        ipw_buf_adds(&all, now);
+        if (strcmp(was, now) != 0) {
+            n++;
+            if (!ipw_json_is_null(ipw_json_get(session, "end")))
+                ipw_mend_say(j->m, "%s/manifest.json: session %zu is booked as far as its files go",
+                             j->run, i);
+        }
+        free(was);
+        free(now);
+    }
+    ipw_buf_addc(&all, ']');
+    if (n) rc = ipw_mend_write_manifest(j->run, j->manifest, ipw_buf_str(&all), err);
+    j->m->sessions += n;
+    ipw_buf_release(&all);
+    return rc;
+}
+
+/* ---- the last session's end ---- */
+
+/* The manifest has the end, every query of the session is booked, and the samples pass the end: then
+ * nothing is missing but the line that says so. */
+static bool lacks_run_end(const struct job *j, const struct ipw_redo_segment *r)
+{
+    const struct ipw_json *last =
+        ipw_json_at(ipw_json_get(j->manifest, "segments"), j->n_sessions - 1);
+    const char *end = ipw_json_str(ipw_json_get(last, "end"), "killed");
+    int64_t end_ns = ipw_json_int(ipw_json_get(last, "end_ns"), 0);
+
+    return r && r->cut && !r->over && strcmp(end, "killed") != 0 && j->last_cut != r->number &&
+           is_at(last, "start_ns", r->start_ns) && end_ns >= r->start_ns && r->read_ns >= end_ns;
+}
+
+static int write_run_end(struct job *j, struct ipw_redo_segment *r, struct ipw_err *err)
+{
+    const struct ipw_json *last =
+        ipw_json_at(ipw_json_get(j->manifest, "segments"), j->n_sessions - 1);
+    struct ipw_event event = {.kind = IPW_EV_RUN_END,
+                              .t_ns = ipw_json_int(ipw_json_get(last, "end_ns"), 0),
+                              .query = -1,
+                              .rows = r->rows};
+    struct ipw_buf line = IPW_BUF(IPW_MIB);
+    char *path = path_of(j, "events.jsonl");
+    struct ipw_jsonl_appender *to = NULL;
+    int rc = ipw_jsonl_append_open(&to, path, false, err);
+
+    ipw_event_write(&line, &event);
+    if (!rc) rc = ipw_jsonl_append(to, line.data, line.len, err);
+    if (!rc && TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(to))) < 0 && errno != EINVAL)
+        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
+    ipw_jsonl_append_close(to, NULL);
+    if (!rc) {
+        ipw_mend_say(j->m, "%s: the run_end of its last session is written again", path);
+        r->cut = false;
+        j->m->files++;
+    }
+    ipw_buf_release(&line);
+    free(path);
+    return rc;
+}
+
+/* Of a run that ended the summary follows from the rest; what a killed one has is of the session before,
+ * or of none. */
+static int mend_summary(struct job *j, struct ipw_err *err)
+{
+    char *path = path_of(j, "summary.json");
+    struct ipw_json *doc = NULL;
+    bool wrong = false;
+    int rc;
+
+    ipw_json_free(j->manifest);
+    rc = ipw_mend_read_json(&j->manifest, j->run, "manifest.json", err);
+    if (!rc && j->n_sessions) {
+        const struct ipw_json *last =
+            ipw_json_at(ipw_json_get(j->manifest, "segments"), j->n_sessions - 1);
+
+        if (strcmp(ipw_json_str(ipw_json_get(last, "end"), "killed"), "killed") != 0) {
+            rc = ipw_validate_summary(&wrong, j->run, err);
+            if (!rc && wrong) rc = ipw_mend_summary(j->run, err);
+            if (!rc && wrong) ipw_mend_say(j->m, "%s: computed again from the other files", path);
+        } else if (access(path, F_OK) == 0 &&
+                   ipw_mend_read_json(&doc, j->run, "summary.json", NULL)) {
+            wrong = true;
+            rc = ipw_mend_set_aside(j->run, "summary.json", err);
+            if (!rc) ipw_mend_say(j->m, "%s: is damaged, and summary.json.damaged now", path);
+        }
+    }
+    j->m->files += wrong && !rc;
+    ipw_json_free(doc);
+    free(path);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static int mend(struct job *j, struct ipw_err *err)
+{
+    struct ipw_redo_options how = {.query = take_query, .ud = j, .starts = true};
+    struct ipw_redo redo;
+    int rc = sync_files(j, err);
+
+    for (int i = 0; i < N_FILES && !rc; i++) rc = read_lines(j, i, err);
+    if (rc) return rc;
+    if (j->n) qsort(j->lines, j->n, sizeof *j->lines, by_place);
+    rc = ipw_redo_run(&redo, j->run, &how, err);
+    if (rc) return rc;
+    for (int i = 0; i < N_FILES && !rc; i++)
+        if (j->added[i].len) rc = append_added(j, i, err);
+    for (int i = 0; i < N_FILES && !rc; i++) rc = move_aside(j, i, err);
+    if (!rc && redo.n_segments && lacks_run_end(j, redo.segments[redo.n_segments - 1]) &&
+        redo.segments[redo.n_segments - 1]->number + 1 == (int)j->n_sessions)
+        rc = write_run_end(j, redo.segments[redo.n_segments - 1], err);
+    if (!rc) rc = close_sessions(j, &redo, err);
+    ipw_redo_release(&redo);
+    return rc ? rc : mend_summary(j, err);
+}
+
+int ipw_mend_run(struct ipw_mend *m, const char *run, struct ipw_err *err)
+{
+    struct job j = {.m = m, .run = run, .last_cut = -1};
+    struct ipw_err why = {0};
+    int rc = open_manifest(&j, &why);
+
+    if (rc == IPW_EPARSE || rc == IPW_ENOTFOUND) {
+        rc = ipw_mend_manifest(m, run, err);
+        j.rebuilt = !rc;
+        m->files += !rc;
+        if (!rc) rc = open_manifest(&j, err);
+    } else if (rc && err) {
+        *err = why;
+    }
+    for (int i = 0; i < N_FILES; i++) ipw_buf_init(&j.added[i], (size_t)4096 * IPW_MIB);
+    if (!rc && !ipw_json_get(j.manifest, "replay")) rc = mend(&j, err);
+    for (int i = 0; i < N_FILES; i++) ipw_buf_release(&j.added[i]);
+    for (size_t i = 0; i < j.n; i++) free(j.lines[i].id);
+    free(j.lines);
+    free(j.clocks);
+    ipw_json_free(j.manifest);
+    return rc;
+}

@@ -1,0 +1,358 @@
+#include "run/resume/rebuild_files.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "json/jsonl.h"
+#include "report/summary.h"
+#include "run/resume/sessions.h"
+#include "run/run.h"
+#include "trace/rundir.h"
+
+#define FILE_MAX_BYTES (256 * IPW_MIB)
+
+void ipw_mend_say(const struct ipw_mend *m, const char *fmt, ...)
+{
+    char line[2048];
+    va_list ap;
+
+    if (!m->say) return;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    m->say(m->ud, line);
+}
+
+int ipw_mend_read_json(struct ipw_json **out, const char *run, const char *name,
+                       struct ipw_err *err)
+{
+    struct ipw_buf text = IPW_BUF(FILE_MAX_BYTES);
+    char *path = ipw_asprintf("%s/%s", run, name);
+    int rc = ipw_file_read(&text, path, err);
+
+    *out = NULL;
+    if (!rc) {
+        rc = ipw_json_parse(out, text.data, text.len, NULL, err);
+        if (!rc && ipw_json_kind(*out) != IPW_JSON_OBJ) {
+            ipw_json_free(*out);
+            *out = NULL;
+            rc = ipw_fail(err, IPW_EPARSE, "expected an object");
+        }
+        if (rc) ipw_err_prefix(err, "%s", path);
+    }
+    ipw_buf_release(&text);
+    free(path);
+    return rc;
+}
+
+int ipw_mend_write_manifest(const char *run, const struct ipw_json *manifest, const char *sessions,
+                            struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/manifest.json", run);
+    char *patch_text = ipw_asprintf("{\"segments\":%s}", sessions);
+    struct ipw_buf out = IPW_BUF(FILE_MAX_BYTES);
+    struct ipw_json *patch = NULL;
+    int rc = ipw_json_parse(&patch, patch_text, strlen(patch_text), NULL, err);
+
+    if (!rc) {
+        ipw_json_merge(&out, manifest, patch);
+        ipw_buf_addc(&out, '\n');
+        rc = ipw_file_write_atomic(path, ipw_buf_str(&out), out.len, err);
+    }
+    ipw_json_free(patch);
+    ipw_buf_release(&out);
+    free(patch_text);
+    free(path);
+    return rc;
+}
+
+int ipw_mend_set_aside(const char *run, const char *name, struct ipw_err *err)
+{
+    char *from = ipw_asprintf("%s/%s", run, name), *to = ipw_asprintf("%s.damaged", from);
+    int rc = rename(from, to) < 0 ? ipw_fail_errno(err, errno, "%s: rename", from)
+                                  : ipw_file_sync_folder(from, err);
+
+    free(from);
+    free(to);
+    return rc;
+}
+
+/* ---- manifest.json ---- */
+
+struct starts {      /* what the sessions' run_starts say */
+    char **sessions; /* text of each one's object; NULL: it left no run_start */
+    size_t n, cap;
+    struct ipw_json *manifest; /* the last */
+};
+
+static char *text_of(const struct ipw_json *object)
+{
+    struct ipw_buf text = IPW_BUF(FILE_MAX_BYTES);
+
+    ipw_json_print(&text, object);
+    return ipw_buf_take(&text, NULL);
+}
+
+/* A session that left no run_start: as the one after it, and it took nothing that is known. */
+static void fill_gap(struct starts *s, size_t number, const struct ipw_json *like)
+{
+    char *patch_text = ipw_asprintf("{\"segment\":%zu}", number);
+    struct ipw_buf text = IPW_BUF(FILE_MAX_BYTES);
+    struct ipw_json *patch = NULL;
+
+    if (ipw_json_parse(&patch, patch_text, strlen(patch_text), NULL, NULL))
+        IPW_BUG("a number is no JSON");
+    ipw_json_merge(&text, like, patch);
+    s->sessions[number] = ipw_buf_take(&text, NULL);
+    ipw_json_free(patch);
+    free(patch_text);
+}
+
+static void take_start(struct starts *s, const struct ipw_json *event)
+{
+    const struct ipw_json *manifest = ipw_json_get(ipw_json_get(event, "data"), "manifest");
+    const struct ipw_json *session = ipw_json_at(ipw_json_get(manifest, "segments"), 0);
+    int64_t number = ipw_json_int(ipw_json_get(event, "segment"), -1);
+    char *text;
+
+    if (!session || number < (int64_t)s->n || number > 1000000) return;
+    IPW_GROW(s->sessions, s->cap, (size_t)number + 1);
+    while (s->n < (size_t)number) fill_gap(s, s->n++, session);
+    s->sessions[s->n++] = text_of(session);
+    ipw_json_free(s->manifest);
+    text = text_of(manifest);
+    if (ipw_json_parse(&s->manifest, text, strlen(text), NULL, NULL)) s->manifest = NULL;
+    free(text);
+}
+
+static int read_starts(struct starts *s, const char *run, struct ipw_err *err)
+{
+    static const char mark[] = "\"event\":\"run_start\"";
+    char *path = ipw_asprintf("%s/events.jsonl", run);
+    struct ipw_jsonl_reader *reader = NULL;
+    struct ipw_jsonl_line line;
+    int rc = ipw_jsonl_open(&reader, path, 2 * (size_t)FILE_MAX_BYTES, err);
+
+    while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
+        struct ipw_json *doc;
+
+        rc = 0;
+        if (line.torn || !memmem(line.text, line.n, mark, sizeof mark - 1)) continue;
+        rc = ipw_json_parse(&doc, line.text, line.n, NULL, err);
+        if (rc) {
+            ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
+            break;
+        }
+        if (!strcmp(ipw_json_str(ipw_json_get(doc, "event"), ""), "run_start")) take_start(s, doc);
+        ipw_json_free(doc);
+    }
+    ipw_jsonl_close(reader);
+    free(path);
+    return rc < 0 ? rc : 0;
+}
+
+/* Samples of a session whose run_start is lost keep its number: no later session may have it. */
+static int read_headers(struct starts *s, const char *run, struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/power.jsonl", run);
+    struct ipw_jsonl_reader *reader = NULL;
+    struct ipw_jsonl_line line;
+    int rc = access(path, F_OK) == 0 ? ipw_jsonl_open(&reader, path, FILE_MAX_BYTES, err) : 0;
+
+    while (!rc && reader && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
+        struct ipw_json *header = NULL, *like = NULL;
+        const char *last = s->sessions[s->n - 1];
+        int64_t number;
+
+        rc = 0;
+        if (line.torn || line.text[0] != '{') continue;
+        if (ipw_json_parse(&header, line.text, line.n, NULL, NULL)) continue;
+        number = ipw_json_int(ipw_json_get(header, "segment"), 0);
+        ipw_json_free(header);
+        if (number < (int64_t)s->n || number > 1000000) continue;
+        if (ipw_json_parse(&like, last, strlen(last), NULL, NULL)) continue;
+        IPW_GROW(s->sessions, s->cap, (size_t)number + 1);
+        while (s->n <= (size_t)number) fill_gap(s, s->n++, like);
+        ipw_json_free(like);
+    }
+    ipw_jsonl_close(reader);
+    free(path);
+    return rc;
+}
+
+int ipw_mend_manifest(const struct ipw_mend *m, const char *run, struct ipw_err *err)
+{
+    struct starts s = {0};
+    struct ipw_buf sessions = IPW_BUF(FILE_MAX_BYTES);
+    int rc = read_starts(&s, run, err);
+
+    if (!rc && !s.manifest)
+        rc = ipw_fail(
+            err, IPW_EPARSE,
+            "%s/manifest.json: cannot be rebuilt: no run_start in events.jsonl carries it", run);
+    if (!rc) rc = read_headers(&s, run, err);
+    ipw_buf_addc(&sessions, '[');
+    for (size_t i = 0; i < s.n; i++) {
+        if (i) ipw_buf_addc(&sessions, ',');
+        ipw_buf_adds(&sessions, s.sessions[i]);
+        free(s.sessions[i]);
+    }
+    ipw_buf_addc(&sessions, ']');
+    if (!rc) rc = ipw_mend_write_manifest(run, s.manifest, ipw_buf_str(&sessions), err);
+    if (!rc)
+        ipw_mend_say(
+            m,
+            "%s/manifest.json: rebuilt from events.jsonl; the CPU time of the program and the "
+            "self-test of the sensors are lost",
+            run);
+    ipw_json_free(s.manifest);
+    free(s.sessions);
+    ipw_buf_release(&sessions);
+    return rc;
+}
+
+/* ---- summary.json ---- */
+
+struct summing {
+    struct ipw_history h;
+    struct ipw_summary summary;
+};
+
+static int add_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct summing *s = ud;
+
+    (void)err;
+    ipw_summary_add(&s->summary, &q->trace, &q->record);
+    return 0;
+}
+
+static int add_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct summing *s = ud;
+
+    (void)err;
+    ipw_history_book(&s->h, false, &q->trace);
+    s->h.n_attempts++;
+    return 0;
+}
+
+static int add_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct summing *s = ud;
+
+    (void)err;
+    ipw_history_book(&s->h, true, &q->trace);
+    return 0;
+}
+
+static int each_of(struct summing *s, const char *run, const char *name,
+                   int (*fn)(void *ud, struct ipw_query_loaded *query, struct ipw_err *err),
+                   struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/%s", run, name);
+    int rc = access(path, F_OK) == 0 ? ipw_rundir_each_query(path, fn, s, NULL, err) : 0;
+
+    free(path);
+    return rc;
+}
+
+static const char *text_at(const struct ipw_json *object, const char *key)
+{
+    return ipw_json_str(ipw_json_get(object, key), NULL);
+}
+
+static int64_t whole_at(const struct ipw_json *object, const char *key)
+{
+    return ipw_json_int(ipw_json_get(object, key), 0);
+}
+
+/* What the manifest knows of the last session. */
+static void take_session(struct ipw_summary_run *facts, const struct ipw_json *session)
+{
+    const struct ipw_json *baseline = ipw_json_get(session, "baseline");
+    const struct ipw_json *clock = ipw_json_get(session, "clock");
+    const struct ipw_json *ledger = ipw_json_get(session, "ledger");
+
+    facts->energy_note = text_at(session, "energy_note");
+    facts->note = text_at(session, "note");
+    if (__builtin_add_overflow(whole_at(clock, "wall_ns"), whole_at(session, "end_ns"),
+                               &facts->wall_ns) ||
+        __builtin_sub_overflow(facts->wall_ns, whole_at(clock, "mono_ns"), &facts->wall_ns))
+        facts->wall_ns = 0; /* a manifest that somebody changed */
+    facts->baseline_s = ipw_json_num(ipw_json_get(baseline, "seconds"), 0);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const char *domain = ipw_domain_name((enum ipw_domain)d);
+        const char *reason = text_at(ipw_json_get(ledger, domain), "reason");
+
+        facts->baseline[d] = (struct ipw_baseline_watts){
+            .before_w = ipw_json_num(ipw_json_get(ipw_json_get(baseline, "before_w"), domain), NAN),
+            .after_w = ipw_json_num(ipw_json_get(ipw_json_get(baseline, "after_w"), domain), NAN)};
+        if (!facts->balance[d].total.known && reason) facts->balance[d].total.reason = reason;
+        if (!facts->balance[d].idle.known && reason) facts->balance[d].idle.reason = reason;
+    }
+}
+
+static void write_summary(struct ipw_buf *out, struct summing *s, const char *run)
+{
+    const struct ipw_json *manifest = s->h.manifest, *config = ipw_json_get(manifest, "config");
+    char *config_text = text_of(config), *hardware = text_of(ipw_json_get(manifest, "hardware"));
+    struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
+    const struct ipw_json *last =
+        ipw_json_at(ipw_json_get(manifest, "segments"), s->h.n ? s->h.n - 1 : 0);
+
+    ipw_device_books_apart(&s->h.devices, &s->h.warmup_devices, &s->h.wasted_devices);
+    facts.agent = text_at(config, "agent");
+    facts.model = text_at(config, "model");
+    facts.dataset = text_at(config, "dataset");
+    facts.path = run;
+    facts.config = config_text;
+    facts.hardware = hardware;
+    facts.planned = whole_at(config, "max_queries") * whole_at(config, "epochs");
+    facts.status = text_at(last, "end");
+    if (facts.status && !strcmp(facts.status, "complete") && (int64_t)s->summary.n < facts.planned)
+        facts.status = "interrupted"; /* lines of it are lost */
+    facts.runner_cpu_s = s->h.runner_cpu_s;
+    facts.sampler_cpu_s = s->h.sampler_cpu_s;
+    facts.own_joules = s->h.own_joules;
+    facts.wall_s = s->h.wall_s;
+    facts.cut_s = s->h.cut_s;
+    facts.sessions = (int64_t)s->h.n;
+    facts.attempts = (int64_t)s->h.n_attempts;
+    facts.have_balance = true;
+    memcpy(facts.balance, s->h.books, sizeof facts.balance);
+    facts.devices = &s->h.devices;
+    take_session(&facts, last);
+    ipw_summary_write(out, &s->summary, &facts);
+    free(config_text);
+    free(hardware);
+}
+
+int ipw_mend_summary(const char *run, struct ipw_err *err)
+{
+    struct summing s = {0};
+    struct ipw_buf out = IPW_BUF(FILE_MAX_BYTES);
+    char *path = ipw_asprintf("%s/summary.json", run);
+    int rc = ipw_history_read(&s.h, run, err);
+
+    ipw_summary_init(&s.summary);
+    if (!rc) rc = each_of(&s, run, "attempts.jsonl", add_attempt, err);
+    if (!rc) rc = each_of(&s, run, "warmup.jsonl", add_warmup, err);
+    if (!rc) rc = each_of(&s, run, "traces.jsonl", add_query, err);
+    if (!rc) {
+        ipw_history_fold(&s.h);
+        write_summary(&out, &s, run);
+        rc = ipw_file_write_atomic(path, ipw_buf_str(&out), out.len, err);
+    }
+    ipw_summary_release(&s.summary);
+    ipw_history_release(&s.h);
+    ipw_buf_release(&out);
+    free(path);
+    return rc;
+}

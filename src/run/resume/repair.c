@@ -1,0 +1,271 @@
+#include "run/resume/repair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "json/json.h"
+#include "json/jsonl.h"
+#include "ledger/power_reader.h"
+#include "run/resume/rebuild.h"
+#include "run/resume/rebuild_files.h"
+#include "trace/lock.h"
+#include "trace/schema.h"
+#include "trace/spec.h"
+
+#define LINE_MAX_BYTES (256 * IPW_MIB)
+
+struct bad { /* numbers of lines, ascending */
+    int64_t *lines;
+    size_t n, cap;
+};
+
+struct file {
+    struct ipw_repair *r;
+    char *path;
+    struct bad bad;
+};
+
+static void tell(const struct file *f, const char *text)
+{
+    if (f->r->say) f->r->say(f->r->ud, text);
+}
+
+static void mark(struct file *f, int64_t line, const struct ipw_err *why)
+{
+    char *text = ipw_asprintf("%s", why->text);
+
+    tell(f, text);
+    free(text);
+    IPW_GROW(f->bad.lines, f->bad.cap, f->bad.n + 1);
+    f->bad.lines[f->bad.n++] = line;
+}
+
+/* ---- what is damaged ---- */
+
+static int read_event(const char *text, size_t n, struct ipw_err *err)
+{
+    struct ipw_json *doc = NULL;
+    int rc = ipw_json_parse(&doc, text, n, NULL, err);
+    const char *name = rc ? NULL : ipw_json_str(ipw_json_get(doc, "event"), NULL);
+    const struct ipw_spec *table = name ? ipw_spec_event(name) : NULL;
+
+    if (!rc && !table)
+        rc = ipw_fail(err, IPW_EPARSE, "event: %s", name ? "no event is called so" : "missing");
+    if (!rc) rc = ipw_spec_check(doc, table, "", err);
+    ipw_json_free(doc);
+    return rc;
+}
+
+static int read_query(const char *text, size_t n, struct ipw_err *err)
+{
+    struct ipw_query_loaded query;
+    int rc = ipw_schema_read_query(&query, text, n, err);
+
+    if (!rc) ipw_query_loaded_release(&query);
+    return rc;
+}
+
+static int find_bad(struct file *f, int (*read)(const char *text, size_t n, struct ipw_err *err),
+                    struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *reader = NULL;
+    struct ipw_jsonl_line line;
+    int rc = ipw_jsonl_open(&reader, f->path, LINE_MAX_BYTES, err);
+
+    while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
+        struct ipw_err why = {0};
+
+        rc = 0;
+        if (line.torn || read(line.text, line.n, &why) == 0) continue;
+        ipw_err_prefix(&why, "%s:%lld", f->path, (long long)line.number);
+        mark(f, line.number, &why);
+    }
+    ipw_jsonl_close(reader);
+    return rc < 0 ? rc : 0;
+}
+
+static int find_bad_rows(struct file *f, struct ipw_err *err)
+{
+    struct ipw_power p = {0};
+    bool torn;
+    int rc = ipw_power_has_header(f->path, &torn, err);
+
+    if (rc <= 0) return rc;
+    rc = ipw_power_open_file(&p, f->path, err);
+    if (rc) return ipw_err_prefix(err, "without its first header nothing in it can be read");
+    do {
+        struct ipw_err why = {0};
+
+        while ((rc = ipw_power_next(&p, &why)) != 0) {
+            if (rc > 0) continue;
+            if (why.code != IPW_EPARSE) break;
+            mark(f, p.line, &why);
+        }
+        if (rc < 0) {
+            *err = why;
+            break;
+        }
+        rc = ipw_power_next_segment(&p, err);
+    } while (rc > 0);
+    ipw_power_close(&p);
+    return rc;
+}
+
+/* ---- and taking it out ---- */
+
+static int put_line(struct ipw_jsonl_appender *to, struct ipw_buf *text,
+                    const struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    ipw_buf_clear(text);
+    ipw_buf_add(text, line->text, line->n);
+    ipw_buf_addc(text, '\n');
+    return ipw_jsonl_append(to, text->data, text->len, err);
+}
+
+static int sift(const char *path, const int64_t *lines, size_t n, struct ipw_jsonl_appender *kept,
+                struct ipw_jsonl_appender *damaged, struct ipw_err *err)
+{
+    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES + 1);
+    struct ipw_jsonl_reader *reader = NULL;
+    struct ipw_jsonl_line line;
+    size_t next = 0;
+    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+
+    while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
+        bool bad = next < n && lines[next] == line.number;
+
+        next += bad;
+        rc = put_line(bad ? damaged : kept, &text, &line, err);
+    }
+    if (!rc && (TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(damaged))) < 0 ||
+                TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(kept))) < 0))
+        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
+    ipw_jsonl_close(reader);
+    ipw_buf_release(&text);
+    return rc < 0 ? rc : 0;
+}
+
+/* A power cut may tear the side file, too; what is torn there is no line of the run any more. */
+static int open_side(struct ipw_jsonl_appender **out, const char *side, struct ipw_err *err)
+{
+    struct ipw_jsonl_cut cut;
+    int rc = ipw_jsonl_cut_tail(&cut, side, err);
+
+    return rc ? rc : ipw_jsonl_append_open(out, side, false, err);
+}
+
+int ipw_repair_take_out(const char *path, const int64_t *lines, size_t n, struct ipw_err *err)
+{
+    char *tmp = ipw_asprintf("%s.tmp", path), *side = ipw_asprintf("%s.damaged", path);
+    struct ipw_jsonl_appender *kept = NULL, *damaged = NULL;
+    int rc;
+
+    unlink(tmp); /* of a repair that was killed */
+    rc = open_side(&damaged, side, err);
+    if (!rc) rc = ipw_jsonl_append_open(&kept, tmp, true, err);
+    if (!rc) rc = sift(path, lines, n, kept, damaged, err);
+    if (!rc) rc = ipw_file_sync_folder(path, err); /* the side file's name first */
+    if (!rc && TEMP_FAILURE_RETRY(rename(tmp, path)) < 0)
+        rc = ipw_fail_errno(err, errno, "%s: rename", path);
+    if (!rc) rc = ipw_file_sync_folder(path, err);
+    ipw_jsonl_append_close(damaged, NULL);
+    ipw_jsonl_append_close(kept, NULL);
+    if (rc) unlink(tmp);
+    free(tmp);
+    free(side);
+    return rc;
+}
+
+static int repair_file(struct ipw_repair *r, const char *run, const char *name,
+                       int (*read)(const char *text, size_t n, struct ipw_err *err),
+                       struct ipw_err *err)
+{
+    struct file f = {.r = r, .path = ipw_asprintf("%s/%s", run, name)};
+    struct ipw_jsonl_cut cut = {0};
+    int rc = 0;
+
+    if (access(f.path, F_OK) < 0 && errno == ENOENT) {
+        free(f.path);
+        return 0;
+    }
+    rc = ipw_jsonl_cut_tail(&cut, f.path, err);
+    if (!rc && cut.bytes) {
+        char *text = ipw_asprintf("%s: %lld bytes behind its last whole line are in %s.torn now",
+                                  f.path, (long long)cut.bytes, name);
+
+        tell(&f, text);
+        free(text);
+        r->torn++;
+        if (read == read_query) r->queries++;
+    }
+    if (!rc) rc = read ? find_bad(&f, read, err) : find_bad_rows(&f, err);
+    if (!rc && f.bad.n) rc = ipw_repair_take_out(f.path, f.bad.lines, f.bad.n, err);
+    if (!rc && f.bad.n) {
+        char *text = ipw_asprintf("%s: %zu damaged line%s taken out, kept in %s.damaged", f.path,
+                                  f.bad.n, f.bad.n == 1 ? "" : "s", name);
+
+        tell(&f, text);
+        free(text);
+        r->dropped += f.bad.n;
+        if (read == read_query) r->queries += f.bad.n;
+    }
+    free(f.bad.lines);
+    free(f.path);
+    return rc;
+}
+
+bool ipw_repair_has_manifest(const char *run)
+{
+    struct ipw_json *manifest = NULL;
+    int rc = ipw_mend_read_json(&manifest, run, "manifest.json", NULL);
+
+    ipw_json_free(manifest);
+    return !rc;
+}
+
+int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
+{
+    static const struct {
+        const char *name;
+        int (*read)(const char *text, size_t n, struct ipw_err *err);
+    } files[] = {{"events.jsonl", read_event},
+                 {"power.jsonl", NULL},
+                 {"traces.jsonl", read_query},
+                 {"attempts.jsonl", read_query},
+                 {"warmup.jsonl", read_query}};
+    struct ipw_lock lock = IPW_LOCK_NONE;
+    struct stat st;
+    struct ipw_mend mend = {.say = r->say, .ud = r->ud};
+    char *events = ipw_asprintf("%s/events.jsonl", run);
+    char *manifest = ipw_asprintf("%s/manifest.json", run);
+    int rc = 0;
+
+    if (stat(run, &st) < 0)
+        rc = ipw_fail_errno(err, errno, "%s: no such run", run);
+    else if (stat(manifest, &st) < 0 && stat(events, &st) < 0)
+        rc = ipw_fail_errno(err, errno, "%s: cannot be read as a run", manifest);
+    free(events);
+    free(manifest);
+    if (rc) return rc;
+    rc = ipw_lock_take(&lock, run, err);
+    if (rc) return rc;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++) {
+        size_t dropped;
+
+        /* When lines were taken out, another one is the last, and may not be whole. */
+        do {
+            dropped = r->dropped;
+            rc = repair_file(r, run, files[i].name, files[i].read, err);
+        } while (!rc && r->dropped > dropped);
+    }
+    if (!rc) rc = ipw_mend_run(&mend, run, err);
+    r->mended = mend.aside + mend.attempts + mend.sessions + mend.files;
+    r->queries += mend.aside + mend.attempts;
+    ipw_lock_drop(&lock, run, true);
+    return rc;
+}

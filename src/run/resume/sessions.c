@@ -1,0 +1,275 @@
+#include "run/resume/sessions.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "json/jsonl.h"
+#include "run/resume/rebuild.h"
+#include "run/run.h"
+
+#define MANIFEST_MAX   (256 * IPW_MIB)
+#define LINE_MAX_BYTES (256 * IPW_MIB)
+
+int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err)
+{
+    static const char *const names[] = {"none", "cut", "failed", "all"};
+
+    for (int i = 0; i <= IPW_RETRY_ALL; i++) {
+        if (strcmp(names[i], name)) continue;
+        *out = (enum ipw_retry)i;
+        return 0;
+    }
+    return ipw_fail(err, IPW_EINVAL, "--retry %.40s: expected none, cut, failed or all", name);
+}
+
+void ipw_json_merge(struct ipw_buf *out, const struct ipw_json *object,
+                    const struct ipw_json *patch)
+{
+    const struct ipw_json *a = ipw_json_first(object), *b = ipw_json_first(patch);
+    bool comma = false;
+
+    ipw_buf_addc(out, '{');
+    while (a || b) {
+        int order = !a ? 1 : !b ? -1 : strcmp(ipw_json_key(a), ipw_json_key(b));
+        const struct ipw_json *m = order < 0 ? a : b;
+
+        if (comma) ipw_buf_addc(out, ',');
+        comma = true;
+        ipw_json_escape(out, ipw_json_key(m), strlen(ipw_json_key(m)));
+        ipw_buf_addc(out, ':');
+        ipw_json_print(out, m);
+        if (order <= 0) a = ipw_json_next(a);
+        if (order >= 0) b = ipw_json_next(b);
+    }
+    ipw_buf_addc(out, '}');
+}
+
+/* ---- the manifest ---- */
+
+static double number(const struct ipw_json *object, const char *key)
+{
+    return ipw_json_num(ipw_json_get(object, key), NAN);
+}
+
+static struct ipw_figure past_figure(const struct ipw_json *object, const char *key)
+{
+    double j = number(object, key);
+
+    /* Of what was not known the manifest does not tell how much was measured. */
+    return (struct ipw_figure){.known = !isnan(j),
+                               .j = isnan(j) ? 0 : j,
+                               .coverage = isnan(j) ? 0 : 1,
+                               .reason = isnan(j) ? "earlier_session" : NULL};
+}
+
+static struct ipw_balance past_balance(const struct ipw_json *object, double seconds)
+{
+    return (struct ipw_balance){.total = past_figure(object, "total_j"),
+                                .idle = past_figure(object, "idle_j"),
+                                .seconds = seconds};
+}
+
+static void add_device_books(struct ipw_history *h, enum ipw_domain d,
+                             const struct ipw_json *devices, double seconds)
+{
+    struct ipw_device_book unnamed = {.domain = d};
+    const struct ipw_device_books none = {.all = &unnamed, .n = 1};
+
+    if (!ipw_json_first(devices)) ipw_device_books_add(&h->devices, &none);
+    for (const struct ipw_json *x = ipw_json_first(devices); x; x = ipw_json_next(x)) {
+        struct ipw_device_book book = {.domain = d, .balance = past_balance(x, seconds)};
+        const struct ipw_device_books one = {.all = &book, .n = 1};
+
+        snprintf(book.name, sizeof book.name, "%s", ipw_json_key(x));
+        ipw_device_books_add(&h->devices, &one);
+    }
+}
+
+static void add_books(struct ipw_history *h, const struct ipw_json *ledger, double seconds)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_json *domain = ipw_json_get(ledger, ipw_domain_name((enum ipw_domain)d));
+        struct ipw_balance past = past_balance(domain, seconds);
+
+        add_device_books(h, (enum ipw_domain)d, ipw_json_get(domain, "devices"), seconds);
+        ipw_balance_add(&h->books[d], &past);
+    }
+}
+
+/* A session that is over, by its object in the manifest: what it took. */
+static void fold(struct ipw_history *h, const struct ipw_json *segment)
+{
+    const struct ipw_json *own = ipw_json_get(segment, "own");
+    int64_t start_ns = ipw_json_int(ipw_json_get(segment, "start_ns"), 0);
+    int64_t end_ns = ipw_json_int(ipw_json_get(segment, "end_ns"), 0);
+
+    double seconds = ipw_ns_to_s(end_ns - start_ns);
+
+    if (!start_ns) return; /* killed before it had begun */
+    add_books(h, ipw_json_get(segment, "ledger"), seconds);
+    if (ipw_json_is_null(own)) {
+        h->cut_s += seconds;
+        return;
+    }
+    h->runner_cpu_s += number(own, "runner_cpu_s");
+    h->sampler_cpu_s += number(own, "sampler_cpu_s");
+    h->own_joules += number(own, "estimated_joules");
+    h->wall_s += seconds;
+}
+
+static void read_anchor(struct ipw_anchor *out, const struct ipw_json *clock)
+{
+    out->boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0);
+    out->mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
+    out->wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
+}
+
+static int add_past(struct ipw_history *h, const struct ipw_json *segment, struct ipw_err *err)
+{
+    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
+    struct ipw_past *p;
+    char where[40];
+    int64_t k;
+
+    snprintf(where, sizeof where, "segments[%zu]", h->n);
+    if (ipw_json_need_int(&k, segment, "segment", where, err)) return err->code;
+    if (k != (int64_t)h->n)
+        return ipw_fail(err, IPW_EPARSE, "%s.segment: %lld is out of order", where, (long long)k);
+    IPW_GROW(h->past, h->cap, h->n + 1);
+    p = &h->past[h->n++];
+    *p = (struct ipw_past){.number = (int)k,
+                           .killed = !strcmp(ipw_json_str(ipw_json_get(segment, "end"), "killed"),
+                                             "killed")}; /* null: nobody has booked it */
+    read_anchor(&p->anchor, ipw_json_get(segment, "clock"));
+    ipw_json_print(&text, segment);
+    p->text = ipw_buf_take(&text, NULL);
+    return 0;
+}
+
+int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err)
+{
+    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
+    char *path = ipw_asprintf("%s/manifest.json", run);
+    const struct ipw_json *segments;
+    int rc = ipw_file_read(&text, path, err);
+
+    if (!rc) {
+        rc = ipw_json_parse(&h->manifest, text.data, text.len, NULL, err);
+        if (!rc) rc = ipw_json_need_arr(&segments, h->manifest, "segments", "", err);
+        for (const struct ipw_json *s = rc ? NULL : ipw_json_first(segments); s && !rc;
+             s = ipw_json_next(s)) {
+            rc = add_past(h, s, err);
+        }
+        if (rc) ipw_err_prefix(err, "%s", path);
+    }
+    free(path);
+    ipw_buf_release(&text);
+    return rc;
+}
+
+int ipw_history_open(struct ipw_run *run, struct ipw_err *err)
+{
+    struct ipw_history *h = &run->history;
+    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
+    int rc = ipw_history_read(h, ipw_rundir_path(run->dir), err);
+
+    if (!rc && ipw_json_get(h->manifest, "command")) { /* stays as the run was begun */
+        ipw_json_print(&text, ipw_json_get(h->manifest, "command"));
+        free(run->command);
+        run->command = ipw_buf_take(&text, NULL);
+    }
+    ipw_buf_release(&text);
+    return rc;
+}
+
+void ipw_history_release(struct ipw_history *h)
+{
+    for (size_t i = 0; i < h->n; i++) free(h->past[i].text);
+    free(h->past);
+    ipw_device_books_release(&h->devices);
+    ipw_device_sums_release(&h->warmup_devices);
+    ipw_device_sums_release(&h->wasted_devices);
+    ipw_json_free(h->manifest);
+    *h = (struct ipw_history){0};
+}
+
+static bool is_complete(const struct ipw_history *h)
+{
+    const struct ipw_json *last = ipw_json_at(ipw_json_get(h->manifest, "segments"), h->n - 1);
+
+    return h->n && !strcmp(ipw_json_str(ipw_json_get(last, "end"), ""), "complete");
+}
+
+static size_t count_lines(const char *path)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    size_t n = 0;
+
+    if (ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, NULL)) return 0;
+    while (ipw_jsonl_next(reader, &line, NULL) > 0 && !line.torn) n++;
+    ipw_jsonl_close(reader);
+    return n;
+}
+
+bool ipw_history_complete(const struct ipw_run *run)
+{
+    char *path;
+    bool all;
+
+    if (run->retry > IPW_RETRY_CUT || !is_complete(&run->history)) return false;
+    path = ipw_asprintf("%s/traces.jsonl", ipw_rundir_path(run->dir));
+    all = count_lines(path) >= ipw_run_planned(run) - (size_t)run->o->warmup;
+    free(path);
+    return all;
+}
+
+static void say(void *ud, const char *what)
+{
+    (void)ud;
+    ipw_say("%s", what);
+}
+
+int ipw_history_mend(struct ipw_run *run, struct ipw_err *err)
+{
+    struct ipw_history *h = &run->history;
+    struct ipw_mend mend = {.say = say};
+    int rc;
+
+    if (!h->manifest || h->mended) return 0;
+    rc = ipw_mend_run(&mend, ipw_rundir_path(run->dir), err);
+    if (!rc) rc = ipw_rundir_reopen(run->dir, err);
+    if (rc) return rc;
+    ipw_history_release(h);
+    h->mended = true;
+    return ipw_history_open(run, err);
+}
+
+/* ---- the sums ---- */
+
+void ipw_history_fold(struct ipw_history *h)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        h->books[d].total = h->books[d].idle = (struct ipw_figure){.known = true};
+    }
+    for (size_t i = 0; i < h->n; i++) {
+        struct ipw_json *doc;
+
+        if (ipw_json_parse(&doc, h->past[i].text, strlen(h->past[i].text), NULL, NULL)) continue;
+        fold(h, doc);
+        ipw_json_free(doc);
+    }
+}
+
+void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
+                     struct ipw_device_books *devices)
+{
+    if (!h->n) return;
+    ipw_device_books_add(devices, &h->devices);
+    ipw_device_books_apart(devices, &h->warmup_devices, &h->wasted_devices);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) ipw_balance_add(&balance[d], &h->books[d]);
+}

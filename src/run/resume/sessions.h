@@ -1,0 +1,83 @@
+/* run/resume/sessions.h: what the earlier sessions of a run left, for the one that goes on.
+ *
+ * A run is resumed in five steps: its folder is locked and its manifest read (open); what is to be
+ * run now is compared with what was (check: until then nothing is changed); the files are put in
+ * order, sessions that were killed are booked (mend); attempts that count no more are moved to
+ * attempts.jsonl, and what remains is folded into the summary and marked as done (settle); then a
+ * new session begins.  Each step can be cut down and done again: an attempt
+ * is safe in attempts.jsonl before its line leaves traces.jsonl, and one that stands in both (same
+ * query, epoch and segment) is an earlier attempt.  For a new run everything here is empty. */
+#ifndef IPW_RUN_RESUME_SESSIONS_H
+#define IPW_RUN_RESUME_SESSIONS_H
+
+#include "base/clock.h"
+#include "json/json.h"
+#include "json/write.h"
+#include "report/summary.h"
+
+struct ipw_run;
+
+enum ipw_retry { /* which queries without an answer are run again; each includes the one before */
+                 IPW_RETRY_NONE,
+                 IPW_RETRY_CUT,    /* that were stopped with the run */
+                 IPW_RETRY_FAILED, /* that failed by themselves */
+                 IPW_RETRY_ALL,    /* that ended at a limit */
+};
+/* Why a query has no answer; IPW_RETRY_NONE: it has one. */
+enum ipw_retry ipw_retry_of(bool completed, const char *outcome);
+int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err);
+
+struct ipw_past { /* an earlier session */
+    int number;
+    char *text; /* its object in the manifest */
+    struct ipw_anchor anchor;
+    bool killed; /* and booked since, or not yet */
+};
+
+struct ipw_history {
+    struct ipw_json *manifest; /* NULL: a new run */
+    bool mended;
+    struct ipw_past *past;
+    size_t n, cap;
+    /* Sums over the earlier sessions. */
+    struct ipw_balance books[IPW_DOMAIN_COUNT]; /* total, idle, warm-up, wasted */
+    struct ipw_device_books devices;            /* total and idle */
+    struct ipw_device_sums warmup_devices, wasted_devices;
+    double runner_cpu_s, sampler_cpu_s, own_joules, wall_s; /* of those that came to their end */
+    double cut_s;      /* wall time of those that were killed */
+    size_t n_attempts; /* lines of attempts.jsonl */
+    size_t n_kept;     /* queries that stay done */
+};
+
+/* The manifest and the sessions of a run's folder. */
+int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err);
+/* The same of the folder that run->dir holds locked. */
+int ipw_history_open(struct ipw_run *run, struct ipw_err *err);
+void ipw_history_release(struct ipw_history *h);
+/* IPW_EINVAL, naming it, when what is to be run differs from what the run was begun with; with
+ * --force that is said and noted instead.  `connected`: the server is known too. */
+int ipw_history_check(struct ipw_run *run, bool connected, struct ipw_err *err);
+/* The same for one difference, in words ("the model (model) was a, now b"). */
+int ipw_history_differs(struct ipw_run *run, const char *what, struct ipw_err *err);
+/* Did the last session come to its end, with nothing left to be run by `--retry`?  A line that a
+ * repair took out, or that was on its way to attempts.jsonl when a later session was killed before
+ * the manifest knew of it, is missing all the same. */
+bool ipw_history_complete(const struct ipw_run *run);
+/* run/resume/rebuild.h, once; and the manifest is read again. */
+int ipw_history_mend(struct ipw_run *run, struct ipw_err *err);
+int ipw_history_settle(struct ipw_run *run, struct ipw_err *err);
+/* A query of the warm-up, or an earlier attempt: its joules. */
+void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t);
+/* Adds up what the sessions before took; they are all over. */
+void ipw_history_fold(struct ipw_history *h);
+/* The sums, onto this session's own. */
+void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
+                     struct ipw_device_books *devices);
+
+/* The manifest's "hashes": of the agent, the configuration, the data set, the model. */
+void ipw_identity_write(struct ipw_jw *w, const struct ipw_run *run);
+/* The members of `patch` onto those of `object`; both have sorted keys. */
+void ipw_json_merge(struct ipw_buf *out, const struct ipw_json *object,
+                    const struct ipw_json *patch);
+
+#endif

@@ -1,0 +1,293 @@
+/* What earlier sessions left, put in order: see run/resume/sessions.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "run/resume/sessions.h"
+#include "run/run.h"
+
+#define LINE_MAX_BYTES (256 * IPW_MIB)
+
+/* ---- names of attempts ---- */
+
+struct names { /* sorted before it is asked */
+    char **all;
+    size_t n, cap;
+};
+
+static char *name_of(const struct ipw_query_trace *trace, int segment)
+{
+    return ipw_asprintf("%d:%d:%s", segment, (int)trace->index, trace->id ? trace->id : "");
+}
+
+static void add_name(struct names *names, char *name)
+{
+    IPW_GROW(names->all, names->cap, names->n + 1);
+    names->all[names->n++] = name;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort_names(struct names *names)
+{
+    if (names->n) qsort(names->all, names->n, sizeof *names->all, by_text);
+}
+
+static bool has_name(const struct names *names, const char *name)
+{
+    return names->n && bsearch(&name, names->all, names->n, sizeof *names->all, by_text);
+}
+
+static void release_names(struct names *names)
+{
+    for (size_t i = 0; i < names->n; i++) free(names->all[i]);
+    free(names->all);
+}
+
+/* ---- the job ---- */
+
+struct by_id {
+    const char *id;
+    size_t index;
+};
+
+struct settling {
+    struct ipw_run *run;
+    struct by_id *cases; /* sorted */
+    struct names attempts;
+    struct names moved; /* from traces.jsonl to attempts.jsonl just now */
+    size_t n_dropped;   /* lines that leave traces.jsonl */
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(((const struct by_id *)a)->id, ((const struct by_id *)b)->id);
+}
+
+static void sort_cases(struct settling *s)
+{
+    size_t n = ipw_cases_count(s->run->cases);
+
+    s->cases = ipw_calloc(n + 1, sizeof *s->cases);
+    for (size_t i = 0; i < n; i++)
+        s->cases[i] = (struct by_id){ipw_cases_get(s->run->cases, i)->id, i};
+    qsort(s->cases, n, sizeof *s->cases, compare_ids);
+}
+
+static const struct by_id *case_of(const struct settling *s, const char *id)
+{
+    struct by_id key = {id, 0};
+
+    return bsearch(&key, s->cases, ipw_cases_count(s->run->cases), sizeof *s->cases, compare_ids);
+}
+
+void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t)
+{
+    struct ipw_balance *books = h->books;
+
+    ipw_device_sums_add(warmup ? &h->warmup_devices : &h->wasted_devices, t);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        /* No time, no energy: its session was killed before a sensor was read. */
+        bool empty = t->end_ns <= t->start_ns;
+        double j = t->energy[d].known ? t->energy[d].j : empty ? 0 : (double)NAN;
+
+        if (warmup)
+            books[d].warmup_j += j;
+        else
+            books[d].wasted_j += j;
+    }
+}
+
+/* ---- attempts.jsonl and warmup.jsonl, as they are ---- */
+
+static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct settling *s = ud;
+
+    (void)err;
+    add_name(&s->attempts, name_of(&q->trace, q->record.segment));
+    ipw_history_book(&s->run->history, false, &q->trace);
+    s->run->history.n_attempts++;
+    return 0;
+}
+
+static int take_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct settling *s = ud;
+
+    (void)err;
+    ipw_history_book(&s->run->history, true, &q->trace);
+    return 0;
+}
+
+static int each_of(struct settling *s, const char *name,
+                   int (*fn)(void *ud, struct ipw_query_loaded *query, struct ipw_err *err),
+                   struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/%s", ipw_rundir_path(s->run->dir), name);
+    int rc = access(path, F_OK) == 0 ? ipw_rundir_each_query(path, fn, s, NULL, err) : 0;
+
+    free(path);
+    return rc;
+}
+
+/* ---- traces.jsonl ---- */
+
+static bool is_word(const char *outcome, const char *const *words)
+{
+    while (*words && strcmp(*words, outcome)) words++;
+    return *words != NULL;
+}
+
+enum ipw_retry ipw_retry_of(bool completed, const char *outcome)
+{
+    static const char *const limit[] = {"max_turns",  "token_limit",  "turn_limit", "working_limit",
+                                        "cost_limit", "energy_limit", NULL};
+
+    if (!outcome) outcome = "";
+    if (completed) return IPW_RETRY_NONE;
+    if (ipw_outcome_is_stop(outcome)) return IPW_RETRY_CUT;
+    return is_word(outcome, limit) ? IPW_RETRY_ALL : IPW_RETRY_FAILED;
+}
+
+static int write_attempt(struct settling *s, const struct ipw_json *doc, enum ipw_retry why,
+                         struct ipw_err *err)
+{
+    static const char *const patches[] = {[IPW_RETRY_CUT] = "{\"superseded\":\"cut\"}",
+                                          [IPW_RETRY_FAILED] = "{\"superseded\":\"failed\"}",
+                                          [IPW_RETRY_ALL] = "{\"superseded\":\"limit\"}"};
+    struct ipw_buf line = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_json *patch;
+    int rc = ipw_json_parse(&patch, patches[why], strlen(patches[why]), NULL, err);
+
+    if (rc) return rc;
+    ipw_json_merge(&line, doc, patch);
+    ipw_json_free(patch);
+    rc = ipw_rundir_attempt(s->run->dir, ipw_buf_str(&line), line.len, err);
+    ipw_buf_release(&line);
+    return rc;
+}
+
+static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct ipw_run *run = s->run;
+    const struct by_id *c = case_of(s, q->trace.id);
+    size_t index;
+
+    /* One that --force left out of the selection has its line all the same. */
+    if (c && q->record.epoch >= 0 && q->record.epoch < run->o->epochs) {
+        index = (size_t)run->o->warmup + (size_t)q->record.epoch * ipw_cases_count(run->cases) +
+                c->index;
+        if (run->done[index])
+            return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",
+                            q->trace.id, q->record.epoch);
+        run->done[index] = true;
+        run->history.n_kept++;
+    }
+    if (q->trace.completed) run->n_answered++;
+    ipw_summary_add(&run->summary, &q->trace, &q->record);
+    return 0;
+}
+
+static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct settling *s = ud;
+    char *name = name_of(&q->trace, q->record.segment);
+    enum ipw_retry why = ipw_retry_of(q->trace.completed, q->trace.outcome);
+    int rc;
+
+    if (has_name(&s->attempts, name)) { /* it was being moved when we were killed */
+        s->n_dropped++;
+        free(name);
+        return 0;
+    }
+    if (why == IPW_RETRY_NONE || why > s->run->retry) {
+        free(name);
+        return mark_done(s, q, err);
+    }
+    rc = write_attempt(s, q->doc, why, err);
+    add_name(&s->moved, name);
+    ipw_history_book(&s->run->history, false, &q->trace);
+    s->run->history.n_attempts++;
+    s->n_dropped++;
+    return rc;
+}
+
+static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
+{
+    const struct settling *s = ud;
+    struct ipw_query_loaded q;
+    char *name;
+    int rc = ipw_schema_read_query(&q, line, n, err);
+
+    if (rc) return rc;
+    name = name_of(&q.trace, q.record.segment);
+    rc = !has_name(&s->attempts, name) && !has_name(&s->moved, name);
+    free(name);
+    ipw_query_loaded_release(&q);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static void tell(const struct ipw_run *run)
+{
+    const struct ipw_history *h = &run->history;
+    const struct ipw_rundir_torn *torn;
+    size_t n = ipw_rundir_torn(run->dir, &torn);
+    size_t planned = ipw_run_planned(run) - (size_t)run->o->warmup;
+
+    if (ipw_rundir_stale_owner(run->dir)[0])
+        ipw_log(IPW_LOG_INFO, "%s: its lock was that of a run which is gone (%s)",
+                ipw_rundir_path(run->dir), ipw_rundir_stale_owner(run->dir));
+    for (size_t i = 0; i < n; i++)
+        ipw_log(IPW_LOG_WARN,
+                "%s/%s: its last line was torn: %lld bytes from byte %lld on moved to %s.torn",
+                ipw_rundir_path(run->dir), torn[i].file, (long long)torn[i].cut.bytes,
+                (long long)torn[i].cut.offset, torn[i].file);
+    if (!run->o->quiet)
+        ipw_say("%s: goes on: %zu of %zu queries are done, %zu earlier attempt%s",
+                ipw_rundir_path(run->dir), h->n_kept, planned, h->n_attempts,
+                h->n_attempts == 1 ? "" : "s");
+}
+
+int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
+{
+    struct settling s = {.run = run};
+    struct ipw_history *h = &run->history;
+    int rc;
+
+    if (!h->manifest) return 0;
+    run->done = ipw_calloc(ipw_run_planned(run) + 1, sizeof *run->done);
+    sort_cases(&s);
+    rc = each_of(&s, "attempts.jsonl", take_attempt, err);
+    sort_names(&s.attempts);
+    if (!rc) rc = each_of(&s, "warmup.jsonl", take_warmup, err);
+    if (!rc) rc = each_of(&s, "traces.jsonl", take_trace, err);
+    sort_names(&s.moved);
+    if (!rc) rc = ipw_rundir_sync(run->dir, err);
+    if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(run->dir, keep_trace, &s, err);
+    if (!rc) {
+        size_t planned = ipw_run_planned(run);
+
+        ipw_history_fold(h);
+        run->segment = (int)h->n;
+        ipw_rundir_set_segment(run->dir, run->segment);
+        /* The machine is warmed up again, unless nothing is left to be run. */
+        for (size_t i = 0; i < (size_t)run->o->warmup; i++)
+            run->done[i] = h->n_kept + (size_t)run->o->warmup == planned;
+        tell(run);
+    }
+    free(s.cases);
+    release_names(&s.attempts);
+    release_names(&s.moved);
+    return rc;
+}

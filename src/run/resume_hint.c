@@ -1,0 +1,59 @@
+#include "run/resume_hint.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "run/run.h"
+
+#define SAY "ipw-agent: to go on: %s\n"
+
+char *ipw_go_on_command(const char *path, bool retry_failed)
+{
+    struct ipw_buf out = IPW_BUF(64 * IPW_KIB);
+
+    ipw_buf_adds(&out, "ipw-agent resume ");
+    if (path[0] == '-') ipw_buf_adds(&out, "./"); /* no option */
+    ipw_text_shell_word(&out, path);
+    if (retry_failed) ipw_buf_adds(&out, " --retry failed");
+    return ipw_buf_take(&out, NULL);
+}
+
+/* Has one failed by itself, in this session or an earlier one? */
+static bool has_failed(const struct ipw_run *run)
+{
+    for (size_t i = 0; i < run->summary.n; i++) {
+        const struct ipw_summary_row *row = &run->summary.rows[i];
+
+        if (ipw_retry_of(row->completed, row->outcome) == IPW_RETRY_FAILED) return true;
+    }
+    return false;
+}
+
+void ipw_go_on_ready(struct ipw_run *run)
+{
+    char *lines[2];
+
+    if (!run->origin->resumes) return;
+    for (int failed = 0; failed < 2; failed++) {
+        char *command = ipw_go_on_command(ipw_rundir_path(run->dir), failed);
+
+        lines[failed] = ipw_asprintf(SAY, command);
+        free(command);
+    }
+    ipw_signals_words(lines[0], lines[1]);
+    if (has_failed(run)) ipw_go_on_failed();
+    free(lines[0]);
+    free(lines[1]);
+}
+
+void ipw_go_on_failed(void) { ipw_signals_other_words(); }
+
+char *ipw_go_on(const struct ipw_run *run, const char *path, bool stopped)
+{
+    ipw_signals_words(NULL, NULL);
+    if (!stopped || !path || !run->origin->resumes || access(path, F_OK) < 0) return NULL;
+    return ipw_go_on_command(path, has_failed(run));
+}

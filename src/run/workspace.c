@@ -1,0 +1,77 @@
+#include "run/workspace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "json/jsonl.h"
+#include "script/embedded.h"
+
+enum { MAX_FILE_BYTES = 256 * 1024 * 1024 };
+
+/* A copy for the tools to read: nothing that must survive a crash, so it is not synced. */
+static int write_copy(const char *path, const char *bytes, size_t n, struct ipw_err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    size_t done = 0;
+
+    if (fd < 0) return ipw_fail_errno(err, errno, "%s: cannot be written", path);
+    while (done < n) {
+        ssize_t k = write(fd, bytes + done, n - done);
+        if (k < 0 && errno == EINTR) continue;
+        if (k < 0) {
+            int errnum = errno;
+            close(fd);
+            return ipw_fail_errno(err, errnum, "%s: cannot be written", path);
+        }
+        done += (size_t)k;
+    }
+    if (close(fd)) return ipw_fail_errno(err, errno, "%s: cannot be written", path);
+    return 0;
+}
+
+int ipw_workspace_put(const char *folder, const struct ipw_case_file *file, struct ipw_err *err)
+{
+    const struct ipw_embedded_file *embedded = NULL;
+    struct ipw_buf bytes = IPW_BUF(MAX_FILE_BYTES);
+    char *path;
+    int rc = 0;
+
+    if (!file->name || !file->name[0] || strchr(file->name, '/') || file->name[0] == '.')
+        return ipw_fail(err, IPW_EINVAL, "attachment '%s': not a plain file name",
+                        file->name ? file->name : "");
+    if (file->builtin) {
+        embedded = ipw_embedded_find(file->builtin);
+        if (!embedded)
+            return ipw_fail(err, IPW_ENOTFOUND, "attachment '%s' is not in this binary",
+                            file->builtin);
+    } else {
+        rc = ipw_file_read(&bytes, file->path ? file->path : file->name, err);
+    }
+    path = ipw_asprintf("%s/%s", folder, file->name);
+    if (!rc)
+        rc = write_copy(path, embedded ? embedded->bytes : ipw_buf_str(&bytes),
+                        embedded ? embedded->n : bytes.len, err);
+    free(path);
+    ipw_buf_release(&bytes);
+    return rc;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st, (void)kind, (void)where;
+    if (remove(path)) ipw_log(IPW_LOG_WARN, "%s: cannot be removed: %s", path, strerror(errno));
+    return 0;
+}
+
+void ipw_workspace_remove(const char *path)
+{
+    if (rmdir(path) == 0 || errno == ENOENT) return;
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}

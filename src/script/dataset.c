@@ -1,0 +1,494 @@
+#include "script/dataset.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "json/write.h"
+#include "script/host.h"
+#include "script/value.h"
+#include "script/vm.h"
+
+enum { MAX_TEXT_BYTES = 16 * 1024 * 1024 };
+/* For all of its rows at once, some 70 us each; a script that never comes back still ends. */
+#define LOAD_CPU_NS (300 * IPW_NS_PER_S)
+
+struct ipw_cases {
+    struct ipw_vm *vm;
+    struct ipw_host host;
+    struct ipw_case *list;
+    size_t n, cap, total;
+    char *name, *note, *sha256, *source;
+    char *unscored; /* why nothing is scored: there is no script; or NULL */
+    int64_t from, to;
+    const struct ipw_cases_options *options; /* while opening */
+    /* registry references: the dataset's table and the list of records */
+    int script, records;
+};
+
+/* ---- reading the script's tables; these run protected and may raise ---- */
+
+/* A copy of the field's text (numbers and booleans as Lua writes them), or NULL. */
+static char *text_field(lua_State *L, int idx, const char *name)
+{
+    char *copy = NULL;
+
+    if (lua_getfield(L, idx, name) == LUA_TBOOLEAN)
+        copy = ipw_strdup(lua_toboolean(L, -1) ? "true" : "false");
+    else if (lua_isstring(L, -1))
+        copy = ipw_strdup(lua_tostring(L, -1));
+    lua_pop(L, 1);
+    return copy;
+}
+
+/* The level of a record is read from its metadata, in the files of a run too. */
+static void keep_level(lua_State *L, int record)
+{
+    if (lua_getfield(L, record, "level") == LUA_TNIL) {
+        lua_pop(L, 1);
+        return;
+    }
+    if (lua_getfield(L, record, "metadata") == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, record, "metadata");
+    }
+    if (lua_istable(L, -1) && lua_rawlen(L, -1) == 0) { // level metadata
+        if (lua_getfield(L, -1, "level") == LUA_TNIL) {
+            lua_pushvalue(L, -3);
+            lua_setfield(L, -3, "level");
+        }
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+}
+
+/* As JSON, which has to be an object: the files of a run hold nothing else there. */
+static char *metadata_field(lua_State *L, int idx, struct ipw_case *c)
+{
+    struct ipw_buf out = IPW_BUF(MAX_TEXT_BYTES);
+    char *copy = NULL;
+
+    if (lua_getfield(L, idx, "metadata") == LUA_TTABLE && ipw_value_encode(L, -1, &out, NULL) == 0)
+        copy = ipw_buf_take(&out, NULL);
+    ipw_buf_release(&out);
+    lua_pop(L, 1);
+    if (!copy || *copy == '{') return copy;
+    free(copy);
+    if (!c->error) c->error = ipw_strdup("the record's metadata is a list: its values need names");
+    return NULL;
+}
+
+static void read_files(lua_State *L, int record, struct ipw_case *c)
+{
+    if (lua_getfield(L, record, "files") != LUA_TTABLE) {
+        lua_pop(L, 1);
+        return;
+    }
+    for (lua_Integer k = 1; lua_rawgeti(L, -1, k) == LUA_TTABLE; k++) {
+        int at = lua_gettop(L);
+        struct ipw_case_file *f;
+        IPW_GROW(c->files, c->cap_files, c->n_files + 1);
+        f = &c->files[c->n_files++];
+        *f = (struct ipw_case_file){0};
+        f->name = text_field(L, at, "name");
+        f->path = text_field(L, at, "path");
+        f->builtin = text_field(L, at, "builtin");
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+}
+
+/* The prompt is what the dataset's prompt(record) says, else the question itself. */
+static void read_prompt(lua_State *L, int script, int record, struct ipw_case *c)
+{
+    if (lua_getfield(L, script, "prompt") == LUA_TFUNCTION) {
+        lua_pushvalue(L, record);
+        lua_call(L, 1, 1);
+        if (lua_istable(L, -1)) {
+            c->system = text_field(L, lua_gettop(L), "system");
+            c->prompt = text_field(L, lua_gettop(L), "user");
+        } else if (lua_isstring(L, -1)) {
+            c->prompt = ipw_strdup(lua_tostring(L, -1));
+        }
+    }
+    lua_pop(L, 1);
+    if (!c->prompt) c->prompt = text_field(L, record, "question");
+}
+
+static void read_case(lua_State *L, struct ipw_cases *cases, int script, int record, int64_t number)
+{
+    struct ipw_case *c;
+    char made_id[32];
+
+    IPW_GROW(cases->list, cases->cap, cases->n + 1);
+    c = &cases->list[cases->n++];
+    *c = (struct ipw_case){.number = number};
+    c->id = text_field(L, record, "id");
+    snprintf(made_id, sizeof made_id, "q%04lld", (long long)number - 1);
+    if (!c->id) c->id = ipw_strdup(made_id);
+    c->level = text_field(L, record, "level");
+    c->error = text_field(L, record, "error");
+    keep_level(L, record);
+    c->metadata = metadata_field(L, record, c);
+    read_files(L, record, c);
+    read_prompt(L, script, record, c);
+    if (!c->prompt && !c->error) c->error = ipw_strdup("the record has no question");
+}
+
+/* load(script table, light userdata cases): runs script.load and reads what it gives. */
+static int load_protected(lua_State *L)
+{
+    struct ipw_cases *cases = lua_touserdata(L, 2);
+    const struct ipw_cases_options *o = cases->options;
+
+    cases->name = text_field(L, 1, "name");
+    if (lua_getfield(L, 1, "load") != LUA_TFUNCTION)
+        return luaL_error(L, "%s: the dataset has no function 'load'", o->dataset);
+    lua_createtable(L, 0, 3);
+    lua_pushstring(L, o->data_dir);
+    lua_setfield(L, -2, "data_dir");
+    lua_pushstring(L, o->split);
+    lua_setfield(L, -2, "split");
+    lua_call(L, 1, 2); // script cases records info
+    if (lua_istable(L, 4)) {
+        char *name = text_field(L, 4, "name"); /* of what was found in the data set's place */
+
+        if (name) {
+            free(cases->name);
+            cases->name = name;
+        }
+        cases->note = text_field(L, 4, "note");
+        cases->sha256 = text_field(L, 4, "sha256");
+        cases->source = text_field(L, 4, "source");
+    } else if (lua_isstring(L, 4)) {
+        if (lua_isnil(L, 3)) return luaL_error(L, "%s", lua_tostring(L, 4));
+        cases->note = ipw_strdup(lua_tostring(L, 4));
+    }
+    if (!lua_istable(L, 3)) return luaL_error(L, "%s: load gave no list of records", o->dataset);
+    cases->total = (size_t)lua_rawlen(L, 3);
+    for (lua_Integer i = 1; i <= (lua_Integer)cases->total; i++) {
+        if (i < cases->from || (cases->to > 0 && i > cases->to)) continue;
+        if (lua_rawgeti(L, 3, i) != LUA_TTABLE)
+            return luaL_error(L, "%s: record %d is no table", o->dataset, (int)i);
+        if (lua_getfield(L, 1, "rule") == LUA_TSTRING) /* of --scorer; extract() goes by it too */
+            lua_setfield(L, -2, "rule");
+        else
+            lua_pop(L, 1);
+        read_case(L, cases, 1, lua_gettop(L), i);
+        lua_pop(L, 1);
+    }
+    lua_pushvalue(L, 3);
+    cases->records = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, 1);
+    cases->script = luaL_ref(L, LUA_REGISTRYINDEX);
+    return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct ipw_case *x = *(const struct ipw_case *const *)a;
+    const struct ipw_case *y = *(const struct ipw_case *const *)b;
+    int order = strcmp(x->id, y->id);
+
+    return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Files of rows are checked where their lines are known (lua/ipw/dataset.lua); what a script gives
+ * is checked here.  Everything about a run goes by the id: resume, compare, validate. */
+static int check_ids(const struct ipw_cases *cases, struct ipw_err *err)
+{
+    const struct ipw_case **sorted = ipw_calloc(cases->n + 1, sizeof *sorted);
+    int rc = 0;
+
+    for (size_t i = 0; i < cases->n; i++) sorted[i] = &cases->list[i];
+    if (cases->n) qsort(sorted, cases->n, sizeof *sorted, by_id);
+    for (size_t i = 1; i < cases->n && !rc; i++)
+        if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0)
+            rc =
+                ipw_fail(err, IPW_EPARSE, "%s: the id \"%.80s\" is record %lld's and record %lld's",
+                         cases->options->dataset, sorted[i]->id, (long long)sorted[i - 1]->number,
+                         (long long)sorted[i]->number);
+    free(sorted);
+    return rc;
+}
+
+/* Known by the ending, wherever the file lies.  A path with an ending that is no script's is a file
+ * too: the reader says which kinds there are, where Lua would complain of the first byte. */
+static bool is_rows_file(const char *name)
+{
+    static const char *const ends[] = {".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet"};
+    const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash + 1 : name, '.');
+
+    for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
+        if (strcasecmp(dot, ends[i]) == 0) return true;
+    return slash && strncmp(name, "builtin:", 8) != 0 && dot && strcmp(dot, ".lua") != 0;
+}
+
+/* Leaves the dataset's table on the stack: require("ipw.dataset").open(path). */
+static int open_rows_protected(lua_State *L)
+{
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "ipw.dataset");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, "open");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 2);
+    if (lua_isnil(L, -2)) return luaL_error(L, "%s", lua_tostring(L, -1));
+    lua_pop(L, 1);
+    return 1;
+}
+
+/* (name) to the table of a rule of ipw.score. */
+static int name_scorer_protected(lua_State *L)
+{
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "ipw.score");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, "named");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 2);
+    if (lua_isnil(L, -2)) return luaL_error(L, "%s", lua_tostring(L, -1));
+    lua_pop(L, 1);
+    return 1;
+}
+
+/* (dataset, scorer): the dataset's table with the scorer's score, and extract when it has one. */
+static int use_scorer_protected(lua_State *L)
+{
+    static const char *const fields[] = {"score", "extract"};
+
+    if (lua_getfield(L, 2, "score") != LUA_TFUNCTION)
+        return luaL_error(L, "the scorer has no function 'score'");
+    lua_pop(L, 1);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (lua_getfield(L, 2, fields[i]) == LUA_TFUNCTION)
+            lua_setfield(L, 1, fields[i]);
+        else
+            lua_pop(L, 1);
+    }
+    lua_getfield(L, 2, "rule");
+    lua_setfield(L, 1, "rule");
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* The dataset's table is on the stack, and stays there. */
+static int use_scorer(struct ipw_cases *cases, const char *scorer, struct ipw_err *err)
+{
+    lua_State *L = ipw_vm_lua(cases->vm);
+    const char *dot = strrchr(scorer, '.');
+    int rc;
+
+    if (dot && strcmp(dot, ".lua") == 0) {
+        rc = ipw_vm_load(cases->vm, scorer, err);
+    } else {
+        lua_pushcfunction(L, name_scorer_protected);
+        lua_pushstring(L, scorer);
+        rc = ipw_vm_call(cases->vm, 1, 1, err);
+    }
+    if (rc) return rc;
+    lua_pushcfunction(L, use_scorer_protected);
+    lua_insert(L, -3);
+    rc = ipw_vm_call(cases->vm, 2, 1, err);
+    return rc ? ipw_err_prefix(err, "%s", scorer) : 0;
+}
+
+int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *options,
+                   struct ipw_err *err)
+{
+    struct ipw_cases *cases = ipw_calloc(1, sizeof *cases);
+    struct ipw_vm_options vm_options = {
+        .memory_bytes = 4096 * IPW_MIB, /* a dataset may be large; it is the user's own */
+        .slice_cpu_ns = LOAD_CPU_NS,
+        .paths = options->paths,
+        .host = &cases->host,
+    };
+    char path[1024];
+    lua_State *L;
+    int rc;
+
+    cases->options = options;
+    cases->from = options->from > 0 ? options->from : 1;
+    cases->to = options->to;
+    rc = ipw_vm_open(&cases->vm, &vm_options, err);
+    if (rc) goto fail;
+    L = ipw_vm_lua(cases->vm);
+    rc = is_rows_file(options->dataset)
+             ? IPW_ENOTFOUND
+             : ipw_vm_find(cases->vm, "datasets", options->dataset, path, sizeof path, err);
+    if (!rc) {
+        rc = ipw_vm_load(cases->vm, path, err);
+    } else if (is_rows_file(options->dataset) || access(options->dataset, F_OK) == 0) {
+        /* A file of another kind is told from a name, and which kinds can be read. */
+        lua_pushcfunction(L, open_rows_protected);
+        lua_pushstring(L, options->dataset);
+        rc = ipw_vm_call(cases->vm, 1, 1, err);
+    }
+    if (!rc && options->scorer) rc = use_scorer(cases, options->scorer, err);
+    if (rc) goto fail;
+    lua_pushcfunction(L, load_protected);
+    lua_insert(L, -2);
+    lua_pushlightuserdata(L, cases);
+    rc = ipw_vm_call(cases->vm, 2, 0, err);
+    if (!rc) rc = check_ids(cases, err);
+    if (rc) goto fail;
+    ipw_vm_set_slice(cases->vm, 0); /* what it is asked from now on is an answer at a time */
+    if (!cases->name) cases->name = ipw_strdup(options->dataset);
+    cases->options = NULL;
+    *out = cases;
+    return 0;
+fail:
+    ipw_cases_free(cases);
+    return rc;
+}
+
+struct ipw_cases *ipw_cases_given(const char *name, const char *source, const char *sha256,
+                                  const char *unscored, size_t n)
+{
+    struct ipw_cases *cases = ipw_calloc(1, sizeof *cases);
+
+    cases->name = ipw_strdup(name);
+    cases->source = ipw_strdup(source);
+    cases->sha256 = ipw_strdup(sha256);
+    cases->unscored = ipw_strdup(unscored);
+    cases->total = cases->n = n;
+    return cases;
+}
+
+void ipw_cases_free(struct ipw_cases *cases)
+{
+    if (!cases) return;
+    ipw_vm_close(cases->vm);
+    for (size_t i = 0; cases->list && i < cases->n; i++) {
+        struct ipw_case *c = &cases->list[i];
+        for (size_t k = 0; k < c->n_files; k++) {
+            free(c->files[k].name);
+            free(c->files[k].path);
+            free(c->files[k].builtin);
+        }
+        free(c->files);
+        free(c->id);
+        free(c->prompt);
+        free(c->system);
+        free(c->level);
+        free(c->metadata);
+        free(c->error);
+    }
+    free(cases->list);
+    free(cases->name);
+    free(cases->note);
+    free(cases->sha256);
+    free(cases->source);
+    free(cases->unscored);
+    free(cases);
+}
+
+size_t ipw_cases_count(const struct ipw_cases *cases) { return cases->n; }
+size_t ipw_cases_total(const struct ipw_cases *cases) { return cases->total; }
+const char *ipw_cases_name(const struct ipw_cases *cases) { return cases->name; }
+const char *ipw_cases_note(const struct ipw_cases *cases) { return cases->note; }
+const char *ipw_cases_sha256(const struct ipw_cases *cases) { return cases->sha256; }
+const char *ipw_cases_source(const struct ipw_cases *cases) { return cases->source; }
+
+const struct ipw_case *ipw_cases_get(const struct ipw_cases *cases, size_t i)
+{
+    return &cases->list[i];
+}
+
+/* ---- scoring ---- */
+
+struct score_args {
+    struct ipw_cases *cases;
+    size_t i;
+    const char *response, *source;
+    struct ipw_score *out;
+};
+
+static int score_protected(lua_State *L)
+{
+    struct score_args *a = lua_touserdata(L, 1);
+    struct ipw_score *out = a->out;
+    bool has_answer = a->response != NULL;
+
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->script);  // args script
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->records); // args script records
+    lua_rawgeti(L, -1, a->cases->list[a->i].number);
+    lua_replace(L, -2); // args script record
+
+    /* extract(text, record, source): the answer itself, and how it was found. */
+    if (a->response && lua_getfield(L, 2, "extract") == LUA_TFUNCTION) {
+        lua_pushstring(L, a->response);
+        lua_pushvalue(L, 3);
+        lua_pushstring(L, a->source);
+        lua_call(L, 3, 2); // args script record answer source
+        has_answer = lua_isstring(L, -2);
+        if (has_answer) ipw_buf_adds(&out->answer, lua_tostring(L, -2));
+        if (lua_isstring(L, -1))
+            snprintf(out->source, sizeof out->source, "%s", lua_tostring(L, -1));
+    } else if (a->response) {
+        ipw_buf_adds(&out->answer, a->response);
+        snprintf(out->source, sizeof out->source, "%s", a->source ? a->source : "response");
+    }
+    lua_settop(L, 3);
+    if (lua_getfield(L, 2, "score") != LUA_TFUNCTION) {
+        snprintf(out->reason, sizeof out->reason, "the dataset has no scorer");
+        return 0;
+    }
+    if (has_answer)
+        lua_pushlstring(L, ipw_buf_str(&out->answer), out->answer.len);
+    else
+        lua_pushnil(L);
+    lua_pushvalue(L, 3);
+    lua_call(L, 2, 2); // args script record verdict details
+    if (lua_isboolean(L, 4)) out->resolved = lua_toboolean(L, 4);
+    if (lua_istable(L, 5) && ipw_value_encode(L, 5, &out->metadata, NULL) == 0 &&
+        ipw_buf_str(&out->metadata)[0] == '[') { /* an object is what the run's files hold */
+        struct ipw_buf list = out->metadata;
+
+        ipw_buf_init(&out->metadata, list.max + 16);
+        ipw_buf_addf(&out->metadata, "{\"list\":%s}", ipw_buf_str(&list));
+        ipw_buf_release(&list);
+    }
+    if (lua_isstring(L, 5)) snprintf(out->reason, sizeof out->reason, "%s", lua_tostring(L, 5));
+    return 0;
+}
+
+void ipw_cases_score(struct ipw_cases *cases, size_t i, const char *response, const char *source,
+                     struct ipw_score *out)
+{
+    struct score_args args = {cases, i, response, source, out};
+    struct ipw_err err;
+    lua_State *L;
+
+    *out = (struct ipw_score){.resolved = -1,
+                              .answer = IPW_BUF(MAX_TEXT_BYTES),
+                              .metadata = IPW_BUF(MAX_TEXT_BYTES),
+                              .source = "none"};
+    if (cases->unscored) {
+        snprintf(out->reason, sizeof out->reason, "%s", cases->unscored);
+        return;
+    }
+    L = ipw_vm_lua(cases->vm);
+    lua_pushcfunction(L, score_protected);
+    lua_pushlightuserdata(L, &args);
+    if (ipw_vm_call(cases->vm, 1, 0, &err)) {
+        out->resolved = -1;
+        snprintf(out->reason, sizeof out->reason, "%.120s", err.text);
+        ipw_vm_renew_cpu(cases->vm); /* one answer's trouble is not the next one's */
+    }
+}
+
+void ipw_score_release(struct ipw_score *score)
+{
+    ipw_buf_release(&score->answer);
+    ipw_buf_release(&score->metadata);
+}

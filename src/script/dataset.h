@@ -1,0 +1,75 @@
+/* script/dataset.h: the queries of a run, from a dataset script.
+ *
+ * A dataset is a Lua script (datasets/NAME.lua, or the generic adapter lua/ipw/dataset.lua for a
+ * file of rows).  It is loaded into a state of its own that lives as long as the run, so that
+ * scoring can go back to the script, while the agents' states never see a reference answer.  The
+ * object owns everything that it hands out. */
+#ifndef IPW_SCRIPT_DATASET_H
+#define IPW_SCRIPT_DATASET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct ipw_case_file {
+    char *name;    /* as the agent sees it */
+    char *path;    /* on disk, or NULL */
+    char *builtin; /* among the embedded files, or NULL */
+};
+
+struct ipw_case {
+    char *id;
+    char *prompt, *system; /* system may be NULL */
+    char *level;           /* or NULL */
+    char *metadata;        /* JSON object text, or NULL */
+    char *error;           /* why this one cannot be run (a missing attachment), or NULL */
+    struct ipw_case_file *files;
+    size_t n_files, cap_files;
+    int64_t number; /* of the record in the dataset, from 1 */
+};
+
+struct ipw_cases;
+
+/* The scorers that have a name: the one list, for help, messages and ipw.score (core.data.scorers). */
+#define IPW_SCORERS "boxed, choice, contains, exact, gaia, judge, numeric"
+
+struct ipw_cases_options {
+    const char *dataset;      /* name, .lua file, or a file of rows */
+    const char *data_dir;     /* or NULL */
+    const char *split;        /* or NULL */
+    const char *const *paths; /* --path folders, or NULL */
+    const char *scorer; /* in place of the dataset's: a rule of ipw.score, or a .lua file; NULL */
+    int64_t from, to;   /* which records, from 1, inclusive; to 0: to the end */
+};
+
+int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *options,
+                   struct ipw_err *err);
+/* Without a script: `n` records that somebody else has (there is no ipw_cases_get), never scored. */
+struct ipw_cases *ipw_cases_given(const char *name, const char *source, const char *sha256,
+                                  const char *unscored, size_t n);
+void ipw_cases_free(struct ipw_cases *cases);
+size_t ipw_cases_count(const struct ipw_cases *cases);
+size_t ipw_cases_total(const struct ipw_cases *cases); /* before --limit */
+const struct ipw_case *ipw_cases_get(const struct ipw_cases *cases, size_t i);
+const char *ipw_cases_name(const struct ipw_cases *cases);   /* "gaia" */
+const char *ipw_cases_note(const struct ipw_cases *cases);   /* for the user, or NULL */
+const char *ipw_cases_sha256(const struct ipw_cases *cases); /* of the rows, or NULL */
+const char *ipw_cases_source(const struct ipw_cases *cases); /* where they came from, or NULL */
+
+struct ipw_score {
+    int resolved;            /* 1, 0, or -1: cannot be scored */
+    struct ipw_buf answer;   /* the extracted final answer */
+    char source[24];         /* "marker", "tool", "last_line", "none", ... */
+    char reason[128];        /* why not scored, or "" */
+    struct ipw_buf metadata; /* JSON object text for score_metadata; may be empty */
+};
+
+/* `response` is what the agent returned (NULL: nothing); `source` the agent's own word for how it
+ * came to it, or NULL.  Never fails: a scorer that raises leaves resolved -1 and the reason. */
+void ipw_cases_score(struct ipw_cases *cases, size_t i, const char *response, const char *source,
+                     struct ipw_score *out);
+void ipw_score_release(struct ipw_score *score);
+
+#endif

@@ -1,0 +1,55 @@
+#include "script/file_hashes.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/sha256.h"
+#include "json/jsonl.h"
+
+#define FILE_MAX_BYTES (256 * IPW_MIB) /* native code, too */
+
+static struct ipw_loaded *files;
+static size_t n_files, cap_files;
+
+static bool is_noted(const char *path)
+{
+    for (size_t i = 0; i < n_files; i++)
+        if (strcmp(files[i].path, path) == 0) return true;
+    return false;
+}
+
+static struct ipw_loaded *add(const char *path)
+{
+    IPW_GROW(files, cap_files, n_files + 1);
+    files[n_files] = (struct ipw_loaded){.path = ipw_strdup(path)};
+    return &files[n_files++];
+}
+
+void ipw_loaded_note(const char *path, const char *bytes, size_t n)
+{
+    if (strncmp(path, "builtin:", 8) == 0 || is_noted(path)) return;
+    ipw_sha256_hex(add(path)->sha256, bytes, n);
+}
+
+void ipw_loaded_note_file(const char *path)
+{
+    char hex[65];
+
+    /* It was loaded a moment ago; one that is gone since cannot be found changed later either. */
+    if (is_noted(path) || ipw_loaded_hash(hex, path, NULL)) return;
+    memcpy(add(path)->sha256, hex, sizeof hex);
+}
+
+size_t ipw_loaded_count(void) { return n_files; }
+
+const struct ipw_loaded *ipw_loaded_at(size_t i) { return &files[i]; }
+
+int ipw_loaded_hash(char hex[65], const char *path, struct ipw_err *err)
+{
+    struct ipw_buf text = IPW_BUF(FILE_MAX_BYTES);
+    int rc = ipw_file_read(&text, path, err);
+
+    if (!rc) ipw_sha256_hex(hex, ipw_buf_str(&text), text.len);
+    ipw_buf_release(&text);
+    return rc;
+}

@@ -1,0 +1,42 @@
+/* script/worker/worker_codec.h: Lua values as bytes, between a worker process and the core.
+ *
+ * nil, booleans, integers, floats, strings (any bytes), json.null, json.raw, and tables of them, by
+ * raw access; a list keeps its mark and an error its __tostring.  What else there is (functions,
+ * coroutines, handles) cannot be sent.  Encoding never raises; decoding trusts nothing and raises.
+ *
+ * A message is a kind, the number of the call that it is about, and a rest. */
+#ifndef IPW_SCRIPT_WORKER_WORKER_CODEC_H
+#define IPW_SCRIPT_WORKER_WORKER_CODEC_H
+
+#include <lua.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum ipw_wire_kind {
+    /* to the worker */
+    IPW_WIRE_START = 'S',  /* JSON: what to run (worker_host.c) */
+    IPW_WIRE_RESULT = 'R', /* values */
+    IPW_WIRE_ERROR = 'E',  /* one value, to be raised */
+    IPW_WIRE_PIECE = 'P',  /* values: what on_text of that call is called with; before its end */
+    IPW_WIRE_STOP = 'X',   /* text: why; ends the agent (call 0) */
+    /* to the core */
+    IPW_WIRE_CALL = 'C',   /* 1 inside a tool that is on record as a whole, else 0; "llm.chat", a
+                              zero byte, values */
+    IPW_WIRE_CANCEL = 'X', /* of that call */
+    IPW_WIRE_LOG = 'L',    /* text */
+    IPW_WIRE_DONE = 'D',   /* JSON: how it ended */
+};
+enum { IPW_WIRE_HEAD = 5, IPW_WIRE_MAX = 64 * 1024 * 1024 };
+
+void ipw_wire_begin(struct ipw_buf *out, enum ipw_wire_kind kind, uint32_t call);
+/* The kind, or 0 for a message without a head. */
+int ipw_wire_head(const char *bytes, size_t n, uint32_t *call);
+
+/* Appends the n values from stack position `first` on. [0, 0, -] */
+int ipw_wire_add(lua_State *L, int first, int n, struct ipw_buf *out, struct ipw_err *err);
+/* Pushes all values and gives their number. [0, +n, e] */
+int ipw_wire_push(lua_State *L, const char *bytes, size_t n);
+
+#endif

@@ -1,0 +1,518 @@
+#include "script/worker/worker_host.h"
+
+#include <lauxlib.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "io/worker.h"
+#include "json/jsonl.h"
+#include "script/file_hashes.h"
+#include "script/lib.h"
+#include "script/search.h"
+#include "script/task.h"
+#include "script/vm_state.h"
+#include "script/worker/worker_codec.h"
+#include "script/worker/worker_main.h"
+
+enum { MAX_CALLS = 20000, MAX_SCRIPT_BYTES = 4 * 1024 * 1024, CPU_S = 65 };
+#define GRACE_NS      (2 * IPW_NS_PER_S)
+#define ADDRESS_BYTES (1024 * IPW_MIB) /* beside the heap: the binary, its libraries, messages */
+
+struct call {
+    struct ipw_ward *ward;
+    struct ipw_task *task; /* NULL once over */
+    uint32_t number;
+    bool forgotten; /* the worker does not want to know any more */
+    struct call *prev, *next;
+};
+
+struct ipw_ward {
+    struct ipw_loop *loop;
+    struct ipw_vm *vm;
+    struct ipw_worker *worker; /* NULL once ended */
+    struct ipw_timer *grace;
+    struct call *calls;
+    size_t n_calls;
+    struct ipw_buf said;
+    bool has_said;
+    const char *refused; /* why it was ended: static text */
+    void (*on_end)(void *ud, const struct ipw_ward_end *end);
+    void *ud;
+};
+
+/* Addresses serve as registry keys. */
+static const char functions_key, granted_key;
+
+/* ---- what a worker may call ---- */
+
+/* Notes that the worker may read this script. [0, 0, m] */
+static void grant(lua_State *L, const char *path)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &granted_key);
+    lua_pushboolean(L, 1);
+    lua_setfield(L, -2, path);
+    lua_pop(L, 1);
+}
+
+/* module(name): where it is. */
+static int script_module(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    char path[1024];
+    enum ipw_found found = ipw_search_module(&ipw_vm_of(L)->options, name, path, sizeof path);
+
+    if (!found) return ipw_search_fail(L, name);
+    if (found == IPW_FOUND_NATIVE)
+        return luaL_error(L, "module '%s' is native code, which is not for untrusted scripts",
+                          name);
+    grant(L, path);
+    lua_pushstring(L, path);
+    return 1;
+}
+
+struct text_box {
+    struct ipw_buf text;
+};
+
+static int text_box_release(lua_State *L)
+{
+    ipw_buf_release(&((struct text_box *)lua_touserdata(L, 1))->text);
+    return 0;
+}
+
+/* source(path): the text of a script that was found for the worker before. */
+static int script_source(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct text_box *box;
+    struct ipw_err err;
+
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &granted_key);
+    if (lua_getfield(L, -1, path) != LUA_TBOOLEAN)
+        return luaL_error(L, "%s: not a script that was looked for", path);
+    box = lua_newuserdatauv(L, sizeof *box, 0);
+    ipw_buf_init(&box->text, MAX_SCRIPT_BYTES);
+    if (luaL_newmetatable(L, "ipw.text_box")) {
+        lua_pushcfunction(L, text_box_release);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    if (ipw_file_read(&box->text, path, &err)) return luaL_error(L, "%s", err.text);
+    ipw_loaded_note(path, ipw_buf_str(&box->text), box->text.len);
+    lua_pushlstring(L, ipw_buf_str(&box->text), box->text.len);
+    ipw_buf_release(&box->text);
+    return 1;
+}
+
+/* Whether the file lies below the folder, links followed. */
+static bool is_below(const char *path, const char *folder)
+{
+    char *real = realpath(path, NULL), *root = folder ? realpath(folder, NULL) : NULL;
+    size_t n = root ? strlen(root) : 0;
+    bool is = real && root && strncmp(real, root, n) == 0 && (real[n] == '/' || n == 1);
+
+    free(real);
+    free(root);
+    return is;
+}
+
+/* A name is looked up where scripts are.  A path leads anywhere, to a file of keys that happens to
+ * be Lua too: it has to be one that the command line names, or a script below the same folders. */
+static bool may_read(lua_State *L, const char *name, const char *path, const char *const *tools)
+{
+    const struct ipw_vm_options *o = &ipw_vm_of(L)->options;
+    size_t n = strlen(path);
+    bool below;
+
+    if (!strchr(name, '/') || strncmp(path, "builtin:", 8) == 0) return true;
+    for (; tools && *tools; tools++)
+        if (strcmp(*tools, name) == 0) return true;
+    if (n < 4 || strcmp(path + n - 4, ".lua")) return false;
+    below = o->script_dir && is_below(path, o->script_dir);
+    for (size_t i = 0; !below && o->paths && o->paths[i]; i++) below = is_below(path, o->paths[i]);
+    return below;
+}
+
+/* tool.find, which makes what it finds readable. Upvalues: the function itself, the tools that the
+ * command line names. */
+static int tool_find(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1), *path;
+
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 2); // name... path why
+    path = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+    if (path && !may_read(L, name, path, lua_touserdata(L, lua_upvalueindex(2)))) {
+        lua_pushnil(L);
+        lua_pushfstring(L, "%s: no script below the folders of this one", name);
+    } else if (path) {
+        grant(L, path);
+    }
+    return 2;
+}
+
+/* Puts the functions of one module into the table at the top, as "module.name". [0, 0, e] */
+static void add_module(lua_State *L, const char *module, const char *names,
+                       const char *const *tools)
+{
+    lua_getglobal(L, "require");
+    lua_pushfstring(L, "ipw.core.%s", module);
+    lua_call(L, 1, 1); // functions module
+    for (const char *at = names; *at; at += strspn(at, "* ")) {
+        size_t n = strcspn(at, "* ");
+        lua_pushlstring(L, at, n);
+        lua_pushfstring(L, "%s.%s", module, lua_tostring(L, -1)); // functions module name full
+        lua_insert(L, -2);
+        lua_rawget(L, -3); // functions module full function
+        if (strcmp(lua_tostring(L, -2), "tool.find") == 0) {
+            lua_pushlightuserdata(L, (void *)tools);
+            lua_pushcclosure(L, tool_find, 2);
+        }
+        lua_rawset(L, -4); // functions module
+        at += n;
+    }
+    lua_pop(L, 1);
+}
+
+/* open(light userdata: the ward's options) */
+static int open_protected(lua_State *L)
+{
+    const struct ipw_ward_options *options = lua_touserdata(L, 1);
+    static const char *const clocks[] = {"time", "clock", "date"};
+    const char *module, *names;
+
+    lua_newtable(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &granted_key);
+    grant(L, options->path);
+    lua_newtable(L); // functions
+    for (size_t k = 0; (names = ipw_remote_forwarded(k, &module)); k++)
+        add_module(L, module, names, options->tools);
+    lua_getglobal(L, "os");
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        lua_getfield(L, -1, clocks[i]);
+        lua_pushfstring(L, "os.%s", clocks[i]);
+        lua_insert(L, -2);
+        lua_rawset(L, -4); // functions os
+    }
+    lua_pop(L, 1);
+    lua_pushcfunction(L, script_module);
+    lua_setfield(L, -2, "script.module");
+    lua_pushcfunction(L, script_source);
+    lua_setfield(L, -2, "script.source");
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &functions_key);
+    return 0;
+}
+
+/* ---- calls ---- */
+
+static void send(struct ipw_ward *w, const struct ipw_buf *message)
+{
+    if (w->worker) ipw_worker_send(w->worker, message->data, message->len);
+}
+
+static void send_text(struct ipw_ward *w, enum ipw_wire_kind kind, uint32_t call, const char *text)
+{
+    struct ipw_buf message = IPW_BUF(64 * IPW_KIB);
+    uint32_t n = (uint32_t)strlen(text);
+
+    ipw_wire_begin(&message, kind, call);
+    if (kind == IPW_WIRE_ERROR) {
+        ipw_buf_addc(&message, 's');
+        ipw_buf_add(&message, &n, sizeof n);
+    }
+    ipw_buf_adds(&message, text);
+    send(w, &message);
+    ipw_buf_release(&message);
+}
+
+static void call_over(void *ud, struct ipw_task *task, enum ipw_task_end end, lua_State *co,
+                      int nresults, const struct ipw_err *err)
+{
+    struct call *call = ud;
+    struct ipw_ward *w = call->ward;
+    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    struct ipw_err why = {0};
+
+    (void)task;
+    if (!call->forgotten) {
+        ipw_wire_begin(&message, end == IPW_TASK_DONE ? IPW_WIRE_RESULT : IPW_WIRE_ERROR,
+                       call->number);
+        if (nresults == 0 && end != IPW_TASK_DONE)
+            send_text(w, IPW_WIRE_ERROR, call->number, err->text);
+        else if (ipw_wire_add(co, lua_gettop(co) - nresults + 1, nresults, &message, &why))
+            send_text(w, IPW_WIRE_ERROR, call->number, why.text);
+        else
+            send(w, &message);
+    }
+    ipw_buf_release(&message);
+    if (call->prev)
+        call->prev->next = call->next;
+    else
+        w->calls = call->next;
+    if (call->next) call->next->prev = call->prev;
+    w->n_calls--;
+    free(call);
+}
+
+struct incoming {
+    const char *name, *values;
+    size_t n;
+    struct call *call;
+};
+
+/* on_text(piece, kind) on this side.  Upvalue: the call, which lives as long as its task, and that
+ * is what calls this. */
+static int send_piece(lua_State *L)
+{
+    struct call *call = lua_touserdata(L, lua_upvalueindex(1));
+    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    struct ipw_err err = {0};
+    int rc;
+
+    ipw_wire_begin(&message, IPW_WIRE_PIECE, call->number);
+    rc = ipw_wire_add(L, 1, lua_gettop(L), &message, &err);
+    if (!rc && !call->forgotten) send(call->ward, &message);
+    ipw_buf_release(&message);
+    return rc ? luaL_error(L, "%s", err.text) : 0;
+}
+
+/* The worker marks by `true` that its request has an on_text: a function does not cross. */
+static void answer_in_pieces(lua_State *L, int request, struct call *call)
+{
+    if (!lua_istable(L, request)) return;
+    lua_pushliteral(L, "on_text");
+    if (lua_rawget(L, request) == LUA_TBOOLEAN && lua_toboolean(L, -1)) {
+        lua_pushliteral(L, "on_text");
+        lua_pushlightuserdata(L, call);
+        lua_pushcclosure(L, send_piece, 1);
+        lua_rawset(L, request);
+    }
+    lua_pop(L, 1);
+}
+
+/* prepare(light userdata): the function, its arguments. */
+static int prepare_call(lua_State *L)
+{
+    const struct incoming *in = lua_touserdata(L, 1);
+    int n;
+
+    lua_settop(L, 0);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &functions_key);
+    if (lua_getfield(L, -1, in->name) != LUA_TFUNCTION)
+        return luaL_error(L, "%s: no such function", in->name);
+    lua_remove(L, 1);
+    n = ipw_wire_push(L, in->values, in->n);
+    if (n && strcmp(in->name, "llm.chat") == 0) answer_in_pieces(L, 2, in->call);
+    return 1 + n;
+}
+
+/* The worker broke the rules: it is not spoken to any more. */
+static void refuse(struct ipw_ward *w, const char *why)
+{
+    if (w->refused) return;
+    w->refused = why;
+    ipw_timer_cancel(w->grace);
+    w->grace = NULL;
+    ipw_ward_cancel(w, why);
+}
+
+static void start_call(struct ipw_ward *w, uint32_t number, const char *bytes, size_t n)
+{
+    const char *name = bytes + 1;
+    size_t name_n = n ? strnlen(name, n - 1) : 0;
+    lua_State *L = ipw_vm_lua(w->vm);
+    int top = lua_gettop(L), nargs;
+    struct ipw_err err = {0};
+    struct call *call;
+    struct incoming in;
+
+    if (n < 2 || name_n == n - 1 || w->n_calls == MAX_CALLS) {
+        refuse(w, "the worker broke the protocol");
+        return;
+    }
+    call = ipw_calloc(1, sizeof *call);
+    call->ward = w;
+    call->number = number;
+    in = (struct incoming){name, name + name_n + 1, n - name_n - 2, call};
+    lua_pushcfunction(L, prepare_call);
+    lua_pushlightuserdata(L, &in);
+    if (ipw_vm_call(w->vm, 1, LUA_MULTRET, &err)) {
+        send_text(w, IPW_WIRE_ERROR, number, err.text);
+        free(call);
+        return;
+    }
+    nargs = lua_gettop(L) - top - 1;
+    if (ipw_task_start(&call->task, w->vm, nargs, call_over, call, &err)) {
+        send_text(w, IPW_WIRE_ERROR, number, err.text);
+        free(call);
+        return;
+    }
+    if (bytes[0]) ipw_task_mark_in_tool(call->task);
+    call->next = w->calls;
+    if (w->calls) w->calls->prev = call;
+    w->calls = call;
+    w->n_calls++;
+}
+
+static void cancel_call(struct ipw_ward *w, uint32_t number)
+{
+    for (struct call *c = w->calls; c; c = c->next) {
+        if (c->number != number || c->forgotten) continue;
+        c->forgotten = true;
+        ipw_task_cancel(c->task, "cancelled"); /* may end it, and the list entry with it */
+        return;
+    }
+}
+
+/* Each may end at once and leave the list. */
+static void cancel_calls(struct ipw_ward *w, const char *reason)
+{
+    for (struct call *c = w->calls, *next; c; c = next) {
+        next = c->next;
+        ipw_task_cancel(c->task, reason);
+    }
+}
+
+/* ---- the worker ---- */
+
+static void grace_over(void *ud);
+
+static void on_message(void *ud, const char *bytes, size_t n)
+{
+    struct ipw_ward *w = ud;
+    uint32_t call;
+    int kind = ipw_wire_head(bytes, n, &call);
+
+    if (w->has_said || w->refused) return;
+    bytes += IPW_WIRE_HEAD;
+    n -= IPW_WIRE_HEAD;
+    switch (kind) {
+    case IPW_WIRE_CALL: start_call(w, call, bytes, n); break;
+    case IPW_WIRE_CANCEL: cancel_call(w, call); break;
+    case IPW_WIRE_LOG: {
+        struct ipw_buf line = IPW_BUF(64 * IPW_KIB);
+        ipw_text_printable(&line, bytes, n, 0);
+        ipw_log(IPW_LOG_INFO, "%s", ipw_buf_str(&line));
+        ipw_buf_release(&line);
+        break;
+    }
+    case IPW_WIRE_DONE:
+        w->has_said = true;
+        ipw_buf_add(&w->said, bytes, n);
+        if (!w->grace) w->grace = ipw_timer_start(w->loop, GRACE_NS, grace_over, w);
+        break;
+    default: refuse(w, "the worker broke the protocol");
+    }
+}
+
+static void on_exit_(void *ud, int exit_code, int term_signal, int64_t cpu_ns)
+{
+    struct ipw_ward *w = ud;
+    struct ipw_ward_end end = {.cpu_ns = cpu_ns, .cpu = term_signal == SIGXCPU};
+    char error[160];
+
+    w->worker = NULL;
+    ipw_timer_cancel(w->grace);
+    w->grace = NULL;
+    cancel_calls(w, "cancelled");
+    if (w->refused)
+        snprintf(error, sizeof error, "%s", w->refused);
+    else if (end.cpu)
+        snprintf(error, sizeof error, "the script passed its CPU limit");
+    else if (term_signal)
+        snprintf(error, sizeof error, "the script's process was ended by signal %d (%s)",
+                 term_signal, strsignal(term_signal));
+    else
+        snprintf(error, sizeof error, "the script's process ended by itself with status %d",
+                 exit_code);
+    if (w->has_said && !w->refused) {
+        end.said = ipw_buf_str(&w->said);
+        end.said_n = w->said.len;
+    } else {
+        end.error = error;
+    }
+    w->on_end(w->ud, &end);
+}
+
+/* It did not come to an end by itself. */
+static void grace_over(void *ud)
+{
+    struct ipw_ward *w = ud;
+
+    w->grace = NULL;
+    ipw_worker_kill(w->worker);
+    on_exit_(w, -1, SIGKILL, -1);
+}
+
+void ipw_ward_cancel(struct ipw_ward *w, const char *reason)
+{
+    if (!w->worker || w->grace) return;
+    w->grace = ipw_timer_start(w->loop, w->refused ? 0 : GRACE_NS, grace_over, w);
+    send_text(w, IPW_WIRE_STOP, 0, reason); /* before the answers: it is sticky */
+    cancel_calls(w, reason);
+}
+
+int ipw_ward_start(struct ipw_ward **out, const struct ipw_ward_options *options,
+                   struct ipw_err *err)
+{
+    const struct ipw_host *host = options->vm->host;
+    size_t heap = options->vm->memory_bytes ? options->vm->memory_bytes : 64 * IPW_MIB;
+    struct ipw_ward *w = ipw_calloc(1, sizeof *w);
+    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    lua_State *L;
+    int rc;
+
+    w->loop = host->loop;
+    w->on_end = options->on_end;
+    w->ud = options->ud;
+    ipw_buf_init(&w->said, IPW_WIRE_MAX);
+    rc = ipw_vm_open(&w->vm, options->vm, err);
+    if (rc) goto fail;
+    L = ipw_vm_lua(w->vm);
+    lua_pushcfunction(L, open_protected);
+    lua_pushlightuserdata(L, (void *)options);
+    rc = ipw_vm_call(w->vm, 1, 0, err);
+    if (rc) goto fail;
+    rc = ipw_worker_start(&w->worker, w->loop,
+                          &(struct ipw_worker_options){.memory_bytes = 4 * heap + ADDRESS_BYTES,
+                                                       .cpu_s = CPU_S,
+                                                       .message_max_bytes = IPW_WIRE_MAX,
+                                                       .on_message = on_message,
+                                                       .on_exit = on_exit_,
+                                                       .ud = w},
+                          err);
+    if (rc) goto fail;
+    ipw_wire_begin(&message, IPW_WIRE_START, 0);
+    ipw_buf_add(&message, options->start, options->start_n);
+    send(w, &message);
+    ipw_buf_release(&message);
+    *out = w;
+    return 0;
+fail:
+    ipw_vm_close(w->vm);
+    free(w);
+    return rc;
+}
+
+void ipw_ward_free(struct ipw_ward *w)
+{
+    if (!w) return;
+    ipw_worker_kill(w->worker);
+    w->worker = NULL;
+    ipw_timer_cancel(w->grace);
+    for (struct call *c = w->calls, *next; c; c = next) {
+        next = c->next;
+        ipw_task_orphan(c->task);
+        free(c);
+    }
+    ipw_vm_close(w->vm);
+    ipw_buf_release(&w->said);
+    free(w);
+}

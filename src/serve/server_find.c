@@ -1,0 +1,92 @@
+#include "serve/server_find.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/keyring.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/secret.h"
+#include "io/proxy.h"
+
+#define DISCOVER_NS (500 * IPW_NS_PER_MS)
+#define LIST_NS     (10 * IPW_NS_PER_S)
+
+static void discovered(void *ud, const char *base_url, const char *first_model)
+{
+    struct ipw_server *s = ud;
+
+    (void)first_model;
+    s->search = NULL;
+    if (base_url && base_url[0]) s->url = ipw_strdup(base_url);
+    ipw_loop_stop(s->loop);
+}
+
+static void listed(void *ud, char **names, const struct ipw_err *err)
+{
+    struct ipw_server *s = ud;
+
+    s->models = names;
+    if (err) s->models_err = *err;
+    ipw_loop_stop(s->loop);
+}
+
+static int take_url(struct ipw_server *s, const char *url, struct ipw_err *err)
+{
+    struct ipw_buf normal = IPW_BUF(8 * IPW_KIB), proxy = IPW_BUF(4 * IPW_KIB);
+    int rc = ipw_llm_normalise_url(&normal, url, err);
+
+    if (!rc) s->url = ipw_buf_take(&normal, NULL);
+    ipw_buf_release(&normal);
+    if (!rc && ipw_http_proxy_for(&proxy, s->url))
+        ipw_say("requests to %s go through the proxy %s", s->url, ipw_buf_str(&proxy));
+    ipw_buf_release(&proxy);
+    return rc;
+}
+
+int ipw_server_find(struct ipw_server *s, const struct ipw_server_options *o, struct ipw_err *err)
+{
+    const char *url = o->base_url ? o->base_url : ipw_keyring_env("OPENAI_BASE_URL");
+    const char *key = ipw_keyring_env(o->api_key_env ? o->api_key_env : "OPENAI_API_KEY");
+    struct ipw_llm_options options = {.max_retries = 0, .insecure_key = o->insecure_key};
+    struct ipw_llm_probe *probe;
+    int rc;
+
+    *s = (struct ipw_server){.named = url && url[0]};
+    ipw_secret_add(key);
+    if (o->api_key_env && !(key && key[0]))
+        return ipw_fail(err, IPW_EINVAL, "--api-key-env %s: that variable is not set",
+                        o->api_key_env);
+    rc = ipw_http_global_init(err);
+    if (!rc) rc = ipw_loop_new(&s->loop, err);
+    if (!rc)
+        rc = ipw_http_new(&s->http, s->loop, &(struct ipw_http_options){.cacert = o->cacert}, err);
+    if (!rc && s->named) rc = take_url(s, url, err);
+    if (!rc && !s->named) {
+        rc = ipw_llm_discover(&s->search, s->loop, s->http, DISCOVER_NS, discovered, s, err);
+        if (!rc) ipw_loop_run(s->loop);
+    }
+    if (rc || !s->url) return rc;
+    if (s->named && key && key[0]) s->key = key;
+    options.base_url = s->url;
+    options.api_key = s->key;
+    rc = ipw_llm_new(&s->llm, s->loop, s->http, &options, err);
+    if (!rc) rc = ipw_llm_models(&probe, s->llm, LIST_NS, listed, s, err);
+    if (!rc) ipw_loop_run(s->loop);
+    return rc;
+}
+
+void ipw_server_release(struct ipw_server *s)
+{
+    ipw_llm_models_free(s->models);
+    ipw_llm_search_cancel(s->search);
+    ipw_llm_free(s->llm);
+    if (s->http) ipw_http_free(s->http);
+    if (s->loop) {
+        ipw_loop_run(s->loop); /* handles are closed */
+        ipw_loop_free(s->loop);
+    }
+    free(s->url);
+    *s = (struct ipw_server){0};
+}

@@ -1,0 +1,56 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "ledger/power_reader.h"
+#include "telemetry/telemetry.h"
+
+static void print_row(const struct ipw_power *p)
+{
+    printf("[%lld,%zu", (long long)p->t_ns, p->source);
+    for (size_t i = 0; i < p->sources[p->source].n; i++) {
+        if (p->values[i] == IPW_NO_VALUE)
+            fputs(",null", stdout);
+        else
+            printf(",%lld", (long long)p->values[i]);
+    }
+    puts("]");
+}
+
+int ipw_telemetry_read(const char *path, struct ipw_err *err)
+{
+    struct stat st;
+    struct ipw_power p;
+    struct ipw_err why;
+    int64_t bad = 0;
+    bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    char *file = folder ? ipw_asprintf("%s/power.jsonl", path) : ipw_strdup(path);
+    int rc = ipw_power_open_file(&p, file, err);
+
+    free(file);
+    if (rc) return rc;
+    puts(p.header_text);
+    while (!ferror(stdout)) {
+        rc = ipw_power_next(&p, &why);
+        if (rc == 0) {
+            rc = ipw_power_next_segment(&p, &why);
+            if (rc == 0) break;
+            if (rc > 0) puts(p.header_text);
+        } else if (rc > 0) {
+            print_row(&p);
+        }
+        if (rc == IPW_EIO) break;
+        if (rc < 0 && bad++ < 5) ipw_log(IPW_LOG_WARN, "%s", why.text);
+    }
+    ipw_power_close(&p);
+    if (fflush(stdout) || ferror(stdout))
+        return ipw_fail(err, IPW_EIO, "standard output: the rows could not be written");
+    if (rc == IPW_EIO) *err = why;
+    if (rc == IPW_EIO) return rc;
+    if (bad)
+        return ipw_fail(err, IPW_EPARSE, "%s: %lld line%s could not be read", path, (long long)bad,
+                        bad == 1 ? "" : "s");
+    return 0;
+}

@@ -1,0 +1,75 @@
+/* A query's trace: made, asked, given back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/turn.h"
+
+struct ipw_figure *ipw_turn_figures(void)
+{
+    return ipw_calloc(IPW_DOMAIN_COUNT, sizeof(struct ipw_figure));
+}
+
+static void release_spans(struct ipw_turn *turn)
+{
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        free(turn->spans[k].name);
+        free(turn->spans[k].outcome);
+        free(turn->spans[k].error);
+        free(turn->spans[k].devices);
+        free(turn->spans[k].energy);
+    }
+    free(turn->spans);
+    free(turn->energy);
+}
+
+void ipw_query_trace_release(struct ipw_query_trace *trace)
+{
+    release_spans(&trace->before);
+    for (size_t i = 0; i < trace->n_turns; i++) {
+        struct ipw_turn *turn = &trace->turns[i];
+
+        release_spans(turn);
+        free(turn->devices);
+        free(turn->finish_reason);
+        free(turn->model);
+        free(turn->error);
+        free(turn->endpoint);
+    }
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) free(trace->sources[d]);
+    for (size_t i = 0; i < trace->n_metrics; i++) {
+        free(trace->metrics[i].name);
+        free(trace->metrics[i].unit);
+    }
+    for (size_t i = 0; i < trace->n_devices; i++) free(trace->devices[i].name);
+    free(trace->devices);
+    free(trace->device_energy);
+    free(trace->device_before);
+    free(trace->device_account);
+    free(trace->metrics);
+    free(trace->turns);
+    free(trace->id);
+    free(trace->outcome);
+    free(trace->error);
+    *trace = (struct ipw_query_trace){0};
+}
+
+bool ipw_outcome_is_stop(const char *outcome)
+{
+    static const char *const stops[] = {"interrupted", "server_lost", "unfinished", NULL};
+    const char *const *stop = stops;
+
+    if (!outcome) return false;
+    while (*stop && strcmp(*stop, outcome)) stop++;
+    return *stop || strncmp(outcome, "run_", 4) == 0;
+}
+
+unsigned ipw_query_lm_domains(const struct ipw_query_trace *trace)
+{
+    const struct ipw_figure *gpu = &trace->energy[IPW_DOMAIN_GPU];
+
+    if (trace->lm_remote) return trace->lm_domains;
+    /* Lines written before the key remote_domains say it by the reason of the GPU alone. */
+    if (!gpu->known && gpu->reason && !strcmp(gpu->reason, "remote")) return 0;
+    return (1u << IPW_DOMAIN_COUNT) - 1;
+}

@@ -1,6 +1,0 @@
-# What runs scripts needs the embedded files.
-foreach(test app_test_serve app_test_serve_reply)
-  if(TARGET ${test})
-    target_sources(${test} PRIVATE $<TARGET_OBJECTS:ipw_embedded>)
-  endif()
-endforeach()

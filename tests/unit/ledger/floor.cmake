@@ -1,0 +1,6 @@
+# The simulated device and its sensors.
+foreach(unit sim ledger ledger_accounts ledger_bounds ledger_gauge)
+  target_sources(ledger_test_${unit} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/sim/sim.c)
+endforeach()
+target_sources(ledger_test_truth PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/sim/sim.c
+               ${CMAKE_CURRENT_SOURCE_DIR}/sim/crowd.c ${CMAKE_CURRENT_SOURCE_DIR}/sim/truth.c)

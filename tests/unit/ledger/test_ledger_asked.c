@@ -1,0 +1,352 @@
+/* Questions that a ledger has no number for, and events that are none: ledger/ledger.h. */
+#include "ledger/ledger.h"
+
+#include "unit/energy/energy_test.h"
+
+#define CPU IPW_DOMAIN_CPU
+#define GPU IPW_DOMAIN_GPU
+
+/* Two packages of 100 W and 50 W, read every 100 ms from 1 s to 11 s. */
+static struct ipw_ledger *two(void)
+{
+    struct ipw_channel c[2] = {test_counter("package-0", CPU, 0, 400),
+                               test_counter("package-1", CPU, 0, 400)};
+    struct ipw_ledger *l = ipw_ledger_new(c, 2);
+
+    for (int i = 0; i <= 100; i++) {
+        int64_t v[2] = {J(10 * i), J(5 * i)};
+        ipw_ledger_row(l, 0, 2, S(1 + i * 0.1), v);
+    }
+    return l;
+}
+
+static void test_names(void **state)
+{
+    struct ipw_ledger *l = two();
+
+    (void)state;
+    assert_string_equal(ipw_method_name(IPW_METHOD_PHASE), "phase");
+    assert_string_equal(ipw_method_name(IPW_METHOD_LINEAR), "linear");
+    assert_string_equal(ipw_method_name(IPW_METHOD_WINDOW), "window");
+    assert_string_equal(ipw_method_name((enum ipw_method)99), "none");
+    assert_string_equal(ipw_share_name(IPW_SHARE_EQUAL), "equal");
+    assert_string_equal(ipw_share_name(IPW_SHARE_TOKENS), "tokens");
+    assert_string_equal(ipw_share_name(IPW_SHARE_PHASE), "phase");
+    assert_string_equal(ipw_share_name((enum ipw_share)99), "none");
+    assert_int_equal(ipw_ledger_devices(l, CPU), 2);
+    assert_int_equal(ipw_ledger_devices(l, GPU), 0);
+    assert_string_equal(ipw_ledger_device_name(l, CPU, 0), "package-0");
+    assert_string_equal(ipw_ledger_device_name(l, CPU, 1), "package-1");
+    ipw_ledger_free(l);
+}
+
+/* A query that the ledger does not know has no energy: null with a reason, in every form of the question. */
+static void test_unknown_query(void **state)
+{
+    struct ipw_ledger *l = two();
+    const int64_t t[] = {S(3), S(4), S(5)};
+    struct ipw_figure f[2];
+    struct ipw_account a;
+
+    (void)state;
+    ipw_ledger_query_begin(l, S(3));
+    ipw_ledger_query_end(l, S(5));
+    for (int64_t query = -1; query <= 7; query += 8) {
+        assert_unknown(ipw_ledger_query_window(l, query, CPU, S(3), S(5)), "not_covered");
+        ipw_ledger_query_windows(l, query, CPU, t, 2, f);
+        assert_unknown(f[0], "not_covered");
+        assert_unknown(f[1], "not_covered");
+        a = ipw_ledger_account(l, query, CPU, S(3), S(5));
+        assert_unknown(a.attributed, "not_covered");
+        assert_true(isnan(a.exclusive_j) && isnan(a.marginal_j));
+    }
+    assert_unknown(ipw_ledger_query_window(l, 7, GPU, S(3), S(5)), "no_sensor");
+    ipw_ledger_query_windows(l, 7, GPU, t, 2, f);
+    assert_unknown(f[0], "no_sensor");
+    assert_unknown(ipw_ledger_device_window(l, 7, CPU, 0, S(3), S(5)), "not_covered");
+    assert_unknown(ipw_ledger_device_span(l, 7, CPU, 0, S(3), S(5)), "not_covered");
+    a = ipw_ledger_device_account(l, 7, CPU, 0, S(3), S(5));
+    assert_true(isnan(a.exclusive_j) && isnan(a.marginal_j));
+    ipw_ledger_device_windows(l, 7, CPU, 0, t, 2, f);
+    assert_unknown(f[1], "not_covered");
+    /* Query -1 is nobody in particular where the header says so: an equal share of who is in flight. */
+    assert_figure(ipw_ledger_device_window(l, -1, CPU, 1, S(3), S(5)), 100, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_device_span(l, -1, CPU, 1, S(3), S(5)), 100, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_query_span(l, -1, CPU, S(3), S(5)), 300, IPW_PROV_MEASURED);
+    ipw_ledger_device_windows(l, -1, CPU, 1, t, 2, f);
+    assert_figure(f[1], 50, IPW_PROV_MEASURED);
+    f[0] = (struct ipw_figure){.reason = "as it was"};
+    ipw_ledger_device_windows(l, -1, CPU, 1, t, 0, f); /* no window: nothing is written */
+    assert_string_equal(f[0].reason, "as it was");
+    ipw_ledger_free(l);
+}
+
+/* The baseline is taken off each device's own; one that was not told makes the sum unknown. */
+static void test_accounts_of_devices(void **state)
+{
+    struct ipw_ledger *l = two();
+    struct ipw_account a;
+
+    (void)state;
+    ipw_ledger_set_device_baseline(l, CPU, 0, 30);
+    ipw_ledger_query_begin(l, S(3));
+    ipw_ledger_query_end(l, S(5));
+    a = ipw_ledger_account(l, 0, CPU, S(3), S(5));
+    assert_near(a.exclusive_j, 300, 1e-5);
+    assert_true(isnan(a.marginal_j));
+    assert_near(ipw_ledger_device_account(l, 0, CPU, 0, S(3), S(5)).marginal_j, 140, 1e-5);
+    ipw_ledger_free(l);
+}
+
+/* A simpler method is no better than its samples: none within, or a break between them, gives no number. */
+static void test_simple_methods(void **state)
+{
+    struct ipw_ledger *l = two();
+    struct ipw_figure f;
+
+    (void)state;
+    ipw_ledger_query_begin(l, S(3));
+    ipw_ledger_query_begin(l, S(4));
+    ipw_ledger_query_leave(l, 0, S(5));
+    ipw_ledger_query_leave(l, 1, S(5));
+    assert_near(ipw_ledger_window_by(l, IPW_METHOD_WINDOW, 0, CPU, S(3.05), S(4.95)).j, 270, 1e-5);
+    assert_near(ipw_ledger_window_by(l, IPW_METHOD_LINEAR, 0, CPU, S(3), S(5)).j, 225, 1e-5);
+    assert_near(ipw_ledger_window_by(l, IPW_METHOD_LINEAR, 0, CPU, S(2), S(6)).j, 225, 1e-5);
+    f = ipw_ledger_window_by(l, IPW_METHOD_PHASE, 0, CPU, S(3), S(5));
+    assert_near(f.j, 225, 1e-5);
+    f = ipw_ledger_window_by(l, IPW_METHOD_WINDOW, 0, CPU, S(3.02), S(3.08));
+    assert_unknown(f, "no_samples");
+    f = ipw_ledger_window_by(l, IPW_METHOD_WINDOW, 0, CPU, S(3.05), S(3.14));
+    assert_unknown(f, "no_samples"); /* one sample: nothing to take it from */
+    assert_unknown(ipw_ledger_window_by(l, IPW_METHOD_WINDOW, 0, GPU, S(3), S(5)), "no_sensor");
+    assert_unknown(ipw_ledger_window_by(l, IPW_METHOD_LINEAR, 0, GPU, S(3), S(5)), "no_sensor");
+    ipw_ledger_break(l, "suspended");
+    for (int i = 0; i <= 20; i++) {
+        int64_t v[2] = {J(5000 + 10 * i), J(5000 + 5 * i)};
+        ipw_ledger_row(l, 0, 2, S(20 + i * 0.1), v);
+    }
+    f = ipw_ledger_window_by(l, IPW_METHOD_WINDOW, 0, CPU, S(10), S(21));
+    assert_unknown(f, "suspended");
+    ipw_ledger_free(l);
+}
+
+/* Before any query there is nothing to share: the linear method charges nobody. */
+static void test_no_query(void **state)
+{
+    struct ipw_ledger *l = two();
+
+    (void)state;
+    assert_near(ipw_ledger_window_by(l, IPW_METHOD_LINEAR, 0, CPU, S(3), S(5)).j, 0, 0);
+    assert_figure(ipw_ledger_idle(l, CPU, S(3), S(5)), 300, IPW_PROV_MEASURED);
+    ipw_ledger_query_begin(l, S(4));
+    ipw_ledger_query_end(l, S(5));
+    assert_near(ipw_ledger_window_by(l, IPW_METHOD_LINEAR, 0, CPU, S(2), S(5)).j, 150, 1e-5);
+    ipw_ledger_free(l);
+}
+
+/* What was forgotten is not answered with a number; the newer windows are as before. */
+static void test_forgotten(void **state)
+{
+    struct ipw_ledger *l = two();
+    const int64_t t[] = {S(2), S(3), S(4)};
+    struct ipw_figure f[2];
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        ipw_ledger_query_begin(l, S(2 + 2 * i));
+        ipw_ledger_query_end(l, S(3 + 2 * i));
+    }
+    ipw_ledger_trim(l, S(7.5));
+    for (int m = IPW_METHOD_PHASE; m <= IPW_METHOD_WINDOW; m++)
+        assert_false(ipw_ledger_window_by(l, (enum ipw_method)m, 0, CPU, S(2), S(3)).known);
+    assert_unknown(ipw_ledger_query_window(l, 0, CPU, S(2), S(3)), "not_covered");
+    assert_false(ipw_ledger_window(l, CPU, S(2), S(3)).known);
+    assert_false(ipw_ledger_idle(l, CPU, S(2.5), S(3)).known);
+    ipw_ledger_windows(l, CPU, t, 2, f);
+    assert_false(f[0].known || f[1].known);
+    assert_figure(ipw_ledger_query_window(l, 3, CPU, S(8), S(9)), 150, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_total(l, CPU, S(1), S(11)), 1500, IPW_PROV_MEASURED);
+    ipw_ledger_free(l);
+}
+
+/* Phases and tokens of an unknown query, that end before they begin, or of no kind, are passed over; ones beyond
+ * the query's own time are cut to it. */
+static void test_events_that_are_none(void **state)
+{
+    for (int share = IPW_SHARE_EQUAL; share <= IPW_SHARE_PHASE; share++) {
+        struct ipw_ledger *l = two();
+        int64_t q;
+
+        (void)state;
+        ipw_ledger_set_share(l, (enum ipw_share)share, 0);
+        q = ipw_ledger_query_begin(l, S(3));
+        ipw_ledger_phase(l, 99, IPW_PHASE_DECODE, S(3), S(4));
+        ipw_ledger_phase(l, q, IPW_PHASE_DECODE, S(4), S(3));
+        ipw_ledger_phase(l, q, IPW_PHASE_COUNT, S(3), S(4));
+        ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(4), S(4));
+        ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(2), INT64_MAX);
+        ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(3), INT64_MAX); /* told twice */
+        ipw_ledger_tokens(l, 99, S(3), S(4), 10, 10);
+        ipw_ledger_tokens(l, q, S(4), S(4), 10, 10);
+        ipw_ledger_tokens(l, q, S(3), S(4), 10, 0);
+        ipw_ledger_tokens(l, q, S(3.5), S(4.5), 0, 10); /* side by side */
+        ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(3), S(4));
+        ipw_ledger_phase(l, q, IPW_PHASE_DECODE, S(4), INT64_MAX);
+        ipw_ledger_query_leave(l, q, S(5));
+        ipw_ledger_phase(l, q, IPW_PHASE_TOOL, S(4.9), S(9)); /* after it left */
+        ipw_ledger_close(l, S(11));
+        assert_near(ipw_ledger_query_window(l, q, CPU, S(3), S(5)).j, 300, 1e-5);
+        assert_near(ipw_ledger_idle(l, CPU, S(1), S(11)).j, 1200, 1e-5);
+        ipw_ledger_free(l);
+    }
+}
+
+/* Two queries at a time share by tokens told side by side; the books balance to the microjoule. */
+static void test_overlapping_tokens(void **state)
+{
+    struct ipw_ledger *l = two();
+    double sum = 0;
+
+    (void)state;
+    ipw_ledger_set_share(l, IPW_SHARE_TOKENS, 0.5);
+    for (int i = 0; i < 2; i++) ipw_ledger_query_begin(l, S(3));
+    ipw_ledger_tokens(l, 0, S(3), S(5), 0, 30);
+    ipw_ledger_tokens(l, 0, S(4), S(5), 0, 30);
+    ipw_ledger_tokens(l, 1, S(3), S(5), 60, 0);
+    for (int i = 0; i < 2; i++) ipw_ledger_query_leave(l, i, S(5));
+    ipw_ledger_close(l, S(11));
+    for (int i = 0; i < 2; i++) sum += ipw_ledger_query_window(l, i, CPU, S(3), S(5)).j;
+    assert_near(sum, 300, 1e-5);
+    /* 15 tokens a second against 30 halves of a prompt's; then 45 against them. */
+    assert_near(ipw_ledger_query_window(l, 0, CPU, S(3), S(4)).j, 75, 1e-3);
+    assert_near(ipw_ledger_query_window(l, 0, CPU, S(4), S(5)).j, 112.5, 1e-3);
+    ipw_ledger_free(l);
+}
+
+/* Channels that no sum has are not watched, not lost, not read in another's place. */
+static void test_channels_outside_sums(void **state)
+{
+    struct ipw_channel c[3] = {test_counter("package-0", CPU, 0, 400), test_gauge("temperature", 0),
+                               test_counter("core", CPU, 0, 400)};
+    struct ipw_ledger *l;
+
+    (void)state;
+    c[1].kind = IPW_CHANNEL_METRIC;
+    c[1].in_sum = c[2].in_sum = false;
+    l = ipw_ledger_new(c, 3);
+    for (int i = 0; i <= 40; i++) {
+        int64_t v[4] = {J(10 * i), 50, J(1), 0};
+        ipw_ledger_row(l, 0, 4, S(1 + i * 0.1), v); /* one value more than there are channels */
+    }
+    for (size_t k = 1; k < 9; k++) {
+        assert_int_equal(ipw_ledger_silence_ns(l, k), 0);
+        assert_true(ipw_ledger_handed_over_ns(l, k) == INT64_MIN);
+        ipw_ledger_lose(l, k, "gpu_lost");
+    }
+    ipw_ledger_break(l, "suspended");
+    assert_figure(ipw_ledger_total(l, CPU, S(1), S(5)), 400, IPW_PROV_MEASURED);
+    ipw_ledger_free(l);
+}
+
+/* The newest reading of all: a channel that is given up does not hold it back, unless there is no other. */
+static void test_read_up_to(void **state)
+{
+    struct ipw_channel c[2] = {test_counter("package-0", CPU, 0, 400),
+                               test_counter("package-1", CPU, 0, 400)};
+    struct ipw_ledger *l = ipw_ledger_new(c, 2);
+
+    (void)state;
+    assert_true(ipw_ledger_read_ns(l) == INT64_MIN);
+    for (int i = 0; i <= 100; i++) {
+        int64_t v[2] = {J(10 * i), i < 30 ? J(5 * i) : IPW_NO_VALUE};
+        ipw_ledger_row(l, 0, 2, S(1 + i * 0.1), v);
+        if (i == 40) assert_int_equal(ipw_ledger_read_ns(l), S(3.9)); /* it may come back */
+    }
+    assert_int_equal(ipw_ledger_read_ns(l), S(11));
+    ipw_ledger_free(l);
+    l = ipw_ledger_new(c, 1);
+    for (int i = 0; i <= 100; i++) {
+        int64_t v = i < 30 ? J(5 * i) : IPW_NO_VALUE;
+        ipw_ledger_row(l, 0, 1, S(1 + i * 0.1), &v);
+    }
+    assert_int_equal(ipw_ledger_read_ns(l), S(3.9));
+    ipw_ledger_free(l);
+    l = ipw_ledger_new(c, 0);
+    assert_true(ipw_ledger_read_ns(l) == INT64_MAX);
+    ipw_ledger_free(l);
+}
+
+/* Power of a window of no length, outside the readings, or of no sensor: none, and no statistics of it. */
+static void test_no_power(void **state)
+{
+    struct ipw_ledger *l = two();
+    struct ipw_power_stats stats;
+    double mean = -1, peak = -1;
+
+    (void)state;
+    assert_false(ipw_ledger_power(l, CPU, S(3), S(3), &mean, &peak));
+    assert_false(ipw_ledger_power(l, CPU, S(30), S(31), &mean, &peak));
+    assert_false(ipw_ledger_power(l, GPU, S(3), S(4), &mean, &peak));
+    assert_false(ipw_ledger_power_stats(l, GPU, S(3), S(4), &stats));
+    assert_true(isnan(stats.avg_w) && isnan(stats.median_w) && isnan(stats.min_w) &&
+                isnan(stats.max_w));
+    assert_true(ipw_ledger_power_stats(l, CPU, S(3.02), S(11), &stats));
+    assert_near(stats.avg_w, 150, 1e-3);
+    assert_near(stats.median_w, 150, 1e-3);
+    assert_near(stats.min_w, 150, 1e-3);
+    assert_near(stats.max_w, 150, 1e-3);
+    ipw_ledger_free(l);
+}
+
+/* Part of a query that is shorter than a gauge resolves has no figure of its own; the reading is its estimate. */
+static void test_below_resolution(void **state)
+{
+    struct ipw_channel c = test_gauge("gpu0", 700);
+    struct ipw_ledger *l;
+    struct ipw_figure f;
+
+    (void)state;
+    c.period_ns = S(0.1);
+    l = ipw_ledger_new(&c, 1);
+    for (int i = 0; i <= 100; i++) {
+        int64_t v = 100000 + i % 2;
+        ipw_ledger_row(l, 0, 1, S(1 + i * 0.1), &v);
+    }
+    ipw_ledger_query_begin(l, S(3));
+    ipw_ledger_query_begin(l, S(3));
+    for (int i = 0; i < 2; i++) ipw_ledger_query_leave(l, i, S(6));
+    f = ipw_ledger_device_span(l, 0, GPU, 0, S(4), S(4.1));
+    assert_false(f.known);
+    assert_string_equal(f.reason, "below_resolution");
+    assert_true(f.estimated);
+    assert_near(f.estimate_j, 5, 1e-3);
+    f = ipw_ledger_query_span(l, 1, GPU, S(4), S(4.1));
+    assert_string_equal(f.reason, "below_resolution");
+    f = ipw_ledger_query_span(l, -1, GPU, S(40), S(40.1));
+    assert_false(f.known); /* beyond the readings: no estimate by the gauge */
+    assert_string_not_equal(f.reason, "below_resolution");
+    f = ipw_ledger_device_span(l, 0, GPU, 0, S(3), S(6));
+    assert_true(f.known && f.lo_j <= f.j && f.hi_j >= f.j);
+    assert_near(f.j, 150, 1e-2);
+    ipw_ledger_free(l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_unknown_query),
+        cmocka_unit_test(test_accounts_of_devices),
+        cmocka_unit_test(test_simple_methods),
+        cmocka_unit_test(test_no_query),
+        cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_events_that_are_none),
+        cmocka_unit_test(test_overlapping_tokens),
+        cmocka_unit_test(test_channels_outside_sums),
+        cmocka_unit_test(test_read_up_to),
+        cmocka_unit_test(test_no_power),
+        cmocka_unit_test(test_below_resolution),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

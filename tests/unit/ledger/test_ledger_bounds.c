@@ -1,0 +1,134 @@
+/* The bounds of what queries side by side are charged: reference/energy.md 2b and 2f. */
+#include "ledger/ledger.h"
+
+#include <stdlib.h>
+
+#include "sim/sim.h"
+#include "unit/energy/energy_test.h"
+
+#define GPU IPW_DOMAIN_GPU
+enum { MOST = 5, RUNS = 1500 };
+
+struct asked {
+    double t0, t1, tokens_per_s;
+    int64_t query;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* What query q is due of the device's true energy in [from, to], which lies inside its own time. */
+static double due(const struct sim_curve *curve, const struct asked *all, size_t n, size_t q,
+                  bool by_tokens, double from, double to)
+{
+    double cuts[2 * MOST + 2], sum = 0;
+    size_t k = 0;
+
+    cuts[k++] = from;
+    cuts[k++] = to;
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].t0 > from && all[i].t0 < to) cuts[k++] = all[i].t0;
+        if (all[i].t1 > from && all[i].t1 < to) cuts[k++] = all[i].t1;
+    }
+    qsort(cuts, k, sizeof *cuts, by_time);
+    for (size_t c = 0; c + 1 < k; c++) {
+        double weight = 0, own = by_tokens ? all[q].tokens_per_s : 1;
+
+        for (size_t i = 0; i < n; i++) {
+            if (all[i].t0 <= cuts[c] && all[i].t1 >= cuts[c + 1])
+                weight += by_tokens ? all[i].tokens_per_s : 1;
+        }
+        sum += (sim_curve_j(curve, cuts[c + 1]) - sim_curve_j(curve, cuts[c])) * own / weight;
+    }
+    return sum;
+}
+
+static void tell(struct ipw_ledger *l, struct asked *all, size_t n)
+{
+    double times[2 * MOST];
+
+    for (size_t i = 0; i < n; i++) {
+        times[2 * i] = all[i].t0;
+        times[2 * i + 1] = all[i].t1;
+    }
+    qsort(times, 2 * n, sizeof *times, by_time);
+    for (size_t k = 0; k < 2 * n; k++) {
+        for (size_t i = 0; i < n; i++) {
+            if (all[i].t0 == times[k]) {
+                all[i].query = ipw_ledger_query_begin(l, S(all[i].t0));
+                ipw_ledger_tokens(l, all[i].query, S(all[i].t0), S(all[i].t1), 0,
+                                  all[i].tokens_per_s * (all[i].t1 - all[i].t0));
+            }
+            if (all[i].t1 == times[k]) ipw_ledger_query_leave(l, all[i].query, S(all[i].t1));
+        }
+    }
+}
+
+/* A power that jumps, queries that come and go within a step of the counter, and windows cut
+ * anywhere: what a query is due of the true energy lies within the bounds of its figure. */
+static void test_52_shares_are_within_their_bounds(void **state)
+{
+    uint64_t seed = 4;
+    double wide = 0, figures = 0;
+
+    (void)state;
+    for (int run = 0; run < RUNS; run++) {
+        enum ipw_share share = run % 2 ? IPW_SHARE_TOKENS : IPW_SHARE_EQUAL;
+        struct sim_curve curve = {0};
+        struct asked all[MOST];
+        size_t n = 2 + test_random(&seed) % (MOST - 1);
+        struct sim_sensor s = {.curve = &curve, .quantum = 1000, .seed = seed};
+        struct ipw_ledger *l;
+
+        for (double t = 0; t < 8; t += test_uniform(&seed, 0.005, 0.4))
+            sim_curve_add(&curve, t, test_uniform(&seed, 20, 480), 0);
+        for (size_t i = 0; i < n; i++) {
+            all[i].t0 = test_uniform(&seed, 1, 4);
+            all[i].t1 = all[i].t0 + test_uniform(&seed, 0.02, 2.5);
+            all[i].tokens_per_s = test_uniform(&seed, 1, 100);
+        }
+        s.channel = test_counter("gpu0", GPU, 0, 500);
+        if (run % 3) {
+            s.publish_s = 0.1;
+            s.phase_s = test_uniform(&seed, 0, 0.1);
+            s.channel.period_ns = S(0.1);
+        }
+        l = ipw_ledger_new(&s.channel, 1);
+        ipw_ledger_set_share(l, share, 0);
+        tell(l, all, n);
+        for (double t = 0.5; t < 7.5; t += test_uniform(&seed, 0.01, run % 2 ? 0.03 : 0.2)) {
+            int64_t v = sim_sensor_read(&s, t);
+
+            ipw_ledger_row(l, 0, 1, S(t), &v);
+        }
+        for (size_t q = 0; q < n; q++) {
+            double from = q ? test_uniform(&seed, all[q].t0, all[q].t1) : all[q].t0;
+            double to = q ? test_uniform(&seed, from, all[q].t1) : all[q].t1;
+            double truth = due(&curve, all, n, q, share == IPW_SHARE_TOKENS, from, to);
+            struct ipw_figure f = ipw_ledger_query_window(l, all[q].query, GPU, S(from), S(to));
+
+            assert_true(f.known && f.lo_j >= 0 && f.lo_j <= f.j && f.j <= f.hi_j);
+            if (truth < f.lo_j - 2e-5 || truth > f.hi_j + 2e-5)
+                fail_msg("run %d: %.6f J is not in [%.6f, %.6f]", run, truth, f.lo_j, f.hi_j);
+            wide += f.hi_j - f.lo_j;
+            figures += f.j;
+        }
+        ipw_ledger_free(l);
+        sim_curve_release(&curve);
+    }
+    print_message("bounds as wide as %.0f %% of the figures\n", 100 * wide / figures);
+    assert_true(wide < figures); /* and they say something */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_52_shares_are_within_their_bounds),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/* The line that tells how far a run is: what it shows of each kind of sensor, and that it fits. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "run/progress.h"
+
+static const struct ipw_progress_state some = {.n_queries = 4,
+                                               .n_done = 2,
+                                               .ok = 1,
+                                               .wrong = 1,
+                                               .turns = 1,
+                                               .tools = 12,
+                                               .joules = 312.4,
+                                               .energy_s = 3.29,
+                                               .seconds = 3.3};
+
+static void joules_and_watts_stand_before_the_time(void **state)
+{
+    struct ipw_progress_state s = some;
+    char line[600];
+
+    (void)state;
+    ipw_progress_line(line, sizeof line, &s, 120);
+    assert_string_equal(line, "[##########..........] 2/4 done  1 right  1 wrong  0 failed  312 J  "
+                              "95.0 W  3 s  1 turn  12 tool calls");
+    s.joules = s.energy_s = NAN; /* nothing was read yet: nothing is claimed */
+    ipw_progress_line(line, sizeof line, &s, 120);
+    assert_null(strstr(line, " J"));
+    assert_null(strstr(line, " W"));
+    s.joules = 0; /* known, and not much of it */
+    s.energy_s = 1;
+    ipw_progress_line(line, sizeof line, &s, 120);
+    assert_non_null(strstr(line, "  0 J  0 W  "));
+}
+
+/* Whole fields go, the last ones first; nothing is cut inside, and nothing is wider. */
+static void a_narrow_terminal_drops_fields(void **state)
+{
+    struct ipw_progress_state s = some;
+    char all[600], line[600];
+
+    (void)state;
+    s.wait_s = 7;
+    ipw_progress_line(all, sizeof all, &s, 500);
+    for (unsigned width = 8; width < 130; width++) {
+        size_t n = ipw_progress_line(line, sizeof line, &s, width);
+        const char *text = strstr(line, "2/4 done");
+
+        assert_int_equal(n, strlen(line));
+        assert_true(n <= width);
+        assert_non_null(text);
+        assert_int_equal(strncmp(strstr(all, "2/4 done"), text, strlen(text)), 0);
+        assert_true(strchr("  ", strstr(all, text)[strlen(text)]) != NULL);
+    }
+    ipw_progress_line(line, sizeof line, &s, 77);
+    assert_non_null(strstr(line, "312 J  95.0 W  3 s  next try in 7 s"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joules_and_watts_stand_before_the_time),
+        cmocka_unit_test(a_narrow_terminal_drops_fields),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

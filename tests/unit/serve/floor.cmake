@@ -1,0 +1,6 @@
+# What runs scripts needs the embedded files.
+foreach(test serve_test_server serve_test_completion)
+  if(TARGET ${test})
+    target_sources(${test} PRIVATE $<TARGET_OBJECTS:ipw_embedded>)
+  endif()
+endforeach()
