@@ -17,12 +17,8 @@
 void ipw_workbench_defaults(struct ipw_workbench_options *o)
 {
     *o = (struct ipw_workbench_options){0};
-    o->run = (struct ipw_run_options){.concurrency = 1,
-                                      .epochs = 1,
-                                      .seed = INT64_MIN,
-                                      .max_tokens = -1,
-                                      .max_retries = 2,
-                                      .temperature = NAN};
+    o->run.server.max_retries = 2;
+    o->run.concurrency = 1;
 }
 
 static const char *workspace(void *ud) { return ((struct ipw_workbench *)ud)->workspace; }
@@ -45,12 +41,11 @@ static int make_workspace(struct ipw_workbench *b, const char *given, struct ipw
 int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
                        enum ipw_workbench_model model, struct ipw_err *err)
 {
-    bool named = o->run.model || o->run.net.base_urls.n;
+    bool named = o->run.server.model || o->run.server.net.base_urls.n;
     int rc;
 
     *b = (struct ipw_workbench){.run = {.o = &o->run, .workspaces = IPW_WORKSPACES_NONE}};
-    if (o->run.net.base_urls.n) o->run.base_url = o->run.net.base_urls.items[0];
-    ipw_log_set_level(o->run.verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
+    ipw_log_set_level(o->run.output.verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
     ipw_script_options_apply(&o->run.script);
     ipw_anchor_take(&b->run.anchor);
     rc = ipw_http_global_init(err);
@@ -117,7 +112,7 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
     struct ipw_entry entry = {
         .vm = {.paths = ipw_script_paths(&b->run.o->script),
                .host = &b->host,
-               .slice_cpu_ns = b->run.o->lua_cpu_ns},
+               .slice_cpu_ns = b->run.o->agent.lua_cpu_ns},
         .module = module,
         .args = args,
         .say = say,
@@ -156,7 +151,7 @@ void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *
     free(b->run.base_url);
     free(b->run.model);
     ipw_script_options_release(&o->run.script);
-    free(o->run.net.base_urls.items);
+    free(o->run.server.net.base_urls.items);
     *b = (struct ipw_workbench){0};
 }
 

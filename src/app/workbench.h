@@ -27,13 +27,13 @@ void ipw_workbench_defaults(struct ipw_workbench_options *o);
 #define IPW_BENCH_RUN(field) offsetof(struct ipw_workbench_options, run.field)
 #define IPW_BENCH_MODEL_OPTIONS                                                                    \
     {"model",     'm',                                                                             \
-     IPW_OPT_STR, IPW_BENCH_RUN(model),                                                            \
+     IPW_OPT_STR, IPW_BENCH_RUN(server.model),                                                     \
      "NAME",      "model for llm.chat; 'demo' is the one that comes along"},                       \
         {"base-url",   'u',                                                                        \
-         IPW_OPT_LIST, IPW_BENCH_RUN(net.base_urls),                                               \
+         IPW_OPT_LIST, IPW_BENCH_RUN(server.net.base_urls),                                        \
          "URL",        "the model's OpenAI-compatible server"},                                    \
     {                                                                                              \
-        "api-key-env", 0, IPW_OPT_STR, IPW_BENCH_RUN(api_key_env), "NAME",                         \
+        "api-key-env", 0, IPW_OPT_STR, IPW_BENCH_RUN(server.api_key_env), "NAME",                  \
             "environment variable that holds its key (default: OPENAI_API_KEY)",                   \
             .holds = IPW_HOLDS_KEY_NAME                                                            \
     }
@@ -43,10 +43,10 @@ void ipw_workbench_defaults(struct ipw_workbench_options *o);
          IPW_OPT_STR, offsetof(struct ipw_workbench_options, workspace),                           \
          "DIR",       "folder that ipw.fs sees (default: a new empty one, removed at the end)"},   \
         {"lua-cpu",        0,                                                                      \
-         IPW_OPT_DURATION, IPW_BENCH_RUN(lua_cpu_ns),                                              \
+         IPW_OPT_DURATION, IPW_BENCH_RUN(agent.lua_cpu_ns),                                        \
          "TIME",           "the script's CPU time between two waits (default: 2s)"},               \
     {                                                                                              \
-        "verbose", 'v', IPW_OPT_FLAG, IPW_BENCH_RUN(verbose), NULL, "say what happens"             \
+        "verbose", 'v', IPW_OPT_FLAG, IPW_BENCH_RUN(output.verbose), NULL, "say what happens"      \
     }
 
 struct ipw_workbench {

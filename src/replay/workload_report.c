@@ -137,6 +137,6 @@ int ipw_workload_finish(struct ipw_origin *origin, struct ipw_run *run, struct i
     rc = ipw_file_write_atomic(path, out.data, out.len, err);
     free(path);
     ipw_buf_release(&out);
-    if (!rc && !run->o->json) say(wr);
+    if (!rc && !run->o->output.json) say(wr);
     return rc;
 }

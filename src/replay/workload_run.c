@@ -73,7 +73,7 @@ static void connected(struct ipw_origin *origin, struct ipw_run *run)
 
     wr->run = run;
     wr->forced = !wr->no_force && ipw_llm_can_force(run->llm, &why) == 0;
-    if (!wr->forced && !wr->no_force && !run->o->quiet)
+    if (!wr->forced && !wr->no_force && !run->o->output.quiet)
         ipw_say("replies are at most, not exactly, as long as recorded: %s", why.text);
 }
 
@@ -348,20 +348,20 @@ int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *
         wr.open =
             o->schedule ? strcmp(o->schedule, "open") == 0 : ipw_workload_is_lines(wr.workload);
         ipw_run_options_init(&run);
-        run.net = o->net;
+        run.server.net = o->net;
         run.script = o->script;
-        run.output = o->output;
-        run.model = o->model;
-        run.api_key_env = o->api_key_env;
-        run.telemetry = o->telemetry;
-        run.gpu = o->gpu;
-        run.share = o->share ? o->share : run.share;
-        run.energy = o->energy ? o->energy : run.energy;
-        run.baseline_ns = o->baseline_ns;
-        run.sample_interval_ns = o->sample_interval_ns;
-        run.json = o->json;
-        run.quiet = o->quiet;
-        run.verbose = o->verbose;
+        run.output.dir = o->output;
+        run.server.model = o->model;
+        run.server.api_key_env = o->api_key_env;
+        run.sensors.telemetry = o->telemetry;
+        run.sensors.gpu = o->gpu;
+        run.sensors.share = o->share ? o->share : run.sensors.share;
+        run.sensors.energy = o->energy ? o->energy : run.sensors.energy;
+        run.sensors.baseline_ns = o->baseline_ns;
+        run.sensors.sample_interval_ns = o->sample_interval_ns;
+        run.output.json = o->json;
+        run.output.quiet = o->quiet;
+        run.output.verbose = o->verbose;
         run.concurrency = wr.open                              ? 100000
                           : o->concurrency                     ? o->concurrency
                           : ipw_workload_is_lines(wr.workload) ? 1

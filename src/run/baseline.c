@@ -72,7 +72,7 @@ static size_t domain_w(const struct ipw_ledger *ledger, enum ipw_domain d, int64
 /* Waits the time out, and until the samples have passed its end. */
 static void measure(struct ipw_run *run, struct ipw_ledger_facts *out)
 {
-    int64_t t0_ns = ipw_now_ns(), t1_ns = t0_ns + run->o->baseline_ns;
+    int64_t t0_ns = ipw_now_ns(), t1_ns = t0_ns + run->o->sensors.baseline_ns;
     int64_t give_up_ns = t1_ns + 3 * IPW_NS_PER_S;
 
     wait_until(run, t1_ns);
@@ -91,7 +91,7 @@ void ipw_run_baseline_before(struct ipw_run *run)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         run->baseline[d] = (struct ipw_baseline_watts){NAN, NAN};
     }
-    if (!run->o->baseline_ns || !run->sampler) return;
+    if (!run->o->sensors.baseline_ns || !run->sampler) return;
     measure(run, &run->ledger_facts);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
         run->baseline[d].before_w = run->ledger_facts.baseline_w[d];
@@ -102,7 +102,7 @@ void ipw_run_baseline_after(struct ipw_run *run)
 {
     struct ipw_ledger_facts after = IPW_LEDGER_FACTS_NONE;
 
-    if (!run->o->baseline_ns || !run->sampler || run->interrupted || run->err.code) return;
+    if (!run->o->sensors.baseline_ns || !run->sampler || run->interrupted || run->err.code) return;
     measure(run, &after);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) run->baseline[d].after_w = after.baseline_w[d];
 }
@@ -112,12 +112,12 @@ int ipw_run_share(enum ipw_share *out, const struct ipw_run *run, struct ipw_err
     const struct ipw_json *config = ipw_json_get(run->history.manifest, "config");
     const char *begun = ipw_json_str(ipw_json_get(config, "share"), "phase");
 
-    return ipw_share_parse(out, run->o->share ? run->o->share : begun, err);
+    return ipw_share_parse(out, run->o->sensors.share ? run->o->sensors.share : begun, err);
 }
 
 int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *err)
 {
-    const char *word = run->o->energy;
+    const char *word = run->o->sensors.energy;
 
     if (!strcmp(word, "auto")) {
         *lm_remote = !run->demo && run->base_url && !ipw_http_is_here(run->base_url);

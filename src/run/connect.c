@@ -115,7 +115,7 @@ static int discover(struct ipw_run *run, struct ipw_err *err)
         d.model = NULL;
     }
     free(d.model);
-    if (!run->o->quiet)
+    if (!run->o->output.quiet)
         ipw_say("found a model server at %s, model '%s'", run->base_url,
                 run->model ? run->model : "?");
     return 0;
@@ -150,7 +150,7 @@ static bool lists(const struct probe *p, const char *model)
 static int ask_models(struct probe *p, size_t i, struct ipw_err *err)
 {
     struct ipw_llm_probe *probe;
-    int64_t timeout_ns = PROBE_NS + p->run->o->net.connect_ns;
+    int64_t timeout_ns = PROBE_NS + p->run->o->server.net.connect_ns;
     int rc = ipw_llm_models_at(&probe, p->run->llm, i, timeout_ns, probed, p, err);
 
     if (rc) return rc;
@@ -222,12 +222,12 @@ static int check_server(struct ipw_run *run, struct ipw_err *err)
         if (!failed) n_alive++;
         if (!failed && !run->model && p->n) {
             run->model = ipw_strdup(p->names[0]);
-            if (p->n > 1 && !run->o->quiet)
+            if (p->n > 1 && !run->o->output.quiet)
                 ipw_say("the server has %zu models; taking the first, '%s' "
                         "(--model names another)",
                         p->n, run->model);
         }
-        if (n == 1 && run->model && !run->o->quiet) tell_near(p, run->model);
+        if (n == 1 && run->model && !run->o->output.quiet) tell_near(p, run->model);
     }
     if (!n_alive) {
         *err = first_err;
@@ -235,7 +235,7 @@ static int check_server(struct ipw_run *run, struct ipw_err *err)
     } else if (!run->model) {
         rc = ipw_fail(err, IPW_EINVAL, "%s does not list its models: name one with --model",
                       run->base_url);
-    } else if (n > 1 && !run->o->quiet) {
+    } else if (n > 1 && !run->o->output.quiet) {
         tell_different(run, probes, n);
     }
     for (size_t i = 0; i < n; i++) ipw_llm_models_free(probes[i].names);
@@ -256,30 +256,31 @@ static void tell_proxy(const char *url)
 int ipw_run_connect(struct ipw_run *run, struct ipw_err *err)
 {
     const struct ipw_run_options *o = run->o;
-    const char *url = o->base_url ? o->base_url : ipw_keyring_env("OPENAI_BASE_URL");
-    const char *key_env = o->api_key_env ? o->api_key_env : "OPENAI_API_KEY";
+    const struct ipw_opt_list *urls = &o->server.net.base_urls;
+    const char *url = urls->n ? urls->items[0] : ipw_keyring_env("OPENAI_BASE_URL");
+    const char *key_env = o->server.api_key_env ? o->server.api_key_env : "OPENAI_API_KEY";
     const char *key = ipw_keyring_env(key_env);
     bool named = url && url[0];
     struct ipw_llm_options options = {
-        .max_retries = (int)o->max_retries,
-        .first_byte_ns = o->first_byte_ns,
+        .max_retries = (int)o->server.max_retries,
+        .first_byte_ns = o->server.first_byte_ns,
         .jitter_seed = (uint64_t)run->anchor.wall_ns,
-        .server_failures = (int)o->server_failures,
-        .server_wait_ns = o->server_wait_ns,
+        .server_failures = (int)o->server.server_failures,
+        .server_wait_ns = o->server.server_wait_ns,
     };
     struct ipw_buf normal = IPW_BUF(4096);
     struct ipw_net_borrowed borrowed;
     int rc = 0;
 
     ipw_secret_add(key);
-    if (o->api_key_env && !(key && key[0]))
+    if (o->server.api_key_env && !(key && key[0]))
         return ipw_fail(err, IPW_EINVAL, "--api-key-env %s: that variable is not set",
-                        o->api_key_env);
-    if (o->model && strcmp(o->model, "demo") == 0 && !o->base_url) {
+                        o->server.api_key_env);
+    if (o->server.model && strcmp(o->server.model, "demo") == 0 && !urls->n) {
         rc = start_demo(run, err);
         named = false;
     } else {
-        run->model = ipw_strdup(o->model);
+        run->model = ipw_strdup(o->server.model);
         if (named) {
             rc = ipw_llm_normalise_url(&normal, url, err);
             if (!rc) run->base_url = ipw_buf_take(&normal, NULL);
@@ -288,7 +289,7 @@ int ipw_run_connect(struct ipw_run *run, struct ipw_err *err)
             rc = discover(run, err);
         }
         if (!rc && !run->base_url) {
-            if (o->model)
+            if (o->server.model)
                 return ipw_fail(
                     err, IPW_ENET,
                     "no model server answers on this machine (looked at 127.0.0.1 ports "
@@ -302,12 +303,12 @@ int ipw_run_connect(struct ipw_run *run, struct ipw_err *err)
     options.base_url = run->base_url;
     /* The key goes to the server that the user named, and to nobody else. */
     options.api_key = named && key && key[0] ? key : NULL;
-    rc = ipw_net_fill(&options, &borrowed, &o->net, err);
+    rc = ipw_net_fill(&options, &borrowed, &o->server.net, err);
     if (!rc) rc = ipw_llm_new(&run->llm, run->loop, run->http, &options, err);
     ipw_net_release(&borrowed);
     if (!rc) run->net = ipw_net_new(run);
     if (!rc && !run->demo) rc = check_server(run, err);
-    if (!rc && o->net.force_tokens > 0 && ipw_llm_can_force(run->llm, err)) {
+    if (!rc && o->server.net.force_tokens > 0 && ipw_llm_can_force(run->llm, err)) {
         ipw_err_prefix(err, "--force-output-tokens");
         rc = IPW_EINVAL;
     }

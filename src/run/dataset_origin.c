@@ -32,11 +32,12 @@ static int check(struct ipw_origin *origin, const struct ipw_run_options *o, str
 {
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
 
-    if (!o->dataset)
+    if (!o->data.dataset)
         return ipw_fail(err, IPW_EINVAL, "run: --dataset is missing (try --dataset gaia)");
-    own->cases = (struct ipw_cases_options){
-        .dataset = o->dataset, .data_dir = o->data_dir, .paths = ipw_script_paths(&o->script)};
-    return parse_limit(&own->cases, o->limit, err);
+    own->cases = (struct ipw_cases_options){.dataset = o->data.dataset,
+                                            .data_dir = o->data.data_dir,
+                                            .paths = ipw_script_paths(&o->script)};
+    return parse_limit(&own->cases, o->data.limit, err);
 }
 
 static int open_records(struct ipw_origin *origin, struct ipw_cases **out,
@@ -46,8 +47,9 @@ static int open_records(struct ipw_origin *origin, struct ipw_cases **out,
     int rc = ipw_cases_open(out, &own->cases, err);
 
     if (rc || ipw_cases_count(*out)) return rc;
-    return ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has %zu%s%s)", o->dataset,
-                    ipw_cases_total(*out), o->limit ? ", --limit " : "", o->limit ? o->limit : "");
+    return ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has %zu%s%s)", o->data.dataset,
+                    ipw_cases_total(*out), o->data.limit ? ", --limit " : "",
+                    o->data.limit ? o->data.limit : "");
 }
 
 /* Of the ids, prompts and files of the selected records. */

@@ -80,7 +80,7 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     facts.cut_s = run->history.cut_s;
     facts.sessions = run->segment + 1;
     facts.attempts = (int64_t)run->history.n_attempts;
-    facts.planned = (int64_t)ipw_run_planned(run) - run->o->warmup;
+    facts.planned = (int64_t)ipw_run_planned(run) - run->o->data.warmup;
     facts.have_balance = true;
     ipw_balance_fill(facts.balance, run->ledger, run->start_ns, run->end_ns);
     ipw_device_books_fill(&devices, run->ledger, run->start_ns, run->end_ns);
@@ -88,21 +88,21 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     ipw_device_books_apart(&all_devices, &run->warmup_devices, NULL);
     facts.devices = &all_devices;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        facts.balance[d].warmup_j = run->o->warmup ? run->warmup_j[d].total : 0;
+        facts.balance[d].warmup_j = run->o->data.warmup ? run->warmup_j[d].total : 0;
         facts.baseline[d] = run->baseline[d];
         if (run->ledger_facts.share == IPW_SHARE_PHASE)
             facts.equal_part[d] = ipw_ledger_unfitted(run->ledger, (enum ipw_domain)d);
     }
     memcpy(books, facts.balance, sizeof books);
     ipw_history_add(&run->history, facts.balance, &all_devices);
-    facts.baseline_s = ipw_ns_to_s(run->o->baseline_ns);
+    facts.baseline_s = ipw_ns_to_s(run->o->sensors.baseline_ns);
     ipw_summary_write(&out, &run->summary, &facts);
     rc = ipw_rundir_write_summary(run->dir, out.data, out.len, err);
     /* Again, with this session's end, and what the self-test found. */
     run->summary_note = facts.note;
     if (!rc) rc = ipw_run_write_manifest(run, facts.status, books, &devices, err);
     run->summary_note = NULL;
-    if (run->o->json) {
+    if (run->o->output.json) {
         ipw_secret_clean(&out, 0);
         fwrite(out.data, 1, out.len, stdout);
         if (out.len && out.data[out.len - 1] != '\n') fputc('\n', stdout);
@@ -113,7 +113,7 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
                                             .max_rows = IPW_SUMMARY_SHOWN};
         /* What was said at the start is not said again; --quiet wants no remarks, but who answered
          * has to be seen. */
-        facts.note = run->o->quiet ? quiet_note : end_note[0] ? end_note : NULL;
+        facts.note = run->o->output.quiet ? quiet_note : end_note[0] ? end_note : NULL;
         ipw_table_write(&table, &run->summary, &facts, &options);
         ipw_secret_clean(&table, 0);
         fwrite(ipw_buf_str(&table), 1, table.len, stdout);

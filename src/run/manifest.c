@@ -19,7 +19,8 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
     const struct ipw_run_options *o = run->o;
     struct ipw_buf telemetry = IPW_BUF(IPW_MIB);
     struct ipw_quota quota = ipw_script_quota(&o->script);
-    char *body = ipw_conceal_copy(o->net.body); /* compared with what an earlier session wrote */
+    char *body =
+        ipw_conceal_copy(o->server.net.body); /* compared with what an earlier session wrote */
 
     ipw_jw_obj(w);
     ipw_jw_kstr(w, "agent", run->agent.name);
@@ -34,30 +35,31 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
     ipw_jw_kstr(w, "dataset_sha256", ipw_cases_sha256(run->cases));
     ipw_jw_kstr(w, "dataset_source", ipw_cases_source(run->cases));
     ipw_jw_kstr(w, "energy", run->ledger_facts.lm_remote ? "remote" : "local");
-    ipw_jw_kint(w, "epochs", o->epochs);
-    if (o->net.force_tokens > 0)
-        ipw_jw_kint(w, "force_output_tokens", o->net.force_tokens);
+    ipw_jw_kint(w, "epochs", o->data.epochs);
+    if (o->server.net.force_tokens > 0)
+        ipw_jw_kint(w, "force_output_tokens", o->server.net.force_tokens);
     else
         ipw_jw_knull(w, "force_output_tokens");
-    ipw_jw_kstr(w, "limit", o->limit);
+    ipw_jw_kstr(w, "limit", o->data.limit);
     ipw_jw_key(w, "limits");
     ipw_limits_write(w, &o->limits);
-    ipw_jw_knum(w, "lua_cpu_s", ipw_ns_to_s(o->lua_cpu_ns));
-    ipw_jw_kint(w, "lua_memory_bytes", (int64_t)o->lua_memory_bytes);
+    ipw_jw_knum(w, "lua_cpu_s", ipw_ns_to_s(o->agent.lua_cpu_ns));
+    ipw_jw_kint(w, "lua_memory_bytes", (int64_t)o->agent.lua_memory_bytes);
     ipw_jw_kbool(w, "lua_path", o->script.lua_path || o->script.allow_native);
     ipw_jw_kint(w, "max_queries", (int64_t)ipw_cases_count(run->cases));
-    ipw_jw_kint(w, "max_retries", o->max_retries);
-    if (o->max_tokens >= 0)
-        ipw_jw_kint(w, "max_tokens", o->max_tokens);
+    ipw_jw_kint(w, "max_retries", o->server.max_retries);
+    if (o->agent.max_tokens >= 0)
+        ipw_jw_kint(w, "max_tokens", o->agent.max_tokens);
     else
         ipw_jw_knull(w, "max_tokens");
     ipw_jw_kstr(w, "max_tokens_field", run->llm ? ipw_llm_tokens_field(run->llm) : NULL);
-    if (o->max_turns > 0 || run->agent.max_turns > 0)
-        ipw_jw_kint(w, "max_turns", o->max_turns > 0 ? o->max_turns : run->agent.max_turns);
+    if (o->agent.max_turns > 0 || run->agent.max_turns > 0)
+        ipw_jw_kint(w, "max_turns",
+                    o->agent.max_turns > 0 ? o->agent.max_turns : run->agent.max_turns);
     else
         ipw_jw_knull(w, "max_turns");
     ipw_jw_kstr(w, "model", run->demo ? "demo" : run->model);
-    ipw_jw_kbool(w, "no_content", o->no_content);
+    ipw_jw_kbool(w, "no_content", o->output.no_content);
     ipw_jw_kbool(w, "no_proc", o->script.no_proc);
     ipw_jw_kbool(w, "no_web", o->script.no_web);
     ipw_jw_key(w, "price");
@@ -68,8 +70,8 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
         ipw_jw_knull(w, "query_timeout");
     ipw_jw_key(w, "scripts");
     ipw_scripts_write(w, run);
-    if (o->seed != INT64_MIN)
-        ipw_jw_kint(w, "seed", o->seed);
+    if (o->agent.seed != INT64_MIN)
+        ipw_jw_kint(w, "seed", o->agent.seed);
     else
         ipw_jw_knull(w, "seed");
     ipw_jw_kstr(w, "selection_sha256", run->selection_sha256);
@@ -78,8 +80,8 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
     ipw_sensors_selection(&telemetry, o);
     ipw_jw_kstr(w, "telemetry", ipw_buf_str(&telemetry));
     ipw_buf_release(&telemetry);
-    ipw_jw_knum(w, "telemetry_interval", ipw_ns_to_s(o->sample_interval_ns));
-    ipw_jw_knum(w, "temperature", o->temperature); /* NAN writes null: the agent's own */
+    ipw_jw_knum(w, "telemetry_interval", ipw_ns_to_s(run->interval_ns));
+    ipw_jw_knum(w, "temperature", o->agent.temperature); /* NAN writes null: the agent's own */
     ipw_jw_key(w, "tools");
     if (run->tools) {
         ipw_jw_arr(w);
@@ -88,8 +90,8 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
     } else {
         ipw_jw_null(w);
     }
-    ipw_jw_kbool(w, "untrusted", o->untrusted);
-    ipw_jw_kint(w, "warmup", o->warmup);
+    ipw_jw_kbool(w, "untrusted", o->agent.untrusted);
+    ipw_jw_kint(w, "warmup", o->data.warmup);
     ipw_jw_kint(w, "workspace_bytes", (int64_t)quota.max_bytes);
     ipw_jw_kint(w, "workspace_files", (int64_t)quota.max_files);
     ipw_jw_obj_end(w);
@@ -188,14 +190,14 @@ static void put_watts(struct ipw_jw *w, const char *key, const struct ipw_run *r
 static void put_baseline(struct ipw_jw *w, const struct ipw_run *run, bool over)
 {
     ipw_jw_key(w, "baseline");
-    if (!over || !run->o->baseline_ns) {
+    if (!over || !run->o->sensors.baseline_ns) {
         ipw_jw_null(w);
         return;
     }
     ipw_jw_obj(w);
     put_watts(w, "after_w", run, true);
     put_watts(w, "before_w", run, false);
-    ipw_jw_knum(w, "seconds", ipw_ns_to_s(run->o->baseline_ns));
+    ipw_jw_knum(w, "seconds", ipw_ns_to_s(run->o->sensors.baseline_ns));
     ipw_jw_obj_end(w);
 }
 

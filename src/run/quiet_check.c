@@ -142,9 +142,9 @@ int ipw_before_check(struct ipw_run *run, struct ipw_err *err)
         ipw_quiet_release(&before);
     }
     ipw_selftest_free(test);
-    if (run->o->require_quiet && !looked)
+    if (run->o->sensors.require_quiet && !looked)
         return ipw_fail(err, IPW_ECANCELLED, "--require-quiet: /proc/stat cannot be read");
-    if (run->o->require_quiet && run->not_quiet[0])
+    if (run->o->sensors.require_quiet && run->not_quiet[0])
         return ipw_fail(err, IPW_ECANCELLED, "--require-quiet: %s", run->not_quiet);
     return 0;
 }

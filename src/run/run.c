@@ -23,8 +23,8 @@ static void cut_tools(struct ipw_run *run)
     size_t n = 0, cap = 0;
     char *save = NULL;
 
-    if (!run->o->tools) return;
-    run->tools_text = ipw_strdup(run->o->tools);
+    if (!run->o->agent.tools) return;
+    run->tools_text = ipw_strdup(run->o->agent.tools);
     IPW_GROW(run->tools, cap, 1);
     for (char *t = strtok_r(run->tools_text, ",", &save); t; t = strtok_r(NULL, ",", &save)) {
         size_t len;
@@ -71,12 +71,12 @@ static void release(struct ipw_run *run)
 
 static void print_notes(const struct ipw_run *run)
 {
-    if (run->o->quiet) return;
+    if (run->o->output.quiet) return;
     if (run->demo_why) ipw_say("%s: the demo model answers", run->demo_why);
     if (ipw_cases_note(run->cases)) ipw_say("%s", ipw_cases_note(run->cases));
     if (run->not_quiet[0]) ipw_say("warning: the machine is not quiet: %s", run->not_quiet);
     if (run->sources.n == (run->model_source != NULL) &&
-        !ipw_source_select_none((const char *const *)run->o->telemetry.items))
+        !ipw_source_select_none((const char *const *)run->o->sensors.telemetry.items))
         ipw_say("no energy sensor can be read (`ipw-agent telemetry` says why)");
 }
 
@@ -85,8 +85,8 @@ static int lock_earlier(struct ipw_run *run, struct ipw_err *err)
 {
     int rc;
 
-    if (!run->o->resume || !ipw_rundir_holds_run(run->o->output)) return 0;
-    rc = ipw_rundir_open(&run->dir, run->o->output, err);
+    if (!run->o->resume.on || !ipw_rundir_holds_run(run->o->output.dir)) return 0;
+    rc = ipw_rundir_open(&run->dir, run->o->output.dir, err);
     if (rc || !ipw_rundir_has_manifest(run->dir)) return rc;
     return ipw_history_open(run, err);
 }
@@ -100,32 +100,33 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
 
     *exit_code = IPW_EXIT_USAGE;
     rc = run->origin->check(run->origin, o, err);
-    if (!rc) rc = ipw_sync_parse(&run->sync, o->sync, err);
-    if (!rc) rc = ipw_retry_parse(&run->retry, o->retry, err);
-    if (!rc && !o->resume && (o->force || strcmp(o->retry, "cut")))
-        rc =
-            ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume", o->force ? "force" : "retry");
-    if (!rc && o->resume && !o->output)
+    if (!rc) rc = ipw_sync_parse(&run->sync, o->output.sync, err);
+    if (!rc) rc = ipw_retry_parse(&run->retry, o->resume.retry, err);
+    if (!rc && !o->resume.on && (o->resume.force || strcmp(o->resume.retry, "cut")))
+        rc = ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume",
+                      o->resume.force ? "force" : "retry");
+    if (!rc && o->resume.on && !o->output.dir)
         rc = ipw_fail(err, IPW_EINVAL, "--resume: --output names the run to go on with");
     if (rc) return rc;
     *exit_code = IPW_EXIT_FAILED;
     rc = lock_earlier(run, err);
     if (rc) return rc;
     *exit_code = IPW_EXIT_USAGE;
-    run->config = (struct ipw_agent_config){.max_turns = o->max_turns,
-                                            .temperature = o->temperature,
-                                            .seed = o->seed,
-                                            .max_tokens = o->max_tokens,
-                                            .memory_bytes = o->lua_memory_bytes,
-                                            .slice_cpu_ns = o->lua_cpu_ns,
-                                            .untrusted = o->untrusted,
+    run->config = (struct ipw_agent_config){.max_turns = o->agent.max_turns,
+                                            .temperature = o->agent.temperature,
+                                            .seed = o->agent.seed,
+                                            .max_tokens = o->agent.max_tokens,
+                                            .memory_bytes = o->agent.lua_memory_bytes,
+                                            .slice_cpu_ns = o->agent.lua_cpu_ns,
+                                            .untrusted = o->agent.untrusted,
                                             .paths = ipw_script_paths(&o->script)};
     cut_tools(run);
     ipw_script_options_apply(&o->script);
     rc = ipw_run_share(&run->ledger_facts.share, run, err);
     if (!rc) rc = ipw_run_where(&run->ledger_facts.lm_remote, run, err);
     if (rc) return rc;
-    rc = ipw_agent_inspect(&run->agent, agent, ipw_script_paths(&o->script), o->untrusted, err);
+    rc = ipw_agent_inspect(&run->agent, agent, ipw_script_paths(&o->script), o->agent.untrusted,
+                           err);
     if (!rc && run->agent.unknown[0])
         ipw_log(IPW_LOG_WARN, "%s: no agent has a field %s: it does nothing", run->agent.path,
                 run->agent.unknown);
@@ -155,10 +156,10 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     if (!rc)
         rc = ipw_http_new(
             &run->http, run->loop,
-            &(struct ipw_http_options){.max_connections = (size_t)o->net.max_connections,
-                                       .cacert = o->net.cacert},
+            &(struct ipw_http_options){.max_connections = (size_t)o->server.net.max_connections,
+                                       .cacert = o->server.net.cacert},
             err);
-    if (!rc) run->web = ipw_script_web(&o->script, run->loop, o->net.cacert);
+    if (!rc) run->web = ipw_script_web(&o->script, run->loop, o->server.net.cacert);
     if (!rc) rc = ipw_run_connect(run, err);
     if (!rc && run->origin->connected) run->origin->connected(run->origin, run);
     if (rc) {
@@ -181,11 +182,11 @@ static int open_dir(struct ipw_run *run, struct ipw_err *err)
                                      .model = run->demo ? "demo" : run->model,
                                      .dataset = ipw_cases_name(run->cases),
                                      .wall_ns = run->anchor.wall_ns};
-    int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output, &names, err);
+    int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output.dir, &names, err);
 
     if (rc) return rc;
     ipw_rundir_set_sync(run->dir, run->sync != IPW_SYNC_OFF);
-    if (run->o->no_content) {
+    if (run->o->output.no_content) {
         rc = ipw_redactor_init(&run->redactor, IPW_REDACT_ALL, err);
         if (rc) return rc;
         ipw_rundir_set_redactor(run->dir, &run->redactor);
@@ -243,7 +244,7 @@ static int run_all(struct ipw_run *run, struct ipw_err *err)
     print_notes(run);
     ipw_sensors_wait(run);
     ipw_run_baseline_before(run);
-    run->progress = ipw_progress_new(run->loop, ipw_run_planned(run), run->o->quiet);
+    run->progress = ipw_progress_new(run->loop, ipw_run_planned(run), run->o->output.quiet);
     ipw_progress_measure(run->progress, ipw_enforce_run_joules, run);
     run->n_done = run->history.n_kept;
     ipw_progress_done(run->progress, run->n_done);
@@ -317,7 +318,7 @@ static void tell_why_failed(const struct ipw_run *run)
         const char *error = row->shown ? row->shown->error : NULL;
 
         if (row->completed) continue;
-        if (run->o->quiet || !error || !*error)
+        if (run->o->output.quiet || !error || !*error)
             ipw_say("no query was answered; query %s: %s", row->id,
                     error && *error ? error : row->outcome);
         return;
@@ -351,26 +352,7 @@ static void sweep_workspaces(void)
                 (double)left.bytes / IPW_MIB);
 }
 
-void ipw_run_options_init(struct ipw_run_options *o)
-{
-    *o = (struct ipw_run_options){.concurrency = 1,
-                                  .epochs = 1,
-                                  .sync = "query",
-                                  .retry = "cut",
-                                  .grace_ns = 30 * IPW_NS_PER_S,
-                                  .energy = "auto",
-                                  .seed = INT64_MIN,
-                                  .max_tokens = -1,
-                                  .max_retries = 2,
-                                  .server_failures = 5,
-                                  .server_wait_ns = 40 * IPW_NS_PER_S,
-                                  .lua_cpu_ns = 2 * IPW_NS_PER_S,
-                                  .lua_memory_bytes = 64 * IPW_MIB,
-                                  .temperature = NAN};
-    ipw_limits_init(&o->limits);
-}
-
-int ipw_run_start(struct ipw_run_options *o, const char *agent, char *command,
+int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *command,
                   struct ipw_origin *origin, struct ipw_run_end *end)
 {
     struct ipw_run run = {.o = o,
@@ -383,11 +365,12 @@ int ipw_run_start(struct ipw_run_options *o, const char *agent, char *command,
     int exit_code, rc;
     bool nothing, begun, stopped;
 
-    o->adapt = o->sample_interval_ns == 0;
-    if (o->adapt) o->sample_interval_ns = 50 * IPW_NS_PER_MS;
-    if (o->net.base_urls.n) o->base_url = o->net.base_urls.items[0];
-    if (o->sample_interval_ns < IPW_NS_PER_MS) o->sample_interval_ns = IPW_NS_PER_MS;
-    ipw_log_set_level(o->quiet ? IPW_LOG_ERROR : o->verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
+    run.interval_ns =
+        o->sensors.sample_interval_ns ? o->sensors.sample_interval_ns : 50 * IPW_NS_PER_MS;
+    if (run.interval_ns < IPW_NS_PER_MS) run.interval_ns = IPW_NS_PER_MS;
+    ipw_log_set_level(o->output.quiet     ? IPW_LOG_ERROR
+                      : o->output.verbose ? IPW_LOG_INFO
+                                          : IPW_LOG_WARN);
     guard_process();
     run.unbooked_tail = &run.unbooked;
     ipw_summary_init(&run.summary);
@@ -395,7 +378,8 @@ int ipw_run_start(struct ipw_run_options *o, const char *agent, char *command,
     nothing = !rc && ipw_history_complete(&run);
     if (!rc) sweep_workspaces();
     if (nothing) {
-        if (!o->quiet) ipw_say("%s: every query is done, nothing is left to run", o->output);
+        if (!o->output.quiet)
+            ipw_say("%s: every query is done, nothing is left to run", o->output.dir);
     } else if (!rc) {
         exit_code = IPW_EXIT_FAILED;
         rc = run_all(&run, &err);

@@ -31,34 +31,13 @@
 #include "run/progress.h"
 #include "run/resume/script_hashes.h"
 #include "run/resume/sessions.h"
+#include "run/run_options.h"
 #include "run/run_pricing.h"
-#include "run/script_options.h"
-#include "run/server_options.h"
 #include "run/workspaces.h"
 #include "script/agent.h"
 #include "script/dataset.h"
 #include "trace/redact.h"
 #include "trace/rundir.h"
-
-struct ipw_run_options {
-    const char *agent, *dataset, *model, *base_url, *api_key_env, *limit, *output, *data_dir;
-    const char *tools, *gpu, *share, *energy, *sync, *retry;
-    struct ipw_opt_list telemetry; /* what to read; empty: auto */
-    bool undo_mean;                /* of gauges that are running means */
-    bool no_estimate;              /* of what no sensor reads */
-    bool require_quiet, adapt;     /* adapt: no --sample-interval was given */
-    struct ipw_script_options script;
-    int64_t concurrency, max_turns, seed, max_tokens, max_retries;
-    int64_t server_failures, server_wait_ns;
-    int64_t epochs, warmup, baseline_ns;
-    int64_t sample_interval_ns, first_byte_ns, grace_ns, lua_cpu_ns;
-    size_t lua_memory_bytes;
-    struct ipw_limit_options limits;
-    struct ipw_net_options net;
-    double temperature;
-    bool resume, force, no_content, untrusted, allow_proc;
-    bool quiet, verbose, json;
-};
 
 enum ipw_sync { IPW_SYNC_QUERY, IPW_SYNC_RUN, IPW_SYNC_OFF }; /* --sync */
 
@@ -90,6 +69,7 @@ struct ipw_run {
     struct ipw_feed *feed; /* what tells it of the queries */
     struct ipw_ledger_facts ledger_facts;
     struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
+    int64_t interval_ns;                   /* between two readings, --sample-interval resolved */
     int64_t n_rows;                        /* of samples, that the ledger has taken */
     const struct ipw_source *model_source; /* the estimate in the place of a sensor, or NULL */
     char energy_note[400];                 /* why a sensor is missing, or "" */
@@ -155,8 +135,6 @@ struct ipw_run {
     struct ipw_progress *progress;
 };
 
-/* run.c: what `run` does without any option. */
-void ipw_run_options_init(struct ipw_run_options *options);
 /* How a run ended, for the command to say. */
 struct ipw_run_end {
     struct ipw_err err; /* code 0: nothing is to be said */
@@ -164,7 +142,7 @@ struct ipw_run_end {
 };
 /* A run from options that are whole.  Frees `command` (a JSON object: how it was begun) and returns
  * the exit code. */
-int ipw_run_start(struct ipw_run_options *options, const char *agent, char *command,
+int ipw_run_start(const struct ipw_run_options *options, const char *agent, char *command,
                   struct ipw_origin *origin, struct ipw_run_end *end);
 
 /* connect.c: fills llm, model, base_url; starts the demo server if need be. */

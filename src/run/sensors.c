@@ -32,9 +32,9 @@ static void on_sample(void *ud)
 
 void ipw_sensors_selection(struct ipw_buf *out, const struct ipw_run_options *o)
 {
-    for (size_t i = 0; i < o->telemetry.n; i++)
-        ipw_buf_addf(out, "%s%s", i ? "," : "", o->telemetry.items[i]);
-    if (!o->telemetry.n) ipw_buf_adds(out, "auto");
+    for (size_t i = 0; i < o->sensors.telemetry.n; i++)
+        ipw_buf_addf(out, "%s%s", i ? "," : "", o->sensors.telemetry.items[i]);
+    if (!o->sensors.telemetry.n) ipw_buf_adds(out, "auto");
 }
 
 /* ---- notes in the run's events ---- */
@@ -267,8 +267,9 @@ static void watch_clocks(struct ipw_run *run)
 
 static int open_set(struct ipw_run *run, struct ipw_err *err)
 {
-    struct ipw_source_options so = {.telemetry = (const char *const *)run->o->telemetry.items,
-                                    .gpu = run->o->gpu};
+    struct ipw_source_options so = {.telemetry =
+                                        (const char *const *)run->o->sensors.telemetry.items,
+                                    .gpu = run->o->sensors.gpu};
     int rc = ipw_source_set_open_with(&run->sources, &so, err);
 
     for (size_t i = 0; rc == 0 && i < run->sources.n_verdicts; i++) {
@@ -282,10 +283,11 @@ static int open_set(struct ipw_run *run, struct ipw_err *err)
 /* Where nothing reads the processors, a model says what they may draw: beside a null, in no total. */
 static void add_estimate(struct ipw_run *run)
 {
-    const char *const *telemetry = (const char *const *)run->o->telemetry.items;
+    const char *const *telemetry = (const char *const *)run->o->sensors.telemetry.items;
     struct ipw_source_options so = {.telemetry = telemetry};
 
-    if (run->o->no_estimate || run->ledger_facts.lm_remote || ipw_source_select_none(telemetry))
+    if (run->o->sensors.no_estimate || run->ledger_facts.lm_remote ||
+        ipw_source_select_none(telemetry))
         return;
     if (ipw_source_set_estimate(&run->sources, &so, run->doubted))
         run->model_source = run->sources.sources[run->sources.n - 1];
@@ -293,7 +295,7 @@ static void add_estimate(struct ipw_run *run)
 
 static void undo_means(struct ipw_run *run)
 {
-    for (size_t i = 0; run->o->undo_mean && i < run->sources.n_channels; i++) {
+    for (size_t i = 0; run->o->sensors.undo_mean && i < run->sources.n_channels; i++) {
         struct ipw_channel *c = &run->sources.channels[i];
 
         c->undo_window =
@@ -340,7 +342,7 @@ static void give_sources_reasons(struct ipw_run *run)
 static void give_reasons(struct ipw_run *run)
 {
     const struct ipw_source_set *set = &run->sources;
-    bool none = ipw_source_select_none((const char *const *)run->o->telemetry.items);
+    bool none = ipw_source_select_none((const char *const *)run->o->sensors.telemetry.items);
 
     if (none) {
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
@@ -393,8 +395,8 @@ static void name_no_local_channels(struct ipw_source_set *set)
 
 int ipw_sensors_open(struct ipw_run *run, struct ipw_err *err)
 {
-    struct ipw_sampler_options so = {.interval_ns = run->o->sample_interval_ns,
-                                     .adapt = run->o->adapt,
+    struct ipw_sampler_options so = {.interval_ns = run->interval_ns,
+                                     .adapt = run->o->sensors.sample_interval_ns == 0,
                                      .retake = true,
                                      .notify = on_sample,
                                      .gap = on_gap,
@@ -402,7 +404,7 @@ int ipw_sensors_open(struct ipw_run *run, struct ipw_err *err)
                                      .ud = run};
     int rc = open_set(run, err);
 
-    if (!rc && (run->sources.n || run->o->require_quiet)) rc = ipw_before_check(run, err);
+    if (!rc && (run->sources.n || run->o->sensors.require_quiet)) rc = ipw_before_check(run, err);
     if (rc) return rc;
     run->ledger_facts = IPW_LEDGER_FACTS_NONE;
     rc = ipw_run_share(&run->ledger_facts.share, run, err);
@@ -430,7 +432,7 @@ void ipw_sensors_wait(struct ipw_run *run)
     int64_t begin_ns = ipw_now_ns(), give_up_ns = begin_ns + 3 * IPW_NS_PER_S;
 
     if (!run->sampler) return;
-    ipw_rundir_power_header(run->dir, &run->sources, run->o->sample_interval_ns);
+    ipw_rundir_power_header(run->dir, &run->sources, run->interval_ns);
     ipw_sampler_kick(run->sampler);
     while (ipw_ledger_covered_ns(run->ledger) < begin_ns && ipw_now_ns() < give_up_ns) {
         ipw_timer_start(run->loop, IPW_NS_PER_MS, stop_loop, run->loop);

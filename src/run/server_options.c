@@ -125,7 +125,7 @@ void ipw_net_release(struct ipw_net_borrowed *b)
 
 static size_t most_queries(const struct ipw_run *run)
 {
-    if (!run->o->net.adaptive || run->o->concurrency > 1) return (size_t)run->o->concurrency;
+    if (!run->o->server.net.adaptive || run->o->concurrency > 1) return (size_t)run->o->concurrency;
     return MOST_ADAPTIVE;
 }
 
@@ -172,7 +172,7 @@ static void servers_away(void *ud, enum ipw_llm_away what, double away_s, const 
     case IPW_LLM_AWAY:
         ipw_log(IPW_LOG_WARN,
                 "no server answers: the run waits for %.3g s at most (--server-wait): %s",
-                ipw_ns_to_s(run->o->server_wait_ns), why);
+                ipw_ns_to_s(run->o->server.server_wait_ns), why);
         break;
     case IPW_LLM_BACK:
         ipw_log(IPW_LOG_WARN, "the server answers again after %.1f s: the run goes on", away_s);
@@ -181,7 +181,7 @@ static void servers_away(void *ud, enum ipw_llm_away what, double away_s, const 
         run->server_lost = true;
         snprintf(run->lost_note, sizeof run->lost_note,
                  "no server came back within %.3g s: the run stops: %s",
-                 ipw_ns_to_s(run->o->server_wait_ns), why);
+                 ipw_ns_to_s(run->o->server.server_wait_ns), why);
         break;
     }
     ipw_run_step_soon(run);
@@ -207,7 +207,7 @@ struct ipw_net *ipw_net_new(struct ipw_run *run)
     struct ipw_net *net = ipw_calloc(1, sizeof *net);
 
     net->run = run;
-    net->adaptive = run->o->net.adaptive;
+    net->adaptive = run->o->server.net.adaptive;
     ipw_adaptive_init(&net->controller, 1, (int)most_queries(run));
     if (net->adaptive) set_most(net);
     ipw_llm_on_away(run->llm, servers_away, run);

@@ -23,6 +23,13 @@ struct ipw_net_options {
     bool adaptive, retry_cut, insecure_key;
 };
 
+struct ipw_server_options {  /* which server, and how patient the run is with it */
+    const char *model;       /* NULL: the server's first */
+    const char *api_key_env; /* the variable that holds the key; NULL: OPENAI_API_KEY */
+    struct ipw_net_options net;
+    int64_t max_retries, first_byte_ns, server_failures, server_wait_ns;
+};
+
 /* Rows of an option table; `at` is the offset of a struct ipw_net_options. */
 #define IPW_NET_AT(at, field) ((at) + offsetof(struct ipw_net_options, field))
 #define IPW_NET_OPTIONS(at)                                                                        \

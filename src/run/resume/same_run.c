@@ -85,7 +85,7 @@ void ipw_identity_write(struct ipw_jw *w, const struct ipw_run *run)
 
 int ipw_history_differs(struct ipw_run *run, const char *what, struct ipw_err *err)
 {
-    if (!run->o->force)
+    if (!run->o->resume.force)
         return ipw_fail(err, IPW_EINVAL, "%s: not the same run: %s (--force goes on all the same)",
                         ipw_rundir_path(run->dir), what);
     ipw_log(IPW_LOG_WARN, "%s: --force: goes on although %s", ipw_rundir_path(run->dir), what);

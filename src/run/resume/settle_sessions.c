@@ -183,9 +183,9 @@ static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struc
     size_t index;
 
     /* One that --force left out of the selection has its line all the same. */
-    if (c && q->record.epoch >= 0 && q->record.epoch < run->o->epochs) {
-        index = (size_t)run->o->warmup + (size_t)q->record.epoch * ipw_cases_count(run->cases) +
-                c->index;
+    if (c && q->record.epoch >= 0 && q->record.epoch < run->o->data.epochs) {
+        index = (size_t)run->o->data.warmup +
+                (size_t)q->record.epoch * ipw_cases_count(run->cases) + c->index;
         if (run->done[index])
             return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",
                             q->trace.id, q->record.epoch);
@@ -243,7 +243,7 @@ static void tell(const struct ipw_run *run)
     const struct ipw_history *h = &run->history;
     const struct ipw_rundir_torn *torn;
     size_t n = ipw_rundir_torn(run->dir, &torn);
-    size_t planned = ipw_run_planned(run) - (size_t)run->o->warmup;
+    size_t planned = ipw_run_planned(run) - (size_t)run->o->data.warmup;
 
     if (ipw_rundir_stale_owner(run->dir)[0])
         ipw_log(IPW_LOG_INFO, "%s: its lock was that of a run which is gone (%s)",
@@ -253,7 +253,7 @@ static void tell(const struct ipw_run *run)
                 "%s/%s: its last line was torn: %lld bytes from byte %lld on moved to %s.torn",
                 ipw_rundir_path(run->dir), torn[i].file, (long long)torn[i].cut.bytes,
                 (long long)torn[i].cut.offset, torn[i].file);
-    if (!run->o->quiet)
+    if (!run->o->output.quiet)
         ipw_say("%s: goes on: %zu of %zu queries are done, %zu earlier attempt%s",
                 ipw_rundir_path(run->dir), h->n_kept, planned, h->n_attempts,
                 h->n_attempts == 1 ? "" : "s");
@@ -282,8 +282,8 @@ int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
         run->segment = (int)h->n;
         ipw_rundir_set_segment(run->dir, run->segment);
         /* The machine is warmed up again, unless nothing is left to be run. */
-        for (size_t i = 0; i < (size_t)run->o->warmup; i++)
-            run->done[i] = h->n_kept + (size_t)run->o->warmup == planned;
+        for (size_t i = 0; i < (size_t)run->o->data.warmup; i++)
+            run->done[i] = h->n_kept + (size_t)run->o->data.warmup == planned;
         tell(run);
     }
     free(s.cases);

@@ -107,7 +107,7 @@ static void reset(void)
 
 static int check(struct ipw_run *run, const char *url, bool require, struct ipw_err *err)
 {
-    struct ipw_run_options o = {.require_quiet = require};
+    struct ipw_run_options o = {.sensors.require_quiet = require};
     int rc;
 
     run->o = &o;
