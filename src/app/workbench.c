@@ -47,7 +47,7 @@ int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
     *b = (struct ipw_workbench){.run = {.o = &o->run, .workspaces = IPW_WORKSPACES_NONE}};
     ipw_log_set_level(o->run.output.verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
     ipw_script_options_apply(&o->run.script);
-    ipw_anchor_take(&b->run.anchor);
+    ipw_anchor_take(&b->run.session.anchor);
     rc = ipw_http_global_init(err);
     if (!rc) rc = ipw_loop_new(&b->run.loop, err);
     if (!rc) rc = make_workspace(b, o->workspace, err);

@@ -87,7 +87,7 @@ static void wake(void *ud)
 
 static int64_t scheduled(const struct ipw_workload_run *wr, int64_t at_ns)
 {
-    return wr->run->start_ns + (int64_t)((double)at_ns / wr->speed);
+    return wr->run->session.start_ns + (int64_t)((double)at_ns / wr->speed);
 }
 
 /* ---- ahead of time ---- */
@@ -215,7 +215,7 @@ static void seat(struct ipw_origin *origin, struct ipw_query *q)
     /* A query is named by both: the record may have the same one several times. */
     q->place.epoch = ipw_workload_epoch(wr->workload, q->place.index);
     seat->host = ahead.seat;
-    seat->host.zero_ns = q->run->start_ns;
+    seat->host.zero_ns = q->run->session.start_ns;
     seat->host.end_ns = q->start_ns;
     seat->replayed = (struct ipw_case){
         .id = id,

@@ -264,7 +264,7 @@ int ipw_run_connect(struct ipw_run *run, struct ipw_err *err)
     struct ipw_llm_options options = {
         .max_retries = (int)o->server.max_retries,
         .first_byte_ns = o->server.first_byte_ns,
-        .jitter_seed = (uint64_t)run->anchor.wall_ns,
+        .jitter_seed = (uint64_t)run->session.anchor.wall_ns,
         .server_failures = (int)o->server.server_failures,
         .server_wait_ns = o->server.server_wait_ns,
     };

@@ -37,14 +37,14 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     char note[1024] = "", end_note[512] = ""; /* end: what was not said at the start */
     char quiet_note[1024];                    /* without the data set's remarks */
     const char *dataset_note = ipw_cases_note(run->cases);
-    int64_t sampler_ns = run->sampler ? ipw_sampler_cpu_ns(run->sampler) : 0;
+    int64_t sampler_ns = run->sensors.sampler ? ipw_sampler_cpu_ns(run->sensors.sampler) : 0;
     struct ipw_balance books[IPW_DOMAIN_COUNT]; /* of this session */
     struct ipw_jw w;
     int rc;
 
     ipw_jw_init(&w, &config);
     ipw_run_write_config(&w, run);
-    ipw_hardware_json(&hardware, &run->sources, run->selftest);
+    ipw_hardware_json(&hardware, &run->sensors.sources, run->sensors.selftest);
     if (run->demo)
         snprintf(note, sizeof note, "answered by the demo model that comes with ipw-agent%s%s%s",
                  run->demo_why ? " (" : "", run->demo_why ? run->demo_why : "",
@@ -59,7 +59,8 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
                                                                          : "complete";
     if (run->limits.reached) add_note(end_note, sizeof end_note, "ended by %s", run->limits.why);
     if (run->server_lost) add_note(end_note, sizeof end_note, "%s", run->lost_note);
-    if (run->loss_note[0]) add_note(end_note, sizeof end_note, "%s", run->loss_note);
+    if (run->sensors.loss_note[0])
+        add_note(end_note, sizeof end_note, "%s", run->sensors.loss_note);
     if (end_note[0]) {
         add_note(note, sizeof note, "%s", end_note);
         add_note(quiet_note, sizeof quiet_note, "%s", end_note);
@@ -67,31 +68,34 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     facts.path = ipw_rundir_path(run->dir);
     facts.config = ipw_buf_str(&config);
     facts.hardware = ipw_buf_str(&hardware);
-    facts.energy_note = run->energy_note[0] ? run->energy_note : NULL;
+    facts.energy_note = run->sensors.energy_note[0] ? run->sensors.energy_note : NULL;
     facts.note = note[0] ? note : NULL;
-    facts.wall_ns = ipw_anchor_wall_ns(&run->anchor, ipw_now_ns());
-    run->own.runner_cpu_s = ipw_ns_to_s(ipw_cpu_self_ns() - run->cpu_start_ns - sampler_ns);
+    facts.wall_ns = ipw_anchor_wall_ns(&run->session.anchor, ipw_now_ns());
+    run->own.runner_cpu_s = ipw_ns_to_s(ipw_cpu_self_ns() - run->session.cpu_start_ns - sampler_ns);
     run->own.sampler_cpu_s = ipw_ns_to_s(sampler_ns);
-    run->own.joules = ipw_sensors_own_joules(run, run->own.runner_cpu_s + run->own.sampler_cpu_s);
+    run->own.joules =
+        ipw_sensors_own_joules(&run->sensors, run->own.runner_cpu_s + run->own.sampler_cpu_s);
     facts.runner_cpu_s = run->own.runner_cpu_s + run->history.runner_cpu_s;
     facts.sampler_cpu_s = run->own.sampler_cpu_s + run->history.sampler_cpu_s;
     facts.own_joules = run->own.joules + run->history.own_joules;
-    facts.wall_s = ipw_ns_to_s(run->end_ns - run->start_ns) + run->history.wall_s;
+    facts.wall_s = ipw_ns_to_s(run->session.end_ns - run->session.start_ns) + run->history.wall_s;
     facts.cut_s = run->history.cut_s;
-    facts.sessions = run->segment + 1;
+    facts.sessions = run->session.number + 1;
     facts.attempts = (int64_t)run->history.n_attempts;
     facts.planned = (int64_t)ipw_run_planned(run) - run->o->data.warmup;
     facts.have_balance = true;
-    ipw_balance_fill(facts.balance, run->ledger, run->start_ns, run->end_ns);
-    ipw_device_books_fill(&devices, run->ledger, run->start_ns, run->end_ns);
+    ipw_balance_fill(facts.balance, run->sensors.ledger, run->session.start_ns,
+                     run->session.end_ns);
+    ipw_device_books_fill(&devices, run->sensors.ledger, run->session.start_ns,
+                          run->session.end_ns);
     ipw_device_books_add(&all_devices, &devices);
     ipw_device_books_apart(&all_devices, &run->warmup_devices, NULL);
     facts.devices = &all_devices;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         facts.balance[d].warmup_j = run->o->data.warmup ? run->warmup_j[d].total : 0;
-        facts.baseline[d] = run->baseline[d];
-        if (run->ledger_facts.share == IPW_SHARE_PHASE)
-            facts.equal_part[d] = ipw_ledger_unfitted(run->ledger, (enum ipw_domain)d);
+        facts.baseline[d] = run->baseline.domain[d];
+        if (run->sensors.rules.share == IPW_SHARE_PHASE)
+            facts.equal_part[d] = ipw_ledger_unfitted(run->sensors.ledger, (enum ipw_domain)d);
     }
     memcpy(books, facts.balance, sizeof books);
     ipw_history_add(&run->history, facts.balance, &all_devices);

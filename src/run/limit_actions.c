@@ -30,12 +30,13 @@ static const char *elsewhere(const struct ipw_run *run)
  * on a sensor that was not believed? */
 static bool is_doubted(const struct ipw_run *run)
 {
-    bool meter = run->sources.basis[IPW_DOMAIN_MACHINE][0] && !run->doubted[IPW_DOMAIN_MACHINE];
+    bool meter = run->sensors.sources.basis[IPW_DOMAIN_MACHINE][0] &&
+                 !run->sensors.found.doubted[IPW_DOMAIN_MACHINE];
     bool any = false, doubted = false;
 
     for (int d = 0; d < IPW_DOMAIN_MACHINE; d++) {
-        any |= run->sources.basis[d][0] && !run->doubted[d];
-        doubted |= run->doubted[d] != NULL;
+        any |= run->sensors.sources.basis[d][0] && !run->sensors.found.doubted[d];
+        doubted |= run->sensors.found.doubted[d] != NULL;
     }
     return !meter && (doubted || !any);
 }
@@ -46,8 +47,8 @@ static int check_energy(const struct ipw_run *run, const char *option, struct ip
     const char *other = elsewhere(run);
     size_t n = 0;
 
-    for (size_t i = 0; i < run->sources.n; i++) {
-        const struct ipw_source *s = run->sources.sources[i];
+    for (size_t i = 0; i < run->sensors.sources.n; i++) {
+        const struct ipw_source *s = run->sensors.sources.sources[i];
 
         for (size_t k = 0; k < s->n_channels; k++) {
             if (!s->channels[k].in_sum) continue;
@@ -57,7 +58,7 @@ static int check_energy(const struct ipw_run *run, const char *option, struct ip
     }
     if (n == 0)
         return ipw_fail(err, IPW_EINVAL, "--%s cannot be kept: no energy sensor (%.300s)", option,
-                        run->energy_note[0] ? run->energy_note : "none was found");
+                        run->sensors.energy_note[0] ? run->sensors.energy_note : "none was found");
     if (remote)
         return ipw_fail(err, IPW_EINVAL,
                         "--%s cannot be kept: '%s' is read from another machine, too late to stop "
@@ -67,7 +68,7 @@ static int check_energy(const struct ipw_run *run, const char *option, struct ip
         return ipw_fail(err, IPW_EINVAL,
                         "--%s cannot be kept: %s. Choose other sensors with --telemetry, or drop "
                         "the limit",
-                        option, run->doubts);
+                        option, run->sensors.found.doubts);
     if (other)
         return ipw_fail(err, IPW_EINVAL,
                         "--%s cannot be kept: the model runs on another machine (%.200s), whose "
@@ -215,7 +216,7 @@ void ipw_enforce_run_start(struct ipw_run *run)
 {
     const struct ipw_limits *l = &run->o->limits.run;
 
-    ipw_meter_start(&run->limits.meter, run->start_ns);
+    ipw_meter_start(&run->limits.meter, run->session.start_ns);
     if (l->wall_ns) run->limits.clock = ipw_timer_start(run->loop, l->wall_ns, run_late, run);
     if (l->working_ns)
         run->limits.working = ipw_timer_start(run->loop, l->working_ns, run_worked, run);
@@ -339,7 +340,8 @@ static bool is_blind(const struct ipw_run *run, const struct ipw_figure *figures
     if (ipw_now_ns() - until_ns > BLIND_NS) return true;
     if (figures[IPW_DOMAIN_MACHINE].known) return false;
     for (int d = 0; d < IPW_DOMAIN_MACHINE; d++) {
-        if (figures[d].known || !ipw_ledger_devices(run->ledger, (enum ipw_domain)d)) continue;
+        if (figures[d].known || !ipw_ledger_devices(run->sensors.ledger, (enum ipw_domain)d))
+            continue;
         if (figures[d].reason) *reason = figures[d].reason;
         return true;
     }
@@ -364,17 +366,18 @@ static void tell_blind(char *out, size_t size, double joules, bool of_run, const
 static struct joules of_query(const struct ipw_query *q, struct ipw_figure *figures,
                               int64_t *until_ns)
 {
-    int64_t now_ns = ipw_now_ns(), ordinal = ipw_feed_ordinal(q->run->feed, (int32_t)q->index);
+    int64_t now_ns = ipw_now_ns(),
+            ordinal = ipw_feed_ordinal(q->run->sensors.feed, (int32_t)q->index);
     bool begun;
 
-    *until_ns = ipw_ledger_measured_ns(q->run->ledger);
+    *until_ns = ipw_ledger_measured_ns(q->run->sensors.ledger);
     if (*until_ns > now_ns) *until_ns = now_ns;
     begun = *until_ns > q->start_ns;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         figures[d] = (struct ipw_figure){0};
         if (begun)
-            figures[d] = ipw_ledger_so_far(q->run->ledger, ordinal, (enum ipw_domain)d, q->start_ns,
-                                           *until_ns);
+            figures[d] = ipw_ledger_so_far(q->run->sensors.ledger, ordinal, (enum ipw_domain)d,
+                                           q->start_ns, *until_ns);
     }
     return add_up(figures);
 }
@@ -405,12 +408,12 @@ static double joules_of_query(const struct ipw_query *q)
 static struct joules of_run_until(const struct ipw_run *run, struct ipw_figure *figures,
                                   int64_t *until_ns)
 {
-    *until_ns = ipw_ledger_measured_ns(run->ledger);
+    *until_ns = ipw_ledger_measured_ns(run->sensors.ledger);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         figures[d] = (struct ipw_figure){0};
-        if (*until_ns > run->start_ns)
-            figures[d] =
-                ipw_ledger_total(run->ledger, (enum ipw_domain)d, run->start_ns, *until_ns);
+        if (*until_ns > run->session.start_ns)
+            figures[d] = ipw_ledger_total(run->sensors.ledger, (enum ipw_domain)d,
+                                          run->session.start_ns, *until_ns);
     }
     return add_up(figures);
 }
@@ -432,8 +435,9 @@ static void check_run(struct ipw_run *run, int64_t now_ns)
 
     run->limits.meter.energy_j = of_run_until(run, figures, &until_ns).all;
     reach_run(run, ipw_meter_passed(&run->limits.meter, &run->o->limits.run, now_ns), now_ns);
-    blind = is_blind(run, figures, until_ns > run->start_ns ? until_ns : run->start_ns, &reason);
-    if (until_ns <= run->start_ns) blind &= now_ns - run->start_ns > BLIND_NS;
+    blind = is_blind(run, figures,
+                     until_ns > run->session.start_ns ? until_ns : run->session.start_ns, &reason);
+    if (until_ns <= run->session.start_ns) blind &= now_ns - run->session.start_ns > BLIND_NS;
     if (!has_been_blind(&run->limits.blind_ns, blind, now_ns) || run->limits.reached) return;
     run->limits.reached = IPW_LIMIT_ENERGY;
     tell_blind(run->limits.why, sizeof run->limits.why, run->o->limits.run.energy_j, true, reason);
@@ -444,27 +448,30 @@ static void check_run(struct ipw_run *run, int64_t now_ns)
 void ipw_enforce_run_joules(void *ud, double *joules, double *seconds)
 {
     const struct ipw_run *run = ud;
-    int64_t until_ns = run->ledger ? ipw_ledger_measured_ns(run->ledger) : INT64_MIN;
+    int64_t until_ns =
+        run->sensors.ledger ? ipw_ledger_measured_ns(run->sensors.ledger) : INT64_MIN;
     struct ipw_figure figures[IPW_DOMAIN_COUNT] = {0};
-    unsigned domains = run->feed ? ipw_feed_lm_domains(run->feed) : 0;
+    unsigned domains = run->sensors.feed ? ipw_feed_lm_domains(run->sensors.feed) : 0;
     double j;
 
-    if (!run->start_ns || until_ns <= run->start_ns || until_ns == INT64_MAX) return;
+    if (!run->session.start_ns || until_ns <= run->session.start_ns || until_ns == INT64_MAX)
+        return;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (domains >> d & 1)
-            figures[d] = ipw_ledger_total(run->ledger, (enum ipw_domain)d, run->start_ns, until_ns);
+            figures[d] = ipw_ledger_total(run->sensors.ledger, (enum ipw_domain)d,
+                                          run->session.start_ns, until_ns);
     }
     j = add_up(figures).all;
     if (isnan(j)) return;
     *joules = j;
-    *seconds = ipw_ns_to_s(until_ns - run->start_ns);
+    *seconds = ipw_ns_to_s(until_ns - run->session.start_ns);
 }
 
 void ipw_enforce_samples(struct ipw_run *run)
 {
     int64_t now_ns = ipw_now_ns();
 
-    if (!run->start_ns) return;
+    if (!run->session.start_ns) return;
     if (run->o->limits.run.energy_j > 0) check_run(run, now_ns);
     if (!(run->o->limits.query.energy_j > 0)) return;
     for (struct ipw_query *q = run->active, *next; q; q = next) {

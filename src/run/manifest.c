@@ -34,7 +34,7 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
     ipw_jw_kstr(w, "dataset", ipw_cases_name(run->cases));
     ipw_jw_kstr(w, "dataset_sha256", ipw_cases_sha256(run->cases));
     ipw_jw_kstr(w, "dataset_source", ipw_cases_source(run->cases));
-    ipw_jw_kstr(w, "energy", run->ledger_facts.lm_remote ? "remote" : "local");
+    ipw_jw_kstr(w, "energy", run->sensors.rules.lm_remote ? "remote" : "local");
     ipw_jw_kint(w, "epochs", o->data.epochs);
     if (o->server.net.force_tokens > 0)
         ipw_jw_kint(w, "force_output_tokens", o->server.net.force_tokens);
@@ -75,12 +75,12 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
     else
         ipw_jw_knull(w, "seed");
     ipw_jw_kstr(w, "selection_sha256", run->selection_sha256);
-    ipw_jw_kstr(w, "share", ipw_share_name(run->ledger_facts.share));
+    ipw_jw_kstr(w, "share", ipw_share_name(run->sensors.rules.share));
     ipw_jw_kstr(w, "sync", ipw_sync_name(run->sync));
-    ipw_sensors_selection(&telemetry, o);
+    ipw_sensors_selection(&telemetry, &o->sensors);
     ipw_jw_kstr(w, "telemetry", ipw_buf_str(&telemetry));
     ipw_buf_release(&telemetry);
-    ipw_jw_knum(w, "telemetry_interval", ipw_ns_to_s(run->interval_ns));
+    ipw_jw_knum(w, "telemetry_interval", ipw_ns_to_s(run->sensors.interval_ns));
     ipw_jw_knum(w, "temperature", o->agent.temperature); /* NAN writes null: the agent's own */
     ipw_jw_key(w, "tools");
     if (run->tools) {
@@ -180,7 +180,7 @@ static void put_watts(struct ipw_jw *w, const char *key, const struct ipw_run *r
     ipw_jw_key(w, key);
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        const struct ipw_baseline_watts *b = &run->baseline[sorted[i]];
+        const struct ipw_baseline_watts *b = &run->baseline.domain[sorted[i]];
 
         ipw_jw_knum(w, ipw_domain_name(sorted[i]), after ? b->after_w : b->before_w);
     }
@@ -254,17 +254,18 @@ static void put_segment(struct ipw_jw *w, const struct ipw_run *run, const char 
     ipw_jw_obj(w);
     put_baseline(w, run, end != NULL);
     ipw_jw_kstr(w, "client_base_url", run->base_url);
-    put_clock(w, &run->anchor);
+    put_clock(w, &run->session.anchor);
     ipw_jw_kint(w, "concurrency", run->o->concurrency);
-    put_end(w, end, end ? run->end_ns : 0, &run->anchor);
-    ipw_jw_kstr(w, "energy_note", run->energy_note[0] ? run->energy_note : NULL);
+    put_end(w, end, end ? run->session.end_ns : 0, &run->session.anchor);
+    ipw_jw_kstr(w, "energy_note", run->sensors.energy_note[0] ? run->sensors.energy_note : NULL);
     ipw_jw_key(w, "forced");
     ipw_jw_arr(w);
     for (size_t i = 0; i < run->n_forced; i++) ipw_jw_str(w, run->forced[i]);
     ipw_jw_arr_end(w);
     ipw_jw_kraw(w, "hardware", ipw_buf_str(hardware), hardware->len);
     put_books(w, books, devices);
-    ipw_jw_kstr(w, "not_quiet", run->not_quiet[0] ? run->not_quiet : NULL);
+    ipw_jw_kstr(w, "not_quiet",
+                run->sensors.found.not_quiet[0] ? run->sensors.found.not_quiet : NULL);
     ipw_jw_kstr(w, "note", run->summary_note);
     ipw_jw_key(w, "own");
     if (end) {
@@ -278,9 +279,9 @@ static void put_segment(struct ipw_jw *w, const struct ipw_run *run, const char 
     }
     ipw_jw_kint(w, "pid", getpid());
     put_program(w);
-    ipw_jw_kint(w, "segment", run->segment);
-    put_time(w, "start_ns", run->start_ns);
-    ipw_jw_kstr(w, "started_at", ipw_clock_iso8601(date, sizeof date, run->anchor.wall_ns));
+    ipw_jw_kint(w, "segment", run->session.number);
+    put_time(w, "start_ns", run->session.start_ns);
+    ipw_jw_kstr(w, "started_at", ipw_clock_iso8601(date, sizeof date, run->session.anchor.wall_ns));
     put_torn(w, run->dir);
     ipw_jw_obj_end(w);
 }
@@ -292,11 +293,11 @@ static void put_manifest(struct ipw_buf *out, const struct ipw_run *run, const c
 {
     const struct ipw_history *h = &run->history;
     struct ipw_buf hardware = IPW_BUF(MAX_BYTES);
-    const struct ipw_anchor *first = h->n ? &h->past[0].anchor : &run->anchor;
+    const struct ipw_anchor *first = h->n ? &h->past[0].anchor : &run->session.anchor;
     struct ipw_jw w;
     char date[40];
 
-    ipw_hardware_json(&hardware, &run->sources, run->selftest);
+    ipw_hardware_json(&hardware, &run->sensors.sources, run->sensors.selftest);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     put_clock(&w, first);
@@ -306,7 +307,8 @@ static void put_manifest(struct ipw_buf *out, const struct ipw_run *run, const c
     ipw_jw_kraw(&w, "hardware", ipw_buf_str(&hardware), hardware.len);
     ipw_jw_key(&w, "hashes");
     ipw_identity_write(&w, run);
-    ipw_jw_kstr(&w, "not_quiet", run->not_quiet[0] ? run->not_quiet : NULL);
+    ipw_jw_kstr(&w, "not_quiet",
+                run->sensors.found.not_quiet[0] ? run->sensors.found.not_quiet : NULL);
     put_program(&w);
     if (run->origin->write) {
         ipw_jw_key(&w, "replay");

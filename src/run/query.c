@@ -23,14 +23,14 @@ static void emit(void *ud, struct ipw_event *event)
     double usd; /* the most it can have cost */
 
     event->query = (int32_t)q->index;
-    event->rows = q->run->n_rows;
+    event->rows = q->run->sensors.n_rows;
     if (!event->t_ns) event->t_ns = ipw_now_ns();
-    ipw_sensors_mark(q->run, event);
+    ipw_sensors_mark(&q->run->sensors, event);
     if (event->kind == IPW_EV_NOTE && event->tool.name && !strcmp(event->tool.name, "malformed"))
         q->n_malformed++;
     usd = ipw_pricing_event(&q->run->pricing, event);
     ipw_rundir_event(q->run->dir, event);
-    ipw_feed_event(q->run->feed, event);
+    ipw_feed_event(q->run->sensors.feed, event);
     if (q->builder) ipw_turn_builder_add(q->builder, event);
     ipw_progress_event(q->run->progress, event);
     ipw_net_event(q, event);
@@ -44,7 +44,7 @@ static void first_token(void *ud, int64_t t_ns)
     struct ipw_event note = {.kind = IPW_EV_NOTE, .t_ns = t_ns, .tool.name = IPW_NOTE_FIRST_TOKEN};
     const struct ipw_query *q = ud;
 
-    ipw_sensors_mark_now(q->run);
+    ipw_sampler_mark(q->run->sensors.sampler);
     emit(ud, &note);
 }
 

@@ -12,10 +12,9 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "energy/select.h"
+#include "io/proxy.h"
 #include "run/resume_hint.h"
 #include "run/run.h"
-#include "run/sensors.h"
 
 /* At commas alone, blanks around a name apart: a tool may be a path, and a path may hold blanks. */
 static void cut_tools(struct ipw_run *run)
@@ -49,7 +48,7 @@ static void release(struct ipw_run *run)
     ipw_scripts_release(&run->scripts);
     free(run->command);
     free(run->done);
-    ipw_sensors_close(run);
+    ipw_sensors_close(&run->sensors);
     ipw_summary_release(&run->summary);
     ipw_pricing_close(&run->pricing);
     ipw_cases_free(run->cases);
@@ -74,9 +73,9 @@ static void print_notes(const struct ipw_run *run)
     if (run->o->output.quiet) return;
     if (run->demo_why) ipw_say("%s: the demo model answers", run->demo_why);
     if (ipw_cases_note(run->cases)) ipw_say("%s", ipw_cases_note(run->cases));
-    if (run->not_quiet[0]) ipw_say("warning: the machine is not quiet: %s", run->not_quiet);
-    if (run->sources.n == (run->model_source != NULL) &&
-        !ipw_source_select_none((const char *const *)run->o->sensors.telemetry.items))
+    if (run->sensors.found.not_quiet[0])
+        ipw_say("warning: the machine is not quiet: %s", run->sensors.found.not_quiet);
+    if (ipw_sensors_none(&run->sensors) && !ipw_sensors_off(&run->sensors))
         ipw_say("no energy sensor can be read (`ipw-agent telemetry` says why)");
 }
 
@@ -89,6 +88,34 @@ static int lock_earlier(struct ipw_run *run, struct ipw_err *err)
     rc = ipw_rundir_open(&run->dir, run->o->output.dir, err);
     if (rc || !ipw_rundir_has_manifest(run->dir)) return rc;
     return ipw_history_open(run, err);
+}
+
+/* The sharing rule with which the run was begun; its default otherwise. */
+static const char *begun_share(const struct ipw_run *run)
+{
+    const struct ipw_json *config = ipw_json_get(run->history.manifest, "config");
+
+    return ipw_json_str(ipw_json_get(config, "share"), "phase");
+}
+
+static int open_sensors(struct ipw_run *run, struct ipw_err *err)
+{
+    size_t n = ipw_llm_n_urls(run->llm);
+    const char **urls = ipw_calloc(n + 1, sizeof *urls);
+    bool elsewhere = false;
+    int rc;
+
+    for (size_t i = 0; i < n; i++) {
+        urls[i] = ipw_llm_url_at(run->llm, i);
+        elsewhere |= !run->demo && !ipw_http_is_here(urls[i]);
+    }
+    run->sensors.loop = run->loop;
+    run->sensors.session = &run->session;
+    run->sensors.rows = ipw_run_sampled;
+    run->sensors.ud = run;
+    rc = ipw_sensors_open(&run->sensors, urls, elsewhere, err);
+    free(urls);
+    return rc;
 }
 
 /* Everything that can be wrong is found before the run's folder is made; *exit_code says which kind
@@ -122,8 +149,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
                                             .paths = ipw_script_paths(&o->script)};
     cut_tools(run);
     ipw_script_options_apply(&o->script);
-    rc = ipw_run_share(&run->ledger_facts.share, run, err);
-    if (!rc) rc = ipw_run_where(&run->ledger_facts.lm_remote, run, err);
+    rc = ipw_sensors_init(&run->sensors, &o->sensors, begun_share(run), err);
     if (rc) return rc;
     rc = ipw_agent_inspect(&run->agent, agent, ipw_script_paths(&o->script), o->agent.untrusted,
                            err);
@@ -150,7 +176,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
         if (rc || ipw_history_complete(run)) return rc;
     }
     *exit_code = IPW_EXIT_FAILED;
-    ipw_anchor_take(&run->anchor);
+    ipw_anchor_take(&run->session.anchor);
     rc = ipw_http_global_init(err);
     if (!rc) rc = ipw_loop_new(&run->loop, err);
     if (!rc)
@@ -166,7 +192,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
         if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
         return rc;
     }
-    rc = ipw_sensors_open(run, err);
+    rc = open_sensors(run, err);
     if (!rc) rc = ipw_enforce_check(run, err);
     if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
     if (rc) return rc;
@@ -181,7 +207,7 @@ static int open_dir(struct ipw_run *run, struct ipw_err *err)
     struct ipw_rundir_names names = {.agent = run->agent.name,
                                      .model = run->demo ? "demo" : run->model,
                                      .dataset = ipw_cases_name(run->cases),
-                                     .wall_ns = run->anchor.wall_ns};
+                                     .wall_ns = run->session.anchor.wall_ns};
     int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output.dir, &names, err);
 
     if (rc) return rc;
@@ -201,7 +227,7 @@ static void put_run_start(struct ipw_buf *out, const struct ipw_run *run)
     struct ipw_buf facts = IPW_BUF(64 * IPW_KIB), manifest = IPW_BUF(out->max);
     struct ipw_json *a = NULL, *b = NULL;
 
-    ipw_ledger_facts_write(&facts, &run->ledger_facts);
+    ipw_ledger_facts_write(&facts, &run->sensors.rules);
     ipw_buf_adds(&manifest, "{\"manifest\":");
     ipw_run_put_manifest(&manifest, run);
     ipw_buf_addc(&manifest, '}');
@@ -220,13 +246,13 @@ static void emit_run_event(struct ipw_run *run, enum ipw_event_kind kind, int64_
     struct ipw_event event = {.kind = kind,
                               .t_ns = t_ns,
                               .query = -1,
-                              .rows = kind == IPW_EV_RUN_END ? run->n_rows : 0,
-                              .segment = run->segment};
+                              .rows = kind == IPW_EV_RUN_END ? run->sensors.n_rows : 0,
+                              .segment = run->session.number};
     struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
 
     if (kind == IPW_EV_RUN_START) {
-        ipw_ledger_facts_take(&run->ledger_facts, run->ledger, &run->sources);
-        run->ledger_facts.clock = run->anchor;
+        ipw_ledger_facts_take(&run->sensors.rules, run->sensors.ledger, &run->sensors.sources);
+        run->sensors.rules.clock = run->session.anchor;
         put_run_start(&data, run);
         event.payload = ipw_buf_str(&data);
         event.payload_len = data.len;
@@ -242,8 +268,8 @@ static int run_all(struct ipw_run *run, struct ipw_err *err)
     if (rc) return rc;
     ipw_go_on_ready(run);
     print_notes(run);
-    ipw_sensors_wait(run);
-    ipw_run_baseline_before(run);
+    ipw_sensors_wait(&run->sensors, run->dir);
+    ipw_baseline_before(&run->baseline, &run->sensors);
     run->progress = ipw_progress_new(run->loop, ipw_run_planned(run), run->o->output.quiet);
     ipw_progress_measure(run->progress, ipw_enforce_run_joules, run);
     run->n_done = run->history.n_kept;
@@ -253,22 +279,19 @@ static int run_all(struct ipw_run *run, struct ipw_err *err)
      * can be told from the files whatever a power cut takes later. */
     rc = ipw_rundir_sync(run->dir, err);
     if (rc) return rc;
-    run->start_ns = ipw_now_ns();
-    run->cpu_start_ns = ipw_cpu_self_ns();
-    emit_run_event(run, IPW_EV_RUN_START, run->start_ns);
-    ipw_sensors_started(run);
+    run->session.start_ns = ipw_now_ns();
+    run->session.cpu_start_ns = ipw_cpu_self_ns();
+    emit_run_event(run, IPW_EV_RUN_START, run->session.start_ns);
+    ipw_sensors_started(&run->sensors);
     ipw_enforce_run_start(run);
     ipw_run_queries(run);
     ipw_enforce_run_end(run);
     ipw_run_sampled(run); /* what was read before the end is told before it */
-    run->end_ns = ipw_now_ns();
-    ipw_run_baseline_after(run);
-    if (run->sampler) {
-        ipw_sampler_stop(run->sampler); /* takes one more reading, past the end */
-        ipw_run_sampled(run);
-    }
+    run->session.end_ns = ipw_now_ns();
+    if (!run->interrupted && !run->err.code) ipw_baseline_after(&run->baseline, &run->sensors);
+    ipw_sensors_stop(&run->sensors); /* takes one more reading, past the end */
     /* Last: it says how many samples the session has. */
-    emit_run_event(run, IPW_EV_RUN_END, run->end_ns);
+    emit_run_event(run, IPW_EV_RUN_END, run->session.end_ns);
     ipw_progress_free(run->progress);
     run->progress = NULL;
     /* What says that the run came to its end follows what it is the end of.  A failure is met again
@@ -355,19 +378,13 @@ static void sweep_workspaces(void)
 int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *command,
                   struct ipw_origin *origin, struct ipw_run_end *end)
 {
-    struct ipw_run run = {.o = o,
-                          .command = command,
-                          .origin = origin,
-                          .workspaces = IPW_WORKSPACES_NONE,
-                          .early_notes = IPW_BUF(16 * IPW_MIB)};
+    struct ipw_run run = {
+        .o = o, .command = command, .origin = origin, .workspaces = IPW_WORKSPACES_NONE};
     struct ipw_err err = {0};
     char *dir = NULL;
     int exit_code, rc;
     bool nothing, begun, stopped;
 
-    run.interval_ns =
-        o->sensors.sample_interval_ns ? o->sensors.sample_interval_ns : 50 * IPW_NS_PER_MS;
-    if (run.interval_ns < IPW_NS_PER_MS) run.interval_ns = IPW_NS_PER_MS;
     ipw_log_set_level(o->output.quiet     ? IPW_LOG_ERROR
                       : o->output.verbose ? IPW_LOG_INFO
                                           : IPW_LOG_WARN);
@@ -386,7 +403,7 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
     }
     if (!rc && run.server_lost) rc = ipw_fail(&err, IPW_ENET, "%s", run.lost_note);
     rc = close_dir(&run, rc, &err, &dir);
-    begun = run.start_ns || run.history.manifest;
+    begun = run.session.start_ns || run.history.manifest;
     stopped = rc || run.interrupted || run.limits.reached;
     if (rc) {
         tell_what_stays(&err, begun && origin->resumes ? dir : NULL);

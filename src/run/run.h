@@ -14,18 +14,13 @@
 
 #include "base/clock.h"
 #include "base/option.h"
-#include "energy/clockwatch.h"
-#include "energy/sampler.h"
-#include "energy/selftest.h"
 #include "io/http.h"
 #include "io/loop.h"
 #include "io/proc.h"
 #include "io/syncer.h"
-#include "ledger/feed.h"
-#include "ledger/ledger.h"
-#include "ledger/rules.h"
 #include "llm/client.h"
 #include "report/summary.h"
+#include "run/baseline.h"
 #include "run/limit_actions.h"
 #include "run/origin.h"
 #include "run/progress.h"
@@ -33,6 +28,8 @@
 #include "run/resume/sessions.h"
 #include "run/run_options.h"
 #include "run/run_pricing.h"
+#include "run/sensors.h"
+#include "run/session.h"
 #include "run/workspaces.h"
 #include "script/agent.h"
 #include "script/dataset.h"
@@ -62,30 +59,12 @@ struct ipw_run {
     const char **tools;
     struct ipw_cases *cases;
 
-    struct ipw_source_set sources;
-    struct ipw_sampler *sampler;
-    struct ipw_wakeup *sampled;
-    struct ipw_ledger *ledger;
-    struct ipw_feed *feed; /* what tells it of the queries */
-    struct ipw_ledger_facts ledger_facts;
-    struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
-    int64_t interval_ns;                   /* between two readings, --sample-interval resolved */
-    int64_t n_rows;                        /* of samples, that the ledger has taken */
-    const struct ipw_source *model_source; /* the estimate in the place of a sensor, or NULL */
-    char energy_note[400];                 /* why a sensor is missing, or "" */
-    char loss_note[256];                   /* which device fell off, and when, or "" */
-    struct ipw_buf early_notes; /* events of before the run_start, to be written after it */
-    char not_quiet[200];        /* who else was at work before the start, or "" */
-    char doubts[256];           /* sensors that were not believed then: "psys does not move", "" */
-    const char *doubted[IPW_DOMAIN_COUNT]; /* the reason that a sum has for it; NULL: none */
-    struct ipw_selftest *selftest;         /* over the first rows; NULL without sensors */
-    struct ipw_stuck *stuck;               /* of each channel: does it stand still? */
-    struct ipw_clockwatch clocks;
-    int64_t clocks_due_ns;
+    struct ipw_sensors sensors;
+    struct ipw_baseline baseline;
 
     struct ipw_rundir *dir;
     struct ipw_redactor redactor; /* of --no-content */
-    int segment;                  /* which session of the run this is, from 0 */
+    struct ipw_session session;
     struct ipw_history history;
     enum ipw_retry retry;
     char *command; /* JSON object: how the run was begun, for `resume RUN` */
@@ -102,8 +81,6 @@ struct ipw_run {
     struct ipw_summary summary;
     struct ipw_sum warmup_j[IPW_DOMAIN_COUNT]; /* of the queries before those that count */
     struct ipw_device_sums warmup_devices;
-    struct ipw_anchor anchor;
-    int64_t start_ns, end_ns, cpu_start_ns;
 
     struct ipw_query *active;                    /* in flight */
     size_t n_active, next;                       /* next: the case to admit */
@@ -161,15 +138,6 @@ struct ipw_place ipw_run_place(const struct ipw_run *run, size_t index);
 /* A warm-up query is over: kept apart from those that count. */
 int ipw_run_warmed(struct ipw_run *run, const struct ipw_query_trace *trace, const char *line,
                    size_t n, struct ipw_err *err);
-
-/* baseline.c: what the machine draws with nothing in flight, before the first query and after the
- * last; each takes --baseline, and nothing without it. */
-void ipw_run_baseline_before(struct ipw_run *run);
-void ipw_run_baseline_after(struct ipw_run *run);
-/* The sharing rule: the one that was named, else the one with which the run was begun, else phase. */
-int ipw_run_share(enum ipw_share *out, const struct ipw_run *run, struct ipw_err *err);
-/* Are the model's devices another machine's?  IPW_EINVAL for an --energy that means nothing. */
-int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *err);
 
 /* query.c */
 int ipw_query_start(struct ipw_run *run, size_t index);

@@ -19,22 +19,11 @@ enum { MAX_LINE_BYTES = 256 * 1024 * 1024 };
 #define GIVE_UP_NS    (3 * IPW_NS_PER_S)
 #define GIVE_UP_LOOKS 60
 
-static void take_row(void *ud, const struct ipw_sampler_row *row)
-{
-    struct ipw_run *run = ud;
-
-    ipw_sensors_row(run, row);
-    ipw_rundir_power_row(run->dir, row);
-    run->n_rows++;
-    ipw_feed_row(run->feed, row->first_channel, row->n, row->t_ns, row->values);
-    ipw_sensors_watch(run, row);
-}
-
 void ipw_run_sampled(void *ud)
 {
     struct ipw_run *run = ud;
 
-    if (run->sampler) ipw_sampler_drain(run->sampler, take_row, run);
+    ipw_sensors_drain(&run->sensors);
     ipw_enforce_samples(run);
     if (run->dir) ipw_run_book(run);
 }
@@ -47,7 +36,7 @@ static void note_booking(struct ipw_run *run, const struct ipw_query *q)
     struct ipw_event note = {.kind = IPW_EV_NOTE,
                              .t_ns = ipw_now_ns(),
                              .query = (int32_t)q->index,
-                             .rows = run->n_rows,
+                             .rows = run->sensors.n_rows,
                              .tool.name = IPW_NOTE_BOOKED};
 
     ipw_rundir_event(run->dir, &note);
@@ -85,7 +74,7 @@ static void write_query(struct ipw_run *run, struct ipw_query *q)
         .lua_peak_bytes = q->lua_peak_bytes,
         .lua_cpu_ns = q->lua_cpu_ns,
         .epoch = q->place.epoch,
-        .segment = run->segment,
+        .segment = run->session.number,
     };
     struct ipw_err err;
     int rc;
@@ -93,9 +82,9 @@ static void write_query(struct ipw_run *run, struct ipw_query *q)
     ipw_turn_builder_finish(q->builder, &trace);
     q->builder = NULL;
     note_booking(run, q);
-    ipw_feed_book(run->feed, &trace);
+    ipw_feed_book(run->sensors.feed, &trace);
     record.cost_usd = ipw_run_known_cost(&trace);
-    ipw_schema_write_query(&line, &trace, &record, &run->anchor);
+    ipw_schema_write_query(&line, &trace, &record, &run->session.anchor);
     if (line.failed)
         rc = ipw_fail(&err, IPW_ELIMIT, "query %s: its trace is larger than %d bytes", c->id,
                       MAX_LINE_BYTES);
@@ -130,7 +119,7 @@ static void look_again(void *ud)
 /* Asks for a reading now, and looks again soon whether or not one comes: a sensor may have died. */
 static void wait_for_samples(struct ipw_run *run)
 {
-    if (run->sampler) ipw_sampler_kick(run->sampler);
+    if (run->sensors.sampler) ipw_sampler_kick(run->sensors.sampler);
     if (!run->sample_wait)
         run->sample_wait = ipw_timer_start(run->loop, LOOK_AGAIN_NS, look_again, run);
 }
@@ -143,7 +132,7 @@ static bool given_up(const struct ipw_run *run, const struct ipw_query *q)
 
 void ipw_run_book(struct ipw_run *run)
 {
-    int64_t covered_ns = ipw_ledger_covered_ns(run->ledger);
+    int64_t covered_ns = ipw_ledger_covered_ns(run->sensors.ledger);
     bool booked = false;
 
     /* A query is freed only when its agent is: the runner's step does that first. */

@@ -142,7 +142,7 @@ void ipw_scripts_note(struct ipw_run *run)
         struct ipw_event event = {.kind = IPW_EV_NOTE,
                                   .t_ns = ipw_now_ns(),
                                   .query = -1,
-                                  .rows = run->n_rows,
+                                  .rows = run->sensors.n_rows,
                                   .tool.name = "script"};
         struct ipw_buf data = IPW_BUF(64 * IPW_KIB);
         struct ipw_jw w;

@@ -279,8 +279,8 @@ int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
         size_t planned = ipw_run_planned(run);
 
         ipw_history_fold(h);
-        run->segment = (int)h->n;
-        ipw_rundir_set_segment(run->dir, run->segment);
+        run->session.number = (int)h->n;
+        ipw_rundir_set_segment(run->dir, run->session.number);
         /* The machine is warmed up again, unless nothing is left to be run. */
         for (size_t i = 0; i < (size_t)run->o->data.warmup; i++)
             run->done[i] = h->n_kept + (size_t)run->o->data.warmup == planned;
