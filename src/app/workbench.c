@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "app/prompt.h"
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,8 +18,7 @@
 void ipw_workbench_defaults(struct ipw_workbench_options *o)
 {
     *o = (struct ipw_workbench_options){0};
-    o->run.server.max_retries = 2;
-    o->run.concurrency = 1;
+    o->server.max_retries = 2;
 }
 
 static const char *workspace(void *ud) { return ((struct ipw_workbench *)ud)->workspace; }
@@ -32,41 +32,42 @@ static int make_workspace(struct ipw_workbench *b, const char *given, struct ipw
         if (!b->workspace) return ipw_fail_errno(err, errno, "--workspace %s", given);
         return 0;
     }
-    rc = ipw_workspaces_make(&b->run.workspaces, err);
+    rc = ipw_workspaces_make(&b->workspaces, err);
     if (rc) return rc;
-    b->workspace = ipw_asprintf("%s/workspace", b->run.workspaces.path);
+    b->workspace = ipw_asprintf("%s/workspace", b->workspaces.path);
     return mkdir(b->workspace, 0700) < 0 ? ipw_fail_errno(err, errno, "%s", b->workspace) : 0;
 }
 
 int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
                        enum ipw_workbench_model model, struct ipw_err *err)
 {
-    bool named = o->run.server.model || o->run.server.net.base_urls.n;
+    bool named = o->server.model || o->server.net.base_urls.n;
     int rc;
+    struct ipw_anchor anchor;
 
-    *b = (struct ipw_workbench){.run = {.o = &o->run, .workspaces = IPW_WORKSPACES_NONE}};
-    ipw_log_set_level(o->run.output.verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
-    ipw_script_options_apply(&o->run.script);
-    ipw_anchor_take(&b->run.session.anchor);
+    *b = (struct ipw_workbench){.o = o, .workspaces = IPW_WORKSPACES_NONE};
+    ipw_log_set_level(o->verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
+    ipw_script_options_apply(&o->script);
+    ipw_anchor_take(&anchor);
     rc = ipw_http_global_init(err);
-    if (!rc) rc = ipw_loop_new(&b->run.loop, err);
+    if (!rc) rc = ipw_loop_new(&b->loop, err);
     if (!rc) rc = make_workspace(b, o->workspace, err);
     if (!rc && (model == IPW_BENCH_ANY_MODEL || (model == IPW_BENCH_NAMED_MODEL && named))) {
-        rc = ipw_http_new(&b->run.http, b->run.loop, NULL, err);
-        if (!rc) rc = ipw_run_connect(&b->run, err);
+        b->connection = (struct ipw_connection){.o = &o->server, .loop = b->loop};
+        rc = ipw_connect(&b->connection, (uint64_t)anchor.wall_ns, err);
     }
     if (rc) return rc;
     b->host = (struct ipw_host){
-        .loop = b->run.loop,
-        .llm = b->run.llm,
-        .model = b->run.model,
+        .loop = b->loop,
+        .llm = b->connection.llm,
+        .model = b->connection.model,
         .temperature = NAN,
         .seed = INT64_MIN,
         .max_tokens = -1,
         .workspace = workspace,
-        .quota = ipw_script_quota(&o->run.script),
-        .grant_proc = !o->run.script.no_proc,
-        .readable = (const char *const *)o->run.script.read.items,
+        .quota = ipw_script_quota(&o->script),
+        .grant_proc = !o->script.no_proc,
+        .readable = (const char *const *)o->script.read.items,
         .no_web = "web requests are switched off by --no-web",
         .grants = "child processes are switched off by --no-proc",
         .start_ns = ipw_now_ns(),
@@ -110,9 +111,9 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
     const char *slash = script ? strrchr(script, '/') : NULL;
     char dir[1024];
     struct ipw_entry entry = {
-        .vm = {.paths = ipw_script_paths(&b->run.o->script),
+        .vm = {.paths = ipw_script_paths(&b->o->script),
                .host = &b->host,
-               .slice_cpu_ns = b->run.o->agent.lua_cpu_ns},
+               .slice_cpu_ns = b->o->lua_cpu_ns},
         .module = module,
         .args = args,
         .say = say,
@@ -120,38 +121,33 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
         .ask = ask,
         .ud = b,
     };
-    int before = ipw_loop_leftovers(b->run.loop), rc;
+    int before = ipw_loop_leftovers(b->loop), rc;
 
     snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - script) : 1, slash ? script : ".");
     if (script) entry.vm.script_dir = dir;
-    b->host.web = ipw_script_web(&b->run.o->script, b->run.loop, NULL);
+    b->host.web = ipw_script_web(&b->o->script, b->loop, NULL);
     b->host.grant_web = b->host.web != NULL;
     rc = ipw_entry_run(status, &entry, err);
     ipw_host_release(&b->host);
     ipw_web_free(b->host.web);
     b->host.web = NULL;
-    if (!rc && ipw_loop_leftovers(b->run.loop) > before)
+    if (!rc && ipw_loop_leftovers(b->loop) > before)
         rc = ipw_fail(err, IPW_ELUA, "%d handles are left over",
-                      ipw_loop_leftovers(b->run.loop) - before);
+                      ipw_loop_leftovers(b->loop) - before);
     return rc;
 }
 
 void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *o)
 {
-    ipw_llm_free(b->run.llm);
-    ipw_net_free(b->run.net);
-    if (b->run.http) ipw_http_free(b->run.http);
-    if (b->run.service) ipw_service_stop(b->run.service);
-    if (b->run.loop) {
-        ipw_loop_run(b->run.loop); /* children are reaped, handles closed */
-        ipw_loop_free(b->run.loop);
+    ipw_connection_close(&b->connection);
+    if (b->loop) {
+        ipw_loop_run(b->loop); /* children are reaped, handles closed */
+        ipw_loop_free(b->loop);
     }
-    ipw_workspaces_remove(&b->run.workspaces);
+    ipw_workspaces_remove(&b->workspaces);
     free(b->workspace);
-    free(b->run.base_url);
-    free(b->run.model);
-    ipw_script_options_release(&o->run.script);
-    free(o->run.server.net.base_urls.items);
+    ipw_script_options_release(&o->script);
+    free(o->server.net.base_urls.items);
     *b = (struct ipw_workbench){0};
 }
 

@@ -7,7 +7,9 @@
 #define IPW_APP_WORKBENCH_H
 
 #include "app/options.h"
-#include "run/run.h"
+#include "run/connect.h"
+#include "run/script_options.h"
+#include "run/workspaces.h"
 #include "script/command.h"
 
 enum ipw_workbench_model {
@@ -18,39 +20,45 @@ enum ipw_workbench_model {
 
 /* What the commands have in common; the first member of their option structs. */
 struct ipw_workbench_options {
-    struct ipw_run_options run; /* of which model, addresses and scripts count */
-    const char *workspace;      /* NULL: a temporary folder */
+    struct ipw_server_options server; /* of which model, addresses and key count */
+    struct ipw_script_options script;
+    const char *workspace; /* NULL: a temporary folder */
+    int64_t lua_cpu_ns;
+    bool verbose;
 };
 /* Before the command line is read. */
 void ipw_workbench_defaults(struct ipw_workbench_options *o);
 
-#define IPW_BENCH_RUN(field) offsetof(struct ipw_workbench_options, run.field)
+#define IPW_BENCH(field) offsetof(struct ipw_workbench_options, field)
 #define IPW_BENCH_MODEL_OPTIONS                                                                    \
     {"model",     'm',                                                                             \
-     IPW_OPT_STR, IPW_BENCH_RUN(server.model),                                                     \
+     IPW_OPT_STR, IPW_BENCH(server.model),                                                         \
      "NAME",      "model for llm.chat; 'demo' is the one that comes along"},                       \
         {"base-url",   'u',                                                                        \
-         IPW_OPT_LIST, IPW_BENCH_RUN(server.net.base_urls),                                        \
+         IPW_OPT_LIST, IPW_BENCH(server.net.base_urls),                                            \
          "URL",        "the model's OpenAI-compatible server"},                                    \
     {                                                                                              \
-        "api-key-env", 0, IPW_OPT_STR, IPW_BENCH_RUN(server.api_key_env), "NAME",                  \
+        "api-key-env", 0, IPW_OPT_STR, IPW_BENCH(server.api_key_env), "NAME",                      \
             "environment variable that holds its key (default: OPENAI_API_KEY)",                   \
             .holds = IPW_HOLDS_KEY_NAME                                                            \
     }
 #define IPW_BENCH_SCRIPT_OPTIONS                                                                   \
-    IPW_SCRIPT_OPTIONS(IPW_BENCH_RUN(script)),                                                     \
+    IPW_SCRIPT_OPTIONS(IPW_BENCH(script)),                                                         \
         {"workspace", 'w',                                                                         \
-         IPW_OPT_STR, offsetof(struct ipw_workbench_options, workspace),                           \
+         IPW_OPT_STR, IPW_BENCH(workspace),                                                        \
          "DIR",       "folder that ipw.fs sees (default: a new empty one, removed at the end)"},   \
         {"lua-cpu",        0,                                                                      \
-         IPW_OPT_DURATION, IPW_BENCH_RUN(agent.lua_cpu_ns),                                        \
+         IPW_OPT_DURATION, IPW_BENCH(lua_cpu_ns),                                                  \
          "TIME",           "the script's CPU time between two waits (default: 2s)"},               \
     {                                                                                              \
-        "verbose", 'v', IPW_OPT_FLAG, IPW_BENCH_RUN(output.verbose), NULL, "say what happens"      \
+        "verbose", 'v', IPW_OPT_FLAG, IPW_BENCH(verbose), NULL, "say what happens"                 \
     }
 
 struct ipw_workbench {
-    struct ipw_run run;
+    const struct ipw_workbench_options *o;
+    struct ipw_loop *loop;
+    struct ipw_connection connection;
+    struct ipw_workspaces workspaces;
     struct ipw_host host;
     char *workspace;
 };

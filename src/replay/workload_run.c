@@ -72,7 +72,7 @@ static void connected(struct ipw_origin *origin, struct ipw_run *run)
     struct ipw_err why = {0};
 
     wr->run = run;
-    wr->forced = !wr->no_force && ipw_llm_can_force(run->llm, &why) == 0;
+    wr->forced = !wr->no_force && ipw_llm_can_force(run->connection.llm, &why) == 0;
     if (!wr->forced && !wr->no_force && !run->o->output.quiet)
         ipw_say("replies are at most, not exactly, as long as recorded: %s", why.text);
 }

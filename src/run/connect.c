@@ -1,17 +1,17 @@
-/* Which model answers: the server that was named, one found on the usual local ports, or the demo
- * model in a child process of our own.  Nothing is ever sent to a cloud that was not named. */
+#include "run/connect.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/keyring.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
 #include "base/text.h"
 #include "io/proxy.h"
-#include "run/run.h"
 
 #define PROBE_NS      (10 * IPW_NS_PER_S) /* besides the time to connect */
 #define DISCOVER_NS   (500 * IPW_NS_PER_MS)
@@ -19,45 +19,36 @@
 
 /* ---- the demo server ---- */
 
-struct demo_wait {
-    struct ipw_run *run;
-    bool over;
-    int exit_code;
-};
-
-static void demo_line(void *ud, const char *line)
+static void service_over(struct ipw_connection *c)
 {
-    struct demo_wait *w = ud;
+    c->service_told = true;
+    ipw_loop_stop(c->loop);
+}
+
+static void service_line(void *ud, const char *line)
+{
+    struct ipw_connection *c = ud;
     static const char word[] = "listening ";
 
-    if (w->over || strncmp(line, word, strlen(word))) return;
-    w->run->base_url = ipw_strdup(line + strlen(word));
-    w->over = true;
-    ipw_loop_stop(w->run->loop);
+    if (c->service_told || strncmp(line, word, strlen(word))) return;
+    c->base_url = ipw_strdup(line + strlen(word));
+    service_over(c);
 }
 
-static void demo_exit(void *ud, int exit_code, int term_signal)
+static void service_exit(void *ud, int exit_code, int term_signal)
 {
-    struct demo_wait *w = ud;
+    struct ipw_connection *c = ud;
 
-    w->run->service = NULL;
-    if (w->over) return; /* it dies later: requests will say so */
-    w->exit_code = exit_code ? exit_code : term_signal;
-    w->over = true;
-    ipw_loop_stop(w->run->loop);
+    c->service = NULL;
+    if (c->service_told) return; /* it dies later: requests will say so */
+    c->service_exit = exit_code ? exit_code : term_signal;
+    service_over(c);
 }
 
-static void demo_late(void *ud)
-{
-    struct demo_wait *w = ud;
+static void service_late(void *ud) { service_over(ud); }
 
-    w->over = true;
-    ipw_loop_stop(w->run->loop);
-}
-
-static int start_demo(struct ipw_run *run, struct ipw_err *err)
+static int start_demo(struct ipw_connection *c, struct ipw_err *err)
 {
-    static struct demo_wait wait; /* outlives the service's callbacks */
     char self[1024];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     const char *argv[] = {self, "serve", "--port", "0", "--exit-with-parent", NULL};
@@ -66,24 +57,23 @@ static int start_demo(struct ipw_run *run, struct ipw_err *err)
 
     if (n < 0) return ipw_fail(err, IPW_EIO, "cannot find this program's own file");
     self[n] = '\0';
-    wait = (struct demo_wait){.run = run};
-    rc = ipw_service_start(&run->service, run->loop, argv, demo_line, demo_exit, &wait, err);
+    rc = ipw_service_start(&c->service, c->loop, argv, service_line, service_exit, c, err);
     if (rc) return rc;
-    timer = ipw_timer_start(run->loop, DEMO_START_NS, demo_late, &wait);
-    while (!wait.over) ipw_loop_run(run->loop);
-    if (run->base_url || wait.exit_code) ipw_timer_cancel(timer);
-    if (!run->base_url)
+    timer = ipw_timer_start(c->loop, DEMO_START_NS, service_late, c);
+    while (!c->service_told) ipw_loop_run(c->loop);
+    if (c->base_url || c->service_exit) ipw_timer_cancel(timer);
+    if (!c->base_url)
         return ipw_fail(err, IPW_ENET, "the demo model's server did not start (exit status %d)",
-                        wait.exit_code);
-    run->demo = true;
-    run->model = ipw_strdup("demo");
+                        c->service_exit);
+    c->demo = true;
+    c->model = ipw_strdup("demo");
     return 0;
 }
 
 /* ---- discovery ---- */
 
 struct discovery {
-    struct ipw_run *run;
+    struct ipw_connection *c;
     struct ipw_llm_search *search; /* NULL: over */
     char *base_url, *model;
 };
@@ -97,34 +87,33 @@ static void discovered(void *ud, const char *base_url, const char *first_model)
         d->base_url = ipw_strdup(base_url);
         d->model = ipw_strdup(first_model);
     }
-    ipw_loop_stop(d->run->loop);
+    ipw_loop_stop(d->c->loop);
 }
 
-static int discover(struct ipw_run *run, struct ipw_err *err)
+static int discover(struct ipw_connection *c, struct ipw_err *err)
 {
-    struct discovery d = {.run = run};
-    int rc = ipw_llm_discover(&d.search, run->loop, run->http, DISCOVER_NS, discovered, &d, err);
+    struct discovery d = {.c = c};
+    int rc = ipw_llm_discover(&d.search, c->loop, c->http, DISCOVER_NS, discovered, &d, err);
 
     if (rc) return rc;
-    ipw_loop_run(run->loop);
+    ipw_loop_run(c->loop);
     ipw_llm_search_cancel(d.search);
     if (!d.base_url) return 0;
-    run->base_url = d.base_url;
-    if (!run->model) {
-        run->model = d.model;
+    c->base_url = d.base_url;
+    if (!c->model) {
+        c->model = d.model;
         d.model = NULL;
     }
     free(d.model);
-    if (!run->o->output.quiet)
-        ipw_say("found a model server at %s, model '%s'", run->base_url,
-                run->model ? run->model : "?");
+    if (!c->quiet)
+        ipw_say("found a model server at %s, model '%s'", c->base_url, c->model ? c->model : "?");
     return 0;
 }
 
 /* ---- the server that was named ---- */
 
 struct probe {
-    struct ipw_run *run;
+    struct ipw_connection *c;
     char **names; /* what it serves; NULL: it does not say */
     size_t n;
     struct ipw_err err;
@@ -137,7 +126,7 @@ static void probed(void *ud, char **names, const struct ipw_err *err)
     if (err && err->code) p->err = *err;
     p->names = names;
     while (names && names[p->n]) p->n++;
-    ipw_loop_stop(p->run->loop);
+    ipw_loop_stop(p->c->loop);
 }
 
 static bool lists(const struct probe *p, const char *model)
@@ -150,11 +139,11 @@ static bool lists(const struct probe *p, const char *model)
 static int ask_models(struct probe *p, size_t i, struct ipw_err *err)
 {
     struct ipw_llm_probe *probe;
-    int64_t timeout_ns = PROBE_NS + p->run->o->server.net.connect_ns;
-    int rc = ipw_llm_models_at(&probe, p->run->llm, i, timeout_ns, probed, p, err);
+    int64_t timeout_ns = PROBE_NS + p->c->o->net.connect_ns;
+    int rc = ipw_llm_models_at(&probe, p->c->llm, i, timeout_ns, probed, p, err);
 
     if (rc) return rc;
-    ipw_loop_run(p->run->loop);
+    ipw_loop_run(p->c->loop);
     if (p->err.code == IPW_ENET || p->err.code == IPW_ETIMEOUT ||
         (p->err.code == IPW_EHTTP && (p->err.detail == 401 || p->err.detail == 403))) {
         *err = p->err;
@@ -175,7 +164,7 @@ static void tell_near(const struct probe *p, const char *model)
 
 /* Several servers that do not all serve the model of the run: their answers are one run's all the
  * same, and whoever reads it should know. */
-static void tell_different(const struct ipw_run *run, const struct probe *probes, size_t n)
+static void tell_different(const struct ipw_connection *c, const struct probe *probes, size_t n)
 {
     enum { SHOWN = 3 };
     struct ipw_buf text = IPW_BUF(64 * IPW_KIB);
@@ -187,27 +176,26 @@ static void tell_different(const struct ipw_run *run, const struct probe *probes
         if (!probes[i].n) continue;
         if (first && strcmp(first, probes[i].names[0])) differ = true;
         first = probes[i].names[0];
-        if (lists(&probes[i], run->model))
+        if (lists(&probes[i], c->model))
             with++;
         else
             without++;
-        ipw_buf_addf(&text, "%s %s serves", text.len ? ";" : "", ipw_llm_url_at(run->llm, i));
+        ipw_buf_addf(&text, "%s %s serves", text.len ? ";" : "", ipw_llm_url_at(c->llm, i));
         for (size_t k = 0; k < probes[i].n && k < SHOWN; k++)
             ipw_buf_addf(&text, "%s '%s'", k ? "," : "", probes[i].names[k]);
         if (probes[i].n > SHOWN) ipw_buf_addf(&text, " and %zu more", probes[i].n - SHOWN);
     }
     if (without && (with || differ))
-        ipw_say("warning: not every server lists the model '%s':%s", run->model,
-                ipw_buf_str(&text));
+        ipw_say("warning: not every server lists the model '%s':%s", c->model, ipw_buf_str(&text));
     ipw_buf_release(&text);
 }
 
 /* Asks all of them for their lists of models: tells a dead server or a missing key before a run
  * begins, and the model's name when none was given.  A server without that list is fine when a model
  * was named; of several base URLs one has to answer. */
-static int check_server(struct ipw_run *run, struct ipw_err *err)
+static int check_server(struct ipw_connection *c, struct ipw_err *err)
 {
-    size_t n = ipw_llm_n_urls(run->llm), n_alive = 0;
+    size_t n = ipw_llm_n_urls(c->llm), n_alive = 0;
     struct probe *probes = ipw_calloc(n, sizeof *probes);
     struct ipw_err first_err = {0};
     int rc = 0;
@@ -216,27 +204,27 @@ static int check_server(struct ipw_run *run, struct ipw_err *err)
         struct probe *p = &probes[i];
         int failed;
 
-        p->run = run;
+        p->c = c;
         failed = ask_models(p, i, err);
         if (failed && !first_err.code) first_err = *err;
         if (!failed) n_alive++;
-        if (!failed && !run->model && p->n) {
-            run->model = ipw_strdup(p->names[0]);
-            if (p->n > 1 && !run->o->output.quiet)
+        if (!failed && !c->model && p->n) {
+            c->model = ipw_strdup(p->names[0]);
+            if (p->n > 1 && !c->quiet)
                 ipw_say("the server has %zu models; taking the first, '%s' "
                         "(--model names another)",
-                        p->n, run->model);
+                        p->n, c->model);
         }
-        if (n == 1 && run->model && !run->o->output.quiet) tell_near(p, run->model);
+        if (n == 1 && c->model && !c->quiet) tell_near(p, c->model);
     }
     if (!n_alive) {
         *err = first_err;
         rc = first_err.code;
-    } else if (!run->model) {
+    } else if (!c->model) {
         rc = ipw_fail(err, IPW_EINVAL, "%s does not list its models: name one with --model",
-                      run->base_url);
-    } else if (n > 1 && !run->o->output.quiet) {
-        tell_different(run, probes, n);
+                      c->base_url);
+    } else if (n > 1 && !c->quiet) {
+        tell_different(c, probes, n);
     }
     for (size_t i = 0; i < n; i++) ipw_llm_models_free(probes[i].names);
     free(probes);
@@ -253,64 +241,96 @@ static void tell_proxy(const char *url)
     ipw_buf_release(&proxy);
 }
 
-int ipw_run_connect(struct ipw_run *run, struct ipw_err *err)
+int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *err)
 {
-    const struct ipw_run_options *o = run->o;
-    const struct ipw_opt_list *urls = &o->server.net.base_urls;
+    const struct ipw_server_options *o = c->o;
+    const struct ipw_opt_list *urls = &o->net.base_urls;
     const char *url = urls->n ? urls->items[0] : ipw_keyring_env("OPENAI_BASE_URL");
-    const char *key_env = o->server.api_key_env ? o->server.api_key_env : "OPENAI_API_KEY";
+    const char *key_env = o->api_key_env ? o->api_key_env : "OPENAI_API_KEY";
     const char *key = ipw_keyring_env(key_env);
     bool named = url && url[0];
     struct ipw_llm_options options = {
-        .max_retries = (int)o->server.max_retries,
-        .first_byte_ns = o->server.first_byte_ns,
-        .jitter_seed = (uint64_t)run->session.anchor.wall_ns,
-        .server_failures = (int)o->server.server_failures,
-        .server_wait_ns = o->server.server_wait_ns,
+        .max_retries = (int)o->max_retries,
+        .first_byte_ns = o->first_byte_ns,
+        .jitter_seed = jitter_seed,
+        .server_failures = (int)o->server_failures,
+        .server_wait_ns = o->server_wait_ns,
     };
     struct ipw_buf normal = IPW_BUF(4096);
     struct ipw_net_borrowed borrowed;
     int rc = 0;
 
+    rc = ipw_http_new(&c->http, c->loop,
+                      &(struct ipw_http_options){.max_connections = (size_t)o->net.max_connections,
+                                                 .cacert = o->net.cacert},
+                      err);
+    if (rc) return rc;
     ipw_secret_add(key);
-    if (o->server.api_key_env && !(key && key[0]))
+    if (o->api_key_env && !(key && key[0]))
         return ipw_fail(err, IPW_EINVAL, "--api-key-env %s: that variable is not set",
-                        o->server.api_key_env);
-    if (o->server.model && strcmp(o->server.model, "demo") == 0 && !urls->n) {
-        rc = start_demo(run, err);
+                        o->api_key_env);
+    if (o->model && strcmp(o->model, "demo") == 0 && !urls->n) {
+        rc = start_demo(c, err);
         named = false;
     } else {
-        run->model = ipw_strdup(o->server.model);
+        c->model = ipw_strdup(o->model);
         if (named) {
             rc = ipw_llm_normalise_url(&normal, url, err);
-            if (!rc) run->base_url = ipw_buf_take(&normal, NULL);
+            if (!rc) c->base_url = ipw_buf_take(&normal, NULL);
             ipw_buf_release(&normal);
         } else {
-            rc = discover(run, err);
+            rc = discover(c, err);
         }
-        if (!rc && !run->base_url) {
-            if (o->server.model)
+        if (!rc && !c->base_url) {
+            if (o->model)
                 return ipw_fail(
                     err, IPW_ENET,
                     "no model server answers on this machine (looked at 127.0.0.1 ports "
                     "11434, 8080, 8000, 30000, 1234): name yours with --base-url");
-            run->demo_why = "no model server was named (--base-url) or found on this machine";
-            rc = start_demo(run, err);
+            c->demo_why = "no model server was named (--base-url) or found on this machine";
+            rc = start_demo(c, err);
         }
     }
     if (rc) return rc;
-    tell_proxy(run->base_url);
-    options.base_url = run->base_url;
+    tell_proxy(c->base_url);
+    options.base_url = c->base_url;
     /* The key goes to the server that the user named, and to nobody else. */
     options.api_key = named && key && key[0] ? key : NULL;
-    rc = ipw_net_fill(&options, &borrowed, &o->server.net, err);
-    if (!rc) rc = ipw_llm_new(&run->llm, run->loop, run->http, &options, err);
+    rc = ipw_net_fill(&options, &borrowed, &o->net, err);
+    if (!rc) rc = ipw_llm_new(&c->llm, c->loop, c->http, &options, err);
     ipw_net_release(&borrowed);
-    if (!rc) run->net = ipw_net_new(run);
-    if (!rc && !run->demo) rc = check_server(run, err);
-    if (!rc && o->server.net.force_tokens > 0 && ipw_llm_can_force(run->llm, err)) {
+    if (!rc && !c->demo) rc = check_server(c, err);
+    if (!rc && o->net.force_tokens > 0 && ipw_llm_can_force(c->llm, err)) {
         ipw_err_prefix(err, "--force-output-tokens");
         rc = IPW_EINVAL;
     }
     return rc;
+}
+
+const char **ipw_connection_urls(const struct ipw_connection *c)
+{
+    size_t n = c->llm ? ipw_llm_n_urls(c->llm) : 0;
+    const char **urls = ipw_calloc(n + 1, sizeof *urls);
+
+    for (size_t i = 0; i < n; i++) urls[i] = ipw_llm_url_at(c->llm, i);
+    return urls;
+}
+
+const char *ipw_connection_elsewhere(const struct ipw_connection *c)
+{
+    for (size_t i = 0; c->llm && i < ipw_llm_n_urls(c->llm); i++)
+        if (!ipw_http_is_here(ipw_llm_url_at(c->llm, i))) return ipw_llm_url_at(c->llm, i);
+    return NULL;
+}
+
+void ipw_connection_close(struct ipw_connection *c)
+{
+    ipw_llm_free(c->llm);
+    if (c->http) ipw_http_free(c->http);
+    if (c->service) ipw_service_stop(c->service);
+    free(c->base_url);
+    free(c->model);
+    c->llm = NULL;
+    c->http = NULL;
+    c->base_url = c->model = NULL;
 }

@@ -45,14 +45,15 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     ipw_jw_init(&w, &config);
     ipw_run_write_config(&w, run);
     ipw_hardware_json(&hardware, &run->sensors.sources, run->sensors.selftest);
-    if (run->demo)
+    if (run->connection.demo)
         snprintf(note, sizeof note, "answered by the demo model that comes with ipw-agent%s%s%s",
-                 run->demo_why ? " (" : "", run->demo_why ? run->demo_why : "",
-                 run->demo_why ? ")" : "");
+                 run->connection.demo_why ? " (" : "",
+                 run->connection.demo_why ? run->connection.demo_why : "",
+                 run->connection.demo_why ? ")" : "");
     snprintf(quiet_note, sizeof quiet_note, "%s", note);
     if (dataset_note) add_note(note, sizeof note, "%s", dataset_note);
     facts.agent = run->agent.name;
-    facts.model = run->demo ? "demo" : run->model;
+    facts.model = run->connection.model;
     facts.dataset = ipw_cases_name(run->cases);
     facts.status = run->interrupted || run->server_lost || run->err.code ? "interrupted"
                    : run->limits.reached                                 ? "limit"

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "energy/belief.h"
-#include "io/proxy.h"
 #include "run/query_state.h"
 #include "run/run_pricing.h"
 
@@ -15,16 +14,6 @@
 #define BLIND_NS (4 * IPW_NS_PER_S)
 
 /* ---- before the run ---- */
-
-/* A server that is not on this machine, or NULL. */
-static const char *elsewhere(const struct ipw_run *run)
-{
-    if (!run->base_url) return "?";
-    if (!ipw_http_is_here(run->base_url)) return run->base_url;
-    for (size_t i = 0; run->llm && i < ipw_llm_n_urls(run->llm); i++)
-        if (!ipw_http_is_here(ipw_llm_url_at(run->llm, i))) return ipw_llm_url_at(run->llm, i);
-    return NULL;
-}
 
 /* Does what counts against a limit (add_up(): the machine's own meter, else the sum of its parts) rest
  * on a sensor that was not believed? */
@@ -44,7 +33,7 @@ static bool is_doubted(const struct ipw_run *run)
 static int check_energy(const struct ipw_run *run, const char *option, struct ipw_err *err)
 {
     const struct ipw_channel *remote = NULL;
-    const char *other = elsewhere(run);
+    const char *other = ipw_connection_elsewhere(&run->connection);
     size_t n = 0;
 
     for (size_t i = 0; i < run->sensors.sources.n; i++) {
@@ -79,11 +68,11 @@ static int check_energy(const struct ipw_run *run, const char *option, struct ip
 
 static int check_cost(const struct ipw_run *run, const char *option, struct ipw_err *err)
 {
-    if (ipw_pricing_knows(&run->pricing, run->model)) return 0;
+    if (ipw_pricing_knows(&run->pricing, run->connection.model)) return 0;
     return ipw_fail(err, IPW_EINVAL,
                     "--%s cannot be kept: the price of model '%s' is not known (give one with "
                     "--prices FILE, or say --free)",
-                    option, run->model ? run->model : "?");
+                    option, run->connection.model ? run->connection.model : "?");
 }
 
 int ipw_enforce_check(const struct ipw_run *run, struct ipw_err *err)

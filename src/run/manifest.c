@@ -29,7 +29,7 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
     ipw_jw_kbool(w, "allow_native", o->script.allow_native);
     ipw_jw_kstr(w, "body", body);
     free(body);
-    ipw_jw_kstr(w, "client_base_url", run->base_url);
+    ipw_jw_kstr(w, "client_base_url", run->connection.base_url);
     ipw_jw_kint(w, "concurrency", o->concurrency);
     ipw_jw_kstr(w, "dataset", ipw_cases_name(run->cases));
     ipw_jw_kstr(w, "dataset_sha256", ipw_cases_sha256(run->cases));
@@ -52,18 +52,19 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
         ipw_jw_kint(w, "max_tokens", o->agent.max_tokens);
     else
         ipw_jw_knull(w, "max_tokens");
-    ipw_jw_kstr(w, "max_tokens_field", run->llm ? ipw_llm_tokens_field(run->llm) : NULL);
+    ipw_jw_kstr(w, "max_tokens_field",
+                run->connection.llm ? ipw_llm_tokens_field(run->connection.llm) : NULL);
     if (o->agent.max_turns > 0 || run->agent.max_turns > 0)
         ipw_jw_kint(w, "max_turns",
                     o->agent.max_turns > 0 ? o->agent.max_turns : run->agent.max_turns);
     else
         ipw_jw_knull(w, "max_turns");
-    ipw_jw_kstr(w, "model", run->demo ? "demo" : run->model);
+    ipw_jw_kstr(w, "model", run->connection.model);
     ipw_jw_kbool(w, "no_content", o->output.no_content);
     ipw_jw_kbool(w, "no_proc", o->script.no_proc);
     ipw_jw_kbool(w, "no_web", o->script.no_web);
     ipw_jw_key(w, "price");
-    ipw_pricing_write(w, &run->pricing, run->model);
+    ipw_pricing_write(w, &run->pricing, run->connection.model);
     if (o->limits.query.wall_ns)
         ipw_jw_knum(w, "query_timeout", ipw_ns_to_s(o->limits.query.wall_ns));
     else
@@ -253,7 +254,7 @@ static void put_segment(struct ipw_jw *w, const struct ipw_run *run, const char 
 
     ipw_jw_obj(w);
     put_baseline(w, run, end != NULL);
-    ipw_jw_kstr(w, "client_base_url", run->base_url);
+    ipw_jw_kstr(w, "client_base_url", run->connection.base_url);
     put_clock(w, &run->session.anchor);
     ipw_jw_kint(w, "concurrency", run->o->concurrency);
     put_end(w, end, end ? run->session.end_ns : 0, &run->session.anchor);

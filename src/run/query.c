@@ -242,9 +242,9 @@ int ipw_query_start(struct ipw_run *run, size_t index)
     c = q->c;
     q->host = (struct ipw_host){
         .loop = run->loop,
-        .llm = run->llm,
+        .llm = run->connection.llm,
         .name = c->id,
-        .model = run->model,
+        .model = run->connection.model,
         .temperature = run->o->agent.temperature,
         .seed = run->o->agent.seed,
         .max_tokens = run->o->agent.max_tokens,

@@ -12,7 +12,6 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/proxy.h"
 #include "run/resume_hint.h"
 #include "run/run.h"
 
@@ -52,18 +51,14 @@ static void release(struct ipw_run *run)
     ipw_summary_release(&run->summary);
     ipw_pricing_close(&run->pricing);
     ipw_cases_free(run->cases);
-    ipw_llm_free(run->llm);
+    ipw_connection_close(&run->connection);
     ipw_net_free(run->net);
-    if (run->http) ipw_http_free(run->http);
     ipw_web_free(run->web);
-    if (run->service) ipw_service_stop(run->service);
     if (run->loop) {
         ipw_loop_run(run->loop); /* children are reaped, handles closed */
         ipw_loop_free(run->loop);
     }
     ipw_workspaces_remove(&run->workspaces);
-    free(run->base_url);
-    free(run->model);
     free(run->tools_text);
     free(run->tools);
 }
@@ -71,7 +66,7 @@ static void release(struct ipw_run *run)
 static void print_notes(const struct ipw_run *run)
 {
     if (run->o->output.quiet) return;
-    if (run->demo_why) ipw_say("%s: the demo model answers", run->demo_why);
+    if (run->connection.demo_why) ipw_say("%s: the demo model answers", run->connection.demo_why);
     if (ipw_cases_note(run->cases)) ipw_say("%s", ipw_cases_note(run->cases));
     if (run->sensors.found.not_quiet[0])
         ipw_say("warning: the machine is not quiet: %s", run->sensors.found.not_quiet);
@@ -100,21 +95,28 @@ static const char *begun_share(const struct ipw_run *run)
 
 static int open_sensors(struct ipw_run *run, struct ipw_err *err)
 {
-    size_t n = ipw_llm_n_urls(run->llm);
-    const char **urls = ipw_calloc(n + 1, sizeof *urls);
-    bool elsewhere = false;
+    const char **servers = ipw_connection_urls(&run->connection);
+    bool elsewhere = !run->connection.demo && ipw_connection_elsewhere(&run->connection);
     int rc;
 
-    for (size_t i = 0; i < n; i++) {
-        urls[i] = ipw_llm_url_at(run->llm, i);
-        elsewhere |= !run->demo && !ipw_http_is_here(urls[i]);
-    }
     run->sensors.loop = run->loop;
     run->sensors.session = &run->session;
     run->sensors.rows = ipw_run_sampled;
     run->sensors.ud = run;
-    rc = ipw_sensors_open(&run->sensors, urls, elsewhere, err);
-    free(urls);
+    rc = ipw_sensors_open(&run->sensors, servers, elsewhere, err);
+    free(servers);
+    return rc;
+}
+
+static int connect_server(struct ipw_run *run, struct ipw_err *err)
+{
+    int rc;
+
+    run->connection.o = &run->o->server;
+    run->connection.loop = run->loop;
+    run->connection.quiet = run->o->output.quiet;
+    rc = ipw_connect(&run->connection, (uint64_t)run->session.anchor.wall_ns, err);
+    if (!rc) run->net = ipw_net_new(run);
     return rc;
 }
 
@@ -179,14 +181,8 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     ipw_anchor_take(&run->session.anchor);
     rc = ipw_http_global_init(err);
     if (!rc) rc = ipw_loop_new(&run->loop, err);
-    if (!rc)
-        rc = ipw_http_new(
-            &run->http, run->loop,
-            &(struct ipw_http_options){.max_connections = (size_t)o->server.net.max_connections,
-                                       .cacert = o->server.net.cacert},
-            err);
     if (!rc) run->web = ipw_script_web(&o->script, run->loop, o->server.net.cacert);
-    if (!rc) rc = ipw_run_connect(run, err);
+    if (!rc) rc = connect_server(run, err);
     if (!rc && run->origin->connected) run->origin->connected(run->origin, run);
     if (rc) {
         if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
@@ -205,7 +201,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
 static int open_dir(struct ipw_run *run, struct ipw_err *err)
 {
     struct ipw_rundir_names names = {.agent = run->agent.name,
-                                     .model = run->demo ? "demo" : run->model,
+                                     .model = run->connection.model,
                                      .dataset = ipw_cases_name(run->cases),
                                      .wall_ns = run->session.anchor.wall_ns};
     int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output.dir, &names, err);

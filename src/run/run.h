@@ -21,6 +21,7 @@
 #include "llm/client.h"
 #include "report/summary.h"
 #include "run/baseline.h"
+#include "run/connect.h"
 #include "run/limit_actions.h"
 #include "run/origin.h"
 #include "run/progress.h"
@@ -43,14 +44,9 @@ struct ipw_query;
 struct ipw_run {
     const struct ipw_run_options *o;
     struct ipw_loop *loop;
-    struct ipw_http *http;
-    struct ipw_llm *llm;
+    struct ipw_connection connection;
     struct ipw_net *net;
-    struct ipw_web *web;         /* of scripts; NULL: none is granted */
-    struct ipw_service *service; /* the demo model's server */
-    char *base_url, *model;
-    bool demo;            /* answered by the demo model */
-    const char *demo_why; /* why, when nobody asked for it; or NULL */
+    struct ipw_web *web; /* of scripts; NULL: none is granted */
 
     struct ipw_origin *origin; /* of the queries */
     struct ipw_agent_info agent;
@@ -121,9 +117,6 @@ struct ipw_run_end {
  * the exit code. */
 int ipw_run_start(const struct ipw_run_options *options, const char *agent, char *command,
                   struct ipw_origin *origin, struct ipw_run_end *end);
-
-/* connect.c: fills llm, model, base_url; starts the demo server if need be. */
-int ipw_run_connect(struct ipw_run *run, struct ipw_err *err);
 
 /* plan.c: which case a query of the run is.  First come --warmup queries, then every case in turn,
  * --epochs times. */

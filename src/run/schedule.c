@@ -79,7 +79,7 @@ static void stop(void *ud, int signum)
     run->interrupted = true;
     run->stop_signal = signum;
     ipw_progress_clear(run->progress);
-    if (run->n_active && run->o->grace_ns > 0 && ipw_llm_away_s(run->llm) <= 0) {
+    if (run->n_active && run->o->grace_ns > 0 && ipw_llm_away_s(run->connection.llm) <= 0) {
         ipw_log(IPW_LOG_WARN,
                 "interrupted: %zu turn%s may end, for %.3g s at most (again to stop at once)",
                 run->n_active, run->n_active == 1 ? "" : "s", ipw_ns_to_s(run->o->grace_ns));

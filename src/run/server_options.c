@@ -131,7 +131,7 @@ static size_t most_queries(const struct ipw_run *run)
 
 static void set_most(const struct ipw_net *net)
 {
-    ipw_llm_set_most(net->run->llm, (size_t)ipw_adaptive_limit(&net->controller));
+    ipw_llm_set_most(net->run->connection.llm, (size_t)ipw_adaptive_limit(&net->controller));
 }
 
 static void note(struct ipw_run *run, int32_t query, struct ipw_buf *data)
@@ -191,8 +191,8 @@ static void servers_away(void *ud, enum ipw_llm_away what, double away_s, const 
 static void say_standstill(void *ud, char *out, size_t size)
 {
     const struct ipw_run *run = ud;
-    double away_s = ipw_llm_away_s(run->llm);
-    int64_t loading_ns = ipw_llm_loading_since_ns(run->llm);
+    double away_s = ipw_llm_away_s(run->connection.llm);
+    int64_t loading_ns = ipw_llm_loading_since_ns(run->connection.llm);
 
     out[0] = '\0';
     if (away_s > 0)
@@ -210,7 +210,7 @@ struct ipw_net *ipw_net_new(struct ipw_run *run)
     net->adaptive = run->o->server.net.adaptive;
     ipw_adaptive_init(&net->controller, 1, (int)most_queries(run));
     if (net->adaptive) set_most(net);
-    ipw_llm_on_away(run->llm, servers_away, run);
+    ipw_llm_on_away(run->connection.llm, servers_away, run);
     return net;
 }
 
@@ -228,9 +228,9 @@ bool ipw_net_room(const struct ipw_run *run)
     size_t wanted;
 
     if (run->n_active >= most_queries(run)) return false;
-    if (run->llm && ipw_llm_away_s(run->llm) > 0) return false;
+    if (run->connection.llm && ipw_llm_away_s(run->connection.llm) > 0) return false;
     if (!run->net || !run->net->adaptive) return true;
-    wanted = ipw_llm_calls(run->llm);
+    wanted = ipw_llm_calls(run->connection.llm);
     for (const struct ipw_query *q = run->active; q; q = q->next) wanted += !q->asked;
     return wanted < (size_t)ipw_adaptive_limit(&run->net->controller);
 }
@@ -245,7 +245,7 @@ static void adapt(struct ipw_net *net, const struct ipw_lm_facts *f, int64_t t_n
         .sent_ns = f->sent_ns,
         .t_ns = t_ns,
         .ttft_ns = f->first_token_ns ? f->first_token_ns - f->sent_ns : 0,
-        .in_flight = (int)ipw_llm_in_flight(net->run->llm) + 1,
+        .in_flight = (int)ipw_llm_in_flight(net->run->connection.llm) + 1,
     };
     struct ipw_buf data = IPW_BUF(IPW_KIB);
     struct ipw_jw w;
@@ -269,7 +269,7 @@ static void say_wait(const struct ipw_query *q, const struct ipw_lm_facts *f)
 {
     double s = ipw_ns_to_s(f->retry_wait_ns);
     struct ipw_net *net = q->run->net;
-    int64_t loading_ns = ipw_llm_loading_since_ns(q->run->llm);
+    int64_t loading_ns = ipw_llm_loading_since_ns(q->run->connection.llm);
 
     if (loading_ns && loading_ns != net->said_loading_ns) {
         net->said_loading_ns = loading_ns;

@@ -68,7 +68,7 @@ static void write_query(struct ipw_run *run, struct ipw_query *q)
         .unscorable_reason = q->scored ? (q->score.reason[0] ? q->score.reason : NULL) : q->outcome,
         .score_metadata = q->scored && q->score.metadata.len ? q->score.metadata.data : NULL,
         .metadata = c->metadata,
-        .model = run->demo ? "demo" : run->model,
+        .model = run->connection.model,
         .cost_usd = NAN,
         .n_malformed = q->n_malformed,
         .lua_peak_bytes = q->lua_peak_bytes,
