@@ -94,10 +94,10 @@ static int64_t scheduled(const struct ipw_workload_run *wr, int64_t at_ns)
 
 static void read_ahead(void *ud);
 
-/* Queries are taken in the order of the workload: the first of `ahead` is that of run->next. */
+/* Queries are taken in the order of the workload: the first of `ahead` is that of run->plan.next. */
 static size_t place_ahead(const struct ipw_workload_run *wr)
 {
-    return wr->run->next + wr->n_ahead; /* no warm-up, one epoch */
+    return wr->run->plan.next + wr->n_ahead; /* no warm-up, one epoch */
 }
 
 static void plan_ahead(struct ipw_workload_run *wr)
@@ -171,7 +171,7 @@ static bool due(struct ipw_origin *origin)
 
     plan_ahead(wr);
     if (!wr->open) return true;
-    due_ns = scheduled(wr, ipw_workload_at(wr->workload, wr->run->next)) - LEAD_NS;
+    due_ns = scheduled(wr, ipw_workload_at(wr->workload, wr->run->plan.next)) - LEAD_NS;
     if (due_ns <= ipw_now_ns()) return true;
     if (!wr->next) wr->next = ipw_timer_start_at(wr->run->loop, due_ns, wake, wr);
     return false;

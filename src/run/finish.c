@@ -55,11 +55,12 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     facts.agent = run->agent.name;
     facts.model = run->connection.model;
     facts.dataset = ipw_cases_name(run->cases);
-    facts.status = run->interrupted || run->server_lost || run->err.code ? "interrupted"
-                   : run->limits.reached                                 ? "limit"
-                                                                         : "complete";
+    facts.status = run->ending.stop_signal || run->ending.server_lost || run->ending.err.code
+                       ? "interrupted"
+                   : run->limits.reached ? "limit"
+                                         : "complete";
     if (run->limits.reached) add_note(end_note, sizeof end_note, "ended by %s", run->limits.why);
-    if (run->server_lost) add_note(end_note, sizeof end_note, "%s", run->lost_note);
+    if (run->ending.server_lost) add_note(end_note, sizeof end_note, "%s", run->ending.lost_note);
     if (run->sensors.loss_note[0])
         add_note(end_note, sizeof end_note, "%s", run->sensors.loss_note);
     if (end_note[0]) {
@@ -83,7 +84,7 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     facts.cut_s = run->history.cut_s;
     facts.sessions = run->session.number + 1;
     facts.attempts = (int64_t)run->history.n_attempts;
-    facts.planned = (int64_t)ipw_run_planned(run) - run->o->data.warmup;
+    facts.planned = (int64_t)ipw_plan_counted(&run->plan);
     facts.have_balance = true;
     ipw_balance_fill(facts.balance, run->sensors.ledger, run->session.start_ns,
                      run->session.end_ns);

@@ -278,8 +278,8 @@ bool ipw_enforce_admit(void *ud)
     reach(q, ipw_meter_used_up(&q->limits.meter, &run->o->limits.query, now_ns), now_ns);
     reach_run(run, ipw_meter_used_up(&run->limits.meter, &run->o->limits.run, now_ns), now_ns);
     /* After a signal, what was asked for is still answered, and nothing new is begun. */
-    if (q->limits.reached || run->interrupted) cut_soon(q);
-    return !q->limits.reached && !run->limits.reached && !run->interrupted;
+    if (q->limits.reached || run->ending.stop_signal) cut_soon(q);
+    return !q->limits.reached && !run->limits.reached && !run->ending.stop_signal;
 }
 
 void ipw_enforce_held(void *ud, int64_t t_ns)

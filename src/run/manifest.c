@@ -77,7 +77,7 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
         ipw_jw_knull(w, "seed");
     ipw_jw_kstr(w, "selection_sha256", run->selection_sha256);
     ipw_jw_kstr(w, "share", ipw_share_name(run->sensors.rules.share));
-    ipw_jw_kstr(w, "sync", ipw_sync_name(run->sync));
+    ipw_jw_kstr(w, "sync", ipw_sync_name(run->durable.policy));
     ipw_sensors_selection(&telemetry, &o->sensors);
     ipw_jw_kstr(w, "telemetry", ipw_buf_str(&telemetry));
     ipw_buf_release(&telemetry);

@@ -223,7 +223,7 @@ static void emit_start(struct ipw_query *q, const struct ipw_case *c)
 
 int ipw_query_start(struct ipw_run *run, size_t index)
 {
-    struct ipw_place place = ipw_run_place(run, index);
+    struct ipw_place place = ipw_plan_place(&run->plan, index);
     struct ipw_query *q = ipw_calloc(1, sizeof *q);
     const struct ipw_case *c;
     struct ipw_err err = {0};

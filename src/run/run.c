@@ -40,13 +40,13 @@ static void cut_tools(struct ipw_run *run)
 static void release(struct ipw_run *run)
 {
     ipw_progress_free(run->progress);
-    ipw_run_sync_close(run);
+    ipw_durable_close(&run->durable);
     ipw_history_release(&run->history);
     for (size_t i = 0; i < run->n_forced; i++) free(run->forced[i]);
     free(run->forced);
     ipw_scripts_release(&run->scripts);
     free(run->command);
-    free(run->done);
+    ipw_plan_release(&run->plan);
     ipw_sensors_close(&run->sensors);
     ipw_summary_release(&run->summary);
     ipw_pricing_close(&run->pricing);
@@ -129,7 +129,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
 
     *exit_code = IPW_EXIT_USAGE;
     rc = run->origin->check(run->origin, o, err);
-    if (!rc) rc = ipw_sync_parse(&run->sync, o->output.sync, err);
+    if (!rc) rc = ipw_sync_parse(&run->durable.policy, o->output.sync, err);
     if (!rc) rc = ipw_retry_parse(&run->retry, o->resume.retry, err);
     if (!rc && !o->resume.on && (o->resume.force || strcmp(o->resume.retry, "cut")))
         rc = ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume",
@@ -167,6 +167,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     if (rc) return rc;
     rc = run->origin->open(run->origin, &run->cases, o, err);
     if (rc) return rc;
+    ipw_plan_init(&run->plan, ipw_cases_count(run->cases), o->data.warmup, o->data.epochs);
     run->origin->selection(run->origin, run->selection_sha256, run->cases);
     rc = ipw_history_check(run, false, err);
     if (!rc) rc = ipw_scripts_check(run, err);
@@ -198,6 +199,28 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     return rc ? rc : ipw_history_settle(run, err);
 }
 
+/* ---- the parts report ---- */
+
+static bool more_to_come(void *ud)
+{
+    struct ipw_run *run = ud;
+
+    return (run->n_active || ipw_plan_more(&run->plan)) && !run->ending.stop_signal &&
+           !run->ending.err.code;
+}
+
+static void synced(void *ud)
+{
+    struct ipw_run *run = ud;
+
+    ipw_progress_done(run->progress, run->durable.n_done);
+    ipw_run_step_soon(run);
+}
+
+static void disk_failed(void *ud, const struct ipw_err *err) { ipw_run_fail(ud, err); }
+
+/* ---- the run ---- */
+
 static int open_dir(struct ipw_run *run, struct ipw_err *err)
 {
     struct ipw_rundir_names names = {.agent = run->agent.name,
@@ -207,14 +230,20 @@ static int open_dir(struct ipw_run *run, struct ipw_err *err)
     int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output.dir, &names, err);
 
     if (rc) return rc;
-    ipw_rundir_set_sync(run->dir, run->sync != IPW_SYNC_OFF);
+    ipw_rundir_set_sync(run->dir, run->durable.policy != IPW_SYNC_OFF);
     if (run->o->output.no_content) {
         rc = ipw_redactor_init(&run->redactor, IPW_REDACT_ALL, err);
         if (rc) return rc;
         ipw_rundir_set_redactor(run->dir, &run->redactor);
     }
     rc = ipw_run_write_manifest(run, NULL, NULL, NULL, err);
-    return rc || run->sync != IPW_SYNC_QUERY ? rc : ipw_syncer_new(&run->syncer, run->loop, err);
+    run->durable.loop = run->loop;
+    run->durable.dir = run->dir;
+    run->durable.more = more_to_come;
+    run->durable.done = synced;
+    run->durable.failed = disk_failed;
+    run->durable.ud = run;
+    return rc ? rc : ipw_durable_open(&run->durable, err);
 }
 
 /* The rules of the ledger, and the manifest, should its file be lost. */
@@ -266,10 +295,10 @@ static int run_all(struct ipw_run *run, struct ipw_err *err)
     print_notes(run);
     ipw_sensors_wait(&run->sensors, run->dir);
     ipw_baseline_before(&run->baseline, &run->sensors);
-    run->progress = ipw_progress_new(run->loop, ipw_run_planned(run), run->o->output.quiet);
+    run->progress = ipw_progress_new(run->loop, ipw_plan_total(&run->plan), run->o->output.quiet);
     ipw_progress_measure(run->progress, ipw_enforce_run_joules, run);
-    run->n_done = run->history.n_kept;
-    ipw_progress_done(run->progress, run->n_done);
+    run->durable.n_done = run->history.n_kept;
+    ipw_progress_done(run->progress, run->durable.n_done);
     ipw_net_watch(run);
     /* The sensors and their first readings are safe before the session says that it began: its joules
      * can be told from the files whatever a power cut takes later. */
@@ -284,7 +313,8 @@ static int run_all(struct ipw_run *run, struct ipw_err *err)
     ipw_enforce_run_end(run);
     ipw_run_sampled(run); /* what was read before the end is told before it */
     run->session.end_ns = ipw_now_ns();
-    if (!run->interrupted && !run->err.code) ipw_baseline_after(&run->baseline, &run->sensors);
+    if (!run->ending.stop_signal && !run->ending.err.code)
+        ipw_baseline_after(&run->baseline, &run->sensors);
     ipw_sensors_stop(&run->sensors); /* takes one more reading, past the end */
     /* Last: it says how many samples the session has. */
     emit_run_event(run, IPW_EV_RUN_END, run->session.end_ns);
@@ -295,8 +325,8 @@ static int run_all(struct ipw_run *run, struct ipw_err *err)
     ipw_rundir_sync(run->dir, NULL);
     rc = ipw_run_finish(run, err);
     if (!rc && run->origin->finish) rc = run->origin->finish(run->origin, run, err);
-    if (run->err.code) {
-        *err = run->err;
+    if (run->ending.err.code) {
+        *err = run->ending.err;
         rc = err->code;
     }
     return rc;
@@ -307,7 +337,7 @@ static int close_dir(struct ipw_run *run, int rc, struct ipw_err *err, char **pa
 {
     int closed;
 
-    ipw_run_sync_close(run);
+    ipw_durable_close(&run->durable);
     if (!run->dir) return rc;
     *path = ipw_strdup(ipw_rundir_path(run->dir));
     closed = ipw_rundir_close(run->dir, rc ? NULL : err);
@@ -397,15 +427,15 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
         exit_code = IPW_EXIT_FAILED;
         rc = run_all(&run, &err);
     }
-    if (!rc && run.server_lost) rc = ipw_fail(&err, IPW_ENET, "%s", run.lost_note);
+    if (!rc && run.ending.server_lost) rc = ipw_fail(&err, IPW_ENET, "%s", run.ending.lost_note);
     rc = close_dir(&run, rc, &err, &dir);
     begun = run.session.start_ns || run.history.manifest;
-    stopped = rc || run.interrupted || run.limits.reached;
+    stopped = rc || run.ending.stop_signal || run.limits.reached;
     if (rc) {
         tell_what_stays(&err, begun && origin->resumes ? dir : NULL);
         end->err = err;
-    } else if (run.interrupted)
-        exit_code = 128 + run.stop_signal;
+    } else if (run.ending.stop_signal)
+        exit_code = 128 + run.ending.stop_signal;
     else if (run.limits.reached && !run.n_failed)
         exit_code = IPW_EXIT_OK; /* ended as it was told to, before anything went wrong */
     else if (!nothing && !run.n_answered) {

@@ -17,13 +17,15 @@
 #include "io/http.h"
 #include "io/loop.h"
 #include "io/proc.h"
-#include "io/syncer.h"
 #include "llm/client.h"
 #include "report/summary.h"
 #include "run/baseline.h"
 #include "run/connect.h"
+#include "run/durable.h"
+#include "run/ending.h"
 #include "run/limit_actions.h"
 #include "run/origin.h"
+#include "run/plan.h"
 #include "run/progress.h"
 #include "run/resume/script_hashes.h"
 #include "run/resume/sessions.h"
@@ -36,8 +38,6 @@
 #include "script/dataset.h"
 #include "trace/redact.h"
 #include "trace/rundir.h"
-
-enum ipw_sync { IPW_SYNC_QUERY, IPW_SYNC_RUN, IPW_SYNC_OFF }; /* --sync */
 
 struct ipw_query;
 
@@ -68,7 +68,7 @@ struct ipw_run {
     struct ipw_scripts scripts;
     char **forced; /* what --force passed over */
     size_t n_forced, cap_forced;
-    bool *done; /* by place in the run; NULL: none is done yet */
+    struct ipw_plan plan;
     struct {
         double runner_cpu_s, sampler_cpu_s, joules;
     } own;                            /* what the program itself took; known at the end */
@@ -78,33 +78,23 @@ struct ipw_run {
     struct ipw_sum warmup_j[IPW_DOMAIN_COUNT]; /* of the queries before those that count */
     struct ipw_device_sums warmup_devices;
 
-    struct ipw_query *active;                    /* in flight */
-    size_t n_active, next;                       /* next: the case to admit */
+    struct ipw_query *active; /* in flight */
+    size_t n_active;
     struct ipw_query *unbooked, **unbooked_tail; /* over; waiting for samples past their end */
     struct ipw_timer *sample_wait;               /* until its head is looked at again */
     unsigned sample_looks;                       /* how often it was */
     struct ipw_query *over;                      /* agents to free outside their callbacks */
     struct ipw_defer *step;                      /* runner_step is on its way */
 
-    enum ipw_sync sync;
-    struct ipw_syncer *syncer;
-    bool syncing;
-    int64_t sync_began_ns; /* the last one */
-    char **waiting;        /* ids of queries that are written and not yet safe, in order */
-    size_t n_waiting, cap_waiting, n_syncing;
-    size_t n_done;     /* that are safe, earlier sessions' included */
+    struct ipw_durable durable;
     size_t n_answered; /* queries that came to an answer, likewise */
     size_t n_failed;   /* of this session: without one, by themselves */
 
     struct ipw_pricing pricing;
     struct ipw_run_limits limits;
 
-    bool interrupted;
-    bool server_lost; /* no server came back: the run stops, and why */
-    char lost_note[700];
-    int stop_signal;
+    struct ipw_ending ending;
     struct ipw_timer *grace; /* after the first signal: until turns are cut */
-    struct ipw_err err;      /* what ended the run early: code 0, nothing did */
     struct ipw_progress *progress;
 };
 
@@ -118,20 +108,6 @@ struct ipw_run_end {
 int ipw_run_start(const struct ipw_run_options *options, const char *agent, char *command,
                   struct ipw_origin *origin, struct ipw_run_end *end);
 
-/* plan.c: which case a query of the run is.  First come --warmup queries, then every case in turn,
- * --epochs times. */
-struct ipw_place {
-    size_t index; /* of the case */
-    int epoch;
-    bool warmup;
-};
-size_t ipw_run_planned(const struct ipw_run *run); /* queries, those of the warm-up included */
-bool ipw_run_more(struct ipw_run *run); /* is there one to admit?  Then it is run->next */
-struct ipw_place ipw_run_place(const struct ipw_run *run, size_t index);
-/* A warm-up query is over: kept apart from those that count. */
-int ipw_run_warmed(struct ipw_run *run, const struct ipw_query_trace *trace, const char *line,
-                   size_t n, struct ipw_err *err);
-
 /* query.c */
 int ipw_query_start(struct ipw_run *run, size_t index);
 void ipw_query_cancel(struct ipw_query *query, const char *reason);
@@ -142,13 +118,6 @@ void ipw_run_sampled(void *run); /* rows are there: take them, book what can be 
 void ipw_run_book(struct ipw_run *run);
 /* Of the turns whose cost is known (upstream's rule); NAN when none is. */
 double ipw_run_known_cost(const struct ipw_query_trace *trace);
-
-/* durable.c */
-const char *ipw_sync_name(enum ipw_sync sync);
-int ipw_sync_parse(enum ipw_sync *out, const char *name, struct ipw_err *err);
-void ipw_run_wrote(struct ipw_run *run, const char *id); /* a query's line: it is not safe yet */
-void ipw_run_sync(struct ipw_run *run);                  /* by the policy */
-void ipw_run_sync_close(struct ipw_run *run);
 
 /* schedule.c */
 int ipw_run_queries(struct ipw_run *run); /* returns when every query is safe, or the run stopped */

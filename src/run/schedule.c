@@ -26,15 +26,15 @@ static void cancel_all(struct ipw_run *run, const char *reason)
 
 void ipw_run_fail(struct ipw_run *run, const struct ipw_err *err)
 {
-    if (run->err.code) return;
-    run->err = *err;
+    if (run->ending.err.code) return;
+    run->ending.err = *err;
     cancel_all(run, "interrupted");
     ipw_run_step_soon(run);
 }
 
 static bool is_ending(const struct ipw_run *run)
 {
-    return run->limits.reached || run->interrupted || run->server_lost || run->err.code;
+    return run->limits.reached || ipw_ending_begun(&run->ending);
 }
 
 static bool is_due(struct ipw_run *run)
@@ -54,13 +54,13 @@ static void step(void *ud)
         q->agent = NULL;
         q->agent_over = false;
     }
-    if (run->server_lost) cancel_all(run, "server_lost");
+    if (run->ending.server_lost) cancel_all(run, "server_lost");
     if (run->limits.reached) cancel_all(run, ipw_limit_outcome(run->limits.reached, true));
     ipw_run_book(run);
-    while (!is_ending(run) && ipw_net_room(run) && ipw_run_more(run) && is_due(run))
-        ipw_query_start(run, run->next++);
-    if (run->n_active == 0 && !run->over && !run->unbooked && !run->syncing && !run->step &&
-        (is_ending(run) || !ipw_run_more(run)))
+    while (!is_ending(run) && ipw_net_room(run) && ipw_plan_more(&run->plan) && is_due(run))
+        ipw_query_start(run, run->plan.next++);
+    if (run->n_active == 0 && !run->over && !run->unbooked && !run->durable.syncing && !run->step &&
+        (is_ending(run) || !ipw_plan_more(&run->plan)))
         ipw_loop_stop(run->loop);
 }
 
@@ -76,8 +76,7 @@ static void stop(void *ud, int signum)
 {
     struct ipw_run *run = ud;
 
-    run->interrupted = true;
-    run->stop_signal = signum;
+    run->ending.stop_signal = signum;
     ipw_progress_clear(run->progress);
     if (run->n_active && run->o->grace_ns > 0 && ipw_llm_away_s(run->connection.llm) <= 0) {
         ipw_log(IPW_LOG_WARN,
@@ -130,7 +129,7 @@ static void before_sleep(void *ud)
     struct ipw_err err;
 
     ipw_scripts_note(run);
-    if (!run->err.code && ipw_rundir_flush(run->dir, &err)) ipw_run_fail(run, &err);
+    if (!run->ending.err.code && ipw_rundir_flush(run->dir, &err)) ipw_run_fail(run, &err);
 }
 
 int ipw_run_queries(struct ipw_run *run)
@@ -160,5 +159,5 @@ int ipw_run_queries(struct ipw_run *run)
     run->step = NULL;
     run->sample_wait = NULL;
     run->grace = NULL;
-    return run->err.code;
+    return run->ending.err.code;
 }

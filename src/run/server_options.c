@@ -178,8 +178,8 @@ static void servers_away(void *ud, enum ipw_llm_away what, double away_s, const 
         ipw_log(IPW_LOG_WARN, "the server answers again after %.1f s: the run goes on", away_s);
         break;
     case IPW_LLM_LOST:
-        run->server_lost = true;
-        snprintf(run->lost_note, sizeof run->lost_note,
+        run->ending.server_lost = true;
+        snprintf(run->ending.lost_note, sizeof run->ending.lost_note,
                  "no server came back within %.3g s: the run stops: %s",
                  ipw_ns_to_s(run->o->server.server_wait_ns), why);
         break;

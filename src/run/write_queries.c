@@ -53,6 +53,20 @@ double ipw_run_known_cost(const struct ipw_query_trace *trace)
     return sum;
 }
 
+/* A warm-up query is over: kept apart from those that count. */
+static int keep_warmup(struct ipw_run *run, const struct ipw_query_trace *trace, const char *line,
+                       size_t n, struct ipw_err *err)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_figure *f = &trace->energy[d];
+
+        /* Of a sum, one that is not known makes the whole not known. */
+        run->warmup_j[d].total += f->known ? f->j : (double)NAN;
+    }
+    ipw_device_sums_add(&run->warmup_devices, trace);
+    return ipw_rundir_warmup(run->dir, line, n, err);
+}
+
 static void write_query(struct ipw_run *run, struct ipw_query *q)
 {
     const struct ipw_case *c = q->c;
@@ -89,7 +103,7 @@ static void write_query(struct ipw_run *run, struct ipw_query *q)
         rc = ipw_fail(&err, IPW_ELIMIT, "query %s: its trace is larger than %d bytes", c->id,
                       MAX_LINE_BYTES);
     else
-        rc = q->place.warmup ? ipw_run_warmed(run, &trace, line.data, line.len, &err)
+        rc = q->place.warmup ? keep_warmup(run, &trace, line.data, line.len, &err)
                              : ipw_rundir_trace(run->dir, line.data, line.len, &err);
     if (rc) {
         ipw_run_fail(run, &err);
@@ -101,7 +115,7 @@ static void write_query(struct ipw_run *run, struct ipw_query *q)
         }
         if (!q->place.warmup) ipw_summary_add(&run->summary, &trace, &record);
         ipw_progress_query(run->progress, &trace, &record);
-        ipw_run_wrote(run, c->id);
+        ipw_durable_wrote(&run->durable, c->id);
     }
     ipw_query_trace_release(&trace);
     ipw_buf_release(&line);
@@ -142,11 +156,11 @@ void ipw_run_book(struct ipw_run *run)
 
         run->unbooked = q->next_unbooked;
         if (!run->unbooked) run->unbooked_tail = &run->unbooked;
-        if (!run->err.code) write_query(run, q);
+        if (!run->ending.err.code) write_query(run, q);
         ipw_query_free(q);
         booked = true;
     }
     if (run->unbooked && run->unbooked->end_ns > covered_ns) wait_for_samples(run);
-    if (booked) ipw_run_sync(run);
+    if (booked && !run->ending.err.code) ipw_durable_sync(&run->durable);
     if (booked) ipw_run_step_soon(run);
 }

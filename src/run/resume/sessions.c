@@ -223,7 +223,7 @@ bool ipw_history_complete(const struct ipw_run *run)
 
     if (run->retry > IPW_RETRY_CUT || !is_complete(&run->history)) return false;
     path = ipw_asprintf("%s/traces.jsonl", ipw_rundir_path(run->dir));
-    all = count_lines(path) >= ipw_run_planned(run) - (size_t)run->o->data.warmup;
+    all = count_lines(path) >= ipw_plan_counted(&run->plan);
     free(path);
     return all;
 }

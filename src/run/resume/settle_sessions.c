@@ -180,16 +180,12 @@ static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struc
 {
     struct ipw_run *run = s->run;
     const struct by_id *c = case_of(s, q->trace.id);
-    size_t index;
 
     /* One that --force left out of the selection has its line all the same. */
     if (c && q->record.epoch >= 0 && q->record.epoch < run->o->data.epochs) {
-        index = (size_t)run->o->data.warmup +
-                (size_t)q->record.epoch * ipw_cases_count(run->cases) + c->index;
-        if (run->done[index])
+        if (!ipw_plan_mark(&run->plan, c->index, q->record.epoch))
             return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",
                             q->trace.id, q->record.epoch);
-        run->done[index] = true;
         run->history.n_kept++;
     }
     if (q->trace.completed) run->n_answered++;
@@ -243,7 +239,7 @@ static void tell(const struct ipw_run *run)
     const struct ipw_history *h = &run->history;
     const struct ipw_rundir_torn *torn;
     size_t n = ipw_rundir_torn(run->dir, &torn);
-    size_t planned = ipw_run_planned(run) - (size_t)run->o->data.warmup;
+    size_t planned = ipw_plan_counted(&run->plan);
 
     if (ipw_rundir_stale_owner(run->dir)[0])
         ipw_log(IPW_LOG_INFO, "%s: its lock was that of a run which is gone (%s)",
@@ -266,7 +262,7 @@ int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
     int rc;
 
     if (!h->manifest) return 0;
-    run->done = ipw_calloc(ipw_run_planned(run) + 1, sizeof *run->done);
+    ipw_plan_resume(&run->plan);
     sort_cases(&s);
     rc = each_of(&s, "attempts.jsonl", take_attempt, err);
     sort_names(&s.attempts);
@@ -276,14 +272,11 @@ int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
     if (!rc) rc = ipw_rundir_sync(run->dir, err);
     if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(run->dir, keep_trace, &s, err);
     if (!rc) {
-        size_t planned = ipw_run_planned(run);
-
         ipw_history_fold(h);
         run->session.number = (int)h->n;
         ipw_rundir_set_segment(run->dir, run->session.number);
         /* The machine is warmed up again, unless nothing is left to be run. */
-        for (size_t i = 0; i < (size_t)run->o->data.warmup; i++)
-            run->done[i] = h->n_kept + (size_t)run->o->data.warmup == planned;
+        if (h->n_kept == ipw_plan_counted(&run->plan)) ipw_plan_skip_warmup(&run->plan);
         tell(run);
     }
     free(s.cases);
