@@ -1,10 +1,11 @@
+#include "run/origin.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/sha256.h"
-#include "run/run.h"
 
 enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
 

@@ -16,7 +16,8 @@
 #include "run/resume/rebuild_files.h"
 #include "run/resume/repair.h"
 #include "run/resume/sessions.h"
-#include "run/run.h"
+#include "run/results.h"
+#include "run/segment.h"
 #include "trace/event.h"
 #include "trace/schema.h"
 
