@@ -24,11 +24,8 @@ char *ipw_go_on_command(const char *path, bool retry_failed)
 /* Has one failed by itself, in this session or an earlier one? */
 static bool has_failed(const struct ipw_run *run)
 {
-    for (size_t i = 0; i < run->summary.n; i++) {
-        const struct ipw_summary_row *row = &run->summary.rows[i];
-
-        if (ipw_retry_of(row->completed, row->outcome) == IPW_RETRY_FAILED) return true;
-    }
+    for (size_t i = 0; i < run->summary.n_outcomes; i++)
+        if (ipw_retry_of(false, run->summary.outcomes[i].name) == IPW_RETRY_FAILED) return true;
     return false;
 }
 
