@@ -17,7 +17,7 @@ char *ipw_go_on_command(const char *path, bool retry_failed)
     ipw_buf_adds(&out, "ipw-agent resume ");
     if (path[0] == '-') ipw_buf_adds(&out, "./"); /* no option */
     ipw_text_shell_word(&out, path);
-    if (retry_failed) ipw_buf_adds(&out, " --retry failed");
+    if (retry_failed) ipw_buf_adds(&out, " --rerun failed");
     return ipw_buf_take(&out, NULL);
 }
 

@@ -105,7 +105,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     if (!rc) rc = ipw_retry_parse(&run->retry, o->retry, err);
     if (!rc && !o->resume && (o->force || strcmp(o->retry, "cut")))
         rc =
-            ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume", o->force ? "force" : "retry");
+            ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume", o->force ? "force" : "rerun");
     if (!rc && o->resume && !o->output)
         rc = ipw_fail(err, IPW_EINVAL, "--resume: --output names the run to go on with");
     if (rc) return rc;
