@@ -26,7 +26,7 @@ static const struct {
     {"replay", ipw_cmd_replay, "print a saved run turn by turn, or run it again from its record"},
     {"score", ipw_cmd_score, "score a saved run's answers again"},
     {"export", ipw_cmd_export, "hand the traces of a saved run on"},
-    {"compare", ipw_cmd_compare, "set two runs beside each other: which one, and is it real"},
+    {"compare", ipw_cmd_compare, "set two runs side by side: which differences are significant"},
     {"ledger", ipw_cmd_ledger, "compute a saved run's joules again, and show the balance"},
     {"validate", ipw_cmd_validate, "check a saved run against the format, its books included"},
     {"repair", ipw_cmd_repair, "take damaged lines out of a saved run, and say which"},
