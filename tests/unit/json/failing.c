@@ -54,7 +54,8 @@ static bool is_due(const char *name)
     bool after = rig.failed && rig.how == FAILING_FULL;
 
     if (!rig.on) return false;
-    if (rig.how >= FAILING_NOTHING && !is_bytes(name)) return after && !strcmp(name, "ftruncate");
+    if (rig.how >= FAILING_NOTHING && rig.how <= FAILING_FULL && !is_bytes(name))
+        return after && !strcmp(name, "ftruncate");
     if (after) return !strcmp(name, "write");
     if (rig.how == FAILING_FULL && strcmp(name, "write")) return false;
     if (rig.how == FAILING_EINTR && !strcmp(name, "fstat")) return false; /* no signal ends that */
@@ -65,7 +66,13 @@ static bool is_due(const char *name)
 
 static int fails(void)
 {
-    errno = rig.how == FAILING_EINTR ? EINTR : rig.how == FAILING_FULL ? ENOSPC : EIO;
+    switch (rig.how) {
+    case FAILING_EINTR: errno = EINTR; break;
+    case FAILING_FULL: errno = ENOSPC; break;
+    case FAILING_EACCES: errno = EACCES; break;
+    case FAILING_ENODEV: errno = ENODEV; break;
+    default: errno = EIO; break;
+    }
     return -1;
 }
 

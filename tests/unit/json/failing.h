@@ -16,6 +16,8 @@ enum failing_how {
     FAILING_NOTHING, /* reads and writes of no byte: an end of the file, a device that takes nothing */
     FAILING_SHORT, /* reads and writes of half of the bytes */
     FAILING_FULL, /* writes half and then no more: a full disk; cutting a file back fails as well */
+    FAILING_EACCES, /* the call fails: a right is missing */
+    FAILING_ENODEV, /* ... or the device is gone */
 };
 
 /* The n-th call from now on (from 0). */
