@@ -190,6 +190,17 @@ static void tell_different(const struct ipw_connection *c, const struct probe *p
     ipw_buf_release(&text);
 }
 
+/* The server lives, and its list is what nobody can wait for here: a run waits for one that loads
+ * its model, if it knows which. */
+static int tell_unlisted(const struct probe *p, const char *url, struct ipw_err *err)
+{
+    if (p->err.code == IPW_EHTTP)
+        return ipw_fail(err, IPW_EINVAL,
+                        "%s: the server does not list its models; name one with --model",
+                        p->err.text);
+    return ipw_fail(err, IPW_EINVAL, "%s does not list its models: name one with --model", url);
+}
+
 /* Asks all of them for their lists of models: tells a dead server or a missing key before a run
  * begins, and the model's name when none was given.  A server without that list is fine when a model
  * was named; of several base URLs one has to answer. */
@@ -221,8 +232,7 @@ static int check_server(struct ipw_connection *c, struct ipw_err *err)
         *err = first_err;
         rc = first_err.code;
     } else if (!c->model) {
-        rc = ipw_fail(err, IPW_EINVAL, "%s does not list its models: name one with --model",
-                      c->base_url);
+        rc = tell_unlisted(&probes[0], c->base_url, err);
     } else if (n > 1 && !c->quiet) {
         tell_different(c, probes, n);
     }
@@ -251,7 +261,6 @@ int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *
     bool named = url && url[0];
     struct ipw_llm_options options = {
         .max_retries = (int)o->max_retries,
-        .first_byte_ns = o->first_byte_ns,
         .jitter_seed = jitter_seed,
         .server_failures = (int)o->server_failures,
         .server_wait_ns = o->server_wait_ns,

@@ -119,24 +119,19 @@ static void fill_facts(struct ipw_summary_run *facts, const struct ipw_finish *f
     }
 }
 
-static void print_json(struct ipw_buf *summary)
+/* What was said at the start is not said again; --quiet wants no remarks, but who answered has to be
+ * seen. */
+static int write_table(struct ipw_buf *out, const struct ipw_finish *f,
+                       struct ipw_summary_run *facts, const struct texts *t, struct ipw_err *err)
 {
-    ipw_secret_clean(summary, 0);
-    fwrite(summary->data, 1, summary->len, stdout);
-    if (summary->len && summary->data[summary->len - 1] != '\n') fputc('\n', stdout);
-}
-
-static void print_table(const struct ipw_summary *summary, const struct ipw_summary_run *facts)
-{
-    struct ipw_buf table = IPW_BUF(MAX_BYTES);
     struct ipw_table_options options = {.width = ipw_terminal_width(STDOUT_FILENO),
                                         .colour = ipw_use_colour(STDOUT_FILENO),
                                         .max_rows = IPW_SUMMARY_SHOWN};
 
-    ipw_table_write(&table, summary, facts, &options);
-    ipw_secret_clean(&table, 0);
-    fwrite(ipw_buf_str(&table), 1, table.len, stdout);
-    ipw_buf_release(&table);
+    facts->note = f->manifest->o->output.quiet ? t->quiet : t->end[0] ? t->end : NULL;
+    ipw_buf_clear(out);
+    ipw_table_write(out, &f->results->summary, facts, &options);
+    return ipw_summary_check(&f->results->summary, err);
 }
 
 int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
@@ -148,7 +143,7 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     struct ipw_device_books devices = {0}, all_devices = {0}; /* of this session, of all */
     struct ipw_balance books[IPW_DOMAIN_COUNT];               /* of this session */
     struct ipw_session_end end = {.books = books, .devices = &devices};
-    struct ipw_buf summary = IPW_BUF(MAX_BYTES);
+    struct ipw_buf out = IPW_BUF(MAX_BYTES);
     struct texts texts;
     int rc;
 
@@ -164,23 +159,25 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
         facts.balance[d].warmup_j = m->o->data.warmup ? f->results->warmup_j[d].total : 0;
     memcpy(books, facts.balance, sizeof books);
     ipw_history_add(m->history, facts.balance, &all_devices);
-    ipw_summary_write(&summary, &f->results->summary, &facts);
-    rc = ipw_rundir_write_summary(f->dir, summary.data, summary.len, err);
+    rc = ipw_summary_write(&out, &f->results->summary, &facts, err);
+    if (!rc) rc = ipw_rundir_write_summary(f->dir, out.data, out.len, err);
     /* Again, with this session's end, and what the self-test found. */
     end.note = facts.note;
     if (!rc) rc = ipw_manifest_write(m, f->dir, &end, err);
-    /* What was said at the start is not said again; --quiet wants no remarks, but who answered has to
-     * be seen. */
-    facts.note = m->o->output.quiet ? texts.quiet : texts.end[0] ? texts.end : NULL;
-    if (m->o->output.json)
-        print_json(&summary);
-    else
-        print_table(&f->results->summary, &facts);
+    if (!m->o->output.json) {
+        int failed = write_table(&out, f, &facts, &texts, rc ? NULL : err);
+
+        if (!rc) rc = failed;
+    }
+    if (!f->results->summary.place.error) { /* else the figures are not right */
+        ipw_secret_clean(&out, 0);
+        fwrite(ipw_buf_str(&out), 1, out.len, stdout);
+    }
     if ((fflush(stdout) || ferror(stdout)) && !rc)
         rc = ipw_fail_errno(err, errno, "standard output: the result could not be written");
     ipw_device_books_release(&devices);
     ipw_device_books_release(&all_devices);
-    ipw_buf_release(&summary);
+    ipw_buf_release(&out);
     ipw_buf_release(&texts.config);
     ipw_buf_release(&texts.hardware);
     return rc;

@@ -12,7 +12,7 @@
 
 struct ipw_finish { /* all borrowed */
     const struct ipw_manifest *manifest;
-    const struct ipw_results *results;
+    struct ipw_results *results;
     const struct ipw_run_limits *limits;
     const struct ipw_ending *ending;
     const struct ipw_plan *plan;

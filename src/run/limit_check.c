@@ -32,21 +32,21 @@ static int check_energy(const struct ipw_sensors *s, const struct ipw_connection
         }
     }
     if (n == 0)
-        return ipw_fail(err, IPW_EINVAL, "--%s cannot be kept: no energy sensor (%.300s)", option,
+        return ipw_fail(err, IPW_EINVAL, "cannot use --%s: no energy sensor (%.300s)", option,
                         s->energy_note[0] ? s->energy_note : "none was found");
     if (remote)
         return ipw_fail(err, IPW_EINVAL,
-                        "--%s cannot be kept: '%s' is read from another machine, too late to stop "
+                        "cannot use --%s: '%s' is read from another machine, too late to stop "
                         "a query",
                         option, remote->name);
     if (is_doubted(s))
         return ipw_fail(err, IPW_EINVAL,
-                        "--%s cannot be kept: %s. Choose other sensors with --telemetry, or drop "
+                        "cannot use --%s: %s. Choose other sensors with --telemetry, or drop "
                         "the limit",
                         option, s->found.doubts);
     if (elsewhere)
         return ipw_fail(err, IPW_EINVAL,
-                        "--%s cannot be kept: the model runs on another machine (%.200s), whose "
+                        "cannot use --%s: the model runs on another machine (%.200s), whose "
                         "energy is not measured here",
                         option, elsewhere);
     return 0;
@@ -64,8 +64,8 @@ int ipw_limits_kept(const struct ipw_limit_options *o, const struct ipw_sensors 
             rc = check_energy(sensors, connection, ipw_limit_option(IPW_LIMIT_ENERGY, of_run), err);
         if (!rc && limits[of_run]->cost_usd > 0 && !ipw_pricing_knows(pricing, connection->model))
             rc = ipw_fail(err, IPW_EINVAL,
-                          "--%s cannot be kept: the price of model '%s' is not known (give one "
-                          "with --prices FILE, or say --free)",
+                          "cannot use --%s: no price for model '%s'; add it with --prices "
+                          "FILE, or use --prices free",
                           ipw_limit_option(IPW_LIMIT_COST, of_run),
                           connection->model ? connection->model : "?");
     }

@@ -194,7 +194,7 @@ static int check_options(struct run *run, struct ipw_err *err)
     if (!rc) rc = ipw_retry_parse(&run->retry, o->resume.retry, err);
     if (!rc && !o->resume.on && (o->resume.force || strcmp(o->resume.retry, "cut")))
         rc = ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume",
-                      o->resume.force ? "force" : "retry");
+                      o->resume.force ? "force" : "rerun");
     if (!rc && o->resume.on && !o->output.dir)
         rc = ipw_fail(err, IPW_EINVAL, "--resume: --output names the run to go on with");
     return rc;
@@ -207,6 +207,7 @@ static int lock_earlier(struct run *run, struct ipw_err *err)
 
     if (!run->o->resume.on || !ipw_rundir_holds_run(run->o->output.dir)) return 0;
     rc = ipw_rundir_open(&run->dir, run->o->output.dir, err);
+    if (!rc) run->results.summary.place.folder = ipw_rundir_path(run->dir);
     if (rc || !ipw_rundir_has_manifest(run->dir)) return rc;
     run->differences.path = ipw_rundir_path(run->dir);
     run->differences.force = run->o->resume.force;
@@ -397,6 +398,7 @@ static int open_dir(struct run *run, struct ipw_err *err)
     int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output.dir, &names, err);
 
     if (rc) return rc;
+    run->results.summary.place.folder = ipw_rundir_path(run->dir);
     ipw_rundir_set_sync(run->dir, run->durable.policy != IPW_SYNC_OFF);
     if (run->o->output.no_content) {
         rc = ipw_redactor_init(&run->redactor, IPW_REDACT_ALL, err);
@@ -622,18 +624,12 @@ static void tell_what_stays(struct ipw_err *err, const char *path)
  * and the table shows the beginning only.  Without --quiet an error was said when it happened. */
 static void tell_why_failed(const struct run *run)
 {
-    const struct ipw_summary *s = &run->results.summary;
+    const struct ipw_summary_shown *first = &run->results.summary.unanswered;
+    bool known = first->error && *first->error;
 
-    for (size_t i = 0; i < s->n; i++) {
-        const struct ipw_summary_row *row = &s->rows[i];
-        const char *error = row->shown ? row->shown->error : NULL;
-
-        if (row->completed) continue;
-        if (run->o->output.quiet || !error || !*error)
-            ipw_say("no query was answered; query %s: %s", row->id,
-                    error && *error ? error : row->outcome);
-        return;
-    }
+    if (first->id && (run->o->output.quiet || !known))
+        ipw_say("no query was answered; query %s: %s", first->id,
+                known ? first->error : first->outcome);
 }
 
 /* A write beyond a file size limit is an error like a full disk, not the end of the program.  And a

@@ -169,7 +169,8 @@ int ipw_sensors_init(struct ipw_sensors *s, const struct ipw_sensor_options *o, 
     if (s->interval_ns < IPW_NS_PER_MS) s->interval_ns = IPW_NS_PER_MS;
     if (ipw_share_parse(&s->rules.share, o->share ? o->share : begun, err)) return err->code;
     if (remote || !strcmp(o->energy, "auto") || !strcmp(o->energy, "local")) return 0;
-    return ipw_fail(err, IPW_EINVAL, "--energy %.40s: expected auto, local or remote", o->energy);
+    return ipw_fail(err, IPW_EINVAL, "--model-host %.40s: expected auto, local or remote",
+                    o->energy);
 }
 
 int ipw_sensors_open(struct ipw_sensors *s, const char *const *servers, bool elsewhere,

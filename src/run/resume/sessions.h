@@ -59,7 +59,7 @@ int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err
 int ipw_history_open(struct ipw_history *h, const char *run, struct ipw_err *err);
 void ipw_history_release(struct ipw_history *h);
 /* Did the last session come to its end, with all `planned` queries in traces.jsonl and nothing left
- * to be run by `retry`?  A line that a repair took out, or that was on its way to attempts.jsonl when
+ * to be run by `retry` (--rerun)?  A line that a repair took out, or that was on its way to attempts.jsonl when
  * a later session was killed before the manifest knew of it, is missing all the same. */
 bool ipw_history_complete(const struct ipw_history *h, const char *run, enum ipw_retry retry,
                           size_t planned);
