@@ -11,8 +11,6 @@
 #include "json/diff.h"
 #include "json/jsonl.h"
 
-#define LINE_MAX_BYTES (256 * IPW_MIB)
-
 struct kept { /* a line that was passed over on the way to another: where it stands */
     int64_t index;
     int segment;
@@ -127,7 +125,7 @@ static int read_kept(char **text, const struct ipw_check *c, const struct kept *
 
 static int open_source(struct source *file, struct ipw_err *err)
 {
-    int rc = ipw_jsonl_open(&file->reader, file->path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&file->reader, file->path, IPW_LINE_MAX, err);
 
     if (rc) return rc;
     file->fd = ipw_open_read(file->path, err);
@@ -167,7 +165,7 @@ int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err)
 
 static void say_values(struct ipw_buf *what, const char *where, const struct ipw_json_difference *d)
 {
-    struct ipw_buf x = IPW_BUF(LINE_MAX_BYTES), y = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf x = IPW_BUF(IPW_LINE_MAX), y = IPW_BUF(IPW_LINE_MAX);
 
     ipw_json_print(&x, d->a);
     ipw_json_print(&y, d->b);
@@ -198,7 +196,7 @@ static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace 
                    const struct ipw_query_loaded *was, const char *text, size_t n,
                    enum ipw_check_verdict *verdict, struct ipw_buf *what, struct ipw_err *err)
 {
-    struct ipw_buf now = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf now = IPW_BUF(IPW_LINE_MAX);
     int rc = 0;
 
     ipw_schema_write_query(&now, trace, &was->record, clock);
