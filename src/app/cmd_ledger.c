@@ -72,8 +72,10 @@ static int parse_methods(unsigned *out, const struct ipw_opt_list *given, struct
     for (size_t i = 0; i < given->n; i++) {
         int m = 0;
 
-        while (m < IPW_METHODS && strcmp(given->items[i], ipw_method_name((enum ipw_method)m))) m++;
-        if (m == IPW_METHODS)
+        while (m < IPW_LEDGER_METHODS &&
+               strcmp(given->items[i], ipw_method_name((enum ipw_ledger_what)m)))
+            m++;
+        if (m == IPW_LEDGER_METHODS)
             return ipw_fail(err, IPW_EINVAL, "--method %.40s: expected window, linear or phase",
                             given->items[i]);
         *out |= 1u << m;

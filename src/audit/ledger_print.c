@@ -69,32 +69,39 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_redo_qu
     if (!row->earlier && !row->warmup) ipw_summary_add(&r->summary, trace, record);
 }
 
+/* The joules of the model calls, each a window of its own: as a tool does it that reads the samples
+ * around each call. */
+static double joules_of_calls(const struct ipw_ledger *ledger, struct ipw_ledger_question ask,
+                              const struct ipw_query_trace *q)
+{
+    double sum = NAN;
+
+    for (size_t i = 0; i < q->n_turns; i++) {
+        for (size_t k = 0; k < q->turns[i].n_spans; k++) {
+            const struct ipw_span *span = &q->turns[i].spans[k];
+            struct ipw_figure f;
+
+            if (span->kind != IPW_SPAN_LM) continue;
+            ask.t0_ns = span->start_ns;
+            ask.t1_ns = span->end_ns;
+            f = ipw_ledger_figure(ledger, ask);
+            if (f.known) sum = isnan(sum) ? f.j : sum + f.j;
+        }
+    }
+    return sum;
+}
+
 void ipw_ledger_report_by(struct ipw_ledger_report *r, const struct ipw_ledger *ledger,
                           int64_t ordinal, const struct ipw_query_trace *q)
 {
-    for (int m = 0; m < IPW_METHODS; m++) {
-        if (!(r->methods >> m & 1)) continue;
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-            struct ipw_figure f;
-            double sum = NAN;
+    for (int m = 0; m < IPW_LEDGER_METHODS; m++) {
+        for (int d = 0; d < IPW_DOMAIN_COUNT && (r->methods >> m & 1); d++) {
+            struct ipw_ledger_question ask = {ordinal,        (enum ipw_domain)d,
+                                              IPW_LEDGER_ALL, q->start_ns,
+                                              q->end_ns,      (enum ipw_ledger_what)m};
+            struct ipw_figure f = ipw_ledger_figure(ledger, ask);
 
-            if (m != IPW_METHOD_WINDOW) {
-                f = ipw_ledger_window_by(ledger, (enum ipw_method)m, ordinal, (enum ipw_domain)d,
-                                         q->start_ns, q->end_ns);
-                r->by[m][d] = f.known ? f.j : (double)NAN;
-                continue;
-            }
-            for (size_t i = 0; i < q->n_turns; i++) {
-                for (size_t k = 0; k < q->turns[i].n_spans; k++) {
-                    const struct ipw_span *span = &q->turns[i].spans[k];
-
-                    if (span->kind != IPW_SPAN_LM) continue;
-                    f = ipw_ledger_window_by(ledger, IPW_METHOD_WINDOW, ordinal, (enum ipw_domain)d,
-                                             span->start_ns, span->end_ns);
-                    if (f.known) sum = isnan(sum) ? f.j : sum + f.j;
-                }
-            }
-            r->by[m][d] = sum;
+            r->by[m][d] = m == IPW_LEDGER_WINDOW ? joules_of_calls(ledger, ask, q) : joules_of(&f);
         }
     }
 }
@@ -262,9 +269,9 @@ static void put_queries(struct ipw_buf *out, const struct ipw_ledger_report *r)
         ipw_buf_addf(out, "%s%s%s\n", row->warmup ? "  warm-up" : "",
                      row->earlier ? "  earlier attempt" : "", row->differs ? "  differs" : "");
         if (row->compared && (row->differs || r->share) && moved(row)) put_was(out, row->was, now);
-        for (int m = 0; m < IPW_METHODS; m++) {
+        for (int m = 0; m < IPW_LEDGER_METHODS; m++) {
             if (!(r->methods >> m & 1)) continue;
-            ipw_buf_addf(out, "  by %-11s", ipw_method_name((enum ipw_method)m));
+            ipw_buf_addf(out, "  by %-11s", ipw_method_name((enum ipw_ledger_what)m));
             for (int d = 0; d < IPW_DOMAIN_COUNT; d++) joules(out, row->by[m][d]);
             ipw_buf_addc(out, '\n');
         }
@@ -399,8 +406,8 @@ static void put_was_json(struct ipw_jw *w, const char *key, const double *was)
 
 void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
-    static const int by_name[IPW_METHODS] = {IPW_METHOD_LINEAR, IPW_METHOD_PHASE,
-                                             IPW_METHOD_WINDOW};
+    static const int by_name[IPW_LEDGER_METHODS] = {IPW_LEDGER_LINEAR, IPW_LEDGER_QUERY,
+                                                    IPW_LEDGER_WINDOW};
     struct ipw_totals totals;
     struct ipw_jw w;
 
@@ -454,11 +461,11 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
         ipw_jw_kint(&w, "index", row->index);
         ipw_jw_key(&w, "methods");
         ipw_jw_obj(&w);
-        for (int m = 0; m < IPW_METHODS; m++) {
+        for (int m = 0; m < IPW_LEDGER_METHODS; m++) {
             int at = by_name[m];
 
             if (!(r->methods >> at & 1)) continue;
-            ipw_jw_key(&w, ipw_method_name((enum ipw_method)at));
+            ipw_jw_key(&w, ipw_method_name((enum ipw_ledger_what)at));
             ipw_jw_obj(&w);
             for (int k = 0; k < IPW_DOMAIN_COUNT; k++) {
                 ipw_jw_knum(&w, ipw_domain_name(sorted[k]), row->by[at][sorted[k]]);

@@ -7,15 +7,13 @@
 #include "ledger/recompute.h"
 #include "report/summary.h"
 
-#define IPW_METHODS (IPW_METHOD_WINDOW + 1)
-
 struct ipw_ledger_row { /* one query */
     char *id;
     int32_t index;
     struct ipw_figure energy[IPW_DOMAIN_COUNT];
-    double by[IPW_METHODS][IPW_DOMAIN_COUNT]; /* what a method says; NAN: nothing */
-    bool compared, differs;                   /* with, from the run's own line */
-    double was[IPW_DOMAIN_COUNT];             /* what that line says; NAN: nothing */
+    double by[IPW_LEDGER_METHODS][IPW_DOMAIN_COUNT]; /* what a method says; NAN: nothing */
+    bool compared, differs;                          /* with, from the run's own line */
+    double was[IPW_DOMAIN_COUNT];                    /* what that line says; NAN: nothing */
     int segment;
     bool warmup, earlier; /* an attempt that a later one of another segment takes the place of */
 };
@@ -33,9 +31,10 @@ struct ipw_ledger_report {
     double warmup_j[IPW_DOMAIN_COUNT], earlier_j[IPW_DOMAIN_COUNT];
     struct ipw_device_sums warmup_devices, earlier_devices;
     struct ipw_device_books devices;
-    double was_j[IPW_DOMAIN_COUNT];           /* what the run wrote for the queries that count */
-    unsigned methods;                         /* to be shown: bit 1 << enum ipw_method */
-    double by[IPW_METHODS][IPW_DOMAIN_COUNT]; /* of the next query: see ipw_ledger_report_by() */
+    double was_j[IPW_DOMAIN_COUNT]; /* what the run wrote for the queries that count */
+    unsigned methods;               /* to be shown: bit 1 << method */
+    double by[IPW_LEDGER_METHODS]
+             [IPW_DOMAIN_COUNT]; /* of the next query: see ipw_ledger_report_by() */
 };
 
 void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path);

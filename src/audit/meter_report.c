@@ -268,7 +268,7 @@ static void tell_edges(struct ipw_ledger *ledger, struct ipw_meter_report *r)
         if (edges[i].begin) {
             q->ordinal = ipw_ledger_query_begin(ledger, t_ns);
         } else {
-            ipw_ledger_query_leave(ledger, q->ordinal, t_ns);
+            ipw_ledger_query_end(ledger, q->ordinal, t_ns);
         }
     }
     free(edges);
@@ -417,18 +417,22 @@ static int book(struct ipw_meter_report *r, struct ipw_err *err)
 {
     struct ipw_ledger *ledger = make_ledger(r);
     int64_t t0 = ledger_ns(r, r->t0_s), t1 = ledger_ns(r, r->t1_s);
+    struct ipw_ledger_question all = {IPW_LEDGER_ANY,  IPW_DOMAIN_MACHINE, IPW_LEDGER_ALL, t0, t1,
+                                      IPW_LEDGER_TOTAL};
     int rc = 0;
 
-    r->total = ipw_ledger_total(ledger, IPW_DOMAIN_MACHINE, t0, t1);
-    r->idle = ipw_ledger_idle(ledger, IPW_DOMAIN_MACHINE, t0, t1);
+    r->total = ipw_ledger_figure(ledger, all);
+    all.what = IPW_LEDGER_IDLE;
+    r->idle = ipw_ledger_figure(ledger, all);
     for (size_t i = 0; i < r->n_queries; i++) {
         struct ipw_meter_query *q = &r->queries[i];
         int64_t from = ledger_ns(r, q->t0_s), to = ledger_ns(r, q->t1_s);
+        struct ipw_ledger_question ask = {q->ordinal, IPW_DOMAIN_MACHINE, IPW_LEDGER_ALL, from,
+                                          to,         IPW_LEDGER_QUERY};
 
         /* By its ordinal it has its part to the microjoule: the parts sum to the whole. */
-        q->energy = q->ordinal < 0
-                        ? ipw_ledger_window(ledger, IPW_DOMAIN_MACHINE, from, from)
-                        : ipw_ledger_query_window(ledger, q->ordinal, IPW_DOMAIN_MACHINE, from, to);
+        if (q->ordinal < 0) ask.t1_ns = from; /* no length: nothing */
+        q->energy = ipw_ledger_figure(ledger, ask);
     }
     ipw_ledger_free(ledger);
     if (!r->total.known) {

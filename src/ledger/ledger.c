@@ -356,7 +356,7 @@ static void close_phase(struct ipw_ledger *l, struct ledger_phase *phase, int64_
     if (l->share != IPW_SHARE_EQUAL) cut_at(l, t_ns);
 }
 
-void ipw_ledger_query_leave(struct ipw_ledger *l, int64_t query, int64_t t_ns)
+void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
 
@@ -370,11 +370,6 @@ void ipw_ledger_query_leave(struct ipw_ledger *l, int64_t query, int64_t t_ns)
     while ((q = ipw_ledger_query(l, l->oldest)) && q->t1_ns != INT64_MAX) l->oldest++;
     ipw_ledger_find_complete(l);
     ipw_ledger_settle(l);
-}
-
-void ipw_ledger_query_end(struct ipw_ledger *l, int64_t t_ns)
-{
-    ipw_ledger_query_leave(l, l->oldest, t_ns);
 }
 
 static void tell_phase(struct ipw_ledger *l, struct ledger_query *q, enum ipw_phase phase,

@@ -38,12 +38,10 @@ void ipw_ledger_set_reason(struct ipw_ledger *l, enum ipw_domain domain, const c
 /* One row of readings of channels [first, first + n). */
 void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
                     const int64_t *values);
-/* A query came into flight, or left it: times must not go back.  The begin answers its ordinal (0,
- * 1, ...), by which it can be asked for; without one, the query that leaves is the one in flight
- * longest. */
+/* A query came into flight, or left it: times must not go back.  The begin returns its ordinal (0,
+ * 1, ...), which names it from then on. */
 int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns);
-void ipw_ledger_query_end(struct ipw_ledger *l, int64_t t_ns);
-void ipw_ledger_query_leave(struct ipw_ledger *l, int64_t query, int64_t t_ns);
+void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns);
 /* The query is in `phase` from t0 to t1.  INT64_MAX for t1: until its next phase, or its end.  Spans
  * told whole may overlap (tools side by side). */
 void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase, int64_t t0_ns,
@@ -109,95 +107,65 @@ int64_t ipw_ledger_read_ns(const struct ipw_ledger *l);
  * settled.  For the end of a run, and of one that was cut down. */
 void ipw_ledger_close(struct ipw_ledger *l, int64_t t_ns);
 
-/* The energy of one query's window (the query is in flight throughout it), by equal slices. */
-struct ipw_figure ipw_ledger_window(const struct ipw_ledger *l, enum ipw_domain domain,
-                                    int64_t t0_ns, int64_t t1_ns);
-/* The same for consecutive windows [t[i], t[i+1]], i < n: known windows sum exactly (as doubles of
- * whole microjoules) to the figure of [t[0], t[n]].  Windows that cannot be resolved while the
- * whole is known get the rest by wall clock, marked distributed (reference/energy.md 2h); so do
- * windows shorter than the period of a counter that is read no more often than it publishes.  Of
- * several windows those that a gauge cannot resolve are unknown, as ipw_ledger_query_span() has it. */
-void ipw_ledger_windows(const struct ipw_ledger *l, enum ipw_domain domain, const int64_t *t,
-                        size_t n, struct ipw_figure *out);
-
-/* The same for a query by its ordinal, by the sharing rule that was set; exact to the microjoule:
- * the figures of all queries and idle sum to the total. */
-struct ipw_figure ipw_ledger_query_window(const struct ipw_ledger *l, int64_t query,
-                                          enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
-void ipw_ledger_query_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
-                              const int64_t *t, size_t n, struct ipw_figure *out);
-
-/* The same for a part of a query: unknown ("below_resolution") where the window is shorter than a
- * gauge can resolve (ipw_series_resolution_ns()), while the query keeps its figure: what was read
- * there is the estimate.  query -1: none is named. */
-struct ipw_figure ipw_ledger_query_span(const struct ipw_ledger *l, int64_t query,
-                                        enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
-
-struct ipw_figure ipw_ledger_device_span(const struct ipw_ledger *l, int64_t query,
-                                         enum ipw_domain domain, size_t device, int64_t t0_ns,
-                                         int64_t t1_ns);
-
-/* What a query in flight has been due so far, up to an instant at or before
- * ipw_ledger_measured_ns().  While tokens of those in flight are not told yet it is "estimated": by
- * equal slices from ipw_ledger_covered_ns() on, where it may be anything from nothing to all (lo_j,
- * hi_j). */
-struct ipw_figure ipw_ledger_so_far(const struct ipw_ledger *l, int64_t query,
-                                    enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
-
-/* A domain's devices: the channels in its sum.  Each has books of its own, by the same rules; the
- * domain's figures are the sums of theirs, to the microjoule, and null when one of them is. */
+/* A domain's devices: the channels in its sum.  Each has an account of its own, by the same rules;
+ * the domain's figures are the sums of theirs, to the microjoule, and null when one of them is. */
 size_t ipw_ledger_devices(const struct ipw_ledger *l, enum ipw_domain domain);
 const char *ipw_ledger_device_name(const struct ipw_ledger *l, enum ipw_domain domain, size_t i);
-/* query -1: none is named. */
-struct ipw_figure ipw_ledger_device_window(const struct ipw_ledger *l, int64_t query,
-                                           enum ipw_domain domain, size_t device, int64_t t0_ns,
-                                           int64_t t1_ns);
-void ipw_ledger_device_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
-                               size_t device, const int64_t *t, size_t n, struct ipw_figure *out);
-struct ipw_figure ipw_ledger_device_total(const struct ipw_ledger *l, enum ipw_domain domain,
-                                          size_t device, int64_t t0_ns, int64_t t1_ns);
-struct ipw_figure ipw_ledger_device_idle(const struct ipw_ledger *l, enum ipw_domain domain,
-                                         size_t device, int64_t t0_ns, int64_t t1_ns);
 
-/* Three readings of one window: what it was charged, what the device drew while it was alone
- * (part of the first), and what it was charged above its part of the idle baseline: net, negative
- * where less was drawn (NAN: no baseline).  Whole microjoules; a domain's are the sums of its
- * devices'. */
+/* Which energy of a window is asked for. */
+enum ipw_ledger_what {
+    /* The query's energy by the sharing rule that was set; the query is in flight throughout the
+     * window.  The figures of all queries and idle sum to the total, to the microjoule. */
+    IPW_LEDGER_QUERY,
+    /* The same by simpler methods, for comparison: */
+    IPW_LEDGER_LINEAR, /* straight lines between samples, equal slices */
+    IPW_LEDGER_WINDOW, /* last minus first sample inside, the whole device: as other tools do it */
+    /* The energy of a part of a query: unknown ("below_resolution") where the window is shorter than
+     * a gauge can resolve (ipw_series_resolution_ns()); its readings there are the estimate. */
+    IPW_LEDGER_SPAN,
+    /* The energy so far of a query in flight, up to an instant at or before
+     * ipw_ledger_measured_ns().  While tokens of the queries in flight are not told yet it is
+     * "estimated": by equal slices from ipw_ledger_covered_ns() on, where the query may be due
+     * anything from nothing to all (lo_j, hi_j). */
+    IPW_LEDGER_SO_FAR,
+    IPW_LEDGER_TOTAL, /* all that the devices drew, no query being looked at */
+    IPW_LEDGER_IDLE,  /* the part of it when no query was in flight */
+};
+#define IPW_LEDGER_METHODS (IPW_LEDGER_WINDOW + 1)        /* the first are methods to be compared */
+const char *ipw_method_name(enum ipw_ledger_what method); /* "phase", "linear", "window" */
+
+#define IPW_LEDGER_ANY INT64_C(-1) /* no query is named: the equal slice of any in flight */
+#define IPW_LEDGER_ALL SIZE_MAX    /* every device of the domain */
+
+struct ipw_ledger_question {
+    int64_t query; /* ordinal (see ipw_ledger_query_begin()), or IPW_LEDGER_ANY */
+    enum ipw_domain domain;
+    size_t device; /* below ipw_ledger_devices(), or IPW_LEDGER_ALL */
+    int64_t t0_ns, t1_ns;
+    enum ipw_ledger_what what;
+};
+struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledger_question q);
+/* The query's energy in consecutive windows [t[i], t[i+1]], i < n, in place of the question's own.
+ * Known windows sum exactly (as doubles of whole microjoules) to the figure of [t[0], t[n]].  Windows
+ * that cannot be resolved while the whole is known get the rest by wall clock, marked distributed
+ * (docs/method.md, "Fallbacks"); so do windows shorter than the period of a counter that is read no
+ * more often than it publishes.  Of several windows those that a gauge cannot resolve are unknown,
+ * as with IPW_LEDGER_SPAN. */
+void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,
+                        size_t n, struct ipw_figure *out);
+
+/* Three readings of one window: the energy that it was charged, the energy while the query was alone
+ * (part of the first), and the charge minus its part of the idle baseline: net, negative where less
+ * was drawn (NAN: no baseline).  Whole microjoules; a domain's are the sums of its devices'. */
 struct ipw_account {
     struct ipw_figure attributed;
     double exclusive_j, marginal_j;
 };
-struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, int64_t query,
-                                      enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns);
-struct ipw_account ipw_ledger_device_account(const struct ipw_ledger *l, int64_t query,
-                                             enum ipw_domain domain, size_t device, int64_t t0_ns,
-                                             int64_t t1_ns);
+struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_ledger_question q);
 
-/* What simpler methods say, for comparison. */
-enum ipw_method {
-    IPW_METHOD_PHASE,  /* as ipw_ledger_query_window() */
-    IPW_METHOD_LINEAR, /* straight lines between samples, equal slices */
-    IPW_METHOD_WINDOW, /* last minus first sample inside, the whole device: what others do */
-};
-const char *ipw_method_name(enum ipw_method method); /* "phase", "linear", "window" */
-struct ipw_figure ipw_ledger_window_by(const struct ipw_ledger *l, enum ipw_method method,
-                                       int64_t query, enum ipw_domain domain, int64_t t0_ns,
-                                       int64_t t1_ns);
-
-/* The device truth between two instants, all of it. */
-struct ipw_figure ipw_ledger_total(const struct ipw_ledger *l, enum ipw_domain domain,
-                                   int64_t t0_ns, int64_t t1_ns);
-/* The part of it when no query was in flight. */
-struct ipw_figure ipw_ledger_idle(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                                  int64_t t1_ns);
-
-/* Mean and peak power of a domain over a window, unshared; false when not known. */
+/* Power of a domain over a window, unshared; false, and all NAN, when nothing is known. */
 bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                      int64_t t1_ns, double *mean_w, double *peak_w);
-
-/* The same as statistics; false: nothing is known. */
-bool ipw_ledger_power_stats(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                            int64_t t1_ns, struct ipw_power_stats *out);
+                      int64_t t1_ns, struct ipw_power_stats *out);
 
 /* Forgets what only matters before `before_ns` (no query in flight started before it); the run's
  * totals are carried on. */

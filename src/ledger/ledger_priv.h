@@ -172,9 +172,17 @@ size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns);
 struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query);
 void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q); /* NULL is fine */
 
-/* ledger_figures.c: what the series of a domain say of a window together; `j` is all of it. */
-struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, enum ipw_domain domain,
-                                    int64_t t0_ns, int64_t t1_ns, int64_t slack_ns);
+/* ledger_figures.c: the devices that are asked about. */
+const struct ledger_line *ipw_ledger_lines(const struct ipw_ledger *l,
+                                           const struct ipw_ledger_question *q, size_t *n);
+/* All that they drew, as their series have it. */
+struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
+                                    int64_t slack_ns);
+/* ledger_method.c */
+struct ipw_figure ipw_ledger_by_lines(const struct ipw_ledger *l,
+                                      const struct ipw_ledger_question *q);
+struct ipw_figure ipw_ledger_by_samples(const struct ipw_ledger *l,
+                                        const struct ipw_ledger_question *q);
 /* Adds a device's figure to those before it: known when all are, with the weakest provenance and
  * the poorest coverage among them, whole microjoules added as such. */
 void ipw_figure_add(struct ipw_figure *sum, const struct ipw_figure *more, bool first);

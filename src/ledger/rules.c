@@ -88,7 +88,9 @@ void ipw_ledger_facts_take(struct ipw_ledger_facts *out, const struct ipw_ledger
                            const struct ipw_source_set *set)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        struct ipw_figure none = ipw_ledger_total(ledger, (enum ipw_domain)d, 0, 0);
+        struct ipw_ledger_question q = {
+            .domain = (enum ipw_domain)d, .device = IPW_LEDGER_ALL, .what = IPW_LEDGER_TOTAL};
+        struct ipw_figure none = ipw_ledger_figure(ledger, q);
 
         if (has_channel(set, (enum ipw_domain)d) || none.reason == out->reasons[d]) continue;
         if (none.reason) snprintf(out->reasons[d], sizeof out->reasons[d], "%s", none.reason);

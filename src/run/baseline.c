@@ -42,7 +42,9 @@ static double median_w(const struct ipw_ledger *ledger, enum ipw_domain d, size_
 
     if (slot_ns < SLOT_LEAST_NS) slot_ns = SLOT_LEAST_NS;
     for (int64_t t = t0_ns; t + slot_ns <= t1_ns && n < SLOTS; t += slot_ns) {
-        struct ipw_figure f = ipw_ledger_device_total(ledger, d, device, t, t + slot_ns);
+        struct ipw_ledger_question q = {IPW_LEDGER_ANY,  d, device, t, t + slot_ns,
+                                        IPW_LEDGER_TOTAL};
+        struct ipw_figure f = ipw_ledger_figure(ledger, q);
 
         if (f.known) watts[n++] = f.j / ipw_ns_to_s(slot_ns);
     }

@@ -463,7 +463,9 @@ void ipw_sensors_mark_now(struct ipw_run *run) { ipw_sampler_mark(run->sampler);
 
 double ipw_sensors_own_joules(const struct ipw_run *run, double cpu_s)
 {
-    struct ipw_figure f = ipw_ledger_total(run->ledger, IPW_DOMAIN_CPU, run->start_ns, run->end_ns);
+    struct ipw_ledger_question q = {IPW_LEDGER_ANY, IPW_DOMAIN_CPU, IPW_LEDGER_ALL,
+                                    run->start_ns,  run->end_ns,    IPW_LEDGER_TOTAL};
+    struct ipw_figure f = ipw_ledger_figure(run->ledger, q);
     double all_s = ipw_ns_to_s(run->end_ns - run->start_ns) * (double)sysconf(_SC_NPROCESSORS_ONLN);
 
     return f.known && all_s > 0 ? f.j * cpu_s / all_s : NAN;
