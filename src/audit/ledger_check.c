@@ -284,12 +284,12 @@ static int find_line(struct kept **out, struct ipw_check *c, int segment, int64_
     return 0;
 }
 
-int ipw_check_query(struct ipw_check *c, const struct ipw_redo_segment *segment,
-                    const struct ipw_redo_query *query, enum ipw_check_verdict *verdict,
+int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *segment,
+                    const struct ipw_recompute_query *query, enum ipw_check_verdict *verdict,
                     struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_err *err)
 {
     const struct ipw_query_trace *trace = query->trace;
-    const struct ipw_anchor *clock = &segment->facts.clock; /* all 0: the manifest's */
+    const struct ipw_anchor *clock = &segment->rules.clock; /* all 0: the manifest's */
     struct kept *kept, line;
     char *text;
     int rc;

@@ -25,8 +25,8 @@ int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err)
 /* Looks for the line of a query of `segment`, among those of earlier attempts, too.  `loaded`
  * receives the run's own query (released by the caller) unless there is none; `what` (may be NULL)
  * the first place at which they differ, such as "turns[2].energy.gpu.joules: 1.5, now 1.6". */
-int ipw_check_query(struct ipw_check *c, const struct ipw_redo_segment *segment,
-                    const struct ipw_redo_query *query, enum ipw_check_verdict *verdict,
+int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *segment,
+                    const struct ipw_recompute_query *query, enum ipw_check_verdict *verdict,
                     struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_err *err);
 /* How many lines of the run were not asked for.  One that is in traces.jsonl and among the earlier
  * attempts as well, as a crash between the two leaves it, counts once. */

@@ -29,7 +29,7 @@ static void add_joules(double *sum, double j)
                                    : (double)(llround(*sum * 1e6) + llround(j * 1e6)) / 1e6;
 }
 
-void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_redo_query *query,
+void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompute_query *query,
                            const struct ipw_query_record *record,
                            const struct ipw_query_loaded *was, bool differs)
 {
@@ -106,11 +106,11 @@ void ipw_ledger_report_by(struct ipw_ledger_report *r, const struct ipw_ledger *
     }
 }
 
-void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_redo *redo)
+void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_recompute *redone)
 {
-    r->n_segments = redo->n_segments;
-    for (size_t i = 0; i < redo->n_segments; i++) {
-        const struct ipw_redo_segment *s = redo->segments[i];
+    r->n_segments = redone->n_segments;
+    for (size_t i = 0; i < redone->n_segments; i++) {
+        const struct ipw_recompute_segment *s = redone->segments[i];
 
         r->wall_ns += s->end_ns - s->start_ns;
         r->n_cut += s->cut;

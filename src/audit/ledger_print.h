@@ -39,7 +39,7 @@ struct ipw_ledger_report {
 
 void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path);
 /* `was`: the run's own line; NULL: it has none. */
-void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_redo_query *query,
+void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompute_query *query,
                            const struct ipw_query_record *record,
                            const struct ipw_query_loaded *was, bool differs);
 /* Asks each method that is to be shown about a query that has not been booked yet.  "window" asks
@@ -47,7 +47,7 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_redo_qu
 void ipw_ledger_report_by(struct ipw_ledger_report *r, const struct ipw_ledger *ledger,
                           int64_t ordinal, const struct ipw_query_trace *trace);
 /* The run as a whole, once every query is in. */
-void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_redo *redo);
+void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_recompute *redone);
 void ipw_ledger_report_release(struct ipw_ledger_report *r);
 
 void ipw_ledger_print_table(struct ipw_buf *out, const struct ipw_ledger_report *r, size_t width);

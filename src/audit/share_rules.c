@@ -48,12 +48,12 @@ struct pass {
     size_t next; /* the row that comes now, when this pass books as the one before did */
 };
 
-static bool is_of(const struct ipw_shares_row *row, const struct ipw_redo_query *q)
+static bool is_of(const struct ipw_shares_row *row, const struct ipw_recompute_query *q)
 {
     return row->index == q->trace->index && row->segment == q->segment;
 }
 
-static struct ipw_shares_row *row_of(struct pass *p, const struct ipw_redo_query *q)
+static struct ipw_shares_row *row_of(struct pass *p, const struct ipw_recompute_query *q)
 {
     struct ipw_shares *s = p->s;
     struct ipw_shares_row *row;
@@ -73,7 +73,7 @@ static struct ipw_shares_row *row_of(struct pass *p, const struct ipw_redo_query
     return row;
 }
 
-static int take(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
+static int take(void *ud, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     struct pass *p = ud;
     struct ipw_shares_row *row = row_of(p, q);
@@ -88,12 +88,12 @@ static int take(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
 }
 
 /* Over all sessions. */
-static void take_idle(struct ipw_shares *s, enum ipw_share rule, const struct ipw_redo *redo)
+static void take_idle(struct ipw_shares *s, enum ipw_share rule, const struct ipw_recompute *redone)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        s->idle[rule][d] = redo->n_segments ? 0 : NAN;
-        for (size_t i = 0; i < redo->n_segments; i++) {
-            const struct ipw_figure *idle = &redo->segments[i]->balance[d].idle;
+        s->idle[rule][d] = redone->n_segments ? 0 : NAN;
+        for (size_t i = 0; i < redone->n_segments; i++) {
+            const struct ipw_figure *idle = &redone->segments[i]->balance[d].idle;
 
             s->idle[rule][d] += idle->known ? idle->j : NAN;
         }
@@ -101,9 +101,9 @@ static void take_idle(struct ipw_shares *s, enum ipw_share rule, const struct ip
 }
 
 /* The rule that the run recorded: that of its first session, by a pass that changes nothing. */
-static enum ipw_share own_rule(const struct ipw_redo *redo)
+static enum ipw_share own_rule(const struct ipw_recompute *redone)
 {
-    return redo->n_segments ? redo->segments[0]->own_share : IPW_SHARE_EQUAL;
+    return redone->n_segments ? redone->segments[0]->own_share : IPW_SHARE_EQUAL;
 }
 
 int ipw_shares_run(struct ipw_shares *s, const char *run, unsigned wanted, struct ipw_err *err)
@@ -111,15 +111,15 @@ int ipw_shares_run(struct ipw_shares *s, const char *run, unsigned wanted, struc
     *s = (struct ipw_shares){.path = run, .rules = wanted};
     for (int r = 0; r < IPW_SHARES; r++) {
         struct pass pass = {s, (enum ipw_share)r, 0};
-        struct ipw_redo_options how = {.query = take, .ud = &pass, .share = &pass.rule};
-        struct ipw_redo redo = {0};
+        struct ipw_recompute_options how = {.query = take, .ud = &pass, .share = &pass.rule};
+        struct ipw_recompute redone = {0};
         int rc;
 
         if (!(wanted >> r & 1)) continue;
-        rc = ipw_redo_run(&redo, run, &how, err);
-        if (!rc) take_idle(s, pass.rule, &redo);
-        s->own = own_rule(&redo);
-        ipw_redo_release(&redo);
+        rc = ipw_recompute_run(&redone, run, &how, err);
+        if (!rc) take_idle(s, pass.rule, &redone);
+        s->own = own_rule(&redone);
+        ipw_recompute_release(&redone);
         if (rc) return rc;
     }
     return 0;

@@ -216,7 +216,7 @@ const char *ipw_feed_loss_reason(enum ipw_domain domain)
     return domain == IPW_DOMAIN_GPU ? "gpu_lost" : "lost";
 }
 
-void ipw_feed_lose(struct ipw_feed *f, const char *channel)
+void ipw_feed_device_lost(struct ipw_feed *f, const char *channel)
 {
     for (size_t i = 0; i < f->n_channels; i++) {
         if (!strcmp(f->channels[i].name, channel))

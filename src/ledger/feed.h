@@ -26,7 +26,7 @@ void ipw_feed_row(struct ipw_feed *f, size_t first, size_t n, int64_t t_ns, cons
 /* In the order in which events.jsonl has them. */
 void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *event);
 /* A channel's device is gone, as the next row will show (a note named IPW_NOTE_LOST). */
-void ipw_feed_lose(struct ipw_feed *f, const char *channel);
+void ipw_feed_device_lost(struct ipw_feed *f, const char *channel);
 /* The run was cut down: what is in flight leaves at t, and nothing comes after. */
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns);
 /* The ledger's number for a query that is not booked yet; -1: there is none. */

@@ -21,7 +21,7 @@
 #include "ledger/rules.h"
 #include "trace/turn.h"
 
-struct ipw_redo_segment {
+struct ipw_recompute_segment {
     int number; /* from 0 */
     int64_t start_ns, end_ns;
     bool
@@ -31,18 +31,18 @@ struct ipw_redo_segment {
     int64_t read_ns; /* by when every sensor had been read; INT64_MAX: it has no sensor */
     int64_t rows;    /* of samples that the file has */
     size_t n_queries;
-    struct ipw_ledger_facts facts;
+    struct ipw_ledger_rules rules;
     enum ipw_share own_share; /* the rule that the run recorded, whatever it is computed by */
-    struct ipw_balance balance[IPW_DOMAIN_COUNT]; /* total and idle; reasons point into facts */
+    struct ipw_balance balance[IPW_DOMAIN_COUNT]; /* total and idle; reasons point into rules */
     struct ipw_device_books devices;
 };
 
-struct ipw_redo {
-    struct ipw_redo_segment **segments;
+struct ipw_recompute {
+    struct ipw_recompute_segment **segments;
     size_t n_segments, cap_segments;
 };
 
-struct ipw_redo_query { /* booked; the trace is released after the call */
+struct ipw_recompute_query { /* booked; the trace is released after the call */
     struct ipw_query_trace *trace;
     int segment;
     bool warmup;
@@ -52,9 +52,9 @@ struct ipw_redo_query { /* booked; the trace is released after the call */
     const char *start; /* the data of its query_start, or NULL; with options.starts only */
 };
 
-struct ipw_redo_options {
+struct ipw_recompute_options {
     /* In the order of the bookings.  A result other than 0 ends the reading. */
-    int (*query)(void *ud, const struct ipw_redo_query *query, struct ipw_err *err);
+    int (*query)(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err);
     /* Before it is booked, while the ledger can still be asked about it; may be NULL. */
     void (*before)(void *ud, const struct ipw_ledger *ledger, int64_t ordinal,
                    const struct ipw_query_trace *trace);
@@ -63,8 +63,8 @@ struct ipw_redo_options {
     bool starts;                 /* hand over each query's `start`, too */
 };
 
-int ipw_redo_run(struct ipw_redo *redo, const char *run, const struct ipw_redo_options *options,
-                 struct ipw_err *err);
-void ipw_redo_release(struct ipw_redo *redo);
+int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
+                      const struct ipw_recompute_options *options, struct ipw_err *err);
+void ipw_recompute_release(struct ipw_recompute *redone);
 
 #endif
