@@ -9,8 +9,9 @@
  *
  * Between two samples of a counter the energy is a straight line, until phases are told
  * (ipw_ledger_phase()): then a step that crosses a change of phase is split by what the phases
- * draw (ledger/phase.h), the steps themselves staying as measured (reference/energy.md 2d).  Where
- * a power gauge of the same device moves within a step, its readings are the shape instead (2c).
+ * draw (ledger/phase.h), the steps themselves staying as measured (docs/method.md, "Splitting
+ * a step").  Where a power gauge of the same device moves within a step, its readings are the shape
+ * instead.
  * A query is closed once samples have passed its end: until then steps since the last close are
  * straight lines, at that instant they are split for good, with what was learned up to there.  So
  * tell a phase before the query_end that follows it.  Everything is a function of samples and
@@ -66,7 +67,8 @@ int64_t ipw_ledger_silence_ns(const struct ipw_ledger *l, size_t channel);
  * found dead: that is a chain of its own.  INT64_MIN: it is not. */
 int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel);
 
-/* How a cell's energy E is shared among the n queries in flight (reference/energy.md 2f).  I is its
+/* How a cell's energy E is shared among the n queries in flight (docs/method.md, "Sharing
+ * between queries").  I is its
  * idle part, min(E, baseline times length), of which each is due an n-th; D = E - I.  By phases, where
  * no baseline was told, the baseline is what the fit of phases found. */
 enum ipw_share {

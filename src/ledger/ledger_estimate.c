@@ -1,4 +1,4 @@
-/* The label "estimated" of reference/energy.md 2h: no sensor said what the device drew then.
+/* The estimate beside an unknown value (docs/method.md, "Fallbacks"): no sensor measured it.
  *
  * What chains hold of the window is taken as measured; for the rest its last known power times the
  * time, of which a query has its n-th where n were in flight.  The truth lies between what was

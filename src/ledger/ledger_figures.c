@@ -319,7 +319,7 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
 }
 
 /* Shorter than the period of a counter that is read no more often than that: no edge of it says
- * when its energy was drawn, and a model of its steps has nothing to go by (reference 7). */
+ * when its energy was drawn, and a model of its steps has nothing to go by. */
 static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
     const struct ipw_series_sample *next, *at;
@@ -334,7 +334,7 @@ static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_
 /* The energy at an instant is defined wherever a chain has a sample before and after it, so a
  * window inside a known one is known too.  Left over are windows that lie outside the samples by
  * themselves but inside the slack of the whole, and those too short to tell; they get by wall
- * clock what the whole has beyond the others: the last step of the chain of 2h. */
+ * clock what the whole has beyond the others (docs/method.md, "Fallbacks"). */
 static void line_windows(const struct ipw_ledger *l, const struct ledger_query *q,
                          const struct ledger_line *line, const int64_t *t, size_t n,
                          struct ipw_figure *out)

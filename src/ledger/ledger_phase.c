@@ -202,7 +202,7 @@ static bool fit_to_sum(struct pieces *p, double uj)
 }
 
 /* The fit has too little to go by: what lies above the baseline goes by the tokens of all queries
- * (2h).  False: none are known, and the step stays a straight line: wall clock. */
+ * False: none are known, and the step stays a straight line: wall clock. */
 static bool fit_to_tokens(const struct ipw_ledger *l, const struct ledger_line *line,
                           const struct ipw_series_sample *a, struct pieces *p)
 {
@@ -246,7 +246,7 @@ static void shape_by_phase(const struct ipw_ledger *l, struct ledger_line *line,
     if (p.all != p.few) free(p.all);
 }
 
-/* 2c: the gauge's integral as the shape of a step, when it moved within it. */
+/* The gauge's integral as the shape of a step, when it moved within it. */
 static bool shape_by_gauge(struct ledger_line *line, const struct ipw_series_sample *a)
 {
     const struct ipw_series *g = line->gauge;

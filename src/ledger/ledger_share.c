@@ -1,4 +1,5 @@
-/* Who is due what of a cell: see ledger/ledger_priv.h and reference/energy.md 2f. */
+/* Shares a cell's energy between queries: see ledger/ledger_priv.h and docs/method.md, "Sharing
+ * between queries". */
 #include <math.h>
 #include <stdlib.h>
 

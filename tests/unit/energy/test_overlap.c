@@ -1,4 +1,4 @@
-/* Which channels are added: cases 17, 18 and 20 of reference/energy.md section 6, and what else
+/* Which channels are added: cases 17, 18 and 20 of tests/cases.txt, and what else
  * must never be added. */
 #include "energy/overlap.h"
 

@@ -1,4 +1,5 @@
-/* Shares and phases of the ledger: reference/energy.md 2d and 2f, and 6. */
+/* Shares and phases of the ledger: docs/method.md, "Splitting a step" and
+ * "Sharing between queries", and cases of tests/cases.txt. */
 #include "ledger/ledger.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The bounds of what queries side by side are charged: reference/energy.md 2b and 2f. */
+/* The bounds of what queries side by side are charged: docs/method.md, "Bounds". */
 #include "ledger/ledger.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The chain of reference/energy.md 2h, step by step: each turn gets the first figure that applies, and
+/* The chain of docs/method.md, "Fallbacks", step by step: each turn gets the first figure that applies, and
  * says which. */
 #include "ledger/ledger.h"
 #include "sim/ask.h"

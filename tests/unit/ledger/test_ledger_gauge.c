@@ -1,4 +1,4 @@
-/* A power gauge beside the counter of the same device: reference/energy.md 2c. */
+/* A power gauge beside the counter of the same device: docs/method.md, "Splitting a step". */
 #include "ledger/ledger.h"
 
 #include "sim/ask.h"

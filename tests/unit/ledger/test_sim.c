@@ -1,4 +1,5 @@
-/* The ledger against a simulated device whose truth is exact: reference/energy.md 5, 6 and 7. */
+/* The ledger against a simulated device whose truth is exact: docs/method.md, "Accuracy
+ * in simulation", and cases of tests/cases.txt. */
 #include <stdlib.h>
 
 #include "ledger/ledger.h"
@@ -152,7 +153,7 @@ static void run_cells(const char *name,
     run_cells_of(name, false, make, cells, n);
 }
 
-/* Section 5: the targets of a counter that publishes every 100 ms. */
+/* The targets of a counter that publishes every 100 ms. */
 static void test_targets_gpu_counter(void **state)
 {
     static const struct cell cells[] = {
