@@ -114,7 +114,7 @@ static int print(const struct job *j, bool json, struct ipw_err *err)
     if (json)
         ipw_ledger_print_json(&out, &j->report);
     else
-        ipw_ledger_print_table(&out, &j->report, ipw_terminal_width(STDOUT_FILENO));
+        ipw_ledger_print_table(&out, &j->report);
     rc = write_out(&out, err);
     ipw_buf_release(&out);
     return rc;

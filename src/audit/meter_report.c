@@ -12,16 +12,16 @@
 #include "json/jsonl.h"
 #include "ledger/ledger.h"
 #include "trace/rundir.h"
+#include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
-#define ROW_BYTES    (64 * IPW_KIB)
-#define MANIFEST_MAX (16 * IPW_MIB)
-#define DAY_S        86400.0
-#define NEAR_S       600.0 /* clocks that know the date are not further apart */
-#define ZONES_S      (15 * 3600.0)
-#define LONG_AGO_S   1e8  /* an "epoch" before 1973 is the meter's own count of seconds */
-#define MARGIN_S     60.0 /* rows this far around the run are fed to the ledger */
-#define MOST_W       1000000
+#define ROW_BYTES  (64 * IPW_KIB)
+#define DAY_S      86400.0
+#define NEAR_S     600.0 /* clocks that know the date are not further apart */
+#define ZONES_S    (15 * 3600.0)
+#define LONG_AGO_S 1e8  /* an "epoch" before 1973 is the meter's own count of seconds */
+#define MARGIN_S   60.0 /* rows this far around the run are fed to the ledger */
+#define MOST_W     1000000
 
 /* ---- the run ---- */
 
@@ -93,32 +93,16 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     return 0;
 }
 
-static void read_anchor(struct ipw_anchor *anchor, const char *run)
-{
-    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
-    struct ipw_json *root = NULL;
-    char *path = ipw_asprintf("%s/manifest.json", run);
-    const struct ipw_json *clock;
-
-    *anchor = (struct ipw_anchor){0};
-    /* Without it, queries are placed by their dates. */
-    if (ipw_file_read(&text, path, NULL) == 0 &&
-        ipw_json_parse(&root, ipw_buf_str(&text), text.len, NULL, NULL) == 0) {
-        clock = ipw_json_get(root, "clock");
-        anchor->mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
-        anchor->wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
-    }
-    ipw_json_free(root);
-    ipw_buf_release(&text);
-    free(path);
-}
-
 static int read_run(struct ipw_meter_report *r, const char *run, struct ipw_err *err)
 {
     struct reading g = {.r = r};
+    struct ipw_json *manifest;
     int rc;
 
-    read_anchor(&g.anchor, run);
+    /* Without a manifest, queries are placed by their dates. */
+    ipw_saved_manifest_read(&manifest, run, NULL);
+    g.anchor = ipw_saved_clock_read(ipw_json_get(manifest, "clock"));
+    ipw_json_free(manifest);
     rc = ipw_rundir_each_query(run, take_query, &g, NULL, err);
     if (rc == 0 && r->n_queries == 0) {
         rc = ipw_fail(err, IPW_EUNSUPPORTED, "%s: no finished query", run);

@@ -116,7 +116,7 @@ int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query)
 
 /* ---- phases: one at a time for a query, what the model does for it first ---- */
 
-/* A call that has no token yet is taken for one whose first token will be seen, as most are. */
+/* A call without a token yet is in prefill: most calls are streamed. */
 static void enter(struct ipw_feed *f, const struct feed_query *q, int64_t t_ns)
 {
     enum ipw_phase phase = q->lm > 0 && q->token_ns ? IPW_PHASE_DECODE
@@ -130,7 +130,7 @@ static void enter(struct ipw_feed *f, const struct feed_query *q, int64_t t_ns)
 
 static double count(int64_t n) { return n > 0 ? (double)n : 0; }
 
-/* Only at the end of a call is it known what it took, and that no first token was seen. */
+/* The tokens of a call, and that no first token was seen, are known at its end. */
 static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_event *e)
 {
     const struct ipw_lm_facts *lm = &e->lm;
@@ -179,7 +179,7 @@ void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
         !strcmp(e->tool.name, "suspend")) {
         ipw_ledger_break(f->ledger, "suspended");
     }
-    if (!q || q->over) return; /* nothing of it is in flight, as in a record that was damaged */
+    if (!q || q->over) return; /* not in flight: a damaged record */
     switch (e->kind) {
     case IPW_EV_LM_START:
         if (q->lm++ == 0) {
@@ -236,7 +236,7 @@ void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
     ipw_ledger_close(f->ledger, t_ns);
 }
 
-/* What no query in flight or unbooked needs any more goes. */
+/* Drops what no query in flight or unbooked needs any more. */
 static void trim(struct ipw_feed *f, int64_t before_ns)
 {
     for (size_t i = 0; i < f->n; i++) {

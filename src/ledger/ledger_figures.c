@@ -1,4 +1,4 @@
-/* What the ledger answers: see ledger/ledger.h and ledger_priv.h. */
+/* The answers of the ledger: see ledger/ledger.h and ledger_priv.h. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +7,8 @@
 #include "ledger/ledger.h"
 #include "ledger/ledger_priv.h"
 
-#define TOTAL_SLACK_NS (50 * IPW_NS_PER_MS) /* a run's stamps are taken around its readings */
+#define TOTAL_SLACK_NS                                                                             \
+    (50 * IPW_NS_PER_MS) /* a run starts and ends a little outside its readings */
 #define SLOW_PERIOD_NS (10 * IPW_NS_PER_MS)
 
 static struct ipw_figure unknown(const char *reason)
@@ -15,7 +16,7 @@ static struct ipw_figure unknown(const char *reason)
     return (struct ipw_figure){.provenance = IPW_PROV_NONE, .reason = reason};
 }
 
-/* Is the state between the edges at t known?  Not in the part that was trimmed. */
+/* Is the state between the edges at t known?  Not in the trimmed part. */
 bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns)
 {
     return l->trimmed_ns == INT64_MIN || t_ns <= l->first_edge_ns || t_ns >= l->edges[0].t_ns;
@@ -23,7 +24,7 @@ bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns)
 
 static int64_t whole_uj(double j) { return (int64_t)(j * 1e6 + (j < 0 ? -0.5 : 0.5)); }
 
-/* One of them is not known: then the sum is not, and has an estimate when each has either. */
+/* If one is unknown, the sum is; it has an estimate if each has a value or an estimate. */
 static void add_unknown(struct ipw_figure *sum, const struct ipw_figure *more)
 {
     const struct ipw_figure *first = sum->known ? more : sum;
@@ -44,7 +45,9 @@ static void add_unknown(struct ipw_figure *sum, const struct ipw_figure *more)
     *sum = f;
 }
 
-void ipw_figure_add(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
+/* Adds a device's figure to those before it: known when all are, with the weakest provenance and the
+ * poorest coverage among them, whole microjoules added as such. */
+static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
 {
     double split;
 
@@ -86,7 +89,7 @@ struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw
     for (size_t i = 0; i < n; i++) {
         struct ipw_figure f = ipw_series_between(lines[i].series, q->t0_ns, q->t1_ns, slack_ns);
 
-        ipw_figure_add(&sum, &f, i == 0);
+        add_figure(&sum, &f, i == 0);
     }
     return sum;
 }
@@ -99,8 +102,8 @@ static int64_t crowded_ns(const struct ipw_ledger *l, int64_t t_ns)
     return l->edges[i].crowded_ns + (l->edges[i].in_flight > 1 ? t_ns - l->edges[i].t_ns : 0);
 }
 
-/* The share of the cell from edge i on that the window's owner is due.  By equal slices it is an n-th:
- * what was handed out of a cell of a few microjoules is that only to the microjoule. */
+/* The query's share of the cell from edge i on.  By equal slices it is exactly an n-th; the microjoules
+ * that were handed out are that only to the microjoule. */
 static double part_of_cell(const struct ipw_ledger *l, const struct ledger_query *q,
                            const struct ledger_line *line, size_t i)
 {
@@ -118,8 +121,8 @@ static double part_of_cell(const struct ipw_ledger *l, const struct ledger_query
     return 1 / n;
 }
 
-/* How the truth may differ from the figure when the shares are taken as given: the energy at each
- * cut is uncertain, and moves as much of it as the share changes there. */
+/* Bounds with the shares taken as given: the energy at each cut is uncertain, and moves the figure by
+ * as much as the share changes there. */
 static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q,
                         const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
                         struct ipw_figure *f)
@@ -215,12 +218,12 @@ static struct ipw_figure query_figure(const struct ipw_ledger *l,
     for (size_t i = 0; i < n; i++) {
         struct ipw_figure f = line_window(l, query, &lines[i], q->t0_ns, q->t1_ns);
 
-        ipw_figure_add(&sum, &f, i == 0);
+        add_figure(&sum, &f, i == 0);
     }
     return by_model(l, q, q->t0_ns, q->t1_ns, sum);
 }
 
-/* A gauge says nothing of so short a part of a query. */
+/* Is the window too short for a gauge? */
 static bool is_unresolved(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
     return t1_ns > t0_ns && t1_ns - t0_ns < ipw_series_resolution_ns(line->series);
@@ -299,7 +302,7 @@ static struct ipw_figure idle_figure(const struct ipw_ledger *l,
     for (size_t i = 0; i < n; i++) {
         struct ipw_figure f = line_idle(l, &lines[i], q->t0_ns, q->t1_ns);
 
-        ipw_figure_add(&sum, &f, i == 0);
+        add_figure(&sum, &f, i == 0);
     }
     return sum;
 }
@@ -318,8 +321,8 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     return query_figure(l, &q);
 }
 
-/* Shorter than the period of a counter that is read no more often than that: no edge of it says
- * when its energy was drawn, and a model of its steps has nothing to go by. */
+/* Shorter than the period of a counter that is read no more often than it publishes: no sample says
+ * when the energy was used, and a fit of its steps has nothing to learn from. */
 static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
     const struct ipw_series_sample *next, *at;
@@ -332,9 +335,9 @@ static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_
 }
 
 /* The energy at an instant is defined wherever a chain has a sample before and after it, so a
- * window inside a known one is known too.  Left over are windows that lie outside the samples by
- * themselves but inside the slack of the whole, and those too short to tell; they get by wall
- * clock what the whole has beyond the others (docs/method.md, "Fallbacks"). */
+ * window inside a known one is known too.  Open are windows outside the samples but inside the slack
+ * of the whole, and windows that are too short: they share the energy that the whole has beyond the
+ * others (docs/method.md, "Fallbacks"). */
 static void line_windows(const struct ipw_ledger *l, const struct ledger_query *q,
                          const struct ledger_line *line, const int64_t *t, size_t n,
                          struct ipw_figure *out)
@@ -394,7 +397,7 @@ void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q
         out[i] = unknown(n_lines ? "not_covered" : l->domains[q.domain].reason);
     for (size_t k = 0; k < n_lines && n && found; k++) {
         line_windows(l, query, &lines[k], t, n, k ? one : out);
-        for (size_t i = 0; i < n && k; i++) ipw_figure_add(&out[i], &one[i], false);
+        for (size_t i = 0; i < n && k; i++) add_figure(&out[i], &one[i], false);
     }
     for (size_t i = 0; i < n; i++) out[i] = by_model(l, &q, t[i], t[i + 1], out[i]);
     free(one);

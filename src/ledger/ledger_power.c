@@ -1,4 +1,4 @@
-/* What the devices of a domain drew, as power: see ledger/ledger.h. */
+/* The power of a domain: see ledger/ledger.h. */
 #include <math.h>
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@ static int64_t domain_uj(const struct ipw_ledger *l, const struct ledger_domain 
     return uj;
 }
 
-/* The channel of a domain that is read most often: the sum of several is told by its steps. */
+/* The domain's channel that is read most often: its steps are those of the sum. */
 static const struct ipw_series *finest(const struct ipw_ledger *l, const struct ledger_domain *d)
 {
     const struct ipw_series *s = l->lines[d->first].series;

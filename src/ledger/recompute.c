@@ -53,7 +53,7 @@ static int book(struct job *j, size_t index, bool cut, struct ipw_err *err)
     return rc;
 }
 
-/* The first of those that are over and not booked; SIZE_MAX: there is none. */
+/* The first query that is over and not booked; SIZE_MAX: none. */
 static size_t first_over(struct job *j)
 {
     while (j->first_over < j->n_over) {
@@ -66,7 +66,7 @@ static size_t first_over(struct job *j)
     return SIZE_MAX;
 }
 
-/* By another rule than the run's the record's bookings mean nothing. */
+/* Under another rule than the run's, the recorded bookings do not apply. */
 static int book_covered(struct job *j, struct ipw_err *err)
 {
     size_t index;
@@ -98,7 +98,7 @@ static int rows_upto(struct job *j, int64_t rows, struct ipw_err *err)
 
 /* ---- segments ---- */
 
-/* What the killed run had not booked ends with its samples. */
+/* Queries that the killed run had not booked end with its samples. */
 static int cut_queries(struct job *j, struct ipw_err *err)
 {
     struct ipw_recompute_segment *s = j->segment;
@@ -116,7 +116,7 @@ static int cut_queries(struct job *j, struct ipw_err *err)
     return rc;
 }
 
-/* The run was of a version that did not note when it booked, or shared by another rule. */
+/* The version that wrote the run noted no bookings, or another rule is used. */
 static int book_rest(struct job *j, struct ipw_err *err)
 {
     size_t index;
@@ -204,7 +204,7 @@ static struct query *query_of(struct job *j, const struct ipw_event *e)
     return &j->queries[i];
 }
 
-/* Were the samples that came before it lost?  The run's figures cannot come out again then. */
+/* Were rows before this event lost?  Then the run's figures cannot be computed again. */
 static bool lacks_rows(const struct job *j, const struct ipw_event *e)
 {
     return j->power.rows < e->rows;
@@ -272,8 +272,7 @@ static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err
     return 0;
 }
 
-/* One line of events.jsonl: does a segment begin or end with it?  Few lines can, and only those are
- * parsed. */
+/* Does a segment begin or end with this line?  Only the few lines that could are parsed. */
 static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
     static const char start[] = "\"event\":\"run_start\"", end[] = "\"event\":\"run_end\"";
@@ -297,8 +296,8 @@ static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_
     return 0;
 }
 
-/* A query is handed over before its segment's end is read, and what a killed segment's queries lack
- * is no fault: so the ends are looked up first. */
+/* The ends are looked up first: a query is handed over before its segment's end is read, and missing
+ * lines of a killed segment are not a fault. */
 static int find_ends(struct job *j, const char *path, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json/write.h"
+#include "trace/saved_manifest.h"
 
 static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                          IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
@@ -21,8 +22,8 @@ int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err)
     return ipw_fail(err, IPW_EINVAL, "--share %.40s: expected equal, tokens or phase", name);
 }
 
-/* A domain is either the model's machine or this one: their joules are not added.  Where the model's
- * machine was read, this machine's channels leave the sum; its boards always do. */
+/* A domain is of the model's machine or of this one: their energy is not added.  If the model's machine
+ * is measured, this machine's channels leave the sum; its GPUs always do. */
 static void drop_local_channels(struct ipw_ledger_rules *rules, struct ipw_channel *channels,
                                 size_t n)
 {
@@ -112,11 +113,7 @@ void ipw_ledger_rules_write(struct ipw_buf *out, const struct ipw_ledger_rules *
     }
     ipw_jw_obj_end(&w);
     ipw_jw_key(&w, "clock");
-    ipw_jw_obj(&w);
-    ipw_jw_kint(&w, "boot_ns", rules->clock.boot_ns);
-    ipw_jw_kint(&w, "mono_ns", rules->clock.mono_ns);
-    ipw_jw_kint(&w, "wall_ns", rules->clock.wall_ns);
-    ipw_jw_obj_end(&w);
+    ipw_saved_clock_write(&w, &rules->clock);
     ipw_jw_key(&w, "device_baseline_w");
     ipw_jw_obj(&w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
@@ -158,12 +155,9 @@ void ipw_ledger_rules_read(struct ipw_ledger_rules *out, const struct ipw_json *
     const struct ipw_json *reasons = ipw_json_get(data, "reasons");
     const struct ipw_json *baseline = ipw_json_get(data, "baseline_w");
     const struct ipw_json *devices = ipw_json_get(data, "device_baseline_w");
-    const struct ipw_json *clock = ipw_json_get(data, "clock");
 
     *out = IPW_LEDGER_RULES_NONE;
-    out->clock.boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0);
-    out->clock.mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
-    out->clock.wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
+    out->clock = ipw_saved_clock_read(ipw_json_get(data, "clock"));
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const char *name = ipw_domain_name((enum ipw_domain)d);
 

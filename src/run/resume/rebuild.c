@@ -18,6 +18,7 @@
 #include "run/resume/sessions.h"
 #include "run/run.h"
 #include "trace/event.h"
+#include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
 #define LINE_MAX_BYTES (256 * IPW_MIB)
@@ -79,13 +80,6 @@ static int sync_files(const struct job *j, struct ipw_err *err)
     return rc;
 }
 
-static void take_clock(struct ipw_anchor *out, const struct ipw_json *clock)
-{
-    out->boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0);
-    out->mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
-    out->wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
-}
-
 static int open_manifest(struct job *j, struct ipw_err *err)
 {
     const struct ipw_json *segments;
@@ -97,7 +91,7 @@ static int open_manifest(struct job *j, struct ipw_err *err)
     j->n_sessions = ipw_json_count(segments);
     j->clocks = ipw_calloc(j->n_sessions + 1, sizeof *j->clocks);
     for (size_t i = 0; i < j->n_sessions; i++)
-        take_clock(&j->clocks[i], ipw_json_get(ipw_json_at(segments, i), "clock"));
+        j->clocks[i] = ipw_saved_clock_read(ipw_json_get(ipw_json_at(segments, i), "clock"));
     return 0;
 }
 
