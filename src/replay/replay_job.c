@@ -16,6 +16,7 @@
 #include "run/find_server.h"
 #include "script/embedded.h"
 #include "trace/find_query.h"
+#include "trace/saved_manifest.h"
 
 enum { MAX_MANIFEST_BYTES = 64 * 1024 * 1024 };
 
@@ -31,20 +32,10 @@ static int64_t number(const struct ipw_replay_job *job, const char *key, int64_t
 
 static int read_manifest(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    struct ipw_buf bytes = IPW_BUF(MAX_MANIFEST_BYTES);
-    char *path = ipw_asprintf("%s/manifest.json", job->run);
-    const struct ipw_json *clock;
-    int rc = ipw_file_read(&bytes, path, err);
+    int rc = ipw_saved_manifest_read(&job->manifest, job->run, err);
 
-    if (!rc) rc = ipw_json_parse(&job->manifest, ipw_buf_str(&bytes), bytes.len, NULL, err);
-    if (rc == IPW_EPARSE) ipw_err_prefix(err, "%s", path);
     job->config = ipw_json_get(job->manifest, "config");
-    clock = ipw_json_get(job->manifest, "clock");
-    job->anchor = (struct ipw_anchor){.boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0),
-                                      .mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0),
-                                      .wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0)};
-    ipw_buf_release(&bytes);
-    free(path);
+    job->anchor = ipw_saved_clock_read(ipw_json_get(job->manifest, "clock"));
     return rc;
 }
 
@@ -309,11 +300,7 @@ static void print_clock(struct ipw_buf *out, const struct ipw_anchor *anchor)
     struct ipw_jw w;
 
     ipw_jw_init(&w, out);
-    ipw_jw_obj(&w);
-    ipw_jw_kint(&w, "boot_ns", anchor->boot_ns);
-    ipw_jw_kint(&w, "mono_ns", anchor->mono_ns);
-    ipw_jw_kint(&w, "wall_ns", anchor->wall_ns);
-    ipw_jw_obj_end(&w);
+    ipw_saved_clock_write(&w, anchor);
 }
 
 /* The old manifest with a word on where it comes from. */
