@@ -20,7 +20,7 @@ enum ipw_workbench_model {
 
 /* What the commands have in common; the first member of their option structs. */
 struct ipw_workbench_options {
-    struct ipw_server_options server; /* of which model, addresses and key count */
+    struct ipw_connect_options server; /* of which model, addresses and key count */
     struct ipw_script_options script;
     const char *workspace; /* NULL: a temporary folder */
     int64_t lua_cpu_ns;

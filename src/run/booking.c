@@ -3,10 +3,10 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "json/jsonl.h"
 #include "run/resume_hint.h"
 #include "trace/schema.h"
 
-enum { MAX_LINE_BYTES = 256 * 1024 * 1024 };
 #define LOOK_AGAIN_NS (25 * IPW_NS_PER_MS)
 /* A query that no sample follows for so long, and as many looks, is booked without energy.  Time alone
  * says nothing: the loop may have stood still meanwhile (SIGSTOP, a script that computes), and what was
@@ -44,7 +44,7 @@ static void write_query(struct ipw_booking *b, struct ipw_query *q)
 {
     const struct ipw_case *c = q->sinks.seat.c;
     struct ipw_query_trace trace;
-    struct ipw_buf line = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     struct ipw_query_record record = {
         .workload_type = "agentic",
         .query_text = c->prompt,
@@ -73,8 +73,8 @@ static void write_query(struct ipw_booking *b, struct ipw_query *q)
     record.cost_usd = ipw_run_known_cost(&trace);
     ipw_schema_write_query(&line, &trace, &record, &b->session->anchor);
     if (line.failed)
-        rc = ipw_fail(&err, IPW_ELIMIT, "query %s: its trace is larger than %d bytes", c->id,
-                      MAX_LINE_BYTES);
+        rc = ipw_fail(&err, IPW_ELIMIT, "query %s: its trace is larger than %zu bytes", c->id,
+                      IPW_LINE_MAX);
     else if (q->place.warmup)
         rc = ipw_rundir_warmup(b->dir, line.data, line.len, &err);
     else

@@ -13,7 +13,7 @@
 #include "run/server_options.h"
 
 struct ipw_connection {
-    const struct ipw_server_options *o;
+    const struct ipw_connect_options *o;
     struct ipw_loop *loop;
     bool quiet; /* --quiet */
 

@@ -27,40 +27,54 @@ static void add_up(struct ipw_energy_so_far *e)
     }
 }
 
+static struct ipw_ledger_question whole_from(int64_t start_ns)
+{
+    return (struct ipw_ledger_question){.query = IPW_LEDGER_ANY,
+                                        .device = IPW_LEDGER_ALL,
+                                        .t0_ns = start_ns,
+                                        .what = IPW_LEDGER_TOTAL};
+}
+
+/* The same question of each of the domains (bits), up to the last reading. */
+static void ask(struct ipw_energy_so_far *out, const struct ipw_ledger *ledger,
+                struct ipw_ledger_question q, unsigned domains)
+{
+    q.t1_ns = out->until_ns;
+    for (int d = 0; d < IPW_DOMAIN_COUNT && q.t1_ns > q.t0_ns; d++) {
+        q.domain = (enum ipw_domain)d;
+        if (domains >> d & 1) out->domain[d] = ipw_ledger_figure(ledger, q);
+    }
+    add_up(out);
+}
+
 void ipw_energy_of_query(struct ipw_energy_so_far *out, const struct ipw_ledger *ledger,
                          const struct ipw_feed *feed, int32_t query, int64_t start_ns)
 {
-    int64_t now_ns = ipw_now_ns(), ordinal = ipw_feed_ordinal(feed, query);
+    int64_t now_ns = ipw_now_ns();
+    struct ipw_ledger_question q = {.query = ipw_feed_ordinal(feed, query),
+                                    .device = IPW_LEDGER_ALL,
+                                    .t0_ns = start_ns,
+                                    .what = IPW_LEDGER_SO_FAR};
 
     *out = (struct ipw_energy_so_far){.until_ns = ipw_ledger_measured_ns(ledger)};
     if (out->until_ns > now_ns) out->until_ns = now_ns;
-    for (int d = 0; d < IPW_DOMAIN_COUNT && out->until_ns > start_ns; d++)
-        out->domain[d] =
-            ipw_ledger_so_far(ledger, ordinal, (enum ipw_domain)d, start_ns, out->until_ns);
-    add_up(out);
+    ask(out, ledger, q, ~0u);
 }
 
 void ipw_energy_of_run(struct ipw_energy_so_far *out, const struct ipw_ledger *ledger,
                        int64_t start_ns)
 {
     *out = (struct ipw_energy_so_far){.until_ns = ipw_ledger_measured_ns(ledger)};
-    for (int d = 0; d < IPW_DOMAIN_COUNT && out->until_ns > start_ns; d++)
-        out->domain[d] = ipw_ledger_total(ledger, (enum ipw_domain)d, start_ns, out->until_ns);
-    add_up(out);
+    ask(out, ledger, whole_from(start_ns), ~0u);
 }
 
 void ipw_energy_of_model(double *joules, double *seconds, const struct ipw_ledger *ledger,
                          const struct ipw_feed *feed, int64_t start_ns)
 {
     struct ipw_energy_so_far e = {.until_ns = ledger ? ipw_ledger_measured_ns(ledger) : INT64_MIN};
-    unsigned domains = feed ? ipw_feed_lm_domains(feed) : 0;
 
     if (!start_ns || e.until_ns <= start_ns || e.until_ns == INT64_MAX) return;
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (domains >> d & 1)
-            e.domain[d] = ipw_ledger_total(ledger, (enum ipw_domain)d, start_ns, e.until_ns);
-    }
-    add_up(&e);
+    ask(&e, ledger, whole_from(start_ns), feed ? ipw_feed_lm_domains(feed) : 0);
     if (isnan(e.joules)) return;
     *joules = e.joules;
     *seconds = ipw_ns_to_s(e.until_ns - start_ns);

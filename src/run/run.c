@@ -220,7 +220,7 @@ static void put_run_start(struct ipw_buf *out, const struct run *run)
     struct ipw_manifest manifest = ipw_run_manifest(run);
     struct ipw_json *a = NULL, *b = NULL;
 
-    ipw_ledger_facts_write(&facts, &run->sensors.rules);
+    ipw_ledger_rules_write(&facts, &run->sensors.rules);
     ipw_buf_adds(&text, "{\"manifest\":");
     ipw_manifest_put(&text, &manifest, run->dir);
     ipw_buf_addc(&text, '}');
@@ -242,7 +242,7 @@ static void emit_start(struct run *run)
                               .segment = run->session.number};
     struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
 
-    ipw_ledger_facts_take(&run->sensors.rules, run->sensors.ledger, &run->sensors.sources);
+    ipw_ledger_rules_take(&run->sensors.rules, run->sensors.ledger, &run->sensors.sources);
     run->sensors.rules.clock = run->session.anchor;
     put_run_start(&data, run);
     event.payload = ipw_buf_str(&data);

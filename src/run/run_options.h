@@ -39,7 +39,7 @@ struct ipw_output_options {
 };
 
 struct ipw_run_options {
-    struct ipw_server_options server;
+    struct ipw_connect_options server;
     struct ipw_agent_options agent;
     struct ipw_data_options data;
     struct ipw_script_options script;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "energy/select.h"
+#include "io/http_get.h"
 #include "json/write.h"
 #include "run/sensors_priv.h"
 
@@ -35,7 +36,8 @@ void ipw_sensors_selection(struct ipw_buf *out, const struct ipw_sensor_options 
 static int open_set(struct ipw_sensors *s, struct ipw_err *err)
 {
     struct ipw_source_options so = {.telemetry = (const char *const *)s->o->telemetry.items,
-                                    .gpu = s->o->gpu};
+                                    .gpu = s->o->gpu,
+                                    .fetch = {ipw_http_get, ipw_http_get_release}};
     int rc = ipw_source_set_open_with(&s->sources, &so, err);
 
     for (size_t i = 0; rc == 0 && i < s->sources.n_verdicts; i++) {
@@ -163,7 +165,7 @@ int ipw_sensors_init(struct ipw_sensors *s, const struct ipw_sensor_options *o, 
 
     s->o = o;
     s->early_notes = IPW_BUF(16 * IPW_MIB);
-    s->rules = IPW_LEDGER_FACTS_NONE;
+    s->rules = IPW_LEDGER_RULES_NONE;
     s->rules.lm_remote = remote;
     s->interval_ns = o->sample_interval_ns ? o->sample_interval_ns : 50 * IPW_NS_PER_MS;
     if (s->interval_ns < IPW_NS_PER_MS) s->interval_ns = IPW_NS_PER_MS;
@@ -191,7 +193,7 @@ int ipw_sensors_open(struct ipw_sensors *s, const char *const *servers, bool els
     if (!strcmp(s->o->energy, "auto")) s->rules.lm_remote = elsewhere;
     add_estimate(s);
     undo_means(s);
-    s->ledger = ipw_ledger_facts_open(&s->rules, s->sources.channels, s->sources.n_channels);
+    s->ledger = ipw_ledger_rules_open(&s->rules, s->sources.channels, s->sources.n_channels);
     s->feed = ipw_feed_new(s->ledger);
     ipw_feed_describe(s->feed, s->sources.channels, s->sources.n_channels, s->rules.lm_remote);
     give_reasons(s);
@@ -278,8 +280,10 @@ void ipw_sensors_mark(struct ipw_sensors *s, const struct ipw_event *event)
 
 double ipw_sensors_own_joules(const struct ipw_sensors *s, double cpu_s)
 {
-    struct ipw_figure f =
-        ipw_ledger_total(s->ledger, IPW_DOMAIN_CPU, s->session->start_ns, s->session->end_ns);
+    const struct ipw_session *session = s->session;
+    struct ipw_ledger_question q = {IPW_LEDGER_ANY,    IPW_DOMAIN_CPU,  IPW_LEDGER_ALL,
+                                    session->start_ns, session->end_ns, IPW_LEDGER_TOTAL};
+    struct ipw_figure f = ipw_ledger_figure(s->ledger, q);
     double all_s = ipw_ns_to_s(s->session->end_ns - s->session->start_ns) *
                    (double)sysconf(_SC_NPROCESSORS_ONLN);
 

@@ -35,7 +35,7 @@ struct ipw_sensors {
     struct ipw_wakeup *sampled;
     struct ipw_ledger *ledger;
     struct ipw_feed *feed; /* tells the ledger of the queries */
-    struct ipw_ledger_facts rules;
+    struct ipw_ledger_rules rules;
     int64_t interval_ns;                   /* between two readings */
     int64_t n_rows;                        /* of samples, that the ledger has taken */
     const struct ipw_source *model_source; /* the estimate in the place of a sensor, or NULL */

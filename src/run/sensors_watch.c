@@ -99,7 +99,7 @@ void ipw_sensors_loss(void *ud, const struct ipw_sampler_loss *loss)
     ipw_jw_obj_end(&w);
     note(s, loss->back ? "sensor_back" : IPW_NOTE_LOST, ipw_buf_str(&data), data.len);
     ipw_buf_release(&data);
-    if (!loss->back) ipw_feed_lose(s->feed, c->name);
+    if (!loss->back) ipw_feed_device_lost(s->feed, c->name);
     if (c->in_sum) tell_loss(s, c, loss);
 }
 

@@ -16,7 +16,7 @@ struct ipw_net_options {
     bool adaptive, retry_cut, insecure_key;
 };
 
-struct ipw_server_options {  /* which server, and how patient the run is with it */
+struct ipw_connect_options { /* which server, and how patient the run is with it */
     const char *model;       /* NULL: the server's first */
     const char *api_key_env; /* the variable that holds the key; NULL: OPENAI_API_KEY */
     struct ipw_net_options net;

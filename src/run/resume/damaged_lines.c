@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "json/jsonl.h"
 
-#define LINE_MAX_BYTES (256 * IPW_MIB)
-
 static int put_line(struct ipw_jsonl_appender *to, struct ipw_buf *text,
                     const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
@@ -22,11 +20,11 @@ static int put_line(struct ipw_jsonl_appender *to, struct ipw_buf *text,
 static int sift(const char *path, const int64_t *lines, size_t n, struct ipw_jsonl_appender *kept,
                 struct ipw_jsonl_appender *damaged, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES + 1);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX + 1);
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
     size_t next = 0;
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
         bool bad = next < n && lines[next] == line.number;

@@ -19,8 +19,6 @@
 #include "trace/schema.h"
 #include "trace/spec.h"
 
-#define LINE_MAX_BYTES (256 * IPW_MIB)
-
 struct bad { /* numbers of lines, ascending */
     int64_t *lines;
     size_t n, cap;
@@ -77,7 +75,7 @@ static int find_bad(struct file *f, int (*read)(const char *text, size_t n, stru
 {
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, f->path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, f->path, IPW_LINE_MAX, err);
 
     while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
         struct ipw_err why = {0};
