@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "energy/belief.h"
 #include "energy/power_model.h"
+#include "energy/select.h"
 #include "energy/watch.h"
 #include "io/proc.h"
 #include "json/jsonl.h"

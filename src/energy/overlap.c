@@ -264,3 +264,26 @@ void ipw_cover_choose(struct ipw_cover_item *items, size_t n,
     for (size_t i = 0; i < n; i++) items[i].channel->in_sum = c.chosen[i];
     free(c.chosen);
 }
+
+void ipw_source_set_cover(struct ipw_source_set *set)
+{
+    struct ipw_cover_item *items;
+    size_t at = 0;
+
+    if (!set->channels) ipw_source_set_describe(set);
+    items = ipw_calloc(set->n_channels + 1, sizeof *items);
+    for (size_t i = 0; i < set->n; i++) {
+        struct ipw_source *s = set->sources[i];
+
+        if (s->n_channels)
+            memcpy(set->channels + at, set->own[i], s->n_channels * sizeof *set->channels);
+        s->channels = set->channels + at;
+        for (size_t k = 0; k < s->n_channels; k++, at++)
+            items[at] = (struct ipw_cover_item){.channel = &set->channels[at],
+                                                .source = s->name,
+                                                .index = i,
+                                                .rejected = set->rejected[at]};
+    }
+    ipw_cover_choose(items, at, set->basis);
+    free(items);
+}

@@ -16,7 +16,7 @@
  * from one source alone (boards excepted), counters before gauges.  Channels keep `in_sum` false
  * where their source said so, the platform excepted.
  *
- * Pure: looks at descriptions, writes `in_sum`. */
+ * Pure: looks at descriptions, writes `in_sum` and the basis. */
 #ifndef IPW_ENERGY_OVERLAP_H
 #define IPW_ENERGY_OVERLAP_H
 
@@ -31,5 +31,7 @@ struct ipw_cover_item {
 
 void ipw_cover_choose(struct ipw_cover_item *items, size_t n,
                       char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES]);
+/* Chooses the covering sets of an open set, and again after one of its channels was rejected. */
+void ipw_source_set_cover(struct ipw_source_set *set);
 
 #endif

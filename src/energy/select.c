@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "energy/calibration.h"
+#include "energy/overlap.h"
 #include "energy/sources/battery.h"
 #include "energy/sources/cpu_model.h"
 #include "energy/sources/exec.h"
@@ -16,6 +17,7 @@
 #include "energy/sources/perf.h"
 #include "energy/sources/powerlog.h"
 #include "energy/sources/prometheus.h"
+#include "energy/sources/rapl.h"
 #include "energy/sources/sysfs.h"
 
 enum { MAX_WORDS = 32 };
@@ -70,7 +72,7 @@ static int open_nvml(struct ipw_source **out, const struct place *p, const char 
     (void)arg;
     if (o.gpus && !o.gpus[0]) return not_meant(err);
     snprintf(pci, sizeof pci, "%s/bus/pci/devices", p->sysfs);
-    return ipw_nvml_open_with(out, &o, err);
+    return ipw_nvml_open(out, &o, err);
 }
 
 /* The sources over /sys/class/hwmon differ in their opener alone. */
@@ -413,6 +415,7 @@ bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source
         ipw_cpu_model_open(&source, &o, NULL))
         return false;
     ipw_source_set_add(set, source);
+    ipw_source_set_cover(set);
     return true;
 }
 
@@ -454,4 +457,12 @@ int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source
     else
         ipw_source_set_close(set);
     return rc;
+}
+
+void ipw_source_set_open(struct ipw_source_set *set)
+{
+    struct ipw_err err;
+
+    if (ipw_source_set_open_with(set, &(struct ipw_source_options){0}, &err))
+        IPW_BUG("the sensors of this machine: %s", err.text);
 }

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/calibration.h"
-#include "energy/sources/rapl_priv.h"
+#include "energy/sources/rapl.h"
 
 #define PERIOD_NS (50 * IPW_NS_PER_MS) /* /proc/stat counts in hundredths of a second */
 #define LEAST_MW  1.0                  /* so that it always moves */

@@ -377,8 +377,8 @@ static int open_devices(struct nvml *v, const struct ipw_nvml_options *o, struct
     return rc;
 }
 
-int ipw_nvml_open_with(struct ipw_source **out, const struct ipw_nvml_options *options,
-                       struct ipw_err *err)
+int ipw_nvml_open(struct ipw_source **out, const struct ipw_nvml_options *options,
+                  struct ipw_err *err)
 {
     struct ipw_nvml_options o = options ? *options : (struct ipw_nvml_options){0};
     struct nvml *v = ipw_calloc(1, sizeof *v);
@@ -403,11 +403,4 @@ int ipw_nvml_open_with(struct ipw_source **out, const struct ipw_nvml_options *o
     v->source.lost = v->lost;
     *out = &v->source;
     return 0;
-}
-
-int ipw_nvml_open(struct ipw_source **out, const char *library, struct ipw_err *err)
-{
-    const struct ipw_nvml_options o = {.library = library};
-
-    return ipw_nvml_open_with(out, &o, err);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "energy/sampler.h"
+#include "energy/select.h"
 #include "ledger/ledger.h"
 
 #include "unit/energy/energy_test.h"

@@ -1,9 +1,9 @@
-/* energy/sources/rapl_priv.h: finding and judging powercap zones, apart from reading them.
+/* energy/sources/rapl.h: the powercap tree: its zones as a source, and what else is asked of them.
  *
  * rapl_scan.c walks a powercap tree into a list of zones; rapl.c opens, reads and closes them; perf.c
- * asks what they can draw.  For nobody else. */
-#ifndef IPW_ENERGY_SOURCES_RAPL_PRIV_H
-#define IPW_ENERGY_SOURCES_RAPL_PRIV_H
+ * and cpu_model.c ask what the packages can draw. */
+#ifndef IPW_ENERGY_SOURCES_RAPL_H
+#define IPW_ENERGY_SOURCES_RAPL_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -29,6 +29,10 @@ struct rapl_zone {
     struct ipw_sysfs_id file;
     struct ipw_channel channel;
 };
+
+/* 0 with *out set; or IPW_EUNSUPPORTED (nothing found), IPW_EPERM (found, unreadable: the message
+ * holds the remedy), other codes; *out is NULL then. */
+int ipw_rapl_open(struct ipw_source **out, const char *root, struct ipw_err *err);
 
 /* Zones by id, each once, in the order of their ids; `*n` 0 when there are none.  The caller frees
  * the array.  -1 when `root` cannot be listed (errno says why). */
