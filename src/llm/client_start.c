@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "llm/chat_priv.h"
-#include "llm/client_call.h"
+#include "llm/client_call_priv.h"
 
 enum {
     REQUEST_MAX = 256 * 1024 * 1024,
@@ -173,6 +173,8 @@ int ipw_llm_start(struct ipw_llm_call **out, struct ipw_llm *llm,
     call->on = *callbacks;
     call->request = request;
     call->avoid = IPW_LLM_NO_SITE;
+    call->begin = ipw_llm_begin;
+    call->attempt_over = ipw_llm_attempt_over;
     call->not_before_ns = request->not_before_ns;
     call->body = IPW_BUF(REQUEST_MAX);
     streamed.stream = true;

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "io/proxy.h"
+#include "io/url.h"
 #include "json/json.h"
 
 enum {
@@ -19,73 +19,6 @@ enum {
 static const int64_t CONNECT_NS = 10 * IPW_NS_PER_S, FIRST_BYTE_NS = 600 * IPW_NS_PER_S,
                      IDLE_NS = 120 * IPW_NS_PER_S, RETRY_BASE_NS = 500 * IPW_NS_PER_MS,
                      LOADING_NS = 600 * IPW_NS_PER_S, COMMENT_NS = 600 * IPW_NS_PER_S;
-
-static bool ends_with(const struct ipw_buf *b, size_t from, const char *suffix)
-{
-    size_t n = strlen(suffix);
-
-    return b->len >= from + n && memcmp(b->data + b->len - n, suffix, n) == 0;
-}
-
-static void strip(struct ipw_buf *out, size_t from)
-{
-    static const char chat[] = "/chat/completions";
-    bool again = true;
-
-    while (again) {
-        again = false;
-        if (ends_with(out, from, "/")) {
-            ipw_buf_truncate(out, out->len - 1);
-            again = true;
-        } else if (ends_with(out, from, chat)) {
-            ipw_buf_truncate(out, out->len - (sizeof chat - 1));
-            again = true;
-        }
-    }
-}
-
-int ipw_llm_normalise_url(struct ipw_buf *out, const char *base_url, struct ipw_err *err)
-{
-    const char *url = base_url, *scheme = "http://", *end, *mark;
-    size_t start = out->len, host;
-
-    while (*url == ' ' || *url == '\t' || *url == '\n' || *url == '\r') url++;
-    end = url + strlen(url);
-    while (end > url && strchr(" \t\r\n", end[-1])) end--;
-    mark = strstr(url, "://");
-    if (mark) {
-        if (mark - url == 5 && strncasecmp(url, "https", 5) == 0)
-            scheme = "https://";
-        else if (mark - url != 4 || strncasecmp(url, "http", 4) != 0)
-            return ipw_fail(err, IPW_EINVAL, "base URL '%s': only http:// and https:// are spoken",
-                            base_url);
-        url = mark + 3;
-    }
-    for (const char *p = url; p < end; p++) {
-        if ((unsigned char)*p <= ' ' || *p == 0x7f || *p == '"' || *p == '\\')
-            return ipw_fail(err, IPW_EINVAL, "base URL: a space or control character at byte %zu",
-                            (size_t)(p - base_url));
-        if (*p == '@')
-            return ipw_fail(err, IPW_EINVAL,
-                            "base URL: give the key with --api-key-env, not inside the URL");
-        if (*p == '?' || *p == '#')
-            return ipw_fail(err, IPW_EINVAL, "base URL '%s': '%c' has no place in it", base_url,
-                            *p);
-    }
-    ipw_buf_adds(out, scheme);
-    host = out->len;
-    ipw_buf_add(out, url, (size_t)(end - url));
-    if (out->failed) return ipw_fail(err, IPW_ELIMIT, "base URL: too long");
-    strip(out, host);
-    if (out->len == host || out->data[host] == '/' || out->data[host] == ':') {
-        ipw_buf_truncate(out, start);
-        return ipw_fail(err, IPW_EINVAL,
-                        "base URL '%s' names no host (example: http://127.0.0.1:8000/v1)",
-                        base_url);
-    }
-    if (!memchr(out->data + host, '/', out->len - host)) ipw_buf_adds(out, "/v1");
-    return out->failed ? ipw_fail(err, IPW_ELIMIT, "base URL: too long") : 0;
-}
 
 static int64_t or_default(int64_t ns, int64_t fallback) { return ns > 0 ? ns : fallback; }
 
@@ -194,13 +127,13 @@ static int check_way(const struct ipw_llm *llm, const struct ipw_llm_options *o,
         const char *url = llm->sites[i].url;
         struct ipw_buf proxy = IPW_BUF(4 * IPW_KIB);
 
-        if (!ipw_http_is_clear(url)) continue;
+        if (!ipw_url_is_clear(url)) continue;
         if (!o->insecure_key)
             rc = ipw_fail(err, IPW_EINVAL,
                           "%s: the API key would cross the network unencrypted: use https://, give "
                           "no key, or allow it with --insecure-key",
                           url);
-        else if (ipw_http_proxy_for(&proxy, url))
+        else if (ipw_url_proxy(&proxy, url))
             rc = ipw_fail(err, IPW_EINVAL,
                           "%s: the proxy %s would read the API key: use https://, give no key, or "
                           "name the host in no_proxy",

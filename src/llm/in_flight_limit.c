@@ -1,10 +1,10 @@
 /* How many requests may be in flight: attempts beyond that wait in a line, first come first served. */
 #include "base/clock.h"
-#include "llm/client_call.h"
+#include "llm/client_call_priv.h"
 
 static bool has_room(const struct ipw_llm *llm)
 {
-    return ipw_llm_outage_open(llm) &&
+    return !llm->outage.closed &&
            (llm->most_in_flight == 0 || llm->n_in_flight < llm->most_in_flight);
 }
 
@@ -20,7 +20,7 @@ static void let_in(void *ud)
         if (!llm->first_held) llm->last_held = NULL;
         call->next_held = NULL;
         call->held = false;
-        ipw_llm_begin(call);
+        call->begin(call);
     }
 }
 

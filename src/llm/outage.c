@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "llm/client_call.h"
+#include "llm/client_call_priv.h"
 
 enum { ANSWER_MAX_BYTES = 64 * 1024, MOST_REVIVALS = 2 };
 static const int64_t FIRST_PAUSE_NS = IPW_NS_PER_S / 4, MOST_PAUSE_NS = 5 * IPW_NS_PER_S;
@@ -269,7 +269,7 @@ static void on_known(void *ud, size_t site, bool there)
     call->ask = NULL;
     call->server_dead = !there;
     ended.close_ns = ipw_now_ns();
-    ipw_llm_attempt_over(call, &ended);
+    call->attempt_over(call, &ended);
 }
 
 bool ipw_llm_outage_asks(struct ipw_llm_call *call, const struct ipw_http_result *result)

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "llm/client_call.h"
+#include "llm/client_call_priv.h"
 #include "llm/replay_priv.h"
 
 #define LINE_MAX_BYTES (512 * IPW_MIB)

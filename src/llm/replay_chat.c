@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "llm/client_call.h"
+#include "llm/client_call_priv.h"
 #include "llm/replay_priv.h"
 
 /* ---- calls come and go ---- */

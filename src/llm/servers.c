@@ -1,14 +1,82 @@
-/* Several base URLs: whose turn it is, and which are left out for now. */
+/* Base URLs: how they are written, whose turn it is, and which are left out for now. */
 #include "llm/client_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
 static const int64_t FIRST_PAUSE_NS = IPW_NS_PER_S, MOST_PAUSE_NS = 60 * IPW_NS_PER_S;
+
+static bool ends_with(const struct ipw_buf *b, size_t from, const char *suffix)
+{
+    size_t n = strlen(suffix);
+
+    return b->len >= from + n && memcmp(b->data + b->len - n, suffix, n) == 0;
+}
+
+static void strip(struct ipw_buf *out, size_t from)
+{
+    static const char chat[] = "/chat/completions";
+    bool again = true;
+
+    while (again) {
+        again = false;
+        if (ends_with(out, from, "/")) {
+            ipw_buf_truncate(out, out->len - 1);
+            again = true;
+        } else if (ends_with(out, from, chat)) {
+            ipw_buf_truncate(out, out->len - (sizeof chat - 1));
+            again = true;
+        }
+    }
+}
+
+int ipw_llm_normalise_url(struct ipw_buf *out, const char *base_url, struct ipw_err *err)
+{
+    const char *url = base_url, *scheme = "http://", *end, *mark;
+    size_t start = out->len, host;
+
+    while (*url == ' ' || *url == '\t' || *url == '\n' || *url == '\r') url++;
+    end = url + strlen(url);
+    while (end > url && strchr(" \t\r\n", end[-1])) end--;
+    mark = strstr(url, "://");
+    if (mark) {
+        if (mark - url == 5 && strncasecmp(url, "https", 5) == 0)
+            scheme = "https://";
+        else if (mark - url != 4 || strncasecmp(url, "http", 4) != 0)
+            return ipw_fail(err, IPW_EINVAL, "base URL '%s': only http:// and https:// are spoken",
+                            base_url);
+        url = mark + 3;
+    }
+    for (const char *p = url; p < end; p++) {
+        if ((unsigned char)*p <= ' ' || *p == 0x7f || *p == '"' || *p == '\\')
+            return ipw_fail(err, IPW_EINVAL, "base URL: a space or control character at byte %zu",
+                            (size_t)(p - base_url));
+        if (*p == '@')
+            return ipw_fail(err, IPW_EINVAL,
+                            "base URL: give the key with --api-key-env, not inside the URL");
+        if (*p == '?' || *p == '#')
+            return ipw_fail(err, IPW_EINVAL, "base URL '%s': '%c' has no place in it", base_url,
+                            *p);
+    }
+    ipw_buf_adds(out, scheme);
+    host = out->len;
+    ipw_buf_add(out, url, (size_t)(end - url));
+    if (out->failed) return ipw_fail(err, IPW_ELIMIT, "base URL: too long");
+    strip(out, host);
+    if (out->len == host || out->data[host] == '/' || out->data[host] == ':') {
+        ipw_buf_truncate(out, start);
+        return ipw_fail(err, IPW_EINVAL,
+                        "base URL '%s' names no host (example: http://127.0.0.1:8000/v1)",
+                        base_url);
+    }
+    if (!memchr(out->data + host, '/', out->len - host)) ipw_buf_adds(out, "/v1");
+    return out->failed ? ipw_fail(err, IPW_ELIMIT, "base URL: too long") : 0;
+}
 
 /* llama-server's and vLLM's health pages stand beside /v1, not below it. */
 static char *health_of(const char *url)

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "base/text.h"
-#include "io/proxy.h"
+#include "io/url.h"
 #include "run/run.h"
 
 #define PROBE_NS      (10 * IPW_NS_PER_S) /* besides the time to connect */
@@ -248,7 +248,7 @@ static void tell_proxy(const char *url)
 {
     struct ipw_buf proxy = IPW_BUF(4096);
 
-    if (ipw_http_proxy_for(&proxy, url))
+    if (ipw_url_proxy(&proxy, url))
         ipw_say("requests to %s go through the proxy %s", url, ipw_buf_str(&proxy));
     ipw_buf_release(&proxy);
 }

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "io/proxy.h"
+#include "io/url.h"
 
 #define DISCOVER_NS (500 * IPW_NS_PER_MS)
 #define LIST_NS     (10 * IPW_NS_PER_S)
@@ -39,7 +39,7 @@ static int take_url(struct ipw_server *s, const char *url, struct ipw_err *err)
 
     if (!rc) s->url = ipw_buf_take(&normal, NULL);
     ipw_buf_release(&normal);
-    if (!rc && ipw_http_proxy_for(&proxy, s->url))
+    if (!rc && ipw_url_proxy(&proxy, s->url))
         ipw_say("requests to %s go through the proxy %s", s->url, ipw_buf_str(&proxy));
     ipw_buf_release(&proxy);
     return rc;

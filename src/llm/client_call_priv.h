@@ -1,12 +1,12 @@
-/* llm/client_call.h: a chat call in flight, shared by client.c (what comes in, and the end of an
+/* llm/client_call_priv.h: a chat call in flight, shared by client.c (what comes in, and the end of an
  * attempt) and client_start.c (its beginning, the wait for a loading server, cancelling).
  *
  * A call is in one of three states: an attempt is announced and its request in flight
  * (`in_flight`); it waits for the next attempt (`defer`, `timer`, the line before the gate, or
  * `http` asking for a server's health); or one of the user's callbacks runs (`busy`), which may cancel it: then it is marked,
  * and freed when the callback is back. */
-#ifndef IPW_LLM_CLIENT_CALL_H
-#define IPW_LLM_CLIENT_CALL_H
+#ifndef IPW_LLM_CLIENT_CALL_PRIV_H
+#define IPW_LLM_CLIENT_CALL_PRIV_H
 
 #include "io/sse.h"
 #include "llm/arrivals.h"
@@ -67,6 +67,10 @@ struct ipw_llm_call {
     struct ipw_llm_call *next_held;
     int busy;
     struct ipw_llm_attempt now;
+    /* Set when the call is made, for the parts that let it go on (the line of held attempts, the
+     * question whether its server is there). */
+    void (*begin)(void *call);
+    void (*attempt_over)(struct ipw_llm_call *call, const struct ipw_http_result *result);
 };
 
 /* The headers that the end of an attempt is judged by, in the order of the enum. */
@@ -84,7 +88,7 @@ void ipw_llm_facts(struct ipw_lm_facts *f, const struct ipw_llm_call *call,
 
 /* outage.c.  see: what an attempt that is over shows of the servers.  keeps: a failure that would be
  * the last is the server's, and the call waits for one.  asks: before an attempt that broke is
- * judged, its server is asked for a sign of life; ipw_llm_attempt_over() is called again. */
+ * judged, its server is asked for a sign of life; call->attempt_over() is called again. */
 void ipw_llm_outage_see(struct ipw_llm_call *call, const struct ipw_llm_evidence *e,
                         const struct ipw_llm_verdict *v, int64_t t_ns);
 bool ipw_llm_outage_keeps(struct ipw_llm_call *call, const struct ipw_llm_evidence *e);
@@ -93,9 +97,8 @@ void ipw_llm_ask_cancel(struct ipw_llm_ask *ask); /* NULL is fine */
 
 /* in_flight_limit.c */
 void ipw_llm_gate_opened(struct ipw_llm *llm); /* those in the line may go on */
-bool ipw_llm_gate_enter(struct ipw_llm_call *call,
-                        int64_t now_ns);      /* false: ipw_llm_begin() later */
-void ipw_llm_gate_leave(struct ipw_llm *llm); /* once for each that entered */
+bool ipw_llm_gate_enter(struct ipw_llm_call *call, int64_t now_ns); /* false: call->begin() later */
+void ipw_llm_gate_leave(struct ipw_llm *llm);                       /* once for each that entered */
 void ipw_llm_gate_forget(struct ipw_llm_call *call);
 
 /* client_start.c */

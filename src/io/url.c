@@ -1,4 +1,4 @@
-#include "io/proxy.h"
+#include "io/url.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 #include <strings.h>
 
 #include "base/keyring.h"
+#include "base/mem.h"
 #include "base/text.h"
-#include "io/http_priv.h"
 
 static const char *setting(const char *small, const char *capital)
 {
@@ -17,10 +17,37 @@ static const char *setting(const char *small, const char *capital)
     return value && *value ? value : NULL;
 }
 
+const char *ipw_url_authority(const char *url)
+{
+    size_t n = strspn(url, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-.");
+
+    return n && strncmp(url + n, "://", 3) == 0 ? url + n + 3 : NULL;
+}
+
+void ipw_url_plain(struct ipw_buf *out, const char *url)
+{
+    struct ipw_buf plain = IPW_BUF(strlen(url) + 1);
+    const char *host = ipw_url_authority(url);
+    /* Of a text that is not a URL ("http:/me:secret@host") anything in front of an @ may be secret. */
+    const char *stop = host ? "/?#" : "?#";
+    size_t end, from = 0;
+
+    host = host ? host : url;
+    end = strcspn(host, stop);
+    for (size_t i = 0; i < end; i++) {
+        if (host[i] == '@') from = i + 1;
+    }
+    ipw_buf_add(&plain, url, (size_t)(host - url));
+    ipw_buf_add(&plain, host + from, end - from);
+    ipw_buf_add(&plain, host + end, strcspn(host + end, "?#"));
+    ipw_text_printable(out, ipw_buf_str(&plain), plain.len, 200);
+    ipw_buf_release(&plain);
+}
+
 /* Where the host stands in a URL, behind a user and a password. */
 static const char *find_host(const char *url)
 {
-    const char *from = ipw_http_authority(url), *end;
+    const char *from = ipw_url_authority(url), *end;
 
     from = from ? from : url;
     end = from + strcspn(from, "/?#");
@@ -83,7 +110,7 @@ static bool is_excepted(const char *host)
     return false;
 }
 
-const char *ipw_http_proxy_setting(const char *url)
+const char *ipw_url_proxy_setting(const char *url)
 {
     const char *proxy = NULL;
 
@@ -92,18 +119,18 @@ const char *ipw_http_proxy_setting(const char *url)
     return proxy ? proxy : setting("all_proxy", "ALL_PROXY");
 }
 
-bool ipw_http_proxy_for(struct ipw_buf *out, const char *url)
+bool ipw_url_proxy(struct ipw_buf *out, const char *url)
 {
-    const char *proxy = ipw_http_proxy_setting(url);
+    const char *proxy = ipw_url_proxy_setting(url);
     char host[256];
 
     if (!take_host(host, sizeof host, url)) return false;
     if (!proxy || is_loopback(host) || is_excepted(host)) return false;
-    ipw_http_plain_url(out, proxy);
+    ipw_url_plain(out, proxy);
     return true;
 }
 
-bool ipw_http_is_clear(const char *url)
+bool ipw_url_is_clear(const char *url)
 {
     char host[256];
 
@@ -111,7 +138,7 @@ bool ipw_http_is_clear(const char *url)
     return !take_host(host, sizeof host, url) || !is_loopback(host);
 }
 
-bool ipw_http_is_here(const char *url)
+bool ipw_url_is_local(const char *url)
 {
     char host[256];
 
@@ -119,7 +146,7 @@ bool ipw_http_is_here(const char *url)
     return is_loopback(host) || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
 }
 
-int ipw_http_port(const char *url)
+int ipw_url_port(const char *url)
 {
     const char *at = find_host(url);
     int64_t port;

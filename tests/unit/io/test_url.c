@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "io/http_priv.h"
-#include "io/proxy.h"
+#include "io/url.h"
 
 static void n12_which_proxy(void **state)
 {
@@ -52,7 +52,7 @@ static void n12_which_proxy(void **state)
             else
                 unsetenv(variables[k]);
         }
-        any = ipw_http_proxy_for(&out, cases[i].url);
+        any = ipw_url_proxy(&out, cases[i].url);
         if (any != (cases[i].proxy != NULL)) fail_msg("case %zu: %d", i, any);
         assert_string_equal(ipw_buf_str(&out), any ? cases[i].proxy : "");
         ipw_buf_release(&out);
@@ -95,10 +95,10 @@ static void which_machine(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (ipw_http_is_here(cases[i].url) != cases[i].here) fail_msg("here: %s", cases[i].url);
-        if (ipw_http_is_clear(cases[i].url) != cases[i].clear) fail_msg("clear: %s", cases[i].url);
-        if (ipw_http_port(cases[i].url) != cases[i].port)
-            fail_msg("%s: port %d", cases[i].url, ipw_http_port(cases[i].url));
+        if (ipw_url_is_local(cases[i].url) != cases[i].here) fail_msg("here: %s", cases[i].url);
+        if (ipw_url_is_clear(cases[i].url) != cases[i].clear) fail_msg("clear: %s", cases[i].url);
+        if (ipw_url_port(cases[i].url) != cases[i].port)
+            fail_msg("%s: port %d", cases[i].url, ipw_url_port(cases[i].url));
     }
 }
 
@@ -119,7 +119,7 @@ static void plain_urls(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ipw_buf out = IPW_BUF(IPW_KIB);
 
-        ipw_http_plain_url(&out, cases[i].url);
+        ipw_url_plain(&out, cases[i].url);
         assert_string_equal(ipw_buf_str(&out), cases[i].plain);
         ipw_buf_release(&out);
     }
