@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "script/search.h"
 #include "script/vm.h"
 
 const char *const *ipw_script_paths(const struct ipw_script_options *o)

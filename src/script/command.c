@@ -4,6 +4,7 @@
 #include <lua.h>
 #include <stdlib.h>
 
+#include "script/sandbox.h"
 #include "script/task.h"
 
 struct session {
@@ -85,7 +86,7 @@ int ipw_entry_run(int64_t *status, const struct ipw_entry *entry, struct ipw_err
     struct session s = {.entry = entry, .loop = host->loop, .err = err};
     struct ipw_task *task;
     struct ipw_vm *vm;
-    int rc = ipw_vm_open(&vm, &entry->vm, err), n = 2;
+    int rc = ipw_sandbox_open(&vm, &entry->vm, err), n = 2;
 
     if (rc) return rc;
     lua_pushcfunction(ipw_vm_lua(vm), prepare);
@@ -97,7 +98,7 @@ int ipw_entry_run(int64_t *status, const struct ipw_entry *entry, struct ipw_err
     if (!rc) rc = s.code;
     if (!rc && ipw_task_count(vm))
         rc = ipw_fail(err, IPW_ELUA, "%zu tasks are left over", ipw_task_count(vm));
-    ipw_vm_close(vm);
+    ipw_sandbox_close(vm);
     *status = s.status;
     return rc;
 }

@@ -12,7 +12,10 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/write.h"
+#include "script/chunk.h"
 #include "script/host.h"
+#include "script/sandbox.h"
+#include "script/search.h"
 #include "script/value.h"
 #include "script/vm.h"
 
@@ -289,7 +292,7 @@ static int use_scorer(struct ipw_cases *cases, const char *scorer, struct ipw_er
     int rc;
 
     if (dot && strcmp(dot, ".lua") == 0) {
-        rc = ipw_vm_load(cases->vm, scorer, err);
+        rc = ipw_chunk_run(cases->vm, scorer, err);
     } else {
         lua_pushcfunction(L, name_scorer_protected);
         lua_pushstring(L, scorer);
@@ -319,14 +322,14 @@ int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *optio
     cases->options = options;
     cases->from = options->from > 0 ? options->from : 1;
     cases->to = options->to;
-    rc = ipw_vm_open(&cases->vm, &vm_options, err);
+    rc = ipw_sandbox_open(&cases->vm, &vm_options, err);
     if (rc) goto fail;
     L = ipw_vm_lua(cases->vm);
     rc = is_rows_file(options->dataset)
              ? IPW_ENOTFOUND
-             : ipw_vm_find(cases->vm, "datasets", options->dataset, path, sizeof path, err);
+             : ipw_search_script(cases->vm, "datasets", options->dataset, path, sizeof path, err);
     if (!rc) {
-        rc = ipw_vm_load(cases->vm, path, err);
+        rc = ipw_chunk_run(cases->vm, path, err);
     } else if (is_rows_file(options->dataset) || access(options->dataset, F_OK) == 0) {
         /* A file of another kind is told from a name, and which kinds can be read. */
         lua_pushcfunction(L, open_rows_protected);
@@ -367,7 +370,7 @@ struct ipw_cases *ipw_cases_given(const char *name, const char *source, const ch
 void ipw_cases_free(struct ipw_cases *cases)
 {
     if (!cases) return;
-    ipw_vm_close(cases->vm);
+    ipw_sandbox_close(cases->vm);
     for (size_t i = 0; cases->list && i < cases->n; i++) {
         struct ipw_case *c = &cases->list[i];
         for (size_t k = 0; k < c->n_files; k++) {

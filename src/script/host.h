@@ -19,6 +19,7 @@
 #include "trace/event.h"
 
 struct ipw_replay;
+struct lua_State; /* only script/ includes lua.h */
 
 struct ipw_host_joules {  /* NAN: not known */
     double j, lo_j, hi_j; /* and where the truth lies for certain */
@@ -53,11 +54,23 @@ struct ipw_host_workload {
 /* Makes the text of the request at hand, before it is asked for. */
 void ipw_host_workload_prompt(struct ipw_host_workload *seat);
 
+/* In a worker process (script/worker/worker_main.h): what goes to the core in place of the world. */
+struct ipw_host_worker {
+    /* Calls the core's function with the arguments on the stack: ends a lua_CFunction. */
+    int (*call)(struct lua_State *L, const char *name);
+    /* What ipw.core.MODULE is on this side: replaces functions in the table at the top, or raises
+     * when the module is not for untrusted scripts. [0, 0, e] */
+    void (*open)(struct lua_State *L, const char *module);
+    /* Where require finds a module; raises when it does not. [0, 0, e] */
+    void (*module)(struct lua_State *L, const char *name, char *path, size_t size);
+    int (*source)(struct lua_State *L, const char *path, struct ipw_buf *out, struct ipw_err *err);
+    void (*log)(struct lua_State *L, const char *text);
+};
+
 struct ipw_host {
     struct ipw_loop *loop;
     struct ipw_llm *llm;
-    struct ipw_remote
-        *remote;        /* in a worker process: the way to the core (script/worker/worker_main.h) */
+    const struct ipw_host_worker *worker; /* in a worker process: the way to the core; or NULL */
     const char *name;   /* of the query, for messages; must outlive the program's states; or NULL */
     const char *model;  /* the run's, when the script names none */
     double temperature; /* NAN: the server's default; likewise below */

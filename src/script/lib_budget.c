@@ -5,7 +5,7 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
-#include "script/vm_state.h"
+#include "script/vm.h"
 
 /* Unknown is nil. */
 static void put(lua_State *L, const char *name, double x)
@@ -34,7 +34,7 @@ static void put_joules(lua_State *L, const char *j, const char *lo_j, const char
 static int energy_value(lua_State *L)
 {
     static const struct ipw_host_joules none = {NAN, NAN, NAN};
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_host_energy e = {none, none, none, none, NAN, NULL};
 
     if (host && host->energy) host->energy(host->ud, &e);
@@ -54,7 +54,7 @@ static int energy_value(lua_State *L)
 /* left(): {tokens_left, turns_left, seconds_left, joules_left, usd_left}. [0, +1, m] */
 static int left_value(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_host_budget b = {NAN, NAN, NAN, NAN, NAN};
 
     if (host && host->budget) host->budget(host->ud, &b);

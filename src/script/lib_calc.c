@@ -20,7 +20,8 @@
 #include "base/mem.h"
 #include "script/calc.h"
 #include "script/lib.h"
-#include "script/vm_state.h"
+#include "script/tostring.h"
+#include "script/vm.h"
 
 enum { MAX_BYTES = 10000, MAX_DEPTH = 100, MAX_MESSAGE = 2 * MAX_BYTES };
 
@@ -233,7 +234,7 @@ static const char *describe(struct reading *r, char out[208], const struct token
     case NAME: snprintf(out, 208, "'%s'", name_of(name, t)); break;
     case NUMBER:
         ipw_calc_push(r->L, t->value);
-        snprintf(out, 208, "'%s'", ipw_text_push(r->L, -1));
+        snprintf(out, 208, "'%s'", ipw_tostring_push(r->L, -1));
         lua_pop(r->L, 2);
         break;
     case FLOOR_DIVIDE: return "'//'";

@@ -8,8 +8,10 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
+#include "script/task.h"
+#include "script/tostring.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { MAX_MAP_DEPTH = 100 }; /* the end of one ends those above it, on the C stack */
 
@@ -57,7 +59,7 @@ static int run_sleep(lua_State *L)
     if (ipw_effect_replayed(L, effect)) return ipw_effect_wait(L, effect, "sleep");
     op = ipw_op_new(L, sizeof *op, sleep_cancel, sleep_finish, NULL);
     op->effect = effect;
-    op->timer = ipw_timer_start(ipw_host_of(L)->loop, ipw_s_to_ns(seconds), sleep_over, op);
+    op->timer = ipw_timer_start(ipw_vm_host(L)->loop, ipw_s_to_ns(seconds), sleep_over, op);
     return ipw_op_await(L);
 }
 
@@ -65,7 +67,7 @@ static int run_sleep(lua_State *L)
 
 static int now_value(lua_State *L)
 {
-    lua_pushnumber(L, ipw_ns_to_s(ipw_now_ns() - ipw_host_of(L)->start_ns));
+    lua_pushnumber(L, ipw_ns_to_s(ipw_now_ns() - ipw_vm_host(L)->start_ns));
     return 1;
 }
 
@@ -75,7 +77,7 @@ static int run_now(lua_State *L) { return ipw_effect_call(L, "now", now_value); 
 /* log(text): a line on stderr under --verbose. [-1, 0, e] */
 static int run_log(lua_State *L)
 {
-    ipw_log(IPW_LOG_INFO, "%s", ipw_text_push(L, 1));
+    ipw_log(IPW_LOG_INFO, "%s", ipw_tostring_push(L, 1));
     return 0;
 }
 
@@ -83,7 +85,7 @@ static int run_log(lua_State *L)
 static int run_note(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_event event = {.kind = IPW_EV_NOTE, .query = -1};
 
     event.tool.name = name;

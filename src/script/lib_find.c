@@ -6,9 +6,11 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/jsonl.h"
+#include "script/chunk.h"
 #include "script/embedded.h"
 #include "script/lib.h"
-#include "script/vm_state.h"
+#include "script/search.h"
+#include "script/vm.h"
 
 enum { MAX_SOURCE_BYTES = 4 * 1024 * 1024, MAX_NAMES = 1000 };
 
@@ -20,7 +22,7 @@ static int script_find(lua_State *L)
     char path[1024];
     struct ipw_err err;
 
-    if (ipw_vm_find(ipw_vm_of(L), kind, name, path, sizeof path, &err)) {
+    if (ipw_search_script(ipw_vm_of(L), kind, name, path, sizeof path, &err)) {
         lua_pushnil(L);
         lua_pushstring(L, err.text);
         return 2;

@@ -18,7 +18,7 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { MAX_FILE_BYTES = 64 * 1024 * 1024, MAX_PART_BYTES = 20 * 1024 * 1024 };
 
@@ -39,7 +39,7 @@ static const char *why_not(int errnum)
 /* `path` is the argument at 1. */
 static int open_beneath(lua_State *L, const char *path, int flags)
 {
-    const char *workspace = ipw_host_workspace(ipw_host_of(L));
+    const char *workspace = ipw_host_workspace(ipw_vm_host(L));
     struct open_how how = {.flags = (unsigned)flags | O_CLOEXEC,
                            .mode = flags & O_CREAT ? 0600 : 0,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
@@ -203,7 +203,7 @@ static int data_uri_value(lua_State *L)
 /* Is there room for it in the workspace? */
 static int take_room(lua_State *L, const char *path, size_t n, struct ipw_err *err)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     const char *folder = ipw_host_workspace(host);
     int fd = open_beneath(L, path, O_PATH);
     bool fresh = fd < 0;
@@ -218,7 +218,7 @@ static int take_room(lua_State *L, const char *path, size_t n, struct ipw_err *e
 /* The open or the write that room was taken for has failed. */
 static int fail_write(lua_State *L, const char *path, const char *why)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
 
     if (host) ipw_quota_forget(&host->quota);
     return fail(L, path, why);
@@ -283,7 +283,7 @@ static int dir_close(lua_State *L)
 /* list(): names of the files in the workspace, in no order. [0, +1, m] */
 static int list_value(lua_State *L)
 {
-    const char *workspace = ipw_host_workspace(ipw_host_of(L));
+    const char *workspace = ipw_host_workspace(ipw_vm_host(L));
     DIR **dir = lua_newuserdatauv(L, sizeof(DIR *), 0); // dir
     lua_Integer n = 0;
 
@@ -308,7 +308,7 @@ static int list_value(lua_State *L)
 /* workspace(): its absolute path, or nil. [0, +1, -] */
 static int workspace_value(lua_State *L)
 {
-    lua_pushstring(L, ipw_host_workspace(ipw_host_of(L)));
+    lua_pushstring(L, ipw_host_workspace(ipw_vm_host(L)));
     return 1;
 }
 

@@ -11,10 +11,12 @@
 #include "json/write.h"
 #include "llm/replay.h"
 #include "script/fields.h"
+#include "script/host.h"
 #include "script/lib.h"
 #include "script/span.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm.h"
 
 enum {
     MAX_FIELDS = 50,
@@ -407,7 +409,7 @@ static char *span_name(const char *method, const char *url)
  * reason and a word. [-1, +(1|3), e] */
 static int http_request(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_http_request r = {0};
     struct ipw_http_header *headers;
     struct web_op *op;

@@ -15,8 +15,9 @@
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { MAX_REQUEST_BYTES = 64 * 1024 * 1024, MAX_MESSAGES = 100000 };
 
@@ -528,7 +529,7 @@ static void chat_release(struct ipw_op *base)
 /* chat(request): the reply as a table, or raises {code, message, status, retryable}. [-1, +1, e] */
 static int llm_chat(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     const struct ipw_llm_callbacks callbacks_of = {on_attempt, on_attempt_end, on_done,
                                                    NULL,       on_first_token, on_held};
     struct ipw_llm_callbacks callbacks = callbacks_of;

@@ -12,8 +12,9 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm.h"
 
 enum { MAX_ARGS = 256 };
 
@@ -145,7 +146,7 @@ static double seconds_field(lua_State *L, const char *name)
 static int proc_run(lua_State *L)
 {
     static const char *const known[] = {"cpu", "input", "memory", "output", "seconds", NULL};
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_proc_request request = {0};
     struct proc_op *op;
     int64_t effect;

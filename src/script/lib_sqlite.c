@@ -9,8 +9,9 @@
 #include "io/work.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm.h"
 
 enum { MAX_VALUES = 100, MAX_ROWS = 10000, DEFAULT_SECONDS = 10 };
 #define MAX_ANSWER (8 * IPW_MIB)
@@ -203,7 +204,7 @@ static void check_values(lua_State *L, int idx)
 
 static int start(lua_State *L, bool search, int values, int options)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     const char *path = luaL_checkstring(L, 1), *text = luaL_checkstring(L, 2);
     double seconds = number_option(L, options, "seconds", DEFAULT_SECONDS, 0.001, 600);
     double rows = number_option(L, options, "rows", search ? 10 : 1000, 1, MAX_ROWS);

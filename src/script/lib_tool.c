@@ -8,9 +8,12 @@
 #include "base/text.h"
 #include "json/write.h"
 #include "llm/replay.h"
+#include "script/chunk.h"
 #include "script/host.h"
 #include "script/lib.h"
-#include "script/vm_state.h"
+#include "script/search.h"
+#include "script/task.h"
+#include "script/vm.h"
 
 enum { MAX_RECORD_BYTES = 16 * 1024 * 1024, MAX_ERROR_BYTES = 500 };
 
@@ -21,7 +24,7 @@ static int tool_find(lua_State *L)
     char path[1024];
     struct ipw_err err;
 
-    if (ipw_vm_find(ipw_vm_of(L), "agents/tools", name, path, sizeof path, &err)) {
+    if (ipw_search_script(ipw_vm_of(L), "agents/tools", name, path, sizeof path, &err)) {
         lua_pushnil(L);
         lua_pushstring(L, err.text);
         return 2;
@@ -101,7 +104,7 @@ static void emit(struct ipw_host *host, struct ipw_event *event, struct ipw_buf 
  * it. [-4, +1, e] */
 static int tool_start(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     const char *name = luaL_checkstring(L, 1), *id = luaL_optstring(L, 2, NULL);
     size_t n;
     const char *arguments = luaL_optlstring(L, 3, "{}", &n);
@@ -195,7 +198,7 @@ static int answer_finish(lua_State *L, struct ipw_op *base)
  * [-1, +(0|3), e] */
 static int tool_answer(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     lua_Integer span = luaL_checkinteger(L, 1);
     struct answer_op *op;
 
@@ -210,7 +213,7 @@ static int tool_answer(lua_State *L)
 /* finish(span, name, call_id, ok, outcome, content, final, whole). [-8, 0, e] */
 static int tool_finish(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     lua_Integer span = luaL_checkinteger(L, 1);
     const char *name = luaL_checkstring(L, 2), *id = luaL_optstring(L, 3, NULL);
     bool ok = lua_toboolean(L, 4);
@@ -262,7 +265,7 @@ static int tool_clean(lua_State *L)
 /* granted(what): whether the run grants "proc" or "http"; else false and how to grant it. [-1, +2, e] */
 static int tool_granted(lua_State *L)
 {
-    const struct ipw_host *host = ipw_host_of(L);
+    const struct ipw_host *host = ipw_vm_host(L);
     const char *what = luaL_checkstring(L, 1);
 
     bool web = strcmp(what, "http") == 0;
@@ -284,7 +287,7 @@ int ipw_lib_tool(lua_State *L)
     static const luaL_Reg functions[] = {{"find", tool_find},
                                          {"load", tool_load},
                                          {"card", tool_card},
-                                         {"validate", ipw_tool_validate},
+                                         {"validate", ipw_lib_validate},
                                          {"keep", tool_keep},
                                          {"start", tool_start},
                                          {"answer", tool_answer},

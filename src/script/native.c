@@ -8,7 +8,8 @@
 #include "json/write.h"
 #include "script/file_hashes.h"
 #include "script/host.h"
-#include "script/vm_state.h"
+#include "script/task.h"
+#include "script/vm_priv.h"
 
 /* "a.b" is opened by luaopen_a_b; what follows a hyphen is a version mark, as with the stock loader. */
 static void open_name(char *out, size_t size, const char *name)
@@ -20,7 +21,7 @@ static void open_name(char *out, size_t size, const char *name)
 
 static void note(lua_State *L, const char *name, const char *path)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_event event = {.kind = IPW_EV_NOTE, .query = -1, .t_ns = ipw_now_ns()};
     struct ipw_buf data = IPW_BUF(8192);
     struct ipw_jw w;

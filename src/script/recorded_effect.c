@@ -9,9 +9,10 @@
 #include "base/text.h"
 #include "json/write.h"
 #include "llm/replay.h"
+#include "script/host.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
-#include "script/worker/worker_main.h"
+#include "script/vm.h"
 
 enum {
     MAX_VALUE_BYTES = 4 * 1024 * 1024,
@@ -249,7 +250,7 @@ int ipw_effect_call(lua_State *L, const char *name, lua_CFunction fn)
     int nargs = lua_gettop(L), n;
     int64_t id;
 
-    if (ipw_host_remote(L)) return ipw_remote_call(L, name); /* noted there */
+    if (ipw_vm_worker(L)) return ipw_vm_worker(L)->call(L, name); /* noted there */
     id = ipw_effect_begin(L);
     if (ipw_effect_replayed(L, id)) {
         struct ipw_host *host = ipw_vm_host(L);

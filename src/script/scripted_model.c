@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "script/chunk.h"
 #include "script/host.h"
+#include "script/sandbox.h"
+#include "script/search.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { REQUEST_SHARE = 8 }; /* a request that takes this part of the memory is a large one */
 
@@ -45,13 +48,13 @@ static int check_shape(lua_State *L)
 static int open_state(struct ipw_model *m, struct ipw_err *err)
 {
     lua_State *L;
-    int rc = ipw_vm_open(&m->vm, &m->options, err);
+    int rc = ipw_sandbox_open(&m->vm, &m->options, err);
 
     if (rc) {
         m->vm = NULL;
         return rc;
     }
-    rc = ipw_vm_load(m->vm, m->path, err);
+    rc = ipw_chunk_run(m->vm, m->path, err);
     if (!rc) {
         L = ipw_vm_lua(m->vm);
         if (!lua_istable(L, -1)) {
@@ -65,7 +68,7 @@ static int open_state(struct ipw_model *m, struct ipw_err *err)
         }
     }
     if (rc) {
-        ipw_vm_close(m->vm);
+        ipw_sandbox_close(m->vm);
         m->vm = NULL;
     }
     return rc;
@@ -80,11 +83,11 @@ int ipw_model_open(struct ipw_model **out, const char *name, const char *const *
 
     m->options.paths = paths;
     m->options.host = &m->host;
-    rc = ipw_vm_open(&m->vm, &m->options, err);
+    rc = ipw_sandbox_open(&m->vm, &m->options, err);
     if (!rc) {
-        rc = ipw_vm_find(m->vm, IPW_MODEL_KIND, name, m->path, sizeof m->path, err);
+        rc = ipw_search_script(m->vm, IPW_MODEL_KIND, name, m->path, sizeof m->path, err);
         if (rc) ipw_err_prefix(err, "model");
-        ipw_vm_close(m->vm);
+        ipw_sandbox_close(m->vm);
         m->vm = NULL;
     }
     if (!rc) {
@@ -107,7 +110,7 @@ int ipw_model_open(struct ipw_model **out, const char *name, const char *const *
 void ipw_model_close(struct ipw_model *model)
 {
     if (!model) return;
-    ipw_vm_close(model->vm);
+    ipw_sandbox_close(model->vm);
     ipw_host_release(&model->host);
     free(model);
 }
@@ -178,7 +181,7 @@ int ipw_model_reply(struct ipw_model *model, const struct ipw_json *request, str
     }
     if (rc) {
         /* A state that was stopped at a limit stays stopped. */
-        ipw_vm_close(model->vm);
+        ipw_sandbox_close(model->vm);
         model->vm = NULL;
         return rc;
     }

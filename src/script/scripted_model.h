@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "json/json.h"
 
-#define IPW_MODEL_KIND "lua/ipw/models" /* where bundled ones lie, for ipw_vm_each_script() */
+#define IPW_MODEL_KIND "lua/ipw/models" /* where bundled ones lie, for ipw_search_each() */
 
 enum { IPW_MODEL_TOO_LARGE = 413 }; /* err->detail: the request does not fit the script's memory */
 

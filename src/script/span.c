@@ -3,13 +3,15 @@
 #include <lauxlib.h>
 
 #include "base/clock.h"
+#include "script/host.h"
 #include "script/lib.h"
-#include "script/vm_state.h"
+#include "script/task.h"
+#include "script/vm.h"
 
 int32_t ipw_span_start(lua_State *L, const char *kind, const char *name, const char *json,
                        size_t json_n)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_event event = {.kind = IPW_EV_SPAN_START, .t_ns = ipw_now_ns(), .query = -1};
 
     if (host->n_own_spans == IPW_SPANS_MAX) return 0;
@@ -63,7 +65,7 @@ static int span_finish(lua_State *L)
     end.ok = outcome[0] == 'o' && outcome[1] == 'k' && !outcome[2];
     end.error = luaL_optstring(L, 4, NULL);
     end.json = luaL_optlstring(L, 5, NULL, &end.json_n);
-    ipw_span_finish(ipw_host_of(L), (int32_t)span, "event", name, &end);
+    ipw_span_finish(ipw_vm_host(L), (int32_t)span, "event", name, &end);
     return 0;
 }
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "script/host.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { LOOKS_BEFORE_WARNING = 8, ANSWER_MS = 200 };
 #define LONGEST_PERIOD_NS (4 * IPW_NS_PER_S)

@@ -8,6 +8,27 @@
 
 enum { MAX_DEPTH = 128, MAX_NODES = 1000000, MAX_VALUES = 1000 };
 
+static const struct {
+    const char *module, *names;
+} forwarded[] = {
+    {"run", "sleep* now log note"},
+    {"llm", "chat*"},
+    {"tool", "find start answer* finish granted"},
+    {"fs", "read data_uri write size list workspace"},
+    {"proc", "run*"},
+    {"budget", "energy left"},
+    {"span", "start finish"},
+    {"http", "request*"},
+    {"sqlite", "query* search*"},
+};
+
+const char *ipw_wire_forwarded(size_t k, const char **module)
+{
+    if (k >= sizeof forwarded / sizeof *forwarded) return NULL;
+    *module = forwarded[k].module;
+    return forwarded[k].names;
+}
+
 void ipw_wire_begin(struct ipw_buf *out, enum ipw_wire_kind kind, uint32_t call)
 {
     char head[IPW_WIRE_HEAD] = {(char)kind};

@@ -39,4 +39,8 @@ int ipw_wire_add(lua_State *L, int first, int n, struct ipw_buf *out, struct ipw
 /* Pushes all values and gives their number. [0, +n, e] */
 int ipw_wire_push(lua_State *L, const char *bytes, size_t n);
 
+/* The functions of the k-th module that a worker sends to the core, blanks between, a '*' behind each
+ * that waits; NULL: there are no more modules. */
+const char *ipw_wire_forwarded(size_t k, const char **module);
+
 #endif

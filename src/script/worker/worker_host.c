@@ -13,12 +13,13 @@
 #include "io/worker.h"
 #include "json/jsonl.h"
 #include "script/file_hashes.h"
+#include "script/host.h"
 #include "script/lib.h"
+#include "script/sandbox.h"
 #include "script/search.h"
 #include "script/task.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 #include "script/worker/worker_codec.h"
-#include "script/worker/worker_main.h"
 
 enum { MAX_CALLS = 20000, MAX_SCRIPT_BYTES = 4 * 1024 * 1024, CPU_S = 65 };
 #define GRACE_NS      (2 * IPW_NS_PER_S)
@@ -192,7 +193,7 @@ static int open_protected(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &granted_key);
     grant(L, options->path);
     lua_newtable(L); // functions
-    for (size_t k = 0; (names = ipw_remote_forwarded(k, &module)); k++)
+    for (size_t k = 0; (names = ipw_wire_forwarded(k, &module)); k++)
         add_module(L, module, names, options->tools);
     lua_getglobal(L, "os");
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
@@ -473,7 +474,7 @@ int ipw_ward_start(struct ipw_ward **out, const struct ipw_ward_options *options
     w->on_end = options->on_end;
     w->ud = options->ud;
     ipw_buf_init(&w->said, IPW_WIRE_MAX);
-    rc = ipw_vm_open(&w->vm, options->vm, err);
+    rc = ipw_sandbox_open(&w->vm, options->vm, err);
     if (rc) goto fail;
     L = ipw_vm_lua(w->vm);
     lua_pushcfunction(L, open_protected);
@@ -496,7 +497,7 @@ int ipw_ward_start(struct ipw_ward **out, const struct ipw_ward_options *options
     *out = w;
     return 0;
 fail:
-    ipw_vm_close(w->vm);
+    ipw_sandbox_close(w->vm);
     free(w);
     return rc;
 }
@@ -512,7 +513,7 @@ void ipw_ward_free(struct ipw_ward *w)
         ipw_task_orphan(c->task);
         free(c);
     }
-    ipw_vm_close(w->vm);
+    ipw_sandbox_close(w->vm);
     ipw_buf_release(&w->said);
     free(w);
 }

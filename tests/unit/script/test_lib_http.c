@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "io/http.h"
 #include "io/http_web.h"
+#include "script/task.h"
 #include "unit/io/server.h"
 
 static struct server server;

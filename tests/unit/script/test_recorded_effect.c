@@ -6,6 +6,7 @@
 #include "json/json.h"
 #include "llm/replay.h"
 #include "script/recorded_effect.h"
+#include "script/task.h"
 #include "trace/record.h"
 #include "unit/script/world.h"
 

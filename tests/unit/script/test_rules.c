@@ -7,6 +7,7 @@
 
 #include "io/proc.h"
 #include "script/stuck_watch.h"
+#include "script/task.h"
 
 /* ---- rule 4: the soft cap ---- */
 

@@ -18,7 +18,9 @@
 #include "base/clock.h"
 #include "io/loop.h"
 #include "script/host.h"
-#include "script/vm_state.h"
+#include "script/sandbox.h"
+#include "script/task.h"
+#include "script/vm_priv.h"
 
 struct world {
     struct ipw_loop *loop;
@@ -45,12 +47,12 @@ static inline int world_try_open(struct world *w, size_t memory_bytes, struct ip
                                 .temperature = NAN,
                                 .start_ns = ipw_now_ns(),
                                 .ud = w};
-    return ipw_vm_open(&w->vm, &options, err);
+    return ipw_sandbox_open(&w->vm, &options, err);
 }
 
 static inline void world_close(struct world *w)
 {
-    ipw_vm_close(w->vm);
+    ipw_sandbox_close(w->vm);
     ipw_host_release(&w->host);
     assert_int_equal(ipw_loop_leftovers(w->loop), 0);
     ipw_loop_run(w->loop);

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "script/host.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { TICK_MS = 20 };
 #define QUERY_CPU_NS (60 * IPW_NS_PER_S)
@@ -25,18 +25,33 @@ static atomic_ulong turn; /* odd while Lua runs */
 static _Atomic(const char *) who;
 static bool timer_made;
 
+void ipw_budget_check(lua_State *L)
+{
+    struct ipw_vm *vm = ipw_vm_of(L);
+
+    if (vm->over_memory && !vm->refused && ipw_vm_collect(vm, L)) return;
+    if (vm->over_memory) {
+        vm->refused = true; /* from now on; what is caught and thrown away does not help */
+        ipw_budget_stop(L);
+        luaL_error(L, "the script passed its memory limit");
+    }
+    if (vm->over_cpu) {
+        ipw_budget_stop(L);
+        luaL_error(L, "the script passed its CPU limit");
+    }
+}
+
 static void raise_stop(lua_State *L, lua_Debug *ar)
 {
     struct ipw_vm *vm = ipw_vm_of(L);
 
     (void)ar;
-    ipw_sandbox_check(L);
+    ipw_budget_check(L);
     if (!vm->over_cpu && !vm->over_memory) lua_sethook(L, NULL, 0, 0);
 }
 
-void ipw_budget_stop(struct ipw_vm *vm, lua_State *L)
+void ipw_budget_stop(lua_State *L)
 {
-    (void)vm;
     lua_sethook(L, raise_stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
@@ -49,7 +64,7 @@ static void on_tick(int signum)
     (void)signum;
     if (vm && ++vm->slice_ticks > vm->slice_ticks_max && vm->running) {
         vm->over_cpu = 1;
-        lua_sethook(vm->running, raise_stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+        ipw_budget_stop(vm->running);
     }
     errno = saved;
 }
@@ -81,7 +96,7 @@ void ipw_budget_enter(struct ipw_vm *vm)
     vm->slice_ticks = 0;
     if (vm->cpu_ns > QUERY_CPU_NS) {
         vm->over_cpu = 1;
-        if (vm->running) ipw_budget_stop(vm, vm->running);
+        if (vm->running) ipw_budget_stop(vm->running);
     }
     if (!active) {
         const struct ipw_host *host = vm->options.host;

@@ -1,4 +1,3 @@
-#include "script/worker/worker_agent.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,11 +8,12 @@
 #include "base/mem.h"
 #include "json/json.h"
 #include "json/write.h"
+#include "script/agent_priv.h"
 #include "script/worker/worker_host.h"
 
 enum { MAX_START_BYTES = 32 * 1024 * 1024 };
 
-struct ipw_apart {
+struct ipw_agent_worker {
     struct ipw_ward *ward;
     const char *cancelled; /* the reason, or NULL */
     ipw_agent_fn done;
@@ -76,7 +76,7 @@ static const char *text_of(const struct ipw_json *doc, const char *key)
 
 static void ended(void *ud, const struct ipw_ward_end *end)
 {
-    struct ipw_apart *a = ud;
+    struct ipw_agent_worker *a = ud;
     struct ipw_agent_result r = {.outcome = end->cpu ? "cpu" : "worker",
                                  .error = end->error,
                                  .traceback = "",
@@ -107,12 +107,12 @@ static void ended(void *ud, const struct ipw_ward_end *end)
     ipw_json_free(doc);
 }
 
-int ipw_apart_start(struct ipw_apart **out, const struct ipw_agent_info *info,
-                    const struct ipw_agent_config *config, const struct ipw_case *query,
-                    const struct ipw_vm_options *options, ipw_agent_fn done, void *ud,
-                    struct ipw_err *err)
+int ipw_agent_worker_start(struct ipw_agent_worker **out, const struct ipw_agent_info *info,
+                           const struct ipw_agent_config *config, const struct ipw_case *query,
+                           const struct ipw_vm_options *options, ipw_agent_fn done, void *ud,
+                           struct ipw_err *err)
 {
-    struct ipw_apart *a = ipw_calloc(1, sizeof *a);
+    struct ipw_agent_worker *a = ipw_calloc(1, sizeof *a);
     struct ipw_buf start = IPW_BUF(MAX_START_BYTES);
     int rc;
 
@@ -137,14 +137,14 @@ int ipw_apart_start(struct ipw_apart **out, const struct ipw_agent_info *info,
     return rc;
 }
 
-void ipw_apart_cancel(struct ipw_apart *a, const char *reason)
+void ipw_agent_worker_cancel(struct ipw_agent_worker *a, const char *reason)
 {
     if (a->cancelled) return;
     a->cancelled = reason;
     ipw_ward_cancel(a->ward, reason);
 }
 
-void ipw_apart_free(struct ipw_apart *a)
+void ipw_agent_worker_free(struct ipw_agent_worker *a)
 {
     if (!a) return;
     ipw_ward_free(a->ward);
@@ -180,8 +180,8 @@ static void inspected(void *ud, const struct ipw_ward_end *end)
     ipw_loop_stop(i->loop);
 }
 
-int ipw_agent_inspect_apart(struct ipw_agent_info *info, const char *const *paths,
-                            struct ipw_err *err)
+int ipw_agent_worker_inspect(struct ipw_agent_info *info, const char *const *paths,
+                             struct ipw_err *err)
 {
     struct inspection i = {.info = info, .err = err};
     struct ipw_host host = {.name = info->name, .start_ns = ipw_now_ns()};
