@@ -114,7 +114,7 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
 {
     const char *slash = script ? strrchr(script, '/') : NULL;
     char dir[1024];
-    struct ipw_entry entry = {
+    struct ipw_lua_command entry = {
         .vm = {.paths = ipw_script_paths(&b->run.o->script),
                .host = &b->host,
                .slice_cpu_ns = b->run.o->lua_cpu_ns},
@@ -131,7 +131,7 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
     if (script) entry.vm.script_dir = dir;
     b->host.web = ipw_script_web(&b->run.o->script, b->run.loop, NULL);
     b->host.grant_web = b->host.web != NULL;
-    rc = ipw_entry_run(status, &entry, err);
+    rc = ipw_lua_command_run(status, &entry, err);
     ipw_host_release(&b->host);
     ipw_web_free(b->host.web);
     b->host.web = NULL;

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "data/rows.h"
+#include "data/rows_priv.h"
 #include "json/write.h"
 
 enum { COLUMNS_MAX = 10000 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "data/rows.h"
+#include "data/rows_priv.h"
 #include "json/json.h"
 
 struct walk {

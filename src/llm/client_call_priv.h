@@ -24,7 +24,7 @@ struct ipw_llm_attempt {
     struct ipw_sse sse;
     struct ipw_buf raw; /* MODE_WHOLE, and MODE_UNKNOWN while undecided */
     enum ipw_llm_mode mode;
-    size_t site;
+    size_t server;
     int status;
     bool finished, usage_asked;
     bool no_event; /* given up: bytes came, and no event for too long */
@@ -48,7 +48,7 @@ struct ipw_llm_call {
     size_t cut_at, cut_n;          /* where stream_options stands in it */
     int number, repeats;           /* attempts so far; repeats count against max_retries */
     size_t moves;                  /* to another base URL */
-    int avoid;                     /* the site that just failed, or IPW_LLM_NO_SITE */
+    int avoid;                     /* the server that just failed, or IPW_LLM_NO_SERVER */
     int64_t start_ns, forced;      /* forced: tokens, or 0 */
     int64_t not_before_ns;         /* the first attempt's instant, or 0 */
     int64_t loading_since_ns;      /* the server said that it loads its model; 0: not */
@@ -96,10 +96,11 @@ bool ipw_llm_outage_asks(struct ipw_llm_call *call, const struct ipw_http_result
 void ipw_llm_ask_cancel(struct ipw_llm_ask *ask); /* NULL is fine */
 
 /* in_flight_limit.c */
-void ipw_llm_gate_opened(struct ipw_llm *llm); /* those in the line may go on */
-bool ipw_llm_gate_enter(struct ipw_llm_call *call, int64_t now_ns); /* false: call->begin() later */
-void ipw_llm_gate_leave(struct ipw_llm *llm);                       /* once for each that entered */
-void ipw_llm_gate_forget(struct ipw_llm_call *call);
+void ipw_llm_in_flight_resume(struct ipw_llm *llm); /* those in the line may go on */
+bool ipw_llm_in_flight_enter(struct ipw_llm_call *call,
+                             int64_t now_ns);      /* false: call->begin() later */
+void ipw_llm_in_flight_leave(struct ipw_llm *llm); /* once for each that entered */
+void ipw_llm_in_flight_forget(struct ipw_llm_call *call);
 
 /* client_start.c */
 void ipw_llm_call_free(struct ipw_llm_call *call);

@@ -190,7 +190,7 @@ static void judge_answer(struct ipw_llm_verdict *out, const struct ipw_llm_evide
     }
 }
 
-void ipw_llm_judge(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e)
+void ipw_llm_verdict_from(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e)
 {
     bool success = e->status >= 200 && e->status <= 299;
     /* After a finish reason the connection may end as it likes. */

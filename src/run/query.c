@@ -135,7 +135,7 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
     q->response = ipw_strdup(response);
     q->error = ipw_strdup(limit ? q->limits.why : error);
     if (limit || !q->cancel_reason) {
-        ipw_cases_score(run->cases, q->place.index, q->response, source, &q->score);
+        ipw_dataset_score(run->cases, q->place.index, q->response, source, &q->score);
         q->scored = true;
         ipw_secret_clean(&q->score.answer, 0);
     }
@@ -238,7 +238,7 @@ int ipw_query_start(struct ipw_run *run, size_t index)
     if (run->origin->seat)
         run->origin->seat(run->origin, q);
     else
-        q->c = ipw_cases_get(run->cases, place.index);
+        q->c = ipw_dataset_get(run->cases, place.index);
     c = q->c;
     q->host = (struct ipw_host){
         .loop = run->loop,

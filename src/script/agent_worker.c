@@ -14,7 +14,7 @@
 enum { MAX_START_BYTES = 32 * 1024 * 1024 };
 
 struct ipw_agent_worker {
-    struct ipw_ward *ward;
+    struct ipw_worker_host *ward;
     const char *cancelled; /* the reason, or NULL */
     ipw_agent_fn done;
     void *ud;
@@ -74,7 +74,7 @@ static const char *text_of(const struct ipw_json *doc, const char *key)
     return ipw_json_str(ipw_json_get(doc, key), NULL);
 }
 
-static void ended(void *ud, const struct ipw_ward_end *end)
+static void ended(void *ud, const struct ipw_worker_host_end *end)
 {
     struct ipw_agent_worker *a = ud;
     struct ipw_agent_result r = {.outcome = end->cpu ? "cpu" : "worker",
@@ -119,16 +119,17 @@ int ipw_agent_worker_start(struct ipw_agent_worker **out, const struct ipw_agent
     a->done = done;
     a->ud = ud;
     write_start(&start, info, config, query);
-    rc = start.failed ? ipw_fail(err, IPW_ELIMIT, "the query is larger than 32 MiB")
-                      : ipw_ward_start(&a->ward,
-                                       &(struct ipw_ward_options){.vm = options,
-                                                                  .path = info->path,
-                                                                  .tools = config->tools,
-                                                                  .start = start.data,
-                                                                  .start_n = start.len,
-                                                                  .on_end = ended,
-                                                                  .ud = a},
-                                       err);
+    rc = start.failed
+             ? ipw_fail(err, IPW_ELIMIT, "the query is larger than 32 MiB")
+             : ipw_worker_host_start(&a->ward,
+                                     &(struct ipw_worker_host_options){.vm = options,
+                                                                       .path = info->path,
+                                                                       .tools = config->tools,
+                                                                       .start = start.data,
+                                                                       .start_n = start.len,
+                                                                       .on_end = ended,
+                                                                       .ud = a},
+                                     err);
     ipw_buf_release(&start);
     if (rc)
         free(a);
@@ -141,13 +142,13 @@ void ipw_agent_worker_cancel(struct ipw_agent_worker *a, const char *reason)
 {
     if (a->cancelled) return;
     a->cancelled = reason;
-    ipw_ward_cancel(a->ward, reason);
+    ipw_worker_host_cancel(a->ward, reason);
 }
 
 void ipw_agent_worker_free(struct ipw_agent_worker *a)
 {
     if (!a) return;
-    ipw_ward_free(a->ward);
+    ipw_worker_host_free(a->ward);
     free(a);
 }
 
@@ -160,7 +161,7 @@ struct inspection {
     int rc;
 };
 
-static void inspected(void *ud, const struct ipw_ward_end *end)
+static void inspected(void *ud, const struct ipw_worker_host_end *end)
 {
     struct inspection *i = ud;
     struct ipw_json *doc = NULL;
@@ -188,7 +189,7 @@ int ipw_agent_worker_inspect(struct ipw_agent_info *info, const char *const *pat
     struct ipw_vm_options options = {
         .script_dir = info->dir[0] ? info->dir : NULL, .paths = paths, .host = &host};
     struct ipw_buf start = IPW_BUF(8 * IPW_KIB);
-    struct ipw_ward *ward = NULL;
+    struct ipw_worker_host *ward = NULL;
     struct ipw_jw w;
     int rc = ipw_loop_new(&i.loop, err);
 
@@ -200,17 +201,17 @@ int ipw_agent_worker_inspect(struct ipw_agent_info *info, const char *const *pat
     ipw_jw_kstr(&w, "name", info->name);
     ipw_jw_kstr(&w, "path", info->path);
     ipw_jw_obj_end(&w);
-    i.rc = ipw_ward_start(&ward,
-                          &(struct ipw_ward_options){.vm = &options,
-                                                     .path = info->path,
-                                                     .start = ipw_buf_str(&start),
-                                                     .start_n = start.len,
-                                                     .on_end = inspected,
-                                                     .ud = &i},
-                          err);
+    i.rc = ipw_worker_host_start(&ward,
+                                 &(struct ipw_worker_host_options){.vm = &options,
+                                                                   .path = info->path,
+                                                                   .start = ipw_buf_str(&start),
+                                                                   .start_n = start.len,
+                                                                   .on_end = inspected,
+                                                                   .ud = &i},
+                                 err);
     ipw_buf_release(&start);
     if (!i.rc) ipw_loop_run(i.loop);
-    ipw_ward_free(ward);
+    ipw_worker_host_free(ward);
     ipw_loop_run(i.loop); /* the child is reaped */
     ipw_loop_free(i.loop);
     return i.rc;

@@ -79,7 +79,7 @@ int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
         bytes = ipw_buf_str(&text);
         n = text.len;
     }
-    ipw_loaded_note(path, bytes, n);
+    ipw_file_hashes_note(path, bytes, n);
     comes_along = is_embedded(path, bytes, n);
     if (n && bytes[0] == '#') { /* a first line for the shell */
         const char *eol = memchr(bytes, '\n', n);

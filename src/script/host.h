@@ -18,7 +18,7 @@
 #include "script/quota.h"
 #include "trace/event.h"
 
-struct ipw_replay;
+struct ipw_playback;
 struct lua_State; /* only script/ includes lua.h */
 
 struct ipw_host_joules {  /* NAN: not known */
@@ -95,7 +95,7 @@ struct ipw_host {
     struct ipw_host_workload *workload; /* NULL: this is none */
 
     /* Answers from a record in place of the world; NULL: this is no replay. */
-    struct ipw_replay *replay;
+    struct ipw_playback *replay;
 
     int32_t last_span, last_inside; /* number the spans of the query (ipw_host_next_span) */
     int n_own_spans;                /* of them those that the script made itself */

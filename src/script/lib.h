@@ -12,7 +12,7 @@ int ipw_lib_json(lua_State *L);     /* ipw.core.json */
 int ipw_lib_llm(lua_State *L);      /* ipw.core.llm: chat */
 int ipw_lib_tool(lua_State *L);     /* ipw.core.tool: span start and end, tool files */
 int ipw_lib_span(lua_State *L);     /* ipw.core.span: start, finish */
-int ipw_lib_script(lua_State *L);   /* ipw.core.script: find, load, source, nearest */
+int ipw_lib_find(lua_State *L);     /* ipw.core.script: find, load, source, nearest */
 int ipw_lib_http(lua_State *L);     /* ipw.core.http: request, escape */
 int ipw_lib_fs(lua_State *L);       /* ipw.core.fs */
 int ipw_lib_proc(lua_State *L);     /* ipw.core.proc */

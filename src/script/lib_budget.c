@@ -67,8 +67,11 @@ static int left_value(lua_State *L)
     return 1;
 }
 
-static int budget_energy(lua_State *L) { return ipw_effect_call(L, "energy", energy_value); }
-static int budget_left(lua_State *L) { return ipw_effect_call(L, "budget", left_value); }
+static int budget_energy(lua_State *L)
+{
+    return ipw_recorded_effect_call(L, "energy", energy_value);
+}
+static int budget_left(lua_State *L) { return ipw_recorded_effect_call(L, "budget", left_value); }
 
 int ipw_lib_budget(lua_State *L)
 {

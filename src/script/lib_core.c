@@ -43,7 +43,7 @@ static int sleep_finish(lua_State *L, struct ipw_op *base)
 {
     struct sleep_op *op = (struct sleep_op *)base;
 
-    ipw_effect_note(L, op->effect, "sleep", 0);
+    ipw_recorded_effect_note(L, op->effect, "sleep", 0);
     return 0;
 }
 
@@ -55,8 +55,9 @@ static int run_sleep(lua_State *L)
     int64_t effect;
 
     luaL_argcheck(L, seconds >= 0 && seconds < 1e8, 1, "expects seconds, zero or more");
-    effect = ipw_effect_begin(L);
-    if (ipw_effect_replayed(L, effect)) return ipw_effect_wait(L, effect, "sleep");
+    effect = ipw_recorded_effect_begin(L);
+    if (ipw_recorded_effect_replayed(L, effect))
+        return ipw_recorded_effect_wait(L, effect, "sleep");
     op = ipw_op_new(L, sizeof *op, sleep_cancel, sleep_finish, NULL);
     op->effect = effect;
     op->timer = ipw_timer_start(ipw_vm_host(L)->loop, ipw_s_to_ns(seconds), sleep_over, op);
@@ -72,7 +73,7 @@ static int now_value(lua_State *L)
 }
 
 /* now(): seconds since the query began, by the monotonic clock. [0, +1, e] */
-static int run_now(lua_State *L) { return ipw_effect_call(L, "now", now_value); }
+static int run_now(lua_State *L) { return ipw_recorded_effect_call(L, "now", now_value); }
 
 /* log(text): a line on stderr under --verbose. [-1, 0, e] */
 static int run_log(lua_State *L)

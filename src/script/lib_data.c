@@ -25,8 +25,8 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "data/dataset.h"
 #include "data/gaia.h"
+#include "data/rows.h"
 #include "data/sha256.h"
 #include "json/jsonl.h"
 #include "script/dataset.h"

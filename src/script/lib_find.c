@@ -93,7 +93,7 @@ static int script_nearest(lua_State *L)
     return 1;
 }
 
-int ipw_lib_script(lua_State *L)
+int ipw_lib_find(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"find", script_find},
                                          {"load", script_load},

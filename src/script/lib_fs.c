@@ -312,13 +312,16 @@ static int workspace_value(lua_State *L)
     return 1;
 }
 
-static int fs_read(lua_State *L) { return ipw_effect_call(L, "fs.read", read_value); }
-static int fs_data_uri(lua_State *L) { return ipw_effect_call(L, "fs.data_uri", data_uri_value); }
-static int fs_size(lua_State *L) { return ipw_effect_call(L, "fs.size", size_value); }
-static int fs_list(lua_State *L) { return ipw_effect_call(L, "fs.list", list_value); }
+static int fs_read(lua_State *L) { return ipw_recorded_effect_call(L, "fs.read", read_value); }
+static int fs_data_uri(lua_State *L)
+{
+    return ipw_recorded_effect_call(L, "fs.data_uri", data_uri_value);
+}
+static int fs_size(lua_State *L) { return ipw_recorded_effect_call(L, "fs.size", size_value); }
+static int fs_list(lua_State *L) { return ipw_recorded_effect_call(L, "fs.list", list_value); }
 static int fs_workspace(lua_State *L)
 {
-    return ipw_effect_call(L, "fs.workspace", workspace_value);
+    return ipw_recorded_effect_call(L, "fs.workspace", workspace_value);
 }
 
 int ipw_lib_fs(lua_State *L)

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "io/http_web.h"
 #include "json/write.h"
-#include "llm/replay.h"
+#include "llm/playback.h"
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
@@ -220,7 +220,7 @@ static void web_cancel(struct ipw_op *base)
 
     if (op->call) ipw_web_cancel(op->call);
     op->call = NULL;
-    if (op->op.recorded) ipw_replay_forget(op->host->replay, op);
+    if (op->op.recorded) ipw_playback_forget(op->host->replay, op);
     record_end(op, 0, "cancelled", NULL);
 }
 
@@ -440,9 +440,9 @@ static int http_request(lua_State *L)
     op->name = span_name(r.method, r.url);
     record_start(L, op, &r);
     if (!op->span) return luaL_error(L, "http: more than %d requests and events", IPW_SPANS_MAX);
-    if (op->own && ipw_replay_answers(host->replay)) {
+    if (op->own && ipw_playback_answers(host->replay)) {
         op->op.recorded = true;
-        ipw_replay_wait(host->replay, IPW_REPLAY_WEB, op->span, recorded, op);
+        ipw_playback_wait(host->replay, IPW_PLAYBACK_WEB, op->span, recorded, op);
         return ipw_op_await(L);
     }
     if (!host->web) return luaL_error(L, "http: %s", host->no_web);

@@ -103,7 +103,7 @@ static int proc_finish(lua_State *L, struct ipw_op *base)
     struct proc_op *op = (struct proc_op *)base;
     int n = push_outcome(L, op);
 
-    ipw_effect_note(L, op->effect, "proc", n);
+    ipw_recorded_effect_note(L, op->effect, "proc", n);
     return n;
 }
 
@@ -173,8 +173,8 @@ static int proc_run(lua_State *L)
     request.cpu_s = (int64_t)ceil(seconds_field(L, "cpu"));
     request.memory_bytes = bytes_field(L, "memory");
     request.output_max_bytes = bytes_field(L, "output");
-    effect = ipw_effect_begin(L);
-    if (ipw_effect_replayed(L, effect)) return ipw_effect_wait(L, effect, "proc");
+    effect = ipw_recorded_effect_begin(L);
+    if (ipw_recorded_effect_replayed(L, effect)) return ipw_recorded_effect_wait(L, effect, "proc");
     if (!host || !host->grant_proc)
         return luaL_error(L, "proc.run: %s",
                           host && host->grants ? host->grants : "not granted here");

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/write.h"
-#include "llm/replay.h"
+#include "llm/playback.h"
 #include "script/chunk.h"
 #include "script/host.h"
 #include "script/lib.h"
@@ -169,7 +169,7 @@ static void answer_cancel(struct ipw_op *base)
 {
     struct answer_op *op = (struct answer_op *)base;
 
-    ipw_replay_forget(op->host->replay, op);
+    ipw_playback_forget(op->host->replay, op);
 }
 
 static void answer_release(struct ipw_op *base)
@@ -202,11 +202,11 @@ static int tool_answer(lua_State *L)
     lua_Integer span = luaL_checkinteger(L, 1);
     struct answer_op *op;
 
-    if (!ipw_replay_answers(host->replay)) return 0;
+    if (!ipw_playback_answers(host->replay)) return 0;
     op = ipw_op_new(L, sizeof *op, answer_cancel, answer_finish, answer_release);
     op->op.recorded = true;
     op->host = host;
-    ipw_replay_wait(host->replay, IPW_REPLAY_TOOL, span, answered, op);
+    ipw_playback_wait(host->replay, IPW_PLAYBACK_TOOL, span, answered, op);
     return ipw_op_await(L);
 }
 

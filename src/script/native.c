@@ -59,7 +59,7 @@ int ipw_native_load(lua_State *L, const char *name, const char *path, struct ipw
                         path, symbol);
     memcpy(&open, &address, sizeof open); /* what POSIX means by casting one to the other */
     note(L, name, path);
-    ipw_loaded_note_file(path);
+    ipw_file_hashes_note_file(path);
     ipw_vm_of(L)->native = true;
     lua_pushcfunction(L, open);
     return 0;

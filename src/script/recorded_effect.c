@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/write.h"
-#include "llm/replay.h"
+#include "llm/playback.h"
 #include "script/host.h"
 #include "script/task.h"
 #include "script/value.h"
@@ -22,7 +22,7 @@ enum {
     MAX_DEPTH = 6
 };
 
-int64_t ipw_effect_begin(lua_State *L)
+int64_t ipw_recorded_effect_begin(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
 
@@ -30,11 +30,11 @@ int64_t ipw_effect_begin(lua_State *L)
     return ++host->n_effects;
 }
 
-bool ipw_effect_replayed(lua_State *L, int64_t id)
+bool ipw_recorded_effect_replayed(lua_State *L, int64_t id)
 {
     const struct ipw_host *host = ipw_vm_host(L);
 
-    return id > 0 && ipw_replay_answers(host->replay);
+    return id > 0 && ipw_playback_answers(host->replay);
 }
 
 /* ---- values ---- */
@@ -219,7 +219,7 @@ static void emit(struct ipw_host *host, int64_t id, const char *name, const char
     ipw_buf_release(&data);
 }
 
-void ipw_effect_note(lua_State *L, int64_t id, const char *name, int n)
+void ipw_recorded_effect_note(lua_State *L, int64_t id, const char *name, int n)
 {
     struct ipw_buf value = IPW_BUF(MAX_NOTE_BYTES);
     int first = lua_gettop(L) - n + 1;
@@ -245,16 +245,16 @@ static void note_again(struct ipw_host *host, int64_t id, const char *name,
     ipw_buf_release(&text);
 }
 
-int ipw_effect_call(lua_State *L, const char *name, lua_CFunction fn)
+int ipw_recorded_effect_call(lua_State *L, const char *name, lua_CFunction fn)
 {
     int nargs = lua_gettop(L), n;
     int64_t id;
 
     if (ipw_vm_worker(L)) return ipw_vm_worker(L)->call(L, name); /* noted there */
-    id = ipw_effect_begin(L);
-    if (ipw_effect_replayed(L, id)) {
+    id = ipw_recorded_effect_begin(L);
+    if (ipw_recorded_effect_replayed(L, id)) {
         struct ipw_host *host = ipw_vm_host(L);
-        const struct ipw_record_line *line = ipw_replay_effect(host->replay, id, name);
+        const struct ipw_record_line *line = ipw_playback_effect(host->replay, id, name);
         const struct ipw_json *value = line ? ipw_json_get(line->data, "value") : NULL;
 
         if (line) {
@@ -262,13 +262,13 @@ int ipw_effect_call(lua_State *L, const char *name, lua_CFunction fn)
             note_again(host, id, name, value); /* may drop the line */
             return n;
         }
-        if (ipw_replay_answers(host->replay)) return luaL_error(L, "the replay went another way");
+        if (ipw_playback_answers(host->replay)) return luaL_error(L, "the replay went another way");
     }
     lua_pushcfunction(L, fn);
     lua_insert(L, 1);
     lua_call(L, nargs, LUA_MULTRET);
     n = lua_gettop(L);
-    ipw_effect_note(L, id, name, n);
+    ipw_recorded_effect_note(L, id, name, n);
     return n;
 }
 
@@ -299,7 +299,7 @@ static void wait_cancel(struct ipw_op *op)
 {
     struct wait_op *w = (struct wait_op *)op;
 
-    ipw_replay_forget(w->host->replay, w);
+    ipw_playback_forget(w->host->replay, w);
 }
 
 static void wait_release(struct ipw_op *op)
@@ -321,7 +321,7 @@ static int wait_finish(lua_State *L, struct ipw_op *op)
     return push_results(L, w->value);
 }
 
-int ipw_effect_wait(lua_State *L, int64_t id, const char *name)
+int ipw_recorded_effect_wait(lua_State *L, int64_t id, const char *name)
 {
     struct wait_op *w = ipw_op_new(L, sizeof *w, wait_cancel, wait_finish, wait_release);
 
@@ -329,6 +329,6 @@ int ipw_effect_wait(lua_State *L, int64_t id, const char *name)
     w->host = ipw_vm_host(L);
     w->id = id;
     w->name = name;
-    ipw_replay_wait(w->host->replay, IPW_REPLAY_EFFECT, id, answered, w);
+    ipw_playback_wait(w->host->replay, IPW_PLAYBACK_EFFECT, id, answered, w);
     return ipw_op_await(L);
 }

@@ -26,7 +26,7 @@ static const struct {
     {"ipw.core.data", ipw_lib_data},
     {"ipw.core.calc", ipw_lib_calc},
     {"ipw.core.span", ipw_lib_span},
-    {"ipw.core.script", ipw_lib_script},
+    {"ipw.core.script", ipw_lib_find},
     {"ipw.core.http", ipw_lib_http},
     {"ipw.core.workload", ipw_lib_workload},
     {"ipw.core.text", ipw_lib_text},

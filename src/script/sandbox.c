@@ -160,7 +160,7 @@ static int os_time(lua_State *L)
 {
     if (lua_isnoneornil(L, 1)) {
         lua_settop(L, 0);
-        return ipw_effect_call(L, "os.time", time_value);
+        return ipw_recorded_effect_call(L, "os.time", time_value);
     }
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_pushvalue(L, 1);
@@ -171,7 +171,7 @@ static int os_time(lua_State *L)
 static int os_clock(lua_State *L)
 {
     lua_settop(L, 0);
-    return ipw_effect_call(L, "os.clock", lua_tocfunction(L, lua_upvalueindex(1)));
+    return ipw_recorded_effect_call(L, "os.clock", lua_tocfunction(L, lua_upvalueindex(1)));
 }
 
 static int os_date(lua_State *L)
@@ -180,7 +180,7 @@ static int os_date(lua_State *L)
     const char *format = luaL_optstring(L, 1, "%c");
 
     if (format[0] == '!' && !lua_isnoneornil(L, 2)) return stock(L);
-    return ipw_effect_call(L, "os.date", stock);
+    return ipw_recorded_effect_call(L, "os.date", stock);
 }
 
 /* Puts `ours` in the place of the member, which it keeps as its upvalue. [0, 0, m] */

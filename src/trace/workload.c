@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "trace/find_query.h"
-#include "trace/workload_index.h"
+#include "trace/workload_priv.h"
 
 /* What a line of a file of rows, of a run's record, may be long. */
 static const size_t LINE_MAX_BYTES[] = {512 * IPW_MIB, 64 * IPW_MIB};

@@ -65,8 +65,8 @@ static void unlink_pending(struct worker *r, struct pending *p)
 static void expect(struct worker *r, struct pending *p, struct ipw_op *op)
 {
     *p = (struct pending){.number = ++r->last_call, .op = op, .next = r->pending};
-    ipw_buf_init(&p->answer, IPW_WIRE_MAX);
-    ipw_buf_init(&p->pieces, 2 * (size_t)IPW_WIRE_MAX);
+    ipw_buf_init(&p->answer, IPW_WORKER_CODEC_MAX);
+    ipw_buf_init(&p->pieces, 2 * (size_t)IPW_WORKER_CODEC_MAX);
     r->pending = p;
 }
 
@@ -74,7 +74,7 @@ static void take_answer(struct worker *r, int kind, uint32_t number, const char 
 {
     for (struct pending *p = r->pending; p; p = p->next) {
         if (p->number != number || p->kind) continue;
-        if (kind == IPW_WIRE_PIECE) {
+        if (kind == IPW_WORKER_CODEC_PIECE) {
             ipw_buf_add(&p->pieces, &n, sizeof n);
             ipw_buf_add(&p->pieces, bytes, n);
         } else {
@@ -100,9 +100,9 @@ static int ask(struct worker *r, struct pending *p, const struct ipw_buf *messag
 
 static int push_answer(lua_State *L, int kind, const struct ipw_buf *answer)
 {
-    int n = ipw_wire_push(L, ipw_buf_str(answer), answer->len);
+    int n = ipw_worker_codec_push(L, ipw_buf_str(answer), answer->len);
 
-    if (kind == IPW_WIRE_RESULT) return n;
+    if (kind == IPW_WORKER_CODEC_RESULT) return n;
     if (n == 0) lua_pushliteral(L, "the core refused");
     if (lua_type(L, -1) == LUA_TSTRING) { /* as luaL_error() in our place would have it */
         luaL_where(L, 1);
@@ -128,7 +128,7 @@ static void call_cancel(struct ipw_op *base)
 
     if (!op->sent || op->pending.kind) return;
     op->sent = false;
-    ipw_wire_begin(&message, IPW_WIRE_CANCEL, op->pending.number);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_CANCEL, op->pending.number);
     ipw_channel_send(op->worker->channel, message.data, message.len);
     ipw_buf_release(&message);
 }
@@ -143,7 +143,7 @@ static void hand_on(lua_State *L, struct call_op *op)
         memcpy(&n, pieces->data + at, sizeof n);
         at += sizeof n;
         lua_getfield(L, 1, "on_text");
-        lua_call(L, ipw_wire_push(L, pieces->data + at, n), 0);
+        lua_call(L, ipw_worker_codec_push(L, pieces->data + at, n), 0);
         at += n;
     }
     ipw_buf_clear(pieces);
@@ -209,7 +209,7 @@ static bool has_on_text(lua_State *L, const char *name)
 static int call(lua_State *L, const char *name, bool waits)
 {
     struct worker *r = worker_of(L);
-    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    struct ipw_buf message = IPW_BUF(IPW_WORKER_CODEC_MAX);
     struct pending blocking, *p = &blocking;
     struct call_op *op = NULL;
     struct ipw_err err;
@@ -228,10 +228,10 @@ static int call(lua_State *L, const char *name, bool waits)
         p = &op->pending;
     }
     expect(r, p, op ? &op->op : NULL);
-    ipw_wire_begin(&message, IPW_WIRE_CALL, p->number);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_CALL, p->number);
     ipw_buf_addc(&message, ipw_task_in_tool(ipw_vm_of(L)));
     ipw_buf_add(&message, name, strlen(name) + 1);
-    if (ipw_wire_add(L, first, n, &message, &err)) {
+    if (ipw_worker_codec_add(L, first, n, &message, &err)) {
         ipw_buf_release(&message);
         if (!op) unlink_pending(r, p);
         return luaL_error(L, "%s: %s", name, err.text);
@@ -244,7 +244,7 @@ static int call(lua_State *L, const char *name, bool waits)
     }
     n = ask(r, p, &message);
     ipw_buf_release(&message);
-    if (n == IPW_WIRE_RESULT) note_tool(L, name);
+    if (n == IPW_WORKER_CODEC_RESULT) note_tool(L, name);
     lua_settop(L, 0);
     return push_answer(L, n, &r->answer);
 }
@@ -263,7 +263,7 @@ static void link_open(lua_State *L, const char *module)
 
     for (size_t i = 0; computing[i]; i++)
         if (strcmp(computing[i], module) == 0) return;
-    for (size_t k = 0; (names = ipw_wire_forwarded(k, &m)); k++) {
+    for (size_t k = 0; (names = ipw_worker_codec_forwarded(k, &m)); k++) {
         if (strcmp(m, module)) continue;
         for (const char *at = names; *at; at += strspn(at, "* ")) {
             size_t n = strcspn(at, "* ");
@@ -291,7 +291,7 @@ static int ask_text(struct worker *r, const char *function, const char *name, st
     const char *at;
 
     expect(r, &p, NULL);
-    ipw_wire_begin(&message, IPW_WIRE_CALL, p.number);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_CALL, p.number);
     ipw_buf_addc(&message, 0);
     ipw_buf_add(&message, function, strlen(function) + 1);
     ipw_buf_addc(&message, 's');
@@ -303,7 +303,7 @@ static int ask_text(struct worker *r, const char *function, const char *name, st
     if (r->answer.len >= 5 && at[0] == 's') {
         memcpy(&n, at + 1, sizeof n);
         if (n > r->answer.len - 5) n = (uint32_t)(r->answer.len - 5);
-        if (p.kind == IPW_WIRE_RESULT) return ipw_buf_add(out, at + 5, n);
+        if (p.kind == IPW_WORKER_CODEC_RESULT) return ipw_buf_add(out, at + 5, n);
         return ipw_fail(err, IPW_ENOTFOUND, "%.*s", (int)n, at + 5);
     }
     return ipw_fail(err, IPW_ENOTFOUND, "%s: the core refused", name);
@@ -329,7 +329,7 @@ static void link_log(lua_State *L, const char *text)
 {
     struct ipw_buf message = IPW_BUF(64 * IPW_KIB);
 
-    ipw_wire_begin(&message, IPW_WIRE_LOG, 0);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_LOG, 0);
     ipw_buf_add(&message, text, strnlen(text, 32 * IPW_KIB));
     ipw_channel_send(worker_of(L)->channel, message.data, message.len);
     ipw_buf_release(&message);
@@ -342,9 +342,9 @@ static const struct ipw_host_worker link_to_core = {link_call, link_open, link_m
 
 static void send_end(struct worker *r, const struct ipw_buf *json)
 {
-    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    struct ipw_buf message = IPW_BUF(IPW_WORKER_CODEC_MAX);
 
-    ipw_wire_begin(&message, IPW_WIRE_DONE, 0);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_DONE, 0);
     ipw_buf_add(&message, json->data, json->len);
     ipw_channel_send(r->channel, message.data, message.len);
     ipw_channel_flush(r->channel);
@@ -354,7 +354,7 @@ static void send_end(struct worker *r, const struct ipw_buf *json)
 
 static void agent_over(void *ud, const struct ipw_agent_result *result)
 {
-    struct ipw_buf json = IPW_BUF(IPW_WIRE_MAX - 64);
+    struct ipw_buf json = IPW_BUF(IPW_WORKER_CODEC_MAX - 64);
     struct ipw_jw w;
 
     ipw_jw_init(&w, &json);
@@ -448,16 +448,17 @@ static void on_message(void *ud, const char *bytes, size_t n)
 {
     struct worker *r = ud;
     uint32_t number;
-    int kind = ipw_wire_head(bytes, n, &number);
+    int kind = ipw_worker_codec_head(bytes, n, &number);
 
-    bytes += IPW_WIRE_HEAD;
-    n -= IPW_WIRE_HEAD;
-    if (kind == IPW_WIRE_START) start(r, bytes, n);
-    if (kind == IPW_WIRE_STOP && r->agent && !r->stop_reason) {
+    bytes += IPW_WORKER_CODEC_HEAD;
+    n -= IPW_WORKER_CODEC_HEAD;
+    if (kind == IPW_WORKER_CODEC_START) start(r, bytes, n);
+    if (kind == IPW_WORKER_CODEC_STOP && r->agent && !r->stop_reason) {
         r->stop_reason = ipw_memdup(bytes, n);
         ipw_agent_cancel(r->agent, r->stop_reason);
     }
-    if (kind == IPW_WIRE_RESULT || kind == IPW_WIRE_ERROR || kind == IPW_WIRE_PIECE)
+    if (kind == IPW_WORKER_CODEC_RESULT || kind == IPW_WORKER_CODEC_ERROR ||
+        kind == IPW_WORKER_CODEC_PIECE)
         take_answer(r, kind, number, bytes, n);
 }
 
@@ -477,7 +478,7 @@ int ipw_worker_main(int fd)
     r.host.loop = r.loop;
     r.host.name = "worker";
     r.host.worker = &link_to_core;
-    r.channel = ipw_channel_open(r.loop, fd, IPW_WIRE_MAX,
+    r.channel = ipw_channel_open(r.loop, fd, IPW_WORKER_CODEC_MAX,
                                  &(struct ipw_channel_callbacks){on_message, on_close, &r});
     ipw_log_set_level(IPW_LOG_ERROR);
     if (ipw_worker_confine(&err)) fail(&r, &err);

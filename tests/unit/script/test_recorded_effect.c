@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "json/json.h"
-#include "llm/replay.h"
+#include "llm/playback.h"
 #include "script/recorded_effect.h"
 #include "script/task.h"
 #include "trace/record.h"
@@ -15,7 +15,7 @@
 static struct { /* of the last run */
     struct ipw_buf notes;
     int n;
-    struct ipw_replay *replay;
+    struct ipw_playback *replay;
     int n_diverged;
     char said[1024];
 } seen;
@@ -26,7 +26,7 @@ static void on_emit(void *ud, struct ipw_event *event)
     seen.n++;
     if (event->payload) ipw_buf_add(&seen.notes, event->payload, event->payload_len);
     ipw_buf_addc(&seen.notes, '\n');
-    if (seen.replay) ipw_replay_emit(seen.replay, event);
+    if (seen.replay) ipw_playback_emit(seen.replay, event);
 }
 
 static void start(struct world *w)
@@ -69,8 +69,11 @@ static int give_too_much(lua_State *L)
     return 1;
 }
 
-static int call_values(lua_State *L) { return ipw_effect_call(L, "values", give_values); }
-static int call_too_much(lua_State *L) { return ipw_effect_call(L, "much", give_too_much); }
+static int call_values(lua_State *L) { return ipw_recorded_effect_call(L, "values", give_values); }
+static int call_too_much(lua_State *L)
+{
+    return ipw_recorded_effect_call(L, "much", give_too_much);
+}
 
 static void define(struct world *w)
 {
@@ -171,17 +174,20 @@ static void on_diverged(void *ud, const char *text)
 }
 
 static int must_not_run(lua_State *L) { return luaL_error(L, "it was done again"); }
-static int call_replayed(lua_State *L) { return ipw_effect_call(L, "values", must_not_run); }
-static int call_other(lua_State *L) { return ipw_effect_call(L, "other", must_not_run); }
+static int call_replayed(lua_State *L)
+{
+    return ipw_recorded_effect_call(L, "values", must_not_run);
+}
+static int call_other(lua_State *L) { return ipw_recorded_effect_call(L, "other", must_not_run); }
 
 /* Runs the script against a record of one effect. */
 static void answer_from(struct world *w, const char *note, const char *script)
 {
-    struct ipw_replay_options options = {.query = 0,
-                                         .reach = 10,
-                                         .write = ignore_write,
-                                         .stir = ignore_stir,
-                                         .diverged = on_diverged};
+    struct ipw_playback_options options = {.query = 0,
+                                           .reach = 10,
+                                           .write = ignore_write,
+                                           .stir = ignore_stir,
+                                           .diverged = on_diverged};
     struct ipw_record *record;
     char path[64];
     FILE *f;
@@ -195,12 +201,12 @@ static void answer_from(struct world *w, const char *note, const char *script)
     start(w);
     options.record = record;
     options.loop = w->loop;
-    seen.replay = ipw_replay_new(&options);
+    seen.replay = ipw_playback_new(&options);
     w->host.replay = seen.replay;
     lua_register(ipw_vm_lua(w->vm), "values", call_replayed);
     lua_register(ipw_vm_lua(w->vm), "other", call_other);
     world_run(w, script);
-    ipw_replay_free(seen.replay);
+    ipw_playback_free(seen.replay);
     seen.replay = NULL;
     w->host.replay = NULL;
     ipw_record_close(record);

@@ -5,25 +5,25 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "llm/client_call_priv.h"
-#include "llm/replay_priv.h"
+#include "llm/playback_priv.h"
 
 /* ---- calls come and go ---- */
 
 static void chat_start(void *ud, struct ipw_llm_call *call)
 {
-    struct ipw_replay *r = ud;
-    struct ipw_replay_wait *wait;
+    struct ipw_playback *r = ud;
+    struct ipw_playback_wait *wait;
 
     if (r->live) {
-        ipw_replay_chat_live(r, call);
+        ipw_playback_chat_live(r, call);
         return;
     }
-    wait = ipw_replay_wait_add(r, WAIT_SEND, 0);
+    wait = ipw_playback_wait_add(r, WAIT_SEND, 0);
     wait->call = call;
     r->o.stir(r->o.ud);
 }
 
-void ipw_replay_chat_live(struct ipw_replay *r, struct ipw_llm_call *call)
+void ipw_playback_chat_live(struct ipw_playback *r, struct ipw_llm_call *call)
 {
     struct ipw_err err = {0};
 
@@ -32,16 +32,16 @@ void ipw_replay_chat_live(struct ipw_replay *r, struct ipw_llm_call *call)
     IPW_BUG("a request that fits the record does not fit the server: %s", err.text);
 }
 
-static struct ipw_replay_wait *wait_of(struct ipw_replay *r, const struct ipw_llm_call *call)
+static struct ipw_playback_wait *wait_of(struct ipw_playback *r, const struct ipw_llm_call *call)
 {
-    struct ipw_replay_wait *w = r->waits;
+    struct ipw_playback_wait *w = r->waits;
 
     while (w && w->call != call) w = w->next;
     return w;
 }
 
 /* How the record says that the attempt ended; facts that say "cancelled" when it does not. */
-static const struct ipw_record_line *end_line(struct ipw_replay *r, int64_t span)
+static const struct ipw_record_line *end_line(struct ipw_playback *r, int64_t span)
 {
     const struct ipw_record_line *line;
 
@@ -52,8 +52,8 @@ static const struct ipw_record_line *end_line(struct ipw_replay *r, int64_t span
 
 static void chat_cancel(void *ud, struct ipw_llm_call *call)
 {
-    struct ipw_replay *r = ud;
-    struct ipw_replay_wait *wait = wait_of(r, call);
+    struct ipw_playback *r = ud;
+    struct ipw_playback_wait *wait = wait_of(r, call);
 
     if (wait && wait->kind == WAIT_REPLY) {
         const struct ipw_record_line *line = r->diverged ? NULL : end_line(r, wait->id);
@@ -76,11 +76,11 @@ static void chat_cancel(void *ud, struct ipw_llm_call *call)
         call->busy--;
         ipw_chat_reply_release(&reply);
     }
-    if (wait) ipw_replay_wait_remove(r, wait);
+    if (wait) ipw_playback_wait_remove(r, wait);
     if (call->busy == 0) ipw_llm_call_free(call);
 }
 
-const struct ipw_llm_back ipw_replay_back = {chat_start, chat_cancel};
+const struct ipw_llm_back ipw_playback_back = {chat_start, chat_cancel};
 
 /* ---- attempts ---- */
 
@@ -108,15 +108,15 @@ static bool says_the_same(const struct ipw_llm_call *call, const struct ipw_reco
     return same && !was && !now;
 }
 
-static bool may_repeat(const struct ipw_replay *r, const struct ipw_replay_wait *w, int attempt)
+static bool may_repeat(const struct ipw_playback *r, const struct ipw_playback_wait *w, int attempt)
 {
-    if (r->o.mode == IPW_REPLAY_DECISIONS) return w->kind == WAIT_REPLY && w->repeat == attempt;
+    if (r->o.mode == IPW_PLAYBACK_DECISIONS) return w->kind == WAIT_REPLY && w->repeat == attempt;
     return w->kind == WAIT_REPEAT && w->call->number + 1 == attempt;
 }
 
 /* From `w` on; NULL: none. */
-static struct ipw_replay_wait *find_repeater(const struct ipw_replay *r, struct ipw_replay_wait *w,
-                                             int attempt)
+static struct ipw_playback_wait *find_repeater(const struct ipw_playback *r,
+                                               struct ipw_playback_wait *w, int attempt)
 {
     while (w && !may_repeat(r, w, attempt)) w = w->next;
     return w;
@@ -124,31 +124,32 @@ static struct ipw_replay_wait *find_repeater(const struct ipw_replay *r, struct 
 
 /* Calls that run side by side are repeated in the order in which their waits end: of several the one
  * that says the same, else the first. */
-static struct ipw_replay_wait *repeater(struct ipw_replay *r, const struct ipw_record_line *line)
+static struct ipw_playback_wait *repeater(struct ipw_playback *r,
+                                          const struct ipw_record_line *line)
 {
     int attempt = line->event.lm.attempt;
-    struct ipw_replay_wait *first = find_repeater(r, r->waits, attempt);
+    struct ipw_playback_wait *first = find_repeater(r, r->waits, attempt);
 
     if (!first || !find_repeater(r, first->next, attempt)) return first;
-    for (struct ipw_replay_wait *w = first; w; w = find_repeater(r, w->next, attempt))
+    for (struct ipw_playback_wait *w = first; w; w = find_repeater(r, w->next, attempt))
         if (says_the_same(w->call, line)) return w;
     return first;
 }
 
 /* The attempt that the line begins belongs to the first call that waits to send its first, or to the
  * one that waits to repeat. */
-static struct ipw_replay_wait *sender(struct ipw_replay *r, const struct ipw_record_line *line)
+static struct ipw_playback_wait *sender(struct ipw_playback *r, const struct ipw_record_line *line)
 {
-    struct ipw_replay_wait *w = r->waits;
+    struct ipw_playback_wait *w = r->waits;
 
     if (line->event.lm.attempt > 1) return repeater(r, line);
     while (w && w->kind != WAIT_SEND) w = w->next;
     return w;
 }
 
-bool ipw_replay_send(struct ipw_replay *r, const struct ipw_record_line *line)
+bool ipw_playback_send(struct ipw_playback *r, const struct ipw_record_line *line)
 {
-    struct ipw_replay_wait *wait = sender(r, line);
+    struct ipw_playback_wait *wait = sender(r, line);
     struct ipw_llm_call *call;
     const struct ipw_json *request = ipw_json_get(line->data, "request");
 
@@ -170,17 +171,17 @@ bool ipw_replay_send(struct ipw_replay *r, const struct ipw_record_line *line)
     return true;
 }
 
-void ipw_replay_pass_end(struct ipw_replay *r, const struct ipw_record_line *line)
+void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_record_line *line)
 {
-    struct ipw_replay_wait *w = r->waits;
+    struct ipw_playback_wait *w = r->waits;
 
     while (w && (w->kind != WAIT_REPLY || w->id != line->event.span)) w = w->next;
     if (w) w->repeat = line->event.lm.attempt + 1;
 }
 
-void ipw_replay_pass_start(struct ipw_replay *r, const struct ipw_record_line *line)
+void ipw_playback_pass_start(struct ipw_playback *r, const struct ipw_record_line *line)
 {
-    struct ipw_replay_wait *w = repeater(r, line);
+    struct ipw_playback_wait *w = repeater(r, line);
 
     if (!w) return;
     w->id = line->event.span;
@@ -217,9 +218,9 @@ static void call_over(struct ipw_llm_call *call, const struct ipw_lm_facts *fact
     ipw_llm_call_free(call);
 }
 
-bool ipw_replay_reply(struct ipw_replay *r, const struct ipw_record_line *line)
+bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_record_line *line)
 {
-    struct ipw_replay_wait *wait = r->waits;
+    struct ipw_playback_wait *wait = r->waits;
     struct ipw_lm_facts facts = line->event.lm;
     struct ipw_chat_reply reply;
     struct ipw_llm_call *call;
@@ -228,7 +229,7 @@ bool ipw_replay_reply(struct ipw_replay *r, const struct ipw_record_line *line)
     while (wait && (wait->kind != WAIT_REPLY || wait->id != line->event.span)) wait = wait->next;
     if (!wait || facts.outcome == IPW_LM_CANCELLED) return false;
     call = wait->call;
-    if (r->o.mode == IPW_REPLAY_DECISIONS) facts.attempt = call->number; /* the only one */
+    if (r->o.mode == IPW_PLAYBACK_DECISIONS) facts.attempt = call->number; /* the only one */
     call->in_flight = false;
     wait->kind = WAIT_REPEAT; /* its end is told once */
     ipw_chat_reply_read(&reply, line->data);
@@ -239,7 +240,7 @@ bool ipw_replay_reply(struct ipw_replay *r, const struct ipw_record_line *line)
     if (call->cancelled) { /* a divergence ended the query */
         ipw_llm_call_free(call);
     } else if (!repeats) {
-        ipw_replay_wait_remove(r, wait);
+        ipw_playback_wait_remove(r, wait);
         call_over(call, &facts, &reply);
     }
     ipw_chat_reply_release(&reply);

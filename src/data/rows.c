@@ -1,4 +1,4 @@
-#include "data/dataset.h"
+#include "data/rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "data/rows.h"
+#include "data/rows_priv.h"
 #include "data/sha256.h"
 #include "json/json.h"
 #include "json/jsonl.h"

@@ -1,5 +1,5 @@
 /* Pairing what the query does with the lines of the record. */
-#include "llm/replay.h"
+#include "llm/playback.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,22 +9,22 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "llm/client_call_priv.h"
-#include "llm/replay_priv.h"
+#include "llm/playback_priv.h"
 
 #define LINE_MAX_BYTES (512 * IPW_MIB)
 
-struct ipw_replay *ipw_replay_new(const struct ipw_replay_options *options)
+struct ipw_playback *ipw_playback_new(const struct ipw_playback_options *options)
 {
-    struct ipw_replay *r = ipw_calloc(1, sizeof *r);
+    struct ipw_playback *r = ipw_calloc(1, sizeof *r);
 
     r->o = *options;
     r->emitted_tail = &r->emitted;
     ipw_buf_init(&r->text, LINE_MAX_BYTES);
     r->llm = ipw_calloc(1, sizeof *r->llm);
     r->llm->loop = options->loop;
-    r->llm->back = &ipw_replay_back;
+    r->llm->back = &ipw_playback_back;
     r->llm->back_ud = r;
-    r->llm->servers = options->servers;
+    r->llm->onward = options->servers;
     r->llm->over = ipw_strdup(options->over);
     r->llm->force_tokens = options->force_tokens;
     r->llm->use_max_completion_tokens = options->use_max_completion_tokens;
@@ -37,7 +37,7 @@ static void free_emitted(struct ipw_emitted *e)
     free(e);
 }
 
-static struct ipw_emitted *pop_emitted(struct ipw_replay *r)
+static struct ipw_emitted *pop_emitted(struct ipw_playback *r)
 {
     struct ipw_emitted *e = r->emitted;
 
@@ -46,11 +46,11 @@ static struct ipw_emitted *pop_emitted(struct ipw_replay *r)
     return e;
 }
 
-void ipw_replay_free(struct ipw_replay *r)
+void ipw_playback_free(struct ipw_playback *r)
 {
     if (!r) return;
     while (r->emitted) free_emitted(pop_emitted(r));
-    while (r->waits) ipw_replay_wait_remove(r, r->waits);
+    while (r->waits) ipw_playback_wait_remove(r, r->waits);
     ipw_buf_release(&r->text);
     ipw_llm_free(r->llm);
     free(r->now_spans);
@@ -58,21 +58,21 @@ void ipw_replay_free(struct ipw_replay *r)
     free(r);
 }
 
-struct ipw_llm *ipw_replay_llm(struct ipw_replay *r) { return r->llm; }
-bool ipw_replay_is_over(const struct ipw_replay *r) { return r->diverged; }
-int ipw_replay_turns(const struct ipw_replay *r) { return r->turn; }
+struct ipw_llm *ipw_playback_llm(struct ipw_playback *r) { return r->llm; }
+bool ipw_playback_is_over(const struct ipw_playback *r) { return r->diverged; }
+int ipw_playback_turns(const struct ipw_playback *r) { return r->turn; }
 
-bool ipw_replay_answers(const struct ipw_replay *r)
+bool ipw_playback_answers(const struct ipw_playback *r)
 {
-    return r && r->o.mode == IPW_REPLAY_EXACT && !r->live;
+    return r && r->o.mode == IPW_PLAYBACK_EXACT && !r->live;
 }
 
 /* ---- waits ---- */
 
-struct ipw_replay_wait *ipw_replay_wait_add(struct ipw_replay *r, enum ipw_wait_kind kind,
-                                            int64_t id)
+struct ipw_playback_wait *ipw_playback_wait_add(struct ipw_playback *r, enum ipw_wait_kind kind,
+                                                int64_t id)
 {
-    struct ipw_replay_wait **at = &r->waits, *w = ipw_calloc(1, sizeof *w);
+    struct ipw_playback_wait **at = &r->waits, *w = ipw_calloc(1, sizeof *w);
 
     while (*at) at = &(*at)->next;
     w->kind = kind;
@@ -81,60 +81,61 @@ struct ipw_replay_wait *ipw_replay_wait_add(struct ipw_replay *r, enum ipw_wait_
     return w;
 }
 
-void ipw_replay_wait_remove(struct ipw_replay *r, struct ipw_replay_wait *wait)
+void ipw_playback_wait_remove(struct ipw_playback *r, struct ipw_playback_wait *wait)
 {
-    struct ipw_replay_wait **at = &r->waits;
+    struct ipw_playback_wait **at = &r->waits;
 
     while (*at != wait) at = &(*at)->next;
     *at = wait->next;
     free(wait);
 }
 
-void ipw_replay_wait(struct ipw_replay *r, enum ipw_replay_awaited what, int64_t id,
-                     ipw_replay_fn fn, void *ud)
+void ipw_playback_wait(struct ipw_playback *r, enum ipw_playback_awaited what, int64_t id,
+                       ipw_playback_fn fn, void *ud)
 {
     static const enum ipw_wait_kind kinds[] = {WAIT_TOOL, WAIT_WEB, WAIT_EFFECT};
-    struct ipw_replay_wait *w = ipw_replay_wait_add(r, kinds[what], id);
+    struct ipw_playback_wait *w = ipw_playback_wait_add(r, kinds[what], id);
 
     w->fn = fn;
     w->ud = ud;
     r->o.stir(r->o.ud);
 }
 
-void ipw_replay_forget(struct ipw_replay *r, const void *ud)
+void ipw_playback_forget(struct ipw_playback *r, const void *ud)
 {
-    struct ipw_replay_wait *w = r->waits;
+    struct ipw_playback_wait *w = r->waits;
 
     while (w && (w->ud != ud || !w->fn)) w = w->next;
-    if (w) ipw_replay_wait_remove(r, w);
+    if (w) ipw_playback_wait_remove(r, w);
 }
 
-static struct ipw_replay_wait *find_wait(struct ipw_replay *r, enum ipw_wait_kind kind, int64_t id)
+static struct ipw_playback_wait *find_wait(struct ipw_playback *r, enum ipw_wait_kind kind,
+                                           int64_t id)
 {
-    struct ipw_replay_wait *w = r->waits;
+    struct ipw_playback_wait *w = r->waits;
 
     while (w && (w->kind != kind || w->id != id)) w = w->next;
     return w;
 }
 
-static bool deliver(struct ipw_replay *r, enum ipw_wait_kind kind, int64_t id,
+static bool deliver(struct ipw_playback *r, enum ipw_wait_kind kind, int64_t id,
                     const struct ipw_record_line *line)
 {
-    struct ipw_replay_wait *w = find_wait(r, kind, id);
-    ipw_replay_fn fn;
+    struct ipw_playback_wait *w = find_wait(r, kind, id);
+    ipw_playback_fn fn;
     void *ud;
 
     if (!w) return false;
     fn = w->fn;
     ud = w->ud;
-    ipw_replay_wait_remove(r, w);
+    ipw_playback_wait_remove(r, w);
     fn(ud, line);
     return true;
 }
 
 /* ---- divergence ---- */
 
-void ipw_replay_diverge(struct ipw_replay *r, const char *fmt, ...)
+void ipw_playback_diverge(struct ipw_playback *r, const char *fmt, ...)
 {
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     va_list ap;
@@ -144,12 +145,12 @@ void ipw_replay_diverge(struct ipw_replay *r, const char *fmt, ...)
     va_start(ap, fmt);
     ipw_buf_vaddf(&text, fmt, ap);
     va_end(ap);
-    r->live = r->o.servers != NULL && r->o.mode == IPW_REPLAY_EXACT;
+    r->live = r->o.servers != NULL && r->o.mode == IPW_PLAYBACK_EXACT;
     r->o.diverged(r->o.ud, ipw_buf_str(&text));
     ipw_buf_release(&text);
 }
 
-void ipw_replay_go_live(struct ipw_replay *r)
+void ipw_playback_go_live(struct ipw_playback *r)
 {
     if (!r->live) return;
     while (r->emitted) {
@@ -159,9 +160,9 @@ void ipw_replay_go_live(struct ipw_replay *r)
         free_emitted(e);
     }
     while (r->waits) {
-        struct ipw_replay_wait w = *r->waits;
+        struct ipw_playback_wait w = *r->waits;
 
-        ipw_replay_wait_remove(r, r->waits);
+        ipw_playback_wait_remove(r, r->waits);
         if (!w.call) {
             w.fn(w.ud, NULL);
             continue;
@@ -178,11 +179,11 @@ void ipw_replay_go_live(struct ipw_replay *r)
 
             w.call->on.on_attempt_end(w.call->on.ud, ipw_now_ns(), &facts, NULL, 1);
         }
-        ipw_replay_chat_live(r, w.call);
+        ipw_playback_chat_live(r, w.call);
     }
 }
 
-static void say_mismatch(struct ipw_replay *r, const struct ipw_event *event,
+static void say_mismatch(struct ipw_playback *r, const struct ipw_event *event,
                          const struct ipw_record_line *line)
 {
     struct ipw_buf out = IPW_BUF(IPW_MIB), now = IPW_BUF(1024), was = IPW_BUF(1024);
@@ -192,25 +193,25 @@ static void say_mismatch(struct ipw_replay *r, const struct ipw_event *event,
     if (same_kind && (event->kind == IPW_EV_TOOL_START || event->kind == IPW_EV_TOOL_END))
         same_kind =
             strcmp(event->tool.name ? event->tool.name : "", l->tool.name ? l->tool.name : "") == 0;
-    ipw_replay_say_event(&now, event);
-    ipw_replay_say_line(&was, line);
+    ipw_playback_say_event(&now, event);
+    ipw_playback_say_line(&was, line);
     if (same_kind)
-        ipw_replay_say_difference(&out, r, line, r->text.data, r->text.len);
+        ipw_playback_say_difference(&out, r, line, r->text.data, r->text.len);
     else
         ipw_buf_addf(&out, "the agent does something else\n    record  %s\n    now     %s",
                      ipw_buf_str(&was), ipw_buf_str(&now));
-    ipw_replay_diverge(r, "%s", ipw_buf_str(&out));
+    ipw_playback_diverge(r, "%s", ipw_buf_str(&out));
     ipw_buf_release(&out);
     ipw_buf_release(&now);
     ipw_buf_release(&was);
 }
 
-void ipw_replay_stalled(struct ipw_replay *r, const struct ipw_record_line *line)
+void ipw_playback_stalled(struct ipw_playback *r, const struct ipw_record_line *line)
 {
     struct ipw_buf out = IPW_BUF(IPW_MIB), was = IPW_BUF(1024);
-    const struct ipw_replay_wait *w = r->waits;
+    const struct ipw_playback_wait *w = r->waits;
 
-    if (line) ipw_replay_say_line(&was, line);
+    if (line) ipw_playback_say_line(&was, line);
     ipw_buf_adds(&out, "an event is missing from the record");
     if (line)
         ipw_buf_addf(&out, "\n    record  %s", ipw_buf_str(&was));
@@ -235,27 +236,29 @@ void ipw_replay_stalled(struct ipw_replay *r, const struct ipw_record_line *line
                      (long long)w->id);
     else
         ipw_buf_addf(&out, "the agent waits for effect %lld", (long long)w->id);
-    ipw_replay_diverge(r, "%s", ipw_buf_str(&out));
+    ipw_playback_diverge(r, "%s", ipw_buf_str(&out));
     ipw_buf_release(&out);
     ipw_buf_release(&was);
 }
 
-void ipw_replay_ended(struct ipw_replay *r, const struct ipw_record_line *line, const char *outcome)
+void ipw_playback_ended(struct ipw_playback *r, const struct ipw_record_line *line,
+                        const char *outcome)
 {
     struct ipw_buf was = IPW_BUF(1024);
 
-    ipw_replay_say_line(&was, line);
-    ipw_replay_diverge(r,
-                       "the agent ends where the record goes on\n    record  %s\n    now     "
-                       "the agent is over (%s)",
-                       ipw_buf_str(&was), outcome ? outcome : "no outcome");
+    ipw_playback_say_line(&was, line);
+    ipw_playback_diverge(r,
+                         "the agent ends where the record goes on\n    record  %s\n    now     "
+                         "the agent is over (%s)",
+                         ipw_buf_str(&was), outcome ? outcome : "no outcome");
     ipw_buf_release(&was);
 }
 
 /* ---- pairing ---- */
 
 /* Gives the event the line's times and compares the two. */
-static bool pairs(struct ipw_replay *r, struct ipw_event *event, const struct ipw_record_line *line)
+static bool pairs(struct ipw_playback *r, struct ipw_event *event,
+                  const struct ipw_record_line *line)
 {
     const struct ipw_event *l = &line->event;
     size_t n;
@@ -271,7 +274,7 @@ static bool pairs(struct ipw_replay *r, struct ipw_event *event, const struct ip
     return n == line->n && memcmp(r->text.data, line->text, n) == 0;
 }
 
-static void settle(struct ipw_replay *r, struct ipw_event *event,
+static void settle(struct ipw_playback *r, struct ipw_event *event,
                    const struct ipw_record_line *line)
 {
     if (pairs(r, event, line)) {
@@ -320,7 +323,7 @@ static struct ipw_emitted *copy_event(const struct ipw_event *event)
     return e;
 }
 
-static void queue(struct ipw_replay *r, const struct ipw_event *event)
+static void queue(struct ipw_playback *r, const struct ipw_event *event)
 {
     struct ipw_emitted *e = copy_event(event);
 
@@ -330,7 +333,7 @@ static void queue(struct ipw_replay *r, const struct ipw_event *event)
 
 /* ---- only the decisions ---- */
 
-static void emit_real(struct ipw_replay *r, const struct ipw_event *event)
+static void emit_real(struct ipw_playback *r, const struct ipw_event *event)
 {
     struct ipw_event copy = *event;
 
@@ -343,7 +346,7 @@ static void emit_real(struct ipw_replay *r, const struct ipw_event *event)
     r->o.stir(r->o.ud);
 }
 
-static struct ipw_emitted *take_emitted(struct ipw_replay *r, enum ipw_event_kind kind,
+static struct ipw_emitted *take_emitted(struct ipw_playback *r, enum ipw_event_kind kind,
                                         int32_t span)
 {
     struct ipw_emitted **at = &r->emitted, *e;
@@ -374,7 +377,7 @@ static bool same_arguments(const struct ipw_event *event, const struct ipw_recor
 }
 
 /* The n-th call of a tool stands for the n-th of the record. */
-static bool pair_tool_start(struct ipw_replay *r, const struct ipw_record_line *line)
+static bool pair_tool_start(struct ipw_playback *r, const struct ipw_record_line *line)
 {
     struct ipw_emitted *e;
 
@@ -387,13 +390,13 @@ static bool pair_tool_start(struct ipw_replay *r, const struct ipw_record_line *
         say_mismatch(r, &e->event, line);
     }
     IPW_GROW(r->pairs, r->cap_pairs, r->n_pairs + 1);
-    r->pairs[r->n_pairs] = (struct ipw_replay_pair){line->event.span, r->now_spans[r->n_pairs]};
+    r->pairs[r->n_pairs] = (struct ipw_playback_pair){line->event.span, r->now_spans[r->n_pairs]};
     r->n_pairs++;
     free_emitted(e);
     return true;
 }
 
-static bool pair_tool_end(struct ipw_replay *r, const struct ipw_record_line *line)
+static bool pair_tool_end(struct ipw_playback *r, const struct ipw_record_line *line)
 {
     struct ipw_emitted *e = NULL;
 
@@ -406,7 +409,8 @@ static bool pair_tool_end(struct ipw_replay *r, const struct ipw_record_line *li
     return true;
 }
 
-static enum ipw_replay_step step_decisions(struct ipw_replay *r, const struct ipw_record_line *line)
+static enum ipw_playback_step step_decisions(struct ipw_playback *r,
+                                             const struct ipw_record_line *line)
 {
     const struct ipw_event *e = &line->event;
     bool done = true;
@@ -414,34 +418,34 @@ static enum ipw_replay_step step_decisions(struct ipw_replay *r, const struct ip
     switch (e->kind) {
     case IPW_EV_LM_START:
         if (e->lm.attempt == 1)
-            done = ipw_replay_send(r, line);
+            done = ipw_playback_send(r, line);
         else
-            ipw_replay_pass_start(r, line);
+            ipw_playback_pass_start(r, line);
         break;
     case IPW_EV_LM_END:
         if (!e->lm.will_retry)
-            done = ipw_replay_reply(r, line);
+            done = ipw_playback_reply(r, line);
         else
-            ipw_replay_pass_end(r, line);
+            ipw_playback_pass_end(r, line);
         break;
     case IPW_EV_TOOL_START: done = pair_tool_start(r, line); break;
     case IPW_EV_TOOL_END: done = pair_tool_end(r, line); break;
     case IPW_EV_QUERY_END: done = false; break;
     default: break;
     }
-    return done ? IPW_REPLAY_TAKEN : IPW_REPLAY_PENDING;
+    return done ? IPW_PLAYBACK_TAKEN : IPW_PLAYBACK_PENDING;
 }
 
 /* ---- the two ways in ---- */
 
-void ipw_replay_emit(struct ipw_replay *r, const struct ipw_event *event)
+void ipw_playback_emit(struct ipw_playback *r, const struct ipw_event *event)
 {
     struct ipw_event copy = *event;
 
     if (r->diverged && !r->live) return;
     if (r->live) {
         r->o.write(r->o.ud, &copy, NULL);
-    } else if (r->o.mode == IPW_REPLAY_DECISIONS) {
+    } else if (r->o.mode == IPW_PLAYBACK_DECISIONS) {
         emit_real(r, event);
     } else if (r->at && (r->delivering || !r->emitted)) {
         const struct ipw_record_line *line = r->at;
@@ -456,13 +460,13 @@ void ipw_replay_emit(struct ipw_replay *r, const struct ipw_event *event)
 }
 
 /* Hands the line to what waits for it: an emission follows, now or when the agent runs on. */
-static bool answer(struct ipw_replay *r, const struct ipw_record_line *line)
+static bool answer(struct ipw_playback *r, const struct ipw_record_line *line)
 {
-    int64_t effect = ipw_replay_effect_id(line);
+    int64_t effect = ipw_playback_effect_id(line);
 
     switch (line->event.kind) {
-    case IPW_EV_LM_START: return ipw_replay_send(r, line);
-    case IPW_EV_LM_END: return ipw_replay_reply(r, line);
+    case IPW_EV_LM_START: return ipw_playback_send(r, line);
+    case IPW_EV_LM_END: return ipw_playback_reply(r, line);
     case IPW_EV_TOOL_END: /* what was cancelled is cancelled again, and says so itself */
     case IPW_EV_SPAN_END:
         return strcmp(line->event.tool.outcome ? line->event.tool.outcome : "", "cancelled") != 0 &&
@@ -475,7 +479,7 @@ static bool answer(struct ipw_replay *r, const struct ipw_record_line *line)
 
 /* What ends may stand before what another task of the query began just then; but not before its own
  * beginning. */
-static bool may_overtake(const struct ipw_replay *r, const struct ipw_record_line *line)
+static bool may_overtake(const struct ipw_playback *r, const struct ipw_record_line *line)
 {
     if (line->event.kind == IPW_EV_LM_START) return false;
     for (const struct ipw_emitted *e = r->emitted; e; e = e->next)
@@ -483,7 +487,7 @@ static bool may_overtake(const struct ipw_replay *r, const struct ipw_record_lin
     return true;
 }
 
-static void write_as_it_is(struct ipw_replay *r, const struct ipw_record_line *line)
+static void write_as_it_is(struct ipw_playback *r, const struct ipw_record_line *line)
 {
     struct ipw_event event = line->event;
     struct ipw_buf data = IPW_BUF(LINE_MAX_BYTES);
@@ -495,14 +499,14 @@ static void write_as_it_is(struct ipw_replay *r, const struct ipw_record_line *l
     ipw_buf_release(&data);
 }
 
-enum ipw_replay_step ipw_replay_step(struct ipw_replay *r, const struct ipw_record_line *line)
+enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ipw_record_line *line)
 {
     struct ipw_emitted *e;
 
-    if (r->o.mode == IPW_REPLAY_DECISIONS) return step_decisions(r, line);
-    if (ipw_replay_is_own(line) || ipw_replay_is_inside(line)) {
+    if (r->o.mode == IPW_PLAYBACK_DECISIONS) return step_decisions(r, line);
+    if (ipw_playback_is_own(line) || ipw_playback_is_inside(line)) {
         write_as_it_is(r, line);
-        return IPW_REPLAY_TAKEN;
+        return IPW_PLAYBACK_TAKEN;
     }
     r->at = line;
     e = r->emitted;
@@ -512,7 +516,7 @@ enum ipw_replay_step ipw_replay_step(struct ipw_replay *r, const struct ipw_reco
         pop_emitted(r);
         r->o.write(r->o.ud, &e->event, line);
         free_emitted(e);
-        return IPW_REPLAY_TAKEN;
+        return IPW_PLAYBACK_TAKEN;
     }
     if (!e || may_overtake(r, line)) {
         r->delivering = true; /* the event that follows pairs with the line */
@@ -524,14 +528,14 @@ enum ipw_replay_step ipw_replay_step(struct ipw_replay *r, const struct ipw_reco
         pairs(r, &e->event, line); /* for its text */
         say_mismatch(r, &e->event, line);
     }
-    if (!r->at) return IPW_REPLAY_TAKEN;
+    if (!r->at) return IPW_PLAYBACK_TAKEN;
     r->at = NULL;
-    return IPW_REPLAY_PENDING;
+    return IPW_PLAYBACK_PENDING;
 }
 
 /* ---- effects ---- */
 
-int64_t ipw_replay_effect_id(const struct ipw_record_line *line)
+int64_t ipw_playback_effect_id(const struct ipw_record_line *line)
 {
     const struct ipw_json *name = ipw_json_get(line->data, "name");
 
@@ -540,35 +544,36 @@ int64_t ipw_replay_effect_id(const struct ipw_record_line *line)
     return ipw_json_int(ipw_json_get(line->data, "id"), 0);
 }
 
-bool ipw_replay_is_own(const struct ipw_record_line *line)
+bool ipw_playback_is_own(const struct ipw_record_line *line)
 {
     const struct ipw_event *e = &line->event;
 
     if (e->kind != IPW_EV_NOTE) return false;
     if (e->tool.name)
         return !strcmp(e->tool.name, "booked") || !strcmp(e->tool.name, "first_token");
-    return ipw_replay_effect_id(line) == 0;
+    return ipw_playback_effect_id(line) == 0;
 }
 
-bool ipw_replay_is_inside(const struct ipw_record_line *line)
+bool ipw_playback_is_inside(const struct ipw_record_line *line)
 {
     return line->event.span >= IPW_SPAN_INSIDE;
 }
 
-const struct ipw_record_line *ipw_replay_effect(struct ipw_replay *r, int64_t id, const char *name)
+const struct ipw_record_line *ipw_playback_effect(struct ipw_playback *r, int64_t id,
+                                                  const char *name)
 {
     const struct ipw_record_line *line;
 
     for (size_t i = 0; (line = ipw_record_peek(r->o.record, r->o.query, i, r->o.reach)); i++) {
-        if (ipw_replay_effect_id(line) != id) continue;
+        if (ipw_playback_effect_id(line) != id) continue;
         if (strcmp(ipw_json_str(ipw_json_get(line->data, "of"), ""), name) == 0) return line;
         break;
     }
-    ipw_replay_diverge(r,
-                       "the record does not have what the agent asks for\n    record  %s\n    "
-                       "now     effect %lld: %s",
-                       line ? ipw_json_str(ipw_json_get(line->data, "of"), "?")
-                            : "no effect of that number comes next",
-                       (long long)id, name);
+    ipw_playback_diverge(r,
+                         "the record does not have what the agent asks for\n    record  %s\n    "
+                         "now     effect %lld: %s",
+                         line ? ipw_json_str(ipw_json_get(line->data, "of"), "?")
+                              : "no effect of that number comes next",
+                         (long long)id, name);
     return NULL;
 }

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "data/dataset.h"
+#include "data/rows.h"
 
 /* Parses text from the heap without a NUL after it, so that a sanitizer sees a byte too far. */
 static int parse(struct ipw_rows *rows, const char *name, const char *text, size_t n,

@@ -1,4 +1,4 @@
-#include "script/release.h"
+#include "script/lua_release.h"
 
 #include <lua.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* trace/workload_index.h: where the requests of a workload stand in its file.
+/* trace/workload_priv.h: where the requests of a workload stand in its file.
  *
  * Filled by workload_lines.c and workload_record.c while they read the file once, in its order; put
  * into the order of time by workload.c, which reads from it.  Not for other floors. */
-#ifndef IPW_TRACE_WORKLOAD_INDEX_H
-#define IPW_TRACE_WORKLOAD_INDEX_H
+#ifndef IPW_TRACE_WORKLOAD_PRIV_H
+#define IPW_TRACE_WORKLOAD_PRIV_H
 
 #include "base/buf.h"
 #include "json/jsonl.h"

@@ -1,11 +1,11 @@
-/* json/node.h: what a node is made of.
+/* json/json_priv.h: what a node is made of.
  *
  * A node is a cJSON node that lives in its document's block.  Two fields of a number's node, which
  * cJSON leaves alone, say what its double cannot: `valuestring` is the text it was read from (NULL
  * for an integer of at most 15 digits), and then `valueint` tells whether that is an integer within
  * int64.  Private to src/json. */
-#ifndef IPW_JSON_NODE_H
-#define IPW_JSON_NODE_H
+#ifndef IPW_JSON_JSON_PRIV_H
+#define IPW_JSON_JSON_PRIV_H
 
 #include <cjson/cJSON.h>
 

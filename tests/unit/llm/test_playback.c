@@ -13,14 +13,14 @@
 
 #include "base/mem.h"
 #include "io/loop.h"
-#include "llm/replay.h"
+#include "llm/playback.h"
 
 #include "unit/trace/folder.h"
 
 struct world {
     struct ipw_loop *loop;
     struct ipw_record *record;
-    struct ipw_replay *replay;
+    struct ipw_playback *replay;
     int n_written, n_paired, n_diverged, n_tools, n_stirred;
     char said[2048];
     char tool_was[64];
@@ -57,17 +57,17 @@ static void on_tool(void *ud, const struct ipw_event *event, const struct ipw_re
 }
 
 /* The record's lines are what the events below are written as. */
-static void open_world(struct world *w, enum ipw_replay_mode mode, const struct ipw_event *events,
+static void open_world(struct world *w, enum ipw_playback_mode mode, const struct ipw_event *events,
                        size_t n)
 {
-    struct ipw_replay_options options = {.mode = mode,
-                                         .query = 0,
-                                         .reach = 100,
-                                         .write = on_write,
-                                         .stir = on_stir,
-                                         .diverged = on_diverged,
-                                         .tool = on_tool,
-                                         .ud = w};
+    struct ipw_playback_options options = {.mode = mode,
+                                           .query = 0,
+                                           .reach = 100,
+                                           .write = on_write,
+                                           .stir = on_stir,
+                                           .diverged = on_diverged,
+                                           .tool = on_tool,
+                                           .ud = w};
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     char path[64];
     FILE *f;
@@ -84,12 +84,12 @@ static void open_world(struct world *w, enum ipw_replay_mode mode, const struct 
     assert_int_equal(ipw_record_open(&w->record, dir, NULL), 0);
     options.record = w->record;
     options.loop = w->loop;
-    w->replay = ipw_replay_new(&options);
+    w->replay = ipw_playback_new(&options);
 }
 
 static void close_world(struct world *w)
 {
-    ipw_replay_free(w->replay);
+    ipw_playback_free(w->replay);
     ipw_record_close(w->record);
     assert_int_equal(ipw_loop_leftovers(w->loop), 0);
     ipw_loop_free(w->loop);
@@ -117,7 +117,7 @@ static int go(struct world *w)
     int taken = 0;
 
     while (ipw_record_head(w->record, &line, NULL) == 1 &&
-           ipw_replay_step(w->replay, line) == IPW_REPLAY_TAKEN) {
+           ipw_playback_step(w->replay, line) == IPW_PLAYBACK_TAKEN) {
         ipw_record_drop(w->record, line);
         taken++;
         if (w->n_diverged) break;
@@ -129,7 +129,7 @@ static int go(struct world *w)
 static void emit(struct world *w, struct ipw_event event)
 {
     event.t_ns = 77777;
-    ipw_replay_emit(w->replay, &event);
+    ipw_playback_emit(w->replay, &event);
 }
 
 static void as_recorded(void **state)
@@ -139,8 +139,8 @@ static void as_recorded(void **state)
     struct world w;
 
     (void)state;
-    open_world(&w, IPW_REPLAY_EXACT, events, 2);
-    assert_true(ipw_replay_answers(w.replay));
+    open_world(&w, IPW_PLAYBACK_EXACT, events, 2);
+    assert_true(ipw_playback_answers(w.replay));
     assert_int_equal(go(&w), 0); /* the agent has done nothing yet */
     emit(&w, events[0]);
     assert_int_equal(w.n_stirred, 1);
@@ -149,7 +149,7 @@ static void as_recorded(void **state)
     assert_int_equal(go(&w), 2);
     assert_int_equal(w.n_paired, 2);
     assert_int_equal(w.n_diverged, 0);
-    assert_false(ipw_replay_is_over(w.replay));
+    assert_false(ipw_playback_is_over(w.replay));
     close_world(&w);
 }
 
@@ -159,16 +159,16 @@ static void a_changed_byte(void **state)
     struct world w;
 
     (void)state;
-    open_world(&w, IPW_REPLAY_EXACT, events, 1);
+    open_world(&w, IPW_PLAYBACK_EXACT, events, 1);
     emit(&w, BEGINS(1, "{\"arguments\":{\"text\":\"two hourS\"}}"));
     go(&w);
     assert_int_equal(w.n_diverged, 1);
     assert_string_equal(w.said, "tool_call_start differs at arguments.text, byte 9\n"
                                 "    record  two hours\n    now     two hourS");
-    assert_true(ipw_replay_is_over(w.replay));
+    assert_true(ipw_playback_is_over(w.replay));
     /* once is enough, and what follows is nobody's */
     emit(&w, BEGINS(2, NULL));
-    ipw_replay_stalled(w.replay, NULL);
+    ipw_playback_stalled(w.replay, NULL);
     assert_int_equal(w.n_diverged, 1);
     assert_int_equal(w.n_written, 0);
     close_world(&w);
@@ -181,7 +181,7 @@ static void parallel_calls_in_another_order(void **state)
     struct world w;
 
     (void)state;
-    open_world(&w, IPW_REPLAY_EXACT, events, 2);
+    open_world(&w, IPW_PLAYBACK_EXACT, events, 2);
     emit(&w, events[1]);
     emit(&w, events[0]);
     go(&w);
@@ -220,11 +220,11 @@ static void a_result(void **state)
     struct world w;
 
     (void)state;
-    open_world(&w, IPW_REPLAY_EXACT, events, 2);
+    open_world(&w, IPW_PLAYBACK_EXACT, events, 2);
     waiter.w = &w;
     emit(&w, events[0]);
     assert_int_equal(go(&w), 1);
-    ipw_replay_wait(w.replay, IPW_REPLAY_TOOL, 1, on_result, &waiter);
+    ipw_playback_wait(w.replay, IPW_PLAYBACK_TOOL, 1, on_result, &waiter);
     assert_int_equal(go(&w), 1);
     assert_int_equal(waiter.n_called, 1);
     assert_string_equal(waiter.content, "4");
@@ -243,15 +243,15 @@ static void a_missing_result(void **state)
     struct world w;
 
     (void)state;
-    open_world(&w, IPW_REPLAY_EXACT, events, 2);
+    open_world(&w, IPW_PLAYBACK_EXACT, events, 2);
     emit(&w, events[0]);
     assert_int_equal(go(&w), 1);
-    ipw_replay_wait(w.replay, IPW_REPLAY_WEB, 9, on_result, &gone);
-    ipw_replay_forget(w.replay, &gone);
-    ipw_replay_wait(w.replay, IPW_REPLAY_TOOL, 1, on_result, &waiter);
+    ipw_playback_wait(w.replay, IPW_PLAYBACK_WEB, 9, on_result, &gone);
+    ipw_playback_forget(w.replay, &gone);
+    ipw_playback_wait(w.replay, IPW_PLAYBACK_TOOL, 1, on_result, &waiter);
     assert_int_equal(go(&w), 0);
     assert_int_equal(ipw_record_head(w.record, &line, NULL), 1);
-    ipw_replay_stalled(w.replay, line);
+    ipw_playback_stalled(w.replay, line);
     assert_int_equal(w.n_diverged, 1);
     assert_string_equal(
         w.said, "an event is missing from the record\n"
@@ -268,9 +268,9 @@ static void an_early_end(void **state)
     struct world w;
 
     (void)state;
-    open_world(&w, IPW_REPLAY_EXACT, events, 1);
+    open_world(&w, IPW_PLAYBACK_EXACT, events, 1);
     assert_int_equal(ipw_record_head(w.record, &line, NULL), 1);
-    ipw_replay_ended(w.replay, line, "answered");
+    ipw_playback_ended(w.replay, line, "answered");
     assert_string_equal(w.said, "the agent ends where the record goes on\n"
                                 "    record  line 1: tool_call_start calculator, span 1 {\"x\":1}\n"
                                 "    now     the agent is over (answered)");
@@ -290,13 +290,13 @@ static void effects(void **state)
     for (size_t i = 0; i < 2; i++)
         events[i] = (struct ipw_event){
             .kind = IPW_EV_NOTE, .t_ns = 5, .payload = notes[i], .payload_len = strlen(notes[i])};
-    open_world(&w, IPW_REPLAY_EXACT, events, 2);
-    line = ipw_replay_effect(w.replay, 1, "now");
+    open_world(&w, IPW_PLAYBACK_EXACT, events, 2);
+    line = ipw_playback_effect(w.replay, 1, "now");
     assert_non_null(line);
-    assert_int_equal(ipw_replay_effect_id(line), 1);
-    assert_false(ipw_replay_is_own(line));
-    assert_non_null(ipw_replay_effect(w.replay, 2, "fs.read")); /* ahead of its turn */
-    assert_null(ipw_replay_effect(w.replay, 2, "now"));
+    assert_int_equal(ipw_playback_effect_id(line), 1);
+    assert_false(ipw_playback_is_own(line));
+    assert_non_null(ipw_playback_effect(w.replay, 2, "fs.read")); /* ahead of its turn */
+    assert_null(ipw_playback_effect(w.replay, 2, "now"));
     assert_int_equal(w.n_diverged, 1);
     assert_non_null(strstr(w.said, "record  fs.read\n    now     effect 2: now"));
     close_world(&w);
@@ -313,7 +313,7 @@ static void own_lines_and_inner_ones(void **state)
     struct world w;
 
     (void)state;
-    open_world(&w, IPW_REPLAY_EXACT, events, 3);
+    open_world(&w, IPW_PLAYBACK_EXACT, events, 3);
     assert_int_equal(go(&w), 3);
     assert_int_equal(w.n_paired, 3);
     close_world(&w);
@@ -327,8 +327,8 @@ static void decisions(void **state)
     struct world w;
 
     (void)state;
-    open_world(&w, IPW_REPLAY_DECISIONS, events, 2);
-    assert_false(ipw_replay_answers(w.replay));
+    open_world(&w, IPW_PLAYBACK_DECISIONS, events, 2);
+    assert_false(ipw_playback_answers(w.replay));
     emit(&w, BEGINS(1, "{\"arguments\":{\"x\":1}}")); /* another span than then */
     assert_int_equal(w.n_written, 1);                 /* at once, as itself */
     assert_int_equal(go(&w), 1);
@@ -340,7 +340,7 @@ static void decisions(void **state)
     assert_int_equal(w.n_diverged, 0);
     close_world(&w);
 
-    open_world(&w, IPW_REPLAY_DECISIONS, events, 2);
+    open_world(&w, IPW_PLAYBACK_DECISIONS, events, 2);
     emit(&w, BEGINS(1, "{\"arguments\":{\"x\":9}}"));
     go(&w);
     assert_int_equal(w.n_diverged, 1);
@@ -354,12 +354,12 @@ static void messages_in_words(void **state)
     struct ipw_buf out = IPW_BUF(IPW_MIB);
 
     (void)state;
-    assert_false(ipw_replay_say_message(&out, 0, "{\"content\":\"x\",\"role\":\"user\"}",
-                                        "{\"role\":\"user\",\"content\":\"x\"}"));
+    assert_false(ipw_playback_say_message(&out, 0, "{\"content\":\"x\",\"role\":\"user\"}",
+                                          "{\"role\":\"user\",\"content\":\"x\"}"));
     assert_int_equal(out.len, 0);
-    assert_true(ipw_replay_say_message(&out, 3,
-                                       "{\"content\":\"a\\nb \\u001b[2J\",\"role\":\"tool\"}",
-                                       "{\"content\":\"a\\nc\",\"role\":\"tool\"}"));
+    assert_true(ipw_playback_say_message(&out, 3,
+                                         "{\"content\":\"a\\nb \\u001b[2J\",\"role\":\"tool\"}",
+                                         "{\"content\":\"a\\nc\",\"role\":\"tool\"}"));
     assert_string_equal(
         ipw_buf_str(&out),
         "message 4 (tool) of the request differs at messages[3].content, byte 3 (line 2)\n"

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/diff.h"
-#include "llm/replay_priv.h"
+#include "llm/playback_priv.h"
 
 enum { BEFORE_BYTES = 40, SHOWN_COLUMNS = 96, MAX_BYTES = 512 * 1024 * 1024 };
 
@@ -33,15 +33,15 @@ static void say_data(struct ipw_buf *out, const struct ipw_json *data, const cha
     ipw_buf_release(&text);
 }
 
-void ipw_replay_say_line(struct ipw_buf *out, const struct ipw_record_line *line)
+void ipw_playback_say_line(struct ipw_buf *out, const struct ipw_record_line *line)
 {
     ipw_buf_addf(out, "line %lld: ", (long long)line->number);
     say(out, &line->event);
     if (line->event.kind == IPW_EV_TOOL_START) say_data(out, line->data, "arguments");
-    if (ipw_replay_effect_id(line)) say_data(out, line->data, "of");
+    if (ipw_playback_effect_id(line)) say_data(out, line->data, "of");
 }
 
-void ipw_replay_say_event(struct ipw_buf *out, const struct ipw_event *event)
+void ipw_playback_say_event(struct ipw_buf *out, const struct ipw_event *event)
 {
     struct ipw_json *doc;
 
@@ -86,7 +86,7 @@ static void say_texts(struct ipw_buf *out, const char *x, size_t nx, const char 
     excerpt(out, y, ny, at);
 }
 
-void ipw_replay_say_texts(struct ipw_buf *out, const char *then, const char *now)
+void ipw_playback_say_texts(struct ipw_buf *out, const char *then, const char *now)
 {
     say_texts(out, then, strlen(then), now, strlen(now));
 }
@@ -121,7 +121,7 @@ static void say_values(struct ipw_buf *out, const char *where, const struct ipw_
 /* ---- two requests ---- */
 
 /* The messages that the agent sends now: what it keeps of those it sent before, and the new ones. */
-static void messages_now(struct ipw_record_messages *out, const struct ipw_replay *r,
+static void messages_now(struct ipw_record_messages *out, const struct ipw_playback *r,
                          const struct ipw_json *data)
 {
     /* Everything before this line was sent as recorded. */
@@ -129,7 +129,7 @@ static void messages_now(struct ipw_record_messages *out, const struct ipw_repla
     ipw_record_messages_add(out, data);
 }
 
-bool ipw_replay_say_message(struct ipw_buf *out, size_t i, const char *was, const char *now)
+bool ipw_playback_say_message(struct ipw_buf *out, size_t i, const char *was, const char *now)
 {
     struct ipw_json *a = NULL, *b = NULL;
     struct ipw_json_difference d;
@@ -155,7 +155,7 @@ bool ipw_replay_say_message(struct ipw_buf *out, size_t i, const char *was, cons
     return differ;
 }
 
-static bool say_request(struct ipw_buf *out, const struct ipw_replay *r,
+static bool say_request(struct ipw_buf *out, const struct ipw_playback *r,
                         const struct ipw_record_line *line, const struct ipw_json *now)
 {
     struct ipw_record_messages a, b;
@@ -164,15 +164,15 @@ static bool say_request(struct ipw_buf *out, const struct ipw_replay *r,
     ipw_record_messages(&a, r->o.record, r->o.query, line->number, NULL);
     messages_now(&b, r, now);
     for (size_t i = 0; !found && (i < a.n || i < b.n); i++)
-        found = ipw_replay_say_message(out, i, i < a.n ? a.texts[i] : NULL,
-                                       i < b.n ? b.texts[i] : NULL);
+        found = ipw_playback_say_message(out, i, i < a.n ? a.texts[i] : NULL,
+                                         i < b.n ? b.texts[i] : NULL);
     ipw_record_messages_release(&a);
     ipw_record_messages_release(&b);
     return found;
 }
 
-void ipw_replay_say_difference(struct ipw_buf *out, const struct ipw_replay *r,
-                               const struct ipw_record_line *line, const char *now, size_t n)
+void ipw_playback_say_difference(struct ipw_buf *out, const struct ipw_playback *r,
+                                 const struct ipw_record_line *line, const char *now, size_t n)
 {
     struct ipw_json *doc = NULL;
     struct ipw_json_difference d;

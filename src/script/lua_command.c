@@ -1,4 +1,4 @@
-#include "script/command.h"
+#include "script/lua_command.h"
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -8,7 +8,7 @@
 #include "script/task.h"
 
 struct session {
-    const struct ipw_entry *entry;
+    const struct ipw_lua_command *entry;
     struct ipw_loop *loop;
     struct ipw_err *err;
     int64_t status;
@@ -18,7 +18,7 @@ struct session {
 
 static int io_say(lua_State *L)
 {
-    const struct ipw_entry *e = lua_touserdata(L, lua_upvalueindex(1));
+    const struct ipw_lua_command *e = lua_touserdata(L, lua_upvalueindex(1));
 
     e->say(e->ud, luaL_checkstring(L, 1));
     return 0;
@@ -26,7 +26,7 @@ static int io_say(lua_State *L)
 
 static int io_warn(lua_State *L)
 {
-    const struct ipw_entry *e = lua_touserdata(L, lua_upvalueindex(1));
+    const struct ipw_lua_command *e = lua_touserdata(L, lua_upvalueindex(1));
 
     e->warn(e->ud, luaL_checkstring(L, 1));
     return 0;
@@ -34,7 +34,7 @@ static int io_warn(lua_State *L)
 
 static int io_ask(lua_State *L)
 {
-    const struct ipw_entry *e = lua_touserdata(L, lua_upvalueindex(1));
+    const struct ipw_lua_command *e = lua_touserdata(L, lua_upvalueindex(1));
     const char *prompt = luaL_optstring(L, 1, "");
     char *line = e->ask ? e->ask(e->ud, prompt) : NULL;
 
@@ -48,7 +48,7 @@ static const luaL_Reg io[] = {{"say", io_say}, {"warn", io_warn}, {"ask", io_ask
 /* prepare(light userdata): leaves the function, io and the arguments. */
 static int prepare(lua_State *L)
 {
-    const struct ipw_entry *e = lua_touserdata(L, 1);
+    const struct ipw_lua_command *e = lua_touserdata(L, 1);
     int n = 2;
 
     lua_settop(L, 0);
@@ -80,7 +80,7 @@ static void over(void *ud, struct ipw_task *task, enum ipw_task_end end, lua_Sta
     ipw_loop_stop(s->loop);
 }
 
-int ipw_entry_run(int64_t *status, const struct ipw_entry *entry, struct ipw_err *err)
+int ipw_lua_command_run(int64_t *status, const struct ipw_lua_command *entry, struct ipw_err *err)
 {
     const struct ipw_host *host = entry->vm.host;
     struct session s = {.entry = entry, .loop = host->loop, .err = err};

@@ -20,7 +20,7 @@ static int push(lua_State *L)
     const struct text *text = lua_touserdata(L, 1);
 
     lua_settop(L, 0);
-    return ipw_wire_push(L, text->bytes, text->n);
+    return ipw_worker_codec_push(L, text->bytes, text->n);
 }
 
 /* True: the values of the text are all that is on the stack. */
@@ -43,19 +43,19 @@ static size_t encoded(lua_State *L, struct ipw_buf *out)
     struct ipw_err err = {0};
 
     ipw_buf_clear(out);
-    if (ipw_wire_add(L, 1, lua_gettop(L), out, &err)) abort();
+    if (ipw_worker_codec_add(L, 1, lua_gettop(L), out, &err)) abort();
     return out->len;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ipw_buf first = IPW_BUF(IPW_WIRE_MAX), second = IPW_BUF(IPW_WIRE_MAX);
+    struct ipw_buf first = IPW_BUF(IPW_WORKER_CODEC_MAX), second = IPW_BUF(IPW_WORKER_CODEC_MAX);
     char *exact = malloc(size ? size : 1); /* so that reading beyond is seen */
     lua_State *L = luaL_newstate();
     uint32_t call;
 
     if (size) memcpy(exact, data, size);
-    ipw_wire_head(exact, size, &call);
+    ipw_worker_codec_head(exact, size, &call);
     if (decoded(L, exact, size)) {
         int n = lua_gettop(L);
         size_t length = encoded(L, &first);
