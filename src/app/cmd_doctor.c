@@ -302,21 +302,21 @@ static void print_lines(const struct ipw_findings *f)
 
 int ipw_cmd_doctor(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        IPW_SERVER_OPTIONS(offsetof(struct doctor_options, server)),
-        {"model", 'm', IPW_OPT_STR, offsetof(struct doctor_options, model), "NAME",
-         "the model to ask (default: the first one listed)"},
-        {"json", 0, IPW_OPT_FLAG, offsetof(struct doctor_options, json), NULL,
-         "print one JSON object"},
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"", 0, IPW_OPT_BLOCK, offsetof(struct doctor_options, server), NULL, NULL, .rows = ipw_server_option_rows},
+        {"model", 'm', IPW_OPT_STR, offsetof(struct doctor_options, model), "NAME", "model to ask (default: the first one listed)"},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct doctor_options, json), NULL, "print one JSON object"},
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "doctor",
         .usage = "doctor [--base-url URL] [--model NAME]",
-        .about = "Says what works here and what to do about the rest: the server and what it\n"
-                 "honours (a dozen tiny requests), the sensors, tools, permissions.",
+        .about = "Check the server and the features it supports (a dozen short requests), the\n"
+                 "sensors, tools and permissions; suggest what to do.",
         .options = options,
-        .more = "exit status: 0 nothing that is needed fails, 1 something does",
+        .more = "Exit status: 0 all that is needed works, 1 something does not.",
         .min_args = 0,
         .max_args = 0,
     };

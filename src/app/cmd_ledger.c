@@ -141,25 +141,23 @@ static int print_shares(const char *run, unsigned rules, bool json, struct ipw_e
 
 int ipw_cmd_ledger(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"check", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, check), NULL,
-         "fail when a figure differs from what the run wrote"},
-        {"json", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, json), NULL,
-         "print one JSON object"},
-        {"method", 0, IPW_OPT_LIST, offsetof(struct ledger_options, methods), "window|linear|phase",
-         "what a simpler method would have said, beside each query (may be repeated)"},
-        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "RULE|all",
-         "split the energy by equal, tokens or phase instead; all, or several: side by side"},
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"check", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, check), NULL, "fail if an energy value differs from the saved one"},
+        {"method", 0, IPW_OPT_LIST, offsetof(struct ledger_options, methods), "METHOD", "also show each query's energy by a simpler method: window, linear, phase (repeatable)"},
+        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "RULE|all", "split energy by equal, tokens or phase instead; all: side by side"},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, json), NULL, "print one JSON object"},
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "ledger",
         .usage = "ledger RUN [options]",
         .about =
-            "Computes every figure of a run again from its events and samples alone, and shows\n"
-            "the balance: queries, idle, waste, total.",
+            "Compute every energy value of a run again from its events and readings, and show\n"
+            "the balance: queries + warm-up + earlier attempts + idle = total.",
         .options = options,
-        .more = "exit status: 0 done, 1 --check found a difference, 3 the run cannot be read",
+        .more = "Exit status: 0 done, 1 --check found a difference, 3 unreadable run.",
         .min_args = 1,
         .max_args = 1,
     };

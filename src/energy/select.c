@@ -335,7 +335,8 @@ static int fail_word(const char *text, struct ipw_err *err)
     }
     near = ipw_nearest(head, names);
     return ipw_fail(err, IPW_EINVAL, "--telemetry: no sensor is called '%.60s'%s%s%s: there are %s",
-                    text, near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "", known);
+                    text, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
+                    known);
 }
 
 static int add_word(struct word *words, size_t *n, const char *text, struct ipw_err *err)

@@ -287,8 +287,8 @@ static int write_summary(struct writer *w, struct ipw_err *err)
     facts.attempts = w->n_attempts;
     fill_balance(&facts, w);
     take_baseline(&facts, job);
-    ipw_summary_write(&out, &w->summary, &facts);
-    rc = ipw_rundir_write_summary(job->dir, ipw_buf_str(&out), out.len, err);
+    rc = ipw_summary_write(&out, &w->summary, &facts, err);
+    if (!rc) rc = ipw_rundir_write_summary(job->dir, ipw_buf_str(&out), out.len, err);
     ipw_buf_release(&out);
     ipw_buf_release(&config);
     ipw_buf_release(&hardware);
@@ -367,6 +367,7 @@ int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
     int rc = ipw_rundir_flush(job->dir, err);
 
     ipw_summary_init(&w.summary);
+    w.summary.place.folder = ipw_rundir_path(job->dir);
     if (!rc && !job->by_query) rc = copy_power(job, err);
     if (!rc && !job->by_query) rc = ipw_check_open(&w.check, job->run, err);
     if (!rc) rc = ipw_redo_run(&w.redo, ipw_rundir_path(job->dir), &how, err);

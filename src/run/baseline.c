@@ -128,5 +128,5 @@ int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *er
     }
     *lm_remote = !strcmp(word, "remote");
     if (*lm_remote || !strcmp(word, "local")) return 0;
-    return ipw_fail(err, IPW_EINVAL, "--energy %.40s: expected auto, local or remote", word);
+    return ipw_fail(err, IPW_EINVAL, "--model-host %.40s: expected auto, local or remote", word);
 }

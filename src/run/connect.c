@@ -262,7 +262,6 @@ int ipw_run_connect(struct ipw_run *run, struct ipw_err *err)
     bool named = url && url[0];
     struct ipw_llm_options options = {
         .max_retries = (int)o->max_retries,
-        .first_byte_ns = o->first_byte_ns,
         .jitter_seed = (uint64_t)run->anchor.wall_ns,
         .server_failures = (int)o->server_failures,
         .server_wait_ns = o->server_wait_ns,

@@ -56,21 +56,21 @@ static int check_energy(const struct ipw_run *run, const char *option, struct ip
         }
     }
     if (n == 0)
-        return ipw_fail(err, IPW_EINVAL, "--%s cannot be kept: no energy sensor (%.300s)", option,
+        return ipw_fail(err, IPW_EINVAL, "cannot use --%s: no energy sensor (%.300s)", option,
                         run->energy_note[0] ? run->energy_note : "none was found");
     if (remote)
         return ipw_fail(err, IPW_EINVAL,
-                        "--%s cannot be kept: '%s' is read from another machine, too late to stop "
+                        "cannot use --%s: '%s' is read from another machine, too late to stop "
                         "a query",
                         option, remote->name);
     if (is_doubted(run))
         return ipw_fail(err, IPW_EINVAL,
-                        "--%s cannot be kept: %s. Choose other sensors with --telemetry, or drop "
+                        "cannot use --%s: %s. Choose other sensors with --telemetry, or drop "
                         "the limit",
                         option, run->doubts);
     if (other)
         return ipw_fail(err, IPW_EINVAL,
-                        "--%s cannot be kept: the model runs on another machine (%.200s), whose "
+                        "cannot use --%s: the model runs on another machine (%.200s), whose "
                         "energy is not measured here",
                         option, other);
     return 0;
@@ -80,8 +80,8 @@ static int check_cost(const struct ipw_run *run, const char *option, struct ipw_
 {
     if (ipw_pricing_knows(&run->pricing, run->model)) return 0;
     return ipw_fail(err, IPW_EINVAL,
-                    "--%s cannot be kept: the price of model '%s' is not known (give one with "
-                    "--prices FILE, or say --free)",
+                    "cannot use --%s: no price for model '%s'; add it with --prices FILE, or use "
+                    "--prices free",
                     option, run->model ? run->model : "?");
 }
 

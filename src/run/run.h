@@ -51,7 +51,7 @@ struct ipw_run_options {
     int64_t concurrency, max_turns, seed, max_tokens, max_retries;
     int64_t server_failures, server_wait_ns;
     int64_t epochs, warmup, baseline_ns;
-    int64_t sample_interval_ns, first_byte_ns, grace_ns, lua_cpu_ns;
+    int64_t sample_interval_ns, grace_ns, lua_cpu_ns;
     size_t lua_memory_bytes;
     struct ipw_limit_options limits;
     struct ipw_net_options net;
@@ -190,7 +190,7 @@ void ipw_run_baseline_before(struct ipw_run *run);
 void ipw_run_baseline_after(struct ipw_run *run);
 /* The sharing rule: the one that was named, else the one with which the run was begun, else phase. */
 int ipw_run_share(enum ipw_share *out, const struct ipw_run *run, struct ipw_err *err);
-/* Are the model's devices another machine's?  IPW_EINVAL for an --energy that means nothing. */
+/* Are the model's devices another machine's?  IPW_EINVAL for a --model-host that means nothing. */
 int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *err);
 
 /* query.c */

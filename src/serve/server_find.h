@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "base/option.h"
 #include "io/http.h"
 #include "io/loop.h"
 #include "llm/client.h"
@@ -28,25 +29,8 @@ struct ipw_server_options {
     bool insecure_key;
 };
 
-/* Their rows of an option table; `at` is the offset of a struct ipw_server_options. */
-#define IPW_SERVER_OPTIONS(at)                                                                     \
-    {"base-url",  'u',                                                                             \
-     IPW_OPT_STR, (at) + offsetof(struct ipw_server_options, base_url),                            \
-     "URL",       "the model server (default: $OPENAI_BASE_URL, then local ports)"},               \
-        {"api-key-env",                                                                            \
-         0,                                                                                        \
-         IPW_OPT_STR,                                                                              \
-         (at) + offsetof(struct ipw_server_options, api_key_env),                                  \
-         "NAME",                                                                                   \
-         "environment variable that holds its key (default: OPENAI_API_KEY)",                      \
-         .holds = IPW_HOLDS_KEY_NAME},                                                             \
-        {"cacert",    0,                                                                           \
-         IPW_OPT_STR, (at) + offsetof(struct ipw_server_options, cacert),                          \
-         "FILE",      "certificates (PEM) to trust in place of the system's"},                     \
-    {                                                                                              \
-        "insecure-key", 0, IPW_OPT_FLAG, (at) + offsetof(struct ipw_server_options, insecure_key), \
-            NULL, "send the key over plain http to another machine too"                            \
-    }
+/* Their rows of an option table. */
+extern const struct ipw_opt ipw_server_option_rows[];
 
 /* 0 also when there is no server (url is NULL) and when it does not answer (models_err). */
 int ipw_server_find(struct ipw_server *s, const struct ipw_server_options *options,

@@ -203,7 +203,7 @@ assert_eq "$(grep -c '^ in all' out)" 2 "(queries shown)"
 expect_exit 0 agent replay three --sort energy
 assert_eq "$(grep -o '^ q000[0-9]' out | tr -d '\n')" " q0000 q0001 q0002 q0003"
 expect_exit 2 agent replay dear --sort tokns
-check_err "is 'tokens' meant?"
+check_err "did you mean 'tokens'?"
 expect_exit 2 agent replay dear --sort energy --query q0003
 expect_exit 2 agent replay dear --sort energy --mode hermetic
 

@@ -50,14 +50,14 @@ text a beginning without
 delay 20
 reset
 C
-meets "N-2 the same, repeated when asked" cut 3 --retry-cut <<'C'
+meets "N-2 the same, repeated when asked" cut 3 --retry-truncated <<'C'
 text a beginning without
 cut
 C
-meets "N-3 silence before the headers" timeout 3 --first-byte-timeout 200ms <<'C'
+meets "N-3 silence before the headers" timeout 3 --first-token-timeout 200ms <<'C'
 stall
 C
-meets "N-3 silence before the first token" timeout 3 --ttft-timeout 200ms <<'C'
+meets "N-3 silence before the first token" timeout 3 --first-token-timeout 200ms <<'C'
 headers
 sse-raw : ping\n\n
 stall

@@ -23,7 +23,7 @@ int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err)
         *out = (enum ipw_retry)i;
         return 0;
     }
-    return ipw_fail(err, IPW_EINVAL, "--retry %.40s: expected none, cut, failed or all", name);
+    return ipw_fail(err, IPW_EINVAL, "--rerun %.40s: expected none, cut, failed or all", name);
 }
 
 void ipw_json_merge(struct ipw_buf *out, const struct ipw_json *object,

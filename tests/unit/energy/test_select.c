@@ -125,9 +125,9 @@ static void test_wrong_words(void **state)
     static const struct {
         const char *word, *message;
     } table[] = {
-        {"rappl", "(is 'rapl' meant?)"},
-        {"nvlm", "(is 'nvml' meant?)"},
-        {"prometeus=http://x", "(is 'prometheus=' meant?)"},
+        {"rappl", "(did you mean 'rapl'?)"},
+        {"nvlm", "(did you mean 'nvml'?)"},
+        {"prometeus=http://x", "(did you mean 'prometheus='?)"},
         {"prometheus", "--telemetry prometheus: expected prometheus=..."},
         {"prometheus=", "nothing after the '='"},
         {"rapl,none", "none goes with nothing else"},
