@@ -182,7 +182,7 @@ static int split_gpus(struct place *p, const char *gpu, struct ipw_err *err)
     if (!gpu || !gpu[0]) return 0;
     snprintf(root, sizeof root, "%s/class/hwmon", p->sysfs);
     for (int k = 0; k < N_GPU_KINDS; k++) p->gpus[k] = p->words[k];
-    while (ipw_list_word(word, sizeof word, &gpu)) {
+    while (ipw_sysfs_word(word, sizeof word, &gpu)) {
         const char *kind = ipw_hwmon_gpu_kind(word, root);
         int k = !kind ? NVML : !strcmp(kind, "amdgpu") ? AMDGPU : INTEL_GPU;
         size_t used = strlen(p->words[k]);

@@ -52,7 +52,8 @@ static uint64_t hash_node(const struct ipw_record_lookup *r, const struct ipw_js
     return h;
 }
 
-void ipw_record_lookup_hash_message(struct ipw_said *out, const struct ipw_record_lookup *r,
+void ipw_record_lookup_hash_message(struct ipw_record_lookup_message *out,
+                                    const struct ipw_record_lookup *r,
                                     const struct ipw_json *message)
 {
     const struct ipw_json *role = ipw_json_get(message, "role");
@@ -61,8 +62,8 @@ void ipw_record_lookup_hash_message(struct ipw_said *out, const struct ipw_recor
     out->role = hash_bytes(r->key, ipw_json_str(role, ""), ipw_json_str_len(role));
 }
 
-void ipw_record_lookup_hash_all(uint64_t *messages, uint64_t *roles, const struct ipw_said *said,
-                                size_t n)
+void ipw_record_lookup_hash_all(uint64_t *messages, uint64_t *roles,
+                                const struct ipw_record_lookup_message *said, size_t n)
 {
     *messages = *roles = n;
     for (size_t i = 0; i < n; i++) {
@@ -160,7 +161,7 @@ static void add_request(struct ipw_record_lookup *r, const struct ipw_event *e,
     struct ipw_record_lookup_query *q = find_live(r, e->query, NULL);
     const struct ipw_json *messages = ipw_json_get(data, "messages");
     int64_t kept = ipw_json_int(ipw_json_get(data, "messages_kept"), 0);
-    struct ipw_said *said, *own;
+    struct ipw_record_lookup_message *said, *own;
     struct ipw_asked *a;
     size_t had;
 
@@ -230,8 +231,8 @@ static int add_line(struct ipw_record_lookup *r, const struct ipw_jsonl_line *li
     return rc;
 }
 
-void ipw_record_lookup_gather(struct ipw_said *said, const struct ipw_record_lookup *r,
-                              const struct ipw_asked *a)
+void ipw_record_lookup_gather(struct ipw_record_lookup_message *said,
+                              const struct ipw_record_lookup *r, const struct ipw_asked *a)
 {
     size_t to = a->n;
 

@@ -14,7 +14,7 @@ enum { MAX_TEXTS = 64, MAX_MESSAGE_BYTES = 512 * 1024 * 1024 };
 struct question {
     struct ipw_record_lookup *r;
     const struct ipw_json *messages;
-    struct ipw_said *said, *other; /* the client's; room for a recorded one's */
+    struct ipw_record_lookup_message *said, *other; /* the client's; room for a recorded one's */
     size_t n;
     uint64_t hash, roles, rest;
 };

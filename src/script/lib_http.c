@@ -13,7 +13,7 @@
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
-#include "script/span.h"
+#include "script/script_span.h"
 #include "script/task.h"
 #include "script/value.h"
 #include "script/vm.h"
@@ -142,13 +142,13 @@ static void record_start(lua_State *L, struct web_op *op, const struct ipw_http_
     ipw_jw_kstr(&w, "method", r->method);
     put_url(&w, r->url);
     ipw_jw_obj_end(&w);
-    op->span = ipw_span_start(L, "http", op->name, data.failed ? NULL : data.data, data.len);
+    op->span = ipw_script_span_start(L, "http", op->name, data.failed ? NULL : data.data, data.len);
     ipw_buf_release(&data);
 }
 
 static void record_end(struct web_op *op, int64_t t_ns, const char *outcome, const char *error)
 {
-    struct ipw_span_end end = {
+    struct ipw_script_span_end end = {
         .t_ns = t_ns, .outcome = outcome, .error = error, .result_bytes = (int64_t)op->body_len};
     struct ipw_buf data = IPW_BUF(64 * IPW_MIB);
 
@@ -162,7 +162,7 @@ static void record_end(struct web_op *op, int64_t t_ns, const char *outcome, con
         end.json = data.data;
         end.json_n = data.len;
     }
-    ipw_span_finish(op->host, op->span, "http", op->name, &end);
+    ipw_script_span_finish(op->host, op->span, "http", op->name, &end);
     op->span = 0;
     ipw_buf_release(&data);
 }
@@ -439,7 +439,8 @@ static int http_request(lua_State *L)
     op->own = host->emit && !ipw_task_in_tool(ipw_vm_of(L));
     op->name = span_name(r.method, r.url);
     record_start(L, op, &r);
-    if (!op->span) return luaL_error(L, "http: more than %d requests and events", IPW_SPANS_MAX);
+    if (!op->span)
+        return luaL_error(L, "http: more than %d requests and events", IPW_SCRIPT_SPANS_MAX);
     if (op->own && ipw_playback_answers(host->replay)) {
         op->op.recorded = true;
         ipw_playback_wait(host->replay, IPW_PLAYBACK_WEB, op->span, recorded, op);

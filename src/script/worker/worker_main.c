@@ -37,7 +37,7 @@ struct pending {
 struct worker {
     struct ipw_host host; /* first: the states' host is a pointer to it */
     struct ipw_loop *loop;
-    struct ipw_channel *channel;
+    struct ipw_message_channel *channel;
     uint32_t last_call;
     struct pending *pending;
     struct ipw_buf answer; /* of the last call that blocked */
@@ -89,9 +89,9 @@ static void take_answer(struct worker *r, int kind, uint32_t number, const char 
 /* Sends the message and waits for its answer, which is r->answer then; gives its kind. */
 static int ask(struct worker *r, struct pending *p, const struct ipw_buf *message)
 {
-    ipw_channel_send(r->channel, message->data, message->len);
+    ipw_message_channel_send(r->channel, message->data, message->len);
     while (!p->kind)
-        if (!ipw_channel_wait(r->channel)) _exit(1); /* the core is gone */
+        if (!ipw_message_channel_wait(r->channel)) _exit(1); /* the core is gone */
     unlink_pending(r, p);
     ipw_buf_release(&r->answer);
     r->answer = p->answer;
@@ -129,7 +129,7 @@ static void call_cancel(struct ipw_op *base)
     if (!op->sent || op->pending.kind) return;
     op->sent = false;
     ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_CANCEL, op->pending.number);
-    ipw_channel_send(op->worker->channel, message.data, message.len);
+    ipw_message_channel_send(op->worker->channel, message.data, message.len);
     ipw_buf_release(&message);
 }
 
@@ -237,7 +237,7 @@ static int call(lua_State *L, const char *name, bool waits)
         return luaL_error(L, "%s: %s", name, err.text);
     }
     if (op) {
-        ipw_channel_send(r->channel, message.data, message.len);
+        ipw_message_channel_send(r->channel, message.data, message.len);
         op->sent = true;
         ipw_buf_release(&message);
         return ipw_op_await(L);
@@ -331,7 +331,7 @@ static void link_log(lua_State *L, const char *text)
 
     ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_LOG, 0);
     ipw_buf_add(&message, text, strnlen(text, 32 * IPW_KIB));
-    ipw_channel_send(worker_of(L)->channel, message.data, message.len);
+    ipw_message_channel_send(worker_of(L)->channel, message.data, message.len);
     ipw_buf_release(&message);
 }
 
@@ -346,8 +346,8 @@ static void send_end(struct worker *r, const struct ipw_buf *json)
 
     ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_DONE, 0);
     ipw_buf_add(&message, json->data, json->len);
-    ipw_channel_send(r->channel, message.data, message.len);
-    ipw_channel_flush(r->channel);
+    ipw_message_channel_send(r->channel, message.data, message.len);
+    ipw_message_channel_flush(r->channel);
     ipw_buf_release(&message);
     _exit(0); /* nothing here is worth an orderly end */
 }
@@ -478,8 +478,9 @@ int ipw_worker_main(int fd)
     r.host.loop = r.loop;
     r.host.name = "worker";
     r.host.worker = &link_to_core;
-    r.channel = ipw_channel_open(r.loop, fd, IPW_WORKER_CODEC_MAX,
-                                 &(struct ipw_channel_callbacks){on_message, on_close, &r});
+    r.channel =
+        ipw_message_channel_open(r.loop, fd, IPW_WORKER_CODEC_MAX,
+                                 &(struct ipw_message_channel_callbacks){on_message, on_close, &r});
     ipw_log_set_level(IPW_LOG_ERROR);
     if (ipw_worker_confine(&err)) fail(&r, &err);
     ipw_loop_run(r.loop);

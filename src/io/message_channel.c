@@ -1,4 +1,4 @@
-#include "io/channel.h"
+#include "io/message_channel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +14,12 @@
 
 enum { HEAD = 4, BLOCK = 64 * 1024 };
 
-struct ipw_channel {
+struct ipw_message_channel {
     uv_poll_t uv; /* first: the close callback frees the whole */
     struct ipw_loop *loop;
     int fd;
     size_t max;
-    struct ipw_channel_callbacks callbacks;
+    struct ipw_message_channel_callbacks callbacks;
     struct ipw_buf in, out;
     size_t in_at, out_at;  /* taken of them already */
     struct ipw_defer full; /* armed when too much waits for the other side */
@@ -29,14 +29,14 @@ struct ipw_channel {
 
 static void free_channel(uv_handle_t *handle)
 {
-    struct ipw_channel *ch = (struct ipw_channel *)handle;
+    struct ipw_message_channel *ch = (struct ipw_message_channel *)handle;
 
     ipw_buf_release(&ch->in);
     ipw_buf_release(&ch->out);
     free(ch);
 }
 
-void ipw_channel_close(struct ipw_channel *ch)
+void ipw_message_channel_close(struct ipw_message_channel *ch)
 {
     if (!ch || ch->closed) return;
     ch->closed = ch->over = true;
@@ -48,7 +48,7 @@ void ipw_channel_close(struct ipw_channel *ch)
     if (!ch->calling) uv_close((uv_handle_t *)&ch->uv, free_channel);
 }
 
-static void end(struct ipw_channel *ch, const char *why)
+static void end(struct ipw_message_channel *ch, const char *why)
 {
     ch->over = true;
     uv_poll_stop(&ch->uv);
@@ -56,7 +56,7 @@ static void end(struct ipw_channel *ch, const char *why)
 }
 
 /* Takes the whole messages out of what was read. */
-static void take_messages(struct ipw_channel *ch)
+static void take_messages(struct ipw_message_channel *ch)
 {
     while (!ch->over && ch->in.len - ch->in_at >= HEAD) {
         const unsigned char *head = (const unsigned char *)ch->in.data + ch->in_at;
@@ -79,7 +79,7 @@ static void take_messages(struct ipw_channel *ch)
     }
 }
 
-static void read_some(struct ipw_channel *ch)
+static void read_some(struct ipw_message_channel *ch)
 {
     char *room = ipw_buf_room(&ch->in, BLOCK);
     ssize_t n;
@@ -98,7 +98,7 @@ static void read_some(struct ipw_channel *ch)
     take_messages(ch);
 }
 
-static void write_some(struct ipw_channel *ch)
+static void write_some(struct ipw_message_channel *ch)
 {
     while (!ch->over && ch->out_at < ch->out.len) {
         ssize_t n = send(ch->fd, ch->out.data + ch->out_at, ch->out.len - ch->out_at, MSG_NOSIGNAL);
@@ -114,7 +114,7 @@ static void write_some(struct ipw_channel *ch)
 
 static void on_ready(uv_poll_t *uv, int status, int events);
 
-static void watch(struct ipw_channel *ch)
+static void watch(struct ipw_message_channel *ch)
 {
     bool wants = ch->out_at < ch->out.len;
 
@@ -124,7 +124,7 @@ static void watch(struct ipw_channel *ch)
 }
 
 /* Whatever the callbacks close, the struct lives until here. */
-static void serve(struct ipw_channel *ch, bool readable, bool writable)
+static void serve(struct ipw_message_channel *ch, bool readable, bool writable)
 {
     bool outermost = !ch->calling;
 
@@ -140,15 +140,17 @@ static void serve(struct ipw_channel *ch, bool readable, bool writable)
 
 static void on_ready(uv_poll_t *uv, int status, int events)
 {
-    serve((struct ipw_channel *)uv, status < 0 || events & UV_READABLE, events & UV_WRITABLE);
+    serve((struct ipw_message_channel *)uv, status < 0 || events & UV_READABLE,
+          events & UV_WRITABLE);
 }
 
 static void on_full(void *ud) { serve(ud, false, false); }
 
-struct ipw_channel *ipw_channel_open(struct ipw_loop *loop, int fd, size_t max_bytes,
-                                     const struct ipw_channel_callbacks *callbacks)
+struct ipw_message_channel *
+ipw_message_channel_open(struct ipw_loop *loop, int fd, size_t max_bytes,
+                         const struct ipw_message_channel_callbacks *callbacks)
 {
-    struct ipw_channel *ch = ipw_calloc(1, sizeof *ch);
+    struct ipw_message_channel *ch = ipw_calloc(1, sizeof *ch);
 
     ch->loop = loop;
     ch->fd = fd;
@@ -166,7 +168,7 @@ struct ipw_channel *ipw_channel_open(struct ipw_loop *loop, int fd, size_t max_b
     return ch;
 }
 
-void ipw_channel_send(struct ipw_channel *ch, const char *bytes, size_t n)
+void ipw_message_channel_send(struct ipw_message_channel *ch, const char *bytes, size_t n)
 {
     char head[HEAD] = {(char)(n & 255), (char)(n >> 8 & 255), (char)(n >> 16 & 255),
                        (char)(n >> 24 & 255)};
@@ -183,7 +185,7 @@ void ipw_channel_send(struct ipw_channel *ch, const char *bytes, size_t n)
     watch(ch);
 }
 
-bool ipw_channel_wait(struct ipw_channel *ch)
+bool ipw_message_channel_wait(struct ipw_message_channel *ch)
 {
     struct pollfd fd = {.fd = ch->fd};
 
@@ -198,7 +200,7 @@ bool ipw_channel_wait(struct ipw_channel *ch)
     return !ch->over;
 }
 
-void ipw_channel_flush(struct ipw_channel *ch)
+void ipw_message_channel_flush(struct ipw_message_channel *ch)
 {
     while (!ch->over && ch->out_at < ch->out.len) {
         struct pollfd fd = {.fd = ch->fd, .events = POLLOUT};

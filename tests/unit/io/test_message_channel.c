@@ -12,14 +12,14 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "io/channel.h"
+#include "io/message_channel.h"
 
 static struct ipw_loop *loop;
 static int other; /* the peer's end */
 
 /* What the callbacks saw, and what they do. */
 static struct {
-    struct ipw_channel *channel;
+    struct ipw_message_channel *channel;
     char text[200];
     size_t bytes, messages;
     const char *why;
@@ -34,8 +34,8 @@ static void on_message(void *ud, const char *bytes, size_t n)
     seen.bytes += n;
     snprintf(seen.text + strlen(seen.text), sizeof seen.text - strlen(seen.text), "%.*s;",
              (int)(n < 20 ? n : 20), bytes);
-    if (seen.answer) ipw_channel_send(seen.channel, "yes", 3);
-    if (seen.close_at_message) ipw_channel_close(seen.channel);
+    if (seen.answer) ipw_message_channel_send(seen.channel, "yes", 3);
+    if (seen.close_at_message) ipw_message_channel_close(seen.channel);
 }
 
 static void on_close(void *ud, const char *why)
@@ -43,7 +43,7 @@ static void on_close(void *ud, const char *why)
     (void)ud;
     seen.closes++;
     seen.why = why;
-    if (seen.close_at_end) ipw_channel_close(seen.channel);
+    if (seen.close_at_end) ipw_message_channel_close(seen.channel);
 }
 
 static int set_up(void **state)
@@ -56,8 +56,8 @@ static int set_up(void **state)
     assert_int_equal(ipw_loop_new(&loop, NULL), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     other = ends[1];
-    seen.channel = ipw_channel_open(loop, ends[0], 1000,
-                                    &(struct ipw_channel_callbacks){on_message, on_close, NULL});
+    seen.channel = ipw_message_channel_open(
+        loop, ends[0], 1000, &(struct ipw_message_channel_callbacks){on_message, on_close, NULL});
     return 0;
 }
 
@@ -98,11 +98,11 @@ static void test_byte_by_byte(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bytes - 1; i++) {
         say(bytes + i, 1);
-        assert_true(ipw_channel_wait(seen.channel));
+        assert_true(ipw_message_channel_wait(seen.channel));
     }
     assert_string_equal(seen.text, "one;two;");
-    ipw_channel_close(seen.channel);
-    ipw_channel_close(NULL);
+    ipw_message_channel_close(seen.channel);
+    ipw_message_channel_close(NULL);
 }
 
 /* A length beyond the ceiling ends the channel at once: the bytes are not waited for. */
@@ -123,9 +123,9 @@ static void test_longest(void **state)
     (void)state;
     memset(bytes + 4, 'x', 1000);
     say(bytes, sizeof bytes);
-    assert_true(ipw_channel_wait(seen.channel));
+    assert_true(ipw_message_channel_wait(seen.channel));
     assert_int_equal(seen.bytes, 1000);
-    ipw_channel_close(seen.channel);
+    ipw_message_channel_close(seen.channel);
 }
 
 /* Many messages at once: what was taken is dropped, the rest of the last one is waited for. */
@@ -138,11 +138,11 @@ static void test_many(void **state)
     for (size_t at = 0; at < bytes.len;) {
         size_t n = bytes.len - at < 7777 ? bytes.len - at : 7777; /* cut anywhere */
         say(bytes.data + at, n);
-        assert_true(ipw_channel_wait(seen.channel));
+        assert_true(ipw_message_channel_wait(seen.channel));
         at += n;
     }
-    while (seen.messages < 60000) assert_true(ipw_channel_wait(seen.channel));
-    ipw_channel_close(seen.channel);
+    while (seen.messages < 60000) assert_true(ipw_message_channel_wait(seen.channel));
+    ipw_message_channel_close(seen.channel);
     ipw_buf_release(&bytes);
 }
 
@@ -164,10 +164,10 @@ static void test_answers_inside(void **state)
     (void)state;
     seen.answer = true;
     SAY("\3\0\0\0one");
-    assert_true(ipw_channel_wait(seen.channel));
+    assert_true(ipw_message_channel_wait(seen.channel));
     assert_int_equal(read(other, bytes, sizeof bytes), 7);
     assert_memory_equal(bytes, "\3\0\0\0yes", 7);
-    ipw_channel_close(seen.channel);
+    ipw_message_channel_close(seen.channel);
 }
 
 /* A peer that does not read: what waits for it has a ceiling, and reaching it ends the channel, told from the loop. */
@@ -176,7 +176,7 @@ static void test_does_not_read(void **state)
     char block[1000] = {0};
 
     (void)state;
-    for (int i = 0; i < 2000; i++) ipw_channel_send(seen.channel, block, sizeof block);
+    for (int i = 0; i < 2000; i++) ipw_message_channel_send(seen.channel, block, sizeof block);
     assert_int_equal(seen.closes, 0);
     ipw_loop_run(loop);
     assert_int_equal(seen.closes, 1);
@@ -188,8 +188,8 @@ static void test_does_not_read_blocking(void **state)
     char block[1000] = {0};
 
     (void)state;
-    for (int i = 0; i < 2000; i++) ipw_channel_send(seen.channel, block, sizeof block);
-    assert_false(ipw_channel_wait(seen.channel));
+    for (int i = 0; i < 2000; i++) ipw_message_channel_send(seen.channel, block, sizeof block);
+    assert_false(ipw_message_channel_wait(seen.channel));
     assert_int_equal(seen.closes, 1);
 }
 
@@ -199,12 +199,12 @@ static void test_after_the_end(void **state)
     (void)state;
     seen.close_at_end = false;
     hang_up();
-    assert_false(ipw_channel_wait(seen.channel));
-    assert_false(ipw_channel_wait(seen.channel));
-    ipw_channel_send(seen.channel, "x", 1);
-    ipw_channel_flush(seen.channel);
+    assert_false(ipw_message_channel_wait(seen.channel));
+    assert_false(ipw_message_channel_wait(seen.channel));
+    ipw_message_channel_send(seen.channel, "x", 1);
+    ipw_message_channel_flush(seen.channel);
     assert_int_equal(seen.closes, 1);
-    ipw_channel_close(seen.channel);
+    ipw_message_channel_close(seen.channel);
 }
 
 struct reader {
@@ -233,22 +233,23 @@ static void test_slow_reader(void **state)
     struct reader reader = {.want = 3 * 1000};
 
     (void)state;
-    ipw_channel_close(seen.channel);
+    ipw_message_channel_close(seen.channel);
     hang_up();
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     other = ends[1];
-    seen.channel = ipw_channel_open(loop, ends[0], IPW_MIB,
-                                    &(struct ipw_channel_callbacks){on_message, on_close, NULL});
-    for (n = 0; n < 1000; n++) ipw_channel_send(seen.channel, block, sizeof block);
+    seen.channel = ipw_message_channel_open(
+        loop, ends[0], IPW_MIB,
+        &(struct ipw_message_channel_callbacks){on_message, on_close, NULL});
+    for (n = 0; n < 1000; n++) ipw_message_channel_send(seen.channel, block, sizeof block);
     reader.want = (size_t)n * 1000;
     assert_int_equal(pthread_create(&reader.thread, NULL, read_all, &reader), 0);
-    ipw_channel_flush(seen.channel);
+    ipw_message_channel_flush(seen.channel);
     pthread_join(reader.thread, NULL);
     assert_int_equal(reader.got, reader.want);
 
-    for (n = 0; n < 1000; n++) ipw_channel_send(seen.channel, block, sizeof block);
+    for (n = 0; n < 1000; n++) ipw_message_channel_send(seen.channel, block, sizeof block);
     reader.got = 0;
     reader.answers = true; /* its word, once all has come, ends the loop */
     seen.close_at_message = true;
@@ -265,10 +266,10 @@ static void test_gone_while_flushing(void **state)
     char block[1000] = {0};
 
     (void)state;
-    for (int i = 0; i < 500; i++) ipw_channel_send(seen.channel, block, 5);
-    ipw_channel_send(seen.channel, block, 900);
+    for (int i = 0; i < 500; i++) ipw_message_channel_send(seen.channel, block, 5);
+    ipw_message_channel_send(seen.channel, block, 900);
     hang_up();
-    ipw_channel_flush(seen.channel);
+    ipw_message_channel_flush(seen.channel);
     ipw_loop_run(loop);
     assert_int_equal(seen.closes, 1);
 }
