@@ -253,7 +253,7 @@ static void workers(void)
 int main(int argc, char **argv)
 {
     struct ipw_host host = {
-        .seed = INT64_MIN, .max_tokens = -1, .temperature = NAN, .name = "bench"};
+        .model.seed = INT64_MIN, .model.max_tokens = -1, .model.temperature = NAN, .name = "bench"};
     struct ipw_err err;
 
     if (argc > 1 && strcmp(argv[1], "__exec") == 0) return ipw_proc_helper_main(argc, argv);

@@ -115,7 +115,7 @@ static void write_event(void *ud, struct ipw_event *event, const struct ipw_reco
 
     count(q, event);
     /* As in the run: the request after one of a tool's own is written in full. */
-    if (line && ipw_playback_is_inside(line) && event->kind == IPW_EV_LM_START) q->host.n_sent = 0;
+    if (line && ipw_playback_is_inside(line) && event->kind == IPW_EV_LM_START) q->host.sent.n = 0;
     if (!job->by_query) {
         ipw_replay_job_line(job, line);
         return;
@@ -149,7 +149,8 @@ static void diverged(void *ud, const char *text)
 
     q->diverged = true;
     ipw_replay_note_add(q->job, q, text);
-    if (q->job->servers) q->host.model = q->job->o->model ? q->job->o->model : q->host.model;
+    if (q->job->servers)
+        q->host.model.name = q->job->o->model ? q->job->o->model : q->host.model.name;
     ipw_replay_step_soon(q->job);
 }
 
@@ -380,22 +381,23 @@ static void open_host(struct ipw_rq *q)
     q->replay = ipw_playback_new(&options);
     q->host = (struct ipw_host){
         .loop = job->loop,
-        .llm = ipw_playback_llm(q->replay),
-        .model = job->model,
-        .temperature = job->agent_config.temperature,
-        .seed = job->agent_config.seed,
-        .max_tokens = job->agent_config.max_tokens,
-        .workspace = workspace,
-        .quota = job->quota,
-        .web = job->web,
-        .grant_web = job->decisions ? job->web != NULL
-                                    : !ipw_json_bool(ipw_json_get(job->config, "no_web"), false),
-        .no_web = "web requests are switched off by --no-web",
-        .grant_proc = !ipw_json_bool(no_proc, false) && !job->o->script.no_proc,
-        .grants = "child processes are switched off by --no-proc",
+        .model.llm = ipw_playback_llm(q->replay),
+        .model.name = job->model,
+        .model.temperature = job->agent_config.temperature,
+        .model.seed = job->agent_config.seed,
+        .model.max_tokens = job->agent_config.max_tokens,
+        .on.workspace = workspace,
+        .grants.quota = job->quota,
+        .grants.web = job->web,
+        .grants.may_fetch = job->decisions
+                                ? job->web != NULL
+                                : !ipw_json_bool(ipw_json_get(job->config, "no_web"), false),
+        .grants.no_web = "web requests are switched off by --no-web",
+        .grants.may_start = !ipw_json_bool(no_proc, false) && !job->o->script.no_proc,
+        .grants.no_proc = "child processes are switched off by --no-proc",
         .start_ns = ipw_now_ns(),
-        .emit = emit,
-        .ud = q,
+        .on.emit = emit,
+        .on.ud = q,
         .replay = q->replay,
     };
 }

@@ -4,17 +4,17 @@
 
 const char *ipw_host_workspace(const struct ipw_host *host)
 {
-    return host && host->workspace ? host->workspace(host->ud) : NULL;
+    return host && host->on.workspace ? host->on.workspace(host->on.ud) : NULL;
 }
 
 int32_t ipw_host_next_span(struct ipw_host *host, bool inside)
 {
-    return inside ? IPW_SPAN_INSIDE + host->last_inside++ : ++host->last_span;
+    return inside ? IPW_SPAN_INSIDE + host->count.inside++ : ++host->count.spans;
 }
 
 void ipw_host_release(struct ipw_host *host)
 {
-    free(host->sent_hashes);
-    host->sent_hashes = NULL;
-    host->n_sent = host->cap_sent = 0;
+    free(host->sent.hashes);
+    host->sent.hashes = NULL;
+    host->sent.n = host->sent.cap = 0;
 }

@@ -1,9 +1,9 @@
 /* script/host.h: what the library functions of a Lua state act on.
  *
  * The application fills one of these for each state and keeps it alive until the state is closed:
- * the loop, the model endpoint, the query's workspace, what the run grants, and where events go.
- * Everything in it is borrowed.  A state without a model (the dataset script, the demo model) has
- * `llm` NULL: its llm.chat raises. */
+ * the loop, the model, the query's workspace, what the run grants, and where events go.  Everything
+ * in it is borrowed.  A state without a model (the dataset script, the demo model) has `model.llm`
+ * NULL: its llm.chat raises. */
 #ifndef IPW_SCRIPT_HOST_H
 #define IPW_SCRIPT_HOST_H
 
@@ -67,57 +67,69 @@ struct ipw_host_worker {
     void (*log)(struct lua_State *L, const char *text);
 };
 
-struct ipw_host {
-    struct ipw_loop *loop;
+/* The model that llm.chat asks, where the script does not say otherwise. */
+struct ipw_host_model {
     struct ipw_llm *llm;
-    const struct ipw_host_worker *worker; /* in a worker process: the way to the core; or NULL */
-    const char *name;   /* of the query, for messages; must outlive the program's states; or NULL */
-    const char *model;  /* the run's, when the script names none */
-    double temperature; /* NAN: the server's default; likewise below */
+    const char *name;
+    double temperature; /* NAN: the server's default */
     int64_t seed;       /* INT64_MIN: not sent */
     int64_t max_tokens; /* < 0: not sent */
-    /* The query's folder, absolute, made when it is first asked for; NULL function or result:
-     * there is none. */
-    const char *(*workspace)(void *ud);
-    struct ipw_quota quota;      /* of that folder */
-    const char *const *readable; /* folders outside of the workspace, NULL-terminated; or NULL */
-    struct ipw_web *web;         /* for ipw.http; NULL: the run does not grant it */
-    bool grant_web;              /* the run does; in a replay: the recorded one did */
-    bool grant_proc;             /* ipw.proc may start children */
-    int64_t start_ns;            /* ipw.now() counts from here */
-    const char *grants;          /* for messages: how to grant children, when they were refused */
-    const char *no_web;          /* likewise for web requests */
+};
 
+/* What the run lets a script do outside of its Lua state. */
+struct ipw_host_grants {
+    struct ipw_quota quota;       /* of the workspace */
+    const char *const *readable;  /* folders outside of the workspace, NULL-terminated; or NULL */
+    struct ipw_web *web;          /* for ipw.http; NULL: the run does not grant it */
+    bool may_fetch;               /* web requests; in a replay: the recorded run granted them */
+    bool may_start;               /* children, through ipw.proc */
+    const char *no_web, *no_proc; /* messages: how to grant what was refused */
+};
+
+/* What the application is asked and told; every function but `emit` of a recorded query may be NULL. */
+struct ipw_host_callbacks {
+    /* The query's folder, absolute, made when it is first asked for; NULL: there is none. */
+    const char *(*workspace)(void *ud);
     /* Takes an event (query number and time are filled in by the taker when 0). */
     void (*emit)(void *ud, struct ipw_event *event);
-    void *ud;
-
-    struct ipw_host_workload *workload; /* NULL: this is none */
-
-    /* Answers from a record in place of the world; NULL: this is no replay. */
-    struct ipw_playback *replay;
-
-    int32_t last_span, last_inside; /* number the spans of the query (ipw_host_next_span) */
-    int n_own_spans;                /* of them those that the script made itself */
-    int64_t n_effects;              /* numbers its effects (script/recorded_effect.h) */
-    /* What the previous request of this query held, so that the record repeats nothing. */
-    uint64_t *sent_hashes;
-    size_t n_sent, cap_sent;
-    bool extended; /* this request is the previous one with more messages behind it */
-
     /* Before an inference: false when a limit forbids it; the query is about to be cancelled then,
      * so that the call only has to wait.  NULL: nothing is limited. */
     bool (*admit)(void *ud);
     /* What the query has used of energy, and may still use of everything.  NULL: not known. */
     void (*energy)(void *ud, struct ipw_host_energy *out);
     void (*budget)(void *ud, struct ipw_host_budget *out);
-    /* Prefill has ended and decode begins; NULL: nobody wants to know. */
+    /* Prefill has ended and decode begins. */
     void (*first_token)(void *ud, int64_t t_ns);
     /* All that the script's branches do is wait, for the next attempt of a request or for their turn
-     * to send one; or one of them goes on.  NULL: nobody wants to know. */
+     * to send one; or one of them goes on. */
     void (*rest)(void *ud, int64_t t_ns, bool rest);
-    /* A request is held back by the limit of those in flight; it begins with its event.  Or NULL. */
+    /* A request is held back by the limit of those in flight; it begins with its event. */
     void (*held)(void *ud, int64_t t_ns);
+    void *ud;
+};
+
+struct ipw_host {
+    struct ipw_loop *loop;
+    const struct ipw_host_worker *worker; /* in a worker process: the way to the core; or NULL */
+    const char *name; /* of the query, for messages; must outlive the program's states; or NULL */
+    int64_t start_ns; /* ipw.now() counts from here */
+    struct ipw_host_model model;
+    struct ipw_host_grants grants;
+    struct ipw_host_callbacks on;
+    struct ipw_host_workload *workload; /* of a workload replay; or NULL */
+    struct ipw_playback *replay;        /* answers from a record in place of the world; or NULL */
+
+    /* The library functions' own. */
+    struct {
+        int32_t spans, inside; /* numbers of the query's spans (ipw_host_next_span) */
+        int own_spans;         /* those that the script made itself */
+        int64_t effects;       /* numbers its effects (script/recorded_effect.h) */
+    } count;
+    struct { /* what the previous request of this query held, so that the record repeats nothing */
+        uint64_t *hashes;
+        size_t n, cap;
+        bool extended; /* this request is the previous one with more messages behind it */
+    } sent;
 };
 
 /* The workspace or NULL; host may be NULL. */

@@ -37,7 +37,7 @@ static int energy_value(lua_State *L)
     struct ipw_host *host = ipw_vm_host(L);
     struct ipw_host_energy e = {none, none, none, none, NAN, NULL};
 
-    if (host && host->energy) host->energy(host->ud, &e);
+    if (host && host->on.energy) host->on.energy(host->on.ud, &e);
     lua_createtable(L, 0, 8);
     put_joules(L, "gpu_j", "gpu_lo_j", "gpu_hi_j", &e.gpu);
     put_joules(L, "cpu_j", "cpu_lo_j", "cpu_hi_j", &e.cpu);
@@ -57,7 +57,7 @@ static int left_value(lua_State *L)
     struct ipw_host *host = ipw_vm_host(L);
     struct ipw_host_budget b = {NAN, NAN, NAN, NAN, NAN};
 
-    if (host && host->budget) host->budget(host->ud, &b);
+    if (host && host->on.budget) host->on.budget(host->on.ud, &b);
     lua_createtable(L, 0, 5);
     put_count(L, "tokens_left", b.tokens);
     put_count(L, "turns_left", b.turns);

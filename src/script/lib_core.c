@@ -92,7 +92,7 @@ static int run_note(lua_State *L)
     event.tool.name = name;
     if (ipw_task_in_tool(ipw_vm_of(L))) event.span = ipw_host_next_span(host, true);
     event.payload = luaL_optlstring(L, 2, NULL, &event.payload_len);
-    if (host->emit) host->emit(host->ud, &event);
+    if (host->on.emit) host->on.emit(host->on.ud, &event);
     return 0;
 }
 

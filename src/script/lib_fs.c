@@ -212,7 +212,7 @@ static int take_room(lua_State *L, const char *path, size_t n, struct ipw_err *e
     if (fd >= 0 && fstat(fd, &st) < 0) st.st_size = 0;
     if (fd >= 0) close(fd);
     if (!folder) return 0; /* the write will say so */
-    return ipw_quota_write(&host->quota, folder, fresh, (size_t)st.st_size, n, err);
+    return ipw_quota_write(&host->grants.quota, folder, fresh, (size_t)st.st_size, n, err);
 }
 
 /* The open or the write that room was taken for has failed. */
@@ -220,7 +220,7 @@ static int fail_write(lua_State *L, const char *path, const char *why)
 {
     struct ipw_host *host = ipw_vm_host(L);
 
-    if (host) ipw_quota_forget(&host->quota);
+    if (host) ipw_quota_forget(&host->grants.quota);
     return fail(L, path, why);
 }
 

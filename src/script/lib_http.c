@@ -429,14 +429,14 @@ static int http_request(lua_State *L)
     redirects = (int)number_field(L, "redirects", IPW_WEB_REDIRECTS, 20);
     r.n_headers = push_headers(L, &headers);
     r.headers = headers;
-    if (!host || !host->grant_web)
+    if (!host || !host->grants.may_fetch)
         return luaL_error(L, "http: %s",
-                          host && host->no_web ? host->no_web
-                                               : "web requests are not granted here");
+                          host && host->grants.no_web ? host->grants.no_web
+                                                      : "web requests are not granted here");
 
     op = ipw_op_new(L, sizeof *op, web_cancel, web_finish, web_release);
     op->host = host;
-    op->own = host->emit && !ipw_task_in_tool(ipw_vm_of(L));
+    op->own = host->on.emit && !ipw_task_in_tool(ipw_vm_of(L));
     op->name = span_name(r.method, r.url);
     record_start(L, op, &r);
     if (!op->span)
@@ -446,8 +446,8 @@ static int http_request(lua_State *L)
         ipw_playback_wait(host->replay, IPW_PLAYBACK_WEB, op->span, recorded, op);
         return ipw_op_await(L);
     }
-    if (!host->web) return luaL_error(L, "http: %s", host->no_web);
-    op->code = ipw_web_start(&op->call, host->web, &r, redirects, web_done, op, &op->err);
+    if (!host->grants.web) return luaL_error(L, "http: %s", host->grants.no_web);
+    op->code = ipw_web_start(&op->call, host->grants.web, &r, redirects, web_done, op, &op->err);
     if (op->code) {
         op->word = ipw_strdup(ipw_code_name((enum ipw_code)op->code));
         record_end(op, 0, outcome_of(op->code, 0), op->err.text);

@@ -175,9 +175,9 @@ static int proc_run(lua_State *L)
     request.output_max_bytes = bytes_field(L, "output");
     effect = ipw_recorded_effect_begin(L);
     if (ipw_recorded_effect_replayed(L, effect)) return ipw_recorded_effect_wait(L, effect, "proc");
-    if (!host || !host->grant_proc)
+    if (!host || !host->grants.may_start)
         return luaL_error(L, "proc.run: %s",
-                          host && host->grants ? host->grants : "not granted here");
+                          host && host->grants.no_proc ? host->grants.no_proc : "not granted here");
 
     op = ipw_op_new(L, sizeof *op, proc_cancel, proc_finish, proc_release);
     op->effect = effect;
@@ -197,9 +197,10 @@ static int proc_run(lua_State *L)
     request.input = op->input;
     request.input_len = op->input_len;
     request.cwd = ipw_host_workspace(host);
-    op->code = ipw_quota_child_begins(&host->quota, request.cwd, &request.file_bytes, &op->err);
+    op->code =
+        ipw_quota_child_begins(&host->grants.quota, request.cwd, &request.file_bytes, &op->err);
     if (!op->code) {
-        op->quota = &host->quota;
+        op->quota = &host->grants.quota;
         op->code = ipw_proc_start(&op->proc, host->loop, &request, proc_over, op, &op->err);
     }
     if (op->code) op->op.done = true;

@@ -121,7 +121,9 @@ static char *allowed_path(const struct ipw_host *host, const char *path, struct 
         return NULL;
     }
     for (size_t i = 0; !inside; i++) {
-        const char *folder = i == 0 ? workspace : host->readable ? host->readable[i - 1] : NULL;
+        const char *folder = i == 0                  ? workspace
+                             : host->grants.readable ? host->grants.readable[i - 1]
+                                                     : NULL;
         size_t n;
 
         if (!folder && i > 0) break;

@@ -95,7 +95,7 @@ static void emit(struct ipw_host *host, struct ipw_event *event, struct ipw_buf 
     event->query = -1;
     event->payload = data->failed ? NULL : data->data;
     event->payload_len = data->failed ? 0 : data->len;
-    if (host->emit) host->emit(host->ud, event);
+    if (host->on.emit) host->on.emit(host->on.ud, event);
     ipw_buf_release(data);
 }
 
@@ -270,13 +270,14 @@ static int tool_granted(lua_State *L)
 
     bool web = strcmp(what, "http") == 0;
 
-    if (host && (web ? host->grant_web : strcmp(what, "proc") == 0 && host->grant_proc)) {
+    if (host &&
+        (web ? host->grants.may_fetch : strcmp(what, "proc") == 0 && host->grants.may_start)) {
         lua_pushboolean(L, 1);
         return 1;
     }
     lua_pushboolean(L, 0);
-    if (host && (web ? host->no_web : host->grants))
-        lua_pushstring(L, web ? host->no_web : host->grants);
+    if (host && (web ? host->grants.no_web : host->grants.no_proc))
+        lua_pushstring(L, web ? host->grants.no_web : host->grants.no_proc);
     else
         lua_pushliteral(L, "this run does not grant it");
     return 2;

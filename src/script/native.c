@@ -26,7 +26,7 @@ static void note(lua_State *L, const char *name, const char *path)
     struct ipw_buf data = IPW_BUF(8192);
     struct ipw_jw w;
 
-    if (!host || !host->emit) return;
+    if (!host || !host->on.emit) return;
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
     ipw_jw_kstr(&w, "file", path);
@@ -36,7 +36,7 @@ static void note(lua_State *L, const char *name, const char *path)
     if (ipw_task_in_tool(ipw_vm_of(L))) event.span = ipw_host_next_span(host, true);
     event.payload = data.failed ? NULL : data.data;
     event.payload_len = data.failed ? 0 : data.len;
-    host->emit(host->ud, &event);
+    host->on.emit(host->on.ud, &event);
     ipw_buf_release(&data);
 }
 

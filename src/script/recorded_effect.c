@@ -26,8 +26,8 @@ int64_t ipw_recorded_effect_begin(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
 
-    if (!host || !host->emit || ipw_task_in_tool(ipw_vm_of(L))) return 0;
-    return ++host->n_effects;
+    if (!host || !host->on.emit || ipw_task_in_tool(ipw_vm_of(L))) return 0;
+    return ++host->count.effects;
 }
 
 bool ipw_recorded_effect_replayed(lua_State *L, int64_t id)
@@ -215,7 +215,7 @@ static void emit(struct ipw_host *host, int64_t id, const char *name, const char
     ipw_jw_obj_end(&w);
     event.payload = ipw_buf_str(&data);
     event.payload_len = data.len;
-    host->emit(host->ud, &event);
+    host->on.emit(host->on.ud, &event);
     ipw_buf_release(&data);
 }
 

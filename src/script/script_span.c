@@ -14,13 +14,13 @@ int32_t ipw_script_span_start(lua_State *L, const char *kind, const char *name, 
     struct ipw_host *host = ipw_vm_host(L);
     struct ipw_event event = {.kind = IPW_EV_SPAN_START, .t_ns = ipw_now_ns(), .query = -1};
 
-    if (host->n_own_spans == IPW_SCRIPT_SPANS_MAX) return 0;
-    host->n_own_spans++;
+    if (host->count.own_spans == IPW_SCRIPT_SPANS_MAX) return 0;
+    host->count.own_spans++;
     event.span = ipw_host_next_span(host, ipw_task_in_tool(ipw_vm_of(L)));
     event.tool = (struct ipw_tool_facts){.name = name, .kind = kind};
     event.payload = json;
     event.payload_len = json_n;
-    if (host->emit) host->emit(host->ud, &event);
+    if (host->on.emit) host->on.emit(host->on.ud, &event);
     return event.span;
 }
 
@@ -40,7 +40,7 @@ void ipw_script_span_finish(struct ipw_host *host, int32_t span, const char *kin
                                          .outcome = end->outcome,
                                          .error = end->error,
                                          .result_bytes = end->result_bytes};
-    if (host->emit) host->emit(host->ud, &event);
+    if (host->on.emit) host->on.emit(host->on.ud, &event);
 }
 
 /* start(name, json): the span's number. [-2, +1, e] */

@@ -67,7 +67,7 @@ static void say_rest(struct ipw_vm *vm, bool rest)
 
     if (vm->rest == rest) return;
     vm->rest = rest;
-    if (host->rest) host->rest(host->ud, ipw_now_ns(), rest);
+    if (host->on.rest) host->on.rest(host->on.ud, ipw_now_ns(), rest);
 }
 
 static void look_for_rest(struct ipw_vm *vm)

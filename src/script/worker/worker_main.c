@@ -470,7 +470,7 @@ static void on_close(void *ud, const char *why)
 
 int ipw_worker_main(int fd)
 {
-    struct worker r = {.host = {.seed = INT64_MIN, .max_tokens = -1, .temperature = NAN}};
+    struct worker r = {.host.model = {.seed = INT64_MIN, .max_tokens = -1, .temperature = NAN}};
     struct ipw_err err = {0};
 
     clearenv();

@@ -32,7 +32,7 @@ static void on_emit(void *ud, struct ipw_event *event)
 static void start(struct world *w)
 {
     world_open(w, 64 * IPW_MIB);
-    w->host.emit = on_emit;
+    w->host.on.emit = on_emit;
     ipw_buf_release(&seen.notes);
     memset(&seen, 0, sizeof seen);
     seen.notes = IPW_BUF(64 * IPW_MIB);
@@ -126,12 +126,12 @@ static void numbered_and_limited(void **state)
         strstr(ipw_buf_str(&seen.notes), "{\"id\":2,\"name\":\"effect\",\"of\":\"values\""));
     stop(&w);
     start(&w);
-    w.host.emit = NULL; /* nobody takes notes: it works all the same */
+    w.host.on.emit = NULL; /* nobody takes notes: it works all the same */
     define(&w);
     world_run(&w, use_values);
     assert_string_equal(w.answer, "fine");
     assert_int_equal(seen.n, 0);
-    assert_int_equal(w.host.n_effects, 0);
+    assert_int_equal(w.host.count.effects, 0);
     stop(&w);
 }
 

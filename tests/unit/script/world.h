@@ -41,12 +41,12 @@ static inline int world_try_open(struct world *w, size_t memory_bytes, struct ip
     assert_int_equal(ipw_loop_new(&w->loop, err), 0);
     w->host = (struct ipw_host){.loop = w->loop,
                                 .name = "q1",
-                                .grant_proc = true,
-                                .seed = INT64_MIN,
-                                .max_tokens = -1,
-                                .temperature = NAN,
+                                .grants.may_start = true,
+                                .model.seed = INT64_MIN,
+                                .model.max_tokens = -1,
+                                .model.temperature = NAN,
                                 .start_ns = ipw_now_ns(),
-                                .ud = w};
+                                .on.ud = w};
     return ipw_sandbox_open(&w->vm, &options, err);
 }
 
