@@ -110,11 +110,30 @@ static void look_at_folder(struct ipw_findings *f)
                      ok ? "" : "not");
 }
 
+/* A run of an older version may still be at work in one: who removes them should have looked. */
+static void tell_old_workspaces(struct ipw_findings *f, size_t n)
+{
+    struct ipw_buf remedy = IPW_BUF(4096);
+
+    ipw_buf_addf(&remedy, "when no run of an older version goes on: `find ");
+    ipw_text_shell_word(&remedy, ipw_workspaces_root());
+    ipw_buf_addf(&remedy,
+                 " -maxdepth 1 -type d -user %ld -perm 0700 -name 'ipw-agent-?????\?' -mtime +%d ! "
+                 "-exec test "
+                 "-e '{}/.owner' ';' -exec rm -r '{}' +`",
+                 (long)geteuid(), IPW_WORKSPACES_OLD_DAYS);
+    ipw_findings_add(f, "program", "old workspaces", IPW_HEALTH_WARN, ipw_buf_str(&remedy),
+                     "%zu folder%s of an older version in %.100s, unused for %d days", n,
+                     n == 1 ? "" : "s", ipw_workspaces_root(), IPW_WORKSPACES_OLD_DAYS);
+    ipw_buf_release(&remedy);
+}
+
 static void look_at_workspaces(struct ipw_findings *f)
 {
     struct ipw_workspaces_left left;
 
     ipw_workspaces_left(&left, false);
+    if (left.n_old) tell_old_workspaces(f, left.n_old);
     if (left.n)
         ipw_findings_add(f, "program", "workspaces", IPW_HEALTH_WARN,
                          "the next run removes them, and resume does",

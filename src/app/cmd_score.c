@@ -211,7 +211,8 @@ static void print(struct job *j, const char *path)
             printf("flipped: %zu of %zu queries (query, old and new score, answer)\n%s",
                    j->n_flipped, j->n - j->n_missing, ipw_buf_str(&j->flips));
         else
-            printf("flipped: none of %zu queries\n", j->n - j->n_missing);
+            printf("flipped: none of %zu quer%s\n", j->n - j->n_missing,
+                   j->n - j->n_missing == 1 ? "y" : "ies");
         if (j->n_reworded)
             printf("another answer, the same score: %zu\n%s", j->n_reworded,
                    ipw_buf_str(&j->reworded));

@@ -14,7 +14,7 @@ struct ipw_finding {
     char name[80];     /* "streaming" */
     enum ipw_health health;
     char text[240];   /* what is so */
-    char remedy[240]; /* what to do, or "" */
+    char remedy[480]; /* what to do, or "" */
 };
 
 struct ipw_findings {

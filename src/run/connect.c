@@ -202,6 +202,17 @@ static void tell_different(const struct ipw_run *run, const struct probe *probes
     ipw_buf_release(&text);
 }
 
+/* The server lives, and its list is what nobody can wait for here: a run waits for one that loads
+ * its model, if it knows which. */
+static int tell_unlisted(const struct probe *p, const char *url, struct ipw_err *err)
+{
+    if (p->err.code == IPW_EHTTP)
+        return ipw_fail(err, IPW_EINVAL,
+                        "%s: the server does not list its models; name one with --model",
+                        p->err.text);
+    return ipw_fail(err, IPW_EINVAL, "%s does not list its models: name one with --model", url);
+}
+
 /* Asks all of them for their lists of models: tells a dead server or a missing key before a run
  * begins, and the model's name when none was given.  A server without that list is fine when a model
  * was named; of several base URLs one has to answer. */
@@ -233,8 +244,7 @@ static int check_server(struct ipw_run *run, struct ipw_err *err)
         *err = first_err;
         rc = first_err.code;
     } else if (!run->model) {
-        rc = ipw_fail(err, IPW_EINVAL, "%s does not list its models: name one with --model",
-                      run->base_url);
+        rc = tell_unlisted(&probes[0], run->base_url, err);
     } else if (n > 1 && !run->o->quiet) {
         tell_different(run, probes, n);
     }

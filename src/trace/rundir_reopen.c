@@ -60,12 +60,19 @@ int ipw_rundir_begin_again(struct ipw_rundir *dir, struct ipw_err *err)
     return rc;
 }
 
+/* Without the file nothing can be written: a failure is the first of all that follow. */
 static int reopen(struct ipw_rundir *dir, struct ipw_jsonl_appender **file, const char *name,
                   struct ipw_err *err)
 {
+    struct ipw_err why;
+    int rc;
+
     ipw_jsonl_append_close(*file, NULL);
     *file = NULL;
-    return ipw_rundir_append_open(dir, file, name, err);
+    rc = ipw_rundir_append_open(dir, file, name, &why);
+    if (rc) dir->first = why;
+    if (rc && err) *err = why;
+    return rc;
 }
 
 int ipw_rundir_reopen(struct ipw_rundir *dir, struct ipw_err *err)
@@ -164,7 +171,6 @@ int ipw_rundir_sift_traces(struct ipw_rundir *dir,
         unlink(tmp);
     } else { /* appends go to the new file from now on */
         rc = reopen(dir, &dir->traces, "traces.jsonl", &why);
-        if (rc) dir->first = why;
     }
     free(tmp);
     free(file);

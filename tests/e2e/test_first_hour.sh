@@ -146,6 +146,11 @@ end }
 LUA
 expect_exit 3 agent check tools/ask.lua
 assert_eq "$(cat out)" 'tools/ask.lua:4: ipw.http has no "qeury"; did you mean "query"?'
+# Also where it is not said whether it is a tool or an agent.
+printf 'local llm = require "ipw.llm"\nreturn { name = "mine", run = function() return llm.chta {} end }\n' >mine.lua
+expect_exit 3 agent check mine.lua
+check_out 'mine.lua:2: ipw.llm has no "chta"; did you mean "chat"?'
+check_out "cannot tell whether this is a tool or an agent"
 sed -i 's/qeury/query/' tools/ask.lua
 expect_exit 0 agent check tools/ask.lua
 

@@ -44,7 +44,6 @@ struct job {
     size_t n, cap;
     struct ipw_buf added[N_FILES]; /* lines for queries that have none */
     int last_cut;                  /* the last session with a query that is not booked; -1: none */
-    bool rebuilt;                  /* the manifest */
 };
 
 static char *path_of(const struct job *j, const char *name)
@@ -59,7 +58,8 @@ static char *path_of(const struct job *j, const char *name)
 static int sync_file(const struct job *j, const char *name, struct ipw_err *err)
 {
     char *path = path_of(j, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), rc = 0;
+    int fd = (int)TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    int rc = 0;
 
     if (fd < 0 && errno != ENOENT)
         rc = ipw_fail_errno(err, errno, "%s", path);
@@ -367,7 +367,8 @@ static void put_session(struct job *j, struct ipw_buf *out, const struct ipw_jso
     ipw_buf_release(&text);
 }
 
-/* Of a session that ended, as its events say, while the manifest was lost. */
+/* Of a session that ended, as its events say, while the manifest does not: it was lost, and rebuilt by us or
+ * by a repair that came no further. */
 static const char *end_of(const struct job *j, size_t number)
 {
     const struct ipw_json *config = ipw_json_get(j->manifest, "config");
@@ -385,11 +386,12 @@ static char *session_text(struct job *j, const struct ipw_json *session, size_t 
 {
     struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
 
+    bool ended = r && !r->cut && ipw_json_is_null(ipw_json_get(session, "end"));
+
     if (is_whole(session, r))
         ipw_json_print(&text, session);
     else
-        put_session(j, &text, session, number,
-                    j->rebuilt && r && !r->cut ? end_of(j, number) : "killed", r);
+        put_session(j, &text, session, number, ended ? end_of(j, number) : "killed", r);
     return ipw_buf_take(&text, NULL);
 }
 
@@ -530,7 +532,6 @@ int ipw_mend_run(struct ipw_mend *m, const char *run, struct ipw_err *err)
 
     if (rc == IPW_EPARSE || rc == IPW_ENOTFOUND) {
         rc = ipw_mend_manifest(m, run, err);
-        j.rebuilt = !rc;
         m->files += !rc;
         if (!rc) rc = open_manifest(&j, err);
     } else if (rc && err) {

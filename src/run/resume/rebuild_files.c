@@ -75,8 +75,9 @@ int ipw_mend_write_manifest(const char *run, const struct ipw_json *manifest, co
 int ipw_mend_set_aside(const char *run, const char *name, struct ipw_err *err)
 {
     char *from = ipw_asprintf("%s/%s", run, name), *to = ipw_asprintf("%s.damaged", from);
-    int rc = rename(from, to) < 0 ? ipw_fail_errno(err, errno, "%s: rename", from)
-                                  : ipw_file_sync_folder(from, err);
+    int rc = TEMP_FAILURE_RETRY(rename(from, to)) < 0
+                 ? ipw_fail_errno(err, errno, "%s: rename", from)
+                 : ipw_file_sync_folder(from, err);
 
     free(from);
     free(to);

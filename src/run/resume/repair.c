@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "json/json.h"
 #include "json/jsonl.h"
 #include "ledger/power_reader.h"
@@ -228,6 +229,26 @@ bool ipw_repair_has_manifest(const char *run)
     return !rc;
 }
 
+/* Nothing is written here: the lines of traces.jsonl are all that is left of these queries. */
+static int tell_events_gone(const char *run, struct ipw_err *err)
+{
+    int errnum = errno;
+    struct ipw_buf word = IPW_BUF(64 * IPW_KIB);
+
+    if (errnum != ENOENT) return ipw_fail_errno(err, errnum, "%s/events.jsonl", run);
+    ipw_text_shell_word(&word, run);
+    ipw_fail(
+        err, IPW_ENOTFOUND,
+        "%s/events.jsonl is gone, and with it each request, reply and tool result: nothing can be "
+        "repaired, replayed against the record or booked again. traces.jsonl still has the "
+        "answers, times, tokens and joules: replay, score, compare and export read it. "
+        "`ipw-agent resume %s` sets its lines aside (traces.jsonl.damaged) and runs those "
+        "queries again",
+        run, ipw_buf_str(&word));
+    ipw_buf_release(&word);
+    return IPW_ENOTFOUND;
+}
+
 int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
 {
     static const struct {
@@ -249,6 +270,8 @@ int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
         rc = ipw_fail_errno(err, errno, "%s: no such run", run);
     else if (stat(manifest, &st) < 0 && stat(events, &st) < 0)
         rc = ipw_fail_errno(err, errno, "%s: cannot be read as a run", manifest);
+    else if (stat(events, &st) < 0)
+        rc = tell_events_gone(run, err);
     free(events);
     free(manifest);
     if (rc) return rc;

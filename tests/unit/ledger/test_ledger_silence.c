@@ -248,6 +248,42 @@ static void test_estimate_by_a_model(void **state)
     ipw_ledger_free(l);
 }
 
+/* Short queries between two readings of a model, of a ledger that has forgotten what was before them: it goes on as
+ * it was before the newest reading, and is never 0 for want of an older one. */
+static void test_estimate_after_a_trim(void **state)
+{
+    struct ipw_channel c[3];
+    struct ipw_ledger *l;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        c[i] = test_counter(i == 0 ? "mid" : i == 1 ? "least" : "most", CPU, 0, 1000);
+        c[i].kind = IPW_CHANNEL_ESTIMATE;
+        c[i].in_sum = false;
+    }
+    l = ipw_ledger_new(c, 3);
+    ipw_ledger_set_reason(l, CPU, "no_sensor");
+    for (int i = 0; i < 50; i++) {
+        double begun = 1 + i * 0.1;
+        int64_t v[3] = {J(0.4 * i), J(0.2 * i), J(1.0 * i)}, q;
+        struct ipw_figure f;
+
+        ipw_ledger_row(l, 0, 3, S(begun), v);
+        for (double t = begun + 0.01; t < begun + 0.09; t += 0.03) {
+            q = ipw_ledger_query_begin(l, S(t));
+            ipw_ledger_query_leave(l, q, S(t + 0.02));
+            if (i == 0) continue; /* read once, it says nothing yet */
+            f = ipw_ledger_query_window(l, q, CPU, S(t), S(t + 0.02));
+            assert_true(f.estimated);
+            assert_near(f.estimate_j, 0.08, 1e-3);
+            assert_near(f.lo_j, 0.04, 1e-3);
+            assert_near(f.hi_j, 0.2, 1e-3);
+            ipw_ledger_trim(l, S(t + 0.02));
+        }
+    }
+    ipw_ledger_free(l);
+}
+
 /* Shared by phases before anything is known of them: equal slices, and that is told. */
 static void test_unfitted(void **state)
 {
@@ -283,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_one_of_two),
         cmocka_unit_test(test_turns_below_resolution),
         cmocka_unit_test(test_estimate_by_a_model),
+        cmocka_unit_test(test_estimate_after_a_trim),
         cmocka_unit_test(test_unfitted),
     };
 

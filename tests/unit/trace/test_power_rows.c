@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/vlq.h"
 #include "trace/power_rows.h"
 
 enum { MANY = 8 };
@@ -262,6 +263,58 @@ static void lines_that_are_no_rows(void **state)
     close_pair(&p);
 }
 
+/* A packed row of these integers: source, what is added to the time's step, then what each value differs by. */
+static enum ipw_power_read read_packed(struct pair *p, int64_t source, int64_t more,
+                                       const int64_t *differs, size_t n)
+{
+    int64_t t, got[MANY];
+    size_t s;
+
+    ipw_buf_clear(&p->line);
+    ipw_buf_adds(&p->line, "[\"");
+    ipw_vlq_put(&p->line, source);
+    ipw_vlq_put(&p->line, more);
+    for (size_t i = 0; i < n; i++) ipw_vlq_put(&p->line, differs[i]);
+    ipw_buf_adds(&p->line, "\"]");
+    return ipw_power_row_read(&p->read, ipw_buf_str(&p->line), &t, &s, got);
+}
+
+/* Numbers that no writer put there lead beyond what an integer holds: each is damage, and none is taken. */
+static void a_changed_row_never_wraps(void **state)
+{
+    struct pair p;
+    int64_t t, got[MANY];
+    size_t s;
+
+    (void)state;
+    open_pair(&p, counters, 1);
+    assert_int_equal(read_packed(&p, -1, 1, NULL, 0), IPW_POWER_DAMAGED);
+    assert_int_equal(read_packed(&p, 1, 1, NULL, 0), IPW_POWER_DAMAGED); /* there is one source */
+    assert_int_equal(ipw_power_row_read(&p.read, "[\"A\"]", &t, &s, got), IPW_POWER_DAMAGED);
+    assert_int_equal(ipw_power_row_read(&p.read, "[\"\"]", &t, &s, got), IPW_POWER_DAMAGED);
+    close_pair(&p);
+    for (int k = 0; k < 6; k++) {
+        static const struct {
+            int64_t more, differs;
+        } wild[] = {{IPW_NO_VALUE, 0},     {INT64_MAX, 0}, {-5, 0},
+                    {INT64_MAX / 1000, 0}, {1, 10000},     {1, INT64_MAX}};
+
+        open_pair(&p, counters, 1);
+        assert_int_equal(
+            ipw_power_row_read(&p.read, "[1000000,0,9223372036854775000]", &t, &s, got),
+            IPW_POWER_ROW);
+        assert_int_equal(read_packed(&p, 0, wild[k].more, &wild[k].differs, 1), IPW_POWER_DAMAGED);
+        close_pair(&p);
+    }
+    /* the same against the other end, and as far as it goes */
+    open_pair(&p, gauges, 1);
+    assert_int_equal(ipw_power_row_read(&p.read, "[1000000,0,-9223372036854775000]", &t, &s, got),
+                     IPW_POWER_ROW);
+    assert_int_equal(read_packed(&p, 0, 1, (int64_t[]){-700}, 1), IPW_POWER_ROW);
+    assert_int_equal(read_packed(&p, 0, 1, (int64_t[]){-700}, 1), IPW_POWER_DAMAGED);
+    close_pair(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +324,7 @@ int main(void)
         cmocka_unit_test(slow_sources_have_plain_rows_often_enough),
         cmocka_unit_test(damage_ends_at_the_next_plain_row),
         cmocka_unit_test(lines_that_are_no_rows),
+        cmocka_unit_test(a_changed_row_never_wraps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
