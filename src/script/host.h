@@ -136,6 +136,9 @@ struct ipw_host {
 const char *ipw_host_workspace(const struct ipw_host *host);
 /* The number of the span that begins; `inside` a tool that is on record as a whole. */
 int32_t ipw_host_next_span(struct ipw_host *host, bool inside);
+/* Emits the event with the data as its payload (without it where the data outgrew its ceiling), and
+ * releases the data. */
+void ipw_host_emit(struct ipw_host *host, struct ipw_event *event, struct ipw_buf *data);
 void ipw_host_release(struct ipw_host *host); /* frees what the library functions put there */
 
 #endif

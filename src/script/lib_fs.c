@@ -18,6 +18,7 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
+#include "script/value.h"
 #include "script/vm_priv.h"
 
 enum { MAX_FILE_BYTES = 64 * 1024 * 1024, MAX_PART_BYTES = 20 * 1024 * 1024 };
@@ -76,14 +77,9 @@ static int box_close(lua_State *L)
 
 static struct box *push_box(lua_State *L)
 {
-    struct box *box = lua_newuserdatauv(L, sizeof *box, 0);
+    struct box *box = ipw_value_push_box(L, sizeof *box, "ipw.fd", box_close);
 
     box->fd = -1;
-    if (luaL_newmetatable(L, "ipw.fd")) {
-        lua_pushcfunction(L, box_close);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
     return box;
 }
 
@@ -284,15 +280,9 @@ static int dir_close(lua_State *L)
 static int list_value(lua_State *L)
 {
     const char *workspace = ipw_host_workspace(ipw_vm_host(L));
-    DIR **dir = lua_newuserdatauv(L, sizeof(DIR *), 0); // dir
+    DIR **dir = ipw_value_push_box(L, sizeof(DIR *), "ipw.dir", dir_close); // dir
     lua_Integer n = 0;
 
-    *dir = NULL;
-    if (luaL_newmetatable(L, "ipw.dir")) {
-        lua_pushcfunction(L, dir_close);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
     lua_createtable(L, 8, 0); // dir list
     if (workspace) *dir = opendir(workspace);
     for (struct dirent *e; *dir && (e = readdir(*dir));) {

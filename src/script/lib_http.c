@@ -79,13 +79,9 @@ static void put_url(struct ipw_jw *w, const char *url)
 
 static void put_hex(struct ipw_jw *w, const char *s, size_t n)
 {
-    static const char digits[] = "0123456789abcdef";
     struct ipw_buf hex = IPW_BUF(2 * (size_t)REPLAYED_BYTES + 1);
 
-    for (size_t i = 0; i < n; i++) {
-        ipw_buf_addc(&hex, digits[(unsigned char)s[i] >> 4]);
-        ipw_buf_addc(&hex, digits[(unsigned char)s[i] & 15]);
-    }
+    ipw_text_hex(&hex, s, n);
     ipw_jw_key(w, "body_hex");
     ipw_jw_strn(w, ipw_buf_str(&hex), hex.len);
     ipw_buf_release(&hex);
@@ -282,8 +278,6 @@ static int web_finish(lua_State *L, struct ipw_op *base)
 
 /* ---- from a record ---- */
 
-static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
-
 static void read_body(struct web_op *op, const struct ipw_json *data)
 {
     const struct ipw_json *hex = ipw_json_get(data, "body_hex"), *text = ipw_json_get(data, "body");
@@ -295,8 +289,7 @@ static void read_body(struct web_op *op, const struct ipw_json *data)
     op->cut |= op->body_len != (hex ? n / 2 : n);
     if (op->cut) return;
     op->body = ipw_memdup(s, n);
-    for (size_t i = 0; hex && i < op->body_len; i++)
-        op->body[i] = (char)(digit(s[2 * i]) << 4 | digit(s[2 * i + 1]));
+    if (hex) ipw_text_unhex(op->body, s, n);
 }
 
 static void recorded(void *ud, const struct ipw_record_line *line)
@@ -332,49 +325,6 @@ static void recorded(void *ud, const struct ipw_record_line *line)
 
 static const char *const known[] = {"body",      "headers", "max_bytes", "method",
                                     "redirects", "seconds", "url",       NULL};
-
-static const char *text_field(lua_State *L, const char *name, size_t *n)
-{
-    const char *text = NULL;
-
-    if (lua_getfield(L, 1, name) == LUA_TSTRING)
-        text = lua_tolstring(L, -1, n); /* the request's table keeps it */
-    else if (!lua_isnil(L, -1))
-        luaL_error(L, "http: %s: expected a string, got %s", name, luaL_typename(L, -1));
-    lua_pop(L, 1);
-    return text;
-}
-
-static double number_field(lua_State *L, const char *name, double fallback, double most)
-{
-    double x = fallback;
-    int is = 1;
-
-    if (lua_getfield(L, 1, name) != LUA_TNIL) x = lua_tonumberx(L, -1, &is);
-    if (!is || !(x >= 0 && x <= most))
-        luaL_error(L, "http: %s: expected a number from 0 to %f", name, most);
-    lua_pop(L, 1);
-    return x;
-}
-
-static size_t bytes_field(lua_State *L, const char *name, size_t fallback)
-{
-    size_t bytes = fallback;
-    struct ipw_err err;
-
-    if (lua_getfield(L, 1, name) == LUA_TSTRING) {
-        if (ipw_parse_bytes(&bytes, lua_tostring(L, -1), &err))
-            luaL_error(L, "http: %s: %s", name, err.text);
-    } else if (!lua_isnil(L, -1)) {
-        int is;
-        lua_Integer n = lua_tointegerx(L, -1, &is);
-        if (!is || n < 1) luaL_error(L, "http: %s: expected bytes, or a text such as 64K", name);
-        bytes = (size_t)n;
-    }
-    lua_pop(L, 1);
-    if (bytes < 1 || bytes > 256 * IPW_MIB) luaL_error(L, "http: %s: 256 MiB at most", name);
-    return bytes;
-}
 
 /* The table of headers as an array in a userdata; its strings stay in the table. [0, +2, e] */
 static size_t push_headers(lua_State *L, struct ipw_http_header **out)
@@ -418,15 +368,15 @@ static int http_request(lua_State *L)
 
     lua_settop(L, 1);
     ipw_fields_take(L, 1, "http", known, false);
-    r.url = text_field(L, "url", &url_n);
+    r.url = ipw_fields_text(L, 1, "http", "url", &url_n);
     if (!r.url) return luaL_error(L, "http: url: expected an address");
     if (strlen(r.url) != url_n || url_n > MAX_URL) return luaL_error(L, "http: url: no address");
-    r.method = text_field(L, "method", NULL);
-    r.body = text_field(L, "body", &r.body_len);
+    r.method = ipw_fields_text(L, 1, "http", "method", NULL);
+    r.body = ipw_fields_text(L, 1, "http", "body", &r.body_len);
     if (!r.method) r.method = r.body ? "POST" : "GET";
-    r.total_ns = ipw_s_to_ns(number_field(L, "seconds", DEFAULT_SECONDS, 1e6));
-    r.body_max_bytes = bytes_field(L, "max_bytes", DEFAULT_BYTES);
-    redirects = (int)number_field(L, "redirects", IPW_WEB_REDIRECTS, 20);
+    r.total_ns = ipw_s_to_ns(ipw_fields_number(L, 1, "http", "seconds", DEFAULT_SECONDS, 0, 1e6));
+    r.body_max_bytes = ipw_fields_bytes(L, 1, "http", "max_bytes", DEFAULT_BYTES, 1, 256 * IPW_MIB);
+    redirects = (int)ipw_fields_number(L, 1, "http", "redirects", IPW_WEB_REDIRECTS, 0, 20);
     r.n_headers = push_headers(L, &headers);
     r.headers = headers;
     if (!host || !host->grants.may_fetch)

@@ -76,37 +76,6 @@ static const char *piece(const struct chat_op *op, size_t at)
     return at ? op->text.data + at - 1 : NULL;
 }
 
-static double number_field(lua_State *L, const char *name, double fallback)
-{
-    double x = fallback;
-
-    lua_getfield(L, 1, name);
-    if (!lua_isnil(L, -1)) {
-        int is;
-        x = lua_tonumberx(L, -1, &is);
-        if (!is)
-            luaL_error(L, "llm.chat: %s: expected a number, got %s", name, luaL_typename(L, -1));
-    }
-    lua_pop(L, 1);
-    return x;
-}
-
-static int64_t integer_field(lua_State *L, const char *name, int64_t fallback)
-{
-    int64_t x = fallback;
-
-    lua_getfield(L, 1, name);
-    if (!lua_isnil(L, -1)) {
-        int is;
-        x = lua_tointegerx(L, -1, &is);
-        if (!is)
-            luaL_error(L, "llm.chat: %s: expected a whole number, got %s", name,
-                       luaL_typename(L, -1));
-    }
-    lua_pop(L, 1);
-    return x;
-}
-
 static void encode_messages(lua_State *L, struct chat_op *op)
 {
     struct ipw_err err;
@@ -138,6 +107,8 @@ static void build_request(lua_State *L, struct chat_op *op)
 {
     const struct ipw_host *host = op->host;
     struct ipw_chat_request *r = &op->request;
+    const char *model;
+    size_t n;
 
     encode_messages(L, op);
     op->tools_at = encode_field(L, op, "tools");
@@ -145,21 +116,17 @@ static void build_request(lua_State *L, struct chat_op *op)
     op->format_at = encode_field(L, op, "response_format");
     op->stop_at = encode_field(L, op, "stop");
     op->extra_at = encode_field(L, op, "extra");
-    lua_getfield(L, 1, "model");
-    if (lua_type(L, -1) == LUA_TSTRING) {
-        size_t n;
-        const char *model = lua_tolstring(L, -1, &n);
+    model = ipw_fields_text(L, 1, "llm.chat", "model", &n);
+    if (model) {
         op->model_at = op->text.len + 1;
         ipw_buf_add(&op->text, model, n + 1);
-    } else if (!lua_isnil(L, -1)) {
-        luaL_error(L, "llm.chat: model: expected a string, got %s", luaL_typename(L, -1));
     }
-    lua_pop(L, 1);
-    r->temperature = number_field(L, "temperature", host->model.temperature);
-    r->top_p = number_field(L, "top_p", NAN);
-    r->seed = integer_field(L, "seed", host->model.seed);
-    r->max_tokens = integer_field(L, "max_tokens", host->model.max_tokens);
-    r->force_tokens = integer_field(L, "force_output_tokens", 0);
+    r->temperature = ipw_fields_number(L, 1, "llm.chat", "temperature", host->model.temperature,
+                                       -INFINITY, INFINITY);
+    r->top_p = ipw_fields_number(L, 1, "llm.chat", "top_p", NAN, -INFINITY, INFINITY);
+    r->seed = ipw_fields_integer(L, 1, "llm.chat", "seed", host->model.seed);
+    r->max_tokens = ipw_fields_integer(L, 1, "llm.chat", "max_tokens", host->model.max_tokens);
+    r->force_tokens = ipw_fields_integer(L, 1, "llm.chat", "force_output_tokens", 0);
     if (r->force_tokens < 0)
         luaL_error(L, "llm.chat: force_output_tokens: expected a number above zero");
     if (op->text.failed) luaL_error(L, "llm.chat: the request is larger than 64 MiB");
@@ -251,7 +218,7 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     struct chat_op *op = ud;
     struct ipw_host *host = op->host;
     struct ipw_buf data = IPW_BUF(2 * (size_t)MAX_REQUEST_BYTES);
-    struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns, .query = -1};
+    struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns};
     struct ipw_jw w;
     size_t kept, before, from = 0, to = 0, start;
 
@@ -292,10 +259,7 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     event.lm.attempt = attempt;
     event.lm.held_ns = ipw_llm_held_ns(op->call);
     event.lm.model = op->request.model;
-    event.payload = data.failed ? NULL : data.data;
-    event.payload_len = data.failed ? 0 : data.len;
-    host->on.emit(host->on.ud, &event);
-    ipw_buf_release(&data);
+    ipw_host_emit(host, &event, &data);
 }
 
 static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *facts,
@@ -303,7 +267,7 @@ static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *fa
 {
     struct chat_op *op = ud;
     struct ipw_host *host = op->host;
-    struct ipw_event event = {.kind = IPW_EV_LM_END, .t_ns = t_ns, .query = -1};
+    struct ipw_event event = {.kind = IPW_EV_LM_END, .t_ns = t_ns};
 
     if (host->on.emit) {
         struct ipw_buf data = IPW_BUF(2 * (size_t)MAX_REQUEST_BYTES);
@@ -313,10 +277,7 @@ static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *fa
         event.lm = *facts;
         event.lm.asked = op->request.model;
         if (next_try_ns > 0) event.lm.retry_wait_ns = next_try_ns;
-        event.payload = data.len && !data.failed ? data.data : NULL;
-        event.payload_len = data.len;
-        host->on.emit(host->on.ud, &event);
-        ipw_buf_release(&data);
+        ipw_host_emit(host, &event, &data);
     }
     if (facts->will_retry) ipw_op_rest(&op->op, true);
 }

@@ -107,40 +107,6 @@ static int proc_finish(lua_State *L, struct ipw_op *base)
     return n;
 }
 
-static size_t bytes_field(lua_State *L, const char *name)
-{
-    size_t bytes = 0;
-    struct ipw_err err;
-
-    lua_getfield(L, 1, name);
-    if (lua_type(L, -1) == LUA_TSTRING) {
-        if (ipw_parse_bytes(&bytes, lua_tostring(L, -1), &err))
-            luaL_error(L, "proc.run: %s: %s", name, err.text);
-    } else if (!lua_isnil(L, -1)) {
-        int is;
-        lua_Integer n = lua_tointegerx(L, -1, &is);
-        if (!is || n < 0)
-            luaL_error(L, "proc.run: %s: expected bytes, zero or more, or a text such as 64K",
-                       name);
-        bytes = (size_t)n;
-    }
-    lua_pop(L, 1);
-    return bytes;
-}
-
-static double seconds_field(lua_State *L, const char *name)
-{
-    double seconds;
-    int is;
-
-    lua_getfield(L, 1, name);
-    seconds = lua_tonumberx(L, -1, &is);
-    if ((!is && !lua_isnil(L, -1)) || !(seconds >= 0 && seconds < 1e8))
-        luaL_error(L, "proc.run: %s: expected seconds, zero or more", name);
-    lua_pop(L, 1);
-    return seconds;
-}
-
 /* run{program, args..., input=, seconds=, cpu=, memory=, output=}: what it printed and how it
  * ended, or nil and why it could not be started. [-1, +(1|2), e] */
 static int proc_run(lua_State *L)
@@ -169,10 +135,10 @@ static int proc_run(lua_State *L)
     if (!lua_isnil(L, -1) && !lua_isstring(L, -1))
         return luaL_error(L, "proc.run: input: expected a text, got %s", luaL_typename(L, -1));
     lua_pop(L, 1);
-    request.wall_ns = ipw_s_to_ns(seconds_field(L, "seconds"));
-    request.cpu_s = (int64_t)ceil(seconds_field(L, "cpu"));
-    request.memory_bytes = bytes_field(L, "memory");
-    request.output_max_bytes = bytes_field(L, "output");
+    request.wall_ns = ipw_s_to_ns(ipw_fields_number(L, 1, "proc.run", "seconds", 0, 0, 1e8));
+    request.cpu_s = (int64_t)ceil(ipw_fields_number(L, 1, "proc.run", "cpu", 0, 0, 1e8));
+    request.memory_bytes = ipw_fields_bytes(L, 1, "proc.run", "memory", 0, 0, SIZE_MAX);
+    request.output_max_bytes = ipw_fields_bytes(L, 1, "proc.run", "output", 0, 0, SIZE_MAX);
     effect = ipw_recorded_effect_begin(L);
     if (ipw_recorded_effect_replayed(L, effect)) return ipw_recorded_effect_wait(L, effect, "proc");
     if (!host || !host->grants.may_start)

@@ -13,6 +13,7 @@
 #include "script/lib.h"
 #include "script/search.h"
 #include "script/task.h"
+#include "script/value.h"
 #include "script/vm.h"
 
 enum { MAX_RECORD_BYTES = 16 * 1024 * 1024, MAX_ERROR_BYTES = 500 };
@@ -24,11 +25,8 @@ static int tool_find(lua_State *L)
     char path[1024];
     struct ipw_err err;
 
-    if (ipw_search_script(ipw_vm_of(L), "agents/tools", name, path, sizeof path, &err)) {
-        lua_pushnil(L);
-        lua_pushstring(L, err.text);
-        return 2;
-    }
+    if (ipw_search_script(ipw_vm_of(L), "agents/tools", name, path, sizeof path, &err))
+        return ipw_value_push_failure(L, err.text);
     lua_pushstring(L, path);
     return 1;
 }
@@ -89,16 +87,6 @@ static int tool_keep(lua_State *L)
     return 0;
 }
 
-static void emit(struct ipw_host *host, struct ipw_event *event, struct ipw_buf *data)
-{
-    event->t_ns = ipw_now_ns();
-    event->query = -1;
-    event->payload = data->failed ? NULL : data->data;
-    event->payload_len = data->failed ? 0 : data->len;
-    if (host->on.emit) host->on.emit(host->on.ud, event);
-    ipw_buf_release(data);
-}
-
 /* start(name, call_id, arguments, whole): the span's number; `arguments` is the text the model
  * wrote; `whole`: the tool stands outside of the agent's file, its result is all there is to know of
  * it. [-4, +1, e] */
@@ -108,7 +96,7 @@ static int tool_start(lua_State *L)
     const char *name = luaL_checkstring(L, 1), *id = luaL_optstring(L, 2, NULL);
     size_t n;
     const char *arguments = luaL_optlstring(L, 3, "{}", &n);
-    struct ipw_event event = {.kind = IPW_EV_TOOL_START};
+    struct ipw_event event = {.kind = IPW_EV_TOOL_START, .t_ns = ipw_now_ns()};
     struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES);
     struct ipw_jw w;
 
@@ -124,7 +112,7 @@ static int tool_start(lua_State *L)
     ipw_jw_obj_end(&w);
     event.span = ipw_host_next_span(host, ipw_task_in_tool(ipw_vm_of(L)));
     event.tool = (struct ipw_tool_facts){.name = name, .call_id = id};
-    emit(host, &event, &data);
+    ipw_host_emit(host, &event, &data);
     if (lua_toboolean(L, 4)) ipw_task_enter_tool(ipw_vm_of(L), 1);
     lua_pushinteger(L, event.span);
     return 1;
@@ -220,7 +208,7 @@ static int tool_finish(lua_State *L)
     const char *outcome = luaL_checkstring(L, 5);
     size_t n;
     const char *content = luaL_checklstring(L, 6, &n);
-    struct ipw_event event = {.kind = IPW_EV_TOOL_END, .span = (int32_t)span};
+    struct ipw_event event = {.kind = IPW_EV_TOOL_END, .t_ns = ipw_now_ns(), .span = (int32_t)span};
     struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES), why = IPW_BUF(IPW_KIB);
     struct ipw_jw w;
 
@@ -234,7 +222,7 @@ static int tool_finish(lua_State *L)
     event.tool = (struct ipw_tool_facts){
         .name = name, .call_id = id, .ok = ok, .outcome = outcome, .result_bytes = (int64_t)n};
     if (!ok) event.tool.error = one_line(&why, n ? content : outcome);
-    emit(host, &event, &data);
+    ipw_host_emit(host, &event, &data);
     ipw_buf_release(&why);
     return 0;
 }

@@ -22,7 +22,7 @@ static void open_name(char *out, size_t size, const char *name)
 static void note(lua_State *L, const char *name, const char *path)
 {
     struct ipw_host *host = ipw_vm_host(L);
-    struct ipw_event event = {.kind = IPW_EV_NOTE, .query = -1, .t_ns = ipw_now_ns()};
+    struct ipw_event event = {.kind = IPW_EV_NOTE, .t_ns = ipw_now_ns()};
     struct ipw_buf data = IPW_BUF(8192);
     struct ipw_jw w;
 
@@ -34,10 +34,7 @@ static void note(lua_State *L, const char *name, const char *path)
     ipw_jw_obj_end(&w);
     event.tool.name = "native_module";
     if (ipw_task_in_tool(ipw_vm_of(L))) event.span = ipw_host_next_span(host, true);
-    event.payload = data.failed ? NULL : data.data;
-    event.payload_len = data.failed ? 0 : data.len;
-    host->on.emit(host->on.ud, &event);
-    ipw_buf_release(&data);
+    ipw_host_emit(host, &event, &data);
 }
 
 int ipw_native_load(lua_State *L, const char *name, const char *path, struct ipw_err *err)

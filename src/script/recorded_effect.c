@@ -42,13 +42,9 @@ bool ipw_recorded_effect_replayed(lua_State *L, int64_t id)
 /* Bytes that are no text of JSON, as pairs of hexadecimal digits. */
 static void write_bytes(struct ipw_jw *w, const char *s, size_t n)
 {
-    static const char digits[] = "0123456789abcdef";
     struct ipw_buf hex = IPW_BUF(2 * (size_t)MAX_VALUE_BYTES);
 
-    for (size_t i = 0; i < n; i++) {
-        ipw_buf_addc(&hex, digits[(unsigned char)s[i] >> 4]);
-        ipw_buf_addc(&hex, digits[(unsigned char)s[i] & 15]);
-    }
+    ipw_text_hex(&hex, s, n);
     ipw_jw_obj(w);
     ipw_jw_key(w, "hex");
     ipw_jw_strn(w, ipw_buf_str(&hex), hex.len);
@@ -140,15 +136,11 @@ static void write_value(lua_State *L, int idx, struct ipw_jw *w, int depth)
     ipw_buf_release(&json);
 }
 
-/* Of a record that somebody else wrote: what is no digit gives some digit. */
-static int digit(char c) { return (c <= '9' ? c - '0' : c - 'a' + 10) & 15; }
-
 static void push_hex(lua_State *L, const char *s, size_t n)
 {
     luaL_Buffer b;
-    char *to = luaL_buffinitsize(L, &b, n / 2);
 
-    for (size_t i = 0; i + 1 < n; i += 2) to[i / 2] = (char)(digit(s[i]) << 4 | digit(s[i + 1]));
+    ipw_text_unhex(luaL_buffinitsize(L, &b, n / 2), s, n);
     luaL_pushresultsize(&b, n / 2);
 }
 
@@ -202,7 +194,7 @@ static int push_results(lua_State *L, const struct ipw_json *value)
 
 static void emit(struct ipw_host *host, int64_t id, const char *name, const char *value, size_t n)
 {
-    struct ipw_event event = {.kind = IPW_EV_NOTE, .query = -1, .t_ns = ipw_now_ns()};
+    struct ipw_event event = {.kind = IPW_EV_NOTE, .t_ns = ipw_now_ns()};
     struct ipw_buf data = IPW_BUF(2 * (size_t)MAX_NOTE_BYTES);
     struct ipw_jw w;
 
@@ -213,10 +205,7 @@ static void emit(struct ipw_host *host, int64_t id, const char *name, const char
     ipw_jw_kstr(&w, "of", name);
     ipw_jw_kraw(&w, "value", value, n);
     ipw_jw_obj_end(&w);
-    event.payload = ipw_buf_str(&data);
-    event.payload_len = data.len;
-    host->on.emit(host->on.ud, &event);
-    ipw_buf_release(&data);
+    ipw_host_emit(host, &event, &data);
 }
 
 void ipw_recorded_effect_note(lua_State *L, int64_t id, const char *name, int n)

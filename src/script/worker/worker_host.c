@@ -18,6 +18,7 @@
 #include "script/sandbox.h"
 #include "script/search.h"
 #include "script/task.h"
+#include "script/value.h"
 #include "script/vm_priv.h"
 #include "script/worker/worker_codec.h"
 
@@ -97,13 +98,8 @@ static int script_source(lua_State *L)
     lua_rawgetp(L, LUA_REGISTRYINDEX, &granted_key);
     if (lua_getfield(L, -1, path) != LUA_TBOOLEAN)
         return luaL_error(L, "%s: not a script that was looked for", path);
-    box = lua_newuserdatauv(L, sizeof *box, 0);
+    box = ipw_value_push_box(L, sizeof *box, "ipw.text_box", text_box_release);
     ipw_buf_init(&box->text, MAX_SCRIPT_BYTES);
-    if (luaL_newmetatable(L, "ipw.text_box")) {
-        lua_pushcfunction(L, text_box_release);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
     if (ipw_file_read(&box->text, path, &err)) return luaL_error(L, "%s", err.text);
     ipw_file_hashes_note(path, ipw_buf_str(&box->text), box->text.len);
     lua_pushlstring(L, ipw_buf_str(&box->text), box->text.len);
