@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "io/proxy.h"
+#include "io/url.h"
 #include "run/run.h"
 
 enum { SLOTS = 30 };
@@ -122,9 +122,9 @@ int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *er
     const char *word = run->o->energy;
 
     if (!strcmp(word, "auto")) {
-        *lm_remote = !run->demo && run->base_url && !ipw_http_is_here(run->base_url);
+        *lm_remote = !run->demo && run->base_url && !ipw_url_is_local(run->base_url);
         for (size_t i = 1; !run->demo && run->llm && i < ipw_llm_n_urls(run->llm); i++) {
-            *lm_remote |= !ipw_http_is_here(ipw_llm_url_at(run->llm, i));
+            *lm_remote |= !ipw_url_is_local(ipw_llm_url_at(run->llm, i));
         }
         return 0;
     }

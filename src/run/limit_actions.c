@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "energy/belief.h"
-#include "io/proxy.h"
+#include "io/url.h"
 #include "run/query_state.h"
 #include "run/run_pricing.h"
 
@@ -20,9 +20,9 @@
 static const char *elsewhere(const struct ipw_run *run)
 {
     if (!run->base_url) return "?";
-    if (!ipw_http_is_here(run->base_url)) return run->base_url;
+    if (!ipw_url_is_local(run->base_url)) return run->base_url;
     for (size_t i = 0; run->llm && i < ipw_llm_n_urls(run->llm); i++)
-        if (!ipw_http_is_here(ipw_llm_url_at(run->llm, i))) return ipw_llm_url_at(run->llm, i);
+        if (!ipw_url_is_local(ipw_llm_url_at(run->llm, i))) return ipw_llm_url_at(run->llm, i);
     return NULL;
 }
 

@@ -81,7 +81,7 @@ struct ipw_run {
     struct ipw_agent_config config;
     char *tools_text; /* --tools, cut at its commas */
     const char **tools;
-    struct ipw_cases *cases;
+    struct ipw_dataset *cases;
 
     struct ipw_source_set sources;
     struct ipw_sampler *sampler;
