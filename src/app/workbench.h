@@ -10,7 +10,7 @@
 #include "run/connect.h"
 #include "run/script_options.h"
 #include "run/workspaces.h"
-#include "script/command.h"
+#include "script/lua_command.h"
 
 enum ipw_workbench_model {
     IPW_BENCH_NO_MODEL,

@@ -37,20 +37,20 @@ static int check_options(struct ipw_origin *origin, const struct ipw_run_options
     return 0; /* the command looked at its own */
 }
 
-static int open_records(struct ipw_origin *origin, struct ipw_cases **out,
+static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
                         const struct ipw_run_options *o, struct ipw_err *err)
 {
     const struct ipw_workload *w = of(origin)->workload;
 
     (void)o;
-    *out = ipw_cases_given("workload", ipw_workload_path(w), NULL,
-                           "a workload replay: replies are not scored", ipw_workload_count(w));
+    *out = ipw_dataset_given("workload", ipw_workload_path(w), NULL,
+                             "a workload replay: replies are not scored", ipw_workload_count(w));
     if (ipw_workload_count(w)) return 0;
     return ipw_fail(err, IPW_EINVAL, "%s: no record to run", ipw_workload_path(w));
 }
 
 /* A chain of digests, so that it takes no memory: of the one before and some of the ids. */
-static void selection(struct ipw_origin *origin, char *out, const struct ipw_cases *cases)
+static void selection(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases)
 {
     struct ipw_workload *w = of(origin)->workload;
     struct ipw_buf text = IPW_BUF(64 * IPW_MIB);

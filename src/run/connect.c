@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "io/proxy.h"
+#include "io/url.h"
 #include "run/find_server.h"
 
 #define PROBE_NS      (10 * IPW_NS_PER_S) /* besides the time to connect */
@@ -267,7 +267,7 @@ const char **ipw_connection_urls(const struct ipw_connection *c)
 const char *ipw_connection_elsewhere(const struct ipw_connection *c)
 {
     for (size_t i = 0; c->llm && i < ipw_llm_n_urls(c->llm); i++)
-        if (!ipw_http_is_here(ipw_llm_url_at(c->llm, i))) return ipw_llm_url_at(c->llm, i);
+        if (!ipw_url_is_local(ipw_llm_url_at(c->llm, i))) return ipw_llm_url_at(c->llm, i);
     return NULL;
 }
 

@@ -37,7 +37,7 @@ struct texts {
 static void write_notes(struct texts *t, const struct ipw_finish *f)
 {
     const struct ipw_manifest *m = f->manifest;
-    const char *why = m->connection->demo_why, *of_dataset = ipw_cases_note(m->cases);
+    const char *why = m->connection->demo_why, *of_dataset = ipw_dataset_note(m->cases);
 
     if (m->connection->demo)
         add_note(t->quiet, sizeof t->quiet,
@@ -94,7 +94,7 @@ static void fill_facts(struct ipw_summary_run *facts, const struct ipw_finish *f
 
     facts->agent = m->agent->name;
     facts->model = m->connection->model;
-    facts->dataset = ipw_cases_name(m->cases);
+    facts->dataset = ipw_dataset_name(m->cases);
     facts->status = end->end;
     facts->path = ipw_rundir_path(f->dir);
     facts->config = ipw_buf_str(&t->config);

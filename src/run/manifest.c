@@ -30,9 +30,9 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     free(body);
     ipw_jw_kstr(w, "client_base_url", m->connection->base_url);
     ipw_jw_kint(w, "concurrency", o->concurrency);
-    ipw_jw_kstr(w, "dataset", ipw_cases_name(m->cases));
-    ipw_jw_kstr(w, "dataset_sha256", ipw_cases_sha256(m->cases));
-    ipw_jw_kstr(w, "dataset_source", ipw_cases_source(m->cases));
+    ipw_jw_kstr(w, "dataset", ipw_dataset_name(m->cases));
+    ipw_jw_kstr(w, "dataset_sha256", ipw_dataset_sha256(m->cases));
+    ipw_jw_kstr(w, "dataset_source", ipw_dataset_source(m->cases));
     ipw_jw_kstr(w, "energy", m->sensors->rules.lm_remote ? "remote" : "local");
     ipw_jw_kint(w, "epochs", o->data.epochs);
     if (o->server.net.force_tokens > 0)
@@ -45,7 +45,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_knum(w, "lua_cpu_s", ipw_ns_to_s(o->agent.lua_cpu_ns));
     ipw_jw_kint(w, "lua_memory_bytes", (int64_t)o->agent.lua_memory_bytes);
     ipw_jw_kbool(w, "lua_path", o->script.lua_path || o->script.allow_native);
-    ipw_jw_kint(w, "max_queries", (int64_t)ipw_cases_count(m->cases));
+    ipw_jw_kint(w, "max_queries", (int64_t)ipw_dataset_count(m->cases));
     ipw_jw_kint(w, "max_retries", o->server.max_retries);
     if (o->agent.max_tokens >= 0)
         ipw_jw_kint(w, "max_tokens", o->agent.max_tokens);

@@ -21,7 +21,7 @@ struct ipw_manifest { /* all borrowed */
     const struct ipw_run_options *o;
     const struct ipw_agent_info *agent;
     const char *const *tools; /* NULL-terminated; NULL: the agent's own */
-    const struct ipw_cases *cases;
+    const struct ipw_dataset *cases;
     const struct ipw_connection *connection;
     const struct ipw_pricing *pricing;
     const struct ipw_scripts *scripts;

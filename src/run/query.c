@@ -149,7 +149,7 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
     q->response = ipw_strdup(response);
     q->error = ipw_strdup(own && q->sinks.limits.reached ? q->sinks.limits.why : error);
     if (own) {
-        ipw_cases_score(g->cases, q->place.index, q->response, source, &q->score);
+        ipw_dataset_score(g->cases, q->place.index, q->response, source, &q->score);
         q->scored = true;
         ipw_secret_clean(&q->score.answer, 0);
     }
@@ -215,32 +215,34 @@ static void fill_host(struct ipw_query *q)
 
     q->host = (struct ipw_host){
         .loop = g->loop,
-        .llm = g->llm,
         .name = id_of(q),
-        .model = g->model,
-        .temperature = g->agent->temperature,
-        .seed = g->agent->seed,
-        .max_tokens = g->agent->max_tokens,
-        .workspace = workspace,
-        .quota = ipw_script_quota(g->script),
-        .grant_proc = !g->script->no_proc && (!g->agent->untrusted || g->agent->allow_proc),
-        .web = g->web,
-        .grant_web = g->web != NULL,
-        .readable = (const char *const *)g->script->read.items,
-        .no_web = "web requests are switched off by --no-web",
-        .grants = g->script->no_proc
-                      ? "child processes are switched off by --no-proc"
-                      : "an --untrusted agent starts child processes with --allow-proc only",
         .start_ns = q->start_ns,
-        .admit = admit,
-        .held = held,
-        .rest = rest,
-        .energy = energy,
-        .budget = budget,
-        .emit = emit,
-        .first_token = first_token,
         .workload = q->sinks.seat.workload,
-        .ud = q,
+        .model = {.llm = g->llm,
+                  .name = g->model,
+                  .temperature = g->agent->temperature,
+                  .seed = g->agent->seed,
+                  .max_tokens = g->agent->max_tokens},
+        .grants = {.quota = ipw_script_quota(g->script),
+                   .may_start =
+                       !g->script->no_proc && (!g->agent->untrusted || g->agent->allow_proc),
+                   .web = g->web,
+                   .may_fetch = g->web != NULL,
+                   .readable = (const char *const *)g->script->read.items,
+                   .no_web = "web requests are switched off by --no-web",
+                   .no_proc = g->script->no_proc
+                                  ? "child processes are switched off by --no-proc"
+                                  : "an --untrusted agent starts child processes with "
+                                    "--allow-proc only"},
+        .on = {.workspace = workspace,
+               .admit = admit,
+               .held = held,
+               .rest = rest,
+               .energy = energy,
+               .budget = budget,
+               .emit = emit,
+               .first_token = first_token,
+               .ud = q},
     };
 }
 
@@ -259,10 +261,10 @@ struct ipw_query *ipw_query_new(const struct ipw_query_ground *g, size_t index,
     if (origin->seat)
         origin->seat(origin, &q->sinks.seat, &q->place, q->start_ns);
     else
-        q->sinks.seat.c = ipw_cases_get(g->cases, place.index);
+        q->sinks.seat.c = ipw_dataset_get(g->cases, place.index);
     fill_host(q);
     q->sinks.server = (struct ipw_server_query){
-        .id = id_of(q), .query = q->sinks.query, .extended = &q->host.extended};
+        .id = id_of(q), .query = q->sinks.query, .extended = &q->host.sent.extended};
     q->sinks.limits = (struct ipw_query_limits){
         .query = q->sinks.query, .start_ns = q->start_ns, .cut = cut, .ud = q};
     ipw_server_query_begin(g->sinks.servers, &q->sinks.server);

@@ -23,7 +23,7 @@ struct ipw_query_ground {
     const struct ipw_script_options *script;
     const struct ipw_agent_info *info;
     const struct ipw_agent_config *config;
-    struct ipw_cases *cases;
+    struct ipw_dataset *cases;
     struct ipw_workspaces *workspaces;
     struct ipw_run_limits *limits;
     struct ipw_sinks sinks;

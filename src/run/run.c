@@ -125,7 +125,7 @@ static int open_dir(struct run *run, struct ipw_err *err)
 {
     struct ipw_rundir_names names = {.agent = run->agent.name,
                                      .model = run->connection.model,
-                                     .dataset = ipw_cases_name(run->cases),
+                                     .dataset = ipw_dataset_name(run->cases),
                                      .wall_ns = run->session.anchor.wall_ns};
     struct ipw_manifest manifest = ipw_run_manifest(run);
     int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output.dir, &names, err);
@@ -266,7 +266,7 @@ static void print_notes(const struct run *run)
 {
     if (run->o->output.quiet) return;
     if (run->connection.demo_why) ipw_say("%s: the demo model answers", run->connection.demo_why);
-    if (ipw_cases_note(run->cases)) ipw_say("%s", ipw_cases_note(run->cases));
+    if (ipw_dataset_note(run->cases)) ipw_say("%s", ipw_dataset_note(run->cases));
     if (run->sensors.found.not_quiet[0])
         ipw_say("warning: the machine is not quiet: %s", run->sensors.found.not_quiet);
     if (ipw_sensors_none(&run->sensors) && !ipw_sensors_off(&run->sensors))
@@ -403,7 +403,7 @@ static void release(struct run *run)
     ipw_sensors_close(&run->sensors);
     ipw_results_release(&run->results);
     ipw_pricing_close(&run->pricing);
-    ipw_cases_free(run->cases);
+    ipw_dataset_free(run->cases);
     ipw_connection_close(&run->connection);
     ipw_web_free(run->web);
     if (run->loop) {

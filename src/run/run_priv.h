@@ -19,7 +19,7 @@ struct run {
     struct ipw_agent_config config;
     char *tools_text; /* --tools, cut at its commas */
     const char **tools;
-    struct ipw_cases *cases;
+    struct ipw_dataset *cases;
     char selection_sha256[65];
 
     struct ipw_connection connection;

@@ -123,7 +123,7 @@ static void stop(void *ud, int signum)
 
 /* ---- scripts that are stuck in C: these two run in the watch's thread ---- */
 
-static void script_slow(void *ud, const struct ipw_watch_stall *stall)
+static void script_slow(void *ud, const struct ipw_stuck_watch_stall *stall)
 {
     (void)ud;
     ipw_log(IPW_LOG_WARN, "query %s has been in one Lua call for %.0f s%s%s", stall->who,
@@ -131,7 +131,7 @@ static void script_slow(void *ud, const struct ipw_watch_stall *stall)
 }
 
 /* No other query gets its turn any more.  What is done is on disk, and stays. */
-static void script_stuck(void *ud, const struct ipw_watch_stall *stall)
+static void script_stuck(void *ud, const struct ipw_stuck_watch_stall *stall)
 {
     const struct ipw_schedule *s = ud;
     struct ipw_rundir *dir = s->ground->sinks.dir;
@@ -160,11 +160,11 @@ static void script_stuck(void *ud, const struct ipw_watch_stall *stall)
 int ipw_schedule_run(struct ipw_schedule *s)
 {
     struct ipw_origin *origin = s->ground->sinks.origin;
-    struct ipw_watch *watch = NULL;
+    struct ipw_stuck_watch *watch = NULL;
     struct ipw_err err;
 
-    if (ipw_watch_start(&watch,
-                        &(struct ipw_watch_options){.warn_ns = 30 * IPW_NS_PER_S,
+    if (ipw_stuck_watch_start(&watch,
+                        &(struct ipw_stuck_watch_options){.warn_ns = 30 * IPW_NS_PER_S,
                                                     .give_up_ns = 60 * IPW_NS_PER_S,
                                                     .on_warn = script_slow,
                                                     .on_give_up = script_stuck,
@@ -176,7 +176,7 @@ int ipw_schedule_run(struct ipw_schedule *s)
     ipw_schedule_step_soon(s);
     ipw_loop_run(s->loop);
     ipw_loop_before_sleep(s->loop, NULL, NULL);
-    ipw_watch_stop(watch);
+    ipw_stuck_watch_stop(watch);
     ipw_signals_end();
     ipw_defer_cancel(s->step);
     ipw_timer_cancel(s->grace);

@@ -15,9 +15,9 @@
 #include "trace/rundir.h"
 
 struct ipw_scripts {
-    struct ipw_loaded *all; /* of earlier sessions and this one */
+    struct ipw_file_hash *all; /* of earlier sessions and this one */
     size_t n, cap;
-    size_t n_taken; /* of ipw_loaded_count() */
+    size_t n_taken; /* of ipw_file_hashes_count() */
 };
 
 /* A file of an earlier session that has changed or is gone is a difference; the agent's own file,

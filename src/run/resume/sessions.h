@@ -69,7 +69,7 @@ int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_e
 struct ipw_settle { /* what is put in order; all borrowed */
     struct ipw_history *history;
     struct ipw_rundir *dir;
-    const struct ipw_cases *cases;
+    const struct ipw_dataset *cases;
     struct ipw_plan *plan;       /* done queries are marked */
     struct ipw_results *results; /* and added */
     struct ipw_session *session; /* gets its number */

@@ -95,11 +95,11 @@ static int compare_ids(const void *a, const void *b)
 
 static void sort_cases(struct settling *s)
 {
-    size_t n = ipw_cases_count(s->of->cases);
+    size_t n = ipw_dataset_count(s->of->cases);
 
     s->cases = ipw_calloc(n + 1, sizeof *s->cases);
     for (size_t i = 0; i < n; i++)
-        s->cases[i] = (struct by_id){ipw_cases_get(s->of->cases, i)->id, i};
+        s->cases[i] = (struct by_id){ipw_dataset_get(s->of->cases, i)->id, i};
     qsort(s->cases, n, sizeof *s->cases, compare_ids);
 }
 
@@ -107,7 +107,7 @@ static const struct by_id *case_of(const struct settling *s, const char *id)
 {
     struct by_id key = {id, 0};
 
-    return bsearch(&key, s->cases, ipw_cases_count(s->of->cases), sizeof *s->cases, compare_ids);
+    return bsearch(&key, s->cases, ipw_dataset_count(s->of->cases), sizeof *s->cases, compare_ids);
 }
 
 void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t)
