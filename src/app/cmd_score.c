@@ -16,9 +16,10 @@
 #include "run/script_options.h"
 #include "script/dataset.h"
 #include "trace/rundir.h"
+#include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
-enum { MAX_BYTES = 1024 * 1024 * 1024, MAX_MANIFEST_BYTES = 64 * 1024 * 1024, SHOWN = 40 };
+enum { MAX_BYTES = 1024 * 1024 * 1024, SHOWN = 40 };
 
 struct score_options {
     const char *dataset, *data_dir, *scorer, *output;
@@ -170,12 +171,10 @@ static const char *given_dataset(const struct ipw_json *manifest)
  * is now, because a name that is made of the file's could be another data set's. */
 static char *named_dataset(const char *run, char **file)
 {
-    struct ipw_buf bytes = IPW_BUF(MAX_MANIFEST_BYTES);
-    char *path = ipw_asprintf("%s/manifest.json", run), *name = NULL;
-    struct ipw_json *doc = NULL;
+    struct ipw_json *doc;
+    char *name = NULL;
 
-    if (ipw_file_read(&bytes, path, NULL) == 0 &&
-        ipw_json_parse(&doc, ipw_buf_str(&bytes), bytes.len, NULL, NULL) == 0) {
+    if (ipw_saved_manifest_read(&doc, run, NULL) == 0) {
         const char *given = given_dataset(doc), *dot = given ? strrchr(given, '.') : NULL;
 
         if (dot && strcmp(dot, ".lua"))
@@ -185,8 +184,6 @@ static char *named_dataset(const char *run, char **file)
                 ipw_json_str(ipw_json_get(ipw_json_get(doc, "config"), "dataset"), NULL));
     }
     ipw_json_free(doc);
-    ipw_buf_release(&bytes);
-    free(path);
     return name;
 }
 

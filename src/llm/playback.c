@@ -8,10 +8,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "json/jsonl.h"
 #include "llm/client_call_priv.h"
 #include "llm/playback_priv.h"
-
-#define LINE_MAX_BYTES (512 * IPW_MIB)
 
 struct ipw_playback *ipw_playback_new(const struct ipw_playback_options *options)
 {
@@ -19,7 +18,7 @@ struct ipw_playback *ipw_playback_new(const struct ipw_playback_options *options
 
     r->o = *options;
     r->emitted_tail = &r->emitted;
-    ipw_buf_init(&r->text, LINE_MAX_BYTES);
+    ipw_buf_init(&r->text, IPW_LINE_MAX);
     r->llm = ipw_calloc(1, sizeof *r->llm);
     r->llm->loop = options->loop;
     r->llm->back = &ipw_playback_back;
@@ -362,7 +361,7 @@ static struct ipw_emitted *take_emitted(struct ipw_playback *r, enum ipw_event_k
 static bool same_arguments(const struct ipw_event *event, const struct ipw_record_line *line)
 {
     struct ipw_json *doc;
-    struct ipw_buf a = IPW_BUF(LINE_MAX_BYTES), b = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf a = IPW_BUF(IPW_LINE_MAX), b = IPW_BUF(IPW_LINE_MAX);
     bool same;
 
     if (!event->payload || ipw_json_parse(&doc, event->payload, event->payload_len, NULL, NULL))
@@ -490,7 +489,7 @@ static bool may_overtake(const struct ipw_playback *r, const struct ipw_record_l
 static void write_as_it_is(struct ipw_playback *r, const struct ipw_record_line *line)
 {
     struct ipw_event event = line->event;
-    struct ipw_buf data = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
 
     if (line->data) ipw_json_print(&data, line->data);
     event.payload = line->data ? ipw_buf_str(&data) : NULL;

@@ -202,7 +202,7 @@ static void put_run_start(struct ipw_buf *out, const struct ipw_run *run)
     struct ipw_buf facts = IPW_BUF(64 * IPW_KIB), manifest = IPW_BUF(out->max);
     struct ipw_json *a = NULL, *b = NULL;
 
-    ipw_ledger_facts_write(&facts, &run->ledger_facts);
+    ipw_ledger_rules_write(&facts, &run->ledger_facts);
     ipw_buf_adds(&manifest, "{\"manifest\":");
     ipw_run_put_manifest(&manifest, run);
     ipw_buf_addc(&manifest, '}');
@@ -226,7 +226,7 @@ static void emit_run_event(struct ipw_run *run, enum ipw_event_kind kind, int64_
     struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
 
     if (kind == IPW_EV_RUN_START) {
-        ipw_ledger_facts_take(&run->ledger_facts, run->ledger, &run->sources);
+        ipw_ledger_rules_take(&run->ledger_facts, run->ledger, &run->sources);
         run->ledger_facts.clock = run->anchor;
         put_run_start(&data, run);
         event.payload = ipw_buf_str(&data);
