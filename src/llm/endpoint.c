@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "io/proxy.h"
 #include "json/json.h"
 
@@ -20,13 +21,6 @@ static const int64_t CONNECT_NS = 10 * IPW_NS_PER_S, FIRST_BYTE_NS = 600 * IPW_N
                      IDLE_NS = 120 * IPW_NS_PER_S, RETRY_BASE_NS = 500 * IPW_NS_PER_MS,
                      LOADING_NS = 600 * IPW_NS_PER_S, COMMENT_NS = 600 * IPW_NS_PER_S;
 
-static bool ends_with(const struct ipw_buf *b, size_t from, const char *suffix)
-{
-    size_t n = strlen(suffix);
-
-    return b->len >= from + n && memcmp(b->data + b->len - n, suffix, n) == 0;
-}
-
 static void strip(struct ipw_buf *out, size_t from)
 {
     static const char chat[] = "/chat/completions";
@@ -34,10 +28,10 @@ static void strip(struct ipw_buf *out, size_t from)
 
     while (again) {
         again = false;
-        if (ends_with(out, from, "/")) {
+        if (ipw_ends_with(ipw_buf_str(out) + from, "/")) {
             ipw_buf_truncate(out, out->len - 1);
             again = true;
-        } else if (ends_with(out, from, chat)) {
+        } else if (ipw_ends_with(ipw_buf_str(out) + from, chat)) {
             ipw_buf_truncate(out, out->len - (sizeof chat - 1));
             again = true;
         }

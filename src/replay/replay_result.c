@@ -113,18 +113,6 @@ static const struct ipw_replay_told *told(const struct ipw_replay_job *job, int3
     return t;
 }
 
-static double known_cost(const struct ipw_query_trace *trace)
-{
-    double sum = NAN;
-
-    for (size_t i = 0; i < trace->n_turns; i++) {
-        double usd = trace->turns[i].cost_usd;
-
-        if (!isnan(usd)) sum = isnan(sum) ? usd : sum + usd;
-    }
-    return sum;
-}
-
 /* attempts.jsonl, with its first line. */
 static int write_attempt(struct writer *w, const char *line, size_t n, struct ipw_err *err)
 {
@@ -190,7 +178,7 @@ static int write_trace(void *ud, const struct ipw_redo_query *query, struct ipw_
         return 0; /* the record did not come to write it */
     if (t) {
         record = t->record;
-        record.cost_usd = known_cost(query->trace);
+        record.cost_usd = ipw_query_trace_cost(query->trace);
         record.segment = query->segment;
     } else {
         record = was.record;
@@ -201,11 +189,6 @@ static int write_trace(void *ud, const struct ipw_redo_query *query, struct ipw_
     rc = write_line(w, query, &record, clock, err);
     ipw_query_loaded_release(&was);
     return rc;
-}
-
-static const char *text(const struct ipw_json *object, const char *key)
-{
-    return ipw_json_str(ipw_json_get(object, key), NULL);
 }
 
 static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
@@ -275,9 +258,9 @@ static int write_summary(struct writer *w, struct ipw_err *err)
     snprintf(note, sizeof note, "a replay (%s)%s", job->o->mode,
              job->by_query ? ": nothing was measured"
                            : ": joules and times are those of the record");
-    facts.agent = text(job->config, "agent");
+    facts.agent = ipw_json_get_str(job->config, "agent");
     facts.model = job->model;
-    facts.dataset = text(job->config, "dataset");
+    facts.dataset = ipw_json_get_str(job->config, "dataset");
     facts.status = job->cut || job->stop_signal ? "interrupted" : "complete";
     facts.path = ipw_rundir_path(job->dir);
     facts.config = ipw_buf_str(&config);

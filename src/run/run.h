@@ -201,8 +201,6 @@ void ipw_query_free(struct ipw_query *query);
 /* write_queries.c */
 void ipw_run_sampled(void *run); /* rows are there: take them, book what can be booked */
 void ipw_run_book(struct ipw_run *run);
-/* Of the turns whose cost is known (upstream's rule); NAN when none is. */
-double ipw_run_known_cost(const struct ipw_query_trace *trace);
 
 /* durable.c */
 const char *ipw_sync_name(enum ipw_sync sync);

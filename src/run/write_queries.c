@@ -53,17 +53,6 @@ static void note_booking(struct ipw_run *run, const struct ipw_query *q)
     ipw_rundir_event(run->dir, &note);
 }
 
-double ipw_run_known_cost(const struct ipw_query_trace *trace)
-{
-    double sum = NAN;
-
-    for (size_t i = 0; i < trace->n_turns; i++) {
-        double usd = trace->turns[i].cost_usd;
-        if (!isnan(usd)) sum = isnan(sum) ? usd : sum + usd;
-    }
-    return sum;
-}
-
 static void write_query(struct ipw_run *run, struct ipw_query *q)
 {
     const struct ipw_case *c = q->c;
@@ -94,7 +83,7 @@ static void write_query(struct ipw_run *run, struct ipw_query *q)
     q->builder = NULL;
     note_booking(run, q);
     ipw_feed_book(run->feed, &trace);
-    record.cost_usd = ipw_run_known_cost(&trace);
+    record.cost_usd = ipw_query_trace_cost(&trace);
     ipw_schema_write_query(&line, &trace, &record, &run->anchor);
     if (line.failed)
         rc = ipw_fail(&err, IPW_ELIMIT, "query %s: its trace is larger than %zu bytes", c->id,
