@@ -58,7 +58,6 @@ void ipw_replay_free(struct ipw_replay *r)
 }
 
 struct ipw_llm *ipw_replay_llm(struct ipw_replay *r) { return r->llm; }
-bool ipw_replay_is_over(const struct ipw_replay *r) { return r->diverged; }
 int ipw_replay_turns(const struct ipw_replay *r) { return r->turn; }
 
 bool ipw_replay_answers(const struct ipw_replay *r)

@@ -66,7 +66,6 @@ void ipw_replay_ended(struct ipw_replay *replay, const struct ipw_record_line *l
 void ipw_replay_diverge(struct ipw_replay *replay, const char *fmt, ...) IPW_PRINTF(2, 3);
 /* After a divergence, not inside a callback of it: what was open is asked of the world instead. */
 void ipw_replay_go_live(struct ipw_replay *replay);
-bool ipw_replay_is_over(const struct ipw_replay *replay); /* it diverged */
 int ipw_replay_turns(const struct ipw_replay *replay);
 
 /* ---- for the library functions ---- */

@@ -108,11 +108,6 @@ int64_t ipw_llm_loading_since_ns(const struct ipw_llm *llm)
     return since_ns;
 }
 
-enum ipw_llm_server ipw_llm_server_at(const struct ipw_llm *llm, size_t i)
-{
-    return llm->sites[i].server;
-}
-
 int ipw_llm_can_force(const struct ipw_llm *llm, struct ipw_err *err)
 {
     for (size_t i = 0; i < llm->n_sites; i++) {
