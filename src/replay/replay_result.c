@@ -382,14 +382,13 @@ static void print_lines(FILE *to, const char *s)
     }
 }
 
-static void print_note(const struct ipw_replay_job *job, const struct ipw_replay_note *n)
+static void print_note(const struct ipw_replay_note *n)
 {
     char turn[40] = "";
     char *all;
 
     if (n->turn > 0) snprintf(turn, sizeof turn, ", turn %d", n->turn);
     all = ipw_asprintf("query %s (%d)%s: %s", n->id, (int)n->index, turn, n->text);
-    (void)job;
     print_lines(stderr, all);
     free(all);
 }
@@ -400,7 +399,7 @@ int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
 {
     struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
 
-    for (size_t i = 0; i < job->n_notes; i++) print_note(job, &job->notes[i]);
+    for (size_t i = 0; i < job->n_notes; i++) print_note(&job->notes[i]);
     if (job->n_more_notes) ipw_say("and %zu more (replay.json counts them)", job->n_more_notes);
     if (job->n_traces_differ)
         ipw_say(
