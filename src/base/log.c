@@ -15,17 +15,15 @@
 static struct {
     enum ipw_log_level most;
     void (*before)(void *ud);
-    void (*after)(void *ud);
     void *ud;
 } sink = {.most = IPW_LOG_WARN};
 
 void ipw_log_set_level(enum ipw_log_level most) { sink.most = most; }
 enum ipw_log_level ipw_log_get_level(void) { return sink.most; }
 
-void ipw_log_set_hooks(void (*before)(void *ud), void (*after)(void *ud), void *ud)
+void ipw_log_set_hook(void (*before)(void *ud), void *ud)
 {
     sink.before = before;
-    sink.after = after;
     sink.ud = ud;
 }
 
@@ -90,7 +88,6 @@ static void put_line(const char *mark, int wait_ms, const char *fmt, va_list ap)
     wrap(&out);
     if (sink.before) sink.before(sink.ud);
     ipw_log_write(ipw_buf_str(&out), out.len, wait_ms);
-    if (sink.after) sink.after(sink.ud);
     ipw_buf_release(&out);
 }
 

@@ -14,8 +14,8 @@ enum ipw_log_level { IPW_LOG_ERROR, IPW_LOG_WARN, IPW_LOG_INFO, IPW_LOG_DEBUG };
 
 void ipw_log_set_level(enum ipw_log_level most); /* default IPW_LOG_WARN */
 enum ipw_log_level ipw_log_get_level(void);
-/* Called before and after each line is written, to take a progress line away and put it back. */
-void ipw_log_set_hooks(void (*before)(void *ud), void (*after)(void *ud), void *ud);
+/* Called before each line is written, to take a progress line away; NULL: none. */
+void ipw_log_set_hook(void (*before)(void *ud), void *ud);
 void ipw_log(enum ipw_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What the command line has to say in any case (it looks at --quiet itself).  Both take registered
  * secrets out of the line (base/secret.h). */

@@ -201,8 +201,6 @@ void ipw_secret_forget_all(void)
     memset(&known, 0, sizeof known);
 }
 
-bool ipw_secret_any(void) { return known.n > 0; }
-
 /* ---- the search ---- */
 
 /* How much of a form stands at s.  A message that was cut short may end inside a secret, so its

@@ -22,7 +22,6 @@
 void ipw_secret_add(const char *value);
 void ipw_secret_forget_all(void);
 
-bool ipw_secret_any(void);
 /* Cleans the bytes [from, len) of the buffer; returns how many occurrences were replaced. */
 size_t ipw_secret_clean(struct ipw_buf *b, size_t from);
 /* The same for a text of *n bytes in place: it never grows.  No NUL is written. */

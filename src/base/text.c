@@ -159,6 +159,13 @@ const char *ipw_nearest(const char *name, const char *const *candidates)
     return best;
 }
 
+bool ipw_ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 void ipw_slug(struct ipw_buf *out, const char *text)
 {
     size_t start = out->len;

@@ -23,6 +23,8 @@ int ipw_parse_int(int64_t *out, const char *text, int64_t min, int64_t max, stru
 /* A finite decimal number, nothing after it; the "C" locale's point. */
 int ipw_parse_double(double *out, const char *text, struct ipw_err *err);
 
+bool ipw_ends_with(const char *text, const char *end);
+
 /* The candidate nearest to `name` by edit distance (transpositions count one), or NULL when none
  * is near enough to be a slip.  `candidates` ends with NULL; the result is one of its pointers. */
 const char *ipw_nearest(const char *name, const char *const *candidates);

@@ -485,5 +485,3 @@ void ipw_http_free(struct ipw_http *http)
     free(http->socks);
     free(http);
 }
-
-size_t ipw_http_in_flight(const struct ipw_http *http) { return http->in_flight; }

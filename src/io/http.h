@@ -117,7 +117,6 @@ void ipw_http_global_release(void);
 int ipw_http_new(struct ipw_http **out, struct ipw_loop *loop,
                  const struct ipw_http_options *options, struct ipw_err *err);
 void ipw_http_free(struct ipw_http *http); /* cancels what is in flight, silently */
-size_t ipw_http_in_flight(const struct ipw_http *http);
 
 /* Fails at once (IPW_EINVAL) on a bad URL, scheme or header; all else comes through on_done. */
 int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,

@@ -124,11 +124,11 @@ static void on_timer(void *ud)
 /* --- pipes ----------------------------------------------------------------------------------- */
 
 /* False: the end of the file, or an error that means the same. */
-static bool read_some(struct ipw_pipe *pipe, struct ipw_output *kept, int reads)
+static bool read_some(struct ipw_pipe *pipe, struct ipw_output *kept)
 {
     static char block[64 * 1024]; /* the loop's thread only; read and copied at once */
 
-    while (reads--) {
+    for (int i = 0; i < READS_A_ROUND; i++) {
         ssize_t n = read(pipe->fd, block, sizeof block);
         if (n > 0)
             ipw_output_add(kept, block, (size_t)n);
@@ -140,12 +140,12 @@ static bool read_some(struct ipw_pipe *pipe, struct ipw_output *kept, int reads)
 
 static void drain(struct ipw_pipe *pipe, struct ipw_output *kept)
 {
-    if (pipe) read_some(pipe, kept, READS_A_ROUND);
+    if (pipe) read_some(pipe, kept);
 }
 
 static void on_readable(struct ipw_proc *proc, struct ipw_pipe **pipe, struct ipw_output *kept)
 {
-    if (read_some(*pipe, kept, READS_A_ROUND)) return;
+    if (read_some(*pipe, kept)) return;
     ipw_pipe_close(pipe);
     if (proc->phase == LINGERING && !proc->out && !proc->err) finish(proc);
 }

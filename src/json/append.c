@@ -106,8 +106,6 @@ int ipw_jsonl_append(struct ipw_jsonl_appender *a, const char *lines, size_t n, 
 
 int ipw_jsonl_append_fd(const struct ipw_jsonl_appender *a) { return a->fd; }
 
-int64_t ipw_jsonl_append_bytes(const struct ipw_jsonl_appender *a) { return a->size; }
-
 int ipw_jsonl_append_close(struct ipw_jsonl_appender *a, struct ipw_err *err)
 {
     int rc = 0;

@@ -253,6 +253,16 @@ double ipw_json_num(const struct ipw_json *node, double fallback)
     return kind == IPW_JSON_INT || kind == IPW_JSON_NUM ? ipw_node(node)->valuedouble : fallback;
 }
 
+double ipw_json_get_num(const struct ipw_json *object, const char *key)
+{
+    return ipw_json_num(ipw_json_get(object, key), NAN);
+}
+
+const char *ipw_json_get_str(const struct ipw_json *object, const char *key)
+{
+    return ipw_json_str(ipw_json_get(object, key), NULL);
+}
+
 bool ipw_json_bool(const struct ipw_json *node, bool fallback)
 {
     return ipw_json_kind(node) == IPW_JSON_BOOL ? ipw_node(node)->type == cJSON_True : fallback;

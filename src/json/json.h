@@ -56,6 +56,9 @@ const char *ipw_json_str(const struct ipw_json *node, const char *fallback);
 size_t ipw_json_str_len(const struct ipw_json *node);                /* 0 when no string */
 int64_t ipw_json_int(const struct ipw_json *node, int64_t fallback); /* 3.0 counts as 3 */
 double ipw_json_num(const struct ipw_json *node, double fallback);
+/* A member's value; NAN or NULL where it is absent or of another kind. */
+double ipw_json_get_num(const struct ipw_json *object, const char *key);
+const char *ipw_json_get_str(const struct ipw_json *object, const char *key);
 bool ipw_json_bool(const struct ipw_json *node, bool fallback);
 bool ipw_json_is_null(const struct ipw_json *node); /* absent or null */
 

@@ -61,7 +61,6 @@ int ipw_jsonl_append_open(struct ipw_jsonl_appender **out, const char *path, boo
 int ipw_jsonl_append(struct ipw_jsonl_appender *a, const char *lines, size_t n,
                      struct ipw_err *err);
 int ipw_jsonl_append_fd(const struct ipw_jsonl_appender *a);
-int64_t ipw_jsonl_append_bytes(const struct ipw_jsonl_appender *a); /* size of the file now */
 int ipw_jsonl_append_close(struct ipw_jsonl_appender *a, struct ipw_err *err);
 
 /* Appends a whole file to out (its ceiling holds: IPW_ELIMIT). */

@@ -152,6 +152,14 @@ void ipw_jw_kint(struct ipw_jw *w, const char *key, int64_t i)
     ipw_jw_int(w, i);
 }
 
+void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n)
+{
+    if (n < 0)
+        ipw_jw_knull(w, key);
+    else
+        ipw_jw_kint(w, key, n);
+}
+
 void ipw_jw_knum(struct ipw_jw *w, const char *key, double x)
 {
     ipw_jw_key(w, key);

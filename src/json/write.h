@@ -45,6 +45,7 @@ void ipw_jw_raw(struct ipw_jw *w, const char *json, size_t n);
 /* key and value in one call */
 void ipw_jw_kstr(struct ipw_jw *w, const char *key, const char *s);
 void ipw_jw_kint(struct ipw_jw *w, const char *key, int64_t i);
+void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n); /* null: it is negative */
 void ipw_jw_knum(struct ipw_jw *w, const char *key, double x);
 void ipw_jw_kbool(struct ipw_jw *w, const char *key, bool b);
 void ipw_jw_knull(struct ipw_jw *w, const char *key);

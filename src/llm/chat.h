@@ -37,9 +37,6 @@ struct ipw_chat_request {
     const char *over;   /* JSON object text whose members win over all others, or NULL */
 };
 
-/* Appends the request body, keys sorted, "messages" included. */
-int ipw_chat_body(struct ipw_buf *out, const struct ipw_chat_request *request, struct ipw_err *err);
-
 struct ipw_chat_call {
     char *id, *name;
     struct ipw_buf arguments; /* text as the model wrote it; "{}" when it wrote none */

@@ -154,8 +154,8 @@ static int parse_layer(struct ipw_json **out, const char *text, struct ipw_err *
     return ipw_fail(err, IPW_EINVAL, "extra request fields: expected a JSON object");
 }
 
-int ipw_chat_body_marked(struct ipw_buf *out, const struct ipw_chat_request *request,
-                         size_t *cut_at, size_t *cut_n, struct ipw_err *err)
+int ipw_chat_body(struct ipw_buf *out, const struct ipw_chat_request *request, size_t *cut_at,
+                  size_t *cut_n, struct ipw_err *err)
 {
     struct layers layers = {0};
     struct members members = {0};
@@ -189,11 +189,4 @@ int ipw_chat_body_marked(struct ipw_buf *out, const struct ipw_chat_request *req
     if (out->failed)
         return ipw_fail(err, IPW_ELIMIT, "the request is larger than %zu bytes", out->max);
     return 0;
-}
-
-int ipw_chat_body(struct ipw_buf *out, const struct ipw_chat_request *request, struct ipw_err *err)
-{
-    size_t at, n;
-
-    return ipw_chat_body_marked(out, request, &at, &n, err);
 }

@@ -84,9 +84,9 @@ bool ipw_chat_error_read(struct ipw_chat_error *out, const struct ipw_json *root
 /* One printable line of at most size-1 bytes, cut between characters. */
 void ipw_chat_line(char *out, size_t size, const char *text, size_t n);
 
-/* ipw_chat_body() that also tells where the "stream_options" member stands, its comma included, so
- * that it can be cut out again; *cut_n is 0 when it is not there. */
-int ipw_chat_body_marked(struct ipw_buf *out, const struct ipw_chat_request *request,
-                         size_t *cut_at, size_t *cut_n, struct ipw_err *err);
+/* Appends the request body, keys sorted, "messages" included.  Tells where the "stream_options" member
+ * stands, its comma included, so that it can be cut out again; *cut_n is 0 when it is not there. */
+int ipw_chat_body(struct ipw_buf *out, const struct ipw_chat_request *request, size_t *cut_at,
+                  size_t *cut_n, struct ipw_err *err);
 
 #endif

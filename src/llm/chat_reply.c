@@ -27,25 +27,17 @@ const char *ipw_chat_history_name(const struct ipw_chat_call *call)
     return call->name && *call->name ? call->name : "unknown";
 }
 
-static void write_count(struct ipw_jw *w, const char *key, int64_t n)
-{
-    if (n < 0)
-        ipw_jw_knull(w, key);
-    else
-        ipw_jw_kint(w, key, n);
-}
-
 static void write_usage(struct ipw_jw *w, const struct ipw_chat_reply *reply)
 {
     const struct ipw_chat_usage *u = &reply->usage;
 
     ipw_jw_obj(w);
-    write_count(w, "cached", u->cached);
-    write_count(w, "completion", u->completion);
+    ipw_jw_kcount(w, "cached", u->cached);
+    ipw_jw_kcount(w, "completion", u->completion);
     if (reply->cost_told) ipw_jw_knum(w, "cost", reply->cost_usd);
-    write_count(w, "prompt", u->prompt);
-    write_count(w, "reasoning", u->reasoning);
-    write_count(w, "total", u->total);
+    ipw_jw_kcount(w, "prompt", u->prompt);
+    ipw_jw_kcount(w, "reasoning", u->reasoning);
+    ipw_jw_kcount(w, "total", u->total);
     ipw_jw_obj_end(w);
 }
 

@@ -66,7 +66,6 @@ int ipw_llm_new(struct ipw_llm **out, struct ipw_loop *loop, struct ipw_http *ht
 void ipw_llm_free(struct ipw_llm *llm); /* every call must be over or cancelled */
 size_t ipw_llm_n_urls(const struct ipw_llm *llm);
 const char *ipw_llm_url_at(const struct ipw_llm *llm, size_t i);
-enum ipw_llm_server_kind ipw_llm_server_kind_at(const struct ipw_llm *llm, size_t i);
 /* Whether replies of a given length can be had: IPW_EINVAL with the reason when a server is known to
  * have no way.  ipw_llm_start() asks this for requests with force_tokens. */
 int ipw_llm_can_force(const struct ipw_llm *llm, struct ipw_err *err);

@@ -184,8 +184,7 @@ int ipw_llm_start(struct ipw_llm_call **out, struct ipw_llm *llm,
         call->forced = streamed.force_tokens;
         rc = ipw_llm_can_force(llm, err);
     }
-    if (rc == 0)
-        rc = ipw_chat_body_marked(&call->body, &streamed, &call->cut_at, &call->cut_n, err);
+    if (rc == 0) rc = ipw_chat_body(&call->body, &streamed, &call->cut_at, &call->cut_n, err);
     if (rc) {
         ipw_llm_call_free(call);
         return rc;
@@ -212,7 +211,7 @@ int ipw_llm_call_send(struct ipw_llm_call *call, const char *model, struct ipw_e
     if (model) streamed.model = model;
     ipw_llm_complete(llm, &streamed);
     ipw_buf_clear(&call->body);
-    rc = ipw_chat_body_marked(&call->body, &streamed, &call->cut_at, &call->cut_n, err);
+    rc = ipw_chat_body(&call->body, &streamed, &call->cut_at, &call->cut_n, err);
     if (rc) return rc;
     call->llm = llm;
     call->start_ns = ipw_now_ns();

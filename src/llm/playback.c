@@ -58,7 +58,6 @@ void ipw_playback_free(struct ipw_playback *r)
 }
 
 struct ipw_llm *ipw_playback_llm(struct ipw_playback *r) { return r->llm; }
-bool ipw_playback_is_over(const struct ipw_playback *r) { return r->diverged; }
 int ipw_playback_turns(const struct ipw_playback *r) { return r->turn; }
 
 bool ipw_playback_answers(const struct ipw_playback *r)

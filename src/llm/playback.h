@@ -67,7 +67,6 @@ void ipw_playback_ended(struct ipw_playback *replay, const struct ipw_record_lin
 void ipw_playback_diverge(struct ipw_playback *replay, const char *fmt, ...) IPW_PRINTF(2, 3);
 /* After a divergence, not inside a callback of it: what was open is asked of the world instead. */
 void ipw_playback_go_live(struct ipw_playback *replay);
-bool ipw_playback_is_over(const struct ipw_playback *replay); /* it diverged */
 int ipw_playback_turns(const struct ipw_playback *replay);
 
 /* ---- for the library functions ---- */

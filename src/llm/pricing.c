@@ -129,7 +129,6 @@ void ipw_prices_free(struct ipw_prices *p)
 
 const char *ipw_prices_as_of(const struct ipw_prices *p) { return p->as_of; }
 const char *ipw_prices_source(const struct ipw_prices *p) { return p->source; }
-size_t ipw_prices_count(const struct ipw_prices *p) { return p->n; }
 
 /* ---- finding ---- */
 

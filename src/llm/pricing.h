@@ -34,7 +34,6 @@ int ipw_prices_parse(struct ipw_prices **out, const char *json, size_t n, const 
 void ipw_prices_free(struct ipw_prices *prices);                /* NULL is fine */
 const char *ipw_prices_as_of(const struct ipw_prices *prices);  /* or "" */
 const char *ipw_prices_source(const struct ipw_prices *prices); /* or "" */
-size_t ipw_prices_count(const struct ipw_prices *prices);
 /* NULL when there is none; `prices` and `model` may be NULL. */
 const struct ipw_price *ipw_prices_find(const struct ipw_prices *prices, const char *model);
 

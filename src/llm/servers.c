@@ -8,15 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 static const int64_t FIRST_PAUSE_NS = IPW_NS_PER_S, MOST_PAUSE_NS = 60 * IPW_NS_PER_S;
-
-static bool ends_with(const struct ipw_buf *b, size_t from, const char *suffix)
-{
-    size_t n = strlen(suffix);
-
-    return b->len >= from + n && memcmp(b->data + b->len - n, suffix, n) == 0;
-}
 
 static void strip(struct ipw_buf *out, size_t from)
 {
@@ -25,10 +19,10 @@ static void strip(struct ipw_buf *out, size_t from)
 
     while (again) {
         again = false;
-        if (ends_with(out, from, "/")) {
+        if (ipw_ends_with(ipw_buf_str(out) + from, "/")) {
             ipw_buf_truncate(out, out->len - 1);
             again = true;
-        } else if (ends_with(out, from, chat)) {
+        } else if (ipw_ends_with(ipw_buf_str(out) + from, chat)) {
             ipw_buf_truncate(out, out->len - (sizeof chat - 1));
             again = true;
         }
@@ -174,11 +168,6 @@ int64_t ipw_llm_loading_since_ns(const struct ipw_llm *llm)
         if (ns && (!since_ns || ns < since_ns)) since_ns = ns;
     }
     return since_ns;
-}
-
-enum ipw_llm_server_kind ipw_llm_server_kind_at(const struct ipw_llm *llm, size_t i)
-{
-    return llm->servers[i].kind;
 }
 
 int ipw_llm_can_force(const struct ipw_llm *llm, struct ipw_err *err)

@@ -113,18 +113,6 @@ static const struct ipw_replay_told *told(const struct ipw_replay_job *job, int3
     return t;
 }
 
-static double known_cost(const struct ipw_query_trace *trace)
-{
-    double sum = NAN;
-
-    for (size_t i = 0; i < trace->n_turns; i++) {
-        double usd = trace->turns[i].cost_usd;
-
-        if (!isnan(usd)) sum = isnan(sum) ? usd : sum + usd;
-    }
-    return sum;
-}
-
 /* attempts.jsonl, with its first line. */
 static int write_attempt(struct writer *w, const char *line, size_t n, struct ipw_err *err)
 {
@@ -190,7 +178,7 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
         return 0; /* the record did not come to write it */
     if (t) {
         record = t->record;
-        record.cost_usd = known_cost(query->trace);
+        record.cost_usd = ipw_query_trace_cost(query->trace);
         record.segment = query->segment;
     } else {
         record = was.record;
@@ -201,11 +189,6 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
     rc = write_line(w, query, &record, clock, err);
     ipw_query_loaded_release(&was);
     return rc;
-}
-
-static const char *text(const struct ipw_json *object, const char *key)
-{
-    return ipw_json_str(ipw_json_get(object, key), NULL);
 }
 
 static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
@@ -275,9 +258,9 @@ static int write_summary(struct writer *w, struct ipw_err *err)
     snprintf(note, sizeof note, "a replay (%s)%s", job->o->mode,
              job->by_query ? ": nothing was measured"
                            : ": joules and times are those of the record");
-    facts.agent = text(job->config, "agent");
+    facts.agent = ipw_json_get_str(job->config, "agent");
     facts.model = job->model;
-    facts.dataset = text(job->config, "dataset");
+    facts.dataset = ipw_json_get_str(job->config, "dataset");
     facts.status = job->cut || job->stop_signal ? "interrupted" : "complete";
     facts.path = ipw_rundir_path(job->dir);
     facts.config = ipw_buf_str(&config);
@@ -399,14 +382,13 @@ static void print_lines(FILE *to, const char *s)
     }
 }
 
-static void print_note(const struct ipw_replay_job *job, const struct ipw_replay_note *n)
+static void print_note(const struct ipw_replay_note *n)
 {
     char turn[40] = "";
     char *all;
 
     if (n->turn > 0) snprintf(turn, sizeof turn, ", turn %d", n->turn);
     all = ipw_asprintf("query %s (%d)%s: %s", n->id, (int)n->index, turn, n->text);
-    (void)job;
     print_lines(stderr, all);
     free(all);
 }
@@ -417,7 +399,7 @@ int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
 {
     struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
 
-    for (size_t i = 0; i < job->n_notes; i++) print_note(job, &job->notes[i]);
+    for (size_t i = 0; i < job->n_notes; i++) print_note(&job->notes[i]);
     if (job->n_more_notes) ipw_say("and %zu more (replay.json counts them)", job->n_more_notes);
     if (job->n_traces_differ)
         ipw_say(

@@ -199,12 +199,12 @@ static const char *quantity(char *out, double x, const char *unit)
     return out;
 }
 
-static const char *signed_quantity(char *out, double x, const char *unit)
+static const char *signed_joules(char *out, double j)
 {
     char text[32];
 
-    if (isnan(x)) return quantity(out, x, unit);
-    snprintf(out, 34, "%s%s", x < 0 ? "-" : "+", quantity(text, fabs(x), unit));
+    if (isnan(j)) return quantity(out, j, "J");
+    snprintf(out, 34, "%s%s", j < 0 ? "-" : "+", quantity(text, fabs(j), "J"));
     return out;
 }
 
@@ -333,11 +333,11 @@ static void print_turns(struct ipw_buf *out, const struct ipw_compare *c)
             ipw_buf_adds(out, more);
             cell(out, quantity(text, x, "J"), 10, true);
             cell(out, quantity(text, y, "J"), 10, true);
-            cell(out, signed_quantity(text, y - x, "J"), 11, true);
+            cell(out, signed_joules(text, y - x), 11, true);
             more[0] = '\0';
             if (!isnan(alo) && !isnan(blo))
-                snprintf(more, sizeof more, "%s .. %s", signed_quantity(lo, blo - ahi, "J"),
-                         signed_quantity(hi, bhi - alo, "J"));
+                snprintf(more, sizeof more, "%s .. %s", signed_joules(lo, blo - ahi),
+                         signed_joules(hi, bhi - alo));
             ipw_buf_adds(out, "  ");
             cell(out, more, 20, false);
             cell(out, quantity(text, a->turns[k].seconds, "s"), 7, true);

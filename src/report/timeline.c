@@ -187,7 +187,7 @@ static void put_before(const struct view *v, const struct ipw_query_trace *q)
     for (size_t k = 0; k < q->before.n_spans; k++) put_span(v, &q->before, &q->before.spans[k]);
 }
 
-static void put_line(const struct view *v, const char *label, const char *text, bool wrapped)
+static void put_line(const struct view *v, const char *label, const char *text)
 {
     struct ipw_buf clean = IPW_BUF(IPW_MIB);
     size_t n;
@@ -195,13 +195,8 @@ static void put_line(const struct view *v, const char *label, const char *text, 
     if (!text || !*text) return;
     n = strlen(text);
     ipw_buf_addf(v->out, " %s%-10s%s ", at(v, IPW_CYAN), label, at(v, IPW_PLAIN));
-    if (wrapped) {
-        ipw_text_printable(&clean, text, n < 64 * IPW_KIB ? n : 64 * IPW_KIB, 3 * v->width);
-        ipw_format_wrapped(v->out, ipw_buf_str(&clean), 12, 12, v->width);
-    } else {
-        ipw_format_cell(v->out, text, v->width - 12, IPW_ALIGN_NONE);
-        ipw_buf_addc(v->out, '\n');
-    }
+    ipw_text_printable(&clean, text, n < 64 * IPW_KIB ? n : 64 * IPW_KIB, 3 * v->width);
+    ipw_format_wrapped(v->out, ipw_buf_str(&clean), 12, 12, v->width);
     ipw_buf_release(&clean);
 }
 
@@ -237,8 +232,8 @@ static void put_answer(const struct view *v, const struct ipw_query_loaded *l)
 {
     const char *text = l->record.answer ? l->record.answer : l->record.response_text;
 
-    if (!text || !l->trace.error || strcmp(text, l->trace.error)) put_line(v, "answer", text, true);
-    put_line(v, "error", l->trace.error, true);
+    if (!text || !l->trace.error || strcmp(text, l->trace.error)) put_line(v, "answer", text);
+    put_line(v, "error", l->trace.error);
 }
 
 static void put_query(struct view *v, const struct ipw_query_loaded *l)
@@ -250,7 +245,7 @@ static void put_query(struct view *v, const struct ipw_query_loaded *l)
     v->origin_ns = q->start_ns;
     v->query = q->index;
     put_title(v, l);
-    put_line(v, "question", l->record.query_text, true);
+    put_line(v, "question", l->record.query_text);
     put_before(v, q);
     for (size_t i = 0; i < q->n_turns; i++) put_turn(v, &q->turns[i]);
     ipw_buf_addc(v->out, '\n');
@@ -261,7 +256,7 @@ static void put_query(struct view *v, const struct ipw_query_loaded *l)
                  q->n_tool_calls == 1 ? "tool call" : "tool calls");
     ipw_buf_addf(&text, ", %s tokens in", ipw_format_count(number, q->input_tokens));
     ipw_buf_addf(&text, ", %s out", ipw_format_count(number, q->output_tokens));
-    put_line(v, "in all", ipw_buf_str(&text), true);
+    put_line(v, "in all", ipw_buf_str(&text));
     ipw_buf_clear(&text);
     put_joules(&text, q->energy, true);
     if (!text.len) {
@@ -270,8 +265,8 @@ static void put_query(struct view *v, const struct ipw_query_loaded *l)
         ipw_buf_addf(&text, "not measured%s", why ? ": " : "");
         if (why) ipw_words_reason(&text, why);
     }
-    put_line(v, "energy", ipw_buf_str(&text), true);
-    put_line(v, "note", v->said->remark, true);
+    put_line(v, "energy", ipw_buf_str(&text));
+    put_line(v, "note", v->said->remark);
     ipw_buf_release(&text);
 }
 

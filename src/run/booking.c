@@ -70,7 +70,7 @@ static void write_query(struct ipw_booking *b, struct ipw_query *q)
     q->sinks.turns = NULL;
     note_booking(b, q);
     ipw_feed_book(b->sensors->feed, &trace);
-    record.cost_usd = ipw_run_known_cost(&trace);
+    record.cost_usd = ipw_query_trace_cost(&trace);
     ipw_schema_write_query(&line, &trace, &record, &b->session->anchor);
     if (line.failed)
         rc = ipw_fail(&err, IPW_ELIMIT, "query %s: its trace is larger than %zu bytes", c->id,

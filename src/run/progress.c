@@ -150,7 +150,7 @@ struct ipw_progress *ipw_progress_new(struct ipw_loop *loop, size_t n_queries, b
     p->start_ns = ipw_now_ns();
     if (quiet) return p;
     p->timer = ipw_timer_start(loop, p->terminal ? REDRAW_NS : PLAIN_NS, tick, p);
-    ipw_log_set_hooks(before_line, NULL, p);
+    ipw_log_set_hook(before_line, p);
     return p;
 }
 
@@ -158,7 +158,7 @@ void ipw_progress_free(struct ipw_progress *p)
 {
     if (!p) return;
     ipw_progress_clear(p);
-    ipw_log_set_hooks(NULL, NULL, NULL);
+    ipw_log_set_hook(NULL, NULL);
     ipw_timer_cancel(p->timer);
     free(p);
 }

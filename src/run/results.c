@@ -22,14 +22,3 @@ void ipw_results_warmup(struct ipw_results *r, const struct ipw_query_trace *tra
     }
     ipw_device_sums_add(&r->warmup_devices, trace);
 }
-
-double ipw_run_known_cost(const struct ipw_query_trace *trace)
-{
-    double sum = NAN;
-
-    for (size_t i = 0; i < trace->n_turns; i++) {
-        double usd = trace->turns[i].cost_usd;
-        if (!isnan(usd)) sum = isnan(sum) ? usd : sum + usd;
-    }
-    return sum;
-}

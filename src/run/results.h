@@ -18,7 +18,5 @@ struct ipw_results {
 void ipw_results_init(struct ipw_results *r);
 void ipw_results_release(struct ipw_results *r);
 void ipw_results_warmup(struct ipw_results *r, const struct ipw_query_trace *trace);
-/* Of the turns whose cost is known (upstream's rule); NAN when none is. */
-double ipw_run_known_cost(const struct ipw_query_trace *trace);
 
 #endif

@@ -86,13 +86,6 @@ void ipw_search_user_folder(char *out, size_t size)
         snprintf(out, size, "/nonexistent");
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), m = strlen(end);
-
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 /* ---- the folders, in order ---- */
 
 struct folder {
@@ -112,7 +105,7 @@ static bool folder_of(const struct ipw_vm_options *o, size_t k, struct folder *o
         snprintf(out->path, sizeof out->path, "%s", o->script_dir);
         return true;
     }
-    if (o->script_dir && ends_with(o->script_dir, "/agents") && k == i++) {
+    if (o->script_dir && ipw_ends_with(o->script_dir, "/agents") && k == i++) {
         snprintf(out->path, sizeof out->path, "%.*s", (int)strlen(o->script_dir) - 7,
                  o->script_dir); /* its tools folder lies beside agents/ */
         return true;
@@ -304,10 +297,10 @@ static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
         if (strcmp(words[i].kind, kind) == 0) word = words[i].word;
     snprintf(stem, sizeof stem, "%s", strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
     n = strlen(stem);
-    if (ends_with(stem, ".lua")) stem[n - 4] = '\0';
+    if (ipw_ends_with(stem, ".lua")) stem[n - 4] = '\0';
     ipw_search_each(kind, vm->options.paths, gather_name, &names);
     if (names.n) near = ipw_nearest(stem, names.list);
-    if (strchr(name, '/') || ends_with(name, ".lua"))
+    if (strchr(name, '/') || ipw_ends_with(name, ".lua"))
         rc = ipw_fail(err, IPW_ENOTFOUND, "%s: no such %s file%s%s%s", name, word,
                       near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     else
@@ -326,7 +319,7 @@ static int find_script(struct ipw_vm *vm, const char *kind, const char *name, ch
     size_t n;
 
     o.script_dir = vm->script_dir;
-    if (strchr(name, '/') || ends_with(name, ".lua")) {
+    if (strchr(name, '/') || ipw_ends_with(name, ".lua")) {
         snprintf(path, path_size, "%s", name);
         if (is_file(path)) return 0;
         snprintf(path, path_size, "%s%s", builtin, strncmp(name, "./", 2) ? name : name + 2);
@@ -335,7 +328,7 @@ static int find_script(struct ipw_vm *vm, const char *kind, const char *name, ch
     }
     snprintf(stem, sizeof stem, "%s", name);
     n = strlen(stem);
-    if (ends_with(stem, ".lua")) stem[n - 4] = '\0';
+    if (ipw_ends_with(stem, ".lua")) stem[n - 4] = '\0';
     for (size_t k = 0; folder_of(&o, k, &folder); k++) {
         if (folder.is_builtin) {
             snprintf(path, path_size, "%s%s/%s.lua", builtin, kind, stem);
@@ -396,7 +389,8 @@ static void each_in_folder(struct telling *t, const char *folder)
 
     if (!dir) return;
     while ((entry = readdir(dir))) {
-        if (!ends_with(entry->d_name, ".lua") || ends_with(entry->d_name, "_test.lua")) continue;
+        if (!ipw_ends_with(entry->d_name, ".lua") || ipw_ends_with(entry->d_name, "_test.lua"))
+            continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         tell(t, entry->d_name, path);
     }
@@ -410,7 +404,7 @@ static void each_embedded(struct telling *t, const char *kind)
 
     for (const struct ipw_embedded_file *f = ipw_embedded_files; f->path; f++) {
         if (strncmp(f->path, kind, n) || f->path[n] != '/' || strchr(f->path + n + 1, '/') ||
-            !ends_with(f->path, ".lua"))
+            !ipw_ends_with(f->path, ".lua"))
             continue;
         snprintf(path, sizeof path, "%s%s", builtin, f->path);
         tell(t, f->path + n + 1, path);

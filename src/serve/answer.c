@@ -52,14 +52,6 @@ void ipw_serve_answer_error(struct ipw_serve_answer *out, int status, const char
 
 /* ---- what both kinds of answer hold ---- */
 
-static void write_count(struct ipw_jw *w, const char *key, int64_t n)
-{
-    if (n < 0)
-        ipw_jw_knull(w, key);
-    else
-        ipw_jw_kint(w, key, n);
-}
-
 static void write_detail(struct ipw_jw *w, const char *key, const char *what, int64_t n)
 {
     if (n < 0) return;
@@ -82,12 +74,12 @@ static void write_usage(struct ipw_jw *w, const struct ipw_chat_reply *r)
     if (total < 0 && u->prompt >= 0 && u->completion >= 0) total = u->prompt + u->completion;
     ipw_jw_key(w, "usage");
     ipw_jw_obj(w);
-    write_count(w, "completion_tokens", u->completion);
+    ipw_jw_kcount(w, "completion_tokens", u->completion);
     write_detail(w, "completion_tokens_details", "reasoning_tokens", u->reasoning);
     if (r->cost_told) ipw_jw_knum(w, "cost", r->cost_usd);
-    write_count(w, "prompt_tokens", u->prompt);
+    ipw_jw_kcount(w, "prompt_tokens", u->prompt);
     write_detail(w, "prompt_tokens_details", "cached_tokens", u->cached);
-    write_count(w, "total_tokens", total);
+    ipw_jw_kcount(w, "total_tokens", total);
     ipw_jw_obj_end(w);
 }
 

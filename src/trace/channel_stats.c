@@ -3,18 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define MIB 1048576.0
 #define GIB 1073741824.0
 
 static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                          IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-
-    return n >= m && !strcmp(text + n - m, end);
-}
 
 struct ipw_metric_stats ipw_query_metric(const struct ipw_query_trace *q, const char *suffix,
                                          bool sum)
@@ -25,7 +20,7 @@ struct ipw_metric_stats ipw_query_metric(const struct ipw_query_trace *q, const 
     for (size_t i = 0; i < q->n_metrics; i++) {
         const struct ipw_metric *m = &q->metrics[i];
 
-        if (!ends_with(m->name, suffix)) continue;
+        if (!ipw_ends_with(m->name, suffix)) continue;
         s.avg += m->avg;
         s.median += m->median;
         s.max = sum ? s.max + m->max : n ? fmax(s.max, m->max) : m->max;
@@ -145,11 +140,6 @@ void ipw_stats_put_temperature(struct ipw_jw *w, const struct ipw_query_trace *q
 
 /* ---- reading ---- */
 
-static double num_of(const struct ipw_json *object, const char *key)
-{
-    return ipw_json_num(ipw_json_get(object, key), NAN);
-}
-
 void ipw_stats_read_power(struct ipw_query_trace *q, const struct ipw_json *line)
 {
     const struct ipw_json *power = ipw_json_get(line, "power_metrics");
@@ -158,9 +148,9 @@ void ipw_stats_read_power(struct ipw_query_trace *q, const struct ipw_json *line
         const struct ipw_json *of = ipw_json_get(power, ipw_domain_name((enum ipw_domain)d));
         const struct ipw_json *s = ipw_json_get(of, "per_query_watts");
 
-        q->power[d] = (struct ipw_power_stats){.avg_w = num_of(s, "avg"),
-                                               .median_w = num_of(s, "median"),
-                                               .min_w = num_of(s, "min"),
-                                               .max_w = num_of(s, "max")};
+        q->power[d] = (struct ipw_power_stats){.avg_w = ipw_json_get_num(s, "avg"),
+                                               .median_w = ipw_json_get_num(s, "median"),
+                                               .min_w = ipw_json_get_num(s, "min"),
+                                               .max_w = ipw_json_get_num(s, "max")};
     }
 }

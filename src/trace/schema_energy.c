@@ -249,11 +249,6 @@ void ipw_schema_put_mbu(struct ipw_jw *w, const struct ipw_query_trace *q)
 
 /* ---- reading ---- */
 
-static double num_of(const struct ipw_json *object, const char *key)
-{
-    return ipw_json_num(ipw_json_get(object, key), NAN);
-}
-
 static enum ipw_provenance provenance_of(const char *name)
 {
     for (int p = IPW_PROV_NONE; p <= IPW_PROV_ESTIMATED; p++) {
@@ -267,7 +262,7 @@ static enum ipw_provenance provenance_of(const char *name)
 static struct ipw_figure read_figure(const struct ipw_json *f)
 {
     const struct ipw_json *estimate = ipw_json_get(f, "estimate");
-    double j = num_of(f, "joules");
+    double j = ipw_json_get_num(f, "joules");
 
     return (struct ipw_figure){
         .estimated = estimate != NULL,
@@ -292,8 +287,8 @@ void ipw_schema_read_energy(struct ipw_figure *energy, double *mean_w, double *p
         const struct ipw_json *f = ipw_json_get(object, ipw_domain_name((enum ipw_domain)d));
 
         energy[d] = read_figure(f);
-        if (mean_w) mean_w[d] = num_of(f, "mean_w");
-        if (peak_w) peak_w[d] = num_of(f, "peak_w");
+        if (mean_w) mean_w[d] = ipw_json_get_num(f, "mean_w");
+        if (peak_w) peak_w[d] = ipw_json_get_num(f, "peak_w");
     }
 }
 
@@ -345,10 +340,10 @@ static char *printed(const struct ipw_json *node)
 static struct ipw_query_account read_account(const struct ipw_json *a)
 {
     return (struct ipw_query_account){
-        .exclusive_j = num_of(a, "exclusive_j"),
-        .marginal_j = num_of(a, "marginal_j"),
-        .waste_j = num_of(a, "waste_j"),
-        .idle_tax_j = num_of(a, "idle_tax_j"),
+        .exclusive_j = ipw_json_get_num(a, "exclusive_j"),
+        .marginal_j = ipw_json_get_num(a, "marginal_j"),
+        .waste_j = ipw_json_get_num(a, "waste_j"),
+        .idle_tax_j = ipw_json_get_num(a, "idle_tax_j"),
     };
 }
 
@@ -386,10 +381,10 @@ void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *l
         q->metrics[q->n_metrics++] = (struct ipw_metric){
             .name = ipw_strdup(ipw_json_key(m)),
             .unit = ipw_strdup(ipw_json_str(ipw_json_get(m, "unit"), "")),
-            .avg = num_of(m, "avg"),
-            .median = num_of(m, "median"),
-            .min = num_of(m, "min"),
-            .max = num_of(m, "max"),
+            .avg = ipw_json_get_num(m, "avg"),
+            .median = ipw_json_get_num(m, "median"),
+            .min = ipw_json_get_num(m, "min"),
+            .max = ipw_json_get_num(m, "max"),
             .n = ipw_json_int(ipw_json_get(m, "n"), 0),
         };
     }

@@ -16,19 +16,9 @@ static int64_t count_of(const struct ipw_json *object, const char *key, int64_t 
     return ipw_schema_count(ipw_json_int(node, -1)); /* null: not known */
 }
 
-static double num_of(const struct ipw_json *object, const char *key)
-{
-    return ipw_json_num(ipw_json_get(object, key), NAN);
-}
-
-static const char *str_of(const struct ipw_json *object, const char *key)
-{
-    return ipw_json_str(ipw_json_get(object, key), NULL);
-}
-
 static char *dup_of(const struct ipw_json *object, const char *key)
 {
-    return ipw_strdup(str_of(object, key));
+    return ipw_strdup(ipw_json_get_str(object, key));
 }
 
 /* Upstream's plain number.  How it was obtained is not said, so it is the weakest that is known. */
@@ -106,7 +96,7 @@ static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
     struct ipw_span *span = add_span(turn);
     double start_s, end_s;
 
-    if (!read_span_kind(&span->kind, str_of(node, "kind"))) {
+    if (!read_span_kind(&span->kind, ipw_json_get_str(node, "kind"))) {
         return ipw_fail(err, IPW_EPARSE,
                         "%s.kind: expected lm, prefill, decode, tool, event or http", where);
     }
@@ -142,11 +132,11 @@ static void foreign_tools(struct ipw_turn *turn, const struct ipw_json *node)
 
         for (size_t k = 0; k < turn->n_spans; k++) nth += !strcmp(turn->spans[k].name, name);
         if (nth == 1) {
-            s = num_of(latencies, name);
+            s = ipw_json_get_num(latencies, name);
         } else {
             char *key = ipw_asprintf("%s#%d", name, nth);
 
-            s = num_of(latencies, key);
+            s = ipw_json_get_num(latencies, key);
             free(key);
         }
         span = add_span(turn);
@@ -168,16 +158,16 @@ static void foreign_turn(struct ipw_turn *turn, const struct ipw_json *node, int
     turn->attempts = 1;
     turn->agent_s = NAN;
     no_energy(turn->energy);
-    turn->energy[IPW_DOMAIN_GPU] = foreign_figure(num_of(node, "gpu_energy_joules"));
-    turn->energy[IPW_DOMAIN_CPU] = foreign_figure(num_of(node, "cpu_energy_joules"));
-    turn->energy[IPW_DOMAIN_DRAM] = foreign_figure(num_of(node, "dram_energy_joules"));
+    turn->energy[IPW_DOMAIN_GPU] = foreign_figure(ipw_json_get_num(node, "gpu_energy_joules"));
+    turn->energy[IPW_DOMAIN_CPU] = foreign_figure(ipw_json_get_num(node, "cpu_energy_joules"));
+    turn->energy[IPW_DOMAIN_DRAM] = foreign_figure(ipw_json_get_num(node, "dram_energy_joules"));
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         turn->power_mean_w[d] = NAN;
         turn->power_peak_w[d] = NAN;
     }
-    turn->power_mean_w[IPW_DOMAIN_GPU] = num_of(node, "gpu_power_avg_watts");
-    turn->power_mean_w[IPW_DOMAIN_CPU] = num_of(node, "cpu_power_avg_watts");
-    turn->power_peak_w[IPW_DOMAIN_GPU] = num_of(node, "peak_watts");
+    turn->power_mean_w[IPW_DOMAIN_GPU] = ipw_json_get_num(node, "gpu_power_avg_watts");
+    turn->power_mean_w[IPW_DOMAIN_CPU] = ipw_json_get_num(node, "cpu_power_avg_watts");
+    turn->power_peak_w[IPW_DOMAIN_GPU] = ipw_json_get_num(node, "peak_watts");
     foreign_tools(turn, node);
 }
 
@@ -210,7 +200,7 @@ static int own_turn(const struct ipw_query_trace *q, struct ipw_turn *turn,
     turn->start_ns = after(q->start_ns, start_s);
     turn->end_ns = after(q->start_ns, end_s);
     turn->attempts = (int)ipw_json_int(ipw_json_get(node, "attempts"), 0);
-    turn->agent_s = num_of(node, "agent_s");
+    turn->agent_s = ipw_json_get_num(node, "agent_s");
     ipw_schema_read_energy(turn->energy, turn->power_mean_w, turn->power_peak_w,
                            ipw_json_get(node, "energy"));
     turn->devices = ipw_schema_read_devices(q, ipw_json_get(node, "energy"));
@@ -237,28 +227,28 @@ static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, st
         .cached_tokens = count_of(node, "cached_tokens", -1),
         .reasoning_tokens = count_of(node, "reasoning_tokens", -1),
         .tokens_estimated = ipw_json_bool(ipw_json_get(node, "tokens_estimated"), false),
-        .inference_s = num_of(node, "inference_s"),
-        .ttft_s = num_of(node, "ttft_s"),
-        .decode_s = num_of(node, "decode_s"),
+        .inference_s = ipw_json_get_num(node, "inference_s"),
+        .ttft_s = ipw_json_get_num(node, "ttft_s"),
+        .decode_s = ipw_json_get_num(node, "decode_s"),
         .finish_reason = dup_of(node, "finish_reason"),
         .model = dup_of(node, "model"),
         .error = dup_of(node, "error"),
-        .ttfo_s = num_of(node, "ttfo_s"),
-        .ttst_s = num_of(node, "ttst_s"),
-        .itl_mean_s = num_of(node, "itl_mean_s"),
-        .gap_p50_s = num_of(node, "chunk_gap_p50_s"),
-        .gap_p90_s = num_of(node, "chunk_gap_p90_s"),
-        .gap_p99_s = num_of(node, "chunk_gap_p99_s"),
-        .latency_content_s = num_of(node, "latency_content_s"),
-        .latency_close_s = num_of(node, "latency_close_s"),
-        .headers_s = num_of(node, "headers_s"),
-        .connect_s = num_of(node, "connect_s"),
-        .server_queue_s = num_of(node, "server_queue_s"),
-        .server_prefill_s = num_of(node, "server_prefill_s"),
-        .server_decode_s = num_of(node, "server_decode_s"),
+        .ttfo_s = ipw_json_get_num(node, "ttfo_s"),
+        .ttst_s = ipw_json_get_num(node, "ttst_s"),
+        .itl_mean_s = ipw_json_get_num(node, "itl_mean_s"),
+        .gap_p50_s = ipw_json_get_num(node, "chunk_gap_p50_s"),
+        .gap_p90_s = ipw_json_get_num(node, "chunk_gap_p90_s"),
+        .gap_p99_s = ipw_json_get_num(node, "chunk_gap_p99_s"),
+        .latency_content_s = ipw_json_get_num(node, "latency_content_s"),
+        .latency_close_s = ipw_json_get_num(node, "latency_close_s"),
+        .headers_s = ipw_json_get_num(node, "headers_s"),
+        .connect_s = ipw_json_get_num(node, "connect_s"),
+        .server_queue_s = ipw_json_get_num(node, "server_queue_s"),
+        .server_prefill_s = ipw_json_get_num(node, "server_prefill_s"),
+        .server_decode_s = ipw_json_get_num(node, "server_decode_s"),
         .retry_wait_s = ipw_json_num(ipw_json_get(node, "retry_wait_s"), 0),
         .endpoint = dup_of(node, "endpoint"),
-        .cost_usd = num_of(node, "cost_usd"),
+        .cost_usd = ipw_json_get_num(node, "cost_usd"),
     };
     if (l->ours) return own_turn(q, turn, node, where, err);
     foreign_turn(turn, node, q->n_turns > 1 ? turn[-1].end_ns : q->start_ns);
@@ -306,12 +296,12 @@ static void foreign_query(struct ipw_query_loaded *l)
     no_energy(q->energy_before);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) q->power_mean_w[d] = NAN;
     q->energy[IPW_DOMAIN_GPU] =
-        foreign_total(q, IPW_DOMAIN_GPU, num_of(doc, "query_gpu_energy_joules"));
+        foreign_total(q, IPW_DOMAIN_GPU, ipw_json_get_num(doc, "query_gpu_energy_joules"));
     q->energy[IPW_DOMAIN_CPU] =
-        foreign_total(q, IPW_DOMAIN_CPU, num_of(doc, "query_cpu_energy_joules"));
+        foreign_total(q, IPW_DOMAIN_CPU, ipw_json_get_num(doc, "query_cpu_energy_joules"));
     q->energy[IPW_DOMAIN_DRAM] = foreign_total(q, IPW_DOMAIN_DRAM, NAN);
-    q->power_mean_w[IPW_DOMAIN_GPU] = num_of(doc, "query_gpu_power_avg_watts");
-    q->power_mean_w[IPW_DOMAIN_CPU] = num_of(doc, "query_cpu_power_avg_watts");
+    q->power_mean_w[IPW_DOMAIN_GPU] = ipw_json_get_num(doc, "query_gpu_power_avg_watts");
+    q->power_mean_w[IPW_DOMAIN_CPU] = ipw_json_get_num(doc, "query_cpu_power_avg_watts");
     q->agent_before_s = NAN;
     q->outcome = ipw_strdup(q->timed_out ? "timeout" : q->completed ? "answered" : "error");
     q->index =
@@ -334,30 +324,30 @@ static char *object_text(const struct ipw_json *node)
 static void read_record(struct ipw_query_loaded *l)
 {
     const struct ipw_json *doc = l->doc, *resolved = ipw_json_get(doc, "is_resolved");
-    double lua_cpu_s = num_of(doc, "lua_cpu_s");
+    double lua_cpu_s = ipw_json_get_num(doc, "lua_cpu_s");
 
     l->texts[0] = object_text(ipw_json_get(doc, "metadata"));
     l->texts[1] = object_text(ipw_json_get(doc, "score_metadata"));
-    l->started_at = str_of(doc, "started_at");
+    l->started_at = ipw_json_get_str(doc, "started_at");
     l->record = (struct ipw_query_record){
         .workload_type = ipw_json_str(ipw_json_get(doc, "workload_type"), "agentic"),
         .query_text = ipw_json_str(ipw_json_get(doc, "query_text"), ""),
         .response_text = ipw_json_str(ipw_json_get(doc, "response_text"), ""),
-        .answer = str_of(doc, "answer"),
-        .answer_source = str_of(doc, "answer_source"),
+        .answer = ipw_json_get_str(doc, "answer"),
+        .answer_source = ipw_json_get_str(doc, "answer_source"),
         .is_resolved =
             ipw_json_kind(resolved) == IPW_JSON_BOOL ? ipw_json_bool(resolved, false) : -1,
-        .unscorable_reason = str_of(doc, "unscorable_reason"),
+        .unscorable_reason = ipw_json_get_str(doc, "unscorable_reason"),
         .score_metadata = l->texts[1],
         .metadata = l->texts[0],
-        .model = str_of(doc, "model"),
-        .cost_usd = num_of(doc, "total_cost_usd"),
+        .model = ipw_json_get_str(doc, "model"),
+        .cost_usd = ipw_json_get_num(doc, "total_cost_usd"),
         .n_malformed = (int)ipw_json_int(ipw_json_get(doc, "n_malformed"), 0),
         .lua_peak_bytes = count_of(doc, "lua_peak_bytes", -1),
         .lua_cpu_ns = isnan(lua_cpu_s) ? -1 : ipw_s_to_ns(lua_cpu_s),
         .epoch = (int)ipw_json_int(ipw_json_get(doc, "epoch"), 0),
         .segment = (int)ipw_json_int(ipw_json_get(doc, "segment"), 0),
-        .superseded = str_of(doc, "superseded"),
+        .superseded = ipw_json_get_str(doc, "superseded"),
     };
 }
 
@@ -410,7 +400,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     q->index = (int32_t)ipw_json_int(ipw_json_get(doc, "query_index"), -1);
     q->outcome = dup_of(doc, "outcome");
     if (!q->outcome) q->outcome = ipw_strdup("unknown");
-    q->agent_before_s = num_of(doc, "agent_before_s");
+    q->agent_before_s = ipw_json_get_num(doc, "agent_before_s");
     ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, ipw_json_get(doc, "energy"));
     ipw_schema_read_energy(q->energy_before, NULL, NULL, ipw_json_get(doc, "energy_before"));
     q->device_energy = ipw_schema_read_devices(q, ipw_json_get(doc, "energy"));

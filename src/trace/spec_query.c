@@ -12,11 +12,6 @@
 /* Figures are whole microjoules; bounds are not. */
 #define ROUNDING_J 1e-5
 
-static double num(const struct ipw_json *object, const char *key)
-{
-    return ipw_json_num(ipw_json_get(object, key), NAN);
-}
-
 static int64_t whole(const struct ipw_json *object, const char *key)
 {
     return ipw_json_int(ipw_json_get(object, key), -1);
@@ -24,14 +19,16 @@ static int64_t whole(const struct ipw_json *object, const char *key)
 
 static double joules(const struct ipw_json *energy, int domain)
 {
-    return num(ipw_json_get(energy, ipw_domain_name((enum ipw_domain)domain)), "joules");
+    return ipw_json_get_num(ipw_json_get(energy, ipw_domain_name((enum ipw_domain)domain)),
+                            "joules");
 }
 
 static bool same_number(double a, double b) { return isnan(a) ? isnan(b) != 0 : a == b; }
 
 static int check_figure(const struct ipw_json *figure, const char *where, struct ipw_err *err)
 {
-    double j = num(figure, "joules"), lo = num(figure, "lo"), hi = num(figure, "hi");
+    double j = ipw_json_get_num(figure, "joules"), lo = ipw_json_get_num(figure, "lo"),
+           hi = ipw_json_get_num(figure, "hi");
     bool how = ipw_json_get(figure, "provenance") != NULL;
 
     if (!isnan(j) && !how)
@@ -41,7 +38,8 @@ static int check_figure(const struct ipw_json *figure, const char *where, struct
     if (!isnan(j) && ((!isnan(lo) && j < lo - ROUNDING_J) || (!isnan(hi) && j > hi + ROUNDING_J)))
         return ipw_fail(err, IPW_EPARSE, "%s.joules: %.9g is outside of its bounds [%.9g, %.9g]",
                         where, j, lo, hi);
-    if (num(figure, "coverage") > 1 + 1e-9 || num(figure, "split_fraction") > 1 + 1e-9)
+    if (ipw_json_get_num(figure, "coverage") > 1 + 1e-9 ||
+        ipw_json_get_num(figure, "split_fraction") > 1 + 1e-9)
         return ipw_fail(err, IPW_EPARSE, "%s: has a share of more than 1", where);
     return 0;
 }
@@ -65,7 +63,7 @@ static int check_spans(const struct ipw_json *spans, const char *where, struct i
     for (const struct ipw_json *s = ipw_json_first(spans); s; s = ipw_json_next(s), k++) {
         char path[64];
 
-        if (num(s, "end_s") < num(s, "start_s"))
+        if (ipw_json_get_num(s, "end_s") < ipw_json_get_num(s, "start_s"))
             return ipw_fail(err, IPW_EPARSE, "%s[%zu]: ends before it starts", where, k);
         snprintf(path, sizeof path, "%s[%zu].energy", where, k);
         if (check_energy(ipw_json_get(s, "energy"), path, err) < 0) return err->code;
@@ -77,7 +75,7 @@ static int check_spans(const struct ipw_json *spans, const char *where, struct i
 static int check_copy(const struct ipw_json *object, const char *key, const struct ipw_json *energy,
                       int domain, const char *where, struct ipw_err *err)
 {
-    if (same_number(num(object, key), joules(energy, domain))) return 0;
+    if (same_number(ipw_json_get_num(object, key), joules(energy, domain))) return 0;
     return ipw_fail(err, IPW_EPARSE, "%s%s: is not the joules of energy.%s", where, key,
                     ipw_domain_name((enum ipw_domain)domain));
 }
@@ -97,7 +95,7 @@ static int check_turn(const struct ipw_json *turn, int64_t index, struct sums *s
                       struct ipw_err *err)
 {
     const struct ipw_json *energy = ipw_json_get(turn, "energy");
-    double start_s = num(turn, "start_s"), end_s = num(turn, "end_s");
+    double start_s = ipw_json_get_num(turn, "start_s"), end_s = ipw_json_get_num(turn, "end_s");
     char where[48], path[64];
 
     snprintf(where, sizeof where, "turns[%lld].", (long long)index);
@@ -106,7 +104,8 @@ static int check_turn(const struct ipw_json *turn, int64_t index, struct sums *s
     if (fabs(start_s - sums->end_s) > SAME_S)
         return ipw_fail(err, IPW_EPARSE, "%sstart_s: %.9g; what came before ends at %.9g", where,
                         start_s, sums->end_s);
-    if (end_s < start_s || fabs(num(turn, "wall_clock_s") - (end_s - start_s)) > SAME_S)
+    if (end_s < start_s ||
+        fabs(ipw_json_get_num(turn, "wall_clock_s") - (end_s - start_s)) > SAME_S)
         return ipw_fail(err, IPW_EPARSE, "%swall_clock_s: is not end_s - start_s", where);
     snprintf(path, sizeof path, "%senergy", where);
     if (check_energy(energy, path, err) < 0 ||
@@ -171,10 +170,10 @@ static int check_devices(const struct ipw_json *account, const char *domain, str
     const struct ipw_json *devices = ipw_json_get(account, "devices");
 
     for (size_t k = 0; devices && k < sizeof keys / sizeof *keys; k++) {
-        double sum = 0, whole_j = num(account, keys[k]);
+        double sum = 0, whole_j = ipw_json_get_num(account, keys[k]);
 
         for (const struct ipw_json *d = ipw_json_first(devices); d; d = ipw_json_next(d))
-            sum += num(d, keys[k]);
+            sum += ipw_json_get_num(d, keys[k]);
         if (isnan(sum) ? isnan(whole_j) : fabs(sum - whole_j) <= 5e-7) continue;
         return ipw_fail(err, IPW_EPARSE, "accounts.%s.%s: %.12g; its devices sum to %.12g", domain,
                         keys[k], whole_j, sum);
@@ -199,7 +198,7 @@ static int check_result(const struct ipw_json *query, struct ipw_err *err)
     double score = ipw_json_is_null(resolved) ? NAN : ipw_json_bool(resolved, false);
     bool timeout = strcmp(ipw_json_str(ipw_json_get(query, "outcome"), ""), "timeout") == 0;
 
-    if (!same_number(num(query, "accuracy_score"), score))
+    if (!same_number(ipw_json_get_num(query, "accuracy_score"), score))
         return ipw_fail(err, IPW_EPARSE, "accuracy_score: does not agree with is_resolved");
     if (ipw_json_bool(ipw_json_get(query, "timed_out"), false) != timeout)
         return ipw_fail(err, IPW_EPARSE, "timed_out: does not agree with outcome");
@@ -210,7 +209,7 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
 {
     const struct ipw_json *before = ipw_json_get(query, "energy_before");
     const struct ipw_json *turns = ipw_json_get(query, "turns");
-    struct sums sums = {.end_s = num(query, "agent_before_s")};
+    struct sums sums = {.end_s = ipw_json_get_num(query, "agent_before_s")};
     double wall_s =
         ipw_ns_to_s(whole(query, "end_ns") - ipw_json_int(ipw_json_get(query, "start_ns"), 0));
     int64_t index = 0;
@@ -227,7 +226,7 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
         if (check_turn(t, index++, &sums, err) < 0) return err->code;
     }
     if (check_count(query, "num_turns", index, err) < 0) return err->code;
-    if (wall_s < 0 || fabs(num(query, "total_wall_clock_s") - wall_s) > SAME_S)
+    if (wall_s < 0 || fabs(ipw_json_get_num(query, "total_wall_clock_s") - wall_s) > SAME_S)
         return ipw_fail(err, IPW_EPARSE, "total_wall_clock_s: is not end_ns - start_ns");
     if (fabs(sums.end_s - wall_s) > SAME_S)
         return ipw_fail(err, IPW_EPARSE, "turns: they end at %.9g s, the query at %.9g s",

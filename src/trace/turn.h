@@ -146,6 +146,8 @@ void ipw_turn_builder_free(struct ipw_turn_builder *b); /* NULL is fine */
 /* The domains whose energy is that of the model's machine, bits 1 << domain: all of them for a model
  * on this machine, 0 for a model on another machine of which no sensor was read. */
 unsigned ipw_query_lm_domains(const struct ipw_query_trace *trace);
+/* Of the turns whose cost is known (upstream's rule); NAN when none is. */
+double ipw_query_trace_cost(const struct ipw_query_trace *trace);
 void ipw_query_trace_release(struct ipw_query_trace *trace);
 
 #endif

@@ -1,4 +1,5 @@
 /* A query's trace: made, asked, given back. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,4 +73,16 @@ unsigned ipw_query_lm_domains(const struct ipw_query_trace *trace)
     /* Lines written before the key remote_domains say it by the reason of the GPU alone. */
     if (!gpu->known && gpu->reason && !strcmp(gpu->reason, "remote")) return 0;
     return (1u << IPW_DOMAIN_COUNT) - 1;
+}
+
+double ipw_query_trace_cost(const struct ipw_query_trace *trace)
+{
+    double sum = NAN;
+
+    for (size_t i = 0; i < trace->n_turns; i++) {
+        double usd = trace->turns[i].cost_usd;
+
+        if (!isnan(usd)) sum = isnan(sum) ? usd : sum + usd;
+    }
+    return sum;
 }

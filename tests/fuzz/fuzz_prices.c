@@ -48,7 +48,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             const struct ipw_price *price = ipw_prices_find(prices, name);
 
             if (price) check_costs(price, data, size);
-            check(!price || ipw_prices_count(prices) > 0, "a price of an empty table");
         }
         check(!ipw_prices_find(prices, NULL), "a price of no model");
         ipw_prices_free(prices);

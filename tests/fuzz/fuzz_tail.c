@@ -47,7 +47,8 @@ static void check_lines(const char *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ipw_buf kept = IPW_BUF(16 * IPW_MIB), cut_off = IPW_BUF(16 * IPW_MIB);
+    struct ipw_buf kept = IPW_BUF(16 * IPW_MIB), cut_off = IPW_BUF(16 * IPW_MIB),
+                   after = IPW_BUF(17 * IPW_MIB);
     struct ipw_jsonl_appender *appender;
     struct ipw_jsonl_cut cut;
     struct ipw_err err = {0};
@@ -68,8 +69,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(cut.bytes == 0, "cut twice");
     if (ipw_jsonl_append_open(&appender, file, false, &err)) IPW_BUG("%s", err.text);
     if (ipw_jsonl_append(appender, "{}\n", 3, &err)) IPW_BUG("%s", err.text);
-    check(ipw_jsonl_append_bytes(appender) == (int64_t)kept.len + 3, "appended elsewhere");
     if (ipw_jsonl_append_close(appender, &err)) IPW_BUG("%s", err.text);
+    if (ipw_file_read(&after, file, &err)) IPW_BUG("%s", err.text);
+    check(after.len == kept.len + 3 && !memcmp(after.data + kept.len, "{}\n", 3),
+          "appended elsewhere");
+    ipw_buf_release(&after);
     ipw_buf_release(&kept);
     ipw_buf_release(&cut_off);
     return 0;

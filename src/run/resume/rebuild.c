@@ -238,7 +238,7 @@ static int write_attempt(struct job *j, const struct ipw_recompute_query *q, str
         .unscorable_reason = "cut",
         .metadata = metadata,
         .model = j->model,
-        .cost_usd = ipw_run_known_cost(q->trace),
+        .cost_usd = ipw_query_trace_cost(q->trace),
         .lua_peak_bytes = -1,
         .lua_cpu_ns = -1,
         .epoch = (int)ipw_json_int(ipw_json_get(start, "epoch"), 0),

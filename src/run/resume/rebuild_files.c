@@ -263,11 +263,6 @@ static int each_of(struct summing *s, const char *run, const char *name,
     return rc;
 }
 
-static const char *text_at(const struct ipw_json *object, const char *key)
-{
-    return ipw_json_str(ipw_json_get(object, key), NULL);
-}
-
 static int64_t whole_at(const struct ipw_json *object, const char *key)
 {
     return ipw_json_int(ipw_json_get(object, key), 0);
@@ -280,8 +275,8 @@ static void take_session(struct ipw_summary_run *facts, const struct ipw_json *s
     const struct ipw_json *clock = ipw_json_get(session, "clock");
     const struct ipw_json *ledger = ipw_json_get(session, "ledger");
 
-    facts->energy_note = text_at(session, "energy_note");
-    facts->note = text_at(session, "note");
+    facts->energy_note = ipw_json_get_str(session, "energy_note");
+    facts->note = ipw_json_get_str(session, "note");
     if (__builtin_add_overflow(whole_at(clock, "wall_ns"), whole_at(session, "end_ns"),
                                &facts->wall_ns) ||
         __builtin_sub_overflow(facts->wall_ns, whole_at(clock, "mono_ns"), &facts->wall_ns))
@@ -289,7 +284,7 @@ static void take_session(struct ipw_summary_run *facts, const struct ipw_json *s
     facts->baseline_s = ipw_json_num(ipw_json_get(baseline, "seconds"), 0);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const char *domain = ipw_domain_name((enum ipw_domain)d);
-        const char *reason = text_at(ipw_json_get(ledger, domain), "reason");
+        const char *reason = ipw_json_get_str(ipw_json_get(ledger, domain), "reason");
 
         facts->baseline[d] = (struct ipw_baseline_watts){
             .before_w = ipw_json_num(ipw_json_get(ipw_json_get(baseline, "before_w"), domain), NAN),
@@ -310,14 +305,14 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     int rc;
 
     ipw_device_books_apart(&s->h.devices, &s->h.warmup_devices, &s->h.wasted_devices);
-    facts.agent = text_at(config, "agent");
-    facts.model = text_at(config, "model");
-    facts.dataset = text_at(config, "dataset");
+    facts.agent = ipw_json_get_str(config, "agent");
+    facts.model = ipw_json_get_str(config, "model");
+    facts.dataset = ipw_json_get_str(config, "dataset");
     facts.path = run;
     facts.config = config_text;
     facts.hardware = hardware;
     facts.planned = whole_at(config, "max_queries") * whole_at(config, "epochs");
-    facts.status = text_at(last, "end");
+    facts.status = ipw_json_get_str(last, "end");
     if (facts.status && !strcmp(facts.status, "complete") && (int64_t)s->summary.n < facts.planned)
         facts.status = "interrupted"; /* lines of it are lost */
     facts.runner_cpu_s = s->h.runner_cpu_s;

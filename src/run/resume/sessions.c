@@ -48,14 +48,9 @@ void ipw_json_merge(struct ipw_buf *out, const struct ipw_json *object,
 
 /* ---- the manifest ---- */
 
-static double number(const struct ipw_json *object, const char *key)
-{
-    return ipw_json_num(ipw_json_get(object, key), NAN);
-}
-
 static struct ipw_figure past_figure(const struct ipw_json *object, const char *key)
 {
-    double j = number(object, key);
+    double j = ipw_json_get_num(object, key);
 
     /* Of what was not known the manifest does not tell how much was measured. */
     return (struct ipw_figure){.known = !isnan(j),
@@ -113,9 +108,9 @@ static void fold(struct ipw_history *h, const struct ipw_json *segment)
         h->cut_s += seconds;
         return;
     }
-    h->runner_cpu_s += number(own, "runner_cpu_s");
-    h->sampler_cpu_s += number(own, "sampler_cpu_s");
-    h->own_joules += number(own, "estimated_joules");
+    h->runner_cpu_s += ipw_json_get_num(own, "runner_cpu_s");
+    h->sampler_cpu_s += ipw_json_get_num(own, "sampler_cpu_s");
+    h->own_joules += ipw_json_get_num(own, "estimated_joules");
     h->wall_s += seconds;
 }
 

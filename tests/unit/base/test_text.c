@@ -154,6 +154,16 @@ static void test_doubles(void **state)
     assert_non_null(strstr(err.text, "'-abc'")); /* as it was typed */
 }
 
+static void test_ends(void **state)
+{
+    (void)state;
+    assert_true(ipw_ends_with("a.lua", ".lua"));
+    assert_true(ipw_ends_with(".lua", ".lua"));
+    assert_true(ipw_ends_with("a", ""));
+    assert_false(ipw_ends_with("lua", ".lua"));
+    assert_false(ipw_ends_with("a.lua.txt", ".lua"));
+}
+
 static void test_nearest(void **state)
 {
     static const char *const names[] = {"run",         "replay",    "report", "export",
@@ -408,12 +418,12 @@ static void test_wrapped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joules),    cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_bytes),     cmocka_unit_test(test_ints),
-        cmocka_unit_test(test_doubles),   cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_slug),      cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_printable), cmocka_unit_test(test_shell_word),
-        cmocka_unit_test(test_wrapped),
+        cmocka_unit_test(test_joules),     cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_bytes),      cmocka_unit_test(test_ints),
+        cmocka_unit_test(test_doubles),    cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_ends),       cmocka_unit_test(test_slug),
+        cmocka_unit_test(test_utf8),       cmocka_unit_test(test_printable),
+        cmocka_unit_test(test_shell_word), cmocka_unit_test(test_wrapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

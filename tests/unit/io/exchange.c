@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "exchange.h"
+#include "io/http_priv.h"
 
 struct server server;
 struct ipw_loop *loop;
@@ -40,7 +41,7 @@ int set_up(void **state)
 int tear_down(void **state)
 {
     (void)state;
-    assert_int_equal(ipw_http_in_flight(http), 0);
+    assert_int_equal(http->in_flight, 0);
     ipw_http_free(http);
     assert_int_equal(ipw_loop_leftovers(loop), 0);
     ipw_loop_free(loop);

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "io/http_priv.h"
 #include "llm/client.h"
 #include "scripted_server.h"
 
@@ -143,7 +144,7 @@ static inline void watch_release(struct watch *w)
 static inline void world_close(struct world *w)
 {
     assert_int_equal(w->watch.started, w->watch.ended);
-    assert_int_equal(ipw_http_in_flight(w->http), 0);
+    assert_int_equal(w->http->in_flight, 0);
     watch_release(&w->watch);
     ipw_llm_free(w->llm);
     ipw_http_free(w->http);

@@ -25,8 +25,9 @@ static void expect_body(const struct ipw_chat_request *request, const char *want
 {
     struct ipw_buf out = IPW_BUF(IPW_MIB);
     struct ipw_err err = {0};
+    size_t at, n;
 
-    if (ipw_chat_body(&out, request, &err)) fail_msg("%s", err.text);
+    if (ipw_chat_body(&out, request, &at, &n, &err)) fail_msg("%s", err.text);
     assert_string_equal(ipw_buf_str(&out), want);
     assert_true(ipw_json_valid(out.data, out.len));
     ipw_buf_release(&out);
@@ -119,13 +120,14 @@ static void bad_extra_is_refused(void **state)
     struct ipw_chat_request r = plain();
     struct ipw_buf out = IPW_BUF(IPW_MIB);
     struct ipw_err err = {0};
+    size_t at, n;
 
     (void)state;
     r.extra = "[1]";
-    assert_int_equal(ipw_chat_body(&out, &r, &err), IPW_EINVAL);
+    assert_int_equal(ipw_chat_body(&out, &r, &at, &n, &err), IPW_EINVAL);
     assert_string_equal(err.text, "extra request fields: expected a JSON object");
     r.extra = "{\"a\":";
-    assert_int_equal(ipw_chat_body(&out, &r, &err), IPW_EPARSE);
+    assert_int_equal(ipw_chat_body(&out, &r, &at, &n, &err), IPW_EPARSE);
     assert_memory_equal(err.text, "extra request fields: ", 22);
     assert_int_equal(out.len, 0);
     ipw_buf_release(&out);
@@ -136,9 +138,10 @@ static void a_body_has_a_ceiling(void **state)
     struct ipw_chat_request r = plain();
     struct ipw_buf out = IPW_BUF(40);
     struct ipw_err err = {0};
+    size_t at, n;
 
     (void)state;
-    assert_int_equal(ipw_chat_body(&out, &r, &err), IPW_ELIMIT);
+    assert_int_equal(ipw_chat_body(&out, &r, &at, &n, &err), IPW_ELIMIT);
     assert_string_equal(err.text, "the request is larger than 40 bytes");
     ipw_buf_release(&out);
 }
@@ -151,12 +154,12 @@ static void the_usage_option_can_be_cut_out(void **state)
 
     (void)state;
     r.temperature = 0;
-    assert_int_equal(ipw_chat_body_marked(&out, &r, &at, &n, NULL), 0);
+    assert_int_equal(ipw_chat_body(&out, &r, &at, &n, NULL), 0);
     assert_int_equal(n, strlen("," USAGE));
     assert_memory_equal(out.data + at, "," USAGE, n);
     ipw_buf_clear(&out);
     r.include_usage = false;
-    assert_int_equal(ipw_chat_body_marked(&out, &r, &at, &n, NULL), 0);
+    assert_int_equal(ipw_chat_body(&out, &r, &at, &n, NULL), 0);
     assert_int_equal(n, 0);
     ipw_buf_release(&out);
 }

@@ -2,6 +2,7 @@
 #include "llm_support.h"
 
 #include "base/clock.h"
+#include "io/http_priv.h"
 #include "llm/client_priv.h"
 #include "scripted_server.h"
 
@@ -51,7 +52,7 @@ static void world_open(struct world *w)
 
 static void world_close(struct world *w)
 {
-    assert_int_equal(ipw_http_in_flight(w->http), 0);
+    assert_int_equal(w->http->in_flight, 0);
     ipw_http_free(w->http);
     ipw_loop_run(w->loop);
     assert_int_equal(ipw_loop_leftovers(w->loop), 0);
@@ -91,7 +92,7 @@ static void openai_cannot_force(void **state)
 
         world_open(&w);
         assert_int_equal(ipw_llm_new(&llm, w.loop, w.http, &options, &err), 0);
-        assert_int_equal(ipw_llm_server_kind_at(llm, 0), rows[i].server);
+        assert_int_equal(llm->servers[0].kind, rows[i].server);
         assert_int_equal(ipw_llm_can_force(llm, &err) != 0, rows[i].cannot);
         if (rows[i].cannot) {
             assert_non_null(strstr(err.text, "OpenAI has no way to force the length of a reply"));
@@ -99,7 +100,7 @@ static void openai_cannot_force(void **state)
             assert_int_equal(
                 ipw_llm_start(&call, llm, &forced, &(struct ipw_llm_callbacks){NULL}, &err),
                 IPW_EINVAL);
-            assert_int_equal(ipw_http_in_flight(w.http), 0);
+            assert_int_equal(w.http->in_flight, 0);
         }
         ipw_llm_free(llm);
         world_close(&w);
@@ -161,7 +162,7 @@ static void lists_of_models(void **state)
             ipw_loop_run(w.loop);
             assert_int_equal(w.got.calls, 1);
             assert_memory_equal(server.seen[0], "GET /v1/models HTTP/1.1\r\n", 25);
-            assert_int_equal(ipw_llm_server_kind_at(llm, 0), rows[i].server);
+            assert_int_equal(llm->servers[0].kind, rows[i].server);
             assert_int_equal(ipw_llm_can_force(llm, &err) != 0, rows[i].cannot_force);
             if (rows[i].names) {
                 struct ipw_buf all = IPW_BUF(1000);

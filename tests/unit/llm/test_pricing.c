@@ -71,7 +71,6 @@ static void test_find(void **state)
     struct ipw_prices *p = parse(table);
 
     (void)state;
-    assert_int_equal(ipw_prices_count(p), 7);
     assert_string_equal(ipw_prices_as_of(p), "2026-09");
     assert_string_equal(ipw_prices_source(p), "test");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -163,7 +162,6 @@ static void test_own_table(void **state)
     (void)state;
     if (ipw_file_read(&text, IPW_SOURCE_DIR "/prices/prices.json", &err)) fail_msg("%s", err.text);
     p = parse(text.data);
-    assert_true(ipw_prices_count(p) > 10);
     assert_true(strlen(ipw_prices_as_of(p)) >= 7);
     price = ipw_prices_find(p, "gpt-4o-mini-2024-07-18");
     assert_non_null(price);
