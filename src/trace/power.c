@@ -6,7 +6,7 @@
 
 #include "base/secret.h"
 #include "json/write.h"
-#include "trace/schema.h"
+#include "trace/schema_priv.h"
 
 static void put_channel(struct ipw_jw *w, const struct ipw_channel *c)
 {
@@ -51,15 +51,10 @@ static void put_verdicts(struct ipw_jw *w, const struct ipw_source_set *set)
 /* What each domain's sum is made of. */
 static void put_basis(struct ipw_jw *w, const struct ipw_source_set *set)
 {
-    static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                             IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
-
     ipw_jw_key(w, "basis");
     ipw_jw_obj(w);
-    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        const char *basis = set->basis[sorted[i]];
-        ipw_jw_kstr(w, ipw_domain_name(sorted[i]), basis[0] ? basis : NULL);
-    }
+    for (const struct ipw_spec *d = ipw_spec_energy; d->key; d++)
+        ipw_jw_kstr(w, d->key, set->basis[d->at][0] ? set->basis[d->at] : NULL);
     ipw_jw_obj_end(w);
 }
 
