@@ -10,20 +10,13 @@
 #include "trace/schema_priv.h"
 #include "trace/spec_rows.h"
 
-/* The structs that the tables are about: the trace, and the record, turn or span. */
-enum { QUERY, RECORD, ANCHOR, TURN = 1, SPAN = 1 };
+/* The structs that the tables are about: the trace, the record (or turn, or span), and what is worked
+ * out for the line (schema_priv.h). */
+enum { QUERY, RECORD, TURN = RECORD, SPAN = RECORD, MADE, ENERGY };
 
 static double since(const struct ipw_query_trace *q, int64_t t_ns)
 {
     return ipw_ns_to_s(t_ns - q->start_ns);
-}
-
-/* An instant, at `at` in the turn or span, as seconds from the query's start. */
-static void put_since(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const void *t_ns = (const char *)of[TURN] + s->at;
-
-    ipw_jw_knum(w, s->key, since(of[QUERY], *(const int64_t *)t_ns));
 }
 
 /* ---- a span ---- */
@@ -39,7 +32,7 @@ static void put_span_energy(struct ipw_jw *w, const struct ipw_spec *s, const vo
 #define OF_SPAN(member, kinds) HELD(#member, kinds, SPAN, struct ipw_span, member)
 const struct ipw_spec ipw_spec_span[] = {
     OF_SPAN(attempt, CZ),
-    PUT("end_s", N, put_since, offsetof(struct ipw_span, end_ns)),
+    HELD("end_s", N, MADE, struct ipw_made_span, end_s),
     PUT_OF("energy", O, put_span_energy, ipw_spec_energy),
     OF_SPAN(error, TZ),
     OF_SPAN(id, CZ),
@@ -48,18 +41,22 @@ const struct ipw_spec ipw_spec_span[] = {
     OF_SPAN(name, TZ),
     OF_SPAN(outcome, TZ),
     OF_SPAN(result_bytes, CZ),
-    PUT("start_s", N, put_since, offsetof(struct ipw_span, start_ns)),
+    HELD("start_s", N, MADE, struct ipw_made_span, start_s),
     END,
 };
 /* clang-format on */
 
-static void put_spans_of(struct ipw_jw *w, const struct ipw_spec *s, const void *q,
-                         const struct ipw_turn *turn)
+static void put_spans_of(struct ipw_jw *w, const struct ipw_spec *s,
+                         const struct ipw_query_trace *q, const struct ipw_turn *turn)
 {
     ipw_jw_key(w, s->key);
     ipw_jw_arr(w);
-    for (size_t k = 0; k < turn->n_spans; k++)
-        ipw_spec_write(w, s->of, (const void *const[]){q, &turn->spans[k]});
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        const struct ipw_span *span = &turn->spans[k];
+        struct ipw_made_span made = {since(q, span->start_ns), since(q, span->end_ns)};
+
+        ipw_spec_write(w, s->of, (const void *const[]){q, span, &made});
+    }
     ipw_jw_arr_end(w);
 }
 
@@ -78,24 +75,12 @@ static void put_turn_energy(struct ipw_jw *w, const struct ipw_spec *s, const vo
                           turn->power_peak_w);
 }
 
-static void put_joules(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const struct ipw_figure *f = &((const struct ipw_turn *)of[TURN])->energy[s->at];
-
-    ipw_jw_knum(w, s->key, f->known ? f->j : NAN); /* NAN is written as null */
-}
-
 static bool shared(const struct ipw_figure *energy)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (energy[d].known && energy[d].provenance == IPW_PROV_DISTRIBUTED) return true;
     }
     return false;
-}
-
-static void put_shared(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    ipw_jw_kbool(w, s->key, shared(((const struct ipw_turn *)of[TURN])->energy));
 }
 
 static bool has_parallel_tools(const struct ipw_turn *turn)
@@ -110,11 +95,6 @@ static bool has_parallel_tools(const struct ipw_turn *turn)
         if (span->end_ns > busy_until) busy_until = span->end_ns;
     }
     return false;
-}
-
-static void put_parallel(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    ipw_jw_kbool(w, s->key, has_parallel_tools(of[TURN]));
 }
 
 /* Upstream's map from tool name to seconds, in which a repeated name becomes name#2, name#3. */
@@ -195,29 +175,22 @@ static void put_tools_called(struct ipw_jw *w, const struct ipw_spec *s, const v
     ipw_jw_arr_end(w);
 }
 
-/* Nobody counts the tokens of results: 0 where there are none. */
-static void put_result_tokens(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+static bool has_tools(const struct ipw_turn *turn)
 {
-    const struct ipw_turn *turn = of[TURN];
     size_t k = 0;
 
     while (k < turn->n_spans && turn->spans[k].kind != IPW_SPAN_TOOL) k++;
-    if (k < turn->n_spans)
-        ipw_jw_knull(w, s->key);
-    else
-        ipw_jw_kint(w, s->key, 0);
-}
-
-static void put_turn_wall(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const struct ipw_turn *turn = of[TURN];
-
-    ipw_jw_knum(w, s->key, ipw_ns_to_s(turn->end_ns - turn->start_ns));
+    return k < turn->n_spans;
 }
 
 /* clang-format off */
 #define OF_TURN(member, kinds)        HELD(#member, kinds, TURN, struct ipw_turn, member)
 #define AS_TURN(name, kinds, member)  HELD(name, kinds, TURN, struct ipw_turn, member)
+#define MADE_TURN(member, kinds)      HELD(#member, kinds, MADE, struct ipw_made_turn, member)
+#define TURN_JOULES(name, domain)     HELD(name, NZ, ENERGY, struct domains, of[domain])
+struct domains {
+    struct ipw_figure of[IPW_DOMAIN_COUNT];
+};
 const struct ipw_spec ipw_spec_turn[] = {
     OF_TURN(agent_s, N),
     OF_TURN(attempts, C),
@@ -227,18 +200,18 @@ const struct ipw_spec ipw_spec_turn[] = {
     AS_TURN("chunk_gap_p99_s", SZ, gap_p99_s),
     OF_TURN(connect_s, SZ),
     OF_TURN(cost_usd, NZ),
-    PUT("cpu_energy_joules", NZ, put_joules, IPW_DOMAIN_CPU),
+    TURN_JOULES("cpu_energy_joules", IPW_DOMAIN_CPU),
     AS_TURN("cpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_CPU]),
     OF_TURN(decode_s, SZ),
-    PUT("dram_energy_joules", NZ, put_joules, IPW_DOMAIN_DRAM),
-    PUT("end_s", S, put_since, offsetof(struct ipw_turn, end_ns)),
+    TURN_JOULES("dram_energy_joules", IPW_DOMAIN_DRAM),
+    MADE_TURN(end_s, S),
     OF_TURN(endpoint, TZ),
     PUT_OF("energy", O, put_turn_energy, ipw_spec_energy),
     OF_TURN(error, TZ),
     OF_TURN(finish_reason, TZ),
-    PUT("gpu_energy_joules", NZ, put_joules, IPW_DOMAIN_GPU),
+    TURN_JOULES("gpu_energy_joules", IPW_DOMAIN_GPU),
     AS_TURN("gpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_GPU]),
-    PUT("has_parallel_tools", B, put_parallel, 0),
+    MADE_TURN(has_parallel_tools, B),
     OF_TURN(headers_s, SZ),
     OF_TURN(inference_s, SZ),
     OF_TURN(input_tokens, CZ),
@@ -253,18 +226,18 @@ const struct ipw_spec ipw_spec_turn[] = {
     OF_TURN(server_decode_s, SZ),
     OF_TURN(server_prefill_s, SZ),
     OF_TURN(server_queue_s, SZ),
-    PUT("shared_device_warning", B, put_shared, 0),
+    MADE_TURN(shared_device_warning, B),
     PUT_OF("spans", A, put_spans, ipw_spec_span),
-    PUT("start_s", S, put_since, offsetof(struct ipw_turn, start_ns)),
+    MADE_TURN(start_s, S),
     OF_TURN(tokens_estimated, B),
     PUT("tool_latencies_s", O, put_tool_latencies, 0),
-    PUT("tool_result_tokens", CZ, put_result_tokens, 0),
+    MADE_TURN(tool_result_tokens, CZ),
     PUT("tools_called", A, put_tools_called, 0),
     OF_TURN(ttfo_s, SZ),
     OF_TURN(ttft_s, SZ),
     OF_TURN(ttst_s, SZ),
     AS_TURN("turn_index", C, index),
-    PUT("wall_clock_s", S, put_turn_wall, 0),
+    MADE_TURN(wall_clock_s, S),
     END,
 };
 /* clang-format on */
@@ -275,13 +248,6 @@ static void put_group(struct ipw_jw *w, const struct ipw_spec *s, const void *co
 {
     ipw_jw_key(w, s->key);
     ipw_spec_write(w, s->of, of);
-}
-
-static void put_score(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    int resolved = ((const struct ipw_query_record *)of[RECORD])->is_resolved;
-
-    ipw_jw_knum(w, s->key, resolved < 0 ? NAN : resolved ? 1 : 0);
 }
 
 static void put_resolved(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
@@ -307,115 +273,11 @@ static void put_before(struct ipw_jw *w, const struct ipw_spec *s, const void *c
     ipw_schema_put_energy(w, s->key, q, q->energy_before, q->device_before, NULL, NULL);
 }
 
-static void put_per_token(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const struct ipw_query_trace *q = of[QUERY];
-    const struct ipw_figure *gpu = &q->energy[IPW_DOMAIN_GPU];
-
-    ipw_jw_knum(w, s->key,
-                gpu->known && gpu->j > 0 && q->output_tokens > 0 ? gpu->j / (double)q->output_tokens
-                                                                 : NAN);
-}
-
-static void put_measurable(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const struct ipw_query_trace *q = of[QUERY];
-    unsigned domains = ipw_query_lm_domains(q);
-    bool any = false;
-
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) any |= (domains >> d & 1) && q->energy[d].known;
-    ipw_jw_kbool(w, s->key, any);
-}
-
-static void put_lua_cpu(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    int64_t cpu_ns = ((const struct ipw_query_record *)of[RECORD])->lua_cpu_ns;
-
-    ipw_jw_knum(w, s->key, cpu_ns < 0 ? NAN : ipw_ns_to_s(cpu_ns));
-}
-
-static void put_retries(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const struct ipw_query_trace *q = of[QUERY];
-    int64_t n = 0;
-
-    for (size_t i = 0; i < q->n_turns; i++) {
-        if (q->turns[i].attempts > 1) n += q->turns[i].attempts - 1;
-    }
-    ipw_jw_kint(w, s->key, n);
-}
-
-/* Use of the memory's bandwidth, of all devices; at 0: the mean, at 1: the largest. */
-static void put_mbu(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    double max, avg = ipw_query_mbu(of[QUERY], &max);
-
-    ipw_jw_knum(w, s->key, s->at ? max : avg);
-}
-
-/* A text that is never null, at `at` in the record. */
-static void put_some_text(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const char *text = *(const char *const *)(const void *)((const char *)of[s->base] + s->at);
-
-    ipw_jw_kstr(w, s->key, text ? text : "");
-}
-
-static void put_version(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    (void)of;
-    ipw_jw_kint(w, s->key, IPW_SCHEMA_VERSION);
-}
-
-static void put_query_shared(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    ipw_jw_kbool(w, s->key, shared(((const struct ipw_query_trace *)of[QUERY])->energy));
-}
-
 static void put_spans_before(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_query_trace *q = of[QUERY];
 
     put_spans_of(w, s, q, &q->before);
-}
-
-static void put_started_at(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const struct ipw_query_trace *q = of[QUERY];
-    const struct ipw_anchor *anchor = of[ANCHOR];
-    char iso[40];
-
-    ipw_jw_kstr(w, s->key,
-                anchor ? ipw_clock_iso8601(iso, sizeof iso, ipw_anchor_wall_ns(anchor, q->start_ns))
-                       : NULL);
-}
-
-static double wall_s(const struct ipw_query_trace *q)
-{
-    return ipw_ns_to_s(q->end_ns - q->start_ns);
-}
-
-static void put_throughput(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const struct ipw_query_trace *q = of[QUERY];
-
-    ipw_jw_knum(w, s->key,
-                q->output_tokens > 0 && wall_s(q) > 0 ? (double)q->output_tokens / wall_s(q) : NAN);
-}
-
-static void put_total_tokens(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const struct ipw_query_trace *q = of[QUERY];
-
-    if (q->input_tokens < 0 || q->output_tokens < 0)
-        ipw_jw_knull(w, s->key);
-    else
-        ipw_jw_kint(w, s->key, q->input_tokens + q->output_tokens);
-}
-
-static void put_wall(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    ipw_jw_knum(w, s->key, wall_s(of[QUERY]));
 }
 
 static void put_turns(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
@@ -424,16 +286,20 @@ static void put_turns(struct ipw_jw *w, const struct ipw_spec *s, const void *co
 
     ipw_jw_key(w, s->key);
     ipw_jw_arr(w);
-    for (size_t i = 0; i < q->n_turns; i++)
-        ipw_spec_write(w, s->of, (const void *const[]){q, &q->turns[i]});
+    for (size_t i = 0; i < q->n_turns; i++) {
+        const struct ipw_turn *turn = &q->turns[i];
+        struct ipw_made_turn made = {
+            .start_s = since(q, turn->start_ns),
+            .end_s = since(q, turn->end_ns),
+            .wall_clock_s = ipw_ns_to_s(turn->end_ns - turn->start_ns),
+            .has_parallel_tools = has_parallel_tools(turn),
+            .shared_device_warning = shared(turn->energy),
+            .tool_result_tokens = has_tools(turn) ? -1 : 0, /* nobody counts them */
+        };
+
+        ipw_spec_write(w, s->of, (const void *const[]){q, turn, &made, turn->energy});
+    }
     ipw_jw_arr_end(w);
-}
-
-static void put_workload(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
-{
-    const struct ipw_query_record *r = of[RECORD];
-
-    ipw_jw_kstr(w, s->key, r->workload_type ? r->workload_type : "agentic");
 }
 
 static const char *const superseded[] = {"cut", "failed", "limit", NULL};
@@ -443,12 +309,11 @@ static const char *const superseded[] = {"cut", "failed", "limit", NULL};
 #define AS_QUERY(name, kinds, member)  HELD(name, kinds, QUERY, struct ipw_query_trace, member)
 #define OF_RECORD(member, kinds)       HELD(#member, kinds, RECORD, struct ipw_query_record, member)
 #define AS_RECORD(name, kinds, member) HELD(name, kinds, RECORD, struct ipw_query_record, member)
-#define SOME_TEXT(name, in, type, member)                                                          \
-    {.key = name, .kind = T, .put = put_some_text, .base = in, .at = offsetof(type, member)}
+#define MADE_QUERY(member, kinds)      HELD(#member, kinds, MADE, struct ipw_made_query, member)
 const struct ipw_spec ipw_spec_trace[] = {
     PUT_OF("accounts", O, put_group, ipw_spec_accounts),
     PUT("accuracy_metadata", O, put_nothing, 0),
-    PUT("accuracy_score", NZ, put_score, 0),
+    MADE_QUERY(accuracy_score, NZ),
     OF_QUERY(agent_before_s, S),
     OF_RECORD(answer, TZ),
     OF_RECORD(answer_source, TZ),
@@ -456,7 +321,7 @@ const struct ipw_spec ipw_spec_trace[] = {
     OF_QUERY(end_ns, I),
     PUT_OF("energy", O, ipw_schema_put_query_energy, ipw_spec_energy),
     PUT_OF("energy_before", O, put_before, ipw_spec_energy),
-    PUT("energy_per_output_token_joules", NZ, put_per_token, 0),
+    MADE_QUERY(energy_per_output_token_joules, NZ),
     OF_RECORD(epoch, C),
     OF_QUERY(error, TZ),
     PUT_OF("hardware_utilization", OZ, ipw_stats_put_utilization, ipw_spec_utilization),
@@ -466,15 +331,15 @@ const struct ipw_spec ipw_spec_trace[] = {
     KEY("judge_gpu_energy_joules", Z),
     KEY("judge_gpu_power_avg_watts", Z),
     KEY("judge_wall_clock_s", Z),
-    PUT("lm_energy_measurable", B, put_measurable, 0),
-    PUT("lua_cpu_s", SZ, put_lua_cpu, 0),
+    MADE_QUERY(lm_energy_measurable, B),
+    MADE_QUERY(lua_cpu_s, SZ),
     OF_RECORD(lua_peak_bytes, CZ),
     PUT_OF("memory_metrics", OZ, ipw_stats_put_memory, ipw_spec_memory),
     OF_RECORD(metadata, O),
     PUT_OF("metrics", O | EACH, ipw_schema_put_metrics, ipw_spec_metric),
     OF_RECORD(model, TZ),
     OF_RECORD(n_malformed, C),
-    PUT("n_retries", C, put_retries, 0),
+    MADE_QUERY(n_retries, C),
     AS_QUERY("num_turns", C, n_turns),
     OF_QUERY(outcome, T),
     PUT_OF("power_metrics", OZ, ipw_stats_put_power, ipw_spec_power),
@@ -482,23 +347,23 @@ const struct ipw_spec ipw_spec_trace[] = {
     AS_QUERY("query_cpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_CPU]),
     AS_QUERY("query_gpu_energy_joules", NZ, energy[IPW_DOMAIN_GPU]),
     AS_QUERY("query_gpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_GPU]),
-    SOME_TEXT("query_id", QUERY, struct ipw_query_trace, id),
+    MADE_QUERY(query_id, T),
     AS_QUERY("query_index", C, index),
-    PUT("query_mbu_avg_pct", NZ, put_mbu, 0),
-    PUT("query_mbu_max_pct", NZ, put_mbu, 1),
-    SOME_TEXT("query_text", RECORD, struct ipw_query_record, query_text),
+    MADE_QUERY(query_mbu_avg_pct, NZ),
+    MADE_QUERY(query_mbu_max_pct, NZ),
+    MADE_QUERY(query_text, T),
     PUT("remote_domains", A | OPT, ipw_schema_put_remote_domains, 0),
-    SOME_TEXT("response_text", RECORD, struct ipw_query_record, response_text),
-    PUT("schema_version", C, put_version, 0),
+    MADE_QUERY(response_text, T),
+    MADE_QUERY(schema_version, C),
     OF_RECORD(score_metadata, O),
     OF_RECORD(segment, C),
-    PUT("shared_device_warning", B, put_query_shared, 0),
+    MADE_QUERY(shared_device_warning, B),
     PUT_OF("spans_before", A, put_spans_before, ipw_spec_span),
     OF_QUERY(start_ns, I),
-    PUT("started_at", TZ, put_started_at, 0),
+    MADE_QUERY(started_at, TZ),
     OF_RECORD(superseded, T | OPT),
     PUT_OF("temperature_metrics", OZ, ipw_stats_put_temperature, ipw_spec_statistic),
-    PUT("throughput_tokens_per_sec", SZ, put_throughput, 0),
+    MADE_QUERY(throughput_tokens_per_sec, SZ),
     OF_QUERY(timed_out, B),
     AS_QUERY("tool_call_count", C, n_tool_calls),
     AS_RECORD("total_cost_usd", NZ, cost_usd),
@@ -506,22 +371,70 @@ const struct ipw_spec ipw_spec_trace[] = {
     AS_QUERY("total_output_tokens", CZ, output_tokens),
     AS_QUERY("total_task_cpu_energy_joules", NZ, energy[IPW_DOMAIN_CPU]),
     AS_QUERY("total_task_gpu_energy_joules", NZ, energy[IPW_DOMAIN_GPU]),
-    PUT("total_tokens", CZ, put_total_tokens, 0),
+    MADE_QUERY(total_tokens, CZ),
     AS_QUERY("total_tool_calls", C, n_tool_calls),
-    PUT("total_wall_clock_s", S, put_wall, 0),
+    MADE_QUERY(total_wall_clock_s, S),
     PUT_OF("turns", A, put_turns, ipw_spec_turn),
     OF_RECORD(unscorable_reason, TZ),
-    PUT("workload_type", T, put_workload, 0),
+    MADE_QUERY(workload_type, T),
     END,
 };
 /* clang-format on */
 const struct ipw_spec ipw_spec_attempt[] = {WORD("superseded", T, superseded), END};
 
+static bool measurable(const struct ipw_query_trace *q)
+{
+    unsigned domains = ipw_query_lm_domains(q);
+    bool any = false;
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) any |= (domains >> d & 1) && q->energy[d].known;
+    return any;
+}
+
+static int64_t retries(const struct ipw_query_trace *q)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < q->n_turns; i++) {
+        if (q->turns[i].attempts > 1) n += q->turns[i].attempts - 1;
+    }
+    return n;
+}
+
+static const char *some(const char *text) { return text ? text : ""; }
+
 void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q,
                             const struct ipw_query_record *r, const struct ipw_anchor *anchor)
 {
+    const struct ipw_figure *gpu = &q->energy[IPW_DOMAIN_GPU];
+    double wall_s = ipw_ns_to_s(q->end_ns - q->start_ns), output = (double)q->output_tokens;
+    bool known = q->input_tokens >= 0 && q->output_tokens >= 0;
+    char iso[40];
     struct ipw_jw w;
+    struct ipw_made_query made = {
+        .accuracy_score = r->is_resolved < 0 ? NAN
+                          : r->is_resolved   ? 1
+                                             : 0,
+        .energy_per_output_token_joules =
+            gpu->known && gpu->j > 0 && output > 0 ? gpu->j / output : NAN,
+        .lm_energy_measurable = measurable(q),
+        .lua_cpu_s = r->lua_cpu_ns < 0 ? NAN : ipw_ns_to_s(r->lua_cpu_ns),
+        .n_retries = retries(q),
+        .query_id = some(q->id),
+        .query_text = some(r->query_text),
+        .response_text = some(r->response_text),
+        .schema_version = IPW_SCHEMA_VERSION,
+        .shared_device_warning = shared(q->energy),
+        .started_at =
+            anchor ? ipw_clock_iso8601(iso, sizeof iso, ipw_anchor_wall_ns(anchor, q->start_ns))
+                   : NULL,
+        .throughput_tokens_per_sec = output > 0 && wall_s > 0 ? output / wall_s : NAN,
+        .total_tokens = known ? q->input_tokens + q->output_tokens : -1,
+        .total_wall_clock_s = wall_s,
+        .workload_type = r->workload_type ? r->workload_type : "agentic",
+    };
 
+    made.query_mbu_avg_pct = ipw_query_mbu(q, &made.query_mbu_max_pct);
     ipw_jw_init(&w, out);
-    ipw_spec_write(&w, ipw_spec_trace, (const void *const[]){q, r, anchor});
+    ipw_spec_write(&w, ipw_spec_trace, (const void *const[]){q, r, &made});
 }

@@ -6,6 +6,24 @@
 #include "trace/schema.h"
 #include "trace/spec.h"
 
+/* Members of a line that are worked out when it is written. */
+struct ipw_made_span {
+    double start_s, end_s;
+};
+struct ipw_made_turn {
+    double start_s, end_s, wall_clock_s;
+    bool has_parallel_tools, shared_device_warning;
+    int64_t tool_result_tokens;
+};
+struct ipw_made_query {
+    double accuracy_score, energy_per_output_token_joules, lua_cpu_s, query_mbu_avg_pct,
+        query_mbu_max_pct, throughput_tokens_per_sec, total_wall_clock_s;
+    bool lm_energy_measurable, shared_device_warning;
+    int schema_version;
+    int64_t n_retries, total_tokens;
+    const char *query_id, *query_text, *response_text, *started_at, *workload_type;
+};
+
 /* Domain to figure; domain to account or null; of a channel. */
 extern const struct ipw_spec ipw_spec_energy[], ipw_spec_accounts[], ipw_spec_metric[];
 extern const struct ipw_spec ipw_spec_turn[], ipw_spec_span[];

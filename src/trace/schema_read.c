@@ -62,6 +62,7 @@ static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
                      const struct ipw_json *node, const char *where, struct ipw_err *err)
 {
     struct ipw_span *span = add_span(turn);
+    struct ipw_made_span made;
     double start_s, end_s;
 
     if (!read_span_kind(&span->kind, str_of(node, "kind"))) {
@@ -74,7 +75,7 @@ static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
     }
     span->start_ns = after(q->start_ns, start_s);
     span->end_ns = after(q->start_ns, end_s);
-    ipw_spec_read(node, ipw_spec_span, (void *const[]){NULL, span});
+    ipw_spec_read(node, ipw_spec_span, (void *const[]){NULL, span, &made});
     ipw_schema_read_energy(span->energy, NULL, NULL, ipw_json_get(node, "energy"));
     span->devices = ipw_schema_read_devices(q, ipw_json_get(node, "energy"));
     return 0;
@@ -165,6 +166,7 @@ static int own_turn(const struct ipw_query_trace *q, struct ipw_turn *turn,
 static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, struct ipw_err *err)
 {
     struct ipw_query_trace *q = &l->trace;
+    struct ipw_made_turn made;
     struct ipw_turn *turn;
     int64_t index;
     char where[32];
@@ -175,7 +177,7 @@ static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, st
     turn = &q->turns[q->n_turns++];
     *turn = (struct ipw_turn){.energy = ipw_turn_figures()};
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) turn->power_mean_w[d] = turn->power_peak_w[d] = NAN;
-    ipw_spec_read(node, ipw_spec_turn, (void *const[]){NULL, turn});
+    ipw_spec_read(node, ipw_spec_turn, (void *const[]){NULL, turn, &made, turn->energy});
     if (!ipw_json_get(node, "input_tokens")) turn->input_tokens = 0;
     if (!ipw_json_get(node, "output_tokens")) turn->output_tokens = 0;
     if (isnan(turn->retry_wait_s)) turn->retry_wait_s = 0;
@@ -249,27 +251,27 @@ static char *object_text(const struct ipw_json *node)
     return ipw_buf_take(&text, NULL);
 }
 
-static void read_record(struct ipw_query_loaded *l)
+static void read_record(struct ipw_query_loaded *l, const struct ipw_made_query *made)
 {
-    const struct ipw_json *doc = l->doc, *resolved = ipw_json_get(doc, "is_resolved");
+    const struct ipw_json *resolved = ipw_json_get(l->doc, "is_resolved");
     struct ipw_query_record *r = &l->record;
-    double lua_cpu_s = num_of(doc, "lua_cpu_s");
 
-    l->texts[0] = object_text(ipw_json_get(doc, "metadata"));
-    l->texts[1] = object_text(ipw_json_get(doc, "score_metadata"));
-    l->started_at = str_of(doc, "started_at");
-    r->workload_type = ipw_json_str(ipw_json_get(doc, "workload_type"), "agentic");
-    r->query_text = ipw_json_str(ipw_json_get(doc, "query_text"), "");
-    r->response_text = ipw_json_str(ipw_json_get(doc, "response_text"), "");
+    l->texts[0] = object_text(ipw_json_get(l->doc, "metadata"));
+    l->texts[1] = object_text(ipw_json_get(l->doc, "score_metadata"));
+    l->started_at = made->started_at;
+    r->workload_type = made->workload_type ? made->workload_type : "agentic";
+    r->query_text = made->query_text ? made->query_text : "";
+    r->response_text = made->response_text ? made->response_text : "";
     r->is_resolved = ipw_json_kind(resolved) == IPW_JSON_BOOL ? ipw_json_bool(resolved, false) : -1;
     r->metadata = l->texts[0];
     r->score_metadata = l->texts[1];
-    r->lua_cpu_ns = isnan(lua_cpu_s) ? -1 : ipw_s_to_ns(lua_cpu_s);
+    r->lua_cpu_ns = isnan(made->lua_cpu_s) ? -1 : ipw_s_to_ns(made->lua_cpu_s);
 }
 
 static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
 {
     struct ipw_query_trace *q = &l->trace;
+    struct ipw_made_query made;
     const struct ipw_json *doc = l->doc, *turns = ipw_json_get(doc, "turns");
     int64_t version = ipw_json_int(ipw_json_get(doc, "schema_version"), 0);
     const char *id;
@@ -289,7 +291,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
         q->power[d] = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
         q->power_mean_w[d] = NAN;
     }
-    ipw_spec_read(doc, ipw_spec_trace, (void *const[]){q, &l->record});
+    ipw_spec_read(doc, ipw_spec_trace, (void *const[]){q, &l->record, &made});
     q->id = ipw_strdup(id);
     if (l->ours && (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
                     ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
@@ -308,7 +310,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
         if (read_turn(l, t, err) < 0) return IPW_EPARSE;
     }
     sum_tokens(q);
-    read_record(l);
+    read_record(l, &made);
     if (!l->ours) {
         foreign_query(l);
         return 0;
