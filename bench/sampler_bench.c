@@ -1,4 +1,4 @@
-/* sampler_bench: what reading the sensors costs (reference/energy.md section 5).
+/* sampler_bench: what reading the sensors costs.
  *
  *   sampler_bench [SECONDS]      (default 3 for each rate)
  *

@@ -240,7 +240,7 @@ end
 --- A problem as one line.
 function check.text(problem)
   if not problem.near then return problem.why end
-  return ("%s (is '%s' meant?)"):format(problem.why, problem.near)
+  return ("%s (did you mean '%s'?)"):format(problem.why, problem.near)
 end
 
 return check

@@ -49,7 +49,7 @@ function schema.explain(input, args)
   table.sort(unknown)
   for _, key in ipairs(unknown) do
     local near = nearest(key, known)
-    out[#out + 1] = ("unknown argument '%s'%s"):format(key, near and (" (is '%s' meant?)"):format(near)
+    out[#out + 1] = ("unknown argument '%s'%s"):format(key, near and (" (did you mean '%s'?)"):format(near)
       or (" (known: %s)"):format(#known > 0 and table.concat(known, ", ") or "none"))
   end
   return out

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "energy/calibration.h"
 #include "energy/sources/cpu_model.h"
+#include "io/http_get.h"
 #include "telemetry/telemetry.h"
 
 #define SETTLE     5 /* of a step, a fifth goes by before it counts: the machine settles */
@@ -28,24 +29,23 @@ struct calibrate_options {
 };
 
 #define AT(field) offsetof(struct calibrate_options, field)
+/* clang-format off */
 static const struct ipw_opt options[] = {
-    {"telemetry", 't', IPW_OPT_LIST, AT(telemetry), "battery|log=FILE|exec=COMMAND",
-     "the meter: it has to read this whole machine"},
-    {"step", 0, IPW_OPT_DURATION, AT(step_ns), "TIME", "how long each load lasts (default: 15s)",
-     LEAST_STEP},
-    {"output", 'o', IPW_OPT_STR, AT(output), "FILE",
-     "where the line is kept (default: ~/.config/ipw-agent/calibration.json)"},
-    {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    {"telemetry", 0, IPW_OPT_LIST, AT(telemetry), "METER", "meter that reads this whole machine: battery, log=FILE or exec=COMMAND"},
+    {"step", 0, IPW_OPT_DURATION, AT(step_ns), "TIME", "length of each load (default: 15s)", LEAST_STEP},
+    {"output", 'o', IPW_OPT_STR, AT(output), "FILE", "where to save the fit (default: ~/.config/ipw-agent/calibration.json)"},
+    IPW_OPT_END,
 };
+/* clang-format on */
 
 static const struct ipw_command command = {
     .name = "calibrate",
     .usage = "calibrate --telemetry METER [options]",
     .about =
-        "Keeps none, a quarter, half and all of the processors busy, reads the meter meanwhile, "
-        "and\n"
-        "fits a line.  Runs on this machine take their estimates from it where no sensor is, and\n"
-        "label them \"calibrated\".  Close other programs, and unplug the mains for a battery.",
+        "Fit this machine's power to its load, against a real meter.  Loads no, a quarter, half\n"
+        "and all of the processors and reads the meter.  Later runs on this machine use the fit\n"
+        "for their estimates and label them \"calibrated\".  Close other programs first, and\n"
+        "unplug the charger if the meter is the battery.",
     .options = options,
     .max_args = 0,
 };
@@ -182,7 +182,8 @@ static int find_meter(size_t *out, const struct ipw_telemetry *t, struct ipw_err
 static int measure(struct ipw_calibration *c, const struct calibrate_options *o, int *exit_code,
                    struct ipw_err *err)
 {
-    struct ipw_source_options so = {.telemetry = (const char *const *)o->telemetry.items};
+    struct ipw_source_options so = {.telemetry = (const char *const *)o->telemetry.items,
+                                    .fetch = {ipw_http_get, ipw_http_get_release}};
     struct ipw_telemetry t;
     size_t channel = 0;
     int rc = ipw_telemetry_open(&t, &so, 50 * IPW_NS_PER_MS, true, err);

@@ -20,24 +20,26 @@ static int check_kind(const char *kind, struct ipw_err *err)
         if (!kind || strcmp(kind, kinds[i]) == 0) return 0;
     near = ipw_nearest(kind, kinds);
     return ipw_fail(err, IPW_EINVAL, "--kind: tool, agent, dataset or model, not '%s'%s%s%s", kind,
-                    near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+                    near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 int ipw_cmd_check(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"kind", 'k', IPW_OPT_STR, offsetof(struct check_options, kind), "KIND",
-         "what it is: tool, agent, dataset, model (default: by folder and fields)"},
-        IPW_BENCH_SCRIPT_OPTIONS,
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"kind", 0, IPW_OPT_STR, offsetof(struct check_options, kind), "KIND", "tool, agent, dataset or model (default: by folder and fields)"},
+        {"verbose", 'v', IPW_OPT_FLAG, offsetof(struct check_options, bench.run.verbose), NULL, "print what happens"},
+        IPW_WORKBENCH_SCRIPTS,
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "check",
         .usage = "check FILE... [options]",
-        .about = "Loads tools, agents and datasets and says what is wrong with them.",
+        .about = "Load tools, agents and datasets, and report their mistakes.",
         .options = options,
-        .more = "A dataset is loaded, and its records are looked at.\n\n"
-                "exit status: 0 all good, 2 wrong usage, 3 something is wrong",
+        .more = "For a dataset, the command also checks every task.\n\n"
+                "Exit status: 0 no mistake, 2 wrong usage, 3 mistakes were found.",
         .min_args = 1,
         .max_args = -1,
     };

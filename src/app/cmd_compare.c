@@ -77,13 +77,13 @@ static int print(const struct ipw_buf *out, struct ipw_err *err)
 
 int ipw_cmd_compare(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"turns", 't', IPW_OPT_FLAG, offsetof(struct compare_options, turns), NULL,
-         "print every pair of turns too"},
-        {"json", 0, IPW_OPT_FLAG, offsetof(struct compare_options, json), NULL,
-         "print one JSON object, with every pair"},
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"turns", 0, IPW_OPT_FLAG, offsetof(struct compare_options, turns), NULL, "also print every pair of turns"},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct compare_options, json), NULL, "print one JSON object with every pair"},
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "compare",
         .usage = "compare RUN_A RUN_B [--turns] [--json]",
@@ -98,8 +98,9 @@ int ipw_cmd_compare(int argc, char **argv)
             "turns of one, are averaged first: each task counts once.  A difference is "
             "significant\n"
             "if its 95 % interval over tasks does not contain 0 (Student's t below 20 tasks,\n"
-            "bootstrap from 20 on); with fewer than 3 tasks nothing is said.  Sensor bounds are\n"
-            "the least and the most that the readings allow.",
+            "bootstrap from 20 on); with fewer than 3 tasks no significance is reported.  Sensor "
+            "bounds are\n"
+            "the lowest and highest energy that the readings allow.",
         .min_args = 2,
         .max_args = 2,
     };

@@ -109,11 +109,30 @@ static void look_at_folder(struct ipw_findings *f)
                      ok ? "" : "not");
 }
 
+/* A run of an older version may still be at work in one: who removes them should have looked. */
+static void tell_old_workspaces(struct ipw_findings *f, size_t n)
+{
+    struct ipw_buf remedy = IPW_BUF(4096);
+
+    ipw_buf_addf(&remedy, "when no run of an older version goes on: `find ");
+    ipw_text_shell_word(&remedy, ipw_workspaces_root());
+    ipw_buf_addf(&remedy,
+                 " -maxdepth 1 -type d -user %ld -perm 0700 -name 'ipw-agent-?????\?' -mtime +%d ! "
+                 "-exec test "
+                 "-e '{}/.owner' ';' -exec rm -r '{}' +`",
+                 (long)geteuid(), IPW_WORKSPACES_OLD_DAYS);
+    ipw_findings_add(f, "program", "old workspaces", IPW_HEALTH_WARN, ipw_buf_str(&remedy),
+                     "%zu folder%s of an older version in %.100s, unused for %d days", n,
+                     n == 1 ? "" : "s", ipw_workspaces_root(), IPW_WORKSPACES_OLD_DAYS);
+    ipw_buf_release(&remedy);
+}
+
 static void look_at_workspaces(struct ipw_findings *f)
 {
     struct ipw_workspaces_left left;
 
     ipw_workspaces_left(&left, false);
+    if (left.n_old) tell_old_workspaces(f, left.n_old);
     if (left.n)
         ipw_findings_add(f, "program", "workspaces", IPW_HEALTH_WARN,
                          "the next run removes them, and resume does",
@@ -301,21 +320,21 @@ static void print_lines(const struct ipw_findings *f)
 
 int ipw_cmd_doctor(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        IPW_SERVER_OPTIONS(offsetof(struct doctor_options, server)),
-        {"model", 'm', IPW_OPT_STR, offsetof(struct doctor_options, model), "NAME",
-         "the model to ask (default: the first one listed)"},
-        {"json", 0, IPW_OPT_FLAG, offsetof(struct doctor_options, json), NULL,
-         "print one JSON object"},
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"", 0, IPW_OPT_BLOCK, offsetof(struct doctor_options, server), NULL, NULL, .rows = ipw_server_option_rows},
+        {"model", 'm', IPW_OPT_STR, offsetof(struct doctor_options, model), "NAME", "model to ask (default: the first one listed)"},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct doctor_options, json), NULL, "print one JSON object"},
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "doctor",
         .usage = "doctor [--base-url URL] [--model NAME]",
-        .about = "Says what works here and what to do about the rest: the server and what it\n"
-                 "honours (a dozen tiny requests), the sensors, tools, permissions.",
+        .about = "Check the server and the features it supports (a dozen short requests), the\n"
+                 "sensors, tools and permissions; suggest what to do.",
         .options = options,
-        .more = "exit status: 0 nothing that is needed fails, 1 something does",
+        .more = "Exit status: 0 all that is needed works, 1 something does not.",
         .min_args = 0,
         .max_args = 0,
     };

@@ -15,26 +15,27 @@ struct export_options {
     const char *format, *output, *redact;
 };
 
+/* clang-format off */
 static const struct ipw_opt options[] = {
-    {"format", 'f', IPW_OPT_STR, offsetof(struct export_options, format), "NAME",
-     "jsonl: one QueryTrace a line (default); mooncake: one request a line, lengths and times "
-     "without texts; run: the whole folder"},
-    {"redact", 0, IPW_OPT_STR, offsetof(struct export_options, redact), "text|tools|all",
-     "words in place of what was said, of arguments and results, or of both; jsonl and run"},
-    {"output", 'o', IPW_OPT_STR, offsetof(struct export_options, output), "FILE",
-     "default: standard output; of run: a new folder"},
-    {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    {"format", 0, IPW_OPT_STR, offsetof(struct export_options, format), "NAME", "jsonl (default), mooncake or run: see below"},
+    {"redact", 0, IPW_OPT_STR, offsetof(struct export_options, redact), "text|tools|all", "jsonl, run: replace texts, tool arguments and results, or both"},
+    {"output", 'o', IPW_OPT_STR, offsetof(struct export_options, output), "FILE", "output file (default: standard output; run: a new folder)"},
+    IPW_OPT_END,
 };
+/* clang-format on */
 
 static const struct ipw_command command = {
     .name = "export",
     .usage = "export RUN [--format jsonl|mooncake|run] [--redact text|tools|all] [--output FILE]",
-    .about = "Hands a saved run on to other programs, and to other people.",
+    .about = "Export a saved run: for other programs, or for sharing with its texts removed.",
     .options = options,
-    .more =
-        "With --redact texts become common words of the same length: the run can still be shown,\n"
-        "compared, and replayed as a workload.  Names of tools and models and ids of queries\n"
-        "stay; look at the result before you share it.",
+    .more = "Formats\n"
+            "  jsonl     one query per line, as in traces.jsonl\n"
+            "  mooncake  one request per line: times and lengths, no texts\n"
+            "  run       the whole run folder\n\n"
+            "--redact replaces texts by common words of the same length.  The result can still be\n"
+            "printed, compared and replayed as a workload.  Names of tools and models and ids of\n"
+            "queries stay: look at the result before you share it.",
     .min_args = 1,
     .max_args = 1,
 };
@@ -52,9 +53,9 @@ static int parse(enum format *format, enum ipw_redact *redact, const struct expo
     *format = (enum format)i;
     if (!formats[i]) {
         near = ipw_nearest(o->format, formats);
-        return ipw_fail(err, IPW_EINVAL,
-                        "export: unknown format '%s'%s%s%s (known: jsonl, mooncake, run)",
-                        o->format, near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+        return ipw_fail(
+            err, IPW_EINVAL, "export: unknown format '%s'%s%s%s (known: jsonl, mooncake, run)",
+            o->format, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     }
     if (*format == RUN && !o->output)
         return ipw_fail(err, IPW_EINVAL, "export: --format run: --output names the new folder");

@@ -78,15 +78,17 @@ static int list_sensors(void)
 int ipw_cmd_list(int argc, char **argv)
 {
     static const char *const kinds[] = {"agents", "tools", "datasets", "models", "sensors", NULL};
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"path", 'p', IPW_OPT_LIST, offsetof(struct list_options, paths), "DIR", "look here too"},
-        IPW_SERVER_OPTIONS(offsetof(struct list_options, server)),
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"path", 'p', IPW_OPT_LIST, offsetof(struct list_options, paths), "DIR", "search here first"},
+        {"", 0, IPW_OPT_BLOCK, offsetof(struct list_options, server), NULL, NULL, .rows = ipw_server_option_rows},
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "list",
         .usage = "list agents|tools|datasets|models|sensors",
-        .about = "Lists what can be named on the command line, and where it comes from.",
+        .about = "List agents, tools, datasets, models or sensors, and where each comes from.",
         .options = options,
         .min_args = 1,
         .max_args = 1,
@@ -114,7 +116,7 @@ int ipw_cmd_list(int argc, char **argv)
         near = ipw_nearest(args[0], kinds);
         ipw_fail(&err, IPW_EINVAL,
                  "list: nothing is called '%s'%s%s%s: agents, tools, datasets, models or sensors",
-                 args[0], near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+                 args[0], near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
         free(o.paths.items);
         return ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
@@ -140,7 +142,7 @@ static int fail_no_builtin(const char *name, struct ipw_err *err)
     for (size_t i = 0; i < n; i++) paths[i] = ipw_embedded_files[i].path;
     near = ipw_nearest(name, paths);
     ipw_fail(err, IPW_ENOTFOUND, "show: no built-in file is called '%.100s'%s%s%s", name,
-             near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+             near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     free(paths);
     return IPW_ENOTFOUND;
 }
@@ -151,8 +153,8 @@ int ipw_cmd_show(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "show",
         .usage = "show [FILE]",
-        .about = "Prints a file that travels inside the binary (without FILE: their names), to\n"
-                 "start from: ipw-agent show agents/react.lua > mine.lua",
+        .about = "Print a built-in file; without FILE, list the built-in files.\n"
+                 "To start from one: ipw-agent show agents/react.lua > mine.lua",
         .options = options,
         .min_args = 0,
         .max_args = 1,

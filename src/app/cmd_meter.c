@@ -38,24 +38,23 @@ static int make(struct ipw_buf *out, const struct meter_options *o, const char *
 
 int ipw_cmd_meter(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"log", 'l', IPW_OPT_LIST, offsetof(struct meter_options, logs), "FILE",
-         "the meter's log; several are added up"},
-        {"column", 'c', IPW_OPT_STR, offsetof(struct meter_options, column), "NAME",
-         "only this column (default: sum or total, else all that are watts or joules)"},
-        {"offset", 0, IPW_OPT_STR, offsetof(struct meter_options, offset), "SECONDS|auto",
-         "how far the log's clock is ahead (default: auto, by the run's load)"},
-        {"json", 0, IPW_OPT_FLAG, offsetof(struct meter_options, json), NULL,
-         "print the report as one JSON object"},
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"log", 0, IPW_OPT_LIST, offsetof(struct meter_options, logs), "FILE", "the meter's log; repeat for several, which are added up"},
+        {"column", 0, IPW_OPT_STR, offsetof(struct meter_options, column), "NAME", "use only this column (default: sum or total, else all watts or joules)"},
+        {"offset", 0, IPW_OPT_STR, offsetof(struct meter_options, offset), "SECONDS|auto", "how far the log's clock is ahead (default: auto, from the run's load)"},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct meter_options, json), NULL, "print the report as one JSON object"},
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "meter",
         .usage = "meter RUN --log FILE [--column NAME] [--offset SECONDS|auto]",
-        .about = "Tells what a saved run cost by the log of a power meter (docs/power-meter.md).",
+        .about =
+            "Compute the energy of a saved run from a power meter's log (docs/power-meter.md).",
         .options = options,
-        .more = "exit status: 0 done, 1 log and run cannot be brought together, 2 wrong usage,\n"
-                "3 unreadable input",
+        .more =
+            "Exit status: 0 done, 1 log and run do not match, 2 wrong usage, 3 unreadable input.",
         .min_args = 1,
         .max_args = 1,
     };

@@ -40,7 +40,7 @@ static int find_kind(const struct kind **out, const char *name, struct ipw_err *
     }
     near = ipw_nearest(name, names);
     return ipw_fail(err, IPW_EINVAL, "new: tool, agent or dataset, not '%.60s'%s%s%s", name,
-                    near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+                    near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 static int check_name(const char *name, struct ipw_err *err)
@@ -127,17 +127,18 @@ static int make(const struct kind *kind, const char *name, const char *output, s
 
 int ipw_cmd_new(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"output", 'o', IPW_OPT_STR, offsetof(struct new_options, output), "DIR",
-         "where to (default: tools, agents or datasets)"},
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"output", 'o', IPW_OPT_STR, offsetof(struct new_options, output), "DIR", "folder (default: tools, agents or datasets)"},
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "new",
         .usage = "new tool|agent|dataset NAME",
-        .about = "Writes a commented file that works as it is, and its test.",
+        .about = "Create a commented file that works, and its test.",
         .options = options,
-        .more = "Nothing that is there already is overwritten.",
+        .more = "Existing files are never overwritten.",
         .min_args = 2,
         .max_args = 2,
     };

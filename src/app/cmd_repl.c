@@ -8,22 +8,22 @@
 
 int ipw_cmd_repl(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        IPW_BENCH_MODEL_OPTIONS,
-        IPW_BENCH_SCRIPT_OPTIONS,
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"", 0, IPW_OPT_BLOCK, 0, NULL, NULL, .rows = ipw_workbench_model_rows},
+        IPW_WORKBENCH_SCRIPTS,
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "repl",
         .usage = "repl [options]",
-        .about = "Tries the Lua API line by line, against a model.",
+        .about = "Try the Lua API line by line, with a model.",
         .options = options,
-        .more =
-            "  > llm.chat { messages = { llm.user \"Hello\" } }.text\n"
-            "  > ? What is 12 * 12\n"
-            "  > help\n\n"
-            "Without --model and --base-url the usual local ports are tried, then the demo model "
-            "answers.",
+        .more = "  > llm.chat { messages = { llm.user \"Hello\" } }.text\n"
+                "  > ? What is 12 * 12\n"
+                "  > help\n\n"
+                "Without --base-url: $OPENAI_BASE_URL, then local ports, then the demo model.",
         .max_args = 0,
     };
     struct ipw_workbench_options o;

@@ -14,6 +14,7 @@
 #include "base/open.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "json/jsonl.h"
 #include "replay/workload_run.h"
 #include "report/follow.h"
 #include "report/timeline.h"
@@ -22,71 +23,63 @@
 
 #define AT(field) offsetof(struct ipw_replay_cli, field)
 
+/* clang-format off */
 static const struct ipw_opt options[] = {
-    {"mode", 'm', IPW_OPT_STR, AT(mode), "show|hermetic|tools|workload",
-     "show: print the run (default); hermetic: run its agent again, everything answered by the "
-     "record; tools: the recorded replies, real tools; workload: send its requests to --base-url"},
-    {"query", 'q', IPW_OPT_STR, AT(query), "ID",
-     "only this query: its id, the beginning of it, its record (q0003) or its index (3)"},
-    {"sort", 0, IPW_OPT_STR, AT(sort), "energy|time|tokens",
-     "show: the query that took most first (default: in the order of the file)"},
-    {"limit", 'n', IPW_OPT_INT, AT(limit), "N",
-     "show, workload: only the first N queries, of show after --sort", 1, INT64_MAX},
-    {"follow", 'f', IPW_OPT_FLAG, AT(follow), NULL, "show: go on while the run does"},
-    {"output", 'o', IPW_OPT_STR, AT(output), "DIR",
-     "folder of the new run (default: a new one in runs/)"},
-    {"agent", 0, IPW_OPT_STR, AT(agent), "FILE",
-     "the agent's file, unless it is one of this program's own"},
-    {"tools", 0, IPW_OPT_STR, AT(tools), "A,B,...", "tools in place of the recorded names"},
-    {"dataset", 'd', IPW_OPT_STR, AT(dataset), "NAME|FILE",
-     "where real tools find the attachments, and answers a scorer"},
-    {"data-dir", 0, IPW_OPT_STR, AT(data_dir), "DIR", "where the dataset's own files are"},
-    {"from-divergence", 0, IPW_OPT_STR, AT(on), "fail|live",
-     "hermetic: where the agent leaves the record, fail, or go on against --base-url"},
-    {"model", 0, IPW_OPT_STR, AT(model), "NAME", "the model to go on with (default: the recorded)"},
-    IPW_NET_OPTIONS(AT(net)),
-    {"api-key-env", 0, IPW_OPT_STR, AT(api_key_env), "NAME",
-     "environment variable that holds the key (default: OPENAI_API_KEY)",
-     .holds = IPW_HOLDS_KEY_NAME},
-    IPW_SCRIPT_OPTIONS(AT(script)),
-    {"schedule", 0, IPW_OPT_STR, AT(schedule), "closed|open",
-     "workload: keep the gaps after each reply (a run's default), or the times (default of a "
-     "file)"},
-    {"speed", 0, IPW_OPT_NUM, AT(speed), "X",
-     "workload: recorded times and gaps are divided by it (default: 1)"},
-    {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N",
-     "workload, closed: queries at once (default: the recorded)", 1, 100000},
-    {"no-force", 0, IPW_OPT_FLAG, AT(no_force), NULL,
-     "workload: recorded lengths are the most, replies may be shorter"},
-    {"max-lag", 0, IPW_OPT_DURATION, AT(max_lag_ns), "TIME",
-     "workload: flagged as degraded when p99 of the send lag is over it (default: 500ms)"},
-    {"telemetry", 0, IPW_OPT_LIST, AT(telemetry), "auto|none|LIST",
-     "workload: sensors to read, as for run"},
-    {"gpu", 0, IPW_OPT_STR, AT(gpu), "UUID|N|BUSID", "workload: only these GPUs"},
-    {"share", 0, IPW_OPT_STR, AT(share), "equal|tokens|phase", "workload: as for run"},
-    {"energy", 0, IPW_OPT_STR, AT(energy), "auto|local|remote", "workload: as for run"},
-    {"baseline", 0, IPW_OPT_DURATION, AT(baseline_ns), "TIME", "workload: as for run"},
-    {"sample-interval", 0, IPW_OPT_DURATION, AT(sample_interval_ns), "TIME",
-     "workload: as for run"},
+    {"What to replay", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"mode", 0, IPW_OPT_STR, AT(mode), "MODE", "show (default), hermetic, tools or workload: see below"},
+    {"query", 0, IPW_OPT_STR, AT(query), "ID", "only this query: id, start of the id, number (q0003) or index (3)"},
+    {"limit", 'n', IPW_OPT_INT, AT(limit), "N", "show, workload: only the first N queries (show: after --sort)", 1, INT64_MAX},
+    {"sort", 0, IPW_OPT_STR, AT(sort), "KEY", "show: largest first, by energy, time or tokens (default: file order)"},
+    {"follow", 'f', IPW_OPT_FLAG, AT(follow), NULL, "show: continue while the run does"},
+    {"Run the agent again (hermetic, tools)", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"agent", 0, IPW_OPT_STR, AT(agent), "FILE", "the agent's file, unless it is built in"},
+    {"tools", 0, IPW_OPT_STR, AT(tools), "A,B,...", "tools to use instead of the saved ones"},
+    {"dataset", 'd', IPW_OPT_STR, AT(dataset), "NAME|FILE", "dataset with the attachments and the reference answers"},
+    {"data-dir", 0, IPW_OPT_STR, AT(data_dir), "DIR", "folder of the dataset's own files"},
+    {"from-divergence", 0, IPW_OPT_STR, AT(on), "fail|live", "hermetic: if the agent diverges, fail (default) or continue with --base-url"},
+    {"Send the requests again (workload)", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"schedule", 0, IPW_OPT_STR, AT(schedule), "closed|open", "keep the gaps after replies (default of a run) or the times (default of a file)"},
+    {"speed", 0, IPW_OPT_NUM, AT(speed), "X", "divide saved times and gaps by X (default: 1)"},
+    {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N", "closed: queries in flight (default: as saved)", 1, 100000},
+    {"no-force", 0, IPW_OPT_FLAG, AT(no_force), NULL, "treat saved reply lengths as limits; do not force them"},
+    {"max-lag", 0, IPW_OPT_DURATION, AT(max_lag_ns), "TIME", "flag the replay if the 99th percentile of the send lag is larger (default: 500ms)"},
+    {"telemetry", 0, IPW_OPT_LIST, AT(telemetry), "LIST", "sensors, as in run"},
+    {"gpu", 0, IPW_OPT_STR, AT(gpu), "LIST", "measure only these GPUs, as in run"},
+    {"sample-interval", 0, IPW_OPT_DURATION, AT(sample_interval_ns), "TIME", "time between readings, as in run"},
+    {"share", 0, IPW_OPT_STR, AT(share), "RULE", "split energy by: equal, tokens, phase (default: phase)"},
+    {"baseline", 0, IPW_OPT_DURATION, AT(baseline_ns), "TIME", "measure idle power before and after"},
+    {"model-host", 0, IPW_OPT_STR, AT(energy), "WHERE", "the model's machine: auto (default), local, remote"},
+    {"Model and server", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"model", 'm', IPW_OPT_STR, AT(model), "NAME", "model name (default: the saved one)"},
+    {"api-key-env", 0, IPW_OPT_STR, AT(api_key_env), "VAR", "variable with the API key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
+    {"", 0, IPW_OPT_BLOCK, AT(net), NULL, NULL, .rows = ipw_net_option_rows},
+    {"Scripts and safety", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"", 0, IPW_OPT_BLOCK, AT(script), NULL, NULL, .rows = ipw_script_option_rows},
+    {"Output", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"output", 'o', IPW_OPT_STR, AT(output), "DIR", "folder of the new run (default: a new one in runs/)"},
     {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print the result as one JSON object"},
-    {"quiet", 0, IPW_OPT_FLAG, AT(quiet), NULL, "no remarks"},
-    {"verbose", 'v', IPW_OPT_FLAG, AT(verbose), NULL, "say what happens"},
-    {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    {"quiet", 'q', IPW_OPT_FLAG, AT(quiet), NULL, "hide notices"},
+    {"verbose", 'v', IPW_OPT_FLAG, AT(verbose), NULL, "print what happens"},
+    {"energy", 0, IPW_OPT_OLD, 0, "WHERE", "model-host"},
+    IPW_OPT_END,
 };
+/* clang-format on */
 
 static const struct ipw_command command = {
     .name = "replay",
     .usage = "replay RUN|FILE.jsonl [--query ID] [--mode show|hermetic|tools|workload] [options]",
-    .about =
-        "Prints a saved run query by query, turn by turn; or runs its agent again, answered by\n"
-        "the record; or sends its requests (or those of a file in the Mooncake line format) to\n"
-        "another server, measured as a run.  Both make a new run.",
+    .about = "Print a saved run, run it again offline, or send its requests to a server.",
     .options = options,
     .more =
-        "A hermetic replay opens no socket and starts no process. Its requests must be those of\n"
-        "the record byte for byte; its times and joules are the record's.\n\n"
-        "exit status: 0 as recorded, 1 failed, 2 wrong usage, 3 the run cannot be read,\n"
-        "4 it diverged from the record, 130 interrupted",
+        "Modes\n"
+        "  show      print the run query by query, turn by turn\n"
+        "  hermetic  run its agent again on saved replies, tool results and clock; opens no\n"
+        "            socket, starts no program; requests must equal the saved ones byte for byte\n"
+        "  tools     run its agent again on saved replies, with real tools\n"
+        "  workload  send its requests (or those of a Mooncake file) to --base-url, as a new "
+        "run\n\n"
+        "Exit status: 0 as saved, 1 failed, 2 wrong usage, 3 unreadable run, 4 diverged,\n"
+        "130 interrupted.",
     .min_args = 1,
     .max_args = 1,
 };
@@ -150,7 +143,7 @@ static int follow_run(const char *run, const struct ipw_replay_cli *o)
                                        .colour = ipw_use_colour(STDOUT_FILENO)};
     static const struct timespec pause = {.tv_nsec = 200 * 1000 * 1000};
     struct ipw_follow *follow = ipw_follow_new(o->query, &how);
-    struct ipw_buf text = IPW_BUF(512 * IPW_MIB);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
     struct ipw_err err = {0};
     char *path = ipw_asprintf("%s/events.jsonl", run);
     int fd = ipw_open_read(path, &err), code = IPW_EXIT_OK;
@@ -223,18 +216,25 @@ struct misplaced {
     const char *modes;            /* where it does */
 };
 
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (*names && strcmp(*names, name)) names++;
+    return *names != NULL;
+}
+
 static void look_at_option(void *ud, const struct ipw_opt *option, const char *value)
 {
-    static const char *const of_show[] = {"mode",  "query", "follow", "sort",
-                                          "limit", "quiet", "verbose"};
+    static const char *const of_show[] = {"mode",  "query", "follow",  "sort",
+                                          "limit", "quiet", "verbose", NULL};
+    static const char *const of_workload[] = {
+        "schedule", "speed", "concurrency", "no-force",   "max-lag",         "telemetry",
+        "gpu",      "share", "baseline",    "model-host", "sample-interval", NULL};
     struct misplaced *m = ud;
-    bool show = strcmp(m->mode, "show") == 0, shown = false;
+    bool show = strcmp(m->mode, "show") == 0, shown = is_one_of(option->name, of_show);
 
     (void)value;
-    for (size_t i = 0; i < sizeof of_show / sizeof *of_show; i++)
-        shown |= strcmp(option->name, of_show[i]) == 0;
     if (m->option) return;
-    if (strncmp(option->help, "workload", 8) == 0 && strcmp(m->mode, "workload") != 0)
+    if (is_one_of(option->name, of_workload) && strcmp(m->mode, "workload") != 0)
         m->modes = "workload";
     else if ((strcmp(option->name, "follow") == 0 || strcmp(option->name, "sort") == 0) && !show)
         m->modes = "show";
@@ -275,7 +275,7 @@ int ipw_cmd_replay(int argc, char **argv)
         const char *near = ipw_nearest(o.mode, modes);
 
         rc = ipw_fail(&err, IPW_EINVAL, "replay: no mode is called '%.40s'%s%s%s", o.mode,
-                      near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+                      near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     }
     if (!rc) rc = check_options(&o, argc, argv, &err);
     if (rc) {

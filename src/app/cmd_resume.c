@@ -24,7 +24,7 @@
 
 static bool of_one_session(const char *name)
 {
-    static const char *const names[] = {"resume", "retry", "force", "output", NULL};
+    static const char *const names[] = {"resume", "rerun", "force", "output", NULL};
     const char *const *n = names;
 
     while (*n && strcmp(*n, name)) n++;
@@ -110,36 +110,31 @@ static void release(struct args *args)
     free(args->all);
 }
 
-static const struct ipw_opt *option_named(const char *name)
-{
-    for (const struct ipw_opt *o = ipw_run_command.options; o->name; o++)
-        if (!strcmp(o->name, name)) return o;
-    return NULL;
-}
-
 /* The recorded words; options that are given anew replace the recorded ones. */
 static int add_recorded(struct args *out, const struct ipw_json *args, const struct args *anew,
                         struct args *names, struct ipw_err *err)
 {
     for (const struct ipw_json *a = ipw_json_first(args); a; a = ipw_json_next(a)) {
         const char *word = ipw_json_str(a, ""), *value = NULL;
-        const struct ipw_opt *o = strncmp(word, "--", 2) ? NULL : option_named(word + 2);
+        bool takes_value;
+        struct ipw_opt o;
 
-        if (!o) {
+        if (strncmp(word, "--", 2) ||
+            !ipw_option_named(&o, &takes_value, &ipw_run_command, word + 2)) {
             add(out, word); /* the agent; or what this version does not know, which it will say */
             continue;
         }
-        if (o->arg) {
+        if (takes_value) {
             a = ipw_json_next(a);
             value = ipw_json_str(a, NULL);
             if (!value) return ipw_fail(err, IPW_EPARSE, "command: %s has no value", word);
         }
-        if (holds(anew, o->name)) continue;
+        if (holds(anew, o.name)) continue;
         if (value && strstr(value, HIDDEN))
             return ipw_fail(err, IPW_EINVAL,
                             "the value of %s was not written down, being secret: give it again",
                             word);
-        add(names, o->name);
+        add(names, o.name);
         add(out, word);
         if (value) add(out, value);
     }
@@ -178,7 +173,7 @@ static int read_command(struct args *out, const char *run, int argc, char **argv
     ipw_options_each(&ipw_run_command, argc, argv, note_name, &anew);
     if (!rc) rc = ipw_json_parse(&manifest, text.data, text.len, NULL, err);
     if (!rc && ipw_json_get(manifest, "replay"))
-        rc = ipw_fail(err, IPW_EINVAL, "a replay is not gone on with: begin it again");
+        rc = ipw_fail(err, IPW_EINVAL, "cannot resume a replay; run `ipw-agent replay` again");
     if (!rc) rc = ipw_json_need_obj(&command, manifest, "command", "", err);
     if (!rc) rc = ipw_json_need_arr(&args, command, "args", "command", err);
     if (!rc) rc = ipw_json_need_str(&cwd, command, "cwd", "command", err);
@@ -206,13 +201,12 @@ int ipw_cmd_resume(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "resume",
         .usage = "resume RUN [options of run]",
-        .about =
-            "Goes on with a run that was stopped, from its folder alone: finished queries stay,\n"
-            "the others are run, what earlier attempts took stays on record.",
+        .about = "Continue a run that was stopped or killed.  Finished queries stay, the others "
+                 "are run;\n"
+                 "the energy of earlier attempts is still counted.",
         .more =
-            "The options that the run was begun with are in its manifest; any option of `run` may\n"
-            "be given to replace one, above all --retry none|cut|failed|all, --force and\n"
-            "--base-url.  See ipw-agent run --help.",
+            "The run's options come from its manifest.  Any option of `run` replaces one, such as\n"
+            "--rerun none|cut|failed|all, --force or --base-url: see ipw-agent run --help.",
         .min_args = 1,
         .max_args = 1,
     };

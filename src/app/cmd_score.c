@@ -16,9 +16,10 @@
 #include "run/script_options.h"
 #include "script/dataset.h"
 #include "trace/rundir.h"
+#include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
-enum { MAX_BYTES = 1024 * 1024 * 1024, MAX_MANIFEST_BYTES = 64 * 1024 * 1024, SHOWN = 40 };
+enum { MAX_BYTES = 1024 * 1024 * 1024, SHOWN = 40 };
 
 struct score_options {
     const char *dataset, *data_dir, *scorer, *output;
@@ -170,12 +171,10 @@ static const char *given_dataset(const struct ipw_json *manifest)
  * is now, because a name that is made of the file's could be another data set's. */
 static char *named_dataset(const char *run, char **file)
 {
-    struct ipw_buf bytes = IPW_BUF(MAX_MANIFEST_BYTES);
-    char *path = ipw_asprintf("%s/manifest.json", run), *name = NULL;
-    struct ipw_json *doc = NULL;
+    struct ipw_json *doc;
+    char *name = NULL;
 
-    if (ipw_file_read(&bytes, path, NULL) == 0 &&
-        ipw_json_parse(&doc, ipw_buf_str(&bytes), bytes.len, NULL, NULL) == 0) {
+    if (ipw_saved_manifest_read(&doc, run, NULL) == 0) {
         const char *given = given_dataset(doc), *dot = given ? strrchr(given, '.') : NULL;
 
         if (dot && strcmp(dot, ".lua"))
@@ -185,8 +184,6 @@ static char *named_dataset(const char *run, char **file)
                 ipw_json_str(ipw_json_get(ipw_json_get(doc, "config"), "dataset"), NULL));
     }
     ipw_json_free(doc);
-    ipw_buf_release(&bytes);
-    free(path);
     return name;
 }
 
@@ -211,7 +208,8 @@ static void print(struct job *j, const char *path)
             printf("flipped: %zu of %zu queries (query, old and new score, answer)\n%s",
                    j->n_flipped, j->n - j->n_missing, ipw_buf_str(&j->flips));
         else
-            printf("flipped: none of %zu queries\n", j->n - j->n_missing);
+            printf("flipped: none of %zu quer%s\n", j->n - j->n_missing,
+                   j->n - j->n_missing == 1 ? "y" : "ies");
         if (j->n_reworded)
             printf("another answer, the same score: %zu\n%s", j->n_reworded,
                    ipw_buf_str(&j->reworded));
@@ -291,33 +289,26 @@ static int score(struct job *j, const char *run, int *code, struct ipw_err *err)
 
 int ipw_cmd_score(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE",
-         "the data set that scores (default: the run's, when it has a name); a .lua file brings "
-         "its own extract and score"},
-        {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR",
-         "where the dataset's own files are"},
-        {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE.lua",
-         "another scorer than the data set's: " IPW_SCORERS
-         ", or a Lua file with its own score (and "
-         "extract)"},
-        {"output", 'o', IPW_OPT_STR, offsetof(struct score_options, output), "FILE",
-         "default: scores.jsonl in the run's folder, replaced in one step"},
-        {"dry-run", 0, IPW_OPT_FLAG, offsetof(struct score_options, dry_run), NULL,
-         "write nothing"},
-        IPW_SCRIPT_OPTIONS(offsetof(struct score_options, script)),
-        {"json", 0, IPW_OPT_FLAG, offsetof(struct score_options, json), NULL,
-         "print one JSON object"},
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE", "dataset with the scorer (default: the run's, if it has a name)"},
+        {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR", "folder of the dataset's own files"},
+        {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE.lua", "scorer: " IPW_SCORERS " or FILE.lua (default: the dataset's)"},
+        {"dry-run", 0, IPW_OPT_FLAG, offsetof(struct score_options, dry_run), NULL, "write nothing"},
+        {"output", 'o', IPW_OPT_STR, offsetof(struct score_options, output), "FILE", "output file (default: scores.jsonl in the run folder)"},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct score_options, json), NULL, "print one JSON object"},
+        {"Scripts and safety", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+        {"", 0, IPW_OPT_BLOCK, offsetof(struct score_options, script), NULL, NULL, .rows = ipw_script_option_rows},
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "score",
         .usage = "score RUN [--dataset NAME|FILE] [--scorer NAME|FILE.lua] [options]",
-        .about = "Scores the recorded answers of a run again and shows old and new side by side.\n"
-                 "What the run wrote stays as it is; the new scores go to a file of their own.",
+        .about = "Score the saved answers of a run again; show old and new scores side by side.\n"
+                 "The run's own files stay unchanged; the new scores go to a separate file.",
         .options = options,
-        .more =
-            "exit status: 0 done, 1 failed, 2 wrong usage, 3 the run or data set cannot be read",
+        .more = "Exit status: 0 done, 1 failed, 2 wrong usage, 3 unreadable run or dataset.",
         .min_args = 1,
         .max_args = 1,
     };

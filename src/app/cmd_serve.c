@@ -24,52 +24,41 @@ struct serve_values {
     struct ipw_opt_list paths, allow_hosts;
 };
 
+/* clang-format off */
 static const struct ipw_opt options[] = {
-    {"port", 'p', IPW_OPT_INT, offsetof(struct serve_values, port), "N",
-     "port to listen on (default 8765; 0: any free one)", 0, 65535},
-    {"host", 0, IPW_OPT_STR, offsetof(struct serve_values, host), "ADDRESS",
-     "loopback address to listen on (default 127.0.0.1)", 0, 0},
-    {"allow-host", 0, IPW_OPT_LIST, offsetof(struct serve_values, allow_hosts), "NAME",
-     "answer requests for this Host too (default: localhost and loopback addresses)", 0, 0},
-    {"model", 'm', IPW_OPT_STR, offsetof(struct serve_values, model), "NAME|FILE",
-     "a bundled model or a Lua file (default demo)", 0, 0},
-    {"ttft", 0, IPW_OPT_DURATION, offsetof(struct serve_values, ttft_ns), "TIME",
-     "wait before the first token, for example 200ms", 0, 0},
-    {"itl", 0, IPW_OPT_DURATION, offsetof(struct serve_values, itl_ns), "TIME",
-     "wait between tokens, for example 10ms", 0, 0},
-    {"replay", 'r', IPW_OPT_STR, offsetof(struct serve_values, replay), "RUN",
-     "serve a saved run: each request gets the reply that the record has for it", 0, 0},
-    {"speed", 0, IPW_OPT_STR, offsetof(struct serve_values, speed), "X|max",
-     "with --replay: recorded times are divided by it; max or 0: send at once (default 1)", 0, 0},
-    {"with-failures", 0, IPW_OPT_FLAG, offsetof(struct serve_values, with_failures), NULL,
-     "with --replay: serve attempts that failed as well (429, 5xx, broken connections)", 0, 0},
-    {"filler", 0, IPW_OPT_FLAG, offsetof(struct serve_values, filler), NULL,
-     "with --replay: take a run without its texts (--no-content, export --redact)", 0, 0},
-    {"path", 0, IPW_OPT_LIST, offsetof(struct serve_values, paths), "FOLDER",
-     "look for Lua files here as well", 0, 0},
-    {"exit-with-parent", 0, IPW_OPT_FLAG, offsetof(struct serve_values, with_parent), NULL,
-     "stop when the process that started it ends", 0, 0},
-    {"parent-pid", 0, IPW_OPT_INT, offsetof(struct serve_values, parent_pid), "PID",
-     "with --exit-with-parent: who that process is", 1, INT32_MAX},
-    {0},
+    {"Server", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"port", 0, IPW_OPT_INT, offsetof(struct serve_values, port), "N", "port (default: 8765; 0: any free port)", 0, 65535},
+    {"host", 0, IPW_OPT_STR, offsetof(struct serve_values, host), "ADDRESS", "loopback address (default: 127.0.0.1)"},
+    {"allow-host", 0, IPW_OPT_LIST, offsetof(struct serve_values, allow_hosts), "NAME", "also accept this Host header (default: localhost and loopback addresses)"},
+    {"A Lua model", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"model", 'm', IPW_OPT_STR, offsetof(struct serve_values, model), "NAME|FILE", "built-in model or Lua file (default: demo)"},
+    {"path", 'p', IPW_OPT_LIST, offsetof(struct serve_values, paths), "DIR", "search here first for Lua files"},
+    {"ttft", 0, IPW_OPT_DURATION, offsetof(struct serve_values, ttft_ns), "TIME", "delay before the first token, such as 200ms"},
+    {"itl", 0, IPW_OPT_DURATION, offsetof(struct serve_values, itl_ns), "TIME", "delay between tokens, such as 10ms"},
+    {"A saved run", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"replay", 0, IPW_OPT_STR, offsetof(struct serve_values, replay), "RUN", "answer each request with the reply saved for it"},
+    {"speed", 0, IPW_OPT_STR, offsetof(struct serve_values, speed), "X|max", "divide saved times by X; max or 0: send at once (default: 1)"},
+    {"with-failures", 0, IPW_OPT_FLAG, offsetof(struct serve_values, with_failures), NULL, "also serve failed attempts (429, 5xx, broken connections)"},
+    {"filler", 0, IPW_OPT_FLAG, offsetof(struct serve_values, filler), NULL, "accept a run without its texts (--no-content, export --redact)"},
+    {"exit-with-parent", 0, IPW_OPT_FLAG, offsetof(struct serve_values, with_parent), NULL, "stop when the process that started it ends"},
+    {"parent-pid", 0, IPW_OPT_INT, offsetof(struct serve_values, parent_pid), "PID", "with --exit-with-parent: the process to watch", 1, INT32_MAX},
+    IPW_OPT_END,
 };
+/* clang-format on */
 
 static const struct ipw_command command = {
     .name = "serve",
     .usage = "serve [options]",
-    .about =
-        "Serves a model written in Lua, or a saved run, over the OpenAI chat-completions protocol.",
+    .about = "Serve a Lua model or a saved run as an OpenAI-compatible server.",
     .options = options,
     .more =
-        "The first line on stdout is \"listening URL\".  A token is a piece of at most four "
-        "bytes;\nusage counts the reply's tokens, and the bytes of messages and tools by four.\n\n"
-        "With --replay nothing is run and nothing is asked: a request gets the reply of the\n"
-        "recorded one that is equal to it, else of one with equal messages, else of the one at "
-        "the\n"
-        "same place of a conversation that begins alike, else 404 and where the nearest differs.\n"
-        "Equal requests get their replies in the order of the record, then the last again.  Text,\n"
-        "reasoning, calls, ids, usage and finish reason are the record's; events leave at its "
-        "gaps.",
+        "The first line on stdout is \"listening URL\".\n\n"
+        "A Lua model counts tokens by size: a reply token is up to four bytes of text; prompt\n"
+        "tokens are bytes / 4.\n\n"
+        "With --replay, a request gets the reply of the saved request that matches best: the same\n"
+        "request; else one with the same messages; else the one at the same place of a\n"
+        "conversation that starts alike; else 404 with the nearest difference.  Repeated requests\n"
+        "get their replies in saved order, then the last one again.",
     .max_args = 0,
 };
 

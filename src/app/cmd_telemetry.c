@@ -14,6 +14,7 @@
 #include "app/options.h"
 #include "base/clock.h"
 #include "base/terminal.h"
+#include "io/http_get.h"
 #include "json/jsonl.h"
 #include "telemetry/telemetry.h"
 #include "trace/power.h"
@@ -31,33 +32,30 @@ struct telemetry_options {
 };
 
 #define AT(field) offsetof(struct telemetry_options, field)
+/* clang-format off */
 static const struct ipw_opt options[] = {
-    {"telemetry", 't', IPW_OPT_LIST, AT(telemetry), "auto|LIST",
-     "sensors to read: auto, or names with commas; prometheus=URL, log=FILE, exec=COMMAND"},
-    {"gpu", 0, IPW_OPT_STR, AT(gpu), "UUID|N|BUSID", "only these GPUs (default: all)"},
-    {"watch", 'w', IPW_OPT_FLAG, AT(watch), NULL, "go on and show it live; q or ^C ends"},
-    {"record", 'r', IPW_OPT_STR, AT(record), "FILE",
-     "write every reading, as in a run's power.jsonl"},
-    {"read", 0, IPW_OPT_STR, AT(read), "FILE|RUN", "check such a file, print it, and end"},
-    {"listen", 'l', IPW_OPT_STR, AT(listen), "[ADDR:]PORT",
-     "serve Prometheus metrics (127.0.0.1:9440), until ^C or --duration"},
-    {"expose", 0, IPW_OPT_FLAG, AT(expose), NULL,
-     "let --listen take an address that other machines reach; they need no password"},
-    {"allow-host", 0, IPW_OPT_LIST, AT(allow_hosts), "NAME",
-     "with --listen: answer requests for this Host too (default: names of loopback)"},
-    {"interval", 'i', IPW_OPT_DURATION, AT(interval_ns), "TIME",
-     "how often sensors are read (default: 50ms; slow ones by their own period)"},
-    {"duration", 0, IPW_OPT_DURATION, AT(duration_ns), "TIME", "end after so long"},
+    {"Sensors", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"telemetry", 0, IPW_OPT_LIST, AT(telemetry), "LIST", "sensors: auto (default), or names, prometheus=URL, log=FILE, exec=COMMAND"},
+    {"gpu", 0, IPW_OPT_STR, AT(gpu), "LIST", "only these GPUs: UUID, index or bus id"},
+    {"interval", 'i', IPW_OPT_DURATION, AT(interval_ns), "TIME", "time between readings (default: 50ms; slow sensors by their own period)"},
+    {"duration", 0, IPW_OPT_DURATION, AT(duration_ns), "TIME", "stop after this time"},
+    {"What to do", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"watch", 'w', IPW_OPT_FLAG, AT(watch), NULL, "show live readings; q or Ctrl-C stops"},
+    {"record", 0, IPW_OPT_STR, AT(record), "FILE", "write every reading, as in a run's power.jsonl"},
+    {"read", 0, IPW_OPT_STR, AT(read), "FILE|RUN", "print such a file and stop"},
+    {"listen", 0, IPW_OPT_STR, AT(listen), "[ADDR:]PORT", "serve Prometheus metrics (default: 127.0.0.1:9440) until Ctrl-C or --duration"},
+    {"expose", 0, IPW_OPT_FLAG, AT(expose), NULL, "let --listen use an address that other machines can reach, without a password"},
+    {"allow-host", 0, IPW_OPT_LIST, AT(allow_hosts), "NAME", "with --listen: also accept this Host header"},
     {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print one JSON object"},
-    {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+    IPW_OPT_END,
 };
+/* clang-format on */
 
 static const struct ipw_command command = {
     .name = "telemetry",
     .usage = "telemetry [options]",
-    .about =
-        "Shows which energy sensors this machine has, what they read now, and what would make\n"
-        "the others readable.  They are looked for once, at the start.",
+    .about = "Show, record or serve the energy readings of this machine, and say how to enable\n"
+             "sensors that cannot be read.  Sensors are detected once, at start.",
     .options = options,
     .max_args = 0,
 };
@@ -192,7 +190,8 @@ static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int
 static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err *err)
 {
     struct ipw_source_options so = {.telemetry = (const char *const *)o->telemetry.items,
-                                    .gpu = o->gpu};
+                                    .gpu = o->gpu,
+                                    .fetch = {ipw_http_get, ipw_http_get_release}};
     struct ipw_listen_options listen = {
         .where = o->listen, .expose = o->expose, .allow_hosts = o->allow_hosts.items};
     struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};

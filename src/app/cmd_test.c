@@ -13,22 +13,23 @@ struct test_options {
 
 int ipw_cmd_test(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"filter", 'k', IPW_OPT_STR, offsetof(struct test_options, filter), "TEXT",
-         "only cases whose name holds this"},
-        IPW_BENCH_MODEL_OPTIONS,
-        IPW_BENCH_SCRIPT_OPTIONS,
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"filter", 'k', IPW_OPT_STR, offsetof(struct test_options, filter), "TEXT", "run only cases with TEXT in their name"},
+        {"", 0, IPW_OPT_BLOCK, 0, NULL, NULL, .rows = ipw_workbench_model_rows},
+        IPW_WORKBENCH_SCRIPTS,
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "test",
         .usage = "test FILE... [options]",
-        .about = "Runs files of Lua tests inside the real runtime and prints TAP.",
+        .about = "Run Lua tests in the real runtime; print TAP.",
         .options = options,
         .more = "A file describes cases with ipw.test, or returns a list of { name, function } "
                 "pairs.\nllm.chat asks a model only when --model or --base-url names one; "
                 "test.model{...} replaces it.\n\n"
-                "exit status: 0 all passed, 1 some failed, 2 wrong usage, 3 no file could be read",
+                "Exit status: 0 all passed, 1 some failed, 2 wrong usage, 3 unreadable file.",
         .min_args = 1,
         .max_args = -1,
     };

@@ -7,19 +7,21 @@
 
 int ipw_cmd_tool(int argc, char **argv)
 {
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        IPW_BENCH_MODEL_OPTIONS,
-        IPW_BENCH_SCRIPT_OPTIONS,
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"", 0, IPW_OPT_BLOCK, 0, NULL, NULL, .rows = ipw_workbench_model_rows},
+        IPW_WORKBENCH_SCRIPTS,
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "tool",
         .usage = "tool NAME|FILE ['{\"json\":\"args\"}'] [options]",
-        .about = "Calls one tool by hand and prints what a model would read.",
+        .about = "Call a tool and print its result as a model would read it.",
         .options = options,
-        .more =
-            "  ipw-agent tool calculator '{\"expression\":\"2 ** 10\"}'\n\n"
-            "exit status: 0 it worked, 1 the tool said no, 2 wrong usage, 3 it cannot be loaded",
+        .more = "  ipw-agent tool calculator '{\"expression\":\"2 ** 10\"}'\n\n"
+                "Exit status: 0 success, 1 the tool returned an error, 2 wrong usage, 3 the tool "
+                "cannot be loaded.",
         .min_args = 1,
         .max_args = 2,
     };

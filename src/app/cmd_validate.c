@@ -60,23 +60,23 @@ int ipw_cmd_validate(int argc, char **argv)
     struct validate_options {
         bool json, quiet;
     } o = {0};
+    /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"json", 0, IPW_OPT_FLAG, offsetof(struct validate_options, json), NULL,
-         "print one JSON object"},
-        {"quiet", 'q', IPW_OPT_FLAG, offsetof(struct validate_options, quiet), NULL,
-         "print nothing when nothing is wrong"},
-        {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct validate_options, json), NULL, "print one JSON object"},
+        {"quiet", 'q', IPW_OPT_FLAG, offsetof(struct validate_options, quiet), NULL, "print nothing if the run is valid"},
+        IPW_OPT_END,
     };
+    /* clang-format on */
     static const struct ipw_command command = {
         .name = "validate",
         .usage = "validate RUN [--json] [--quiet]",
         .about =
-            "Checks a saved run against docs/trace-format.md: every line, the order of the "
-            "events,\n"
-            "every query once, the summary, the balance, and every figure against the events and\n"
-            "samples it came from.  Names the first fault.",
+            "Check a saved run against docs/trace-format.md: every line, the order of events, "
+            "every\n"
+            "query once, the summary, the balance, and every energy value against the events and\n"
+            "readings it comes from.  Report the first fault.",
         .options = options,
-        .more = "exit status: 0 nothing is wrong, 1 a fault was found, 3 the run cannot be read",
+        .more = "Exit status: 0 valid, 1 a fault was found, 3 unreadable run.",
         .min_args = 1,
         .max_args = 1,
     };
@@ -107,14 +107,11 @@ int ipw_cmd_repair(int argc, char **argv)
         .name = "repair",
         .usage = "repair RUN",
         .about =
-            "Takes lines out of a saved run that no reader can take or that its events and "
-            "samples\n"
-            "do not bear out, and says which.  They are kept in FILE.damaged, torn tails in\n"
-            "FILE.torn.  Writes what follows from the other files: the manifest, the summary, the\n"
-            "end of the last session, earlier attempts.  Then the run is validated.",
+            "Move damaged lines of a saved run to FILE.damaged and torn last lines to FILE.torn,\n"
+            "list them, and validate the run.  Rebuild what follows from the other files: the\n"
+            "manifest, the summary, the end of the last session, earlier attempts.",
         .options = options,
-        .more = "exit status: 0 the run is whole now, 1 something is wrong that cannot be mended,\n"
-                "3 the run cannot be read",
+        .more = "Exit status: 0 the run is valid now, 1 a fault remains, 3 unreadable run.",
         .min_args = 1,
         .max_args = 1,
     };

@@ -31,7 +31,7 @@ int ipw_cmd_repl(int argc, char **argv);
 
 extern const struct ipw_command ipw_run_command;
 /* The options of a run, with their full names, as a JSON object {args, cwd} for its
- * manifest; those of one session (--resume, --retry, --force, --output) are left out.  Values that
+ * manifest; those of one session (--resume, --rerun, --force, --output) are left out.  Values that
  * may be secret are "***". */
 char *ipw_run_command_json(const struct ipw_command *command, int argc, char **argv);
 struct ipw_run_end;

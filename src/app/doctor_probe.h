@@ -5,7 +5,7 @@
 #ifndef IPW_APP_DOCTOR_PROBE_H
 #define IPW_APP_DOCTOR_PROBE_H
 
-#include "serve/server_find.h"
+#include "run/find_server.h"
 
 enum ipw_health { IPW_HEALTH_OK, IPW_HEALTH_WARN, IPW_HEALTH_FAIL };
 
@@ -14,7 +14,7 @@ struct ipw_finding {
     char name[80];     /* "streaming" */
     enum ipw_health health;
     char text[240];   /* what is so */
-    char remedy[240]; /* what to do, or "" */
+    char remedy[480]; /* what to do, or "" */
 };
 
 struct ipw_findings {

@@ -18,43 +18,53 @@
 
 static const struct {
     const char *name;
-    int (*run)(int argc, char **argv);
-    const char *about; /* NULL: not listed */
+    int (*run)(int argc, char **argv); /* NULL: a title in the help */
+    const char *about;                 /* NULL: not listed */
 } commands[] = {
-    {"run", ipw_cmd_run, "run an agent over a dataset and measure what each answer costs"},
-    {"resume", ipw_cmd_resume, "go on with a run that was stopped, from its folder alone"},
-    {"replay", ipw_cmd_replay, "print a saved run turn by turn, or run it again from its record"},
-    {"score", ipw_cmd_score, "score a saved run's answers again"},
-    {"export", ipw_cmd_export, "hand the traces of a saved run on"},
-    {"compare", ipw_cmd_compare, "set two runs beside each other: which one, and is it real"},
-    {"ledger", ipw_cmd_ledger, "compute a saved run's joules again, and show the balance"},
-    {"validate", ipw_cmd_validate, "check a saved run against the format, its books included"},
-    {"repair", ipw_cmd_repair, "take damaged lines out of a saved run, and say which"},
-    {"meter", ipw_cmd_meter, "tell a saved run's joules by the log of a power meter"},
-    {"telemetry", ipw_cmd_telemetry, "show this machine's energy sensors, record or serve them"},
+    /* clang-format off */
+    {"Measure", NULL, NULL},
+    {"run", ipw_cmd_run, "run an agent over a dataset and measure every query"},
+    {"resume", ipw_cmd_resume, "continue a run that was stopped or killed"},
+    {"compare", ipw_cmd_compare, "compare two runs, with confidence intervals"},
+    {"Inspect and reuse a saved run", NULL, NULL},
+    {"replay", ipw_cmd_replay, "print it, run it again offline, or send its requests to a server"},
+    {"score", ipw_cmd_score, "score its answers again"},
+    {"ledger", ipw_cmd_ledger, "compute its energy again and print the balance"},
+    {"meter", ipw_cmd_meter, "compute its energy from a power meter's log"},
+    {"export", ipw_cmd_export, "write it for other programs, or without its texts"},
+    {"validate", ipw_cmd_validate, "check its files"},
+    {"repair", ipw_cmd_repair, "remove damaged lines from its files"},
+    {"Machine and servers", NULL, NULL},
+    {"doctor", ipw_cmd_doctor, "check server, model, sensors and tools; suggest fixes"},
+    {"telemetry", ipw_cmd_telemetry, "show, record or serve energy readings"},
     {"calibrate", ipw_cmd_calibrate, "fit this machine's power to its load, against a real meter"},
-    {"serve", ipw_cmd_serve, "serve a Lua model, or a saved run, as an OpenAI-compatible server"},
-    {"list", ipw_cmd_list, "list agents, tools, datasets, sensors or a server's models"},
-    {"doctor", ipw_cmd_doctor, "say what works here, and what to do about the rest"},
-    {"show", ipw_cmd_show, "print a built-in file to start from"},
-    {"new", ipw_cmd_new, "write a commented tool, agent or dataset to start from, with its test"},
-    {"check", ipw_cmd_check, "load a tool, agent or dataset and say what is wrong with it"},
-    {"tool", ipw_cmd_tool, "call one tool by hand"},
-    {"test", ipw_cmd_test, "run Lua tests inside the real runtime"},
-    {"lua", ipw_cmd_test, NULL}, /* the name that `test` had */
-    {"repl", ipw_cmd_repl, "try the Lua API against a model, line by line"},
+    {"list", ipw_cmd_list, "list agents, tools, datasets, models or sensors"},
+    {"serve", ipw_cmd_serve, "serve a Lua model or a saved run as an OpenAI-compatible server"},
+    {"Write agents, tools and datasets", NULL, NULL},
+    {"new", ipw_cmd_new, "create a commented file and its test"},
+    {"show", ipw_cmd_show, "print a built-in file"},
+    {"check", ipw_cmd_check, "find mistakes in a file"},
+    {"tool", ipw_cmd_tool, "call a tool"},
+    {"test", ipw_cmd_test, "run Lua tests"},
+    {"repl", ipw_cmd_repl, "try the Lua API line by line"},
+    {"lua", ipw_cmd_test, NULL}, /* the earlier name of `test` */
+    /* clang-format on */
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static void help(FILE *out)
 {
     fputs("usage: ipw-agent COMMAND [options]\n\n"
-          "Measures intelligence per watt of agents: what an answer costs in joules.\n\n"
-          "  ipw-agent run agents/react.lua --dataset gaia\n\ncommands:\n",
+          "Measure what an agent's answers cost: tokens, time and energy.\n\n"
+          "  ipw-agent run agents/react.lua --dataset gaia\n",
           out);
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (commands[i].about) fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].about);
-    fputs("\nipw-agent COMMAND --help tells the options of a command.\n", out);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (!commands[i].run)
+            fprintf(out, "\n%s\n", commands[i].name);
+        else if (commands[i].about)
+            fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].about);
+    }
+    fputs("\nRun 'ipw-agent COMMAND --help' for the options of a command.\n", out);
 }
 
 /* Child processes are started through this very file (io/proc.h). */
@@ -68,8 +78,8 @@ static void name_helper(void)
     if (access(self, X_OK) == 0) ipw_proc_set_helper(self);
 }
 
-/* Lua recurses on the C stack (reference/reliability.md 3.2 rule 17); the main thread's grows up to
- * this limit as it is when it grows. */
+/* Lua recurses on the C stack, and a chain of nested calls can fill 8 MiB.  The main thread's stack
+ * grows up to the limit that holds at that moment. */
 static void make_room_for_lua(void)
 {
     const rlim_t wanted = 64 << 20;
@@ -93,7 +103,7 @@ static void make_room_for_files(void)
 
     if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= wanted) return;
     files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
-    setrlimit(RLIMIT_NOFILE, &files); /* fewer are the worst of it */
+    setrlimit(RLIMIT_NOFILE, &files); /* on failure the soft limit stays as it is */
 }
 
 /* A debugger that started us: it has all of our memory, and would lose it below. */
@@ -149,6 +159,7 @@ int main(int argc, char **argv)
 {
     const char *names[N_COMMANDS + 1] = {NULL}, *near;
     const char *name = argc > 1 ? argv[1] : NULL;
+    size_t n_names = 0;
 
     hold_standard_places();
     if (!name) {
@@ -182,13 +193,14 @@ int main(int argc, char **argv)
     make_room_for_lua();
     make_room_for_files();
     for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (!commands[i].run) continue;
         if (strcmp(name, commands[i].name) == 0)
             return delivered(commands[i].run(argc - 1, argv + 1));
-        names[i] = commands[i].name;
+        names[n_names++] = commands[i].name;
     }
     near = ipw_nearest(name, names);
-    fprintf(stderr, "ipw-agent: no command is called '%.60s'%s%s%s\n", name, near ? " (is '" : "",
-            near ? near : "", near ? "' meant?)" : "");
+    fprintf(stderr, "ipw-agent: unknown command '%.60s'%s%s%s\n", name,
+            near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     fputs("ipw-agent: see ipw-agent --help\n", stderr);
     return IPW_EXIT_USAGE;
 }

@@ -29,29 +29,60 @@ static void put_words(FILE *out, const char *words, unsigned width)
     ipw_buf_release(&text);
 }
 
+/* A command's table with its blocks laid out, and what getopt_long wants of it. */
+struct tables {
+    struct ipw_opt rows[MAX_OPTIONS + 1];
+    size_t n;
+    struct option longs[MAX_OPTIONS + 2];
+    char shorts[2 * MAX_OPTIONS + 4];
+};
+
+static void lay_out(struct tables *t, const struct ipw_opt *rows, size_t offset)
+{
+    for (const struct ipw_opt *o = rows; o && o->name; o++) {
+        if (o->kind == IPW_OPT_BLOCK) {
+            lay_out(t, o->rows, offset + o->offset);
+            continue;
+        }
+        if (t->n == MAX_OPTIONS) IPW_BUG("more than %d options", MAX_OPTIONS);
+        t->rows[t->n] = *o;
+        t->rows[t->n++].offset += offset;
+    }
+}
+
+static void help_row(const struct ipw_opt *o, FILE *out, unsigned width)
+{
+    char left[80];
+    int n;
+
+    if (o->kind == IPW_OPT_SECTION) {
+        fprintf(out, "\n%s\n", o->name);
+        return;
+    }
+    if (o->letter)
+        n = snprintf(left, sizeof left, "  -%c, --%s", o->letter, o->name);
+    else
+        n = snprintf(left, sizeof left, "      --%s", o->name);
+    if (o->arg) n += snprintf(left + n, sizeof left - (size_t)n, " %s", o->arg);
+    if (n > HELP_COLUMN - 2)
+        fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
+    else
+        fprintf(out, "%-*s", HELP_COLUMN, left);
+    put_words(out, o->help, width);
+}
+
 void ipw_options_help(const struct ipw_command *command, FILE *out)
 {
     unsigned width = ipw_terminal_width(fileno(out));
+    struct tables t = {0};
 
+    lay_out(&t, command->options, 0);
     fprintf(out, "usage: ipw-agent %s\n\n%s\n", command->usage, command->about);
-    if (command->options && command->options->name) fputs("\noptions:\n", out);
-    for (const struct ipw_opt *o = command->options; o && o->name; o++) {
-        char left[80];
-        int n;
-
-        if (o->letter)
-            n = snprintf(left, sizeof left, "  -%c, --%s%s%s", o->letter, o->name,
-                         o->arg ? " " : "", o->arg ? o->arg : "");
-        else
-            n = snprintf(left, sizeof left, "      --%s%s%s", o->name, o->arg ? " " : "",
-                         o->arg ? o->arg : "");
-        if (n > HELP_COLUMN - 2)
-            fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
-        else
-            fprintf(out, "%-*s", HELP_COLUMN, left);
-        put_words(out, o->help, width);
+    if (t.n && t.rows[0].kind != IPW_OPT_SECTION) fputs("\nOptions\n", out);
+    for (size_t i = 0; i < t.n; i++) {
+        if (t.rows[i].kind != IPW_OPT_OLD) help_row(&t.rows[i], out, width);
     }
-    fprintf(out, "%-*s%s\n", HELP_COLUMN, "  -h, --help", "show this help");
+    fprintf(out, "%-*s%s\n", HELP_COLUMN, "  -h, --help", "print this help");
     if (command->more) fprintf(out, "\n%s\n", command->more);
 }
 
@@ -68,7 +99,8 @@ static int set_value(const struct ipw_opt *o, void *values, const char *text, st
     case IPW_OPT_DURATION:
         rc = ipw_parse_duration_ns((int64_t *)at, text, err);
         if (!rc && *(int64_t *)at < o->min)
-            rc = ipw_fail(err, IPW_EINVAL, "'%s' is no time at all", text);
+            rc = ipw_fail(err, IPW_EINVAL, "'%s' is too short: the time must be greater than 0",
+                          text);
         break;
     case IPW_OPT_JOULES: rc = ipw_parse_joules((double *)at, text, err); break;
     case IPW_OPT_BYTES:
@@ -84,11 +116,15 @@ static int set_value(const struct ipw_opt *o, void *values, const char *text, st
         list->items[list->n] = NULL;
         break;
     }
+    case IPW_OPT_SECTION:
+    case IPW_OPT_BLOCK:
+    case IPW_OPT_OLD: break;
     }
     return rc ? ipw_err_prefix(err, "--%s", o->name) : 0;
 }
 
-static int fail_unknown(const struct ipw_command *command, const char *given, struct ipw_err *err)
+static int fail_unknown(const struct ipw_command *command, const struct tables *t,
+                        const char *given, struct ipw_err *err)
 {
     const char *names[MAX_OPTIONS + 2], *near;
     char name[64];
@@ -96,46 +132,79 @@ static int fail_unknown(const struct ipw_command *command, const char *given, st
 
     snprintf(name, sizeof name, "%s", given + strspn(given, "-"));
     name[strcspn(name, "=")] = '\0';
-    for (const struct ipw_opt *o = command->options; o && o->name; o++) names[n++] = o->name;
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->rows[i].kind != IPW_OPT_SECTION && t->rows[i].kind != IPW_OPT_OLD)
+            names[n++] = t->rows[i].name;
+    }
     names[n++] = "help";
     names[n] = NULL;
     near = ipw_nearest(name, names);
     return ipw_fail(err, IPW_EINVAL, "%s: unknown option '%.60s'%s%s%s", command->name, given,
-                    near ? " (is '--" : "", near ? near : "", near ? "' meant?)" : "");
+                    near ? " (did you mean '--" : "", near ? near : "", near ? "'?)" : "");
 }
-
-struct tables { /* for getopt_long */
-    struct option longs[MAX_OPTIONS + 2];
-    char shorts[2 * MAX_OPTIONS + 4];
-};
 
 static void fill_tables(struct tables *t, const struct ipw_command *command)
 {
-    size_t n = 0, s = 2;
+    size_t s = 2;
 
     *t = (struct tables){.shorts = ":h"};
-    for (const struct ipw_opt *o = command->options; o && o->name; o++, n++) {
-        if (n == MAX_OPTIONS) IPW_BUG("more than %d options", MAX_OPTIONS);
-        t->longs[n].name = o->name;
-        t->longs[n].has_arg = o->arg ? required_argument : no_argument;
-        t->longs[n].val = 1000;
+    lay_out(t, command->options, 0);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct ipw_opt *o = &t->rows[i];
+
+        t->longs[i].name = o->kind == IPW_OPT_SECTION ? "" : o->name;
+        t->longs[i].has_arg = o->arg ? required_argument : no_argument;
+        t->longs[i].val = 1000;
         if (o->letter) {
             t->shorts[s++] = o->letter;
             if (o->arg) t->shorts[s++] = ':';
         }
     }
-    t->longs[n].name = "help";
-    t->longs[n].val = 'h';
+    t->longs[t->n].name = "help";
+    t->longs[t->n].val = 'h';
     t->shorts[s] = '\0';
 }
 
-static const struct ipw_opt *option_of(const struct ipw_command *command, int c, int which)
+static const struct ipw_opt *row_named(const struct tables *t, const char *name)
 {
-    if (c == 1000) return &command->options[which];
-    for (const struct ipw_opt *o = command->options; o && o->name; o++) {
-        if (o->letter == c) return o;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct ipw_opt *o = &t->rows[i];
+
+        if (o->kind == IPW_OPT_SECTION || strcmp(o->name, name)) continue;
+        return o->kind == IPW_OPT_OLD ? row_named(t, o->help) : o;
     }
-    IPW_BUG("option letter %d", c);
+    return NULL;
+}
+
+/* The option that was given, and its value, by today's names. */
+static const struct ipw_opt *option_of(const struct tables *t, int c, int which, const char **value,
+                                       bool tell)
+{
+    for (size_t i = 0; c != 1000 && i < t->n; i++) {
+        if (t->rows[i].letter == c) return &t->rows[i];
+    }
+    if (c != 1000) IPW_BUG("option letter %d", c);
+    if (t->rows[which].kind != IPW_OPT_OLD) return &t->rows[which];
+    if (t->rows[which].value) *value = t->rows[which].value;
+    if (tell)
+        ipw_log(IPW_LOG_WARN, "--%s is now --%s%s%s", t->rows[which].name, t->rows[which].help,
+                t->rows[which].value ? " " : "", t->rows[which].value ? t->rows[which].value : "");
+    return row_named(t, t->rows[which].help);
+}
+
+bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_command *command,
+                      const char *name)
+{
+    struct tables t = {0};
+
+    lay_out(&t, command->options, 0);
+    for (size_t i = 0; i < t.n; i++) {
+        if (t.rows[i].kind == IPW_OPT_SECTION || strcmp(t.rows[i].name, name)) continue;
+        *takes_value = t.rows[i].arg != NULL;
+        *out = *row_named(&t, name);
+        return true;
+    }
+    return false;
 }
 
 /* Whose options were parsed last: wrong usage points to its help. */
@@ -152,18 +221,21 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
     optind = 0; /* from the start, whatever was parsed before */
     opterr = 0;
     while ((c = getopt_long(argc, argv, t.shorts, t.longs, &which)) != -1) {
+        const char *value = optarg;
+        const struct ipw_opt *o;
         int rc;
 
         if (c == 'h') {
             ipw_options_help(command, stdout);
             return 1;
         }
-        if (c == '?') return fail_unknown(command, argv[optind - 1], err);
+        if (c == '?') return fail_unknown(command, &t, argv[optind - 1], err);
         if (c == ':')
             return ipw_fail(err, IPW_EINVAL, "%s: option '%s' needs a value", command->name,
                             argv[optind - 1]);
-        if (optarg) ipw_conceal_option(option_of(command, c, which), optarg);
-        rc = set_value(option_of(command, c, which), values, optarg, err);
+        o = option_of(&t, c, which, &value, true);
+        if (value) ipw_conceal_option(o, value);
+        rc = set_value(o, values, value, err);
         if (rc) return rc;
     }
     *args = argv + optind;
@@ -187,7 +259,12 @@ int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
     fill_tables(&t, command);
     optind = opterr = 0;
     while ((c = getopt_long(argc, argv, t.shorts, t.longs, &which)) != -1) {
-        if (c != '?' && c != ':' && c != 'h') fn(ud, option_of(command, c, which), optarg);
+        const char *value = optarg;
+        const struct ipw_opt *o;
+
+        if (c == '?' || c == ':' || c == 'h') continue;
+        o = option_of(&t, c, which, &value, false);
+        fn(ud, o, value);
     }
     return optind;
 }

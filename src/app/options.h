@@ -6,6 +6,7 @@
 #ifndef IPW_APP_OPTIONS_H
 #define IPW_APP_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -21,6 +22,10 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
 int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
                      void (*fn)(void *ud, const struct ipw_opt *option, const char *value),
                      void *ud);
+/* The row of this name, or of the one that took its place, and whether the name takes a value;
+ * false: there is none. */
+bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_command *command,
+                      const char *name);
 void ipw_options_help(const struct ipw_command *command, FILE *out);
 
 /* Prints "ipw-agent: message" on stderr and returns the exit code: `fallback`, or the usage code

@@ -14,6 +14,23 @@
 #include "base/mem.h"
 #include "base/secret.h"
 
+/* clang-format off */
+#define AT(field) offsetof(struct ipw_workbench_options, field)
+const struct ipw_opt ipw_workbench_model_rows[] = {
+    {"model", 'm', IPW_OPT_STR, AT(run.model), "NAME", "model for llm.chat; demo is built in"},
+    {"base-url", 'u', IPW_OPT_LIST, AT(run.net.base_urls), "URL", "the model's OpenAI-compatible server"},
+    {"api-key-env", 0, IPW_OPT_STR, AT(run.api_key_env), "VAR", "variable with the API key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
+    {"verbose", 'v', IPW_OPT_FLAG, AT(run.verbose), NULL, "print what happens"},
+    IPW_OPT_END,
+};
+const struct ipw_opt ipw_workbench_script_rows[] = {
+    {"workspace", 'w', IPW_OPT_STR, AT(workspace), "DIR", "folder that ipw.fs sees (default: a new one, removed at the end)"},
+    {"lua-cpu", 0, IPW_OPT_DURATION, AT(run.lua_cpu_ns), "TIME", "Lua CPU time between two waits (default: 2s)"},
+    {"", 0, IPW_OPT_BLOCK, AT(run.script), NULL, NULL, .rows = ipw_script_option_rows},
+    IPW_OPT_END,
+};
+/* clang-format on */
+
 void ipw_workbench_defaults(struct ipw_workbench_options *o)
 {
     *o = (struct ipw_workbench_options){0};

@@ -24,30 +24,13 @@ struct ipw_workbench_options {
 /* Before the command line is read. */
 void ipw_workbench_defaults(struct ipw_workbench_options *o);
 
-#define IPW_BENCH_RUN(field) offsetof(struct ipw_workbench_options, run.field)
-#define IPW_BENCH_MODEL_OPTIONS                                                                    \
-    {"model",     'm',                                                                             \
-     IPW_OPT_STR, IPW_BENCH_RUN(model),                                                            \
-     "NAME",      "model for llm.chat; 'demo' is the one that comes along"},                       \
-        {"base-url",   'u',                                                                        \
-         IPW_OPT_LIST, IPW_BENCH_RUN(net.base_urls),                                               \
-         "URL",        "the model's OpenAI-compatible server"},                                    \
-    {                                                                                              \
-        "api-key-env", 0, IPW_OPT_STR, IPW_BENCH_RUN(api_key_env), "NAME",                         \
-            "environment variable that holds its key (default: OPENAI_API_KEY)",                   \
-            .holds = IPW_HOLDS_KEY_NAME                                                            \
-    }
-#define IPW_BENCH_SCRIPT_OPTIONS                                                                   \
-    IPW_SCRIPT_OPTIONS(IPW_BENCH_RUN(script)),                                                     \
-        {"workspace", 'w',                                                                         \
-         IPW_OPT_STR, offsetof(struct ipw_workbench_options, workspace),                           \
-         "DIR",       "folder that ipw.fs sees (default: a new empty one, removed at the end)"},   \
-        {"lua-cpu",        0,                                                                      \
-         IPW_OPT_DURATION, IPW_BENCH_RUN(lua_cpu_ns),                                              \
-         "TIME",           "the script's CPU time between two waits (default: 2s)"},               \
-    {                                                                                              \
-        "verbose", 'v', IPW_OPT_FLAG, IPW_BENCH_RUN(verbose), NULL, "say what happens"             \
-    }
+/* Rows of an option table, for a struct ipw_workbench_options: the model's; the scripts'. */
+extern const struct ipw_opt ipw_workbench_model_rows[], ipw_workbench_script_rows[];
+/* clang-format off */
+#define IPW_WORKBENCH_SCRIPTS                                                                      \
+    {"Scripts and safety", 0, IPW_OPT_SECTION, 0, NULL, NULL},                                     \
+    {"", 0, IPW_OPT_BLOCK, 0, NULL, NULL, .rows = ipw_workbench_script_rows}
+/* clang-format on */
 
 struct ipw_workbench {
     struct ipw_run run;

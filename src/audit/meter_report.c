@@ -12,16 +12,16 @@
 #include "json/jsonl.h"
 #include "ledger/ledger.h"
 #include "trace/rundir.h"
+#include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
-#define ROW_BYTES    (64 * IPW_KIB)
-#define MANIFEST_MAX (16 * IPW_MIB)
-#define DAY_S        86400.0
-#define NEAR_S       600.0 /* clocks that know the date are not further apart */
-#define ZONES_S      (15 * 3600.0)
-#define LONG_AGO_S   1e8  /* an "epoch" before 1973 is the meter's own count of seconds */
-#define MARGIN_S     60.0 /* rows this far around the run are fed to the ledger */
-#define MOST_W       1000000
+#define ROW_BYTES  (64 * IPW_KIB)
+#define DAY_S      86400.0
+#define NEAR_S     600.0 /* clocks that know the date are not further apart */
+#define ZONES_S    (15 * 3600.0)
+#define LONG_AGO_S 1e8  /* an "epoch" before 1973 is the meter's own count of seconds */
+#define MARGIN_S   60.0 /* rows this far around the run are fed to the ledger */
+#define MOST_W     1000000
 
 /* ---- the run ---- */
 
@@ -93,32 +93,16 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     return 0;
 }
 
-static void read_anchor(struct ipw_anchor *anchor, const char *run)
-{
-    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
-    struct ipw_json *root = NULL;
-    char *path = ipw_asprintf("%s/manifest.json", run);
-    const struct ipw_json *clock;
-
-    *anchor = (struct ipw_anchor){0};
-    /* Without it, queries are placed by their dates. */
-    if (ipw_file_read(&text, path, NULL) == 0 &&
-        ipw_json_parse(&root, ipw_buf_str(&text), text.len, NULL, NULL) == 0) {
-        clock = ipw_json_get(root, "clock");
-        anchor->mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
-        anchor->wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
-    }
-    ipw_json_free(root);
-    ipw_buf_release(&text);
-    free(path);
-}
-
 static int read_run(struct ipw_meter_report *r, const char *run, struct ipw_err *err)
 {
     struct reading g = {.r = r};
+    struct ipw_json *manifest;
     int rc;
 
-    read_anchor(&g.anchor, run);
+    /* Without a manifest, queries are placed by their dates. */
+    ipw_saved_manifest_read(&manifest, run, NULL);
+    g.anchor = ipw_saved_clock_read(ipw_json_get(manifest, "clock"));
+    ipw_json_free(manifest);
     rc = ipw_rundir_each_query(run, take_query, &g, NULL, err);
     if (rc == 0 && r->n_queries == 0) {
         rc = ipw_fail(err, IPW_EUNSUPPORTED, "%s: no finished query", run);
@@ -268,7 +252,7 @@ static void tell_edges(struct ipw_ledger *ledger, struct ipw_meter_report *r)
         if (edges[i].begin) {
             q->ordinal = ipw_ledger_query_begin(ledger, t_ns);
         } else {
-            ipw_ledger_query_leave(ledger, q->ordinal, t_ns);
+            ipw_ledger_query_end(ledger, q->ordinal, t_ns);
         }
     }
     free(edges);
@@ -417,18 +401,22 @@ static int book(struct ipw_meter_report *r, struct ipw_err *err)
 {
     struct ipw_ledger *ledger = make_ledger(r);
     int64_t t0 = ledger_ns(r, r->t0_s), t1 = ledger_ns(r, r->t1_s);
+    struct ipw_ledger_question all = {IPW_LEDGER_ANY,  IPW_DOMAIN_MACHINE, IPW_LEDGER_ALL, t0, t1,
+                                      IPW_LEDGER_TOTAL};
     int rc = 0;
 
-    r->total = ipw_ledger_total(ledger, IPW_DOMAIN_MACHINE, t0, t1);
-    r->idle = ipw_ledger_idle(ledger, IPW_DOMAIN_MACHINE, t0, t1);
+    r->total = ipw_ledger_figure(ledger, all);
+    all.what = IPW_LEDGER_IDLE;
+    r->idle = ipw_ledger_figure(ledger, all);
     for (size_t i = 0; i < r->n_queries; i++) {
         struct ipw_meter_query *q = &r->queries[i];
         int64_t from = ledger_ns(r, q->t0_s), to = ledger_ns(r, q->t1_s);
+        struct ipw_ledger_question ask = {q->ordinal, IPW_DOMAIN_MACHINE, IPW_LEDGER_ALL, from,
+                                          to,         IPW_LEDGER_QUERY};
 
         /* By its ordinal it has its part to the microjoule: the parts sum to the whole. */
-        q->energy = q->ordinal < 0
-                        ? ipw_ledger_window(ledger, IPW_DOMAIN_MACHINE, from, from)
-                        : ipw_ledger_query_window(ledger, q->ordinal, IPW_DOMAIN_MACHINE, from, to);
+        if (q->ordinal < 0) ask.t1_ns = from; /* no length: nothing */
+        q->energy = ipw_ledger_figure(ledger, ask);
     }
     ipw_ledger_free(ledger);
     if (!r->total.known) {

@@ -1,8 +1,8 @@
 /* base/option.h: what a row of an option table says, and what a command is made of.
  *
- * A module that has options of its own writes their rows beside the struct that they fill; the
- * command line (app/options.h) puts the tables together, parses them and prints the help.  Plain
- * values: strings are borrowed from argv. */
+ * A module with options of its own has a table of rows for the struct that they fill; a command's
+ * table takes it in as a block.  The command line (app/options.h) parses the tables and prints the
+ * help.  Plain values: strings are borrowed from argv. */
 #ifndef IPW_BASE_OPTION_H
 #define IPW_BASE_OPTION_H
 
@@ -18,6 +18,9 @@ enum ipw_opt_kind {
     IPW_OPT_JOULES,   /* double, more than zero */
     IPW_OPT_BYTES,    /* size_t within [min, max] */
     IPW_OPT_LIST,     /* struct ipw_opt_list: may be given several times */
+    IPW_OPT_SECTION,  /* no option: the rows below it have this title in the help */
+    IPW_OPT_BLOCK,    /* no option: the rows of `rows`, whose struct lies at `offset` */
+    IPW_OPT_OLD,      /* an earlier name: `help` is today's, and `value` its value if arg is NULL */
 };
 
 /* What of an option's value must not be seen by others: on our command line, in our environment, in
@@ -43,7 +46,12 @@ struct ipw_opt {
     const char *help;
     int64_t min, max; /* of integers and bytes; of a duration `min` */
     enum ipw_opt_holds holds;
+    const struct ipw_opt *rows; /* of a block */
+    const char *value;          /* of an old name */
 };
+/* clang-format off */
+#define IPW_OPT_END {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL}
+/* clang-format on */
 
 struct ipw_command {
     const char *name, *usage, *about; /* usage: the line behind "usage: " */

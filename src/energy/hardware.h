@@ -1,7 +1,7 @@
 /* energy/hardware.h: what hardware this is, and the names it goes by.
  *
  * Two labels: the upstream project's, by its own rule with all its quirks, so that directories and
- * tables of both programs agree (reference/upstream-ipw.md 3.3), and a sane one of ours ("4x H100
+ * tables of both programs agree, and a sane one of ours ("4x H100
  * 80GB", "EPYC 9654").  The facts are gathered from /proc and /sys below the roots that are given.
  * Nothing is owned. */
 #ifndef IPW_ENERGY_HARDWARE_H

@@ -2,7 +2,7 @@
  *
  * Sensors overlap: a package holds its cores, psys holds the package, an mmio zone shows the same
  * register again, a module holds the CPU and the GPU on it, a meter at the wall holds everything.
- * For each domain this chooses one covering set (reference/energy.md 2i) and says in words what it
+ * For each domain this chooses one covering set and says in words what it
  * is: the basis.  Nothing that is inside something chosen is chosen too, and nothing twice.
  *
  * A machine is this one, or one behind a remote source; each gets a set of its own, and those of

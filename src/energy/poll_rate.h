@@ -3,8 +3,7 @@
  * A counter that publishes every 100 ms says something new once in 100 ms: readings close to that
  * instant tell when it came, and readings in between tell nothing.  The pace learns the publication
  * period of a source from what is read: 5 ms polls during the first second, then the distance of
- * changes, for as long as it runs, so that a driver that changes its period is noticed
- * (reference/energy.md 2d; cases 42 and 43).  From then on it predicts each publication from the
+ * changes, for as long as it runs, so that a driver that changes its period is noticed.  From then on it predicts each publication from the
  * publications before it.  It reads every 2 ms from about 4 ms before that instant until the new
  * value has come, and not at all until the next one.  Jitter, and readings that come late on a busy
  * machine, open these windows earlier.

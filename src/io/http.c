@@ -2,6 +2,7 @@
  * things that were asked for inside its callbacks are done after them. */
 #include "io/http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -63,7 +64,6 @@ static void enter_curl(struct ipw_http *http, curl_socket_t fd, int events)
 
     ipw_http_enter(http);
     http->in_curl = true;
-    http->broke_begun = http->heard = false;
     curl_multi_socket_action(http->multi, fd, events, &running);
     http->in_curl = false;
     ipw_http_leave(http);
@@ -99,11 +99,22 @@ static struct sock *find_sock(const struct ipw_http *http, curl_socket_t fd)
     return fd >= 0 && (size_t)fd < http->cap_socks ? http->socks[fd] : NULL;
 }
 
+/* The request that was sent on it last, or none any more. */
+static void lend(struct sock *sock, struct ipw_http_call *call)
+{
+    if (sock->call) sock->call->sock = NULL;
+    sock->call = call;
+    if (!call) return;
+    if (call->sock) call->sock->call = NULL;
+    call->sock = sock;
+}
+
 static void drop_sock(struct ipw_http *http, curl_socket_t fd)
 {
     struct sock *sock = find_sock(http, fd);
 
     if (!sock) return;
+    lend(sock, NULL);
     http->socks[fd] = NULL;
     uv_close((uv_handle_t *)&sock->uv, free_handle);
 }
@@ -122,7 +133,6 @@ static struct sock *add_sock(struct ipw_http *http, curl_socket_t fd, bool ours)
     sock->http = http;
     sock->fd = fd;
     sock->ours = ours;
-    sock->received = -1;
     if (uv_poll_init_socket(ipw_loop_uv(http->loop), &sock->uv, fd)) {
         free(sock);
         return NULL;
@@ -145,19 +155,52 @@ static int64_t bytes_received(curl_socket_t fd)
     return (int64_t)info.bytes_received;
 }
 
-void ipw_http_request_ended(struct ipw_http *http, CURL *easy)
+static void learn_names(struct sock *sock)
 {
-    curl_socket_t fd = CURL_SOCKET_BAD;
-    struct sock *sock;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } own, peer;
+    socklen_t own_n = sizeof own, peer_n = sizeof peer;
+    bool v6;
 
-    if (curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd)) return;
-    sock = find_sock(http, fd);
-    if (sock && sock->ours) sock->received = bytes_received(fd);
+    if (getsockname(sock->fd, &own.any, &own_n) || getpeername(sock->fd, &peer.any, &peer_n))
+        return;
+    v6 = peer.any.sa_family == AF_INET6;
+    sock->own_port = ntohs(v6 ? own.v6.sin6_port : own.v4.sin_port);
+    sock->peer_port = ntohs(v6 ? peer.v6.sin6_port : peer.v4.sin_port);
+    inet_ntop(peer.any.sa_family, v6 ? (void *)&peer.v6.sin6_addr : (void *)&peer.v4.sin_addr,
+              sock->peer_ip, sizeof sock->peer_ip);
+}
+
+void ipw_http_request_begins(struct ipw_http_call *call, int own_port, const char *peer_ip,
+                             int peer_port)
+{
+    struct ipw_http *http = call->http;
+
+    for (size_t fd = 0; fd < http->cap_socks; fd++) {
+        struct sock *sock = http->socks[fd];
+
+        if (!sock || !sock->ours) continue;
+        if (!sock->own_port) learn_names(sock);
+        if (sock->own_port != own_port || sock->peer_port != peer_port ||
+            strcmp(sock->peer_ip, peer_ip) != 0)
+            continue;
+        sock->received = bytes_received(sock->fd);
+        lend(sock, call);
+        return;
+    }
+}
+
+void ipw_http_request_ended(struct ipw_http_call *call)
+{
+    if (call->sock) lend(call->sock, NULL);
 }
 
 /* A second connection for a request is opened when a reused one has died before a whole line of the
  * answer.  If a part of one had come, the server has seen the request: that libcurl does not tell,
- * the socket that was closed a moment ago does.  (With TLS those bytes may have been the goodbye.) */
+ * the socket that was closed does.  (With TLS those bytes may have been the goodbye.) */
 static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *addr)
 {
     struct ipw_http_call *call = ud;
@@ -170,9 +213,7 @@ static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockadd
         return CURL_SOCKET_BAD;
     }
     fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, addr->protocol);
-    if (http->broke_begun && call->sends == 1 && strncasecmp(call->url, "http:", 5) == 0)
-        call->begun = true;
-    http->broke_begun = false;
+    if (call->broke && call->sends == 1) call->begun = true;
     if (fd < 0) {
         call->open_errno = errno;
         return CURL_SOCKET_BAD;
@@ -189,10 +230,8 @@ static int on_close(void *ud, curl_socket_t fd)
     struct ipw_http *http = ud;
     const struct sock *sock = find_sock(http, fd);
 
-    if (sock && sock->received >= 0) {
-        http->broke_begun = bytes_received(fd) > sock->received + 1; /* a FIN is no byte */
-        if (http->broke_begun) http->heard = true;
-    }
+    if (sock && sock->call && sock->received >= 0)
+        sock->call->broke = bytes_received(fd) > sock->received + 1; /* a FIN is no byte */
     drop_sock(http, fd);
     return close(fd);
 }

@@ -22,7 +22,7 @@ static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own
     int64_t now = ipw_now_ns();
     struct ipw_http_call *call = ud;
 
-    (void)peer_ip, (void)own_ip, (void)peer_port, (void)own_port;
+    (void)own_ip;
     call->sent_ns = now;
     if (call->stamp_cpu) call->sent_cpu_ns = ipw_cpu_thread_ns();
     if (call->sends++ == 0) {
@@ -31,6 +31,8 @@ static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own
         if (opened == 0) {
             call->fresh = true;
             curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 1L);
+            if (strncasecmp(call->url, "http:", 5) == 0)
+                ipw_http_request_begins(call, own_port, peer_ip, peer_port);
         }
     } else if (call->begun) {
         return CURL_PREREQFUNC_ABORT;
@@ -260,6 +262,7 @@ static void detach(struct ipw_http_call *call)
         curl_multi_remove_handle(http->multi, call->easy);
         http->n_running--;
     }
+    ipw_http_request_ended(call);
     ipw_timer_disarm(&call->deadline);
     ipw_http_list_remove(call);
     if (call->state != CALL_DOOMED) {
@@ -343,11 +346,10 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
 static bool send_again(struct ipw_http_call *call, enum ipw_http_end end)
 {
     struct ipw_http *http = call->http;
-    bool plain = strncasecmp(call->url, "http:", 5) == 0;
     CURLMcode code;
 
     if (end != IPW_HTTP_RESET || !call->fresh || call->sends != 1 || call->header_bytes > 0 ||
-        (plain && http->heard) || http->dying)
+        call->broke || http->dying)
         return false;
     curl_multi_remove_handle(http->multi, call->easy);
     call->dial_ns = ipw_now_ns();
@@ -375,7 +377,6 @@ void ipw_http_call_curl_done(struct ipw_http_call *call, CURLcode code)
     else if (code == CURLE_OK && !call->head_complete)
         end = call->header_bytes ? IPW_HTTP_CUT : IPW_HTTP_RESET;
     if (send_again(call, end)) return;
-    ipw_http_request_ended(call->http, call->easy);
     finish(call, end, end == IPW_HTTP_TIMEOUT ? IPW_HTTP_CONNECT_DEADLINE : IPW_HTTP_NO_DEADLINE,
            now);
 }
@@ -509,7 +510,8 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     call->refused = false;
     call->stamp_cpu = request->stamp_cpu;
     call->sent_cpu_ns = 0;
-    call->head_complete = call->aborted = call->too_large = call->begun = false;
+    call->head_complete = call->aborted = call->too_large = false;
+    call->broke = call->begun = false;
     call->curl_error[0] = '\0';
     ipw_buf_clear(&call->content_type);
     ipw_buf_clear(&call->retry_after);

@@ -10,6 +10,7 @@
 #define IPW_IO_HTTP_PRIV_H
 
 #include <curl/curl.h>
+#include <netinet/in.h>
 
 #include "io/http.h"
 #include "io/loop_priv.h"
@@ -58,9 +59,11 @@ struct ipw_http_call {
     size_t header_bytes;
     int sends, status;
     bool head_complete, aborted, too_large, fresh, no_body;
-    int open_errno; /* of the last socket that could not be opened */
-    bool begun;     /* the reused connection broke inside the answer's first line */
-    bool refused;   /* an address that is not public was met */
+    int open_errno;    /* of the last socket that could not be opened */
+    struct sock *sock; /* plain http: the reused connection that it was sent on */
+    bool broke;        /* which was closed after bytes of an answer */
+    bool begun;        /* and they were not a whole first line */
+    bool refused;      /* an address that is not public was met */
     bool stamp_cpu;
     int64_t sent_cpu_ns;
     struct ipw_buf content_type, retry_after, location;
@@ -72,10 +75,13 @@ struct sock {
     uv_poll_t uv; /* first: the close callback frees the whole */
     struct ipw_http *http;
     curl_socket_t fd;
-    int armed;        /* libuv events it is registered for */
-    int wanted;       /* what libcurl waits for; 0 between two requests */
-    bool ours;        /* opened by on_open: its end is announced to on_close */
-    int64_t received; /* bytes, when the last request on it had ended; -1: none has */
+    int armed;                  /* libuv events it is registered for */
+    int wanted;                 /* what libcurl waits for; 0 between two requests */
+    bool ours;                  /* opened by on_open: its end is announced to on_close */
+    struct ipw_http_call *call; /* the request that it was lent to last; NULL: it has ended */
+    int64_t received;           /* bytes, when that one was sent; -1: not to be known */
+    int own_port, peer_port;    /* 0: not known yet */
+    char peer_ip[INET6_ADDRSTRLEN];
 };
 
 struct ipw_http {
@@ -100,8 +106,6 @@ struct ipw_http {
     struct ipw_defer kick;  /* libcurl wants to run now */
     int entered;            /* depth of ipw_http_enter() */
     bool in_curl;
-    bool broke_begun; /* a reused connection was closed that had brought bytes */
-    bool heard;       /* the same, of any since libcurl was entered last */
     bool dying;
 };
 
@@ -110,8 +114,12 @@ void ipw_http_enter(struct ipw_http *http);
 void ipw_http_leave(struct ipw_http *http); /* finishes, ends and starts what has gathered */
 void ipw_http_launch_waiting(struct ipw_http *http); /* as far as there is room */
 bool ipw_http_has_room(const struct ipw_http *http);
-/* A request came to its end: what comes on its connection from here on is for the next one. */
-void ipw_http_request_ended(struct ipw_http *http, CURL *easy);
+/* A request is written on the reused connection with these names: what comes on it from here on is its
+ * answer.  (libcurl tells the descriptor only when a request has ended, and by then the next one may have been
+ * sent on it.) */
+void ipw_http_request_begins(struct ipw_http_call *call, int own_port, const char *peer_ip,
+                             int peer_port);
+void ipw_http_request_ended(struct ipw_http_call *call);
 /* A call that failed: true when it is back in the queue, for want of room on this machine. */
 bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code);
 void ipw_http_list_add(struct ipw_http_call *head, struct ipw_http_call *call);

@@ -44,7 +44,8 @@ static int write_all(int fd, const char *bytes, size_t n)
     while (n) {
         ssize_t k = write(fd, bytes, n);
         if (k < 0 && errno == EINTR) continue;
-        if (k < 0) return -1;
+        if (k == 0) errno = ENOSPC; /* a device that takes nothing */
+        if (k <= 0) return -1;
         bytes += k;
         n -= (size_t)k;
     }
@@ -84,7 +85,8 @@ int ipw_file_write_atomic(const char *path, const char *bytes, size_t n, struct 
         rc = ipw_fail_errno(err, errno, "%s: write", tmp);
     else if (TEMP_FAILURE_RETRY(fsync(fd)) < 0)
         rc = ipw_fail_errno(err, errno, "%s: sync", tmp);
-    if (close(fd) < 0 && !rc) rc = ipw_fail_errno(err, errno, "%s: close", tmp);
+    /* After EINTR the descriptor is closed all the same on Linux. */
+    if (close(fd) < 0 && !rc && errno != EINTR) rc = ipw_fail_errno(err, errno, "%s: close", tmp);
     if (!rc && TEMP_FAILURE_RETRY(rename(tmp, path)) < 0)
         rc = ipw_fail_errno(err, errno, "%s: rename", path);
     if (rc)

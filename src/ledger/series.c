@@ -430,9 +430,10 @@ static void trim_knots(struct ipw_series *s)
     memmove(s->knots, s->knots + gone, s->n_knots * sizeof *s->knots);
 }
 
+/* The two newest stay: how a series goes on after its newest reading is the slope between them. */
 void ipw_series_trim(struct ipw_series *s, int64_t before_ns)
 {
-    size_t lo = s->first, hi = s->n, gone = 0;
+    size_t lo = s->first, hi = s->n > s->first ? s->n - 1 : s->n, gone = 0;
 
     while (lo < hi) { /* the first sample after before_ns */
         size_t mid = lo + (hi - lo) / 2;

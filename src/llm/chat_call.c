@@ -1,4 +1,12 @@
-/* Tool calls out of deltas: reference/inference-protocol.md section 5, rules 1 to 7. */
+/* Puts the tool calls of a reply together from deltas.  Servers differ, hence these rules:
+ *   1. a new `index` begins a call (gaps and a start at 1 occur);
+ *   2. a known index is the same call, unless another non-empty id comes: some servers send index 0
+ *      for every call;
+ *   3. without an index a new id, or without an id a name, begins a call; else the last one goes on;
+ *   4. the first non-empty id counts; a call that never has one gets one made up;
+ *   5. the first non-empty name counts;
+ *   6. arguments are appended: text as it is, null and absent as nothing, an object as its JSON;
+ *   7. `type` may be absent. */
 #include "llm/chat_priv.h"
 
 #include <stdlib.h>

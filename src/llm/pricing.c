@@ -51,7 +51,7 @@ static int check_keys(const struct ipw_json *object, const char *const *known, c
         if (found) continue;
         near = ipw_nearest(key, known);
         return ipw_fail(err, IPW_EPARSE, "%s: %sunknown field '%.60s'%s%s%s", file, where, key,
-                        near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+                        near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     }
     return 0;
 }

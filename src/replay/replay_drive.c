@@ -196,7 +196,7 @@ static enum after run_over(struct ipw_replay_job *job)
 
 static void write_run_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
 {
-    struct ipw_ledger_facts facts = IPW_LEDGER_FACTS_NONE;
+    struct ipw_ledger_rules facts = IPW_LEDGER_RULES_NONE;
     struct ipw_event event = {.kind = IPW_EV_RUN_START, .query = -1};
     struct ipw_buf data = IPW_BUF(64 * IPW_KIB);
 
@@ -208,7 +208,7 @@ static void write_run_line(struct ipw_replay_job *job, const struct ipw_record_l
     if (line->event.kind != IPW_EV_RUN_START || job->began_ns) return;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
         memcpy(facts.reasons[d], "replayed", sizeof "replayed");
-    ipw_ledger_facts_write(&data, &facts);
+    ipw_ledger_rules_write(&data, &facts);
     event.t_ns = job->began_ns = ipw_now_ns();
     event.payload = data.data;
     event.payload_len = data.len;

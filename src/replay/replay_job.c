@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 #include "base/exit.h"
-#include "base/keyring.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/secret.h"
 #include "json/jsonl.h"
 #include "json/write.h"
+#include "run/find_server.h"
 #include "script/embedded.h"
 #include "trace/find_query.h"
+#include "trace/saved_manifest.h"
 
 enum { MAX_MANIFEST_BYTES = 64 * 1024 * 1024 };
 
@@ -32,20 +32,10 @@ static int64_t number(const struct ipw_replay_job *job, const char *key, int64_t
 
 static int read_manifest(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    struct ipw_buf bytes = IPW_BUF(MAX_MANIFEST_BYTES);
-    char *path = ipw_asprintf("%s/manifest.json", job->run);
-    const struct ipw_json *clock;
-    int rc = ipw_file_read(&bytes, path, err);
+    int rc = ipw_saved_manifest_read(&job->manifest, job->run, err);
 
-    if (!rc) rc = ipw_json_parse(&job->manifest, ipw_buf_str(&bytes), bytes.len, NULL, err);
-    if (rc == IPW_EPARSE) ipw_err_prefix(err, "%s", path);
     job->config = ipw_json_get(job->manifest, "config");
-    clock = ipw_json_get(job->manifest, "clock");
-    job->anchor = (struct ipw_anchor){.boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0),
-                                      .mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0),
-                                      .wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0)};
-    ipw_buf_release(&bytes);
-    free(path);
+    job->anchor = ipw_saved_clock_read(ipw_json_get(job->manifest, "clock"));
     return rc;
 }
 
@@ -174,8 +164,7 @@ static int open_cases(struct ipw_replay_job *job, struct ipw_err *err)
 static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
 {
     const struct ipw_replay_cli *o = job->o;
-    const char *key_env = o->api_key_env ? o->api_key_env : "OPENAI_API_KEY",
-               *key = ipw_keyring_env(key_env);
+    const char *key;
     struct ipw_llm_options options = {.max_retries = 2, .jitter_seed = 1};
     struct ipw_net_borrowed borrowed;
     int rc;
@@ -183,11 +172,8 @@ static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
     if (!o->net.base_urls.n)
         return ipw_fail(err, IPW_EINVAL,
                         "--from-divergence live: name the server to go on with (--base-url)");
-    if (o->api_key_env && !(key && *key))
-        return ipw_fail(err, IPW_EINVAL, "--api-key-env %s: that variable is not set",
-                        o->api_key_env);
-    ipw_secret_add(key);
-    rc = ipw_http_global_init(err);
+    rc = ipw_server_key(&key, o->api_key_env, err);
+    if (!rc) rc = ipw_http_global_init(err);
     if (!rc)
         rc = ipw_http_new(
             &job->http, job->loop,
@@ -196,7 +182,7 @@ static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
             err);
     if (rc) return rc;
     options.base_url = o->net.base_urls.items[0];
-    options.api_key = key && *key ? key : NULL;
+    options.api_key = key;
     rc = ipw_net_fill(&options, &borrowed, &o->net, err);
     if (!rc) rc = ipw_llm_new(&job->servers, job->loop, job->http, &options, err);
     ipw_net_release(&borrowed);
@@ -314,11 +300,7 @@ static void print_clock(struct ipw_buf *out, const struct ipw_anchor *anchor)
     struct ipw_jw w;
 
     ipw_jw_init(&w, out);
-    ipw_jw_obj(&w);
-    ipw_jw_kint(&w, "boot_ns", anchor->boot_ns);
-    ipw_jw_kint(&w, "mono_ns", anchor->mono_ns);
-    ipw_jw_kint(&w, "wall_ns", anchor->wall_ns);
-    ipw_jw_obj_end(&w);
+    ipw_saved_clock_write(&w, anchor);
 }
 
 /* The old manifest with a word on where it comes from. */

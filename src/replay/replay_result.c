@@ -19,7 +19,7 @@
 #include "report/table.h"
 #include "run/progress.h"
 
-enum { MAX_LINE_BYTES = 256 * 1024 * 1024, MAX_NOTES = 20 };
+enum { MAX_NOTES = 20 };
 
 /* ---- divergences ---- */
 
@@ -95,7 +95,7 @@ static int copy_power(struct ipw_replay_job *job, struct ipw_err *err)
 struct writer {
     struct ipw_replay_job *job;
     struct ipw_check *check;
-    struct ipw_redo redo;
+    struct ipw_recompute redo;
     struct ipw_summary summary;
     struct ipw_jsonl_appender *attempts;
     int64_t n_attempts; /* its lines */
@@ -141,11 +141,11 @@ static int write_attempt(struct writer *w, const char *line, size_t n, struct ip
     return rc;
 }
 
-static int write_line(struct writer *w, const struct ipw_redo_query *query,
+static int write_line(struct writer *w, const struct ipw_recompute_query *query,
                       const struct ipw_query_record *record, const struct ipw_anchor *clock,
                       struct ipw_err *err)
 {
-    struct ipw_buf line = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     int rc;
 
     ipw_schema_write_query(&line, query->trace, record, clock);
@@ -171,13 +171,13 @@ static void add_known(double *sum, struct ipw_device_sums *devices,
         sum[d] += trace->energy[d].known ? trace->energy[d].j : (double)NAN;
 }
 
-static int write_trace(void *ud, const struct ipw_redo_query *query, struct ipw_err *err)
+static int write_trace(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
 {
     struct writer *w = ud;
     struct ipw_replay_job *job = w->job;
-    const struct ipw_redo_segment *segment = w->redo.segments[w->redo.n_segments - 1];
+    const struct ipw_recompute_segment *segment = w->redo.segments[w->redo.n_segments - 1];
     const struct ipw_anchor *clock =
-        segment->facts.clock.wall_ns ? &segment->facts.clock : &job->anchor;
+        segment->rules.clock.wall_ns ? &segment->rules.clock : &job->anchor;
     const struct ipw_replay_told *t = told(job, query->trace->index, query->segment);
     struct ipw_query_record record;
     struct ipw_query_loaded was = {0};
@@ -213,7 +213,7 @@ static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
     facts->have_balance = w->redo.n_segments > 0;
     facts->wall_s = 0;
     for (size_t i = 0; i < w->redo.n_segments; i++) {
-        const struct ipw_redo_segment *s = w->redo.segments[i];
+        const struct ipw_recompute_segment *s = w->redo.segments[i];
 
         facts->wall_s += ipw_ns_to_s(s->end_ns - s->start_ns);
         ipw_device_books_add(&w->devices, &s->devices);
@@ -236,7 +236,7 @@ static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
  * was killed) there is nothing that could be told of it. */
 static void take_baseline(struct ipw_summary_run *facts, const struct ipw_replay_job *job)
 {
-    struct ipw_buf bytes = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf bytes = IPW_BUF(IPW_LINE_MAX);
     char *path = ipw_asprintf("%s/summary.json", job->run);
     const struct ipw_json *baseline, *domains;
     struct ipw_json *doc = NULL;
@@ -263,8 +263,8 @@ static int write_summary(struct writer *w, struct ipw_err *err)
 {
     struct ipw_replay_job *job = w->job;
     struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
-    struct ipw_buf out = IPW_BUF(MAX_LINE_BYTES), config = IPW_BUF(MAX_LINE_BYTES),
-                   hardware = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf out = IPW_BUF(IPW_LINE_MAX), config = IPW_BUF(IPW_LINE_MAX),
+                   hardware = IPW_BUF(IPW_LINE_MAX);
     struct ipw_anchor now;
     char note[200];
     int rc;
@@ -287,8 +287,8 @@ static int write_summary(struct writer *w, struct ipw_err *err)
     facts.attempts = w->n_attempts;
     fill_balance(&facts, w);
     take_baseline(&facts, job);
-    ipw_summary_write(&out, &w->summary, &facts);
-    rc = ipw_rundir_write_summary(job->dir, ipw_buf_str(&out), out.len, err);
+    rc = ipw_summary_write(&out, &w->summary, &facts, err);
+    if (!rc) rc = ipw_rundir_write_summary(job->dir, ipw_buf_str(&out), out.len, err);
     ipw_buf_release(&out);
     ipw_buf_release(&config);
     ipw_buf_release(&hardware);
@@ -348,7 +348,7 @@ static void report_json(struct ipw_buf *out, const struct ipw_replay_job *job)
 
 static int write_report(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    struct ipw_buf out = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
     char *path = ipw_asprintf("%s/replay.json", ipw_rundir_path(job->dir));
     int rc;
 
@@ -363,17 +363,18 @@ static int write_report(struct ipw_replay_job *job, struct ipw_err *err)
 int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
 {
     struct writer w = {.job = job};
-    struct ipw_redo_options how = {.query = write_trace, .ud = &w};
+    struct ipw_recompute_options how = {.query = write_trace, .ud = &w};
     int rc = ipw_rundir_flush(job->dir, err);
 
     ipw_summary_init(&w.summary);
+    w.summary.place.folder = ipw_rundir_path(job->dir);
     if (!rc && !job->by_query) rc = copy_power(job, err);
     if (!rc && !job->by_query) rc = ipw_check_open(&w.check, job->run, err);
-    if (!rc) rc = ipw_redo_run(&w.redo, ipw_rundir_path(job->dir), &how, err);
+    if (!rc) rc = ipw_recompute_run(&w.redo, ipw_rundir_path(job->dir), &how, err);
     if (!rc) rc = write_summary(&w, err);
     if (!rc) rc = write_report(job, err);
     if (w.attempts && ipw_jsonl_append_close(w.attempts, rc ? NULL : err) && !rc) rc = err->code;
-    ipw_redo_release(&w.redo);
+    ipw_recompute_release(&w.redo);
     ipw_device_books_release(&w.devices);
     ipw_device_sums_release(&w.warmup_devices);
     ipw_device_sums_release(&w.earlier_devices);
@@ -414,7 +415,7 @@ static const char *s(size_t n) { return n == 1 ? "" : "s"; }
 
 int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    struct ipw_buf out = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
 
     for (size_t i = 0; i < job->n_notes; i++) print_note(job, &job->notes[i]);
     if (job->n_more_notes) ipw_say("and %zu more (replay.json counts them)", job->n_more_notes);

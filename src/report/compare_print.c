@@ -185,7 +185,7 @@ static const char *quantity(char *out, double x, const char *unit)
     if (isnan(x)) {
         snprintf(out, 32, "%s", IPW_UNKNOWN_TEXT);
     } else if (!unit) {
-        snprintf(out, 32, "%.4g", x);
+        snprintf(out, 32, x >= 1e4 && x < 1e9 ? "%.0f" : "%.4g", x);
     } else if (*unit == '%') {
         snprintf(out, 32, "%.1f %%", 100 * x);
     } else if (*unit == 's' && x >= 0) {

@@ -35,7 +35,7 @@ int ipw_rank_parse(enum ipw_rank_by *out, const char *text, struct ipw_err *err)
         }
     near = ipw_nearest(text, words);
     return ipw_fail(err, IPW_EINVAL, "--sort: energy, time or tokens, not '%.40s'%s%s%s", text,
-                    near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+                    near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 static void take_energy(struct entry *e, const struct ipw_figure *energy)

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "report/stats.h"
 
-enum { T_BELOW = 20, LEAST = 3, RESAMPLES = 2000 };
+enum { T_BELOW = 20, LEAST = 3, RESAMPLES = 2000, BLOCK = 8192 };
 
 /* xorshift64*: small, and the same everywhere.  Its upper half times n, for a division by n would
  * cost more than all the rest of a resample. */
@@ -22,13 +22,6 @@ static uint32_t draw(uint64_t *state, size_t n)
     return (uint32_t)(((x * UINT64_C(2685821657736338717)) >> 32) * n >> 32);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 static double quantile(const double *sorted, size_t n, double p)
 {
     double at = p * (double)(n - 1);
@@ -38,58 +31,110 @@ static double quantile(const double *sorted, size_t n, double p)
     return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
 }
 
+/* A metric by cluster. */
 struct sample {
-    const double *above,
-        *below; /* `below` NULL: the mean of `above`; else the ratio of the two means */
-    size_t n;
-    struct ipw_interval *out;
-    double *means; /* of the resamples */
+    struct ipw_spill
+        clusters; /* of struct ipw_stats_cluster; of a ratio: what is divided, and by what */
+    struct ipw_interval out;
+    struct ipw_stats_cluster *block; /* the clusters that are drawn from */
+    struct ipw_stats_cluster *drawn; /* of each resample, the sums so far */
 };
 
-static double sum(const double *values, const uint32_t *drawn, size_t n)
+static const struct ipw_stats_cluster *cluster(const struct sample *s, size_t i)
 {
-    double x = 0;
-
-    for (size_t i = 0; i < n; i++) x += values[drawn[i]];
-    return x;
+    return ipw_spill_at(&s->clusters, i);
 }
 
-/* All samples of one n together: what is drawn is the same for each of them. */
-static void bootstrap(struct sample *all, size_t count)
+/* A block of all samples, of `size` clusters, into memory. */
+static void load(struct sample **all, size_t count, size_t first, size_t size)
+{
+    for (size_t m = 0; m < count; m++)
+        for (size_t i = 0; i < size; i++) all[m]->block[i] = *cluster(all[m], first + i);
+}
+
+static void draw_from_block(struct sample **all, size_t count, size_t size, int resample,
+                            uint32_t draws, uint64_t *state)
+{
+    struct ipw_stats_cluster sums[IPW_REPEAT_METRICS];
+
+    for (size_t m = 0; m < count; m++) sums[m] = all[m]->drawn[resample];
+    for (uint32_t i = 0; i < draws; i++) {
+        size_t k = draw(state, size);
+
+        for (size_t m = 0; m < count; m++) {
+            sums[m].sum += all[m]->block[k].sum;
+            sums[m].n += all[m]->block[k].n;
+        }
+    }
+    for (size_t m = 0; m < count; m++) all[m]->drawn[resample] = sums[m];
+}
+
+/* How many draws of each resample fall into each block. */
+static void draw_blocks(struct ipw_spill *counts, size_t n, size_t blocks, uint64_t *state)
+{
+    uint32_t *of = ipw_calloc(blocks, sizeof *of);
+
+    for (int r = 0; r < RESAMPLES; r++) {
+        memset(of, 0, blocks * sizeof *of);
+        for (size_t i = 0; i < n && blocks > 1; i++) of[draw(state, n) / BLOCK]++;
+        if (blocks == 1) of[0] = (uint32_t)n;
+        for (size_t b = 0; b < blocks; b++) ipw_spill_add(counts, &of[b]);
+    }
+    free(of);
+}
+
+static void set_bounds(struct sample *s)
+{
+    double *means = ipw_calloc(RESAMPLES, sizeof *means);
+
+    for (int r = 0; r < RESAMPLES; r++)
+        means[r] = s->drawn[r].n != 0 ? s->drawn[r].sum / s->drawn[r].n : 0;
+    qsort(means, RESAMPLES, sizeof *means, ipw_stats_by_value);
+    s->out.lo = quantile(means, RESAMPLES, 0.025);
+    s->out.hi = quantile(means, RESAMPLES, 0.975);
+    free(means);
+}
+
+/* All samples of one n together: what is drawn is the same for each of them.  Clusters that do not
+ * fit in memory are drawn from block by block, after it was drawn how often each block's turn comes. */
+static void bootstrap(struct sample **all, size_t count)
 {
     uint64_t state = IPW_REPEATS_SEED;
-    size_t n = all[0].n;
-    uint32_t *drawn = ipw_calloc(n, sizeof *drawn);
+    size_t n = all[0]->clusters.n, blocks = (n + BLOCK - 1) / BLOCK;
+    struct ipw_spill counts;
 
-    for (size_t m = 0; m < count; m++) all[m].means = ipw_calloc(RESAMPLES, sizeof(double));
-    for (int r = 0; r < RESAMPLES; r++) {
-        for (size_t i = 0; i < n; i++) drawn[i] = draw(&state, n);
-        for (size_t m = 0; m < count; m++) {
-            double x = sum(all[m].above, drawn, n);
-            double y = all[m].below ? sum(all[m].below, drawn, n) : (double)n;
+    ipw_spill_init(&counts, sizeof(uint32_t), all[0]->clusters.place);
+    draw_blocks(&counts, n, blocks, &state);
+    for (size_t m = 0; m < count; m++) {
+        all[m]->block = ipw_calloc(n < BLOCK ? n : BLOCK, sizeof *all[m]->block);
+        all[m]->drawn = ipw_calloc(RESAMPLES, sizeof *all[m]->drawn);
+    }
+    for (size_t b = 0; b < blocks; b++) {
+        size_t size = b + 1 < blocks ? BLOCK : n - b * BLOCK;
 
-            all[m].means[r] = y != 0 ? x / y : 0;
+        load(all, count, b * BLOCK, size);
+        for (int r = 0; r < RESAMPLES; r++) {
+            const uint32_t *draws = ipw_spill_at(&counts, (size_t)r * blocks + b);
+
+            draw_from_block(all, count, size, r, *draws, &state);
         }
     }
     for (size_t m = 0; m < count; m++) {
-        struct ipw_interval *out = all[m].out;
-
-        qsort(all[m].means, RESAMPLES, sizeof(double), by_value);
-        out->lo = quantile(all[m].means, RESAMPLES, 0.025);
-        out->hi = quantile(all[m].means, RESAMPLES, 0.975);
-        free(all[m].means);
+        set_bounds(all[m]);
+        free(all[m]->block);
+        free(all[m]->drawn);
     }
-    free(drawn);
+    ipw_spill_release(&counts);
 }
 
 /* The bounds of those that are to be bootstrapped.  Where all values are the same, so are all means:
  * nothing is drawn for them. */
 static void bootstrap_all(struct sample *all, size_t count)
 {
-    struct sample same_n[IPW_REPEAT_METRICS];
+    struct sample *same_n[IPW_REPEAT_METRICS];
 
     for (size_t i = 0; i < count; i++) {
-        struct ipw_interval *out = all[i].out;
+        struct ipw_interval *out = &all[i].out;
         size_t k = 0;
 
         if (strcmp(out->method, "bootstrap") || !isnan(out->lo)) continue;
@@ -98,11 +143,11 @@ static void bootstrap_all(struct sample *all, size_t count)
             continue;
         }
         for (size_t j = i; j < count; j++) {
-            const struct ipw_interval *other = all[j].out;
+            const struct ipw_interval *other = &all[j].out;
 
-            if (all[j].n == all[i].n && strcmp(other->method, "bootstrap") == 0 &&
+            if (all[j].clusters.n == all[i].clusters.n && strcmp(other->method, "bootstrap") == 0 &&
                 isnan(other->lo) && other->min != other->max)
-                same_n[k++] = all[j];
+                same_n[k++] = &all[j];
         }
         bootstrap(same_n, k);
     }
@@ -113,91 +158,82 @@ static struct ipw_interval nothing(size_t n)
     return (struct ipw_interval){NAN, NAN, NAN, NAN, NAN, n, "none"};
 }
 
-/* All but a bootstrap's bounds.  `counts` NULL: one observation a cluster. */
-static struct ipw_interval begin(const double *sums, const double *counts, size_t n)
+/* All but a bootstrap's bounds. */
+static void begin(struct sample *s)
 {
-    struct ipw_interval out = nothing(n);
-    struct ipw_stats_cluster *clusters;
+    struct ipw_interval *out = &s->out;
     struct ipw_stats_clustered c;
+    size_t n = s->clusters.n;
     double half;
 
-    if (!n) return out;
-    clusters = ipw_calloc(n, sizeof *clusters);
+    *out = nothing(n);
     for (size_t i = 0; i < n; i++) {
-        double mean;
+        double mean = cluster(s, i)->sum / cluster(s, i)->n;
 
-        clusters[i] = (struct ipw_stats_cluster){sums[i], counts ? counts[i] : 1};
-        mean = sums[i] / clusters[i].n;
-        out.min = fmin(out.min, mean);
-        out.max = fmax(out.max, mean);
+        out->min = fmin(out->min, mean);
+        out->max = fmax(out->max, mean);
     }
-    c = ipw_stats_clustered(clusters, n);
-    free(clusters);
-    out.mean = out.min == out.max ? out.min : c.mean;
-    if (n < LEAST) return out;
+    if (!n) return;
+    c = ipw_stats_clustered(&s->clusters);
+    out->mean = out->min == out->max ? out->min : c.mean;
+    if (n < LEAST) return;
     if (n >= T_BELOW) {
-        out.method = "bootstrap";
-        return out;
+        out->method = "bootstrap";
+        return;
     }
-    half = out.min == out.max ? 0 : ipw_stats_t975(n - 1) * c.se;
-    out.lo = out.mean - half;
-    out.hi = out.mean + half;
-    out.method = "t";
-    return out;
+    half = out->min == out->max ? 0 : ipw_stats_t975(n - 1) * c.se;
+    out->lo = out->mean - half;
+    out->hi = out->mean + half;
+    out->method = "t";
 }
 
-static struct ipw_interval of_share(const double *sums, const double *counts, size_t n)
+static void begin_share(struct sample *s)
 {
-    struct ipw_stats_cluster *clusters = ipw_calloc(n + 1, sizeof *clusters);
-    struct ipw_interval out = begin(sums, counts, n);
-    struct ipw_stats_clustered c;
+    struct ipw_stats_clustered c = ipw_stats_clustered(&s->clusters);
 
-    for (size_t i = 0; i < n; i++) clusters[i] = (struct ipw_stats_cluster){sums[i], counts[i]};
-    c = ipw_stats_clustered(clusters, n);
-    free(clusters);
-    out.lo = out.hi = NAN;
-    out.method = "none";
-    if (isnan(c.effective_n)) return out;
-    ipw_stats_wilson(&out.lo, &out.hi, c.mean, c.effective_n);
-    out.method = "wilson";
-    return out;
+    begin(s);
+    s->out.lo = s->out.hi = NAN;
+    s->out.method = "none";
+    if (isnan(c.effective_n)) return;
+    ipw_stats_wilson(&s->out.lo, &s->out.hi, c.mean, c.effective_n);
+    s->out.method = "wilson";
 }
 
-static struct ipw_interval begin_ratio(const double *above, const double *below, size_t n)
+static void begin_ratio(struct sample *s)
 {
-    struct ipw_interval out = nothing(n);
+    size_t n = s->clusters.n;
     double x = 0, y = 0;
 
+    s->out = nothing(n);
     for (size_t i = 0; i < n; i++) {
-        double one = below[i] != 0 ? above[i] / below[i] : NAN;
+        const struct ipw_stats_cluster *c = cluster(s, i);
+        double one = c->n != 0 ? c->sum / c->n : NAN;
 
-        x += above[i];
-        y += below[i];
-        out.min = fmin(out.min, one);
-        out.max = fmax(out.max, one);
+        x += c->sum;
+        y += c->n;
+        s->out.min = fmin(s->out.min, one);
+        s->out.max = fmax(s->out.max, one);
     }
-    if (y == 0) return nothing(n);
-    out.mean = x / y;
-    if (n >= T_BELOW) out.method = "bootstrap";
-    return out;
+    if (y == 0) {
+        s->out = nothing(n);
+        return;
+    }
+    s->out.mean = x / y;
+    if (n >= T_BELOW) s->out.method = "bootstrap";
 }
 
 struct ipw_interval ipw_interval_of(const double *values, size_t n)
 {
-    struct ipw_interval out = begin(values, NULL, n);
-    struct sample one = {.above = values, .n = n, .out = &out};
+    struct ipw_spill_place memory = {0};
+    struct sample s;
 
-    bootstrap_all(&one, 1);
-    return out;
-}
-
-struct ipw_interval ipw_interval_of_ratio(const double *above, const double *below, size_t n)
-{
-    struct ipw_interval out = begin_ratio(above, below, n);
-    struct sample one = {.above = above, .below = below, .n = n, .out = &out};
-
-    bootstrap_all(&one, 1);
-    return out;
+    ipw_spill_init(&s.clusters, sizeof(struct ipw_stats_cluster), &memory);
+    for (size_t i = 0; i < n; i++)
+        ipw_spill_add(&s.clusters, &(struct ipw_stats_cluster){values[i], 1});
+    begin(&s);
+    bootstrap_all(&s, 1);
+    ipw_spill_release(&s.clusters);
+    return s.out;
 }
 
 /* ---- a run's ---- */
@@ -233,101 +269,119 @@ static double value_of(const struct ipw_summary_row *r, int metric, unsigned bas
     }
 }
 
-struct member { /* a row and the group that it is averaged with */
-    const char *id;
-    int epoch;
-    const struct ipw_summary_row *row;
-};
-
-static int by_id(const void *a, const void *b)
+static int by_number(const struct ipw_summary_row *x, const struct ipw_summary_row *y)
 {
-    return strcmp(((const struct member *)a)->id, ((const struct member *)b)->id);
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int by_task(const void *a, const void *b)
+{
+    const struct ipw_summary_row *x = a, *y = b;
+    int order = strcmp(x->task, y->task);
+
+    return order ? order : by_number(x, y);
 }
 
 static int by_epoch(const void *a, const void *b)
 {
-    return ((const struct member *)a)->epoch - ((const struct member *)b)->epoch;
+    const struct ipw_summary_row *x = a, *y = b;
+
+    return x->epoch != y->epoch ? (x->epoch < y->epoch ? -1 : 1) : by_number(x, y);
 }
 
-static size_t groups(struct member *all, size_t n, int (*order)(const void *, const void *))
+static bool is_same(const struct ipw_summary_row *x, const struct ipw_summary_row *y,
+                    ipw_spill_order *order)
 {
+    return order == by_epoch ? x->epoch == y->epoch : !strcmp(x->task, y->task);
+}
+
+static size_t count_groups(const struct ipw_spill *sorted, ipw_spill_order *order)
+{
+    struct ipw_summary_row before = {0};
     size_t count = 0;
 
-    if (n) qsort(all, n, sizeof *all, order);
-    for (size_t i = 0; i < n; i++) count += i == 0 || order(&all[i - 1], &all[i]) != 0;
+    for (size_t i = 0; i < sorted->n; i++) {
+        const struct ipw_summary_row *row = ipw_spill_at(sorted, i);
+
+        count += i == 0 || !is_same(&before, row, order);
+        before = *row;
+    }
     return count;
 }
 
-/* Two sums a group: of the values and of how many they are, or, of a ratio, of what is divided and
- * of what it is divided by.  Groups of which nothing is known are left out. */
-static size_t sums(double *x, double *y, const struct member *all, size_t n,
-                   int (*order)(const void *, const void *), int metric, unsigned basis)
+/* Adds the group that begins with row `i`, unless nothing is known of it; returns the next group's. */
+static size_t add_cluster(struct sample *s, const struct ipw_spill *sorted, size_t i,
+                          ipw_spill_order *order, int metric, unsigned basis)
 {
     bool ratio = metric == IPW_REPEAT_IPJ || metric == IPW_REPEAT_IPW;
-    size_t out = 0;
+    struct ipw_summary_row first = *(const struct ipw_summary_row *)ipw_spill_at(sorted, i);
+    double sum = 0, scored = 0;
+    size_t known = 0;
 
-    for (size_t i = 0; i < n;) {
-        double sum = 0, scored = 0;
-        size_t known = 0, k = i;
+    for (; i < sorted->n; i++) {
+        const struct ipw_summary_row *row = ipw_spill_at(sorted, i);
+        double v = value_of(row, metric, basis), a = value_of(row, IPW_REPEAT_ACCURACY, basis);
 
-        for (; k < n && order(&all[i], &all[k]) == 0; k++) {
-            double v = value_of(all[k].row, metric, basis);
-            double a = value_of(all[k].row, IPW_REPEAT_ACCURACY, basis);
-
-            if (isnan(v) || (ratio && isnan(a))) continue;
-            sum += v;
-            scored += a;
-            known++;
-        }
-        i = k;
-        if (!known) continue;
-        x[out] = ratio ? scored : sum;
-        y[out++] = ratio ? sum : (double)known;
+        if (!is_same(&first, row, order)) break;
+        if (isnan(v) || (ratio && isnan(a))) continue;
+        sum += v;
+        scored += a;
+        known++;
     }
-    return out;
+    if (known)
+        ipw_spill_add(&s->clusters, &(struct ipw_stats_cluster){ratio ? scored : sum,
+                                                                ratio ? sum : (double)known});
+    return i;
 }
 
 void ipw_repeats_of(struct ipw_repeats *out, const struct ipw_summary *s)
 {
-    struct member *all = ipw_calloc(s->n + 1, sizeof *all);
-    double *values = ipw_calloc(2 * IPW_REPEAT_METRICS * (s->n + 1), sizeof *values),
-           *next = values;
     struct sample samples[IPW_REPEAT_METRICS];
     unsigned basis = ipw_summary_basis(s);
-    int (*order)(const void *, const void *);
+    ipw_spill_order *order = by_task;
+    struct ipw_spill sorted;
 
-    for (size_t i = 0; i < s->n; i++) {
-        all[i] = (struct member){s->rows[i].id, s->rows[i].epoch, &s->rows[i]};
+    ipw_spill_sort(&sorted, &s->rows, by_task);
+    *out = (struct ipw_repeats){.tasks = count_groups(&sorted, by_task),
+                                .epochs = ipw_repeats_epochs(s)};
+    if (out->tasks < LEAST && out->epochs >= LEAST) {
+        order = by_epoch;
+        ipw_spill_release(&sorted);
+        ipw_spill_sort(&sorted, &s->rows, by_epoch);
     }
-    *out = (struct ipw_repeats){.epochs = groups(all, s->n, by_epoch)};
-    out->tasks = groups(all, s->n, by_id);
-    order = out->tasks < LEAST && out->epochs >= LEAST ? by_epoch : by_id;
     out->by = order == by_epoch ? "epoch" : "task";
-    groups(all, s->n, order);
     for (int m = 0; m < IPW_REPEAT_METRICS; m++) {
-        double *x = next, *y = next + s->n;
-        size_t n = sums(x, y, all, s->n, order, m, basis);
-        bool ratio = m == IPW_REPEAT_IPJ || m == IPW_REPEAT_IPW;
+        struct sample *sample = &samples[m];
 
-        next = y + s->n;
-        out->metrics[m] = ratio                      ? begin_ratio(x, y, n)
-                          : m == IPW_REPEAT_ACCURACY ? of_share(x, y, n)
-                                                     : begin(x, y, n);
-        samples[m] = (struct sample){x, y, n, &out->metrics[m], NULL};
+        ipw_spill_init(&sample->clusters, sizeof(struct ipw_stats_cluster), s->rows.place);
+        for (size_t i = 0; i < sorted.n;) i = add_cluster(sample, &sorted, i, order, m, basis);
+        if (m == IPW_REPEAT_IPJ || m == IPW_REPEAT_IPW)
+            begin_ratio(sample);
+        else if (m == IPW_REPEAT_ACCURACY)
+            begin_share(sample);
+        else
+            begin(sample);
     }
+    ipw_spill_release(&sorted);
     bootstrap_all(samples, IPW_REPEAT_METRICS);
-    free(all);
-    free(values);
+    for (int m = 0; m < IPW_REPEAT_METRICS; m++) {
+        out->metrics[m] = samples[m].out;
+        ipw_spill_release(&samples[m].clusters);
+    }
 }
 
 size_t ipw_repeats_epochs(const struct ipw_summary *s)
 {
-    struct member *all = ipw_calloc(s->n + 1, sizeof *all);
-    size_t n;
+    struct ipw_spill epochs, sorted;
+    size_t n = 0;
 
-    for (size_t i = 0; i < s->n; i++) all[i].epoch = s->rows[i].epoch;
-    n = groups(all, s->n, by_epoch);
-    free(all);
+    ipw_spill_init(&epochs, sizeof(double), s->rows.place);
+    for (size_t i = 0; i < s->n; i++) ipw_stats_add(&epochs, (double)ipw_summary_row(s, i)->epoch);
+    ipw_spill_sort(&sorted, &epochs, ipw_stats_by_value);
+    ipw_spill_release(&epochs);
+    for (size_t i = 0; i < sorted.n; i++)
+        n += i == 0 || ipw_stats_at(&sorted, i - 1) != ipw_stats_at(&sorted, i);
+    ipw_spill_release(&sorted);
     return n;
 }
 

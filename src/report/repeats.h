@@ -5,7 +5,10 @@
  * at least three epochs the clusters are epochs.  95 %: Student's t times the cluster-robust standard
  * error (report/stats.h) below 20 clusters, the percentile bootstrap over clusters from 20 on (seeded,
  * 2000 resamples), none below 3.  The accuracy is a proportion and has Wilson's interval throughout.
- * Ratios (accuracy per joule, per watt) are bootstrapped over clusters, or have no interval. */
+ * Ratios (accuracy per joule, per watt) are bootstrapped over clusters, or have no interval.
+ *
+ * Clusters lie in spills.  A resample of more of them than one block holds (8192) is drawn in two steps,
+ * which gives the same distribution: how often each block's turn comes, then which clusters of it. */
 #ifndef IPW_REPORT_REPEATS_H
 #define IPW_REPORT_REPEATS_H
 
@@ -23,8 +26,6 @@ struct ipw_interval {
 
 /* Of independent values, none of them NAN. */
 struct ipw_interval ipw_interval_of(const double *values, size_t n);
-/* Of the ratio of means of paired values, by bootstrap; from 20 pairs on. */
-struct ipw_interval ipw_interval_of_ratio(const double *above, const double *below, size_t n);
 
 enum ipw_repeat_metric {
     IPW_REPEAT_ACCURACY,

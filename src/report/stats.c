@@ -1,50 +1,47 @@
 #include "report/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
-
-void ipw_stats_add(struct ipw_stats *s, double value)
+void ipw_stats_add(struct ipw_spill *values, double value)
 {
-    if (isnan(value)) return;
-    IPW_GROW(s->values, s->cap, s->n + 1);
-    s->values[s->n++] = value;
+    if (!isnan(value)) ipw_spill_add(values, &value);
 }
 
-static int by_value(const void *a, const void *b)
+double ipw_stats_at(const struct ipw_spill *values, size_t i)
+{
+    return *(const double *)ipw_spill_at(values, i);
+}
+
+int ipw_stats_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
     return x < y ? -1 : x > y;
 }
 
-struct ipw_stats_result ipw_stats_result(struct ipw_stats *s)
+struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values)
 {
-    struct ipw_stats_result r = {s->n, NAN, NAN, NAN, NAN, NAN};
+    size_t n = values->n;
+    struct ipw_stats_result r = {n, NAN, NAN, NAN, NAN, NAN};
+    struct ipw_spill sorted;
     double sum = 0, squares = 0;
 
-    if (!s->n) return r;
-    qsort(s->values, s->n, sizeof *s->values, by_value);
-    for (size_t i = 0; i < s->n; i++) sum += s->values[i];
-    r.mean = sum / (double)s->n;
-    r.min = s->values[0];
-    r.max = s->values[s->n - 1];
-    r.median =
-        s->n % 2 ? s->values[s->n / 2] : s->values[s->n / 2 - 1] / 2 + s->values[s->n / 2] / 2;
-    for (size_t i = 0; i < s->n; i++) { /* second pass: no cancellation */
-        squares += (s->values[i] - r.mean) * (s->values[i] - r.mean);
+    if (!n) return r;
+    ipw_spill_sort(&sorted, values, ipw_stats_by_value);
+    for (size_t i = 0; i < n; i++) sum += ipw_stats_at(&sorted, i);
+    r.mean = sum / (double)n;
+    r.min = ipw_stats_at(&sorted, 0);
+    r.max = ipw_stats_at(&sorted, n - 1);
+    r.median = n % 2 ? ipw_stats_at(&sorted, n / 2)
+                     : ipw_stats_at(&sorted, n / 2 - 1) / 2 + ipw_stats_at(&sorted, n / 2) / 2;
+    for (size_t i = 0; i < n; i++) { /* second pass: no cancellation */
+        double off = ipw_stats_at(&sorted, i) - r.mean;
+
+        squares += off * off;
     }
-    r.std = s->n > 1 ? sqrt(squares / (double)(s->n - 1)) : 0;
+    r.std = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
+    ipw_spill_release(&sorted);
     return r;
-}
-
-void ipw_stats_clear(struct ipw_stats *s) { s->n = 0; }
-
-void ipw_stats_release(struct ipw_stats *s)
-{
-    free(s->values);
-    *s = (struct ipw_stats){0};
 }
 
 /* ---- how sure ---- */
@@ -78,19 +75,23 @@ static double effective(double p, double variance, double n, size_t clusters)
     return fmin(n, p * (1 - p) / variance) * adjust * adjust;
 }
 
-struct ipw_stats_clustered ipw_stats_clustered(const struct ipw_stats_cluster *clusters, size_t n)
+struct ipw_stats_clustered ipw_stats_clustered(const struct ipw_spill *clusters)
 {
+    size_t n = clusters->n;
     struct ipw_stats_clustered out = {NAN, NAN, NAN};
     double sum = 0, count = 0, squares = 0, g = (double)n;
 
     for (size_t i = 0; i < n; i++) {
-        sum += clusters[i].sum;
-        count += clusters[i].n;
+        const struct ipw_stats_cluster *c = ipw_spill_at(clusters, i);
+
+        sum += c->sum;
+        count += c->n;
     }
     if (!(count > 0)) return out;
     out.mean = sum / count;
     for (size_t i = 0; i < n; i++) {
-        double off = clusters[i].sum - clusters[i].n * out.mean;
+        const struct ipw_stats_cluster *c = ipw_spill_at(clusters, i);
+        double off = c->sum - c->n * out.mean;
 
         squares += off * off;
     }

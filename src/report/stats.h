@@ -1,8 +1,7 @@
 /* report/stats.h: a handful of statistics over one metric.
  *
- * Values are gathered in an array (unknown ones, NAN, are passed over) and answered in one go.  The
- * deviation is that of a sample (n - 1), and 0 for a single value, as upstream has it.  Owns its
- * array.
+ * Values are gathered in a spill of doubles (unknown ones, NAN, are passed over) and answered in one
+ * go.  The deviation is that of a sample (n - 1), and 0 for a single value, as upstream has it.
  *
  * Repeats of one task are alike, so N observations of G tasks tell less than N tasks would.  The
  * standard error of their mean is cluster-robust (Liang and Zeger 1986; Cameron and Miller 2015,
@@ -24,23 +23,17 @@
 #ifndef IPW_REPORT_STATS_H
 #define IPW_REPORT_STATS_H
 
-#include <stddef.h>
-
-struct ipw_stats {
-    double *values;
-    size_t n, cap;
-};
+#include "base/spill.h"
 
 struct ipw_stats_result { /* all NAN when n is 0 */
     size_t n;
     double mean, median, min, max, std;
 };
 
-void ipw_stats_add(struct ipw_stats *s, double value);
-/* Sorts the values. */
-struct ipw_stats_result ipw_stats_result(struct ipw_stats *s);
-void ipw_stats_clear(struct ipw_stats *s); /* empties, keeps the memory */
-void ipw_stats_release(struct ipw_stats *s);
+void ipw_stats_add(struct ipw_spill *values, double value);
+struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values);
+double ipw_stats_at(const struct ipw_spill *values, size_t i);
+int ipw_stats_by_value(const void *a, const void *b); /* an order of doubles */
 
 /* The 97.5 % quantile of Student's t. */
 double ipw_stats_t975(size_t degrees);
@@ -52,7 +45,7 @@ struct ipw_stats_clustered {
     double mean, se;    /* NAN: no observation; se: fewer than two clusters */
     double effective_n; /* of a proportion; NAN: not known */
 };
-struct ipw_stats_clustered ipw_stats_clustered(const struct ipw_stats_cluster *clusters, size_t n);
+struct ipw_stats_clustered ipw_stats_clustered(const struct ipw_spill *clusters);
 /* Wilson's 95 % interval of a proportion of n observations, n > 0. */
 void ipw_stats_wilson(double *lo, double *hi, double share, double n);
 

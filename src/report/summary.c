@@ -7,9 +7,12 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "data/sha256.h"
+#include "report/format.h"
 #include "trace/channel_stats.h"
 
-#define TEXT_KEPT 400 /* bytes of an answer or an error that a table may show */
+#define TEXT_KEPT 400       /* bytes of an answer or an error that a table may show */
+#define UNKNOWN   "unknown" /* an outcome that a file does not tell */
 
 const char ipw_definition_ipj[] =
     "intelligence_per_joule = accuracy / mean joules per query, over the devices named in basis; "
@@ -39,68 +42,57 @@ const char ipw_definition_idle_tax[] =
     "idle_tax_j = joules while a query's tools ran or a retry waited and the model did nothing for "
     "it; part of the queries' joules.";
 
-void ipw_summary_init(struct ipw_summary *s) { *s = (struct ipw_summary){0}; }
-
-static void free_shown(struct ipw_summary_row *row)
+void ipw_summary_init(struct ipw_summary *s)
 {
-    if (!row->shown) return;
-    free(row->shown->level);
-    free(row->shown->answer);
-    free(row->shown->error);
-    free(row->shown);
-    row->shown = NULL;
+    *s = (struct ipw_summary){0};
+    ipw_spill_init(&s->rows, sizeof(struct ipw_summary_row), &s->place);
+}
+
+static void free_shown(struct ipw_summary_shown *shown)
+{
+    free(shown->id);
+    free(shown->outcome);
+    free(shown->level);
+    free(shown->answer);
+    free(shown->error);
 }
 
 void ipw_summary_release(struct ipw_summary *s)
 {
-    for (size_t i = 0; i < s->n; i++) free_shown(&s->rows[i]);
-    for (size_t i = 0; i < s->names.n; i++) free(s->names.chunks[i]);
-    free(s->names.chunks);
-    free(s->rows);
+    for (size_t i = 0; i < s->n_shown; i++) free_shown(&s->shown[i]);
+    free_shown(&s->unanswered);
+    for (size_t i = 0; i < s->n_outcomes; i++) free(s->outcomes[i].name);
+    free(s->outcomes);
     for (size_t i = 0; i < s->n_models; i++) free(s->models[i].name);
     free(s->models);
     ipw_device_sums_release(&s->devices);
+    ipw_spill_release(&s->rows);
     *s = (struct ipw_summary){0};
 }
 
-/* ---- names ---- */
-
-#define CHUNK_BYTES (16 * IPW_KIB)
-
-static const char *keep_name(struct ipw_summary_names *names, const char *text)
+int ipw_summary_check(const struct ipw_summary *s, struct ipw_err *err)
 {
-    size_t n = strlen(text) + 1;
-    char *at;
+    const struct ipw_spill_place *place = s->rows.place;
 
-    if (n > CHUNK_BYTES / 4) { /* has a chunk of its own, before the one that is being filled */
-        IPW_GROW(names->chunks, names->cap, names->n + 1);
-        at = ipw_memdup(text, n - 1);
-        names->chunks[names->n] = names->n ? names->chunks[names->n - 1] : at;
-        names->chunks[names->n ? names->n - 1 : 0] = at;
-        names->n++;
-        return at;
-    }
-    if (n > names->left) {
-        IPW_GROW(names->chunks, names->cap, names->n + 1);
-        names->chunks[names->n++] = ipw_malloc(CHUNK_BYTES);
-        names->left = CHUNK_BYTES;
-    }
-    at = names->chunks[names->n - 1] + CHUNK_BYTES - names->left;
-    memcpy(at, text, n);
-    names->left -= n;
-    return at;
+    if (!place || !place->error) return 0;
+    return ipw_fail(err, IPW_EIO,
+                    "%s: the temporary file of the queries' figures cannot be read: %s; they stand "
+                    "in traces.jsonl, from which repair makes summary.json again",
+                    place->folder, strerror(place->error));
 }
 
-static const char *keep_word(struct ipw_summary_names *names, const char *text)
+/* Long ids are named by their beginning and a hash. */
+static void name_task(char out[64], const char *id)
 {
-    const char *kept;
+    char hex[65];
+    size_t n = strlen(id);
 
-    for (size_t i = 0; i < names->n_words; i++)
-        if (!strcmp(names->words[i], text)) return names->words[i];
-    kept = keep_name(names, text);
-    if (names->n_words < sizeof names->words / sizeof *names->words)
-        names->words[names->n_words++] = kept;
-    return kept;
+    if (n < 64) {
+        memcpy(out, id, n + 1);
+    } else {
+        ipw_sha256_hex(hex, id, n);
+        snprintf(out, 64, "%.23s%.40s", id, hex);
+    }
 }
 
 /* ---- what only the table prints ---- */
@@ -136,34 +128,30 @@ static char *level_of(const char *metadata)
     return text;
 }
 
-static bool is_before(const struct ipw_summary_row *a, const struct ipw_summary_row *b)
+static bool is_before(const struct ipw_summary_shown *a, const struct ipw_summary_shown *b)
 {
     return a->index != b->index ? a->index < b->index : a->epoch < b->epoch;
 }
 
-/* Is the newest row among the first?  Then the last of those is so no more. */
-static bool takes_texts(struct ipw_summary *s)
+/* Where the texts of a query go; NULL: it is not among the first.  The last of those is so no more. */
+static struct ipw_summary_shown *place_of(struct ipw_summary *s,
+                                          const struct ipw_summary_shown *newest)
 {
-    size_t newest = s->n - 1, last = 0;
+    struct ipw_summary_shown *last = &s->shown[0];
 
-    if (s->n_shown < IPW_SUMMARY_SHOWN) {
-        s->shown[s->n_shown++] = newest;
-        return true;
-    }
+    if (s->n_shown < IPW_SUMMARY_SHOWN) return &s->shown[s->n_shown++];
     for (size_t i = 1; i < s->n_shown; i++)
-        if (is_before(&s->rows[s->shown[last]], &s->rows[s->shown[i]])) last = i;
-    if (!is_before(&s->rows[newest], &s->rows[s->shown[last]])) return false;
-    /* Why the first query failed is said when all did. */
-    if (s->shown[last]) free_shown(&s->rows[s->shown[last]]);
-    s->shown[last] = newest;
-    return true;
+        if (is_before(last, &s->shown[i])) last = &s->shown[i];
+    if (!is_before(newest, last)) return NULL;
+    free_shown(last);
+    return last;
 }
 
-static struct ipw_summary_shown *texts_of(const struct ipw_query_trace *q,
-                                          const struct ipw_query_record *r)
+static void keep_texts(struct ipw_summary_shown *shown, const struct ipw_query_trace *q,
+                       const struct ipw_query_record *r)
 {
-    struct ipw_summary_shown *shown = ipw_calloc(1, sizeof *shown);
-
+    shown->id = ipw_strdup(q->id ? q->id : "");
+    shown->outcome = ipw_strdup(q->outcome ? q->outcome : UNKNOWN);
     shown->level = level_of(r->metadata);
     shown->answer = shortened(r->answer ? r->answer : q->completed ? r->response_text : NULL);
     shown->error = shortened(q->error);
@@ -171,7 +159,38 @@ static struct ipw_summary_shown *texts_of(const struct ipw_query_trace *q,
         shown->lo_j[d] = q->energy[d].lo_j;
         shown->hi_j[d] = q->energy[d].hi_j;
     }
-    return shown;
+}
+
+static void add_shown(struct ipw_summary *s, const struct ipw_query_trace *q,
+                      const struct ipw_query_record *r)
+{
+    struct ipw_summary_shown newest = {.row = s->n - 1, .index = q->index, .epoch = r->epoch};
+    struct ipw_summary_shown *place = place_of(s, &newest);
+    size_t columns = q->id ? ipw_format_width(q->id, strlen(q->id)) : 0;
+
+    if (columns > s->id_columns) s->id_columns = columns;
+    if (!q->completed && !s->unanswered.id) {
+        s->unanswered = newest;
+        keep_texts(&s->unanswered, q, r);
+    }
+    if (!place) return;
+    *place = newest;
+    keep_texts(place, q, r);
+}
+
+static void add_outcome(struct ipw_summary *s, const struct ipw_summary_row *row,
+                        const char *outcome)
+{
+    size_t i = 0;
+
+    if (row->completed) return;
+    while (i < s->n_outcomes && strcmp(s->outcomes[i].name, outcome)) i++;
+    if (i == s->n_outcomes) {
+        IPW_GROW(s->outcomes, s->cap_outcomes, ++s->n_outcomes);
+        s->outcomes[i] = (struct ipw_summary_outcome){.name = ipw_strdup(outcome)};
+    }
+    s->outcomes[i].stopped += row->stopped;
+    s->outcomes[i].failed += !row->stopped;
 }
 
 /* ---- sums ---- */
@@ -248,14 +267,8 @@ static void add_models(struct ipw_summary *s, const struct ipw_query_trace *q)
 void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
                      const struct ipw_query_record *r)
 {
-    struct ipw_summary_row *row;
-
-    IPW_GROW(s->rows, s->cap, s->n + 1);
-    row = &s->rows[s->n++];
-    *row = (struct ipw_summary_row){
-        .id = keep_name(&s->names, q->id ? q->id : ""),
-        .outcome = keep_word(&s->names, q->outcome ? q->outcome : "unknown"),
-        .index = q->index,
+    struct ipw_summary_row row = {
+        .number = s->n++,
         .epoch = r->epoch,
         .completed = q->completed,
         .timed_out = q->timed_out,
@@ -273,7 +286,10 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
         .mbu_avg_pct = ipw_query_mbu(q, NULL),
         .not_lm = (uint8_t)~ipw_query_lm_domains(q),
     };
-    if (takes_texts(s)) row->shown = texts_of(q, r);
+
+    name_task(row.task, q->id ? q->id : "");
+    add_shown(s, q, r);
+    add_outcome(s, &row, q->outcome ? q->outcome : UNKNOWN);
     s->malformed += r->n_malformed;
     for (size_t i = 0; i < q->n_turns; i++) {
         if (q->turns[i].attempts > 1) s->retries += q->turns[i].attempts - 1;
@@ -288,12 +304,12 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
 
         if (s->n == 1) sums_start(&s->sums[d]);
         sums_add(&s->sums[d], f, &q->account[d]);
-        row->energy[d] = (struct ipw_summary_figure){.j = f->known       ? f->j
-                                                          : f->estimated ? f->estimate_j
-                                                                         : 0,
-                                                     .provenance = (uint8_t)f->provenance,
-                                                     .known = f->known,
-                                                     .estimated = f->estimated};
+        row.energy[d] = (struct ipw_summary_figure){.j = f->known       ? f->j
+                                                         : f->estimated ? f->estimate_j
+                                                                        : 0,
+                                                    .provenance = (uint8_t)f->provenance,
+                                                    .known = f->known,
+                                                    .estimated = f->estimated};
         if (!q->energy[d].known && reason && !s->reason[d][0]) {
             snprintf(s->reason[d], sizeof s->reason[d], "%s", reason);
         }
@@ -302,6 +318,7 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
                      q->energy[d].estimate_by ? q->energy[d].estimate_by : "");
         }
     }
+    ipw_spill_add(&s->rows, &row);
 }
 
 /* Totals. */

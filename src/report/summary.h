@@ -1,11 +1,12 @@
 /* report/summary.h: a run in numbers.
  *
  * Gathers the queries of a run, live or read back, one small row each, and answers totals,
- * efficiency and summary.json (upstream's keys, reference/upstream-ipw.md 2.4, and ours; specified
+ * efficiency and summary.json (upstream's keys and ours; specified
  * in docs/trace-format.md).  What only the running program knows (the ledger's balance, its own CPU
  * time, the configuration) comes in through struct ipw_summary_run.  Unknown is NAN or null,
  * never 0: a sum over queries of which one is not known is not known; the sum of the known ones is
- * given under another name.  Owns its rows. */
+ * given under another name.  Owns its rows, which lie in a file when they are many (base/spill.h):
+ * no memory grows with the number of queries. */
 #ifndef IPW_REPORT_SUMMARY_H
 #define IPW_REPORT_SUMMARY_H
 
@@ -14,10 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/spill.h"
 #include "ledger/balance.h"
 #include "trace/schema.h"
 
-/* What a row keeps of a figure: there are as many rows as queries, and they stay until the end. */
+/* What a row keeps of a figure. */
 struct ipw_summary_figure {
     double j; /* when `known`; else, when `estimated`, the estimate */
     uint8_t provenance;
@@ -27,15 +29,17 @@ struct ipw_summary_figure {
 /* What only the table prints, so only of the queries that it has room for. */
 enum { IPW_SUMMARY_SHOWN = 60 };
 struct ipw_summary_shown {
+    size_t row; /* its number */
+    int32_t index;
+    int epoch;
+    char *id, *outcome;           /* outcome: in the summary's names */
     char *level, *answer, *error; /* or NULL; answer and error shortened to 400 bytes */
     double lo_j[IPW_DOMAIN_COUNT], hi_j[IPW_DOMAIN_COUNT]; /* of estimates; both 0: not known */
 };
 
 struct ipw_summary_row {
-    const char *id, *outcome;        /* in the summary's names */
-    struct ipw_summary_shown *shown; /* of the first IPW_SUMMARY_SHOWN by index, and of the first
-                                      * that was added; else NULL */
-    int32_t index;
+    char task[64]; /* the same for queries of one id: the id, or its beginning and a hash of it */
+    size_t number; /* in the order in which they were added, from 0 */
     int epoch;
     uint32_t turns, tools;
     int64_t input_tokens, output_tokens; /* -1 not known */
@@ -64,12 +68,10 @@ struct ipw_summary_sums {
     size_t n_estimates, n_bounded;
 };
 
-/* Many short texts that are freed together. */
-struct ipw_summary_names {
-    char **chunks;
-    size_t n, cap, left;
-    const char *words[32]; /* that many queries have in common */
-    size_t n_words;
+/* How many queries ended so, without an answer. */
+struct ipw_summary_outcome {
+    char *name;
+    size_t stopped, failed; /* with the run; otherwise */
 };
 
 #define IPW_PROV_COUNT (IPW_PROV_ESTIMATED + 1)
@@ -82,11 +84,16 @@ struct ipw_summary_model {
 };
 
 struct ipw_summary {
-    struct ipw_summary_row *rows;        /* in the order in which they were added */
-    const struct ipw_summary_row **part; /* of the rows only these; NULL: all */
-    size_t n, cap;
-    struct ipw_summary_names names;
-    size_t shown[IPW_SUMMARY_SHOWN], n_shown; /* rows with texts */
+    struct ipw_spill_place place; /* its folder: set by the owner, for a summary that may be long */
+    struct ipw_spill rows;        /* in the order in which they were added */
+    size_t first, n;              /* of the rows only these */
+    bool part;                    /* they are not all */
+    struct ipw_summary_shown shown[IPW_SUMMARY_SHOWN]; /* of the first ones by index */
+    size_t n_shown;
+    struct ipw_summary_shown unanswered; /* the first that was added; id NULL: none */
+    size_t id_columns;                   /* on a terminal, of the longest id */
+    struct ipw_summary_outcome *outcomes;
+    size_t n_outcomes, cap_outcomes;
     struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];
     int64_t retries, malformed;
     /* Joules of turns (and the time before them) by how they were obtained. */
@@ -98,12 +105,13 @@ struct ipw_summary {
     size_t n_models, cap_models;
 };
 
+/* Until the next call. */
 static inline const struct ipw_summary_row *ipw_summary_row(const struct ipw_summary *s, size_t i)
 {
-    return s->part ? s->part[i] : &s->rows[i];
+    return ipw_spill_at(&s->rows, s->first + i);
 }
 
-void ipw_summary_init(struct ipw_summary *s);
+void ipw_summary_init(struct ipw_summary *s); /* then it stays where it is */
 void ipw_summary_release(struct ipw_summary *s);
 void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *trace,
                      const struct ipw_query_record *record);
@@ -180,7 +188,7 @@ struct ipw_ledger_line {
 void ipw_ledger_line(struct ipw_ledger_line *out, const struct ipw_balance *balance,
                      const struct ipw_sum *queries, size_t n_queries);
 
-/* Efficiency over one domain or a set of them (reference/energy.md section 3, Definitions). */
+/* Efficiency over one domain or a set of them (docs/method.md, "Efficiency"). */
 struct ipw_efficiency {
     unsigned domains;      /* bit 1 << domain; 0: nothing is known */
     size_t queries;        /* with a figure */
@@ -207,8 +215,10 @@ void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_books *bo
                              enum ipw_domain domain, const struct ipw_device_sums *queries,
                              size_t n_queries);
 /* Appends summary.json. */
-void ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
-                       const struct ipw_summary_run *run);
+int ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
+                      const struct ipw_summary_run *run, struct ipw_err *err);
+/* Fails when a row could not be read: what was made of the rows so far is not right. */
+int ipw_summary_check(const struct ipw_summary *s, struct ipw_err *err);
 
 extern const char ipw_definition_ipj[];
 extern const char ipw_definition_ipw[];

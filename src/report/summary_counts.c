@@ -6,35 +6,30 @@
 #include "json/write.h"
 #include "report/summary_priv.h"
 
-static int by_text(const void *a, const void *b)
+static int by_outcome(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp((*(const struct ipw_summary_outcome *const *)a)->name,
+                  (*(const struct ipw_summary_outcome *const *)b)->name);
 }
 
 void ipw_summary_put_outcomes(struct ipw_jw *w, const char *key, const struct ipw_summary *s,
                               bool stopped)
 {
-    const char **names = NULL;
-    size_t n = 0, cap = 0;
+    const struct ipw_summary_outcome **order = ipw_calloc(s->n_outcomes + 1, sizeof *order);
 
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->rows[i].completed || s->rows[i].stopped != stopped) continue;
-        IPW_GROW(names, cap, n + 1);
-        names[n++] = s->rows[i].outcome;
-    }
-    if (n) qsort(names, n, sizeof *names, by_text);
+    for (size_t i = 0; i < s->n_outcomes; i++) order[i] = &s->outcomes[i];
+    qsort(order, s->n_outcomes, sizeof *order, by_outcome);
     ipw_jw_key(w, key);
     ipw_jw_obj(w);
-    for (size_t i = 0; i < n;) {
-        size_t same = i;
+    for (size_t i = 0; i < s->n_outcomes; i++) {
+        size_t n = stopped ? order[i]->stopped : order[i]->failed;
 
-        while (same < n && !strcmp(names[same], names[i])) same++;
-        ipw_jw_key_any(w, names[i], strlen(names[i]));
-        ipw_jw_int(w, (int64_t)(same - i));
-        i = same;
+        if (!n) continue;
+        ipw_jw_key_any(w, order[i]->name, strlen(order[i]->name));
+        ipw_jw_int(w, (int64_t)n);
     }
     ipw_jw_obj_end(w);
-    free(names);
+    free(order);
 }
 
 static int by_name(const void *a, const void *b)

@@ -96,8 +96,6 @@ static void put_trim(struct ipw_jw *w, const struct trim *trim, const char *desc
 static void put_statistics(struct ipw_jw *w, const char *key, const struct ipw_summary *s,
                            const struct trim *trim)
 {
-    struct ipw_stats stats = {0};
-
     ipw_jw_key(w, key);
     ipw_jw_obj(w);
     put_trim(w, trim,
@@ -105,11 +103,13 @@ static void put_statistics(struct ipw_jw *w, const char *key, const struct ipw_s
              "wall clock (at least one each) were removed");
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
         struct ipw_stats_result r;
+        struct ipw_spill values;
 
-        ipw_stats_clear(&stats);
+        ipw_spill_init(&values, sizeof(double), s->rows.place);
         for (size_t i = 0; i < s->n; i++)
-            ipw_stats_add(&stats, metrics[m].get(ipw_summary_row(s, i)));
-        r = ipw_stats_result(&stats);
+            ipw_stats_add(&values, metrics[m].get(ipw_summary_row(s, i)));
+        r = ipw_stats_result(&values);
+        ipw_spill_release(&values);
         ipw_jw_key(w, metrics[m].name);
         ipw_jw_obj(w);
         ipw_jw_knum(w, "avg", r.mean);
@@ -121,7 +121,6 @@ static void put_statistics(struct ipw_jw *w, const char *key, const struct ipw_s
         ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);
-    ipw_stats_release(&stats);
 }
 
 static double mean_power(const struct ipw_summary *s,
@@ -209,16 +208,15 @@ static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_s
 
 static int by_wall(const void *a, const void *b)
 {
-    double x = (*(struct ipw_summary_row *const *)a)->wall_s;
-    double y = (*(struct ipw_summary_row *const *)b)->wall_s;
+    const struct ipw_summary_row *x = a, *y = b;
 
-    return x < y ? -1 : x > y;
+    if (x->wall_s != y->wall_s) return x->wall_s < y->wall_s ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static void put_normalized(struct ipw_jw *w, const struct ipw_summary *s)
 {
-    struct ipw_summary cut = {0};
-    const struct ipw_summary_row **all;
+    struct ipw_summary cut = {.part = true};
     struct trim trim;
     size_t each;
 
@@ -227,17 +225,15 @@ static void put_normalized(struct ipw_jw *w, const struct ipw_summary *s)
         ipw_jw_knull(w, "normalized_statistics");
         return;
     }
-    all = ipw_malloc(s->n * sizeof *all);
-    for (size_t i = 0; i < s->n; i++) all[i] = &s->rows[i];
-    qsort(all, s->n, sizeof *all, by_wall);
+    ipw_spill_sort(&cut.rows, &s->rows, by_wall);
     each = (size_t)((double)s->n * TRIM_SHARE);
     if (each < 1) each = 1;
-    cut.part = all + each;
+    cut.first = each;
     cut.n = s->n - 2 * each;
     trim = (struct trim){s->n, cut.n};
     put_efficiency(w, "normalized_efficiency", &cut, &trim);
     put_statistics(w, "normalized_statistics", &cut, &trim);
-    free(all);
+    ipw_spill_release(&cut.rows);
 }
 
 static void put_sum(struct ipw_jw *w, const char *key, const struct ipw_sum *sum, bool whole)
@@ -513,8 +509,8 @@ static void put_run(struct ipw_jw *w, const struct ipw_summary_run *run)
     ipw_jw_obj_end(w);
 }
 
-void ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
-                       const struct ipw_summary_run *run)
+int ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
+                      const struct ipw_summary_run *run, struct ipw_err *err)
 {
     struct ipw_totals t;
     struct ipw_jw w;
@@ -548,4 +544,5 @@ void ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
     put_totals(&w, &t);
     ipw_jw_obj_end(&w);
     ipw_buf_addc(out, '\n');
+    return ipw_summary_check(s, err);
 }

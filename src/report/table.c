@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "report/format.h"
+#include "report/stats.h"
 #include "report/table_priv.h"
 #include "report/words.h"
 
@@ -33,6 +34,12 @@ struct column {
     const char *unit;
     double size; /* of the unit */
     size_t width;
+};
+
+/* What the cells of a query are made of. */
+struct cells {
+    const struct ipw_summary_row *row;
+    const struct ipw_summary_shown *shown; /* empty: the row is not written */
 };
 
 struct layout {
@@ -65,7 +72,7 @@ const char *ipw_table_mark(const struct ipw_summary_row *row, enum ipw_style *st
 static bool is_shown(const struct ipw_summary *s, unsigned domain)
 {
     for (size_t i = 0; i < s->n; i++) {
-        const struct ipw_summary_figure *f = &s->rows[i].energy[domain];
+        const struct ipw_summary_figure *f = &ipw_summary_row(s, i)->energy[domain];
 
         if (f->known || f->estimated) return true;
     }
@@ -95,13 +102,13 @@ static void put_number(char *out, size_t size, double x)
 }
 
 /* An estimate is in no total: it stands in brackets, with its bounds, to two digits. */
-static void put_estimate(char *out, size_t size, const struct ipw_summary_row *row,
-                         enum ipw_domain d, double unit)
+static void put_estimate(char *out, size_t size, const struct cells *of, enum ipw_domain d,
+                         double unit)
 {
-    double lo_j = row->shown ? row->shown->lo_j[d] : 0, hi_j = row->shown ? row->shown->hi_j[d] : 0;
+    double lo_j = of->shown->lo_j[d], hi_j = of->shown->hi_j[d];
     char mid[24], lo[24], hi[24];
 
-    ipw_format_two_digits(mid, row->energy[d].j / unit);
+    ipw_format_two_digits(mid, of->row->energy[d].j / unit);
     if (lo_j == 0 && hi_j == 0) {
         snprintf(out, size, "(~%s)", mid);
     } else {
@@ -121,39 +128,41 @@ static void put_count(char *out, size_t size, int64_t n, double unit)
     }
 }
 
-static void put_joules(char *out, size_t size, const struct ipw_summary_row *row, enum ipw_domain d,
+static void put_joules(char *out, size_t size, const struct cells *of, enum ipw_domain d,
                        double unit)
 {
-    const struct ipw_summary_figure *f = &row->energy[d];
+    const struct ipw_summary_figure *f = &of->row->energy[d];
     char number[32];
 
     if (f->known) {
         put_number(number, sizeof number, f->j / unit);
         snprintf(out, size, "%s%s", f->provenance >= IPW_PROV_DISTRIBUTED ? "~" : "", number);
     } else if (f->estimated) {
-        put_estimate(out, size, row, d, unit);
+        put_estimate(out, size, of, d, unit);
     } else {
         snprintf(out, size, "%s", IPW_UNKNOWN_TEXT);
     }
 }
 
-static bool has_level(const struct ipw_summary_row *row)
+static bool has_level(const struct ipw_summary_shown *shown)
 {
-    return row->shown && row->shown->level && *row->shown->level;
+    return shown->level && *shown->level;
 }
 
 enum { CELL = 80 };
 
-static const char *cell_text(char *out, const struct column *c, const struct ipw_summary_row *row)
+static const char *cell_text(char *out, const struct column *c, const struct cells *of)
 {
+    const struct ipw_summary_row *row = of->row;
+
     switch (c->kind) {
-    case LEVEL: return has_level(row) ? row->shown->level : IPW_UNKNOWN_TEXT;
+    case LEVEL: return has_level(of->shown) ? of->shown->level : IPW_UNKNOWN_TEXT;
     case TURNS: put_count(out, CELL, (int64_t)row->turns, 1); break;
     case TOOLS: put_count(out, CELL, (int64_t)row->tools, 1); break;
     case INPUT: put_count(out, CELL, row->input_tokens, c->size); break;
     case OUTPUT: put_count(out, CELL, row->output_tokens, c->size); break;
     case TIME: put_number(out, CELL, row->wall_s / c->size); break;
-    case ENERGY: put_joules(out, CELL, row, c->domain, c->size); break;
+    case ENERGY: put_joules(out, CELL, of, c->domain, c->size); break;
     }
     return out;
 }
@@ -178,13 +187,6 @@ static double value_of(const struct column *c, const struct ipw_summary_row *row
     return f->known || f->estimated ? f->j : 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 /* By the middle one of the values, so that one long query does not make the others 0.00.  Tokens are
  * counted one by one as long as they fit. */
 static void choose_unit(struct column *c, const struct ipw_summary *s)
@@ -197,15 +199,21 @@ static void choose_unit(struct column *c, const struct ipw_summary *s)
                  {{"k", "s", "kJ"}, 1e3},
                  {{"M", "s", "MJ"}, 1e6}};
     bool tokens = c->kind == INPUT || c->kind == OUTPUT;
-    double *values = ipw_calloc(s->n + 1, sizeof *values), middle;
-    size_t n = 0, unit = 1;
+    struct ipw_spill values, sorted;
+    double middle = 1;
+    size_t n, unit = 1;
 
+    ipw_spill_init(&values, sizeof(double), s->rows.place);
     for (size_t i = 0; i < s->n; i++) {
-        values[n] = value_of(c, &s->rows[i]);
-        n += values[n] > 0;
+        double value = value_of(c, ipw_summary_row(s, i));
+
+        if (value > 0) ipw_stats_add(&values, value);
     }
-    if (n) qsort(values, n, sizeof *values, by_value);
-    middle = n ? values[tokens ? n - 1 : n / 2] : 1;
+    ipw_spill_sort(&sorted, &values, ipw_stats_by_value);
+    ipw_spill_release(&values);
+    n = sorted.n;
+    if (n) middle = ipw_stats_at(&sorted, tokens ? n - 1 : n / 2);
+    ipw_spill_release(&sorted);
     if (tokens) {
         unit = middle < 1e6 ? 1 : middle < 1e9 ? 2 : 3;
     } else if (middle < 0.5) {
@@ -215,11 +223,21 @@ static void choose_unit(struct column *c, const struct ipw_summary *s)
     }
     c->unit = units[unit].name[tokens ? 0 : c->kind == TIME ? 1 : 2];
     c->size = units[unit].size;
-    free(values);
 }
 
+static void widen(struct column *c, const struct cells *of)
+{
+    char text[CELL];
+    const char *cell = cell_text(text, c, of);
+    size_t n = ipw_format_width(cell, strlen(cell));
+
+    if (n > c->width) c->width = n;
+}
+
+/* As wide as the widest of all queries, also of those that are not written. */
 static void add_column(struct layout *l, const struct ipw_summary *s, struct column c)
 {
+    static const struct ipw_summary_shown none;
     char text[CELL];
 
     c.unit = "";
@@ -228,12 +246,10 @@ static void add_column(struct layout *l, const struct ipw_summary *s, struct col
     head_text(text, sizeof text, &c);
     c.width = ipw_format_width(text, strlen(text));
     if (c.width < least[c.kind]) c.width = least[c.kind];
-    for (size_t i = 0; c.kind != LEVEL && i < s->n;
-         i++) { /* a level is text from outside: it is cut */
-        const char *cell = cell_text(text, &c, &s->rows[i]);
-        size_t n = ipw_format_width(cell, strlen(cell));
-
-        if (n > c.width) c.width = n;
+    if (c.kind != LEVEL) { /* which is text from outside: it is cut */
+        for (size_t i = 0; i < s->n; i++) widen(&c, &(struct cells){ipw_summary_row(s, i), &none});
+        for (size_t i = 0; i < s->n_shown; i++)
+            widen(&c, &(struct cells){ipw_summary_row(s, s->shown[i].row), &s->shown[i]});
     }
     l->columns[l->n++] = c;
 }
@@ -273,12 +289,8 @@ static struct layout lay_out(const struct ipw_summary *s, size_t width)
         8 + (width - WIDTH_MIN) / 4; /* a wide terminal's columns go mostly to the answer */
     bool level = false;
 
-    for (size_t i = 0; i < s->n; i++) {
-        size_t n = ipw_format_width(s->rows[i].id, strlen(s->rows[i].id));
-
-        if (n > l.id) l.id = n;
-        level |= has_level(&s->rows[i]);
-    }
+    for (size_t i = 0; i < s->n_shown; i++) level |= has_level(&s->shown[i]);
+    if (s->id_columns > l.id) l.id = s->id_columns;
     if (id_max > ID_MAX) id_max = ID_MAX;
     if (l.id > id_max) l.id = id_max;
     for (enum column_kind kind = level ? LEVEL : TURNS; kind < ENERGY; kind++) {
@@ -327,18 +339,17 @@ static void put_head(struct ipw_buf *out, const struct layout *l, size_t width, 
     rule(out, width, colour);
 }
 
-static void put_answer(struct ipw_buf *out, const struct ipw_summary_row *row, size_t columns)
+static void put_answer(struct ipw_buf *out, const struct cells *of, size_t columns)
 {
-    static const struct ipw_summary_shown none;
-    const struct ipw_summary_shown *shown = row->shown ? row->shown : &none;
+    const struct ipw_summary_shown *shown = of->shown;
     struct ipw_buf text = IPW_BUF(4096);
 
-    if (!row->completed) {
+    if (!of->row->completed) {
         const char *error = shown->error ? shown->error : "";
         /* The column is narrow, and the mark has said that it failed: the reason comes first. */
-        bool plain = *error && (!strcmp(row->outcome, "error") || !strcmp(row->outcome, error));
+        bool plain = *error && (!strcmp(shown->outcome, "error") || !strcmp(shown->outcome, error));
 
-        ipw_buf_addf(&text, "%s%s%s", plain ? "" : row->outcome, plain || !*error ? "" : ": ",
+        ipw_buf_addf(&text, "%s%s%s", plain ? "" : shown->outcome, plain || !*error ? "" : ": ",
                      error);
     } else if (shown->answer) {
         ipw_buf_adds(&text, shown->answer);
@@ -348,27 +359,27 @@ static void put_answer(struct ipw_buf *out, const struct ipw_summary_row *row, s
     ipw_buf_release(&text);
 }
 
-static void put_row(struct ipw_buf *out, const struct ipw_summary_row *row, const struct layout *l,
+static void put_row(struct ipw_buf *out, const struct cells *of, const struct layout *l,
                     bool colour)
 {
     enum ipw_style style;
-    const char *mark = ipw_table_mark(row, &style);
+    const char *mark = ipw_table_mark(of->row, &style);
 
     ipw_buf_addf(out, " %s%s%s ", ipw_style(style, colour), mark, ipw_style(IPW_PLAIN, colour));
-    ipw_format_cell(out, row->id, l->id, IPW_ALIGN_LEFT);
+    ipw_format_cell(out, of->shown->id, l->id, IPW_ALIGN_LEFT);
     for (size_t i = 0; i < l->n; i++) {
         char text[CELL];
 
-        cell(out, cell_text(text, &l->columns[i], row), l->columns[i].width);
+        cell(out, cell_text(text, &l->columns[i], of), l->columns[i].width);
     }
-    put_answer(out, row, l->answer);
+    put_answer(out, of, l->answer);
     ipw_buf_addc(out, '\n');
 }
 
 static int by_index(const void *a, const void *b)
 {
-    const struct ipw_summary_row *x = *(struct ipw_summary_row *const *)a;
-    const struct ipw_summary_row *y = *(struct ipw_summary_row *const *)b;
+    const struct ipw_summary_shown *x = *(const struct ipw_summary_shown *const *)a;
+    const struct ipw_summary_shown *y = *(const struct ipw_summary_shown *const *)b;
 
     if (x->index != y->index) return x->index < y->index ? -1 : 1;
     return x->epoch < y->epoch ? -1 : x->epoch > y->epoch;
@@ -378,19 +389,19 @@ static void put_rows(struct ipw_buf *out, const struct ipw_summary *s, size_t ma
                      size_t width, bool colour)
 {
     struct layout l = lay_out(s, width);
-    const struct ipw_summary_row **order = ipw_calloc(s->n + 1, sizeof *order);
-    size_t shown = max_rows && max_rows < s->n ? max_rows : s->n;
+    const struct ipw_summary_shown *order[IPW_SUMMARY_SHOWN];
+    size_t shown = max_rows && max_rows < s->n_shown ? max_rows : s->n_shown;
 
-    for (size_t i = 0; i < s->n; i++) order[i] = &s->rows[i];
-    qsort(order, s->n, sizeof *order, by_index);
+    for (size_t i = 0; i < s->n_shown; i++) order[i] = &s->shown[i];
+    qsort(order, s->n_shown, sizeof *order, by_index);
     put_head(out, &l, width, colour);
-    for (size_t i = 0; i < shown; i++) put_row(out, order[i], &l, colour);
+    for (size_t i = 0; i < shown; i++)
+        put_row(out, &(struct cells){ipw_summary_row(s, order[i]->row), order[i]}, &l, colour);
     if (shown < s->n) {
         ipw_buf_addf(out, "   %s\xE2\x80\xA6 and %zu more in traces.jsonl%s\n",
                      ipw_style(IPW_DIM, colour), s->n - shown, ipw_style(IPW_PLAIN, colour));
     }
     rule(out, width, colour);
-    free(order);
 }
 
 static void put_title(struct ipw_buf *out, const struct ipw_summary *s,
@@ -413,7 +424,7 @@ static void put_title(struct ipw_buf *out, const struct ipw_summary *s,
         if (run->planned >= 0) {
             size_t stopped = 0;
 
-            for (size_t i = 0; i < s->n; i++) stopped += s->rows[i].stopped;
+            for (size_t i = 0; i < s->n; i++) stopped += ipw_summary_row(s, i)->stopped;
             ipw_buf_addf(out, ": %zu of %lld queries done", s->n - stopped,
                          (long long)run->planned);
         }

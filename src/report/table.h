@@ -16,8 +16,7 @@
 struct ipw_table_options {
     unsigned width;  /* columns of the terminal; 0 or less than 80: 80 */
     bool colour;     /* only when asked */
-    size_t max_rows; /* rows shown at most (first ones, then failures are counted); 0: all;
-                      * texts are known of IPW_SUMMARY_SHOWN only */
+    size_t max_rows; /* of the first IPW_SUMMARY_SHOWN no more than these; 0: all of them */
 };
 
 void ipw_table_write(struct ipw_buf *out, const struct ipw_summary *s,

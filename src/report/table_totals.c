@@ -64,7 +64,7 @@ static void put_accuracy(struct ipw_table_block *b)
     size_t failed = 0, wrong = 0, unscored = 0;
 
     for (size_t i = 0; i < b->s->n; i++) { /* as the rows are marked: each in one class only */
-        const struct ipw_summary_row *row = &b->s->rows[i];
+        const struct ipw_summary_row *row = ipw_summary_row(b->s, i);
 
         if (row->resolved == 1 || row->stopped) continue;
         failed += !row->completed;
@@ -238,7 +238,7 @@ static void put_provenance(struct ipw_table_block *b)
         bool first = true;
 
         for (size_t i = 0; i < b->s->n; i++) {
-            const struct ipw_summary_figure *f = &b->s->rows[i].energy[d];
+            const struct ipw_summary_figure *f = &ipw_summary_row(b->s, i)->energy[d];
 
             if (!f->known) continue;
             j[f->provenance] += f->j;

@@ -96,28 +96,26 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     memcpy(books, facts.balance, sizeof books);
     ipw_history_add(&run->history, facts.balance, &all_devices);
     facts.baseline_s = ipw_ns_to_s(run->o->baseline_ns);
-    ipw_summary_write(&out, &run->summary, &facts);
-    rc = ipw_rundir_write_summary(run->dir, out.data, out.len, err);
+    rc = ipw_summary_write(&out, &run->summary, &facts, err);
+    if (!rc) rc = ipw_rundir_write_summary(run->dir, out.data, out.len, err);
     /* Again, with this session's end, and what the self-test found. */
     run->summary_note = facts.note;
     if (!rc) rc = ipw_run_write_manifest(run, facts.status, books, &devices, err);
     run->summary_note = NULL;
-    if (run->o->json) {
-        ipw_secret_clean(&out, 0);
-        fwrite(out.data, 1, out.len, stdout);
-        if (out.len && out.data[out.len - 1] != '\n') fputc('\n', stdout);
-    } else {
-        struct ipw_buf table = IPW_BUF(MAX_BYTES);
+    if (!run->o->json) {
         struct ipw_table_options options = {.width = ipw_terminal_width(STDOUT_FILENO),
                                             .colour = ipw_use_colour(STDOUT_FILENO),
                                             .max_rows = IPW_SUMMARY_SHOWN};
         /* What was said at the start is not said again; --quiet wants no remarks, but who answered
          * has to be seen. */
         facts.note = run->o->quiet ? quiet_note : end_note[0] ? end_note : NULL;
-        ipw_table_write(&table, &run->summary, &facts, &options);
-        ipw_secret_clean(&table, 0);
-        fwrite(ipw_buf_str(&table), 1, table.len, stdout);
-        ipw_buf_release(&table);
+        ipw_buf_clear(&out);
+        ipw_table_write(&out, &run->summary, &facts, &options);
+        if (!rc) rc = ipw_summary_check(&run->summary, err);
+    }
+    if (!run->summary.place.error) { /* else the figures are not right */
+        ipw_secret_clean(&out, 0);
+        fwrite(ipw_buf_str(&out), 1, out.len, stdout);
     }
     if ((fflush(stdout) || ferror(stdout)) && !rc)
         rc = ipw_fail_errno(err, errno, "standard output: the result could not be written");

@@ -56,21 +56,21 @@ static int check_energy(const struct ipw_run *run, const char *option, struct ip
         }
     }
     if (n == 0)
-        return ipw_fail(err, IPW_EINVAL, "--%s cannot be kept: no energy sensor (%.300s)", option,
+        return ipw_fail(err, IPW_EINVAL, "cannot use --%s: no energy sensor (%.300s)", option,
                         run->energy_note[0] ? run->energy_note : "none was found");
     if (remote)
         return ipw_fail(err, IPW_EINVAL,
-                        "--%s cannot be kept: '%s' is read from another machine, too late to stop "
+                        "cannot use --%s: '%s' is read from another machine, too late to stop "
                         "a query",
                         option, remote->name);
     if (is_doubted(run))
         return ipw_fail(err, IPW_EINVAL,
-                        "--%s cannot be kept: %s. Choose other sensors with --telemetry, or drop "
+                        "cannot use --%s: %s. Choose other sensors with --telemetry, or drop "
                         "the limit",
                         option, run->doubts);
     if (other)
         return ipw_fail(err, IPW_EINVAL,
-                        "--%s cannot be kept: the model runs on another machine (%.200s), whose "
+                        "cannot use --%s: the model runs on another machine (%.200s), whose "
                         "energy is not measured here",
                         option, other);
     return 0;
@@ -80,8 +80,8 @@ static int check_cost(const struct ipw_run *run, const char *option, struct ipw_
 {
     if (ipw_pricing_knows(&run->pricing, run->model)) return 0;
     return ipw_fail(err, IPW_EINVAL,
-                    "--%s cannot be kept: the price of model '%s' is not known (give one with "
-                    "--prices FILE, or say --free)",
+                    "cannot use --%s: no price for model '%s'; add it with --prices FILE, or use "
+                    "--prices free",
                     option, run->model ? run->model : "?");
 }
 
@@ -371,10 +371,11 @@ static struct joules of_query(const struct ipw_query *q, struct ipw_figure *figu
     if (*until_ns > now_ns) *until_ns = now_ns;
     begun = *until_ns > q->start_ns;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        struct ipw_ledger_question ask = {ordinal,     (enum ipw_domain)d, IPW_LEDGER_ALL,
+                                          q->start_ns, *until_ns,          IPW_LEDGER_SO_FAR};
+
         figures[d] = (struct ipw_figure){0};
-        if (begun)
-            figures[d] = ipw_ledger_so_far(q->run->ledger, ordinal, (enum ipw_domain)d, q->start_ns,
-                                           *until_ns);
+        if (begun) figures[d] = ipw_ledger_figure(q->run->ledger, ask);
     }
     return add_up(figures);
 }
@@ -402,15 +403,21 @@ static double joules_of_query(const struct ipw_query *q)
     return of_query(q, figures, &until_ns).all;
 }
 
+static struct ipw_figure domain_of_run(const struct ipw_run *run, int d, int64_t until_ns)
+{
+    struct ipw_ledger_question q = {IPW_LEDGER_ANY, (enum ipw_domain)d, IPW_LEDGER_ALL,
+                                    run->start_ns,  until_ns,           IPW_LEDGER_TOTAL};
+
+    return ipw_ledger_figure(run->ledger, q);
+}
+
 static struct joules of_run_until(const struct ipw_run *run, struct ipw_figure *figures,
                                   int64_t *until_ns)
 {
     *until_ns = ipw_ledger_measured_ns(run->ledger);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         figures[d] = (struct ipw_figure){0};
-        if (*until_ns > run->start_ns)
-            figures[d] =
-                ipw_ledger_total(run->ledger, (enum ipw_domain)d, run->start_ns, *until_ns);
+        if (*until_ns > run->start_ns) figures[d] = domain_of_run(run, d, *until_ns);
     }
     return add_up(figures);
 }
@@ -451,8 +458,7 @@ void ipw_enforce_run_joules(void *ud, double *joules, double *seconds)
 
     if (!run->start_ns || until_ns <= run->start_ns || until_ns == INT64_MAX) return;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (domains >> d & 1)
-            figures[d] = ipw_ledger_total(run->ledger, (enum ipw_domain)d, run->start_ns, until_ns);
+        if (domains >> d & 1) figures[d] = domain_of_run(run, d, until_ns);
     }
     j = add_up(figures).all;
     if (isnan(j)) return;

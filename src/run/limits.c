@@ -2,8 +2,30 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
+
+/* clang-format off */
+#define AT(field) offsetof(struct ipw_limit_options, field)
+const struct ipw_opt ipw_limit_option_rows[] = {
+    {"token-limit", 0, IPW_OPT_INT, AT(query.tokens), "N", "input and output tokens of a query", 1, INT64_MAX},
+    {"turn-limit", 0, IPW_OPT_INT, AT(query.turns), "N", "model calls of a query, whatever its agent is set to", 1, INT64_MAX},
+    {"query-timeout", 0, IPW_OPT_DURATION, AT(query.wall_ns), "TIME", "wall time of a query", 1, INT64_MAX},
+    {"working-limit", 0, IPW_OPT_DURATION, AT(query.working_ns), "TIME", "wall time of a query without its waits for retries", 1, INT64_MAX},
+    {"cost-limit", 0, IPW_OPT_NUM, AT(query.cost_usd), "USD", "cost of a query; needs a price", 1, INT64_MAX},
+    {"energy-limit", 0, IPW_OPT_JOULES, AT(query.energy_j), "ENERGY", "energy of a query, such as 2kJ; needs a sensor", 1, INT64_MAX},
+    {"run-token-limit", 0, IPW_OPT_INT, AT(run.tokens), "N", "input and output tokens of the run", 1, INT64_MAX},
+    {"run-turn-limit", 0, IPW_OPT_INT, AT(run.turns), "N", "model calls of the run", 1, INT64_MAX},
+    {"run-timeout", 0, IPW_OPT_DURATION, AT(run.wall_ns), "TIME", "wall time of the run", 1, INT64_MAX},
+    {"run-working-limit", 0, IPW_OPT_DURATION, AT(run.working_ns), "TIME", "wall time of the run without its waits for retries", 1, INT64_MAX},
+    {"run-cost-limit", 0, IPW_OPT_NUM, AT(run.cost_usd), "USD", "cost of the run; needs a price", 1, INT64_MAX},
+    {"run-energy-limit", 0, IPW_OPT_JOULES, AT(run.energy_j), "ENERGY", "energy of the run with idle, such as 0.1kWh; needs a sensor", 1, INT64_MAX},
+    {"prices", 0, IPW_OPT_STR, AT(prices), "FILE|free", "price table (JSON) that overrides the built-in; free: no cost"},
+    {"free", 0, IPW_OPT_OLD, 0, NULL, "prices", .value = "free"},
+    IPW_OPT_END,
+};
+/* clang-format on */
 
 static const struct {
     const char *outcome, *run_outcome, *option, *run_option;
@@ -51,6 +73,8 @@ int ipw_limits_check(struct ipw_limit_options *o, struct ipw_err *err)
 {
     int rc = 0;
 
+    o->free = o->prices && strcmp(o->prices, "free") == 0;
+    if (o->free) o->prices = NULL;
     for (int run = 0; run < 2 && !rc; run++) {
         struct ipw_limits *l = run ? &o->run : &o->query;
 

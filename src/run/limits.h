@@ -35,41 +35,12 @@ struct ipw_limits { /* 0: no limit */
 
 struct ipw_limit_options {
     struct ipw_limits query, run;
-    const char *prices; /* a file that goes before the built-in table */
-    bool free;          /* the user says that the model's answers cost nothing */
+    const char *prices; /* a file that overrides the built-in table, or NULL */
+    bool free;          /* --prices free: the model costs nothing */
 };
 
-/* Rows of an option table; `at` is the offset of a struct ipw_limit_options. */
-#define IPW_LIMIT_AT(at, field) ((at) + offsetof(struct ipw_limit_options, field))
-#define IPW_LIMIT_ROW(at, name, kind, field, arg, help)                                            \
-    {                                                                                              \
-        name, 0, kind, IPW_LIMIT_AT(at, field), arg, help, 1, INT64_MAX                            \
-    }
-#define IPW_LIMIT_OPTIONS(at)                                                                      \
-    IPW_LIMIT_ROW(at, "token-limit", IPW_OPT_INT, query.tokens, "N",                               \
-                  "tokens of a query, input and output"),                                          \
-        IPW_LIMIT_ROW(at, "turn-limit", IPW_OPT_INT, query.turns, "N",                             \
-                      "model calls of a query, whatever the agent says"),                          \
-        IPW_LIMIT_ROW(at, "query-timeout", IPW_OPT_DURATION, query.wall_ns, "TIME",                \
-                      "wall time of a query (default: none)"),                                     \
-        IPW_LIMIT_ROW(at, "working-limit", IPW_OPT_DURATION, query.working_ns, "TIME",             \
-                      "the same without the waits between retries"),                               \
-        IPW_LIMIT_ROW(at, "cost-limit", IPW_OPT_NUM, query.cost_usd, "USD",                        \
-                      "cost of a query; needs a price"),                                           \
-        IPW_LIMIT_ROW(at, "energy-limit", IPW_OPT_JOULES, query.energy_j, "2kJ",                   \
-                      "energy of a query; needs a sensor"),                                        \
-        IPW_LIMIT_ROW(at, "run-token-limit", IPW_OPT_INT, run.tokens, "N",                         \
-                      "tokens of the whole run, which then ends"),                                 \
-        IPW_LIMIT_ROW(at, "run-turn-limit", IPW_OPT_INT, run.turns, "N", "its model calls"),       \
-        IPW_LIMIT_ROW(at, "run-timeout", IPW_OPT_DURATION, run.wall_ns, "TIME", "its wall time"),  \
-        IPW_LIMIT_ROW(at, "run-working-limit", IPW_OPT_DURATION, run.working_ns, "TIME",           \
-                      "the same without the times in which all it does is wait"),                  \
-        IPW_LIMIT_ROW(at, "run-cost-limit", IPW_OPT_NUM, run.cost_usd, "USD", "its cost"),         \
-        IPW_LIMIT_ROW(at, "run-energy-limit", IPW_OPT_JOULES, run.energy_j, "0.1kWh",              \
-                      "its energy, idle included"),                                                \
-        IPW_LIMIT_ROW(at, "prices", IPW_OPT_STR, prices, "FILE",                                   \
-                      "price table (JSON) to look at before the built-in one"),                    \
-        IPW_LIMIT_ROW(at, "free", IPW_OPT_FLAG, free, NULL, "the model's answers cost nothing")
+/* Rows of an option table, for a struct ipw_limit_options. */
+extern const struct ipw_opt ipw_limit_option_rows[];
 
 /* "token_limit", "turn_limit", "timeout", ...; with run_ before it for the run's. */
 const char *ipw_limit_outcome(enum ipw_limit limit, bool run);

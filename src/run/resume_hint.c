@@ -17,18 +17,15 @@ char *ipw_go_on_command(const char *path, bool retry_failed)
     ipw_buf_adds(&out, "ipw-agent resume ");
     if (path[0] == '-') ipw_buf_adds(&out, "./"); /* no option */
     ipw_text_shell_word(&out, path);
-    if (retry_failed) ipw_buf_adds(&out, " --retry failed");
+    if (retry_failed) ipw_buf_adds(&out, " --rerun failed");
     return ipw_buf_take(&out, NULL);
 }
 
 /* Has one failed by itself, in this session or an earlier one? */
 static bool has_failed(const struct ipw_run *run)
 {
-    for (size_t i = 0; i < run->summary.n; i++) {
-        const struct ipw_summary_row *row = &run->summary.rows[i];
-
-        if (ipw_retry_of(row->completed, row->outcome) == IPW_RETRY_FAILED) return true;
-    }
+    for (size_t i = 0; i < run->summary.n_outcomes; i++)
+        if (ipw_retry_of(false, run->summary.outcomes[i].name) == IPW_RETRY_FAILED) return true;
     return false;
 }
 

@@ -2,7 +2,7 @@
  *
  * Said after a signal, a limit of the run, a server that did not come back, and a disk that failed;
  * by the signal's handler itself where a second signal, or one before the first query, ends the
- * program at once.  `--retry failed` is part of it where queries failed by themselves, which a plain
+ * program at once.  `--rerun failed` is part of it where queries failed by themselves, which a plain
  * resume leaves as they are. */
 #ifndef IPW_RUN_RESUME_HINT_H
 #define IPW_RUN_RESUME_HINT_H

@@ -87,6 +87,7 @@ static int lock_earlier(struct ipw_run *run, struct ipw_err *err)
 
     if (!run->o->resume || !ipw_rundir_holds_run(run->o->output)) return 0;
     rc = ipw_rundir_open(&run->dir, run->o->output, err);
+    if (!rc) run->summary.place.folder = ipw_rundir_path(run->dir);
     if (rc || !ipw_rundir_has_manifest(run->dir)) return rc;
     return ipw_history_open(run, err);
 }
@@ -104,7 +105,7 @@ static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struc
     if (!rc) rc = ipw_retry_parse(&run->retry, o->retry, err);
     if (!rc && !o->resume && (o->force || strcmp(o->retry, "cut")))
         rc =
-            ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume", o->force ? "force" : "retry");
+            ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume", o->force ? "force" : "rerun");
     if (!rc && o->resume && !o->output)
         rc = ipw_fail(err, IPW_EINVAL, "--resume: --output names the run to go on with");
     if (rc) return rc;
@@ -184,6 +185,7 @@ static int open_dir(struct ipw_run *run, struct ipw_err *err)
     int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output, &names, err);
 
     if (rc) return rc;
+    run->summary.place.folder = ipw_rundir_path(run->dir);
     ipw_rundir_set_sync(run->dir, run->sync != IPW_SYNC_OFF);
     if (run->o->no_content) {
         rc = ipw_redactor_init(&run->redactor, IPW_REDACT_ALL, err);
@@ -200,7 +202,7 @@ static void put_run_start(struct ipw_buf *out, const struct ipw_run *run)
     struct ipw_buf facts = IPW_BUF(64 * IPW_KIB), manifest = IPW_BUF(out->max);
     struct ipw_json *a = NULL, *b = NULL;
 
-    ipw_ledger_facts_write(&facts, &run->ledger_facts);
+    ipw_ledger_rules_write(&facts, &run->ledger_facts);
     ipw_buf_adds(&manifest, "{\"manifest\":");
     ipw_run_put_manifest(&manifest, run);
     ipw_buf_addc(&manifest, '}');
@@ -224,7 +226,7 @@ static void emit_run_event(struct ipw_run *run, enum ipw_event_kind kind, int64_
     struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
 
     if (kind == IPW_EV_RUN_START) {
-        ipw_ledger_facts_take(&run->ledger_facts, run->ledger, &run->sources);
+        ipw_ledger_rules_take(&run->ledger_facts, run->ledger, &run->sources);
         run->ledger_facts.clock = run->anchor;
         put_run_start(&data, run);
         event.payload = ipw_buf_str(&data);
@@ -310,18 +312,12 @@ static void tell_what_stays(struct ipw_err *err, const char *path)
  * and the table shows the beginning only.  Without --quiet an error was said when it happened. */
 static void tell_why_failed(const struct ipw_run *run)
 {
-    const struct ipw_summary *s = &run->summary;
+    const struct ipw_summary_shown *first = &run->summary.unanswered;
+    bool known = first->error && *first->error;
 
-    for (size_t i = 0; i < s->n; i++) {
-        const struct ipw_summary_row *row = &s->rows[i];
-        const char *error = row->shown ? row->shown->error : NULL;
-
-        if (row->completed) continue;
-        if (run->o->quiet || !error || !*error)
-            ipw_say("no query was answered; query %s: %s", row->id,
-                    error && *error ? error : row->outcome);
-        return;
-    }
+    if (first->id && (run->o->quiet || !known))
+        ipw_say("no query was answered; query %s: %s", first->id,
+                known ? first->error : first->outcome);
 }
 
 /* A write beyond a file size limit is an error like a full disk, not the end of the program.  And a

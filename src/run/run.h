@@ -51,7 +51,7 @@ struct ipw_run_options {
     int64_t concurrency, max_turns, seed, max_tokens, max_retries;
     int64_t server_failures, server_wait_ns;
     int64_t epochs, warmup, baseline_ns;
-    int64_t sample_interval_ns, first_byte_ns, grace_ns, lua_cpu_ns;
+    int64_t sample_interval_ns, grace_ns, lua_cpu_ns;
     size_t lua_memory_bytes;
     struct ipw_limit_options limits;
     struct ipw_net_options net;
@@ -88,7 +88,7 @@ struct ipw_run {
     struct ipw_wakeup *sampled;
     struct ipw_ledger *ledger;
     struct ipw_feed *feed; /* what tells it of the queries */
-    struct ipw_ledger_facts ledger_facts;
+    struct ipw_ledger_rules ledger_facts;
     struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
     int64_t n_rows;                        /* of samples, that the ledger has taken */
     const struct ipw_source *model_source; /* the estimate in the place of a sensor, or NULL */
@@ -190,7 +190,7 @@ void ipw_run_baseline_before(struct ipw_run *run);
 void ipw_run_baseline_after(struct ipw_run *run);
 /* The sharing rule: the one that was named, else the one with which the run was begun, else phase. */
 int ipw_run_share(enum ipw_share *out, const struct ipw_run *run, struct ipw_err *err);
-/* Are the model's devices another machine's?  IPW_EINVAL for an --energy that means nothing. */
+/* Are the model's devices another machine's?  IPW_EINVAL for a --model-host that means nothing. */
 int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *err);
 
 /* query.c */

@@ -4,6 +4,23 @@
 
 #include "script/vm.h"
 
+/* clang-format off */
+#define AT(field) offsetof(struct ipw_script_options, field)
+const struct ipw_opt ipw_script_option_rows[] = {
+    {"path", 'p', IPW_OPT_LIST, AT(paths), "DIR", "search here first for agents, tools, modules"},
+    {"lua-path", 0, IPW_OPT_FLAG, AT(lua_path), NULL, "let require search Lua's own folders (LUA_PATH_5_4)"},
+    {"allow-native", 0, IPW_OPT_FLAG, AT(allow_native), NULL, "let require load C modules, without protection"},
+    {"no-proc", 0, IPW_OPT_FLAG, AT(no_proc), NULL, "forbid starting programs"},
+    {"no-web", 0, IPW_OPT_FLAG, AT(no_web), NULL, "forbid web requests by tools"},
+    {"web-allow", 0, IPW_OPT_LIST, AT(web_allow), "HOST[:PORT]", "allow this host, even if private; '*': any"},
+    {"web-via-proxy", 0, IPW_OPT_FLAG, AT(web_via_proxy), NULL, "let tools use the environment's proxy"},
+    {"read", 0, IPW_OPT_LIST, AT(read), "DIR", "let ipw.sqlite read below this folder"},
+    {"workspace-size", 0, IPW_OPT_BYTES, AT(workspace_bytes), "SIZE", "bytes in a query's workspace (default: 256M)", 1024, INT64_C(1) << 50},
+    {"workspace-files", 0, IPW_OPT_INT, AT(workspace_files), "N", "files and folders in a workspace (default: 10000)", 1, 1000000000},
+    IPW_OPT_END,
+};
+/* clang-format on */
+
 const char *const *ipw_script_paths(const struct ipw_script_options *o)
 {
     return (const char *const *)o->paths.items;

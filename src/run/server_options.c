@@ -25,6 +25,32 @@ struct ipw_net {
 
 /* ---- options ---- */
 
+/* clang-format off */
+#define AT(field) offsetof(struct ipw_net_options, field)
+const struct ipw_opt ipw_net_option_rows[] = {
+    {"base-url", 'u', IPW_OPT_LIST, AT(base_urls), "URL", "OpenAI-compatible server; repeat for several"},
+    {"insecure-key", 0, IPW_OPT_FLAG, AT(insecure_key), NULL, "send the key over plain http to other hosts too"},
+    {"cacert", 0, IPW_OPT_STR, AT(cacert), "FILE", "trust these PEM certificates, not the system's"},
+    {"header", 0, IPW_OPT_LIST, AT(headers), "'NAME: VALUE'", "add a header; 'NAME: env:VAR' reads a variable", .holds = IPW_HOLDS_HEADER},
+    {"body", 0, IPW_OPT_STR, AT(body), "JSON", "add or override fields of every request", .holds = IPW_HOLDS_JSON},
+    {"max-tokens-field", 0, IPW_OPT_STR, AT(tokens_field), "NAME", "field for --max-tokens (default: by server)"},
+    {"force-output-tokens", 0, IPW_OPT_INT, AT(force_tokens), "N", "make every reply exactly N tokens long", 1, INT64_MAX},
+    {"max-reply", 0, IPW_OPT_STR, AT(max_reply), "SIZE", "largest reply in bytes (default: 64M)"},
+    {"max-connections", 0, IPW_OPT_INT, AT(max_connections), "N", "open connections (default: no limit)", 1, 100000},
+    {"adaptive", 0, IPW_OPT_FLAG, AT(adaptive), NULL, "tune the concurrency, up to --concurrency (default: 256)"},
+    {"retry-truncated", 0, IPW_OPT_FLAG, AT(retry_cut), NULL, "also retry a reply that broke off"},
+    {"connect-timeout", 0, IPW_OPT_DURATION, AT(connect_ns), "TIME", "time to connect (default: 10s)"},
+    {"first-token-timeout", 0, IPW_OPT_DURATION, AT(first_token_ns), "TIME", "time to the first token (default: 600s to the first byte)"},
+    {"stall-timeout", 0, IPW_OPT_DURATION, AT(stall_ns), "TIME", "longest silence in a reply (default: 120s)"},
+    {"comment-timeout", 0, IPW_OPT_DURATION, AT(comment_ns), "TIME", "longest time with keep-alive comments only (default: 600s)"},
+    {"request-timeout", 0, IPW_OPT_DURATION, AT(request_ns), "TIME", "one model call with its retries (default: none)"},
+    {"retry-cut", 0, IPW_OPT_OLD, 0, NULL, "retry-truncated"},
+    {"ttft-timeout", 0, IPW_OPT_OLD, 0, "TIME", "first-token-timeout"},
+    {"first-byte-timeout", 0, IPW_OPT_OLD, 0, "TIME", "first-token-timeout"},
+    IPW_OPT_END,
+};
+/* clang-format on */
+
 /* "Name: value", or "Name: env:VAR". */
 static int read_header(struct ipw_net_borrowed *b, const char *text, struct ipw_err *err)
 {
@@ -103,7 +129,7 @@ int ipw_net_fill(struct ipw_llm_options *out, struct ipw_net_borrowed *b,
     }
     out->force_tokens = o->force_tokens;
     out->connect_ns = o->connect_ns;
-    out->first_token_ns = o->first_token_ns;
+    out->first_token_ns = out->first_byte_ns = o->first_token_ns;
     out->idle_ns = o->stall_ns;
     out->comment_ns = o->comment_ns;
     out->total_ns = o->request_ns;

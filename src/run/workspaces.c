@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -15,7 +16,11 @@
 
 #define PREFIX "ipw-agent-"
 #define OWNER  ".owner"
-enum { SUFFIX = 6, MAX_DEPTH = 200 }; /* a folder in a folder in ...: each takes a descriptor */
+enum {
+    SUFFIX = 6,
+    OLD_S = IPW_WORKSPACES_OLD_DAYS * 24 * 3600,
+    MAX_DEPTH = 200
+}; /* a folder in a folder in ...: each takes a descriptor */
 
 const char *ipw_workspaces_root(void)
 {
@@ -163,6 +168,19 @@ static int take_mark(int folder)
     return -1;
 }
 
+/* Ours by name, user and mode, but no process ever marked it. */
+static bool is_old(int folder)
+{
+    struct stat st;
+    struct timespec now;
+
+    if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 0777) != 0700)
+        return false;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec - st.st_mtim.tv_sec > OLD_S && faccessat(folder, OWNER, F_OK, 0) < 0 &&
+           errno == ENOENT;
+}
+
 void ipw_workspaces_left(struct ipw_workspaces_left *out, bool sweep)
 {
     DIR *root = opendir(ipw_workspaces_root());
@@ -183,6 +201,8 @@ void ipw_workspaces_left(struct ipw_workspaces_left *out, bool sweep)
             out->n++;
             out->bytes += empty(dirfd(root), entry->d_name, folder, sweep);
             close(mark);
+        } else if (is_old(folder)) {
+            out->n_old++;
         }
         close(folder);
     }

@@ -48,8 +48,8 @@ static void find_unknown(lua_State *L, struct ipw_agent_info *info)
     }
     if (!first[0]) return;
     near = ipw_nearest(first, fields);
-    snprintf(info->unknown, sizeof info->unknown, "'%s'%s%s%s", first, near ? " (is '" : "",
-             near ? near : "", near ? "' meant?)" : "");
+    snprintf(info->unknown, sizeof info->unknown, "'%s'%s%s%s", first,
+             near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 static int check_shape(lua_State *L)

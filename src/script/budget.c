@@ -1,6 +1,6 @@
 /* The CPU budget of Lua code.
  *
- * A count hook that is always armed costs 1.5 to 2.8 times the speed (reference/c-lua-style.md 0),
+ * A count hook that is always armed costs 1.5 to 2.8 times the speed,
  * so the hook is armed late: one timer on the loop thread's CPU clock ticks every 20 ms of CPU
  * while Lua runs; its handler counts, and past the budget sets the hook on the Lua thread that
  * runs.  Between slices the timer ticks without effect. */

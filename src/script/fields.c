@@ -18,7 +18,7 @@ static void check_names(lua_State *L, int idx, const char *where, const char *co
         if (!is) {
             near = key ? ipw_nearest(key, known) : NULL;
             luaL_error(L, "%s: unknown field '%s'%s%s%s", where, key ? key : "(not a string)",
-                       near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+                       near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
         }
         lua_pop(L, 1);
     }

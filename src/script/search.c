@@ -309,10 +309,10 @@ static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
     if (names.n) near = ipw_nearest(stem, names.list);
     if (strchr(name, '/') || ends_with(name, ".lua"))
         rc = ipw_fail(err, IPW_ENOTFOUND, "%s: no such %s file%s%s%s", name, word,
-                      near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+                      near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     else
         rc = ipw_fail(err, IPW_ENOTFOUND, "no %s is named '%s'%s%s%s", word, name,
-                      near ? " (is '" : "", near ? near : "", near ? "' meant?)" : "");
+                      near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     release_names(&names);
     return rc;
 }

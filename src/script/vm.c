@@ -22,7 +22,7 @@ enum {
 static size_t n_open; /* states */
 
 /* Lua's allocator.  The cap is soft: an allocator that refuses table growth makes Debian's 5.4.4
- * corrupt its heap (reference/reliability.md, finding 2), so past the cap the script is stopped at
+ * corrupt its heap, so past the cap the script is stopped at
  * its next instruction, and only single strings and userdata beyond a quarter of the cap, and
  * anything beyond four times the cap, are refused. */
 static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)

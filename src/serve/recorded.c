@@ -9,6 +9,7 @@
 #include "json/write.h"
 #include "llm/record_lookup.h"
 #include "serve/recorded_write.h"
+#include "trace/saved_manifest.h"
 
 struct ipw_serve_recorded {
     struct ipw_recorded *record;
@@ -21,17 +22,11 @@ struct ipw_serve_recorded {
 
 static int check_manifest(const struct ipw_serve_recorded_options *o, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
-    char *path = ipw_asprintf("%s/manifest.json", o->run);
-    struct ipw_json *manifest = NULL;
+    struct ipw_json *manifest;
     const char *redacted;
     bool no_content;
-    int rc = ipw_file_read(&text, path, err);
+    int rc = ipw_saved_manifest_read(&manifest, o->run, err);
 
-    if (!rc) {
-        rc = ipw_json_parse(&manifest, ipw_buf_str(&text), text.len, NULL, err);
-        if (rc) ipw_err_prefix(err, "%s", path);
-    }
     redacted = ipw_json_str(ipw_json_get(manifest, "redacted"), NULL);
     no_content = ipw_json_bool(ipw_json_get(ipw_json_get(manifest, "config"), "no_content"), false);
     if (!rc && (redacted || no_content) && !o->filler)
@@ -40,8 +35,6 @@ static int check_manifest(const struct ipw_serve_recorded_options *o, struct ipw
                       "for (--filler serves it all the same)",
                       o->run, redacted ? "exported with --redact" : "recorded with --no-content");
     ipw_json_free(manifest);
-    ipw_buf_release(&text);
-    free(path);
     return rc;
 }
 
@@ -108,8 +101,7 @@ static void answer_not_found(struct ipw_serve_answer *answer,
     struct ipw_jw w;
 
     say_not_found(&message, nearest);
-    memset(answer, 0, sizeof *answer);
-    answer->bytes = IPW_BUF(4 * IPW_MIB);
+    ipw_serve_answer_open(answer);
     ipw_jw_init(&w, &answer->bytes);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "error");

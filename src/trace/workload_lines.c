@@ -1,4 +1,4 @@
-/* The Mooncake line format (reference/agent-harnesses.md 1c), read. */
+/* Reads the Mooncake line format (docs/trace-format.md says what its fields mean). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
         -lunistring -lm -o /tmp/libgaia.so
     python3 tests/data/oracle_gaia.py /tmp/libgaia.so [PAIRS]
 
-The rule below is our own wording of the one that reference/ecosystem.md states.  Prints how many
+The rule below is our own wording of the benchmark's published scorer.  Prints how many
 comparisons were made; exit status 1 when one differs."""
 import ctypes
 import math

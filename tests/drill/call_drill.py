@@ -50,7 +50,7 @@ COMMANDS = {
     "doctor": "doctor --model demo",
     "help": "run --help",
     "run": "run tools --dataset ROWS --model demo --untrusted --tools calculator -o OUT -q",
-    "resume": "resume COPY --retry all",
+    "resume": "resume COPY --rerun all",
     "workload": "replay RUN --mode workload --model demo -o OUT --speed 1000",
     "repl": "repl --model demo",
     "telemetry": "telemetry --json",

@@ -57,7 +57,7 @@ return {
       { "seed: expected a whole number, got number", chat, { seed = 1.5 } },
       { "max_tokens: expected a whole number, got boolean", chat, { max_tokens = true } },
       { "force_output_tokens: expected a number above zero", chat, { force_output_tokens = -1 } },
-      { "unknown field 'mesages' %(is 'messages' meant", chat, { mesages = 1 } },
+      { "unknown field 'mesages' %(did you mean 'messages'", chat, { mesages = 1 } },
       { "unknown field", chat, { [1] = 1 } },
       { "on_text: expected a function", chat, { on_text = 1 } },
 

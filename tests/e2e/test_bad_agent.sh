@@ -37,7 +37,7 @@ check_err raises_early.lua:2
 step "a misspelt field is said, once; the run goes on"
 printf 'return {\n  name = "slip", defalts = { max_turns = 3 }, run = function() return "42" end,\n}\n' >slip.lua
 expect_exit 0 agent run slip.lua --dataset one.jsonl --base-url "$BASE_URL" --model fake-model --output slip
-assert_eq "$(grep -c "slip.lua: no agent has a field 'defalts' (is 'defaults' meant?): it does nothing" err)" 1
+assert_eq "$(grep -c "slip.lua: no agent has a field 'defalts' (did you mean 'defaults'?): it does nothing" err)" 1
 for agent in react single tools; do
     expect_exit 0 agent run $agent --dataset one.jsonl --model demo --output good-$agent
     no_err "no agent has"

@@ -29,7 +29,7 @@ expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --mode
 expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
     --output first
 check_err first
-for option in "--retry all" --force; do # which do nothing to a run that begins
+for option in "--rerun all" --force; do # which do nothing to a run that begins
     expect_exit 2 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model $option
     check_err "run: ${option% all} goes with --resume"
 done

@@ -71,7 +71,7 @@ expect_exit 0 agent doctor --base-url "$BASE_URL"
 check_out "does not move: not believed"
 expect_exit 2 agent run plain.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
     --output refused --energy-limit 50J
-check_err "--energy-limit cannot be kept: package-0 does not move: not believed"
+check_err "cannot use --energy-limit: package-0 does not move: not believed"
 
 step "compare does not believe the 0 J that earlier versions wrote of such a sensor"
 cp -r frozencap earlier

@@ -16,9 +16,9 @@ assert_json none/traces.jsonl 'd[0]["total_cost_usd"] is None and all(t["cost_us
 assert_json none/summary.json 'd["totals"]["cost_usd"] is None and d["config"]["price"] is None'
 EXPECT=2 run never --model fake-model --cost-limit 1
 one_message
-check_err "--cost-limit cannot be kept: the price of model 'fake-model' is not known"
+check_err "cannot use --cost-limit: no price for model 'fake-model'"
 EXPECT=2 run never --model fake-model --run-cost-limit 1
-check_err "--run-cost-limit cannot be kept"
+check_err "cannot use --run-cost-limit"
 [ ! -e never ] || fail "a refused run made its folder"
 
 step "a price table"
@@ -36,14 +36,14 @@ run dated --model gpt-4o-mini-2024-07-18
 assert_json dated/traces.jsonl 'abs(d[0]["turns"][0]["cost_usd"] - (0.15 * 1000 + 0.6 * d[0]["turns"][0]["output_tokens"]) / 1e6) < 1e-12'
 
 step "free because the user says so"
-run free --model fake-model --free --cost-limit 0.01
+run free --model fake-model --prices free --cost-limit 0.01
 assert_json free/traces.jsonl 'd[0]["total_cost_usd"] == 0 and d[0]["completed"]'
 assert_json free/summary.json 'd["config"]["price"] == "free"'
 
 step "a broken table is named"
 echo '{"models": {"x": {"input": 1, "outptu": 2}}}' >broken.json
 EXPECT=3 run never --model fake-model --prices broken.json
-check_err "broken.json: model 'x': unknown field 'outptu' (is 'output' meant?)"
+check_err "broken.json: model 'x': unknown field 'outptu' (did you mean 'output'?)"
 EXPECT=3 run never --model fake-model --prices missing.json
 check_err "missing.json"
 

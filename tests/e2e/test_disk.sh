@@ -63,7 +63,7 @@ if mkdir small && mount -t tmpfs -o size=200k none small 2>/dev/null; then
     expect_exit 1 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output small/new -q
     check_err "Read-only file system"
     one_message
-    expect_exit 1 agent resume small/run --retry all -q
+    expect_exit 1 agent resume small/run --rerun all -q
     check_err "Read-only file system"
     one_message
     assert_eq "$(fake_requests)" "$before" "(requests)"

@@ -71,7 +71,7 @@ cp one.txt gpu.txt
 
 step "case 35: of a model on another machine this machine's GPU says nothing"
 expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
-    --sample-interval 5ms --energy remote --output remote
+    --sample-interval 5ms --model-host remote --output remote
 assert_json remote/traces.jsonl "all(q['energy']['gpu']['joules'] is None and q['energy']['gpu']['reason'] == 'remote' and q['energy']['cpu']['joules'] is not None for q in d)"
 assert_json remote/traces.jsonl "all(q['lm_energy_measurable'] is False for q in d)"
 assert_json remote/traces.jsonl "all(s['energy']['cpu']['reason'] == 'remote' for q in d for t in q['turns'] for s in t['spans'] if s['kind'] != 'tool')"

@@ -70,6 +70,9 @@ start_list missing 404 '{"error":"no such page"}'
 run 2 missing --base-url "$BASE_URL"
 check_err "does not list its models"
 run 0 missing-named --base-url "$BASE_URL" --model m
+start_list loading 503 '{"error":{"message":"Loading model"}}'
+run 2 loading --base-url "$BASE_URL"
+check_err "HTTP 503: Loading model: $BASE_URL: the server does not list its models; name one with --model"
 for status in 401 403; do
     start_list $status $status '{"error":{"message":"who are you"}}'
     run 1 refused$status --base-url "$BASE_URL" --model m

@@ -146,6 +146,11 @@ end }
 LUA
 expect_exit 3 agent check tools/ask.lua
 assert_eq "$(cat out)" 'tools/ask.lua:4: ipw.http has no "qeury"; did you mean "query"?'
+# Also where it is not said whether it is a tool or an agent.
+printf 'local llm = require "ipw.llm"\nreturn { name = "mine", run = function() return llm.chta {} end }\n' >mine.lua
+expect_exit 3 agent check mine.lua
+check_out 'mine.lua:2: ipw.llm has no "chta"; did you mean "chat"?'
+check_out "cannot tell whether this is a tool or an agent"
 sed -i 's/qeury/query/' tools/ask.lua
 expect_exit 0 agent check tools/ask.lua
 
@@ -203,7 +208,7 @@ assert_eq "$(grep -c '^ in all' out)" 2 "(queries shown)"
 expect_exit 0 agent replay three --sort energy
 assert_eq "$(grep -o '^ q000[0-9]' out | tr -d '\n')" " q0000 q0001 q0002 q0003"
 expect_exit 2 agent replay dear --sort tokns
-check_err "is 'tokens' meant?"
+check_err "did you mean 'tokens'?"
 expect_exit 2 agent replay dear --sort energy --query q0003
 expect_exit 2 agent replay dear --sort energy --mode hermetic
 

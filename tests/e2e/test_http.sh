@@ -85,7 +85,7 @@ return {
     fails("not a public one", "permission", http.get(SITE .. "/inside"))
   end },
   { "slips are told", function()
-    test.raises(function() http.request { ulr = SITE } end, "unknown field 'ulr' %(is 'url' meant%?%)")
+    test.raises(function() http.request { ulr = SITE } end, "unknown field 'ulr' %(did you mean 'url'%?%)")
     test.raises(function() http.request { url = 5 } end, "url: expected")
     test.raises(function() http.get(SITE, { seconds = -1 }) end, "seconds")
     test.raises(function() http.get(SITE, { headers = { A = 5 } }) end, "headers")

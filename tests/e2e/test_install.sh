@@ -14,7 +14,7 @@ expect_exit 0 agent run react --dataset gaia-sample --limit 1 --model demo -o ru
 assert_json run/manifest.json 'd["config"]["agent_file"] == "builtin:agents/react.lua"'
 
 step "as the README says: the installed copies are to be read, the user's own folder comes first"
-sed -i '1i error("X")' "$WORK/opt dir/share/ipw-agent/agents/react.lua"
+sed -i '1i error("X")' "$WORK/opt dir/share/doc/ipw-agent/agents/react.lua"
 expect_exit 0 agent run react --dataset gaia-sample --limit 1 --model demo -o again
 mkdir -p "$XDG_DATA_HOME/ipw-agent/agents"
 echo 'error "mine comes first"' >"$XDG_DATA_HOME/ipw-agent/agents/react.lua"
@@ -22,12 +22,16 @@ expect_exit 3 agent run react --dataset gaia-sample --limit 1 --model demo -o mi
 check_err "mine comes first"
 rm -r "$XDG_DATA_HOME/ipw-agent"
 
+step "installed into ~/.local, as the README does it, the copies do not come before the program's own"
+IPW_AGENT=$BUILT XDG_DATA_HOME="$WORK/opt dir/share" expect_exit 0 agent run react --dataset gaia-sample --limit 1 --model demo -o local
+assert_json local/manifest.json 'd["config"]["agent_file"] == "builtin:agents/react.lua"'
+
 step "uninstall"
 : >"$WORK/opt dir/share/other"
-: >"$WORK/opt dir/share/ipw-agent/agents/mine.lua"
+: >"$WORK/opt dir/share/doc/ipw-agent/agents/mine.lua"
 cmake -DMANIFEST="$MANIFEST" -P "$IPW_SOURCE_DIR/cmake/uninstall.cmake" >out 2>&1 || fail "uninstall"
-assert_eq "$(cd "$WORK/opt dir" && find . -type f | sort | tr '\n' ' ')" "./share/ipw-agent/agents/mine.lua ./share/other "
-[ ! -e "$WORK/opt dir/share/ipw-agent/lua" ] || fail "an empty folder is left"
+assert_eq "$(cd "$WORK/opt dir" && find . -type f | sort | tr '\n' ' ')" "./share/doc/ipw-agent/agents/mine.lua ./share/other "
+[ ! -e "$WORK/opt dir/share/doc/ipw-agent/lua" ] || fail "an empty folder is left"
 cmake -DMANIFEST="$MANIFEST" -P "$IPW_SOURCE_DIR/cmake/uninstall.cmake" >out 2>&1 && fail "uninstalled twice"
 check_out "nothing was installed"
 

@@ -161,10 +161,10 @@ start_fake --script half.txt
 begin half --grace 0s
 kill -INT $AGENT_PID
 ends 130
-assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume half --retry failed"
+assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume half --rerun failed"
 stop_fake
 start_fake --bench 0
-expect_exit 0 agent resume half --retry failed --base-url "$BASE_URL"
+expect_exit 0 agent resume half --rerun failed --base-url "$BASE_URL"
 assert_json half/traces.jsonl 'len(d) == 3 and all(q["completed"] for q in d)'
 stop_fake
 BASE_URL=

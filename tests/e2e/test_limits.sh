@@ -107,7 +107,7 @@ assert_json branches/traces.jsonl 'd[0]["total_wall_clock_s"] < 30 and d[1]["tot
 step "a limit of nothing is refused"
 for limit in cost-limit run-cost-limit energy-limit run-energy-limit query-timeout working-limit \
     run-timeout run-working-limit token-limit run-turn-limit; do
-    run 2 never --$limit 0 --free
+    run 2 never --$limit 0 --prices free
     one_message
     check_err "--$limit"
 done
@@ -142,7 +142,7 @@ assert_json run-time/summary.json 'd["status"] == "limit"'
 step "an energy limit without a sensor, or with the model elsewhere, is refused with the reason"
 run 2 never --energy-limit 2kJ
 one_message
-check_err "--energy-limit cannot be kept: no energy sensor"
+check_err "cannot use --energy-limit: no energy sensor"
 run 2 never --run-energy-limit 1Wh --telemetry none
 check_err "switched off"
 run 2 never --energy-limit 2kg
@@ -180,7 +180,7 @@ return {
 LUA
 start_fake --bench 0 --prompt-tokens 100
 AGENT=watch.lua run 0 seen --limit 1 --token-limit 1000 --turn-limit 5 --run-turn-limit 3 --query-timeout 60s \
-    --energy-limit 5kJ --cost-limit 2 --free --sample-interval 5ms
+    --energy-limit 5kJ --cost-limit 2 --prices free --sample-interval 5ms
 NOTE='[e["data"] for e in d if e.get("name") == "seen"][0]'
 assert_json seen/events.jsonl "(lambda n: n['before']['tokens_left'] == 1000 and 0 < n['after']['tokens_left'] < 900)($NOTE)"
 assert_json seen/events.jsonl "(lambda n: n['before']['turns_left'] == 3 and n['after']['turns_left'] == 2)($NOTE)"

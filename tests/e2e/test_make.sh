@@ -67,9 +67,9 @@ check_out "tools/bad.lua:1: sets the global 'helper': is 'local' missing?"
 check_out "tools/bad.lua:3: name: expected letters"
 check_out "tools/bad.lua:4: about: expected a sentence"
 check_out "tools/bad.lua:5: unknown field 'inpt'"
-check_out "(is 'input' meant?)"
+check_out "(did you mean 'input'?)"
 check_out "tools/bad.lua:7: input 'country': unknown type 'strng'"
-check_out "(is 'string' meant?)"
+check_out "(did you mean 'string'?)"
 check_out "unknown option 'optinal'"
 check_out "tools/bad.lua:8: input 'n': min is larger than max"
 check_out "tools/bad.lua:8: input 'n': default: expected integer, got string"
@@ -89,7 +89,7 @@ mkdir -p agents datasets
 echo 'return { run = function() end, defaults = { max_turns = 0, tools = { "calculatr" } } }' >agents/bad.lua
 expect_exit 3 agent check agents/bad.lua
 check_out "defaults.max_turns: expected a whole number"
-check_out "no tool is named 'calculatr' (is 'calculator' meant?)"
+check_out "no tool is named 'calculatr' (did you mean 'calculator'?)"
 echo 'return { load = function() return { { id = 1, question = "a" }, { id = 1 } } end }' >datasets/bad.lua
 printf '{"question":"What is 2 + 2?","answer":"4"}\n' >rows.jsonl
 echo 'return require "ipw.dataset".open("rows.jsonl", { map = function() return { rule = "numeric" } end })' >datasets/mapped.lua
@@ -116,7 +116,7 @@ check_err "expression (string): "
 expect_exit 1 agent tool calculator '{"expression":'
 check_err "not valid JSON"
 expect_exit 3 agent tool calculatr '{}'
-check_err "is 'calculator' meant?"
+check_err "did you mean 'calculator'?"
 expect_exit 3 agent tool tools/bad.lua '{}'
 mkdir space
 echo "in the workspace" >space/a.txt

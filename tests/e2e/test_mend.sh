@@ -67,6 +67,17 @@ rm manifest/manifest.json
 expect_exit 0 agent repair manifest
 expect_exit 0 agent ledger manifest --check
 
+step "without events nothing is repaired, and what is lost and what is left is said"
+cp -r whole eventless
+damaged eventless
+rm eventless/events.jsonl
+expect_exit 3 agent repair eventless
+check_err "events.jsonl is gone, and with it each request, reply and tool result"
+check_err "ipw-agent resume eventless"
+same_traces eventless
+expect_exit 0 agent replay eventless
+expect_exit 0 agent export eventless --format jsonl
+
 step "a manifest that the events do not carry is named"
 cp -r whole gone
 rm gone/manifest.json

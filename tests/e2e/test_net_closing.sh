@@ -30,4 +30,17 @@ for when in each second; do
     done
 done
 
+# A request that is sent on a connection whose last reply came a moment ago, in one go of the program: it is held
+# up after each write, so that the reply and the close are there when it looks.
+if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null && [ -z "${IPW_SANITIZE-}" ]; then
+    step "the connection is closed while the program is held up"
+    start_closing second
+    head -n 200 thousand.jsonl >some.jsonl
+    strace -f -o /dev/null -e trace=sendto -e inject=sendto:delay_exit=1000 "$IPW_AGENT" run single --dataset some.jsonl \
+        --base-url "$BASE_URL" --max-retries 0 --concurrency 4 --output held >out 2>err || fail "$(cat err)"
+    assert_json held/events.jsonl '[e["outcome"] for e in d if e["event"] == "lm_inference_end"] == ["ok"] * 200'
+    assert_json held/events.jsonl 'any(e.get("resent") for e in d)'
+    stop_all
+fi
+
 end_test

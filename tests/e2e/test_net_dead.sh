@@ -57,7 +57,7 @@ start_fake --bench 0 --delay-ms 700
 IPW_POWERCAP_ROOT="$WORK/tree" expect_exit 0 agent run single --dataset four.jsonl --model fake-model \
     --base-url "$BASE_URL" --base-url http://192.0.2.1:8000 --base-url http://198.51.100.1:8000 \
     --base-url http://203.0.113.1:8000 --base-url http://model.test:8000 \
-    --connect-timeout 300ms --max-retries 0 --energy local --sample-interval 5ms --output among
+    --connect-timeout 300ms --max-retries 0 --model-host local --sample-interval 5ms --output among
 cat >attempts.py <<'PY'
 import json
 events = [json.loads(line) for line in open("among/events.jsonl", encoding="utf-8")]

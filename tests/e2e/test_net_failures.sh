@@ -1,6 +1,6 @@
 # What servers and networks do wrong: each ends in a named outcome, none hangs, and the program that
 # met one of them asks the next query as if nothing had been (rows N-1 to N-10, J-5 to J-7 of
-# reference/reliability.md section 4).
+# tests/faults.txt).
 . "$(dirname "$0")/lib.sh"
 
 cat >two.jsonl <<'ROWS'
@@ -50,14 +50,14 @@ text a beginning without
 delay 20
 reset
 C
-meets "N-2 the same, repeated when asked" cut 3 --retry-cut <<'C'
+meets "N-2 the same, repeated when asked" cut 3 --retry-truncated <<'C'
 text a beginning without
 cut
 C
-meets "N-3 silence before the headers" timeout 3 --first-byte-timeout 200ms <<'C'
+meets "N-3 silence before the headers" timeout 3 --first-token-timeout 200ms <<'C'
 stall
 C
-meets "N-3 silence before the first token" timeout 3 --ttft-timeout 200ms <<'C'
+meets "N-3 silence before the first token" timeout 3 --first-token-timeout 200ms <<'C'
 headers
 sse-raw : ping\n\n
 stall

@@ -35,7 +35,7 @@ cat >script2.llm <<'EOF'
 unless "role":"tool"
 call shout {"word":""}
 ---
-when there is no word to say
+when word must not be empty
 text nothing
 EOF
 start_fake --script script2.llm

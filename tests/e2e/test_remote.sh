@@ -55,7 +55,7 @@ run() { # DIR ARGS...
     dir=$1
     shift
     expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
-        --energy remote --output "$dir" "$@"
+        --model-host remote --output "$dir" "$@"
 }
 
 # told DIR DOMAIN: the domain gives efficiency, accounts and the joules of every span.

@@ -23,7 +23,7 @@ expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --mod
     --warmup 1 --output run -q
 stop_fake
 start_fake --bench 0
-expect_exit 0 agent resume run --retry failed --base-url "$BASE_URL" -q
+expect_exit 0 agent resume run --rerun failed --base-url "$BASE_URL" -q
 stop_fake
 assert_json run/events.jsonl '[e["query"] for e in d if e["event"] == "query_start"] == [0, 1, 2, 3, 0, 2]'
 

@@ -73,7 +73,7 @@ check_err "crashed: holds a run already; --resume goes on with it"
 (cd crashed && cksum ./*) >after
 cmp -s before after || fail "something changed"
 
-step "killed inside --retry failed, behind the move of a line: the query is missing, and the run is not done"
+step "killed inside --rerun failed, behind the move of a line: the query is missing, and the run is not done"
 cp -r crashed behind
 python3 - <<'PY'
 import json
@@ -95,14 +95,14 @@ check_err "longer: goes on: 2 of 4 queries are done"
 assert_json longer/traces.jsonl 'sorted(q["query_id"] for q in d) == ["q0001", "q0002", "q0003", "q0004"]'
 
 step "what it leaves out of a run stays in its summary"
-expect_exit 0 agent resume longer --limit 4-6 --force --retry failed
+expect_exit 0 agent resume longer --limit 4-6 --force --rerun failed
 check_err "longer: goes on: 2 of 3 queries are done"
 assert_json longer/traces.jsonl 'sorted(q["query_id"] for q in d) == ["q0001", "q0002", "q0003", "q0004", "q0005"]'
 assert_json longer/summary.json 'd["totals"]["queries"] == 5'
 expect_exit 0 agent validate longer
 
-step "--retry failed: again, and the earlier attempt stays on record"
-expect_exit 0 agent resume crashed --retry failed --base-url "$BASE_URL"
+step "--rerun failed: again, and the earlier attempt stays on record"
+expect_exit 0 agent resume crashed --rerun failed --base-url "$BASE_URL"
 assert_json crashed/traces.jsonl 'len(d) == 6 and all(q["completed"] for q in d) and [q["segment"] for q in d if q["query_id"] == "q0001"] == [2]'
 assert_json crashed/attempts.jsonl '[(q["query_id"], q["segment"], q["superseded"]) for q in d] == [("q0003", 0, "cut"), ("q0001", 0, "failed")]'
 assert_json crashed/attempts.jsonl '"HTTP" in d[1]["error"] or "400" in d[1]["error"]'

@@ -100,7 +100,7 @@ assert_json run/traces.jsonl 'sorted(q["query_id"] for q in d) == ["r1", "r2", "
 cp run/manifest.json forced.json
 
 step "and from then on that is the file"
-expect_exit 0 agent resume run --retry all --base-url "$BASE_URL"
+expect_exit 0 agent resume run --rerun all --base-url "$BASE_URL"
 no_err "force"
 stop_fake
 

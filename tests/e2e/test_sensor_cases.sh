@@ -1,4 +1,4 @@
-# Cases of reference/energy.md section 6 that need the whole program: a wall clock that is set back
+# Cases of tests/cases.txt that need the whole program: a wall clock that is set back
 # while a run goes on (29), the record's lines put into another order (49, 23), a counter that nobody
 # may read (15).
 . "$(dirname "$0")/lib.sh"
@@ -88,18 +88,17 @@ PY
     expect_exit 1 agent validate shuffled
     cat out err | grep -qE 'power.jsonl:[0-9]+' || fail "validate names no line"
 done
-line=$(python3 - <<'PY'
+python3 - <<'PY'
 import json
 lines = open("plain.jsonl").read().splitlines()
-source = json.loads(lines[5])[1] # the rows of several sources stand between each other
-second = next(i for i in range(6, len(lines)) if json.loads(lines[i])[1] == source)
-lines[5], lines[second] = lines[second], lines[5]
+source = [None] + [json.loads(line)[1] for line in lines[1:]]
+at = next(i for i in range(5, len(lines)) if source[i] == source[i + 1]) # the sources are read at times of their own
+lines[at], lines[at + 1] = lines[at + 1], lines[at]
 open("shuffled/power.jsonl", "w").write("\n".join(lines) + "\n")
-print(second + 1)
+open("goes-back", "w").write(str(at + 2))
 PY
-)
 expect_exit 3 agent ledger shuffled --check
-check_err "power.jsonl:$line: t_ns goes back"
+check_err "power.jsonl:$(cat goes-back): t_ns goes back"
 
 step "23: a span that ends before it starts is refused by name"
 cp plain.jsonl shuffled/power.jsonl

@@ -31,7 +31,7 @@ assert_json none.json 'all(v is None for v in d["hardware"]["basis"].values())'
 
 step "a word that means nothing is answered with the nearest"
 expect_exit 2 agent telemetry --telemetry rappl
-check_err "is 'rapl' meant?"
+check_err "did you mean 'rapl'?"
 expect_exit 2 agent telemetry --gpu 7
 check_err "--gpu 7"
 expect_exit 2 agent telemetry --listen 300.1.1.1:1

@@ -11,12 +11,12 @@ cp -r run good
 step "one message that names it"
 cat >cases <<'EOF'
 2|check|check: an argument is missing
-2|check --kind agnt x.lua|--kind: tool, agent, dataset or model, not 'agnt' (is 'agent' meant?)
+2|check --kind agnt x.lua|--kind: tool, agent, dataset or model, not 'agnt' (did you mean 'agent'?)
 2|check --kind zzz x.lua|--kind: tool, agent, dataset or model, not 'zzz'
 3|check --kind agent x.lua|x.lua: No such file
 2|new|new: an argument is missing
 2|new tool|new: an argument is missing
-2|new agnt x|new: tool, agent or dataset, not 'agnt' (is 'agent' meant?)
+2|new agnt x|new: tool, agent or dataset, not 'agnt' (did you mean 'agent'?)
 2|new zzz q|new: tool, agent or dataset, not 'zzz'
 2|new tool a/b|new: 'a/b' is no name
 2|new tool -- -x|new: '-x' is no name
@@ -24,7 +24,7 @@ cat >cases <<'EOF'
 1|new tool x --output rows.jsonl/tools|rows.jsonl/tools: Not a directory
 1|new tool x --output nowhere/tools|nowhere/tools: No such file
 2|export|export: an argument is missing
-2|export run --format jsnl|export: unknown format 'jsnl' (is 'jsonl' meant?) (known: jsonl, mooncake, run)
+2|export run --format jsnl|export: unknown format 'jsnl' (did you mean 'jsonl'?) (known: jsonl, mooncake, run)
 2|export run --format zzz|export: unknown format 'zzz' (known: jsonl, mooncake, run)
 2|export run --format run|export: --format run: --output names the new folder
 2|export run --redact wrds|--redact wrds: expected text, tools or all
@@ -35,7 +35,7 @@ cat >cases <<'EOF'
 3|export nowhere|nowhere: no such run
 3|export rows.jsonl|rows.jsonl:1: query_id: expected a string, found nothing
 2|replay|replay: an argument is missing
-2|replay run --mode hermtic|replay: no mode is called 'hermtic' (is 'hermetic' meant?)
+2|replay run --mode hermtic|replay: no mode is called 'hermtic' (did you mean 'hermetic'?)
 2|replay run --mode zzz|replay: no mode is called 'zzz'
 2|replay run --speed 2|replay: --speed goes with --mode workload
 2|replay run --follow --mode tools|replay: --follow goes with --mode show
@@ -56,11 +56,11 @@ cat >cases <<'EOF'
 2|replay run --mode workload|--mode workload: name the server to send it to with --base-url
 2|replay run --mode workload --model demo --max-lag x|--max-lag: 'x' is not a duration
 2|replay run --mode workload --model demo --share x|--share x: expected equal, tokens or phase
-2|show agents/reakt.lua|show: no built-in file is called 'agents/reakt.lua' (is 'agents/react.lua' meant?)
+2|show agents/reakt.lua|show: no built-in file is called 'agents/reakt.lua' (did you mean 'agents/react.lua'?)
 2|show zzzzzzzz|show: no built-in file is called 'zzzzzzzz'
 2|show agents/react.lua extra|show: unexpected argument 'extra'
 2|list|list: an argument is missing
-2|list agnts|list: nothing is called 'agnts' (is 'agents' meant?)
+2|list agnts|list: nothing is called 'agnts' (did you mean 'agents'?)
 2|list zzz|list: nothing is called 'zzz': agents
 1|list models --base-url http://127.0.0.1:1/v1|connection refused
 2|list models --base-url ftp://x|base URL 'ftp://x': only http:// and https:// are spoken
@@ -108,7 +108,7 @@ cat >cases <<'EOF'
 2|run single|run: --dataset is missing
 3|run single --dataset nowhere.jsonl --model demo|nowhere.jsonl: No such file
 2|run single --dataset rows.jsonl --model demo --query zzz|zzz
-2|run single --dataset rows.jsonl --model demo --retry all|run: --retry goes with --resume
+2|run single --dataset rows.jsonl --model demo --rerun all|run: --rerun goes with --resume
 2|run single --dataset rows.jsonl --model demo --force|run: --force goes with --resume
 2|run single --dataset rows.jsonl --model demo --share x|--share x: expected
 2|run single --dataset rows.jsonl --model demo --limit x|--limit
@@ -165,7 +165,7 @@ expect_exit 2 agent rnu
 offers run
 for word in zzzzzzzz -V --nothing; do
     expect_exit 2 agent $word
-    check_err "no command is called '$word'"
+    check_err "unknown command '$word'"
 done
 
 step "standard descriptors that are closed, a reader that leaves, limits that are low or high"

@@ -1,5 +1,5 @@
 /* Kernel text as the hardware sources parse it: no input crashes, and what is taken for a number is
- * one.  Case 50 of reference/energy.md. */
+ * one.  Case 50 of tests/cases.txt. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -57,7 +57,7 @@ return {
    local proc = require "ipw.proc"
    raises(function() proc.run { "true", seconds = 0 / 0 } end, "seconds")
    raises(function() proc.run { "true", memory = -1 } end, "memory")
-   raises(function() proc.run { "true", outptu = 1 } end, "unknown field 'outptu' %(is 'output' meant")
+   raises(function() proc.run { "true", outptu = 1 } end, "unknown field 'outptu' %(did you mean 'output'")
    raises(function() proc.run { "echo", "a\0b" } end, "argument 2 has a NUL")
    raises(function() proc.run { "true", input = {} } end, "input: expected a text")
    test.equal(proc.run(setmetatable({ "cat" }, { __index = { input = "in" } })).stdout, "in")

@@ -73,8 +73,8 @@ return {
     local input = schema.declare { { "path", "string", "A path." }, { "lines", "integer", "N", default = 5, max = 9 } }
     equal(schema.explain(input, { path = "a" }), {})
     equal(schema.explain(input, { lines = 10, pth = "x" }), { "argument 'path' is missing (string: A path.)",
-      "argument 'lines' must be at most 9", "unknown argument 'pth' (is 'path' meant?)" })
-    raises(function() schema.declare { { "a", "strin", "x" } } end, "is 'string' meant")
+      "argument 'lines' must be at most 9", "unknown argument 'pth' (did you mean 'path'?)" })
+    raises(function() schema.declare { { "a", "strin", "x" } } end, "did you mean 'string'")
     raises(function() schema.declare { a = "string" } end, "expected a list")
     raises(function() schema.declare { { "a", "string" }, { "a", "string" } } end, "declared twice")
   end },

@@ -114,7 +114,7 @@ return {
   end },
 
   { "a wrong tool is refused with the place of the fault", function()
-    raises(function() tools.open { "calculatr" } end, "is 'calculator' meant")
+    raises(function() tools.open { "calculatr" } end, "did you mean 'calculator'")
     raises(function() tools.open { echo, echo } end, "listed twice")
     raises(function()
       tools.open { { name = "x", about = "y", run = print, inputs = {} } }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "energy/poll_rate.h"
+#include "sim/ask.h"
 
 #define GPU    IPW_DOMAIN_GPU
 #define TURNS  TRUTH_TURNS
@@ -135,7 +136,7 @@ static void add_span(struct truth_tally *t, const struct ipw_ledger *l, int64_t 
 {
     double truth = sim_curve_j(curve, t1) - sim_curve_j(curve, t0);
 
-    add(t, ipw_ledger_query_span(l, q, GPU, sim_ns(t0), sim_ns(t1)), truth * part,
+    add(t, ipw_ledger_figure(l, ask_span(q, GPU, sim_ns(t0), sim_ns(t1))), truth * part,
         MOST_W * (t1 - t0) * part, is_lm);
 }
 
@@ -369,7 +370,7 @@ struct truth_share truth_shares(enum truth_mix mix, enum crowd_law law, size_t l
     crowd_feed(&c, l, &s, next_paced, &paced, q, &reads);
     for (size_t i = 0; i < c.lanes; i++) {
         struct ipw_figure f =
-            ipw_ledger_query_window(l, q[i], GPU, sim_ns(c.start_s), sim_ns(c.end_s));
+            ipw_ledger_figure(l, ask_query(q[i], GPU, sim_ns(c.start_s), sim_ns(c.end_s)));
         double e = fabs(f.j - truth[i]) / truth[i] * 100;
 
         out.mean += e / (double)c.lanes;

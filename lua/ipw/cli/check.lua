@@ -68,13 +68,13 @@ return function(io, path, kind)
       value == nil and "nothing (is 'return' missing?)" or type(value)))
     return 3
   end
+  for _, problem in ipairs(misspelt(source)) do say(problem.line, problem.why) end
   kind = kind ~= "" and kind or kind_of(path, value)
   if not kind then
     say(1, "cannot tell whether this is a tool or an agent: say so with --kind")
     return 3
   end
 
-  for _, problem in ipairs(misspelt(source)) do say(problem.line, problem.why) end
   for _, problem in ipairs(check[kind](value)) do
     say(line_of(source, problem.field), check.text(problem))
   end

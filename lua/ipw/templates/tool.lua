@@ -22,7 +22,7 @@ return {
   -- Returns text, or a table that is sent as JSON; a normal failure is nil and a reason, which the
   -- model reads. ctx.workdir is the query's own folder; require "ipw.fs" reads and writes in it.
   run = function(args, ctx)
-    if args.word == "" then return nil, "there is no word to say" end
+    if args.word == "" then return nil, "word must not be empty" end
     return args.word:rep(args.times, " ")
   end,
 }

@@ -12,7 +12,7 @@ test.describe("my_tool", function()
   test.it("says what it cannot do", function()
     local text, ok = call { word = "" }
     test.ok(not ok)
-    test.matches(text, "no word")
+    test.matches(text, "word must not be empty")
   end)
 
   test.it("has its arguments checked", function()

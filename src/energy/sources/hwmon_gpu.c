@@ -1,4 +1,4 @@
-/* AMD's and Intel's boards; see hwmon.h, reference/energy.md 1.2. */
+/* AMD's and Intel's boards; see hwmon.h and docs/hardware.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The perf PMU `power`: see perf.h; reference/energy.md 1.1 for the facts. */
+/* The perf PMU `power`: see perf.h and docs/hardware.md. */
 #include "energy/sources/perf.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* The powercap tree: see rapl_priv.h for how zones are found, reference/energy.md 1.1 for the
- * facts. */
+/* The powercap tree: see rapl_priv.h for how zones are found. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

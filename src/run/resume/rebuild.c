@@ -18,9 +18,8 @@
 #include "run/resume/sessions.h"
 #include "run/run.h"
 #include "trace/event.h"
+#include "trace/saved_manifest.h"
 #include "trace/schema.h"
-
-#define LINE_MAX_BYTES (256 * IPW_MIB)
 
 enum { TRACES, ATTEMPTS, WARMUP, N_FILES };
 static const char *const names[N_FILES] = {"traces.jsonl", "attempts.jsonl", "warmup.jsonl"};
@@ -44,7 +43,6 @@ struct job {
     size_t n, cap;
     struct ipw_buf added[N_FILES]; /* lines for queries that have none */
     int last_cut;                  /* the last session with a query that is not booked; -1: none */
-    bool rebuilt;                  /* the manifest */
 };
 
 static char *path_of(const struct job *j, const char *name)
@@ -59,7 +57,8 @@ static char *path_of(const struct job *j, const char *name)
 static int sync_file(const struct job *j, const char *name, struct ipw_err *err)
 {
     char *path = path_of(j, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), rc = 0;
+    int fd = (int)TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    int rc = 0;
 
     if (fd < 0 && errno != ENOENT)
         rc = ipw_fail_errno(err, errno, "%s", path);
@@ -79,13 +78,6 @@ static int sync_files(const struct job *j, struct ipw_err *err)
     return rc;
 }
 
-static void take_clock(struct ipw_anchor *out, const struct ipw_json *clock)
-{
-    out->boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0);
-    out->mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
-    out->wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
-}
-
 static int open_manifest(struct job *j, struct ipw_err *err)
 {
     const struct ipw_json *segments;
@@ -97,7 +89,7 @@ static int open_manifest(struct job *j, struct ipw_err *err)
     j->n_sessions = ipw_json_count(segments);
     j->clocks = ipw_calloc(j->n_sessions + 1, sizeof *j->clocks);
     for (size_t i = 0; i < j->n_sessions; i++)
-        take_clock(&j->clocks[i], ipw_json_get(ipw_json_at(segments, i), "clock"));
+        j->clocks[i] = ipw_saved_clock_read(ipw_json_get(ipw_json_at(segments, i), "clock"));
     return 0;
 }
 
@@ -128,7 +120,7 @@ static int read_lines(struct job *j, int file, struct ipw_err *err)
     int rc = 0;
 
     if (access(path, F_OK) == 0 || errno != ENOENT)
-        rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+        rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
     while (!rc && reader && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
         rc = line.torn ? 0 : take_line(j, file, &line, err);
         if (rc) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
@@ -169,14 +161,14 @@ static size_t place_of(const struct job *j, int segment, int64_t index)
 
 /* The line, as it would be written now. */
 static int is_same(bool *same, const struct job *j, const struct line *l,
-                   const struct ipw_redo_query *q, struct ipw_err *err)
+                   const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     char *path = path_of(j, names[l->file]);
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
     struct ipw_query_loaded was;
-    struct ipw_buf now = IPW_BUF(LINE_MAX_BYTES);
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    struct ipw_buf now = IPW_BUF(IPW_LINE_MAX);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     if (!rc) rc = ipw_jsonl_seek(reader, l->offset, err);
     if (!rc) rc = ipw_jsonl_next(reader, &line, err);
@@ -197,7 +189,7 @@ static int is_same(bool *same, const struct job *j, const struct line *l,
 /* A query that was cut is an earlier attempt, or one of the warm-up, as a session before booked it: by
  * the samples that were there then. */
 static int check_line(bool *follows, const struct job *j, const struct line *l,
-                      const struct ipw_redo_query *q, struct ipw_err *err)
+                      const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     *follows =
         strcmp(l->id, q->trace->id ? q->trace->id : "") == 0 && (!q->cut || l->file != TRACES);
@@ -221,17 +213,17 @@ static int add_line(struct job *j, int file, struct ipw_buf *line, struct ipw_er
 
 static char *text_of(const struct ipw_json *object)
 {
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
 
     if (!object) return NULL;
     ipw_json_print(&text, object);
     return ipw_buf_take(&text, NULL);
 }
 
-static int write_attempt(struct job *j, const struct ipw_redo_query *q, struct ipw_err *err)
+static int write_attempt(struct job *j, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     struct ipw_json *start = NULL;
-    struct ipw_buf line = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     struct ipw_query_record record;
     char *metadata;
     int rc = q->start ? ipw_json_parse(&start, q->start, strlen(q->start), NULL, err) : 0;
@@ -261,7 +253,7 @@ static int write_attempt(struct job *j, const struct ipw_redo_query *q, struct i
     return rc;
 }
 
-static int take_query(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
+static int take_query(void *ud, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     struct job *j = ud;
     bool has_line = false, it_follows;
@@ -329,7 +321,7 @@ static int move_aside(struct job *j, int file, struct ipw_err *err)
 
 /* ---- sessions ---- */
 
-static const struct ipw_redo_segment *redone(const struct ipw_redo *redo, size_t number)
+static const struct ipw_recompute_segment *redone(const struct ipw_recompute *redo, size_t number)
 {
     for (size_t i = 0; i < redo->n_segments; i++) {
         /* Without a run_start nothing is known of it. */
@@ -345,7 +337,7 @@ static bool is_at(const struct ipw_json *session, const char *key, int64_t t_ns)
 }
 
 /* The manifest has the books of a session that ended, and its files have all of it. */
-static bool is_whole(const struct ipw_json *session, const struct ipw_redo_segment *r)
+static bool is_whole(const struct ipw_json *session, const struct ipw_recompute_segment *r)
 {
     const char *end = ipw_json_str(ipw_json_get(session, "end"), "killed");
 
@@ -353,7 +345,7 @@ static bool is_whole(const struct ipw_json *session, const struct ipw_redo_segme
 }
 
 static void put_session(struct job *j, struct ipw_buf *out, const struct ipw_json *session,
-                        size_t number, const char *end, const struct ipw_redo_segment *r)
+                        size_t number, const char *end, const struct ipw_recompute_segment *r)
 {
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     struct ipw_json *patch = NULL;
@@ -367,7 +359,8 @@ static void put_session(struct job *j, struct ipw_buf *out, const struct ipw_jso
     ipw_buf_release(&text);
 }
 
-/* Of a session that ended, as its events say, while the manifest was lost. */
+/* Of a session that ended, as its events say, while the manifest does not: it was lost, and rebuilt by us or
+ * by a repair that came no further. */
 static const char *end_of(const struct job *j, size_t number)
 {
     const struct ipw_json *config = ipw_json_get(j->manifest, "config");
@@ -381,22 +374,23 @@ static const char *end_of(const struct job *j, size_t number)
 
 /* The text of its object, with the end and the books that the files give where they are not whole. */
 static char *session_text(struct job *j, const struct ipw_json *session, size_t number,
-                          const struct ipw_redo_segment *r)
+                          const struct ipw_recompute_segment *r)
 {
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
+
+    bool ended = r && !r->cut && ipw_json_is_null(ipw_json_get(session, "end"));
 
     if (is_whole(session, r))
         ipw_json_print(&text, session);
     else
-        put_session(j, &text, session, number,
-                    j->rebuilt && r && !r->cut ? end_of(j, number) : "killed", r);
+        put_session(j, &text, session, number, ended ? end_of(j, number) : "killed", r);
     return ipw_buf_take(&text, NULL);
 }
 
-static int close_sessions(struct job *j, const struct ipw_redo *redo, struct ipw_err *err)
+static int close_sessions(struct job *j, const struct ipw_recompute *redo, struct ipw_err *err)
 {
     const struct ipw_json *sessions = ipw_json_get(j->manifest, "segments");
-    struct ipw_buf all = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf all = IPW_BUF(IPW_LINE_MAX);
     size_t n = 0;
     int rc = 0;
 
@@ -427,7 +421,7 @@ static int close_sessions(struct job *j, const struct ipw_redo *redo, struct ipw
 
 /* The manifest has the end, every query of the session is booked, and the samples pass the end: then
  * nothing is missing but the line that says so. */
-static bool lacks_run_end(const struct job *j, const struct ipw_redo_segment *r)
+static bool lacks_run_end(const struct job *j, const struct ipw_recompute_segment *r)
 {
     const struct ipw_json *last =
         ipw_json_at(ipw_json_get(j->manifest, "segments"), j->n_sessions - 1);
@@ -438,7 +432,7 @@ static bool lacks_run_end(const struct job *j, const struct ipw_redo_segment *r)
            is_at(last, "start_ns", r->start_ns) && end_ns >= r->start_ns && r->read_ns >= end_ns;
 }
 
-static int write_run_end(struct job *j, struct ipw_redo_segment *r, struct ipw_err *err)
+static int write_run_end(struct job *j, struct ipw_recompute_segment *r, struct ipw_err *err)
 {
     const struct ipw_json *last =
         ipw_json_at(ipw_json_get(j->manifest, "segments"), j->n_sessions - 1);
@@ -502,14 +496,14 @@ static int mend_summary(struct job *j, struct ipw_err *err)
 
 static int mend(struct job *j, struct ipw_err *err)
 {
-    struct ipw_redo_options how = {.query = take_query, .ud = j, .starts = true};
-    struct ipw_redo redo;
+    struct ipw_recompute_options how = {.query = take_query, .ud = j, .starts = true};
+    struct ipw_recompute redo;
     int rc = sync_files(j, err);
 
     for (int i = 0; i < N_FILES && !rc; i++) rc = read_lines(j, i, err);
     if (rc) return rc;
     if (j->n) qsort(j->lines, j->n, sizeof *j->lines, by_place);
-    rc = ipw_redo_run(&redo, j->run, &how, err);
+    rc = ipw_recompute_run(&redo, j->run, &how, err);
     if (rc) return rc;
     for (int i = 0; i < N_FILES && !rc; i++)
         if (j->added[i].len) rc = append_added(j, i, err);
@@ -518,7 +512,7 @@ static int mend(struct job *j, struct ipw_err *err)
         redo.segments[redo.n_segments - 1]->number + 1 == (int)j->n_sessions)
         rc = write_run_end(j, redo.segments[redo.n_segments - 1], err);
     if (!rc) rc = close_sessions(j, &redo, err);
-    ipw_redo_release(&redo);
+    ipw_recompute_release(&redo);
     return rc ? rc : mend_summary(j, err);
 }
 
@@ -530,7 +524,6 @@ int ipw_mend_run(struct ipw_mend *m, const char *run, struct ipw_err *err)
 
     if (rc == IPW_EPARSE || rc == IPW_ENOTFOUND) {
         rc = ipw_mend_manifest(m, run, err);
-        j.rebuilt = !rc;
         m->files += !rc;
         if (!rc) rc = open_manifest(&j, err);
     } else if (rc && err) {

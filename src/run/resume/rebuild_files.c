@@ -75,8 +75,9 @@ int ipw_mend_write_manifest(const char *run, const struct ipw_json *manifest, co
 int ipw_mend_set_aside(const char *run, const char *name, struct ipw_err *err)
 {
     char *from = ipw_asprintf("%s/%s", run, name), *to = ipw_asprintf("%s.damaged", from);
-    int rc = rename(from, to) < 0 ? ipw_fail_errno(err, errno, "%s: rename", from)
-                                  : ipw_file_sync_folder(from, err);
+    int rc = TEMP_FAILURE_RETRY(rename(from, to)) < 0
+                 ? ipw_fail_errno(err, errno, "%s: rename", from)
+                 : ipw_file_sync_folder(from, err);
 
     free(from);
     free(to);
@@ -299,13 +300,15 @@ static void take_session(struct ipw_summary_run *facts, const struct ipw_json *s
     }
 }
 
-static void write_summary(struct ipw_buf *out, struct summing *s, const char *run)
+static int write_summary(struct ipw_buf *out, struct summing *s, const char *run,
+                         struct ipw_err *err)
 {
     const struct ipw_json *manifest = s->h.manifest, *config = ipw_json_get(manifest, "config");
     char *config_text = text_of(config), *hardware = text_of(ipw_json_get(manifest, "hardware"));
     struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
     const struct ipw_json *last =
         ipw_json_at(ipw_json_get(manifest, "segments"), s->h.n ? s->h.n - 1 : 0);
+    int rc;
 
     ipw_device_books_apart(&s->h.devices, &s->h.warmup_devices, &s->h.wasted_devices);
     facts.agent = text_at(config, "agent");
@@ -329,9 +332,10 @@ static void write_summary(struct ipw_buf *out, struct summing *s, const char *ru
     memcpy(facts.balance, s->h.books, sizeof facts.balance);
     facts.devices = &s->h.devices;
     take_session(&facts, last);
-    ipw_summary_write(out, &s->summary, &facts);
+    rc = ipw_summary_write(out, &s->summary, &facts, err);
     free(config_text);
     free(hardware);
+    return rc;
 }
 
 int ipw_mend_summary(const char *run, struct ipw_err *err)
@@ -342,14 +346,15 @@ int ipw_mend_summary(const char *run, struct ipw_err *err)
     int rc = ipw_history_read(&s.h, run, err);
 
     ipw_summary_init(&s.summary);
+    s.summary.place.folder = run;
     if (!rc) rc = each_of(&s, run, "attempts.jsonl", add_attempt, err);
     if (!rc) rc = each_of(&s, run, "warmup.jsonl", add_warmup, err);
     if (!rc) rc = each_of(&s, run, "traces.jsonl", add_query, err);
     if (!rc) {
         ipw_history_fold(&s.h);
-        write_summary(&out, &s, run);
-        rc = ipw_file_write_atomic(path, ipw_buf_str(&out), out.len, err);
+        rc = write_summary(&out, &s, run, err);
     }
+    if (!rc) rc = ipw_file_write_atomic(path, ipw_buf_str(&out), out.len, err);
     ipw_summary_release(&s.summary);
     ipw_history_release(&s.h);
     ipw_buf_release(&out);

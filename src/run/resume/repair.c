@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "json/json.h"
 #include "json/jsonl.h"
 #include "ledger/power_reader.h"
@@ -16,8 +17,6 @@
 #include "trace/lock.h"
 #include "trace/schema.h"
 #include "trace/spec.h"
-
-#define LINE_MAX_BYTES (256 * IPW_MIB)
 
 struct bad { /* numbers of lines, ascending */
     int64_t *lines;
@@ -75,7 +74,7 @@ static int find_bad(struct file *f, int (*read)(const char *text, size_t n, stru
 {
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, f->path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, f->path, IPW_LINE_MAX, err);
 
     while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
         struct ipw_err why = {0};
@@ -130,11 +129,11 @@ static int put_line(struct ipw_jsonl_appender *to, struct ipw_buf *text,
 static int sift(const char *path, const int64_t *lines, size_t n, struct ipw_jsonl_appender *kept,
                 struct ipw_jsonl_appender *damaged, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES + 1);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX + 1);
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
     size_t next = 0;
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
         bool bad = next < n && lines[next] == line.number;
@@ -228,6 +227,26 @@ bool ipw_repair_has_manifest(const char *run)
     return !rc;
 }
 
+/* Nothing is written here: the lines of traces.jsonl are all that is left of these queries. */
+static int tell_events_gone(const char *run, struct ipw_err *err)
+{
+    int errnum = errno;
+    struct ipw_buf word = IPW_BUF(64 * IPW_KIB);
+
+    if (errnum != ENOENT) return ipw_fail_errno(err, errnum, "%s/events.jsonl", run);
+    ipw_text_shell_word(&word, run);
+    ipw_fail(
+        err, IPW_ENOTFOUND,
+        "%s/events.jsonl is gone, and with it each request, reply and tool result: nothing can be "
+        "repaired, replayed against the record or booked again. traces.jsonl still has the "
+        "answers, times, tokens and joules: replay, score, compare and export read it. "
+        "`ipw-agent resume %s` sets its lines aside (traces.jsonl.damaged) and runs those "
+        "queries again",
+        run, ipw_buf_str(&word));
+    ipw_buf_release(&word);
+    return IPW_ENOTFOUND;
+}
+
 int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
 {
     static const struct {
@@ -249,6 +268,8 @@ int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
         rc = ipw_fail_errno(err, errno, "%s: no such run", run);
     else if (stat(manifest, &st) < 0 && stat(events, &st) < 0)
         rc = ipw_fail_errno(err, errno, "%s: cannot be read as a run", manifest);
+    else if (stat(events, &st) < 0)
+        rc = tell_events_gone(run, err);
     free(events);
     free(manifest);
     if (rc) return rc;

@@ -59,7 +59,7 @@ void ipw_history_release(struct ipw_history *h);
 int ipw_history_check(struct ipw_run *run, bool connected, struct ipw_err *err);
 /* The same for one difference, in words ("the model (model) was a, now b"). */
 int ipw_history_differs(struct ipw_run *run, const char *what, struct ipw_err *err);
-/* Did the last session come to its end, with nothing left to be run by `--retry`?  A line that a
+/* Did the last session come to its end, with nothing left to be run by `--rerun`?  A line that a
  * repair took out, or that was on its way to attempts.jsonl when a later session was killed before
  * the manifest knew of it, is missing all the same. */
 bool ipw_history_complete(const struct ipw_run *run);

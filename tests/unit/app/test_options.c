@@ -97,7 +97,7 @@ static void test_slips(void **state)
         const char *words[4];
         const char *said;
     } cases[] = {
-        {{"x", "--texd", "a"}, "unknown option '--texd' (is '--text' meant?)"},
+        {{"x", "--texd", "a"}, "unknown option '--texd' (did you mean '--text'?)"},
         {{"x", "--num=3"}, NULL}, /* an unambiguous beginning is getopt_long's own service */
         {{"x", "--zzzzzzzz"}, "unknown option '--zzzzzzzz'"},
         {{"x", "-q"}, "unknown option '-q'"},

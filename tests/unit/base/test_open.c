@@ -145,6 +145,27 @@ static void test_pipe_that_was_handed_over(void **state)
     close(ends[0]);
 }
 
+/* A folder is not read as a file, by whatever name; a link to itself leads nowhere. */
+static void test_what_is_no_file_by_another_name(void **state)
+{
+    char name[32];
+    int fd = open(folder, O_RDONLY | O_DIRECTORY);
+
+    (void)state;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    assert_int_equal(ipw_open_read(name, &err), IPW_EIO);
+    assert_int_equal(err.detail, EISDIR);
+    close(fd);
+    assert_int_equal(symlink(path, path), 0);
+    check_refused(ipw_open_read(path, &err), "a link, not a regular file");
+    unlink(path);
+    fd = open(second, O_RDWR | O_CREAT, 0600);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    assert_int_equal(close(ipw_open_read(name, &err)),
+                     0); /* a file that was handed over is read as one */
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +173,7 @@ int main(void)
         cmocka_unit_test_setup(test_other_things, fresh),
         cmocka_unit_test_setup(test_links, fresh),
         cmocka_unit_test_setup(test_pipe_that_was_handed_over, fresh),
+        cmocka_unit_test_setup(test_what_is_no_file_by_another_name, fresh),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

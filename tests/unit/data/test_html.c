@@ -73,12 +73,38 @@ static void test_text_is_appended(void **state)
     ipw_buf_release(&title);
 }
 
+/* What a reader would see, in its order: hidden parts and links to nowhere are not of it. */
+static void test_what_a_reader_sees(void **state)
+{
+    (void)state;
+    expect("a<span hidden>b</span><span aria-hidden=true>c</span><span aria-hidden=false>d</span>",
+           "ad");
+    expect("<p>one<br>two<br><br>three", "one\ntwo\n\nthree");
+    expect("<img src=x><img alt='A cat'> sits", "A cat sits");
+    expect("<a href=''>none</a> <a href='#here'>here</a> <a href='JavaScript:go()'>go</a>",
+           "none here go");
+    expect("<a href='/x'></a>y<a>no address</a>", "yno address");
+    expect("<a href='/x'>l</a>", "[l](/x)");
+    expect("<ol><li>a<li>b</ol><ul><li>c</ul>", "1. a\n2. b\n\n- c");
+    expect("<table><tr><td>a<td>b<tr><th>c<th>d</table>", "a | b\nc | d");
+    expect("<table><tr><td><p>a</p><td>b</table>", "a\n\nb");
+    expect("<blockquote>q</blockquote><h6>h</h6>", "> q\n\n###### h");
+    expect("<pre>a\n  b</pre>", "a\n  b");
+    expect("<![CDATA[x]]>y<svg>no</svg><select><option>no</select><textarea>no</textarea>", "y");
+    expect("&", "&");
+    expect("&#", "&#");
+    expect("&#x", "&#x");
+    expect("<", "<");
+    expect("a</", "a</");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_reference_beyond_the_last_character),
         cmocka_unit_test(test_only_utf8_leaves),
         cmocka_unit_test(test_text_is_appended),
+        cmocka_unit_test(test_what_a_reader_sees),
     };
     struct ipw_buf text = IPW_BUF(1);
     struct ipw_err err = {0};

@@ -1,4 +1,4 @@
-/* Labels of hardware: the table of reference/upstream-ipw.md 3.3 whole, and ours; facts from a tree. */
+/* Labels of hardware: the upstream project's for each kind of device, and ours; facts from a tree. */
 #include "energy/hardware.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Which channels are added: cases 17, 18 and 20 of reference/energy.md section 6, and what else
+/* Which channels are added: cases 17, 18 and 20 of tests/cases.txt, and what else
  * must never be added. */
 #include "energy/overlap.h"
 
@@ -6,6 +6,7 @@
 
 #include "ledger/ledger.h"
 
+#include "sim/ask.h"
 #include "unit/energy/energy_test.h"
 
 /* One line a channel; `in` is what its source thinks, `out` what must come of it. */
@@ -118,9 +119,9 @@ static void test_17_joules_once(void **state)
         for (size_t i = 0; i < N; i++) v[i] = J(0.1 * zones[i].watts * k);
         ipw_ledger_row(l, 0, N, S(1 + 0.1 * k), v);
     }
-    assert_figure(ipw_ledger_total(l, MACHINE, S(1), S(11)), 1400, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_total(l, CPU, S(1), S(11)), 1000, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_total(l, DRAM, S(1), S(11)), 200, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_total(MACHINE, S(1), S(11))), 1400, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_total(CPU, S(1), S(11))), 1000, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_total(DRAM, S(1), S(11))), 200, IPW_PROV_MEASURED);
     ipw_ledger_free(l);
 }
 

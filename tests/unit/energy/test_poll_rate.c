@@ -1,4 +1,4 @@
-/* How often a source is read: cases 42 and 43 of reference/energy.md section 6, over counters whose
+/* How often a source is read: cases 42 and 43 of tests/cases.txt, over counters whose
  * publication is known exactly. */
 #include "energy/poll_rate.h"
 

@@ -13,3 +13,14 @@ foreach(unit guard write)
   add_test(NAME unit.json.${unit}_words COMMAND ${target})
   set_tests_properties(unit.json.${unit}_words PROPERTIES LABELS unit TIMEOUT 600)
 endforeach()
+
+# The calls on files fail one by one: the linker puts the test's functions in the place of the C library's.
+set(failing_calls open close read pread write pwrite fstat fsync fdatasync ftruncate rename mkdir flock)
+list(TRANSFORM failing_calls PREPEND -Wl,--wrap=)
+foreach(target json_test_failing_files trace_test_failing_run run_test_failing_repair
+               energy_test_failing_sensors)
+  if(TARGET ${target})
+    target_sources(${target} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/failing.c)
+    target_link_options(${target} PRIVATE ${failing_calls})
+  endif()
+endforeach()

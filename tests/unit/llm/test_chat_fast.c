@@ -66,6 +66,13 @@ static const char *const DIALECTS[] = {
     "\n\n"
     "data:  {\"choices\" : [ { \"delta\" : { \"content\" : \"a\" } } ] } \n\n"
     "data:  {\"choices\" : [ { \"delta\" : { \"content\" : \"b\" } } ] } \n\n",
+    /* every kind of blank between the parts, the line feed as a second line of the event's data */
+    "data: \t{\"n\" :\t1\t, \"choices\"\t:\t[\t{\t\"delta\"\t:\r{ "
+    "\"content\":\t\"a\"\t}\t}\t]\t}\n\n"
+    "data: \t{\"n\" :\t1\t, \"choices\"\t:\t[\t{\t\"delta\"\t:\r{ "
+    "\"content\":\t\"b\"\t}\t}\t]\t}\n\n"
+    "data: {\"n\":1\ndata: ,\"choices\":[\ndata: {\"delta\":{\"content\":\"c\"}}]}\n\n"
+    "data: {\"n\":1\ndata: ,\"choices\":[\ndata: {\"delta\":{\"content\":\"d\"}}]}\n\n",
     /* usage and timings that repeat beside the text; errors beside it */
     "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}],\"usage\":{\"completion_tokens\":1}}\n\n"
     "data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}],\"usage\":{\"completion_tokens\":1}}\n\n"

@@ -129,14 +129,14 @@ static void test_refused(void **state)
         {"[]", "models: expected an object"},
         {"{\"models\":[]}", "models: expected an object"},
         {"{\"model\":{}}", "models: expected an object"},
-        {"{\"models\":{},\"asof\":1}", "unknown field 'asof' (is 'as_of' meant?)"},
+        {"{\"models\":{},\"asof\":1}", "unknown field 'asof' (did you mean 'as_of'?)"},
         {"{\"models\":{\"a\":3}}", "model 'a': expected an object"},
         {"{\"models\":{\"a\":{\"input\":1}}}", "model 'a': output: expected USD"},
         {"{\"models\":{\"a\":{\"input\":\"1\",\"output\":1}}}", "model 'a': input: expected USD"},
         {"{\"models\":{\"a\":{\"input\":-1,\"output\":1}}}", "model 'a': input: expected USD"},
         {"{\"models\":{\"a\":{\"input\":1e999,\"output\":1}}}", "model 'a': input: expected USD"},
         {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"cached_reed\":1}}}",
-         "(is 'cached_read' meant?)"},
+         "(did you mean 'cached_read'?)"},
         {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"cached_read\":true}}}", "cached_read"},
     };
 

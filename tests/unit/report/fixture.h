@@ -76,6 +76,12 @@ static inline struct ipw_query_record make_record(const struct made *m)
     };
 }
 
+/* A row that is in memory still, to be changed by a test. */
+static inline struct ipw_summary_row *row_of(struct ipw_summary *s, size_t i)
+{
+    return (struct ipw_summary_row *)(void *)s->rows.tail + i;
+}
+
 static inline void add_made(struct ipw_summary *s, const struct made *m, int index)
 {
     struct ipw_query_trace q;

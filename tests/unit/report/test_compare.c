@@ -176,12 +176,107 @@ static void each_task_counts_once(void **state)
     ipw_compare_release(&b);
 }
 
+/* One query on each side whose turns are given by their joules; what is NAN is not known. */
+static void put_turns(struct ipw_compare_run *run, const char *id, int index, const double *j,
+                      int n, double seconds, int64_t tokens)
+{
+    struct ipw_query_loaded loaded = {.record = {.is_resolved = -1}};
+    struct made m = {.id = id,
+                     .outcome = "answered",
+                     .turns = n,
+                     .in = tokens,
+                     .out = tokens,
+                     .wall_s = seconds,
+                     .gpu_j = NAN,
+                     .cpu_j = 1,
+                     .provenance = IPW_PROV_MEASURED};
+    double sum = 0;
+
+    make_trace(&loaded.trace, &m, index);
+    for (int i = 0; i < n; i++) {
+        loaded.trace.turns[i].energy[IPW_DOMAIN_CPU] = figure(j[i], IPW_PROV_MEASURED);
+        loaded.trace.turns[i].input_tokens = loaded.trace.turns[i].output_tokens = tokens;
+        loaded.trace.turns[i].end_ns = ipw_s_to_ns(seconds / n);
+        sum += j[i];
+    }
+    loaded.trace.energy[IPW_DOMAIN_CPU] = figure(sum, IPW_PROV_MEASURED);
+    ipw_compare_add(run, &loaded);
+    ipw_query_trace_release(&loaded.trace);
+}
+
+static char *printed(const double *a, const double *b, int tasks, int64_t tokens)
+{
+    struct ipw_compare_run runs[2] = {0};
+    struct ipw_compare c = {0};
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+
+    for (int i = 0; i < tasks; i++) {
+        char id[8];
+
+        snprintf(id, sizeof id, "q%d", i);
+        put_turns(&runs[0], id, i, a, 1, 2, tokens);
+        put_turns(&runs[1], id, i, b, 1, 2, tokens);
+    }
+    ipw_compare_make(&c, &runs[0], &runs[1]);
+    ipw_compare_print(&text, &c, "a", "b", true, false);
+    ipw_compare_free(&c);
+    ipw_compare_release(&runs[0]);
+    ipw_compare_release(&runs[1]);
+    return ipw_buf_take(&text, NULL);
+}
+
+static void assert_prints(double a, double b, int tasks, int64_t tokens, const char *what)
+{
+    char *text = printed(&a, &b, tasks, tokens);
+
+    if (!strstr(text, what)) fail_msg("%s is not in\n%s", what, text);
+    assert_true(widest(text) <= 80);
+    free(text);
+}
+
+/* From microjoules to megajoules; nothing is made up of what is not known. */
+static void sizes_and_what_is_not_known(void **state)
+{
+    const double a[] = {5, NAN, 7}, b[] = {6, 8};
+    struct ipw_compare_run runs[2] = {0};
+    struct ipw_compare c = {0};
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+
+    (void)state;
+    assert_prints(2e6, 5e6, 3, 10, "+3.00 MJ");
+    assert_prints(2e3, 5e3, 3, 10, "+3.00 kJ");
+    assert_prints(2e-3, 5e-3, 3, 10, "+3.00 mJ");
+    assert_prints(2e-6, 5e-6, 3, 10, "+3.00 uJ");
+    assert_prints(2, 2, 3, 10, "the same");
+    assert_prints(2, 3, 1, 10, "1 query and 1 turn in both");
+    assert_prints(2, 3, 1, 10, "too few tasks");
+    assert_prints(2, 3, 2, 123456, "   123456 ");
+    assert_prints(NAN, NAN, 2, -1, "no device was measured in both");
+    /* three turns beside two: those that both have */
+    put_turns(&runs[0], "x", 0, a, 3, 6, -1);
+    put_turns(&runs[1], "x", 0, b, 2, 4, 10);
+    put_turns(&runs[1], "y", 1, b, 2, 4, 10);
+    ipw_compare_make(&c, &runs[0], &runs[1]);
+    ipw_compare_print(&text, &c, "a", "b", true, true);
+    assert_non_null(strstr(ipw_buf_str(&text), "; only in A 0, only in B 1"));
+    ipw_buf_clear(&text);
+    ipw_compare_write(&text, &c, "a", "b");
+    assert_non_null(strstr(ipw_buf_str(&text), "\"b\":null,\"turn_index\":2"));
+    assert_non_null(strstr(ipw_buf_str(&text), "\"input_tokens\":null"));
+    assert_non_null(strstr(ipw_buf_str(&text), "\"output_tokens\":10"));
+    ipw_buf_release(&text);
+    ipw_compare_free(&c);
+    ipw_compare_release(&runs[0]);
+    ipw_compare_release(&runs[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joules_and_bounds),
         cmocka_unit_test(each_task_counts_once),
         cmocka_unit_test(verdicts),
+        cmocka_unit_test(sizes_and_what_is_not_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@ static void words(void **state)
     }
     assert_int_equal(ipw_rank_parse(&by, "enegry", &err), IPW_EINVAL);
     assert_string_equal(err.text,
-                        "--sort: energy, time or tokens, not 'enegry' (is 'energy' meant?)");
+                        "--sort: energy, time or tokens, not 'enegry' (did you mean 'energy'?)");
     assert_int_equal(ipw_rank_parse(&by, "zzzzzzzz", &err), IPW_EINVAL);
     assert_string_equal(err.text, "--sort: energy, time or tokens, not 'zzzzzzzz'");
     assert_int_equal(by, IPW_RANK_NOT);

@@ -34,14 +34,11 @@ static void case_51_two_values_have_no_interval_three_have_t(void **state)
 
 static void from_20_on_the_bootstrap_and_always_the_same(void **state)
 {
-    double v[40], w[40];
-    struct ipw_interval t, b, again, ratio;
+    double v[40];
+    struct ipw_interval t, b, again;
 
     (void)state;
-    for (int i = 0; i < 40; i++) {
-        v[i] = (i * 7 % 40) + 0.5;
-        w[i] = 2 * v[i];
-    }
+    for (int i = 0; i < 40; i++) v[i] = (i * 7 % 40) + 0.5;
     t = ipw_interval_of(v, 19);
     assert_string_equal(t.method, "t");
     b = ipw_interval_of(v, 40);
@@ -51,11 +48,6 @@ static void from_20_on_the_bootstrap_and_always_the_same(void **state)
     /* a mean of 20 with a standard error of 1.85: about 16.4 to 23.6 */
     assert_true(b.lo > 15.5 && b.lo < 17.3);
     assert_true(b.hi > 22.7 && b.hi < 24.5);
-    ratio = ipw_interval_of_ratio(w, v, 40);
-    assert_near(ratio.mean, 2, 1e-12);
-    assert_near(ratio.lo, 2, 1e-9); /* the same ratio in every resample */
-    assert_near(ratio.hi, 2, 1e-9);
-    assert_string_equal(ipw_interval_of_ratio(w, v, 19).method, "none");
 }
 
 static void add(struct ipw_summary *s, const char *id, int epoch, int resolved, double j)
@@ -178,6 +170,64 @@ static void repeats_are_no_new_tasks(void **state)
     assert_near(joules_thrice.hi, joules_once.hi, 1e-9);
 }
 
+static struct ipw_repeats of_tasks(int n, const char *folder)
+{
+    struct ipw_summary s;
+    struct ipw_repeats r;
+
+    ipw_summary_init(&s);
+    s.place.folder = folder;
+    for (int i = 0; i < n; i++) {
+        char id[12];
+
+        snprintf(id, sizeof id, "q%d", i);
+        add(&s, id, 0, i % 4 != 0, 10 + i % 7);
+    }
+    ipw_repeats_of(&r, &s);
+    assert_int_equal(s.place.error, 0);
+    ipw_summary_release(&s);
+    return r;
+}
+
+static void ratios_are_bootstrapped_or_have_no_interval(void **state)
+{
+    struct ipw_repeats few = of_tasks(19, NULL), r = of_tasks(56, NULL);
+    const struct ipw_interval *ratio = &r.metrics[IPW_REPEAT_IPJ];
+
+    (void)state;
+    assert_string_equal(few.metrics[IPW_REPEAT_IPJ].method, "none");
+    assert_true(isnan(few.metrics[IPW_REPEAT_IPJ].lo));
+    assert_string_equal(ratio->method, "bootstrap");
+    assert_near(ratio->mean, 0.75 / 13, 1e-12);
+    assert_near(ratio->min, 0, 0);
+    assert_near(ratio->max, 0.1, 0);
+    /* 0.75 has a standard error of 0.058, 13 one of 0.27: 0.0046 of the ratio */
+    assert_true(ratio->lo > 0.0457 && ratio->lo < 0.0527);
+    assert_true(ratio->hi > 0.0627 && ratio->hi < 0.0697);
+}
+
+/* Of more tasks than one block holds the interval is as wide as the formula says, and a file makes no
+ * difference to it. */
+static void many_tasks_are_drawn_block_by_block(void **state)
+{
+    enum { N = 3 * 8192 + 100 };
+    struct ipw_repeats memory = of_tasks(N, NULL), file = of_tasks(N, "/tmp");
+    const struct ipw_interval *j = &memory.metrics[IPW_REPEAT_JOULES];
+    double half = 1.959964 * 2 / sqrt(N); /* the deviation of 10 to 16 is 2 */
+
+    (void)state;
+    assert_int_equal(memory.tasks, N);
+    assert_string_equal(j->method, "bootstrap");
+    assert_near(j->lo, j->mean - half, 0.1 * half);
+    assert_near(j->hi, j->mean + half, 0.1 * half);
+    for (int m = 0; m < IPW_REPEAT_METRICS; m++) {
+        const struct ipw_interval *a = &memory.metrics[m], *b = &file.metrics[m];
+
+        assert_int_equal(a->n, b->n);
+        assert_true(isnan(a->lo) ? isnan(b->lo) : a->lo == b->lo && a->hi == b->hi);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +237,8 @@ int main(void)
         cmocka_unit_test(one_task_over_and_over_is_taken_by_epoch),
         cmocka_unit_test(an_accuracy_stays_within_0_and_1),
         cmocka_unit_test(repeats_are_no_new_tasks),
+        cmocka_unit_test(ratios_are_bootstrapped_or_have_no_interval),
+        cmocka_unit_test(many_tasks_are_drawn_block_by_block),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,9 +26,11 @@ static void known_sets(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ipw_stats s = {0};
+        struct ipw_spill_place memory = {0};
+        struct ipw_spill s;
         struct ipw_stats_result r;
 
+        ipw_spill_init(&s, sizeof(double), &memory);
         for (size_t k = 0; k < cases[i].n; k++) ipw_stats_add(&s, cases[i].values[k]);
         r = ipw_stats_result(&s);
         assert_int_equal(r.n, cases[i].counted);
@@ -41,9 +43,7 @@ static void known_sets(void **state)
             assert_true(r.min == cases[i].min && r.max == cases[i].max);
             assert_true(fabs(r.std - cases[i].std) < 1e-12);
         }
-        ipw_stats_clear(&s);
-        assert_int_equal(ipw_stats_result(&s).n, 0);
-        ipw_stats_release(&s);
+        ipw_spill_release(&s);
     }
 }
 
@@ -109,8 +109,14 @@ static void clusters_by_the_sum_over_pairs(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ipw_stats_clustered c = ipw_stats_clustered(cases[i].all, cases[i].n);
+        struct ipw_spill_place memory = {0};
+        struct ipw_spill clusters;
+        struct ipw_stats_clustered c;
 
+        ipw_spill_init(&clusters, sizeof cases[i].all[0], &memory);
+        for (size_t k = 0; k < cases[i].n; k++) ipw_spill_add(&clusters, &cases[i].all[k]);
+        c = ipw_stats_clustered(&clusters);
+        ipw_spill_release(&clusters);
         assert_true(isnan(cases[i].mean) ? isnan(c.mean) : fabs(c.mean - cases[i].mean) < 1e-12);
         assert_true(isnan(cases[i].se) ? isnan(c.se) : fabs(c.se - cases[i].se) < 1e-12);
         if (cases[i].mean <= 1)

@@ -125,7 +125,7 @@ static void a_missing_sensor_is_not_all_of_them(void **state)
 
     (void)state;
     fill(&s, true, true);
-    for (size_t i = 0; i < s.n; i++) s.rows[i].not_lm = 0xff;
+    for (size_t i = 0; i < s.n; i++) row_of(&s, i)->not_lm = 0xff;
     assert_int_equal(ipw_summary_basis(&s), 0);
     run.energy_note = "nvml: libnvidia-ml.so.1 is not installed";
     ipw_table_write(&text, &s, &run, &options);
@@ -168,7 +168,7 @@ static void each_missing_domain_has_its_reason(void **state)
 
     (void)state;
     fill(&s, true, true);
-    for (size_t i = 0; i < s.n; i++) s.rows[i].energy[IPW_DOMAIN_CPU].known = false;
+    for (size_t i = 0; i < s.n; i++) row_of(&s, i)->energy[IPW_DOMAIN_CPU].known = false;
     strcpy(s.reason[IPW_DOMAIN_CPU], "permission");
     strcpy(s.reason[IPW_DOMAIN_DRAM], "permission");
     strcpy(s.reason[IPW_DOMAIN_MACHINE], "gpu_lost");
@@ -206,11 +206,11 @@ static void no_efficiency_says_why(void **state)
         fill(&s, true, true);
         for (size_t k = 0; k < s.n; k++) {
             for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-                s.rows[k].energy[d].known = !isnan(rows[i].joules[d]);
-                s.rows[k].energy[d].j = rows[i].joules[d];
+                row_of(&s, k)->energy[d].known = !isnan(rows[i].joules[d]);
+                row_of(&s, k)->energy[d].j = rows[i].joules[d];
             }
-            s.rows[k].resolved = rows[i].resolved;
-            s.rows[k].not_lm = rows[i].not_lm;
+            row_of(&s, k)->resolved = rows[i].resolved;
+            row_of(&s, k)->not_lm = rows[i].not_lm;
         }
         table = table_of(&s, &run, 80);
         says(table, rows[i].why);
@@ -233,10 +233,10 @@ static void an_estimate_is_no_figure(void **state)
     (void)state;
     fill(&s, false, true);
     for (size_t i = 0; i < s.n; i++) {
-        s.rows[i].energy[IPW_DOMAIN_CPU] =
+        row_of(&s, i)->energy[IPW_DOMAIN_CPU] =
             (struct ipw_summary_figure){.estimated = true, .j = 4.21};
-        s.rows[i].shown->lo_j[IPW_DOMAIN_CPU] = 1.04;
-        s.rows[i].shown->hi_j[IPW_DOMAIN_CPU] = 9.4;
+        s.shown[i].lo_j[IPW_DOMAIN_CPU] = 1.04;
+        s.shown[i].hi_j[IPW_DOMAIN_CPU] = 9.4;
     }
     n = (double)s.n;
     s.sums[IPW_DOMAIN_CPU] =
@@ -270,7 +270,7 @@ static void the_marks_count_what_the_shares_count(void **state)
     fill(&s, true, true);
     for (size_t i = 0; i < s.n; i++) {
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
-            s.rows[i].energy[d].provenance = IPW_PROV_MEASURED;
+            row_of(&s, i)->energy[d].provenance = IPW_PROV_MEASURED;
     }
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) /* turns shorter than the sensor resolves */
         s.provenance_j[d][IPW_PROV_DISTRIBUTED] = 1000;

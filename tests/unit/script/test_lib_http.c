@@ -220,29 +220,29 @@ static void slips_raise(void **state)
 
     (void)state;
     open_web(&w, everywhere);
-    run(&w,
-        "raises(\"unknown field 'mehtod' (is 'method' meant?)\", { url = at, mehtod = 'GET' })\n"
-        "raises(\"unknown field '(not a string)'\", { url = at, 5 })\n"
-        "raises('url: expected an address', {})\n"
-        "raises('url: expected a string, got table', { url = {} })\n"
-        "raises('url: no address', { url = at .. '/\\0' })\n"
-        "raises('url: no address', { url = at .. ('x'):rep(17000) })\n"
-        "raises('body: expected a string, got boolean', { url = at, body = true })\n"
-        "for _, bad in ipairs { -1, 1e7, 0 / 0, 'soon', {} } do\n"
-        "  raises('seconds: expected a number from 0', { url = at, seconds = bad })\n"
-        "end\n"
-        "raises('redirects: expected a number from 0', { url = at, redirects = 21 })\n"
-        "for _, bad in ipairs { 0, -1, 1.5, true } do\n"
-        "  raises('max_bytes: expected bytes', { url = at, max_bytes = bad })\n"
-        "end\n"
-        "raises('max_bytes', { url = at, max_bytes = 'much' })\n"
-        "raises('max_bytes: 256 MiB at most', { url = at, max_bytes = '1G' })\n"
-        "raises('headers: expected a table', { url = at, headers = 'X: y' })\n"
-        "raises('headers: expected names and texts', { url = at, headers = { 'X: y' } })\n"
-        "raises('headers: expected names and texts', { url = at, headers = { X = 1 } })\n"
-        "raises(\"the header 'X' has a NUL in it\", { url = at, headers = { X = 'a\\0b' } })\n"
-        "local many = {} for i = 1, 51 do many['X-' .. i] = 'y' end\n"
-        "raises('more than 50 headers', { url = at, headers = many })\n");
+    run(&w, "raises(\"unknown field 'mehtod' (did you mean 'method'?)\", { url = at, mehtod = "
+            "'GET' })\n"
+            "raises(\"unknown field '(not a string)'\", { url = at, 5 })\n"
+            "raises('url: expected an address', {})\n"
+            "raises('url: expected a string, got table', { url = {} })\n"
+            "raises('url: no address', { url = at .. '/\\0' })\n"
+            "raises('url: no address', { url = at .. ('x'):rep(17000) })\n"
+            "raises('body: expected a string, got boolean', { url = at, body = true })\n"
+            "for _, bad in ipairs { -1, 1e7, 0 / 0, 'soon', {} } do\n"
+            "  raises('seconds: expected a number from 0', { url = at, seconds = bad })\n"
+            "end\n"
+            "raises('redirects: expected a number from 0', { url = at, redirects = 21 })\n"
+            "for _, bad in ipairs { 0, -1, 1.5, true } do\n"
+            "  raises('max_bytes: expected bytes', { url = at, max_bytes = bad })\n"
+            "end\n"
+            "raises('max_bytes', { url = at, max_bytes = 'much' })\n"
+            "raises('max_bytes: 256 MiB at most', { url = at, max_bytes = '1G' })\n"
+            "raises('headers: expected a table', { url = at, headers = 'X: y' })\n"
+            "raises('headers: expected names and texts', { url = at, headers = { 'X: y' } })\n"
+            "raises('headers: expected names and texts', { url = at, headers = { X = 1 } })\n"
+            "raises(\"the header 'X' has a NUL in it\", { url = at, headers = { X = 'a\\0b' } })\n"
+            "local many = {} for i = 1, 51 do many['X-' .. i] = 'y' end\n"
+            "raises('more than 50 headers', { url = at, headers = many })\n");
     assert_int_equal(record.len, 0); /* nothing was begun */
     w.host.grant_web = false;
     run(&w, "raises('not granted here', { url = at })\n");

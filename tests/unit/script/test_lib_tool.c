@@ -95,7 +95,7 @@ static void files_and_texts(void **state)
     run(&w, "local core = require 'ipw.core.tool'\n"
             "assert(core.find 'calculator' == 'builtin:agents/tools/calculator.lua')\n"
             "local path, why = core.find 'claculator' assert(path == nil and why:find "
-            "\"'calculator' meant\", why)\n"
+            "\"mean 'calculator'\", why)\n"
             "assert(core.load 'builtin:agents/tools/calculator.lua'.name == 'calculator')\n"
             "local ok, raised = pcall(core.load, '/nonexistent.lua') assert(not ok and raised:find "
             "'/nonexistent', raised)\n"

@@ -1,4 +1,4 @@
-/* The rules of reference/reliability.md 3.2 that need C to be shown; lua/test_rules.lua has those
+/* The rules of tests/rules.txt that need C to be shown; lua/test_rules.lua has those
  * that a script can show.  The function names carry the rules' numbers. */
 #include "unit/script/world.h"
 

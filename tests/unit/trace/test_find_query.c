@@ -3,7 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -98,10 +101,72 @@ static void refuses(void **state)
     refused("q99999999999", IPW_ENOTFOUND, "no query");
 }
 
+/* The names in a run's events, as far as they can be read. */
+static void names_of_a_damaged_run(void **state)
+{
+    static const char text[] =
+        "{\"event\":\"query_start\",\"id\":\n"
+        "{\"event\":\"query_start\",\"query\":\"x\",\"id\":5}\n"
+        "{\"event\":\"query_start\",\"query\":3,\"span\":0,\"t_ns\":1}\n"
+        "{\"event\":\"note\",\"name\":\"\\\"event\\\":\\\"query_start\\\"\",\"query\":5,\"span\":0,"
+        "\"t_ns\":1}\n"
+        "{\"data\":{\"epoch\":2,\"number\":4,\"warmup\":true},\"event\":\"query_start\",\"id\":"
+        "\"a\","
+        "\"query\":6,\"span\":0,\"t_ns\":1}\n"
+        "{\"event\":\"query_start\",\"id\":\"torn\"";
+    char dir[] = "/tmp/ipw-pick-XXXXXX", path[64];
+    struct ipw_query_names read = {0};
+    struct ipw_err err = {0};
+    FILE *f;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/events.jsonl", dir);
+    assert_int_equal(ipw_query_names_read(&read, dir, &err), IPW_ENOTFOUND);
+    assert_non_null(strstr(err.text, path));
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(ipw_query_names_read(&read, dir, &err), 0);
+    assert_int_equal(read.n, 1);
+    assert_string_equal(read.all[0].id, "a");
+    assert_int_equal(read.all[0].index, 6);
+    assert_int_equal(read.all[0].record, 3);
+    assert_int_equal(read.all[0].epoch, 2);
+    assert_true(read.all[0].warmup);
+    ipw_query_names_release(&read);
+    unlink(path);
+    rmdir(dir);
+}
+
+/* A wild index is damage: it takes no memory, and hides no other. */
+static void names_are_joined_by_index(void **state)
+{
+    struct ipw_query_names a = {0}, b = {0};
+
+    (void)state;
+    ipw_query_names_add(&a, "x", -5);
+    ipw_query_names_add(&a, "y", 2);
+    ipw_query_names_add(&a, "z", INT32_MAX);
+    ipw_query_names_add(&b, "none", -5);
+    ipw_query_names_add(&b, "there", 2);
+    ipw_query_names_add(&b, "between", 1);
+    ipw_query_names_add(&b, "beyond", 7);
+    ipw_query_names_join(&a, &b);
+    assert_int_equal(a.n, 6);
+    assert_string_equal(a.all[3].id, "none");
+    assert_string_equal(a.all[4].id, "between");
+    assert_string_equal(a.all[5].id, "beyond");
+    ipw_query_names_release(&a);
+    ipw_query_names_release(&b);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(picks), cmocka_unit_test(counts_the_warmup),
-                                       cmocka_unit_test(refuses)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(picks), cmocka_unit_test(counts_the_warmup), cmocka_unit_test(refuses),
+        cmocka_unit_test(names_of_a_damaged_run), cmocka_unit_test(names_are_joined_by_index)};
 
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -118,11 +118,70 @@ static void begun_last(void **state)
     ipw_record_close(r);
 }
 
+/* Lines that are no event are passed over where only some are looked for; who reads them all is told. */
+static void damage_elsewhere(void **state)
+{
+    static const char text[] =
+        "{\"event\":\"query_start\",\"id\":\n"
+        "{\"event\":\"query_start\",\"query\":\"x\",\"id\":5}\n"
+        "{\"event\":\"query_start\",\"id\":\"n\",\"query\":-1,\"span\":0,\"t_ns\":1}\n"
+        "{\"event\":\"note\",\"name\":\"\\\"event\\\":\\\"query_start\\\"\","
+        "\"query\":5,\"span\":0,\"t_ns\":1}\n" START(0, "a") ASK(0, 1, 0, "{\"n\":1}") START(0, "a")
+            ASK(0, 1, 0, "{\"n\":2}") "{\"torn";
+    struct ipw_record *r = open_with(text);
+    struct ipw_record_starts starts;
+    struct ipw_record_messages m;
+    const struct ipw_record_line *line;
+
+    (void)state;
+    assert_int_equal(ipw_record_starts(&starts, r, NULL), 0);
+    assert_int_equal(starts.n, 1);
+    assert_int_equal(starts.lines[0], 7);
+    ipw_record_starts_release(&starts);
+    /* one that is run again has none of the messages before */
+    assert_int_equal(ipw_record_messages(&m, r, 0, 100, NULL), 0);
+    assert_int_equal(m.n, 1);
+    assert_string_equal(m.texts[0], "{\"n\":2}");
+    ipw_record_messages_release(&m);
+    assert_int_equal(ipw_record_head(r, &line, NULL), IPW_EPARSE);
+    assert_null(line);
+    ipw_record_close(r);
+}
+
+static void a_record_that_goes_away(void **state)
+{
+    char path[64];
+    struct ipw_record *r;
+    struct ipw_record_starts starts;
+    struct ipw_record_messages m;
+    const struct ipw_record_line *line;
+    struct ipw_err err = {0};
+
+    (void)state;
+    ipw_record_close(open_with(START(0, "a")));
+    snprintf(path, sizeof path, "%s/", dir); /* as a shell completes it */
+    assert_int_equal(ipw_record_open(&r, path, NULL), 0);
+    assert_int_equal(ipw_record_head(r, &line, &err), 1);
+    snprintf(path, sizeof path, "%s/events.jsonl", dir);
+    unlink(path);
+    assert_int_equal(ipw_record_starts(&starts, r, &err), IPW_ENOTFOUND);
+    assert_non_null(strstr(err.text, path));
+    assert_int_equal(ipw_record_messages(&m, r, 0, 5, &err), IPW_ENOTFOUND);
+    ipw_record_close(r);
+    ipw_record_close(NULL);
+    assert_int_equal(ipw_record_open(&r, dir, &err), IPW_ENOTFOUND);
+    assert_non_null(strstr(err.text, path));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(in_order), cmocka_unit_test(ahead),
-                                       cmocka_unit_test(messages), cmocka_unit_test(damage),
-                                       cmocka_unit_test(begun_last)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_order),
+                                       cmocka_unit_test(ahead),
+                                       cmocka_unit_test(messages),
+                                       cmocka_unit_test(damage),
+                                       cmocka_unit_test(begun_last),
+                                       cmocka_unit_test(damage_elsewhere),
+                                       cmocka_unit_test(a_record_that_goes_away)};
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

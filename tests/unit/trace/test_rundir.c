@@ -18,6 +18,7 @@
 
 #include "base/mem.h"
 #include "json/jsonl.h"
+#include "trace/redact.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
 #include "unit/trace/script.h"
@@ -383,6 +384,56 @@ static void the_reader_can_stop_and_take(void **state)
     ipw_query_loaded_release(&taken);
 }
 
+/* Names that are missing, or longer than a folder's name should be, make one all the same. */
+static void odd_names_make_a_folder(void **state)
+{
+    char agent[400];
+    struct ipw_rundir_names none = {0},
+                            many = {.agent = agent, .model = "m", .dataset = "\x01\x7f d"};
+    struct ipw_rundir *dir;
+
+    (void)state;
+    assert_int_equal(ipw_rundir_create(&dir, NULL, &none, NULL), 0);
+    assert_string_equal(ipw_rundir_path(dir), "runs/agent_model_dataset_19700101-000000");
+    assert_int_equal(ipw_rundir_close(dir, NULL), 0);
+    /* 1 + 2 * 150 bytes are cut to 79 of them: characters stay whole */
+    agent[0] = 'x';
+    agent[1] = '\0';
+    for (int i = 0; i < 150; i++) strcat(agent, "\xC3\xA9");
+    assert_int_equal(ipw_rundir_create(&dir, NULL, &many, NULL), 0);
+    assert_int_equal(strncmp(ipw_rundir_path(dir), "runs/x\xC3\xA9", 8), 0);
+    assert_non_null(strstr(ipw_rundir_path(dir), "\xC3\xA9_m____d_19700101-000000"));
+    assert_int_equal(strlen(ipw_rundir_path(dir)),
+                     strlen("runs/") + 79 + strlen("_m____d_19700101-000000"));
+    assert_int_equal(ipw_rundir_close(dir, NULL), 0);
+}
+
+/* What cannot be read cannot be redacted: it is not written, and the run ends with that. */
+static void what_cannot_be_redacted_is_not_written(void **state)
+{
+    struct ipw_redactor redactor;
+    struct ipw_rundir *dir;
+    struct ipw_err err = {0}, first = {IPW_EIO, 5, "the first"};
+
+    (void)state;
+    assert_int_equal(ipw_redactor_init(&redactor, IPW_REDACT_TEXT, NULL), 0);
+    assert_int_equal(ipw_rundir_create(&dir, "hidden", NULL, NULL), 0);
+    ipw_rundir_set_redactor(dir, &redactor);
+    assert_int_equal(ipw_rundir_trace(dir, "{\"secret\"", 9, &err), IPW_EPARSE);
+    ipw_rundir_failed(dir, &first); /* it was not the first */
+    ipw_rundir_event_line(dir, "{}", 2);
+    assert_int_equal(ipw_rundir_close(dir, &err), IPW_EPARSE);
+    assert_contents("hidden/traces.jsonl", "");
+    assert_contents("hidden/events.jsonl", "");
+    /* told from outside: a disk that did not keep what was written */
+    assert_int_equal(ipw_rundir_create(&dir, "lost", NULL, NULL), 0);
+    ipw_rundir_failed(dir, &first);
+    assert_int_equal(ipw_rundir_trace(dir, "{}", 2, &err), IPW_EIO);
+    assert_string_equal(err.text, "the first");
+    assert_int_equal(ipw_rundir_close(dir, &err), IPW_EIO);
+    assert_contents("lost/traces.jsonl", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +446,8 @@ int main(void)
         cmocka_unit_test(a_full_disk_stops_the_run),
         cmocka_unit_test(a_torn_tail_is_passed_over),
         cmocka_unit_test(the_reader_can_stop_and_take),
+        cmocka_unit_test(odd_names_make_a_folder),
+        cmocka_unit_test(what_cannot_be_redacted_is_not_written),
     };
 
     return cmocka_run_group_tests(tests, enter, leave);

@@ -1,5 +1,6 @@
 #include "ledger/ledger.h"
 
+#include "sim/ask.h"
 #include "unit/energy/energy_test.h"
 
 #define CPU IPW_DOMAIN_CPU
@@ -21,20 +22,20 @@ static struct ipw_ledger *steady(void)
 static void test_one_query(void **state)
 {
     struct ipw_ledger *l = steady();
-    double mean, peak;
+    struct ipw_power_stats power;
 
     (void)state;
     ipw_ledger_query_begin(l, S(3));
-    ipw_ledger_query_end(l, S(5));
-    assert_figure(ipw_ledger_window(l, CPU, S(3), S(5)), 200, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_window(l, CPU, S(3.05), S(4.95)), 190, IPW_PROV_INTERPOLATED);
-    assert_figure(ipw_ledger_total(l, CPU, S(1), S(11)), 1000, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_idle(l, CPU, S(1), S(11)), 800, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_idle(l, CPU, S(3), S(5)), 0, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_idle(l, CPU, S(2), S(4)), 100, IPW_PROV_MEASURED);
-    assert_true(ipw_ledger_power(l, CPU, S(3), S(5), &mean, &peak));
-    assert_near(mean, 100, 1e-6);
-    assert_near(peak, 100, 1e-6);
+    ipw_ledger_query_end(l, 0, S(5));
+    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(3), S(5))), 200, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(3.05), S(4.95))), 190, IPW_PROV_INTERPOLATED);
+    assert_figure(ipw_ledger_figure(l, ask_total(CPU, S(1), S(11))), 1000, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(1), S(11))), 800, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(3), S(5))), 0, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(2), S(4))), 100, IPW_PROV_MEASURED);
+    assert_true(ipw_ledger_power(l, CPU, S(3), S(5), &power));
+    assert_near(power.avg_w, 100, 1e-6);
+    assert_near(power.max_w, 100, 1e-6);
     assert_int_equal(ipw_ledger_covered_ns(l), S(11));
     ipw_ledger_free(l);
 }
@@ -46,10 +47,10 @@ static void test_22_no_length(void **state)
     (void)state;
     ipw_ledger_query_begin(l, S(3));
     ipw_ledger_query_begin(l, S(3));
-    ipw_ledger_query_end(l, S(3));
-    ipw_ledger_query_end(l, S(5));
-    assert_figure(ipw_ledger_window(l, CPU, S(3.03), S(3.03)), 0, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_window(l, CPU, S(3), S(5)), 200, IPW_PROV_MEASURED);
+    ipw_ledger_query_end(l, 0, S(3));
+    ipw_ledger_query_end(l, 1, S(5));
+    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(3.03), S(3.03))), 0, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(3), S(5))), 200, IPW_PROV_MEASURED);
     ipw_ledger_free(l);
 }
 
@@ -67,9 +68,9 @@ static void test_33_bounds_of_a_small_cell(void **state)
         ipw_ledger_row(l, 0, 1, S(1 + i * 0.05), &v);
     }
     for (int i = 0; i < 3; i++) q[i] = ipw_ledger_query_begin(l, S(1.22 + i * 0.00006));
-    for (int i = 0; i < 3; i++) ipw_ledger_query_leave(l, q[i], S(1.23));
+    for (int i = 0; i < 3; i++) ipw_ledger_query_end(l, q[i], S(1.23));
     for (int i = 0; i < 2; i++) {
-        struct ipw_figure f = ipw_ledger_query_window(l, q[i], CPU, S(1.22006), S(1.23));
+        struct ipw_figure f = ipw_ledger_figure(l, ask_query(q[i], CPU, S(1.22006), S(1.23)));
 
         assert_true(f.known && f.hi_j >= 0.00125 && f.lo_j == 0);
     }
@@ -89,19 +90,21 @@ static void test_33_equal_slices(void **state)
 
         /* Query k is in flight from 2 + 0.3 k to 6 + 0.3 k: told by time. */
         for (int i = 0; i < n; i++) ipw_ledger_query_begin(l, S(2 + 0.3 * i));
-        for (int i = 0; i < n; i++) ipw_ledger_query_end(l, S(6 + 0.3 * i));
+        for (int i = 0; i < n; i++) ipw_ledger_query_end(l, i, S(6 + 0.3 * i));
         for (int i = 0; i < n; i++) ipw_ledger_query_begin(back, S(2 + 0.3 * i));
-        for (int i = 0; i < n; i++) ipw_ledger_query_end(back, S(6 + 0.3 * i));
+        for (int i = 0; i < n; i++) ipw_ledger_query_end(back, i, S(6 + 0.3 * i));
         for (int k = n - 1; k >= 0; k--) {
-            struct ipw_figure f = ipw_ledger_window(l, CPU, S(2 + 0.3 * k), S(6 + 0.3 * k));
-            struct ipw_figure g =
-                ipw_ledger_window(back, CPU, S(2 + 0.3 * (n - 1 - k)), S(6 + 0.3 * (n - 1 - k)));
+            struct ipw_figure f =
+                ipw_ledger_figure(l, ask_any(CPU, S(2 + 0.3 * k), S(6 + 0.3 * k)));
+            struct ipw_figure g = ipw_ledger_figure(
+                back, ask_any(CPU, S(2 + 0.3 * (n - 1 - k)), S(6 + 0.3 * (n - 1 - k))));
             assert_true(f.known && g.known);
             assert_int_equal(f.provenance, n > 1 ? IPW_PROV_DISTRIBUTED : IPW_PROV_MEASURED);
-            assert_near(f.j, ipw_ledger_window(back, CPU, S(2 + 0.3 * k), S(6 + 0.3 * k)).j, 0);
+            assert_near(f.j,
+                        ipw_ledger_figure(back, ask_any(CPU, S(2 + 0.3 * k), S(6 + 0.3 * k))).j, 0);
             sum += f.j;
         }
-        idle = ipw_ledger_idle(l, CPU, S(1), S(11)).j;
+        idle = ipw_ledger_figure(l, ask_idle(CPU, S(1), S(11))).j;
         assert_near(idle, 1000 - (4 + 0.3 * (n - 1)) * 100, 1e-6);
         assert_near(sum + idle, 1000, 1e-6 * n);
         ipw_ledger_free(l);
@@ -121,18 +124,18 @@ static void test_interleaving_does_not_matter(void **state)
 
         if (order == 0) ipw_ledger_query_begin(l, S(2.013));
         if (order == 0) ipw_ledger_query_begin(l, S(2.5));
-        if (order == 0) ipw_ledger_query_end(l, S(4.017));
+        if (order == 0) ipw_ledger_query_end(l, 0, S(4.017));
         for (int i = 0; i <= 40; i++) {
             int64_t v = J(i * i * 0.1);
             ipw_ledger_row(l, 0, 1, S(1 + i * 0.1), &v);
             if (order == 1 && i == 11) ipw_ledger_query_begin(l, S(2.013));
             if (order == 1 && i == 35) ipw_ledger_query_begin(l, S(2.5)); /* long read by then */
-            if (order == 1 && i == 35) ipw_ledger_query_end(l, S(4.017));
+            if (order == 1 && i == 35) ipw_ledger_query_end(l, 0, S(4.017));
         }
         if (order == 2) ipw_ledger_query_begin(l, S(2.013));
         if (order == 2) ipw_ledger_query_begin(l, S(2.5));
-        if (order == 2) ipw_ledger_query_end(l, S(4.017));
-        f[order] = ipw_ledger_window(l, CPU, S(2.013), S(4.017));
+        if (order == 2) ipw_ledger_query_end(l, 0, S(4.017));
+        f[order] = ipw_ledger_figure(l, ask_any(CPU, S(2.013), S(4.017)));
         assert_true(f[order].known);
         ipw_ledger_free(l);
     }
@@ -146,7 +149,7 @@ static void test_05_two_sockets(void **state)
     struct ipw_channel c[2] = {test_counter("package-0", CPU, RANGE_61 + 61, 400),
                                test_counter("package-1", CPU, RANGE_15 + 15, 400)};
     struct ipw_ledger *l = ipw_ledger_new(c, 2);
-    double mean, peak;
+    struct ipw_power_stats power;
 
     (void)state;
     for (int i = 0; i <= 100; i++) {
@@ -154,13 +157,13 @@ static void test_05_two_sockets(void **state)
                         (RANGE_15 - J(456) + J(15 * i)) % (RANGE_15 + 15)};
         ipw_ledger_row(l, 0, 2, S(1 + i * 0.1), v);
         if (i) {
-            assert_figure(ipw_ledger_total(l, CPU, S(1), S(1 + i * 0.1)), 25 * i,
+            assert_figure(ipw_ledger_figure(l, ask_total(CPU, S(1), S(1 + i * 0.1))), 25 * i,
                           IPW_PROV_MEASURED);
         }
     }
-    assert_true(ipw_ledger_power(l, CPU, S(2), S(9), &mean, &peak));
-    assert_near(mean, 250, 1e-6);
-    assert_near(peak, 250, 1e-6);
+    assert_true(ipw_ledger_power(l, CPU, S(2), S(9), &power));
+    assert_near(power.avg_w, 250, 1e-6);
+    assert_near(power.max_w, 250, 1e-6);
     ipw_ledger_free(l);
 }
 
@@ -178,18 +181,18 @@ static void test_06_reset_mid_run(void **state)
         ipw_ledger_row(l, 0, 1, S(1 + i * 0.1), &v);
     }
     ipw_ledger_query_begin(l, S(2));
-    ipw_ledger_query_end(l, S(10));
-    ipw_ledger_windows(l, GPU, t, 4, f);
+    ipw_ledger_query_end(l, 0, S(10));
+    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, GPU), t, 4, f);
     assert_figure(f[0], 200, IPW_PROV_MEASURED);
     assert_unknown(f[1], "counter_reset");
     assert_unknown(f[2], "counter_reset");
     assert_figure(f[3], 200, IPW_PROV_MEASURED);
-    assert_unknown(ipw_ledger_total(l, GPU, S(1), S(11)), "counter_reset");
-    assert_unknown(ipw_ledger_idle(l, GPU, S(1), S(11)), "counter_reset");
+    assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(1), S(11))), "counter_reset");
+    assert_unknown(ipw_ledger_figure(l, ask_idle(GPU, S(1), S(11))), "counter_reset");
     /* What is known of it has a name of its own: all but the tenth of a second of the reset. */
-    assert_near(ipw_ledger_total(l, GPU, S(1), S(11)).coverage, 0.99, 1e-9);
-    assert_near(ipw_ledger_total(l, GPU, S(1), S(11)).partial_j, 990, 1e-6);
-    assert_near(ipw_ledger_total(l, GPU, S(1), S(11)).j, 0, 0);
+    assert_near(ipw_ledger_figure(l, ask_total(GPU, S(1), S(11))).coverage, 0.99, 1e-9);
+    assert_near(ipw_ledger_figure(l, ask_total(GPU, S(1), S(11))).partial_j, 990, 1e-6);
+    assert_near(ipw_ledger_figure(l, ask_total(GPU, S(1), S(11))).j, 0, 0);
     ipw_ledger_free(l);
 }
 
@@ -209,14 +212,14 @@ static void test_12_hole_is_shared_out(void **state)
         ipw_ledger_row(l, 0, 1, S(1 + i * 0.1), &v);
     }
     ipw_ledger_query_begin(l, S(1));
-    ipw_ledger_query_end(l, S(20));
-    ipw_ledger_windows(l, GPU, t, 6, f);
+    ipw_ledger_query_end(l, 0, S(20));
+    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, GPU), t, 6, f);
     for (int i = 0; i < 6; i++) {
         assert_figure(f[i], 100 * (double)(t[i + 1] - t[i]) / 1e9, IPW_PROV_DISTRIBUTED);
         sum += f[i].j;
     }
-    assert_near(sum, ipw_ledger_window(l, GPU, S(1), S(20)).j, 1e-6);
-    assert_figure(ipw_ledger_window(l, GPU, S(1), S(20)), 1900, IPW_PROV_MEASURED);
+    assert_near(sum, ipw_ledger_figure(l, ask_any(GPU, S(1), S(20))).j, 1e-6);
+    assert_figure(ipw_ledger_figure(l, ask_any(GPU, S(1), S(20))), 1900, IPW_PROV_MEASURED);
     ipw_ledger_free(l);
 }
 
@@ -229,12 +232,12 @@ static void test_windows_within_the_slack(void **state)
 
     (void)state;
     ipw_ledger_query_begin(l, S(10));
-    ipw_ledger_query_end(l, S(11.001));
-    ipw_ledger_windows(l, CPU, t, 3, f);
+    ipw_ledger_query_end(l, 0, S(11.001));
+    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, CPU), t, 3, f);
     assert_figure(f[0], 90, IPW_PROV_MEASURED);
     assert_figure(f[1], 10, IPW_PROV_MEASURED);
     assert_figure(f[2], 0, IPW_PROV_DISTRIBUTED);
-    ipw_ledger_windows(l, CPU, t, 0, f); /* none: nothing is touched */
+    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, CPU), t, 0, f); /* none: nothing is touched */
     ipw_ledger_free(l);
 }
 
@@ -255,15 +258,16 @@ static void test_24_short_turns(void **state)
     }
     for (int i = 0; i <= 1000; i++) t[i] = S(5) + i * S(0.06);
     ipw_ledger_query_begin(l, t[0]);
-    ipw_ledger_query_end(l, t[1000]);
-    ipw_ledger_windows(l, CPU, t, 1000, f);
+    ipw_ledger_query_end(l, 0, t[1000]);
+    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, CPU), t, 1000, f);
     for (int i = 0; i < 1000; i++) {
         assert_true(f[i].known);
         sum += (int64_t)(f[i].j * 1e6 + 0.5);
     }
-    assert_int_equal(sum, (int64_t)(ipw_ledger_window(l, CPU, t[0], t[1000]).j * 1e6 + 0.5));
-    assert_near((double)sum / 1e6 + ipw_ledger_idle(l, CPU, S(1), S(71)).j,
-                ipw_ledger_total(l, CPU, S(1), S(71)).j, 1e-6);
+    assert_int_equal(sum,
+                     (int64_t)(ipw_ledger_figure(l, ask_any(CPU, t[0], t[1000])).j * 1e6 + 0.5));
+    assert_near((double)sum / 1e6 + ipw_ledger_figure(l, ask_idle(CPU, S(1), S(71))).j,
+                ipw_ledger_figure(l, ask_total(CPU, S(1), S(71))).j, 1e-6);
     ipw_ledger_free(l);
 }
 
@@ -272,32 +276,33 @@ static void test_reasons(void **state)
     struct ipw_channel c[2] = {test_counter("package-0", CPU, 0, 400), test_gauge("gpu0", 400)};
     struct ipw_ledger *l;
     int64_t v[2] = {J(1), 5000};
-    double w;
+    struct ipw_power_stats power;
 
     (void)state;
     c[1].in_sum = false;
     l = ipw_ledger_new(c, 2);
     assert_int_equal(ipw_ledger_covered_ns(l), INT64_MIN);
-    assert_unknown(ipw_ledger_window(l, CPU, S(1), S(2)), "no_samples");
+    assert_unknown(ipw_ledger_figure(l, ask_any(CPU, S(1), S(2))), "no_samples");
     ipw_ledger_row(l, 0, 2, S(1), v);
     v[0] += J(100);
     ipw_ledger_row(l, 0, 2, S(2), v);
-    assert_unknown(ipw_ledger_window(l, GPU, S(1), S(2)), "no_sensor"); /* beside, not in it */
+    assert_unknown(ipw_ledger_figure(l, ask_any(GPU, S(1), S(2))),
+                   "no_sensor"); /* beside, not in it */
     ipw_ledger_set_reason(l, IPW_DOMAIN_DRAM, "permission");
-    assert_unknown(ipw_ledger_total(l, IPW_DOMAIN_DRAM, S(1), S(2)), "permission");
-    assert_unknown(ipw_ledger_idle(l, IPW_DOMAIN_MACHINE, S(1), S(2)), "no_sensor");
-    assert_unknown(ipw_ledger_window(l, CPU, S(0.5), S(2)), "not_covered");
-    assert_unknown(ipw_ledger_window(l, CPU, S(1.5), S(2.5)), "not_covered");
-    assert_false(ipw_ledger_power(l, GPU, S(1), S(2), &w, &w));
-    assert_false(ipw_ledger_power(l, CPU, S(1), S(3), &w, &w));
+    assert_unknown(ipw_ledger_figure(l, ask_total(IPW_DOMAIN_DRAM, S(1), S(2))), "permission");
+    assert_unknown(ipw_ledger_figure(l, ask_idle(IPW_DOMAIN_MACHINE, S(1), S(2))), "no_sensor");
+    assert_unknown(ipw_ledger_figure(l, ask_any(CPU, S(0.5), S(2))), "not_covered");
+    assert_unknown(ipw_ledger_figure(l, ask_any(CPU, S(1.5), S(2.5))), "not_covered");
+    assert_false(ipw_ledger_power(l, GPU, S(1), S(2), &power));
+    assert_false(ipw_ledger_power(l, CPU, S(1), S(3), &power));
     assert_int_equal(ipw_ledger_covered_ns(l), S(2));
     ipw_ledger_free(l);
     l = ipw_ledger_new(NULL, 0);
     assert_int_equal(ipw_ledger_covered_ns(l), INT64_MAX);
     ipw_ledger_query_begin(l, S(1));
-    ipw_ledger_query_end(l, S(2));
+    ipw_ledger_query_end(l, 0, S(2));
     ipw_ledger_trim(l, S(2));
-    assert_unknown(ipw_ledger_window(l, CPU, S(1), S(2)), "no_sensor");
+    assert_unknown(ipw_ledger_figure(l, ask_any(CPU, S(1), S(2))), "no_sensor");
     ipw_ledger_free(l);
     ipw_ledger_free(NULL);
 }
@@ -316,11 +321,11 @@ static void test_13_lost_device(void **state)
         ipw_ledger_row(l, 0, 2, S(1 + i * 0.1), v);
         if (i == 160) assert_int_equal(ipw_ledger_covered_ns(l), S(16)); /* it may come back */
     }
-    ipw_ledger_query_end(l, S(20));
+    ipw_ledger_query_end(l, 0, S(20));
     assert_int_equal(ipw_ledger_covered_ns(l), S(31));
-    assert_figure(ipw_ledger_window(l, GPU, S(2), S(16)), 30 * 140, IPW_PROV_MEASURED);
-    assert_unknown(ipw_ledger_window(l, GPU, S(2), S(20)), "no_samples");
-    assert_unknown(ipw_ledger_total(l, GPU, S(1), S(31)), "no_samples");
+    assert_figure(ipw_ledger_figure(l, ask_any(GPU, S(2), S(16))), 30 * 140, IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_figure(l, ask_any(GPU, S(2), S(20))), "no_samples");
+    assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(1), S(31))), "no_samples");
     ipw_ledger_free(l);
 }
 
@@ -339,7 +344,7 @@ static void test_13_gpu_lost_at_15_s(void **state)
         int64_t v[2] = {J(10 * i), J(20 * i)};
         ipw_ledger_row(l, 0, 2, S(i * 0.1), v);
     }
-    ipw_ledger_query_leave(l, q0, S(14));
+    ipw_ledger_query_end(l, q0, S(14));
     q1 = ipw_ledger_query_begin(l, S(14));
     ipw_ledger_lose(l, 1, "gpu_lost");
     for (int i = 151; i <= 300; i++) {
@@ -347,23 +352,28 @@ static void test_13_gpu_lost_at_15_s(void **state)
         ipw_ledger_row(l, 0, 2, S(i * 0.1), v);
         if (i == 160) {
             assert_int_equal(ipw_ledger_covered_ns(l), S(16));
-            ipw_ledger_query_leave(l, q1, S(16));
+            ipw_ledger_query_end(l, q1, S(16));
         }
     }
     q2 = ipw_ledger_query_begin(l, S(26));
-    ipw_ledger_query_leave(l, q2, S(28));
-    assert_figure(ipw_ledger_query_window(l, q0, GPU, S(2), S(14)), 300 * 12, IPW_PROV_MEASURED);
-    assert_unknown(ipw_ledger_query_window(l, q1, GPU, S(14), S(16)), "gpu_lost");
-    assert_figure(ipw_ledger_device_window(l, q1, GPU, 0, S(14), S(16)), 100 * 2,
+    ipw_ledger_query_end(l, q2, S(28));
+    assert_figure(ipw_ledger_figure(l, ask_query(q0, GPU, S(2), S(14))), 300 * 12,
                   IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_query_window(l, q2, GPU, S(26), S(28)), 300 * 2, IPW_PROV_MEASURED);
-    assert_unknown(ipw_ledger_total(l, GPU, S(0), S(30)), "gpu_lost");
-    assert_figure(ipw_ledger_device_total(l, GPU, 0, S(0), S(30)), 100 * 30, IPW_PROV_MEASURED);
-    assert_unknown(ipw_ledger_device_total(l, GPU, 1, S(0), S(30)), "gpu_lost");
+    assert_unknown(ipw_ledger_figure(l, ask_query(q1, GPU, S(14), S(16))), "gpu_lost");
+    assert_figure(ipw_ledger_figure(l, ask_device(0, ask_query(q1, GPU, S(14), S(16)))), 100 * 2,
+                  IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_query(q2, GPU, S(26), S(28))), 300 * 2,
+                  IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(0), S(30))), "gpu_lost");
+    assert_figure(ipw_ledger_figure(l, ask_device(0, ask_total(GPU, S(0), S(30)))), 100 * 30,
+                  IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_figure(l, ask_device(1, ask_total(GPU, S(0), S(30)))), "gpu_lost");
     /* 15 s and the 4.9 s after it was back, of 30; with all of the other one. */
-    assert_near(ipw_ledger_device_total(l, GPU, 1, S(0), S(30)).partial_j, 200 * 19.9, 1e-6);
-    assert_near(ipw_ledger_total(l, GPU, S(0), S(30)).partial_j, 200 * 19.9 + 100 * 30, 1e-6);
-    assert_near(ipw_ledger_total(l, GPU, S(0), S(30)).coverage, 19.9 / 30, 1e-9);
+    assert_near(ipw_ledger_figure(l, ask_device(1, ask_total(GPU, S(0), S(30)))).partial_j,
+                200 * 19.9, 1e-6);
+    assert_near(ipw_ledger_figure(l, ask_total(GPU, S(0), S(30))).partial_j, 200 * 19.9 + 100 * 30,
+                1e-6);
+    assert_near(ipw_ledger_figure(l, ask_total(GPU, S(0), S(30))).coverage, 19.9 / 30, 1e-9);
     ipw_ledger_free(l);
 }
 
@@ -381,12 +391,13 @@ static void test_13_gpu_lost_from_the_start(void **state)
         int64_t v[2] = {J(10 * i), IPW_NO_VALUE};
         ipw_ledger_row(l, 0, 2, S(i * 0.1), v);
         if (i == 20) q = ipw_ledger_query_begin(l, S(2));
-        if (i == 50) ipw_ledger_query_leave(l, q, S(5));
+        if (i == 50) ipw_ledger_query_end(l, q, S(5));
     }
     assert_int_equal(ipw_ledger_covered_ns(l), S(10));
-    assert_unknown(ipw_ledger_query_window(l, q, GPU, S(2), S(5)), "gpu_lost");
-    assert_figure(ipw_ledger_device_window(l, q, GPU, 0, S(2), S(5)), 300, IPW_PROV_MEASURED);
-    assert_unknown(ipw_ledger_total(l, GPU, S(0), S(10)), "gpu_lost");
+    assert_unknown(ipw_ledger_figure(l, ask_query(q, GPU, S(2), S(5))), "gpu_lost");
+    assert_figure(ipw_ledger_figure(l, ask_device(0, ask_query(q, GPU, S(2), S(5)))), 300,
+                  IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(0), S(10))), "gpu_lost");
     ipw_ledger_free(l);
 }
 
@@ -427,8 +438,9 @@ static void test_13_a_source_that_never_spoke(void **state)
         ipw_ledger_row(l, 0, 1, S(100 + i * 0.5), &v);
         assert_int_equal(ipw_ledger_covered_ns(l), i < 60 ? INT64_MIN : S(130));
     }
-    assert_unknown(ipw_ledger_total(l, GPU, S(100), S(130)), "no_samples");
-    assert_figure(ipw_ledger_device_total(l, GPU, 0, S(100), S(130)), 3000, IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(100), S(130))), "no_samples");
+    assert_figure(ipw_ledger_figure(l, ask_device(0, ask_total(GPU, S(100), S(130)))), 3000,
+                  IPW_PROV_MEASURED);
     ipw_ledger_free(l);
 }
 
@@ -446,9 +458,9 @@ static void test_16_zone_back_is_a_new_chain(void **state)
         if (i == 50) ipw_ledger_lose(l, 0, "lost");
         ipw_ledger_row(l, 0, 1, S(0.1 * i), &v);
     }
-    assert_figure(ipw_ledger_total(l, CPU, S(0), S(4.9)), 490, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_total(l, CPU, S(5.1), S(10)), 490, IPW_PROV_MEASURED);
-    assert_unknown(ipw_ledger_total(l, CPU, S(0), S(10)), "lost");
+    assert_figure(ipw_ledger_figure(l, ask_total(CPU, S(0), S(4.9))), 490, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_total(CPU, S(5.1), S(10))), 490, IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_figure(l, ask_total(CPU, S(0), S(10))), "lost");
     ipw_ledger_free(l);
 }
 
@@ -474,11 +486,11 @@ static void test_23_end_before_start(void **state)
             int64_t v = J(20 * i + (i <= 20 ? 0 : i < 40 ? 10 * (i - 20) : 200));
             ipw_ledger_row(l[k], 0, 1, S(1 + i * 0.1), &v);
         }
-        ipw_ledger_query_leave(l[k], q, S(6));
-        f[k] = ipw_ledger_query_window(l[k], q, GPU, S(3.05), S(4.05));
+        ipw_ledger_query_end(l[k], q, S(6));
+        f[k] = ipw_ledger_figure(l[k], ask_query(q, GPU, S(3.05), S(4.05)));
         assert_true(f[k].known);
-        assert_unknown(ipw_ledger_query_window(l[k], q, GPU, S(4), S(3)), "not_covered");
-        assert_unknown(ipw_ledger_total(l[k], GPU, S(4), S(3)), "not_covered");
+        assert_unknown(ipw_ledger_figure(l[k], ask_query(q, GPU, S(4), S(3))), "not_covered");
+        assert_unknown(ipw_ledger_figure(l[k], ask_total(GPU, S(4), S(3))), "not_covered");
     }
     assert_memory_equal(&f[0].j, &f[1].j, sizeof f[0].j);
     ipw_ledger_free(l[0]);
@@ -501,10 +513,11 @@ static void test_rows_of_two_sources(void **state)
         if (i % 7 == 3) ipw_ledger_row(l, 2, 1, S(1.001 + i * 0.01), &gauge);
     }
     ipw_ledger_query_begin(l, S(2));
-    ipw_ledger_query_end(l, S(4));
-    assert_figure(ipw_ledger_window(l, CPU, S(2), S(4)), 200, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_window(l, IPW_DOMAIN_DRAM, S(2), S(4)), 50, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_window(l, GPU, S(2), S(4)), 500, IPW_PROV_ESTIMATED);
+    ipw_ledger_query_end(l, 0, S(4));
+    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(2), S(4))), 200, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_any(IPW_DOMAIN_DRAM, S(2), S(4))), 50,
+                  IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_any(GPU, S(2), S(4))), 500, IPW_PROV_ESTIMATED);
     assert_true(ipw_ledger_covered_ns(l) < S(11));
     ipw_ledger_free(l);
 }
