@@ -324,18 +324,6 @@ struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_trace *q,
     return figures;
 }
 
-static char *printed(const struct ipw_json *node)
-{
-    struct ipw_buf out = IPW_BUF(IPW_MIB);
-    char *text = NULL;
-
-    if (!node) return NULL;
-    ipw_json_print(&out, node);
-    if (!out.failed) text = ipw_memdup(out.data, out.len);
-    ipw_buf_release(&out);
-    return text;
-}
-
 static struct ipw_query_account read_account(const struct ipw_json *object)
 {
     struct ipw_query_account a;
@@ -363,8 +351,8 @@ void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *l
         const struct ipw_json *a = ipw_json_get(accounts, name);
 
         q->account[d] = read_account(a);
-        q->sources[d] =
-            printed(ipw_json_get(ipw_json_get(ipw_json_get(line, "energy"), name), "sources"));
+        q->sources[d] = ipw_schema_text(
+            ipw_json_get(ipw_json_get(ipw_json_get(line, "energy"), name), "sources"));
     }
     for (size_t i = 0; i < q->n_devices; i++) {
         const struct ipw_json *of = devices_of(accounts, q->devices[i].domain);

@@ -39,6 +39,8 @@ void ipw_schema_put_metrics(struct ipw_jw *w, const struct ipw_spec *s, const vo
 void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_spec *s,
                                    const void *const *of);
 
+/* The JSON text of an object or array, owned by the caller; NULL: it is empty or absent. */
+char *ipw_schema_text(const struct ipw_json *node);
 /* `mean_w` and `peak_w` may be NULL. */
 void ipw_schema_read_energy(struct ipw_figure *energy, double *mean_w, double *peak_w,
                             const struct ipw_json *object);

@@ -238,7 +238,7 @@ static void foreign_query(struct ipw_query_loaded *l)
         id[0] == 'q' && id[1] >= '0' && id[1] <= '9' ? (int32_t)strtol(id + 1, NULL, 10) : -1;
 }
 
-static char *object_text(const struct ipw_json *node)
+char *ipw_schema_text(const struct ipw_json *node)
 {
     struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
 
@@ -256,8 +256,8 @@ static void read_record(struct ipw_query_loaded *l, const struct ipw_made_query 
     const struct ipw_json *resolved = ipw_json_get(l->doc, "is_resolved");
     struct ipw_query_record *r = &l->record;
 
-    l->texts[0] = object_text(ipw_json_get(l->doc, "metadata"));
-    l->texts[1] = object_text(ipw_json_get(l->doc, "score_metadata"));
+    l->texts[0] = ipw_schema_text(ipw_json_get(l->doc, "metadata"));
+    l->texts[1] = ipw_schema_text(ipw_json_get(l->doc, "score_metadata"));
     l->started_at = made->started_at;
     r->workload_type = made->workload_type ? made->workload_type : "agentic";
     r->query_text = made->query_text ? made->query_text : "";
