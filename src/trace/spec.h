@@ -14,6 +14,8 @@
 #include "json/json.h"
 #include "json/write.h"
 
+#define IPW_SCHEMA_VERSION 1
+
 enum ipw_spec_kind {
     IPW_SPEC_TEXT = 1,
     IPW_SPEC_INT = 2,
