@@ -273,9 +273,9 @@ static void test_estimate_after_a_trim(void **state)
         ipw_ledger_row(l, 0, 3, S(begun), v);
         for (double t = begun + 0.01; t < begun + 0.09; t += 0.03) {
             q = ipw_ledger_query_begin(l, S(t));
-            ipw_ledger_query_leave(l, q, S(t + 0.02));
+            ipw_ledger_query_end(l, q, S(t + 0.02));
             if (i == 0) continue; /* read once, it says nothing yet */
-            f = ipw_ledger_query_window(l, q, CPU, S(t), S(t + 0.02));
+            f = ipw_ledger_figure(l, ask_query(q, CPU, S(t), S(t + 0.02)));
             assert_true(f.estimated);
             assert_near(f.estimate_j, 0.08, 1e-3);
             assert_near(f.lo_j, 0.04, 1e-3);
