@@ -5,7 +5,7 @@
 #include "app/options.h"
 #include "base/secret.h"
 #include "base/text.h"
-#include "serve/server_find.h"
+#include "run/find_server.h"
 
 static void print_name(const char *name, size_t n)
 {

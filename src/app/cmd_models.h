@@ -2,7 +2,7 @@
 #ifndef IPW_APP_CMD_MODELS_H
 #define IPW_APP_CMD_MODELS_H
 
-#include "serve/server_find.h"
+#include "run/find_server.h"
 
 int ipw_list_models(const struct ipw_server_options *options); /* returns the exit code */
 

@@ -14,6 +14,7 @@
 #include "base/open.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "json/jsonl.h"
 #include "replay/workload_run.h"
 #include "report/follow.h"
 #include "report/timeline.h"
@@ -142,7 +143,7 @@ static int follow_run(const char *run, const struct ipw_replay_cli *o)
                                        .colour = ipw_use_colour(STDOUT_FILENO)};
     static const struct timespec pause = {.tv_nsec = 200 * 1000 * 1000};
     struct ipw_follow *follow = ipw_follow_new(o->query, &how);
-    struct ipw_buf text = IPW_BUF(512 * IPW_MIB);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
     struct ipw_err err = {0};
     char *path = ipw_asprintf("%s/events.jsonl", run);
     int fd = ipw_open_read(path, &err), code = IPW_EXIT_OK;

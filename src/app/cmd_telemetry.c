@@ -14,6 +14,7 @@
 #include "app/options.h"
 #include "base/clock.h"
 #include "base/terminal.h"
+#include "io/http_get.h"
 #include "json/jsonl.h"
 #include "telemetry/telemetry.h"
 #include "trace/power.h"
@@ -190,7 +191,8 @@ static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int
 static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err *err)
 {
     struct ipw_source_options so = {.telemetry = (const char *const *)o->telemetry.items,
-                                    .gpu = o->gpu};
+                                    .gpu = o->gpu,
+                                    .fetch = {ipw_http_get, ipw_http_get_release}};
     struct ipw_listen_options listen = {
         .where = o->listen, .expose = o->expose, .allow_hosts = o->allow_hosts.items};
     struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};

@@ -5,7 +5,7 @@
 #ifndef IPW_APP_DOCTOR_PROBE_H
 #define IPW_APP_DOCTOR_PROBE_H
 
-#include "serve/server_find.h"
+#include "run/find_server.h"
 
 enum ipw_health { IPW_HEALTH_OK, IPW_HEALTH_WARN, IPW_HEALTH_FAIL };
 

@@ -12,8 +12,6 @@
 #include "json/jsonl.h"
 #include "trace/saved_manifest.h"
 
-#define LINE_MAX_BYTES (256 * IPW_MIB)
-
 struct kept { /* the place of a line that was passed over */
     int64_t index;
     int segment;
@@ -114,7 +112,7 @@ static int read_kept(char **text, const struct ipw_check *c, const struct kept *
 
 static int open_source(struct source *file, struct ipw_err *err)
 {
-    int rc = ipw_jsonl_open(&file->reader, file->path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&file->reader, file->path, IPW_LINE_MAX, err);
 
     if (rc) return rc;
     file->fd = ipw_open_read(file->path, err);
@@ -154,7 +152,7 @@ int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err)
 
 static void say_values(struct ipw_buf *what, const char *where, const struct ipw_json_difference *d)
 {
-    struct ipw_buf x = IPW_BUF(LINE_MAX_BYTES), y = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf x = IPW_BUF(IPW_LINE_MAX), y = IPW_BUF(IPW_LINE_MAX);
 
     ipw_json_print(&x, d->a);
     ipw_json_print(&y, d->b);
@@ -185,7 +183,7 @@ static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace 
                    const struct ipw_query_loaded *was, const char *text, size_t n,
                    enum ipw_check_verdict *verdict, struct ipw_buf *what, struct ipw_err *err)
 {
-    struct ipw_buf now = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf now = IPW_BUF(IPW_LINE_MAX);
     int rc = 0;
 
     ipw_schema_write_query(&now, trace, &was->record, clock);

@@ -18,7 +18,6 @@
 #include "trace/schema.h"
 #include "trace/spec.h"
 
-#define LINE_MAX_BYTES (256 * IPW_MIB)
 #define FILE_MAX_BYTES (64 * IPW_MIB)
 
 struct name { /* of an attempt at a query: exactly once in the run */
@@ -158,7 +157,7 @@ static int each_line(struct job *j, const char *file, line_fn fn, struct ipw_err
     char *path = ipw_asprintf("%s/%s", j->run, file);
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
         struct ipw_json *doc = NULL;

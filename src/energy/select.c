@@ -15,7 +15,6 @@
 #include "energy/sources/nvml.h"
 #include "energy/sources/perf.h"
 #include "energy/sources/powerlog.h"
-#include "energy/sources/prometheus.h"
 #include "energy/sources/sysfs.h"
 
 enum { MAX_WORDS = 32 };
@@ -31,6 +30,7 @@ struct place {
     char words[N_GPU_KINDS][512];
     int64_t (*now)(void);
     const struct ipw_perf_options *perf;
+    const struct ipw_page_fetch *fetch;
 };
 
 static int open_perf(struct ipw_source **out, const struct place *p, const char *arg,
@@ -129,8 +129,7 @@ static int open_exec(struct ipw_source **out, const struct place *p, const char 
 static int open_prometheus(struct ipw_source **out, const struct place *p, const char *arg,
                            struct ipw_err *err)
 {
-    (void)p;
-    return ipw_prometheus_open(out, arg, err);
+    return ipw_prometheus_open(out, arg, p->fetch, err);
 }
 
 /* In the order in which "auto" looks. */
@@ -204,6 +203,7 @@ static void find_place(struct place *p, const struct ipw_source_options *o)
     p->nvml = setting(o->nvml_library, "IPW_NVML_LIBRARY", "libnvidia-ml.so.1");
     p->now = o->now;
     p->perf = o->perf;
+    p->fetch = &o->fetch;
 }
 
 static void open_kind(struct ipw_source_set *set, const struct kind *k, const struct place *p,

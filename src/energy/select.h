@@ -9,6 +9,7 @@
 #define IPW_ENERGY_SELECT_H
 
 #include "energy/source.h"
+#include "energy/sources/prometheus.h"
 
 struct ipw_perf_options; /* energy/sources/perf.h */
 
@@ -24,6 +25,7 @@ struct ipw_source_options {
     int64_t (*now)(void);  /* the sources' clock; NULL: ipw_now_ns */
     /* How perf's events are opened (its roots are those above); NULL: as sources/perf.h says. */
     const struct ipw_perf_options *perf;
+    struct ipw_page_fetch fetch; /* needed where `telemetry` may name "prometheus=URL" */
 };
 
 /* Opens what was selected.  A source that is not there is a verdict, not an error (`named` tells

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "json/json.h"
+#include "json/jsonl.h"
 #include "json/write.h"
 #include "trace/workload.h"
 
@@ -88,7 +89,7 @@ static int look_through(struct writing *x, struct ipw_workload *w, struct ipw_er
         rc = ipw_workload_take(&q, w, i, err);
         if (rc) break;
         while ((rc = ipw_workload_next(q, err)) > 0) {
-            struct ipw_buf text = IPW_BUF(512 * IPW_MIB);
+            struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
 
             x->places[x->n_places++] = (struct place){
                 .query = (uint32_t)i, .turn = (uint32_t)q->n_read - 1, .at_ns = q->turn.at_ns};
@@ -141,7 +142,7 @@ static int write_turn(struct writing *x, const struct ipw_workload_query *q, siz
                       struct ipw_err *err)
 {
     const struct ipw_workload_turn *turn = &q->turn;
-    struct ipw_buf line = IPW_BUF(64 * IPW_MIB), text = IPW_BUF(512 * IPW_MIB);
+    struct ipw_buf line = IPW_BUF(64 * IPW_MIB), text = IPW_BUF(IPW_LINE_MAX);
     int64_t input = turn->input_tokens, output = turn->output_tokens;
     struct ipw_jw w;
     int rc = 0;

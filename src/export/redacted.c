@@ -12,8 +12,6 @@
 #include "trace/rundir.h"
 #include "trace/schema.h"
 
-#define LINE_MAX_BYTES (512 * IPW_MIB)
-
 typedef void (*redact_fn)(struct ipw_buf *out, const struct ipw_redactor *r,
                           const struct ipw_json *doc);
 
@@ -48,11 +46,11 @@ static int redact_lines(const char *run, const char *to, const char *name, redac
     struct ipw_jsonl_reader *in = NULL;
     struct ipw_jsonl_appender *out = NULL;
     struct ipw_jsonl_line line;
-    int rc = access(from, F_OK) < 0 ? 1 : ipw_jsonl_open(&in, from, LINE_MAX_BYTES, err);
+    int rc = access(from, F_OK) < 0 ? 1 : ipw_jsonl_open(&in, from, IPW_LINE_MAX, err);
 
     if (!rc) rc = ipw_jsonl_append_open(&out, path, true, err);
     while (!rc && (rc = ipw_jsonl_next(in, &line, err)) > 0) {
-        struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+        struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
 
         rc = line.torn ? 1 : redact_text(&text, r, fn, line.text, line.n, err);
         if (rc < 0) ipw_err_prefix(err, "%s:%lld", from, (long long)line.number);
@@ -70,7 +68,7 @@ static int redact_lines(const char *run, const char *to, const char *name, redac
 static void redact_manifest(struct ipw_buf *out, const struct ipw_redactor *r,
                             const struct ipw_json *doc)
 {
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
     struct ipw_json *clean = NULL;
     bool told = false;
     struct ipw_jw w;
@@ -100,7 +98,7 @@ static int redact_whole(const char *run, const char *to, const char *name, redac
                         const struct ipw_redactor *r, struct ipw_err *err)
 {
     char *from = ipw_asprintf("%s/%s", run, name), *path = ipw_asprintf("%s/%s", to, name);
-    struct ipw_buf was = IPW_BUF(LINE_MAX_BYTES), text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf was = IPW_BUF(IPW_LINE_MAX), text = IPW_BUF(IPW_LINE_MAX);
     int rc = access(from, F_OK) < 0 ? 1 : ipw_file_read(&was, from, err);
 
     if (!rc) {
@@ -149,7 +147,7 @@ struct writing {
 static int put_line(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
 {
     struct writing *w = ud;
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
     int rc = redact_text(&text, w->r, ipw_redact_trace, query->line, query->line_n, err);
 
     if (!rc && fwrite(text.data, 1, text.len, w->out) != text.len)

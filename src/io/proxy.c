@@ -116,6 +116,7 @@ bool ipw_http_is_here(const char *url)
     char host[256];
 
     if (!take_host(host, sizeof host, url)) return false;
+    if (strncasecmp(host, "::ffff:", 7) == 0) return is_loopback(host + 7);
     return is_loopback(host) || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
 }
 

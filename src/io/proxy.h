@@ -21,8 +21,8 @@ const char *ipw_http_proxy_setting(const char *url);
  * and ::1 as they are usually written; in doubt the answer is yes). */
 bool ipw_http_is_clear(const char *url);
 
-/* Is the server on this machine: one of those addresses, or the one that stands for all of them
- * (0.0.0.0 and ::), which servers name when they say where they listen. */
+/* Is the server on this machine: one of those addresses (also written as IPv6, ::ffff:127.0.0.1), or
+ * 0.0.0.0 or ::, which servers name when they listen on all addresses. */
 bool ipw_http_is_here(const char *url);
 /* As it is written, or the scheme's; 0: none that can be. */
 int ipw_http_port(const char *url);

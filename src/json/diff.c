@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#define TEXT_MAX (512 * IPW_MIB)
+#include "json/jsonl.h"
 
 static bool same(const struct ipw_json *a, const struct ipw_json *b)
 {
-    struct ipw_buf x = IPW_BUF(TEXT_MAX), y = IPW_BUF(TEXT_MAX);
+    struct ipw_buf x = IPW_BUF(IPW_LINE_MAX), y = IPW_BUF(IPW_LINE_MAX);
     bool equal;
 
     ipw_json_print(&x, a);

@@ -14,6 +14,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* The longest line of a run's files, for who writes one and who reads one. */
+#define IPW_LINE_MAX (512 * IPW_MIB)
+
 struct ipw_jsonl_reader;
 
 struct ipw_jsonl_line {

@@ -10,7 +10,6 @@
 #include "json/json.h"
 #include "json/jsonl.h"
 
-#define LINE_MAX_BYTES (16 * IPW_MIB)
 enum { MAX_CHANNELS = 4096 };
 
 static int find(const char *name, const char *(*nth)(int), int n)
@@ -176,7 +175,7 @@ int ipw_power_next_segment(struct ipw_power *p, struct ipw_err *err)
 static int open_reader(struct ipw_power *p, struct ipw_err *err)
 {
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&p->reader, p->path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&p->reader, p->path, IPW_LINE_MAX, err);
 
     if (!rc) rc = ipw_jsonl_next(p->reader, &line, err);
     if (rc > 0 && !line.torn) return keep_header(p, &line, err);
@@ -187,7 +186,7 @@ int ipw_power_has_header(const char *path, bool *torn, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     *torn = false;
     if (rc) return rc;

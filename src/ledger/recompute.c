@@ -8,8 +8,6 @@
 #include "json/jsonl.h"
 #include "ledger/feed.h"
 
-#define LINE_MAX_BYTES (512 * IPW_MIB)
-
 struct job {
     struct ipw_recompute *redone;
     const struct ipw_recompute_options *options;
@@ -212,7 +210,7 @@ static bool lacks_rows(const struct job *j, const struct ipw_event *e)
 
 static void keep_start(struct query *q, const struct ipw_json *data)
 {
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
 
     ipw_json_print(&text, data);
     q->start = ipw_buf_take(&text, NULL);
@@ -302,7 +300,7 @@ static int find_ends(struct job *j, const char *path, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     if (rc) return rc;
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
@@ -320,7 +318,7 @@ static int take_events(struct job *j, const char *path, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     if (rc) return rc;
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {

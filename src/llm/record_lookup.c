@@ -14,7 +14,6 @@
 #include "json/jsonl.h"
 #include "llm/record_lookup_priv.h"
 
-#define LINE_MAX_BYTES (512 * IPW_MIB)
 enum { MAX_MODELS = 1000 };
 
 /* ---- hashes ---- */
@@ -43,7 +42,7 @@ static uint64_t hash_bytes(uint64_t key, const char *s, size_t n)
 /* By value: a client in JavaScript cannot write 0.0, and sends the record's 0.0 as 0. */
 static uint64_t hash_node(const struct ipw_recorded *r, const struct ipw_json *node)
 {
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
     uint64_t h;
 
     ipw_json_print_by_value(&text, node);
@@ -253,7 +252,7 @@ static int build(struct ipw_recorded *r, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, r->path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, r->path, IPW_LINE_MAX, err);
 
     if (rc) return rc;
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {

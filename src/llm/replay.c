@@ -8,10 +8,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "json/jsonl.h"
 #include "llm/client_call.h"
 #include "llm/replay_priv.h"
-
-#define LINE_MAX_BYTES (512 * IPW_MIB)
 
 struct ipw_replay *ipw_replay_new(const struct ipw_replay_options *options)
 {
@@ -19,7 +18,7 @@ struct ipw_replay *ipw_replay_new(const struct ipw_replay_options *options)
 
     r->o = *options;
     r->emitted_tail = &r->emitted;
-    ipw_buf_init(&r->text, LINE_MAX_BYTES);
+    ipw_buf_init(&r->text, IPW_LINE_MAX);
     r->llm = ipw_calloc(1, sizeof *r->llm);
     r->llm->loop = options->loop;
     r->llm->back = &ipw_replay_back;
@@ -359,7 +358,7 @@ static struct ipw_emitted *take_emitted(struct ipw_replay *r, enum ipw_event_kin
 static bool same_arguments(const struct ipw_event *event, const struct ipw_record_line *line)
 {
     struct ipw_json *doc;
-    struct ipw_buf a = IPW_BUF(LINE_MAX_BYTES), b = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf a = IPW_BUF(IPW_LINE_MAX), b = IPW_BUF(IPW_LINE_MAX);
     bool same;
 
     if (!event->payload || ipw_json_parse(&doc, event->payload, event->payload_len, NULL, NULL))
@@ -486,7 +485,7 @@ static bool may_overtake(const struct ipw_replay *r, const struct ipw_record_lin
 static void write_as_it_is(struct ipw_replay *r, const struct ipw_record_line *line)
 {
     struct ipw_event event = line->event;
-    struct ipw_buf data = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
 
     if (line->data) ipw_json_print(&data, line->data);
     event.payload = line->data ? ipw_buf_str(&data) : NULL;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "json/jsonl.h"
 #include "llm/client_call.h"
 #include "llm/replay_priv.h"
 
@@ -96,7 +97,7 @@ static bool says_the_same(const struct ipw_llm_call *call, const struct ipw_reco
     now = ipw_json_first(ipw_json_get(doc, "messages"));
     while (now && kept-- > 0) now = ipw_json_next(now);
     for (same = true; same && was && now; was = ipw_json_next(was), now = ipw_json_next(now)) {
-        struct ipw_buf a = IPW_BUF(512 * IPW_MIB), b = IPW_BUF(512 * IPW_MIB);
+        struct ipw_buf a = IPW_BUF(IPW_LINE_MAX), b = IPW_BUF(IPW_LINE_MAX);
 
         ipw_json_print(&a, was);
         ipw_json_print(&b, now);

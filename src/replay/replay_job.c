@@ -9,12 +9,11 @@
 #include <unistd.h>
 
 #include "base/exit.h"
-#include "base/keyring.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/secret.h"
 #include "json/jsonl.h"
 #include "json/write.h"
+#include "run/find_server.h"
 #include "script/embedded.h"
 #include "trace/find_query.h"
 #include "trace/saved_manifest.h"
@@ -165,8 +164,7 @@ static int open_cases(struct ipw_replay_job *job, struct ipw_err *err)
 static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
 {
     const struct ipw_replay_cli *o = job->o;
-    const char *key_env = o->api_key_env ? o->api_key_env : "OPENAI_API_KEY",
-               *key = ipw_keyring_env(key_env);
+    const char *key;
     struct ipw_llm_options options = {.max_retries = 2, .jitter_seed = 1};
     struct ipw_net_borrowed borrowed;
     int rc;
@@ -174,11 +172,8 @@ static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
     if (!o->net.base_urls.n)
         return ipw_fail(err, IPW_EINVAL,
                         "--from-divergence live: name the server to go on with (--base-url)");
-    if (o->api_key_env && !(key && *key))
-        return ipw_fail(err, IPW_EINVAL, "--api-key-env %s: that variable is not set",
-                        o->api_key_env);
-    ipw_secret_add(key);
-    rc = ipw_http_global_init(err);
+    rc = ipw_server_key(&key, o->api_key_env, err);
+    if (!rc) rc = ipw_http_global_init(err);
     if (!rc)
         rc = ipw_http_new(
             &job->http, job->loop,
@@ -187,7 +182,7 @@ static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
             err);
     if (rc) return rc;
     options.base_url = o->net.base_urls.items[0];
-    options.api_key = key && *key ? key : NULL;
+    options.api_key = key;
     rc = ipw_net_fill(&options, &borrowed, &o->net, err);
     if (!rc) rc = ipw_llm_new(&job->servers, job->loop, job->http, &options, err);
     ipw_net_release(&borrowed);

@@ -19,7 +19,7 @@
 #include "report/table.h"
 #include "run/progress.h"
 
-enum { MAX_LINE_BYTES = 256 * 1024 * 1024, MAX_NOTES = 20 };
+enum { MAX_NOTES = 20 };
 
 /* ---- divergences ---- */
 
@@ -145,7 +145,7 @@ static int write_line(struct writer *w, const struct ipw_recompute_query *query,
                       const struct ipw_query_record *record, const struct ipw_anchor *clock,
                       struct ipw_err *err)
 {
-    struct ipw_buf line = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     int rc;
 
     ipw_schema_write_query(&line, query->trace, record, clock);
@@ -236,7 +236,7 @@ static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
  * was killed) there is nothing that could be told of it. */
 static void take_baseline(struct ipw_summary_run *facts, const struct ipw_replay_job *job)
 {
-    struct ipw_buf bytes = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf bytes = IPW_BUF(IPW_LINE_MAX);
     char *path = ipw_asprintf("%s/summary.json", job->run);
     const struct ipw_json *baseline, *domains;
     struct ipw_json *doc = NULL;
@@ -263,8 +263,8 @@ static int write_summary(struct writer *w, struct ipw_err *err)
 {
     struct ipw_replay_job *job = w->job;
     struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
-    struct ipw_buf out = IPW_BUF(MAX_LINE_BYTES), config = IPW_BUF(MAX_LINE_BYTES),
-                   hardware = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf out = IPW_BUF(IPW_LINE_MAX), config = IPW_BUF(IPW_LINE_MAX),
+                   hardware = IPW_BUF(IPW_LINE_MAX);
     struct ipw_anchor now;
     char note[200];
     int rc;
@@ -348,7 +348,7 @@ static void report_json(struct ipw_buf *out, const struct ipw_replay_job *job)
 
 static int write_report(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    struct ipw_buf out = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
     char *path = ipw_asprintf("%s/replay.json", ipw_rundir_path(job->dir));
     int rc;
 
@@ -415,7 +415,7 @@ static const char *s(size_t n) { return n == 1 ? "" : "s"; }
 
 int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    struct ipw_buf out = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
 
     for (size_t i = 0; i < job->n_notes; i++) print_note(job, &job->notes[i]);
     if (job->n_more_notes) ipw_say("and %zu more (replay.json counts them)", job->n_more_notes);

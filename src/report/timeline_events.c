@@ -8,8 +8,7 @@
 #include "json/jsonl.h"
 #include "trace/event.h"
 
-#define LINE_MAX_BYTES (512 * IPW_MIB)
-#define KEPT_BYTES     1000
+#define KEPT_BYTES 1000
 
 static char *kept(const char *text, size_t n)
 {
@@ -113,7 +112,7 @@ void ipw_said_load(struct ipw_said_book *book, const char *path, int32_t query)
 
     *book = (struct ipw_said_book){0};
     if (!path) return;
-    if (ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, &err) < 0) {
+    if (ipw_jsonl_open(&reader, path, IPW_LINE_MAX, &err) < 0) {
         snprintf(book->remark, sizeof book->remark, "without texts: %.300s", err.text);
         return;
     }

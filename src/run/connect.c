@@ -5,16 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/keyring.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/secret.h"
 #include "base/text.h"
-#include "io/proxy.h"
+#include "run/find_server.h"
 #include "run/run.h"
 
 #define PROBE_NS      (10 * IPW_NS_PER_S) /* besides the time to connect */
-#define DISCOVER_NS   (500 * IPW_NS_PER_MS)
 #define DEMO_START_NS (20 * IPW_NS_PER_S)
 
 /* ---- the demo server ---- */
@@ -77,47 +74,6 @@ static int start_demo(struct ipw_run *run, struct ipw_err *err)
                         wait.exit_code);
     run->demo = true;
     run->model = ipw_strdup("demo");
-    return 0;
-}
-
-/* ---- discovery ---- */
-
-struct discovery {
-    struct ipw_run *run;
-    struct ipw_llm_search *search; /* NULL: over */
-    char *base_url, *model;
-};
-
-static void discovered(void *ud, const char *base_url, const char *first_model)
-{
-    struct discovery *d = ud;
-
-    d->search = NULL;
-    if (base_url && base_url[0]) {
-        d->base_url = ipw_strdup(base_url);
-        d->model = ipw_strdup(first_model);
-    }
-    ipw_loop_stop(d->run->loop);
-}
-
-static int discover(struct ipw_run *run, struct ipw_err *err)
-{
-    struct discovery d = {.run = run};
-    int rc = ipw_llm_discover(&d.search, run->loop, run->http, DISCOVER_NS, discovered, &d, err);
-
-    if (rc) return rc;
-    ipw_loop_run(run->loop);
-    ipw_llm_search_cancel(d.search);
-    if (!d.base_url) return 0;
-    run->base_url = d.base_url;
-    if (!run->model) {
-        run->model = d.model;
-        d.model = NULL;
-    }
-    free(d.model);
-    if (!run->o->quiet)
-        ipw_say("found a model server at %s, model '%s'", run->base_url,
-                run->model ? run->model : "?");
     return 0;
 }
 
@@ -253,64 +209,48 @@ static int check_server(struct ipw_run *run, struct ipw_err *err)
     return rc;
 }
 
-/* A proxy sees every prompt: that one will be used is said, even to those who asked for quiet. */
-static void tell_proxy(const char *url)
+/* The server that the user means; NULL stays in base_url where there is none. */
+static int choose(struct ipw_run *run, bool *named, struct ipw_err *err)
 {
-    struct ipw_buf proxy = IPW_BUF(4096);
+    char *first_model;
+    int rc = ipw_server_choose(&run->base_url, &first_model, named, run->loop, run->http,
+                               run->o->base_url, err);
 
-    if (ipw_http_proxy_for(&proxy, url))
-        ipw_say("requests to %s go through the proxy %s", url, ipw_buf_str(&proxy));
-    ipw_buf_release(&proxy);
+    run->model = ipw_strdup(run->o->model ? run->o->model : first_model);
+    free(first_model);
+    if (!rc && run->base_url && !*named && !run->o->quiet)
+        ipw_say("found a model server at %s, model '%s'", run->base_url,
+                run->model ? run->model : "?");
+    return rc;
 }
 
 int ipw_run_connect(struct ipw_run *run, struct ipw_err *err)
 {
     const struct ipw_run_options *o = run->o;
-    const char *url = o->base_url ? o->base_url : ipw_keyring_env("OPENAI_BASE_URL");
-    const char *key_env = o->api_key_env ? o->api_key_env : "OPENAI_API_KEY";
-    const char *key = ipw_keyring_env(key_env);
-    bool named = url && url[0];
     struct ipw_llm_options options = {
         .max_retries = (int)o->max_retries,
         .jitter_seed = (uint64_t)run->anchor.wall_ns,
         .server_failures = (int)o->server_failures,
         .server_wait_ns = o->server_wait_ns,
     };
-    struct ipw_buf normal = IPW_BUF(4096);
+    bool demo = o->model && strcmp(o->model, "demo") == 0 && !o->base_url, named = false;
     struct ipw_net_borrowed borrowed;
-    int rc = 0;
+    const char *key;
+    int rc = ipw_server_key(&key, o->api_key_env, err);
 
-    ipw_secret_add(key);
-    if (o->api_key_env && !(key && key[0]))
-        return ipw_fail(err, IPW_EINVAL, "--api-key-env %s: that variable is not set",
-                        o->api_key_env);
-    if (o->model && strcmp(o->model, "demo") == 0 && !o->base_url) {
-        rc = start_demo(run, err);
-        named = false;
-    } else {
-        run->model = ipw_strdup(o->model);
-        if (named) {
-            rc = ipw_llm_normalise_url(&normal, url, err);
-            if (!rc) run->base_url = ipw_buf_take(&normal, NULL);
-            ipw_buf_release(&normal);
-        } else {
-            rc = discover(run, err);
-        }
-        if (!rc && !run->base_url) {
-            if (o->model)
-                return ipw_fail(
-                    err, IPW_ENET,
-                    "no model server answers on this machine (looked at 127.0.0.1 ports "
-                    "11434, 8080, 8000, 30000, 1234): name yours with --base-url");
-            run->demo_why = "no model server was named (--base-url) or found on this machine";
-            rc = start_demo(run, err);
-        }
+    if (!rc && !demo) rc = choose(run, &named, err);
+    if (!rc && !run->base_url && !demo) {
+        if (o->model)
+            return ipw_fail(err, IPW_ENET,
+                            "no model server answers on this machine (looked at 127.0.0.1 ports "
+                            "11434, 8080, 8000, 30000, 1234): name yours with --base-url");
+        run->demo_why = "no model server was named (--base-url) or found on this machine";
     }
+    if (!rc && !run->base_url) rc = start_demo(run, err);
     if (rc) return rc;
-    tell_proxy(run->base_url);
     options.base_url = run->base_url;
     /* The key goes to the server that the user named, and to nobody else. */
-    options.api_key = named && key && key[0] ? key : NULL;
+    options.api_key = named ? key : NULL;
     rc = ipw_net_fill(&options, &borrowed, &o->net, err);
     if (!rc) rc = ipw_llm_new(&run->llm, run->loop, run->http, &options, err);
     ipw_net_release(&borrowed);

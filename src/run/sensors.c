@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "energy/select.h"
+#include "io/http_get.h"
 #include "json/write.h"
 #include "run/quiet_check.h"
 
@@ -268,7 +269,8 @@ static void watch_clocks(struct ipw_run *run)
 static int open_set(struct ipw_run *run, struct ipw_err *err)
 {
     struct ipw_source_options so = {.telemetry = (const char *const *)run->o->telemetry.items,
-                                    .gpu = run->o->gpu};
+                                    .gpu = run->o->gpu,
+                                    .fetch = {ipw_http_get, ipw_http_get_release}};
     int rc = ipw_source_set_open_with(&run->sources, &so, err);
 
     for (size_t i = 0; rc == 0 && i < run->sources.n_verdicts; i++) {

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "json/jsonl.h"
 #include "run/query_state.h"
 #include "run/resume_hint.h"
 #include "run/sensors.h"
 #include "trace/schema.h"
 
-enum { MAX_LINE_BYTES = 256 * 1024 * 1024 };
 #define LOOK_AGAIN_NS (25 * IPW_NS_PER_MS)
 /* A query that no sample follows for so long, and as many looks, is booked without energy.  Time alone
  * says nothing: the loop may have stood still meanwhile (SIGSTOP, a script that computes), and what was
@@ -68,7 +68,7 @@ static void write_query(struct ipw_run *run, struct ipw_query *q)
 {
     const struct ipw_case *c = q->c;
     struct ipw_query_trace trace;
-    struct ipw_buf line = IPW_BUF(MAX_LINE_BYTES);
+    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     struct ipw_query_record record = {
         .workload_type = "agentic",
         .query_text = c->prompt,
@@ -97,8 +97,8 @@ static void write_query(struct ipw_run *run, struct ipw_query *q)
     record.cost_usd = ipw_run_known_cost(&trace);
     ipw_schema_write_query(&line, &trace, &record, &run->anchor);
     if (line.failed)
-        rc = ipw_fail(&err, IPW_ELIMIT, "query %s: its trace is larger than %d bytes", c->id,
-                      MAX_LINE_BYTES);
+        rc = ipw_fail(&err, IPW_ELIMIT, "query %s: its trace is larger than %zu bytes", c->id,
+                      IPW_LINE_MAX);
     else
         rc = q->place.warmup ? ipw_run_warmed(run, &trace, line.data, line.len, &err)
                              : ipw_rundir_trace(run->dir, line.data, line.len, &err);

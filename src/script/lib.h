@@ -16,7 +16,6 @@ int ipw_lib_script(lua_State *L);   /* ipw.core.script: find, load, source, near
 int ipw_lib_http(lua_State *L);     /* ipw.core.http: request, escape */
 int ipw_lib_fs(lua_State *L);       /* ipw.core.fs */
 int ipw_lib_proc(lua_State *L);     /* ipw.core.proc */
-int ipw_lib_calc(lua_State *L);     /* ipw.core.calc: arithmetic */
 int ipw_lib_budget(lua_State *L);   /* ipw.core.budget: energy, left */
 int ipw_lib_data(lua_State *L);     /* ipw.core.data: rows, scorers */
 int ipw_lib_workload(lua_State *L); /* ipw.core.workload: turns, request, wait */

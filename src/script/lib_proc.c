@@ -20,6 +20,9 @@ enum { MAX_ARGS = 256 };
 struct proc_op {
     struct ipw_op op;
     struct ipw_proc *proc;
+    struct ipw_loop *loop;
+    struct ipw_timer *look;  /* at the workspace, while the child runs */
+    const char *folder;      /* the workspace; the host's */
     struct ipw_quota *quota; /* told of the child, and not yet of its end; or NULL */
     char **argv, *input;
     size_t input_len;
@@ -29,13 +32,38 @@ struct proc_op {
     struct ipw_proc_result result; /* out and err point to copies of ours */
 };
 
+static void leave_quota(struct proc_op *op)
+{
+    ipw_timer_cancel(op->look);
+    op->look = NULL;
+    if (op->quota) ipw_quota_child_ended(op->quota);
+    op->quota = NULL;
+}
+
+/* A child that has filled the workspace ends, with all that it started. */
+static void look(void *ud)
+{
+    struct proc_op *op = ud;
+    int64_t again_ns;
+
+    op->look = NULL;
+    op->code = ipw_quota_look(op->quota, op->folder, &again_ns, &op->err);
+    if (!op->code) {
+        if (again_ns) op->look = ipw_timer_start(op->loop, again_ns, look, op);
+        return;
+    }
+    ipw_proc_cancel(op->proc);
+    op->proc = NULL;
+    leave_quota(op);
+    ipw_op_done(&op->op);
+}
+
 static void proc_over(void *ud, const struct ipw_proc_result *result)
 {
     struct proc_op *op = ud;
 
     op->proc = NULL;
-    ipw_quota_child_ended(op->quota);
-    op->quota = NULL;
+    leave_quota(op);
     op->result = *result;
     op->result.out = ipw_memdup(result->out, result->out_len);
     op->result.err = ipw_memdup(result->err, result->err_len);
@@ -48,14 +76,14 @@ static void proc_cancel(struct ipw_op *base)
 
     if (op->proc) ipw_proc_cancel(op->proc);
     op->proc = NULL;
+    leave_quota(op);
 }
 
 static void proc_release(struct ipw_op *base)
 {
     struct proc_op *op = (struct proc_op *)base;
 
-    if (op->quota) ipw_quota_child_ended(op->quota);
-    op->quota = NULL;
+    leave_quota(op);
     for (size_t i = 0; op->argv && op->argv[i]; i++) free(op->argv[i]);
     free(op->argv);
     free(op->input);
@@ -201,7 +229,12 @@ static int proc_run(lua_State *L)
         op->quota = &host->quota;
         op->code = ipw_proc_start(&op->proc, host->loop, &request, proc_over, op, &op->err);
     }
-    if (op->code) op->op.done = true;
+    op->loop = host->loop;
+    op->folder = request.cwd;
+    if (op->code)
+        op->op.done = true;
+    else
+        op->look = ipw_timer_start(op->loop, IPW_QUOTA_LOOK_NS, look, op);
     return ipw_op_await(L);
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "json/write.h"
 
 enum { TOKEN_BYTES = 4 };
 
@@ -169,63 +168,71 @@ static size_t cut_at_stops(const char *text, size_t n, const struct ipw_json *st
     return n;
 }
 
-static int read_calls(struct ipw_serve_reply *out, const struct ipw_json *calls,
-                      struct ipw_err *err)
+static int read_calls(struct ipw_chat_reply *out, const struct ipw_json *calls,
+                      const struct ipw_serve_ask *ask, struct ipw_err *err)
 {
     size_t n = ipw_json_count(calls);
 
     out->calls = ipw_calloc(n ? n : 1, sizeof *out->calls);
     for (const struct ipw_json *c = ipw_json_first(calls); c; c = ipw_json_next(c)) {
-        struct ipw_serve_call *call = &out->calls[out->n_calls];
+        struct ipw_chat_call *call = &out->calls[out->n_calls];
         const struct ipw_json *arguments = ipw_json_get(c, "arguments");
         const char *name = ipw_json_str(ipw_json_get(c, "name"), NULL);
-        struct ipw_buf text = IPW_BUF(16 * IPW_MIB);
 
         if (!name)
             return ipw_fail(err, IPW_ELUA, "the model's calls[%zu].name is not a string",
                             out->n_calls + 1);
+        ipw_buf_init(&call->arguments, 16 * IPW_MIB);
         /* A text goes out as it is, so that a model in Lua can play one that errs. */
         if (ipw_json_kind(arguments) == IPW_JSON_STR)
-            ipw_buf_add(&text, ipw_json_str(arguments, ""), ipw_json_str_len(arguments));
+            ipw_buf_add(&call->arguments, ipw_json_str(arguments, ""), ipw_json_str_len(arguments));
         else if (ipw_json_is_null(arguments))
-            ipw_buf_adds(&text, "{}");
+            ipw_buf_adds(&call->arguments, "{}");
         else
-            ipw_json_print(&text, arguments);
+            ipw_json_print(&call->arguments, arguments);
         call->name = ipw_strdup(name);
-        call->arguments = ipw_buf_take(&text, NULL);
+        call->id = ipw_asprintf("call_%016llx_%zu", (unsigned long long)ask->hash, out->n_calls);
         out->n_calls++;
     }
     return 0;
 }
 
-static int64_t call_tokens(const struct ipw_serve_call *call)
+static int64_t buf_tokens(const struct ipw_buf *text)
 {
-    return count_tokens(call->name, strlen(call->name)) +
-           count_tokens(call->arguments, strlen(call->arguments));
+    return count_tokens(ipw_buf_str(text), text->len);
 }
 
-static void free_call(struct ipw_serve_call *call)
+static int64_t call_tokens(const struct ipw_chat_call *call)
 {
+    return count_tokens(call->name, strlen(call->name)) + buf_tokens(&call->arguments);
+}
+
+static void drop_last_call(struct ipw_chat_reply *r)
+{
+    struct ipw_chat_call *call = &r->calls[--r->n_calls];
+
+    free(call->id);
     free(call->name);
-    free(call->arguments);
+    ipw_buf_release(&call->arguments);
 }
 
 /* Takes away what lies beyond the limit: whole calls from the end, then text. */
-static void limit_tokens(struct ipw_serve_reply *r, int64_t most)
+static void limit_tokens(struct ipw_chat_reply *r, int64_t most)
 {
-    int64_t text = count_tokens(r->text, r->text_len), calls = 0;
+    int64_t text = buf_tokens(&r->text), calls = 0;
 
     for (size_t i = 0; i < r->n_calls; i++) calls += call_tokens(&r->calls[i]);
     if (most >= 0 && text + calls > most) {
         while (r->n_calls && text + calls > most) {
-            calls -= call_tokens(&r->calls[--r->n_calls]);
-            free_call(&r->calls[r->n_calls]);
+            calls -= call_tokens(&r->calls[r->n_calls - 1]);
+            drop_last_call(r);
         }
-        r->text_len = first_tokens(r->text, r->text_len, most);
+        ipw_buf_truncate(&r->text, first_tokens(ipw_buf_str(&r->text), r->text.len, most));
         text = text < most ? text : most;
-        r->finish = "length";
+        free(r->finish_word);
+        r->finish_word = ipw_strdup("length");
     }
-    r->tokens = text + calls;
+    r->usage.completion = text + calls;
 }
 
 static const char *finish_word(const struct ipw_json *finish, size_t n_calls)
@@ -238,270 +245,89 @@ static const char *finish_word(const struct ipw_json *finish, size_t n_calls)
     return n_calls ? "tool_calls" : "stop";
 }
 
-int ipw_serve_reply_read(struct ipw_serve_reply *out, const char *json, size_t n,
+int ipw_serve_reply_read(struct ipw_chat_reply *out, const char *json, size_t n,
                          const struct ipw_serve_ask *ask, struct ipw_err *err)
 {
     struct ipw_json *root;
     const struct ipw_json *text;
+    size_t len;
     int rc;
 
-    memset(out, 0, sizeof *out);
+    *out = (struct ipw_chat_reply){.usage = {ask->prompt_tokens, -1, -1, -1, -1}};
     rc = ipw_json_parse(&root, json, n, NULL, err);
     if (rc) return ipw_err_prefix(err, "the model's reply");
     text = ipw_json_get(root, "text");
-    out->text_len = ipw_json_str_len(text);
-    out->text = ipw_memdup(ipw_json_str(text, ""), out->text_len);
-    out->text_len = cut_at_stops(out->text, out->text_len, ask->stop);
-    rc = read_calls(out, ipw_json_get(root, "calls"), err);
-    out->finish = finish_word(ipw_json_get(root, "finish"), out->n_calls);
+    len = ipw_json_str_len(text);
+    out->text = IPW_BUF(len);
+    ipw_buf_add(&out->text, ipw_json_str(text, ""),
+                cut_at_stops(ipw_json_str(text, ""), len, ask->stop));
+    out->id = ipw_asprintf("chatcmpl-%016llx", (unsigned long long)ask->hash);
+    out->model = ask->model ? ipw_strdup(ask->model) : NULL;
+    rc = read_calls(out, ipw_json_get(root, "calls"), ask, err);
+    out->finish_word = ipw_strdup(finish_word(ipw_json_get(root, "finish"), out->n_calls));
     ipw_json_free(root);
-    if (rc) {
-        ipw_serve_reply_release(out);
-        return rc;
-    }
-    limit_tokens(out, ask->max_tokens);
-    return 0;
-}
-
-void ipw_serve_reply_release(struct ipw_serve_reply *reply)
-{
-    for (size_t i = 0; i < reply->n_calls; i++) free_call(&reply->calls[i]);
-    free(reply->calls);
-    free(reply->text);
-    memset(reply, 0, sizeof *reply);
+    if (rc)
+        ipw_chat_reply_release(out);
+    else
+        limit_tokens(out, ask->max_tokens);
+    return rc;
 }
 
 /* ---- the answer ---- */
 
-static void end_part(struct ipw_serve_answer *a, int64_t token)
+static struct ipw_serve_writer begin(struct ipw_serve_answer *out, const struct ipw_serve_ask *ask,
+                                     const struct ipw_chat_reply *reply, int64_t created)
 {
-    IPW_GROW(a->parts, a->cap_parts, a->n_parts + 1);
-    a->parts[a->n_parts++] = (struct ipw_serve_part){a->bytes.len, token, 0};
+    ipw_serve_answer_open(out);
+    return (struct ipw_serve_writer){.out = out,
+                                     .reply = reply,
+                                     .fingerprint = "ipw-agent-" IPW_VERSION,
+                                     .created = created,
+                                     .include_usage = ask->include_usage};
 }
 
-void ipw_serve_part_end(struct ipw_serve_answer *a, int64_t after_ns)
-{
-    end_part(a, -1);
-    a->parts[a->n_parts - 1].after_ns = after_ns;
-}
-
-static void write_usage(struct ipw_jw *w, const struct ipw_serve_ask *ask,
-                        const struct ipw_serve_reply *reply)
-{
-    ipw_jw_key(w, "usage");
-    ipw_jw_obj(w);
-    ipw_jw_kint(w, "completion_tokens", reply->tokens);
-    ipw_jw_kint(w, "prompt_tokens", ask->prompt_tokens);
-    ipw_jw_kint(w, "total_tokens", ask->prompt_tokens + reply->tokens);
-    ipw_jw_obj_end(w);
-}
-
-/* What comes between "choices" and "usage", in the order of the keys. */
-static void write_names(struct ipw_jw *w, const struct ipw_serve_ask *ask, int64_t created,
-                        const char *object)
-{
-    char id[40];
-
-    snprintf(id, sizeof id, "chatcmpl-%016llx", (unsigned long long)ask->hash);
-    ipw_jw_kint(w, "created", created);
-    ipw_jw_kstr(w, "id", id);
-    ipw_jw_kstr(w, "model", ask->model);
-    ipw_jw_kstr(w, "object", object);
-    ipw_jw_kstr(w, "system_fingerprint", "ipw-agent-" IPW_VERSION);
-}
-
-static void call_id(char *out, size_t size, const struct ipw_serve_ask *ask, size_t i)
-{
-    snprintf(out, size, "call_%016llx_%zu", (unsigned long long)ask->hash, i);
-}
+static int64_t last_of(int64_t tokens) { return tokens > 0 ? tokens - 1 : 0; }
 
 void ipw_serve_answer_whole(struct ipw_serve_answer *out, const struct ipw_serve_ask *ask,
-                            const struct ipw_serve_reply *reply, int64_t created)
+                            const struct ipw_chat_reply *reply, int64_t created)
 {
-    struct ipw_jw w;
-    char id[48];
+    struct ipw_serve_writer w = begin(out, ask, reply, created);
 
-    memset(out, 0, sizeof *out);
-    out->bytes = IPW_BUF(256 * IPW_MIB);
-    ipw_jw_init(&w, &out->bytes);
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "choices");
-    ipw_jw_arr(&w);
-    ipw_jw_obj(&w);
-    ipw_jw_kstr(&w, "finish_reason", reply->finish);
-    ipw_jw_kint(&w, "index", 0);
-    ipw_jw_key(&w, "message");
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "content");
-    if (reply->text_len || !reply->n_calls)
-        ipw_jw_strn(&w, reply->text, reply->text_len);
-    else
-        ipw_jw_null(&w);
-    ipw_jw_kstr(&w, "role", "assistant");
-    if (reply->n_calls) {
-        ipw_jw_key(&w, "tool_calls");
-        ipw_jw_arr(&w);
-        for (size_t i = 0; i < reply->n_calls; i++) {
-            ipw_jw_obj(&w);
-            ipw_jw_key(&w, "function");
-            ipw_jw_obj(&w);
-            ipw_jw_kstr(&w, "arguments", reply->calls[i].arguments);
-            ipw_jw_kstr(&w, "name", reply->calls[i].name);
-            ipw_jw_obj_end(&w);
-            call_id(id, sizeof id, ask, i);
-            ipw_jw_kstr(&w, "id", id);
-            ipw_jw_kstr(&w, "type", "function");
-            ipw_jw_obj_end(&w);
-        }
-        ipw_jw_arr_end(&w);
-    }
-    ipw_jw_obj_end(&w);
-    ipw_jw_obj_end(&w);
-    ipw_jw_arr_end(&w);
-    write_names(&w, ask, created, "chat.completion");
-    write_usage(&w, ask, reply);
-    ipw_jw_obj_end(&w);
-    end_part(out, reply->tokens > 0 ? reply->tokens - 1 : 0);
-}
-
-/* One chunk around a delta that is already JSON text. */
-static void write_chunk(struct ipw_serve_answer *a, const struct ipw_serve_ask *ask,
-                        const char *delta, const char *finish, int64_t created, int64_t token)
-{
-    struct ipw_jw w;
-
-    ipw_buf_adds(&a->bytes, "data: ");
-    ipw_jw_init(&w, &a->bytes);
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "choices");
-    ipw_jw_arr(&w);
-    ipw_jw_obj(&w);
-    ipw_jw_kraw(&w, "delta", delta, strlen(delta));
-    ipw_jw_kstr(&w, "finish_reason", finish);
-    ipw_jw_kint(&w, "index", 0);
-    ipw_jw_obj_end(&w);
-    ipw_jw_arr_end(&w);
-    write_names(&w, ask, created, "chat.completion.chunk");
-    if (ask->include_usage) ipw_jw_knull(&w, "usage");
-    ipw_jw_obj_end(&w);
-    ipw_buf_adds(&a->bytes, "\n\n");
-    end_part(a, token);
-}
-
-static void write_usage_chunk(struct ipw_serve_answer *a, const struct ipw_serve_ask *ask,
-                              const struct ipw_serve_reply *reply, int64_t created, int64_t token)
-{
-    struct ipw_jw w;
-
-    ipw_buf_adds(&a->bytes, "data: ");
-    ipw_jw_init(&w, &a->bytes);
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "choices");
-    ipw_jw_arr(&w);
-    ipw_jw_arr_end(&w);
-    write_names(&w, ask, created, "chat.completion.chunk");
-    write_usage(&w, ask, reply);
-    ipw_jw_obj_end(&w);
-    ipw_buf_adds(&a->bytes, "\n\n");
-    end_part(a, token);
-}
-
-/* The delta of one fragment of a call; the first one carries id and name. */
-static void call_delta(struct ipw_buf *out, const struct ipw_serve_ask *ask, size_t i,
-                       const char *name, const char *arguments, size_t n)
-{
-    struct ipw_jw w;
-    char id[48];
-
-    ipw_buf_clear(out);
-    ipw_jw_init(&w, out);
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "tool_calls");
-    ipw_jw_arr(&w);
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "function");
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "arguments");
-    ipw_jw_strn(&w, arguments, n);
-    if (name) ipw_jw_kstr(&w, "name", name);
-    ipw_jw_obj_end(&w);
-    if (name) {
-        call_id(id, sizeof id, ask, i);
-        ipw_jw_kstr(&w, "id", id);
-    }
-    ipw_jw_kint(&w, "index", (int64_t)i);
-    if (name) ipw_jw_kstr(&w, "type", "function");
-    ipw_jw_obj_end(&w);
-    ipw_jw_arr_end(&w);
-    ipw_jw_obj_end(&w);
+    ipw_serve_write_whole(&w);
+    ipw_serve_part_end_token(out, last_of(reply->usage.completion));
 }
 
 void ipw_serve_answer_stream(struct ipw_serve_answer *out, const struct ipw_serve_ask *ask,
-                             const struct ipw_serve_reply *reply, int64_t created)
+                             const struct ipw_chat_reply *reply, int64_t created)
 {
-    struct ipw_buf delta = IPW_BUF(16 * IPW_MIB);
-    int64_t token = 0, last;
+    struct ipw_serve_writer w = begin(out, ask, reply, created);
+    const char *text = ipw_buf_str(&reply->text);
+    int64_t token = 0;
 
-    memset(out, 0, sizeof *out);
-    out->bytes = IPW_BUF(256 * IPW_MIB);
-    write_chunk(out, ask, "{\"content\":\"\",\"role\":\"assistant\"}", NULL, created, -1);
-    for (size_t at = 0; at < reply->text_len; token++) {
-        size_t n = token_len(reply->text + at, reply->text_len - at);
-        ipw_buf_clear(&delta);
-        ipw_buf_adds(&delta, "{\"content\":");
-        ipw_json_escape(&delta, reply->text + at, n);
-        ipw_buf_adds(&delta, "}");
-        write_chunk(out, ask, ipw_buf_str(&delta), NULL, created, token);
-        at += n;
+    ipw_serve_write_text(&w, "content", "", 0);
+    ipw_serve_part_end_token(out, -1);
+    for (size_t at = 0, n; at < reply->text.len; at += n) {
+        n = token_len(text + at, reply->text.len - at);
+        ipw_serve_write_text(&w, "content", text + at, n);
+        ipw_serve_part_end_token(out, token++);
     }
     for (size_t i = 0; i < reply->n_calls; i++) {
-        const struct ipw_serve_call *call = &reply->calls[i];
-        size_t len = strlen(call->arguments);
+        const struct ipw_chat_call *call = &reply->calls[i];
+        const char *arguments = ipw_buf_str(&call->arguments);
+
         /* The name is known when its last token is. */
         token += count_tokens(call->name, strlen(call->name));
-        call_delta(&delta, ask, i, call->name, "", 0);
-        write_chunk(out, ask, ipw_buf_str(&delta), NULL, created, token > 0 ? token - 1 : 0);
-        for (size_t at = 0; at < len; token++) {
-            size_t n = token_len(call->arguments + at, len - at);
-            call_delta(&delta, ask, i, NULL, call->arguments + at, n);
-            write_chunk(out, ask, ipw_buf_str(&delta), NULL, created, token);
-            at += n;
+        ipw_serve_write_call(&w, i, "", 0, true);
+        ipw_serve_part_end_token(out, last_of(token));
+        for (size_t at = 0, n; at < call->arguments.len; at += n) {
+            n = token_len(arguments + at, call->arguments.len - at);
+            ipw_serve_write_call(&w, i, arguments + at, n, false);
+            ipw_serve_part_end_token(out, token++);
         }
     }
-    last = token > 0 ? token - 1 : 0;
-    write_chunk(out, ask, "{}", reply->finish, created, last);
-    if (ask->include_usage) write_usage_chunk(out, ask, reply, created, last);
-    ipw_buf_adds(&out->bytes, "data: [DONE]\n\n");
-    end_part(out, last);
-    ipw_buf_release(&delta);
-}
-
-void ipw_serve_answer_error(struct ipw_serve_answer *out, int status, const char *message)
-{
-    struct ipw_jw w;
-
-    memset(out, 0, sizeof *out);
-    out->bytes = IPW_BUF(IPW_MIB);
-    ipw_jw_init(&w, &out->bytes);
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "error");
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "code");
-    if (status == 404)
-        ipw_jw_str(&w, "not_found");
-    else
-        ipw_jw_null(&w);
-    ipw_jw_kstr(&w, "message", message);
-    ipw_jw_knull(&w, "param");
-    ipw_jw_kstr(&w, "type", status >= 500 ? "server_error" : "invalid_request_error");
-    ipw_jw_obj_end(&w);
-    ipw_jw_obj_end(&w);
-    end_part(out, -1);
-}
-
-void ipw_serve_answer_release(struct ipw_serve_answer *answer)
-{
-    ipw_buf_release(&answer->bytes);
-    free(answer->parts);
-    memset(answer, 0, sizeof *answer);
+    ipw_serve_write_finish(&w);
+    ipw_serve_part_end_token(out, last_of(token));
+    if (ipw_serve_write_usage(&w)) ipw_serve_part_end_token(out, last_of(token));
+    ipw_serve_write_done(&w);
+    ipw_serve_part_end_token(out, last_of(token));
 }

@@ -1,8 +1,7 @@
-/* serve/completion.h: chat completions from the server's side, without any I/O.
+/* serve/completion.h: a request to a model that is a script, and its reply, without any I/O.
  *
- * Pure: reads a decoded request, reads what a model replied, writes the answer's bytes.  A streamed
- * answer is written at once, in parts; each part says at which token it is due, and app/serve holds
- * it back until then. */
+ * Pure: reads a decoded request, reads what the model replied, writes the answer's bytes with
+ * serve/answer.h.  Each part of an answer is due with a token. */
 #ifndef IPW_SERVE_COMPLETION_H
 #define IPW_SERVE_COMPLETION_H
 
@@ -10,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "json/json.h"
+#include "serve/answer.h"
 
 struct ipw_serve_ask { /* what concerns the server in a request; borrowed from it */
     const char *model;
@@ -28,43 +27,15 @@ struct ipw_serve_ask { /* what concerns the server in a request; borrowed from i
 int ipw_serve_ask_read(struct ipw_serve_ask *ask, const struct ipw_json *body, const char *text,
                        size_t n, struct ipw_err *err);
 
-struct ipw_serve_call {
-    char *name, *arguments; /* arguments: JSON text */
-};
-
-struct ipw_serve_reply {
-    char *text;
-    size_t text_len;
-    struct ipw_serve_call *calls;
-    size_t n_calls;
-    const char *finish; /* static */
-    int64_t tokens;
-};
-
-/* Reads the JSON text of a model's reply table; `stop` and max_tokens of the request cut it. */
-int ipw_serve_reply_read(struct ipw_serve_reply *out, const char *json, size_t n,
+/* Reads the JSON text of a model's reply table; `stop` and max_tokens of the request cut it.  The
+ * tokens that it counts are the reply's usage. */
+int ipw_serve_reply_read(struct ipw_chat_reply *out, const char *json, size_t n,
                          const struct ipw_serve_ask *ask, struct ipw_err *err);
-void ipw_serve_reply_release(struct ipw_serve_reply *reply);
-
-struct ipw_serve_answer {
-    struct ipw_buf bytes;
-    struct ipw_serve_part {
-        size_t end;       /* in bytes */
-        int64_t token;    /* due with this token, from 0; -1: at `after_ns` */
-        int64_t after_ns; /* after the request */
-    } * parts;
-    size_t n_parts, cap_parts;
-};
 
 /* `created` is the date in seconds.  A whole answer is one part, due with its last token. */
 void ipw_serve_answer_whole(struct ipw_serve_answer *out, const struct ipw_serve_ask *ask,
-                            const struct ipw_serve_reply *reply, int64_t created);
+                            const struct ipw_chat_reply *reply, int64_t created);
 void ipw_serve_answer_stream(struct ipw_serve_answer *out, const struct ipw_serve_ask *ask,
-                             const struct ipw_serve_reply *reply, int64_t created);
-/* {"error": {"code", "message", "param", "type"}}; the words follow from the status. */
-void ipw_serve_answer_error(struct ipw_serve_answer *out, int status, const char *message);
-/* What was appended since the part before is one, due so long after the request. */
-void ipw_serve_part_end(struct ipw_serve_answer *answer, int64_t after_ns);
-void ipw_serve_answer_release(struct ipw_serve_answer *answer);
+                             const struct ipw_chat_reply *reply, int64_t created);
 
 #endif

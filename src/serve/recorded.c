@@ -101,8 +101,7 @@ static void answer_not_found(struct ipw_serve_answer *answer,
     struct ipw_jw w;
 
     say_not_found(&message, nearest);
-    memset(answer, 0, sizeof *answer);
-    answer->bytes = IPW_BUF(4 * IPW_MIB);
+    ipw_serve_answer_open(answer);
     ipw_jw_init(&w, &answer->bytes);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "error");

@@ -1,16 +1,8 @@
 #include "serve/recorded_write.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
-#include "base/text.h"
-#include "json/write.h"
 #include "llm/arrivals.h"
 #include "llm/chat.h"
-
-#define ANSWER_BYTES (256 * IPW_MIB)
 
 /* ---- times ---- */
 
@@ -33,140 +25,29 @@ int64_t ipw_serve_told_close(const struct ipw_serve_told *told)
     return scaled(told, since_sent(told, told->reply->event.t_ns, 0));
 }
 
-/* ---- what both kinds of answer hold ---- */
-
-static void write_count(struct ipw_jw *w, const char *key, int64_t n)
-{
-    if (n < 0)
-        ipw_jw_knull(w, key);
-    else
-        ipw_jw_kint(w, key, n);
-}
-
-static bool usage_known(const struct ipw_chat_usage *u)
-{
-    return u->prompt >= 0 || u->completion >= 0 || u->total >= 0;
-}
-
-static void write_usage(struct ipw_jw *w, const struct ipw_chat_reply *r)
-{
-    const struct ipw_chat_usage *u = &r->usage;
-    int64_t total = u->total;
-
-    if (total < 0 && u->prompt >= 0 && u->completion >= 0) total = u->prompt + u->completion;
-    ipw_jw_key(w, "usage");
-    ipw_jw_obj(w);
-    write_count(w, "completion_tokens", u->completion);
-    if (u->reasoning >= 0) {
-        ipw_jw_key(w, "completion_tokens_details");
-        ipw_jw_obj(w);
-        ipw_jw_kint(w, "reasoning_tokens", u->reasoning);
-        ipw_jw_obj_end(w);
-    }
-    if (r->cost_told) ipw_jw_knum(w, "cost", r->cost_usd);
-    write_count(w, "prompt_tokens", u->prompt);
-    if (u->cached >= 0) {
-        ipw_jw_key(w, "prompt_tokens_details");
-        ipw_jw_obj(w);
-        ipw_jw_kint(w, "cached_tokens", u->cached);
-        ipw_jw_obj_end(w);
-    }
-    write_count(w, "total_tokens", total);
-    ipw_jw_obj_end(w);
-}
-
-/* Between "choices" and "usage", in the order of the keys. */
-static void write_names(struct ipw_jw *w, const struct ipw_serve_told *told,
-                        const struct ipw_chat_reply *r, const char *object, bool timings)
-{
-    char id[64];
-
-    snprintf(id, sizeof id, "chatcmpl-recorded-%d-%d", (int)told->reply->query, told->reply->turn);
-    ipw_jw_kint(w, "created", told->created);
-    ipw_jw_kstr(w, "id", r->id ? r->id : id);
-    ipw_jw_kstr(w, "model", r->model ? r->model : told->ask->model);
-    ipw_jw_kstr(w, "object", object);
-    if (timings && r->timings) ipw_jw_kraw(w, "timings", r->timings, strlen(r->timings));
-}
-
-static void write_logprobs(struct ipw_jw *w, const struct ipw_chat_reply *r)
-{
-    struct ipw_buf list = IPW_BUF(ANSWER_BYTES);
-
-    if (!r->logprobs.len) return;
-    ipw_buf_addf(&list, "[%s]", r->logprobs.data);
-    ipw_jw_key(w, "logprobs");
-    ipw_jw_obj(w);
-    ipw_jw_kraw(w, "content", ipw_buf_str(&list), list.len);
-    ipw_jw_obj_end(w);
-    ipw_buf_release(&list);
-}
-
-static void write_call(struct ipw_jw *w, const struct ipw_chat_call *call, int64_t index,
-                       const char *arguments, size_t n, bool begins)
-{
-    ipw_jw_obj(w);
-    ipw_jw_key(w, "function");
-    ipw_jw_obj(w);
-    ipw_jw_key(w, "arguments");
-    ipw_jw_strn(w, arguments, n);
-    if (begins) ipw_jw_kstr(w, "name", call->name);
-    ipw_jw_obj_end(w);
-    if (begins) ipw_jw_kstr(w, "id", call->id);
-    if (index >= 0) ipw_jw_kint(w, "index", index);
-    if (begins) ipw_jw_kstr(w, "type", "function");
-    ipw_jw_obj_end(w);
-}
-
-static void begin(struct ipw_serve_answer *out, struct ipw_jw *w)
-{
-    memset(out, 0, sizeof *out);
-    out->bytes = IPW_BUF(ANSWER_BYTES);
-    ipw_jw_init(w, &out->bytes);
-}
-
 /* ---- whole ---- */
+
+/* Reads the reply of the record, with an id and a model where the server told none. */
+static struct ipw_serve_writer begin(struct ipw_serve_answer *out,
+                                     const struct ipw_serve_told *told, struct ipw_chat_reply *r)
+{
+    ipw_chat_reply_read(r, told->reply->data);
+    if (!r->id)
+        r->id = ipw_asprintf("chatcmpl-recorded-%d-%d", (int)told->reply->query, told->reply->turn);
+    if (!r->model) r->model = ipw_strdup(told->ask->model);
+    ipw_serve_answer_open(out);
+    return (struct ipw_serve_writer){.out = out,
+                                     .reply = r,
+                                     .created = told->created,
+                                     .include_usage = told->ask->include_usage};
+}
 
 void ipw_serve_told_whole(struct ipw_serve_answer *out, const struct ipw_serve_told *told)
 {
     struct ipw_chat_reply r;
-    struct ipw_jw w;
+    struct ipw_serve_writer w = begin(out, told, &r);
 
-    ipw_chat_reply_read(&r, told->reply->data);
-    begin(out, &w);
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "choices");
-    ipw_jw_arr(&w);
-    ipw_jw_obj(&w);
-    ipw_jw_kstr(&w, "finish_reason", r.finish_word);
-    ipw_jw_kint(&w, "index", 0);
-    write_logprobs(&w, &r);
-    ipw_jw_key(&w, "message");
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "content");
-    if (r.text.len || !r.n_calls)
-        ipw_jw_strn(&w, ipw_buf_str(&r.text), r.text.len);
-    else
-        ipw_jw_null(&w);
-    if (r.reasoning.len) {
-        ipw_jw_key(&w, "reasoning_content");
-        ipw_jw_strn(&w, r.reasoning.data, r.reasoning.len);
-    }
-    ipw_jw_kstr(&w, "role", "assistant");
-    if (r.n_calls) {
-        ipw_jw_key(&w, "tool_calls");
-        ipw_jw_arr(&w);
-        for (size_t i = 0; i < r.n_calls; i++)
-            write_call(&w, &r.calls[i], -1, ipw_buf_str(&r.calls[i].arguments),
-                       r.calls[i].arguments.len, true);
-        ipw_jw_arr_end(&w);
-    }
-    ipw_jw_obj_end(&w);
-    ipw_jw_obj_end(&w);
-    ipw_jw_arr_end(&w);
-    write_names(&w, told, &r, "chat.completion", true);
-    if (usage_known(&r.usage)) write_usage(&w, &r);
-    ipw_jw_obj_end(&w);
+    ipw_serve_write_whole(&w);
     ipw_serve_part_end(out, ipw_serve_told_close(told));
     ipw_chat_reply_release(&r);
 }
@@ -177,8 +58,7 @@ void ipw_serve_told_error(struct ipw_serve_answer *out, const struct ipw_serve_t
     struct ipw_serve_answer plain;
 
     ipw_serve_answer_error(&plain, 500, message);
-    memset(out, 0, sizeof *out);
-    out->bytes = IPW_BUF(ANSWER_BYTES);
+    ipw_serve_answer_open(out);
     if (told->ask->stream) ipw_buf_adds(&out->bytes, "data: ");
     ipw_buf_add(&out->bytes, plain.bytes.data, plain.bytes.len);
     if (told->ask->stream) ipw_buf_adds(&out->bytes, "\n\n");
@@ -189,69 +69,18 @@ void ipw_serve_told_error(struct ipw_serve_answer *out, const struct ipw_serve_t
 /* ---- streamed ---- */
 
 struct writing {
-    struct ipw_serve_answer *out;
+    struct ipw_serve_writer w;
     const struct ipw_serve_told *told;
     struct ipw_chat_reply r;
-    bool has_role;
     size_t text_at, reasoning_at; /* sent so far */
     size_t n_begun, call, argument_at;
     int64_t last_ns;            /* when the last part is due */
     int64_t tail_ns[3], n_tail; /* of events after all content: finish, usage, [DONE] */
 };
 
-static void open_chunk(struct writing *s, struct ipw_jw *w)
+static void end_part(struct writing *s, int64_t due_ns)
 {
-    ipw_buf_adds(&s->out->bytes, "data: ");
-    ipw_jw_init(w, &s->out->bytes);
-    ipw_jw_obj(w);
-    ipw_jw_key(w, "choices");
-    ipw_jw_arr(w);
-}
-
-static void close_chunk(struct writing *s, struct ipw_jw *w, bool last, int64_t due_ns)
-{
-    ipw_jw_arr_end(w);
-    write_names(w, s->told, &s->r, "chat.completion.chunk", last);
-    if (s->told->ask->include_usage) ipw_jw_knull(w, "usage");
-    ipw_jw_obj_end(w);
-    ipw_buf_adds(&s->out->bytes, "\n\n");
-    s->last_ns = due_ns;
-    ipw_serve_part_end(s->out, scaled(s->told, due_ns));
-}
-
-static void open_delta(struct writing *s, struct ipw_jw *w)
-{
-    open_chunk(s, w);
-    ipw_jw_obj(w);
-    ipw_jw_key(w, "delta");
-    ipw_jw_obj(w);
-}
-
-static void close_delta(struct writing *s, struct ipw_jw *w, const char *finish, bool last,
-                        int64_t due_ns)
-{
-    ipw_jw_obj_end(w);
-    ipw_jw_kstr(w, "finish_reason", finish);
-    ipw_jw_kint(w, "index", 0);
-    if (last) write_logprobs(w, &s->r);
-    ipw_jw_obj_end(w);
-    close_chunk(s, w, last, due_ns);
-}
-
-static void put_role(struct writing *s, struct ipw_jw *w)
-{
-    if (!s->has_role) ipw_jw_kstr(w, "role", "assistant");
-    s->has_role = true;
-}
-
-static void send_role(struct writing *s, int64_t due_ns)
-{
-    struct ipw_jw w;
-
-    open_delta(s, &w);
-    ipw_jw_kstr(&w, "content", "");
-    put_role(s, &w);
-    close_delta(s, &w, NULL, false, due_ns);
+    ipw_serve_part_end(s->w.out, scaled(s->told, due_ns));
 }
 
 /* The next n bytes of a text, or a few more: characters stay whole. */
@@ -266,30 +95,18 @@ static size_t whole_characters(const struct ipw_buf *text, size_t at, size_t n)
 static void send_text(struct writing *s, const char *key, const struct ipw_buf *text, size_t *at,
                       size_t n, int64_t due_ns)
 {
-    struct ipw_jw w;
-
     n = whole_characters(text, *at, n);
     if (!n) return;
-    open_delta(s, &w);
-    ipw_jw_key(&w, key);
-    ipw_jw_strn(&w, text->data + *at, n);
-    put_role(s, &w); /* "content" and "reasoning_content" stand before it */
-    close_delta(s, &w, NULL, false, due_ns);
+    ipw_serve_write_text(&s->w, key, text->data + *at, n);
+    end_part(s, s->last_ns = due_ns);
     *at += n;
 }
 
 static void send_call(struct writing *s, const char *arguments, size_t n, bool begins,
                       int64_t due_ns)
 {
-    struct ipw_jw w;
-
-    open_delta(s, &w);
-    put_role(s, &w);
-    ipw_jw_key(&w, "tool_calls");
-    ipw_jw_arr(&w);
-    write_call(&w, &s->r.calls[s->call], (int64_t)s->call, arguments, n, begins);
-    ipw_jw_arr_end(&w);
-    close_delta(s, &w, NULL, false, due_ns);
+    ipw_serve_write_call(&s->w, s->call, arguments, n, begins);
+    end_part(s, s->last_ns = due_ns);
 }
 
 static void begin_calls(struct writing *s, size_t n, int64_t due_ns)
@@ -335,22 +152,12 @@ static void send_end(struct writing *s)
     int64_t finish_ns = s->n_tail > 0 ? s->tail_ns[0] : s->last_ns;
     int64_t usage_ns = s->n_tail > 1 ? s->tail_ns[1] : finish_ns;
     int64_t done_ns = s->n_tail > 0 ? s->tail_ns[s->n_tail - 1] : s->last_ns;
-    struct ipw_jw w;
 
-    open_delta(s, &w);
-    put_role(s, &w);
-    close_delta(s, &w, s->r.finish_word, true, finish_ns);
-    if (s->told->ask->include_usage && usage_known(&s->r.usage)) {
-        open_chunk(s, &w);
-        ipw_jw_arr_end(&w);
-        write_names(&w, s->told, &s->r, "chat.completion.chunk", false);
-        write_usage(&w, &s->r);
-        ipw_jw_obj_end(&w);
-        ipw_buf_adds(&s->out->bytes, "\n\n");
-        ipw_serve_part_end(s->out, scaled(s->told, usage_ns));
-    }
-    ipw_buf_adds(&s->out->bytes, "data: [DONE]\n\n");
-    ipw_serve_part_end(s->out, scaled(s->told, done_ns));
+    ipw_serve_write_finish(&s->w);
+    end_part(s, finish_ns);
+    if (ipw_serve_write_usage(&s->w)) end_part(s, usage_ns);
+    ipw_serve_write_done(&s->w);
+    end_part(s, done_ns);
 }
 
 /* By the record's own times of every event.  False: there are none. */
@@ -368,8 +175,9 @@ static bool send_arrivals(struct writing *s)
         if (a.after_us < (INT64_MAX - first_ns) / 1000) due_ns = first_ns + a.after_us * 1000;
         switch (a.kind) {
         case IPW_ARRIVAL_OTHER:
-            if (!any && !s->has_role) {
-                send_role(s, due_ns);
+            if (!any && !s->w.has_role) {
+                ipw_serve_write_text(&s->w, "content", "", 0);
+                end_part(s, s->last_ns = due_ns);
             } else {
                 if (s->n_tail == 3) s->n_tail--; /* the last is [DONE] */
                 s->tail_ns[s->n_tail++] = due_ns;
@@ -434,11 +242,9 @@ static void send_evenly(struct writing *s)
 
 void ipw_serve_told_stream(struct ipw_serve_answer *out, const struct ipw_serve_told *told)
 {
-    struct writing s = {.out = out, .told = told};
+    struct writing s = {.told = told};
 
-    memset(out, 0, sizeof *out);
-    out->bytes = IPW_BUF(ANSWER_BYTES);
-    ipw_chat_reply_read(&s.r, told->reply->data);
+    s.w = begin(out, told, &s.r);
     if (!send_arrivals(&s)) send_evenly(&s);
     if (told->reply->event.lm.outcome != IPW_LM_CUT) {
         send_rest(&s);

@@ -204,7 +204,7 @@ static void answer_health(struct exchange *x)
 static int complete(struct exchange *x, const struct ipw_json *request,
                     const struct ipw_serve_ask *ask, struct ipw_err *err)
 {
-    struct ipw_serve_reply reply;
+    struct ipw_chat_reply reply;
     struct ipw_buf text = IPW_BUF(16 * IPW_MIB);
     int rc = ipw_model_reply(x->serve->model, request, &text, err);
 
@@ -215,7 +215,7 @@ static int complete(struct exchange *x, const struct ipw_json *request,
         ipw_serve_answer_stream(&x->answer, ask, &reply, (int64_t)time(NULL));
     else
         ipw_serve_answer_whole(&x->answer, ask, &reply, (int64_t)time(NULL));
-    ipw_serve_reply_release(&reply);
+    ipw_chat_reply_release(&reply);
     if (x->answer.bytes.failed) {
         ipw_serve_answer_release(&x->answer);
         return ipw_fail(err, IPW_ELIMIT, "the model's reply is too long");

@@ -8,7 +8,6 @@
 #include "json/jsonl.h"
 #include "trace/event.h"
 
-#define LINE_MAX_BYTES (512 * IPW_MIB)
 enum { MOST_QUERIES = 1 << 26 }; /* a wild index is damage, not a reason to take gigabytes */
 
 void ipw_query_names_add(struct ipw_query_names *names, const char *id, int32_t index)
@@ -136,7 +135,7 @@ int ipw_query_names_read(struct ipw_query_names *names, const char *run, struct 
     char *path = ipw_asprintf("%s/events.jsonl", run);
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     free(path);
     if (rc) return rc;

@@ -6,8 +6,6 @@
 #include "base/mem.h"
 #include "json/jsonl.h"
 
-#define LINE_MAX_BYTES (512 * IPW_MIB)
-
 enum { MOST_QUERIES = 10 * 1000 * 1000 }; /* a wild index is no reason to take gigabytes */
 
 struct ipw_record {
@@ -26,7 +24,7 @@ int ipw_record_open(struct ipw_record **out, const char *run, struct ipw_err *er
 
     r->path = ipw_asprintf("%s%sevents.jsonl", run, n && run[n - 1] == '/' ? "" : "/");
     r->tail = &r->first;
-    rc = ipw_jsonl_open(&r->reader, r->path, LINE_MAX_BYTES, err);
+    rc = ipw_jsonl_open(&r->reader, r->path, IPW_LINE_MAX, err);
     if (rc) {
         ipw_record_close(r);
         return rc;
@@ -157,7 +155,7 @@ int ipw_record_starts(struct ipw_record_starts *out, const struct ipw_record *re
     int rc;
 
     *out = (struct ipw_record_starts){0};
-    rc = ipw_jsonl_open(&reader, record->path, LINE_MAX_BYTES, err);
+    rc = ipw_jsonl_open(&reader, record->path, IPW_LINE_MAX, err);
     if (rc) return rc;
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) take_start(out, &line);
     ipw_jsonl_close(reader);
@@ -179,7 +177,7 @@ void ipw_record_messages_add(struct ipw_record_messages *m, const struct ipw_jso
 
     while (m->n > (size_t)(kept < 0 ? 0 : kept)) free(m->texts[--m->n]);
     for (const struct ipw_json *e = ipw_json_first(messages); e; e = ipw_json_next(e)) {
-        struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+        struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
 
         ipw_json_print(&text, e);
         IPW_GROW(m->texts, m->cap, m->n + 1);
@@ -195,7 +193,7 @@ int ipw_record_messages(struct ipw_record_messages *out, const struct ipw_record
     int rc;
 
     *out = (struct ipw_record_messages){0};
-    rc = ipw_jsonl_open(&reader, record->path, LINE_MAX_BYTES, err);
+    rc = ipw_jsonl_open(&reader, record->path, IPW_LINE_MAX, err);
     if (rc) return rc;
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn && line.number <= upto) {
         struct ipw_json *doc;

@@ -9,8 +9,6 @@
 #include "trace/rundir.h"
 #include "trace/schema.h"
 
-#define LINE_MAX_BYTES (256 * IPW_MIB) /* no smaller than what a run writes */
-
 static int traces_path(char **out, const char *run, struct ipw_err *err)
 {
     struct stat st;
@@ -66,7 +64,7 @@ int ipw_rundir_each_query(const char *run,
     int rc = traces_path(&path, run, &why);
 
     if (torn) *torn = 0;
-    if (rc == 0) rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, &why);
+    if (rc == 0) rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, &why);
     if (rc == 0) {
         rc = each_line(reader, path, fn, ud, torn, &why);
         ipw_jsonl_close(reader);

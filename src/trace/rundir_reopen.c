@@ -8,10 +8,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "json/jsonl.h"
 #include "trace/rundir_priv.h"
 #include "trace/schema.h"
-
-#define LINE_MAX_BYTES (256 * IPW_MIB)
 
 static bool is_there(const struct ipw_rundir *dir, const char *name, bool with_content)
 {
@@ -117,7 +116,7 @@ static int sift(struct ipw_jsonl_reader *reader, const char *path, struct ipw_js
                 struct ipw_err *err)
 {
     struct ipw_jsonl_line line;
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES + 1);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX + 1);
     int rc;
 
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
@@ -161,7 +160,7 @@ int ipw_rundir_sift_traces(struct ipw_rundir *dir,
 
     if (rc) why = dir->first;
     unlink(tmp); /* of a session that was killed in here */
-    if (!rc) rc = ipw_jsonl_open(&reader, file, LINE_MAX_BYTES, &why);
+    if (!rc) rc = ipw_jsonl_open(&reader, file, IPW_LINE_MAX, &why);
     if (!rc) rc = ipw_jsonl_append_open(&written, tmp, true, &why);
     if (!rc) rc = sift(reader, file, written, keep, ud, &why);
     if (!rc) rc = put_in_place(dir, written, tmp, file, &why);

@@ -6,11 +6,12 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "json/jsonl.h"
 #include "trace/find_query.h"
 #include "trace/workload_index.h"
 
 /* What a line of a file of rows, of a run's record, may be long. */
-static const size_t LINE_MAX_BYTES[] = {512 * IPW_MIB, 64 * IPW_MIB};
+static const size_t LINE_MAX_BYTES[] = {IPW_LINE_MAX, 64 * IPW_MIB};
 static const size_t NAMES_MAX_BYTES = IPW_WORKLOAD_ROW - 1;
 
 /* ---- the index ---- */

@@ -1,11 +1,8 @@
-/* libFuzzer target for the scrape: the HTTP reply, whole and cut short, then its page or the raw
- * bytes as a page.  A reply that is complete must stay so with more bytes behind it, and no value
- * may be negative. */
+/* libFuzzer target for the scrape: the bytes are a page.  No value may be negative. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "energy/sources/http_get.h"
 #include "energy/sources/prometheus_series.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,14 +31,14 @@ static void take(void *ud, const struct ipw_prom_sample *sample)
     if (page->n < SERIES) page->series[page->n++] = series;
 }
 
-static void read_page(const char *text, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct page *page = calloc(1, sizeof *page);
-    char *exact = malloc(n ? n : 1); /* so that reading beyond is seen */
+    char *exact = malloc(size ? size : 1); /* so that reading beyond is seen */
     size_t first_bad, bad;
 
-    if (n) memcpy(exact, text, n);
-    bad = ipw_prom_parse(exact, n, take, page, &first_bad);
+    if (size) memcpy(exact, data, size);
+    bad = ipw_prom_parse(exact, size, take, page, &first_bad);
     if ((bad == 0) != (first_bad == 0)) abort();
     ipw_prom_series_choose(page->series, page->n);
     for (size_t i = 0; i < page->n; i++) {
@@ -51,23 +48,5 @@ static void read_page(const char *text, size_t n)
     }
     free(exact);
     free(page);
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    struct ipw_buf body = IPW_BUF(IPW_HTTP_GET_MAX);
-    int status, rc;
-
-    rc = ipw_http_reply((const char *)data, size, true, &status, &body, NULL);
-    if (rc == 0) abort(); /* the connection has ended: complete or wrong */
-    if (rc > 0) read_page(ipw_buf_str(&body), body.len);
-    if (size > 1) {
-        rc = ipw_http_reply((const char *)data, size / 2, false, &status, &body, NULL);
-        if (rc > 0 && ipw_http_reply((const char *)data, size, false, &status, &body, NULL) != rc) {
-            abort();
-        }
-    }
-    ipw_buf_release(&body);
-    read_page((const char *)data, size);
     return 0;
 }

@@ -42,16 +42,18 @@ static void read_whole(struct ipw_chat_reply *out, const struct ipw_serve_answer
     ipw_chat_fold_free(fold);
 }
 
-static void check_same(const struct ipw_chat_reply *got, const struct ipw_serve_reply *reply)
+static void check_same(const struct ipw_chat_reply *got, const struct ipw_chat_reply *reply)
 {
-    check(got->text.len == reply->text_len &&
-              (!reply->text_len || !memcmp(got->text.data, reply->text, reply->text_len)),
+    check(got->text.len == reply->text.len &&
+              (!reply->text.len || !memcmp(got->text.data, reply->text.data, reply->text.len)),
           "another text");
     check(got->n_calls == reply->n_calls, "another number of calls");
-    check(got->finish_word && !strcmp(got->finish_word, reply->finish), "another finish reason");
+    check(got->finish_word && !strcmp(got->finish_word, reply->finish_word),
+          "another finish reason");
     for (size_t i = 0; i < reply->n_calls; i++) {
         const char *name = got->calls[i].name ? got->calls[i].name : "";
-        const char *arguments = *reply->calls[i].arguments ? reply->calls[i].arguments : "{}";
+        const char *wrote = ipw_buf_str(&reply->calls[i].arguments);
+        const char *arguments = *wrote ? wrote : "{}";
 
         check(!strcmp(name, reply->calls[i].name), "another call");
         check(!strcmp(ipw_buf_str(&got->calls[i].arguments), arguments), "other arguments");
@@ -72,8 +74,7 @@ static void check_parts(const struct ipw_serve_answer *answer)
 static void check_reply(struct ipw_serve_ask *ask, const char *text, size_t n)
 {
     struct ipw_serve_answer answer;
-    struct ipw_serve_reply reply;
-    struct ipw_chat_reply got;
+    struct ipw_chat_reply reply, got;
     struct ipw_err err = {0};
     int rc = ipw_serve_reply_read(&reply, text, n, ask, &err);
 
@@ -81,13 +82,14 @@ static void check_reply(struct ipw_serve_ask *ask, const char *text, size_t n)
         check_error(&err, rc);
         return;
     }
-    check(ask->max_tokens < 0 || reply.tokens <= ask->max_tokens, "more tokens than asked for");
+    check(ask->max_tokens < 0 || reply.usage.completion <= ask->max_tokens,
+          "more tokens than asked for");
     ask->include_usage = true;
     ipw_serve_answer_stream(&answer, ask, &reply, 1);
     check_parts(&answer);
     read_stream(&got, &answer);
     check_same(&got, &reply);
-    check(got.usage.completion == reply.tokens, "other usage");
+    check(got.usage.completion == reply.usage.completion, "other usage");
     ipw_chat_reply_release(&got);
     ipw_serve_answer_release(&answer);
     ipw_serve_answer_whole(&answer, ask, &reply, 1);
@@ -96,7 +98,7 @@ static void check_reply(struct ipw_serve_ask *ask, const char *text, size_t n)
     check_same(&got, &reply);
     ipw_chat_reply_release(&got);
     ipw_serve_answer_release(&answer);
-    ipw_serve_reply_release(&reply);
+    ipw_chat_reply_release(&reply);
 }
 
 static void check_host(const char *host)

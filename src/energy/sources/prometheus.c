@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "energy/sources/http_get.h"
 #include "energy/sources/prometheus_series.h"
 
+#define PAGE_MAX      (4 * IPW_MIB)
+#define TIMEOUT_NS    (2 * IPW_NS_PER_S)
 #define CHANNELS_MAX  ((size_t)256)
 #define PERIOD_NS     (500 * IPW_NS_PER_MS)
 #define OWN_PERIOD_NS (200 * IPW_NS_PER_MS) /* another ipw-agent's page is small */
@@ -18,7 +21,11 @@
 
 struct prometheus {
     struct ipw_source source;
-    struct ipw_http_target target;
+    struct ipw_page_fetch fetch;
+    void *kept; /* fetch's */
+    char *url;
+    char host[128]; /* "host:port", for the channels' names */
+    bool here;
     struct ipw_buf body;
     struct ipw_prom_series *series;
     size_t n, cap;
@@ -87,7 +94,7 @@ static void take(void *ud, const struct ipw_prom_sample *sample)
 
 static int scrape(struct prometheus *p, struct ipw_err *err)
 {
-    return ipw_http_get(&p->target, &p->body, IPW_HTTP_GET_NS, err);
+    return p->fetch.get(&p->kept, p->url, &p->body, TIMEOUT_NS, &p->here, err);
 }
 
 static void prometheus_read(struct ipw_source *self, int64_t *values)
@@ -113,8 +120,9 @@ static void prometheus_close(struct ipw_source *self)
 {
     struct prometheus *p = (struct prometheus *)self;
 
-    ipw_http_target_release(&p->target);
+    p->fetch.release(p->kept);
     ipw_buf_release(&p->body);
+    free(p->url);
     free(p->series);
     free(p->channels);
     free(p);
@@ -128,13 +136,12 @@ static void make_channels(struct prometheus *p)
     for (size_t i = 0; i < p->n; i++) {
         struct ipw_channel *c = &p->channels[i];
         size_t room = sizeof c->name - 1, n = strlen(p->series[i].channel.name);
-        char host[sizeof p->target.host + sizeof p->target.port + 2];
 
         *c = p->series[i].channel;
-        c->remote = !p->target.loopback;
-        snprintf(host, sizeof host, "%s:%s", p->target.host, p->target.port);
+        c->remote = !p->here;
         room = n + 1 < room ? room - n - 1 : 0;
-        snprintf(c->name, sizeof c->name, "%.*s/%.52s", (int)room, host, p->series[i].channel.name);
+        snprintf(c->name, sizeof c->name, "%.*s/%.52s", (int)room, p->host,
+                 p->series[i].channel.name);
         snprintf(c->method, sizeof c->method, "scrape");
         if (!p->series[i].own) p->source.period_ns = PERIOD_NS;
     }
@@ -166,7 +173,7 @@ static int read_page(struct prometheus *p, struct ipw_err *err)
         return ipw_fail(err, IPW_EUNSUPPORTED,
                         "%.200s: no series of energy or power that is known%s (DCGM exporter, "
                         "Scaphandre, Kepler, node_exporter, ipw-agent telemetry)",
-                        p->target.url, bad ? ", and lines that are no samples" : "");
+                        p->url, bad ? ", and lines that are no samples" : "");
     }
     ipw_prom_series_choose(p->series, p->n);
     make_channels(p);
@@ -184,18 +191,66 @@ static int read_page(struct prometheus *p, struct ipw_err *err)
     return 0;
 }
 
-int ipw_prometheus_open(struct ipw_source **out, const char *url, struct ipw_err *err)
+/* Host and port without the brackets of an IPv6 address: "::1:9400". */
+static void name_host(struct prometheus *p, const char *authority, size_t n)
+{
+    const char *text = authority, *port;
+    size_t host_n;
+
+    if (*text == '[') {
+        text++;
+        host_n = strcspn(text, "]");
+        port = text + host_n + 1;
+    } else {
+        host_n = strcspn(text, ":/?#");
+        port = text + host_n;
+    }
+    if (port + 1 < authority + n)
+        snprintf(p->host, sizeof p->host, "%.*s%.*s", (int)host_n, text,
+                 (int)(authority + n - port), port);
+    else
+        snprintf(p->host, sizeof p->host, "%.*s:80", (int)host_n, text);
+}
+
+/* "http://host[:port][/path]"; without a path "/metrics" is asked for. */
+static int take_url(struct prometheus *p, const char *url, struct ipw_err *err)
+{
+    const char *authority = url + 7, *path;
+    size_t n;
+
+    if (strncasecmp(url, "https://", 8) == 0)
+        return ipw_fail(err, IPW_EUNSUPPORTED,
+                        "%.300s: https is not supported here: give the exporter's plain http "
+                        "address, or put a local proxy before it",
+                        url);
+    if (strncasecmp(url, "http://", 7) != 0)
+        return ipw_fail(err, IPW_EINVAL, "%.300s: expected http://HOST:PORT/PATH", url);
+    n = strcspn(authority, "/?#");
+    if (memchr(authority, '@', n))
+        return ipw_fail(err, IPW_EUNSUPPORTED, "%.300s: a user in the URL is not supported", url);
+    name_host(p, authority, n);
+    path = authority + n;
+    if (*path == '/' && path[1] && path[1] != '#')
+        p->url = ipw_strdup(url);
+    else
+        p->url = ipw_asprintf("%.*s/metrics%s", (int)(path - url), url, path + (*path == '/'));
+    return 0;
+}
+
+int ipw_prometheus_open(struct ipw_source **out, const char *url,
+                        const struct ipw_page_fetch *fetch, struct ipw_err *err)
 {
     struct prometheus *p = ipw_calloc(1, sizeof *p);
     int rc;
 
     *out = NULL;
-    ipw_buf_init(&p->body, IPW_HTTP_GET_MAX);
+    p->fetch = *fetch;
+    ipw_buf_init(&p->body, PAGE_MAX);
     p->source.name = "prometheus";
     p->source.read = prometheus_read;
     p->source.close = prometheus_close;
     p->source.now = ipw_now_ns;
-    rc = ipw_http_target_open(&p->target, url, err);
+    rc = take_url(p, url, err);
     if (rc == 0) rc = scrape(p, err);
     if (rc == 0) rc = read_page(p, err);
     if (rc < 0) {

@@ -16,8 +16,19 @@
 
 #include "energy/source.h"
 
+struct ipw_buf;
+
+/* How a page is fetched: io/http_get.h, which has the contract.  Handed in, because energy/ does not
+ * see io/. */
+struct ipw_page_fetch {
+    int (*get)(void **kept, const char *url, struct ipw_buf *body, int64_t timeout_ns, bool *here,
+               struct ipw_err *err);
+    void (*release)(void *kept);
+};
+
 /* `url`: "http://host:9400/metrics" (the path may be left out).  IPW_ENET, IPW_ETIMEOUT, IPW_EHTTP:
  * it did not answer; IPW_EUNSUPPORTED: https, or a page without any series that is known. */
-int ipw_prometheus_open(struct ipw_source **out, const char *url, struct ipw_err *err);
+int ipw_prometheus_open(struct ipw_source **out, const char *url,
+                        const struct ipw_page_fetch *fetch, struct ipw_err *err);
 
 #endif

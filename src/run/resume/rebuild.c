@@ -21,8 +21,6 @@
 #include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
-#define LINE_MAX_BYTES (256 * IPW_MIB)
-
 enum { TRACES, ATTEMPTS, WARMUP, N_FILES };
 static const char *const names[N_FILES] = {"traces.jsonl", "attempts.jsonl", "warmup.jsonl"};
 
@@ -122,7 +120,7 @@ static int read_lines(struct job *j, int file, struct ipw_err *err)
     int rc = 0;
 
     if (access(path, F_OK) == 0 || errno != ENOENT)
-        rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+        rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
     while (!rc && reader && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
         rc = line.torn ? 0 : take_line(j, file, &line, err);
         if (rc) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
@@ -169,8 +167,8 @@ static int is_same(bool *same, const struct job *j, const struct line *l,
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
     struct ipw_query_loaded was;
-    struct ipw_buf now = IPW_BUF(LINE_MAX_BYTES);
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    struct ipw_buf now = IPW_BUF(IPW_LINE_MAX);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     if (!rc) rc = ipw_jsonl_seek(reader, l->offset, err);
     if (!rc) rc = ipw_jsonl_next(reader, &line, err);
@@ -215,7 +213,7 @@ static int add_line(struct job *j, int file, struct ipw_buf *line, struct ipw_er
 
 static char *text_of(const struct ipw_json *object)
 {
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
 
     if (!object) return NULL;
     ipw_json_print(&text, object);
@@ -225,7 +223,7 @@ static char *text_of(const struct ipw_json *object)
 static int write_attempt(struct job *j, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     struct ipw_json *start = NULL;
-    struct ipw_buf line = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     struct ipw_query_record record;
     char *metadata;
     int rc = q->start ? ipw_json_parse(&start, q->start, strlen(q->start), NULL, err) : 0;
@@ -378,7 +376,7 @@ static const char *end_of(const struct job *j, size_t number)
 static char *session_text(struct job *j, const struct ipw_json *session, size_t number,
                           const struct ipw_recompute_segment *r)
 {
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
 
     bool ended = r && !r->cut && ipw_json_is_null(ipw_json_get(session, "end"));
 
@@ -392,7 +390,7 @@ static char *session_text(struct job *j, const struct ipw_json *session, size_t 
 static int close_sessions(struct job *j, const struct ipw_recompute *redo, struct ipw_err *err)
 {
     const struct ipw_json *sessions = ipw_json_get(j->manifest, "segments");
-    struct ipw_buf all = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf all = IPW_BUF(IPW_LINE_MAX);
     size_t n = 0;
     int rc = 0;
 

@@ -18,8 +18,6 @@
 #include "trace/schema.h"
 #include "trace/spec.h"
 
-#define LINE_MAX_BYTES (256 * IPW_MIB)
-
 struct bad { /* numbers of lines, ascending */
     int64_t *lines;
     size_t n, cap;
@@ -76,7 +74,7 @@ static int find_bad(struct file *f, int (*read)(const char *text, size_t n, stru
 {
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, f->path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, f->path, IPW_LINE_MAX, err);
 
     while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
         struct ipw_err why = {0};
@@ -131,11 +129,11 @@ static int put_line(struct ipw_jsonl_appender *to, struct ipw_buf *text,
 static int sift(const char *path, const int64_t *lines, size_t n, struct ipw_jsonl_appender *kept,
                 struct ipw_jsonl_appender *damaged, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(LINE_MAX_BYTES + 1);
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX + 1);
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
     size_t next = 0;
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
         bool bad = next < n && lines[next] == line.number;

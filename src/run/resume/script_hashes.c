@@ -8,8 +8,6 @@
 #include "json/jsonl.h"
 #include "run/run.h"
 
-#define LINE_MAX_BYTES (512 * IPW_MIB)
-
 static struct ipw_loaded *find(const struct ipw_scripts *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -67,7 +65,7 @@ static int take_notes(struct ipw_scripts *s, const char *run, struct ipw_err *er
     char *path = ipw_asprintf("%s/events.jsonl", run);
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, err);
+    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
 
     while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
         rc = take_note(s, &line, err);

@@ -12,8 +12,7 @@
 #include "run/run.h"
 #include "trace/saved_manifest.h"
 
-#define MANIFEST_MAX   (256 * IPW_MIB)
-#define LINE_MAX_BYTES (256 * IPW_MIB)
+#define MANIFEST_MAX (256 * IPW_MIB)
 
 int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err)
 {
@@ -197,7 +196,7 @@ static size_t count_lines(const char *path)
     struct ipw_jsonl_line line;
     size_t n = 0;
 
-    if (ipw_jsonl_open(&reader, path, LINE_MAX_BYTES, NULL)) return 0;
+    if (ipw_jsonl_open(&reader, path, IPW_LINE_MAX, NULL)) return 0;
     while (ipw_jsonl_next(reader, &line, NULL) > 0 && !line.torn) n++;
     ipw_jsonl_close(reader);
     return n;

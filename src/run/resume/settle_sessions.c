@@ -8,10 +8,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "json/jsonl.h"
 #include "run/resume/sessions.h"
 #include "run/run.h"
-
-#define LINE_MAX_BYTES (256 * IPW_MIB)
 
 /* ---- names of attempts ---- */
 
@@ -164,7 +163,7 @@ static int write_attempt(struct settling *s, const struct ipw_json *doc, enum ip
     static const char *const patches[] = {[IPW_RETRY_CUT] = "{\"superseded\":\"cut\"}",
                                           [IPW_RETRY_FAILED] = "{\"superseded\":\"failed\"}",
                                           [IPW_RETRY_ALL] = "{\"superseded\":\"limit\"}"};
-    struct ipw_buf line = IPW_BUF(LINE_MAX_BYTES);
+    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     struct ipw_json *patch;
     int rc = ipw_json_parse(&patch, patches[why], strlen(patches[why]), NULL, err);
 

@@ -35,7 +35,7 @@ static const struct {
 };
 
 /* Those that only compute.  `data` and `script` would look at files, which the kernel refuses. */
-static const char *const computing[] = {"json", "calc", "data", "script", "text", NULL};
+static const char *const computing[] = {"json", "data", "script", "text", NULL};
 
 const char *ipw_remote_forwarded(size_t k, const char **module)
 {

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "energy/sources/http_get.h"
 #include "energy/sources/prometheus_series.h"
+#include "io/http_get.h"
 #include "unit/energy/energy_test.h"
 
 /* ---- the text format ---- */
@@ -84,6 +84,8 @@ static void test_text_long_lines(void **state)
 }
 
 /* ---- an exporter ---- */
+
+static const struct ipw_page_fetch fetch = {ipw_http_get, ipw_http_get_release};
 
 struct exporter {
     int listener;
@@ -170,7 +172,7 @@ static struct ipw_source *open_page(struct exporter *e, const char *page)
     struct ipw_err err = {0};
 
     start(e, page);
-    if (ipw_prometheus_open(&source, e->url, &err) < 0) fail_msg("%s", err.text);
+    if (ipw_prometheus_open(&source, e->url, &fetch, &err) < 0) fail_msg("%s", err.text);
     return source;
 }
 
@@ -408,39 +410,98 @@ static void test_what_is_missing_is_no_value(void **state)
     s->close(s);
 
     atomic_store(&e.reply, OK "up 1\n");
-    assert_int_equal(ipw_prometheus_open(&s, e.url, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_prometheus_open(&s, e.url, &fetch, &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "no series of energy or power that is known"));
     assert_null(s);
     stop(&e);
-    assert_int_equal(ipw_prometheus_open(&s, e.url, &err), IPW_ENET);
-    assert_int_equal(ipw_prometheus_open(&s, "https://127.0.0.1/", &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_prometheus_open(&s, e.url, &fetch, &err), IPW_ENET);
+    assert_int_equal(ipw_prometheus_open(&s, "https://127.0.0.1/", &fetch, &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "plain http"));
 }
 
-static void test_silence_and_floods_end(void **state)
+/* ---- the URL ---- */
+
+static char asked[1024];
+static bool on_loopback;
+
+static int fake_get(void **kept, const char *url, struct ipw_buf *body, int64_t timeout_ns,
+                    bool *here, struct ipw_err *err)
 {
-    struct ipw_buf body = IPW_BUF(IPW_HTTP_GET_MAX);
-    struct ipw_http_target t;
-    struct exporter e;
-    struct ipw_err err;
-    char *flood = malloc(6 * IPW_MIB + 1);
+    (void)kept;
+    (void)err;
+    assert_true(timeout_ns > 0);
+    snprintf(asked, sizeof asked, "%s", url);
+    *here = on_loopback;
+    ipw_buf_clear(body);
+    return ipw_buf_adds(body, "scaph_host_energy_microjoules 1\n");
+}
+
+static void fake_release(void *kept) { assert_null(kept); }
+
+static const struct ipw_page_fetch fake = {fake_get, fake_release};
+
+static void test_urls(void **state)
+{
+    static const struct {
+        const char *url, *asked, *channel;
+        int rc;
+    } cases[] = {
+        {"http://localhost:9400/metrics", "http://localhost:9400/metrics", "localhost:9400/host",
+         0},
+        {"http://localhost:9400", "http://localhost:9400/metrics", "localhost:9400/host", 0},
+        {"HTTP://gpu-box/", "HTTP://gpu-box/metrics", "gpu-box:80/host", 0},
+        {"http://[::1]:9100/x?a=b#c", "http://[::1]:9100/x?a=b#c", "::1:9100/host", 0},
+        {"http://[::1]", "http://[::1]/metrics", "::1:80/host", 0},
+        {"http://h?a=b", "http://h/metrics?a=b", "h:80/host", 0},
+        {"http://h/?a=b", "http://h/?a=b", "h:80/host", 0},
+        {"http://h#top", "http://h/metrics#top", "h:80/host", 0},
+        {"http://h/#top", "http://h/metrics#top", "h:80/host", 0},
+        {"https://h/", "", NULL, IPW_EUNSUPPORTED},
+        {"http://u:p@h/", "", NULL, IPW_EUNSUPPORTED},
+        {"localhost:9400", "", NULL, IPW_EINVAL},
+        {"ftp://h", "", NULL, IPW_EINVAL},
+    };
 
     (void)state;
-    start(&e, NULL);
-    assert_int_equal(ipw_http_target_open(&t, e.url, &err), 0);
-    assert_true(t.loopback);
-    assert_int_equal(ipw_http_get(&t, &body, 50 * IPW_NS_PER_MS, &err), IPW_ETIMEOUT);
-    memset(flood, 'x', 6 * IPW_MIB);
-    flood[6 * IPW_MIB] = '\0';
-    memcpy(flood, OK, strlen(OK));
-    atomic_store(&e.reply, flood);
-    assert_int_equal(ipw_http_get(&t, &body, 60 * IPW_NS_PER_S, &err), IPW_ELIMIT);
-    atomic_store(&e.reply, "");
-    assert_int_equal(ipw_http_get(&t, &body, 60 * IPW_NS_PER_S, &err), IPW_ENET);
-    ipw_http_target_release(&t);
-    ipw_buf_release(&body);
-    stop(&e);
-    free(flood);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_source *s;
+        struct ipw_err err = {0};
+
+        asked[0] = '\0';
+        if (ipw_prometheus_open(&s, cases[i].url, &fake, &err) != cases[i].rc)
+            fail_msg("%s: %s", cases[i].url, err.text);
+        assert_string_equal(asked, cases[i].asked);
+        if (cases[i].rc) continue;
+        assert_string_equal(s->channels[0].name, cases[i].channel);
+        s->close(s);
+    }
+}
+
+/* A host's name of any length leaves room for the channel's own. */
+static void test_long_hosts(void **state)
+{
+    char url[600];
+    struct ipw_source *s;
+
+    (void)state;
+    snprintf(url, sizeof url, "http://[%0500d", 0);
+    assert_int_equal(ipw_prometheus_open(&s, url, &fake, NULL), 0);
+    assert_non_null(strstr(s->channels[0].name, "0/host"));
+    s->close(s);
+}
+
+/* Case 35: a channel of another machine is remote; one on this machine's loopback is not. */
+static void test_35_remote_hosts(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct ipw_source *s;
+
+        on_loopback = i;
+        assert_int_equal(ipw_prometheus_open(&s, "http://h:1", &fake, NULL), 0);
+        assert_int_equal(s->channels[0].remote, !i);
+        s->close(s);
+    }
 }
 
 /* Case 50, for this reader. */
@@ -493,7 +554,9 @@ int main(void)
         cmocka_unit_test(test_node_exporter),
         cmocka_unit_test(test_another_ipw_agent),
         cmocka_unit_test(test_what_is_missing_is_no_value),
-        cmocka_unit_test(test_silence_and_floods_end),
+        cmocka_unit_test(test_urls),
+        cmocka_unit_test(test_long_hosts),
+        cmocka_unit_test(test_35_remote_hosts),
         cmocka_unit_test(test_50_random_pages),
     };
 

@@ -71,11 +71,24 @@ static int teardown(void **state)
     return system(command);
 }
 
+/* Nobody answers. */
+static int no_page(void **kept, const char *url, struct ipw_buf *body, int64_t timeout_ns,
+                   bool *here, struct ipw_err *err)
+{
+    (void)kept, (void)body, (void)timeout_ns, (void)here;
+    return ipw_fail(err, IPW_EINVAL, "%s: no page", url);
+}
+
+static void nothing_kept(void *kept) { assert_null(kept); }
+
 static int open_set(struct ipw_source_set *set, const char *const *words, const char *gpu,
                     struct ipw_err *err)
 {
-    struct ipw_source_options o = {
-        .telemetry = words, .gpu = gpu, .sysfs_root = tree, .nvml_library = STUB};
+    struct ipw_source_options o = {.telemetry = words,
+                                   .gpu = gpu,
+                                   .sysfs_root = tree,
+                                   .nvml_library = STUB,
+                                   .fetch = {no_page, nothing_kept}};
 
     return ipw_source_set_open_with(set, &o, err);
 }

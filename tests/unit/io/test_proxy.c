@@ -74,6 +74,10 @@ static void which_machine(void **state)
         {"HTTPS://localhost:8443", true, false, 8443},
         {"http://[::1]:9/v1", true, false, 9},
         {"http://[::1]/v1", true, false, 80},
+        {"http://[127.8.9.10]", true, false, 80}, /* as libcurl names the address of a peer */
+        {"http://[::ffff:127.0.0.1]", true, true, 80},
+        {"http://[::ffff:192.0.2.1]", false, true, 80},
+        {"http://[2001:db8::1]:1", false, true, 1},
         {"http://me:p:a@127.0.0.1:7/v1", true, false, 7},
         {"http://me@else@127.0.0.1:7/v1", true, false, 7},
         {"localhost:8000", true, false, 8000},

@@ -120,7 +120,7 @@ static const struct {
 static void build(struct ipw_serve_answer *answer, size_t row, bool stream)
 {
     struct ipw_serve_ask ask;
-    struct ipw_serve_reply reply;
+    struct ipw_chat_reply reply;
     struct ipw_json *root;
     char body[512];
 
@@ -129,12 +129,12 @@ static void build(struct ipw_serve_answer *answer, size_t row, bool stream)
     assert_int_equal(read_ask(&ask, &root, body, NULL), 0);
     assert_int_equal(
         ipw_serve_reply_read(&reply, rows[row].reply, strlen(rows[row].reply), &ask, NULL), 0);
-    assert_int_equal(reply.tokens, rows[row].tokens);
+    assert_int_equal(reply.usage.completion, rows[row].tokens);
     if (stream)
         ipw_serve_answer_stream(answer, &ask, &reply, 1700000000);
     else
         ipw_serve_answer_whole(answer, &ask, &reply, 1700000000);
-    ipw_serve_reply_release(&reply);
+    ipw_chat_reply_release(&reply);
     ipw_json_free(root);
 }
 
@@ -213,7 +213,7 @@ static void streamed_answers(void **state)
 static void replies_that_are_wrong(void **state)
 {
     struct ipw_serve_ask ask = {.max_tokens = -1};
-    struct ipw_serve_reply reply;
+    struct ipw_chat_reply reply;
     struct ipw_err err = {0};
     const char *text = "{\"calls\":[{\"name\":\"a\"},{\"name\":3}]}";
 
