@@ -247,7 +247,7 @@ int ipw_power_next(struct ipw_power *p, struct ipw_err *err)
     switch (ipw_power_row_read(&p->packed, line.text, &p->t_ns, &p->source, p->values)) {
     case IPW_POWER_ROW: return in_order(p, err);
     case IPW_POWER_LOST:
-        return ipw_fail(err, IPW_EPARSE, "%s:%lld: a packed row without the plain one before it",
+        return ipw_fail(err, IPW_EPARSE, "%s:%lld: a packed row without a plain row before it",
                         p->path, (long long)line.number);
     case IPW_POWER_DAMAGED: break;
     }
