@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/sampler.h"
+#include "energy/sources/rapl.h"
 #include "ledger/ledger.h"
 
 #define SAMPLES 100000

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "energy/sampler.h"
+#include "energy/sources/rapl.h"
 #include "trace/power.h"
 
 enum { ZONES = 8, MARKS = 20000 };

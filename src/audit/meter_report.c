@@ -66,7 +66,7 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
     struct reading *g = ud;
     struct ipw_meter_report *r = g->r;
-    struct ipw_meter_query *out;
+    struct ipw_meter_report_query *out;
     double t0_s;
 
     if (!start_of(g, q, &t0_s)) {
@@ -76,10 +76,10 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     }
     IPW_GROW(r->queries, r->cap_queries, r->n_queries + 1);
     out = &r->queries[r->n_queries++];
-    *out =
-        (struct ipw_meter_query){.id = ipw_strdup(q->trace.id),
-                                 .t0_s = t0_s,
-                                 .t1_s = t0_s + ipw_ns_to_s(q->trace.end_ns - q->trace.start_ns)};
+    *out = (struct ipw_meter_report_query){
+        .id = ipw_strdup(q->trace.id),
+        .t0_s = t0_s,
+        .t1_s = t0_s + ipw_ns_to_s(q->trace.end_ns - q->trace.start_ns)};
     add_busy(&g->all, &g->n_all, &g->cap_all, out->t0_s, out->t1_s);
     for (size_t i = 0; i < q->trace.n_turns; i++) {
         const struct ipw_turn *turn = &q->trace.turns[i];
@@ -125,7 +125,7 @@ static int read_run(struct ipw_meter_report *r, const char *run, struct ipw_err 
 
 /* ---- the logs ---- */
 
-static int read_log(struct ipw_meter_input *in, const char *column, struct ipw_err *err)
+static int read_log(struct ipw_meter_report_input *in, const char *column, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
@@ -172,7 +172,7 @@ static void range_of(const struct ipw_meter_log *log, const struct ipw_meter_poi
 }
 
 /* HH:MM:SS is counted from the midnight (UTC) before the run. */
-static void place_days(struct ipw_meter_input *in, double run_s)
+static void place_days(struct ipw_meter_report_input *in, double run_s)
 {
     double midnight_s = floor(run_s / DAY_S) * DAY_S;
 
@@ -184,8 +184,8 @@ static void place_days(struct ipw_meter_input *in, double run_s)
     }
 }
 
-static int align_log(struct ipw_meter_report *r, struct ipw_meter_input *in, const double *offset_s,
-                     struct ipw_err *err)
+static int align_log(struct ipw_meter_report *r, struct ipw_meter_report_input *in,
+                     const double *offset_s, struct ipw_err *err)
 {
     const struct ipw_meter_log *one = &in->log;
     struct ipw_meter_points watts;
@@ -247,7 +247,7 @@ static void tell_edges(struct ipw_ledger *ledger, struct ipw_meter_report *r)
     }
     if (n) qsort(edges, n, sizeof *edges, by_instant);
     for (size_t i = 0; i < n; i++) {
-        struct ipw_meter_query *q = &r->queries[edges[i].query];
+        struct ipw_meter_report_query *q = &r->queries[edges[i].query];
         int64_t t_ns = ledger_ns(r, edges[i].t_s);
 
         if (edges[i].begin) {
@@ -278,7 +278,7 @@ static int by_time(const void *a, const void *b)
 /* A column's rows around the run.  A mean over the time since the row before stands in the middle
  * of that time. */
 static void take_rows(struct rows *rows, size_t channel, const struct ipw_meter_report *r,
-                      const struct ipw_meter_input *in, size_t column)
+                      const struct ipw_meter_report_input *in, size_t column)
 {
     const struct ipw_meter_points *p = &in->log.columns[column];
     bool watts = in->log.format.columns[column].kind == IPW_METER_WATTS, kept = false;
@@ -410,7 +410,7 @@ static int book(struct ipw_meter_report *r, struct ipw_err *err)
     all.what = IPW_LEDGER_IDLE;
     r->idle = ipw_ledger_figure(ledger, all);
     for (size_t i = 0; i < r->n_queries; i++) {
-        struct ipw_meter_query *q = &r->queries[i];
+        struct ipw_meter_report_query *q = &r->queries[i];
         int64_t from = ledger_ns(r, q->t0_s), to = ledger_ns(r, q->t1_s);
         struct ipw_ledger_question ask = {q->ordinal, IPW_DOMAIN_MACHINE, IPW_LEDGER_ALL, from,
                                           to,         IPW_LEDGER_QUERY};

@@ -20,7 +20,4 @@ const char *ipw_gaia_route(const char *truth);
  * "marker", "last_line" or "none" (then out is empty). */
 const char *ipw_gaia_extract(struct ipw_buf *out, const char *text, size_t n);
 
-/* Python's float(text): true and the value, or false. */
-bool ipw_python_float(const char *text, double *value);
-
 #endif

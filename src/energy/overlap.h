@@ -16,20 +16,22 @@
  * from one source alone (boards excepted), counters before gauges.  Channels keep `in_sum` false
  * where their source said so, the platform excepted.
  *
- * Pure: looks at descriptions, writes `in_sum`. */
+ * Pure: looks at descriptions, writes `in_sum` and the basis. */
 #ifndef IPW_ENERGY_OVERLAP_H
 #define IPW_ENERGY_OVERLAP_H
 
 #include "energy/source.h"
 
-struct ipw_cover_item {
+struct ipw_overlap_item {
     struct ipw_channel *channel; /* in_sum: in what its source thinks, out what was chosen */
     const char *source;          /* its source's name */
     size_t index;                /* and which source it is */
     bool rejected;               /* found unusable (a frozen counter): as if it were not there */
 };
 
-void ipw_cover_choose(struct ipw_cover_item *items, size_t n,
-                      char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES]);
+void ipw_overlap_choose(struct ipw_overlap_item *items, size_t n,
+                        char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES]);
+/* Chooses the covering sets of an open set, and again after one of its channels was rejected. */
+void ipw_source_set_cover(struct ipw_source_set *set);
 
 #endif

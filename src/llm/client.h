@@ -26,7 +26,7 @@ enum ipw_llm_tokens_field {
 };
 
 /* The program behind a base URL, as its list of models gives it away. */
-enum ipw_llm_server {
+enum ipw_llm_server_kind {
     IPW_LLM_ANY_SERVER, /* not known */
     IPW_LLM_LLAMACPP,
     IPW_LLM_VLLM,
@@ -66,7 +66,7 @@ int ipw_llm_new(struct ipw_llm **out, struct ipw_loop *loop, struct ipw_http *ht
 void ipw_llm_free(struct ipw_llm *llm); /* every call must be over or cancelled */
 size_t ipw_llm_n_urls(const struct ipw_llm *llm);
 const char *ipw_llm_url_at(const struct ipw_llm *llm, size_t i);
-enum ipw_llm_server ipw_llm_server_at(const struct ipw_llm *llm, size_t i);
+enum ipw_llm_server_kind ipw_llm_server_kind_at(const struct ipw_llm *llm, size_t i);
 /* Whether replies of a given length can be had: IPW_EINVAL with the reason when a server is known to
  * have no way.  ipw_llm_start() asks this for requests with force_tokens. */
 int ipw_llm_can_force(const struct ipw_llm *llm, struct ipw_err *err);

@@ -151,13 +151,13 @@ static int configure(struct ipw_replay_job *job, struct ipw_err *err)
 static int open_cases(struct ipw_replay_job *job, struct ipw_err *err)
 {
     const char *name = job->o->dataset ? job->o->dataset : text(job, "dataset");
-    struct ipw_cases_options options = {
+    struct ipw_dataset_options options = {
         .dataset = name, .data_dir = job->o->data_dir, .paths = ipw_script_paths(&job->o->script)};
     struct ipw_err why;
 
     if (!job->o->dataset && !is_plain_name(name)) return 0;
-    if (job->o->dataset) return ipw_cases_open(&job->cases, &options, err);
-    ipw_cases_open(&job->cases, &options, &why); /* not there: a query with attachments says so */
+    if (job->o->dataset) return ipw_dataset_open(&job->cases, &options, err);
+    ipw_dataset_open(&job->cases, &options, &why); /* not there: a query with attachments says so */
     return 0;
 }
 
@@ -280,7 +280,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job)
         ipw_loop_run(job->loop); /* children are reaped, handles closed */
         ipw_loop_free(job->loop);
     }
-    ipw_cases_free(job->cases);
+    ipw_dataset_free(job->cases);
     ipw_record_close(job->record);
     ipw_record_starts_release(&job->starts);
     if (job->workspaces) rmdir(job->workspaces);

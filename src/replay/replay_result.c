@@ -37,7 +37,7 @@ static void add_note(struct ipw_replay_job *job, const char *id, int32_t index, 
 
 void ipw_replay_note_add(struct ipw_replay_job *job, const struct ipw_rq *q, const char *text)
 {
-    add_note(job, q->c.id, q->index, ipw_replay_turns(q->replay), text);
+    add_note(job, q->c.id, q->index, ipw_playback_turns(q->replay), text);
 }
 
 void ipw_replay_note_lost(struct ipw_replay_job *job, const struct ipw_record_line *line)

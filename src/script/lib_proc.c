@@ -12,8 +12,9 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm.h"
 
 enum { MAX_ARGS = 256 };
 
@@ -130,42 +131,8 @@ static int proc_finish(lua_State *L, struct ipw_op *base)
     struct proc_op *op = (struct proc_op *)base;
     int n = push_outcome(L, op);
 
-    ipw_effect_note(L, op->effect, "proc", n);
+    ipw_recorded_effect_note(L, op->effect, "proc", n);
     return n;
-}
-
-static size_t bytes_field(lua_State *L, const char *name)
-{
-    size_t bytes = 0;
-    struct ipw_err err;
-
-    lua_getfield(L, 1, name);
-    if (lua_type(L, -1) == LUA_TSTRING) {
-        if (ipw_parse_bytes(&bytes, lua_tostring(L, -1), &err))
-            luaL_error(L, "proc.run: %s: %s", name, err.text);
-    } else if (!lua_isnil(L, -1)) {
-        int is;
-        lua_Integer n = lua_tointegerx(L, -1, &is);
-        if (!is || n < 0)
-            luaL_error(L, "proc.run: %s: expected bytes, zero or more, or a text such as 64K",
-                       name);
-        bytes = (size_t)n;
-    }
-    lua_pop(L, 1);
-    return bytes;
-}
-
-static double seconds_field(lua_State *L, const char *name)
-{
-    double seconds;
-    int is;
-
-    lua_getfield(L, 1, name);
-    seconds = lua_tonumberx(L, -1, &is);
-    if ((!is && !lua_isnil(L, -1)) || !(seconds >= 0 && seconds < 1e8))
-        luaL_error(L, "proc.run: %s: expected seconds, zero or more", name);
-    lua_pop(L, 1);
-    return seconds;
 }
 
 /* run{program, args..., input=, seconds=, cpu=, memory=, output=}: what it printed and how it
@@ -173,7 +140,7 @@ static double seconds_field(lua_State *L, const char *name)
 static int proc_run(lua_State *L)
 {
     static const char *const known[] = {"cpu", "input", "memory", "output", "seconds", NULL};
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_proc_request request = {0};
     struct proc_op *op;
     int64_t effect;
@@ -196,15 +163,15 @@ static int proc_run(lua_State *L)
     if (!lua_isnil(L, -1) && !lua_isstring(L, -1))
         return luaL_error(L, "proc.run: input: expected a text, got %s", luaL_typename(L, -1));
     lua_pop(L, 1);
-    request.wall_ns = ipw_s_to_ns(seconds_field(L, "seconds"));
-    request.cpu_s = (int64_t)ceil(seconds_field(L, "cpu"));
-    request.memory_bytes = bytes_field(L, "memory");
-    request.output_max_bytes = bytes_field(L, "output");
-    effect = ipw_effect_begin(L);
-    if (ipw_effect_replayed(L, effect)) return ipw_effect_wait(L, effect, "proc");
-    if (!host || !host->grant_proc)
+    request.wall_ns = ipw_s_to_ns(ipw_fields_number(L, 1, "proc.run", "seconds", 0, 0, 1e8));
+    request.cpu_s = (int64_t)ceil(ipw_fields_number(L, 1, "proc.run", "cpu", 0, 0, 1e8));
+    request.memory_bytes = ipw_fields_bytes(L, 1, "proc.run", "memory", 0, 0, SIZE_MAX);
+    request.output_max_bytes = ipw_fields_bytes(L, 1, "proc.run", "output", 0, 0, SIZE_MAX);
+    effect = ipw_recorded_effect_begin(L);
+    if (ipw_recorded_effect_replayed(L, effect)) return ipw_recorded_effect_wait(L, effect, "proc");
+    if (!host || !host->grants.may_start)
         return luaL_error(L, "proc.run: %s",
-                          host && host->grants ? host->grants : "not granted here");
+                          host && host->grants.no_proc ? host->grants.no_proc : "not granted here");
 
     op = ipw_op_new(L, sizeof *op, proc_cancel, proc_finish, proc_release);
     op->effect = effect;
@@ -224,9 +191,10 @@ static int proc_run(lua_State *L)
     request.input = op->input;
     request.input_len = op->input_len;
     request.cwd = ipw_host_workspace(host);
-    op->code = ipw_quota_child_begins(&host->quota, request.cwd, &request.file_bytes, &op->err);
+    op->code =
+        ipw_quota_child_begins(&host->grants.quota, request.cwd, &request.file_bytes, &op->err);
     if (!op->code) {
-        op->quota = &host->quota;
+        op->quota = &host->grants.quota;
         op->code = ipw_proc_start(&op->proc, host->loop, &request, proc_over, op, &op->err);
     }
     op->loop = host->loop;

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "json/json.h"
-#include "trace/workload_index.h"
+#include "trace/workload_priv.h"
 
 enum { MOST_TOKENS = 16 * 1024 * 1024 };
 #define NS_PER_MS 1e6

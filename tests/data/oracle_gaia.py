@@ -17,8 +17,8 @@ import sys
 lib = ctypes.CDLL(sys.argv[1])
 lib.ipw_gaia_score.restype = ctypes.c_bool
 lib.ipw_gaia_score.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
-lib.ipw_python_float.restype = ctypes.c_bool
-lib.ipw_python_float.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_double)]
+lib.ipw_py_float.restype = ctypes.c_bool
+lib.ipw_py_float.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_double)]
 
 
 def as_float(text):
@@ -53,7 +53,7 @@ def right(answer, truth):
 
 def c_float(text):
     value = ctypes.c_double()
-    return value.value if lib.ipw_python_float(text.encode(), ctypes.byref(value)) else None
+    return value.value if lib.ipw_py_float(text.encode(), ctypes.byref(value)) else None
 
 
 def same(a, b):

@@ -61,7 +61,7 @@ static double next_even(void *ud, double t, const int64_t *values)
 /* By the pace that the program keeps, as a source of one channel. */
 struct paced {
     struct ipw_source source;
-    struct ipw_pace pace;
+    struct ipw_poll_rate pace;
     uint64_t seed;
 };
 
@@ -70,7 +70,7 @@ static void paced_init(struct paced *p, const struct ipw_channel *channel, uint6
     *p = (struct paced){.source = {.name = "sim", .channels = channel, .n_channels = 1}};
     p->source.period_ns = 20 * IPW_NS_PER_MS;
     p->seed = seed;
-    ipw_pace_init(&p->pace, &p->source, 50 * IPW_NS_PER_MS, true, sim_ns(98.5));
+    ipw_poll_rate_init(&p->pace, &p->source, 50 * IPW_NS_PER_MS, true, sim_ns(98.5));
 }
 
 static double next_paced(void *ud, double t, const int64_t *values)
@@ -78,8 +78,8 @@ static double next_paced(void *ud, double t, const int64_t *values)
     struct paced *p = ud;
     int64_t at;
 
-    ipw_pace_push(&p->pace, sim_ns(t), values);
-    at = ipw_pace_next(&p->pace, sim_ns(t) + 50000);
+    ipw_poll_rate_push(&p->pace, sim_ns(t), values);
+    at = ipw_poll_rate_next(&p->pace, sim_ns(t) + 50000);
     return (double)at / 1e9 + sim_uniform(&p->seed, 0.00005, 0.0003); /* a thread wakes late */
 }
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "energy/select.h"
+#include "energy/overlap.h"
 #include "json/json.h"
 
 #include "unit/energy/energy_test.h"

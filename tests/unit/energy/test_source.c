@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "energy/sampler.h"
+#include "energy/select.h"
 #include "ledger/ledger.h"
 
 #include "sim/ask.h"
