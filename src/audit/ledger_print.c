@@ -298,7 +298,7 @@ static void put_moves(struct ipw_buf *out, const struct ipw_ledger_report *r)
             what = ipw_words_domain((enum ipw_domain)d);
         }
     }
-    ipw_buf_addf(out, "\nShared by %s: %zu of %zu queries are other than the run wrote", r->share,
+    ipw_buf_addf(out, "\nShared by %s: %zu of %zu queries have other values than the run", r->share,
                  n, n_compared);
     if (n && who[0]) ipw_buf_addf(out, ", %s the most (%s %+.1f %%)", who, what, 100 * most);
     ipw_buf_adds(out, ".\n");
@@ -344,21 +344,21 @@ static void put_verdict(struct ipw_buf *out, const struct ipw_ledger_report *r)
     } else if (r->share) {
         put_moves(out, r);
     } else if (!bad) {
-        ipw_buf_addf(out, "\n%zu of %zu queries come out as the run wrote them, byte for byte.\n",
+        ipw_buf_addf(out, "\n%zu of %zu queries are identical to the run, byte for byte.\n",
                      r->n - r->n_earlier, r->n - r->n_earlier);
     } else {
         ipw_buf_addf(out, "\n%zu of %zu queries differ from what the run wrote", r->n_differs,
                      r->n);
-        if (r->n_missing) ipw_buf_addf(out, "; %zu it did not write", r->n_missing);
-        if (r->n_left) ipw_buf_addf(out, "; %zu that it wrote have no events", r->n_left);
+        if (r->n_missing) ipw_buf_addf(out, "; %zu are not in the run", r->n_missing);
+        if (r->n_left) ipw_buf_addf(out, "; %zu of the run have no events", r->n_left);
         ipw_buf_adds(out, "\n");
         put_recorded(out, r);
     }
     if (r->n_cut && r->n_segments == 1) {
-        ipw_buf_adds(out, "The run was cut down: its books end at its last sample.\n");
+        ipw_buf_adds(out, "The run was killed: its balance ends at its last sample.\n");
     } else if (r->n_cut) {
         ipw_buf_addf(out,
-                     "%zu of %zu sessions were cut down: their books end at their last sample.\n",
+                     "%zu of %zu sessions were killed: their balance ends at their last sample.\n",
                      r->n_cut, r->n_segments);
     }
 }
@@ -367,8 +367,8 @@ void ipw_ledger_print_table(struct ipw_buf *out, const struct ipw_ledger_report 
 {
     char time[32];
 
-    ipw_buf_addf(out, "%s: %zu quer%s in %s, from its events and samples alone\n\n", r->path, r->n,
-                 r->n == 1 ? "y" : "ies", ipw_format_seconds(time, ipw_ns_to_s(r->wall_ns)));
+    ipw_buf_addf(out, "%s: %zu quer%s in %s, computed from its events and samples\n\n", r->path,
+                 r->n, r->n == 1 ? "y" : "ies", ipw_format_seconds(time, ipw_ns_to_s(r->wall_ns)));
     put_balance(out, r);
     if (r->n) put_queries(out, r);
     put_verdict(out, r);

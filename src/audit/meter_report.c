@@ -19,7 +19,7 @@
 #define DAY_S      86400.0
 #define NEAR_S     600.0 /* clocks that know the date are not further apart */
 #define ZONES_S    (15 * 3600.0)
-#define LONG_AGO_S 1e8  /* an "epoch" before 1973 is the meter's own count of seconds */
+#define LONG_AGO_S 1e8  /* an "epoch" before 1973 counts seconds since the meter started */
 #define MARGIN_S   60.0 /* rows this far around the run are fed to the ledger */
 #define MOST_W     1000000
 
@@ -70,7 +70,8 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     double t0_s;
 
     if (!start_of(g, q, &t0_s)) {
-        return ipw_fail(err, IPW_EPARSE, "query %s has no date: the run cannot be aligned",
+        return ipw_fail(err, IPW_EPARSE,
+                        "query %s has no date, so the log cannot be aligned with the run",
                         q->trace.id);
     }
     IPW_GROW(r->queries, r->cap_queries, r->n_queries + 1);
@@ -154,7 +155,7 @@ static int read_log(struct ipw_meter_report_input *in, const char *column, struc
     return rc < 0 ? rc : 0;
 }
 
-/* What the log's clock may be off by. */
+/* How far the log's clock may be off. */
 static void range_of(const struct ipw_meter_log *log, const struct ipw_meter_points *watts,
                      double *min_s, double *max_s)
 {
@@ -203,14 +204,14 @@ static int align_log(struct ipw_meter_report *r, struct ipw_meter_report_input *
     in->aligned = rc == 0;
     if (rc < 0) {
         ipw_err_prefix(err,
-                       "%s: the clocks cannot be aligned (--offset SECONDS says how far the "
-                       "log is ahead)",
+                       "%s: cannot align the clocks. Use --offset SECONDS to say how far the "
+                       "log is ahead",
                        in->path);
     }
     return rc;
 }
 
-/* ---- the books ---- */
+/* ---- the ledger ---- */
 
 struct edge {
     double t_s;
@@ -223,16 +224,16 @@ static int by_instant(const void *a, const void *b)
     const struct edge *ea = a, *eb = b;
 
     if (ea->t_s != eb->t_s) return ea->t_s < eb->t_s ? -1 : 1;
-    return ea->begin - eb->begin; /* ends first: one after the other is not two at once */
+    return ea->begin - eb->begin; /* ends first: back to back is not concurrent */
 }
 
-/* The ledger's own time: nanoseconds from the run's start on, moved away from 0. */
+/* The ledger's time: nanoseconds since the run's start, moved away from 0. */
 static int64_t ledger_ns(const struct ipw_meter_report *r, double t_s)
 {
     return 1000 * IPW_NS_PER_S + ipw_s_to_ns(t_s - r->t0_s);
 }
 
-/* A query of no length is told nobody: it was never in flight, and costs nothing. */
+/* A query of no length is left out: it was never in flight and has no energy. */
 static void tell_edges(struct ipw_ledger *ledger, struct ipw_meter_report *r)
 {
     struct edge *edges = ipw_malloc(2 * r->n_queries * sizeof *edges);
@@ -420,7 +421,7 @@ static int book(struct ipw_meter_report *r, struct ipw_err *err)
     }
     ipw_ledger_free(ledger);
     if (!r->total.known) {
-        rc = ipw_fail(err, IPW_EUNSUPPORTED, "%s: the log does not tell the run's energy (%s)",
+        rc = ipw_fail(err, IPW_EUNSUPPORTED, "%s: the log does not cover the run's energy (%s)",
                       r->logs[0].path, r->total.reason);
     }
     return rc;

@@ -1,8 +1,8 @@
 /* audit/meter_report.h: a saved run against the log of a power meter.
  *
  * Reads the run's queries and the logs, puts the logs' clocks on the run's (energy/meter_align.h),
- * books the joules through the ledger as any sensor's are (each joule once, shared among queries in
- * flight, or idle), and prints the result.  Owns everything it read; release it. */
+ * computes the energy in a ledger as for any sensor (each joule once: shared among queries in flight,
+ * or idle), and prints the result.  Owns everything it read; release it. */
 #ifndef IPW_AUDIT_METER_REPORT_H
 #define IPW_AUDIT_METER_REPORT_H
 
@@ -31,7 +31,7 @@ struct ipw_meter_report {
     const char *run; /* borrowed */
     struct ipw_meter_report_query *queries;
     size_t n_queries, cap_queries;
-    struct ipw_meter_busy *busy; /* what the clocks are aligned by: inferences, else queries */
+    struct ipw_meter_busy *busy; /* the clocks are aligned by model calls, else by queries */
     size_t n_busy, cap_busy;
     struct ipw_meter_report_input *logs;
     size_t n_logs;
@@ -42,8 +42,8 @@ struct ipw_meter_report {
     double peak_w, least_w; /* of the log's line over the run, its ends between rows included */
 };
 
-/* IPW_EUNSUPPORTED: the log and the run cannot be brought together (the message says why); other
- * codes: something cannot be read.  `column` and `offset_s` may be NULL: to be found out. */
+/* IPW_EUNSUPPORTED: the log does not fit the run (the message says why); other codes: a file cannot be
+ * read.  `column` and `offset_s` may be NULL: then they are found. */
 int ipw_meter_report_make(struct ipw_meter_report *r, const char *run, const char *const *logs,
                           size_t n_logs, const char *column, const double *offset_s,
                           struct ipw_err *err);

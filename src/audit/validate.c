@@ -20,7 +20,7 @@
 
 #define FILE_MAX_BYTES (64 * IPW_MIB)
 
-struct name { /* of an attempt at a query: exactly once in the run */
+struct name { /* of a query: exactly once in the run */
     char *id;
     int64_t epoch, segment;
     int64_t line;
@@ -85,7 +85,7 @@ static int check_sessions(struct job *j, struct ipw_err *err)
                             "%s/manifest.json: segments[%d].end: is null, and a session follows",
                             j->run, j->v->sessions);
         if (last) j->v->finished = end && strcmp(end, "killed") != 0;
-        /* One that was killed before it had begun took nothing that anybody knows of. */
+        /* A session that was killed before its start has no energy. */
         for (int d = 0; d < IPW_DOMAIN_COUNT && ipw_json_int(ipw_json_get(s, "start_ns"), 0); d++)
             j->total_j[d] += ipw_json_num(
                 ipw_json_get(ipw_json_get(books, ipw_domain_name((enum ipw_domain)d)), "total_j"),
@@ -170,7 +170,7 @@ static int each_line(struct job *j, const char *file, line_fn fn, struct ipw_err
         }
         rc = ipw_json_parse(&doc, line.text, line.n, &repairs, err);
         if (!rc && repairs)
-            rc = ipw_fail(err, IPW_EPARSE, "is no valid UTF-8, or has a lone surrogate or a NUL");
+            rc = ipw_fail(err, IPW_EPARSE, "not valid UTF-8, or it has a lone surrogate or a NUL");
         if (!rc) rc = fn(j, doc, line.number, err);
         if (rc) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
         ipw_json_free(doc);
@@ -259,8 +259,8 @@ static int check_once(struct job *j, struct ipw_err *err)
 
         if (a->epoch == b->epoch && strcmp(a->id, b->id) == 0)
             return ipw_fail(err, IPW_EPARSE,
-                            "%s/traces.jsonl:%lld: query_id: '%.80s' stands in line %lld already",
-                            j->run, (long long)b->line, b->id, (long long)a->line);
+                            "%s/traces.jsonl:%lld: query_id: '%.80s' is also in line %lld", j->run,
+                            (long long)b->line, b->id, (long long)a->line);
     }
     return 0;
 }
@@ -296,13 +296,12 @@ static int check_books(const struct job *j, int d, struct ipw_err *err)
                         "%s/summary.json: ledger.%s.total_j: %.12g; the sessions sum to %.12g",
                         j->run, domain, total, j->total_j[d]);
     if (isnan(total) || isnan(sum) || fabs(total - sum) <= slack) return 0;
-    return ipw_fail(
-        err, IPW_EPARSE,
-        "%s/summary.json: ledger.%s: does not balance: %.12g J of %.12g J are not booked", j->run,
-        domain, total - sum, total);
+    return ipw_fail(err, IPW_EPARSE,
+                    "%s/summary.json: ledger.%s: does not balance: %.12g J of %.12g J are missing",
+                    j->run, domain, total - sum, total);
 }
 
-/* A replay is of one piece, whatever its record was. */
+/* A replay has one session, also of a run with several. */
 static bool is_replay(const struct job *j) { return ipw_json_get(j->manifest, "replay") != NULL; }
 
 static int check_summary(struct job *j, struct ipw_err *err)
@@ -353,9 +352,10 @@ static int compare_query(void *ud, const struct ipw_recompute_query *query, stru
                       "query %s: its line does not follow from the events and samples: %s",
                       query->trace->id, ipw_buf_str(&what));
     if (!rc && verdict == IPW_CHECK_MISSING)
-        rc = ipw_fail(err, IPW_EPARSE,
-                      "query %s: ended by the events, and has no line (`resume` runs it again)",
-                      query->trace->id);
+        rc =
+            ipw_fail(err, IPW_EPARSE,
+                     "query %s: has ended, but has no line. Use `ipw-agent resume` to run it again",
+                     query->trace->id);
     ipw_query_loaded_release(&was);
     ipw_buf_release(&what);
     return rc;
@@ -402,8 +402,8 @@ static int check_files(struct job *j, struct ipw_err *err)
         return ipw_fail(err, IPW_EPARSE, "%s/events.jsonl: ends without the run_end of session %d",
                         j->run, j->events.segment);
     if (v->finished && !is_there(j, "summary.json"))
-        return ipw_fail(err, IPW_EPARSE, "%s/summary.json: missing; the run came to its end",
-                        j->run);
+        return ipw_fail(err, IPW_EPARSE,
+                        "%s/summary.json: missing, although the run ended normally", j->run);
     if (is_there(j, "summary.json")) {
         rc = read_document(&j->summary, j, "summary.json", ipw_spec_summary, err);
         /* A killed session leaves the summary of the one before. */
@@ -449,7 +449,7 @@ int ipw_validate_run(struct ipw_validation *v, const char *run, struct ipw_err *
 
     *v = (struct ipw_validation){0};
     if (stat(run, &st) < 0) return ipw_fail_errno(err, errno, "%s: no such run", run);
-    if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: is no folder", run);
+    if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a run folder", run);
     v->going_on = ipw_lock_look(run, NULL) != 0;
     rc = check_files(&j, err);
     release(&j);

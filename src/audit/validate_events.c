@@ -19,7 +19,7 @@ static int begin_session(struct ipw_event_check *c, const struct ipw_json *event
 {
     int64_t k = whole(event, "segment");
 
-    /* A session that was cut down before its run_start left nothing, so a number may be missing. */
+    /* A session that was killed before its run_start left nothing, so a number may be missing. */
     if (k <= c->segment)
         return ipw_fail(err, IPW_EPARSE, "segment: %lld after session %d", (long long)k,
                         c->segment);
@@ -36,7 +36,8 @@ static int query_at(unsigned char **state, struct ipw_event_check *c, int64_t qu
                     struct ipw_err *err)
 {
     if (query < 0 || query >= MOST_QUERIES)
-        return ipw_fail(err, IPW_EPARSE, "query: %lld is no index of a query", (long long)query);
+        return ipw_fail(err, IPW_EPARSE, "query: %lld is not the index of a query",
+                        (long long)query);
     if ((size_t)query >= c->n_queries) {
         size_t n = (size_t)query * 2 + 64;
 
@@ -116,8 +117,8 @@ static int check_query_event(struct ipw_event_check *c, const struct ipw_json *e
     return 0;
 }
 
-/* One thread stamps and appends them, each at once.  Notes of the run stand where they were taken
- * note of, those from before its start behind it. */
+/* One thread stamps and appends events, so their times never go back.  Notes of the run are appended
+ * when they are noticed, later than their time. */
 static int check_time(struct ipw_event_check *c, const struct ipw_json *event, bool run_note,
                       struct ipw_err *err)
 {
@@ -126,7 +127,7 @@ static int check_time(struct ipw_event_check *c, const struct ipw_json *event, b
     if (run_note) return 0;
     if (t_ns < c->t_ns)
         return __builtin_sub_overflow(c->t_ns, t_ns, &back_ns)
-                   ? ipw_fail(err, IPW_EPARSE, "t_ns: no instant of a run")
+                   ? ipw_fail(err, IPW_EPARSE, "t_ns: not a time of a run")
                    : ipw_fail(err, IPW_EPARSE, "t_ns: goes back by %lld ns", (long long)back_ns);
     c->t_ns = t_ns;
     return 0;
@@ -139,9 +140,9 @@ int ipw_event_check_line(struct ipw_event_check *c, const struct ipw_json *event
     const struct ipw_spec *table;
     int64_t rows, query;
 
-    if (!name) return ipw_fail(err, IPW_EPARSE, "event: missing, or no text");
+    if (!name) return ipw_fail(err, IPW_EPARSE, "event: missing, or not a string");
     table = ipw_spec_event(name);
-    if (!table) return ipw_fail(err, IPW_EPARSE, "event: no event is called '%.40s'", name);
+    if (!table) return ipw_fail(err, IPW_EPARSE, "event: unknown event '%.40s'", name);
     if (ipw_spec_check(event, table, "", err) < 0) return err->code;
     query = ipw_json_int(ipw_json_get(event, "query"), -1);
     if (strcmp(name, "run_start") == 0) {

@@ -11,9 +11,9 @@
 struct ipw_event_check {
     int segment;            /* the session that is being read; -1: none yet */
     bool over;              /* its run_end was seen */
-    int64_t t_ns;           /* of the last event that is no note of the run */
+    int64_t t_ns;           /* of the last event other than a note of the run */
     int64_t rows;           /* rows of power.jsonl, so far */
-    unsigned char *queries; /* by index: how far it is */
+    unsigned char *queries; /* state, by index */
     size_t n_queries;
     struct ipw_open_span {
         int64_t query, span, t_ns;

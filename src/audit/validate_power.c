@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define STILL_NS IPW_NS_PER_S /* a counter of something at work has moved by then */
+#define STILL_NS IPW_NS_PER_S /* a working counter has moved by then */
 enum { STILL_READS = 5 };
 
-/* What may be known of a domain, given a counter of its sum. */
+/* The values that a domain may have, given a counter of its sum. */
 enum allowed { ANY_FIGURE, NOT_ZERO, NO_FIGURE };
 
 struct ipw_still { /* a counter that never moved in a session */
@@ -21,7 +21,7 @@ struct ipw_still { /* a counter that never moved in a session */
     char name[64];
 };
 
-/* What the rows of a session show of a channel. */
+/* The readings of a channel in a session. */
 struct ipw_channel_seen {
     int64_t value, least, first_ns, last_ns, reads;
     bool moved;
@@ -44,8 +44,8 @@ void ipw_still_row(struct ipw_still_list *l, const struct ipw_power *p)
     }
 }
 
-/* A counter that never moved says nothing.  A gauge of its device may stand in for it (figures above
- * 0), or say that the device sleeps (0 W, which only a suspended one has). */
+/* A counter that never moved measures nothing.  A gauge of its device may replace it (values above 0),
+ * or say that the device sleeps (0 W, which only a suspended one has). */
 static enum allowed allows(const struct ipw_power *p, const struct ipw_channel_seen *seen,
                            size_t source, size_t channel)
 {
@@ -75,7 +75,7 @@ void ipw_still_begin(struct ipw_still_list *l, const struct ipw_power *p)
     l->seen = ipw_calloc(p->n_channels + 1, sizeof *l->seen);
 }
 
-/* Keeps the channels over which a session can know no figure of their domain. */
+/* Keeps the channels that leave their domain without a value in this session. */
 void ipw_still_end(struct ipw_still_list *l, const struct ipw_power *p)
 {
     for (size_t k = 0; k < p->n_sources; k++) {

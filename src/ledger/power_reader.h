@@ -1,9 +1,8 @@
 /* ledger/power_reader.h: power.jsonl, read back.
  *
- * The header's channels as the run had them, and then row after row, in the order in which the run
- * took them.  A torn last row is passed over.  A run that was resumed has a header for every segment
- * (session) in which a sensor was read, and the channels and rows of each are its own.  Owns the
- * file and the channels. */
+ * Gives the header's channels as the run had them, and then row after row in the run's order.  Skips a
+ * torn last row.  A resumed run has a header for every segment (session) in which a sensor was read,
+ * each with its own channels and rows.  Owns the file and the channels. */
 #ifndef IPW_LEDGER_POWER_READER_H
 #define IPW_LEDGER_POWER_READER_H
 
@@ -21,9 +20,9 @@ struct ipw_power {
     size_t n_channels, cap_channels;
     struct ipw_power_source *sources;
     size_t n_sources, cap_sources;
-    struct ipw_jsonl_reader *reader; /* NULL: the run has no such file, for want of sensors */
+    struct ipw_jsonl_reader *reader; /* NULL: no such file, because the run had no sensor */
     char *path;
-    struct ipw_json *header; /* of the next segment, which has come up; NULL: none has */
+    struct ipw_json *header; /* of the next segment, once reached; else NULL */
     int64_t header_line;
     char *header_text; /* of the header that was seen last */
     int segment;       /* whose channels these are; -1: none yet */
@@ -42,10 +41,10 @@ int ipw_power_open_file(struct ipw_power *p, const char *path, struct ipw_err *e
 /* 1: the file has a whole line; 0: the run was killed before the header was written, or (*torn) while
  * it was. */
 int ipw_power_has_header(const char *path, bool *torn, struct ipw_err *err);
-/* Goes on to a segment, not back: its channels, none when it has no header, and then its rows. */
+/* Moves on (never back) to a segment: its channels, none when it has no header, and then its rows. */
 int ipw_power_segment(struct ipw_power *p, int segment, struct ipw_err *err);
-/* After the end of a segment: goes on to the one that follows, whatever its number.  1: there is
- * one; 0: the end of the file. */
+/* After the end of a segment: moves on to the next one in the file.  1: there is one; 0: the end of
+ * the file. */
 int ipw_power_next_segment(struct ipw_power *p, struct ipw_err *err);
 /* 1: a row; 0: the end of the segment; negative: a damaged line, or one that is not later than its
  * source's row before it (shuffled rows are refused, not sorted).

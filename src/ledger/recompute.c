@@ -167,7 +167,7 @@ static int open_segment(struct job *j, const struct ipw_json *run_start, const s
 
     if (rc) return rc;
     if (number < 0 || number > 1000000)
-        return ipw_fail(err, IPW_EPARSE, "segment: %lld is not the number of one",
+        return ipw_fail(err, IPW_EPARSE, "segment: %lld is not the number of a session",
                         (long long)number);
     rc = ipw_power_segment(&j->power, (int)number, err);
     if (rc) return rc;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define DEFAULT_MAX_W  1000                  /* of a zone that does not say what it can draw */
+#define DEFAULT_MAX_W  1000                  /* of a channel without a known highest power */
 #define ABSURD_MW      INT64_C(1000000000)   /* a gauge reading no device gives: 1 MW */
 #define LEAST_STALE_NS (100 * IPW_NS_PER_MS) /* how old a published value may be, at least */
 #define LEAST_QUIET_NS (500 * IPW_NS_PER_MS) /* a counter may be silent for so long, at least */
@@ -53,8 +53,8 @@ static int64_t period_ns(const struct ipw_series *s)
     return s->moves_ns > s->channel.period_ns ? s->moves_ns : s->channel.period_ns;
 }
 
-/* How old a value can be when it is read: a period, and publication jitters by a fifth; and as long
- * as it was ever seen to stand still. */
+/* How old a value can be when it is read: 1.25 periods, because publication jitters; or as long as it
+ * was ever seen to stand still. */
 static int64_t age_ns(const struct ipw_series *s)
 {
     int64_t age = period_ns(s) * 5 / 4;
@@ -107,7 +107,7 @@ void ipw_series_add(struct ipw_series *s, const struct ipw_series_sample *sample
     s->samples[s->n++].usual_us = narrow(s->spacing_ns / 1000);
 }
 
-/* The newest reading tells nothing that its sample did not: the value held when it was published. */
+/* A repeat is as old as its sample: the value held when it was published. */
 static void as_old_as_its_sample(const struct ipw_series *s, struct ipw_series_sample *reading)
 {
     const struct ipw_series_sample *x = &s->samples[s->n - 1];
@@ -143,8 +143,8 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
     s->suspect_why = NULL;
 }
 
-/* The gate: what the step of a counter from `from_raw` at from_ns is worth, or why it is worth
- * nothing.  Since `since_ns` the counter has not been seen to move. */
+/* The gate: the energy of a counter's step from `from_raw` at from_ns, or the reason to refuse it.
+ * Since `since_ns` the counter has not been seen to move. */
 static const char *counter_step(const struct ipw_series *s, int64_t from_ns, int64_t from_raw,
                                 int64_t since_ns, int64_t t_ns, int64_t value, int64_t *step_uj)
 {
@@ -177,7 +177,7 @@ bool ipw_series_is_slow(const struct ipw_series *s)
     return is_slow(s) || period_ns(s) >= IPW_SERIES_SLOW_NS;
 }
 
-/* No sample: of when the energy was drawn a repeat says nothing. */
+/* A repeat is not a sample: it does not say when the energy was used. */
 static void push_repeat(struct ipw_series *s, struct ipw_series_sample *reading)
 {
     /* Read again before it could publish: not even that it is slow. */
@@ -205,11 +205,11 @@ static void publish(const struct ipw_series *s, struct ipw_series_sample *sample
         sample->late_ns = narrow(read_ns - sample->t_ns);
         sample->early_ns = narrow(sure - (read_ns - sample->t_ns));
     }
-    /* What it shows first after it stood still may have been published a period ago. */
+    /* The first new value after a silence may have been published a period ago. */
     if (after_silence && sample->early_ns < age_ns(s)) sample->early_ns = narrow(age_ns(s));
 }
 
-/* Learns from a change how often it publishes; true when it had stood still beyond that. */
+/* Learns the period from a change; true when it had stood still for longer. */
 static bool learn_period(struct ipw_series *s, int64_t t_ns)
 {
     int64_t silence = t_ns - s->last_change_ns;
@@ -230,7 +230,7 @@ static bool learn_period(struct ipw_series *s, int64_t t_ns)
     return late;
 }
 
-/* A device that drew more than it was said to can: its bounds follow what was seen for certain. */
+/* A device drew more than its known highest power: the bounds follow. */
 static void learn_most(struct ipw_series *s, const struct ipw_series_sample *sample)
 {
     const struct ipw_series_sample *x = &s->samples[s->n - 1];

@@ -2,36 +2,34 @@
  *
  * Pure: samples in, figures out; no clock, no thread.  Counter readings are unwrapped when they are
  * pushed, against the channel's modulus and a plausibility gate (docs/method.md, "Counters"): an
- * implausible step starts a new chain, across which no energy is claimed, once the reading after
- * it agrees; one that the next reading contradicts was a glitch, and is refused.  Gauge readings
+ * implausible step starts a new chain, across which no energy is claimed, once the next reading
+ * agrees; a reading that the next one contradicts was a glitch and is refused.  Gauge readings
  * are integrated by the trapezoid rule between neighbours.  A failed read is counted and skipped:
  * the next difference spans it, and it never sets a baseline.  The first reading is the zero.
  *
- * Between two samples the cumulative energy is interpolated linearly.  What a sample is depends on
- * how the counter behaves:
+ * Between two samples the cumulative energy is interpolated linearly.  Which readings are samples
+ * depends on how the counter behaves:
  *   - A counter that moves between readings (RAPL) gives a sample with every reading.
  *   - A counter that publishes more slowly than it is polled (NVML: about every 100 ms) repeats its
  *     value; it is exact only at the instant it publishes.  Such a counter (the channel says so, or
  *     two of its last four changes came after a repeat) gives a sample at each *edge*: the new
  *     value, at the midpoint between the last old and the first new reading.
- * A repeat is never a sample: of when the energy was drawn it says nothing, and no device that is
- * awake draws 0 W.  The next change covers the whole silence.  Until a counter has moved once since
- * it was opened it has no figure ("stuck"); nor has a window that ends in a silence longer than its
- * period allows (ipw_series_quiet_ns()).  Only a device that says that it sleeps is taken at its
- * word (ipw_series_sleep()).
+ * A repeat is never a sample: it does not say when the energy was used, and no device that is awake
+ * draws 0 W.  The next change covers the whole silence.  A counter that has not moved since it was
+ * opened has no figure ("stuck"); nor has a window that ends in a silence longer than its period
+ * allows (ipw_series_quiet_ns()), unless the device reports that it sleeps (ipw_series_sleep()).
  * Sums telescope in both cases: the energy from the first to the last reading is the counter's own
  * difference, to the microjoule.
  *
- * What has been said stays said: the energy at an instant up to ipw_series_settled_ns() does not
- * change any more, whatever is pushed later.  After it (the unfinished step of a slow counter) the
- * answer is a straight line to the newest reading, and may change.  Only the ledger bends the line
+ * The energy at an instant up to ipw_series_settled_ns() is final, whatever is pushed later.  After it
+ * (the unfinished step of a slow counter) the answer is a straight line to the newest reading and may
+ * change.  Only the ledger bends the line
  * between two samples (ipw_series_bend()), once, before it answers for it.
  *
  * Lag: a value read at t held at some instant of (t - U, t], U the publication period, and
  * after the last reading that showed another value.  For a channel of U >= 10 ms the sample lies
  * in the middle of that: at the edge when polled faster than U, at t - U/2 when polled more slowly.
- * A gauge's sample lies at t - U/2 - W/2, W the window that its value is the mean over; up to t its
- * value is held.
+ * A gauge's sample lies at t - U/2 - W/2, W its averaging window; up to t its value is held.
  *
  * A series owns its samples; old ones are dropped with ipw_series_trim(). */
 #ifndef IPW_LEDGER_SERIES_H
@@ -52,7 +50,7 @@ struct ipw_series_sample {
     uint32_t reads; /* readings accepted up to here (modulo 2^32) */
     uint32_t early_ns, late_ns; /* the value held at some instant of [t - early, t + late] */
     uint32_t usual_us;          /* usual distance of samples by then; 0: not known */
-    uint32_t most_w : 31;       /* the most that the device draws, by what was known then */
+    uint32_t most_w : 31;       /* the device's highest power, as known then */
     uint32_t slept : 1;         /* the device slept up to here: its silence is believed */
 };
 
@@ -83,7 +81,7 @@ struct ipw_series {
     size_t n_gaps, cap_gaps;
     struct ipw_series_still *stills; /* of a gauge: where it stood still for 5 s or more */
     size_t n_stills, cap_stills;
-    int64_t trimmed_gap_ns;         /* the length of those that were trimmed */
+    int64_t trimmed_gap_ns;         /* total length of the trimmed breaks */
     struct ipw_series_sample *head; /* kept from before the trimmed part: see ipw_series_keep() */
     size_t n_head;
     int64_t keep_ns; /* INT64_MIN: nothing is kept */
@@ -96,16 +94,15 @@ struct ipw_series {
     int64_t changes;                  /* how often it has moved since it was opened */
     int64_t failing_since_ns;         /* first of the failed reads since `last`; INT64_MIN: none */
     int64_t last_failed_ns;
-    int64_t moves_ns;   /* publication period, learned from edges; 0: not known */
-    int64_t doubt_ns;   /* its values may be so much older than they look, says its ledger */
-    int64_t longest_ns; /* the longest time it may have stood still, as seen; 0: never did */
-    int64_t spacing_ns; /* usual distance of samples; 0: not known */
-    uint32_t
-        gauge_chain; /* of a counter that was handed over: its chains from here on are a gauge's */
-    uint32_t most_w; /* channel.max_w, or more when more was seen */
+    int64_t moves_ns;     /* publication period, learned from edges; 0: not known */
+    int64_t doubt_ns;     /* its values may be this much older than they look (ledger/lag.h) */
+    int64_t longest_ns;   /* the longest time that it was seen to stand still; 0: never */
+    int64_t spacing_ns;   /* usual distance of samples; 0: not known */
+    uint32_t gauge_chain; /* of a replaced counter: chains from here on are a gauge's */
+    uint32_t most_w;      /* channel.max_w, or more when more was seen */
     double plain_uj,
         plain_off_uj;     /* of an undone mean: the readings' integral; its offset at rest */
-    int64_t gauge_rest;   /* what the trapezoid rule has not yet booked, in half picojoules */
+    int64_t gauge_rest;   /* rest of the trapezoid rule, in half picojoules */
     unsigned repeat_bits; /* the last four changes: did repeats precede them? */
     bool repeated;        /* it has repeated since its last change */
     bool asleep;          /* the device sleeps: ipw_series_sleep() */
@@ -120,7 +117,7 @@ struct ipw_series {
 
 void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel);
 void ipw_series_release(struct ipw_series *s);
-/* Times must increase (a reading that does not is refused); IPW_NO_VALUE is counted and skipped. */
+/* Times must increase (others are refused); IPW_NO_VALUE is counted and skipped. */
 void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value);
 /* Drops samples that only matter before `before_ns`, keeping one at or before it. */
 void ipw_series_trim(struct ipw_series *s, int64_t before_ns);
@@ -131,35 +128,33 @@ void ipw_series_keep(struct ipw_series *s, int64_t until_ns);
 /* Adds a corner to the line between two samples: later than all corners before, and strictly
  * between its neighbours in time.  The energy is held between theirs. */
 void ipw_series_bend(struct ipw_series *s, int64_t t_ns, int64_t uj);
-/* The next reading starts a new chain: something happened across which nothing is known (the
- * machine was suspended).  `reason` is static text. */
+/* The next reading starts a new chain, such as after a suspend.  `reason` is static text. */
 void ipw_series_cut(struct ipw_series *s, const char *reason);
-/* The counter is dead: what is pushed from now on are readings of this gauge of the same device, in a
- * chain of its own. */
+/* The counter is dead: from now on readings of this gauge of the same device are pushed, in a chain of
+ * their own. */
 void ipw_series_hand_over(struct ipw_series *s, const struct ipw_channel *gauge,
                           const char *reason);
-/* The device is gone (it fell off the bus, its driver was unloaded): what is read next, if anything,
- * is another count.  Instants after the newest reading are not known for this reason (static text);
- * another cut does not change it. */
+/* The device is lost (it fell off the bus, its driver was unloaded): a later reading is another count.
+ * Instants after the newest reading are unknown for this reason (static text); another cut does not
+ * change it. */
 void ipw_series_lose(struct ipw_series *s, const char *reason);
 
 /* Does it publish more slowly than it is read (or say so)? */
 bool ipw_series_is_slow(const struct ipw_series *s);
-/* The device reports that it sleeps: the repeat that was pushed last is believed, nothing was drawn
- * since the sample before. */
+/* The device reports that it sleeps: the last repeat is believed, no energy was used since the sample
+ * before. */
 void ipw_series_sleep(struct ipw_series *s);
 /* Are the samples of this chain a gauge's? */
 bool ipw_series_is_gauge(const struct ipw_series *s, uint32_t chain);
-/* How often a gauge publishes, as far as is known; and the shortest window that it can resolve: three
- * of that, or of what it averages over.  0 of a counter. */
+/* How often a gauge publishes, as far as known; and the shortest window that it can resolve: three
+ * times that, or three times its averaging window.  0 for a counter. */
 int64_t ipw_series_gauge_step_ns(const struct ipw_series *s);
 int64_t ipw_series_resolution_ns(const struct ipw_series *s);
-/* For how long the counter may stand still before that is told: three periods, as learned; half a
- * second at least. */
+/* For how long the counter may stand still: three periods, as learned; at least half a second. */
 int64_t ipw_series_quiet_ns(const struct ipw_series *s);
-/* For how long it has stood still, when that is longer; 0: it is not silent. */
+/* For how long it has stood still, if that is longer; else 0. */
 int64_t ipw_series_silence_ns(const struct ipw_series *s);
-/* So long that nobody waits for it any more: 3 s at least. */
+/* Silent for so long that it is not waited for: at least 3 s. */
 bool ipw_series_is_stuck(const struct ipw_series *s);
 /* Has the counter moved since it was opened?  A gauge need not. */
 bool ipw_series_has_moved(const struct ipw_series *s);
@@ -198,7 +193,7 @@ struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, 
  * device draws (max_w; 1 kW when it does not say).  Relative to the first sample's truth. */
 void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
                        int64_t *above_uj);
-/* The same instants by a straight line between samples, whatever corners there are. */
+/* The cumulative microjoules by straight lines between samples, without corners. */
 int64_t ipw_series_straight(const struct ipw_series *s, int64_t t_ns);
 /* The last sample at or before t among all that are kept, and the one after it (NULL: none; the
  * newest reading when that is no sample yet).  NULL when t lies before all. */
@@ -209,10 +204,9 @@ int64_t ipw_series_along(const struct ipw_series *s, const struct ipw_series_sam
                          const struct ipw_series_sample *next, int64_t t_ns);
 /* The most the device draws, in watts. */
 int64_t ipw_series_most_w(const struct ipw_series *s);
-/* A model of a window that ipw_series_between() does not know, in watts of the whole device, for the
- * part of it that no chain holds: what the gauge of the same device (may be NULL) read there, else
- * what was drawn last: in the window, else in the second before the samples end or break.  False:
- * there is nothing to go by. */
+/* The power of the whole device in the part of an unknown window that no chain holds: the reading of
+ * the device's gauge (may be NULL), else the last known power: in the window, else in the second
+ * before the samples end or break.  False: none is known. */
 bool ipw_series_guess(const struct ipw_series *s, const struct ipw_series *gauge, int64_t t0_ns,
                       int64_t t1_ns, double *watts, const char **by);
 /* The part of a window that lies inside unbroken chains, from 0 to 1. */

@@ -23,7 +23,7 @@ static void narrow_by(struct span *span, const struct ipw_series_sample *x, int6
     int64_t early = x->t_ns - x->early_ns - doubt_ns, late = x->t_ns + x->late_ns;
     int64_t lo = x->uj, hi = x->uj + unit, cost;
 
-    /* W * ns = nJ.  What overflows is no bound. */
+    /* W * ns = nJ.  An overflow is not a bound. */
     if (s_ns < late) {
         if (__builtin_mul_overflow(late - s_ns, most_w, &cost)) return;
         lo -= cost / 1000 + 1;
@@ -55,7 +55,7 @@ void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_
         if (at[-back].chain != at->chain) break;
         narrow_by(&span, at - back, t_ns, most_w, unit, s->doubt_ns);
     }
-    /* Only what is needed to know the energy here at all, so that a figure that was final stays. */
+    /* Only the one sample that the energy here depends on, so that a final figure stays. */
     if (next && t_ns > at->t_ns && next->chain == at->chain) {
         narrow_by(&span, next, t_ns, most_w, unit, s->doubt_ns);
     }

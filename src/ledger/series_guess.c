@@ -1,4 +1,4 @@
-/* What a device may have drawn where its counter says nothing: see ledger/series.h. */
+/* A device's probable power where its counter is silent: see ledger/series.h. */
 #include "base/clock.h"
 #include "ledger/series.h"
 

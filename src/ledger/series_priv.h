@@ -1,4 +1,4 @@
-/* ledger/series_priv.h: what series.c (counters, chains) and series_gauge.c share.  For nobody else. */
+/* ledger/series_priv.h: shared by series.c (counters, chains) and series_gauge.c (gauges). */
 #ifndef IPW_LEDGER_SERIES_PRIV_H
 #define IPW_LEDGER_SERIES_PRIV_H
 

@@ -1,4 +1,4 @@
-/* The reading side of ledger/series.h: where an instant lies, what a window holds. */
+/* The reading side of ledger/series.h: the place of an instant, the energy of a window. */
 #include "ledger/series.h"
 
 #include "base/clock.h"
@@ -185,7 +185,7 @@ static const char *break_reason_at(const struct ipw_series *s, int64_t t_ns)
     return lo < s->n_gaps ? s->gaps[lo].reason : s->break_reason;
 }
 
-/* Has the counter said nothing up to t for longer than its period allows? */
+/* Has the counter stood still up to t for longer than its period allows? */
 static bool in_silence(const struct ipw_series *s, int64_t t_ns)
 {
     return s->channel.kind == IPW_CHANNEL_COUNTER && s->n && !s->asleep &&
@@ -288,14 +288,14 @@ static enum ipw_provenance provenance(const struct ipw_series *s, const struct p
     return half <= INTERPOLATED_HALF * f->j ? IPW_PROV_INTERPOLATED : IPW_PROV_DISTRIBUTED;
 }
 
-/* What a gauge may have put on the wrong side of an end of a window, in joules. */
+/* The energy, in joules, that a gauge may show on the wrong side of an end of a window. */
 static double blur_of_gauge(const struct ipw_series *s, int64_t t_ns, int64_t half_ns)
 {
     double most = (double)ipw_series_most_w(s) * (double)half_ns / 1e9;
     double around =
         (double)(ipw_series_at(s, t_ns + 2 * half_ns) - ipw_series_at(s, t_ns - 2 * half_ns)) / 1e6;
 
-    /* Where it has not read on yet, nothing is known of what lies around. */
+    /* Beyond its readings the power around the end is unknown. */
     if (t_ns + 2 * half_ns > s->last.t_ns || t_ns - 2 * half_ns < first_ns(s)) return most;
     return around < most ? around : most;
 }
@@ -322,7 +322,7 @@ static void span_of_gauge(const struct ipw_series *s, const struct place *p0,
     double length = (double)(p1->t_ns - p0->t_ns) / 1e9, most_w = (double)ipw_series_most_w(s);
     double still = still_s(s, p0->t_ns, p1->t_ns), unseen, blur;
 
-    /* Time in which it said nothing that can be relied on. */
+    /* Time without reliable readings. */
     unseen = still + (length - still) * (1 - seen);
     if (unseen > length) unseen = length;
     blur = blur_of_gauge(s, p0->t_ns, half) + blur_of_gauge(s, p1->t_ns, half);

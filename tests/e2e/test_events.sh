@@ -49,7 +49,7 @@ assert_json run/events.jsonl "all(e['kind'] == 'event' and e['span'] > 0 for e i
 
 step "the ledger gives the same joules again, and replay shows them"
 expect_exit 0 agent ledger run --check
-check_out "3 of 3 queries come out as the run wrote them, byte for byte."
+check_out "3 of 3 queries are identical to the run, byte for byte."
 expect_exit 0 agent replay run
 check_out "before the first turn"
 assert_matches "$WORK/out" 'event .*retrieve: ok'

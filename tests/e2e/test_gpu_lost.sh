@@ -47,7 +47,7 @@ assert_json mid/events.jsonl '[e["data"]["channel"] for e in d if e.get("name") 
 
 step "the files alone say the same"
 expect_exit 0 agent ledger mid --check
-check_out "4 of 4 queries come out as the run wrote them, byte for byte."
+check_out "4 of 4 queries are identical to the run, byte for byte."
 
 step "told without its texts, estimates and all, too"
 assert_json mid/traces.jsonl "any('estimate' in q['energy']['gpu'] for q in d)"

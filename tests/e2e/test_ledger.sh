@@ -1,4 +1,4 @@
-# `ledger RUN`: a run's figures once more, from its events and samples alone; they come out the same,
+# `ledger RUN`: a run's figures once more, computed from its events and samples; they come out the same,
 # byte for byte, and every joule of the counters is booked once, by whatever rule.
 . "$(dirname "$0")/lib.sh"
 FAKES_DIR=$(dirname "$IPW_FAKE")
@@ -20,7 +20,7 @@ expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --mode
 stop_fake
 truth books run4
 expect_exit 0 agent ledger run4 --check
-check_out "40 of 40 queries come out as the run wrote them, byte for byte."
+check_out "40 of 40 queries are identical to the run, byte for byte."
 expect_exit 0 agent ledger run4 --check --json
 assert_json "$WORK/out" "d['identical'] is True and len(d['queries']) == 40"
 

@@ -32,7 +32,7 @@ wait $AGENT_PID 2>/dev/null
 stop_fake
 start_fake --bench 2 --delay-ms 60
 
-step "its books end at its last sample, the cut queries in them, and balance to the microjoule"
+step "its balance ends at its last sample, the cut queries in them, and balance to the microjoule"
 expect_exit 0 agent ledger first --check --json
 cp out first.json
 assert_json first.json "d['cut'] is True and d['segments'] == 1 and d['identical'] is True"
@@ -41,7 +41,7 @@ BALANCES="all(b['total_j'] is not None and abs(b['difference_j']) < 1e-6 for k, 
 assert_json first.json "$BALANCES"
 assert_json first.json "d['balance']['gpu']['wasted_j'] > 0 and d['balance']['cpu']['wasted_j'] is not None"
 expect_exit 0 agent ledger first
-check_out "The run was cut down: its books end at its last sample."
+check_out "The run was killed: its balance ends at its last sample."
 check_out "earlier attempt"
 
 step "taken up again, the run balances as one, each board too, and comes out again from its files"
@@ -217,7 +217,7 @@ step "by another rule: old and new side by side, in one pass"
 expect_exit 0 agent ledger both --share equal
 check_out "the run wrote"
 match_out() { grep -qE -- "$1" "$WORK/out" || fail "standard output does not match: $1"; }
-match_out 'Shared by equal: [0-9]+ of [0-9]+ queries are other than the run wrote, .* the most \((GPU|CPU|DRAM) [+-][0-9.]+ %\)\.'
+match_out 'Shared by equal: [0-9]+ of [0-9]+ queries have other values than the run, .* the most \((GPU|CPU|DRAM) [+-][0-9.]+ %\)\.'
 expect_exit 0 agent ledger both --share equal --json
 assert_json "$WORK/out" "$BALANCES"
 assert_json "$WORK/out" "d['share'] == 'equal' and abs(sum(q['was']['gpu'] for q in d['queries'] if not q['earlier']) - d['was_queries']['gpu']) < 1e-5"

@@ -177,7 +177,7 @@ expect_exit 3 agent meter nowhere --log sum.csv
 expect_exit 2 agent meter run --log sum.csv --offset soon
 check_err "--offset"
 expect_exit 1 agent meter run --log sum.csv --offset 5000
-match_err "does not tell the run.s energy \((not_covered|no_samples)\)"
+match_err "does not cover the run.s energy \((not_covered|no_samples)\)"
 
 step "live: the log is a sensor while it is written"
 printf 'time,id,pm1,pm2,sum\n' >live.csv

@@ -56,11 +56,11 @@ assert_json run/summary.json 'd["status"] == "complete" and d["ledger"]["gpu"]["
 assert_json run/traces.jsonl 'len(d) == 4 and all(q["energy"]["gpu"]["joules"] > 0 and q["total_wall_clock_s"] >= 0 for q in d)'
 assert_json run/traces.jsonl 'all(a["end_ns"] >= a["start_ns"] and (not b or b["start_ns"] >= a["start_ns"]) for a, b in zip(d, d[1:] + [None]))'
 expect_exit 0 agent ledger run --check
-check_out "4 of 4 queries come out as the run wrote them, byte for byte."
+check_out "4 of 4 queries are identical to the run, byte for byte."
 cp run/events.jsonl with
 cp without run/events.jsonl
 expect_exit 0 agent ledger run --check
-check_out "4 of 4 queries come out as the run wrote them, byte for byte."
+check_out "4 of 4 queries are identical to the run, byte for byte."
 cp with run/events.jsonl
 
 step "49: twice the same input gives the same bytes; rows in another order are refused by name"
@@ -74,7 +74,7 @@ cp -r run shuffled
 damaged shuffled
 cp plain.jsonl shuffled/power.jsonl
 expect_exit 0 agent ledger shuffled --check
-check_out "4 of 4 queries come out as the run wrote them, byte for byte."
+check_out "4 of 4 queries are identical to the run, byte for byte."
 for seed in 1 2 3; do
     python3 - $seed <<'PY'
 import random, sys

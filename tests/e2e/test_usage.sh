@@ -90,7 +90,7 @@ cat >cases <<'EOF'
 3|ledger nowhere|nowhere/events.jsonl: No such file
 2|compare run|compare: an argument is missing
 3|compare run nowhere|nowhere: no such run
-3|validate rows.jsonl|rows.jsonl: is no folder
+3|validate rows.jsonl|rows.jsonl: not a run folder
 3|repair rows.jsonl|rows.jsonl/manifest.json
 3|repair nowhere|nowhere: no such run
 2|resume|resume: an argument is missing

@@ -35,7 +35,7 @@ static struct ipw_figure turn(const struct world *w, double t0, double t1)
     return ipw_ledger_figure(w->l, ask_query(w->q, GPU, S(t0), S(t1)));
 }
 
-static void test_2h_measured(void **state)
+static void test_measured(void **state)
 {
     struct world w = begin(0, false);
 
@@ -48,7 +48,7 @@ static void test_2h_measured(void **state)
     ipw_ledger_free(w.l);
 }
 
-static void test_2h_interpolated(void **state)
+static void test_interpolated(void **state)
 {
     struct world w = begin(0, false);
 
@@ -62,7 +62,7 @@ static void test_2h_interpolated(void **state)
 }
 
 /* Two turns share a hole of 2 s; seen before, prefill draws 600 W and tools 300. */
-static void test_2h_distributed_by_phase_weights(void **state)
+static void test_distributed_by_phase_weights(void **state)
 {
     struct world w = begin(0, false);
     double j = 0;
@@ -134,7 +134,7 @@ static void test_12_hole_over_four_turns_by_phases(void **state)
 }
 
 /* The same hole in a run that has seen no phase before: tokens say how it was drawn. */
-static void test_2h_distributed_by_tokens(void **state)
+static void test_distributed_by_tokens(void **state)
 {
     struct world w = begin(0, false);
 
@@ -158,7 +158,7 @@ static void test_2h_distributed_by_tokens(void **state)
 
 /* Turns that no publication of the counter tells apart, polled no faster than it publishes: by their
  * tokens when all have some, */
-static void test_2h_short_turns_by_tokens(void **state)
+static void test_short_turns_by_tokens(void **state)
 {
     struct world w = begin(S(0.1), false);
     int64_t t[4] = {S(2), S(2.05), S(2.1), S(2.15)};
@@ -175,7 +175,7 @@ static void test_2h_short_turns_by_tokens(void **state)
 }
 
 /* and by wall clock when one has not. */
-static void test_2h_short_turns_by_wall_clock(void **state)
+static void test_short_turns_by_wall_clock(void **state)
 {
     struct world w = begin(S(0.1), false);
     int64_t t[4] = {S(2), S(2.03), S(2.09), S(2.15)};
@@ -195,7 +195,7 @@ static void test_2h_short_turns_by_wall_clock(void **state)
 
 /* The counter dies within a turn: the figure is null, and beside it stands what the last power
  * gives, between what was measured and what the board can draw. */
-static void test_2h_estimated_by_the_last_power(void **state)
+static void test_estimated_by_the_last_power(void **state)
 {
     struct world w = begin(0, false);
     int64_t failed = IPW_NO_VALUE;
@@ -221,7 +221,7 @@ static void test_2h_estimated_by_the_last_power(void **state)
 }
 
 /* The board's own power gauge went on: that is better than its last power. */
-static void test_2h_estimated_by_the_gauge(void **state)
+static void test_estimated_by_the_gauge(void **state)
 {
     struct world w = begin(0, true);
     struct ipw_figure f;
@@ -243,7 +243,7 @@ static void test_2h_estimated_by_the_gauge(void **state)
 /* A reply that comes all at once, 40 us of decode in each 100 ms that the counter tells: what a phase
  * draws that is next to nothing of every step is anybody's guess, by steps and by tokens, but no piece
  * of a step holds more than the board can draw in its time, and no window's peak is below its mean. */
-static void test_2h_no_piece_beyond_the_most(void **state)
+static void test_no_piece_beyond_the_most(void **state)
 {
     (void)state;
     for (int by_tokens = 0; by_tokens < 2; by_tokens++) {
@@ -285,7 +285,7 @@ static void test_2h_no_piece_beyond_the_most(void **state)
 }
 
 /* Two turns at a time: each has its half of the estimate, too. */
-static void test_2h_estimates_are_shared(void **state)
+static void test_estimates_are_shared(void **state)
 {
     struct world w = begin(0, false);
     int64_t failed = IPW_NO_VALUE, other;
@@ -302,7 +302,7 @@ static void test_2h_estimates_are_shared(void **state)
 }
 
 /* In each of two breaks it is the power before that one. */
-static void test_2h_estimated_in_each_break(void **state)
+static void test_estimated_in_each_break(void **state)
 {
     struct world w = begin(0, false);
     double before[2];
@@ -329,7 +329,7 @@ static void test_2h_estimated_in_each_break(void **state)
 
 /* One of two boards dies: the domain's estimate is what the other one was measured at, and the
  * estimate of the dead one. */
-static void test_2h_estimates_of_two_boards(void **state)
+static void test_estimates_of_two_boards(void **state)
 {
     struct ipw_channel c[2] = {test_counter("gpu0", GPU, 0, 900),
                                test_counter("gpu1", GPU, 0, 900)};
@@ -360,7 +360,7 @@ static void test_2h_estimates_of_two_boards(void **state)
 }
 
 /* Nothing was ever read: there is nothing to estimate from. */
-static void test_2h_null_with_a_reason(void **state)
+static void test_null_with_a_reason(void **state)
 {
     struct world w = begin(0, false);
     struct ipw_figure f;
@@ -386,20 +386,20 @@ static void test_2h_null_with_a_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_2h_measured),
-        cmocka_unit_test(test_2h_interpolated),
-        cmocka_unit_test(test_2h_distributed_by_phase_weights),
+        cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_interpolated),
+        cmocka_unit_test(test_distributed_by_phase_weights),
         cmocka_unit_test(test_12_hole_over_four_turns_by_phases),
-        cmocka_unit_test(test_2h_distributed_by_tokens),
-        cmocka_unit_test(test_2h_no_piece_beyond_the_most),
-        cmocka_unit_test(test_2h_short_turns_by_tokens),
-        cmocka_unit_test(test_2h_short_turns_by_wall_clock),
-        cmocka_unit_test(test_2h_estimated_by_the_last_power),
-        cmocka_unit_test(test_2h_estimated_by_the_gauge),
-        cmocka_unit_test(test_2h_estimates_are_shared),
-        cmocka_unit_test(test_2h_estimated_in_each_break),
-        cmocka_unit_test(test_2h_estimates_of_two_boards),
-        cmocka_unit_test(test_2h_null_with_a_reason),
+        cmocka_unit_test(test_distributed_by_tokens),
+        cmocka_unit_test(test_no_piece_beyond_the_most),
+        cmocka_unit_test(test_short_turns_by_tokens),
+        cmocka_unit_test(test_short_turns_by_wall_clock),
+        cmocka_unit_test(test_estimated_by_the_last_power),
+        cmocka_unit_test(test_estimated_by_the_gauge),
+        cmocka_unit_test(test_estimates_are_shared),
+        cmocka_unit_test(test_estimated_in_each_break),
+        cmocka_unit_test(test_estimates_of_two_boards),
+        cmocka_unit_test(test_null_with_a_reason),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Tool calls out of deltas, by the rules at the head of src/llm/chat_call.c. */
+/* Tool calls out of deltas, by the rules at the head of src/llm/chat_fold_call.c. */
 #include "llm_support.h"
 
 #define T(calls) "{\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[" calls "]}}]}"
