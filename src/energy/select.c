@@ -16,7 +16,6 @@
 #include "energy/sources/nvml.h"
 #include "energy/sources/perf.h"
 #include "energy/sources/powerlog.h"
-#include "energy/sources/prometheus.h"
 #include "energy/sources/rapl.h"
 #include "energy/sources/sysfs.h"
 

@@ -2,7 +2,7 @@
  * attempt) and client_start.c (its beginning, the wait for a loading server, cancelling).
  *
  * A call is in one of three states: an attempt is announced and its request in flight
- * (`in_flight`); it waits for the next attempt (`defer`, `timer`, the line before the gate, or
+ * (`in_flight`); it waits for the next attempt (`defer`, `timer`, the line of held attempts, or
  * `http` asking for a server's health); or one of the user's callbacks runs (`busy`), which may cancel it: then it is marked,
  * and freed when the callback is back. */
 #ifndef IPW_LLM_CLIENT_CALL_PRIV_H
@@ -62,7 +62,7 @@ struct ipw_llm_call {
     struct ipw_http_call *http;
     const struct ipw_chat_request *request; /* of a back end's call: lives as long as the call */
     bool in_flight, cancelled;
-    bool held; /* in the line before the gate */
+    bool held; /* in the line of held attempts */
     int64_t held_since_ns;
     struct ipw_llm_call *next_held;
     int busy;

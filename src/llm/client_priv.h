@@ -1,7 +1,7 @@
 /* llm/client_priv.h: what client.c, client_start.c, verdict.c, backoff.c, endpoint.c, servers.c and
  * discover.c share.
  *
- * The judge is pure: from the evidence of one finished attempt to a verdict (what happened, the
+ * The verdict is pure: from the evidence of one finished attempt to its result (what happened, the
  * message for the user, whether it is worth repeating).  The endpoint owns addresses, the key and
  * what was learned about the servers; a server is one of its base URLs.  Only src/llm and its tests
  * include this header. */
@@ -23,10 +23,10 @@ struct ipw_llm_server {
     struct ipw_llm_ask *ask; /* whether it is back; NULL: not being asked */
 };
 
-/* outage.c: failures that met nobody, in a row, of all servers together.  The gate is closed on all
- * attempts when there are enough of them and no server is left, until one answers. */
+/* outage.c: failures that met nobody, in a row, of all servers together.  After enough of them, with no
+ * server left, all attempts are held until one answers. */
 struct ipw_llm_outage {
-    int after; /* failures; 0: the gate stays open */
+    int after; /* failures; 0: attempts are never held */
     int64_t patience_ns;
     int failures;               /* since a server answered */
     int64_t first_ns;           /* the first of them */
@@ -70,7 +70,7 @@ struct ipw_llm {
     /* in_flight_limit.c */
     size_t n_calls, n_in_flight, most_in_flight; /* 0: no limit */
     struct ipw_llm_call *first_held, *last_held;
-    struct ipw_defer *gate;
+    struct ipw_defer *let_in;
 };
 
 /* Replaces the key by *** wherever it stands in a message (servers quote it). */

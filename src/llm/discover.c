@@ -70,7 +70,7 @@ static int read_models(char ***out, enum ipw_llm_server_kind *server, const char
 
 static int64_t shorter(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* A failed exchange in the words of the judge. */
+/* A failed exchange in the words of the verdict. */
 static int judge_list(const struct ipw_llm_probe *p, const struct ipw_http_result *r,
                       struct ipw_err *err)
 {

@@ -187,7 +187,7 @@ int ipw_llm_new(struct ipw_llm **out, struct ipw_loop *loop, struct ipw_http *ht
 void ipw_llm_free(struct ipw_llm *llm)
 {
     if (!llm) return;
-    ipw_defer_cancel(llm->gate);
+    ipw_defer_cancel(llm->let_in);
     ipw_llm_outage_release(llm);
     for (size_t i = 0; i < llm->n_servers; i++) ipw_llm_server_release(&llm->servers[i]);
     for (int s = 0; s < 2; s++) {

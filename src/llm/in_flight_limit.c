@@ -12,7 +12,7 @@ static void let_in(void *ud)
 {
     struct ipw_llm *llm = ud;
 
-    llm->gate = NULL;
+    llm->let_in = NULL;
     while (llm->first_held && has_room(llm)) {
         struct ipw_llm_call *call = llm->first_held;
 
@@ -26,8 +26,8 @@ static void let_in(void *ud)
 
 static void let_in_soon(struct ipw_llm *llm)
 {
-    if (llm->first_held && !llm->gate && has_room(llm))
-        llm->gate = ipw_defer_start(llm->loop, let_in, llm);
+    if (llm->first_held && !llm->let_in && has_room(llm))
+        llm->let_in = ipw_defer_start(llm->loop, let_in, llm);
 }
 
 void ipw_llm_in_flight_resume(struct ipw_llm *llm) { let_in_soon(llm); }

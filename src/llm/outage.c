@@ -108,7 +108,7 @@ static void stop_asking(struct ipw_llm *llm)
     }
 }
 
-static void open_gate(struct ipw_llm *llm)
+static void let_attempts_go(struct ipw_llm *llm)
 {
     struct ipw_llm_outage *o = &llm->outage;
 
@@ -144,7 +144,7 @@ static void on_there(void *ud, size_t server, bool there)
     if (there) {
         llm->servers[server].gone = false;
         ipw_llm_server_served(llm, server);
-        open_gate(llm);
+        let_attempts_go(llm);
         return;
     }
     for (size_t i = 0; i < llm->n_servers; i++)
@@ -166,7 +166,7 @@ static void ask_all(void *ud)
 }
 
 /* Where all are gone, or left out for now.  Time counts from the first failure on. */
-static void close_gate(struct ipw_llm *llm)
+static void hold_attempts(struct ipw_llm *llm)
 {
     struct ipw_llm_outage *o = &llm->outage;
     int64_t now_ns = ipw_now_ns();
@@ -233,13 +233,13 @@ void ipw_llm_outage_see(struct ipw_llm_call *call, const struct ipw_llm_evidence
         llm->servers[call->now.server].gone = true;
         if (o->failures++ == 0) o->first_ns = t_ns;
         snprintf(o->why, sizeof o->why, "%s", v->err.text);
-        if (o->failures >= o->after) close_gate(llm);
+        if (o->failures >= o->after) hold_attempts(llm);
     } else if (!failed || (e->status && e->end == IPW_HTTP_OK && !gateway)) {
         llm->servers[call->now.server].gone = false;
         o->failures = 0;
         o->away_ns = 0;
         o->pause_ns = FIRST_PAUSE_NS;
-        if (o->closed) open_gate(llm);
+        if (o->closed) let_attempts_go(llm);
     }
 }
 
@@ -254,7 +254,7 @@ bool ipw_llm_outage_keeps(struct ipw_llm_call *call, const struct ipw_llm_eviden
         if (!call->server_dead || call->revivals >= MOST_REVIVALS) return false;
         call->revivals++;
     }
-    close_gate(call->llm);
+    hold_attempts(call->llm);
     return true;
 }
 

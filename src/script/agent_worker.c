@@ -14,7 +14,7 @@
 enum { MAX_START_BYTES = 32 * 1024 * 1024 };
 
 struct ipw_agent_worker {
-    struct ipw_worker_host *ward;
+    struct ipw_worker_host *worker;
     const char *cancelled; /* the reason, or NULL */
     ipw_agent_fn done;
     void *ud;
@@ -121,7 +121,7 @@ int ipw_agent_worker_start(struct ipw_agent_worker **out, const struct ipw_agent
     write_start(&start, info, config, query);
     rc = start.failed
              ? ipw_fail(err, IPW_ELIMIT, "the query is larger than 32 MiB")
-             : ipw_worker_host_start(&a->ward,
+             : ipw_worker_host_start(&a->worker,
                                      &(struct ipw_worker_host_options){.vm = options,
                                                                        .path = info->path,
                                                                        .tools = config->tools,
@@ -142,13 +142,13 @@ void ipw_agent_worker_cancel(struct ipw_agent_worker *a, const char *reason)
 {
     if (a->cancelled) return;
     a->cancelled = reason;
-    ipw_worker_host_cancel(a->ward, reason);
+    ipw_worker_host_cancel(a->worker, reason);
 }
 
 void ipw_agent_worker_free(struct ipw_agent_worker *a)
 {
     if (!a) return;
-    ipw_worker_host_free(a->ward);
+    ipw_worker_host_free(a->worker);
     free(a);
 }
 
@@ -189,7 +189,7 @@ int ipw_agent_worker_inspect(struct ipw_agent_info *info, const char *const *pat
     struct ipw_vm_options options = {
         .script_dir = info->dir[0] ? info->dir : NULL, .paths = paths, .host = &host};
     struct ipw_buf start = IPW_BUF(8 * IPW_KIB);
-    struct ipw_worker_host *ward = NULL;
+    struct ipw_worker_host *worker = NULL;
     struct ipw_jw w;
     int rc = ipw_loop_new(&i.loop, err);
 
@@ -201,7 +201,7 @@ int ipw_agent_worker_inspect(struct ipw_agent_info *info, const char *const *pat
     ipw_jw_kstr(&w, "name", info->name);
     ipw_jw_kstr(&w, "path", info->path);
     ipw_jw_obj_end(&w);
-    i.rc = ipw_worker_host_start(&ward,
+    i.rc = ipw_worker_host_start(&worker,
                                  &(struct ipw_worker_host_options){.vm = &options,
                                                                    .path = info->path,
                                                                    .start = ipw_buf_str(&start),
@@ -211,7 +211,7 @@ int ipw_agent_worker_inspect(struct ipw_agent_info *info, const char *const *pat
                                  err);
     ipw_buf_release(&start);
     if (!i.rc) ipw_loop_run(i.loop);
-    ipw_worker_host_free(ward);
+    ipw_worker_host_free(worker);
     ipw_loop_run(i.loop); /* the child is reaped */
     ipw_loop_free(i.loop);
     return i.rc;

@@ -23,9 +23,10 @@ int ipw_lib_text(lua_State *L);     /* ipw.core.text: from_html, find */
 int ipw_lib_sqlite(lua_State *L);   /* ipw.core.sqlite: query, search */
 
 /* Ours, put into the stock library at the top. [0, 0, m] */
+void ipw_lib_coroutine(lua_State *L); /* resume, wrap, yield, close */
 void ipw_lib_string(lua_State *L);
 void ipw_lib_table(lua_State *L);
-int ipw_lib_pairs(lua_State *L); /* pairs.c: pairs() in an order of our own */
+int ipw_lib_pairs(lua_State *L); /* pairs() in an order of our own */
 
 /* arguments.c: validate(declaration, arguments): the completed arguments; or nil and a sentence that
  * the model can act on. [-2, +(1|2), e] */

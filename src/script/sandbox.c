@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "script/coroutine.h"
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
@@ -228,9 +227,8 @@ static const struct {
     void (*add)(lua_State *L);
     int n_extra; /* members beside the stock ones */
 } ours[] = {
-    {"string", add_string, 4}, {"table", ipw_lib_table, 3},
-    {"math", add_math, 0},     {"coroutine", ipw_coroutine_open, 4},
-    {"os", add_os, 0},
+    {"string", add_string, 4},           {"table", ipw_lib_table, 3}, {"math", add_math, 0},
+    {"coroutine", ipw_lib_coroutine, 4}, {"os", add_os, 0},
 };
 enum { N_OURS = sizeof ours / sizeof *ours };
 

@@ -63,6 +63,11 @@ static void add_text(struct ipw_buf *out, char tag, const char *s, size_t n)
     ipw_buf_add(out, s, n);
 }
 
+void ipw_worker_codec_add_text(struct ipw_buf *out, const char *s, size_t n)
+{
+    add_text(out, 's', s, n);
+}
+
 static int encode(struct encoder *e, int idx);
 
 static int encode_table(struct encoder *e, int idx)

@@ -38,6 +38,8 @@ int ipw_worker_codec_head(const char *bytes, size_t n, uint32_t *call);
 
 /* Appends the n values from stack position `first` on. [0, 0, -] */
 int ipw_worker_codec_add(lua_State *L, int first, int n, struct ipw_buf *out, struct ipw_err *err);
+/* Appends one string. */
+void ipw_worker_codec_add_text(struct ipw_buf *out, const char *s, size_t n);
 /* Pushes all values and gives their number. [0, +n, e] */
 int ipw_worker_codec_push(lua_State *L, const char *bytes, size_t n);
 

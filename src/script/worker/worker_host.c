@@ -27,7 +27,7 @@ enum { MAX_CALLS = 20000, MAX_SCRIPT_BYTES = 4 * 1024 * 1024, CPU_S = 65 };
 #define ADDRESS_BYTES (1024 * IPW_MIB) /* beside the heap: the binary, its libraries, messages */
 
 struct call {
-    struct ipw_worker_host *ward;
+    struct ipw_worker_host *host;
     struct ipw_task *task; /* NULL once over */
     uint32_t number;
     bool forgotten; /* the worker does not want to know any more */
@@ -178,7 +178,7 @@ static void add_module(lua_State *L, const char *module, const char *names,
     lua_pop(L, 1);
 }
 
-/* open(light userdata: the ward's options) */
+/* open(light userdata: the host's options) */
 static int open_protected(lua_State *L)
 {
     const struct ipw_worker_host_options *options = lua_touserdata(L, 1);
@@ -218,14 +218,12 @@ static void send_text(struct ipw_worker_host *w, enum ipw_worker_message kind, u
                       const char *text)
 {
     struct ipw_buf message = IPW_BUF(64 * IPW_KIB);
-    uint32_t n = (uint32_t)strlen(text);
 
     ipw_worker_codec_begin(&message, kind, call);
-    if (kind == IPW_WORKER_CODEC_ERROR) {
-        ipw_buf_addc(&message, 's');
-        ipw_buf_add(&message, &n, sizeof n);
-    }
-    ipw_buf_adds(&message, text);
+    if (kind == IPW_WORKER_CODEC_ERROR)
+        ipw_worker_codec_add_text(&message, text, strlen(text));
+    else
+        ipw_buf_adds(&message, text);
     send(w, &message);
     ipw_buf_release(&message);
 }
@@ -234,7 +232,7 @@ static void call_over(void *ud, struct ipw_task *task, enum ipw_task_end end, lu
                       int nresults, const struct ipw_err *err)
 {
     struct call *call = ud;
-    struct ipw_worker_host *w = call->ward;
+    struct ipw_worker_host *w = call->host;
     struct ipw_buf message = IPW_BUF(IPW_WORKER_CODEC_MAX);
     struct ipw_err why = {0};
 
@@ -277,7 +275,7 @@ static int send_piece(lua_State *L)
 
     ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_PIECE, call->number);
     rc = ipw_worker_codec_add(L, 1, lua_gettop(L), &message, &err);
-    if (!rc && !call->forgotten) send(call->ward, &message);
+    if (!rc && !call->forgotten) send(call->host, &message);
     ipw_buf_release(&message);
     return rc ? luaL_error(L, "%s", err.text) : 0;
 }
@@ -337,7 +335,7 @@ static void start_call(struct ipw_worker_host *w, uint32_t number, const char *b
         return;
     }
     call = ipw_calloc(1, sizeof *call);
-    call->ward = w;
+    call->host = w;
     call->number = number;
     in = (struct incoming){name, name + name_n + 1, n - name_n - 2, call};
     lua_pushcfunction(L, prepare_call);

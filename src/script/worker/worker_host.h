@@ -35,7 +35,7 @@ struct ipw_worker_host_options {
 int ipw_worker_host_start(struct ipw_worker_host **out,
                           const struct ipw_worker_host_options *options, struct ipw_err *err);
 /* Ends what is in flight and tells the script, which has two seconds to come to an end. */
-void ipw_worker_host_cancel(struct ipw_worker_host *ward, const char *reason);
-void ipw_worker_host_free(struct ipw_worker_host *ward); /* NULL is fine; not from inside on_end */
+void ipw_worker_host_cancel(struct ipw_worker_host *host, const char *reason);
+void ipw_worker_host_free(struct ipw_worker_host *host); /* NULL is fine; not from inside on_end */
 
 #endif

@@ -286,17 +286,15 @@ static int ask_text(struct worker *r, const char *function, const char *name, st
                     struct ipw_err *err)
 {
     struct ipw_buf message = IPW_BUF(64 * IPW_KIB);
-    uint32_t n = (uint32_t)strlen(name);
     struct pending p;
     const char *at;
+    uint32_t n;
 
     expect(r, &p, NULL);
     ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_CALL, p.number);
     ipw_buf_addc(&message, 0);
     ipw_buf_add(&message, function, strlen(function) + 1);
-    ipw_buf_addc(&message, 's');
-    ipw_buf_add(&message, &n, sizeof n);
-    ipw_buf_add(&message, name, n);
+    ipw_worker_codec_add_text(&message, name, strlen(name));
     ask(r, &p, &message);
     ipw_buf_release(&message);
     at = ipw_buf_str(&r->answer);

@@ -1,7 +1,9 @@
-#include "script/coroutine.h"
-
+/* coroutine.resume and coroutine.wrap that let a wait inside a script's own coroutine pass through to
+ * the task: when the inner coroutine yields the task's token, the outer one yields it on, and resumes
+ * the inner one when it is resumed.  They also publish which Lua thread runs, for the budget. */
 #include <lauxlib.h>
 
+#include "script/lib.h"
 #include "script/task.h"
 #include "script/vm_priv.h"
 
@@ -210,7 +212,7 @@ static int co_close(lua_State *L)
     return 2;
 }
 
-void ipw_coroutine_open(lua_State *L)
+void ipw_lib_coroutine(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"resume", co_resume},
                                          {"wrap", co_wrap},
