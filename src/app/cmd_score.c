@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "data/scorers.h"
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "report/format.h"

@@ -32,9 +32,6 @@ struct ipw_case {
 
 struct ipw_dataset;
 
-/* The scorers that have a name: the one list, for help, messages and ipw.score (core.data.scorers). */
-#define IPW_SCORERS "boxed, choice, contains, exact, gaia, judge, numeric"
-
 struct ipw_dataset_options {
     const char *dataset;      /* name, .lua file, or a file of rows */
     const char *data_dir;     /* or NULL */

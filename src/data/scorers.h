@@ -1,0 +1,8 @@
+/* data/scorers.h: the scorers that have a name: the one list, for help, messages and ipw.score
+ * (core.data.scorers). */
+#ifndef IPW_DATA_SCORERS_H
+#define IPW_DATA_SCORERS_H
+
+#define IPW_SCORERS "boxed, choice, contains, exact, gaia, judge, numeric"
+
+#endif
