@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/sampler.h"
+#include "energy/sources/rapl.h"
 #include "ledger/ledger.h"
 
 #define SAMPLES 100000
@@ -33,7 +34,7 @@ static void bench_ledger(int crowd)
         ipw_ledger_row(l, 0, 1, 1 + i * step, &v);
         v = (v + 1000000 + i % 7) % c.modulus_uj;
         if (i % 10 == 5 && i / 10 < WINDOWS - crowd) {
-            if (i / 10 >= crowd) ipw_ledger_query_end(l, 1 + i * step);
+            if (i / 10 >= crowd) ipw_ledger_query_end(l, i / 10 - crowd, 1 + i * step);
             ipw_ledger_query_begin(l, 1 + i * step);
         }
     }
@@ -41,7 +42,9 @@ static void bench_ledger(int crowd)
     for (int64_t i = 0; i < WINDOWS; i++) {
         int64_t t = 1 + i * span, to = t + crowd * span;
         if (to > 1 + (SAMPLES - 1) * step) to = 1 + (SAMPLES - 1) * step;
-        sum += ipw_ledger_window(l, IPW_DOMAIN_CPU, t, to).j;
+        struct ipw_ledger_question ask = {IPW_LEDGER_ANY,  IPW_DOMAIN_CPU, IPW_LEDGER_ALL, t, to,
+                                          IPW_LEDGER_QUERY};
+        sum += ipw_ledger_figure(l, ask).j;
     }
     end = ipw_cpu_self_ns();
     printf("ledger, %d at a time: %d samples %.1f ms, %d windows %.1f ms, together %.1f ms "
@@ -78,7 +81,7 @@ static void bench_phases(enum ipw_share share, int crowd)
             if (ordinal[q] >= 0) ipw_ledger_tokens(l, ordinal[q], told[q], t, 100, 100);
             told[q] = t;
             if (k == 0 && ordinal[q] >= 0) {
-                ipw_ledger_query_leave(l, ordinal[q], t);
+                ipw_ledger_query_end(l, ordinal[q], t);
                 left[q] = ordinal[q];
                 was[q] = since[q];
             }
@@ -101,9 +104,14 @@ static void bench_phases(enum ipw_share share, int crowd)
 
             if (left[q] < 0 || was[q] + 10 * span > ipw_ledger_covered_ns(l)) continue;
             for (int64_t k = 0; k < 10; k++, windows++) {
-                sum += ipw_ledger_query_window(l, left[q], c.domain, was[q] + k * span,
-                                               was[q] + (k + 1) * span)
-                           .j;
+                struct ipw_ledger_question ask = {left[q],
+                                                  c.domain,
+                                                  IPW_LEDGER_ALL,
+                                                  was[q] + k * span,
+                                                  was[q] + (k + 1) * span,
+                                                  IPW_LEDGER_QUERY};
+
+                sum += ipw_ledger_figure(l, ask).j;
             }
             left[q] = -1;
             ipw_ledger_trim(l, t - 21 * span);

@@ -15,9 +15,11 @@
 #include "base/clock.h"
 #include "io/proc.h"
 #include "io/worker.h"
+#include "script/agent_priv.h"
 #include "script/host.h"
-#include "script/vm_state.h"
-#include "script/worker/worker_agent.h"
+#include "script/sandbox.h"
+#include "script/task.h"
+#include "script/vm_priv.h"
 #include "script/worker/worker_main.h"
 
 enum { ROUNDS = 7 };
@@ -40,7 +42,7 @@ static struct ipw_vm *open_vm(struct ipw_host *host)
     struct ipw_vm *vm;
     struct ipw_err err;
 
-    if (ipw_vm_open(&vm, &options, &err)) {
+    if (ipw_sandbox_open(&vm, &options, &err)) {
         fprintf(stderr, "%s\n", err.text);
         exit(1);
     }
@@ -98,7 +100,7 @@ static void states(struct ipw_host *host)
         for (int k = 0; k < N; k++) {
             struct ipw_vm *vm = open_vm(host);
             bare_bytes = vm->used_bytes;
-            ipw_vm_close(vm);
+            ipw_sandbox_close(vm);
         }
         middle = cpu_ns();
         for (int k = 0; k < N; k++) {
@@ -107,7 +109,7 @@ static void states(struct ipw_host *host)
             check(vm->L, luaL_loadstring(vm->L, full));
             if (ipw_vm_call(vm, 0, 0, &err)) exit(1);
             all_bytes = vm->used_bytes;
-            ipw_vm_close(vm);
+            ipw_sandbox_close(vm);
         }
         if ((double)(middle - began) / N < bare) bare = (double)(middle - began) / N;
         if ((double)(cpu_ns() - middle) / N < all) all = (double)(cpu_ns() - middle) / N;
@@ -175,7 +177,7 @@ static void against_stock(struct ipw_host *host)
         if (armed[i] > 0) printf("  (a hook armed for good: %.2f x)", armed[i] / stock[i]);
         putchar('\n');
     }
-    ipw_vm_close(vm);
+    ipw_sandbox_close(vm);
 }
 
 static void json(struct ipw_host *host)
@@ -198,7 +200,7 @@ static void json(struct ipw_host *host)
     printf("%-58s %8.1f us\n", "encode it", ns / 500 / 1e3);
     ns = run(vm->L, vm, "for _ = 1, 500 do json.decode(text) end");
     printf("%-58s %8.1f us\n", "decode it", ns / 500 / 1e3);
-    ipw_vm_close(vm);
+    ipw_sandbox_close(vm);
 }
 
 static void over(void *ud, struct ipw_task *task, enum ipw_task_end end, lua_State *co,
@@ -227,7 +229,7 @@ static void waits(struct ipw_host *host)
     ipw_loop_run(host->loop);
     printf("%-58s %8.2f us\n", "a wait: yield, a timer of the loop, resume",
            (double)(cpu_ns() - began) / N / 1e3);
-    ipw_vm_close(vm);
+    ipw_sandbox_close(vm);
 }
 
 static void workers(void)
@@ -238,7 +240,7 @@ static void workers(void)
         struct ipw_agent_info info = {.path = "builtin:agents/single.lua", .name = "single"};
         struct ipw_err err;
         int64_t began = ipw_now_ns();
-        if (ipw_agent_inspect_apart(&info, NULL, &err)) {
+        if (ipw_agent_worker_inspect(&info, NULL, &err)) {
             fprintf(stderr, "%s\n", err.text);
             exit(1);
         }
@@ -251,11 +253,11 @@ static void workers(void)
 int main(int argc, char **argv)
 {
     struct ipw_host host = {
-        .seed = INT64_MIN, .max_tokens = -1, .temperature = NAN, .name = "bench"};
+        .model.seed = INT64_MIN, .model.max_tokens = -1, .model.temperature = NAN, .name = "bench"};
     struct ipw_err err;
 
     if (argc > 1 && strcmp(argv[1], "__exec") == 0) return ipw_proc_helper_main(argc, argv);
-    if (argc > 1 && strcmp(argv[1], "__lua") == 0) return ipw_remote_main(IPW_WORKER_FD);
+    if (argc > 1 && strcmp(argv[1], "__lua") == 0) return ipw_worker_main(IPW_WORKER_FD);
     if (ipw_loop_new(&host.loop, &err)) return 1;
     host.start_ns = ipw_now_ns();
     against_stock(&host);

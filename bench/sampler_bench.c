@@ -1,4 +1,4 @@
-/* sampler_bench: what reading the sensors costs (reference/energy.md section 5).
+/* sampler_bench: what reading the sensors costs.
  *
  *   sampler_bench [SECONDS]      (default 3 for each rate)
  *
@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "energy/sampler.h"
+#include "energy/sources/rapl.h"
 #include "trace/power.h"
 
 enum { ZONES = 8, MARKS = 20000 };

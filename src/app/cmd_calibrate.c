@@ -210,11 +210,11 @@ static int measure(struct ipw_calibration *c, const struct calibrate_options *o,
 static int run(const struct calibrate_options *o, int *exit_code, struct ipw_err *err)
 {
     struct ipw_calibration c = {0};
-    struct ipw_model_facts facts;
+    struct ipw_power_model_facts facts;
     char *cpuinfo = ipw_malloc(CPUINFO_BYTES), path[1024];
     int rc = read_text(cpuinfo, CPUINFO_BYTES, "cpuinfo", err);
 
-    if (!rc) ipw_model_facts_read(&facts, cpuinfo);
+    if (!rc) ipw_power_model_facts_read(&facts, cpuinfo);
     free(cpuinfo);
     if (rc) return rc;
     snprintf(c.cpu, sizeof c.cpu, "%s", facts.cpu);

@@ -15,13 +15,14 @@
 #include "base/text.h"
 #include "energy/belief.h"
 #include "energy/power_model.h"
+#include "energy/select.h"
 #include "energy/watch.h"
 #include "io/proc.h"
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "report/format.h"
 #include "run/workspaces.h"
-#include "script/release.h"
+#include "script/lua_release.h"
 
 enum { OLDEST_GOOD_LUA = 50408 };
 
@@ -168,12 +169,12 @@ static void look_at_doubts(struct ipw_findings *f, struct ipw_source_set *set)
 static const char *remedy(void)
 {
     struct ipw_buf text = IPW_BUF(IPW_MIB);
-    struct ipw_model_facts facts = {0};
+    struct ipw_power_model_facts facts = {0};
     const char *root = getenv("IPW_PROC_ROOT");
     char path[600];
 
     snprintf(path, sizeof path, "%s/cpuinfo", root && root[0] ? root : "/proc");
-    if (!ipw_file_read(&text, path, NULL)) ipw_model_facts_read(&facts, ipw_buf_str(&text));
+    if (!ipw_file_read(&text, path, NULL)) ipw_power_model_facts_read(&facts, ipw_buf_str(&text));
     ipw_buf_release(&text);
     if (facts.virtual)
         return "joules are estimated: to measure them read the host's sensors (on it: ipw-agent "

@@ -23,7 +23,7 @@ struct ledger_options {
 
 struct job {
     struct ipw_ledger_report report;
-    struct ipw_redo redo;        /* the report's reasons are its own */
+    struct ipw_recompute redone; /* the report's reasons are its own */
     struct ipw_check *check;     /* NULL: nothing to compare with */
     const enum ipw_share *share; /* another rule than the run's, or NULL */
 };
@@ -36,15 +36,15 @@ static void ask_methods(void *ud, const struct ipw_ledger *ledger, int64_t ordin
     ipw_ledger_report_by(&j->report, ledger, ordinal, trace);
 }
 
-static int take_query(void *ud, const struct ipw_redo_query *query, struct ipw_err *err)
+static int take_query(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
 {
     struct job *j = ud;
-    const struct ipw_redo_segment *segment = j->redo.segments[j->redo.n_segments - 1];
+    const struct ipw_recompute_segment *segment = j->redone.segments[j->redone.n_segments - 1];
     struct ipw_query_record unknown = {.is_resolved = -1, .cost_usd = NAN};
     struct ipw_query_loaded was = {0};
     struct ipw_buf what = IPW_BUF(4096);
     enum ipw_check_verdict verdict = IPW_CHECK_SAME;
-    struct ipw_redo_query q = *query;
+    struct ipw_recompute_query q = *query;
     int rc = 0;
 
     if (j->check)
@@ -72,8 +72,10 @@ static int parse_methods(unsigned *out, const struct ipw_opt_list *given, struct
     for (size_t i = 0; i < given->n; i++) {
         int m = 0;
 
-        while (m < IPW_METHODS && strcmp(given->items[i], ipw_method_name((enum ipw_method)m))) m++;
-        if (m == IPW_METHODS)
+        while (m < IPW_LEDGER_METHODS &&
+               strcmp(given->items[i], ipw_method_name((enum ipw_ledger_what)m)))
+            m++;
+        if (m == IPW_LEDGER_METHODS)
             return ipw_fail(err, IPW_EINVAL, "--method %.40s: expected window, linear or phase",
                             given->items[i]);
         *out |= 1u << m;
@@ -84,7 +86,7 @@ static int parse_methods(unsigned *out, const struct ipw_opt_list *given, struct
 static int recompute(struct job *j, const char *run, const enum ipw_share *share,
                      struct ipw_err *err)
 {
-    struct ipw_redo_options how = {
+    struct ipw_recompute_options how = {
         .query = take_query, .before = ask_methods, .ud = j, .share = share};
     int rc = ipw_check_open(&j->check, run, err);
 
@@ -92,9 +94,9 @@ static int recompute(struct job *j, const char *run, const enum ipw_share *share
     j->share = share;
     j->report.share = share ? ipw_share_name(*share) : NULL;
     j->report.compared = j->check != NULL;
-    rc = ipw_redo_run(&j->redo, run, &how, err);
+    rc = ipw_recompute_run(&j->redone, run, &how, err);
     if (!rc && j->check) rc = ipw_check_left(j->check, &j->report.n_left, err);
-    if (!rc) ipw_ledger_report_close(&j->report, &j->redo);
+    if (!rc) ipw_ledger_report_close(&j->report, &j->redone);
     return rc;
 }
 
@@ -112,7 +114,7 @@ static int print(const struct job *j, bool json, struct ipw_err *err)
     if (json)
         ipw_ledger_print_json(&out, &j->report);
     else
-        ipw_ledger_print_table(&out, &j->report, ipw_terminal_width(STDOUT_FILENO));
+        ipw_ledger_print_table(&out, &j->report);
     rc = write_out(&out, err);
     ipw_buf_release(&out);
     return rc;
@@ -195,6 +197,6 @@ int ipw_cmd_ledger(int argc, char **argv)
     }
     ipw_check_close(j.check);
     ipw_ledger_report_release(&j.report);
-    ipw_redo_release(&j.redo);
+    ipw_recompute_release(&j.redone);
     return code;
 }

@@ -12,6 +12,7 @@
 #include "energy/select.h"
 #include "energy/watch.h"
 #include "script/embedded.h"
+#include "script/search.h"
 #include "script/vm.h"
 
 struct list_options {
@@ -120,8 +121,8 @@ int ipw_cmd_list(int argc, char **argv)
         free(o.paths.items);
         return ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
-    ipw_vm_each_script(strcmp(args[0], "tools") ? args[0] : "agents/tools",
-                       (const char *const *)o.paths.items, gather, &rows);
+    ipw_search_each(strcmp(args[0], "tools") ? args[0] : "agents/tools",
+                    (const char *const *)o.paths.items, gather, &rows);
     if (rows.n) qsort(rows.lines, rows.n, sizeof *rows.lines, compare_lines);
     for (size_t i = 0; i < rows.n; i++) {
         puts(rows.lines[i]);

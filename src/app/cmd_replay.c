@@ -106,7 +106,7 @@ static int show(const char *run, const struct ipw_replay_cli *o)
     int rc = ipw_rank_parse(&how.sort, o->sort, &err);
 
     if (rc) return ipw_exit_with(&err, IPW_EXIT_USAGE);
-    rc = ipw_replay_run(run, o->query, &how, print_text, &any, &err);
+    rc = ipw_timeline_run(run, o->query, &how, print_text, &any, &err);
 
     if (!rc && !any)
         ipw_log(IPW_LOG_WARN, "%s: no query is finished (--follow shows what is on record)", run);

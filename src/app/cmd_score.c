@@ -16,9 +16,10 @@
 #include "run/script_options.h"
 #include "script/dataset.h"
 #include "trace/rundir.h"
+#include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
-enum { MAX_BYTES = 1024 * 1024 * 1024, MAX_MANIFEST_BYTES = 64 * 1024 * 1024, SHOWN = 40 };
+enum { MAX_BYTES = 1024 * 1024 * 1024, SHOWN = 40 };
 
 struct score_options {
     const char *dataset, *data_dir, *scorer, *output;
@@ -28,7 +29,7 @@ struct score_options {
 
 struct job {
     const struct score_options *o;
-    struct ipw_cases *cases;
+    struct ipw_dataset *cases;
     struct ipw_buf lines; /* scores.jsonl */
     struct ipw_buf flips,
         reworded;              /* a line each for a person: another score, another answer only */
@@ -43,11 +44,11 @@ static const char *word(int resolved)
 }
 static size_t slot(int resolved) { return resolved < 0 ? 2 : (size_t)resolved; }
 
-static size_t find(const struct ipw_cases *cases, const char *id)
+static size_t find(const struct ipw_dataset *cases, const char *id)
 {
     size_t i = 0;
 
-    while (i < ipw_cases_count(cases) && strcmp(ipw_cases_get(cases, i)->id, id)) i++;
+    while (i < ipw_dataset_count(cases) && strcmp(ipw_dataset_get(cases, i)->id, id)) i++;
     return i;
 }
 
@@ -137,13 +138,13 @@ static int take(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 
     (void)err;
     j->n++;
-    if (i == ipw_cases_count(j->cases)) {
+    if (i == ipw_dataset_count(j->cases)) {
         j->n_missing++;
         return 0;
     }
     /* What the agent itself said of its answer; how ours was found is found out again. */
     if (source && strcmp(source, "marker") && strcmp(source, "tool")) source = NULL;
-    ipw_cases_score(j->cases, i, response, source, &score);
+    ipw_dataset_score(j->cases, i, response, source, &score);
     if (!q->trace.completed && score.resolved < 0 && !score.reason[0])
         snprintf(score.reason, sizeof score.reason, "%s", q->trace.outcome ? q->trace.outcome : "");
     j->was[slot(q->record.is_resolved)]++;
@@ -170,12 +171,10 @@ static const char *given_dataset(const struct ipw_json *manifest)
  * is now, because a name that is made of the file's could be another data set's. */
 static char *named_dataset(const char *run, char **file)
 {
-    struct ipw_buf bytes = IPW_BUF(MAX_MANIFEST_BYTES);
-    char *path = ipw_asprintf("%s/manifest.json", run), *name = NULL;
-    struct ipw_json *doc = NULL;
+    struct ipw_json *doc;
+    char *name = NULL;
 
-    if (ipw_file_read(&bytes, path, NULL) == 0 &&
-        ipw_json_parse(&doc, ipw_buf_str(&bytes), bytes.len, NULL, NULL) == 0) {
+    if (ipw_saved_manifest_read(&doc, run, NULL) == 0) {
         const char *given = given_dataset(doc), *dot = given ? strrchr(given, '.') : NULL;
 
         if (dot && strcmp(dot, ".lua"))
@@ -185,8 +184,6 @@ static char *named_dataset(const char *run, char **file)
                 ipw_json_str(ipw_json_get(ipw_json_get(doc, "config"), "dataset"), NULL));
     }
     ipw_json_free(doc);
-    ipw_buf_release(&bytes);
-    free(path);
     return name;
 }
 
@@ -255,15 +252,15 @@ static void print(struct job *j, const char *path)
 static int score(struct job *j, const char *run, int *code, struct ipw_err *err)
 {
     char *file = NULL, *named = j->o->dataset ? NULL : named_dataset(run, &file), *path = NULL;
-    struct ipw_cases_options options = {.dataset = j->o->dataset ? j->o->dataset : named,
-                                        .data_dir = j->o->data_dir,
-                                        .scorer = j->o->scorer,
-                                        .paths = ipw_script_paths(&j->o->script)};
+    struct ipw_dataset_options options = {.dataset = j->o->dataset ? j->o->dataset : named,
+                                          .data_dir = j->o->data_dir,
+                                          .scorer = j->o->scorer,
+                                          .paths = ipw_script_paths(&j->o->script)};
     int rc;
 
     *code = IPW_EXIT_INPUT;
     if (options.dataset) {
-        rc = ipw_cases_open(&j->cases, &options, err);
+        rc = ipw_dataset_open(&j->cases, &options, err);
     } else if (access(run, F_OK)) {
         rc = ipw_fail_errno(err, errno, "%s: no such run", run);
     } else {
@@ -334,7 +331,7 @@ int ipw_cmd_score(int argc, char **argv)
         else
             code = IPW_EXIT_OK;
     }
-    ipw_cases_free(j.cases);
+    ipw_dataset_free(j.cases);
     ipw_buf_release(&j.lines);
     ipw_buf_release(&j.flips);
     ipw_buf_release(&j.reworded);

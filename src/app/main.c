@@ -78,8 +78,8 @@ static void name_helper(void)
     if (access(self, X_OK) == 0) ipw_proc_set_helper(self);
 }
 
-/* Lua recurses on the C stack (reference/reliability.md 3.2 rule 17); the main thread's grows up to
- * this limit as it is when it grows. */
+/* Lua recurses on the C stack, and a chain of nested calls can fill 8 MiB.  The main thread's stack
+ * grows up to the limit that holds at that moment. */
 static void make_room_for_lua(void)
 {
     const rlim_t wanted = 64 << 20;
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
     if (strcmp(name, "__exec") == 0) return ipw_proc_helper_main(argc, argv);
     if (strcmp(name, "__lua") == 0) {
         make_room_for_lua();
-        return ipw_remote_main(IPW_WORKER_FD);
+        return ipw_worker_main(IPW_WORKER_FD);
     }
     if (!strcmp(name, "help") && argc > 2) { /* help COMMAND */
         static char option[] = "--help";

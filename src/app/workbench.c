@@ -80,19 +80,19 @@ int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
     if (rc) return rc;
     b->host = (struct ipw_host){
         .loop = b->run.loop,
-        .llm = b->run.llm,
-        .model = b->run.model,
-        .temperature = NAN,
-        .seed = INT64_MIN,
-        .max_tokens = -1,
-        .workspace = workspace,
-        .quota = ipw_script_quota(&o->run.script),
-        .grant_proc = !o->run.script.no_proc,
-        .readable = (const char *const *)o->run.script.read.items,
-        .no_web = "web requests are switched off by --no-web",
-        .grants = "child processes are switched off by --no-proc",
+        .model.llm = b->run.llm,
+        .model.name = b->run.model,
+        .model.temperature = NAN,
+        .model.seed = INT64_MIN,
+        .model.max_tokens = -1,
+        .on.workspace = workspace,
+        .grants.quota = ipw_script_quota(&o->run.script),
+        .grants.may_start = !o->run.script.no_proc,
+        .grants.readable = (const char *const *)o->run.script.read.items,
+        .grants.no_web = "web requests are switched off by --no-web",
+        .grants.no_proc = "child processes are switched off by --no-proc",
         .start_ns = ipw_now_ns(),
-        .ud = b,
+        .on.ud = b,
     };
     return 0;
 }
@@ -131,7 +131,7 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
 {
     const char *slash = script ? strrchr(script, '/') : NULL;
     char dir[1024];
-    struct ipw_entry entry = {
+    struct ipw_lua_command entry = {
         .vm = {.paths = ipw_script_paths(&b->run.o->script),
                .host = &b->host,
                .slice_cpu_ns = b->run.o->lua_cpu_ns},
@@ -146,12 +146,12 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
 
     snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - script) : 1, slash ? script : ".");
     if (script) entry.vm.script_dir = dir;
-    b->host.web = ipw_script_web(&b->run.o->script, b->run.loop, NULL);
-    b->host.grant_web = b->host.web != NULL;
-    rc = ipw_entry_run(status, &entry, err);
+    b->host.grants.web = ipw_script_web(&b->run.o->script, b->run.loop, NULL);
+    b->host.grants.may_fetch = b->host.grants.web != NULL;
+    rc = ipw_lua_command_run(status, &entry, err);
     ipw_host_release(&b->host);
-    ipw_web_free(b->host.web);
-    b->host.web = NULL;
+    ipw_web_free(b->host.grants.web);
+    b->host.grants.web = NULL;
     if (!rc && ipw_loop_leftovers(b->run.loop) > before)
         rc = ipw_fail(err, IPW_ELUA, "%d handles are left over",
                       ipw_loop_leftovers(b->run.loop) - before);

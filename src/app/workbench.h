@@ -8,7 +8,7 @@
 
 #include "app/options.h"
 #include "run/run.h"
-#include "script/command.h"
+#include "script/lua_command.h"
 
 enum ipw_workbench_model {
     IPW_BENCH_NO_MODEL,

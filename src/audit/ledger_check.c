@@ -10,8 +10,9 @@
 #include "base/open.h"
 #include "json/diff.h"
 #include "json/jsonl.h"
+#include "trace/saved_manifest.h"
 
-struct kept { /* a line that was passed over on the way to another: where it stands */
+struct kept { /* the place of a line that was passed over */
     int64_t index;
     int segment;
     bool superseded;
@@ -47,29 +48,15 @@ struct ipw_check {
 /* The clocks of the manifest date the lines. */
 static int read_anchor(struct ipw_check *c, const char *run, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
-    char *path = ipw_asprintf("%s/manifest.json", run);
-    struct ipw_json *doc = NULL;
-    int rc = ipw_file_read(&text, path, err);
+    struct ipw_json *manifest;
+    int rc = ipw_saved_manifest_read(&manifest, run, err);
 
-    if (!rc) {
-        rc = ipw_json_parse(&doc, text.data, text.len, NULL, err);
-        if (rc) ipw_err_prefix(err, "%s", path);
-    }
-    if (!rc) {
-        const struct ipw_json *clock = ipw_json_get(doc, "clock");
-
-        c->anchor.boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0);
-        c->anchor.mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
-        c->anchor.wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
-        ipw_json_free(doc);
-    }
-    ipw_buf_release(&text);
-    free(path);
+    c->anchor = ipw_saved_clock_read(ipw_json_get(manifest, "clock"));
+    ipw_json_free(manifest);
     return rc;
 }
 
-/* Takes the next line of one file in; 0 when it is over. */
+/* Notes the next line of one file; 0 at its end. */
 static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
 {
     struct source *file = &c->files[which];
@@ -153,7 +140,7 @@ int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err)
         rc = open_source(&c->files[i], err);
     }
     if (!rc) rc = read_anchor(c, run, err);
-    /* The earlier attempts first: what is in traces.jsonl as well is one of them. */
+    /* The earlier attempts first: a line that is also in traces.jsonl is one of them. */
     while (!rc && (more = keep_next(c, ATTEMPTS, err))) rc = more < 0 ? more : 0;
     if (rc) {
         ipw_check_close(c);
@@ -224,8 +211,8 @@ static struct kept *find_kept(struct ipw_check *c, int segment, int64_t index)
     return found;
 }
 
-/* Of the text without its member "superseded", by which an attempt's line differs from what it was
- * in traces.jsonl.  64 bits of FNV-1a. */
+/* FNV-1a (64 bits) of a line without its member "superseded", which an attempt's line has in addition
+ * to its line in traces.jsonl. */
 static uint64_t hash_line(const char *text, size_t n)
 {
     static const char member[] = "\"superseded\":\"";
@@ -243,8 +230,8 @@ static uint64_t hash_line(const char *text, size_t n)
     return hash;
 }
 
-/* An attempt is safe in attempts.jsonl before its line leaves traces.jsonl: after a crash in between
- * it is in both, and only once in the books. */
+/* An attempt is synced to attempts.jsonl before its line leaves traces.jsonl.  After a crash in between
+ * it is in both, and counts once. */
 static int is_twin(bool *twin, const struct ipw_check *c, const struct kept *line,
                    struct ipw_err *err)
 {
@@ -264,7 +251,7 @@ static int is_twin(bool *twin, const struct ipw_check *c, const struct kept *lin
     return 0;
 }
 
-/* A line of each file in turn until it is there: it is one of the next as a rule. */
+/* Reads a line of each file in turn until it is found; mostly it is among the next. */
 static int find_line(struct kept **out, struct ipw_check *c, int segment, int64_t index,
                      struct ipw_err *err)
 {
@@ -282,12 +269,12 @@ static int find_line(struct kept **out, struct ipw_check *c, int segment, int64_
     return 0;
 }
 
-int ipw_check_query(struct ipw_check *c, const struct ipw_redo_segment *segment,
-                    const struct ipw_redo_query *query, enum ipw_check_verdict *verdict,
+int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *segment,
+                    const struct ipw_recompute_query *query, enum ipw_check_verdict *verdict,
                     struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_err *err)
 {
     const struct ipw_query_trace *trace = query->trace;
-    const struct ipw_anchor *clock = &segment->facts.clock; /* all 0: the manifest's */
+    const struct ipw_anchor *clock = &segment->rules.clock; /* all 0: the manifest's */
     struct kept *kept, line;
     char *text;
     int rc;

@@ -29,7 +29,7 @@ static void add_joules(double *sum, double j)
                                    : (double)(llround(*sum * 1e6) + llround(j * 1e6)) / 1e6;
 }
 
-void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_redo_query *query,
+void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompute_query *query,
                            const struct ipw_query_record *record,
                            const struct ipw_query_loaded *was, bool differs)
 {
@@ -69,41 +69,47 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_redo_qu
     if (!row->earlier && !row->warmup) ipw_summary_add(&r->summary, trace, record);
 }
 
+/* The energy of the model calls, each a window of its own, as other tools compute it. */
+static double joules_of_calls(const struct ipw_ledger *ledger, struct ipw_ledger_question ask,
+                              const struct ipw_query_trace *q)
+{
+    double sum = NAN;
+
+    for (size_t i = 0; i < q->n_turns; i++) {
+        for (size_t k = 0; k < q->turns[i].n_spans; k++) {
+            const struct ipw_span *span = &q->turns[i].spans[k];
+            struct ipw_figure f;
+
+            if (span->kind != IPW_SPAN_LM) continue;
+            ask.t0_ns = span->start_ns;
+            ask.t1_ns = span->end_ns;
+            f = ipw_ledger_figure(ledger, ask);
+            if (f.known) sum = isnan(sum) ? f.j : sum + f.j;
+        }
+    }
+    return sum;
+}
+
 void ipw_ledger_report_by(struct ipw_ledger_report *r, const struct ipw_ledger *ledger,
                           int64_t ordinal, const struct ipw_query_trace *q)
 {
-    for (int m = 0; m < IPW_METHODS; m++) {
-        if (!(r->methods >> m & 1)) continue;
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-            struct ipw_figure f;
-            double sum = NAN;
+    for (int m = 0; m < IPW_LEDGER_METHODS; m++) {
+        for (int d = 0; d < IPW_DOMAIN_COUNT && (r->methods >> m & 1); d++) {
+            struct ipw_ledger_question ask = {ordinal,        (enum ipw_domain)d,
+                                              IPW_LEDGER_ALL, q->start_ns,
+                                              q->end_ns,      (enum ipw_ledger_what)m};
+            struct ipw_figure f = ipw_ledger_figure(ledger, ask);
 
-            if (m != IPW_METHOD_WINDOW) {
-                f = ipw_ledger_window_by(ledger, (enum ipw_method)m, ordinal, (enum ipw_domain)d,
-                                         q->start_ns, q->end_ns);
-                r->by[m][d] = f.known ? f.j : (double)NAN;
-                continue;
-            }
-            for (size_t i = 0; i < q->n_turns; i++) {
-                for (size_t k = 0; k < q->turns[i].n_spans; k++) {
-                    const struct ipw_span *span = &q->turns[i].spans[k];
-
-                    if (span->kind != IPW_SPAN_LM) continue;
-                    f = ipw_ledger_window_by(ledger, IPW_METHOD_WINDOW, ordinal, (enum ipw_domain)d,
-                                             span->start_ns, span->end_ns);
-                    if (f.known) sum = isnan(sum) ? f.j : sum + f.j;
-                }
-            }
-            r->by[m][d] = sum;
+            r->by[m][d] = m == IPW_LEDGER_WINDOW ? joules_of_calls(ledger, ask, q) : joules_of(&f);
         }
     }
 }
 
-void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_redo *redo)
+void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_recompute *redone)
 {
-    r->n_segments = redo->n_segments;
-    for (size_t i = 0; i < redo->n_segments; i++) {
-        const struct ipw_redo_segment *s = redo->segments[i];
+    r->n_segments = redone->n_segments;
+    for (size_t i = 0; i < redone->n_segments; i++) {
+        const struct ipw_recompute_segment *s = redone->segments[i];
 
         r->wall_ns += s->end_ns - s->start_ns;
         r->n_cut += s->cut;
@@ -136,7 +142,7 @@ void ipw_ledger_report_release(struct ipw_ledger_report *r)
 
 /* ---- a table ---- */
 
-static void joules(struct ipw_buf *out, double j)
+void ipw_joules_cell(struct ipw_buf *out, double j)
 {
     char text[40];
 
@@ -153,24 +159,24 @@ static void put_part(struct ipw_buf *out, const char *what, double j)
 {
     if (isnan(j)) return;
     ipw_buf_adds(out, "           ");
-    joules(out, j);
+    ipw_joules_cell(out, j);
     ipw_buf_addf(out, "  %s\n", what);
 }
 
-/* Four columns stay within a terminal; what most runs have not got has lines of its own. */
+/* Four columns fit a terminal; values that most runs lack have lines of their own. */
 static void put_line(struct ipw_buf *out, const char *label, const struct ipw_ledger_line *line)
 {
     ipw_format_cell(out, label, 11, IPW_ALIGN_LEFT);
-    joules(out, line->queries_j);
-    joules(out, line->idle_j);
-    joules(out, line->total_j);
-    joules(out, line->difference_j);
+    ipw_joules_cell(out, line->queries_j);
+    ipw_joules_cell(out, line->idle_j);
+    ipw_joules_cell(out, line->total_j);
+    ipw_joules_cell(out, line->difference_j);
     ipw_buf_adds(out, line->state == IPW_LEDGER_OFF ? "  OFF: a bug\n" : "\n");
     if (line->warmup_j > 0) put_part(out, "of the total: warm-up", line->warmup_j);
     if (line->wasted_j > 0) put_part(out, "of the total: earlier attempts", line->wasted_j);
 }
 
-/* Each of several, below their domain. */
+/* Each device of a domain that has several. */
 static void put_devices(struct ipw_buf *out, const struct ipw_ledger_report *r, enum ipw_domain d,
                         size_t n_queries)
 {
@@ -213,11 +219,11 @@ static void put_balance(struct ipw_buf *out, const struct ipw_ledger_report *r)
     if (!any) ipw_buf_adds(out, "no domain has a total: no sensor was read\n");
 }
 
-/* What the run wrote, under what it would be now. */
+/* The values that the run wrote, and the change. */
 static void put_was(struct ipw_buf *out, const double *was, const double *now)
 {
     ipw_buf_adds(out, "  the run wrote ");
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) joules(out, was[d]);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) ipw_joules_cell(out, was[d]);
     ipw_buf_adds(out, "\n  change        ");
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         char text[40];
@@ -256,22 +262,22 @@ static void put_queries(struct ipw_buf *out, const struct ipw_ledger_report *r)
         ipw_format_cell(out, row->id, 16, IPW_ALIGN_LEFT);
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
             now[d] = joules_of(&row->energy[d]);
-            joules(out, now[d]);
+            ipw_joules_cell(out, now[d]);
         }
         if (r->n_segments > 1) ipw_buf_addf(out, "  session %d", row->segment);
         ipw_buf_addf(out, "%s%s%s\n", row->warmup ? "  warm-up" : "",
                      row->earlier ? "  earlier attempt" : "", row->differs ? "  differs" : "");
         if (row->compared && (row->differs || r->share) && moved(row)) put_was(out, row->was, now);
-        for (int m = 0; m < IPW_METHODS; m++) {
+        for (int m = 0; m < IPW_LEDGER_METHODS; m++) {
             if (!(r->methods >> m & 1)) continue;
-            ipw_buf_addf(out, "  by %-11s", ipw_method_name((enum ipw_method)m));
-            for (int d = 0; d < IPW_DOMAIN_COUNT; d++) joules(out, row->by[m][d]);
+            ipw_buf_addf(out, "  by %-11s", ipw_method_name((enum ipw_ledger_what)m));
+            for (int d = 0; d < IPW_DOMAIN_COUNT; d++) ipw_joules_cell(out, row->by[m][d]);
             ipw_buf_addc(out, '\n');
         }
     }
 }
 
-/* How far another rule moves the queries' joules. */
+/* How far another rule changes the queries' energy. */
 static void put_moves(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
     size_t n = 0, n_compared = 0;
@@ -311,7 +317,7 @@ static void put_known(struct ipw_buf *out, double j, const char *reason)
     ipw_buf_addc(out, ')');
 }
 
-/* A run of an older version, or a changed file: what it recorded beside what today's rules say. */
+/* For a run of an older version, or a changed file: recorded and recomputed totals. */
 static void put_recorded(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
     struct ipw_totals totals;
@@ -357,11 +363,10 @@ static void put_verdict(struct ipw_buf *out, const struct ipw_ledger_report *r)
     }
 }
 
-void ipw_ledger_print_table(struct ipw_buf *out, const struct ipw_ledger_report *r, size_t width)
+void ipw_ledger_print_table(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
     char time[32];
 
-    (void)width;
     ipw_buf_addf(out, "%s: %zu quer%s in %s, from its events and samples alone\n\n", r->path, r->n,
                  r->n == 1 ? "y" : "ies", ipw_format_seconds(time, ipw_ns_to_s(r->wall_ns)));
     put_balance(out, r);
@@ -383,24 +388,23 @@ static void put_figure(struct ipw_jw *w, const struct ipw_figure *f)
     ipw_jw_obj_end(w);
 }
 
-/* What the run wrote, in joules by domain. */
-static void put_was_json(struct ipw_jw *w, const char *key, const double *was)
+void ipw_joules_write(struct ipw_jw *w, const char *key, const double *joules)
 {
     ipw_jw_key(w, key);
-    if (!was) {
+    if (!joules) {
         ipw_jw_null(w);
         return;
     }
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++)
-        ipw_jw_knum(w, ipw_domain_name(sorted[i]), was[sorted[i]]);
+        ipw_jw_knum(w, ipw_domain_name(sorted[i]), joules[sorted[i]]);
     ipw_jw_obj_end(w);
 }
 
 void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
-    static const int by_name[IPW_METHODS] = {IPW_METHOD_LINEAR, IPW_METHOD_PHASE,
-                                             IPW_METHOD_WINDOW};
+    static const int by_name[IPW_LEDGER_METHODS] = {IPW_LEDGER_LINEAR, IPW_LEDGER_QUERY,
+                                                    IPW_LEDGER_WINDOW};
     struct ipw_totals totals;
     struct ipw_jw w;
 
@@ -454,29 +458,24 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
         ipw_jw_kint(&w, "index", row->index);
         ipw_jw_key(&w, "methods");
         ipw_jw_obj(&w);
-        for (int m = 0; m < IPW_METHODS; m++) {
+        for (int m = 0; m < IPW_LEDGER_METHODS; m++) {
             int at = by_name[m];
 
             if (!(r->methods >> at & 1)) continue;
-            ipw_jw_key(&w, ipw_method_name((enum ipw_method)at));
-            ipw_jw_obj(&w);
-            for (int k = 0; k < IPW_DOMAIN_COUNT; k++) {
-                ipw_jw_knum(&w, ipw_domain_name(sorted[k]), row->by[at][sorted[k]]);
-            }
-            ipw_jw_obj_end(&w);
+            ipw_joules_write(&w, ipw_method_name((enum ipw_ledger_what)at), row->by[at]);
         }
         ipw_jw_obj_end(&w);
         ipw_jw_kstr(&w, "query_id", row->id);
         ipw_jw_kint(&w, "segment", row->segment);
         ipw_jw_kbool(&w, "warmup", row->warmup);
-        put_was_json(&w, "was", row->compared ? row->was : NULL);
+        ipw_joules_write(&w, "was", row->compared ? row->was : NULL);
         ipw_jw_obj_end(&w);
     }
     ipw_jw_arr_end(&w);
     ipw_jw_kint(&w, "segments", (int64_t)r->n_segments);
     ipw_jw_kstr(&w, "share", r->share);
     ipw_jw_knum(&w, "wall_s", ipw_ns_to_s(r->wall_ns));
-    put_was_json(&w, "was_queries", r->compared ? r->was_j : NULL);
+    ipw_joules_write(&w, "was_queries", r->compared ? r->was_j : NULL);
     ipw_jw_obj_end(&w);
     ipw_buf_addc(out, '\n');
 }

@@ -1,4 +1,4 @@
-/* audit/ledger_print.h: what `ledger RUN` shows: the balance a domain, and each query's figures.
+/* audit/ledger_print.h: the output of `ledger RUN`: the balance of each domain, and each query.
  *
  * Gathered query by query, printed at the end as a table or as one JSON object.  Owns its rows. */
 #ifndef IPW_AUDIT_LEDGER_PRINT_H
@@ -7,51 +7,56 @@
 #include "ledger/recompute.h"
 #include "report/summary.h"
 
-#define IPW_METHODS (IPW_METHOD_WINDOW + 1)
-
 struct ipw_ledger_row { /* one query */
     char *id;
     int32_t index;
     struct ipw_figure energy[IPW_DOMAIN_COUNT];
-    double by[IPW_METHODS][IPW_DOMAIN_COUNT]; /* what a method says; NAN: nothing */
-    bool compared, differs;                   /* with, from the run's own line */
-    double was[IPW_DOMAIN_COUNT];             /* what that line says; NAN: nothing */
+    double by[IPW_LEDGER_METHODS][IPW_DOMAIN_COUNT]; /* by each method; NAN: unknown */
+    bool compared, differs;                          /* with, from the run's own line */
+    double was[IPW_DOMAIN_COUNT];                    /* in that line; NAN: unknown */
     int segment;
-    bool warmup, earlier; /* an attempt that a later one of another segment takes the place of */
+    bool warmup, earlier; /* earlier: another segment has a later attempt */
 };
 
 struct ipw_ledger_report {
     struct ipw_summary summary; /* of the recomputed queries */
     struct ipw_ledger_row *rows;
     size_t n, cap;
-    bool compared; /* there was something to compare with */
+    bool compared; /* the run has traces to compare with */
     size_t n_differs, n_missing, n_left, n_earlier;
     struct ipw_balance balance[IPW_DOMAIN_COUNT];
     int64_t wall_ns;
-    size_t n_segments, n_cut; /* sessions of the run, and how many of them were cut down */
+    size_t n_segments, n_cut; /* sessions, and how many of them were killed */
     const char *path, *share; /* share: another rule than the run's, by name; or NULL */
     double warmup_j[IPW_DOMAIN_COUNT], earlier_j[IPW_DOMAIN_COUNT];
     struct ipw_device_sums warmup_devices, earlier_devices;
     struct ipw_device_books devices;
-    double was_j[IPW_DOMAIN_COUNT];           /* what the run wrote for the queries that count */
-    unsigned methods;                         /* to be shown: bit 1 << enum ipw_method */
-    double by[IPW_METHODS][IPW_DOMAIN_COUNT]; /* of the next query: see ipw_ledger_report_by() */
+    double was_j[IPW_DOMAIN_COUNT]; /* what the run wrote for the queries that count */
+    unsigned methods;               /* to be shown: bit 1 << method */
+    double by[IPW_LEDGER_METHODS]
+             [IPW_DOMAIN_COUNT]; /* of the next query: see ipw_ledger_report_by() */
 };
 
 void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path);
 /* `was`: the run's own line; NULL: it has none. */
-void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_redo_query *query,
+void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompute_query *query,
                            const struct ipw_query_record *record,
                            const struct ipw_query_loaded *was, bool differs);
-/* Asks each method that is to be shown about a query that has not been booked yet.  "window" asks
- * for the inferences alone, as upstream does, the others for the whole query. */
+/* Computes the next query by each method that is to be shown, before it is booked.  "window" is the
+ * sum of the model calls, as upstream does it; the others are the whole query. */
 void ipw_ledger_report_by(struct ipw_ledger_report *r, const struct ipw_ledger *ledger,
                           int64_t ordinal, const struct ipw_query_trace *trace);
-/* The run as a whole, once every query is in. */
-void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_redo *redo);
+/* The whole run, after its last query. */
+void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_recompute *redone);
 void ipw_ledger_report_release(struct ipw_ledger_report *r);
 
-void ipw_ledger_print_table(struct ipw_buf *out, const struct ipw_ledger_report *r, size_t width);
+void ipw_ledger_print_table(struct ipw_buf *out, const struct ipw_ledger_report *r);
 void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *r);
+
+/* One cell of a table: microjoules, right-aligned in 16 columns. */
+void ipw_joules_cell(struct ipw_buf *out, double j);
+/* A member with the joules of each domain (by enum ipw_domain); NULL: null. */
+struct ipw_jw;
+void ipw_joules_write(struct ipw_jw *w, const char *key, const double *joules);
 
 #endif

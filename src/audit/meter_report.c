@@ -12,16 +12,16 @@
 #include "json/jsonl.h"
 #include "ledger/ledger.h"
 #include "trace/rundir.h"
+#include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
-#define ROW_BYTES    (64 * IPW_KIB)
-#define MANIFEST_MAX (16 * IPW_MIB)
-#define DAY_S        86400.0
-#define NEAR_S       600.0 /* clocks that know the date are not further apart */
-#define ZONES_S      (15 * 3600.0)
-#define LONG_AGO_S   1e8  /* an "epoch" before 1973 is the meter's own count of seconds */
-#define MARGIN_S     60.0 /* rows this far around the run are fed to the ledger */
-#define MOST_W       1000000
+#define ROW_BYTES  (64 * IPW_KIB)
+#define DAY_S      86400.0
+#define NEAR_S     600.0 /* clocks that know the date are not further apart */
+#define ZONES_S    (15 * 3600.0)
+#define LONG_AGO_S 1e8  /* an "epoch" before 1973 is the meter's own count of seconds */
+#define MARGIN_S   60.0 /* rows this far around the run are fed to the ledger */
+#define MOST_W     1000000
 
 /* ---- the run ---- */
 
@@ -66,7 +66,7 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
     struct reading *g = ud;
     struct ipw_meter_report *r = g->r;
-    struct ipw_meter_query *out;
+    struct ipw_meter_report_query *out;
     double t0_s;
 
     if (!start_of(g, q, &t0_s)) {
@@ -75,10 +75,10 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     }
     IPW_GROW(r->queries, r->cap_queries, r->n_queries + 1);
     out = &r->queries[r->n_queries++];
-    *out =
-        (struct ipw_meter_query){.id = ipw_strdup(q->trace.id),
-                                 .t0_s = t0_s,
-                                 .t1_s = t0_s + ipw_ns_to_s(q->trace.end_ns - q->trace.start_ns)};
+    *out = (struct ipw_meter_report_query){
+        .id = ipw_strdup(q->trace.id),
+        .t0_s = t0_s,
+        .t1_s = t0_s + ipw_ns_to_s(q->trace.end_ns - q->trace.start_ns)};
     add_busy(&g->all, &g->n_all, &g->cap_all, out->t0_s, out->t1_s);
     for (size_t i = 0; i < q->trace.n_turns; i++) {
         const struct ipw_turn *turn = &q->trace.turns[i];
@@ -93,32 +93,16 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     return 0;
 }
 
-static void read_anchor(struct ipw_anchor *anchor, const char *run)
-{
-    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
-    struct ipw_json *root = NULL;
-    char *path = ipw_asprintf("%s/manifest.json", run);
-    const struct ipw_json *clock;
-
-    *anchor = (struct ipw_anchor){0};
-    /* Without it, queries are placed by their dates. */
-    if (ipw_file_read(&text, path, NULL) == 0 &&
-        ipw_json_parse(&root, ipw_buf_str(&text), text.len, NULL, NULL) == 0) {
-        clock = ipw_json_get(root, "clock");
-        anchor->mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
-        anchor->wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
-    }
-    ipw_json_free(root);
-    ipw_buf_release(&text);
-    free(path);
-}
-
 static int read_run(struct ipw_meter_report *r, const char *run, struct ipw_err *err)
 {
     struct reading g = {.r = r};
+    struct ipw_json *manifest;
     int rc;
 
-    read_anchor(&g.anchor, run);
+    /* Without a manifest, queries are placed by their dates. */
+    ipw_saved_manifest_read(&manifest, run, NULL);
+    g.anchor = ipw_saved_clock_read(ipw_json_get(manifest, "clock"));
+    ipw_json_free(manifest);
     rc = ipw_rundir_each_query(run, take_query, &g, NULL, err);
     if (rc == 0 && r->n_queries == 0) {
         rc = ipw_fail(err, IPW_EUNSUPPORTED, "%s: no finished query", run);
@@ -140,7 +124,7 @@ static int read_run(struct ipw_meter_report *r, const char *run, struct ipw_err 
 
 /* ---- the logs ---- */
 
-static int read_log(struct ipw_meter_input *in, const char *column, struct ipw_err *err)
+static int read_log(struct ipw_meter_report_input *in, const char *column, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
@@ -187,7 +171,7 @@ static void range_of(const struct ipw_meter_log *log, const struct ipw_meter_poi
 }
 
 /* HH:MM:SS is counted from the midnight (UTC) before the run. */
-static void place_days(struct ipw_meter_input *in, double run_s)
+static void place_days(struct ipw_meter_report_input *in, double run_s)
 {
     double midnight_s = floor(run_s / DAY_S) * DAY_S;
 
@@ -199,8 +183,8 @@ static void place_days(struct ipw_meter_input *in, double run_s)
     }
 }
 
-static int align_log(struct ipw_meter_report *r, struct ipw_meter_input *in, const double *offset_s,
-                     struct ipw_err *err)
+static int align_log(struct ipw_meter_report *r, struct ipw_meter_report_input *in,
+                     const double *offset_s, struct ipw_err *err)
 {
     const struct ipw_meter_log *one = &in->log;
     struct ipw_meter_points watts;
@@ -262,13 +246,13 @@ static void tell_edges(struct ipw_ledger *ledger, struct ipw_meter_report *r)
     }
     if (n) qsort(edges, n, sizeof *edges, by_instant);
     for (size_t i = 0; i < n; i++) {
-        struct ipw_meter_query *q = &r->queries[edges[i].query];
+        struct ipw_meter_report_query *q = &r->queries[edges[i].query];
         int64_t t_ns = ledger_ns(r, edges[i].t_s);
 
         if (edges[i].begin) {
             q->ordinal = ipw_ledger_query_begin(ledger, t_ns);
         } else {
-            ipw_ledger_query_leave(ledger, q->ordinal, t_ns);
+            ipw_ledger_query_end(ledger, q->ordinal, t_ns);
         }
     }
     free(edges);
@@ -293,7 +277,7 @@ static int by_time(const void *a, const void *b)
 /* A column's rows around the run.  A mean over the time since the row before stands in the middle
  * of that time. */
 static void take_rows(struct rows *rows, size_t channel, const struct ipw_meter_report *r,
-                      const struct ipw_meter_input *in, size_t column)
+                      const struct ipw_meter_report_input *in, size_t column)
 {
     const struct ipw_meter_points *p = &in->log.columns[column];
     bool watts = in->log.format.columns[column].kind == IPW_METER_WATTS, kept = false;
@@ -417,18 +401,22 @@ static int book(struct ipw_meter_report *r, struct ipw_err *err)
 {
     struct ipw_ledger *ledger = make_ledger(r);
     int64_t t0 = ledger_ns(r, r->t0_s), t1 = ledger_ns(r, r->t1_s);
+    struct ipw_ledger_question all = {IPW_LEDGER_ANY,  IPW_DOMAIN_MACHINE, IPW_LEDGER_ALL, t0, t1,
+                                      IPW_LEDGER_TOTAL};
     int rc = 0;
 
-    r->total = ipw_ledger_total(ledger, IPW_DOMAIN_MACHINE, t0, t1);
-    r->idle = ipw_ledger_idle(ledger, IPW_DOMAIN_MACHINE, t0, t1);
+    r->total = ipw_ledger_figure(ledger, all);
+    all.what = IPW_LEDGER_IDLE;
+    r->idle = ipw_ledger_figure(ledger, all);
     for (size_t i = 0; i < r->n_queries; i++) {
-        struct ipw_meter_query *q = &r->queries[i];
+        struct ipw_meter_report_query *q = &r->queries[i];
         int64_t from = ledger_ns(r, q->t0_s), to = ledger_ns(r, q->t1_s);
+        struct ipw_ledger_question ask = {q->ordinal, IPW_DOMAIN_MACHINE, IPW_LEDGER_ALL, from,
+                                          to,         IPW_LEDGER_QUERY};
 
         /* By its ordinal it has its part to the microjoule: the parts sum to the whole. */
-        q->energy = q->ordinal < 0
-                        ? ipw_ledger_window(ledger, IPW_DOMAIN_MACHINE, from, from)
-                        : ipw_ledger_query_window(ledger, q->ordinal, IPW_DOMAIN_MACHINE, from, to);
+        if (q->ordinal < 0) ask.t1_ns = from; /* no length: nothing */
+        q->energy = ipw_ledger_figure(ledger, ask);
     }
     ipw_ledger_free(ledger);
     if (!r->total.known) {

@@ -13,14 +13,14 @@
 #include "energy/meter_align.h"
 #include "ledger/series.h"
 
-struct ipw_meter_query {
+struct ipw_meter_report_query {
     char *id;
     double t0_s, t1_s; /* since 1970 */
     int64_t ordinal;   /* the ledger's; -1: of no length */
     struct ipw_figure energy;
 };
 
-struct ipw_meter_input {
+struct ipw_meter_report_input {
     char *path;
     struct ipw_meter_log log;
     bool aligned; /* `fit` was found, not given */
@@ -29,11 +29,11 @@ struct ipw_meter_input {
 
 struct ipw_meter_report {
     const char *run; /* borrowed */
-    struct ipw_meter_query *queries;
+    struct ipw_meter_report_query *queries;
     size_t n_queries, cap_queries;
     struct ipw_meter_busy *busy; /* what the clocks are aligned by: inferences, else queries */
     size_t n_busy, cap_busy;
-    struct ipw_meter_input *logs;
+    struct ipw_meter_report_input *logs;
     size_t n_logs;
 
     double t0_s, t1_s; /* from the first query's start to the last one's end */

@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/ledger_print.h"
 #include "base/mem.h"
 #include "json/write.h"
 #include "report/format.h"
 #include "report/words.h"
 
-static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                         IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
 /* By name, and the order in which they are shown. */
 static const enum ipw_share rules[IPW_SHARES] = {IPW_SHARE_EQUAL, IPW_SHARE_PHASE,
                                                  IPW_SHARE_TOKENS};
@@ -45,15 +44,15 @@ int ipw_shares_parse(unsigned *out, const char *given, struct ipw_err *err)
 struct pass {
     struct ipw_shares *s;
     enum ipw_share rule;
-    size_t next; /* the row that comes now, when this pass books as the one before did */
+    size_t next; /* the next row, if this pass books in the order of the one before */
 };
 
-static bool is_of(const struct ipw_shares_row *row, const struct ipw_redo_query *q)
+static bool is_of(const struct ipw_shares_row *row, const struct ipw_recompute_query *q)
 {
     return row->index == q->trace->index && row->segment == q->segment;
 }
 
-static struct ipw_shares_row *row_of(struct pass *p, const struct ipw_redo_query *q)
+static struct ipw_shares_row *row_of(struct pass *p, const struct ipw_recompute_query *q)
 {
     struct ipw_shares *s = p->s;
     struct ipw_shares_row *row;
@@ -73,7 +72,7 @@ static struct ipw_shares_row *row_of(struct pass *p, const struct ipw_redo_query
     return row;
 }
 
-static int take(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
+static int take(void *ud, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     struct pass *p = ud;
     struct ipw_shares_row *row = row_of(p, q);
@@ -88,12 +87,12 @@ static int take(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
 }
 
 /* Over all sessions. */
-static void take_idle(struct ipw_shares *s, enum ipw_share rule, const struct ipw_redo *redo)
+static void take_idle(struct ipw_shares *s, enum ipw_share rule, const struct ipw_recompute *redone)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        s->idle[rule][d] = redo->n_segments ? 0 : NAN;
-        for (size_t i = 0; i < redo->n_segments; i++) {
-            const struct ipw_figure *idle = &redo->segments[i]->balance[d].idle;
+        s->idle[rule][d] = redone->n_segments ? 0 : NAN;
+        for (size_t i = 0; i < redone->n_segments; i++) {
+            const struct ipw_figure *idle = &redone->segments[i]->balance[d].idle;
 
             s->idle[rule][d] += idle->known ? idle->j : NAN;
         }
@@ -101,9 +100,9 @@ static void take_idle(struct ipw_shares *s, enum ipw_share rule, const struct ip
 }
 
 /* The rule that the run recorded: that of its first session, by a pass that changes nothing. */
-static enum ipw_share own_rule(const struct ipw_redo *redo)
+static enum ipw_share own_rule(const struct ipw_recompute *redone)
 {
-    return redo->n_segments ? redo->segments[0]->own_share : IPW_SHARE_EQUAL;
+    return redone->n_segments ? redone->segments[0]->own_share : IPW_SHARE_EQUAL;
 }
 
 int ipw_shares_run(struct ipw_shares *s, const char *run, unsigned wanted, struct ipw_err *err)
@@ -111,15 +110,15 @@ int ipw_shares_run(struct ipw_shares *s, const char *run, unsigned wanted, struc
     *s = (struct ipw_shares){.path = run, .rules = wanted};
     for (int r = 0; r < IPW_SHARES; r++) {
         struct pass pass = {s, (enum ipw_share)r, 0};
-        struct ipw_redo_options how = {.query = take, .ud = &pass, .share = &pass.rule};
-        struct ipw_redo redo = {0};
+        struct ipw_recompute_options how = {.query = take, .ud = &pass, .share = &pass.rule};
+        struct ipw_recompute redone = {0};
         int rc;
 
         if (!(wanted >> r & 1)) continue;
-        rc = ipw_redo_run(&redo, run, &how, err);
-        if (!rc) take_idle(s, pass.rule, &redo);
-        s->own = own_rule(&redo);
-        ipw_redo_release(&redo);
+        rc = ipw_recompute_run(&redone, run, &how, err);
+        if (!rc) take_idle(s, pass.rule, &redone);
+        s->own = own_rule(&redone);
+        ipw_recompute_release(&redone);
         if (rc) return rc;
     }
     return 0;
@@ -134,8 +133,9 @@ void ipw_shares_release(struct ipw_shares *s)
 
 /* ---- how far apart ---- */
 
-double ipw_shares_spread(const struct ipw_shares *s, const struct ipw_shares_row *row,
-                         enum ipw_domain d)
+/* The largest difference between two rules over the mean of all; NAN: fewer than two are known. */
+static double spread(const struct ipw_shares *s, const struct ipw_shares_row *row,
+                     enum ipw_domain d)
 {
     double least = NAN, most = NAN, sum = 0;
     size_t n = 0;
@@ -190,25 +190,12 @@ static bool any(const struct ipw_shares *s, enum ipw_domain d)
     return false;
 }
 
-static void cell(struct ipw_buf *out, double j)
-{
-    char text[40];
-
-    if (isnan(j)) {
-        snprintf(text, sizeof text, "%s", IPW_UNKNOWN_TEXT);
-    } else {
-        snprintf(text, sizeof text, "%.6f", j);
-    }
-    ipw_buf_addc(out, ' ');
-    ipw_format_cell(out, text, 15, IPW_ALIGN_RIGHT);
-}
-
 static void put_row(struct ipw_buf *out, const struct ipw_shares *s, const char *label,
                     const double *joules)
 {
     ipw_format_cell(out, label, 16, IPW_ALIGN_LEFT);
     for (int i = 0; i < IPW_SHARES; i++) {
-        if (s->rules >> rules[i] & 1) cell(out, joules[rules[i]]);
+        if (s->rules >> rules[i] & 1) ipw_joules_cell(out, joules[rules[i]]);
     }
 }
 
@@ -248,16 +235,16 @@ static void put_domain(struct ipw_buf *out, const struct ipw_shares *s, enum ipw
     ipw_buf_adds(out, "   apart\n");
     for (size_t i = 0; i < s->n; i++) {
         double joules[IPW_SHARES];
-        char spread[32];
+        char apart[32];
 
         for (int r = 0; r < IPW_SHARES; r++) {
             joules[r] = s->rows[i].joules[r][d];
             sums[r] += joules[r];
         }
         put_row(out, s, s->rows[i].id, joules);
-        ipw_format_percent(spread, ipw_shares_spread(s, &s->rows[i], d));
+        ipw_format_percent(apart, spread(s, &s->rows[i], d));
         ipw_buf_addc(out, ' ');
-        ipw_format_cell(out, spread, 7, IPW_ALIGN_RIGHT);
+        ipw_format_cell(out, apart, 7, IPW_ALIGN_RIGHT);
         ipw_buf_addc(out, '\n');
     }
     put_row(out, s, "all queries", sums);
@@ -293,22 +280,16 @@ void ipw_shares_print_json(struct ipw_buf *out, const struct ipw_shares *s)
     ipw_jw_arr(&w);
     for (size_t i = 0; i < s->n; i++) {
         const struct ipw_shares_row *row = &s->rows[i];
+        double apart[IPW_DOMAIN_COUNT];
 
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) apart[d] = spread(s, row, (enum ipw_domain)d);
         ipw_jw_obj(&w);
-        ipw_jw_key(&w, "apart");
-        ipw_jw_obj(&w);
-        for (int k = 0; k < IPW_DOMAIN_COUNT; k++)
-            ipw_jw_knum(&w, ipw_domain_name(sorted[k]), ipw_shares_spread(s, row, sorted[k]));
-        ipw_jw_obj_end(&w);
+        ipw_joules_write(&w, "apart", apart);
         ipw_jw_key(&w, "energy");
         ipw_jw_obj(&w);
         for (int r = 0; r < IPW_SHARES; r++) {
-            if (!(s->rules >> rules[r] & 1)) continue;
-            ipw_jw_key(&w, ipw_share_name(rules[r]));
-            ipw_jw_obj(&w);
-            for (int k = 0; k < IPW_DOMAIN_COUNT; k++)
-                ipw_jw_knum(&w, ipw_domain_name(sorted[k]), row->joules[rules[r]][sorted[k]]);
-            ipw_jw_obj_end(&w);
+            if (s->rules >> rules[r] & 1)
+                ipw_joules_write(&w, ipw_share_name(rules[r]), row->joules[rules[r]]);
         }
         ipw_jw_obj_end(&w);
         ipw_jw_kint(&w, "index", row->index);

@@ -1,9 +1,8 @@
 /* audit/share_rules.h: a saved run by several sharing rules, side by side.
  *
- * `ledger RUN --share all` computes the run once by each rule (ledger/recompute.h) and sets each
- * query's joules beside each other: what they are by each rule, how far the rules are apart for this
- * query, and how far each pair of rules is apart over the run.  All rules hand out the same total.
- * Owns its rows. */
+ * `ledger RUN --share all` computes the run once by each rule (ledger/recompute.h).  It shows each
+ * query's energy by each rule, how far the rules are apart for this query, and how far each pair of
+ * rules is apart over the run.  All rules hand out the same total.  Owns its rows. */
 #ifndef IPW_AUDIT_SHARE_RULES_H
 #define IPW_AUDIT_SHARE_RULES_H
 
@@ -32,9 +31,6 @@ int ipw_shares_parse(unsigned *rules, const char *given, struct ipw_err *err);
 int ipw_shares_run(struct ipw_shares *s, const char *run, unsigned rules, struct ipw_err *err);
 void ipw_shares_release(struct ipw_shares *s);
 
-/* The largest difference between two rules over the mean of all; NAN: fewer than two are known. */
-double ipw_shares_spread(const struct ipw_shares *s, const struct ipw_shares_row *row,
-                         enum ipw_domain domain);
 void ipw_shares_print(struct ipw_buf *out, const struct ipw_shares *s);
 void ipw_shares_print_json(struct ipw_buf *out, const struct ipw_shares *s);
 

@@ -334,14 +334,14 @@ static int check_summary(struct job *j, struct ipw_err *err)
 /* ---- the ledger ---- */
 
 struct recomputed {
-    struct ipw_redo redo;
+    struct ipw_recompute redone;
     struct ipw_check *check;
 };
 
-static int compare_query(void *ud, const struct ipw_redo_query *query, struct ipw_err *err)
+static int compare_query(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
 {
     struct recomputed *r = ud;
-    const struct ipw_redo_segment *segment = r->redo.segments[r->redo.n_segments - 1];
+    const struct ipw_recompute_segment *segment = r->redone.segments[r->redone.n_segments - 1];
     struct ipw_query_loaded was = {0};
     struct ipw_buf what = IPW_BUF(4096);
     enum ipw_check_verdict verdict = IPW_CHECK_SAME;
@@ -363,12 +363,12 @@ static int compare_query(void *ud, const struct ipw_redo_query *query, struct ip
 static int recompute(struct job *j, struct ipw_err *err)
 {
     struct recomputed r = {0};
-    struct ipw_redo_options how = {.query = compare_query, .ud = &r};
+    struct ipw_recompute_options how = {.query = compare_query, .ud = &r};
     size_t left = 0;
     int rc = ipw_check_open(&r.check, j->run, err);
 
     if (!rc) {
-        rc = ipw_redo_run(&r.redo, j->run, &how, err);
+        rc = ipw_recompute_run(&r.redone, j->run, &how, err);
         if (!rc) rc = ipw_check_left(r.check, &left, err);
         if (!rc && left)
             rc = ipw_fail(err, IPW_EPARSE, "traces.jsonl: %zu of its lines have no events", left);
@@ -376,7 +376,7 @@ static int recompute(struct job *j, struct ipw_err *err)
             ipw_err_prefix(err, "%s", j->run);
     }
     ipw_check_close(r.check);
-    ipw_redo_release(&r.redo);
+    ipw_recompute_release(&r.redone);
     j->v->recomputed = !rc;
     return rc;
 }

@@ -356,3 +356,21 @@ void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t columns)
         at += wide;
     }
 }
+
+void ipw_text_hex(struct ipw_buf *out, const char *s, size_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < n; i++) {
+        ipw_buf_addc(out, digits[(unsigned char)s[i] >> 4]);
+        ipw_buf_addc(out, digits[(unsigned char)s[i] & 15]);
+    }
+}
+
+static int hex_digit(char c) { return (c <= '9' ? c - '0' : c - 'a' + 10) & 15; }
+
+void ipw_text_unhex(char *to, const char *s, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i += 2)
+        to[i / 2] = (char)(hex_digit(s[i]) << 4 | hex_digit(s[i + 1]));
+}

@@ -52,4 +52,9 @@ void ipw_text_printable(struct ipw_buf *out, const char *s, size_t n, size_t max
  * and stays whole, so do words that are longer than a line, and lines of s that begin with a blank. */
 void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t columns);
 
+/* Appends the bytes as pairs of hexadecimal digits; and n digits back into n / 2 bytes at `to`, where
+ * a character that is no digit gives some digit. */
+void ipw_text_hex(struct ipw_buf *out, const char *s, size_t n);
+void ipw_text_unhex(char *to, const char *s, size_t n);
+
 #endif

@@ -1,4 +1,4 @@
-/* The final answer in a model's text.  The rule (reference/ecosystem.md, section 1): what follows
+/* The final answer in a model's text.  The rule: what follows
  * the last "FINAL ANSWER" and its optional colon up to the line's end, or the next line that is not
  * empty; trimmed; one layer of bold, backticks or brackets taken off; nothing else.  A layer that
  * was opened right before the marker ("**FINAL ANSWER:** 17", "**FINAL ANSWER: 17**") belongs to

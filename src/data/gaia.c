@@ -24,7 +24,7 @@ static double number_of_answer(const char *s, size_t n)
 
     for (size_t i = 0; i < n; i++)
         if (s[i] != '$' && s[i] != '%' && s[i] != ',') ipw_buf_addc(&kept, s[i]);
-    if (kept.failed || !ipw_python_float(ipw_buf_str(&kept), &value)) value = INFINITY;
+    if (kept.failed || !ipw_py_float(ipw_buf_str(&kept), &value)) value = INFINITY;
     ipw_buf_release(&kept);
     return value;
 }
@@ -124,7 +124,7 @@ static bool same_piece(const char *answer, size_t answer_n, const char *truth, s
 {
     char *text = ipw_memdup(truth, truth_n);
     double value;
-    bool is_number = ipw_python_float(text, &value);
+    bool is_number = ipw_py_float(text, &value);
 
     free(text);
     return is_number ? number_of_answer(answer, answer_n) == value
@@ -158,7 +158,7 @@ const char *ipw_gaia_route(const char *truth)
 {
     double value;
 
-    if (ipw_python_float(truth, &value)) return "number";
+    if (ipw_py_float(truth, &value)) return "number";
     return strpbrk(truth, ",;") ? "list" : "string";
 }
 
@@ -168,7 +168,7 @@ bool ipw_gaia_score(const char *answer, const char *truth)
     double value;
     bool right;
 
-    if (ipw_python_float(t, &value))
+    if (ipw_py_float(t, &value))
         right = number_of_answer(a, strlen(a)) == value;
     else if (strpbrk(t, ",;"))
         right = same_list(a, t);

@@ -1,8 +1,8 @@
 /* data/gaia.h: GAIA's official scoring rule and the extraction of a final answer.
  *
  * Exact, not approximate: the rule is Python's float() grammar, Unicode lower-casing (libunistring)
- * and Python's white space, as reference/ecosystem.md section 1 states it with sources; the forty
- * rows there are tests.  Pure; text is UTF-8 (invalid bytes count as U+FFFD). */
+ * and Python's white space, as the benchmark's own scorer has them (tests/data/oracle_gaia.py compares
+ * both).  Pure; text is UTF-8 (invalid bytes count as U+FFFD). */
 #ifndef IPW_DATA_GAIA_H
 #define IPW_DATA_GAIA_H
 
@@ -19,8 +19,5 @@ const char *ipw_gaia_route(const char *truth);
 /* Extracts the final answer from a reply's text: after the last "FINAL ANSWER" marker.  Returns
  * "marker", "last_line" or "none" (then out is empty). */
 const char *ipw_gaia_extract(struct ipw_buf *out, const char *text, size_t n);
-
-/* Python's float(text): true and the value, or false. */
-bool ipw_python_float(const char *text, double *value);
 
 #endif

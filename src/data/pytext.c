@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "data/gaia.h"
 
 uint32_t ipw_py_char(const char *s, size_t len)
 {
@@ -136,7 +135,7 @@ static double c_strtod(const char *s)
     return strtod_l(s, NULL, c_locale);
 }
 
-bool ipw_python_float(const char *text, double *value)
+bool ipw_py_float(const char *text, double *value)
 {
     static const char blanks[] = " \t\n\v\f\r";
     struct ipw_buf ascii = IPW_BUF(64 * IPW_MIB);

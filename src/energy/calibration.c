@@ -141,7 +141,8 @@ int ipw_calibration_read(struct ipw_calibration *out, const char *path, struct i
     return 0;
 }
 
-bool ipw_calibration_fits(const struct ipw_calibration *c, const struct ipw_model_facts *facts)
+bool ipw_calibration_fits(const struct ipw_calibration *c,
+                          const struct ipw_power_model_facts *facts)
 {
     return c->threads == facts->threads && !strcmp(c->cpu, facts->cpu);
 }

@@ -36,6 +36,7 @@ int ipw_calibration_write(const struct ipw_calibration *c, const char *path, str
 /* IPW_ENOTFOUND: there is none; IPW_EPARSE: it is none, with the place. */
 int ipw_calibration_read(struct ipw_calibration *out, const char *path, struct ipw_err *err);
 /* Is it of this machine? */
-bool ipw_calibration_fits(const struct ipw_calibration *c, const struct ipw_model_facts *facts);
+bool ipw_calibration_fits(const struct ipw_calibration *c,
+                          const struct ipw_power_model_facts *facts);
 
 #endif

@@ -49,7 +49,7 @@ static const char *value_of(const char *line, const char *name)
 }
 
 /* Lines of flags are long: what matters of them is found by its own name. */
-static void read_cpuinfo(struct ipw_facts *f, const char *proc)
+static void read_cpuinfo(struct ipw_hardware *f, const char *proc)
 {
     char path[600], *line = NULL;
     struct cores cores = {0}, sockets = {0};
@@ -88,7 +88,7 @@ static void read_cpuinfo(struct ipw_facts *f, const char *proc)
 
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  ...": the first word of digits and
  * dots with two dots. */
-static void read_driver(struct ipw_facts *f, const char *proc)
+static void read_driver(struct ipw_hardware *f, const char *proc)
 {
     char line[256], *save = NULL;
 
@@ -101,7 +101,7 @@ static void read_driver(struct ipw_facts *f, const char *proc)
 }
 
 /* Who makes the machine, when that is a maker of virtual ones. */
-static void read_vendor(struct ipw_facts *f, const char *sys)
+static void read_vendor(struct ipw_hardware *f, const char *sys)
 {
     static const char *const virtuals[] = {"QEMU", "VMware",    "Xen",    "innotek", "Microsoft",
                                            "KVM",  "Parallels", "Amazon", "Google",  NULL};
@@ -131,7 +131,7 @@ static bool seen_before(const struct ipw_source *s, size_t k, size_t id)
 }
 
 /* Boards by their identity, the first blank-free part of the device's text. */
-static void count_gpus(struct ipw_facts *f, const struct ipw_source_set *set)
+static void count_gpus(struct ipw_hardware *f, const struct ipw_source_set *set)
 {
     for (size_t i = 0; i < set->n; i++) {
         const struct ipw_source *s = set->sources[i];
@@ -150,12 +150,12 @@ static void count_gpus(struct ipw_facts *f, const struct ipw_source_set *set)
     }
 }
 
-void ipw_facts_gather(struct ipw_facts *f, const char *proc, const char *sys,
-                      const struct ipw_source_set *set)
+void ipw_hardware_gather(struct ipw_hardware *f, const char *proc, const char *sys,
+                         const struct ipw_source_set *set)
 {
     if (!proc) proc = "/proc";
     if (!sys) sys = "/sys";
-    *f = (struct ipw_facts){0};
+    *f = (struct ipw_hardware){0};
     read_cpuinfo(f, proc);
     read_driver(f, proc);
     first_line(f->governor, sizeof f->governor, sys,

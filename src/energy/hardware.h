@@ -1,7 +1,7 @@
 /* energy/hardware.h: what hardware this is, and the names it goes by.
  *
  * Two labels: the upstream project's, by its own rule with all its quirks, so that directories and
- * tables of both programs agree (reference/upstream-ipw.md 3.3), and a sane one of ours ("4x H100
+ * tables of both programs agree, and a sane one of ours ("4x H100
  * 80GB", "EPYC 9654").  The facts are gathered from /proc and /sys below the roots that are given.
  * Nothing is owned. */
 #ifndef IPW_ENERGY_HARDWARE_H
@@ -20,7 +20,7 @@ void ipw_hardware_label_upstream(char *out, size_t size, const char *gpu, const 
 /* Ours.  `gpus`: how many of them. */
 void ipw_hardware_label(char *out, size_t size, const char *gpu, size_t gpus, const char *cpu);
 
-struct ipw_facts {
+struct ipw_hardware {
     char cpu[128];                   /* model name; "" unknown */
     int64_t sockets, cores, threads; /* 0: not known */
     char governor[32];               /* "" unknown */
@@ -33,8 +33,8 @@ struct ipw_facts {
 };
 
 /* NULL roots: /proc and /sys.  GPUs are those of the set's channels (`set` may be NULL). */
-void ipw_facts_gather(struct ipw_facts *f, const char *proc, const char *sys,
-                      const struct ipw_source_set *set);
+void ipw_hardware_gather(struct ipw_hardware *f, const char *proc, const char *sys,
+                         const struct ipw_source_set *set);
 
 /* A JSON object: host, kernel, cpu, memory, labels, sensors and what their self-test
  * said (NULL: it was not made). */

@@ -81,7 +81,7 @@ static void known_str(struct ipw_jw *w, const char *key, const char *value)
     ipw_jw_kstr(w, key, value[0] ? value : NULL);
 }
 
-static void write_labels(struct ipw_jw *w, const struct ipw_facts *f)
+static void write_labels(struct ipw_jw *w, const struct ipw_hardware *f)
 {
     char label[128];
 
@@ -116,13 +116,13 @@ void ipw_hardware_json(struct ipw_buf *out, const struct ipw_source_set *sources
                        const struct ipw_selftest *selftest)
 {
     struct ipw_buf test = IPW_BUF(MAX_BYTES);
-    struct ipw_facts f;
+    struct ipw_hardware f;
     struct utsname uts;
     struct ipw_jw w;
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 
     uname(&uts);
-    ipw_facts_gather(&f, NULL, NULL, sources);
+    ipw_hardware_gather(&f, NULL, NULL, sources);
     f.gpu_memory_bytes = gpu_memory(sources, selftest);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);

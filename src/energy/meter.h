@@ -112,8 +112,7 @@ int ipw_meter_log_line(struct ipw_meter_log *log, const char *line, size_t n, in
 int ipw_meter_log_end(struct ipw_meter_log *log, struct ipw_err *err);
 
 /* The watts of all columns in the sum, of several logs, at every instant at which one of them was
- * read, each cut to where all of them are and interpolated in between (reference/energy.md, case
- * 32); `shift_s[i]` is taken from the times of log i.  Joules become the mean watts
+ * read, each cut to where all of them are and interpolated in between; `shift_s[i]` is taken from the times of log i.  Joules become the mean watts
  * since the reading before.  The caller frees out->at. */
 void ipw_meter_sum(struct ipw_meter_points *out, const struct ipw_meter_log *const *logs,
                    const double *shift_s, size_t n_logs);

@@ -10,7 +10,7 @@
 #define LOCAL SIZE_MAX /* machine of every source that is not remote */
 
 struct chooser {
-    struct ipw_cover_item *items;
+    struct ipw_overlap_item *items;
     size_t n;
     bool *chosen;
     enum ipw_domain domain;
@@ -26,12 +26,12 @@ static const int orders[IPW_DOMAIN_COUNT][5] = {
                             -1},
 };
 
-static size_t machine_of(const struct ipw_cover_item *item)
+static size_t machine_of(const struct ipw_overlap_item *item)
 {
     return item->channel->remote ? item->index : LOCAL;
 }
 
-static bool is_energy(const struct ipw_cover_item *item)
+static bool is_energy(const struct ipw_overlap_item *item)
 {
     return !item->rejected && item->channel->kind < IPW_CHANNEL_METRIC;
 }
@@ -48,7 +48,7 @@ static IPW_PRINTF(2, 3) void say(struct chooser *c, const char *fmt, ...)
 
 static bool in_group(const struct chooser *c, size_t i, size_t machine, enum ipw_scope scope)
 {
-    const struct ipw_cover_item *item = &c->items[i];
+    const struct ipw_overlap_item *item = &c->items[i];
 
     return is_energy(item) && item->channel->domain == c->domain && item->channel->scope == scope &&
            machine_of(item) == machine;
@@ -87,10 +87,10 @@ static bool same_board(const struct ipw_channel *a, const struct ipw_channel *b)
 /* A board counts once: by its counter if one may be used, else by its gauge. */
 static bool better_known(const struct chooser *c, size_t i, size_t machine)
 {
-    const struct ipw_cover_item *item = &c->items[i];
+    const struct ipw_overlap_item *item = &c->items[i];
 
     for (size_t k = 0; k < c->n; k++) {
-        const struct ipw_cover_item *other = &c->items[k];
+        const struct ipw_overlap_item *other = &c->items[k];
         bool counter = other->channel->kind == IPW_CHANNEL_COUNTER;
 
         if (k == i || !in_group(c, k, machine, IPW_SCOPE_DEVICE)) continue;
@@ -108,7 +108,7 @@ static bool better_known(const struct chooser *c, size_t i, size_t machine)
 static bool counter_rejected(const struct chooser *c, size_t i)
 {
     for (size_t k = 0; k < c->n; k++) {
-        const struct ipw_cover_item *other = &c->items[k];
+        const struct ipw_overlap_item *other = &c->items[k];
 
         if (other->rejected && other->channel->kind == IPW_CHANNEL_COUNTER &&
             other->channel->in_sum && other->channel->domain == c->domain &&
@@ -170,7 +170,7 @@ static size_t pick_source(const struct chooser *c, size_t machine, enum ipw_scop
     int best_rank = 3;
 
     for (size_t i = 0; i < c->n; i++) {
-        const struct ipw_cover_item *item = &c->items[i];
+        const struct ipw_overlap_item *item = &c->items[i];
 
         if (!in_group(c, i, machine, scope)) continue;
         if (!item->channel->in_sum && !source_never_chooses(scope)) continue;
@@ -243,8 +243,8 @@ static void choose_machine(struct chooser *c, size_t machine)
     }
 }
 
-void ipw_cover_choose(struct ipw_cover_item *items, size_t n,
-                      char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES])
+void ipw_overlap_choose(struct ipw_overlap_item *items, size_t n,
+                        char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES])
 {
     struct chooser c = {.items = items, .n = n, .chosen = ipw_calloc(n + 1, sizeof *c.chosen)};
 
@@ -263,4 +263,27 @@ void ipw_cover_choose(struct ipw_cover_item *items, size_t n,
     }
     for (size_t i = 0; i < n; i++) items[i].channel->in_sum = c.chosen[i];
     free(c.chosen);
+}
+
+void ipw_source_set_cover(struct ipw_source_set *set)
+{
+    struct ipw_overlap_item *items;
+    size_t at = 0;
+
+    if (!set->channels) ipw_source_set_describe(set);
+    items = ipw_calloc(set->n_channels + 1, sizeof *items);
+    for (size_t i = 0; i < set->n; i++) {
+        struct ipw_source *s = set->sources[i];
+
+        if (s->n_channels)
+            memcpy(set->channels + at, set->own[i], s->n_channels * sizeof *set->channels);
+        s->channels = set->channels + at;
+        for (size_t k = 0; k < s->n_channels; k++, at++)
+            items[at] = (struct ipw_overlap_item){.channel = &set->channels[at],
+                                                  .source = s->name,
+                                                  .index = i,
+                                                  .rejected = set->rejected[at]};
+    }
+    ipw_overlap_choose(items, at, set->basis);
+    free(items);
 }

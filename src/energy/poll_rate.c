@@ -20,12 +20,12 @@
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
 
 /* Counters tell more than gauges, which may stand still because the power does. */
-static void choose_channels(struct ipw_pace *p, const struct ipw_source *s)
+static void choose_channels(struct ipw_poll_rate *p, const struct ipw_source *s)
 {
     static const enum ipw_channel_kind kinds[] = {IPW_CHANNEL_COUNTER, IPW_CHANNEL_GAUGE};
 
     for (int k = 0; k < 2 && p->n == 0; k++) {
-        for (size_t i = 0; i < s->n_channels && p->n < IPW_PACE_CHANNELS; i++) {
+        for (size_t i = 0; i < s->n_channels && p->n < IPW_POLL_RATE_CHANNELS; i++) {
             const struct ipw_channel *c = &s->channels[i];
 
             if (c->kind != kinds[k]) continue;
@@ -41,15 +41,15 @@ static void choose_channels(struct ipw_pace *p, const struct ipw_source *s)
     }
 }
 
-void ipw_pace_init(struct ipw_pace *p, const struct ipw_source *source, int64_t interval_ns,
-                   bool adapt, int64_t now_ns)
+void ipw_poll_rate_init(struct ipw_poll_rate *p, const struct ipw_source *source,
+                        int64_t interval_ns, bool adapt, int64_t now_ns)
 {
     int64_t least = source->period_ns;
 
-    *p = (struct ipw_pace){.base_ns = interval_ns > least ? interval_ns : least,
-                           .least_ns = least,
-                           .start_ns = now_ns,
-                           .read_ns = INT64_MIN};
+    *p = (struct ipw_poll_rate){.base_ns = interval_ns > least ? interval_ns : least,
+                                .least_ns = least,
+                                .start_ns = now_ns,
+                                .read_ns = INT64_MIN};
     p->poll_ns = p->base_ns;
     if (!adapt || least >= 200 * IPW_NS_PER_MS) return;
     choose_channels(p, source);
@@ -63,7 +63,7 @@ void ipw_pace_init(struct ipw_pace *p, const struct ipw_source *source, int64_t 
  * seen twice, are not. */
 static int64_t usual_step(const int64_t *steps, unsigned n)
 {
-    int64_t sorted[IPW_PACE_STEPS], middle, sum = 0;
+    int64_t sorted[IPW_POLL_RATE_STEPS], middle, sum = 0;
     unsigned like = 0;
 
     for (unsigned i = 0; i < n; i++) {
@@ -80,13 +80,13 @@ static int64_t usual_step(const int64_t *steps, unsigned n)
     return sum / like;
 }
 
-static void forget_prediction(struct ipw_pace_channel *c)
+static void forget_prediction(struct ipw_poll_rate_channel *c)
 {
     c->due_ns = 0;
     c->n_early = c->misses = 0;
 }
 
-static void forget_steps(struct ipw_pace_channel *c)
+static void forget_steps(struct ipw_poll_rate_channel *c)
 {
     c->n_steps = 0;
     c->moved = c->still = 0;
@@ -95,22 +95,22 @@ static void forget_steps(struct ipw_pace_channel *c)
     forget_prediction(c);
 }
 
-static void add_step(struct ipw_pace_channel *c, int64_t step_ns)
+static void add_step(struct ipw_poll_rate_channel *c, int64_t step_ns)
 {
     /* A gauge repeats its value while the power is steady: that is no slower publication. */
     if (c->most_step_ns && step_ns > c->most_step_ns) return;
-    if (c->n_steps == IPW_PACE_STEPS) {
-        memmove(c->steps, c->steps + 1, (IPW_PACE_STEPS - 1) * sizeof *c->steps);
+    if (c->n_steps == IPW_POLL_RATE_STEPS) {
+        memmove(c->steps, c->steps + 1, (IPW_POLL_RATE_STEPS - 1) * sizeof *c->steps);
         c->n_steps--;
     }
     c->steps[c->n_steps++] = step_ns;
     if (c->n_steps >= NEED_STEPS) c->period_ns = usual_step(c->steps, c->n_steps);
 }
 
-static void add_early(struct ipw_pace_channel *c, int64_t early_ns)
+static void add_early(struct ipw_poll_rate_channel *c, int64_t early_ns)
 {
-    if (c->n_early == IPW_PACE_ERRORS) {
-        memmove(c->early_ns, c->early_ns + 1, (IPW_PACE_ERRORS - 1) * sizeof *c->early_ns);
+    if (c->n_early == IPW_POLL_RATE_ERRORS) {
+        memmove(c->early_ns, c->early_ns + 1, (IPW_POLL_RATE_ERRORS - 1) * sizeof *c->early_ns);
         c->n_early--;
     }
     c->early_ns[c->n_early++] = early_ns;
@@ -118,7 +118,7 @@ static void add_early(struct ipw_pace_channel *c, int64_t early_ns)
 
 /* A publication lay in (from, to]: when, as well as can be told, and when the next is due.  0: that
  * window was too long to tell. */
-static int64_t place(struct ipw_pace_channel *c, int64_t from_ns, int64_t to_ns)
+static int64_t place(struct ipw_poll_rate_channel *c, int64_t from_ns, int64_t to_ns)
 {
     int64_t width = to_ns - from_ns, edge = from_ns + width / 2, off;
     bool sharp = width <= c->period_ns / 3, precise = width <= 2 * c->blur_ns;
@@ -154,7 +154,7 @@ static int64_t place(struct ipw_pace_channel *c, int64_t from_ns, int64_t to_ns)
     return edge;
 }
 
-static void push_value(struct ipw_pace_channel *c, int64_t t_ns, int64_t value)
+static void push_value(struct ipw_poll_rate_channel *c, int64_t t_ns, int64_t value)
 {
     int64_t from = c->read_ns, edge;
 
@@ -179,13 +179,13 @@ static void push_value(struct ipw_pace_channel *c, int64_t t_ns, int64_t value)
         c->due_ns = edge + c->period_ns; /* it has just been learned that it has another period */
 }
 
-static int64_t longest(const struct ipw_pace *p)
+static int64_t longest(const struct ipw_poll_rate *p)
 {
     return p->base_ns > SLOWEST_NS ? p->base_ns : SLOWEST_NS;
 }
 
 /* Of all channels the quickest counts: what is between its edges is between the others' too. */
-static void judge(struct ipw_pace *p, int64_t t_ns)
+static void judge(struct ipw_poll_rate *p, int64_t t_ns)
 {
     int64_t period = 0, floor = t_ns < p->learn_until_ns ? p->learn_ns : p->least_ns;
     unsigned moved = 0, still = UINT32_MAX;
@@ -193,7 +193,7 @@ static void judge(struct ipw_pace *p, int64_t t_ns)
 
     if (floor < p->learn_ns) floor = p->learn_ns;
     for (size_t i = 0; i < p->n; i++) {
-        const struct ipw_pace_channel *c = &p->channels[i];
+        const struct ipw_poll_rate_channel *c = &p->channels[i];
 
         if (c->moved > moved) moved = c->moved;
         if (c->seen && c->still < still) still = c->still;
@@ -228,14 +228,14 @@ static void judge(struct ipw_pace *p, int64_t t_ns)
 }
 
 /* A busy machine wakes the reader late: the windows open so much earlier. */
-static void learn_lateness(struct ipw_pace *p, int64_t late_ns)
+static void learn_lateness(struct ipw_poll_rate *p, int64_t late_ns)
 {
     p->late_ns -= p->late_ns / 16;
     if (late_ns > p->late_ns) p->late_ns = late_ns;
     if (p->late_ns > p->period_ns / 5) p->late_ns = p->period_ns / 5;
 }
 
-void ipw_pace_push(struct ipw_pace *p, int64_t t_ns, const int64_t *values)
+void ipw_poll_rate_push(struct ipw_poll_rate *p, int64_t t_ns, const int64_t *values)
 {
     if (p->read_ns != INT64_MIN && t_ns > p->read_ns)
         p->allowance_ns = clamp(p->allowance_ns + (t_ns - p->read_ns) - p->poll_ns,
@@ -250,12 +250,12 @@ void ipw_pace_push(struct ipw_pace *p, int64_t t_ns, const int64_t *values)
 /* ---- when to read again ---- */
 
 /* Not a divisor of the period: readings a fifth of it apart meet each publication at one phase. */
-static int64_t even(const struct ipw_pace *p)
+static int64_t even(const struct ipw_poll_rate *p)
 {
     return p->period_ns > p->poll_ns ? p->poll_ns + p->poll_ns / 20 : p->poll_ns;
 }
 
-static int64_t lead(const struct ipw_pace *p, const struct ipw_pace_channel *c)
+static int64_t lead(const struct ipw_poll_rate *p, const struct ipw_poll_rate_channel *c)
 {
     int64_t most = c->blur_ns / 2;
 
@@ -266,12 +266,12 @@ static int64_t lead(const struct ipw_pace *p, const struct ipw_pace_channel *c)
 }
 
 /* Channels that publish together (the zones of one driver) share a window. */
-static bool shares_window(const struct ipw_pace *p, size_t i)
+static bool shares_window(const struct ipw_poll_rate *p, size_t i)
 {
-    const struct ipw_pace_channel *c = &p->channels[i];
+    const struct ipw_poll_rate_channel *c = &p->channels[i];
 
     for (size_t k = 0; k < i; k++) {
-        const struct ipw_pace_channel *other = &p->channels[k];
+        const struct ipw_poll_rate_channel *other = &p->channels[k];
         int64_t apart;
 
         if (!other->due_ns) continue;
@@ -284,13 +284,13 @@ static bool shares_window(const struct ipw_pace *p, size_t i)
 }
 
 /* The distance of readings in the windows that the allowance has room for. */
-static int64_t spacing(const struct ipw_pace *p)
+static int64_t spacing(const struct ipw_poll_rate *p)
 {
     double open_ns = 0, readings = 0.95 / (double)p->poll_ns, room; /* a nanosecond */
     int64_t least = CLOSE_NS > 2 * p->took_ns ? CLOSE_NS : 2 * p->took_ns;
 
     for (size_t i = 0; i < p->n; i++) {
-        const struct ipw_pace_channel *c = &p->channels[i];
+        const struct ipw_poll_rate_channel *c = &p->channels[i];
 
         if (!c->due_ns || shares_window(p, i)) continue;
         open_ns += (double)lead(p, c) / (double)c->period_ns;
@@ -303,14 +303,14 @@ static int64_t spacing(const struct ipw_pace *p)
 
 /* Moves, and nothing is predicted of it: then windows around the others' publications would never
  * tell when. */
-static bool is_sought(const struct ipw_pace_channel *c, int64_t t_ns)
+static bool is_sought(const struct ipw_poll_rate_channel *c, int64_t t_ns)
 {
     return c->moved_ns && !c->due_ns && t_ns - c->moved_ns < SEEK_NS;
 }
 
 /* A window is open from the lead on; past its time, readings become rarer. */
-static int64_t wanted(const struct ipw_pace *p, const struct ipw_pace_channel *c, int64_t close_ns,
-                      int64_t even_ns)
+static int64_t wanted(const struct ipw_poll_rate *p, const struct ipw_poll_rate_channel *c,
+                      int64_t close_ns, int64_t even_ns)
 {
     int64_t t_ns = p->read_ns, opens = c->due_ns - lead(p, c), late = t_ns - c->due_ns;
 
@@ -319,13 +319,13 @@ static int64_t wanted(const struct ipw_pace *p, const struct ipw_pace_channel *c
     return t_ns + close_ns;
 }
 
-static int64_t next_by_prediction(const struct ipw_pace *p)
+static int64_t next_by_prediction(const struct ipw_poll_rate *p)
 {
     int64_t t = p->read_ns, close = spacing(p), e = even(p), next = INT64_MAX;
     bool sought = false;
 
     for (size_t i = 0; i < p->n; i++) {
-        const struct ipw_pace_channel *c = &p->channels[i];
+        const struct ipw_poll_rate_channel *c = &p->channels[i];
 
         sought |= is_sought(c, t);
         if (c->due_ns) {
@@ -340,14 +340,14 @@ static int64_t next_by_prediction(const struct ipw_pace *p)
 }
 
 /* The shortest of late; it creeps up, so that a driver that became slower is believed in the end. */
-static void learn_duration(struct ipw_pace *p, int64_t took_ns)
+static void learn_duration(struct ipw_poll_rate *p, int64_t took_ns)
 {
     int64_t creep = p->took_ns + p->took_ns / 16 + 1;
 
     p->took_ns = !p->took_ns || took_ns < creep ? took_ns + 1 : creep;
 }
 
-int64_t ipw_pace_next(struct ipw_pace *p, int64_t now_ns)
+int64_t ipw_poll_rate_next(struct ipw_poll_rate *p, int64_t now_ns)
 {
     int64_t next;
 

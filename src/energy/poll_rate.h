@@ -3,8 +3,7 @@
  * A counter that publishes every 100 ms says something new once in 100 ms: readings close to that
  * instant tell when it came, and readings in between tell nothing.  The pace learns the publication
  * period of a source from what is read: 5 ms polls during the first second, then the distance of
- * changes, for as long as it runs, so that a driver that changes its period is noticed
- * (reference/energy.md 2d; cases 42 and 43).  From then on it predicts each publication from the
+ * changes, for as long as it runs, so that a driver that changes its period is noticed.  From then on it predicts each publication from the
  * publications before it.  It reads every 2 ms from about 4 ms before that instant until the new
  * value has come, and not at all until the next one.  Jitter, and readings that come late on a busy
  * machine, open these windows earlier.
@@ -23,11 +22,11 @@
  * off.
  *
  * Pure: readings in, the time of the next reading out.
- *     ipw_pace_init(&p, source, interval_ns, adapt, now);
+ *     ipw_poll_rate_init(&p, source, interval_ns, adapt, now);
  *     for (;;) {
  *         ... read the source; t is the middle of the reading ...
- *         ipw_pace_push(&p, t, values);
- *         wait until ipw_pace_next(&p, now);     now: after the reading
+ *         ipw_poll_rate_push(&p, t, values);
+ *         wait until ipw_poll_rate_next(&p, now);     now: after the reading
  *     }
  * Readings at other times (a query has just ended) are pushed likewise. */
 #ifndef IPW_ENERGY_POLL_RATE_H
@@ -35,29 +34,29 @@
 
 #include "energy/source.h"
 
-enum { IPW_PACE_CHANNELS = 8, IPW_PACE_STEPS = 9, IPW_PACE_ERRORS = 16 };
+enum { IPW_POLL_RATE_CHANNELS = 8, IPW_POLL_RATE_STEPS = 9, IPW_POLL_RATE_ERRORS = 16 };
 
-struct ipw_pace_channel {
+struct ipw_poll_rate_channel {
     size_t at;            /* its index in a row */
     int64_t most_step_ns; /* of a gauge that says how often it publishes: a longer step is none */
     bool seen;
-    int64_t value, read_ns;        /* newest value, and when it was last read */
-    int64_t change_ns;             /* about when it came; 0: not known */
-    int64_t moved_ns;              /* the reading that first showed it */
-    int64_t steps[IPW_PACE_STEPS]; /* distances of its last changes */
+    int64_t value, read_ns;             /* newest value, and when it was last read */
+    int64_t change_ns;                  /* about when it came; 0: not known */
+    int64_t moved_ns;                   /* the reading that first showed it */
+    int64_t steps[IPW_POLL_RATE_STEPS]; /* distances of its last changes */
     unsigned n_steps;
     unsigned moved; /* readings in a row that all moved */
     unsigned still; /* readings in a row that did not */
 
-    int64_t period_ns;                 /* 0: not known */
-    int64_t due_ns;                    /* its next publication, as predicted; 0: not predicted */
-    int64_t blur_ns;                   /* how long the window was in which the last one lay */
-    int64_t early_ns[IPW_PACE_ERRORS]; /* by how much the last ones came before their time */
+    int64_t period_ns; /* 0: not known */
+    int64_t due_ns;    /* its next publication, as predicted; 0: not predicted */
+    int64_t blur_ns;   /* how long the window was in which the last one lay */
+    int64_t early_ns[IPW_POLL_RATE_ERRORS]; /* by how much the last ones came before their time */
     unsigned n_early;
     unsigned misses; /* publications that came before their window, less those that did not */
 };
 
-struct ipw_pace {
+struct ipw_poll_rate {
     int64_t poll_ns;   /* the mean distance of readings; 5 of it without one are a hole */
     int64_t period_ns; /* publication period as learned, of the quickest channel; 0: not known */
     bool fast;         /* it moves with every reading at the fastest pace that is worth it */
@@ -69,15 +68,15 @@ struct ipw_pace {
     int64_t planned_ns;   /* when the next one was to come; 0: it has */
     int64_t late_ns;      /* how late they come, at worst of late */
     int64_t allowance_ns; /* of readings: each costs poll_ns, and time gives it back */
-    struct ipw_pace_channel channels[IPW_PACE_CHANNELS];
+    struct ipw_poll_rate_channel channels[IPW_POLL_RATE_CHANNELS];
     size_t n; /* 0: nothing is learned */
 };
 
-void ipw_pace_init(struct ipw_pace *p, const struct ipw_source *source, int64_t interval_ns,
-                   bool adapt, int64_t now_ns);
+void ipw_poll_rate_init(struct ipw_poll_rate *p, const struct ipw_source *source,
+                        int64_t interval_ns, bool adapt, int64_t now_ns);
 /* One row of the source, read at t_ns. */
-void ipw_pace_push(struct ipw_pace *p, int64_t t_ns, const int64_t *values);
+void ipw_poll_rate_push(struct ipw_poll_rate *p, int64_t t_ns, const int64_t *values);
 /* When to read again, given that the last reading is over; later than now_ns. */
-int64_t ipw_pace_next(struct ipw_pace *p, int64_t now_ns);
+int64_t ipw_poll_rate_next(struct ipw_poll_rate *p, int64_t now_ns);
 
 #endif

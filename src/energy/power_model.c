@@ -94,9 +94,9 @@ static bool has_flag(const char *flags, const char *flag)
     return false;
 }
 
-void ipw_model_facts_read(struct ipw_model_facts *out, const char *cpuinfo)
+void ipw_power_model_facts_read(struct ipw_power_model_facts *out, const char *cpuinfo)
 {
-    *out = (struct ipw_model_facts){0};
+    *out = (struct ipw_power_model_facts){0};
     for (const char *line = cpuinfo; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         const char *v;
 
@@ -112,7 +112,7 @@ void ipw_model_facts_read(struct ipw_model_facts *out, const char *cpuinfo)
     if (!out->threads) out->threads = 1;
 }
 
-static const struct row *row_of(const struct ipw_model_facts *facts)
+static const struct row *row_of(const struct ipw_power_model_facts *facts)
 {
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const struct part *p = &parts[i];
@@ -126,13 +126,13 @@ static const struct row *row_of(const struct ipw_model_facts *facts)
     return NULL;
 }
 
-void ipw_model_choose(struct ipw_model *out, const struct ipw_model_facts *facts)
+void ipw_power_model_choose(struct ipw_power_model *out, const struct ipw_power_model_facts *facts)
 {
     const struct row *row = row_of(facts), *mid = row ? row : &unknown_row;
 
-    *out = (struct ipw_model){.kind = IPW_MODEL_VCPU, .threads = facts->threads};
+    *out = (struct ipw_power_model){.kind = IPW_POWER_MODEL_VCPU, .threads = facts->threads};
     if (facts->limit_w > 0 && !facts->virtual) {
-        out->kind = IPW_MODEL_LIMIT;
+        out->kind = IPW_POWER_MODEL_LIMIT;
         out->limit_w = facts->limit_w;
         snprintf(out->about, sizeof out->about, "Teads' curve at a power limit of %.0f W",
                  facts->limit_w);
@@ -161,24 +161,24 @@ static double between(double least, double most, double part)
     return least + (most - least) * part;
 }
 
-static struct ipw_model_watts at_limit(double limit_w, double u)
+static struct ipw_power_model_watts at_limit(double limit_w, double u)
 {
     double mid = teads(u), linear = u, cubic = 0.1 + 0.9 * u * u * u;
 
-    return (struct ipw_model_watts){
+    return (struct ipw_power_model_watts){
         .mid = limit_w * mid,
         .lo = limit_w * LOOSE_LO * fmin(mid, fmin(linear, cubic)),
         .hi = limit_w * LOOSE_HI * fmax(mid, fmax(linear, cubic)),
     };
 }
 
-static struct ipw_model_watts per_vcpu(const struct ipw_model *m, double u)
+static struct ipw_power_model_watts per_vcpu(const struct ipw_power_model *m, double u)
 {
     double curve = (teads(u) - teads(0)) / (teads(1) - teads(0)), cube = u * u * u;
     bool known = m->low_least_w == m->high_least_w;
 
     /* An unknown processor's rows are as far apart as it gets. */
-    return (struct ipw_model_watts){
+    return (struct ipw_power_model_watts){
         .mid = m->threads * between(m->least_w, m->most_w, u),
         .lo = m->threads * (known ? LOOSE_LO * between(m->low_least_w, m->low_most_w, cube)
                                   : between(m->low_least_w, m->low_most_w, u)),
@@ -187,17 +187,18 @@ static struct ipw_model_watts per_vcpu(const struct ipw_model *m, double u)
     };
 }
 
-struct ipw_model_watts ipw_model_at(const struct ipw_model *m, double u)
+struct ipw_power_model_watts ipw_power_model_at(const struct ipw_power_model *m, double u)
 {
     u = u < 0 || isnan(u) ? 0 : u > 1 ? 1 : u;
     switch (m->kind) {
-    case IPW_MODEL_LIMIT: return at_limit(m->limit_w, u);
-    case IPW_MODEL_VCPU: return per_vcpu(m, u);
-    case IPW_MODEL_CALIBRATED: {
+    case IPW_POWER_MODEL_LIMIT: return at_limit(m->limit_w, u);
+    case IPW_POWER_MODEL_VCPU: return per_vcpu(m, u);
+    case IPW_POWER_MODEL_CALIBRATED: {
         double mid = between(m->least_w, m->most_w, u);
 
-        return (struct ipw_model_watts){mid, fmax(mid - m->low_least_w, 0), mid + m->low_least_w};
+        return (struct ipw_power_model_watts){mid, fmax(mid - m->low_least_w, 0),
+                                              mid + m->low_least_w};
     }
     }
-    return (struct ipw_model_watts){0};
+    return (struct ipw_power_model_watts){0};
 }

@@ -22,8 +22,8 @@
 
 #include <stdbool.h>
 
-struct ipw_model_facts { /* what is known of the machine */
-    char vendor[32];     /* of /proc/cpuinfo: "GenuineIntel" */
+struct ipw_power_model_facts { /* what is known of the machine */
+    char vendor[32];           /* of /proc/cpuinfo: "GenuineIntel" */
     int family, model, stepping;
     char cpu[80];   /* its "model name" */
     int threads;    /* logical processors */
@@ -31,12 +31,16 @@ struct ipw_model_facts { /* what is known of the machine */
     double limit_w; /* of all packages together; 0: not known */
 };
 /* Reads what is in the text of /proc/cpuinfo; limit_w stays 0. */
-void ipw_model_facts_read(struct ipw_model_facts *out, const char *cpuinfo);
+void ipw_power_model_facts_read(struct ipw_power_model_facts *out, const char *cpuinfo);
 
-enum ipw_model_kind { IPW_MODEL_LIMIT, IPW_MODEL_VCPU, IPW_MODEL_CALIBRATED };
+enum ipw_power_model_kind {
+    IPW_POWER_MODEL_LIMIT,
+    IPW_POWER_MODEL_VCPU,
+    IPW_POWER_MODEL_CALIBRATED
+};
 
-struct ipw_model {
-    enum ipw_model_kind kind;
+struct ipw_power_model {
+    enum ipw_power_model_kind kind;
     char about[120]; /* for a person: "Teads' curve at a power limit of 45 W" */
     double limit_w;
     double least_w, most_w; /* per vCPU: at u = 0 and 1; calibrated: of the machine */
@@ -45,11 +49,12 @@ struct ipw_model {
     double high_least_w, high_most_w;
     int threads;
 };
-void ipw_model_choose(struct ipw_model *out, const struct ipw_model_facts *facts);
+void ipw_power_model_choose(struct ipw_power_model *out, const struct ipw_power_model_facts *facts);
 
-struct ipw_model_watts {
+struct ipw_power_model_watts {
     double mid, lo, hi;
 };
-struct ipw_model_watts ipw_model_at(const struct ipw_model *m, double utilisation);
+struct ipw_power_model_watts ipw_power_model_at(const struct ipw_power_model *m,
+                                                double utilisation);
 
 #endif

@@ -47,7 +47,7 @@ struct worker {
     int64_t quick_ns;            /* how long an undisturbed reading takes; 0: there was none yet */
     atomic_int_fast64_t read_ns; /* when it was read */
     int64_t notified_ns;
-    struct ipw_pace pace;
+    struct ipw_poll_rate pace;
     atomic_int_fast64_t poll_ns; /* of the pace, for others to see */
 
     pthread_mutex_t lock;
@@ -106,7 +106,7 @@ static void take_reading(struct worker *w)
     w->row[0] = mid > w->row[0] ? mid : w->row[0] + IPW_NS_PER_US;
     w->row[1] = (after - begun) / 2;
     atomic_store_explicit(&w->read_ns, before, memory_order_relaxed);
-    ipw_pace_push(&w->pace, w->row[0], w->row + 2);
+    ipw_poll_rate_push(&w->pace, w->row[0], w->row + 2);
     atomic_store_explicit(&w->poll_ns, w->pace.poll_ns, memory_order_relaxed);
 }
 
@@ -204,14 +204,14 @@ static void *work(void *arg)
     /* By default the kernel may be 50 us late, to wake several sleepers at once; readings as close
      * to their deadlines as can be make their distances even.  (Refused: as late as others.) */
     (void)prctl(PR_SET_TIMERSLACK, 1);
-    deadline = ipw_pace_next(&w->pace, now_of(w));
+    deadline = ipw_poll_rate_next(&w->pace, now_of(w));
     while (sleep_until(w, deadline, &awaited)) {
         pthread_mutex_lock(&w->reading);
         take_reading(w);
         wait_for_room(w);
         put_row(w);
         tell(w, awaited);
-        deadline = ipw_pace_next(&w->pace, now_of(w));
+        deadline = ipw_poll_rate_next(&w->pace, now_of(w));
         pthread_mutex_unlock(&w->reading);
     }
     pthread_mutex_lock(&w->reading);
@@ -245,7 +245,8 @@ static int worker_start(struct worker *w, struct ipw_err *err)
     char name[16];
     int rc;
 
-    ipw_pace_init(&w->pace, w->source, w->sampler->o.interval_ns, w->sampler->o.adapt, now_of(w));
+    ipw_poll_rate_init(&w->pace, w->source, w->sampler->o.interval_ns, w->sampler->o.adapt,
+                       now_of(w));
     take_reading(w);
     put_row(w);
     tell(w, true);

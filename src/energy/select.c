@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "energy/calibration.h"
+#include "energy/overlap.h"
 #include "energy/sources/battery.h"
 #include "energy/sources/cpu_model.h"
 #include "energy/sources/exec.h"
@@ -15,6 +16,8 @@
 #include "energy/sources/nvml.h"
 #include "energy/sources/perf.h"
 #include "energy/sources/powerlog.h"
+#include "energy/sources/prometheus.h"
+#include "energy/sources/rapl.h"
 #include "energy/sources/sysfs.h"
 
 enum { MAX_WORDS = 32 };
@@ -70,7 +73,7 @@ static int open_nvml(struct ipw_source **out, const struct place *p, const char 
     (void)arg;
     if (o.gpus && !o.gpus[0]) return not_meant(err);
     snprintf(pci, sizeof pci, "%s/bus/pci/devices", p->sysfs);
-    return ipw_nvml_open_with(out, &o, err);
+    return ipw_nvml_open(out, &o, err);
 }
 
 /* The sources over /sys/class/hwmon differ in their opener alone. */
@@ -179,7 +182,7 @@ static int split_gpus(struct place *p, const char *gpu, struct ipw_err *err)
     if (!gpu || !gpu[0]) return 0;
     snprintf(root, sizeof root, "%s/class/hwmon", p->sysfs);
     for (int k = 0; k < N_GPU_KINDS; k++) p->gpus[k] = p->words[k];
-    while (ipw_list_word(word, sizeof word, &gpu)) {
+    while (ipw_sysfs_word(word, sizeof word, &gpu)) {
         const char *kind = ipw_hwmon_gpu_kind(word, root);
         int k = !kind ? NVML : !strcmp(kind, "amdgpu") ? AMDGPU : INTEL_GPU;
         size_t used = strlen(p->words[k]);
@@ -414,6 +417,7 @@ bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source
         ipw_cpu_model_open(&source, &o, NULL))
         return false;
     ipw_source_set_add(set, source);
+    ipw_source_set_cover(set);
     return true;
 }
 
@@ -455,4 +459,12 @@ int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source
     else
         ipw_source_set_close(set);
     return rc;
+}
+
+void ipw_source_set_open(struct ipw_source_set *set)
+{
+    struct ipw_err err;
+
+    if (ipw_source_set_open_with(set, &(struct ipw_source_options){0}, &err))
+        IPW_BUG("the sensors of this machine: %s", err.text);
 }

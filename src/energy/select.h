@@ -33,6 +33,8 @@ struct ipw_source_options {
  * nearest that does) or a GPU that no source shows, and the set is empty then. */
 int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source_options *options,
                              struct ipw_err *err);
+/* Looks for every kind of source on this machine ("auto"), which cannot fail. */
+void ipw_source_set_open(struct ipw_source_set *set);
 /* Adds an estimate (sources/cpu_model.h) where no sensor of this machine's processors, nor of all of
  * the machine, is in a sum.  doubted[d]: the sum of that domain is not believed, and counts as none.
  * True: it did. */
@@ -42,12 +44,5 @@ bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source
 bool ipw_source_select_none(const char *const *telemetry);
 /* The names of all kinds, NULL at the end; those that take an argument end in "=". */
 const char *const *ipw_source_kinds(void);
-
-/* Chooses the covering sets anew, after a channel was rejected. */
-void ipw_source_set_cover(struct ipw_source_set *set);
-/* One source more; what was rejected stays so. */
-void ipw_source_set_add(struct ipw_source_set *set, struct ipw_source *source);
-/* Index of a source's first channel among the set's. */
-size_t ipw_source_set_first(const struct ipw_source_set *set, size_t source);
 
 #endif

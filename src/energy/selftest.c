@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "energy/select.h"
+#include "energy/overlap.h"
 #include "json/write.h"
 
 enum { MAX_STEPS = 64 };

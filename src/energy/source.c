@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "energy/overlap.h"
-#include "energy/select.h"
 
 const char *ipw_scope_name(enum ipw_scope scope)
 {
@@ -70,8 +68,7 @@ size_t ipw_source_set_first(const struct ipw_source_set *set, size_t source)
     return first;
 }
 
-/* The sources' own descriptions are kept, so that the choice can be made again. */
-static void take_channels(struct ipw_source_set *set)
+void ipw_source_set_describe(struct ipw_source_set *set)
 {
     size_t n = ipw_source_set_first(set, set->n);
 
@@ -79,29 +76,6 @@ static void take_channels(struct ipw_source_set *set)
     set->channels = ipw_calloc(n + 1, sizeof *set->channels);
     set->rejected = ipw_calloc(n + 1, sizeof *set->rejected);
     for (size_t i = 0; i < set->n; i++) set->own[i] = set->sources[i]->channels;
-}
-
-void ipw_source_set_cover(struct ipw_source_set *set)
-{
-    struct ipw_cover_item *items;
-    size_t at = 0;
-
-    if (!set->channels) take_channels(set);
-    items = ipw_calloc(set->n_channels + 1, sizeof *items);
-    for (size_t i = 0; i < set->n; i++) {
-        struct ipw_source *s = set->sources[i];
-
-        if (s->n_channels)
-            memcpy(set->channels + at, set->own[i], s->n_channels * sizeof *set->channels);
-        s->channels = set->channels + at;
-        for (size_t k = 0; k < s->n_channels; k++, at++)
-            items[at] = (struct ipw_cover_item){.channel = &set->channels[at],
-                                                .source = s->name,
-                                                .index = i,
-                                                .rejected = set->rejected[at]};
-    }
-    ipw_cover_choose(items, at, set->basis);
-    free(items);
 }
 
 void ipw_source_set_add(struct ipw_source_set *set, struct ipw_source *source)
@@ -114,17 +88,9 @@ void ipw_source_set_add(struct ipw_source_set *set, struct ipw_source *source)
     set->channels = NULL;
     set->rejected = NULL;
     set->sources[set->n++] = source;
-    take_channels(set);
+    ipw_source_set_describe(set);
     if (had) memcpy(set->rejected, rejected, had * sizeof *rejected);
     free(rejected);
-    ipw_source_set_cover(set);
-}
-
-void ipw_source_set_open(struct ipw_source_set *set)
-{
-    struct ipw_err err;
-
-    ipw_source_set_open_with(set, &(struct ipw_source_options){0}, &err); /* "auto" cannot fail */
 }
 
 void ipw_source_set_close(struct ipw_source_set *set)

@@ -102,11 +102,6 @@ void ipw_source_add_note(struct ipw_source *source, const char *fmt, ...)
 /* Copies it to out[IPW_NOTE_BYTES], which is returned. */
 const char *ipw_source_note(const struct ipw_source *source, char *out);
 
-/* Opens what is there.  0 with *out set; or IPW_EUNSUPPORTED (nothing found), IPW_EPERM (found,
- * unreadable: the message holds the remedy), other codes; *out is NULL then. */
-int ipw_rapl_open(struct ipw_source **out, const char *root, struct ipw_err *err);
-int ipw_nvml_open(struct ipw_source **out, const char *library, struct ipw_err *err);
-
 /* One verdict for each kind of source that was looked for, found or not. */
 struct ipw_source_verdict {
     const char *name;
@@ -129,9 +124,12 @@ struct ipw_source_set {
     size_t n_channels;
     const struct ipw_channel *own[32];
 };
-/* Looks for every kind of source (energy/select.h has the other ways).  Honours IPW_POWERCAP_ROOT,
- * IPW_NVML_LIBRARY and IPW_SYSFS_ROOT. */
-void ipw_source_set_open(struct ipw_source_set *set);
+/* Copies the descriptions of all sources' channels into the set (energy/select.h opens one). */
+void ipw_source_set_describe(struct ipw_source_set *set);
+/* One source more, described; a rejected channel stays rejected. */
+void ipw_source_set_add(struct ipw_source_set *set, struct ipw_source *source);
+/* Index of a source's first channel among the set's. */
+size_t ipw_source_set_first(const struct ipw_source_set *set, size_t source);
 void ipw_source_set_close(struct ipw_source_set *set);
 
 #endif

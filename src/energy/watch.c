@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/belief.h"
-#include "energy/select.h"
 
 #define READ_NS    (10 * IPW_NS_PER_MS)
 #define SLOWEST_NS (50 * IPW_NS_PER_MS) /* to be read in a hurry */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/http_priv.h"
-#include "io/proxy.h"
+#include "io/url.h"
 
 static const size_t BODY_MAX = 256 * IPW_MIB;
 
@@ -537,7 +537,7 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     curl_easy_setopt(call->easy, CURLOPT_URL, call->url);
     /* Its password is no longer in the environment, where libcurl would look.  An empty proxy spares
      * libcurl that look with every request. */
-    proxy = call->http->proxies ? ipw_http_proxy_setting(call->url) : NULL;
+    proxy = call->http->proxies ? ipw_url_proxy_setting(call->url) : NULL;
     curl_easy_setopt(call->easy, CURLOPT_PROXY, proxy ? proxy : "");
     curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, headers->lines);
     set_method(call, request);

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "io/proxy.h"
+#include "io/url.h"
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *ud)
 {
@@ -57,7 +57,7 @@ static bool is_here(CURL *easy)
 
     curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &address);
     snprintf(url, sizeof url, "http://[%.60s]", address ? address : "");
-    return ipw_http_is_here(url);
+    return ipw_url_is_local(url);
 }
 
 int ipw_http_get(void **kept, const char *url, struct ipw_buf *body, int64_t timeout_ns, bool *here,

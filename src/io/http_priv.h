@@ -144,10 +144,5 @@ enum ipw_http_end ipw_http_end_of(CURLcode code, bool any_answer);
 /* How a request ended that brought no whole answer, with its address, for a person. */
 void ipw_http_describe_end(struct ipw_buf *out, const struct ipw_http_call *call,
                            enum ipw_http_end end, enum ipw_http_deadline deadline);
-/* The address as a message may show it: without user, password, query and fragment. */
-/* Behind the "://" of a scheme at the start of the URL; NULL: there is none.  One that comes later is
- * part of something else: libcurl takes "http:/far.example/http://localhost" for far.example. */
-const char *ipw_http_authority(const char *url);
-void ipw_http_plain_url(struct ipw_buf *out, const char *url);
 
 #endif

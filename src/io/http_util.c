@@ -5,39 +5,13 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/http_priv.h"
-
-const char *ipw_http_authority(const char *url)
-{
-    size_t n = strspn(url, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-.");
-
-    return n && strncmp(url + n, "://", 3) == 0 ? url + n + 3 : NULL;
-}
-
-void ipw_http_plain_url(struct ipw_buf *out, const char *url)
-{
-    struct ipw_buf plain = IPW_BUF(strlen(url) + 1);
-    const char *host = ipw_http_authority(url);
-    /* Of a text that is not a URL ("http:/me:secret@host") anything in front of an @ may be secret. */
-    const char *stop = host ? "/?#" : "?#";
-    size_t end, from = 0;
-
-    host = host ? host : url;
-    end = strcspn(host, stop);
-    for (size_t i = 0; i < end; i++) {
-        if (host[i] == '@') from = i + 1;
-    }
-    ipw_buf_add(&plain, url, (size_t)(host - url));
-    ipw_buf_add(&plain, host + from, end - from);
-    ipw_buf_add(&plain, host + end, strcspn(host + end, "?#"));
-    ipw_text_printable(out, ipw_buf_str(&plain), plain.len, 200);
-    ipw_buf_release(&plain);
-}
+#include "io/url.h"
 
 static int bad_url(struct ipw_err *err, const char *url, const char *why)
 {
     struct ipw_buf plain = IPW_BUF(2 * IPW_KIB);
 
-    ipw_http_plain_url(&plain, url);
+    ipw_url_plain(&plain, url);
     ipw_fail(err, IPW_EINVAL, "the address '%s' %s", ipw_buf_str(&plain), why);
     ipw_buf_release(&plain);
     return IPW_EINVAL;
@@ -294,7 +268,7 @@ void ipw_http_describe_end(struct ipw_buf *out, const struct ipw_http_call *call
     bool curl_knows = call->curl_error[0] && !call->refused && end != IPW_HTTP_TIMEOUT &&
                       end != IPW_HTTP_ABORTED && end != IPW_HTTP_TOO_LARGE;
 
-    ipw_http_plain_url(out, call->url);
+    ipw_url_plain(out, call->url);
     ipw_buf_addf(out, ": %s", end_text(call, end, deadline));
     if (curl_knows && !(call->begun && call->sends > 1))
         ipw_buf_addf(out, " (%s)", call->curl_error);

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/http_priv.h"
-#include "io/proxy.h"
+#include "io/url.h"
 
 enum { MAX_CONNECTIONS = 64, MAX_HEADERS = 100, CONNECT_S = 10 };
 
@@ -155,7 +155,7 @@ static int pool_for(struct ipw_http **out, struct ipw_web *web, const char *url,
 
     if (host && port) {
         open = is_allowed(web, host, port);
-        if (!open && ipw_http_proxy_for(&proxy, url)) {
+        if (!open && ipw_url_proxy(&proxy, url)) {
             open = web->options.via_proxy;
             if (!open)
                 rc = ipw_fail(err, IPW_EPERM,
@@ -183,7 +183,7 @@ static int fail_at(struct ipw_err *err, enum ipw_code code, const char *url, con
 {
     struct ipw_buf plain = IPW_BUF(4096);
 
-    ipw_http_plain_url(&plain, url);
+    ipw_url_plain(&plain, url);
     ipw_fail(err, code, "%s: %s", ipw_buf_str(&plain), why);
     ipw_buf_release(&plain);
     return code;

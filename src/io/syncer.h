@@ -5,7 +5,7 @@
  * and `done` is called in the loop's thread with 0 or the errno of the first that failed.  ENOENT
  * says that a file was removed while it was open: what is written to it is lost with it.  A failed
  * sync must not be tried again: the kernel may have dropped the pages, and the next success says
- * nothing (reference/reliability.md, finding 8).  The thread takes no signals. */
+ * nothing (LWN, "PostgreSQL's fsync() surprise", 2018).  The thread takes no signals. */
 #ifndef IPW_IO_SYNCER_H
 #define IPW_IO_SYNCER_H
 

@@ -15,7 +15,7 @@ enum { MAX_OPEN_FILES = 32 };
 struct ipw_worker {
     struct ipw_child child; /* first: child.c's callbacks get a pointer to it */
     struct ipw_loop *loop;
-    struct ipw_channel *channel;
+    struct ipw_message_channel *channel;
     struct ipw_worker_options options;
     bool exited, killed, said;
 };
@@ -25,7 +25,7 @@ static void finish(struct ipw_worker *w)
 {
     struct ipw_child_end end;
 
-    ipw_channel_close(w->channel);
+    ipw_message_channel_close(w->channel);
     w->channel = NULL;
     ipw_child_end(&w->child, &end);
     if (w->killed) {
@@ -108,8 +108,9 @@ int ipw_worker_start(struct ipw_worker **out, struct ipw_loop *loop,
         free(w);
         return rc;
     }
-    w->channel = ipw_channel_open(loop, ends[0], options->message_max_bytes,
-                                  &(struct ipw_channel_callbacks){on_message, on_close, w});
+    w->channel =
+        ipw_message_channel_open(loop, ends[0], options->message_max_bytes,
+                                 &(struct ipw_message_channel_callbacks){on_message, on_close, w});
     loop->leftovers++;
     *out = w;
     return 0;
@@ -117,7 +118,7 @@ int ipw_worker_start(struct ipw_worker **out, struct ipw_loop *loop,
 
 void ipw_worker_send(struct ipw_worker *w, const char *bytes, size_t n)
 {
-    if (w->channel) ipw_channel_send(w->channel, bytes, n);
+    if (w->channel) ipw_message_channel_send(w->channel, bytes, n);
 }
 
 void ipw_worker_kill(struct ipw_worker *w)
@@ -126,7 +127,7 @@ void ipw_worker_kill(struct ipw_worker *w)
     w->killed = true;
     w->loop->leftovers--;
     ipw_loop_hold(w->loop);
-    ipw_channel_close(w->channel);
+    ipw_message_channel_close(w->channel);
     w->channel = NULL;
     ipw_child_signal(&w->child, SIGKILL);
 }

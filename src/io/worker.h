@@ -11,7 +11,7 @@
 #ifndef IPW_IO_WORKER_H
 #define IPW_IO_WORKER_H
 
-#include "io/channel.h"
+#include "io/message_channel.h"
 
 enum { IPW_WORKER_FD = 0 }; /* the child's end of the socket */
 

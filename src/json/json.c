@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "json/guard.h"
-#include "json/node.h"
+#include "json/json_priv.h"
 #include "json/number.h"
 
 /* A document is one block: this head, then what cJSON allocated, then the texts of its numbers.

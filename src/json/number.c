@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json/write.h"
-
 typedef unsigned __int128 u128;
 
 static size_t write_digits(char *to, uint64_t u)
@@ -174,15 +172,4 @@ size_t ipw_number_double(char *to, double x)
     }
     if (x < 9007199254740992.0 && x >= 0x1p-70) return n + write_fraction(to + n, x);
     return n + write_by_printf(to + n, x);
-}
-
-void ipw_json_double(struct ipw_buf *out, double x)
-{
-    char text[IPW_NUMBER_MAX];
-
-    if (!isfinite(x)) {
-        ipw_buf_add(out, "null", 4);
-        return;
-    }
-    ipw_buf_add(out, text, ipw_number_double(text, x));
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "json/node.h"
+#include "json/json_priv.h"
 #include "json/number.h"
 #include "json/write.h"
 

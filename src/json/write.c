@@ -1,5 +1,6 @@
 #include "json/write.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -95,6 +96,17 @@ void ipw_jw_int(struct ipw_jw *w, int64_t i)
 
     before(w);
     ipw_buf_add(w->out, text, ipw_number_int(text, i));
+}
+
+void ipw_json_double(struct ipw_buf *out, double x)
+{
+    char text[IPW_NUMBER_MAX];
+
+    if (!isfinite(x)) {
+        ipw_buf_add(out, "null", 4);
+        return;
+    }
+    ipw_buf_add(out, text, ipw_number_double(text, x));
 }
 
 void ipw_jw_num(struct ipw_jw *w, double x)

@@ -8,16 +8,24 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+/* Of a domain, or of one device of it. */
+static struct ipw_balance balance_of(const struct ipw_ledger *ledger, enum ipw_domain domain,
+                                     size_t device, int64_t t0_ns, int64_t t1_ns)
+{
+    struct ipw_ledger_question q = {IPW_LEDGER_ANY, domain, device, t0_ns, t1_ns, IPW_LEDGER_TOTAL};
+    struct ipw_balance balance = {.total = ipw_ledger_figure(ledger, q),
+                                  .seconds = ipw_ns_to_s(t1_ns - t0_ns)};
+
+    q.what = IPW_LEDGER_IDLE;
+    balance.idle = ipw_ledger_figure(ledger, q);
+    return balance;
+}
+
 void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledger, int64_t t0_ns,
                       int64_t t1_ns)
 {
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        balance[d] = (struct ipw_balance){
-            .total = ipw_ledger_total(ledger, (enum ipw_domain)d, t0_ns, t1_ns),
-            .idle = ipw_ledger_idle(ledger, (enum ipw_domain)d, t0_ns, t1_ns),
-            .seconds = ipw_ns_to_s(t1_ns - t0_ns),
-        };
-    }
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        balance[d] = balance_of(ledger, (enum ipw_domain)d, IPW_LEDGER_ALL, t0_ns, t1_ns);
 }
 
 static void add_figure(struct ipw_figure *sum, double sum_s, const struct ipw_figure *more,
@@ -173,9 +181,7 @@ void ipw_device_books_fill(struct ipw_device_books *b, const struct ipw_ledger *
             book->domain = domain;
             snprintf(book->name, sizeof book->name, "%s",
                      ipw_ledger_device_name(ledger, domain, i));
-            book->balance.total = ipw_ledger_device_total(ledger, domain, i, t0_ns, t1_ns);
-            book->balance.idle = ipw_ledger_device_idle(ledger, domain, i, t0_ns, t1_ns);
-            book->balance.seconds = ipw_ns_to_s(t1_ns - t0_ns);
+            book->balance = balance_of(ledger, domain, i, t0_ns, t1_ns);
         }
     }
     if (b->n) qsort(b->all, b->n, sizeof *b->all, by_name);

@@ -1,10 +1,9 @@
-/* ledger/balance.h: the books of a run or a session, and of each device by itself.
+/* ledger/balance.h: the balance of a run or a session, and of each device.
  *
- * A balance says what the device drew and how much of it was idle, read from the ledger; what the
- * queries had is summed from their traces, so that the balance is a check and not a tautology.
- * Devices are listed only where a domain has several.  A session of a run may have one where another
- * had two, and does not say which: it leaves an item without a name, and with one the named ones are
- * not the whole.  Unknown is NAN; lists own their items. */
+ * Total and idle energy are read from the ledger.  The queries' energy is summed from their traces, so
+ * that the balance is a check.  Devices are listed only where a domain has several.  A session may
+ * have one device where another had two, and does not name it: it leaves an item without a name, and
+ * then the named ones are not the whole.  Unknown is NAN; lists own their items. */
 #ifndef IPW_LEDGER_BALANCE_H
 #define IPW_LEDGER_BALANCE_H
 
@@ -14,22 +13,22 @@
 /* total = idle + queries + wasted + warm-up + difference. */
 struct ipw_balance {
     struct ipw_figure total, idle; /* the device between the run's start and end */
-    double wasted_j;               /* of attempts that a crash cut down (resumed runs); 0 none */
-    double warmup_j;               /* of queries that ran before those that count; 0 none */
-    double seconds;                /* that it spans: what the coverages are shares of */
+    double wasted_j;               /* of earlier attempts (resumed runs) */
+    double warmup_j;               /* of warm-up queries */
+    double seconds;                /* length of the run: coverages are shares of it */
 };
 /* Fills balance[IPW_DOMAIN_COUNT] for the run [t0, t1]. */
 void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledger, int64_t t0_ns,
                       int64_t t1_ns);
-/* Adds the books of another segment of the run: what one of them does not know is not known, and
- * what was measured of it is what was measured in each. */
+/* Adds the balance of another session: a value that one of them does not know is unknown, and its
+ * measured part is the sum of both. */
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more);
 
 /* Joules of several queries on each device. */
 struct ipw_device_sum {
     char name[64];
     enum ipw_domain domain;
-    double j; /* NAN: a query's part is not known */
+    double j; /* NAN: a query's part is unknown */
     struct ipw_query_account account;
 };
 struct ipw_device_sums {
@@ -37,14 +36,14 @@ struct ipw_device_sums {
     size_t n, cap;
 };
 void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace *q);
-/* Does it list the domain's devices, and no query was without? */
+/* Does it list the domain's devices, for every query? */
 bool ipw_device_sums_whole(const struct ipw_device_sums *s, enum ipw_domain domain);
-/* 0: no query had it. */
+/* 0: no query used it. */
 double ipw_device_sums_get(const struct ipw_device_sums *s, enum ipw_domain domain,
                            const char *name);
 void ipw_device_sums_release(struct ipw_device_sums *s);
 
-/* Each device's books. */
+/* The balance of each device. */
 struct ipw_device_book {
     char name[64];
     enum ipw_domain domain;
@@ -57,9 +56,9 @@ struct ipw_device_books {
 void ipw_device_books_fill(struct ipw_device_books *b, const struct ipw_ledger *ledger,
                            int64_t t0_ns, int64_t t1_ns);
 void ipw_device_books_add(struct ipw_device_books *sum, const struct ipw_device_books *more);
-/* Does it list the domain's devices, those of every session? */
+/* Does it list the domain's devices, for every session? */
 bool ipw_device_books_whole(const struct ipw_device_books *b, enum ipw_domain domain);
-/* Queries that do not count among those of the run; either may be NULL. */
+/* Sets the energy of warm-up queries and earlier attempts; either may be NULL. */
 void ipw_device_books_apart(struct ipw_device_books *b, const struct ipw_device_sums *warmup,
                             const struct ipw_device_sums *wasted);
 void ipw_device_books_release(struct ipw_device_books *b);

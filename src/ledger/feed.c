@@ -7,7 +7,7 @@
 #include "json/write.h"
 #include "ledger/metrics.h"
 
-struct fed { /* a query in flight, or over and not booked */
+struct feed_query { /* a query in flight, or over and not booked */
     int32_t query;
     int64_t ordinal, start_ns;
     int lm, tools;           /* calls in progress */
@@ -24,7 +24,7 @@ struct ipw_feed {
     size_t n_channels;
     bool lm_remote;
     unsigned lm_domains; /* with lm_remote: those that a remote channel is summed for */
-    struct fed *open;
+    struct feed_query *open;
     size_t n, cap;
 };
 
@@ -99,7 +99,7 @@ void ipw_feed_row(struct ipw_feed *f, size_t first, size_t n, int64_t t_ns, cons
     if (f->n) ipw_metrics_row(f->metrics, first, n, t_ns, values);
 }
 
-static struct fed *find(const struct ipw_feed *f, int32_t query)
+static struct feed_query *find(const struct ipw_feed *f, int32_t query)
 {
     for (size_t i = 0; i < f->n; i++) {
         if (f->open[i].query == query) return &f->open[i];
@@ -109,15 +109,15 @@ static struct fed *find(const struct ipw_feed *f, int32_t query)
 
 int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query)
 {
-    const struct fed *q = find(f, query);
+    const struct feed_query *q = find(f, query);
 
     return q ? q->ordinal : -1;
 }
 
 /* ---- phases: one at a time for a query, what the model does for it first ---- */
 
-/* A call that has no token yet is taken for one whose first token will be seen, as most are. */
-static void enter(struct ipw_feed *f, const struct fed *q, int64_t t_ns)
+/* A call without a token yet is in prefill: most calls are streamed. */
+static void enter(struct ipw_feed *f, const struct feed_query *q, int64_t t_ns)
 {
     enum ipw_phase phase = q->lm > 0 && q->token_ns ? IPW_PHASE_DECODE
                            : q->lm > 0              ? IPW_PHASE_PREFILL
@@ -130,8 +130,8 @@ static void enter(struct ipw_feed *f, const struct fed *q, int64_t t_ns)
 
 static double count(int64_t n) { return n > 0 ? (double)n : 0; }
 
-/* Only at the end of a call is it known what it took, and that no first token was seen. */
-static void end_call(struct ipw_feed *f, struct fed *q, const struct ipw_event *e)
+/* The tokens of a call, and that no first token was seen, are known at its end. */
+static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_event *e)
 {
     const struct ipw_lm_facts *lm = &e->lm;
     int64_t first_ns = lm->first_token_ns, sent_ns = lm->sent_ns;
@@ -161,25 +161,25 @@ static void end_call(struct ipw_feed *f, struct fed *q, const struct ipw_event *
 
 static void query_start(struct ipw_feed *f, const struct ipw_event *e)
 {
-    struct fed *q;
+    struct feed_query *q;
 
     IPW_GROW(f->open, f->cap, f->n + 1);
     q = &f->open[f->n++];
-    *q = (struct fed){.query = e->query, .start_ns = e->t_ns};
+    *q = (struct feed_query){.query = e->query, .start_ns = e->t_ns};
     q->ordinal = ipw_ledger_query_begin(f->ledger, e->t_ns);
     enter(f, q, e->t_ns);
 }
 
 void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
 {
-    struct fed *q = find(f, e->query);
+    struct feed_query *q = find(f, e->query);
 
     if (e->kind == IPW_EV_QUERY_START && !q) query_start(f, e);
     if (e->kind == IPW_EV_NOTE && e->query < 0 && e->tool.name &&
         !strcmp(e->tool.name, "suspend")) {
         ipw_ledger_break(f->ledger, "suspended");
     }
-    if (!q || q->over) return; /* nothing of it is in flight, as in a record that was damaged */
+    if (!q || q->over) return; /* not in flight: a damaged record */
     switch (e->kind) {
     case IPW_EV_LM_START:
         if (q->lm++ == 0) {
@@ -204,7 +204,7 @@ void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
         break;
     case IPW_EV_QUERY_END:
         q->over = true;
-        ipw_ledger_query_leave(f->ledger, q->ordinal, e->t_ns);
+        ipw_ledger_query_end(f->ledger, q->ordinal, e->t_ns);
         return;
     default: return;
     }
@@ -216,7 +216,7 @@ const char *ipw_feed_loss_reason(enum ipw_domain domain)
     return domain == IPW_DOMAIN_GPU ? "gpu_lost" : "lost";
 }
 
-void ipw_feed_lose(struct ipw_feed *f, const char *channel)
+void ipw_feed_device_lost(struct ipw_feed *f, const char *channel)
 {
     for (size_t i = 0; i < f->n_channels; i++) {
         if (!strcmp(f->channels[i].name, channel))
@@ -227,16 +227,16 @@ void ipw_feed_lose(struct ipw_feed *f, const char *channel)
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
 {
     for (size_t i = 0; i < f->n; i++) {
-        struct fed *q = &f->open[i];
+        struct feed_query *q = &f->open[i];
 
         if (q->over) continue;
         q->over = true;
-        ipw_ledger_query_leave(f->ledger, q->ordinal, t_ns);
+        ipw_ledger_query_end(f->ledger, q->ordinal, t_ns);
     }
     ipw_ledger_close(f->ledger, t_ns);
 }
 
-/* What no query in flight or unbooked needs any more goes. */
+/* Drops what no query in flight or unbooked needs any more. */
 static void trim(struct ipw_feed *f, int64_t before_ns)
 {
     for (size_t i = 0; i < f->n; i++) {
@@ -249,12 +249,12 @@ static void trim(struct ipw_feed *f, int64_t before_ns)
 
 void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace)
 {
-    struct fed *q = find(f, trace->index);
+    struct feed_query *q = find(f, trace->index);
 
     trace->lm_remote = f->lm_remote;
     trace->lm_domains = f->lm_domains;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) trace->sources[d] = ipw_strdup(f->sources[d]);
-    ipw_query_trace_book(trace, f->ledger, q ? q->ordinal : -1);
+    ipw_query_energy_fill(trace, f->ledger, q ? q->ordinal : IPW_LEDGER_ANY);
     ipw_metrics_fill(f->metrics, trace);
     if (q) *q = f->open[--f->n];
     trim(f, trace->end_ns);

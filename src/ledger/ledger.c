@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "ledger/ledger_priv.h"
 
-/* A channel whose reads have been failing for so long is not waited for any more. */
+/* A channel whose reads have been failing for this long is not waited for. */
 #define GIVE_UP_NS (3 * IPW_NS_PER_S)
 
 /* A gauge beside a counter of the same device lends it its shape. */
@@ -55,7 +55,7 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
     l->has_gauges |= line->gauge != NULL;
 }
 
-/* The three channels of a model, in the order in which they come, for the domain that they are of. */
+/* The three channels of a model, in their order, for their domain. */
 static void add_models(struct ipw_ledger *l, const struct ipw_channel *channels, size_t n_channels)
 {
     size_t n[IPW_DOMAIN_COUNT] = {0};
@@ -194,7 +194,7 @@ size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns)
     return lo ? lo - 1 : SIZE_MAX;
 }
 
-/* A counter that its device's gauge stands in for is not read any more. */
+/* A counter that its device's gauge has replaced is not read any more. */
 static void push(struct ipw_ledger *l, size_t channel, int64_t t_ns, int64_t value)
 {
     struct ipw_series *s = l->series[channel];
@@ -202,8 +202,8 @@ static void push(struct ipw_ledger *l, size_t channel, int64_t t_ns, int64_t val
     if (l->channel_kinds[channel] == s->channel.kind) ipw_series_push(s, t_ns, value);
 }
 
-/* What the row says of a device through its gauge: that it sleeps (exactly 0 W: no source gives that
- * of a device that is awake), or, when its counter is dead, what it draws. */
+/* Uses the gauge in a row: exactly 0 W says that the device sleeps (no source gives that of a device
+ * that is awake); if the counter is dead, the gauge replaces it. */
 static void read_gauge(struct ledger_line *line, size_t first, size_t n, int64_t t_ns,
                        const int64_t *values)
 {
@@ -246,7 +246,7 @@ void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
     if (channel < l->n_channels && l->series[channel]) ipw_series_lose(l->series[channel], reason);
 }
 
-/* A cut at t, in the middle of the known ones when need be: not before what is settled. */
+/* An edge at t, also between known ones; never before a settled one. */
 static struct ledger_edge *cut_at(struct ipw_ledger *l, int64_t t_ns)
 {
     size_t before = ipw_ledger_edge_at(l, t_ns);
@@ -285,7 +285,7 @@ static int64_t open_ns(const struct ipw_ledger *l)
     return t_ns;
 }
 
-/* Answers when it was booked: queries come and go in order. */
+/* Returns the time of the edge: queries come and go in order. */
 static int64_t add_edge(struct ipw_ledger *l, int64_t t_ns, int change)
 {
     struct ledger_edge *edge, *end;
@@ -356,7 +356,7 @@ static void close_phase(struct ipw_ledger *l, struct ledger_phase *phase, int64_
     if (l->share != IPW_SHARE_EQUAL) cut_at(l, t_ns);
 }
 
-void ipw_ledger_query_leave(struct ipw_ledger *l, int64_t query, int64_t t_ns)
+void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
 
@@ -370,11 +370,6 @@ void ipw_ledger_query_leave(struct ipw_ledger *l, int64_t query, int64_t t_ns)
     while ((q = ipw_ledger_query(l, l->oldest)) && q->t1_ns != INT64_MAX) l->oldest++;
     ipw_ledger_find_complete(l);
     ipw_ledger_settle(l);
-}
-
-void ipw_ledger_query_end(struct ipw_ledger *l, int64_t t_ns)
-{
-    ipw_ledger_query_leave(l, l->oldest, t_ns);
 }
 
 static void tell_phase(struct ipw_ledger *l, struct ledger_query *q, enum ipw_phase phase,
@@ -428,7 +423,7 @@ void ipw_ledger_tokens(struct ipw_ledger *l, int64_t query, int64_t t0_ns, int64
     cut_at(l, t1_ns);
 }
 
-/* Its reads have been failing, or no row of it has come, for so long that nobody waits. */
+/* Its reads have been failing, or it had no row, for so long that it is not waited for. */
 static bool is_given_up(const struct ledger_line *line)
 {
     const struct ipw_series *s = line->series;
@@ -437,8 +432,8 @@ static bool is_given_up(const struct ledger_line *line)
                                           s->last_failed_ns - s->failing_since_ns >= GIVE_UP_NS);
 }
 
-/* A counter that has been read for a while and has never moved: it has no figure, and nobody waits for
- * its first. */
+/* A counter that has been read for a while and has never moved: it has no figure, and its first is not
+ * waited for. */
 static bool is_unmoved(const struct ledger_line *line)
 {
     return !ipw_series_has_moved(line->series) && ipw_series_silence_ns(line->series) > 0;

@@ -1,8 +1,8 @@
-/* The label "estimated" of reference/energy.md 2h: no sensor said what the device drew then.
+/* The estimate beside an unknown value (docs/method.md, "Fallbacks"): no sensor measured it.
  *
- * What chains hold of the window is taken as measured; for the rest its last known power times the
- * time, of which a query has its n-th where n were in flight.  The truth lies between what was
- * measured and that plus all the device can draw.  The figure stays unknown: no total has it. */
+ * The part of the window inside chains is taken as measured.  For the rest it is the last known power
+ * times the time, of which a query has its n-th where n were in flight.  Bounds: the measured part, and
+ * that plus the device's highest power for the rest.  The figure stays unknown and is in no total. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -54,7 +54,7 @@ struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct l
     return f;
 }
 
-/* What a model counted up to t; beyond its newest reading, as it went on since the one before. */
+/* A model's energy up to t; beyond its newest reading, with the power between the last two. */
 static double model_uj(const struct ipw_series *s, int64_t t_ns)
 {
     const struct ipw_series_sample *a, *b;

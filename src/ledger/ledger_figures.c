@@ -1,4 +1,4 @@
-/* What the ledger answers: see ledger/ledger.h and ledger_priv.h. */
+/* The answers of the ledger: see ledger/ledger.h and ledger_priv.h. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,17 +7,16 @@
 #include "ledger/ledger.h"
 #include "ledger/ledger_priv.h"
 
-#define TOTAL_SLACK_NS (50 * IPW_NS_PER_MS) /* a run's stamps are taken around its readings */
+#define TOTAL_SLACK_NS                                                                             \
+    (50 * IPW_NS_PER_MS) /* a run starts and ends a little outside its readings */
 #define SLOW_PERIOD_NS (10 * IPW_NS_PER_MS)
-
-#define NOBODY INT64_C(-1) /* a window that names no query */
 
 static struct ipw_figure unknown(const char *reason)
 {
     return (struct ipw_figure){.provenance = IPW_PROV_NONE, .reason = reason};
 }
 
-/* Is the state between the edges at t known?  Not in the part that was trimmed. */
+/* Is the state between the edges at t known?  Not in the trimmed part. */
 bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns)
 {
     return l->trimmed_ns == INT64_MIN || t_ns <= l->first_edge_ns || t_ns >= l->edges[0].t_ns;
@@ -25,7 +24,7 @@ bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns)
 
 static int64_t whole_uj(double j) { return (int64_t)(j * 1e6 + (j < 0 ? -0.5 : 0.5)); }
 
-/* One of them is not known: then the sum is not, and has an estimate when each has either. */
+/* If one is unknown, the sum is; it has an estimate if each has a value or an estimate. */
 static void add_unknown(struct ipw_figure *sum, const struct ipw_figure *more)
 {
     const struct ipw_figure *first = sum->known ? more : sum;
@@ -46,7 +45,9 @@ static void add_unknown(struct ipw_figure *sum, const struct ipw_figure *more)
     *sum = f;
 }
 
-void ipw_figure_add(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
+/* Adds a device's figure to those before it: known when all are, with the weakest provenance and the
+ * poorest coverage among them, whole microjoules added as such. */
+static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
 {
     double split;
 
@@ -68,17 +69,27 @@ void ipw_figure_add(struct ipw_figure *sum, const struct ipw_figure *more, bool 
     if (more->provenance > sum->provenance) sum->provenance = more->provenance;
 }
 
-struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, enum ipw_domain domain,
-                                    int64_t t0_ns, int64_t t1_ns, int64_t slack_ns)
+const struct ledger_line *ipw_ledger_lines(const struct ipw_ledger *l,
+                                           const struct ipw_ledger_question *q, size_t *n)
 {
-    const struct ledger_domain *d = &l->domains[domain];
-    struct ipw_figure sum = unknown(d->reason);
+    const struct ledger_domain *d = &l->domains[q->domain];
+    bool all = q->device == IPW_LEDGER_ALL;
 
-    for (size_t i = 0; i < d->n; i++) {
-        struct ipw_figure f =
-            ipw_series_between(l->lines[d->first + i].series, t0_ns, t1_ns, slack_ns);
+    *n = all ? d->n : 1;
+    return &l->lines[d->first + (all ? 0 : q->device)];
+}
 
-        ipw_figure_add(&sum, &f, i == 0);
+struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
+                                    int64_t slack_ns)
+{
+    struct ipw_figure sum = unknown(l->domains[q->domain].reason);
+    size_t n;
+    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        struct ipw_figure f = ipw_series_between(lines[i].series, q->t0_ns, q->t1_ns, slack_ns);
+
+        add_figure(&sum, &f, i == 0);
     }
     return sum;
 }
@@ -91,8 +102,8 @@ static int64_t crowded_ns(const struct ipw_ledger *l, int64_t t_ns)
     return l->edges[i].crowded_ns + (l->edges[i].in_flight > 1 ? t_ns - l->edges[i].t_ns : 0);
 }
 
-/* The share of the cell from edge i on that the window's owner is due.  By equal slices it is an n-th:
- * what was handed out of a cell of a few microjoules is that only to the microjoule. */
+/* The query's share of the cell from edge i on.  By equal slices it is exactly an n-th; the microjoules
+ * that were handed out are that only to the microjoule. */
 static double part_of_cell(const struct ipw_ledger *l, const struct ledger_query *q,
                            const struct ledger_line *line, size_t i)
 {
@@ -110,8 +121,8 @@ static double part_of_cell(const struct ipw_ledger *l, const struct ledger_query
     return 1 / n;
 }
 
-/* How the truth may differ from the figure when the shares are taken as given: the energy at each
- * cut is uncertain, and moves as much of it as the share changes there. */
+/* Bounds with the shares taken as given: the energy at each cut is uncertain, and moves the figure by
+ * as much as the share changes there. */
 static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q,
                         const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
                         struct ipw_figure *f)
@@ -180,35 +191,39 @@ static struct ipw_figure line_window(const struct ipw_ledger *l, const struct le
     return f;
 }
 
-static struct ipw_figure window(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
-                                int64_t t0_ns, int64_t t1_ns)
+/* The query that is asked about; NULL when none is named.  False: the ledger does not have it. */
+static bool find_query(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
+                       const struct ledger_query **out)
 {
-    const struct ledger_domain *d = &l->domains[domain];
-    const struct ledger_query *q = query == NOBODY ? NULL : ipw_ledger_query(l, query);
-    struct ipw_figure sum = unknown(d->reason);
+    *out = q->query < 0 ? NULL : ipw_ledger_query(l, q->query);
+    return q->query < 0 || *out;
+}
 
-    if (query != NOBODY && !q) return unknown(d->n ? "not_covered" : d->reason);
-    for (size_t i = 0; i < d->n; i++) {
-        struct ipw_figure f = line_window(l, q, &l->lines[d->first + i], t0_ns, t1_ns);
+/* A model describes a domain, not a device of it. */
+static struct ipw_figure by_model(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
+                                  int64_t t0_ns, int64_t t1_ns, struct ipw_figure f)
+{
+    return q->device == IPW_LEDGER_ALL ? ipw_ledger_by_model(l, q->domain, t0_ns, t1_ns, f) : f;
+}
 
-        ipw_figure_add(&sum, &f, i == 0);
+static struct ipw_figure query_figure(const struct ipw_ledger *l,
+                                      const struct ipw_ledger_question *q)
+{
+    struct ipw_figure sum = unknown(l->domains[q->domain].reason);
+    size_t n;
+    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
+    const struct ledger_query *query;
+
+    if (!find_query(l, q, &query)) return n ? unknown("not_covered") : sum;
+    for (size_t i = 0; i < n; i++) {
+        struct ipw_figure f = line_window(l, query, &lines[i], q->t0_ns, q->t1_ns);
+
+        add_figure(&sum, &f, i == 0);
     }
-    return ipw_ledger_by_model(l, domain, t0_ns, t1_ns, sum);
+    return by_model(l, q, q->t0_ns, q->t1_ns, sum);
 }
 
-struct ipw_figure ipw_ledger_window(const struct ipw_ledger *l, enum ipw_domain domain,
-                                    int64_t t0_ns, int64_t t1_ns)
-{
-    return window(l, NOBODY, domain, t0_ns, t1_ns);
-}
-
-struct ipw_figure ipw_ledger_query_window(const struct ipw_ledger *l, int64_t query,
-                                          enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
-{
-    return window(l, query < 0 ? INT64_MAX : query, domain, t0_ns, t1_ns);
-}
-
-/* A gauge says nothing of so short a part of a query. */
+/* Is the window too short for a gauge? */
 static bool is_unresolved(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
     return t1_ns > t0_ns && t1_ns - t0_ns < ipw_series_resolution_ns(line->series);
@@ -227,47 +242,87 @@ static struct ipw_figure unresolved(struct ipw_figure f)
                                .hi_j = f.hi_j};
 }
 
-struct ipw_figure ipw_ledger_device_span(const struct ipw_ledger *l, int64_t query,
-                                         enum ipw_domain domain, size_t device, int64_t t0_ns,
-                                         int64_t t1_ns)
+static struct ipw_figure span_figure(const struct ipw_ledger *l,
+                                     const struct ipw_ledger_question *q)
 {
-    const struct ledger_line *line = &l->lines[l->domains[domain].first + device];
-    struct ipw_figure f = ipw_ledger_device_window(l, query, domain, device, t0_ns, t1_ns);
+    struct ipw_figure f = query_figure(l, q);
+    size_t n;
+    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
 
-    return is_unresolved(line, t0_ns, t1_ns) ? unresolved(f) : f;
-}
-
-struct ipw_figure ipw_ledger_query_span(const struct ipw_ledger *l, int64_t query,
-                                        enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
-{
-    const struct ledger_domain *d = &l->domains[domain];
-    struct ipw_figure f = query < 0 ? ipw_ledger_window(l, domain, t0_ns, t1_ns)
-                                    : ipw_ledger_query_window(l, query, domain, t0_ns, t1_ns);
-
-    for (size_t i = 0; i < d->n; i++) {
-        if (is_unresolved(&l->lines[d->first + i], t0_ns, t1_ns)) return unresolved(f);
+    for (size_t i = 0; i < n; i++) {
+        if (is_unresolved(&lines[i], q->t0_ns, q->t1_ns)) return unresolved(f);
     }
     return f;
 }
 
-struct ipw_figure ipw_ledger_so_far(const struct ipw_ledger *l, int64_t query,
-                                    enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
+static struct ipw_figure so_far(const struct ipw_ledger *l, struct ipw_ledger_question q)
 {
-    struct ipw_figure f = ipw_ledger_query_window(l, query, domain, t0_ns, t1_ns), sure, rest;
-    int64_t told_ns = ipw_ledger_covered_ns(l);
+    int64_t told_ns = ipw_ledger_covered_ns(l), t1_ns = q.t1_ns;
+    struct ipw_figure f, sure, rest;
 
-    if (told_ns < t0_ns) told_ns = t0_ns;
+    if (q.query < 0) return unknown("not_covered");
+    f = query_figure(l, &q);
+    if (told_ns < q.t0_ns) told_ns = q.t0_ns;
     if (!f.known || told_ns >= t1_ns || crowded_ns(l, t1_ns) <= crowded_ns(l, told_ns)) return f;
-    sure = ipw_ledger_query_window(l, query, domain, t0_ns, told_ns);
-    rest = ipw_ledger_total(l, domain, told_ns, t1_ns);
+    q.t1_ns = told_ns;
+    sure = query_figure(l, &q);
+    q.t0_ns = told_ns;
+    q.t1_ns = t1_ns;
+    rest = ipw_ledger_gather(l, &q, TOTAL_SLACK_NS);
     f.provenance = IPW_PROV_ESTIMATED;
     f.lo_j = sure.known ? sure.lo_j : 0;
     f.hi_j = sure.hi_j + rest.hi_j;
     return f;
 }
 
-/* Shorter than the period of a counter that is read no more often than that: no edge of it says
- * when its energy was drawn, and a model of its steps has nothing to go by (reference 7). */
+static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledger_line *line,
+                                   int64_t t0_ns, int64_t t1_ns)
+{
+    struct ipw_figure f = ipw_series_between(line->series, t0_ns, t1_ns, TOTAL_SLACK_NS);
+    double whole = f.j;
+
+    if (!f.known) return f;
+    if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) {
+        return unknown("not_covered");
+    }
+    f.j = (double)(ipw_ledger_mark_at(l, line, t1_ns).idle -
+                   ipw_ledger_mark_at(l, line, t0_ns).idle) /
+          1e6;
+    if (f.j < whole) f.lo_j = 0; /* how much of the window's error lies in idle time is unknown */
+    return f;
+}
+
+static struct ipw_figure idle_figure(const struct ipw_ledger *l,
+                                     const struct ipw_ledger_question *q)
+{
+    struct ipw_figure sum = unknown(l->domains[q->domain].reason);
+    size_t n;
+    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        struct ipw_figure f = line_idle(l, &lines[i], q->t0_ns, q->t1_ns);
+
+        add_figure(&sum, &f, i == 0);
+    }
+    return sum;
+}
+
+struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledger_question q)
+{
+    switch (q.what) {
+    case IPW_LEDGER_QUERY: break;
+    case IPW_LEDGER_LINEAR: return ipw_ledger_by_lines(l, &q);
+    case IPW_LEDGER_WINDOW: return ipw_ledger_by_samples(l, &q);
+    case IPW_LEDGER_SPAN: return span_figure(l, &q);
+    case IPW_LEDGER_SO_FAR: return so_far(l, q);
+    case IPW_LEDGER_TOTAL: return ipw_ledger_gather(l, &q, TOTAL_SLACK_NS);
+    case IPW_LEDGER_IDLE: return idle_figure(l, &q);
+    }
+    return query_figure(l, &q);
+}
+
+/* Shorter than the period of a counter that is read no more often than it publishes: no sample says
+ * when the energy was used, and a fit of its steps has nothing to learn from. */
 static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
     const struct ipw_series_sample *next, *at;
@@ -280,9 +335,9 @@ static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_
 }
 
 /* The energy at an instant is defined wherever a chain has a sample before and after it, so a
- * window inside a known one is known too.  Left over are windows that lie outside the samples by
- * themselves but inside the slack of the whole, and those too short to tell; they get by wall
- * clock what the whole has beyond the others: the last step of the chain of 2h. */
+ * window inside a known one is known too.  Open are windows outside the samples but inside the slack
+ * of the whole, and windows that are too short: they share the energy that the whole has beyond the
+ * others (docs/method.md, "Fallbacks"). */
 static void line_windows(const struct ipw_ledger *l, const struct ledger_query *q,
                          const struct ledger_line *line, const int64_t *t, size_t n,
                          struct ipw_figure *out)
@@ -329,71 +384,23 @@ static void line_windows(const struct ipw_ledger *l, const struct ledger_query *
     free(split.open);
 }
 
-static void windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
-                    const int64_t *t, size_t n, struct ipw_figure *out)
-{
-    const struct ledger_domain *d = &l->domains[domain];
-    const struct ledger_query *q = query == NOBODY ? NULL : ipw_ledger_query(l, query);
-    struct ipw_figure *one = d->n > 1 ? ipw_calloc(n + 1, sizeof *one) : NULL;
-
-    for (size_t i = 0; i < n; i++) out[i] = unknown(d->n ? "not_covered" : d->reason);
-    for (size_t k = 0; k < d->n && n && (query == NOBODY || q); k++) {
-        line_windows(l, q, &l->lines[d->first + k], t, n, k ? one : out);
-        for (size_t i = 0; i < n && k; i++) ipw_figure_add(&out[i], &one[i], false);
-    }
-    for (size_t i = 0; i < n; i++) out[i] = ipw_ledger_by_model(l, domain, t[i], t[i + 1], out[i]);
-    free(one);
-}
-
-void ipw_ledger_windows(const struct ipw_ledger *l, enum ipw_domain domain, const int64_t *t,
+void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,
                         size_t n, struct ipw_figure *out)
 {
-    windows(l, NOBODY, domain, t, n, out);
-}
+    size_t n_lines;
+    const struct ledger_line *lines = ipw_ledger_lines(l, &q, &n_lines);
+    struct ipw_figure *one = n_lines > 1 ? ipw_calloc(n + 1, sizeof *one) : NULL;
+    const struct ledger_query *query;
+    bool found = find_query(l, &q, &query);
 
-void ipw_ledger_query_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
-                              const int64_t *t, size_t n, struct ipw_figure *out)
-{
-    windows(l, query < 0 ? INT64_MAX : query, domain, t, n, out);
-}
-
-void ipw_ledger_device_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
-                               size_t device, const int64_t *t, size_t n, struct ipw_figure *out)
-{
-    const struct ledger_query *q = query < 0 ? NULL : ipw_ledger_query(l, query);
-
-    for (size_t i = 0; i < n; i++) out[i] = unknown("not_covered");
-    if (!n || (query >= 0 && !q)) return;
-    line_windows(l, q, &l->lines[l->domains[domain].first + device], t, n, out);
-}
-
-struct ipw_figure ipw_ledger_device_window(const struct ipw_ledger *l, int64_t query,
-                                           enum ipw_domain domain, size_t device, int64_t t0_ns,
-                                           int64_t t1_ns)
-{
-    const struct ledger_query *q = query < 0 ? NULL : ipw_ledger_query(l, query);
-
-    if (query >= 0 && !q) return unknown("not_covered");
-    return line_window(l, q, &l->lines[l->domains[domain].first + device], t0_ns, t1_ns);
-}
-
-struct ipw_account ipw_ledger_device_account(const struct ipw_ledger *l, int64_t query,
-                                             enum ipw_domain domain, size_t device, int64_t t0_ns,
-                                             int64_t t1_ns)
-{
-    const struct ledger_line *line = &l->lines[l->domains[domain].first + device];
-    struct ipw_account a = {.exclusive_j = NAN, .marginal_j = NAN};
-    struct ledger_mark from, to;
-
-    a.attributed = ipw_ledger_device_window(l, query, domain, device, t0_ns, t1_ns);
-    if (!a.attributed.known) return a;
-    from = ipw_ledger_mark_at(l, line, t0_ns);
-    to = ipw_ledger_mark_at(l, line, t1_ns);
-    a.exclusive_j = (double)(to.alone - from.alone) / 1e6;
-    if (!isnan(line->baseline_w))
-        a.marginal_j =
-            (double)(whole_uj(a.attributed.j) - (int64_t)((to.base - from.base) >> 32)) / 1e6;
-    return a;
+    for (size_t i = 0; i < n; i++)
+        out[i] = unknown(n_lines ? "not_covered" : l->domains[q.domain].reason);
+    for (size_t k = 0; k < n_lines && n && found; k++) {
+        line_windows(l, query, &lines[k], t, n, k ? one : out);
+        for (size_t i = 0; i < n && k; i++) add_figure(&out[i], &one[i], false);
+    }
+    for (size_t i = 0; i < n; i++) out[i] = by_model(l, &q, t[i], t[i + 1], out[i]);
+    free(one);
 }
 
 static double add_uj(double a, double b)
@@ -401,64 +408,29 @@ static double add_uj(double a, double b)
     return isnan(a) || isnan(b) ? (double)NAN : (double)(whole_uj(a) + whole_uj(b)) / 1e6;
 }
 
-struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, int64_t query,
-                                      enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
+/* Of one device that was charged this much. */
+static double marginal_of(const struct ledger_line *line, double charged_j, __int128 base)
 {
-    struct ipw_account sum = {.exclusive_j = 0, .marginal_j = 0};
+    if (isnan(line->baseline_w)) return NAN;
+    return (double)(whole_uj(charged_j) - (int64_t)(base >> 32)) / 1e6;
+}
 
-    sum.attributed = ipw_ledger_query_window(l, query, domain, t0_ns, t1_ns);
-    if (!sum.attributed.known)
-        return (struct ipw_account){sum.attributed, .exclusive_j = NAN, .marginal_j = NAN};
-    for (size_t i = 0; i < l->domains[domain].n; i++) {
-        struct ipw_account one = ipw_ledger_device_account(l, query, domain, i, t0_ns, t1_ns);
+struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_ledger_question q)
+{
+    struct ipw_account a = {.attributed = query_figure(l, &q)};
+    const struct ledger_query *query;
+    size_t n;
+    const struct ledger_line *lines = ipw_ledger_lines(l, &q, &n);
 
-        sum.exclusive_j = add_uj(sum.exclusive_j, one.exclusive_j);
-        sum.marginal_j = add_uj(sum.marginal_j, one.marginal_j);
+    if (!a.attributed.known || !find_query(l, &q, &query))
+        return (struct ipw_account){a.attributed, .exclusive_j = NAN, .marginal_j = NAN};
+    for (size_t i = 0; i < n; i++) {
+        struct ledger_mark from = ipw_ledger_mark_at(l, &lines[i], q.t0_ns);
+        struct ledger_mark to = ipw_ledger_mark_at(l, &lines[i], q.t1_ns);
+        double j = line_window(l, query, &lines[i], q.t0_ns, q.t1_ns).j;
+
+        a.exclusive_j = add_uj(a.exclusive_j, (double)(to.alone - from.alone) / 1e6);
+        a.marginal_j = add_uj(a.marginal_j, marginal_of(&lines[i], j, to.base - from.base));
     }
-    return sum;
-}
-
-struct ipw_figure ipw_ledger_total(const struct ipw_ledger *l, enum ipw_domain domain,
-                                   int64_t t0_ns, int64_t t1_ns)
-{
-    return ipw_ledger_gather(l, domain, t0_ns, t1_ns, TOTAL_SLACK_NS);
-}
-
-struct ipw_figure ipw_ledger_device_total(const struct ipw_ledger *l, enum ipw_domain domain,
-                                          size_t device, int64_t t0_ns, int64_t t1_ns)
-{
-    return ipw_series_between(l->lines[l->domains[domain].first + device].series, t0_ns, t1_ns,
-                              TOTAL_SLACK_NS);
-}
-
-struct ipw_figure ipw_ledger_device_idle(const struct ipw_ledger *l, enum ipw_domain domain,
-                                         size_t device, int64_t t0_ns, int64_t t1_ns)
-{
-    const struct ledger_line *line = &l->lines[l->domains[domain].first + device];
-    struct ipw_figure f = ipw_ledger_device_total(l, domain, device, t0_ns, t1_ns);
-    double whole = f.j;
-
-    if (!f.known) return f;
-    if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) {
-        return unknown("not_covered");
-    }
-    f.j = (double)(ipw_ledger_mark_at(l, line, t1_ns).idle -
-                   ipw_ledger_mark_at(l, line, t0_ns).idle) /
-          1e6;
-    if (f.j < whole) f.lo_j = 0; /* what lies within the window but not in idle time is unknown */
-    return f;
-}
-
-struct ipw_figure ipw_ledger_idle(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                                  int64_t t1_ns)
-{
-    const struct ledger_domain *d = &l->domains[domain];
-    struct ipw_figure sum = unknown(d->reason);
-
-    for (size_t i = 0; i < d->n; i++) {
-        struct ipw_figure f = ipw_ledger_device_idle(l, domain, i, t0_ns, t1_ns);
-
-        ipw_figure_add(&sum, &f, i == 0);
-    }
-    return sum;
+    return a;
 }

@@ -1,11 +1,11 @@
-/* The line between samples: see ledger/ledger.h and ledger_priv.h.
+/* The line between samples: see ledger/ledger.h and ledger_priv.h, docs/method.md, "Splitting a
+ * step".
  *
- * A query has left and the device's counter has a sample past that: the steps since the last
- * such instant are closed.  First the fit learns from all of them; then each step that crosses a
- * change of phase gets corners.  A piece of it is expected to hold the power that was measured in
- * the same state right next to it, where there are whole steps in that state, else the fit's.  The
- * difference between the measured energy and what the pieces were expected to hold is spread by
- * the square of how uncertain each is (the mean of a normal prior given its sum). */
+ * Steps are closed when a query has left and the device's counter has a sample after that.  First the
+ * fit learns from all of them; then each step that crosses a change of phase gets corners.  The
+ * expected power of a piece is the one measured right next to it in the same phases, if there are
+ * whole steps in them, else the fit's.  The difference between the measured and the expected energy is
+ * spread by the variance of each piece (the mean of a normal prior given its sum). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +14,15 @@
 #include "base/mem.h"
 #include "ledger/ledger_priv.h"
 
-#define FIT_SPREAD     0.15 /* powers of one phase differ between turns by about so much */
+#define FIT_SPREAD     0.15 /* relative spread of a phase's power between turns */
 #define NEAR_SPREAD    0.04 /* and inside a turn */
-#define NEAR_STEPS     4    /* whole steps next to a piece that say what its state draws */
+#define NEAR_STEPS     4    /* whole steps next to a piece that measure its power */
 #define LOST_NS        (30 * IPW_NS_PER_S)
-#define LEAST_GAUGE_MW 1000 /* a gauge that says more shows that its device is awake */
-#define DEAD_NS        (3500 * IPW_NS_PER_MS) /* and three times what it may be silent: 5 s at least */
+#define LEAST_GAUGE_MW 1000 /* a gauge above this shows that its device is awake */
+#define DEAD_NS        (3500 * IPW_NS_PER_MS) /* plus three times the allowed silence: at least 5 s */
 #define GIVE_UP_NS     (3 * IPW_NS_PER_S)
 #define LEAST_PEAK_NS  (40 * IPW_NS_PER_MS)
-#define LEAST_CHANGES  2 /* a gauge that moved so often within a step is its shape */
+#define LEAST_CHANGES  2 /* a gauge that moved this often within a step is its shape */
 
 struct piece {
     int64_t to_ns;
@@ -32,7 +32,7 @@ struct piece {
 struct pieces {
     struct piece few[32], *all;
     size_t n, cap;
-    bool guessed; /* only the fit says what one of them draws */
+    bool guessed; /* the power of at least one is the fit's */
 };
 
 static struct piece *add_piece(struct pieces *p)
@@ -48,8 +48,8 @@ static struct piece *add_piece(struct pieces *p)
     return &p->all[p->n++];
 }
 
-/* No piece holds more than the device can draw in its time (or, of a step that is more by itself,
- * than the step's own power): what is over goes where there is room. */
+/* No piece holds more than the device can draw in its time (or the step's own power, if that is
+ * higher): the excess goes to the pieces with room. */
 static void hold_to_most(const struct ipw_series *s, const struct ipw_series_sample *a,
                          struct pieces *p)
 {
@@ -97,8 +97,8 @@ static void bend(struct ipw_series *s, const struct ipw_series_sample *a, struct
     }
 }
 
-/* Watts over whole steps that lie in [from, to], on the side of the step from a to a[1] that is
- * asked for; and how uncertain: false when there are none. */
+/* Power of the whole steps in [from, to] before or after the step from a to a[1], and its relative
+ * spread; false when there are none. */
 static bool near_w(const struct ipw_series *s, const struct ipw_series_sample *a, bool after,
                    int64_t from_ns, int64_t to_ns, double *watts, double *spread)
 {
@@ -126,8 +126,7 @@ static bool same_state(const struct ipw_phase_point *a, const struct ipw_phase_p
     return !memcmp(a->count, b->count, sizeof a->count);
 }
 
-/* The instants around point i between which the state is the same, `lag` later; i may be SIZE_MAX
- * (before). */
+/* The time around point i with the same phases, `lag` later; i may be SIZE_MAX (before the first). */
 static void state_span(const struct ipw_phase_line *line, size_t i, int64_t lag_ns, int64_t *from,
                        int64_t *to)
 {
@@ -144,7 +143,7 @@ static void state_span(const struct ipw_phase_line *line, size_t i, int64_t lag_
     if (k < line->n) *to = line->points[k].t_ns + lag_ns;
 }
 
-/* Cuts the step into pieces of one state each, with what each is expected to hold. */
+/* Cuts the step into pieces of constant phases, with the expected energy of each. */
 static void cut_step(const struct ipw_ledger *l, const struct ledger_line *line,
                      const struct ipw_series_sample *a, const struct ipw_series_sample *limit,
                      struct pieces *p)
@@ -178,7 +177,7 @@ static void cut_step(const struct ipw_ledger *l, const struct ledger_line *line,
     }
 }
 
-/* Makes the pieces hold `uj` together.  False: nothing is known of how. */
+/* Makes the pieces hold `uj` together; false: there is nothing to go by. */
 static bool fit_to_sum(struct pieces *p, double uj)
 {
     double expected = 0, weight = 0, rest;
@@ -201,8 +200,8 @@ static bool fit_to_sum(struct pieces *p, double uj)
     return true;
 }
 
-/* The fit has too little to go by: what lies above the baseline goes by the tokens of all queries
- * (2h).  False: none are known, and the step stays a straight line: wall clock. */
+/* While the fit knows too little, the energy above the baseline goes by the tokens of all queries.
+ * False: no tokens are known, and the step stays a straight line. */
 static bool fit_to_tokens(const struct ipw_ledger *l, const struct ledger_line *line,
                           const struct ipw_series_sample *a, struct pieces *p)
 {
@@ -246,7 +245,7 @@ static void shape_by_phase(const struct ipw_ledger *l, struct ledger_line *line,
     if (p.all != p.few) free(p.all);
 }
 
-/* 2c: the gauge's integral as the shape of a step, when it moved within it. */
+/* The gauge's integral as the shape of a step, when it moved within it. */
 static bool shape_by_gauge(struct ledger_line *line, const struct ipw_series_sample *a)
 {
     const struct ipw_series *g = line->gauge;
@@ -305,8 +304,8 @@ static void learn_step(const struct ipw_ledger *l, struct ledger_line *line,
         ipw_phase_fit_add(&line->alone, &l->line, a->t_ns - lag_ns, a[1].t_ns - lag_ns, uj);
 }
 
-/* Closes the steps up to the first sample at or after t; answers where that is.  What was settled
- * before any phase was told stays a straight line. */
+/* Closes the steps up to the first sample at or after t; returns its time.  Steps that were settled
+ * before any phase was told stay straight lines. */
 static int64_t close_line(const struct ipw_ledger *l, struct ledger_line *line, int64_t t_ns,
                           int64_t settled_ns)
 {
@@ -381,8 +380,8 @@ int64_t ipw_ledger_settled_ns(const struct ledger_line *line)
     return line->lost_ns > t ? line->lost_ns : t;
 }
 
-/* A device that has been silent for so long, or was reported gone, is lost: its books go on without
- * joules, and what it may say later begins a chain of its own. */
+/* A device that has been silent for too long, or was reported lost: its sums go on without energy, and
+ * a later reading begins a chain of its own. */
 static void look_for_loss(const struct ipw_ledger *l, struct ledger_line *line)
 {
     struct ipw_series *s = line->series;
@@ -401,8 +400,8 @@ static void look_for_loss(const struct ipw_ledger *l, struct ledger_line *line)
     line->lost_ns = silent ? l->newest_row_ns : s->last_failed_ns;
 }
 
-/* Has a query been booked without a figure because of the silence?  It is, when nothing came for
- * GIVE_UP_NS after its end. */
+/* Has a query been written without a figure because of the silence?  That happens when no sample came
+ * for GIVE_UP_NS after its end. */
 static bool is_booked_in_silence(const struct ipw_ledger *l, const struct ipw_series *s)
 {
     for (size_t i = l->n_ends; i-- > 0 && l->ends[i] > s->last_change_ns;) {
@@ -411,10 +410,10 @@ static bool is_booked_in_silence(const struct ipw_ledger *l, const struct ipw_se
     return false;
 }
 
-/* A counter that stands still for long is not believed any more.  Where the gauge of the same device
- * says that it is awake, that takes its place from its next reading on.  Else the next change covers
- * the silence, unless a query was booked in it: then that begins a chain of its own, so that no joule
- * is counted that nobody was charged with. */
+/* A counter that stands still for long is not believed.  If the device's gauge shows that it is awake,
+ * the gauge replaces the counter from its next reading on.  Else the next change covers the silence,
+ * unless a query was written in it: then the change begins a chain of its own, so that no joule is
+ * counted that no query was charged with. */
 static void look_for_silence(const struct ipw_ledger *l, struct ledger_line *line)
 {
     struct ipw_series *s = line->series;

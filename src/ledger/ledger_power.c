@@ -1,4 +1,4 @@
-/* What the devices of a domain drew, as power: see ledger/ledger.h. */
+/* The power of a domain: see ledger/ledger.h. */
 #include <math.h>
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@ static int64_t domain_uj(const struct ipw_ledger *l, const struct ledger_domain 
     return uj;
 }
 
-/* The channel of a domain that is read most often: the sum of several is told by its steps. */
+/* The domain's channel that is read most often: its steps are those of the sum. */
 static const struct ipw_series *finest(const struct ipw_ledger *l, const struct ledger_domain *d)
 {
     const struct ipw_series *s = l->lines[d->first].series;
@@ -48,11 +48,13 @@ static double peak_of_sum(const struct ipw_ledger *l, const struct ledger_domain
     return peak;
 }
 
-bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                      int64_t t1_ns, double *mean_w, double *peak_w)
+static bool mean_and_peak(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
+                          int64_t t1_ns, double *mean_w, double *peak_w)
 {
     const struct ledger_domain *d = &l->domains[domain];
-    struct ipw_figure f = ipw_ledger_gather(l, domain, t0_ns, t1_ns, IPW_LEDGER_WINDOW_SLACK_NS);
+    struct ipw_ledger_question q = {
+        .domain = domain, .device = IPW_LEDGER_ALL, .t0_ns = t0_ns, .t1_ns = t1_ns};
+    struct ipw_figure f = ipw_ledger_gather(l, &q, IPW_LEDGER_WINDOW_SLACK_NS);
 
     if (!f.known || t1_ns <= t0_ns || f.coverage <= 0) return false;
     if (d->n == 1) return ipw_series_power(l->lines[d->first].series, t0_ns, t1_ns, mean_w, peak_w);
@@ -61,15 +63,15 @@ bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_
     return true;
 }
 
-bool ipw_ledger_power_stats(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                            int64_t t1_ns, struct ipw_power_stats *out)
+bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
+                      int64_t t1_ns, struct ipw_power_stats *out)
 {
     const struct ledger_domain *d = &l->domains[domain];
     struct ipw_power_steps steps = {0};
     const struct ipw_series *s;
 
     *out = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
-    if (!ipw_ledger_power(l, domain, t0_ns, t1_ns, &out->avg_w, &out->max_w)) return false;
+    if (!mean_and_peak(l, domain, t0_ns, t1_ns, &out->avg_w, &out->max_w)) return false;
     s = finest(l, d);
     for (size_t i = ipw_series_find(s, t0_ns); i < s->n && s->samples[i].t_ns < t1_ns; i++) {
         const struct ipw_series_sample *a = &s->samples[i], *b = i + 1 < s->n ? a + 1 : &s->last;

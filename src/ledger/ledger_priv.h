@@ -1,16 +1,15 @@
-/* ledger/ledger_priv.h: the inside of the ledger, shared by ledger.c (what comes in),
- * ledger_phase.c (the line between samples), ledger_share.c (who is due what) and
- * ledger_figures.c (what is asked).  For nobody else.
+/* ledger/ledger_priv.h: the inside of the ledger.  Internal to ledger.c (input), ledger_phase.c (the
+ * line between samples), ledger_share.c (shares of a cell), ledger_figures.c (answers) and their parts.
  *
- * The books are kept for each device, that is for each channel in a sum; a domain's figure is the
- * sum of its devices'.  Time is cut at every edge: a query comes or goes, and under the rules that
- * need it a phase changes.  Between two edges lies a cell, n queries in flight.  For each device a
- * mark holds the sums up to an edge, and each query in flight has a slice: its own sum at each edge
- * since it came.  Both are fixed for an edge once the device's series is settled there and its line
- * is bent up to there.
+ * Sums are kept for each device, that is for each channel in a sum; a domain's figure is the sum of
+ * its devices'.  Time is cut at every edge: a query comes or goes, or, under the rules that need it, a
+ * phase changes.  Between two edges lies a cell with n queries in flight.  For each device a mark holds
+ * the sums up to an edge, and each query in flight has a slice: its own sum at each edge since it
+ * came.  Both are final for an edge once the device's series is settled there and its line is bent up
+ * to there.
  *
- * `share` is what a query in flight since the beginning would have been due so far by equal
- * slices, in 2^-32 microjoules; a window that names no query is the difference of it at its ends. */
+ * `share` is the energy, in 2^-32 microjoules, that a query in flight since the beginning would have
+ * by equal slices.  A window that names no query is the difference of it between both ends. */
 #ifndef IPW_LEDGER_LEDGER_PRIV_H
 #define IPW_LEDGER_LEDGER_PRIV_H
 
@@ -22,7 +21,7 @@ struct ledger_mark {
     int64_t uj;           /* cumulative energy of the device */
     int64_t idle;         /* of cells with none in flight */
     int64_t alone;        /* of cells with one in flight */
-    int64_t below, above; /* the truth is within [uj - below, uj + above] */
+    int64_t below, above; /* the true energy is within [uj - below, uj + above] */
     __int128 share;       /* in 2^-32 microjoules */
     __int128 base;        /* likewise, of the idle baseline; it may be more than was drawn */
 };
@@ -38,7 +37,7 @@ struct ledger_slice {
     int64_t *uj; /* at the edges from `from` on */
     size_t n, cap;
     int64_t from;   /* number of an edge: see ipw_ledger.edge_base */
-    double deficit; /* microjoules that it was due and did not get; within a few */
+    double deficit; /* microjoules due and not handed out yet; a few at most */
 };
 
 struct ledger_phase {
@@ -57,22 +56,22 @@ struct ledger_query {
     size_t n_phases, cap_phases;
     struct ledger_tokens *tokens;
     size_t n_tokens, cap_tokens;
-    bool tokens_overlap;         /* they do not come one after the other */
+    bool tokens_overlap;         /* some begin before the one before has ended */
     struct ledger_slice *slices; /* of each device */
 };
 
-/* One device: the line of its series, what is known of it, and its books. */
+/* One device: the line of its series, the fits of its power, and its sums. */
 struct ledger_line {
     struct ipw_series *series;      /* borrowed from the ledger */
     const struct ipw_series *gauge; /* of the same device, or NULL */
     size_t gauge_channel;
     size_t channel;
     struct ipw_phase_fit
-        alone;     /* of steps with one model call at a time: what each draws by itself */
-    double peak_w; /* the most that a step of a tenth of a second or so drew */
-    double crowded_j, equal_j; /* shared among several so far, and of it by equal slices for want of
-                                   anything better */
-    struct ipw_lag lag;        /* the fit of what phases draw, and how late power follows them */
+        alone;     /* of steps with at most one model call: the power of each phase by itself */
+    double peak_w; /* highest power of a step of 40 ms or more */
+    double crowded_j, equal_j; /* shared among several so far; of it by equal slices because the fit
+                                   did not know the phases */
+    struct ipw_lag lag;        /* the fit of the phases' power, and its delay */
     bool idle_by_fit;          /* where no baseline was told, the idle part is the fit's */
     double baseline_w;         /* NAN: not told */
     int64_t done_ns;           /* a sample: bent up to there; INT64_MIN: none yet */
@@ -94,8 +93,8 @@ struct ledger_domain {
 };
 
 struct ipw_ledger {
-    struct ipw_series **series; /* of each channel; NULL for one that is of no use */
-    /* What a model says that a domain without a sensor draws: the middle, the least, the most. */
+    struct ipw_series **series; /* of each channel; NULL for an unused one */
+    /* A model's energy of a domain without a sensor: the middle, the least, the most. */
     struct ipw_series *model[IPW_DOMAIN_COUNT][3];
     bool *summed;                         /* is it in a sum? */
     enum ipw_channel_kind *channel_kinds; /* as they were told */
@@ -104,7 +103,7 @@ struct ipw_ledger {
     size_t n_lines;
     struct ledger_domain domains[IPW_DOMAIN_COUNT];
     int64_t first_row_ns, newest_row_ns; /* INT64_MIN: there was none */
-    bool has_gauges, told;               /* told: something, since it was settled last */
+    bool has_gauges, told;               /* told: an event came since the last settling */
     struct ledger_edge *edges; /* the first trimmed ones are gone: see ipw_ledger_trim() */
     size_t n_edges, cap_edges;
     int64_t edge_base;     /* how many are gone: the number of edges[0] */
@@ -123,12 +122,12 @@ struct ipw_ledger {
     int64_t complete_ns; /* see ipw_ledger_complete_ns() */
 };
 
-/* ledger_phase.c: closes what can be closed and settles what is settled, on every device. */
+/* ledger_phase.c: closes steps and settles marks on every device, as far as possible. */
 void ipw_ledger_settle(struct ipw_ledger *l);
 /* The same up to t, whatever may still come. */
 void ipw_ledger_settle_all(struct ipw_ledger *l, int64_t t_ns);
-/* complete_ns: up to where no model phase is open under the token rule, so that all tokens are told;
- * INT64_MAX: nothing is missing.  To be found anew when a phase begins or ends. */
+/* complete_ns: up to here no model phase is open under the token rule, so that all tokens are told;
+ * INT64_MAX: none is open.  To be found anew when a phase begins or ends. */
 void ipw_ledger_find_complete(struct ipw_ledger *l);
 /* Up to where the device's energy is final. */
 int64_t ipw_ledger_settled_ns(const struct ledger_line *line);
@@ -138,7 +137,7 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
 /* The state of a device at an instant, from the nearest settled edge on. */
 struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct ledger_line *line,
                                       int64_t t_ns);
-/* What a query has been due of it up to an instant, in microjoules. */
+/* The query's part of the device's energy up to an instant, in microjoules. */
 int64_t ipw_ledger_due_at(const struct ipw_ledger *l, const struct ledger_query *q,
                           const struct ledger_line *line, int64_t t_ns);
 /* The part of a cell's energy that the device would have drawn with nothing in flight. */
@@ -147,12 +146,12 @@ int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t
 double ipw_ledger_token_weight(const struct ipw_ledger *l, const struct ledger_query *q,
                                int64_t t0_ns, int64_t t1_ns);
 
-/* ledger_estimate.c: a figure that is not known, with what a model says of it. */
+/* ledger_estimate.c: adds an estimate to an unknown figure. */
 struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct ledger_query *q,
                                       const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
                                       struct ipw_figure unknown);
 
-/* ledger_split.c: what several windows of a query have together, shared out among them. */
+/* ledger_split.c: shares the energy of several windows of a query among them. */
 struct ledger_split {
     const struct ipw_ledger *l;
     const struct ledger_query *q; /* or NULL */
@@ -164,7 +163,7 @@ struct ledger_split {
     double idle, weight, done_weight; /* weight 0: all by wall clock */
 };
 void ipw_ledger_split_begin(struct ledger_split *s, int64_t rest_uj);
-/* What window i and those before it are due together; for each open one in turn. */
+/* The energy of the open windows up to window i; call it for each open one in turn. */
 int64_t ipw_ledger_split_upto(struct ledger_split *s, size_t i);
 
 /* ledger.c: the last edge at or before t; SIZE_MAX when it comes before all live ones. */
@@ -172,12 +171,17 @@ size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns);
 struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query);
 void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q); /* NULL is fine */
 
-/* ledger_figures.c: what the series of a domain say of a window together; `j` is all of it. */
-struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, enum ipw_domain domain,
-                                    int64_t t0_ns, int64_t t1_ns, int64_t slack_ns);
-/* Adds a device's figure to those before it: known when all are, with the weakest provenance and
- * the poorest coverage among them, whole microjoules added as such. */
-void ipw_figure_add(struct ipw_figure *sum, const struct ipw_figure *more, bool first);
+/* ledger_figures.c: the devices that are asked about. */
+const struct ledger_line *ipw_ledger_lines(const struct ipw_ledger *l,
+                                           const struct ipw_ledger_question *q, size_t *n);
+/* All that they drew, as their series have it. */
+struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
+                                    int64_t slack_ns);
+/* ledger_method.c */
+struct ipw_figure ipw_ledger_by_lines(const struct ipw_ledger *l,
+                                      const struct ipw_ledger_question *q);
+struct ipw_figure ipw_ledger_by_samples(const struct ipw_ledger *l,
+                                        const struct ipw_ledger_question *q);
 /* Fills the estimate of a domain's figure that is not known and has none, where a model has one. */
 struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domain domain,
                                       int64_t t0_ns, int64_t t1_ns, struct ipw_figure f);

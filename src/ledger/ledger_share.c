@@ -1,4 +1,5 @@
-/* Who is due what of a cell: see ledger/ledger_priv.h and reference/energy.md 2f. */
+/* Shares a cell's energy between queries: see ledger/ledger_priv.h and docs/method.md, "Sharing
+ * between queries". */
 #include <math.h>
 #include <stdlib.h>
 
@@ -6,10 +7,9 @@
 #include "ledger/fair_share.h"
 #include "ledger/ledger_priv.h"
 
-#define LEAST_FREE_S 0.5 /* without a model call, for the idle power to be known */
-#define PREFILL_PRIOR                                                                              \
-    1.5        /* a prefill draws so much more than a decode where neither was seen alone */
-#define FEW 16 /* so many are looked through faster than sorted */
+#define LEAST_FREE_S  0.5 /* of time without a model call, to know the idle power */
+#define PREFILL_PRIOR 1.5 /* power of a prefill over a decode's where neither was seen alone */
+#define FEW           16  /* up to this many a search is faster than a sort */
 
 const char *ipw_share_name(enum ipw_share share)
 {
@@ -21,8 +21,8 @@ const char *ipw_share_name(enum ipw_share share)
     return "none";
 }
 
-/* What the idle baseline is worth in a cell to each of those in flight, in 2^-32 microjoules; also
- * where the device drew less than that: net joules may be negative. */
+/* Each query's part of the idle baseline in a cell, in 2^-32 microjoules.  It is not limited to the
+ * energy of the cell: net energy may be negative. */
 static __int128 idle_each(const struct ledger_line *line, int64_t length_ns, int64_t in_flight)
 {
     double idle = line->baseline_w * (double)length_ns / 1e3; /* W * ns = nJ */
@@ -30,9 +30,8 @@ static __int128 idle_each(const struct ledger_line *line, int64_t length_ns, int
     return isnan(idle) ? 0 : (__int128)(idle * 4294967296.0) / in_flight;
 }
 
-/* What the device draws with nothing in flight: as it was measured, else as the fits say.  Only where
- * there were stretches without a model call can the fit of one call at a time tell its draw from the
- * device's own. */
+/* The device's idle power: measured, else by the fits.  The fit of single calls can tell a call's power
+ * from the device's own only if there was time without a call. */
 static double idle_w(const struct ledger_line *line)
 {
     const struct ipw_phase_fit *all = ipw_lag_fit(&line->lag), *alone = &line->alone;
@@ -71,7 +70,7 @@ static struct ledger_mark step(const struct ledger_line *line, struct ledger_mar
     return to;
 }
 
-/* Before the first edge nothing is in flight: all of it is idle. */
+/* Before the first edge no query is in flight: all energy is idle. */
 static struct ledger_mark mark_before_edges(const struct ledger_line *line, int64_t t_ns)
 {
     struct ledger_mark origin = {.t_ns = t_ns};
@@ -98,7 +97,7 @@ struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct l
     return t_ns == mark.t_ns ? mark : step(line, mark, t_ns, l->edges[i].in_flight);
 }
 
-/* What a query is doing: of the spans that hold t the one told last. */
+/* The query's phase at t: of the spans that hold t the one told last. */
 static const struct ledger_phase *phase_at(const struct ledger_query *q, int64_t t_ns)
 {
     for (size_t i = q->n_phases; i-- > 0;) {
@@ -107,15 +106,15 @@ static const struct ledger_phase *phase_at(const struct ledger_query *q, int64_t
     return NULL;
 }
 
-/* What one query in this phase draws above idle: as it was seen alone, else as the fit of all says.
- * Of calls that were never alone the fit of a saturated device says little of who draws more. */
+/* Power of one query in this phase above idle: by the fit of single calls, else by the fit of all
+ * steps.  On a saturated device the latter cannot tell well which phase draws more. */
 static double single_w(const struct ledger_line *line, enum ipw_phase phase)
 {
     double w = ipw_phase_fit_single_w(&line->alone, phase);
     double all = ipw_phase_fit_single_w(ipw_lag_fit(&line->lag), phase);
 
     if (!isnan(w) && ipw_phase_fit_knows(&line->alone)) {
-        /* Base and call together are known, whatever the fit made of either. */
+        /* The sum of base and call is known, even if the fit divides it wrongly. */
         if (ipw_phase_is_lm(phase)) w += ipw_phase_fit_base_w(&line->alone) - idle_w(line);
         return w > 0 ? w : 0;
     }
@@ -123,7 +122,7 @@ static double single_w(const struct ledger_line *line, enum ipw_phase phase)
     return phase == IPW_PHASE_PREFILL ? all * PREFILL_PRIOR : all;
 }
 
-/* What the phases draw, and how the device saturates; false: nothing is known of it yet. */
+/* The power of the phases, and how the device saturates; false: not known yet. */
 static bool fair_of(const struct ledger_line *line, struct ipw_fair *fair)
 {
     double sum = 0;
@@ -204,7 +203,7 @@ static void give_one(struct due *due)
     due->slice->deficit -= 1;
 }
 
-/* Hands out the whole microjoules of a cell; what is left goes to those that are owed most. */
+/* Hands out the whole microjoules of a cell; the rest goes to the queries that are owed most. */
 static void hand_out(struct due *due, size_t n, int64_t cell, int64_t idle)
 {
     double sum = 0;
@@ -235,7 +234,7 @@ static void hand_out(struct due *due, size_t n, int64_t cell, int64_t idle)
     }
 }
 
-/* Those in flight in the cell that starts at t. */
+/* Brings the list of queries in flight to the cell that starts at t. */
 static void bring_up(const struct ipw_ledger *l, struct ledger_line *line, int64_t t_ns,
                      int64_t edge)
 {
@@ -262,7 +261,7 @@ static void bring_up(const struct ipw_ledger *l, struct ledger_line *line, int64
     }
 }
 
-/* Weights of those in flight by the phases that they are in; all the same while nothing is known. */
+/* Weights of the queries in flight by their phases; equal while the fit does not know them. */
 static void weigh_by_phase(const struct ipw_ledger *l, struct ledger_line *line, int64_t t_ns,
                            int64_t cell, struct due *due)
 {

@@ -1,8 +1,8 @@
-/* The last steps of the chain of reference/energy.md 2h: see ledger/ledger_priv.h.
+/* The fallback for windows that no counter tells apart (docs/method.md, "Fallbacks").
  *
- * Windows that no counter tells apart share what they have together.  Where every one of them in
- * which time passed is known to have had tokens, or what the device draws when idle is known, the
- * energy above that goes by tokens (2f); else all of it goes by wall clock. */
+ * They share the energy that they have together.  If every window of any length had tokens, or the
+ * device's idle power is known, the energy above idle goes by tokens; else all of it goes by wall
+ * clock. */
 #include <math.h>
 
 #include "ledger/ledger_priv.h"

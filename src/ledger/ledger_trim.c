@@ -1,10 +1,10 @@
-/* What the ledger forgets as it goes: see ledger/ledger.h and ledger_priv.h. */
+/* Dropping old samples, edges and queries: see ledger/ledger.h and ledger_priv.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ledger/ledger_priv.h"
 
-/* Drops what was told of queries that had left by the first live edge. */
+/* Drops the queries that had left by the first live edge. */
 static void trim_queries(struct ipw_ledger *l)
 {
     int64_t first = INT64_MAX;
@@ -32,7 +32,7 @@ static void trim_queries(struct ipw_ledger *l)
     for (size_t i = 0; i < l->n_lines; i++) l->lines[i].next_end -= seen;
 }
 
-/* What is not closed yet is needed to close it. */
+/* Steps that are not closed yet are still needed. */
 static int64_t trim_line(struct ipw_ledger *l, struct ledger_line *line, int64_t before_ns)
 {
     bool closing = (l->line.n || l->has_gauges) && line->series->n > 0;

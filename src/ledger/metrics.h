@@ -1,7 +1,7 @@
-/* ledger/metrics.h: readings that are no energy, as statistics of a query.
+/* ledger/metrics.h: readings other than energy, as statistics of a query.
  *
  * Keeps the readings of the metric channels (utilisation, memory, temperature, bandwidth) for as
- * long as a query may ask for them.  A negative reading means that there was none; zero is one. */
+ * long as a query may ask for them.  A negative reading is a missing one; zero is a reading. */
 #ifndef IPW_LEDGER_METRICS_H
 #define IPW_LEDGER_METRICS_H
 

@@ -3,9 +3,10 @@
  * Pure.  A line holds, for every instant, how many queries are in each phase.  A fit learns from
  * measured steps of a counter what a device draws: base, plus something while any model call is in
  * progress, plus something for each query in each phase, none of it negative or more than the device
- * can draw (a small least squares within bounds; reference/energy.md 0.4, 2d and 7): of a phase that
- * is a thousandth of each step the steps alone would say tens of kilowatts.  The ledger uses both to split a measured
- * step that crosses a change of phase; it never changes what was measured. */
+ * can draw (a small least squares within bounds).  Without the bounds a phase that is a thousandth of
+ * each step would be fitted with tens of kilowatts.  The ledger uses both to split a measured step
+ * that crosses a change of phase (docs/method.md, "Splitting a step"); it never changes the
+ * measured energy. */
 #ifndef IPW_LEDGER_PHASE_H
 #define IPW_LEDGER_PHASE_H
 

@@ -1,4 +1,4 @@
-/* The ledger's part of a query's trace: what each piece cost. */
+/* The energy of a query, its turns and spans: see ledger/query_energy.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,62 +20,69 @@ static struct ipw_figure whole(struct ipw_figure all, const struct ipw_figure *p
     return all;
 }
 
-struct ipw_figure ipw_book_window(const struct ipw_ledger *ledger, int64_t query, enum ipw_domain d,
-                                  int64_t t0_ns, int64_t t1_ns)
+/* The figures of one domain, or of one device of it, wherever a trace has some. */
+struct column {
+    struct ipw_ledger_question ask;
+    size_t device; /* of the trace's devices; IPW_LEDGER_ALL: the domain's */
+};
+
+static struct ipw_figure *cell(const struct column *c, struct ipw_figure *domains,
+                               struct ipw_figure *devices)
 {
-    return query < 0 ? ipw_ledger_window(ledger, d, t0_ns, t1_ns)
-                     : ipw_ledger_query_window(ledger, query, d, t0_ns, t1_ns);
+    return c->device == IPW_LEDGER_ALL ? &domains[c->ask.domain] : &devices[c->device];
 }
 
-static void book_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
-                       const struct ipw_ledger *ledger, int64_t query, enum ipw_domain d)
+static void fill_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
+                       const struct ipw_ledger *ledger, const struct column *c)
 {
     for (size_t k = 0; k < turn->n_spans; k++) {
         struct ipw_span *span = &turn->spans[k];
+        struct ipw_figure *f = cell(c, span->energy, span->devices);
+        struct ipw_ledger_question ask = c->ask;
 
-        if (!ipw_book_of_model(q, d) && span->kind <= IPW_SPAN_DECODE) {
-            /* What the client's own devices drew meanwhile is not what the model costs. */
-            span->energy[d] = (struct ipw_figure){.reason = "remote"};
+        if (!ipw_query_energy_of_model(q, ask.domain) && span->kind <= IPW_SPAN_DECODE) {
+            /* The client's own devices say nothing of what the model costs. */
+            *f = (struct ipw_figure){.reason = "remote"};
             continue;
         }
-        span->energy[d] = ipw_ledger_query_span(ledger, query, d, span->start_ns, span->end_ns);
+        ask.what = IPW_LEDGER_SPAN;
+        ask.t0_ns = span->start_ns;
+        ask.t1_ns = span->end_ns;
+        *f = ipw_ledger_figure(ledger, ask);
     }
 }
 
-static void book_power(struct ipw_turn *turn, const struct ipw_ledger *ledger, enum ipw_domain d)
-{
-    double mean, peak;
-
-    if (ipw_ledger_power(ledger, d, turn->start_ns, turn->end_ns, &mean, &peak)) {
-        turn->power_mean_w[d] = mean;
-        turn->power_peak_w[d] = peak;
-    } else {
-        turn->power_mean_w[d] = NAN;
-        turn->power_peak_w[d] = NAN;
-    }
-}
-
-static void book_domain(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query,
-                        enum ipw_domain d, const int64_t *edges, struct ipw_figure *parts)
+static void fill_column(struct ipw_query_trace *q, const struct ipw_ledger *ledger,
+                        struct column *c, const int64_t *edges, struct ipw_figure *parts)
 {
     size_t n = q->n_turns + 1;
 
-    if (query < 0) {
-        ipw_ledger_windows(ledger, d, edges, n, parts);
-    } else {
-        ipw_ledger_query_windows(ledger, query, d, edges, n, parts);
-    }
-    q->energy[d] = whole(ipw_book_window(ledger, query, d, q->start_ns, q->end_ns), parts, n);
-    q->energy_before[d] = parts[0];
-    book_spans(q, &q->before, ledger, query, d);
-    ipw_ledger_power_stats(ledger, d, q->start_ns, q->end_ns, &q->power[d]);
-    q->power_mean_w[d] = q->power[d].avg_w;
+    c->ask.t0_ns = q->start_ns;
+    c->ask.t1_ns = q->end_ns;
+    ipw_ledger_figures(ledger, c->ask, edges, n, parts);
+    *cell(c, q->energy, q->device_energy) = whole(ipw_ledger_figure(ledger, c->ask), parts, n);
+    *cell(c, q->energy_before, q->device_before) = parts[0];
+    fill_spans(q, &q->before, ledger, c);
     for (size_t i = 0; i < q->n_turns; i++) {
         struct ipw_turn *turn = &q->turns[i];
 
-        turn->energy[d] = parts[i + 1];
-        book_power(turn, ledger, d);
-        book_spans(q, turn, ledger, query, d);
+        *cell(c, turn->energy, turn->devices) = parts[i + 1];
+        fill_spans(q, turn, ledger, c);
+    }
+}
+
+static void fill_power(struct ipw_query_trace *q, const struct ipw_ledger *ledger,
+                       enum ipw_domain d)
+{
+    ipw_ledger_power(ledger, d, q->start_ns, q->end_ns, &q->power[d]);
+    q->power_mean_w[d] = q->power[d].avg_w;
+    for (size_t i = 0; i < q->n_turns; i++) {
+        struct ipw_turn *turn = &q->turns[i];
+        struct ipw_power_stats power;
+
+        ipw_ledger_power(ledger, d, turn->start_ns, turn->end_ns, &power);
+        turn->power_mean_w[d] = power.avg_w;
+        turn->power_peak_w[d] = power.max_w;
     }
 }
 
@@ -105,7 +112,24 @@ static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *led
     if (q->n_devices) qsort(q->devices, q->n_devices, sizeof *q->devices, by_name);
 }
 
-size_t ipw_book_place(const struct ipw_ledger *ledger, const struct ipw_device *device)
+static void add_span_devices(struct ipw_turn *turn, size_t n)
+{
+    for (size_t k = 0; k < turn->n_spans; k++)
+        turn->spans[k].devices = ipw_calloc(n, sizeof *turn->spans[k].devices);
+}
+
+static void add_devices(struct ipw_query_trace *q)
+{
+    q->device_energy = ipw_calloc(q->n_devices, sizeof *q->device_energy);
+    q->device_before = ipw_calloc(q->n_devices, sizeof *q->device_before);
+    add_span_devices(&q->before, q->n_devices);
+    for (size_t i = 0; i < q->n_turns; i++) {
+        q->turns[i].devices = ipw_calloc(q->n_devices, sizeof *q->turns[i].devices);
+        add_span_devices(&q->turns[i], q->n_devices);
+    }
+}
+
+size_t ipw_query_energy_device(const struct ipw_ledger *ledger, const struct ipw_device *device)
 {
     size_t i = 0;
 
@@ -113,56 +137,13 @@ size_t ipw_book_place(const struct ipw_ledger *ledger, const struct ipw_device *
     return i;
 }
 
-static void book_device_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
-                              const struct ipw_ledger *ledger, int64_t query, size_t device,
-                              size_t place)
-{
-    for (size_t k = 0; k < turn->n_spans; k++) {
-        struct ipw_span *span = &turn->spans[k];
-
-        if (!span->devices) span->devices = ipw_calloc(q->n_devices, sizeof *span->devices);
-        if (!ipw_book_of_model(q, q->devices[device].domain) && span->kind <= IPW_SPAN_DECODE) {
-            span->devices[device] = (struct ipw_figure){.reason = "remote"};
-            continue;
-        }
-        span->devices[device] = ipw_ledger_device_span(ledger, query, q->devices[device].domain,
-                                                       place, span->start_ns, span->end_ns);
-    }
-}
-
-static void book_devices(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query,
-                         const int64_t *edges, struct ipw_figure *parts)
-{
-    list_devices(q, ledger);
-    if (!q->n_devices) return;
-    q->device_energy = ipw_calloc(q->n_devices, sizeof *q->device_energy);
-    q->device_before = ipw_calloc(q->n_devices, sizeof *q->device_before);
-    for (size_t k = 0; k < q->n_devices; k++) {
-        enum ipw_domain d = q->devices[k].domain;
-        size_t place = ipw_book_place(ledger, &q->devices[k]), n = q->n_turns + 1;
-
-        ipw_ledger_device_windows(ledger, query, d, place, edges, n, parts);
-        q->device_energy[k] = whole(
-            ipw_ledger_device_window(ledger, query, d, place, q->start_ns, q->end_ns), parts, n);
-        q->device_before[k] = parts[0];
-        book_device_spans(q, &q->before, ledger, query, k, place);
-        for (size_t i = 0; i < q->n_turns; i++) {
-            struct ipw_turn *turn = &q->turns[i];
-
-            if (!turn->devices) turn->devices = ipw_calloc(q->n_devices, sizeof *turn->devices);
-            turn->devices[k] = parts[i + 1];
-            book_device_spans(q, turn, ledger, query, k, place);
-        }
-    }
-}
-
-bool ipw_book_of_model(const struct ipw_query_trace *trace, enum ipw_domain domain)
+bool ipw_query_energy_of_model(const struct ipw_query_trace *trace, enum ipw_domain domain)
 {
     return !trace->lm_remote || (trace->lm_domains >> domain & 1);
 }
 
-void ipw_query_trace_book(struct ipw_query_trace *trace, const struct ipw_ledger *ledger,
-                          int64_t query)
+void ipw_query_energy_fill(struct ipw_query_trace *trace, const struct ipw_ledger *ledger,
+                           int64_t query)
 {
     size_t n = trace->n_turns;
     int64_t *edges = ipw_calloc(n + 2, sizeof *edges);
@@ -172,10 +153,21 @@ void ipw_query_trace_book(struct ipw_query_trace *trace, const struct ipw_ledger
     for (size_t i = 0; i < n; i++) edges[i + 1] = trace->turns[i].start_ns;
     edges[n + 1] = trace->end_ns;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        book_domain(trace, ledger, query, (enum ipw_domain)d, edges, parts);
+        struct column c = {{query, (enum ipw_domain)d, .device = IPW_LEDGER_ALL}, IPW_LEDGER_ALL};
+
+        fill_column(trace, ledger, &c, edges, parts);
+        fill_power(trace, ledger, (enum ipw_domain)d);
     }
-    book_devices(trace, ledger, query, edges, parts);
-    ipw_book_accounts(trace, ledger, query);
+    list_devices(trace, ledger);
+    if (trace->n_devices) add_devices(trace);
+    for (size_t k = 0; k < trace->n_devices; k++) {
+        const struct ipw_device *device = &trace->devices[k];
+        struct column c = {
+            {query, device->domain, .device = ipw_query_energy_device(ledger, device)}, k};
+
+        fill_column(trace, ledger, &c, edges, parts);
+    }
+    ipw_query_energy_accounts(trace, ledger, query);
     free(edges);
     free(parts);
 }

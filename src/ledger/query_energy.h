@@ -1,4 +1,4 @@
-/* ledger/query_energy.h: what a query, its turns and their spans cost.
+/* ledger/query_energy.h: the energy of a query, its turns and their spans.
  *
  * Asks the ledger for each of them and fills the figures of a built trace (trace/turn.h).  Owns
  * nothing. */
@@ -8,9 +8,9 @@
 #include "ledger/ledger.h"
 #include "trace/turn.h"
 
-/* Fills every energy figure and power mean from the ledger.  `query` is what
- * ipw_ledger_query_begin() answered for it; -1: not known, its share is an equal slice. */
-void ipw_query_trace_book(struct ipw_query_trace *trace, const struct ipw_ledger *ledger,
-                          int64_t query);
+/* Fills every energy figure and power mean of a trace, once.  `query` is its ordinal in the ledger, or
+ * IPW_LEDGER_ANY: then its share is an equal slice. */
+void ipw_query_energy_fill(struct ipw_query_trace *trace, const struct ipw_ledger *ledger,
+                           int64_t query);
 
 #endif

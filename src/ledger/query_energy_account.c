@@ -1,4 +1,5 @@
-/* Where a query's joules went, besides its turns: waste, idle tax, alone, above the idle baseline. */
+/* The accounts of a query: wasted energy, energy while the model waited for tools, energy while the
+ * query was alone, energy above the idle baseline. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static void unite(struct cuts *c)
     c->n = n;
 }
 
-/* What of `a` lies outside `b`; both united. */
+/* The parts of `a` outside `b`; both united. */
 static struct cuts outside(const struct cuts *a, const struct cuts *b)
 {
     struct cuts out = {0};
@@ -94,79 +95,68 @@ static void gather_cuts(const struct ipw_query_trace *q, struct cuts *wasted, st
     free(other.all);
 }
 
-/* One domain, or one device of it, and when its joules count as wasted or as idle tax. */
-struct meter {
-    const struct ipw_ledger *ledger;
-    int64_t query;
-    enum ipw_domain domain;
-    size_t place; /* of the device */
-    bool device;
-};
-
-static struct ipw_figure read_window(const struct meter *m, int64_t t0_ns, int64_t t1_ns)
-{
-    return m->device
-               ? ipw_ledger_device_window(m->ledger, m->query, m->domain, m->place, t0_ns, t1_ns)
-               : ipw_book_window(m->ledger, m->query, m->domain, t0_ns, t1_ns);
-}
-
 /* In whole microjoules, so that the devices' sum to the domain's. */
-static double joules_in(const struct meter *m, const struct cuts *c)
+static double joules_in(const struct ipw_ledger *ledger, struct ipw_ledger_question ask,
+                        const struct cuts *c)
 {
     int64_t uj = 0;
 
     for (size_t i = 0; i < c->n; i++) {
-        struct ipw_figure f = read_window(m, c->all[i].from, c->all[i].to);
+        struct ipw_figure f;
 
+        ask.t0_ns = c->all[i].from;
+        ask.t1_ns = c->all[i].to;
+        f = ipw_ledger_figure(ledger, ask);
         if (!f.known) return NAN;
         uj += llround(f.j * 1e6);
     }
     return (double)uj / 1e6;
 }
 
-static struct ipw_query_account account_of(const struct meter *m, const struct ipw_query_trace *q,
+/* Of one domain, or of one device. */
+static struct ipw_query_account account_of(const struct ipw_ledger *ledger,
+                                           struct ipw_ledger_question ask,
+                                           const struct ipw_query_trace *q,
                                            const struct cuts *wasted, const struct cuts *idling)
 {
     struct ipw_query_account a = {NAN, NAN, NAN, NAN};
 
-    if (m->query >= 0) {
-        struct ipw_account told =
-            m->device ? ipw_ledger_device_account(m->ledger, m->query, m->domain, m->place,
-                                                  q->start_ns, q->end_ns)
-                      : ipw_ledger_account(m->ledger, m->query, m->domain, q->start_ns, q->end_ns);
+    if (ask.query >= 0) {
+        struct ipw_account told;
 
+        ask.t0_ns = q->start_ns;
+        ask.t1_ns = q->end_ns;
+        told = ipw_ledger_account(ledger, ask);
         a.exclusive_j = told.exclusive_j;
         a.marginal_j = told.marginal_j;
     }
-    /* Whether the client's own devices waited for a model elsewhere says nothing of the model. */
-    if (!ipw_book_of_model(q, m->domain)) return a;
-    a.waste_j = joules_in(m, wasted);
-    a.idle_tax_j = joules_in(m, idling);
+    /* Whether the client's own devices waited for a remote model says nothing of the model. */
+    if (!ipw_query_energy_of_model(q, ask.domain)) return a;
+    a.waste_j = joules_in(ledger, ask, wasted);
+    a.idle_tax_j = joules_in(ledger, ask, idling);
     return a;
 }
 
-void ipw_book_accounts(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query)
+void ipw_query_energy_accounts(struct ipw_query_trace *q, const struct ipw_ledger *ledger,
+                               int64_t query)
 {
     static const struct ipw_query_account unknown = {NAN, NAN, NAN, NAN};
     struct cuts wasted = {0}, idling = {0};
 
     gather_cuts(q, &wasted, &idling);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        struct meter m = {.ledger = ledger, .query = query, .domain = (enum ipw_domain)d};
+        struct ipw_ledger_question ask = {query, (enum ipw_domain)d, .device = IPW_LEDGER_ALL};
 
-        q->account[d] = q->energy[d].known ? account_of(&m, q, &wasted, &idling) : unknown;
+        q->account[d] = q->energy[d].known ? account_of(ledger, ask, q, &wasted, &idling) : unknown;
     }
     if (q->n_devices) q->device_account = ipw_calloc(q->n_devices, sizeof *q->device_account);
     for (size_t k = 0; k < q->n_devices; k++) {
-        struct meter m = {.ledger = ledger,
-                          .query = query,
-                          .domain = q->devices[k].domain,
-                          .place = ipw_book_place(ledger, &q->devices[k]),
-                          .device = true};
+        struct ipw_ledger_question ask = {
+            query, q->devices[k].domain, .device = ipw_query_energy_device(ledger, &q->devices[k])};
 
-        /* Of a domain of which nothing is known no part is written. */
-        q->device_account[k] = q->energy[m.domain].known && q->device_energy[k].known
-                                   ? account_of(&m, q, &wasted, &idling)
+        /* No part is written of a domain whose whole is not known. */
+        q->device_account[k] = q->energy[ask.domain].known && q->device_energy[k].known
+                                   ? account_of(ledger, ask, q, &wasted, &idling)
                                    : unknown;
     }
     free(wasted.all);

@@ -9,10 +9,10 @@
 #include "ledger/feed.h"
 
 struct job {
-    struct ipw_redo *redo;
-    const struct ipw_redo_options *options;
+    struct ipw_recompute *redone;
+    const struct ipw_recompute_options *options;
     struct ipw_power power;
-    struct ipw_redo_segment *segment; /* being read; NULL before the first event */
+    struct ipw_recompute_segment *segment; /* being read; NULL before the first event */
     struct ipw_ledger *ledger;
     struct ipw_feed *feed;
     struct query { /* of the segment, by index; from its start to its booking */
@@ -34,7 +34,7 @@ static int book(struct job *j, size_t index, bool cut, struct ipw_err *err)
     struct query *q = &j->queries[index];
     struct ipw_query_trace trace;
     char *start = q->start;
-    struct ipw_redo_query out = {&trace, j->segment->number, q->warmup, cut, start};
+    struct ipw_recompute_query out = {&trace, j->segment->number, q->warmup, cut, start};
     int rc;
 
     ipw_turn_builder_finish(q->builder, &trace);
@@ -51,7 +51,7 @@ static int book(struct job *j, size_t index, bool cut, struct ipw_err *err)
     return rc;
 }
 
-/* The first of those that are over and not booked; SIZE_MAX: there is none. */
+/* The first query that is over and not booked; SIZE_MAX: none. */
 static size_t first_over(struct job *j)
 {
     while (j->first_over < j->n_over) {
@@ -64,7 +64,7 @@ static size_t first_over(struct job *j)
     return SIZE_MAX;
 }
 
-/* By another rule than the run's the record's bookings mean nothing. */
+/* Under another rule than the run's, the recorded bookings do not apply. */
 static int book_covered(struct job *j, struct ipw_err *err)
 {
     size_t index;
@@ -96,10 +96,10 @@ static int rows_upto(struct job *j, int64_t rows, struct ipw_err *err)
 
 /* ---- segments ---- */
 
-/* What the killed run had not booked ends with its samples. */
+/* Queries that the killed run had not booked end with its samples. */
 static int cut_queries(struct job *j, struct ipw_err *err)
 {
-    struct ipw_redo_segment *s = j->segment;
+    struct ipw_recompute_segment *s = j->segment;
     int rc = 0;
 
     s->end_ns = s->read_ns == INT64_MAX || s->read_ns == INT64_MIN ? j->last_ns : s->read_ns;
@@ -114,7 +114,7 @@ static int cut_queries(struct job *j, struct ipw_err *err)
     return rc;
 }
 
-/* The run was of a version that did not note when it booked, or shared by another rule. */
+/* The version that wrote the run noted no bookings, or another rule is used. */
 static int book_rest(struct job *j, struct ipw_err *err)
 {
     size_t index;
@@ -140,7 +140,7 @@ static void forget_segment(struct job *j)
 
 static int end_segment(struct job *j, struct ipw_err *err)
 {
-    struct ipw_redo_segment *s = j->segment;
+    struct ipw_recompute_segment *s = j->segment;
     int rc;
 
     if (!s) return 0;
@@ -160,8 +160,8 @@ static int end_segment(struct job *j, struct ipw_err *err)
 static int open_segment(struct job *j, const struct ipw_json *run_start, const struct ipw_event *e,
                         struct ipw_err *err)
 {
-    struct ipw_redo *r = j->redo;
-    struct ipw_redo_segment *s;
+    struct ipw_recompute *r = j->redone;
+    struct ipw_recompute_segment *s;
     int64_t number = ipw_json_int(ipw_json_get(run_start, "segment"), (int64_t)r->n_segments);
     int rc = end_segment(j, err);
 
@@ -179,12 +179,12 @@ static int open_segment(struct job *j, const struct ipw_json *run_start, const s
     s->cut = r->n_segments > j->n_ended || !j->ended[r->n_segments - 1];
     j->last_ns = s->start_ns;
     j->segment = s;
-    ipw_ledger_facts_read(&s->facts, ipw_json_get(run_start, "data"));
-    s->own_share = s->facts.share;
-    if (j->options->share) s->facts.share = *j->options->share;
-    j->ledger = ipw_ledger_facts_open(&s->facts, j->power.channels, j->power.n_channels);
+    ipw_ledger_rules_read(&s->rules, ipw_json_get(run_start, "data"));
+    s->own_share = s->rules.share;
+    if (j->options->share) s->rules.share = *j->options->share;
+    j->ledger = ipw_ledger_rules_open(&s->rules, j->power.channels, j->power.n_channels);
     j->feed = ipw_feed_new(j->ledger);
-    ipw_feed_describe(j->feed, j->power.channels, j->power.n_channels, s->facts.lm_remote);
+    ipw_feed_describe(j->feed, j->power.channels, j->power.n_channels, s->rules.lm_remote);
     return 0;
 }
 
@@ -202,7 +202,7 @@ static struct query *query_of(struct job *j, const struct ipw_event *e)
     return &j->queries[i];
 }
 
-/* Were the samples that came before it lost?  The run's figures cannot come out again then. */
+/* Were rows before this event lost?  Then the run's figures cannot be computed again. */
 static bool lacks_rows(const struct job *j, const struct ipw_event *e)
 {
     return j->power.rows < e->rows;
@@ -264,14 +264,13 @@ static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err
         j->segment->end_ns = e.t_ns;
     if (e.query >= 0) return take_query_event(j, &e, line, err);
     if (e.kind == IPW_EV_NOTE && e.tool.name && !strcmp(e.tool.name, IPW_NOTE_LOST))
-        ipw_feed_lose(j->feed,
-                      ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "channel"), ""));
+        ipw_feed_device_lost(j->feed,
+                             ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "channel"), ""));
     ipw_feed_event(j->feed, &e);
     return 0;
 }
 
-/* One line of events.jsonl: does a segment begin or end with it?  Few lines can, and only those are
- * parsed. */
+/* Does a segment begin or end with this line?  Only the few lines that could are parsed. */
 static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
     static const char start[] = "\"event\":\"run_start\"", end[] = "\"event\":\"run_end\"";
@@ -295,8 +294,8 @@ static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_
     return 0;
 }
 
-/* A query is handed over before its segment's end is read, and what a killed segment's queries lack
- * is no fault: so the ends are looked up first. */
+/* The ends are looked up first: a query is handed over before its segment's end is read, and missing
+ * lines of a killed segment are not a fault. */
 static int find_ends(struct job *j, const char *path, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
@@ -339,20 +338,20 @@ static int take_events(struct job *j, const char *path, struct ipw_err *err)
     return rc < 0 ? rc : 0;
 }
 
-int ipw_redo_run(struct ipw_redo *redo, const char *run, const struct ipw_redo_options *options,
-                 struct ipw_err *err)
+int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
+                      const struct ipw_recompute_options *options, struct ipw_err *err)
 {
-    struct job j = {.redo = redo, .options = options};
+    struct job j = {.redone = redone, .options = options};
     char *path;
     int rc;
 
-    *redo = (struct ipw_redo){0};
+    *redone = (struct ipw_recompute){0};
     rc = ipw_power_open(&j.power, run, err);
     if (rc) return rc;
     path = ipw_asprintf("%s/events.jsonl", run);
     rc = find_ends(&j, path, err);
     if (!rc) rc = take_events(&j, path, err);
-    if (!rc && !j.segment && !redo->n_segments) rc = open_segment(&j, NULL, NULL, err);
+    if (!rc && !j.segment && !redone->n_segments) rc = open_segment(&j, NULL, NULL, err);
     if (!rc) rc = end_segment(&j, err);
     if (j.segment) forget_segment(&j);
     free(j.queries);
@@ -360,16 +359,16 @@ int ipw_redo_run(struct ipw_redo *redo, const char *run, const struct ipw_redo_o
     free(j.ended);
     free(path);
     ipw_power_close(&j.power);
-    if (rc) ipw_redo_release(redo);
+    if (rc) ipw_recompute_release(redone);
     return rc;
 }
 
-void ipw_redo_release(struct ipw_redo *redo)
+void ipw_recompute_release(struct ipw_recompute *redone)
 {
-    for (size_t i = 0; i < redo->n_segments; i++) {
-        ipw_device_books_release(&redo->segments[i]->devices);
-        free(redo->segments[i]);
+    for (size_t i = 0; i < redone->n_segments; i++) {
+        ipw_device_books_release(&redone->segments[i]->devices);
+        free(redone->segments[i]);
     }
-    free(redo->segments);
-    *redo = (struct ipw_redo){0};
+    free(redone->segments);
+    *redone = (struct ipw_recompute){0};
 }

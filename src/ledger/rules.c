@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json/write.h"
+#include "trace/saved_manifest.h"
 
 static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                          IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
@@ -21,9 +22,9 @@ int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err)
     return ipw_fail(err, IPW_EINVAL, "--share %.40s: expected equal, tokens or phase", name);
 }
 
-/* A domain is either the model's machine or this one: their joules are not added.  Where the model's
- * machine was read, this machine's channels leave the sum; its boards always do. */
-static void drop_local_channels(struct ipw_ledger_facts *facts, struct ipw_channel *channels,
+/* A domain is of the model's machine or of this one: their energy is not added.  If the model's machine
+ * is measured, this machine's channels leave the sum; its GPUs always do. */
+static void drop_local_channels(struct ipw_ledger_rules *rules, struct ipw_channel *channels,
                                 size_t n)
 {
     bool remote[IPW_DOMAIN_COUNT] = {false};
@@ -36,39 +37,39 @@ static void drop_local_channels(struct ipw_ledger_facts *facts, struct ipw_chann
 
         if (!channels[i].remote && (remote[d] || d == IPW_DOMAIN_GPU)) channels[i].in_sum = false;
     }
-    snprintf(facts->reasons[IPW_DOMAIN_GPU], sizeof facts->reasons[0], "%s",
+    snprintf(rules->reasons[IPW_DOMAIN_GPU], sizeof rules->reasons[0], "%s",
              remote[IPW_DOMAIN_GPU] ? "" : "remote");
 }
 
-void ipw_ledger_facts_baseline(const struct ipw_ledger_facts *facts, struct ipw_ledger *ledger)
+void ipw_ledger_rules_baseline(const struct ipw_ledger_rules *rules, struct ipw_ledger *ledger)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        size_t n = facts->n_device_baselines[d];
+        size_t n = rules->n_device_baselines[d];
 
-        if (isnan(facts->baseline_w[d])) continue;
-        ipw_ledger_set_baseline(ledger, (enum ipw_domain)d, facts->baseline_w[d]);
+        if (isnan(rules->baseline_w[d])) continue;
+        ipw_ledger_set_baseline(ledger, (enum ipw_domain)d, rules->baseline_w[d]);
         if (n != ipw_ledger_devices(ledger, (enum ipw_domain)d)) continue; /* an equal part each */
         for (size_t i = 0; i < n; i++) {
             ipw_ledger_set_device_baseline(ledger, (enum ipw_domain)d, i,
-                                           facts->device_baseline_w[d][i]);
+                                           rules->device_baseline_w[d][i]);
         }
     }
 }
 
-struct ipw_ledger *ipw_ledger_facts_open(struct ipw_ledger_facts *facts,
+struct ipw_ledger *ipw_ledger_rules_open(struct ipw_ledger_rules *rules,
                                          struct ipw_channel *channels, size_t n_channels)
 {
     struct ipw_ledger *l;
 
-    if (facts->lm_remote) drop_local_channels(facts, channels, n_channels);
+    if (rules->lm_remote) drop_local_channels(rules, channels, n_channels);
     l = ipw_ledger_new(channels, n_channels);
-    ipw_ledger_set_share(l, facts->share, 0);
+    ipw_ledger_set_share(l, rules->share, 0);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (facts->reasons[d][0]) {
-            ipw_ledger_set_reason(l, (enum ipw_domain)d, facts->reasons[d]);
+        if (rules->reasons[d][0]) {
+            ipw_ledger_set_reason(l, (enum ipw_domain)d, rules->reasons[d]);
         }
     }
-    ipw_ledger_facts_baseline(facts, l);
+    ipw_ledger_rules_baseline(rules, l);
     return l;
 }
 
@@ -84,18 +85,20 @@ static bool has_channel(const struct ipw_source_set *set, enum ipw_domain domain
     return false;
 }
 
-void ipw_ledger_facts_take(struct ipw_ledger_facts *out, const struct ipw_ledger *ledger,
+void ipw_ledger_rules_take(struct ipw_ledger_rules *out, const struct ipw_ledger *ledger,
                            const struct ipw_source_set *set)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        struct ipw_figure none = ipw_ledger_total(ledger, (enum ipw_domain)d, 0, 0);
+        struct ipw_ledger_question q = {
+            .domain = (enum ipw_domain)d, .device = IPW_LEDGER_ALL, .what = IPW_LEDGER_TOTAL};
+        struct ipw_figure none = ipw_ledger_figure(ledger, q);
 
         if (has_channel(set, (enum ipw_domain)d) || none.reason == out->reasons[d]) continue;
         if (none.reason) snprintf(out->reasons[d], sizeof out->reasons[d], "%s", none.reason);
     }
 }
 
-void ipw_ledger_facts_write(struct ipw_buf *out, const struct ipw_ledger_facts *facts)
+void ipw_ledger_rules_write(struct ipw_buf *out, const struct ipw_ledger_rules *rules)
 {
     struct ipw_jw w;
 
@@ -104,64 +107,57 @@ void ipw_ledger_facts_write(struct ipw_buf *out, const struct ipw_ledger_facts *
     ipw_jw_key(&w, "baseline_w");
     ipw_jw_obj(&w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        double watts = facts->baseline_w[sorted[i]];
+        double watts = rules->baseline_w[sorted[i]];
 
         if (!isnan(watts)) ipw_jw_knum(&w, ipw_domain_name(sorted[i]), watts);
     }
     ipw_jw_obj_end(&w);
     ipw_jw_key(&w, "clock");
-    ipw_jw_obj(&w);
-    ipw_jw_kint(&w, "boot_ns", facts->clock.boot_ns);
-    ipw_jw_kint(&w, "mono_ns", facts->clock.mono_ns);
-    ipw_jw_kint(&w, "wall_ns", facts->clock.wall_ns);
-    ipw_jw_obj_end(&w);
+    ipw_saved_clock_write(&w, &rules->clock);
     ipw_jw_key(&w, "device_baseline_w");
     ipw_jw_obj(&w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        size_t n = facts->n_device_baselines[sorted[i]];
+        size_t n = rules->n_device_baselines[sorted[i]];
 
         if (!n) continue;
         ipw_jw_key(&w, ipw_domain_name(sorted[i]));
         ipw_jw_arr(&w);
-        for (size_t k = 0; k < n; k++) ipw_jw_num(&w, facts->device_baseline_w[sorted[i]][k]);
+        for (size_t k = 0; k < n; k++) ipw_jw_num(&w, rules->device_baseline_w[sorted[i]][k]);
         ipw_jw_arr_end(&w);
     }
     ipw_jw_obj_end(&w);
-    ipw_jw_kbool(&w, "lm_remote", facts->lm_remote);
+    ipw_jw_kbool(&w, "lm_remote", rules->lm_remote);
     ipw_jw_key(&w, "reasons");
     ipw_jw_obj(&w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        const char *reason = facts->reasons[sorted[i]];
+        const char *reason = rules->reasons[sorted[i]];
 
         if (reason[0]) ipw_jw_kstr(&w, ipw_domain_name(sorted[i]), reason);
     }
     ipw_jw_obj_end(&w);
-    ipw_jw_kstr(&w, "share", ipw_share_name(facts->share));
+    ipw_jw_kstr(&w, "share", ipw_share_name(rules->share));
     ipw_jw_obj_end(&w);
 }
 
-static void read_devices(struct ipw_ledger_facts *out, enum ipw_domain domain,
+static void read_devices(struct ipw_ledger_rules *out, enum ipw_domain domain,
                          const struct ipw_json *list)
 {
     size_t n = ipw_json_count(list);
 
-    if (n > IPW_FACT_DEVICES) return;
+    if (n > IPW_RULE_DEVICES) return;
     out->n_device_baselines[domain] = n;
     for (size_t i = 0; i < n; i++)
         out->device_baseline_w[domain][i] = ipw_json_num(ipw_json_at(list, i), NAN);
 }
 
-void ipw_ledger_facts_read(struct ipw_ledger_facts *out, const struct ipw_json *data)
+void ipw_ledger_rules_read(struct ipw_ledger_rules *out, const struct ipw_json *data)
 {
     const struct ipw_json *reasons = ipw_json_get(data, "reasons");
     const struct ipw_json *baseline = ipw_json_get(data, "baseline_w");
     const struct ipw_json *devices = ipw_json_get(data, "device_baseline_w");
-    const struct ipw_json *clock = ipw_json_get(data, "clock");
 
-    *out = IPW_LEDGER_FACTS_NONE;
-    out->clock.boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0);
-    out->clock.mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
-    out->clock.wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
+    *out = IPW_LEDGER_RULES_NONE;
+    out->clock = ipw_saved_clock_read(ipw_json_get(data, "clock"));
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const char *name = ipw_domain_name((enum ipw_domain)d);
 

@@ -1,7 +1,7 @@
 /* ledger/series.h: what one channel read over time, as cumulative energy.
  *
  * Pure: samples in, figures out; no clock, no thread.  Counter readings are unwrapped when they are
- * pushed, against the channel's modulus and a plausibility gate (reference/energy.md 2a): an
+ * pushed, against the channel's modulus and a plausibility gate (docs/method.md, "Counters"): an
  * implausible step starts a new chain, across which no energy is claimed, once the reading after
  * it agrees; one that the next reading contradicts was a glitch, and is refused.  Gauge readings
  * are integrated by the trapezoid rule between neighbours.  A failed read is counted and skipped:
@@ -27,7 +27,7 @@
  * answer is a straight line to the newest reading, and may change.  Only the ledger bends the line
  * between two samples (ipw_series_bend()), once, before it answers for it.
  *
- * Lag (2d): a value read at t held at some instant of (t - U, t], U the publication period, and
+ * Lag: a value read at t held at some instant of (t - U, t], U the publication period, and
  * after the last reading that showed another value.  For a channel of U >= 10 ms the sample lies
  * in the middle of that: at the edge when polled faster than U, at t - U/2 when polled more slowly.
  * A gauge's sample lies at t - U/2 - W/2, W the window that its value is the mean over; up to t its
@@ -177,7 +177,7 @@ size_t ipw_series_find(const struct ipw_series *s, int64_t t_ns);
  * one chain (an instant up to `slack_ns` outside the samples is taken as at the nearest one, as
  * long as half of the window is inside them).
  *
- * The label is that of reference/energy.md 2h.  "measured": a sample lies within max(the channel's
+ * The label (docs/method.md, "Provenance").  "measured": a sample lies within max(the channel's
  * period, 2 ms) of each end and half of hi - lo is at most 2 % of the figure.  "interpolated": at
  * most 10 %, and no end in a hole between samples (over 250 ms and over 2.5 times their usual
  * distance).  "distributed": else.  "estimated": any gauge.  A window of no length inside the
@@ -193,7 +193,7 @@ size_t ipw_series_find(const struct ipw_series *s, int64_t t_ns);
  * inside the window. */
 struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
                                      int64_t slack_ns);
-/* What 2b says of the energy at an instant: the truth is within [at - *below, at + *above], by the
+/* The bounds of the energy at an instant: the truth is within [at - *below, at + *above], by the
  * samples around it, the counter's unit (61 uJ of one that wraps, else 1 mJ) and the most the
  * device draws (max_w; 1 kW when it does not say).  Relative to the first sample's truth. */
 void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,

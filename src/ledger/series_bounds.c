@@ -1,4 +1,4 @@
-/* The guaranteed bounds of ledger/series.h: reference/energy.md 2b.
+/* The guaranteed bounds of ledger/series.h (docs/method.md, "Bounds").
  *
  * A sample of value v says E(x) in [v, v + unit] for some x in [t - early, t + late]; with the power
  * in [0, most], at an instant s

@@ -19,7 +19,7 @@
     (2 * IPW_NS_PER_S) /* what a gauge that does not say is believed to step by */
 #define PULL 0.05      /* of what the undone mean is off by, at each publication */
 
-/* The mean age of what a gauge's value is the mean of (2d): half a period, and half of its window. */
+/* How long ago, on average, a gauge's value was drawn: half a period, and half of its window. */
 static int64_t gauge_lag_ns(const struct ipw_series *s)
 {
     if (s->channel.undo_window) return 0;

@@ -1,8 +1,7 @@
 /* llm/chat.h: the chat-completions protocol, without any I/O.
  *
- * Pure: request structs to bodies, bytes of answers to a reply struct.  What real servers do and
- * what is done about it stands in reference/inference-protocol.md; each rule there that concerns
- * parsing is kept here.  A `struct ipw_chat_fold` gathers the deltas of a stream, or takes a whole
+ * Pure: request structs to bodies, bytes of answers to a reply struct.  Servers differ in
+ * what they send; each file says which differences it accepts.  A `struct ipw_chat_fold` gathers the deltas of a stream, or takes a whole
  * answer; both end in the same `struct ipw_chat_reply`, which owns its buffers. */
 #ifndef IPW_LLM_CHAT_H
 #define IPW_LLM_CHAT_H

@@ -1,4 +1,9 @@
-/* What servers say when they fail: reference/inference-protocol.md section 8, shapes (a) to (e). */
+/* Error bodies of servers, in these shapes:
+ *   (a) {"error": {"message", "type", "param", "code"}}, the code a string, a number or null;
+ *   (b) {"error": "text"};
+ *   (c) {"object": "error", "message", "type", "code"};
+ *   (d) {"detail": ...};
+ *   (e) HTML, plain text or nothing. */
 #include "llm/chat_priv.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
  *     repair, by member names that occur once in their object and are written without escapes;
  *   - id and model are set by their first non-empty occurrence, which has been seen;
  *   - a tool-call element lands on the same call again: it carries an index, or neither id nor
- *     name (chat_call.c), and every event that could change this takes the full path, which
+ *     name (chat_fold_call.c), and every event that could change this takes the full path, which
  *     forgets the shape;
  *   - an empty string, or anything but printable text and the simple escapes, is left to the full
  *     path.

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "llm/chat_priv.h"
-#include "llm/client_call.h"
+#include "llm/client_call_priv.h"
 
 enum { ERROR_BODY_MAX = 256 * 1024 };
 
@@ -253,7 +253,7 @@ void ipw_llm_facts(struct ipw_lm_facts *f, const struct ipw_llm_call *call,
     f->status = a->status;
     f->model = reply->model;
     f->finish_reason = reply->finish_word;
-    f->endpoint = call->llm->sites[a->site].url;
+    f->endpoint = call->llm->servers[a->server].url;
     fill_times(f, a, result, reply->timings);
     f->input_tokens = reply->usage.prompt;
     f->output_tokens = reply->usage.completion;
@@ -279,7 +279,7 @@ static void collect(struct ipw_llm_evidence *e, const struct ipw_llm_call *call,
 {
     const struct ipw_llm_attempt *a = &call->now;
 
-    *e = (struct ipw_llm_evidence){.url = call->llm->sites[a->site].url,
+    *e = (struct ipw_llm_evidence){.url = call->llm->servers[a->server].url,
                                    .have_key = call->llm->key != NULL,
                                    .end = IPW_HTTP_OK,
                                    .status = a->status,
@@ -364,11 +364,11 @@ static bool goes_elsewhere(struct ipw_llm_call *call, const struct ipw_llm_evide
 {
     struct ipw_llm *llm = call->llm;
 
-    if (!is_dead(e) || e->token_seen || call->moves + 1 >= llm->n_sites) return false;
-    if (!ipw_llm_site_other(llm, ipw_now_ns(), call->now.site) || !time_is_left(call, 1))
+    if (!is_dead(e) || e->token_seen || call->moves + 1 >= llm->n_servers) return false;
+    if (!ipw_llm_server_other(llm, ipw_now_ns(), call->now.server) || !time_is_left(call, 1))
         return false;
     call->moves++;
-    call->avoid = (int)call->now.site;
+    call->avoid = (int)call->now.server;
     return true;
 }
 
@@ -378,8 +378,8 @@ static bool waits_for_loading(struct ipw_llm_call *call, const struct ipw_llm_ev
 
     if (!ipw_llm_is_loading(e)) return false;
     if (!call->loading_since_ns) call->loading_since_ns = now_ns;
-    if (!call->llm->sites[call->now.site].loading_since_ns)
-        call->llm->sites[call->now.site].loading_since_ns = now_ns;
+    if (!call->llm->servers[call->now.server].loading_since_ns)
+        call->llm->servers[call->now.server].loading_since_ns = now_ns;
     return now_ns - call->loading_since_ns < call->llm->loading_ns &&
            time_is_left(call, 2 * call->llm->retry_base_ns);
 }
@@ -400,7 +400,7 @@ static int64_t next_wait(struct ipw_llm_call *call, struct ipw_llm_verdict *v,
     struct ipw_llm *llm = call->llm;
     int64_t told, wait;
 
-    call->avoid = IPW_LLM_NO_SITE;
+    call->avoid = IPW_LLM_NO_SERVER;
     if (v->without_usage && call->cut_n > 0) {
         ipw_llm_without_usage(call);
         return 1; /* a question put differently, not a repeat */
@@ -414,7 +414,7 @@ static int64_t next_wait(struct ipw_llm_call *call, struct ipw_llm_verdict *v,
     heed_server(v, e, result);
     if (!v->retryable || call->repeats >= llm->max_retries) {
         if (!time_is_left(call, 1) || !ipw_llm_outage_keeps(call, e)) return 0;
-        call->avoid = (int)call->now.site; /* should another one be left */
+        call->avoid = (int)call->now.server; /* should another one be left */
         return ipw_llm_outage_open(llm) ? ipw_llm_backoff(&llm->random, llm->retry_base_ns, 1) : 1;
     }
     wait = ipw_llm_backoff(&llm->random, llm->retry_base_ns, call->repeats);
@@ -448,20 +448,20 @@ void ipw_llm_attempt_over(struct ipw_llm_call *call, const struct ipw_http_resul
     call->timer = call->first_token = NULL;
     if (ipw_llm_outage_asks(call, result)) return;
     call->in_flight = false;
-    ipw_llm_gate_leave(call->llm);
+    ipw_llm_in_flight_leave(call->llm);
     collect(&evidence, call, result);
     evidence.fold_code = read_answer(a, &reply, &fold_err);
     evidence.token_seen = a->times.first_token_ns != 0; /* the last event may come with the end */
     evidence.finished = a->finished;
     evidence.fold_err = &fold_err;
     evidence.reply = &reply;
-    ipw_llm_judge(&verdict, &evidence);
+    ipw_llm_verdict_from(&verdict, &evidence);
     failed = verdict.outcome != IPW_LM_OK;
     if (failed) ipw_llm_redact(call->llm, verdict.err.text);
     if (failed && (is_dead(&evidence) || call->server_dead))
-        ipw_llm_site_failed(call->llm, a->site, t_ns, verdict.err.text);
+        ipw_llm_server_failed(call->llm, a->server, t_ns, verdict.err.text);
     else
-        ipw_llm_site_served(call->llm, a->site);
+        ipw_llm_server_served(call->llm, a->server);
     ipw_llm_outage_see(call, &evidence, &verdict, t_ns);
     wait = failed ? next_wait(call, &verdict, &evidence, result) : 0;
 

@@ -26,7 +26,7 @@ enum ipw_llm_tokens_field {
 };
 
 /* The program behind a base URL, as its list of models gives it away. */
-enum ipw_llm_server {
+enum ipw_llm_server_kind {
     IPW_LLM_ANY_SERVER, /* not known */
     IPW_LLM_LLAMACPP,
     IPW_LLM_VLLM,

@@ -3,7 +3,7 @@
  *
  * The judge is pure: from the evidence of one finished attempt to a verdict (what happened, the
  * message for the user, whether it is worth repeating).  The endpoint owns addresses, the key and
- * what was learned about the servers; a site is one of its base URLs.  Only src/llm and its tests
+ * what was learned about the servers; a server is one of its base URLs.  Only src/llm and its tests
  * include this header. */
 #ifndef IPW_LLM_CLIENT_PRIV_H
 #define IPW_LLM_CLIENT_PRIV_H
@@ -12,9 +12,9 @@
 
 static const int64_t IPW_LLM_MOST_WAIT_NS = INT64_C(120000000000);
 
-struct ipw_llm_site {
+struct ipw_llm_server {
     char *url, *chat_url, *models_url, *health_url;
-    enum ipw_llm_server server;
+    enum ipw_llm_server_kind kind;
     int64_t down_until_ns; /* left out until then; 0: in good health */
     int64_t down_for_ns;   /* the last time it was left out for; doubles */
     int64_t
@@ -50,11 +50,11 @@ struct ipw_llm_back {
 struct ipw_llm {
     const struct ipw_llm_back *back; /* NULL: servers answer */
     void *back_ud;
-    struct ipw_llm *servers; /* of a back end: where it hands calls on to; or NULL */
+    struct ipw_llm *onward; /* of a back end: where it hands calls on to; or NULL */
     struct ipw_loop *loop;
     struct ipw_http *http;
-    struct ipw_llm_site *sites;
-    size_t n_sites, next_site;
+    struct ipw_llm_server *servers;
+    size_t n_servers, next_server;
     char *key, *authorization; /* NULL without a key */
     char *over;                /* what every request holds besides, or NULL */
     bool use_max_completion_tokens, retry_cut;
@@ -78,14 +78,14 @@ void ipw_llm_redact(const struct ipw_llm *llm, char *text);
 
 /* servers.c.  Which base URL the next attempt goes to: in turn, those in good health first; else the
  * one that has been left out for longest.  `avoid` is taken only when nothing else is left. */
-enum { IPW_LLM_NO_SITE = -1 };
-size_t ipw_llm_site_pick(struct ipw_llm *llm, int64_t now_ns, int avoid);
-/* Another site than `but` is in good health. */
-bool ipw_llm_site_other(const struct ipw_llm *llm, int64_t now_ns, size_t but);
-void ipw_llm_site_failed(struct ipw_llm *llm, size_t i, int64_t now_ns, const char *why);
-void ipw_llm_site_served(struct ipw_llm *llm, size_t i);
-int ipw_llm_site_init(struct ipw_llm_site *site, const char *base_url, struct ipw_err *err);
-void ipw_llm_site_release(struct ipw_llm_site *site);
+enum { IPW_LLM_NO_SERVER = -1 };
+size_t ipw_llm_server_pick(struct ipw_llm *llm, int64_t now_ns, int avoid);
+/* Another server than `but` is in good health. */
+bool ipw_llm_server_other(const struct ipw_llm *llm, int64_t now_ns, size_t but);
+void ipw_llm_server_failed(struct ipw_llm *llm, size_t i, int64_t now_ns, const char *why);
+void ipw_llm_server_served(struct ipw_llm *llm, size_t i);
+int ipw_llm_server_init(struct ipw_llm_server *server, const char *base_url, struct ipw_err *err);
+void ipw_llm_server_release(struct ipw_llm_server *server);
 
 struct ipw_llm_evidence {
     const char *url; /* the endpoint's */
@@ -122,7 +122,7 @@ void ipw_llm_outage_init(struct ipw_llm *llm, const struct ipw_llm_options *opti
 void ipw_llm_outage_release(struct ipw_llm *llm);
 bool ipw_llm_outage_open(const struct ipw_llm *llm);
 
-void ipw_llm_judge(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e);
+void ipw_llm_verdict_from(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e);
 
 /* The server says that it is still loading its model. */
 bool ipw_llm_is_loading(const struct ipw_llm_evidence *e);

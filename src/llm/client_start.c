@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "llm/chat_priv.h"
-#include "llm/client_call.h"
+#include "llm/client_call_priv.h"
 
 enum {
     REQUEST_MAX = 256 * 1024 * 1024,
@@ -22,7 +22,7 @@ void ipw_llm_call_free(struct ipw_llm_call *call)
     ipw_llm_ask_cancel(call->ask);
     free(call->ended);
     ipw_buf_release(&call->body);
-    ipw_llm_gate_forget(call);
+    ipw_llm_in_flight_forget(call);
     call->llm->n_calls--;
     free(call);
 }
@@ -49,7 +49,7 @@ void ipw_llm_ask_health(void *ud)
     struct ipw_llm_call *call = ud;
     struct ipw_llm *llm = call->llm;
     struct ipw_http_request request = {.method = "GET",
-                                       .url = llm->sites[call->now.site].health_url,
+                                       .url = llm->servers[call->now.server].health_url,
                                        .headers = llm->headers[0],
                                        .n_headers = llm->n_headers[0],
                                        .total_ns = HEALTH_NS,
@@ -90,7 +90,7 @@ static int send_request(struct ipw_llm_call *call, struct ipw_err *err)
 {
     struct ipw_llm *llm = call->llm;
     struct ipw_http_request request = {.method = "POST",
-                                       .url = llm->sites[call->now.site].chat_url,
+                                       .url = llm->servers[call->now.server].chat_url,
                                        .headers = llm->headers[1],
                                        .n_headers = llm->n_headers[1],
                                        .body = call->body.data,
@@ -119,12 +119,12 @@ void ipw_llm_begin(void *ud)
 
     call->defer = NULL;
     call->timer = NULL;
-    if (!ipw_llm_gate_enter(call, now_ns)) return;
+    if (!ipw_llm_in_flight_enter(call, now_ns)) return;
     call->number++;
     *a =
         (struct ipw_llm_attempt){.fold = ipw_chat_fold_new(llm->reply_max),
                                  .raw = IPW_BUF(llm->reply_max),
-                                 .site = ipw_llm_site_pick(llm, now_ns, call->avoid),
+                                 .server = ipw_llm_server_pick(llm, now_ns, call->avoid),
                                  .usage_asked = call->cut_n > 0,
                                  .start_ns = now_ns,
                                  .held_ns = call->held_since_ns ? now_ns - call->held_since_ns : 0};
@@ -172,7 +172,9 @@ int ipw_llm_start(struct ipw_llm_call **out, struct ipw_llm *llm,
     llm->n_calls++;
     call->on = *callbacks;
     call->request = request;
-    call->avoid = IPW_LLM_NO_SITE;
+    call->avoid = IPW_LLM_NO_SERVER;
+    call->begin = ipw_llm_begin;
+    call->attempt_over = ipw_llm_attempt_over;
     call->not_before_ns = request->not_before_ns;
     call->body = IPW_BUF(REQUEST_MAX);
     streamed.stream = true;
@@ -200,7 +202,7 @@ int ipw_llm_start(struct ipw_llm_call **out, struct ipw_llm *llm,
 
 int ipw_llm_call_send(struct ipw_llm_call *call, const char *model, struct ipw_err *err)
 {
-    struct ipw_llm *llm = call->llm->servers;
+    struct ipw_llm *llm = call->llm->onward;
     struct ipw_chat_request streamed = *call->request;
     int rc;
 
@@ -235,7 +237,7 @@ void ipw_llm_cancel(struct ipw_llm_call *call)
         struct ipw_chat_reply reply;
 
         call->in_flight = false;
-        ipw_llm_gate_leave(call->llm);
+        ipw_llm_in_flight_leave(call->llm);
         ipw_chat_fold_end(call->now.fold, &reply, NULL);
         ipw_llm_facts(&facts, call, NULL, &reply);
         facts.outcome = IPW_LM_CANCELLED;

@@ -10,7 +10,7 @@ enum { LIST_MAX_BYTES = 8 * 1024 * 1024, MOST_PORTS = 16 };
 
 struct ipw_llm_probe {
     struct ipw_llm *llm;
-    size_t site;
+    size_t server;
     struct ipw_http_call *http;
     struct ipw_buf body;
     int64_t timeout_ns;
@@ -24,11 +24,11 @@ void ipw_llm_models_free(char **names)
     free(names);
 }
 
-static void tell_server(enum ipw_llm_server *server, const char *owner)
+static void tell_server(enum ipw_llm_server_kind *server, const char *owner)
 {
     static const struct {
         const char *owner;
-        enum ipw_llm_server server;
+        enum ipw_llm_server_kind server;
     } known[] = {{"llamacpp", IPW_LLM_LLAMACPP},
                  {"vllm", IPW_LLM_VLLM},
                  {"sglang", IPW_LLM_SGLANG},
@@ -39,7 +39,7 @@ static void tell_server(enum ipw_llm_server *server, const char *owner)
 }
 
 /* OpenAI's {"data": [{"id"}]}, a bare array of those, or {"models": [{"name"}]}. */
-static int read_models(char ***out, enum ipw_llm_server *server, const char *body, size_t n,
+static int read_models(char ***out, enum ipw_llm_server_kind *server, const char *body, size_t n,
                        struct ipw_err *err)
 {
     struct ipw_json *root;
@@ -77,7 +77,7 @@ static int judge_list(const struct ipw_llm_probe *p, const struct ipw_http_resul
     struct ipw_chat_reply none = {0};
     struct ipw_err fold_err = {0};
     struct ipw_llm_verdict v;
-    struct ipw_llm_evidence e = {.url = p->llm->sites[p->site].url,
+    struct ipw_llm_evidence e = {.url = p->llm->servers[p->server].url,
                                  .have_key = p->llm->key != NULL,
                                  .end = r->end,
                                  .deadline = r->deadline,
@@ -92,12 +92,12 @@ static int judge_list(const struct ipw_llm_probe *p, const struct ipw_http_resul
                                  .fold_err = &fold_err,
                                  .reply = &none};
 
-    ipw_llm_judge(&v, &e);
-    if (r->end == IPW_HTTP_OK) ipw_llm_site_served(p->llm, p->site);
+    ipw_llm_verdict_from(&v, &e);
+    if (r->end == IPW_HTTP_OK) ipw_llm_server_served(p->llm, p->server);
     if (v.outcome == IPW_LM_OK) return 0;
     *err = v.err;
     ipw_llm_redact(p->llm, err->text);
-    if (r->end != IPW_HTTP_OK) ipw_llm_site_failed(p->llm, p->site, r->close_ns, err->text);
+    if (r->end != IPW_HTTP_OK) ipw_llm_server_failed(p->llm, p->server, r->close_ns, err->text);
     return err->code;
 }
 
@@ -125,9 +125,9 @@ static void on_list_done(void *ud, const struct ipw_http_result *r)
     int rc = judge_list(p, r, &err);
 
     if (rc == 0) {
-        rc = read_models(&names, &p->llm->sites[p->site].server, ipw_buf_str(&p->body), p->body.len,
-                         &err);
-        if (rc) ipw_err_prefix(&err, "%s", p->llm->sites[p->site].models_url);
+        rc = read_models(&names, &p->llm->servers[p->server].kind, ipw_buf_str(&p->body),
+                         p->body.len, &err);
+        if (rc) ipw_err_prefix(&err, "%s", p->llm->servers[p->server].models_url);
     }
     probe_free(p);
     fn(fn_ud, names, rc ? &err : NULL);
@@ -138,7 +138,7 @@ int ipw_llm_models_at(struct ipw_llm_probe **out, struct ipw_llm *llm, size_t i,
 {
     struct ipw_llm_probe *p = ipw_calloc(1, sizeof *p);
     struct ipw_http_request request = {.method = "GET",
-                                       .url = llm->sites[i].models_url,
+                                       .url = llm->servers[i].models_url,
                                        .headers = llm->headers[0],
                                        .n_headers = llm->n_headers[0],
                                        .connect_ns = shorter(timeout_ns, llm->connect_ns),
@@ -149,7 +149,7 @@ int ipw_llm_models_at(struct ipw_llm_probe **out, struct ipw_llm *llm, size_t i,
 
     *out = NULL;
     *p = (struct ipw_llm_probe){.llm = llm,
-                                .site = i,
+                                .server = i,
                                 .body = IPW_BUF(LIST_MAX_BYTES),
                                 .timeout_ns = timeout_ns,
                                 .fn = fn,
@@ -212,7 +212,7 @@ static void search_settle(void *ud)
         if (s->candidates[i].probe) return; /* one before all others is still being asked */
         if (s->candidates[i].model) found = &s->candidates[i];
     }
-    url = ipw_strdup(found ? found->llm->sites[0].url : "");
+    url = ipw_strdup(found ? found->llm->servers[0].url : "");
     model = ipw_strdup(found ? found->model : "");
     {
         ipw_llm_found_fn fn = s->fn;

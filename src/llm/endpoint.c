@@ -7,79 +7,18 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
-#include "io/proxy.h"
+#include "io/url.h"
 #include "json/json.h"
 
 enum {
     SHORTEST_SECRET = 8, /* "EMPTY" and "ollama" are ordinary words in messages */
     REPLY_MAX = 64 * 1024 * 1024,
-    MOST_SITES = 256,
+    MOST_SERVERS = 256,
 };
 
 static const int64_t CONNECT_NS = 10 * IPW_NS_PER_S, FIRST_BYTE_NS = 600 * IPW_NS_PER_S,
                      IDLE_NS = 120 * IPW_NS_PER_S, RETRY_BASE_NS = 500 * IPW_NS_PER_MS,
                      LOADING_NS = 600 * IPW_NS_PER_S, COMMENT_NS = 600 * IPW_NS_PER_S;
-
-static void strip(struct ipw_buf *out, size_t from)
-{
-    static const char chat[] = "/chat/completions";
-    bool again = true;
-
-    while (again) {
-        again = false;
-        if (ipw_ends_with(ipw_buf_str(out) + from, "/")) {
-            ipw_buf_truncate(out, out->len - 1);
-            again = true;
-        } else if (ipw_ends_with(ipw_buf_str(out) + from, chat)) {
-            ipw_buf_truncate(out, out->len - (sizeof chat - 1));
-            again = true;
-        }
-    }
-}
-
-int ipw_llm_normalise_url(struct ipw_buf *out, const char *base_url, struct ipw_err *err)
-{
-    const char *url = base_url, *scheme = "http://", *end, *mark;
-    size_t start = out->len, host;
-
-    while (*url == ' ' || *url == '\t' || *url == '\n' || *url == '\r') url++;
-    end = url + strlen(url);
-    while (end > url && strchr(" \t\r\n", end[-1])) end--;
-    mark = strstr(url, "://");
-    if (mark) {
-        if (mark - url == 5 && strncasecmp(url, "https", 5) == 0)
-            scheme = "https://";
-        else if (mark - url != 4 || strncasecmp(url, "http", 4) != 0)
-            return ipw_fail(err, IPW_EINVAL, "base URL '%s': only http:// and https:// are spoken",
-                            base_url);
-        url = mark + 3;
-    }
-    for (const char *p = url; p < end; p++) {
-        if ((unsigned char)*p <= ' ' || *p == 0x7f || *p == '"' || *p == '\\')
-            return ipw_fail(err, IPW_EINVAL, "base URL: a space or control character at byte %zu",
-                            (size_t)(p - base_url));
-        if (*p == '@')
-            return ipw_fail(err, IPW_EINVAL,
-                            "base URL: give the key with --api-key-env, not inside the URL");
-        if (*p == '?' || *p == '#')
-            return ipw_fail(err, IPW_EINVAL, "base URL '%s': '%c' has no place in it", base_url,
-                            *p);
-    }
-    ipw_buf_adds(out, scheme);
-    host = out->len;
-    ipw_buf_add(out, url, (size_t)(end - url));
-    if (out->failed) return ipw_fail(err, IPW_ELIMIT, "base URL: too long");
-    strip(out, host);
-    if (out->len == host || out->data[host] == '/' || out->data[host] == ':') {
-        ipw_buf_truncate(out, start);
-        return ipw_fail(err, IPW_EINVAL,
-                        "base URL '%s' names no host (example: http://127.0.0.1:8000/v1)",
-                        base_url);
-    }
-    if (!memchr(out->data + host, '/', out->len - host)) ipw_buf_adds(out, "/v1");
-    return out->failed ? ipw_fail(err, IPW_ELIMIT, "base URL: too long") : 0;
-}
 
 static int64_t or_default(int64_t ns, int64_t fallback) { return ns > 0 ? ns : fallback; }
 
@@ -91,22 +30,22 @@ static bool names_openai(const char *url)
     return strncasecmp(host, "api.openai.com", 14) == 0 && strchr(":/", host[14]);
 }
 
-static int add_sites(struct ipw_llm *llm, const struct ipw_llm_options *o, struct ipw_err *err)
+static int add_servers(struct ipw_llm *llm, const struct ipw_llm_options *o, struct ipw_err *err)
 {
     size_t n = 1;
     int rc;
 
     while (o->more_urls && o->more_urls[n - 1]) n++;
-    if (n > MOST_SITES) return ipw_fail(err, IPW_EINVAL, "more than %d base URLs", MOST_SITES);
-    llm->sites = ipw_calloc(n, sizeof *llm->sites);
+    if (n > MOST_SERVERS) return ipw_fail(err, IPW_EINVAL, "more than %d base URLs", MOST_SERVERS);
+    llm->servers = ipw_calloc(n, sizeof *llm->servers);
     for (size_t i = 0; i < n; i++) {
         const char *url = i ? o->more_urls[i - 1] : o->base_url;
 
-        rc = ipw_llm_site_init(&llm->sites[i], url, err);
+        rc = ipw_llm_server_init(&llm->servers[i], url, err);
         if (rc) return rc;
-        llm->n_sites++;
-        if (!names_openai(llm->sites[i].url)) continue;
-        llm->sites[i].server = IPW_LLM_OPENAI;
+        llm->n_servers++;
+        if (!names_openai(llm->servers[i].url)) continue;
+        llm->servers[i].kind = IPW_LLM_OPENAI;
         if (o->tokens_field == IPW_LLM_TOKENS_AUTO) llm->use_max_completion_tokens = true;
     }
     if (o->tokens_field == IPW_LLM_MAX_COMPLETION_TOKENS) llm->use_max_completion_tokens = true;
@@ -184,17 +123,17 @@ static int check_way(const struct ipw_llm *llm, const struct ipw_llm_options *o,
     int rc = 0;
 
     if (!holds_secret(o)) return 0;
-    for (size_t i = 0; i < llm->n_sites && rc == 0; i++) {
-        const char *url = llm->sites[i].url;
+    for (size_t i = 0; i < llm->n_servers && rc == 0; i++) {
+        const char *url = llm->servers[i].url;
         struct ipw_buf proxy = IPW_BUF(4 * IPW_KIB);
 
-        if (!ipw_http_is_clear(url)) continue;
+        if (!ipw_url_is_clear(url)) continue;
         if (!o->insecure_key)
             rc = ipw_fail(err, IPW_EINVAL,
                           "%s: the API key would cross the network unencrypted: use https://, give "
                           "no key, or allow it with --insecure-key",
                           url);
-        else if (ipw_http_proxy_for(&proxy, url))
+        else if (ipw_url_proxy(&proxy, url))
             rc = ipw_fail(err, IPW_EINVAL,
                           "%s: the proxy %s would read the API key: use https://, give no key, or "
                           "name the host in no_proxy",
@@ -213,7 +152,7 @@ int ipw_llm_new(struct ipw_llm **out, struct ipw_loop *loop, struct ipw_http *ht
     *out = NULL;
     llm->loop = loop;
     llm->http = http;
-    rc = add_sites(llm, options, err);
+    rc = add_servers(llm, options, err);
     if (rc == 0) rc = check_key(options->api_key, err);
     if (rc == 0) rc = check_way(llm, options, err);
     if (rc == 0) rc = make_over(llm, options, err);
@@ -250,7 +189,7 @@ void ipw_llm_free(struct ipw_llm *llm)
     if (!llm) return;
     ipw_defer_cancel(llm->gate);
     ipw_llm_outage_release(llm);
-    for (size_t i = 0; i < llm->n_sites; i++) ipw_llm_site_release(&llm->sites[i]);
+    for (size_t i = 0; i < llm->n_servers; i++) ipw_llm_server_release(&llm->servers[i]);
     for (int s = 0; s < 2; s++) {
         for (size_t i = 0; i < llm->n_headers[s]; i++) {
             free((char *)(uintptr_t)llm->headers[s][i].name);
@@ -258,16 +197,16 @@ void ipw_llm_free(struct ipw_llm *llm)
         }
         free(llm->headers[s]);
     }
-    free(llm->sites);
+    free(llm->servers);
     free(llm->over);
     free(llm->key);
     free(llm->authorization);
     free(llm);
 }
 
-size_t ipw_llm_n_urls(const struct ipw_llm *llm) { return llm->n_sites; }
+size_t ipw_llm_n_urls(const struct ipw_llm *llm) { return llm->n_servers; }
 
-const char *ipw_llm_url_at(const struct ipw_llm *llm, size_t i) { return llm->sites[i].url; }
+const char *ipw_llm_url_at(const struct ipw_llm *llm, size_t i) { return llm->servers[i].url; }
 
 void ipw_llm_complete(const struct ipw_llm *llm, struct ipw_chat_request *request)
 {

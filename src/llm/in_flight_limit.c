@@ -1,10 +1,10 @@
 /* How many requests may be in flight: attempts beyond that wait in a line, first come first served. */
 #include "base/clock.h"
-#include "llm/client_call.h"
+#include "llm/client_call_priv.h"
 
 static bool has_room(const struct ipw_llm *llm)
 {
-    return ipw_llm_outage_open(llm) &&
+    return !llm->outage.closed &&
            (llm->most_in_flight == 0 || llm->n_in_flight < llm->most_in_flight);
 }
 
@@ -20,7 +20,7 @@ static void let_in(void *ud)
         if (!llm->first_held) llm->last_held = NULL;
         call->next_held = NULL;
         call->held = false;
-        ipw_llm_begin(call);
+        call->begin(call);
     }
 }
 
@@ -30,9 +30,9 @@ static void let_in_soon(struct ipw_llm *llm)
         llm->gate = ipw_defer_start(llm->loop, let_in, llm);
 }
 
-void ipw_llm_gate_opened(struct ipw_llm *llm) { let_in_soon(llm); }
+void ipw_llm_in_flight_resume(struct ipw_llm *llm) { let_in_soon(llm); }
 
-bool ipw_llm_gate_enter(struct ipw_llm_call *call, int64_t now_ns)
+bool ipw_llm_in_flight_enter(struct ipw_llm_call *call, int64_t now_ns)
 {
     struct ipw_llm *llm = call->llm;
 
@@ -54,13 +54,13 @@ bool ipw_llm_gate_enter(struct ipw_llm_call *call, int64_t now_ns)
     return false;
 }
 
-void ipw_llm_gate_leave(struct ipw_llm *llm)
+void ipw_llm_in_flight_leave(struct ipw_llm *llm)
 {
     llm->n_in_flight--;
     let_in_soon(llm);
 }
 
-void ipw_llm_gate_forget(struct ipw_llm_call *call)
+void ipw_llm_in_flight_forget(struct ipw_llm_call *call)
 {
     struct ipw_llm *llm = call->llm;
     struct ipw_llm_call **at = &llm->first_held, *last = NULL;

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "llm/client_call.h"
+#include "llm/client_call_priv.h"
 
 enum { ANSWER_MAX_BYTES = 64 * 1024, MOST_REVIVALS = 2 };
 static const int64_t FIRST_PAUSE_NS = IPW_NS_PER_S / 4, MOST_PAUSE_NS = 5 * IPW_NS_PER_S;
@@ -15,10 +15,10 @@ static const int64_t ASK_NS = 5 * IPW_NS_PER_S;
 
 struct ipw_llm_ask {
     struct ipw_llm *llm;
-    size_t site;
+    size_t server;
     struct ipw_http_call *http;
     struct ipw_buf body;
-    void (*fn)(void *ud, size_t site, bool there);
+    void (*fn)(void *ud, size_t server, bool there);
     void *ud;
 };
 
@@ -62,15 +62,15 @@ static void on_answer(void *ud, const struct ipw_http_result *r)
     bool there = is_there(ask, r);
 
     ask_free(ask);
-    copy.fn(copy.ud, copy.site, there);
+    copy.fn(copy.ud, copy.server, there);
 }
 
-static struct ipw_llm_ask *ask(struct ipw_llm *llm, size_t site,
-                               void (*fn)(void *ud, size_t site, bool there), void *ud)
+static struct ipw_llm_ask *ask(struct ipw_llm *llm, size_t server,
+                               void (*fn)(void *ud, size_t server, bool there), void *ud)
 {
     struct ipw_llm_ask *a = ipw_calloc(1, sizeof *a);
     struct ipw_http_request request = {.method = "GET",
-                                       .url = llm->sites[site].models_url,
+                                       .url = llm->servers[server].models_url,
                                        .headers = llm->headers[0],
                                        .n_headers = llm->n_headers[0],
                                        .connect_ns = llm->connect_ns,
@@ -78,7 +78,7 @@ static struct ipw_llm_ask *ask(struct ipw_llm *llm, size_t site,
     struct ipw_http_callbacks on = {.on_data = on_answer_data, .on_done = on_answer, .ud = a};
 
     *a = (struct ipw_llm_ask){
-        .llm = llm, .site = site, .body = IPW_BUF(ANSWER_MAX_BYTES), .fn = fn, .ud = ud};
+        .llm = llm, .server = server, .body = IPW_BUF(ANSWER_MAX_BYTES), .fn = fn, .ud = ud};
     if (ipw_http_start(&a->http, llm->http, &request, &on, NULL) == 0) return a;
     ask_free(a);
     return NULL;
@@ -102,9 +102,9 @@ static void stop_asking(struct ipw_llm *llm)
 {
     ipw_timer_cancel(llm->outage.timer);
     llm->outage.timer = NULL;
-    for (size_t i = 0; i < llm->n_sites; i++) {
-        ipw_llm_ask_cancel(llm->sites[i].ask);
-        llm->sites[i].ask = NULL;
+    for (size_t i = 0; i < llm->n_servers; i++) {
+        ipw_llm_ask_cancel(llm->servers[i].ask);
+        llm->servers[i].ask = NULL;
     }
 }
 
@@ -116,7 +116,7 @@ static void open_gate(struct ipw_llm *llm)
     o->away_ns = away_ns(o);
     o->closed = false;
     tell(llm, IPW_LLM_BACK);
-    ipw_llm_gate_opened(llm);
+    ipw_llm_in_flight_resume(llm);
 }
 
 static void ask_all(void *ud);
@@ -136,19 +136,19 @@ static void ask_later(struct ipw_llm *llm)
     o->timer = ipw_timer_start(llm->loop, wait_ns, ask_all, llm);
 }
 
-static void on_there(void *ud, size_t site, bool there)
+static void on_there(void *ud, size_t server, bool there)
 {
     struct ipw_llm *llm = ud;
 
-    llm->sites[site].ask = NULL;
+    llm->servers[server].ask = NULL;
     if (there) {
-        llm->sites[site].gone = false;
-        ipw_llm_site_served(llm, site);
+        llm->servers[server].gone = false;
+        ipw_llm_server_served(llm, server);
         open_gate(llm);
         return;
     }
-    for (size_t i = 0; i < llm->n_sites; i++)
-        if (llm->sites[i].ask) return;
+    for (size_t i = 0; i < llm->n_servers; i++)
+        if (llm->servers[i].ask) return;
     ask_later(llm);
 }
 
@@ -158,9 +158,9 @@ static void ask_all(void *ud)
     size_t n = 0;
 
     llm->outage.timer = NULL;
-    for (size_t i = 0; i < llm->n_sites; i++) {
-        llm->sites[i].ask = ask(llm, i, on_there, llm);
-        n += llm->sites[i].ask != NULL;
+    for (size_t i = 0; i < llm->n_servers; i++) {
+        llm->servers[i].ask = ask(llm, i, on_there, llm);
+        n += llm->servers[i].ask != NULL;
     }
     if (n == 0) ask_later(llm);
 }
@@ -172,8 +172,8 @@ static void close_gate(struct ipw_llm *llm)
     int64_t now_ns = ipw_now_ns();
 
     if (o->closed) return;
-    for (size_t i = 0; i < llm->n_sites; i++)
-        if (!llm->sites[i].gone && llm->sites[i].down_until_ns <= now_ns) return;
+    for (size_t i = 0; i < llm->n_servers; i++)
+        if (!llm->servers[i].gone && llm->servers[i].down_until_ns <= now_ns) return;
     o->closed = true;
     o->closed_ns = now_ns;
     if (o->away_ns == 0) o->away_ns = now_ns - o->first_ns;
@@ -230,12 +230,12 @@ void ipw_llm_outage_see(struct ipw_llm_call *call, const struct ipw_llm_evidence
 
     if (!o->after || o->lost) return;
     if (failed && is_gone(call, e)) {
-        llm->sites[call->now.site].gone = true;
+        llm->servers[call->now.server].gone = true;
         if (o->failures++ == 0) o->first_ns = t_ns;
         snprintf(o->why, sizeof o->why, "%s", v->err.text);
         if (o->failures >= o->after) close_gate(llm);
     } else if (!failed || (e->status && e->end == IPW_HTTP_OK && !gateway)) {
-        llm->sites[call->now.site].gone = false;
+        llm->servers[call->now.server].gone = false;
         o->failures = 0;
         o->away_ns = 0;
         o->pause_ns = FIRST_PAUSE_NS;
@@ -260,16 +260,16 @@ bool ipw_llm_outage_keeps(struct ipw_llm_call *call, const struct ipw_llm_eviden
 
 /* ---- a reply that broke: is its server still there? ---- */
 
-static void on_known(void *ud, size_t site, bool there)
+static void on_known(void *ud, size_t server, bool there)
 {
     struct ipw_llm_call *call = ud;
     struct ipw_http_result ended = *call->ended;
 
-    (void)site;
+    (void)server;
     call->ask = NULL;
     call->server_dead = !there;
     ended.close_ns = ipw_now_ns();
-    ipw_llm_attempt_over(call, &ended);
+    call->attempt_over(call, &ended);
 }
 
 bool ipw_llm_outage_asks(struct ipw_llm_call *call, const struct ipw_http_result *result)
@@ -285,7 +285,7 @@ bool ipw_llm_outage_asks(struct ipw_llm_call *call, const struct ipw_http_result
     if (call->repeats < llm->max_retries && (!token || llm->retry_cut)) return false;
     call->server_dead = llm->outage.closed;
     if (call->server_dead) return false;
-    call->ask = ask(llm, a->site, on_known, call);
+    call->ask = ask(llm, a->server, on_known, call);
     if (!call->ask) return false;
     call->ended = ipw_calloc(1, sizeof *call->ended);
     *call->ended = *result;

@@ -40,7 +40,7 @@ static uint64_t hash_bytes(uint64_t key, const char *s, size_t n)
 }
 
 /* By value: a client in JavaScript cannot write 0.0, and sends the record's 0.0 as 0. */
-static uint64_t hash_node(const struct ipw_recorded *r, const struct ipw_json *node)
+static uint64_t hash_node(const struct ipw_record_lookup *r, const struct ipw_json *node)
 {
     struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
     uint64_t h;
@@ -51,8 +51,9 @@ static uint64_t hash_node(const struct ipw_recorded *r, const struct ipw_json *n
     return h;
 }
 
-void ipw_recorded_hash_message(struct ipw_said *out, const struct ipw_recorded *r,
-                               const struct ipw_json *message)
+void ipw_record_lookup_hash_message(struct ipw_record_lookup_message *out,
+                                    const struct ipw_record_lookup *r,
+                                    const struct ipw_json *message)
 {
     const struct ipw_json *role = ipw_json_get(message, "role");
 
@@ -60,8 +61,8 @@ void ipw_recorded_hash_message(struct ipw_said *out, const struct ipw_recorded *
     out->role = hash_bytes(r->key, ipw_json_str(role, ""), ipw_json_str_len(role));
 }
 
-void ipw_recorded_hash_all(uint64_t *messages, uint64_t *roles, const struct ipw_said *said,
-                           size_t n)
+void ipw_record_lookup_hash_all(uint64_t *messages, uint64_t *roles,
+                                const struct ipw_record_lookup_message *said, size_t n)
 {
     *messages = *roles = n;
     for (size_t i = 0; i < n; i++) {
@@ -70,7 +71,8 @@ void ipw_recorded_hash_all(uint64_t *messages, uint64_t *roles, const struct ipw
     }
 }
 
-uint64_t ipw_recorded_hash_rest(const struct ipw_recorded *r, const struct ipw_json *request)
+uint64_t ipw_record_lookup_hash_rest(const struct ipw_record_lookup *r,
+                                     const struct ipw_json *request)
 {
     static const char *const passed[] = {"messages", "stream", "stream_options"};
     uint64_t sum = 0;
@@ -88,8 +90,8 @@ uint64_t ipw_recorded_hash_rest(const struct ipw_recorded *r, const struct ipw_j
 
 /* ---- lines ---- */
 
-int ipw_recorded_line(struct ipw_json **doc, const struct ipw_recorded *r, int64_t at, size_t n,
-                      struct ipw_err *err)
+int ipw_record_lookup_line(struct ipw_json **doc, const struct ipw_record_lookup *r, int64_t at,
+                           size_t n, struct ipw_err *err)
 {
     char *text = ipw_malloc(n + 1);
     size_t have = 0;
@@ -113,7 +115,8 @@ int ipw_recorded_line(struct ipw_json **doc, const struct ipw_recorded *r, int64
 
 /* ---- building ---- */
 
-static struct ipw_recorded_query *find_live(struct ipw_recorded *r, int32_t index, size_t *slot)
+static struct ipw_record_lookup_query *find_live(struct ipw_record_lookup *r, int32_t index,
+                                                 size_t *slot)
 {
     for (size_t i = 0; i < r->n_live; i++) {
         if (r->queries[r->live[i]].index != index) continue;
@@ -123,25 +126,26 @@ static struct ipw_recorded_query *find_live(struct ipw_recorded *r, int32_t inde
     return NULL;
 }
 
-static void end_query(struct ipw_recorded *r, int32_t index)
+static void end_query(struct ipw_record_lookup *r, int32_t index)
 {
     size_t slot;
 
     if (find_live(r, index, &slot)) r->live[slot] = r->live[--r->n_live];
 }
 
-static struct ipw_recorded_query *begin_query(struct ipw_recorded *r, int32_t index, const char *id)
+static struct ipw_record_lookup_query *begin_query(struct ipw_record_lookup *r, int32_t index,
+                                                   const char *id)
 {
     end_query(r, index); /* cut down, and begun again */
     IPW_GROW(r->queries, r->cap_queries, r->n_queries + 1);
-    r->queries[r->n_queries] = (struct ipw_recorded_query){
+    r->queries[r->n_queries] = (struct ipw_record_lookup_query){
         .index = index, .id = ipw_strdup(id), .first = IPW_RECORDED_NO, .last = IPW_RECORDED_NO};
     IPW_GROW(r->live, r->cap_live, r->n_live + 1);
     r->live[r->n_live++] = r->n_queries;
     return &r->queries[r->n_queries++];
 }
 
-static void add_model(struct ipw_recorded *r, const char *name)
+static void add_model(struct ipw_record_lookup *r, const char *name)
 {
     if (!name || !*name || r->n_models >= MAX_MODELS) return;
     for (size_t i = 0; i < r->n_models; i++)
@@ -150,13 +154,13 @@ static void add_model(struct ipw_recorded *r, const char *name)
     r->models[r->n_models++] = ipw_strdup(name);
 }
 
-static void add_request(struct ipw_recorded *r, const struct ipw_event *e,
+static void add_request(struct ipw_record_lookup *r, const struct ipw_event *e,
                         const struct ipw_json *data, const struct ipw_jsonl_line *line)
 {
-    struct ipw_recorded_query *q = find_live(r, e->query, NULL);
+    struct ipw_record_lookup_query *q = find_live(r, e->query, NULL);
     const struct ipw_json *messages = ipw_json_get(data, "messages");
     int64_t kept = ipw_json_int(ipw_json_get(data, "messages_kept"), 0);
-    struct ipw_said *said, *own;
+    struct ipw_record_lookup_message *said, *own;
     struct ipw_asked *a;
     size_t had;
 
@@ -178,21 +182,21 @@ static void add_request(struct ipw_recorded *r, const struct ipw_event *e,
     a->n = a->kept + ipw_json_count(messages);
     a->own = own = ipw_calloc(a->n - a->kept + 1, sizeof *a->own);
     for (const struct ipw_json *m = ipw_json_first(messages); m; m = ipw_json_next(m))
-        ipw_recorded_hash_message(own++, r, m);
+        ipw_record_lookup_hash_message(own++, r, m);
     said = ipw_calloc(a->n + 1, sizeof *said);
-    ipw_recorded_gather(said, r, a);
-    ipw_recorded_hash_all(&a->messages, &a->roles, said, a->n);
+    ipw_record_lookup_gather(said, r, a);
+    ipw_record_lookup_hash_all(&a->messages, &a->roles, said, a->n);
     free(said);
-    a->rest = ipw_recorded_hash_rest(r, ipw_json_get(data, "request"));
+    a->rest = ipw_record_lookup_hash_rest(r, ipw_json_get(data, "request"));
     add_model(r, ipw_json_str(ipw_json_get(ipw_json_get(data, "request"), "model"), e->lm.model));
     if (q->first == IPW_RECORDED_NO) q->first = r->n;
     q->last = r->n++;
 }
 
-static void add_end(struct ipw_recorded *r, const struct ipw_event *e,
+static void add_end(struct ipw_record_lookup *r, const struct ipw_event *e,
                     const struct ipw_jsonl_line *line)
 {
-    const struct ipw_recorded_query *q = find_live(r, e->query, NULL);
+    const struct ipw_record_lookup_query *q = find_live(r, e->query, NULL);
     size_t i = q ? q->last : IPW_RECORDED_NO;
 
     while (i != IPW_RECORDED_NO && (r->asked[i].span != e->span || r->asked[i].end_n))
@@ -203,7 +207,8 @@ static void add_end(struct ipw_recorded *r, const struct ipw_event *e,
     r->asked[i].outcome = e->lm.outcome;
 }
 
-static int add_line(struct ipw_recorded *r, const struct ipw_jsonl_line *line, struct ipw_err *err)
+static int add_line(struct ipw_record_lookup *r, const struct ipw_jsonl_line *line,
+                    struct ipw_err *err)
 {
     struct ipw_json *doc;
     struct ipw_event e;
@@ -225,8 +230,8 @@ static int add_line(struct ipw_recorded *r, const struct ipw_jsonl_line *line, s
     return rc;
 }
 
-void ipw_recorded_gather(struct ipw_said *said, const struct ipw_recorded *r,
-                         const struct ipw_asked *a)
+void ipw_record_lookup_gather(struct ipw_record_lookup_message *said,
+                              const struct ipw_record_lookup *r, const struct ipw_asked *a)
 {
     size_t to = a->n;
 
@@ -241,14 +246,14 @@ void ipw_recorded_gather(struct ipw_said *said, const struct ipw_recorded *r,
 
 static int compare(const void *x, const void *y, void *ud)
 {
-    const struct ipw_recorded *r = ud;
+    const struct ipw_record_lookup *r = ud;
     size_t i = *(const size_t *)x, k = *(const size_t *)y;
     uint64_t a = r->asked[i].messages, b = r->asked[k].messages;
 
     return a != b ? (a < b ? -1 : 1) : i < k ? -1 : i > k;
 }
 
-static int build(struct ipw_recorded *r, struct ipw_err *err)
+static int build(struct ipw_record_lookup *r, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
@@ -268,10 +273,10 @@ static int build(struct ipw_recorded *r, struct ipw_err *err)
     return r->fd < 0 ? r->fd : 0;
 }
 
-int ipw_recorded_open(struct ipw_recorded **out, const char *run, bool with_failures,
-                      struct ipw_err *err)
+int ipw_record_lookup_open(struct ipw_record_lookup **out, const char *run, bool with_failures,
+                           struct ipw_err *err)
 {
-    struct ipw_recorded *r = ipw_calloc(1, sizeof *r);
+    struct ipw_record_lookup *r = ipw_calloc(1, sizeof *r);
     size_t n = strlen(run);
     int rc = 0;
 
@@ -282,14 +287,14 @@ int ipw_recorded_open(struct ipw_recorded **out, const char *run, bool with_fail
         rc = ipw_fail_errno(err, errno, "getrandom");
     if (!rc) rc = build(r, err);
     if (rc) {
-        ipw_recorded_close(r);
+        ipw_record_lookup_close(r);
         return rc;
     }
     *out = r;
     return 0;
 }
 
-void ipw_recorded_close(struct ipw_recorded *r)
+void ipw_record_lookup_close(struct ipw_record_lookup *r)
 {
     if (!r) return;
     for (size_t i = 0; i < r->n; i++) free(r->asked[i].own);
@@ -305,21 +310,21 @@ void ipw_recorded_close(struct ipw_recorded *r)
     free(r);
 }
 
-bool ipw_recorded_can_give(const struct ipw_recorded *r, const struct ipw_asked *a)
+bool ipw_record_lookup_can_give(const struct ipw_record_lookup *r, const struct ipw_asked *a)
 {
     if (!a->end_n || a->outcome == IPW_LM_CANCELLED) return false;
     return a->outcome == IPW_LM_OK || r->with_failures;
 }
 
-size_t ipw_recorded_count(const struct ipw_recorded *r)
+size_t ipw_record_lookup_count(const struct ipw_record_lookup *r)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < r->n; i++) n += ipw_recorded_can_give(r, &r->asked[i]);
+    for (size_t i = 0; i < r->n; i++) n += ipw_record_lookup_can_give(r, &r->asked[i]);
     return n;
 }
 
-const char *ipw_recorded_model(const struct ipw_recorded *r, size_t i)
+const char *ipw_record_lookup_model(const struct ipw_record_lookup *r, size_t i)
 {
     return i < r->n_models ? r->models[i] : NULL;
 }

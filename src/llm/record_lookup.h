@@ -16,17 +16,17 @@
 
 #include "trace/event.h"
 
-struct ipw_recorded;
+struct ipw_record_lookup;
 
-enum ipw_recorded_match {
-    IPW_RECORDED_REQUEST,  /* messages and options */
-    IPW_RECORDED_MESSAGES, /* the messages */
-    IPW_RECORDED_PLACE,
+enum ipw_record_lookup_match {
+    IPW_RECORD_LOOKUP_REQUEST,  /* messages and options */
+    IPW_RECORD_LOOKUP_MESSAGES, /* the messages */
+    IPW_RECORD_LOOKUP_PLACE,
 };
-const char *ipw_recorded_match_name(enum ipw_recorded_match match);
+const char *ipw_record_lookup_match_name(enum ipw_record_lookup_match match);
 
-struct ipw_recorded_reply { /* ipw_recorded_reply_release() */
-    enum ipw_recorded_match match;
+struct ipw_record_lookup_reply { /* ipw_record_lookup_reply_release() */
+    enum ipw_record_lookup_match match;
     int32_t query;
     int turn, attempt; /* from 1 */
     struct ipw_json *doc;
@@ -34,7 +34,7 @@ struct ipw_recorded_reply { /* ipw_recorded_reply_release() */
     const struct ipw_json *data; /* the reply, or NULL */
 };
 
-struct ipw_recorded_nearest {
+struct ipw_record_lookup_nearest {
     bool any;
     int32_t query;
     const char *query_id; /* the index's */
@@ -44,18 +44,21 @@ struct ipw_recorded_nearest {
 };
 
 /* `with_failures`: attempts that failed are replies too. */
-int ipw_recorded_open(struct ipw_recorded **out, const char *run, bool with_failures,
-                      struct ipw_err *err);
-void ipw_recorded_close(struct ipw_recorded *recorded);         /* NULL is fine */
-size_t ipw_recorded_count(const struct ipw_recorded *recorded); /* replies that can be given */
-const char *ipw_recorded_model(const struct ipw_recorded *recorded, size_t i); /* NULL: no more */
+int ipw_record_lookup_open(struct ipw_record_lookup **out, const char *run, bool with_failures,
+                           struct ipw_err *err);
+void ipw_record_lookup_close(struct ipw_record_lookup *recorded); /* NULL is fine */
+size_t
+ipw_record_lookup_count(const struct ipw_record_lookup *recorded); /* replies that can be given */
+const char *ipw_record_lookup_model(const struct ipw_record_lookup *recorded,
+                                    size_t i); /* NULL: no more */
 
 /* `request` is a decoded body.  IPW_ENOTFOUND: the record has no reply to it, and *nearest (always to
  * be released) says which request comes nearest and where they part. */
-int ipw_recorded_find(struct ipw_recorded_reply *out, struct ipw_recorded_nearest *nearest,
-                      struct ipw_recorded *recorded, const struct ipw_json *request,
-                      struct ipw_err *err);
-void ipw_recorded_reply_release(struct ipw_recorded_reply *reply);
-void ipw_recorded_nearest_release(struct ipw_recorded_nearest *nearest);
+int ipw_record_lookup_find(struct ipw_record_lookup_reply *out,
+                           struct ipw_record_lookup_nearest *nearest,
+                           struct ipw_record_lookup *recorded, const struct ipw_json *request,
+                           struct ipw_err *err);
+void ipw_record_lookup_reply_release(struct ipw_record_lookup_reply *reply);
+void ipw_record_lookup_nearest_release(struct ipw_record_lookup_nearest *nearest);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define IPW_RECORDED_NO SIZE_MAX
 
-struct ipw_said { /* one message */
+struct ipw_record_lookup_message { /* one message */
     uint64_t hash, role;
 };
 
@@ -19,20 +19,20 @@ struct ipw_asked { /* one attempt's request */
     size_t start_n, end_n;    /* end_n 0: its end is not in the record */
     size_t before;            /* the request before it in its query, or IPW_RECORDED_NO */
     size_t kept, n;           /* messages: so many of that one's come first; in all */
-    struct ipw_said *own;     /* the other n - kept */
+    struct ipw_record_lookup_message *own; /* the other n - kept */
     uint64_t messages, roles, rest;
     enum ipw_lm_outcome outcome;
     bool given;
 };
 
-struct ipw_recorded_query {
+struct ipw_record_lookup_query {
     int32_t index;
     char *id;
     size_t first, last; /* requests */
     int turns;
 };
 
-struct ipw_recorded {
+struct ipw_record_lookup {
     char *path;
     int fd;
     bool with_failures;
@@ -40,7 +40,7 @@ struct ipw_recorded {
     struct ipw_asked *asked;
     size_t n, cap;
     size_t *by_messages; /* `asked` by hash of the messages, then by place in the file */
-    struct ipw_recorded_query *queries;
+    struct ipw_record_lookup_query *queries;
     size_t n_queries, cap_queries;
     size_t *live; /* queries that are going on at this line */
     size_t n_live, cap_live;
@@ -48,20 +48,22 @@ struct ipw_recorded {
     size_t n_models, cap_models;
 };
 
-bool ipw_recorded_can_give(const struct ipw_recorded *r, const struct ipw_asked *a);
+bool ipw_record_lookup_can_give(const struct ipw_record_lookup *r, const struct ipw_asked *a);
 /* A line of the file, parsed. */
-int ipw_recorded_line(struct ipw_json **doc, const struct ipw_recorded *r, int64_t at, size_t n,
-                      struct ipw_err *err);
+int ipw_record_lookup_line(struct ipw_json **doc, const struct ipw_record_lookup *r, int64_t at,
+                           size_t n, struct ipw_err *err);
 /* All messages of a request: `said` has room for a->n. */
-void ipw_recorded_gather(struct ipw_said *said, const struct ipw_recorded *r,
-                         const struct ipw_asked *a);
+void ipw_record_lookup_gather(struct ipw_record_lookup_message *said,
+                              const struct ipw_record_lookup *r, const struct ipw_asked *a);
 
-void ipw_recorded_hash_message(struct ipw_said *out, const struct ipw_recorded *r,
-                               const struct ipw_json *message);
+void ipw_record_lookup_hash_message(struct ipw_record_lookup_message *out,
+                                    const struct ipw_record_lookup *r,
+                                    const struct ipw_json *message);
 /* Of the messages, and of their roles. */
-void ipw_recorded_hash_all(uint64_t *messages, uint64_t *roles, const struct ipw_said *said,
-                           size_t n);
+void ipw_record_lookup_hash_all(uint64_t *messages, uint64_t *roles,
+                                const struct ipw_record_lookup_message *said, size_t n);
 /* Of what is in a request besides its messages and how it is to be sent. */
-uint64_t ipw_recorded_hash_rest(const struct ipw_recorded *r, const struct ipw_json *request);
+uint64_t ipw_record_lookup_hash_rest(const struct ipw_record_lookup *r,
+                                     const struct ipw_json *request);
 
 #endif

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
-#include "io/proxy.h"
+#include "io/url.h"
 
 static bool status_repeats(int status)
 {
@@ -61,7 +61,7 @@ static void judge_no_answer(struct ipw_llm_verdict *out, const struct ipw_llm_ev
         tell(out, e, IPW_ENET, "is the address right?", "the host name cannot be resolved");
     else if (e->end == IPW_HTTP_TLS)
         tell(out, e, IPW_ENET, NULL, "no secure connection: %s", why);
-    else if (ipw_http_is_here(e->url) || strcasestr(why, "refused"))
+    else if (ipw_url_is_local(e->url) || strcasestr(why, "refused"))
         /* libcurl has one text for refused and unreachable; this machine is always reachable. */
         tell(out, e, IPW_ENET, "is the server running?", "connection refused");
     else
@@ -190,7 +190,7 @@ static void judge_answer(struct ipw_llm_verdict *out, const struct ipw_llm_evide
     }
 }
 
-void ipw_llm_judge(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e)
+void ipw_llm_verdict_from(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e)
 {
     bool success = e->status >= 200 && e->status <= 299;
     /* After a finish reason the connection may end as it likes. */

@@ -79,7 +79,7 @@ enum after {
 static enum after diverged(struct ipw_rq *q, const struct ipw_record_line *line)
 {
     if (q->job->servers) {
-        ipw_replay_go_live(q->replay);
+        ipw_playback_go_live(q->replay);
         if (!q->ended) return WAIT;
         ipw_rq_end(q, NULL);
         return DROP;
@@ -120,7 +120,7 @@ static enum after stuck(struct ipw_rq *q, const struct ipw_record_line *line)
         ipw_agent_cancel(q->agent, "cancelled");
         return REPEAT;
     }
-    ipw_replay_stalled(q->replay, line);
+    ipw_playback_stalled(q->replay, line);
     return REPEAT;
 }
 
@@ -144,7 +144,8 @@ static enum after query_line(struct ipw_rq *q, const struct ipw_record_line *lin
 {
     if (q->over) return DROP;
     if (q->diverged) return diverged(q, line);
-    if (ipw_replay_step(q->replay, line) == IPW_REPLAY_TAKEN) return q->diverged ? REPEAT : DROP;
+    if (ipw_playback_step(q->replay, line) == IPW_PLAYBACK_TAKEN)
+        return q->diverged ? REPEAT : DROP;
     if (q->diverged) return REPEAT;
     if (line->event.kind == IPW_EV_QUERY_END && q->ended) {
         ipw_rq_end(q, line);
@@ -159,7 +160,7 @@ static enum after query_line(struct ipw_rq *q, const struct ipw_record_line *lin
         return DROP;
     }
     if (q->ended) {
-        ipw_replay_ended(q->replay, line, q->outcome);
+        ipw_playback_ended(q->replay, line, q->outcome);
         return REPEAT;
     }
     if (waits_for_record(q) || (q->job->decisions && was_cut_there(q, line))) return stuck(q, line);
@@ -185,10 +186,10 @@ static enum after run_over(struct ipw_replay_job *job)
         if (q->over) continue;
         if (q->diverged) return diverged(q, NULL) == DROP ? REPEAT : WAIT;
         if (q->ended)
-            ipw_replay_diverge(q->replay, "an event is missing from the record\n    record  ends "
-                                          "here\n    now     the agent is over (query_end)");
+            ipw_playback_diverge(q->replay, "an event is missing from the record\n    record  ends "
+                                            "here\n    now     the agent is over (query_end)");
         else if (waits_for_record(q))
-            ipw_replay_stalled(q->replay, NULL);
+            ipw_playback_stalled(q->replay, NULL);
         return REPEAT;
     }
     return DROP;
@@ -196,7 +197,7 @@ static enum after run_over(struct ipw_replay_job *job)
 
 static void write_run_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
 {
-    struct ipw_ledger_facts facts = IPW_LEDGER_FACTS_NONE;
+    struct ipw_ledger_rules facts = IPW_LEDGER_RULES_NONE;
     struct ipw_event event = {.kind = IPW_EV_RUN_START, .query = -1};
     struct ipw_buf data = IPW_BUF(64 * IPW_KIB);
 
@@ -208,7 +209,7 @@ static void write_run_line(struct ipw_replay_job *job, const struct ipw_record_l
     if (line->event.kind != IPW_EV_RUN_START || job->began_ns) return;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
         memcpy(facts.reasons[d], "replayed", sizeof "replayed");
-    ipw_ledger_facts_write(&data, &facts);
+    ipw_ledger_rules_write(&data, &facts);
     event.t_ns = job->began_ns = ipw_now_ns();
     event.payload = data.data;
     event.payload_len = data.len;
@@ -265,7 +266,7 @@ static enum after other_line(struct ipw_replay_job *job, const struct ipw_record
         ipw_rq_start(job, line);
         return DROP;
     }
-    if (ipw_replay_is_own(line)) {
+    if (ipw_playback_is_own(line)) {
         if (!job->by_query) ipw_replay_job_line(job, line);
         return DROP;
     }

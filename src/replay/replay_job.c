@@ -16,6 +16,7 @@
 #include "run/find_server.h"
 #include "script/embedded.h"
 #include "trace/find_query.h"
+#include "trace/saved_manifest.h"
 
 enum { MAX_MANIFEST_BYTES = 64 * 1024 * 1024 };
 
@@ -31,20 +32,10 @@ static int64_t number(const struct ipw_replay_job *job, const char *key, int64_t
 
 static int read_manifest(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    struct ipw_buf bytes = IPW_BUF(MAX_MANIFEST_BYTES);
-    char *path = ipw_asprintf("%s/manifest.json", job->run);
-    const struct ipw_json *clock;
-    int rc = ipw_file_read(&bytes, path, err);
+    int rc = ipw_saved_manifest_read(&job->manifest, job->run, err);
 
-    if (!rc) rc = ipw_json_parse(&job->manifest, ipw_buf_str(&bytes), bytes.len, NULL, err);
-    if (rc == IPW_EPARSE) ipw_err_prefix(err, "%s", path);
     job->config = ipw_json_get(job->manifest, "config");
-    clock = ipw_json_get(job->manifest, "clock");
-    job->anchor = (struct ipw_anchor){.boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0),
-                                      .mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0),
-                                      .wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0)};
-    ipw_buf_release(&bytes);
-    free(path);
+    job->anchor = ipw_saved_clock_read(ipw_json_get(job->manifest, "clock"));
     return rc;
 }
 
@@ -160,13 +151,13 @@ static int configure(struct ipw_replay_job *job, struct ipw_err *err)
 static int open_cases(struct ipw_replay_job *job, struct ipw_err *err)
 {
     const char *name = job->o->dataset ? job->o->dataset : text(job, "dataset");
-    struct ipw_cases_options options = {
+    struct ipw_dataset_options options = {
         .dataset = name, .data_dir = job->o->data_dir, .paths = ipw_script_paths(&job->o->script)};
     struct ipw_err why;
 
     if (!job->o->dataset && !is_plain_name(name)) return 0;
-    if (job->o->dataset) return ipw_cases_open(&job->cases, &options, err);
-    ipw_cases_open(&job->cases, &options, &why); /* not there: a query with attachments says so */
+    if (job->o->dataset) return ipw_dataset_open(&job->cases, &options, err);
+    ipw_dataset_open(&job->cases, &options, &why); /* not there: a query with attachments says so */
     return 0;
 }
 
@@ -289,7 +280,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job)
         ipw_loop_run(job->loop); /* children are reaped, handles closed */
         ipw_loop_free(job->loop);
     }
-    ipw_cases_free(job->cases);
+    ipw_dataset_free(job->cases);
     ipw_record_close(job->record);
     ipw_record_starts_release(&job->starts);
     if (job->workspaces) rmdir(job->workspaces);
@@ -309,11 +300,7 @@ static void print_clock(struct ipw_buf *out, const struct ipw_anchor *anchor)
     struct ipw_jw w;
 
     ipw_jw_init(&w, out);
-    ipw_jw_obj(&w);
-    ipw_jw_kint(&w, "boot_ns", anchor->boot_ns);
-    ipw_jw_kint(&w, "mono_ns", anchor->mono_ns);
-    ipw_jw_kint(&w, "wall_ns", anchor->wall_ns);
-    ipw_jw_obj_end(&w);
+    ipw_saved_clock_write(&w, anchor);
 }
 
 /* The old manifest with a word on where it comes from. */

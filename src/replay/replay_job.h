@@ -1,6 +1,6 @@
 /* replay/replay_job.h: a run once more, from its record.
  *
- * The agent runs again for each query of RUN/events.jsonl; llm/replay.h answers it and compares what
+ * The agent runs again for each query of RUN/events.jsonl; llm/playback.h answers it and compares what
  * it does.  What comes out is a new run: its own folder, with events, samples, traces and summary.
  *
  * hermetic: the lines of the record are gone through in their order, the queries overlap as they did
@@ -14,7 +14,7 @@
 #ifndef IPW_REPLAY_REPLAY_JOB_H
 #define IPW_REPLAY_REPLAY_JOB_H
 
-#include "llm/replay.h"
+#include "llm/playback.h"
 #include "report/summary.h"
 #include "run/script_options.h"
 #include "run/server_options.h"
@@ -58,7 +58,7 @@ struct ipw_replay_job;
 
 struct ipw_rq { /* a query that is replayed */
     struct ipw_replay_job *job;
-    struct ipw_replay *replay;
+    struct ipw_playback *replay;
     struct ipw_agent *agent;
     struct ipw_host host;
     struct ipw_case c;
@@ -88,7 +88,7 @@ struct ipw_replay_job {
     struct ipw_agent_config agent_config;
     const char **tools;
     char *tools_text, *over, *model;
-    struct ipw_cases *cases; /* or NULL */
+    struct ipw_dataset *cases; /* or NULL */
 
     struct ipw_loop *loop;
     struct ipw_http *http;

@@ -70,9 +70,9 @@ static int put_files(struct ipw_rq *q, struct ipw_err *err)
 {
     int rc = 0;
 
-    for (size_t i = 0; q->job->cases && !q->real && i < ipw_cases_count(q->job->cases); i++)
-        if (strcmp(ipw_cases_get(q->job->cases, i)->id, q->c.id) == 0) {
-            q->real = ipw_cases_get(q->job->cases, i);
+    for (size_t i = 0; q->job->cases && !q->real && i < ipw_dataset_count(q->job->cases); i++)
+        if (strcmp(ipw_dataset_get(q->job->cases, i)->id, q->c.id) == 0) {
+            q->real = ipw_dataset_get(q->job->cases, i);
             q->real_index = i;
         }
     if (!q->real && q->c.n_files)
@@ -115,12 +115,12 @@ static void write_event(void *ud, struct ipw_event *event, const struct ipw_reco
 
     count(q, event);
     /* As in the run: the request after one of a tool's own is written in full. */
-    if (line && ipw_replay_is_inside(line) && event->kind == IPW_EV_LM_START) q->host.n_sent = 0;
+    if (line && ipw_playback_is_inside(line) && event->kind == IPW_EV_LM_START) q->host.sent.n = 0;
     if (!job->by_query) {
         ipw_replay_job_line(job, line);
         return;
     }
-    if (line && ipw_replay_is_own(line)) return;
+    if (line && ipw_playback_is_own(line)) return;
     event->query = q->index;
     event->rows = 0;
     event->t_ns = ipw_now_ns();
@@ -133,7 +133,7 @@ static void emit(void *ud, struct ipw_event *event)
     struct ipw_rq *q = ud;
 
     event->query = q->index;
-    ipw_replay_emit(q->replay, event);
+    ipw_playback_emit(q->replay, event);
 }
 
 static void stir(void *ud)
@@ -149,7 +149,8 @@ static void diverged(void *ud, const char *text)
 
     q->diverged = true;
     ipw_replay_note_add(q->job, q, text);
-    if (q->job->servers) q->host.model = q->job->o->model ? q->job->o->model : q->host.model;
+    if (q->job->servers)
+        q->host.model.name = q->job->o->model ? q->job->o->model : q->host.model.name;
     ipw_replay_step_soon(q->job);
 }
 
@@ -176,7 +177,7 @@ static void tool_result(void *ud, const struct ipw_event *event, const struct ip
         q->job->n_differ++;
         ipw_buf_addf(&text, "tool %s, span %d, gives something else",
                      event->tool.name ? event->tool.name : "?", (int)was->event.span);
-        ipw_replay_say_texts(&text, then, now);
+        ipw_playback_say_texts(&text, then, now);
         ipw_replay_note_add(q->job, q, ipw_buf_str(&text));
     }
     ipw_json_free(doc);
@@ -230,7 +231,7 @@ static void write_end(struct ipw_rq *q, const struct ipw_json *was, bool same)
     struct ipw_jw w;
 
     if (scored)
-        ipw_cases_score(q->job->cases, q->real_index, q->response, q->source, &score);
+        ipw_dataset_score(q->job->cases, q->real_index, q->response, q->source, &score);
     else if (same)
         score.resolved =
             ipw_json_kind(resolved) == IPW_JSON_BOOL ? ipw_json_bool(resolved, false) : -1;
@@ -299,21 +300,21 @@ static bool compare_end(struct ipw_rq *q, const struct ipw_record_line *line)
     if (q->ended_by_record || q->no_agent) return true;
     if (!same_text(q->response, response)) {
         ipw_buf_adds(&text, "the answer differs");
-        ipw_replay_say_texts(&text, ipw_json_str(response, "(none)"),
-                             q->response ? q->response : "(none)");
+        ipw_playback_say_texts(&text, ipw_json_str(response, "(none)"),
+                               q->response ? q->response : "(none)");
         same = false;
     } else if (strcmp(q->outcome, line->event.q.outcome ? line->event.q.outcome : "")) {
         ipw_buf_adds(&text, "the outcome differs");
-        ipw_replay_say_texts(&text, line->event.q.outcome ? line->event.q.outcome : "(none)",
-                             q->outcome);
+        ipw_playback_say_texts(&text, line->event.q.outcome ? line->event.q.outcome : "(none)",
+                               q->outcome);
         same = false;
     } else if (!same_text(q->error, ipw_json_get(line->doc, "error"))) {
         ipw_buf_adds(&text, "the error differs");
-        ipw_replay_say_texts(&text, ipw_json_str(ipw_json_get(line->doc, "error"), "(none)"),
-                             q->error ? q->error : "(none)");
+        ipw_playback_say_texts(&text, ipw_json_str(ipw_json_get(line->doc, "error"), "(none)"),
+                               q->error ? q->error : "(none)");
         same = false;
     }
-    if (!same && !q->diverged) ipw_replay_diverge(q->replay, "%s", ipw_buf_str(&text));
+    if (!same && !q->diverged) ipw_playback_diverge(q->replay, "%s", ipw_buf_str(&text));
     ipw_buf_release(&text);
     return same;
 }
@@ -359,8 +360,8 @@ static void open_host(struct ipw_rq *q)
     struct ipw_replay_job *job = q->job;
     const struct ipw_json *no_proc = ipw_json_get(job->config, "no_proc");
     const char *field = ipw_json_str(ipw_json_get(job->config, "max_tokens_field"), "max_tokens");
-    struct ipw_replay_options options = {
-        .mode = job->decisions ? IPW_REPLAY_DECISIONS : IPW_REPLAY_EXACT,
+    struct ipw_playback_options options = {
+        .mode = job->decisions ? IPW_PLAYBACK_DECISIONS : IPW_PLAYBACK_EXACT,
         .record = job->record,
         .query = q->index,
         .reach = job->by_query ? SIZE_MAX : REACH_LINES,
@@ -377,25 +378,26 @@ static void open_host(struct ipw_rq *q)
         .ud = q,
     };
 
-    q->replay = ipw_replay_new(&options);
+    q->replay = ipw_playback_new(&options);
     q->host = (struct ipw_host){
         .loop = job->loop,
-        .llm = ipw_replay_llm(q->replay),
-        .model = job->model,
-        .temperature = job->agent_config.temperature,
-        .seed = job->agent_config.seed,
-        .max_tokens = job->agent_config.max_tokens,
-        .workspace = workspace,
-        .quota = job->quota,
-        .web = job->web,
-        .grant_web = job->decisions ? job->web != NULL
-                                    : !ipw_json_bool(ipw_json_get(job->config, "no_web"), false),
-        .no_web = "web requests are switched off by --no-web",
-        .grant_proc = !ipw_json_bool(no_proc, false) && !job->o->script.no_proc,
-        .grants = "child processes are switched off by --no-proc",
+        .model.llm = ipw_playback_llm(q->replay),
+        .model.name = job->model,
+        .model.temperature = job->agent_config.temperature,
+        .model.seed = job->agent_config.seed,
+        .model.max_tokens = job->agent_config.max_tokens,
+        .on.workspace = workspace,
+        .grants.quota = job->quota,
+        .grants.web = job->web,
+        .grants.may_fetch = job->decisions
+                                ? job->web != NULL
+                                : !ipw_json_bool(ipw_json_get(job->config, "no_web"), false),
+        .grants.no_web = "web requests are switched off by --no-web",
+        .grants.may_start = !ipw_json_bool(no_proc, false) && !job->o->script.no_proc,
+        .grants.no_proc = "child processes are switched off by --no-proc",
         .start_ns = ipw_now_ns(),
-        .emit = emit,
-        .ud = q,
+        .on.emit = emit,
+        .on.ud = q,
         .replay = q->replay,
     };
 }
@@ -448,7 +450,7 @@ struct ipw_rq *ipw_rq_start(struct ipw_replay_job *job, const struct ipw_record_
         q->ended = true;
         q->outcome = ipw_strdup("error");
         q->error = ipw_strdup(err.text);
-        if (job->decisions) ipw_replay_diverge(q->replay, "%s", err.text);
+        if (job->decisions) ipw_playback_diverge(q->replay, "%s", err.text);
     }
     return q;
 }
@@ -456,7 +458,7 @@ struct ipw_rq *ipw_rq_start(struct ipw_replay_job *job, const struct ipw_record_
 void ipw_rq_free(struct ipw_rq *q)
 {
     ipw_agent_free(q->agent);
-    ipw_replay_free(q->replay);
+    ipw_playback_free(q->replay);
     if (q->workspace) ipw_workspace_remove(q->workspace);
     free(q->workspace);
     for (size_t i = 0; i < q->c.n_files; i++) free(q->c.files[i].name);

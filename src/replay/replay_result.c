@@ -37,7 +37,7 @@ static void add_note(struct ipw_replay_job *job, const char *id, int32_t index, 
 
 void ipw_replay_note_add(struct ipw_replay_job *job, const struct ipw_rq *q, const char *text)
 {
-    add_note(job, q->c.id, q->index, ipw_replay_turns(q->replay), text);
+    add_note(job, q->c.id, q->index, ipw_playback_turns(q->replay), text);
 }
 
 void ipw_replay_note_lost(struct ipw_replay_job *job, const struct ipw_record_line *line)
@@ -95,7 +95,7 @@ static int copy_power(struct ipw_replay_job *job, struct ipw_err *err)
 struct writer {
     struct ipw_replay_job *job;
     struct ipw_check *check;
-    struct ipw_redo redo;
+    struct ipw_recompute redo;
     struct ipw_summary summary;
     struct ipw_jsonl_appender *attempts;
     int64_t n_attempts; /* its lines */
@@ -129,7 +129,7 @@ static int write_attempt(struct writer *w, const char *line, size_t n, struct ip
     return rc;
 }
 
-static int write_line(struct writer *w, const struct ipw_redo_query *query,
+static int write_line(struct writer *w, const struct ipw_recompute_query *query,
                       const struct ipw_query_record *record, const struct ipw_anchor *clock,
                       struct ipw_err *err)
 {
@@ -159,13 +159,13 @@ static void add_known(double *sum, struct ipw_device_sums *devices,
         sum[d] += trace->energy[d].known ? trace->energy[d].j : (double)NAN;
 }
 
-static int write_trace(void *ud, const struct ipw_redo_query *query, struct ipw_err *err)
+static int write_trace(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
 {
     struct writer *w = ud;
     struct ipw_replay_job *job = w->job;
-    const struct ipw_redo_segment *segment = w->redo.segments[w->redo.n_segments - 1];
+    const struct ipw_recompute_segment *segment = w->redo.segments[w->redo.n_segments - 1];
     const struct ipw_anchor *clock =
-        segment->facts.clock.wall_ns ? &segment->facts.clock : &job->anchor;
+        segment->rules.clock.wall_ns ? &segment->rules.clock : &job->anchor;
     const struct ipw_replay_told *t = told(job, query->trace->index, query->segment);
     struct ipw_query_record record;
     struct ipw_query_loaded was = {0};
@@ -196,7 +196,7 @@ static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
     facts->have_balance = w->redo.n_segments > 0;
     facts->wall_s = 0;
     for (size_t i = 0; i < w->redo.n_segments; i++) {
-        const struct ipw_redo_segment *s = w->redo.segments[i];
+        const struct ipw_recompute_segment *s = w->redo.segments[i];
 
         facts->wall_s += ipw_ns_to_s(s->end_ns - s->start_ns);
         ipw_device_books_add(&w->devices, &s->devices);
@@ -346,18 +346,18 @@ static int write_report(struct ipw_replay_job *job, struct ipw_err *err)
 int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
 {
     struct writer w = {.job = job};
-    struct ipw_redo_options how = {.query = write_trace, .ud = &w};
+    struct ipw_recompute_options how = {.query = write_trace, .ud = &w};
     int rc = ipw_rundir_flush(job->dir, err);
 
     ipw_summary_init(&w.summary);
     w.summary.place.folder = ipw_rundir_path(job->dir);
     if (!rc && !job->by_query) rc = copy_power(job, err);
     if (!rc && !job->by_query) rc = ipw_check_open(&w.check, job->run, err);
-    if (!rc) rc = ipw_redo_run(&w.redo, ipw_rundir_path(job->dir), &how, err);
+    if (!rc) rc = ipw_recompute_run(&w.redo, ipw_rundir_path(job->dir), &how, err);
     if (!rc) rc = write_summary(&w, err);
     if (!rc) rc = write_report(job, err);
     if (w.attempts && ipw_jsonl_append_close(w.attempts, rc ? NULL : err) && !rc) rc = err->code;
-    ipw_redo_release(&w.redo);
+    ipw_recompute_release(&w.redo);
     ipw_device_books_release(&w.devices);
     ipw_device_sums_release(&w.warmup_devices);
     ipw_device_sums_release(&w.earlier_devices);

@@ -11,6 +11,7 @@
 #include "json/json.h"
 #include "json/jsonl.h"
 #include "run/query_state.h"
+#include "trace/saved_manifest.h"
 
 /* A query begins a little before its first request is due: its Lua state has to be made, and the
  * request's body. */
@@ -37,20 +38,20 @@ static int check_options(struct ipw_origin *origin, const struct ipw_run_options
     return 0; /* the command looked at its own */
 }
 
-static int open_records(struct ipw_origin *origin, struct ipw_cases **out,
+static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
                         const struct ipw_run_options *o, struct ipw_err *err)
 {
     const struct ipw_workload *w = of(origin)->workload;
 
     (void)o;
-    *out = ipw_cases_given("workload", ipw_workload_path(w), NULL,
-                           "a workload replay: replies are not scored", ipw_workload_count(w));
+    *out = ipw_dataset_given("workload", ipw_workload_path(w), NULL,
+                             "a workload replay: replies are not scored", ipw_workload_count(w));
     if (ipw_workload_count(w)) return 0;
     return ipw_fail(err, IPW_EINVAL, "%s: no record to run", ipw_workload_path(w));
 }
 
 /* A chain of digests, so that it takes no memory: of the one before and some of the ids. */
-static void selection(struct ipw_origin *origin, char *out, const struct ipw_cases *cases)
+static void selection(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases)
 {
     struct ipw_workload *w = of(origin)->workload;
     struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
@@ -304,17 +305,12 @@ static int check(struct ipw_workload_run *wr, const struct ipw_replay_cli *o, st
 /* How many queries went on at once in the record. */
 static int64_t recorded_concurrency(const char *run)
 {
-    struct ipw_buf bytes = IPW_BUF(64 * IPW_MIB);
-    char *path = ipw_asprintf("%s/manifest.json", run);
-    struct ipw_json *doc = NULL;
-    int64_t n = 1;
+    struct ipw_json *manifest;
+    int64_t n;
 
-    if (ipw_file_read(&bytes, path, NULL) == 0 &&
-        ipw_json_parse(&doc, ipw_buf_str(&bytes), bytes.len, NULL, NULL) == 0)
-        n = ipw_json_int(ipw_json_get(ipw_json_get(doc, "config"), "concurrency"), 1);
-    ipw_json_free(doc);
-    ipw_buf_release(&bytes);
-    free(path);
+    ipw_saved_manifest_read(&manifest, run, NULL);
+    n = ipw_json_int(ipw_json_get(ipw_json_get(manifest, "config"), "concurrency"), 1);
+    ipw_json_free(manifest);
     return n < 1 || n > 100000 ? 1 : n;
 }
 

@@ -1,7 +1,7 @@
 /* report/summary.h: a run in numbers.
  *
  * Gathers the queries of a run, live or read back, one small row each, and answers totals,
- * efficiency and summary.json (upstream's keys, reference/upstream-ipw.md 2.4, and ours; specified
+ * efficiency and summary.json (upstream's keys and ours; specified
  * in docs/trace-format.md).  What only the running program knows (the ledger's balance, its own CPU
  * time, the configuration) comes in through struct ipw_summary_run.  Unknown is NAN or null,
  * never 0: a sum over queries of which one is not known is not known; the sum of the known ones is
@@ -188,7 +188,7 @@ struct ipw_ledger_line {
 void ipw_ledger_line(struct ipw_ledger_line *out, const struct ipw_balance *balance,
                      const struct ipw_sum *queries, size_t n_queries);
 
-/* Efficiency over one domain or a set of them (reference/energy.md section 3, Definitions). */
+/* Efficiency over one domain or a set of them (docs/method.md, "Efficiency"). */
 struct ipw_efficiency {
     unsigned domains;      /* bit 1 << domain; 0: nothing is known */
     size_t queries;        /* with a figure */

@@ -275,8 +275,8 @@ static size_t width_of(const struct ipw_timeline_options *options)
     return options->width < WIDTH_MIN ? WIDTH_MIN : options->width;
 }
 
-void ipw_replay_query(struct ipw_buf *out, const struct ipw_query_loaded *query, const char *events,
-                      const struct ipw_timeline_options *options)
+void ipw_timeline_query(struct ipw_buf *out, const struct ipw_query_loaded *query,
+                        const char *events, const struct ipw_timeline_options *options)
 {
     struct ipw_said_book said;
     struct view v = {
@@ -336,7 +336,7 @@ static int show(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
     }
     walk->found = true;
     if (walk->id) {
-        ipw_replay_query(&text, query, walk->events, walk->options);
+        ipw_timeline_query(&text, query, walk->events, walk->options);
     } else {
         put_query(&v, query);
     }
@@ -383,9 +383,9 @@ static int emit_ranked(struct walk *walk, int rc, struct ipw_err *err)
     return rc;
 }
 
-int ipw_replay_run(const char *run, const char *id, const struct ipw_timeline_options *options,
-                   int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err), void *ud,
-                   struct ipw_err *err)
+int ipw_timeline_run(const char *run, const char *id, const struct ipw_timeline_options *options,
+                     int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err),
+                     void *ud, struct ipw_err *err)
 {
     char *events = events_of(run);
     struct walk walk = {

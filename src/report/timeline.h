@@ -23,15 +23,15 @@ struct ipw_timeline_options {
 
 /* One loaded query.  `events`: path of an events.jsonl, or NULL.  A damaged or missing events file
  * is said in the timeline, not an error. */
-void ipw_replay_query(struct ipw_buf *out, const struct ipw_query_loaded *query, const char *events,
-                      const struct ipw_timeline_options *options);
+void ipw_timeline_query(struct ipw_buf *out, const struct ipw_query_loaded *query,
+                        const char *events, const struct ipw_timeline_options *options);
 
 /* The queries of RUN (a folder, or a traces.jsonl): the one whose id is `id`, or all when NULL,
  * each handed to `emit` as text, in
  * the order of the file or as options say.  IPW_ENOTFOUND when there is no such id (the message offers near
  * ones). */
-int ipw_replay_run(const char *run, const char *id, const struct ipw_timeline_options *options,
-                   int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err), void *ud,
-                   struct ipw_err *err);
+int ipw_timeline_run(const char *run, const char *id, const struct ipw_timeline_options *options,
+                     int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err),
+                     void *ud, struct ipw_err *err);
 
 #endif

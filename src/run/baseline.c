@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "io/proxy.h"
+#include "io/url.h"
 #include "run/run.h"
 
 enum { SLOTS = 30 };
@@ -42,7 +42,9 @@ static double median_w(const struct ipw_ledger *ledger, enum ipw_domain d, size_
 
     if (slot_ns < SLOT_LEAST_NS) slot_ns = SLOT_LEAST_NS;
     for (int64_t t = t0_ns; t + slot_ns <= t1_ns && n < SLOTS; t += slot_ns) {
-        struct ipw_figure f = ipw_ledger_device_total(ledger, d, device, t, t + slot_ns);
+        struct ipw_ledger_question q = {IPW_LEDGER_ANY,  d, device, t, t + slot_ns,
+                                        IPW_LEDGER_TOTAL};
+        struct ipw_figure f = ipw_ledger_figure(ledger, q);
 
         if (f.known) watts[n++] = f.j / ipw_ns_to_s(slot_ns);
     }
@@ -52,7 +54,7 @@ static double median_w(const struct ipw_ledger *ledger, enum ipw_domain d, size_
 }
 
 /* Of a domain: the sum of its devices', each by itself: a rack holds boards of many kinds.  What the
- * devices draw goes to devices[IPW_FACT_DEVICES] and their number is returned: 0 when there is but
+ * devices draw goes to devices[IPW_RULE_DEVICES] and their number is returned: 0 when there is but
  * one, or one of them is not known. */
 static size_t domain_w(const struct ipw_ledger *ledger, enum ipw_domain d, int64_t t0_ns,
                        int64_t t1_ns, double *sum, double *devices)
@@ -63,14 +65,14 @@ static size_t domain_w(const struct ipw_ledger *ledger, enum ipw_domain d, int64
     for (size_t i = 0; i < n; i++) {
         double watts = median_w(ledger, d, i, t0_ns, t1_ns);
 
-        if (i < IPW_FACT_DEVICES) devices[i] = watts;
+        if (i < IPW_RULE_DEVICES) devices[i] = watts;
         *sum += watts;
     }
-    return n > 1 && n <= IPW_FACT_DEVICES && !isnan(*sum) ? n : 0;
+    return n > 1 && n <= IPW_RULE_DEVICES && !isnan(*sum) ? n : 0;
 }
 
 /* Waits the time out, and until the samples have passed its end. */
-static void measure(struct ipw_run *run, struct ipw_ledger_facts *out)
+static void measure(struct ipw_run *run, struct ipw_ledger_rules *out)
 {
     int64_t t0_ns = ipw_now_ns(), t1_ns = t0_ns + run->o->baseline_ns;
     int64_t give_up_ns = t1_ns + 3 * IPW_NS_PER_S;
@@ -95,12 +97,12 @@ void ipw_run_baseline_before(struct ipw_run *run)
     measure(run, &run->ledger_facts);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
         run->baseline[d].before_w = run->ledger_facts.baseline_w[d];
-    ipw_ledger_facts_baseline(&run->ledger_facts, run->ledger);
+    ipw_ledger_rules_baseline(&run->ledger_facts, run->ledger);
 }
 
 void ipw_run_baseline_after(struct ipw_run *run)
 {
-    struct ipw_ledger_facts after = IPW_LEDGER_FACTS_NONE;
+    struct ipw_ledger_rules after = IPW_LEDGER_RULES_NONE;
 
     if (!run->o->baseline_ns || !run->sampler || run->interrupted || run->err.code) return;
     measure(run, &after);
@@ -120,9 +122,9 @@ int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *er
     const char *word = run->o->energy;
 
     if (!strcmp(word, "auto")) {
-        *lm_remote = !run->demo && run->base_url && !ipw_http_is_here(run->base_url);
+        *lm_remote = !run->demo && run->base_url && !ipw_url_is_local(run->base_url);
         for (size_t i = 1; !run->demo && run->llm && i < ipw_llm_n_urls(run->llm); i++) {
-            *lm_remote |= !ipw_http_is_here(ipw_llm_url_at(run->llm, i));
+            *lm_remote |= !ipw_url_is_local(ipw_llm_url_at(run->llm, i));
         }
         return 0;
     }

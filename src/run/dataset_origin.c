@@ -9,7 +9,7 @@
 enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
 
 /* "20" is 1-20; "5-9" is 5-9. */
-static int parse_limit(struct ipw_cases_options *out, const char *text, struct ipw_err *err)
+static int parse_limit(struct ipw_dataset_options *out, const char *text, struct ipw_err *err)
 {
     const char *dash = text ? strchr(text, '-') : NULL;
     char first[32];
@@ -34,31 +34,32 @@ static int check(struct ipw_origin *origin, const struct ipw_run_options *o, str
 
     if (!o->dataset)
         return ipw_fail(err, IPW_EINVAL, "run: --dataset is missing (try --dataset gaia)");
-    own->cases = (struct ipw_cases_options){
+    own->cases = (struct ipw_dataset_options){
         .dataset = o->dataset, .data_dir = o->data_dir, .paths = ipw_script_paths(&o->script)};
     return parse_limit(&own->cases, o->limit, err);
 }
 
-static int open_records(struct ipw_origin *origin, struct ipw_cases **out,
+static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
                         const struct ipw_run_options *o, struct ipw_err *err)
 {
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
-    int rc = ipw_cases_open(out, &own->cases, err);
+    int rc = ipw_dataset_open(out, &own->cases, err);
 
-    if (rc || ipw_cases_count(*out)) return rc;
+    if (rc || ipw_dataset_count(*out)) return rc;
     return ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has %zu%s%s)", o->dataset,
-                    ipw_cases_total(*out), o->limit ? ", --limit " : "", o->limit ? o->limit : "");
+                    ipw_dataset_total(*out), o->limit ? ", --limit " : "",
+                    o->limit ? o->limit : "");
 }
 
 /* Of the ids, prompts and files of the selected records. */
-static void selection(struct ipw_origin *origin, char *out, const struct ipw_cases *cases)
+static void selection(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases)
 {
-    size_t n = ipw_cases_count(cases);
+    size_t n = ipw_dataset_count(cases);
     struct ipw_buf all = IPW_BUF(64 * n + 64);
 
     (void)origin;
     for (size_t i = 0; i < n; i++) {
-        const struct ipw_case *c = ipw_cases_get(cases, i);
+        const struct ipw_case *c = ipw_dataset_get(cases, i);
         struct ipw_buf one = IPW_BUF(MAX_RECORD_BYTES);
 
         ipw_buf_addf(&one, "%s\n%s\n", c->id, c->system ? c->system : "");

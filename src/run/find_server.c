@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "io/proxy.h"
+#include "io/url.h"
 
 #define DISCOVER_NS (500 * IPW_NS_PER_MS)
 #define LIST_NS     (10 * IPW_NS_PER_S)
@@ -61,7 +61,7 @@ static int take_url(char **out, const char *url, struct ipw_err *err)
 
     if (!rc) *out = ipw_buf_take(&normal, NULL);
     ipw_buf_release(&normal);
-    if (!rc && ipw_http_proxy_for(&proxy, *out))
+    if (!rc && ipw_url_proxy(&proxy, *out))
         ipw_say("requests to %s go through the proxy %s", *out, ipw_buf_str(&proxy));
     ipw_buf_release(&proxy);
     return rc;

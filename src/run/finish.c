@@ -36,7 +36,7 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     struct ipw_device_books devices = {0}, all_devices = {0}; /* of this session, of all */
     char note[1024] = "", end_note[512] = ""; /* end: what was not said at the start */
     char quiet_note[1024];                    /* without the data set's remarks */
-    const char *dataset_note = ipw_cases_note(run->cases);
+    const char *dataset_note = ipw_dataset_note(run->cases);
     int64_t sampler_ns = run->sampler ? ipw_sampler_cpu_ns(run->sampler) : 0;
     struct ipw_balance books[IPW_DOMAIN_COUNT]; /* of this session */
     struct ipw_jw w;
@@ -53,7 +53,7 @@ int ipw_run_finish(struct ipw_run *run, struct ipw_err *err)
     if (dataset_note) add_note(note, sizeof note, "%s", dataset_note);
     facts.agent = run->agent.name;
     facts.model = run->demo ? "demo" : run->model;
-    facts.dataset = ipw_cases_name(run->cases);
+    facts.dataset = ipw_dataset_name(run->cases);
     facts.status = run->interrupted || run->server_lost || run->err.code ? "interrupted"
                    : run->limits.reached                                 ? "limit"
                                                                          : "complete";

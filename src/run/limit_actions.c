@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "energy/belief.h"
-#include "io/proxy.h"
+#include "io/url.h"
 #include "run/query_state.h"
 #include "run/run_pricing.h"
 
@@ -20,9 +20,9 @@
 static const char *elsewhere(const struct ipw_run *run)
 {
     if (!run->base_url) return "?";
-    if (!ipw_http_is_here(run->base_url)) return run->base_url;
+    if (!ipw_url_is_local(run->base_url)) return run->base_url;
     for (size_t i = 0; run->llm && i < ipw_llm_n_urls(run->llm); i++)
-        if (!ipw_http_is_here(ipw_llm_url_at(run->llm, i))) return ipw_llm_url_at(run->llm, i);
+        if (!ipw_url_is_local(ipw_llm_url_at(run->llm, i))) return ipw_llm_url_at(run->llm, i);
     return NULL;
 }
 
@@ -371,10 +371,11 @@ static struct joules of_query(const struct ipw_query *q, struct ipw_figure *figu
     if (*until_ns > now_ns) *until_ns = now_ns;
     begun = *until_ns > q->start_ns;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        struct ipw_ledger_question ask = {ordinal,     (enum ipw_domain)d, IPW_LEDGER_ALL,
+                                          q->start_ns, *until_ns,          IPW_LEDGER_SO_FAR};
+
         figures[d] = (struct ipw_figure){0};
-        if (begun)
-            figures[d] = ipw_ledger_so_far(q->run->ledger, ordinal, (enum ipw_domain)d, q->start_ns,
-                                           *until_ns);
+        if (begun) figures[d] = ipw_ledger_figure(q->run->ledger, ask);
     }
     return add_up(figures);
 }
@@ -402,15 +403,21 @@ static double joules_of_query(const struct ipw_query *q)
     return of_query(q, figures, &until_ns).all;
 }
 
+static struct ipw_figure domain_of_run(const struct ipw_run *run, int d, int64_t until_ns)
+{
+    struct ipw_ledger_question q = {IPW_LEDGER_ANY, (enum ipw_domain)d, IPW_LEDGER_ALL,
+                                    run->start_ns,  until_ns,           IPW_LEDGER_TOTAL};
+
+    return ipw_ledger_figure(run->ledger, q);
+}
+
 static struct joules of_run_until(const struct ipw_run *run, struct ipw_figure *figures,
                                   int64_t *until_ns)
 {
     *until_ns = ipw_ledger_measured_ns(run->ledger);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         figures[d] = (struct ipw_figure){0};
-        if (*until_ns > run->start_ns)
-            figures[d] =
-                ipw_ledger_total(run->ledger, (enum ipw_domain)d, run->start_ns, *until_ns);
+        if (*until_ns > run->start_ns) figures[d] = domain_of_run(run, d, *until_ns);
     }
     return add_up(figures);
 }
@@ -451,8 +458,7 @@ void ipw_enforce_run_joules(void *ud, double *joules, double *seconds)
 
     if (!run->start_ns || until_ns <= run->start_ns || until_ns == INT64_MAX) return;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (domains >> d & 1)
-            figures[d] = ipw_ledger_total(run->ledger, (enum ipw_domain)d, run->start_ns, until_ns);
+        if (domains >> d & 1) figures[d] = domain_of_run(run, d, until_ns);
     }
     j = add_up(figures).all;
     if (isnan(j)) return;

@@ -30,9 +30,9 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
     free(body);
     ipw_jw_kstr(w, "client_base_url", run->base_url);
     ipw_jw_kint(w, "concurrency", o->concurrency);
-    ipw_jw_kstr(w, "dataset", ipw_cases_name(run->cases));
-    ipw_jw_kstr(w, "dataset_sha256", ipw_cases_sha256(run->cases));
-    ipw_jw_kstr(w, "dataset_source", ipw_cases_source(run->cases));
+    ipw_jw_kstr(w, "dataset", ipw_dataset_name(run->cases));
+    ipw_jw_kstr(w, "dataset_sha256", ipw_dataset_sha256(run->cases));
+    ipw_jw_kstr(w, "dataset_source", ipw_dataset_source(run->cases));
     ipw_jw_kstr(w, "energy", run->ledger_facts.lm_remote ? "remote" : "local");
     ipw_jw_kint(w, "epochs", o->epochs);
     if (o->net.force_tokens > 0)
@@ -45,7 +45,7 @@ void ipw_run_write_config(struct ipw_jw *w, const struct ipw_run *run)
     ipw_jw_knum(w, "lua_cpu_s", ipw_ns_to_s(o->lua_cpu_ns));
     ipw_jw_kint(w, "lua_memory_bytes", (int64_t)o->lua_memory_bytes);
     ipw_jw_kbool(w, "lua_path", o->script.lua_path || o->script.allow_native);
-    ipw_jw_kint(w, "max_queries", (int64_t)ipw_cases_count(run->cases));
+    ipw_jw_kint(w, "max_queries", (int64_t)ipw_dataset_count(run->cases));
     ipw_jw_kint(w, "max_retries", o->max_retries);
     if (o->max_tokens >= 0)
         ipw_jw_kint(w, "max_tokens", o->max_tokens);

@@ -22,10 +22,10 @@ struct ipw_origin {
     /* What the options say of it; before anything is opened. */
     int (*check)(struct ipw_origin *origin, const struct ipw_run_options *o, struct ipw_err *err);
     /* Its records, of which there is at least one. */
-    int (*open)(struct ipw_origin *origin, struct ipw_cases **out, const struct ipw_run_options *o,
-                struct ipw_err *err);
+    int (*open)(struct ipw_origin *origin, struct ipw_dataset **out,
+                const struct ipw_run_options *o, struct ipw_err *err);
     /* A digest of the selected records: 65 bytes. */
-    void (*selection)(struct ipw_origin *origin, char *out, const struct ipw_cases *cases);
+    void (*selection)(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases);
 
     /* The rest may be NULL: nothing is to be done. */
     void (*connected)(struct ipw_origin *origin, struct ipw_run *run); /* the server is known */
@@ -46,7 +46,7 @@ struct ipw_origin {
 /* A run's own data set: --dataset and --limit. */
 struct ipw_dataset_origin {
     struct ipw_origin origin;
-    struct ipw_cases_options cases;
+    struct ipw_dataset_options cases;
 };
 void ipw_dataset_origin_init(struct ipw_dataset_origin *out);
 

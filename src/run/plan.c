@@ -5,12 +5,12 @@
 
 size_t ipw_run_planned(const struct ipw_run *run)
 {
-    return (size_t)run->o->warmup + ipw_cases_count(run->cases) * (size_t)run->o->epochs;
+    return (size_t)run->o->warmup + ipw_dataset_count(run->cases) * (size_t)run->o->epochs;
 }
 
 struct ipw_place ipw_run_place(const struct ipw_run *run, size_t index)
 {
-    size_t n = ipw_cases_count(run->cases), warmup = (size_t)run->o->warmup;
+    size_t n = ipw_dataset_count(run->cases), warmup = (size_t)run->o->warmup;
 
     if (index < warmup) return (struct ipw_place){.index = index % n, .warmup = true};
     index -= warmup;

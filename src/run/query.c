@@ -135,7 +135,7 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
     q->response = ipw_strdup(response);
     q->error = ipw_strdup(limit ? q->limits.why : error);
     if (limit || !q->cancel_reason) {
-        ipw_cases_score(run->cases, q->place.index, q->response, source, &q->score);
+        ipw_dataset_score(run->cases, q->place.index, q->response, source, &q->score);
         q->scored = true;
         ipw_secret_clean(&q->score.answer, 0);
     }
@@ -238,36 +238,37 @@ int ipw_query_start(struct ipw_run *run, size_t index)
     if (run->origin->seat)
         run->origin->seat(run->origin, q);
     else
-        q->c = ipw_cases_get(run->cases, place.index);
+        q->c = ipw_dataset_get(run->cases, place.index);
     c = q->c;
     q->host = (struct ipw_host){
         .loop = run->loop,
-        .llm = run->llm,
+        .model.llm = run->llm,
         .name = c->id,
-        .model = run->model,
-        .temperature = run->o->temperature,
-        .seed = run->o->seed,
-        .max_tokens = run->o->max_tokens,
-        .workspace = workspace,
-        .quota = ipw_script_quota(&run->o->script),
-        .grant_proc = !run->o->script.no_proc && (!run->o->untrusted || run->o->allow_proc),
-        .web = run->web,
-        .grant_web = run->web != NULL,
-        .readable = (const char *const *)run->o->script.read.items,
-        .no_web = "web requests are switched off by --no-web",
-        .grants = run->o->script.no_proc
-                      ? "child processes are switched off by --no-proc"
-                      : "an --untrusted agent starts child processes with --allow-proc only",
+        .model.name = run->model,
+        .model.temperature = run->o->temperature,
+        .model.seed = run->o->seed,
+        .model.max_tokens = run->o->max_tokens,
+        .on.workspace = workspace,
+        .grants.quota = ipw_script_quota(&run->o->script),
+        .grants.may_start = !run->o->script.no_proc && (!run->o->untrusted || run->o->allow_proc),
+        .grants.web = run->web,
+        .grants.may_fetch = run->web != NULL,
+        .grants.readable = (const char *const *)run->o->script.read.items,
+        .grants.no_web = "web requests are switched off by --no-web",
+        .grants.no_proc =
+            run->o->script.no_proc
+                ? "child processes are switched off by --no-proc"
+                : "an --untrusted agent starts child processes with --allow-proc only",
         .start_ns = q->start_ns,
-        .admit = ipw_enforce_admit,
-        .held = ipw_enforce_held,
-        .rest = ipw_enforce_rest,
-        .energy = ipw_enforce_energy,
-        .budget = ipw_enforce_budget,
-        .emit = emit,
-        .first_token = first_token,
+        .on.admit = ipw_enforce_admit,
+        .on.held = ipw_enforce_held,
+        .on.rest = ipw_enforce_rest,
+        .on.energy = ipw_enforce_energy,
+        .on.budget = ipw_enforce_budget,
+        .on.emit = emit,
+        .on.first_token = first_token,
         .workload = q->seat,
-        .ud = q,
+        .on.ud = q,
     };
     q->next = run->active;
     if (run->active) run->active->prev = q;

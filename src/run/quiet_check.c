@@ -12,7 +12,7 @@
 #include "energy/select.h"
 #include "energy/sources/nvml.h"
 #include "energy/watch.h"
-#include "io/proxy.h"
+#include "io/url.h"
 #include "llm/client.h"
 
 #define QUICK_NS (250 * IPW_NS_PER_MS) /* of the look at the processors */
@@ -39,7 +39,7 @@ static bool is_stand_in(const struct ipw_quiet_look *look, pid_t pid)
 
 static void add_server(struct ours *o, const struct ipw_quiet_look *look, const char *url)
 {
-    int port = url && ipw_http_is_here(url) ? ipw_http_port(url) : 0;
+    int port = url && ipw_url_is_local(url) ? ipw_url_port(url) : 0;
     pid_t pid = port > 0 ? ipw_quiet_listener(NULL, port) : 0;
 
     if (port <= 0) return;

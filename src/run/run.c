@@ -52,7 +52,7 @@ static void release(struct ipw_run *run)
     ipw_sensors_close(run);
     ipw_summary_release(&run->summary);
     ipw_pricing_close(&run->pricing);
-    ipw_cases_free(run->cases);
+    ipw_dataset_free(run->cases);
     ipw_llm_free(run->llm);
     ipw_net_free(run->net);
     if (run->http) ipw_http_free(run->http);
@@ -73,7 +73,7 @@ static void print_notes(const struct ipw_run *run)
 {
     if (run->o->quiet) return;
     if (run->demo_why) ipw_say("%s: the demo model answers", run->demo_why);
-    if (ipw_cases_note(run->cases)) ipw_say("%s", ipw_cases_note(run->cases));
+    if (ipw_dataset_note(run->cases)) ipw_say("%s", ipw_dataset_note(run->cases));
     if (run->not_quiet[0]) ipw_say("warning: the machine is not quiet: %s", run->not_quiet);
     if (run->sources.n == (run->model_source != NULL) &&
         !ipw_source_select_none((const char *const *)run->o->telemetry.items))
@@ -180,7 +180,7 @@ static int open_dir(struct ipw_run *run, struct ipw_err *err)
 {
     struct ipw_rundir_names names = {.agent = run->agent.name,
                                      .model = run->demo ? "demo" : run->model,
-                                     .dataset = ipw_cases_name(run->cases),
+                                     .dataset = ipw_dataset_name(run->cases),
                                      .wall_ns = run->anchor.wall_ns};
     int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output, &names, err);
 
@@ -202,7 +202,7 @@ static void put_run_start(struct ipw_buf *out, const struct ipw_run *run)
     struct ipw_buf facts = IPW_BUF(64 * IPW_KIB), manifest = IPW_BUF(out->max);
     struct ipw_json *a = NULL, *b = NULL;
 
-    ipw_ledger_facts_write(&facts, &run->ledger_facts);
+    ipw_ledger_rules_write(&facts, &run->ledger_facts);
     ipw_buf_adds(&manifest, "{\"manifest\":");
     ipw_run_put_manifest(&manifest, run);
     ipw_buf_addc(&manifest, '}');
@@ -226,7 +226,7 @@ static void emit_run_event(struct ipw_run *run, enum ipw_event_kind kind, int64_
     struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
 
     if (kind == IPW_EV_RUN_START) {
-        ipw_ledger_facts_take(&run->ledger_facts, run->ledger, &run->sources);
+        ipw_ledger_rules_take(&run->ledger_facts, run->ledger, &run->sources);
         run->ledger_facts.clock = run->anchor;
         put_run_start(&data, run);
         event.payload = ipw_buf_str(&data);

@@ -81,14 +81,14 @@ struct ipw_run {
     struct ipw_agent_config config;
     char *tools_text; /* --tools, cut at its commas */
     const char **tools;
-    struct ipw_cases *cases;
+    struct ipw_dataset *cases;
 
     struct ipw_source_set sources;
     struct ipw_sampler *sampler;
     struct ipw_wakeup *sampled;
     struct ipw_ledger *ledger;
     struct ipw_feed *feed; /* what tells it of the queries */
-    struct ipw_ledger_facts ledger_facts;
+    struct ipw_ledger_rules ledger_facts;
     struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
     int64_t n_rows;                        /* of samples, that the ledger has taken */
     const struct ipw_source *model_source; /* the estimate in the place of a sensor, or NULL */

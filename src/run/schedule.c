@@ -93,7 +93,7 @@ static void stop(void *ud, int signum)
 
 /* ---- scripts that are stuck in C: these two run in the watch's thread ---- */
 
-static void script_slow(void *ud, const struct ipw_watch_stall *stall)
+static void script_slow(void *ud, const struct ipw_stuck_watch_stall *stall)
 {
     (void)ud;
     ipw_log(IPW_LOG_WARN, "query %s has been in one Lua call for %.0f s%s%s", stall->who,
@@ -101,7 +101,7 @@ static void script_slow(void *ud, const struct ipw_watch_stall *stall)
 }
 
 /* No other query gets its turn any more.  What is done is on disk, and stays. */
-static void script_stuck(void *ud, const struct ipw_watch_stall *stall)
+static void script_stuck(void *ud, const struct ipw_stuck_watch_stall *stall)
 {
     struct ipw_run *run = ud;
     struct ipw_event event = {.kind = IPW_EV_NOTE, .t_ns = ipw_now_ns(), .query = -1};
@@ -135,23 +135,23 @@ static void before_sleep(void *ud)
 
 int ipw_run_queries(struct ipw_run *run)
 {
-    struct ipw_watch *watch = NULL;
+    struct ipw_stuck_watch *watch = NULL;
     struct ipw_err err;
 
-    if (ipw_watch_start(&watch,
-                        &(struct ipw_watch_options){.warn_ns = 30 * IPW_NS_PER_S,
-                                                    .give_up_ns = 60 * IPW_NS_PER_S,
-                                                    .on_warn = script_slow,
-                                                    .on_give_up = script_stuck,
-                                                    .ud = run},
-                        &err))
+    if (ipw_stuck_watch_start(&watch,
+                              &(struct ipw_stuck_watch_options){.warn_ns = 30 * IPW_NS_PER_S,
+                                                                .give_up_ns = 60 * IPW_NS_PER_S,
+                                                                .on_warn = script_slow,
+                                                                .on_give_up = script_stuck,
+                                                                .ud = run},
+                              &err))
         ipw_log(IPW_LOG_WARN, "%s", err.text);
     ipw_signals_start(run->loop, stop, run);
     ipw_loop_before_sleep(run->loop, before_sleep, run);
     ipw_run_step_soon(run);
     ipw_loop_run(run->loop);
     ipw_loop_before_sleep(run->loop, NULL, NULL);
-    ipw_watch_stop(watch);
+    ipw_stuck_watch_stop(watch);
     ipw_signals_end();
     ipw_defer_cancel(run->step);
     ipw_timer_cancel(run->sample_wait);

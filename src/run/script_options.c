@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "script/search.h"
 #include "script/vm.h"
 
 /* clang-format off */

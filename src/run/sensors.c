@@ -119,7 +119,7 @@ static void on_loss(void *ud, const struct ipw_sampler_loss *loss)
     ipw_jw_obj_end(&w);
     note(run, loss->back ? "sensor_back" : IPW_NOTE_LOST, ipw_buf_str(&data), data.len);
     ipw_buf_release(&data);
-    if (!loss->back) ipw_feed_lose(run->feed, c->name);
+    if (!loss->back) ipw_feed_device_lost(run->feed, c->name);
     if (c->in_sum) tell_loss(run, c, loss);
 }
 
@@ -406,14 +406,14 @@ int ipw_sensors_open(struct ipw_run *run, struct ipw_err *err)
 
     if (!rc && (run->sources.n || run->o->require_quiet)) rc = ipw_before_check(run, err);
     if (rc) return rc;
-    run->ledger_facts = IPW_LEDGER_FACTS_NONE;
+    run->ledger_facts = IPW_LEDGER_RULES_NONE;
     rc = ipw_run_share(&run->ledger_facts.share, run, err);
     if (!rc) rc = ipw_run_where(&run->ledger_facts.lm_remote, run, err);
     if (rc) return rc;
     add_estimate(run);
     undo_means(run);
     run->ledger =
-        ipw_ledger_facts_open(&run->ledger_facts, run->sources.channels, run->sources.n_channels);
+        ipw_ledger_rules_open(&run->ledger_facts, run->sources.channels, run->sources.n_channels);
     run->feed = ipw_feed_new(run->ledger);
     ipw_feed_describe(run->feed, run->sources.channels, run->sources.n_channels,
                       run->ledger_facts.lm_remote);
@@ -465,7 +465,9 @@ void ipw_sensors_mark_now(struct ipw_run *run) { ipw_sampler_mark(run->sampler);
 
 double ipw_sensors_own_joules(const struct ipw_run *run, double cpu_s)
 {
-    struct ipw_figure f = ipw_ledger_total(run->ledger, IPW_DOMAIN_CPU, run->start_ns, run->end_ns);
+    struct ipw_ledger_question q = {IPW_LEDGER_ANY, IPW_DOMAIN_CPU, IPW_LEDGER_ALL,
+                                    run->start_ns,  run->end_ns,    IPW_LEDGER_TOTAL};
+    struct ipw_figure f = ipw_ledger_figure(run->ledger, q);
     double all_s = ipw_ns_to_s(run->end_ns - run->start_ns) * (double)sysconf(_SC_NPROCESSORS_ONLN);
 
     return f.known && all_s > 0 ? f.j * cpu_s / all_s : NAN;

@@ -330,7 +330,8 @@ static void check_prompt(struct ipw_query *q, const struct ipw_lm_facts *f)
     struct ipw_jw w;
 
     q->last_prompt_tokens = f->input_tokens;
-    if (!q->host.extended || last <= 0 || f->input_tokens < 0 || f->input_tokens >= last) return;
+    if (!q->host.sent.extended || last <= 0 || f->input_tokens < 0 || f->input_tokens >= last)
+        return;
     ipw_log(
         net->said_truncated ? IPW_LOG_INFO : IPW_LOG_WARN,
         "query %s: the server counts %lld prompt tokens after %lld for a shorter prompt: has it "

@@ -11,14 +11,17 @@
 #include "base/text.h"
 #include "data/sha256.h"
 #include "json/jsonl.h"
+#include "script/agent_priv.h"
+#include "script/chunk.h"
 #include "script/embedded.h"
+#include "script/sandbox.h"
+#include "script/search.h"
 #include "script/task.h"
 #include "script/value.h"
 #include "script/vm.h"
-#include "script/worker/worker_agent.h"
 
 struct ipw_agent {
-    struct ipw_apart *apart; /* it runs in a process of its own: the rest is not used */
+    struct ipw_agent_worker *worker; /* it runs in a process of its own: the rest is not used */
     struct ipw_vm *vm;
     struct ipw_task *task;
     const struct ipw_agent_config *config;
@@ -94,10 +97,10 @@ int ipw_agent_read(struct ipw_agent_info *info, struct ipw_host *host, struct ip
 {
     struct ipw_vm_options options = {.script_dir = dir_of(info), .host = host};
     struct ipw_vm *vm;
-    int rc = ipw_vm_open(&vm, &options, err);
+    int rc = ipw_sandbox_open(&vm, &options, err);
 
     if (rc) return rc;
-    rc = ipw_vm_load(vm, info->path, err);
+    rc = ipw_chunk_run(vm, info->path, err);
     if (!rc) {
         lua_State *L = ipw_vm_lua(vm);
         lua_pushcfunction(L, check_shape);
@@ -105,7 +108,7 @@ int ipw_agent_read(struct ipw_agent_info *info, struct ipw_host *host, struct ip
         lua_pushlightuserdata(L, info);
         rc = ipw_vm_call(vm, 2, 0, err);
     }
-    ipw_vm_close(vm);
+    ipw_sandbox_close(vm);
     return rc;
 }
 
@@ -119,13 +122,13 @@ int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *
     int rc;
 
     memset(out, 0, sizeof *out);
-    rc = ipw_vm_open(&vm, &options, err);
+    rc = ipw_sandbox_open(&vm, &options, err);
     if (rc) return rc;
     if (strncmp(name, "builtin:", 8) == 0 && ipw_embedded_find(name + 8))
         snprintf(out->path, sizeof out->path, "%s", name);
     else
-        rc = ipw_vm_find(vm, "agents", name, out->path, sizeof out->path, err);
-    ipw_vm_close(vm);
+        rc = ipw_search_script(vm, "agents", name, out->path, sizeof out->path, err);
+    ipw_sandbox_close(vm);
     if (rc) return rc;
     slash = strrchr(out->path, '/');
     stem = slash ? slash + 1 : out->path;
@@ -133,7 +136,7 @@ int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *
     if (strncmp(out->path, "builtin:", 8))
         snprintf(out->dir, sizeof out->dir, "%.*s", slash ? (int)(slash - out->path) : 1,
                  slash ? out->path : ".");
-    rc = untrusted ? ipw_agent_inspect_apart(out, paths, err) : ipw_agent_read(out, &nobody, err);
+    rc = untrusted ? ipw_agent_worker_inspect(out, paths, err) : ipw_agent_read(out, &nobody, err);
     hash_file(out);
     return rc;
 }
@@ -292,7 +295,7 @@ int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
     int rc;
 
     if (config->untrusted) {
-        rc = ipw_apart_start(&a->apart, info, config, query, &options, done, ud, err);
+        rc = ipw_agent_worker_start(&a->worker, info, config, query, &options, done, ud, err);
         if (rc)
             free(a);
         else
@@ -303,9 +306,9 @@ int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
     a->query = query;
     a->done = done;
     a->ud = ud;
-    rc = ipw_vm_open(&a->vm, &options, err);
+    rc = ipw_sandbox_open(&a->vm, &options, err);
     if (rc) goto fail;
-    rc = ipw_vm_load(a->vm, info->path, err);
+    rc = ipw_chunk_run(a->vm, info->path, err);
     if (rc) goto fail;
     L = ipw_vm_lua(a->vm);
     lua_pushcfunction(L, prepare);
@@ -318,26 +321,26 @@ int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
     *out = a;
     return 0;
 fail:
-    ipw_vm_close(a->vm);
+    ipw_sandbox_close(a->vm);
     free(a);
     return rc;
 }
 
 void ipw_agent_cancel(struct ipw_agent *agent, const char *reason)
 {
-    if (agent->apart) ipw_apart_cancel(agent->apart, reason);
+    if (agent->worker) ipw_agent_worker_cancel(agent->worker, reason);
     if (agent->task) ipw_task_cancel(agent->task, reason);
 }
 
 bool ipw_agent_all_recorded(const struct ipw_agent *agent)
 {
-    return !agent->apart && ipw_task_all_recorded(agent->vm);
+    return !agent->worker && ipw_task_all_recorded(agent->vm);
 }
 
 void ipw_agent_free(struct ipw_agent *agent)
 {
     if (!agent) return;
-    ipw_apart_free(agent->apart);
-    ipw_vm_close(agent->vm);
+    ipw_agent_worker_free(agent->worker);
+    ipw_sandbox_close(agent->vm);
     free(agent);
 }

@@ -5,14 +5,15 @@
 #include <string.h>
 
 #include "script/lib.h"
-#include "script/vm_state.h"
+#include "script/tostring.h"
+#include "script/vm.h"
 
 enum { INPUT = 1, ARGS, OUT, FIELD, KIND, NAME, VALUE }; /* stack positions */
 
 static bool is(const char *kind, const char *word) { return kind && strcmp(kind, word) == 0; }
 
 /* Pushes tostring() of the value, without metamethods for tables. */
-static const char *push_text(lua_State *L, int idx) { return ipw_text_push(L, idx); }
+static const char *push_text(lua_State *L, int idx) { return ipw_tostring_push(L, idx); }
 
 /* Models write 5 as "5" and "5" as 5: what is meant beyond doubt is taken. Replaces VALUE. */
 static void coerce(lua_State *L, const char *kind)
@@ -172,7 +173,7 @@ static void push_unknown(lua_State *L, int key)
     lua_pushfstring(L, "unknown argument '%s' (known: %s)", name, lua_tostring(L, -1));
 }
 
-int ipw_tool_validate(lua_State *L)
+int ipw_lib_validate(lua_State *L)
 {
     luaL_checktype(L, INPUT, LUA_TTABLE);
     luaL_checkany(L, ARGS);

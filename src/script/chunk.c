@@ -1,8 +1,5 @@
-/* Compiling and requiring scripts; script/search.h finds them.
- *
- * Each script is compiled once a process and kept as bytecode of our own making (debug information
- * included), because a state per query would otherwise parse the same text a thousand times.
- * Scripts themselves can load text only. */
+#include "script/chunk.h"
+
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,16 +10,12 @@
 #include "json/jsonl.h"
 #include "script/embedded.h"
 #include "script/file_hashes.h"
-#include "script/lib.h"
-#include "script/native.h"
-#include "script/search.h"
-#include "script/vm_state.h"
-#include "script/worker/worker_main.h"
+#include "script/host.h"
+#include "script/source_check.h"
+#include "script/vm_priv.h"
 
 enum { MAX_SCRIPT_BYTES = 4 * 1024 * 1024, PATH_BYTES = 1024 };
 static const char builtin[] = "builtin:";
-
-/* ---- the compiled chunks of this process ---- */
 
 struct compiled {
     char *path;
@@ -53,7 +46,6 @@ static bool is_embedded(const char *path, const char *bytes, size_t n)
     return false;
 }
 
-/* Leaves the compiled function on the stack. [0, +1, -] on success */
 int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
 {
     struct ipw_buf text = IPW_BUF(MAX_SCRIPT_BYTES);
@@ -78,8 +70,8 @@ int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
         bytes = f->bytes;
         n = f->n;
     } else {
-        struct ipw_remote *remote = ipw_host_remote(L);
-        rc = remote ? ipw_remote_source(remote, path, &text, err) : ipw_file_read(&text, path, err);
+        const struct ipw_host_worker *worker = ipw_vm_worker(L);
+        rc = worker ? worker->source(L, path, &text, err) : ipw_file_read(&text, path, err);
         if (rc) {
             ipw_buf_release(&text);
             return rc;
@@ -87,7 +79,7 @@ int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
         bytes = ipw_buf_str(&text);
         n = text.len;
     }
-    ipw_loaded_note(path, bytes, n);
+    ipw_file_hashes_note(path, bytes, n);
     comes_along = is_embedded(path, bytes, n);
     if (n && bytes[0] == '#') { /* a first line for the shell */
         const char *eol = memchr(bytes, '\n', n);
@@ -95,9 +87,9 @@ int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
         bytes += skip;
         n -= skip;
     }
-    if (ipw_chain_too_long(bytes, n)) {
+    if (ipw_source_check_fails(bytes, n)) {
         ipw_buf_release(&text);
-        return ipw_fail(err, IPW_ELIMIT, "%s: %s", path, ipw_chain_message);
+        return ipw_fail(err, IPW_ELIMIT, "%s: %s", path, ipw_source_check_message);
     }
     rc = luaL_loadbufferx(L, bytes, n, name, "t");
     ipw_buf_release(&text);
@@ -116,82 +108,7 @@ int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
     return 0;
 }
 
-/* ---- require ---- */
-
-static const struct {
-    const char *name;
-    lua_CFunction open;
-} core[] = {
-    {"ipw.core.run", ipw_lib_core},      {"ipw.core.json", ipw_lib_json},
-    {"ipw.core.llm", ipw_lib_llm},       {"ipw.core.tool", ipw_lib_tool},
-    {"ipw.core.fs", ipw_lib_fs},         {"ipw.core.proc", ipw_lib_proc},
-    {"ipw.core.budget", ipw_lib_budget}, {"ipw.core.data", ipw_lib_data},
-    {"ipw.core.span", ipw_lib_span},     {"ipw.core.script", ipw_lib_script},
-    {"ipw.core.http", ipw_lib_http},     {"ipw.core.workload", ipw_lib_workload},
-    {"ipw.core.text", ipw_lib_text},     {"ipw.core.sqlite", ipw_lib_sqlite},
-};
-
-/* require(name): one table a module a state.  Upvalue 1: the loaded modules. */
-static int base_require(lua_State *L)
-{
-    const char *name = luaL_checkstring(L, 1);
-    char path[PATH_BYTES];
-    enum ipw_found found;
-    struct ipw_err err;
-
-    lua_settop(L, 1);
-    lua_pushvalue(L, 1);
-    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) {
-        if (!lua_isboolean(L, -1) || lua_toboolean(L, -1)) return 1;
-        return luaL_error(L, "module '%s' requires itself", name);
-    }
-    lua_settop(L, 1);
-    for (size_t i = 0; i < sizeof core / sizeof *core; i++) {
-        if (strcmp(core[i].name, name)) continue;
-        lua_pushcfunction(L, core[i].open);
-        lua_call(L, 0, 1); // name module
-        if (ipw_host_remote(L)) ipw_remote_open(L, name + strlen("ipw.core."));
-        goto store;
-    }
-    found = IPW_FOUND_TEXT;
-    if (ipw_host_remote(L))
-        ipw_remote_module(L, name, path, sizeof path);
-    else
-        found = ipw_search_module(&ipw_vm_of(L)->options, name, path, sizeof path);
-    if (!found) return ipw_search_fail(L, name);
-    lua_pushboolean(L, 0); /* marks "being loaded" */
-    lua_setfield(L, lua_upvalueindex(1), name);
-    if (found == IPW_FOUND_NATIVE ? ipw_native_load(L, name, path, &err)
-                                  : ipw_chunk_load(L, path, &err)) {
-        lua_pushnil(L);
-        lua_setfield(L, lua_upvalueindex(1), name);
-        return luaL_error(L, "%s", err.text);
-    }
-    lua_pushvalue(L, 1);
-    lua_pushstring(L, path);
-    if (lua_pcall(L, 2, 1, 0) != LUA_OK) {
-        lua_pushnil(L); /* the next require shall fail with the same words */
-        lua_setfield(L, lua_upvalueindex(1), name);
-        return lua_error(L);
-    }
-    if (lua_isnil(L, -1)) {
-        lua_pop(L, 1);
-        lua_pushboolean(L, 1);
-    }
-store:
-    lua_pushvalue(L, -1);
-    lua_setfield(L, lua_upvalueindex(1), name);
-    return 1;
-}
-
-void ipw_chunk_open(lua_State *L)
-{
-    lua_createtable(L, 0, 12);
-    lua_pushcclosure(L, base_require, 1);
-    lua_setglobal(L, "require");
-}
-
-int ipw_vm_load(struct ipw_vm *vm, const char *path, struct ipw_err *err)
+int ipw_chunk_run(struct ipw_vm *vm, const char *path, struct ipw_err *err)
 {
     int rc;
 

@@ -1,15 +1,11 @@
-/* coroutine.resume and coroutine.wrap that let a wait inside a script's own coroutine pass through
- * to the task: when the inner coroutine yields our token, the outer one yields it on, and resumes
- * the inner one when it is resumed.  They also publish which Lua thread runs, for the budget. */
+#include "script/coroutine.h"
+
 #include <lauxlib.h>
 
-#include "script/vm_state.h"
+#include "script/task.h"
+#include "script/vm_priv.h"
 
 enum { MAX_CLOSING = 100 };
-
-const char ipw_token = 0;
-
-static int run_on(lua_State *L, lua_State *co, int nargs, lua_KFunction k, int *nresults);
 
 /* Runs co until it ends, yields to the script, or waits.  Returns the status, or does not return
  * (yields L) when co waits. */
@@ -19,18 +15,18 @@ static int run_on(lua_State *L, lua_State *co, int nargs, lua_KFunction k, int *
     int status;
 
     vm->running = co;
-    if (vm->over_cpu || vm->over_memory) ipw_budget_stop(vm, co);
+    if (vm->over_cpu || vm->over_memory) ipw_budget_stop(co);
     status = lua_resume(co, L, nargs, nresults);
     vm->running = L;
-    if (vm->over_cpu || vm->over_memory) ipw_budget_stop(vm, L);
-    if (status == LUA_YIELD && *nresults == 1 && lua_touserdata(co, -1) == &ipw_token) {
+    if (vm->over_cpu || vm->over_memory) ipw_budget_stop(L);
+    if (status == LUA_YIELD && *nresults == 1 && lua_touserdata(co, -1) == &ipw_task_token) {
         lua_pop(co, 1);
         if (!lua_isyieldable(L)) {
             ipw_task_forget_op(vm);
             luaL_error(L, "a coroutine waits here, and nothing may wait inside table.sort, "
                           "string.gsub, a metamethod called from C, or require");
         }
-        lua_pushlightuserdata(L, (void *)&ipw_token);
+        lua_pushlightuserdata(L, (void *)&ipw_task_token);
         return lua_yieldk(L, 1, 0, k);
     }
     return status;
@@ -93,7 +89,7 @@ static bool can_start(lua_State *L, lua_State *co, int nargs)
 /* Moves what co returned or yielded behind `true`; or its error behind `false`. */
 static int give_results(lua_State *L, lua_State *co, int status, int n)
 {
-    ipw_sandbox_check(L);
+    ipw_budget_check(L);
     if (status == LUA_OK || status == LUA_YIELD) {
         luaL_checkstack(L, n + 1, "too many results to resume");
         lua_pushboolean(L, 1);
@@ -130,15 +126,32 @@ static int co_resume(lua_State *L)
     return give_results(L, co, status, n);
 }
 
+/* lua_resetthread() under the budget of its own: runs co's pending <close> variables. [0, 0, -] */
+static int reset(lua_State *L, lua_State *co)
+{
+    struct ipw_vm *vm = ipw_vm_of(L);
+    int status;
+
+    if (vm->n_closing == MAX_CLOSING)
+        return luaL_error(L, "coroutines that close coroutines, more than %d deep", MAX_CLOSING);
+    vm->n_closing++;
+    vm->running = co;
+    status = lua_resetthread(co);
+    vm->running = L;
+    vm->n_closing--;
+    if (vm->over_cpu || vm->over_memory) ipw_budget_stop(L);
+    return status;
+}
+
 static int give_or_raise(lua_State *L, lua_State *co, int status, int n)
 {
-    ipw_sandbox_check(L);
+    ipw_budget_check(L);
     if (status == LUA_OK || status == LUA_YIELD) {
         luaL_checkstack(L, n, "too many results");
         lua_xmove(co, L, n);
         return n;
     }
-    ipw_coroutine_reset(L, co); /* leaves the error object */
+    reset(L, co); /* leaves the error object */
     lua_xmove(co, L, 1);
     return lua_error(L);
 }
@@ -176,22 +189,6 @@ static int co_wrap(lua_State *L)
     return 1;
 }
 
-int ipw_coroutine_reset(lua_State *L, lua_State *co)
-{
-    struct ipw_vm *vm = ipw_vm_of(L);
-    int status;
-
-    if (vm->n_closing == MAX_CLOSING)
-        return luaL_error(L, "coroutines that close coroutines, more than %d deep", MAX_CLOSING);
-    vm->n_closing++;
-    vm->running = co;
-    status = lua_resetthread(co);
-    vm->running = L;
-    vm->n_closing--;
-    if (vm->over_cpu || vm->over_memory) ipw_budget_stop(vm, L);
-    return status;
-}
-
 /* close(co): as the stock one, but its <close> variables run under the budget. [-1, +(1|2), e] */
 static int co_close(lua_State *L)
 {
@@ -203,11 +200,11 @@ static int co_close(lua_State *L)
     } else if (waits(co)) {
         return luaL_error(L, "cannot close a coroutine that waits in another branch");
     }
-    if (ipw_coroutine_reset(L, co) == LUA_OK) {
+    if (reset(L, co) == LUA_OK) {
         lua_pushboolean(L, 1);
         return 1;
     }
-    ipw_sandbox_check(L);
+    ipw_budget_check(L);
     lua_pushboolean(L, 0);
     lua_xmove(co, L, 1);
     return 2;

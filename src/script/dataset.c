@@ -12,7 +12,10 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/write.h"
+#include "script/chunk.h"
 #include "script/host.h"
+#include "script/sandbox.h"
+#include "script/search.h"
 #include "script/value.h"
 #include "script/vm.h"
 
@@ -20,7 +23,7 @@ enum { MAX_TEXT_BYTES = 16 * 1024 * 1024 };
 /* For all of its rows at once, some 70 us each; a script that never comes back still ends. */
 #define LOAD_CPU_NS (300 * IPW_NS_PER_S)
 
-struct ipw_cases {
+struct ipw_dataset {
     struct ipw_vm *vm;
     struct ipw_host host;
     struct ipw_case *list;
@@ -28,7 +31,7 @@ struct ipw_cases {
     char *name, *note, *sha256, *source;
     char *unscored; /* why nothing is scored: there is no script; or NULL */
     int64_t from, to;
-    const struct ipw_cases_options *options; /* while opening */
+    const struct ipw_dataset_options *options; /* while opening */
     /* registry references: the dataset's table and the list of records */
     int script, records;
 };
@@ -124,7 +127,8 @@ static void read_prompt(lua_State *L, int script, int record, struct ipw_case *c
     if (!c->prompt) c->prompt = text_field(L, record, "question");
 }
 
-static void read_case(lua_State *L, struct ipw_cases *cases, int script, int record, int64_t number)
+static void read_case(lua_State *L, struct ipw_dataset *cases, int script, int record,
+                      int64_t number)
 {
     struct ipw_case *c;
     char made_id[32];
@@ -147,8 +151,8 @@ static void read_case(lua_State *L, struct ipw_cases *cases, int script, int rec
 /* load(script table, light userdata cases): runs script.load and reads what it gives. */
 static int load_protected(lua_State *L)
 {
-    struct ipw_cases *cases = lua_touserdata(L, 2);
-    const struct ipw_cases_options *o = cases->options;
+    struct ipw_dataset *cases = lua_touserdata(L, 2);
+    const struct ipw_dataset_options *o = cases->options;
 
     cases->name = text_field(L, 1, "name");
     if (lua_getfield(L, 1, "load") != LUA_TFUNCTION)
@@ -204,7 +208,7 @@ static int by_id(const void *a, const void *b)
 
 /* Files of rows are checked where their lines are known (lua/ipw/dataset.lua); what a script gives
  * is checked here.  Everything about a run goes by the id: resume, compare, validate. */
-static int check_ids(const struct ipw_cases *cases, struct ipw_err *err)
+static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
 {
     const struct ipw_case **sorted = ipw_calloc(cases->n + 1, sizeof *sorted);
     int rc = 0;
@@ -282,14 +286,14 @@ static int use_scorer_protected(lua_State *L)
 }
 
 /* The dataset's table is on the stack, and stays there. */
-static int use_scorer(struct ipw_cases *cases, const char *scorer, struct ipw_err *err)
+static int use_scorer(struct ipw_dataset *cases, const char *scorer, struct ipw_err *err)
 {
     lua_State *L = ipw_vm_lua(cases->vm);
     const char *dot = strrchr(scorer, '.');
     int rc;
 
     if (dot && strcmp(dot, ".lua") == 0) {
-        rc = ipw_vm_load(cases->vm, scorer, err);
+        rc = ipw_chunk_run(cases->vm, scorer, err);
     } else {
         lua_pushcfunction(L, name_scorer_protected);
         lua_pushstring(L, scorer);
@@ -302,10 +306,10 @@ static int use_scorer(struct ipw_cases *cases, const char *scorer, struct ipw_er
     return rc ? ipw_err_prefix(err, "%s", scorer) : 0;
 }
 
-int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *options,
-                   struct ipw_err *err)
+int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options *options,
+                     struct ipw_err *err)
 {
-    struct ipw_cases *cases = ipw_calloc(1, sizeof *cases);
+    struct ipw_dataset *cases = ipw_calloc(1, sizeof *cases);
     struct ipw_vm_options vm_options = {
         .memory_bytes = 4096 * IPW_MIB, /* a dataset may be large; it is the user's own */
         .slice_cpu_ns = LOAD_CPU_NS,
@@ -319,14 +323,14 @@ int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *optio
     cases->options = options;
     cases->from = options->from > 0 ? options->from : 1;
     cases->to = options->to;
-    rc = ipw_vm_open(&cases->vm, &vm_options, err);
+    rc = ipw_sandbox_open(&cases->vm, &vm_options, err);
     if (rc) goto fail;
     L = ipw_vm_lua(cases->vm);
     rc = is_rows_file(options->dataset)
              ? IPW_ENOTFOUND
-             : ipw_vm_find(cases->vm, "datasets", options->dataset, path, sizeof path, err);
+             : ipw_search_script(cases->vm, "datasets", options->dataset, path, sizeof path, err);
     if (!rc) {
-        rc = ipw_vm_load(cases->vm, path, err);
+        rc = ipw_chunk_run(cases->vm, path, err);
     } else if (is_rows_file(options->dataset) || access(options->dataset, F_OK) == 0) {
         /* A file of another kind is told from a name, and which kinds can be read. */
         lua_pushcfunction(L, open_rows_protected);
@@ -347,14 +351,14 @@ int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *optio
     *out = cases;
     return 0;
 fail:
-    ipw_cases_free(cases);
+    ipw_dataset_free(cases);
     return rc;
 }
 
-struct ipw_cases *ipw_cases_given(const char *name, const char *source, const char *sha256,
-                                  const char *unscored, size_t n)
+struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
+                                      const char *unscored, size_t n)
 {
-    struct ipw_cases *cases = ipw_calloc(1, sizeof *cases);
+    struct ipw_dataset *cases = ipw_calloc(1, sizeof *cases);
 
     cases->name = ipw_strdup(name);
     cases->source = ipw_strdup(source);
@@ -364,10 +368,10 @@ struct ipw_cases *ipw_cases_given(const char *name, const char *source, const ch
     return cases;
 }
 
-void ipw_cases_free(struct ipw_cases *cases)
+void ipw_dataset_free(struct ipw_dataset *cases)
 {
     if (!cases) return;
-    ipw_vm_close(cases->vm);
+    ipw_sandbox_close(cases->vm);
     for (size_t i = 0; cases->list && i < cases->n; i++) {
         struct ipw_case *c = &cases->list[i];
         for (size_t k = 0; k < c->n_files; k++) {
@@ -392,14 +396,14 @@ void ipw_cases_free(struct ipw_cases *cases)
     free(cases);
 }
 
-size_t ipw_cases_count(const struct ipw_cases *cases) { return cases->n; }
-size_t ipw_cases_total(const struct ipw_cases *cases) { return cases->total; }
-const char *ipw_cases_name(const struct ipw_cases *cases) { return cases->name; }
-const char *ipw_cases_note(const struct ipw_cases *cases) { return cases->note; }
-const char *ipw_cases_sha256(const struct ipw_cases *cases) { return cases->sha256; }
-const char *ipw_cases_source(const struct ipw_cases *cases) { return cases->source; }
+size_t ipw_dataset_count(const struct ipw_dataset *cases) { return cases->n; }
+size_t ipw_dataset_total(const struct ipw_dataset *cases) { return cases->total; }
+const char *ipw_dataset_name(const struct ipw_dataset *cases) { return cases->name; }
+const char *ipw_dataset_note(const struct ipw_dataset *cases) { return cases->note; }
+const char *ipw_dataset_sha256(const struct ipw_dataset *cases) { return cases->sha256; }
+const char *ipw_dataset_source(const struct ipw_dataset *cases) { return cases->source; }
 
-const struct ipw_case *ipw_cases_get(const struct ipw_cases *cases, size_t i)
+const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i)
 {
     return &cases->list[i];
 }
@@ -407,7 +411,7 @@ const struct ipw_case *ipw_cases_get(const struct ipw_cases *cases, size_t i)
 /* ---- scoring ---- */
 
 struct score_args {
-    struct ipw_cases *cases;
+    struct ipw_dataset *cases;
     size_t i;
     const char *response, *source;
     struct ipw_score *out;
@@ -462,8 +466,8 @@ static int score_protected(lua_State *L)
     return 0;
 }
 
-void ipw_cases_score(struct ipw_cases *cases, size_t i, const char *response, const char *source,
-                     struct ipw_score *out)
+void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
+                       const char *source, struct ipw_score *out)
 {
     struct score_args args = {cases, i, response, source, out};
     struct ipw_err err;

@@ -30,12 +30,12 @@ struct ipw_case {
     int64_t number; /* of the record in the dataset, from 1 */
 };
 
-struct ipw_cases;
+struct ipw_dataset;
 
 /* The scorers that have a name: the one list, for help, messages and ipw.score (core.data.scorers). */
 #define IPW_SCORERS "boxed, choice, contains, exact, gaia, judge, numeric"
 
-struct ipw_cases_options {
+struct ipw_dataset_options {
     const char *dataset;      /* name, .lua file, or a file of rows */
     const char *data_dir;     /* or NULL */
     const char *split;        /* or NULL */
@@ -44,19 +44,19 @@ struct ipw_cases_options {
     int64_t from, to;   /* which records, from 1, inclusive; to 0: to the end */
 };
 
-int ipw_cases_open(struct ipw_cases **out, const struct ipw_cases_options *options,
-                   struct ipw_err *err);
-/* Without a script: `n` records that somebody else has (there is no ipw_cases_get), never scored. */
-struct ipw_cases *ipw_cases_given(const char *name, const char *source, const char *sha256,
-                                  const char *unscored, size_t n);
-void ipw_cases_free(struct ipw_cases *cases);
-size_t ipw_cases_count(const struct ipw_cases *cases);
-size_t ipw_cases_total(const struct ipw_cases *cases); /* before --limit */
-const struct ipw_case *ipw_cases_get(const struct ipw_cases *cases, size_t i);
-const char *ipw_cases_name(const struct ipw_cases *cases);   /* "gaia" */
-const char *ipw_cases_note(const struct ipw_cases *cases);   /* for the user, or NULL */
-const char *ipw_cases_sha256(const struct ipw_cases *cases); /* of the rows, or NULL */
-const char *ipw_cases_source(const struct ipw_cases *cases); /* where they came from, or NULL */
+int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options *options,
+                     struct ipw_err *err);
+/* Without a script: `n` records that somebody else has (there is no ipw_dataset_get), never scored. */
+struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
+                                      const char *unscored, size_t n);
+void ipw_dataset_free(struct ipw_dataset *cases);
+size_t ipw_dataset_count(const struct ipw_dataset *cases);
+size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before --limit */
+const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i);
+const char *ipw_dataset_name(const struct ipw_dataset *cases);   /* "gaia" */
+const char *ipw_dataset_note(const struct ipw_dataset *cases);   /* for the user, or NULL */
+const char *ipw_dataset_sha256(const struct ipw_dataset *cases); /* of the rows, or NULL */
+const char *ipw_dataset_source(const struct ipw_dataset *cases); /* where they came from, or NULL */
 
 struct ipw_score {
     int resolved;            /* 1, 0, or -1: cannot be scored */
@@ -68,8 +68,8 @@ struct ipw_score {
 
 /* `response` is what the agent returned (NULL: nothing); `source` the agent's own word for how it
  * came to it, or NULL.  Never fails: a scorer that raises leaves resolved -1 and the reason. */
-void ipw_cases_score(struct ipw_cases *cases, size_t i, const char *response, const char *source,
-                     struct ipw_score *out);
+void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
+                       const char *source, struct ipw_score *out);
 void ipw_score_release(struct ipw_score *score);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define FILE_MAX_BYTES (256 * IPW_MIB) /* native code, too */
 
-static struct ipw_loaded *files;
+static struct ipw_file_hash *files;
 static size_t n_files, cap_files;
 
 static bool is_noted(const char *path)
@@ -18,33 +18,33 @@ static bool is_noted(const char *path)
     return false;
 }
 
-static struct ipw_loaded *add(const char *path)
+static struct ipw_file_hash *add(const char *path)
 {
     IPW_GROW(files, cap_files, n_files + 1);
-    files[n_files] = (struct ipw_loaded){.path = ipw_strdup(path)};
+    files[n_files] = (struct ipw_file_hash){.path = ipw_strdup(path)};
     return &files[n_files++];
 }
 
-void ipw_loaded_note(const char *path, const char *bytes, size_t n)
+void ipw_file_hashes_note(const char *path, const char *bytes, size_t n)
 {
     if (strncmp(path, "builtin:", 8) == 0 || is_noted(path)) return;
     ipw_sha256_hex(add(path)->sha256, bytes, n);
 }
 
-void ipw_loaded_note_file(const char *path)
+void ipw_file_hashes_note_file(const char *path)
 {
     char hex[65];
 
     /* It was loaded a moment ago; one that is gone since cannot be found changed later either. */
-    if (is_noted(path) || ipw_loaded_hash(hex, path, NULL)) return;
+    if (is_noted(path) || ipw_file_hashes_now(hex, path, NULL)) return;
     memcpy(add(path)->sha256, hex, sizeof hex);
 }
 
-size_t ipw_loaded_count(void) { return n_files; }
+size_t ipw_file_hashes_count(void) { return n_files; }
 
-const struct ipw_loaded *ipw_loaded_at(size_t i) { return &files[i]; }
+const struct ipw_file_hash *ipw_file_hashes_at(size_t i) { return &files[i]; }
 
-int ipw_loaded_hash(char hex[65], const char *path, struct ipw_err *err)
+int ipw_file_hashes_now(char hex[65], const char *path, struct ipw_err *err)
 {
     struct ipw_buf text = IPW_BUF(FILE_MAX_BYTES);
     int rc = ipw_file_read(&text, path, err);

@@ -10,17 +10,18 @@
 
 #include "base/err.h"
 
-struct ipw_loaded {
+struct ipw_file_hash {
     char *path;
     char sha256[65];
 };
 
-void ipw_loaded_note(const char *path, const char *bytes, size_t n);
+void ipw_file_hashes_note(const char *path, const char *bytes, size_t n);
 /* The same of a file that somebody else read: native code. */
-void ipw_loaded_note_file(const char *path);
-size_t ipw_loaded_count(void);
-const struct ipw_loaded *ipw_loaded_at(size_t i); /* in the order in which they were first read */
+void ipw_file_hashes_note_file(const char *path);
+size_t ipw_file_hashes_count(void);
+const struct ipw_file_hash *
+ipw_file_hashes_at(size_t i); /* in the order in which they were first read */
 /* Of the file as it is now. */
-int ipw_loaded_hash(char hex[65], const char *path, struct ipw_err *err);
+int ipw_file_hashes_now(char hex[65], const char *path, struct ipw_err *err);
 
 #endif

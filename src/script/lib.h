@@ -12,7 +12,7 @@ int ipw_lib_json(lua_State *L);     /* ipw.core.json */
 int ipw_lib_llm(lua_State *L);      /* ipw.core.llm: chat */
 int ipw_lib_tool(lua_State *L);     /* ipw.core.tool: span start and end, tool files */
 int ipw_lib_span(lua_State *L);     /* ipw.core.span: start, finish */
-int ipw_lib_script(lua_State *L);   /* ipw.core.script: find, load, source, nearest */
+int ipw_lib_find(lua_State *L);     /* ipw.core.script: find, load, source, nearest */
 int ipw_lib_http(lua_State *L);     /* ipw.core.http: request, escape */
 int ipw_lib_fs(lua_State *L);       /* ipw.core.fs */
 int ipw_lib_proc(lua_State *L);     /* ipw.core.proc */
@@ -22,8 +22,13 @@ int ipw_lib_workload(lua_State *L); /* ipw.core.workload: turns, request, wait *
 int ipw_lib_text(lua_State *L);     /* ipw.core.text: from_html, find */
 int ipw_lib_sqlite(lua_State *L);   /* ipw.core.sqlite: query, search */
 
-/* validate.c: validate(declaration, arguments): the completed arguments; or nil and a sentence that
+/* Ours, put into the stock library at the top. [0, 0, m] */
+void ipw_lib_string(lua_State *L);
+void ipw_lib_table(lua_State *L);
+int ipw_lib_pairs(lua_State *L); /* pairs.c: pairs() in an order of our own */
+
+/* arguments.c: validate(declaration, arguments): the completed arguments; or nil and a sentence that
  * the model can act on. [-2, +(1|2), e] */
-int ipw_tool_validate(lua_State *L);
+int ipw_lib_validate(lua_State *L);
 
 #endif

@@ -5,7 +5,7 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
-#include "script/vm_state.h"
+#include "script/vm.h"
 
 /* Unknown is nil. */
 static void put(lua_State *L, const char *name, double x)
@@ -34,10 +34,10 @@ static void put_joules(lua_State *L, const char *j, const char *lo_j, const char
 static int energy_value(lua_State *L)
 {
     static const struct ipw_host_joules none = {NAN, NAN, NAN};
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_host_energy e = {none, none, none, none, NAN, NULL};
 
-    if (host && host->energy) host->energy(host->ud, &e);
+    if (host && host->on.energy) host->on.energy(host->on.ud, &e);
     lua_createtable(L, 0, 8);
     put_joules(L, "gpu_j", "gpu_lo_j", "gpu_hi_j", &e.gpu);
     put_joules(L, "cpu_j", "cpu_lo_j", "cpu_hi_j", &e.cpu);
@@ -54,10 +54,10 @@ static int energy_value(lua_State *L)
 /* left(): {tokens_left, turns_left, seconds_left, joules_left, usd_left}. [0, +1, m] */
 static int left_value(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_host_budget b = {NAN, NAN, NAN, NAN, NAN};
 
-    if (host && host->budget) host->budget(host->ud, &b);
+    if (host && host->on.budget) host->on.budget(host->on.ud, &b);
     lua_createtable(L, 0, 5);
     put_count(L, "tokens_left", b.tokens);
     put_count(L, "turns_left", b.turns);
@@ -67,8 +67,11 @@ static int left_value(lua_State *L)
     return 1;
 }
 
-static int budget_energy(lua_State *L) { return ipw_effect_call(L, "energy", energy_value); }
-static int budget_left(lua_State *L) { return ipw_effect_call(L, "budget", left_value); }
+static int budget_energy(lua_State *L)
+{
+    return ipw_recorded_effect_call(L, "energy", energy_value);
+}
+static int budget_left(lua_State *L) { return ipw_recorded_effect_call(L, "budget", left_value); }
 
 int ipw_lib_budget(lua_State *L)
 {

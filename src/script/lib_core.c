@@ -8,8 +8,10 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
+#include "script/task.h"
+#include "script/tostring.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { MAX_MAP_DEPTH = 100 }; /* the end of one ends those above it, on the C stack */
 
@@ -41,7 +43,7 @@ static int sleep_finish(lua_State *L, struct ipw_op *base)
 {
     struct sleep_op *op = (struct sleep_op *)base;
 
-    ipw_effect_note(L, op->effect, "sleep", 0);
+    ipw_recorded_effect_note(L, op->effect, "sleep", 0);
     return 0;
 }
 
@@ -53,11 +55,12 @@ static int run_sleep(lua_State *L)
     int64_t effect;
 
     luaL_argcheck(L, seconds >= 0 && seconds < 1e8, 1, "expects seconds, zero or more");
-    effect = ipw_effect_begin(L);
-    if (ipw_effect_replayed(L, effect)) return ipw_effect_wait(L, effect, "sleep");
+    effect = ipw_recorded_effect_begin(L);
+    if (ipw_recorded_effect_replayed(L, effect))
+        return ipw_recorded_effect_wait(L, effect, "sleep");
     op = ipw_op_new(L, sizeof *op, sleep_cancel, sleep_finish, NULL);
     op->effect = effect;
-    op->timer = ipw_timer_start(ipw_host_of(L)->loop, ipw_s_to_ns(seconds), sleep_over, op);
+    op->timer = ipw_timer_start(ipw_vm_host(L)->loop, ipw_s_to_ns(seconds), sleep_over, op);
     return ipw_op_await(L);
 }
 
@@ -65,17 +68,17 @@ static int run_sleep(lua_State *L)
 
 static int now_value(lua_State *L)
 {
-    lua_pushnumber(L, ipw_ns_to_s(ipw_now_ns() - ipw_host_of(L)->start_ns));
+    lua_pushnumber(L, ipw_ns_to_s(ipw_now_ns() - ipw_vm_host(L)->start_ns));
     return 1;
 }
 
 /* now(): seconds since the query began, by the monotonic clock. [0, +1, e] */
-static int run_now(lua_State *L) { return ipw_effect_call(L, "now", now_value); }
+static int run_now(lua_State *L) { return ipw_recorded_effect_call(L, "now", now_value); }
 
 /* log(text): a line on stderr under --verbose. [-1, 0, e] */
 static int run_log(lua_State *L)
 {
-    ipw_log(IPW_LOG_INFO, "%s", ipw_text_push(L, 1));
+    ipw_log(IPW_LOG_INFO, "%s", ipw_tostring_push(L, 1));
     return 0;
 }
 
@@ -83,13 +86,13 @@ static int run_log(lua_State *L)
 static int run_note(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_event event = {.kind = IPW_EV_NOTE, .query = -1};
 
     event.tool.name = name;
     if (ipw_task_in_tool(ipw_vm_of(L))) event.span = ipw_host_next_span(host, true);
     event.payload = luaL_optlstring(L, 2, NULL, &event.payload_len);
-    if (host->emit) host->emit(host->ud, &event);
+    if (host->on.emit) host->on.emit(host->on.ud, &event);
     return 0;
 }
 

@@ -25,8 +25,8 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "data/dataset.h"
 #include "data/gaia.h"
+#include "data/rows.h"
 #include "data/sha256.h"
 #include "json/jsonl.h"
 #include "script/dataset.h"
@@ -77,13 +77,6 @@ static struct box *push_box(lua_State *L) // [0, +1]
     return box;
 }
 
-static int push_failure(lua_State *L, const struct ipw_err *err)
-{
-    lua_pushnil(L);
-    lua_pushstring(L, err->text);
-    return 2;
-}
-
 static int push_rows(lua_State *L, struct box *box, const char *name)
 {
     struct ipw_rows *rows = &box->rows;
@@ -94,7 +87,7 @@ static int push_rows(lua_State *L, struct box *box, const char *name)
         lua_createtable(L, 0, 2); // list item
         if (ipw_value_decode(L, rows->rows[i].json, rows->rows[i].n, &err) != 0) {
             ipw_err_prefix(&err, "%s:%lld", name, (long long)rows->rows[i].line);
-            return push_failure(L, &err);
+            return ipw_value_push_failure(L, err.text);
         }
         lua_setfield(L, -2, "row");
         lua_pushinteger(L, rows->rows[i].line);
@@ -114,7 +107,7 @@ static int data_rows(lua_State *L)
     struct ipw_err err = {0};
     struct box *box = push_box(L);
 
-    if (ipw_rows_read(&box->rows, path, &err) != 0) return push_failure(L, &err);
+    if (ipw_rows_read(&box->rows, path, &err) != 0) return ipw_value_push_failure(L, err.text);
     return push_rows(L, box, path);
 }
 
@@ -125,7 +118,8 @@ static int data_parse(lua_State *L)
     struct ipw_err err = {0};
     struct box *box = push_box(L);
 
-    if (ipw_rows_parse(&box->rows, name, text, n, &err) != 0) return push_failure(L, &err);
+    if (ipw_rows_parse(&box->rows, name, text, n, &err) != 0)
+        return ipw_value_push_failure(L, err.text);
     return push_rows(L, box, name);
 }
 
@@ -140,7 +134,7 @@ static int data_builtin_rows(lua_State *L)
         ipw_fail(&err, IPW_ENOTFOUND, "builtin:%s: no such file in the binary", path);
     else
         ipw_rows_parse(&box->rows, path, file->bytes, file->n, &err);
-    if (err.code) return push_failure(L, &err);
+    if (err.code) return ipw_value_push_failure(L, err.text);
     return push_rows(L, box, path);
 }
 
@@ -218,7 +212,7 @@ static int data_exists(lua_State *L)
         ipw_fail_errno(&err, errno, "%s", path);
     else if (lstat(path, &st) == 0)
         ipw_fail(&err, IPW_ENOTFOUND, "%s: a link that leads nowhere", path);
-    if (err.code) return push_failure(L, &err);
+    if (err.code) return ipw_value_push_failure(L, err.text);
     lua_pushnil(L);
     return 1;
 }
@@ -234,7 +228,7 @@ static int data_list_dir(lua_State *L)
     box->dir = opendir(path);
     if (!box->dir) {
         ipw_fail_errno(&err, errno, "%s", path);
-        return push_failure(L, &err);
+        return ipw_value_push_failure(L, err.text);
     }
     lua_newtable(L);
     while ((errno = 0, entry = readdir(box->dir)) != NULL) {
@@ -244,7 +238,7 @@ static int data_list_dir(lua_State *L)
     }
     if (errno) {
         ipw_fail_errno(&err, errno, "%s", path);
-        return push_failure(L, &err);
+        return ipw_value_push_failure(L, err.text);
     }
     empty_box(box);
     return 1;
@@ -260,12 +254,13 @@ static int data_hub_snapshot(lua_State *L)
 
     box->text.max = 256;
     lua_pushfstring(L, "%s/refs/main", repo);
-    if (ipw_file_read(&box->text, lua_tostring(L, -1), &err) != 0) return push_failure(L, &err);
+    if (ipw_file_read(&box->text, lua_tostring(L, -1), &err) != 0)
+        return ipw_value_push_failure(L, err.text);
     ref = ipw_buf_str(&box->text);
     n = strspn(ref, "0123456789abcdefABCDEF");
     if (n == 0 || ref[n + strspn(ref + n, " \r\n")] != '\0') {
         ipw_fail(&err, IPW_EPARSE, "%s: expected a commit", lua_tostring(L, -1));
-        return push_failure(L, &err);
+        return ipw_value_push_failure(L, err.text);
     }
     lua_pushfstring(L, "%s/snapshots/", repo);
     lua_pushlstring(L, ref, n);

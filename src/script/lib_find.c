@@ -6,9 +6,12 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/jsonl.h"
+#include "script/chunk.h"
 #include "script/embedded.h"
 #include "script/lib.h"
-#include "script/vm_state.h"
+#include "script/search.h"
+#include "script/value.h"
+#include "script/vm.h"
 
 enum { MAX_SOURCE_BYTES = 4 * 1024 * 1024, MAX_NAMES = 1000 };
 
@@ -20,11 +23,8 @@ static int script_find(lua_State *L)
     char path[1024];
     struct ipw_err err;
 
-    if (ipw_vm_find(ipw_vm_of(L), kind, name, path, sizeof path, &err)) {
-        lua_pushnil(L);
-        lua_pushstring(L, err.text);
-        return 2;
-    }
+    if (ipw_search_script(ipw_vm_of(L), kind, name, path, sizeof path, &err))
+        return ipw_value_push_failure(L, err.text);
     lua_pushstring(L, path);
     return 1;
 }
@@ -60,9 +60,7 @@ static int script_source(lua_State *L)
     }
     if (ipw_file_read(&text, path, &err)) {
         ipw_buf_release(&text);
-        lua_pushnil(L);
-        lua_pushstring(L, err.text);
-        return 2;
+        return ipw_value_push_failure(L, err.text);
     }
     lua_pushlstring(L, ipw_buf_str(&text), text.len);
     ipw_buf_release(&text);
@@ -91,7 +89,7 @@ static int script_nearest(lua_State *L)
     return 1;
 }
 
-int ipw_lib_script(lua_State *L)
+int ipw_lib_find(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"find", script_find},
                                          {"load", script_load},

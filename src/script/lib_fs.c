@@ -18,7 +18,8 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
-#include "script/vm_state.h"
+#include "script/value.h"
+#include "script/vm_priv.h"
 
 enum { MAX_FILE_BYTES = 64 * 1024 * 1024, MAX_PART_BYTES = 20 * 1024 * 1024 };
 
@@ -39,7 +40,7 @@ static const char *why_not(int errnum)
 /* `path` is the argument at 1. */
 static int open_beneath(lua_State *L, const char *path, int flags)
 {
-    const char *workspace = ipw_host_workspace(ipw_host_of(L));
+    const char *workspace = ipw_host_workspace(ipw_vm_host(L));
     struct open_how how = {.flags = (unsigned)flags | O_CLOEXEC,
                            .mode = flags & O_CREAT ? 0600 : 0,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
@@ -76,14 +77,9 @@ static int box_close(lua_State *L)
 
 static struct box *push_box(lua_State *L)
 {
-    struct box *box = lua_newuserdatauv(L, sizeof *box, 0);
+    struct box *box = ipw_value_push_box(L, sizeof *box, "ipw.fd", box_close);
 
     box->fd = -1;
-    if (luaL_newmetatable(L, "ipw.fd")) {
-        lua_pushcfunction(L, box_close);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
     return box;
 }
 
@@ -203,7 +199,7 @@ static int data_uri_value(lua_State *L)
 /* Is there room for it in the workspace? */
 static int take_room(lua_State *L, const char *path, size_t n, struct ipw_err *err)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     const char *folder = ipw_host_workspace(host);
     int fd = open_beneath(L, path, O_PATH);
     bool fresh = fd < 0;
@@ -212,15 +208,15 @@ static int take_room(lua_State *L, const char *path, size_t n, struct ipw_err *e
     if (fd >= 0 && fstat(fd, &st) < 0) st.st_size = 0;
     if (fd >= 0) close(fd);
     if (!folder) return 0; /* the write will say so */
-    return ipw_quota_write(&host->quota, folder, fresh, (size_t)st.st_size, n, err);
+    return ipw_quota_write(&host->grants.quota, folder, fresh, (size_t)st.st_size, n, err);
 }
 
 /* The open or the write that room was taken for has failed. */
 static int fail_write(lua_State *L, const char *path, const char *why)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
 
-    if (host) ipw_quota_forget(&host->quota);
+    if (host) ipw_quota_forget(&host->grants.quota);
     return fail(L, path, why);
 }
 
@@ -283,16 +279,10 @@ static int dir_close(lua_State *L)
 /* list(): names of the files in the workspace, in no order. [0, +1, m] */
 static int list_value(lua_State *L)
 {
-    const char *workspace = ipw_host_workspace(ipw_host_of(L));
-    DIR **dir = lua_newuserdatauv(L, sizeof(DIR *), 0); // dir
+    const char *workspace = ipw_host_workspace(ipw_vm_host(L));
+    DIR **dir = ipw_value_push_box(L, sizeof(DIR *), "ipw.dir", dir_close); // dir
     lua_Integer n = 0;
 
-    *dir = NULL;
-    if (luaL_newmetatable(L, "ipw.dir")) {
-        lua_pushcfunction(L, dir_close);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
     lua_createtable(L, 8, 0); // dir list
     if (workspace) *dir = opendir(workspace);
     for (struct dirent *e; *dir && (e = readdir(*dir));) {
@@ -308,17 +298,20 @@ static int list_value(lua_State *L)
 /* workspace(): its absolute path, or nil. [0, +1, -] */
 static int workspace_value(lua_State *L)
 {
-    lua_pushstring(L, ipw_host_workspace(ipw_host_of(L)));
+    lua_pushstring(L, ipw_host_workspace(ipw_vm_host(L)));
     return 1;
 }
 
-static int fs_read(lua_State *L) { return ipw_effect_call(L, "fs.read", read_value); }
-static int fs_data_uri(lua_State *L) { return ipw_effect_call(L, "fs.data_uri", data_uri_value); }
-static int fs_size(lua_State *L) { return ipw_effect_call(L, "fs.size", size_value); }
-static int fs_list(lua_State *L) { return ipw_effect_call(L, "fs.list", list_value); }
+static int fs_read(lua_State *L) { return ipw_recorded_effect_call(L, "fs.read", read_value); }
+static int fs_data_uri(lua_State *L)
+{
+    return ipw_recorded_effect_call(L, "fs.data_uri", data_uri_value);
+}
+static int fs_size(lua_State *L) { return ipw_recorded_effect_call(L, "fs.size", size_value); }
+static int fs_list(lua_State *L) { return ipw_recorded_effect_call(L, "fs.list", list_value); }
 static int fs_workspace(lua_State *L)
 {
-    return ipw_effect_call(L, "fs.workspace", workspace_value);
+    return ipw_recorded_effect_call(L, "fs.workspace", workspace_value);
 }
 
 int ipw_lib_fs(lua_State *L)

@@ -9,12 +9,14 @@
 #include "base/text.h"
 #include "io/http_web.h"
 #include "json/write.h"
-#include "llm/replay.h"
+#include "llm/playback.h"
 #include "script/fields.h"
+#include "script/host.h"
 #include "script/lib.h"
-#include "script/span.h"
+#include "script/script_span.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm.h"
 
 enum {
     MAX_FIELDS = 50,
@@ -77,13 +79,9 @@ static void put_url(struct ipw_jw *w, const char *url)
 
 static void put_hex(struct ipw_jw *w, const char *s, size_t n)
 {
-    static const char digits[] = "0123456789abcdef";
     struct ipw_buf hex = IPW_BUF(2 * (size_t)REPLAYED_BYTES + 1);
 
-    for (size_t i = 0; i < n; i++) {
-        ipw_buf_addc(&hex, digits[(unsigned char)s[i] >> 4]);
-        ipw_buf_addc(&hex, digits[(unsigned char)s[i] & 15]);
-    }
+    ipw_text_hex(&hex, s, n);
     ipw_jw_key(w, "body_hex");
     ipw_jw_strn(w, ipw_buf_str(&hex), hex.len);
     ipw_buf_release(&hex);
@@ -140,13 +138,13 @@ static void record_start(lua_State *L, struct web_op *op, const struct ipw_http_
     ipw_jw_kstr(&w, "method", r->method);
     put_url(&w, r->url);
     ipw_jw_obj_end(&w);
-    op->span = ipw_span_start(L, "http", op->name, data.failed ? NULL : data.data, data.len);
+    op->span = ipw_script_span_start(L, "http", op->name, data.failed ? NULL : data.data, data.len);
     ipw_buf_release(&data);
 }
 
 static void record_end(struct web_op *op, int64_t t_ns, const char *outcome, const char *error)
 {
-    struct ipw_span_end end = {
+    struct ipw_script_span_end end = {
         .t_ns = t_ns, .outcome = outcome, .error = error, .result_bytes = (int64_t)op->body_len};
     struct ipw_buf data = IPW_BUF(64 * IPW_MIB);
 
@@ -160,7 +158,7 @@ static void record_end(struct web_op *op, int64_t t_ns, const char *outcome, con
         end.json = data.data;
         end.json_n = data.len;
     }
-    ipw_span_finish(op->host, op->span, "http", op->name, &end);
+    ipw_script_span_finish(op->host, op->span, "http", op->name, &end);
     op->span = 0;
     ipw_buf_release(&data);
 }
@@ -218,7 +216,7 @@ static void web_cancel(struct ipw_op *base)
 
     if (op->call) ipw_web_cancel(op->call);
     op->call = NULL;
-    if (op->op.recorded) ipw_replay_forget(op->host->replay, op);
+    if (op->op.recorded) ipw_playback_forget(op->host->replay, op);
     record_end(op, 0, "cancelled", NULL);
 }
 
@@ -280,8 +278,6 @@ static int web_finish(lua_State *L, struct ipw_op *base)
 
 /* ---- from a record ---- */
 
-static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
-
 static void read_body(struct web_op *op, const struct ipw_json *data)
 {
     const struct ipw_json *hex = ipw_json_get(data, "body_hex"), *text = ipw_json_get(data, "body");
@@ -293,8 +289,7 @@ static void read_body(struct web_op *op, const struct ipw_json *data)
     op->cut |= op->body_len != (hex ? n / 2 : n);
     if (op->cut) return;
     op->body = ipw_memdup(s, n);
-    for (size_t i = 0; hex && i < op->body_len; i++)
-        op->body[i] = (char)(digit(s[2 * i]) << 4 | digit(s[2 * i + 1]));
+    if (hex) ipw_text_unhex(op->body, s, n);
 }
 
 static void recorded(void *ud, const struct ipw_record_line *line)
@@ -331,49 +326,6 @@ static void recorded(void *ud, const struct ipw_record_line *line)
 static const char *const known[] = {"body",      "headers", "max_bytes", "method",
                                     "redirects", "seconds", "url",       NULL};
 
-static const char *text_field(lua_State *L, const char *name, size_t *n)
-{
-    const char *text = NULL;
-
-    if (lua_getfield(L, 1, name) == LUA_TSTRING)
-        text = lua_tolstring(L, -1, n); /* the request's table keeps it */
-    else if (!lua_isnil(L, -1))
-        luaL_error(L, "http: %s: expected a string, got %s", name, luaL_typename(L, -1));
-    lua_pop(L, 1);
-    return text;
-}
-
-static double number_field(lua_State *L, const char *name, double fallback, double most)
-{
-    double x = fallback;
-    int is = 1;
-
-    if (lua_getfield(L, 1, name) != LUA_TNIL) x = lua_tonumberx(L, -1, &is);
-    if (!is || !(x >= 0 && x <= most))
-        luaL_error(L, "http: %s: expected a number from 0 to %f", name, most);
-    lua_pop(L, 1);
-    return x;
-}
-
-static size_t bytes_field(lua_State *L, const char *name, size_t fallback)
-{
-    size_t bytes = fallback;
-    struct ipw_err err;
-
-    if (lua_getfield(L, 1, name) == LUA_TSTRING) {
-        if (ipw_parse_bytes(&bytes, lua_tostring(L, -1), &err))
-            luaL_error(L, "http: %s: %s", name, err.text);
-    } else if (!lua_isnil(L, -1)) {
-        int is;
-        lua_Integer n = lua_tointegerx(L, -1, &is);
-        if (!is || n < 1) luaL_error(L, "http: %s: expected bytes, or a text such as 64K", name);
-        bytes = (size_t)n;
-    }
-    lua_pop(L, 1);
-    if (bytes < 1 || bytes > 256 * IPW_MIB) luaL_error(L, "http: %s: 256 MiB at most", name);
-    return bytes;
-}
-
 /* The table of headers as an array in a userdata; its strings stay in the table. [0, +2, e] */
 static size_t push_headers(lua_State *L, struct ipw_http_header **out)
 {
@@ -407,7 +359,7 @@ static char *span_name(const char *method, const char *url)
  * reason and a word. [-1, +(1|3), e] */
 static int http_request(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_http_request r = {0};
     struct ipw_http_header *headers;
     struct web_op *op;
@@ -416,35 +368,36 @@ static int http_request(lua_State *L)
 
     lua_settop(L, 1);
     ipw_fields_take(L, 1, "http", known, false);
-    r.url = text_field(L, "url", &url_n);
+    r.url = ipw_fields_text(L, 1, "http", "url", &url_n);
     if (!r.url) return luaL_error(L, "http: url: expected an address");
     if (strlen(r.url) != url_n || url_n > MAX_URL) return luaL_error(L, "http: url: no address");
-    r.method = text_field(L, "method", NULL);
-    r.body = text_field(L, "body", &r.body_len);
+    r.method = ipw_fields_text(L, 1, "http", "method", NULL);
+    r.body = ipw_fields_text(L, 1, "http", "body", &r.body_len);
     if (!r.method) r.method = r.body ? "POST" : "GET";
-    r.total_ns = ipw_s_to_ns(number_field(L, "seconds", DEFAULT_SECONDS, 1e6));
-    r.body_max_bytes = bytes_field(L, "max_bytes", DEFAULT_BYTES);
-    redirects = (int)number_field(L, "redirects", IPW_WEB_REDIRECTS, 20);
+    r.total_ns = ipw_s_to_ns(ipw_fields_number(L, 1, "http", "seconds", DEFAULT_SECONDS, 0, 1e6));
+    r.body_max_bytes = ipw_fields_bytes(L, 1, "http", "max_bytes", DEFAULT_BYTES, 1, 256 * IPW_MIB);
+    redirects = (int)ipw_fields_number(L, 1, "http", "redirects", IPW_WEB_REDIRECTS, 0, 20);
     r.n_headers = push_headers(L, &headers);
     r.headers = headers;
-    if (!host || !host->grant_web)
+    if (!host || !host->grants.may_fetch)
         return luaL_error(L, "http: %s",
-                          host && host->no_web ? host->no_web
-                                               : "web requests are not granted here");
+                          host && host->grants.no_web ? host->grants.no_web
+                                                      : "web requests are not granted here");
 
     op = ipw_op_new(L, sizeof *op, web_cancel, web_finish, web_release);
     op->host = host;
-    op->own = host->emit && !ipw_task_in_tool(ipw_vm_of(L));
+    op->own = host->on.emit && !ipw_task_in_tool(ipw_vm_of(L));
     op->name = span_name(r.method, r.url);
     record_start(L, op, &r);
-    if (!op->span) return luaL_error(L, "http: more than %d requests and events", IPW_SPANS_MAX);
-    if (op->own && ipw_replay_answers(host->replay)) {
+    if (!op->span)
+        return luaL_error(L, "http: more than %d requests and events", IPW_SCRIPT_SPANS_MAX);
+    if (op->own && ipw_playback_answers(host->replay)) {
         op->op.recorded = true;
-        ipw_replay_wait(host->replay, IPW_REPLAY_WEB, op->span, recorded, op);
+        ipw_playback_wait(host->replay, IPW_PLAYBACK_WEB, op->span, recorded, op);
         return ipw_op_await(L);
     }
-    if (!host->web) return luaL_error(L, "http: %s", host->no_web);
-    op->code = ipw_web_start(&op->call, host->web, &r, redirects, web_done, op, &op->err);
+    if (!host->grants.web) return luaL_error(L, "http: %s", host->grants.no_web);
+    op->code = ipw_web_start(&op->call, host->grants.web, &r, redirects, web_done, op, &op->err);
     if (op->code) {
         op->word = ipw_strdup(ipw_code_name((enum ipw_code)op->code));
         record_end(op, 0, outcome_of(op->code, 0), op->err.text);

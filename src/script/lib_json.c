@@ -48,11 +48,7 @@ static int json_decode(lua_State *L)
     const char *text = luaL_checklstring(L, 1, &n);
     struct ipw_err err;
 
-    if (ipw_value_decode(L, text, n, &err)) {
-        lua_pushnil(L);
-        lua_pushstring(L, err.text);
-        return 2;
-    }
+    if (ipw_value_decode(L, text, n, &err)) return ipw_value_push_failure(L, err.text);
     return 1;
 }
 

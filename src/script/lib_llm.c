@@ -15,8 +15,9 @@
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { MAX_REQUEST_BYTES = 64 * 1024 * 1024, MAX_MESSAGES = 100000 };
 
@@ -75,37 +76,6 @@ static const char *piece(const struct chat_op *op, size_t at)
     return at ? op->text.data + at - 1 : NULL;
 }
 
-static double number_field(lua_State *L, const char *name, double fallback)
-{
-    double x = fallback;
-
-    lua_getfield(L, 1, name);
-    if (!lua_isnil(L, -1)) {
-        int is;
-        x = lua_tonumberx(L, -1, &is);
-        if (!is)
-            luaL_error(L, "llm.chat: %s: expected a number, got %s", name, luaL_typename(L, -1));
-    }
-    lua_pop(L, 1);
-    return x;
-}
-
-static int64_t integer_field(lua_State *L, const char *name, int64_t fallback)
-{
-    int64_t x = fallback;
-
-    lua_getfield(L, 1, name);
-    if (!lua_isnil(L, -1)) {
-        int is;
-        x = lua_tointegerx(L, -1, &is);
-        if (!is)
-            luaL_error(L, "llm.chat: %s: expected a whole number, got %s", name,
-                       luaL_typename(L, -1));
-    }
-    lua_pop(L, 1);
-    return x;
-}
-
 static void encode_messages(lua_State *L, struct chat_op *op)
 {
     struct ipw_err err;
@@ -137,6 +107,8 @@ static void build_request(lua_State *L, struct chat_op *op)
 {
     const struct ipw_host *host = op->host;
     struct ipw_chat_request *r = &op->request;
+    const char *model;
+    size_t n;
 
     encode_messages(L, op);
     op->tools_at = encode_field(L, op, "tools");
@@ -144,21 +116,17 @@ static void build_request(lua_State *L, struct chat_op *op)
     op->format_at = encode_field(L, op, "response_format");
     op->stop_at = encode_field(L, op, "stop");
     op->extra_at = encode_field(L, op, "extra");
-    lua_getfield(L, 1, "model");
-    if (lua_type(L, -1) == LUA_TSTRING) {
-        size_t n;
-        const char *model = lua_tolstring(L, -1, &n);
+    model = ipw_fields_text(L, 1, "llm.chat", "model", &n);
+    if (model) {
         op->model_at = op->text.len + 1;
         ipw_buf_add(&op->text, model, n + 1);
-    } else if (!lua_isnil(L, -1)) {
-        luaL_error(L, "llm.chat: model: expected a string, got %s", luaL_typename(L, -1));
     }
-    lua_pop(L, 1);
-    r->temperature = number_field(L, "temperature", host->temperature);
-    r->top_p = number_field(L, "top_p", NAN);
-    r->seed = integer_field(L, "seed", host->seed);
-    r->max_tokens = integer_field(L, "max_tokens", host->max_tokens);
-    r->force_tokens = integer_field(L, "force_output_tokens", 0);
+    r->temperature = ipw_fields_number(L, 1, "llm.chat", "temperature", host->model.temperature,
+                                       -INFINITY, INFINITY);
+    r->top_p = ipw_fields_number(L, 1, "llm.chat", "top_p", NAN, -INFINITY, INFINITY);
+    r->seed = ipw_fields_integer(L, 1, "llm.chat", "seed", host->model.seed);
+    r->max_tokens = ipw_fields_integer(L, 1, "llm.chat", "max_tokens", host->model.max_tokens);
+    r->force_tokens = ipw_fields_integer(L, 1, "llm.chat", "force_output_tokens", 0);
     if (r->force_tokens < 0)
         luaL_error(L, "llm.chat: force_output_tokens: expected a number above zero");
     if (op->text.failed) luaL_error(L, "llm.chat: the request is larger than 64 MiB");
@@ -169,7 +137,7 @@ static void build_request(lua_State *L, struct chat_op *op)
         op->messages[i].json = op->text.data + op->offsets[i];
     r->messages = op->messages;
     r->n_messages = op->n_messages;
-    r->model = op->model_at ? piece(op, op->model_at) : host->model;
+    r->model = op->model_at ? piece(op, op->model_at) : host->model.name;
     r->tools = piece(op, op->tools_at);
     if (r->tools && (strcmp(r->tools, "[]") == 0 || strcmp(r->tools, "{}") == 0)) r->tools = NULL;
     r->tool_choice = piece(op, op->choice_at);
@@ -206,14 +174,14 @@ static size_t messages_kept(struct ipw_host *host, const struct chat_op *op)
     size_t kept = 0;
     bool same = true;
 
-    IPW_GROW(host->sent_hashes, host->cap_sent, op->n_messages);
+    IPW_GROW(host->sent.hashes, host->sent.cap, op->n_messages);
     for (size_t i = 0; i < op->n_messages; i++) {
         uint64_t h = hash_text(op->messages[i].json, op->messages[i].n);
-        same = same && i < host->n_sent && host->sent_hashes[i] == h;
+        same = same && i < host->sent.n && host->sent.hashes[i] == h;
         kept += same;
-        host->sent_hashes[i] = h;
+        host->sent.hashes[i] = h;
     }
-    host->n_sent = op->n_messages;
+    host->sent.n = op->n_messages;
     return kept;
 }
 
@@ -250,7 +218,7 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     struct chat_op *op = ud;
     struct ipw_host *host = op->host;
     struct ipw_buf data = IPW_BUF(2 * (size_t)MAX_REQUEST_BYTES);
-    struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns, .query = -1};
+    struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns};
     struct ipw_jw w;
     size_t kept, before, from = 0, to = 0, start;
 
@@ -262,13 +230,13 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     }
     op->span = ipw_host_next_span(host, op->inside);
     ipw_op_rest(&op->op, false);
-    if (!host->emit) return;
-    before = host->n_sent;
+    if (!host->on.emit) return;
+    before = host->sent.n;
     /* Those inside a tool are no part of the agent's thread, and a replay does not see them. */
-    if (op->inside) host->n_sent = 0;
+    if (op->inside) host->sent.n = 0;
     kept = messages_kept(host, op);
-    if (op->inside) host->n_sent = 0;
-    host->extended = before > 0 && kept == before;
+    if (op->inside) host->sent.n = 0;
+    host->sent.extended = before > 0 && kept == before;
     find_messages(op, body, n, &from, &to);
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
@@ -291,10 +259,7 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     event.lm.attempt = attempt;
     event.lm.held_ns = ipw_llm_held_ns(op->call);
     event.lm.model = op->request.model;
-    event.payload = data.failed ? NULL : data.data;
-    event.payload_len = data.failed ? 0 : data.len;
-    host->emit(host->ud, &event);
-    ipw_buf_release(&data);
+    ipw_host_emit(host, &event, &data);
 }
 
 static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *facts,
@@ -302,9 +267,9 @@ static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *fa
 {
     struct chat_op *op = ud;
     struct ipw_host *host = op->host;
-    struct ipw_event event = {.kind = IPW_EV_LM_END, .t_ns = t_ns, .query = -1};
+    struct ipw_event event = {.kind = IPW_EV_LM_END, .t_ns = t_ns};
 
-    if (host->emit) {
+    if (host->on.emit) {
         struct ipw_buf data = IPW_BUF(2 * (size_t)MAX_REQUEST_BYTES);
 
         if (reply) ipw_chat_reply_json(&data, reply);
@@ -312,10 +277,7 @@ static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *fa
         event.lm = *facts;
         event.lm.asked = op->request.model;
         if (next_try_ns > 0) event.lm.retry_wait_ns = next_try_ns;
-        event.payload = data.len && !data.failed ? data.data : NULL;
-        event.payload_len = data.len;
-        host->emit(host->ud, &event);
-        ipw_buf_release(&data);
+        ipw_host_emit(host, &event, &data);
     }
     if (facts->will_retry) ipw_op_rest(&op->op, true);
 }
@@ -324,14 +286,14 @@ static void on_first_token(void *ud, int64_t t_ns)
 {
     const struct chat_op *op = ud;
 
-    if (op->host->first_token) op->host->first_token(op->host->ud, t_ns);
+    if (op->host->on.first_token) op->host->on.first_token(op->host->on.ud, t_ns);
 }
 
 static void on_held(void *ud, int64_t t_ns)
 {
     struct chat_op *op = ud;
 
-    if (op->host->held) op->host->held(op->host->ud, t_ns);
+    if (op->host->on.held) op->host->on.held(op->host->on.ud, t_ns);
     ipw_op_rest(&op->op, true);
 }
 
@@ -528,7 +490,7 @@ static void chat_release(struct ipw_op *base)
 /* chat(request): the reply as a table, or raises {code, message, status, retryable}. [-1, +1, e] */
 static int llm_chat(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     const struct ipw_llm_callbacks callbacks_of = {on_attempt, on_attempt_end, on_done,
                                                    NULL,       on_first_token, on_held};
     struct ipw_llm_callbacks callbacks = callbacks_of;
@@ -536,7 +498,7 @@ static int llm_chat(lua_State *L)
 
     lua_settop(L, 1);
     ipw_fields_take(L, 1, "llm.chat", fields, false);
-    if (!host || !host->llm) return luaL_error(L, "llm.chat: there is no model here");
+    if (!host || !host->model.llm) return luaL_error(L, "llm.chat: there is no model here");
     op = ipw_op_new(L, sizeof *op, chat_cancel, chat_finish, chat_release);
     op->host = host;
     op->inside = ipw_task_in_tool(ipw_vm_of(L));
@@ -553,8 +515,9 @@ static int llm_chat(lua_State *L)
     op->streams = lua_isfunction(L, -1);
     lua_settop(L, 1);
     if (op->streams) callbacks.on_text = on_text;
-    if (host->admit && !host->admit(host->ud)) return ipw_op_await(L); /* until it is cancelled */
-    op->code = ipw_llm_start(&op->call, host->llm, &op->request, &callbacks, &op->err);
+    if (host->on.admit && !host->on.admit(host->on.ud))
+        return ipw_op_await(L); /* until it is cancelled */
+    op->code = ipw_llm_start(&op->call, host->model.llm, &op->request, &callbacks, &op->err);
     if (op->code)
         op->op.done = op->over = true;
     else

@@ -12,14 +12,18 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm.h"
 
 enum { MAX_ARGS = 256 };
 
 struct proc_op {
     struct ipw_op op;
     struct ipw_proc *proc;
+    struct ipw_loop *loop;
+    struct ipw_timer *look;  /* at the workspace, while the child runs */
+    const char *folder;      /* the workspace; the host's */
     struct ipw_quota *quota; /* told of the child, and not yet of its end; or NULL */
     char **argv, *input;
     size_t input_len;
@@ -29,13 +33,38 @@ struct proc_op {
     struct ipw_proc_result result; /* out and err point to copies of ours */
 };
 
+static void leave_quota(struct proc_op *op)
+{
+    ipw_timer_cancel(op->look);
+    op->look = NULL;
+    if (op->quota) ipw_quota_child_ended(op->quota);
+    op->quota = NULL;
+}
+
+/* A child that has filled the workspace ends, with all that it started. */
+static void look(void *ud)
+{
+    struct proc_op *op = ud;
+    int64_t again_ns;
+
+    op->look = NULL;
+    op->code = ipw_quota_look(op->quota, op->folder, &again_ns, &op->err);
+    if (!op->code) {
+        if (again_ns) op->look = ipw_timer_start(op->loop, again_ns, look, op);
+        return;
+    }
+    ipw_proc_cancel(op->proc);
+    op->proc = NULL;
+    leave_quota(op);
+    ipw_op_done(&op->op);
+}
+
 static void proc_over(void *ud, const struct ipw_proc_result *result)
 {
     struct proc_op *op = ud;
 
     op->proc = NULL;
-    ipw_quota_child_ended(op->quota);
-    op->quota = NULL;
+    leave_quota(op);
     op->result = *result;
     op->result.out = ipw_memdup(result->out, result->out_len);
     op->result.err = ipw_memdup(result->err, result->err_len);
@@ -48,14 +77,14 @@ static void proc_cancel(struct ipw_op *base)
 
     if (op->proc) ipw_proc_cancel(op->proc);
     op->proc = NULL;
+    leave_quota(op);
 }
 
 static void proc_release(struct ipw_op *base)
 {
     struct proc_op *op = (struct proc_op *)base;
 
-    if (op->quota) ipw_quota_child_ended(op->quota);
-    op->quota = NULL;
+    leave_quota(op);
     for (size_t i = 0; op->argv && op->argv[i]; i++) free(op->argv[i]);
     free(op->argv);
     free(op->input);
@@ -102,42 +131,8 @@ static int proc_finish(lua_State *L, struct ipw_op *base)
     struct proc_op *op = (struct proc_op *)base;
     int n = push_outcome(L, op);
 
-    ipw_effect_note(L, op->effect, "proc", n);
+    ipw_recorded_effect_note(L, op->effect, "proc", n);
     return n;
-}
-
-static size_t bytes_field(lua_State *L, const char *name)
-{
-    size_t bytes = 0;
-    struct ipw_err err;
-
-    lua_getfield(L, 1, name);
-    if (lua_type(L, -1) == LUA_TSTRING) {
-        if (ipw_parse_bytes(&bytes, lua_tostring(L, -1), &err))
-            luaL_error(L, "proc.run: %s: %s", name, err.text);
-    } else if (!lua_isnil(L, -1)) {
-        int is;
-        lua_Integer n = lua_tointegerx(L, -1, &is);
-        if (!is || n < 0)
-            luaL_error(L, "proc.run: %s: expected bytes, zero or more, or a text such as 64K",
-                       name);
-        bytes = (size_t)n;
-    }
-    lua_pop(L, 1);
-    return bytes;
-}
-
-static double seconds_field(lua_State *L, const char *name)
-{
-    double seconds;
-    int is;
-
-    lua_getfield(L, 1, name);
-    seconds = lua_tonumberx(L, -1, &is);
-    if ((!is && !lua_isnil(L, -1)) || !(seconds >= 0 && seconds < 1e8))
-        luaL_error(L, "proc.run: %s: expected seconds, zero or more", name);
-    lua_pop(L, 1);
-    return seconds;
 }
 
 /* run{program, args..., input=, seconds=, cpu=, memory=, output=}: what it printed and how it
@@ -145,7 +140,7 @@ static double seconds_field(lua_State *L, const char *name)
 static int proc_run(lua_State *L)
 {
     static const char *const known[] = {"cpu", "input", "memory", "output", "seconds", NULL};
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_proc_request request = {0};
     struct proc_op *op;
     int64_t effect;
@@ -168,15 +163,15 @@ static int proc_run(lua_State *L)
     if (!lua_isnil(L, -1) && !lua_isstring(L, -1))
         return luaL_error(L, "proc.run: input: expected a text, got %s", luaL_typename(L, -1));
     lua_pop(L, 1);
-    request.wall_ns = ipw_s_to_ns(seconds_field(L, "seconds"));
-    request.cpu_s = (int64_t)ceil(seconds_field(L, "cpu"));
-    request.memory_bytes = bytes_field(L, "memory");
-    request.output_max_bytes = bytes_field(L, "output");
-    effect = ipw_effect_begin(L);
-    if (ipw_effect_replayed(L, effect)) return ipw_effect_wait(L, effect, "proc");
-    if (!host || !host->grant_proc)
+    request.wall_ns = ipw_s_to_ns(ipw_fields_number(L, 1, "proc.run", "seconds", 0, 0, 1e8));
+    request.cpu_s = (int64_t)ceil(ipw_fields_number(L, 1, "proc.run", "cpu", 0, 0, 1e8));
+    request.memory_bytes = ipw_fields_bytes(L, 1, "proc.run", "memory", 0, 0, SIZE_MAX);
+    request.output_max_bytes = ipw_fields_bytes(L, 1, "proc.run", "output", 0, 0, SIZE_MAX);
+    effect = ipw_recorded_effect_begin(L);
+    if (ipw_recorded_effect_replayed(L, effect)) return ipw_recorded_effect_wait(L, effect, "proc");
+    if (!host || !host->grants.may_start)
         return luaL_error(L, "proc.run: %s",
-                          host && host->grants ? host->grants : "not granted here");
+                          host && host->grants.no_proc ? host->grants.no_proc : "not granted here");
 
     op = ipw_op_new(L, sizeof *op, proc_cancel, proc_finish, proc_release);
     op->effect = effect;
@@ -196,12 +191,18 @@ static int proc_run(lua_State *L)
     request.input = op->input;
     request.input_len = op->input_len;
     request.cwd = ipw_host_workspace(host);
-    op->code = ipw_quota_child_begins(&host->quota, request.cwd, &request.file_bytes, &op->err);
+    op->code =
+        ipw_quota_child_begins(&host->grants.quota, request.cwd, &request.file_bytes, &op->err);
     if (!op->code) {
-        op->quota = &host->quota;
+        op->quota = &host->grants.quota;
         op->code = ipw_proc_start(&op->proc, host->loop, &request, proc_over, op, &op->err);
     }
-    if (op->code) op->op.done = true;
+    op->loop = host->loop;
+    op->folder = request.cwd;
+    if (op->code)
+        op->op.done = true;
+    else
+        op->look = ipw_timer_start(op->loop, IPW_QUOTA_LOOK_NS, look, op);
     return ipw_op_await(L);
 }
 

@@ -7,10 +7,12 @@
 #include "base/mem.h"
 #include "data/db.h"
 #include "io/work.h"
+#include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm.h"
 
 enum { MAX_VALUES = 100, MAX_ROWS = 10000, DEFAULT_SECONDS = 10 };
 #define MAX_ANSWER (8 * IPW_MIB)
@@ -87,16 +89,9 @@ static int db_finish(lua_State *L, struct ipw_op *base)
     struct job *job = ((struct db_op *)base)->job;
     struct ipw_err err;
 
-    if (job->code) {
-        lua_pushnil(L);
-        lua_pushstring(L, job->err.text);
-        return 2;
-    }
-    if (ipw_value_decode(L, ipw_buf_str(&job->answer), job->answer.len, &err)) {
-        lua_pushnil(L);
-        lua_pushstring(L, err.text);
-        return 2;
-    }
+    if (job->code) return ipw_value_push_failure(L, job->err.text);
+    if (ipw_value_decode(L, ipw_buf_str(&job->answer), job->answer.len, &err))
+        return ipw_value_push_failure(L, err.text);
     return 1;
 }
 
@@ -120,7 +115,9 @@ static char *allowed_path(const struct ipw_host *host, const char *path, struct 
         return NULL;
     }
     for (size_t i = 0; !inside; i++) {
-        const char *folder = i == 0 ? workspace : host->readable ? host->readable[i - 1] : NULL;
+        const char *folder = i == 0                  ? workspace
+                             : host->grants.readable ? host->grants.readable[i - 1]
+                                                     : NULL;
         size_t n;
 
         if (!folder && i > 0) break;
@@ -136,21 +133,6 @@ static char *allowed_path(const struct ipw_host *host, const char *path, struct 
              path);
     free(real);
     return NULL;
-}
-
-static double number_option(lua_State *L, int idx, const char *name, double fallback, double least,
-                            double most)
-{
-    double x = fallback;
-    int is = 1;
-
-    if (lua_istable(L, idx)) {
-        if (lua_getfield(L, idx, name) != LUA_TNIL) x = lua_tonumberx(L, -1, &is);
-        lua_pop(L, 1);
-    }
-    if (!is || !(x >= least && x <= most))
-        luaL_error(L, "sqlite: %s: expected a number from %f to %f", name, least, most);
-    return x;
 }
 
 static void take_values(lua_State *L, int idx, struct job *job)
@@ -203,13 +185,16 @@ static void check_values(lua_State *L, int idx)
 
 static int start(lua_State *L, bool search, int values, int options)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     const char *path = luaL_checkstring(L, 1), *text = luaL_checkstring(L, 2);
-    double seconds = number_option(L, options, "seconds", DEFAULT_SECONDS, 0.001, 600);
-    double rows = number_option(L, options, "rows", search ? 10 : 1000, 1, MAX_ROWS);
+    double seconds = DEFAULT_SECONDS, rows = search ? 10 : 1000;
     struct db_op *op;
     struct job *job;
 
+    if (lua_istable(L, options)) {
+        seconds = ipw_fields_number(L, options, "sqlite", "seconds", seconds, 0.001, 600);
+        rows = ipw_fields_number(L, options, "sqlite", "rows", rows, 1, MAX_ROWS);
+    }
     if (values) check_values(L, values);
     op = ipw_op_new(L, sizeof *op, db_cancel, db_finish, db_release);
     op->job = job = ipw_calloc(1, sizeof *job);

@@ -3,8 +3,11 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#include "script/lib.h"
 #include "script/match.h"
-#include "script/vm_state.h"
+#include "script/stock.h"
+#include "script/tostring.h"
+#include "script/vm_priv.h"
 
 enum { SMALL_PATTERN = 1024 };
 
@@ -50,11 +53,11 @@ static bool replace_arguments(lua_State *L, const char *text, const char *end)
         if (++arg > top) break;
         if (*p == 'p') {
             pointers = true;
-            ipw_text_push_identity(L, arg);
+            ipw_tostring_push_identity(L, arg);
         } else if (*p == 's' && lua_type(L, arg) > LUA_TSTRING) {
-            ipw_text_push(L, arg);
+            ipw_tostring_push(L, arg);
         } else if (*p == 's' && lua_islightuserdata(L, arg)) {
-            ipw_text_push(L, arg);
+            ipw_tostring_push(L, arg);
         } else {
             continue;
         }
@@ -335,13 +338,13 @@ static int str_gsub(lua_State *L)
     return 2;
 }
 
-void ipw_string_open(lua_State *L)
+void ipw_lib_string(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"rep", str_rep},       {"format", str_format}, {"find", str_find}, {"match", str_match},
         {"gmatch", str_gmatch}, {"gsub", str_gsub},     {NULL, NULL}};
 
-    stock_rep = ipw_sandbox_stock("string", "rep");
-    stock_format = ipw_sandbox_stock("string", "format");
+    stock_rep = ipw_stock_function("string", "rep");
+    stock_format = ipw_stock_function("string", "format");
     luaL_setfuncs(L, functions, 0);
 }

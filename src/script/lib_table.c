@@ -4,7 +4,9 @@
  * order them otherwise in every run. */
 #include <lauxlib.h>
 
-#include "script/vm_state.h"
+#include "script/lib.h"
+#include "script/stock.h"
+#include "script/vm_priv.h"
 
 enum { MAX_ELEMENTS = 1000000, COMPARES_BETWEEN_LOOKS = 256 };
 
@@ -108,7 +110,7 @@ static bool goes_before(struct sort *s)
     lua_State *L = s->L;
     bool before;
 
-    if (++s->n_compares % COMPARES_BETWEEN_LOOKS == 0) ipw_sandbox_check(L);
+    if (++s->n_compares % COMPARES_BETWEEN_LOOKS == 0) ipw_budget_check(L);
     if (!s->has_compare) return lua_compare(L, RIGHT, LEFT, LUA_OPLT);
     lua_pushvalue(L, COMPARE);
     lua_pushvalue(L, RIGHT);
@@ -187,7 +189,7 @@ static int tab_sort(lua_State *L)
     return 0;
 }
 
-void ipw_table_open(lua_State *L)
+void ipw_lib_table(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"insert", tab_insert},
                                          {"remove", tab_remove},
@@ -197,8 +199,8 @@ void ipw_table_open(lua_State *L)
                                          {"sort", tab_sort},
                                          {NULL, NULL}};
 
-    stock_concat = ipw_sandbox_stock("table", "concat");
-    stock_unpack = ipw_sandbox_stock("table", "unpack");
-    stock_move = ipw_sandbox_stock("table", "move");
+    stock_concat = ipw_stock_function("table", "concat");
+    stock_unpack = ipw_stock_function("table", "unpack");
+    stock_move = ipw_stock_function("table", "move");
     luaL_setfuncs(L, functions, 0);
 }

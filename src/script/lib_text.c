@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "data/html.h"
 #include "script/lib.h"
+#include "script/value.h"
 
 enum { MAX_TEXT_BYTES = 64 * 1024 * 1024, MAX_NEEDLE = 1000 };
 #define MAX_STEPS 200000000.0
@@ -38,11 +39,8 @@ static int text_from_html(lua_State *L)
     struct ipw_buf *text = push_buf(L), *title = push_buf(L);
     struct ipw_err err;
 
-    if (ipw_html_text(text, title, html, n, links, &err)) {
-        lua_pushnil(L);
-        lua_pushstring(L, err.text);
-        return 2;
-    }
+    if (ipw_html_text(text, title, html, n, links, &err))
+        return ipw_value_push_failure(L, err.text);
     lua_pushlstring(L, ipw_buf_str(text), text->len);
     lua_pushlstring(L, ipw_buf_str(title), title->len);
     ipw_buf_release(text);

@@ -7,10 +7,14 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/write.h"
-#include "llm/replay.h"
+#include "llm/playback.h"
+#include "script/chunk.h"
 #include "script/host.h"
 #include "script/lib.h"
-#include "script/vm_state.h"
+#include "script/search.h"
+#include "script/task.h"
+#include "script/value.h"
+#include "script/vm.h"
 
 enum { MAX_RECORD_BYTES = 16 * 1024 * 1024, MAX_ERROR_BYTES = 500 };
 
@@ -21,11 +25,8 @@ static int tool_find(lua_State *L)
     char path[1024];
     struct ipw_err err;
 
-    if (ipw_vm_find(ipw_vm_of(L), "agents/tools", name, path, sizeof path, &err)) {
-        lua_pushnil(L);
-        lua_pushstring(L, err.text);
-        return 2;
-    }
+    if (ipw_search_script(ipw_vm_of(L), "agents/tools", name, path, sizeof path, &err))
+        return ipw_value_push_failure(L, err.text);
     lua_pushstring(L, path);
     return 1;
 }
@@ -86,26 +87,16 @@ static int tool_keep(lua_State *L)
     return 0;
 }
 
-static void emit(struct ipw_host *host, struct ipw_event *event, struct ipw_buf *data)
-{
-    event->t_ns = ipw_now_ns();
-    event->query = -1;
-    event->payload = data->failed ? NULL : data->data;
-    event->payload_len = data->failed ? 0 : data->len;
-    if (host->emit) host->emit(host->ud, event);
-    ipw_buf_release(data);
-}
-
 /* start(name, call_id, arguments, whole): the span's number; `arguments` is the text the model
  * wrote; `whole`: the tool stands outside of the agent's file, its result is all there is to know of
  * it. [-4, +1, e] */
 static int tool_start(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     const char *name = luaL_checkstring(L, 1), *id = luaL_optstring(L, 2, NULL);
     size_t n;
     const char *arguments = luaL_optlstring(L, 3, "{}", &n);
-    struct ipw_event event = {.kind = IPW_EV_TOOL_START};
+    struct ipw_event event = {.kind = IPW_EV_TOOL_START, .t_ns = ipw_now_ns()};
     struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES);
     struct ipw_jw w;
 
@@ -121,7 +112,7 @@ static int tool_start(lua_State *L)
     ipw_jw_obj_end(&w);
     event.span = ipw_host_next_span(host, ipw_task_in_tool(ipw_vm_of(L)));
     event.tool = (struct ipw_tool_facts){.name = name, .call_id = id};
-    emit(host, &event, &data);
+    ipw_host_emit(host, &event, &data);
     if (lua_toboolean(L, 4)) ipw_task_enter_tool(ipw_vm_of(L), 1);
     lua_pushinteger(L, event.span);
     return 1;
@@ -166,7 +157,7 @@ static void answer_cancel(struct ipw_op *base)
 {
     struct answer_op *op = (struct answer_op *)base;
 
-    ipw_replay_forget(op->host->replay, op);
+    ipw_playback_forget(op->host->replay, op);
 }
 
 static void answer_release(struct ipw_op *base)
@@ -195,29 +186,29 @@ static int answer_finish(lua_State *L, struct ipw_op *base)
  * [-1, +(0|3), e] */
 static int tool_answer(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     lua_Integer span = luaL_checkinteger(L, 1);
     struct answer_op *op;
 
-    if (!ipw_replay_answers(host->replay)) return 0;
+    if (!ipw_playback_answers(host->replay)) return 0;
     op = ipw_op_new(L, sizeof *op, answer_cancel, answer_finish, answer_release);
     op->op.recorded = true;
     op->host = host;
-    ipw_replay_wait(host->replay, IPW_REPLAY_TOOL, span, answered, op);
+    ipw_playback_wait(host->replay, IPW_PLAYBACK_TOOL, span, answered, op);
     return ipw_op_await(L);
 }
 
 /* finish(span, name, call_id, ok, outcome, content, final, whole). [-8, 0, e] */
 static int tool_finish(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     lua_Integer span = luaL_checkinteger(L, 1);
     const char *name = luaL_checkstring(L, 2), *id = luaL_optstring(L, 3, NULL);
     bool ok = lua_toboolean(L, 4);
     const char *outcome = luaL_checkstring(L, 5);
     size_t n;
     const char *content = luaL_checklstring(L, 6, &n);
-    struct ipw_event event = {.kind = IPW_EV_TOOL_END, .span = (int32_t)span};
+    struct ipw_event event = {.kind = IPW_EV_TOOL_END, .t_ns = ipw_now_ns(), .span = (int32_t)span};
     struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES), why = IPW_BUF(IPW_KIB);
     struct ipw_jw w;
 
@@ -231,7 +222,7 @@ static int tool_finish(lua_State *L)
     event.tool = (struct ipw_tool_facts){
         .name = name, .call_id = id, .ok = ok, .outcome = outcome, .result_bytes = (int64_t)n};
     if (!ok) event.tool.error = one_line(&why, n ? content : outcome);
-    emit(host, &event, &data);
+    ipw_host_emit(host, &event, &data);
     ipw_buf_release(&why);
     return 0;
 }
@@ -262,18 +253,19 @@ static int tool_clean(lua_State *L)
 /* granted(what): whether the run grants "proc" or "http"; else false and how to grant it. [-1, +2, e] */
 static int tool_granted(lua_State *L)
 {
-    const struct ipw_host *host = ipw_host_of(L);
+    const struct ipw_host *host = ipw_vm_host(L);
     const char *what = luaL_checkstring(L, 1);
 
     bool web = strcmp(what, "http") == 0;
 
-    if (host && (web ? host->grant_web : strcmp(what, "proc") == 0 && host->grant_proc)) {
+    if (host &&
+        (web ? host->grants.may_fetch : strcmp(what, "proc") == 0 && host->grants.may_start)) {
         lua_pushboolean(L, 1);
         return 1;
     }
     lua_pushboolean(L, 0);
-    if (host && (web ? host->no_web : host->grants))
-        lua_pushstring(L, web ? host->no_web : host->grants);
+    if (host && (web ? host->grants.no_web : host->grants.no_proc))
+        lua_pushstring(L, web ? host->grants.no_web : host->grants.no_proc);
     else
         lua_pushliteral(L, "this run does not grant it");
     return 2;
@@ -284,7 +276,7 @@ int ipw_lib_tool(lua_State *L)
     static const luaL_Reg functions[] = {{"find", tool_find},
                                          {"load", tool_load},
                                          {"card", tool_card},
-                                         {"validate", ipw_tool_validate},
+                                         {"validate", ipw_lib_validate},
                                          {"keep", tool_keep},
                                          {"start", tool_start},
                                          {"answer", tool_answer},

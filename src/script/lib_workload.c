@@ -6,7 +6,7 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm.h"
 #include "trace/workload.h"
 #include "trace/workload_prompt.h"
 
@@ -21,7 +21,7 @@ void ipw_host_workload_prompt(struct ipw_host_workload *seat)
 
 static struct ipw_host_workload *seat_of(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
 
     if (!host || !host->workload)
         luaL_error(L, "this agent is run by: ipw-agent replay RUN --mode workload");
@@ -70,7 +70,7 @@ static void set_due(struct ipw_host *host, struct ipw_host_workload *seat)
  * more. [0, +1, e] */
 static int workload_request(lua_State *L)
 {
-    struct ipw_host *host = ipw_host_of(L);
+    struct ipw_host *host = ipw_vm_host(L);
     struct ipw_host_workload *seat = seat_of(L);
     const struct ipw_workload_turn *turn = &seat->query->turn;
     struct ipw_json *rest = NULL;

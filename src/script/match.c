@@ -4,7 +4,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { MAX_DEPTH = 200, STEPS_BETWEEN_LOOKS = 1024 };
 static const int64_t steps_always = 10000000, steps_a_byte = 100;
@@ -274,7 +274,7 @@ void ipw_match_spend(struct ipw_match *m, size_t n)
     m->left -= (int64_t)n;
     if (m->left >= m->next_look) return;
     m->next_look = m->left - STEPS_BETWEEN_LOOKS;
-    ipw_sandbox_check(m->L);
+    ipw_budget_check(m->L);
     if (m->left < 0)
         luaL_error(m->L, "pattern too costly (it backtracks over a text of %d bytes)",
                    (int)(m->end - m->start));

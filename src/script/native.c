@@ -8,7 +8,8 @@
 #include "json/write.h"
 #include "script/file_hashes.h"
 #include "script/host.h"
-#include "script/vm_state.h"
+#include "script/task.h"
+#include "script/vm_priv.h"
 
 /* "a.b" is opened by luaopen_a_b; what follows a hyphen is a version mark, as with the stock loader. */
 static void open_name(char *out, size_t size, const char *name)
@@ -20,12 +21,12 @@ static void open_name(char *out, size_t size, const char *name)
 
 static void note(lua_State *L, const char *name, const char *path)
 {
-    struct ipw_host *host = ipw_host_of(L);
-    struct ipw_event event = {.kind = IPW_EV_NOTE, .query = -1, .t_ns = ipw_now_ns()};
+    struct ipw_host *host = ipw_vm_host(L);
+    struct ipw_event event = {.kind = IPW_EV_NOTE, .t_ns = ipw_now_ns()};
     struct ipw_buf data = IPW_BUF(8192);
     struct ipw_jw w;
 
-    if (!host || !host->emit) return;
+    if (!host || !host->on.emit) return;
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
     ipw_jw_kstr(&w, "file", path);
@@ -33,10 +34,7 @@ static void note(lua_State *L, const char *name, const char *path)
     ipw_jw_obj_end(&w);
     event.tool.name = "native_module";
     if (ipw_task_in_tool(ipw_vm_of(L))) event.span = ipw_host_next_span(host, true);
-    event.payload = data.failed ? NULL : data.data;
-    event.payload_len = data.failed ? 0 : data.len;
-    host->emit(host->ud, &event);
-    ipw_buf_release(&data);
+    ipw_host_emit(host, &event, &data);
 }
 
 int ipw_native_load(lua_State *L, const char *name, const char *path, struct ipw_err *err)
@@ -58,7 +56,7 @@ int ipw_native_load(lua_State *L, const char *name, const char *path, struct ipw
                         path, symbol);
     memcpy(&open, &address, sizeof open); /* what POSIX means by casting one to the other */
     note(L, name, path);
-    ipw_loaded_note_file(path);
+    ipw_file_hashes_note_file(path);
     ipw_vm_of(L)->native = true;
     lua_pushcfunction(L, open);
     return 0;

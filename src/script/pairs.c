@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "script/vm_state.h"
+#include "script/lib.h"
+#include "script/vm.h"
 
 struct key {
     const char *text; /* NULL: a number */
@@ -108,7 +109,7 @@ static void push_keys(lua_State *L, size_t n)
     lua_pop(L, 2);
 }
 
-int ipw_base_pairs(lua_State *L)
+int ipw_lib_pairs(lua_State *L)
 {
     size_t n, by_chance;
 

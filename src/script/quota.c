@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 
 /* Nobody needs folders this deep, and a walk of them needs a descriptor for each. */
 enum { MAX_DEPTH = 64 };
@@ -87,20 +88,28 @@ static int fail_files(const struct ipw_quota *q, struct ipw_err *err)
                     q->max_files);
 }
 
-static int count(struct ipw_quota *q, const char *folder, struct ipw_err *err)
+static int measure(struct count *c, const char *folder, struct ipw_err *err)
 {
-    struct count c = {.quota = q};
+    const struct ipw_quota *q = c->quota;
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0) return ipw_fail_errno(err, errno, "the workspace");
-    count_folder(&c, fd, 0);
-    if (c.why) return ipw_fail(err, IPW_ELIMIT, "the workspace cannot be measured: %s", c.why);
+    count_folder(c, fd, 0);
+    if (q->max_bytes && c->bytes > q->max_bytes) return fail_bytes(q, err);
+    if (q->max_files && c->files > q->max_files) return fail_files(q, err);
+    return 0;
+}
+
+static int count(struct ipw_quota *q, const char *folder, struct ipw_err *err)
+{
+    struct count c = {.quota = q};
+    int rc = measure(&c, folder, err);
+
+    if (!rc && c.why) rc = ipw_fail(err, IPW_ELIMIT, "the workspace cannot be measured: %s", c.why);
     q->bytes = c.bytes;
     q->files = c.files;
     q->counted = q->children == 0;
-    if (q->max_bytes && c.bytes > q->max_bytes) return fail_bytes(q, err);
-    if (q->max_files && c.files > q->max_files) return fail_files(q, err);
-    return 0;
+    return rc;
 }
 
 int ipw_quota_write(struct ipw_quota *q, const char *folder, bool fresh, size_t old, size_t n,
@@ -142,6 +151,21 @@ int ipw_quota_child_begins(struct ipw_quota *q, const char *folder, size_t *file
     q->children++;
     q->counted = false;
     return 0;
+}
+
+int ipw_quota_look(const struct ipw_quota *q, const char *folder, int64_t *again_ns,
+                   struct ipw_err *err)
+{
+    int64_t start_ns = ipw_now_ns(), took_ns;
+    struct count c = {.quota = q};
+    int rc;
+
+    *again_ns = 0;
+    if (!folder || (!q->max_bytes && !q->max_files)) return 0;
+    rc = measure(&c, folder, err); /* a part that cannot be read is met when the child has ended */
+    took_ns = ipw_now_ns() - start_ns;
+    *again_ns = 50 * took_ns > IPW_QUOTA_LOOK_NS ? 50 * took_ns : IPW_QUOTA_LOOK_NS;
+    return rc;
 }
 
 void ipw_quota_child_ended(struct ipw_quota *q)

@@ -8,10 +8,11 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/write.h"
-#include "llm/replay.h"
+#include "llm/playback.h"
+#include "script/host.h"
+#include "script/task.h"
 #include "script/value.h"
-#include "script/vm_state.h"
-#include "script/worker/worker_main.h"
+#include "script/vm.h"
 
 enum {
     MAX_VALUE_BYTES = 4 * 1024 * 1024,
@@ -21,19 +22,19 @@ enum {
     MAX_DEPTH = 6
 };
 
-int64_t ipw_effect_begin(lua_State *L)
+int64_t ipw_recorded_effect_begin(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
 
-    if (!host || !host->emit || ipw_task_in_tool(ipw_vm_of(L))) return 0;
-    return ++host->n_effects;
+    if (!host || !host->on.emit || ipw_task_in_tool(ipw_vm_of(L))) return 0;
+    return ++host->count.effects;
 }
 
-bool ipw_effect_replayed(lua_State *L, int64_t id)
+bool ipw_recorded_effect_replayed(lua_State *L, int64_t id)
 {
     const struct ipw_host *host = ipw_vm_host(L);
 
-    return id > 0 && ipw_replay_answers(host->replay);
+    return id > 0 && ipw_playback_answers(host->replay);
 }
 
 /* ---- values ---- */
@@ -41,13 +42,9 @@ bool ipw_effect_replayed(lua_State *L, int64_t id)
 /* Bytes that are no text of JSON, as pairs of hexadecimal digits. */
 static void write_bytes(struct ipw_jw *w, const char *s, size_t n)
 {
-    static const char digits[] = "0123456789abcdef";
     struct ipw_buf hex = IPW_BUF(2 * (size_t)MAX_VALUE_BYTES);
 
-    for (size_t i = 0; i < n; i++) {
-        ipw_buf_addc(&hex, digits[(unsigned char)s[i] >> 4]);
-        ipw_buf_addc(&hex, digits[(unsigned char)s[i] & 15]);
-    }
+    ipw_text_hex(&hex, s, n);
     ipw_jw_obj(w);
     ipw_jw_key(w, "hex");
     ipw_jw_strn(w, ipw_buf_str(&hex), hex.len);
@@ -139,15 +136,11 @@ static void write_value(lua_State *L, int idx, struct ipw_jw *w, int depth)
     ipw_buf_release(&json);
 }
 
-/* Of a record that somebody else wrote: what is no digit gives some digit. */
-static int digit(char c) { return (c <= '9' ? c - '0' : c - 'a' + 10) & 15; }
-
 static void push_hex(lua_State *L, const char *s, size_t n)
 {
     luaL_Buffer b;
-    char *to = luaL_buffinitsize(L, &b, n / 2);
 
-    for (size_t i = 0; i + 1 < n; i += 2) to[i / 2] = (char)(digit(s[i]) << 4 | digit(s[i + 1]));
+    ipw_text_unhex(luaL_buffinitsize(L, &b, n / 2), s, n);
     luaL_pushresultsize(&b, n / 2);
 }
 
@@ -201,7 +194,7 @@ static int push_results(lua_State *L, const struct ipw_json *value)
 
 static void emit(struct ipw_host *host, int64_t id, const char *name, const char *value, size_t n)
 {
-    struct ipw_event event = {.kind = IPW_EV_NOTE, .query = -1, .t_ns = ipw_now_ns()};
+    struct ipw_event event = {.kind = IPW_EV_NOTE, .t_ns = ipw_now_ns()};
     struct ipw_buf data = IPW_BUF(2 * (size_t)MAX_NOTE_BYTES);
     struct ipw_jw w;
 
@@ -212,13 +205,10 @@ static void emit(struct ipw_host *host, int64_t id, const char *name, const char
     ipw_jw_kstr(&w, "of", name);
     ipw_jw_kraw(&w, "value", value, n);
     ipw_jw_obj_end(&w);
-    event.payload = ipw_buf_str(&data);
-    event.payload_len = data.len;
-    host->emit(host->ud, &event);
-    ipw_buf_release(&data);
+    ipw_host_emit(host, &event, &data);
 }
 
-void ipw_effect_note(lua_State *L, int64_t id, const char *name, int n)
+void ipw_recorded_effect_note(lua_State *L, int64_t id, const char *name, int n)
 {
     struct ipw_buf value = IPW_BUF(MAX_NOTE_BYTES);
     int first = lua_gettop(L) - n + 1;
@@ -244,16 +234,16 @@ static void note_again(struct ipw_host *host, int64_t id, const char *name,
     ipw_buf_release(&text);
 }
 
-int ipw_effect_call(lua_State *L, const char *name, lua_CFunction fn)
+int ipw_recorded_effect_call(lua_State *L, const char *name, lua_CFunction fn)
 {
     int nargs = lua_gettop(L), n;
     int64_t id;
 
-    if (ipw_host_remote(L)) return ipw_remote_call(L, name); /* noted there */
-    id = ipw_effect_begin(L);
-    if (ipw_effect_replayed(L, id)) {
+    if (ipw_vm_worker(L)) return ipw_vm_worker(L)->call(L, name); /* noted there */
+    id = ipw_recorded_effect_begin(L);
+    if (ipw_recorded_effect_replayed(L, id)) {
         struct ipw_host *host = ipw_vm_host(L);
-        const struct ipw_record_line *line = ipw_replay_effect(host->replay, id, name);
+        const struct ipw_record_line *line = ipw_playback_effect(host->replay, id, name);
         const struct ipw_json *value = line ? ipw_json_get(line->data, "value") : NULL;
 
         if (line) {
@@ -261,13 +251,13 @@ int ipw_effect_call(lua_State *L, const char *name, lua_CFunction fn)
             note_again(host, id, name, value); /* may drop the line */
             return n;
         }
-        if (ipw_replay_answers(host->replay)) return luaL_error(L, "the replay went another way");
+        if (ipw_playback_answers(host->replay)) return luaL_error(L, "the replay went another way");
     }
     lua_pushcfunction(L, fn);
     lua_insert(L, 1);
     lua_call(L, nargs, LUA_MULTRET);
     n = lua_gettop(L);
-    ipw_effect_note(L, id, name, n);
+    ipw_recorded_effect_note(L, id, name, n);
     return n;
 }
 
@@ -298,7 +288,7 @@ static void wait_cancel(struct ipw_op *op)
 {
     struct wait_op *w = (struct wait_op *)op;
 
-    ipw_replay_forget(w->host->replay, w);
+    ipw_playback_forget(w->host->replay, w);
 }
 
 static void wait_release(struct ipw_op *op)
@@ -320,7 +310,7 @@ static int wait_finish(lua_State *L, struct ipw_op *op)
     return push_results(L, w->value);
 }
 
-int ipw_effect_wait(lua_State *L, int64_t id, const char *name)
+int ipw_recorded_effect_wait(lua_State *L, int64_t id, const char *name)
 {
     struct wait_op *w = ipw_op_new(L, sizeof *w, wait_cancel, wait_finish, wait_release);
 
@@ -328,6 +318,6 @@ int ipw_effect_wait(lua_State *L, int64_t id, const char *name)
     w->host = ipw_vm_host(L);
     w->id = id;
     w->name = name;
-    ipw_replay_wait(w->host->replay, IPW_REPLAY_EFFECT, id, answered, w);
+    ipw_playback_wait(w->host->replay, IPW_PLAYBACK_EFFECT, id, answered, w);
     return ipw_op_await(L);
 }

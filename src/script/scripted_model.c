@@ -7,13 +7,16 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "script/chunk.h"
 #include "script/host.h"
+#include "script/sandbox.h"
+#include "script/search.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { REQUEST_SHARE = 8 }; /* a request that takes this part of the memory is a large one */
 
-struct ipw_model {
+struct ipw_scripted_model {
     struct ipw_vm *vm; /* NULL after a failure, until the next request */
     struct ipw_host host;
     struct ipw_vm_options options;
@@ -26,7 +29,7 @@ struct ipw_model {
 /* [1] the table that the file returned, [2] the model */
 static int check_shape(lua_State *L)
 {
-    struct ipw_model *m = lua_touserdata(L, 2);
+    struct ipw_scripted_model *m = lua_touserdata(L, 2);
     const char *slash = strrchr(m->path, '/');
     const char *stem = slash ? slash + 1 : m->path;
 
@@ -42,16 +45,16 @@ static int check_shape(lua_State *L)
     return 0;
 }
 
-static int open_state(struct ipw_model *m, struct ipw_err *err)
+static int open_state(struct ipw_scripted_model *m, struct ipw_err *err)
 {
     lua_State *L;
-    int rc = ipw_vm_open(&m->vm, &m->options, err);
+    int rc = ipw_sandbox_open(&m->vm, &m->options, err);
 
     if (rc) {
         m->vm = NULL;
         return rc;
     }
-    rc = ipw_vm_load(m->vm, m->path, err);
+    rc = ipw_chunk_run(m->vm, m->path, err);
     if (!rc) {
         L = ipw_vm_lua(m->vm);
         if (!lua_istable(L, -1)) {
@@ -65,26 +68,26 @@ static int open_state(struct ipw_model *m, struct ipw_err *err)
         }
     }
     if (rc) {
-        ipw_vm_close(m->vm);
+        ipw_sandbox_close(m->vm);
         m->vm = NULL;
     }
     return rc;
 }
 
-int ipw_model_open(struct ipw_model **out, const char *name, const char *const *paths,
-                   struct ipw_err *err)
+int ipw_scripted_model_open(struct ipw_scripted_model **out, const char *name,
+                            const char *const *paths, struct ipw_err *err)
 {
-    struct ipw_model *m = ipw_calloc(1, sizeof *m);
+    struct ipw_scripted_model *m = ipw_calloc(1, sizeof *m);
     const char *slash;
     int rc;
 
     m->options.paths = paths;
     m->options.host = &m->host;
-    rc = ipw_vm_open(&m->vm, &m->options, err);
+    rc = ipw_sandbox_open(&m->vm, &m->options, err);
     if (!rc) {
-        rc = ipw_vm_find(m->vm, IPW_MODEL_KIND, name, m->path, sizeof m->path, err);
+        rc = ipw_search_script(m->vm, IPW_SCRIPTED_MODEL_KIND, name, m->path, sizeof m->path, err);
         if (rc) ipw_err_prefix(err, "model");
-        ipw_vm_close(m->vm);
+        ipw_sandbox_close(m->vm);
         m->vm = NULL;
     }
     if (!rc) {
@@ -104,20 +107,20 @@ int ipw_model_open(struct ipw_model **out, const char *name, const char *const *
     return 0;
 }
 
-void ipw_model_close(struct ipw_model *model)
+void ipw_scripted_model_close(struct ipw_scripted_model *model)
 {
     if (!model) return;
-    ipw_vm_close(model->vm);
+    ipw_sandbox_close(model->vm);
     ipw_host_release(&model->host);
     free(model);
 }
 
-const char *ipw_model_name(const struct ipw_model *model) { return model->name; }
+const char *ipw_scripted_model_name(const struct ipw_scripted_model *model) { return model->name; }
 
-bool ipw_model_formats(const struct ipw_model *model) { return model->formats; }
+bool ipw_scripted_model_formats(const struct ipw_scripted_model *model) { return model->formats; }
 
 struct turn {
-    struct ipw_model *model;
+    struct ipw_scripted_model *model;
     const struct ipw_json *request;
     struct ipw_buf *out;
     struct ipw_err *err;
@@ -156,8 +159,8 @@ static bool request_is_too_large(const struct turn *t)
            (!t->held || t->held_bytes > vm->options.memory_bytes / REQUEST_SHARE);
 }
 
-int ipw_model_reply(struct ipw_model *model, const struct ipw_json *request, struct ipw_buf *out,
-                    struct ipw_err *err)
+int ipw_scripted_model_reply(struct ipw_scripted_model *model, const struct ipw_json *request,
+                             struct ipw_buf *out, struct ipw_err *err)
 {
     struct turn turn = {.model = model, .request = request, .out = out, .err = err};
     lua_State *L;
@@ -174,11 +177,11 @@ int ipw_model_reply(struct ipw_model *model, const struct ipw_json *request, str
         ipw_fail(err, IPW_ELIMIT,
                  "the request is too large for the %zu MiB of memory that the model's script has",
                  model->vm->options.memory_bytes / IPW_MIB);
-        if (err) err->detail = IPW_MODEL_TOO_LARGE;
+        if (err) err->detail = IPW_SCRIPTED_MODEL_TOO_LARGE;
     }
     if (rc) {
         /* A state that was stopped at a limit stays stopped. */
-        ipw_vm_close(model->vm);
+        ipw_sandbox_close(model->vm);
         model->vm = NULL;
         return rc;
     }

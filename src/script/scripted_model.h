@@ -7,10 +7,10 @@
  * request finds a fresh state.  A file that returns response_format = true as well says that its
  * reply() honours the request's response_format.  reply() cannot wait: it has no llm.chat, no ipw.sleep, no children.
  *
- *   struct ipw_model *model;
- *   if (ipw_model_open(&model, "demo", NULL, &err)) ...
- *   ipw_model_reply(model, request, &json_text, &err);
- *   ipw_model_close(model); */
+ *   struct ipw_scripted_model *model;
+ *   if (ipw_scripted_model_open(&model, "demo", NULL, &err)) ...
+ *   ipw_scripted_model_reply(model, request, &json_text, &err);
+ *   ipw_scripted_model_close(model); */
 #ifndef IPW_SCRIPT_SCRIPTED_MODEL_H
 #define IPW_SCRIPT_SCRIPTED_MODEL_H
 
@@ -20,22 +20,25 @@
 #include "base/err.h"
 #include "json/json.h"
 
-#define IPW_MODEL_KIND "lua/ipw/models" /* where bundled ones lie, for ipw_vm_each_script() */
+#define IPW_SCRIPTED_MODEL_KIND "lua/ipw/models" /* where bundled ones lie, for ipw_search_each() */
 
-enum { IPW_MODEL_TOO_LARGE = 413 }; /* err->detail: the request does not fit the script's memory */
+enum {
+    IPW_SCRIPTED_MODEL_TOO_LARGE = 413
+}; /* err->detail: the request does not fit the script's memory */
 
-struct ipw_model;
+struct ipw_scripted_model;
 
 /* `name`: a path of a Lua file, or the name of a bundled model ("demo"). `paths`: --path folders,
  * borrowed, or NULL. */
-int ipw_model_open(struct ipw_model **out, const char *name, const char *const *paths,
-                   struct ipw_err *err);
-void ipw_model_close(struct ipw_model *model); /* NULL is fine */
-const char *ipw_model_name(const struct ipw_model *model);
-bool ipw_model_formats(const struct ipw_model *model); /* it honours response_format */
-/* Appends the reply table as JSON text.  IPW_ELIMIT with detail IPW_MODEL_TOO_LARGE: the request does
+int ipw_scripted_model_open(struct ipw_scripted_model **out, const char *name,
+                            const char *const *paths, struct ipw_err *err);
+void ipw_scripted_model_close(struct ipw_scripted_model *model); /* NULL is fine */
+const char *ipw_scripted_model_name(const struct ipw_scripted_model *model);
+bool ipw_scripted_model_formats(
+    const struct ipw_scripted_model *model); /* it honours response_format */
+/* Appends the reply table as JSON text.  IPW_ELIMIT with detail IPW_SCRIPTED_MODEL_TOO_LARGE: the request does
  * not fit. */
-int ipw_model_reply(struct ipw_model *model, const struct ipw_json *request, struct ipw_buf *out,
-                    struct ipw_err *err);
+int ipw_scripted_model_reply(struct ipw_scripted_model *model, const struct ipw_json *request,
+                             struct ipw_buf *out, struct ipw_err *err);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "script/embedded.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { PATH_BYTES = 1024 };
 static const char builtin[] = "builtin:";
@@ -298,7 +298,7 @@ static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
     snprintf(stem, sizeof stem, "%s", strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
     n = strlen(stem);
     if (ipw_ends_with(stem, ".lua")) stem[n - 4] = '\0';
-    ipw_vm_each_script(kind, vm->options.paths, gather_name, &names);
+    ipw_search_each(kind, vm->options.paths, gather_name, &names);
     if (names.n) near = ipw_nearest(stem, names.list);
     if (strchr(name, '/') || ipw_ends_with(name, ".lua"))
         rc = ipw_fail(err, IPW_ENOTFOUND, "%s: no such %s file%s%s%s", name, word,
@@ -344,8 +344,8 @@ static int find_script(struct ipw_vm *vm, const char *kind, const char *name, ch
 }
 
 /* Where a script was found holds for the process, as what it said does. */
-int ipw_vm_find(struct ipw_vm *vm, const char *kind, const char *name, char *path, size_t path_size,
-                struct ipw_err *err)
+int ipw_search_script(struct ipw_vm *vm, const char *kind, const char *name, char *path,
+                      size_t path_size, struct ipw_err *err)
 {
     const struct found_place *p;
     char key[PATH_BYTES];
@@ -411,8 +411,8 @@ static void each_embedded(struct telling *t, const char *kind)
     }
 }
 
-void ipw_vm_each_script(const char *kind, const char *const *paths,
-                        void (*fn)(void *ud, const char *name, const char *path), void *ud)
+void ipw_search_each(const char *kind, const char *const *paths,
+                     void (*fn)(void *ud, const char *name, const char *path), void *ud)
 {
     struct telling t = {.fn = fn, .ud = ud};
     struct ipw_vm_options o = {.paths = paths};

@@ -4,8 +4,7 @@
  * IPW_AGENT_PATH (colons between); the user's data folder ($XDG_DATA_HOME/ipw-agent, modules in its
  * lua/); the files inside the binary.  Then, for modules, Lua's own paths as LUA_PATH_5_4 and
  * LUA_CPATH_5_4 and their defaults have them (absolute ones only), as far as the run allows; for
- * scripts by name, the current folder.  What was found where holds for the process.
- * ipw_vm_find() and ipw_vm_each_script() (script/vm.h) are here too. */
+ * scripts by name, the current folder.  What was found where holds for the process. */
 #ifndef IPW_SCRIPT_SEARCH_H
 #define IPW_SCRIPT_SEARCH_H
 
@@ -24,5 +23,18 @@ enum ipw_found ipw_search_module(const struct ipw_vm_options *o, const char *nam
 int ipw_search_fail(lua_State *L, const char *name);
 /* $XDG_DATA_HOME/ipw-agent, or where that would be. */
 void ipw_search_user_folder(char *out, size_t size);
+
+/* Finds a script: `name` as a file if it exists (or looks like a path), else KIND/NAME.lua among
+ * the user's folders and the embedded files; kind is "agents", "agents/tools" or "datasets".  On
+ * failure the message offers the nearest name.  `path` receives the path or "builtin:...". */
+int ipw_search_script(struct ipw_vm *vm, const char *kind, const char *name, char *path,
+                      size_t path_size, struct ipw_err *err);
+/* Lets `require` look in Lua's usual folders too, after all others (--lua-path); with `native` for C
+ * modules as well (--allow-native).  For the whole process, before a state is opened. */
+void ipw_search_allow(bool lua_paths, bool native);
+
+/* Lists the names available for a kind ("agents", ...): calls fn for each, embedded and on disk. */
+void ipw_search_each(const char *kind, const char *const *paths,
+                     void (*fn)(void *ud, const char *name, const char *path), void *ud);
 
 #endif

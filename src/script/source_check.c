@@ -1,17 +1,15 @@
-/* A look at a source text before Lua sees it.
- *
- * Lua 5.4.4 names the variable in "attempt to index a nil value (field 'x')" by a recursion over the
- * chain of fields that led there, a C frame and a search through the whole function for each: a
- * chain of 100,000 overflows an 8 MiB stack, one of 60,000 takes seconds that nothing can
- * interrupt.  Nobody writes chains of a thousand. */
+#include "script/source_check.h"
+
 #include <ctype.h>
 #include <string.h>
 
-#include "script/vm_state.h"
-
+/* Lua 5.4.4 names the variable in "attempt to index a nil value (field 'x')" by a recursion over the
+ * chain of fields that led there, a C frame and a search through the whole function for each: a
+ * chain of 100,000 overflows an 8 MiB stack, one of 60,000 takes seconds that nothing can
+ * interrupt.  Nobody writes chains of a thousand. */
 enum { MAX_CHAIN = 1000, MAX_NESTING = 256 }; /* Lua itself nests 200 deep */
 
-const char ipw_chain_message[] = "a chain of more than 1000 fields";
+const char ipw_source_check_message[] = "a chain of more than 1000 fields";
 
 struct scan {
     const char *p, *end;
@@ -64,7 +62,7 @@ static void close_bracket(struct scan *s)
     if (inner > s->chains[s->depth]) s->chains[s->depth] = inner;
 }
 
-bool ipw_chain_too_long(const char *text, size_t n)
+bool ipw_source_check_fails(const char *text, size_t n)
 {
     struct scan s = {.p = text, .end = text + n};
     bool after_dot = false;

@@ -12,13 +12,13 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "script/host.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum { LOOKS_BEFORE_WARNING = 8, ANSWER_MS = 200 };
 #define LONGEST_PERIOD_NS (4 * IPW_NS_PER_S)
 
-struct ipw_watch {
-    struct ipw_watch_options options;
+struct ipw_stuck_watch {
+    struct ipw_stuck_watch_options options;
     pthread_t thread, watched;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -49,7 +49,7 @@ static void on_question(int signum)
     errno = saved;
 }
 
-static void ask_where(const struct ipw_watch *w)
+static void ask_where(const struct ipw_stuck_watch *w)
 {
     const struct timespec ms = {0, 1000000};
 
@@ -58,20 +58,21 @@ static void ask_where(const struct ipw_watch *w)
     for (int i = 0; i < ANSWER_MS && !atomic_load(&place_known); i++) nanosleep(&ms, NULL);
 }
 
-static void tell(const struct ipw_watch *w, int64_t ns,
-                 void (*to)(void *ud, const struct ipw_watch_stall *stall))
+static void tell(const struct ipw_stuck_watch *w, int64_t ns,
+                 void (*to)(void *ud, const struct ipw_stuck_watch_stall *stall))
 {
     const char *who = ipw_budget_who();
 
     ask_where(w);
-    to(w->options.ud, &(struct ipw_watch_stall){.who = who ? who : "",
-                                                .where = atomic_load(&place_known) ? place : "",
-                                                .seconds = ipw_ns_to_s(ns)});
+    to(w->options.ud,
+       &(struct ipw_stuck_watch_stall){.who = who ? who : "",
+                                       .where = atomic_load(&place_known) ? place : "",
+                                       .seconds = ipw_ns_to_s(ns)});
 }
 
 static void *watch(void *ud)
 {
-    struct ipw_watch *w = ud;
+    struct ipw_stuck_watch *w = ud;
     int64_t period_ns = w->options.warn_ns / LOOKS_BEFORE_WARNING, stuck_ns = 0;
     unsigned long seen = ipw_budget_turn();
     bool warned = false;
@@ -105,11 +106,11 @@ static void *watch(void *ud)
     return NULL;
 }
 
-int ipw_watch_start(struct ipw_watch **out, const struct ipw_watch_options *options,
-                    struct ipw_err *err)
+int ipw_stuck_watch_start(struct ipw_stuck_watch **out,
+                          const struct ipw_stuck_watch_options *options, struct ipw_err *err)
 {
     struct sigaction action = {.sa_handler = on_question, .sa_flags = SA_RESTART};
-    struct ipw_watch *w = ipw_calloc(1, sizeof *w);
+    struct ipw_stuck_watch *w = ipw_calloc(1, sizeof *w);
     pthread_condattr_t attr;
     sigset_t all, before;
     int errnum;
@@ -137,7 +138,7 @@ int ipw_watch_start(struct ipw_watch **out, const struct ipw_watch_options *opti
     return 0;
 }
 
-void ipw_watch_stop(struct ipw_watch *w)
+void ipw_stuck_watch_stop(struct ipw_stuck_watch *w)
 {
     if (!w) return;
     pthread_mutex_lock(&w->lock);

@@ -13,24 +13,24 @@
 
 #include "base/err.h"
 
-struct ipw_watch;
+struct ipw_stuck_watch;
 
-struct ipw_watch_stall {
+struct ipw_stuck_watch_stall {
     const char *who;   /* the name of the state's host, or "" */
     const char *where; /* "file.lua:12", or "" */
     double seconds;
 };
 
-struct ipw_watch_options {
+struct ipw_stuck_watch_options {
     int64_t warn_ns, give_up_ns;
-    void (*on_warn)(void *ud, const struct ipw_watch_stall *stall);
-    void (*on_give_up)(void *ud, const struct ipw_watch_stall *stall);
+    void (*on_warn)(void *ud, const struct ipw_stuck_watch_stall *stall);
+    void (*on_give_up)(void *ud, const struct ipw_stuck_watch_stall *stall);
     void *ud;
 };
 
 /* Watches the calling thread, which must be the one that runs Lua. */
-int ipw_watch_start(struct ipw_watch **out, const struct ipw_watch_options *options,
-                    struct ipw_err *err);
-void ipw_watch_stop(struct ipw_watch *watch); /* NULL is fine */
+int ipw_stuck_watch_start(struct ipw_stuck_watch **out,
+                          const struct ipw_stuck_watch_options *options, struct ipw_err *err);
+void ipw_stuck_watch_stop(struct ipw_stuck_watch *watch); /* NULL is fine */
 
 #endif

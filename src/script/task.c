@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "script/host.h"
 #include "script/value.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 struct ipw_task {
     struct ipw_vm *vm;
@@ -29,6 +29,7 @@ struct ipw_task {
 
 enum { TRACEBACK_BYTES = 2048 };
 
+const char ipw_task_token = 0;
 static bool in_lua; /* Lua runs somewhere below us on the C stack */
 
 const char *ipw_task_end_name(enum ipw_task_end end)
@@ -66,7 +67,7 @@ static void say_rest(struct ipw_vm *vm, bool rest)
 
     if (vm->rest == rest) return;
     vm->rest = rest;
-    if (host->rest) host->rest(host->ud, ipw_now_ns(), rest);
+    if (host->on.rest) host->on.rest(host->on.ud, ipw_now_ns(), rest);
 }
 
 static void look_for_rest(struct ipw_vm *vm)
@@ -256,7 +257,7 @@ static void resume(struct ipw_task *task)
     release_finished(vm);
 
     if (status == LUA_YIELD) {
-        if (n == 1 && lua_touserdata(task->co, -1) == &ipw_token && task->op) {
+        if (n == 1 && lua_touserdata(task->co, -1) == &ipw_task_token && task->op) {
             lua_pop(task->co, n);
             task->waiting = true;
             if (task->op->done)
@@ -428,7 +429,7 @@ int ipw_op_await(lua_State *L)
 
     op->waiter = L;
     if (op->done) return finish_op(L);
-    lua_pushlightuserdata(L, (void *)&ipw_token);
+    lua_pushlightuserdata(L, (void *)&ipw_task_token);
     return lua_yieldk(L, 1, 0, await_k);
 }
 

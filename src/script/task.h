@@ -87,4 +87,17 @@ size_t ipw_task_count(const struct ipw_vm *vm);
 /* CPU time all tasks of this state have used. */
 int64_t ipw_task_cpu_ns(const struct ipw_vm *vm);
 
+/* Makes a task from function and arguments at the top of `from`. [-(nargs+1), 0, m] */
+struct ipw_task *ipw_task_new(lua_State *from, struct ipw_vm *vm, int nargs, ipw_task_fn done,
+                              void *ud);
+/* The task goes on to its end, but nobody is told. */
+void ipw_task_orphan(struct ipw_task *task);
+void ipw_task_drop_all(struct ipw_vm *vm);
+lua_State *ipw_task_thread(const struct ipw_task *task);
+/* Cancels and frees the operation of the running task, which nothing can wait for any more. */
+void ipw_task_forget_op(struct ipw_vm *vm);
+/* How many tasks are above the running one: branches of ipw.map in branches. */
+int ipw_task_depth(const struct ipw_vm *vm);
+extern const char ipw_task_token; /* its address is what a waiting coroutine yields */
+
 #endif

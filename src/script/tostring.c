@@ -1,8 +1,8 @@
-/* Values as text without addresses, which would differ from run to run: tostring, print, and what
- * string.format shows of a table is its kind and a number, counted in the order of asking. */
+#include "script/tostring.h"
+
 #include <lauxlib.h>
 
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 static const char numbers_key;
 
@@ -34,7 +34,7 @@ static lua_Integer number_of(lua_State *L, int idx)
     return number;
 }
 
-void ipw_text_push_identity(lua_State *L, int idx)
+void ipw_tostring_push_identity(lua_State *L, int idx)
 {
     int type = lua_type(L, idx);
 
@@ -45,7 +45,7 @@ void ipw_text_push_identity(lua_State *L, int idx)
         lua_pushliteral(L, "(null)");
 }
 
-const char *ipw_text_push(lua_State *L, int idx)
+const char *ipw_tostring_push(lua_State *L, int idx)
 {
     const char *kind;
     int type;

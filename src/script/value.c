@@ -373,3 +373,22 @@ void ipw_value_mark_error(lua_State *L, int idx)
     }
     lua_setmetatable(L, idx);
 }
+
+int ipw_value_push_failure(lua_State *L, const char *reason)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, reason);
+    return 2;
+}
+
+void *ipw_value_push_box(lua_State *L, size_t size, const char *name, lua_CFunction close)
+{
+    void *box = memset(lua_newuserdatauv(L, size, 0), 0, size);
+
+    if (luaL_newmetatable(L, name)) {
+        lua_pushcfunction(L, close);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    return box;
+}

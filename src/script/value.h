@@ -20,6 +20,11 @@ void ipw_value_push(lua_State *L, const struct ipw_json *node); /* [0,+1,m] */
 int ipw_value_decode(lua_State *L, const char *text, size_t n, struct ipw_err *err); /* [0,+1,m] */
 /* Pushes {code=, message=, retryable=} with the error metatable (__tostring). */
 void ipw_value_push_error(lua_State *L, const char *code, const char *message, bool retryable);
+/* nil and the reason, as a function of the library ends that failed: returns 2. [0, +2, m] */
+int ipw_value_push_failure(lua_State *L, const char *reason);
+/* `size` zeroed bytes on the stack for what C holds over calls that may raise; `close` is the __gc of
+ * all boxes of that name. [0, +1, m] */
+void *ipw_value_push_box(lua_State *L, size_t size, const char *name, lua_CFunction close);
 /* Pushes a value that is encoded as this text, which must be valid JSON (json.raw). */
 void ipw_value_push_raw(lua_State *L, const char *json, size_t n); /* [0,+1,m] */
 /* Which of our marks a table or userdata carries. */

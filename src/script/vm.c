@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "script/host.h"
-#include "script/vm_state.h"
+#include "script/vm_priv.h"
 
 enum {
     ALL_GARBAGE = 64 * 1024 * 1024, /* of all states together */
@@ -22,7 +22,7 @@ enum {
 static size_t n_open; /* states */
 
 /* Lua's allocator.  The cap is soft: an allocator that refuses table growth makes Debian's 5.4.4
- * corrupt its heap (reference/reliability.md, finding 2), so past the cap the script is stopped at
+ * corrupt its heap, so past the cap the script is stopped at
  * its next instruction, and only single strings and userdata beyond a quarter of the cap, and
  * anything beyond four times the cap, are refused. */
 static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)
@@ -45,7 +45,7 @@ static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)
             vm->refused = true;
             return NULL;
         }
-        if (used > cap && vm->running) ipw_budget_stop(vm, vm->running);
+        if (used > cap && vm->running) ipw_budget_stop(vm->running);
         if (used > cap) vm->over_memory = 1;
     }
     block = ipw_arena_resize(&vm->arena, ptr, old, nsize);
@@ -137,12 +137,6 @@ static int panic(lua_State *L)
     IPW_BUG("unprotected Lua error: %s", text ? text : "(not a string)");
 }
 
-static int open_protected(lua_State *L)
-{
-    ipw_sandbox_open(L);
-    return 0;
-}
-
 struct ipw_vm *ipw_vm_of(lua_State *L)
 {
     struct ipw_vm *vm;
@@ -151,15 +145,13 @@ struct ipw_vm *ipw_vm_of(lua_State *L)
     return vm;
 }
 
-void *ipw_vm_host(lua_State *L) { return ipw_vm_of(L)->options.host; }
+struct ipw_host *ipw_vm_host(lua_State *L) { return ipw_vm_of(L)->options.host; }
 
-struct ipw_host *ipw_host_of(lua_State *L) { return ipw_vm_of(L)->options.host; }
-
-struct ipw_remote *ipw_host_remote(lua_State *L)
+const struct ipw_host_worker *ipw_vm_worker(lua_State *L)
 {
-    const struct ipw_host *host = ipw_host_of(L);
+    const struct ipw_host *host = ipw_vm_host(L);
 
-    return host ? host->remote : NULL;
+    return host ? host->worker : NULL;
 }
 
 void ipw_vm_set_slice(struct ipw_vm *vm, int64_t cpu_ns)
@@ -168,7 +160,8 @@ void ipw_vm_set_slice(struct ipw_vm *vm, int64_t cpu_ns)
     vm->slice_ticks_max = ipw_budget_ticks(vm->options.slice_cpu_ns);
 }
 
-int ipw_vm_open(struct ipw_vm **out, const struct ipw_vm_options *options, struct ipw_err *err)
+int ipw_vm_new(struct ipw_vm **out, const struct ipw_vm_options *options, lua_CFunction fill,
+               struct ipw_err *err)
 {
     struct ipw_vm *vm = ipw_calloc(1, sizeof *vm);
     int rc;
@@ -189,10 +182,10 @@ int ipw_vm_open(struct ipw_vm **out, const struct ipw_vm_options *options, struc
     n_open++;
     lua_atpanic(vm->L, panic);
     lua_gc(vm->L, LUA_GCSTOP);
-    lua_pushcfunction(vm->L, open_protected);
+    lua_pushcfunction(vm->L, fill);
     rc = ipw_vm_call(vm, 0, 0, err);
     if (rc) {
-        ipw_vm_close(vm);
+        ipw_vm_free(vm);
         return rc;
     }
     lua_gc(vm->L, LUA_GCRESTART);
@@ -201,10 +194,8 @@ int ipw_vm_open(struct ipw_vm **out, const struct ipw_vm_options *options, struc
     return 0;
 }
 
-void ipw_vm_close(struct ipw_vm *vm)
+void ipw_vm_free(struct ipw_vm *vm)
 {
-    if (!vm) return;
-    ipw_task_drop_all(vm);
     lua_setallocf(vm->L, let_go, vm);
     if (vm->native || has_finalizers(vm->L)) {
         vm->running = vm->L;
@@ -309,21 +300,4 @@ void ipw_vm_read_error(lua_State *L, struct ipw_err *err)
         break;
     default: ipw_fail(err, IPW_ELUA, "the script raised a %s value", luaL_typename(L, idx)); break;
     }
-}
-
-const char *ipw_host_workspace(const struct ipw_host *host)
-{
-    return host && host->workspace ? host->workspace(host->ud) : NULL;
-}
-
-int32_t ipw_host_next_span(struct ipw_host *host, bool inside)
-{
-    return inside ? IPW_SPAN_INSIDE + host->last_inside++ : ++host->last_span;
-}
-
-void ipw_host_release(struct ipw_host *host)
-{
-    free(host->sent_hashes);
-    host->sent_hashes = NULL;
-    host->n_sent = host->cap_sent = 0;
 }

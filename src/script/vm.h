@@ -1,13 +1,7 @@
-/* script/vm.h: a Lua state with allow-listed libraries, a memory cap and the embedded searcher.
+/* script/vm.h: a Lua state with a memory cap and a CPU budget.
  *
- * One state per query (and one for the dataset script, one for the demo model).  A state has
- * string, table, math, utf8, coroutine, a reduced os, our own load and require, and the raw C
- * modules `ipw.core.*` that the Lua files in lua/ipw wrap.  script/search.h says where modules and
- * scripts are looked for.  Chunks are compiled once a
- * process and kept as bytecode of our own making, so that a new state costs little.
- *
- * Everything that can raise runs under one protected call.  ipw_vm_close() ends pending operations
- * first; nothing of a state outlives it. */
+ * script/sandbox.h opens one with what scripts may use.  Everything that can raise runs under one
+ * protected call. */
 #ifndef IPW_SCRIPT_VM_H
 #define IPW_SCRIPT_VM_H
 
@@ -18,6 +12,8 @@
 #include "base/err.h"
 
 struct ipw_vm;
+struct ipw_host;
+struct ipw_host_worker;
 struct lua_State; /* only script/ includes lua.h */
 
 struct ipw_vm_options {
@@ -26,28 +22,23 @@ struct ipw_vm_options {
     const char *const *paths; /* --path folders, NULL-terminated; or NULL */
     const char *script_dir;   /* the folder of the user's script, or NULL */
     uint64_t seed;            /* for math.random */
-    void *host;               /* what the library functions act on: struct ipw_host * (host.h) */
+    struct ipw_host *host;    /* what the library functions act on */
 };
 
-int ipw_vm_open(struct ipw_vm **out, const struct ipw_vm_options *options, struct ipw_err *err);
-void ipw_vm_close(struct ipw_vm *vm); /* NULL is fine */
+/* `fill` gives the fresh state what scripts may use. */
+int ipw_vm_new(struct ipw_vm **out, const struct ipw_vm_options *options,
+               int (*fill)(struct lua_State *L), struct ipw_err *err);
+void ipw_vm_free(struct ipw_vm *vm); /* no task of it is left */
 struct lua_State *ipw_vm_lua(struct ipw_vm *vm);
 struct ipw_vm *ipw_vm_of(struct lua_State *L);
-void *ipw_vm_host(struct lua_State *L);
+struct ipw_host *ipw_vm_host(struct lua_State *L);
+/* The way to the core from a worker process; NULL in the core's own. */
+const struct ipw_host_worker *ipw_vm_worker(struct lua_State *L);
 /* The budget between two waits, from now on; 0: the default. */
 void ipw_vm_set_slice(struct ipw_vm *vm, int64_t cpu_ns);
 size_t ipw_vm_peak_bytes(const struct ipw_vm *vm);
 /* Where the last task that failed was, a line a level, innermost first; "" when none did. */
 const char *ipw_vm_traceback(const struct ipw_vm *vm);
-
-/* Finds a script: `name` as a file if it exists (or looks like a path), else KIND/NAME.lua among
- * the user's folders and the embedded files; kind is "agents", "agents/tools" or "datasets".  On
- * failure the message offers the nearest name.  `path` receives the path or "builtin:...". */
-int ipw_vm_find(struct ipw_vm *vm, const char *kind, const char *name, char *path, size_t path_size,
-                struct ipw_err *err);
-/* Loads and runs that script, leaving the table it returned on the stack. [0,+1,-] on success.
- * Syntax errors and raises give IPW_ELUA with file and line. */
-int ipw_vm_load(struct ipw_vm *vm, const char *path, struct ipw_err *err);
 
 /* Calls the function at stack position -(nargs+1) protected, no yields.  [-(nargs+1), +nresults]
  * on success; on failure pops all of it and gives IPW_ELUA with the message and its place. */
@@ -60,13 +51,5 @@ void ipw_vm_renew_cpu(struct ipw_vm *vm);
  * __tostring of foreign values is called, Lua allocates nothing), and pops it. */
 void ipw_vm_take_error(struct lua_State *L, struct ipw_err *err);
 void ipw_vm_read_error(struct lua_State *L, struct ipw_err *err); /* the same, and leaves it */
-
-/* Lets `require` look in Lua's usual folders too, after all others (--lua-path); with `native` for C
- * modules as well (--allow-native).  For the whole process, before a state is opened. */
-void ipw_search_allow(bool lua_paths, bool native);
-
-/* Lists the names available for a kind ("agents", ...): calls fn for each, embedded and on disk. */
-void ipw_vm_each_script(const char *kind, const char *const *paths,
-                        void (*fn)(void *ud, const char *name, const char *path), void *ud);
 
 #endif

@@ -9,9 +9,10 @@
 #include "json/write.h"
 #include "llm/record_lookup.h"
 #include "serve/recorded_write.h"
+#include "trace/saved_manifest.h"
 
 struct ipw_serve_recorded {
-    struct ipw_recorded *record;
+    struct ipw_record_lookup *record;
     double speed;
     bool with_failures;
     struct ipw_serve_recorded_counts counts;
@@ -21,17 +22,11 @@ struct ipw_serve_recorded {
 
 static int check_manifest(const struct ipw_serve_recorded_options *o, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
-    char *path = ipw_asprintf("%s/manifest.json", o->run);
-    struct ipw_json *manifest = NULL;
+    struct ipw_json *manifest;
     const char *redacted;
     bool no_content;
-    int rc = ipw_file_read(&text, path, err);
+    int rc = ipw_saved_manifest_read(&manifest, o->run, err);
 
-    if (!rc) {
-        rc = ipw_json_parse(&manifest, ipw_buf_str(&text), text.len, NULL, err);
-        if (rc) ipw_err_prefix(err, "%s", path);
-    }
     redacted = ipw_json_str(ipw_json_get(manifest, "redacted"), NULL);
     no_content = ipw_json_bool(ipw_json_get(ipw_json_get(manifest, "config"), "no_content"), false);
     if (!rc && (redacted || no_content) && !o->filler)
@@ -40,8 +35,6 @@ static int check_manifest(const struct ipw_serve_recorded_options *o, struct ipw
                       "for (--filler serves it all the same)",
                       o->run, redacted ? "exported with --redact" : "recorded with --no-content");
     ipw_json_free(manifest);
-    ipw_buf_release(&text);
-    free(path);
     return rc;
 }
 
@@ -53,8 +46,8 @@ int ipw_serve_recorded_open(struct ipw_serve_recorded **out,
 
     s->speed = options->speed;
     s->with_failures = options->with_failures;
-    if (!rc) rc = ipw_recorded_open(&s->record, options->run, options->with_failures, err);
-    if (!rc && ipw_recorded_count(s->record) == 0)
+    if (!rc) rc = ipw_record_lookup_open(&s->record, options->run, options->with_failures, err);
+    if (!rc && ipw_record_lookup_count(s->record) == 0)
         rc = ipw_fail(err, IPW_EPARSE, "%s: the record has no reply of a model", options->run);
     if (rc) {
         ipw_serve_recorded_close(s);
@@ -67,13 +60,13 @@ int ipw_serve_recorded_open(struct ipw_serve_recorded **out,
 void ipw_serve_recorded_close(struct ipw_serve_recorded *s)
 {
     if (!s) return;
-    ipw_recorded_close(s->record);
+    ipw_record_lookup_close(s->record);
     free(s);
 }
 
 const char *ipw_serve_recorded_model(const struct ipw_serve_recorded *s, size_t i)
 {
-    return ipw_recorded_model(s->record, i);
+    return ipw_record_lookup_model(s->record, i);
 }
 
 struct ipw_serve_recorded_counts ipw_serve_recorded_counts(const struct ipw_serve_recorded *s)
@@ -83,7 +76,7 @@ struct ipw_serve_recorded_counts ipw_serve_recorded_counts(const struct ipw_serv
 
 /* ---- no answer ---- */
 
-static void say_not_found(struct ipw_buf *out, const struct ipw_recorded_nearest *nearest)
+static void say_not_found(struct ipw_buf *out, const struct ipw_record_lookup_nearest *nearest)
 {
     ipw_buf_adds(out, "the record has no reply to this request");
     if (!nearest->any) {
@@ -101,7 +94,7 @@ static void say_not_found(struct ipw_buf *out, const struct ipw_recorded_nearest
 }
 
 static void answer_not_found(struct ipw_serve_answer *answer,
-                             const struct ipw_recorded_nearest *nearest)
+                             const struct ipw_record_lookup_nearest *nearest)
 {
     struct ipw_buf message = IPW_BUF(IPW_MIB);
     char where[32];
@@ -142,12 +135,12 @@ static void answer_not_found(struct ipw_serve_answer *answer,
 
 /* ---- answers ---- */
 
-static void count(struct ipw_serve_recorded *s, enum ipw_recorded_match match)
+static void count(struct ipw_serve_recorded *s, enum ipw_record_lookup_match match)
 {
     switch (match) {
-    case IPW_RECORDED_REQUEST: s->counts.by_request++; break;
-    case IPW_RECORDED_MESSAGES: s->counts.by_messages++; break;
-    case IPW_RECORDED_PLACE: s->counts.by_place++; break;
+    case IPW_RECORD_LOOKUP_REQUEST: s->counts.by_request++; break;
+    case IPW_RECORD_LOOKUP_MESSAGES: s->counts.by_messages++; break;
+    case IPW_RECORD_LOOKUP_PLACE: s->counts.by_place++; break;
     }
 }
 
@@ -189,10 +182,10 @@ void ipw_serve_recorded_answer(struct ipw_serve_recorded *s, struct ipw_serve_an
                                const struct ipw_serve_ask *ask, const struct ipw_json *request,
                                int64_t created)
 {
-    struct ipw_recorded_nearest nearest;
-    struct ipw_recorded_reply reply;
+    struct ipw_record_lookup_nearest nearest;
+    struct ipw_record_lookup_reply reply;
     struct ipw_err err = {0};
-    int rc = ipw_recorded_find(&reply, &nearest, s->record, request, &err);
+    int rc = ipw_record_lookup_find(&reply, &nearest, s->record, request, &err);
 
     memset(answer, 0, sizeof *answer);
     *outcome = (struct ipw_serve_recorded_outcome){.status = 200};
@@ -209,7 +202,8 @@ void ipw_serve_recorded_answer(struct ipw_serve_recorded *s, struct ipw_serve_an
 
         count(s, reply.match);
         snprintf(outcome->note, sizeof outcome->note, "query %d, turn %d, attempt %d, by %s",
-                 (int)reply.query, reply.turn, reply.attempt, ipw_recorded_match_name(reply.match));
+                 (int)reply.query, reply.turn, reply.attempt,
+                 ipw_record_lookup_match_name(reply.match));
         if (reply.event.lm.outcome != IPW_LM_OK) {
             answer_failure(answer, outcome, &told);
         } else if (ask->stream) {
@@ -218,7 +212,7 @@ void ipw_serve_recorded_answer(struct ipw_serve_recorded *s, struct ipw_serve_an
         } else {
             ipw_serve_told_whole(answer, &told);
         }
-        ipw_recorded_reply_release(&reply);
+        ipw_record_lookup_reply_release(&reply);
     }
-    ipw_recorded_nearest_release(&nearest);
+    ipw_record_lookup_nearest_release(&nearest);
 }

@@ -8,7 +8,7 @@
 #include "serve/completion.h"
 
 struct ipw_serve_told {
-    const struct ipw_recorded_reply *reply;
+    const struct ipw_record_lookup_reply *reply;
     const struct ipw_serve_ask *ask;
     int64_t created; /* date in seconds: the record does not keep the server's */
     double speed;    /* 0: no waiting */

@@ -42,7 +42,7 @@ struct exchange { /* one request and its answer */
 
 struct ipw_serve {
     struct MHD_Daemon *daemon;
-    struct ipw_model *model;             /* or */
+    struct ipw_scripted_model *model;    /* or */
     struct ipw_serve_recorded *recorded; /* not ours */
     struct ipw_visitor_rules visitors;
     struct ipw_connections connections;
@@ -120,7 +120,7 @@ static void one_part(struct exchange *x)
 static const char *model_at(const struct ipw_serve *s, size_t i)
 {
     if (s->recorded) return ipw_serve_recorded_model(s->recorded, i);
-    return i == 0 ? ipw_model_name(s->model) : NULL;
+    return i == 0 ? ipw_scripted_model_name(s->model) : NULL;
 }
 
 static bool has_model(const struct ipw_serve *s, const char *name)
@@ -206,7 +206,7 @@ static int complete(struct exchange *x, const struct ipw_json *request,
 {
     struct ipw_chat_reply reply;
     struct ipw_buf text = IPW_BUF(16 * IPW_MIB);
-    int rc = ipw_model_reply(x->serve->model, request, &text, err);
+    int rc = ipw_scripted_model_reply(x->serve->model, request, &text, err);
 
     if (!rc) rc = ipw_serve_reply_read(&reply, ipw_buf_str(&text), text.len, ask, err);
     ipw_buf_release(&text);
@@ -265,12 +265,12 @@ static void answer_chat(struct exchange *x)
         set_error(x, err.detail ? err.detail : 400, err.text);
     } else if (x->serve->recorded) {
         answer_recorded(x, request, &ask);
-    } else if (strcmp(ask.model, ipw_model_name(x->serve->model)) != 0) {
+    } else if (strcmp(ask.model, ipw_scripted_model_name(x->serve->model)) != 0) {
         fail_model(x, ask.model);
-    } else if (ask.format && !ipw_model_formats(x->serve->model)) {
+    } else if (ask.format && !ipw_scripted_model_formats(x->serve->model)) {
         fail_format(x, ask.format);
     } else if (complete(x, request, &ask, &err)) {
-        set_error(x, err.detail == IPW_MODEL_TOO_LARGE ? 413 : 500, err.text);
+        set_error(x, err.detail == IPW_SCRIPTED_MODEL_TOO_LARGE ? 413 : 500, err.text);
     }
     ipw_json_free(request);
 }
@@ -510,8 +510,8 @@ int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *optio
     s->recorded = options->recorded;
     s->visitors.names = options->allow_hosts;
     rc = s->recorded ? 0
-                     : ipw_model_open(&s->model, options->model ? options->model : "demo",
-                                      options->paths, err);
+                     : ipw_scripted_model_open(&s->model, options->model ? options->model : "demo",
+                                               options->paths, err);
     if (!rc) rc = listen_on(s, options->host, options->port, err);
     if (rc) {
         ipw_serve_close(s);
@@ -574,7 +574,7 @@ void ipw_serve_close(struct ipw_serve *serve)
     /* libmicrohttpd aborts when it is stopped with suspended connections. */
     while (serve->n_heap) MHD_resume_connection(heap_pop(serve)->connection);
     if (serve->daemon) MHD_stop_daemon(serve->daemon);
-    ipw_model_close(serve->model);
+    ipw_scripted_model_close(serve->model);
     free(serve->heap);
     free(serve);
 }

@@ -209,12 +209,12 @@ static void notes(struct ipw_buf *out, const struct ipw_telemetry *t, size_t wid
 void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
                          const struct ipw_telemetry_style *style)
 {
-    struct ipw_facts facts;
+    struct ipw_hardware facts;
     char label[128], upstream[64];
     int64_t now_ns = ipw_now_ns();
     size_t names = name_columns(t, style);
 
-    ipw_facts_gather(&facts, NULL, NULL, &t->set);
+    ipw_hardware_gather(&facts, NULL, NULL, &t->set);
     ipw_hardware_label(label, sizeof label, facts.gpu, facts.gpus, facts.cpu);
     ipw_hardware_label_upstream(upstream, sizeof upstream, facts.gpu, facts.cpu);
     ipw_buf_addf(out, "%s%s%s  (%s; label %s)\n\n", ipw_style(IPW_BOLD, style->colour), label,

@@ -25,11 +25,11 @@ struct ipw_figure {
     double coverage;    /* share of the window inside unbroken chains, 0 to 1 */
     int64_t samples;    /* readings inside the window (of a slow counter: to about one step) */
     const char *reason; /* static text, when not known: "no_sensor", "permission", ... */
-    /* Where the truth lies for certain, as far as the counter and the most the device can draw go
-     * (2b); sensor systematics (2g) come on top.  Both 0 when nothing is known of it. */
+    /* The true energy lies between them if the device counts right (docs/method.md, "Bounds"); the
+     * sensor's own error comes on top.  Both 0 when no bounds are known. */
     double lo_j, hi_j;
-    double split_fraction; /* share of `j` out of gaps that cross the ends of the window (2h) */
-    /* Not known, but a model has an answer (2h, "estimated"); lo_j and hi_j are its bounds.  It
+    double split_fraction; /* share of `j` out of gaps that cross the ends of the window */
+    /* Not known, but a model has an answer (docs/method.md, "Fallbacks"); lo_j and hi_j are its bounds.  It
      * counts in no total. */
     bool estimated;
     double estimate_j;

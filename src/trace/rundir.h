@@ -1,4 +1,4 @@
-/* trace/rundir.h: the folder of a run and its files (DESIGN.md section 5).
+/* trace/rundir.h: the folder of a run and its files (docs/trace-format.md).
  *
  * Creates runs/<agent>_<model>_<dataset>_<time>/ (mode 0700) or the folder that was named, refuses
  * one that holds a run already, takes the lock, and writes the files: manifest and summary

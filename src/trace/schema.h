@@ -1,7 +1,7 @@
 /* trace/schema.h: a query's trace as one line of traces.jsonl, and back.
  *
- * The line is a superset of upstream's QueryTrace and TurnTrace (names, types and null rules of
- * reference/upstream-ipw.md 2.1 and 2.2), keys sorted; ours are extra keys.  Reading is lenient:
+ * The line is a superset of upstream's QueryTrace and TurnTrace (its names, types and null
+ * rules), keys sorted; ours are extra keys.  Reading is lenient:
  * a line of upstream's own (either generation) loads too.  Specified in docs/trace-format.md. */
 #ifndef IPW_TRACE_SCHEMA_H
 #define IPW_TRACE_SCHEMA_H

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "json/jsonl.h"
 #include "trace/find_query.h"
-#include "trace/workload_index.h"
+#include "trace/workload_priv.h"
 
 /* What a line of a file of rows, of a run's record, may be long. */
 static const size_t LINE_MAX_BYTES[] = {IPW_LINE_MAX, 64 * IPW_MIB};

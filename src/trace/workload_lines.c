@@ -1,11 +1,11 @@
-/* The Mooncake line format (reference/agent-harnesses.md 1c), read. */
+/* Reads the Mooncake line format (docs/trace-format.md says what its fields mean). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "json/json.h"
-#include "trace/workload_index.h"
+#include "trace/workload_priv.h"
 
 enum { MOST_TOKENS = 16 * 1024 * 1024 };
 #define NS_PER_MS 1e6

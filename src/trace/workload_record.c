@@ -7,7 +7,7 @@
 #include "json/json.h"
 #include "json/write.h"
 #include "trace/event.h"
-#include "trace/workload_index.h"
+#include "trace/workload_priv.h"
 
 enum { TEXT_MAX = 512 * 1024 * 1024 };
 

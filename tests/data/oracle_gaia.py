@@ -5,7 +5,7 @@
         -lunistring -lm -o /tmp/libgaia.so
     python3 tests/data/oracle_gaia.py /tmp/libgaia.so [PAIRS]
 
-The rule below is our own wording of the one that reference/ecosystem.md states.  Prints how many
+The rule below is our own wording of the benchmark's published scorer.  Prints how many
 comparisons were made; exit status 1 when one differs."""
 import ctypes
 import math
@@ -17,8 +17,8 @@ import sys
 lib = ctypes.CDLL(sys.argv[1])
 lib.ipw_gaia_score.restype = ctypes.c_bool
 lib.ipw_gaia_score.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
-lib.ipw_python_float.restype = ctypes.c_bool
-lib.ipw_python_float.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_double)]
+lib.ipw_py_float.restype = ctypes.c_bool
+lib.ipw_py_float.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_double)]
 
 
 def as_float(text):
@@ -53,7 +53,7 @@ def right(answer, truth):
 
 def c_float(text):
     value = ctypes.c_double()
-    return value.value if lib.ipw_python_float(text.encode(), ctypes.byref(value)) else None
+    return value.value if lib.ipw_py_float(text.encode(), ctypes.byref(value)) else None
 
 
 def same(a, b):

@@ -1,4 +1,4 @@
-# Rows L-1 to L-9 of reference/reliability.md section 4: attacks in Lua, in process, sixteen queries
+# Rows L-1 to L-9 of tests/faults.txt: attacks in Lua, in process, sixteen queries
 # in flight.  Each ends its own query alone, with a named outcome; those beside it come out right.
 . "$(dirname "$0")/lib.sh"
 . "$IPW_SOURCE_DIR/tests/e2e/attacks.sh"

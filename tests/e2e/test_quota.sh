@@ -49,6 +49,17 @@ return {
   end,
 }
 LUA
+cat >flood.lua <<'LUA'
+local proc = require "ipw.proc"
+return {
+  name = "flood",
+  run = function(query)
+    local done, why = proc.run { "sh", "-c", "i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero >part$i; done",
+      seconds = 60 }
+    return tostring(done) .. " " .. why
+  end,
+}
+LUA
 start_fake --bench 0
 
 for tier in "" "--untrusted --allow-proc"; do
@@ -73,6 +84,11 @@ for tier in "" "--untrusted --allow-proc"; do
     assert_json "$name-child/traces.jsonl" 'd[0]["response_text"] == "ok | 5242879 | second: the workspace is full: it may \
 hold 5M in all (--workspace-size) | the workspace is full: it may hold 5M in all (--workspace-size)"'
 done
+
+step "a child that goes on to fill the workspace ends, with what it started"
+expect_exit 0 agent run ./flood.lua --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-size 5M --output flood
+assert_json flood/traces.jsonl 'd[0]["response_text"] == "nil the workspace is full: it may hold 5M in all (--workspace-size)"'
+! pgrep -f 'head -c 1000000 /dev/zero' >/dev/null || fail "the child goes on"
 
 step "without an option there is one, too"
 expect_exit 0 agent run ./fill.lua --lua-cpu 60s --dataset rows.jsonl --base-url "$BASE_URL" --model m --output plain

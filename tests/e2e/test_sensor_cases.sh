@@ -1,4 +1,4 @@
-# Cases of reference/energy.md section 6 that need the whole program: a wall clock that is set back
+# Cases of tests/cases.txt that need the whole program: a wall clock that is set back
 # while a run goes on (29), the record's lines put into another order (49, 23), a counter that nobody
 # may read (15).
 . "$(dirname "$0")/lib.sh"

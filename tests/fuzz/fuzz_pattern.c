@@ -5,7 +5,8 @@
 #include <lualib.h>
 
 #include "check.h"
-#include "script/vm_state.h"
+#include "script/sandbox.h"
+#include "script/vm.h"
 
 enum { MAX_PATTERN = 40, MAX_SUBJECT = 40, MAX_REPEATS = 3 };
 
@@ -56,7 +57,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     struct ipw_err err = {0};
 
     (void)argc, (void)argv;
-    if (ipw_vm_open(&vm, &options, &err)) IPW_BUG("%s", err.text);
+    if (ipw_sandbox_open(&vm, &options, &err)) IPW_BUG("%s", err.text);
     lua_pushcfunction(ipw_vm_lua(vm), prepare);
     if (ipw_vm_call(vm, 0, 1, &err)) IPW_BUG("%s", err.text);
     return 0;

@@ -2,7 +2,7 @@
  * names the file; a row is one JSON object of valid UTF-8, lines count upwards, and the rows that were
  * read come back when they are written as CSV, or as one JSON list, and read again. */
 #include "check.h"
-#include "data/dataset.h"
+#include "data/rows.h"
 #include "json/json.h"
 
 static struct ipw_json *object_of(const struct ipw_row *row)

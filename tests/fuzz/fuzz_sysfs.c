@@ -1,5 +1,5 @@
 /* Kernel text as the hardware sources parse it: no input crashes, and what is taken for a number is
- * one.  Case 50 of reference/energy.md. */
+ * one.  Case 50 of tests/cases.txt. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ipw_perf_parse_config(&config, "event=0x02", format + 1);
     }
     if (ipw_pci_canonical(id, text) && !ipw_pci_is_id(id)) abort();
-    while (ipw_list_word(word, sizeof word, &list)) {
+    while (ipw_sysfs_word(word, sizeof word, &list)) {
         if (strlen(word) >= sizeof word || strchr(word, ',')) abort();
     }
     return 0;

@@ -9,9 +9,9 @@
 #include "check.h"
 #include "io/http.h"
 #include "io/http_guard.h"
-#include "io/proxy.h"
+#include "io/url.h"
 
-void ipw_http_plain_url(struct ipw_buf *out, const char *url);
+void ipw_url_plain(struct ipw_buf *out, const char *url);
 
 #define CANARY "hunter2canary"
 
@@ -55,11 +55,11 @@ static void compare_with_curl(const char *text)
         host = part(url, CURLUPART_HOST, 0);
         port = part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
         if (scheme && host && !strcasecmp(scheme, "http") && !is_loopback(host))
-            check(ipw_http_is_clear(text), "plain http to another machine passes for safe");
+            check(ipw_url_is_clear(text), "plain http to another machine passes for safe");
         /* libcurl also takes three slashes, which is nothing that anybody writes. */
-        if (scheme && !strncasecmp(scheme, "http", 4) && port && ipw_http_port(text) &&
+        if (scheme && !strncasecmp(scheme, "http", 4) && port && ipw_url_port(text) &&
             !strstr(text, ":///"))
-            check(ipw_http_port(text) == atoi(port), "another port than libcurl's");
+            check(ipw_url_port(text) == atoi(port), "another port than libcurl's");
         curl_free(scheme);
         curl_free(host);
         curl_free(port);
@@ -80,12 +80,12 @@ static void check_shown(const char *text)
         ipw_buf_add(&url, forms[i], (size_t)(mark - forms[i]));
         ipw_buf_adds(&url, text);
         ipw_buf_adds(&url, mark + 2);
-        ipw_http_plain_url(&shown, ipw_buf_str(&url));
+        ipw_url_plain(&shown, ipw_buf_str(&url));
         check(ipw_utf8_valid(ipw_buf_str(&shown), shown.len), "an address that is not UTF-8");
         if (!strstr(text, CANARY))
             check(!strstr(ipw_buf_str(&shown), CANARY), "a secret of an address is shown");
         ipw_buf_clear(&shown);
-        if (ipw_http_proxy_for(&shown, ipw_buf_str(&url)))
+        if (ipw_url_proxy(&shown, ipw_buf_str(&url)))
             check(shown.len && !strstr(ipw_buf_str(&shown), CANARY), "a proxy's password is shown");
         ipw_buf_release(&url);
         ipw_buf_release(&shown);
@@ -136,8 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_escape(text, size);
     compare_with_curl(text);
     check_shown(text);
-    (void)ipw_http_is_here(text);
-    check(ipw_http_port(text) >= 0 && ipw_http_port(text) <= 65535, "a port that is none");
+    (void)ipw_url_is_local(text);
+    check(ipw_url_port(text) >= 0 && ipw_url_port(text) <= 65535, "a port that is none");
     free(text);
     return 0;
 }

@@ -8,14 +8,17 @@
 #   headers    every header in src/ opens with a paragraph "/* floor/name.h: ..."
 #   length     no source file over 600 lines
 #   markers    no leftover markers (to-do and the like)
-#   cases      every case of tests/cases.txt has a test that carries its number
-#   faults     every row of tests/faults.txt has a test that carries its id
+#   cases      every case of tests/cases.txt says what holds, and has a test that carries its number
+#   faults     every row of tests/faults.txt says what holds, and has a test that carries its id
+#   citations  every page and section that is cited is in the repository
 #   prints     only app/, report/ and a few files of base/ and io/ write to the terminal
 set -u
 check=${1:?usage: lint.sh CHECK [ROOT]}
 root=${2:-$(dirname "$0")/../..}
 cd "$root" || exit 2
 tab=$(printf '\t')
+ids=$(mktemp "${TMPDIR:-/tmp}/ipw-ids.XXXXXX") || exit 2
+trap 'rm -f "$ids"' EXIT
 
 c_files() { find src -name '*.[ch]' 2>/dev/null | LC_ALL=C sort; }
 all_files() {
@@ -145,43 +148,92 @@ check_prints() {
         }'
 }
 
+# Prints "ID TEST" of each test in a table of cases: a line "ID what holds", its tests indented below.
+list_tests() {
+    awk '/^#/ || /^$/ { next } /^ / { print id, $1; next } { id = $1 }' "$1"
+}
+
+# Each of the ids has a line that says what holds, and a test.
+check_table() { # TABLE ID...
+    table=$1
+    shift
+    list_tests $table | cut -d' ' -f1 | sort -u >"$ids"
+    for id in "$@"; do
+        grep -Eq "^$id .*[a-z]" $table || echo "$table:1: nothing says what $id holds"
+        grep -qx "$id" "$ids" || echo "$table:1: no test of $id"
+    done
+}
+
 check_cases() {
     table=tests/cases.txt
     [ -f $table ] || return 0
-    for case in $(seq -w 1 53); do
-        grep -q "^$case [a-z]" $table || echo "$table:1: no test of case $case"
-    done
+    check_table $table $(seq -w 1 53)
     # Its numbers stand in a name with lines between: test_26_27_28_tools.
-    grep -v '^#' $table | while read -r case tests; do
-        for test in $tests; do
-            file=tests/${test%%:*} name=${test#*:}
-            case $name in
-            *_"$case"_* | *_"$case") ;;
-            *) echo "$table:$case: $name does not carry the number $case" ;;
-            esac
-            grep -qs "^static void $name(" "$file" || echo "$table:$case: no $name in $file"
-            grep -qs "[( ,]$name[),]" "$file" || echo "$table:$case: $name is not run"
-        done
+    list_tests $table | while read -r case test; do
+        file=tests/${test%%:*} name=${test#*:}
+        case $name in
+        *_"$case"_* | *_"$case") ;;
+        *) echo "$table:$case: $name does not carry the number $case" ;;
+        esac
+        grep -qs "^static void $name(" "$file" || echo "$table:$case: no $name in $file"
+        grep -qs "[( ,]$name[),]" "$file" || echo "$table:$case: $name is not run"
     done
 }
 
 check_faults() {
     table=tests/faults.txt
     [ -f $table ] || return 0
-    rows=$(for n in $(seq 18); do echo "D-$n"; done; for n in $(seq 7); do echo "P-$n"; done; echo J-8 S-6 S-7 S-8 S-9 S-11)
-    for row in $rows; do
-        grep -q "^$row [a-z]" $table || echo "$table:1: no test of row $row"
-    done
-    grep -v '^#' $table | while read -r row tests; do
-        for test in $tests; do
-            grep -Eqs "(^|[^A-Za-z0-9-])$row([^0-9]|\$)" "tests/$test" ||
-                echo "$table:1: tests/$test does not carry $row"
-        done
+    check_table $table $(seq -f D-%g 18) $(seq -f P-%g 7) $(seq -f N-%g 14) $(seq -f L-%g 9) \
+        J-1 J-2 J-5 J-6 J-7 J-8 M-2 S-5 S-6 S-7 S-8 S-9 S-11
+    list_tests $table | while read -r row test; do
+        grep -Eqs "(^|[^A-Za-z0-9-])$row([^0-9]|\$)" "tests/$test" ||
+            echo "$table:1: tests/$test does not carry $row"
     done
 }
 
+# A page that is named (docs/method.md, ARCHITECTURE.md) is in the repository, and so is the section
+# that is named with it: docs/method.md, "Bounds".  A citation may go on in the next line.
+check_citations() {
+    { all_files; find docs -name '*.md' 2>/dev/null; ls ./*.md tests/*.txt 2>/dev/null | sed 's/^\.\///'; } |
+        grep -v '^tests/lint/' | xargs -r awk '
+        function headings(page,    line, found) {
+            if (page in known) return known[page]
+            found = 0
+            while ((getline line <page) > 0) {
+                found = 1
+                if (sub(/^#+ +/, "", line)) section[page, line] = 1
+            }
+            close(page)
+            return known[page] = found
+        }
+        function look(text, late,    at, page, rest, name) {
+            while (match(text, /(reference|docs|bench)\/[a-z-]+\.md|(DESIGN|ARCHITECTURE|CONTRIBUTING|CHANGELOG)\.md/)) {
+                at = RSTART
+                page = substr(text, RSTART, RLENGTH)
+                rest = substr(text, RSTART + RLENGTH)
+                text = rest
+                if (at > late) return
+                if (!headings(page)) { print file ":" line_no ": cites " page ", which is not in the repository"; continue }
+                if (!match(rest, /^(\]\([^)]*\))?,? "[^"]+"/)) continue
+                name = substr(rest, RSTART, RLENGTH)
+                sub(/^[^"]*"/, "", name)
+                sub(/"$/, "", name)
+                if (!((page, name) in section)) print file ":" line_no ": " page " has no section \"" name "\""
+            }
+        }
+        FNR == 1 && NR > 1 { look(before, length(before)) }
+        FNR == 1 { before = ""; file = FILENAME }
+        {
+            line = $0
+            sub(/^[ \t]*(\*|#|--+|\/\*)?[ \t]*/, "", line)
+            if (FNR > 1) { line_no = FNR - 1; look(before " " line, length(before)) }
+            before = line; line_no = FNR
+        }
+        END { look(before, length(before)) }'
+}
+
 case $check in
-includes | libraries | headers | length | markers | prints | cases | faults) found=$(check_$check) ;;
+includes | libraries | headers | length | markers | prints | cases | faults | citations) found=$(check_$check) ;;
 *)
     echo "lint.sh: no check $check" >&2
     exit 2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/lint/lua_rules.sh ROOT BUILD: the rules of reference/reliability.md 3.2 that are about how the
+# tests/lint/lua_rules.sh ROOT BUILD: the rules of tests/rules.txt that are about how the
 # code is written.
 #
 #   rule 7   never yield from a hook: the file that sets hooks yields nowhere

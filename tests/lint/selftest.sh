@@ -85,7 +85,7 @@ breaks() { # CHECK EXPECTED-IN-OUTPUT
 }
 
 fresh
-for check in includes libraries headers length markers prints cases faults headers_alone format luacheck; do
+for check in includes libraries headers length markers prints cases faults citations headers_alone format luacheck; do
     passes $check
 done
 
@@ -170,7 +170,7 @@ breaks prints 'src/io/p.c:2: writes to the terminal'
 # cases
 case_tree() {
     mkdir -p "$tree/tests/unit/a"
-    for n in $(seq -w 1 53); do echo "$n unit/a/t.c:test_$n"; done >"$tree/tests/cases.txt"
+    for n in $(seq -w 1 53); do echo "$n It holds."; echo "    unit/a/t.c:test_$n"; done >"$tree/tests/cases.txt"
     for n in $(seq -w 1 53); do
         echo "static void test_$n(void **state)"
         echo "unit_test(test_$n),"
@@ -178,13 +178,16 @@ case_tree() {
 }
 case_tree
 passes cases
-sed -i '/^07 /d' "$tree/tests/cases.txt"
-breaks cases 'tests/cases.txt:1: no test of case 07'
+sed -i '/^07 /d; /test_07$/d' "$tree/tests/cases.txt"
+breaks cases 'tests/cases.txt:1: nothing says what 07 holds'
 case_tree
-echo '07 unit/a/t.c:test_08' >>"$tree/tests/cases.txt"
+sed -i '/test_07$/d' "$tree/tests/cases.txt"
+breaks cases 'tests/cases.txt:1: no test of 07'
+case_tree
+printf '07 It holds.\n    unit/a/t.c:test_08\n' >>"$tree/tests/cases.txt"
 breaks cases 'tests/cases.txt:07: test_08 does not carry the number 07'
 case_tree
-echo '07 unit/a/t.c:test_07_b' >>"$tree/tests/cases.txt"
+printf '07 It holds.\n    unit/a/t.c:test_07_b\n' >>"$tree/tests/cases.txt"
 breaks cases 'tests/cases.txt:07: no test_07_b in tests/unit/a/t.c'
 case_tree
 sed -i '/unit_test(test_09)/d' "$tree/tests/unit/a/t.c"
@@ -192,22 +195,38 @@ breaks cases 'tests/cases.txt:09: test_09 is not run'
 
 # faults
 fault_tree() {
-    for n in $(seq 18); do echo "D-$n e2e/t.sh"; done >"$tree/tests/faults.txt"
-    for n in $(seq 7); do echo "P-$n e2e/t.sh"; done >>"$tree/tests/faults.txt"
-    for row in J-8 S-6 S-7 S-8 S-9 S-11; do echo "$row e2e/t.sh"; done >>"$tree/tests/faults.txt"
     mkdir -p "$tree/tests/e2e"
-    sed 's/ .*/: held/' "$tree/tests/faults.txt" >"$tree/tests/e2e/t.sh"
+    rows="$(seq -f D-%g 18) $(seq -f P-%g 7) $(seq -f N-%g 14) $(seq -f L-%g 9)
+        J-1 J-2 J-5 J-6 J-7 J-8 M-2 S-5 S-6 S-7 S-8 S-9 S-11"
+    for row in $rows; do printf '%s It holds.\n    e2e/t.sh\n' "$row"; done >"$tree/tests/faults.txt"
+    for row in $rows; do echo "$row: held"; done >"$tree/tests/e2e/t.sh"
 }
 fault_tree
 passes faults
 sed -i '/^D-7 /d' "$tree/tests/faults.txt"
-breaks faults 'tests/faults.txt:1: no test of row D-7'
+breaks faults 'tests/faults.txt:1: nothing says what D-7 holds'
 fault_tree
 sed -i '/^D-1:/d' "$tree/tests/e2e/t.sh" # D-11 is none
 breaks faults 'tests/faults.txt:1: tests/e2e/t.sh does not carry D-1'
 fault_tree
-echo 'S-6 e2e/gone.sh' >>"$tree/tests/faults.txt"
+printf 'S-6 It holds.\n    e2e/gone.sh\n' >>"$tree/tests/faults.txt"
 breaks faults 'tests/faults.txt:1: tests/e2e/gone.sh does not carry S-6'
+
+# citations
+source_file src/io/c.c '/* The rule: reference/energy.md 2b. */'
+breaks citations 'src/io/c.c:1: cites reference/energy.md, which is not in the repository'
+source_file src/io/c.c '/* One line, and the
+ * other (docs/gone.md). */'
+breaks citations 'src/io/c.c:2: cites docs/gone.md, which is not in the repository'
+mkdir -p "$tree/docs"
+source_file docs/page.md '# Page
+
+## Bounds of it'
+source_file src/io/c.c '/* See docs/page.md, "Bounds
+ * of it", and docs/page.md. */'
+passes citations
+source_file docs/page.md '## Limits'
+breaks citations 'src/io/c.c:1: docs/page.md has no section "Bounds of it"'
 
 # headers compile alone
 header io needs 'struct b { struct a a; };'

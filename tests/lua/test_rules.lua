@@ -1,4 +1,4 @@
---- The rules that keep a script from hurting its neighbours (reference/reliability.md 3.2), each by
+--- The rules that keep a script from hurting its neighbours (tests/rules.txt), each by
 --- its number: what can be shown from inside a state that goes on.  What ends the state is shown by
 --- e2e.lua_attacks and by the unit tests of script/.
 local ipw = require "ipw"

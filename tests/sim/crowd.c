@@ -185,7 +185,7 @@ void crowd_feed(const struct crowd *c, struct ipw_ledger *l, struct sim_sensor *
         if (!ended && t >= c->end_s) {
             ended = true;
             for (size_t i = 0; i < c->lanes; i++)
-                ipw_ledger_query_leave(l, queries[i], sim_ns(c->end_s));
+                ipw_ledger_query_end(l, queries[i], sim_ns(c->end_s));
         }
         v = sim_sensor_read(sensor, t);
         ipw_ledger_row(l, 0, 1, sim_ns(t), &v);

@@ -240,7 +240,7 @@ static void feed_row(struct feed *f, double t)
     if (f->query >= 0 && f->phases)
         f->told = tell(f->l, f->query, t, f->turns, f->n_turns, f->told);
     if (!f->ended && t >= end) {
-        ipw_ledger_query_leave(f->l, f->query, sim_ns(end));
+        ipw_ledger_query_end(f->l, f->query, sim_ns(end));
         f->ended = true;
     }
     for (size_t k = 0; k < f->n && k < 16; k++) f->values[k] = sim_sensor_read(&f->sensors[k], t);

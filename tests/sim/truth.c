@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "energy/poll_rate.h"
+#include "sim/ask.h"
 
 #define GPU    IPW_DOMAIN_GPU
 #define TURNS  TRUTH_TURNS
@@ -60,7 +61,7 @@ static double next_even(void *ud, double t, const int64_t *values)
 /* By the pace that the program keeps, as a source of one channel. */
 struct paced {
     struct ipw_source source;
-    struct ipw_pace pace;
+    struct ipw_poll_rate pace;
     uint64_t seed;
 };
 
@@ -69,7 +70,7 @@ static void paced_init(struct paced *p, const struct ipw_channel *channel, uint6
     *p = (struct paced){.source = {.name = "sim", .channels = channel, .n_channels = 1}};
     p->source.period_ns = 20 * IPW_NS_PER_MS;
     p->seed = seed;
-    ipw_pace_init(&p->pace, &p->source, 50 * IPW_NS_PER_MS, true, sim_ns(98.5));
+    ipw_poll_rate_init(&p->pace, &p->source, 50 * IPW_NS_PER_MS, true, sim_ns(98.5));
 }
 
 static double next_paced(void *ud, double t, const int64_t *values)
@@ -77,8 +78,8 @@ static double next_paced(void *ud, double t, const int64_t *values)
     struct paced *p = ud;
     int64_t at;
 
-    ipw_pace_push(&p->pace, sim_ns(t), values);
-    at = ipw_pace_next(&p->pace, sim_ns(t) + 50000);
+    ipw_poll_rate_push(&p->pace, sim_ns(t), values);
+    at = ipw_poll_rate_next(&p->pace, sim_ns(t) + 50000);
     return (double)at / 1e9 + sim_uniform(&p->seed, 0.00005, 0.0003); /* a thread wakes late */
 }
 
@@ -135,7 +136,7 @@ static void add_span(struct truth_tally *t, const struct ipw_ledger *l, int64_t 
 {
     double truth = sim_curve_j(curve, t1) - sim_curve_j(curve, t0);
 
-    add(t, ipw_ledger_query_span(l, q, GPU, sim_ns(t0), sim_ns(t1)), truth * part,
+    add(t, ipw_ledger_figure(l, ask_span(q, GPU, sim_ns(t0), sim_ns(t1))), truth * part,
         MOST_W * (t1 - t0) * part, is_lm);
 }
 
@@ -369,7 +370,7 @@ struct truth_share truth_shares(enum truth_mix mix, enum crowd_law law, size_t l
     crowd_feed(&c, l, &s, next_paced, &paced, q, &reads);
     for (size_t i = 0; i < c.lanes; i++) {
         struct ipw_figure f =
-            ipw_ledger_query_window(l, q[i], GPU, sim_ns(c.start_s), sim_ns(c.end_s));
+            ipw_ledger_figure(l, ask_query(q[i], GPU, sim_ns(c.start_s), sim_ns(c.end_s)));
         double e = fabs(f.j - truth[i]) / truth[i] * 100;
 
         out.mean += e / (double)c.lanes;

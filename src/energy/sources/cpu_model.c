@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/calibration.h"
-#include "energy/sources/rapl_priv.h"
+#include "energy/sources/rapl.h"
 
 #define PERIOD_NS (50 * IPW_NS_PER_MS) /* /proc/stat counts in hundredths of a second */
 #define LEAST_MW  1.0                  /* so that it always moves */
@@ -19,7 +19,7 @@ enum { LINE_BYTES = 256, CPUINFO_BYTES = 1 << 20 };
 struct cpu_model {
     struct ipw_source source;
     struct ipw_channel channels[IPW_CPU_MODEL_CHANNELS];
-    struct ipw_model model;
+    struct ipw_power_model model;
     int fd; /* of /proc/stat */
     char last[LINE_BYTES];
     int64_t last_ns;
@@ -66,7 +66,7 @@ static void model_read(struct ipw_source *self, int64_t *values)
     struct cpu_model *m = (struct cpu_model *)self;
     int64_t now = self->now();
     char line[LINE_BYTES];
-    struct ipw_model_watts w;
+    struct ipw_power_model_watts w;
     double seconds = (double)(now - m->last_ns) / 1e9, busy;
 
     if (!read_line(m->fd, line)) {
@@ -78,7 +78,7 @@ static void model_read(struct ipw_source *self, int64_t *values)
         m->busy = busy;
         memcpy(m->last, line, sizeof line);
     }
-    w = ipw_model_at(&m->model, m->busy);
+    w = ipw_power_model_at(&m->model, m->busy);
     if (m->last_ns && seconds > 0) {
         m->uj[IPW_CPU_MODEL_MID] += fmax(w.mid, LEAST_MW / 1e3) * seconds * 1e6;
         m->uj[IPW_CPU_MODEL_LO] += fmax(w.lo, LEAST_MW / 1e3) * seconds * 1e6;
@@ -141,8 +141,10 @@ static void describe(struct cpu_model *m)
 
         *c = (struct ipw_channel){
             .kind = IPW_CHANNEL_ESTIMATE,
-            .domain = m->model.kind == IPW_MODEL_CALIBRATED ? IPW_DOMAIN_MACHINE : IPW_DOMAIN_CPU,
-            .scope = m->model.kind == IPW_MODEL_CALIBRATED ? IPW_SCOPE_MACHINE : IPW_SCOPE_PACKAGE,
+            .domain =
+                m->model.kind == IPW_POWER_MODEL_CALIBRATED ? IPW_DOMAIN_MACHINE : IPW_DOMAIN_CPU,
+            .scope =
+                m->model.kind == IPW_POWER_MODEL_CALIBRATED ? IPW_SCOPE_MACHINE : IPW_SCOPE_PACKAGE,
             .period_ns = PERIOD_NS,
             .max_w = 100000,
             .unit = "uJ",
@@ -153,12 +155,13 @@ static void describe(struct cpu_model *m)
 }
 
 /* The machine's own line, when it was calibrated; else what is published. */
-static void choose(struct cpu_model *m, const struct ipw_model_facts *facts, const char *saved)
+static void choose(struct cpu_model *m, const struct ipw_power_model_facts *facts,
+                   const char *saved)
 {
     struct ipw_calibration c;
     struct ipw_err err = {0};
 
-    ipw_model_choose(&m->model, facts);
+    ipw_power_model_choose(&m->model, facts);
     if (!saved || !saved[0]) return;
     if (ipw_calibration_read(&c, saved, &err)) {
         if (err.code != IPW_ENOTFOUND) ipw_source_set_note(&m->source, "%s", err.text);
@@ -168,11 +171,11 @@ static void choose(struct cpu_model *m, const struct ipw_model_facts *facts, con
         ipw_source_set_note(&m->source, "%.80s is of another processor", saved);
         return;
     }
-    m->model = (struct ipw_model){.kind = IPW_MODEL_CALIBRATED,
-                                  .least_w = c.idle_w,
-                                  .most_w = c.full_w,
-                                  .low_least_w = c.off_w,
-                                  .threads = facts->threads};
+    m->model = (struct ipw_power_model){.kind = IPW_POWER_MODEL_CALIBRATED,
+                                        .least_w = c.idle_w,
+                                        .most_w = c.full_w,
+                                        .low_least_w = c.off_w,
+                                        .threads = facts->threads};
     snprintf(m->model.about, sizeof m->model.about, "calibrated against %.70s: %.1f to %.1f W",
              c.meter, c.idle_w, c.full_w);
 }
@@ -180,7 +183,7 @@ static void choose(struct cpu_model *m, const struct ipw_model_facts *facts, con
 int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_cpu_model_options *options,
                        struct ipw_err *err)
 {
-    struct ipw_model_facts facts;
+    struct ipw_power_model_facts facts;
     struct cpu_model *m;
     char path[600], *text;
     bool told;
@@ -188,7 +191,7 @@ int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_cpu_model_optio
     *out = NULL;
     text = ipw_malloc(CPUINFO_BYTES);
     told = read_cpuinfo(options->proc, text);
-    if (told) ipw_model_facts_read(&facts, text);
+    if (told) ipw_power_model_facts_read(&facts, text);
     free(text);
     if (!told)
         return ipw_fail(err, IPW_EUNSUPPORTED, "%.300s/cpuinfo cannot be read", options->proc);

@@ -36,8 +36,8 @@ struct exec {
     int status;   /* of waitpid, once pid is 0 */
     bool ended;   /* said in the note */
     enum ipw_meter_kind kind;
-    struct ipw_feed_lines lines;
-    struct ipw_held held;
+    struct ipw_powerlog_lines lines;
+    struct ipw_powerlog_held held;
     int64_t now_ns;
     size_t bad;
     char first_bad[80], last_words[80];
@@ -122,7 +122,7 @@ static void take_line(void *ud, const char *line, size_t n, int64_t number)
         return;
     }
     if (x->kind == IPW_METER_NONE) x->kind = kind_of(line, n);
-    ipw_held_push(&x->held, value, x->now_ns);
+    ipw_powerlog_held_push(&x->held, value, x->now_ns);
 }
 
 /* Takes what the pipe has; its end closes it. */
@@ -137,10 +137,10 @@ static void drain_out(struct exec *x)
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) return;
         if (n > 0) {
-            ipw_feed_lines_push(&x->lines, piece, (size_t)n, take_line, x);
+            ipw_powerlog_lines_push(&x->lines, piece, (size_t)n, take_line, x);
             continue;
         }
-        ipw_feed_lines_end(&x->lines, take_line, x);
+        ipw_powerlog_lines_end(&x->lines, take_line, x);
         close(x->out);
         x->out = -1;
     }
@@ -157,7 +157,7 @@ static void take_words(void *ud, const char *line, size_t n, int64_t number)
 
 static void drain_err(struct exec *x)
 {
-    struct ipw_feed_lines lines = {0};
+    struct ipw_powerlog_lines lines = {0};
     char piece[4096];
 
     for (int i = 0; x->err >= 0 && i < PIECES_A_READ; i++) {
@@ -169,10 +169,10 @@ static void drain_err(struct exec *x)
             close(x->err);
             x->err = -1;
         } else {
-            ipw_feed_lines_push(&lines, piece, (size_t)n, take_words, x);
+            ipw_powerlog_lines_push(&lines, piece, (size_t)n, take_words, x);
         }
     }
-    ipw_feed_lines_end(&lines, take_words, x);
+    ipw_powerlog_lines_end(&lines, take_words, x);
 }
 
 /* ---- the child ---- */
@@ -298,7 +298,7 @@ static void exec_read(struct ipw_source *self, int64_t *values)
 
     drain_out(x);
     drain_err(x);
-    values[0] = ipw_held_take(&x->held, x->kind, x->now_ns);
+    values[0] = ipw_powerlog_held_take(&x->held, x->kind, x->now_ns);
     if (x->out < 0 && !x->ended && has_ended(x)) x->ended = true, bad = SIZE_MAX;
     /* Joules that came with the end still count; after it there is nothing. */
     if (x->ended && bad != SIZE_MAX) values[0] = IPW_NO_VALUE;

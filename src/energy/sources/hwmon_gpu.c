@@ -1,4 +1,4 @@
-/* AMD's and Intel's boards; see hwmon.h, reference/energy.md 1.2. */
+/* AMD's and Intel's boards; see hwmon.h and docs/hardware.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static bool wanted(const struct hwmon_dev *dev, int board, const struct ipw_hwmo
     const char *p = o ? o->gpus : NULL;
     bool any = false;
 
-    while (ipw_list_word(word, sizeof word, &p)) {
+    while (ipw_sysfs_word(word, sizeof word, &p)) {
         any = true;
         if (means(word, dev, board)) return true;
     }

@@ -1,5 +1,5 @@
-/* NVIDIA devices: reading them, and getting them back when they were lost.  Facts and pitfalls:
- * reference/energy.md 1.2. */
+/* NVIDIA devices: reading them, and getting them back when they were lost.  Its rules for
+ * readers: docs/hardware.md, "NVIDIA". */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

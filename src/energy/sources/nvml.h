@@ -41,9 +41,9 @@ struct ipw_nvml_options {
     bool metrics;
     int64_t (*now)(void); /* NULL: ipw_now_ns */
 };
-/* `options` may be NULL.  ipw_nvml_open() of source.h: all devices, no metrics. */
-int ipw_nvml_open_with(struct ipw_source **out, const struct ipw_nvml_options *options,
-                       struct ipw_err *err);
+/* `options` may be NULL: all devices, no metrics. */
+int ipw_nvml_open(struct ipw_source **out, const struct ipw_nvml_options *options,
+                  struct ipw_err *err);
 
 struct ipw_gpu_process {
     char channel[16]; /* "gpu0" */
@@ -51,7 +51,7 @@ struct ipw_gpu_process {
     int64_t bytes; /* device memory it holds; -1: not known */
 };
 /* The processes that compute on the chosen devices now; *out is freed by the caller (NULL when there
- * is none).  `source` is one that ipw_nvml_open*() opened, not being read by a sampler meanwhile. */
+ * is none).  `source` is one that ipw_nvml_open() opened, not being read by a sampler meanwhile. */
 int ipw_nvml_processes(struct ipw_gpu_process **out, size_t *n, struct ipw_source *source,
                        struct ipw_err *err);
 

@@ -299,7 +299,7 @@ static int choose(const struct nvml *v, bool *chosen, const struct nvml_device *
     const char *p = gpus;
     bool any = false;
 
-    while (ipw_list_word(word, sizeof word, &p)) {
+    while (ipw_sysfs_word(word, sizeof word, &p)) {
         bool there = false;
         any = true;
         for (size_t i = 0; i < n; i++) {
@@ -328,7 +328,7 @@ static int refuse_sleeping(const struct nvml_pci_device *pci, size_t n_pci, cons
     *some = asleep > 0;
     if (asleep > 0 && asleep < n_pci) {
         sleeper = NULL;
-        while (!sleeper && ipw_list_word(word, sizeof word, &p)) {
+        while (!sleeper && ipw_sysfs_word(word, sizeof word, &p)) {
             for (size_t i = 0; i < n_pci; i++) {
                 if (pci[i].asleep && ipw_pci_same_id(word, pci[i].bus_id)) {
                     sleeper = pci[i].bus_id;
@@ -377,8 +377,8 @@ static int open_devices(struct nvml *v, const struct ipw_nvml_options *o, struct
     return rc;
 }
 
-int ipw_nvml_open_with(struct ipw_source **out, const struct ipw_nvml_options *options,
-                       struct ipw_err *err)
+int ipw_nvml_open(struct ipw_source **out, const struct ipw_nvml_options *options,
+                  struct ipw_err *err)
 {
     struct ipw_nvml_options o = options ? *options : (struct ipw_nvml_options){0};
     struct nvml *v = ipw_calloc(1, sizeof *v);
@@ -403,11 +403,4 @@ int ipw_nvml_open_with(struct ipw_source **out, const struct ipw_nvml_options *o
     v->source.lost = v->lost;
     *out = &v->source;
     return 0;
-}
-
-int ipw_nvml_open(struct ipw_source **out, const char *library, struct ipw_err *err)
-{
-    const struct ipw_nvml_options o = {.library = library};
-
-    return ipw_nvml_open_with(out, &o, err);
 }

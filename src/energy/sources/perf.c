@@ -1,4 +1,4 @@
-/* The perf PMU `power`: see perf.h; reference/energy.md 1.1 for the facts. */
+/* The perf PMU `power`: see perf.h and docs/hardware.md. */
 #include "energy/sources/perf.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/sources/perf_priv.h"
-#include "energy/sources/rapl_priv.h"
+#include "energy/sources/rapl.h"
 #include "energy/sources/sysfs.h"
 
 #define PERIOD_NS      IPW_NS_PER_MS

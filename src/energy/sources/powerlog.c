@@ -30,14 +30,14 @@ struct powerlog {
     int fd;
     ino_t inode;
     off_t at; /* bytes read so far */
-    struct ipw_feed_lines lines;
+    struct ipw_powerlog_lines lines;
     struct ipw_meter_format format;
     bool begun;
     off_t ignore_until; /* rows that end before are only counted */
     int64_t now_ns;     /* of this reading */
     size_t bad;
     struct ipw_err err; /* the heading's */
-    struct ipw_held held[IPW_METER_COLUMNS];
+    struct ipw_powerlog_held held[IPW_METER_COLUMNS];
     struct ipw_channel channels[IPW_METER_COLUMNS];
 };
 
@@ -109,7 +109,7 @@ static void take_line(void *ud, const char *line, size_t n, int64_t number)
         memset(p->held, 0, sizeof p->held);
     }
     for (size_t i = 0; i < p->format.n_columns && rc > 0; i++) {
-        if (!isnan(row.values[i])) ipw_held_push(&p->held[i], row.values[i], p->now_ns);
+        if (!isnan(row.values[i])) ipw_powerlog_held_push(&p->held[i], row.values[i], p->now_ns);
     }
 }
 
@@ -124,7 +124,7 @@ static int read_new(struct powerlog *p, size_t pieces, struct ipw_err *err)
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return ipw_fail_errno(err, errno, "%s", p->path);
         p->at += n;
-        ipw_feed_lines_push(&p->lines, piece, (size_t)n, take_line, p);
+        ipw_powerlog_lines_push(&p->lines, piece, (size_t)n, take_line, p);
         if ((size_t)n < sizeof piece) break;
     }
     return 0;
@@ -174,7 +174,7 @@ static void powerlog_read(struct ipw_source *self, int64_t *values)
     if (p->fd >= 0) read_new(p, PIECES_A_READ, NULL);
     follow(p);
     for (size_t i = 0; i < p->source.n_channels; i++) {
-        values[i] = ipw_held_take(&p->held[i], p->format.columns[i].kind, p->now_ns);
+        values[i] = ipw_powerlog_held_take(&p->held[i], p->format.columns[i].kind, p->now_ns);
     }
 }
 
@@ -234,7 +234,7 @@ static int open_log(struct powerlog *p, struct ipw_err *err)
                         "%s: no heading yet: start the meter's logger before the run", p->path);
     }
     for (size_t i = 0; i < p->format.n_columns; i++) {
-        struct ipw_held *h = &p->held[i];
+        struct ipw_powerlog_held *h = &p->held[i];
         /* Of the past only the newest row is wanted. */
         h->sum = h->last;
         h->fresh = h->fresh > 0;

@@ -6,7 +6,7 @@
 
 #define STALE_NS (10 * IPW_NS_PER_S)
 
-static void give(struct ipw_feed_lines *f, ipw_feed_line_fn *fn, void *ud)
+static void give(struct ipw_powerlog_lines *f, ipw_powerlog_line_fn *fn, void *ud)
 {
     size_t n = f->n;
 
@@ -16,8 +16,8 @@ static void give(struct ipw_feed_lines *f, ipw_feed_line_fn *fn, void *ud)
     f->n = 0;
 }
 
-void ipw_feed_lines_push(struct ipw_feed_lines *f, const char *bytes, size_t n,
-                         ipw_feed_line_fn *fn, void *ud)
+void ipw_powerlog_lines_push(struct ipw_powerlog_lines *f, const char *bytes, size_t n,
+                             ipw_powerlog_line_fn *fn, void *ud)
 {
     while (n > 0) {
         const char *nl = memchr(bytes, '\n', n);
@@ -33,12 +33,12 @@ void ipw_feed_lines_push(struct ipw_feed_lines *f, const char *bytes, size_t n,
     }
 }
 
-void ipw_feed_lines_end(struct ipw_feed_lines *f, ipw_feed_line_fn *fn, void *ud)
+void ipw_powerlog_lines_end(struct ipw_powerlog_lines *f, ipw_powerlog_line_fn *fn, void *ud)
 {
     if (f->n) give(f, fn, ud);
 }
 
-void ipw_held_push(struct ipw_held *h, double value, int64_t now_ns)
+void ipw_powerlog_held_push(struct ipw_powerlog_held *h, double value, int64_t now_ns)
 {
     int64_t since = now_ns - h->last_ns;
 
@@ -52,7 +52,8 @@ void ipw_held_push(struct ipw_held *h, double value, int64_t now_ns)
     h->fresh++;
 }
 
-int64_t ipw_held_take(struct ipw_held *h, enum ipw_meter_kind kind, int64_t now_ns)
+int64_t ipw_powerlog_held_take(struct ipw_powerlog_held *h, enum ipw_meter_kind kind,
+                               int64_t now_ns)
 {
     int64_t stale = 5 * h->spacing_ns > STALE_NS ? 5 * h->spacing_ns : STALE_NS;
     double value;

@@ -13,28 +13,29 @@
 
 #include "energy/meter.h"
 
-struct ipw_feed_lines {
+struct ipw_powerlog_lines {
     char text[4096];
     size_t n;
     int64_t number; /* lines so far */
 };
-typedef void ipw_feed_line_fn(void *ud, const char *line, size_t n, int64_t number);
+typedef void ipw_powerlog_line_fn(void *ud, const char *line, size_t n, int64_t number);
 
 /* Calls `fn` for each line that ends in `bytes`, without its newline. */
-void ipw_feed_lines_push(struct ipw_feed_lines *f, const char *bytes, size_t n,
-                         ipw_feed_line_fn *fn, void *ud);
+void ipw_powerlog_lines_push(struct ipw_powerlog_lines *f, const char *bytes, size_t n,
+                             ipw_powerlog_line_fn *fn, void *ud);
 /* The last line, which no newline ended, if there is one. */
-void ipw_feed_lines_end(struct ipw_feed_lines *f, ipw_feed_line_fn *fn, void *ud);
+void ipw_powerlog_lines_end(struct ipw_powerlog_lines *f, ipw_powerlog_line_fn *fn, void *ud);
 
-struct ipw_held {
+struct ipw_powerlog_held {
     double sum, last; /* watts, or joules */
     size_t fresh;     /* readings in `sum` */
     int64_t last_ns;  /* when the newest came; 0: none did */
     int64_t spacing_ns;
 };
 
-void ipw_held_push(struct ipw_held *h, double value, int64_t now_ns);
+void ipw_powerlog_held_push(struct ipw_powerlog_held *h, double value, int64_t now_ns);
 /* Milliwatts or microjoules, or IPW_NO_VALUE. */
-int64_t ipw_held_take(struct ipw_held *h, enum ipw_meter_kind kind, int64_t now_ns);
+int64_t ipw_powerlog_held_take(struct ipw_powerlog_held *h, enum ipw_meter_kind kind,
+                               int64_t now_ns);
 
 #endif

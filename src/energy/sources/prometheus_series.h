@@ -1,8 +1,7 @@
 /* energy/sources/prometheus_series.h: which series of an exporter's page are energy, and of what.
  *
  * Pure: one sample in, what it stands for out; then, over all that a page has, which of them make
- * up their domain's sum.  The table of known names is in the .c file (reference/energy.md 1.2,
- * 1.4). */
+ * up their domain's sum.  The table of known names is in the .c file. */
 #ifndef IPW_ENERGY_SOURCES_PROMETHEUS_SERIES_H
 #define IPW_ENERGY_SOURCES_PROMETHEUS_SERIES_H
 

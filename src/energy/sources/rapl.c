@@ -1,5 +1,4 @@
-/* The powercap tree: see rapl_priv.h for how zones are found, reference/energy.md 1.1 for the
- * facts. */
+/* The powercap tree: see rapl.h for how zones are found. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "energy/sources/rapl_priv.h"
+#include "energy/sources/rapl.h"
 #include "energy/sources/sysfs.h"
 
 #define PERIOD_NS  IPW_NS_PER_MS

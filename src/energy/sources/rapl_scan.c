@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "energy/sources/rapl_priv.h"
+#include "energy/sources/rapl.h"
 #include "energy/sources/sysfs.h"
 
 #define LEAST_UNIT    10 /* 1 / 2^10 J; coarser ones are whole nanojoules up to 2^9 */

@@ -50,7 +50,7 @@ bool ipw_pci_is_id(const char *text);
 bool ipw_pci_same_id(const char *a, const char *b);
 bool ipw_pci_canonical(char id[IPW_PCI_ID_BYTES], const char *text); /* as the kernel writes it */
 /* The next word of "A, B,C"; *list is moved behind it.  False when there is none left. */
-bool ipw_list_word(char *word, size_t size, const char **list);
+bool ipw_sysfs_word(char *word, size_t size, const char **list);
 
 struct ipw_probe {
     struct ipw_channel channel;

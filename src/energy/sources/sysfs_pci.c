@@ -56,7 +56,7 @@ bool ipw_pci_canonical(char id[IPW_PCI_ID_BYTES], const char *text)
     return true;
 }
 
-bool ipw_list_word(char *word, size_t size, const char **list)
+bool ipw_sysfs_word(char *word, size_t size, const char **list)
 {
     const char *p = *list;
     size_t n;

@@ -18,6 +18,7 @@
 #include "run/resume/sessions.h"
 #include "run/run.h"
 #include "trace/event.h"
+#include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
 enum { TRACES, ATTEMPTS, WARMUP, N_FILES };
@@ -77,13 +78,6 @@ static int sync_files(const struct job *j, struct ipw_err *err)
     return rc;
 }
 
-static void take_clock(struct ipw_anchor *out, const struct ipw_json *clock)
-{
-    out->boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0);
-    out->mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
-    out->wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
-}
-
 static int open_manifest(struct job *j, struct ipw_err *err)
 {
     const struct ipw_json *segments;
@@ -95,7 +89,7 @@ static int open_manifest(struct job *j, struct ipw_err *err)
     j->n_sessions = ipw_json_count(segments);
     j->clocks = ipw_calloc(j->n_sessions + 1, sizeof *j->clocks);
     for (size_t i = 0; i < j->n_sessions; i++)
-        take_clock(&j->clocks[i], ipw_json_get(ipw_json_at(segments, i), "clock"));
+        j->clocks[i] = ipw_saved_clock_read(ipw_json_get(ipw_json_at(segments, i), "clock"));
     return 0;
 }
 
@@ -167,7 +161,7 @@ static size_t place_of(const struct job *j, int segment, int64_t index)
 
 /* The line, as it would be written now. */
 static int is_same(bool *same, const struct job *j, const struct line *l,
-                   const struct ipw_redo_query *q, struct ipw_err *err)
+                   const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     char *path = path_of(j, names[l->file]);
     struct ipw_jsonl_reader *reader = NULL;
@@ -195,7 +189,7 @@ static int is_same(bool *same, const struct job *j, const struct line *l,
 /* A query that was cut is an earlier attempt, or one of the warm-up, as a session before booked it: by
  * the samples that were there then. */
 static int check_line(bool *follows, const struct job *j, const struct line *l,
-                      const struct ipw_redo_query *q, struct ipw_err *err)
+                      const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     *follows =
         strcmp(l->id, q->trace->id ? q->trace->id : "") == 0 && (!q->cut || l->file != TRACES);
@@ -226,7 +220,7 @@ static char *text_of(const struct ipw_json *object)
     return ipw_buf_take(&text, NULL);
 }
 
-static int write_attempt(struct job *j, const struct ipw_redo_query *q, struct ipw_err *err)
+static int write_attempt(struct job *j, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     struct ipw_json *start = NULL;
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
@@ -259,7 +253,7 @@ static int write_attempt(struct job *j, const struct ipw_redo_query *q, struct i
     return rc;
 }
 
-static int take_query(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
+static int take_query(void *ud, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     struct job *j = ud;
     bool has_line = false, it_follows;
@@ -327,7 +321,7 @@ static int move_aside(struct job *j, int file, struct ipw_err *err)
 
 /* ---- sessions ---- */
 
-static const struct ipw_redo_segment *redone(const struct ipw_redo *redo, size_t number)
+static const struct ipw_recompute_segment *redone(const struct ipw_recompute *redo, size_t number)
 {
     for (size_t i = 0; i < redo->n_segments; i++) {
         /* Without a run_start nothing is known of it. */
@@ -343,7 +337,7 @@ static bool is_at(const struct ipw_json *session, const char *key, int64_t t_ns)
 }
 
 /* The manifest has the books of a session that ended, and its files have all of it. */
-static bool is_whole(const struct ipw_json *session, const struct ipw_redo_segment *r)
+static bool is_whole(const struct ipw_json *session, const struct ipw_recompute_segment *r)
 {
     const char *end = ipw_json_str(ipw_json_get(session, "end"), "killed");
 
@@ -351,7 +345,7 @@ static bool is_whole(const struct ipw_json *session, const struct ipw_redo_segme
 }
 
 static void put_session(struct job *j, struct ipw_buf *out, const struct ipw_json *session,
-                        size_t number, const char *end, const struct ipw_redo_segment *r)
+                        size_t number, const char *end, const struct ipw_recompute_segment *r)
 {
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     struct ipw_json *patch = NULL;
@@ -380,7 +374,7 @@ static const char *end_of(const struct job *j, size_t number)
 
 /* The text of its object, with the end and the books that the files give where they are not whole. */
 static char *session_text(struct job *j, const struct ipw_json *session, size_t number,
-                          const struct ipw_redo_segment *r)
+                          const struct ipw_recompute_segment *r)
 {
     struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
 
@@ -393,7 +387,7 @@ static char *session_text(struct job *j, const struct ipw_json *session, size_t 
     return ipw_buf_take(&text, NULL);
 }
 
-static int close_sessions(struct job *j, const struct ipw_redo *redo, struct ipw_err *err)
+static int close_sessions(struct job *j, const struct ipw_recompute *redo, struct ipw_err *err)
 {
     const struct ipw_json *sessions = ipw_json_get(j->manifest, "segments");
     struct ipw_buf all = IPW_BUF(IPW_LINE_MAX);
@@ -427,7 +421,7 @@ static int close_sessions(struct job *j, const struct ipw_redo *redo, struct ipw
 
 /* The manifest has the end, every query of the session is booked, and the samples pass the end: then
  * nothing is missing but the line that says so. */
-static bool lacks_run_end(const struct job *j, const struct ipw_redo_segment *r)
+static bool lacks_run_end(const struct job *j, const struct ipw_recompute_segment *r)
 {
     const struct ipw_json *last =
         ipw_json_at(ipw_json_get(j->manifest, "segments"), j->n_sessions - 1);
@@ -438,7 +432,7 @@ static bool lacks_run_end(const struct job *j, const struct ipw_redo_segment *r)
            is_at(last, "start_ns", r->start_ns) && end_ns >= r->start_ns && r->read_ns >= end_ns;
 }
 
-static int write_run_end(struct job *j, struct ipw_redo_segment *r, struct ipw_err *err)
+static int write_run_end(struct job *j, struct ipw_recompute_segment *r, struct ipw_err *err)
 {
     const struct ipw_json *last =
         ipw_json_at(ipw_json_get(j->manifest, "segments"), j->n_sessions - 1);
@@ -502,14 +496,14 @@ static int mend_summary(struct job *j, struct ipw_err *err)
 
 static int mend(struct job *j, struct ipw_err *err)
 {
-    struct ipw_redo_options how = {.query = take_query, .ud = j, .starts = true};
-    struct ipw_redo redo;
+    struct ipw_recompute_options how = {.query = take_query, .ud = j, .starts = true};
+    struct ipw_recompute redo;
     int rc = sync_files(j, err);
 
     for (int i = 0; i < N_FILES && !rc; i++) rc = read_lines(j, i, err);
     if (rc) return rc;
     if (j->n) qsort(j->lines, j->n, sizeof *j->lines, by_place);
-    rc = ipw_redo_run(&redo, j->run, &how, err);
+    rc = ipw_recompute_run(&redo, j->run, &how, err);
     if (rc) return rc;
     for (int i = 0; i < N_FILES && !rc; i++)
         if (j->added[i].len) rc = append_added(j, i, err);
@@ -518,7 +512,7 @@ static int mend(struct job *j, struct ipw_err *err)
         redo.segments[redo.n_segments - 1]->number + 1 == (int)j->n_sessions)
         rc = write_run_end(j, redo.segments[redo.n_segments - 1], err);
     if (!rc) rc = close_sessions(j, &redo, err);
-    ipw_redo_release(&redo);
+    ipw_recompute_release(&redo);
     return rc ? rc : mend_summary(j, err);
 }
 

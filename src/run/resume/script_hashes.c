@@ -8,7 +8,7 @@
 #include "json/jsonl.h"
 #include "run/run.h"
 
-static struct ipw_loaded *find(const struct ipw_scripts *s, const char *path)
+static struct ipw_file_hash *find(const struct ipw_scripts *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->all[i].path, path) == 0) return &s->all[i];
@@ -17,12 +17,12 @@ static struct ipw_loaded *find(const struct ipw_scripts *s, const char *path)
 
 static void set(struct ipw_scripts *s, const char *path, const char *sha256)
 {
-    struct ipw_loaded *l = find(s, path);
+    struct ipw_file_hash *l = find(s, path);
 
     if (!l) {
         IPW_GROW(s->all, s->cap, s->n + 1);
         l = &s->all[s->n++];
-        *l = (struct ipw_loaded){.path = ipw_strdup(path)};
+        *l = (struct ipw_file_hash){.path = ipw_strdup(path)};
     }
     snprintf(l->sha256, sizeof l->sha256, "%s", sha256);
 }
@@ -81,15 +81,15 @@ static int take_notes(struct ipw_scripts *s, const char *run, struct ipw_err *er
 static void hash_now(char hex[65], const char *path)
 {
     hex[0] = '\0';
-    for (size_t i = 0; i < ipw_loaded_count(); i++) {
-        if (strcmp(ipw_loaded_at(i)->path, path)) continue;
-        memcpy(hex, ipw_loaded_at(i)->sha256, 65);
+    for (size_t i = 0; i < ipw_file_hashes_count(); i++) {
+        if (strcmp(ipw_file_hashes_at(i)->path, path)) continue;
+        memcpy(hex, ipw_file_hashes_at(i)->sha256, 65);
         return;
     }
-    if (ipw_loaded_hash(hex, path, NULL)) hex[0] = '\0'; /* gone, which is said */
+    if (ipw_file_hashes_now(hex, path, NULL)) hex[0] = '\0'; /* gone, which is said */
 }
 
-static int compare(struct ipw_run *run, struct ipw_loaded *then, struct ipw_err *err)
+static int compare(struct ipw_run *run, struct ipw_file_hash *then, struct ipw_err *err)
 {
     char now[65], *what;
     int rc;
@@ -123,8 +123,8 @@ int ipw_scripts_check(struct ipw_run *run, struct ipw_err *err)
         if (strcmp(s->all[i].path, run->agent.path)) rc = compare(run, &s->all[i], err);
     }
     /* What has been loaded by now the manifest will have from the start. */
-    for (; s->n_taken < ipw_loaded_count() && !rc; s->n_taken++)
-        set(s, ipw_loaded_at(s->n_taken)->path, ipw_loaded_at(s->n_taken)->sha256);
+    for (; s->n_taken < ipw_file_hashes_count() && !rc; s->n_taken++)
+        set(s, ipw_file_hashes_at(s->n_taken)->path, ipw_file_hashes_at(s->n_taken)->sha256);
     return rc;
 }
 
@@ -134,9 +134,9 @@ void ipw_scripts_note(struct ipw_run *run)
 {
     struct ipw_scripts *s = &run->scripts;
 
-    for (; s->n_taken < ipw_loaded_count(); s->n_taken++) {
-        const struct ipw_loaded *l = ipw_loaded_at(s->n_taken);
-        const struct ipw_loaded *known = find(s, l->path);
+    for (; s->n_taken < ipw_file_hashes_count(); s->n_taken++) {
+        const struct ipw_file_hash *l = ipw_file_hashes_at(s->n_taken);
+        const struct ipw_file_hash *known = find(s, l->path);
         struct ipw_event event = {.kind = IPW_EV_NOTE,
                                   .t_ns = ipw_now_ns(),
                                   .query = -1,

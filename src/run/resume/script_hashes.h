@@ -14,9 +14,9 @@
 struct ipw_run;
 
 struct ipw_scripts {
-    struct ipw_loaded *all; /* of earlier sessions and this one */
+    struct ipw_file_hash *all; /* of earlier sessions and this one */
     size_t n, cap;
-    size_t n_taken; /* of ipw_loaded_count() */
+    size_t n_taken; /* of ipw_file_hashes_count() */
 };
 
 /* IPW_EINVAL, naming it, when a file of an earlier session has changed or is gone. */

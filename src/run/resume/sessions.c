@@ -10,6 +10,7 @@
 #include "json/jsonl.h"
 #include "run/resume/rebuild.h"
 #include "run/run.h"
+#include "trace/saved_manifest.h"
 
 #define MANIFEST_MAX (256 * IPW_MIB)
 
@@ -115,13 +116,6 @@ static void fold(struct ipw_history *h, const struct ipw_json *segment)
     h->wall_s += seconds;
 }
 
-static void read_anchor(struct ipw_anchor *out, const struct ipw_json *clock)
-{
-    out->boot_ns = ipw_json_int(ipw_json_get(clock, "boot_ns"), 0);
-    out->mono_ns = ipw_json_int(ipw_json_get(clock, "mono_ns"), 0);
-    out->wall_ns = ipw_json_int(ipw_json_get(clock, "wall_ns"), 0);
-}
-
 static int add_past(struct ipw_history *h, const struct ipw_json *segment, struct ipw_err *err)
 {
     struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
@@ -138,7 +132,7 @@ static int add_past(struct ipw_history *h, const struct ipw_json *segment, struc
     *p = (struct ipw_past){.number = (int)k,
                            .killed = !strcmp(ipw_json_str(ipw_json_get(segment, "end"), "killed"),
                                              "killed")}; /* null: nobody has booked it */
-    read_anchor(&p->anchor, ipw_json_get(segment, "clock"));
+    p->anchor = ipw_saved_clock_read(ipw_json_get(segment, "clock"));
     ipw_json_print(&text, segment);
     p->text = ipw_buf_take(&text, NULL);
     return 0;
@@ -146,23 +140,16 @@ static int add_past(struct ipw_history *h, const struct ipw_json *segment, struc
 
 int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
-    char *path = ipw_asprintf("%s/manifest.json", run);
     const struct ipw_json *segments;
-    int rc = ipw_file_read(&text, path, err);
+    int rc = ipw_saved_manifest_read(&h->manifest, run, err);
 
-    if (!rc) {
-        rc = ipw_json_parse(&h->manifest, text.data, text.len, NULL, err);
-        if (!rc) rc = ipw_json_need_arr(&segments, h->manifest, "segments", "", err);
-        for (const struct ipw_json *s = rc ? NULL : ipw_json_first(segments); s && !rc;
-             s = ipw_json_next(s)) {
-            rc = add_past(h, s, err);
-        }
-        if (rc) ipw_err_prefix(err, "%s", path);
+    if (rc) return rc;
+    rc = ipw_json_need_arr(&segments, h->manifest, "segments", "", err);
+    for (const struct ipw_json *s = rc ? NULL : ipw_json_first(segments); s && !rc;
+         s = ipw_json_next(s)) {
+        rc = add_past(h, s, err);
     }
-    free(path);
-    ipw_buf_release(&text);
-    return rc;
+    return rc ? ipw_err_prefix(err, "%s/manifest.json", run) : 0;
 }
 
 int ipw_history_open(struct ipw_run *run, struct ipw_err *err)

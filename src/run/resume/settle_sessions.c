@@ -73,11 +73,11 @@ static int compare_ids(const void *a, const void *b)
 
 static void sort_cases(struct settling *s)
 {
-    size_t n = ipw_cases_count(s->run->cases);
+    size_t n = ipw_dataset_count(s->run->cases);
 
     s->cases = ipw_calloc(n + 1, sizeof *s->cases);
     for (size_t i = 0; i < n; i++)
-        s->cases[i] = (struct by_id){ipw_cases_get(s->run->cases, i)->id, i};
+        s->cases[i] = (struct by_id){ipw_dataset_get(s->run->cases, i)->id, i};
     qsort(s->cases, n, sizeof *s->cases, compare_ids);
 }
 
@@ -85,7 +85,7 @@ static const struct by_id *case_of(const struct settling *s, const char *id)
 {
     struct by_id key = {id, 0};
 
-    return bsearch(&key, s->cases, ipw_cases_count(s->run->cases), sizeof *s->cases, compare_ids);
+    return bsearch(&key, s->cases, ipw_dataset_count(s->run->cases), sizeof *s->cases, compare_ids);
 }
 
 void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t)
@@ -183,7 +183,7 @@ static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struc
 
     /* One that --force left out of the selection has its line all the same. */
     if (c && q->record.epoch >= 0 && q->record.epoch < run->o->epochs) {
-        index = (size_t)run->o->warmup + (size_t)q->record.epoch * ipw_cases_count(run->cases) +
+        index = (size_t)run->o->warmup + (size_t)q->record.epoch * ipw_dataset_count(run->cases) +
                 c->index;
         if (run->done[index])
             return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",

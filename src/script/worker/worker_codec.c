@@ -8,17 +8,38 @@
 
 enum { MAX_DEPTH = 128, MAX_NODES = 1000000, MAX_VALUES = 1000 };
 
-void ipw_wire_begin(struct ipw_buf *out, enum ipw_wire_kind kind, uint32_t call)
+static const struct {
+    const char *module, *names;
+} forwarded[] = {
+    {"run", "sleep* now log note"},
+    {"llm", "chat*"},
+    {"tool", "find start answer* finish granted"},
+    {"fs", "read data_uri write size list workspace"},
+    {"proc", "run*"},
+    {"budget", "energy left"},
+    {"span", "start finish"},
+    {"http", "request*"},
+    {"sqlite", "query* search*"},
+};
+
+const char *ipw_worker_codec_forwarded(size_t k, const char **module)
 {
-    char head[IPW_WIRE_HEAD] = {(char)kind};
+    if (k >= sizeof forwarded / sizeof *forwarded) return NULL;
+    *module = forwarded[k].module;
+    return forwarded[k].names;
+}
+
+void ipw_worker_codec_begin(struct ipw_buf *out, enum ipw_worker_message kind, uint32_t call)
+{
+    char head[IPW_WORKER_CODEC_HEAD] = {(char)kind};
 
     memcpy(head + 1, &call, sizeof call); /* both sides are one machine */
     ipw_buf_add(out, head, sizeof head);
 }
 
-int ipw_wire_head(const char *bytes, size_t n, uint32_t *call)
+int ipw_worker_codec_head(const char *bytes, size_t n, uint32_t *call)
 {
-    if (n < IPW_WIRE_HEAD) return 0;
+    if (n < IPW_WORKER_CODEC_HEAD) return 0;
     memcpy(call, bytes + 1, sizeof *call);
     return (unsigned char)bytes[0];
 }
@@ -105,7 +126,7 @@ static int encode(struct encoder *e, int idx)
                     luaL_typename(L, idx));
 }
 
-int ipw_wire_add(lua_State *L, int first, int n, struct ipw_buf *out, struct ipw_err *err)
+int ipw_worker_codec_add(lua_State *L, int first, int n, struct ipw_buf *out, struct ipw_err *err)
 {
     struct encoder e = {.L = L, .out = out, .err = err};
     int rc = 0;
@@ -204,7 +225,7 @@ static void decode(struct decoder *d)
     }
 }
 
-int ipw_wire_push(lua_State *L, const char *bytes, size_t n)
+int ipw_worker_codec_push(lua_State *L, const char *bytes, size_t n)
 {
     struct decoder d = {.L = L, .at = bytes, .end = bytes + n};
     int count = 0;

@@ -14,29 +14,35 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum ipw_wire_kind {
+enum ipw_worker_message {
     /* to the worker */
-    IPW_WIRE_START = 'S',  /* JSON: what to run (worker_host.c) */
-    IPW_WIRE_RESULT = 'R', /* values */
-    IPW_WIRE_ERROR = 'E',  /* one value, to be raised */
-    IPW_WIRE_PIECE = 'P',  /* values: what on_text of that call is called with; before its end */
-    IPW_WIRE_STOP = 'X',   /* text: why; ends the agent (call 0) */
+    IPW_WORKER_CODEC_START = 'S',  /* JSON: what to run (worker_host.c) */
+    IPW_WORKER_CODEC_RESULT = 'R', /* values */
+    IPW_WORKER_CODEC_ERROR = 'E',  /* one value, to be raised */
+    IPW_WORKER_CODEC_PIECE =
+        'P', /* values: what on_text of that call is called with; before its end */
+    IPW_WORKER_CODEC_STOP = 'X', /* text: why; ends the agent (call 0) */
     /* to the core */
-    IPW_WIRE_CALL = 'C',   /* 1 inside a tool that is on record as a whole, else 0; "llm.chat", a
+    IPW_WORKER_CODEC_CALL =
+        'C', /* 1 inside a tool that is on record as a whole, else 0; "llm.chat", a
                               zero byte, values */
-    IPW_WIRE_CANCEL = 'X', /* of that call */
-    IPW_WIRE_LOG = 'L',    /* text */
-    IPW_WIRE_DONE = 'D',   /* JSON: how it ended */
+    IPW_WORKER_CODEC_CANCEL = 'X', /* of that call */
+    IPW_WORKER_CODEC_LOG = 'L',    /* text */
+    IPW_WORKER_CODEC_DONE = 'D',   /* JSON: how it ended */
 };
-enum { IPW_WIRE_HEAD = 5, IPW_WIRE_MAX = 64 * 1024 * 1024 };
+enum { IPW_WORKER_CODEC_HEAD = 5, IPW_WORKER_CODEC_MAX = 64 * 1024 * 1024 };
 
-void ipw_wire_begin(struct ipw_buf *out, enum ipw_wire_kind kind, uint32_t call);
+void ipw_worker_codec_begin(struct ipw_buf *out, enum ipw_worker_message kind, uint32_t call);
 /* The kind, or 0 for a message without a head. */
-int ipw_wire_head(const char *bytes, size_t n, uint32_t *call);
+int ipw_worker_codec_head(const char *bytes, size_t n, uint32_t *call);
 
 /* Appends the n values from stack position `first` on. [0, 0, -] */
-int ipw_wire_add(lua_State *L, int first, int n, struct ipw_buf *out, struct ipw_err *err);
+int ipw_worker_codec_add(lua_State *L, int first, int n, struct ipw_buf *out, struct ipw_err *err);
 /* Pushes all values and gives their number. [0, +n, e] */
-int ipw_wire_push(lua_State *L, const char *bytes, size_t n);
+int ipw_worker_codec_push(lua_State *L, const char *bytes, size_t n);
+
+/* The functions of the k-th module that a worker sends to the core, blanks between, a '*' behind each
+ * that waits; NULL: there are no more modules. */
+const char *ipw_worker_codec_forwarded(size_t k, const char **module);
 
 #endif

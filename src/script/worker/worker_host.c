@@ -13,26 +13,28 @@
 #include "io/worker.h"
 #include "json/jsonl.h"
 #include "script/file_hashes.h"
+#include "script/host.h"
 #include "script/lib.h"
+#include "script/sandbox.h"
 #include "script/search.h"
 #include "script/task.h"
-#include "script/vm_state.h"
+#include "script/value.h"
+#include "script/vm_priv.h"
 #include "script/worker/worker_codec.h"
-#include "script/worker/worker_main.h"
 
 enum { MAX_CALLS = 20000, MAX_SCRIPT_BYTES = 4 * 1024 * 1024, CPU_S = 65 };
 #define GRACE_NS      (2 * IPW_NS_PER_S)
 #define ADDRESS_BYTES (1024 * IPW_MIB) /* beside the heap: the binary, its libraries, messages */
 
 struct call {
-    struct ipw_ward *ward;
+    struct ipw_worker_host *ward;
     struct ipw_task *task; /* NULL once over */
     uint32_t number;
     bool forgotten; /* the worker does not want to know any more */
     struct call *prev, *next;
 };
 
-struct ipw_ward {
+struct ipw_worker_host {
     struct ipw_loop *loop;
     struct ipw_vm *vm;
     struct ipw_worker *worker; /* NULL once ended */
@@ -42,7 +44,7 @@ struct ipw_ward {
     struct ipw_buf said;
     bool has_said;
     const char *refused; /* why it was ended: static text */
-    void (*on_end)(void *ud, const struct ipw_ward_end *end);
+    void (*on_end)(void *ud, const struct ipw_worker_host_end *end);
     void *ud;
 };
 
@@ -96,15 +98,10 @@ static int script_source(lua_State *L)
     lua_rawgetp(L, LUA_REGISTRYINDEX, &granted_key);
     if (lua_getfield(L, -1, path) != LUA_TBOOLEAN)
         return luaL_error(L, "%s: not a script that was looked for", path);
-    box = lua_newuserdatauv(L, sizeof *box, 0);
+    box = ipw_value_push_box(L, sizeof *box, "ipw.text_box", text_box_release);
     ipw_buf_init(&box->text, MAX_SCRIPT_BYTES);
-    if (luaL_newmetatable(L, "ipw.text_box")) {
-        lua_pushcfunction(L, text_box_release);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
     if (ipw_file_read(&box->text, path, &err)) return luaL_error(L, "%s", err.text);
-    ipw_loaded_note(path, ipw_buf_str(&box->text), box->text.len);
+    ipw_file_hashes_note(path, ipw_buf_str(&box->text), box->text.len);
     lua_pushlstring(L, ipw_buf_str(&box->text), box->text.len);
     ipw_buf_release(&box->text);
     return 1;
@@ -184,7 +181,7 @@ static void add_module(lua_State *L, const char *module, const char *names,
 /* open(light userdata: the ward's options) */
 static int open_protected(lua_State *L)
 {
-    const struct ipw_ward_options *options = lua_touserdata(L, 1);
+    const struct ipw_worker_host_options *options = lua_touserdata(L, 1);
     static const char *const clocks[] = {"time", "clock", "date"};
     const char *module, *names;
 
@@ -192,7 +189,7 @@ static int open_protected(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &granted_key);
     grant(L, options->path);
     lua_newtable(L); // functions
-    for (size_t k = 0; (names = ipw_remote_forwarded(k, &module)); k++)
+    for (size_t k = 0; (names = ipw_worker_codec_forwarded(k, &module)); k++)
         add_module(L, module, names, options->tools);
     lua_getglobal(L, "os");
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
@@ -212,18 +209,19 @@ static int open_protected(lua_State *L)
 
 /* ---- calls ---- */
 
-static void send(struct ipw_ward *w, const struct ipw_buf *message)
+static void send(struct ipw_worker_host *w, const struct ipw_buf *message)
 {
     if (w->worker) ipw_worker_send(w->worker, message->data, message->len);
 }
 
-static void send_text(struct ipw_ward *w, enum ipw_wire_kind kind, uint32_t call, const char *text)
+static void send_text(struct ipw_worker_host *w, enum ipw_worker_message kind, uint32_t call,
+                      const char *text)
 {
     struct ipw_buf message = IPW_BUF(64 * IPW_KIB);
     uint32_t n = (uint32_t)strlen(text);
 
-    ipw_wire_begin(&message, kind, call);
-    if (kind == IPW_WIRE_ERROR) {
+    ipw_worker_codec_begin(&message, kind, call);
+    if (kind == IPW_WORKER_CODEC_ERROR) {
         ipw_buf_addc(&message, 's');
         ipw_buf_add(&message, &n, sizeof n);
     }
@@ -236,18 +234,19 @@ static void call_over(void *ud, struct ipw_task *task, enum ipw_task_end end, lu
                       int nresults, const struct ipw_err *err)
 {
     struct call *call = ud;
-    struct ipw_ward *w = call->ward;
-    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    struct ipw_worker_host *w = call->ward;
+    struct ipw_buf message = IPW_BUF(IPW_WORKER_CODEC_MAX);
     struct ipw_err why = {0};
 
     (void)task;
     if (!call->forgotten) {
-        ipw_wire_begin(&message, end == IPW_TASK_DONE ? IPW_WIRE_RESULT : IPW_WIRE_ERROR,
-                       call->number);
+        ipw_worker_codec_begin(
+            &message, end == IPW_TASK_DONE ? IPW_WORKER_CODEC_RESULT : IPW_WORKER_CODEC_ERROR,
+            call->number);
         if (nresults == 0 && end != IPW_TASK_DONE)
-            send_text(w, IPW_WIRE_ERROR, call->number, err->text);
-        else if (ipw_wire_add(co, lua_gettop(co) - nresults + 1, nresults, &message, &why))
-            send_text(w, IPW_WIRE_ERROR, call->number, why.text);
+            send_text(w, IPW_WORKER_CODEC_ERROR, call->number, err->text);
+        else if (ipw_worker_codec_add(co, lua_gettop(co) - nresults + 1, nresults, &message, &why))
+            send_text(w, IPW_WORKER_CODEC_ERROR, call->number, why.text);
         else
             send(w, &message);
     }
@@ -272,12 +271,12 @@ struct incoming {
 static int send_piece(lua_State *L)
 {
     struct call *call = lua_touserdata(L, lua_upvalueindex(1));
-    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    struct ipw_buf message = IPW_BUF(IPW_WORKER_CODEC_MAX);
     struct ipw_err err = {0};
     int rc;
 
-    ipw_wire_begin(&message, IPW_WIRE_PIECE, call->number);
-    rc = ipw_wire_add(L, 1, lua_gettop(L), &message, &err);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_PIECE, call->number);
+    rc = ipw_worker_codec_add(L, 1, lua_gettop(L), &message, &err);
     if (!rc && !call->forgotten) send(call->ward, &message);
     ipw_buf_release(&message);
     return rc ? luaL_error(L, "%s", err.text) : 0;
@@ -308,22 +307,22 @@ static int prepare_call(lua_State *L)
     if (lua_getfield(L, -1, in->name) != LUA_TFUNCTION)
         return luaL_error(L, "%s: no such function", in->name);
     lua_remove(L, 1);
-    n = ipw_wire_push(L, in->values, in->n);
+    n = ipw_worker_codec_push(L, in->values, in->n);
     if (n && strcmp(in->name, "llm.chat") == 0) answer_in_pieces(L, 2, in->call);
     return 1 + n;
 }
 
 /* The worker broke the rules: it is not spoken to any more. */
-static void refuse(struct ipw_ward *w, const char *why)
+static void refuse(struct ipw_worker_host *w, const char *why)
 {
     if (w->refused) return;
     w->refused = why;
     ipw_timer_cancel(w->grace);
     w->grace = NULL;
-    ipw_ward_cancel(w, why);
+    ipw_worker_host_cancel(w, why);
 }
 
-static void start_call(struct ipw_ward *w, uint32_t number, const char *bytes, size_t n)
+static void start_call(struct ipw_worker_host *w, uint32_t number, const char *bytes, size_t n)
 {
     const char *name = bytes + 1;
     size_t name_n = n ? strnlen(name, n - 1) : 0;
@@ -344,13 +343,13 @@ static void start_call(struct ipw_ward *w, uint32_t number, const char *bytes, s
     lua_pushcfunction(L, prepare_call);
     lua_pushlightuserdata(L, &in);
     if (ipw_vm_call(w->vm, 1, LUA_MULTRET, &err)) {
-        send_text(w, IPW_WIRE_ERROR, number, err.text);
+        send_text(w, IPW_WORKER_CODEC_ERROR, number, err.text);
         free(call);
         return;
     }
     nargs = lua_gettop(L) - top - 1;
     if (ipw_task_start(&call->task, w->vm, nargs, call_over, call, &err)) {
-        send_text(w, IPW_WIRE_ERROR, number, err.text);
+        send_text(w, IPW_WORKER_CODEC_ERROR, number, err.text);
         free(call);
         return;
     }
@@ -361,7 +360,7 @@ static void start_call(struct ipw_ward *w, uint32_t number, const char *bytes, s
     w->n_calls++;
 }
 
-static void cancel_call(struct ipw_ward *w, uint32_t number)
+static void cancel_call(struct ipw_worker_host *w, uint32_t number)
 {
     for (struct call *c = w->calls; c; c = c->next) {
         if (c->number != number || c->forgotten) continue;
@@ -372,7 +371,7 @@ static void cancel_call(struct ipw_ward *w, uint32_t number)
 }
 
 /* Each may end at once and leave the list. */
-static void cancel_calls(struct ipw_ward *w, const char *reason)
+static void cancel_calls(struct ipw_worker_host *w, const char *reason)
 {
     for (struct call *c = w->calls, *next; c; c = next) {
         next = c->next;
@@ -386,24 +385,24 @@ static void grace_over(void *ud);
 
 static void on_message(void *ud, const char *bytes, size_t n)
 {
-    struct ipw_ward *w = ud;
+    struct ipw_worker_host *w = ud;
     uint32_t call;
-    int kind = ipw_wire_head(bytes, n, &call);
+    int kind = ipw_worker_codec_head(bytes, n, &call);
 
     if (w->has_said || w->refused) return;
-    bytes += IPW_WIRE_HEAD;
-    n -= IPW_WIRE_HEAD;
+    bytes += IPW_WORKER_CODEC_HEAD;
+    n -= IPW_WORKER_CODEC_HEAD;
     switch (kind) {
-    case IPW_WIRE_CALL: start_call(w, call, bytes, n); break;
-    case IPW_WIRE_CANCEL: cancel_call(w, call); break;
-    case IPW_WIRE_LOG: {
+    case IPW_WORKER_CODEC_CALL: start_call(w, call, bytes, n); break;
+    case IPW_WORKER_CODEC_CANCEL: cancel_call(w, call); break;
+    case IPW_WORKER_CODEC_LOG: {
         struct ipw_buf line = IPW_BUF(64 * IPW_KIB);
         ipw_text_printable(&line, bytes, n, 0);
         ipw_log(IPW_LOG_INFO, "%s", ipw_buf_str(&line));
         ipw_buf_release(&line);
         break;
     }
-    case IPW_WIRE_DONE:
+    case IPW_WORKER_CODEC_DONE:
         w->has_said = true;
         ipw_buf_add(&w->said, bytes, n);
         if (!w->grace) w->grace = ipw_timer_start(w->loop, GRACE_NS, grace_over, w);
@@ -414,8 +413,8 @@ static void on_message(void *ud, const char *bytes, size_t n)
 
 static void on_exit_(void *ud, int exit_code, int term_signal, int64_t cpu_ns)
 {
-    struct ipw_ward *w = ud;
-    struct ipw_ward_end end = {.cpu_ns = cpu_ns, .cpu = term_signal == SIGXCPU};
+    struct ipw_worker_host *w = ud;
+    struct ipw_worker_host_end end = {.cpu_ns = cpu_ns, .cpu = term_signal == SIGXCPU};
     char error[160];
 
     w->worker = NULL;
@@ -444,36 +443,36 @@ static void on_exit_(void *ud, int exit_code, int term_signal, int64_t cpu_ns)
 /* It did not come to an end by itself. */
 static void grace_over(void *ud)
 {
-    struct ipw_ward *w = ud;
+    struct ipw_worker_host *w = ud;
 
     w->grace = NULL;
     ipw_worker_kill(w->worker);
     on_exit_(w, -1, SIGKILL, -1);
 }
 
-void ipw_ward_cancel(struct ipw_ward *w, const char *reason)
+void ipw_worker_host_cancel(struct ipw_worker_host *w, const char *reason)
 {
     if (!w->worker || w->grace) return;
     w->grace = ipw_timer_start(w->loop, w->refused ? 0 : GRACE_NS, grace_over, w);
-    send_text(w, IPW_WIRE_STOP, 0, reason); /* before the answers: it is sticky */
+    send_text(w, IPW_WORKER_CODEC_STOP, 0, reason); /* before the answers: it is sticky */
     cancel_calls(w, reason);
 }
 
-int ipw_ward_start(struct ipw_ward **out, const struct ipw_ward_options *options,
-                   struct ipw_err *err)
+int ipw_worker_host_start(struct ipw_worker_host **out,
+                          const struct ipw_worker_host_options *options, struct ipw_err *err)
 {
     const struct ipw_host *host = options->vm->host;
     size_t heap = options->vm->memory_bytes ? options->vm->memory_bytes : 64 * IPW_MIB;
-    struct ipw_ward *w = ipw_calloc(1, sizeof *w);
-    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    struct ipw_worker_host *w = ipw_calloc(1, sizeof *w);
+    struct ipw_buf message = IPW_BUF(IPW_WORKER_CODEC_MAX);
     lua_State *L;
     int rc;
 
     w->loop = host->loop;
     w->on_end = options->on_end;
     w->ud = options->ud;
-    ipw_buf_init(&w->said, IPW_WIRE_MAX);
-    rc = ipw_vm_open(&w->vm, options->vm, err);
+    ipw_buf_init(&w->said, IPW_WORKER_CODEC_MAX);
+    rc = ipw_sandbox_open(&w->vm, options->vm, err);
     if (rc) goto fail;
     L = ipw_vm_lua(w->vm);
     lua_pushcfunction(L, open_protected);
@@ -483,25 +482,25 @@ int ipw_ward_start(struct ipw_ward **out, const struct ipw_ward_options *options
     rc = ipw_worker_start(&w->worker, w->loop,
                           &(struct ipw_worker_options){.memory_bytes = 4 * heap + ADDRESS_BYTES,
                                                        .cpu_s = CPU_S,
-                                                       .message_max_bytes = IPW_WIRE_MAX,
+                                                       .message_max_bytes = IPW_WORKER_CODEC_MAX,
                                                        .on_message = on_message,
                                                        .on_exit = on_exit_,
                                                        .ud = w},
                           err);
     if (rc) goto fail;
-    ipw_wire_begin(&message, IPW_WIRE_START, 0);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_START, 0);
     ipw_buf_add(&message, options->start, options->start_n);
     send(w, &message);
     ipw_buf_release(&message);
     *out = w;
     return 0;
 fail:
-    ipw_vm_close(w->vm);
+    ipw_sandbox_close(w->vm);
     free(w);
     return rc;
 }
 
-void ipw_ward_free(struct ipw_ward *w)
+void ipw_worker_host_free(struct ipw_worker_host *w)
 {
     if (!w) return;
     ipw_worker_kill(w->worker);
@@ -512,7 +511,7 @@ void ipw_ward_free(struct ipw_ward *w)
         ipw_task_orphan(c->task);
         free(c);
     }
-    ipw_vm_close(w->vm);
+    ipw_sandbox_close(w->vm);
     ipw_buf_release(&w->said);
     free(w);
 }

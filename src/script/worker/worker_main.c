@@ -15,34 +15,12 @@
 #include "json/write.h"
 #include "script/agent.h"
 #include "script/host.h"
-#include "script/vm_state.h"
+#include "script/task.h"
+#include "script/vm.h"
 #include "script/worker/worker_codec.h"
-
-/* ---- which functions leave ---- */
-
-static const struct {
-    const char *module, *names;
-} forwarded[] = {
-    {"run", "sleep* now log note"},
-    {"llm", "chat*"},
-    {"tool", "find start answer* finish granted"},
-    {"fs", "read data_uri write size list workspace"},
-    {"proc", "run*"},
-    {"budget", "energy left"},
-    {"span", "start finish"},
-    {"http", "request*"},
-    {"sqlite", "query* search*"},
-};
 
 /* Those that only compute.  `data` and `script` would look at files, which the kernel refuses. */
 static const char *const computing[] = {"json", "data", "script", "text", NULL};
-
-const char *ipw_remote_forwarded(size_t k, const char **module)
-{
-    if (k >= sizeof forwarded / sizeof *forwarded) return NULL;
-    *module = forwarded[k].module;
-    return forwarded[k].names;
-}
 
 /* ---- calls ---- */
 
@@ -56,14 +34,14 @@ struct pending {
     struct pending *next;
 };
 
-struct ipw_remote {
+struct worker {
+    struct ipw_host host; /* first: the states' host is a pointer to it */
     struct ipw_loop *loop;
-    struct ipw_channel *channel;
+    struct ipw_message_channel *channel;
     uint32_t last_call;
     struct pending *pending;
     struct ipw_buf answer; /* of the last call that blocked */
     /* the agent */
-    struct ipw_host host;
     struct ipw_json *start;
     struct ipw_agent *agent;
     struct ipw_case query;
@@ -73,7 +51,9 @@ struct ipw_remote {
     char *stop_reason;
 };
 
-static void unlink_pending(struct ipw_remote *r, struct pending *p)
+static struct worker *worker_of(lua_State *L) { return (struct worker *)ipw_vm_host(L); }
+
+static void unlink_pending(struct worker *r, struct pending *p)
 {
     for (struct pending **at = &r->pending; *at; at = &(*at)->next) {
         if (*at != p) continue;
@@ -82,20 +62,19 @@ static void unlink_pending(struct ipw_remote *r, struct pending *p)
     }
 }
 
-static void expect(struct ipw_remote *r, struct pending *p, struct ipw_op *op)
+static void expect(struct worker *r, struct pending *p, struct ipw_op *op)
 {
     *p = (struct pending){.number = ++r->last_call, .op = op, .next = r->pending};
-    ipw_buf_init(&p->answer, IPW_WIRE_MAX);
-    ipw_buf_init(&p->pieces, 2 * (size_t)IPW_WIRE_MAX);
+    ipw_buf_init(&p->answer, IPW_WORKER_CODEC_MAX);
+    ipw_buf_init(&p->pieces, 2 * (size_t)IPW_WORKER_CODEC_MAX);
     r->pending = p;
 }
 
-static void take_answer(struct ipw_remote *r, int kind, uint32_t number, const char *bytes,
-                        size_t n)
+static void take_answer(struct worker *r, int kind, uint32_t number, const char *bytes, size_t n)
 {
     for (struct pending *p = r->pending; p; p = p->next) {
         if (p->number != number || p->kind) continue;
-        if (kind == IPW_WIRE_PIECE) {
+        if (kind == IPW_WORKER_CODEC_PIECE) {
             ipw_buf_add(&p->pieces, &n, sizeof n);
             ipw_buf_add(&p->pieces, bytes, n);
         } else {
@@ -108,11 +87,11 @@ static void take_answer(struct ipw_remote *r, int kind, uint32_t number, const c
 }
 
 /* Sends the message and waits for its answer, which is r->answer then; gives its kind. */
-static int ask(struct ipw_remote *r, struct pending *p, const struct ipw_buf *message)
+static int ask(struct worker *r, struct pending *p, const struct ipw_buf *message)
 {
-    ipw_channel_send(r->channel, message->data, message->len);
+    ipw_message_channel_send(r->channel, message->data, message->len);
     while (!p->kind)
-        if (!ipw_channel_wait(r->channel)) _exit(1); /* the core is gone */
+        if (!ipw_message_channel_wait(r->channel)) _exit(1); /* the core is gone */
     unlink_pending(r, p);
     ipw_buf_release(&r->answer);
     r->answer = p->answer;
@@ -121,9 +100,9 @@ static int ask(struct ipw_remote *r, struct pending *p, const struct ipw_buf *me
 
 static int push_answer(lua_State *L, int kind, const struct ipw_buf *answer)
 {
-    int n = ipw_wire_push(L, ipw_buf_str(answer), answer->len);
+    int n = ipw_worker_codec_push(L, ipw_buf_str(answer), answer->len);
 
-    if (kind == IPW_WIRE_RESULT) return n;
+    if (kind == IPW_WORKER_CODEC_RESULT) return n;
     if (n == 0) lua_pushliteral(L, "the core refused");
     if (lua_type(L, -1) == LUA_TSTRING) { /* as luaL_error() in our place would have it */
         luaL_where(L, 1);
@@ -137,7 +116,7 @@ static int push_answer(lua_State *L, int kind, const struct ipw_buf *answer)
 
 struct call_op {
     struct ipw_op op;
-    struct ipw_remote *remote;
+    struct worker *worker;
     struct pending pending;
     bool sent, streams; /* streams: the request at 1 has an on_text */
 };
@@ -149,8 +128,8 @@ static void call_cancel(struct ipw_op *base)
 
     if (!op->sent || op->pending.kind) return;
     op->sent = false;
-    ipw_wire_begin(&message, IPW_WIRE_CANCEL, op->pending.number);
-    ipw_channel_send(op->remote->channel, message.data, message.len);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_CANCEL, op->pending.number);
+    ipw_message_channel_send(op->worker->channel, message.data, message.len);
     ipw_buf_release(&message);
 }
 
@@ -164,7 +143,7 @@ static void hand_on(lua_State *L, struct call_op *op)
         memcpy(&n, pieces->data + at, sizeof n);
         at += sizeof n;
         lua_getfield(L, 1, "on_text");
-        lua_call(L, ipw_wire_push(L, pieces->data + at, n), 0);
+        lua_call(L, ipw_worker_codec_push(L, pieces->data + at, n), 0);
         at += n;
     }
     ipw_buf_clear(pieces);
@@ -187,7 +166,7 @@ static void call_release(struct ipw_op *base)
     struct call_op *op = (struct call_op *)base;
 
     call_cancel(base); /* on_text raised */
-    unlink_pending(op->remote, &op->pending);
+    unlink_pending(op->worker, &op->pending);
     ipw_buf_release(&op->pending.answer);
     ipw_buf_release(&op->pending.pieces);
 }
@@ -229,8 +208,8 @@ static bool has_on_text(lua_State *L, const char *name)
 
 static int call(lua_State *L, const char *name, bool waits)
 {
-    struct ipw_remote *r = ipw_host_of(L)->remote;
-    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    struct worker *r = worker_of(L);
+    struct ipw_buf message = IPW_BUF(IPW_WORKER_CODEC_MAX);
     struct pending blocking, *p = &blocking;
     struct call_op *op = NULL;
     struct ipw_err err;
@@ -244,28 +223,28 @@ static int call(lua_State *L, const char *name, bool waits)
     }
     if (waits) {
         op = ipw_op_new(L, sizeof *op, call_cancel, call_finish, call_release);
-        op->remote = r;
+        op->worker = r;
         op->streams = streams;
         p = &op->pending;
     }
     expect(r, p, op ? &op->op : NULL);
-    ipw_wire_begin(&message, IPW_WIRE_CALL, p->number);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_CALL, p->number);
     ipw_buf_addc(&message, ipw_task_in_tool(ipw_vm_of(L)));
     ipw_buf_add(&message, name, strlen(name) + 1);
-    if (ipw_wire_add(L, first, n, &message, &err)) {
+    if (ipw_worker_codec_add(L, first, n, &message, &err)) {
         ipw_buf_release(&message);
         if (!op) unlink_pending(r, p);
         return luaL_error(L, "%s: %s", name, err.text);
     }
     if (op) {
-        ipw_channel_send(r->channel, message.data, message.len);
+        ipw_message_channel_send(r->channel, message.data, message.len);
         op->sent = true;
         ipw_buf_release(&message);
         return ipw_op_await(L);
     }
     n = ask(r, p, &message);
     ipw_buf_release(&message);
-    if (n == IPW_WIRE_RESULT) note_tool(L, name);
+    if (n == IPW_WORKER_CODEC_RESULT) note_tool(L, name);
     lua_settop(L, 0);
     return push_answer(L, n, &r->answer);
 }
@@ -276,15 +255,17 @@ static int call_core(lua_State *L)
     return call(L, lua_tostring(L, lua_upvalueindex(1)), lua_toboolean(L, lua_upvalueindex(2)));
 }
 
-int ipw_remote_call(lua_State *L, const char *name) { return call(L, name, false); }
+static int link_call(lua_State *L, const char *name) { return call(L, name, false); }
 
-void ipw_remote_open(lua_State *L, const char *module)
+static void link_open(lua_State *L, const char *module)
 {
+    const char *m, *names;
+
     for (size_t i = 0; computing[i]; i++)
         if (strcmp(computing[i], module) == 0) return;
-    for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++) {
-        if (strcmp(forwarded[i].module, module)) continue;
-        for (const char *at = forwarded[i].names; *at; at += strspn(at, "* ")) {
+    for (size_t k = 0; (names = ipw_worker_codec_forwarded(k, &m)); k++) {
+        if (strcmp(m, module)) continue;
+        for (const char *at = names; *at; at += strspn(at, "* ")) {
             size_t n = strcspn(at, "* ");
             lua_pushlstring(L, at, n);
             lua_pushfstring(L, "%s.%s", module, lua_tostring(L, -1));
@@ -301,8 +282,8 @@ void ipw_remote_open(lua_State *L, const char *module)
 /* ---- scripts and the log ---- */
 
 /* Asks for a text about a name. */
-static int ask_text(struct ipw_remote *r, const char *function, const char *name,
-                    struct ipw_buf *out, struct ipw_err *err)
+static int ask_text(struct worker *r, const char *function, const char *name, struct ipw_buf *out,
+                    struct ipw_err *err)
 {
     struct ipw_buf message = IPW_BUF(64 * IPW_KIB);
     uint32_t n = (uint32_t)strlen(name);
@@ -310,7 +291,7 @@ static int ask_text(struct ipw_remote *r, const char *function, const char *name
     const char *at;
 
     expect(r, &p, NULL);
-    ipw_wire_begin(&message, IPW_WIRE_CALL, p.number);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_CALL, p.number);
     ipw_buf_addc(&message, 0);
     ipw_buf_add(&message, function, strlen(function) + 1);
     ipw_buf_addc(&message, 's');
@@ -322,56 +303,58 @@ static int ask_text(struct ipw_remote *r, const char *function, const char *name
     if (r->answer.len >= 5 && at[0] == 's') {
         memcpy(&n, at + 1, sizeof n);
         if (n > r->answer.len - 5) n = (uint32_t)(r->answer.len - 5);
-        if (p.kind == IPW_WIRE_RESULT) return ipw_buf_add(out, at + 5, n);
+        if (p.kind == IPW_WORKER_CODEC_RESULT) return ipw_buf_add(out, at + 5, n);
         return ipw_fail(err, IPW_ENOTFOUND, "%.*s", (int)n, at + 5);
     }
     return ipw_fail(err, IPW_ENOTFOUND, "%s: the core refused", name);
 }
 
-void ipw_remote_module(lua_State *L, const char *name, char *path, size_t size)
+static void link_module(lua_State *L, const char *name, char *path, size_t size)
 {
     struct ipw_buf text = IPW_BUF(4 * IPW_KIB);
     struct ipw_err err = {0};
-    int rc = ask_text(ipw_host_of(L)->remote, "script.module", name, &text, &err);
+    int rc = ask_text(worker_of(L), "script.module", name, &text, &err);
 
     snprintf(path, size, "%s", ipw_buf_str(&text));
     ipw_buf_release(&text);
     if (rc) luaL_error(L, "%s", err.text);
 }
 
-int ipw_remote_source(struct ipw_remote *r, const char *path, struct ipw_buf *out,
-                      struct ipw_err *err)
+static int link_source(lua_State *L, const char *path, struct ipw_buf *out, struct ipw_err *err)
 {
-    return ask_text(r, "script.source", path, out, err);
+    return ask_text(worker_of(L), "script.source", path, out, err);
 }
 
-void ipw_remote_log(struct ipw_remote *r, const char *text)
+static void link_log(lua_State *L, const char *text)
 {
     struct ipw_buf message = IPW_BUF(64 * IPW_KIB);
 
-    ipw_wire_begin(&message, IPW_WIRE_LOG, 0);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_LOG, 0);
     ipw_buf_add(&message, text, strnlen(text, 32 * IPW_KIB));
-    ipw_channel_send(r->channel, message.data, message.len);
+    ipw_message_channel_send(worker_of(L)->channel, message.data, message.len);
     ipw_buf_release(&message);
 }
 
+static const struct ipw_host_worker link_to_core = {link_call, link_open, link_module, link_source,
+                                                    link_log};
+
 /* ---- the life of a worker ---- */
 
-static void send_end(struct ipw_remote *r, const struct ipw_buf *json)
+static void send_end(struct worker *r, const struct ipw_buf *json)
 {
-    struct ipw_buf message = IPW_BUF(IPW_WIRE_MAX);
+    struct ipw_buf message = IPW_BUF(IPW_WORKER_CODEC_MAX);
 
-    ipw_wire_begin(&message, IPW_WIRE_DONE, 0);
+    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_DONE, 0);
     ipw_buf_add(&message, json->data, json->len);
-    ipw_channel_send(r->channel, message.data, message.len);
-    ipw_channel_flush(r->channel);
+    ipw_message_channel_send(r->channel, message.data, message.len);
+    ipw_message_channel_flush(r->channel);
     ipw_buf_release(&message);
     _exit(0); /* nothing here is worth an orderly end */
 }
 
 static void agent_over(void *ud, const struct ipw_agent_result *result)
 {
-    struct ipw_buf json = IPW_BUF(IPW_WIRE_MAX - 64);
+    struct ipw_buf json = IPW_BUF(IPW_WORKER_CODEC_MAX - 64);
     struct ipw_jw w;
 
     ipw_jw_init(&w, &json);
@@ -388,12 +371,12 @@ static void agent_over(void *ud, const struct ipw_agent_result *result)
     send_end(ud, &json);
 }
 
-static void fail(struct ipw_remote *r, const struct ipw_err *err)
+static void fail(struct worker *r, const struct ipw_err *err)
 {
     agent_over(r, &(struct ipw_agent_result){.outcome = "error", .error = err->text});
 }
 
-static void inspect(struct ipw_remote *r)
+static void inspect(struct worker *r)
 {
     struct ipw_buf json = IPW_BUF(64 * IPW_KIB);
     struct ipw_err err = {0};
@@ -414,7 +397,7 @@ static char *text_of(const struct ipw_json *object, const char *name)
     return (char *)ipw_json_str(ipw_json_get(object, name), NULL);
 }
 
-static void read_start(struct ipw_remote *r, const struct ipw_json *doc)
+static void read_start(struct worker *r, const struct ipw_json *doc)
 {
     const struct ipw_json *tools = ipw_json_get(doc, "tools"), *files = ipw_json_get(doc, "files");
     size_t n = 0;
@@ -446,7 +429,7 @@ static void read_start(struct ipw_remote *r, const struct ipw_json *doc)
         r->query.files[r->query.n_files++].name = (char *)ipw_json_str(f, "");
 }
 
-static void start(struct ipw_remote *r, const char *bytes, size_t n)
+static void start(struct worker *r, const char *bytes, size_t n)
 {
     struct ipw_err err = {0};
 
@@ -463,18 +446,19 @@ static void start(struct ipw_remote *r, const char *bytes, size_t n)
 
 static void on_message(void *ud, const char *bytes, size_t n)
 {
-    struct ipw_remote *r = ud;
+    struct worker *r = ud;
     uint32_t number;
-    int kind = ipw_wire_head(bytes, n, &number);
+    int kind = ipw_worker_codec_head(bytes, n, &number);
 
-    bytes += IPW_WIRE_HEAD;
-    n -= IPW_WIRE_HEAD;
-    if (kind == IPW_WIRE_START) start(r, bytes, n);
-    if (kind == IPW_WIRE_STOP && r->agent && !r->stop_reason) {
+    bytes += IPW_WORKER_CODEC_HEAD;
+    n -= IPW_WORKER_CODEC_HEAD;
+    if (kind == IPW_WORKER_CODEC_START) start(r, bytes, n);
+    if (kind == IPW_WORKER_CODEC_STOP && r->agent && !r->stop_reason) {
         r->stop_reason = ipw_memdup(bytes, n);
         ipw_agent_cancel(r->agent, r->stop_reason);
     }
-    if (kind == IPW_WIRE_RESULT || kind == IPW_WIRE_ERROR || kind == IPW_WIRE_PIECE)
+    if (kind == IPW_WORKER_CODEC_RESULT || kind == IPW_WORKER_CODEC_ERROR ||
+        kind == IPW_WORKER_CODEC_PIECE)
         take_answer(r, kind, number, bytes, n);
 }
 
@@ -484,18 +468,19 @@ static void on_close(void *ud, const char *why)
     _exit(1);
 }
 
-int ipw_remote_main(int fd)
+int ipw_worker_main(int fd)
 {
-    struct ipw_remote r = {.host = {.seed = INT64_MIN, .max_tokens = -1, .temperature = NAN}};
+    struct worker r = {.host.model = {.seed = INT64_MIN, .max_tokens = -1, .temperature = NAN}};
     struct ipw_err err = {0};
 
     clearenv();
     if (ipw_loop_new(&r.loop, &err)) return 1;
     r.host.loop = r.loop;
     r.host.name = "worker";
-    r.host.remote = &r;
-    r.channel = ipw_channel_open(r.loop, fd, IPW_WIRE_MAX,
-                                 &(struct ipw_channel_callbacks){on_message, on_close, &r});
+    r.host.worker = &link_to_core;
+    r.channel =
+        ipw_message_channel_open(r.loop, fd, IPW_WORKER_CODEC_MAX,
+                                 &(struct ipw_message_channel_callbacks){on_message, on_close, &r});
     ipw_log_set_level(IPW_LOG_ERROR);
     if (ipw_worker_confine(&err)) fail(&r, &err);
     ipw_loop_run(r.loop);

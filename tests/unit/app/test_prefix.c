@@ -88,7 +88,7 @@ static void session(struct ipw_rundir *dir, const struct ipw_source_set *set, in
     if (!killed) ipw_rundir_event(dir, &end);
 }
 
-static int write_trace(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
+static int write_trace(void *ud, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     struct ipw_rundir *dir = ud;
     struct ipw_buf line = IPW_BUF(IPW_MIB);
@@ -121,8 +121,8 @@ static void make_run(void)
                                 .period_ns = 1000000};
     struct ipw_source_set set = {.sources = {&source}, .n = 1};
     struct ipw_rundir *dir;
-    struct ipw_redo redo;
-    struct ipw_redo_options how = {.query = write_trace};
+    struct ipw_recompute redo;
+    struct ipw_recompute_options how = {.query = write_trace};
 
     assert_int_equal(ipw_rundir_open(&dir, "run", NULL), 0);
     assert_int_equal(ipw_rundir_write_manifest(dir, "{}", 2, NULL), 0);
@@ -132,15 +132,15 @@ static void make_run(void)
     session(dir, &set, 1, true);
     assert_int_equal(ipw_rundir_flush(dir, NULL), 0);
     how.ud = dir;
-    assert_int_equal(ipw_redo_run(&redo, "run", &how, NULL), 0);
+    assert_int_equal(ipw_recompute_run(&redo, "run", &how, NULL), 0);
     assert_int_equal(redo.n_segments, 2);
     assert_false(redo.segments[0]->cut);
     assert_true(redo.segments[1]->cut);
-    ipw_redo_release(&redo);
+    ipw_recompute_release(&redo);
     assert_int_equal(ipw_rundir_close(dir, NULL), 0);
 }
 
-static int count_redone(void *ud, const struct ipw_redo_query *q, struct ipw_err *err)
+static int count_redone(void *ud, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     (void)q;
     (void)err;
@@ -194,17 +194,17 @@ static void check_traces(const char *path, const char *text, size_t n)
 
 static void check_redo(const char *path, const char *text, size_t n)
 {
-    struct ipw_redo redo;
+    struct ipw_recompute redo;
     struct ipw_err err = {0};
     size_t queries = 0;
-    struct ipw_redo_options how = {.query = count_redone, .ud = &queries};
-    int rc = ipw_redo_run(&redo, "run", &how, &err);
+    struct ipw_recompute_options how = {.query = count_redone, .ud = &queries};
+    int rc = ipw_recompute_run(&redo, "run", &how, &err);
 
     if (rc) print_error("%s cut at byte %zu: %s\n", path, n, err.text);
     assert_int_equal(rc, 0);
     assert_true(queries <= 4);
     (void)text;
-    ipw_redo_release(&redo);
+    ipw_recompute_release(&redo);
 }
 
 static void every_prefix_loads(void **state)

@@ -11,13 +11,14 @@
 #include <math.h>
 
 #include "data/gaia.h"
+#include "data/pytext.h"
 
 struct score_row {
     const char *answer, *truth;
     bool right;
 };
 
-/* The forty rows of reference/ecosystem.md, section 1. */
+/* Forty pairs with the verdict of the benchmark's own scorer. */
 static const struct score_row reference[] = {
     {"17", "17", true},
     {"17.0", "17", true},
@@ -211,7 +212,7 @@ static void test_python_float(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double value = -1;
-        bool ok = ipw_python_float(rows[i].text, &value);
+        bool ok = ipw_py_float(rows[i].text, &value);
 
         if (ok != rows[i].ok)
             fail_msg("float(\"%s\"): expected %s", rows[i].text, rows[i].ok ? "a number" : "none");
@@ -220,7 +221,7 @@ static void test_python_float(void **state)
                      rows[i].value);
     }
     double nan_value = 0;
-    assert_true(ipw_python_float(" -NaN ", &nan_value));
+    assert_true(ipw_py_float(" -NaN ", &nan_value));
     assert_true(isnan(nan_value));
 }
 
@@ -232,7 +233,7 @@ static void test_locale(void **state)
     (void)state;
     if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
         print_message("locale de_DE.UTF-8 is not installed: checked in the C locale only\n");
-    assert_true(ipw_python_float("1.5", &value));
+    assert_true(ipw_py_float("1.5", &value));
     assert_true(value == 1.5);
     setlocale(LC_NUMERIC, "C");
 }

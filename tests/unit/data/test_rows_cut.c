@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "data/dataset.h"
+#include "data/rows.h"
 
 static const struct {
     const char *name, *text;

@@ -1,7 +1,7 @@
 /* Which sensors are believed, in what words they are doubted, and how long that takes. */
 #include "energy/belief.h"
 
-#include "energy/select.h"
+#include "energy/overlap.h"
 
 #include "unit/energy/energy_test.h"
 

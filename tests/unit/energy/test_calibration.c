@@ -52,7 +52,7 @@ static void test_what_tells_no_line(void **state)
 static void test_there_and_back(void **state)
 {
     struct ipw_calibration c = measured(0.5), back;
-    struct ipw_model_facts facts = {.cpu = "a processor", .threads = 8};
+    struct ipw_power_model_facts facts = {.cpu = "a processor", .threads = 8};
     struct ipw_err err = {0};
     char path[600];
 

@@ -1,4 +1,4 @@
-/* Steps of the wall clock and sleep: cases 29 and 30 of reference/energy.md section 6. */
+/* Steps of the wall clock and sleep: cases 29 and 30 of tests/cases.txt. */
 #include "energy/clockwatch.h"
 
 #include "unit/energy/energy_test.h"

@@ -1,5 +1,5 @@
 /* Sensors of which a part, or nothing, can be read: no sum without its parts, and a message with the remedy. */
-#include "energy/sources/rapl_priv.h"
+#include "energy/sources/rapl.h"
 
 #include "unit/energy/hwmon_tree.h"
 

@@ -3,6 +3,7 @@
  * after a failure is right again; and nothing stays open. */
 #include "energy/sources/battery.h"
 #include "energy/sources/hwmon.h"
+#include "energy/sources/rapl.h"
 
 #include "unit/energy/tree.h"
 #include "unit/json/failing.h"

@@ -1,4 +1,4 @@
-/* Labels of hardware: the table of reference/upstream-ipw.md 3.3 whole, and ours; facts from a tree. */
+/* Labels of hardware: the upstream project's for each kind of device, and ours; facts from a tree. */
 #include "energy/hardware.h"
 
 #include <stdlib.h>
@@ -111,7 +111,7 @@ static void put(const char *path, const char *text)
 static void test_gather(void **state)
 {
     char proc[64], sys[64], command[64];
-    struct ipw_facts f;
+    struct ipw_hardware f;
     struct ipw_channel gpus[4] = {
         {.name = "gpu0", .device = "GPU-aa NVIDIA H100 80GB", .domain = IPW_DOMAIN_GPU},
         {.name = "gpu0/mem_total",
@@ -140,7 +140,7 @@ static void test_gather(void **state)
     put("sys/class/dmi/id/sys_vendor", "QEMU\n");
     snprintf(proc, sizeof proc, "%s/proc", root);
     snprintf(sys, sizeof sys, "%s/sys", root);
-    ipw_facts_gather(&f, proc, sys, &set);
+    ipw_hardware_gather(&f, proc, sys, &set);
     assert_string_equal(f.cpu, "AMD EPYC 9654 96-Core Processor");
     assert_int_equal(f.sockets, 2);
     assert_int_equal(f.cores, 3);
@@ -151,7 +151,7 @@ static void test_gather(void **state)
     assert_string_equal(f.driver, "550.54.15");
     assert_int_equal(f.gpus, 2);
     assert_string_equal(f.gpu, "NVIDIA H100 80GB");
-    ipw_facts_gather(&f, "/nonexistent", "/nonexistent", NULL);
+    ipw_hardware_gather(&f, "/nonexistent", "/nonexistent", NULL);
     assert_string_equal(f.cpu, "");
     assert_int_equal(f.sockets, 0);
     assert_int_equal(f.gpus, 0);
@@ -161,10 +161,10 @@ static void test_gather(void **state)
 }
 
 /* Gathers from a tree of its own: cpuinfo, the vendor, the driver's first line; NULL: no such file. */
-static struct ipw_facts facts_of(const char *cpuinfo, const char *vendor, const char *driver)
+static struct ipw_hardware facts_of(const char *cpuinfo, const char *vendor, const char *driver)
 {
     char proc[64], sys[64], command[64];
-    struct ipw_facts f;
+    struct ipw_hardware f;
 
     snprintf(root, sizeof root, "/tmp/ipw-facts-XXXXXX");
     assert_non_null(mkdtemp(root));
@@ -174,7 +174,7 @@ static struct ipw_facts facts_of(const char *cpuinfo, const char *vendor, const 
     put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "");
     snprintf(proc, sizeof proc, "%s/proc", root);
     snprintf(sys, sizeof sys, "%s/sys", root);
-    ipw_facts_gather(&f, proc, sys, NULL);
+    ipw_hardware_gather(&f, proc, sys, NULL);
     snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
     assert_string_equal(f.governor, ""); /* an empty file tells nothing */
@@ -202,7 +202,7 @@ static void test_virtual_machines(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        struct ipw_facts f = facts_of(table[i].cpuinfo, table[i].vendor, NULL);
+        struct ipw_hardware f = facts_of(table[i].cpuinfo, table[i].vendor, NULL);
 
         if (strcmp(f.virtualised, table[i].virtualised)) fail_msg("row %zu: %s", i, f.virtualised);
         assert_int_equal(f.virtualised_known, table[i].known);
@@ -212,9 +212,9 @@ static void test_virtual_machines(void **state)
 /* A key counts only as a whole: "model name" is not "model name of its maker". */
 static void test_cpuinfo_keys(void **state)
 {
-    struct ipw_facts f = facts_of("processor: 0\nprocessors\t: 8\nprocessor 1\n"
-                                  "model name: a\nmodel name : b\nmodel namely\t: c\n",
-                                  NULL, NULL);
+    struct ipw_hardware f = facts_of("processor: 0\nprocessors\t: 8\nprocessor 1\n"
+                                     "model name: a\nmodel name : b\nmodel namely\t: c\n",
+                                     NULL, NULL);
 
     (void)state;
     assert_int_equal(f.threads, 1);
@@ -254,24 +254,24 @@ static void test_boards(void **state)
     struct ipw_source sources[2] = {{.name = "rapl", .channels = &cpu, .n_channels = 1},
                                     {.name = "nvml", .channels = gpus, .n_channels = 5}};
     struct ipw_source_set set = {.sources = {&sources[0], &sources[1]}, .n = 2};
-    struct ipw_facts f;
+    struct ipw_hardware f;
 
     (void)state;
-    ipw_facts_gather(&f, "/nonexistent", "/nonexistent", &set);
+    ipw_hardware_gather(&f, "/nonexistent", "/nonexistent", &set);
     assert_int_equal(f.gpus, 2);
     assert_string_equal(f.gpu, "GPU-aa"); /* no name beside the identity: the identity */
     set.n = 1;
-    ipw_facts_gather(&f, "/nonexistent", "/nonexistent", &set);
+    ipw_hardware_gather(&f, "/nonexistent", "/nonexistent", &set);
     assert_int_equal(f.gpus, 0);
 }
 
 /* Without other folders the facts are this machine's. */
 static void test_this_machine(void **state)
 {
-    struct ipw_facts f;
+    struct ipw_hardware f;
 
     (void)state;
-    ipw_facts_gather(&f, NULL, NULL, NULL);
+    ipw_hardware_gather(&f, NULL, NULL, NULL);
     assert_true(f.threads > 0);
 }
 

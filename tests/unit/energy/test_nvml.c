@@ -52,7 +52,7 @@ static struct ipw_source *open_stub(const char *text)
 
     clock_ns = S(1000);
     tell(text);
-    if (ipw_nvml_open_with(&s, &options, &err)) fail_msg("%s", err.text);
+    if (ipw_nvml_open(&s, &options, &err)) fail_msg("%s", err.text);
     assert_string_equal(s->name, "nvml");
     return s;
 }
@@ -70,7 +70,7 @@ static void refused(const char *text, enum ipw_code code, const char *why)
     struct ipw_err err = {0};
 
     tell(text);
-    assert_int_equal(ipw_nvml_open(&s, STUB, &err), code);
+    assert_int_equal(ipw_nvml_open(&s, &(struct ipw_nvml_options){.library = STUB}, &err), code);
     assert_null(s);
     if (!strstr(err.text, why)) fail_msg("'%s' is not in '%s'", why, err.text);
     assert_null(strchr(err.text, '\n'));
@@ -340,13 +340,13 @@ static void test_13_14_library_replaced(void **state)
     link_to(library, STUB);
     tell(text);
     clock_ns = S(1000);
-    if (ipw_nvml_open_with(&s, &options, &err)) fail_msg("%s", err.text);
+    if (ipw_nvml_open(&s, &options, &err)) fail_msg("%s", err.text);
     s->close(s);
     tell("device GPU-aaaa H100 700000\nenergy 0 counter watts=0 start_mj=5000\n"
          "fail 0 energy 18 after_reads=2\n"
          "device GPU-bbbb H100 700000\nenergy 1 counter watts=0 start_mj=6000\n"
          "fail 1 energy 18 after_reads=2\n");
-    if (ipw_nvml_open_with(&s, &options, &err)) fail_msg("%s", err.text);
+    if (ipw_nvml_open(&s, &options, &err)) fail_msg("%s", err.text);
     read_after(s, 0.1, v);
     assert_true(v[0] == 5000000 && v[1] == 6000000);
     read_after(s, 0.1, v); /* 18 */
@@ -420,10 +420,14 @@ static void test_14_absent(void **state)
     struct ipw_err err = {0};
 
     (void)state;
-    assert_int_equal(ipw_nvml_open(&s, "/nonexistent/libnvidia-ml.so.1", &err), IPW_EUNSUPPORTED);
+    assert_int_equal(
+        ipw_nvml_open(&s, &(struct ipw_nvml_options){.library = "/nonexistent/libnvidia-ml.so.1"},
+                      &err),
+        IPW_EUNSUPPORTED);
     assert_null(s);
     assert_non_null(strstr(err.text, "/nonexistent/libnvidia-ml.so.1"));
-    assert_int_equal(ipw_nvml_open(&s, INCOMPLETE, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_nvml_open(&s, &(struct ipw_nvml_options){.library = INCOMPLETE}, &err),
+                     IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "it has no nvmlDeviceGetCount_v2"));
     refused("init 9\n", IPW_EUNSUPPORTED, "nvmlInit_v2: driver not loaded (9): modprobe nvidia");
     refused("init 18\n", IPW_EUNSUPPORTED,
@@ -519,7 +523,7 @@ static void test_50_every_code(void **state)
                      "fail 0 %s %d\n",
                      calls_[c], code);
             tell(text);
-            if (ipw_nvml_open_with(&s, &options, &err)) { /* somebody else's device */
+            if (ipw_nvml_open(&s, &options, &err)) { /* somebody else's device */
                 assert_true(c == 0 && code == 4);
                 assert_true(err.text[0]);
                 continue;
@@ -542,7 +546,7 @@ static void test_50_every_code(void **state)
                      "fail 0 %s %d after_reads=4\n",
                      calls_[c], code);
             tell(text);
-            assert_int_equal(ipw_nvml_open_with(&s, &options, NULL), 0);
+            assert_int_equal(ipw_nvml_open(&s, &options, NULL), 0);
             for (int i = 0; i < 30; i++) {
                 read_after(s, 0.1, v);
                 for (size_t k = 0; k < s->n_channels; k++) {

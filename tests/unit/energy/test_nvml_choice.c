@@ -49,7 +49,7 @@ static int open_rc(struct ipw_source **s, const char *gpus, bool metrics, struct
     const struct ipw_nvml_options o = {
         .library = STUB, .gpus = gpus, .pci_root = pci_root, .metrics = metrics, .now = now};
 
-    return ipw_nvml_open_with(s, &o, err);
+    return ipw_nvml_open(s, &o, err);
 }
 
 static struct ipw_source *open_gpus(const char *gpus, bool metrics)

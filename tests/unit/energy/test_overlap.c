@@ -1,4 +1,4 @@
-/* Which channels are added: cases 17, 18 and 20 of reference/energy.md section 6, and what else
+/* Which channels are added: cases 17, 18 and 20 of tests/cases.txt, and what else
  * must never be added. */
 #include "energy/overlap.h"
 
@@ -6,6 +6,7 @@
 
 #include "ledger/ledger.h"
 
+#include "sim/ask.h"
 #include "unit/energy/energy_test.h"
 
 /* One line a channel; `in` is what its source thinks, `out` what must come of it. */
@@ -28,7 +29,7 @@ struct line {
 static void check(const struct line *lines, size_t n, const char *const basis[IPW_DOMAIN_COUNT])
 {
     struct ipw_channel channels[16];
-    struct ipw_cover_item items[16];
+    struct ipw_overlap_item items[16];
     char got[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES];
     size_t index = 0;
 
@@ -45,10 +46,10 @@ static void check(const struct line *lines, size_t n, const char *const basis[IP
                                            .in_sum = l->in};
         snprintf(channels[i].name, sizeof channels[i].name, "%s", l->name);
         snprintf(channels[i].device, sizeof channels[i].device, "%s", l->device);
-        items[i] = (struct ipw_cover_item){
+        items[i] = (struct ipw_overlap_item){
             .channel = &channels[i], .source = l->source, .index = index, .rejected = l->rejected};
     }
-    ipw_cover_choose(items, n, got);
+    ipw_overlap_choose(items, n, got);
     for (size_t i = 0; i < n; i++)
         if (channels[i].in_sum != lines[i].out)
             fail_msg("%s of %s: in the sum: %d", lines[i].name, lines[i].source,
@@ -99,7 +100,7 @@ static void test_17_joules_once(void **state)
     };
     enum { N = sizeof zones / sizeof *zones };
     struct ipw_channel channels[N];
-    struct ipw_cover_item items[N];
+    struct ipw_overlap_item items[N];
     char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES];
     struct ipw_ledger *l;
 
@@ -108,9 +109,9 @@ static void test_17_joules_once(void **state)
         channels[i] = test_counter(zones[i].name, zones[i].domain, 0, 400);
         channels[i].scope = zones[i].scope;
         channels[i].in_sum = zones[i].in;
-        items[i] = (struct ipw_cover_item){.channel = &channels[i], .source = "rapl"};
+        items[i] = (struct ipw_overlap_item){.channel = &channels[i], .source = "rapl"};
     }
-    ipw_cover_choose(items, N, basis);
+    ipw_overlap_choose(items, N, basis);
     l = ipw_ledger_new(channels, N);
     for (int k = 0; k <= 100; k++) {
         int64_t v[N];
@@ -118,9 +119,9 @@ static void test_17_joules_once(void **state)
         for (size_t i = 0; i < N; i++) v[i] = J(0.1 * zones[i].watts * k);
         ipw_ledger_row(l, 0, N, S(1 + 0.1 * k), v);
     }
-    assert_figure(ipw_ledger_total(l, MACHINE, S(1), S(11)), 1400, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_total(l, CPU, S(1), S(11)), 1000, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_total(l, DRAM, S(1), S(11)), 200, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_total(MACHINE, S(1), S(11))), 1400, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_total(CPU, S(1), S(11))), 1000, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_total(DRAM, S(1), S(11))), 200, IPW_PROV_MEASURED);
     ipw_ledger_free(l);
 }
 
@@ -302,7 +303,7 @@ static void test_nothing(void **state)
     char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES];
 
     (void)state;
-    ipw_cover_choose(NULL, 0, basis);
+    ipw_overlap_choose(NULL, 0, basis);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) assert_string_equal(basis[d], "");
 }
 

@@ -1,4 +1,4 @@
-/* How often a source is read: cases 42 and 43 of reference/energy.md section 6, over counters whose
+/* How often a source is read: cases 42 and 43 of tests/cases.txt, over counters whose
  * publication is known exactly. */
 #include "energy/poll_rate.h"
 
@@ -9,7 +9,7 @@
 struct world {
     struct ipw_source source;
     struct ipw_channel channels[2];
-    struct ipw_pace pace;
+    struct ipw_poll_rate pace;
     int64_t t, published; /* now; the last publication */
     int64_t period, jitter;
     int64_t value, reads;
@@ -25,7 +25,7 @@ static void start(struct world *w, int64_t least, int64_t declared, int64_t inte
     w->channels[0] = (struct ipw_channel){.kind = IPW_CHANNEL_COUNTER, .period_ns = declared};
     w->channels[1] = (struct ipw_channel){.kind = IPW_CHANNEL_GAUGE, .period_ns = declared};
     w->source.channels = w->channels;
-    ipw_pace_init(&w->pace, &w->source, interval, adapt, w->t);
+    ipw_poll_rate_init(&w->pace, &w->source, interval, adapt, w->t);
 }
 
 /* Lets time pass, reading whenever the pace says so. */
@@ -43,9 +43,9 @@ static void run(struct world *w, int64_t ns)
         }
         values[0] = w->value;
         values[1] = 250000;
-        ipw_pace_push(&w->pace, w->t, values);
+        ipw_poll_rate_push(&w->pace, w->t, values);
         w->reads++;
-        w->t = ipw_pace_next(&w->pace, w->t);
+        w->t = ipw_poll_rate_next(&w->pace, w->t);
     }
 }
 
@@ -138,7 +138,7 @@ static void test_by_the_schedule(void **state)
     assert_int_equal(w.pace.poll_ns, S(1));
     start(&w, S(0.02), 0, S(0.05), true);
     w.channels[0].remote = true;
-    ipw_pace_init(&w.pace, &w.source, S(0.05), true, w.t);
+    ipw_poll_rate_init(&w.pace, &w.source, S(0.05), true, w.t);
     assert_int_equal(w.pace.poll_ns, S(0.05));
     run(&w, S(3));
     assert_int_equal(w.pace.poll_ns, S(0.05));
@@ -152,7 +152,7 @@ static void test_failed_reads(void **state)
 
     (void)state;
     start(&w, S(0.02), 0, S(0.05), true);
-    for (int i = 0; i < 1000; i++) ipw_pace_push(&w.pace, w.t + i * S(0.005), values);
+    for (int i = 0; i < 1000; i++) ipw_poll_rate_push(&w.pace, w.t + i * S(0.005), values);
     assert_int_equal(w.pace.period_ns, 0);
     assert_int_equal(w.pace.poll_ns, S(0.05));
 }
@@ -164,7 +164,7 @@ static void test_failed_reads(void **state)
 struct grid {
     struct ipw_source source;
     struct ipw_channel channels[8];
-    struct ipw_pace pace;
+    struct ipw_poll_rate pace;
     size_t n;
     int64_t t, took, late, period, jitter, phase[8]; /* late: readings come up to so much */
     int64_t next[8], count[8], value[8], read_ns;
@@ -188,7 +188,7 @@ static void grid_start(struct grid *g, size_t n, int64_t period, int64_t jitter)
         g->phase[i] = S(1000) + period * (int64_t)(3 * i % 8) / 8 + S(0.003);
         g->next[i] = g->phase[i];
     }
-    ipw_pace_init(&g->pace, &g->source, S(0.05), true, g->t);
+    ipw_poll_rate_init(&g->pace, &g->source, S(0.05), true, g->t);
 }
 
 static bool publish(struct grid *g, size_t i, int64_t t)
@@ -222,10 +222,10 @@ static void grid_run(struct grid *g, int64_t ns)
             if (at - g->read_ns > S(0.005)) g->blurred++;
         }
         g->read_ns = at;
-        ipw_pace_push(&g->pace, at, g->value);
+        ipw_poll_rate_push(&g->pace, at, g->value);
         g->reads++;
         g->busy_ns += g->took;
-        g->t = ipw_pace_next(&g->pace, g->t + g->took);
+        g->t = ipw_poll_rate_next(&g->pace, g->t + g->took);
         assert_true(g->t > at);
         if (g->late) g->t += (int64_t)(test_uniform(&g->seed, 0, 1) * (double)g->late);
     }
@@ -319,7 +319,7 @@ static void test_several_channels(void **state)
     grid_run(&g, S(60));
     assert_true(g.reads <= 50 * 60 + 20);
     assert_true(g.window_ns <= g.changes * S(0.0225));
-    assert_true(llabs(ipw_pace_next(&g.pace, g.pace.read_ns) - g.pace.read_ns - S(0.02)) >
+    assert_true(llabs(ipw_poll_rate_next(&g.pace, g.pace.read_ns) - g.pace.read_ns - S(0.02)) >
                 S(0.0005));
 }
 
@@ -405,14 +405,14 @@ static void test_schedule_is_a_grid(void **state)
     (void)state;
     start(&w, S(0.001), S(0.001), S(0.05), true);
     for (int i = 1; i <= 10; i++) {
-        int64_t next = ipw_pace_next(&w.pace, w.t + S(0.003));
+        int64_t next = ipw_poll_rate_next(&w.pace, w.t + S(0.003));
 
         assert_int_equal(next, S(1000) + i * S(0.05));
         w.t = next;
         values[0]++;
-        ipw_pace_push(&w.pace, w.t, values);
+        ipw_poll_rate_push(&w.pace, w.t, values);
     }
-    assert_int_equal(ipw_pace_next(&w.pace, w.t + S(0.33)), w.t + S(0.35));
+    assert_int_equal(ipw_poll_rate_next(&w.pace, w.t + S(0.33)), w.t + S(0.35));
 }
 
 int main(void)

@@ -11,10 +11,10 @@ static const char vm[] =
 
 static void test_facts(void **state)
 {
-    struct ipw_model_facts f;
+    struct ipw_power_model_facts f;
 
     (void)state;
-    ipw_model_facts_read(&f, vm);
+    ipw_power_model_facts_read(&f, vm);
     assert_int_equal(f.threads, 2);
     assert_string_equal(f.vendor, "GenuineIntel");
     assert_string_equal(f.cpu, "Intel(R) Xeon(R) Processor @ 2.90GHz");
@@ -22,11 +22,11 @@ static void test_facts(void **state)
     assert_int_equal(f.model, 85);
     assert_int_equal(f.stepping, 7);
     assert_true(f.virtual);
-    ipw_model_facts_read(&f, "flags : xhypervisor hypervisors\nprocessor:0");
+    ipw_power_model_facts_read(&f, "flags : xhypervisor hypervisors\nprocessor:0");
     assert_false(f.virtual);
-    ipw_model_facts_read(&f, "");
+    ipw_power_model_facts_read(&f, "");
     assert_int_equal(f.threads, 1);
-    ipw_model_facts_read(&f, "cpu family\t: -3\nmodel : 99999999999999999999\n");
+    ipw_power_model_facts_read(&f, "cpu family\t: -3\nmodel : 99999999999999999999\n");
     assert_int_equal(f.family, 0);
     assert_int_equal(f.model, 0);
 }
@@ -35,13 +35,13 @@ static void test_facts(void **state)
  * (worked out by hand from the published rows). */
 static void test_unknown_vcpus(void **state)
 {
-    struct ipw_model_facts f = {.threads = 2, .virtual = true};
-    struct ipw_model_watts w;
-    struct ipw_model m;
+    struct ipw_power_model_facts f = {.threads = 2, .virtual = true};
+    struct ipw_power_model_watts w;
+    struct ipw_power_model m;
 
     (void)state;
-    ipw_model_choose(&m, &f);
-    w = ipw_model_at(&m, 0.5);
+    ipw_power_model_choose(&m, &f);
+    w = ipw_power_model_at(&m, 0.5);
     assert_near(w.mid, 4.24, 0.01);
     assert_near(w.lo, 2.47, 0.01);
     assert_near(w.hi, 11.29, 0.01);
@@ -50,29 +50,29 @@ static void test_unknown_vcpus(void **state)
 
 static void test_known_vcpus_and_limit(void **state)
 {
-    struct ipw_model_facts f;
-    struct ipw_model_watts w;
-    struct ipw_model m;
+    struct ipw_power_model_facts f;
+    struct ipw_power_model_watts w;
+    struct ipw_power_model m;
 
     (void)state;
-    ipw_model_facts_read(&f, vm);
+    ipw_power_model_facts_read(&f, vm);
     f.limit_w = 270; /* the host's: not this machine's */
-    ipw_model_choose(&m, &f);
-    assert_int_equal(m.kind, IPW_MODEL_VCPU);
+    ipw_power_model_choose(&m, &f);
+    assert_int_equal(m.kind, IPW_POWER_MODEL_VCPU);
     assert_non_null(strstr(m.about, "Cascade Lake"));
-    w = ipw_model_at(&m, 1);
+    w = ipw_power_model_at(&m, 1);
     assert_near(w.mid, 2 * 3.97, 1e-9);
     assert_near(w.lo, 2 * 3.97 * 0.7, 1e-9);
     assert_near(w.hi, 2 * 3.97 * 1.3, 1e-9);
     f.virtual = false;
-    ipw_model_choose(&m, &f);
-    assert_int_equal(m.kind, IPW_MODEL_LIMIT);
-    w = ipw_model_at(&m, 0.5); /* Teads .75, linear .5, cubic .2125 */
+    ipw_power_model_choose(&m, &f);
+    assert_int_equal(m.kind, IPW_POWER_MODEL_LIMIT);
+    w = ipw_power_model_at(&m, 0.5); /* Teads .75, linear .5, cubic .2125 */
     assert_near(w.mid, 270 * 0.75, 1e-9);
     assert_near(w.lo, 270 * 0.2125 * 0.7, 1e-9);
     assert_near(w.hi, 270 * 0.75 * 1.3, 1e-9);
     for (double u = -0.1; u <= 1.1; u += 0.01) {
-        w = ipw_model_at(&m, u);
+        w = ipw_power_model_at(&m, u);
         assert_true(w.lo >= 0 && w.lo <= w.mid && w.mid <= w.hi);
     }
 }
@@ -81,13 +81,13 @@ static void test_known_vcpus_and_limit(void **state)
  * queries' truths at least 95 % lie within the bounds, from utilisation alone. */
 static void test_laptop(void **state)
 {
-    struct ipw_model_facts f = {.threads = 8, .limit_w = 45};
-    struct ipw_model m;
+    struct ipw_power_model_facts f = {.threads = 8, .limit_w = 45};
+    struct ipw_power_model m;
     uint64_t seed = 20261122;
     int held = 0;
 
     (void)state;
-    ipw_model_choose(&m, &f);
+    ipw_power_model_choose(&m, &f);
     for (int q = 0; q < 1000; q++) {
         double truth = 0, lo = 0, hi = 0, power = test_uniform(&seed, 0.6, 1.1);
         double boost = test_uniform(&seed, 1, 1.4), idle = test_uniform(&seed, 3, 6);
@@ -96,7 +96,7 @@ static void test_laptop(void **state)
             double u = test_uniform(&seed, 0, 1) < 0.4 ? test_uniform(&seed, 0, 0.1)
                                                        : test_uniform(&seed, 0.1, 1);
             double w = idle + (45 - idle) * pow(u, power) * (u < 0.3 ? boost : 1);
-            struct ipw_model_watts e = ipw_model_at(&m, u);
+            struct ipw_power_model_watts e = ipw_power_model_at(&m, u);
 
             if (w > 45) w = 45;
             truth += w * 0.05;
@@ -159,19 +159,19 @@ static void test_source(void **state)
 /* A calibrated machine's line, within what the meter was off from it; never below 0 W. */
 static void test_calibrated(void **state)
 {
-    const struct ipw_model m = {
-        .kind = IPW_MODEL_CALIBRATED, .least_w = 10, .most_w = 50, .low_least_w = 15};
-    struct ipw_model_watts w = ipw_model_at(&m, 0.5);
+    const struct ipw_power_model m = {
+        .kind = IPW_POWER_MODEL_CALIBRATED, .least_w = 10, .most_w = 50, .low_least_w = 15};
+    struct ipw_power_model_watts w = ipw_power_model_at(&m, 0.5);
 
     (void)state;
     assert_near(w.mid, 30, 1e-9);
     assert_near(w.lo, 15, 1e-9);
     assert_near(w.hi, 45, 1e-9);
-    w = ipw_model_at(&m, -1); /* a share outside 0 to 1 is its nearest end */
+    w = ipw_power_model_at(&m, -1); /* a share outside 0 to 1 is its nearest end */
     assert_near(w.mid, 10, 1e-9);
     assert_near(w.lo, 0, 1e-9);
-    assert_near(ipw_model_at(&m, 7).mid, 50, 1e-9);
-    assert_near(ipw_model_at(&m, (double)NAN).mid, 10, 1e-9);
+    assert_near(ipw_power_model_at(&m, 7).mid, 50, 1e-9);
+    assert_near(ipw_power_model_at(&m, (double)NAN).mid, 10, 1e-9);
 }
 
 /* A flag counts as a whole word of the flags' line alone, at either end of it too. */
@@ -192,9 +192,9 @@ static void test_flags(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        struct ipw_model_facts facts;
+        struct ipw_power_model_facts facts;
 
-        ipw_model_facts_read(&facts, table[i].cpuinfo);
+        ipw_power_model_facts_read(&facts, table[i].cpuinfo);
         if (facts.virtual != table[i].virtual) fail_msg("row %zu", i);
     }
 }

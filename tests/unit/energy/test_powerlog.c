@@ -219,18 +219,19 @@ static void test_what_is_no_log(void **state)
 /* A reading is held for five of its distances and at least 10 s; not forever. */
 static void test_a_held_reading_goes_stale(void **state)
 {
-    struct ipw_held h = {0};
+    struct ipw_powerlog_held h = {0};
 
     (void)state;
-    assert_true(ipw_held_take(&h, IPW_METER_WATTS, S(1)) == IPW_NO_VALUE);
-    ipw_held_push(&h, 5, S(1));
-    assert_int_equal(ipw_held_take(&h, IPW_METER_WATTS, S(11)), 5000);
-    assert_true(ipw_held_take(&h, IPW_METER_WATTS, S(11.1)) == IPW_NO_VALUE);
-    ipw_held_push(&h, 7, S(21)); /* 20 s apart */
-    assert_int_equal(ipw_held_take(&h, IPW_METER_WATTS, S(121)), 7000);
-    assert_true(ipw_held_take(&h, IPW_METER_WATTS, S(121.1)) == IPW_NO_VALUE);
-    ipw_held_push(&h, 1e12, S(122));
-    assert_int_equal(ipw_held_take(&h, IPW_METER_WATTS, S(122)), INT64_C(1000000000000000));
+    assert_true(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(1)) == IPW_NO_VALUE);
+    ipw_powerlog_held_push(&h, 5, S(1));
+    assert_int_equal(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(11)), 5000);
+    assert_true(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(11.1)) == IPW_NO_VALUE);
+    ipw_powerlog_held_push(&h, 7, S(21)); /* 20 s apart */
+    assert_int_equal(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(121)), 7000);
+    assert_true(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(121.1)) == IPW_NO_VALUE);
+    ipw_powerlog_held_push(&h, 1e12, S(122));
+    assert_int_equal(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(122)),
+                     INT64_C(1000000000000000));
 }
 
 static int64_t tick_ns;
@@ -268,21 +269,21 @@ static void see_line(void *ud, const char *line, size_t n, int64_t number)
 
 static void test_lines_in_pieces(void **state)
 {
-    struct ipw_feed_lines f = {0};
+    struct ipw_powerlog_lines f = {0};
     char *flood = malloc(100000);
 
     (void)state;
-    ipw_feed_lines_push(&f, "ab", 2, see_line, NULL);
+    ipw_powerlog_lines_push(&f, "ab", 2, see_line, NULL);
     assert_int_equal(lines_seen, 0);
-    ipw_feed_lines_push(&f, "c\r\n\nd", 5, see_line, NULL);
+    ipw_powerlog_lines_push(&f, "c\r\n\nd", 5, see_line, NULL);
     assert_int_equal(lines_seen, 2);
     assert_int_equal(longest, 3);
     memset(flood, 'x', 100000);
-    ipw_feed_lines_push(&f, flood, 100000, see_line, NULL);
-    ipw_feed_lines_push(&f, "\n", 1, see_line, NULL);
+    ipw_powerlog_lines_push(&f, flood, 100000, see_line, NULL);
+    ipw_powerlog_lines_push(&f, "\n", 1, see_line, NULL);
     assert_int_equal(lines_seen, 3);
     assert_int_equal(longest, sizeof f.text);
-    ipw_feed_lines_end(&f, see_line, NULL);
+    ipw_powerlog_lines_end(&f, see_line, NULL);
     assert_int_equal(lines_seen, 3);
     free(flood);
 }

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "energy/sources/rapl.h"
 #include "energy/sources/sysfs.h"
 
 #include "unit/energy/energy_test.h"

@@ -1,5 +1,5 @@
-/* What powercap shows is not quite what the register counted: energy/sources/rapl_priv.h. */
-#include "energy/sources/rapl_priv.h"
+/* What powercap shows is not quite what the register counted: energy/sources/rapl.h. */
+#include "energy/sources/rapl.h"
 #include "unit/energy/tree.h"
 
 /* The kernel cuts the unit to whole nanojoules; its range tells which it was, and the truth comes back:

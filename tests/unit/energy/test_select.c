@@ -1,4 +1,5 @@
 /* Which sensors are opened: the words of --telemetry, the choice between perf and powercap, --gpu. */
+#include "energy/overlap.h"
 #include "energy/select.h"
 
 #include <errno.h>

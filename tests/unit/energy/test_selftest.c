@@ -1,10 +1,10 @@
-/* Does each sensor do what it says: cases 11, 40, 41 of reference/energy.md section 6, over rows that
+/* Does each sensor do what it says: cases 11, 40, 41 of tests/cases.txt, over rows that
  * are known exactly. */
 #include "energy/selftest.h"
 
 #include <math.h>
 
-#include "energy/select.h"
+#include "energy/overlap.h"
 #include "json/json.h"
 
 #include "unit/energy/energy_test.h"

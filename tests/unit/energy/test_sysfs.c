@@ -152,16 +152,16 @@ static void test_words(void **state)
     char word[8];
 
     (void)state;
-    assert_true(ipw_list_word(word, sizeof word, &list));
+    assert_true(ipw_sysfs_word(word, sizeof word, &list));
     assert_string_equal(word, "a");
-    assert_true(ipw_list_word(word, sizeof word, &list));
+    assert_true(ipw_sysfs_word(word, sizeof word, &list));
     assert_string_equal(word, "b c");
-    assert_true(ipw_list_word(word, sizeof word, &list));
+    assert_true(ipw_sysfs_word(word, sizeof word, &list));
     assert_string_equal(word, "0123456");
-    assert_false(ipw_list_word(word, sizeof word, &list));
-    assert_false(ipw_list_word(word, sizeof word, &list));
+    assert_false(ipw_sysfs_word(word, sizeof word, &list));
+    assert_false(ipw_sysfs_word(word, sizeof word, &list));
     list = NULL;
-    assert_false(ipw_list_word(word, sizeof word, &list));
+    assert_false(ipw_sysfs_word(word, sizeof word, &list));
 }
 
 static void test_notes_and_names(void **state)

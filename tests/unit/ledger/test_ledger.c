@@ -1,8 +1,10 @@
-/* Shares and phases of the ledger: reference/energy.md 2d and 2f, and 6. */
+/* Shares and phases of the ledger: docs/method.md, "Splitting a step" and
+ * "Sharing between queries", and cases of tests/cases.txt. */
 #include "ledger/ledger.h"
 
 #include <stdlib.h>
 
+#include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
 
@@ -124,7 +126,7 @@ static void tell_event(struct ipw_ledger *l, const struct event *e, double *sinc
     }
     since[e->query] = e->t;
     if (e->kind == IPW_PHASE_COUNT) {
-        ipw_ledger_query_leave(l, q, t);
+        ipw_ledger_query_end(l, q, t);
     } else {
         ipw_ledger_phase(l, q, (enum ipw_phase)e->kind, t, INT64_MAX);
     }
@@ -156,8 +158,8 @@ static struct ipw_ledger *run_crowd(struct sim_sensor *s, enum ipw_share share, 
         for (int q = 0; q < crowd.queries && figures; q++) {
             if (booked[q] || crowd.t1[q] > t || S(crowd.t1[q]) > ipw_ledger_covered_ns(l)) continue;
             booked[q] = true;
-            figures[q] = ipw_ledger_query_window(l, crowd.ordinal[q], s->channel.domain,
-                                                 S(crowd.t0[q]), S(crowd.t1[q]));
+            figures[q] = ipw_ledger_figure(
+                l, ask_query(crowd.ordinal[q], s->channel.domain, S(crowd.t0[q]), S(crowd.t1[q])));
         }
     }
     return l;
@@ -226,8 +228,9 @@ static void test_33_exact_balance_by_each_rule(void **state)
         stop = S(crowd_end() + 0.5);
         for (int q = 0; q < crowd.queries; q++) {
             int64_t cuts[6] = {S(crowd.t0[q])}, parts = 0;
-            struct ipw_figure f[5], whole = ipw_ledger_query_window(l, crowd.ordinal[q], GPU,
-                                                                    S(crowd.t0[q]), S(crowd.t1[q]));
+            struct ipw_figure f[5],
+                whole = ipw_ledger_figure(
+                    l, ask_query(crowd.ordinal[q], GPU, S(crowd.t0[q]), S(crowd.t1[q])));
 
             assert_true(whole.known && whole.j >= 0);
             assert_true(whole.lo_j >= 0 && whole.lo_j <= whole.j && whole.j <= whole.hi_j);
@@ -237,7 +240,7 @@ static void test_33_exact_balance_by_each_rule(void **state)
             }
             cuts[5] = S(crowd.t1[q]);
             for (int k = 0; k < 5; k++) {
-                f[k] = ipw_ledger_query_window(l, crowd.ordinal[q], GPU, cuts[k], cuts[k + 1]);
+                f[k] = ipw_ledger_figure(l, ask_query(crowd.ordinal[q], GPU, cuts[k], cuts[k + 1]));
                 assert_true(f[k].known && f[k].j >= 0);
                 parts += uj_of(f[k].j);
             }
@@ -245,8 +248,8 @@ static void test_33_exact_balance_by_each_rule(void **state)
             assert_near(booked[q].j, whole.j, 0);
             sum += uj_of(whole.j);
         }
-        idle = uj_of(ipw_ledger_idle(l, GPU, start, stop).j);
-        total = uj_of(ipw_ledger_total(l, GPU, start, stop).j);
+        idle = uj_of(ipw_ledger_figure(l, ask_idle(GPU, start, stop)).j);
+        total = uj_of(ipw_ledger_figure(l, ask_total(GPU, start, stop)).j);
         assert_int_equal(sum + idle, total);
         ipw_ledger_free(l);
         sim_curve_release(&curve);
@@ -271,8 +274,8 @@ static void test_33_phases_come_closer_than_slices(void **state)
         l = run_crowd(&s, (enum ipw_share)share, 80, 0.01, 1, NULL);
         for (int q = 0; q < 40; q++) {
             static const double adds[IPW_PHASE_COUNT] = {0, 180, 110, 120, 5, 0};
-            struct ipw_account a =
-                ipw_ledger_account(l, crowd.ordinal[q], GPU, S(crowd.t0[q]), S(crowd.t1[q]));
+            struct ipw_account a = ipw_ledger_account(
+                l, ask_query(crowd.ordinal[q], GPU, S(crowd.t0[q]), S(crowd.t1[q])));
             double added = 0, since = 0;
             int doing = -1;
 
@@ -317,14 +320,14 @@ static void test_34_no_tokens_idle_share_only(void **state)
     ipw_ledger_phase(l, a, IPW_PHASE_DECODE, S(2), S(6));
     ipw_ledger_tokens(l, a, S(2), S(6), 0, 100);
     ipw_ledger_phase(l, b, IPW_PHASE_PREFILL, S(2), S(4)); /* cancelled in it */
-    ipw_ledger_query_leave(l, b, S(4));
-    ipw_ledger_query_leave(l, a, S(6));
+    ipw_ledger_query_end(l, b, S(4));
+    ipw_ledger_query_end(l, a, S(6));
     feed(l, &s, 1, 8, 0.05);
-    x = ipw_ledger_account(l, b, GPU, S(2), S(4));
+    x = ipw_ledger_account(l, ask_query(b, GPU, S(2), S(4)));
     assert_near(x.attributed.j, 100, 1e-3);
     assert_near(x.marginal_j, 0, 1e-3);
     assert_near(x.exclusive_j, 0, 1e-6);
-    x = ipw_ledger_account(l, a, GPU, S(2), S(6));
+    x = ipw_ledger_account(l, ask_query(a, GPU, S(2), S(6)));
     assert_near(x.attributed.j, 500 + 600, 1e-3);
     assert_near(x.exclusive_j, 600, 1e-3);
     assert_near(x.marginal_j, 400 + 400, 1e-3);
@@ -350,22 +353,22 @@ static void test_tokens_wait_for_open_calls(void **state)
     b = ipw_ledger_query_begin(l, S(2));
     ipw_ledger_phase(l, a, IPW_PHASE_DECODE, S(2), INT64_MAX);
     ipw_ledger_tokens(l, b, S(2), S(3), 0, 100);
-    ipw_ledger_query_leave(l, b, S(3));
+    ipw_ledger_query_end(l, b, S(3));
     feed(l, &s, 1, 5, 0.05);
     assert_int_equal(ipw_ledger_covered_ns(l), S(2));
     assert_int_equal(ipw_ledger_measured_ns(l), S(5));
     /* Meanwhile: equal slices, which are called what they are, between nothing and all. */
-    f = ipw_ledger_so_far(l, a, GPU, S(2), S(4));
+    f = ipw_ledger_figure(l, ask(IPW_LEDGER_SO_FAR, a, GPU, S(2), S(4)));
     assert_near(f.j, 100 + 200, 1e-3);
     assert_int_equal(f.provenance, IPW_PROV_ESTIMATED);
     assert_true(f.lo_j == 0 && f.hi_j >= 400 && f.hi_j < 450);
     ipw_ledger_tokens(l, a, S(2), S(5), 0, 900);
     ipw_ledger_phase(l, a, IPW_PHASE_DECODE, S(2), S(5));
-    ipw_ledger_query_leave(l, a, S(5));
+    ipw_ledger_query_end(l, a, S(5));
     assert_int_equal(ipw_ledger_covered_ns(l), S(5));
-    assert_near(ipw_ledger_query_window(l, b, GPU, S(2), S(3)).j, 50, 1e-3);
-    assert_near(ipw_ledger_query_window(l, a, GPU, S(2), S(5)).j, 550, 1e-3);
-    f = ipw_ledger_so_far(l, a, GPU, S(2), S(5)); /* now it is known */
+    assert_near(ipw_ledger_figure(l, ask_query(b, GPU, S(2), S(3))).j, 50, 1e-3);
+    assert_near(ipw_ledger_figure(l, ask_query(a, GPU, S(2), S(5))).j, 550, 1e-3);
+    f = ipw_ledger_figure(l, ask(IPW_LEDGER_SO_FAR, a, GPU, S(2), S(5))); /* now it is known */
     assert_near(f.j, 550, 1e-3);
     assert_int_equal(f.provenance, IPW_PROV_DISTRIBUTED);
     ipw_ledger_free(l);
@@ -389,10 +392,10 @@ static void test_30_suspended(void **state)
     ipw_ledger_break(l, "suspended");
     s.offset_uj = J(3000); /* it went on counting */
     feed(l, &s, 5.05, 10, 0.1);
-    ipw_ledger_query_leave(l, q, S(9));
-    assert_near(ipw_ledger_query_window(l, q, GPU, S(2), S(4)).j, 200, 1e-3);
-    assert_unknown(ipw_ledger_query_window(l, q, GPU, S(4), S(6)), "suspended");
-    assert_near(ipw_ledger_query_window(l, q, GPU, S(6), S(9)).j, 300, 1e-3);
+    ipw_ledger_query_end(l, q, S(9));
+    assert_near(ipw_ledger_figure(l, ask_query(q, GPU, S(2), S(4))).j, 200, 1e-3);
+    assert_unknown(ipw_ledger_figure(l, ask_query(q, GPU, S(4), S(6))), "suspended");
+    assert_near(ipw_ledger_figure(l, ask_query(q, GPU, S(6), S(9))).j, 300, 1e-3);
     ipw_ledger_free(l);
     sim_curve_release(&curve);
 }
@@ -409,8 +412,8 @@ static void test_32_meters_out_of_phase(void **state)
         ipw_ledger_row(l, 1, 1, S(1.5 + i), &b);
     }
     ipw_ledger_query_begin(l, S(4.25));
-    ipw_ledger_query_end(l, S(9.75));
-    assert_near(ipw_ledger_query_window(l, 0, GPU, S(4.25), S(9.75)).j, 5.5 * 150, 1e-3);
+    ipw_ledger_query_end(l, 0, S(9.75));
+    assert_near(ipw_ledger_figure(l, ask_query(0, GPU, S(4.25), S(9.75))).j, 5.5 * 150, 1e-3);
     ipw_ledger_free(l);
 }
 
@@ -428,10 +431,10 @@ static void test_35_remote(void **state)
     ipw_ledger_set_reason(l, GPU, "remote");
     q = ipw_ledger_query_begin(l, S(2));
     ipw_ledger_phase(l, q, IPW_PHASE_LM, S(2), S(4)); /* 36: the first token was not seen */
-    ipw_ledger_query_leave(l, q, S(5));
+    ipw_ledger_query_end(l, q, S(5));
     feed(l, &s, 1, 6, 0.1);
-    assert_unknown(ipw_ledger_query_window(l, q, GPU, S(2), S(4)), "remote");
-    assert_near(ipw_ledger_query_window(l, q, CPU, S(2), S(4)).j, 200, 1e-3);
+    assert_unknown(ipw_ledger_figure(l, ask_query(q, GPU, S(2), S(4))), "remote");
+    assert_near(ipw_ledger_figure(l, ask_query(q, CPU, S(2), S(4))).j, 200, 1e-3);
     ipw_ledger_free(l);
     sim_curve_release(&curve);
 }
@@ -476,15 +479,15 @@ static void test_49_53_metamorphic(void **state)
         q = sim_feed(l, &s, 1, script.start_s - 1, end + 1, 0.02, 0, turns, 30, true);
         for (int i = 0; i < 30; i++) {
             int64_t t0 = S(turns[i].t0), t1 = S(turns[i].t1), mid = S(turns[i].lm_end);
-            double j = ipw_ledger_query_window(l, q, GPU, t0, t1).j;
+            double j = ipw_ledger_figure(l, ask_query(q, GPU, t0, t1)).j;
 
             if (k == 0) base[i] = j;
             if (k == 1) assert_near(j, base[i], 1e-3 * j);
             if (k == 2) assert_near(j, base[i] * 3, 1e-3 * j);
             if (k == 3) assert_near(j - base[i], 40 * (turns[i].t1 - turns[i].t0), 0.03 * j);
             if (k == 4) assert_memory_equal(&j, &base[i], sizeof j);
-            assert_int_equal(uj_of(ipw_ledger_query_window(l, q, GPU, t0, mid).j) +
-                                 uj_of(ipw_ledger_query_window(l, q, GPU, mid, t1).j),
+            assert_int_equal(uj_of(ipw_ledger_figure(l, ask_query(q, GPU, t0, mid)).j) +
+                                 uj_of(ipw_ledger_figure(l, ask_query(q, GPU, mid, t1)).j),
                              uj_of(j));
         }
         ipw_ledger_free(l);
@@ -515,8 +518,8 @@ static void test_25_long_run_with_phases(void **state)
         ipw_ledger_row(l, 0, 1, S(t), &v);
         if (i % 10 == 5 && i > 50) { /* half way into each second */
             if (q >= 0) {
-                ipw_ledger_query_leave(l, q, S(t));
-                sum += uj_of(ipw_ledger_query_window(l, q, GPU, S(begun), S(t)).j);
+                ipw_ledger_query_end(l, q, S(t));
+                sum += uj_of(ipw_ledger_figure(l, ask_query(q, GPU, S(begun), S(t))).j);
                 ipw_ledger_trim(l, S(t));
             }
             begun = t;
@@ -525,11 +528,11 @@ static void test_25_long_run_with_phases(void **state)
         }
         if (i % 10 == 6 && q >= 0) ipw_ledger_phase(l, q, IPW_PHASE_TOOL, S(t - 0.03), INT64_MAX);
     }
-    ipw_ledger_query_leave(l, q, S(4001));
-    sum += uj_of(ipw_ledger_query_window(l, q, GPU, S(begun), S(4001)).j);
-    assert_int_equal(sum + uj_of(ipw_ledger_idle(l, GPU, S(1), S(4001)).j),
-                     uj_of(ipw_ledger_total(l, GPU, S(1), S(4001)).j));
-    assert_unknown(ipw_ledger_query_window(l, 3, GPU, S(10), S(11)), "not_covered");
+    ipw_ledger_query_end(l, q, S(4001));
+    sum += uj_of(ipw_ledger_figure(l, ask_query(q, GPU, S(begun), S(4001))).j);
+    assert_int_equal(sum + uj_of(ipw_ledger_figure(l, ask_idle(GPU, S(1), S(4001))).j),
+                     uj_of(ipw_ledger_figure(l, ask_total(GPU, S(1), S(4001))).j));
+    assert_unknown(ipw_ledger_figure(l, ask_query(3, GPU, S(10), S(11))), "not_covered");
     ipw_ledger_free(l);
     sim_curve_release(&curve);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
 
@@ -38,18 +39,18 @@ static void test_39_net_is_never_clamped(void **state)
     ipw_ledger_set_device_baseline(l, GPU, 1, 100);
     a = ipw_ledger_query_begin(l, S(2));
     b = ipw_ledger_query_begin(l, S(4));
-    ipw_ledger_query_leave(l, a, S(6));
-    ipw_ledger_query_leave(l, b, S(8));
+    ipw_ledger_query_end(l, a, S(6));
+    ipw_ledger_query_end(l, b, S(8));
     for (int64_t i = 0; i <= 180; i++) {
         double t = 1 + (double)i * 0.05;
         int64_t v[2] = {sim_sensor_read(&s[0], t), sim_sensor_read(&s[1], t)};
 
         ipw_ledger_row(l, 0, 2, S(t), v);
     }
-    x = ipw_ledger_account(l, a, GPU, S(2), S(6));
-    y = ipw_ledger_account(l, b, GPU, S(4), S(8));
+    x = ipw_ledger_account(l, ask_query(a, GPU, S(2), S(6)));
+    y = ipw_ledger_account(l, ask_query(b, GPU, S(4), S(8)));
     for (size_t i = 0; i < 2; i++) {
-        one[i] = ipw_ledger_device_account(l, a, GPU, i, S(2), S(6));
+        one[i] = ipw_ledger_account(l, ask_device(i, ask_query(a, GPU, S(2), S(6))));
         /* Two seconds alone and two shared: three of its own, at (60 - 100) and (300 - 100) W. */
         assert_near(one[i].marginal_j, i ? 600 : -120, 1e-3);
         assert_near(one[i].exclusive_j, i ? 600 : 120, 1e-3);
@@ -94,15 +95,15 @@ static void test_power_statistics(void **state)
 
             ipw_ledger_row(l, 0, n, S(t), v);
         }
-        assert_true(ipw_ledger_power_stats(l, GPU, S(2), S(9), &p));
+        assert_true(ipw_ledger_power(l, GPU, S(2), S(9), &p));
         assert_near(p.avg_w, (4 * 100 + 400 + 2 * 300) / 7.0 + more, 0.1);
         assert_near(p.median_w, 100 + more, 0.1);
         assert_near(p.min_w, 100 + more, 0.1);
         assert_near(p.max_w, 400 + more, 0.1);
-        assert_true(ipw_ledger_power_stats(l, GPU, S(4), S(7), &p));
+        assert_true(ipw_ledger_power(l, GPU, S(4), S(7), &p));
         assert_near(p.median_w, 300 + more, 0.1);
         assert_near(p.min_w, 300 + more, 0.1);
-        assert_false(ipw_ledger_power_stats(l, GPU, S(20), S(21), &p));
+        assert_false(ipw_ledger_power(l, GPU, S(20), S(21), &p));
         assert_true(isnan(p.avg_w) && isnan(p.median_w) && isnan(p.min_w) && isnan(p.max_w));
         ipw_ledger_free(l);
     }

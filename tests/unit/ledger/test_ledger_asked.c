@@ -1,6 +1,7 @@
 /* Questions that a ledger has no number for, and events that are none: ledger/ledger.h. */
 #include "ledger/ledger.h"
 
+#include "sim/ask.h"
 #include "unit/energy/energy_test.h"
 
 #define CPU IPW_DOMAIN_CPU
@@ -25,10 +26,10 @@ static void test_names(void **state)
     struct ipw_ledger *l = two();
 
     (void)state;
-    assert_string_equal(ipw_method_name(IPW_METHOD_PHASE), "phase");
-    assert_string_equal(ipw_method_name(IPW_METHOD_LINEAR), "linear");
-    assert_string_equal(ipw_method_name(IPW_METHOD_WINDOW), "window");
-    assert_string_equal(ipw_method_name((enum ipw_method)99), "none");
+    assert_string_equal(ipw_method_name(IPW_LEDGER_QUERY), "phase");
+    assert_string_equal(ipw_method_name(IPW_LEDGER_LINEAR), "linear");
+    assert_string_equal(ipw_method_name(IPW_LEDGER_WINDOW), "window");
+    assert_string_equal(ipw_method_name((enum ipw_ledger_what)99), "none");
     assert_string_equal(ipw_share_name(IPW_SHARE_EQUAL), "equal");
     assert_string_equal(ipw_share_name(IPW_SHARE_TOKENS), "tokens");
     assert_string_equal(ipw_share_name(IPW_SHARE_PHASE), "phase");
@@ -50,33 +51,40 @@ static void test_unknown_query(void **state)
 
     (void)state;
     ipw_ledger_query_begin(l, S(3));
-    ipw_ledger_query_end(l, S(5));
-    for (int64_t query = -1; query <= 7; query += 8) {
-        assert_unknown(ipw_ledger_query_window(l, query, CPU, S(3), S(5)), "not_covered");
-        ipw_ledger_query_windows(l, query, CPU, t, 2, f);
-        assert_unknown(f[0], "not_covered");
-        assert_unknown(f[1], "not_covered");
-        a = ipw_ledger_account(l, query, CPU, S(3), S(5));
-        assert_unknown(a.attributed, "not_covered");
-        assert_true(isnan(a.exclusive_j) && isnan(a.marginal_j));
-    }
-    assert_unknown(ipw_ledger_query_window(l, 7, GPU, S(3), S(5)), "no_sensor");
-    ipw_ledger_query_windows(l, 7, GPU, t, 2, f);
-    assert_unknown(f[0], "no_sensor");
-    assert_unknown(ipw_ledger_device_window(l, 7, CPU, 0, S(3), S(5)), "not_covered");
-    assert_unknown(ipw_ledger_device_span(l, 7, CPU, 0, S(3), S(5)), "not_covered");
-    a = ipw_ledger_device_account(l, 7, CPU, 0, S(3), S(5));
-    assert_true(isnan(a.exclusive_j) && isnan(a.marginal_j));
-    ipw_ledger_device_windows(l, 7, CPU, 0, t, 2, f);
+    ipw_ledger_query_end(l, 0, S(5));
+    assert_unknown(ipw_ledger_figure(l, ask_query(7, CPU, S(3), S(5))), "not_covered");
+    ipw_ledger_figures(l, ask_windows(7, CPU), t, 2, f);
+    assert_unknown(f[0], "not_covered");
     assert_unknown(f[1], "not_covered");
-    /* Query -1 is nobody in particular where the header says so: an equal share of who is in flight. */
-    assert_figure(ipw_ledger_device_window(l, -1, CPU, 1, S(3), S(5)), 100, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_device_span(l, -1, CPU, 1, S(3), S(5)), 100, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_query_span(l, -1, CPU, S(3), S(5)), 300, IPW_PROV_MEASURED);
-    ipw_ledger_device_windows(l, -1, CPU, 1, t, 2, f);
+    a = ipw_ledger_account(l, ask_query(7, CPU, S(3), S(5)));
+    assert_unknown(a.attributed, "not_covered");
+    assert_true(isnan(a.exclusive_j) && isnan(a.marginal_j));
+    /* What a query has had so far is asked of a query only. */
+    assert_unknown(ipw_ledger_figure(l, ask(IPW_LEDGER_SO_FAR, IPW_LEDGER_ANY, CPU, S(3), S(5))),
+                   "not_covered");
+    assert_unknown(ipw_ledger_figure(l, ask_query(7, GPU, S(3), S(5))), "no_sensor");
+    ipw_ledger_figures(l, ask_windows(7, GPU), t, 2, f);
+    assert_unknown(f[0], "no_sensor");
+    assert_unknown(ipw_ledger_figure(l, ask_device(0, ask_query(7, CPU, S(3), S(5)))),
+                   "not_covered");
+    assert_unknown(ipw_ledger_figure(l, ask_device(0, ask_span(7, CPU, S(3), S(5)))),
+                   "not_covered");
+    a = ipw_ledger_account(l, ask_device(0, ask_query(7, CPU, S(3), S(5))));
+    assert_true(isnan(a.exclusive_j) && isnan(a.marginal_j));
+    ipw_ledger_figures(l, ask_device(0, ask_windows(7, CPU)), t, 2, f);
+    assert_unknown(f[1], "not_covered");
+    /* No query is named: the equal slice of any in flight. */
+    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(3), S(5))), 300, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_device(1, ask_query(-1, CPU, S(3), S(5)))), 100,
+                  IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_device(1, ask_span(-1, CPU, S(3), S(5)))), 100,
+                  IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_span(-1, CPU, S(3), S(5))), 300, IPW_PROV_MEASURED);
+    ipw_ledger_figures(l, ask_device(1, ask_windows(-1, CPU)), t, 2, f);
     assert_figure(f[1], 50, IPW_PROV_MEASURED);
     f[0] = (struct ipw_figure){.reason = "as it was"};
-    ipw_ledger_device_windows(l, -1, CPU, 1, t, 0, f); /* no window: nothing is written */
+    ipw_ledger_figures(l, ask_device(1, ask_windows(-1, CPU)), t, 0,
+                       f); /* no window: nothing is written */
     assert_string_equal(f[0].reason, "as it was");
     ipw_ledger_free(l);
 }
@@ -90,11 +98,12 @@ static void test_accounts_of_devices(void **state)
     (void)state;
     ipw_ledger_set_device_baseline(l, CPU, 0, 30);
     ipw_ledger_query_begin(l, S(3));
-    ipw_ledger_query_end(l, S(5));
-    a = ipw_ledger_account(l, 0, CPU, S(3), S(5));
+    ipw_ledger_query_end(l, 0, S(5));
+    a = ipw_ledger_account(l, ask_query(0, CPU, S(3), S(5)));
     assert_near(a.exclusive_j, 300, 1e-5);
     assert_true(isnan(a.marginal_j));
-    assert_near(ipw_ledger_device_account(l, 0, CPU, 0, S(3), S(5)).marginal_j, 140, 1e-5);
+    assert_near(ipw_ledger_account(l, ask_device(0, ask_query(0, CPU, S(3), S(5)))).marginal_j, 140,
+                1e-5);
     ipw_ledger_free(l);
 }
 
@@ -107,25 +116,26 @@ static void test_simple_methods(void **state)
     (void)state;
     ipw_ledger_query_begin(l, S(3));
     ipw_ledger_query_begin(l, S(4));
-    ipw_ledger_query_leave(l, 0, S(5));
-    ipw_ledger_query_leave(l, 1, S(5));
-    assert_near(ipw_ledger_window_by(l, IPW_METHOD_WINDOW, 0, CPU, S(3.05), S(4.95)).j, 270, 1e-5);
-    assert_near(ipw_ledger_window_by(l, IPW_METHOD_LINEAR, 0, CPU, S(3), S(5)).j, 225, 1e-5);
-    assert_near(ipw_ledger_window_by(l, IPW_METHOD_LINEAR, 0, CPU, S(2), S(6)).j, 225, 1e-5);
-    f = ipw_ledger_window_by(l, IPW_METHOD_PHASE, 0, CPU, S(3), S(5));
+    ipw_ledger_query_end(l, 0, S(5));
+    ipw_ledger_query_end(l, 1, S(5));
+    assert_near(ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, 0, CPU, S(3.05), S(4.95))).j, 270,
+                1e-5);
+    assert_near(ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, 0, CPU, S(3), S(5))).j, 225, 1e-5);
+    assert_near(ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, 0, CPU, S(2), S(6))).j, 225, 1e-5);
+    f = ipw_ledger_figure(l, ask(IPW_LEDGER_QUERY, 0, CPU, S(3), S(5)));
     assert_near(f.j, 225, 1e-5);
-    f = ipw_ledger_window_by(l, IPW_METHOD_WINDOW, 0, CPU, S(3.02), S(3.08));
+    f = ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, 0, CPU, S(3.02), S(3.08)));
     assert_unknown(f, "no_samples");
-    f = ipw_ledger_window_by(l, IPW_METHOD_WINDOW, 0, CPU, S(3.05), S(3.14));
+    f = ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, 0, CPU, S(3.05), S(3.14)));
     assert_unknown(f, "no_samples"); /* one sample: nothing to take it from */
-    assert_unknown(ipw_ledger_window_by(l, IPW_METHOD_WINDOW, 0, GPU, S(3), S(5)), "no_sensor");
-    assert_unknown(ipw_ledger_window_by(l, IPW_METHOD_LINEAR, 0, GPU, S(3), S(5)), "no_sensor");
+    assert_unknown(ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, 0, GPU, S(3), S(5))), "no_sensor");
+    assert_unknown(ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, 0, GPU, S(3), S(5))), "no_sensor");
     ipw_ledger_break(l, "suspended");
     for (int i = 0; i <= 20; i++) {
         int64_t v[2] = {J(5000 + 10 * i), J(5000 + 5 * i)};
         ipw_ledger_row(l, 0, 2, S(20 + i * 0.1), v);
     }
-    f = ipw_ledger_window_by(l, IPW_METHOD_WINDOW, 0, CPU, S(10), S(21));
+    f = ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, 0, CPU, S(10), S(21)));
     assert_unknown(f, "suspended");
     ipw_ledger_free(l);
 }
@@ -136,11 +146,11 @@ static void test_no_query(void **state)
     struct ipw_ledger *l = two();
 
     (void)state;
-    assert_near(ipw_ledger_window_by(l, IPW_METHOD_LINEAR, 0, CPU, S(3), S(5)).j, 0, 0);
-    assert_figure(ipw_ledger_idle(l, CPU, S(3), S(5)), 300, IPW_PROV_MEASURED);
+    assert_near(ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, 0, CPU, S(3), S(5))).j, 0, 0);
+    assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(3), S(5))), 300, IPW_PROV_MEASURED);
     ipw_ledger_query_begin(l, S(4));
-    ipw_ledger_query_end(l, S(5));
-    assert_near(ipw_ledger_window_by(l, IPW_METHOD_LINEAR, 0, CPU, S(2), S(5)).j, 150, 1e-5);
+    ipw_ledger_query_end(l, 0, S(5));
+    assert_near(ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, 0, CPU, S(2), S(5))).j, 150, 1e-5);
     ipw_ledger_free(l);
 }
 
@@ -154,18 +164,18 @@ static void test_forgotten(void **state)
     (void)state;
     for (int i = 0; i < 4; i++) {
         ipw_ledger_query_begin(l, S(2 + 2 * i));
-        ipw_ledger_query_end(l, S(3 + 2 * i));
+        ipw_ledger_query_end(l, i, S(3 + 2 * i));
     }
     ipw_ledger_trim(l, S(7.5));
-    for (int m = IPW_METHOD_PHASE; m <= IPW_METHOD_WINDOW; m++)
-        assert_false(ipw_ledger_window_by(l, (enum ipw_method)m, 0, CPU, S(2), S(3)).known);
-    assert_unknown(ipw_ledger_query_window(l, 0, CPU, S(2), S(3)), "not_covered");
-    assert_false(ipw_ledger_window(l, CPU, S(2), S(3)).known);
-    assert_false(ipw_ledger_idle(l, CPU, S(2.5), S(3)).known);
-    ipw_ledger_windows(l, CPU, t, 2, f);
+    for (int m = IPW_LEDGER_QUERY; m <= IPW_LEDGER_WINDOW; m++)
+        assert_false(ipw_ledger_figure(l, ask((enum ipw_ledger_what)m, 0, CPU, S(2), S(3))).known);
+    assert_unknown(ipw_ledger_figure(l, ask_query(0, CPU, S(2), S(3))), "not_covered");
+    assert_false(ipw_ledger_figure(l, ask_any(CPU, S(2), S(3))).known);
+    assert_false(ipw_ledger_figure(l, ask_idle(CPU, S(2.5), S(3))).known);
+    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, CPU), t, 2, f);
     assert_false(f[0].known || f[1].known);
-    assert_figure(ipw_ledger_query_window(l, 3, CPU, S(8), S(9)), 150, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_total(l, CPU, S(1), S(11)), 1500, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_query(3, CPU, S(8), S(9))), 150, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_total(CPU, S(1), S(11))), 1500, IPW_PROV_MEASURED);
     ipw_ledger_free(l);
 }
 
@@ -192,11 +202,11 @@ static void test_events_that_are_none(void **state)
         ipw_ledger_tokens(l, q, S(3.5), S(4.5), 0, 10); /* side by side */
         ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(3), S(4));
         ipw_ledger_phase(l, q, IPW_PHASE_DECODE, S(4), INT64_MAX);
-        ipw_ledger_query_leave(l, q, S(5));
+        ipw_ledger_query_end(l, q, S(5));
         ipw_ledger_phase(l, q, IPW_PHASE_TOOL, S(4.9), S(9)); /* after it left */
         ipw_ledger_close(l, S(11));
-        assert_near(ipw_ledger_query_window(l, q, CPU, S(3), S(5)).j, 300, 1e-5);
-        assert_near(ipw_ledger_idle(l, CPU, S(1), S(11)).j, 1200, 1e-5);
+        assert_near(ipw_ledger_figure(l, ask_query(q, CPU, S(3), S(5))).j, 300, 1e-5);
+        assert_near(ipw_ledger_figure(l, ask_idle(CPU, S(1), S(11))).j, 1200, 1e-5);
         ipw_ledger_free(l);
     }
 }
@@ -213,13 +223,13 @@ static void test_overlapping_tokens(void **state)
     ipw_ledger_tokens(l, 0, S(3), S(5), 0, 30);
     ipw_ledger_tokens(l, 0, S(4), S(5), 0, 30);
     ipw_ledger_tokens(l, 1, S(3), S(5), 60, 0);
-    for (int i = 0; i < 2; i++) ipw_ledger_query_leave(l, i, S(5));
+    for (int i = 0; i < 2; i++) ipw_ledger_query_end(l, i, S(5));
     ipw_ledger_close(l, S(11));
-    for (int i = 0; i < 2; i++) sum += ipw_ledger_query_window(l, i, CPU, S(3), S(5)).j;
+    for (int i = 0; i < 2; i++) sum += ipw_ledger_figure(l, ask_query(i, CPU, S(3), S(5))).j;
     assert_near(sum, 300, 1e-5);
     /* 15 tokens a second against 30 halves of a prompt's; then 45 against them. */
-    assert_near(ipw_ledger_query_window(l, 0, CPU, S(3), S(4)).j, 75, 1e-3);
-    assert_near(ipw_ledger_query_window(l, 0, CPU, S(4), S(5)).j, 112.5, 1e-3);
+    assert_near(ipw_ledger_figure(l, ask_query(0, CPU, S(3), S(4))).j, 75, 1e-3);
+    assert_near(ipw_ledger_figure(l, ask_query(0, CPU, S(4), S(5))).j, 112.5, 1e-3);
     ipw_ledger_free(l);
 }
 
@@ -244,7 +254,7 @@ static void test_channels_outside_sums(void **state)
         ipw_ledger_lose(l, k, "gpu_lost");
     }
     ipw_ledger_break(l, "suspended");
-    assert_figure(ipw_ledger_total(l, CPU, S(1), S(5)), 400, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_total(CPU, S(1), S(5))), 400, IPW_PROV_MEASURED);
     ipw_ledger_free(l);
 }
 
@@ -281,16 +291,14 @@ static void test_no_power(void **state)
 {
     struct ipw_ledger *l = two();
     struct ipw_power_stats stats;
-    double mean = -1, peak = -1;
 
     (void)state;
-    assert_false(ipw_ledger_power(l, CPU, S(3), S(3), &mean, &peak));
-    assert_false(ipw_ledger_power(l, CPU, S(30), S(31), &mean, &peak));
-    assert_false(ipw_ledger_power(l, GPU, S(3), S(4), &mean, &peak));
-    assert_false(ipw_ledger_power_stats(l, GPU, S(3), S(4), &stats));
+    assert_false(ipw_ledger_power(l, CPU, S(3), S(3), &stats));
+    assert_false(ipw_ledger_power(l, CPU, S(30), S(31), &stats));
+    assert_false(ipw_ledger_power(l, GPU, S(3), S(4), &stats));
     assert_true(isnan(stats.avg_w) && isnan(stats.median_w) && isnan(stats.min_w) &&
                 isnan(stats.max_w));
-    assert_true(ipw_ledger_power_stats(l, CPU, S(3.02), S(11), &stats));
+    assert_true(ipw_ledger_power(l, CPU, S(3.02), S(11), &stats));
     assert_near(stats.avg_w, 150, 1e-3);
     assert_near(stats.median_w, 150, 1e-3);
     assert_near(stats.min_w, 150, 1e-3);
@@ -314,18 +322,18 @@ static void test_below_resolution(void **state)
     }
     ipw_ledger_query_begin(l, S(3));
     ipw_ledger_query_begin(l, S(3));
-    for (int i = 0; i < 2; i++) ipw_ledger_query_leave(l, i, S(6));
-    f = ipw_ledger_device_span(l, 0, GPU, 0, S(4), S(4.1));
+    for (int i = 0; i < 2; i++) ipw_ledger_query_end(l, i, S(6));
+    f = ipw_ledger_figure(l, ask_device(0, ask_span(0, GPU, S(4), S(4.1))));
     assert_false(f.known);
     assert_string_equal(f.reason, "below_resolution");
     assert_true(f.estimated);
     assert_near(f.estimate_j, 5, 1e-3);
-    f = ipw_ledger_query_span(l, 1, GPU, S(4), S(4.1));
+    f = ipw_ledger_figure(l, ask_span(1, GPU, S(4), S(4.1)));
     assert_string_equal(f.reason, "below_resolution");
-    f = ipw_ledger_query_span(l, -1, GPU, S(40), S(40.1));
+    f = ipw_ledger_figure(l, ask_span(-1, GPU, S(40), S(40.1)));
     assert_false(f.known); /* beyond the readings: no estimate by the gauge */
     assert_string_not_equal(f.reason, "below_resolution");
-    f = ipw_ledger_device_span(l, 0, GPU, 0, S(3), S(6));
+    f = ipw_ledger_figure(l, ask_device(0, ask_span(0, GPU, S(3), S(6))));
     assert_true(f.known && f.lo_j <= f.j && f.hi_j >= f.j);
     assert_near(f.j, 150, 1e-2);
     ipw_ledger_free(l);

@@ -1,8 +1,9 @@
-/* The bounds of what queries side by side are charged: reference/energy.md 2b and 2f. */
+/* The bounds of what queries side by side are charged: docs/method.md, "Bounds". */
 #include "ledger/ledger.h"
 
 #include <stdlib.h>
 
+#include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
 
@@ -63,7 +64,7 @@ static void tell(struct ipw_ledger *l, struct asked *all, size_t n)
                 ipw_ledger_tokens(l, all[i].query, S(all[i].t0), S(all[i].t1), 0,
                                   all[i].tokens_per_s * (all[i].t1 - all[i].t0));
             }
-            if (all[i].t1 == times[k]) ipw_ledger_query_leave(l, all[i].query, S(all[i].t1));
+            if (all[i].t1 == times[k]) ipw_ledger_query_end(l, all[i].query, S(all[i].t1));
         }
     }
 }
@@ -109,7 +110,8 @@ static void test_52_shares_are_within_their_bounds(void **state)
             double from = q ? test_uniform(&seed, all[q].t0, all[q].t1) : all[q].t0;
             double to = q ? test_uniform(&seed, from, all[q].t1) : all[q].t1;
             double truth = due(&curve, all, n, q, share == IPW_SHARE_TOKENS, from, to);
-            struct ipw_figure f = ipw_ledger_query_window(l, all[q].query, GPU, S(from), S(to));
+            struct ipw_figure f =
+                ipw_ledger_figure(l, ask_query(all[q].query, GPU, S(from), S(to)));
 
             assert_true(f.known && f.lo_j >= 0 && f.lo_j <= f.j && f.j <= f.hi_j);
             if (truth < f.lo_j - 2e-5 || truth > f.hi_j + 2e-5)

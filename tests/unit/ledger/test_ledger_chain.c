@@ -1,6 +1,7 @@
-/* The chain of reference/energy.md 2h, step by step: each turn gets the first figure that applies, and
+/* The chain of docs/method.md, "Fallbacks", step by step: each turn gets the first figure that applies, and
  * says which. */
 #include "ledger/ledger.h"
+#include "sim/ask.h"
 #include "unit/energy/energy_test.h"
 
 #define GPU IPW_DOMAIN_GPU
@@ -31,7 +32,7 @@ static void read_at(struct world *w, double t, double joules)
 
 static struct ipw_figure turn(const struct world *w, double t0, double t1)
 {
-    return ipw_ledger_query_window(w->l, w->q, GPU, S(t0), S(t1));
+    return ipw_ledger_figure(w->l, ask_query(w->q, GPU, S(t0), S(t1)));
 }
 
 static void test_2h_measured(void **state)
@@ -41,7 +42,7 @@ static void test_2h_measured(void **state)
     (void)state;
     for (int i = 0; i <= 1000; i++) read_at(&w, 1 + i * 0.01, 3 * i);
     w.q = ipw_ledger_query_begin(w.l, S(2));
-    ipw_ledger_query_leave(w.l, w.q, S(6));
+    ipw_ledger_query_end(w.l, w.q, S(6));
     assert_figure(turn(&w, 2, 6), 1200, IPW_PROV_MEASURED);
     assert_true(turn(&w, 2, 6).split_fraction == 0);
     ipw_ledger_free(w.l);
@@ -54,7 +55,7 @@ static void test_2h_interpolated(void **state)
     (void)state;
     for (int i = 0; i <= 100; i++) read_at(&w, 1 + i * 0.1, 30 * i);
     w.q = ipw_ledger_query_begin(w.l, S(2.05));
-    ipw_ledger_query_leave(w.l, w.q, S(6.05));
+    ipw_ledger_query_end(w.l, w.q, S(6.05));
     assert_figure(turn(&w, 2.05, 6.05), 1200, IPW_PROV_INTERPOLATED);
     assert_true(turn(&w, 2.05, 6.05).split_fraction > 0);
     ipw_ledger_free(w.l);
@@ -82,7 +83,7 @@ static void test_2h_distributed_by_phase_weights(void **state)
     ipw_ledger_phase(w.l, w.q, IPW_PHASE_TOOL, S(11.5), INT64_MAX);
     j += 0.5 * 600 + 1.5 * 300 - 60;
     for (int i = 0; i <= 10; i++) read_at(&w, 13 + i * 0.1, j + 30 * i);
-    ipw_ledger_query_leave(w.l, w.q, S(13.5));
+    ipw_ledger_query_end(w.l, w.q, S(13.5));
     read_at(&w, 14.1, j + 330);
     assert_string_equal(ipw_provenance_name(turn(&w, 11, 11.5).provenance), "distributed");
     assert_near(turn(&w, 11, 11.5).j, 300, 30);
@@ -118,7 +119,7 @@ static void test_12_hole_over_four_turns_by_phases(void **state)
         j += 600 * prefill_s[i] + 300 * (3 - prefill_s[i]);
     }
     for (int i = 0; i <= 10; i++) read_at(&w, 23 + i * 0.1, j + 30 * i);
-    ipw_ledger_query_leave(w.l, w.q, S(23.5));
+    ipw_ledger_query_end(w.l, w.q, S(23.5));
     for (int i = 0; i < 4; i++) {
         struct ipw_figure f = turn(&w, 11 + 3 * i, 14 + 3 * i);
 
@@ -146,7 +147,7 @@ static void test_2h_distributed_by_tokens(void **state)
     ipw_ledger_phase(w.l, w.q, IPW_PHASE_LM, S(4), S(5));
     ipw_ledger_tokens(w.l, w.q, S(1.5), S(2.5), 0, 100);
     ipw_ledger_tokens(w.l, w.q, S(4), S(5), 0, 300);
-    ipw_ledger_query_leave(w.l, w.q, S(5));
+    ipw_ledger_query_end(w.l, w.q, S(5));
     read_at(&w, 6, 1300); /* 500 J idle, 800 J for 400 tokens: 700 of the board's 900 W at most */
     read_at(&w, 7, 1400);
     assert_string_equal(ipw_provenance_name(turn(&w, 1.5, 4).provenance), "distributed");
@@ -167,8 +168,8 @@ static void test_2h_short_turns_by_tokens(void **state)
     for (int i = 0; i <= 30; i++) read_at(&w, 1.03 + i * 0.1, 30 * i);
     w.q = ipw_ledger_query_begin(w.l, t[0]);
     for (int i = 0; i < 3; i++) ipw_ledger_tokens(w.l, w.q, t[i], t[i + 1], 0, 10 * (i + 1));
-    ipw_ledger_query_leave(w.l, w.q, t[3]);
-    ipw_ledger_query_windows(w.l, w.q, GPU, t, 3, f);
+    ipw_ledger_query_end(w.l, w.q, t[3]);
+    ipw_ledger_figures(w.l, ask_windows(w.q, GPU), t, 3, f);
     for (int i = 0; i < 3; i++) assert_figure(f[i], 7.5 * (i + 1), IPW_PROV_DISTRIBUTED);
     ipw_ledger_free(w.l);
 }
@@ -184,8 +185,8 @@ static void test_2h_short_turns_by_wall_clock(void **state)
     for (int i = 0; i <= 30; i++) read_at(&w, 1.03 + i * 0.1, 30 * i);
     w.q = ipw_ledger_query_begin(w.l, t[0]);
     ipw_ledger_tokens(w.l, w.q, t[0], t[1], 0, 10);
-    ipw_ledger_query_leave(w.l, w.q, t[3]);
-    ipw_ledger_query_windows(w.l, w.q, GPU, t, 3, f);
+    ipw_ledger_query_end(w.l, w.q, t[3]);
+    ipw_ledger_figures(w.l, ask_windows(w.q, GPU), t, 3, f);
     assert_figure(f[0], 9, IPW_PROV_DISTRIBUTED);
     assert_figure(f[1], 18, IPW_PROV_DISTRIBUTED);
     assert_figure(f[2], 18, IPW_PROV_DISTRIBUTED);
@@ -204,7 +205,7 @@ static void test_2h_estimated_by_the_last_power(void **state)
     w.q = ipw_ledger_query_begin(w.l, S(2));
     for (int i = 0; i <= 30; i++) read_at(&w, 1 + i * 0.1, 30 * i);
     for (int i = 31; i <= 90; i++) ipw_ledger_row(w.l, 0, 1, S(1 + i * 0.1), &failed);
-    ipw_ledger_query_leave(w.l, w.q, S(9));
+    ipw_ledger_query_end(w.l, w.q, S(9));
     f = turn(&w, 2, 6);
     assert_unknown(f, "no_samples");
     assert_true(f.estimated);
@@ -231,7 +232,7 @@ static void test_2h_estimated_by_the_gauge(void **state)
         int64_t v[2] = {i <= 30 ? J(30 * i) : IPW_NO_VALUE, i <= 40 ? 300000 : 500000};
         ipw_ledger_row(w.l, 0, 2, S(1 + i * 0.1), v);
     }
-    ipw_ledger_query_leave(w.l, w.q, S(9));
+    ipw_ledger_query_end(w.l, w.q, S(9));
     f = turn(&w, 6, 9);
     assert_unknown(f, "no_samples");
     assert_string_equal(f.estimate_by, "gauge");
@@ -264,16 +265,17 @@ static void test_2h_no_piece_beyond_the_most(void **state)
             ipw_ledger_tokens(w.l, w.q, S(t), S(first), 10, 0);
             ipw_ledger_tokens(w.l, w.q, S(first), S(last), 0, 50);
         }
-        ipw_ledger_query_leave(w.l, w.q, S(1.7));
+        ipw_ledger_query_end(w.l, w.q, S(1.7));
         for (int k = 0; k < 12; k++) {
-            double t = 1.2 + k * 0.0413, first = t + 0.0402, mean, peak;
+            double t = 1.2 + k * 0.0413, first = t + 0.0402;
+            struct ipw_power_stats power;
             struct ipw_figure f = turn(&w, first, first + 0.00004);
 
             assert_true(f.known && f.lo_j <= f.j && f.j <= f.hi_j);
             assert_true(f.j <= 900 * 0.00004 + 3e-6);
             assert_true(f.hi_j <= 900 * 0.00004 + 3e-6);
-            assert_true(ipw_ledger_power(w.l, GPU, S(first), S(first + 0.00004), &mean, &peak));
-            assert_true(mean <= peak && peak <= 901);
+            assert_true(ipw_ledger_power(w.l, GPU, S(first), S(first + 0.00004), &power));
+            assert_true(power.avg_w <= power.max_w && power.max_w <= 901);
             decode_j += f.j;
         }
         assert_true(decode_j > 0);
@@ -293,8 +295,8 @@ static void test_2h_estimates_are_shared(void **state)
     other = ipw_ledger_query_begin(w.l, S(2));
     for (int i = 0; i <= 30; i++) read_at(&w, 1 + i * 0.1, 30 * i);
     for (int i = 31; i <= 90; i++) ipw_ledger_row(w.l, 0, 1, S(1 + i * 0.1), &failed);
-    ipw_ledger_query_leave(w.l, w.q, S(9));
-    ipw_ledger_query_leave(w.l, other, S(9));
+    ipw_ledger_query_end(w.l, w.q, S(9));
+    ipw_ledger_query_end(w.l, other, S(9));
     assert_near(turn(&w, 2, 6).estimate_j, 600, 0.1);
     ipw_ledger_free(w.l);
 }
@@ -312,7 +314,7 @@ static void test_2h_estimated_in_each_break(void **state)
     for (int i = 0; i <= 30; i++) read_at(&w, 10 + i * 0.1, 2000 + 10 * i);
     ipw_ledger_break(w.l, "lost");
     for (int i = 0; i <= 30; i++) read_at(&w, 20 + i * 0.1, 4000 + 50 * i);
-    ipw_ledger_query_leave(w.l, w.q, S(22));
+    ipw_ledger_query_end(w.l, w.q, S(22));
     for (int i = 0; i < 2; i++) {
         struct ipw_figure f = turn(&w, 6 + 9 * i, 8 + 9 * i);
 
@@ -344,7 +346,7 @@ static void test_2h_estimates_of_two_boards(void **state)
             if (i > 30) v[dead] = IPW_NO_VALUE;
             ipw_ledger_row(w.l, 0, 2, S(1 + i * 0.1), v);
         }
-        ipw_ledger_query_leave(w.l, w.q, S(9));
+        ipw_ledger_query_end(w.l, w.q, S(9));
         f = turn(&w, 2, 6);
         assert_unknown(f, "no_samples");
         assert_true(f.estimated);
@@ -365,7 +367,7 @@ static void test_2h_null_with_a_reason(void **state)
 
     (void)state;
     w.q = ipw_ledger_query_begin(w.l, S(2));
-    ipw_ledger_query_leave(w.l, w.q, S(3));
+    ipw_ledger_query_end(w.l, w.q, S(3));
     f = turn(&w, 2, 3);
     assert_unknown(f, "no_samples");
     assert_false(f.estimated);
@@ -374,7 +376,7 @@ static void test_2h_null_with_a_reason(void **state)
     ipw_ledger_break(w.l, "suspended");
     for (int i = 0; i <= 10; i++) read_at(&w, 35 + i * 0.1, 1000 + 30 * i);
     w.q = ipw_ledger_query_begin(w.l, S(4.5));
-    ipw_ledger_query_leave(w.l, w.q, S(35.5));
+    ipw_ledger_query_end(w.l, w.q, S(35.5));
     f = turn(&w, 4.5, 35.5);
     assert_unknown(f, "suspended");
     assert_false(f.estimated);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "ledger/ledger_priv.h"
+#include "sim/ask.h"
 #include "unit/energy/energy_test.h"
 
 #define GPU     IPW_DOMAIN_GPU
@@ -59,12 +60,12 @@ static void test_33_each_device_conserves(void **state)
             }
             if (ended < begun && t > t0[ended] + S(0.5) &&
                 (i == 560 || test_random(&seed) % 12 == 0)) {
-                ipw_ledger_query_leave(l, ordinal[ended], t1[ended] = t + 7);
+                ipw_ledger_query_end(l, ordinal[ended], t1[ended] = t + 7);
                 ended++;
             }
         }
         while (ended < begun) {
-            ipw_ledger_query_leave(l, ordinal[ended], t1[ended] = S(12.5) + (int64_t)ended);
+            ipw_ledger_query_end(l, ordinal[ended], t1[ended] = S(12.5) + (int64_t)ended);
             ended++;
         }
         for (int i = 0; i < 40; i++) {
@@ -75,28 +76,31 @@ static void test_33_each_device_conserves(void **state)
             int64_t parts = 0, cuts[4] = {t0[q], t0[q] + 1000003, t0[q] + S(0.2), t1[q]};
             struct ipw_figure windows[3], one[3];
 
-            ipw_ledger_query_windows(l, ordinal[q], GPU, cuts, 3, windows);
+            ipw_ledger_figures(l, ask_windows(ordinal[q], GPU), cuts, 3, windows);
             for (size_t b = 0; b < BOARDS; b++) {
-                int64_t uj = uj_of(ipw_ledger_device_window(l, ordinal[q], GPU, b, t0[q], t1[q]));
+                int64_t uj = uj_of(
+                    ipw_ledger_figure(l, ask_device(b, ask_query(ordinal[q], GPU, t0[q], t1[q]))));
 
                 sum[b] += uj;
                 parts += uj;
-                ipw_ledger_device_windows(l, ordinal[q], GPU, b, cuts, 3, one);
+                ipw_ledger_figures(l, ask_device(b, ask_windows(ordinal[q], GPU)), cuts, 3, one);
                 for (int k = 0; k < 3; k++) windows[k].j -= (double)uj_of(one[k]) / 1e6;
                 assert_int_equal(uj_of(one[0]) + uj_of(one[1]) + uj_of(one[2]), uj);
             }
             for (int k = 0; k < 3; k++) assert_near(windows[k].j, 0, 4e-7);
             assert_int_equal(parts,
-                             uj_of(ipw_ledger_query_window(l, ordinal[q], GPU, t0[q], t1[q])));
+                             uj_of(ipw_ledger_figure(l, ask_query(ordinal[q], GPU, t0[q], t1[q]))));
         }
         for (size_t b = 0; b < BOARDS; b++) {
-            int64_t total = uj_of(ipw_ledger_device_total(l, GPU, b, S(1), S(13.5)));
+            int64_t total =
+                uj_of(ipw_ledger_figure(l, ask_device(b, ask_total(GPU, S(1), S(13.5)))));
 
             all += total;
-            assert_int_equal(sum[b] + uj_of(ipw_ledger_device_idle(l, GPU, b, S(1), S(13.5))),
-                             total);
+            assert_int_equal(
+                sum[b] + uj_of(ipw_ledger_figure(l, ask_device(b, ask_idle(GPU, S(1), S(13.5))))),
+                total);
         }
-        assert_int_equal(all, uj_of(ipw_ledger_total(l, GPU, S(1), S(13.5))));
+        assert_int_equal(all, uj_of(ipw_ledger_figure(l, ask_total(GPU, S(1), S(13.5)))));
         ipw_ledger_free(l);
     }
 }
@@ -122,7 +126,7 @@ static void test_13_lost_device_is_not_kept_for(void **state)
         if (silent && i >= 15000) continue;
         if (i % 20 != 10) continue;
         if (q >= 0) {
-            ipw_ledger_query_leave(l, q, t - 5);
+            ipw_ledger_query_end(l, q, t - 5);
             if (i > 2000) ipw_ledger_trim(l, begun);
         }
         begun = t;
@@ -133,15 +137,21 @@ static void test_13_lost_device_is_not_kept_for(void **state)
         if (l->series[0]->n > most_samples) most_samples = l->series[0]->n;
         if (i == 5010) {
             assert_true(ipw_ledger_covered_ns(l) >= t - S(0.2));
-            assert_unknown(ipw_ledger_query_window(l, q - 1, GPU, t - S(2), t - 5), "lost");
-            assert_unknown(ipw_ledger_device_window(l, q - 1, GPU, 1, t - S(2), t - 5), "lost");
-            assert_near(ipw_ledger_device_window(l, q - 1, GPU, 0, t - S(2), t - 5).j, 200, 1e-3);
+            assert_unknown(ipw_ledger_figure(l, ask_query(q - 1, GPU, t - S(2), t - 5)), "lost");
+            assert_unknown(
+                ipw_ledger_figure(l, ask_device(1, ask_query(q - 1, GPU, t - S(2), t - 5))),
+                "lost");
+            assert_near(
+                ipw_ledger_figure(l, ask_device(0, ask_query(q - 1, GPU, t - S(2), t - 5))).j, 200,
+                1e-3);
         }
     }
     assert_true(most_edges < 2000 && most_queries < 1000 && most_samples < 30000);
-    assert_near(ipw_ledger_device_window(l, q - 1, GPU, 1, begun - S(2), begun - 5).j, 400, 1e-3);
-    assert_unknown(ipw_ledger_device_total(l, GPU, 1, S(1), S(3600)), "lost");
-    assert_true(ipw_ledger_device_total(l, GPU, 0, S(1), S(3600)).known);
+    assert_near(
+        ipw_ledger_figure(l, ask_device(1, ask_query(q - 1, GPU, begun - S(2), begun - 5))).j, 400,
+        1e-3);
+    assert_unknown(ipw_ledger_figure(l, ask_device(1, ask_total(GPU, S(1), S(3600)))), "lost");
+    assert_true(ipw_ledger_figure(l, ask_device(0, ask_total(GPU, S(1), S(3600)))).known);
     ipw_ledger_free(l);
 }
 
@@ -167,14 +177,14 @@ static void test_cut_down_run_balances(void **state)
             ipw_ledger_row(l, 0, 2, end, v);
         }
         assert_int_equal(ipw_ledger_read_ns(l), end);
-        for (int k = 0; k < 3; k++) ipw_ledger_query_leave(l, q[k], end);
+        for (int k = 0; k < 3; k++) ipw_ledger_query_end(l, q[k], end);
         ipw_ledger_close(l, end);
         for (int k = 0; k < 3; k++) {
             int64_t from = k == 0 ? S(1.4) : k == 1 ? S(1.77) : S(3.29);
-            sum += uj_of(ipw_ledger_query_window(l, q[k], GPU, from + 13, end));
+            sum += uj_of(ipw_ledger_figure(l, ask_query(q[k], GPU, from + 13, end)));
         }
-        assert_int_equal(sum + uj_of(ipw_ledger_idle(l, GPU, S(1), end)),
-                         uj_of(ipw_ledger_total(l, GPU, S(1), end)));
+        assert_int_equal(sum + uj_of(ipw_ledger_figure(l, ask_idle(GPU, S(1), end))),
+                         uj_of(ipw_ledger_figure(l, ask_total(GPU, S(1), end))));
         ipw_ledger_free(l);
     }
 }

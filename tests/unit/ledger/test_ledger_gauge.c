@@ -1,6 +1,7 @@
-/* A power gauge beside the counter of the same device: reference/energy.md 2c. */
+/* A power gauge beside the counter of the same device: docs/method.md, "Splitting a step". */
 #include "ledger/ledger.h"
 
+#include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
 
@@ -39,7 +40,7 @@ static void test_40_gauge_beside_a_counter(void **state)
         c[1] = sensors[1].channel;
         l = ipw_ledger_new(c, 2);
         q = ipw_ledger_query_begin(l, S(4));
-        ipw_ledger_query_leave(l, q, S(46));
+        ipw_ledger_query_end(l, q, S(46));
         for (int i = 0; i <= 4800; i++) {
             double t = 2 + i * 0.01;
             int64_t v[2] = {sim_sensor_read(&sensors[0], t), sim_sensor_read(&sensors[1], t)};
@@ -48,9 +49,9 @@ static void test_40_gauge_beside_a_counter(void **state)
         for (int i = 0; i < 40; i++) {
             double t0 = 5.013 + i, t1 = 5.533 + i;
             double truth = sim_curve_j(&curve, t1) - sim_curve_j(&curve, t0);
-            struct ipw_figure f = ipw_ledger_query_window(l, q, GPU, S(t0), S(t1));
+            struct ipw_figure f = ipw_ledger_figure(l, ask_query(q, GPU, S(t0), S(t1)));
             fused += fabs(f.j - truth) / truth / 40;
-            f = ipw_ledger_window_by(l, IPW_METHOD_LINEAR, q, GPU, S(t0), S(t1));
+            f = ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, q, GPU, S(t0), S(t1)));
             straight += fabs(f.j - truth) / truth / 40;
         }
         print_message("gauge reads %.0f %%: straight %.1f %%, shaped %.1f %%\n", gains[g] * 100,

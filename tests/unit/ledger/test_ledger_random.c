@@ -3,6 +3,7 @@
 
 #include "ledger/ledger.h"
 
+#include "sim/ask.h"
 #include "unit/energy/energy_test.h"
 
 #define RUNS         2000
@@ -60,11 +61,14 @@ static void make_script(struct script *s, uint64_t *seed)
 
 static void tell_edges(struct ipw_ledger *l, const struct script *s, size_t *done, int64_t upto)
 {
+    int64_t ended = 0;
+
+    for (size_t i = 0; i < *done; i++) ended += s->edges[i].change < 0;
     for (; *done < s->n_edges && s->edges[*done].t <= upto; (*done)++) {
         if (s->edges[*done].change > 0) {
             ipw_ledger_query_begin(l, s->edges[*done].t);
         } else {
-            ipw_ledger_query_end(l, s->edges[*done].t);
+            ipw_ledger_query_end(l, ended++, s->edges[*done].t);
         }
     }
 }
@@ -73,7 +77,7 @@ static void tell_edges(struct ipw_ledger *l, const struct script *s, size_t *don
  * had fallen silent, when the run ended: then there is no total. */
 static bool check_books(const struct ipw_ledger *l, const struct script *s, uint64_t *seed)
 {
-    struct ipw_figure all = ipw_ledger_total(l, IPW_DOMAIN_CPU, s->start, s->end);
+    struct ipw_figure all = ipw_ledger_figure(l, ask_total(IPW_DOMAIN_CPU, s->start, s->end));
     int64_t sum = 0, idle, total = uj_of(all);
 
     if (!all.known) {
@@ -83,7 +87,8 @@ static bool check_books(const struct ipw_ledger *l, const struct script *s, uint
 
     for (size_t i = 0; i < s->n_queries; i++) {
         const struct query *q = &s->queries[i];
-        struct ipw_figure whole = ipw_ledger_window(l, IPW_DOMAIN_CPU, q->t0, q->t1), part[6];
+        struct ipw_figure whole = ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, q->t0, q->t1)),
+                          part[6];
         int64_t cuts[7] = {q->t0}, parts = 0;
         size_t n = 1 + test_random(seed) % 6;
 
@@ -94,7 +99,7 @@ static bool check_books(const struct ipw_ledger *l, const struct script *s, uint
             cuts[k] = cuts[k - 1] + (int64_t)(test_uniform(seed, 0, 1) * (double)span);
         }
         cuts[n] = q->t1;
-        ipw_ledger_windows(l, IPW_DOMAIN_CPU, cuts, n, part);
+        ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, IPW_DOMAIN_CPU), cuts, n, part);
         for (size_t k = 0; k < n; k++) {
             assert_true(part[k].known);
             parts += uj_of(part[k]);
@@ -102,7 +107,7 @@ static bool check_books(const struct ipw_ledger *l, const struct script *s, uint
         assert_int_equal(parts, uj_of(whole));
         sum += uj_of(whole);
     }
-    idle = uj_of(ipw_ledger_idle(l, IPW_DOMAIN_CPU, s->start, s->end));
+    idle = uj_of(ipw_ledger_figure(l, ask_idle(IPW_DOMAIN_CPU, s->start, s->end)));
     assert_true(llabs(sum + idle - total) <= (int64_t)s->n_queries * s->channels);
     return true;
 }
@@ -147,8 +152,8 @@ static void test_books_balance(void **state)
             for (size_t q = 0; q < s.n_queries; q++) {
                 if (asked[q] || s.queries[q].t1 > ipw_ledger_covered_ns(l)) continue;
                 tell_edges(l, &s, &done, t);
-                booked[q] =
-                    uj_of(ipw_ledger_window(l, IPW_DOMAIN_CPU, s.queries[q].t0, s.queries[q].t1));
+                booked[q] = uj_of(ipw_ledger_figure(
+                    l, ask_any(IPW_DOMAIN_CPU, s.queries[q].t0, s.queries[q].t1)));
                 asked[q] = true;
             }
             if (t >= s.end) break;
@@ -164,8 +169,9 @@ static void test_books_balance(void **state)
         balanced += check_books(l, &s, &seed);
         for (size_t q = 0; q < s.n_queries; q++) {
             if (!asked[q]) continue;
-            assert_int_equal(booked[q], uj_of(ipw_ledger_window(l, IPW_DOMAIN_CPU, s.queries[q].t0,
-                                                                s.queries[q].t1)));
+            assert_int_equal(booked[q],
+                             uj_of(ipw_ledger_figure(
+                                 l, ask_any(IPW_DOMAIN_CPU, s.queries[q].t0, s.queries[q].t1))));
         }
         ipw_ledger_free(l);
     }
@@ -192,7 +198,7 @@ static void test_53_scaling_and_shifting(void **state)
                 t += 10000000 + (int64_t)(test_random(&seed) % 20000000);
                 v += (int64_t)(test_random(&seed) % 9000000) * scale;
             }
-            f[k] = ipw_ledger_window(l, IPW_DOMAIN_CPU, S(1.5) + shift, S(1.9) + shift);
+            f[k] = ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, S(1.5) + shift, S(1.9) + shift));
             assert_true(f[k].known);
             ipw_ledger_free(l);
         }
@@ -217,9 +223,9 @@ static void test_25_one_turn_of_two_hours(void **state)
         if (i < 144000) sum += 13000019 + i % 977;
         if (i % 1000 == 999) ipw_ledger_trim(l, S(1)); /* what the long one needs */
     }
-    ipw_ledger_query_end(l, end);
+    ipw_ledger_query_end(l, 0, end);
     {
-        struct ipw_figure f = ipw_ledger_window(l, IPW_DOMAIN_CPU, S(1), end);
+        struct ipw_figure f = ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, S(1), end));
 
         assert_true(f.known);
         assert_int_equal(f.provenance, IPW_PROV_MEASURED);
@@ -247,8 +253,8 @@ static void test_25_long_run_trimmed(void **state)
         if (i >= 25 && i % 5 == 0) {
             int q = (int)(i / 5 % 2);
             if (begun[q]) {
-                ipw_ledger_query_end(l, t - 5000003);
-                sum += uj_of(ipw_ledger_window(l, IPW_DOMAIN_CPU, begun[q], t - 5000003));
+                ipw_ledger_query_end(l, n, t - 5000003);
+                sum += uj_of(ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, begun[q], t - 5000003)));
                 n++;
                 ipw_ledger_trim(l, begun[1 - q]);
             }
@@ -258,21 +264,22 @@ static void test_25_long_run_trimmed(void **state)
     }
     for (int q = 0; q < 2; q++) {
         int64_t end = S(1) + INT64_C(180000) * S(0.2);
-        ipw_ledger_query_end(l, end);
-        sum += uj_of(ipw_ledger_window(l, IPW_DOMAIN_CPU, begun[q], end));
+        ipw_ledger_query_end(l, n, end);
+        sum += uj_of(ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, begun[q], end)));
         n++;
     }
     {
         int64_t t0 = S(1), t1 = S(1) + INT64_C(180000) * S(0.2);
-        struct ipw_figure total = ipw_ledger_total(l, IPW_DOMAIN_CPU, t0, t1);
-        struct ipw_figure idle = ipw_ledger_idle(l, IPW_DOMAIN_CPU, t0, t1);
+        struct ipw_figure total = ipw_ledger_figure(l, ask_total(IPW_DOMAIN_CPU, t0, t1));
+        struct ipw_figure idle = ipw_ledger_figure(l, ask_idle(IPW_DOMAIN_CPU, t0, t1));
 
         assert_true(total.known && idle.known);
         assert_true(idle.j > 60); /* the first 5 s, and no more than that but the short breaks */
         assert_true(llabs(uj_of(total) - uj_of(idle) - sum) <= n);
         assert_int_equal(total.samples, 180001);
-        assert_unknown(ipw_ledger_idle(l, IPW_DOMAIN_CPU, S(1000), t1), "not_covered");
-        assert_unknown(ipw_ledger_window(l, IPW_DOMAIN_CPU, S(1000), S(1001)), "not_covered");
+        assert_unknown(ipw_ledger_figure(l, ask_idle(IPW_DOMAIN_CPU, S(1000), t1)), "not_covered");
+        assert_unknown(ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, S(1000), S(1001))),
+                       "not_covered");
     }
     ipw_ledger_free(l);
 }

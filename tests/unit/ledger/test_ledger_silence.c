@@ -1,5 +1,6 @@
 /* Sensors that stand still, and what stands in for them, through the ledger. */
 #include "ledger/ledger.h"
+#include "sim/ask.h"
 #include "unit/energy/energy_test.h"
 
 #define GPU IPW_DOMAIN_GPU
@@ -39,13 +40,13 @@ static void test_never_moved(void **state)
     feed(l, 1, 2, 1, 0, false);
     q = ipw_ledger_query_begin(l, S(2));
     feed(l, 2, 4, 1, 0, false);
-    ipw_ledger_query_leave(l, q, S(4));
+    ipw_ledger_query_end(l, q, S(4));
     feed(l, 4, 9, 1, 0, false);
-    f = ipw_ledger_query_window(l, q, GPU, S(2), S(4));
+    f = ipw_ledger_figure(l, ask_query(q, GPU, S(2), S(4)));
     assert_unknown(f, "stuck");
     assert_false(f.estimated);
-    assert_unknown(ipw_ledger_total(l, GPU, S(1), S(9)), "stuck");
-    assert_unknown(ipw_ledger_idle(l, GPU, S(1), S(9)), "stuck");
+    assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(1), S(9))), "stuck");
+    assert_unknown(ipw_ledger_figure(l, ask_idle(GPU, S(1), S(9))), "stuck");
     assert_true(ipw_ledger_silence_ns(l, 0) > S(7));
     ipw_ledger_free(l);
 }
@@ -62,27 +63,27 @@ static void test_stops_for_good(void **state)
     feed(l, 1, 2, 5, 0, false);
     a = ipw_ledger_query_begin(l, S(2));
     feed(l, 2, 4, 5, 0, false);
-    ipw_ledger_query_leave(l, a, S(4));
+    ipw_ledger_query_end(l, a, S(4));
     b = ipw_ledger_query_begin(l, S(4));
     feed(l, 4, 8, 5, 0, false);
-    ipw_ledger_query_leave(l, b, S(8));
+    ipw_ledger_query_end(l, b, S(8));
     assert_true(ipw_ledger_silence_ns(l, 0) > S(2.8));
     feed(l, 8, 12, 5, 0, false);
-    assert_near(ipw_ledger_query_window(l, a, GPU, S(2), S(4)).j, 400, 5);
-    f = ipw_ledger_query_window(l, b, GPU, S(4), S(8));
+    assert_near(ipw_ledger_figure(l, ask_query(a, GPU, S(2), S(4))).j, 400, 5);
+    f = ipw_ledger_figure(l, ask_query(b, GPU, S(4), S(8)));
     assert_unknown(f, "stuck");
     assert_true(f.estimated);
     assert_near(f.estimate_j, 800, 25);
     assert_near(f.partial_j, 200, 25);
-    assert_unknown(ipw_ledger_total(l, GPU, S(1), S(12)), "stuck");
+    assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(1), S(12))), "stuck");
     /* It moves again: that is another chain, so that nothing is counted which nobody was charged. */
     for (double t = 12; t < 14; t += 0.02) {
         int64_t v = J(5000 + 200 * (floor(t * 10 + 1e-6) / 10));
         ipw_ledger_row(l, 0, 1, S(t), &v);
     }
     assert_int_equal(ipw_ledger_silence_ns(l, 0), 0);
-    assert_near(ipw_ledger_total(l, GPU, S(12.5), S(13.5)).j, 200, 25);
-    assert_unknown(ipw_ledger_total(l, GPU, S(1), S(14)), "stuck");
+    assert_near(ipw_ledger_figure(l, ask_total(GPU, S(12.5), S(13.5))).j, 200, 25);
+    assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(1), S(14))), "stuck");
     ipw_ledger_free(l);
 }
 
@@ -99,13 +100,13 @@ static void test_silence_that_ends(void **state)
     feed(l, 2, 5, 100, 0, false);
     feed(l, 5, 8, 5, 0, false);
     feed(l, 8, 10, 100, 0, false);
-    ipw_ledger_query_leave(l, q, S(10));
+    ipw_ledger_query_end(l, q, S(10));
     feed(l, 10, 11, 100, 0, false);
-    f = ipw_ledger_query_window(l, q, GPU, S(2), S(10));
+    f = ipw_ledger_figure(l, ask_query(q, GPU, S(2), S(10)));
     assert_true(f.known);
     assert_near(f.j, 1600, 5);
     assert_true(f.lo_j <= 1600 && f.hi_j >= 1600);
-    assert_near(ipw_ledger_total(l, GPU, S(1.5), S(10.5)).j, 1800, 25);
+    assert_near(ipw_ledger_figure(l, ask_total(GPU, S(1.5), S(10.5))).j, 1800, 25);
     ipw_ledger_free(l);
 }
 
@@ -124,10 +125,10 @@ static void test_handed_over(void **state)
     assert_int_equal(ipw_ledger_silence_ns(l, 0), 0);
     q = ipw_ledger_query_begin(l, S(12));
     feed(l, 12, 15, 4, 200000, true);
-    ipw_ledger_query_leave(l, q, S(15));
+    ipw_ledger_query_end(l, q, S(15));
     feed(l, 15, 16, 4, 200000, true);
-    assert_figure(ipw_ledger_query_window(l, q, GPU, S(12), S(15)), 600, IPW_PROV_ESTIMATED);
-    assert_unknown(ipw_ledger_total(l, GPU, S(1), S(16)), "stuck");
+    assert_figure(ipw_ledger_figure(l, ask_query(q, GPU, S(12), S(15))), 600, IPW_PROV_ESTIMATED);
+    assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(1), S(16))), "stuck");
     ipw_ledger_free(l);
 }
 
@@ -142,9 +143,9 @@ static void test_asleep(void **state)
     feed(l, 1, 4, 4, 200000, true);
     q = ipw_ledger_query_begin(l, S(5));
     feed(l, 4.2, 12, 4, 0, true);
-    ipw_ledger_query_leave(l, q, S(11));
+    ipw_ledger_query_end(l, q, S(11));
     feed(l, 12, 13, 4, 0, true);
-    f = ipw_ledger_query_window(l, q, GPU, S(5), S(11));
+    f = ipw_ledger_figure(l, ask_query(q, GPU, S(5), S(11)));
     assert_true(f.known);
     assert_near(f.j, 0, 1e-9);
     assert_int_equal(f.provenance, IPW_PROV_ESTIMATED);
@@ -165,10 +166,11 @@ static void test_one_of_two(void **state)
         int64_t v[2] = {J(10 * i), J(77)};
         ipw_ledger_row(l, 0, 2, S(1 + i * 0.1), v);
     }
-    f = ipw_ledger_total(l, CPU, S(1), S(11));
+    f = ipw_ledger_figure(l, ask_total(CPU, S(1), S(11)));
     assert_unknown(f, "stuck");
     assert_near(f.partial_j, 1000, 1);
-    assert_figure(ipw_ledger_device_total(l, CPU, 0, S(1), S(11)), 1000, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_device(0, ask_total(CPU, S(1), S(11)))), 1000,
+                  IPW_PROV_MEASURED);
     ipw_ledger_free(l);
 }
 
@@ -189,10 +191,10 @@ static void test_turns_below_resolution(void **state)
     for (int i = 0; i <= 300; i++) {
         int64_t v = 100000 + i % 7;
         ipw_ledger_row(l, 0, 1, S(1 + i * 0.1), &v);
-        if (i == 190) ipw_ledger_query_leave(l, q, S(20));
+        if (i == 190) ipw_ledger_query_end(l, q, S(20));
     }
-    ipw_ledger_query_windows(l, q, GPU, t, 3, f);
-    whole = ipw_ledger_query_window(l, q, GPU, S(10), S(20));
+    ipw_ledger_figures(l, ask_windows(q, GPU), t, 3, f);
+    whole = ipw_ledger_figure(l, ask_query(q, GPU, S(10), S(20)));
     assert_unknown(f[0], "below_resolution");
     assert_true(f[0].estimated);
     assert_near(f[0].estimate_j, 50, 1);
@@ -201,8 +203,8 @@ static void test_turns_below_resolution(void **state)
     assert_near(whole.j, 1000, 1);
     /* A second of its window and a period at each end may be on the wrong side. */
     assert_true(whole.lo_j < 960 && whole.hi_j > 1040);
-    assert_unknown(ipw_ledger_query_span(l, q, GPU, S(11), S(13.9)), "below_resolution");
-    assert_true(ipw_ledger_query_span(l, q, GPU, S(11), S(14)).known);
+    assert_unknown(ipw_ledger_figure(l, ask_span(q, GPU, S(11), S(13.9))), "below_resolution");
+    assert_true(ipw_ledger_figure(l, ask_span(q, GPU, S(11), S(14))).known);
     ipw_ledger_free(l);
 }
 
@@ -229,22 +231,22 @@ static void test_estimate_by_a_model(void **state)
         int64_t v[3] = {J(0.4 * i), J(0.2 * i), J(1.0 * i)};
         ipw_ledger_row(l, 0, 3, S(1 + i * 0.1), v);
     }
-    ipw_ledger_query_leave(l, a, S(6));
-    ipw_ledger_query_leave(l, b, S(11));
-    f = ipw_ledger_query_window(l, a, CPU, S(2), S(4)); /* two in flight: half of 8 J */
+    ipw_ledger_query_end(l, a, S(6));
+    ipw_ledger_query_end(l, b, S(11));
+    f = ipw_ledger_figure(l, ask_query(a, CPU, S(2), S(4))); /* two in flight: half of 8 J */
     assert_unknown(f, "permission");
     assert_true(f.estimated);
     assert_string_equal(f.estimate_by, "model");
     assert_near(f.estimate_j, 4, 1e-3);
     assert_near(f.lo_j, 2, 1e-3);
     assert_near(f.hi_j, 10, 1e-3);
-    assert_near(ipw_ledger_query_window(l, b, CPU, S(7), S(9)).estimate_j, 8, 1e-3);
+    assert_near(ipw_ledger_figure(l, ask_query(b, CPU, S(7), S(9))).estimate_j, 8, 1e-3);
     /* Up to its newest reading no stretch is flat, however short. */
-    assert_near(ipw_ledger_query_window(l, b, CPU, S(10.96), S(10.99)).estimate_j, 0.12, 1e-3);
+    assert_near(ipw_ledger_figure(l, ask_query(b, CPU, S(10.96), S(10.99))).estimate_j, 0.12, 1e-3);
     /* A little beyond its newest reading it goes on as it was. */
-    assert_near(ipw_ledger_query_window(l, b, CPU, S(10), S(11.02)).estimate_j, 4.08, 1e-2);
-    assert_false(ipw_ledger_total(l, CPU, S(1), S(11)).estimated);
-    assert_false(ipw_ledger_query_window(l, a, GPU, S(2), S(4)).estimated);
+    assert_near(ipw_ledger_figure(l, ask_query(b, CPU, S(10), S(11.02))).estimate_j, 4.08, 1e-2);
+    assert_false(ipw_ledger_figure(l, ask_total(CPU, S(1), S(11))).estimated);
+    assert_false(ipw_ledger_figure(l, ask_query(a, GPU, S(2), S(4))).estimated);
     ipw_ledger_free(l);
 }
 
@@ -271,9 +273,9 @@ static void test_estimate_after_a_trim(void **state)
         ipw_ledger_row(l, 0, 3, S(begun), v);
         for (double t = begun + 0.01; t < begun + 0.09; t += 0.03) {
             q = ipw_ledger_query_begin(l, S(t));
-            ipw_ledger_query_leave(l, q, S(t + 0.02));
+            ipw_ledger_query_end(l, q, S(t + 0.02));
             if (i == 0) continue; /* read once, it says nothing yet */
-            f = ipw_ledger_query_window(l, q, CPU, S(t), S(t + 0.02));
+            f = ipw_ledger_figure(l, ask_query(q, CPU, S(t), S(t + 0.02)));
             assert_true(f.estimated);
             assert_near(f.estimate_j, 0.08, 1e-3);
             assert_near(f.lo_j, 0.04, 1e-3);
@@ -299,11 +301,11 @@ static void test_unfitted(void **state)
     assert_near(ipw_ledger_unfitted(l, GPU), 0, 0);
     v = J(300);
     ipw_ledger_row(l, 0, 1, S(2), &v);
-    ipw_ledger_query_leave(l, a, S(2));
+    ipw_ledger_query_end(l, a, S(2));
     v = J(400);
     ipw_ledger_row(l, 0, 1, S(3), &v);
-    ipw_ledger_query_leave(l, b, S(3));
-    assert_near(ipw_ledger_query_window(l, a, GPU, S(1), S(2)).j, 150, 1e-3);
+    ipw_ledger_query_end(l, b, S(3));
+    assert_near(ipw_ledger_figure(l, ask_query(a, GPU, S(1), S(2))).j, 150, 1e-3);
     assert_near(ipw_ledger_unfitted(l, GPU), 1, 0);
     ipw_ledger_free(l);
 }

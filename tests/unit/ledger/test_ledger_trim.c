@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "sim/ask.h"
 #include "unit/energy/energy_test.h"
 
 #define GPU IPW_DOMAIN_GPU
@@ -36,21 +37,22 @@ static void same(struct ipw_figure a, struct ipw_figure b)
     assert_int_equal(a.provenance, b.provenance);
 }
 
-static void ask(struct ipw_ledger *whole, struct ipw_ledger *trimmed, const struct lane *q)
+static void compare(struct ipw_ledger *whole, struct ipw_ledger *trimmed, const struct lane *q)
 {
     int64_t t[4] = {q->t0_ns, q->t0_ns + (q->t1_ns - q->t0_ns) / 3, q->t1_ns - 1000, q->t1_ns};
     struct ipw_figure a[3], b[3];
 
-    same(ipw_ledger_query_window(whole, q->query, GPU, q->t0_ns, q->t1_ns),
-         ipw_ledger_query_window(trimmed, q->query, GPU, q->t0_ns, q->t1_ns));
-    ipw_ledger_query_windows(whole, q->query, GPU, t, 3, a);
-    ipw_ledger_query_windows(trimmed, q->query, GPU, t, 3, b);
+    same(ipw_ledger_figure(whole, ask_query(q->query, GPU, q->t0_ns, q->t1_ns)),
+         ipw_ledger_figure(trimmed, ask_query(q->query, GPU, q->t0_ns, q->t1_ns)));
+    ipw_ledger_figures(whole, ask_windows(q->query, GPU), t, 3, a);
+    ipw_ledger_figures(trimmed, ask_windows(q->query, GPU), t, 3, b);
     for (int i = 0; i < 3; i++) same(a[i], b[i]);
     for (size_t d = 0; d < 2; d++) {
         struct ipw_account x, y;
 
-        x = ipw_ledger_device_account(whole, q->query, GPU, d, q->t0_ns, q->t1_ns);
-        y = ipw_ledger_device_account(trimmed, q->query, GPU, d, q->t0_ns, q->t1_ns);
+        x = ipw_ledger_account(whole, ask_device(d, ask_query(q->query, GPU, q->t0_ns, q->t1_ns)));
+        y = ipw_ledger_account(trimmed,
+                               ask_device(d, ask_query(q->query, GPU, q->t0_ns, q->t1_ns)));
         same(x.attributed, y.attributed);
         assert_true(x.exclusive_j == y.exclusive_j && x.marginal_j == y.marginal_j);
     }
@@ -83,7 +85,7 @@ static void test_25_trimmed_books_are_the_same(void **state)
 
             for (struct lane *q = lanes; q < lanes + LANES; q++) {
                 if (q->t0_ns && !q->over && q->t1_ns <= now) {
-                    for (int k = 0; k < 2; k++) ipw_ledger_query_leave(l[k], q->query, q->t1_ns);
+                    for (int k = 0; k < 2; k++) ipw_ledger_query_end(l[k], q->query, q->t1_ns);
                     q->over = true;
                 }
             }
@@ -93,7 +95,7 @@ static void test_25_trimmed_books_are_the_same(void **state)
             }
             for (struct lane *q = lanes; q < lanes + LANES; q++) {
                 if (q->over && ipw_ledger_covered_ns(l[1]) >= q->t1_ns) {
-                    ask(l[0], l[1], q);
+                    compare(l[0], l[1], q);
                     asked++;
                     *q = (struct lane){0};
                 }

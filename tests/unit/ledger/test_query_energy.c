@@ -1,6 +1,6 @@
 /* The ledger is a fake here: it answers from a power curve that is known exactly, so that the sums
- * can be checked against the truth.  (The test's own functions stand in for energy/attribution's,
- * which the linker then leaves out.) */
+ * can be checked against the truth.  (The test's own functions stand in for the ledger's, which
+ * the linker then leaves out.) */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "ledger/query_energy.h"
+#include "sim/ask.h"
 #include "unit/trace/script.h"
 
 #define assert_near(a, b, by) assert_true(fabs((double)(a) - (double)(b)) <= (by))
@@ -24,48 +25,6 @@ static int64_t cumulative_uj(enum ipw_domain d, int64_t t_ns)
     double t = ipw_ns_to_s(t_ns);
 
     return (int64_t)((d + 1) * 1e6 * (40 * t + 10 * sin(3 * t)));
-}
-
-struct ipw_figure ipw_ledger_window(const struct ipw_ledger *l, enum ipw_domain domain,
-                                    int64_t t0_ns, int64_t t1_ns)
-{
-    (void)l;
-    if (domain == IPW_DOMAIN_MACHINE || (domain == IPW_DOMAIN_GPU && !gpu_known)) {
-        return (struct ipw_figure){.reason = "no_sensor"};
-    }
-    return (struct ipw_figure){
-        .known = true,
-        .j = (double)(cumulative_uj(domain, t1_ns) - cumulative_uj(domain, t0_ns)) / 1e6,
-        .provenance = IPW_PROV_INTERPOLATED,
-        .coverage = 1,
-        .samples = 7,
-    };
-}
-
-void ipw_ledger_windows(const struct ipw_ledger *l, enum ipw_domain domain, const int64_t *t,
-                        size_t n, struct ipw_figure *out)
-{
-    for (size_t i = 0; i < n; i++) out[i] = ipw_ledger_window(l, domain, t[i], t[i + 1]);
-}
-
-struct ipw_figure ipw_ledger_query_window(const struct ipw_ledger *l, int64_t query,
-                                          enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
-{
-    assert_int_equal(query, 0);
-    return ipw_ledger_window(l, domain, t0_ns, t1_ns);
-}
-
-void ipw_ledger_query_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
-                              const int64_t *t, size_t n, struct ipw_figure *out)
-{
-    assert_int_equal(query, 0);
-    ipw_ledger_windows(l, domain, t, n, out);
-}
-
-struct ipw_figure ipw_ledger_query_span(const struct ipw_ledger *l, int64_t query,
-                                        enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
-{
-    return ipw_ledger_query_window(l, query, domain, t0_ns, t1_ns);
 }
 
 /* Two devices make up the GPUs; the ledger does not have them by name. */
@@ -86,72 +45,65 @@ static int64_t first_device_uj(enum ipw_domain d, int64_t t_ns)
     return cumulative_uj(d, t_ns) / 3;
 }
 
-struct ipw_figure ipw_ledger_device_window(const struct ipw_ledger *l, int64_t query,
-                                           enum ipw_domain domain, size_t device, int64_t t0_ns,
-                                           int64_t t1_ns)
+static int64_t device_uj(const struct ipw_ledger_question *q, int64_t t_ns)
 {
-    struct ipw_figure f = ipw_ledger_window(l, domain, t0_ns, t1_ns);
-    int64_t part = first_device_uj(domain, t1_ns) - first_device_uj(domain, t0_ns);
+    int64_t all = cumulative_uj(q->domain, t_ns), first = first_device_uj(q->domain, t_ns);
 
-    assert_int_equal(query, 0);
-    assert_int_equal(domain, IPW_DOMAIN_GPU);
-    if (f.known) {
-        f.j = (double)(device ? (int64_t)llround(f.j * 1e6) - part : part) / 1e6;
+    if (q->device == IPW_LEDGER_ALL) return all;
+    assert_int_equal(q->domain, IPW_DOMAIN_GPU);
+    return q->device ? all - first : first;
+}
+
+struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledger_question q)
+{
+    (void)l;
+    assert_int_equal(q.query, 0);
+    if (q.domain == IPW_DOMAIN_MACHINE || (q.domain == IPW_DOMAIN_GPU && !gpu_known)) {
+        return (struct ipw_figure){.reason = "no_sensor"};
     }
-    return f;
+    return (struct ipw_figure){
+        .known = true,
+        .j = (double)(device_uj(&q, q.t1_ns) - device_uj(&q, q.t0_ns)) / 1e6,
+        .provenance = IPW_PROV_INTERPOLATED,
+        .coverage = 1,
+        .samples = 7,
+    };
 }
 
-struct ipw_figure ipw_ledger_device_span(const struct ipw_ledger *l, int64_t query,
-                                         enum ipw_domain domain, size_t device, int64_t t0_ns,
-                                         int64_t t1_ns)
-{
-    return ipw_ledger_device_window(l, query, domain, device, t0_ns, t1_ns);
-}
-
-void ipw_ledger_device_windows(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
-                               size_t device, const int64_t *t, size_t n, struct ipw_figure *out)
+void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,
+                        size_t n, struct ipw_figure *out)
 {
     for (size_t i = 0; i < n; i++) {
-        out[i] = ipw_ledger_device_window(l, query, domain, device, t[i], t[i + 1]);
+        q.t0_ns = t[i];
+        q.t1_ns = t[i + 1];
+        out[i] = ipw_ledger_figure(l, q);
     }
 }
 
-struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, int64_t query,
-                                      enum ipw_domain domain, int64_t t0_ns, int64_t t1_ns)
+struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_ledger_question q)
 {
-    assert_int_equal(query, 0);
-    return (struct ipw_account){.attributed = ipw_ledger_window(l, domain, t0_ns, t1_ns),
-                                .exclusive_j = 3,
-                                .marginal_j = -2};
-}
+    bool all = q.device == IPW_LEDGER_ALL;
 
-struct ipw_account ipw_ledger_device_account(const struct ipw_ledger *l, int64_t query,
-                                             enum ipw_domain domain, size_t device, int64_t t0_ns,
-                                             int64_t t1_ns)
-{
-    struct ipw_figure f = ipw_ledger_device_window(l, query, domain, device, t0_ns, t1_ns);
-
-    return (struct ipw_account){
-        .attributed = f, .exclusive_j = device ? 2 : 1, .marginal_j = device ? 3 : -5};
+    return (struct ipw_account){.attributed = ipw_ledger_figure(l, q),
+                                .exclusive_j = all        ? 3
+                                               : q.device ? 2
+                                                          : 1,
+                                .marginal_j = all        ? -2
+                                              : q.device ? 3
+                                                         : -5};
 }
 
 bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                      int64_t t1_ns, double *mean_w, double *peak_w)
+                      int64_t t1_ns, struct ipw_power_stats *out)
 {
-    struct ipw_figure f = ipw_ledger_window(l, domain, t0_ns, t1_ns);
+    struct ipw_figure f = ipw_ledger_figure(
+        l, (struct ipw_ledger_question){
+               .domain = domain, .device = IPW_LEDGER_ALL, .t0_ns = t0_ns, .t1_ns = t1_ns});
 
-    if (!f.known || t1_ns <= t0_ns) return false;
-    *mean_w = f.j / ipw_ns_to_s(t1_ns - t0_ns);
-    *peak_w = *mean_w * 2;
-    return true;
-}
-
-bool ipw_ledger_power_stats(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                            int64_t t1_ns, struct ipw_power_stats *out)
-{
     *out = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
-    if (!ipw_ledger_power(l, domain, t0_ns, t1_ns, &out->avg_w, &out->max_w)) return false;
-    out->median_w = out->avg_w;
+    if (!f.known || t1_ns <= t0_ns) return false;
+    out->avg_w = out->median_w = f.j / ipw_ns_to_s(t1_ns - t0_ns);
+    out->max_w = out->avg_w * 2;
     out->min_w = out->avg_w / 2;
     return true;
 }
@@ -214,7 +166,7 @@ static void each_device_has_its_part(void **state)
         struct ipw_query_trace q;
 
         random_trace(&q);
-        ipw_query_trace_book(&q, NULL, 0);
+        ipw_query_energy_fill(&q, NULL, 0);
         assert_int_equal(q.n_devices, 2);
         assert_string_equal(q.devices[0].name, "gpu0");
         assert_string_equal(q.devices[1].name, "gpu1");
@@ -239,7 +191,7 @@ static void parts_sum_to_the_whole(void **state)
         struct ipw_query_trace q;
 
         random_trace(&q);
-        ipw_query_trace_book(&q, NULL, 0);
+        ipw_query_energy_fill(&q, NULL, 0);
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
             double sum = q.energy_before[d].j;
             int64_t truth;
@@ -275,14 +227,15 @@ static void spans_are_booked_by_their_windows(void **state)
 
     (void)state;
     build_trace(&q, events, 6);
-    ipw_query_trace_book(&q, NULL, 0);
+    ipw_query_energy_fill(&q, NULL, 0);
     assert_int_equal(q.turns[0].n_spans, 2);
     for (size_t k = 0; k < 2; k++) {
         const struct ipw_span *span = &q.turns[0].spans[k];
 
         assert_true(span->energy[IPW_DOMAIN_CPU].known);
-        assert_true(span->energy[IPW_DOMAIN_CPU].j ==
-                    ipw_ledger_window(NULL, IPW_DOMAIN_CPU, span->start_ns, span->end_ns).j);
+        assert_true(
+            span->energy[IPW_DOMAIN_CPU].j ==
+            ipw_ledger_figure(NULL, ask_query(0, IPW_DOMAIN_CPU, span->start_ns, span->end_ns)).j);
     }
     assert_true(q.turns[0].power_peak_w[IPW_DOMAIN_GPU] > q.turns[0].power_mean_w[IPW_DOMAIN_GPU]);
     ipw_query_trace_release(&q);
@@ -296,7 +249,7 @@ static void an_unknown_whole_stays_unknown(void **state)
     (void)state;
     gpu_known = false;
     build_trace(&q, events, 4);
-    ipw_query_trace_book(&q, NULL, 0);
+    ipw_query_energy_fill(&q, NULL, 0);
     gpu_known = true;
     assert_false(q.energy[IPW_DOMAIN_GPU].known);
     assert_false(q.turns[0].energy[IPW_DOMAIN_GPU].known);
@@ -307,7 +260,7 @@ static void an_unknown_whole_stays_unknown(void **state)
 
 static double between(double from_s, double to_s)
 {
-    return ipw_ledger_window(NULL, IPW_DOMAIN_GPU, S(from_s), S(to_s)).j;
+    return ipw_ledger_figure(NULL, ask_query(0, IPW_DOMAIN_GPU, S(from_s), S(to_s))).j;
 }
 
 /* Two calls of one tool side by side are two spans, each with its own window; what they have in common
@@ -321,7 +274,7 @@ static void case_26_overlapping_tools_of_one_name_are_told_apart(void **state)
 
     (void)state;
     build_trace(&q, events, sizeof events / sizeof *events);
-    ipw_query_trace_book(&q, NULL, 0);
+    ipw_query_energy_fill(&q, NULL, 0);
     spans = q.turns[0].spans;
     assert_int_equal(q.turns[0].n_spans, 3);
     assert_near(spans[1].energy[IPW_DOMAIN_GPU].j, between(4, 6), 0);
@@ -339,7 +292,7 @@ static void case_27_a_tool_after_the_last_call_is_not_lost(void **state)
 
     (void)state;
     build_trace(&q, events, sizeof events / sizeof *events);
-    ipw_query_trace_book(&q, NULL, 0);
+    ipw_query_energy_fill(&q, NULL, 0);
     assert_int_equal(q.n_turns, 2);
     assert_int_equal(q.turns[1].n_spans, 2);
     assert_near(q.turns[1].spans[1].energy[IPW_DOMAIN_GPU].j, between(9, 10), 0);
@@ -357,7 +310,7 @@ static void case_28_a_model_call_inside_a_tool_is_no_idle_tax(void **state)
 
     (void)state;
     build_trace(&q, events, sizeof events / sizeof *events);
-    ipw_query_trace_book(&q, NULL, 0);
+    ipw_query_energy_fill(&q, NULL, 0);
     assert_near(q.turns[0].spans[1].energy[IPW_DOMAIN_GPU].j, between(4, 8), 0);
     assert_near(q.account[IPW_DOMAIN_GPU].idle_tax_j, between(4, 5) + between(6, 8), 1e-9);
     ipw_query_trace_release(&q);
@@ -388,7 +341,7 @@ static void waste_and_idle_tax_are_unions_of_spans(void **state)
 
     (void)state;
     build_trace(&q, events, sizeof events / sizeof *events);
-    ipw_query_trace_book(&q, NULL, 0);
+    ipw_query_energy_fill(&q, NULL, 0);
     assert_false(q.turns[0].malformed);
     assert_true(q.turns[1].malformed);
     assert_near(q.account[IPW_DOMAIN_GPU].waste_j, between(1, 2) + between(8, 9), 1e-9);
@@ -422,7 +375,7 @@ static void case_35_a_remote_model_has_no_figure(void **state)
     (void)state;
     build_trace(&q, events, 6);
     q.lm_remote = true;
-    ipw_query_trace_book(&q, NULL, 0);
+    ipw_query_energy_fill(&q, NULL, 0);
     for (size_t k = 0; k < 2; k++) {
         const struct ipw_span *span = &q.turns[0].spans[k];
 
@@ -449,7 +402,7 @@ static void a_remote_model_whose_machine_is_read(void **state)
         build_trace(&q, events, 6);
         q.lm_remote = true;
         q.lm_domains = 1u << d;
-        ipw_query_trace_book(&q, NULL, 0);
+        ipw_query_energy_fill(&q, NULL, 0);
         for (size_t k = 0; k < q.turns[0].n_spans; k++) {
             const struct ipw_span *span = &q.turns[0].spans[k];
 
@@ -474,7 +427,7 @@ static void case_36_a_whole_reply_has_the_model_figure_alone(void **state)
     (void)state;
     events[2].lm.sent_ns = S(1);
     build_trace(&q, events, 4);
-    ipw_query_trace_book(&q, NULL, 0);
+    ipw_query_energy_fill(&q, NULL, 0);
     assert_int_equal(q.turns[0].n_spans, 1);
     span = &q.turns[0].spans[0];
     assert_int_equal(span->kind, IPW_SPAN_LM);

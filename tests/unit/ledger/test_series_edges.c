@@ -271,7 +271,7 @@ static void test_settled_figures_do_not_change(void **state)
     }
 }
 
-/* The bound of reference 2b: one step of power inside a gap of h costs at most h * dP / 4. */
+/* The error of a straight line: one step of power inside a gap of h costs at most h * dP / 4. */
 static void test_interpolation_error_is_bounded(void **state)
 {
     uint64_t seed = 2;

@@ -1,7 +1,9 @@
-/* The ledger against a simulated device whose truth is exact: reference/energy.md 5, 6 and 7. */
+/* The ledger against a simulated device whose truth is exact: docs/method.md, "Accuracy
+ * in simulation", and cases of tests/cases.txt. */
 #include <stdlib.h>
 
 #include "ledger/ledger.h"
+#include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
 
@@ -69,7 +71,7 @@ struct errors {
 };
 
 static struct errors errors_of(const struct ipw_ledger *l, int64_t query,
-                               const struct sim_curve *curve, size_t n, enum ipw_method method)
+                               const struct sim_curve *curve, size_t n, enum ipw_ledger_what method)
 {
     static double e[MOST_TURNS], p[MOST_TURNS];
     struct errors out = {0};
@@ -79,9 +81,9 @@ static struct errors errors_of(const struct ipw_ledger *l, int64_t query,
         const struct sim_turn *x = &turns[i];
         double truth = sim_curve_j(curve, x->lm_end) - sim_curve_j(curve, x->t0);
         double prefill = sim_curve_j(curve, x->first_token) - sim_curve_j(curve, x->t0);
-        struct ipw_figure f = ipw_ledger_window_by(l, method, query, GPU, S(x->t0), S(x->lm_end));
+        struct ipw_figure f = ipw_ledger_figure(l, ask(method, query, GPU, S(x->t0), S(x->lm_end)));
         struct ipw_figure g =
-            ipw_ledger_window_by(l, method, query, GPU, S(x->t0), S(x->first_token));
+            ipw_ledger_figure(l, ask(method, query, GPU, S(x->t0), S(x->first_token)));
 
         if (!f.known || !g.known) {
             out.unknown++;
@@ -125,9 +127,9 @@ static void run_cells_of(const char *name, bool live,
         struct sim_sensor sensor = make(&curve, 5 + c);
         struct ipw_ledger *l = ipw_ledger_new(&sensor.channel, 1);
         int64_t q = sim_feed(l, &sensor, 1, 99, end + 1, cells[c].every, 0.3, turns, 240, true);
-        struct errors phase = errors_of(l, q, &curve, 240, IPW_METHOD_PHASE);
-        struct errors linear = errors_of(l, q, &curve, 240, IPW_METHOD_LINEAR);
-        struct errors window = errors_of(l, q, &curve, 240, IPW_METHOD_WINDOW);
+        struct errors phase = errors_of(l, q, &curve, 240, IPW_LEDGER_QUERY);
+        struct errors linear = errors_of(l, q, &curve, 240, IPW_LEDGER_LINEAR);
+        struct errors window = errors_of(l, q, &curve, 240, IPW_LEDGER_WINDOW);
 
         print_message(
             "%s T %.2f s h %3.0f ms: phase %.1f/%.1f (prefill p95 %.1f)  linear %.1f/%.1f  "
@@ -151,7 +153,7 @@ static void run_cells(const char *name,
     run_cells_of(name, false, make, cells, n);
 }
 
-/* Section 5: the targets of a counter that publishes every 100 ms. */
+/* The targets of a counter that publishes every 100 ms. */
 static void test_targets_gpu_counter(void **state)
 {
     static const struct cell cells[] = {
@@ -228,12 +230,12 @@ static void test_targets_forced_reads(void **state)
             ipw_ledger_row(l, 0, 1, S(read), &v);
             read += 0.001;
         }
-        ipw_ledger_query_leave(l, q, S(end));
+        ipw_ledger_query_end(l, q, S(end));
         for (; read < end + 1; read += cells[c].every) {
             v = sim_sensor_read(&sensor, read);
             ipw_ledger_row(l, 0, 1, S(read), &v);
         }
-        e = errors_of(l, q, &curve, 240, IPW_METHOD_PHASE);
+        e = errors_of(l, q, &curve, 240, IPW_LEDGER_QUERY);
         print_message("forced reads, T %.2f s: %.2f/%.2f\n", cells[c].lm_s, e.median, e.p95);
         assert_int_equal(e.unknown, 0);
         assert_int_equal(e.outside, 0);
@@ -266,8 +268,8 @@ static void test_24_short_turns_against_wall_clock(void **state)
     q = sim_feed(l, &sensor, 1, 99, end + 1, 0.1, 0.1, turns, 1000, true);
     for (int i = 0; i < 1000; i++) t[i] = S(turns[i].t0);
     t[1000] = S(end);
-    ipw_ledger_query_windows(l, q, GPU, t, 1000, f);
-    whole = ipw_ledger_query_window(l, q, GPU, t[0], t[1000]);
+    ipw_ledger_figures(l, ask_windows(q, GPU), t, 1000, f);
+    whole = ipw_ledger_figure(l, ask_query(q, GPU, t[0], t[1000]));
     for (int i = 0; i < 1000; i++) {
         double truth = sim_curve_j(&curve, turns[i].t1) - sim_curve_j(&curve, turns[i].t0);
 
@@ -306,7 +308,7 @@ static void test_37_prefill_shorter_than_the_period(void **state)
     q = sim_feed(l, &sensor, 1, 99, end + 1, 0.02, 0.1, turns, 100, true);
     for (int i = 0; i < 100; i++) {
         const struct sim_turn *x = &turns[i];
-        struct ipw_figure f = ipw_ledger_query_window(l, q, GPU, S(x->t0), S(x->first_token));
+        struct ipw_figure f = ipw_ledger_figure(l, ask_query(q, GPU, S(x->t0), S(x->first_token)));
         double truth = sim_curve_j(&curve, x->first_token) - sim_curve_j(&curve, x->t0);
 
         assert_true(f.known);
@@ -378,7 +380,7 @@ static void test_52_truth_is_within_the_bounds(void **state)
                 t0 = sim_uniform(&seed, turns[0].t0, end);
                 t1 = sim_uniform(&seed, t0, end);
             }
-            f = ipw_ledger_query_window(l, q, GPU, S(t0), S(t1));
+            f = ipw_ledger_figure(l, ask_query(q, GPU, S(t0), S(t1)));
             truth = sim_curve_j(&curve, t1) - sim_curve_j(&curve, t0);
             if (!f.known) fail_msg("run %d: %s", run, f.reason);
             assert_true(f.lo_j >= 0 && f.lo_j <= f.j && f.j <= f.hi_j);
@@ -415,15 +417,15 @@ static void test_five_turns_of_tools(void **state)
     sensor = rapl(&curve, 1);
     l = ipw_ledger_new(&sensor.channel, 1);
     q = sim_feed(l, &sensor, 1, 99, 151, 0.05, 0, turns, 5, true);
-    ipw_ledger_query_windows(l, q, GPU, t, 5, turn);
+    ipw_ledger_figures(l, ask_windows(q, GPU), t, 5, turn);
     for (int i = 0; i < 5; i++) {
         int64_t tool0 = S(turns[i].lm_end), tool1 = S(turns[i].t1);
 
         assert_true(turn[i].known);
         assert_near(turn[i].j, 3000, 3000 * 0.001);
-        assert_near(ipw_ledger_query_window(l, q, GPU, tool0, tool1).j, 2400, 2400 * 0.001);
+        assert_near(ipw_ledger_figure(l, ask_query(q, GPU, tool0, tool1)).j, 2400, 2400 * 0.001);
         sum += turn[i].j;
-        others += ipw_ledger_window_by(l, IPW_METHOD_WINDOW, q, GPU, t[i], tool0).j;
+        others += ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, q, GPU, t[i], tool0)).j;
     }
     print_message("five turns: %.1f J; last minus first sample inside: %.1f J\n", sum, others);
     assert_near(sum, 15000, 1);

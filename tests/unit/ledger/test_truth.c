@@ -1,5 +1,6 @@
 /* The ledger against exact truth, held to its goals: tests/sim/truth.h.  bench/energy_truth prints the
  * same rows over more seeds. */
+#include "sim/ask.h"
 #include "sim/truth.h"
 #include "unit/energy/energy_test.h"
 
@@ -135,15 +136,16 @@ static void test_books_are_the_counter(void **state)
         ipw_ledger_set_share(l, rules[r], 0);
         first = sim_sensor_read(&s, c.start_s - 1.5);
         crowd_feed(&c, l, &s, every_20_ms, &last, q, &reads);
-        idle = ipw_ledger_idle(l, IPW_DOMAIN_GPU, S(c.start_s - 1.5), S(c.end_s + 1.15));
+        idle =
+            ipw_ledger_figure(l, ask_idle(IPW_DOMAIN_GPU, S(c.start_s - 1.5), S(c.end_s + 1.15)));
         assert_true(idle.known);
         sum = (int64_t)(idle.j * 1e6 + 0.5);
         for (size_t i = 0; i < c.lanes; i++)
-            sum +=
-                (int64_t)(ipw_ledger_query_window(l, q[i], IPW_DOMAIN_GPU, S(c.start_s), S(c.end_s))
-                                  .j *
-                              1e6 +
-                          0.5);
+            sum += (int64_t)(ipw_ledger_figure(
+                                 l, ask_query(q[i], IPW_DOMAIN_GPU, S(c.start_s), S(c.end_s)))
+                                     .j *
+                                 1e6 +
+                             0.5);
         assert_int_equal(sum, last - first);
         ipw_ledger_free(l);
         crowd_release(&c);

@@ -1,4 +1,4 @@
-/* Error bodies of all shapes: reference/inference-protocol.md section 8. */
+/* Error bodies of all shapes that src/llm/chat_error.c lists. */
 #include "llm_support.h"
 
 static const struct {

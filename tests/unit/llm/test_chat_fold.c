@@ -1,4 +1,4 @@
-/* Streams and whole answers, row by row as reference/inference-protocol.md has them. */
+/* Streams and whole answers as different servers send them, row by row. */
 #include "llm_support.h"
 
 /* A chunk of choice 0 with this delta, and one with a finish reason. */

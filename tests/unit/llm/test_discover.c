@@ -69,7 +69,7 @@ static void openai_cannot_force(void **state)
 {
     static const struct {
         const char *url, *more;
-        enum ipw_llm_server server;
+        enum ipw_llm_server_kind server;
         bool cannot;
     } rows[] = {
         {"https://api.openai.com/v1", NULL, IPW_LLM_OPENAI, true},
@@ -92,7 +92,7 @@ static void openai_cannot_force(void **state)
 
         world_open(&w);
         assert_int_equal(ipw_llm_new(&llm, w.loop, w.http, &options, &err), 0);
-        assert_int_equal(llm->sites[0].server, rows[i].server);
+        assert_int_equal(llm->servers[0].kind, rows[i].server);
         assert_int_equal(ipw_llm_can_force(llm, &err) != 0, rows[i].cannot);
         if (rows[i].cannot) {
             assert_non_null(strstr(err.text, "OpenAI has no way to force the length of a reply"));
@@ -118,7 +118,7 @@ static void lists_of_models(void **state)
     {
         const struct {
             const char *answer, *names, *error; /* names joined by '|'; error after "URL..." */
-            enum ipw_llm_server server;
+            enum ipw_llm_server_kind server;
             bool cannot_force;
         } rows[] = {
             {llama, "tiny-agent|", NULL, IPW_LLM_LLAMACPP},
@@ -162,7 +162,7 @@ static void lists_of_models(void **state)
             ipw_loop_run(w.loop);
             assert_int_equal(w.got.calls, 1);
             assert_memory_equal(server.seen[0], "GET /v1/models HTTP/1.1\r\n", 25);
-            assert_int_equal(llm->sites[0].server, rows[i].server);
+            assert_int_equal(llm->servers[0].kind, rows[i].server);
             assert_int_equal(ipw_llm_can_force(llm, &err) != 0, rows[i].cannot_force);
             if (rows[i].names) {
                 struct ipw_buf all = IPW_BUF(1000);

@@ -207,7 +207,7 @@ static void one_of_two_was_left_out(void **state)
                                    .more_urls = more,
                                    .server_failures = 3,
                                    .server_wait_ns = 30 * IPW_NS_PER_MS});
-    ipw_llm_site_failed(w.llm, 1, ipw_now_ns() + 3600 * IPW_NS_PER_S, "not there");
+    ipw_llm_server_failed(w.llm, 1, ipw_now_ns() + 3600 * IPW_NS_PER_S, "not there");
     ipw_loop_run(w.loop);
     assert_int_equal(told.lost, 1);
     assert_int_equal(w.watch.started, 1);

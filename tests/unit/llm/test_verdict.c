@@ -92,7 +92,7 @@ static void verdicts(void **state)
                                      .fold_err = &fold_err,
                                      .reply = &reply};
 
-        ipw_llm_judge(&v, &e);
+        ipw_llm_verdict_from(&v, &e);
         if (v.outcome != ROWS[i].outcome || v.err.code != ROWS[i].code ||
             v.retryable != ROWS[i].retryable || v.without_usage != ROWS[i].without_usage ||
             strcmp(v.err.text, ROWS[i].text) != 0)
@@ -125,7 +125,7 @@ static void this_machine_is_reachable(void **state)
                                      .fold_err = &fold_err,
                                      .reply = &reply};
 
-        ipw_llm_judge(&v, &e);
+        ipw_llm_verdict_from(&v, &e);
         assert_string_equal(v.err.text, rows[i].want);
     }
 }
@@ -149,7 +149,7 @@ static void an_end_after_the_finish_is_fine(void **state)
                                      .reply = &reply};
         struct ipw_llm_verdict v;
 
-        ipw_llm_judge(&v, &e);
+        ipw_llm_verdict_from(&v, &e);
         assert_int_equal(v.outcome, IPW_LM_OK);
     }
 }
@@ -172,10 +172,10 @@ static void a_token_forbids_a_repeat(void **state)
                                      .reply = &reply};
         struct ipw_llm_verdict v;
 
-        ipw_llm_judge(&v, &e);
+        ipw_llm_verdict_from(&v, &e);
         assert_true(v.retryable);
         e.token_seen = true;
-        ipw_llm_judge(&v, &e);
+        ipw_llm_verdict_from(&v, &e);
         assert_false(v.retryable);
         assert_int_equal(v.outcome, ends[i] == IPW_HTTP_TIMEOUT ? IPW_LM_TIMEOUT : IPW_LM_CUT);
     }
@@ -357,7 +357,7 @@ static void what_else_decides(void **state)
         e.url = URL;
         e.reply = &reply;
         e.fold_err = &fold_err;
-        ipw_llm_judge(&v, &e);
+        ipw_llm_verdict_from(&v, &e);
         if (v.outcome != rows[i].outcome || v.retryable != rows[i].retryable ||
             strcmp(v.err.text, rows[i].text))
             fail_msg("row %zu: outcome %d retryable %d: %s", i, (int)v.outcome, v.retryable,

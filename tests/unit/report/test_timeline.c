@@ -149,7 +149,7 @@ static void check(const char *golden, const char *run, const char *id,
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     struct ipw_err err = {0};
 
-    if (ipw_replay_run(run, id, &options, gather, &text, &err) < 0) fail_msg("%s", err.text);
+    if (ipw_timeline_run(run, id, &options, gather, &text, &err) < 0) fail_msg("%s", err.text);
     for (const char *line = ipw_buf_str(&text); *line;) {
         size_t n = strcspn(line, "\n");
 
@@ -188,7 +188,7 @@ static void damaged_events_are_said(void **state)
     assert_non_null(f);
     fputs("{\"event\":\"no", f); /* torn: the writer was killed here, which is no damage */
     fclose(f);
-    assert_int_equal(ipw_replay_run(".", "q0000", &options, gather, &text, NULL), 0);
+    assert_int_equal(ipw_timeline_run(".", "q0000", &options, gather, &text, NULL), 0);
     assert_null(strstr(ipw_buf_str(&text), "may be missing"));
     assert_non_null(strstr(ipw_buf_str(&text), "the expression ends early"));
     f = fopen("events.jsonl", "a");
@@ -196,7 +196,7 @@ static void damaged_events_are_said(void **state)
     fputs("\n", f);
     fclose(f);
     ipw_buf_clear(&text);
-    assert_int_equal(ipw_replay_run(".", "q0000", &options, gather, &text, NULL), 0);
+    assert_int_equal(ipw_timeline_run(".", "q0000", &options, gather, &text, NULL), 0);
     assert_non_null(strstr(ipw_buf_str(&text), "texts may be missing: ./events.jsonl:13:"));
     ipw_buf_release(&text);
 }
@@ -226,7 +226,7 @@ static void long_ids_and_failures(void **state)
     ipw_buf_addc(&line, '\n');
     write_text("long.jsonl", line.data, line.len);
     ipw_query_trace_release(&q);
-    assert_int_equal(ipw_replay_run("long.jsonl", NULL, &options, gather, &text, NULL), 0);
+    assert_int_equal(ipw_timeline_run("long.jsonl", NULL, &options, gather, &text, NULL), 0);
     title = ipw_buf_str(&text) + 1;
     assert_true(ipw_format_width(title, strcspn(title, "\n")) <= 80);
     assert_non_null(strstr(title, "  run_token_limit, wrong  2025-11-21T02:32:47.000Z\n"));
@@ -243,9 +243,9 @@ static void unknown_queries_and_runs(void **state)
     struct ipw_err err = {0};
 
     (void)state;
-    assert_int_equal(ipw_replay_run(".", "x0001", &options, gather, &text, &err), IPW_ENOTFOUND);
+    assert_int_equal(ipw_timeline_run(".", "x0001", &options, gather, &text, &err), IPW_ENOTFOUND);
     assert_string_equal(err.text, ".: there is no query \"x0001\"; did you mean \"q0001\"?");
-    assert_int_equal(ipw_replay_run("none", NULL, &options, gather, &text, &err), IPW_ENOTFOUND);
+    assert_int_equal(ipw_timeline_run("none", NULL, &options, gather, &text, &err), IPW_ENOTFOUND);
     assert_int_equal(text.len, 0);
     ipw_buf_release(&text);
 }

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "energy/overlap.h"
 #include "energy/quiet.h"
-#include "energy/select.h"
 #include "energy/sources/nvml.h"
 #include "run/quiet_check.h"
 

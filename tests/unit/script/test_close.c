@@ -5,6 +5,7 @@
 #include "unit/script/world.h"
 
 #include "base/mem.h"
+#include "script/task.h"
 
 static int n_finalized;
 

@@ -43,7 +43,7 @@ static void files_of_the_workspace(void **state)
 
     (void)state;
     world_open(&w, 0);
-    w.host.workspace = the_workspace;
+    w.host.on.workspace = the_workspace;
     run(&w, SAYS
         "assert(fs.write('a', 'one\\0two') and fs.read 'a' == 'one\\0two' and fs.size 'a' == 7)\n"
         "assert(fs.write('a', '') and fs.read 'a' == '' and fs.size 'a' == 0)\n" /* is cut to nothing */
@@ -72,7 +72,7 @@ static void nothing_outside_of_it(void **state)
 
     (void)state;
     world_open(&w, 0);
-    w.host.workspace = the_workspace;
+    w.host.on.workspace = the_workspace;
     run(&w, SAYS
         "local leads = 'leads out of the workspace'\n"
         "for _, path in ipairs { '../outside/kept', '/etc/passwd', 'link', 'loop' } do\n"
@@ -90,7 +90,7 @@ static void nothing_outside_of_it(void **state)
         strcpy(saved, workspace);
         world_open(&w, 0);
         if (removed) {
-            w.host.workspace = the_workspace;
+            w.host.on.workspace = the_workspace;
             strcpy(workspace, "/nonexistent/workspace");
         }
         run(&w, SAYS
@@ -108,7 +108,7 @@ static void files_as_parts_of_messages(void **state)
 
     (void)state;
     world_open(&w, 0);
-    w.host.workspace = the_workspace;
+    w.host.on.workspace = the_workspace;
     run(&w, SAYS
         "local kinds = { ['\\x89PNG\\r\\n\\x1a\\n'] = 'image/png', ['\\xff\\xd8\\xff'] = "
         "'image/jpeg',\n"
@@ -144,8 +144,8 @@ static void a_workspace_has_limits(void **state)
     snprintf(workspace, sizeof workspace, "%s/small", root);
     assert_int_equal(mkdir(workspace, 0700), 0);
     world_open(&w, 0);
-    w.host.workspace = the_workspace;
-    w.host.quota = (struct ipw_quota){.max_bytes = 100, .max_files = 2};
+    w.host.on.workspace = the_workspace;
+    w.host.grants.quota = (struct ipw_quota){.max_bytes = 100, .max_files = 2};
     run(&w, SAYS "assert(fs.write('a', ('x'):rep(80)))\n"
                  "says('--workspace-size', fs.write('b', ('x'):rep(30)))\n"
                  "assert(fs.write('a', ('x'):rep(90)) and fs.write('a', 'x') and fs.write('b', "
@@ -178,8 +178,8 @@ static void databases(void **state)
 
     (void)state;
     world_open(&w, 0);
-    w.host.workspace = the_workspace;
-    w.host.readable = folders;
+    w.host.on.workspace = the_workspace;
+    w.host.grants.readable = folders;
     world_run(
         &w, "local _, why = require('ipw.sqlite').query('empty.db', 'SELECT 1') return why or ''");
     if (strstr(w.answer, "has no SQLite")) {
@@ -230,7 +230,7 @@ static void full_text_search(void **state)
 
     (void)state;
     world_open(&w, 0);
-    w.host.workspace = the_workspace;
+    w.host.on.workspace = the_workspace;
     world_run(&w, "local hits, why = require('ipw.sqlite').search('folder', 'holiday')\n"
                   "if not hits then return why end\n"
                   "assert(#hits == 1 and hits[1].path == 'handbook.txt', #hits) return 'end'");

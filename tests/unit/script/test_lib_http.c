@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "io/http.h"
 #include "io/http_web.h"
+#include "script/task.h"
 #include "unit/io/server.h"
 
 static struct server server;
@@ -43,15 +44,15 @@ static void open_web(struct world *w, const char *const *allow)
 {
     ipw_buf_clear(&record);
     world_open(w, 0);
-    w->host.grant_web = true;
-    w->host.emit = emit;
-    w->host.web = ipw_web_new(w->loop, &(struct ipw_web_options){.allow = allow});
+    w->host.grants.may_fetch = true;
+    w->host.on.emit = emit;
+    w->host.grants.web = ipw_web_new(w->loop, &(struct ipw_web_options){.allow = allow});
 }
 
 static void close_web(struct world *w)
 {
-    ipw_web_free(w->host.web);
-    w->host.web = NULL;
+    ipw_web_free(w->host.grants.web);
+    w->host.grants.web = NULL;
     world_close(w);
 }
 
@@ -244,9 +245,9 @@ static void slips_raise(void **state)
             "local many = {} for i = 1, 51 do many['X-' .. i] = 'y' end\n"
             "raises('more than 50 headers', { url = at, headers = many })\n");
     assert_int_equal(record.len, 0); /* nothing was begun */
-    w.host.grant_web = false;
+    w.host.grants.may_fetch = false;
     run(&w, "raises('not granted here', { url = at })\n");
-    w.host.no_web = "give --web";
+    w.host.grants.no_web = "give --web";
     run(&w, "raises('give --web', { url = at })\n");
     close_web(&w);
 }

@@ -34,7 +34,7 @@ static void spans_of_tool_calls(void **state)
 
     (void)state;
     world_open(&w, 0);
-    w.host.emit = emit;
+    w.host.on.emit = emit;
     run(&w,
         "local core = require 'ipw.core.tool'\n"
         "local span = core.start('t', 'c1', '{\"a\":1}', true)\n"
@@ -53,7 +53,7 @@ static void spans_of_tool_calls(void **state)
     is_recorded("tool_call_start v ok=0  error= {\"arguments\":{}");
     is_recorded("timeout error=timeout"); /* no text: the outcome */
     ipw_buf_clear(&record);
-    w.host.emit = NULL; /* nobody wants to know */
+    w.host.on.emit = NULL; /* nobody wants to know */
     run(&w, "local core = require 'ipw.core.tool'\n"
             "core.finish(core.start('t'), 't', nil, true, 'ok', '', nil, false) return 'end'");
     assert_int_equal(record.len, 0);
@@ -73,15 +73,15 @@ static void what_a_run_grants(void **state)
             "grant it')\n"
             "assert(core.granted 'anything' == false)\n"
             "return 'end'");
-    w.host.grant_proc = false;
-    w.host.grants = "give --allow-proc";
-    w.host.no_web = "give --web";
+    w.host.grants.may_start = false;
+    w.host.grants.no_proc = "give --allow-proc";
+    w.host.grants.no_web = "give --web";
     run(&w,
         "local core = require 'ipw.core.tool'\n"
         "local ok, why = core.granted 'proc' assert(ok == false and why == 'give --allow-proc')\n"
         "ok, why = core.granted 'http' assert(ok == false and why == 'give --web')\n"
         "return 'end'");
-    w.host.grant_web = true;
+    w.host.grants.may_fetch = true;
     run(&w, "assert(require('ipw.core.tool').granted 'http' == true) return 'end'");
     world_close(&w);
 }
@@ -137,8 +137,8 @@ static void energy_and_limits(void **state)
     world_open(&w, 0);
     run(&w, "local core = require 'ipw.core.budget'\n"
             "assert(next(core.energy()) == nil and next(core.left()) == nil) return 'end'");
-    w.host.energy = energy;
-    w.host.budget = budget;
+    w.host.on.energy = energy;
+    w.host.on.budget = budget;
     run(&w, "local core = require 'ipw.core.budget'\n"
             "local e = core.energy()\n"
             "assert(e.gpu_j == 10 and e.gpu_lo_j == 9 and e.gpu_hi_j == 11 and e.cpu_j == 3 and "

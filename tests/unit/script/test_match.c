@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-#include "script/vm_state.h"
+#include "script/sandbox.h"
+#include "script/vm.h"
 
 static const char script[] =
     "local stock, ours = stock, string\n"
@@ -104,7 +105,7 @@ static void rule_10_same_as_the_stock_matcher(void **state)
     lua_State *L;
 
     (void)state;
-    assert_int_equal(ipw_vm_open(&vm, &options, &err), 0);
+    assert_int_equal(ipw_sandbox_open(&vm, &options, &err), 0);
     L = ipw_vm_lua(vm);
     lua_pushcfunction(L, prepare);
     if (ipw_vm_call(vm, 0, 1, &err)) fail_msg("%s", err.text);
@@ -114,7 +115,7 @@ static void rule_10_same_as_the_stock_matcher(void **state)
         lua_pushinteger(L, AT_ONCE);
         if (ipw_vm_call(vm, 2, 0, &err)) fail_msg("%s", err.text);
     }
-    ipw_vm_close(vm);
+    ipw_sandbox_close(vm);
 }
 
 int main(void)

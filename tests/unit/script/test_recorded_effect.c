@@ -4,8 +4,9 @@
 
 #include "base/buf.h"
 #include "json/json.h"
-#include "llm/replay.h"
+#include "llm/playback.h"
 #include "script/recorded_effect.h"
+#include "script/task.h"
 #include "trace/record.h"
 #include "unit/script/world.h"
 
@@ -14,7 +15,7 @@
 static struct { /* of the last run */
     struct ipw_buf notes;
     int n;
-    struct ipw_replay *replay;
+    struct ipw_playback *replay;
     int n_diverged;
     char said[1024];
 } seen;
@@ -25,13 +26,13 @@ static void on_emit(void *ud, struct ipw_event *event)
     seen.n++;
     if (event->payload) ipw_buf_add(&seen.notes, event->payload, event->payload_len);
     ipw_buf_addc(&seen.notes, '\n');
-    if (seen.replay) ipw_replay_emit(seen.replay, event);
+    if (seen.replay) ipw_playback_emit(seen.replay, event);
 }
 
 static void start(struct world *w)
 {
     world_open(w, 64 * IPW_MIB);
-    w->host.emit = on_emit;
+    w->host.on.emit = on_emit;
     ipw_buf_release(&seen.notes);
     memset(&seen, 0, sizeof seen);
     seen.notes = IPW_BUF(64 * IPW_MIB);
@@ -68,8 +69,11 @@ static int give_too_much(lua_State *L)
     return 1;
 }
 
-static int call_values(lua_State *L) { return ipw_effect_call(L, "values", give_values); }
-static int call_too_much(lua_State *L) { return ipw_effect_call(L, "much", give_too_much); }
+static int call_values(lua_State *L) { return ipw_recorded_effect_call(L, "values", give_values); }
+static int call_too_much(lua_State *L)
+{
+    return ipw_recorded_effect_call(L, "much", give_too_much);
+}
 
 static void define(struct world *w)
 {
@@ -122,12 +126,12 @@ static void numbered_and_limited(void **state)
         strstr(ipw_buf_str(&seen.notes), "{\"id\":2,\"name\":\"effect\",\"of\":\"values\""));
     stop(&w);
     start(&w);
-    w.host.emit = NULL; /* nobody takes notes: it works all the same */
+    w.host.on.emit = NULL; /* nobody takes notes: it works all the same */
     define(&w);
     world_run(&w, use_values);
     assert_string_equal(w.answer, "fine");
     assert_int_equal(seen.n, 0);
-    assert_int_equal(w.host.n_effects, 0);
+    assert_int_equal(w.host.count.effects, 0);
     stop(&w);
 }
 
@@ -170,17 +174,20 @@ static void on_diverged(void *ud, const char *text)
 }
 
 static int must_not_run(lua_State *L) { return luaL_error(L, "it was done again"); }
-static int call_replayed(lua_State *L) { return ipw_effect_call(L, "values", must_not_run); }
-static int call_other(lua_State *L) { return ipw_effect_call(L, "other", must_not_run); }
+static int call_replayed(lua_State *L)
+{
+    return ipw_recorded_effect_call(L, "values", must_not_run);
+}
+static int call_other(lua_State *L) { return ipw_recorded_effect_call(L, "other", must_not_run); }
 
 /* Runs the script against a record of one effect. */
 static void answer_from(struct world *w, const char *note, const char *script)
 {
-    struct ipw_replay_options options = {.query = 0,
-                                         .reach = 10,
-                                         .write = ignore_write,
-                                         .stir = ignore_stir,
-                                         .diverged = on_diverged};
+    struct ipw_playback_options options = {.query = 0,
+                                           .reach = 10,
+                                           .write = ignore_write,
+                                           .stir = ignore_stir,
+                                           .diverged = on_diverged};
     struct ipw_record *record;
     char path[64];
     FILE *f;
@@ -194,12 +201,12 @@ static void answer_from(struct world *w, const char *note, const char *script)
     start(w);
     options.record = record;
     options.loop = w->loop;
-    seen.replay = ipw_replay_new(&options);
+    seen.replay = ipw_playback_new(&options);
     w->host.replay = seen.replay;
     lua_register(ipw_vm_lua(w->vm), "values", call_replayed);
     lua_register(ipw_vm_lua(w->vm), "other", call_other);
     world_run(w, script);
-    ipw_replay_free(seen.replay);
+    ipw_playback_free(seen.replay);
     seen.replay = NULL;
     w->host.replay = NULL;
     ipw_record_close(record);

@@ -1,4 +1,4 @@
-/* The rules of reference/reliability.md 3.2 that need C to be shown; lua/test_rules.lua has those
+/* The rules of tests/rules.txt that need C to be shown; lua/test_rules.lua has those
  * that a script can show.  The function names carry the rules' numbers. */
 #include "unit/script/world.h"
 
@@ -7,6 +7,7 @@
 
 #include "io/proc.h"
 #include "script/stuck_watch.h"
+#include "script/task.h"
 
 /* ---- rule 4: the soft cap ---- */
 
@@ -269,7 +270,7 @@ struct alarm {
     char who[64], where[160];
 };
 
-static void on_warn(void *ud, const struct ipw_watch_stall *stall)
+static void on_warn(void *ud, const struct ipw_stuck_watch_stall *stall)
 {
     struct alarm *a = ud;
 
@@ -278,7 +279,7 @@ static void on_warn(void *ud, const struct ipw_watch_stall *stall)
     atomic_fetch_add(&a->warned, 1);
 }
 
-static void on_give_up(void *ud, const struct ipw_watch_stall *stall)
+static void on_give_up(void *ud, const struct ipw_stuck_watch_stall *stall)
 {
     struct alarm *a = ud;
 
@@ -298,12 +299,12 @@ static int stuck(lua_State *L)
 static void rule_12_the_watch_notices_who_is_stuck_and_where(void **state)
 {
     static struct alarm alarm;
-    struct ipw_watch_options options = {.warn_ns = 40 * IPW_NS_PER_MS,
-                                        .give_up_ns = 80 * IPW_NS_PER_MS,
-                                        .on_warn = on_warn,
-                                        .on_give_up = on_give_up,
-                                        .ud = &alarm};
-    struct ipw_watch *watch;
+    struct ipw_stuck_watch_options options = {.warn_ns = 40 * IPW_NS_PER_MS,
+                                              .give_up_ns = 80 * IPW_NS_PER_MS,
+                                              .on_warn = on_warn,
+                                              .on_give_up = on_give_up,
+                                              .ud = &alarm};
+    struct ipw_stuck_watch *watch;
     struct ipw_err err = {0};
     struct world w;
 
@@ -312,12 +313,12 @@ static void rule_12_the_watch_notices_who_is_stuck_and_where(void **state)
     lua_pushlightuserdata(ipw_vm_lua(w.vm), &alarm);
     lua_pushcclosure(ipw_vm_lua(w.vm), stuck, 1);
     lua_setglobal(ipw_vm_lua(w.vm), "stuck");
-    assert_int_equal(ipw_watch_start(&watch, &options, &err), 0);
+    assert_int_equal(ipw_stuck_watch_start(&watch, &options, &err), 0);
     /* Waiting is no stall, however long: the loop sleeps, no Lua runs. */
     world_run(&w, "require('ipw').sleep(0.2) return 'slept'");
     assert_string_equal(w.answer, "slept");
     world_run(&w, "local x = 1\nstuck()\nreturn 'came back'");
-    ipw_watch_stop(watch);
+    ipw_stuck_watch_stop(watch);
     assert_string_equal(w.answer, "came back");
     assert_int_equal(alarm.gave_up, 1);
     assert_true(alarm.warned >= 1);

@@ -174,7 +174,7 @@ static void find_is(struct world *w, const char *kind, const char *name, const c
     struct ipw_err err = {0};
     char path[1024];
 
-    if (ipw_vm_find(w->vm, kind, name, path, sizeof path, &err)) fail_msg("%s", err.text);
+    if (ipw_search_script(w->vm, kind, name, path, sizeof path, &err)) fail_msg("%s", err.text);
     assert_string_equal(path, where);
 }
 
@@ -183,7 +183,7 @@ static void find_fails(struct world *w, const char *kind, const char *name, cons
     struct ipw_err err = {0};
     char path[1024];
 
-    assert_int_equal(ipw_vm_find(w->vm, kind, name, path, sizeof path, &err), IPW_ENOTFOUND);
+    assert_int_equal(ipw_search_script(w->vm, kind, name, path, sizeof path, &err), IPW_ENOTFOUND);
     assert_string_equal(err.text, says);
 }
 
@@ -261,9 +261,9 @@ static void each_script_once(void **state)
     put("one/agents/tools/notes.txt", "");
     put("two/tools/twin.lua", "");
     put("two/tools/other.lua", "");
-    ipw_vm_each_script("agents/tools", NULL, tell, &t);
+    ipw_search_each("agents/tools", NULL, tell, &t);
     assert_true(t.n > 3 && t.twins == 0);
-    ipw_vm_each_script("agents/tools", paths, tell, &tools);
+    ipw_search_each("agents/tools", paths, tell, &tools);
     assert_int_equal(tools.n, t.n + 2);
     assert_int_equal(tools.twins, 1);
     assert_int_equal(tools.strangers, 0);

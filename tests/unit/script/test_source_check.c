@@ -1,8 +1,9 @@
-/* Chains of more than a thousand fields in a source text (vm_state.h, ipw_chain_too_long): found however they are
+/* Chains of more than a thousand fields in a source text (ipw_source_check_fails): found however they are
  * written, and not seen where there are none. */
 #include "unit/script/world.h"
 
 #include "base/buf.h"
+#include "script/source_check.h"
 
 static bool is_too_long(const char *before, const char *link, size_t times, const char *after)
 {
@@ -12,7 +13,7 @@ static bool is_too_long(const char *before, const char *link, size_t times, cons
     ipw_buf_adds(&text, before);
     for (size_t i = 0; i < times; i++) ipw_buf_adds(&text, link);
     ipw_buf_adds(&text, after);
-    found = ipw_chain_too_long(ipw_buf_str(&text), text.len);
+    found = ipw_source_check_fails(ipw_buf_str(&text), text.len);
     ipw_buf_release(&text);
     return found;
 }

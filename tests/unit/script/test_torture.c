@@ -5,6 +5,7 @@
 #include "unit/script/world.h"
 
 #include "io/proc.h"
+#include "script/task.h"
 
 static struct rig {
     long calls, fail_at; /* fail_at < 0: none */

@@ -28,7 +28,7 @@ static void put(const void *bytes, size_t n)
 
 static void put_message(char kind, uint32_t call, const char *rest, size_t n)
 {
-    uint32_t length = (uint32_t)n + IPW_WIRE_HEAD;
+    uint32_t length = (uint32_t)n + IPW_WORKER_CODEC_HEAD;
 
     put(&length, 4);
     put(&kind, 1);
@@ -75,7 +75,7 @@ static int worker(void)
     static const char secret[] = "s\x0b\0\0\0/etc/passwd";
     char start[4096];
     size_t n = get(start, sizeof start - 1);
-    const char *how = start + IPW_WIRE_HEAD;
+    const char *how = start + IPW_WORKER_CODEC_HEAD;
 
     start[n] = '\0';
 #define IS(name) (strstr(how, "\"" name "\"") != NULL)
@@ -136,7 +136,7 @@ struct seen {
     char said[200], error[200];
 };
 
-static void on_end(void *ud, const struct ipw_ward_end *end)
+static void on_end(void *ud, const struct ipw_worker_host_end *end)
 {
     struct seen *s = ud;
 
@@ -179,21 +179,21 @@ static void a_worker_that_lies_ends_alone(void **state)
         struct ipw_host host = {.name = "q1", .start_ns = ipw_now_ns()};
         struct ipw_vm_options options = {.host = &host};
         struct seen seen = {0};
-        struct ipw_ward *ward;
+        struct ipw_worker_host *ward;
         struct ipw_err err = {0};
         char start[100];
         int n = snprintf(start, sizeof start, "{\"path\":\"%s\"}", cases[i].how);
 
         assert_int_equal(ipw_loop_new(&host.loop, &err), 0);
         seen.loop = host.loop;
-        if (ipw_ward_start(&ward,
-                           &(struct ipw_ward_options){.vm = &options,
-                                                      .path = "script.lua",
-                                                      .start = start,
-                                                      .start_n = (size_t)n,
-                                                      .on_end = on_end,
-                                                      .ud = &seen},
-                           &err))
+        if (ipw_worker_host_start(&ward,
+                                  &(struct ipw_worker_host_options){.vm = &options,
+                                                                    .path = "script.lua",
+                                                                    .start = start,
+                                                                    .start_n = (size_t)n,
+                                                                    .on_end = on_end,
+                                                                    .ud = &seen},
+                                  &err))
             fail_msg("%s", err.text);
         ipw_loop_run(host.loop);
         /* One that said its last word and stays is told to go. */
@@ -202,7 +202,7 @@ static void a_worker_that_lies_ends_alone(void **state)
             fail_msg("%s: said '%s', error '%s'", cases[i].how, seen.said, seen.error);
         if (cases[i].error && !strstr(seen.error, cases[i].error))
             fail_msg("%s: error '%s', said '%s'", cases[i].how, seen.error, seen.said);
-        ipw_ward_free(ward);
+        ipw_worker_host_free(ward);
         assert_int_equal(ipw_loop_leftovers(host.loop), 0);
         ipw_loop_run(host.loop);
         ipw_loop_free(host.loop);
@@ -218,9 +218,10 @@ static int round_trip(lua_State *L)
     struct ipw_err err;
 
     ipw_buf_clear(bytes);
-    if (ipw_wire_add(L, 1, lua_gettop(L), bytes, &err)) return luaL_error(L, "%s", err.text);
+    if (ipw_worker_codec_add(L, 1, lua_gettop(L), bytes, &err))
+        return luaL_error(L, "%s", err.text);
     lua_settop(L, 0);
-    return ipw_wire_push(L, ipw_buf_str(bytes), bytes->len);
+    return ipw_worker_codec_push(L, ipw_buf_str(bytes), bytes->len);
 }
 
 static void values_come_back_as_they_went(void **state)
@@ -266,7 +267,7 @@ static int push_bytes(lua_State *L)
 {
     const struct ipw_buf *bytes = lua_touserdata(L, 1);
 
-    return ipw_wire_push(L, ipw_buf_str(bytes), bytes->len);
+    return ipw_worker_codec_push(L, ipw_buf_str(bytes), bytes->len);
 }
 
 /* Whatever bytes come, they are values or an error. */

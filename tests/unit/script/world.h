@@ -18,7 +18,9 @@
 #include "base/clock.h"
 #include "io/loop.h"
 #include "script/host.h"
-#include "script/vm_state.h"
+#include "script/sandbox.h"
+#include "script/task.h"
+#include "script/vm_priv.h"
 
 struct world {
     struct ipw_loop *loop;
@@ -39,18 +41,18 @@ static inline int world_try_open(struct world *w, size_t memory_bytes, struct ip
     assert_int_equal(ipw_loop_new(&w->loop, err), 0);
     w->host = (struct ipw_host){.loop = w->loop,
                                 .name = "q1",
-                                .grant_proc = true,
-                                .seed = INT64_MIN,
-                                .max_tokens = -1,
-                                .temperature = NAN,
+                                .grants.may_start = true,
+                                .model.seed = INT64_MIN,
+                                .model.max_tokens = -1,
+                                .model.temperature = NAN,
                                 .start_ns = ipw_now_ns(),
-                                .ud = w};
-    return ipw_vm_open(&w->vm, &options, err);
+                                .on.ud = w};
+    return ipw_sandbox_open(&w->vm, &options, err);
 }
 
 static inline void world_close(struct world *w)
 {
-    ipw_vm_close(w->vm);
+    ipw_sandbox_close(w->vm);
     ipw_host_release(&w->host);
     assert_int_equal(ipw_loop_leftovers(w->loop), 0);
     ipw_loop_run(w->loop);

@@ -19,14 +19,14 @@
 #define MS IPW_NS_PER_MS
 
 /* A reply that was asked for at 1 s and told its tokens from 1.1 s to 1.5 s. */
-static struct ipw_recorded_reply recorded;
+static struct ipw_record_lookup_reply recorded;
 static struct ipw_serve_ask ask;
 static struct ipw_serve_told told;
 
 static void record(const char *data)
 {
     ipw_json_free(recorded.doc);
-    recorded = (struct ipw_recorded_reply){.query = 3, .turn = 2, .attempt = 1};
+    recorded = (struct ipw_record_lookup_reply){.query = 3, .turn = 2, .attempt = 1};
     recorded.event.t_ns = 1600 * MS;
     recorded.event.lm = (struct ipw_lm_facts){.sent_ns = 1000 * MS,
                                               .first_event_ns = 1050 * MS,

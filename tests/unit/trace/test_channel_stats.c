@@ -1,4 +1,4 @@
-/* The statistics of upstream's records (reference/upstream-ipw.md 2.6), each by its name. */
+/* The statistics of upstream's records, each by its name. */
 #include "trace/channel_stats.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "trace/workload.h"
-#include "trace/workload_index.h"
+#include "trace/workload_priv.h"
 #include "trace/workload_prompt.h"
 
 static char dir[] = "/tmp/ipw-workload.XXXXXX", rows_path[64], events_path[64];

@@ -1,0 +1,178 @@
+/* Puts the tool calls of a reply together from deltas.  Servers differ, hence these rules:
+ *   1. a new `index` begins a call (gaps and a start at 1 occur);
+ *   2. a known index is the same call, unless another non-empty id comes: some servers send index 0
+ *      for every call;
+ *   3. without an index a new id, or without an id a name, begins a call; else the last one goes on;
+ *   4. the first non-empty id counts; a call that never has one gets one made up;
+ *   5. the first non-empty name counts;
+ *   6. arguments are appended: text as it is, null and absent as nothing, an object as its JSON;
+ *   7. `type` may be absent. */
+#include "llm/chat_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static const char *text_or_null(const struct ipw_json *node)
+{
+    const char *s = ipw_json_str(node, NULL);
+
+    return s && *s ? s : NULL;
+}
+
+enum { MAX_CALLS = 1024 }; /* of one reply; lookups are linear */
+
+static struct ipw_chat_call *new_call(struct ipw_chat_fold *fold, bool has_index, int64_t index)
+{
+    struct ipw_chat_reply *r = &fold->reply;
+
+    if (r->n_calls >= MAX_CALLS) return NULL;
+    IPW_GROW(r->calls, r->cap_calls, r->n_calls + 1);
+    r->calls[r->n_calls] = (struct ipw_chat_call){
+        .arguments = IPW_BUF(fold->max), .has_index = has_index, .index = index};
+    return &r->calls[r->n_calls++];
+}
+
+/* Rules 1 and 2: the call at this index, unless the id says that it is another one. */
+static struct ipw_chat_call *by_index(struct ipw_chat_fold *fold, int64_t index, const char *id)
+{
+    struct ipw_chat_call *latest = NULL;
+
+    for (size_t i = fold->reply.n_calls; i-- > 0;) {
+        struct ipw_chat_call *c = &fold->reply.calls[i];
+
+        if (!c->has_index || c->index != index) continue;
+        if (!latest) latest = c;
+        if (id && c->id && strcmp(c->id, id) == 0) return c;
+    }
+    if (!latest || (id && latest->id)) return new_call(fold, true, index);
+    return latest;
+}
+
+/* Rule 3: without an index a new id, or a name without an id, begins a call. */
+static struct ipw_chat_call *by_order(struct ipw_chat_fold *fold, const char *id, const char *name)
+{
+    struct ipw_chat_reply *r = &fold->reply;
+
+    if (id) {
+        for (size_t i = r->n_calls; i-- > 0;)
+            if (r->calls[i].id && strcmp(r->calls[i].id, id) == 0) return &r->calls[i];
+        return new_call(fold, false, 0);
+    }
+    if (name || r->n_calls == 0) return new_call(fold, false, 0);
+    return &r->calls[r->n_calls - 1];
+}
+
+/* Rule 6. */
+static int fold_arguments(struct ipw_chat_fold *fold, struct ipw_chat_call *call,
+                          const struct ipw_json *arguments, const char *field, struct ipw_err *err)
+{
+    struct ipw_buf text = IPW_BUF(fold->max);
+    int rc;
+
+    if (ipw_json_kind(arguments) == IPW_JSON_STR) {
+        fold->did.call = (size_t)(call - fold->reply.calls);
+        return ipw_chat_gather(fold, &call->arguments, ipw_json_str(arguments, ""),
+                               ipw_json_str_len(arguments), IPW_SEEN_CALL, field, err);
+    }
+    if (ipw_json_kind(arguments) != IPW_JSON_OBJ) return 0;
+    ipw_json_print(&text, arguments);
+    ipw_buf_clear(&call->arguments);
+    rc = ipw_chat_gather(fold, &call->arguments, ipw_buf_str(&text), text.len, IPW_SEEN_CALL, NULL,
+                         err);
+    ipw_buf_release(&text);
+    return rc;
+}
+
+int ipw_chat_call_fold_one(struct ipw_chat_fold *fold, const struct ipw_json *id_node,
+                           const struct ipw_json *index_node, const struct ipw_json *function,
+                           int *seen, struct ipw_err *err)
+{
+    const char *id = text_or_null(id_node);
+    const char *name = text_or_null(ipw_json_get(function, "name"));
+    const struct ipw_json *arguments = ipw_json_get(function, "arguments");
+    bool has_index = ipw_json_kind(index_node) == IPW_JSON_INT;
+    bool has_arguments = ipw_json_kind(arguments) == IPW_JSON_OBJ ||
+                         (ipw_json_kind(arguments) == IPW_JSON_STR && ipw_json_str_len(arguments));
+    struct ipw_chat_call *call;
+
+    if (!has_index && !id && !name && !has_arguments) return 0;
+    call = has_index ? by_index(fold, ipw_json_int(index_node, 0), id) : by_order(fold, id, name);
+    if (!call) return ipw_fail(err, IPW_ELIMIT, "the reply has more than %d tool calls", MAX_CALLS);
+    if (id && !call->id) call->id = ipw_strdup(id);
+    if (name && !call->name) call->name = ipw_strdup(name);
+    if (id || name || has_arguments) *seen |= IPW_SEEN_CALL;
+    /* Without an index, an id or a name may begin a call: such an event is no pattern to repeat. */
+    return fold_arguments(fold, call, arguments, has_index || (!id && !name) ? "arguments" : NULL,
+                          err);
+}
+
+int ipw_chat_call_fold(struct ipw_chat_fold *fold, const struct ipw_json *calls, int *seen,
+                       struct ipw_err *err)
+{
+    if (ipw_json_kind(calls) != IPW_JSON_ARR) return 0;
+    for (const struct ipw_json *c = ipw_json_first(calls); c; c = ipw_json_next(c)) {
+        int rc = ipw_chat_call_fold_one(fold, ipw_json_get(c, "id"), ipw_json_get(c, "index"),
+                                        ipw_json_get(c, "function"), seen, err);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static bool blank(const struct ipw_buf *b)
+{
+    for (size_t i = 0; i < b->len; i++)
+        if (!strchr(" \t\r\n", b->data[i]) || b->data[i] == '\0') return false;
+    return true;
+}
+
+static bool id_taken(const struct ipw_chat_reply *r, const char *id, size_t but)
+{
+    for (size_t i = 0; i < r->n_calls; i++)
+        if (i != but && r->calls[i].id && strcmp(r->calls[i].id, id) == 0) return true;
+    return false;
+}
+
+/* Each call needs an id of its own, since its result is sent back under it. */
+static void make_id(struct ipw_chat_reply *r, size_t at)
+{
+    struct ipw_chat_call *c = &r->calls[at];
+    size_t number = at + 1;
+
+    do {
+        free(c->id);
+        c->id = ipw_asprintf("call_%zu", number);
+        number += r->n_calls;
+    } while (id_taken(r, c->id, at));
+}
+
+void ipw_chat_call_finish(struct ipw_chat_reply *r)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->n_calls; i++) {
+        struct ipw_chat_call *c = &r->calls[i];
+
+        if (!c->id && !c->name && blank(&c->arguments)) {
+            ipw_buf_release(&c->arguments);
+            continue;
+        }
+        r->calls[kept++] = *c;
+    }
+    r->n_calls = kept;
+    for (size_t i = 0; i < r->n_calls; i++) {
+        struct ipw_chat_call *c = &r->calls[i];
+        bool repeated = false;
+
+        for (size_t k = 0; k < i && c->id; k++)
+            if (strcmp(r->calls[k].id, c->id) == 0) repeated = true;
+        if (!c->id || repeated) make_id(r, i);
+        if (!c->name) c->name = ipw_strdup("");
+        if (blank(&c->arguments)) {
+            ipw_buf_release(&c->arguments);
+            c->arguments.max = c->arguments.max < 2 ? 2 : c->arguments.max;
+            ipw_buf_adds(&c->arguments, "{}");
+        }
+    }
+}

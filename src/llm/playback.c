@@ -1,0 +1,577 @@
+/* Pairing what the query does with the lines of the record. */
+#include "llm/playback.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/secret.h"
+#include "json/jsonl.h"
+#include "llm/client_call_priv.h"
+#include "llm/playback_priv.h"
+
+struct ipw_playback *ipw_playback_new(const struct ipw_playback_options *options)
+{
+    struct ipw_playback *r = ipw_calloc(1, sizeof *r);
+
+    r->o = *options;
+    r->emitted_tail = &r->emitted;
+    ipw_buf_init(&r->text, IPW_LINE_MAX);
+    r->llm = ipw_calloc(1, sizeof *r->llm);
+    r->llm->loop = options->loop;
+    r->llm->back = &ipw_playback_back;
+    r->llm->back_ud = r;
+    r->llm->onward = options->servers;
+    r->llm->over = ipw_strdup(options->over);
+    r->llm->force_tokens = options->force_tokens;
+    r->llm->use_max_completion_tokens = options->use_max_completion_tokens;
+    return r;
+}
+
+static void free_emitted(struct ipw_emitted *e)
+{
+    for (size_t i = 0; i < e->n_texts; i++) free(e->texts[i]);
+    free(e);
+}
+
+static struct ipw_emitted *pop_emitted(struct ipw_playback *r)
+{
+    struct ipw_emitted *e = r->emitted;
+
+    r->emitted = e->next;
+    if (!r->emitted) r->emitted_tail = &r->emitted;
+    return e;
+}
+
+void ipw_playback_free(struct ipw_playback *r)
+{
+    if (!r) return;
+    while (r->emitted) free_emitted(pop_emitted(r));
+    while (r->waits) ipw_playback_wait_remove(r, r->waits);
+    ipw_buf_release(&r->text);
+    ipw_llm_free(r->llm);
+    free(r->now_spans);
+    free(r->pairs);
+    free(r);
+}
+
+struct ipw_llm *ipw_playback_llm(struct ipw_playback *r) { return r->llm; }
+int ipw_playback_turns(const struct ipw_playback *r) { return r->turn; }
+
+bool ipw_playback_answers(const struct ipw_playback *r)
+{
+    return r && r->o.mode == IPW_PLAYBACK_EXACT && !r->live;
+}
+
+/* ---- waits ---- */
+
+struct ipw_playback_wait *ipw_playback_wait_add(struct ipw_playback *r, enum ipw_wait_kind kind,
+                                                int64_t id)
+{
+    struct ipw_playback_wait **at = &r->waits, *w = ipw_calloc(1, sizeof *w);
+
+    while (*at) at = &(*at)->next;
+    w->kind = kind;
+    w->id = id;
+    *at = w;
+    return w;
+}
+
+void ipw_playback_wait_remove(struct ipw_playback *r, struct ipw_playback_wait *wait)
+{
+    struct ipw_playback_wait **at = &r->waits;
+
+    while (*at != wait) at = &(*at)->next;
+    *at = wait->next;
+    free(wait);
+}
+
+void ipw_playback_wait(struct ipw_playback *r, enum ipw_playback_awaited what, int64_t id,
+                       ipw_playback_fn fn, void *ud)
+{
+    static const enum ipw_wait_kind kinds[] = {WAIT_TOOL, WAIT_WEB, WAIT_EFFECT};
+    struct ipw_playback_wait *w = ipw_playback_wait_add(r, kinds[what], id);
+
+    w->fn = fn;
+    w->ud = ud;
+    r->o.stir(r->o.ud);
+}
+
+void ipw_playback_forget(struct ipw_playback *r, const void *ud)
+{
+    struct ipw_playback_wait *w = r->waits;
+
+    while (w && (w->ud != ud || !w->fn)) w = w->next;
+    if (w) ipw_playback_wait_remove(r, w);
+}
+
+static struct ipw_playback_wait *find_wait(struct ipw_playback *r, enum ipw_wait_kind kind,
+                                           int64_t id)
+{
+    struct ipw_playback_wait *w = r->waits;
+
+    while (w && (w->kind != kind || w->id != id)) w = w->next;
+    return w;
+}
+
+static bool deliver(struct ipw_playback *r, enum ipw_wait_kind kind, int64_t id,
+                    const struct ipw_record_line *line)
+{
+    struct ipw_playback_wait *w = find_wait(r, kind, id);
+    ipw_playback_fn fn;
+    void *ud;
+
+    if (!w) return false;
+    fn = w->fn;
+    ud = w->ud;
+    ipw_playback_wait_remove(r, w);
+    fn(ud, line);
+    return true;
+}
+
+/* ---- divergence ---- */
+
+void ipw_playback_diverge(struct ipw_playback *r, const char *fmt, ...)
+{
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    va_list ap;
+
+    if (r->diverged) return;
+    r->diverged = true;
+    va_start(ap, fmt);
+    ipw_buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    r->live = r->o.servers != NULL && r->o.mode == IPW_PLAYBACK_EXACT;
+    r->o.diverged(r->o.ud, ipw_buf_str(&text));
+    ipw_buf_release(&text);
+}
+
+void ipw_playback_go_live(struct ipw_playback *r)
+{
+    if (!r->live) return;
+    while (r->emitted) {
+        struct ipw_emitted *e = pop_emitted(r);
+
+        r->o.write(r->o.ud, &e->event, NULL);
+        free_emitted(e);
+    }
+    while (r->waits) {
+        struct ipw_playback_wait w = *r->waits;
+
+        ipw_playback_wait_remove(r, r->waits);
+        if (!w.call) {
+            w.fn(w.ud, NULL);
+            continue;
+        }
+        if (w.kind == WAIT_REPLY) {
+            struct ipw_lm_facts facts = {.attempt = w.call->number,
+                                         .outcome = IPW_LM_CANCELLED,
+                                         .error = "not as recorded: the model is asked",
+                                         .will_retry = true,
+                                         .input_tokens = -1,
+                                         .output_tokens = -1,
+                                         .cached_tokens = -1,
+                                         .reasoning_tokens = -1};
+
+            w.call->on.on_attempt_end(w.call->on.ud, ipw_now_ns(), &facts, NULL, 1);
+        }
+        ipw_playback_chat_live(r, w.call);
+    }
+}
+
+static void say_mismatch(struct ipw_playback *r, const struct ipw_event *event,
+                         const struct ipw_record_line *line)
+{
+    struct ipw_buf out = IPW_BUF(IPW_MIB), now = IPW_BUF(1024), was = IPW_BUF(1024);
+    const struct ipw_event *l = &line->event;
+    bool same_kind = event->kind == l->kind && event->span == l->span;
+
+    if (same_kind && (event->kind == IPW_EV_TOOL_START || event->kind == IPW_EV_TOOL_END))
+        same_kind =
+            strcmp(event->tool.name ? event->tool.name : "", l->tool.name ? l->tool.name : "") == 0;
+    ipw_playback_say_event(&now, event);
+    ipw_playback_say_line(&was, line);
+    if (same_kind)
+        ipw_playback_say_difference(&out, r, line, r->text.data, r->text.len);
+    else
+        ipw_buf_addf(&out, "the agent does something else\n    record  %s\n    now     %s",
+                     ipw_buf_str(&was), ipw_buf_str(&now));
+    ipw_playback_diverge(r, "%s", ipw_buf_str(&out));
+    ipw_buf_release(&out);
+    ipw_buf_release(&now);
+    ipw_buf_release(&was);
+}
+
+void ipw_playback_stalled(struct ipw_playback *r, const struct ipw_record_line *line)
+{
+    struct ipw_buf out = IPW_BUF(IPW_MIB), was = IPW_BUF(1024);
+    const struct ipw_playback_wait *w = r->waits;
+
+    if (line) ipw_playback_say_line(&was, line);
+    ipw_buf_adds(&out, "an event is missing from the record");
+    if (line)
+        ipw_buf_addf(&out, "\n    record  %s", ipw_buf_str(&was));
+    else
+        ipw_buf_adds(&out, "\n    record  ends here");
+    ipw_buf_adds(&out, "\n    now     ");
+    if (!w)
+        ipw_buf_adds(&out, "the agent waits for nothing in the record");
+    else if (w->kind == WAIT_SEND)
+        ipw_buf_adds(&out, "the agent sends a request (lm_inference_start)");
+    else if (w->kind == WAIT_REPEAT)
+        ipw_buf_addf(&out, "attempt %d of a request is due (lm_inference_start)",
+                     w->call->number + 1);
+    else if (w->kind == WAIT_REPLY)
+        ipw_buf_addf(&out, "the agent waits for a reply (lm_inference_end of span %lld)",
+                     (long long)w->id);
+    else if (w->kind == WAIT_TOOL)
+        ipw_buf_addf(&out, "the agent waits for a tool's result (tool_call_end of span %lld)",
+                     (long long)w->id);
+    else if (w->kind == WAIT_WEB)
+        ipw_buf_addf(&out, "the agent waits for a web page (span_end of span %lld)",
+                     (long long)w->id);
+    else
+        ipw_buf_addf(&out, "the agent waits for effect %lld", (long long)w->id);
+    ipw_playback_diverge(r, "%s", ipw_buf_str(&out));
+    ipw_buf_release(&out);
+    ipw_buf_release(&was);
+}
+
+void ipw_playback_ended(struct ipw_playback *r, const struct ipw_record_line *line,
+                        const char *outcome)
+{
+    struct ipw_buf was = IPW_BUF(1024);
+
+    ipw_playback_say_line(&was, line);
+    ipw_playback_diverge(r,
+                         "the agent ends where the record goes on\n    record  %s\n    now     "
+                         "the agent is over (%s)",
+                         ipw_buf_str(&was), outcome ? outcome : "no outcome");
+    ipw_buf_release(&was);
+}
+
+/* ---- pairing ---- */
+
+/* Gives the event the line's times and compares the two. */
+static bool pairs(struct ipw_playback *r, struct ipw_event *event,
+                  const struct ipw_record_line *line)
+{
+    const struct ipw_event *l = &line->event;
+    size_t n;
+
+    event->t_ns = l->t_ns;
+    event->rows = l->rows;
+    event->query = l->query;
+    if (event->kind == IPW_EV_LM_START) event->lm.held_ns = l->lm.held_ns;
+    ipw_buf_clear(&r->text);
+    ipw_event_write(&r->text, event);
+    ipw_secret_clean(&r->text, 0);
+    n = r->text.len ? r->text.len - 1 : 0; /* without its line feed */
+    return n == line->n && memcmp(r->text.data, line->text, n) == 0;
+}
+
+static void settle(struct ipw_playback *r, struct ipw_event *event,
+                   const struct ipw_record_line *line)
+{
+    if (pairs(r, event, line)) {
+        r->last_line = line->number;
+        r->o.write(r->o.ud, event, line);
+    } else {
+        say_mismatch(r, event, line);
+        if (r->live) r->o.write(r->o.ud, event, NULL);
+    }
+}
+
+static const char *keep(struct ipw_emitted *e, const char *text, size_t n)
+{
+    if (!text) return NULL;
+    return e->texts[e->n_texts++] = ipw_memdup(text, n);
+}
+
+static const char *keep_str(struct ipw_emitted *e, const char *text)
+{
+    return keep(e, text, text ? strlen(text) : 0);
+}
+
+static struct ipw_emitted *copy_event(const struct ipw_event *event)
+{
+    struct ipw_emitted *e = ipw_calloc(1, sizeof *e);
+    struct ipw_event *c = &e->event;
+
+    *c = *event;
+    c->payload = keep(e, event->payload, event->payload_len);
+    switch (event->kind) {
+    case IPW_EV_LM_START:
+    case IPW_EV_LM_END:
+        c->lm.model = keep_str(e, event->lm.model);
+        c->lm.error = keep_str(e, event->lm.error);
+        c->lm.finish_reason = keep_str(e, event->lm.finish_reason);
+        c->lm.endpoint = keep_str(e, event->lm.endpoint);
+        c->lm.cost_source = keep_str(e, event->lm.cost_source);
+        c->lm.asked = NULL;
+        break;
+    default:
+        c->tool.name = keep_str(e, event->tool.name);
+        c->tool.call_id = keep_str(e, event->tool.call_id);
+        c->tool.outcome = keep_str(e, event->tool.outcome);
+        c->tool.error = keep_str(e, event->tool.error);
+    }
+    return e;
+}
+
+static void queue(struct ipw_playback *r, const struct ipw_event *event)
+{
+    struct ipw_emitted *e = copy_event(event);
+
+    *r->emitted_tail = e;
+    r->emitted_tail = &e->next;
+}
+
+/* ---- only the decisions ---- */
+
+static void emit_real(struct ipw_playback *r, const struct ipw_event *event)
+{
+    struct ipw_event copy = *event;
+
+    if (event->kind == IPW_EV_TOOL_START) {
+        IPW_GROW(r->now_spans, r->cap_now, r->n_now + 1);
+        r->now_spans[r->n_now++] = event->span;
+    }
+    if (event->kind == IPW_EV_TOOL_START || event->kind == IPW_EV_TOOL_END) queue(r, event);
+    r->o.write(r->o.ud, &copy, NULL);
+    r->o.stir(r->o.ud);
+}
+
+static struct ipw_emitted *take_emitted(struct ipw_playback *r, enum ipw_event_kind kind,
+                                        int32_t span)
+{
+    struct ipw_emitted **at = &r->emitted, *e;
+
+    while (*at && ((*at)->event.kind != kind || (*at)->event.span != span)) at = &(*at)->next;
+    e = *at;
+    if (!e) return NULL;
+    *at = e->next;
+    if (!*at) r->emitted_tail = at;
+    return e;
+}
+
+static bool same_arguments(const struct ipw_event *event, const struct ipw_record_line *line)
+{
+    struct ipw_json *doc;
+    struct ipw_buf a = IPW_BUF(IPW_LINE_MAX), b = IPW_BUF(IPW_LINE_MAX);
+    bool same;
+
+    if (!event->payload || ipw_json_parse(&doc, event->payload, event->payload_len, NULL, NULL))
+        return line->data == NULL;
+    ipw_json_print(&a, ipw_json_get(doc, "arguments"));
+    ipw_json_print(&b, ipw_json_get(line->data, "arguments"));
+    same = strcmp(ipw_buf_str(&a), ipw_buf_str(&b)) == 0;
+    ipw_json_free(doc);
+    ipw_buf_release(&a);
+    ipw_buf_release(&b);
+    return same && strcmp(event->tool.name, line->event.tool.name) == 0;
+}
+
+/* The n-th call of a tool stands for the n-th of the record. */
+static bool pair_tool_start(struct ipw_playback *r, const struct ipw_record_line *line)
+{
+    struct ipw_emitted *e;
+
+    if (r->n_pairs >= r->n_now) return false;
+    e = take_emitted(r, IPW_EV_TOOL_START, r->now_spans[r->n_pairs]);
+    if (!e) IPW_BUG("a tool call that began was lost");
+    if (!same_arguments(&e->event, line)) {
+        ipw_buf_clear(&r->text);
+        ipw_event_write(&r->text, &e->event);
+        say_mismatch(r, &e->event, line);
+    }
+    IPW_GROW(r->pairs, r->cap_pairs, r->n_pairs + 1);
+    r->pairs[r->n_pairs] = (struct ipw_playback_pair){line->event.span, r->now_spans[r->n_pairs]};
+    r->n_pairs++;
+    free_emitted(e);
+    return true;
+}
+
+static bool pair_tool_end(struct ipw_playback *r, const struct ipw_record_line *line)
+{
+    struct ipw_emitted *e = NULL;
+
+    for (size_t i = 0; i < r->n_pairs && !e; i++)
+        if (r->pairs[i].then == line->event.span)
+            e = take_emitted(r, IPW_EV_TOOL_END, r->pairs[i].now);
+    if (!e) return false;
+    r->o.tool(r->o.ud, &e->event, line);
+    free_emitted(e);
+    return true;
+}
+
+static enum ipw_playback_step step_decisions(struct ipw_playback *r,
+                                             const struct ipw_record_line *line)
+{
+    const struct ipw_event *e = &line->event;
+    bool done = true;
+
+    switch (e->kind) {
+    case IPW_EV_LM_START:
+        if (e->lm.attempt == 1)
+            done = ipw_playback_send(r, line);
+        else
+            ipw_playback_pass_start(r, line);
+        break;
+    case IPW_EV_LM_END:
+        if (!e->lm.will_retry)
+            done = ipw_playback_reply(r, line);
+        else
+            ipw_playback_pass_end(r, line);
+        break;
+    case IPW_EV_TOOL_START: done = pair_tool_start(r, line); break;
+    case IPW_EV_TOOL_END: done = pair_tool_end(r, line); break;
+    case IPW_EV_QUERY_END: done = false; break;
+    default: break;
+    }
+    return done ? IPW_PLAYBACK_TAKEN : IPW_PLAYBACK_PENDING;
+}
+
+/* ---- the two ways in ---- */
+
+void ipw_playback_emit(struct ipw_playback *r, const struct ipw_event *event)
+{
+    struct ipw_event copy = *event;
+
+    if (r->diverged && !r->live) return;
+    if (r->live) {
+        r->o.write(r->o.ud, &copy, NULL);
+    } else if (r->o.mode == IPW_PLAYBACK_DECISIONS) {
+        emit_real(r, event);
+    } else if (r->at && (r->delivering || !r->emitted)) {
+        const struct ipw_record_line *line = r->at;
+
+        r->at = NULL;
+        r->delivering = false;
+        settle(r, &copy, line);
+    } else {
+        queue(r, event);
+        r->o.stir(r->o.ud);
+    }
+}
+
+/* Hands the line to what waits for it: an emission follows, now or when the agent runs on. */
+static bool answer(struct ipw_playback *r, const struct ipw_record_line *line)
+{
+    int64_t effect = ipw_playback_effect_id(line);
+
+    switch (line->event.kind) {
+    case IPW_EV_LM_START: return ipw_playback_send(r, line);
+    case IPW_EV_LM_END: return ipw_playback_reply(r, line);
+    case IPW_EV_TOOL_END: /* what was cancelled is cancelled again, and says so itself */
+    case IPW_EV_SPAN_END:
+        return strcmp(line->event.tool.outcome ? line->event.tool.outcome : "", "cancelled") != 0 &&
+               deliver(r, line->event.kind == IPW_EV_TOOL_END ? WAIT_TOOL : WAIT_WEB,
+                       line->event.span, line);
+    case IPW_EV_NOTE: return effect > 0 && deliver(r, WAIT_EFFECT, effect, line);
+    default: return false;
+    }
+}
+
+/* What ends may stand before what another task of the query began just then; but not before its own
+ * beginning. */
+static bool may_overtake(const struct ipw_playback *r, const struct ipw_record_line *line)
+{
+    if (line->event.kind == IPW_EV_LM_START) return false;
+    for (const struct ipw_emitted *e = r->emitted; e; e = e->next)
+        if (e->event.span && e->event.span == line->event.span) return false;
+    return true;
+}
+
+static void write_as_it_is(struct ipw_playback *r, const struct ipw_record_line *line)
+{
+    struct ipw_event event = line->event;
+    struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
+
+    if (line->data) ipw_json_print(&data, line->data);
+    event.payload = line->data ? ipw_buf_str(&data) : NULL;
+    event.payload_len = data.len;
+    r->o.write(r->o.ud, &event, line);
+    ipw_buf_release(&data);
+}
+
+enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ipw_record_line *line)
+{
+    struct ipw_emitted *e;
+
+    if (r->o.mode == IPW_PLAYBACK_DECISIONS) return step_decisions(r, line);
+    if (ipw_playback_is_own(line) || ipw_playback_is_inside(line)) {
+        write_as_it_is(r, line);
+        return IPW_PLAYBACK_TAKEN;
+    }
+    r->at = line;
+    e = r->emitted;
+    if (e && pairs(r, &e->event, line)) {
+        r->at = NULL;
+        r->last_line = line->number;
+        pop_emitted(r);
+        r->o.write(r->o.ud, &e->event, line);
+        free_emitted(e);
+        return IPW_PLAYBACK_TAKEN;
+    }
+    if (!e || may_overtake(r, line)) {
+        r->delivering = true; /* the event that follows pairs with the line */
+        if (answer(r, line)) e = NULL;
+        r->delivering = false;
+    }
+    if (e) {
+        r->at = NULL;
+        pairs(r, &e->event, line); /* for its text */
+        say_mismatch(r, &e->event, line);
+    }
+    if (!r->at) return IPW_PLAYBACK_TAKEN;
+    r->at = NULL;
+    return IPW_PLAYBACK_PENDING;
+}
+
+/* ---- effects ---- */
+
+int64_t ipw_playback_effect_id(const struct ipw_record_line *line)
+{
+    const struct ipw_json *name = ipw_json_get(line->data, "name");
+
+    if (line->event.kind != IPW_EV_NOTE || line->event.tool.name) return 0;
+    if (strcmp(ipw_json_str(name, ""), "effect") != 0) return 0;
+    return ipw_json_int(ipw_json_get(line->data, "id"), 0);
+}
+
+bool ipw_playback_is_own(const struct ipw_record_line *line)
+{
+    const struct ipw_event *e = &line->event;
+
+    if (e->kind != IPW_EV_NOTE) return false;
+    if (e->tool.name)
+        return !strcmp(e->tool.name, "booked") || !strcmp(e->tool.name, "first_token");
+    return ipw_playback_effect_id(line) == 0;
+}
+
+bool ipw_playback_is_inside(const struct ipw_record_line *line)
+{
+    return line->event.span >= IPW_SPAN_INSIDE;
+}
+
+const struct ipw_record_line *ipw_playback_effect(struct ipw_playback *r, int64_t id,
+                                                  const char *name)
+{
+    const struct ipw_record_line *line;
+
+    for (size_t i = 0; (line = ipw_record_peek(r->o.record, r->o.query, i, r->o.reach)); i++) {
+        if (ipw_playback_effect_id(line) != id) continue;
+        if (strcmp(ipw_json_str(ipw_json_get(line->data, "of"), ""), name) == 0) return line;
+        break;
+    }
+    ipw_playback_diverge(r,
+                         "the record does not have what the agent asks for\n    record  %s\n    "
+                         "now     effect %lld: %s",
+                         line ? ipw_json_str(ipw_json_get(line->data, "of"), "?")
+                              : "no effect of that number comes next",
+                         (long long)id, name);
+    return NULL;
+}

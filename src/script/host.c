@@ -1,0 +1,29 @@
+#include "script/host.h"
+
+#include <stdlib.h>
+
+const char *ipw_host_workspace(const struct ipw_host *host)
+{
+    return host && host->on.workspace ? host->on.workspace(host->on.ud) : NULL;
+}
+
+int32_t ipw_host_next_span(struct ipw_host *host, bool inside)
+{
+    return inside ? IPW_SPAN_INSIDE + host->count.inside++ : ++host->count.spans;
+}
+
+void ipw_host_emit(struct ipw_host *host, struct ipw_event *event, struct ipw_buf *data)
+{
+    event->query = -1;
+    event->payload = data->failed ? NULL : data->data;
+    event->payload_len = data->failed ? 0 : data->len;
+    if (host->on.emit) host->on.emit(host->on.ud, event);
+    ipw_buf_release(data);
+}
+
+void ipw_host_release(struct ipw_host *host)
+{
+    free(host->sent.hashes);
+    host->sent.hashes = NULL;
+    host->sent.n = host->sent.cap = 0;
+}

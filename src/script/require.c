@@ -1,0 +1,87 @@
+#include "script/require.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+#include "script/chunk.h"
+#include "script/host.h"
+#include "script/lib.h"
+#include "script/native.h"
+#include "script/search.h"
+#include "script/vm_priv.h"
+
+enum { PATH_BYTES = 1024 };
+
+static const struct {
+    const char *name;
+    lua_CFunction open;
+} core[] = {
+    {"ipw.core.run", ipw_lib_core},      {"ipw.core.json", ipw_lib_json},
+    {"ipw.core.llm", ipw_lib_llm},       {"ipw.core.tool", ipw_lib_tool},
+    {"ipw.core.fs", ipw_lib_fs},         {"ipw.core.proc", ipw_lib_proc},
+    {"ipw.core.budget", ipw_lib_budget}, {"ipw.core.data", ipw_lib_data},
+    {"ipw.core.span", ipw_lib_span},     {"ipw.core.script", ipw_lib_find},
+    {"ipw.core.http", ipw_lib_http},     {"ipw.core.workload", ipw_lib_workload},
+    {"ipw.core.text", ipw_lib_text},     {"ipw.core.sqlite", ipw_lib_sqlite},
+};
+
+/* require(name): one table a module a state.  Upvalue 1: the loaded modules. */
+static int base_require(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    const struct ipw_host_worker *worker = ipw_vm_worker(L);
+    char path[PATH_BYTES];
+    enum ipw_found found;
+    struct ipw_err err;
+
+    lua_settop(L, 1);
+    lua_pushvalue(L, 1);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) {
+        if (!lua_isboolean(L, -1) || lua_toboolean(L, -1)) return 1;
+        return luaL_error(L, "module '%s' requires itself", name);
+    }
+    lua_settop(L, 1);
+    for (size_t i = 0; i < sizeof core / sizeof *core; i++) {
+        if (strcmp(core[i].name, name)) continue;
+        lua_pushcfunction(L, core[i].open);
+        lua_call(L, 0, 1); // name module
+        if (worker) worker->open(L, name + strlen("ipw.core."));
+        goto store;
+    }
+    found = IPW_FOUND_TEXT;
+    if (worker)
+        worker->module(L, name, path, sizeof path);
+    else
+        found = ipw_search_module(&ipw_vm_of(L)->options, name, path, sizeof path);
+    if (!found) return ipw_search_fail(L, name);
+    lua_pushboolean(L, 0); /* marks "being loaded" */
+    lua_setfield(L, lua_upvalueindex(1), name);
+    if (found == IPW_FOUND_NATIVE ? ipw_native_load(L, name, path, &err)
+                                  : ipw_chunk_load(L, path, &err)) {
+        lua_pushnil(L);
+        lua_setfield(L, lua_upvalueindex(1), name);
+        return luaL_error(L, "%s", err.text);
+    }
+    lua_pushvalue(L, 1);
+    lua_pushstring(L, path);
+    if (lua_pcall(L, 2, 1, 0) != LUA_OK) {
+        lua_pushnil(L); /* the next require shall fail with the same words */
+        lua_setfield(L, lua_upvalueindex(1), name);
+        return lua_error(L);
+    }
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        lua_pushboolean(L, 1);
+    }
+store:
+    lua_pushvalue(L, -1);
+    lua_setfield(L, lua_upvalueindex(1), name);
+    return 1;
+}
+
+void ipw_require_open(lua_State *L)
+{
+    lua_createtable(L, 0, 12);
+    lua_pushcclosure(L, base_require, 1);
+    lua_setglobal(L, "require");
+}

@@ -1,0 +1,63 @@
+/* script/vm_priv.h: the inside of a Lua state's owner, for the files of script/ only.
+ *
+ * struct ipw_vm is opaque to other floors.  `running` is the Lua thread that executes now, read by
+ * the budget's signal handler; the wrappers of coroutine.resume and wrap keep it right. */
+#ifndef IPW_SCRIPT_VM_PRIV_H
+#define IPW_SCRIPT_VM_PRIV_H
+
+#include <lua.h>
+#include <signal.h>
+
+#include "script/arena.h"
+#include "script/vm.h"
+
+struct ipw_vm {
+    lua_State *L;
+    struct ipw_vm_options options; /* script_dir is ours; paths are borrowed */
+    char *script_dir;
+
+    struct ipw_arena arena;
+    size_t used_bytes, peak_bytes;
+    bool native;                       /* a C module came in: what it holds is not known */
+    size_t tidy_bytes;                 /* what ipw_vm_tidy() left */
+    volatile sig_atomic_t over_memory; /* the heap passed its cap: stop at the next instruction */
+    bool refused; /* an allocation was: the script ends, however much there is after a collection */
+    bool starved; /* the machine had none to give */
+    lua_Integer last_number, n_seedings; /* of what tostring.c numbered; of math.randomseed() */
+
+    lua_State *volatile running;
+    volatile sig_atomic_t slice_ticks; /* of the CPU timer, since the slice began */
+    int slice_ticks_max;
+    volatile sig_atomic_t over_cpu;
+    int64_t cpu_ns;         /* time spent inside Lua by all slices */
+    struct ipw_vm *outside; /* whose Lua called into this state */
+    int n_closing;          /* coroutine.close inside coroutine.close */
+
+    struct ipw_task *current, *tasks;
+    size_t n_tasks;
+    bool rest;               /* every task is in a pause */
+    struct ipw_op *finished; /* operations to release when Lua is left */
+    char *traceback;         /* of the last task that failed; or NULL */
+};
+
+/* Before a long wait; with hundreds of states open, what each of them has not collected adds up.  Only
+ * where Lua has called C. */
+void ipw_vm_tidy(struct ipw_vm *vm);
+/* Collects all garbage; true when that brought the heap well below its cap again. [0, 0, -] */
+bool ipw_vm_collect(struct ipw_vm *vm, lua_State *L);
+
+/* vm_budget.c: the CPU timer of the thread that runs Lua. */
+int ipw_budget_ticks(int64_t cpu_ns);
+void ipw_budget_enter(struct ipw_vm *vm);
+void ipw_budget_leave(struct ipw_vm *vm);
+/* For the watch: the state whose Lua runs; a count that is odd meanwhile and moves on when Lua is
+ * entered or left; the name of that state's host. */
+struct ipw_vm *ipw_budget_active(void);
+unsigned long ipw_budget_turn(void);
+const char *ipw_budget_who(void);
+/* Arms the hook that raises at the next instruction of L. */
+void ipw_budget_stop(lua_State *L);
+/* Raises when the state is past its budget; called by everything that could swallow an error. */
+void ipw_budget_check(lua_State *L);
+
+#endif
