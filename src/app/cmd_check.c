@@ -28,7 +28,7 @@ int ipw_cmd_check(int argc, char **argv)
     /* clang-format off */
     static const struct ipw_opt options[] = {
         {"kind", 0, IPW_OPT_STR, offsetof(struct check_options, kind), "KIND", "tool, agent, dataset or model (default: by folder and fields)"},
-        {"verbose", 'v', IPW_OPT_FLAG, offsetof(struct check_options, bench.run.verbose), NULL, "print what happens"},
+        {"verbose", 'v', IPW_OPT_FLAG, offsetof(struct check_options, bench.verbose), NULL, "print what happens"},
         IPW_WORKBENCH_SCRIPTS,
         IPW_OPT_END,
     };

@@ -37,7 +37,7 @@ int ipw_cmd_repl(int argc, char **argv)
     if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     rc = ipw_workbench_open(&bench, &o, IPW_BENCH_ANY_MODEL, &err);
     while (!rc) {
-        const char *of_repl[] = {bench.run.model ? bench.run.model : "",
+        const char *of_repl[] = {bench.connection.model ? bench.connection.model : "",
                                  isatty(STDIN_FILENO) ? "tty" : "", NULL};
         int64_t status = 0;
 

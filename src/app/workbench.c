@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "app/prompt.h"
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,16 +18,16 @@
 /* clang-format off */
 #define AT(field) offsetof(struct ipw_workbench_options, field)
 const struct ipw_opt ipw_workbench_model_rows[] = {
-    {"model", 'm', IPW_OPT_STR, AT(run.model), "NAME", "model for llm.chat; demo is built in"},
-    {"base-url", 'u', IPW_OPT_LIST, AT(run.net.base_urls), "URL", "the model's OpenAI-compatible server"},
-    {"api-key-env", 0, IPW_OPT_STR, AT(run.api_key_env), "VAR", "variable with the API key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
-    {"verbose", 'v', IPW_OPT_FLAG, AT(run.verbose), NULL, "print what happens"},
+    {"model", 'm', IPW_OPT_STR, AT(server.model), "NAME", "model for llm.chat; demo is built in"},
+    {"base-url", 'u', IPW_OPT_LIST, AT(server.net.base_urls), "URL", "the model's OpenAI-compatible server"},
+    {"api-key-env", 0, IPW_OPT_STR, AT(server.api_key_env), "VAR", "variable with the API key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
+    {"verbose", 'v', IPW_OPT_FLAG, AT(verbose), NULL, "print what happens"},
     IPW_OPT_END,
 };
 const struct ipw_opt ipw_workbench_script_rows[] = {
     {"workspace", 'w', IPW_OPT_STR, AT(workspace), "DIR", "folder that ipw.fs sees (default: a new one, removed at the end)"},
-    {"lua-cpu", 0, IPW_OPT_DURATION, AT(run.lua_cpu_ns), "TIME", "Lua CPU time between two waits (default: 2s)"},
-    {"", 0, IPW_OPT_BLOCK, AT(run.script), NULL, NULL, .rows = ipw_script_option_rows},
+    {"lua-cpu", 0, IPW_OPT_DURATION, AT(lua_cpu_ns), "TIME", "Lua CPU time between two waits (default: 2s)"},
+    {"", 0, IPW_OPT_BLOCK, AT(script), NULL, NULL, .rows = ipw_script_option_rows},
     IPW_OPT_END,
 };
 /* clang-format on */
@@ -34,12 +35,7 @@ const struct ipw_opt ipw_workbench_script_rows[] = {
 void ipw_workbench_defaults(struct ipw_workbench_options *o)
 {
     *o = (struct ipw_workbench_options){0};
-    o->run = (struct ipw_run_options){.concurrency = 1,
-                                      .epochs = 1,
-                                      .seed = INT64_MIN,
-                                      .max_tokens = -1,
-                                      .max_retries = 2,
-                                      .temperature = NAN};
+    o->server.max_retries = 2;
 }
 
 static const char *workspace(void *ud) { return ((struct ipw_workbench *)ud)->workspace; }
@@ -53,42 +49,42 @@ static int make_workspace(struct ipw_workbench *b, const char *given, struct ipw
         if (!b->workspace) return ipw_fail_errno(err, errno, "--workspace %s", given);
         return 0;
     }
-    rc = ipw_workspaces_make(&b->run.workspaces, err);
+    rc = ipw_workspaces_make(&b->workspaces, err);
     if (rc) return rc;
-    b->workspace = ipw_asprintf("%s/workspace", b->run.workspaces.path);
+    b->workspace = ipw_asprintf("%s/workspace", b->workspaces.path);
     return mkdir(b->workspace, 0700) < 0 ? ipw_fail_errno(err, errno, "%s", b->workspace) : 0;
 }
 
 int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
                        enum ipw_workbench_model model, struct ipw_err *err)
 {
-    bool named = o->run.model || o->run.net.base_urls.n;
+    bool named = o->server.model || o->server.net.base_urls.n;
     int rc;
+    struct ipw_anchor anchor;
 
-    *b = (struct ipw_workbench){.run = {.o = &o->run, .workspaces = IPW_WORKSPACES_NONE}};
-    if (o->run.net.base_urls.n) o->run.base_url = o->run.net.base_urls.items[0];
-    ipw_log_set_level(o->run.verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
-    ipw_script_options_apply(&o->run.script);
-    ipw_anchor_take(&b->run.anchor);
+    *b = (struct ipw_workbench){.o = o, .workspaces = IPW_WORKSPACES_NONE};
+    ipw_log_set_level(o->verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
+    ipw_script_options_apply(&o->script);
+    ipw_anchor_take(&anchor);
     rc = ipw_http_global_init(err);
-    if (!rc) rc = ipw_loop_new(&b->run.loop, err);
+    if (!rc) rc = ipw_loop_new(&b->loop, err);
     if (!rc) rc = make_workspace(b, o->workspace, err);
     if (!rc && (model == IPW_BENCH_ANY_MODEL || (model == IPW_BENCH_NAMED_MODEL && named))) {
-        rc = ipw_http_new(&b->run.http, b->run.loop, NULL, err);
-        if (!rc) rc = ipw_run_connect(&b->run, err);
+        b->connection = (struct ipw_connection){.o = &o->server, .loop = b->loop};
+        rc = ipw_connect(&b->connection, (uint64_t)anchor.wall_ns, err);
     }
     if (rc) return rc;
     b->host = (struct ipw_host){
-        .loop = b->run.loop,
-        .model.llm = b->run.llm,
-        .model.name = b->run.model,
+        .loop = b->loop,
+        .model.llm = b->connection.llm,
+        .model.name = b->connection.model,
         .model.temperature = NAN,
         .model.seed = INT64_MIN,
         .model.max_tokens = -1,
         .on.workspace = workspace,
-        .grants.quota = ipw_script_quota(&o->run.script),
-        .grants.may_start = !o->run.script.no_proc,
-        .grants.readable = (const char *const *)o->run.script.read.items,
+        .grants.quota = ipw_script_quota(&o->script),
+        .grants.may_start = !o->script.no_proc,
+        .grants.readable = (const char *const *)o->script.read.items,
         .grants.no_web = "web requests are switched off by --no-web",
         .grants.no_proc = "child processes are switched off by --no-proc",
         .start_ns = ipw_now_ns(),
@@ -132,9 +128,9 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
     const char *slash = script ? strrchr(script, '/') : NULL;
     char dir[1024];
     struct ipw_lua_command entry = {
-        .vm = {.paths = ipw_script_paths(&b->run.o->script),
+        .vm = {.paths = ipw_script_paths(&b->o->script),
                .host = &b->host,
-               .slice_cpu_ns = b->run.o->lua_cpu_ns},
+               .slice_cpu_ns = b->o->lua_cpu_ns},
         .module = module,
         .args = args,
         .say = say,
@@ -142,38 +138,33 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
         .ask = ask,
         .ud = b,
     };
-    int before = ipw_loop_leftovers(b->run.loop), rc;
+    int before = ipw_loop_leftovers(b->loop), rc;
 
     snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - script) : 1, slash ? script : ".");
     if (script) entry.vm.script_dir = dir;
-    b->host.grants.web = ipw_script_web(&b->run.o->script, b->run.loop, NULL);
+    b->host.grants.web = ipw_script_web(&b->o->script, b->loop, NULL);
     b->host.grants.may_fetch = b->host.grants.web != NULL;
     rc = ipw_lua_command_run(status, &entry, err);
     ipw_host_release(&b->host);
     ipw_web_free(b->host.grants.web);
     b->host.grants.web = NULL;
-    if (!rc && ipw_loop_leftovers(b->run.loop) > before)
+    if (!rc && ipw_loop_leftovers(b->loop) > before)
         rc = ipw_fail(err, IPW_ELUA, "%d handles are left over",
-                      ipw_loop_leftovers(b->run.loop) - before);
+                      ipw_loop_leftovers(b->loop) - before);
     return rc;
 }
 
 void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *o)
 {
-    ipw_llm_free(b->run.llm);
-    ipw_net_free(b->run.net);
-    if (b->run.http) ipw_http_free(b->run.http);
-    if (b->run.service) ipw_service_stop(b->run.service);
-    if (b->run.loop) {
-        ipw_loop_run(b->run.loop); /* children are reaped, handles closed */
-        ipw_loop_free(b->run.loop);
+    ipw_connection_close(&b->connection);
+    if (b->loop) {
+        ipw_loop_run(b->loop); /* children are reaped, handles closed */
+        ipw_loop_free(b->loop);
     }
-    ipw_workspaces_remove(&b->run.workspaces);
+    ipw_workspaces_remove(&b->workspaces);
     free(b->workspace);
-    free(b->run.base_url);
-    free(b->run.model);
-    ipw_script_options_release(&o->run.script);
-    free(o->run.net.base_urls.items);
+    ipw_script_options_release(&o->script);
+    free(o->server.net.base_urls.items);
     *b = (struct ipw_workbench){0};
 }
 

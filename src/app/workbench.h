@@ -7,7 +7,9 @@
 #define IPW_APP_WORKBENCH_H
 
 #include "app/options.h"
-#include "run/run.h"
+#include "run/connect.h"
+#include "run/script_options.h"
+#include "run/workspaces.h"
 #include "script/lua_command.h"
 
 enum ipw_workbench_model {
@@ -18,8 +20,11 @@ enum ipw_workbench_model {
 
 /* What the commands have in common; the first member of their option structs. */
 struct ipw_workbench_options {
-    struct ipw_run_options run; /* of which model, addresses and scripts count */
-    const char *workspace;      /* NULL: a temporary folder */
+    struct ipw_connect_options server; /* of which model, addresses and key count */
+    struct ipw_script_options script;
+    const char *workspace; /* NULL: a temporary folder */
+    int64_t lua_cpu_ns;
+    bool verbose;
 };
 /* Before the command line is read. */
 void ipw_workbench_defaults(struct ipw_workbench_options *o);
@@ -33,7 +38,10 @@ extern const struct ipw_opt ipw_workbench_model_rows[], ipw_workbench_script_row
 /* clang-format on */
 
 struct ipw_workbench {
-    struct ipw_run run;
+    const struct ipw_workbench_options *o;
+    struct ipw_loop *loop;
+    struct ipw_connection connection;
+    struct ipw_workspaces workspaces;
     struct ipw_host host;
     char *workspace;
 };

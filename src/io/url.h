@@ -27,8 +27,8 @@ const char *ipw_url_proxy_setting(const char *url);
  * and ::1 as they are usually written; in doubt the answer is yes). */
 bool ipw_url_is_clear(const char *url);
 
-/* Is the server on this machine: one of those addresses, or the one that stands for all of them
- * (0.0.0.0 and ::), which servers name when they say where they listen. */
+/* Is the server on this machine: one of those addresses (also written as IPv6, ::ffff:127.0.0.1), or
+ * 0.0.0.0 or ::, which servers name when they listen on all addresses. */
 bool ipw_url_is_local(const char *url);
 /* The written port, or the scheme's own; 0: the written one is no port. */
 int ipw_url_port(const char *url);

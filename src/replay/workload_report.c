@@ -8,7 +8,6 @@
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "replay/workload_run.h"
-#include "run/run.h"
 
 enum { MAX_REPORT_BYTES = 1024 * 1024 };
 
@@ -59,7 +58,7 @@ static bool degraded(const struct ipw_workload_run *wr)
     return wr->lag.n && rank(&wr->lag, 0.99) > ipw_ns_to_s(wr->max_lag_ns);
 }
 
-static void report(struct ipw_buf *out, const struct ipw_workload_run *wr)
+static void report(struct ipw_buf *out, const struct ipw_workload_run *wr, const char *path)
 {
     struct ipw_jw w;
 
@@ -77,7 +76,7 @@ static void report(struct ipw_buf *out, const struct ipw_workload_run *wr)
     ipw_jw_kstr(&w, "of", wr->of);
     ipw_jw_kint(&w, "output_length_kept", (int64_t)wr->n_length_kept);
     ipw_jw_kint(&w, "output_length_known", (int64_t)wr->n_length);
-    ipw_jw_kstr(&w, "path", ipw_rundir_path(wr->run->dir));
+    ipw_jw_kstr(&w, "path", path);
     ipw_jw_knum(&w, "prompt_tokens_ratio",
                 wr->input_asked ? (double)wr->input_counted / (double)wr->input_asked
                                 : (double)NAN);
@@ -122,7 +121,7 @@ static void sort(struct ipw_workload_lags *l)
     if (l->n) qsort(l->ns, l->n, sizeof *l->ns, by_size);
 }
 
-int ipw_workload_finish(struct ipw_origin *origin, struct ipw_run *run, struct ipw_err *err)
+int ipw_workload_finish(struct ipw_origin *origin, const char *run, bool json, struct ipw_err *err)
 {
     struct ipw_workload_run *wr = (struct ipw_workload_run *)origin;
     struct ipw_buf out = IPW_BUF(MAX_REPORT_BYTES);
@@ -132,11 +131,11 @@ int ipw_workload_finish(struct ipw_origin *origin, struct ipw_run *run, struct i
     sort(&wr->lag);
     sort(&wr->cpu);
     sort(&wr->late);
-    report(&out, wr);
-    path = ipw_asprintf("%s/replay.json", ipw_rundir_path(run->dir));
+    report(&out, wr, run);
+    path = ipw_asprintf("%s/replay.json", run);
     rc = ipw_file_write_atomic(path, out.data, out.len, err);
     free(path);
     ipw_buf_release(&out);
-    if (!rc && !run->o->json) say(wr);
+    if (!rc && !json) say(wr);
     return rc;
 }

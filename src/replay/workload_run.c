@@ -10,7 +10,6 @@
 #include "data/sha256.h"
 #include "json/json.h"
 #include "json/jsonl.h"
-#include "run/query_state.h"
 #include "trace/saved_manifest.h"
 
 /* A query begins a little before its first request is due: its Lua state has to be made, and the
@@ -67,14 +66,14 @@ static void selection(struct ipw_origin *origin, char *out, const struct ipw_dat
     ipw_buf_release(&text);
 }
 
-static void connected(struct ipw_origin *origin, struct ipw_run *run)
+static void connected(struct ipw_origin *origin, const struct ipw_origin_run *run)
 {
     struct ipw_workload_run *wr = of(origin);
     struct ipw_err why = {0};
 
-    wr->run = run;
+    wr->run = *run;
     wr->forced = !wr->no_force && ipw_llm_can_force(run->llm, &why) == 0;
-    if (!wr->forced && !wr->no_force && !run->o->quiet)
+    if (!wr->forced && !wr->no_force && !run->quiet)
         ipw_say("replies are at most, not exactly, as long as recorded: %s", why.text);
 }
 
@@ -83,22 +82,22 @@ static void wake(void *ud)
     struct ipw_workload_run *wr = ud;
 
     wr->next = NULL;
-    ipw_run_step_soon(wr->run);
+    wr->run.wake(wr->run.ud);
 }
 
 static int64_t scheduled(const struct ipw_workload_run *wr, int64_t at_ns)
 {
-    return wr->run->start_ns + (int64_t)((double)at_ns / wr->speed);
+    return wr->run.session->start_ns + (int64_t)((double)at_ns / wr->speed);
 }
 
 /* ---- ahead of time ---- */
 
 static void read_ahead(void *ud);
 
-/* Queries are taken in the order of the workload: the first of `ahead` is that of run->next. */
+/* Queries are taken in the order of the workload: the first of `ahead` is that of the plan's next. */
 static size_t place_ahead(const struct ipw_workload_run *wr)
 {
-    return wr->run->next + wr->n_ahead; /* no warm-up, one epoch */
+    return wr->run.plan->next + wr->n_ahead; /* no warm-up, one epoch */
 }
 
 static void plan_ahead(struct ipw_workload_run *wr)
@@ -117,9 +116,9 @@ static void plan_ahead(struct ipw_workload_run *wr)
             when = next_ns + LEAD_NS;
     }
     if (when <= now)
-        wr->read_soon = ipw_defer_start(wr->run->loop, read_ahead, wr);
+        wr->read_soon = ipw_defer_start(wr->run.loop, read_ahead, wr);
     else
-        wr->read_later = ipw_timer_start_at(wr->run->loop, when, read_ahead, wr);
+        wr->read_later = ipw_timer_start_at(wr->run.loop, when, read_ahead, wr);
 }
 
 static void read_one(struct ipw_workload_ahead *out, struct ipw_workload_run *wr, size_t at)
@@ -172,9 +171,9 @@ static bool due(struct ipw_origin *origin)
 
     plan_ahead(wr);
     if (!wr->open) return true;
-    due_ns = scheduled(wr, ipw_workload_at(wr->workload, wr->run->next)) - LEAD_NS;
+    due_ns = scheduled(wr, ipw_workload_at(wr->workload, wr->run.plan->next)) - LEAD_NS;
     if (due_ns <= ipw_now_ns()) return true;
-    if (!wr->next) wr->next = ipw_timer_start_at(wr->run->loop, due_ns, wake, wr);
+    if (!wr->next) wr->next = ipw_timer_start_at(wr->run.loop, due_ns, wake, wr);
     return false;
 }
 
@@ -201,36 +200,36 @@ static void over(struct ipw_origin *origin)
 
 /* What a query in flight has of its own. */
 struct seat {
-    struct ipw_host_workload host; /* first: a query's seat is this */
+    struct ipw_host_workload host; /* first: the query's seat points here */
     struct ipw_case replayed;
 };
 
-static void seat(struct ipw_origin *origin, struct ipw_query *q)
+static void seat(struct ipw_origin *origin, struct ipw_seat *out, struct ipw_place *place,
+                 int64_t start_ns)
 {
     struct ipw_workload_run *wr = of(origin);
     struct seat *seat = ipw_calloc(1, sizeof *seat);
     struct ipw_workload_ahead ahead;
-    char *id = ipw_strdup(ipw_workload_id(wr->workload, q->place.index));
+    char *id = ipw_strdup(ipw_workload_id(wr->workload, place->index));
 
-    take_ahead(&ahead, wr, q->place.index);
+    take_ahead(&ahead, wr, place->index);
     /* A query is named by both: the record may have the same one several times. */
-    q->place.epoch = ipw_workload_epoch(wr->workload, q->place.index);
+    place->epoch = ipw_workload_epoch(wr->workload, place->index);
     seat->host = ahead.seat;
-    seat->host.zero_ns = q->run->start_ns;
-    seat->host.end_ns = q->start_ns;
+    seat->host.zero_ns = wr->run.session->start_ns;
+    seat->host.end_ns = start_ns;
     seat->replayed = (struct ipw_case){
         .id = id,
         .prompt = ipw_strdup(ahead.seat.query && ahead.seat.query->prompt ? ahead.seat.query->prompt
                                                                           : ""),
         .error = ahead.err.code ? ipw_strdup(ahead.err.text) : NULL,
-        .number = (int64_t)q->place.index + 1};
-    q->seat = &seat->host;
-    q->c = &seat->replayed;
+        .number = (int64_t)place->index + 1};
+    *out = (struct ipw_seat){.c = &seat->replayed, .workload = &seat->host};
 }
 
-static void unseat(struct ipw_origin *origin, struct ipw_query *q)
+static void unseat(struct ipw_origin *origin, struct ipw_seat *of_query)
 {
-    struct seat *seat = (struct seat *)q->seat;
+    struct seat *seat = (struct seat *)of_query->workload;
 
     (void)origin;
     ipw_workload_drop(seat->host.query);
@@ -247,21 +246,21 @@ static void note(struct ipw_workload_lags *l, int64_t ns)
     l->ns[l->n++] = ns;
 }
 
-static void sent(struct ipw_workload_run *wr, const struct ipw_query *q,
+static void sent(struct ipw_workload_run *wr, const struct ipw_host_workload *seat,
                  const struct ipw_lm_facts *f)
 {
-    note(&wr->lag, f->sent_ns - q->seat->due_ns);
+    note(&wr->lag, f->sent_ns - seat->due_ns);
     if (f->send_cpu_ns) note(&wr->cpu, f->send_cpu_ns);
-    if (q->seat->late_ns > 0) note(&wr->late, q->seat->late_ns);
+    if (seat->late_ns > 0) note(&wr->late, seat->late_ns);
 }
 
-static void answered(struct ipw_workload_run *wr, struct ipw_query *q,
+static void answered(struct ipw_workload_run *wr, struct ipw_host_workload *seat,
                      const struct ipw_event *event)
 {
-    const struct ipw_workload_turn *turn = &q->seat->query->turn;
+    const struct ipw_workload_turn *turn = &seat->query->turn;
     const struct ipw_lm_facts *f = &event->lm;
 
-    q->seat->end_ns = event->t_ns;
+    seat->end_ns = event->t_ns;
     if (f->outcome != IPW_LM_OK) {
         wr->n_failed++;
         return;
@@ -276,12 +275,12 @@ static void answered(struct ipw_workload_run *wr, struct ipw_query *q,
     }
 }
 
-static void take_event(struct ipw_origin *origin, struct ipw_query *q,
+static void take_event(struct ipw_origin *origin, struct ipw_seat *seat,
                        const struct ipw_event *event)
 {
     if (event->kind != IPW_EV_LM_END) return;
-    if (event->lm.attempt == 1) sent(of(origin), q, &event->lm);
-    if (!event->lm.will_retry) answered(of(origin), q, event);
+    if (event->lm.attempt == 1) sent(of(origin), seat->workload, &event->lm);
+    if (!event->lm.will_retry) answered(of(origin), seat->workload, event);
 }
 
 /* ---- the command ---- */
@@ -344,20 +343,20 @@ int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *
         wr.open =
             o->schedule ? strcmp(o->schedule, "open") == 0 : ipw_workload_is_lines(wr.workload);
         ipw_run_options_init(&run);
-        run.net = o->net;
+        run.server.net = o->net;
         run.script = o->script;
-        run.output = o->output;
-        run.model = o->model;
-        run.api_key_env = o->api_key_env;
-        run.telemetry = o->telemetry;
-        run.gpu = o->gpu;
-        run.share = o->share ? o->share : run.share;
-        run.energy = o->energy ? o->energy : run.energy;
-        run.baseline_ns = o->baseline_ns;
-        run.sample_interval_ns = o->sample_interval_ns;
-        run.json = o->json;
-        run.quiet = o->quiet;
-        run.verbose = o->verbose;
+        run.output.dir = o->output;
+        run.server.model = o->model;
+        run.server.api_key_env = o->api_key_env;
+        run.sensors.telemetry = o->telemetry;
+        run.sensors.gpu = o->gpu;
+        run.sensors.share = o->share ? o->share : run.sensors.share;
+        run.sensors.energy = o->energy ? o->energy : run.sensors.energy;
+        run.sensors.baseline_ns = o->baseline_ns;
+        run.sensors.sample_interval_ns = o->sample_interval_ns;
+        run.output.json = o->json;
+        run.output.quiet = o->quiet;
+        run.output.verbose = o->verbose;
         run.concurrency = wr.open                              ? 100000
                           : o->concurrency                     ? o->concurrency
                           : ipw_workload_is_lines(wr.workload) ? 1

@@ -36,7 +36,7 @@ enum { IPW_WORKLOAD_AHEAD = 128 };
 
 struct ipw_workload_run {
     struct ipw_origin origin;
-    struct ipw_run *run; /* once its server is known */
+    struct ipw_origin_run run; /* once its server is known */
     struct ipw_workload *workload;
     const char *of; /* as the command line names it */
     bool open, no_force, forced;
@@ -63,6 +63,7 @@ int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *
 
 /* workload_report.c: the member "replay" of the manifest; replay.json, and a line for the user. */
 void ipw_workload_write(const struct ipw_origin *origin, struct ipw_jw *w);
-int ipw_workload_finish(struct ipw_origin *origin, struct ipw_run *run, struct ipw_err *err);
+int ipw_workload_finish(struct ipw_origin *origin, const char *path, bool json,
+                        struct ipw_err *err);
 
 #endif

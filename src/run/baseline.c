@@ -1,29 +1,10 @@
-/* The idle machine before and after the run, and whose devices are measured. */
+#include "run/baseline.h"
+
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
-#include "io/url.h"
-#include "run/run.h"
 
 enum { SLOTS = 30 };
 #define SLOT_LEAST_NS (100 * IPW_NS_PER_MS)
-
-static void stop_loop(void *loop) { ipw_loop_stop(loop); }
-
-/* Lets the sensors run; nothing else is in flight. */
-static void wait_until(struct ipw_run *run, int64_t t_ns)
-{
-    while (ipw_now_ns() < t_ns) {
-        int64_t left_ns = t_ns - ipw_now_ns();
-
-        ipw_timer_start(run->loop, left_ns > 20 * IPW_NS_PER_MS ? 20 * IPW_NS_PER_MS : left_ns + 1,
-                        stop_loop, run->loop);
-        ipw_loop_run(run->loop);
-        ipw_run_sampled(run);
-    }
-}
 
 static int by_value(const void *a, const void *b)
 {
@@ -72,63 +53,37 @@ static size_t domain_w(const struct ipw_ledger *ledger, enum ipw_domain d, int64
 }
 
 /* Waits the time out, and until the samples have passed its end. */
-static void measure(struct ipw_run *run, struct ipw_ledger_rules *out)
+static void measure(struct ipw_sensors *s, struct ipw_ledger_rules *out)
 {
-    int64_t t0_ns = ipw_now_ns(), t1_ns = t0_ns + run->o->baseline_ns;
+    int64_t t0_ns = ipw_now_ns(), t1_ns = t0_ns + s->o->baseline_ns;
     int64_t give_up_ns = t1_ns + 3 * IPW_NS_PER_S;
 
-    wait_until(run, t1_ns);
-    while (ipw_ledger_covered_ns(run->ledger) < t1_ns && ipw_now_ns() < give_up_ns) {
-        if (run->sampler) ipw_sampler_kick(run->sampler);
-        wait_until(run, ipw_now_ns() + IPW_NS_PER_MS);
+    ipw_sensors_pass(s, t1_ns);
+    while (ipw_ledger_covered_ns(s->ledger) < t1_ns && ipw_now_ns() < give_up_ns) {
+        if (s->sampler) ipw_sampler_kick(s->sampler);
+        ipw_sensors_pass(s, ipw_now_ns() + IPW_NS_PER_MS);
     }
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        out->n_device_baselines[d] = domain_w(run->ledger, (enum ipw_domain)d, t0_ns, t1_ns,
+        out->n_device_baselines[d] = domain_w(s->ledger, (enum ipw_domain)d, t0_ns, t1_ns,
                                               &out->baseline_w[d], out->device_baseline_w[d]);
     }
 }
 
-void ipw_run_baseline_before(struct ipw_run *run)
+void ipw_baseline_before(struct ipw_baseline *out, struct ipw_sensors *s)
 {
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        run->baseline[d] = (struct ipw_baseline_watts){NAN, NAN};
-    }
-    if (!run->o->baseline_ns || !run->sampler) return;
-    measure(run, &run->ledger_facts);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
-        run->baseline[d].before_w = run->ledger_facts.baseline_w[d];
-    ipw_ledger_rules_baseline(&run->ledger_facts, run->ledger);
+        out->domain[d] = (struct ipw_baseline_watts){NAN, NAN};
+    if (!s->o->baseline_ns || !s->sampler) return;
+    measure(s, &s->rules);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) out->domain[d].before_w = s->rules.baseline_w[d];
+    ipw_ledger_rules_baseline(&s->rules, s->ledger);
 }
 
-void ipw_run_baseline_after(struct ipw_run *run)
+void ipw_baseline_after(struct ipw_baseline *out, struct ipw_sensors *s)
 {
     struct ipw_ledger_rules after = IPW_LEDGER_RULES_NONE;
 
-    if (!run->o->baseline_ns || !run->sampler || run->interrupted || run->err.code) return;
-    measure(run, &after);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) run->baseline[d].after_w = after.baseline_w[d];
-}
-
-int ipw_run_share(enum ipw_share *out, const struct ipw_run *run, struct ipw_err *err)
-{
-    const struct ipw_json *config = ipw_json_get(run->history.manifest, "config");
-    const char *begun = ipw_json_str(ipw_json_get(config, "share"), "phase");
-
-    return ipw_share_parse(out, run->o->share ? run->o->share : begun, err);
-}
-
-int ipw_run_where(bool *lm_remote, const struct ipw_run *run, struct ipw_err *err)
-{
-    const char *word = run->o->energy;
-
-    if (!strcmp(word, "auto")) {
-        *lm_remote = !run->demo && run->base_url && !ipw_url_is_local(run->base_url);
-        for (size_t i = 1; !run->demo && run->llm && i < ipw_llm_n_urls(run->llm); i++) {
-            *lm_remote |= !ipw_url_is_local(ipw_llm_url_at(run->llm, i));
-        }
-        return 0;
-    }
-    *lm_remote = !strcmp(word, "remote");
-    if (*lm_remote || !strcmp(word, "local")) return 0;
-    return ipw_fail(err, IPW_EINVAL, "--model-host %.40s: expected auto, local or remote", word);
+    if (!s->o->baseline_ns || !s->sampler) return;
+    measure(s, &after);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) out->domain[d].after_w = after.baseline_w[d];
 }

@@ -1,60 +1,52 @@
-/* Which model answers: the server that was named, one found on the usual local ports, or the demo
- * model in a child process of our own.  Nothing is ever sent to a cloud that was not named. */
+#include "run/connect.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "io/url.h"
 #include "run/find_server.h"
-#include "run/run.h"
 
 #define PROBE_NS      (10 * IPW_NS_PER_S) /* besides the time to connect */
 #define DEMO_START_NS (20 * IPW_NS_PER_S)
 
 /* ---- the demo server ---- */
 
-struct demo_wait {
-    struct ipw_run *run;
-    bool over;
-    int exit_code;
-};
-
-static void demo_line(void *ud, const char *line)
+static void service_over(struct ipw_connection *c)
 {
-    struct demo_wait *w = ud;
+    c->service_told = true;
+    ipw_loop_stop(c->loop);
+}
+
+static void service_line(void *ud, const char *line)
+{
+    struct ipw_connection *c = ud;
     static const char word[] = "listening ";
 
-    if (w->over || strncmp(line, word, strlen(word))) return;
-    w->run->base_url = ipw_strdup(line + strlen(word));
-    w->over = true;
-    ipw_loop_stop(w->run->loop);
+    if (c->service_told || strncmp(line, word, strlen(word))) return;
+    c->base_url = ipw_strdup(line + strlen(word));
+    service_over(c);
 }
 
-static void demo_exit(void *ud, int exit_code, int term_signal)
+static void service_exit(void *ud, int exit_code, int term_signal)
 {
-    struct demo_wait *w = ud;
+    struct ipw_connection *c = ud;
 
-    w->run->service = NULL;
-    if (w->over) return; /* it dies later: requests will say so */
-    w->exit_code = exit_code ? exit_code : term_signal;
-    w->over = true;
-    ipw_loop_stop(w->run->loop);
+    c->service = NULL;
+    if (c->service_told) return; /* it dies later: requests will say so */
+    c->service_exit = exit_code ? exit_code : term_signal;
+    service_over(c);
 }
 
-static void demo_late(void *ud)
-{
-    struct demo_wait *w = ud;
+static void service_late(void *ud) { service_over(ud); }
 
-    w->over = true;
-    ipw_loop_stop(w->run->loop);
-}
-
-static int start_demo(struct ipw_run *run, struct ipw_err *err)
+static int start_demo(struct ipw_connection *c, struct ipw_err *err)
 {
-    static struct demo_wait wait; /* outlives the service's callbacks */
     char self[1024];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     const char *argv[] = {self, "serve", "--port", "0", "--exit-with-parent", NULL};
@@ -63,24 +55,23 @@ static int start_demo(struct ipw_run *run, struct ipw_err *err)
 
     if (n < 0) return ipw_fail(err, IPW_EIO, "cannot find this program's own file");
     self[n] = '\0';
-    wait = (struct demo_wait){.run = run};
-    rc = ipw_service_start(&run->service, run->loop, argv, demo_line, demo_exit, &wait, err);
+    rc = ipw_service_start(&c->service, c->loop, argv, service_line, service_exit, c, err);
     if (rc) return rc;
-    timer = ipw_timer_start(run->loop, DEMO_START_NS, demo_late, &wait);
-    while (!wait.over) ipw_loop_run(run->loop);
-    if (run->base_url || wait.exit_code) ipw_timer_cancel(timer);
-    if (!run->base_url)
+    timer = ipw_timer_start(c->loop, DEMO_START_NS, service_late, c);
+    while (!c->service_told) ipw_loop_run(c->loop);
+    if (c->base_url || c->service_exit) ipw_timer_cancel(timer);
+    if (!c->base_url)
         return ipw_fail(err, IPW_ENET, "the demo model's server did not start (exit status %d)",
-                        wait.exit_code);
-    run->demo = true;
-    run->model = ipw_strdup("demo");
+                        c->service_exit);
+    c->demo = true;
+    c->model = ipw_strdup("demo");
     return 0;
 }
 
 /* ---- the server that was named ---- */
 
 struct probe {
-    struct ipw_run *run;
+    struct ipw_connection *c;
     char **names; /* what it serves; NULL: it does not say */
     size_t n;
     struct ipw_err err;
@@ -93,7 +84,7 @@ static void probed(void *ud, char **names, const struct ipw_err *err)
     if (err && err->code) p->err = *err;
     p->names = names;
     while (names && names[p->n]) p->n++;
-    ipw_loop_stop(p->run->loop);
+    ipw_loop_stop(p->c->loop);
 }
 
 static bool lists(const struct probe *p, const char *model)
@@ -106,11 +97,11 @@ static bool lists(const struct probe *p, const char *model)
 static int ask_models(struct probe *p, size_t i, struct ipw_err *err)
 {
     struct ipw_llm_probe *probe;
-    int64_t timeout_ns = PROBE_NS + p->run->o->net.connect_ns;
-    int rc = ipw_llm_models_at(&probe, p->run->llm, i, timeout_ns, probed, p, err);
+    int64_t timeout_ns = PROBE_NS + p->c->o->net.connect_ns;
+    int rc = ipw_llm_models_at(&probe, p->c->llm, i, timeout_ns, probed, p, err);
 
     if (rc) return rc;
-    ipw_loop_run(p->run->loop);
+    ipw_loop_run(p->c->loop);
     if (p->err.code == IPW_ENET || p->err.code == IPW_ETIMEOUT ||
         (p->err.code == IPW_EHTTP && (p->err.detail == 401 || p->err.detail == 403))) {
         *err = p->err;
@@ -131,7 +122,7 @@ static void tell_near(const struct probe *p, const char *model)
 
 /* Several servers that do not all serve the model of the run: their answers are one run's all the
  * same, and whoever reads it should know. */
-static void tell_different(const struct ipw_run *run, const struct probe *probes, size_t n)
+static void tell_different(const struct ipw_connection *c, const struct probe *probes, size_t n)
 {
     enum { SHOWN = 3 };
     struct ipw_buf text = IPW_BUF(64 * IPW_KIB);
@@ -143,18 +134,17 @@ static void tell_different(const struct ipw_run *run, const struct probe *probes
         if (!probes[i].n) continue;
         if (first && strcmp(first, probes[i].names[0])) differ = true;
         first = probes[i].names[0];
-        if (lists(&probes[i], run->model))
+        if (lists(&probes[i], c->model))
             with++;
         else
             without++;
-        ipw_buf_addf(&text, "%s %s serves", text.len ? ";" : "", ipw_llm_url_at(run->llm, i));
+        ipw_buf_addf(&text, "%s %s serves", text.len ? ";" : "", ipw_llm_url_at(c->llm, i));
         for (size_t k = 0; k < probes[i].n && k < SHOWN; k++)
             ipw_buf_addf(&text, "%s '%s'", k ? "," : "", probes[i].names[k]);
         if (probes[i].n > SHOWN) ipw_buf_addf(&text, " and %zu more", probes[i].n - SHOWN);
     }
     if (without && (with || differ))
-        ipw_say("warning: not every server lists the model '%s':%s", run->model,
-                ipw_buf_str(&text));
+        ipw_say("warning: not every server lists the model '%s':%s", c->model, ipw_buf_str(&text));
     ipw_buf_release(&text);
 }
 
@@ -172,9 +162,9 @@ static int tell_unlisted(const struct probe *p, const char *url, struct ipw_err 
 /* Asks all of them for their lists of models: tells a dead server or a missing key before a run
  * begins, and the model's name when none was given.  A server without that list is fine when a model
  * was named; of several base URLs one has to answer. */
-static int check_server(struct ipw_run *run, struct ipw_err *err)
+static int check_server(struct ipw_connection *c, struct ipw_err *err)
 {
-    size_t n = ipw_llm_n_urls(run->llm), n_alive = 0;
+    size_t n = ipw_llm_n_urls(c->llm), n_alive = 0;
     struct probe *probes = ipw_calloc(n, sizeof *probes);
     struct ipw_err first_err = {0};
     int rc = 0;
@@ -183,26 +173,26 @@ static int check_server(struct ipw_run *run, struct ipw_err *err)
         struct probe *p = &probes[i];
         int failed;
 
-        p->run = run;
+        p->c = c;
         failed = ask_models(p, i, err);
         if (failed && !first_err.code) first_err = *err;
         if (!failed) n_alive++;
-        if (!failed && !run->model && p->n) {
-            run->model = ipw_strdup(p->names[0]);
-            if (p->n > 1 && !run->o->quiet)
+        if (!failed && !c->model && p->n) {
+            c->model = ipw_strdup(p->names[0]);
+            if (p->n > 1 && !c->quiet)
                 ipw_say("the server has %zu models; taking the first, '%s' "
                         "(--model names another)",
-                        p->n, run->model);
+                        p->n, c->model);
         }
-        if (n == 1 && run->model && !run->o->quiet) tell_near(p, run->model);
+        if (n == 1 && c->model && !c->quiet) tell_near(p, c->model);
     }
     if (!n_alive) {
         *err = first_err;
         rc = first_err.code;
-    } else if (!run->model) {
-        rc = tell_unlisted(&probes[0], run->base_url, err);
-    } else if (n > 1 && !run->o->quiet) {
-        tell_different(run, probes, n);
+    } else if (!c->model) {
+        rc = tell_unlisted(&probes[0], c->base_url, err);
+    } else if (n > 1 && !c->quiet) {
+        tell_different(c, probes, n);
     }
     for (size_t i = 0; i < n; i++) ipw_llm_models_free(probes[i].names);
     free(probes);
@@ -210,55 +200,85 @@ static int check_server(struct ipw_run *run, struct ipw_err *err)
 }
 
 /* The server that the user means; NULL stays in base_url where there is none. */
-static int choose(struct ipw_run *run, bool *named, struct ipw_err *err)
+static int choose(struct ipw_connection *c, bool *named, struct ipw_err *err)
 {
+    const struct ipw_opt_list *urls = &c->o->net.base_urls;
     char *first_model;
-    int rc = ipw_server_choose(&run->base_url, &first_model, named, run->loop, run->http,
-                               run->o->base_url, err);
+    int rc = ipw_server_choose(&c->base_url, &first_model, named, c->loop, c->http,
+                               urls->n ? urls->items[0] : NULL, err);
 
-    run->model = ipw_strdup(run->o->model ? run->o->model : first_model);
+    c->model = ipw_strdup(c->o->model ? c->o->model : first_model);
     free(first_model);
-    if (!rc && run->base_url && !*named && !run->o->quiet)
-        ipw_say("found a model server at %s, model '%s'", run->base_url,
-                run->model ? run->model : "?");
+    if (!rc && c->base_url && !*named && !c->quiet)
+        ipw_say("found a model server at %s, model '%s'", c->base_url, c->model ? c->model : "?");
     return rc;
 }
 
-int ipw_run_connect(struct ipw_run *run, struct ipw_err *err)
+int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *err)
 {
-    const struct ipw_run_options *o = run->o;
+    const struct ipw_connect_options *o = c->o;
+    struct ipw_http_options pool = {.max_connections = (size_t)o->net.max_connections,
+                                    .cacert = o->net.cacert};
     struct ipw_llm_options options = {
         .max_retries = (int)o->max_retries,
-        .jitter_seed = (uint64_t)run->anchor.wall_ns,
+        .jitter_seed = jitter_seed,
         .server_failures = (int)o->server_failures,
         .server_wait_ns = o->server_wait_ns,
     };
-    bool demo = o->model && strcmp(o->model, "demo") == 0 && !o->base_url, named = false;
+    bool demo = o->model && strcmp(o->model, "demo") == 0 && !o->net.base_urls.n, named = false;
     struct ipw_net_borrowed borrowed;
     const char *key;
-    int rc = ipw_server_key(&key, o->api_key_env, err);
+    int rc = ipw_http_new(&c->http, c->loop, &pool, err);
 
-    if (!rc && !demo) rc = choose(run, &named, err);
-    if (!rc && !run->base_url && !demo) {
+    if (!rc) rc = ipw_server_key(&key, o->api_key_env, err);
+    if (!rc && !demo) rc = choose(c, &named, err);
+    if (!rc && !c->base_url && !demo) {
         if (o->model)
             return ipw_fail(err, IPW_ENET,
                             "no model server answers on this machine (looked at 127.0.0.1 ports "
                             "11434, 8080, 8000, 30000, 1234): name yours with --base-url");
-        run->demo_why = "no model server was named (--base-url) or found on this machine";
+        c->demo_why = "no model server was named (--base-url) or found on this machine";
     }
-    if (!rc && !run->base_url) rc = start_demo(run, err);
+    if (!rc && !c->base_url) rc = start_demo(c, err);
     if (rc) return rc;
-    options.base_url = run->base_url;
+    options.base_url = c->base_url;
     /* The key goes to the server that the user named, and to nobody else. */
     options.api_key = named ? key : NULL;
     rc = ipw_net_fill(&options, &borrowed, &o->net, err);
-    if (!rc) rc = ipw_llm_new(&run->llm, run->loop, run->http, &options, err);
+    if (!rc) rc = ipw_llm_new(&c->llm, c->loop, c->http, &options, err);
     ipw_net_release(&borrowed);
-    if (!rc) run->net = ipw_net_new(run);
-    if (!rc && !run->demo) rc = check_server(run, err);
-    if (!rc && o->net.force_tokens > 0 && ipw_llm_can_force(run->llm, err)) {
+    if (!rc && !c->demo) rc = check_server(c, err);
+    if (!rc && o->net.force_tokens > 0 && ipw_llm_can_force(c->llm, err)) {
         ipw_err_prefix(err, "--force-output-tokens");
         rc = IPW_EINVAL;
     }
     return rc;
+}
+
+const char **ipw_connection_urls(const struct ipw_connection *c)
+{
+    size_t n = c->llm ? ipw_llm_n_urls(c->llm) : 0;
+    const char **urls = ipw_calloc(n + 1, sizeof *urls);
+
+    for (size_t i = 0; i < n; i++) urls[i] = ipw_llm_url_at(c->llm, i);
+    return urls;
+}
+
+const char *ipw_connection_elsewhere(const struct ipw_connection *c)
+{
+    for (size_t i = 0; c->llm && i < ipw_llm_n_urls(c->llm); i++)
+        if (!ipw_url_is_local(ipw_llm_url_at(c->llm, i))) return ipw_llm_url_at(c->llm, i);
+    return NULL;
+}
+
+void ipw_connection_close(struct ipw_connection *c)
+{
+    ipw_llm_free(c->llm);
+    if (c->http) ipw_http_free(c->http);
+    if (c->service) ipw_service_stop(c->service);
+    free(c->base_url);
+    free(c->model);
+    c->llm = NULL;
+    c->http = NULL;
+    c->base_url = c->model = NULL;
 }

@@ -1,10 +1,11 @@
+#include "run/origin.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/sha256.h"
-#include "run/run.h"
 
 enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
 
@@ -32,11 +33,12 @@ static int check(struct ipw_origin *origin, const struct ipw_run_options *o, str
 {
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
 
-    if (!o->dataset)
+    if (!o->data.dataset)
         return ipw_fail(err, IPW_EINVAL, "run: --dataset is missing (try --dataset gaia)");
-    own->cases = (struct ipw_dataset_options){
-        .dataset = o->dataset, .data_dir = o->data_dir, .paths = ipw_script_paths(&o->script)};
-    return parse_limit(&own->cases, o->limit, err);
+    own->cases = (struct ipw_dataset_options){.dataset = o->data.dataset,
+                                            .data_dir = o->data.data_dir,
+                                            .paths = ipw_script_paths(&o->script)};
+    return parse_limit(&own->cases, o->data.limit, err);
 }
 
 static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
@@ -46,9 +48,9 @@ static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
     int rc = ipw_dataset_open(out, &own->cases, err);
 
     if (rc || ipw_dataset_count(*out)) return rc;
-    return ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has %zu%s%s)", o->dataset,
-                    ipw_dataset_total(*out), o->limit ? ", --limit " : "",
-                    o->limit ? o->limit : "");
+    return ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has %zu%s%s)", o->data.dataset,
+                    ipw_dataset_total(*out), o->data.limit ? ", --limit " : "",
+                    o->data.limit ? o->data.limit : "");
 }
 
 /* Of the ids, prompts and files of the selected records. */

@@ -1,12 +1,13 @@
-/* When what a run has written counts as done: the policy of --sync. */
+#include "run/durable.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "run/query_state.h"
 
 /* While more queries are on their way, a sync waits until this long after the one before began: what
  * ends meanwhile goes along with it, and is counted no sooner than it is on disk. */
@@ -27,98 +28,99 @@ int ipw_sync_parse(enum ipw_sync *out, const char *name, struct ipw_err *err)
     return ipw_fail(err, IPW_EINVAL, "--sync %.40s: expected query, run or off", name);
 }
 
-/* "done ID" to whoever waits for it, for what is safe now. */
-static void announce(struct ipw_run *run, size_t n)
+/* "done ID" to whoever waits for it, for the lines that are safe now. */
+static void announce(struct ipw_durable *d, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        ipw_log(IPW_LOG_INFO, "done %s", run->waiting[i]);
-        free(run->waiting[i]);
+        ipw_log(IPW_LOG_INFO, "done %s", d->waiting[i]);
+        free(d->waiting[i]);
     }
-    run->n_waiting -= n;
-    memmove(run->waiting, run->waiting + n, run->n_waiting * sizeof *run->waiting);
-    run->n_done += n;
-    ipw_progress_done(run->progress, run->n_done);
+    d->n_waiting -= n;
+    memmove(d->waiting, d->waiting + n, d->n_waiting * sizeof *d->waiting);
+    d->n_done += n;
+    d->done(d->ud);
 }
 
-static void sync_failed(struct ipw_run *run, int errnum)
+static void sync_failed(struct ipw_durable *d, int errnum)
 {
     struct ipw_err err;
 
     if (errnum == ENOENT)
         ipw_fail(&err, IPW_EIO, "%s: was removed while the run was writing to it",
-                 ipw_rundir_path(run->dir));
+                 ipw_rundir_path(d->dir));
     else
         ipw_fail_errno(&err, errnum, "%s: the disk did not keep what was written",
-                       ipw_rundir_path(run->dir));
-    ipw_rundir_failed(run->dir, &err);
-    ipw_run_fail(run, &err);
-    ipw_run_step_soon(run);
+                       ipw_rundir_path(d->dir));
+    ipw_rundir_failed(d->dir, &err);
+    d->failed(d->ud, &err);
 }
 
-static void sync_soon(struct ipw_run *run);
+static void sync_soon(struct ipw_durable *d);
 
 static void synced(void *ud, int errnum)
 {
-    struct ipw_run *run = ud;
+    struct ipw_durable *d = ud;
 
-    run->syncing = false;
+    d->syncing = false;
     if (errnum) {
-        sync_failed(run, errnum);
+        sync_failed(d, errnum);
         return;
     }
-    announce(run, run->n_syncing);
-    if (run->n_waiting) sync_soon(run);
-    ipw_run_step_soon(run);
+    announce(d, d->n_syncing);
+    if (d->n_waiting) sync_soon(d);
 }
 
 static void sync_due(void *ud)
 {
-    struct ipw_run *run = ud;
+    struct ipw_durable *d = ud;
     int fds[IPW_RUNDIR_FDS];
-    size_t n = ipw_rundir_fds(run->dir, fds);
+    size_t n = ipw_rundir_fds(d->dir, fds);
 
-    run->sync_began_ns = ipw_now_ns();
-    run->n_syncing = run->n_waiting;
-    ipw_syncer_start(run->syncer, fds, n, synced, run);
+    d->began_ns = ipw_now_ns();
+    d->n_syncing = d->n_waiting;
+    ipw_syncer_start(d->syncer, fds, n, synced, d);
 }
 
-/* One at a time; what is written meanwhile is covered by the next. */
-static void sync_soon(struct ipw_run *run)
+static void sync_soon(struct ipw_durable *d)
 {
-    int64_t wait_ns = run->sync_began_ns + SYNC_EVERY_NS - ipw_now_ns();
+    int64_t wait_ns = d->began_ns + SYNC_EVERY_NS - ipw_now_ns();
 
-    run->syncing = true;
-    if (run->sync_began_ns && wait_ns > 0 && (run->n_active || ipw_run_more(run)) &&
-        !run->interrupted && !run->err.code)
-        ipw_timer_start(run->loop, wait_ns, sync_due, run);
+    d->syncing = true;
+    if (d->began_ns && wait_ns > 0 && d->more(d->ud))
+        ipw_timer_start(d->loop, wait_ns, sync_due, d);
     else
-        sync_due(run);
+        sync_due(d);
 }
 
-void ipw_run_wrote(struct ipw_run *run, const char *id)
+int ipw_durable_open(struct ipw_durable *d, struct ipw_err *err)
+{
+    return d->policy == IPW_SYNC_QUERY ? ipw_syncer_new(&d->syncer, d->loop, err) : 0;
+}
+
+void ipw_durable_wrote(struct ipw_durable *d, const char *id)
 {
     struct ipw_buf shown = IPW_BUF(4096);
 
     ipw_text_printable(&shown, id, strlen(id), 200);
-    IPW_GROW(run->waiting, run->cap_waiting, run->n_waiting + 1);
-    run->waiting[run->n_waiting++] = ipw_buf_take(&shown, NULL);
+    IPW_GROW(d->waiting, d->cap_waiting, d->n_waiting + 1);
+    d->waiting[d->n_waiting++] = ipw_buf_take(&shown, NULL);
 }
 
-void ipw_run_sync(struct ipw_run *run)
+void ipw_durable_sync(struct ipw_durable *d)
 {
-    if (run->err.code || !run->n_waiting) return;
-    if (run->sync != IPW_SYNC_QUERY)
-        announce(run, run->n_waiting);
-    else if (!run->syncing)
-        sync_soon(run);
+    if (!d->n_waiting) return;
+    if (d->policy != IPW_SYNC_QUERY)
+        announce(d, d->n_waiting);
+    else if (!d->syncing)
+        sync_soon(d);
 }
 
-void ipw_run_sync_close(struct ipw_run *run)
+void ipw_durable_close(struct ipw_durable *d)
 {
-    ipw_syncer_free(run->syncer);
-    run->syncer = NULL;
-    for (size_t i = 0; i < run->n_waiting; i++) free(run->waiting[i]);
-    free(run->waiting);
-    run->waiting = NULL;
-    run->n_waiting = run->cap_waiting = 0;
+    ipw_syncer_free(d->syncer);
+    d->syncer = NULL;
+    for (size_t i = 0; i < d->n_waiting; i++) free(d->waiting[i]);
+    free(d->waiting);
+    d->waiting = NULL;
+    d->n_waiting = d->cap_waiting = 0;
 }

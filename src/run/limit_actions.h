@@ -9,54 +9,76 @@
  * that as its error.
  *
  * A limit of the run stops admission, cuts the queries in flight (outcome run_..., not scored) and
- * ends the run in order. */
+ * ends the run in order.
+ *
+ * struct ipw_run_limits is the run's part: it owns the run's timers and what was spent, and knows
+ * the queries in flight by their struct ipw_query_limits.  Both report through the callback that
+ * they were given: that the run is to end, that the query is to be cut.  Borrowed: the loop, the
+ * session, the ledger, and why the run ends. */
 #ifndef IPW_RUN_LIMIT_ACTIONS_H
 #define IPW_RUN_LIMIT_ACTIONS_H
 
+#include "io/loop.h"
+#include "ledger/feed.h"
 #include "ledger/ledger.h"
+#include "run/ending.h"
 #include "run/limits.h"
+#include "run/session.h"
 #include "script/host.h"
 
-struct ipw_run;
-struct ipw_query;
+struct ipw_query_limits;
 
-struct ipw_query_limits { /* a query's part */
-    struct ipw_meter meter;
-    enum ipw_limit reached;
-    char why[160];                     /* once one was reached */
-    struct ipw_timer *clock, *working; /* wall and working time */
-    struct ipw_defer *cut;             /* the query is cancelled on the next round */
-    int64_t blind_ns; /* since when its energy is not known, under a limit; 0: it is */
-};
+struct ipw_run_limits {
+    const struct ipw_limit_options *o;
+    struct ipw_loop *loop;
+    const struct ipw_session *session;
+    const struct ipw_ending *ending;
+    const struct ipw_ledger *ledger;
+    const struct ipw_feed *feed;
+    void (*run_reached)(void *ud); /* the run is to end */
+    void *ud;
 
-struct ipw_run_limits { /* the run's */
-    struct ipw_meter meter;
+    struct ipw_query_limits *queries; /* in flight */
+    struct ipw_spending spent;
     enum ipw_limit reached;
-    char why[160];
+    char why[160]; /* once one was reached */
     struct ipw_timer *clock, *working;
-    int64_t blind_ns;
+    int64_t blind_ns; /* since when the energy is not known, under a limit; 0: it is */
     bool told_guess;
 };
 
-/* Before a run: a limit that cannot be kept on this machine is refused, with the reason. */
-int ipw_enforce_check(const struct ipw_run *run, struct ipw_err *err);
-void ipw_enforce_run_start(struct ipw_run *run);
-void ipw_enforce_run_end(struct ipw_run *run); /* its timers */
+struct ipw_query_limits {
+    struct ipw_run_limits *of;
+    int32_t query; /* its number in the run */
+    int64_t start_ns;
+    void (*cut)(void *ud, enum ipw_query_stop how); /* end the query */
+    void *ud;
 
-void ipw_enforce_query_start(struct ipw_query *q);
-void ipw_enforce_query_end(struct ipw_query *q); /* its timers */
-/* `usd`: see ipw_meter_event(). */
-void ipw_enforce_event(struct ipw_query *q, const struct ipw_event *event, double usd);
-void ipw_enforce_samples(struct ipw_run *run);
-/* What the model's machine used so far in the run, and in which time; nothing is written when no
- * sensor has told yet. */
-void ipw_enforce_run_joules(void *run, double *joules, double *seconds);
+    struct ipw_query_limits *prev, *next;
+    struct ipw_spending spent;
+    enum ipw_limit reached;
+    char why[160];
+    struct ipw_timer *clock, *working; /* wall and working time */
+    struct ipw_defer *cut_soon;        /* the query is cut on the next round */
+    int64_t blind_ns;
+};
 
-/* The host's callbacks; ud is the query. */
-bool ipw_enforce_admit(void *q);
-void ipw_enforce_held(void *q, int64_t t_ns);
-void ipw_enforce_rest(void *q, int64_t t_ns, bool rest);
-void ipw_enforce_energy(void *q, struct ipw_host_energy *out);
-void ipw_enforce_budget(void *q, struct ipw_host_budget *out);
+void ipw_enforce_run_start(struct ipw_run_limits *l);
+void ipw_enforce_run_end(struct ipw_run_limits *l); /* its timers */
+
+/* The query is in flight; query, start_ns, cut and ud are filled in. */
+void ipw_enforce_query_begin(struct ipw_query_limits *q, struct ipw_run_limits *of);
+void ipw_enforce_query_start(struct ipw_query_limits *q); /* its agent runs: the clock does too */
+void ipw_enforce_query_end(struct ipw_query_limits *q);
+/* `usd`: see ipw_spending_event(). */
+void ipw_enforce_event(struct ipw_query_limits *q, const struct ipw_event *event, double usd);
+void ipw_enforce_samples(struct ipw_run_limits *l);
+
+/* Before an inference: false when a limit, or the end of the run, forbids it; the query is cut. */
+bool ipw_enforce_admit(struct ipw_query_limits *q);
+/* All that the query does is wait, or that is over. */
+void ipw_enforce_rest(struct ipw_query_limits *q, int64_t t_ns, bool rest);
+/* What a script may still use. */
+void ipw_enforce_budget(const struct ipw_query_limits *q, struct ipw_host_budget *out);
 
 #endif

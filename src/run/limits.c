@@ -118,14 +118,14 @@ void ipw_limits_write(struct ipw_jw *w, const struct ipw_limit_options *o)
     ipw_jw_obj_end(w);
 }
 
-/* ---- the meter ---- */
+/* ---- spending ---- */
 
-void ipw_meter_start(struct ipw_meter *m, int64_t t_ns)
+void ipw_spending_start(struct ipw_spending *m, int64_t t_ns)
 {
-    *m = (struct ipw_meter){.start_ns = t_ns, .wait_end_ns = t_ns, .energy_j = NAN};
+    *m = (struct ipw_spending){.start_ns = t_ns, .wait_end_ns = t_ns, .energy_j = NAN};
 }
 
-static void take_end(struct ipw_meter *m, const struct ipw_event *e, double usd)
+static void take_end(struct ipw_spending *m, const struct ipw_event *e, double usd)
 {
     const struct ipw_lm_facts *f = &e->lm;
     bool answered = f->outcome == IPW_LM_OK;
@@ -140,7 +140,7 @@ static void take_end(struct ipw_meter *m, const struct ipw_event *e, double usd)
         m->cost_unknown = true;
 }
 
-void ipw_meter_wait(struct ipw_meter *m, int64_t from_ns, int64_t to_ns)
+void ipw_spending_wait(struct ipw_spending *m, int64_t from_ns, int64_t to_ns)
 {
     if (from_ns < m->wait_end_ns) from_ns = m->wait_end_ns;
     if (to_ns <= from_ns) return;
@@ -148,28 +148,28 @@ void ipw_meter_wait(struct ipw_meter *m, int64_t from_ns, int64_t to_ns)
     m->wait_end_ns = to_ns;
 }
 
-void ipw_meter_wait_over(struct ipw_meter *m, int64_t t_ns)
+void ipw_spending_wait_over(struct ipw_spending *m, int64_t t_ns)
 {
     if (m->wait_end_ns <= t_ns) return;
     m->waited_ns -= m->wait_end_ns - t_ns;
     m->wait_end_ns = t_ns;
 }
 
-void ipw_meter_event(struct ipw_meter *m, const struct ipw_event *e, double usd)
+void ipw_spending_event(struct ipw_spending *m, const struct ipw_event *e, double usd)
 {
     if (e->kind == IPW_EV_LM_START && e->lm.attempt <= 1) m->turns++;
     if (e->kind == IPW_EV_LM_END) take_end(m, e, usd);
 }
 
-int64_t ipw_meter_working_ns(const struct ipw_meter *m, int64_t now_ns)
+int64_t ipw_spending_working_ns(const struct ipw_spending *m, int64_t now_ns)
 {
     int64_t waiting = m->wait_end_ns > now_ns ? m->wait_end_ns - now_ns : 0;
 
     return now_ns - m->start_ns - (m->waited_ns - waiting);
 }
 
-/* How far a meter is towards a limit: negative, below; 0, all used; positive, past it. */
-static double beyond(const struct ipw_meter *m, const struct ipw_limits *l, enum ipw_limit limit,
+/* How far the spending is towards a limit: negative, below; 0, all used; positive, past it. */
+static double beyond(const struct ipw_spending *m, const struct ipw_limits *l, enum ipw_limit limit,
                      int64_t now_ns)
 {
     switch (limit) {
@@ -177,7 +177,7 @@ static double beyond(const struct ipw_meter *m, const struct ipw_limits *l, enum
     case IPW_LIMIT_TURNS: return l->turns ? (double)(m->turns - l->turns) : -1;
     case IPW_LIMIT_TIME: return l->wall_ns ? (double)(now_ns - m->start_ns - l->wall_ns) : -1;
     case IPW_LIMIT_WORKING:
-        return l->working_ns ? (double)(ipw_meter_working_ns(m, now_ns) - l->working_ns) : -1;
+        return l->working_ns ? (double)(ipw_spending_working_ns(m, now_ns) - l->working_ns) : -1;
     case IPW_LIMIT_COST:
         if (l->cost_usd <= 0) return -1;
         return m->cost_unknown ? 1 : m->cost_usd - l->cost_usd;
@@ -189,24 +189,25 @@ static double beyond(const struct ipw_meter *m, const struct ipw_limits *l, enum
     return -1;
 }
 
-enum ipw_limit ipw_meter_passed(const struct ipw_meter *m, const struct ipw_limits *l,
-                                int64_t now_ns)
+enum ipw_limit ipw_spending_passed(const struct ipw_spending *m, const struct ipw_limits *l,
+                                   int64_t now_ns)
 {
     for (enum ipw_limit k = IPW_LIMIT_TOKENS; k < IPW_LIMITS; k++)
         if (beyond(m, l, k, now_ns) > 0) return k;
     return IPW_LIMIT_NONE;
 }
 
-enum ipw_limit ipw_meter_used_up(const struct ipw_meter *m, const struct ipw_limits *l,
-                                 int64_t now_ns)
+enum ipw_limit ipw_spending_used_up(const struct ipw_spending *m, const struct ipw_limits *l,
+                                    int64_t now_ns)
 {
     for (enum ipw_limit k = IPW_LIMIT_TOKENS; k < IPW_LIMITS; k++)
         if (beyond(m, l, k, now_ns) >= 0) return k;
     return IPW_LIMIT_NONE;
 }
 
-void ipw_meter_tell(char *out, size_t size, const struct ipw_meter *m, const struct ipw_limits *l,
-                    enum ipw_limit limit, bool run, int64_t now_ns)
+void ipw_spending_describe(char *out, size_t size, const struct ipw_spending *m,
+                           const struct ipw_limits *l, enum ipw_limit limit, bool run,
+                           int64_t now_ns)
 {
     const char *option = ipw_limit_option(limit, run);
 
@@ -225,7 +226,7 @@ void ipw_meter_tell(char *out, size_t size, const struct ipw_meter *m, const str
         break;
     case IPW_LIMIT_WORKING:
         snprintf(out, size, "--%s %.12g s: %.3f s used", option, ipw_ns_to_s(l->working_ns),
-                 ipw_ns_to_s(ipw_meter_working_ns(m, now_ns)));
+                 ipw_ns_to_s(ipw_spending_working_ns(m, now_ns)));
         break;
     case IPW_LIMIT_COST:
         if (m->cost_unknown)

@@ -1,6 +1,6 @@
 /* run/limits.h: what a query, and a run, may spend.
  *
- * Pure: a meter is fed events and adds up what was spent; it is asked what is left, whether a limit
+ * Pure: struct ipw_spending is fed events and adds them up; it is asked what is left, whether a limit
  * was passed, and whether anything may still be begun.  run/limit_actions.h acts on the answers.
  *
  * Tokens are input and output of every attempt, as reported; where a server does not tell them, its
@@ -53,7 +53,7 @@ int ipw_limits_check(struct ipw_limit_options *o, struct ipw_err *err);
 /* Writes {"query": {...}, "run": {...}}, null where there is none. */
 void ipw_limits_write(struct ipw_jw *w, const struct ipw_limit_options *o);
 
-struct ipw_meter {
+struct ipw_spending {
     int64_t start_ns;
     int64_t tokens, turns;
     int64_t waited_ns, wait_end_ns; /* of the waits so far, and the end of the last */
@@ -63,21 +63,22 @@ struct ipw_meter {
     double energy_j;                /* set by the caller as samples come; NAN: not known yet */
 };
 
-void ipw_meter_start(struct ipw_meter *m, int64_t t_ns);
+void ipw_spending_start(struct ipw_spending *m, int64_t t_ns);
 /* `usd`: the most an inference that ended can have cost; NAN: nobody knows. */
-void ipw_meter_event(struct ipw_meter *m, const struct ipw_event *event, double usd);
+void ipw_spending_event(struct ipw_spending *m, const struct ipw_event *event, double usd);
 /* There is nothing to do from one instant to the other but wait; what overlaps counts once. */
-void ipw_meter_wait(struct ipw_meter *m, int64_t from_ns, int64_t to_ns);
-void ipw_meter_wait_over(struct ipw_meter *m, int64_t t_ns); /* sooner than was said */
-int64_t ipw_meter_working_ns(const struct ipw_meter *m, int64_t now_ns);
+void ipw_spending_wait(struct ipw_spending *m, int64_t from_ns, int64_t to_ns);
+void ipw_spending_wait_over(struct ipw_spending *m, int64_t t_ns); /* sooner than was said */
+int64_t ipw_spending_working_ns(const struct ipw_spending *m, int64_t now_ns);
 /* The first limit that was passed; NONE. */
-enum ipw_limit ipw_meter_passed(const struct ipw_meter *m, const struct ipw_limits *l,
-                                int64_t now_ns);
+enum ipw_limit ipw_spending_passed(const struct ipw_spending *m, const struct ipw_limits *l,
+                                   int64_t now_ns);
 /* The first one under which nothing may be begun any more: what it allows is used up. */
-enum ipw_limit ipw_meter_used_up(const struct ipw_meter *m, const struct ipw_limits *l,
-                                 int64_t now_ns);
+enum ipw_limit ipw_spending_used_up(const struct ipw_spending *m, const struct ipw_limits *l,
+                                    int64_t now_ns);
 /* "--token-limit 1000: 1250 used" */
-void ipw_meter_tell(char *out, size_t size, const struct ipw_meter *m, const struct ipw_limits *l,
-                    enum ipw_limit limit, bool run, int64_t now_ns);
+void ipw_spending_describe(char *out, size_t size, const struct ipw_spending *m,
+                           const struct ipw_limits *l, enum ipw_limit limit, bool run,
+                           int64_t now_ns);
 
 #endif

@@ -1,37 +1,53 @@
-/* Repeats and warm-up: the place of a query in the run, and where warm-up queries are kept. */
-#include <math.h>
+#include "run/plan.h"
 
-#include "run/query_state.h"
+#include <stdlib.h>
 
-size_t ipw_run_planned(const struct ipw_run *run)
+#include "base/mem.h"
+
+void ipw_plan_init(struct ipw_plan *p, size_t n_cases, int64_t warmup, int64_t epochs)
 {
-    return (size_t)run->o->warmup + ipw_dataset_count(run->cases) * (size_t)run->o->epochs;
+    *p = (struct ipw_plan){
+        .n_cases = n_cases, .n_warmup = (size_t)warmup, .n_epochs = (size_t)epochs};
 }
 
-struct ipw_place ipw_run_place(const struct ipw_run *run, size_t index)
+void ipw_plan_release(struct ipw_plan *p)
 {
-    size_t n = ipw_dataset_count(run->cases), warmup = (size_t)run->o->warmup;
-
-    if (index < warmup) return (struct ipw_place){.index = index % n, .warmup = true};
-    index -= warmup;
-    return (struct ipw_place){.index = index % n, .epoch = (int)(index / n)};
+    free(p->done);
+    p->done = NULL;
 }
 
-bool ipw_run_more(struct ipw_run *run)
+size_t ipw_plan_counted(const struct ipw_plan *p) { return p->n_cases * p->n_epochs; }
+
+size_t ipw_plan_total(const struct ipw_plan *p) { return p->n_warmup + ipw_plan_counted(p); }
+
+struct ipw_place ipw_plan_place(const struct ipw_plan *p, size_t index)
 {
-    while (run->next < ipw_run_planned(run) && run->done && run->done[run->next]) run->next++;
-    return run->next < ipw_run_planned(run);
+    if (index < p->n_warmup) return (struct ipw_place){.index = index % p->n_cases, .warmup = true};
+    index -= p->n_warmup;
+    return (struct ipw_place){.index = index % p->n_cases, .epoch = (int)(index / p->n_cases)};
 }
 
-int ipw_run_warmed(struct ipw_run *run, const struct ipw_query_trace *trace, const char *line,
-                   size_t n, struct ipw_err *err)
+bool ipw_plan_more(struct ipw_plan *p)
 {
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        const struct ipw_figure *f = &trace->energy[d];
+    while (p->next < ipw_plan_total(p) && p->done && p->done[p->next]) p->next++;
+    return p->next < ipw_plan_total(p);
+}
 
-        /* Of a sum, one that is not known makes the whole not known. */
-        run->warmup_j[d].total += f->known ? f->j : (double)NAN;
-    }
-    ipw_device_sums_add(&run->warmup_devices, trace);
-    return ipw_rundir_warmup(run->dir, line, n, err);
+void ipw_plan_resume(struct ipw_plan *p)
+{
+    p->done = ipw_calloc(ipw_plan_total(p) + 1, sizeof *p->done);
+}
+
+bool ipw_plan_mark(struct ipw_plan *p, size_t index_of_case, int epoch)
+{
+    bool *done = &p->done[p->n_warmup + (size_t)epoch * p->n_cases + index_of_case];
+    bool before = *done;
+
+    *done = true;
+    return !before;
+}
+
+void ipw_plan_skip_warmup(struct ipw_plan *p)
+{
+    for (size_t i = 0; i < p->n_warmup; i++) p->done[i] = true;
 }

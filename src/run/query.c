@@ -1,41 +1,28 @@
+#include "run/query.h"
+
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "json/write.h"
-#include "run/query_state.h"
-#include "run/sensors.h"
+#include "run/energy_so_far.h"
+#include "run/query_events.h"
 #include "run/workspace.h"
 
-enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
+static const char *id_of(const struct ipw_query *q) { return q->sinks.seat.c->id; }
 
-/* Every event of the query passes here: on to the file, the ledger and the turn builder. */
+/* ---- the agent's host asks and tells; ud is the query ---- */
+
 static void emit(void *ud, struct ipw_event *event)
 {
     struct ipw_query *q = ud;
-    double usd; /* the most it can have cost */
 
-    event->query = (int32_t)q->index;
-    event->rows = q->run->n_rows;
-    if (!event->t_ns) event->t_ns = ipw_now_ns();
-    ipw_sensors_mark(q->run, event);
-    if (event->kind == IPW_EV_NOTE && event->tool.name && !strcmp(event->tool.name, "malformed"))
-        q->n_malformed++;
-    usd = ipw_pricing_event(&q->run->pricing, event);
-    ipw_rundir_event(q->run->dir, event);
-    ipw_feed_event(q->run->feed, event);
-    if (q->builder) ipw_turn_builder_add(q->builder, event);
-    ipw_progress_event(q->run->progress, event);
-    ipw_net_event(q, event);
-    if (q->run->origin->event) q->run->origin->event(q->run->origin, q, event);
-    ipw_enforce_event(q, event, usd);
+    ipw_sinks_take(&q->ground->sinks, &q->sinks, event);
 }
 
 /* Prefill and decode draw differently: their boundary is read too. */
@@ -44,23 +31,52 @@ static void first_token(void *ud, int64_t t_ns)
     struct ipw_event note = {.kind = IPW_EV_NOTE, .t_ns = t_ns, .tool.name = IPW_NOTE_FIRST_TOKEN};
     const struct ipw_query *q = ud;
 
-    ipw_sensors_mark_now(q->run);
+    ipw_sampler_mark(q->ground->sinks.sensors->sampler);
     emit(ud, &note);
 }
 
-/* ---- the workspace ---- */
+static bool admit(void *ud) { return ipw_enforce_admit(&((struct ipw_query *)ud)->sinks.limits); }
+
+static void held(void *ud, int64_t t_ns)
+{
+    struct ipw_query *q = ud;
+
+    (void)t_ns;
+    ipw_server_query_asks(q->ground->sinks.servers, &q->sinks.server);
+}
+
+static void rest(void *ud, int64_t t_ns, bool rests)
+{
+    ipw_enforce_rest(&((struct ipw_query *)ud)->sinks.limits, t_ns, rests);
+}
+
+static void energy(void *ud, struct ipw_host_energy *out)
+{
+    const struct ipw_query *q = ud;
+    const struct ipw_sensors *sensors = q->ground->sinks.sensors;
+    struct ipw_energy_so_far e;
+
+    ipw_energy_of_query(&e, sensors->ledger, sensors->feed, q->sinks.query, q->start_ns);
+    ipw_energy_for_script(out, &e, q->start_ns);
+}
+
+static void budget(void *ud, struct ipw_host_budget *out)
+{
+    ipw_enforce_budget(&((struct ipw_query *)ud)->sinks.limits, out);
+}
 
 static const char *workspace(void *ud)
 {
     struct ipw_query *q = ud;
+    struct ipw_workspaces *all = q->ground->workspaces;
     struct ipw_err err;
 
     if (q->workspace) return q->workspace;
-    if (ipw_workspaces_make(&q->run->workspaces, &err)) {
+    if (ipw_workspaces_make(all, &err)) {
         ipw_log(IPW_LOG_WARN, "%s", err.text);
         return NULL;
     }
-    q->workspace = ipw_asprintf("%s/q%04zu", q->run->workspaces.path, q->index);
+    q->workspace = ipw_asprintf("%s/q%04d", all->path, (int)q->sinks.query);
     if (TEMP_FAILURE_RETRY(mkdir(q->workspace, 0700))) {
         ipw_log(IPW_LOG_WARN, "%s: %s", q->workspace, strerror(errno));
         free(q->workspace);
@@ -81,61 +97,59 @@ static int put_file(struct ipw_query *q, const struct ipw_case_file *file, struc
 
 static void emit_end(struct ipw_query *q)
 {
-    struct ipw_event event = {.kind = IPW_EV_QUERY_END, .t_ns = q->end_ns};
-    struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES);
-    struct ipw_jw w;
+    bool answered = q->scored && (q->score.answer.len || q->response);
+    struct ipw_query_end_facts facts = {
+        .q = {.id = id_of(q), .outcome = q->outcome, .completed = q->completed, .error = q->error},
+        .answer = answered ? ipw_buf_str(&q->score.answer) : NULL,
+        .answer_len = q->score.answer.len,
+        .answer_source = q->scored ? q->score.source : NULL,
+        .response = q->response,
+        .resolved = q->scored ? q->score.resolved : -1,
+        .lua_cpu_ns = q->lua_cpu_ns,
+        .lua_peak_bytes = q->lua_peak_bytes,
+        .never_ran = q->never_ran,
+        .stopped = q->stop != IPW_STOP_NONE,
+    };
+    struct ipw_buf data = IPW_QUERY_EVENT_BUF;
+    struct ipw_event event;
 
-    ipw_jw_init(&w, &data);
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "answer");
-    if (q->scored && (q->score.answer.len || q->response))
-        ipw_jw_strn(&w, ipw_buf_str(&q->score.answer), q->score.answer.len);
-    else
-        ipw_jw_null(&w);
-    ipw_jw_kstr(&w, "answer_source", q->scored ? q->score.source : NULL);
-    ipw_jw_kint(&w, "lua_cpu_ns", q->lua_cpu_ns);
-    ipw_jw_kint(&w, "lua_peak_bytes", q->lua_peak_bytes);
-    if (q->never_ran) ipw_jw_kbool(&w, "ran", false);
-    ipw_jw_key(&w, "resolved");
-    if (q->scored && q->score.resolved >= 0)
-        ipw_jw_bool(&w, q->score.resolved == 1);
-    else
-        ipw_jw_null(&w);
-    ipw_jw_kstr(&w, "response", q->response);
-    if (q->cancel_reason) ipw_jw_kbool(&w, "stopped", true);
-    ipw_jw_obj_end(&w);
-    event.q = (struct ipw_query_facts){
-        .id = q->c->id, .outcome = q->outcome, .completed = q->completed, .error = q->error};
-    event.payload = data.failed ? NULL : data.data;
-    event.payload_len = data.failed ? 0 : data.len;
+    ipw_query_end_event(&event, &data, &facts);
+    event.t_ns = q->end_ns;
     emit(q, &event);
     ipw_buf_release(&data);
 }
 
-/* The name of the limit that the query ran into, unless something else ended it; or NULL. */
-static const char *ended_by_limit(const struct ipw_query *q)
+/* The outcome of a query that was ended from outside; NULL: it came to its end by itself. */
+static const char *stopped_as(const struct ipw_query *q)
 {
-    const char *name = ipw_limit_outcome(q->limits.reached, false);
+    const struct ipw_query_limits *own = &q->sinks.limits;
 
-    if (!q->limits.reached) return NULL;
-    return !q->cancel_reason || strcmp(q->cancel_reason, name) == 0 ? name : NULL;
+    switch (q->stop) {
+    case IPW_STOP_NONE: return own->reached ? ipw_limit_outcome(own->reached, false) : NULL;
+    case IPW_STOP_LIMIT: return ipw_limit_outcome(own->reached, false);
+    case IPW_STOP_RUN_LIMIT: return ipw_limit_outcome(own->of->reached, true);
+    case IPW_STOP_SERVER_LOST: return "server_lost";
+    case IPW_STOP_INTERRUPT: break;
+    }
+    return "interrupted";
 }
 
 static void end_query(struct ipw_query *q, const char *outcome, bool completed,
                       const char *response, const char *source, const char *error)
 {
-    struct ipw_run *run = q->run;
-    const char *limit = ended_by_limit(q);
+    const struct ipw_query_ground *g = q->ground;
+    const char *stopped = stopped_as(q);
+    /* Its own limit: the query has the error, and a score. */
+    bool own = q->stop == IPW_STOP_NONE || q->stop == IPW_STOP_LIMIT;
 
     q->end_ns = ipw_now_ns();
-    q->looks_at_end = q->run->sample_looks;
-    ipw_enforce_query_end(q);
+    ipw_enforce_query_end(&q->sinks.limits);
     q->completed = completed;
-    q->outcome = ipw_strdup(limit ? limit : q->cancel_reason ? q->cancel_reason : outcome);
+    q->outcome = ipw_strdup(stopped ? stopped : outcome);
     q->response = ipw_strdup(response);
-    q->error = ipw_strdup(limit ? q->limits.why : error);
-    if (limit || !q->cancel_reason) {
-        ipw_dataset_score(run->cases, q->place.index, q->response, source, &q->score);
+    q->error = ipw_strdup(own && q->sinks.limits.reached ? q->sinks.limits.why : error);
+    if (own) {
+        ipw_dataset_score(g->cases, q->place.index, q->response, source, &q->score);
         q->scored = true;
         ipw_secret_clean(&q->score.answer, 0);
     }
@@ -143,20 +157,8 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
     if (q->response) ipw_secret_clean_text(q->response);
     if (q->error) ipw_secret_clean_text(q->error);
     emit_end(q);
-
-    /* From the active list to the unbooked one. */
-    if (q->prev)
-        q->prev->next = q->next;
-    else
-        run->active = q->next;
-    if (q->next) q->next->prev = q->prev;
-    run->n_active--;
-    *run->unbooked_tail = q;
-    run->unbooked_tail = &q->next_unbooked;
-    q->agent_over = true;
-    q->next_over = run->over;
-    run->over = q;
-    ipw_run_step_soon(run);
+    ipw_server_query_end(g->sinks.servers, &q->sinks.server);
+    g->over(g->ud, q);
 }
 
 /* A level of the stack a line, indented. */
@@ -178,124 +180,131 @@ static void agent_done(void *ud, const struct ipw_agent_result *r)
 
     q->lua_peak_bytes = (int64_t)r->lua_peak_bytes;
     q->lua_cpu_ns = r->lua_cpu_ns;
-    if (r->error && !q->cancel_reason) {
-        ipw_log(IPW_LOG_WARN, "query %s failed: %s", q->c->id, r->error);
+    if (r->error && !q->stop) {
+        ipw_log(IPW_LOG_WARN, "query %s failed: %s", id_of(q), r->error);
         if (r->traceback[0]) say_traceback(r->traceback);
     }
     end_query(q, r->outcome, r->completed, r->response, r->source, r->error);
 }
 
-void ipw_query_cancel(struct ipw_query *q, const char *reason)
+void ipw_query_cancel(struct ipw_query *q, enum ipw_query_stop how)
 {
-    if (q->cancel_reason || !q->agent) return;
-    q->cancel_reason = reason;
-    ipw_agent_cancel(q->agent, reason);
+    if (q->stop || !q->agent) return;
+    q->stop = how;
+    ipw_agent_cancel(q->agent, stopped_as(q));
 }
+
+static void cut(void *ud, enum ipw_query_stop how) { ipw_query_cancel(ud, how); }
 
 /* ---- the start ---- */
 
-static void emit_start(struct ipw_query *q, const struct ipw_case *c)
+static void emit_start(struct ipw_query *q)
 {
-    struct ipw_event event = {.kind = IPW_EV_QUERY_START, .t_ns = q->start_ns};
-    struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES);
-    struct ipw_jw w;
+    struct ipw_buf data = IPW_QUERY_EVENT_BUF;
+    struct ipw_event event;
 
-    ipw_jw_init(&w, &data);
-    ipw_jw_obj(&w);
-    ipw_jw_kint(&w, "epoch", q->place.epoch);
-    ipw_jw_key(&w, "files");
-    ipw_jw_arr(&w);
-    for (size_t i = 0; i < c->n_files; i++) ipw_jw_str(&w, c->files[i].name);
-    ipw_jw_arr_end(&w);
-    ipw_jw_kstr(&w, "level", c->level);
-    if (c->metadata) ipw_jw_kraw(&w, "metadata", c->metadata, strlen(c->metadata));
-    ipw_jw_kint(&w, "number", c->number);
-    ipw_jw_kstr(&w, "prompt", c->prompt);
-    ipw_jw_kstr(&w, "system", c->system);
-    ipw_jw_kbool(&w, "warmup", q->place.warmup);
-    ipw_jw_obj_end(&w);
-    event.q.id = c->id;
-    event.payload = data.failed ? NULL : data.data;
-    event.payload_len = data.failed ? 0 : data.len;
+    ipw_query_start_event(&event, &data, q->sinks.seat.c, q->place.epoch, q->place.warmup);
+    event.t_ns = q->start_ns;
     emit(q, &event);
     ipw_buf_release(&data);
 }
 
-int ipw_query_start(struct ipw_run *run, size_t index)
+static void fill_host(struct ipw_query *q)
 {
-    struct ipw_place place = ipw_run_place(run, index);
+    const struct ipw_query_ground *g = q->ground;
+
+    q->host = (struct ipw_host){
+        .loop = g->loop,
+        .name = id_of(q),
+        .start_ns = q->start_ns,
+        .workload = q->sinks.seat.workload,
+        .model = {.llm = g->llm,
+                  .name = g->model,
+                  .temperature = g->agent->temperature,
+                  .seed = g->agent->seed,
+                  .max_tokens = g->agent->max_tokens},
+        .grants = {.quota = ipw_script_quota(g->script),
+                   .may_start =
+                       !g->script->no_proc && (!g->agent->untrusted || g->agent->allow_proc),
+                   .web = g->web,
+                   .may_fetch = g->web != NULL,
+                   .readable = (const char *const *)g->script->read.items,
+                   .no_web = "web requests are switched off by --no-web",
+                   .no_proc = g->script->no_proc
+                                  ? "child processes are switched off by --no-proc"
+                                  : "an --untrusted agent starts child processes with "
+                                    "--allow-proc only"},
+        .on = {.workspace = workspace,
+               .admit = admit,
+               .held = held,
+               .rest = rest,
+               .energy = energy,
+               .budget = budget,
+               .emit = emit,
+               .first_token = first_token,
+               .ud = q},
+    };
+}
+
+struct ipw_query *ipw_query_new(const struct ipw_query_ground *g, size_t index,
+                                struct ipw_place place)
+{
     struct ipw_query *q = ipw_calloc(1, sizeof *q);
-    const struct ipw_case *c;
+    struct ipw_origin *origin = g->sinks.origin;
+
+    q->ground = g;
+    q->place = place;
+    q->lua_peak_bytes = q->lua_cpu_ns = -1;
+    q->start_ns = ipw_now_ns();
+    q->sinks.query = (int32_t)index;
+    q->sinks.turns = ipw_turn_builder_new();
+    if (origin->seat)
+        origin->seat(origin, &q->sinks.seat, &q->place, q->start_ns);
+    else
+        q->sinks.seat.c = ipw_dataset_get(g->cases, place.index);
+    fill_host(q);
+    q->sinks.server = (struct ipw_server_query){
+        .id = id_of(q), .query = q->sinks.query, .extended = &q->host.sent.extended};
+    q->sinks.limits = (struct ipw_query_limits){
+        .query = q->sinks.query, .start_ns = q->start_ns, .cut = cut, .ud = q};
+    ipw_server_query_begin(g->sinks.servers, &q->sinks.server);
+    ipw_enforce_query_begin(&q->sinks.limits, g->limits);
+    return q;
+}
+
+void ipw_query_start(struct ipw_query *q)
+{
+    const struct ipw_query_ground *g = q->ground;
+    const struct ipw_case *c = q->sinks.seat.c;
     struct ipw_err err = {0};
     int rc = 0;
 
-    q->run = run;
-    q->index = index;
-    q->place = place;
-    q->lua_peak_bytes = q->lua_cpu_ns = -1;
-    q->builder = ipw_turn_builder_new();
-    q->start_ns = ipw_now_ns();
-    if (run->origin->seat)
-        run->origin->seat(run->origin, q);
-    else
-        q->c = ipw_dataset_get(run->cases, place.index);
-    c = q->c;
-    q->host = (struct ipw_host){
-        .loop = run->loop,
-        .model.llm = run->llm,
-        .name = c->id,
-        .model.name = run->model,
-        .model.temperature = run->o->temperature,
-        .model.seed = run->o->seed,
-        .model.max_tokens = run->o->max_tokens,
-        .on.workspace = workspace,
-        .grants.quota = ipw_script_quota(&run->o->script),
-        .grants.may_start = !run->o->script.no_proc && (!run->o->untrusted || run->o->allow_proc),
-        .grants.web = run->web,
-        .grants.may_fetch = run->web != NULL,
-        .grants.readable = (const char *const *)run->o->script.read.items,
-        .grants.no_web = "web requests are switched off by --no-web",
-        .grants.no_proc =
-            run->o->script.no_proc
-                ? "child processes are switched off by --no-proc"
-                : "an --untrusted agent starts child processes with --allow-proc only",
-        .start_ns = q->start_ns,
-        .on.admit = ipw_enforce_admit,
-        .on.held = ipw_enforce_held,
-        .on.rest = ipw_enforce_rest,
-        .on.energy = ipw_enforce_energy,
-        .on.budget = ipw_enforce_budget,
-        .on.emit = emit,
-        .on.first_token = first_token,
-        .workload = q->seat,
-        .on.ud = q,
-    };
-    q->next = run->active;
-    if (run->active) run->active->prev = q;
-    run->active = q;
-    run->n_active++;
-    emit_start(q, c);
-
+    emit_start(q);
     if (c->error) rc = ipw_fail(&err, IPW_EINVAL, "%s", c->error);
     for (size_t i = 0; !rc && i < c->n_files; i++) rc = put_file(q, &c->files[i], &err);
-    if (!rc)
-        rc =
-            ipw_agent_start(&q->agent, &run->agent, &run->config, c, &q->host, agent_done, q, &err);
-    if (rc) {
-        ipw_log(IPW_LOG_WARN, "query %s failed: %s", c->id, err.text);
-        q->never_ran = true;
-        end_query(q, "error", false, NULL, NULL, err.text);
-        return 0;
+    if (!rc) rc = ipw_agent_start(&q->agent, g->info, g->config, c, &q->host, agent_done, q, &err);
+    if (!rc) {
+        ipw_enforce_query_start(&q->sinks.limits);
+        return;
     }
-    ipw_enforce_query_start(q);
-    return 0;
+    ipw_log(IPW_LOG_WARN, "query %s failed: %s", c->id, err.text);
+    q->never_ran = true;
+    end_query(q, "error", false, NULL, NULL, err.text);
+}
+
+void ipw_query_free_agent(struct ipw_query *q)
+{
+    ipw_agent_free(q->agent);
+    q->agent = NULL;
+    q->agent_over = false;
 }
 
 void ipw_query_free(struct ipw_query *q)
 {
+    struct ipw_origin *origin = q->ground->sinks.origin;
+
     ipw_agent_free(q->agent);
-    ipw_enforce_query_end(q);
-    ipw_turn_builder_free(q->builder);
+    ipw_turn_builder_free(q->sinks.turns);
     if (q->workspace) ipw_workspace_remove(q->workspace);
     free(q->workspace);
     free(q->outcome);
@@ -303,6 +312,6 @@ void ipw_query_free(struct ipw_query *q)
     free(q->error);
     if (q->scored) ipw_score_release(&q->score);
     ipw_host_release(&q->host);
-    if (q->run->origin->unseat) q->run->origin->unseat(q->run->origin, q);
+    if (origin->unseat) origin->unseat(origin, &q->sinks.seat);
     free(q);
 }

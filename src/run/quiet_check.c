@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "energy/belief.h"
@@ -13,7 +14,6 @@
 #include "energy/sources/nvml.h"
 #include "energy/watch.h"
 #include "io/url.h"
-#include "llm/client.h"
 
 #define QUICK_NS (250 * IPW_NS_PER_MS) /* of the look at the processors */
 enum { MAX_OURS = 64 };
@@ -47,25 +47,23 @@ static void add_server(struct ours *o, const struct ipw_quiet_look *look, const 
     if (pid > 0 && o->n < MAX_OURS) o->pids[o->n++] = pid;
 }
 
-static void find_ours(struct ours *o, const struct ipw_run *run, const struct ipw_quiet_look *look)
+static void find_ours(struct ours *o, const char *const *servers, const struct ipw_quiet_look *look)
 {
     *o = (struct ours){.pids = {getpid()}, .n = 1};
-    if (!run->llm) add_server(o, look, run->base_url);
-    for (size_t i = 0; run->llm && i < ipw_llm_n_urls(run->llm); i++)
-        add_server(o, look, ipw_llm_url_at(run->llm, i));
+    for (; *servers; servers++) add_server(o, look, *servers);
 }
 
-/* A process that /proc does not have is another container's: whose it is cannot be told, as little
- * as which is the server's when that one is not known. */
-static void foreign_on_gpus(struct ipw_run *run, const struct ipw_quiet_look *look,
-                            const struct ours *o)
+/* A process that /proc does not show belongs to another container and is not judged.  Nor is any
+ * other while the server's own process is not known: it may be the server. */
+static void foreign_on_gpus(struct ipw_start_findings *out, const struct ipw_source_set *sources,
+                            const struct ipw_quiet_look *look, const struct ours *o)
 {
     struct ipw_gpu_process *processes = NULL;
-    size_t n = 0, used = strlen(run->not_quiet);
+    size_t n = 0, used = strlen(out->not_quiet);
 
-    for (size_t i = 0; i < run->sources.n; i++) {
-        if (strcmp(run->sources.sources[i]->name, "nvml")) continue;
-        if (ipw_nvml_processes(&processes, &n, run->sources.sources[i], NULL) < 0) continue;
+    for (size_t i = 0; i < sources->n; i++) {
+        if (strcmp(sources->sources[i]->name, "nvml")) continue;
+        if (ipw_nvml_processes(&processes, &n, sources->sources[i], NULL) < 0) continue;
         if (n > 0 && o->unknown_port) {
             ipw_log(IPW_LOG_INFO,
                     "who listens on port %d is hidden from us: whose the processes on the GPUs are "
@@ -77,7 +75,7 @@ static void foreign_on_gpus(struct ipw_run *run, const struct ipw_quiet_look *lo
             const char *name = ipw_quiet_name(look, (pid_t)processes[k].pid);
 
             if (!name || ipw_quiet_is_ours(look, (pid_t)processes[k].pid, o->pids, o->n)) continue;
-            snprintf(run->not_quiet + used, sizeof run->not_quiet - used,
+            snprintf(out->not_quiet + used, sizeof out->not_quiet - used,
                      "%sprocess %u (%s) computes on %s", used ? "; " : "", processes[k].pid, name,
                      processes[k].channel);
             break;
@@ -87,64 +85,67 @@ static void foreign_on_gpus(struct ipw_run *run, const struct ipw_quiet_look *lo
     }
 }
 
-static void judge(struct ipw_run *run, const struct ipw_quiet_look *before, int64_t since_ns)
+static void judge(struct ipw_start_findings *out, const struct ipw_source_set *sources,
+                  const char *const *servers, const struct ipw_quiet_look *before, int64_t since_ns)
 {
     struct ipw_quiet_look after;
     struct ipw_quiet_load load;
     struct ours ours;
 
     if (!ipw_quiet_look(&after, NULL)) return;
-    find_ours(&ours, run, &after);
+    find_ours(&ours, servers, &after);
     ipw_quiet_judge(&load, before, &after, ipw_ns_to_s(ipw_now_ns() - since_ns),
                     (double)sysconf(_SC_CLK_TCK), ours.pids, ours.n);
     if (ipw_quiet_is_loud(&load))
-        snprintf(run->not_quiet, sizeof run->not_quiet,
+        snprintf(out->not_quiet, sizeof out->not_quiet,
                  "other programs use %.1f of %.0f processors%s%s%s", load.foreign_cpus, load.cpus,
                  load.busiest[0] ? " (most of it: " : "", load.busiest, load.busiest[0] ? ")" : "");
-    foreign_on_gpus(run, &after, &ours);
+    foreign_on_gpus(out, sources, &after, &ours);
     ipw_quiet_release(&after);
 }
 
 /* What is not believed of the sums, before anything is made of it.  A source that was not read has
  * shown nothing. */
-static void note_doubts(struct ipw_run *run, const struct ipw_selftest *test)
+static void note_doubts(struct ipw_start_findings *out, const struct ipw_source_set *sources,
+                        const struct ipw_selftest *test)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        size_t used = strlen(run->doubts);
+        size_t used = strlen(out->doubts);
         struct ipw_belief b;
-        const char *name = ipw_belief_doubtful(&b, test, &run->sources, (enum ipw_domain)d);
+        const char *name = ipw_belief_doubtful(&b, test, sources, (enum ipw_domain)d);
 
         if (!name) continue;
-        run->doubted[d] = b.reason;
+        out->doubted[d] = b.reason;
         ipw_log(IPW_LOG_WARN, "%s %s: no %s energy is known unless it begins to", name, b.words,
                 ipw_domain_name((enum ipw_domain)d));
-        snprintf(run->doubts + used, sizeof run->doubts - used, "%s%s %s", used ? "; " : "", name,
+        snprintf(out->doubts + used, sizeof out->doubts - used, "%s%s %s", used ? "; " : "", name,
                  b.words);
     }
 }
 
-int ipw_before_check(struct ipw_run *run, struct ipw_err *err)
+int ipw_start_check(struct ipw_start_findings *out, struct ipw_source_set *sources,
+                    const char *const *servers, bool require, struct ipw_err *err)
 {
-    struct ipw_selftest *test = ipw_selftest_new(&run->sources);
+    struct ipw_selftest *test = ipw_selftest_new(sources);
     struct ipw_quiet_look before;
     size_t rejected;
     bool looked = ipw_quiet_look(&before, NULL);
     int64_t start = ipw_now_ns();
 
-    ipw_watch_sensors(test, &run->sources, QUICK_NS);
-    rejected = ipw_selftest_reject(test, &run->sources);
+    ipw_watch_sensors(test, sources, QUICK_NS);
+    rejected = ipw_selftest_reject(test, sources);
     if (rejected)
         ipw_log(IPW_LOG_WARN, "%zu energy counter%s not move: power is integrated instead",
                 rejected, rejected == 1 ? " does" : "s do");
-    note_doubts(run, test);
+    note_doubts(out, sources, test);
     if (looked) {
-        judge(run, &before, start);
+        judge(out, sources, servers, &before, start);
         ipw_quiet_release(&before);
     }
     ipw_selftest_free(test);
-    if (run->o->require_quiet && !looked)
+    if (require && !looked)
         return ipw_fail(err, IPW_ECANCELLED, "--require-quiet: /proc/stat cannot be read");
-    if (run->o->require_quiet && run->not_quiet[0])
-        return ipw_fail(err, IPW_ECANCELLED, "--require-quiet: %s", run->not_quiet);
+    if (require && out->not_quiet[0])
+        return ipw_fail(err, IPW_ECANCELLED, "--require-quiet: %s", out->not_quiet);
     return 0;
 }

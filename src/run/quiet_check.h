@@ -7,12 +7,21 @@
 #ifndef IPW_RUN_QUIET_CHECK_H
 #define IPW_RUN_QUIET_CHECK_H
 
-#include "run/run.h"
+#include <stdbool.h>
 
-/* Fills run->not_quiet and run->doubts with what was found, and rejects frozen counters: the gauge of
- * their device stands in.  A dead counter without a gauge stays in its sum, which then is not known:
- * what is left of it must not pass for the whole.  IPW_ECANCELLED when the machine is not quiet and
- * has to be (--require-quiet). */
-int ipw_before_check(struct ipw_run *run, struct ipw_err *err);
+#include "energy/source.h"
+
+struct ipw_start_findings {
+    char not_quiet[200];                   /* who else is at work, or "" */
+    char doubts[256];                      /* sensors that are not believed, or "" */
+    const char *doubted[IPW_DOMAIN_COUNT]; /* why the domain's sum is not; NULL: it is believed */
+};
+
+/* `servers`: the model's addresses, NULL at the end.  Rejects frozen counters: the gauge of their
+ * device stands in.  A dead counter without a gauge stays in its sum, which then is not known: what
+ * is left of it must not pass for the whole.  IPW_ECANCELLED when the machine is not quiet and
+ * `require` says that it has to be (--require-quiet). */
+int ipw_start_check(struct ipw_start_findings *out, struct ipw_source_set *sources,
+                    const char *const *servers, bool require, struct ipw_err *err);
 
 #endif

@@ -6,7 +6,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "run/run.h"
+#include "run/resume/sessions.h"
+#include "run/signals.h"
 
 #define SAY "ipw-agent: to go on: %s\n"
 
@@ -22,35 +23,34 @@ char *ipw_go_on_command(const char *path, bool retry_failed)
 }
 
 /* Has one failed by itself, in this session or an earlier one? */
-static bool has_failed(const struct ipw_run *run)
+static bool has_failed(const struct ipw_results *r)
 {
-    for (size_t i = 0; i < run->summary.n_outcomes; i++)
-        if (ipw_retry_of(false, run->summary.outcomes[i].name) == IPW_RETRY_FAILED) return true;
+    for (size_t i = 0; i < r->summary.n_outcomes; i++)
+        if (ipw_retry_of(false, r->summary.outcomes[i].name) == IPW_RETRY_FAILED) return true;
     return false;
 }
 
-void ipw_go_on_ready(struct ipw_run *run)
+void ipw_go_on_ready(const char *path, const struct ipw_results *earlier)
 {
     char *lines[2];
 
-    if (!run->origin->resumes) return;
     for (int failed = 0; failed < 2; failed++) {
-        char *command = ipw_go_on_command(ipw_rundir_path(run->dir), failed);
+        char *command = ipw_go_on_command(path, failed);
 
         lines[failed] = ipw_asprintf(SAY, command);
         free(command);
     }
     ipw_signals_words(lines[0], lines[1]);
-    if (has_failed(run)) ipw_go_on_failed();
+    if (has_failed(earlier)) ipw_go_on_failed();
     free(lines[0]);
     free(lines[1]);
 }
 
 void ipw_go_on_failed(void) { ipw_signals_other_words(); }
 
-char *ipw_go_on(const struct ipw_run *run, const char *path, bool stopped)
+char *ipw_go_on(const char *path, const struct ipw_results *results)
 {
     ipw_signals_words(NULL, NULL);
-    if (!stopped || !path || !run->origin->resumes || access(path, F_OK) < 0) return NULL;
-    return ipw_go_on_command(path, has_failed(run));
+    if (!path || access(path, F_OK) < 0) return NULL;
+    return ipw_go_on_command(path, has_failed(results));
 }

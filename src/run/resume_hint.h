@@ -9,16 +9,16 @@
 
 #include <stdbool.h>
 
-struct ipw_run;
+#include "run/results.h"
 
 /* "ipw-agent resume PATH", with PATH as a shell takes it; freed by the caller. */
 char *ipw_go_on_command(const char *path, bool retry_failed);
-/* From the making of the run's folder on. */
-void ipw_go_on_ready(struct ipw_run *run);
+/* From the making of the run's folder on; `earlier`: the results of the sessions before. */
+void ipw_go_on_ready(const char *path, const struct ipw_results *earlier);
 /* A query failed by itself. */
 void ipw_go_on_failed(void);
-/* At the end: the command, when the run stopped before it was through (`stopped`), freed by the caller;
- * else NULL.  `path`: of its folder; NULL or gone: there is nothing to go on with. */
-char *ipw_go_on(const struct ipw_run *run, const char *path, bool stopped);
+/* At the end: the command, freed by the caller.  `path`: of the run's folder; NULL, or gone: there is
+ * nothing to go on with, and NULL is returned. */
+char *ipw_go_on(const char *path, const struct ipw_results *results);
 
 #endif

@@ -1,7 +1,8 @@
-/* A run from its options to its exit code: the parts are made, used and given back here. */
+/* A run from its options to its exit code: the parts are made, joined, used and given back here. */
+#include "run/run.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,284 +13,328 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "energy/select.h"
+#include "run/energy_so_far.h"
+#include "run/finish.h"
 #include "run/resume_hint.h"
-#include "run/run.h"
-#include "run/sensors.h"
+#include "run/run_priv.h"
 
-/* At commas alone, blanks around a name apart: a tool may be a path, and a path may hold blanks. */
-static void cut_tools(struct ipw_run *run)
+/* ---- the parts report ---- */
+
+void ipw_run_step_soon(void *ud) { ipw_schedule_step_soon(&((struct run *)ud)->schedule); }
+
+static void failed(void *ud, const struct ipw_err *err)
 {
-    size_t n = 0, cap = 0;
-    char *save = NULL;
-
-    if (!run->o->tools) return;
-    run->tools_text = ipw_strdup(run->o->tools);
-    IPW_GROW(run->tools, cap, 1);
-    for (char *t = strtok_r(run->tools_text, ",", &save); t; t = strtok_r(NULL, ",", &save)) {
-        size_t len;
-
-        t += strspn(t, " \t\n");
-        for (len = strlen(t); len && strchr(" \t\n", t[len - 1]);) t[--len] = '\0';
-        if (!len) continue;
-        IPW_GROW(run->tools, cap, n + 2);
-        run->tools[n++] = t;
-    }
-    run->tools[n] = NULL;
-    run->config.tools = run->tools;
+    ipw_schedule_fail(&((struct run *)ud)->schedule, err);
 }
 
-static void release(struct ipw_run *run)
+static void query_over(void *ud, struct ipw_query *q)
 {
-    ipw_progress_free(run->progress);
-    ipw_run_sync_close(run);
-    ipw_history_release(&run->history);
-    for (size_t i = 0; i < run->n_forced; i++) free(run->forced[i]);
-    free(run->forced);
-    ipw_scripts_release(&run->scripts);
-    free(run->command);
-    free(run->done);
-    ipw_sensors_close(run);
-    ipw_summary_release(&run->summary);
-    ipw_pricing_close(&run->pricing);
-    ipw_dataset_free(run->cases);
-    ipw_llm_free(run->llm);
-    ipw_net_free(run->net);
-    if (run->http) ipw_http_free(run->http);
-    ipw_web_free(run->web);
-    if (run->service) ipw_service_stop(run->service);
-    if (run->loop) {
-        ipw_loop_run(run->loop); /* children are reaped, handles closed */
-        ipw_loop_free(run->loop);
-    }
-    ipw_workspaces_remove(&run->workspaces);
-    free(run->base_url);
-    free(run->model);
-    free(run->tools_text);
-    free(run->tools);
+    ipw_schedule_over(&((struct run *)ud)->schedule, q);
 }
 
-static void print_notes(const struct ipw_run *run)
+void ipw_run_sampled(void *ud)
 {
-    if (run->o->quiet) return;
-    if (run->demo_why) ipw_say("%s: the demo model answers", run->demo_why);
-    if (ipw_dataset_note(run->cases)) ipw_say("%s", ipw_dataset_note(run->cases));
-    if (run->not_quiet[0]) ipw_say("warning: the machine is not quiet: %s", run->not_quiet);
-    if (run->sources.n == (run->model_source != NULL) &&
-        !ipw_source_select_none((const char *const *)run->o->telemetry.items))
-        ipw_say("no energy sensor can be read (`ipw-agent telemetry` says why)");
+    struct run *run = ud;
+
+    ipw_sensors_drain(&run->sensors);
+    ipw_enforce_samples(&run->limits);
+    if (run->dir) ipw_booking_look(&run->booking);
 }
 
-/* A run that was begun before is locked before anything of it is read. */
-static int lock_earlier(struct ipw_run *run, struct ipw_err *err)
+static void servers_lost(void *ud, const char *why)
 {
-    int rc;
+    struct run *run = ud;
 
-    if (!run->o->resume || !ipw_rundir_holds_run(run->o->output)) return 0;
-    rc = ipw_rundir_open(&run->dir, run->o->output, err);
-    if (!rc) run->summary.place.folder = ipw_rundir_path(run->dir);
-    if (rc || !ipw_rundir_has_manifest(run->dir)) return rc;
-    return ipw_history_open(run, err);
+    run->ending.server_lost = true;
+    snprintf(run->ending.lost_note, sizeof run->ending.lost_note, "%s", why);
 }
 
-/* Everything that can be wrong is found before the run's folder is made; *exit_code says which kind
- * of wrong it was. */
-static int prepare(struct ipw_run *run, const char *agent, int *exit_code, struct ipw_err *err)
+static void line_written(void *ud, const struct ipw_query_trace *trace,
+                         const struct ipw_query_record *record)
 {
-    const struct ipw_run_options *o = run->o;
-    int rc;
+    struct run *run = ud;
 
-    *exit_code = IPW_EXIT_USAGE;
-    rc = run->origin->check(run->origin, o, err);
-    if (!rc) rc = ipw_sync_parse(&run->sync, o->sync, err);
-    if (!rc) rc = ipw_retry_parse(&run->retry, o->retry, err);
-    if (!rc && !o->resume && (o->force || strcmp(o->retry, "cut")))
-        rc =
-            ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume", o->force ? "force" : "rerun");
-    if (!rc && o->resume && !o->output)
-        rc = ipw_fail(err, IPW_EINVAL, "--resume: --output names the run to go on with");
-    if (rc) return rc;
-    *exit_code = IPW_EXIT_FAILED;
-    rc = lock_earlier(run, err);
-    if (rc) return rc;
-    *exit_code = IPW_EXIT_USAGE;
-    run->config = (struct ipw_agent_config){.max_turns = o->max_turns,
-                                            .temperature = o->temperature,
-                                            .seed = o->seed,
-                                            .max_tokens = o->max_tokens,
-                                            .memory_bytes = o->lua_memory_bytes,
-                                            .slice_cpu_ns = o->lua_cpu_ns,
-                                            .untrusted = o->untrusted,
-                                            .paths = ipw_script_paths(&o->script)};
-    cut_tools(run);
-    ipw_script_options_apply(&o->script);
-    rc = ipw_run_share(&run->ledger_facts.share, run, err);
-    if (!rc) rc = ipw_run_where(&run->ledger_facts.lm_remote, run, err);
-    if (rc) return rc;
-    rc = ipw_agent_inspect(&run->agent, agent, ipw_script_paths(&o->script), o->untrusted, err);
-    if (!rc && run->agent.unknown[0])
-        ipw_log(IPW_LOG_WARN, "%s: no agent has a field %s: it does nothing", run->agent.path,
-                run->agent.unknown);
-    if (rc) {
-        if (rc != IPW_ENOTFOUND) *exit_code = IPW_EXIT_INPUT;
-        return rc;
-    }
-    *exit_code = IPW_EXIT_INPUT;
-    rc = ipw_pricing_open(&run->pricing, o->limits.prices, o->limits.free, err);
-    if (rc) return rc;
-    rc = run->origin->open(run->origin, &run->cases, o, err);
-    if (rc) return rc;
-    run->origin->selection(run->origin, run->selection_sha256, run->cases);
-    rc = ipw_history_check(run, false, err);
-    if (!rc) rc = ipw_scripts_check(run, err);
-    if (rc) return rc;
-
-    *exit_code = IPW_EXIT_INPUT;
-    if (ipw_history_complete(run)) {
-        rc = ipw_history_mend(run, err);
-        if (rc || ipw_history_complete(run)) return rc;
-    }
-    *exit_code = IPW_EXIT_FAILED;
-    ipw_anchor_take(&run->anchor);
-    rc = ipw_http_global_init(err);
-    if (!rc) rc = ipw_loop_new(&run->loop, err);
-    if (!rc)
-        rc = ipw_http_new(
-            &run->http, run->loop,
-            &(struct ipw_http_options){.max_connections = (size_t)o->net.max_connections,
-                                       .cacert = o->net.cacert},
-            err);
-    if (!rc) run->web = ipw_script_web(&o->script, run->loop, o->net.cacert);
-    if (!rc) rc = ipw_run_connect(run, err);
-    if (!rc && run->origin->connected) run->origin->connected(run->origin, run);
-    if (rc) {
-        if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
-        return rc;
-    }
-    rc = ipw_sensors_open(run, err);
-    if (!rc) rc = ipw_enforce_check(run, err);
-    if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
-    if (rc) return rc;
-    *exit_code = IPW_EXIT_INPUT;
-    rc = ipw_history_check(run, true, err);
-    if (!rc) rc = ipw_history_mend(run, err);
-    return rc ? rc : ipw_history_settle(run, err);
+    ipw_progress_query(run->progress, trace, record);
+    ipw_durable_wrote(&run->durable, trace->id);
 }
 
-static int open_dir(struct ipw_run *run, struct ipw_err *err)
+static void booked(void *ud)
+{
+    struct run *run = ud;
+
+    if (!run->ending.err.code) ipw_durable_sync(&run->durable);
+    ipw_run_step_soon(run);
+}
+
+static bool more_to_come(void *ud)
+{
+    struct run *run = ud;
+
+    return (run->servers.n_queries || ipw_plan_more(&run->plan)) && !run->ending.stop_signal &&
+           !run->ending.err.code;
+}
+
+static void synced(void *ud)
+{
+    struct run *run = ud;
+
+    ipw_progress_done(run->progress, run->durable.n_done);
+    ipw_run_step_soon(run);
+}
+
+static void before_sleep(void *ud)
+{
+    struct run *run = ud;
+    struct ipw_err err;
+
+    ipw_scripts_note(&run->scripts, run->dir, run->sensors.n_rows);
+    if (!run->ending.err.code && ipw_rundir_flush(run->dir, &err)) failed(run, &err);
+}
+
+static void energy_so_far(void *ud, double *joules, double *seconds)
+{
+    const struct run *run = ud;
+
+    ipw_energy_of_model(joules, seconds, run->sensors.ledger, run->sensors.feed,
+                        run->session.start_ns);
+}
+
+struct ipw_manifest ipw_run_manifest(const struct run *run)
+{
+    return (struct ipw_manifest){.o = run->o,
+                                 .agent = &run->agent,
+                                 .tools = run->tools,
+                                 .cases = run->cases,
+                                 .connection = &run->connection,
+                                 .pricing = &run->pricing,
+                                 .scripts = &run->scripts,
+                                 .sensors = &run->sensors,
+                                 .baseline = &run->baseline,
+                                 .history = &run->history,
+                                 .differences = &run->differences,
+                                 .session = &run->session,
+                                 .origin = run->origin,
+                                 .command = run->command,
+                                 .selection_sha256 = run->selection_sha256,
+                                 .sync = run->durable.policy};
+}
+
+/* ---- the run ---- */
+
+static int open_dir(struct run *run, struct ipw_err *err)
 {
     struct ipw_rundir_names names = {.agent = run->agent.name,
-                                     .model = run->demo ? "demo" : run->model,
+                                     .model = run->connection.model,
                                      .dataset = ipw_dataset_name(run->cases),
-                                     .wall_ns = run->anchor.wall_ns};
-    int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output, &names, err);
+                                     .wall_ns = run->session.anchor.wall_ns};
+    struct ipw_manifest manifest = ipw_run_manifest(run);
+    int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output.dir, &names, err);
 
     if (rc) return rc;
-    run->summary.place.folder = ipw_rundir_path(run->dir);
-    ipw_rundir_set_sync(run->dir, run->sync != IPW_SYNC_OFF);
-    if (run->o->no_content) {
+    run->results.summary.place.folder = ipw_rundir_path(run->dir);
+    ipw_rundir_set_sync(run->dir, run->durable.policy != IPW_SYNC_OFF);
+    if (run->o->output.no_content) {
         rc = ipw_redactor_init(&run->redactor, IPW_REDACT_ALL, err);
         if (rc) return rc;
         ipw_rundir_set_redactor(run->dir, &run->redactor);
     }
-    rc = ipw_run_write_manifest(run, NULL, NULL, NULL, err);
-    return rc || run->sync != IPW_SYNC_QUERY ? rc : ipw_syncer_new(&run->syncer, run->loop, err);
+    return ipw_manifest_write(&manifest, run->dir, NULL, err);
+}
+
+/* The parts that need the folder are joined: each is handed what it uses. */
+static int join_parts(struct run *run, struct ipw_err *err)
+{
+    const struct ipw_run_options *o = run->o;
+
+    run->servers = (struct ipw_server_watch){.llm = run->connection.llm,
+                                             .dir = run->dir,
+                                             .adaptive = o->server.net.adaptive,
+                                             .concurrency = o->concurrency,
+                                             .server_wait_ns = o->server.server_wait_ns,
+                                             .changed = ipw_run_step_soon,
+                                             .lost = servers_lost,
+                                             .ud = run};
+    run->ground = (struct ipw_query_ground){.loop = run->loop,
+                                            .llm = run->connection.llm,
+                                            .web = run->web,
+                                            .model = run->connection.model,
+                                            .agent = &o->agent,
+                                            .script = &o->script,
+                                            .info = &run->agent,
+                                            .config = &run->config,
+                                            .cases = run->cases,
+                                            .workspaces = &run->workspaces,
+                                            .limits = &run->limits,
+                                            .sinks = {.pricing = &run->pricing,
+                                                      .sensors = &run->sensors,
+                                                      .dir = run->dir,
+                                                      .servers = &run->servers,
+                                                      .origin = run->origin},
+                                            .over = query_over,
+                                            .ud = run};
+    run->booking = (struct ipw_booking){.loop = run->loop,
+                                        .dir = run->dir,
+                                        .sensors = &run->sensors,
+                                        .session = &run->session,
+                                        .ending = &run->ending,
+                                        .results = &run->results,
+                                        .model = run->connection.model,
+                                        .wrote = line_written,
+                                        .booked = booked,
+                                        .failed = failed,
+                                        .ud = run};
+    run->durable = (struct ipw_durable){.policy = run->durable.policy,
+                                        .loop = run->loop,
+                                        .dir = run->dir,
+                                        .n_done = run->history.n_kept,
+                                        .more = more_to_come,
+                                        .done = synced,
+                                        .failed = failed,
+                                        .ud = run};
+    run->schedule = (struct ipw_schedule){.loop = run->loop,
+                                          .ground = &run->ground,
+                                          .plan = &run->plan,
+                                          .booking = &run->booking,
+                                          .durable = &run->durable,
+                                          .ending = &run->ending,
+                                          .grace_ns = o->grace_ns,
+                                          .before_sleep = before_sleep,
+                                          .ud = run};
+    ipw_server_watch_start(&run->servers);
+    return ipw_durable_open(&run->durable, err);
+}
+
+static void start_progress(struct run *run)
+{
+    run->progress = ipw_progress_new(run->loop, ipw_plan_total(&run->plan), run->o->output.quiet);
+    ipw_progress_measure(run->progress, energy_so_far, run);
+    ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
+    ipw_progress_done(run->progress, run->durable.n_done);
+    run->ground.sinks.progress = run->progress;
 }
 
 /* The rules of the ledger, and the manifest, should its file be lost. */
-static void put_run_start(struct ipw_buf *out, const struct ipw_run *run)
+static void put_run_start(struct ipw_buf *out, const struct run *run)
 {
-    struct ipw_buf facts = IPW_BUF(64 * IPW_KIB), manifest = IPW_BUF(out->max);
+    struct ipw_buf facts = IPW_BUF(64 * IPW_KIB), text = IPW_BUF(out->max);
+    struct ipw_manifest manifest = ipw_run_manifest(run);
     struct ipw_json *a = NULL, *b = NULL;
 
-    ipw_ledger_rules_write(&facts, &run->ledger_facts);
-    ipw_buf_adds(&manifest, "{\"manifest\":");
-    ipw_run_put_manifest(&manifest, run);
-    ipw_buf_addc(&manifest, '}');
+    ipw_ledger_rules_write(&facts, &run->sensors.rules);
+    ipw_buf_adds(&text, "{\"manifest\":");
+    ipw_manifest_put(&text, &manifest, run->dir);
+    ipw_buf_addc(&text, '}');
     if (ipw_json_parse(&a, ipw_buf_str(&facts), facts.len, NULL, NULL) ||
-        ipw_json_parse(&b, ipw_buf_str(&manifest), manifest.len, NULL, NULL))
+        ipw_json_parse(&b, ipw_buf_str(&text), text.len, NULL, NULL))
         IPW_BUG("a session's start is no JSON");
     ipw_json_merge(out, a, b);
     ipw_json_free(a);
     ipw_json_free(b);
     ipw_buf_release(&facts);
-    ipw_buf_release(&manifest);
+    ipw_buf_release(&text);
 }
 
-static void emit_run_event(struct ipw_run *run, enum ipw_event_kind kind, int64_t t_ns)
+static void emit_start(struct run *run)
 {
-    struct ipw_event event = {.kind = kind,
-                              .t_ns = t_ns,
+    struct ipw_event event = {.kind = IPW_EV_RUN_START,
+                              .t_ns = run->session.start_ns,
                               .query = -1,
-                              .rows = kind == IPW_EV_RUN_END ? run->n_rows : 0,
-                              .segment = run->segment};
+                              .segment = run->session.number};
     struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
 
-    if (kind == IPW_EV_RUN_START) {
-        ipw_ledger_rules_take(&run->ledger_facts, run->ledger, &run->sources);
-        run->ledger_facts.clock = run->anchor;
-        put_run_start(&data, run);
-        event.payload = ipw_buf_str(&data);
-        event.payload_len = data.len;
-    }
+    ipw_ledger_rules_take(&run->sensors.rules, run->sensors.ledger, &run->sensors.sources);
+    run->sensors.rules.clock = run->session.anchor;
+    put_run_start(&data, run);
+    event.payload = ipw_buf_str(&data);
+    event.payload_len = data.len;
     ipw_rundir_event(run->dir, &event);
     ipw_buf_release(&data);
 }
 
-static int run_all(struct ipw_run *run, struct ipw_err *err)
+static void emit_end(struct run *run)
+{
+    struct ipw_event event = {.kind = IPW_EV_RUN_END,
+                              .t_ns = run->session.end_ns,
+                              .query = -1,
+                              .rows = run->sensors.n_rows,
+                              .segment = run->session.number};
+
+    ipw_rundir_event(run->dir, &event);
+}
+
+static void print_notes(const struct run *run)
+{
+    if (run->o->output.quiet) return;
+    if (run->connection.demo_why) ipw_say("%s: the demo model answers", run->connection.demo_why);
+    if (ipw_dataset_note(run->cases)) ipw_say("%s", ipw_dataset_note(run->cases));
+    if (run->sensors.found.not_quiet[0])
+        ipw_say("warning: the machine is not quiet: %s", run->sensors.found.not_quiet);
+    if (ipw_sensors_none(&run->sensors) && !ipw_sensors_off(&run->sensors))
+        ipw_say("no energy sensor can be read (`ipw-agent telemetry` says why)");
+}
+
+static int finish(struct run *run, struct ipw_err *err)
+{
+    struct ipw_manifest manifest = ipw_run_manifest(run);
+    const struct ipw_finish finish = {.manifest = &manifest,
+                                      .results = &run->results,
+                                      .limits = &run->limits,
+                                      .ending = &run->ending,
+                                      .plan = &run->plan,
+                                      .dir = run->dir};
+    int rc = ipw_finish(&finish, err);
+
+    if (!rc && run->origin->finish)
+        rc = run->origin->finish(run->origin, ipw_rundir_path(run->dir), run->o->output.json, err);
+    if (!run->ending.err.code) return rc;
+    *err = run->ending.err;
+    return err->code;
+}
+
+static int run_all(struct run *run, struct ipw_err *err)
 {
     int rc = open_dir(run, err);
 
+    if (!rc) rc = join_parts(run, err);
     if (rc) return rc;
-    ipw_go_on_ready(run);
+    if (run->origin->resumes) ipw_go_on_ready(ipw_rundir_path(run->dir), &run->results);
     print_notes(run);
-    ipw_sensors_wait(run);
-    ipw_run_baseline_before(run);
-    run->progress = ipw_progress_new(run->loop, ipw_run_planned(run), run->o->quiet);
-    ipw_progress_measure(run->progress, ipw_enforce_run_joules, run);
-    run->n_done = run->history.n_kept;
-    ipw_progress_done(run->progress, run->n_done);
-    ipw_net_watch(run);
+    ipw_sensors_wait(&run->sensors, run->dir);
+    ipw_baseline_before(&run->baseline, &run->sensors);
+    start_progress(run);
     /* The sensors and their first readings are safe before the session says that it began: its joules
      * can be told from the files whatever a power cut takes later. */
     rc = ipw_rundir_sync(run->dir, err);
     if (rc) return rc;
-    run->start_ns = ipw_now_ns();
-    run->cpu_start_ns = ipw_cpu_self_ns();
-    emit_run_event(run, IPW_EV_RUN_START, run->start_ns);
-    ipw_sensors_started(run);
-    ipw_enforce_run_start(run);
-    ipw_run_queries(run);
-    ipw_enforce_run_end(run);
+    run->session.start_ns = ipw_now_ns();
+    run->session.cpu_start_ns = ipw_cpu_self_ns();
+    emit_start(run);
+    ipw_sensors_started(&run->sensors);
+    ipw_enforce_run_start(&run->limits);
+    ipw_schedule_run(&run->schedule);
+    ipw_enforce_run_end(&run->limits);
     ipw_run_sampled(run); /* what was read before the end is told before it */
-    run->end_ns = ipw_now_ns();
-    ipw_run_baseline_after(run);
-    if (run->sampler) {
-        ipw_sampler_stop(run->sampler); /* takes one more reading, past the end */
-        ipw_run_sampled(run);
-    }
-    /* Last: it says how many samples the session has. */
-    emit_run_event(run, IPW_EV_RUN_END, run->end_ns);
+    run->session.end_ns = ipw_now_ns();
+    if (!run->ending.stop_signal && !run->ending.err.code)
+        ipw_baseline_after(&run->baseline, &run->sensors);
+    ipw_sensors_stop(&run->sensors); /* takes one more reading, past the end */
+    emit_end(run);                   /* last: it says how many samples the session has */
     ipw_progress_free(run->progress);
     run->progress = NULL;
-    /* What says that the run came to its end follows what it is the end of.  A failure is met again
-     * by what is written next. */
+    /* Flush before the summary: run_end must not reach the disk before the lines it closes.  A
+     * failure is met again by the next write. */
     ipw_rundir_sync(run->dir, NULL);
-    rc = ipw_run_finish(run, err);
-    if (!rc && run->origin->finish) rc = run->origin->finish(run->origin, run, err);
-    if (run->err.code) {
-        *err = run->err;
-        rc = err->code;
-    }
-    return rc;
+    return finish(run, err);
 }
 
+/* ---- the end ---- */
+
 /* Every exit passes here: the lock is given back. */
-static int close_dir(struct ipw_run *run, int rc, struct ipw_err *err, char **path)
+static int close_dir(struct run *run, int rc, struct ipw_err *err, char **path)
 {
     int closed;
 
-    ipw_run_sync_close(run);
+    ipw_durable_close(&run->durable);
     if (!run->dir) return rc;
     *path = ipw_strdup(ipw_rundir_path(run->dir));
     closed = ipw_rundir_close(run->dir, rc ? NULL : err);
@@ -310,12 +355,12 @@ static void tell_what_stays(struct ipw_err *err, const char *path)
 
 /* A run without one answer says why in one line, with --quiet too: the exit status says nothing of it,
  * and the table shows the beginning only.  Without --quiet an error was said when it happened. */
-static void tell_why_failed(const struct ipw_run *run)
+static void tell_why_failed(const struct run *run)
 {
-    const struct ipw_summary_shown *first = &run->summary.unanswered;
+    const struct ipw_summary_shown *first = &run->results.summary.unanswered;
     bool known = first->error && *first->error;
 
-    if (first->id && (run->o->quiet || !known))
+    if (first->id && (run->o->output.quiet || !known))
         ipw_say("no query was answered; query %s: %s", first->id,
                 known ? first->error : first->outcome);
 }
@@ -347,72 +392,80 @@ static void sweep_workspaces(void)
                 (double)left.bytes / IPW_MIB);
 }
 
-void ipw_run_options_init(struct ipw_run_options *o)
+static void release(struct run *run)
 {
-    *o = (struct ipw_run_options){.concurrency = 1,
-                                  .epochs = 1,
-                                  .sync = "query",
-                                  .retry = "cut",
-                                  .grace_ns = 30 * IPW_NS_PER_S,
-                                  .energy = "auto",
-                                  .seed = INT64_MIN,
-                                  .max_tokens = -1,
-                                  .max_retries = 2,
-                                  .server_failures = 5,
-                                  .server_wait_ns = 40 * IPW_NS_PER_S,
-                                  .lua_cpu_ns = 2 * IPW_NS_PER_S,
-                                  .lua_memory_bytes = 64 * IPW_MIB,
-                                  .temperature = NAN};
-    ipw_limits_init(&o->limits);
+    ipw_progress_free(run->progress);
+    ipw_history_release(&run->history);
+    ipw_differences_release(&run->differences);
+    ipw_scripts_release(&run->scripts);
+    free(run->command);
+    ipw_plan_release(&run->plan);
+    ipw_sensors_close(&run->sensors);
+    ipw_results_release(&run->results);
+    ipw_pricing_close(&run->pricing);
+    ipw_dataset_free(run->cases);
+    ipw_connection_close(&run->connection);
+    ipw_web_free(run->web);
+    if (run->loop) {
+        ipw_loop_run(run->loop); /* children are reaped, handles closed */
+        ipw_loop_free(run->loop);
+    }
+    ipw_workspaces_remove(&run->workspaces);
+    free(run->tools_text);
+    free(run->tools);
 }
 
-int ipw_run_start(struct ipw_run_options *o, const char *agent, char *command,
+/* The exit code of a run that came to its end, in whatever way. */
+static int exit_code_of(const struct run *run)
+{
+    if (run->ending.stop_signal) return 128 + run->ending.stop_signal;
+    if (run->limits.reached && !run->results.n_failed)
+        return IPW_EXIT_OK; /* ended as it was told to, before anything went wrong */
+    if (run->nothing_left || run->results.n_answered) return IPW_EXIT_OK;
+    tell_why_failed(run); /* not one query came to an answer */
+    return IPW_EXIT_FAILED;
+}
+
+int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *command,
                   struct ipw_origin *origin, struct ipw_run_end *end)
 {
-    struct ipw_run run = {.o = o,
-                          .command = command,
-                          .origin = origin,
-                          .workspaces = IPW_WORKSPACES_NONE,
-                          .early_notes = IPW_BUF(16 * IPW_MIB)};
+    struct run run = {.o = o,
+                      .agent_name = agent,
+                      .command = command,
+                      .origin = origin,
+                      .workspaces = IPW_WORKSPACES_NONE};
     struct ipw_err err = {0};
     char *dir = NULL;
     int exit_code, rc;
-    bool nothing, begun, stopped;
+    bool begun, stopped;
 
-    o->adapt = o->sample_interval_ns == 0;
-    if (o->adapt) o->sample_interval_ns = 50 * IPW_NS_PER_MS;
-    if (o->net.base_urls.n) o->base_url = o->net.base_urls.items[0];
-    if (o->sample_interval_ns < IPW_NS_PER_MS) o->sample_interval_ns = IPW_NS_PER_MS;
-    ipw_log_set_level(o->quiet ? IPW_LOG_ERROR : o->verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
+    ipw_log_set_level(o->output.quiet     ? IPW_LOG_ERROR
+                      : o->output.verbose ? IPW_LOG_INFO
+                                          : IPW_LOG_WARN);
     guard_process();
-    run.unbooked_tail = &run.unbooked;
-    ipw_summary_init(&run.summary);
-    rc = prepare(&run, agent, &exit_code, &err);
-    nothing = !rc && ipw_history_complete(&run);
-    if (!rc) sweep_workspaces();
-    if (nothing) {
-        if (!o->quiet) ipw_say("%s: every query is done, nothing is left to run", o->output);
-    } else if (!rc) {
+    ipw_results_init(&run.results);
+    exit_code = ipw_run_prepare(&run, &err);
+    rc = exit_code == IPW_EXIT_OK ? 0 : err.code;
+    if (!rc) {
         exit_code = IPW_EXIT_FAILED;
-        rc = run_all(&run, &err);
+        sweep_workspaces();
+        if (!run.nothing_left)
+            rc = run_all(&run, &err);
+        else if (!o->output.quiet)
+            ipw_say("%s: every query is done, nothing is left to run", o->output.dir);
     }
-    if (!rc && run.server_lost) rc = ipw_fail(&err, IPW_ENET, "%s", run.lost_note);
+    if (!rc && run.ending.server_lost) rc = ipw_fail(&err, IPW_ENET, "%s", run.ending.lost_note);
     rc = close_dir(&run, rc, &err, &dir);
-    begun = run.start_ns || run.history.manifest;
-    stopped = rc || run.interrupted || run.limits.reached;
+    begun = run.session.start_ns || run.history.manifest;
+    stopped = rc || run.ending.stop_signal || run.limits.reached;
     if (rc) {
         tell_what_stays(&err, begun && origin->resumes ? dir : NULL);
         end->err = err;
-    } else if (run.interrupted)
-        exit_code = 128 + run.stop_signal;
-    else if (run.limits.reached && !run.n_failed)
-        exit_code = IPW_EXIT_OK; /* ended as it was told to, before anything went wrong */
-    else if (!nothing && !run.n_answered) {
-        tell_why_failed(&run);
-        exit_code = IPW_EXIT_FAILED; /* not one query came to an answer */
-    } else
-        exit_code = IPW_EXIT_OK;
-    end->go_on = ipw_go_on(&run, begun ? dir : NULL, stopped && exit_code != IPW_EXIT_USAGE);
+    } else {
+        exit_code = exit_code_of(&run);
+    }
+    stopped &= begun && origin->resumes && exit_code != IPW_EXIT_USAGE;
+    end->go_on = ipw_go_on(stopped ? dir : NULL, &run.results);
     free(dir);
     release(&run);
     return exit_code;

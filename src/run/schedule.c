@@ -1,94 +1,124 @@
-/* Admission and the end: queries in flight as far as there is room, signals, failures of the run. */
-#include <stdlib.h>
+#include "run/schedule.h"
+
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/log.h"
 #include "json/write.h"
-#include "run/query_state.h"
+#include "run/signals.h"
 #include "script/stuck_watch.h"
 
 static void step(void *ud);
 
-void ipw_run_step_soon(struct ipw_run *run)
+void ipw_schedule_step_soon(struct ipw_schedule *s)
 {
-    if (!run->step) run->step = ipw_defer_start(run->loop, step, run);
+    if (!s->step) s->step = ipw_defer_start(s->loop, step, s);
 }
 
-static void cancel_all(struct ipw_run *run, const char *reason)
+static void cancel_all(struct ipw_schedule *s, enum ipw_query_stop how)
 {
     /* A cancelled query may end at once and leave the list. */
-    for (struct ipw_query *q = run->active, *next; q; q = next) {
+    for (struct ipw_query *q = s->active, *next; q; q = next) {
         next = q->next;
-        ipw_query_cancel(q, reason);
+        ipw_query_cancel(q, how);
     }
 }
 
-void ipw_run_fail(struct ipw_run *run, const struct ipw_err *err)
+void ipw_schedule_fail(struct ipw_schedule *s, const struct ipw_err *err)
 {
-    if (run->err.code) return;
-    run->err = *err;
-    cancel_all(run, "interrupted");
-    ipw_run_step_soon(run);
+    if (s->ending->err.code) return;
+    s->ending->err = *err;
+    cancel_all(s, IPW_STOP_INTERRUPT);
+    ipw_schedule_step_soon(s);
 }
 
-static bool is_ending(const struct ipw_run *run)
+void ipw_schedule_over(struct ipw_schedule *s, struct ipw_query *q)
 {
-    return run->limits.reached || run->interrupted || run->server_lost || run->err.code;
+    if (q->prev)
+        q->prev->next = q->next;
+    else
+        s->active = q->next;
+    if (q->next) q->next->prev = q->prev;
+    q->agent_over = true;
+    q->next_over = s->over;
+    s->over = q;
+    ipw_booking_add(s->booking, q);
+    ipw_schedule_step_soon(s);
 }
 
-static bool is_due(struct ipw_run *run)
+static bool is_ending(const struct ipw_schedule *s)
 {
-    return !run->origin->due || run->origin->due(run->origin);
+    return s->ground->limits->reached || ipw_ending_begun(s->ending);
+}
+
+static bool is_due(const struct ipw_schedule *s)
+{
+    struct ipw_origin *origin = s->ground->sinks.origin;
+
+    return !origin->due || origin->due(origin);
+}
+
+static void begin_next(struct ipw_schedule *s)
+{
+    size_t index = s->plan->next++;
+    struct ipw_query *q = ipw_query_new(s->ground, index, ipw_plan_place(s->plan, index));
+
+    q->next = s->active;
+    if (s->active) s->active->prev = q;
+    s->active = q;
+    ipw_query_start(q);
 }
 
 static void step(void *ud)
 {
-    struct ipw_run *run = ud;
+    struct ipw_schedule *s = ud;
 
-    run->step = NULL;
-    while (run->over) {
-        struct ipw_query *q = run->over;
-        run->over = q->next_over;
-        ipw_agent_free(q->agent);
-        q->agent = NULL;
-        q->agent_over = false;
+    s->step = NULL;
+    while (s->over) {
+        struct ipw_query *q = s->over;
+
+        s->over = q->next_over;
+        ipw_query_free_agent(q);
     }
-    if (run->server_lost) cancel_all(run, "server_lost");
-    if (run->limits.reached) cancel_all(run, ipw_limit_outcome(run->limits.reached, true));
-    ipw_run_book(run);
-    while (!is_ending(run) && ipw_net_room(run) && ipw_run_more(run) && is_due(run))
-        ipw_query_start(run, run->next++);
-    if (run->n_active == 0 && !run->over && !run->unbooked && !run->syncing && !run->step &&
-        (is_ending(run) || !ipw_run_more(run)))
-        ipw_loop_stop(run->loop);
+    if (s->ending->server_lost) cancel_all(s, IPW_STOP_SERVER_LOST);
+    if (s->ground->limits->reached) cancel_all(s, IPW_STOP_RUN_LIMIT);
+    ipw_booking_look(s->booking);
+    while (!is_ending(s) && ipw_server_watch_room(s->ground->sinks.servers) &&
+           ipw_plan_more(s->plan) && is_due(s))
+        begin_next(s);
+    if (!s->active && !s->over && !s->booking->first && !s->durable->syncing && !s->step &&
+        (is_ending(s) || !ipw_plan_more(s->plan)))
+        ipw_loop_stop(s->loop);
 }
+
+/* ---- signals ---- */
 
 static void grace_over(void *ud)
 {
-    struct ipw_run *run = ud;
+    struct ipw_schedule *s = ud;
 
-    run->grace = NULL;
-    cancel_all(run, "interrupted");
+    s->grace = NULL;
+    cancel_all(s, IPW_STOP_INTERRUPT);
 }
 
 static void stop(void *ud, int signum)
 {
-    struct ipw_run *run = ud;
+    struct ipw_schedule *s = ud;
+    size_t n = s->ground->sinks.servers->n_queries;
 
-    run->interrupted = true;
-    run->stop_signal = signum;
-    ipw_progress_clear(run->progress);
-    if (run->n_active && run->o->grace_ns > 0 && ipw_llm_away_s(run->llm) <= 0) {
+    s->ending->stop_signal = signum;
+    ipw_progress_clear(s->ground->sinks.progress);
+    if (n && s->grace_ns > 0 && ipw_llm_away_s(s->ground->llm) <= 0) {
         ipw_log(IPW_LOG_WARN,
-                "interrupted: %zu turn%s may end, for %.3g s at most (again to stop at once)",
-                run->n_active, run->n_active == 1 ? "" : "s", ipw_ns_to_s(run->o->grace_ns));
-        run->grace = ipw_timer_start(run->loop, run->o->grace_ns, grace_over, run);
+                "interrupted: %zu turn%s may end, for %.3g s at most (again to stop at once)", n,
+                n == 1 ? "" : "s", ipw_ns_to_s(s->grace_ns));
+        s->grace = ipw_timer_start(s->loop, s->grace_ns, grace_over, s);
     } else {
         ipw_log(IPW_LOG_WARN, "interrupted: writing what there is (again to stop at once)");
-        cancel_all(run, "interrupted");
+        cancel_all(s, IPW_STOP_INTERRUPT);
     }
-    ipw_run_step_soon(run);
+    ipw_schedule_step_soon(s);
 }
 
 /* ---- scripts that are stuck in C: these two run in the watch's thread ---- */
@@ -103,7 +133,8 @@ static void script_slow(void *ud, const struct ipw_stuck_watch_stall *stall)
 /* No other query gets its turn any more.  What is done is on disk, and stays. */
 static void script_stuck(void *ud, const struct ipw_stuck_watch_stall *stall)
 {
-    struct ipw_run *run = ud;
+    const struct ipw_schedule *s = ud;
+    struct ipw_rundir *dir = s->ground->sinks.dir;
     struct ipw_event event = {.kind = IPW_EV_NOTE, .t_ns = ipw_now_ns(), .query = -1};
     struct ipw_buf data = IPW_BUF(64 * IPW_KIB);
     struct ipw_jw w;
@@ -117,48 +148,41 @@ static void script_stuck(void *ud, const struct ipw_stuck_watch_stall *stall)
     event.tool.name = "stalled";
     event.payload = ipw_buf_str(&data);
     event.payload_len = data.len;
-    ipw_rundir_event(run->dir, &event);
-    ipw_rundir_flush(run->dir, NULL);
+    ipw_rundir_event(dir, &event);
+    ipw_rundir_flush(dir, NULL);
     ipw_say("query %s is stuck in one Lua call for %.0f s%s%s: the run is given up", stall->who,
             stall->seconds, stall->where[0] ? ", at " : "", stall->where);
     _exit(IPW_EXIT_FAILED);
 }
 
-static void before_sleep(void *ud)
-{
-    struct ipw_run *run = ud;
-    struct ipw_err err;
+/* ---- the run of them ---- */
 
-    ipw_scripts_note(run);
-    if (!run->err.code && ipw_rundir_flush(run->dir, &err)) ipw_run_fail(run, &err);
-}
-
-int ipw_run_queries(struct ipw_run *run)
+int ipw_schedule_run(struct ipw_schedule *s)
 {
+    struct ipw_origin *origin = s->ground->sinks.origin;
     struct ipw_stuck_watch *watch = NULL;
     struct ipw_err err;
 
     if (ipw_stuck_watch_start(&watch,
-                              &(struct ipw_stuck_watch_options){.warn_ns = 30 * IPW_NS_PER_S,
-                                                                .give_up_ns = 60 * IPW_NS_PER_S,
-                                                                .on_warn = script_slow,
-                                                                .on_give_up = script_stuck,
-                                                                .ud = run},
-                              &err))
+                        &(struct ipw_stuck_watch_options){.warn_ns = 30 * IPW_NS_PER_S,
+                                                    .give_up_ns = 60 * IPW_NS_PER_S,
+                                                    .on_warn = script_slow,
+                                                    .on_give_up = script_stuck,
+                                                    .ud = s},
+                        &err))
         ipw_log(IPW_LOG_WARN, "%s", err.text);
-    ipw_signals_start(run->loop, stop, run);
-    ipw_loop_before_sleep(run->loop, before_sleep, run);
-    ipw_run_step_soon(run);
-    ipw_loop_run(run->loop);
-    ipw_loop_before_sleep(run->loop, NULL, NULL);
+    ipw_signals_start(s->loop, stop, s);
+    ipw_loop_before_sleep(s->loop, s->before_sleep, s->ud);
+    ipw_schedule_step_soon(s);
+    ipw_loop_run(s->loop);
+    ipw_loop_before_sleep(s->loop, NULL, NULL);
     ipw_stuck_watch_stop(watch);
     ipw_signals_end();
-    ipw_defer_cancel(run->step);
-    ipw_timer_cancel(run->sample_wait);
-    ipw_timer_cancel(run->grace);
-    if (run->origin->over) run->origin->over(run->origin);
-    run->step = NULL;
-    run->sample_wait = NULL;
-    run->grace = NULL;
-    return run->err.code;
+    ipw_defer_cancel(s->step);
+    ipw_timer_cancel(s->grace);
+    ipw_booking_close(s->booking);
+    if (origin->over) origin->over(origin);
+    s->step = NULL;
+    s->grace = NULL;
+    return s->ending->err.code;
 }

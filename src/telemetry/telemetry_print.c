@@ -8,7 +8,6 @@
 #include "energy/hardware.h"
 #include "json/write.h"
 #include "report/format.h"
-#include "run/run.h"
 #include "telemetry/telemetry.h"
 
 enum { MAX_BYTES = 16 * 1024 * 1024 };

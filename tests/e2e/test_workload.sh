@@ -132,7 +132,7 @@ echo '{"timestamp": 0, "input_length": -4, "output_length": 1}' >bad.jsonl
 expect_exit 3 agent replay bad.jsonl --mode workload --base-url "$BASE_URL" -o none
 check_err "bad.jsonl:1: input_length"
 expect_exit 2 agent resume closed
-check_err "a replay is not gone on with"
+check_err "cannot resume a replay"
 [ ! -e none ] || fail "a folder was made"
 
 step "a record with each query twice: so has its replay, each told by its epoch"

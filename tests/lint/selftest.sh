@@ -60,6 +60,7 @@ void say(void) { printf("allowed here\n"); }'
 
 lint() {
     case $1 in
+    circles) python3 "$here/circles.py" "$tree" ;;
     headers_alone | format | luacheck) sh "$here/$1.sh" "$tree" ;;
     *) sh "$here/lint.sh" "$1" "$tree" ;;
     esac
@@ -85,7 +86,7 @@ breaks() { # CHECK EXPECTED-IN-OUTPUT
 }
 
 fresh
-for check in includes libraries headers length markers prints cases faults citations headers_alone format luacheck; do
+for check in includes libraries headers length markers prints cases faults citations circles headers_alone format luacheck; do
     passes $check
 done
 
@@ -114,6 +115,31 @@ breaks includes 'own headers are included with quotes: script/thing.h'
 header cellar thing
 source_file src/cellar/a.c '#include "base/thing.h"'
 breaks includes 'src/cellar is no floor'
+
+# circles
+header io a '#include "io/b.h"'
+header io b '#include "io/c.h"'
+source_file src/io/c.h '/* io/c.h: owns something, and is included by its neighbour. */'
+source_file src/io/c.c '#include "io/a.h"
+#include "io/c.h"'
+breaks circles 'src/io: circle: io/a -> io/b -> io/c -> io/a'
+header io a '#include "io/thing.h"'
+header io a_priv '#include "io/a.h"'
+source_file src/io/a.c '#include "io/a_priv.h"'
+source_file src/io/a_part.c '#include "io/a_priv.h"'
+passes circles
+fresh
+header run/sub a '#include "run/b.h"'
+source_file src/run/b.h '/* run/b.h: owns something, and its source knows a neighbour. */'
+source_file src/run/b.c '#include "run/sub/a.h"'
+breaks circles 'src/run: circle: run/b -> run/sub/a -> run/b'
+header trace a '#include "trace/b.h"'
+header trace b '#include "trace/a.h"'
+mkdir -p "$tree/tests/lint"
+echo trace >"$tree/tests/lint/circles.txt"
+passes circles
+rm "$tree/src/trace/b.h"
+breaks circles 'src/trace: has no circle any more: take it off tests/lint/circles.txt'
 
 # libraries
 source_file src/llm/c.c '#include <cjson/cJSON.h>'

@@ -12,7 +12,6 @@
 #include "json/jsonl.h"
 #include "report/summary.h"
 #include "run/resume/sessions.h"
-#include "run/run.h"
 #include "trace/rundir.h"
 
 #define FILE_MAX_BYTES (256 * IPW_MIB)

@@ -22,9 +22,6 @@ struct ipw_repair {
     void *ud;
 };
 
-/* Moves the lines with these numbers (ascending) from the file to PATH.damaged. */
-int ipw_repair_take_out(const char *path, const int64_t *lines, size_t n, struct ipw_err *err);
-
 /* Is there a manifest that can be read?  Without one nothing else is asked of the folder. */
 bool ipw_repair_has_manifest(const char *run);
 int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err);

@@ -1,4 +1,5 @@
-/* Is it the same run?  What it was begun with, and what it is to go on with. */
+#include "run/resume/same_run.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "data/sha256.h"
-#include "run/resume/sessions.h"
-#include "run/run.h"
 
 #define CONFIG_MAX (64 * IPW_MIB)
 
@@ -46,23 +45,8 @@ static void value_of(struct ipw_buf *out, const struct ipw_json *config, int i)
     ipw_json_print(out, compared[i].inner ? ipw_json_get(value, compared[i].inner) : value);
 }
 
-static struct ipw_json *config_of(const struct ipw_run *run)
+void ipw_same_run_hashes(struct ipw_jw *w, const struct ipw_json *config)
 {
-    struct ipw_buf text = IPW_BUF(CONFIG_MAX);
-    struct ipw_json *doc = NULL;
-    struct ipw_jw w;
-
-    ipw_jw_init(&w, &text);
-    ipw_run_write_config(&w, run);
-    if (ipw_json_parse(&doc, ipw_buf_str(&text), text.len, NULL, NULL))
-        IPW_BUG("the configuration is no JSON");
-    ipw_buf_release(&text);
-    return doc;
-}
-
-void ipw_identity_write(struct ipw_jw *w, const struct ipw_run *run)
-{
-    struct ipw_json *config = config_of(run);
     char hex[65];
 
     ipw_jw_obj(w);
@@ -80,50 +64,52 @@ void ipw_identity_write(struct ipw_jw *w, const struct ipw_run *run)
         ipw_buf_release(&text);
     }
     ipw_jw_obj_end(w);
-    ipw_json_free(config);
 }
 
-int ipw_history_differs(struct ipw_run *run, const char *what, struct ipw_err *err)
+int ipw_differences_add(struct ipw_differences *d, const char *what, struct ipw_err *err)
 {
-    if (!run->o->force)
+    if (!d->force)
         return ipw_fail(err, IPW_EINVAL, "%s: not the same run: %s (--force goes on all the same)",
-                        ipw_rundir_path(run->dir), what);
-    ipw_log(IPW_LOG_WARN, "%s: --force: goes on although %s", ipw_rundir_path(run->dir), what);
-    IPW_GROW(run->forced, run->cap_forced, run->n_forced + 1);
-    run->forced[run->n_forced++] = ipw_strdup(what);
+                        d->path, what);
+    ipw_log(IPW_LOG_WARN, "%s: --force: goes on although %s", d->path, what);
+    IPW_GROW(d->passed, d->cap, d->n + 1);
+    d->passed[d->n++] = ipw_strdup(what);
     return 0;
 }
 
-static int differs(struct ipw_run *run, int i, const char *then, const char *now,
+void ipw_differences_release(struct ipw_differences *d)
+{
+    for (size_t i = 0; i < d->n; i++) free(d->passed[i]);
+    free(d->passed);
+    *d = (struct ipw_differences){0};
+}
+
+static int differs(struct ipw_differences *d, int i, const char *then, const char *now,
                    struct ipw_err *err)
 {
     char *what = ipw_asprintf("the %s (%s) was %.80s, now %.80s", compared[i].part, compared[i].key,
                               then, now);
-    int rc = ipw_history_differs(run, what, err);
+    int rc = ipw_differences_add(d, what, err);
 
     free(what);
     return rc;
 }
 
-int ipw_history_check(struct ipw_run *run, bool connected, struct ipw_err *err)
+int ipw_same_run_check(struct ipw_differences *d, const struct ipw_json *then,
+                       const struct ipw_json *now, bool connected, struct ipw_err *err)
 {
-    const struct ipw_json *before = ipw_json_get(run->history.manifest, "config");
-    struct ipw_json *config;
     int rc = 0;
 
-    if (!run->history.manifest) return 0;
-    config = config_of(run);
     for (int i = 0; i < N_COMPARED && !rc; i++) {
-        struct ipw_buf then = IPW_BUF(CONFIG_MAX), now = IPW_BUF(CONFIG_MAX);
+        struct ipw_buf was = IPW_BUF(CONFIG_MAX), is = IPW_BUF(CONFIG_MAX);
 
         if (compared[i].late != connected) continue;
-        value_of(&then, before, i);
-        value_of(&now, config, i);
-        if (strcmp(ipw_buf_str(&then), ipw_buf_str(&now)))
-            rc = differs(run, i, ipw_buf_str(&then), ipw_buf_str(&now), err);
-        ipw_buf_release(&then);
-        ipw_buf_release(&now);
+        value_of(&was, then, i);
+        value_of(&is, now, i);
+        if (strcmp(ipw_buf_str(&was), ipw_buf_str(&is)))
+            rc = differs(d, i, ipw_buf_str(&was), ipw_buf_str(&is), err);
+        ipw_buf_release(&was);
+        ipw_buf_release(&is);
     }
-    ipw_json_free(config);
     return rc;
 }

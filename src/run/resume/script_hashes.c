@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "json/jsonl.h"
-#include "run/run.h"
 
 static struct ipw_file_hash *find(const struct ipw_scripts *s, const char *path)
 {
@@ -89,7 +89,7 @@ static void hash_now(char hex[65], const char *path)
     if (ipw_file_hashes_now(hex, path, NULL)) hex[0] = '\0'; /* gone, which is said */
 }
 
-static int compare(struct ipw_run *run, struct ipw_file_hash *then, struct ipw_err *err)
+static int compare(struct ipw_differences *d, struct ipw_file_hash *then, struct ipw_err *err)
 {
     char now[65], *what;
     int rc;
@@ -101,26 +101,24 @@ static int compare(struct ipw_run *run, struct ipw_file_hash *then, struct ipw_e
                             then->path, then->sha256, now);
     else
         what = ipw_asprintf("the file %s, which it loads, is not there any more", then->path);
-    rc = ipw_history_differs(run, what, err);
+    rc = ipw_differences_add(d, what, err);
     free(what);
     if (!rc && *now) memcpy(then->sha256, now, sizeof then->sha256);
     return rc;
 }
 
-int ipw_scripts_check(struct ipw_run *run, struct ipw_err *err)
+int ipw_scripts_check(struct ipw_scripts *s, const struct ipw_history *h, const char *path,
+                      const char *agent_path, struct ipw_differences *d, struct ipw_err *err)
 {
-    const struct ipw_history *h = &run->history;
     const struct ipw_json *config = ipw_json_get(h->manifest, "config");
-    struct ipw_scripts *s = &run->scripts;
     int rc = 0;
 
     for (const struct ipw_json *x = ipw_json_first(ipw_json_get(config, "scripts")); x;
          x = ipw_json_next(x))
         take(s, x);
-    if (h->n && h->past[h->n - 1].killed) rc = take_notes(s, ipw_rundir_path(run->dir), err);
+    if (h->n && h->past[h->n - 1].killed) rc = take_notes(s, path, err);
     for (size_t i = 0; i < s->n && !rc; i++) {
-        /* The agent's own file is told by its hash in the configuration. */
-        if (strcmp(s->all[i].path, run->agent.path)) rc = compare(run, &s->all[i], err);
+        if (strcmp(s->all[i].path, agent_path)) rc = compare(d, &s->all[i], err);
     }
     /* What has been loaded by now the manifest will have from the start. */
     for (; s->n_taken < ipw_file_hashes_count() && !rc; s->n_taken++)
@@ -130,17 +128,15 @@ int ipw_scripts_check(struct ipw_run *run, struct ipw_err *err)
 
 /* ---- as the run goes on ---- */
 
-void ipw_scripts_note(struct ipw_run *run)
+void ipw_scripts_note(struct ipw_scripts *s, struct ipw_rundir *dir, int64_t n_rows)
 {
-    struct ipw_scripts *s = &run->scripts;
-
     for (; s->n_taken < ipw_file_hashes_count(); s->n_taken++) {
         const struct ipw_file_hash *l = ipw_file_hashes_at(s->n_taken);
         const struct ipw_file_hash *known = find(s, l->path);
         struct ipw_event event = {.kind = IPW_EV_NOTE,
                                   .t_ns = ipw_now_ns(),
                                   .query = -1,
-                                  .rows = run->n_rows,
+                                  .rows = n_rows,
                                   .tool.name = "script"};
         struct ipw_buf data = IPW_BUF(64 * IPW_KIB);
         struct ipw_jw w;
@@ -154,18 +150,18 @@ void ipw_scripts_note(struct ipw_run *run)
         ipw_jw_obj_end(&w);
         event.payload = ipw_buf_str(&data);
         event.payload_len = data.len;
-        ipw_rundir_event(run->dir, &event);
+        ipw_rundir_event(dir, &event);
         ipw_buf_release(&data);
     }
 }
 
-void ipw_scripts_write(struct ipw_jw *w, const struct ipw_run *run)
+void ipw_scripts_write(struct ipw_jw *w, const struct ipw_scripts *s)
 {
     ipw_jw_arr(w);
-    for (size_t i = 0; i < run->scripts.n; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         ipw_jw_obj(w);
-        ipw_jw_kstr(w, "path", run->scripts.all[i].path);
-        ipw_jw_kstr(w, "sha256", run->scripts.all[i].sha256);
+        ipw_jw_kstr(w, "path", s->all[i].path);
+        ipw_jw_kstr(w, "sha256", s->all[i].sha256);
         ipw_jw_obj_end(w);
     }
     ipw_jw_arr_end(w);

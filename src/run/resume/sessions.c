@@ -8,8 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "json/jsonl.h"
-#include "run/resume/rebuild.h"
-#include "run/run.h"
 #include "trace/saved_manifest.h"
 
 #define MANIFEST_MAX (256 * IPW_MIB)
@@ -152,16 +150,14 @@ int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err
     return rc ? ipw_err_prefix(err, "%s/manifest.json", run) : 0;
 }
 
-int ipw_history_open(struct ipw_run *run, struct ipw_err *err)
+int ipw_history_open(struct ipw_history *h, const char *run, struct ipw_err *err)
 {
-    struct ipw_history *h = &run->history;
     struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
-    int rc = ipw_history_read(h, ipw_rundir_path(run->dir), err);
+    int rc = ipw_history_read(h, run, err);
 
     if (!rc && ipw_json_get(h->manifest, "command")) { /* stays as the run was begun */
         ipw_json_print(&text, ipw_json_get(h->manifest, "command"));
-        free(run->command);
-        run->command = ipw_buf_take(&text, NULL);
+        h->command = ipw_buf_take(&text, NULL);
     }
     ipw_buf_release(&text);
     return rc;
@@ -175,6 +171,7 @@ void ipw_history_release(struct ipw_history *h)
     ipw_device_sums_release(&h->warmup_devices);
     ipw_device_sums_release(&h->wasted_devices);
     ipw_json_free(h->manifest);
+    free(h->command);
     *h = (struct ipw_history){0};
 }
 
@@ -197,37 +194,17 @@ static size_t count_lines(const char *path)
     return n;
 }
 
-bool ipw_history_complete(const struct ipw_run *run)
+bool ipw_history_complete(const struct ipw_history *h, const char *run, enum ipw_retry retry,
+                          size_t planned)
 {
     char *path;
     bool all;
 
-    if (run->retry > IPW_RETRY_CUT || !is_complete(&run->history)) return false;
-    path = ipw_asprintf("%s/traces.jsonl", ipw_rundir_path(run->dir));
-    all = count_lines(path) >= ipw_run_planned(run) - (size_t)run->o->warmup;
+    if (retry > IPW_RETRY_CUT || !is_complete(h)) return false;
+    path = ipw_asprintf("%s/traces.jsonl", run);
+    all = count_lines(path) >= planned;
     free(path);
     return all;
-}
-
-static void say(void *ud, const char *what)
-{
-    (void)ud;
-    ipw_say("%s", what);
-}
-
-int ipw_history_mend(struct ipw_run *run, struct ipw_err *err)
-{
-    struct ipw_history *h = &run->history;
-    struct ipw_mend mend = {.say = say};
-    int rc;
-
-    if (!h->manifest || h->mended) return 0;
-    rc = ipw_mend_run(&mend, ipw_rundir_path(run->dir), err);
-    if (!rc) rc = ipw_rundir_reopen(run->dir, err);
-    if (rc) return rc;
-    ipw_history_release(h);
-    h->mended = true;
-    return ipw_history_open(run, err);
 }
 
 /* ---- the sums ---- */

@@ -14,8 +14,11 @@
 #include "json/json.h"
 #include "json/write.h"
 #include "report/summary.h"
-
-struct ipw_run;
+#include "run/plan.h"
+#include "run/results.h"
+#include "run/session.h"
+#include "script/dataset.h"
+#include "trace/rundir.h"
 
 enum ipw_retry { /* which queries without an answer are run again; each includes the one before */
                  IPW_RETRY_NONE,
@@ -36,6 +39,7 @@ struct ipw_past { /* an earlier session */
 
 struct ipw_history {
     struct ipw_json *manifest; /* NULL: a new run */
+    char *command;             /* how the run was begun, where the manifest says */
     bool mended;
     struct ipw_past *past;
     size_t n, cap;
@@ -51,21 +55,28 @@ struct ipw_history {
 
 /* The manifest and the sessions of a run's folder. */
 int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err);
-/* The same of the folder that run->dir holds locked. */
-int ipw_history_open(struct ipw_run *run, struct ipw_err *err);
+/* The same, with the command. */
+int ipw_history_open(struct ipw_history *h, const char *run, struct ipw_err *err);
 void ipw_history_release(struct ipw_history *h);
-/* IPW_EINVAL, naming it, when what is to be run differs from what the run was begun with; with
- * --force that is said and noted instead.  `connected`: the server is known too. */
-int ipw_history_check(struct ipw_run *run, bool connected, struct ipw_err *err);
-/* The same for one difference, in words ("the model (model) was a, now b"). */
-int ipw_history_differs(struct ipw_run *run, const char *what, struct ipw_err *err);
-/* Did the last session come to its end, with nothing left to be run by `--rerun`?  A line that a
- * repair took out, or that was on its way to attempts.jsonl when a later session was killed before
- * the manifest knew of it, is missing all the same. */
-bool ipw_history_complete(const struct ipw_run *run);
+/* Did the last session come to its end, with all `planned` queries in traces.jsonl and nothing left
+ * to be run by `retry` (--rerun)?  A line that a repair took out, or that was on its way to attempts.jsonl when
+ * a later session was killed before the manifest knew of it, is missing all the same. */
+bool ipw_history_complete(const struct ipw_history *h, const char *run, enum ipw_retry retry,
+                          size_t planned);
 /* run/resume/rebuild.h, once; and the manifest is read again. */
-int ipw_history_mend(struct ipw_run *run, struct ipw_err *err);
-int ipw_history_settle(struct ipw_run *run, struct ipw_err *err);
+int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_err *err);
+
+struct ipw_settle { /* what is put in order; all borrowed */
+    struct ipw_history *history;
+    struct ipw_rundir *dir;
+    const struct ipw_dataset *cases;
+    struct ipw_plan *plan;       /* done queries are marked */
+    struct ipw_results *results; /* and added */
+    struct ipw_session *session; /* gets its number */
+    enum ipw_retry retry;
+    bool quiet;
+};
+int ipw_history_settle(const struct ipw_settle *settle, struct ipw_err *err);
 /* A query of the warm-up, or an earlier attempt: its joules. */
 void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t);
 /* Adds up what the sessions before took; they are all over. */
@@ -74,8 +85,6 @@ void ipw_history_fold(struct ipw_history *h);
 void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
                      struct ipw_device_books *devices);
 
-/* The manifest's "hashes": of the agent, the configuration, the data set, the model. */
-void ipw_identity_write(struct ipw_jw *w, const struct ipw_run *run);
 /* The members of `patch` onto those of `object`; both have sorted keys. */
 void ipw_json_merge(struct ipw_buf *out, const struct ipw_json *object,
                     const struct ipw_json *patch);

@@ -9,8 +9,30 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "json/jsonl.h"
+#include "run/resume/rebuild.h"
 #include "run/resume/sessions.h"
-#include "run/run.h"
+
+/* ---- sessions that were killed ---- */
+
+static void say(void *ud, const char *what)
+{
+    (void)ud;
+    ipw_say("%s", what);
+}
+
+int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_err *err)
+{
+    struct ipw_mend mend = {.say = say};
+    int rc;
+
+    if (!h->manifest || h->mended) return 0;
+    rc = ipw_mend_run(&mend, ipw_rundir_path(dir), err);
+    if (!rc) rc = ipw_rundir_reopen(dir, err);
+    if (rc) return rc;
+    ipw_history_release(h);
+    h->mended = true;
+    return ipw_history_open(h, ipw_rundir_path(dir), err);
+}
 
 /* ---- names of attempts ---- */
 
@@ -59,7 +81,7 @@ struct by_id {
 };
 
 struct settling {
-    struct ipw_run *run;
+    const struct ipw_settle *of;
     struct by_id *cases; /* sorted */
     struct names attempts;
     struct names moved; /* from traces.jsonl to attempts.jsonl just now */
@@ -73,11 +95,11 @@ static int compare_ids(const void *a, const void *b)
 
 static void sort_cases(struct settling *s)
 {
-    size_t n = ipw_dataset_count(s->run->cases);
+    size_t n = ipw_dataset_count(s->of->cases);
 
     s->cases = ipw_calloc(n + 1, sizeof *s->cases);
     for (size_t i = 0; i < n; i++)
-        s->cases[i] = (struct by_id){ipw_dataset_get(s->run->cases, i)->id, i};
+        s->cases[i] = (struct by_id){ipw_dataset_get(s->of->cases, i)->id, i};
     qsort(s->cases, n, sizeof *s->cases, compare_ids);
 }
 
@@ -85,7 +107,7 @@ static const struct by_id *case_of(const struct settling *s, const char *id)
 {
     struct by_id key = {id, 0};
 
-    return bsearch(&key, s->cases, ipw_dataset_count(s->run->cases), sizeof *s->cases, compare_ids);
+    return bsearch(&key, s->cases, ipw_dataset_count(s->of->cases), sizeof *s->cases, compare_ids);
 }
 
 void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t)
@@ -113,8 +135,8 @@ static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *er
 
     (void)err;
     add_name(&s->attempts, name_of(&q->trace, q->record.segment));
-    ipw_history_book(&s->run->history, false, &q->trace);
-    s->run->history.n_attempts++;
+    ipw_history_book(s->of->history, false, &q->trace);
+    s->of->history->n_attempts++;
     return 0;
 }
 
@@ -123,7 +145,7 @@ static int take_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     struct settling *s = ud;
 
     (void)err;
-    ipw_history_book(&s->run->history, true, &q->trace);
+    ipw_history_book(s->of->history, true, &q->trace);
     return 0;
 }
 
@@ -131,7 +153,7 @@ static int each_of(struct settling *s, const char *name,
                    int (*fn)(void *ud, struct ipw_query_loaded *query, struct ipw_err *err),
                    struct ipw_err *err)
 {
-    char *path = ipw_asprintf("%s/%s", ipw_rundir_path(s->run->dir), name);
+    char *path = ipw_asprintf("%s/%s", ipw_rundir_path(s->of->dir), name);
     int rc = access(path, F_OK) == 0 ? ipw_rundir_each_query(path, fn, s, NULL, err) : 0;
 
     free(path);
@@ -170,29 +192,25 @@ static int write_attempt(struct settling *s, const struct ipw_json *doc, enum ip
     if (rc) return rc;
     ipw_json_merge(&line, doc, patch);
     ipw_json_free(patch);
-    rc = ipw_rundir_attempt(s->run->dir, ipw_buf_str(&line), line.len, err);
+    rc = ipw_rundir_attempt(s->of->dir, ipw_buf_str(&line), line.len, err);
     ipw_buf_release(&line);
     return rc;
 }
 
 static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struct ipw_err *err)
 {
-    struct ipw_run *run = s->run;
+    const struct ipw_settle *of = s->of;
     const struct by_id *c = case_of(s, q->trace.id);
-    size_t index;
 
     /* One that --force left out of the selection has its line all the same. */
-    if (c && q->record.epoch >= 0 && q->record.epoch < run->o->epochs) {
-        index = (size_t)run->o->warmup + (size_t)q->record.epoch * ipw_dataset_count(run->cases) +
-                c->index;
-        if (run->done[index])
+    if (c && q->record.epoch >= 0 && q->record.epoch < (int64_t)of->plan->n_epochs) {
+        if (!ipw_plan_mark(of->plan, c->index, q->record.epoch))
             return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",
                             q->trace.id, q->record.epoch);
-        run->done[index] = true;
-        run->history.n_kept++;
+        of->history->n_kept++;
     }
-    if (q->trace.completed) run->n_answered++;
-    ipw_summary_add(&run->summary, &q->trace, &q->record);
+    if (q->trace.completed) of->results->n_answered++;
+    ipw_summary_add(&of->results->summary, &q->trace, &q->record);
     return 0;
 }
 
@@ -208,14 +226,14 @@ static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
         free(name);
         return 0;
     }
-    if (why == IPW_RETRY_NONE || why > s->run->retry) {
+    if (why == IPW_RETRY_NONE || why > s->of->retry) {
         free(name);
         return mark_done(s, q, err);
     }
     rc = write_attempt(s, q->doc, why, err);
     add_name(&s->moved, name);
-    ipw_history_book(&s->run->history, false, &q->trace);
-    s->run->history.n_attempts++;
+    ipw_history_book(s->of->history, false, &q->trace);
+    s->of->history->n_attempts++;
     s->n_dropped++;
     return rc;
 }
@@ -237,53 +255,50 @@ static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
 
 /* ---- all of it ---- */
 
-static void tell(const struct ipw_run *run)
+static void tell(const struct ipw_settle *of)
 {
-    const struct ipw_history *h = &run->history;
+    const struct ipw_history *h = of->history;
     const struct ipw_rundir_torn *torn;
-    size_t n = ipw_rundir_torn(run->dir, &torn);
-    size_t planned = ipw_run_planned(run) - (size_t)run->o->warmup;
+    size_t n = ipw_rundir_torn(of->dir, &torn);
+    size_t planned = ipw_plan_counted(of->plan);
 
-    if (ipw_rundir_stale_owner(run->dir)[0])
+    if (ipw_rundir_stale_owner(of->dir)[0])
         ipw_log(IPW_LOG_INFO, "%s: its lock was that of a run which is gone (%s)",
-                ipw_rundir_path(run->dir), ipw_rundir_stale_owner(run->dir));
+                ipw_rundir_path(of->dir), ipw_rundir_stale_owner(of->dir));
     for (size_t i = 0; i < n; i++)
         ipw_log(IPW_LOG_WARN,
                 "%s/%s: its last line was torn: %lld bytes from byte %lld on moved to %s.torn",
-                ipw_rundir_path(run->dir), torn[i].file, (long long)torn[i].cut.bytes,
+                ipw_rundir_path(of->dir), torn[i].file, (long long)torn[i].cut.bytes,
                 (long long)torn[i].cut.offset, torn[i].file);
-    if (!run->o->quiet)
+    if (!of->quiet)
         ipw_say("%s: goes on: %zu of %zu queries are done, %zu earlier attempt%s",
-                ipw_rundir_path(run->dir), h->n_kept, planned, h->n_attempts,
+                ipw_rundir_path(of->dir), h->n_kept, planned, h->n_attempts,
                 h->n_attempts == 1 ? "" : "s");
 }
 
-int ipw_history_settle(struct ipw_run *run, struct ipw_err *err)
+int ipw_history_settle(const struct ipw_settle *of, struct ipw_err *err)
 {
-    struct settling s = {.run = run};
-    struct ipw_history *h = &run->history;
+    struct settling s = {.of = of};
+    struct ipw_history *h = of->history;
     int rc;
 
     if (!h->manifest) return 0;
-    run->done = ipw_calloc(ipw_run_planned(run) + 1, sizeof *run->done);
+    ipw_plan_resume(of->plan);
     sort_cases(&s);
     rc = each_of(&s, "attempts.jsonl", take_attempt, err);
     sort_names(&s.attempts);
     if (!rc) rc = each_of(&s, "warmup.jsonl", take_warmup, err);
     if (!rc) rc = each_of(&s, "traces.jsonl", take_trace, err);
     sort_names(&s.moved);
-    if (!rc) rc = ipw_rundir_sync(run->dir, err);
-    if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(run->dir, keep_trace, &s, err);
+    if (!rc) rc = ipw_rundir_sync(of->dir, err);
+    if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(of->dir, keep_trace, &s, err);
     if (!rc) {
-        size_t planned = ipw_run_planned(run);
-
         ipw_history_fold(h);
-        run->segment = (int)h->n;
-        ipw_rundir_set_segment(run->dir, run->segment);
+        of->session->number = (int)h->n;
+        ipw_rundir_set_segment(of->dir, of->session->number);
         /* The machine is warmed up again, unless nothing is left to be run. */
-        for (size_t i = 0; i < (size_t)run->o->warmup; i++)
-            run->done[i] = h->n_kept + (size_t)run->o->warmup == planned;
-        tell(run);
+        if (h->n_kept == ipw_plan_counted(of->plan)) ipw_plan_skip_warmup(of->plan);
+        tell(of);
     }
     free(s.cases);
     release_names(&s.attempts);

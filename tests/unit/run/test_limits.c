@@ -1,4 +1,4 @@
-/* The meter: what events spend, what passes a limit, and when nothing may be begun any more. */
+/* Spending: what events spend, what passes a limit, and when nothing may be begun any more. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,24 +14,24 @@
 
 #define S(s) ((int64_t)((s)*1e9))
 
-static void lm_start(struct ipw_meter *m, int attempt)
+static void lm_start(struct ipw_spending *m, int attempt)
 {
     struct ipw_event e = {.kind = IPW_EV_LM_START, .t_ns = S(1), .lm = {.attempt = attempt}};
 
-    ipw_meter_event(m, &e, 0);
+    ipw_spending_event(m, &e, 0);
 }
 
-static void lm_end(struct ipw_meter *m, double t, int64_t in, int64_t out, double usd)
+static void lm_end(struct ipw_spending *m, double t, int64_t in, int64_t out, double usd)
 {
     struct ipw_event e = {
         .kind = IPW_EV_LM_END,
         .t_ns = S(t),
         .lm = {.outcome = IPW_LM_OK, .input_tokens = in, .output_tokens = out, .chunks = 7}};
 
-    ipw_meter_event(m, &e, usd);
+    ipw_spending_event(m, &e, usd);
 }
 
-static void retry(struct ipw_meter *m, double t, double wait)
+static void retry(struct ipw_spending *m, double t, double wait)
 {
     struct ipw_event e = {.kind = IPW_EV_LM_END,
                           .t_ns = S(t),
@@ -41,119 +41,119 @@ static void retry(struct ipw_meter *m, double t, double wait)
                                  .input_tokens = -1,
                                  .output_tokens = -1}};
 
-    ipw_meter_event(m, &e, NAN);
-    ipw_meter_wait(m, e.t_ns, e.t_ns + e.lm.retry_wait_ns);
+    ipw_spending_event(m, &e, NAN);
+    ipw_spending_wait(m, e.t_ns, e.t_ns + e.lm.retry_wait_ns);
 }
 
 static void test_tokens_and_turns(void **state)
 {
     const struct ipw_limits l = {.tokens = 100, .turns = 2};
-    struct ipw_meter m;
+    struct ipw_spending m;
     char text[160];
 
     (void)state;
-    ipw_meter_start(&m, S(0));
-    assert_int_equal(ipw_meter_used_up(&m, &l, S(1)), IPW_LIMIT_NONE);
+    ipw_spending_start(&m, S(0));
+    assert_int_equal(ipw_spending_used_up(&m, &l, S(1)), IPW_LIMIT_NONE);
     lm_start(&m, 1);
     lm_start(&m, 2); /* another attempt of the same call */
     assert_int_equal(m.turns, 1);
     lm_end(&m, 2, 60, 40, 0);
     /* All of it used, none of it passed: what was begun was allowed, the next thing is not. */
-    assert_int_equal(ipw_meter_passed(&m, &l, S(2)), IPW_LIMIT_NONE);
-    assert_int_equal(ipw_meter_used_up(&m, &l, S(2)), IPW_LIMIT_TOKENS);
+    assert_int_equal(ipw_spending_passed(&m, &l, S(2)), IPW_LIMIT_NONE);
+    assert_int_equal(ipw_spending_used_up(&m, &l, S(2)), IPW_LIMIT_TOKENS);
     lm_end(&m, 3, 1, 0, 0);
-    assert_int_equal(ipw_meter_passed(&m, &l, S(3)), IPW_LIMIT_TOKENS);
-    ipw_meter_tell(text, sizeof text, &m, &l, IPW_LIMIT_TOKENS, false, S(3));
+    assert_int_equal(ipw_spending_passed(&m, &l, S(3)), IPW_LIMIT_TOKENS);
+    ipw_spending_describe(text, sizeof text, &m, &l, IPW_LIMIT_TOKENS, false, S(3));
     assert_string_equal(text, "--token-limit 100: 101 used");
-    ipw_meter_tell(text, sizeof text, &m, &l, IPW_LIMIT_TOKENS, true, S(3));
+    ipw_spending_describe(text, sizeof text, &m, &l, IPW_LIMIT_TOKENS, true, S(3));
     assert_string_equal(text, "--run-token-limit 100: 101 used");
-    ipw_meter_start(&m, S(0));
+    ipw_spending_start(&m, S(0));
     lm_start(&m, 1);
-    assert_int_equal(ipw_meter_used_up(&m, &l, S(2)), IPW_LIMIT_NONE);
+    assert_int_equal(ipw_spending_used_up(&m, &l, S(2)), IPW_LIMIT_NONE);
     lm_start(&m, 1);
-    assert_int_equal(ipw_meter_used_up(&m, &l, S(2)), IPW_LIMIT_TURNS);
-    assert_int_equal(ipw_meter_passed(&m, &l, S(2)), IPW_LIMIT_NONE);
+    assert_int_equal(ipw_spending_used_up(&m, &l, S(2)), IPW_LIMIT_TURNS);
+    assert_int_equal(ipw_spending_passed(&m, &l, S(2)), IPW_LIMIT_NONE);
 }
 
 static void test_untold_tokens_are_counted_by_events(void **state)
 {
     const struct ipw_limits l = {.tokens = 10};
-    struct ipw_meter m;
+    struct ipw_spending m;
 
     (void)state;
-    ipw_meter_start(&m, 0);
+    ipw_spending_start(&m, 0);
     lm_end(&m, 1, -1, -1, 0);
     assert_true(m.guessed);
     assert_int_equal(m.tokens, 7);
     lm_end(&m, 2, -1, -1, 0);
-    assert_int_equal(ipw_meter_passed(&m, &l, S(2)), IPW_LIMIT_TOKENS);
+    assert_int_equal(ipw_spending_passed(&m, &l, S(2)), IPW_LIMIT_TOKENS);
 }
 
 static void test_time(void **state)
 {
     const struct ipw_limits l = {.wall_ns = S(100), .working_ns = S(10)};
     const struct ipw_limits wall = {.wall_ns = S(100)};
-    struct ipw_meter m;
+    struct ipw_spending m;
 
     (void)state;
-    ipw_meter_start(&m, S(1000));
-    assert_true(ipw_meter_working_ns(&m, S(1009)) == S(9));
+    ipw_spending_start(&m, S(1000));
+    assert_true(ipw_spending_working_ns(&m, S(1009)) == S(9));
     retry(&m, 1009, 20);
     /* While it waits the clock of its work stands still. */
-    assert_true(ipw_meter_working_ns(&m, S(1019)) == S(9));
-    assert_int_equal(ipw_meter_passed(&m, &l, S(1029)), IPW_LIMIT_NONE);
-    assert_true(ipw_meter_working_ns(&m, S(1029.5)) == S(9.5));
+    assert_true(ipw_spending_working_ns(&m, S(1019)) == S(9));
+    assert_int_equal(ipw_spending_passed(&m, &l, S(1029)), IPW_LIMIT_NONE);
+    assert_true(ipw_spending_working_ns(&m, S(1029.5)) == S(9.5));
     retry(&m, 1029.5, 10); /* two branches wait: */
     retry(&m, 1034.5, 10); /* the overlap counts once */
-    assert_true(ipw_meter_working_ns(&m, S(1044.5)) == S(9.5));
-    assert_int_equal(ipw_meter_passed(&m, &l, S(1045)), IPW_LIMIT_NONE);
-    assert_int_equal(ipw_meter_used_up(&m, &l, S(1045)), IPW_LIMIT_WORKING);
-    assert_int_equal(ipw_meter_passed(&m, &l, S(1045.1)), IPW_LIMIT_WORKING);
+    assert_true(ipw_spending_working_ns(&m, S(1044.5)) == S(9.5));
+    assert_int_equal(ipw_spending_passed(&m, &l, S(1045)), IPW_LIMIT_NONE);
+    assert_int_equal(ipw_spending_used_up(&m, &l, S(1045)), IPW_LIMIT_WORKING);
+    assert_int_equal(ipw_spending_passed(&m, &l, S(1045.1)), IPW_LIMIT_WORKING);
     retry(&m, 1040, 1); /* wholly inside another wait */
-    assert_true(ipw_meter_working_ns(&m, S(1045)) == S(10));
-    ipw_meter_wait_over(&m, S(1060)); /* none is under way */
+    assert_true(ipw_spending_working_ns(&m, S(1045)) == S(10));
+    ipw_spending_wait_over(&m, S(1060)); /* none is under way */
     retry(&m, 1060, 10);
-    ipw_meter_wait_over(&m, S(1062));
-    assert_true(ipw_meter_working_ns(&m, S(1062)) == S(25));
-    assert_true(ipw_meter_working_ns(&m, S(1063)) == S(26));
-    assert_int_equal(ipw_meter_passed(&m, &wall, S(1100)), IPW_LIMIT_NONE);
-    assert_int_equal(ipw_meter_passed(&m, &wall, S(1100.1)), IPW_LIMIT_TIME);
+    ipw_spending_wait_over(&m, S(1062));
+    assert_true(ipw_spending_working_ns(&m, S(1062)) == S(25));
+    assert_true(ipw_spending_working_ns(&m, S(1063)) == S(26));
+    assert_int_equal(ipw_spending_passed(&m, &wall, S(1100)), IPW_LIMIT_NONE);
+    assert_int_equal(ipw_spending_passed(&m, &wall, S(1100.1)), IPW_LIMIT_TIME);
 }
 
 static void test_cost(void **state)
 {
     const struct ipw_limits l = {.cost_usd = 1}, none = {0};
-    struct ipw_meter m;
+    struct ipw_spending m;
     char text[160];
 
     (void)state;
-    ipw_meter_start(&m, 0);
+    ipw_spending_start(&m, 0);
     lm_end(&m, 1, 1, 1, 0.75);
     retry(&m, 2, 1); /* an attempt that failed and told nothing costs nothing known */
-    assert_int_equal(ipw_meter_used_up(&m, &l, S(2)), IPW_LIMIT_NONE);
+    assert_int_equal(ipw_spending_used_up(&m, &l, S(2)), IPW_LIMIT_NONE);
     lm_end(&m, 1, 1, 1, 0.5);
-    assert_int_equal(ipw_meter_passed(&m, &l, S(2)), IPW_LIMIT_COST);
-    ipw_meter_tell(text, sizeof text, &m, &l, IPW_LIMIT_COST, false, S(2));
+    assert_int_equal(ipw_spending_passed(&m, &l, S(2)), IPW_LIMIT_COST);
+    ipw_spending_describe(text, sizeof text, &m, &l, IPW_LIMIT_COST, false, S(2));
     assert_string_equal(text, "--cost-limit $1: $1.25 used");
-    ipw_meter_start(&m, 0);
+    ipw_spending_start(&m, 0);
     lm_end(&m, 1, 1, 1, NAN);
-    assert_int_equal(ipw_meter_passed(&m, &none, S(2)), IPW_LIMIT_NONE);
-    assert_int_equal(ipw_meter_passed(&m, &l, S(2)), IPW_LIMIT_COST);
+    assert_int_equal(ipw_spending_passed(&m, &none, S(2)), IPW_LIMIT_NONE);
+    assert_int_equal(ipw_spending_passed(&m, &l, S(2)), IPW_LIMIT_COST);
 }
 
 static void test_energy(void **state)
 {
     const struct ipw_limits l = {.energy_j = 2000};
-    struct ipw_meter m;
+    struct ipw_spending m;
 
     (void)state;
-    ipw_meter_start(&m, 0);
-    assert_int_equal(ipw_meter_used_up(&m, &l, S(2)), IPW_LIMIT_NONE); /* not known yet */
+    ipw_spending_start(&m, 0);
+    assert_int_equal(ipw_spending_used_up(&m, &l, S(2)), IPW_LIMIT_NONE); /* not known yet */
     m.energy_j = 2000;
-    assert_int_equal(ipw_meter_passed(&m, &l, S(2)), IPW_LIMIT_NONE);
-    assert_int_equal(ipw_meter_used_up(&m, &l, S(2)), IPW_LIMIT_ENERGY);
+    assert_int_equal(ipw_spending_passed(&m, &l, S(2)), IPW_LIMIT_NONE);
+    assert_int_equal(ipw_spending_used_up(&m, &l, S(2)), IPW_LIMIT_ENERGY);
     m.energy_j = 2001;
-    assert_int_equal(ipw_meter_passed(&m, &l, S(2)), IPW_LIMIT_ENERGY);
+    assert_int_equal(ipw_spending_passed(&m, &l, S(2)), IPW_LIMIT_ENERGY);
 }
 
 static void test_written(void **state)

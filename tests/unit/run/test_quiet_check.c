@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "energy/overlap.h"
 #include "energy/quiet.h"
@@ -105,15 +106,16 @@ static void reset(void)
     world.listener_name = "llama-server";
 }
 
-static int check(struct ipw_run *run, const char *url, bool require, struct ipw_err *err)
-{
-    struct ipw_run_options o = {.require_quiet = require};
-    int rc;
+struct machine {
+    struct ipw_source_set sources;
+    struct ipw_start_findings found;
+};
 
-    run->o = &o;
-    run->base_url = ipw_strdup(url);
-    rc = ipw_before_check(run, err);
-    free(run->base_url);
+static int check(struct machine *m, const char *url, bool require, struct ipw_err *err)
+{
+    const char *servers[] = {url, NULL};
+    int rc = ipw_start_check(&m->found, &m->sources, servers, require, err);
+
     assert_int_equal(world.n_looks, 0);
     return rc;
 }
@@ -138,11 +140,11 @@ static void the_server_is_ours(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ipw_run run = {0};
+        struct machine machine = {0};
         struct ipw_err err = {0};
 
         reset();
-        assert_int_equal(check(&run, rows[i].url, true, &err), 0);
+        assert_int_equal(check(&machine, rows[i].url, true, &err), 0);
         assert_int_equal(world.asked_port, rows[i].port);
         assert_int_equal(world.n_ours, rows[i].port ? 2 : 1);
         assert_int_equal(world.ours[0], getpid());
@@ -153,21 +155,21 @@ static void the_server_is_ours(void **state)
 static void a_loud_machine(void **state)
 {
     static const char said[] = "other programs use 1.5 of 4 processors (most of it: backup)";
-    struct ipw_run run = {0};
+    struct machine machine = {0};
     struct ipw_err err = {0};
 
     (void)state;
     reset();
     world.foreign = 1.5;
-    assert_int_equal(check(&run, NULL, false, &err), 0);
-    assert_string_equal(run.not_quiet, said);
-    assert_int_equal(check(&run, NULL, true, &err), IPW_ECANCELLED);
+    assert_int_equal(check(&machine, NULL, false, &err), 0);
+    assert_string_equal(machine.found.not_quiet, said);
+    assert_int_equal(check(&machine, NULL, true, &err), IPW_ECANCELLED);
     assert_string_equal(err.text + strlen("--require-quiet: "), said);
     world.readable = false; /* not known: nothing is said, and nothing can be promised */
-    run.not_quiet[0] = '\0';
-    assert_int_equal(check(&run, NULL, false, &err), 0);
-    assert_string_equal(run.not_quiet, "");
-    assert_int_equal(check(&run, NULL, true, &err), IPW_ECANCELLED);
+    machine.found.not_quiet[0] = '\0';
+    assert_int_equal(check(&machine, NULL, false, &err), 0);
+    assert_string_equal(machine.found.not_quiet, "");
+    assert_int_equal(check(&machine, NULL, true, &err), IPW_ECANCELLED);
     assert_non_null(strstr(err.text, "/proc/stat cannot be read"));
 }
 
@@ -207,7 +209,7 @@ static void who_computes_on_the_gpus(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ipw_run run = {.sources = {.n = 1, .sources = {&source}}};
+        struct machine machine = {.sources = {.n = 1, .sources = {&source}}};
         struct ipw_err err = {0};
 
         reset();
@@ -216,8 +218,8 @@ static void who_computes_on_the_gpus(void **state)
         world.foreign = rows[i].foreign;
         for (size_t k = 0; k < 3 && rows[i].on_gpu[k]; k++)
             world.on_gpu[world.n_on_gpu++] = rows[i].on_gpu[k];
-        assert_int_equal(check(&run, "http://127.0.0.1:8000/v1", false, &err), 0);
-        assert_string_equal(run.not_quiet, rows[i].said);
+        assert_int_equal(check(&machine, "http://127.0.0.1:8000/v1", false, &err), 0);
+        assert_string_equal(machine.found.not_quiet, rows[i].said);
     }
 }
 
@@ -254,7 +256,7 @@ static void a_frozen_counter_is_rejected(void **state)
                                   .n_channels = 1,
                                   .period_ns = IPW_NS_PER_S,
                                   .read = read_never};
-    struct ipw_run run = {.sources = {.n = 2, .sources = {&board, &exporter}}};
+    struct machine machine = {.sources = {.n = 2, .sources = {&board, &exporter}}};
     struct ipw_err err = {0};
 
     (void)state;
@@ -264,14 +266,14 @@ static void a_frozen_counter_is_rejected(void **state)
     }
     c[0].kind = c[2].kind = far.kind = IPW_CHANNEL_COUNTER;
     reset();
-    ipw_source_set_cover(&run.sources);
-    assert_int_equal(run.sources.n_channels, 4);
-    assert_int_equal(check(&run, NULL, false, &err), 0);
-    assert_true(run.sources.rejected[0]);
-    for (int i = 1; i < 4; i++) assert_false(run.sources.rejected[i]);
-    assert_true(run.sources.channels[1].in_sum); /* power is integrated instead */
-    run.sources.n = 0;                           /* nobody closes what is ours */
-    ipw_source_set_close(&run.sources);
+    ipw_source_set_cover(&machine.sources);
+    assert_int_equal(machine.sources.n_channels, 4);
+    assert_int_equal(check(&machine, NULL, false, &err), 0);
+    assert_true(machine.sources.rejected[0]);
+    for (int i = 1; i < 4; i++) assert_false(machine.sources.rejected[i]);
+    assert_true(machine.sources.channels[1].in_sum); /* power is integrated instead */
+    machine.sources.n = 0;                           /* nobody closes what is ours */
+    ipw_source_set_close(&machine.sources);
 }
 
 /* The same of boards as they are: NVML's publish every 100 ms, of others the period is not known.
@@ -289,7 +291,7 @@ static void a_frozen_counter_of_a_real_board_is_rejected(void **state)
         };
         struct ipw_source board = {
             .name = "amdgpu", .channels = c, .n_channels = 3, .read = read_board};
-        struct ipw_run run = {.sources = {.n = 1, .sources = {&board}}};
+        struct machine machine = {.sources = {.n = 1, .sources = {&board}}};
         struct ipw_err err = {0};
 
         for (int i = 0; i < 3; i++) {
@@ -298,13 +300,13 @@ static void a_frozen_counter_of_a_real_board_is_rejected(void **state)
         }
         c[0].kind = c[2].kind = IPW_CHANNEL_COUNTER;
         reset();
-        ipw_source_set_cover(&run.sources);
-        assert_int_equal(check(&run, NULL, false, &err), 0);
-        assert_true(run.sources.rejected[0]);
-        assert_true(run.sources.channels[1].in_sum);
-        assert_string_equal(run.doubts, ""); /* the gauge is believed */
-        run.sources.n = 0;
-        ipw_source_set_close(&run.sources);
+        ipw_source_set_cover(&machine.sources);
+        assert_int_equal(check(&machine, NULL, false, &err), 0);
+        assert_true(machine.sources.rejected[0]);
+        assert_true(machine.sources.channels[1].in_sum);
+        assert_string_equal(machine.found.doubts, ""); /* the gauge is believed */
+        machine.sources.n = 0;
+        ipw_source_set_close(&machine.sources);
     }
 }
 
@@ -327,7 +329,7 @@ static void a_dead_package_stays_in_the_sum(void **state)
     };
     struct ipw_source rapl = {
         .name = "rapl", .channels = c, .n_channels = 2, .read = read_packages};
-    struct ipw_run run = {.sources = {.n = 1, .sources = {&rapl}}};
+    struct machine machine = {.sources = {.n = 1, .sources = {&rapl}}};
     struct ipw_err err = {0};
 
     (void)state;
@@ -337,15 +339,15 @@ static void a_dead_package_stays_in_the_sum(void **state)
         c[i].period_ns = IPW_NS_PER_MS;
     }
     reset();
-    ipw_source_set_cover(&run.sources);
-    assert_int_equal(check(&run, NULL, false, &err), 0);
-    assert_false(run.sources.rejected[0] || run.sources.rejected[1]);
-    assert_true(run.sources.channels[0].in_sum && run.sources.channels[1].in_sum);
-    assert_string_equal(run.doubts, "package-0 does not move: not believed");
-    assert_string_equal(run.doubted[IPW_DOMAIN_CPU], "stuck");
-    assert_null(run.doubted[IPW_DOMAIN_GPU]);
-    run.sources.n = 0;
-    ipw_source_set_close(&run.sources);
+    ipw_source_set_cover(&machine.sources);
+    assert_int_equal(check(&machine, NULL, false, &err), 0);
+    assert_false(machine.sources.rejected[0] || machine.sources.rejected[1]);
+    assert_true(machine.sources.channels[0].in_sum && machine.sources.channels[1].in_sum);
+    assert_string_equal(machine.found.doubts, "package-0 does not move: not believed");
+    assert_string_equal(machine.found.doubted[IPW_DOMAIN_CPU], "stuck");
+    assert_null(machine.found.doubted[IPW_DOMAIN_GPU]);
+    machine.sources.n = 0;
+    ipw_source_set_close(&machine.sources);
 }
 
 int main(void)

@@ -1,0 +1,66 @@
+/* run/query.h: one query, from its start until its line is written.
+ *
+ * Owns the query's agent, its workspace, its turns, and how it ended.  struct ipw_query_ground is
+ * the ground that all queries of a run stand on: borrowed parts, and the callback that is told of a
+ * query's end.  The query's lists are its keepers': in flight (run/schedule.h), waiting to be booked
+ * (run/booking.h). */
+#ifndef IPW_RUN_QUERY_H
+#define IPW_RUN_QUERY_H
+
+#include "run/ending.h"
+#include "run/sinks.h"
+#include "run/workspaces.h"
+#include "script/agent.h"
+
+struct ipw_query;
+
+struct ipw_query_ground {
+    struct ipw_loop *loop;
+    struct ipw_llm *llm;
+    struct ipw_web *web; /* NULL: none is granted */
+    const char *model;
+    const struct ipw_agent_options *agent;
+    const struct ipw_script_options *script;
+    const struct ipw_agent_info *info;
+    const struct ipw_agent_config *config;
+    struct ipw_dataset *cases;
+    struct ipw_workspaces *workspaces;
+    struct ipw_run_limits *limits;
+    struct ipw_sinks sinks;
+    void (*over)(void *ud, struct ipw_query *q);
+    void *ud;
+};
+
+struct ipw_query {
+    const struct ipw_query_ground *ground;
+    struct ipw_place place;
+    struct ipw_query_sinks sinks;
+    struct ipw_host host;
+    struct ipw_agent *agent;
+    char *workspace;
+    int64_t start_ns, end_ns;
+    enum ipw_query_stop stop;
+
+    /* once over */
+    bool completed, never_ran; /* never_ran: the agent was not started */
+    char *outcome, *response, *error;
+    struct ipw_score score;
+    bool scored;
+    int64_t lua_peak_bytes, lua_cpu_ns;
+
+    struct ipw_query *prev, *next; /* in flight */
+    struct ipw_query *next_over, *next_unbooked;
+    bool agent_over;       /* its agent is to be freed first */
+    unsigned looks_at_end; /* of the booking, by then */
+};
+
+struct ipw_query *ipw_query_new(const struct ipw_query_ground *ground, size_t index,
+                                struct ipw_place place);
+/* A query that cannot run is over at once. */
+void ipw_query_start(struct ipw_query *q);
+/* The first reason counts. */
+void ipw_query_cancel(struct ipw_query *q, enum ipw_query_stop how);
+void ipw_query_free_agent(struct ipw_query *q); /* outside of its callbacks */
+void ipw_query_free(struct ipw_query *q);
+
+#endif

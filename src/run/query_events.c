@@ -1,0 +1,62 @@
+#include "run/query_events.h"
+
+#include <string.h>
+
+#include "json/write.h"
+
+static void carry(struct ipw_event *out, const struct ipw_buf *data)
+{
+    out->payload = data->failed ? NULL : data->data;
+    out->payload_len = data->failed ? 0 : data->len;
+}
+
+void ipw_query_start_event(struct ipw_event *out, struct ipw_buf *data, const struct ipw_case *c,
+                           int epoch, bool warmup)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, data);
+    ipw_jw_obj(&w);
+    ipw_jw_kint(&w, "epoch", epoch);
+    ipw_jw_key(&w, "files");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < c->n_files; i++) ipw_jw_str(&w, c->files[i].name);
+    ipw_jw_arr_end(&w);
+    ipw_jw_kstr(&w, "level", c->level);
+    if (c->metadata) ipw_jw_kraw(&w, "metadata", c->metadata, strlen(c->metadata));
+    ipw_jw_kint(&w, "number", c->number);
+    ipw_jw_kstr(&w, "prompt", c->prompt);
+    ipw_jw_kstr(&w, "system", c->system);
+    ipw_jw_kbool(&w, "warmup", warmup);
+    ipw_jw_obj_end(&w);
+    *out = (struct ipw_event){.kind = IPW_EV_QUERY_START, .q.id = c->id};
+    carry(out, data);
+}
+
+void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
+                         const struct ipw_query_end_facts *f)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, data);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "answer");
+    if (f->answer)
+        ipw_jw_strn(&w, f->answer, f->answer_len);
+    else
+        ipw_jw_null(&w);
+    ipw_jw_kstr(&w, "answer_source", f->answer_source);
+    ipw_jw_kint(&w, "lua_cpu_ns", f->lua_cpu_ns);
+    ipw_jw_kint(&w, "lua_peak_bytes", f->lua_peak_bytes);
+    if (f->never_ran) ipw_jw_kbool(&w, "ran", false);
+    ipw_jw_key(&w, "resolved");
+    if (f->resolved >= 0)
+        ipw_jw_bool(&w, f->resolved == 1);
+    else
+        ipw_jw_null(&w);
+    ipw_jw_kstr(&w, "response", f->response);
+    if (f->stopped) ipw_jw_kbool(&w, "stopped", true);
+    ipw_jw_obj_end(&w);
+    *out = (struct ipw_event){.kind = IPW_EV_QUERY_END, .q = f->q};
+    carry(out, data);
+}

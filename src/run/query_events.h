@@ -1,0 +1,28 @@
+/* run/query_events.h: the events with which a query begins and ends, from plain facts.
+ *
+ * The one writer of their members.  The event borrows the buffer: it is handed on before the buffer
+ * is released.  A payload that is too large is left out. */
+#ifndef IPW_RUN_QUERY_EVENTS_H
+#define IPW_RUN_QUERY_EVENTS_H
+
+#include "script/dataset.h"
+#include "trace/event.h"
+
+#define IPW_QUERY_EVENT_BUF IPW_BUF(64 * IPW_MIB)
+
+void ipw_query_start_event(struct ipw_event *out, struct ipw_buf *data, const struct ipw_case *c,
+                           int epoch, bool warmup);
+
+struct ipw_query_end_facts {
+    struct ipw_query_facts q;
+    const char *answer; /* the extracted one, or NULL; answer_len bytes */
+    size_t answer_len;
+    const char *answer_source, *response; /* or NULL */
+    int resolved;                         /* 1, 0, or -1: not scored */
+    int64_t lua_cpu_ns, lua_peak_bytes;
+    bool never_ran, stopped; /* the agent was not started; was stopped from outside */
+};
+void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
+                         const struct ipw_query_end_facts *facts);
+
+#endif

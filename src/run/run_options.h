@@ -1,0 +1,55 @@
+/* run/run_options.h: what the command line says about a run.
+ *
+ * Plain values, in groups by the part that they are for; the rows that fill them are in
+ * app/cmd_run.c.  ipw_run_options_init() sets what `run` does without any option.  Nothing is
+ * written into them once the command line is read, and all strings are borrowed from it. */
+#ifndef IPW_RUN_RUN_OPTIONS_H
+#define IPW_RUN_RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "run/limits.h"
+#include "run/script_options.h"
+#include "run/sensor_options.h"
+#include "run/server_options.h"
+
+struct ipw_agent_options {
+    const char *tools; /* names with commas between; NULL: the agent's own */
+    int64_t max_turns, seed, max_tokens, lua_cpu_ns;
+    size_t lua_memory_bytes;
+    double temperature;
+    bool untrusted, allow_proc;
+};
+
+struct ipw_data_options {
+    const char *dataset, *data_dir, *limit;
+    int64_t epochs, warmup;
+};
+
+struct ipw_resume_options {
+    bool on, force;
+    const char *retry;
+};
+
+struct ipw_output_options {
+    const char *dir, *sync;
+    bool no_content, json, quiet, verbose;
+};
+
+struct ipw_run_options {
+    struct ipw_connect_options server;
+    struct ipw_agent_options agent;
+    struct ipw_data_options data;
+    struct ipw_script_options script;
+    struct ipw_sensor_options sensors;
+    struct ipw_limit_options limits;
+    struct ipw_resume_options resume;
+    struct ipw_output_options output;
+    int64_t concurrency, grace_ns;
+};
+
+void ipw_run_options_init(struct ipw_run_options *options);
+
+#endif

@@ -1,0 +1,230 @@
+/* Before a run: each stage finds what can be wrong before the run's folder is made. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "run/limit_check.h"
+#include "run/run_priv.h"
+
+/* At commas alone, blanks around a name apart: a tool may be a path, and a path may hold blanks. */
+static void cut_tools(struct run *run)
+{
+    size_t n = 0, cap = 0;
+    char *save = NULL;
+
+    if (!run->o->agent.tools) return;
+    run->tools_text = ipw_strdup(run->o->agent.tools);
+    IPW_GROW(run->tools, cap, 1);
+    for (char *t = strtok_r(run->tools_text, ",", &save); t; t = strtok_r(NULL, ",", &save)) {
+        size_t len;
+
+        t += strspn(t, " \t\n");
+        for (len = strlen(t); len && strchr(" \t\n", t[len - 1]);) t[--len] = '\0';
+        if (!len) continue;
+        IPW_GROW(run->tools, cap, n + 2);
+        run->tools[n++] = t;
+    }
+    run->tools[n] = NULL;
+}
+
+static int check_options(struct run *run, struct ipw_err *err)
+{
+    const struct ipw_run_options *o = run->o;
+    int rc = run->origin->check(run->origin, o, err);
+
+    if (!rc) rc = ipw_sync_parse(&run->durable.policy, o->output.sync, err);
+    if (!rc) rc = ipw_retry_parse(&run->retry, o->resume.retry, err);
+    if (!rc && !o->resume.on && (o->resume.force || strcmp(o->resume.retry, "cut")))
+        rc = ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume",
+                      o->resume.force ? "force" : "rerun");
+    if (!rc && o->resume.on && !o->output.dir)
+        rc = ipw_fail(err, IPW_EINVAL, "--resume: --output names the run to go on with");
+    return rc;
+}
+
+/* A run that was begun before is locked before anything of it is read. */
+static int lock_earlier(struct run *run, struct ipw_err *err)
+{
+    int rc;
+
+    if (!run->o->resume.on || !ipw_rundir_holds_run(run->o->output.dir)) return 0;
+    rc = ipw_rundir_open(&run->dir, run->o->output.dir, err);
+    if (!rc) run->results.summary.place.folder = ipw_rundir_path(run->dir);
+    if (rc || !ipw_rundir_has_manifest(run->dir)) return rc;
+    run->differences.path = ipw_rundir_path(run->dir);
+    run->differences.force = run->o->resume.force;
+    return ipw_history_open(&run->history, ipw_rundir_path(run->dir), err);
+}
+
+static int choose_rules(struct run *run, struct ipw_err *err)
+{
+    const struct ipw_json *config = ipw_json_get(run->history.manifest, "config");
+    const char *begun = ipw_json_str(ipw_json_get(config, "share"), "phase");
+
+    return ipw_sensors_init(&run->sensors, &run->o->sensors, begun, err);
+}
+
+static int load_agent(struct run *run, struct ipw_err *err)
+{
+    const struct ipw_agent_options *o = &run->o->agent;
+    const char *const *paths = ipw_script_paths(&run->o->script);
+    int rc;
+
+    cut_tools(run);
+    run->config = (struct ipw_agent_config){.max_turns = o->max_turns,
+                                            .temperature = o->temperature,
+                                            .seed = o->seed,
+                                            .max_tokens = o->max_tokens,
+                                            .tools = run->tools,
+                                            .paths = paths,
+                                            .memory_bytes = o->lua_memory_bytes,
+                                            .slice_cpu_ns = o->lua_cpu_ns,
+                                            .untrusted = o->untrusted};
+    ipw_script_options_apply(&run->o->script);
+    rc = ipw_agent_inspect(&run->agent, run->agent_name, paths, o->untrusted, err);
+    if (!rc && run->agent.unknown[0])
+        ipw_log(IPW_LOG_WARN, "%s: no agent has a field %s: it does nothing", run->agent.path,
+                run->agent.unknown);
+    return rc;
+}
+
+/* Is it the same run that was begun?  `connected`: the server is known, too. */
+static int check_same(struct run *run, bool connected, struct ipw_err *err)
+{
+    struct ipw_manifest manifest = ipw_run_manifest(run);
+    struct ipw_json *now;
+    int rc;
+
+    if (!run->history.manifest) return 0;
+    now = ipw_manifest_config_doc(&manifest);
+    rc = ipw_same_run_check(&run->differences, ipw_json_get(run->history.manifest, "config"), now,
+                            connected, err);
+    ipw_json_free(now);
+    return rc;
+}
+
+static int open_data(struct run *run, struct ipw_err *err)
+{
+    const struct ipw_run_options *o = run->o;
+    int rc = ipw_pricing_open(&run->pricing, o->limits.prices, o->limits.free, err);
+
+    if (!rc) rc = run->origin->open(run->origin, &run->cases, o, err);
+    if (rc) return rc;
+    ipw_plan_init(&run->plan, ipw_dataset_count(run->cases), o->data.warmup, o->data.epochs);
+    run->origin->selection(run->origin, run->selection_sha256, run->cases);
+    rc = check_same(run, false, err);
+    return rc ? rc
+              : ipw_scripts_check(&run->scripts, &run->history, run->differences.path,
+                                  run->agent.path, &run->differences, err);
+}
+
+static bool is_complete(const struct run *run)
+{
+    return ipw_history_complete(&run->history, run->differences.path, run->retry,
+                                ipw_plan_counted(&run->plan));
+}
+
+static int look_for_work(struct run *run, struct ipw_err *err)
+{
+    int rc = is_complete(run) ? ipw_history_mend(&run->history, run->dir, err) : 0;
+
+    if (!rc) run->nothing_left = is_complete(run);
+    return rc;
+}
+
+static int connect_server(struct run *run, struct ipw_err *err)
+{
+    const struct ipw_run_options *o = run->o;
+    struct ipw_origin_run view;
+    int rc;
+
+    ipw_anchor_take(&run->session.anchor);
+    rc = ipw_http_global_init(err);
+    if (!rc) rc = ipw_loop_new(&run->loop, err);
+    if (rc) return rc;
+    run->web = ipw_script_web(&o->script, run->loop, o->server.net.cacert);
+    run->connection =
+        (struct ipw_connection){.o = &o->server, .loop = run->loop, .quiet = o->output.quiet};
+    rc = ipw_connect(&run->connection, (uint64_t)run->session.anchor.wall_ns, err);
+    if (rc || !run->origin->connected) return rc;
+    view = (struct ipw_origin_run){.loop = run->loop,
+                                   .llm = run->connection.llm,
+                                   .session = &run->session,
+                                   .plan = &run->plan,
+                                   .quiet = o->output.quiet,
+                                   .wake = ipw_run_step_soon,
+                                   .ud = run};
+    run->origin->connected(run->origin, &view);
+    return 0;
+}
+
+static int open_sensors(struct run *run, struct ipw_err *err)
+{
+    const char **servers = ipw_connection_urls(&run->connection);
+    bool elsewhere = !run->connection.demo && ipw_connection_elsewhere(&run->connection);
+    int rc;
+
+    run->sensors.loop = run->loop;
+    run->sensors.session = &run->session;
+    run->sensors.rows = ipw_run_sampled;
+    run->sensors.ud = run;
+    rc = ipw_sensors_open(&run->sensors, servers, elsewhere, err);
+    free(servers);
+    run->limits = (struct ipw_run_limits){.o = &run->o->limits,
+                                          .loop = run->loop,
+                                          .session = &run->session,
+                                          .ending = &run->ending,
+                                          .ledger = run->sensors.ledger,
+                                          .feed = run->sensors.feed,
+                                          .run_reached = ipw_run_step_soon,
+                                          .ud = run};
+    return rc ? rc
+              : ipw_limits_kept(&run->o->limits, &run->sensors, &run->connection, &run->pricing,
+                                err);
+}
+
+static int settle(struct run *run, struct ipw_err *err)
+{
+    const struct ipw_settle settle = {.history = &run->history,
+                                      .dir = run->dir,
+                                      .cases = run->cases,
+                                      .plan = &run->plan,
+                                      .results = &run->results,
+                                      .session = &run->session,
+                                      .retry = run->retry,
+                                      .quiet = run->o->output.quiet};
+    int rc = check_same(run, true, err);
+
+    if (!rc) rc = ipw_history_mend(&run->history, run->dir, err);
+    if (!rc) rc = ipw_history_settle(&settle, err);
+    if (!rc) run->nothing_left = is_complete(run);
+    return rc;
+}
+
+/* In this order; the exit code that a failure of the stage has, and one error that has another. */
+static const struct {
+    int (*prepare)(struct run *run, struct ipw_err *err);
+    int exit_code, special, special_exit_code;
+} stages[] = {
+    {check_options, IPW_EXIT_USAGE, 0, 0},
+    {lock_earlier, IPW_EXIT_FAILED, 0, 0},
+    {choose_rules, IPW_EXIT_USAGE, 0, 0},
+    {load_agent, IPW_EXIT_INPUT, IPW_ENOTFOUND, IPW_EXIT_USAGE},
+    {open_data, IPW_EXIT_INPUT, 0, 0},
+    {look_for_work, IPW_EXIT_INPUT, 0, 0},
+    {connect_server, IPW_EXIT_FAILED, IPW_EINVAL, IPW_EXIT_USAGE},
+    {open_sensors, IPW_EXIT_FAILED, IPW_EINVAL, IPW_EXIT_USAGE},
+    {settle, IPW_EXIT_INPUT, 0, 0},
+};
+
+int ipw_run_prepare(struct run *run, struct ipw_err *err)
+{
+    for (size_t i = 0; i < sizeof stages / sizeof *stages && !run->nothing_left; i++) {
+        int rc = stages[i].prepare(run, err);
+
+        if (rc) return rc == stages[i].special ? stages[i].special_exit_code : stages[i].exit_code;
+    }
+    return IPW_EXIT_OK;
+}

@@ -1,0 +1,62 @@
+/* run/run_priv.h: the whole run, for run.c and run_prepare.c alone.
+ *
+ * The parts that run.c joins.  No part includes this: each is handed what it uses. */
+#ifndef IPW_RUN_RUN_PRIV_H
+#define IPW_RUN_RUN_PRIV_H
+
+#include "run/manifest.h"
+#include "run/run.h"
+#include "run/schedule.h"
+#include "trace/redact.h"
+
+struct run {
+    const struct ipw_run_options *o;
+    const char *agent_name; /* as the command line has it */
+    char *command;
+    struct ipw_origin *origin;
+    struct ipw_loop *loop;
+    struct ipw_agent_info agent;
+    struct ipw_agent_config config;
+    char *tools_text; /* --tools, cut at its commas */
+    const char **tools;
+    struct ipw_dataset *cases;
+    char selection_sha256[65];
+
+    struct ipw_connection connection;
+    struct ipw_server_watch servers;
+    struct ipw_web *web; /* of scripts; NULL: none is granted */
+    struct ipw_pricing pricing;
+    struct ipw_sensors sensors;
+    struct ipw_baseline baseline;
+    struct ipw_run_limits limits;
+    struct ipw_workspaces workspaces; /* holds the queries' own; made when needed */
+
+    struct ipw_rundir *dir;
+    struct ipw_redactor redactor; /* of --no-content */
+    struct ipw_session session;
+    struct ipw_history history;
+    struct ipw_differences differences;
+    struct ipw_scripts scripts;
+    enum ipw_retry retry;
+    bool nothing_left; /* every query was done before */
+
+    struct ipw_plan plan;
+    struct ipw_query_ground ground;
+    struct ipw_schedule schedule;
+    struct ipw_booking booking;
+    struct ipw_durable durable;
+    struct ipw_results results;
+    struct ipw_ending ending;
+    struct ipw_progress *progress;
+};
+
+/* run_prepare.c: up to the run's folder.  Returns the exit code; the error is that of the stage that
+ * failed. */
+int ipw_run_prepare(struct run *run, struct ipw_err *err);
+/* What the manifest is written from, as of now. */
+struct ipw_manifest ipw_run_manifest(const struct run *run);
+/* The parts report; ud is the run. */
+void ipw_run_sampled(void *ud);
+void ipw_run_step_soon(void *ud);
+
+#endif

@@ -1,0 +1,38 @@
+/* run/schedule.h: admission of queries, and the end of them.
+ *
+ * Owns the queries in flight: begins as many as there is room for, frees agents outside of their
+ * callbacks, and cuts everything when the run has to end (a limit of the run, a signal, a server
+ * that is lost, a failure).  Signals are answered here, and scripts that are stuck in C.  Borrows the
+ * parts that it asks: the plan, the ground of the queries, booking, durable writing, the limits. */
+#ifndef IPW_RUN_SCHEDULE_H
+#define IPW_RUN_SCHEDULE_H
+
+#include "run/booking.h"
+#include "run/durable.h"
+
+struct ipw_schedule {
+    struct ipw_loop *loop;
+    const struct ipw_query_ground *ground;
+    struct ipw_plan *plan;
+    struct ipw_booking *booking;
+    const struct ipw_durable *durable;
+    struct ipw_ending *ending;
+    int64_t grace_ns;               /* --grace */
+    void (*before_sleep)(void *ud); /* each time before the loop waits */
+    void *ud;
+
+    struct ipw_query *active; /* in flight */
+    struct ipw_query *over;   /* agents to free outside their callbacks */
+    struct ipw_defer *step;   /* the next step is on its way */
+    struct ipw_timer *grace;  /* after the first signal: until turns are cut */
+};
+
+/* Returns when every query is safe, or the run stopped. */
+int ipw_schedule_run(struct ipw_schedule *s);
+void ipw_schedule_step_soon(struct ipw_schedule *s);
+/* A query is over: its ground tells it. */
+void ipw_schedule_over(struct ipw_schedule *s, struct ipw_query *q);
+/* Stops the run; the first failure counts. */
+void ipw_schedule_fail(struct ipw_schedule *s, const struct ipw_err *err);
+
+#endif

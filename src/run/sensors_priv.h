@@ -1,0 +1,17 @@
+/* run/sensors_priv.h: between the two halves of run/sensors.h: opening and reading the sensors
+ * (sensors.c), and noting what happens to them while the run goes on (sensors_watch.c). */
+#ifndef IPW_RUN_SENSORS_PRIV_H
+#define IPW_RUN_SENSORS_PRIV_H
+
+#include "run/sensors.h"
+
+/* The sampler's callbacks; ud is the sensors. */
+void ipw_sensors_gap(void *ud, const struct ipw_sampler_gap *gap);
+void ipw_sensors_loss(void *ud, const struct ipw_sampler_loss *loss);
+void ipw_sensors_watch_start(struct ipw_sensors *s);
+/* The ledger has taken the row: which counters have stood still for too long, and which move again, is
+ * noted (IPW_NOTE_STUCK). */
+void ipw_sensors_watch_row(struct ipw_sensors *s, const struct ipw_sampler_row *row);
+void ipw_sensors_watch_clocks(struct ipw_sensors *s);
+
+#endif

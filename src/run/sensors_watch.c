@@ -1,0 +1,245 @@
+/* What happens to the sensors while a run goes on, noted in its events: see run/sensors_priv.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "energy/select.h"
+#include "json/write.h"
+#include "run/sensors_priv.h"
+
+#define STUCK_TOLD_NS (5 * IPW_NS_PER_S) /* nothing has come to stand in by then */
+
+/* A counter that stands still for longer than it should. */
+struct ipw_stuck {
+    int64_t value;    /* as last read */
+    int64_t since_ns; /* 0: it moves */
+    bool over, told;  /* its gauge stands in; the user knows */
+};
+
+/* ---- notes in the run's events ---- */
+
+/* What happens before the run_start is written after it, and read back from there: it names the rows
+ * that came before it.  What happens after the run_end belongs to no run. */
+static void note(struct ipw_sensors *s, const char *name, const char *data, size_t n)
+{
+    struct ipw_event event = {.kind = IPW_EV_NOTE,
+                              .t_ns = ipw_now_ns(),
+                              .query = -1,
+                              .rows = s->n_rows,
+                              .tool.name = name,
+                              .payload = data,
+                              .payload_len = n};
+
+    if (s->session->end_ns || !s->feed) return;
+    if (s->session->start_ns) {
+        ipw_rundir_event(s->dir, &event);
+    } else {
+        ipw_event_write(&s->early_notes, &event);
+    }
+    ipw_feed_event(s->feed, &event);
+}
+
+void ipw_sensors_started(struct ipw_sensors *s)
+{
+    if (s->early_notes.len)
+        ipw_rundir_event_line(s->dir, s->early_notes.data, s->early_notes.len - 1);
+    ipw_buf_clear(&s->early_notes);
+}
+
+void ipw_sensors_gap(void *ud, const struct ipw_sampler_gap *gap)
+{
+    struct ipw_sensors *s = ud;
+    char data[200];
+    int n = snprintf(data, sizeof data,
+                     "{\"from_ns\":%lld,\"slow_read\":%s,\"source\":%zu,\"to_ns\":%lld}",
+                     (long long)gap->from_ns, gap->slow_read ? "true" : "false", gap->source,
+                     (long long)gap->to_ns);
+
+    note(s, "sensor_gap", data, (size_t)n);
+    ipw_log(IPW_LOG_INFO, "%s: no reading for %.2f s%s", s->sources.sources[gap->source]->name,
+            ipw_ns_to_s(gap->to_ns - gap->from_ns),
+            gap->slow_read ? " (the driver took so long)" : "");
+}
+
+/* For the summary: "gpu0 was lost 15.2 s after the start, and came back after 18.3 s". */
+static void tell_loss(struct ipw_sensors *s, const struct ipw_channel *c,
+                      const struct ipw_sampler_loss *loss)
+{
+    size_t used = strlen(s->loss_note);
+    double after_s = ipw_ns_to_s(loss->t_ns - s->session->start_ns);
+    char when[48] = "before the start";
+
+    if (s->session->start_ns) snprintf(when, sizeof when, "%.1f s after the start", after_s);
+    snprintf(s->loss_note + used, sizeof s->loss_note - used, "%s%s was %s %s", used ? "; " : "",
+             c->name, loss->back ? "back" : "lost", when);
+    if (loss->back)
+        ipw_log(IPW_LOG_WARN, "%s is back: it counts anew, what it drew meanwhile is not known",
+                c->name);
+    else
+        ipw_log(IPW_LOG_WARN, "%s is lost: no %s energy is known from here on (%s)", c->name,
+                ipw_domain_name(c->domain), ipw_feed_loss_reason(c->domain));
+}
+
+void ipw_sensors_loss(void *ud, const struct ipw_sampler_loss *loss)
+{
+    struct ipw_sensors *s = ud;
+    const struct ipw_channel *c = &s->sources.channels[loss->channel];
+    struct ipw_buf data = IPW_BUF(4 * IPW_KIB);
+    struct ipw_jw w;
+
+    if (s->session->end_ns || !s->feed) return;
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "channel", c->name);
+    ipw_jw_kint(&w, "read_ns", loss->t_ns);
+    if (!loss->back) ipw_jw_kstr(&w, "reason", ipw_feed_loss_reason(c->domain));
+    ipw_jw_kint(&w, "source", (int64_t)loss->source);
+    ipw_jw_obj_end(&w);
+    note(s, loss->back ? "sensor_back" : IPW_NOTE_LOST, ipw_buf_str(&data), data.len);
+    ipw_buf_release(&data);
+    if (!loss->back) ipw_feed_device_lost(s->feed, c->name);
+    if (c->in_sum) tell_loss(s, c, loss);
+}
+
+/* ---- counters that stand still in mid-run ---- */
+
+/* What stands in for a dead counter: its device's gauge. */
+static const char *stand_in(const struct ipw_sensors *s, size_t source, size_t channel)
+{
+    size_t first = ipw_source_set_first(&s->sources, source);
+    const struct ipw_channel *c = &s->sources.channels[channel];
+
+    for (size_t i = first; i < first + s->sources.sources[source]->n_channels; i++) {
+        const struct ipw_channel *g = &s->sources.channels[i];
+
+        if (g->kind == IPW_CHANNEL_GAUGE && g->domain == c->domain && g->device[0] &&
+            !strcmp(g->device, c->device))
+            return g->name;
+    }
+    return NULL;
+}
+
+static void note_stuck(struct ipw_sensors *s, size_t source, const char *channel, int64_t from_ns,
+                       int64_t to_ns, const char *instead)
+{
+    struct ipw_buf data = IPW_BUF(4 * IPW_KIB);
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "channel", channel);
+    ipw_jw_kint(&w, "from_ns", from_ns);
+    ipw_jw_kint(&w, "source", (int64_t)source);
+    ipw_jw_kstr(&w, "stands_in", instead);
+    if (to_ns)
+        ipw_jw_kint(&w, "to_ns", to_ns);
+    else
+        ipw_jw_knull(&w, "to_ns");
+    ipw_jw_obj_end(&w);
+    note(s, IPW_NOTE_STUCK, ipw_buf_str(&data), data.len);
+    ipw_buf_release(&data);
+}
+
+/* For the summary: "gpu0 stopped 5.0 s after the start: gpu0/power stands in". */
+static void tell_stuck(struct ipw_sensors *s, const struct ipw_channel *c, int64_t from_ns,
+                       const char *instead)
+{
+    size_t used = strlen(s->loss_note);
+    char when[48] = "does not move", then[96] = "not believed";
+
+    if (s->session->start_ns && from_ns > s->session->start_ns)
+        snprintf(when, sizeof when, "stopped %.1f s after the start",
+                 ipw_ns_to_s(from_ns - s->session->start_ns));
+    if (instead) snprintf(then, sizeof then, "%s stands in", instead);
+    snprintf(s->loss_note + used, sizeof s->loss_note - used, "%s%s %s: %s", used ? "; " : "",
+             c->name, when, then);
+    ipw_log(IPW_LOG_WARN, "%s %s: %s", c->name, when, then);
+}
+
+/* The ledger judges it by the rows (ledger RUN comes to the same by them); here it is only told. */
+static void watch_counter(struct ipw_sensors *s, size_t source, size_t channel, int64_t t_ns,
+                          int64_t value)
+{
+    const struct ipw_channel *c = &s->sources.channels[channel];
+    struct ipw_stuck *k = &s->stuck[channel];
+    int64_t silence = ipw_ledger_silence_ns(s->ledger, channel);
+    int64_t over_ns = ipw_ledger_handed_over_ns(s->ledger, channel);
+    bool moved = value != IPW_NO_VALUE && value != k->value;
+
+    if (value != IPW_NO_VALUE) k->value = value;
+    if (k->over) return;
+    if (over_ns != INT64_MIN) {
+        const char *instead = stand_in(s, source, channel);
+
+        if (!k->since_ns) k->since_ns = over_ns;
+        note_stuck(s, source, c->name, k->since_ns, 0, instead);
+        tell_stuck(s, c, k->since_ns, instead);
+        k->over = true;
+    } else if (silence > 0 && !k->since_ns) {
+        k->since_ns = t_ns - silence;
+        note_stuck(s, source, c->name, k->since_ns, 0, NULL);
+        ipw_log(IPW_LOG_INFO, "%s has not moved for %.2f s", c->name, ipw_ns_to_s(silence));
+    } else if (k->since_ns && moved) {
+        note_stuck(s, source, c->name, k->since_ns, t_ns, NULL);
+        k->since_ns = 0;
+    } else if (k->since_ns && !k->told && t_ns - k->since_ns > STUCK_TOLD_NS) {
+        tell_stuck(s, c, k->since_ns, NULL);
+        k->told = true;
+    }
+}
+
+void ipw_sensors_watch_row(struct ipw_sensors *s, const struct ipw_sampler_row *row)
+{
+    if (s->session->end_ns || !s->stuck) return;
+    for (size_t i = 0; i < row->n; i++) {
+        const struct ipw_channel *c = &s->sources.channels[row->first_channel + i];
+
+        if (c->in_sum && c->kind == IPW_CHANNEL_COUNTER)
+            watch_counter(s, row->source, row->first_channel + i, row->t_ns, row->values[i]);
+    }
+}
+
+/* The record has what was found before the run (run/quiet_check.h). */
+void ipw_sensors_watch_start(struct ipw_sensors *s)
+{
+    int64_t now = ipw_now_ns();
+    size_t at = 0;
+
+    s->stuck = ipw_calloc(s->sources.n_channels + 1, sizeof *s->stuck);
+    snprintf(s->loss_note, sizeof s->loss_note, "%s", s->found.doubts);
+    for (size_t i = 0; i < s->sources.n; i++) {
+        for (size_t k = 0; k < s->sources.sources[i]->n_channels; k++, at++) {
+            const struct ipw_channel *c = &s->sources.channels[at];
+
+            s->stuck[at].told = s->found.doubted[c->domain] != NULL;
+            if (s->sources.rejected[at] && c->kind == IPW_CHANNEL_COUNTER)
+                note_stuck(s, i, c->name, now, 0, stand_in(s, i, at));
+        }
+    }
+}
+
+void ipw_sensors_watch_clocks(struct ipw_sensors *s)
+{
+    int64_t now = ipw_now_ns();
+    struct ipw_clock_moves moves;
+    struct ipw_anchor anchor;
+    char data[200];
+
+    if (now < s->clocks_due_ns || !ipw_clockwatch_take(&anchor)) return;
+    s->clocks_due_ns = now + IPW_NS_PER_S;
+    if (!ipw_clockwatch_look(&s->clocks, &anchor, &moves)) return;
+    if (moves.step_ns) {
+        int n =
+            snprintf(data, sizeof data, "{\"from_ns\":%lld,\"step_ns\":%lld,\"to_ns\":%lld}",
+                     (long long)moves.from_ns, (long long)moves.step_ns, (long long)moves.to_ns);
+        note(s, "clock_step", data, (size_t)n);
+    }
+    if (moves.suspend_ns) {
+        int n =
+            snprintf(data, sizeof data, "{\"from_ns\":%lld,\"slept_ns\":%lld,\"to_ns\":%lld}",
+                     (long long)moves.from_ns, (long long)moves.suspend_ns, (long long)moves.to_ns);
+        note(s, "suspend", data, (size_t)n);
+    }
+}

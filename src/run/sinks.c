@@ -1,0 +1,75 @@
+#include "run/sinks.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+struct passing {
+    const struct ipw_sinks *run;
+    struct ipw_query_sinks *query;
+    struct ipw_event *event;
+    double most_usd; /* the most that it can have cost; NAN: nobody knows */
+};
+
+static void to_sensors(struct passing *p) { ipw_sensors_mark(p->run->sensors, p->event); }
+
+static void to_pricing(struct passing *p)
+{
+    p->most_usd = ipw_pricing_event(p->run->pricing, p->event);
+}
+
+static void to_record(struct passing *p) { ipw_rundir_event(p->run->dir, p->event); }
+
+static void to_ledger(struct passing *p) { ipw_feed_event(p->run->sensors->feed, p->event); }
+
+static void to_turns(struct passing *p)
+{
+    const struct ipw_event *e = p->event;
+
+    if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, "malformed"))
+        p->query->n_malformed++;
+    if (p->query->turns) ipw_turn_builder_add(p->query->turns, e);
+}
+
+static void to_progress(struct passing *p) { ipw_progress_event(p->run->progress, p->event); }
+
+static void to_servers(struct passing *p)
+{
+    ipw_server_query_event(p->run->servers, &p->query->server, p->event);
+}
+
+static void to_origin(struct passing *p)
+{
+    struct ipw_origin *o = p->run->origin;
+
+    if (o->event) o->event(o, &p->query->seat, p->event);
+}
+
+static void to_limits(struct passing *p)
+{
+    ipw_enforce_event(&p->query->limits, p->event, p->most_usd);
+}
+
+/* The order, and why:
+ *   sensors   first: the counters are read as close to the edge of the phase as can be;
+ *   pricing   writes the cost into the event, so it comes before all who keep or read the event;
+ *   record    before the ledger: the file has events and samples in the order in which the ledger
+ *             took them, and `ledger RUN` comes to the same figures by it;
+ *   ledger    before the limits: a limit of energy asks it about the query as of this event;
+ *   turns, progress, servers, origin: independent of each other;
+ *   limits    last: they may end the query, which all others have to have heard of by then. */
+static void (*const sinks[])(struct passing *) = {
+    to_sensors,  to_pricing, to_record, to_ledger, to_turns,
+    to_progress, to_servers, to_origin, to_limits,
+};
+
+void ipw_sinks_take(const struct ipw_sinks *run, struct ipw_query_sinks *query,
+                    struct ipw_event *event)
+{
+    struct passing p = {.run = run, .query = query, .event = event};
+
+    event->query = query->query;
+    event->rows = run->sensors->n_rows;
+    if (!event->t_ns) event->t_ns = ipw_now_ns();
+    for (size_t i = 0; i < sizeof sinks / sizeof *sinks; i++) sinks[i](&p);
+}
