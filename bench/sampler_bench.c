@@ -68,30 +68,17 @@ static void make_tree(void)
 
 struct seen {
     struct ipw_buf text;
-    struct ipw_power_rows packed;
     int64_t rows, interval_ns, last_ns, first_ns;
     int64_t *late;
     size_t n_late, cap_late;
 };
-
-static void seen_init(struct seen *s, const struct ipw_source_set *set)
-{
-    ipw_power_rows_init(&s->packed);
-    ipw_power_rows_add(&s->packed, set->sources[0]->channels, set->sources[0]->n_channels);
-}
-
-static void seen_release(struct seen *s)
-{
-    ipw_power_rows_release(&s->packed);
-    ipw_buf_release(&s->text);
-}
 
 static void see(void *ud, const struct ipw_sampler_row *row)
 {
     struct seen *s = ud;
     int64_t start = row->t_ns - row->half_ns;
 
-    ipw_power_row_write(&s->packed, &s->text, row);
+    ipw_power_row_write(&s->text, row);
     ipw_buf_clear(&s->text);
     if (!s->rows++) s->first_ns = start;
     if (s->n_late < s->cap_late) s->late[s->n_late++] = (start - s->first_ns) % s->interval_ns;
@@ -179,7 +166,6 @@ static void rate(const struct ipw_source_set *set, int64_t interval_ns, double s
     struct ipw_err err;
     double cpu;
 
-    seen_init(&seen, set);
     seen.late = calloc(seen.cap_late, sizeof *seen.late);
     bare.late = calloc(bare.cap, sizeof *bare.late);
     stretches.cost_ns = calloc(stretches.cap, sizeof *stretches.cost_ns);
@@ -210,7 +196,7 @@ static void rate(const struct ipw_source_set *set, int64_t interval_ns, double s
     print_late("", bare.late, bare.n);
     putchar('\n');
     ipw_sampler_free(s);
-    seen_release(&seen);
+    ipw_buf_release(&seen.text);
     free(seen.late);
     free(bare.late);
     free(stretches.cost_ns);
@@ -253,19 +239,15 @@ static void load_until(struct load *l, int64_t t_ns)
     }
 }
 
-static void bytes(const struct ipw_source_set *set, int64_t interval_ns)
+static void bytes(int64_t interval_ns)
 {
     enum { ROWS = 20000 };
-    const struct ipw_source *source = set->sources[0];
     struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
     struct load l = {.level = 1, .next_ns = 976000};
-    struct ipw_power_rows packed;
     int64_t values[ZONES];
 
     for (int z = 0; z < ZONES; z++) l.wobble[z] = 1;
     srand(1);
-    ipw_power_rows_init(&packed);
-    ipw_power_rows_add(&packed, source->channels, source->n_channels);
     for (int i = 0; i < ROWS; i++) {
         struct ipw_sampler_row row = {.n = ZONES, .values = values};
 
@@ -273,11 +255,10 @@ static void bytes(const struct ipw_source_set *set, int64_t interval_ns)
         load_until(&l, row.t_ns);
         for (int z = 0; z < ZONES; z++)
             values[z] = (int64_t)(l.energy_uj[z] / 61.035) * 61035 / 1000 % 262143328850;
-        ipw_power_row_write(&packed, &text, &row);
+        ipw_power_row_write(&text, &row);
     }
     printf("%4lld ms: %.2f bytes a channel and sample on disk (moving counters)\n",
            (long long)(interval_ns / IPW_NS_PER_MS), (double)text.len / ROWS / ZONES);
-    ipw_power_rows_release(&packed);
     ipw_buf_release(&text);
 }
 
@@ -289,7 +270,6 @@ static void marks(const struct ipw_source_set *set)
     struct ipw_sampler *s;
     struct ipw_err err;
 
-    seen_init(&seen, set);
     if (ipw_sampler_start(&s, set, 3600 * IPW_NS_PER_S, NULL, NULL, &err)) exit(1);
     source->period_ns = 3600 * IPW_NS_PER_S; /* it cannot have moved: a look at the clock */
     t = ipw_now_ns();
@@ -306,7 +286,7 @@ static void marks(const struct ipw_source_set *set)
     printf("mark, reading %d zones: %.2f us\n", ZONES, (double)t / MARKS / 1e3);
     source->period_ns = period;
     ipw_sampler_free(s);
-    seen_release(&seen);
+    ipw_buf_release(&seen.text);
 }
 
 /* ---- eight hours ---- */
@@ -344,7 +324,6 @@ static void eight_hours(const struct ipw_source_set *set)
     struct ipw_err err;
     int64_t t = ipw_now_ns();
 
-    seen_init(&seen, set);
     atomic_store(&jumping_t, IPW_NS_PER_S);
     if (ipw_sampler_start_with(&s, set, &o, &err)) exit(1);
     while (seen.rows < want) ipw_sampler_drain(s, see, &seen);
@@ -355,7 +334,7 @@ static void eight_hours(const struct ipw_source_set *set)
            (long long)seen.rows, (long long)want, (double)(seen.last_ns - seen.first_ns) / 3600e9,
            rss_kib() - before, (double)(ipw_now_ns() - t) / 1e9);
     ipw_sampler_free(s);
-    seen_release(&seen);
+    ipw_buf_release(&seen.text);
 }
 
 int main(int argc, char **argv)
@@ -376,9 +355,9 @@ int main(int argc, char **argv)
     rate(&set, 10 * IPW_NS_PER_MS, seconds);
     rate(&set, 100 * IPW_NS_PER_MS, seconds);
     reading(&set);
-    bytes(&set, IPW_NS_PER_MS);
-    bytes(&set, 10 * IPW_NS_PER_MS);
-    bytes(&set, 100 * IPW_NS_PER_MS);
+    bytes(IPW_NS_PER_MS);
+    bytes(10 * IPW_NS_PER_MS);
+    bytes(100 * IPW_NS_PER_MS);
     marks(&set);
     eight_hours(&set);
     source->close(source);

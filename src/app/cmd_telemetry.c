@@ -64,7 +64,6 @@ static const struct ipw_command command = {
 
 struct recorder {
     struct ipw_jsonl_appender *file;
-    struct ipw_power_rows rows;
     struct ipw_buf text;
     struct ipw_err err;
 };
@@ -81,7 +80,7 @@ static void record_row(void *ud, const struct ipw_sampler_row *row)
     struct recorder *r = ud;
 
     if (!r->file) return;
-    ipw_power_row_write(&r->rows, &r->text, row);
+    ipw_power_row_write(&r->text, row);
     if (r->text.len > IPW_MIB) flush_rows(r);
 }
 
@@ -91,7 +90,7 @@ static int record_open(struct recorder *r, const char *path, const struct ipw_te
     int rc = ipw_jsonl_append_open(&r->file, path, true, err);
 
     if (rc) return rc;
-    ipw_power_header_write(&r->text, &r->rows, &t->set, t->interval_ns, 0);
+    ipw_power_header_write(&r->text, &t->set, t->interval_ns, 0);
     flush_rows(r);
     return 0;
 }
@@ -227,7 +226,6 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
         int closed = ipw_jsonl_append_close(recorder.file, rc ? NULL : err);
         if (!rc) rc = closed;
     }
-    ipw_power_rows_release(&recorder.rows);
     ipw_buf_release(&recorder.text);
     ipw_telemetry_close(&t);
     close(signals);

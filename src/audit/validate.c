@@ -226,7 +226,8 @@ static int take_attempt(struct job *j, const struct ipw_json *doc, int64_t line,
                         struct ipw_err *err)
 {
     (void)line;
-    if (ipw_spec_check(doc, ipw_spec_attempt, "", err) < 0 || ipw_spec_check_query(doc, err) < 0)
+    if (ipw_spec_check(doc, ipw_spec_trace, "", err) < 0 ||
+        ipw_spec_check(doc, ipw_spec_attempt, "", err) < 0 || ipw_spec_check_query(doc, err) < 0)
         return err->code;
     j->v->attempts++;
     return 0;

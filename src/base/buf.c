@@ -23,7 +23,7 @@ void ipw_buf_clear(struct ipw_buf *b)
     if (b->data) b->data[0] = '\0';
 }
 
-char *ipw_buf_room(struct ipw_buf *b, size_t n)
+char *ipw_buf_more_room(struct ipw_buf *b, size_t n)
 {
     if (b->failed || n > b->max - b->len || b->max < b->len) {
         b->failed = true;
@@ -37,12 +37,6 @@ char *ipw_buf_room(struct ipw_buf *b, size_t n)
         b->data[b->len] = '\0';
     }
     return b->data + b->len;
-}
-
-void ipw_buf_added(struct ipw_buf *b, size_t n)
-{
-    b->len += n;
-    b->data[b->len] = '\0';
 }
 
 void ipw_buf_fit(struct ipw_buf *b)

@@ -35,10 +35,22 @@ int ipw_buf_addc(struct ipw_buf *b, char c);
 int ipw_buf_addf(struct ipw_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int ipw_buf_vaddf(struct ipw_buf *b, const char *fmt, va_list ap);
 
+char *ipw_buf_more_room(struct ipw_buf *b, size_t n); /* for ipw_buf_room() */
+
 /* Room for n more bytes at the end: returns where to write, or NULL at the ceiling.  Follow with
- * ipw_buf_added() saying how many of them were written. */
-char *ipw_buf_room(struct ipw_buf *b, size_t n);
-void ipw_buf_added(struct ipw_buf *b, size_t n);
+ * ipw_buf_added() saying how many of them were written.  Inline: a JSON writer asks for every key. */
+static inline char *ipw_buf_room(struct ipw_buf *b, size_t n)
+{
+    bool there = n < b->cap - b->len && b->cap <= b->max && !b->failed;
+
+    return there ? b->data + b->len : ipw_buf_more_room(b, n);
+}
+
+static inline void ipw_buf_added(struct ipw_buf *b, size_t n)
+{
+    b->len += n;
+    b->data[b->len] = '\0';
+}
 
 /* Gives back what is held for more to come, where it is much. */
 void ipw_buf_fit(struct ipw_buf *b);

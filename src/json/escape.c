@@ -31,6 +31,15 @@ static char *escape_byte(char *to, unsigned char c)
     return to;
 }
 
+static bool four_are_plain(const char *s)
+{
+    char twice[8];
+
+    memcpy(twice, s, 4);
+    memcpy(twice + 4, s, 4);
+    return ipw_scan_word_is_plain(twice);
+}
+
 /* Writes s from *at until *at has reached `until` (or passed it by the rest of a UTF-8 sequence).
  * `to` has room for WORST * (until - *at) + SLACK bytes. */
 static char *escape_run(char *to, const char *s, size_t *at, size_t until, size_t n)
@@ -48,6 +57,10 @@ static char *escape_run(char *to, const char *s, size_t *at, size_t until, size_
         } else if (until - i >= 8 && ipw_scan_word_is_plain(s + i)) {
             memcpy(to, s + i, 8);
             to += 8, i += 8;
+            continue;
+        } else if (until - i >= 4 && four_are_plain(s + i)) {
+            memcpy(to, s + i, 4);
+            to += 4, i += 4;
             continue;
         } else if (ipw_scan_is_plain(s[i])) {
             *to++ = s[i++];

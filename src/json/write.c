@@ -22,8 +22,9 @@ static const char **last_key(struct ipw_jw *w)
 
 static void open_level(struct ipw_jw *w, const char *bracket)
 {
-    before(w);
-    ipw_buf_add(w->out, bracket, 1);
+    char both[2] = {',', *bracket};
+
+    ipw_buf_add(w->out, both + !w->comma, 1u + w->comma);
     w->comma = false;
     w->depth++;
     if (last_key(w)) *last_key(w) = NULL;
@@ -42,11 +43,12 @@ void ipw_jw_obj_end(struct ipw_jw *w) { close_level(w, "}"); }
 void ipw_jw_arr(struct ipw_jw *w) { open_level(w, "["); }
 void ipw_jw_arr_end(struct ipw_jw *w) { close_level(w, "]"); }
 
-void ipw_jw_key(struct ipw_jw *w, const char *key)
+/* The key with its comma and colon, and room for `more` bytes after it: where to write these, or NULL
+ * at the ceiling.  Follow with written(). */
+static char *key_room(struct ipw_jw *w, const char *key, size_t more)
 {
     size_t n = strlen(key);
-    char *to = ipw_buf_room(w->out, n + 4);
-    char *p = to;
+    char *p = ipw_buf_room(w->out, n + 4 + more);
 
 #ifndef NDEBUG
     const char **last = last_key(w);
@@ -55,15 +57,26 @@ void ipw_jw_key(struct ipw_jw *w, const char *key)
         *last = key;
     }
 #endif
-    if (to) {
-        if (w->comma) *p++ = ',';
-        *p++ = '"';
-        memcpy(p, key, n);
-        p += n;
-        *p++ = '"';
-        *p++ = ':';
-        ipw_buf_added(w->out, (size_t)(p - to));
-    }
+    if (!p) return NULL;
+    if (w->comma) *p++ = ',';
+    *p++ = '"';
+    memcpy(p, key, n);
+    p += n;
+    *p++ = '"';
+    *p++ = ':';
+    return p;
+}
+
+static void written(struct ipw_jw *w, const char *end)
+{
+    ipw_buf_added(w->out, (size_t)(end - w->out->data) - w->out->len);
+}
+
+void ipw_jw_key(struct ipw_jw *w, const char *key)
+{
+    char *p = key_room(w, key, 0);
+
+    if (p) written(w, p);
     w->comma = false;
 }
 
@@ -148,8 +161,12 @@ void ipw_jw_kstr(struct ipw_jw *w, const char *key, const char *s)
 
 void ipw_jw_kint(struct ipw_jw *w, const char *key, int64_t i)
 {
-    ipw_jw_key(w, key);
-    ipw_jw_int(w, i);
+    char text[IPW_NUMBER_MAX];
+    size_t n = ipw_number_int(text, i);
+    char *p = key_room(w, key, n);
+
+    if (p) written(w, mempcpy(p, text, n));
+    w->comma = true;
 }
 
 void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n)
@@ -162,20 +179,28 @@ void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n)
 
 void ipw_jw_knum(struct ipw_jw *w, const char *key, double x)
 {
+    if (!isfinite(x)) {
+        ipw_jw_knull(w, key);
+        return;
+    }
     ipw_jw_key(w, key);
     ipw_jw_num(w, x);
 }
 
 void ipw_jw_kbool(struct ipw_jw *w, const char *key, bool b)
 {
-    ipw_jw_key(w, key);
-    ipw_jw_bool(w, b);
+    char *p = key_room(w, key, b ? 4 : 5);
+
+    if (p) written(w, b ? mempcpy(p, "true", 4) : mempcpy(p, "false", 5));
+    w->comma = true;
 }
 
 void ipw_jw_knull(struct ipw_jw *w, const char *key)
 {
-    ipw_jw_key(w, key);
-    ipw_jw_null(w);
+    char *p = key_room(w, key, 4);
+
+    if (p) written(w, mempcpy(p, "null", 4));
+    w->comma = true;
 }
 
 void ipw_jw_kraw(struct ipw_jw *w, const char *key, const char *json, size_t n)

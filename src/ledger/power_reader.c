@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "json/json.h"
 #include "json/jsonl.h"
+#include "trace/power.h"
 
 enum { MAX_CHANNELS = 4096 };
 
@@ -66,9 +67,10 @@ static int read_header(struct ipw_power *p, const struct ipw_json *doc, struct i
     int64_t format = ipw_json_int(ipw_json_get(doc, "format"), 1);
     const struct ipw_json *sources;
 
-    if (format < 1 || format > IPW_POWER_FORMAT)
-        return ipw_fail(err, IPW_EUNSUPPORTED, "format %lld: this program reads 1 to %d",
-                        (long long)format, IPW_POWER_FORMAT);
+    if (format != IPW_POWER_FORMAT)
+        return ipw_fail(err, IPW_EUNSUPPORTED,
+                        "rows of format %lld%s: this program reads format %d", (long long)format,
+                        format == 2 ? " (packed)" : "", IPW_POWER_FORMAT);
     if (ipw_json_need_arr(&sources, doc, "sources", "", err) < 0) return IPW_EPARSE;
     for (const struct ipw_json *s = ipw_json_first(sources); s; s = ipw_json_next(s)) {
         const struct ipw_json *channels = ipw_json_get(s, "channels");
@@ -84,7 +86,6 @@ static int read_header(struct ipw_power *p, const struct ipw_json *doc, struct i
         }
         if (rc) return rc;
         source.n = p->n_channels - source.first;
-        ipw_power_rows_add(&p->packed, source.n ? p->channels + source.first : NULL, source.n);
         IPW_GROW(p->sources, p->cap_sources, p->n_sources + 1);
         p->sources[p->n_sources++] = source;
     }
@@ -101,7 +102,6 @@ static int segment_of(const struct ipw_json *header)
 
 static void forget_channels(struct ipw_power *p)
 {
-    ipw_power_rows_release(&p->packed);
     free(p->channels);
     free(p->sources);
     free(p->values);
@@ -237,6 +237,7 @@ static int in_order(struct ipw_power *p, struct ipw_err *err)
 int ipw_power_next(struct ipw_power *p, struct ipw_err *err)
 {
     struct ipw_jsonl_line line;
+    struct ipw_sampler_row row;
     int rc;
 
     if (!p->reader || p->header) return 0;
@@ -244,12 +245,11 @@ int ipw_power_next(struct ipw_power *p, struct ipw_err *err)
     if (rc <= 0 || line.torn) return rc < 0 ? rc : 0;
     p->line = line.number;
     if (line.text[0] == '{') return keep_header(p, &line, err);
-    switch (ipw_power_row_read(&p->packed, line.text, &p->t_ns, &p->source, p->values)) {
-    case IPW_POWER_ROW: return in_order(p, err);
-    case IPW_POWER_LOST:
-        return ipw_fail(err, IPW_EPARSE, "%s:%lld: a packed row without the plain one before it",
-                        p->path, (long long)line.number);
-    case IPW_POWER_DAMAGED: break;
+    if (ipw_power_row_read(line.text, &row, p->values, p->n_channels) &&
+        row.source < p->n_sources && row.n == p->sources[row.source].n) {
+        p->t_ns = row.t_ns;
+        p->source = row.source;
+        return in_order(p, err);
     }
     return ipw_fail(err, IPW_EPARSE, "%s:%lld: not a row of the channels in its header", p->path,
                     (long long)line.number);

@@ -7,8 +7,8 @@
 #ifndef IPW_LEDGER_POWER_READER_H
 #define IPW_LEDGER_POWER_READER_H
 
+#include "energy/sampler.h"
 #include "energy/source.h"
-#include "trace/power_rows.h"
 
 struct ipw_power_source {
     size_t first, n; /* its channels */
@@ -25,9 +25,8 @@ struct ipw_power {
     char *path;
     struct ipw_json *header; /* of the next segment, which has come up; NULL: none has */
     int64_t header_line;
-    char *header_text;            /* of the header that was seen last */
-    struct ipw_power_rows packed; /* what the next packed row builds on */
-    int segment;                  /* whose channels these are; -1: none yet */
+    char *header_text; /* of the header that was seen last */
+    int segment;       /* whose channels these are; -1: none yet */
     /* the row that was read last */
     int64_t t_ns;
     size_t source;
@@ -49,9 +48,8 @@ int ipw_power_segment(struct ipw_power *p, int segment, struct ipw_err *err);
  * one; 0: the end of the file. */
 int ipw_power_next_segment(struct ipw_power *p, struct ipw_err *err);
 /* 1: a row; 0: the end of the segment; negative: a damaged line, or one that is not later than its
- * source's row before it (shuffled rows are refused, not sorted: packed ones have lost their values).
- * The next call goes on after it; packed rows that cannot be read for want of it are such errors,
- * too. */
+ * source's row before it (shuffled rows are refused, not sorted).
+ * The next call goes on after it. */
 int ipw_power_next(struct ipw_power *p, struct ipw_err *err);
 void ipw_power_close(struct ipw_power *p);
 

@@ -36,8 +36,8 @@ static int check(struct ipw_origin *origin, const struct ipw_run_options *o, str
     if (!o->data.dataset)
         return ipw_fail(err, IPW_EINVAL, "run: --dataset is missing (try --dataset gaia)");
     own->cases = (struct ipw_dataset_options){.dataset = o->data.dataset,
-                                            .data_dir = o->data.data_dir,
-                                            .paths = ipw_script_paths(&o->script)};
+                                              .data_dir = o->data.data_dir,
+                                              .paths = ipw_script_paths(&o->script)};
     return parse_limit(&own->cases, o->data.limit, err);
 }
 

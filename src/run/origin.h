@@ -34,8 +34,8 @@ struct ipw_origin {
     /* What the options say of it; before anything is opened. */
     int (*check)(struct ipw_origin *origin, const struct ipw_run_options *o, struct ipw_err *err);
     /* Its records; there is at least one. */
-    int (*open)(struct ipw_origin *origin, struct ipw_dataset **out, const struct ipw_run_options *o,
-                struct ipw_err *err);
+    int (*open)(struct ipw_origin *origin, struct ipw_dataset **out,
+                const struct ipw_run_options *o, struct ipw_err *err);
     /* A digest of the selected records: 65 bytes. */
     void (*selection)(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases);
 

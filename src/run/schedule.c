@@ -164,12 +164,12 @@ int ipw_schedule_run(struct ipw_schedule *s)
     struct ipw_err err;
 
     if (ipw_stuck_watch_start(&watch,
-                        &(struct ipw_stuck_watch_options){.warn_ns = 30 * IPW_NS_PER_S,
-                                                    .give_up_ns = 60 * IPW_NS_PER_S,
-                                                    .on_warn = script_slow,
-                                                    .on_give_up = script_stuck,
-                                                    .ud = s},
-                        &err))
+                              &(struct ipw_stuck_watch_options){.warn_ns = 30 * IPW_NS_PER_S,
+                                                                .give_up_ns = 60 * IPW_NS_PER_S,
+                                                                .on_warn = script_slow,
+                                                                .on_give_up = script_stuck,
+                                                                .ud = s},
+                              &err))
         ipw_log(IPW_LOG_WARN, "%s", err.text);
     ipw_signals_start(s->loop, stop, s);
     ipw_loop_before_sleep(s->loop, s->before_sleep, s->ud);

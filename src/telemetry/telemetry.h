@@ -67,8 +67,8 @@ void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t);
 /* The Prometheus text format. */
 void ipw_telemetry_metrics(struct ipw_buf *out, struct ipw_telemetry *t);
 
-/* Prints a recording, or the power.jsonl of a run (a folder), with every row in plain numbers.  What
- * is damaged is named, passed over, and an error at the end. */
+/* Prints a recording, or the power.jsonl of a run (a folder).  A damaged line is named and passed over,
+ * and makes it an error at the end. */
 int ipw_telemetry_read(const char *path, struct ipw_err *err);
 
 struct ipw_listen_options { /* borrowed until the listener is closed */

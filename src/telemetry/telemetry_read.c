@@ -6,17 +6,16 @@
 #include "base/mem.h"
 #include "ledger/power_reader.h"
 #include "telemetry/telemetry.h"
+#include "trace/power.h"
 
-static void print_row(const struct ipw_power *p)
+static void print_row(const struct ipw_power *p, struct ipw_buf *line)
 {
-    printf("[%lld,%zu", (long long)p->t_ns, p->source);
-    for (size_t i = 0; i < p->sources[p->source].n; i++) {
-        if (p->values[i] == IPW_NO_VALUE)
-            fputs(",null", stdout);
-        else
-            printf(",%lld", (long long)p->values[i]);
-    }
-    puts("]");
+    struct ipw_sampler_row row = {
+        .source = p->source, .n = p->sources[p->source].n, .t_ns = p->t_ns, .values = p->values};
+
+    ipw_buf_clear(line);
+    ipw_power_row_write(line, &row);
+    fputs(ipw_buf_str(line), stdout);
 }
 
 int ipw_telemetry_read(const char *path, struct ipw_err *err)
@@ -24,6 +23,7 @@ int ipw_telemetry_read(const char *path, struct ipw_err *err)
     struct stat st;
     struct ipw_power p;
     struct ipw_err why;
+    struct ipw_buf line = IPW_BUF(IPW_MIB);
     int64_t bad = 0;
     bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     char *file = folder ? ipw_asprintf("%s/power.jsonl", path) : ipw_strdup(path);
@@ -39,12 +39,13 @@ int ipw_telemetry_read(const char *path, struct ipw_err *err)
             if (rc == 0) break;
             if (rc > 0) puts(p.header_text);
         } else if (rc > 0) {
-            print_row(&p);
+            print_row(&p, &line);
         }
         if (rc == IPW_EIO) break;
         if (rc < 0 && bad++ < 5) ipw_log(IPW_LOG_WARN, "%s", why.text);
     }
     ipw_power_close(&p);
+    ipw_buf_release(&line);
     if (fflush(stdout) || ferror(stdout))
         return ipw_fail(err, IPW_EIO, "standard output: the rows could not be written");
     if (rc == IPW_EIO) *err = why;

@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "trace/spec_rows.h"
 
 #define MIB 1048576.0
 #define GIB 1073741824.0
-
-static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                         IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
 
 struct ipw_metric_stats ipw_query_metric(const struct ipw_query_trace *q, const char *suffix,
                                          bool sum)
@@ -45,56 +43,70 @@ double ipw_query_mbu(const struct ipw_query_trace *q, double *max_pct)
 
 /* ---- writing: what is not known is null, a group of which nothing is known as a whole ---- */
 
+#define STATISTIC(member) HELD(#member, N, 0, struct ipw_metric_stats, member)
+const struct ipw_spec ipw_spec_statistic[] = {STATISTIC(avg), STATISTIC(max), STATISTIC(median),
+                                              STATISTIC(min), END};
+
 static void put_stats(struct ipw_jw *w, const char *key, struct ipw_metric_stats s, double unit)
 {
+    const struct ipw_metric_stats in_unit = {s.avg / unit, s.max / unit, s.median / unit,
+                                             s.min / unit};
+
     ipw_jw_key(w, key);
-    if (isnan(s.avg)) {
+    if (isnan(s.avg))
         ipw_jw_null(w);
-        return;
-    }
-    ipw_jw_obj(w);
-    ipw_jw_knum(w, "avg", s.avg / unit);
-    ipw_jw_knum(w, "max", s.max / unit);
-    ipw_jw_knum(w, "median", s.median / unit);
-    ipw_jw_knum(w, "min", s.min / unit);
-    ipw_jw_obj_end(w);
+    else
+        ipw_spec_write(w, ipw_spec_statistic, (const void *const[]){&in_unit});
 }
 
-void ipw_stats_put_utilization(struct ipw_jw *w, const struct ipw_query_trace *q)
-{
-    double busy = ipw_query_metric(q, "/util", false).avg, mbu = ipw_query_mbu(q, NULL);
-    double used = ipw_query_metric(q, "/mem_used", true).avg;
-    double total = ipw_query_metric(q, "/mem_total", true).avg;
+/* Averages over the query.  How busy a device was does not tell the operations that it did: no mfu
+ * without counting; and no sensor of ours tells of its tensor cores. */
+struct utilization {
+    double busy, mbu, mbu_share, used_gb, total_gb;
+};
+#define OF_USE(key, member) HELD(key, NZ, 0, struct utilization, member)
 
-    ipw_jw_key(w, "hardware_utilization");
-    if (isnan(busy) && isnan(mbu) && isnan(used) && isnan(total)) {
-        ipw_jw_null(w);
-        return;
-    }
-    ipw_jw_obj(w);
-    /* How busy a device is says nothing of the operations that it did: no mfu without counting. */
-    ipw_jw_key(w, "derived");
-    ipw_jw_obj(w);
-    ipw_jw_knull(w, "arithmetic_intensity");
-    ipw_jw_knum(w, "mbu", mbu / 100);
-    ipw_jw_knull(w, "mfu");
-    ipw_jw_obj_end(w);
-    ipw_jw_key(w, "gpu");
-    ipw_jw_obj(w);
-    ipw_jw_knum(w, "compute_utilization_pct", busy);
-    ipw_jw_knum(w, "memory_bandwidth_utilization_pct", mbu);
-    ipw_jw_knum(w, "memory_total_gb", total / GIB);
-    ipw_jw_knum(w, "memory_used_gb", used / GIB);
-    ipw_jw_knull(w, "tensor_core_utilization_pct"); /* no sensor of ours tells */
-    ipw_jw_obj_end(w);
-    ipw_jw_obj_end(w);
+static const struct ipw_spec derived[] = {KEY("arithmetic_intensity", NZ), OF_USE("mbu", mbu_share),
+                                          KEY("mfu", NZ), END};
+static const struct ipw_spec gpu_utilization[] = {
+    OF_USE("compute_utilization_pct", busy), OF_USE("memory_bandwidth_utilization_pct", mbu),
+    OF_USE("memory_total_gb", total_gb),     OF_USE("memory_used_gb", used_gb),
+    KEY("tensor_core_utilization_pct", NZ),  END,
+};
+
+static void put_group(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    ipw_jw_key(w, s->key);
+    ipw_spec_write(w, s->of, of);
 }
 
-void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_query_trace *q)
-{
-    struct ipw_metric_stats gpu = ipw_query_metric(q, "/mem_used", true);
+const struct ipw_spec ipw_spec_utilization[] = {PUT_OF("derived", O, put_group, derived),
+                                                PUT_OF("gpu", O, put_group, gpu_utilization), END};
 
-    ipw_jw_key(w, "memory_metrics");
+void ipw_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    const struct ipw_query_trace *q = of[0];
+    struct utilization u = {.busy = ipw_query_metric(q, "/util", false).avg,
+                            .mbu = ipw_query_mbu(q, NULL),
+                            .used_gb = ipw_query_metric(q, "/mem_used", true).avg / GIB,
+                            .total_gb = ipw_query_metric(q, "/mem_total", true).avg / GIB};
+
+    u.mbu_share = u.mbu / 100;
+    ipw_jw_key(w, s->key);
+    if (isnan(u.busy) && isnan(u.mbu) && isnan(u.used_gb) && isnan(u.total_gb))
+        ipw_jw_null(w);
+    else
+        ipw_spec_write(w, ipw_spec_utilization, (const void *const[]){&u});
+}
+
+const struct ipw_spec ipw_spec_memory[] = {OF("cpu_mb", OZ, ipw_spec_statistic),
+                                           OF("gpu_mb", OZ, ipw_spec_statistic), END};
+
+void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    struct ipw_metric_stats gpu = ipw_query_metric(of[0], "/mem_used", true);
+
+    ipw_jw_key(w, s->key);
     if (isnan(gpu.avg)) {
         ipw_jw_null(w);
         return;
@@ -105,37 +117,42 @@ void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_query_trace *q)
     ipw_jw_obj_end(w);
 }
 
-void ipw_stats_put_power(struct ipw_jw *w, const struct ipw_query_trace *q)
+static void put_watts(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    bool any = false;
+    const struct ipw_power_stats *p = &((const struct ipw_query_trace *)of[0])->power[s->at];
+    struct ipw_metric_stats watts = {p->avg_w, p->max_w, p->median_w, p->min_w};
 
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) any |= !isnan(q->power[d].avg_w);
-    ipw_jw_key(w, "power_metrics");
-    if (!any) {
+    ipw_jw_key(w, s->key);
+    if (isnan(p->avg_w)) {
         ipw_jw_null(w);
         return;
     }
     ipw_jw_obj(w);
-    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        const struct ipw_power_stats *p = &q->power[sorted[i]];
-        struct ipw_metric_stats s = {p->avg_w, p->max_w, p->median_w, p->min_w};
-
-        ipw_jw_key(w, ipw_domain_name(sorted[i]));
-        if (isnan(p->avg_w)) {
-            ipw_jw_null(w);
-            continue;
-        }
-        ipw_jw_obj(w);
-        put_stats(w, "per_query_watts", s, 1);
-        put_stats(w, "total_watts", s, 1); /* the same twice, as upstream has it */
-        ipw_jw_obj_end(w);
-    }
+    put_stats(w, "per_query_watts", watts, 1);
+    put_stats(w, "total_watts", watts, 1); /* the same twice, as upstream has it */
     ipw_jw_obj_end(w);
 }
 
-void ipw_stats_put_temperature(struct ipw_jw *w, const struct ipw_query_trace *q)
+static const struct ipw_spec watts[] = {OF("per_query_watts", O, ipw_spec_statistic),
+                                        OF("total_watts", O, ipw_spec_statistic), END};
+const struct ipw_spec ipw_spec_power[] = {DOMAINS(OZ | OPT, put_watts, watts), END};
+
+void ipw_stats_put_power(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    put_stats(w, "temperature_metrics", ipw_query_metric(q, "/temp", false), 1);
+    const struct ipw_query_trace *q = of[0];
+    bool any = false;
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) any |= !isnan(q->power[d].avg_w);
+    ipw_jw_key(w, s->key);
+    if (any)
+        ipw_spec_write(w, ipw_spec_power, of);
+    else
+        ipw_jw_null(w);
+}
+
+void ipw_stats_put_temperature(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    put_stats(w, s->key, ipw_query_metric(of[0], "/temp", false), 1);
 }
 
 /* ---- reading ---- */

@@ -8,7 +8,7 @@
 #define IPW_TRACE_CHANNEL_STATS_H
 
 #include "json/json.h"
-#include "json/write.h"
+#include "trace/spec.h"
 #include "trace/turn.h"
 
 /* NAN: not known. */
@@ -22,12 +22,14 @@ struct ipw_metric_stats ipw_query_metric(const struct ipw_query_trace *q, const 
  * largest of their peaks (`max_pct` may be NULL); NAN when it was not read. */
 double ipw_query_mbu(const struct ipw_query_trace *q, double *max_pct);
 
-/* The keys hardware_utilization, memory_metrics, power_metrics, temperature_metrics, each at its
- * place among the others. */
-void ipw_stats_put_utilization(struct ipw_jw *w, const struct ipw_query_trace *q);
-void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_query_trace *q);
-void ipw_stats_put_power(struct ipw_jw *w, const struct ipw_query_trace *q);
-void ipw_stats_put_temperature(struct ipw_jw *w, const struct ipw_query_trace *q);
+/* Rows of the query's table: hardware_utilization, memory_metrics, power_metrics, temperature_metrics;
+ * of[0] is the trace. */
+extern const struct ipw_spec ipw_spec_utilization[], ipw_spec_memory[], ipw_spec_power[],
+    ipw_spec_statistic[];
+void ipw_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
+void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
+void ipw_stats_put_power(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
+void ipw_stats_put_temperature(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
 /* q->power, of a line; after the figures. */
 void ipw_stats_read_power(struct ipw_query_trace *q, const struct ipw_json *line);
 

@@ -129,5 +129,7 @@ void ipw_event_write(struct ipw_buf *out, const struct ipw_event *event);
 /* The reverse.  Strings point into `line`, which must outlive the event; payload is not set, use
  * ipw_json_get(line, "data").  Absent facts are read as not known. */
 int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ipw_err *err);
+/* Makes times and counts safe to add up (trace/spec.h), as reading does. */
+void ipw_event_cut(struct ipw_event *event);
 
 #endif

@@ -1,13 +1,11 @@
 #include "trace/figure.h"
 
+#include <stddef.h>
+
+const char *const ipw_provenance_words[] = {"measured", "interpolated", "distributed", "estimated",
+                                            NULL};
+
 const char *ipw_provenance_name(enum ipw_provenance p)
 {
-    switch (p) {
-    case IPW_PROV_NONE: return "none";
-    case IPW_PROV_MEASURED: return "measured";
-    case IPW_PROV_INTERPOLATED: return "interpolated";
-    case IPW_PROV_DISTRIBUTED: return "distributed";
-    case IPW_PROV_ESTIMATED: return "estimated";
-    }
-    return "none";
+    return p > IPW_PROV_NONE && p <= IPW_PROV_ESTIMATED ? ipw_provenance_words[p - 1] : "none";
 }

@@ -15,6 +15,7 @@ enum ipw_provenance {
     IPW_PROV_DISTRIBUTED,  /* a larger window's energy shared out */
     IPW_PROV_ESTIMATED,    /* power times time */
 };
+extern const char *const ipw_provenance_words[]; /* from IPW_PROV_MEASURED on; NULL ends them */
 const char *ipw_provenance_name(enum ipw_provenance p); /* "measured", ...; "none" */
 
 /* A figure in joules and how it was obtained.  Never 0 for unknown: `known` says. */

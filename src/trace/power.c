@@ -1,8 +1,12 @@
 #include "trace/power.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/secret.h"
 #include "json/write.h"
-#include "trace/schema.h"
+#include "trace/schema_priv.h"
 
 static void put_channel(struct ipw_jw *w, const struct ipw_channel *c)
 {
@@ -47,36 +51,24 @@ static void put_verdicts(struct ipw_jw *w, const struct ipw_source_set *set)
 /* What each domain's sum is made of. */
 static void put_basis(struct ipw_jw *w, const struct ipw_source_set *set)
 {
-    static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                             IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
-
     ipw_jw_key(w, "basis");
     ipw_jw_obj(w);
-    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        const char *basis = set->basis[sorted[i]];
-        ipw_jw_kstr(w, ipw_domain_name(sorted[i]), basis[0] ? basis : NULL);
-    }
+    for (const struct ipw_spec *d = ipw_spec_energy; d->key; d++)
+        ipw_jw_kstr(w, d->key, set->basis[d->at][0] ? set->basis[d->at] : NULL);
     ipw_jw_obj_end(w);
 }
 
-void ipw_power_header_write(struct ipw_buf *out, struct ipw_power_rows *rows,
-                            const struct ipw_source_set *set, int64_t interval_ns, int segment)
+void ipw_power_header_write(struct ipw_buf *out, const struct ipw_source_set *set,
+                            int64_t interval_ns, int segment)
 {
     size_t start = out->len;
     struct ipw_jw w;
 
-    ipw_power_rows_release(rows);
-    for (size_t i = 0; i < set->n; i++)
-        ipw_power_rows_add(rows, set->sources[i]->channels, set->sources[i]->n_channels);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     put_basis(&w, set);
     ipw_jw_kint(&w, "format", IPW_POWER_FORMAT);
     ipw_jw_kint(&w, "interval_ns", interval_ns);
-    ipw_jw_key(&w, "packed_row");
-    ipw_jw_arr(&w);
-    ipw_jw_str(&w, "base64-vlq: source, t_us, values...");
-    ipw_jw_arr_end(&w);
     ipw_jw_key(&w, "row");
     ipw_jw_arr(&w);
     ipw_jw_str(&w, "t_ns");
@@ -106,4 +98,59 @@ void ipw_power_header_write(struct ipw_buf *out, struct ipw_power_rows *rows,
     ipw_jw_obj_end(&w);
     ipw_buf_addc(out, '\n');
     ipw_secret_clean(out, start);
+}
+
+void ipw_power_row_write(struct ipw_buf *out, const struct ipw_sampler_row *row)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_arr(&w);
+    ipw_jw_int(&w, row->t_ns);
+    ipw_jw_int(&w, (int64_t)row->source);
+    for (size_t i = 0; i < row->n; i++) {
+        if (row->values[i] == IPW_NO_VALUE)
+            ipw_jw_null(&w);
+        else
+            ipw_jw_int(&w, row->values[i]);
+    }
+    ipw_jw_arr_end(&w);
+    ipw_buf_addc(out, '\n');
+}
+
+/* One integer, or null, and the comma or the bracket after it, which is left in *end. */
+static bool take_number(const char **at, int64_t *value, char *end)
+{
+    char *stop;
+
+    if (!strncmp(*at, "null", 4)) {
+        *value = IPW_NO_VALUE;
+        *at += 4;
+    } else {
+        errno = 0;
+        *value = strtoll(*at, &stop, 10);
+        if (stop == *at || errno) return false;
+        *at = stop;
+    }
+    *end = **at;
+    if (*end != ',' && *end != ']') return false;
+    (*at)++;
+    return true;
+}
+
+bool ipw_power_row_read(const char *line, struct ipw_sampler_row *row, int64_t *values, size_t most)
+{
+    const char *at = line + 1;
+    int64_t source;
+    char end;
+
+    if (line[0] != '[' || !take_number(&at, &row->t_ns, &end) || end != ',' ||
+        row->t_ns == IPW_NO_VALUE || !take_number(&at, &source, &end) || source < 0)
+        return false;
+    row->source = (size_t)source;
+    row->values = values;
+    for (row->n = 0; end == ','; row->n++) {
+        if (row->n == most || !take_number(&at, &values[row->n], &end)) return false;
+    }
+    return !*at;
 }

@@ -1,16 +1,25 @@
-/* trace/power.h: the header of power.jsonl (docs/trace-format.md).
+/* trace/power.h: the lines of power.jsonl (docs/trace-format.md).
  *
- * Names the sources and channels and what each domain's sum is made of; the rows that follow are
- * trace/power_rows.h's.  Pure: appends a whole line to a buffer, and makes the rows start afresh. */
+ * The header names the sources and channels and what each domain's sum is made of; each further line is
+ * one reading of one source: [t_ns, source, v1, v2, ...], null for a value that could not be read.  Pure:
+ * whole lines to a buffer, and rows back from text. */
 #ifndef IPW_TRACE_POWER_H
 #define IPW_TRACE_POWER_H
 
 #include "base/buf.h"
+#include "energy/sampler.h"
 #include "energy/source.h"
-#include "trace/power_rows.h"
 
-/* `segment`: the session of the run whose rows follow.  `rows` (initialised) forgets its sources and takes those of the set. */
-void ipw_power_header_write(struct ipw_buf *out, struct ipw_power_rows *rows,
-                            const struct ipw_source_set *set, int64_t interval_ns, int segment);
+enum { IPW_POWER_FORMAT = 1 }; /* 2: rows packed as base64-VLQ digits; no longer written or read */
+
+/* `segment`: the session of the run whose rows follow. */
+void ipw_power_header_write(struct ipw_buf *out, const struct ipw_source_set *set,
+                            int64_t interval_ns, int segment);
+/* Appends a line. */
+void ipw_power_row_write(struct ipw_buf *out, const struct ipw_sampler_row *row);
+/* Reads `line` (without newline, a NUL after it) into t_ns, source and n of the row, and its values into
+ * `values`, where there is room for `most`.  False: it is no row, or has more values. */
+bool ipw_power_row_read(const char *line, struct ipw_sampler_row *row, int64_t *values,
+                        size_t most);
 
 #endif

@@ -147,7 +147,6 @@ static void free_rundir(struct ipw_rundir *dir, bool remove_lock)
     if (dir->spare_fd >= 0) close(dir->spare_fd);
     ipw_buf_release(&dir->events_text);
     ipw_buf_release(&dir->power_text);
-    ipw_power_rows_release(&dir->power_rows);
     free(dir->path);
     free(dir);
 }

@@ -53,7 +53,7 @@ int ipw_rundir_write_manifest(struct ipw_rundir *dir, const char *json, size_t n
                               struct ipw_err *err);
 int ipw_rundir_write_summary(struct ipw_rundir *dir, const char *json, size_t n,
                              struct ipw_err *err);
-/* power.jsonl: the header line names the channels; then a row a reading (trace/power_rows.h). */
+/* power.jsonl: the header line names the channels; then a row a reading (trace/power.h). */
 void ipw_rundir_power_header(struct ipw_rundir *dir, const struct ipw_source_set *set,
                              int64_t interval_ns);
 void ipw_rundir_power_row(struct ipw_rundir *dir, const struct ipw_sampler_row *row);

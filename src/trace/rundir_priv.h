@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "json/jsonl.h"
 #include "trace/lock.h"
-#include "trace/power_rows.h"
 #include "trace/rundir.h"
 
 enum { IPW_RUNDIR_MAX_TORN = 8 };
@@ -23,7 +22,6 @@ struct ipw_rundir {
     struct ipw_jsonl_appender *events, *power, *traces; /* power: once its header is written */
     struct ipw_jsonl_appender *warmup, *attempts;       /* NULL before their first line */
     struct ipw_buf events_text, power_text;             /* gathered lines */
-    struct ipw_power_rows power_rows;                   /* what the packed rows build on */
     struct ipw_rundir_torn torn[IPW_RUNDIR_MAX_TORN];
     size_t n_torn;
     struct ipw_err first; /* of the first failure; code 0: none yet */

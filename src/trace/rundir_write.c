@@ -195,7 +195,7 @@ void ipw_rundir_power_header(struct ipw_rundir *dir, const struct ipw_source_set
 
     if (dir->first.code || dir->power) return;
     if (ipw_rundir_append_open(dir, &dir->power, "power.jsonl", &err) < 0) dir->first = err;
-    ipw_power_header_write(&dir->power_text, &dir->power_rows, set, interval_ns, dir->segment);
+    ipw_power_header_write(&dir->power_text, set, interval_ns, dir->segment);
     check_room(dir, &dir->power_text, 0, "power.jsonl");
 }
 
@@ -205,7 +205,7 @@ void ipw_rundir_power_row(struct ipw_rundir *dir, const struct ipw_sampler_row *
     size_t start = out->len;
 
     if (dir->first.code || !dir->power) return;
-    ipw_power_row_write(&dir->power_rows, out, row);
+    ipw_power_row_write(out, row);
     check_room(dir, out, start, "power.jsonl");
     if (out->len >= GATHER_BYTES) flush_one(dir, dir->power, out);
 }

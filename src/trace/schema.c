@@ -1,3 +1,4 @@
+/* A query's line, its turns and spans: the tables, and what is written otherwise than a member is. */
 #include "trace/schema.h"
 
 #include <math.h>
@@ -5,44 +6,73 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "json/write.h"
 #include "trace/channel_stats.h"
 #include "trace/schema_priv.h"
+#include "trace/spec_rows.h"
 
-static void kcount(struct ipw_jw *w, const char *key, int64_t n)
-{
-    if (n < 0) {
-        ipw_jw_knull(w, key);
-    } else {
-        ipw_jw_kint(w, key, n);
-    }
-}
-
-static void kobject(struct ipw_jw *w, const char *key, const char *json)
-{
-    if (!json) json = "{}";
-    ipw_jw_kraw(w, key, json, strlen(json));
-}
+/* The structs that the tables are about: the trace, the record (or turn, or span), and what is worked
+ * out for the line (schema_priv.h). */
+enum { QUERY, RECORD, TURN = RECORD, SPAN = RECORD, MADE, ENERGY };
 
 static double since(const struct ipw_query_trace *q, int64_t t_ns)
 {
     return ipw_ns_to_s(t_ns - q->start_ns);
 }
 
-static void put_span(struct ipw_jw *w, const struct ipw_query_trace *q, const struct ipw_span *span)
+/* ---- a span ---- */
+
+static void put_span_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    ipw_jw_obj(w);
-    kcount(w, "attempt", span->attempt > 0 ? span->attempt : -1);
-    ipw_jw_knum(w, "end_s", since(q, span->end_ns));
-    ipw_schema_put_energy(w, "energy", q, span->energy, span->devices, NULL, NULL);
-    ipw_jw_kstr(w, "error", span->error);
-    kcount(w, "id", span->id > 0 ? span->id : -1);
-    ipw_jw_kstr(w, "kind", ipw_span_kind_name(span->kind));
-    ipw_jw_kstr(w, "name", span->name);
-    ipw_jw_kstr(w, "outcome", span->outcome);
-    kcount(w, "result_bytes", span->result_bytes);
-    ipw_jw_knum(w, "start_s", since(q, span->start_ns));
-    ipw_jw_obj_end(w);
+    const struct ipw_span *span = of[SPAN];
+
+    ipw_schema_put_energy(w, s->key, of[QUERY], span->energy, span->devices, NULL, NULL);
+}
+
+/* clang-format off */
+#define OF_SPAN(member, kinds) HELD(#member, kinds, SPAN, struct ipw_span, member)
+const struct ipw_spec ipw_spec_span[] = {
+    OF_SPAN(attempt, CZ),
+    HELD("end_s", N, MADE, struct ipw_made_span, end_s),
+    PUT_OF("energy", O, put_span_energy, ipw_spec_energy),
+    OF_SPAN(error, TZ),
+    OF_SPAN(id, CZ),
+    {.key = "kind", .kind = T, .words = ipw_span_kind_words, .hold = IPW_HOLD_WORD, .base = SPAN,
+     .at = offsetof(struct ipw_span, kind)},
+    OF_SPAN(name, TZ),
+    OF_SPAN(outcome, TZ),
+    OF_SPAN(result_bytes, CZ),
+    HELD("start_s", N, MADE, struct ipw_made_span, start_s),
+    END,
+};
+/* clang-format on */
+
+static void put_spans_of(struct ipw_jw *w, const struct ipw_spec *s,
+                         const struct ipw_query_trace *q, const struct ipw_turn *turn)
+{
+    ipw_jw_key(w, s->key);
+    ipw_jw_arr(w);
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        const struct ipw_span *span = &turn->spans[k];
+        struct ipw_made_span made = {since(q, span->start_ns), since(q, span->end_ns)};
+
+        ipw_spec_write(w, s->of, (const void *const[]){q, span, &made});
+    }
+    ipw_jw_arr_end(w);
+}
+
+/* ---- a turn ---- */
+
+static void put_spans(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    put_spans_of(w, s, of[QUERY], of[TURN]);
+}
+
+static void put_turn_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    const struct ipw_turn *turn = of[TURN];
+
+    ipw_schema_put_energy(w, s->key, of[QUERY], turn->energy, turn->devices, turn->power_mean_w,
+                          turn->power_peak_w);
 }
 
 static bool shared(const struct ipw_figure *energy)
@@ -106,8 +136,9 @@ static void add_latency(struct latency *all, size_t cap, const struct ipw_span *
     *place = (struct latency){key, ipw_ns_to_s(span->end_ns - span->start_ns), 2};
 }
 
-static void put_tool_latencies(struct ipw_jw *w, const struct ipw_turn *turn)
+static void put_tool_latencies(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
+    const struct ipw_turn *turn = of[1];
     struct latency *all;
     size_t n = 0, cap = 8;
 
@@ -120,7 +151,7 @@ static void put_tool_latencies(struct ipw_jw *w, const struct ipw_turn *turn)
         if (all[i].key) all[n++] = all[i];
     }
     if (n) qsort(all, n, sizeof *all, by_key);
-    ipw_jw_key(w, "tool_latencies_s");
+    ipw_jw_key(w, s->key);
     ipw_jw_obj(w);
     for (size_t i = 0; i < n; i++) {
         ipw_jw_key_any(w, all[i].key, strlen(all[i].key));
@@ -131,104 +162,233 @@ static void put_tool_latencies(struct ipw_jw *w, const struct ipw_turn *turn)
     free(all);
 }
 
-static size_t put_tools_called(struct ipw_jw *w, const struct ipw_turn *turn, bool write)
+static void put_tools_called(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    size_t n = 0;
+    const struct ipw_turn *turn = of[TURN];
 
-    if (write) {
-        ipw_jw_key(w, "tools_called");
-        ipw_jw_arr(w);
-    }
-    for (size_t k = 0; k < turn->n_spans; k++) {
-        if (turn->spans[k].kind != IPW_SPAN_TOOL) continue;
-        if (write) ipw_jw_str(w, turn->spans[k].name ? turn->spans[k].name : "");
-        n++;
-    }
-    if (write) ipw_jw_arr_end(w);
-    return n;
-}
-
-static void put_turn(struct ipw_jw *w, const struct ipw_query_trace *q, const struct ipw_turn *turn)
-{
-    ipw_jw_obj(w);
-    ipw_jw_knum(w, "agent_s", turn->agent_s);
-    ipw_jw_kint(w, "attempts", turn->attempts);
-    kcount(w, "cached_tokens", turn->cached_tokens);
-    ipw_jw_knum(w, "chunk_gap_p50_s", turn->gap_p50_s);
-    ipw_jw_knum(w, "chunk_gap_p90_s", turn->gap_p90_s);
-    ipw_jw_knum(w, "chunk_gap_p99_s", turn->gap_p99_s);
-    ipw_jw_knum(w, "connect_s", turn->connect_s);
-    ipw_jw_knum(w, "cost_usd", turn->cost_usd);
-    ipw_schema_kjoules(w, "cpu_energy_joules", &turn->energy[IPW_DOMAIN_CPU]);
-    ipw_jw_knum(w, "cpu_power_avg_watts", turn->power_mean_w[IPW_DOMAIN_CPU]);
-    ipw_jw_knum(w, "decode_s", turn->decode_s);
-    ipw_schema_kjoules(w, "dram_energy_joules", &turn->energy[IPW_DOMAIN_DRAM]);
-    ipw_jw_knum(w, "end_s", since(q, turn->end_ns));
-    ipw_jw_kstr(w, "endpoint", turn->endpoint);
-    ipw_schema_put_energy(w, "energy", q, turn->energy, turn->devices, turn->power_mean_w,
-                          turn->power_peak_w);
-    ipw_jw_kstr(w, "error", turn->error);
-    ipw_jw_kstr(w, "finish_reason", turn->finish_reason);
-    ipw_schema_kjoules(w, "gpu_energy_joules", &turn->energy[IPW_DOMAIN_GPU]);
-    ipw_jw_knum(w, "gpu_power_avg_watts", turn->power_mean_w[IPW_DOMAIN_GPU]);
-    ipw_jw_kbool(w, "has_parallel_tools", has_parallel_tools(turn));
-    ipw_jw_knum(w, "headers_s", turn->headers_s);
-    ipw_jw_knum(w, "inference_s", turn->inference_s);
-    kcount(w, "input_tokens", turn->input_tokens);
-    ipw_jw_knum(w, "itl_mean_s", turn->itl_mean_s);
-    ipw_jw_knum(w, "latency_close_s", turn->latency_close_s);
-    ipw_jw_knum(w, "latency_content_s", turn->latency_content_s);
-    ipw_jw_kstr(w, "model", turn->model);
-    kcount(w, "output_tokens", turn->output_tokens);
-    ipw_jw_knum(w, "peak_watts", turn->power_peak_w[IPW_DOMAIN_GPU]);
-    kcount(w, "reasoning_tokens", turn->reasoning_tokens);
-    ipw_jw_knum(w, "retry_wait_s", turn->retry_wait_s);
-    ipw_jw_knum(w, "server_decode_s", turn->server_decode_s);
-    ipw_jw_knum(w, "server_prefill_s", turn->server_prefill_s);
-    ipw_jw_knum(w, "server_queue_s", turn->server_queue_s);
-    ipw_jw_kbool(w, "shared_device_warning", shared(turn->energy));
-    ipw_jw_key(w, "spans");
+    ipw_jw_key(w, s->key);
     ipw_jw_arr(w);
-    for (size_t k = 0; k < turn->n_spans; k++) put_span(w, q, &turn->spans[k]);
-    ipw_jw_arr_end(w);
-    ipw_jw_knum(w, "start_s", since(q, turn->start_ns));
-    ipw_jw_kbool(w, "tokens_estimated", turn->tokens_estimated);
-    put_tool_latencies(w, turn);
-    kcount(w, "tool_result_tokens", put_tools_called(w, turn, false) ? -1 : 0);
-    put_tools_called(w, turn, true);
-    ipw_jw_knum(w, "ttfo_s", turn->ttfo_s);
-    ipw_jw_knum(w, "ttft_s", turn->ttft_s);
-    ipw_jw_knum(w, "ttst_s", turn->ttst_s);
-    ipw_jw_kint(w, "turn_index", turn->index);
-    ipw_jw_knum(w, "wall_clock_s", ipw_ns_to_s(turn->end_ns - turn->start_ns));
-    ipw_jw_obj_end(w);
-}
-
-static void put_resolved(struct ipw_jw *w, const char *key, int resolved, bool as_score)
-{
-    if (resolved < 0) {
-        ipw_jw_knull(w, key);
-    } else if (as_score) {
-        ipw_jw_knum(w, key, resolved ? 1 : 0);
-    } else {
-        ipw_jw_kbool(w, key, resolved != 0);
+    for (size_t k = 0; k < turn->n_spans; k++) {
+        if (turn->spans[k].kind == IPW_SPAN_TOOL)
+            ipw_jw_str(w, turn->spans[k].name ? turn->spans[k].name : "");
     }
+    ipw_jw_arr_end(w);
 }
 
-static void put_totals(struct ipw_jw *w, const struct ipw_query_trace *q,
-                       const struct ipw_query_record *r)
+static bool has_tools(const struct ipw_turn *turn)
 {
-    kcount(w, "tool_call_count", (int64_t)q->n_tool_calls);
-    ipw_jw_knum(w, "total_cost_usd", r->cost_usd);
-    kcount(w, "total_input_tokens", q->input_tokens);
-    kcount(w, "total_output_tokens", q->output_tokens);
-    /* There is no judge window of its own: the task is the query. */
-    ipw_schema_kjoules(w, "total_task_cpu_energy_joules", &q->energy[IPW_DOMAIN_CPU]);
-    ipw_schema_kjoules(w, "total_task_gpu_energy_joules", &q->energy[IPW_DOMAIN_GPU]);
-    kcount(w, "total_tokens",
-           q->input_tokens < 0 || q->output_tokens < 0 ? -1 : q->input_tokens + q->output_tokens);
-    kcount(w, "total_tool_calls", (int64_t)q->n_tool_calls);
-    ipw_jw_knum(w, "total_wall_clock_s", ipw_ns_to_s(q->end_ns - q->start_ns));
+    size_t k = 0;
+
+    while (k < turn->n_spans && turn->spans[k].kind != IPW_SPAN_TOOL) k++;
+    return k < turn->n_spans;
+}
+
+/* clang-format off */
+#define OF_TURN(member, kinds)        HELD(#member, kinds, TURN, struct ipw_turn, member)
+#define AS_TURN(name, kinds, member)  HELD(name, kinds, TURN, struct ipw_turn, member)
+#define MADE_TURN(member, kinds)      HELD(#member, kinds, MADE, struct ipw_made_turn, member)
+#define TURN_JOULES(name, domain)     HELD(name, NZ, ENERGY, struct domains, of[domain])
+struct domains {
+    struct ipw_figure of[IPW_DOMAIN_COUNT];
+};
+const struct ipw_spec ipw_spec_turn[] = {
+    OF_TURN(agent_s, N),
+    OF_TURN(attempts, C),
+    OF_TURN(cached_tokens, CZ),
+    AS_TURN("chunk_gap_p50_s", SZ, gap_p50_s),
+    AS_TURN("chunk_gap_p90_s", SZ, gap_p90_s),
+    AS_TURN("chunk_gap_p99_s", SZ, gap_p99_s),
+    OF_TURN(connect_s, SZ),
+    OF_TURN(cost_usd, NZ),
+    TURN_JOULES("cpu_energy_joules", IPW_DOMAIN_CPU),
+    AS_TURN("cpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_CPU]),
+    OF_TURN(decode_s, SZ),
+    TURN_JOULES("dram_energy_joules", IPW_DOMAIN_DRAM),
+    MADE_TURN(end_s, S),
+    OF_TURN(endpoint, TZ),
+    PUT_OF("energy", O, put_turn_energy, ipw_spec_energy),
+    OF_TURN(error, TZ),
+    OF_TURN(finish_reason, TZ),
+    TURN_JOULES("gpu_energy_joules", IPW_DOMAIN_GPU),
+    AS_TURN("gpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_GPU]),
+    MADE_TURN(has_parallel_tools, B),
+    OF_TURN(headers_s, SZ),
+    OF_TURN(inference_s, SZ),
+    OF_TURN(input_tokens, CZ),
+    OF_TURN(itl_mean_s, SZ),
+    OF_TURN(latency_close_s, SZ),
+    OF_TURN(latency_content_s, SZ),
+    OF_TURN(model, TZ),
+    OF_TURN(output_tokens, CZ),
+    AS_TURN("peak_watts", NZ, power_peak_w[IPW_DOMAIN_GPU]),
+    OF_TURN(reasoning_tokens, CZ),
+    OF_TURN(retry_wait_s, S),
+    OF_TURN(server_decode_s, SZ),
+    OF_TURN(server_prefill_s, SZ),
+    OF_TURN(server_queue_s, SZ),
+    MADE_TURN(shared_device_warning, B),
+    PUT_OF("spans", A, put_spans, ipw_spec_span),
+    MADE_TURN(start_s, S),
+    OF_TURN(tokens_estimated, B),
+    PUT("tool_latencies_s", O, put_tool_latencies, 0),
+    MADE_TURN(tool_result_tokens, CZ),
+    PUT("tools_called", A, put_tools_called, 0),
+    OF_TURN(ttfo_s, SZ),
+    OF_TURN(ttft_s, SZ),
+    OF_TURN(ttst_s, SZ),
+    AS_TURN("turn_index", C, index),
+    MADE_TURN(wall_clock_s, S),
+    END,
+};
+/* clang-format on */
+
+/* ---- a query ---- */
+
+static void put_group(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    ipw_jw_key(w, s->key);
+    ipw_spec_write(w, s->of, of);
+}
+
+static void put_resolved(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    int resolved = ((const struct ipw_query_record *)of[RECORD])->is_resolved;
+
+    if (resolved < 0)
+        ipw_jw_knull(w, s->key);
+    else
+        ipw_jw_kbool(w, s->key, resolved != 0);
+}
+
+static void put_nothing(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    (void)of;
+    ipw_jw_kraw(w, s->key, "{}", 2);
+}
+
+static void put_before(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    const struct ipw_query_trace *q = of[QUERY];
+
+    ipw_schema_put_energy(w, s->key, q, q->energy_before, q->device_before, NULL, NULL);
+}
+
+static void put_spans_before(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    const struct ipw_query_trace *q = of[QUERY];
+
+    put_spans_of(w, s, q, &q->before);
+}
+
+static void put_turns(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    const struct ipw_query_trace *q = of[QUERY];
+
+    ipw_jw_key(w, s->key);
+    ipw_jw_arr(w);
+    for (size_t i = 0; i < q->n_turns; i++) {
+        const struct ipw_turn *turn = &q->turns[i];
+        struct ipw_made_turn made = {
+            .start_s = since(q, turn->start_ns),
+            .end_s = since(q, turn->end_ns),
+            .wall_clock_s = ipw_ns_to_s(turn->end_ns - turn->start_ns),
+            .has_parallel_tools = has_parallel_tools(turn),
+            .shared_device_warning = shared(turn->energy),
+            .tool_result_tokens = has_tools(turn) ? -1 : 0, /* nobody counts them */
+        };
+
+        ipw_spec_write(w, s->of, (const void *const[]){q, turn, &made, turn->energy});
+    }
+    ipw_jw_arr_end(w);
+}
+
+static const char *const superseded[] = {"cut", "failed", "limit", NULL};
+
+/* clang-format off */
+#define OF_QUERY(member, kinds)        HELD(#member, kinds, QUERY, struct ipw_query_trace, member)
+#define AS_QUERY(name, kinds, member)  HELD(name, kinds, QUERY, struct ipw_query_trace, member)
+#define OF_RECORD(member, kinds)       HELD(#member, kinds, RECORD, struct ipw_query_record, member)
+#define AS_RECORD(name, kinds, member) HELD(name, kinds, RECORD, struct ipw_query_record, member)
+#define MADE_QUERY(member, kinds)      HELD(#member, kinds, MADE, struct ipw_made_query, member)
+const struct ipw_spec ipw_spec_trace[] = {
+    PUT_OF("accounts", O, put_group, ipw_spec_accounts),
+    PUT("accuracy_metadata", O, put_nothing, 0),
+    MADE_QUERY(accuracy_score, NZ),
+    OF_QUERY(agent_before_s, S),
+    OF_RECORD(answer, TZ),
+    OF_RECORD(answer_source, TZ),
+    OF_QUERY(completed, B),
+    OF_QUERY(end_ns, I),
+    PUT_OF("energy", O, ipw_schema_put_query_energy, ipw_spec_energy),
+    PUT_OF("energy_before", O, put_before, ipw_spec_energy),
+    MADE_QUERY(energy_per_output_token_joules, NZ),
+    OF_RECORD(epoch, C),
+    OF_QUERY(error, TZ),
+    PUT_OF("hardware_utilization", OZ, ipw_stats_put_utilization, ipw_spec_utilization),
+    PUT("is_resolved", BZ, put_resolved, 0),
+    KEY("judge_cpu_energy_joules", Z), /* there is no judge window of its own: the task is the query */
+    KEY("judge_cpu_power_avg_watts", Z),
+    KEY("judge_gpu_energy_joules", Z),
+    KEY("judge_gpu_power_avg_watts", Z),
+    KEY("judge_wall_clock_s", Z),
+    MADE_QUERY(lm_energy_measurable, B),
+    MADE_QUERY(lua_cpu_s, SZ),
+    OF_RECORD(lua_peak_bytes, CZ),
+    PUT_OF("memory_metrics", OZ, ipw_stats_put_memory, ipw_spec_memory),
+    OF_RECORD(metadata, O),
+    PUT_OF("metrics", O | EACH, ipw_schema_put_metrics, ipw_spec_metric),
+    OF_RECORD(model, TZ),
+    OF_RECORD(n_malformed, C),
+    MADE_QUERY(n_retries, C),
+    AS_QUERY("num_turns", C, n_turns),
+    OF_QUERY(outcome, T),
+    PUT_OF("power_metrics", OZ, ipw_stats_put_power, ipw_spec_power),
+    AS_QUERY("query_cpu_energy_joules", NZ, energy[IPW_DOMAIN_CPU]),
+    AS_QUERY("query_cpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_CPU]),
+    AS_QUERY("query_gpu_energy_joules", NZ, energy[IPW_DOMAIN_GPU]),
+    AS_QUERY("query_gpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_GPU]),
+    MADE_QUERY(query_id, T),
+    AS_QUERY("query_index", C, index),
+    MADE_QUERY(query_mbu_avg_pct, NZ),
+    MADE_QUERY(query_mbu_max_pct, NZ),
+    MADE_QUERY(query_text, T),
+    PUT("remote_domains", A | OPT, ipw_schema_put_remote_domains, 0),
+    MADE_QUERY(response_text, T),
+    MADE_QUERY(schema_version, C),
+    OF_RECORD(score_metadata, O),
+    OF_RECORD(segment, C),
+    MADE_QUERY(shared_device_warning, B),
+    PUT_OF("spans_before", A, put_spans_before, ipw_spec_span),
+    OF_QUERY(start_ns, I),
+    MADE_QUERY(started_at, TZ),
+    OF_RECORD(superseded, T | OPT),
+    PUT_OF("temperature_metrics", OZ, ipw_stats_put_temperature, ipw_spec_statistic),
+    MADE_QUERY(throughput_tokens_per_sec, SZ),
+    OF_QUERY(timed_out, B),
+    AS_QUERY("tool_call_count", C, n_tool_calls),
+    AS_RECORD("total_cost_usd", NZ, cost_usd),
+    AS_QUERY("total_input_tokens", CZ, input_tokens),
+    AS_QUERY("total_output_tokens", CZ, output_tokens),
+    AS_QUERY("total_task_cpu_energy_joules", NZ, energy[IPW_DOMAIN_CPU]),
+    AS_QUERY("total_task_gpu_energy_joules", NZ, energy[IPW_DOMAIN_GPU]),
+    MADE_QUERY(total_tokens, CZ),
+    AS_QUERY("total_tool_calls", C, n_tool_calls),
+    MADE_QUERY(total_wall_clock_s, S),
+    PUT_OF("turns", A, put_turns, ipw_spec_turn),
+    OF_RECORD(unscorable_reason, TZ),
+    MADE_QUERY(workload_type, T),
+    END,
+};
+/* clang-format on */
+const struct ipw_spec ipw_spec_attempt[] = {WORD("superseded", T, superseded), END};
+
+static bool measurable(const struct ipw_query_trace *q)
+{
+    unsigned domains = ipw_query_lm_domains(q);
+    bool any = false;
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) any |= (domains >> d & 1) && q->energy[d].known;
+    return any;
 }
 
 static int64_t retries(const struct ipw_query_trace *q)
@@ -241,99 +401,40 @@ static int64_t retries(const struct ipw_query_trace *q)
     return n;
 }
 
-static bool measurable(const struct ipw_query_trace *q)
-{
-    unsigned domains = ipw_query_lm_domains(q);
-
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if ((domains >> d & 1) && q->energy[d].known) return true;
-    }
-    return false;
-}
-
-static void put_identity(struct ipw_jw *w, const struct ipw_query_trace *q,
-                         const struct ipw_query_record *r)
-{
-    ipw_jw_kstr(w, "model", r->model);
-    ipw_jw_kint(w, "n_malformed", r->n_malformed);
-    ipw_jw_kint(w, "n_retries", retries(q));
-    ipw_jw_kint(w, "num_turns", (int64_t)q->n_turns);
-    ipw_jw_kstr(w, "outcome", q->outcome);
-    ipw_stats_put_power(w, q);
-    ipw_schema_kjoules(w, "query_cpu_energy_joules", &q->energy[IPW_DOMAIN_CPU]);
-    ipw_jw_knum(w, "query_cpu_power_avg_watts", q->power_mean_w[IPW_DOMAIN_CPU]);
-    ipw_schema_kjoules(w, "query_gpu_energy_joules", &q->energy[IPW_DOMAIN_GPU]);
-    ipw_jw_knum(w, "query_gpu_power_avg_watts", q->power_mean_w[IPW_DOMAIN_GPU]);
-    ipw_jw_kstr(w, "query_id", q->id ? q->id : "");
-    ipw_jw_kint(w, "query_index", q->index);
-    ipw_schema_put_mbu(w, q);
-    ipw_jw_kstr(w, "query_text", r->query_text ? r->query_text : "");
-    ipw_schema_put_remote_domains(w, q);
-    ipw_jw_kstr(w, "response_text", r->response_text ? r->response_text : "");
-}
+static const char *some(const char *text) { return text ? text : ""; }
 
 void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q,
                             const struct ipw_query_record *r, const struct ipw_anchor *anchor)
 {
     const struct ipw_figure *gpu = &q->energy[IPW_DOMAIN_GPU];
-    double wall_s = ipw_ns_to_s(q->end_ns - q->start_ns);
+    double wall_s = ipw_ns_to_s(q->end_ns - q->start_ns), output = (double)q->output_tokens;
+    bool known = q->input_tokens >= 0 && q->output_tokens >= 0;
     char iso[40];
     struct ipw_jw w;
+    struct ipw_made_query made = {
+        .accuracy_score = r->is_resolved < 0 ? NAN
+                          : r->is_resolved   ? 1
+                                             : 0,
+        .energy_per_output_token_joules =
+            gpu->known && gpu->j > 0 && output > 0 ? gpu->j / output : NAN,
+        .lm_energy_measurable = measurable(q),
+        .lua_cpu_s = r->lua_cpu_ns < 0 ? NAN : ipw_ns_to_s(r->lua_cpu_ns),
+        .n_retries = retries(q),
+        .query_id = some(q->id),
+        .query_text = some(r->query_text),
+        .response_text = some(r->response_text),
+        .schema_version = IPW_SCHEMA_VERSION,
+        .shared_device_warning = shared(q->energy),
+        .started_at =
+            anchor ? ipw_clock_iso8601(iso, sizeof iso, ipw_anchor_wall_ns(anchor, q->start_ns))
+                   : NULL,
+        .throughput_tokens_per_sec = output > 0 && wall_s > 0 ? output / wall_s : NAN,
+        .total_tokens = known ? q->input_tokens + q->output_tokens : -1,
+        .total_wall_clock_s = wall_s,
+        .workload_type = r->workload_type ? r->workload_type : "agentic",
+    };
 
+    made.query_mbu_avg_pct = ipw_query_mbu(q, &made.query_mbu_max_pct);
     ipw_jw_init(&w, out);
-    ipw_jw_obj(&w);
-    ipw_schema_put_accounts(&w, q);
-    kobject(&w, "accuracy_metadata", NULL);
-    put_resolved(&w, "accuracy_score", r->is_resolved, true);
-    ipw_jw_knum(&w, "agent_before_s", q->agent_before_s);
-    ipw_jw_kstr(&w, "answer", r->answer);
-    ipw_jw_kstr(&w, "answer_source", r->answer_source);
-    ipw_jw_kbool(&w, "completed", q->completed);
-    ipw_jw_kint(&w, "end_ns", q->end_ns);
-    ipw_schema_put_query_energy(&w, q);
-    ipw_schema_put_energy(&w, "energy_before", q, q->energy_before, q->device_before, NULL, NULL);
-    ipw_jw_knum(&w, "energy_per_output_token_joules",
-                gpu->known && gpu->j > 0 && q->output_tokens > 0 ? gpu->j / (double)q->output_tokens
-                                                                 : NAN);
-    ipw_jw_kint(&w, "epoch", r->epoch);
-    ipw_jw_kstr(&w, "error", q->error);
-    ipw_stats_put_utilization(&w, q);
-    put_resolved(&w, "is_resolved", r->is_resolved, false);
-    ipw_jw_knull(&w, "judge_cpu_energy_joules");
-    ipw_jw_knull(&w, "judge_cpu_power_avg_watts");
-    ipw_jw_knull(&w, "judge_gpu_energy_joules");
-    ipw_jw_knull(&w, "judge_gpu_power_avg_watts");
-    ipw_jw_knull(&w, "judge_wall_clock_s");
-    ipw_jw_kbool(&w, "lm_energy_measurable", measurable(q));
-    ipw_jw_knum(&w, "lua_cpu_s", r->lua_cpu_ns < 0 ? NAN : ipw_ns_to_s(r->lua_cpu_ns));
-    kcount(&w, "lua_peak_bytes", r->lua_peak_bytes);
-    ipw_stats_put_memory(&w, q);
-    kobject(&w, "metadata", r->metadata);
-    ipw_schema_put_metrics(&w, q);
-    put_identity(&w, q, r);
-    ipw_jw_kint(&w, "schema_version", IPW_SCHEMA_VERSION);
-    kobject(&w, "score_metadata", r->score_metadata);
-    ipw_jw_kint(&w, "segment", r->segment);
-    ipw_jw_kbool(&w, "shared_device_warning", shared(q->energy));
-    ipw_jw_key(&w, "spans_before");
-    ipw_jw_arr(&w);
-    for (size_t k = 0; k < q->before.n_spans; k++) put_span(&w, q, &q->before.spans[k]);
-    ipw_jw_arr_end(&w);
-    ipw_jw_kint(&w, "start_ns", q->start_ns);
-    ipw_jw_kstr(&w, "started_at",
-                anchor ? ipw_clock_iso8601(iso, sizeof iso, ipw_anchor_wall_ns(anchor, q->start_ns))
-                       : NULL);
-    if (r->superseded) ipw_jw_kstr(&w, "superseded", r->superseded);
-    ipw_stats_put_temperature(&w, q);
-    ipw_jw_knum(&w, "throughput_tokens_per_sec",
-                q->output_tokens > 0 && wall_s > 0 ? (double)q->output_tokens / wall_s : NAN);
-    ipw_jw_kbool(&w, "timed_out", q->timed_out);
-    put_totals(&w, q, r);
-    ipw_jw_key(&w, "turns");
-    ipw_jw_arr(&w);
-    for (size_t i = 0; i < q->n_turns; i++) put_turn(&w, q, &q->turns[i]);
-    ipw_jw_arr_end(&w);
-    ipw_jw_kstr(&w, "unscorable_reason", r->unscorable_reason);
-    ipw_jw_kstr(&w, "workload_type", r->workload_type ? r->workload_type : "agentic");
-    ipw_jw_obj_end(&w);
+    ipw_spec_write(&w, ipw_spec_trace, (const void *const[]){q, r, &made});
 }

@@ -7,6 +7,7 @@
 #define IPW_TRACE_SCHEMA_H
 
 #include "base/clock.h"
+#include "trace/spec.h"
 #include "trace/turn.h"
 
 /* What is known of a query besides its turns.  Borrowed by the writer; owned by the reader's
@@ -29,8 +30,6 @@ struct ipw_query_record {
     int segment;            /* the session of the run that it ran in, from 0 */
     const char *superseded; /* of an earlier attempt: "cut", "failed", ...; or NULL */
 };
-
-#define IPW_SCHEMA_VERSION 1
 
 /* Appends the line without its newline.  `anchor` NULL leaves "started_at" null. */
 void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *trace,

@@ -5,81 +5,76 @@
 #include "base/mem.h"
 #include "trace/channel_stats.h"
 #include "trace/schema_priv.h"
+#include "trace/spec_rows.h"
 
-static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                         IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
+/* ---- figures ---- */
 
-void ipw_schema_kjoules(struct ipw_jw *w, const char *key, const struct ipw_figure *f)
-{
-    ipw_jw_knum(w, key, f->known ? f->j : NAN); /* NAN is written as null */
-}
+/* The figures of one window, and what stands beside them in some places (NULL: nothing does). */
+struct figures {
+    const struct ipw_query_trace *q;
+    const struct ipw_figure *energy, *devices; /* of the domains; of q->devices */
+    const double *mean_w, *peak_w;
+    char *const *sources;
+};
+
+static const struct ipw_spec figure[] = {
+    KEY("coverage", S | OPT),
+    OF("devices", O | EACH | OPT, figure),
+    KEY("estimate", O | OPT),
+    KEY("hi", N | OPT),
+    KEY("joules", NZ),
+    KEY("lo", N | OPT),
+    KEY("mean_w", NZ | OPT),
+    KEY("peak_w", NZ | OPT),
+    WORD("provenance", T | OPT, ipw_provenance_words),
+    KEY("reason", T | OPT),
+    KEY("samples", C | OPT),
+    KEY("sources", A | OPT),
+    KEY("split_fraction", S | OPT),
+    END,
+};
 
 static bool bounded(const struct ipw_figure *f)
 {
     return (f->known || f->estimated) && (f->lo_j != 0 || f->hi_j != 0);
 }
 
-/* What stands beside a figure in some places. */
-struct beside {
-    const double *mean_w, *peak_w;
-    const char *sources;
-    const struct ipw_query_trace *q;
-    enum ipw_domain domain;
-    const struct ipw_figure *devices; /* of q; NULL: none are written */
-};
+static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struct figures *beside,
+                       enum ipw_domain d);
 
-static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struct beside *b);
-
-static void put_devices(struct ipw_jw *w, const struct beside *b)
+static void put_devices(struct ipw_jw *w, const struct figures *of, enum ipw_domain d)
 {
-    static const struct beside nothing = {0};
+    static const struct figures nothing = {0};
     bool any = false;
 
-    for (size_t i = 0; b->devices && i < b->q->n_devices; i++) {
-        const struct ipw_device *device = &b->q->devices[i];
+    for (size_t i = 0; of->devices && i < of->q->n_devices; i++) {
+        const struct ipw_device *device = &of->q->devices[i];
 
-        if (device->domain != b->domain) continue;
+        if (device->domain != d) continue;
         if (!any) {
             ipw_jw_key(w, "devices");
             ipw_jw_obj(w);
         }
         any = true;
         ipw_jw_key_any(w, device->name, strlen(device->name));
-        put_figure(w, &b->devices[i], &nothing);
+        put_figure(w, &of->devices[i], &nothing, d);
     }
     if (any) ipw_jw_obj_end(w);
 }
 
-/* A figure of which nothing but the reason is told, at once: most of them, where sensors are few. */
-static bool put_unknown(struct ipw_jw *w, const struct ipw_figure *f)
+static void put_known(struct ipw_jw *w, const char *key, const double *watts, enum ipw_domain d)
 {
-    char text[64] = "{\"joules\":null,\"reason\":\"";
-    size_t n = strlen(text);
-
-    if (f->known || f->estimated || f->coverage != 0 || f->provenance != IPW_PROV_NONE ||
-        f->samples != 0 || !f->reason)
-        return false;
-    for (const char *p = f->reason; *p; p++) {
-        if ((*p < 'a' || *p > 'z') && *p != '_') return false;
-        if (n == sizeof text - 2) return false;
-        text[n++] = *p;
-    }
-    text[n++] = '"';
-    text[n++] = '}';
-    ipw_jw_raw(w, text, n);
-    return true;
+    if (watts && !isnan(watts[d])) ipw_jw_knum(w, key, watts[d]);
 }
 
-/* A figure; what is at its default (no coverage, no samples, no reason) is left out, so that the
- * many figures of a machine without sensors stay short. */
-static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struct beside *b)
+/* A member at its default (no coverage, no samples, no reason) is left out, so that the many figures
+ * of a machine without sensors stay short. */
+static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struct figures *beside,
+                       enum ipw_domain d)
 {
-    if (!b->sources && !b->devices && !(b->mean_w && !isnan(*b->mean_w)) &&
-        !(b->peak_w && !isnan(*b->peak_w)) && put_unknown(w, f))
-        return;
     ipw_jw_obj(w);
     if (f->known || f->coverage != 0) ipw_jw_knum(w, "coverage", f->coverage);
-    put_devices(w, b);
+    put_devices(w, beside, d);
     if (f->estimated) {
         ipw_jw_key(w, "estimate");
         ipw_jw_obj(w);
@@ -88,65 +83,63 @@ static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struc
         ipw_jw_obj_end(w);
     }
     if (bounded(f)) ipw_jw_knum(w, "hi", f->hi_j);
-    ipw_schema_kjoules(w, "joules", f);
+    ipw_jw_knum(w, "joules", f->known ? f->j : NAN);
     if (bounded(f)) ipw_jw_knum(w, "lo", f->lo_j);
-    if (b->mean_w && !isnan(*b->mean_w)) ipw_jw_knum(w, "mean_w", *b->mean_w);
-    if (b->peak_w && !isnan(*b->peak_w)) ipw_jw_knum(w, "peak_w", *b->peak_w);
+    put_known(w, "mean_w", beside->mean_w, d);
+    put_known(w, "peak_w", beside->peak_w, d);
     if (f->known || f->provenance != IPW_PROV_NONE) {
         ipw_jw_kstr(w, "provenance", ipw_provenance_name(f->provenance));
     }
     if (f->reason) ipw_jw_kstr(w, "reason", f->reason);
     if (f->known || f->samples != 0) ipw_jw_kint(w, "samples", f->samples);
-    if (b->sources) ipw_jw_kraw(w, "sources", b->sources, strlen(b->sources));
+    if (beside->sources && beside->sources[d])
+        ipw_jw_kraw(w, "sources", beside->sources[d], strlen(beside->sources[d]));
     if (f->known && f->split_fraction != 0) ipw_jw_knum(w, "split_fraction", f->split_fraction);
     ipw_jw_obj_end(w);
 }
+
+static void put_domain(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    const struct figures *figures = of[0];
+
+    ipw_jw_key(w, s->key);
+    put_figure(w, &figures->energy[s->at], figures, (enum ipw_domain)s->at);
+}
+
+const struct ipw_spec ipw_spec_energy[] = {DOMAINS(O, put_domain, figure), END};
 
 void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
                            const struct ipw_figure *energy, const struct ipw_figure *devices,
                            const double *mean_w, const double *peak_w)
 {
+    const struct figures figures = {q, energy, devices, mean_w, peak_w, NULL};
+
     ipw_jw_key(w, key);
-    ipw_jw_obj(w);
-    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        enum ipw_domain d = sorted[i];
-        struct beside b = {.mean_w = mean_w ? &mean_w[d] : NULL,
-                           .peak_w = peak_w ? &peak_w[d] : NULL,
-                           .q = q,
-                           .domain = d,
-                           .devices = devices};
-
-        ipw_jw_key(w, ipw_domain_name(d));
-        put_figure(w, &energy[d], &b);
-    }
-    ipw_jw_obj_end(w);
+    ipw_spec_write(w, ipw_spec_energy, (const void *const[]){&figures});
 }
 
-void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_query_trace *q)
+void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    ipw_jw_key(w, "energy");
-    ipw_jw_obj(w);
-    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        enum ipw_domain d = sorted[i];
-        struct beside b = {.mean_w = &q->power_mean_w[d],
-                           .sources = q->sources[d],
-                           .q = q,
-                           .domain = d,
-                           .devices = q->device_energy};
+    const struct ipw_query_trace *q = of[0];
+    const struct figures figures = {q,    q->energy, q->device_energy, q->power_mean_w,
+                                    NULL, q->sources};
 
-        ipw_jw_key(w, ipw_domain_name(d));
-        put_figure(w, &q->energy[d], &b);
-    }
-    ipw_jw_obj_end(w);
+    ipw_jw_key(w, s->key);
+    ipw_spec_write(w, ipw_spec_energy, (const void *const[]){&figures});
 }
 
-void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_query_trace *q)
+/* ---- the machine of the model ---- */
+
+void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_spec *s,
+                                   const void *const *of)
 {
+    const struct ipw_query_trace *q = of[0];
+
     if (!q->lm_remote) return;
-    ipw_jw_key(w, "remote_domains");
+    ipw_jw_key(w, s->key);
     ipw_jw_arr(w);
-    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        if (q->lm_domains >> sorted[i] & 1) ipw_jw_str(w, ipw_domain_name(sorted[i]));
+    for (const struct ipw_spec *d = ipw_spec_energy; d->key; d++) {
+        if (q->lm_domains >> d->at & 1) ipw_jw_str(w, d->key);
     }
     ipw_jw_arr_end(w);
 }
@@ -164,97 +157,98 @@ void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_
     }
 }
 
-static void put_account(struct ipw_jw *w, const struct ipw_query_account *a,
-                        const struct ipw_figure *attributed, const struct ipw_query_trace *q,
-                        enum ipw_domain domain);
+/* ---- accounts: where a query's joules went ---- */
 
-/* Of each device of a domain that has several. */
-static void put_device_accounts(struct ipw_jw *w, const struct ipw_query_trace *q,
-                                enum ipw_domain domain)
+#define ACCOUNT(member, kinds) HELD(#member, kinds, 0, struct ipw_query_account, member)
+#define ATTRIBUTED             HELD("attributed_j", N, 1, struct ipw_figure, j)
+
+static const struct ipw_spec device_account[] = {
+    ATTRIBUTED,
+    ACCOUNT(exclusive_j, N),
+    ACCOUNT(idle_tax_j, NZ),
+    ACCOUNT(marginal_j, NZ),
+    ACCOUNT(waste_j, NZ),
+    END,
+};
+
+/* Of each device of a domain that has several; of: the domain's account and figure, the trace, the
+ * domain. */
+static void put_device_accounts(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
+    const struct ipw_query_trace *q = of[2];
     bool any = false;
 
     for (size_t i = 0; q->device_account && i < q->n_devices; i++) {
-        if (q->devices[i].domain != domain) continue;
+        if (q->devices[i].domain != *(const enum ipw_domain *)of[3]) continue;
         if (!any) {
-            ipw_jw_key(w, "devices");
+            ipw_jw_key(w, s->key);
             ipw_jw_obj(w);
         }
         any = true;
         ipw_jw_key_any(w, q->devices[i].name, strlen(q->devices[i].name));
-        put_account(w, &q->device_account[i], &q->device_energy[i], NULL, domain);
+        if (q->device_energy[i].known)
+            ipw_spec_write(w, device_account,
+                           (const void *const[]){&q->device_account[i], &q->device_energy[i]});
+        else
+            ipw_jw_null(w);
     }
     if (any) ipw_jw_obj_end(w);
 }
 
-/* `q`: with its devices' beside it; or NULL. */
-static void put_account(struct ipw_jw *w, const struct ipw_query_account *a,
-                        const struct ipw_figure *attributed, const struct ipw_query_trace *q,
-                        enum ipw_domain domain)
+static const struct ipw_spec account[] = {
+    ATTRIBUTED,
+    PUT_OF("devices", O | EACH | OPT, put_device_accounts, device_account),
+    ACCOUNT(exclusive_j, N),
+    ACCOUNT(idle_tax_j, NZ),
+    ACCOUNT(marginal_j, NZ),
+    ACCOUNT(waste_j, NZ),
+    END,
+};
+
+static void put_account(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    if (!attributed->known) {
+    const struct ipw_query_trace *q = of[0];
+    enum ipw_domain d = (enum ipw_domain)s->at;
+
+    ipw_jw_key(w, s->key);
+    if (q->energy[d].known)
+        ipw_spec_write(w, account, (const void *const[]){&q->account[d], &q->energy[d], q, &d});
+    else
         ipw_jw_null(w);
-        return;
-    }
-    ipw_jw_obj(w);
-    ipw_jw_knum(w, "attributed_j", attributed->j);
-    if (q) put_device_accounts(w, q, domain);
-    ipw_jw_knum(w, "exclusive_j", a->exclusive_j);
-    ipw_jw_knum(w, "idle_tax_j", a->idle_tax_j);
-    ipw_jw_knum(w, "marginal_j", a->marginal_j);
-    ipw_jw_knum(w, "waste_j", a->waste_j);
-    ipw_jw_obj_end(w);
 }
 
-void ipw_schema_put_accounts(struct ipw_jw *w, const struct ipw_query_trace *q)
-{
-    ipw_jw_key(w, "accounts");
-    ipw_jw_obj(w);
-    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        enum ipw_domain d = sorted[i];
+const struct ipw_spec ipw_spec_accounts[] = {DOMAINS(OZ | OPT, put_account, account), END};
 
-        ipw_jw_key(w, ipw_domain_name(d));
-        put_account(w, &q->account[d], &q->energy[d], q, d);
-    }
-    ipw_jw_obj_end(w);
-}
+#define METRIC(member, kinds) HELD(#member, kinds, 0, struct ipw_metric, member)
+const struct ipw_spec ipw_spec_metric[] = {
+    METRIC(avg, N),
+    METRIC(max, N),
+    METRIC(median, N),
+    METRIC(min, N),
+    METRIC(n, C),
+    METRIC(unit, T),
+    END,
+};
 
-void ipw_schema_put_metrics(struct ipw_jw *w, const struct ipw_query_trace *q)
+void ipw_schema_put_metrics(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    ipw_jw_key(w, "metrics");
+    const struct ipw_query_trace *q = of[0];
+
+    ipw_jw_key(w, s->key);
     ipw_jw_obj(w);
     for (size_t i = 0; i < q->n_metrics; i++) {
-        const struct ipw_metric *m = &q->metrics[i];
-
-        ipw_jw_key_any(w, m->name, strlen(m->name));
-        ipw_jw_obj(w);
-        ipw_jw_knum(w, "avg", m->avg);
-        ipw_jw_knum(w, "max", m->max);
-        ipw_jw_knum(w, "median", m->median);
-        ipw_jw_knum(w, "min", m->min);
-        ipw_jw_kint(w, "n", m->n);
-        ipw_jw_kstr(w, "unit", m->unit);
-        ipw_jw_obj_end(w);
+        ipw_jw_key_any(w, q->metrics[i].name, strlen(q->metrics[i].name));
+        ipw_spec_write(w, ipw_spec_metric, (const void *const[]){&q->metrics[i]});
     }
     ipw_jw_obj_end(w);
-}
-
-void ipw_schema_put_mbu(struct ipw_jw *w, const struct ipw_query_trace *q)
-{
-    double max, avg = ipw_query_mbu(q, &max);
-
-    ipw_jw_knum(w, "query_mbu_avg_pct", avg);
-    ipw_jw_knum(w, "query_mbu_max_pct", max);
 }
 
 /* ---- reading ---- */
 
 static enum ipw_provenance provenance_of(const char *name)
 {
-    for (int p = IPW_PROV_NONE; p <= IPW_PROV_ESTIMATED; p++) {
-        if (name && !strcmp(name, ipw_provenance_name((enum ipw_provenance)p))) {
-            return (enum ipw_provenance)p;
-        }
+    for (int i = 0; name && ipw_provenance_words[i]; i++) {
+        if (!strcmp(name, ipw_provenance_words[i])) return (enum ipw_provenance)(i + 1);
     }
     return IPW_PROV_NONE;
 }
@@ -325,26 +319,13 @@ struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_trace *q,
     return figures;
 }
 
-static char *printed(const struct ipw_json *node)
+static struct ipw_query_account read_account(const struct ipw_json *object)
 {
-    struct ipw_buf out = IPW_BUF(IPW_MIB);
-    char *text = NULL;
+    struct ipw_query_account a;
+    struct ipw_figure attributed; /* read with the figures */
 
-    if (!node) return NULL;
-    ipw_json_print(&out, node);
-    if (!out.failed) text = ipw_memdup(out.data, out.len);
-    ipw_buf_release(&out);
-    return text;
-}
-
-static struct ipw_query_account read_account(const struct ipw_json *a)
-{
-    return (struct ipw_query_account){
-        .exclusive_j = ipw_json_get_num(a, "exclusive_j"),
-        .marginal_j = ipw_json_get_num(a, "marginal_j"),
-        .waste_j = ipw_json_get_num(a, "waste_j"),
-        .idle_tax_j = ipw_json_get_num(a, "idle_tax_j"),
-    };
+    ipw_spec_read(object, device_account, (void *const[]){&a, &attributed});
+    return a;
 }
 
 static struct ipw_query_account *no_accounts(size_t n)
@@ -365,8 +346,8 @@ void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *l
         const struct ipw_json *a = ipw_json_get(accounts, name);
 
         q->account[d] = read_account(a);
-        q->sources[d] =
-            printed(ipw_json_get(ipw_json_get(ipw_json_get(line, "energy"), name), "sources"));
+        q->sources[d] = ipw_schema_text(
+            ipw_json_get(ipw_json_get(ipw_json_get(line, "energy"), name), "sources"));
     }
     for (size_t i = 0; i < q->n_devices; i++) {
         const struct ipw_json *of = devices_of(accounts, q->devices[i].domain);
@@ -377,15 +358,12 @@ void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *l
     }
     if (ipw_json_kind(metrics) != IPW_JSON_OBJ) return;
     for (const struct ipw_json *m = ipw_json_first(metrics); m; m = ipw_json_next(m)) {
+        struct ipw_metric *metric;
+
         IPW_GROW(q->metrics, q->cap_metrics, q->n_metrics + 1);
-        q->metrics[q->n_metrics++] = (struct ipw_metric){
-            .name = ipw_strdup(ipw_json_key(m)),
-            .unit = ipw_strdup(ipw_json_str(ipw_json_get(m, "unit"), "")),
-            .avg = ipw_json_get_num(m, "avg"),
-            .median = ipw_json_get_num(m, "median"),
-            .min = ipw_json_get_num(m, "min"),
-            .max = ipw_json_get_num(m, "max"),
-            .n = ipw_json_int(ipw_json_get(m, "n"), 0),
-        };
+        metric = &q->metrics[q->n_metrics++];
+        ipw_spec_read(m, ipw_spec_metric, (void *const[]){metric});
+        metric->name = ipw_strdup(ipw_json_key(m));
+        if (!metric->unit) metric->unit = ipw_strdup("");
     }
 }

@@ -3,30 +3,44 @@
 #ifndef IPW_TRACE_SCHEMA_PRIV_H
 #define IPW_TRACE_SCHEMA_PRIV_H
 
-#include "json/write.h"
 #include "trace/schema.h"
+#include "trace/spec.h"
 
-void ipw_schema_kjoules(struct ipw_jw *w, const char *key, const struct ipw_figure *f);
+/* Members of a line that are worked out when it is written. */
+struct ipw_made_span {
+    double start_s, end_s;
+};
+struct ipw_made_turn {
+    double start_s, end_s, wall_clock_s;
+    bool has_parallel_tools, shared_device_warning;
+    int64_t tool_result_tokens;
+};
+struct ipw_made_query {
+    double accuracy_score, energy_per_output_token_joules, lua_cpu_s, query_mbu_avg_pct,
+        query_mbu_max_pct, throughput_tokens_per_sec, total_wall_clock_s;
+    bool lm_energy_measurable, shared_device_warning;
+    int schema_version;
+    int64_t n_retries, total_tokens;
+    const char *query_id, *query_text, *response_text, *started_at, *workload_type;
+};
+
+/* Domain to figure; domain to account or null; of a channel. */
+extern const struct ipw_spec ipw_spec_energy[], ipw_spec_accounts[], ipw_spec_metric[];
+extern const struct ipw_spec ipw_spec_turn[], ipw_spec_span[];
+
 /* `devices` (figures of q->devices), `mean_w` and `peak_w` may be NULL. */
 void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
                            const struct ipw_figure *energy, const struct ipw_figure *devices,
                            const double *mean_w, const double *peak_w);
-/* "energy" of the query: with mean_w and sources. */
-void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_query_trace *q);
-void ipw_schema_put_accounts(struct ipw_jw *w, const struct ipw_query_trace *q);
-void ipw_schema_put_metrics(struct ipw_jw *w, const struct ipw_query_trace *q);
-/* Upstream's two keys, of the memory's utilisation (all devices: the mean of their averages, the
- * largest of their peaks). */
-void ipw_schema_put_mbu(struct ipw_jw *w, const struct ipw_query_trace *q);
+/* Of rows of the query's table; of[0] is the trace.  "energy": with mean_w and sources. */
+void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
+void ipw_schema_put_metrics(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
+/* "remote_domains": only of a model on another machine. */
+void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_spec *s,
+                                   const void *const *of);
 
-/* An instant or a duration of a record, in ns.  Beyond a hundred years it is damage, and is cut there, so
- * that no sum and no difference of two overflows. */
-int64_t ipw_schema_instant(int64_t t_ns);
-/* A count of a record: beyond 2^53, where no sum of them fits, it is damage and not known (-1). */
-int64_t ipw_schema_count(int64_t n);
-/* All of an event's that a trace is built of. */
-struct ipw_event;
-void ipw_schema_cut_event(struct ipw_event *event);
+/* The JSON text of an object or array, owned by the caller; NULL: it is empty or absent. */
+char *ipw_schema_text(const struct ipw_json *node);
 /* `mean_w` and `peak_w` may be NULL. */
 void ipw_schema_read_energy(struct ipw_figure *energy, double *mean_w, double *peak_w,
                             const struct ipw_json *object);
@@ -35,8 +49,6 @@ void ipw_schema_read_device_table(struct ipw_query_trace *q, const struct ipw_js
 /* Their figures within an energy object, owned by the caller; NULL: the trace has none. */
 struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_trace *q,
                                            const struct ipw_json *energy);
-/* "remote_domains": only of a model on another machine, and read back. */
-void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_query_trace *q);
 void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_json *line);
 /* accounts, metrics and sources of our own lines; what is absent is not known. */
 void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *line);

@@ -8,19 +8,6 @@
 #include "trace/channel_stats.h"
 #include "trace/schema_priv.h"
 
-static int64_t count_of(const struct ipw_json *object, const char *key, int64_t absent)
-{
-    const struct ipw_json *node = ipw_json_get(object, key);
-
-    if (!node) return absent;
-    return ipw_schema_count(ipw_json_int(node, -1)); /* null: not known */
-}
-
-static char *dup_of(const struct ipw_json *object, const char *key)
-{
-    return ipw_strdup(ipw_json_get_str(object, key));
-}
-
 /* Upstream's plain number.  How it was obtained is not said, so it is the weakest that is known. */
 static struct ipw_figure foreign_figure(double j)
 {
@@ -40,7 +27,7 @@ static void no_energy(struct ipw_figure *energy)
 static bool read_span_kind(enum ipw_span_kind *out, const char *name)
 {
     for (int k = 0; name && k < IPW_SPAN_KINDS; k++) {
-        if (!strcmp(name, ipw_span_kind_name((enum ipw_span_kind)k))) {
+        if (!strcmp(name, ipw_span_kind_words[k])) {
             *out = (enum ipw_span_kind)k;
             return true;
         }
@@ -48,38 +35,9 @@ static bool read_span_kind(enum ipw_span_kind *out, const char *name)
     return false;
 }
 
-int64_t ipw_schema_instant(int64_t t_ns)
-{
-    static const int64_t most_ns = INT64_MAX / 3;
-
-    return t_ns > most_ns ? most_ns : t_ns < -most_ns ? -most_ns : t_ns;
-}
-
-int64_t ipw_schema_count(int64_t n) { return n > INT64_C(1) << 53 ? -1 : n; }
-
-void ipw_schema_cut_event(struct ipw_event *e)
-{
-    struct ipw_lm_facts *f = &e->lm;
-    int64_t *const of_lm[] = {&f->sent_ns,         &f->first_byte_ns,   &f->first_token_ns,
-                              &f->last_token_ns,   &f->headers_ns,      &f->first_event_ns,
-                              &f->first_text_ns,   &f->first_call_ns,   &f->first_reasoning_ns,
-                              &f->second_token_ns, &f->dns_ns,          &f->connect_ns,
-                              &f->tls_ns,          &f->server_queue_ns, &f->server_prefill_ns,
-                              &f->server_decode_ns};
-
-    e->t_ns = ipw_schema_instant(e->t_ns);
-    if (e->kind != IPW_EV_LM_START && e->kind != IPW_EV_LM_END) return;
-    for (size_t i = 0; i < sizeof of_lm / sizeof *of_lm; i++)
-        *of_lm[i] = ipw_schema_instant(*of_lm[i]);
-    f->input_tokens = ipw_schema_count(f->input_tokens);
-    f->output_tokens = ipw_schema_count(f->output_tokens);
-    f->cached_tokens = ipw_schema_count(f->cached_tokens);
-    f->reasoning_tokens = ipw_schema_count(f->reasoning_tokens);
-}
-
 static int64_t after(int64_t start_ns, double s)
 {
-    return ipw_schema_instant(ipw_schema_instant(start_ns) + ipw_schema_instant(ipw_s_to_ns(s)));
+    return ipw_spec_instant(ipw_spec_instant(start_ns) + ipw_spec_instant(ipw_s_to_ns(s)));
 }
 
 static struct ipw_span *add_span(struct ipw_turn *turn)
@@ -94,6 +52,7 @@ static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
                      const struct ipw_json *node, const char *where, struct ipw_err *err)
 {
     struct ipw_span *span = add_span(turn);
+    struct ipw_made_span made;
     double start_s, end_s;
 
     if (!read_span_kind(&span->kind, ipw_json_get_str(node, "kind"))) {
@@ -106,12 +65,7 @@ static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
     }
     span->start_ns = after(q->start_ns, start_s);
     span->end_ns = after(q->start_ns, end_s);
-    span->name = dup_of(node, "name");
-    span->outcome = dup_of(node, "outcome");
-    span->error = dup_of(node, "error");
-    span->id = (int32_t)ipw_json_int(ipw_json_get(node, "id"), 0);
-    span->attempt = (int)ipw_json_int(ipw_json_get(node, "attempt"), 0);
-    span->result_bytes = count_of(node, "result_bytes", -1);
+    ipw_spec_read(node, ipw_spec_span, (void *const[]){NULL, span, &made});
     ipw_schema_read_energy(span->energy, NULL, NULL, ipw_json_get(node, "energy"));
     span->devices = ipw_schema_read_devices(q, ipw_json_get(node, "energy"));
     return 0;
@@ -161,13 +115,6 @@ static void foreign_turn(struct ipw_turn *turn, const struct ipw_json *node, int
     turn->energy[IPW_DOMAIN_GPU] = foreign_figure(ipw_json_get_num(node, "gpu_energy_joules"));
     turn->energy[IPW_DOMAIN_CPU] = foreign_figure(ipw_json_get_num(node, "cpu_energy_joules"));
     turn->energy[IPW_DOMAIN_DRAM] = foreign_figure(ipw_json_get_num(node, "dram_energy_joules"));
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        turn->power_mean_w[d] = NAN;
-        turn->power_peak_w[d] = NAN;
-    }
-    turn->power_mean_w[IPW_DOMAIN_GPU] = ipw_json_get_num(node, "gpu_power_avg_watts");
-    turn->power_mean_w[IPW_DOMAIN_CPU] = ipw_json_get_num(node, "cpu_power_avg_watts");
-    turn->power_peak_w[IPW_DOMAIN_GPU] = ipw_json_get_num(node, "peak_watts");
     foreign_tools(turn, node);
 }
 
@@ -199,8 +146,6 @@ static int own_turn(const struct ipw_query_trace *q, struct ipw_turn *turn,
     }
     turn->start_ns = after(q->start_ns, start_s);
     turn->end_ns = after(q->start_ns, end_s);
-    turn->attempts = (int)ipw_json_int(ipw_json_get(node, "attempts"), 0);
-    turn->agent_s = ipw_json_get_num(node, "agent_s");
     ipw_schema_read_energy(turn->energy, turn->power_mean_w, turn->power_peak_w,
                            ipw_json_get(node, "energy"));
     turn->devices = ipw_schema_read_devices(q, ipw_json_get(node, "energy"));
@@ -211,6 +156,7 @@ static int own_turn(const struct ipw_query_trace *q, struct ipw_turn *turn,
 static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, struct ipw_err *err)
 {
     struct ipw_query_trace *q = &l->trace;
+    struct ipw_made_turn made;
     struct ipw_turn *turn;
     int64_t index;
     char where[32];
@@ -219,37 +165,12 @@ static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, st
     if (ipw_json_need_int(&index, node, "turn_index", where, err) < 0) return IPW_EPARSE;
     IPW_GROW(q->turns, q->cap_turns, q->n_turns + 1);
     turn = &q->turns[q->n_turns++];
-    *turn = (struct ipw_turn){
-        .index = (int)index,
-        .energy = ipw_turn_figures(),
-        .input_tokens = count_of(node, "input_tokens", 0),
-        .output_tokens = count_of(node, "output_tokens", 0),
-        .cached_tokens = count_of(node, "cached_tokens", -1),
-        .reasoning_tokens = count_of(node, "reasoning_tokens", -1),
-        .tokens_estimated = ipw_json_bool(ipw_json_get(node, "tokens_estimated"), false),
-        .inference_s = ipw_json_get_num(node, "inference_s"),
-        .ttft_s = ipw_json_get_num(node, "ttft_s"),
-        .decode_s = ipw_json_get_num(node, "decode_s"),
-        .finish_reason = dup_of(node, "finish_reason"),
-        .model = dup_of(node, "model"),
-        .error = dup_of(node, "error"),
-        .ttfo_s = ipw_json_get_num(node, "ttfo_s"),
-        .ttst_s = ipw_json_get_num(node, "ttst_s"),
-        .itl_mean_s = ipw_json_get_num(node, "itl_mean_s"),
-        .gap_p50_s = ipw_json_get_num(node, "chunk_gap_p50_s"),
-        .gap_p90_s = ipw_json_get_num(node, "chunk_gap_p90_s"),
-        .gap_p99_s = ipw_json_get_num(node, "chunk_gap_p99_s"),
-        .latency_content_s = ipw_json_get_num(node, "latency_content_s"),
-        .latency_close_s = ipw_json_get_num(node, "latency_close_s"),
-        .headers_s = ipw_json_get_num(node, "headers_s"),
-        .connect_s = ipw_json_get_num(node, "connect_s"),
-        .server_queue_s = ipw_json_get_num(node, "server_queue_s"),
-        .server_prefill_s = ipw_json_get_num(node, "server_prefill_s"),
-        .server_decode_s = ipw_json_get_num(node, "server_decode_s"),
-        .retry_wait_s = ipw_json_num(ipw_json_get(node, "retry_wait_s"), 0),
-        .endpoint = dup_of(node, "endpoint"),
-        .cost_usd = ipw_json_get_num(node, "cost_usd"),
-    };
+    *turn = (struct ipw_turn){.energy = ipw_turn_figures()};
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) turn->power_mean_w[d] = turn->power_peak_w[d] = NAN;
+    ipw_spec_read(node, ipw_spec_turn, (void *const[]){NULL, turn, &made, turn->energy});
+    if (!ipw_json_get(node, "input_tokens")) turn->input_tokens = 0;
+    if (!ipw_json_get(node, "output_tokens")) turn->output_tokens = 0;
+    if (isnan(turn->retry_wait_s)) turn->retry_wait_s = 0;
     if (l->ours) return own_turn(q, turn, node, where, err);
     foreign_turn(turn, node, q->n_turns > 1 ? turn[-1].end_ns : q->start_ns);
     return 0;
@@ -257,6 +178,7 @@ static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, st
 
 static void sum_tokens(struct ipw_query_trace *q)
 {
+    q->input_tokens = q->output_tokens = 0;
     for (size_t i = 0; i < q->n_turns; i++) {
         const struct ipw_turn *turn = &q->turns[i];
 
@@ -294,21 +216,19 @@ static void foreign_query(struct ipw_query_loaded *l)
 
     no_energy(q->energy);
     no_energy(q->energy_before);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) q->power_mean_w[d] = NAN;
     q->energy[IPW_DOMAIN_GPU] =
         foreign_total(q, IPW_DOMAIN_GPU, ipw_json_get_num(doc, "query_gpu_energy_joules"));
     q->energy[IPW_DOMAIN_CPU] =
         foreign_total(q, IPW_DOMAIN_CPU, ipw_json_get_num(doc, "query_cpu_energy_joules"));
     q->energy[IPW_DOMAIN_DRAM] = foreign_total(q, IPW_DOMAIN_DRAM, NAN);
-    q->power_mean_w[IPW_DOMAIN_GPU] = ipw_json_get_num(doc, "query_gpu_power_avg_watts");
-    q->power_mean_w[IPW_DOMAIN_CPU] = ipw_json_get_num(doc, "query_cpu_power_avg_watts");
     q->agent_before_s = NAN;
+    free(q->outcome);
     q->outcome = ipw_strdup(q->timed_out ? "timeout" : q->completed ? "answered" : "error");
     q->index =
         id[0] == 'q' && id[1] >= '0' && id[1] <= '9' ? (int32_t)strtol(id + 1, NULL, 10) : -1;
 }
 
-static char *object_text(const struct ipw_json *node)
+char *ipw_schema_text(const struct ipw_json *node)
 {
     struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
 
@@ -321,39 +241,27 @@ static char *object_text(const struct ipw_json *node)
     return ipw_buf_take(&text, NULL);
 }
 
-static void read_record(struct ipw_query_loaded *l)
+static void read_record(struct ipw_query_loaded *l, const struct ipw_made_query *made)
 {
-    const struct ipw_json *doc = l->doc, *resolved = ipw_json_get(doc, "is_resolved");
-    double lua_cpu_s = ipw_json_get_num(doc, "lua_cpu_s");
+    const struct ipw_json *resolved = ipw_json_get(l->doc, "is_resolved");
+    struct ipw_query_record *r = &l->record;
 
-    l->texts[0] = object_text(ipw_json_get(doc, "metadata"));
-    l->texts[1] = object_text(ipw_json_get(doc, "score_metadata"));
-    l->started_at = ipw_json_get_str(doc, "started_at");
-    l->record = (struct ipw_query_record){
-        .workload_type = ipw_json_str(ipw_json_get(doc, "workload_type"), "agentic"),
-        .query_text = ipw_json_str(ipw_json_get(doc, "query_text"), ""),
-        .response_text = ipw_json_str(ipw_json_get(doc, "response_text"), ""),
-        .answer = ipw_json_get_str(doc, "answer"),
-        .answer_source = ipw_json_get_str(doc, "answer_source"),
-        .is_resolved =
-            ipw_json_kind(resolved) == IPW_JSON_BOOL ? ipw_json_bool(resolved, false) : -1,
-        .unscorable_reason = ipw_json_get_str(doc, "unscorable_reason"),
-        .score_metadata = l->texts[1],
-        .metadata = l->texts[0],
-        .model = ipw_json_get_str(doc, "model"),
-        .cost_usd = ipw_json_get_num(doc, "total_cost_usd"),
-        .n_malformed = (int)ipw_json_int(ipw_json_get(doc, "n_malformed"), 0),
-        .lua_peak_bytes = count_of(doc, "lua_peak_bytes", -1),
-        .lua_cpu_ns = isnan(lua_cpu_s) ? -1 : ipw_s_to_ns(lua_cpu_s),
-        .epoch = (int)ipw_json_int(ipw_json_get(doc, "epoch"), 0),
-        .segment = (int)ipw_json_int(ipw_json_get(doc, "segment"), 0),
-        .superseded = ipw_json_get_str(doc, "superseded"),
-    };
+    l->texts[0] = ipw_schema_text(ipw_json_get(l->doc, "metadata"));
+    l->texts[1] = ipw_schema_text(ipw_json_get(l->doc, "score_metadata"));
+    l->started_at = made->started_at;
+    r->workload_type = made->workload_type ? made->workload_type : "agentic";
+    r->query_text = made->query_text ? made->query_text : "";
+    r->response_text = made->response_text ? made->response_text : "";
+    r->is_resolved = ipw_json_kind(resolved) == IPW_JSON_BOOL ? ipw_json_bool(resolved, false) : -1;
+    r->metadata = l->texts[0];
+    r->score_metadata = l->texts[1];
+    r->lua_cpu_ns = isnan(made->lua_cpu_s) ? -1 : ipw_s_to_ns(made->lua_cpu_s);
 }
 
 static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
 {
     struct ipw_query_trace *q = &l->trace;
+    struct ipw_made_query made;
     const struct ipw_json *doc = l->doc, *turns = ipw_json_get(doc, "turns");
     int64_t version = ipw_json_int(ipw_json_get(doc, "schema_version"), 0);
     const char *id;
@@ -371,11 +279,10 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         q->account[d] = (struct ipw_query_account){NAN, NAN, NAN, NAN};
         q->power[d] = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
+        q->power_mean_w[d] = NAN;
     }
+    ipw_spec_read(doc, ipw_spec_trace, (void *const[]){q, &l->record, &made});
     q->id = ipw_strdup(id);
-    q->completed = ipw_json_bool(ipw_json_get(doc, "completed"), false);
-    q->timed_out = ipw_json_bool(ipw_json_get(doc, "timed_out"), false);
-    q->error = dup_of(doc, "error");
     if (l->ours && (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
                     ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
                     ipw_json_need_arr(&turns, doc, "turns", "", err) < 0)) {
@@ -384,23 +291,22 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     if (l->ours) {
         ipw_schema_read_device_table(q, ipw_json_get(doc, "energy"));
     } else {
+        q->start_ns = 0;
         q->end_ns = after(0, ipw_json_num(ipw_json_get(doc, "total_wall_clock_s"), 0));
     }
-    q->start_ns = ipw_schema_instant(q->start_ns);
-    q->end_ns = ipw_schema_instant(q->end_ns);
+    q->start_ns = ipw_spec_instant(q->start_ns);
+    q->end_ns = ipw_spec_instant(q->end_ns);
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
         if (read_turn(l, t, err) < 0) return IPW_EPARSE;
     }
     sum_tokens(q);
-    read_record(l);
+    read_record(l, &made);
     if (!l->ours) {
         foreign_query(l);
         return 0;
     }
     q->index = (int32_t)ipw_json_int(ipw_json_get(doc, "query_index"), -1);
-    q->outcome = dup_of(doc, "outcome");
     if (!q->outcome) q->outcome = ipw_strdup("unknown");
-    q->agent_before_s = ipw_json_get_num(doc, "agent_before_s");
     ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, ipw_json_get(doc, "energy"));
     ipw_schema_read_energy(q->energy_before, NULL, NULL, ipw_json_get(doc, "energy_before"));
     q->device_energy = ipw_schema_read_devices(q, ipw_json_get(doc, "energy"));

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "energy/source.h"
-#include "trace/schema.h"
 #include "trace/spec.h"
 
 /* Seconds are nanoseconds divided: differences of two of them are off by less than this. */

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "trace/schema_priv.h"
 
 /* The end of a span whose end event has not come. */
 #define OPEN INT64_MIN
@@ -18,16 +17,6 @@ struct ipw_turn_builder {
     bool retry_pending; /* the last attempt failed and said that another follows */
     int64_t last_ns;
 };
-
-static const char *const span_kind_names[IPW_SPAN_KINDS] = {
-    [IPW_SPAN_LM] = "lm",     [IPW_SPAN_PREFILL] = "prefill", [IPW_SPAN_DECODE] = "decode",
-    [IPW_SPAN_TOOL] = "tool", [IPW_SPAN_EVENT] = "event",     [IPW_SPAN_HTTP] = "http",
-};
-
-const char *ipw_span_kind_name(enum ipw_span_kind kind)
-{
-    return (unsigned)kind < IPW_SPAN_KINDS ? span_kind_names[kind] : "unknown";
-}
 
 struct ipw_turn_builder *ipw_turn_builder_new(void)
 {
@@ -405,7 +394,7 @@ void ipw_turn_builder_add(struct ipw_turn_builder *b, const struct ipw_event *ev
 {
     struct ipw_event e = *event;
 
-    ipw_schema_cut_event(&e);
+    ipw_event_cut(&e);
     add(b, &e);
 }
 

@@ -31,8 +31,8 @@ enum ipw_span_kind {
     IPW_SPAN_HTTP,  /* a web request of a script */
     IPW_SPAN_KINDS,
 };
-/* "lm", "prefill", "decode", "tool", "event", "http" */
-const char *ipw_span_kind_name(enum ipw_span_kind kind);
+/* "lm", "prefill", "decode", "tool", "event", "http", NULL */
+extern const char *const ipw_span_kind_words[];
 
 /* A query with this outcome was stopped with its run: by a signal, a kill, a limit of the run, or a
  * server that did not come back.  It neither failed nor was it wrong, and `resume` runs it again. */

@@ -6,6 +6,11 @@
 #include "base/mem.h"
 #include "trace/turn.h"
 
+const char *const ipw_span_kind_words[IPW_SPAN_KINDS + 1] = {
+    [IPW_SPAN_LM] = "lm",     [IPW_SPAN_PREFILL] = "prefill", [IPW_SPAN_DECODE] = "decode",
+    [IPW_SPAN_TOOL] = "tool", [IPW_SPAN_EVENT] = "event",     [IPW_SPAN_HTTP] = "http",
+};
+
 struct ipw_figure *ipw_turn_figures(void)
 {
     return ipw_calloc(IPW_DOMAIN_COUNT, sizeof(struct ipw_figure));

@@ -76,24 +76,17 @@ cp plain.jsonl shuffled/power.jsonl
 expect_exit 0 agent ledger shuffled --check
 check_out "4 of 4 queries come out as the run wrote them, byte for byte."
 for seed in 1 2 3; do
-    for file in plain.jsonl run/power.jsonl; do
-        python3 - "$file" $seed <<'PY'
+    python3 - $seed <<'PY'
 import random, sys
-lines = open(sys.argv[1]).read().splitlines()
+lines = open("run/power.jsonl").read().splitlines()
 rows = lines[1:]
-random.Random(int(sys.argv[2])).shuffle(rows)
+random.Random(int(sys.argv[1])).shuffle(rows)
 open("shuffled/power.jsonl", "w").write("\n".join(lines[:1] + rows) + "\n")
 PY
-        if [ "$file" = plain.jsonl ]; then
-            expect_exit 3 agent ledger shuffled --check
-            match_err 'shuffled/power.jsonl:[0-9]+: '
-            expect_exit 1 agent validate shuffled
-            cat out err | grep -qE 'power.jsonl:[0-9]+' || fail "validate names no line"
-        else # packed rows build on each other: a line that cannot be, or figures that are others
-            "$IPW_AGENT" ledger shuffled --check >out 2>err && fail "the order of packed rows is not missed"
-            cat out err | grep -qE 'power.jsonl:[0-9]+|differ|not ' || fail "nothing says what is wrong"
-        fi
-    done
+    expect_exit 3 agent ledger shuffled --check
+    match_err 'shuffled/power.jsonl:[0-9]+: '
+    expect_exit 1 agent validate shuffled
+    cat out err | grep -qE 'power.jsonl:[0-9]+' || fail "validate names no line"
 done
 python3 - <<'PY'
 import json

@@ -245,9 +245,8 @@ static void files_are_written_in_order(void **state)
     free(text);
     assert_contents(
         "order/power.jsonl",
-        "{\"basis\":{\"cpu\":null,\"dram\":null,\"gpu\":null,\"machine\":null},\"format\":2,"
-        "\"interval_ns\":50000000,\"packed_row\":[\"base64-vlq: source, t_us, "
-        "values...\"],\"row\":[\"t_ns\",\"source\",\"values...\"],"
+        "{\"basis\":{\"cpu\":null,\"dram\":null,\"gpu\":null,\"machine\":null},\"format\":1,"
+        "\"interval_ns\":50000000,\"row\":[\"t_ns\",\"source\",\"values...\"],"
         "\"schema_version\":1,\"segment\":0,\"sources\":[{\"channels\":[{\"device\":\"CPU "
         "0\",\"domain\":\"cpu\","
         "\"in_sum\":true,\"kind\":\"counter\",\"max_w\":500,\"modulus_uj\":100,"

@@ -80,7 +80,8 @@ static void the_domains_of_a_remote_model_come_back(void **state)
 
         ipw_jw_init(&w, &text);
         ipw_jw_obj(&w);
-        ipw_schema_put_remote_domains(&w, &q);
+        ipw_schema_put_remote_domains(&w, &(struct ipw_spec){.key = "remote_domains"},
+                                      (const void *const[]){&q});
         ipw_jw_obj_end(&w);
         assert_string_equal(ipw_buf_str(&text), rows[i].text);
         assert_int_equal(ipw_json_parse(&doc, text.data, text.len, NULL, NULL), 0);

@@ -12,20 +12,19 @@
 
 #include "base/mem.h"
 #include "trace/schema.h"
-#include "trace/spec.h"
+#include "trace/spec_rows.h"
 #include "unit/trace/script.h"
 
 static const char *const words[] = {"red", "blue", NULL};
-static const struct ipw_spec inner[] = {{"n", IPW_SPEC_INT | IPW_SPEC_COUNT, NULL, NULL},
-                                        {NULL, 0, NULL, NULL}};
+static const struct ipw_spec inner[] = {KEY("n", C), END};
 static const struct ipw_spec table[] = {
-    {"any", IPW_SPEC_ANY | IPW_SPEC_OPTIONAL, NULL, NULL},
-    {"colour", IPW_SPEC_TEXT | IPW_SPEC_NULL, NULL, words},
-    {"list", IPW_SPEC_ARR | IPW_SPEC_OPTIONAL, inner, NULL},
-    {"map", IPW_SPEC_OBJ | IPW_SPEC_EACH | IPW_SPEC_OPTIONAL, inner, NULL},
-    {"num", IPW_SPEC_NUM | IPW_SPEC_NULL, NULL, NULL},
-    {"one", IPW_SPEC_OBJ | IPW_SPEC_OPTIONAL, inner, NULL},
-    {NULL, 0, NULL, NULL},
+    KEY("any", IPW_SPEC_ANY | OPT),
+    WORD("colour", TZ, words),
+    OF("list", A | OPT, inner),
+    OF("map", O | EACH | OPT, inner),
+    KEY("num", NZ),
+    OF("one", O | OPT, inner),
+    END,
 };
 
 static int check(const char *text, const struct ipw_spec *spec, struct ipw_err *err)

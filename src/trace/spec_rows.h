@@ -1,0 +1,60 @@
+/* trace/spec_rows.h: short words for the rows of the tables of trace/spec.h.  For the files of trace/ that
+ * have a table; for nobody else. */
+#ifndef IPW_TRACE_SPEC_ROWS_H
+#define IPW_TRACE_SPEC_ROWS_H
+
+#include <stddef.h>
+
+#include "energy/source.h"
+#include "trace/figure.h"
+#include "trace/spec.h"
+
+/* Kinds; Z: or null, OPT: or absent. */
+enum {
+    T = IPW_SPEC_TEXT,
+    TZ = IPW_SPEC_TEXT | IPW_SPEC_NULL,
+    I = IPW_SPEC_INT,
+    C = IPW_SPEC_INT | IPW_SPEC_COUNT,
+    CZ = IPW_SPEC_INT | IPW_SPEC_COUNT | IPW_SPEC_NULL,
+    IZ = IPW_SPEC_INT | IPW_SPEC_NULL,
+    N = IPW_SPEC_NUM,
+    NZ = IPW_SPEC_NUM | IPW_SPEC_NULL,
+    S = IPW_SPEC_NUM | IPW_SPEC_COUNT, /* seconds */
+    SZ = IPW_SPEC_NUM | IPW_SPEC_COUNT | IPW_SPEC_NULL,
+    B = IPW_SPEC_BOOL,
+    BZ = IPW_SPEC_BOOL | IPW_SPEC_NULL,
+    O = IPW_SPEC_OBJ,
+    OZ = IPW_SPEC_OBJ | IPW_SPEC_NULL,
+    A = IPW_SPEC_ARR,
+    Z = IPW_SPEC_NULL,
+    OPT = IPW_SPEC_OPTIONAL,
+    EACH = IPW_SPEC_EACH,
+};
+
+/* clang-format off */
+#define END                          {.key = NULL}
+#define KEY(name, kinds)             {.key = name, .kind = kinds}
+#define OF(name, kinds, table)       {.key = name, .kind = kinds, .of = table}
+#define WORD(name, kinds, list)      {.key = name, .kind = kinds, .words = list}
+/* A member of the struct number `in` of those that the table is about, and its key. */
+#define HELD(name, kinds, in, type, member)                                                        \
+    {.key = name, .kind = kinds, .base = in, .at = offsetof(type, member), .hold = HOLD(type, member)}
+#define HOLD(type, member)                                                                         \
+    _Generic(((type *)0)->member, int: IPW_HOLD_INT, int64_t: IPW_HOLD_INT64,                      \
+             size_t: IPW_HOLD_SIZE, double: IPW_HOLD_NUM, bool: IPW_HOLD_BOOL,                     \
+             const char *: IPW_HOLD_TEXT, char *: IPW_HOLD_OWN,                                    \
+             struct ipw_figure: IPW_HOLD_FIGURE)
+/* Written by a function; `n` is a number for it. */
+#define PUT(name, kinds, function, n)       {.key = name, .kind = kinds, .put = function, .at = n}
+#define PUT_OF(name, kinds, function, table) {.key = name, .kind = kinds, .put = function, .of = table}
+/* A row a domain; its number is at hand as `at`. */
+#define DOMAINS(kinds, function, table)                                                            \
+    DOMAIN("cpu", IPW_DOMAIN_CPU, kinds, function, table),                                         \
+        DOMAIN("dram", IPW_DOMAIN_DRAM, kinds, function, table),                                   \
+        DOMAIN("gpu", IPW_DOMAIN_GPU, kinds, function, table),                                     \
+        DOMAIN("machine", IPW_DOMAIN_MACHINE, kinds, function, table)
+#define DOMAIN(name, d, kinds, function, table)                                                    \
+    {.key = name, .kind = kinds, .put = function, .of = table, .at = d}
+/* clang-format on */
+
+#endif
