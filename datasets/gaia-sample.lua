@@ -1,4 +1,4 @@
---- Sixteen tasks of our own in GAIA's form, none of them GAIA's: they come along.
+--- Sixteen tasks of our own in GAIA's form, none of them GAIA's, built into the program.
 
 local dataset = require "ipw.dataset"
 local gaia    = require "ipw.gaia"

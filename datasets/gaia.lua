@@ -1,6 +1,6 @@
 --- GAIA: questions that a general assistant should be able to answer, with tools.
 --
--- lua/ipw/gaia.lua says where the data set is looked for, what a model is told, and which tasks
+-- lua/ipw/gaia.lua says where the dataset is looked for, what a model is told, and which tasks
 -- stand in when GAIA is not there.
 
 local dataset = require "ipw.dataset"

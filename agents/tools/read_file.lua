@@ -19,7 +19,7 @@ local function window(lines, start, count, unit)
     at = at + 1
   end
   if at <= #lines then
-    out[#out + 1] = ("[... %d more %s; go on with start=%d]"):format(#lines - at + 1, unit, at)
+    out[#out + 1] = ("[... %d more %s; continue with start=%d]"):format(#lines - at + 1, unit, at)
   end
   return table.concat(out, "\n"), at - 1
 end
@@ -39,7 +39,7 @@ local function show_csv(name, text, start, count)
   local last = start + shown - 2
   if shown < #laid_out then body = body:gsub("\n%[%.%.%. %d+ more rows[^\n]*$", "") end
   if last < n then
-    body = body .. ("\n[... %d more rows; go on with start=%d]"):format(n - last, last + 1)
+    body = body .. ("\n[... %d more rows; continue with start=%d]"):format(n - last, last + 1)
   end
   return ("%s: %d rows, %d columns\n%s"):format(name, n, #header, body)
 end

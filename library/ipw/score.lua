@@ -5,7 +5,7 @@
 ---
 --- Each rule is a function (answer, record) that returns true, false, or nil when it cannot tell,
 --- and a table of what it saw.  `answer` is text, or nil when there was none; `record.answer` is the
---- reference, nil when the data set withholds it.
+--- reference, nil when the dataset withholds it.
 ---@class ipw.score
 local score = {}
 
@@ -25,7 +25,7 @@ function score.exact(answer, record) end
 function score.number(text) end
 
 --- The last number of the answer is the reference's, within record.tolerance (a share of the
---- reference; 1e-6 when there is none).
+--- reference; 1e-6 if there is none).
 ---@param answer string?
 ---@param record table
 ---@return boolean? right, table details
@@ -51,14 +51,14 @@ function score.last_boxed(text) end
 --- differ.
 function score.boxed(answer, record) end
 
---- The names of the rules, for a data set's row and for `score RUN --scorer`.
+--- The names of the rules, for a dataset's row and for `score RUN --scorer`.
 ---@type string[]
 score.rules = nil
 
---- A rule by its name, as the scorer of a data set: { rule, score }; or nil and what there is.
+--- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and what there is.
 function score.named(name) end
 
---- Data sets that need a judge model are run, and left unscored.
+--- Datasets that need a judge model are run, and left unscored.
 function score.judge() end
 
 return score

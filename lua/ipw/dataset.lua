@@ -1,8 +1,8 @@
---- ipw.dataset: from rows of a file to records, and the data set that `--dataset FILE` stands for.
+--- ipw.dataset: from rows of a file to records, and the dataset that `--dataset FILE` stands for.
 --
--- A data set is a table { name, about, load, prompt, extract, score }:
+-- A dataset is a table { name, about, load, prompt, extract, score }:
 --   load(opts)            list of records, info | nil, message.  info: name (when it is not the
---                         data set's own), note (text to show, or nil), source (the file), sha256,
+--                         dataset's own), note (text to show, or nil), source (the file), sha256,
 --                         sample (true for bundled rows), skipped (how many rows were left out)
 --   prompt(record)        { system = text or nil, user = text }
 --   extract(text, record, source)
@@ -80,7 +80,7 @@ function dataset.pick(row, names)
   return nil
 end
 
---- True for a relative path that stays below its folder: a data set may name its own files only.
+--- True for a relative path that stays below its folder: a dataset may name its own files only.
 function dataset.is_local_path(path)
   if path == "" or path:sub(1, 1) == "/" or path:find("%z") then return false end
   for part in path:gmatch("[^/]+") do
@@ -130,7 +130,7 @@ local function attach(record, row, folder)
   for _, wanted in ipairs { path, name } do
     if wanted ~= "" then
       if not dataset.is_local_path(wanted) then
-        record.error = ("the attachment's name \"%s\" leaves the data set's folder"):format(wanted)
+        record.error = ("the attachment's name \"%s\" leaves the dataset's folder"):format(wanted)
         return
       end
       candidates[#candidates + 1] = folder .. "/" .. wanted
@@ -182,7 +182,7 @@ local function read_answer(answer, choices, where)
   if choices then text = choice_letter(answer, choices) else text = score.text(answer) end
   if text then return text end
   if choices then
-    return nil, ("%s: the answer is none of the %d options"):format(where, #choices)
+    return nil, ("%s: the answer is not one of the %d options"):format(where, #choices)
   end
   return nil, where .. ": the answer is neither text nor a number"
 end
@@ -264,7 +264,7 @@ function dataset.user_text(record)
   return table.concat(parts, "\n")
 end
 
---- extract() of every data set.
+--- extract() of every dataset.
 function dataset.extract(text, record, source)
   text, record = text or "", record or {}
   local given = source == "tool" or source == "marker" -- the text is the answer, not a reply
@@ -310,7 +310,7 @@ local function no_reference(rows, records, path)
       table.concat(sorted_keys(rows[1].row), ", "))
 end
 
---- The data set that a file is: JSONL, JSON, CSV or TSV.  opts.map as in dataset.records.
+--- The dataset that a file is: JSONL, JSON, CSV or TSV.  opts.map as in dataset.records.
 function dataset.open(path, opts)
   opts = opts or {}
   local self = {

@@ -5,7 +5,7 @@
 --   2. $IPW_AGENT_DATASETS/gaia
 --   3. the Hugging Face hub's cache ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub)
 -- A folder may hold 2023/validation/metadata.jsonl, as the hub lays it out, or metadata.jsonl and
--- the attachments directly.  Without any, the bundled sample is used, and the data set is called
+-- the attachments directly.  Without any, the bundled sample is used, and the dataset is called
 -- gaia-sample then: tasks of our own in GAIA's form, none of them GAIA's.  GAIA that is there and
 -- cannot be read, and a folder that the user named, are never replaced by the sample.
 
@@ -137,7 +137,7 @@ local function find_attachment(source, folder, row, id, names)
   if name == "" then return {} end
   for _, given in ipairs { name or path, path } do
     if given ~= "" and not dataset.is_local_path(given) then
-      return nil, ("the attachment's name \"%s\" leaves the data set's folder"):format(given)
+      return nil, ("the attachment's name \"%s\" leaves the dataset's folder"):format(given)
     end
   end
   local candidates = {}
@@ -225,7 +225,7 @@ function gaia.load(opts)
   return records, info
 end
 
---- The sample as a data set of its own.
+--- The sample as a dataset of its own.
 function gaia.load_sample()
   return gaia.load { sample = true }
 end

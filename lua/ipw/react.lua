@@ -16,7 +16,7 @@
 --
 -- react.parse(text, list) -> {
 --   thought = text,                     the words before the first action or answer
---   actions = { {name=, input=table} }, in order; empty when there is none
+--   actions = { {name=, input=table} }, in order; empty if there is none
 --   final   = text or nil,              only when no action came before it
 --   kept    = text,                     the reply without an invented Observation after an action
 --   cut     = bool,                     such an Observation was there

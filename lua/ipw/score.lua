@@ -2,7 +2,7 @@
 --
 -- Each rule is a function (answer, record) that returns true, false, or nil when it cannot tell,
 -- and a table of what it saw.  `answer` is text, or nil when there was none; `record.answer` is the
--- reference, nil when the data set withholds it.
+-- reference, nil when the dataset withholds it.
 
 local core = require "ipw.core.data"
 
@@ -73,7 +73,7 @@ function score.number(text)
 end
 
 --- The last number of the answer is the reference's, within record.tolerance (a share of the
---- reference; 1e-6 when there is none).
+--- reference; 1e-6 if there is none).
 ---@param answer string?
 ---@param record table
 ---@return boolean? right, table details
@@ -144,12 +144,12 @@ function score.boxed(answer, record)
   return given ~= nil and pack(given) == pack(record.answer), { rule = "boxed" }
 end
 
---- The names of the rules, for a data set's row and for `score RUN --scorer`.
+--- The names of the rules, for a dataset's row and for `score RUN --scorer`.
 ---@type string[]
 score.rules = {}
 for name in core.scorers:gmatch "%a+" do score.rules[#score.rules + 1] = name end
 
---- A rule by its name, as the scorer of a data set: { rule, score }; or nil and what there is.
+--- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and what there is.
 function score.named(name)
   for _, rule in ipairs(score.rules) do
     if rule == name then return { rule = name, score = score[name] } end
@@ -157,7 +157,7 @@ function score.named(name)
   return nil, ("no scorer is called '%s': %s, or a Lua file"):format(name, core.scorers)
 end
 
---- Data sets that need a judge model are run, and left unscored.
+--- Datasets that need a judge model are run, and left unscored.
 function score.judge()
   return unscorable("judge", "needs_a_judge_model")
 end

@@ -11,7 +11,7 @@ return {
     local n, failed, text, why = 0, 0, nil, nil
     for request in core.request do
       n = n + 1
-      -- A request that fails is on record; those after it are sent all the same.
+      -- A request that fails is on record; those after it are still sent.
       local ok, reply = pcall(llm.chat, request)
       if ok then
         text = reply.text

@@ -26,7 +26,7 @@ int ipw_list_models(const struct ipw_server_options *options)
     if (!rc && !server.url)
         rc = ipw_fail(&err, IPW_ENET,
                       "no model server answers on this machine (looked at 127.0.0.1 ports 11434, "
-                      "8080, 8000, 30000, 1234): name yours with --base-url; 'demo' comes along");
+                      "8080, 8000, 30000, 1234): name yours with --base-url; 'demo' is built in");
     if (!rc && !server.models) {
         err = server.models_err;
         rc = err.code;

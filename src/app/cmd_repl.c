@@ -46,7 +46,7 @@ int ipw_cmd_repl(int argc, char **argv)
         /* What passed a limit took its state along; the next line starts with a fresh one. */
         fflush(stdout);
         if (rc != IPW_ELIMIT) break;
-        ipw_say("%s: everything that was set is gone", err.text);
+        ipw_say("%s: restarted the Lua state; all variables are lost", err.text);
         rc = 0;
     }
     ipw_workbench_close(&bench, &o);

@@ -92,7 +92,7 @@ static int print_text(void *ud, const char *text, size_t n, struct ipw_err *err)
 
     *any |= n > 0;
     if (fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0) return 0;
-    if (errno == EPIPE) return ipw_fail(err, IPW_EIO, "standard output: the reader is gone");
+    if (errno == EPIPE) return ipw_fail(err, IPW_EIO, "standard output: the reader has closed it");
     return ipw_fail_errno(err, errno, "standard output: the timeline could not be written");
 }
 

@@ -168,8 +168,8 @@ static const char *given_dataset(const struct ipw_json *manifest)
     return arg ? ipw_json_str(ipw_json_next(arg), NULL) : NULL;
 }
 
-/* The data set that the run names; or, where it was a file of rows, that file: the user says where it
- * is now, because a name that is made of the file's could be another data set's. */
+/* The dataset that the run names; or, where it was a file of rows, that file: the user says where it
+ * is now, because a name that is made of the file's could be another dataset's. */
 static char *named_dataset(const char *run, char **file)
 {
     struct ipw_json *doc;
@@ -219,7 +219,7 @@ static void print(struct job *j, const char *path)
                " score %s  %s %%\n",
                j->was[1], j->now[1], j->was[0], j->now[0], j->was[2], j->now[2],
                percent(was, j->was), percent(now, j->now));
-        if (j->n_missing) printf("%zu queries are not in the data set\n", j->n_missing);
+        if (j->n_missing) printf("%zu queries are not in the dataset\n", j->n_missing);
         if (path) printf("%s\n", path);
         ipw_buf_release(&out);
         return;
@@ -266,7 +266,7 @@ static int score(struct job *j, const char *run, int *code, struct ipw_err *err)
         rc = ipw_fail_errno(err, errno, "%s: no such run", run);
     } else {
         *code = IPW_EXIT_USAGE;
-        rc = ipw_fail(err, IPW_EINVAL, "%s: name its data set with --dataset%s%s%s", run,
+        rc = ipw_fail(err, IPW_EINVAL, "%s: name its dataset with --dataset%s%s%s", run,
                       file ? " (it was the file " : "", file ? file : "", file ? ")" : "");
     }
     if (!rc) rc = ipw_rundir_each_query(run, take, j, NULL, err);

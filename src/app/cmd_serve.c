@@ -70,7 +70,7 @@ static int follow_parent(int64_t parent_pid, struct ipw_err *err)
 
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return ipw_fail_errno(err, errno, "prctl");
     if (getppid() != before || (parent_pid && getppid() != (pid_t)parent_pid))
-        return ipw_fail(err, IPW_ECANCELLED, "serve: the process that started it is gone");
+        return ipw_fail(err, IPW_ECANCELLED, "serve: the process that started it has ended");
     return 0;
 }
 

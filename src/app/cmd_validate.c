@@ -20,7 +20,7 @@ static void say_counts(const struct ipw_validation *v, const char *run)
     if (v->going_on)
         printf("; the run is going on");
     else if (!v->finished)
-        printf("; it was cut down before its end (ipw-agent resume goes on with it)");
+        printf("; it was killed before its end (ipw-agent resume continues it)");
     if (v->torn) printf("; %d torn last line%s passed over", v->torn, v->torn == 1 ? "" : "s");
     printf("\n");
 }
@@ -129,7 +129,6 @@ int ipw_cmd_repair(int argc, char **argv)
     rc = rc ? ipw_exit_with(&err, exit_code(&err)) : IPW_EXIT_OK;
     if (!rc) say_counts(&v, args[0]);
     if (r.queries)
-        ipw_say("%s: a query whose line is gone is run again by: ipw-agent resume %s", args[0],
-                args[0]);
+        ipw_say("%s: to run queries without a line again: ipw-agent resume %s", args[0], args[0]);
     return rc;
 }

@@ -132,7 +132,8 @@ int ipw_export_redacted(const char *run, const char *to, enum ipw_redact what, s
     if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: is no run's folder", run);
     if (TEMP_FAILURE_RETRY(mkdir(to, 0700)) && errno != EEXIST)
         return ipw_fail_errno(err, errno, "%s", to);
-    if (ipw_rundir_holds_run(to)) return ipw_fail(err, IPW_EEXISTS, "%s: holds a run already", to);
+    if (ipw_rundir_holds_run(to))
+        return ipw_fail(err, IPW_EEXISTS, "%s: already contains a run", to);
     rc = redact_whole(run, to, "manifest.json", redact_manifest, &r, err);
     for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++)
         rc = redact_lines(run, to, files[i].name, files[i].fn, &r, err);

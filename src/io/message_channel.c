@@ -91,7 +91,7 @@ static void read_some(struct ipw_message_channel *ch)
     n = read(ch->fd, room, BLOCK);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        end(ch, "the other side is gone");
+        end(ch, "the other side has closed it");
         return;
     }
     ipw_buf_added(&ch->in, (size_t)n);

@@ -147,7 +147,7 @@ static int configure(struct ipw_replay_job *job, struct ipw_err *err)
     return rc;
 }
 
-/* Real tools need the attachments: of a data set that was named, or of one of this program's. */
+/* Real tools need the attachments: of a dataset that was named, or of one of this program's. */
 static int open_cases(struct ipw_replay_job *job, struct ipw_err *err)
 {
     const char *name = job->o->dataset ? job->o->dataset : text(job, "dataset");
@@ -171,7 +171,7 @@ static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
 
     if (!o->net.base_urls.n)
         return ipw_fail(err, IPW_EINVAL,
-                        "--from-divergence live: name the server to go on with (--base-url)");
+                        "--from-divergence live: name the server to continue with (--base-url)");
     rc = ipw_server_key(&key, o->api_key_env, err);
     if (!rc) rc = ipw_http_global_init(err);
     if (!rc)

@@ -9,7 +9,7 @@
  * query after the other, in one session, in real time, each as it was begun last (earlier attempts
  * have its index); nothing is measured, figures are null with reason "replayed".
  *
- * A record is data: the agent's file, tools by path, data sets and servers are only those that the
+ * A record is data: the agent's file, tools by path, datasets and servers are only those that the
  * command line names, or that are part of this program. */
 #ifndef IPW_REPLAY_REPLAY_JOB_H
 #define IPW_REPLAY_REPLAY_JOB_H
@@ -62,7 +62,7 @@ struct ipw_rq { /* a query that is replayed */
     struct ipw_agent *agent;
     struct ipw_host host;
     struct ipw_case c;
-    const struct ipw_case *real; /* of the data set, for its attachments and its scorer; or NULL */
+    const struct ipw_case *real; /* of the dataset, for its attachments and its scorer; or NULL */
     size_t real_index;
     char *workspace;
     int32_t index;

@@ -77,7 +77,7 @@ static int put_files(struct ipw_rq *q, struct ipw_err *err)
         }
     if (!q->real && q->c.n_files)
         return ipw_fail(err, IPW_ENOTFOUND,
-                        "query %s has attachments, which a record does not hold: name its data set "
+                        "query %s has attachments, which a record does not hold: name its dataset "
                         "with --dataset",
                         q->c.id);
     for (size_t i = 0; q->real && i < q->real->n_files && !rc; i++) {
@@ -218,7 +218,7 @@ static const char *keep(struct ipw_replay_told *t, const char *text)
     return t->texts[t->n_texts++] = ipw_strdup(text);
 }
 
-/* The end with a score: the recorded one when the answer is, else what the data set says. */
+/* The end with a score: the recorded one when the answer is, else what the dataset says. */
 static void write_end(struct ipw_rq *q, const struct ipw_json *was, bool same)
 {
     struct ipw_event event = {.kind = IPW_EV_QUERY_END, .query = q->index};

@@ -108,7 +108,7 @@ static const struct {
 } settings[IPW_COMPARE_SETTINGS] = {
     {IPW_COMPARE_AGENT, "agent", "agent"},
     {IPW_COMPARE_CONCURRENCY, "concurrency", "concurrency"},
-    {IPW_COMPARE_DATASET, "dataset", "data set"},
+    {IPW_COMPARE_DATASET, "dataset", "dataset"},
     {IPW_COMPARE_MODEL, "model", "model"},
 };
 

@@ -88,7 +88,7 @@ static void drop(struct ipw_follow *f, struct open *o)
     *o = f->open[--f->n];
 }
 
-/* A long id by its beginning and its end: ids of one data set often begin alike. */
+/* A long id by its beginning and its end: ids of one dataset often begin alike. */
 static void put_id(struct ipw_buf *out, const char *id)
 {
     size_t n = strlen(id), ascii = 0;

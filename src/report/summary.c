@@ -110,7 +110,7 @@ static char *shortened(const char *text)
     return ipw_memdup(text, n);
 }
 
-/* The data set's word for how hard the task is: text or a number. */
+/* The dataset's word for how hard the task is: text or a number. */
 static char *level_of(const char *metadata)
 {
     struct ipw_json *doc;

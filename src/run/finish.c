@@ -31,7 +31,7 @@ struct texts {
     struct ipw_buf config, hardware;
     char note[1024];  /* of the summary: everything */
     char end[512];    /* what was not said at the start */
-    char quiet[1024]; /* the note without the data set's remarks */
+    char quiet[1024]; /* the note without the dataset's remarks */
 };
 
 static void write_notes(struct texts *t, const struct ipw_finish *f)

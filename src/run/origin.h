@@ -1,6 +1,6 @@
 /* run/origin.h: where a run's queries come from.
  *
- * A data set (run/dataset_origin.c), or a recorded workload (replay/workload_run.h).  The run knows
+ * A dataset (run/dataset_origin.c), or a recorded workload (replay/workload_run.h).  The run knows
  * neither: it asks through these functions.  An origin is made by the command, which frees it when the run is
  * over; it holds nothing of the run but what it is handed in connected(). */
 #ifndef IPW_RUN_ORIGIN_H
@@ -56,7 +56,7 @@ struct ipw_origin {
     int (*finish)(struct ipw_origin *origin, const char *path, bool json, struct ipw_err *err);
 };
 
-/* A run's own data set: --dataset and --limit. */
+/* A run's own dataset: --dataset and --limit. */
 struct ipw_dataset_origin {
     struct ipw_origin origin;
     struct ipw_dataset_options cases;

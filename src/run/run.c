@@ -350,7 +350,7 @@ static void tell_what_stays(struct ipw_err *err, const char *path)
 
     if (!path || err->code != IPW_EIO || access(path, F_OK) < 0) return;
     snprintf(err->text + n, sizeof err->text - n, "; what was written before stays%s",
-             full ? ": make room before it is gone on with" : "");
+             full ? ": free some space, then resume" : "");
 }
 
 /* A run without one answer says why in one line, with --quiet too: the exit status says nothing of it,

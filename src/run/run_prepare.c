@@ -40,7 +40,7 @@ static int check_options(struct run *run, struct ipw_err *err)
         rc = ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume",
                       o->resume.force ? "force" : "rerun");
     if (!rc && o->resume.on && !o->output.dir)
-        rc = ipw_fail(err, IPW_EINVAL, "--resume: --output names the run to go on with");
+        rc = ipw_fail(err, IPW_EINVAL, "--resume: name the run to continue with --output");
     return rc;
 }
 

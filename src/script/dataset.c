@@ -164,7 +164,7 @@ static int load_protected(lua_State *L)
     lua_setfield(L, -2, "split");
     lua_call(L, 1, 2); // script cases records info
     if (lua_istable(L, 4)) {
-        char *name = text_field(L, 4, "name"); /* of what was found in the data set's place */
+        char *name = text_field(L, 4, "name"); /* of what was found in the dataset's place */
 
         if (name) {
             free(cases->name);

@@ -1,4 +1,4 @@
-/* ipw.core.data: rows of dataset files, GAIA's rule, and where data sets live on this machine.
+/* ipw.core.data: rows of dataset files, GAIA's rule, and where datasets live on this machine.
  *
  *   rows(path)          list of { row = table, line = n }, sha256  |  nil, message
  *   parse(name, text)   the same from text; the name decides the kind and stands in messages
@@ -14,7 +14,7 @@
  *   list_dir(path)      names without . and .., in no order  |  nil, message
  *   hub_snapshot(repo_dir)  repo_dir/snapshots/REV, REV from refs/main  |  nil, message
  *   scorers             the names of the scorers, with commas between
- *   getenv(name)        one of a few names that say where data sets are
+ *   getenv(name)        one of a few names that say where datasets are
  *
  * What C allocates here sits in a box with a __gc, so that a Lua error leaks nothing. */
 #include <dirent.h>
@@ -93,7 +93,7 @@ static int push_rows(lua_State *L, struct box *box, const char *name)
         lua_pushinteger(L, rows->rows[i].line);
         lua_setfield(L, -2, "line");
         lua_rawseti(L, -2, (lua_Integer)i + 1);
-        free(rows->rows[i].json); /* two copies of a large data set at once are enough */
+        free(rows->rows[i].json); /* two copies of a large dataset at once are enough */
         rows->rows[i].json = NULL;
     }
     lua_pushstring(L, rows->sha256);

@@ -266,7 +266,7 @@ static void resume(struct ipw_task *task)
                 look_for_rest(vm);
             return;
         }
-        IPW_BUG("a task yielded %d values to nobody", n); /* our coroutine.yield raises */
+        IPW_BUG("a task yielded %d values to no waiter", n); /* our coroutine.yield raises */
     } else if (status == LUA_OK) {
         drop_op(task);
         if (task->cancelled) {

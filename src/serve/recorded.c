@@ -32,7 +32,7 @@ static int check_manifest(const struct ipw_serve_recorded_options *o, struct ipw
     if (!rc && (redacted || no_content) && !o->filler)
         rc = ipw_fail(err, IPW_EINVAL,
                       "%s: was %s: its texts are filler, which only a replay of such a record asks "
-                      "for (--filler serves it all the same)",
+                      "for (--filler serves it anyway)",
                       o->run, redacted ? "exported with --redact" : "recorded with --no-content");
     ipw_json_free(manifest);
     return rc;

@@ -1,6 +1,6 @@
 /* trace/find_query.h: which query of a run a person means.
  *
- * In every command the same: an id; or, where no query has that id, "q0003", the data set's record 3
+ * In every command the same: an id; or, where no query has that id, "q0003", the dataset's record 3
  * from 0, which is the id that a record without one gets, whether or not there was a warm-up; or "3",
  * query_index 3; or the beginning of an id that only one has.  Of a query of the warm-up the record's
  * own is meant, which has the same id.  Pure but for the reading: it is told the names first. */
@@ -18,7 +18,7 @@ struct ipw_query_names {
     struct ipw_query_name {
         char *id;
         int32_t index;
-        int64_t record; /* in the data set, from 0; -1: not known */
+        int64_t record; /* in the dataset, from 0; -1: not known */
         int epoch;
         bool warmup;
     } * all;

@@ -138,11 +138,10 @@ int ipw_lock_check(const struct ipw_lock *lock, const char *folder, struct ipw_e
     if (fstat(lock->fd, &st) == 0 && st.st_nlink == 0)
         return ipw_fail(err, IPW_ENOTFOUND, "%s: was removed while the run was writing to it",
                         folder);
-    return ipw_fail(
-        err, IPW_ENOTFOUND,
-        "%s: was moved while the run was writing to it; ipw-agent resume goes on with it "
-        "where it is now",
-        folder);
+    return ipw_fail(err, IPW_ENOTFOUND,
+                    "%s: was moved while the run was writing to it; ipw-agent resume continues it "
+                    "where it is now",
+                    folder);
 }
 
 void ipw_lock_drop(struct ipw_lock *lock, const char *folder, bool remove)

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "trace/rundir_priv.h"
 
-#define NAME_MAX_BYTES 80 /* of the agent, the model and the data set in a folder's name */
+#define NAME_MAX_BYTES 80 /* of the agent, the model and the dataset in a folder's name */
 #define TRIES_MAX      1000
 #define EVENTS_MAX     (512 * IPW_MIB)
 #define POWER_MAX      (64 * IPW_MIB)
@@ -55,7 +55,8 @@ static int fail_taken(const char *path, struct ipw_err *err)
 
     if (rc < 0) return rc;
     return ipw_fail(err, IPW_EEXISTS,
-                    "%s: holds a run already; --resume goes on with it, --output another folder",
+                    "%s: already contains a run; use --resume to continue it, or --output to "
+                    "choose another folder",
                     path);
 }
 

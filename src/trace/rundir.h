@@ -1,7 +1,7 @@
 /* trace/rundir.h: the folder of a run and its files (docs/trace-format.md).
  *
  * Creates runs/<agent>_<model>_<dataset>_<time>/ (mode 0700) or the folder that was named, refuses
- * one that holds a run already, takes the lock, and writes the files: manifest and summary
+ * one that already contains a run, takes the lock, and writes the files: manifest and summary
  * atomically, events, power rows and traces by appending whole lines.  Events and power rows are
  * gathered in memory and written by ipw_rundir_flush(), which the loop calls before it sleeps; a
  * finished query's line is written at once, after a flush of its events.  After a failed write

@@ -49,7 +49,7 @@ int ipw_rundir_begin_again(struct ipw_rundir *dir, struct ipw_err *err)
     for (size_t i = 0; !rc && i < n && !ipw_rundir_has_manifest(dir); i++) {
         if (is_there(dir, appended[i], true))
             rc = ipw_fail(err, IPW_EINVAL,
-                          "%s: has %s but no manifest.json, so nobody knows what was run "
+                          "%s: has %s but no manifest.json, so its configuration is unknown "
                           "(ipw-agent repair rebuilds it)",
                           dir->path, appended[i]);
     }

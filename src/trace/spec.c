@@ -68,8 +68,7 @@ static int check_text(const struct ipw_json *node, const struct ipw_spec *s, con
     for (size_t i = 0; s->words[i]; i++) {
         if (strcmp(s->words[i], text) == 0) return 0;
     }
-    return ipw_fail(err, IPW_EPARSE, "%s: '%.40s' is none of the words that may stand here", path,
-                    text);
+    return ipw_fail(err, IPW_EPARSE, "%s: '%.40s' is not an allowed value", path, text);
 }
 
 static int check_member(const struct ipw_json *node, const struct ipw_spec *s, const char *path,

@@ -22,7 +22,7 @@ expect_exit 1 sh -c 'ulimit -f 120 && exec "$0" run tools --dataset rows.jsonl -
     --output limited -q' "$IPW_AGENT" "$BASE_URL"
 check_err "limited/"
 check_err "File too large"
-check_err "what was written before stays: make room before it is gone on with"
+check_err "what was written before stays: free some space, then resume"
 assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume limited"
 one_message
 whole limited

@@ -86,7 +86,7 @@ step "what names a query names the same one in every mode, the warm-up counted o
 expect_exit 0 agent run react --dataset gaia --limit 3 --model demo --warmup 1 --output named -q
 first=$(json named/traces.jsonl 'd[0]["query_id"]')
 second=$(json named/traces.jsonl 'd[1]["query_id"]')
-# An id, the beginning of it, the record as data sets number them, query_index: the warm-up has index 0.
+# An id, the beginning of it, the record as datasets number them, query_index: the warm-up has index 0.
 for name in "$second" "$(echo "$second" | cut -c1-8)" q0001 2; do
     expect_exit 0 agent replay named --query "$name"
     assert_contains out "$(echo "$second" | cut -c1-20)"

@@ -1,4 +1,4 @@
-# What a newcomer meets in the first hour: paths with blanks, data sets that cannot be read, files of
+# What a newcomer meets in the first hour: paths with blanks, datasets that cannot be read, files of
 # his own, remarks on a terminal, and why a run failed.
 . "$(dirname "$0")/lib.sh"
 
@@ -80,7 +80,7 @@ rm -rf "$HF_HOME/hub"
 mkdir -p sets/gaia
 IPW_AGENT_DATASETS=$PWD/sets unreadable "sets/gaia has no metadata.jsonl"
 
-step "Parquet, and what is no data set, is known by its ending wherever it lies"
+step "Parquet, and what is no dataset, is known by its ending wherever it lies"
 mkdir -p sub
 for path in sub/rows.parquet ./sub/rows.parquet "$PWD/sub/ROWS.PARQUET"; do
     printf 'PAR1\025' >"$path"
@@ -106,7 +106,7 @@ assert_json tab/traces.jsonl 'd[0]["query_text"].startswith("6 * 7, or; what?")'
 printf 'question;answer\na;b\na;b;c\n' >odd.csv
 expect_exit 3 agent run single --dataset odd.csv --model demo
 check_err "odd.csv:3: 3 fields, but the header has 2 (fields are separated by semicolons)"
-step "a level that a script of a data set gives is shown too"
+step "a level that a script of a dataset gives is shown too"
 cat >levels.lua <<'LUA'
 return { name = "levels", load = function() return { { id = "a", question = "q", level = 3 } } end }
 LUA
@@ -183,7 +183,7 @@ assert_lacks out "warning"
 sed 's/Question/Other question/' rows.jsonl >moved.jsonl && mv moved.jsonl rows.jsonl
 expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --telemetry none -o three -q
 expect_exit 0 agent compare one three
-check_out "warning: the runs differ in data set (another version of it)"
+check_out "warning: the runs differ in dataset (another version of it)"
 expect_exit 0 agent compare one/traces.jsonl three
 assert_lacks out "warning"
 

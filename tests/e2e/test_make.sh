@@ -183,7 +183,7 @@ check_out "[7,8]"
 check_err "boom"
 check_err "nonsense"
 assert_eq "$(grep -c 'I am here.' out)" 2
-check_err "everything that was set is gone"
+check_err "restarted the Lua state; all variables are lost"
 check_out "after that"
 assert_lacks out never
 

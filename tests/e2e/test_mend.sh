@@ -72,7 +72,7 @@ cp -r whole eventless
 damaged eventless
 rm eventless/events.jsonl
 expect_exit 3 agent repair eventless
-check_err "events.jsonl is gone, and with it each request, reply and tool result"
+check_err "events.jsonl is missing, and with it each request, reply and tool result"
 check_err "ipw-agent resume eventless"
 same_traces eventless
 expect_exit 0 agent replay eventless

@@ -70,7 +70,7 @@ for outcome in timeout refused reset http_error server_error bad_reply too_large
 done
 replay 0 as-cancelled --mode tools # the query ends there, in the record too
 
-step "the answers of a data set score what went another way"
+step "the answers of a dataset score what went another way"
 replay 4 result --mode tools --dataset rows.jsonl
 replay 0 run --mode tools --dataset rows.jsonl
 replay 0 run --mode hermetic --query q0001

@@ -130,7 +130,7 @@ expect_exit 1 agent run owner.lua --allow-native --dataset rows.jsonl --base-url
 assert_json owned/manifest.json "{s['path']: s['sha256'] for s in d['config']['scripts']}['$WORK/own.so'] == '$(sha256sum own.so | cut -d ' ' -f 1)'"
 build_own 43
 expect_exit 3 agent resume owned --rerun failed --base-url "$GOOD_URL"
-check_err "owned: not the same run: the file $WORK/own.so, which it loads, was"
+check_err "owned: cannot resume: the file $WORK/own.so, which it loads, was"
 build_own 42
 expect_exit 0 agent resume owned --rerun failed --base-url "$GOOD_URL"
 

@@ -50,7 +50,7 @@ killed SEGV
 [ -f crashed/lock ] || fail "no lock to be found stale"
 start_fake --bench 0
 expect_exit 0 agent resume crashed --base-url "$BASE_URL" --verbose
-check_err "its lock was that of a run which is gone (pid $AGENT_PID, start "
+check_err "its lock was left by a run that has ended (pid $AGENT_PID, start "
 check_err "goes on: 3 of 6 queries are done, 1 earlier attempt"
 assert_eq "$(sed -n 's/^ipw-agent: done //p' err | sort | tr '\n' ' ')" "q0003 q0004 q0005 " "(announced)"
 assert_eq "$(fake_requests)" 3 "(requests)"
@@ -69,7 +69,7 @@ expect_exit 0 agent resume crashed
 check_err "every query is done"
 expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --max-retries 0 --output crashed --resume
 expect_exit 1 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output crashed
-check_err "crashed: holds a run already; --resume goes on with it"
+check_err "crashed: already contains a run; use --resume to continue it"
 (cd crashed && cksum ./*) >after
 cmp -s before after || fail "something changed"
 
@@ -165,11 +165,11 @@ for file in traces events; do
     [ "$(grep -v 'lock$' before)" = "$(grep -v 'lock$' after)" ] || fail "$file: something changed"
 done
 
-step "D-17: another agent, data set, model or configuration is refused by name; --force says and notes it"
+step "D-17: another agent, dataset, model or configuration is refused by name; --force says and notes it"
 refused() {
     cksum busy/*.jsonl busy/manifest.json >before
     expect_exit "$1" agent resume busy --base-url "$BASE_URL" ${3-}
-    check_err "busy: not the same run: the $2 "
+    check_err "busy: cannot resume: the $2 "
     one_message
     cksum busy/*.jsonl busy/manifest.json >after
     cmp -s before after || fail "$2: something changed"
@@ -185,7 +185,7 @@ refused 3 "configuration (limits)" "--turn-limit 3"
 refused 3 "configuration (warmup)" "--warmup 2"
 expect_exit 0 agent resume busy --base-url "$BASE_URL" --temperature 0.5 --force --concurrency 3
 check_err "warning: "
-check_err "busy: --force: goes on although the configuration (temperature) was null, now 0.5"
+check_err "busy: --force: resumes although the configuration (temperature) was null, now 0.5"
 assert_json busy/manifest.json 'd["segments"][1]["forced"] == ["the configuration (temperature) was null, now 0.5"] and d["segments"][1]["concurrency"] == 3 and d["segments"][0]["forced"] == []'
 assert_json busy/traces.jsonl 'len(d) == 6'
 stop_fake
@@ -221,7 +221,7 @@ assert_json born/traces.jsonl 'len(d) == 6'
 
 step "misuse is told"
 expect_exit 2 agent run single --dataset rows.jsonl --resume
-check_err "--resume: --output names the run"
+check_err "--resume: name the run to continue with --output"
 expect_exit 2 agent run single --dataset rows.jsonl --output x --retry some
 check_err "expected none, cut, failed or all"
 expect_exit 2 agent run single --dataset rows.jsonl --output x --sync sometimes

@@ -1,5 +1,5 @@
 # D-17: a run that goes on is refused when a file that its scripts came from has changed: the agent's module,
-# its tool, the data set's script.  Also when the run was killed before its manifest could name them.
+# its tool, the dataset's script.  Also when the run was killed before its manifest could name them.
 . "$(dirname "$0")/lib.sh"
 
 mkdir tools
@@ -64,7 +64,7 @@ killed() {
 refused() { # RUN FILE: it names the file, and nothing is changed
     cksum "$1"/*.jsonl "$1"/manifest.json >before
     expect_exit 3 agent resume "$1" --base-url http://127.0.0.1:9/v1
-    check_err "$1: not the same run: the file $2, which it loads, $3"
+    check_err "$1: cannot resume: the file $2, which it loads, $3"
     one_message
     cksum "$1"/*.jsonl "$1"/manifest.json >after
     cmp -s before after || fail "something changed"
@@ -75,7 +75,7 @@ killed run
 assert_json run/manifest.json 'sorted(s["path"].split("/")[-1] for s in d["config"]["scripts"]) == ["mine.lua", "rows.lua"]'
 assert_json run/events.jsonl 'sorted(e["data"]["path"].split("/")[-1] for e in d if e["event"] == "note" and e.get("name") == "script") == ["helper.lua", "shout.lua"]'
 
-step "a module, a tool, a data set's script: each is refused by name"
+step "a module, a tool, a dataset's script: each is refused by name"
 for file in helper.lua tools/shout.lua; do
     cp $file kept
     sed -i '1s/^/-- edited\n/' $file
@@ -93,7 +93,7 @@ step "--force goes on, says so, and the record has the file as it is now"
 sed 's/^/-- edited\n/' away.lua >helper.lua
 start_fake --bench 0
 expect_exit 0 agent resume run --base-url "$BASE_URL" --force
-check_err "run: --force: goes on although the file ./helper.lua, which it loads, was "
+check_err "run: --force: resumes although the file ./helper.lua, which it loads, was "
 assert_json run/manifest.json 'len(d["segments"][1]["forced"]) == 1 and "helper.lua" in d["segments"][1]["forced"][0]'
 assert_json run/manifest.json 'sorted(s["path"].split("/")[-1] for s in d["config"]["scripts"]) == ["helper.lua", "mine.lua", "rows.lua", "shout.lua"]'
 assert_json run/traces.jsonl 'sorted(q["query_id"] for q in d) == ["r1", "r2", "r3", "r4"]'

@@ -28,7 +28,7 @@ first=$(json run/traces.jsonl 'd[0]["query_id"]')
 sed -i -e "s/IDENT/$first/" -e '/local gaia/d' strict.lua
 expect_exit 0 agent score run --dataset ./strict.lua -o new.jsonl
 check_out "right -> wrong"
-check_out "3 queries are not in the data set"
+check_out "3 queries are not in the dataset"
 assert_json new.jsonl 'len(d) == 1 and d[0]["is_resolved"] is False and d[0]["is_resolved_was"] is True'
 
 step "a scorer by its name"
@@ -69,7 +69,7 @@ assert_json slow.jsonl '[s["is_resolved"] for s in sorted(d, key=lambda s: s["qu
 
 step "without --dataset: a file is asked for by its name, whatever is called like it; no score of nothing"
 expect_exit 2 agent score named
-check_err "named: name its data set with --dataset (it was the file rows.jsonl)"
+check_err "named: name its dataset with --dataset (it was the file rows.jsonl)"
 expect_exit 0 agent score named --dataset rows.jsonl --scorer judge --dry-run
 check_out " score   0.0      –"
 expect_exit 3 agent score missing

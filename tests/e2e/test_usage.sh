@@ -31,7 +31,7 @@ cat >cases <<'EOF'
 1|export run -o nowhere/x|nowhere/x: cannot be written: No such file
 1|export run -o /dev/full|cannot be written
 1|export run --format mooncake -o /dev/full|/dev/full: cannot be written
-1|export run --format run --redact all -o run|run: holds a run already
+1|export run --format run --redact all -o run|run: already contains a run
 3|export nowhere|nowhere: no such run
 3|export rows.jsonl|rows.jsonl:1: query_id: expected a string, found nothing
 2|replay|replay: an argument is missing
@@ -42,12 +42,12 @@ cat >cases <<'EOF'
 2|replay run --tools calculator|replay: --tools goes with --mode hermetic, tools or workload
 2|replay run --mode hermetic --from-divergence maybe|--from-divergence maybe: expected fail or live
 2|replay run --mode tools --from-divergence live|--from-divergence goes with --mode hermetic
-2|replay run --mode hermetic --from-divergence live|--from-divergence live: name the server to go on with (--base-url)
+2|replay run --mode hermetic --from-divergence live|--from-divergence live: name the server to continue with (--base-url)
 2|replay run --mode hermetic --from-divergence live --base-url http://127.0.0.1:1/v1 --api-key-env NOT_THERE|--api-key-env NOT_THERE: that variable is not set
 3|replay run --query zzz|run: there is no query "zzz"
 3|replay run --mode hermetic --query zzz|run: there is no query "zzz"
 3|replay nowhere --follow|nowhere/events.jsonl: No such file
-1|replay run --mode hermetic -o run|run: holds a run already
+1|replay run --mode hermetic -o run|run: already contains a run
 3|replay run --mode tools --dataset nowhere.jsonl|nowhere.jsonl: No such file
 3|replay run --mode hermetic --agent nowhere.lua|nowhere.lua: no such agent file
 2|replay run --mode workload --speed 0 --model demo|--speed: expected a number above zero
@@ -95,7 +95,7 @@ cat >cases <<'EOF'
 3|repair nowhere|nowhere: no such run
 2|resume|resume: an argument is missing
 3|resume nowhere|nowhere: no such run
-2|score run|run: name its data set with --dataset
+2|score run|run: name its dataset with --dataset
 3|score nowhere|nowhere: no such run
 3|score run --dataset nowhere.jsonl|nowhere.jsonl: No such file
 3|score run --scorer zzz --dataset rows.jsonl|no scorer is called 'zzz'

@@ -98,7 +98,7 @@ cp -r run gone
 sed -i '2s/^..../####/' gone/traces.jsonl
 expect_exit 0 agent repair gone
 check_err "gone/traces.jsonl: 1 damaged line taken out, kept in traces.jsonl.damaged"
-check_err "gone: a query whose line is gone is run again by: ipw-agent resume gone"
+check_err "gone: to run queries without a line again: ipw-agent resume gone"
 expect_exit 0 agent resume gone
 check_err "gone: goes on: 2 of 3 queries are done, 1 earlier attempt"
 assert_json gone/traces.jsonl 'sorted(q["segment"] for q in d) == [0, 0, 1] and len({q["query_id"] for q in d}) == 3'

@@ -1,4 +1,4 @@
-/* Rows of data sets: CSV, TSV, JSON, JSON Lines, by the first byte.  Any bytes give rows or one line that
+/* Rows of datasets: CSV, TSV, JSON, JSON Lines, by the first byte.  Any bytes give rows or one line that
  * names the file; a row is one JSON object of valid UTF-8, lines count upwards, and the rows that were
  * read come back when they are written as CSV, or as one JSON list, and read again. */
 #include "check.h"

@@ -11,6 +11,7 @@
 #   cases      every case of tests/cases.txt says what holds, and has a test that carries its number
 #   faults     every row of tests/faults.txt says what holds, and has a test that carries its id
 #   citations  every page and section that is cited is in the repository
+#   words      help, messages and pages do not use the words of tests/lint/retired_words.txt
 #   prints     only app/, report/ and a few files of base/ and io/ write to the terminal
 set -u
 check=${1:?usage: lint.sh CHECK [ROOT]}
@@ -164,6 +165,20 @@ check_table() { # TABLE ID...
     done
 }
 
+# Strings of C (where the program's words stand), of Lua in agents/ and lua/, and the pages.
+check_words() {
+    list=tests/lint/retired_words.txt
+    [ -f $list ] || return 0
+    grep -v '^#' $list | while IFS="$tab" read -r words instead; do
+        {
+            grep -nE "$words" README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md docs/*.md /dev/null
+            grep -rnE "\"[^\"]*($words)[^\"]*\"" src lua agents --include='*.c' --include='*.lua' |
+                grep -vE ':[0-9]+: *(/\*|\*|--)'
+        } 2>/dev/null | awk -F: -v words="$words" -v instead="$instead" \
+            '{ print $1 ":" $2 ": \047" words "\047 is retired; say: " instead }'
+    done
+}
+
 check_cases() {
     table=tests/cases.txt
     [ -f $table ] || return 0
@@ -233,7 +248,7 @@ check_citations() {
 }
 
 case $check in
-includes | libraries | headers | length | markers | prints | cases | faults | citations) found=$(check_$check) ;;
+includes | libraries | headers | length | markers | prints | cases | faults | citations | words) found=$(check_$check) ;;
 *)
     echo "lint.sh: no check $check" >&2
     exit 2

@@ -86,7 +86,7 @@ breaks() { # CHECK EXPECTED-IN-OUTPUT
 }
 
 fresh
-for check in includes libraries headers length markers prints cases faults citations circles headers_alone format luacheck; do
+for check in includes libraries headers length markers prints cases faults citations words circles headers_alone format luacheck; do
     passes $check
 done
 
@@ -237,6 +237,22 @@ breaks faults 'tests/faults.txt:1: tests/e2e/t.sh does not carry D-1'
 fault_tree
 printf 'S-6 It holds.\n    e2e/gone.sh\n' >>"$tree/tests/faults.txt"
 breaks faults 'tests/faults.txt:1: tests/e2e/gone.sh does not carry S-6'
+
+# words
+word_tree() {
+    mkdir -p "$tree/tests/lint" "$tree/docs"
+    printf '# a comment\n(goes|go) on with\tcontinue\n' >"$tree/tests/lint/retired_words.txt"
+    source_file src/base/w.c '/* "go on with" in a comment */
+const char *w = "one word";'
+}
+word_tree
+passes words
+word_tree
+source_file src/base/w.c 'const char *w = "it goes on with it";'
+breaks words "src/base/w.c:1: '(goes|go) on with' is retired; say: continue"
+word_tree
+echo 'Then go on with it.' >"$tree/docs/page.md"
+breaks words "docs/page.md:1: '(goes|go) on with' is retired; say: continue"
 
 # citations
 source_file src/io/c.c '/* The rule: reference/energy.md 2b. */'

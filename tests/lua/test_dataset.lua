@@ -132,7 +132,7 @@ local cases = {
     equal(dataset.score("C", list[1]), false)
     equal(dataset.score(nil, list[1]), false)
     local none, why = records("x.jsonl", '{"question":"q","choices":["w","x"],"answer":"no"}\n')
-    equal(none, nil); has(why, "none of the 2 options")
+    equal(none, nil); has(why, "not one of the 2 options")
   end },
 
   { "the letter of a text", function()

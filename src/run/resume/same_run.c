@@ -69,9 +69,9 @@ void ipw_same_run_hashes(struct ipw_jw *w, const struct ipw_json *config)
 int ipw_differences_add(struct ipw_differences *d, const char *what, struct ipw_err *err)
 {
     if (!d->force)
-        return ipw_fail(err, IPW_EINVAL, "%s: not the same run: %s (--force goes on all the same)",
+        return ipw_fail(err, IPW_EINVAL, "%s: cannot resume: %s; use --force to resume anyway",
                         d->path, what);
-    ipw_log(IPW_LOG_WARN, "%s: --force: goes on although %s", d->path, what);
+    ipw_log(IPW_LOG_WARN, "%s: --force: resumes although %s", d->path, what);
     IPW_GROW(d->passed, d->cap, d->n + 1);
     d->passed[d->n++] = ipw_strdup(what);
     return 0;

@@ -25,7 +25,7 @@ void ipw_differences_release(struct ipw_differences *d);
  * is; else the others. */
 int ipw_same_run_check(struct ipw_differences *d, const struct ipw_json *then,
                        const struct ipw_json *now, bool connected, struct ipw_err *err);
-/* The manifest's "hashes": of the agent, the configuration, the data set, the model. */
+/* The manifest's "hashes": of the agent, the configuration, the dataset, the model. */
 void ipw_same_run_hashes(struct ipw_jw *w, const struct ipw_json *config);
 
 #endif

@@ -1,6 +1,6 @@
 /* run/resume/script_hashes.h: the files that a run's scripts came from, for the run that goes on.
  *
- * The agent's file is one; the modules that it requires, its tools, a data set's script are others,
+ * The agent's file is one; the modules that it requires, its tools, a dataset's script are others,
  * and most are read only when a query asks for them.  Those that were read before the run stand in
  * the manifest's config ("scripts"), later ones become a note of the run ("script") at once, so that
  * a kill loses none, and stand in the manifest too at the session's end.  A run that goes on is

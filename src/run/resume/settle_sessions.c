@@ -263,7 +263,7 @@ static void tell(const struct ipw_settle *of)
     size_t planned = ipw_plan_counted(of->plan);
 
     if (ipw_rundir_stale_owner(of->dir)[0])
-        ipw_log(IPW_LOG_INFO, "%s: its lock was that of a run which is gone (%s)",
+        ipw_log(IPW_LOG_INFO, "%s: its lock was left by a run that has ended (%s)",
                 ipw_rundir_path(of->dir), ipw_rundir_stale_owner(of->dir));
     for (size_t i = 0; i < n; i++)
         ipw_log(IPW_LOG_WARN,

@@ -183,7 +183,7 @@ static void decode_table(struct decoder *d, char tag)
         decode(d);
         if (lua_isnil(L, -1) ||
             (lua_type(L, -1) == LUA_TNUMBER && lua_tonumber(L, -1) != lua_tonumber(L, -1)))
-            luaL_error(L, "a message holds a key that is none");
+            luaL_error(L, "invalid key in a worker message");
         decode(d);
         lua_rawset(L, -3);
     }
@@ -220,7 +220,7 @@ static void decode(struct decoder *d)
     case 'N': lua_pushlightuserdata(L, NULL); break;
     case 'r':
         s = take_text(d, &n);
-        if (!ipw_json_valid(s, n)) luaL_error(L, "a message holds JSON that is none");
+        if (!ipw_json_valid(s, n)) luaL_error(L, "invalid JSON in a worker message");
         ipw_value_push_raw(L, s, n);
         break;
     case '{':

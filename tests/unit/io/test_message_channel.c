@@ -88,7 +88,7 @@ static void test_messages(void **state)
     ipw_loop_run(loop);
     assert_string_equal(seen.text, "one;;");
     assert_int_equal(seen.closes, 1);
-    assert_string_equal(seen.why, "the other side is gone");
+    assert_string_equal(seen.why, "the other side has closed it");
 }
 
 static void test_byte_by_byte(void **state)

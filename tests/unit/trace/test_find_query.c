@@ -64,7 +64,7 @@ static void picks(void **state)
     means("ta", "task", -1);
 }
 
-/* Two of the warm-up come first; records 4 and 5 of the data set, twice each. */
+/* Two of the warm-up come first; records 4 and 5 of the dataset, twice each. */
 static void counts_the_warmup(void **state)
 {
     static const struct ipw_query_name all[] = {{"aa", 0, 4, 0, true},  {"bb", 1, 5, 0, true},

@@ -119,8 +119,8 @@ static void a_run_is_not_written_twice(void **state)
     assert_non_null(strstr(err.text, "a/b/c: another run is writing here (pid "));
     assert_int_equal(ipw_rundir_close(dir, &err), 0);
     assert_int_equal(ipw_rundir_create(&second, "a/b/c", NULL, &err), IPW_EEXISTS);
-    assert_string_equal(
-        err.text, "a/b/c: holds a run already; --resume goes on with it, --output another folder");
+    assert_string_equal(err.text, "a/b/c: already contains a run; use --resume to continue it, or "
+                                  "--output to choose another folder");
     assert_int_equal(files_in("a/b/c"), 2); /* no lock is left behind, by either */
 }
 
@@ -188,7 +188,7 @@ static void a_second_process_is_refused(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(ipw_rundir_create(&dir, "shared", NULL, &err), IPW_EEXISTS);
-    assert_non_null(strstr(err.text, "holds a run already"));
+    assert_non_null(strstr(err.text, "already contains a run"));
     close(ready[0]);
     close(ready[1]);
 }

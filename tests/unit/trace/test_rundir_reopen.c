@@ -322,7 +322,7 @@ static void a_folder_that_was_moved_away_is_not_sought_by_name(void **state)
     assert_int_equal(ipw_rundir_write_summary(dir, "{}", 2, &err), IPW_ENOTFOUND);
     assert_string_equal(err.text,
                         "here: was moved while the run was writing to it; ipw-agent resume "
-                        "goes on with it where it is now");
+                        "continues it where it is now");
     assert_int_equal(ipw_rundir_warmup(dir, "[0]", 3, NULL), IPW_ENOTFOUND);
     assert_int_equal(ipw_rundir_close(dir, NULL), IPW_ENOTFOUND);
     assert_contents("there/traces.jsonl", "[1]\n[2]\n");
