@@ -1,7 +1,5 @@
 --- calculator: arithmetic, through ipw.calc (its own grammar; nothing is ever executed).
 
-local calc = require "ipw.calc"
-
 return {
   name  = "calculator",
   about = "Computes an arithmetic expression: + - * / // % ^ and parentheses, sqrt abs min max " ..
@@ -10,6 +8,7 @@ return {
     { "expression", "string", "For example (17.5 + 4) * 3 or round(10 / 3, 2)." },
   },
   run = function(args)
+    local calc = require "ipw.calc" -- here: a query that never calculates does not load it
     local value, why = calc.eval(args.expression)
     if value == nil then return nil, why end
     return calc.format(value)
