@@ -255,7 +255,9 @@ double ipw_json_num(const struct ipw_json *node, double fallback)
 
 double ipw_json_get_num(const struct ipw_json *object, const char *key)
 {
-    return ipw_json_num(ipw_json_get(object, key), NAN);
+    double value = ipw_json_num(ipw_json_get(object, key), NAN);
+
+    return isfinite(value) ? value : (double)NAN; /* 1e999: no number that could be written again */
 }
 
 const char *ipw_json_get_str(const struct ipw_json *object, const char *key)

@@ -64,7 +64,7 @@ static void put_devices(struct ipw_jw *w, const struct figures *of, enum ipw_dom
 
 static void put_known(struct ipw_jw *w, const char *key, const double *watts, enum ipw_domain d)
 {
-    if (watts && !isnan(watts[d])) ipw_jw_knum(w, key, watts[d]);
+    if (watts && isfinite(watts[d])) ipw_jw_knum(w, key, watts[d]);
 }
 
 /* A member at its default (no coverage, no samples, no reason) is left out, so that the many figures

@@ -35,8 +35,14 @@ static bool read_span_kind(enum ipw_span_kind *out, const char *name)
     return false;
 }
 
+/* Beyond 2^53 ns (104 days) seconds no longer say which nanosecond is meant: they would be read as
+ * another instant than they were written from. */
+#define MOST_S 9e6
+
 static int64_t after(int64_t start_ns, double s)
 {
+    if (s > MOST_S) s = MOST_S;
+    if (s < -MOST_S) s = -MOST_S;
     return ipw_spec_instant(ipw_spec_instant(start_ns) + ipw_spec_instant(ipw_s_to_ns(s)));
 }
 
