@@ -31,9 +31,9 @@ struct calibrate_options {
 #define AT(field) offsetof(struct calibrate_options, field)
 /* clang-format off */
 static const struct ipw_opt options[] = {
-    {"telemetry", 0, IPW_OPT_LIST, AT(telemetry), "METER", "meter that reads this whole machine: battery, log=FILE or exec=COMMAND"},
+    {"telemetry", 0, IPW_OPT_LIST, AT(telemetry), "METER", "battery, log=FILE or exec=COMMAND"},
     {"step", 0, IPW_OPT_DURATION, AT(step_ns), "TIME", "length of each load (default: 15s)", LEAST_STEP},
-    {"output", 'o', IPW_OPT_STR, AT(output), "FILE", "where to save the fit (default: ~/.config/ipw-agent/calibration.json)"},
+    {"output", 'o', IPW_OPT_STR, AT(output), "FILE", "file of the fit (default: in ~/.config/ipw-agent)"},
     IPW_OPT_END,
 };
 /* clang-format on */

@@ -18,8 +18,8 @@ struct export_options {
 /* clang-format off */
 static const struct ipw_opt options[] = {
     {"format", 0, IPW_OPT_STR, offsetof(struct export_options, format), "NAME", "jsonl (default), mooncake or run: see below"},
-    {"redact", 0, IPW_OPT_STR, offsetof(struct export_options, redact), "text|tools|all", "jsonl, run: replace texts, tool arguments and results, or both"},
-    {"output", 'o', IPW_OPT_STR, offsetof(struct export_options, output), "FILE", "output file (default: standard output; run: a new folder)"},
+    {"redact", 0, IPW_OPT_STR, offsetof(struct export_options, redact), "text|tools|all", "jsonl, run: replace texts, tool data, or both"},
+    {"output", 'o', IPW_OPT_STR, offsetof(struct export_options, output), "FILE", "file (default: standard output); run: a new folder"},
     IPW_OPT_END,
 };
 /* clang-format on */

@@ -146,8 +146,8 @@ int ipw_cmd_ledger(int argc, char **argv)
     /* clang-format off */
     static const struct ipw_opt options[] = {
         {"check", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, check), NULL, "fail if an energy value differs from the saved one"},
-        {"method", 0, IPW_OPT_LIST, offsetof(struct ledger_options, methods), "METHOD", "also show each query's energy by a simpler method: window, linear, phase (repeatable)"},
-        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "RULE|all", "split energy by equal, tokens or phase instead; all: side by side"},
+        {"method", 0, IPW_OPT_LIST, offsetof(struct ledger_options, methods), "METHOD", "also show a simpler method: window, linear, phase"},
+        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "RULE|all", "split by equal, tokens, phase; all: side by side"},
         {"json", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, json), NULL, "print one JSON object"},
         IPW_OPT_END,
     };

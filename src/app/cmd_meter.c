@@ -40,9 +40,9 @@ int ipw_cmd_meter(int argc, char **argv)
 {
     /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"log", 0, IPW_OPT_LIST, offsetof(struct meter_options, logs), "FILE", "the meter's log; repeat for several, which are added up"},
-        {"column", 0, IPW_OPT_STR, offsetof(struct meter_options, column), "NAME", "use only this column (default: sum or total, else all watts or joules)"},
-        {"offset", 0, IPW_OPT_STR, offsetof(struct meter_options, offset), "SECONDS|auto", "how far the log's clock is ahead (default: auto, from the run's load)"},
+        {"log", 0, IPW_OPT_LIST, offsetof(struct meter_options, logs), "FILE", "the meter's log; several are added up"},
+        {"column", 0, IPW_OPT_STR, offsetof(struct meter_options, column), "NAME", "use only this column (default: total, else all)"},
+        {"offset", 0, IPW_OPT_STR, offsetof(struct meter_options, offset), "SECONDS|auto", "how far the log's clock is ahead (default: auto)"},
         {"json", 0, IPW_OPT_FLAG, offsetof(struct meter_options, json), NULL, "print the report as one JSON object"},
         IPW_OPT_END,
     };

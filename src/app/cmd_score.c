@@ -292,11 +292,11 @@ int ipw_cmd_score(int argc, char **argv)
 {
     /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE", "dataset with the scorer (default: the run's, if it has a name)"},
+        {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE", "dataset with the scorer (default: the run's)"},
         {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR", "folder of the dataset's own files"},
         {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE.lua", "scorer: " IPW_SCORERS " or FILE.lua (default: the dataset's)"},
         {"dry-run", 0, IPW_OPT_FLAG, offsetof(struct score_options, dry_run), NULL, "write nothing"},
-        {"output", 'o', IPW_OPT_STR, offsetof(struct score_options, output), "FILE", "output file (default: scores.jsonl in the run folder)"},
+        {"output", 'o', IPW_OPT_STR, offsetof(struct score_options, output), "FILE", "output file (default: RUN/scores.jsonl)"},
         {"json", 0, IPW_OPT_FLAG, offsetof(struct score_options, json), NULL, "print one JSON object"},
         {"Scripts and safety", 0, IPW_OPT_SECTION, 0, NULL, NULL},
         {"", 0, IPW_OPT_BLOCK, offsetof(struct score_options, script), NULL, NULL, .rows = ipw_script_option_rows},

@@ -20,8 +20,8 @@ const struct ipw_opt ipw_limit_option_rows[] = {
     {"run-timeout", 0, IPW_OPT_DURATION, AT(run.wall_ns), "TIME", "wall time of the run", 1, INT64_MAX},
     {"run-working-limit", 0, IPW_OPT_DURATION, AT(run.working_ns), "TIME", "wall time of the run without its waits for retries", 1, INT64_MAX},
     {"run-cost-limit", 0, IPW_OPT_NUM, AT(run.cost_usd), "USD", "cost of the run; needs a price", 1, INT64_MAX},
-    {"run-energy-limit", 0, IPW_OPT_JOULES, AT(run.energy_j), "ENERGY", "energy of the run with idle, such as 0.1kWh; needs a sensor", 1, INT64_MAX},
-    {"prices", 0, IPW_OPT_STR, AT(prices), "FILE|free", "price table (JSON) that overrides the built-in; free: no cost"},
+    {"run-energy-limit", 0, IPW_OPT_JOULES, AT(run.energy_j), "ENERGY", "energy of the run with idle, such as 0.1kWh", 1, INT64_MAX},
+    {"prices", 0, IPW_OPT_STR, AT(prices), "FILE|free", "JSON table that overrides the built-in; free: $0"},
     {"free", 0, IPW_OPT_OLD, 0, NULL, "prices", .value = "free"},
     IPW_OPT_END,
 };
