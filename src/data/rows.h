@@ -30,6 +30,10 @@ struct ipw_rows {
 /* The kind is taken from the name's ending (.jsonl, .ndjson, .json, .csv, .tsv).  A bad line is an
  * error that names file and line. */
 int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err);
+/* `columns`: the names of the columns that are wanted, NULL after the last; NULL: all.  A file of text
+ * gives all of its columns, wanted or not. */
+int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *const *columns,
+                          struct ipw_err *err);
 /* The same from memory (embedded data); `name` stands in messages and decides the kind. */
 int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
                    struct ipw_err *err);
@@ -37,8 +41,7 @@ void ipw_rows_release(struct ipw_rows *rows);
 
 struct ipw_row_reader;
 
-/* `columns`: the names of the columns that are wanted, NULL after the last; NULL: all.  The reader
- * copies them.  A file of text gives all of its columns, wanted or not. */
+/* `columns` as above; they may go when this returns. */
 int ipw_row_reader_open(struct ipw_row_reader **out, const char *path, const char *const *columns,
                         struct ipw_err *err);
 /* 1: a row, whose text is the reader's until the next call; 0: the end; negative: an error. */
