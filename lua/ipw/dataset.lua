@@ -310,15 +310,16 @@ local function no_reference(rows, records, path)
       table.concat(sorted_keys(rows[1].row), ", "))
 end
 
---- The dataset that a file is: JSONL, JSON, CSV or TSV.  opts.map as in dataset.records.
+--- The dataset that a file is: JSONL, JSON, CSV, TSV, Parquet or Arrow, or a folder of the last two.
+--- opts.map as in dataset.records; opts.columns: a list of the columns that it needs, nil for all.
 function dataset.open(path, opts)
   opts = opts or {}
   local self = {
-    name = (base_name(path):gsub("%.%w+$", "")), about = "Rows of " .. path,
+    name = (base_name((path:gsub("/+$", ""))):gsub("%.%w+$", "")), about = "Rows of " .. path,
     prompt = dataset.prompt, extract = dataset.extract, score = dataset.score,
   }
   function self.load()
-    local rows, sha = core.rows(path)
+    local rows, sha = core.rows(path, opts.columns)
     if not rows then return nil, sha end
     local records, skipped = dataset.records(rows, path,
       { folder = dataset.folder_of(path), map = opts.map })

@@ -5,6 +5,8 @@
 #ifndef IPW_DATA_ROWS_PRIV_H
 #define IPW_DATA_ROWS_PRIV_H
 
+#include <stdbool.h>
+
 #include "data/rows.h"
 
 #define IPW_ROW_MAX ((size_t)64 * 1024 * 1024) /* bytes of one row */
@@ -13,6 +15,16 @@ void ipw_rows_add(struct ipw_rows *rows, char *json, size_t n, int64_t line); /*
 /* 0 when the text is one JSON object; else an error that names file and line. */
 int ipw_rows_check_object(const char *text, size_t n, const char *name, int64_t line,
                           struct ipw_err *err);
+/* A column's name as the rows will say it, so that two names are the same here when they are in a row:
+ * bytes that are not UTF-8, and NUL, are U+FFFD. */
+char *ipw_rows_column_name(const char *s, size_t n);
+
+bool ipw_rows_has_ending(const char *name, const char *ending); /* whatever its case */
+/* Whether the path stands for Parquet or Arrow: by its ending, or because it is a folder. */
+bool ipw_rows_is_columnar(const char *path);
+/* A reader of such a file's bytes, which are borrowed. */
+int ipw_row_reader_open_memory(struct ipw_row_reader **out, const char *name, const void *bytes,
+                               size_t n, struct ipw_err *err);
 
 int ipw_rows_parse_json(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
                         struct ipw_err *err);

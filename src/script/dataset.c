@@ -229,7 +229,8 @@ static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
  * too: the reader says which kinds there are, where Lua would complain of the first byte. */
 static bool is_rows_file(const char *name)
 {
-    static const char *const ends[] = {".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet"};
+    static const char *const ends[] = {".jsonl", ".ndjson",  ".json",  ".csv",
+                                       ".tsv",   ".parquet", ".arrow", ".feather"};
     const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash + 1 : name, '.');
 
     for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)

@@ -85,12 +85,12 @@ mkdir -p sub
 for path in sub/rows.parquet ./sub/rows.parquet "$PWD/sub/ROWS.PARQUET"; do
     printf 'PAR1\025' >"$path"
     expect_exit 3 agent run react --dataset "$path" --model demo
-    check_err "Parquet is not read by this version"
+    check_err ": 5 bytes are too few for a Parquet file"
     one_message
 done
 echo "a text" >sub/rows.txt
 expect_exit 3 agent run react --dataset sub/rows.txt --model demo
-check_err "ends in .jsonl, .ndjson, .json, .csv or .tsv"
+check_err "ends in .jsonl, .ndjson, .json, .csv, .tsv, .parquet or .arrow"
 expect_exit 3 agent run react --dataset gaia --data-dir sub/rows.parquet --model demo
 check_err "GAIA is there as Parquet"
 

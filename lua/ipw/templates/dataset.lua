@@ -1,7 +1,7 @@
 --- my_dataset: say here what it asks, and where it comes from.
 --
--- Rows of a file need no Lua: `--dataset rows.jsonl` reads .jsonl, .csv and .json with the usual
--- column names. `ipw-agent check FILE` loads this one and looks at its records.
+-- Rows of a file need no Lua: `--dataset rows.jsonl` reads .jsonl, .csv, .json, .parquet and
+-- .arrow with the usual column names. `ipw-agent check FILE` loads this one and looks at its records.
 local score = require "ipw.score"
 
 return {

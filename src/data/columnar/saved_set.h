@@ -1,0 +1,21 @@
+/* data/columnar/saved_set.h: the files that a path to Parquet or Arrow stands for.
+ *
+ * A path to a file is that file.  A folder is a set that Hugging Face's save_to_disk() left, whose
+ * state.json names its Arrow files in order; or it holds Parquet files, which are taken by name.  A
+ * folder of several splits is an error that names them. */
+#ifndef IPW_DATA_COLUMNAR_SAVED_SET_H
+#define IPW_DATA_COLUMNAR_SAVED_SET_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct ipw_saved_set {
+    char **paths;
+    size_t n, cap;
+};
+
+int ipw_saved_set_find(struct ipw_saved_set *out, const char *path, struct ipw_err *err);
+void ipw_saved_set_release(struct ipw_saved_set *set);
+
+#endif
