@@ -70,7 +70,7 @@ int ipw_data_file_read(const struct ipw_data_file *file, uint64_t offset, void *
 int ipw_block_resize(struct ipw_block *block, struct ipw_data_file *file, size_t n,
                      struct ipw_err *err)
 {
-    if (n > block->cap || n < block->cap / 8) {
+    if (!block->data || n > block->cap || n < block->cap / 8) {
         ipw_block_release(block, file);
         if (n > HELD_MAX || file->held > HELD_MAX - n)
             return ipw_fail(err, IPW_ELIMIT, "%zu bytes are needed at once; 1 GiB is the limit",
