@@ -13,8 +13,9 @@
 --   score(answer, record) true, false or nil (cannot tell), and a table of details, by name (a list
 --                         is recorded under the name "list")
 -- A record is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
--- files = { { name, path | builtin } }, metadata (by name), rule (of ipw.score), line, error }.  One with
--- `error` counts as failed before it starts: its attachment is missing.
+-- files = { { name, path | builtin } }, metadata (by name), rule (of ipw.score), line, row (as it was
+-- read, for --where), error }.  One with `error` counts as failed before it starts: its attachment is
+-- missing.
 
 local core  = require "ipw.core.data"
 local score = require "ipw.score"
@@ -240,7 +241,7 @@ function dataset.records(rows, path, opts)
         read_record(item.row, index, ("%s:%d"):format(path, item.line), given)
       if not record then return nil, why end
       if not given.files then attach(record, item.row, opts.folder) end
-      record.line = item.line
+      record.line, record.row = item.line, item.row
       records[#records + 1] = record
     else
       skipped = skipped + 1

@@ -32,23 +32,32 @@ struct ipw_case {
 
 struct ipw_dataset;
 
+/* Which records, in the order in which the parts act (lua/ipw/choose.lua). */
+struct ipw_choice {
+    const char *where, *ids;     /* an expression (lua/ipw/where.lua), a file of ids; or NULL */
+    int64_t sample, sample_seed; /* how many to draw; 0: all */
+    int64_t from, to;            /* of those left, from 1, inclusive; to 0: to the end */
+};
+
 struct ipw_dataset_options {
     const char *dataset;      /* name, .lua file, or a file of rows */
     const char *data_dir;     /* or NULL */
     const char *split;        /* or NULL */
     const char *const *paths; /* --path folders, or NULL */
     const char *scorer; /* in place of the dataset's: a rule of ipw.score, or a .lua file; NULL */
-    int64_t from, to;   /* which records, from 1, inclusive; to 0: to the end */
+    struct ipw_choice choice;
 };
 
 int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options *options,
                      struct ipw_err *err);
+/* Can the expression be read?  Its columns are known only with the dataset. */
+int ipw_dataset_check_where(const char *expression, struct ipw_err *err);
 /* Without a script: `n` records that somebody else has (there is no ipw_dataset_get), never scored. */
 struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
                                       const char *unscored, size_t n);
 void ipw_dataset_free(struct ipw_dataset *cases);
 size_t ipw_dataset_count(const struct ipw_dataset *cases);
-size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before --limit */
+size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before the choice */
 const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i);
 const char *ipw_dataset_name(const struct ipw_dataset *cases);   /* "gaia" */
 const char *ipw_dataset_note(const struct ipw_dataset *cases);   /* for the user, or NULL */

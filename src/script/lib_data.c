@@ -6,6 +6,7 @@
  *   builtin(path)       true when the binary holds that file
  *   builtin_list(dir)   names of the files right below dir in the binary
  *   sha256(text)        hex digits
+ *   read_text(path)     the whole file  |  nil, message
  *   gaia_score(answer, truth)  boolean; answer nil counts as the text None
  *   gaia_route(truth)   "number", "list" or "string"
  *   gaia_extract(text)  answer, "marker" | "last_line" | "none"
@@ -170,6 +171,18 @@ static int data_sha256(lua_State *L)
     return 1;
 }
 
+static int data_read_text(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct ipw_err err = {0};
+    struct box *box = push_box(L);
+
+    if (ipw_file_read(&box->text, path, &err) != 0) return ipw_value_push_failure(L, err.text);
+    lua_pushlstring(L, ipw_buf_str(&box->text), box->text.len);
+    empty_box(box);
+    return 1;
+}
+
 static int data_gaia_score(lua_State *L)
 {
     const char *answer = luaL_optstring(L, 1, NULL);
@@ -288,6 +301,7 @@ int ipw_lib_data(lua_State *L)
         {"builtin", data_builtin},
         {"builtin_list", data_builtin_list},
         {"sha256", data_sha256},
+        {"read_text", data_read_text},
         {"gaia_score", data_gaia_score},
         {"gaia_route", data_gaia_route},
         {"gaia_extract", data_gaia_extract},
