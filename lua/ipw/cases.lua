@@ -25,6 +25,26 @@ local function prompt_of(script, record)
   return prompt or record.question, nil
 end
 
+--- What the scorer knows besides the reference answer, and the columns that no agent sees.
+local function reference_of(record)
+  local reference = {
+    choices = record.choices, columns = record.columns, shuffle = record.shuffle,
+    rule = type(record.rule) == "string" and record.rule or nil, tolerance = record.tolerance,
+  }
+  return next(reference) ~= nil and reference or nil
+end
+
+--- The record that a trace of a saved run holds, for extract() and score().
+function cases.saved(script, trace)
+  local record, reference = trace, trace.reference or {}
+  record.problem, record.reference = record.question, nil
+  record.metadata = record.metadata or {}
+  record.level = record.metadata.level
+  for key, value in pairs(reference) do record[key] = value end
+  if script.rule then record.rule = script.rule end
+  return record
+end
+
 --- The plain fields of one record.
 local function case_of(script, record, number)
   local metadata, wrong = metadata_of(record)
@@ -32,7 +52,8 @@ local function case_of(script, record, number)
   local prompt, system = prompt_of(script, record)
   return {
     id = choose.id_of(record, number), prompt = prompt, system = system, level = record.level,
-    metadata = metadata, files = record.files,
+    metadata = metadata, files = record.files, answer = record.answer, subject = record.subject,
+    reference = reference_of(record),
     error = record.error or wrong or (not prompt and "the record has no question" or nil),
   }
 end

@@ -13,9 +13,9 @@
 --   score(answer, record) true, false or nil (cannot tell), and a table of details, by name (a list
 --                         is recorded under the name "list")
 -- A record is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
--- files = { { name, path | builtin } }, metadata (by name), rule (of ipw.score), line, row (as it was
--- read, for --where), error }.  One with `error` counts as failed before it starts: its attachment is
--- missing.
+-- files = { { name, path | builtin } }, metadata (by name; agents see it), columns (by name; no agent
+-- sees them, the files of a run keep them), rule (of ipw.score), tolerance, line, row (as it was read,
+-- for --where), error }.  One with `error` counts as failed before it starts: its attachment is missing.
 
 local core  = require "ipw.core.data"
 local score = require "ipw.score"

@@ -176,6 +176,7 @@ local function read_task(source, folder, item, names)
     id = id, question = question, problem = question, answer = answer, level = level,
     subject = level and "level_" .. level or "general", rule = "gaia", files = files or {},
     error = why, line = item.line, row = row,
+    columns = { ["Annotator Metadata"] = dataset.pick(row, { "annotator metadata" }) },
     metadata = { dataset_name = "GAIA", task_id = id, level = level, number_of_steps = steps,
                  number_of_tools = tools, file_name = score.text(row.file_name) },
   }

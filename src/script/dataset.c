@@ -60,12 +60,12 @@ static char *text_field(lua_State *L, int idx, const char *name)
     return copy;
 }
 
-static char *metadata_field(lua_State *L, int idx)
+static char *object_field(lua_State *L, int idx, const char *name)
 {
     struct ipw_buf out = IPW_BUF(MAX_TEXT_BYTES);
     char *copy = NULL;
 
-    if (lua_getfield(L, idx, "metadata") == LUA_TTABLE && ipw_value_encode(L, -1, &out, NULL) == 0)
+    if (lua_getfield(L, idx, name) == LUA_TTABLE && ipw_value_encode(L, -1, &out, NULL) == 0)
         copy = ipw_buf_take(&out, NULL);
     ipw_buf_release(&out);
     lua_pop(L, 1);
@@ -106,7 +106,10 @@ static void read_case(lua_State *L, struct ipw_dataset *cases, int64_t number)
     c->system = text_field(L, at, "system");
     c->level = text_field(L, at, "level");
     c->error = text_field(L, at, "error");
-    c->metadata = metadata_field(L, at);
+    c->metadata = object_field(L, at, "metadata");
+    c->answer = text_field(L, at, "answer");
+    c->subject = text_field(L, at, "subject");
+    c->reference = object_field(L, at, "reference");
     read_files(L, at, c);
 }
 
@@ -143,6 +146,12 @@ static int load_protected(lua_State *L)
 {
     struct ipw_dataset *cases = lua_touserdata(L, 2);
 
+    if (cases->options->scorer_only) {
+        cases->name = text_field(L, 1, "name");
+        lua_settop(L, 1);
+        cases->script = luaL_ref(L, LUA_REGISTRYINDEX);
+        return 0;
+    }
     push_function(L, "ipw.cases", "load");
     lua_pushvalue(L, 1);
     push_options(L, cases->options);
@@ -295,7 +304,8 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
              : ipw_search_script(cases->vm, "datasets", options->dataset, path, sizeof path, err);
     if (!rc) {
         rc = ipw_chunk_run(cases->vm, path, err);
-    } else if (is_rows_file(options->dataset) || access(options->dataset, F_OK) == 0) {
+    } else if (options->scorer_only || is_rows_file(options->dataset) ||
+               access(options->dataset, F_OK) == 0) {
         /* A file of another kind is told from a name, and which kinds can be read. */
         rc = ask(cases->vm, "ipw.dataset", "open", options->dataset, err);
     }
@@ -359,6 +369,9 @@ void ipw_dataset_free(struct ipw_dataset *cases)
         free(c->system);
         free(c->level);
         free(c->metadata);
+        free(c->answer);
+        free(c->subject);
+        free(c->reference);
         free(c->error);
     }
     free(cases->list);
@@ -387,9 +400,36 @@ const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i
 struct score_args {
     struct ipw_dataset *cases;
     size_t i;
+    const struct ipw_saved_case *saved; /* of a saved run; or NULL: the i-th record */
     const char *response, *source;
     struct ipw_score *out;
 };
+
+static void set_text(lua_State *L, const char *name, const char *text) // [0, 0]
+{
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, name);
+}
+
+static void set_object(lua_State *L, const char *name, const char *json) // [0, 0]
+{
+    if (json && ipw_value_decode(L, json, strlen(json), NULL) == 0) lua_setfield(L, -2, name);
+}
+
+/* The record that ipw.cases makes of a trace. [0, +1, e] */
+static void push_saved(lua_State *L, int script, const struct ipw_saved_case *saved)
+{
+    push_function(L, "ipw.cases", "saved");
+    lua_pushvalue(L, script);
+    lua_createtable(L, 0, 6);
+    set_text(L, "id", saved->id);
+    set_text(L, "question", saved->question);
+    set_text(L, "answer", saved->answer);
+    set_text(L, "subject", saved->subject);
+    set_object(L, "metadata", saved->metadata);
+    set_object(L, "reference", saved->reference);
+    lua_call(L, 2, 1);
+}
 
 static int score_protected(lua_State *L)
 {
@@ -397,10 +437,14 @@ static int score_protected(lua_State *L)
     struct ipw_score *out = a->out;
     bool has_answer = a->response != NULL;
 
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->script);  // args script
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->records); // args script records
-    lua_rawgeti(L, -1, a->cases->list[a->i].number);
-    lua_replace(L, -2); // args script record
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->script); // args script
+    if (a->saved) {
+        push_saved(L, 2, a->saved);
+    } else {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->records); // args script records
+        lua_rawgeti(L, -1, a->cases->list[a->i].number);
+        lua_replace(L, -2); // args script record
+    }
 
     /* extract(text, record, source): the answer itself, and how it was found. */
     if (a->response && lua_getfield(L, 2, "extract") == LUA_TFUNCTION) {
@@ -440,10 +484,9 @@ static int score_protected(lua_State *L)
     return 0;
 }
 
-void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
-                       const char *source, struct ipw_score *out)
+static void score(struct ipw_dataset *cases, struct score_args *args)
 {
-    struct score_args args = {cases, i, response, source, out};
+    struct ipw_score *out = args->out;
     struct ipw_err err;
     lua_State *L;
 
@@ -457,12 +500,24 @@ void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response
     }
     L = ipw_vm_lua(cases->vm);
     lua_pushcfunction(L, score_protected);
-    lua_pushlightuserdata(L, &args);
+    lua_pushlightuserdata(L, args);
     if (ipw_vm_call(cases->vm, 1, 0, &err)) {
         out->resolved = -1;
         snprintf(out->reason, sizeof out->reason, "%.120s", err.text);
         ipw_vm_renew_cpu(cases->vm); /* one answer's trouble is not the next one's */
     }
+}
+
+void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
+                       const char *source, struct ipw_score *out)
+{
+    score(cases, &(struct score_args){cases, i, NULL, response, source, out});
+}
+
+void ipw_dataset_score_saved(struct ipw_dataset *cases, const struct ipw_saved_case *saved,
+                             const char *response, const char *source, struct ipw_score *out)
+{
+    score(cases, &(struct score_args){cases, 0, saved, response, source, out});
 }
 
 void ipw_score_release(struct ipw_score *score)

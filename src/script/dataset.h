@@ -7,6 +7,7 @@
 #ifndef IPW_SCRIPT_DATASET_H
 #define IPW_SCRIPT_DATASET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,10 @@ struct ipw_case {
     char *prompt, *system; /* system may be NULL */
     char *level;           /* or NULL */
     char *metadata;        /* JSON object text, or NULL */
-    char *error;           /* why this one cannot be run (a missing attachment), or NULL */
+    /* For the scorer and the files of a run, never for an agent: the reference answer (NULL: withheld),
+     * the subject, and what else the scorer knows (JSON object text); or NULL. */
+    char *answer, *subject, *reference;
+    char *error; /* why this one cannot be run (a missing attachment), or NULL */
     struct ipw_case_file *files;
     size_t n_files, cap_files;
     int64_t number; /* of the record in the dataset, from 1 */
@@ -46,6 +50,7 @@ struct ipw_dataset_options {
     const char *const *paths; /* --path folders, or NULL */
     const char *scorer; /* in place of the dataset's: a rule of ipw.score, or a .lua file; NULL */
     struct ipw_choice choice;
+    bool scorer_only; /* no records are read: for ipw_dataset_score_saved() */
 };
 
 int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options *options,
@@ -76,6 +81,13 @@ struct ipw_score {
  * came to it, or NULL.  Never fails: a scorer that raises leaves resolved -1 and the reason. */
 void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
                        const char *source, struct ipw_score *out);
+/* The same of a query of a saved run, whose trace has its reference.  `question` is its prompt. */
+struct ipw_saved_case {
+    const char *id, *question, *answer, *subject, *metadata,
+        *reference; /* the last two: JSON text */
+};
+void ipw_dataset_score_saved(struct ipw_dataset *cases, const struct ipw_saved_case *saved,
+                             const char *response, const char *source, struct ipw_score *out);
 void ipw_score_release(struct ipw_score *score);
 
 #endif
