@@ -3,7 +3,10 @@
  * Pure but for the reading of the file: JSONL, JSON (an array of objects, or an object with a
  * "rows" or "data" array of them), CSV and TSV (RFC 4180: quotes, CRLF, newlines inside quotes,
  * BOM; the separator of a .csv is found: comma, semicolon or tab) become rows of JSON text, one object each, in file order, with line numbers for messages.
- * What the columns mean is the dataset script's business (datasets and lua/ipw/dataset.lua). */
+ * What the columns mean is the dataset script's business (datasets and lua/ipw/dataset.lua).
+ *
+ * Two ways to read: ipw_rows_read() takes the whole set into memory; a struct ipw_row_reader gives
+ * one row after another. */
 #ifndef IPW_DATA_ROWS_H
 #define IPW_DATA_ROWS_H
 
@@ -27,9 +30,25 @@ struct ipw_rows {
 /* The kind is taken from the name's ending (.jsonl, .ndjson, .json, .csv, .tsv).  A bad line is an
  * error that names file and line. */
 int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err);
+/* `columns`: the names of the columns that are wanted, NULL after the last; NULL: all.  A file of text
+ * gives all of its columns, wanted or not. */
+int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *const *columns,
+                          struct ipw_err *err);
 /* The same from memory (embedded data); `name` stands in messages and decides the kind. */
 int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
                    struct ipw_err *err);
 void ipw_rows_release(struct ipw_rows *rows);
+
+struct ipw_row_reader;
+
+/* `columns` as above; they may go when this returns. */
+int ipw_row_reader_open(struct ipw_row_reader **out, const char *path, const char *const *columns,
+                        struct ipw_err *err);
+/* 1: a row, whose text is the reader's until the next call; 0: the end; negative: an error. */
+int ipw_row_reader_next(struct ipw_row_reader *reader, struct ipw_row *row, struct ipw_err *err);
+int64_t ipw_row_reader_count(const struct ipw_row_reader *reader); /* rows in all; -1: not known */
+/* `sha256` of struct ipw_rows; reads the files' bytes. */
+int ipw_row_reader_sha256(struct ipw_row_reader *reader, char out[65], struct ipw_err *err);
+void ipw_row_reader_free(struct ipw_row_reader *reader); /* NULL is fine */
 
 #endif

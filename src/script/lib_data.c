@@ -1,6 +1,12 @@
 /* ipw.core.data: rows of dataset files, GAIA's rule, and where datasets live on this machine.
  *
- *   rows(path)          list of { row = table, line = n }, sha256  |  nil, message
+ *   rows(path, columns) list of { row = table, line = n }, sha256  |  nil, message; columns: a list of
+ *                       the names that are wanted, or nil
+ *   open_rows(path, columns)  the same one after another: a reader  |  nil, message
+ *     reader:next()     row, line  |  nil at the end  |  nil, message
+ *     reader:count()    rows in all, or nil
+ *     reader:sha256()   hex digits  |  nil, message
+ *     reader:close()    what Lua does too when the reader is collected or leaves a <close>
  *   parse(name, text)   the same from text; the name decides the kind and stands in messages
  *   builtin_rows(path)  the same from a file inside the binary
  *   builtin(path)       true when the binary holds that file
@@ -35,7 +41,8 @@
 #include "script/lib.h"
 #include "script/value.h"
 
-#define BOX "ipw.core.data.box"
+#define BOX    "ipw.core.data.box"
+#define READER "ipw.core.data.reader"
 
 struct box {
     struct ipw_rows rows;
@@ -102,14 +109,115 @@ static int push_rows(lua_State *L, struct box *box, const char *name)
     return 2;
 }
 
+/* The list of names at stack index `at` as C has them, NULL for nil.  It lives as long as the userdata
+ * that this pushes, and as the names in the list. */
+static const char *const *push_columns(lua_State *L, int at) // [0, +1, e]
+{
+    const char **names;
+    size_t n;
+
+    if (lua_isnoneornil(L, at)) {
+        lua_pushnil(L);
+        return NULL;
+    }
+    luaL_checktype(L, at, LUA_TTABLE);
+    n = (size_t)lua_rawlen(L, at);
+    names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
+    for (size_t i = 0; i < n; i++) {
+        if (lua_rawgeti(L, at, (lua_Integer)i + 1) != LUA_TSTRING)
+            luaL_argerror(L, at, "a list of column names is expected");
+        names[i] = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    names[n] = NULL;
+    return names;
+}
+
 static int data_rows(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
+    const char *const *columns = push_columns(L, 2);
     struct ipw_err err = {0};
     struct box *box = push_box(L);
 
-    if (ipw_rows_read(&box->rows, path, &err) != 0) return ipw_value_push_failure(L, err.text);
+    if (ipw_rows_read_columns(&box->rows, path, columns, &err) != 0)
+        return ipw_value_push_failure(L, err.text);
     return push_rows(L, box, path);
+}
+
+struct reader {
+    struct ipw_row_reader *rows; /* NULL: closed */
+};
+
+static int data_open_rows(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    const char *const *columns = push_columns(L, 2);
+    struct reader *reader = lua_newuserdatauv(L, sizeof *reader, 1);
+    struct ipw_err err = {0};
+
+    reader->rows = NULL;
+    luaL_setmetatable(L, READER);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1); /* the path, for messages */
+    if (ipw_row_reader_open(&reader->rows, path, columns, &err) != 0)
+        return ipw_value_push_failure(L, err.text);
+    return 1;
+}
+
+static struct ipw_row_reader *open_reader(lua_State *L)
+{
+    struct reader *reader = luaL_checkudata(L, 1, READER);
+
+    luaL_argcheck(L, reader->rows, 1, "the reader is closed");
+    return reader->rows;
+}
+
+static int reader_next(lua_State *L)
+{
+    struct ipw_row_reader *rows = open_reader(L);
+    struct ipw_err err = {0};
+    struct ipw_row row;
+    int rc = ipw_row_reader_next(rows, &row, &err);
+
+    if (rc < 0) return ipw_value_push_failure(L, err.text);
+    if (rc == 0) return 0;
+    if (ipw_value_decode(L, row.json, row.n, &err) != 0) {
+        lua_getiuservalue(L, 1, 1);
+        ipw_err_prefix(&err, "%s:%lld", lua_tostring(L, -1), (long long)row.line);
+        return ipw_value_push_failure(L, err.text);
+    }
+    lua_pushinteger(L, row.line);
+    return 2;
+}
+
+static int reader_count(lua_State *L)
+{
+    int64_t n = ipw_row_reader_count(open_reader(L));
+
+    if (n < 0) return 0;
+    lua_pushinteger(L, n);
+    return 1;
+}
+
+static int reader_sha256(lua_State *L)
+{
+    struct ipw_err err = {0};
+    char hex[65];
+
+    if (ipw_row_reader_sha256(open_reader(L), hex, &err) != 0)
+        return ipw_value_push_failure(L, err.text);
+    lua_pushstring(L, hex);
+    return 1;
+}
+
+static int reader_close(lua_State *L)
+{
+    struct reader *reader = luaL_checkudata(L, 1, READER);
+
+    ipw_row_reader_free(reader->rows);
+    reader->rows = NULL;
+    return 0;
 }
 
 static int data_parse(lua_State *L)
@@ -292,10 +400,31 @@ static int data_getenv(lua_State *L)
     return 1;
 }
 
+static void make_reader_class(lua_State *L) // [0, 0]
+{
+    static const luaL_Reg methods[] = {
+        {"next", reader_next},
+        {"count", reader_count},
+        {"sha256", reader_sha256},
+        {"close", reader_close},
+        {"__gc", reader_close},
+        {"__close", reader_close},
+        {NULL, NULL},
+    };
+
+    if (luaL_newmetatable(L, READER)) {
+        luaL_setfuncs(L, methods, 0);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, -2, "__index");
+    }
+    lua_pop(L, 1);
+}
+
 int ipw_lib_data(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"rows", data_rows},
+        {"open_rows", data_open_rows},
         {"parse", data_parse},
         {"builtin_rows", data_builtin_rows},
         {"builtin", data_builtin},
@@ -317,6 +446,7 @@ int ipw_lib_data(lua_State *L)
         lua_setfield(L, -2, "__gc");
     }
     lua_pop(L, 1);
+    make_reader_class(L);
     luaL_newlib(L, functions);
     lua_pushliteral(L, IPW_SCORERS);
     lua_setfield(L, -2, "scorers");

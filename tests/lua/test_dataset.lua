@@ -56,6 +56,24 @@ local cases = {
     equal(rows, nil); has(why, ".jsonl")
   end },
 
+  { "core.open_rows gives the rows of core.rows one after another", function()
+    local rows, sha = core.rows(fixture "plain.csv")
+    local reader <close> = core.open_rows(fixture "plain.csv")
+    equal(reader:count(), #rows); equal(reader:sha256(), sha)
+    for i = 1, #rows do
+      local row, line = reader:next()
+      equal(line, rows[i].line)
+      for key, value in pairs(rows[i].row) do equal(row[key], value) end
+    end
+    local row, why = reader:next()
+    equal(row, nil); equal(why, nil)
+    reader:close()
+    equal(pcall(reader.next, reader), false)
+    equal(pcall(core.open_rows, fixture "plain.csv", { 1 }), false)
+    local none, gone = core.open_rows "no/such.jsonl"
+    equal(none, nil); has(gone, "no/such.jsonl")
+  end },
+
   { "core refuses other environment variables", function()
     equal(pcall(core.getenv, "PATH"), false)
     equal(pcall(core.getenv, "HF_TOKEN"), false)
