@@ -230,11 +230,12 @@ end
 
 --- Rows ({ row, line } each) to records and how many were left out.  opts.folder: where attachments
 --- are; opts.map: a function (row, line) that returns fields of the record to use instead of what
---- the columns' names say, or nil to leave the row out.
+--- the columns' names say, or nil to leave the row out; opts.first: how many records come before.
 function dataset.records(rows, path, opts)
   local records, skipped = {}, 0
   for index, item in ipairs(rows) do
     local given = {}
+    index = index + (opts.first or 0)
     if opts.map then given = opts.map(item.row, item.line) end
     if given then
       local record, why =

@@ -153,7 +153,9 @@ static char *named_dataset(const char *run, char **file, bool *filler)
         const struct ipw_json *config = ipw_json_get(doc, "config");
         const char *given = given_dataset(doc), *dot = given ? strrchr(given, '.') : NULL;
 
-        if (dot && strcmp(dot, ".lua"))
+        if (given && strncmp(given, "hf:", 3) == 0)
+            name = ipw_strdup(given);
+        else if (dot && strcmp(dot, ".lua"))
             *file = ipw_strdup(given);
         else
             name = ipw_strdup(ipw_json_str(ipw_json_get(config, "dataset"), NULL));

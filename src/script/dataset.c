@@ -219,6 +219,8 @@ static bool is_rows_file(const char *name)
     return slash && strncmp(name, "builtin:", 8) != 0 && dot && strcmp(dot, ".lua") != 0;
 }
 
+static bool is_of_hub(const char *name) { return strncmp(name, "hf:", 3) == 0; }
+
 /* (module, function, text): what the function makes of the text; its nil and message is an error. */
 static int ask_protected(lua_State *L)
 {
@@ -299,11 +301,13 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
     rc = ipw_sandbox_open(&cases->vm, &vm_options, err);
     if (rc) goto fail;
     L = ipw_vm_lua(cases->vm);
-    rc = is_rows_file(options->dataset)
+    rc = is_rows_file(options->dataset) || is_of_hub(options->dataset)
              ? IPW_ENOTFOUND
              : ipw_search_script(cases->vm, "datasets", options->dataset, path, sizeof path, err);
     if (!rc) {
         rc = ipw_chunk_run(cases->vm, path, err);
+    } else if (is_of_hub(options->dataset)) {
+        rc = ask(cases->vm, "ipw.named", "of_hub", options->dataset, err);
     } else if (options->scorer_only || is_rows_file(options->dataset) ||
                access(options->dataset, F_OK) == 0) {
         /* A file of another kind is told from a name, and which kinds can be read. */

@@ -19,7 +19,6 @@
  *   exists(path)        "file", "dir", "other" or nil; nil, message where it is there, or may be,
  *                       and cannot be looked at (no permission, a link that leads nowhere)
  *   list_dir(path)      names without . and .., in no order  |  nil, message
- *   hub_snapshot(repo_dir)  repo_dir/snapshots/REV, REV from refs/main  |  nil, message
  *   scorers             the names of the scorers, with commas between
  *   getenv(name)        one of a few names that say where datasets are
  *
@@ -365,34 +364,11 @@ static int data_list_dir(lua_State *L)
     return 1;
 }
 
-/* The hub cache keeps the commit that a branch stood at in refs/BRANCH. */
-static int data_hub_snapshot(lua_State *L)
-{
-    const char *repo = luaL_checkstring(L, 1), *ref;
-    struct ipw_err err = {0};
-    struct box *box = push_box(L);
-    size_t n;
-
-    box->text.max = 256;
-    lua_pushfstring(L, "%s/refs/main", repo);
-    if (ipw_file_read(&box->text, lua_tostring(L, -1), &err) != 0)
-        return ipw_value_push_failure(L, err.text);
-    ref = ipw_buf_str(&box->text);
-    n = strspn(ref, "0123456789abcdefABCDEF");
-    if (n == 0 || ref[n + strspn(ref + n, " \r\n")] != '\0') {
-        ipw_fail(&err, IPW_EPARSE, "%s: expected a commit", lua_tostring(L, -1));
-        return ipw_value_push_failure(L, err.text);
-    }
-    lua_pushfstring(L, "%s/snapshots/", repo);
-    lua_pushlstring(L, ref, n);
-    lua_concat(L, 2);
-    return 1;
-}
-
 static int data_getenv(lua_State *L)
 {
-    static const char *const names[] = {"IPW_AGENT_DATASETS", "HF_HOME", "HF_HUB_CACHE", "HOME",
-                                        NULL};
+    static const char *const names[] = {"IPW_AGENT_DATASETS",    "HF_ENDPOINT",    "HF_HOME",
+                                        "HF_HUB_CACHE",          "HF_HUB_OFFLINE", "HOME",
+                                        "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME", NULL};
     const char *value = getenv(names[luaL_checkoption(L, 1, NULL, names)]);
 
     /* An empty variable counts as unset, as everywhere on the command line. */
@@ -436,7 +412,6 @@ int ipw_lib_data(lua_State *L)
         {"gaia_extract", data_gaia_extract},
         {"exists", data_exists},
         {"list_dir", data_list_dir},
-        {"hub_snapshot", data_hub_snapshot},
         {"getenv", data_getenv},
         {NULL, NULL},
     };
