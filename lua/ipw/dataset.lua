@@ -13,8 +13,9 @@
 --   score(answer, record) true, false or nil (cannot tell), and a table of details, by name (a list
 --                         is recorded under the name "list")
 -- A record is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
--- files = { { name, path | builtin } }, metadata (by name), rule (of ipw.score), line, error }.  One with
--- `error` counts as failed before it starts: its attachment is missing.
+-- files = { { name, path | builtin } }, metadata (by name; agents see it), columns (by name; no agent
+-- sees them, the files of a run keep them), rule (of ipw.score), tolerance, line, row (as it was read,
+-- for --where), error }.  One with `error` counts as failed before it starts: its attachment is missing.
 
 local core  = require "ipw.core.data"
 local score = require "ipw.score"
@@ -229,18 +230,19 @@ end
 
 --- Rows ({ row, line } each) to records and how many were left out.  opts.folder: where attachments
 --- are; opts.map: a function (row, line) that returns fields of the record to use instead of what
---- the columns' names say, or nil to leave the row out.
+--- the columns' names say, or nil to leave the row out; opts.first: how many records come before.
 function dataset.records(rows, path, opts)
   local records, skipped = {}, 0
   for index, item in ipairs(rows) do
     local given = {}
+    index = index + (opts.first or 0)
     if opts.map then given = opts.map(item.row, item.line) end
     if given then
       local record, why =
         read_record(item.row, index, ("%s:%d"):format(path, item.line), given)
       if not record then return nil, why end
       if not given.files then attach(record, item.row, opts.folder) end
-      record.line = item.line
+      record.line, record.row = item.line, item.row
       records[#records + 1] = record
     else
       skipped = skipped + 1

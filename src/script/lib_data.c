@@ -12,13 +12,13 @@
  *   builtin(path)       true when the binary holds that file
  *   builtin_list(dir)   names of the files right below dir in the binary
  *   sha256(text)        hex digits
+ *   read_text(path)     the whole file  |  nil, message
  *   gaia_score(answer, truth)  boolean; answer nil counts as the text None
  *   gaia_route(truth)   "number", "list" or "string"
  *   gaia_extract(text)  answer, "marker" | "last_line" | "none"
  *   exists(path)        "file", "dir", "other" or nil; nil, message where it is there, or may be,
  *                       and cannot be looked at (no permission, a link that leads nowhere)
  *   list_dir(path)      names without . and .., in no order  |  nil, message
- *   hub_snapshot(repo_dir)  repo_dir/snapshots/REV, REV from refs/main  |  nil, message
  *   scorers             the names of the scorers, with commas between
  *   getenv(name)        one of a few names that say where datasets are
  *
@@ -278,6 +278,18 @@ static int data_sha256(lua_State *L)
     return 1;
 }
 
+static int data_read_text(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct ipw_err err = {0};
+    struct box *box = push_box(L);
+
+    if (ipw_file_read(&box->text, path, &err) != 0) return ipw_value_push_failure(L, err.text);
+    lua_pushlstring(L, ipw_buf_str(&box->text), box->text.len);
+    empty_box(box);
+    return 1;
+}
+
 static int data_gaia_score(lua_State *L)
 {
     const char *answer = luaL_optstring(L, 1, NULL);
@@ -352,34 +364,11 @@ static int data_list_dir(lua_State *L)
     return 1;
 }
 
-/* The hub cache keeps the commit that a branch stood at in refs/BRANCH. */
-static int data_hub_snapshot(lua_State *L)
-{
-    const char *repo = luaL_checkstring(L, 1), *ref;
-    struct ipw_err err = {0};
-    struct box *box = push_box(L);
-    size_t n;
-
-    box->text.max = 256;
-    lua_pushfstring(L, "%s/refs/main", repo);
-    if (ipw_file_read(&box->text, lua_tostring(L, -1), &err) != 0)
-        return ipw_value_push_failure(L, err.text);
-    ref = ipw_buf_str(&box->text);
-    n = strspn(ref, "0123456789abcdefABCDEF");
-    if (n == 0 || ref[n + strspn(ref + n, " \r\n")] != '\0') {
-        ipw_fail(&err, IPW_EPARSE, "%s: expected a commit", lua_tostring(L, -1));
-        return ipw_value_push_failure(L, err.text);
-    }
-    lua_pushfstring(L, "%s/snapshots/", repo);
-    lua_pushlstring(L, ref, n);
-    lua_concat(L, 2);
-    return 1;
-}
-
 static int data_getenv(lua_State *L)
 {
-    static const char *const names[] = {"IPW_AGENT_DATASETS", "HF_HOME", "HF_HUB_CACHE", "HOME",
-                                        NULL};
+    static const char *const names[] = {"IPW_AGENT_DATASETS",    "HF_ENDPOINT",    "HF_HOME",
+                                        "HF_HUB_CACHE",          "HF_HUB_OFFLINE", "HOME",
+                                        "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME", NULL};
     const char *value = getenv(names[luaL_checkoption(L, 1, NULL, names)]);
 
     /* An empty variable counts as unset, as everywhere on the command line. */
@@ -417,12 +406,12 @@ int ipw_lib_data(lua_State *L)
         {"builtin", data_builtin},
         {"builtin_list", data_builtin_list},
         {"sha256", data_sha256},
+        {"read_text", data_read_text},
         {"gaia_score", data_gaia_score},
         {"gaia_route", data_gaia_route},
         {"gaia_extract", data_gaia_extract},
         {"exists", data_exists},
         {"list_dir", data_list_dir},
-        {"hub_snapshot", data_hub_snapshot},
         {"getenv", data_getenv},
         {NULL, NULL},
     };

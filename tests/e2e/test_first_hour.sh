@@ -58,9 +58,9 @@ HUB=$HF_HOME/hub/datasets--gaia-benchmark--GAIA
 mkdir -p "$HUB/refs" "$HUB/snapshots/abc123/2023/validation"
 unreadable "refs/main"
 printf abc123 >"$HUB/refs/main"
-unreadable "abc123 has no metadata.jsonl"
+unreadable "abc123 has no metadata.parquet or metadata.jsonl"
 printf 'PAR1' >"$HUB/snapshots/abc123/2023/validation/metadata.parquet"
-unreadable "GAIA is there as Parquet" "pandas.read_parquet('metadata.parquet')"
+unreadable "GAIA is there and cannot be read (--dataset gaia-sample runs the sample)" "2023/validation/metadata.parquet: "
 ln -sf metadata.parquet-is-gone "$HUB/snapshots/abc123/2023/validation/metadata.parquet"
 unreadable "metadata.parquet: a link that leads nowhere"
 rm "$HUB/snapshots/abc123/2023/validation/metadata.parquet"
@@ -78,7 +78,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 rm -rf "$HF_HOME/hub"
 mkdir -p sets/gaia
-IPW_AGENT_DATASETS=$PWD/sets unreadable "sets/gaia has no metadata.jsonl"
+IPW_AGENT_DATASETS=$PWD/sets unreadable "sets/gaia has no metadata.parquet or metadata.jsonl"
 
 step "Parquet, and what is no dataset, is known by its ending wherever it lies"
 mkdir -p sub
@@ -92,7 +92,7 @@ echo "a text" >sub/rows.txt
 expect_exit 3 agent run react --dataset sub/rows.txt --model demo
 check_err "ends in .jsonl, .ndjson, .json, .csv, .tsv, .parquet or .arrow"
 expect_exit 3 agent run react --dataset gaia --data-dir sub/rows.parquet --model demo
-check_err "GAIA is there as Parquet"
+check_err "GAIA is there and cannot be read"
 
 step "a CSV file of a spreadsheet: semicolons, tabs; its level is shown"
 printf 'question;answer;level\n"6 * 7? Say: 1;2";42;2\nWhat is 1,5 + 1,5?;3;1\n' >semi.csv
