@@ -83,6 +83,7 @@ struct ipw_host_grants {
     struct ipw_web *web;          /* for ipw.http; NULL: the run does not grant it */
     bool may_fetch;               /* web requests; in a replay: the recorded run granted them */
     bool may_start;               /* children, through ipw.proc */
+    bool may_download;            /* ipw.core.fetch; of the command fetch alone */
     const char *no_web, *no_proc; /* messages: how to grant what was refused */
 };
 
