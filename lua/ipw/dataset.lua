@@ -253,6 +253,24 @@ function dataset.records(rows, path, opts)
   return records, skipped
 end
 
+--- The options in an order that the record's id decides, the place of each in the dataset, and the
+--- letter under which the first of them stands now: datasets that always begin with the right one are
+--- answered by a model that always says A.
+---@param options string[] the right one first
+---@param id string
+---@return string[] choices, integer[] places, string letter
+function dataset.shuffle(options, id)
+  local drawn = {}
+  for i = 1, #options do drawn[i] = { i = i, key = core.sha256(id .. "\n" .. i) } end
+  table.sort(drawn, function(a, b) return a.key < b.key end)
+  local choices, places, letter = {}, {}, nil
+  for place, one in ipairs(drawn) do
+    choices[place], places[place] = options[one.i], one.i
+    if one.i == 1 then letter = string.char(64 + place) end
+  end
+  return choices, places, letter
+end
+
 --- The question, its options, and the names of its attachments.
 function dataset.user_text(record)
   local parts = { record.question }

@@ -186,8 +186,8 @@ function hub.places(data_dir, names)
   return places
 end
 
---- Where a dataset is: { folder, paths (all its files), where } or nil and a message; a third value,
---- true, says that it is there and cannot be read.  opts: data_dir, names, repo, revision.
+--- Where a dataset is: { folder, paths (all its files), where, is_file (the user named it) } or nil and a
+--- message; a third value, true, says that it is there and cannot be read.  opts: data_dir, names, repo, revision.
 function hub.locate(opts)
   local looked = {}
   for _, place in ipairs(hub.places(opts.data_dir, opts.names or {})) do
@@ -195,7 +195,7 @@ function hub.locate(opts)
     if why then return nil, why, true end
     if kind == "file" then
       return { folder = place.folder:match("^(.*)/[^/]*$") or ".", paths = { place.folder:match("[^/]*$") },
-               where = place.what }
+               where = place.what, is_file = true }
     end
     if kind == "dir" then
       local paths, wrong = hub.list(place.folder)

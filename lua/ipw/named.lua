@@ -10,9 +10,8 @@
 --
 -- `map` makes a record of ipw.dataset from a row, or nil to leave it out.  Columns that it names neither
 -- in the record nor in `metadata` go to the files of a run (record.columns) and to no agent.  Other
--- fields: gated (true: its terms have to be accepted), judge (what a judge model would have to decide),
--- prompt, extract, score, files(paths) (which of the dataset's files it needs, for fetch), official
--- (where its official result comes from, if not from here).
+-- fields: rows (in place of files), gated (true: its terms have to be accepted), judge (what a judge model
+-- would have to decide), prompt, extract, score, files(paths) (which of the dataset's files it needs, for fetch).
 
 local core    = require "ipw.core.data"
 local dataset = require "ipw.dataset"
@@ -44,14 +43,13 @@ local function complete(self, record, row, number, line)
   if not record.question or not record.question:find("%S") then
     return nil, ("row %d has no question"):format(number)
   end
-  local shuffled_columns = record.columns
   record.id = score.text(record.id) or ("q%04d"):format(number - 1)
   record.answer, record.level = score.text(record.answer), score.text(record.level)
   record.subject = score.text(record.subject)
   record.problem, record.line, record.row = record.question, line, row
   record.files, record.metadata = record.files or {}, record.metadata or {}
   record.rule = record.rule or self.rule
-  record.columns = shuffled_columns or other_columns(row, record)
+  record.columns = record.columns or other_columns(row, record)
   return record
 end
 
@@ -60,29 +58,49 @@ local function joined(hashes)
   return #hashes == 1 and hashes[1] or core.sha256(table.concat(hashes, "\n"))
 end
 
+--- Adds the records of rows ({ row, line } each) to `into`; or nil and which row is wrong.
+local function add_records(self, into, rows, where)
+  for _, item in ipairs(rows) do
+    into.number = into.number + 1
+    local ok, given = pcall(self.map, item.row, into.number)
+    if not ok then
+      return nil, ("%s:%d: not a row of %s: %s"):format(where, item.line, self.name, tostring(given))
+    end
+    local record, why
+    if given then record, why = complete(self, given, item.row, into.number, item.line) end
+    if why then return nil, ("%s:%d: %s"):format(where, item.line, why) end
+    into.list[#into.list + 1] = record
+  end
+  return true
+end
+
+local function result_of(self, into, where, sha256)
+  local skipped = into.number - #into.list
+  if #into.list == 0 then return nil, ("%s: no row of %s"):format(where, self.name) end
+  return into.list, { sha256 = sha256, skipped = skipped, source = where,
+    note = skipped > 0 and ("%d rows were left out"):format(skipped) or nil }
+end
+
 local function read(self, found, paths)
-  local records, hashes, skipped, number = {}, {}, 0, 0
-  for _, path in ipairs(paths) do
+  local into, hashes = { list = {}, number = 0 }, {}
+  for i, path in ipairs(paths) do
     local full = found.folder .. "/" .. path
     local rows, sha = core.rows(full, self.columns)
     if not rows then return nil, sha end
-    hashes[#hashes + 1] = sha
-    for _, item in ipairs(rows) do
-      number = number + 1
-      local ok, given = pcall(self.map, item.row, number)
-      if not ok then
-        return nil, ("%s:%d: not a row of %s: %s"):format(full, item.line, self.name, tostring(given))
-      end
-      local record, why
-      if given then record, why = complete(self, given, item.row, number, item.line) end
-      if why then return nil, ("%s:%d: %s"):format(full, item.line, why) end
-      records[#records + 1] = record
-      if not record then skipped = skipped + 1 end
-    end
+    hashes[i] = sha
+    local ok, why = add_records(self, into, rows, full)
+    if not ok then return nil, why end
   end
-  if #records == 0 then return nil, ("%s/%s: no row of %s"):format(found.folder, paths[1], self.name) end
-  return records, { sha256 = joined(hashes), skipped = skipped, source = found.folder .. "/" .. paths[1],
-    note = skipped > 0 and ("%d rows were left out"):format(skipped) or nil }
+  return result_of(self, into, found.folder .. "/" .. paths[1], joined(hashes))
+end
+
+--- Rows that the description itself has.
+local function read_own(self)
+  local into, rows = { list = {}, number = 0 }, {}
+  for i, row in ipairs(self.rows) do rows[i] = { row = row, line = i } end
+  local ok, why = add_records(self, into, rows, self.name)
+  if not ok then return nil, why end
+  return result_of(self, into, self.name)
 end
 
 --- The line that fetches the dataset; or nil when the hub does not have it.
@@ -110,6 +128,7 @@ local function locate(self, opts)
     if not unreadable then return nil, not_found(self, why) end
     return nil, ("%s is there and cannot be read: %s"):format(self.name, why), true
   end
+  if found.is_file then return found, found.paths end
   local paths, missing = hub.choose(found.paths, self.config, opts.split or self.split)
   if not paths and self.config then -- a folder of the user's own need not name the configuration
     paths = found.where ~= "hub cache" and hub.choose(found.paths, nil, opts.split or self.split) or nil
@@ -124,9 +143,17 @@ end
 ---@param self table
 ---@return table dataset
 local function named(self)
+  if self.rule == "judge" then -- a judge reads the reply as it is
+    self.prompt = self.prompt or function(record) return { user = dataset.user_text(record) } end
+    self.extract = self.extract or function(text) return text, "response" end
+  end
   self.prompt, self.extract = self.prompt or dataset.prompt, self.extract or dataset.extract
   self.score = self.score or dataset.score
   self.fetch_line = fetch_line(self)
+  if self.rows then
+    function self.load() return read_own(self) end
+    return self
+  end
   function self.locate(opts) return locate(self, opts or {}) end
   function self.load(opts)
     local found, paths, unreadable = locate(self, opts or {})

@@ -485,6 +485,9 @@ static int score_protected(lua_State *L)
         ipw_buf_addf(&out->metadata, "{\"list\":%s}", ipw_buf_str(&list));
         ipw_buf_release(&list);
     }
+    if (lua_istable(L, 5) && out->resolved < 0 &&
+        lua_getfield(L, 5, "unscorable_reason") == LUA_TSTRING)
+        snprintf(out->reason, sizeof out->reason, "%s", lua_tostring(L, -1));
     if (lua_isstring(L, 5)) snprintf(out->reason, sizeof out->reason, "%s", lua_tostring(L, 5));
     return 0;
 }
