@@ -1,7 +1,5 @@
 /* One row after another.  A file of text is read whole when it is opened; of Parquet and Arrow a page or a
  * batch at a time is in memory. */
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -37,6 +35,14 @@ bool ipw_rows_has_ending(const char *name, const char *ending)
     size_t n = strlen(name), e = strlen(ending);
 
     return n >= e && strcasecmp(name + n - e, ending) == 0;
+}
+
+bool ipw_rows_is_wanted(const char *const *columns, const char *name)
+{
+    if (!columns) return true;
+    for (; *columns; columns++)
+        if (strcasecmp(*columns, name) == 0) return true;
+    return false;
 }
 
 static bool is_arrow(const char *name)

@@ -19,6 +19,8 @@ int ipw_rows_check_object(const char *text, size_t n, const char *name, int64_t 
  * bytes that are not UTF-8, and NUL, are U+FFFD. */
 char *ipw_rows_column_name(const char *s, size_t n);
 
+/* Whether the list of wanted columns, NULL after the last, has the name in any case; NULL: all. */
+bool ipw_rows_is_wanted(const char *const *columns, const char *name);
 bool ipw_rows_has_ending(const char *name, const char *ending); /* whatever its case */
 /* Whether the path stands for Parquet or Arrow: by its ending, or because it is a folder. */
 bool ipw_rows_is_columnar(const char *path);
