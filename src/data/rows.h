@@ -11,6 +11,7 @@
 #ifndef IPW_DATA_ROWS_H
 #define IPW_DATA_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,8 @@ struct ipw_rows {
     char sha256[65]; /* of the file's bytes, hex */
 };
 
+/* Whether the name's ending is one of those below. */
+bool ipw_rows_knows_name(const char *name);
 /* The kind is taken from the name's ending (.jsonl, .ndjson, .json, .csv, .tsv, .parquet, .arrow,
  * .feather).  A bad line is an error that names file and line. */
 int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err);

@@ -34,6 +34,14 @@ run 3 "$DATA/saved/train" never
 check_err "no question; expected one of the columns"
 check_err "saw big, id, kind, name, ok, score"
 
+step "check loads them too"
+expect_exit 0 agent check "$DATA/gaia/2023/validation/metadata.parquet"
+check_out "a good dataset, 'metadata', 3 records"
+expect_exit 3 agent check "$DATA/saved/train"
+check_out "no question; expected one of the columns"
+expect_exit 3 agent check "$DATA/duckdb-map.parquet"
+check_out "the type MAP is not read"
+
 step "what is not read is refused by its name, with the column and the file"
 run 3 "$DATA/duckdb-map.parquet" never
 check_err "duckdb-map.parquet: column 'm': the type MAP is not read"

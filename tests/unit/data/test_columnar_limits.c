@@ -142,6 +142,102 @@ static void claims(void **state)
     expect(&file, "its footer is encrypted");
 }
 
+/* ---- lists as older writers stored them ---- */
+
+struct element {
+    const char *name;
+    int physical, repetition, children, converted; /* -1: there is none */
+};
+
+enum { GROUP = -1, LIST = 3 };
+
+static void put_elements(struct ipw_buf *out, const struct element *e, size_t n)
+{
+    put_structs(out, 2, n + 1);
+    put_text(out, 4, "root");
+    put_number(out, 1, THRIFT_I32, 1);
+    put_end(out);
+    for (; n--; e++) {
+        if (e->physical >= 0) put_number(out, 1, THRIFT_I32, e->physical);
+        put_number(out, e->physical >= 0 ? 2 : 3, THRIFT_I32, e->repetition);
+        put_text(out, 1, e->name);
+        if (e->children) put_number(out, 1, THRIFT_I32, e->children);
+        if (e->converted >= 0) put_number(out, e->children ? 1 : 2, THRIFT_I32, e->converted);
+        put_end(out);
+    }
+}
+
+/* Each level as a run of one. */
+static void put_levels(struct ipw_buf *out, const char *levels)
+{
+    char length[4] = {(char)(2 * strlen(levels))};
+
+    ipw_buf_add(out, length, 4);
+    for (; *levels; levels++) {
+        ipw_buf_addc(out, 2);
+        ipw_buf_addc(out, (char)(*levels - '0'));
+    }
+}
+
+/* The leaf's levels, a digit each; its values are 1, 2, ... */
+static void check_lists(const struct element *elements, size_t n, const char *repeats,
+                        const char *definitions, int values, const char *const *rows)
+{
+    struct frame_column leaf = {.physical = INT32, .values = (int64_t)strlen(repeats), .at = 4};
+    struct ipw_buf file = IPW_BUF(IPW_MIB), page = IPW_BUF(IPW_MIB);
+    struct ipw_err err = {0};
+    struct ipw_rows got;
+    size_t start, n_rows = 0;
+
+    while (rows[n_rows]) n_rows++;
+    put_levels(&page, repeats);
+    put_levels(&page, definitions);
+    for (int i = 1; i <= values; i++) ipw_buf_add(&page, (char[]){(char)i, 0, 0, 0}, 4);
+    ipw_buf_adds(&file, "PAR1");
+    put_page_header(&file, (int64_t)page.len, (int64_t)page.len, leaf.values, PLAIN);
+    ipw_buf_add(&file, page.data, page.len);
+    leaf.bytes = (int64_t)file.len - 4;
+    start = file.len;
+    put_elements(&file, elements, n);
+    put_number(&file, 1, THRIFT_I64, (int64_t)n_rows);
+    put_group(&file, &leaf, 1, (int64_t)n_rows);
+    put_end(&file);
+    put_tail(&file, start);
+    if (ipw_rows_parse(&got, "f.parquet", file.data, file.len, &err)) fail_msg("%s", err.text);
+    assert_int_equal(got.n, n_rows);
+    for (size_t i = 0; i < n_rows; i++) assert_string_equal(got.rows[i].json, rows[i]);
+    ipw_rows_release(&got);
+    ipw_buf_release(&file);
+    ipw_buf_release(&page);
+}
+
+static void lists_of_older_writers(void **state)
+{
+    static const struct element bare[] = {{"q", INT32, REPEATED, 0, -1}};
+    static const struct element two[] = {{"q", GROUP, OPTIONAL, 1, LIST},
+                                         {"item", INT32, REPEATED, 0, -1}};
+    static const struct element array[] = {{"q", GROUP, OPTIONAL, 1, LIST},
+                                           {"array", GROUP, REPEATED, 1, -1},
+                                           {"x", INT32, REQUIRED, 0, -1}};
+    static const struct element tuple[] = {{"q", GROUP, OPTIONAL, 1, LIST},
+                                           {"q_tuple", GROUP, REPEATED, 1, -1},
+                                           {"x", INT32, REQUIRED, 0, -1}};
+    static const struct element bag[] = {{"q", GROUP, OPTIONAL, 1, LIST},
+                                         {"bag", GROUP, REPEATED, 1, -1},
+                                         {"array_element", INT32, OPTIONAL, 0, -1}};
+    static const char *const lists[] = {"{\"q\":[1,2]}", "{\"q\":[]}", "{\"q\":null}", NULL};
+    static const char *const objects[] = {"{\"q\":[{\"x\":1},{\"x\":2}]}", "{\"q\":[]}",
+                                          "{\"q\":null}", NULL};
+
+    (void)state;
+    check_lists(bare, 1, "010", "110", 2, (const char *const[]){lists[0], lists[1], NULL});
+    check_lists(two, 2, "0100", "2210", 2, lists);
+    check_lists(array, 3, "0100", "2210", 2, objects);
+    check_lists(tuple, 3, "0100", "2210", 2, objects);
+    check_lists(bag, 3, "0100", "3310", 2, lists);
+    check_lists(bag, 3, "011", "323", 2, (const char *const[]){"{\"q\":[1,null,2]}", NULL});
+}
+
 enum { ROWS = 1000000, PAGE_ROWS = 10000 };
 
 static void write_all(FILE *f, struct ipw_buf *bytes, struct frame_column *column)
@@ -225,6 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_pages),
         cmocka_unit_test(claims),
+        cmocka_unit_test(lists_of_older_writers),
         cmocka_unit_test(million_rows),
     };
 
