@@ -1,7 +1,5 @@
 /* One row after another.  A file of text is read whole when it is opened; of Parquet and Arrow a page or a
  * batch at a time is in memory. */
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -39,17 +37,29 @@ bool ipw_rows_has_ending(const char *name, const char *ending)
     return n >= e && strcasecmp(name + n - e, ending) == 0;
 }
 
+bool ipw_rows_is_wanted(const char *const *columns, const char *name)
+{
+    if (!columns) return true;
+    for (; *columns; columns++)
+        if (strcasecmp(*columns, name) == 0) return true;
+    return false;
+}
+
 static bool is_arrow(const char *name)
 {
     return ipw_rows_has_ending(name, ".arrow") || ipw_rows_has_ending(name, ".feather");
+}
+
+bool ipw_rows_is_columnar_name(const char *name)
+{
+    return ipw_rows_has_ending(name, ".parquet") || is_arrow(name);
 }
 
 bool ipw_rows_is_columnar(const char *path)
 {
     struct stat st;
 
-    return ipw_rows_has_ending(path, ".parquet") || is_arrow(path) ||
-           (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    return ipw_rows_is_columnar_name(path) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 static char **copy_columns(const char *const *columns)
@@ -170,8 +180,8 @@ int ipw_row_reader_next(struct ipw_row_reader *reader, struct ipw_row *row, stru
 
 int64_t ipw_row_reader_count(const struct ipw_row_reader *reader)
 {
-    if (reader->files.n == 1 && reader->parquet) return ipw_parquet_count(reader->parquet);
-    return reader->files.n ? -1 : (int64_t)reader->text.n;
+    if (reader->files.n <= 1 && reader->parquet) return ipw_parquet_count(reader->parquet);
+    return reader->files.n || reader->arrow ? -1 : (int64_t)reader->text.n;
 }
 
 static int hash_file(struct ipw_sha256 *hash, const char *path, struct ipw_err *err)

@@ -101,6 +101,13 @@ static const struct kind {
     {".csv", ipw_rows_parse_csv}, {".tsv", ipw_rows_parse_tsv},
 };
 
+bool ipw_rows_knows_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (ipw_rows_has_ending(name, kinds[i].ending)) return true;
+    return ipw_rows_is_columnar_name(name);
+}
+
 static int find_kind(const struct kind **out, const char *name, struct ipw_err *err)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

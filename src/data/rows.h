@@ -3,6 +3,7 @@
  * Pure but for the reading of the file: JSONL, JSON (an array of objects, or an object with a
  * "rows" or "data" array of them), CSV and TSV (RFC 4180: quotes, CRLF, newlines inside quotes,
  * BOM; the separator of a .csv is found: comma, semicolon or tab) become rows of JSON text, one object each, in file order, with line numbers for messages.
+ * So do Parquet and Arrow (columnar/), whose line is the number of the row, and a folder of such files.
  * What the columns mean is the dataset script's business (datasets and lua/ipw/dataset.lua).
  *
  * Two ways to read: ipw_rows_read() takes the whole set into memory; a struct ipw_row_reader gives
@@ -10,6 +11,7 @@
 #ifndef IPW_DATA_ROWS_H
 #define IPW_DATA_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,10 +29,13 @@ struct ipw_rows {
     char sha256[65]; /* of the file's bytes, hex */
 };
 
-/* The kind is taken from the name's ending (.jsonl, .ndjson, .json, .csv, .tsv).  A bad line is an
- * error that names file and line. */
+/* Whether the name's ending is one of those below. */
+bool ipw_rows_knows_name(const char *name);
+/* The kind is taken from the name's ending (.jsonl, .ndjson, .json, .csv, .tsv, .parquet, .arrow,
+ * .feather).  A bad line is an error that names file and line. */
 int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err);
-/* `columns`: the names of the columns that are wanted, NULL after the last; NULL: all.  A file of text
+/* `columns`: the names of the columns that are wanted, in any case, NULL after the last; NULL: all.  Of
+ * Parquet and Arrow the others are not decoded, and may be of a type that is not read.  A file of text
  * gives all of its columns, wanted or not. */
 int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *const *columns,
                           struct ipw_err *err);

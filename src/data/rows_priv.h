@@ -5,8 +5,6 @@
 #ifndef IPW_DATA_ROWS_PRIV_H
 #define IPW_DATA_ROWS_PRIV_H
 
-#include <stdbool.h>
-
 #include "data/rows.h"
 
 #define IPW_ROW_MAX ((size_t)64 * 1024 * 1024) /* bytes of one row */
@@ -19,8 +17,12 @@ int ipw_rows_check_object(const char *text, size_t n, const char *name, int64_t 
  * bytes that are not UTF-8, and NUL, are U+FFFD. */
 char *ipw_rows_column_name(const char *s, size_t n);
 
+/* Whether the list of wanted columns, NULL after the last, has the name in any case; NULL: all. */
+bool ipw_rows_is_wanted(const char *const *columns, const char *name);
 bool ipw_rows_has_ending(const char *name, const char *ending); /* whatever its case */
-/* Whether the path stands for Parquet or Arrow: by its ending, or because it is a folder. */
+/* Whether a name's ending is one of Parquet or Arrow; whether a path stands for such files, which a folder
+ * does too. */
+bool ipw_rows_is_columnar_name(const char *name);
 bool ipw_rows_is_columnar(const char *path);
 /* A reader of such a file's bytes, which are borrowed. */
 int ipw_row_reader_open_memory(struct ipw_row_reader **out, const char *name, const void *bytes,

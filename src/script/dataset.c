@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "data/rows.h"
 #include "json/write.h"
 #include "script/chunk.h"
 #include "script/host.h"
@@ -211,12 +212,9 @@ static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
  * too: the reader says which kinds there are, where Lua would complain of the first byte. */
 static bool is_rows_file(const char *name)
 {
-    static const char *const ends[] = {".jsonl", ".ndjson",  ".json",  ".csv",
-                                       ".tsv",   ".parquet", ".arrow", ".feather"};
     const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash + 1 : name, '.');
 
-    for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
-        if (strcasecmp(dot, ends[i]) == 0) return true;
+    if (ipw_rows_knows_name(name)) return true;
     return slash && strncmp(name, "builtin:", 8) != 0 && dot && strcmp(dot, ".lua") != 0;
 }
 

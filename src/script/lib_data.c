@@ -2,6 +2,7 @@
  *
  *   rows(path, columns) list of { row = table, line = n }, sha256  |  nil, message; columns: a list of
  *                       the names that are wanted, or nil
+ *   is_rows(path)       true when the name's ending is one of a file of rows
  *   open_rows(path, columns)  the same one after another: a reader  |  nil, message
  *     reader:next()     row, line  |  nil at the end  |  nil, message
  *     reader:count()    rows in all, or nil
@@ -142,6 +143,12 @@ static int data_rows(lua_State *L)
     if (ipw_rows_read_columns(&box->rows, path, columns, &err) != 0)
         return ipw_value_push_failure(L, err.text);
     return push_rows(L, box, path);
+}
+
+static int data_is_rows(lua_State *L)
+{
+    lua_pushboolean(L, ipw_rows_knows_name(luaL_checkstring(L, 1)));
+    return 1;
 }
 
 struct reader {
@@ -401,6 +408,7 @@ int ipw_lib_data(lua_State *L)
     static const luaL_Reg functions[] = {
         {"rows", data_rows},
         {"open_rows", data_open_rows},
+        {"is_rows", data_is_rows},
         {"parse", data_parse},
         {"builtin_rows", data_builtin_rows},
         {"builtin", data_builtin},

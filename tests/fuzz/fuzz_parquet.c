@@ -2,73 +2,26 @@
  * that a mutation reaches them: a page of one column (its header by Thrift, its levels and values) with the type,
  * codec and levels that the next bytes choose, or packed bytes for one codec.  Any bytes give rows or one line that
  * names the file. */
+#include "../unit/data/parquet_frame.h"
 #include "base/buf.h"
 #include "columnar_check.h"
 #include "data/columnar/codec.h"
 
-/* Thrift's compact protocol, as little of it as the frame needs. */
-static void put_varint(struct ipw_buf *out, uint64_t n)
-{
-    for (; n >= 128; n >>= 7) ipw_buf_addc(out, (char)(n | 128));
-    ipw_buf_addc(out, (char)n);
-}
-
-static void put_number(struct ipw_buf *out, int step, int type, int64_t n)
-{
-    ipw_buf_addc(out, (char)(step << 4 | type));
-    put_varint(out, (uint64_t)n << 1);
-}
-
-static void put_name(struct ipw_buf *out, int step)
-{
-    ipw_buf_addc(out, (char)(step << 4 | 8));
-    ipw_buf_add(out, "\x01q", 2);
-}
-
-/* A file of one column `q` whose only page is `page`, header and all. */
-static void frame_page(struct ipw_buf *out, int physical, int codec, int repetition, int values,
-                       const uint8_t *page, size_t n)
-{
-    size_t start;
-    uint32_t length;
-
-    ipw_buf_adds(out, "PAR1");
-    ipw_buf_add(out, page, n);
-    start = out->len;
-    put_number(out, 1, 5, 1);
-    ipw_buf_add(out, "\x19\x2c", 2); /* the schema: a list of two structs */
-    put_name(out, 4);
-    put_number(out, 1, 5, 1);
-    ipw_buf_addc(out, 0);
-    put_number(out, 1, 5, physical);
-    put_number(out, 1, 5, 5); /* type_length */
-    put_number(out, 1, 5, repetition);
-    put_name(out, 1);
-    ipw_buf_addc(out, 0);
-    put_number(out, 1, 6, repetition == 2 ? values / 2 : values);
-    ipw_buf_add(out, "\x19\x1c", 2);   /* row_groups: one */
-    ipw_buf_add(out, "\x19\x1c", 2);   /* its columns: one */
-    ipw_buf_addc(out, 0x3c);           /* meta_data */
-    put_number(out, 1, 5, physical);   /* 1 */
-    put_number(out, 3, 5, codec);      /* 4 */
-    put_number(out, 1, 6, values);     /* 5 */
-    put_number(out, 2, 6, (int64_t)n); /* 7 */
-    put_number(out, 2, 6, 4);          /* 9 */
-    ipw_buf_add(out, "\0\0", 2);
-    put_number(out, 2, 6, repetition == 2 ? values / 2 : values); /* num_rows */
-    ipw_buf_add(out, "\0\0", 2);
-    length = (uint32_t)(out->len - start);
-    for (int i = 0; i < 4; i++) ipw_buf_addc(out, (char)(length >> (8 * i)));
-    ipw_buf_adds(out, "PAR1");
-}
-
 static void read_page(const uint8_t *data, size_t size)
 {
     struct ipw_buf file = IPW_BUF(IPW_MIB);
+    struct frame_column column = {.name = "q", .at = 4};
     char *exact;
 
     if (size < 3) return;
-    frame_page(&file, data[0] & 7, data[0] >> 3 & 7, data[1] % 3, data[2], data + 3, size - 3);
+    column.physical = data[0] & 7;
+    column.codec = data[0] >> 3 & 7;
+    column.repetition = data[1] % 3;
+    column.values = data[2];
+    column.bytes = (int64_t)size - 3;
+    ipw_buf_adds(&file, "PAR1");
+    ipw_buf_add(&file, data + 3, size - 3);
+    put_footer(&file, &column, 1, column.repetition == 2 ? column.values / 2 : column.values);
     exact = exact_text((const uint8_t *)file.data, file.len);
     if (!file.failed) read_columnar("f.parquet", exact, file.len);
     free(exact);

@@ -127,7 +127,10 @@ int ipw_arrow_batch_load(struct ipw_arrow_batch *batch, struct ipw_arrow_column 
     if (column->length < 0 || column->length > LENGTH_MAX)
         return damaged(batch, index, "its length is damaged", err);
     n = (uint64_t)column->length;
-    if (field->layout == IPW_ARROW_NULL && (values || !field->coded)) return 0;
+    if (field->layout == IPW_ARROW_NULL && (values || !field->coded)) {
+        column->all_valid = true; /* it has no buffers; each of its values is null */
+        return 0;
+    }
     rc = read_valid(batch, column, index, wanted, (int64_t)ipw_le64(node + 8), err);
     if (rc) return rc;
     if (field->coded && !values)

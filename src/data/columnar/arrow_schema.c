@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
 #include "data/rows_priv.h"
@@ -223,14 +222,6 @@ static int read_coding(const struct tree *tree, size_t index, size_t coding)
     return 0;
 }
 
-static bool is_wanted(const char *const *columns, const char *name)
-{
-    if (!columns) return true;
-    for (; *columns; columns++)
-        if (strcasecmp(*columns, name) == 0) return true;
-    return false;
-}
-
 static int compare_names(const void *a, const void *b, void *fields)
 {
     const struct ipw_arrow_field *f = fields;
@@ -293,7 +284,8 @@ static int add_field(const struct tree *tree, size_t parent, size_t table, int d
     *field = (struct ipw_arrow_field){
         .name = ipw_rows_column_name(name, n < NAME_MAX_BYTES ? n : NAME_MAX_BYTES),
         .parent = parent};
-    field->wanted = parent ? schema->fields[parent].wanted : is_wanted(tree->columns, field->name);
+    field->wanted =
+        parent ? schema->fields[parent].wanted : ipw_rows_is_wanted(tree->columns, field->name);
     if (depth > DEPTH_MAX) return refuse(tree, index, IPW_ELIMIT, "more than 32 levels");
     kind = ipw_flat_int(tree->f, table, 2, 1, 0);
     type = ipw_flat_table(tree->f, table, 3);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -292,14 +291,6 @@ static int shape_list(const struct tree *tree, size_t index)
     return 0;
 }
 
-static bool is_wanted(const char *const *columns, const char *name)
-{
-    if (!columns) return true;
-    for (; *columns; columns++)
-        if (strcasecmp(*columns, name) == 0) return true;
-    return false;
-}
-
 static int add_node(struct tree *tree, size_t parent, int depth, bool wanted);
 
 static int add_children(struct tree *tree, size_t index, const struct element *e, int depth,
@@ -346,7 +337,7 @@ static int add_node(struct tree *tree, size_t parent, int depth, bool wanted)
             footer->nodes[parent].definition + (e.repetition != IPW_PARQUET_REQUIRED);
         node->repeats = footer->nodes[parent].repeats + (e.repetition == IPW_PARQUET_REPEATED);
     }
-    if (depth == 1) wanted = is_wanted(tree->columns, node->name);
+    if (depth == 1) wanted = ipw_rows_is_wanted(tree->columns, node->name);
     node->wanted = wanted;
     node->first_leaf = footer->n_leaves;
     if (node->shape == IPW_PARQUET_LEAF && index == 0)

@@ -1,5 +1,6 @@
 #include "data/columnar/saved_set.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -80,6 +81,42 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* How long the path is without "-00000-of-00002.parquet", or without ".parquet"; *shards: 2, or 1. */
+static size_t stem_length(const char *path, unsigned *shards)
+{
+    static const char pattern[] = "-00000-of-00000";
+    size_t n = strlen(path) - strlen(".parquet"), start = n - strlen(pattern);
+
+    *shards = 1;
+    if (n <= strlen(pattern)) return n;
+    for (size_t i = 0; pattern[i]; i++)
+        if (pattern[i] == '0' ? !isdigit((unsigned char)path[start + i])
+                              : path[start + i] != pattern[i])
+            return n;
+    *shards = (unsigned)strtoul(path + n - 5, NULL, 10);
+    return start;
+}
+
+/* The files must be one set: the shards of one name, all of them, or a single file.  Splits beside each
+ * other, or GAIA's metadata.parquet and its parts by level, would be rows that nobody asked for. */
+static int check_one_set(const struct ipw_saved_set *set, const char *folder, struct ipw_err *err)
+{
+    unsigned shards, others;
+    size_t n = stem_length(set->paths[0], &shards), m;
+
+    for (size_t i = 1; i < set->n; i++) {
+        m = stem_length(set->paths[i], &others);
+        if (m != n || others != shards || strncmp(set->paths[0], set->paths[i], n) != 0)
+            return ipw_fail(err, IPW_EINVAL,
+                            "%s: the Parquet files of several sets, %.*s and %.*s; name one",
+                            folder, (int)n, set->paths[0], (int)m, set->paths[i]);
+    }
+    if (set->n != shards)
+        return ipw_fail(err, IPW_ENOTFOUND, "%s: %zu of the %u files of %.*s are there", folder,
+                        set->n, shards, (int)n, set->paths[0]);
+    return 0;
+}
+
 static int find_parquet(struct ipw_saved_set *out, const char *folder, struct ipw_err *err)
 {
     DIR *dir = opendir(folder);
@@ -97,7 +134,7 @@ static int find_parquet(struct ipw_saved_set *out, const char *folder, struct ip
             ".parquet files",
             folder);
     qsort(out->paths, out->n, sizeof *out->paths, compare_paths);
-    return 0;
+    return check_one_set(out, folder, err);
 }
 
 int ipw_saved_set_find(struct ipw_saved_set *out, const char *path, struct ipw_err *err)

@@ -164,6 +164,32 @@ const coded = new arrow.Table(vectors);
 put('js-dictionary-stream.arrow', write(coded, 'stream'), 'flat.jsonl');
 put('js-dictionary-file.arrow', write(coded, 'file', { compressionType: arrow.CompressionType.ZSTD }), 'flat.jsonl');
 
+// One row of each type, and types that are refused.
+const A = arrow;
+const ints = [['Int8', -5], ['Uint8', 200], ['Int16', -30000], ['Uint16', 60000], ['Uint32', 4000000000], ['Int64', -9007199254740993n], ['Uint64', 18446744073709551615n]];
+const arrowKinds = [
+  ...ints.map(([t, v]) => [vectorFromArray([v], new A[t]()), String(v)]),
+  [vectorFromArray([1.5], new A.Float16()), '1.5'], [vectorFromArray([0.25], new A.Float32()), '0.25'], [vectorFromArray([NaN], new A.Float64()), 'null'],
+  [vectorFromArray([Uint8Array.of(0, 255, 16)], new A.Binary()), '{"base64":"AP8Q"}'], [vectorFromArray([new TextEncoder().encode('text')], new A.Binary()), '"text"'],
+  [vectorFromArray([Uint8Array.of(1, 2, 255)], new A.FixedSizeBinary(3)), '{"base64":"AQL/"}'],
+  [vectorFromArray([new Date('2024-02-29')], new A.DateDay()), '"2024-02-29"'], [vectorFromArray([new Date('1969-12-31')], new A.DateMillisecond()), '"1969-12-31"'],
+  [vectorFromArray([86399], new A.TimeSecond()), '"23:59:59"'], [vectorFromArray([1500], new A.TimeMillisecond()), '"00:00:01.500"'],
+  [vectorFromArray([1500n], new A.TimeMicrosecond()), '"00:00:00.001500"'], [vectorFromArray([1n], new A.TimeNanosecond()), '"00:00:00.000000001"'],
+  [vectorFromArray([new Date('2024-02-29T01:02:03Z')], new A.TimestampSecond('UTC')), '"2024-02-29T01:02:03Z"'],
+  [vectorFromArray([new Date('2024-02-29T01:02:03.004Z')], new A.TimestampMillisecond()), '"2024-02-29T01:02:03.004"'],
+  [vectorFromArray([Uint32Array.of(12345, 0, 0, 0)], new A.Decimal(2, 10, 128)), '123.45'],
+  [vectorFromArray([Uint32Array.of(0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff)], new A.Decimal(3, 30, 128)), '"-0.001"'],
+  [vectorFromArray([[7, 8]], new A.FixedSizeList(2, new Field('item', new Int32(), true))), '[7,8]'],
+  [vectorFromArray([null], new A.Null()), 'null'],
+];
+const arrowName = (i) => `c${String(i).padStart(2, '0')}`;
+fs.writeFileSync(path.join(out, 'arrow-types.jsonl'), `{${arrowKinds.map(([, v], i) => `"${arrowName(i)}":${v}`)}}\n`);
+put('js-types.arrow', write(new arrow.Table(Object.fromEntries(arrowKinds.map(([v], i) => [arrowName(i), v]))), 'stream'), 'arrow-types.jsonl');
+const duration = new arrow.Table({ id: vectorFromArray([1], new Int32()), d: vectorFromArray([1n], new A.DurationSecond()) });
+put('js-duration.arrow', write(duration, 'stream'), "!column 'd': the type Duration");
+const map = new A.Map_(new Field('entries', new Struct([new Field('key', new Utf8(), false), new Field('value', new Int32(), true)]), false));
+put('js-map.arrow', write(new arrow.Table({ m: vectorFromArray([{ a: 1 }], map), id: vectorFromArray([1], new Int32()) }), 'stream'), "!column 'm': the type Map");
+
 // What save_to_disk() leaves: two shards.
 const saved = path.join(out, 'saved');
 fs.mkdirSync(path.join(saved, 'train'), { recursive: true });

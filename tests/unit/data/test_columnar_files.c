@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -95,7 +96,7 @@ static size_t each_case(void (*each)(const char *file, const char *of))
 static void every_row_of_every_writer(void **state)
 {
     (void)state;
-    assert_true(each_case(check_rows) >= 33);
+    assert_true(each_case(check_rows) >= 36);
 }
 
 static void check_columns(const char *file, const char *of)
@@ -130,17 +131,22 @@ static void check_columns(const char *file, const char *of)
 static void wanted_columns_only(void **state)
 {
     static const char *const wanted[] = {"id", NULL};
+    /* Another column has a type that is not read. */
+    static const char *const refused[] = {FOLDER "duckdb-map.parquet",
+                                          FOLDER "duckdb-interval.parquet", FOLDER "js-map.arrow",
+                                          FOLDER "js-duration.arrow"};
     struct ipw_row_reader *reader;
     struct ipw_row row;
 
     (void)state;
     each_case(check_columns);
-    /* The other column's type is not read. */
-    assert_int_equal(ipw_row_reader_open(&reader, FOLDER "duckdb-map.parquet", wanted, NULL), 0);
-    assert_int_equal(ipw_row_reader_next(reader, &row, NULL), 1);
-    assert_string_equal(row.json, "{\"id\":1}");
-    assert_int_equal(ipw_row_reader_next(reader, &row, NULL), 0);
-    ipw_row_reader_free(reader);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_int_equal(ipw_row_reader_open(&reader, refused[i], wanted, NULL), 0);
+        assert_int_equal(ipw_row_reader_next(reader, &row, NULL), 1);
+        assert_string_equal(row.json, "{\"id\":1}");
+        assert_int_equal(ipw_row_reader_next(reader, &row, NULL), 0);
+        ipw_row_reader_free(reader);
+    }
 }
 
 static void every_beginning(void **state)
@@ -204,6 +210,61 @@ static void folders(void **state)
     ipw_rows_release(&rows);
 }
 
+/* Copies a Parquet file of 24 rows to FOLDER/NAME. */
+static void put_copy(const char *folder, const char *name)
+{
+    struct ipw_buf bytes = IPW_BUF(IPW_MIB);
+    char *path = ipw_asprintf("%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    assert_int_equal(ipw_file_read(&bytes, FOLDER "hyparquet-encodings.parquet", NULL), 0);
+    assert_int_equal(fwrite(bytes.data, 1, bytes.len, f), bytes.len);
+    assert_int_equal(fclose(f), 0);
+    ipw_buf_release(&bytes);
+    free(path);
+}
+
+static void take_away(const char *folder, const char *name)
+{
+    char *path = ipw_asprintf("%s/%s", folder, name);
+
+    assert_int_equal(unlink(path), 0);
+    free(path);
+}
+
+static void shards(void **state)
+{
+    static const char first[] = "test-00000-of-00002.parquet",
+                      last[] = "test-00001-of-00002.parquet";
+    char folder[] = "/tmp/ipw-shards-XXXXXX";
+    struct ipw_rows rows;
+    struct ipw_err err = {0};
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    put_copy(folder, first);
+    check_refused(folder, "1 of the 2 files of ");
+    put_copy(folder, last);
+    assert_int_equal(ipw_rows_read(&rows, folder, &err), 0);
+    assert_int_equal(rows.n, 48);
+    assert_int_equal(rows.rows[47].line, 48);
+    ipw_rows_release(&rows);
+    put_copy(folder, "train-00000-of-00001.parquet");
+    check_refused(folder, "several sets, ");
+    check_refused(folder, "/train; name one");
+    take_away(folder, first);
+    take_away(folder, last);
+    assert_int_equal(ipw_rows_read(&rows, folder, &err), 0);
+    assert_int_equal(rows.n, 24);
+    ipw_rows_release(&rows);
+    put_copy(folder, "metadata.parquet");
+    check_refused(folder, "several sets, ");
+    take_away(folder, "train-00000-of-00001.parquet");
+    take_away(folder, "metadata.parquet");
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +272,7 @@ int main(void)
         cmocka_unit_test(wanted_columns_only),
         cmocka_unit_test(every_beginning),
         cmocka_unit_test(folders),
+        cmocka_unit_test(shards),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
