@@ -156,7 +156,7 @@ static int read_text(struct ipw_rows *out, const char *path, struct ipw_err *err
     return rc;
 }
 
-/* A few bytes of a file can stand for very many rows. */
+/* Has a limit: a few bytes of Parquet can encode very many rows. */
 static int read_all(struct ipw_rows *out, const char *name, struct ipw_row_reader *reader,
                     struct ipw_err *err)
 {

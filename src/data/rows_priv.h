@@ -17,11 +17,10 @@ int ipw_rows_check_object(const char *text, size_t n, const char *name, int64_t 
  * bytes that are not UTF-8, and NUL, are U+FFFD. */
 char *ipw_rows_column_name(const char *s, size_t n);
 
-/* Whether the list of wanted columns, NULL after the last, has the name in any case; NULL: all. */
+/* Whether the list of wanted columns contains the name, in any case; NULL: all are wanted. */
 bool ipw_rows_is_wanted(const char *const *columns, const char *name);
 bool ipw_rows_has_ending(const char *name, const char *ending); /* whatever its case */
-/* Whether a name's ending is one of Parquet or Arrow; whether a path stands for such files, which a folder
- * does too. */
+/* Whether a name has an ending of Parquet or Arrow; whether a path is such a file, or a folder of them. */
 bool ipw_rows_is_columnar_name(const char *name);
 bool ipw_rows_is_columnar(const char *path);
 /* A reader of such a file's bytes, which are borrowed. */

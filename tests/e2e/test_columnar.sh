@@ -1,5 +1,5 @@
 # Datasets in Parquet and Arrow: GAIA in the hub's cache as the hub has it, a folder that save_to_disk left,
-# files of a type that is not read, files that are cut off.
+# files of a type that is not supported, files that are cut off.
 . "$(dirname "$0")/lib.sh"
 
 DATA=$IPW_SOURCE_DIR/tests/data/columnar
@@ -40,14 +40,14 @@ check_out "a good dataset, 'metadata', 3 records"
 expect_exit 3 agent check "$DATA/saved/train"
 check_out "no question; expected one of the columns"
 expect_exit 3 agent check "$DATA/duckdb-map.parquet"
-check_out "the type MAP is not read"
+check_out "the type MAP is not supported"
 
-step "what is not read is refused by its name, with the column and the file"
+step "what is not supported is refused by its name, with the column and the file"
 run 3 "$DATA/duckdb-map.parquet" never
-check_err "duckdb-map.parquet: column 'm': the type MAP is not read"
+check_err "duckdb-map.parquet: column 'm': the type MAP is not supported"
 one_message
 run 3 "$DATA/duckdb-brotli.parquet" never
-check_err "compression with Brotli is not read; write the file with zstd or snappy"
+check_err "compression with Brotli is not supported; write the file with zstd or snappy"
 
 step "a file that is cut off"
 head -c 3000 "$DATA/duckdb-v1-snappy.parquet" >cut.parquet

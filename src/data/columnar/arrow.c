@@ -22,14 +22,14 @@ struct message {
 struct ipw_arrow {
     struct ipw_data_file file;
     struct ipw_arrow_schema schema;
-    struct ipw_arrow_column *columns;      /* of the record batch, and those below a dictionary */
-    struct ipw_arrow_column *dictionaries; /* of each field: the values of its dictionary */
+    struct ipw_arrow_column *columns;      /* one for each field; children of a dictionary too */
+    struct ipw_arrow_column *dictionaries; /* one for each field: its dictionary's values */
     struct ipw_block metadata, footer;
     struct ipw_arrow_batch batch;
     uint64_t at;      /* stream: the next message */
     size_t blocks[2]; /* file: where the footer's lists of dictionaries and batches begin */
     size_t n_blocks[2];
-    size_t next_block; /* of both lists */
+    size_t next_block; /* counts through both lists */
     bool is_file;
     int64_t batch_rows, next_row, rows_given;
     struct ipw_jw json;
@@ -59,8 +59,8 @@ static int open_metadata(struct ipw_arrow *a, struct message *m, size_t n, struc
         return ipw_fail(err, IPW_EPARSE, "the message at byte %llu is damaged",
                         (unsigned long long)a->at);
     if (version != 3 && version != 4)
-        return ipw_fail(err, IPW_EUNSUPPORTED, "metadata version %d is not read (V4 and V5 are)",
-                        (int)version + 1);
+        return ipw_fail(err, IPW_EUNSUPPORTED,
+                        "metadata version %d is not supported (V4 and V5 are)", (int)version + 1);
     m->body_length = (uint64_t)length;
     if (m->body_length > a->file.size - m->body)
         return ipw_fail(
@@ -131,7 +131,7 @@ static int next_message(struct ipw_arrow *a, struct message *m, struct ipw_err *
                         (unsigned long long)a->at);
     if (m->end) return 0;
     if (m->kind != DICTIONARY_BATCH && m->kind != RECORD_BATCH)
-        return ipw_fail(err, IPW_EUNSUPPORTED, "a message of kind %d at byte %llu is not read",
+        return ipw_fail(err, IPW_EUNSUPPORTED, "a message of kind %d at byte %llu is not supported",
                         (int)m->kind, (unsigned long long)a->at);
     a->at = m->body + m->body_length;
     return 1;
@@ -164,7 +164,7 @@ static int load_dictionary(struct ipw_arrow *a, struct message *m, struct ipw_er
         if (!field->coded || field->dictionary != id || !field->wanted) continue;
         if (ipw_flat_int(&m->flat, m->table, 2, 1, 0))
             return ipw_fail(err, IPW_EUNSUPPORTED,
-                            "column '%.80s': delta dictionaries are not read", field->name);
+                            "column '%.80s': delta dictionaries are not supported", field->name);
         rc = start_batch(a, m, table, &length, err);
         if (rc) return rc;
         a->columns[i] = a->dictionaries[i];
@@ -399,7 +399,7 @@ int ipw_arrow_open(struct ipw_arrow **out, struct ipw_data_file *file, const cha
     if (a->file.size >= sizeof head) rc = ipw_data_file_read(&a->file, 0, head, sizeof head, err);
     a->is_file = memcmp(head, "ARROW1", sizeof head) == 0;
     if (!rc && memcmp(head, "FEA1", 4) == 0)
-        rc = ipw_fail(err, IPW_EUNSUPPORTED, "Feather version 1 is not read; version 2 is");
+        rc = ipw_fail(err, IPW_EUNSUPPORTED, "Feather version 1 is not supported, only version 2");
     if (!rc) rc = a->is_file ? open_file(a, columns, err) : open_stream(a, columns, err);
     if (rc) {
         ipw_err_prefix(err, "%s", a->file.name);

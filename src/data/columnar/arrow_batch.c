@@ -30,7 +30,7 @@ int ipw_arrow_batch_start(struct ipw_arrow_batch *batch, int64_t *length, struct
     return 0;
 }
 
-/* A compressed buffer begins with its length when unpacked, or -1 if it is not compressed after all. */
+/* A compressed buffer begins with its unpacked length; -1 means that it is not compressed. */
 static int unpack(struct ipw_arrow_batch *batch, struct ipw_block *to, uint64_t at, size_t n,
                   struct ipw_err *err)
 {

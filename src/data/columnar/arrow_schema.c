@@ -80,10 +80,10 @@ static int read_decimal(const struct tree *tree, size_t index, size_t type)
     int64_t bits = ipw_flat_int(tree->f, type, 2, 4, 128);
 
     if (bits != 32 && bits != 64 && bits != 128)
-        return refuse(tree, index, IPW_EUNSUPPORTED, "the type Decimal256 is not read");
+        return refuse(tree, index, IPW_EUNSUPPORTED, "the type Decimal256 is not supported");
     if (precision < 1 || precision > IPW_CELL_DECIMAL_DIGITS || scale < 0 || scale > precision)
         return refuse(tree, index, IPW_EUNSUPPORTED,
-                      "a decimal of this precision and scale is not read");
+                      "a decimal of this precision and scale is not supported");
     field->width = (size_t)bits / 8;
     field->cell = (struct ipw_cell_type){
         .kind = IPW_CELL_DECIMAL, .precision = (int)precision, .scale = (int)scale};
@@ -162,7 +162,7 @@ static int read_type(const struct tree *tree, size_t index, int64_t kind, size_t
         field->cell.kind = IPW_CELL_BINARY;
         field->width = (size_t)n;
         return 0;
-    case TYPE_MAP: /* the following are passed over where they are not wanted */
+    case TYPE_MAP: /* these three are skipped unless they are wanted */
         field->layout = IPW_ARROW_LIST;
         return field->wanted;
     case TYPE_INTERVAL:
@@ -174,15 +174,15 @@ static int read_type(const struct tree *tree, size_t index, int64_t kind, size_t
 static int refuse_type(const struct tree *tree, size_t index, int64_t kind)
 {
     bool known = kind >= 0 && kind < (int64_t)(sizeof refused / sizeof *refused) && refused[kind];
-    char *what = known ? ipw_asprintf("the type %s is not read", refused[kind])
-                       : ipw_asprintf("the type with the number %d is not read", (int)kind);
+    char *what = known ? ipw_asprintf("the type %s is not supported", refused[kind])
+                       : ipw_asprintf("the type with the number %d is not supported", (int)kind);
     int rc = refuse(tree, index, IPW_EUNSUPPORTED, what);
 
     free(what);
     return rc;
 }
 
-/* Two of the canonical extension types change what the bytes mean; others are their storage. */
+/* Two canonical extension types change the meaning of the bytes.  Others are read as their storage type. */
 static void read_extension(const struct tree *tree, size_t index, size_t table)
 {
     struct ipw_arrow_field *field = &tree->schema->fields[index];
@@ -214,7 +214,7 @@ static int read_coding(const struct tree *tree, size_t index, size_t coding)
     for (size_t up = field->parent; up; up = tree->schema->fields[up].parent)
         if (tree->schema->fields[up].coded)
             return refuse(tree, index, IPW_EUNSUPPORTED,
-                          "a dictionary inside a dictionary is not read");
+                          "a dictionary inside a dictionary is not supported");
     field->coded = true;
     field->dictionary = ipw_flat_int(tree->f, coding, 0, 8, 0);
     field->index_width = (unsigned)bits / 8;
@@ -290,7 +290,9 @@ static int add_field(const struct tree *tree, size_t parent, size_t table, int d
     kind = ipw_flat_int(tree->f, table, 2, 1, 0);
     type = ipw_flat_table(tree->f, table, 3);
     rc = read_type(tree, index, kind, type);
-    if (rc > 0) return refuse_type(tree, index, kind); /* its buffers could not be passed over */
+    if (rc > 0)
+        return refuse_type(tree, index,
+                           kind); /* even if not wanted: its buffers cannot be skipped */
     if (rc) return rc;
     read_extension(tree, index, table);
     coding = ipw_flat_table(tree->f, table, 4);
@@ -314,7 +316,7 @@ int ipw_arrow_schema_read(struct ipw_arrow_schema *out, struct ipw_flat *f, size
 
     *out = (struct ipw_arrow_schema){0};
     if (ipw_flat_int(f, table, 0, 2, 0) != 0)
-        return ipw_fail(err, IPW_EUNSUPPORTED, "big-endian Arrow is not read");
+        return ipw_fail(err, IPW_EUNSUPPORTED, "big-endian Arrow is not supported");
     IPW_GROW(out->fields, out->cap, 1);
     out->fields[out->n++] = (struct ipw_arrow_field){
         .name = ipw_strdup(""), .layout = IPW_ARROW_STRUCT, .wanted = true};

@@ -130,8 +130,8 @@ void ipw_cell_write_float(struct ipw_jw *w, const unsigned char *p, size_t n)
     ipw_jw_num(w, value);
 }
 
-/* Bytes of no type of text: as text where they are text, else in base64, and marked so that neither is
- * taken for the other. */
+/* Older writers store text as plain bytes.  So valid UTF-8 becomes text, and other bytes become
+ * {"base64": "..."}, which cannot be confused with a text. */
 static void write_binary(struct ipw_jw *w, const unsigned char *p, size_t n)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

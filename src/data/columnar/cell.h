@@ -1,8 +1,7 @@
 /* data/columnar/cell.h: typed values of Parquet and Arrow files as JSON.
  *
- * What the types of both formats have in common: a cell type says what a column's stored value means,
- * and ipw_cell_write_*() writes one value.  docs/datasets.md has the table of what becomes what.
- * Owns nothing. */
+ * Shared by both formats.  A cell type gives the meaning of a column's stored values, and
+ * ipw_cell_write_*() writes one value.  docs/datasets.md has the table of conversions.  Owns nothing. */
 #ifndef IPW_DATA_COLUMNAR_CELL_H
 #define IPW_DATA_COLUMNAR_CELL_H
 
@@ -34,7 +33,7 @@ struct ipw_cell_type {
     int precision, scale; /* decimal */
 };
 
-/* An integer of any width, or what is stored as one: also dates, times and decimals. */
+/* An integer of any width; also dates, times and decimals that are stored as integers. */
 void ipw_cell_write_int(struct ipw_jw *w, const struct ipw_cell_type *type, int64_t value);
 /* An IEEE 754 number of n bytes, little-endian. */
 void ipw_cell_write_float(struct ipw_jw *w, const unsigned char *p, size_t n);

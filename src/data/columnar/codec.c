@@ -120,7 +120,7 @@ int ipw_codec_check(int codec, size_t packed, uint64_t unpacked, struct ipw_err 
         return ipw_fail(err, IPW_EUNSUPPORTED, "compression codec %d is not known", codec);
     if (codec != IPW_CODEC_NONE && !row->package)
         return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "compression with %s is not read; write the file with zstd or snappy",
+                        "compression with %s is not supported; write the file with zstd or snappy",
                         row->name);
     if (codec != IPW_CODEC_NONE && !row->unpack)
         return ipw_fail(

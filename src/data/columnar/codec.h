@@ -1,8 +1,8 @@
-/* data/columnar/codec.h: unpacks compressed pages and buffers, by the libraries of Debian.
+/* data/columnar/codec.h: unpacks compressed pages and buffers with Debian's libraries.
  *
- * A library that the build did not have makes its codec an error that names the package.  The unpacked
- * size is declared in the file; ipw_codec_check() says whether that many bytes can come out of the
- * packed ones at all, before memory is taken, and ipw_codec_unpack() fails unless exactly as many do. */
+ * If the build lacks a library, its codec is an error that names the package.  The file declares the unpacked
+ * size.  ipw_codec_check() refuses a size that the packed bytes cannot produce, before memory is allocated;
+ * ipw_codec_unpack() fails unless exactly that many bytes result. */
 #ifndef IPW_DATA_COLUMNAR_CODEC_H
 #define IPW_DATA_COLUMNAR_CODEC_H
 

@@ -1,9 +1,8 @@
 /* data/columnar/data_file.h: the bytes of a Parquet or Arrow file, on disk or in memory, by offset.
  *
- * Readers ask for ranges, so a file larger than memory is never held whole.  A range that the file does
- * not have is an error, whatever a header claimed.  Blocks hold what was read or unpacked; all blocks
- * of one file together have a limit, so that a small file cannot claim all memory.  The functions that
- * follow decode little-endian numbers. */
+ * Readers ask for ranges, so a file may be larger than memory.  A range outside the file is an error.  Blocks
+ * hold bytes that were read or unpacked.  All blocks of one file share a limit, so that a small file cannot
+ * claim all memory.  ipw_le*() decode little-endian numbers. */
 #ifndef IPW_DATA_COLUMNAR_DATA_FILE_H
 #define IPW_DATA_COLUMNAR_DATA_FILE_H
 
@@ -32,7 +31,7 @@ struct ipw_block {
     size_t n, cap;
 };
 
-/* Makes the block n bytes long; what it held is lost. */
+/* Makes the block n bytes long; its content is lost. */
 int ipw_block_resize(struct ipw_block *block, struct ipw_data_file *file, size_t n,
                      struct ipw_err *err);
 void ipw_block_release(struct ipw_block *block, struct ipw_data_file *file);

@@ -9,7 +9,7 @@ static bool has(struct ipw_flat *f, size_t at, size_t n)
     return false;
 }
 
-/* What the offset at `at` points to. */
+/* The target of the offset at `at`. */
 static size_t follow(struct ipw_flat *f, size_t at)
 {
     size_t to;
@@ -21,7 +21,7 @@ static size_t follow(struct ipw_flat *f, size_t at)
 
 size_t ipw_flat_root(struct ipw_flat *f) { return follow(f, 0); }
 
-/* Where a table's field is; 0: it is not there. */
+/* The position of a table's field; 0: absent. */
 static size_t find_field(struct ipw_flat *f, size_t table, unsigned field, size_t size)
 {
     size_t entry = 4 + 2 * (size_t)field, at;

@@ -1,8 +1,8 @@
-/* data/columnar/flatbuffer.h: reads FlatBuffers by hand, in which Arrow writes its metadata.
+/* data/columnar/flatbuffer.h: reads FlatBuffers, the format of Arrow's metadata.
  *
- * Pure.  The wire format is the one of flatbuffers' internals.md: tables whose vtable says where their
- * fields are.  A position is an offset into the bytes, 0 for what is not there.  Every offset is
- * checked; one that leads out of the bytes sets `bad`, and what is read then is absent. */
+ * Pure.  FlatBuffers' internals.md defines the wire format: tables whose vtable says where their
+ * fields are.  A position is an offset into the bytes; 0 means absent.  Every offset is checked: one that points
+ * outside the bytes sets `bad` and reads as absent. */
 #ifndef IPW_DATA_COLUMNAR_FLATBUFFER_H
 #define IPW_DATA_COLUMNAR_FLATBUFFER_H
 

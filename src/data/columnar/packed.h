@@ -1,8 +1,8 @@
 /* data/columnar/packed.h: the packed integers of Parquet's pages: levels, dictionary indices, deltas.
  *
  * Pure.  Two encodings of parquet-format's Encodings.md: the hybrid of runs and bit-packed groups (RLE), and
- * DELTA_BINARY_PACKED.  Both are streams: init, then one value after another, so that a count in a
- * file makes nobody allocate.  Both stop at the end of their bytes. */
+ * DELTA_BINARY_PACKED.  Both give one value after another and allocate nothing, so a count in a file need not
+ * be trusted.  Both stop at the end of their bytes. */
 #ifndef IPW_DATA_COLUMNAR_PACKED_H
 #define IPW_DATA_COLUMNAR_PACKED_H
 

@@ -10,9 +10,9 @@ struct ipw_parquet {
     struct ipw_data_file file;
     struct ipw_parquet_footer footer;
     struct ipw_parquet_chunk *chunks;
-    struct ipw_parquet_column *columns; /* of each leaf; those of unwanted ones stay empty */
+    struct ipw_parquet_column *columns; /* one for each leaf; unused if not wanted */
     size_t groups_read;
-    int64_t rows_left, rows_given; /* of the group; of the file */
+    int64_t rows_left, rows_given; /* left in the group; given of the file */
     struct ipw_jw json;
 };
 
@@ -47,7 +47,7 @@ static int take(struct ipw_parquet *q, size_t leaf, unsigned repeat,
     return 0;
 }
 
-/* All leaves below the node say the same: that it is not there, at the level above its own. */
+/* Skips a null or an empty list: each leaf below the node must have the level just above the node's own. */
 static int take_absent(struct ipw_parquet *q, const struct ipw_parquet_node *node, unsigned repeat,
                        struct ipw_err *err)
 {
@@ -127,7 +127,7 @@ static int read_struct(struct ipw_parquet *q, const struct ipw_parquet_node *nod
     return rc;
 }
 
-/* What the node holds, which is there. */
+/* The content of a node that is not null. */
 static int read_body(struct ipw_parquet *q, const struct ipw_parquet_node *node, unsigned repeat,
                      struct ipw_err *err)
 {
@@ -186,7 +186,7 @@ static bool is_wanted_leaf(const struct ipw_parquet *q, size_t leaf)
     return q->footer.nodes[q->footer.leaves[leaf]].wanted;
 }
 
-/* After a group's last row its columns are at their ends. */
+/* After a group's last row no column may have values left. */
 static int check_ends(struct ipw_parquet *q, struct ipw_err *err)
 {
     for (size_t i = 0; i < q->footer.n_leaves; i++) {

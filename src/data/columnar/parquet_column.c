@@ -24,7 +24,7 @@ enum page_type { DATA_PAGE = 0, INDEX_PAGE = 1, DICTIONARY_PAGE = 2, DATA_PAGE_V
 struct page_header {
     int64_t type, unpacked, packed;
     int64_t values, encoding, definition_encoding, repeat_encoding;
-    int64_t definition_bytes, repeat_bytes; /* v2: they stand uncompressed before the values */
+    int64_t definition_bytes, repeat_bytes; /* v2: not compressed, before the values */
     bool packed_values;                     /* v2 */
     size_t bytes;                           /* of the header itself */
 };
@@ -84,7 +84,7 @@ static struct page_header parse_header(struct ipw_thrift *t)
     return h;
 }
 
-/* Its length is not known before it is read; statistics in it may be long. */
+/* The header's length is unknown until it is parsed, and its statistics may be long. */
 static int read_header(struct ipw_parquet_column *c, struct page_header *h, struct ipw_err *err)
 {
     uint64_t there = c->chunk.end - c->chunk.at;
@@ -197,10 +197,10 @@ static int refuse_encoding(const struct ipw_parquet_column *c, int encoding, str
 {
     if (encoding == BIT_PACKED)
         return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "page at byte %llu: the encoding BIT_PACKED is not read",
+                        "page at byte %llu: the encoding BIT_PACKED is not supported",
                         (unsigned long long)c->page_at);
     return ipw_fail(err, IPW_EUNSUPPORTED,
-                    "page at byte %llu: encoding %d is not read for this type",
+                    "page at byte %llu: encoding %d is not supported for this type",
                     (unsigned long long)c->page_at, encoding);
 }
 
@@ -452,7 +452,7 @@ static bool take_delta_length(struct ipw_parquet_column *c, struct ipw_parquet_v
            take_bytes(c, (size_t)n, value);
 }
 
-/* The beginning is the last value's, the rest stands here. */
+/* A value shares a prefix with the one before; the page has the rest. */
 static bool take_delta_bytes(struct ipw_parquet_column *c, struct ipw_parquet_value *value)
 {
     struct ipw_parquet_value rest;

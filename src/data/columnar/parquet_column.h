@@ -1,8 +1,8 @@
 /* data/columnar/parquet_column.h: one column chunk of a Parquet file, value after value.
  *
  * Holds one page and the chunk's dictionary at a time, so memory does not grow with the row group.
- * The pages are those of parquet-format's README.md ("Data Pages") and Encodings.md.  Errors name the page's byte and
- * what is wrong there; the caller adds column and file. */
+ * parquet-format's README.md ("Data Pages") and Encodings.md define the pages.  Errors name the page's position;
+ * the caller adds column and file. */
 #ifndef IPW_DATA_COLUMNAR_PARQUET_COLUMN_H
 #define IPW_DATA_COLUMNAR_PARQUET_COLUMN_H
 
@@ -23,7 +23,7 @@ struct ipw_parquet_column {
     uint64_t page_at, page_left; /* values of the page that are not read yet */
 
     struct ipw_rle repeats, definitions;
-    unsigned repeat, definition; /* the levels of the value that stands next */
+    unsigned repeat, definition; /* levels of the next value */
     bool peeked;
 
     int encoding;
@@ -35,7 +35,7 @@ struct ipw_parquet_column {
     unsigned char scratch[16];
 };
 
-/* Takes the place of the chunk that was read before, if there was one. */
+/* Begins a chunk; replaces the one before. */
 int ipw_parquet_column_start(struct ipw_parquet_column *c, struct ipw_data_file *file,
                              const struct ipw_parquet_node *node,
                              const struct ipw_parquet_chunk *chunk, struct ipw_err *err);

@@ -85,7 +85,7 @@ static void read_logical(struct ipw_thrift *t, struct element *e)
     }
 }
 
-/* What older writers put in the logical type's place. */
+/* Older writers have a converted type instead of a logical type. */
 static void take_converted(struct element *e, int64_t converted)
 {
     static const struct {
@@ -165,7 +165,7 @@ static int unsupported(const struct tree *tree, size_t node, const char *type)
 {
     char what[120];
 
-    snprintf(what, sizeof what, "the type %s is not read", type);
+    snprintf(what, sizeof what, "the type %s is not supported", type);
     return refuse(tree, node, IPW_EUNSUPPORTED, what);
 }
 
@@ -195,7 +195,7 @@ static int type_decimal(const struct tree *tree, size_t index, const struct elem
     return 0;
 }
 
-/* What a leaf's stored values mean. */
+/* Sets the meaning of a leaf's values. */
 static int type_leaf(const struct tree *tree, size_t index, const struct element *e)
 {
     static const enum ipw_cell_kind plain[] = {IPW_CELL_BOOL,   IPW_CELL_INT,   IPW_CELL_INT,
@@ -272,7 +272,7 @@ static int sort_children(const struct tree *tree, size_t index)
     return 0;
 }
 
-/* The rules of LogicalTypes.md for lists, the ones for older writers too. */
+/* The rules of LogicalTypes.md for lists, including those for older writers. */
 static int shape_list(const struct tree *tree, size_t index)
 {
     struct ipw_parquet_node *nodes = tree->footer->nodes, *node = &nodes[index], *repeated;
@@ -312,7 +312,7 @@ static int add_children(struct tree *tree, size_t index, const struct element *e
     return sort_children(tree, index);
 }
 
-/* Reads the next element and those below it.  The array of nodes has its whole length already. */
+/* Reads the next element and its children.  The array of nodes is already large enough. */
 static int add_node(struct tree *tree, size_t parent, int depth, bool wanted)
 {
     struct ipw_parquet_footer *footer = tree->footer;

@@ -1,10 +1,9 @@
 /* data/columnar/parquet_schema.h: a Parquet file's footer: its columns, and where their bytes are.
  *
- * Pure.  The structs are those of parquet-format's parquet.thrift, their meaning is in its README.md, LogicalTypes.md
- * and Encryption.md.  The schema is a tree of nodes in the order of the file: a node's leaves are the
- * column chunks `first_leaf` to `first_leaf + n_leaves - 1` of each row group.  What lies outside the
- * subset is refused where the schema is read, by its name and the column's.  Row groups are read one at
- * a time out of the footer's bytes, which stay with the struct. */
+ * Pure.  parquet-format's parquet.thrift defines the structs, its README.md and LogicalTypes.md their meaning.
+ * The schema is a tree of nodes in the order of the file: a node's leaves are the column chunks `first_leaf` to
+ * `first_leaf + n_leaves - 1` of each row group.  A type outside the subset is refused with its name and the
+ * column's.  Row groups are parsed one at a time from the footer's bytes, which the struct keeps. */
 #ifndef IPW_DATA_COLUMNAR_PARQUET_SCHEMA_H
 #define IPW_DATA_COLUMNAR_PARQUET_SCHEMA_H
 
@@ -40,7 +39,7 @@ struct ipw_parquet_node {
     enum ipw_parquet_physical physical;
     uint32_t width;               /* bytes of a stored value; 0: BYTE_ARRAY and BOOLEAN */
     struct ipw_cell_type cell;    /* of a leaf */
-    unsigned definition, repeats; /* the levels at which it is there, and at which it is repeated */
+    unsigned definition, repeats; /* definition level if present; repetition level */
     size_t n_children;
     size_t *children; /* indices of nodes, by name */
     size_t first_leaf, n_leaves;
@@ -60,7 +59,7 @@ struct ipw_parquet_footer {
     size_t *leaves; /* their nodes */
     size_t n_leaves;
     int64_t rows;
-    struct ipw_thrift groups; /* stands before the next row group */
+    struct ipw_thrift groups; /* positioned before the next row group */
     size_t n_groups;
 };
 

@@ -81,7 +81,7 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* How long the path is without "-00000-of-00002.parquet", or without ".parquet"; *shards: 2, or 1. */
+/* Length of the path without "-00000-of-00002.parquet" or ".parquet".  *shards: 2 or 1. */
 static size_t stem_length(const char *path, unsigned *shards)
 {
     static const char pattern[] = "-00000-of-00000";
@@ -97,8 +97,8 @@ static size_t stem_length(const char *path, unsigned *shards)
     return start;
 }
 
-/* The files must be one set: the shards of one name, all of them, or a single file.  Splits beside each
- * other, or GAIA's metadata.parquet and its parts by level, would be rows that nobody asked for. */
+/* The files must be one set: a single file, or all shards of one name.  Reading everything would mix splits, or
+ * count tasks twice (GAIA has metadata.parquet and the same tasks again by level). */
 static int check_one_set(const struct ipw_saved_set *set, const char *folder, struct ipw_err *err)
 {
     unsigned shards, others;

@@ -134,7 +134,7 @@ bool ipw_thrift_struct(struct ipw_thrift *t, const struct ipw_thrift_field *f)
     return !t->wrong;
 }
 
-/* `element`: booleans have a byte of their own there; as fields the type holds them. */
+/* `element`: a boolean in a list has a byte; a boolean field is in its type. */
 static void skip_value(struct ipw_thrift *t, int type, bool element, int depth)
 {
     size_t n;

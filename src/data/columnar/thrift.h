@@ -1,9 +1,8 @@
-/* data/columnar/thrift.h: reads Thrift's compact protocol, in which Parquet writes its footer and page headers.
+/* data/columnar/thrift.h: reads Thrift's compact protocol, the format of Parquet's footer and page headers.
  *
- * Pure: bytes in, numbers and slices out.  The wire format is the one of Apache Thrift's
- * doc/specs/thrift-compact-protocol.md; the structs are those of parquet-format's parquet.thrift.  A reader
- * remembers the first thing that was wrong (`wrong`) and gives zeros from then on, so that a struct is
- * read without a check after each field:
+ * Pure.  Apache Thrift's doc/specs/thrift-compact-protocol.md defines the wire format, parquet-format's
+ * parquet.thrift the structs.  After the first error, kept in `wrong`, all values are 0.  So a struct is read
+ * without a check after each field:
  *
  *     for (struct ipw_thrift_field f = {0}; ipw_thrift_next(t, &f);)
  *         if (f.id == 1) version = ipw_thrift_int(t, &f); else ipw_thrift_skip(t, &f); */
@@ -37,7 +36,7 @@ enum ipw_thrift_type {
 };
 
 struct ipw_thrift_field {
-    int id; /* the last one read, from which the next one counts */
+    int id; /* the next field's number is relative to it */
     int type;
 };
 

@@ -1,4 +1,4 @@
-/* Parquet files that no writer makes: what they claim is checked before it is believed, what is not read is
+/* Parquet files that no writer makes: what they claim is checked before it is believed, what is not supported is
  * refused by its name; and a million rows in one row group, which are read within 100 MB. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,9 +57,9 @@ static void damaged_pages(void **state)
                 "column 'q', row 2: page at byte 4: its values end too soon");
     expect_page(two, 9, PLAIN, "\1\0\0\0\2\0\0\0", 8, "8 bytes, uncompressed, are said to be 9");
     expect_page(two, 2, DICTIONARY, "\1\3", 2, "not in the dictionary");
-    expect_page(two, 4, BIT_PACKED, "\1\0\0\0", 4, "the encoding BIT_PACKED is not read");
-    expect_page(two, 4, 77, "\1\0\0\0", 4, "encoding 77 is not read for this type");
-    expect_page(text, 4, DELTA, "\1\0\0\0", 4, "encoding 5 is not read for this type");
+    expect_page(two, 4, BIT_PACKED, "\1\0\0\0", 4, "the encoding BIT_PACKED is not supported");
+    expect_page(two, 4, 77, "\1\0\0\0", 4, "encoding 77 is not supported for this type");
+    expect_page(text, 4, DELTA, "\1\0\0\0", 4, "encoding 5 is not supported for this type");
     expect_page(two, 5, DELTA, "\200\1\5\2\0", 5,
                 "the head of its values"); /* 128 by 5 miniblocks */
     expect_page(text, 4, PLAIN, "\377\377\377\177", 4, "its values end too soon");
@@ -85,7 +85,7 @@ static void claims(void **state)
                 "damaged: 10 bytes of snappy do not unpack to the 600");
     expect_page(c, 2000000000, PLAIN, "0123456789", 10, "512 MiB is the limit");
     c.codec = 3;
-    expect_page(c, 10, PLAIN, "0123456789", 10, "compression with LZO is not read");
+    expect_page(c, 10, PLAIN, "0123456789", 10, "compression with LZO is not supported");
     c.codec = 42;
     expect_page(c, 10, PLAIN, "0123456789", 10, "compression codec 42 is not known");
 
