@@ -22,8 +22,9 @@ int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err)
     return ipw_fail(err, IPW_EINVAL, "--share %.40s: expected equal, tokens or phase", name);
 }
 
-/* A domain is of the model's machine or of this one: their energy is not added.  If the model's machine
- * is measured, this machine's channels leave the sum; its GPUs always do. */
+/* A domain belongs either to the model's machine or to this one, because their energy is not added.
+ * If the model's machine is measured, this machine's channels leave the sum.  Local GPUs always
+ * leave it. */
 static void drop_local_channels(struct ipw_ledger_rules *rules, struct ipw_channel *channels,
                                 size_t n)
 {
@@ -48,7 +49,8 @@ void ipw_ledger_rules_baseline(const struct ipw_ledger_rules *rules, struct ipw_
 
         if (isnan(rules->baseline_w[d])) continue;
         ipw_ledger_set_baseline(ledger, (enum ipw_domain)d, rules->baseline_w[d]);
-        if (n != ipw_ledger_devices(ledger, (enum ipw_domain)d)) continue; /* an equal part each */
+        /* Each gets an equal part. */
+        if (n != ipw_ledger_devices(ledger, (enum ipw_domain)d)) continue;
         for (size_t i = 0; i < n; i++) {
             ipw_ledger_set_device_baseline(ledger, (enum ipw_domain)d, i,
                                            rules->device_baseline_w[d][i]);
