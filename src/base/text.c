@@ -17,7 +17,7 @@ static int parse_number_with_unit(double *out, const char *text, const struct un
     char *end;
     double x;
 
-    /* strtod would also take spaces, signs, words and hexadecimal numbers. */
+    /* strtod also accepts spaces, signs, words and hexadecimal numbers. */
     if ((isdigit((unsigned char)text[0]) || text[0] == '.') && (text[1] | 0x20) != 'x') {
         x = strtod(text, &end);
         for (const struct unit *u = units; u->name; u++) {
@@ -113,7 +113,8 @@ int ipw_parse_double(double *out, const char *text, struct ipw_err *err)
     return 0;
 }
 
-/* Optimal string alignment distance, rows kept on the stack; names longer than 63 are not near. */
+/* Optimal string alignment distance, with its rows on the stack; names over 63 bytes never
+ * match. */
 static size_t edit_distance(const char *a, const char *b)
 {
     enum { MAX = 64 };
@@ -149,7 +150,7 @@ const char *ipw_nearest(const char *name, const char *const *candidates)
     for (; *candidates; candidates++) {
         size_t d = edit_distance(name, *candidates);
         size_t limit = (n > 3 ? 2 : 1) + n / 6;
-        /* A word that was typed only in part is a slip too: "temp" for "temperature". */
+        /* A partly typed word is a slip as well: "temp" for "temperature". */
         if (n >= 3 && strncmp(name, *candidates, n) == 0 && d > limit) d = limit;
         if (d <= limit && (!best || d < best_distance)) {
             best = *candidates;
@@ -300,7 +301,7 @@ void ipw_text_shell_word(struct ipw_buf *out, const char *s)
     ipw_buf_addc(out, '\'');
 }
 
-/* Up to the next blank that may become a line break. */
+/* Length up to the next blank that may become a line break. */
 static size_t word_length(const char *s)
 {
     size_t n = strcspn(s, " \n`");
@@ -330,7 +331,7 @@ void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t columns)
     while (*s) {
         size_t n, wide;
 
-        if (at == 0 && *s == ' ') { /* an indented line: as it is */
+        if (at == 0 && *s == ' ') { /* an indented line stays unchanged */
             n = strcspn(s, "\n");
             ipw_buf_add(out, s, n);
             s += n;
