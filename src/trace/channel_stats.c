@@ -41,7 +41,8 @@ double ipw_query_mbu(const struct ipw_query_trace *q, double *max_pct)
     return s.avg;
 }
 
-/* ---- writing: what is not known is null, a group of which nothing is known as a whole ---- */
+/* ---- writing: an unknown value is null; a group without any known value is null as a whole
+ * ---- */
 
 #define STATISTIC(member) HELD(#member, N, 0, struct ipw_metric_stats, member)
 const struct ipw_spec ipw_spec_statistic[] = {STATISTIC(avg), STATISTIC(max), STATISTIC(median),
@@ -59,8 +60,8 @@ static void put_stats(struct ipw_jw *w, const char *key, struct ipw_metric_stats
         ipw_spec_write(w, ipw_spec_statistic, (const void *const[]){&in_unit});
 }
 
-/* Averages over the query.  How busy a device was does not tell the operations that it did: no mfu
- * without counting; and no sensor of ours tells of its tensor cores. */
+/* Averages over the query.  A device's utilisation does not tell how many operations it did, so
+ * there is no mfu without counting them.  No sensor that we read covers the tensor cores. */
 struct utilization {
     double busy, mbu, mbu_share, used_gb, total_gb;
 };
@@ -112,7 +113,7 @@ void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, const void
         return;
     }
     ipw_jw_obj(w);
-    ipw_jw_knull(w, "cpu_mb"); /* no sensor of ours tells */
+    ipw_jw_knull(w, "cpu_mb"); /* no sensor delivers it */
     put_stats(w, "gpu_mb", gpu, MIB);
     ipw_jw_obj_end(w);
 }
@@ -129,7 +130,7 @@ static void put_watts(struct ipw_jw *w, const struct ipw_spec *s, const void *co
     }
     ipw_jw_obj(w);
     put_stats(w, "per_query_watts", watts, 1);
-    put_stats(w, "total_watts", watts, 1); /* the same twice, as upstream has it */
+    put_stats(w, "total_watts", watts, 1); /* written twice, as upstream does */
     ipw_jw_obj_end(w);
 }
 

@@ -1,4 +1,4 @@
-/* The tables of files that no one struct holds: the header of power.jsonl, manifest.json,
+/* The tables of files without a struct of their own: the header of power.jsonl, manifest.json,
  * summary.json. */
 #include "trace/spec_rows.h"
 
