@@ -9,7 +9,7 @@
 
 enum { MAX_BYTES = 4 * 1024 * 1024 };
 
-/* In the order of their names. */
+/* In alphabetical order. */
 static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                          IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
 
@@ -94,7 +94,7 @@ static void write_labels(struct ipw_jw *w, const struct ipw_hardware *f)
     ipw_jw_obj_end(w);
 }
 
-/* What the first GPU says of its memory, once that was read. */
+/* The memory that the first GPU reports, once it was read. */
 static int64_t gpu_memory(const struct ipw_source_set *set, const struct ipw_selftest *selftest)
 {
     size_t at = 0;
@@ -106,7 +106,7 @@ static int64_t gpu_memory(const struct ipw_source_set *set, const struct ipw_sel
             double bytes = ipw_selftest_verdict(selftest, at).value;
 
             if (c->domain != IPW_DOMAIN_GPU || !slash || strcmp(slash, "/mem_total")) continue;
-            if (bytes > 0) return (int64_t)bytes; /* a NAN is not above 0 */
+            if (bytes > 0) return (int64_t)bytes; /* also false for NAN */
         }
     }
     return 0;

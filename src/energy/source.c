@@ -23,7 +23,7 @@ const char *ipw_domain_name(enum ipw_domain domain)
     return domain >= 0 && domain < IPW_DOMAIN_COUNT ? names[domain] : "unknown";
 }
 
-/* Over all notes of all sources: they are written and read a few times a run. */
+/* Protects all notes of all sources: they are written and read only a few times per run. */
 static pthread_mutex_t note_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void ipw_source_set_note(struct ipw_source *source, const char *fmt, ...)

@@ -12,7 +12,7 @@
 
 enum { C = IPW_CHANNEL_COUNTER, G = IPW_CHANNEL_GAUGE };
 
-/* DCGM's "blank" values of 64-bit integers and of doubles (and, 0 to 15 above, their reasons). */
+/* DCGM's "blank" values of 64-bit integers and of doubles (reasons are 0 to 15 above). */
 #define DCGM_BLANK_INT    INT64_C(0x7ffffffffffffff0)
 #define DCGM_BLANK_DOUBLE 140737488355328.0
 
@@ -22,11 +22,11 @@ static const struct rule {
     double factor; /* to microjoules or milliwatts */
     enum ipw_domain domain;
     enum ipw_scope scope;
-    const char *ids[3]; /* the labels that tell devices apart; the first one goes into the name */
-    const char *device; /* the label that a person knows it by, or NULL */
+    const char *ids[3]; /* the labels that identify a device; the first is part of the name */
+    const char *device; /* the label with a name for a person, or NULL */
     const char *name;
     int rank;
-    int64_t period_ns; /* the exporter's own usual step; 0: it reads when it is asked */
+    int64_t period_ns; /* the exporter's usual period; 0: it reads when asked */
 } rules[] = {
     {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
      C,
@@ -200,7 +200,7 @@ static const struct rule {
      "platform-",
      0,
      3 * IPW_NS_PER_S},
-    /* Before 0.10: a counter for each mode (dynamic, idle); together they are the device. */
+    /* Before 0.10: one counter for each mode (dynamic, idle); together they are the device. */
     {"kepler_node_package_joules_total",
      C,
      1e6,
@@ -297,7 +297,8 @@ static bool is_rapl(const char *metric)
            strcmp(metric + n - tail, "_joules_total") == 0;
 }
 
-/* A RAPL zone by its name, as Intel's driver calls it.  False for one that is unknown. */
+/* Sets domain and scope by the name that Intel's driver gives to a RAPL zone; false if it is
+ * unknown. */
 static bool place_zone(struct ipw_channel *c, const char *zone, size_t n)
 {
     static const struct {
@@ -364,7 +365,7 @@ static const char *leaf(const char *text)
     return slash && slash[1] ? slash + 1 : text;
 }
 
-/* Where the sample belongs, beyond what its rule says. */
+/* Sets the sample's place, beyond what its rule says. */
 static bool place(struct ipw_prom_series *p, const struct rule *r, const struct ipw_prom_sample *s)
 {
     struct ipw_channel *c = &p->channel;
@@ -433,7 +434,7 @@ bool ipw_prom_series_of(struct ipw_prom_series *out, const struct ipw_prom_sampl
              r->ids[1] ? ipw_prom_label(sample, r->ids[1]) : "",
              r->ids[2] ? ipw_prom_label(sample, r->ids[2]) : "");
     snprintf(out->key, sizeof out->key, "%.80s{%s}", sample->name, ids);
-    /* Another ipw-agent's counters and gauges of one device have different channels. */
+    /* Counters and gauges of one device of another ipw-agent have different channels. */
     snprintf(out->group, sizeof out->group, "%s", out->own ? c->device : ids);
     return true;
 }
@@ -459,7 +460,7 @@ void ipw_prom_series_chip(struct ipw_prom_series *series, const char *chip_name)
     }
 }
 
-/* Whether a scope is the one that makes up its domain, of its own. */
+/* Does this scope make up its domain? */
 static bool makes_up(const struct ipw_channel *c, bool machine_metered)
 {
     switch (c->domain) {
