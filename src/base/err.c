@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 /* Messages quote foreign names and texts, and truncation may cut a character in two.  Replace each
  * byte that is not UTF-8 by '?' and each line break by a blank, so that a message is one valid

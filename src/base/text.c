@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 struct unit {
     const char *name;
     double factor;
@@ -179,40 +181,6 @@ void ipw_slug(struct ipw_buf *out, const char *text)
     }
     while (out->len > start && out->data[out->len - 1] == '_') ipw_buf_truncate(out, out->len - 1);
     if (out->len == start) ipw_buf_adds(out, "model");
-}
-
-size_t ipw_utf8_len(const char *s, size_t n)
-{
-    const unsigned char *p = (const unsigned char *)s;
-
-    if (n == 0) return 0;
-    if (p[0] < 0x80) return 1;
-    if (p[0] < 0xC2) return 0;
-    if (p[0] < 0xE0) return n >= 2 && (p[1] & 0xC0) == 0x80 ? 2 : 0;
-    if (p[0] < 0xF0) {
-        if (n < 3 || (p[1] & 0xC0) != 0x80 || (p[2] & 0xC0) != 0x80) return 0;
-        if (p[0] == 0xE0 && p[1] < 0xA0) return 0;
-        if (p[0] == 0xED && p[1] >= 0xA0) return 0; /* surrogates */
-        return 3;
-    }
-    if (p[0] < 0xF5) {
-        if (n < 4 || (p[1] & 0xC0) != 0x80 || (p[2] & 0xC0) != 0x80 || (p[3] & 0xC0) != 0x80)
-            return 0;
-        if (p[0] == 0xF0 && p[1] < 0x90) return 0;
-        if (p[0] == 0xF4 && p[1] >= 0x90) return 0;
-        return 4;
-    }
-    return 0;
-}
-
-bool ipw_utf8_valid(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n;) {
-        size_t k = ipw_utf8_len(s + i, n - i);
-        if (!k) return false;
-        i += k;
-    }
-    return true;
 }
 
 size_t ipw_utf8_clean(struct ipw_buf *out, const char *s, size_t n)

@@ -34,9 +34,6 @@ const char *ipw_nearest(const char *name, const char *const *candidates);
  * non-ASCII letters stay), outer '_' are stripped, and an empty result becomes "model". */
 void ipw_slug(struct ipw_buf *out, const char *text);
 
-/* Length of the valid UTF-8 sequence at s (1..4), or 0 if the bytes there are not valid. */
-size_t ipw_utf8_len(const char *s, size_t n);
-bool ipw_utf8_valid(const char *s, size_t n);
 /* Appends s with each invalid byte replaced by U+FFFD; returns how many were replaced. */
 size_t ipw_utf8_clean(struct ipw_buf *out, const char *s, size_t n);
 

@@ -37,7 +37,7 @@ int ipw_db_search(struct ipw_buf *out, const char *folder, const char *words,
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "json/write.h"
 
 enum {

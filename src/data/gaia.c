@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "data/pytext.h"
 
 /* No answer reaches this: model replies and dataset lines have lower limits.  Longer text equals

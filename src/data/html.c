@@ -22,6 +22,7 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 struct writer {
     struct ipw_buf *out, *title;

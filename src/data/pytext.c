@@ -7,7 +7,7 @@
 #include <unictype.h>
 
 #include "base/buf.h"
-#include "base/text.h"
+#include "base/utf8.h"
 
 uint32_t ipw_py_char(const char *s, size_t len)
 {

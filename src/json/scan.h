@@ -16,7 +16,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 static inline bool ipw_scan_is_plain(char c)
 {
