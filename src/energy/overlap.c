@@ -17,14 +17,15 @@ struct chooser {
     char *basis;
 };
 
+/* clang-format off */
 /* Scopes in order of preference; -1 ends. */
 static const int orders[IPW_DOMAIN_COUNT][5] = {
-    [IPW_DOMAIN_GPU] = {IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1, -1},
-    [IPW_DOMAIN_CPU] = {IPW_SCOPE_PACKAGE, IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1},
-    [IPW_DOMAIN_DRAM] = {IPW_SCOPE_DRAM, IPW_SCOPE_DEVICE, IPW_SCOPE_RAIL, -1, -1},
-    [IPW_DOMAIN_MACHINE] = {IPW_SCOPE_MACHINE, IPW_SCOPE_PLATFORM, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL,
-                            -1},
+    [IPW_DOMAIN_GPU]     = {IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1, -1},
+    [IPW_DOMAIN_CPU]     = {IPW_SCOPE_PACKAGE, IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1},
+    [IPW_DOMAIN_DRAM]    = {IPW_SCOPE_DRAM, IPW_SCOPE_DEVICE, IPW_SCOPE_RAIL, -1, -1},
+    [IPW_DOMAIN_MACHINE] = {IPW_SCOPE_MACHINE, IPW_SCOPE_PLATFORM, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1},
 };
+/* clang-format on */
 
 static size_t machine_of(const struct ipw_overlap_item *item)
 {

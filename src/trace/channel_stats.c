@@ -45,8 +45,15 @@ double ipw_query_mbu(const struct ipw_query_trace *q, double *max_pct)
  * ---- */
 
 #define STATISTIC(member) HELD(#member, N, 0, struct ipw_metric_stats, member)
-const struct ipw_spec ipw_spec_statistic[] = {STATISTIC(avg), STATISTIC(max), STATISTIC(median),
-                                              STATISTIC(min), END};
+/* clang-format off */
+const struct ipw_spec ipw_spec_statistic[] = {
+    STATISTIC(avg),
+    STATISTIC(max),
+    STATISTIC(median),
+    STATISTIC(min),
+    END,
+};
+/* clang-format on */
 
 static void put_stats(struct ipw_jw *w, const char *key, struct ipw_metric_stats s, double unit)
 {
@@ -67,13 +74,22 @@ struct utilization {
 };
 #define OF_USE(key, member) HELD(key, NZ, 0, struct utilization, member)
 
-static const struct ipw_spec derived[] = {KEY("arithmetic_intensity", NZ), OF_USE("mbu", mbu_share),
-                                          KEY("mfu", NZ), END};
-static const struct ipw_spec gpu_utilization[] = {
-    OF_USE("compute_utilization_pct", busy), OF_USE("memory_bandwidth_utilization_pct", mbu),
-    OF_USE("memory_total_gb", total_gb),     OF_USE("memory_used_gb", used_gb),
-    KEY("tensor_core_utilization_pct", NZ),  END,
+/* clang-format off */
+static const struct ipw_spec derived[] = {
+    KEY("arithmetic_intensity", NZ),
+    OF_USE("mbu", mbu_share),
+    KEY("mfu", NZ),
+    END,
 };
+static const struct ipw_spec gpu_utilization[] = {
+    OF_USE("compute_utilization_pct", busy),
+    OF_USE("memory_bandwidth_utilization_pct", mbu),
+    OF_USE("memory_total_gb", total_gb),
+    OF_USE("memory_used_gb", used_gb),
+    KEY("tensor_core_utilization_pct", NZ),
+    END,
+};
+/* clang-format on */
 
 static void put_group(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
@@ -81,8 +97,13 @@ static void put_group(struct ipw_jw *w, const struct ipw_spec *s, const void *co
     ipw_spec_write(w, s->of, of);
 }
 
-const struct ipw_spec ipw_spec_utilization[] = {PUT_OF("derived", O, put_group, derived),
-                                                PUT_OF("gpu", O, put_group, gpu_utilization), END};
+/* clang-format off */
+const struct ipw_spec ipw_spec_utilization[] = {
+    PUT_OF("derived", O, put_group, derived),
+    PUT_OF("gpu", O, put_group, gpu_utilization),
+    END,
+};
+/* clang-format on */
 
 void ipw_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
@@ -100,8 +121,13 @@ void ipw_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *s, const
         ipw_spec_write(w, ipw_spec_utilization, (const void *const[]){&u});
 }
 
-const struct ipw_spec ipw_spec_memory[] = {OF("cpu_mb", OZ, ipw_spec_statistic),
-                                           OF("gpu_mb", OZ, ipw_spec_statistic), END};
+/* clang-format off */
+const struct ipw_spec ipw_spec_memory[] = {
+    OF("cpu_mb", OZ, ipw_spec_statistic),
+    OF("gpu_mb", OZ, ipw_spec_statistic),
+    END,
+};
+/* clang-format on */
 
 void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
