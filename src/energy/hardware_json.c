@@ -9,17 +9,15 @@
 
 enum { MAX_BYTES = 4 * 1024 * 1024 };
 
-/* In alphabetical order. */
-static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                         IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
-
 static void write_basis(struct ipw_jw *w, const struct ipw_source_set *set)
 {
     ipw_jw_key(w, "basis");
     ipw_jw_obj(w);
-    for (int i = 0; i < IPW_DOMAIN_COUNT; i++)
-        ipw_jw_kstr(w, ipw_domain_name(sorted[i]),
-                    set->basis[sorted[i]][0] ? set->basis[sorted[i]] : NULL);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        enum ipw_domain d = ipw_domains_by_name[i];
+
+        ipw_jw_kstr(w, ipw_domain_name(d), set->basis[d][0] ? set->basis[d] : NULL);
+    }
     ipw_jw_obj_end(w);
 }
 

@@ -16,6 +16,9 @@ const char *ipw_scope_name(enum ipw_scope scope)
     return (size_t)scope < sizeof names / sizeof *names ? names[scope] : "unknown";
 }
 
+const enum ipw_domain ipw_domains_by_name[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
+                                                               IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
+
 const char *ipw_domain_name(enum ipw_domain domain)
 {
     static const char *const names[IPW_DOMAIN_COUNT] = {"gpu", "cpu", "dram", "machine"};

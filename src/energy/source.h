@@ -22,6 +22,7 @@ enum ipw_domain {
     IPW_DOMAIN_COUNT,
 };
 const char *ipw_domain_name(enum ipw_domain domain); /* "gpu", "cpu", "dram", "machine" */
+extern const enum ipw_domain ipw_domains_by_name[IPW_DOMAIN_COUNT]; /* as JSON keys are sorted */
 
 enum ipw_channel_kind {
     IPW_CHANNEL_COUNTER, /* microjoules since some origin */

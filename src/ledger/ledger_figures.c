@@ -62,7 +62,7 @@ static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bo
         return;
     }
     split = sum->split_fraction * sum->j + more->split_fraction * more->j;
-    sum->j = (double)(whole_uj(sum->j) + whole_uj(more->j)) / 1e6;
+    sum->j = ipw_figure_add_j(sum->j, more->j);
     sum->lo_j += more->lo_j;
     sum->hi_j += more->hi_j;
     sum->split_fraction = sum->j > 0 ? split / sum->j : 0;
@@ -404,11 +404,6 @@ void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q
     free(one);
 }
 
-static double add_uj(double a, double b)
-{
-    return isnan(a) || isnan(b) ? (double)NAN : (double)(whole_uj(a) + whole_uj(b)) / 1e6;
-}
-
 /* Net energy of one device, given the energy charged to the query. */
 static double marginal_of(const struct ledger_line *line, double charged_j, __int128 base)
 {
@@ -430,8 +425,9 @@ struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_led
         struct ledger_mark to = ipw_ledger_mark_at(l, &lines[i], q.t1_ns);
         double j = line_window(l, query, &lines[i], q.t0_ns, q.t1_ns).j;
 
-        a.exclusive_j = add_uj(a.exclusive_j, (double)(to.alone - from.alone) / 1e6);
-        a.marginal_j = add_uj(a.marginal_j, marginal_of(&lines[i], j, to.base - from.base));
+        a.exclusive_j = ipw_figure_add_j(a.exclusive_j, (double)(to.alone - from.alone) / 1e6);
+        a.marginal_j =
+            ipw_figure_add_j(a.marginal_j, marginal_of(&lines[i], j, to.base - from.base));
     }
     return a;
 }

@@ -40,6 +40,9 @@ struct ipw_figure {
     double partial_j;
 };
 
+/* Adds joules as whole microjoules, so that sums are exact; NAN if one of them is unknown. */
+double ipw_figure_add_j(double a, double b);
+
 /* The power between neighbouring readings, weighted by time.  NAN: unknown. */
 struct ipw_power_stats {
     double avg_w, median_w, min_w, max_w;
