@@ -282,8 +282,8 @@ static void worker_set(struct worker *w, struct ipw_sampler *s, struct ipw_sourc
     worker_init(w);
 }
 
-int ipw_sampler_start_with(struct ipw_sampler **out, const struct ipw_source_set *set,
-                           const struct ipw_sampler_options *options, struct ipw_err *err)
+int ipw_sampler_start(struct ipw_sampler **out, const struct ipw_source_set *set,
+                      const struct ipw_sampler_options *options, struct ipw_err *err)
 {
     struct ipw_sampler *s;
     sigset_t all, old;
@@ -315,14 +315,6 @@ int ipw_sampler_start_with(struct ipw_sampler **out, const struct ipw_source_set
     }
     *out = s;
     return 0;
-}
-
-int ipw_sampler_start(struct ipw_sampler **out, const struct ipw_source_set *set,
-                      int64_t interval_ns, void (*notify)(void *ud), void *ud, struct ipw_err *err)
-{
-    struct ipw_sampler_options o = {.interval_ns = interval_ns, .notify = notify, .ud = ud};
-
-    return ipw_sampler_start_with(out, set, &o, err);
 }
 
 static void wake_worker(struct worker *w, bool stop)

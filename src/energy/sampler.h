@@ -68,11 +68,8 @@ struct ipw_sampler_options {
 /* Takes the first reading of every source itself (so it also calls `notify` on this thread): all
  * later actions of the caller lie after it.  A source is read every max(interval_ns, its
  * period_ns), or when its pace says so. */
-int ipw_sampler_start_with(struct ipw_sampler **out, const struct ipw_source_set *set,
-                           const struct ipw_sampler_options *options, struct ipw_err *err);
-/* The same without adapting and without reports of gaps. */
 int ipw_sampler_start(struct ipw_sampler **out, const struct ipw_source_set *set,
-                      int64_t interval_ns, void (*notify)(void *ud), void *ud, struct ipw_err *err);
+                      const struct ipw_sampler_options *options, struct ipw_err *err);
 /* Asks every source for a reading, at the earliest one period_ns after its last one. */
 void ipw_sampler_kick(struct ipw_sampler *s);
 /* Reads this machine's fast CPU counters (published within 2 ms) now, on this thread.  It skips a

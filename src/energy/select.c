@@ -118,7 +118,7 @@ static int open_log(struct ipw_source **out, const struct place *p, const char *
                     struct ipw_err *err)
 {
     (void)p;
-    return ipw_powerlog_open(out, arg, NULL, err);
+    return ipw_powerlog_open(out, arg, err);
 }
 
 static int open_exec(struct ipw_source **out, const struct place *p, const char *arg,

@@ -244,8 +244,7 @@ static int open_log(struct powerlog *p, struct ipw_err *err)
     return 0;
 }
 
-int ipw_powerlog_open(struct ipw_source **out, const char *path,
-                      const struct ipw_powerlog_options *options, struct ipw_err *err)
+int ipw_powerlog_open(struct ipw_source **out, const char *path, struct ipw_err *err)
 {
     struct powerlog *p = ipw_calloc(1, sizeof *p);
     const char *mark = strrchr(path, '#');
@@ -259,9 +258,7 @@ int ipw_powerlog_open(struct ipw_source **out, const char *path,
     p->source.now = ipw_now_ns;
     p->source.period_ns = PERIOD_NS;
     snprintf(p->path, sizeof p->path, "%s", path);
-    if (options && options->column) {
-        snprintf(p->column, sizeof p->column, "%s", options->column);
-    } else if (mark && access(path, F_OK) < 0) {
+    if (mark && access(path, F_OK) < 0) {
         snprintf(p->column, sizeof p->column, "%s", mark + 1);
         p->path[mark - path] = '\0';
     }

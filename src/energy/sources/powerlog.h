@@ -17,14 +17,9 @@
 
 #include "energy/source.h"
 
-struct ipw_powerlog_options {
-    const char *column; /* use only this column; NULL: all columns of watts or joules */
-};
-
 /* `path` may also name the column: "FILE#COLUMN".  The file must exist and have its heading (or a
- * first row of numbers); its existing rows only tell the format.  `options` may be NULL.  Errors
- * name file and line. */
-int ipw_powerlog_open(struct ipw_source **out, const char *path,
-                      const struct ipw_powerlog_options *options, struct ipw_err *err);
+ * first row of numbers); its existing rows only tell the format.  Errors name file and
+ * line. */
+int ipw_powerlog_open(struct ipw_source **out, const char *path, struct ipw_err *err);
 
 #endif
