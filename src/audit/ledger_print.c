@@ -10,6 +10,7 @@
 #include "json/write.h"
 #include "report/format.h"
 #include "report/words.h"
+#include "report/write_summary.h"
 
 static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                          IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/summary_priv.h"
+#include "report/write_summary_priv.h"
 
 static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                          IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
