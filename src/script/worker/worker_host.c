@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "io/worker.h"
+#include "io/confined.h"
 #include "json/jsonl.h"
 #include "script/file_hashes.h"
 #include "script/host.h"
@@ -37,7 +37,7 @@ struct call {
 struct ipw_worker_host {
     struct ipw_loop *loop;
     struct ipw_vm *vm;
-    struct ipw_worker *worker; /* NULL once ended */
+    struct ipw_confined *worker; /* NULL once ended */
     struct ipw_timer *grace;
     struct call *calls;
     size_t n_calls;
@@ -211,7 +211,7 @@ static int open_protected(lua_State *L)
 
 static void send(struct ipw_worker_host *w, const struct ipw_buf *message)
 {
-    if (w->worker) ipw_worker_send(w->worker, message->data, message->len);
+    if (w->worker) ipw_confined_send(w->worker, message->data, message->len);
 }
 
 static void send_text(struct ipw_worker_host *w, enum ipw_worker_message kind, uint32_t call,
@@ -444,7 +444,7 @@ static void grace_over(void *ud)
     struct ipw_worker_host *w = ud;
 
     w->grace = NULL;
-    ipw_worker_kill(w->worker);
+    ipw_confined_kill(w->worker);
     on_exit_(w, -1, SIGKILL, -1);
 }
 
@@ -477,14 +477,15 @@ int ipw_worker_host_start(struct ipw_worker_host **out,
     lua_pushlightuserdata(L, (void *)options);
     rc = ipw_vm_call(w->vm, 1, 0, err);
     if (rc) goto fail;
-    rc = ipw_worker_start(&w->worker, w->loop,
-                          &(struct ipw_worker_options){.memory_bytes = 4 * heap + ADDRESS_BYTES,
-                                                       .cpu_s = CPU_S,
-                                                       .message_max_bytes = IPW_WORKER_CODEC_MAX,
-                                                       .on_message = on_message,
-                                                       .on_exit = on_exit_,
-                                                       .ud = w},
-                          err);
+    rc =
+        ipw_confined_start(&w->worker, w->loop,
+                           &(struct ipw_confined_options){.memory_bytes = 4 * heap + ADDRESS_BYTES,
+                                                          .cpu_s = CPU_S,
+                                                          .message_max_bytes = IPW_WORKER_CODEC_MAX,
+                                                          .on_message = on_message,
+                                                          .on_exit = on_exit_,
+                                                          .ud = w},
+                           err);
     if (rc) goto fail;
     ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_START, 0);
     ipw_buf_add(&message, options->start, options->start_n);
@@ -501,7 +502,7 @@ fail:
 void ipw_worker_host_free(struct ipw_worker_host *w)
 {
     if (!w) return;
-    ipw_worker_kill(w->worker);
+    ipw_confined_kill(w->worker);
     w->worker = NULL;
     ipw_timer_cancel(w->grace);
     for (struct call *c = w->calls, *next; c; c = next) {

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/worker.h"
+#include "io/confined.h"
 #include "json/json.h"
 #include "json/write.h"
 #include "script/agent.h"
@@ -480,7 +480,7 @@ int ipw_worker_main(int fd)
         ipw_message_channel_open(r.loop, fd, IPW_WORKER_CODEC_MAX,
                                  &(struct ipw_message_channel_callbacks){on_message, on_close, &r});
     ipw_log_set_level(IPW_LOG_ERROR);
-    if (ipw_worker_confine(&err)) fail(&r, &err);
+    if (ipw_confined_enter(&err)) fail(&r, &err);
     ipw_loop_run(r.loop);
     return 0;
 }
