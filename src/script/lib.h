@@ -28,6 +28,12 @@ void ipw_lib_string(lua_State *L);
 void ipw_lib_table(lua_State *L);
 int ipw_lib_pairs(lua_State *L); /* pairs() in an order of our own */
 
+/* lib_find.c: the path of a script of a kind ("agents", "agents/tools", "datasets"); or nil and a reason.
+ * [-0, +(1|2), e] */
+int ipw_lib_find_path(lua_State *L, const char *kind, const char *name);
+/* load(path): the one value that the file returns; raises if the file does. [-1, +1, e] */
+int ipw_lib_find_load(lua_State *L);
+
 /* arguments.c: validate(declaration, arguments): the completed arguments; or nil and a sentence that
  * the model can act on. [-2, +(1|2), e] */
 int ipw_lib_validate(lua_State *L);

@@ -8,10 +8,8 @@
 #include "base/text.h"
 #include "json/write.h"
 #include "llm/playback.h"
-#include "script/chunk.h"
 #include "script/host.h"
 #include "script/lib.h"
-#include "script/search.h"
 #include "script/task.h"
 #include "script/value.h"
 #include "script/vm.h"
@@ -21,29 +19,7 @@ enum { MAX_RECORD_BYTES = 16 * 1024 * 1024, MAX_ERROR_BYTES = 500 };
 /* find(name): the path of the tool's file; or nil and a reason. [-1, +(1|2), e] */
 static int tool_find(lua_State *L)
 {
-    const char *name = luaL_checkstring(L, 1);
-    char path[1024];
-    struct ipw_err err;
-
-    if (ipw_search_script(ipw_vm_of(L), "agents/tools", name, path, sizeof path, &err))
-        return ipw_value_push_failure(L, err.text);
-    lua_pushstring(L, path);
-    return 1;
-}
-
-/* load(path): the table that the tool's file returns. Raises when the file does. [-1, +1, e] */
-static int tool_load(lua_State *L)
-{
-    const char *path = luaL_checkstring(L, 1);
-    struct ipw_err err;
-
-    if (ipw_chunk_load(L, path,
-                       &err)) { /* it names its own place: not that of the library besides */
-        lua_pushstring(L, err.text);
-        return lua_error(L);
-    }
-    lua_call(L, 0, 1);
-    return 1;
+    return ipw_lib_find_path(L, "agents/tools", luaL_checkstring(L, 1));
 }
 
 /* What a tool file says of itself does not change while the program runs (a file is compiled once),
@@ -274,7 +250,7 @@ static int tool_granted(lua_State *L)
 int ipw_lib_tool(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"find", tool_find},
-                                         {"load", tool_load},
+                                         {"load", ipw_lib_find_load},
                                          {"card", tool_card},
                                          {"validate", ipw_lib_validate},
                                          {"keep", tool_keep},
