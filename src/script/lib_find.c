@@ -1,4 +1,4 @@
-/* ipw.core.script: finding and loading scripts by name, and names that were nearly right. */
+/* ipw.core.script: finds and loads scripts by name, and finds the nearest of several names. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +46,8 @@ int ipw_lib_find_load(lua_State *L)
     return 1;
 }
 
-/* source(path): the text of a script, embedded ones included; or nil and a reason.
- * [-1, +(1|2), e] */
+/* source(path): the text of a script, also of an embedded one; or nil and a reason. [-1, +(1|2),
+ * e] */
 static int script_source(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);

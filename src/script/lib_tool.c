@@ -1,4 +1,4 @@
-/* ipw.core.tool: loading tool files and recording the spans of tool calls. */
+/* ipw.core.tool: loads tool files and writes the spans of tool calls. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +22,8 @@ static int tool_find(lua_State *L)
     return ipw_lib_find_path(L, "agents/tools", luaL_checkstring(L, 1));
 }
 
-/* What a tool file says of itself does not change while the program runs (a file is compiled once),
- * so that a query that does not call a tool need not load it: path -> texts. */
+/* The texts of a tool file (name, schema, description), by path.  They do not change while the
+ * program runs (a file is compiled once), so a query that does not call a tool need not load it. */
 struct card {
     char *path, *texts[3];
     size_t n[3];
@@ -31,7 +31,7 @@ struct card {
 };
 static struct card *cards;
 
-/* card(path): what keep() was told, or nothing. [-1, +(0|3), e] */
+/* card(path): the texts that keep() stored, or nothing. [-1, +(0|3), e] */
 static int tool_card(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -63,9 +63,8 @@ static int tool_keep(lua_State *L)
     return 0;
 }
 
-/* start(name, call_id, arguments, whole): the span's number; `arguments` is the text the model
- * wrote; `whole`: the tool stands outside of the agent's file, its result is all there is to know of
- * it. [-4, +1, e] */
+/* start(name, call_id, arguments, whole): the span's number.  `arguments` is the model's text.
+ * `whole`: the tool has a file of its own, so its result is recorded as a whole. [-4, +1, e] */
 static int tool_start(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -94,7 +93,7 @@ static int tool_start(lua_State *L)
     return 1;
 }
 
-/* The first line of what the model reads, without the word that it begins with. */
+/* The first line of the model's text, without its first word. */
 static const char *one_line(struct ipw_buf *out, const char *text)
 {
     static const char word[] = "error: ";
@@ -158,7 +157,7 @@ static int answer_finish(lua_State *L, struct ipw_op *base)
     return 3;
 }
 
-/* answer(span): outcome, text and final answer as a record has them; nothing when this is no replay.
+/* answer(span): outcome, text and final answer of a saved run; nothing if this is not a replay.
  * [-1, +(0|3), e] */
 static int tool_answer(lua_State *L)
 {
@@ -203,8 +202,8 @@ static int tool_finish(lua_State *L)
     return 0;
 }
 
-/* clean(text): the text with U+FFFD for each NUL and each byte that is no UTF-8: what a model reads,
- * a request carries and a record gives back is the same text. [-1, +1, e] */
+/* clean(text): the text with U+FFFD for each NUL and each byte that is not UTF-8, so that the
+ * model, the request and a replay have the same text. [-1, +1, e] */
 static int tool_clean(lua_State *L)
 {
     size_t n;
@@ -226,7 +225,8 @@ static int tool_clean(lua_State *L)
     return 1;
 }
 
-/* granted(what): whether the run grants "proc" or "http"; else false and how to grant it. [-1, +2, e] */
+/* granted(what): true if the run allows "proc" or "http"; else false and how to allow it. [-1, +2,
+ * e] */
 static int tool_granted(lua_State *L)
 {
     const struct ipw_host *host = ipw_vm_host(L);
