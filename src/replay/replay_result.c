@@ -17,6 +17,7 @@
 #include "ledger/recompute.h"
 #include "replay/replay_job.h"
 #include "report/table.h"
+#include "report/write_summary.h"
 #include "run/progress.h"
 
 enum { MAX_NOTES = 20 };

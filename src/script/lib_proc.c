@@ -22,9 +22,9 @@ struct proc_op {
     struct ipw_op op;
     struct ipw_proc *proc;
     struct ipw_loop *loop;
-    struct ipw_timer *look;  /* at the workspace, while the child runs */
-    const char *folder;      /* the workspace; the host's */
-    struct ipw_quota *quota; /* told of the child, and not yet of its end; or NULL */
+    struct ipw_timer *look;  /* counts the workspace while the child runs */
+    const char *folder;      /* the workspace; owned by the host */
+    struct ipw_quota *quota; /* it knows of the child, and not yet of its end; or NULL */
     char **argv, *input;
     size_t input_len;
     int code;
@@ -41,7 +41,7 @@ static void leave_quota(struct proc_op *op)
     op->quota = NULL;
 }
 
-/* A child that has filled the workspace ends, with all that it started. */
+/* If the child has filled the workspace, this ends it and everything that it started. */
 static void look(void *ud)
 {
     struct proc_op *op = ud;
@@ -135,8 +135,8 @@ static int proc_finish(lua_State *L, struct ipw_op *base)
     return n;
 }
 
-/* run{program, args..., input=, seconds=, cpu=, memory=, output=}: what it printed and how it
- * ended, or nil and why it could not be started. [-1, +(1|2), e] */
+/* run{program, args..., input=, seconds=, cpu=, memory=, output=}: its output and how it ended; or
+ * nil and why it could not be started. [-1, +(1|2), e] */
 static int proc_run(lua_State *L)
 {
     static const char *const known[] = {"cpu", "input", "memory", "output", "seconds", NULL};

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "json/jsonl.h"
 #include "report/summary.h"
+#include "report/write_summary.h"
 #include "run/resume/sessions.h"
 #include "trace/rundir.h"
 
