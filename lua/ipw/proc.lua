@@ -1,9 +1,15 @@
 --- ipw.proc: child processes, in the query's workspace, with limits.
 ---
---- A child has four variables of the environment and none of the keys. It has no capabilities, even
---- as root, and cannot look into processes other than its own (Landlock, Linux 5.13 and later): not
---- into the runner's memory, not into the shell that started it. It is no sandbox: a child reads and
---- writes the files of its user, keys in files included, and uses the network.
+--- A child runs in a sandbox that bubblewrap makes: no network, only its own processes, a read-only
+--- system, an empty /tmp. It may write the workspace, and sees no other file of the user but those
+--- below --read. Where bubblewrap is not installed, proc.run is not granted.
+---
+--- Under --unsafe-tools there is no sandbox: a child reads and writes the files of its user, keys in
+--- files included, and uses the network.
+---
+--- In both cases a child has four variables of the environment and none of the keys. It has no
+--- capabilities, even as root, and cannot look into processes other than its own (Landlock, Linux
+--- 5.13 and later).
 local core = require "ipw.core.proc"
 
 local proc = {}
