@@ -355,10 +355,25 @@ void ipw_rq_give_up(struct ipw_rq *q)
 
 /* ---- the start ---- */
 
+/* A script is answered as it was: real tools start programs in today's sandbox, saved ones need none. */
+static void fill_grants(struct ipw_host_grants *grants, const struct ipw_replay_job *job)
+{
+    const struct ipw_json *sandbox = ipw_json_get(job->config, "sandbox");
+    bool could_start = !ipw_json_bool(ipw_json_get(job->config, "no_proc"), false) &&
+                       (!sandbox || ipw_json_kind(sandbox) == IPW_JSON_STR);
+
+    ipw_script_grants(grants, &job->o->script);
+    grants->quota = job->quota;
+    grants->web = job->web;
+    grants->may_fetch = job->decisions ? job->web != NULL
+                                       : !ipw_json_bool(ipw_json_get(job->config, "no_web"), false);
+    if (!job->decisions) grants->may_start = !job->o->script.no_proc;
+    grants->may_start = grants->may_start && could_start;
+}
+
 static void open_host(struct ipw_rq *q)
 {
     struct ipw_replay_job *job = q->job;
-    const struct ipw_json *no_proc = ipw_json_get(job->config, "no_proc");
     const char *field = ipw_json_str(ipw_json_get(job->config, "max_tokens_field"), "max_tokens");
     struct ipw_playback_options options = {
         .mode = job->decisions ? IPW_PLAYBACK_DECISIONS : IPW_PLAYBACK_EXACT,
@@ -387,19 +402,12 @@ static void open_host(struct ipw_rq *q)
         .model.seed = job->agent_config.seed,
         .model.max_tokens = job->agent_config.max_tokens,
         .on.workspace = workspace,
-        .grants.quota = job->quota,
-        .grants.web = job->web,
-        .grants.may_fetch = job->decisions
-                                ? job->web != NULL
-                                : !ipw_json_bool(ipw_json_get(job->config, "no_web"), false),
-        .grants.no_web = "web requests are switched off by --no-web",
-        .grants.may_start = !ipw_json_bool(no_proc, false) && !job->o->script.no_proc,
-        .grants.no_proc = "child processes are switched off by --no-proc",
         .start_ns = ipw_now_ns(),
         .on.emit = emit,
         .on.ud = q,
         .replay = q->replay,
     };
+    fill_grants(&q->host.grants, job);
 }
 
 /* The record says that the query ended before its agent began. */
