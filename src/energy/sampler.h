@@ -71,8 +71,13 @@ int ipw_sampler_start_with(struct ipw_sampler **out, const struct ipw_source_set
 /* The same without adapting and without being told of gaps. */
 int ipw_sampler_start(struct ipw_sampler **out, const struct ipw_source_set *set,
                       int64_t interval_ns, void (*notify)(void *ud), void *ud, struct ipw_err *err);
-/* At the earliest one period_ns of the source after its last reading. */
+/* At the earliest one period_ns of the source after its last reading.  A source that is read by its
+ * schedule by then is left to that. */
 void ipw_sampler_kick(struct ipw_sampler *s);
+/* From now on kicks and marks come at least so far after a source's last reading: the more happens at a
+ * time, the less a reading at each edge says, and the more it costs.  0: as often as a source can.  NULL
+ * is fine. */
+void ipw_sampler_space(struct ipw_sampler *s, int64_t apart_ns);
 /* Reads this machine's fast CPU counters (published within 2 ms) now and on this thread, unless one
  * was read within its period or is just being read by its own thread.  Rows are taken by the next
  * drain.  NULL and a sampler without such a counter: nothing, at the price of a test. */

@@ -168,6 +168,8 @@ int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query)
     return q ? q->ordinal : -1;
 }
 
+size_t ipw_feed_in_flight(const struct ipw_feed *f) { return f->n - f->n_over; }
+
 /* ---- phases: one at a time for a query, what the model does for it first ---- */
 
 /* A call without a token yet is in prefill: most calls are streamed. */

@@ -30,6 +30,8 @@ void ipw_feed_device_lost(struct ipw_feed *f, const char *channel);
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns);
 /* The ledger's ordinal of a query that is not booked yet; -1: none. */
 int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query);
+/* How many have started and have not ended. */
+size_t ipw_feed_in_flight(const struct ipw_feed *f);
 /* Fills the figures of a query that is over, and forgets it. */
 void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace);
 
