@@ -89,16 +89,6 @@ static int put_files(struct ipw_rq *q, struct ipw_err *err)
 
 /* ---- what it does ---- */
 
-/* Of a reply that came from the record the times were another day's. */
-static void forget_times(struct ipw_lm_facts *f)
-{
-    f->sent_ns = f->first_byte_ns = f->first_token_ns = f->last_token_ns = 0;
-    f->headers_ns = f->first_event_ns = f->first_text_ns = f->first_reasoning_ns = 0;
-    f->first_call_ns = f->second_token_ns = f->dns_ns = f->connect_ns = f->tls_ns = 0;
-    f->gaps = f->gap_p50_ns = f->gap_p90_ns = f->gap_p99_ns = f->gap_max_ns = 0;
-    f->server_queue_ns = f->server_prefill_ns = f->server_decode_ns = 0;
-}
-
 static void count(struct ipw_rq *q, const struct ipw_event *event)
 {
     if (event->kind == IPW_EV_LM_START && event->lm.attempt == 1) q->job->n_turns++;
@@ -124,7 +114,8 @@ static void write_event(void *ud, struct ipw_event *event, const struct ipw_reco
     event->query = q->index;
     event->rows = 0;
     event->t_ns = ipw_now_ns();
-    if (from_record && event->kind == IPW_EV_LM_END) forget_times(&event->lm);
+    /* Of a reply that came from the record the times were another day's. */
+    if (from_record && event->kind == IPW_EV_LM_END) event->lm.times = (struct ipw_lm_times){0};
     ipw_rundir_event(job->dir, event);
 }
 

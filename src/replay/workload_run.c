@@ -249,7 +249,7 @@ static void note(struct ipw_workload_lags *l, int64_t ns)
 static void sent(struct ipw_workload_run *wr, const struct ipw_host_workload *seat,
                  const struct ipw_lm_facts *f)
 {
-    note(&wr->lag, f->sent_ns - seat->due_ns);
+    note(&wr->lag, f->times.sent_ns - seat->due_ns);
     if (f->send_cpu_ns) note(&wr->cpu, f->send_cpu_ns);
     if (seat->late_ns > 0) note(&wr->late, seat->late_ns);
 }

@@ -52,39 +52,48 @@ enum ipw_lm_outcome {
 };
 const char *ipw_lm_outcome_name(enum ipw_lm_outcome outcome);
 
-struct ipw_lm_facts { /* of IPW_EV_LM_END; its t_ns is the attempt's close.  START: attempt, model
-                       */
-    int attempt;      /* from 1, within one chat call */
-    bool will_retry;  /* another attempt of the same call follows */
-    bool retryable;   /* it failed in a way that was worth repeating */
+/* When an attempt's parts came, on the run's clock; 0: not known. */
+struct ipw_lm_times {
+    int64_t sent_ns;                                   /* the request's start */
+    int64_t headers_ns, first_byte_ns, first_event_ns; /* the status line; an event of any kind */
+    int64_t first_token_ns, second_token_ns, last_token_ns;
+    int64_t first_text_ns, first_reasoning_ns, first_call_ns;
+    int64_t dns_ns, connect_ns, tls_ns; /* durations; 0 on a reused connection */
+    int64_t gaps; /* between content events: how many; then their quantiles (0 gaps: not known) */
+    int64_t gap_p50_ns, gap_p90_ns, gap_p99_ns, gap_max_ns;
+    int64_t server_queue_ns, server_prefill_ns, server_decode_ns; /* as the server told them */
+};
+
+struct ipw_lm_cost {
+    bool known; /* whether `usd` says anything */
+    double usd;
+    const char *source; /* "provider", "table" or "free" */
+};
+
+struct
+    ipw_lm_facts {   /* of IPW_EV_LM_END; its t_ns is the attempt's close.  START: attempt, model */
+    int attempt;     /* from 1, within one chat call */
+    bool will_retry; /* another attempt of the same call follows */
+    bool retryable;  /* it failed in a way that was worth repeating */
     enum ipw_lm_outcome outcome;
     int status;                /* HTTP status, 0 none */
     const char *error;         /* one line, or NULL */
     const char *model;         /* as the server named it, or NULL */
     const char *finish_reason; /* the server's word, or NULL */
-    int64_t sent_ns, first_byte_ns, first_token_ns, last_token_ns;        /* 0: not known */
+    struct ipw_lm_times times;
     int64_t input_tokens, output_tokens, cached_tokens, reasoning_tokens; /* -1: not known */
     bool tokens_estimated;
     int calls;      /* tool calls in the reply */
     int64_t chunks; /* content events of a stream */
     int64_t bytes_sent, bytes_received;
-    bool malformed; /* set later by a note: the agent could not use the reply */
-    /* The same clock's further stamps; 0: not known.  `sent_ns` is the request's start. */
-    int64_t headers_ns, first_event_ns; /* the status line; the first event of any kind */
-    int64_t first_text_ns, first_reasoning_ns, first_call_ns, second_token_ns;
-    int64_t dns_ns, connect_ns, tls_ns; /* durations; 0 on a reused connection */
-    int64_t gaps; /* between content events: how many; then their quantiles (0 gaps: not known) */
-    int64_t gap_p50_ns, gap_p90_ns, gap_p99_ns, gap_max_ns;
-    int64_t server_queue_ns, server_prefill_ns, server_decode_ns; /* as it told; 0: not known */
+    bool malformed;        /* set later by a note: the agent could not use the reply */
     int64_t retry_wait_ns; /* the wait announced before the next attempt; 0: none follows */
     const char *endpoint;  /* the base URL that was asked, or NULL */
     bool reused, resent;   /* the connection; the request was sent twice, the first unseen */
-    bool cost_known;       /* whether cost_usd says anything */
-    double cost_usd;
-    const char *cost_source; /* "provider", "table" or "free" */
-    const char *asked;       /* END: the model as the request named it; not written */
-    int64_t forced_tokens;   /* END: what the request asked for, or 0; not written */
-    int64_t held_ns;         /* START: held back before it by the limit of requests in flight */
+    struct ipw_lm_cost cost;
+    const char *asked;     /* END: the model as the request named it; not written */
+    int64_t forced_tokens; /* END: what the request asked for, or 0; not written */
+    int64_t held_ns;       /* START: held back before it by the limit of requests in flight */
     int64_t send_cpu_ns; /* END: CPU time of this thread from the instant that the request was made
                             to wait for to its being sent, or 0; not written */
 };

@@ -58,6 +58,14 @@ struct ipw_device {
     enum ipw_domain domain;
 };
 
+/* Seconds of a turn's successful attempt, from its request's start; NAN: not known.  What each one
+ * counts stands in docs/trace-format.md. */
+struct ipw_turn_times {
+    double ttfo_s, ttst_s, itl_mean_s, gap_p50_s, gap_p90_s, gap_p99_s;
+    double latency_content_s, latency_close_s, headers_s, connect_s;
+    double server_queue_s, server_prefill_s, server_decode_s;
+};
+
 struct ipw_turn {
     int index; /* from 0 */
     int64_t start_ns, end_ns;
@@ -72,11 +80,7 @@ struct ipw_turn {
     struct ipw_figure *energy;  /* IPW_DOMAIN_COUNT, of the whole turn */
     struct ipw_figure *devices; /* as of a span */
     double power_mean_w[IPW_DOMAIN_COUNT], power_peak_w[IPW_DOMAIN_COUNT]; /* NAN: not known */
-    /* Of the successful attempt, from its request's start; NAN: not known.  What each one counts
-     * stands in docs/trace-format.md. */
-    double ttfo_s, ttst_s, itl_mean_s, gap_p50_s, gap_p90_s, gap_p99_s;
-    double latency_content_s, latency_close_s, headers_s, connect_s;
-    double server_queue_s, server_prefill_s, server_decode_s;
+    struct ipw_turn_times times;
     double retry_wait_s; /* between its attempts, and held_ns; neither inference nor the agent's */
     int64_t held_ns;     /* at its end, before the first attempt of the next turn was let go */
     char *endpoint;      /* the base URL that answered, or NULL */
