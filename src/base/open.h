@@ -7,6 +7,8 @@
 #ifndef IPW_BASE_OPEN_H
 #define IPW_BASE_OPEN_H
 
+#include <stddef.h>
+
 #include "base/err.h"
 
 /* A descriptor to read from, or a negative code.  Also a pipe that the program was started with
@@ -16,5 +18,7 @@ int ipw_open_read(const char *path, struct ipw_err *err);
  * O_WRONLY or O_RDWR, and O_CREAT (mode 0600), O_EXCL, O_APPEND.  With O_APPEND a character device
  * (/dev/full) is taken, too. */
 int ipw_open_write(const char *path, int flags, struct ipw_err *err);
+/* All of the bytes, or -1 and errno: ENOSPC too for a device that takes nothing. */
+int ipw_write_all(int fd, const char *bytes, size_t n);
 
 #endif

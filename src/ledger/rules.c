@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "json/write.h"
-#include "trace/saved_manifest.h"
+#include "trace/saved_clock.h"
 
 static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                          IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};

@@ -11,12 +11,12 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "json/jsonl.h"
+#include "json/document.h"
 #include "json/write.h"
 #include "run/find_server.h"
 #include "script/embedded.h"
 #include "trace/find_query.h"
-#include "trace/saved_manifest.h"
+#include "trace/saved_clock.h"
 
 enum { MAX_MANIFEST_BYTES = 64 * 1024 * 1024 };
 
@@ -32,7 +32,7 @@ static int64_t number(const struct ipw_replay_job *job, const char *key, int64_t
 
 static int read_manifest(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    int rc = ipw_saved_manifest_read(&job->manifest, job->run, err);
+    int rc = ipw_json_read(&job->manifest, job->run, "manifest.json", err);
 
     job->config = ipw_json_get(job->manifest, "config");
     job->anchor = ipw_saved_clock_read(ipw_json_get(job->manifest, "clock"));

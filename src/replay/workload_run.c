@@ -8,9 +8,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "data/sha256.h"
+#include "json/document.h"
 #include "json/json.h"
-#include "json/jsonl.h"
-#include "trace/saved_manifest.h"
 
 /* A query begins a little before its first request is due: its Lua state has to be made, and the
  * request's body. */
@@ -307,7 +306,7 @@ static int64_t recorded_concurrency(const char *run)
     struct ipw_json *manifest;
     int64_t n;
 
-    ipw_saved_manifest_read(&manifest, run, NULL);
+    ipw_json_read(&manifest, run, "manifest.json", NULL);
     n = ipw_json_int(ipw_json_get(ipw_json_get(manifest, "config"), "concurrency"), 1);
     ipw_json_free(manifest);
     return n < 1 || n > 100000 ? 1 : n;

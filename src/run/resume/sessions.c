@@ -7,10 +7,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "json/document.h"
 #include "json/jsonl.h"
-#include "trace/saved_manifest.h"
-
-#define MANIFEST_MAX (256 * IPW_MIB)
+#include "trace/saved_clock.h"
 
 int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err)
 {
@@ -22,28 +21,6 @@ int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err)
         return 0;
     }
     return ipw_fail(err, IPW_EINVAL, "--rerun %.40s: expected none, cut, failed or all", name);
-}
-
-void ipw_json_merge(struct ipw_buf *out, const struct ipw_json *object,
-                    const struct ipw_json *patch)
-{
-    const struct ipw_json *a = ipw_json_first(object), *b = ipw_json_first(patch);
-    bool comma = false;
-
-    ipw_buf_addc(out, '{');
-    while (a || b) {
-        int order = !a ? 1 : !b ? -1 : strcmp(ipw_json_key(a), ipw_json_key(b));
-        const struct ipw_json *m = order < 0 ? a : b;
-
-        if (comma) ipw_buf_addc(out, ',');
-        comma = true;
-        ipw_json_escape(out, ipw_json_key(m), strlen(ipw_json_key(m)));
-        ipw_buf_addc(out, ':');
-        ipw_json_print(out, m);
-        if (order <= 0) a = ipw_json_next(a);
-        if (order >= 0) b = ipw_json_next(b);
-    }
-    ipw_buf_addc(out, '}');
 }
 
 /* ---- the manifest ---- */
@@ -116,7 +93,6 @@ static void fold(struct ipw_history *h, const struct ipw_json *segment)
 
 static int add_past(struct ipw_history *h, const struct ipw_json *segment, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
     struct ipw_past *p;
     char where[40];
     int64_t k;
@@ -131,15 +107,14 @@ static int add_past(struct ipw_history *h, const struct ipw_json *segment, struc
                            .killed = !strcmp(ipw_json_str(ipw_json_get(segment, "end"), "killed"),
                                              "killed")}; /* null: nobody has booked it */
     p->anchor = ipw_saved_clock_read(ipw_json_get(segment, "clock"));
-    ipw_json_print(&text, segment);
-    p->text = ipw_buf_take(&text, NULL);
+    p->text = ipw_json_text(segment);
     return 0;
 }
 
 int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err)
 {
     const struct ipw_json *segments;
-    int rc = ipw_saved_manifest_read(&h->manifest, run, err);
+    int rc = ipw_json_read(&h->manifest, run, "manifest.json", err);
 
     if (rc) return rc;
     rc = ipw_json_need_arr(&segments, h->manifest, "segments", "", err);
@@ -152,14 +127,9 @@ int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err
 
 int ipw_history_open(struct ipw_history *h, const char *run, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
     int rc = ipw_history_read(h, run, err);
 
-    if (!rc && ipw_json_get(h->manifest, "command")) { /* stays as the run was begun */
-        ipw_json_print(&text, ipw_json_get(h->manifest, "command"));
-        h->command = ipw_buf_take(&text, NULL);
-    }
-    ipw_buf_release(&text);
+    if (!rc) h->command = ipw_json_text(ipw_json_get(h->manifest, "command"));
     return rc;
 }
 
@@ -182,29 +152,24 @@ static bool is_complete(const struct ipw_history *h)
     return h->n && !strcmp(ipw_json_str(ipw_json_get(last, "end"), ""), "complete");
 }
 
-static size_t count_lines(const char *path)
+static int count_line(void *n, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
-    struct ipw_jsonl_reader *reader;
-    struct ipw_jsonl_line line;
-    size_t n = 0;
-
-    if (ipw_jsonl_open(&reader, path, IPW_LINE_MAX, NULL)) return 0;
-    while (ipw_jsonl_next(reader, &line, NULL) > 0 && !line.torn) n++;
-    ipw_jsonl_close(reader);
-    return n;
+    (void)line, (void)err;
+    ++*(size_t *)n;
+    return 0;
 }
 
 bool ipw_history_complete(const struct ipw_history *h, const char *run, enum ipw_retry retry,
                           size_t planned)
 {
+    size_t n = 0;
     char *path;
-    bool all;
 
     if (retry > IPW_RETRY_CUT || !is_complete(h)) return false;
     path = ipw_asprintf("%s/traces.jsonl", run);
-    all = count_lines(path) >= planned;
+    ipw_jsonl_each(path, IPW_LINE_MAX, count_line, &n, NULL);
     free(path);
-    return all;
+    return n >= planned;
 }
 
 /* ---- the sums ---- */

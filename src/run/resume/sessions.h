@@ -85,8 +85,4 @@ void ipw_history_fold(struct ipw_history *h);
 void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
                      struct ipw_device_books *devices);
 
-/* The members of `patch` onto those of `object`; both have sorted keys. */
-void ipw_json_merge(struct ipw_buf *out, const struct ipw_json *object,
-                    const struct ipw_json *patch);
-
 #endif

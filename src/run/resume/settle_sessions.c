@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "json/document.h"
 #include "json/jsonl.h"
 #include "run/resume/rebuild.h"
 #include "run/resume/sessions.h"
@@ -186,12 +187,9 @@ static int write_attempt(struct settling *s, const struct ipw_json *doc, enum ip
                                           [IPW_RETRY_FAILED] = "{\"superseded\":\"failed\"}",
                                           [IPW_RETRY_ALL] = "{\"superseded\":\"limit\"}"};
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
-    struct ipw_json *patch;
-    int rc = ipw_json_parse(&patch, patches[why], strlen(patches[why]), NULL, err);
+    int rc;
 
-    if (rc) return rc;
-    ipw_json_merge(&line, doc, patch);
-    ipw_json_free(patch);
+    ipw_json_patch(&line, doc, patches[why]);
     rc = ipw_rundir_attempt(s->of->dir, ipw_buf_str(&line), line.len, err);
     ipw_buf_release(&line);
     return rc;
