@@ -181,6 +181,16 @@ for limits in "-n 64" "-s 1024" "-s unlimited"; do
         fail "ulimit $limits"
 done
 
+step "the help of every command fits a terminal of 80 columns"
+"$IPW_AGENT" --help >help
+awk '/^  [a-z]/ { print $1 }' help | grep -v ipw-agent >commands
+[ "$(wc -l <commands)" -ge 20 ] || fail "commands of the help: $(cat commands)"
+while read -r command; do
+    "$IPW_AGENT" "$command" --help >>help || fail "$command --help"
+done <commands
+awk 'length > 80' help >wide
+[ ! -s wide ] || fail "wider than 80 columns: $(cat wide)"
+
 step "lists"
 expect_exit 0 agent show
 check_out agents/react.lua
