@@ -100,7 +100,7 @@ static bool has_devices(const struct ipw_query_trace *q, enum ipw_domain domain)
 }
 
 /* Whole microjoules are added as such. */
-static double add_uj(double a, double b)
+double ipw_joules_add(double a, double b)
 {
     return isnan(a) || isnan(b) ? (double)NAN : (double)(llround(a * 1e6) + llround(b * 1e6)) / 1e6;
 }
@@ -119,11 +119,11 @@ void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace
         struct ipw_device_sum *sum = sum_of(s, &q->devices[i]);
         const struct ipw_query_account *a = q->device_account ? &q->device_account[i] : &unknown;
 
-        sum->j = add_uj(sum->j, f->known ? f->j : NAN);
-        sum->account.exclusive_j = add_uj(sum->account.exclusive_j, a->exclusive_j);
-        sum->account.marginal_j = add_uj(sum->account.marginal_j, a->marginal_j);
-        sum->account.waste_j = add_uj(sum->account.waste_j, a->waste_j);
-        sum->account.idle_tax_j = add_uj(sum->account.idle_tax_j, a->idle_tax_j);
+        sum->j = ipw_joules_add(sum->j, f->known ? f->j : NAN);
+        sum->account.exclusive_j = ipw_joules_add(sum->account.exclusive_j, a->exclusive_j);
+        sum->account.marginal_j = ipw_joules_add(sum->account.marginal_j, a->marginal_j);
+        sum->account.waste_j = ipw_joules_add(sum->account.waste_j, a->waste_j);
+        sum->account.idle_tax_j = ipw_joules_add(sum->account.idle_tax_j, a->idle_tax_j);
     }
 }
 

@@ -24,6 +24,9 @@ void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledg
  * measured part is the sum of both. */
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more);
 
+/* The sum of two joules, NAN when one is; whole microjoules are added as such. */
+double ipw_joules_add(double a, double b);
+
 /* Joules of several queries on each device. */
 struct ipw_device_sum {
     char name[64];

@@ -79,7 +79,7 @@ static void write_query(struct ipw_booking *b, struct ipw_query *q)
         rc = ipw_rundir_warmup(b->dir, line.data, line.len, &err);
     else
         rc = ipw_rundir_trace(b->dir, line.data, line.len, &err);
-    if (q->place.warmup) ipw_results_warmup(b->results, &trace);
+    if (q->place.warmup) ipw_uncounted_add(&b->results->warmup, &trace);
     if (rc)
         b->failed(b->ud, &err);
     else

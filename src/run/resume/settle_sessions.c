@@ -111,23 +111,6 @@ static const struct by_id *case_of(const struct settling *s, const char *id)
     return bsearch(&key, s->cases, ipw_dataset_count(s->of->cases), sizeof *s->cases, compare_ids);
 }
 
-void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t)
-{
-    struct ipw_balance *books = h->books;
-
-    ipw_device_sums_add(warmup ? &h->warmup_devices : &h->wasted_devices, t);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        /* No time, no energy: its session was killed before a sensor was read. */
-        bool empty = t->end_ns <= t->start_ns;
-        double j = t->energy[d].known ? t->energy[d].j : empty ? 0 : (double)NAN;
-
-        if (warmup)
-            books[d].warmup_j += j;
-        else
-            books[d].wasted_j += j;
-    }
-}
-
 /* ---- attempts.jsonl and warmup.jsonl, as they are ---- */
 
 static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
@@ -136,7 +119,7 @@ static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *er
 
     (void)err;
     add_name(&s->attempts, name_of(&q->trace, q->record.segment));
-    ipw_history_book(s->of->history, false, &q->trace);
+    ipw_uncounted_add(&s->of->history->books.earlier, &q->trace);
     s->of->history->n_attempts++;
     return 0;
 }
@@ -146,7 +129,7 @@ static int take_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     struct settling *s = ud;
 
     (void)err;
-    ipw_history_book(s->of->history, true, &q->trace);
+    ipw_uncounted_add(&s->of->history->books.warmup, &q->trace);
     return 0;
 }
 
@@ -230,7 +213,7 @@ static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     }
     rc = write_attempt(s, q->doc, why, err);
     add_name(&s->moved, name);
-    ipw_history_book(s->of->history, false, &q->trace);
+    ipw_uncounted_add(&s->of->history->books.earlier, &q->trace);
     s->of->history->n_attempts++;
     s->n_dropped++;
     return rc;
