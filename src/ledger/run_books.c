@@ -11,7 +11,7 @@ void ipw_uncounted_add(struct ipw_uncounted *u, const struct ipw_query_trace *tr
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_figure *f = &trace->energy[d];
 
-        u->j[d] = ipw_joules_add(u->j[d], f->known ? f->j : empty ? 0 : (double)NAN);
+        u->j[d] = ipw_figure_add_j(u->j[d], f->known ? f->j : empty ? 0 : (double)NAN);
     }
 }
 

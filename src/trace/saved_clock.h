@@ -1,6 +1,7 @@
-/* trace/saved_clock.h: the clock that a manifest names.
+/* trace/saved_clock.h: reads and writes the clock of a manifest.
  *
- * One instant by three clocks; it dates every stamp of the run.  Owns nothing. */
+ * The manifest states one instant by three clocks; it dates every stamp of the run.  Owns
+ * nothing. */
 #ifndef IPW_TRACE_SAVED_CLOCK_H
 #define IPW_TRACE_SAVED_CLOCK_H
 
@@ -8,9 +9,9 @@
 #include "json/json.h"
 #include "json/write.h"
 
-/* Zero where a member is missing; `clock` may be NULL. */
+/* Missing members become 0; `clock` may be NULL. */
 struct ipw_anchor ipw_saved_clock_read(const struct ipw_json *clock);
-/* An object. */
+/* Writes an object. */
 void ipw_saved_clock_write(struct ipw_jw *w, const struct ipw_anchor *anchor);
 
 #endif
