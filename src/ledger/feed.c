@@ -190,8 +190,8 @@ static double count(int64_t n) { return n > 0 ? (double)n : 0; }
 static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_event *e)
 {
     const struct ipw_lm_facts *lm = &e->lm;
-    int64_t first_ns = lm->first_token_ns, sent_ns = lm->sent_ns;
-    int64_t last_ns = lm->last_token_ns > first_ns ? lm->last_token_ns : e->t_ns;
+    int64_t first_ns = lm->times.first_token_ns, sent_ns = lm->times.sent_ns;
+    int64_t last_ns = lm->times.last_token_ns > first_ns ? lm->times.last_token_ns : e->t_ns;
     double prefilled = count(lm->input_tokens) - count(lm->cached_tokens);
 
     if (prefilled < 0) prefilled = 0;

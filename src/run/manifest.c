@@ -9,6 +9,7 @@
 #include "json/write.h"
 #include "run/conceal.h"
 #include "run/segment.h"
+#include "trace/saved_clock.h"
 
 enum { MAX_BYTES = 256 * 1024 * 1024 };
 #define CONFIG_MAX (64 * IPW_MIB)
@@ -105,11 +106,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
 static void put_clock(struct ipw_jw *w, const struct ipw_anchor *anchor)
 {
     ipw_jw_key(w, "clock");
-    ipw_jw_obj(w);
-    ipw_jw_kint(w, "boot_ns", anchor->boot_ns);
-    ipw_jw_kint(w, "mono_ns", anchor->mono_ns);
-    ipw_jw_kint(w, "wall_ns", anchor->wall_ns);
-    ipw_jw_obj_end(w);
+    ipw_saved_clock_write(w, anchor);
 }
 
 static void put_program(struct ipw_jw *w)

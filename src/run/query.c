@@ -1,10 +1,7 @@
 #include "run/query.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -71,26 +68,11 @@ static const char *workspace(void *ud)
     struct ipw_workspaces *all = q->ground->workspaces;
     struct ipw_err err;
 
-    if (q->workspace) return q->workspace;
     if (ipw_workspaces_make(all, &err)) {
         ipw_log(IPW_LOG_WARN, "%s", err.text);
         return NULL;
     }
-    q->workspace = ipw_asprintf("%s/q%04d", all->path, (int)q->sinks.query);
-    if (TEMP_FAILURE_RETRY(mkdir(q->workspace, 0700))) {
-        ipw_log(IPW_LOG_WARN, "%s: %s", q->workspace, strerror(errno));
-        free(q->workspace);
-        q->workspace = NULL;
-    }
-    return q->workspace;
-}
-
-static int put_file(struct ipw_query *q, const struct ipw_case_file *file, struct ipw_err *err)
-{
-    const char *folder = workspace(q);
-
-    if (!folder) return ipw_fail(err, IPW_EIO, "no workspace for attachment '%s'", file->name);
-    return ipw_workspace_put(folder, file, err);
+    return ipw_workspace_make(&q->workspace, all->path, q->sinks.query);
 }
 
 /* ---- the end ---- */
@@ -281,7 +263,7 @@ void ipw_query_start(struct ipw_query *q)
 
     emit_start(q);
     if (c->error) rc = ipw_fail(&err, IPW_EINVAL, "%s", c->error);
-    for (size_t i = 0; !rc && i < c->n_files; i++) rc = put_file(q, &c->files[i], &err);
+    if (!rc) rc = ipw_workspace_fill(workspace, q, c, &err);
     if (!rc) rc = ipw_agent_start(&q->agent, g->info, g->config, c, &q->host, agent_done, q, &err);
     if (!rc) {
         ipw_enforce_query_start(&q->sinks.limits);
