@@ -10,6 +10,7 @@
 #include "json/write.h"
 #include "report/format.h"
 #include "report/words.h"
+#include "report/write_summary.h"
 
 void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path)
 {

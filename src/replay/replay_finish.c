@@ -18,6 +18,7 @@
 #include "ledger/run_books.h"
 #include "replay/replay_job.h"
 #include "report/table.h"
+#include "report/write_summary.h"
 #include "run/query_events.h"
 
 /* ---- files ---- */

@@ -12,6 +12,7 @@
 #include "energy/hardware.h"
 #include "json/write.h"
 #include "report/table.h"
+#include "report/write_summary.h"
 
 enum { MAX_BYTES = 64 * 1024 * 1024 };
 

@@ -191,6 +191,16 @@ static void emit_start(struct ipw_query *q)
     ipw_buf_release(&data);
 }
 
+static void fill_grants(struct ipw_host_grants *grants, const struct ipw_query_ground *g)
+{
+    ipw_script_grants(grants, g->script);
+    grants->web = g->web;
+    grants->may_fetch = g->web != NULL;
+    if (!grants->may_start || !g->agent->untrusted || g->agent->allow_proc) return;
+    grants->may_start = false;
+    grants->no_proc = "an --untrusted agent starts child processes with --allow-proc only";
+}
+
 static void fill_host(struct ipw_query *q)
 {
     const struct ipw_query_ground *g = q->ground;
@@ -205,17 +215,6 @@ static void fill_host(struct ipw_query *q)
                   .temperature = g->agent->temperature,
                   .seed = g->agent->seed,
                   .max_tokens = g->agent->max_tokens},
-        .grants = {.quota = ipw_script_quota(g->script),
-                   .may_start =
-                       !g->script->no_proc && (!g->agent->untrusted || g->agent->allow_proc),
-                   .web = g->web,
-                   .may_fetch = g->web != NULL,
-                   .readable = (const char *const *)g->script->read.items,
-                   .no_web = "web requests are switched off by --no-web",
-                   .no_proc = g->script->no_proc
-                                  ? "child processes are switched off by --no-proc"
-                                  : "an --untrusted agent starts child processes with "
-                                    "--allow-proc only"},
         .on = {.workspace = workspace,
                .admit = admit,
                .held = held,
@@ -226,6 +225,7 @@ static void fill_host(struct ipw_query *q)
                .first_token = first_token,
                .ud = q},
     };
+    fill_grants(&q->host.grants, g);
 }
 
 struct ipw_query *ipw_query_new(const struct ipw_query_ground *g, size_t index,

@@ -12,6 +12,7 @@
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "report/summary.h"
+#include "report/write_summary.h"
 #include "run/resume/sessions.h"
 #include "trace/rundir.h"
 
