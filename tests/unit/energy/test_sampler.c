@@ -186,7 +186,7 @@ static void test_spaced(void **state)
     a.channels[0] = (struct ipw_channel){
         .kind = IPW_CHANNEL_COUNTER, .domain = IPW_DOMAIN_CPU, .period_ns = 1000};
     set.sources[0] = &a.source;
-    assert_int_equal(ipw_sampler_start(&s, &set, S(3600), NULL, NULL, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, EVERY(S(3600)), NULL), 0);
     ipw_sampler_space(NULL, 0);
     ipw_sampler_space(s, S(1800));
     for (int i = 0; i < 10; i++) {
