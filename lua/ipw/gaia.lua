@@ -1,6 +1,6 @@
---- ipw.gaia: finds GAIA on this machine and reads it, or the bundled sample.
+--- ipw.gaia: finds GAIA on this machine and reads it, or the built-in sample.
 --
--- GAIA itself is gated and must not be passed on; it is read from where the user put it:
+-- GAIA is gated and must not be shared again, so it is read from the user's copy:
 --   1. the folder given with --data-dir
 --   2. $IPW_AGENT_DATASETS/gaia
 --   3. the Hugging Face hub's cache (ipw.hub)
@@ -20,7 +20,7 @@ local SAMPLE = "datasets/gaia-sample"
 local SAMPLE_NAME = "gaia-sample"
 gaia.repo = "gaia-benchmark/GAIA"
 
---- What the search for GAIA looks at: files on disk, or the files inside the binary.
+--- The two places of files: the disk, and the files inside the binary.
 local disk = {
   rows = core.rows,
   has = function(path) return core.exists(path) == "file" end,
@@ -34,7 +34,7 @@ local binary = {
   file = function(name, path) return { name = name, builtin = path } end,
 }
 
---- What a model is told.
+--- The system prompt.
 gaia.system = [[
 You are a general assistant. You will be asked one question. Report your thoughts while you work on
 it, and end your reply with a line that follows this template:
@@ -49,12 +49,12 @@ and words.
   example), and write numerals as digits unless the question says otherwise.
 - If a list is asked for, follow these rules for each of its elements.]]
 
-function gaia.prompt(record)
-  return { system = gaia.system, user = dataset.user_text(record) }
+function gaia.prompt(task)
+  return { system = gaia.system, user = dataset.user_text(task) }
 end
 
 local function unreadable(why)
-  return ("GAIA is there and cannot be read (--dataset %s runs the sample): %s")
+  return ("GAIA was found but cannot be read (--dataset %s runs the sample): %s")
     :format(SAMPLE_NAME, why)
 end
 
@@ -73,14 +73,13 @@ local function find_metadata(folder, split)
   return nil, wrong
 end
 
---- Where the hub's cache keeps GAIA: nil when it has none, and why when it has and that cannot be
---- read.
+--- The folder of GAIA in the hub's cache; or nil, and a reason if it is there but cannot be read.
 local function hub_folder()
   local folder, why = hub.snapshot(gaia.repo)
   return folder, why and unreadable(why)
 end
 
---- The metadata file that the user named, or the one in the folder that he named.
+--- The metadata file that the user named, or that of the folder that the user named.
 local function locate_named(path, split)
   if path:lower():find("%.%w+$") and core.exists(path) == "file" then return path end
   local found, wrong = find_metadata(path, split)
@@ -88,8 +87,8 @@ local function locate_named(path, split)
   return nil, wrong or ("%s: no metadata.parquet or metadata.jsonl there, nor in 2023/%s"):format(path, split)
 end
 
---- The metadata file; or nil and why there is none.  The third value tells that GAIA is there, and
---- the second then what to do about it.
+--- The metadata file; or nil and a reason.  The third value is true if GAIA was found; then the reason
+--- says what to do about it.
 local function locate(opts, split)
   if opts.data_dir then
     local path, why = locate_named(opts.data_dir, split)
@@ -111,8 +110,8 @@ local function locate(opts, split)
     :format(hub.page(gaia.repo))
 end
 
---- Finds a task's attachment: by its name, by its path in the repository, then by any file named
---- after the task.
+--- Finds a task's attachment by its name, by its path in the repository, then by any file named after
+--- the task.
 local function find_attachment(source, folder, row, id, names)
   local name = score.text(dataset.pick(row, { "file_name" }))
   local path = score.text(dataset.pick(row, { "file_path" })) or ""
@@ -136,8 +135,7 @@ local function find_attachment(source, folder, row, id, names)
   return nil, ("the attachment %s is missing in %s"):format(name, folder)
 end
 
---- How many steps and tools the annotator took; the steps themselves give the answer away and stay
---- out.
+--- The annotator's number of steps and tools.  The steps themselves reveal the answer and are left out.
 local function effort(row)
   local notes = dataset.pick(row, { "annotator metadata" })
   if type(notes) ~= "table" then return nil, nil end
@@ -167,20 +165,20 @@ end
 local function read(source, path)
   local rows, sha = source.rows(path)
   if not rows then return nil, source == binary and sha or unreadable(sha) end
-  local folder, records, skipped = dataset.folder_of(path), {}, 0
+  local folder, tasks, skipped = dataset.folder_of(path), {}, 0
   local names = source.list(folder)
   table.sort(names)
   for _, item in ipairs(rows) do
-    local record = read_task(source, folder, item, names)
-    if record then records[#records + 1] = record else skipped = skipped + 1 end
+    local task = read_task(source, folder, item, names)
+    if task then tasks[#tasks + 1] = task else skipped = skipped + 1 end
   end
-  local ok, why = dataset.check_ids(records, path)
+  local ok, why = dataset.check_ids(tasks, path)
   if not ok then return nil, why end
-  if #records == 0 then
+  if #tasks == 0 then
     return nil, ("%s: none of the %d rows has task_id, Question and Final answer")
       :format(path, #rows)
   end
-  return records, { source = source == binary and "builtin:" .. path or path, sha256 = sha,
+  return tasks, { source = source == binary and "builtin:" .. path or path, sha256 = sha,
                     skipped = skipped, sample = source == binary }
 end
 
@@ -213,20 +211,20 @@ function gaia.load(opts)
     if fatal then return nil, why end
     notes[1] = why
   end
-  local records, info = read(path and disk or binary, path or SAMPLE .. "/metadata.jsonl")
-  if not records then return nil, info end
+  local tasks, info = read(path and disk or binary, path or SAMPLE .. "/metadata.jsonl")
+  if not tasks then return nil, info end
   if not path then info.name = SAMPLE_NAME end
   if notes[1] then
-    notes[1] = ("%s, %d tasks of our own in GAIA's form: %s"):format(SAMPLE_NAME, #records, notes[1])
+    notes[1] = ("%s, %d tasks of our own in GAIA's form: %s"):format(SAMPLE_NAME, #tasks, notes[1])
   end
   if info.skipped > 0 then
     notes[#notes + 1] = ("%d rows without question or answer were left out"):format(info.skipped)
   end
   if #notes > 0 then info.note = table.concat(notes, "\n") end
-  return records, info
+  return tasks, info
 end
 
---- The sample as a dataset of its own.
+--- The sample alone, for the dataset gaia-sample.
 function gaia.load_sample()
   return gaia.load { sample = true }
 end

@@ -182,7 +182,7 @@ local function of_hub(text)
       local rows, sha = core.rows(full)
       if not rows then return nil, sha end
       hashes[#hashes + 1] = sha
-      local part, wrong = dataset.records(rows, full, { folder = dataset.folder_of(full), first = #records })
+      local part, wrong = dataset.tasks(rows, full, { folder = dataset.folder_of(full), first = #records })
       if not part then return nil, wrong end
       table.move(part, 1, #part, #records + 1, records)
     end

@@ -1,6 +1,6 @@
-/* data/rows.h: reads rows of datasets from files.
+/* data/rows.h: reads tasks (rows) of datasets from files.
  *
- * Pure but for the reading of the file: JSONL, JSON (an array of objects, or an object with a
+ * Pure except for reading the file.  Formats: JSONL, JSON (an array of objects, or an object with a
  * "rows" or "data" array of them), CSV and TSV (RFC 4180: quotes, CRLF, newlines inside quotes,
  * BOM; the separator of a .csv is found: comma, semicolon or tab) become rows of JSON text, one object each, in file order, with line numbers for messages.
  * So do Parquet and Arrow (columnar/), whose line is the number of the row, and a folder of such files.
@@ -20,13 +20,13 @@
 struct ipw_row {
     char *json; /* one object */
     size_t n;
-    int64_t line; /* where it starts in the file, from 1 */
+    int64_t line; /* line in the file where it starts, from 1 */
 };
 
 struct ipw_rows {
     struct ipw_row *rows;
     size_t n, cap;
-    char sha256[65]; /* of the file's bytes, hex */
+    char sha256[65]; /* hash of the file's bytes, as hex digits */
 };
 
 /* Whether the name's ending is one of those below. */

@@ -21,7 +21,7 @@
 #include "script/vm.h"
 
 enum { MAX_TEXT_BYTES = 16 * 1024 * 1024 };
-/* For all of its rows at once, some 70 us each; a script that never comes back still ends. */
+/* For all rows at once, some 70 us each; a script that never returns still ends. */
 #define LOAD_CPU_NS (300 * IPW_NS_PER_S)
 
 struct ipw_dataset {
@@ -32,7 +32,7 @@ struct ipw_dataset {
     char *name, *note, *sha256, *source;
     char *unscored; /* why nothing is scored: there is no script; or NULL */
     const struct ipw_dataset_options *options; /* while opening */
-    /* registry references: the dataset's table and the list of records */
+    /* registry references: the dataset's table and the list of tasks */
     int script, records;
 };
 
@@ -189,8 +189,8 @@ static int by_id(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Files of rows are checked where their lines are known (lua/ipw/dataset.lua); what a script gives
- * is checked here.  Everything about a run goes by the id: resume, compare, validate. */
+/* Tasks of a file are checked in lua/ipw/dataset.lua, where lines are known; tasks of a script are
+ * checked here.  Everything about a run depends on unique ids: resume, compare, validate. */
 static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
 {
     const struct ipw_case **sorted = ipw_calloc(cases->n + 1, sizeof *sorted);
@@ -208,8 +208,9 @@ static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
     return rc;
 }
 
-/* Known by the ending, wherever the file lies.  A path with an ending that is no script's is a file
- * too: the reader says which kinds there are, where Lua would complain of the first byte. */
+/* Files are recognised by their ending, in any folder.  A path with another ending than a script's
+ * is also a file: the reader then lists the known kinds, whereas Lua would report the first
+ * byte. */
 static bool is_rows_file(const char *name)
 {
     const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash + 1 : name, '.');
@@ -244,7 +245,8 @@ static int ask(struct ipw_vm *vm, const char *module, const char *function, cons
     return ipw_vm_call(vm, 3, 1, err);
 }
 
-/* (dataset, scorer): the dataset's table with the scorer's score, and extract when it has one. */
+/* (dataset, scorer): the dataset's table with the scorer's score, and with its extract if it has
+ * one. */
 static int use_scorer_protected(lua_State *L)
 {
     static const char *const fields[] = {"score", "extract"};
@@ -287,7 +289,7 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
 {
     struct ipw_dataset *cases = ipw_calloc(1, sizeof *cases);
     struct ipw_vm_options vm_options = {
-        .memory_bytes = 4096 * IPW_MIB, /* a dataset may be large; it is the user's own */
+        .memory_bytes = 4096 * IPW_MIB, /* a dataset can be large; it is the user's own */
         .slice_cpu_ns = LOAD_CPU_NS,
         .paths = options->paths,
         .host = &cases->host,
@@ -320,7 +322,7 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
     rc = ipw_vm_call(cases->vm, 2, 0, err);
     if (!rc) rc = check_ids(cases, err);
     if (rc) goto fail;
-    ipw_vm_set_slice(cases->vm, 0); /* what it is asked from now on is an answer at a time */
+    ipw_vm_set_slice(cases->vm, 0); /* later calls are for one answer each */
     if (!cases->name) cases->name = ipw_strdup(options->dataset);
     cases->options = NULL;
     *out = cases;
@@ -449,7 +451,7 @@ static int score_protected(lua_State *L)
         lua_replace(L, -2); // args script record
     }
 
-    /* extract(text, record, source): the answer itself, and how it was found. */
+    /* extract(text, task, source): the answer itself, and how it was found. */
     if (a->response && lua_getfield(L, 2, "extract") == LUA_TFUNCTION) {
         lua_pushstring(L, a->response);
         lua_pushvalue(L, 3);
@@ -476,7 +478,7 @@ static int score_protected(lua_State *L)
     lua_call(L, 2, 2); // args script record verdict details
     if (lua_isboolean(L, 4)) out->resolved = lua_toboolean(L, 4);
     if (lua_istable(L, 5) && ipw_value_encode(L, 5, &out->metadata, NULL) == 0 &&
-        ipw_buf_str(&out->metadata)[0] == '[') { /* an object is what the run's files hold */
+        ipw_buf_str(&out->metadata)[0] == '[') { /* the files of a run need an object */
         struct ipw_buf list = out->metadata;
 
         ipw_buf_init(&out->metadata, list.max + 16);
@@ -510,7 +512,7 @@ static void score(struct ipw_dataset *cases, struct score_args *args)
     if (ipw_vm_call(cases->vm, 1, 0, &err)) {
         out->resolved = -1;
         snprintf(out->reason, sizeof out->reason, "%.120s", err.text);
-        ipw_vm_renew_cpu(cases->vm); /* one answer's trouble is not the next one's */
+        ipw_vm_renew_cpu(cases->vm); /* the next answer gets its own CPU time */
     }
 }
 

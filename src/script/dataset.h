@@ -1,9 +1,8 @@
 /* script/dataset.h: the queries of a run, from a dataset script.
  *
- * A dataset is a Lua script (datasets/NAME.lua, or the generic adapter lua/ipw/dataset.lua for a
- * file of rows).  It is loaded into a state of its own that lives as long as the run, so that
- * scoring can go back to the script, while the agents' states never see a reference answer.  The
- * object owns everything that it hands out. */
+ * A dataset is a Lua script (datasets/NAME.lua, or lua/ipw/dataset.lua for a file of rows).  It has
+ * a state of its own for the whole run, which also scores the answers; the agents' states never see
+ * a reference answer.  The object owns everything that it returns. */
 #ifndef IPW_SCRIPT_DATASET_H
 #define IPW_SCRIPT_DATASET_H
 
@@ -31,7 +30,7 @@ struct ipw_case {
     char *error; /* why this one cannot be run (a missing attachment), or NULL */
     struct ipw_case_file *files;
     size_t n_files, cap_files;
-    int64_t number; /* of the record in the dataset, from 1 */
+    int64_t number; /* of the task in the dataset, from 1 */
 };
 
 struct ipw_dataset;
@@ -70,15 +69,16 @@ const char *ipw_dataset_sha256(const struct ipw_dataset *cases); /* of the rows,
 const char *ipw_dataset_source(const struct ipw_dataset *cases); /* where they came from, or NULL */
 
 struct ipw_score {
-    int resolved;            /* 1, 0, or -1: cannot be scored */
+    int resolved;            /* 1, 0, or -1: not scored */
     struct ipw_buf answer;   /* the extracted final answer */
     char source[24];         /* "marker", "tool", "last_line", "none", ... */
-    char reason[128];        /* why not scored, or "" */
+    char reason[128];        /* why it is not scored, or "" */
     struct ipw_buf metadata; /* JSON object text for score_metadata; may be empty */
 };
 
-/* `response` is what the agent returned (NULL: nothing); `source` the agent's own word for how it
- * came to it, or NULL.  Never fails: a scorer that raises leaves resolved -1 and the reason. */
+/* `response` is the text that the agent returned, or NULL; `source` is the agent's word for where
+ * it came from, or NULL.  Never fails: if a scorer raises, `resolved` is -1 and `reason` says
+ * why. */
 void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
                        const char *source, struct ipw_score *out);
 /* The same of a query of a saved run, whose trace has its reference.  `question` is its prompt. */

@@ -1,4 +1,4 @@
-/* ipw.core.data: rows of dataset files, GAIA's rule, and where datasets live on this machine.
+/* ipw.core.data: rows of dataset files, GAIA's rule, and the places of datasets on this machine.
  *
  *   rows(path, columns) list of { row = table, line = n }, sha256  |  nil, message; columns: a list of
  *                       the names that are wanted, or nil
@@ -23,7 +23,7 @@
  *   scorers             the names of the scorers, with commas between
  *   getenv(name)        one of a few names that say where datasets are
  *
- * What C allocates here sits in a box with a __gc, so that a Lua error leaks nothing. */
+ * C memory is in a box with a __gc, so that a Lua error leaks nothing. */
 #include <dirent.h>
 #include <errno.h>
 #include <lauxlib.h>
@@ -64,8 +64,8 @@ static int box_gc(lua_State *L)
     return 0;
 }
 
-/* One a state, for nothing here calls Lua.  A new one for each answer that is scored would be two
- * collections away from its end, and Lua 5.4.4 falls behind with such: a run's memory grew. */
+/* One box for each state, because nothing here calls Lua.  A new box for each scored answer lives
+ * for two collections, and Lua 5.4.4 falls behind with such boxes: a run's memory grew. */
 static struct box *push_box(lua_State *L) // [0, +1]
 {
     static const char key;
@@ -101,7 +101,7 @@ static int push_rows(lua_State *L, struct box *box, const char *name)
         lua_pushinteger(L, rows->rows[i].line);
         lua_setfield(L, -2, "line");
         lua_rawseti(L, -2, (lua_Integer)i + 1);
-        free(rows->rows[i].json); /* two copies of a large dataset at once are enough */
+        free(rows->rows[i].json); /* not two copies of a large dataset at once */
         rows->rows[i].json = NULL;
     }
     lua_pushstring(L, rows->sha256);

@@ -35,7 +35,7 @@ local function records(name, text, opts)
   if not rows then error(why, 2) end
   opts = opts or {}
   opts.folder = opts.folder or "."
-  return dataset.records(rows, name, opts)
+  return dataset.tasks(rows, name, opts)
 end
 
 local cases = {
@@ -108,7 +108,7 @@ local cases = {
     equal(list, nil)
     has(why, "x.jsonl:2"); has(why, "saw id, query")
     list, why = records("x.jsonl", '{"question":"  "}\n')
-    equal(list, nil); has(why, "x.jsonl:1: no question: the column 'question' holds no text")
+    equal(list, nil); has(why, "x.jsonl:1: no question: the column 'question' has no text")
   end },
 
   { "a mapping may name each rule of ipw.score, with what the rule needs, and no other", function()
@@ -333,7 +333,7 @@ local cases = {
   { "gaia: a folder named by the user is not replaced by the sample", function()
     local list, why = gaia.load { data_dir = fixture "parquet_only" }
     equal(list, nil)
-    has(why, "GAIA is there and cannot be read"); has(why, "parquet_only/2023/validation/metadata.parquet: ")
+    has(why, "GAIA was found but cannot be read"); has(why, "parquet_only/2023/validation/metadata.parquet: ")
     list, why = gaia.load { data_dir = "/nowhere" }
     equal(list, nil); has(why, "/nowhere")
     list, why = gaia.load { data_dir = fixture "gaia_like", split = "test" }

@@ -1,4 +1,4 @@
---- my_dataset: say here what it asks, and where it comes from.
+--- my_dataset: describe here its questions and where they come from.
 --
 -- Rows of a file need no Lua: `--dataset rows.jsonl` reads .jsonl, .csv, .json, .parquet and
 -- .arrow with the usual column names. `ipw-agent check FILE` loads this one and looks at its records.

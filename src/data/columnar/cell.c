@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "data/columnar/data_file.h"
 #include "json/json.h"
 
