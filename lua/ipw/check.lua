@@ -11,7 +11,9 @@ local check = {}
 local fields = {
   tool    = { "name", "about", "input", "run", "needs", "serial" },
   agent   = { "name", "about", "defaults", "run" },
-  dataset = { "name", "about", "system", "load", "prompt", "extract", "score" },
+  dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "rule", "repo",
+    "config", "split", "revision", "spec", "columns", "map", "rows", "gated", "judge", "files", "locate",
+    "fetch_line" },
   model   = { "name", "about", "reply" },
 }
 local types = { "string", "number", "integer", "boolean", "array", "object" }

@@ -254,6 +254,7 @@ static void read_record(struct ipw_query_loaded *l, const struct ipw_made_query 
 
     l->texts[0] = ipw_schema_text(ipw_json_get(l->doc, "metadata"));
     l->texts[1] = ipw_schema_text(ipw_json_get(l->doc, "score_metadata"));
+    l->texts[2] = ipw_schema_text(ipw_json_get(l->doc, "reference"));
     l->started_at = made->started_at;
     r->workload_type = made->workload_type ? made->workload_type : "agentic";
     r->query_text = made->query_text ? made->query_text : "";
@@ -261,6 +262,7 @@ static void read_record(struct ipw_query_loaded *l, const struct ipw_made_query 
     r->is_resolved = ipw_json_kind(resolved) == IPW_JSON_BOOL ? ipw_json_bool(resolved, false) : -1;
     r->metadata = l->texts[0];
     r->score_metadata = l->texts[1];
+    r->reference = l->texts[2];
     r->lua_cpu_ns = isnan(made->lua_cpu_s) ? -1 : ipw_s_to_ns(made->lua_cpu_s);
 }
 
@@ -338,8 +340,8 @@ int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t
 void ipw_query_loaded_release(struct ipw_query_loaded *loaded)
 {
     ipw_query_trace_release(&loaded->trace);
-    free(loaded->texts[0]);
-    free(loaded->texts[1]);
+    for (size_t i = 0; i < sizeof loaded->texts / sizeof *loaded->texts; i++)
+        free(loaded->texts[i]);
     ipw_json_free(loaded->doc);
     *loaded = (struct ipw_query_loaded){0};
 }

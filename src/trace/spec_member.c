@@ -17,7 +17,7 @@ static void put_int(struct ipw_jw *w, const struct ipw_spec *s, int64_t value, b
 
 static void put_text(struct ipw_jw *w, const struct ipw_spec *s, const char *text)
 {
-    if (s->kind & IPW_SPEC_OBJ) {
+    if ((s->kind & IPW_SPEC_OBJ) && (text || !(s->kind & IPW_SPEC_OPTIONAL))) {
         if (!text) text = "{}";
         ipw_jw_kraw(w, s->key, text, strlen(text));
     } else if (text || !(s->kind & IPW_SPEC_OPTIONAL)) {

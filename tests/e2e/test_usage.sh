@@ -95,7 +95,6 @@ cat >cases <<'EOF'
 3|repair nowhere|nowhere: no such run
 2|resume|resume: an argument is missing
 3|resume nowhere|nowhere: no such run
-2|score run|run: name its dataset with --dataset
 3|score nowhere|nowhere: no such run
 3|score run --dataset nowhere.jsonl|nowhere.jsonl: No such file
 3|score run --scorer zzz --dataset rows.jsonl|unknown scorer 'zzz'

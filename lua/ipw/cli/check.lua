@@ -1,5 +1,7 @@
 --- ipw.cli.check: `ipw-agent check FILE` loads a file and prints its mistakes with their lines.
 local check = require "ipw.check"
+local core = require "ipw.core.data"
+local dataset = require "ipw.dataset"
 local misspelt = require "ipw.cli.library_names"
 local script = require "ipw.core.script"
 
@@ -43,7 +45,21 @@ local function stray_globals(before)
   return names
 end
 
+--- A file of rows, or a folder of such files, is a dataset as it is.
+local function check_rows(io, path)
+  local set = dataset.open(path)
+  local records, info = set.load {}
+  if not records then
+    io.say(tostring(info))
+    return 3
+  end
+  if info.note then io.say(info.note) end
+  io.say(("%s: a good dataset, '%s', %d record%s"):format(path, set.name, #records, #records == 1 and "" or "s"))
+  return 0
+end
+
 return function(io, path, kind)
+  if core.is_rows(path) or core.exists(path) == "dir" then return check_rows(io, path) end
   local source, unreadable = script.source(path)
   if not source then error(unreadable, 0) end
   local found = 0
