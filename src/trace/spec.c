@@ -79,7 +79,7 @@ static int check_member(const struct ipw_json *node, const struct ipw_spec *s, c
     if (!(found & s->kind)) return wrong_kind(s, found, path, err);
     if (found & IPW_SPEC_NUM) {
         if (!isfinite(ipw_json_num(node, NAN)))
-            return ipw_fail(err, IPW_EPARSE, "%s: is no finite number", path);
+            return ipw_fail(err, IPW_EPARSE, "%s: is not a finite number", path);
         if ((s->kind & IPW_SPEC_COUNT) && ipw_json_num(node, 0) < 0)
             return ipw_fail(err, IPW_EPARSE, "%s: is negative", path);
     }
@@ -101,7 +101,7 @@ static int check_order(const struct ipw_json *object, const char *where, struct 
 
         if (order >= 0)
             return ipw_fail(err, IPW_EPARSE, "%s%s%.60s: %s", where, *where ? "." : "", key,
-                            order == 0 ? "stands twice" : "keys are not in order");
+                            order == 0 ? "occurs twice" : "keys are not in order");
         before = key;
     }
     return 0;

@@ -64,7 +64,7 @@ static int sync_file(const struct job *j, const char *name, struct ipw_err *err)
     if (fd < 0 && errno != ENOENT)
         rc = ipw_fail_errno(err, errno, "%s", path);
     else if (fd >= 0 && TEMP_FAILURE_RETRY(fdatasync(fd)) < 0 && errno != EINVAL)
-        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
+        rc = ipw_fail_errno(err, errno, "%s: the disk lost written data", path);
     if (fd >= 0) close(fd);
     free(path);
     return rc;
@@ -281,7 +281,7 @@ static int append_added(struct job *j, int file, struct ipw_err *err)
 
     if (!rc) rc = ipw_jsonl_append(to, j->added[file].data, j->added[file].len, err);
     if (!rc && TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(to))) < 0 && errno != EINVAL)
-        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
+        rc = ipw_fail_errno(err, errno, "%s: the disk lost written data", path);
     ipw_jsonl_append_close(to, NULL);
     if (!rc) rc = ipw_file_sync_folder(path, err);
     free(path);
@@ -449,7 +449,7 @@ static int write_run_end(struct job *j, struct ipw_recompute_segment *r, struct 
     ipw_event_write(&line, &event);
     if (!rc) rc = ipw_jsonl_append(to, line.data, line.len, err);
     if (!rc && TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(to))) < 0 && errno != EINVAL)
-        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
+        rc = ipw_fail_errno(err, errno, "%s: the disk lost written data", path);
     ipw_jsonl_append_close(to, NULL);
     if (!rc) {
         ipw_mend_say(j->m, "%s: the run_end of its last session is written again", path);

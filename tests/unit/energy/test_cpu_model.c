@@ -178,7 +178,7 @@ static void test_saved_line(void **state)
     source = open_model(saved);
     assert_int_equal(source->channels[0].domain, IPW_DOMAIN_CPU);
     ipw_source_note(source, note);
-    assert_non_null(strstr(note, "is of another processor"));
+    assert_non_null(strstr(note, "belongs to another processor"));
     source->close(source);
 
     put("calibration.json", "{\"idle_w\":");

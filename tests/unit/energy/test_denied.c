@@ -57,7 +57,7 @@ static void test_rapl_in_part(void **state)
     assert_true(s->missing[IPW_DOMAIN_CPU].denied);
     assert_non_null(strstr(s->missing[IPW_DOMAIN_CPU].text, "intel-rapl:1/energy_uj: "));
     assert_non_null(strstr(s->missing[IPW_DOMAIN_CPU].text, "chmod a+r"));
-    assert_non_null(strstr(s->note, "no cpu figure: "));
+    assert_non_null(strstr(s->note, "no cpu energy: "));
     assert_int_equal(value(s, "package-0"), 1000);
     s->close(s);
 }
@@ -151,7 +151,7 @@ static void test_boards_in_part(void **state)
     for (size_t i = 0; i < s->n_channels; i++) assert_false(s->channels[i].in_sum);
     assert_true(s->missing[IPW_DOMAIN_GPU].denied);
     assert_non_null(strstr(s->missing[IPW_DOMAIN_GPU].text, "hwmon1/energy1_input: "));
-    assert_non_null(strstr(s->note, "no gpu figure: "));
+    assert_non_null(strstr(s->note, "no gpu energy: "));
     s->close(s);
 }
 

@@ -163,8 +163,8 @@ static void test_zero_watts(void **state)
         assert_true(v[1] == IPW_NO_VALUE);
         assert_true(v[2] == IPW_NO_VALUE);
     }
-    assert_non_null(strstr(s->note, "gpu1: 0 W is no reading of a board that is awake"));
-    assert_non_null(strstr(s->note, "gpu0: 0 W is no reading of a board that is awake"));
+    assert_non_null(strstr(s->note, "gpu1: ignored 0 W while awake"));
+    assert_non_null(strstr(s->note, "gpu0: ignored 0 W while awake"));
     s->close(s);
 }
 

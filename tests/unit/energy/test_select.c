@@ -143,7 +143,7 @@ static void test_wrong_words(void **state)
         {"prometeus=http://x", "(did you mean 'prometheus='?)"},
         {"prometheus", "--telemetry prometheus: expected prometheus=..."},
         {"prometheus=", "nothing after the '='"},
-        {"rapl,none", "none goes with nothing else"},
+        {"rapl,none", "none cannot be combined with sensors"},
         {"xyzzy", "there are auto, none, "},
     };
     struct ipw_source_set set;

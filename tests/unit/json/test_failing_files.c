@@ -236,8 +236,7 @@ static void a_line_that_stays_half_is_told(void **state)
                         "lines.jsonl: write: No space left on device, and it could not be cut back "
                         "to 8 bytes: No space left on device");
     assert_int_equal(append_lines(&err), IPW_EPARSE);
-    assert_string_equal(err.text,
-                        "lines.jsonl: its last line is torn (no line feed after byte 16)");
+    assert_string_equal(err.text, "lines.jsonl: last line is incomplete: no newline after byte 16");
 }
 
 static int read_lines(char *to, struct ipw_err *err)
