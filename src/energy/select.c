@@ -143,7 +143,7 @@ static const struct kind {
     const char *name; /* "=" at its end: it takes an argument, and "auto" does not look for it */
     int (*open)(struct ipw_source **out, const struct place *p, const char *arg,
                 struct ipw_err *err);
-    unsigned domains; /* that such a source fills: bits 1 << domain */
+    unsigned domains; /* domains that such a source fills, as bits 1 << domain */
 } kinds[] = {
     {"perf", open_perf, OF_CPU},           {"rapl", open_rapl, OF_CPU},
     {"nvml", open_nvml, OF_GPU},           {"amdgpu", open_amdgpu, OF_GPU},

@@ -396,7 +396,8 @@ void ipw_ledger_find_complete(struct ipw_ledger *l)
         const struct ledger_look *call = &l->calls[l->first_call];
         struct ledger_query *q = ipw_ledger_query(l, call->query);
 
-        if (!q || q->call_ns != call->t_ns) continue; /* it is over, or counted from another time */
+        /* The query has ended, or its call began at another time. */
+        if (!q || q->call_ns != call->t_ns) continue;
         if (in_call_since(q) == call->t_ns) {
             l->complete_ns = call->t_ns;
             return;

@@ -1,7 +1,7 @@
 /* ledger/run_books.h: the balance of a run, summed over its sessions.
  *
- * Each session is added with its own balance (ledger/balance.h).  Queries that do not count, those of
- * the warm-up and earlier attempts, are summed apart and put into the balance at the end.  Owns its
+ * Each session is added with its own balance (ledger/balance.h).  Warm-up queries and earlier
+ * attempts do not count; they are summed separately and put into the balance at the end.  Owns its
  * lists; all zero is empty. */
 #ifndef IPW_LEDGER_RUN_BOOKS_H
 #define IPW_LEDGER_RUN_BOOKS_H
@@ -9,11 +9,11 @@
 #include "ledger/balance.h"
 
 struct ipw_uncounted {          /* joules of queries that do not count */
-    double j[IPW_DOMAIN_COUNT]; /* NAN: a query's are unknown */
+    double j[IPW_DOMAIN_COUNT]; /* NAN: the energy of one query is unknown */
     struct ipw_device_sums devices;
 };
 void ipw_uncounted_add(struct ipw_uncounted *u, const struct ipw_query_trace *trace);
-/* Onto a balance and its devices; either of both may be NULL. */
+/* Puts them into a balance and its devices; either may be NULL. */
 void ipw_uncounted_put(struct ipw_balance *balance, struct ipw_device_books *devices,
                        const struct ipw_uncounted *warmup, const struct ipw_uncounted *earlier);
 void ipw_uncounted_release(struct ipw_uncounted *u);
@@ -22,11 +22,13 @@ struct ipw_run_books {
     size_t n_sessions;
     struct ipw_balance balance[IPW_DOMAIN_COUNT];
     struct ipw_device_books devices;
-    struct ipw_uncounted warmup, earlier; /* earlier: attempts at queries that were run again */
+    /* earlier: earlier attempts of queries that were run again. */
+    struct ipw_uncounted warmup, earlier;
 };
 void ipw_run_books_session(struct ipw_run_books *b, const struct ipw_balance *balance,
                            const struct ipw_device_books *devices);
-/* After the last session and the last query: the uncounted joules are part of the balance. */
+/* Call it after the last session and the last query; it puts the uncounted joules into the
+ * balance. */
 void ipw_run_books_close(struct ipw_run_books *b);
 void ipw_run_books_release(struct ipw_run_books *b);
 
