@@ -1,5 +1,5 @@
-/* SQL of a model's on a file of the test's, and search in a folder: what may be asked, what an answer holds, and
- * where it ends. */
+/* SQL of a model's on a file of the test's, and search in a folder: what may be asked, what an
+ * answer holds, and where it ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

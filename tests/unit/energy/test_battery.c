@@ -204,7 +204,8 @@ static void test_no_batteries(void **state)
     if (ipw_battery_open(&s, NULL, &err) == 0) s->close(s);
 }
 
-/* One of two cells that cannot be read makes the sum unknown; so does a product beyond all numbers. */
+/* One of two cells that cannot be read makes the sum unknown; so does a product beyond all
+ * numbers. */
 static void test_unreadable_cells(void **state)
 {
     struct ipw_source *s;

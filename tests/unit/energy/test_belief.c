@@ -162,7 +162,8 @@ static void test_words_for_reasons(void **state)
     assert_null(ipw_belief_reason_words(NULL));
 }
 
-/* A saved self-test's word tells the same doubt as a fresh one; a word of another version tells none. */
+/* A saved self-test's word tells the same doubt as a fresh one; a word of another version tells
+ * none. */
 static void test_saved(void **state)
 {
     (void)state;

@@ -84,7 +84,8 @@ static void test_there_and_back(void **state)
     }
 }
 
-/* A line that would go below 0 W idle begins at 0; a meter that reads only negative power is refused. */
+/* A line that would go below 0 W idle begins at 0; a meter that reads only negative power is
+ * refused. */
 static void test_negative_watts(void **state)
 {
     struct ipw_calibration c = {.points = {{0.1, 1}, {0.6, 30}, {1, 60}}, .n = 3};
@@ -107,8 +108,8 @@ static void set_or_not(const char *name, const char *value)
         unsetenv(name);
 }
 
-/* The file's place: the variable, else below the configuration folder, else below home; relative folders do not
- * count, and without any there is no place. */
+/* The file's place: the variable, else below the configuration folder, else below home; relative
+ * folders do not count, and without any there is no place. */
 static void test_path(void **state)
 {
     static const struct {

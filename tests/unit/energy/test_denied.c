@@ -1,4 +1,5 @@
-/* Sensors of which a part, or nothing, can be read: no sum without its parts, and a message with the remedy. */
+/* Sensors of which a part, or nothing, can be read: no sum without its parts, and a message with
+ * the remedy. */
 #include "energy/sources/rapl.h"
 
 #include "unit/energy/hwmon_tree.h"
@@ -41,7 +42,8 @@ static void package(int n)
     put_number(file, 1000 + n);
 }
 
-/* One of two packages cannot be read: one package's energy would pass for both, so there is no sum. */
+/* One of two packages cannot be read: one package's energy would pass for both, so there is no
+ * sum. */
 static void test_rapl_in_part(void **state)
 {
     struct ipw_source *s;
@@ -96,7 +98,8 @@ static void test_rapl_denied(void **state)
     assert_non_null(strstr(err.text, "/intel-rapl:0/energy_uj is not readable: chmod a+r "));
 }
 
-/* The root is a file, or there is none: no RAPL.  A root that cannot be followed is an error of its own. */
+/* The root is a file, or there is none: no RAPL.  A root that cannot be followed is an error of its
+ * own. */
 static void test_rapl_root(void **state)
 {
     struct ipw_source *s;

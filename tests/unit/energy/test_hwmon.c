@@ -104,7 +104,8 @@ static void test_41_frozen_accumulator_has_a_gauge(void **state)
     s->close(s);
 }
 
-/* Case 46: a board that sleeps is not touched (its files would fail); 0 W, and the counter rests. */
+/* Case 46: a board that sleeps is not touched (its files would fail); 0 W, and the counter
+ * rests. */
 static void test_46_asleep(void **state)
 {
     struct ipw_source *s;

@@ -320,8 +320,9 @@ static void link_to(const char *path, const char *library)
     if (library) assert_int_equal(symlink(library, path), 0);
 }
 
-/* Late reload: the driver is replaced by another version while we watch.  The library that we opened
- * never works with it; so it is opened again, with each try, until the new one is in its place. */
+/* Late reload: the driver is replaced by another version while we watch.  The library that we
+ * opened never works with it; so it is opened again, with each try, until the new one is in its
+ * place. */
 static void test_13_14_library_replaced(void **state)
 {
     static const char text[] = "device GPU-aaaa H100 700000\n"

@@ -330,7 +330,8 @@ static void test_marks_and_remarks(void **state)
     s->close(s);
 }
 
-/* A successor with other columns is not taken for the first: no value, and a note with file and line. */
+/* A successor with other columns is not taken for the first: no value, and a note with file and
+ * line. */
 static void test_other_columns(void **state)
 {
     static const char *const others[] = {"time,v_w,u_w\n1,5,6\n", "time,other_watts\n1,5\n",
@@ -350,8 +351,8 @@ static void test_other_columns(void **state)
     }
 }
 
-/* A log that is moved away and comes back as a folder, or not at all, gives the last row as long as a row holds; a
- * new file is read from its start. */
+/* A log that is moved away and comes back as a folder, or not at all, gives the last row as long as
+ * a row holds; a new file is read from its start. */
 static void test_moved_away(void **state)
 {
     struct ipw_source *s = open_log("time,w\n1,5\n");

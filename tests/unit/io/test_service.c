@@ -1,5 +1,5 @@
-/* A child of our own that stays: its first line, what it says after it, how it ends by itself, and being
- * stopped though it does not want to. */
+/* A child of our own that stays: its first line, what it says after it, how it ends by itself, and
+ * being stopped though it does not want to. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-/* Files while the calls on them fail: each call of each operation, one at a time.  The caller is told which
- * file it was, no descriptor stays open, and what was on the disk is there still, or what was to be. */
+/* Files while the calls on them fail: each call of each operation, one at a time.  The caller is
+ * told which file it was, no descriptor stays open, and what was on the disk is there still, or
+ * what was to be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

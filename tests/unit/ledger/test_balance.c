@@ -1,4 +1,5 @@
-/* The books of a run and of its devices: sessions added up, devices that come and go, and joules that are not known. */
+/* The books of a run and of its devices: sessions added up, devices that come and go, and joules
+ * that are not known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +41,8 @@ static void sessions_add_up(void **state)
     assert_true(sum.total.coverage == 1);
 }
 
-/* A session of which nothing is known makes the sum unknown, in whatever order; the part that was measured stays. */
+/* A session of which nothing is known makes the sum unknown, in whatever order; the part that was
+ * measured stays. */
 static void an_unknown_session(void **state)
 {
     (void)state;
@@ -101,7 +103,8 @@ static void joules_of_each_device(void **state)
     for (size_t i = 0; i < sums.n; i++)
         if (sums.all[i].name[0]) assert_true(sums.all[i].account.marginal_j == 1);
 
-    /* a part of one query is not known: nor is the sum; without accounts these are not known either */
+    /* a part of one query is not known: nor is the sum; without accounts these are not known
+     * either */
     add_query(&sums, 2, gpus, (const double[]){NAN, 1}, false);
     assert_true(isnan(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu1")));
     assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu0") == 23);

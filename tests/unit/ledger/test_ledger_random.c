@@ -207,8 +207,8 @@ static void test_53_scaling_and_shifting(void **state)
     }
 }
 
-/* Case 25: one turn of two hours at 20 Hz, 144,000 readings (a ring holds 2046), beside short queries
- * whose ends trim what nobody needs: all of it is there. */
+/* Case 25: one turn of two hours at 20 Hz, 144,000 readings (a ring holds 2046), beside short
+ * queries whose ends trim what nobody needs: all of it is there. */
 static void test_25_one_turn_of_two_hours(void **state)
 {
     struct ipw_channel c = test_counter("package-0", IPW_DOMAIN_CPU, RANGE_15 + 15, 400);

@@ -302,7 +302,8 @@ static void a_record(void **state)
 }
 
 /* Two requests of one query at once: each has its own reply. */
-/* What was counted of a stream that was cut is no length to ask for, whatever the next attempt says. */
+/* What was counted of a stream that was cut is no length to ask for, whatever the next attempt
+ * says. */
 static void counted_lengths(void **state)
 {
     struct ipw_workload *w = record(RUN(100) BEGIN(0, "a", 110) ASK(0, 1, 112, 1, 0, "1") EVENT(
