@@ -40,7 +40,7 @@ static void test_what_tells_no_line(void **state)
     (void)state;
     for (size_t i = 0; i < c.n; i++) c.points[i].busy = 0.5 + 0.05 * (double)i;
     assert_int_equal(ipw_calibration_fit(&c, &err), IPW_EINVAL);
-    assert_non_null(strstr(err.text, "too much alike"));
+    assert_non_null(strstr(err.text, "too similar to fit"));
     c = measured(0);
     for (size_t i = 0; i < c.n; i++) c.points[i].watts = 50 - (double)i;
     assert_int_equal(ipw_calibration_fit(&c, &err), IPW_EINVAL);
@@ -97,7 +97,7 @@ static void test_negative_watts(void **state)
     assert_true(c.full_w > 50);
     for (size_t i = 0; i < c.n; i++) c.points[i].watts -= 100;
     assert_int_equal(ipw_calibration_fit(&c, &err), IPW_EINVAL);
-    assert_non_null(strstr(err.text, "is it this machine's?"));
+    assert_non_null(strstr(err.text, "Does it measure this machine?"));
 }
 
 static void set_or_not(const char *name, const char *value)
