@@ -292,7 +292,7 @@ static void trim(struct ipw_feed *f, int64_t before_ns)
     ipw_metrics_trim(f->metrics, before_ns);
 }
 
-void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace)
+void ipw_feed_finish(struct ipw_feed *f, struct ipw_query_trace *trace)
 {
     struct feed_query *q = find(f, trace->index);
 

@@ -35,7 +35,7 @@ int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query);
 /* Number of queries that have started and not ended. */
 size_t ipw_feed_in_flight(const struct ipw_feed *f);
 /* Fills the figures of a query that has ended, and forgets the query. */
-void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace);
+void ipw_feed_finish(struct ipw_feed *f, struct ipw_query_trace *trace);
 
 /* The note that says when a query's figures were filled.  Later readings may refine an earlier
  * instant, so this note and the count of rows in every event make figures repeatable. */

@@ -119,9 +119,9 @@ static void joules_of_each_device(void **state)
     assert_false(ipw_device_sums_whole(&sums, IPW_DOMAIN_GPU));
 }
 
-static struct ipw_device_book device_book(const char *name, double total_j)
+static struct ipw_device_balance device_book(const char *name, double total_j)
 {
-    struct ipw_device_book b = {.domain = IPW_DOMAIN_GPU, .balance = book(total_j, 0, 1)};
+    struct ipw_device_balance b = {.domain = IPW_DOMAIN_GPU, .balance = book(total_j, 0, 1)};
 
     snprintf(b.name, sizeof b.name, "%s", name);
     return b;
@@ -129,39 +129,39 @@ static struct ipw_device_book device_book(const char *name, double total_j)
 
 static void books_of_each_device(void **state)
 {
-    struct ipw_device_book first[] = {device_book("gpu1", 10), device_book("gpu2", 5)};
-    struct ipw_device_book second[] = {device_book("gpu0", 7), device_book("gpu1", 3)};
-    struct ipw_device_book nameless = device_book("", 1);
-    struct ipw_device_books sum = {0}, none = {0};
+    struct ipw_device_balance first[] = {device_book("gpu1", 10), device_book("gpu2", 5)};
+    struct ipw_device_balance second[] = {device_book("gpu0", 7), device_book("gpu1", 3)};
+    struct ipw_device_balance nameless = device_book("", 1);
+    struct ipw_device_balances sum = {0}, none = {0};
     struct ipw_device_sums warmup = {0}, wasted = {0};
 
     (void)state;
-    ipw_device_books_add(&sum, &none);
+    ipw_device_balances_add(&sum, &none);
     assert_int_equal(sum.n, 0);
-    ipw_device_books_add(&sum, &(struct ipw_device_books){.all = first, .n = 2});
-    ipw_device_books_add(&sum, &(struct ipw_device_books){.all = second, .n = 2});
+    ipw_device_balances_add(&sum, &(struct ipw_device_balances){.all = first, .n = 2});
+    ipw_device_balances_add(&sum, &(struct ipw_device_balances){.all = second, .n = 2});
     assert_int_equal(sum.n, 3);
     assert_string_equal(sum.all[0].name, "gpu0"); /* sorted, though it came later */
     assert_true(sum.all[1].balance.total.j == 13 && sum.all[1].balance.seconds == 2);
-    assert_true(ipw_device_books_whole(&sum, IPW_DOMAIN_GPU));
-    assert_false(ipw_device_books_whole(&sum, IPW_DOMAIN_CPU));
-    assert_false(ipw_device_books_whole(NULL, IPW_DOMAIN_GPU));
+    assert_true(ipw_device_balances_whole(&sum, IPW_DOMAIN_GPU));
+    assert_false(ipw_device_balances_whole(&sum, IPW_DOMAIN_CPU));
+    assert_false(ipw_device_balances_whole(NULL, IPW_DOMAIN_GPU));
 
     add_query(&warmup, 2, gpus, (const double[]){1, 2}, true);
     add_query(&wasted, 2, gpus, (const double[]){4, 8}, true);
-    ipw_device_books_apart(&sum, NULL, NULL);
+    ipw_device_balances_apart(&sum, NULL, NULL);
     assert_true(sum.all[0].balance.warmup_j == 0 && sum.all[0].balance.wasted_j == 0);
-    ipw_device_books_apart(&sum, &warmup, &wasted);
+    ipw_device_balances_apart(&sum, &warmup, &wasted);
     assert_true(sum.all[0].balance.warmup_j == 2 && sum.all[0].balance.wasted_j == 8);
     assert_true(sum.all[1].balance.warmup_j == 1 && sum.all[1].balance.wasted_j == 4);
     assert_true(sum.all[2].balance.warmup_j == 0 && sum.all[2].balance.wasted_j == 0);
 
     /* a session that did not list its devices */
-    ipw_device_books_add(&sum, &(struct ipw_device_books){.all = &nameless, .n = 1});
-    assert_false(ipw_device_books_whole(&sum, IPW_DOMAIN_GPU));
+    ipw_device_balances_add(&sum, &(struct ipw_device_balances){.all = &nameless, .n = 1});
+    assert_false(ipw_device_balances_whole(&sum, IPW_DOMAIN_GPU));
     ipw_device_sums_release(&warmup);
     ipw_device_sums_release(&wasted);
-    ipw_device_books_release(&sum);
+    ipw_device_balances_release(&sum);
 }
 
 int main(void)

@@ -21,7 +21,7 @@ static int64_t book(struct ipw_feed *f, int32_t query, int64_t t0_ns, int64_t t1
     struct ipw_query_trace trace = {.index = query, .start_ns = t0_ns, .end_ns = t1_ns};
     struct ipw_figure figure;
 
-    ipw_feed_book(f, &trace);
+    ipw_feed_finish(f, &trace);
     figure = trace.energy[IPW_DOMAIN_CPU];
     assert_true(figure.known);
     ipw_query_trace_release(&trace);
