@@ -29,7 +29,8 @@ struct ipw_overlap_item {
     bool rejected;               /* found unusable (a frozen counter): ignore it */
 };
 
-/* remote[d]: where the part of other machines begins in basis[d]; its length if there is none. */
+/* remote[d]: the offset in basis[d] where the part of other machines begins; its length if there is
+ * none. */
 void ipw_overlap_choose(struct ipw_overlap_item *items, size_t n,
                         char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES],
                         size_t remote[IPW_DOMAIN_COUNT]);

@@ -59,7 +59,7 @@ static int open_rapl(struct ipw_source **out, const struct place *p, const char 
 
 static int not_meant(struct ipw_err *err)
 {
-    return ipw_fail(err, IPW_EEXISTS, "none of its devices is named by --gpu");
+    return ipw_fail(err, IPW_EEXISTS, "--gpu names none of its devices");
 }
 
 static int open_nvml(struct ipw_source **out, const struct place *p, const char *arg,
@@ -143,7 +143,7 @@ static const struct kind {
     const char *name; /* "=" at its end: it takes an argument, and "auto" does not look for it */
     int (*open)(struct ipw_source **out, const struct place *p, const char *arg,
                 struct ipw_err *err);
-    unsigned domains; /* that such a source fills: bits 1 << domain */
+    unsigned domains; /* domains that such a source fills, as bits 1 << domain */
 } kinds[] = {
     {"perf", open_perf, OF_CPU},           {"rapl", open_rapl, OF_CPU},
     {"nvml", open_nvml, OF_GPU},           {"amdgpu", open_amdgpu, OF_GPU},
@@ -334,7 +334,7 @@ static int fail_word(const char *text, struct ipw_err *err)
             return ipw_fail(err, IPW_EINVAL, "--telemetry %s: expected %s...", text, kinds[i].name);
     }
     near = ipw_nearest(head, names);
-    return ipw_fail(err, IPW_EINVAL, "--telemetry: no sensor is called '%.60s'%s%s%s: there are %s",
+    return ipw_fail(err, IPW_EINVAL, "--telemetry: unknown sensor '%.60s'%s%s%s: there are %s",
                     text, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
                     known);
 }
@@ -371,7 +371,7 @@ static int split(struct word *words, size_t *n, char *text, struct ipw_err *err)
 
         if (comma) *comma = '\0';
         if (!strcmp(text, "none"))
-            return ipw_fail(err, IPW_EINVAL, "--telemetry none goes with nothing else");
+            return ipw_fail(err, IPW_EINVAL, "--telemetry none cannot be combined with sensors");
         rc = text[0] ? add_word(words, n, text, err) : 0;
         if (rc < 0) return rc;
         if (!comma) break;

@@ -1,7 +1,8 @@
 /* export/redacted.h: a run's folder once more, without what was said in it (trace/redact.h).
  *
  * The new folder is a run: it can be shown, compared, exported, and replayed as a workload; not
- * hermetically, since its agent would say other things.  Lines are read and written one at a time. */
+ * hermetically, since its agent would say other things.  Lines are read and written one at a
+ * time. */
 #ifndef IPW_EXPORT_REDACTED_H
 #define IPW_EXPORT_REDACTED_H
 

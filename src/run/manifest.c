@@ -186,7 +186,7 @@ static void put_segment(struct ipw_jw *w, const struct ipw_manifest *m,
     for (size_t i = 0; i < m->differences->n; i++) ipw_jw_str(w, m->differences->passed[i]);
     ipw_jw_arr_end(w);
     ipw_jw_kraw(w, "hardware", ipw_buf_str(hardware), hardware->len);
-    ipw_segment_put_books(w, end ? end->books : NULL, end ? end->devices : NULL);
+    ipw_segment_put_balances(w, end ? end->balances : NULL, end ? end->devices : NULL);
     ipw_jw_kstr(w, "not_quiet", not_quiet[0] ? not_quiet : NULL);
     ipw_jw_kstr(w, "note", end ? end->note : NULL);
     ipw_jw_key(w, "own");

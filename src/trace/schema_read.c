@@ -279,7 +279,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     }
     if (version > IPW_SCHEMA_VERSION) {
         return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "schema_version: %lld is newer than this program reads (%d)",
+                        "schema_version: %lld is newer than this program can read (%d)",
                         (long long)version, IPW_SCHEMA_VERSION);
     }
     if (ipw_json_need_str(&id, doc, "query_id", "", err) < 0) return IPW_EPARSE;

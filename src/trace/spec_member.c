@@ -95,8 +95,8 @@ void ipw_spec_cut(const struct ipw_spec *table, void *const *of)
     }
 }
 
-/* The member of a key.  Our own files have their keys in the order of the table, which is walked beside
- * them: *next is where the walk is. */
+/* Finds the member of a key.  Our own files have their keys in the order of the table, so the walk
+ * continues at *next. */
 static const struct ipw_json *member_of(const struct ipw_json *object, const char *key,
                                         const struct ipw_json **next, bool sorted)
 {

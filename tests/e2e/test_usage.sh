@@ -76,14 +76,14 @@ cat >cases <<'EOF'
 3|telemetry --read rows.jsonl|rows.jsonl:1: sources: expected an array
 2|telemetry --listen nowhere|--listen nowhere: expected ADDRESS:PORT
 2|telemetry --listen 127.0.0.1:99999|--listen 127.0.0.1:99999: expected ADDRESS:PORT: 99999 is outside
-1|telemetry --record run|run: exists already
+1|telemetry --record run|run: already exists
 2|doctor --base-url ftp://x|base URL 'ftp://x': only http:// and https:// are spoken
 2|doctor --api-key-env NOT_THERE|--api-key-env NOT_THERE: that variable is not set
 2|meter run|meter: --log FILE is needed
 3|meter run --log nowhere|nowhere: No such file
 3|meter run --log rows.jsonl|rows.jsonl:1: no column of watts or joules
 3|meter run --log meter.csv|meter.csv: column w has fewer than two readings
-3|meter run --log meter.csv --column q|meter.csv:1: no column is called 'q'
+3|meter run --log meter.csv --column q|meter.csv:1: no column 'q'
 2|meter run --log meter.csv --offset x|--offset: 'x' is not a number
 3|meter nowhere --log meter.csv|nowhere: no such run
 2|ledger|ledger: an argument is missing

@@ -84,8 +84,8 @@ static void test_17_psys_package_core_dram_mmio(void **state)
 }
 
 /* The same tree in numbers, over 10 s: psys 140 W around package 100 W (core 70 W, uncore 10 W
- * within it), memory 20 W beside it, mmio showing the package again: 1400 J of the machine, 1000 J of
- * the processor, 200 J of memory, and nothing twice. */
+ * within it), memory 20 W beside it, mmio showing the package again: 1400 J of the machine, 1000 J
+ * of the processor, 200 J of memory, and nothing twice. */
 static void test_17_joules_once(void **state)
 {
     static const struct {
@@ -247,7 +247,8 @@ static void test_machine(void **state)
         {"acpi", "power_meter", "", MACHINE, IPW_SCOPE_MACHINE, GAUGE, .in = true, .out = true},
     };
 
-    /* Nobody knows whether psys holds the board: a machine of 140 W beside a board of 450 W it is not. */
+    /* Nobody knows whether psys holds the board: a machine of 140 W beside a board of 450 W it is
+     * not. */
     static const struct line board[] = {
         {"rapl", "psys", "", MACHINE, IPW_SCOPE_PLATFORM, COUNTER},
         {"rapl", "package-0", "", CPU, IPW_SCOPE_PACKAGE, COUNTER, .in = true, .out = true},
@@ -268,7 +269,8 @@ static void test_machine(void **state)
           [MACHINE] = "1 platform (rapl), perhaps without discrete GPUs");
 }
 
-/* Files that nobody can place are in no sum; a meter on the boards' supply stands for the boards. */
+/* Files that nobody can place are in no sum; a meter on the boards' supply stands for the
+ * boards. */
 static void test_unplaced_and_outside(void **state)
 {
     static const struct line unplaced[] = {
