@@ -130,6 +130,7 @@ struct ledger_line {
     int64_t n_active;               /* queries in flight after the last mark; of them: */
     int32_t count[IPW_PHASE_COUNT]; /* in each phase, and */
     uint64_t rate;                  /* their rates of tokens together */
+    double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum */
     unsigned __int128 rest;         /* of the cells, not shared yet: 2^-32 microjoules, */
     unsigned __int128 rest_tokens;  /* and of what goes by tokens: 2^-64 */
     int64_t owed;                   /* 2^-32 microjoules by which those who left were given less */
@@ -201,7 +202,8 @@ void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns);
 void ipw_ledger_bring_up(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
 /* Queries that left up to the last settled edge get their energy. */
 void ipw_ledger_let_go(const struct ipw_ledger *l, struct ledger_line *line);
-/* Adds what edge i may move the running sums by: the cells before and after it are settled. */
+/* The cell that edge i begins is shared: adds what the edge may move the running sums by.  For each edge in
+ * turn, while the queries are still those of the cell. */
 void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
 /* By how much the uncertain energy at the edges of [t0, t1] may move the query's energy up and down,
  * its part of each cell being given, in microjoules.  `q` may be NULL: an equal part. */
