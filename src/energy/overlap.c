@@ -7,7 +7,8 @@
 
 #include "base/mem.h"
 
-#define LOCAL SIZE_MAX /* machine of every source that is not remote */
+#define LOCAL SIZE_MAX /* machine of all sources that are not remote */
+#define PLUS  " + "    /* between the parts of a basis */
 
 struct chooser {
     struct ipw_overlap_item *items;
@@ -17,14 +18,15 @@ struct chooser {
     char *basis;
 };
 
-/* What is asked for in what order; -1 ends. */
+/* clang-format off */
+/* Scopes in order of preference; -1 ends. */
 static const int orders[IPW_DOMAIN_COUNT][5] = {
-    [IPW_DOMAIN_GPU] = {IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1, -1},
-    [IPW_DOMAIN_CPU] = {IPW_SCOPE_PACKAGE, IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1},
-    [IPW_DOMAIN_DRAM] = {IPW_SCOPE_DRAM, IPW_SCOPE_DEVICE, IPW_SCOPE_RAIL, -1, -1},
-    [IPW_DOMAIN_MACHINE] = {IPW_SCOPE_MACHINE, IPW_SCOPE_PLATFORM, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL,
-                            -1},
+    [IPW_DOMAIN_GPU]     = {IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1, -1},
+    [IPW_DOMAIN_CPU]     = {IPW_SCOPE_PACKAGE, IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1},
+    [IPW_DOMAIN_DRAM]    = {IPW_SCOPE_DRAM, IPW_SCOPE_DEVICE, IPW_SCOPE_RAIL, -1, -1},
+    [IPW_DOMAIN_MACHINE] = {IPW_SCOPE_MACHINE, IPW_SCOPE_PLATFORM, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1},
 };
+/* clang-format on */
 
 static size_t machine_of(const struct ipw_overlap_item *item)
 {
@@ -54,10 +56,11 @@ static bool in_group(const struct chooser *c, size_t i, size_t machine, enum ipw
            machine_of(item) == machine;
 }
 
-/* psys is in no source's own sum, since its package is: whether it is the machine is said here. */
+/* A source never has psys in its own sum, because its package is in there.  Whether psys is the
+ * machine is decided here. */
 static bool source_never_chooses(enum ipw_scope scope) { return scope == IPW_SCOPE_PLATFORM; }
 
-/* Words for n things that were chosen. */
+/* Describes n chosen channels in words. */
 static void say_what(struct chooser *c, enum ipw_scope scope, size_t n, const char *source,
                      bool gauges, size_t machine)
 {
@@ -67,14 +70,14 @@ static void say_what(struct chooser *c, enum ipw_scope scope, size_t n, const ch
     const char *noun =
         scope == IPW_SCOPE_DEVICE && c->domain != IPW_DOMAIN_GPU ? "device" : one[scope];
 
-    say(c, "%s%s%zu %s%s (%s%s)", c->basis[0] ? " + " : "", machine == LOCAL ? "" : "remote: ", n,
+    say(c, "%s%s%zu %s%s (%s%s)", c->basis[0] ? PLUS : "", machine == LOCAL ? "" : "remote: ", n,
         noun, n == 1 ? "" : "s", source, gauges ? ", power integrated" : "");
     if (scope == IPW_SCOPE_PLATFORM) say(c, ", perhaps without discrete GPUs");
     if (scope == IPW_SCOPE_MODULE && c->domain != IPW_DOMAIN_MACHINE)
         say(c, ", the whole module: CPU and GPU");
 }
 
-/* The part of a device's text that names it for certain: up to the first blank. */
+/* Length of the part of a device's text that identifies it: up to the first blank. */
 static size_t identity_len(const char *device) { return strcspn(device, " "); }
 
 static bool same_board(const struct ipw_channel *a, const struct ipw_channel *b)
@@ -84,7 +87,7 @@ static bool same_board(const struct ipw_channel *a, const struct ipw_channel *b)
     return n > 0 && n == identity_len(b->device) && !strncmp(a->device, b->device, n);
 }
 
-/* A board counts once: by its counter if one may be used, else by its gauge. */
+/* A device counts once: by its counter if that is usable, else by its gauge. */
 static bool better_known(const struct chooser *c, size_t i, size_t machine)
 {
     const struct ipw_overlap_item *item = &c->items[i];
@@ -104,7 +107,7 @@ static bool better_known(const struct chooser *c, size_t i, size_t machine)
     return false;
 }
 
-/* A gauge that its source left out stands in when the board's counter was rejected. */
+/* A gauge that its source left out is used if the device's counter was rejected. */
 static bool counter_rejected(const struct chooser *c, size_t i)
 {
     for (size_t k = 0; k < c->n; k++) {
@@ -118,15 +121,15 @@ static bool counter_rejected(const struct chooser *c, size_t i)
     return false;
 }
 
-/* A meter outside the machine is worth more than what is inside; the battery is only right while
- * the mains are off. */
+/* A meter outside the machine is preferred to sensors inside.  The battery comes last, because it
+ * is only right without mains power. */
 static int rank(const char *source)
 {
     if (!strcmp(source, "log") || !strcmp(source, "powerlog") || !strcmp(source, "exec")) return 0;
     return !strcmp(source, "battery") ? 2 : 1;
 }
 
-/* A meter on the boards' supply knows them all: then nobody else's boards count. */
+/* A meter on the supply of all GPUs covers them; then the GPUs of other sources do not count. */
 static bool outside_meter(const struct chooser *c, size_t machine)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -163,7 +166,7 @@ static bool choose_boards(struct chooser *c, size_t machine)
     return true;
 }
 
-/* The source that shall give this scope, or SIZE_MAX: the best that has a usable channel. */
+/* The source to use for this scope, or SIZE_MAX: the best one with a usable channel. */
 static size_t pick_source(const struct chooser *c, size_t machine, enum ipw_scope scope)
 {
     size_t best = SIZE_MAX;
@@ -217,8 +220,8 @@ static bool choose_scope(struct chooser *c, size_t machine, enum ipw_scope scope
     return true;
 }
 
-/* A board with a meter of its own may lie outside psys.  Then psys is not known to be the machine,
- * and the parts are: it must not stand for them with the board's joules left out. */
+/* A GPU with its own meter may lie outside psys.  Then psys may not cover the machine, so the parts
+ * are used: psys must not replace them and leave the GPU's joules out. */
 static bool boards_beside(const struct chooser *c, size_t machine)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -244,15 +247,18 @@ static void choose_machine(struct chooser *c, size_t machine)
 }
 
 void ipw_overlap_choose(struct ipw_overlap_item *items, size_t n,
-                        char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES])
+                        char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES],
+                        size_t remote[IPW_DOMAIN_COUNT])
 {
     struct chooser c = {.items = items, .n = n, .chosen = ipw_calloc(n + 1, sizeof *c.chosen)};
+    size_t local;
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         c.domain = (enum ipw_domain)d;
         c.basis = basis[d];
         c.basis[0] = '\0';
         choose_machine(&c, LOCAL);
+        local = strlen(c.basis);
         for (size_t i = 0; i < n; i++) {
             size_t machine = machine_of(&items[i]);
             bool seen = machine == LOCAL;
@@ -260,6 +266,7 @@ void ipw_overlap_choose(struct ipw_overlap_item *items, size_t n,
             for (size_t k = 0; k < i && !seen; k++) seen = machine_of(&items[k]) == machine;
             if (!seen) choose_machine(&c, machine);
         }
+        remote[d] = local + (local && c.basis[local] ? strlen(PLUS) : 0);
     }
     for (size_t i = 0; i < n; i++) items[i].channel->in_sum = c.chosen[i];
     free(c.chosen);
@@ -284,6 +291,6 @@ void ipw_source_set_cover(struct ipw_source_set *set)
                                                   .index = i,
                                                   .rejected = set->rejected[at]};
     }
-    ipw_overlap_choose(items, at, set->basis);
+    ipw_overlap_choose(items, at, set->basis, set->basis_remote);
     free(items);
 }

@@ -29,8 +29,8 @@ static __int128 idle_each(const struct ledger_line *line, int64_t length_ns, int
     return isnan(idle) ? 0 : (__int128)(idle * 4294967296.0) / in_flight;
 }
 
-/* The device's idle power: measured, else by the fits.  The fit of single calls can tell a call's power
- * from the device's own only if there was time without a call. */
+/* The device's idle power: measured, else from the fits.  The fit of single calls can separate a
+ * call's power from the device's own only if there was time without a call. */
 static double idle_w(const struct ledger_line *line)
 {
     const struct ipw_phase_fit *all = ipw_lag_fit(&line->lag), *alone = &line->alone;
@@ -50,7 +50,7 @@ int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t
     return idle < (double)uj ? (int64_t)idle : uj;
 }
 
-/* The mark after `from`, `in_flight` queries having been in flight in between. */
+/* The mark after `from`, with `in_flight` queries in between. */
 static struct ledger_mark step(const struct ledger_line *line, struct ledger_mark from,
                                int64_t t_ns, int64_t in_flight)
 {
@@ -97,7 +97,7 @@ struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct l
 }
 
 /* Power of one query in this phase above idle: by the fit of single calls, else by the fit of all
- * steps.  On a saturated device the latter cannot tell well which phase draws more. */
+ * steps.  On a saturated device the fit of all steps cannot separate the phases well. */
 static double single_w(const struct ledger_line *line, enum ipw_phase phase)
 {
     double w = ipw_phase_fit_single_w(&line->alone, phase);

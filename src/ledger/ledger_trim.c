@@ -63,7 +63,7 @@ void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
 {
     size_t drop = ipw_ledger_edge_at(l, before_ns), kinds = ipw_ledger_kinds(l);
 
-    if (drop == SIZE_MAX) return; /* all before the first query: that is kept for the totals */
+    if (drop == SIZE_MAX) return; /* all before the first query; the totals need it */
     trim_series(l, before_ns);
     /* An edge can go only when two later ones have their sums on every device: what the first of them may
      * move the sums by is not known before the next is settled. */

@@ -436,7 +436,7 @@ static void case_36_a_whole_reply_has_the_model_figure_alone(void **state)
     struct ipw_query_trace q;
 
     (void)state;
-    events[2].lm.sent_ns = S(1);
+    events[2].lm.times.sent_ns = S(1);
     build_trace(&q, events, 4);
     ipw_query_energy_fill(&q, NULL, 0);
     assert_int_equal(q.turns[0].n_spans, 1);
