@@ -72,8 +72,7 @@ static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
     span->start_ns = after(q->start_ns, start_s);
     span->end_ns = after(q->start_ns, end_s);
     ipw_spec_read(node, ipw_spec_span, (void *const[]){NULL, span, &made});
-    ipw_schema_read_energy(span->energy, NULL, NULL, ipw_json_get(node, "energy"));
-    span->devices = ipw_schema_read_devices(q, ipw_json_get(node, "energy"));
+    ipw_schema_read_span_energy(span, q, ipw_json_get(node, "energy"));
     return 0;
 }
 
@@ -304,6 +303,8 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     }
     q->start_ns = ipw_spec_instant(q->start_ns);
     q->end_ns = ipw_spec_instant(q->end_ns);
+    if (l->ours)
+        ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, ipw_json_get(doc, "energy"));
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
         if (read_turn(l, t, err) < 0) return IPW_EPARSE;
     }
@@ -315,7 +316,6 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     }
     q->index = (int32_t)ipw_json_int(ipw_json_get(doc, "query_index"), -1);
     if (!q->outcome) q->outcome = ipw_strdup("unknown");
-    ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, ipw_json_get(doc, "energy"));
     ipw_schema_read_energy(q->energy_before, NULL, NULL, ipw_json_get(doc, "energy_before"));
     q->device_energy = ipw_schema_read_devices(q, ipw_json_get(doc, "energy"));
     q->device_before = ipw_schema_read_devices(q, ipw_json_get(doc, "energy_before"));
