@@ -1,4 +1,4 @@
-/* ipw.core.script: finding and loading scripts by name, and names that were nearly right. */
+/* ipw.core.script: finding, listing and loading scripts by name, and names that were nearly right. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "script/lib.h"
 #include "script/search.h"
 #include "script/value.h"
-#include "script/vm.h"
+#include "script/vm_priv.h"
 
 enum { MAX_SOURCE_BYTES = 4 * 1024 * 1024, MAX_NAMES = 1000 };
 
@@ -67,6 +67,28 @@ static int script_source(lua_State *L)
     return 1;
 }
 
+static void add_name(void *ud, const char *name, const char *path)
+{
+    lua_State *L = ud;
+
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, name);
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, path);
+    lua_setfield(L, -2, "path");
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+}
+
+/* names(kind): a list of { name =, path = }, of each name the one that find() gives. [-1, +1, e] */
+static int script_names(lua_State *L)
+{
+    const char *kind = luaL_checkstring(L, 1);
+
+    lua_newtable(L);
+    ipw_search_each(kind, ipw_vm_of(L)->options.paths, add_name, L);
+    return 1;
+}
+
 /* nearest(name, list): the name of the list that was probably meant, or nil. [-2, +1, e] */
 static int script_nearest(lua_State *L)
 {
@@ -91,11 +113,9 @@ static int script_nearest(lua_State *L)
 
 int ipw_lib_find(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"find", script_find},
-                                         {"load", script_load},
-                                         {"source", script_source},
-                                         {"nearest", script_nearest},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"find", script_find},       {"load", script_load},
+                                         {"source", script_source},   {"names", script_names},
+                                         {"nearest", script_nearest}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;
