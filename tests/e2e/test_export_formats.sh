@@ -1,0 +1,105 @@
+# Every format meets every kind of run: measured on two GPUs, without sensors, killed, redacted, with failures; and is
+# read back by other readers than ours (export_readers.py). Its joules are those of the run's ledger.
+. "$(dirname "$0")/lib.sh"
+FAKES_DIR=$(dirname "$IPW_FAKE")
+READERS=$IPW_SOURCE_DIR/tests/e2e/export_readers.py
+
+start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
+cat >gpu.txt <<'TXT'
+device GPU-aa Stub_H200 700000
+energy 0 counter watts=300 period_ms=20
+device GPU-bb Stub_H200 700000
+energy 1 counter watts=100 period_ms=20
+TXT
+cat >rows.jsonl <<'ROWS'
+{"question":"=SUM(A1), \"quotes\"\nand a second line?","answer":"42"}
+{"question":"Question </script> & 2?","answer":"42"}
+{"question":"Question 3, with \u00fcn\u00efc\u00f6d\u00e9 \ud83d\ude00?","answer":"41"}
+{"question":"fail","answer":"42"}
+ROWS
+cat >mixed.lua <<'LUA'
+local llm, tools, ipw = require "ipw.llm", require "ipw.tools", require "ipw"
+return { name = "mixed", defaults = { tools = { "calculator" } }, run = function(query, cfg)
+  if query.prompt == "fail" then error "made to fail" end
+  local kit <close> = tools.open(cfg.tools)
+  local thread = { llm.system "Answer briefly.", llm.user(query.prompt) }
+  for _ = 1, 4 do
+    local reply = llm.chat { messages = thread, tools = kit.schemas }
+    thread[#thread + 1] = reply.message
+    if #reply.calls == 0 then return reply.text end
+    for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
+    ipw.sleep(0.02)
+  end
+end }
+LUA
+
+step "the runs"
+start_fake --bench 2 --delay-ms 60
+export IPW_POWERCAP_ROOT="$WORK/tree" IPW_NVML_LIBRARY="$FAKES_DIR/libnvidia-ml-stub.so" IPW_STUB_NVML="$WORK/gpu.txt"
+expect_exit 0 agent run mixed.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --sample-interval 5ms \
+    --concurrency 2 --warmup 1 -q --output measured
+assert_json measured/traces.jsonl "len(d) == 4 and sum(q['completed'] for q in d) == 3"
+assert_json measured/traces.jsonl "len(d[0]['energy']['gpu']['devices']) == 2 and d[0]['energy']['gpu']['joules'] > 0"
+unset IPW_STUB_NVML
+export IPW_POWERCAP_ROOT="$WORK/no-powercap" IPW_NVML_LIBRARY="$WORK/no-nvml.so"
+expect_exit 0 agent run mixed.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -q --epochs 2 --output unmeasured
+cp -r measured killed
+rm killed/summary.json
+printf '{"query_id":"q0' >>killed/traces.jsonl
+printf '[12,0,' >>killed/power.jsonl
+printf '{"data":' >>killed/events.jsonl
+damaged killed
+expect_exit 0 agent export measured --format run --redact all -o redacted
+mkdir empty && cp measured/manifest.json empty && : >empty/traces.jsonl
+damaged empty
+
+# has NAME SUFFIX: the file that the format makes.
+for format in jsonl csv sqlite gaia openmetrics; do
+    for run in measured unmeasured killed redacted empty; do
+        step "$format of $run"
+        case $format in gaia) [ $run != unmeasured ] || continue ;; esac # ids of its own rows are no task ids twice
+        expect_exit 0 agent export $run --format $format -o out-$format-$run
+        if [ $format = csv ]; then
+            for table in turns spans; do
+                expect_exit 0 agent export $run --format csv --set table=$table -o out-$format-$run.$table
+            done
+        fi
+        python3 "$READERS" $format out-$format-$run $run >out 2>err || fail "read back"
+    done
+    step "$format with --redact"
+    expect_exit 0 agent export measured --format $format --redact all -o out-$format-clean
+    ! grep -aqr "quotes\|script>\|second line" out-$format-clean || fail "a text is left"
+done
+for format in jsonl sqlite openmetrics; do
+    step "$format of two runs"
+    expect_exit 0 agent export measured unmeasured --format $format -o two-$format
+    python3 "$READERS" $format two-$format measured unmeasured >out 2>err || fail "read back"
+done
+
+step "csv: a text is no formula, and comes back as it was"
+printf '{"question":"q","answer":"x"}\n' >formula.jsonl
+cat >says.lua <<'LUA'
+return { name = "says", run = function() return "FINAL ANSWER: =1+1, \"x\"" end }
+LUA
+expect_exit 0 agent run says.lua --dataset formula.jsonl --model demo -q --output formula
+expect_exit 0 agent export formula --format csv
+python3 -c 'import csv; r = list(csv.DictReader(open("out", newline=""))); assert r[0]["answer"] == chr(39) + "=1+1, \"x\"", r' || fail "the answer"
+
+step "sqlite: by its own shell, where it is installed"
+if command -v sqlite3 >/dev/null; then
+    sqlite3 out-sqlite-measured "SELECT name, n FROM joules_by_tool" >out
+    check_out "calculator|"
+    sqlite3 out-sqlite-measured "SELECT abs(l.queries_j - sum(q.gpu_joules)) < 1e-6 FROM ledger l, queries q WHERE l.domain = 'gpu'" >out
+    assert_eq "$(cat out)" 1
+fi
+expect_exit 0 agent export measured --format sqlite --set samples=false -o no-samples.db
+python3 -c 'import sqlite3; assert sqlite3.connect("no-samples.db").execute("SELECT count(*) FROM samples").fetchone() == (0,)' || fail "samples"
+expect_exit 2 agent export measured --format sqlite
+check_err "this format writes a database: --output must name it"
+
+step "openmetrics: by promtool, where it is installed"
+if command -v promtool >/dev/null; then
+    promtool check metrics <out-openmetrics-measured >out 2>err || fail "promtool"
+fi
+
+end_test
