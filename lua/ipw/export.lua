@@ -64,7 +64,7 @@ function query_methods:events()
   return core.events(self.run.reader, self.query_index or -1)
 end
 
---- Its model calls in order, each with `messages` (all that were sent), `request` (the body's other
+--- Its model calls in order, as its turns are, each with `messages` (all that were sent), `request` (the body's other
 --- members), `reply` (the data of its last attempt's end), `start_ns`, `end_ns` and `tools` (its tool
 --- calls: name, call_id, arguments, content, ok, start_ns, end_ns).
 ---@return table[]
@@ -83,7 +83,11 @@ function query_methods:calls()
       end
     elseif event.event == "lm_inference_end" and call then
       call.reply, call.reply_event, call.end_ns = event.data, event, event.t_ns
-    elseif event.event == "tool_call_start" and call then
+    elseif event.event == "tool_call_start" then
+      if not call then -- no model was asked before: a turn of its own
+        call = { messages = {}, request = {}, tools = {}, start_ns = event.t_ns, end_ns = event.t_ns }
+        calls[1] = call
+      end
       local tool = { name = event.name, call_id = event.call_id, arguments = data.arguments, start_ns = event.t_ns }
       call.tools[#call.tools + 1] = tool
       open[event.span] = tool
@@ -95,12 +99,13 @@ function query_methods:calls()
   return calls
 end
 
---- Nanoseconds since 1970 of an instant in its session, seconds after the query's start; nil without the
---- run's clock.
+--- Nanoseconds since 1970 of an instant, seconds after the query's start. Without the run's clock (no
+--- manifest): by the monotonic clock, whose zero is arbitrary.
 ---@param seconds number
----@return integer?
+---@return integer
 function query_methods:wall_ns(seconds)
-  return self.start_ns and self.run:wall_ns(self.start_ns + math.floor(seconds * 1e9 + 0.5), self.segment)
+  local t_ns = (self.start_ns or 0) + math.floor(seconds * 1e9 + 0.5)
+  return self.run:wall_ns(t_ns, self.segment) or t_ns
 end
 
 local function plain(t) return setmetatable(t, nil) end
@@ -144,8 +149,8 @@ local function watts(channel, before, t_ns, value)
 end
 
 --- The readings of power.jsonl, one value a step: t_ns, channel (its object of the header), value (raw),
---- watts (of a counter: since the reading before it), segment. Once a run.
----@return fun(): integer?, table?, integer?, number?, integer?
+--- watts, segment, and since when the watts hold (of a counter: the reading before it). Once a run.
+---@return fun(): integer?, table?, integer?, number?, integer?, integer?
 function run_methods:readings()
   local sources, segment, values, before = {}, 0, nil, {}
   local t_ns, source, channels, k = nil, nil, {}, 0
@@ -157,10 +162,10 @@ function run_methods:readings()
         if value then
           local key = channels[k]
           local was = before[key] or {}
-          local w = watts(key, was, t_ns, value)
+          local w, since = watts(key, was, t_ns, value), was.t_ns or t_ns
           was.t_ns, was.value = t_ns, value
           before[key] = was
-          return t_ns, key, value, w, segment
+          return t_ns, key, value, w, segment, key.kind == "counter" and since or t_ns
         end
       end
       local first, index, row = core.power(self.reader)

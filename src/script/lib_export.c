@@ -4,6 +4,7 @@
  * that the run does not know (null) is left out of its table.  The script's CPU time is counted
  * between two calls that read, so that a long run is no endless loop. */
 #include <lauxlib.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -107,6 +108,24 @@ static int export_runs(lua_State *L)
     }
     lua_pushstring(L, job->redactor ? ipw_redact_name(job->redactor->what) : NULL);
     return 2;
+}
+
+/* environment(name): what OpenTelemetry's variables say, or nil. [-1, +1, e] */
+static int export_environment(lua_State *L)
+{
+    static const char *const names[] = {"OTEL_EXPORTER_OTLP_ENDPOINT",
+                                        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                                        "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+                                        "OTEL_EXPORTER_OTLP_HEADERS",
+                                        "OTEL_EXPORTER_OTLP_TIMEOUT",
+                                        "OTEL_SERVICE_NAME",
+                                        "OTEL_RESOURCE_ATTRIBUTES",
+                                        NULL};
+    const char *value = getenv(names[luaL_checkoption(L, 1, NULL, names)]);
+
+    job_of(L);
+    lua_pushstring(L, value && *value ? value : NULL);
+    return 1;
 }
 
 /* open(number): a reader. [-1, +1, e] */
@@ -361,13 +380,21 @@ static int export_finish(lua_State *L)
 
 int ipw_lib_export(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"runs", export_runs},         {"open", export_open},
-                                         {"close", export_close},       {"query", export_query},
-                                         {"document", export_document}, {"events", export_events},
-                                         {"power", export_power},       {"output", export_output},
-                                         {"begin", export_begin},       {"write", export_write},
-                                         {"sql", export_sql},           {"insert", export_insert},
-                                         {"finish", export_finish},     {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"environment", export_environment},
+                                         {"runs", export_runs},
+                                         {"open", export_open},
+                                         {"close", export_close},
+                                         {"query", export_query},
+                                         {"document", export_document},
+                                         {"events", export_events},
+                                         {"power", export_power},
+                                         {"output", export_output},
+                                         {"begin", export_begin},
+                                         {"write", export_write},
+                                         {"sql", export_sql},
+                                         {"insert", export_insert},
+                                         {"finish", export_finish},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

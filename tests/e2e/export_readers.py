@@ -1,6 +1,7 @@
 """Reads exports back, by the rules that their own readers have.
 
   export_readers.py FORMAT OUTPUT RUN...    the format's rules hold, and its joules are those of the runs
+  export_readers.py collector SAID FILE     takes OTLP requests, into FILE; its port is written to SAID
 
 Nothing here is shared with the program. Each reader gives the joules of the queries by domain, as the format
 has them; they are compared with the sum over traces.jsonl, and with the ledger of the summary where there is one.
@@ -168,6 +169,234 @@ def read_openmetrics(path, runs):
     return sums
 
 
+def number_of(value):
+    return value is None or isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def metered(run):
+    """Some sensor read power or energy: a model's estimate is none."""
+    path = run + "/power.jsonl"
+    headers = [json.loads(l) for l in open(path) if l.startswith("{")] if os.path.exists(path) else []
+    return any(c["kind"] in ("counter", "gauge") for h in headers for s in h["sources"] for c in s["channels"])
+
+
+def read_perfetto(path, runs):
+    """The Trace Event Format, as chrome://tracing and Perfetto's importer take it; slices of one thread nest."""
+    doc = json.load(open(path, encoding="utf-8"))
+    assert set(doc) == {"displayTimeUnit", "traceEvents"} and doc["displayTimeUnit"] in ("ms", "ns")
+    names, threads, sums, queries = {}, {}, {}, 0
+    for e in doc["traceEvents"]:
+        assert e["ph"] in "MXC" and isinstance(e["pid"], int) and isinstance(e["name"], str), e
+        if e["ph"] == "M":
+            assert e["name"] in ("process_name", "thread_name", "process_sort_index"), e
+            assert isinstance(e["args"].get("name", e["args"].get("sort_index")), (str, int))
+            names[e["pid"], e.get("tid")] = e["args"]
+            continue
+        assert number_of(e["ts"]) and (e["pid"], None) in names, e
+        if e["ph"] == "C":
+            assert e["args"] and all(number_of(v) and v >= 0 for v in e["args"].values()), e
+            threads.setdefault(("counter", e["pid"], e["name"]), []).append(e["ts"])
+            continue
+        assert e["dur"] >= 0 and (e["pid"], e["tid"]) in names and isinstance(e["cat"], str), e
+        start = round(e["ts"] * 1000)
+        threads.setdefault((e["pid"], e["tid"]), []).append((start, start + round(e["dur"] * 1000), e["cat"]))
+        if e["cat"] == "query":
+            queries += 1
+            for d in DOMAINS:
+                add(sums, d, e["args"].get(d + "_joules"))
+    kinds = {"query": 0, "turn": 1}
+    for key, slices in threads.items():
+        if key[0] == "counter":
+            assert slices == sorted(slices), "a counter goes back"
+            continue
+        open_ends = []
+        for start, end, kind in sorted(slices, key=lambda s: (s[0], -s[1], kinds.get(s[2], 2))):
+            while open_ends and open_ends[-1][0] <= start:
+                open_ends.pop()
+            assert not open_ends or end <= open_ends[-1][0], "slices of a thread overlap: %r" % (key,)
+            if kind == "turn" and end > start:
+                assert [k for _, k in open_ends] == ["query"], "a turn lies in its query"
+            open_ends.append((end, kind))
+    assert queries == sum(len(traces(r)) for r in runs)
+    assert any(metered(r) for r in runs) == any(k[0] == "counter" for k in threads), "power"
+    return sums
+
+
+VALUE = {"stringValue": str, "intValue": (str, int), "doubleValue": (int, float), "boolValue": bool, "arrayValue": dict}
+
+
+def attributes(pairs):
+    out = {}
+    for pair in pairs:
+        assert set(pair) == {"key", "value"} and len(pair["value"]) == 1 and pair["key"] not in out, pair
+        kind, value = next(iter(pair["value"].items()))
+        assert isinstance(value, VALUE[kind]), pair
+        out[pair["key"]] = int(value) if kind == "intValue" else value["values"] if kind == "arrayValue" else value
+    return out
+
+
+def otlp_spans(requests):
+    """Spans of ExportTraceServiceRequests in OTLP/JSON: ids as hex, times as decimal texts, enums as numbers."""
+    spans = []
+    for request in requests:
+        assert set(request) == {"resourceSpans"}
+        for resource in request["resourceSpans"]:
+            assert attributes(resource["resource"]["attributes"])["service.name"]
+            for scope in resource["scopeSpans"]:
+                assert scope["scope"]["name"]
+                for s in scope["spans"]:
+                    assert set(s) <= {"traceId", "spanId", "parentSpanId", "name", "kind", "startTimeUnixNano",
+                                      "endTimeUnixNano", "attributes", "status"}, s
+                    assert re.fullmatch("[0-9a-f]{32}", s["traceId"]) and re.fullmatch("[0-9a-f]{16}", s["spanId"])
+                    assert all(isinstance(s[k], str) and s[k].isdigit() for k in ("startTimeUnixNano", "endTimeUnixNano"))
+                    assert s["kind"] in (1, 3) and s["status"]["code"] in (0, 1, 2) and s["name"]
+                    spans.append(dict(s, attributes=attributes(s["attributes"]), start=int(s["startTimeUnixNano"]),
+                                      end=int(s["endTimeUnixNano"])))
+    return spans
+
+
+def check_otlp(spans, runs):
+    """Every span's parent and time, against the traces; and its joules."""
+    by_id = {s["spanId"]: s for s in spans}
+    assert len(by_id) == len(spans), "a span's id comes twice"
+    sums, got, want = {}, {}, {}
+    for s in spans:
+        operation, parent = s["attributes"].get("gen_ai.operation.name"), by_id.get(s.get("parentSpanId"))
+        assert s["start"] <= s["end"]
+        if operation == "invoke_workflow":
+            assert "parentSpanId" not in s
+            continue
+        assert parent and parent["traceId"] == s["traceId"], "a span without its parent: " + s["name"]
+        assert parent["start"] <= s["start"] and s["end"] <= parent["end"] + 1000, s["name"]
+        above = parent["attributes"].get("gen_ai.operation.name")
+        if operation == "invoke_agent":
+            assert above == "invoke_workflow"
+            for d in DOMAINS:
+                add(sums, d, s["attributes"].get("ipw.energy.%s_joules" % d))
+        elif operation == "chat":
+            assert above == "invoke_agent" and s["kind"] == 3 and s["name"].startswith("chat ")
+        elif operation == "execute_tool":
+            assert above == "invoke_agent" and s["attributes"]["gen_ai.tool.name"] in s["name"]
+        else:
+            assert above == ("chat" if s["name"] in ("prefill", "decode") else "invoke_agent"), s["name"]
+        got.setdefault(s["attributes"]["gen_ai.conversation.id"], []).append((s["start"], s["end"] - s["start"]))
+    for run in runs:
+        clock = json.load(open(run + "/manifest.json"))["clock"]
+        for q in traces(run):
+            zero = q["start_ns"] + clock["wall_ns"] - clock["mono_ns"]
+            parts = [(0, q["total_wall_clock_s"])] + [(x["start_s"], x["end_s"]) for x in q["spans_before"]]
+            parts += [(x["start_s"], x["end_s"]) for t in q["turns"] for x in t["spans"]]
+            want.setdefault(q["query_id"], []).extend((zero + round(a * 1e9), round((b - a) * 1e9)) for a, b in parts)
+    assert set(got) == set(want)
+    for key in want:
+        a, b = sorted(got[key]), sorted(want[key])
+        assert len(a) == len(b) and all(abs(x - y) <= 2 for p, q in zip(a, b) for x, y in zip(p, q)), key
+    return sums
+
+
+def read_otlp(path, runs):
+    return check_otlp(otlp_spans(lines(path)), runs)
+
+
+STEP = {"step_id", "timestamp", "source", "message", "model_name", "reasoning_effort", "reasoning_content", "tool_calls",
+        "observation", "metrics", "llm_call_count", "is_copied_context", "extra"}
+
+
+def atif(doc):
+    """The published rules: sequential ids, ISO times, fields of the agent alone, calls that are referred to."""
+    assert set(doc) <= {"schema_version", "session_id", "trajectory_id", "agent", "steps", "notes", "final_metrics",
+                        "continued_trajectory_ref", "extra", "subagent_trajectories"}, set(doc)
+    assert doc["schema_version"] in ("ATIF-v1.7", "ATIF-v1.8") and doc["steps"]
+    assert set(doc["agent"]) <= {"name", "version", "model_name", "tool_definitions", "extra"}
+    assert isinstance(doc["agent"]["name"], str) and isinstance(doc["agent"]["version"], str)
+    for tool in doc["agent"].get("tool_definitions", []):
+        assert tool["type"] == "function" and isinstance(tool["function"]["name"], str)
+    for i, step in enumerate(doc["steps"]):
+        assert step["step_id"] == i + 1 and set(step) <= STEP, step
+        assert step["source"] in ("system", "user", "agent") and isinstance(step["message"], str), step
+        if "timestamp" in step:
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", step["timestamp"]), step
+        if step["source"] != "agent":
+            assert not set(step) & {"model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics"}, step
+        if step["source"] == "user":
+            assert "observation" not in step
+        if step.get("llm_call_count") == 0:
+            assert not set(step) & {"metrics", "reasoning_content"}, step
+        ids = []
+        for call in step.get("tool_calls", []):
+            assert set(call) <= {"tool_call_id", "function_name", "arguments", "extra"}, call
+            assert isinstance(call["arguments"], dict) and call["function_name"] and call["tool_call_id"], call
+            ids.append(call["tool_call_id"])
+        assert len(set(ids)) == len(ids), ids
+        for result in step.get("observation", {}).get("results", []):
+            assert set(result) <= {"source_call_id", "content", "subagent_trajectory_ref", "extra"}, result
+            assert result.get("source_call_id") in ids and isinstance(result.get("content", ""), str), result
+        metrics = step.get("metrics", {})
+        assert set(metrics) <= {"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd", "prompt_token_ids",
+                                "completion_token_ids", "logprobs", "extra"}, metrics
+        assert all(isinstance(metrics.get(k, 0), int) for k in ("prompt_tokens", "completion_tokens", "cached_tokens"))
+    final = doc["final_metrics"]
+    assert set(final) <= {"total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_cost_usd",
+                          "total_steps", "extra"}, final
+    assert final["total_steps"] == len(doc["steps"])
+
+
+def read_atif(path, runs):
+    files = sorted(os.listdir(path))
+    queries = [q for r in runs for q in traces(r)]
+    assert len(files) == len(queries)
+    sums, ids = {}, set()
+    for name, q in zip(files, queries):
+        doc = json.load(open(path + "/" + name, encoding="utf-8"))
+        atif(doc)
+        ids.add(doc["trajectory_id"])
+        agent = [s for s in doc["steps"] if s["source"] == "agent"]
+        assert len(agent) == len(q["turns"]), "a step a turn"
+        assert [len(s.get("tool_calls", [])) for s in agent] == [len(t["tools_called"]) for t in q["turns"]]
+        extra = doc["final_metrics"]["extra"]
+        for d in DOMAINS:
+            whole = extra.get("energy", {}).get(d, {}).get("joules")
+            assert whole == q["energy"][d]["joules"]
+            add(sums, d, whole)
+            if whole is not None:
+                parts = [s["metrics"]["extra"]["energy"][d]["joules"] for s in agent]
+                assert math.isclose(whole, sum(parts, extra["energy_before"][d]["joules"]), rel_tol=1e-9)
+    assert len(ids) == len(files)
+    return sums
+
+
+def collector(said, requests):
+    """A collector on a free port: writes the port to `said`, answers the first request with 503, keeps what comes."""
+    import http.server
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        count = 0
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            Handler.count += 1
+            good = self.path == "/v1/traces" and self.headers["Content-Type"] == "application/json" and \
+                self.headers["x-key"] == "a b"
+            self.send_response(503 if Handler.count == 1 else 200 if good else 400)
+            if Handler.count == 1:
+                self.send_header("Retry-After", "0")
+            elif good:
+                with open(requests, "ab") as f:
+                    f.write(body + b"\n")
+            answer = b"{}" if good else b"bad"
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    with open(said, "w") as f:
+        print(server.server_address[1], file=f)
+    server.serve_forever()
+
+
 def main(form, path, *runs):
     sums = globals()["read_" + form.replace("-", "_")](path, runs)
     if sums is None:
@@ -184,4 +413,4 @@ def main(form, path, *runs):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    collector(*sys.argv[2:]) if sys.argv[1] == "collector" else main(*sys.argv[1:])

@@ -54,7 +54,7 @@ mkdir empty && cp measured/manifest.json empty && : >empty/traces.jsonl
 damaged empty
 
 # has NAME SUFFIX: the file that the format makes.
-for format in jsonl csv sqlite gaia openmetrics; do
+for format in jsonl csv sqlite gaia openmetrics perfetto otlp atif; do
     for run in measured unmeasured killed redacted empty; do
         step "$format of $run"
         case $format in gaia) [ $run != unmeasured ] || continue ;; esac # ids of its own rows are no task ids twice
@@ -70,7 +70,7 @@ for format in jsonl csv sqlite gaia openmetrics; do
     expect_exit 0 agent export measured --format $format --redact all -o out-$format-clean
     ! grep -aqr "quotes\|script>\|second line" out-$format-clean || fail "a text is left"
 done
-for format in jsonl sqlite openmetrics; do
+for format in jsonl sqlite openmetrics perfetto otlp atif; do
     step "$format of two runs"
     expect_exit 0 agent export measured unmeasured --format $format -o two-$format
     python3 "$READERS" $format two-$format measured unmeasured >out 2>err || fail "read back"
@@ -101,5 +101,48 @@ step "openmetrics: by promtool, where it is installed"
 if command -v promtool >/dev/null; then
     promtool check metrics <out-openmetrics-measured >out 2>err || fail "promtool"
 fi
+
+step "otlp: a collector gets every span, after it had no time at first"
+python3 "$READERS" collector port received &
+FAKES="$FAKES $!"
+await_lines port
+export OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:$(cat port)/" OTEL_EXPORTER_OTLP_HEADERS="x-key=a%20b" \
+    OTEL_SERVICE_NAME=bench OTEL_RESOURCE_ATTRIBUTES="host.name=h1,service.name=other"
+expect_exit 0 agent export measured --format otlp --set post=true
+[ ! -s out ] || fail "it is written, too"
+python3 "$READERS" otlp received measured >out 2>err || fail "received"
+grep -q '"key":"service.name","value":{"stringValue":"bench"}' received && grep -q '"stringValue":"h1"' received || fail "the resource"
+export OTEL_EXPORTER_OTLP_HEADERS="x-key=wrong"
+expect_exit 1 agent export measured --format otlp --set post=true
+check_err "/v1/traces: HTTP 400: bad"
+export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1
+expect_exit 1 agent export measured --format otlp --set post=true
+unset OTEL_EXPORTER_OTLP_ENDPOINT OTEL_EXPORTER_OTLP_HEADERS OTEL_SERVICE_NAME OTEL_RESOURCE_ATTRIBUTES
+
+step "otlp: hw.energy never falls, and covers the ledger's total"
+expect_exit 0 agent export measured --format otlp --set signal=metrics -o metrics
+python3 - <<'PY' >out 2>err || fail "metrics"
+import json
+points = {}
+for line in open("metrics"):
+    for m in json.loads(line)["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]:
+        kind = "sum" if m["name"] == "hw.energy" else "gauge"
+        assert m["unit"] == {"sum": "J", "gauge": "W"}[kind] and (kind == "gauge" or m["sum"]["isMonotonic"])
+        for p in m[kind]["dataPoints"]:
+            key = m["name"], p["attributes"][0]["value"]["stringValue"], p["attributes"][1]["value"]["stringValue"]
+            points.setdefault(key, []).append((int(p["timeUnixNano"]), p["asDouble"]))
+ledger, ends = json.load(open("measured/summary.json"))["ledger"], {}
+for (name, device, domain), values in points.items():
+    assert [t for t, _ in values] == sorted(t for t, _ in values)
+    if name == "hw.energy":
+        assert [v for _, v in values] == sorted(v for _, v in values)
+        ends[domain] = ends.get(domain, 0) + values[-1][1]
+# The counters are read before the run begins and after it ends, too: they count more than its total.
+assert set(ends) == {"cpu", "dram", "gpu"} and all(ledger[d]["total_j"] * 0.999 <= j for d, j in ends.items()), (ends, ledger)
+PY
+
+step "atif: the schema version can be chosen"
+expect_exit 0 agent export measured --format atif --set version=1.8 -o atif18
+grep -q '"schema_version":"ATIF-v1.8"' atif18/00001_*.json || fail "version"
 
 end_test
