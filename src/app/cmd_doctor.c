@@ -219,9 +219,9 @@ static void look_at_server(struct ipw_findings *f, struct ipw_server *s, const c
     size_t n = 0;
 
     if (!s->url) {
-        ipw_findings_add(f, "server", "found", IPW_HEALTH_WARN,
-                         "start one, or name it with --base-url; until then the demo model answers",
-                         "none named, none on the usual local ports");
+        ipw_findings_add(f, "server", "address", IPW_HEALTH_WARN,
+                         "start one or use --base-url; until then the demo model answers",
+                         "none found");
         return;
     }
     while (s->models && s->models[n]) n++;

@@ -39,14 +39,14 @@ static const struct ipw_opt options[] = {
 
 static const struct ipw_command command = {
     .name = "export",
-    .usage = "export RUN... [--format NAME] [--redact text|tools|all] [--output PATH]",
-    .about = "Export saved runs: for other programs, or for sharing with the texts removed.",
+    .usage = "export RUN... [--format NAME] [--redact WHAT] [--output PATH]",
+    .about = "Export saved runs: for other programs, or for sharing without their texts.",
     .options = options,
-    .more = "ipw-agent export --list lists the formats; docs/export.md says what each one loses.\n"
-            "A format is a Lua file: ipw-agent new export NAME writes one to start from.\n\n"
-            "--redact replaces texts by common words of the same length.  The result can still be\n"
-            "printed, compared and replayed as a workload.  Names of tools and models and ids of\n"
-            "queries stay: look at the result before you share it.",
+    .more = "A format is a Lua file: ipw-agent new export NAME writes one to start from.\n"
+            "docs/export.md says who reads each built-in format and what it loses.\n\n"
+            "--redact replaces texts by common words of the same length. The result can\n"
+            "still be printed, compared and replayed as a workload. Names of tools and\n"
+            "models and ids of queries stay: look at the result before you share it.",
     .min_args = 0,
     .max_args = -1,
 };

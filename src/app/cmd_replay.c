@@ -67,19 +67,19 @@ static const struct ipw_opt options[] = {
 
 static const struct ipw_command command = {
     .name = "replay",
-    .usage = "replay RUN|FILE.jsonl [--query ID] [--mode show|hermetic|tools|workload] [options]",
+    .usage = "replay RUN|FILE.jsonl [--mode MODE] [--query ID] [options]",
     .about = "Print a saved run, run it again offline, or send its requests to a server.",
     .options = options,
-    .more =
-        "Modes\n"
-        "  show      print the run query by query, turn by turn\n"
-        "  hermetic  run its agent again on saved replies, tool results and clock; opens no\n"
-        "            socket, starts no program; requests must equal the saved ones byte for byte\n"
-        "  tools     run its agent again on saved replies, with real tools\n"
-        "  workload  send its requests (or those of a Mooncake file) to --base-url, as a new "
-        "run\n\n"
-        "Exit status: 0 as saved, 1 failed, 2 wrong usage, 3 unreadable run, 4 diverged,\n"
-        "130 interrupted.",
+    .more = "Modes\n"
+            "  show      print the run query by query, turn by turn\n"
+            "  hermetic  run its agent again on saved replies, tool results and clock; opens\n"
+            "            no socket, starts no program; requests must equal the saved ones\n"
+            "            byte for byte\n"
+            "  tools     run its agent again on saved replies, with real tools\n"
+            "  workload  send its requests (or those of a Mooncake file) to --base-url, as a\n"
+            "            new run\n\n"
+            "Exit status: 0 as saved, 1 failed, 2 wrong usage, 3 unreadable run, 4 diverged,\n"
+            "130 interrupted.",
     .min_args = 1,
     .max_args = 1,
 };

@@ -24,7 +24,7 @@ cat >cases <<'EOF'
 1|new tool x --output rows.jsonl/tools|rows.jsonl/tools: Not a directory
 1|new tool x --output nowhere/tools|nowhere/tools: No such file
 2|export|export: an argument is missing
-2|export run --format jsnl|export: unknown format 'jsnl' (did you mean 'jsonl'?) (known: jsonl, mooncake, run)
+2|export run --format jsnl|export: unknown format 'jsnl' (did you mean 'jsonl'?): --list lists the formats
 2|export run --format zzz|export: unknown format 'zzz' (known: jsonl, mooncake, run)
 2|export run --format run|export: --format run: --output names the new folder
 2|export run --redact wrds|--redact wrds: expected text, tools or all
@@ -180,6 +180,16 @@ for limits in "-n 64" "-s 1024" "-s unlimited"; do
     (ulimit $limits 2>/dev/null && "$IPW_AGENT" tool calculator '{"expression":"1+1"}' >out) || [ "$limits" = "-s unlimited" ] ||
         fail "ulimit $limits"
 done
+
+step "the help of every command fits a terminal of 80 columns"
+"$IPW_AGENT" --help >help
+awk '/^  [a-z]/ { print $1 }' help | grep -v ipw-agent >commands
+[ "$(wc -l <commands)" -ge 20 ] || fail "commands of the help: $(cat commands)"
+while read -r command; do
+    "$IPW_AGENT" "$command" --help >>help || fail "$command --help"
+done <commands
+awk 'length > 80' help >wide
+[ ! -s wide ] || fail "wider than 80 columns: $(cat wide)"
 
 step "lists"
 expect_exit 0 agent show

@@ -39,10 +39,9 @@ local function unknown(io, name)
   local names = {}
   for _, format in ipairs(native) do names[#names + 1] = format.name end
   for _, found in ipairs(script.names "exports") do names[#names + 1] = found.name end
-  table.sort(names)
   local near = script.nearest(name, names)
-  return usage(io, ("export: unknown format '%s'%s (known: %s)"):format(name,
-    near and (" (did you mean '%s'?)"):format(near) or "", table.concat(names, ", ")))
+  return usage(io, ("export: unknown format '%s'%s: --list lists the formats"):format(name,
+    near and (" (did you mean '%s'?)"):format(near) or ""))
 end
 
 --- The format's settings from KEY=VALUE texts; or nil and a reason.
