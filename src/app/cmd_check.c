@@ -28,7 +28,7 @@ int ipw_cmd_check(int argc, char **argv)
 {
     /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"kind", 0, IPW_OPT_STR, offsetof(struct check_options, kind), "KIND", "tool, agent, dataset, model or export (default: by content)"},
+        {"kind", 0, IPW_OPT_STR, offsetof(struct check_options, kind), "KIND", "kind of file: tool, agent, ... (default: by content)"},
         {"verbose", 'v', IPW_OPT_FLAG, offsetof(struct check_options, bench.verbose), NULL, "print what happens"},
         IPW_WORKBENCH_SCRIPTS,
         IPW_OPT_END,

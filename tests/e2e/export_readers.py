@@ -365,6 +365,64 @@ def read_atif(path, runs):
     return sums
 
 
+def read_swe_bench(path, runs):
+    """The harness's prediction lines: three texts each, no instance twice."""
+    rows = lines(path)
+    assert all(set(r) == {"instance_id", "model_name_or_path", "model_patch"} for r in rows)
+    assert all(isinstance(v, str) for r in rows for v in r.values()) and all(r["instance_id"] for r in rows)
+    assert len({r["instance_id"] for r in rows}) == len(rows)
+    assert all(r["model_patch"] == "" or r["model_patch"].endswith("\n") for r in rows)
+    return None
+
+
+def read_eee(path, runs):
+    """Schema 0.2.1, as far as it has rules for these keys: a document a run; details are texts."""
+    sums, documents = {}, lines(path)
+    assert len(documents) == len(runs)
+    for doc in documents:
+        assert set(doc) == {"schema_version", "evaluation_id", "retrieved_timestamp", "evaluation_timestamp", "source_metadata",
+                            "model_info", "eval_library", "evaluation_results"} and doc["schema_version"] == "0.2.1"
+        assert doc["evaluation_id"].count("/") == 2 and doc["retrieved_timestamp"].isdigit()
+        assert doc["source_metadata"]["source_type"] == "evaluation_run" and doc["model_info"]["id"]
+        assert doc["source_metadata"]["evaluator_relationship"] in ("first_party", "third_party", "collaborative", "other")
+        for r in doc["evaluation_results"]:
+            assert set(r) <= {"evaluation_name", "score_details", "metric_config", "source_data", "evaluation_timestamp"}
+            assert isinstance(r["metric_config"]["lower_is_better"], bool) and r["metric_config"]["score_type"] == "continuous"
+            score, details = r["score_details"]["score"], r["score_details"]["details"]
+            assert number_of(score) and all(isinstance(v, str) for v in details.values())
+            if r["evaluation_name"] == "accuracy":
+                assert 0 <= score <= 1 and math.isclose(score, int(details["resolved"]) / int(details["scored"]))
+                continue
+            domain = re.fullmatch("(%s)_joules_per_query" % "|".join(DOMAINS), r["evaluation_name"]).group(1)
+            assert math.isclose(score * int(details["queries_measured"]), float(details["total_joules"]), rel_tol=1e-12)
+            add(sums, domain, float(details["total_joules"]))
+    return sums
+
+
+def read_eval_results(path, runs):
+    """YAML as the hub reads it: a list; every text in it is a JSON string, which YAML is a superset of."""
+    text, sums, rows = open(path, encoding="utf-8").read(), {}, []
+    if text == "[]\n":
+        assert not any(q["is_resolved"] is not None for r in runs for q in traces(r))
+        return None
+    for line in text.split("\n")[:-1]:
+        m = re.fullmatch(r'(- dataset:|    id: ".*"|    task_id: ".*"|  value: ([\d.e-]+)|  date: "\d{4}-\d\d-\d\d"|  source:|'
+                         r'    url: ".*"|    name: ".*"|  notes: (".*"))', line)
+        assert m, line
+        if line == "- dataset:":
+            rows.append({})
+        if m.group(2):
+            rows[-1]["value"] = float(m.group(2))
+        if m.group(3):
+            for domain, joules in re.findall(r"(\w+) (\S+) J in", json.loads(m.group(3))):
+                add(sums, domain, float(joules))
+    for row, run in zip(rows, runs):
+        scored = [q["is_resolved"] for q in traces(run) if q["is_resolved"] is not None]
+        assert math.isclose(row["value"], 100 * sum(scored) / len(scored))
+    assert len(rows) == len(runs)
+    return sums
+
+
 def collector(said, requests):
     """A collector on a free port: writes the port to `said`, answers the first request with 503, keeps what comes."""
     import http.server

@@ -54,10 +54,10 @@ mkdir empty && cp measured/manifest.json empty && : >empty/traces.jsonl
 damaged empty
 
 # has NAME SUFFIX: the file that the format makes.
-for format in jsonl csv sqlite gaia openmetrics perfetto otlp atif; do
+for format in jsonl csv sqlite gaia openmetrics perfetto otlp atif swe-bench eee eval-results; do
     for run in measured unmeasured killed redacted empty; do
         step "$format of $run"
-        case $format in gaia) [ $run != unmeasured ] || continue ;; esac # ids of its own rows are no task ids twice
+        case $format in gaia | swe-bench) [ $run != unmeasured ] || continue ;; esac # ids of its own rows are no task ids twice
         expect_exit 0 agent export $run --format $format -o out-$format-$run
         if [ $format = csv ]; then
             for table in turns spans; do
@@ -70,7 +70,7 @@ for format in jsonl csv sqlite gaia openmetrics perfetto otlp atif; do
     expect_exit 0 agent export measured --format $format --redact all -o out-$format-clean
     ! grep -aqr "quotes\|script>\|second line" out-$format-clean || fail "a text is left"
 done
-for format in jsonl sqlite openmetrics perfetto otlp atif; do
+for format in jsonl sqlite openmetrics perfetto otlp atif eee eval-results; do
     step "$format of two runs"
     expect_exit 0 agent export measured unmeasured --format $format -o two-$format
     python3 "$READERS" $format two-$format measured unmeasured >out 2>err || fail "read back"
@@ -144,5 +144,22 @@ PY
 step "atif: the schema version can be chosen"
 expect_exit 0 agent export measured --format atif --set version=1.8 -o atif18
 grep -q '"schema_version":"ATIF-v1.8"' atif18/00001_*.json || fail "version"
+
+step "swe-bench: the patch of a reply"
+printf '{"question":"fence","answer":"x"}\n{"question":"plain","answer":"x"}\n{"question":"none","answer":"x"}\n' >patches.jsonl
+cat >patcher.lua <<'LUA'
+local diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b"
+local replies = { fence = "Here:\n```diff\n" .. diff .. "\n```\nDone.", plain = "Text.\n" .. diff, none = "I cannot." }
+return { name = "patcher", run = function(query) return replies[query.prompt] end }
+LUA
+expect_exit 0 agent run patcher.lua --dataset patches.jsonl --model demo -q --output patched
+expect_exit 0 agent export patched --format swe-bench -o predictions.jsonl
+python3 "$READERS" swe-bench predictions.jsonl patched >out 2>err || fail "read back"
+assert_json predictions.jsonl '[r["model_patch"] for r in d] == ["diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"] * 2 + [""]'
+
+step "eval-results: the hub's names of dataset and task"
+expect_exit 0 agent export measured --format eval-results --set dataset=gaia-benchmark/GAIA --set task=level1 --set url=https://example.org/r
+check_out '    id: "gaia-benchmark/GAIA"'
+check_out '    task_id: "level1"'
 
 end_test

@@ -25,7 +25,7 @@ cat >cases <<'EOF'
 1|new tool x --output nowhere/tools|nowhere/tools: No such file
 2|export|export: an argument is missing
 2|export run --format jsnl|export: unknown format 'jsnl' (did you mean 'jsonl'?): --list lists the formats
-2|export run --format zzz|export: unknown format 'zzz' (known: jsonl, mooncake, run)
+2|export run --format zzz|export: unknown format 'zzz': --list lists the formats
 2|export run --format run|export: --format run: --output names the new folder
 2|export run --redact wrds|--redact wrds: expected text, tools or all
 1|export run -o nowhere/x|nowhere/x: cannot be written: No such file
