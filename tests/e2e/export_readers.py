@@ -423,6 +423,79 @@ def read_eval_results(path, runs):
     return sums
 
 
+def read_set(folder):
+    """A folder as load_from_disk reads it: the Arrow file's fields are those of dataset_info.json."""
+    import arrow_stream
+    state = json.load(open(folder + "/state.json"))
+    assert set(state) == {"_data_files", "_fingerprint", "_format_columns", "_format_kwargs", "_format_type",
+                          "_output_all_columns", "_split"} and re.fullmatch("[0-9a-f]{16}", state["_fingerprint"])
+    info = json.load(open(folder + "/dataset_info.json"))
+    assert set(info) == {"citation", "description", "features", "homepage", "license"}
+    fields, rows, metadata = arrow_stream.rows(folder + "/" + state["_data_files"][0]["filename"])
+    dtypes = {2: "int64", 3: "float64", 5: "string", 6: "bool"}
+    feature = lambda f: {c[0]: feature(c) for c in f[2]} if f[1] == 13 else {"dtype": dtypes[f[1]], "_type": "Value"}
+    assert {f[0]: feature(f) for f in fields} == info["features"]
+    assert json.loads(metadata["huggingface"])["info"]["features"] == info["features"]
+    return fields, rows
+
+
+def read_hf(path, runs):
+    """Every value of every row against its trace."""
+    fields, rows = read_set(path)
+    queries = [q for r in runs for q in traces(r)]
+    assert len(fields) == 25 and len(rows) == len(queries)
+    renamed = {"total_gpu_energy_joules": "query_gpu_energy_joules", "total_cpu_energy_joules": "query_cpu_energy_joules",
+               "avg_gpu_power_watts": "query_gpu_power_avg_watts", "avg_cpu_power_watts": "query_cpu_power_avg_watts",
+               "energy_per_token_joules": "energy_per_output_token_joules"}
+    for row, q in zip(rows, queries):
+        trace = json.loads(row.pop("trace_json"))
+        assert trace["query_id"] == q["query_id"] and trace["energy"] == q["energy"]
+        assert json.loads(row.pop("score_metadata_json")) == trace["score_metadata"]
+        for key, value in row.items():
+            assert value == trace[renamed.get(key, key)], (key, value)
+    sums = {}
+    for row in rows:
+        for d in ("cpu", "gpu"):
+            add(sums, d, row["total_%s_energy_joules" % d])
+    want = expected(runs)
+    for d in ("dram", "machine"):  # no column: trace_json has them
+        if d in want:
+            sums[d] = want[d]
+    return sums
+
+
+def read_ipw(path, runs):
+    """ProfilingRecord rows, under the name that the original gives its folders; the summary's keys of both generations."""
+    want, sums, folders = expected(runs), {}, os.listdir(path)
+    assert len(folders) == len(runs) == 1
+    (run,), folder = runs, path + "/" + folders[0]
+    manifest = json.load(open(run + "/manifest.json"))
+    model = manifest["config"]["model"]
+    assert folders[0] == "profile_%s_%s_%s" % (manifest["hardware"]["labels"]["upstream"], re.sub("[^A-Za-z0-9]", "_", model).strip("_"),
+                                               manifest["config"]["dataset"])
+    rows, queries = read_set(folder)[1], traces(run)
+    assert len(rows) == len(queries)
+    for row, q in zip(rows, queries):
+        assert set(row) == {"problem", "answer", "dataset_metadata", "subject", "model_answers", "model_metrics"}
+        assert len(row["problem"]) == len(q["query_text"]) and json.loads(row["dataset_metadata"]).keys() == q["metadata"].keys()
+        m = row["model_metrics"][model]
+        assert set(row["model_answers"]) == {model} and m["lm_response"] == row["model_answers"][model]
+        assert m["energy_metrics"]["per_query_joules"] == q["query_gpu_energy_joules"]
+        assert m["latency_metrics"]["total_query_seconds"] == q["total_wall_clock_s"]
+        assert m["evaluation"]["is_correct"] is m["lm_correctness"] is q["is_resolved"]
+        assert m["token_metrics"] == {"input": q["total_input_tokens"], "output": q["total_output_tokens"], "total": q["total_tokens"]}
+        stats = (q["power_metrics"] or {}).get("gpu")
+        assert (m["power_metrics"] or {}).get("gpu") == stats, (m["power_metrics"], stats)
+        add(sums, "gpu", m["energy_metrics"]["per_query_joules"])
+        add(sums, "cpu", m["energy_metrics"]["cpu_per_query_joules"])
+    summary = json.load(open(folder + "/summary.json"))
+    assert {"model", "dataset", "dataset_name", "hardware_label", "total_queries", "system_info", "gpu_info", "output_dir",
+            "profiler_config", "versions"} <= set(summary) and summary["total_queries"] == len(rows)
+    if os.path.exists(run + "/summary.json"):
+        assert {"totals", "efficiency", "averages", "statistics", "generated_at", "config"} <= set(summary)
+    return {d: sums.get(d, j) if d in ("gpu", "cpu") else j for d, j in want.items()}
+
+
 def collector(said, requests):
     """A collector on a free port: writes the port to `said`, answers the first request with 503, keeps what comes."""
     import http.server

@@ -54,7 +54,7 @@ mkdir empty && cp measured/manifest.json empty && : >empty/traces.jsonl
 damaged empty
 
 # has NAME SUFFIX: the file that the format makes.
-for format in jsonl csv sqlite gaia openmetrics perfetto otlp atif swe-bench eee eval-results; do
+for format in jsonl csv sqlite gaia openmetrics perfetto otlp atif swe-bench eee eval-results hf ipw; do
     for run in measured unmeasured killed redacted empty; do
         step "$format of $run"
         case $format in gaia | swe-bench) [ $run != unmeasured ] || continue ;; esac # ids of its own rows are no task ids twice
@@ -70,11 +70,20 @@ for format in jsonl csv sqlite gaia openmetrics perfetto otlp atif swe-bench eee
     expect_exit 0 agent export measured --format $format --redact all -o out-$format-clean
     ! grep -aqr "quotes\|script>\|second line" out-$format-clean || fail "a text is left"
 done
-for format in jsonl sqlite openmetrics perfetto otlp atif eee eval-results; do
+for format in jsonl sqlite openmetrics perfetto otlp atif eee eval-results hf; do
     step "$format of two runs"
     expect_exit 0 agent export measured unmeasured --format $format -o two-$format
     python3 "$READERS" $format two-$format measured unmeasured >out 2>err || fail "read back"
 done
+
+step "lines of the original's own, which know little"
+printf '%s\n' '{"query_id":"q0","workload_type":"x","turns":[{"turn_index":0,"gpu_energy_joules":2.5},{"turn_index":1}]}' \
+    '{"query_id":"q1","workload_type":"x","query_gpu_energy_joules":3,"total_wall_clock_s":2,"response_text":"a","turns":[]}' >theirs.jsonl
+for format in jsonl csv sqlite gaia openmetrics perfetto otlp atif swe-bench eee eval-results hf ipw; do
+    expect_exit 0 agent export theirs.jsonl --format $format -o theirs-$format
+    [ ! -s err ] || fail "$format: something was said"
+done
+python3 -c 'import csv; r = list(csv.DictReader(open("theirs-csv", newline=""))); assert [q["gpu_joules"] for q in r] == ["", "3"], r' || fail csv
 
 step "csv: a text is no formula, and comes back as it was"
 printf '{"question":"q","answer":"x"}\n' >formula.jsonl
@@ -161,5 +170,14 @@ step "eval-results: the hub's names of dataset and task"
 expect_exit 0 agent export measured --format eval-results --set dataset=gaia-benchmark/GAIA --set task=level1 --set url=https://example.org/r
 check_out '    id: "gaia-benchmark/GAIA"'
 check_out '    task_id: "level1"'
+
+step "hf and ipw: by npm's apache-arrow, where \$IPW_NODE_MODULES has it"
+if [ -n "${IPW_NODE_MODULES-}" ]; then
+    for data in out-hf-measured out-hf-redacted out-hf-unmeasured out-hf-empty out-ipw-measured/profile_* out-ipw-unmeasured/profile_*; do
+        NODE_PATH=$IPW_NODE_MODULES node "$IPW_SOURCE_DIR/tests/e2e/arrow_rows.cjs" $data/data-00000-of-00001.arrow >by-npm 2>err || fail "npm: $data"
+        python3 "$IPW_SOURCE_DIR/tests/e2e/arrow_stream.py" $data/data-00000-of-00001.arrow >by-rule || fail "$data"
+        python3 -c 'import json; a, b = ([json.loads(l) for l in open(f)] for f in ("by-npm", "by-rule")); assert a == b' || fail "values of $data"
+    done
+fi
 
 end_test

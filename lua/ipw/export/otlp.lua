@@ -11,11 +11,7 @@ local INTERNAL, CLIENT = 1, 3
 local SCOPE = { name = "ipw-agent semconv-genai 2026-08", version = "1" }
 local BATCH = 500 -- spans or points a request
 
-local function hash(text)
-  local h = -3750763034362895579 -- FNV-1a, 64 bits
-  for i = 1, #text do h = (h ~ text:byte(i)) * 1099511628211 end
-  return h ~ (h >> 29)
-end
+local hash = export.hash
 
 local function hex(value) return ("%016x"):format(value == 0 and 1 or value) end
 
