@@ -1,4 +1,4 @@
-/* ipw.core.script: finding, listing and loading scripts by name, and names that were nearly right. */
+/* ipw.core.script: finds, lists and loads scripts by name, and finds the nearest of several names. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,8 @@
 
 enum { MAX_SOURCE_BYTES = 4 * 1024 * 1024, MAX_NAMES = 1000 };
 
-/* find(kind, name): the path of "agents", "agents/tools" or "datasets" NAME; or nil and a reason.
- * [-2, +(1|2), e] */
-static int script_find(lua_State *L)
+int ipw_lib_find_path(lua_State *L, const char *kind, const char *name)
 {
-    const char *kind = luaL_checkstring(L, 1), *name = luaL_checkstring(L, 2);
     char path[1024];
     struct ipw_err err;
 
@@ -29,23 +26,28 @@ static int script_find(lua_State *L)
     return 1;
 }
 
-/* load(path): what the file returns (one value), raises when it does. [-1, +1, e] */
-static int script_load(lua_State *L)
+/* find(kind, name): the path of "agents", "agents/tools" or "datasets" NAME; or nil and a reason.
+ * [-2, +(1|2), e] */
+static int script_find(lua_State *L)
+{
+    return ipw_lib_find_path(L, luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+}
+
+int ipw_lib_find_load(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     struct ipw_err err;
 
-    if (ipw_chunk_load(L, path,
-                       &err)) { /* it names its own place: not that of the library besides */
-        lua_pushstring(L, err.text);
+    if (ipw_chunk_load(L, path, &err)) {
+        lua_pushstring(L, err.text); /* names file and line, so luaL_error() must not add its own */
         return lua_error(L);
     }
     lua_call(L, 0, 1);
     return 1;
 }
 
-/* source(path): the text of a script, embedded ones included; or nil and a reason.
- * [-1, +(1|2), e] */
+/* source(path): the text of a script, also of an embedded one; or nil and a reason. [-1, +(1|2),
+ * e] */
 static int script_source(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -69,23 +71,18 @@ static int script_source(lua_State *L)
 
 static void add_name(void *ud, const char *name, const char *path)
 {
-    lua_State *L = ud;
-
-    lua_createtable(L, 0, 2);
-    lua_pushstring(L, name);
-    lua_setfield(L, -2, "name");
-    lua_pushstring(L, path);
-    lua_setfield(L, -2, "path");
-    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    ipw_buf_addf(ud, "%s %s\n", name, path);
 }
 
-/* names(kind): a list of { name =, path = }, of each name the one that find() gives. [-1, +1, e] */
+/* names(kind): a line "NAME PATH" for each name that find() knows. [-1, +1, e] */
 static int script_names(lua_State *L)
 {
     const char *kind = luaL_checkstring(L, 1);
+    struct ipw_buf lines = IPW_BUF(MAX_SOURCE_BYTES);
 
-    lua_newtable(L);
-    ipw_search_each(kind, ipw_vm_of(L)->options.paths, add_name, L);
+    ipw_search_each(kind, ipw_vm_of(L)->options.paths, add_name, &lines);
+    lua_pushlstring(L, ipw_buf_str(&lines), lines.len);
+    ipw_buf_release(&lines);
     return 1;
 }
 
@@ -113,7 +110,7 @@ static int script_nearest(lua_State *L)
 
 int ipw_lib_find(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"find", script_find},       {"load", script_load},
+    static const luaL_Reg functions[] = {{"find", script_find},       {"load", ipw_lib_find_load},
                                          {"source", script_source},   {"names", script_names},
                                          {"nearest", script_nearest}, {NULL, NULL}};
 

@@ -98,7 +98,7 @@ cat >cases <<'EOF'
 2|score run|run: name its dataset with --dataset
 3|score nowhere|nowhere: no such run
 3|score run --dataset nowhere.jsonl|nowhere.jsonl: No such file
-3|score run --scorer zzz --dataset rows.jsonl|no scorer is called 'zzz'
+3|score run --scorer zzz --dataset rows.jsonl|unknown scorer 'zzz'
 2|test|test: an argument is missing
 1|test nowhere.lua|nowhere.lua: No such file
 3|tool nothing|no tool is named 'nothing'

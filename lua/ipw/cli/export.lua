@@ -19,10 +19,9 @@ end
 local function list(io)
   local lines = {}
   for _, format in ipairs(native) do lines[#lines + 1] = ("%-12s %s"):format(format.name, format.about) end
-  for _, found in ipairs(script.names "exports") do
-    local ok, format = pcall(load, found.path)
-    lines[#lines + 1] = ("%-12s %s"):format(found.name, ok and format.about
-      or "does not load: ipw-agent check " .. found.path)
+  for name, path in script.names "exports":gmatch "(%S+) ([^\n]+)" do
+    local ok, format = pcall(load, path)
+    lines[#lines + 1] = ("%-12s %s"):format(name, ok and format.about or "does not load: ipw-agent check " .. path)
   end
   table.sort(lines)
   io.say(table.concat(lines, "\n"))
@@ -38,7 +37,7 @@ end
 local function unknown(io, name)
   local names = {}
   for _, format in ipairs(native) do names[#names + 1] = format.name end
-  for _, found in ipairs(script.names "exports") do names[#names + 1] = found.name end
+  for known in script.names "exports":gmatch "(%S+) [^\n]+" do names[#names + 1] = known end
   local near = script.nearest(name, names)
   return usage(io, ("export: unknown format '%s'%s: --list lists the formats"):format(name,
     near and (" (did you mean '%s'?)"):format(near) or ""))

@@ -1,4 +1,4 @@
-/* summary.json.  Upstream's keys and ours; docs/trace-format.md specifies every one. */
+/* The file summary.json: upstream's keys and ours; docs/trace-format.md specifies each. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,7 @@
 #include "json/write.h"
 #include "report/repeats.h"
 #include "report/stats.h"
-#include "report/summary.h"
-#include "report/summary_priv.h"
+#include "report/write_summary_priv.h"
 
 #define TRIM_FROM  4    /* queries from which the trimmed statistics are given */
 #define TRIM_SHARE 0.05 /* cut at each end */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/summary_priv.h"
+#include "report/write_summary_priv.h"
 
 static void put_account(struct ipw_jw *w, const struct ipw_query_account *a, bool withheld)
 {
