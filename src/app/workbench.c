@@ -136,7 +136,8 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
     struct ipw_lua_command entry = {
         .vm = {.paths = ipw_script_paths(&b->o->script),
                .host = &b->host,
-               .slice_cpu_ns = b->o->lua_cpu_ns},
+               .slice_cpu_ns = b->o->lua_cpu_ns,
+               .memory_bytes = b->memory_bytes},
         .module = module,
         .args = args,
         .say = say,

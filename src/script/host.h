@@ -18,6 +18,7 @@
 #include "script/quota.h"
 #include "trace/event.h"
 
+struct ipw_export_job;
 struct ipw_playback;
 struct lua_State; /* only script/ includes lua.h */
 
@@ -121,8 +122,9 @@ struct ipw_host {
     struct ipw_host_model model;
     struct ipw_host_grants grants;
     struct ipw_host_callbacks on;
-    struct ipw_host_workload *workload; /* of a workload replay; or NULL */
-    struct ipw_playback *replay;        /* answers from a saved run instead of the world; or NULL */
+    struct ipw_host_workload *workload;      /* of a workload replay; or NULL */
+    const struct ipw_export_job *export_job; /* what `export` reads and writes; or NULL */
+    struct ipw_playback *replay; /* answers from a saved run instead of the world; or NULL */
 
     /* Owned by the library functions. */
     struct {

@@ -82,7 +82,7 @@ check_libraries() {
         only("^uv(/.*)?\\.h$|^uv/", "^src/io/", "io/")
         only("(^|/)(lua|lualib|lauxlib|luaconf)\\.h(pp)?$", "^src/script/", "script/")
         only("^gumbo\\.h$", "^src/data/html\\.c$", "data/html.c")
-        only("^sqlite3\\.h$", "^src/(data/db\\.c|export/)", "data/db.c and export/")
+        only("^sqlite3\\.h$", "^src/data/db[^/]*\\.c$", "data/db*.c")
         only("^(zlib|snappy-c|zstd|lz4|lz4frame)\\.h$", "^src/data/columnar/codec\\.c$", "data/columnar/codec.c")
         only("^editline/", "^src/app/prompt\\.c$", "app/prompt.c")
         only("^microhttpd\\.h$", "^src/(serve|telemetry)/", "serve/ and telemetry/")

@@ -25,9 +25,10 @@ end
 
 --- The kind of a file, by its folder, else by the fields of its table.
 local function kind_of(path, value)
-  for _, kind in ipairs { "tool", "agent", "dataset", "model" } do
+  for _, kind in ipairs { "tool", "agent", "dataset", "model", "export" } do
     if path:find("%f[%w]" .. kind .. "s/[^/]*$") then return kind end
   end
+  if value.loses ~= nil or path:find "ipw/export/[^/]*$" then return "export" end
   if value.reply ~= nil and value.run == nil then return "model" end
   if value.load ~= nil and value.run == nil then return "dataset" end
   if value.defaults ~= nil then return "agent" end
