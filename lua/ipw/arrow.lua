@@ -208,7 +208,7 @@ arrow.ending = pack("<I4I4", 0xFFFFFFFF, 0)
 
 -- A dataset on disk: what save_to_disk writes.
 
-local ROWS, BYTES = 1000, 16 * 1024 * 1024 -- of a batch
+local ROWS, BYTES = 1000, 4 * 1024 * 1024 -- of a batch
 
 --- Begins one in a folder of the output ("" or "NAME/").
 ---@param out ipw.ExportOutput
