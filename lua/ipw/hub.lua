@@ -216,7 +216,7 @@ function hub.locate(opts)
     local cache = hub.cache()
     looked[#looked + 1] = cache and hub.repo_folder(cache, opts.repo)
   end
-  return nil, "looked in " .. table.concat(looked, ", ")
+  return nil, #looked > 0 and "looked in " .. table.concat(looked, ", ") or "IPW_AGENT_DATASETS is not set"
 end
 
 --- The dataset's page.

@@ -110,7 +110,7 @@ end
 
 local function not_found(self, why)
   local line = fetch_line(self)
-  local terms = self.gated and (" It is gated: accept its terms at %s first."):format(hub.page(self.repo)) or ""
+  local terms = self.gated and (" (gated: accept its terms at %s first)"):format(hub.page(self.repo)) or ""
   return ("%s was not found (%s). %s%s"):format(self.name, why,
     line and "Fetch it: " .. line or "Name its folder with --data-dir", terms)
 end
