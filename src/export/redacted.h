@@ -6,14 +6,9 @@
 #ifndef IPW_EXPORT_REDACTED_H
 #define IPW_EXPORT_REDACTED_H
 
-#include <stdio.h>
-
 #include "trace/redact.h"
 
 /* `to` must not be there yet, or be empty. */
 int ipw_export_redacted(const char *run, const char *to, enum ipw_redact what, struct ipw_err *err);
-/* Only the traces, as lines to a stream. */
-int ipw_export_redacted_traces(const char *run, FILE *out, enum ipw_redact what, int *torn,
-                               struct ipw_err *err);
 
 #endif

@@ -304,12 +304,14 @@ void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size
     const struct ledger_mark *mark = &line->marks[i];
 
     for (size_t kind = 0; kind < ipw_ledger_kinds(l); kind++) {
-        const struct ledger_sum *before = sum_of(l, line, i - 1, kind);
         struct ledger_sum *sum = sum_of(l, line, i, kind);
-        double change = part_of_sum(l, line, kind, i - 1) - part_of_sum(l, line, kind, i);
+        bool empty = l->share == IPW_SHARE_PHASE && !line->count[kind]; /* nobody asks for it */
+        double part = empty ? 0 : part_of_sum(l, line, kind, i), change = line->parts[kind] - part;
 
-        sum->up = before->up;
-        sum->down = before->down;
+        line->parts[kind] = part;
+        if (!i) continue;
+        sum->up = sum[-(ptrdiff_t)ipw_ledger_kinds(l)].up;
+        sum->down = sum[-(ptrdiff_t)ipw_ledger_kinds(l)].down;
         add_change(&sum->up, &sum->down, change, mark->below, mark->above);
     }
 }

@@ -131,12 +131,13 @@ struct ledger_line {
     size_t next_look;  /* index in ipw_ledger.looks; and queries with a look before that index: */
     int64_t *late;
     size_t n_late, cap_late;
-    int64_t n_active;               /* queries in flight after the last mark, and of these: */
-    int32_t count[IPW_PHASE_COUNT]; /* the number in each phase */
-    uint64_t rate;                  /* the sum of their rates of tokens */
-    unsigned __int128 rest;         /* energy of the cells, not shared yet: 2^-32 microjoules */
-    unsigned __int128 rest_tokens;  /* its part that is shared by tokens: 2^-64 microjoules */
-    int64_t owed;                   /* 2^-32 microjoules that ended queries did not get */
+    int64_t n_active;               /* queries in flight after the last mark; of them: */
+    int32_t count[IPW_PHASE_COUNT]; /* in each phase, and */
+    uint64_t rate;                  /* their rates of tokens together */
+    double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum */
+    unsigned __int128 rest;         /* of the cells, not shared yet: 2^-32 microjoules, */
+    unsigned __int128 rest_tokens;  /* and of what goes by tokens: 2^-64 */
+    int64_t owed;                   /* 2^-32 microjoules by which those who left were given less */
 };
 
 struct ledger_domain {
@@ -204,8 +205,8 @@ void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns);
 void ipw_ledger_bring_up(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
 /* Gives the queries that ended up to the last settled edge their energy. */
 void ipw_ledger_let_go(const struct ipw_ledger *l, struct ledger_line *line);
-/* Adds the effect of edge i's uncertainty on the running sums; the cells before and after it are
- * settled. */
+/* The cell that edge i begins is shared: adds what the edge may move the running sums by.  For each edge in
+ * turn, while the queries are still those of the cell. */
 void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
 /* How far the uncertain energy at the edges of [t0, t1] may move the query's energy up and down, in
  * microjoules, with its share of each cell as given.  `q` may be NULL: an equal share. */

@@ -257,8 +257,10 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
         ipw_series_bounds(line->series, l->edges[k].t_ns, &mark->below, &mark->above);
         carry_sums(l, line, k);
         line->settled++;
-        if (k) share_cell(l, line, k);
-        if (k > 1) ipw_ledger_widen(l, line, k - 1);
+        if (k) {
+            share_cell(l, line, k);
+            ipw_ledger_widen(l, line, k - 1);
+        }
         ipw_ledger_let_go(l, line);
     }
 }
