@@ -1,5 +1,5 @@
-/* Rows one after another.  A text file is read whole when it is opened.  Of a Parquet or Arrow file, one page of
- * each column or one record batch is in memory at a time. */
+/* Rows one after another.  A text file is read whole when it is opened.  Of a Parquet or Arrow
+ * file, one page of each column or one record batch is in memory at a time. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -1,6 +1,7 @@
 /* data/sha256.h: SHA-256 (FIPS 180-4), to name what a run was made of.
  *
- * Of bytes in memory in one call; of a long file piece by piece: begin, add, end.  Owns no memory. */
+ * Of bytes in memory in one call; of a long file piece by piece: begin, add, end.  Owns no
+ * memory. */
 #ifndef IPW_DATA_SHA256_H
 #define IPW_DATA_SHA256_H
 

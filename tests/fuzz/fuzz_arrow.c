@@ -1,5 +1,5 @@
-/* Arrow: any bytes as a stream or a file of the IPC format (which one the bytes say).  Rows that are JSON objects, or
- * one line that names the file. */
+/* Arrow: any bytes as a stream or a file of the IPC format (which one the bytes say).  Rows that
+ * are JSON objects, or one line that names the file. */
 #include "columnar_check.h"
 #include "data/rows.h"
 

@@ -1,7 +1,8 @@
 /* data/columnar/cell.h: typed values of Parquet and Arrow files as JSON.
  *
  * Shared by both formats.  A cell type gives the meaning of a column's stored values, and
- * ipw_cell_write_*() writes one value.  docs/datasets.md has the table of conversions.  Owns nothing. */
+ * ipw_cell_write_*() writes one value.  docs/datasets.md has the table of conversions.  Owns
+ * nothing. */
 #ifndef IPW_DATA_COLUMNAR_CELL_H
 #define IPW_DATA_COLUMNAR_CELL_H
 

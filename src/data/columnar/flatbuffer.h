@@ -1,8 +1,8 @@
 /* data/columnar/flatbuffer.h: reads FlatBuffers, the format of Arrow's metadata.
  *
  * Pure.  FlatBuffers' internals.md defines the wire format: tables whose vtable says where their
- * fields are.  A position is an offset into the bytes; 0 means absent.  Every offset is checked: one that points
- * outside the bytes sets `bad` and reads as absent. */
+ * fields are.  A position is an offset into the bytes; 0 means absent.  Every offset is checked:
+ * one that points outside the bytes sets `bad` and reads as absent. */
 #ifndef IPW_DATA_COLUMNAR_FLATBUFFER_H
 #define IPW_DATA_COLUMNAR_FLATBUFFER_H
 

@@ -1,8 +1,9 @@
-/* data/columnar/packed.h: the packed integers of Parquet's pages: levels, dictionary indices, deltas.
+/* data/columnar/packed.h: the packed integers of Parquet's pages: levels, dictionary indices,
+ * deltas.
  *
- * Pure.  Two encodings of parquet-format's Encodings.md: the hybrid of runs and bit-packed groups (RLE), and
- * DELTA_BINARY_PACKED.  Both give one value after another and allocate nothing, so a count in a file need not
- * be trusted.  Both stop at the end of their bytes. */
+ * Pure.  Two encodings of parquet-format's Encodings.md: the hybrid of runs and bit-packed groups
+ * (RLE), and DELTA_BINARY_PACKED.  Both give one value after another and allocate nothing, so a
+ * count in a file need not be trusted.  Both stop at the end of their bytes. */
 #ifndef IPW_DATA_COLUMNAR_PACKED_H
 #define IPW_DATA_COLUMNAR_PACKED_H
 

@@ -97,8 +97,9 @@ static size_t stem_length(const char *path, unsigned *shards)
     return start;
 }
 
-/* The files must be one set: a single file, or all shards of one name.  Reading everything would mix splits, or
- * count tasks twice (GAIA has metadata.parquet and the same tasks again by level). */
+/* The files must be one set: a single file, or all shards of one name.  Reading everything would
+ * mix splits, or count tasks twice (GAIA has metadata.parquet and the same tasks again by
+ * level). */
 static int check_one_set(const struct ipw_saved_set *set, const char *folder, struct ipw_err *err)
 {
     unsigned shards, others;
