@@ -1,7 +1,7 @@
 /* data/db_writer.h: writes a new SQLite file, for exports.
  *
- * One transaction from open to finish, without a journal: the file is new, and is thrown away when it
- * fails.  Needs libsqlite3; a build without it says so. */
+ * One transaction from open to finish, without a journal: the file is new, and is thrown away when
+ * it fails.  Needs libsqlite3; a build without it says so. */
 #ifndef IPW_DATA_DB_WRITER_H
 #define IPW_DATA_DB_WRITER_H
 

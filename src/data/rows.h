@@ -1,11 +1,11 @@
 /* data/rows.h: reads tasks (rows) of datasets from files.
  *
- * Pure except for reading the file.  Formats: JSONL, JSON (an array of objects, or an object with
- * a "rows" or "data" array of them), CSV and TSV (RFC 4180: quotes, CRLF, newlines inside
- * quotes, BOM; the separator of a .csv is found: comma, semicolon or tab) become rows of JSON
- * text, one object each, in file order, with line numbers for messages. So do Parquet and Arrow
- * (columnar/), whose line is the number of the row, and a folder of such files. What the columns
- * mean is the dataset script's business (datasets and lua/ipw/dataset.lua).
+ * Pure except for reading the file.  Formats: JSONL, JSON (an array of objects, or an object with a
+ * "rows" or "data" array of them), CSV and TSV (RFC 4180: quotes, CRLF, newlines inside quotes,
+ * BOM; the separator of a .csv is found: comma, semicolon or tab) become rows of JSON text, one
+ * object each, in file order, with line numbers for messages.  So do Parquet and Arrow (columnar/),
+ * whose line is the number of the row, and a folder of such files.  What the columns mean is the
+ * dataset script's business (datasets and lua/ipw/dataset.lua).
  *
  * Two ways to read: ipw_rows_read() takes the whole set into memory; a struct ipw_row_reader
  * gives one row after another. */
@@ -35,9 +35,9 @@ bool ipw_rows_knows_name(const char *name);
 /* The kind is taken from the name's ending (.jsonl, .ndjson, .json, .csv, .tsv, .parquet, .arrow,
  * .feather).  A bad line is an error that names file and line. */
 int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err);
-/* `columns`: the names of the columns that are wanted, in any case, NULL after the last; NULL:
- * all.  Of Parquet and Arrow the others are not decoded, and may be of a type that is not read.  A
- * file of text gives all of its columns, wanted or not. */
+/* `columns`: the names of the columns that are wanted, in any case, NULL after the last; NULL: all.
+ * Of Parquet and Arrow the others are not decoded, and may be of a type that is not read.  A file
+ * of text gives all of its columns, wanted or not. */
 int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *const *columns,
                           struct ipw_err *err);
 /* The same from memory (embedded data); `name` stands in messages and decides the kind. */

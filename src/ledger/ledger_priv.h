@@ -205,8 +205,8 @@ void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns);
 void ipw_ledger_bring_up(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
 /* Gives the queries that ended up to the last settled edge their energy. */
 void ipw_ledger_let_go(const struct ipw_ledger *l, struct ledger_line *line);
-/* The cell that edge i begins is shared: adds what the edge may move the running sums by.  For each edge in
- * turn, while the queries are still those of the cell. */
+/* The cell that edge i begins is shared: adds what the edge may move the running sums by.  For each
+ * edge in turn, while the queries are still those of the cell. */
 void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
 /* How far the uncertain energy at the edges of [t0, t1] may move the query's energy up and down, in
  * microjoules, with its share of each cell as given.  `q` may be NULL: an equal share. */

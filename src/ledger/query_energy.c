@@ -43,8 +43,8 @@ static double outward(double j, double (*to)(double))
 
 static double to_millionth(double x) { return nearbyint(x * 1e6) / 1e6; }
 
-/* A bound is no more exact than the readings are, and all its digits make a line a fifth longer.  Rounded
- * here, a figure is the same in memory and in the file. */
+/* A bound is no more exact than the readings are, and all its digits make a line a fifth longer.
+ * Rounded here, a figure is the same in memory and in the file. */
 static struct ipw_figure rounded(struct ipw_figure f)
 {
     f.lo_j = outward(f.lo_j, floor);

@@ -221,7 +221,8 @@ static bool is_rows_file(const char *name)
 
 static bool is_of_hub(const char *name) { return strncmp(name, "hf:", 3) == 0; }
 
-/* (module, function, text): what the function makes of the text; its nil and message is an error. */
+/* (module, function, text): what the function makes of the text; its nil and message is an
+ * error. */
 static int ask_protected(lua_State *L)
 {
     push_function(L, lua_tostring(L, 1), lua_tostring(L, 2));

@@ -24,8 +24,8 @@ struct ipw_case {
     char *prompt, *system; /* system may be NULL */
     char *level;           /* or NULL */
     char *metadata;        /* JSON object text, or NULL */
-    /* For the scorer and the files of a run, never for an agent: the reference answer (NULL: withheld),
-     * the subject, and what else the scorer knows (JSON object text); or NULL. */
+    /* For the scorer and the files of a run, never for an agent: the reference answer (NULL:
+     * withheld), the subject, and what else the scorer knows (JSON object text); or NULL. */
     char *answer, *subject, *reference;
     char *error; /* why this one cannot be run (a missing attachment), or NULL */
     struct ipw_case_file *files;
@@ -56,7 +56,8 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
                      struct ipw_err *err);
 /* Can the expression be read?  Its columns are known only with the dataset. */
 int ipw_dataset_check_where(const char *expression, struct ipw_err *err);
-/* Without a script: `n` records that somebody else has (there is no ipw_dataset_get), never scored. */
+/* Without a script: `n` records that somebody else has (there is no ipw_dataset_get), never
+ * scored. */
 struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
                                       const char *unscored, size_t n);
 void ipw_dataset_free(struct ipw_dataset *cases);

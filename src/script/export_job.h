@@ -1,7 +1,7 @@
 /* script/export_job.h: what an export of saved runs may read and write.
  *
- * The command fills one and hands it to a Lua state by its host.  A format's script then reads these
- * runs and writes this output, and nothing else (script/lib_export.c). */
+ * The command fills one and hands it to a Lua state by its host.  A format's script then reads
+ * these runs and writes this output, and nothing else (script/lib_export.c). */
 #ifndef IPW_SCRIPT_EXPORT_JOB_H
 #define IPW_SCRIPT_EXPORT_JOB_H
 

@@ -1,7 +1,7 @@
 /* ipw.core.data: rows of dataset files, GAIA's rule, and the places of datasets on this machine.
  *
- *   rows(path, columns) list of { row = table, line = n }, sha256  |  nil, message; columns: a list of
- *                       the names that are wanted, or nil
+ *   rows(path, columns) list of { row = table, line = n }, sha256  |  nil, message; columns: a list
+ *                       of the names that are wanted, or nil
  *   is_rows(path)       true when the name's ending is one of a file of rows
  *   open_rows(path, columns)  the same one after another: a reader  |  nil, message
  *     reader:next()     row, line  |  nil at the end  |  nil, message
@@ -109,8 +109,8 @@ static int push_rows(lua_State *L, struct box *box, const char *name)
     return 2;
 }
 
-/* The list of names at stack index `at` as C has them, NULL for nil.  It lives as long as the userdata
- * that this pushes, and as the names in the list. */
+/* The list of names at stack index `at` as C has them, NULL for nil.  It lives as long as the
+ * userdata that this pushes, and as the names in the list. */
 static const char *const *push_columns(lua_State *L, int at) // [0, +1, e]
 {
     const char **names;

@@ -1,17 +1,19 @@
-/* ipw.core.fetch: what `ipw-agent fetch` needs of the world.  No other command grants it: a script that an
- * agent is made of gets an error from each function.
+/* ipw.core.fetch: what `ipw-agent fetch` needs of the world.  No other command grants it: a script
+ * that an agent is made of gets an error from each function.
  *
  *   get(url, opts)        one request: { status, length, location, error_code, error_message,
- *                         retry_after, link, body }  |  nil, message, code.  opts: endpoint (the token goes
- *                         to this origin only), file (a path: the body's place), max (its length at most),
- *                         progress (a function of the length).  A file that is there is gone on with.
- *                         code: "disk", "busy", "net" (try again), "away" (no such host, or nobody answers), or nil
+ *                         retry_after, link, body }  |  nil, message, code.  opts: endpoint (the
+ *                         token goes to this origin only), file (a path: the body's place), max
+ *                         (its length at most), progress (a function of the length).  A file that
+ *                         exists is continued.  code: "disk", "busy", "net" (try again), "away" (no
+ *                         such host, or no answer), or nil
  *   has_token(endpoint)   a token would be sent there
  *   make_folders(path, private)   true  |  nil, message
  *   link(target, path)    a symbolic link, in place of another  |  nil, message
  *   move(from, to), remove(path), write(path, text)   true  |  nil, message
  *   size(path)            bytes of a regular file, or nil
- *   hash(path, kind)      hex digits; kind "sha256", or "git": as git names the bytes  |  nil, message. */
+ *   hash(path, kind)      hex digits; kind "sha256", or "git": as git names the bytes  |  nil,
+ * message. */
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>

@@ -1,4 +1,5 @@
-/* ipw.core.script: finds, lists and loads scripts by name, and finds the nearest of several names. */
+/* ipw.core.script: finds, lists and loads scripts by name, and finds the nearest of several
+ * names. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>

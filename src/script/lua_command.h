@@ -1,9 +1,10 @@
 /* script/lua_command.h: commands that are written in Lua.
  *
  * Opens a state, requires a module that returns a function, and runs that function as a task on the
- * host's loop: f(io, args...) with io.say(text) (a line for stdout), io.warn(text) (for stderr), io.ask(prompt) (a line from the
- * user, nil at the end; blocks), io.draw(line) (in place of a terminal's last line; false: there is none).  What it returns is the exit status.  At the end nothing may be left
- * over: no task, no operation. */
+ * host's loop: f(io, args...) with io.say(text) (a line for stdout), io.warn(text) (for stderr),
+ * io.ask(prompt) (a line from the user, nil at the end; blocks), io.draw(line) (in place of a
+ * terminal's last line; false: there is none).  What it returns is the exit status.  At the end
+ * nothing may be left over: no task, no operation. */
 #ifndef IPW_SCRIPT_LUA_COMMAND_H
 #define IPW_SCRIPT_LUA_COMMAND_H
 

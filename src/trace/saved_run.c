@@ -153,7 +153,8 @@ bool ipw_saved_run_torn(const struct ipw_saved_run *run) { return run->torn; }
 
 /* ---- events ---- */
 
-/* The line's own "query".  Keys are sorted, and no object comes behind it: the last one is meant. */
+/* The line's own "query".  Keys are sorted, and no object comes behind it: the last one is
+ * meant. */
 static int64_t query_of(const struct ipw_jsonl_line *line)
 {
     static const char key[] = "\"query\":";

@@ -14,7 +14,8 @@
 
 struct ipw_saved_run;
 
-/* `path`: a run's folder, or a file of traces.  `redactor` is borrowed; NULL: nothing is redacted. */
+/* `path`: a run's folder, or a file of traces.  `redactor` is borrowed; NULL: nothing is
+ * redacted. */
 int ipw_saved_run_open(struct ipw_saved_run **out, const char *path,
                        const struct ipw_redactor *redactor, struct ipw_err *err);
 void ipw_saved_run_close(struct ipw_saved_run *run); /* NULL is fine */
@@ -35,7 +36,8 @@ bool ipw_saved_run_torn(const struct ipw_saved_run *run); /* a torn last line wa
  * ipw_saved_run_event() gives them one by one, in the same way as queries; 0: it has none. */
 int ipw_saved_run_events(struct ipw_saved_run *run, int64_t query_index, struct ipw_err *err);
 int ipw_saved_run_event(struct ipw_saved_line *out, struct ipw_saved_run *run, struct ipw_err *err);
-/* The next line of power.jsonl, from the first: a header (line->doc is set) or a row (it is NULL). */
+/* The next line of power.jsonl, from the first: a header (line->doc is set) or a row (it is
+ * NULL). */
 int ipw_saved_run_power(struct ipw_saved_line *line, struct ipw_sampler_row *row,
                         struct ipw_saved_run *run, struct ipw_err *err);
 

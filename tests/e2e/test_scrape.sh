@@ -51,7 +51,7 @@ mv site/metrics site/old
 refused "$PAGE" "HTTP status 404"
 echo 'up 1' >site/metrics
 refused "$PAGE" "no known series of energy or power"
-refused "https://127.0.0.1:$PORT/metrics" "https is not supported here"
+refused "https://127.0.0.1:$PORT/metrics" "https is not supported"
 kill $server && wait $server 2>/dev/null
 refused "$PAGE" "Connection refused"
 

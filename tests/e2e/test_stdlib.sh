@@ -82,7 +82,7 @@ return {
       test.ok(why, sql)
     end
     fails("one statement", sqlite.query("shop.db", "SELECT 1; SELECT 2"))
-    fails("no statement", sqlite.query("shop.db", "-- nothing"))
+    fails("SQL text is empty", sqlite.query("shop.db", "-- nothing"))
     fails("syntax error", sqlite.query("shop.db", "SELEC 1"))
     fails("takes 1 values but got 0", sqlite.query("shop.db", "SELECT ?"))
     test.equal(sqlite.query("shop.db", "SELECT count(*) AS n FROM items")[1].n, 3)
@@ -116,7 +116,7 @@ return {
     test.equal(sqlite.search(CORPUS, "train")[1].path, "deep/travel.md")
     test.equal(sqlite.search(CORPUS, "zebra"), {})
     test.equal(#sqlite.search(CORPUS, 'the" OR *  NEAR( "made', { rows = 1 }), 1)
-    fails("no word", sqlite.search(CORPUS, "  "))
+    fails("search text is empty", sqlite.search(CORPUS, "  "))
     fails("neither in", sqlite.search("/etc", "root"))
   end },
 }

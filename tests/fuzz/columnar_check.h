@@ -1,6 +1,6 @@
 /* tests/fuzz/columnar_check.h: reads any bytes as a Parquet or Arrow file: rows that are JSON
- * objects, or one line that names the file.  A few bytes can stand for very many rows, so it
- * stops after some. */
+ * objects, or one line that names the file.  A few bytes can stand for very many rows, so it stops
+ * after some. */
 #ifndef IPW_FUZZ_COLUMNAR_CHECK_H
 #define IPW_FUZZ_COLUMNAR_CHECK_H
 

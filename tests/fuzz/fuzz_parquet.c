@@ -1,7 +1,7 @@
-/* Parquet: the first byte chooses what the others are: a whole file, or its parts put into a
- * frame that holds, so that a mutation reaches them: a page of one column (its header by Thrift,
- * its levels and values) with the type, codec and levels that the next bytes choose, or packed
- * bytes for one codec.  Any bytes give rows or one line that names the file. */
+/* Parquet: the first byte chooses what the others are: a whole file, or its parts put into a frame
+ * that holds, so that a mutation reaches them: a page of one column (its header by Thrift, its
+ * levels and values) with the type, codec and levels that the next bytes choose, or packed bytes
+ * for one codec.  Any bytes give rows or one line that names the file. */
 #include "../unit/data/parquet_frame.h"
 #include "base/buf.h"
 #include "columnar_check.h"

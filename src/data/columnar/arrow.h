@@ -1,9 +1,9 @@
 /* data/columnar/arrow.h: the rows of an Arrow IPC stream or file as JSON objects.
  *
  * Arrow's Columnar.rst ("Serialization and Interprocess Communication") defines both forms,
- * format/Message.fbs the messages, File.fbs the footer.  save_to_disk() writes streams; a file
- * with a footer is also called Feather. The dictionaries and one record batch are in memory at a
- * time, only the wanted columns of it.  Errors name the file, and the column if one is at fault. */
+ * format/Message.fbs the messages, File.fbs the footer.  save_to_disk() writes streams; a file with
+ * a footer is also called Feather.  The dictionaries and one record batch are in memory at a time,
+ * only the wanted columns of it.  Errors name the file, and the column if one is at fault. */
 #ifndef IPW_DATA_COLUMNAR_ARROW_H
 #define IPW_DATA_COLUMNAR_ARROW_H
 

@@ -182,8 +182,8 @@ static int refuse_type(const struct tree *tree, size_t index, int64_t kind)
     return rc;
 }
 
-/* Two canonical extension types change the meaning of the bytes.  Others are read as their
- * storage type. */
+/* Two canonical extension types change the meaning of the bytes.  Others are read as their storage
+ * type. */
 static void read_extension(const struct tree *tree, size_t index, size_t table)
 {
     struct ipw_arrow_field *field = &tree->schema->fields[index];

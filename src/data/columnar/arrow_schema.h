@@ -1,8 +1,8 @@
 /* data/columnar/arrow_schema.h: the columns of an Arrow stream or file.
  *
- * Pure.  Arrow's format/Schema.fbs defines the tables, its Columnar.rst the layouts in
- * memory.  The schema is a tree of fields; parents come before children, and the root (field 0)
- * is the row.  A type outside the subset is refused with its name and the column's. */
+ * Pure.  Arrow's format/Schema.fbs defines the tables, its Columnar.rst the layouts in memory.  The
+ * schema is a tree of fields; parents come before children, and the root (field 0) is the row.  A
+ * type outside the subset is refused with its name and the column's. */
 #ifndef IPW_DATA_COLUMNAR_ARROW_SCHEMA_H
 #define IPW_DATA_COLUMNAR_ARROW_SCHEMA_H
 

@@ -1,8 +1,8 @@
 /* data/columnar/codec.h: unpacks compressed pages and buffers with Debian's libraries.
  *
  * If the build lacks a library, its codec is an error that names the package.  The file declares
- * the unpacked size.  ipw_codec_check() refuses a size that the packed bytes cannot produce,
- * before memory is allocated; ipw_codec_unpack() fails unless exactly that many bytes result. */
+ * the unpacked size.  ipw_codec_check() refuses a size that the packed bytes cannot produce, before
+ * memory is allocated; ipw_codec_unpack() fails unless exactly that many bytes result. */
 #ifndef IPW_DATA_COLUMNAR_CODEC_H
 #define IPW_DATA_COLUMNAR_CODEC_H
 

@@ -47,8 +47,8 @@ static int take(struct ipw_parquet *q, size_t leaf, unsigned repeat,
     return 0;
 }
 
-/* Skips a null or an empty list: each leaf below the node must have the level just above the
- * node's own. */
+/* Skips a null or an empty list: each leaf below the node must have the level just above the node's
+ * own. */
 static int take_absent(struct ipw_parquet *q, const struct ipw_parquet_node *node, unsigned repeat,
                        struct ipw_err *err)
 {

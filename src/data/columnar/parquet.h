@@ -1,8 +1,8 @@
 /* data/columnar/parquet.h: the rows of a Parquet file as JSON objects.
  *
- * Assembles rows from the columns by repetition and definition levels (parquet-format's
- * README.md, "Nested Encoding", after the Dremel paper).  One page of each wanted column is in
- * memory at a time.  Errors name the file, and the column if one is at fault. */
+ * Assembles rows from the columns by repetition and definition levels (parquet-format's README.md,
+ * "Nested Encoding", after the Dremel paper).  One page of each wanted column is in memory at a
+ * time.  Errors name the file, and the column if one is at fault. */
 #ifndef IPW_DATA_COLUMNAR_PARQUET_H
 #define IPW_DATA_COLUMNAR_PARQUET_H
 

@@ -1,8 +1,8 @@
 /* data/columnar/parquet_column.h: one column chunk of a Parquet file, value after value.
  *
- * Holds one page and the chunk's dictionary at a time, so memory does not grow with the row
- * group. parquet-format's README.md ("Data Pages") and Encodings.md define the pages.  Errors
- * name the page's position; the caller adds column and file. */
+ * Holds one page and the chunk's dictionary at a time, so memory does not grow with the row group.
+ * parquet-format's README.md ("Data Pages") and Encodings.md define the pages.  Errors name the
+ * page's position; the caller adds column and file. */
 #ifndef IPW_DATA_COLUMNAR_PARQUET_COLUMN_H
 #define IPW_DATA_COLUMNAR_PARQUET_COLUMN_H
 

@@ -2,10 +2,10 @@
  * are.
  *
  * Pure.  parquet-format's parquet.thrift defines the structs, its README.md and LogicalTypes.md
- * their meaning. The schema is a tree of nodes in the order of the file: a node's leaves are the
- * column chunks `first_leaf` to `first_leaf + n_leaves - 1` of each row group.  A type outside
- * the subset is refused with its name and the column's.  Row groups are parsed one at a time from
- * the footer's bytes, which the struct keeps. */
+ * their meaning.  The schema is a tree of nodes in the order of the file: a node's leaves are the
+ * column chunks `first_leaf` to `first_leaf + n_leaves - 1` of each row group.  A type outside the
+ * subset is refused with its name and the column's.  Row groups are parsed one at a time from the
+ * footer's bytes, which the struct keeps. */
 #ifndef IPW_DATA_COLUMNAR_PARQUET_SCHEMA_H
 #define IPW_DATA_COLUMNAR_PARQUET_SCHEMA_H
 

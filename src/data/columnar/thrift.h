@@ -1,9 +1,9 @@
-/* data/columnar/thrift.h: reads Thrift's compact protocol, the format of Parquet's footer and
- * page headers.
+/* data/columnar/thrift.h: reads Thrift's compact protocol, the format of Parquet's footer and page
+ * headers.
  *
  * Pure.  Apache Thrift's doc/specs/thrift-compact-protocol.md defines the wire format,
- * parquet-format's parquet.thrift the structs.  After the first error, kept in `wrong`, all
- * values are 0.  So a struct is read without a check after each field:
+ * parquet-format's parquet.thrift the structs.  After the first error, kept in `wrong`, all values
+ * are 0.  So a struct is read without a check after each field:
  *
  *     for (struct ipw_thrift_field f = {0}; ipw_thrift_next(t, &f);)
  *         if (f.id == 1) version = ipw_thrift_int(t, &f); else ipw_thrift_skip(t, &f); */
@@ -59,8 +59,8 @@ size_t ipw_thrift_list(struct ipw_thrift *t, const struct ipw_thrift_field *f, i
 bool ipw_thrift_struct(struct ipw_thrift *t, const struct ipw_thrift_field *f);
 void ipw_thrift_skip(struct ipw_thrift *t, const struct ipw_thrift_field *f);
 
-/* A number as used in other places of the formats too: 7 bits a byte, the lowest first.  False:
- * it does not end within 10 bytes or before `end`. */
+/* A number as used in other places of the formats too: 7 bits a byte, the lowest first.  False: it
+ * does not end within 10 bytes or before `end`. */
 bool ipw_varint(uint64_t *out, const unsigned char **p, const unsigned char *end);
 static inline int64_t ipw_zigzag(uint64_t n) { return (int64_t)(n >> 1 ^ (0 - (n & 1))); }
 

@@ -1,6 +1,6 @@
-/* tests/unit/data/parquet_frame.h: writes Parquet files byte by byte, for tests that need what
- * no writer makes: damaged ones, refused ones, long ones.  As little of Thrift's compact protocol
- * and of parquet.thrift as that takes. */
+/* tests/unit/data/parquet_frame.h: writes Parquet files byte by byte, for tests that need what no
+ * writer makes: damaged ones, refused ones, long ones.  As little of Thrift's compact protocol and
+ * of parquet.thrift as that takes. */
 #ifndef IPW_PARQUET_FRAME_H
 #define IPW_PARQUET_FRAME_H
 

@@ -1,6 +1,5 @@
-/* Parquet and Arrow files by other writers: every row equals the one that was put in, as JSON;
- * only the columns that are wanted are there; every beginning of a file is an error that names
- * it. */
+/* Parquet and Arrow files by other writers: every row equals the one that was put in, as JSON; only
+ * the columns that are wanted are there; every beginning of a file is an error that names it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Parquet files that no writer makes: what they claim is checked before it is believed, what is
- * not supported is refused by its name; and a million rows in one row group, which are read
- * within 100 MB. */
+/* Parquet files that no writer makes: what they claim is checked before it is believed, what is not
+ * supported is refused by its name; and a million rows in one row group, which are read within 100
+ * MB. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
