@@ -71,7 +71,8 @@ function llm.trim(thread, tokens) return require "ipw.trim".trim(thread, tokens)
 --- "reasoning"; "again" when the request is repeated and what came before counts no more; it may not
 --- wait), stop, response_format, force_output_tokens (a reply of exactly that many: llama.cpp, vLLM and
 --- SGLang), extra (a table of further body fields). What is left out comes from the
---- command line or is the server's own default.
+--- command line or is the server's own default. Messages may be edited between two requests: each
+--- request sends them as they are then; only new and edited ones are encoded again.
 --- The reply: text, reasoning, calls ({id, name, arguments}), message (for the history), finish,
 --- usage ({input, output, cached, reasoning}; what the server did not tell is nil), model.
 --- Raises {code, message, status, retryable} when there is no reply after all retries.
