@@ -1,6 +1,7 @@
 /* script/sandbox.h: Lua states for scripts.
  *
- * One state per query (and one for the dataset script, one for the demo model).  A state has
+ * One state per query (and one for the dataset script, one for the demo model, one that embedded
+ * modules compute in for all queries: compute.c).  A state has
  * string, table, math, utf8, coroutine, a reduced os, our own load, require, pcall, xpcall,
  * setmetatable, tostring, pairs and print, and the raw C modules `ipw.core.*` that the Lua files in
  * lua/ipw wrap.  script/search.h says where modules and scripts are looked for.

@@ -20,7 +20,7 @@
 #include "script/worker/worker_codec.h"
 
 /* Those that only compute.  `data` and `script` would look at files, which the kernel refuses. */
-static const char *const computing[] = {"json", "data", "script", "text", NULL};
+static const char *const computing[] = {"json", "data", "script", "text", "compute", NULL};
 
 /* ---- calls ---- */
 
