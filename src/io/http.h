@@ -55,9 +55,11 @@ struct ipw_http_request {
     const char *url;
     const struct ipw_http_header *headers; /* n_headers; CR, LF and NUL are refused */
     size_t n_headers;
-    const char *body; /* copied, unless take_body */
+    const char *body; /* copied */
     size_t body_len;
-    struct ipw_buf *take_body; /* or: a buffer whose bytes the request takes over */
+    /* Or: a buffer whose bytes the request holds.  They are in it again when on_done is called, and
+     * after a cancel.  A cancel inside a callback of the pool frees them. */
+    struct ipw_buf *lend_body;
     int64_t connect_ns, first_byte_ns, idle_ns, total_ns; /* 0: none */
     size_t body_max_bytes; /* of the answer, after decoding; 0: 256 MiB */
     /* Names of headers whose values on_done wants to see, NULL-terminated, lower case, at most

@@ -49,12 +49,19 @@ struct ipw_http_call {
     struct ipw_http_callbacks on;
     struct header_set *headers;
     char *method; /* a custom one that is set in `easy`, or NULL */
-    char *url, *body;
-    size_t body_len, body_max;
-    int64_t connect_ns, first_byte_limit_ns, idle_ns, total_ns;
+    char *url;
+    struct ipw_buf body;
+    struct ipw_buf *lender; /* gets the body back; NULL: it is ours */
+    size_t body_max;        /* of the answer */
+    struct {
+        int64_t connect_ns, first_byte_ns, idle_ns, total_ns;
+    } limit;
     struct ipw_timer deadline; /* never later than the next deadline, often earlier */
-    int64_t start_ns, launch_ns, sent_ns, headers_ns, first_byte_ns, last_byte_ns;
-    int64_t dial_ns; /* its present connection was asked for */
+    struct {                   /* 0: not yet */
+        int64_t start_ns, launch_ns, sent_ns, headers_ns, first_byte_ns, last_byte_ns;
+        int64_t dial_ns;     /* its present connection was asked for */
+        int64_t sent_cpu_ns; /* with stamp_cpu */
+    } at;
     int64_t received;
     size_t header_bytes;
     int sends, status;
@@ -65,10 +72,11 @@ struct ipw_http_call {
     bool begun;        /* and they were not a whole first line */
     bool refused;      /* an address that is not public was met */
     bool stamp_cpu;
-    int64_t sent_cpu_ns;
-    struct ipw_buf content_type, retry_after, location;
-    const char *const *wanted;
-    struct ipw_buf kept; /* of the wanted ones that came: index byte, value, NUL; again */
+    struct { /* header fields of the answer */
+        struct ipw_buf content_type, retry_after, location;
+        const char *const *wanted;
+        struct ipw_buf kept; /* of the wanted ones that came: index byte, value, NUL; again */
+    } answer;
 };
 
 struct sock {
