@@ -1,8 +1,8 @@
 --- react: thinks and acts in plain text (Thought, Action, Action Input, Observation, Final Answer).
 --
--- Works with every chat model, also without native tool calling.  One turn is one reply of the
--- model and the tools it asked for.  A reply that cannot be read is answered with what was wrong
--- and the format; three of them in a row end the query.  The last turn allows no tools.
+-- It works with every chat model, also without native tool calling.  A turn is one reply of the model
+-- and the tools that it called.  An unreadable reply is answered with the mistake and the format; three
+-- in a row end the query.  The last turn allows no tools.
 
 local ipw     = require "ipw"
 local llm     = require "ipw.llm"
@@ -19,7 +19,7 @@ This is your last step and no tool can be used any more. Reply now with
 
 Final Answer: your best answer]]
 
---- Runs the actions in the order in which they were written; returns what the model gets to see.
+--- Runs the actions in the order of the reply; returns the observations for the model.
 local function act(kit, actions)
   local shown = {}
   for i, action in ipairs(actions) do
@@ -60,7 +60,7 @@ return {
 
       if step.final then return { answer = step.final, source = "marker" } end
       if last then
-        -- No format is asked of the last words: anything but another action is the answer.
+        -- The last reply needs no format: anything except another action is the answer.
         if #step.actions > 0 or step.kept == "" then return nil, "max_turns" end
         return { answer = step.kept, source = "last_turn" }
       end

@@ -1,5 +1,5 @@
---- tools: native tool calling.  The server turns the model's calls into structured ones; calls of
--- one reply run side by side.  A reply without calls is the answer.  The last turn offers no tools.
+--- tools: native tool calling.  The server returns the model's calls as structured data; the calls of
+-- one reply run in parallel.  A reply without calls is the answer.  The last turn offers no tools.
 
 local llm    = require "ipw.llm"
 local tools  = require "ipw.tools"
@@ -8,9 +8,9 @@ local prompt = require "ipw.prompt"
 local clip   = require "ipw.clip"
 
 local SHOWN_BYTES = 8000     -- of one tool result; head and tail are kept
-local NUDGES = 2             -- empty or cut replies in a row that are asked again
+local NUDGES = 2             -- empty or cut replies in a row that are requested again
 
---- A note in the record of a reply that could not be used as it was.
+--- Notes in events.jsonl that a reply could not be used as it was.
 local function malformed(data) require("ipw").note("malformed", data) end
 
 local SYSTEM = "You answer questions carefully and briefly. Use the tools when they help."
@@ -19,8 +19,8 @@ local LAST_TURN = "This is your last step: no tool can be used any more. Answer 
 local EMPTY = "Your reply was empty. Call a tool or give your answer."
 local CUT = "Your reply was cut off at the length limit. Be brief: call a tool or give your answer."
 
---- Arguments that are no JSON would be refused by the server in every later request: the history
--- gets {} in their place.  The kit still sees what the model wrote and answers with an error.
+--- The server refuses a history whose arguments are not JSON, so {} replaces them there.  The kit still
+-- gets the model's text and answers with an error.
 local function mend(message, calls, turn)
   for i, call in ipairs(calls) do
     local value, why = json.decode(call.arguments)
@@ -34,7 +34,7 @@ end
 
 return {
   name  = "tools",
-  about = "Calls tools natively, several side by side, until it answers in plain text.",
+  about = "Calls tools natively, several in parallel, until it answers in plain text.",
   defaults = {
     max_turns   = 10,
     temperature = 0,
@@ -69,7 +69,7 @@ return {
       elseif #reply.calls > 0 then
         return nil, "max_turns"
       elseif has_text and text:find("^%s*<tool_call>") then
-        -- Guessing at the syntax would hide that the server is set up wrongly.
+        -- To guess the syntax hides that the server is configured wrongly.
         return nil, "the server sent a tool call as text: it has no tool parser for this model"
       elseif has_text and (reply.finish ~= "length" or last or nudged == NUDGES) then
         return { answer = text, why = reply.finish == "length" and "length" or nil }

@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "io/confined.h"
 #include "io/proc.h"
-#include "io/worker.h"
 #include "script/agent_priv.h"
 #include "script/host.h"
 #include "script/sandbox.h"
@@ -257,7 +257,7 @@ int main(int argc, char **argv)
     struct ipw_err err;
 
     if (argc > 1 && strcmp(argv[1], "__exec") == 0) return ipw_proc_helper_main(argc, argv);
-    if (argc > 1 && strcmp(argv[1], "__lua") == 0) return ipw_worker_main(IPW_WORKER_FD);
+    if (argc > 1 && strcmp(argv[1], "__lua") == 0) return ipw_worker_main(IPW_CONFINED_FD);
     if (ipw_loop_new(&host.loop, &err)) return 1;
     host.start_ns = ipw_now_ns();
     against_stock(&host);

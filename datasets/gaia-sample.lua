@@ -1,4 +1,4 @@
---- Sixteen tasks of our own in GAIA's form, none of them GAIA's, built into the program.
+--- Sixteen tasks of our own in GAIA's form, built into the program. None of them is from GAIA.
 
 local dataset = require "ipw.dataset"
 local gaia    = require "ipw.gaia"

@@ -1,7 +1,7 @@
 --- GAIA: questions that a general assistant should be able to answer, with tools.
 --
--- lua/ipw/gaia.lua says where the dataset is looked for, what a model is told, and which tasks
--- stand in when GAIA is not there.
+-- lua/ipw/gaia.lua finds and reads the dataset, has the system prompt, and uses the sample if GAIA is
+-- not found.
 
 local dataset = require "ipw.dataset"
 local gaia    = require "ipw.gaia"
@@ -9,7 +9,7 @@ local score   = require "ipw.score"
 
 return {
   name    = "gaia",
-  about   = "GAIA (validation split), or gaia-sample when you do not have it.",
+  about   = "GAIA (validation split), or gaia-sample if you do not have it.",
   load    = gaia.load,
   prompt  = gaia.prompt,
   extract = dataset.extract,

@@ -10,16 +10,16 @@
 ---@field top_p? number
 ---@field seed? integer
 ---@field max_tokens? integer of the reply
----@field force_output_tokens? integer a reply of exactly that many (llama.cpp, vLLM, SGLang)
+---@field force_output_tokens? integer length of the reply in tokens (llama.cpp, vLLM, SGLang)
 ---@field stop? string|string[]
 ---@field response_format? table a JSON schema, as the server takes it
 ---@field extra? table further members of the request's body
----@field on_text? fun(piece: string, kind: "text"|"reasoning"|"again") gets the reply as it comes; may not wait
+---@field on_text? fun(piece: string, kind: "text"|"reasoning"|"again") gets the reply piece by piece; cannot wait
 
----@class ipw.Reply What llm.chat gives.
+---@class ipw.Reply What llm.chat returns.
 ---@field text string
 ---@field reasoning string
----@field calls {id: string, name: string, arguments: string}[] what the model wants called; arguments are JSON text
+---@field calls {id: string, name: string, arguments: string}[] the tool calls; arguments are JSON text
 ---@field message table for the thread
 ---@field finish string the server's word: "stop", "length", "tool_calls", ...
 ---@field model string? as the server named it
@@ -36,7 +36,7 @@
 ---@field about string what the model reads
 ---@field input? table[] { name, type, what it is, optional=, default=, enum=, min=, max=, items= } each
 ---@field needs? string[] "proc", "http"
----@field serial? boolean it changes something: never side by side with another call
+---@field serial? boolean it changes something: never in parallel with another call
 ---@field run fun(args: table, ctx: ipw.Context): any, string? text or a table; or nil and a reason
 
 ---@class ipw.Context What a tool's run gets besides its arguments.
@@ -64,16 +64,23 @@
 ---@field body? string
 ---@field seconds? number for everything, redirects included (60)
 ---@field max_bytes? integer|string of the body ("10M")
----@field redirects? integer at most (5); 0 follows none
+---@field redirects? integer at most (5); 0: none is followed
 
----@class ipw.Response What http functions give.
+---@class ipw.Response What the http functions return.
 ---@field status integer
 ---@field body string
 ---@field url string the last one
 ---@field type string its Content-Type
 ---@field headers table<string, string> names in small letters
 
----@class ipw.Energy What ipw.energy gives: joules of the query so far, and where the truth lies. nil: not known.
+---@class ipw.Budget What ipw.budget gives: what is left of the limits. nil: no limit.
+---@field tokens_left? integer
+---@field turns_left? integer
+---@field seconds_left? number
+---@field joules_left? number
+---@field usd_left? number
+
+---@class ipw.Energy What ipw.energy gives: joules of the query so far, with lower and upper bounds. nil: unknown.
 ---@field gpu_j? number
 ---@field gpu_lo_j? number
 ---@field gpu_hi_j? number
@@ -87,4 +94,4 @@
 ---@field machine_lo_j? number
 ---@field machine_hi_j? number
 ---@field until_s? number seconds of the query that they cover
----@field provenance? string of the least certain one: "measured", "interpolated", "distributed", "estimated"
+---@field provenance? string of the least certain value: "measured", "interpolated", "distributed", "estimated"

@@ -1,60 +1,60 @@
---- ipw: time, waiting, side-by-side work and notes for agents, tools and datasets.
+--- ipw: time, waiting, parallel work, energy and notes for agents, tools and datasets.
 local run = require "ipw.core.run"
 local json = require "ipw.core.json"
 
 local ipw = {}
 
---- Suspends this task for some seconds; other queries go on meanwhile.
+--- Waits for some seconds; other queries continue meanwhile.
 ---@param seconds number
 ipw.sleep = run.sleep
 
---- Seconds since the query began, by a clock that never steps.
+--- Seconds since the query began, by a clock that is never set.
 ---@return number
 ipw.now = run.now
 
---- Writes a line to stderr when the run is verbose.
+--- Writes a line to stderr if the run is verbose.
 ---@param text any
 ipw.log = run.log
 
---- Runs fn(item, index) for each item side by side and returns the results in the list's order.
---- The first branch that raises cancels the others, waits for them, and is raised again.
+--- Runs fn(item, index) for all items in parallel and returns the results in the list's order.
+--- If one raises, the others are cancelled, and the error is raised again once they have ended.
 ---@param list any[]
 ---@param fn fun(item: any, index: integer): any
 ---@return any[]
 ipw.map = run.map
 
---- The energy that this query has used so far, in joules: gpu_j, cpu_j, dram_j, machine_j (what no
---- sensor tells is nil), the bounds of each (gpu_lo_j, gpu_hi_j, ...: the truth lies between them),
---- until_s (seconds of the query that they cover: sensors lag by up to a tenth of a second) and
---- provenance ("measured", "interpolated", ...: of the least certain one). With several queries in
---- flight it is this query's share; under `--share tokens` an equal one since the first of the calls
---- that are still going on, and "estimated", because what they take is known at their end.
+--- The energy that this query has used so far, in joules:
+--- gpu_j, cpu_j, dram_j, machine_j (nil if no sensor measures the domain), the bounds of each
+--- (gpu_lo_j, gpu_hi_j, ...), until_s (seconds of the query that the values cover: sensors lag by up to
+--- a tenth of a second) and provenance ("measured", "interpolated", ...: of the least certain value).
+--- With several queries in flight it is this query's share. Under `--share tokens` the share is equal
+--- and "estimated" while a call is in progress, because its tokens are known only at its end.
 ---@return ipw.Energy
 function ipw.energy() return require("ipw.core.budget").energy() end
 
---- What is left of the limits that the command line set for the query and the run (the smaller of
---- the two): tokens_left, turns_left, seconds_left, joules_left, usd_left. nil: no limit.
----@return {tokens_left: integer?, turns_left: integer?, seconds_left: number?, joules_left: number?, usd_left: number?}
+--- What is left of the limits of the query and of the run, whichever is smaller: tokens_left,
+--- turns_left, seconds_left, joules_left, usd_left. nil: no limit.
+---@return ipw.Budget
 function ipw.budget() return require("ipw.core.budget").left() end
 
---- Names a stretch of the query's time: it becomes a span of the trace with joules of its own, and
---- stands in `ipw-agent replay`. Open one with its scope,
+--- Names an interval of the query's time. It becomes a span of the trace with joules of its own, and
+--- `ipw-agent replay` shows it. Open one that ends with its scope:
 ---   local span <close> = ipw.event("retrieve", { k = 5 })
---- or hand over a function, whose results are returned:
+--- or pass a function, whose results are returned:
 ---   local hits = ipw.event("retrieve", { k = 5 }, function() return search(query, 5) end)
---- A raise ends it with outcome "error". Model calls, tools and other events may lie inside it.
+--- If the function raises, the outcome is "error". Model calls, tools and other events can lie inside.
 ---@param name string
----@param data? table by name; goes into the record (events.jsonl)
+---@param data? table by name; stored in events.jsonl
 ---@param fn? fun(span: ipw.Span): ...
 ---@return ipw.Span|any ...
 function ipw.event(name, data, fn) return require "ipw.span"(name, data, fn) end
 
--- What the program itself notes means something to those who read the record again.
-local taken = " booked clock_step concurrency first_token native_module prompt_truncated script sensor_back" ..
-  " sensor_gap sensor_lost sensor_stuck suspend "
+-- The program's own notes mean something when a saved run is read, so a script cannot use their names.
+local taken = " booked clock_step concurrency first_token native_module prompt_truncated script" ..
+  " sensor_back sensor_gap sensor_lost sensor_stuck suspend "
 
---- Puts a note into the run's record (events.jsonl). The names of the program's own notes (`booked`,
---- `first_token`, `suspend`, ...) are taken.
+--- Writes a note to events.jsonl. The names of the program's own notes (`booked`, `first_token`,
+--- `suspend`, ...) cannot be used.
 ---@param name string
 ---@param data? table by name
 function ipw.note(name, data)
@@ -63,7 +63,7 @@ function ipw.note(name, data)
     error("ipw.note: data: expected a table of names and values", 2)
   end
   if type(name) == "string" and taken:find(" " .. name .. " ", 1, true) then
-    error(("ipw.note: '%s' is a note of the program's own"):format(name), 2)
+    error(("ipw.note: '%s' is the name of a note of the program; use another name"):format(name), 2)
   end
   run.note(name, text)
 end

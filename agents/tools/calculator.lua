@@ -1,4 +1,4 @@
---- calculator: arithmetic, through ipw.calc (its own grammar; nothing is ever executed).
+--- calculator: arithmetic with ipw.calc, which has its own grammar and never executes code.
 
 return {
   name  = "calculator",
@@ -8,7 +8,7 @@ return {
     { "expression", "string", "For example (17.5 + 4) * 3 or round(10 / 3, 2)." },
   },
   run = function(args)
-    local calc = require "ipw.calc" -- here: a query that never calculates does not load it
+    local calc = require "ipw.calc" -- here, so that a query loads it only when it calculates
     local value, why = calc.eval(args.expression)
     if value == nil then return nil, why end
     return calc.format(value)

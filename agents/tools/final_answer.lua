@@ -1,4 +1,4 @@
---- final_answer: ends the run with the answer that the model gives here.
+--- final_answer: ends the query with the answer that the model gives here.
 
 return {
   name  = "final_answer",

@@ -1,12 +1,12 @@
---- python: runs a short program in a child process and hands back what it prints.
+--- python: runs a short program in a child process and returns its output.
 --
--- The child is `python3 -I -` in the query's workspace, in its own process group, with limits on
--- time, memory and output.  It has none of the runner's keys and cannot look into other processes
--- (ipw.proc).  It is not a sandbox: with files and the network it may do what the user may do.
+-- The child is `python3 -I -` in the query's workspace and in a sandbox (ipw.proc): it has no network,
+-- sees no other file of the user, and may write the workspace and /tmp.  Time, memory and output are
+-- limited.  Under --unsafe-tools there is no sandbox: then it may do what the user may do.
 
 local proc = require "ipw.proc"
 
---- The last lines of a traceback say what went wrong; the first ones are about the caller.
+--- The end of a traceback, which says what went wrong; its beginning is about the caller.
 local function tail(text, limit)
   if #text <= limit then return text end
   local from = text:find("\n", #text - limit, true) or #text - limit

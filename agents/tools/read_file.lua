@@ -1,5 +1,5 @@
---- read_file: a file of the query's workspace, in the form a model reads best: csv as a table with
--- its counts, JSON indented, other text by lines.
+--- read_file: shows a file of the query's workspace as a model reads it best: csv as a table with its
+-- counts, JSON indented, other text by lines.
 
 local fs      = require "ipw.fs"
 local json    = require "ipw.json"
@@ -7,7 +7,8 @@ local preview = require "ipw.preview"
 
 local SHOWN_BYTES = 20000
 
---- Lines start .. start+count-1, as many as fit; says what is missing on either side.
+--- Lines start .. start+count-1, as many as fit, with a remark if lines are missing; and the last line
+--- shown.
 local function window(lines, start, count, unit)
   local out, size = {}, 0
   local stop = math.min(#lines, start + count - 1)

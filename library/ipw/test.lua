@@ -9,22 +9,22 @@
 ---     test.it("is louder", function() test.equal(shout { word = "hi" }, "HI!") end)
 ---   end)
 ---
---- A file may also return a list of { name, function } pairs. Each case runs inside the real runtime:
---- it may wait, start children and use the workspace.
+--- A file can also return a list of { name, function } pairs. Each case runs inside the real runtime:
+--- it can wait, start child processes and use the workspace.
 ---@class ipw.test
 local test = {}
 
---- A group of cases; its name comes before theirs.
+--- A group of cases. Its name is put before their names.
 ---@param name string
 ---@param fn fun()
 function test.describe(name, fn) end
 
---- A case.
+--- A test case.
 ---@param name string
----@param fn fun() raises when something is wrong
+---@param fn fun() raises if something is wrong
 function test.it(name, fn) end
 
---- The cases that `it` gathered since the last call.
+--- The cases that `it` collected since the last call.
 ---@return table[]
 function test.gathered() end
 
@@ -48,42 +48,42 @@ function test.matches(text, pattern, what) end
 --- Raises unless the numbers are equal within a share of the larger one.
 ---@param got number
 ---@param want number
----@param share? number 1e-9 when left out
+---@param share? number default 1e-9
 ---@param what? string
 function test.near(got, want, share, what) end
 
---- Raises unless the function raises something whose text matches the pattern; gives what was raised.
+--- Raises unless the function raises an error whose text matches the pattern. Returns the error.
 ---@param fn fun()
 ---@param pattern? string
 ---@return any err
 function test.raises(fn, pattern) end
 
---- A tool as a function: from arguments to its text, and whether it went well. The arguments are
---- checked as a model's are; an error comes back as the text that a model would read.
+--- A tool as a function: it takes arguments and returns the text, and whether the call succeeded.
+--- Arguments are checked like a model's. For an error the text is what a model reads.
 ---@param tool string|table a name, a file, or a tool's table
 ---@return fun(args?: table): string, boolean
 function test.tool(tool) end
 
---- Replaces the model, for this file: llm.chat gives these replies one after the other. A reply is a
+--- Replaces the model in this file: llm.chat returns these replies one after the other. A reply is a
 --- text, or a table with `text`, `reasoning`, `finish` and `calls` ({ { name, arguments table } }).
---- The requests that were made are kept in the table that this returns.
+--- Returns a table that collects the requests.
 ---@param replies (string|table)[]
 ---@return table[] requests
 function test.model(replies) end
 
---- Runs an agent on a prompt, with its defaults and `cfg` on top: what its run() returned.
+--- Runs an agent on a prompt, with its defaults replaced by `cfg`. Returns the results of its run().
 ---@param agent string|table a name, a file, or an agent's table
 ---@param prompt string|table the prompt, or the whole query
 ---@param cfg? table
 ---@return any answer, string? why
 function test.agent(agent, prompt, cfg) end
 
---- A dataset's table, by name or file.
+--- The table of a dataset, by name or file.
 ---@param name string
 ---@return table
 function test.dataset(name) end
 
---- Runs the cases; returns how many passed and failed. `emit` takes each TAP line.
+--- Runs the cases. Returns how many passed and failed; `emit` gets each line of TAP.
 ---@param list table[] { name, function } pairs
 ---@param emit fun(line: string)
 ---@return integer passed, integer failed

@@ -1,4 +1,4 @@
---- ipw.calc: arithmetic expressions, by a grammar of our own; nothing is loaded or run.
+--- ipw.calc: arithmetic expressions, by a grammar of its own; no code is loaded or run.
 --
 -- + - * / // % ^ (or **) and parentheses, abs ceil cos exp floor ln log log10 log2 max min round sin
 -- sqrt sum tan, pi and e.  Integers stay exact while they fit 64 bits; beyond that, and after a
@@ -8,7 +8,7 @@ local compute = require "ipw.core.compute"
 
 local calc = {}
 
---- The number, or nil and a message with the position of the fault.
+--- The value of an expression; or nil and a message with the position of the mistake.
 ---@param text string
 ---@return number? value, string? why
 function calc.eval(text) return compute.call("calc_grammar", "eval", text) end

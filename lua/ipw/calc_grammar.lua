@@ -10,7 +10,7 @@ local calc = {}
 
 local MAX_BYTES, MAX_DEPTH, MAX_ARGUMENTS, MAX_NAME = 10000, 100, 1000, 200
 
--- ---- numbers: each operation gives a number, or nil and the fault ----
+-- ---- numbers: each operation returns a number, or nil and what is wrong ----
 
 local function are_integers(a, b) return math.type(a) == "integer" and math.type(b) == "integer" end
 
@@ -25,7 +25,7 @@ end
 
 local function add(a, b)
   local sum = a + b
-  -- A sum whose sign is that of neither integer has passed 64 bits.
+  -- If the sum's sign differs from the sign of both integers, it exceeds 64 bits.
   if are_integers(a, b) and (a ~ sum) & (b ~ sum) < 0 then return (a + 0.0) + b end
   return sum
 end
@@ -57,7 +57,7 @@ end
 local function power(a, b)
   if a == 0 and b < 0 then return nil, "0 to a negative power" end
   if are_integers(a, b) and b >= 0 then
-    -- By squaring: 64 rounds at most, and a double as soon as it no longer fits.
+    -- By squaring: at most 64 rounds, and a double as soon as the value does not fit.
     local result = 1
     while b > 0 do
       if b & 1 == 1 then result = multiply(result, a) end
@@ -116,7 +116,7 @@ end
 
 local constants = { pi = math.pi, e = math.exp(1) }
 
--- Least and most arguments, and what computes it.
+-- Least and most arguments, and the function.
 local functions = {
   abs = { 1, 1, function(x) return x < 0 and negate(x) or x end },
   ceil = { 1, 1, math.ceil },
@@ -136,7 +136,7 @@ local functions = {
   tan = { 1, 1, math.tan },
 }
 
--- How tightly an operator binds, and what computes it; "^" binds tighter than a sign before it.
+-- Precedence and function of each operator; "^" binds tighter than a sign before it.
 local operators = {
   ["+"] = { 1, add },
   ["-"] = { 1, function(a, b) return add(a, negate(b)) end },
@@ -152,7 +152,7 @@ local operators = {
 local signs = { ["**"] = "^", ["\u{D7}"] = "*", ["\u{B7}"] = "*", ["\u{F7}"] = "/", ["\u{2212}"] = "-",
   ["\u{2013}"] = "-" }
 
--- Ends the reading; calc.eval() catches it.
+-- Ends the parse; calc.eval() catches the error.
 local function fail(at, format, ...)
   error({ fault = ("at %d: "):format(at) .. format:format(...) }, 0)
 end
@@ -261,7 +261,8 @@ local function call(r, token)
   expect(r, ")", "to close %s(", name)
   local least, most, n = fn[1], fn[2], #arguments
   if n < least or n > most then
-    local range = least == most and ("%d argument"):format(least) or ("%d to %d arguments"):format(least, most)
+    local range = least == most and ("%d argument"):format(least)
+      or ("%d to %d arguments"):format(least, most)
     fail(token.at, "%s() takes %s, not %d", name, range, n)
   end
   return check(token.at, name, fn[3](table.unpack(arguments)))
@@ -287,7 +288,8 @@ local function primary(r)
   return value
 end
 
--- A sign binds looser than "^" and tighter than all else; the right side of "^" may have a sign.
+-- A sign binds looser than "^" and tighter than every other operator; the right side of "^" may have a
+-- sign.
 local function unary(r)
   local value
   r.depth = r.depth + 1
@@ -307,7 +309,7 @@ end
 
 local operand = { number = true, name = true, ["("] = true, ["-"] = true, ["+"] = true }
 
--- Reads on while the operators bind at least as tightly as `least`.
+-- Reads operands and operators of at least the precedence `least`.
 function expression(r, least)
   local value = unary(r)
   while true do
@@ -331,7 +333,7 @@ local function read_all(text)
   return value
 end
 
--- The number, or nil and a message with the position of the fault.
+-- The value of an expression; or nil and a message with the position of the mistake.
 function calc.eval(text)
   if #text > MAX_BYTES then return nil, "the expression is longer than 10000 bytes" end
   if not text:find "%S" then return nil, "the expression is empty" end

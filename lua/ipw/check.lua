@@ -1,8 +1,8 @@
---- ipw.check: what is wrong with the table of a tool, an agent or a dataset.
+--- ipw.check: finds mistakes in the table of a tool, an agent, a dataset or a model.
 --
--- Each function gives a list of problems { field, why, near }: `field` is where (to find its line),
--- `near` the name that was probably meant.  ipw.declare raises the first of a tool's; `ipw-agent
--- check` prints them all.
+-- Each function returns a list of problems { field, why, near }: `field` is the place (to find its
+-- line), `near` the name that was probably meant.  ipw.declare raises a tool's first problem;
+-- `ipw-agent check` prints all.
 
 local nearest = require("ipw.core.script").nearest
 
@@ -25,7 +25,7 @@ end
 
 local function names(list) return table.concat(list, ", ") end
 
---- The problems, in a fixed order: pairs() shuffles.
+--- Sorted, so that problems come in a fixed order: pairs() has none.
 local function sorted_keys(t)
   local keys = {}
   for key in pairs(t) do keys[#keys + 1] = key end
@@ -45,7 +45,7 @@ end
 local function needs_text(t, field, add, what)
   if type(t[field]) ~= "string" or not t[field]:find "%S" then
     add(field, ("%s: expected %s, got %s"):format(field, what, t[field] == nil and "nothing"
-      or type(t[field]) == "string" and "an empty one" or type(t[field])))
+      or type(t[field]) == "string" and "an empty string" or type(t[field])))
   end
 end
 
@@ -83,7 +83,9 @@ local function check_field(field, i, seen, add)
       type(kind) == "string" and nearest(kind, types) or nil)
     kind = nil
   end
-  if field[3] ~= nil and type(field[3]) ~= "string" then bad "the third thing is a text: what it is" end
+  if field[3] ~= nil and type(field[3]) ~= "string" then
+    bad "the third entry must be a string that says what it is"
+  end
   for _, key in ipairs(sorted_keys(field)) do
     if not (key == 1 or key == 2 or key == 3 or has(options, key)) then
       bad(("unknown option '%s' (%s)"):format(tostring(key), names(options)),
@@ -92,7 +94,8 @@ local function check_field(field, i, seen, add)
   end
   for _, bound in ipairs { "min", "max" } do
     local value = field[bound]
-    if value ~= nil and (type(value) ~= "number" or (kind and kind ~= "number" and kind ~= "integer")) then
+    local for_numbers = not kind or kind == "number" or kind == "integer"
+    if value ~= nil and (type(value) ~= "number" or not for_numbers) then
       bad(("%s: only for numbers, and a number"):format(bound))
     end
   end
@@ -103,7 +106,9 @@ local function check_field(field, i, seen, add)
     bad "enum: expected a list of values"
   elseif field.enum and kind then
     for _, value in ipairs(field.enum) do
-      if not value_fits(kind, value) then bad(("enum: %s is no %s"):format(tostring(value), kind)) end
+      if not value_fits(kind, value) then
+        bad(("enum: %s is not of type %s"):format(tostring(value), kind))
+      end
     end
   end
   if field.default ~= nil and kind and not value_fits(kind, field.default) then
@@ -127,7 +132,7 @@ function check.input(input)
     local seen = {}
     for key in pairs(input) do
       if math.type(key) ~= "integer" then
-        add("input", ("input: expected a list, found the key '%s' (one entry is { \"%s\", \"string\", ... })")
+        add("input", ("input: expected a list, found the key '%s'; write { \"%s\", \"string\", ... }")
           :format(tostring(key), tostring(key)))
         return
       end
@@ -146,14 +151,16 @@ function check.tool(tool)
     if tool.input ~= nil then
       for _, p in ipairs(check.input(tool.input)) do add(p.field, p.why, p.near) end
     end
-    if tool.serial ~= nil and type(tool.serial) ~= "boolean" then add("serial", "serial: expected true or false") end
+    if tool.serial ~= nil and type(tool.serial) ~= "boolean" then
+      add("serial", "serial: expected true or false")
+    end
     if tool.needs ~= nil then
       if type(tool.needs) ~= "table" then
         add("needs", "needs: expected a list (" .. names(grants) .. ")")
       else
         for _, need in ipairs(tool.needs) do
           if not has(grants, need) then
-            add("needs", ("needs: nothing is called '%s' (%s)"):format(tostring(need), names(grants)),
+            add("needs", ("needs: unknown grant '%s' (%s)"):format(tostring(need), names(grants)),
               type(need) == "string" and nearest(need, grants) or nil)
           end
         end
@@ -208,24 +215,24 @@ function check.dataset(dataset)
   end)
 end
 
---- The records that a dataset's load() gave.
-function check.records(records)
+--- The tasks that a dataset's load() returned.
+function check.tasks(tasks)
   return collect(function(add)
     local ids = {}
-    for i, record in ipairs(records) do
-      if type(record) ~= "table" then
-        add("load", ("record %d: expected a table, got %s"):format(i, type(record)))
+    for i, task in ipairs(tasks) do
+      if type(task) ~= "table" then
+        add("load", ("task %d: expected a table, got %s"):format(i, type(task)))
         return
       end
-      if type(record.question) ~= "string" and record.error == nil then
-        add("question", ("record %d: has no question"):format(i))
+      if type(task.question) ~= "string" and task.error == nil then
+        add("question", ("task %d: has no question"):format(i))
       end
-      if record.id ~= nil and ids[record.id] then
-        add("id", ("record %d: the id '%s' is record %d's too"):format(i, tostring(record.id), ids[record.id]))
+      if task.id ~= nil and ids[task.id] then
+        add("id", ("task %d: the id '%s' is also task %d's"):format(i, tostring(task.id), ids[task.id]))
       end
-      if record.id ~= nil then ids[record.id] = i end
+      if task.id ~= nil then ids[task.id] = i end
     end
-    if #records == 0 then add("load", "load gave no record") end
+    if #tasks == 0 then add("load", "load returned no task") end
   end)
 end
 

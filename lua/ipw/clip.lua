@@ -1,4 +1,4 @@
---- ipw.clip: head and tail of a long text, for results that a model need not read whole.
+--- ipw.clip: shortens a long text to its head and tail, for results of tools.
 
 --- An offset at or before `at` where no UTF-8 character is cut in two (text:sub(1, offset)).
 local function floor_char(text, at)

@@ -1,27 +1,27 @@
---- ipw.dataset: from rows of a file to records, and the dataset that `--dataset FILE` stands for.
+--- ipw.dataset: turns the rows of a file into tasks; `--dataset FILE` uses it.
 --
 -- A dataset is a table { name, about, load, prompt, extract, score }:
---   load(opts)            list of records, info | nil, message.  info: name (when it is not the
---                         dataset's own), note (text to show, or nil), source (the file), sha256,
---                         sample (true for bundled rows), skipped (how many rows were left out)
---   prompt(record)        { system = text or nil, user = text }
---   extract(text, record, source)
---                         the answer in what an agent returned or nil, and how it was found:
+--   load(opts)            list of tasks, info | nil, message.  info: name (if it differs from the
+--                         dataset's), note (text to show, or nil), source (the file), sha256,
+--                         sample (true for built-in rows), skipped (number of rows left out)
+--   prompt(task)          { system = text or nil, user = text }
+--   extract(text, task, source)
+--                         the answer in the agent's text or nil, and how it was found:
 --                         "tool", "marker", "last_line", "choice", "boxed" or "none".  `source`
---                         is the agent's word for what the text is: "tool" (final_answer was
---                         called with it), "marker" (it stood after one), else a whole reply
---   score(answer, record) true, false or nil (cannot tell), and a table of details, by name (a list
---                         is recorded under the name "list")
--- A record is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
--- files = { { name, path | builtin } }, metadata (by name), rule (of ipw.score), line, error }.  One with
--- `error` counts as failed before it starts: its attachment is missing.
+--                         is the agent's word for the text: "tool" (the argument of
+--                         final_answer), "marker" (it followed a marker), else a whole reply
+--   score(answer, task)   true, false or nil (not scored), and a table of details, by name (a list
+--                         is stored under the name "list")
+-- A task is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
+-- files = { { name, path | builtin } }, metadata (by name), rule (of ipw.score), line, error }.  A task
+-- with `error` (its attachment is missing) fails before it starts.
 
 local core  = require "ipw.core.data"
 local score = require "ipw.score"
 
 local dataset = {}
 
---- Which columns mean what: the first that is present wins, whatever its case.
+--- The columns of each field: the first one that a row has counts, in upper or lower case.
 dataset.columns = {
   id        = { "task_id", "id", "question_id", "unique_id", "instance_id" },
   question  = { "question", "problem", "prompt", "problem_statement", "input" },
@@ -52,7 +52,7 @@ ANSWER: [LETTER]
 local BOXED_RULES = [[
 Solve the problem and end your reply with the final result inside \boxed{}.]]
 
---- Nil for JSON's null as well.
+--- The value; nil for JSON's null.
 local function present(value)
   if type(value) == "userdata" then return nil end
   return value
@@ -65,7 +65,7 @@ local function sorted_keys(t)
   return keys
 end
 
---- The row's columns by their names in lower case; of two that differ in case the first in order.
+--- The row's columns by their names in lower case; of two that differ in case, the first in order.
 local function columns_of(row)
   local by_lower = {}
   for key in next, row do
@@ -85,10 +85,10 @@ local function pick(row, by_lower, names)
   return nil
 end
 
---- The value of the first of `names` that the row has, and the column it stands in.
+--- The value of the first of `names` that the row has, and its column.
 function dataset.pick(row, names) return pick(row, columns_of(row), names) end
 
---- True for a relative path that stays below its folder: a dataset may name its own files only.
+--- True for a relative path that stays below its folder: a dataset can name only its own files.
 function dataset.is_local_path(path)
   if path == "" or path:sub(1, 1) == "/" or path:find("%z") then return false end
   for part in path:gmatch("[^/]+") do
@@ -105,20 +105,20 @@ local function base_name(path)
   return (path:match("([^/]*)$"))
 end
 
---- Refuses a second record of one id, naming both lines.
-function dataset.check_ids(records, path)
+--- Refuses two tasks with the same id; the message names both lines.
+function dataset.check_ids(tasks, path)
   local lines = {}
-  for _, record in ipairs(records) do
-    if lines[record.id] then
-      return nil, ("%s: the id \"%s\" stands on line %d and again on line %d")
-        :format(path, record.id, lines[record.id], record.line)
+  for _, task in ipairs(tasks) do
+    if lines[task.id] then
+      return nil, ("%s: the id \"%s\" is on line %d and again on line %d")
+        :format(path, task.id, lines[task.id], task.line)
     end
-    lines[record.id] = record.line
+    lines[task.id] = task.line
   end
   return true
 end
 
---- Finds an attachment: the first of `candidates` (paths) that `has` knows.
+--- Finds an attachment: the first of `candidates` (paths) for which `has` is true.
 function dataset.first_file(candidates, has)
   for _, path in ipairs(candidates) do
     if has(path) then return path end
@@ -130,7 +130,7 @@ local function is_file(path)
   return core.exists(path) == "file"
 end
 
-local function attach(record, row, by_lower, folder)
+local function attach(task, row, by_lower, folder)
   local name = score.text(pick(row, by_lower, dataset.columns.file_name)) or ""
   local path = score.text(pick(row, by_lower, dataset.columns.file_path)) or ""
   if name == "" and path == "" then return end
@@ -138,7 +138,7 @@ local function attach(record, row, by_lower, folder)
   for _, wanted in ipairs { path, name } do
     if wanted ~= "" then
       if not dataset.is_local_path(wanted) then
-        record.error = ("the attachment's name \"%s\" leaves the dataset's folder"):format(wanted)
+        task.error = ("the attachment's name \"%s\" leaves the dataset's folder"):format(wanted)
         return
       end
       candidates[#candidates + 1] = folder .. "/" .. wanted
@@ -146,13 +146,13 @@ local function attach(record, row, by_lower, folder)
   end
   local found = dataset.first_file(candidates, is_file)
   if found then
-    record.files = { { name = base_name(name ~= "" and name or path), path = found } }
+    task.files = { { name = base_name(name ~= "" and name or path), path = found } }
   else
-    record.error = "the attachment is missing: " .. table.concat(candidates, ", ")
+    task.error = "the attachment is missing: " .. table.concat(candidates, ", ")
   end
 end
 
---- The letter of a multiple-choice answer given as a letter, an index from 0, or the option's text.
+--- The letter of a multiple-choice answer; given is a letter, an index from 0, or the option's text.
 local function choice_letter(answer, choices)
   local function letter(i) return string.char(string.byte("A") + i - 1) end
   if math.type(answer) == "integer" and choices[answer + 1] then return letter(answer + 1) end
@@ -178,12 +178,12 @@ end
 
 local function missing_question(row)
   local _, column = dataset.pick(row, dataset.columns.question)
-  if column then return ("no question: the column '%s' holds no text"):format(column) end
+  if column then return ("no question: the column '%s' has no text"):format(column) end
   return ("no question; expected one of the columns %s, and saw %s"):format(
     table.concat(dataset.columns.question, ", "), table.concat(sorted_keys(row), ", "))
 end
 
---- The reference answer as text (a letter, where there are options), or nil when it is withheld.
+--- The reference answer as text (a letter, if there are options), or nil if it is withheld.
 local function read_answer(answer, choices)
   if answer == nil or answer == "" or answer == "?" then return nil end
   local text
@@ -195,9 +195,9 @@ local function read_answer(answer, choices)
   return nil, "the answer is neither text nor a number"
 end
 
---- One row to one record, by the default columns, but for what `given` (a mapping's result) says;
---- or nil and what is wrong with it.
-local function read_record(row, by_lower, index, given)
+--- The task of a row, from the default columns and the fields of `given` (a mapping's result), which
+--- come first; or nil and what is wrong with the row.
+local function read_task(row, by_lower, index, given)
   local used = {}
   local function take(field)
     if given[field] ~= nil then return given[field] end
@@ -215,59 +215,59 @@ local function read_record(row, by_lower, index, given)
   end
   local answer, why = read_answer(take "answer", choices)
   if why then return nil, why end
-  local record = {
+  local task = {
     id = score.text(take "id") or "", question = question, problem = question, answer = answer,
     choices = choices, subject = score.text(take "subject"), level = score.text(take "level"),
     rule = given.rule or (choices and "choice" or "gaia"), tolerance = given.tolerance,
     files = given.files or {}, metadata = given.metadata or {},
   }
   -- Numbered from 0, as the upstream runner numbers its queries.
-  if record.id == "" then record.id = ("q%04d"):format(index - 1) end
-  if type(record.rule) ~= "function" then
-    if not score.named(tostring(record.rule)) then
-      return nil, ("unknown scoring rule \"%s\": %s"):format(tostring(record.rule),
+  if task.id == "" then task.id = ("q%04d"):format(index - 1) end
+  if type(task.rule) ~= "function" then
+    if not score.named(tostring(task.rule)) then
+      return nil, ("unknown scoring rule \"%s\": %s"):format(tostring(task.rule),
         table.concat(score.rules, ", "))
     end
   end
   if not given.metadata then
     for key, value in next, row do
-      if not used[key] then record.metadata[key] = value end
+      if not used[key] then task.metadata[key] = value end
     end
   end
-  return record
+  return task
 end
 
---- Rows ({ row, line } each) to records and how many were left out.  opts.folder: where attachments
---- are; opts.map: a function (row, line) that returns fields of the record to use instead of what
---- the columns' names say, or nil to leave the row out.
-function dataset.records(rows, path, opts)
-  local records, skipped = {}, 0
+--- The tasks of rows ({ row, line } each), and how many rows were left out.  opts.folder: the folder of
+--- attachments; opts.map: a function (row, line) that returns fields of the task to use instead of the
+--- columns, or nil to leave the row out.
+function dataset.tasks(rows, path, opts)
+  local tasks, skipped = {}, 0
   for index, item in ipairs(rows) do
     local given = {}
     if opts.map then given = opts.map(item.row, item.line) end
     if given then
       local by_lower = columns_of(item.row)
-      local record, why = read_record(item.row, by_lower, index, given)
-      if not record then return nil, ("%s:%d: %s"):format(path, item.line, why) end
-      if not given.files then attach(record, item.row, by_lower, opts.folder) end
-      record.line = item.line
-      records[#records + 1] = record
+      local task, why = read_task(item.row, by_lower, index, given)
+      if not task then return nil, ("%s:%d: %s"):format(path, item.line, why) end
+      if not given.files then attach(task, item.row, by_lower, opts.folder) end
+      task.line = item.line
+      tasks[#tasks + 1] = task
     else
       skipped = skipped + 1
     end
   end
-  local ok, why = dataset.check_ids(records, path)
+  local ok, why = dataset.check_ids(tasks, path)
   if not ok then return nil, why end
-  return records, skipped
+  return tasks, skipped
 end
 
---- The question, its options, and the names of its attachments.
-function dataset.user_text(record)
-  local parts = { record.question }
-  for i, option in ipairs(record.choices or {}) do
+--- The user's message: the question, its options, and the names of its attachments.
+function dataset.user_text(task)
+  local parts = { task.question }
+  for i, option in ipairs(task.choices or {}) do
     parts[#parts + 1] = ("%s%s. %s"):format(i == 1 and "\n" or "", string.char(64 + i), option)
   end
-  for i, file in ipairs(record.files or {}) do
+  for i, file in ipairs(task.files or {}) do
     parts[#parts + 1] = ("%sAttached file, in the working folder: %s"):format(i == 1 and "\n" or "",
       file.name)
   end
@@ -275,20 +275,20 @@ function dataset.user_text(record)
 end
 
 --- extract() of every dataset.
-function dataset.extract(text, record, source)
-  text, record = text or "", record or {}
+function dataset.extract(text, task, source)
+  text, task = text or "", task or {}
   local given = source == "tool" or source == "marker" -- the text is the answer, not a reply
-  if record.rule == "choice" then
-    local n = record.choices and #record.choices or 26
+  if task.rule == "choice" then
+    local n = task.choices and #task.choices or 26
     local letter = given and text:match("^%s*%(?(%u)%f[%W]") or score.letter(text, n)
     if letter then return letter, given and source or "choice" end
     return nil, "none"
   end
-  if record.rule == "boxed" then
+  if task.rule == "boxed" then
     local boxed = score.last_boxed(text)
     if boxed then return boxed, given and source or "boxed" end
   end
-  -- A tool's answer stands as it is, unless the model put the whole line into it.
+  -- A tool's answer is taken as it is, unless the model put the whole line into it.
   if source == "tool" and not text:lower():find("final answer%s*:") then return text, source end
   if source == "marker" then text = "FINAL ANSWER: " .. text end
   local answer, found = core.gaia_extract(text)
@@ -296,31 +296,31 @@ function dataset.extract(text, record, source)
   return answer, given and source or found
 end
 
-function dataset.prompt(record)
+function dataset.prompt(task)
   local rules = { choice = CHOICE_RULES, boxed = BOXED_RULES }
-  return { system = rules[record.rule] or ANSWER_RULES, user = dataset.user_text(record) }
+  return { system = rules[task.rule] or ANSWER_RULES, user = dataset.user_text(task) }
 end
 
-function dataset.score(answer, record)
-  local rule = type(record.rule) == "function" and record.rule or score[record.rule or "gaia"]
-  return rule(answer, record)
+function dataset.score(answer, task)
+  local rule = type(task.rule) == "function" and task.rule or score[task.rule or "gaia"]
+  return rule(answer, task)
 end
 
---- One line about a file in which no row has a reference answer under a name that is known; or nil.
-local function no_reference(rows, records, path)
-  for _, record in ipairs(records) do
-    if record.answer ~= nil or type(record.rule) == "function" then return nil end
+--- A remark if no row of the file has a column with a known name for the reference answer; or nil.
+local function no_reference(rows, tasks, path)
+  for _, task in ipairs(tasks) do
+    if task.answer ~= nil or type(task.rule) == "function" then return nil end
   end
   for _, item in ipairs(rows) do
     local _, column = dataset.pick(item.row, dataset.columns.answer)
-    if column then return nil end -- withheld: it says so itself
+    if column then return nil end -- withheld on purpose
   end
   return ("%s: no reference answers, so nothing is scored: expected one of the columns %s, and saw %s")
     :format(path, table.concat(dataset.columns.answer, ", "),
       table.concat(sorted_keys(rows[1].row), ", "))
 end
 
---- The dataset that a file is: JSONL, JSON, CSV or TSV.  opts.map as in dataset.records.
+--- The dataset of a file (JSONL, JSON, CSV or TSV).  opts.map as in dataset.tasks.
 function dataset.open(path, opts)
   opts = opts or {}
   local self = {
@@ -330,13 +330,13 @@ function dataset.open(path, opts)
   function self.load()
     local rows, sha = core.rows(path)
     if not rows then return nil, sha end
-    local records, skipped = dataset.records(rows, path,
+    local tasks, skipped = dataset.tasks(rows, path,
       { folder = dataset.folder_of(path), map = opts.map })
-    if not records then return nil, skipped end
-    if #records == 0 then return nil, path .. ": no rows" end
+    if not tasks then return nil, skipped end
+    if #tasks == 0 then return nil, path .. ": no rows" end
     local note = skipped > 0 and ("%d rows were left out by the mapping"):format(skipped)
-      or no_reference(rows, records, path)
-    return records, { source = path, sha256 = sha, skipped = skipped, sample = false, note = note }
+      or no_reference(rows, tasks, path)
+    return tasks, { source = path, sha256 = sha, skipped = skipped, sample = false, note = note }
   end
   return self
 end

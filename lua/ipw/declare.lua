@@ -1,6 +1,6 @@
---- ipw.declare: what a tool's table says of itself, checked and put into words.
+--- ipw.declare: checks a tool's table and describes it for the model.
 ---
---- Needed once a process for each tool file: ipw.tools remembers the texts.
+--- It runs once for each tool file of a process: ipw.tools keeps the texts.
 local json = require "ipw.core.json"
 local schema = require "ipw.schema"
 
@@ -27,8 +27,8 @@ local function schema_of(tool)
     name = tool.name, description = tool.about, parameters = schema.to_json(tool.input) } }
 end
 
---- The tool, complete; its schema as JSON text; its description for a prompt. Raises with the place
---- of the first fault.
+--- The complete tool, its schema as JSON text, its description for a prompt. Raises with the place of
+--- the first mistake.
 return function(tool, where)
   check_tool(tool, where)
   return tool, schema_of(tool), describe(tool)

@@ -1,10 +1,10 @@
 --- ipw.demo_skills: the kinds of questions that the demo model (ipw.models.demo) can work on.
 --
--- A list of {match, work}.  match(question) gives the parameters that it found in the question, or
--- nil.  work(parameters, ask, file) runs from its beginning at every turn: ask(thought, call, ...)
--- returns the observations of those calls when the conversation holds them already, and otherwise
--- never returns (the calls become the model's reply).  It returns a closing thought and the answer,
--- or nil and why there is none.  No answer stands in here: all of them come out of observations.
+-- A list of {match, work}.  match(question) returns the parameters that it found in the question, or
+-- nil. work(parameters, ask, file) starts from its beginning at every turn.  ask(thought, call, ...)
+-- returns the observations of these calls if the conversation has them; otherwise it does not return,
+-- and the calls become the model's reply.  work returns a closing thought and the answer, or nil and a
+-- reason.  The file contains no answers: all of them come from observations.
 
 local skills = {}
 
@@ -38,7 +38,7 @@ local function table_of(text)
   return rows, columns or {}
 end
 
---- The column that a word of the question means: the same name, or one that begins with it.
+--- The column for a word of the question: its name is the word, or begins with it.
 local function column_like(columns, word)
   for _, column in ipairs(columns) do if column == word then return column end end
   for _, column in ipairs(columns) do
@@ -167,7 +167,7 @@ end, function(p, ask, file)
   local rows = table_of(read_file(ask, file))
   local best
   for _, row in ipairs(rows) do
-    -- Times are written HH:MM, so that their order is that of the text.
+    -- Times are written HH:MM, so that they sort as text.
     if row.destination == p.to and runs_on(row.days or "", p.day) and row.departs > p.time
         and (not best or row.departs < best.departs) then
       best = row

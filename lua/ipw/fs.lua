@@ -1,17 +1,18 @@
---- ipw.fs: files inside the query's own workspace, and nowhere else.
+--- ipw.fs: files of the query's workspace.
 ---
---- A workspace holds 256 MiB and 10,000 files and folders at most (--workspace-size,
---- --workspace-files), attachments and what child processes leave there included.
+--- Paths outside of the workspace are refused. A workspace can hold 256 MiB and 10,000 files and
+--- folders (--workspace-size, --workspace-files), including attachments and the files of child
+--- processes.
 local core = require "ipw.core.fs"
 
 local fs = {}
 
---- The bytes of a file, or nil and a reason.
+--- Reads a file: its bytes, or nil and a reason.
 ---@param path string relative to the workspace
 ---@return string? bytes, string? why
 fs.read = core.read
 
---- Writes a file, or nil and a reason, for instance that the workspace is full.
+--- Writes a file. Returns true; or nil and a reason, for example that the workspace is full.
 ---@param path string
 ---@param bytes string
 ---@return boolean? ok, string? why

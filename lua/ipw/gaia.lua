@@ -1,13 +1,13 @@
---- ipw.gaia: finds GAIA on this machine and reads it, or the bundled sample.
+--- ipw.gaia: finds GAIA on this machine and reads it, or the built-in sample.
 --
--- GAIA itself is gated and must not be passed on; it is read from where the user put it:
+-- GAIA is gated and must not be shared again, so it is read from the user's copy:
 --   1. the folder given with --data-dir
 --   2. $IPW_AGENT_DATASETS/gaia
 --   3. the Hugging Face hub's cache ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub)
--- A folder may hold 2023/validation/metadata.jsonl, as the hub lays it out, or metadata.jsonl and
--- the attachments directly.  Without any, the bundled sample is used, and the dataset is called
--- gaia-sample then: tasks of our own in GAIA's form, none of them GAIA's.  GAIA that is there and
--- cannot be read, and a folder that the user named, are never replaced by the sample.
+-- A folder contains 2023/validation/metadata.jsonl, as on the hub, or metadata.jsonl and the
+-- attachments directly.  If none is found, the built-in sample is used, and the dataset is called
+-- gaia-sample: tasks of our own in GAIA's form.  The sample never replaces an unreadable GAIA, or a
+-- folder that the user named.
 
 local core    = require "ipw.core.data"
 local dataset = require "ipw.dataset"
@@ -19,7 +19,7 @@ local SAMPLE = "datasets/gaia-sample"
 local SAMPLE_NAME = "gaia-sample"
 local HOME_PAGE = "https://huggingface.co/datasets/gaia-benchmark/GAIA"
 
---- What the search for GAIA looks at: files on disk, or the files inside the binary.
+--- The two places of files: the disk, and the files inside the binary.
 local disk = {
   rows = core.rows,
   has = function(path) return core.exists(path) == "file" end,
@@ -33,7 +33,7 @@ local binary = {
   file = function(name, path) return { name = name, builtin = path } end,
 }
 
---- What a model is told.
+--- The system prompt.
 gaia.system = [[
 You are a general assistant. You will be asked one question. Report your thoughts while you work on
 it, and end your reply with a line that follows this template:
@@ -48,29 +48,30 @@ and words.
   example), and write numerals as digits unless the question says otherwise.
 - If a list is asked for, follow these rules for each of its elements.]]
 
-function gaia.prompt(record)
-  return { system = gaia.system, user = dataset.user_text(record) }
+function gaia.prompt(task)
+  return { system = gaia.system, user = dataset.user_text(task) }
 end
 
 local function shell_quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
---- Short, and the folder named once, at the end: the message has to fit where errors travel.
+--- Short, with the folder named once, at the end: the message must fit into an error text.
 local function how_to_convert(parquet)
   local folder, stem = dataset.folder_of(parquet), parquet:match("([^/]*)%.%w+$")
-  return ("GAIA is there as Parquet, and this version reads JSONL (--dataset %s runs the sample). "
-    .. "With pandas and pyarrow, convert it: `cd %s && python3 -c \"import pandas; "
-    .. "pandas.read_parquet('%s.parquet').to_json('%s.jsonl', orient='records', lines=True, force_ascii=False)\"`")
+  return ("GAIA was found as Parquet, but this version reads JSONL (--dataset %s runs the sample). "
+    .. "Convert it with pandas and pyarrow: `cd %s && python3 -c \"import pandas; "
+    .. "pandas.read_parquet('%s.parquet').to_json('%s.jsonl', orient='records', lines=True, "
+    .. "force_ascii=False)\"`")
     :format(SAMPLE_NAME, shell_quote(folder), stem, stem)
 end
 
 local function unreadable(why)
-  return ("GAIA is there and cannot be read (--dataset %s runs the sample): %s")
+  return ("GAIA was found but cannot be read (--dataset %s runs the sample): %s")
     :format(SAMPLE_NAME, why)
 end
 
---- The metadata file below a folder; or nil and what is wrong with what is there instead of it.
+--- The metadata file below a folder; or nil and what is wrong with the files found instead.
 local function find_metadata(folder, split)
   local wrong
   for _, below in ipairs { "2023/" .. split .. "/", split .. "/", "" } do
@@ -84,8 +85,7 @@ local function find_metadata(folder, split)
   return nil, wrong
 end
 
---- Where the hub's cache keeps GAIA: nil when it has none, and why when it has and that cannot be
---- read.
+--- The folder of GAIA in the hub's cache; or nil, and a reason if it is there but cannot be read.
 local function hub_folder()
   local home, hf = core.getenv "HOME", core.getenv "HF_HOME"
   hf = hf or home and home .. "/.cache/huggingface"
@@ -97,17 +97,17 @@ local function hub_folder()
   return folder, why and unreadable(why)
 end
 
---- The metadata file that the user named, or the one in the folder that he named.
+--- The metadata file that the user named, or that of the folder that the user named.
 local function locate_named(path, split)
   if path:lower():find("%.parquet$") and core.exists(path) then return nil, how_to_convert(path) end
   if path:find("%.jsonl$") and core.exists(path) ~= "dir" then return path end
   local jsonl, wrong = find_metadata(path, split)
   if jsonl then return jsonl end
-  return nil, wrong or ("%s: no metadata.jsonl there, nor in 2023/%s"):format(path, split)
+  return nil, wrong or ("%s: no metadata.jsonl in it or in 2023/%s"):format(path, split)
 end
 
---- The metadata file; or nil and why there is none.  The third value tells that GAIA is there, and
---- the second then what to do about it.
+--- The metadata file; or nil and a reason.  The third value is true if GAIA was found; then the reason
+--- says what to do about it.
 local function locate(opts, split)
   if opts.data_dir then
     local path, why = locate_named(opts.data_dir, split)
@@ -122,15 +122,15 @@ local function locate(opts, split)
     local jsonl, why = find_metadata(folder, split)
     if jsonl then return jsonl end
     wrong = wrong or why
-      or unreadable(("%s has no metadata.jsonl, nor has 2023/%s in it"):format(folder, split))
+      or unreadable(("no metadata.jsonl in %s or in its 2023/%s"):format(folder, split))
   end
   if wrong then return nil, wrong, true end
-  return nil, ("GAIA was not found. It is gated: accept its terms at %s, download it, and name its "
+  return nil, ("GAIA was not found. It is gated: accept its terms at %s, download it, and give its "
     .. "folder with --data-dir"):format(HOME_PAGE)
 end
 
---- Finds a task's attachment: by its name, by its path in the repository, then by any file named
---- after the task.
+--- Finds a task's attachment by its name, by its path in the repository, then by any file named after
+--- the task.
 local function find_attachment(source, folder, row, id, names)
   local name = score.text(dataset.pick(row, { "file_name" }))
   local path = score.text(dataset.pick(row, { "file_path" })) or ""
@@ -154,8 +154,7 @@ local function find_attachment(source, folder, row, id, names)
   return nil, ("the attachment %s is missing in %s"):format(name, folder)
 end
 
---- How many steps and tools the annotator took; the steps themselves give the answer away and stay
---- out.
+--- The annotator's number of steps and tools.  The steps themselves reveal the answer and are left out.
 local function effort(row)
   local notes = dataset.pick(row, { "annotator metadata" })
   if type(notes) ~= "table" then return nil, nil end
@@ -184,25 +183,25 @@ end
 local function read(source, path)
   local rows, sha = source.rows(path)
   if not rows then return nil, sha end
-  local folder, records, skipped = dataset.folder_of(path), {}, 0
+  local folder, tasks, skipped = dataset.folder_of(path), {}, 0
   local names = source.list(folder)
   table.sort(names)
   for _, item in ipairs(rows) do
-    local record = read_task(source, folder, item, names)
-    if record then records[#records + 1] = record else skipped = skipped + 1 end
+    local task = read_task(source, folder, item, names)
+    if task then tasks[#tasks + 1] = task else skipped = skipped + 1 end
   end
-  local ok, why = dataset.check_ids(records, path)
+  local ok, why = dataset.check_ids(tasks, path)
   if not ok then return nil, why end
-  if #records == 0 then
+  if #tasks == 0 then
     return nil, ("%s: none of the %d rows has task_id, Question and Final answer")
       :format(path, #rows)
   end
-  return records, { source = source == binary and "builtin:" .. path or path, sha256 = sha,
+  return tasks, { source = source == binary and "builtin:" .. path or path, sha256 = sha,
                     skipped = skipped, sample = source == binary }
 end
 
---- Records and info, or nil and a message (ipw.dataset says what they hold).  opts: data_dir (a
---- folder or metadata.jsonl), split ("validation"), sample (true: the bundled tasks).
+--- Tasks and info as in ipw.dataset, or nil and a message.  opts: data_dir (a folder or
+--- metadata.jsonl), split ("validation"), sample (true: the built-in tasks).
 function gaia.load(opts)
   opts = opts or {}
   local path, notes = nil, {}
@@ -212,20 +211,20 @@ function gaia.load(opts)
     if fatal then return nil, why end
     notes[1] = why
   end
-  local records, info = read(path and disk or binary, path or SAMPLE .. "/metadata.jsonl")
-  if not records then return nil, info end
+  local tasks, info = read(path and disk or binary, path or SAMPLE .. "/metadata.jsonl")
+  if not tasks then return nil, info end
   if not path then info.name = SAMPLE_NAME end
   if notes[1] then
-    notes[1] = ("%s, %d tasks of our own in GAIA's form: %s"):format(SAMPLE_NAME, #records, notes[1])
+    notes[1] = ("%s, %d tasks of our own in GAIA's form: %s"):format(SAMPLE_NAME, #tasks, notes[1])
   end
   if info.skipped > 0 then
     notes[#notes + 1] = ("%d rows without question or answer were left out"):format(info.skipped)
   end
   if #notes > 0 then info.note = table.concat(notes, "\n") end
-  return records, info
+  return tasks, info
 end
 
---- The sample as a dataset of its own.
+--- The sample alone, for the dataset gaia-sample.
 function gaia.load_sample()
   return gaia.load { sample = true }
 end

@@ -1,37 +1,41 @@
---- ipw.http: web requests of scripts, on the core's loop.
+--- ipw.http: web requests of scripts.
 ---
 ---   local page, why = http.get("https://example.org/a?b=" .. http.escape(text))
 ---   if not page then return nil, why end
 ---   return page.body
 ---
---- They look blocking and are not. Each is a span of kind "http" in the trace, with its joules; body and
---- status are in the record. Only public addresses are reached, on every redirect too, unless the
---- command line says otherwise (--web-allow HOST[:PORT]); the model's key is never sent. A body over
---- `max_bytes` (10M), or an answer later than `seconds` (60), is a failure.
+--- Requests look blocking, but other queries run meanwhile. Each request is a span of kind "http" in
+--- the trace, with its joules; events.jsonl has its body and status. Only public addresses are allowed,
+--- also after a redirect, unless the command line allows more (--web-allow HOST[:PORT]). The model's
+--- key is never sent. A body over `max_bytes` (10M), or an answer later than `seconds` (60), is a
+--- failure.
 local core = require "ipw.core.http"
 local json = require "ipw.core.json"
 
 local http = {}
 
---- Percent-encodes a text for the query of an address.
+--- Percent-encodes a text for the query string of a URL.
 ---@param text string
 ---@return string
 http.escape = core.escape
 
---- A query string of a table, keys sorted: http.query { q = "a b", n = 2 } is "n=2&q=a%20b".
+--- The query string of a table, keys sorted: http.query { q = "a b", n = 2 } is "n=2&q=a%20b".
 ---@param fields table<string, string|number|boolean>
 ---@return string
 function http.query(fields)
   local keys, out = {}, {}
   for key in pairs(fields) do keys[#keys + 1] = key end
   table.sort(keys)
-  for i, key in ipairs(keys) do out[i] = core.escape(key) .. "=" .. core.escape(tostring(fields[key])) end
+  for i, key in ipairs(keys) do
+    out[i] = core.escape(key) .. "=" .. core.escape(tostring(fields[key]))
+  end
   return table.concat(out, "&")
 end
 
---- Any request: url, method, headers, body, seconds, max_bytes, redirects (5). Gives the response
---- whatever its status, or nil, a reason, and a word ("timeout", "limit", "permission", "network", ...).
---- Headers go to the origin that the address names, and are left out after a redirect to another.
+--- Sends a request: url, method, headers, body, seconds, max_bytes, redirects (5).
+--- Returns the response with any status; or nil, a reason, and a word ("timeout", "limit",
+--- "permission", "network", ...). Headers are sent only to the origin of the URL, not to another after
+--- a redirect.
 ---@param request ipw.WebRequest
 ---@return ipw.Response? response, string? why, string? word
 http.request = core.request
@@ -41,7 +45,7 @@ local function merge(request, options)
   return request
 end
 
---- A response with a status from 200 to 299; anything else is a failure.
+--- The response if its status is from 200 to 299; anything else is a failure.
 local function good(request)
   local response, why, word = core.request(request)
   if not response then return nil, why, word end
@@ -51,14 +55,14 @@ local function good(request)
     (response.type or ""):find "^text/plain" and said ~= "" and ": " .. said or ""), "http", response
 end
 
---- Fetches an address. What is no success (a status from 200 to 299) is nil and a reason; the fourth
---- value is the response then, when there was one.
+--- Fetches a URL. A status outside of 200 to 299 is a failure: nil, a reason, a word, and the response
+--- if there was one.
 ---@param url string
 ---@param options? table headers, seconds, max_bytes, redirects
 ---@return ipw.Response? response, string? why, string? word, ipw.Response? failed
 function http.get(url, options) return good(merge({ url = url, method = "GET" }, options)) end
 
---- Posts a text, or a table as a form.
+--- Posts a text; or a table as a form.
 ---@param url string
 ---@param body string|table
 ---@param options? table
@@ -77,7 +81,8 @@ function http.post(url, body, options)
   return good(request)
 end
 
---- Fetches JSON, or posts a value as JSON and reads the answer as JSON: the value, or nil and a reason.
+--- Fetches JSON; or posts a value as JSON and reads the answer as JSON. Returns the value, or nil and a
+--- reason.
 ---@param url string
 ---@param value? any
 ---@param options? table
@@ -94,7 +99,7 @@ function http.json(url, value, options)
   local response, why, word = good(request)
   if not response then return nil, why, word end
   local decoded, bad = json.decode(response.body)
-  if bad then return nil, ("%s: the answer is no JSON (%s)"):format((url:gsub("[?#].*", "")), bad) end
+  if bad then return nil, ("%s: the answer is not JSON (%s)"):format((url:gsub("[?#].*", "")), bad) end
   return decoded
 end
 

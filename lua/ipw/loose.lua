@@ -1,15 +1,15 @@
---- ipw.loose: JSON as models write it.
+--- ipw.loose: reads JSON as models write it.
 --
--- Pure.  `balanced` finds where an object or list ends inside other text; `decode` reads strict
--- JSON, and what is nearly JSON after mending it.
+-- Pure.  `balanced` finds the end of an object or list inside other text; `decode` reads strict JSON,
+-- or text that becomes JSON when `mend` has repaired it.
 
 local json = require "ipw.json"
 
 local loose = {}
 
 --- The end of the balanced { } or [ ] that begins at `from`, or nil.  Strings in double quotes are
--- skipped with their escapes; single quotes open a string only where a value may begin, because an
--- apostrophe is also just an apostrophe.
+-- skipped with their escapes.  A single quote opens a string only where a value can begin; elsewhere it
+-- is an apostrophe.
 function loose.balanced(text, from)
   local depth, at, can_open = 0, from, true
   while at <= #text do
@@ -42,7 +42,7 @@ end
 local ESCAPES = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 local WORDS = { True = "true", False = "false", None = "null" }
 
---- Rewrites almost-JSON as JSON: Python quotes and words, raw control characters and stray
+--- Repairs text that is nearly JSON: Python's quotes and words, raw control characters and stray
 -- backslashes in strings, trailing commas.
 function loose.mend(text)
   local out, at = {}, 1

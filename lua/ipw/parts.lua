@@ -1,4 +1,4 @@
---- ipw.parts: pictures and files inside messages; llm.user, llm.image and llm.file are its face.
+--- ipw.parts: pictures and files inside messages; scripts use llm.user, llm.image and llm.file.
 local core = require "ipw.core.fs"
 
 local parts = {}
@@ -28,7 +28,10 @@ function parts.list(list)
 end
 
 function parts.image(path, detail)
-  return { type = "image_url", image_url = { url = data_uri("llm.image", path, true), detail = detail } }
+  return {
+    type = "image_url",
+    image_url = { url = data_uri("llm.image", path, true), detail = detail },
+  }
 end
 
 function parts.file(path)

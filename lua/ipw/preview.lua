@@ -1,4 +1,4 @@
---- ipw.preview: file contents and long texts in the form a model reads best.
+--- ipw.preview: shows files and long texts in the form that a model reads best.
 --
 -- Pure: text in, text out.  `clip` keeps head and tail of a long text; `csv` reads the rows of a
 -- delimited file; `table_text` lays rows out in columns; `json_text` indents JSON without touching
@@ -9,7 +9,7 @@ local preview = {}
 --- At most about `limit` bytes of text: see ipw.clip.
 preview.clip = require "ipw.clip"
 
---- The lines of a text, without their line ends; a last line end opens no further line.
+--- The lines of a text without their line ends; a line end at the end does not add an empty line.
 function preview.lines(text)
   local out = {}
   if text == "" then return out end
@@ -18,8 +18,8 @@ function preview.lines(text)
   return out
 end
 
---- The delimiter of a csv text: the one of , ; tab | that its first line has most of, outside
--- quotes.
+--- The delimiter of a csv text: the character of , ; tab | that its first line has most often outside
+-- of quotes.
 function preview.delimiter(text)
   local first = text:match("^[^\r\n]*"):gsub('"[^"]*"', "")
   local best, most = ",", 0
@@ -30,7 +30,7 @@ function preview.delimiter(text)
   return best
 end
 
---- Rows of cells.  Cells in double quotes may hold delimiters, line ends and doubled quotes.
+--- Rows of cells.  Cells in double quotes can contain delimiters, line ends and doubled quotes.
 function preview.csv(text, delimiter)
   text = text:gsub("^\u{FEFF}", ""):gsub("\r\n?", "\n")
   delimiter = delimiter or preview.delimiter(text)
@@ -43,7 +43,7 @@ function preview.csv(text, delimiter)
       local parts, from = {}, quoted + 1
       while true do
         local hit = text:find('"', from, true)
-        if not hit then                -- never closed: the rest of the file is the cell
+        if not hit then                -- not closed: the cell is the rest of the file
           parts[#parts + 1] = text:sub(from)
           from = #text + 1
           break
@@ -66,7 +66,7 @@ function preview.csv(text, delimiter)
     if c == "\n" or c == "" then
       if #row > 1 or row[1] ~= "" then rows[#rows + 1] = row end
       row = {}
-    elseif at == #text then            -- a delimiter as the very last byte: one more empty cell
+    elseif at == #text then            -- a delimiter as the last byte: one more empty cell
       row[#row + 1] = ""
       rows[#rows + 1] = row
       row = {}
@@ -82,8 +82,8 @@ local function is_number(text)
   return text:find("^%s*[%+%-]?[%d][%d_,%.]*%%?%s*$") ~= nil
 end
 
---- Rows laid out in columns between bars (so that empty cells stay visible), numbers to the right.
--- Cells over 60 characters are cut with an ellipsis: this is a view.
+--- Rows in columns between bars (so that empty cells stay visible), numbers to the right.  Cells over
+-- 60 characters are cut with an ellipsis.
 function preview.table_text(rows)
   local columns, right, cells = {}, {}, {}
   for r, row in ipairs(rows) do
@@ -110,7 +110,7 @@ function preview.table_text(rows)
   return table.concat(out, "\n")
 end
 
---- Valid JSON text, indented by two spaces; short arrays and objects of scalars stay on one line.
+--- Indents valid JSON text by two spaces; short arrays and objects of scalars stay on one line.
 function preview.json_text(text)
   local out, depth, at = {}, 0, 1
   local function newline() out[#out + 1] = "\n" .. ("  "):rep(depth) end

@@ -1,12 +1,12 @@
---- ipw.prompt: what the bundled agents say to a model besides the question.
+--- ipw.prompt: the words of the built-in agents to a model, besides the question.
 --
--- Small and shared, so that react, tools and single ask the same question in the same words.
+-- Shared, so that react, tools and single ask a question in the same words.
 
 local llm = require "ipw.llm"
 
 local prompt = {}
 
---- The user's question; attachments that its text does not name are named after it.
+--- The user's question, followed by the names of attachments that its text does not have.
 function prompt.question(query)
   local missing = {}
   for _, file in ipairs(query.files or {}) do
@@ -16,16 +16,16 @@ function prompt.question(query)
   return query.prompt .. "\n\nAttached, in the working folder: " .. table.concat(missing, ", ")
 end
 
---- The system text: the one from the command line, or else the dataset's, or else `fallback`;
--- then `more`, when there is any.
+--- The system prompt: from the command line, else from the dataset, else `fallback`; followed by `more`
+-- if there is any.
 function prompt.system(query, cfg, fallback, more)
   local text = cfg.system or query.system or fallback
   if more then text = text and text .. "\n\n" .. more or more end
   return text
 end
 
---- Says something to the model.  Joins the last message when that is the user's already, because
--- some chat templates refuse two user messages in a row.
+--- Adds a user message.  If the last message is the user's, the text is appended to it, because some
+-- chat templates refuse two user messages in a row.
 function prompt.nudge(thread, text)
   local last = thread[#thread]
   if last and last.role == "user" then

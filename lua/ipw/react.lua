@@ -1,25 +1,25 @@
 --- ipw.react: reads one reply written in the text ReAct format.
 --
--- Pure: text in, a table out; no clock, no file, no model.  The format is
+-- Pure: it takes text and returns a table.  The format is
 --
 --   Thought: why
 --   Action: tool_name
 --   Action Input: {"argument": "value"}      (then the program answers "Observation: ...")
 --   Final Answer: the answer
 --
--- and models bend it in every way.  What is forgiven here: any case and spacing, bold and heading
--- marks, numbered labels ("Action 2:"), fenced blocks, arguments spread over lines, Python-style
--- quotes, raw line breaks in strings, trailing commas, a bare text where the tool has a single
--- argument, `tool(arguments)` in one line, {"action": ..., "action_input": ...} objects.  What is
--- not: an action without usable arguments, and prose without any label.  Those come back as a
--- problem that react.hint turns into a message for the model.
+-- and models vary it.  The parser accepts any case and spacing, bold and heading marks, numbered labels
+-- ("Action 2:"), fenced blocks, arguments spread over lines, Python's quotes, raw line breaks in
+-- strings, trailing commas, a bare text if the tool has a single argument, `tool(arguments)` in one
+-- line, and {"action": ..., "action_input": ...} objects.  It does not accept an action without usable
+-- arguments, or prose without any label.  These are problems, which react.hint turns into a message for
+-- the model.
 --
 -- react.parse(text, list) -> {
 --   thought = text,                     the words before the first action or answer
 --   actions = { {name=, input=table} }, in order; empty if there is none
---   final   = text or nil,              only when no action came before it
---   kept    = text,                     the reply without an invented Observation after an action
---   cut     = bool,                     such an Observation was there
+--   final   = text or nil,              only if no action came before it
+--   kept    = text,                     the reply up to an invented Observation after an action
+--   cut     = bool,                     whether there was such an Observation
 --   problem = nil or {code=, message=, quote=}
 -- }
 -- `list` is kit.list of ipw.tools: { {name=, input={ {arg, type, about, optional=, default=} }} }.
@@ -42,8 +42,8 @@ local LABELS = {
 
 local function trim(text) return (text:gsub("^%s+", ""):gsub("%s+$", "")) end
 
---- Reads a label at the start of one line.  Returns its kind, where the value begins (an offset
--- into the line) and whether a bold mark that was opened before the label is still open.
+--- Reads a label at the start of one line.  Returns its kind, the offset of the value in the line, and
+-- whether a bold mark before the label is still open.
 local function label_of(line)
   local marks, words, rest_at = line:match("^([>#%-%*_%s]*)([%a][%a_ ]*)()")
   if not words then return nil end
@@ -58,7 +58,7 @@ local function label_of(line)
   if close then after, rest_at, bold = after:sub(#close + 1), rest_at + #close, false end
   local colon = after:match("^:") or after:match("^\u{FF1A}")
   if not colon then
-    -- A heading of its own ("## Final Answer", "**Final Answer**") needs no colon.
+    -- A heading alone ("## Final Answer", "**Final Answer**") needs no colon.
     local heading = kind == "final" and trim(after) == "" and (close or marks:find("#", 1, true))
     if heading then return kind, #line + 1, false end
     return nil
@@ -96,7 +96,7 @@ local function find_tool(list, name)
   return nil
 end
 
---- The argument that a bare text must mean: the only required one, or the only one.
+--- The argument for a bare text: the only required argument, or the only argument.
 local function single_argument(tool)
   local required, only = nil, nil
   for i, arg in ipairs(tool.input or {}) do
@@ -134,7 +134,7 @@ local function problem(code, message, text)
   return { code = code, message = message, quote = text and quote(text) or nil }
 end
 
---- What stands between the fence lines when text begins with a fence, and the offset after it.
+--- If the text begins with a fence: the text between the fence lines, and the offset after them.
 local function fenced(text, from)
   local open = text:match("^%s*```[%w_%-%+]*[ \t]*\n?()", from)
   if not open then return nil end
@@ -143,11 +143,11 @@ local function fenced(text, from)
   return text:sub(open, close - 1), after + 1
 end
 
---- Turns a text that is no object into arguments of `tool`, or a problem.
+--- Turns a text that is not an object into arguments of `tool`, or a problem.
 local function bare(text, name, tool)
   text = trim(text)
   local arg = tool and single_argument(tool)
-  if not tool then return { input = text } end    -- the kit will say that there is no such tool
+  if not tool then return { input = text } end    -- the kit reports the unknown tool
   if text == "" then
     if needs_nothing(tool) then return {} end
     return nil, problem("missing_input", ("the Action Input of %s is empty"):format(name))
@@ -171,8 +171,8 @@ local function bare(text, name, tool)
   return { [arg[1]] = value }
 end
 
---- Reads the arguments that begin at `from`; they may not run past `limit` unless they are a
--- balanced object.  Returns the arguments (or nil), the offset after them, a problem (or nil).
+--- Reads the arguments that begin at `from`.  They end at `limit`, except for a balanced object.
+-- Returns the arguments (or nil), the offset after them, a problem (or nil).
 local function read_input(text, from, limit, name, list)
   local tool = find_tool(list, name)
   local body, after = fenced(text, from)
@@ -191,7 +191,7 @@ local function read_input(text, from, limit, name, list)
       end
       if is_object(value) then return value, after end
       if single and single[2] == "array" and value then return { [single[1]] = value }, after end
-      -- A list where text is wanted: the text itself, to the end of its part.
+      -- A list for an argument of type text: the text itself, to the end of its part.
       local plain = body or text:sub(from, limit - 1)
       local input, wrong = bare(plain, name, tool)
       return input, body and after or limit, wrong
@@ -234,7 +234,7 @@ local function from_blob(value, list)
 end
 
 --- Reads the value of an "Action:" label.  Returns the action ({name=, input= or nil}), the offset
--- after what was read, a problem; the action is nil when the label says that there is none.
+-- after it, and a problem.  The action is nil if the label says that there is none ("Action: none").
 local function read_action(text, label, limit, list)
   local value = text:sub(label.value, limit - 1)
   local body, after = fenced(text, label.value)
@@ -287,7 +287,7 @@ local function start_of_line(text, at)
   return newline and newline + 1 or #text + 1
 end
 
---- A label may begin in mid-line only right after arguments that ended there.
+--- The answer after the label, without bold marks and without the end of a fence around the reply.
 local function final_text(text, label)
   local answer = trim(text:sub(label.value))
   if label.bold then answer = trim((answer:gsub("%*%*%s*$", ""))) end
@@ -301,7 +301,7 @@ function react.parse(text, list)
   local thinking, rest = text:match("^%s*<think>(.-)</think>(.*)$")
   if thinking then text = rest end
   local result = { thought = "", actions = {}, kept = trim(text), cut = false }
-  local waiting = {}                   -- actions that have no arguments yet, in order
+  local waiting = {}                   -- actions without arguments so far, in order
   local function fail(wrong)
     result.problem = result.problem or wrong
   end
@@ -328,7 +328,7 @@ function react.parse(text, list)
       if #result.actions == 0 then
         result.final = final_text(text, label)
       end
-      -- After an action it was written without having seen the result: it does not count.
+      -- After an action, the model wrote its answer without the result, so it does not count.
       break
     elseif label.kind == "action" then
       local action, after, wrong = read_action(text, label, limit, list)
@@ -378,7 +378,7 @@ function react.parse(text, list)
   return result
 end
 
--- what the model is told --------------------------------------------------------------------------
+-- messages for the model --------------------------------------------------------------------------
 
 react.format = [[
 Reply with one step at a time, in exactly this format:
@@ -393,7 +393,7 @@ When you know the answer, reply with:
 Thought: why this is the answer
 Final Answer: the answer]]
 
---- The message for a reply that could not be read: what is wrong, the words at fault, the format.
+--- The message for an unreadable reply: what is wrong, the wrong words, the format.
 function react.hint(wrong, cut_short)
   local lines = { "Your reply could not be used: " .. wrong.message .. "." }
   if cut_short then

@@ -1,6 +1,7 @@
---- ipw.schema: what a tool takes: declared as a list, sent as JSON schema, checked before it runs.
+--- ipw.schema: the arguments of a tool: declared as a list, sent as JSON schema, checked before the
+--- call.
 ---
---- A declaration is a list of fields, so that their order never shuffles:
+--- A declaration is a list of fields, so that they have a fixed order:
 ---   { { "path", "string", "Name of the file." },
 ---     { "lines", "integer", "How many lines.", default = 50, min = 1, max = 1000 } }
 --- Types: string, number, integer, boolean, array, object. Options: optional, default, enum, min, max.
@@ -8,14 +9,15 @@ local json = require "ipw.json"
 
 local schema = {}
 
---- Checks arguments against a declaration: the completed arguments, or nil and a sentence that the
---- model can act on. Models write 5 as "5" and "5" as 5: what is meant beyond doubt is taken.
+--- Checks arguments against a declaration. Returns the completed arguments, or nil and a sentence that
+--- the model can act on. Models write 5 as "5" and "5" as 5: a value that is clear beyond doubt is
+--- accepted.
 ---@param input table
 ---@param args table
 ---@return table? args, string? why
 schema.validate = require("ipw.core.tool").validate
 
---- Checks a declaration and gives it back; raises with the place of the first fault.
+--- Checks a declaration and returns it. Raises with the place of the first mistake.
 ---@param input table
 ---@param where? string comes first in the message
 ---@return table input
@@ -26,8 +28,8 @@ function schema.declare(input, where)
   return input
 end
 
---- Everything that is wrong with arguments, as a list of sentences, each with what was probably meant;
---- empty when nothing is.
+--- All mistakes in arguments, as a list of sentences, each with the name that was probably meant. The
+--- list is empty if there is no mistake.
 ---@param input table
 ---@param args table
 ---@return string[]
@@ -49,8 +51,9 @@ function schema.explain(input, args)
   table.sort(unknown)
   for _, key in ipairs(unknown) do
     local near = nearest(key, known)
-    out[#out + 1] = ("unknown argument '%s'%s"):format(key, near and (" (did you mean '%s'?)"):format(near)
-      or (" (known: %s)"):format(#known > 0 and table.concat(known, ", ") or "none"))
+    local meant = near and (" (did you mean '%s'?)"):format(near)
+      or (" (known: %s)"):format(#known > 0 and table.concat(known, ", ") or "none")
+    out[#out + 1] = ("unknown argument '%s'%s"):format(key, meant)
   end
   return out
 end

@@ -1,8 +1,8 @@
---- ipw.score: rules that say whether an answer is right.
+--- ipw.score: rules that decide whether an answer is correct.
 --
--- Each rule is a function (answer, record) that returns true, false, or nil when it cannot tell,
--- and a table of what it saw.  `answer` is text, or nil when there was none; `record.answer` is the
--- reference, nil when the dataset withholds it.
+-- Each rule is a function (answer, task) that returns true, false, or nil (not scored), and a table of
+-- details.  `answer` is text, or nil without an answer.  `task.answer` is the reference answer, nil if
+-- the dataset withholds it.
 
 local core = require "ipw.core.data"
 
@@ -20,7 +20,7 @@ function score.text(value)
     if value ~= value then return "nan" end
     if value == math.huge or value == -math.huge then return value > 0 and "inf" or "-inf" end
     if value == math.floor(value) and math.abs(value) < 1e16 then return ("%.1f"):format(value) end
-    for digits = 15, 17 do -- the shortest that reads back the same
+    for digits = 15, 17 do -- the shortest text that reads back as the same number
       local text = ("%%.%dg"):format(digits):format(value)
       if tonumber(text) == value then return text end
     end
@@ -28,7 +28,7 @@ function score.text(value)
   return nil
 end
 
---- A NUL would end the text where C compares it.
+--- C compares text up to a NUL, so NULs are replaced.
 local function safe(text)
   return text and (text:gsub("%z", "\u{FFFD}"))
 end
@@ -37,23 +37,23 @@ local function unscorable(rule, reason)
   return nil, { rule = rule, unscorable_reason = reason }
 end
 
---- GAIA's official rule (data/gaia.h); no answer counts as the text None.
-function score.gaia(answer, record)
-  if record.answer == nil then return unscorable("gaia", "no_ground_truth") end
-  local truth = safe(record.answer)
+--- GAIA's official rule (data/gaia.h); a missing answer counts as the text None.
+function score.gaia(answer, task)
+  if task.answer == nil then return unscorable("gaia", "no_ground_truth") end
+  local truth = safe(task.answer)
   return core.gaia_score(safe(answer), truth), { rule = "gaia", route = core.gaia_route(truth) }
 end
 
 local function trim(s) return (s:gsub("^%s+", ""):gsub("%s+$", "")) end
 
---- Equal text, but for white space around it.
-function score.exact(answer, record)
-  if record.answer == nil then return unscorable("exact", "no_ground_truth") end
-  return answer ~= nil and trim(answer) == trim(record.answer), { rule = "exact" }
+--- Equal text, except for white space around it.
+function score.exact(answer, task)
+  if task.answer == nil then return unscorable("exact", "no_ground_truth") end
+  return answer ~= nil and trim(answer) == trim(task.answer), { rule = "exact" }
 end
 
---- The last number of a text: signs, thousands separators, decimals, exponents and per cent signs are
---- understood (12 % is 12); or nil.
+--- The last number of a text, or nil. Signs, thousands separators, decimals, exponents and per cent
+--- signs are understood (12 % is 12).
 ---@param text string
 ---@return number?
 function score.number(text)
@@ -63,7 +63,7 @@ function score.number(text)
   while true do
     local from, to = text:find("[-+]?%d*%.?%d+", at)
     if not from then break end
-    -- Behind a digit it is the dash of 10-20, and no sign.
+    -- After a digit it is the dash of 10-20, not a sign.
     if at == from and at > 1 and text:find("^[-+]", from) then from = from + 1 end
     local _, exponent = text:find("^[eE][-+]?%d+", to + 1)
     to = exponent or to
@@ -72,34 +72,34 @@ function score.number(text)
   return found
 end
 
---- The last number of the answer is the reference's, within record.tolerance (a share of the
---- reference; 1e-6 if there is none).
+--- The last number of the answer equals the reference within task.tolerance (a share of the reference;
+--- default 1e-6).
 ---@param answer string?
----@param record table
+---@param task table
 ---@return boolean? right, table details
-function score.numeric(answer, record)
-  if record.answer == nil then return unscorable("numeric", "no_ground_truth") end
-  local want = score.number(tostring(record.answer))
-  if not want then return unscorable("numeric", "the reference is no number") end
+function score.numeric(answer, task)
+  if task.answer == nil then return unscorable("numeric", "no_ground_truth") end
+  local want = score.number(tostring(task.answer))
+  if not want then return unscorable("numeric", "the reference is not a number") end
   local got = answer and score.number(answer)
-  local most = math.abs(want) * (record.tolerance or 1e-6)
+  local most = math.abs(want) * (task.tolerance or 1e-6)
   return got ~= nil and math.abs(got - want) <= most, { rule = "numeric", got = got, want = want }
 end
 
---- The reference stands in the answer as whole words, whatever the case.
+--- The answer contains the reference as whole words, in upper or lower case.
 ---@param answer string?
----@param record table
+---@param task table
 ---@return boolean? right, table details
-function score.contains(answer, record)
-  if record.answer == nil then return unscorable("contains", "no_ground_truth") end
+function score.contains(answer, task)
+  if task.answer == nil then return unscorable("contains", "no_ground_truth") end
   local function plain(s) return " " .. s:lower():gsub("[%s%p]+", " ") .. " " end
-  local want = plain(trim(record.answer))
+  local want = plain(trim(task.answer))
   return answer ~= nil and want:find "%S" ~= nil and plain(answer):find(want, 1, true) ~= nil,
     { rule = "contains" }
 end
 
---- The letter a text settles on, out of the first n: what follows the last "answer is", else the
---- last "answer:", else the last capital that stands alone; or nil.
+--- The letter that a text chooses out of the first n, or nil: the letter after the last "answer is",
+--- else after the last "answer:", else the last single capital.
 function score.letter(text, n)
   local allowed = "[" .. LETTERS:sub(1, n) .. "]"
   local lower = text:lower()
@@ -119,29 +119,29 @@ function score.letter(text, n)
   return last
 end
 
---- Multiple choice: record.answer is a letter.
-function score.choice(answer, record)
-  if record.answer == nil then return unscorable("choice", "no_ground_truth") end
-  local n = record.choices and #record.choices or #LETTERS
+--- Multiple choice: task.answer is a letter.
+function score.choice(answer, task)
+  if task.answer == nil then return unscorable("choice", "no_ground_truth") end
+  local n = task.choices and #task.choices or #LETTERS
   local letter = answer and (answer:match("^%s*%(?(%a)%)?%.?%s*$") or score.letter(answer, n))
   letter = letter and letter:upper()
-  return letter == record.answer, { rule = "choice", letter = letter }
+  return letter == task.answer, { rule = "choice", letter = letter }
 end
 
---- What the last \boxed{...} of a text holds, braces balanced; or nil.
+--- The content of the last \boxed{...} of a text, braces balanced; or nil.
 function score.last_boxed(text)
   local found
   for body in text:gmatch("\\boxed%s*(%b{})") do found = body:sub(2, -2) end
   return found
 end
 
---- The last \boxed{} against the reference, white space apart.  No algebra is done: 1/2 and 0.5
+--- The last \boxed{} equals the reference, except for white space.  There is no algebra: 1/2 and 0.5
 --- differ.
-function score.boxed(answer, record)
-  if record.answer == nil then return unscorable("boxed", "no_ground_truth") end
+function score.boxed(answer, task)
+  if task.answer == nil then return unscorable("boxed", "no_ground_truth") end
   local function pack(s) return (s:gsub("%s", ""):gsub("^%$(.*)%$$", "%1")) end
   local given = answer and (score.last_boxed(answer) or answer)
-  return given ~= nil and pack(given) == pack(record.answer), { rule = "boxed" }
+  return given ~= nil and pack(given) == pack(task.answer), { rule = "boxed" }
 end
 
 --- The names of the rules, for a dataset's row and for `score RUN --scorer`.
@@ -149,15 +149,16 @@ end
 score.rules = {}
 for name in core.scorers:gmatch "%a+" do score.rules[#score.rules + 1] = name end
 
---- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and what there is.
+--- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and a message with the
+--- names.
 function score.named(name)
   for _, rule in ipairs(score.rules) do
     if rule == name then return { rule = name, score = score[name] } end
   end
-  return nil, ("no scorer is called '%s': %s, or a Lua file"):format(name, core.scorers)
+  return nil, ("unknown scorer '%s': use %s, or a Lua file"):format(name, core.scorers)
 end
 
---- Datasets that need a judge model are run, and left unscored.
+--- Answers that need a judge model are not scored.
 function score.judge()
   return unscorable("judge", "needs_a_judge_model")
 end

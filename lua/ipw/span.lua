@@ -1,24 +1,24 @@
---- ipw.span: stretches of time that a script names; ipw.event is its face.
+--- ipw.span: intervals of time that a script names; scripts use ipw.event.
 local core = require "ipw.core.span"
 local json = require "ipw.core.json"
 
 local Span = {}
 Span.__index = Span
 
---- The text of what goes into the record, which holds objects there.
+--- The data as JSON text; events.jsonl needs an object there.
 local function encoded(data)
   if data == nil then return nil end
   local text = type(data) == "table" and json.encode(data)
   if not text or text:byte() ~= 123 then -- {
-    error("ipw.event: data: expected a table of names and values", 3) -- where the face was called
+    error("ipw.event: data: expected a table of names and values", 3) -- level 3: the script's line
   end
   return text
 end
 
---- Ends the span. What was not ended ends with its scope (`local span <close> = ...`), or with the
---- query.
----@param outcome? string "ok" when left out
----@param data? table goes into the record
+--- Ends the span. A span that is not ended this way ends with its scope (`local span <close> = ...`),
+--- or with the query.
+---@param outcome? string default "ok"
+---@param data? table stored in events.jsonl
 function Span:finish(outcome, data)
   if self.ended then return end
   local text = encoded(data)
@@ -26,7 +26,7 @@ function Span:finish(outcome, data)
   core.finish(self.id, self.name, outcome or "ok", nil, text)
 end
 
---- One line of an error value.
+--- An error value as one line.
 local function reason(err)
   local text = tostring(type(err) == "table" and err.message or err)
   return (text:sub(1, 500):gsub("%s+", " "))
@@ -43,12 +43,14 @@ function Span:__close(err)
   end
 end
 
---- Opens a span; or, given a function, runs it inside one and gives what it returns. ipw.event calls it
---- last, so that its caller is the script's.
+--- Opens a span; or runs a function inside a span and returns its results. ipw.event calls this
+--- function as a tail call, so that error levels count from the script.
 return function(name, data, fn)
   if type(data) == "function" then data, fn = nil, data end
   if type(name) ~= "string" or name == "" then error("ipw.event: expected a name", 2) end
-  if fn ~= nil and type(fn) ~= "function" then error("ipw.event: the third argument is a function", 2) end
+  if fn ~= nil and type(fn) ~= "function" then
+    error("ipw.event: the third argument must be a function", 2)
+  end
   local span = setmetatable({ name = name }, Span)
   span.id = core.start(name, encoded(data))
   if not fn then return span end

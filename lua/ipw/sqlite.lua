@@ -3,13 +3,13 @@
 ---   local rows, why = sqlite.query("shop.db", "SELECT name, price FROM items WHERE price < ?", { 10 })
 ---   local hits = sqlite.search("/data/handbook", "holiday request", { rows = 3 })
 ---
---- Files are found in the workspace; elsewhere below the folders that --read names. Both run beside the
---- loop, so that other queries go on. Needs a build with libsqlite3.
+--- Files must be in the workspace, or below a folder of --read. Other queries run meanwhile. Needs a
+--- build with libsqlite3.
 local core = require "ipw.core.sqlite"
 
 local sqlite = {}
 
---- Rows as tables by column; a column name that comes twice counts once.
+--- Rows as tables by column name; of two columns with one name the last counts.
 local function tables_of(answer)
   local out = {}
   for i, row in ipairs(answer.rows) do
@@ -20,37 +20,37 @@ local function tables_of(answer)
   return out, answer.more
 end
 
---- Runs one SELECT. Values stand for the `?` in it. NULL is json.null. Nothing can be written, attached
---- or loaded; a query over its time, a value over 4 MiB, or an answer over 8 MiB, is a failure.
+--- Runs one SELECT; `values` replace its `?` in order. NULL is json.null. A query cannot write, attach
+--- or load anything. A query over its time, a value over 4 MiB, or an answer over 8 MiB is a failure.
 ---@param file string
 ---@param sql string
 ---@param values? (string|number|boolean)[]
----@param options? {rows?: integer, seconds?: number} rows: at most (1000); seconds: 10
----@return table[]? rows, boolean|string more whether rows were left out; or why it failed
+---@param options? {rows?: integer, seconds?: number} rows: most rows (1000); seconds: time limit (10)
+---@return table[]? rows, boolean|string more whether rows were left out; or the reason of a failure
 function sqlite.query(file, sql, values, options)
   local answer, why = core.query(file, sql, values, options)
   if not answer then return nil, why end
   return tables_of(answer)
 end
 
---- The tables and columns of a file, as the text of their CREATE statements: good for a prompt.
+--- The tables and columns of a file, as the text of their CREATE statements, for a prompt.
 ---@param file string
 ---@return string? schema, string? why
 function sqlite.schema(file)
-  local answer, why = core.query(file,
-    "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name", nil, nil)
+  local answer, why = core.query(file, "SELECT sql FROM sqlite_schema "
+    .. "WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name", nil, nil)
   if not answer then return nil, why end
   local out = {}
   for i, row in ipairs(answer.rows) do out[i] = row[1] .. ";" end
   return table.concat(out, "\n")
 end
 
---- Files below a folder whose text has the words (in any form that English endings give them), best
---- first: path (from the folder), score, snippet. Files are UTF-8 texts of at most 4 MiB; names that
---- begin with a dot are passed over. The index is made once and follows changes.
+--- Searches the files of a folder for words (English stemming); best match first. A hit has path (from
+--- the folder), score and snippet. Files are UTF-8 texts of at most 4 MiB; names that begin with a dot
+--- are left out. The index is built once and follows changes.
 ---@param folder string
 ---@param words string
----@param options? {rows?: integer, seconds?: number} rows: at most (10)
+---@param options? {rows?: integer, seconds?: number} rows: most hits (10)
 ---@return {path: string, score: number, snippet: string}[]? hits, boolean|string more
 function sqlite.search(folder, words, options)
   local answer, why = core.search(folder, words, options)

@@ -1,25 +1,28 @@
---- ipw.text: text for models: out of web pages, in pieces, and where something nearly stands in it.
+--- ipw.text: text for models: from web pages, in pieces, and approximate search.
 local core = require "ipw.core.text"
 
 local text = {}
 
---- What a person would read of a web page: plain text with headings, lists, tables and paragraphs; and
---- its title. Needs a build with libgumbo.
+--- The readable text of a web page: plain text with headings, lists, tables and paragraphs; and its
+--- title. Needs a build with libgumbo.
 ---@param html string
 ---@param options? {links?: boolean} links: keep them as [text](address)
----@return string? plain, string title the title, or why there is none
-function text.from_html(html, options) return core.from_html(html, options and options.links or false) end
+---@return string? plain, string title the title; or the reason of a failure
+function text.from_html(html, options)
+  return core.from_html(html, options and options.links or false)
+end
 
---- Head and tail of a long text, about `limit` bytes, with a mark in between that says what is missing.
+--- Shortens a long text to about `limit` bytes: its head and tail, with the number of missing bytes
+--- between.
 ---@param long string
 ---@param limit integer
 ---@return string
 function text.clip(long, limit) return require "ipw.clip"(long, limit) end
 
---- Where a piece that may be `size` long had best end: after a paragraph, a line, a sentence, a word.
+--- The best end of a piece: after a paragraph, a line, a sentence or a word.
 local function good_end(long, from, to)
   local least = from + (to - from) // 2
-  local half = long:sub(least, to) -- a mark may be far away, or nowhere
+  local half = long:sub(least, to) -- the next mark can be far away, or missing
   for _, mark in ipairs { "\n\n", "\n", ". ", "! ", "? ", " " } do
     local at, best = 1, nil
     while true do
@@ -33,14 +36,17 @@ local function good_end(long, from, to)
   return to
 end
 
---- Cuts a long text into pieces of at most `size` bytes, where a paragraph, line, sentence or word ends
---- if there is one in the second half of the piece; each begins `overlap` bytes before the last one's end.
+--- Cuts a long text into pieces of at most `size` bytes. A piece ends after a paragraph, line, sentence
+--- or word, if there is such a place in its second half. Each piece begins `overlap` bytes before the
+--- end of the piece before it.
 ---@param long string
----@param options? {size?: integer, overlap?: integer} 2000 and 200 when left out
+---@param options? {size?: integer, overlap?: integer} default 2000 and 200
 ---@return {text: string, from: integer, to: integer}[] pieces with their places, in bytes
 function text.chunks(long, options)
   local size, overlap = options and options.size or 2000, options and options.overlap or 200
-  if math.type(size) ~= "integer" or size < 16 then error("text.chunks: size: expected 16 or more", 2) end
+  if math.type(size) ~= "integer" or size < 16 then
+    error("text.chunks: size: expected 16 or more", 2)
+  end
   if math.type(overlap) ~= "integer" or overlap < 0 or overlap > size // 2 then
     error("text.chunks: overlap: expected 0 to half of size", 2)
   end
@@ -57,11 +63,11 @@ function text.chunks(long, options)
   return pieces
 end
 
---- Where a text nearly stands in another, whatever the case: first byte, last byte and how alike they are
---- (1: the same); nil when nothing is at least `least` alike.
+--- Finds the best approximate match of a text in another, in upper or lower case. Returns the first
+--- byte, the last byte and the similarity (1: equal); or nil if no place is at least `least` similar.
 ---@param long string
 ---@param needle string at most 1000 bytes
----@param least? number 0.7 when left out
+---@param least? number default 0.7
 ---@return integer? from, integer? to, number? alike
 function text.find(long, needle, least)
   local from, to, edits = core.find(long, needle)
@@ -70,7 +76,7 @@ function text.find(long, needle, least)
   return from, to, alike
 end
 
---- The entry of a list that is nearest to a name, as a slip of the pen; or nil.
+--- The entry of a list that was probably meant by a misspelt name; or nil.
 ---@param name string
 ---@param list string[]
 ---@return string?

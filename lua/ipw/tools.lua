@@ -1,12 +1,12 @@
---- ipw.tools: opening tools by name, calling them, and answering the model.
+--- ipw.tools: opens tools by name, calls them, and answers the model.
 ---
 ---   local kit <close> = tools.open { "calculator", "read_file" }
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
 --- A tool is a Lua file that returns { name, about, input, run, needs }. Its run(args, ctx) returns
---- text (or a table, sent as JSON), or nil and a reason that the model gets to read. Arguments are
---- checked against `input` before run sees them. Every call is a span in the record.
+--- text (or a table, sent as JSON); or nil and a reason, which the model reads. Arguments are checked
+--- against `input` before the call. Every call is a span in the trace.
 local core = require "ipw.core.tool"
 local json = require "ipw.core.json"
 
@@ -15,7 +15,8 @@ local tools = {}
 local Kit = {}
 Kit.__index = Kit
 
---- What the model reads of one result, at most. The rest is cut out of the middle, and said so.
+--- The most bytes of a result that the model reads. The middle of a longer result is replaced by a
+--- remark.
 local MAX_RESULT_BYTES <const> = 64 * 1024
 
 local function check_grants(tool)
@@ -25,9 +26,9 @@ local function check_grants(tool)
   end
 end
 
---- A tool file is loaded when a field of its table is first asked for, which for most queries is
---- when the tool is called; its name, schema and description are remembered from the first time,
---- when it was checked.
+--- A tool whose file is loaded when one of its fields is first read, mostly when the tool is called.
+--- Its name, schema and description are kept from the first query of the process, which checked the
+--- file.
 local function lazy(path, name)
   return setmetatable({ name = name }, { __index = function(self, key)
     setmetatable(self, nil)
@@ -56,8 +57,8 @@ local function load_tool(entry)
   return tool, text, about
 end
 
---- Opens tools: names, paths of Lua files, or tool tables. Raises when one cannot be had.
---- kit.schemas is what llm.chat takes as `tools`: read-only JSON, tostring() shows it.
+--- Opens tools by name, by path of a Lua file, or from a tool's table. Raises if a tool cannot be
+--- opened. Give kit.schemas to llm.chat as `tools`; it is read-only JSON, and tostring() shows it.
 ---@param list (string|table)[]
 ---@return ipw.Kit
 function tools.open(list)
@@ -67,7 +68,7 @@ function tools.open(list)
     local tool, text, about = load_tool(entry)
     if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
     kit.by_name[tool.name] = tool
-    -- A tool that the agent brings along itself is a part of it, and runs again in a replay.
+    -- A tool that is a table is part of the agent, so it runs again in a replay.
     kit.whole[tool.name] = type(entry) == "string"
     kit.list[i], schemas[i], kit.about[i] = tool, text, about
   end
@@ -75,7 +76,7 @@ function tools.open(list)
   return kit
 end
 
---- A description of the tools for a prompt: name, what it does, its arguments.
+--- A description of the tools for a prompt: name, purpose, arguments.
 ---@return string
 function Kit:describe() return table.concat(self.about, "\n") end
 
@@ -105,20 +106,22 @@ local function reason(err)
   return tostring(err)
 end
 
---- What a tool is told besides its arguments. The workspace is made when it is first asked for.
+--- The context of a tool call. The workspace is created when a tool first reads ctx.workdir.
 local context = { __index = function(_, key)
   if key == "workdir" then return require("ipw.core.fs").workspace() end
 end }
 
---- Runs the tool: outcome word, text, final answer or nil.
+--- Runs the tool. Returns the outcome's word, the text, and the final answer or nil.
 local function execute(kit, tool, name, args)
   if not tool then
-    return "unknown_tool", ("error: there is no tool '%s'; the tools are: %s"):format(name, kit:names())
+    return "unknown_tool",
+      ("error: there is no tool '%s'; the tools are: %s"):format(name, kit:names())
   end
   if type(args) == "string" then
     local decoded, why = json.decode(args ~= "" and args or "{}")
     if decoded == nil then
-      return "bad_arguments", ("error: the arguments are not valid JSON (%s); send one JSON object"):format(why)
+      return "bad_arguments",
+        ("error: the arguments are not valid JSON (%s); send one JSON object"):format(why)
     end
     args = decoded
   end
@@ -140,8 +143,9 @@ local function execute(kit, tool, name, args)
   return "ok", bounded(as_text(result))
 end
 
---- Calls one tool with arguments (a table, or the JSON text a model wrote): its text, whether it went
---- well, and the word for how it ended. Errors come back as text for the model, never as a raise.
+--- Calls one tool with arguments (a table, or a model's JSON text). Returns the text, whether the call
+--- succeeded, and the word for its outcome. An error is returned as text for the model; it is not
+--- raised.
 ---@param name string
 ---@param args table|string
 ---@param call_id? string
@@ -149,7 +153,7 @@ end
 function Kit:invoke(name, args, call_id)
   local whole = self.whole[name]
   local span = core.start(name, call_id, type(args) == "string" and args or json.encode(args), whole)
-  -- A jump out of the tool (the query is cancelled) must not leave the span open.
+  -- If the query is cancelled inside the tool, the span must end as well.
   local _ <close> = setmetatable({}, { __close = function()
     if span then core.finish(span, name, call_id, false, "cancelled", "", false, whole) end
   end })
@@ -165,7 +169,7 @@ function Kit:invoke(name, args, call_id)
   return text, outcome == "ok", outcome
 end
 
---- Answers one call of a reply with a tool message.
+--- Runs one call of a reply and returns the tool message.
 ---@param call {id: string, name: string, arguments: string}
 ---@return table message
 function Kit:call(call)
@@ -173,15 +177,15 @@ function Kit:call(call)
   return { role = "tool", tool_call_id = call.id, content = text }
 end
 
---- Answers all calls of a reply; the messages come in the order of the calls. Calls run side by side,
---- but for tools that declare `serial = true` because they change something: such a call waits for those
---- before it, and those after it wait for it.
+--- Runs all calls of a reply and returns the tool messages in the order of the calls. Calls run in
+--- parallel. A tool with `serial = true` changes something: its call waits for the calls before it, and
+--- the calls after it wait for it.
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls)
   local out, from = {}, 1
   while from <= #calls do
-    -- As many as may run side by side, or one that may not.
+    -- The next calls that can run in parallel, or one call that cannot.
     local last = from
     local function serial(i)
       local tool = self.by_name[calls[i].name]

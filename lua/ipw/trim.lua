@@ -1,4 +1,4 @@
---- ipw.trim: making a thread of messages shorter; llm.size and llm.trim are its face.
+--- ipw.trim: makes a thread of messages shorter; scripts use llm.size and llm.trim.
 local json = require "ipw.core.json"
 
 local trim = {}
@@ -9,8 +9,8 @@ function trim.size(thread)
   return (bytes + 3) // 4
 end
 
---- Where the oldest exchange begins and ends: after the system messages and the first user message,
---- up to the next reply of the model. Nil when there is no later one.
+--- First and last message of the oldest exchange: after the system messages and the first user message,
+--- up to the next reply of the model. Nil if there is no later reply.
 local function oldest(thread)
   local first = 1
   while thread[first] and thread[first].role == "system" do first = first + 1 end

@@ -1,17 +1,17 @@
---- ipw.workload: sends the requests of a workload replay, each when it is due. No agent thinks here.
+--- ipw.workload: the agent of a workload replay: it sends each saved request when it is due.
 
 local core = require "ipw.core.workload"
 local llm  = require "ipw.llm"
 
 return {
   name  = "workload",
-  about = "Sends recorded requests again (ipw-agent replay RUN --mode workload).",
+  about = "Sends saved requests again (ipw-agent replay RUN --mode workload).",
 
   run = function()
     local n, failed, text, why = 0, 0, nil, nil
     for request in core.request do
       n = n + 1
-      -- A request that fails is on record; those after it are still sent.
+      -- A failed request is in events.jsonl; the requests after it are still sent.
       local ok, reply = pcall(llm.chat, request)
       if ok then
         text = reply.text

@@ -41,11 +41,10 @@ static const struct ipw_opt options[] = {
 static const struct ipw_command command = {
     .name = "calibrate",
     .usage = "calibrate --telemetry METER [options]",
-    .about =
-        "Fit this machine's power to its load, against a real meter.  Loads no, a quarter, half\n"
-        "and all of the processors and reads the meter.  Later runs on this machine use the fit\n"
-        "for their estimates and label them \"calibrated\".  Close other programs first, and\n"
-        "unplug the charger if the meter is the battery.",
+    .about = "Fit this machine's power to its load, against a real meter. Loads no, a\n"
+             "quarter, half and all of the processors and reads the meter. Later runs on this\n"
+             "machine use the fit for their estimates and label them \"calibrated\". Close\n"
+             "other programs first, and unplug the charger if the meter is the battery.",
     .options = options,
     .max_args = 0,
 };

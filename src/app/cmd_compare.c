@@ -87,20 +87,16 @@ int ipw_cmd_compare(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "compare",
         .usage = "compare RUN_A RUN_B [--turns] [--json]",
-        .about =
-            "Compare two runs by query and turn: accuracy, energy, joules per token, time, "
-            "tokens.\n"
-            "Show which differences are significant (95 % interval), what the two were made with,\n"
-            "and warn where that differs.",
+        .about = "Compare two runs by query and turn: accuracy, energy, joules per token, time,\n"
+                 "tokens. Show which differences are significant (95 % interval), what the two\n"
+                 "were made with, and warn where that differs.",
         .options = options,
-        .more =
-            "Queries are paired by their id, turns by their place.  Repeats of a query, and the\n"
-            "turns of one, are averaged first: each task counts once.  A difference is "
-            "significant\n"
-            "if its 95 % interval over tasks does not contain 0 (Student's t below 20 tasks,\n"
-            "bootstrap from 20 on); with fewer than 3 tasks no significance is reported.  Sensor "
-            "bounds are\n"
-            "the lowest and highest energy that the readings allow.",
+        .more = "Queries are paired by their id, turns by their place. Repeats of a query, and\n"
+                "the turns of one, are averaged first: each task counts once. A difference is\n"
+                "significant if its 95 % interval over tasks does not contain 0 (Student's t\n"
+                "below 20 tasks, bootstrap from 20 on); with fewer than 3 tasks no significance\n"
+                "is reported. Sensor bounds are the lowest and highest energy that the readings\n"
+                "allow.",
         .min_args = 2,
         .max_args = 2,
     };

@@ -26,16 +26,16 @@ static const struct ipw_opt options[] = {
 
 static const struct ipw_command command = {
     .name = "export",
-    .usage = "export RUN [--format jsonl|mooncake|run] [--redact text|tools|all] [--output FILE]",
+    .usage = "export RUN [--format FORMAT] [--redact WHAT] [--output FILE]",
     .about = "Export a saved run: for other programs, or for sharing with its texts removed.",
     .options = options,
     .more = "Formats\n"
             "  jsonl     one query per line, as in traces.jsonl\n"
             "  mooncake  one request per line: times and lengths, no texts\n"
             "  run       the whole run folder\n\n"
-            "--redact replaces texts by common words of the same length.  The result can still be\n"
-            "printed, compared and replayed as a workload.  Names of tools and models and ids of\n"
-            "queries stay: look at the result before you share it.",
+            "--redact replaces texts by common words of the same length. The result can\n"
+            "still be printed, compared and replayed as a workload. Names of tools and\n"
+            "models and ids of queries stay: look at the result before you share it.",
     .min_args = 1,
     .max_args = 1,
 };

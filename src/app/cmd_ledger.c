@@ -155,9 +155,8 @@ int ipw_cmd_ledger(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "ledger",
         .usage = "ledger RUN [options]",
-        .about =
-            "Compute every energy value of a run again from its events and readings, and show\n"
-            "the balance: queries + warm-up + earlier attempts + idle = total.",
+        .about = "Compute every energy value of a run again from its events and readings, and\n"
+                 "show the balance: queries + warm-up + earlier attempts + idle = total.",
         .options = options,
         .more = "Exit status: 0 done, 1 --check found a difference, 3 unreadable run.",
         .min_args = 1,

@@ -50,11 +50,11 @@ int ipw_cmd_meter(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "meter",
         .usage = "meter RUN --log FILE [--column NAME] [--offset SECONDS|auto]",
-        .about =
-            "Compute the energy of a saved run from a power meter's log (docs/power-meter.md).",
+        .about = "Compute the energy of a saved run from a power meter's log\n"
+                 "(docs/power-meter.md).",
         .options = options,
-        .more =
-            "Exit status: 0 done, 1 log and run do not match, 2 wrong usage, 3 unreadable input.",
+        .more = "Exit status: 0 done, 1 log and run do not match, 2 wrong usage, 3 unreadable\n"
+                "input.",
         .min_args = 1,
         .max_args = 1,
     };

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/scorers.h"
+#include "json/document.h"
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "report/format.h"
@@ -17,7 +18,6 @@
 #include "run/script_options.h"
 #include "script/dataset.h"
 #include "trace/rundir.h"
-#include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
 enum { MAX_BYTES = 1024 * 1024 * 1024, SHOWN = 40 };
@@ -175,7 +175,7 @@ static char *named_dataset(const char *run, char **file)
     struct ipw_json *doc;
     char *name = NULL;
 
-    if (ipw_saved_manifest_read(&doc, run, NULL) == 0) {
+    if (ipw_json_read(&doc, run, "manifest.json", NULL) == 0) {
         const char *given = given_dataset(doc), *dot = given ? strrchr(given, '.') : NULL;
 
         if (dot && strcmp(dot, ".lua"))
@@ -294,7 +294,7 @@ int ipw_cmd_score(int argc, char **argv)
     static const struct ipw_opt options[] = {
         {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE", "dataset with the scorer (default: the run's)"},
         {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR", "folder of the dataset's own files"},
-        {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE.lua", "scorer: " IPW_SCORERS " or FILE.lua (default: the dataset's)"},
+        {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE", "scorer or FILE.lua (default: the dataset's)"},
         {"dry-run", 0, IPW_OPT_FLAG, offsetof(struct score_options, dry_run), NULL, "write nothing"},
         {"output", 'o', IPW_OPT_STR, offsetof(struct score_options, output), "FILE", "output file (default: RUN/scores.jsonl)"},
         {"json", 0, IPW_OPT_FLAG, offsetof(struct score_options, json), NULL, "print one JSON object"},
@@ -305,11 +305,12 @@ int ipw_cmd_score(int argc, char **argv)
     /* clang-format on */
     static const struct ipw_command command = {
         .name = "score",
-        .usage = "score RUN [--dataset NAME|FILE] [--scorer NAME|FILE.lua] [options]",
+        .usage = "score RUN [--dataset NAME|FILE] [--scorer NAME|FILE] [options]",
         .about = "Score the saved answers of a run again; show old and new scores side by side.\n"
                  "The run's own files stay unchanged; the new scores go to a separate file.",
         .options = options,
-        .more = "Exit status: 0 done, 1 failed, 2 wrong usage, 3 unreadable run or dataset.",
+        .more = "Scorers: " IPW_SCORERS ".\n\n"
+                "Exit status: 0 done, 1 failed, 2 wrong usage, 3 unreadable run or dataset.",
         .min_args = 1,
         .max_args = 1,
     };

@@ -51,14 +51,14 @@ static const struct ipw_command command = {
     .usage = "serve [options]",
     .about = "Serve a Lua model or a saved run as an OpenAI-compatible server.",
     .options = options,
-    .more =
-        "The first line on stdout is \"listening URL\".\n\n"
-        "A Lua model counts tokens by size: a reply token is up to four bytes of text; prompt\n"
-        "tokens are bytes / 4.\n\n"
-        "With --replay, a request gets the reply of the saved request that matches best: the same\n"
-        "request; else one with the same messages; else the one at the same place of a\n"
-        "conversation that starts alike; else 404 with the nearest difference.  Repeated requests\n"
-        "get their replies in saved order, then the last one again.",
+    .more = "The first line on stdout is \"listening URL\".\n\n"
+            "A Lua model counts tokens by size: a reply token is up to four bytes of text;\n"
+            "prompt tokens are bytes / 4.\n\n"
+            "With --replay, a request gets the reply of the saved request that matches best:\n"
+            "the same request; else one with the same messages; else the one at the same\n"
+            "place of a conversation that starts alike; else 404 with the nearest\n"
+            "difference. Repeated requests get their replies in saved order, then the last\n"
+            "one again.",
     .max_args = 0,
 };
 

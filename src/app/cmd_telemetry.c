@@ -54,9 +54,11 @@ static const struct ipw_opt options[] = {
 static const struct ipw_command command = {
     .name = "telemetry",
     .usage = "telemetry [options]",
-    .about = "Show, record or serve the energy readings of this machine, and say how to enable\n"
-             "sensors that cannot be read.  Sensors are detected once, at start.",
+    .about = "Show, record or serve the energy readings of this machine, and say how to\n"
+             "enable sensors that cannot be read. Sensors are detected once, at start.",
     .options = options,
+    .more = "A sensor of --telemetry is a name that `ipw-agent list sensors` shows,\n"
+            "prometheus=URL, log=FILE or exec=COMMAND. Repeat the option or use commas.",
     .max_args = 0,
 };
 

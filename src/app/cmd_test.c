@@ -26,8 +26,8 @@ int ipw_cmd_test(int argc, char **argv)
         .usage = "test FILE... [options]",
         .about = "Run Lua tests in the real runtime; print TAP.",
         .options = options,
-        .more = "A file describes cases with ipw.test, or returns a list of { name, function } "
-                "pairs.\nllm.chat asks a model only when --model or --base-url names one; "
+        .more = "A file describes cases with ipw.test, or returns a list of { name, function }\n"
+                "pairs. llm.chat asks a model only when --model or --base-url names one;\n"
                 "test.model{...} replaces it.\n\n"
                 "Exit status: 0 all passed, 1 some failed, 2 wrong usage, 3 unreadable file.",
         .min_args = 1,

@@ -20,7 +20,7 @@ int ipw_cmd_tool(int argc, char **argv)
         .about = "Call a tool and print its result as a model would read it.",
         .options = options,
         .more = "  ipw-agent tool calculator '{\"expression\":\"2 ** 10\"}'\n\n"
-                "Exit status: 0 success, 1 the tool returned an error, 2 wrong usage, 3 the tool "
+                "Exit status: 0 success, 1 the tool returned an error, 2 wrong usage, 3 the tool\n"
                 "cannot be loaded.",
         .min_args = 1,
         .max_args = 2,

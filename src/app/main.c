@@ -12,8 +12,8 @@
 #include "base/keyring.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "io/confined.h"
 #include "io/proc.h"
-#include "io/worker.h"
 #include "script/worker/worker_main.h"
 
 static const struct {
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
     if (strcmp(name, "__exec") == 0) return ipw_proc_helper_main(argc, argv);
     if (strcmp(name, "__lua") == 0) {
         make_room_for_lua();
-        return ipw_worker_main(IPW_WORKER_FD);
+        return ipw_worker_main(IPW_CONFINED_FD);
     }
     if (!strcmp(name, "help") && argc > 2) { /* help COMMAND */
         static char option[] = "--help";

@@ -22,7 +22,7 @@ static int refuse(mode_t mode, const char *path, struct ipw_err *err)
     return ipw_fail(err, IPW_EINVAL, "%s: %s, not a regular file", path, kind_of(mode));
 }
 
-/* What open(2) itself refuses is told by name too. */
+/* Names the kind of file that open(2) itself refuses, too. */
 static int fail_open(int errnum, const char *path, struct ipw_err *err)
 {
     struct stat st;
@@ -86,4 +86,17 @@ int ipw_open_write(const char *path, int flags, struct ipw_err *err)
     if (!rc) return fd;
     close(fd);
     return rc;
+}
+
+int ipw_write_all(int fd, const char *bytes, size_t n)
+{
+    while (n) {
+        ssize_t k = TEMP_FAILURE_RETRY(write(fd, bytes, n));
+
+        if (k == 0) errno = ENOSPC;
+        if (k <= 0) return -1;
+        bytes += k;
+        n -= (size_t)k;
+    }
+    return 0;
 }

@@ -1,10 +1,13 @@
-/* The other side of ipw_child_start(): runs as a new process of this binary, in a session of its
- * own with default signals (posix_spawn's doing), makes the walls and becomes the program.
+/* The other side of ipw_child_start().  Runs as a new process of this binary, in its own session
+ * with default signals (posix_spawn sets both), applies the limits and becomes the program.
  *
- *   ipw-agent __exec [parent=PID] [cpu=S] [memory=BYTES] [file=BYTES] [files=N]
- *                    [apart=1] [cwd=DIR] -- PROGRAM ARG...
+ *   ipw-agent __exec [parent=PID] [cpu=S] [memory=BYTES] [file=BYTES] [files=N] [processes=N]
+ *                    [apart=1] [cwd=DIR] [sandbox=WORKSPACE [read=PATH]...] [inside=1]
+ *                    -- PROGRAM ARG...
  *
- * Descriptor 3 is a pipe: an errno written there says why there is no program. */
+ * Descriptor 3 is a pipe: an errno written there says why the program was not started.  With
+ * sandbox= the process becomes bubblewrap (sandbox.h), which starts the helper again inside, with
+ * inside=1.  That one first writes a 0, which says that the sandbox stands. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -23,9 +26,10 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/proc_priv.h"
+#include "io/sandbox.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1 /* their shadow memory alone is beyond any sensible RLIMIT_AS */
+#define SANITIZED 1 /* their shadow memory alone exceeds any sensible RLIMIT_AS */
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define SANITIZED 1
@@ -34,6 +38,8 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
+
+#define SANDBOX_TMP_BYTES (256 * IPW_MIB)
 
 static _Noreturn void give_up(int errnum)
 {
@@ -54,16 +60,16 @@ static void limit(__rlimit_resource_t what, rlim_t soft, rlim_t hard)
 
 static void close_others(void)
 {
-    if (fcntl(PROC_STATUS_FD, F_SETFD, FD_CLOEXEC)) _exit(126); /* not started by the runner */
+    if (fcntl(PROC_STATUS_FD, F_SETFD, FD_CLOEXEC)) _exit(126); /* the runner did not start us */
     if (close_range(PROC_STATUS_FD + 1, ~0U, 0) == 0) return;
     for (int fd = PROC_STATUS_FD + 1, end = (int)sysconf(_SC_OPEN_MAX); fd < end; fd++) close(fd);
 }
 
 /* ---- apart ---- */
 
-/* Root needs no permission: without capabilities its programs may touch what belongs to root, and
- * nothing else.  PR_SET_NO_NEW_PRIVS, which is set, keeps an exec from giving them back; taking them
- * out of the bounding set as well needs a capability itself. */
+/* Root needs no permission.  Without capabilities its programs may only touch files that belong to
+ * root.  PR_SET_NO_NEW_PRIVS, which is set, keeps an exec from restoring them.  Removing them from
+ * the bounding set as well would itself need a capability. */
 static void drop_capabilities(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -74,7 +80,7 @@ static void drop_capabilities(void)
     if (syscall(SYS_capset, &head, none)) give_up(errno);
 }
 
-/* The kernel's header may be older than the kernel. */
+/* Our own struct, because the installed kernel header may be older than the kernel. */
 struct landlock_rules {
     __u64 fs, net, scoped;
 };
@@ -83,7 +89,7 @@ struct landlock_rules {
 #define LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
 enum { LANDLOCK_REFER_ABI = 2, LANDLOCK_SCOPE_ABI = 6 };
 
-/* Beneath "/" files may be renamed and linked from one folder to another, as without Landlock. */
+/* Beneath "/" files may be renamed and linked between folders, as without Landlock. */
 static int allow_refer(int rules)
 {
     struct landlock_path_beneath_attr all = {.allowed_access = LANDLOCK_REFER};
@@ -96,12 +102,13 @@ static int allow_refer(int rules)
     return rc;
 }
 
-/* A process in a Landlock domain may not trace a process outside of it, nor read its memory, its
- * environment or its descriptors in /proc: those of the runner, of the shell that started it, and of
- * whatever else the user runs.  That is all that is wanted here; the rules themselves take away the
- * least there is (older kernels: no block devices are made; and they let nobody in a domain mount).
- * A kernel without Landlock leaves it at that. */
-static void leave_others(void)
+/* A process in a Landlock domain may not trace a process outside it.  Nor may it read that
+ * process's memory, environment or descriptors in /proc.  This protects the runner, the shell that
+ * started it, and the user's other programs.  The rules themselves forbid as little as possible.
+ * Rules about files (older kernels need them: making block devices) also forbid to mount.  In a
+ * sandbox that is wanted, because a program could mount in a namespace of its own.  A kernel without
+ * Landlock gives no such protection. */
+static void leave_others(bool inside)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     struct landlock_rules rules = {0};
@@ -112,7 +119,8 @@ static void leave_others(void)
     if (abi >= LANDLOCK_SCOPE_ABI) {
         rules.scoped = LANDLOCK_SCOPE_SIGNAL;
         size = sizeof rules;
-    } else {
+    }
+    if (abi < LANDLOCK_SCOPE_ABI || inside) {
         rules.fs = LANDLOCK_MAKE_BLOCK | (abi >= LANDLOCK_REFER_ABI ? LANDLOCK_REFER : 0);
     }
     fd = (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
@@ -123,7 +131,22 @@ static void leave_others(void)
     close(fd);
 }
 
-static void apply(const char *option, bool *apart)
+/* What the options say beside limits. */
+struct orders {
+    bool apart, inside;
+    const char *workspace; /* of the sandbox to enter; "" none of its own; NULL: no sandbox */
+    const char **reads;
+    size_t n_reads, cap_reads;
+};
+
+static void say_inside(void)
+{
+    const int stands = 0;
+
+    if (write(PROC_STATUS_FD, &stands, sizeof stands) != (ssize_t)sizeof stands) _exit(126);
+}
+
+static void apply(const char *option, struct orders *o)
 {
     const char *value = strchr(option, '=');
     int64_t n = 0;
@@ -133,9 +156,18 @@ static void apply(const char *option, bool *apart)
         if (chdir(value)) give_up(errno);
         return;
     }
+    if (strncmp(option, "sandbox=", 8) == 0) {
+        o->workspace = value;
+        return;
+    }
+    if (strncmp(option, "read=", 5) == 0) {
+        IPW_GROW(o->reads, o->cap_reads, o->n_reads + 1);
+        o->reads[o->n_reads++] = value;
+        return;
+    }
     if (ipw_parse_int(&n, value, 1, INT64_MAX - 1, NULL)) give_up(EINVAL);
     if (strncmp(option, "parent=", 7) == 0) {
-        /* The runner may have ended before the death signal was asked for. */
+        /* The runner may have ended before the death signal was requested. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != (pid_t)n) _exit(126);
     } else if (strncmp(option, "cpu=", 4) == 0) {
         limit(RLIMIT_CPU, (rlim_t)n, (rlim_t)n + 1);
@@ -145,14 +177,19 @@ static void apply(const char *option, bool *apart)
         limit(RLIMIT_FSIZE, (rlim_t)n, (rlim_t)n);
     } else if (strncmp(option, "files=", 6) == 0) {
         limit(RLIMIT_NOFILE, (rlim_t)n, (rlim_t)n);
+    } else if (strncmp(option, "processes=", 10) == 0) {
+        limit(RLIMIT_NPROC, (rlim_t)n, (rlim_t)n);
+    } else if (strncmp(option, "inside=", 7) == 0) {
+        say_inside();
+        o->inside = true;
     } else if (strncmp(option, "apart=", 6) == 0) {
-        *apart = true;
+        o->apart = true;
     } else {
         give_up(EINVAL);
     }
 }
 
-/* As execvp(3) does it, but along the fixed path only, and without a shell for scripts that name no
+/* Like execvp(3), but only along the fixed path, and without a shell for scripts that name no
  * interpreter. */
 static int execute(char **argv)
 {
@@ -174,7 +211,7 @@ static int execute(char **argv)
     return best;
 }
 
-/* The runner gives itself a large stack for Lua (main.c), which a program's threads would copy. */
+/* The runner has a large stack for Lua (main.c); a program's threads would inherit its size. */
 static void usual_stack(void)
 {
     const rlim_t usual = 8 << 20;
@@ -186,7 +223,7 @@ static void usual_stack(void)
 
 int ipw_proc_helper_main(int argc, char **argv)
 {
-    bool apart = false;
+    struct orders o = {0};
     int i = 2;
 
     close_others();
@@ -194,11 +231,20 @@ int ipw_proc_helper_main(int argc, char **argv)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) give_up(errno);
     limit(RLIMIT_CORE, 0, 0);
     usual_stack();
-    for (; i < argc && strcmp(argv[i], "--") != 0; i++) apply(argv[i], &apart);
+    for (; i < argc && strcmp(argv[i], "--") != 0; i++) apply(argv[i], &o);
     if (i + 1 >= argc) give_up(EINVAL);
-    if (apart) { /* last: a folder may need the capabilities to be entered */
+    if (o.workspace) {
+        struct ipw_sandbox sandbox = {.workspace = o.workspace[0] ? o.workspace : NULL,
+                                      .reads = o.reads,
+                                      .n_reads = o.n_reads,
+                                      .tmp_bytes = SANDBOX_TMP_BYTES};
+
+        if (fcntl(PROC_STATUS_FD, F_SETFD, 0)) give_up(errno); /* for the helper inside */
+        give_up(ipw_sandbox_enter(&sandbox, argv + i + 1));
+    }
+    if (o.apart) { /* last: entering a folder may need the capabilities */
         drop_capabilities();
-        leave_others();
+        leave_others(o.inside);
     }
     give_up(execute(argv + i + 1));
 }

@@ -1,5 +1,5 @@
-/* The seccomp filter of a worker (io/worker.h): a list of the system calls that computing, memory
- * and talking over open descriptors need; whatever else is asked for fails with EPERM. */
+/* The seccomp filter of a worker (io/confined.h): the system calls needed to compute, to manage
+ * memory and to talk over open descriptors.  All other calls fail with EPERM. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "io/worker.h"
+#include "io/confined.h"
 
 #if defined(__x86_64__)
 #define OUR_ARCH AUDIT_ARCH_X86_64
@@ -30,7 +30,7 @@ static const int allowed[] = {
     SYS_ppoll,
     SYS_epoll_pwait,
     SYS_epoll_ctl,
-#ifdef SYS_poll /* the old names that newer machines do not have */
+#ifdef SYS_poll /* the old names, which newer machines lack */
     SYS_poll,
     SYS_epoll_wait,
 #endif
@@ -69,7 +69,7 @@ static struct sock_filter load(size_t offset)
     return (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (__u32)offset);
 }
 
-int ipw_worker_confine(struct ipw_err *err)
+int ipw_confined_enter(struct ipw_err *err)
 {
     struct sock_filter code[N_ALLOWED + 6];
     struct sock_fprog program = {.filter = code};
@@ -93,7 +93,7 @@ int ipw_worker_confine(struct ipw_err *err)
 
 #else
 
-int ipw_worker_confine(struct ipw_err *err)
+int ipw_confined_enter(struct ipw_err *err)
 {
     return ipw_fail(err, IPW_EUNSUPPORTED, "workers are not confined on this kind of machine");
 }

@@ -1,30 +1,27 @@
-/* The estimate beside an unknown value (docs/method.md, "Fallbacks"): no sensor measured it.
+/* The estimate beside an unknown value (docs/method.md, "Fallbacks"), where no sensor measured it.
  *
- * The part of the window inside chains is taken as measured.  For the rest it is the last known power
- * times the time, of which a query has its n-th where n were in flight.  Bounds: the measured part, and
- * that plus the device's highest power for the rest.  The figure stays unknown and is in no total. */
+ * The part of the window inside chains counts as measured.  The rest is the last known power times
+ * the time; with n queries in flight, a query gets a n-th of it.  The lower bound is the measured
+ * part.  The upper bound adds the device's highest power for the rest.  The figure stays unknown
+ * and is in no total. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "ledger/ledger_priv.h"
 
+static double parted_ns(const struct ipw_ledger *l, int64_t t_ns)
+{
+    size_t i = ipw_ledger_edge_at(l, t_ns);
+    const struct ledger_edge *e = i == SIZE_MAX ? NULL : &l->edges[i];
+
+    if (!e) return l->n_edges ? (double)(t_ns - l->edges[0].t_ns) : (double)t_ns;
+    return e->parted_ns + (double)(t_ns - e->t_ns) / (double)(e->in_flight > 0 ? e->in_flight : 1);
+}
+
 /* The mean of 1 / n over the window, n queries being in flight. */
 static double mean_part(const struct ipw_ledger *l, int64_t t0_ns, int64_t t1_ns)
 {
-    size_t i = ipw_ledger_edge_at(l, t0_ns);
-    int64_t t = t0_ns;
-    double sum = 0;
-
-    while (t < t1_ns) {
-        int64_t n = i == SIZE_MAX ? 0 : l->edges[i].in_flight;
-        int64_t to = i + 1 < l->n_edges ? l->edges[i + 1].t_ns : t1_ns; /* SIZE_MAX + 1 is 0 */
-
-        if (to > t1_ns) to = t1_ns;
-        sum += (double)(to - t) / (double)(n > 0 ? n : 1);
-        t = to;
-        i++;
-    }
-    return sum / (double)(t1_ns - t0_ns);
+    return (parted_ns(l, t1_ns) - parted_ns(l, t0_ns)) / (double)(t1_ns - t0_ns);
 }
 
 struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct ledger_query *q,
@@ -54,7 +51,7 @@ struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct l
     return f;
 }
 
-/* A model's energy up to t; beyond its newest reading, with the power between the last two. */
+/* A model's energy up to t; beyond its newest reading, by the power between the last two. */
 static double model_uj(const struct ipw_series *s, int64_t t_ns)
 {
     const struct ipw_series_sample *a, *b;

@@ -1,15 +1,26 @@
 /* ledger/ledger_priv.h: the inside of the ledger.  Internal to ledger.c (input), ledger_phase.c (the
- * line between samples), ledger_share.c (shares of a cell), ledger_figures.c (answers) and their parts.
+ * line between samples), ledger_share.c (shares of a cell), ledger_due.c (the energy of a query),
+ * ledger_figures.c (answers) and their parts.
  *
  * Sums are kept for each device, that is for each channel in a sum; a domain's figure is the sum of
  * its devices'.  Time is cut at every edge: a query comes or goes, or, under the rules that need it, a
  * phase changes.  Between two edges lies a cell with n queries in flight.  For each device a mark holds
- * the sums up to an edge, and each query in flight has a slice: its own sum at each edge since it
- * came.  Both are final for an edge once the device's series is settled there and its line is bent up
- * to there.
+ * the sums up to an edge.  They are final for an edge once the device's series is settled there and
+ * its line is bent up to there.
  *
- * `share` is the energy, in 2^-32 microjoules, that a query in flight since the beginning would have
- * by equal slices.  A window that names no query is the difference of it between both ends. */
+ * In a cell all queries that the rule treats alike are due the same: all of them (equal), those in one
+ * phase (phase), or those with the same rate of tokens, in proportion to it (tokens).  So the marks
+ * hold running sums for each kind of query and not for each query.  A query has pieces: between two
+ * of its own changes its energy is the difference of one running sum.  Memory and work grow with the
+ * number of edges, not with that times the number of queries in flight.
+ *
+ * Sums are whole numbers of 2^-32 microjoules, and what a division leaves over goes into the next
+ * cell, so that all pieces sum to the energy of all cells.  A query is given whole microjoules when
+ * it leaves; what that rounds off goes to the next that leaves.
+ *
+ * `share` is the energy, in 2^-32 microjoules, that a query in flight since the beginning would
+ * have by equal slices.  A window that names no query gets the difference of `share` between its
+ * ends. */
 #ifndef IPW_LEDGER_LEDGER_PRIV_H
 #define IPW_LEDGER_LEDGER_PRIV_H
 
@@ -19,29 +30,56 @@
 struct ledger_mark {
     int64_t t_ns;
     int64_t uj;           /* cumulative energy of the device */
-    int64_t idle;         /* of cells with none in flight */
-    int64_t alone;        /* of cells with one in flight */
+    int64_t idle;         /* energy of cells with no query in flight */
+    int64_t alone;        /* energy of cells with one query in flight */
     int64_t below, above; /* the true energy is within [uj - below, uj + above] */
     __int128 share;       /* in 2^-32 microjoules */
-    __int128 base;        /* likewise, of the idle baseline; it may be more than was drawn */
+    __int128 base;        /* likewise for the idle baseline; it may exceed the device's energy */
 };
+
+/* What a query of one kind would be due since the first edge.  Sums wrap around; only differences
+ * count. */
+struct ledger_sum {
+    unsigned __int128 due; /* LEDGER_TOKENS: 2^-64 microjoules for a rate of 1; else 2^-32 */
+    /* By how much the uncertain energy of each edge may move that up or down, in microjoules: final
+     * one edge later, when the part after the edge is known. */
+    double up, down;
+};
+
+/* Under IPW_SHARE_TOKENS a query has a part of sum 0 like all others, and its rate times sum 1. */
+#define LEDGER_TOKENS 1
 
 struct ledger_edge {
     int64_t t_ns;
     int64_t in_flight;  /* from here on */
     int64_t crowded_ns; /* time before it with more than one in flight */
+    double parted_ns;   /* the integral over time before it of 1 / n (n = 0: of 1) */
 };
 
-/* A query's sum on one device. */
+/* From one change of a query on a device to the next. */
+struct ledger_piece {
+    int64_t from;             /* number of an edge: see ipw_ledger.edge_base */
+    uint64_t key;             /* the query's kind: its phase, or its rate of tokens, or 0 */
+    unsigned __int128 offset; /* added to its running sum: what it is due since it came */
+    unsigned __int128 tokens; /* sum 1 at `from` */
+};
+
+/* A query on one device. */
 struct ledger_slice {
-    int64_t *uj; /* at the edges from `from` on */
+    struct ledger_piece *pieces;
     size_t n, cap;
-    int64_t from;   /* number of an edge: see ipw_ledger.edge_base */
-    double deficit; /* microjoules due and not handed out yet; a few at most */
+    bool left;
+    int64_t to; /* when it has left: the number of that edge, and what it was given */
+    int64_t uj;
+};
+
+/* At t a query may have become another kind. */
+struct ledger_look {
+    int64_t t_ns, query;
 };
 
 struct ledger_phase {
-    int64_t t0_ns, t1_ns; /* INT64_MAX: it goes on */
+    int64_t t0_ns, t1_ns; /* t1_ns INT64_MAX: the phase is open */
     enum ipw_phase phase;
 };
 
@@ -51,71 +89,88 @@ struct ledger_tokens {
 };
 
 struct ledger_query {
+    int64_t ordinal;
+    int64_t call_ns;      /* the time of its entry in ipw_ledger.calls; INT64_MAX: it has none */
     int64_t t0_ns, t1_ns; /* INT64_MAX: in flight */
     struct ledger_phase *phases;
     size_t n_phases, cap_phases;
     struct ledger_tokens *tokens;
     size_t n_tokens, cap_tokens;
-    bool tokens_overlap;         /* some begin before the one before has ended */
-    struct ledger_slice *slices; /* of each device */
+    bool tokens_overlap;         /* some tokens begin before earlier ones end */
+    struct ledger_slice *slices; /* one for each device */
 };
 
 /* One device: the line of its series, the fits of its power, and its sums. */
 struct ledger_line {
     struct ipw_series *series;      /* borrowed from the ledger */
-    const struct ipw_series *gauge; /* of the same device, or NULL */
+    const struct ipw_series *gauge; /* gauge of the same device, or NULL */
     size_t gauge_channel;
     size_t channel;
     struct ipw_phase_fit
-        alone;     /* of steps with at most one model call: the power of each phase by itself */
+        alone;     /* fit of steps with at most one model call: the power of each phase by itself */
     double peak_w; /* highest power of a step of 40 ms or more */
-    double crowded_j, equal_j; /* shared among several so far; of it by equal slices because the fit
-                                   did not know the phases */
+    /* Energy shared among several queries so far; its part by equal slices because the fit did not
+     * know the phases. */
+    double crowded_j, equal_j;
     struct ipw_lag lag;        /* the fit of the phases' power, and its delay */
-    bool idle_by_fit;          /* where no baseline was told, the idle part is the fit's */
-    double baseline_w;         /* NAN: not told */
-    int64_t done_ns;           /* a sample: bent up to there; INT64_MIN: none yet */
-    int64_t handed_over_ns;    /* since then `gauge` is read in its place; INT64_MIN: it is not */
-    int64_t lost_ns;           /* it has been silent up to here and is not waited for; INT64_MIN */
-    struct ledger_mark *marks; /* of the ledger's edges [0, settled) */
+    bool idle_by_fit;          /* without a given baseline the fit supplies the idle part */
+    double baseline_w;         /* NAN: not given */
+    int64_t done_ns;           /* the sample up to which the line is bent; INT64_MIN: none yet */
+    int64_t handed_over_ns;    /* since when `gauge` is read instead; INT64_MIN: it is not */
+    int64_t lost_ns;           /* end of its silence: it is not waited for; INT64_MIN: not lost */
+    struct ledger_mark *marks; /* sums at the ledger's edges [0, settled) */
     size_t settled, cap;
+    struct ledger_sum *sums; /* at each mark, ipw_ledger_kinds() of them */
+    size_t cap_sums;
     size_t next_end;   /* of ipw_ledger.ends: up to the one before it the line is bent */
     int64_t closed_ns; /* bent up to here */
     int64_t until_ns;  /* settled up to here when it was last looked at */
-    int64_t *active;   /* queries in flight in the cell after the last mark */
-    size_t n_active, cap_active;
-    int64_t next_query; /* the first that has not come yet there */
+    size_t next_leave; /* of ipw_ledger.ends: the first that has not left there */
+    size_t next_look;  /* of ipw_ledger.looks; and queries whose look was told behind that: */
+    int64_t *late;
+    size_t n_late, cap_late;
+    int64_t n_active;               /* queries in flight after the last mark; of them: */
+    int32_t count[IPW_PHASE_COUNT]; /* in each phase, and */
+    uint64_t rate;                  /* their rates of tokens together */
+    unsigned __int128 rest;         /* of the cells, not shared yet: 2^-32 microjoules, */
+    unsigned __int128 rest_tokens;  /* and of what goes by tokens: 2^-64 */
+    int64_t owed;                   /* 2^-32 microjoules by which those who left were given less */
 };
 
 struct ledger_domain {
-    size_t first, n; /* of ipw_ledger.lines: the channels in the sum */
+    size_t first, n; /* range in ipw_ledger.lines: the channels in the sum */
     const char *reason;
 };
 
 struct ipw_ledger {
-    struct ipw_series **series; /* of each channel; NULL for an unused one */
-    /* A model's energy of a domain without a sensor: the middle, the least, the most. */
+    struct ipw_series **series; /* one for each channel; NULL for an unused one */
+    /* A model's energy of a domain without a sensor: middle, least, most. */
     struct ipw_series *model[IPW_DOMAIN_COUNT][3];
-    bool *summed;                         /* is it in a sum? */
-    enum ipw_channel_kind *channel_kinds; /* as they were told */
+    bool *summed;                         /* is the channel in a sum? */
+    enum ipw_channel_kind *channel_kinds; /* as the caller gave them */
     size_t n_channels;
-    struct ledger_line *lines; /* by domain */
+    struct ledger_line *lines; /* in order of domain */
     size_t n_lines;
     struct ledger_domain domains[IPW_DOMAIN_COUNT];
-    int64_t first_row_ns, newest_row_ns; /* INT64_MIN: there was none */
+    int64_t first_row_ns, newest_row_ns; /* INT64_MIN: no row yet */
     bool has_gauges, told;               /* told: an event came since the last settling */
-    struct ledger_edge *edges; /* the first trimmed ones are gone: see ipw_ledger_trim() */
+    struct ledger_edge *edges;           /* without the trimmed ones: see ipw_ledger_trim() */
     size_t n_edges, cap_edges;
-    int64_t edge_base;     /* how many are gone: the number of edges[0] */
-    int64_t first_edge_ns; /* of all there ever were */
-    int64_t last_query_ns; /* when one came or left last */
-    int64_t trimmed_ns;    /* the edge before the first live one was here; INT64_MIN: none was */
+    int64_t edge_base;     /* the number of edges[0]: how many were trimmed */
+    int64_t first_edge_ns; /* of all edges, including trimmed ones */
+    int64_t last_query_ns; /* when a query last started or ended */
+    int64_t trimmed_ns;    /* time of the edge before the first live one; INT64_MIN: none */
 
     struct ledger_query **queries; /* by ordinal, from query_base on; NULL: forgotten */
     size_t n_queries, cap_queries;
     int64_t query_base, oldest; /* `oldest`: none before it is in flight */
-    int64_t *ends;              /* when queries left, in order */
+    struct ledger_look *ends;   /* queries that left, in order */
     size_t n_ends, cap_ends;
+    struct ledger_look *looks; /* when a query came or may have become another kind, in order */
+    size_t n_looks, cap_looks;
+    struct ledger_look
+        *calls; /* IPW_SHARE_TOKENS: since when queries are in a model call, in order */
+    size_t n_calls, cap_calls, first_call; /* those before `first_call` are over */
     struct ipw_phase_line line;
     enum ipw_share share;
     double alpha;
@@ -124,23 +179,43 @@ struct ipw_ledger {
 
 /* ledger_phase.c: closes steps and settles marks on every device, as far as possible. */
 void ipw_ledger_settle(struct ipw_ledger *l);
-/* The same up to t, whatever may still come. */
+/* The same up to t, regardless of what may still come. */
 void ipw_ledger_settle_all(struct ipw_ledger *l, int64_t t_ns);
-/* complete_ns: up to here no model phase is open under the token rule, so that all tokens are told;
- * INT64_MAX: none is open.  To be found anew when a phase begins or ends. */
+/* complete_ns: up to here no model phase is open under the token rule, so all tokens are known;
+ * INT64_MAX: no model phase is open.  Call it when a phase begins or ends. */
 void ipw_ledger_find_complete(struct ipw_ledger *l);
+/* The query may have begun a model call. */
+void ipw_ledger_note_call(struct ipw_ledger *l, struct ledger_query *q);
 /* Up to where the device's energy is final. */
 int64_t ipw_ledger_settled_ns(const struct ledger_line *line);
 
-/* ledger_share.c: fixes the marks and slices of all edges at or before `until`. */
+/* ledger_share.c: fixes the marks and sums of all edges at or before `until`. */
 void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int64_t until_ns);
+/* How many kinds of queries the rule knows. */
+size_t ipw_ledger_kinds(const struct ipw_ledger *l);
 /* The state of a device at an instant, from the nearest settled edge on. */
 struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct ledger_line *line,
                                       int64_t t_ns);
+
+/* ledger_due.c: a query may have become another kind at t. */
+void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns);
+/* Brings the queries on the device to the cell that edge i begins. */
+void ipw_ledger_bring_up(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
+/* Queries that left up to the last settled edge get their energy. */
+void ipw_ledger_let_go(const struct ipw_ledger *l, struct ledger_line *line);
+/* Adds what edge i may move the running sums by: the cells before and after it are settled. */
+void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
+/* By how much the uncertain energy at the edges of [t0, t1] may move the query's energy up and down,
+ * its part of each cell being given, in microjoules.  `q` may be NULL: an equal part. */
+struct ledger_reach {
+    double up, down;
+};
+struct ledger_reach ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
+                                     const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns);
 /* The query's part of the device's energy up to an instant, in microjoules. */
 int64_t ipw_ledger_due_at(const struct ipw_ledger *l, const struct ledger_query *q,
                           const struct ledger_line *line, int64_t t_ns);
-/* The part of a cell's energy that the device would have drawn with nothing in flight. */
+/* The part of a cell's energy that the device would have used with no query in flight. */
 int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t length_ns);
 /* Tokens of a query between two instants, weighted by the ledger's alpha. */
 double ipw_ledger_token_weight(const struct ipw_ledger *l, const struct ledger_query *q,
@@ -151,30 +226,30 @@ struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct l
                                       const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
                                       struct ipw_figure unknown);
 
-/* ledger_split.c: shares the energy of several windows of a query among them. */
+/* ledger_split.c: splits energy among several windows of a query. */
 struct ledger_split {
     const struct ipw_ledger *l;
     const struct ledger_query *q; /* or NULL */
     const struct ledger_line *line;
     const int64_t *t; /* windows [t[i], t[i + 1]], i < n */
     size_t n;
-    bool *open; /* those that share */
+    bool *open; /* the windows that share */
     int64_t rest, done_ns, open_ns;
-    double idle, weight, done_weight; /* weight 0: all by wall clock */
+    double idle, weight, done_weight; /* weight 0: split all by wall clock */
 };
 void ipw_ledger_split_begin(struct ledger_split *s, int64_t rest_uj);
-/* The energy of the open windows up to window i; call it for each open one in turn. */
+/* The energy of the open windows up to window i; call it for each open window in turn. */
 int64_t ipw_ledger_split_upto(struct ledger_split *s, size_t i);
 
-/* ledger.c: the last edge at or before t; SIZE_MAX when it comes before all live ones. */
+/* ledger.c: the last edge at or before t; SIZE_MAX if t lies before all live edges. */
 size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns);
 struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query);
 void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q); /* NULL is fine */
 
-/* ledger_figures.c: the devices that are asked about. */
+/* ledger_figures.c: the devices that the question names. */
 const struct ledger_line *ipw_ledger_lines(const struct ipw_ledger *l,
                                            const struct ipw_ledger_question *q, size_t *n);
-/* All that they drew, as their series have it. */
+/* The whole energy of those devices, as their series have it. */
 struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
                                     int64_t slack_ns);
 /* ledger_method.c */
@@ -182,7 +257,7 @@ struct ipw_figure ipw_ledger_by_lines(const struct ipw_ledger *l,
                                       const struct ipw_ledger_question *q);
 struct ipw_figure ipw_ledger_by_samples(const struct ipw_ledger *l,
                                         const struct ipw_ledger_question *q);
-/* Fills the estimate of a domain's figure that is not known and has none, where a model has one. */
+/* Adds a model's estimate to a domain's figure that is unknown and has no estimate. */
 struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domain domain,
                                       int64_t t0_ns, int64_t t1_ns, struct ipw_figure f);
 #define IPW_LEDGER_WINDOW_SLACK_NS 2000000 /* 2 ms */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/utf8.h"
 
 enum { SCAN_MAX = 4096, MAX_CALLS_AT_ONCE = 4, MAX_DIGITS = 12 };
 

@@ -16,7 +16,7 @@
 #ifndef IPW_REPLAY_WORKLOAD_RUN_H
 #define IPW_REPLAY_WORKLOAD_RUN_H
 
-#include "replay/replay_job.h"
+#include "replay/replay_options.h"
 #include "run/run.h"
 #include "script/host.h"
 #include "trace/workload.h"
@@ -58,7 +58,7 @@ struct ipw_workload_run {
 };
 
 /* `replay` was given --mode workload.  Frees `command`; returns the exit code. */
-int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *command,
+int ipw_workload_replay(const char *path, const struct ipw_replay_options *o, char *command,
                         struct ipw_run_end *end);
 
 /* workload_report.c: the member "replay" of the manifest; replay.json, and a line for the user. */

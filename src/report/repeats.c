@@ -22,12 +22,13 @@ static uint32_t draw(uint64_t *state, size_t n)
     return (uint32_t)(((x * UINT64_C(2685821657736338717)) >> 32) * n >> 32);
 }
 
-static double quantile(const double *sorted, size_t n, double p)
+/* Of the sorted means of all resamples. */
+static double quantile(const double *sorted, double p)
 {
-    double at = p * (double)(n - 1);
+    double at = p * (RESAMPLES - 1);
     size_t i = (size_t)at;
 
-    if (i + 1 >= n) return sorted[n - 1];
+    if (i + 1 >= RESAMPLES) return sorted[RESAMPLES - 1];
     return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
 }
 
@@ -90,8 +91,8 @@ static void set_bounds(struct sample *s)
     for (int r = 0; r < RESAMPLES; r++)
         means[r] = s->drawn[r].n != 0 ? s->drawn[r].sum / s->drawn[r].n : 0;
     qsort(means, RESAMPLES, sizeof *means, ipw_stats_by_value);
-    s->out.lo = quantile(means, RESAMPLES, 0.025);
-    s->out.hi = quantile(means, RESAMPLES, 0.975);
+    s->out.lo = quantile(means, 0.025);
+    s->out.hi = quantile(means, 0.975);
     free(means);
 }
 

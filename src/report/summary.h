@@ -1,12 +1,11 @@
 /* report/summary.h: a run in numbers.
  *
- * Gathers the queries of a run, live or read back, one small row each, and answers totals,
- * efficiency and summary.json (upstream's keys and ours; specified
- * in docs/trace-format.md).  What only the running program knows (the ledger's balance, its own CPU
- * time, the configuration) comes in through struct ipw_summary_run.  Unknown is NAN or null,
- * never 0: a sum over queries of which one is not known is not known; the sum of the known ones is
- * given under another name.  Owns its rows, which lie in a file when they are many (base/spill.h):
- * no memory grows with the number of queries. */
+ * Gathers the queries of a run, live or read back, one small row each, and answers totals and
+ * efficiency; report/write_summary.h writes them as summary.json.  The owner adds what only the running
+ * program knows (the ledger's balance, its own CPU time, the configuration) as struct ipw_summary_run.
+ * Unknown is NAN, never 0: a sum is unknown when the value of one query is, and the sum of the known
+ * values has another name.  Owns its rows, which move to a file when they are many (base/spill.h), so
+ * that memory does not grow with the number of queries. */
 #ifndef IPW_REPORT_SUMMARY_H
 #define IPW_REPORT_SUMMARY_H
 
@@ -209,14 +208,6 @@ unsigned ipw_summary_lm_domains(const struct ipw_summary *s);
 /* "gpu+cpu" for a set; "" for none. */
 void ipw_summary_basis_text(struct ipw_buf *out, unsigned domains);
 
-/* The key "devices" with the domain's, when it has several; `queries`: of those that count. */
-struct ipw_jw;
-void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_books *books,
-                             enum ipw_domain domain, const struct ipw_device_sums *queries,
-                             size_t n_queries);
-/* Appends summary.json. */
-int ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
-                      const struct ipw_summary_run *run, struct ipw_err *err);
 /* Fails when a row could not be read: what was made of the rows so far is not right. */
 int ipw_summary_check(const struct ipw_summary *s, struct ipw_err *err);
 

@@ -101,46 +101,46 @@ static void put_number(char *out, size_t size, double x)
     }
 }
 
+enum { CELL = 80 }; /* bytes of a cell's text */
+
 /* An estimate is in no total: it stands in brackets, with its bounds, to two digits. */
-static void put_estimate(char *out, size_t size, const struct cells *of, enum ipw_domain d,
-                         double unit)
+static void put_estimate(char *out, const struct cells *of, enum ipw_domain d, double unit)
 {
     double lo_j = of->shown->lo_j[d], hi_j = of->shown->hi_j[d];
     char mid[24], lo[24], hi[24];
 
     ipw_format_two_digits(mid, of->row->energy[d].j / unit);
     if (lo_j == 0 && hi_j == 0) {
-        snprintf(out, size, "(~%s)", mid);
+        snprintf(out, CELL, "(~%s)", mid);
     } else {
-        snprintf(out, size, "(~%s, %s-%s)", mid, ipw_format_two_digits(lo, lo_j / unit),
+        snprintf(out, CELL, "(~%s, %s-%s)", mid, ipw_format_two_digits(lo, lo_j / unit),
                  ipw_format_two_digits(hi, hi_j / unit));
     }
 }
 
-static void put_count(char *out, size_t size, int64_t n, double unit)
+static void put_count(char *out, int64_t n, double unit)
 {
     if (n < 0) {
-        snprintf(out, size, "%s", IPW_UNKNOWN_TEXT);
+        snprintf(out, CELL, "%s", IPW_UNKNOWN_TEXT);
     } else if (unit == 1) {
-        snprintf(out, size, "%lld", (long long)n);
+        snprintf(out, CELL, "%lld", (long long)n);
     } else {
-        put_number(out, size, (double)n / unit);
+        put_number(out, CELL, (double)n / unit);
     }
 }
 
-static void put_joules(char *out, size_t size, const struct cells *of, enum ipw_domain d,
-                       double unit)
+static void put_joules(char *out, const struct cells *of, enum ipw_domain d, double unit)
 {
     const struct ipw_summary_figure *f = &of->row->energy[d];
     char number[32];
 
     if (f->known) {
         put_number(number, sizeof number, f->j / unit);
-        snprintf(out, size, "%s%s", f->provenance >= IPW_PROV_DISTRIBUTED ? "~" : "", number);
+        snprintf(out, CELL, "%s%s", f->provenance >= IPW_PROV_DISTRIBUTED ? "~" : "", number);
     } else if (f->estimated) {
-        put_estimate(out, size, of, d, unit);
+        put_estimate(out, of, d, unit);
     } else {
-        snprintf(out, size, "%s", IPW_UNKNOWN_TEXT);
+        snprintf(out, CELL, "%s", IPW_UNKNOWN_TEXT);
     }
 }
 
@@ -149,20 +149,18 @@ static bool has_level(const struct ipw_summary_shown *shown)
     return shown->level && *shown->level;
 }
 
-enum { CELL = 80 };
-
 static const char *cell_text(char *out, const struct column *c, const struct cells *of)
 {
     const struct ipw_summary_row *row = of->row;
 
     switch (c->kind) {
     case LEVEL: return has_level(of->shown) ? of->shown->level : IPW_UNKNOWN_TEXT;
-    case TURNS: put_count(out, CELL, (int64_t)row->turns, 1); break;
-    case TOOLS: put_count(out, CELL, (int64_t)row->tools, 1); break;
-    case INPUT: put_count(out, CELL, row->input_tokens, c->size); break;
-    case OUTPUT: put_count(out, CELL, row->output_tokens, c->size); break;
+    case TURNS: put_count(out, (int64_t)row->turns, 1); break;
+    case TOOLS: put_count(out, (int64_t)row->tools, 1); break;
+    case INPUT: put_count(out, row->input_tokens, c->size); break;
+    case OUTPUT: put_count(out, row->output_tokens, c->size); break;
     case TIME: put_number(out, CELL, row->wall_s / c->size); break;
-    case ENERGY: put_joules(out, CELL, of, c->domain, c->size); break;
+    case ENERGY: put_joules(out, of, c->domain, c->size); break;
     }
     return out;
 }

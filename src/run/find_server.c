@@ -16,7 +16,7 @@
 /* clang-format off */
 #define AT(field) offsetof(struct ipw_server_options, field)
 const struct ipw_opt ipw_server_option_rows[] = {
-    {"base-url", 'u', IPW_OPT_STR, AT(base_url), "URL", "model server (default: $OPENAI_BASE_URL, local ports)"},
+    {"base-url", 'u', IPW_OPT_STR, AT(base_url), "URL", "server (default: $OPENAI_BASE_URL, local ports)"},
     {"api-key-env", 0, IPW_OPT_STR, AT(api_key_env), "VAR", "variable with the API key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
     {"insecure-key", 0, IPW_OPT_FLAG, AT(insecure_key), NULL, "send the key over plain http to other hosts too"},
     {"cacert", 0, IPW_OPT_STR, AT(cacert), "FILE", "trust these PEM certificates, not the system's"},

@@ -13,6 +13,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "json/document.h"
 #include "run/energy_so_far.h"
 #include "run/finish.h"
 #include "run/resume_hint.h"
@@ -216,21 +217,19 @@ static void start_progress(struct run *run)
 /* The rules of the ledger, and the manifest, should its file be lost. */
 static void put_run_start(struct ipw_buf *out, const struct run *run)
 {
-    struct ipw_buf facts = IPW_BUF(64 * IPW_KIB), text = IPW_BUF(out->max);
+    struct ipw_buf rules = IPW_BUF(64 * IPW_KIB), text = IPW_BUF(out->max);
     struct ipw_manifest manifest = ipw_run_manifest(run);
-    struct ipw_json *a = NULL, *b = NULL;
+    struct ipw_json *doc = NULL;
 
-    ipw_ledger_rules_write(&facts, &run->sensors.rules);
+    ipw_ledger_rules_write(&rules, &run->sensors.rules);
     ipw_buf_adds(&text, "{\"manifest\":");
     ipw_manifest_put(&text, &manifest, run->dir);
     ipw_buf_addc(&text, '}');
-    if (ipw_json_parse(&a, ipw_buf_str(&facts), facts.len, NULL, NULL) ||
-        ipw_json_parse(&b, ipw_buf_str(&text), text.len, NULL, NULL))
-        IPW_BUG("a session's start is no JSON");
-    ipw_json_merge(out, a, b);
-    ipw_json_free(a);
-    ipw_json_free(b);
-    ipw_buf_release(&facts);
+    if (ipw_json_parse(&doc, ipw_buf_str(&rules), rules.len, NULL, NULL))
+        IPW_BUG("the rules of the ledger are not JSON");
+    ipw_json_patch(out, doc, ipw_buf_str(&text));
+    ipw_json_free(doc);
+    ipw_buf_release(&rules);
     ipw_buf_release(&text);
 }
 

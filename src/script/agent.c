@@ -21,7 +21,7 @@
 #include "script/vm.h"
 
 struct ipw_agent {
-    struct ipw_agent_worker *worker; /* it runs in a process of its own: the rest is not used */
+    struct ipw_agent_worker *worker; /* it runs in a worker: the other members are not used */
     struct ipw_vm *vm;
     struct ipw_task *task;
     const struct ipw_agent_config *config;
@@ -32,7 +32,7 @@ struct ipw_agent {
 
 /* ---- inspecting the file ---- */
 
-/* The first by name: a misspelt one would be passed over in silence.  The agent's table is at 1. */
+/* The first unknown field by name, which may be a misspelt one.  The agent's table is at 1. */
 static void find_unknown(lua_State *L, struct ipw_agent_info *info)
 {
     static const char *const fields[] = {"name", "about", "defaults", "run", NULL};
@@ -167,7 +167,7 @@ static void push_query(lua_State *L, const struct ipw_case *c)
         lua_setfield(L, -2, "metadata");
 }
 
-/* A copy of the agent's defaults with what the command line says on top. */
+/* A copy of the agent's defaults, with the options of the command line instead of some of them. */
 static void push_config(lua_State *L, int agent, const struct ipw_agent_config *config)
 {
     lua_createtable(L, 0, 8); // cfg
@@ -218,7 +218,7 @@ static int prepare(lua_State *L)
     return 3;
 }
 
-/* What run returned: text; or a table {answer=, why=, source=}; or nil and a reason. */
+/* Reads the results of run: text; or a table {answer=, why=, source=}; or nil and a reason. */
 static void read_result(lua_State *co, int n, struct ipw_agent_result *r)
 {
     int at = lua_gettop(co) - n + 1;
@@ -233,8 +233,8 @@ static void read_result(lua_State *co, int n, struct ipw_agent_result *r)
         lua_pushnil(co);
         while (lua_next(co, at)) {
             const char *key = lua_type(co, -2) == LUA_TSTRING ? lua_tostring(co, -2) : "";
-            /* The table stays on the stack, and with it its strings; a number becomes one of them,
-             * as one that is returned by itself does. */
+            /* The table stays on the stack, so its strings stay valid.  A number becomes a string
+             * in the table, as a number that is returned alone. */
             if (lua_type(co, -1) == LUA_TNUMBER && !strcmp(key, "answer")) {
                 lua_tostring(co, -1);
                 lua_pushvalue(co, -2);

@@ -1,8 +1,8 @@
-/* script/agent.h: one agent run on one query, seen from C.
+/* script/agent.h: one agent that runs on one query, seen from C.
  *
  * ipw_agent_start() opens a Lua state, loads the agent's file, builds `query` and `cfg`, and runs
- * the agent's run(query, cfg) as a task; `done` is called once with plain C values.  The object
- * owns the state and keeps it until ipw_agent_free(). */
+ * the agent's run(query, cfg) as a task.  It calls `done` once, with plain C values.  The object
+ * owns the state until ipw_agent_free(). */
 #ifndef IPW_SCRIPT_AGENT_H
 #define IPW_SCRIPT_AGENT_H
 
@@ -14,7 +14,7 @@
 #include "script/dataset.h"
 #include "script/host.h"
 
-struct ipw_agent_config {     /* what the command line overrides in the agent's defaults */
+struct ipw_agent_config {     /* options of the command line that replace the agent's defaults */
     int64_t max_turns;        /* 0: the agent's own */
     double temperature;       /* NAN: the agent's own */
     int64_t seed;             /* INT64_MIN: none */
@@ -26,28 +26,30 @@ struct ipw_agent_config {     /* what the command line overrides in the agent's 
     bool untrusted;           /* runs in a worker process (script/worker/worker_host.h) */
 };
 
-/* What an agent file says of itself. */
+/* What an agent file declares. */
 struct ipw_agent_info {
     char name[64], about[256];
     char path[1024]; /* of the file, or "builtin:..." */
     char dir[1024];  /* its folder, or "" */
     char sha256[65];
     int64_t max_turns; /* of its defaults, or -1 */
-    char unknown[160]; /* a field that no agent has, and which one may be meant; or "" */
+    char unknown[160]; /* a field that no agent has, and the one that was probably meant; or "" */
 };
-/* Finds ("builtin:agents/NAME.lua": among the embedded files) and loads the file once, to tell a missing file (IPW_ENOTFOUND), a syntax error or a wrong
- * shape (IPW_ELUA) before a run begins. */
+/* Finds the file ("builtin:agents/NAME.lua": an embedded file) and loads it once, so that a missing
+ * file (IPW_ENOTFOUND), a syntax error or a wrong table (IPW_ELUA) is reported before a run
+ * begins. */
 int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *const *paths,
                       bool untrusted, struct ipw_err *err);
-/* The second half of it, in this process: the file at info->path fills name, about, max_turns. */
+/* The second half of ipw_agent_inspect(), in this process: fills name, about, max_turns from the
+ * file at info->path. */
 int ipw_agent_read(struct ipw_agent_info *info, struct ipw_host *host, struct ipw_err *err);
 
 struct ipw_agent_result {
     bool completed;        /* it returned an answer */
     const char *outcome;   /* "answered", "max_turns" or the agent's own reason, "error",
                               "cancelled", "memory", "cpu", "worker" (its process died) */
-    const char *response;  /* what it returned, or NULL */
-    const char *source;    /* its own word for how it came to the answer, or NULL */
+    const char *response;  /* the text that it returned, or NULL */
+    const char *source;    /* its own word for where the answer came from, or NULL */
     const char *error;     /* one line, or NULL */
     const char *traceback; /* lines, or "" */
     size_t lua_peak_bytes;
@@ -62,8 +64,8 @@ int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
                     const struct ipw_agent_config *config, const struct ipw_case *query,
                     struct ipw_host *host, ipw_agent_fn done, void *ud, struct ipw_err *err);
 void ipw_agent_cancel(struct ipw_agent *agent, const char *reason); /* done is still called */
-/* All of it waits for a record (script/task.h): without one nothing in it will run again. */
+/* ends without a callback; not from inside done */
 bool ipw_agent_all_recorded(const struct ipw_agent *agent);
-void ipw_agent_free(struct ipw_agent *agent); /* ends everything silently; not from inside done */
+void ipw_agent_free(struct ipw_agent *agent); /* ends without a callback; not from inside done */
 
 #endif

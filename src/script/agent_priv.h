@@ -1,6 +1,7 @@
-/* script/agent_priv.h: an untrusted agent: the same as script/agent.h, in a worker process.
+/* script/agent_priv.h: an untrusted agent: script/agent.h in a worker process.
  *
- * agent_worker.c for agent.c.  Only text crosses: the query, what the command line says, and the result. */
+ * agent.c calls these functions of agent_worker.c.  Only text goes to the worker and back: the
+ * query, the options of the command line, and the result. */
 #ifndef IPW_SCRIPT_AGENT_PRIV_H
 #define IPW_SCRIPT_AGENT_PRIV_H
 
@@ -9,7 +10,7 @@
 
 struct ipw_agent_worker;
 
-/* Fills name, about, max_turns of info as the file says, which is loaded in a worker. */
+/* Loads the file in a worker and fills name, about, max_turns of info. */
 int ipw_agent_worker_inspect(struct ipw_agent_info *info, const char *const *paths,
                              struct ipw_err *err);
 

@@ -39,7 +39,7 @@ static void write_files(struct ipw_jw *w, const struct ipw_case *query)
     ipw_jw_arr_end(w);
 }
 
-/* Keys in order.  What is not said is not there. */
+/* Keys in order.  A setting without a value is left out. */
 static void write_start(struct ipw_buf *out, const struct ipw_agent_info *info,
                         const struct ipw_agent_config *config, const struct ipw_case *query)
 {

@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pages are small, because thousands of states that wait for a model each hold one that is half
- * empty; and those of closed states are kept for new ones, warm in the cache and mapped. */
+/* Pages are small, because thousands of states that wait for a model each have a page that is half
+ * empty.  Pages of closed states are kept for new states, mapped and warm in the cache. */
 enum { PAGE = 8 * 1024 - 32, MAX_SPARE = 1024 };
 #define SMALL ((size_t)(IPW_ARENA_STEP * IPW_ARENA_CLASSES))
 
 struct ipw_arena_page {
     struct ipw_arena_page *next;
-    size_t pad; /* blocks start on 16 */
+    size_t pad; /* so that blocks begin at a multiple of 16 */
 };
 
-struct ipw_arena_large { /* stands before the block */
+struct ipw_arena_large { /* in front of the block */
     struct ipw_arena_large *next, *prev;
 };
 
@@ -118,7 +118,7 @@ static void *resize_large(struct ipw_arena *a, void *block, size_t bytes)
     if (bytes > SIZE_MAX - sizeof *large) return NULL;
     large = delist(a, block);
     moved = realloc(large, sizeof *large + bytes);
-    if (!moved) { /* the old one stays */
+    if (!moved) { /* the old block stays */
         enlist(a, large);
         return NULL;
     }

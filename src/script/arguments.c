@@ -1,5 +1,5 @@
-/* Arguments from a model, checked against a tool's declaration (lua/ipw/schema.lua says what one
- * is): in C, because every query that calls a tool would load the Lua for it. */
+/* Checks arguments from a model against a tool's declaration (lua/ipw/schema.lua describes it).  In
+ * C, because otherwise every query that calls a tool loads the Lua for it. */
 #include <lauxlib.h>
 #include <stdbool.h>
 #include <string.h>
@@ -15,7 +15,8 @@ static bool is(const char *kind, const char *word) { return kind && strcmp(kind,
 /* Pushes tostring() of the value, without metamethods for tables. */
 static const char *push_text(lua_State *L, int idx) { return ipw_tostring_push(L, idx); }
 
-/* Models write 5 as "5" and "5" as 5: what is meant beyond doubt is taken. Replaces VALUE. */
+/* Models write 5 as "5" and "5" as 5: a value that is clear beyond doubt is accepted. Replaces
+ * VALUE. */
 static void coerce(lua_State *L, const char *kind)
 {
     bool whole = is(kind, "integer");
@@ -66,7 +67,7 @@ static bool fits(lua_State *L, const char *kind)
     return empty;
 }
 
-/* Pushes the message; *ok stays true when the value is one of field.enum, or there is none. */
+/* Checks field.enum; without a match it sets *ok to false and pushes the message. */
 static void check_enum(lua_State *L, bool *ok, const char *name)
 {
     luaL_Buffer b;
@@ -92,7 +93,7 @@ static void check_enum(lua_State *L, bool *ok, const char *name)
     lua_pushfstring(L, "argument '%s' must be one of: %s", name, lua_tostring(L, -1));
 }
 
-/* Leaves the message at the top and gives false, or stores the value in OUT. */
+/* Stores the value in OUT; or pushes the message and returns false. */
 static bool check_field(lua_State *L)
 {
     const char *name, *kind;

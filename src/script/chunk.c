@@ -31,7 +31,7 @@ static int write_code(lua_State *L, const void *bytes, size_t n, void *ud)
     return ipw_buf_add(ud, bytes, n);
 }
 
-/* Whether these bytes are a file of this binary: taken from it, or an unchanged copy on disk. */
+/* Whether these bytes are a built-in file: read from the binary, or an unchanged copy on disk. */
 static bool is_embedded(const char *path, const char *bytes, size_t n)
 {
     size_t length = strlen(path);
@@ -100,7 +100,7 @@ int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
     c = ipw_calloc(1, sizeof *c);
     c->path = ipw_strdup(path);
     ipw_buf_init(&c->code, 4 * (size_t)MAX_SCRIPT_BYTES);
-    /* Debug information is most of a chunk: what comes along does without, unless somebody looks. */
+    /* Debug information is most of a chunk.  Built-in files have none, except for verbose runs. */
     strip = comes_along && ipw_log_get_level() < IPW_LOG_INFO;
     lua_dump(L, write_code, &c->code, strip);
     c->next = chunks;

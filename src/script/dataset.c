@@ -20,7 +20,7 @@
 #include "script/vm.h"
 
 enum { MAX_TEXT_BYTES = 16 * 1024 * 1024 };
-/* For all of its rows at once, some 70 us each; a script that never comes back still ends. */
+/* For all rows at once, some 70 us each; a script that never returns still ends. */
 #define LOAD_CPU_NS (300 * IPW_NS_PER_S)
 
 struct ipw_dataset {
@@ -29,10 +29,10 @@ struct ipw_dataset {
     struct ipw_case *list;
     size_t n, cap, total;
     char *name, *note, *sha256, *source;
-    char *unscored; /* why nothing is scored: there is no script; or NULL */
+    char *unscored; /* why nothing is scored (there is no script); or NULL */
     int64_t from, to;
     const struct ipw_dataset_options *options; /* while opening */
-    /* registry references: the dataset's table and the list of records */
+    /* registry references: the dataset's table and the list of tasks */
     int script, records;
 };
 
@@ -51,7 +51,7 @@ static char *text_field(lua_State *L, int idx, const char *name)
     return copy;
 }
 
-/* The level of a record is read from its metadata, in the files of a run too. */
+/* Puts the task's level into its metadata, from where readers of a run's files take it. */
 static void keep_level(lua_State *L, int record)
 {
     if (lua_getfield(L, record, "level") == LUA_TNIL) {
@@ -74,7 +74,7 @@ static void keep_level(lua_State *L, int record)
     lua_pop(L, 2);
 }
 
-/* As JSON, which has to be an object: the files of a run hold nothing else there. */
+/* The metadata as JSON; it must be an object, as in the files of a run. */
 static char *metadata_field(lua_State *L, int idx, struct ipw_case *c)
 {
     struct ipw_buf out = IPW_BUF(MAX_TEXT_BYTES);
@@ -110,7 +110,7 @@ static void read_files(lua_State *L, int record, struct ipw_case *c)
     lua_pop(L, 2);
 }
 
-/* The prompt is what the dataset's prompt(record) says, else the question itself. */
+/* The prompt of the dataset's prompt(task), else the question itself. */
 static void read_prompt(lua_State *L, int script, int record, struct ipw_case *c)
 {
     if (lua_getfield(L, script, "prompt") == LUA_TFUNCTION) {
@@ -148,7 +148,7 @@ static void read_case(lua_State *L, struct ipw_dataset *cases, int script, int r
     if (!c->prompt && !c->error) c->error = ipw_strdup("the record has no question");
 }
 
-/* load(script table, light userdata cases): runs script.load and reads what it gives. */
+/* load(script table, light userdata cases): runs script.load and reads its tasks. */
 static int load_protected(lua_State *L)
 {
     struct ipw_dataset *cases = lua_touserdata(L, 2);
@@ -164,7 +164,7 @@ static int load_protected(lua_State *L)
     lua_setfield(L, -2, "split");
     lua_call(L, 1, 2); // script cases records info
     if (lua_istable(L, 4)) {
-        char *name = text_field(L, 4, "name"); /* of what was found in the dataset's place */
+        char *name = text_field(L, 4, "name"); /* of the dataset that was loaded instead */
 
         if (name) {
             free(cases->name);
@@ -183,7 +183,7 @@ static int load_protected(lua_State *L)
         if (i < cases->from || (cases->to > 0 && i > cases->to)) continue;
         if (lua_rawgeti(L, 3, i) != LUA_TTABLE)
             return luaL_error(L, "%s: record %d is no table", o->dataset, (int)i);
-        if (lua_getfield(L, 1, "rule") == LUA_TSTRING) /* of --scorer; extract() goes by it too */
+        if (lua_getfield(L, 1, "rule") == LUA_TSTRING) /* of --scorer; extract() depends on it */
             lua_setfield(L, -2, "rule");
         else
             lua_pop(L, 1);
@@ -206,8 +206,8 @@ static int by_id(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Files of rows are checked where their lines are known (lua/ipw/dataset.lua); what a script gives
- * is checked here.  Everything about a run goes by the id: resume, compare, validate. */
+/* Tasks of a file are checked in lua/ipw/dataset.lua, where lines are known; tasks of a script are
+ * checked here.  Everything about a run depends on unique ids: resume, compare, validate. */
 static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
 {
     const struct ipw_case **sorted = ipw_calloc(cases->n + 1, sizeof *sorted);
@@ -225,8 +225,9 @@ static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
     return rc;
 }
 
-/* Known by the ending, wherever the file lies.  A path with an ending that is no script's is a file
- * too: the reader says which kinds there are, where Lua would complain of the first byte. */
+/* Files are recognised by their ending, in any folder.  A path with another ending than a script's
+ * is also a file: the reader then lists the known kinds, whereas Lua would report the first
+ * byte. */
 static bool is_rows_file(const char *name)
 {
     static const char *const ends[] = {".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet"};
@@ -251,7 +252,7 @@ static int open_rows_protected(lua_State *L)
     return 1;
 }
 
-/* (name) to the table of a rule of ipw.score. */
+/* (name): pushes the table of a rule of ipw.score. */
 static int name_scorer_protected(lua_State *L)
 {
     lua_getglobal(L, "require");
@@ -265,7 +266,8 @@ static int name_scorer_protected(lua_State *L)
     return 1;
 }
 
-/* (dataset, scorer): the dataset's table with the scorer's score, and extract when it has one. */
+/* (dataset, scorer): the dataset's table with the scorer's score, and with its extract if it has
+ * one. */
 static int use_scorer_protected(lua_State *L)
 {
     static const char *const fields[] = {"score", "extract"};
@@ -311,7 +313,7 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
 {
     struct ipw_dataset *cases = ipw_calloc(1, sizeof *cases);
     struct ipw_vm_options vm_options = {
-        .memory_bytes = 4096 * IPW_MIB, /* a dataset may be large; it is the user's own */
+        .memory_bytes = 4096 * IPW_MIB, /* a dataset can be large; it is the user's own */
         .slice_cpu_ns = LOAD_CPU_NS,
         .paths = options->paths,
         .host = &cases->host,
@@ -332,7 +334,7 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
     if (!rc) {
         rc = ipw_chunk_run(cases->vm, path, err);
     } else if (is_rows_file(options->dataset) || access(options->dataset, F_OK) == 0) {
-        /* A file of another kind is told from a name, and which kinds can be read. */
+        /* For a file of an unknown kind this raises the message that lists the kinds. */
         lua_pushcfunction(L, open_rows_protected);
         lua_pushstring(L, options->dataset);
         rc = ipw_vm_call(cases->vm, 1, 1, err);
@@ -345,7 +347,7 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
     rc = ipw_vm_call(cases->vm, 2, 0, err);
     if (!rc) rc = check_ids(cases, err);
     if (rc) goto fail;
-    ipw_vm_set_slice(cases->vm, 0); /* what it is asked from now on is an answer at a time */
+    ipw_vm_set_slice(cases->vm, 0); /* later calls are for one answer each */
     if (!cases->name) cases->name = ipw_strdup(options->dataset);
     cases->options = NULL;
     *out = cases;
@@ -428,7 +430,7 @@ static int score_protected(lua_State *L)
     lua_rawgeti(L, -1, a->cases->list[a->i].number);
     lua_replace(L, -2); // args script record
 
-    /* extract(text, record, source): the answer itself, and how it was found. */
+    /* extract(text, task, source): the answer itself, and how it was found. */
     if (a->response && lua_getfield(L, 2, "extract") == LUA_TFUNCTION) {
         lua_pushstring(L, a->response);
         lua_pushvalue(L, 3);
@@ -455,7 +457,7 @@ static int score_protected(lua_State *L)
     lua_call(L, 2, 2); // args script record verdict details
     if (lua_isboolean(L, 4)) out->resolved = lua_toboolean(L, 4);
     if (lua_istable(L, 5) && ipw_value_encode(L, 5, &out->metadata, NULL) == 0 &&
-        ipw_buf_str(&out->metadata)[0] == '[') { /* an object is what the run's files hold */
+        ipw_buf_str(&out->metadata)[0] == '[') { /* the files of a run need an object */
         struct ipw_buf list = out->metadata;
 
         ipw_buf_init(&out->metadata, list.max + 16);
@@ -487,7 +489,7 @@ void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response
     if (ipw_vm_call(cases->vm, 1, 0, &err)) {
         out->resolved = -1;
         snprintf(out->reason, sizeof out->reason, "%.120s", err.text);
-        ipw_vm_renew_cpu(cases->vm); /* one answer's trouble is not the next one's */
+        ipw_vm_renew_cpu(cases->vm); /* the next answer gets its own CPU time */
     }
 }
 

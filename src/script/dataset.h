@@ -1,9 +1,8 @@
 /* script/dataset.h: the queries of a run, from a dataset script.
  *
- * A dataset is a Lua script (datasets/NAME.lua, or the generic adapter lua/ipw/dataset.lua for a
- * file of rows).  It is loaded into a state of its own that lives as long as the run, so that
- * scoring can go back to the script, while the agents' states never see a reference answer.  The
- * object owns everything that it hands out. */
+ * A dataset is a Lua script (datasets/NAME.lua, or lua/ipw/dataset.lua for a file of rows).  It has
+ * a state of its own for the whole run, which also scores the answers; the agents' states never see
+ * a reference answer.  The object owns everything that it returns. */
 #ifndef IPW_SCRIPT_DATASET_H
 #define IPW_SCRIPT_DATASET_H
 
@@ -24,10 +23,10 @@ struct ipw_case {
     char *prompt, *system; /* system may be NULL */
     char *level;           /* or NULL */
     char *metadata;        /* JSON object text, or NULL */
-    char *error;           /* why this one cannot be run (a missing attachment), or NULL */
+    char *error;           /* why this query cannot run (a missing attachment), or NULL */
     struct ipw_case_file *files;
     size_t n_files, cap_files;
-    int64_t number; /* of the record in the dataset, from 1 */
+    int64_t number; /* of the task in the dataset, from 1 */
 };
 
 struct ipw_dataset;
@@ -37,13 +36,14 @@ struct ipw_dataset_options {
     const char *data_dir;     /* or NULL */
     const char *split;        /* or NULL */
     const char *const *paths; /* --path folders, or NULL */
-    const char *scorer; /* in place of the dataset's: a rule of ipw.score, or a .lua file; NULL */
-    int64_t from, to;   /* which records, from 1, inclusive; to 0: to the end */
+    const char *scorer; /* instead of the dataset's: a rule of ipw.score, or a .lua file; or NULL */
+    int64_t from, to;   /* the tasks that were chosen, from 1, inclusive; to 0: to the end */
 };
 
 int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options *options,
                      struct ipw_err *err);
-/* Without a script: `n` records that somebody else has (there is no ipw_dataset_get), never scored. */
+/* Without a script: the caller has the `n` tasks (ipw_dataset_get() returns none), and they are
+ * never scored. */
 struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
                                       const char *unscored, size_t n);
 void ipw_dataset_free(struct ipw_dataset *cases);
@@ -56,15 +56,16 @@ const char *ipw_dataset_sha256(const struct ipw_dataset *cases); /* of the rows,
 const char *ipw_dataset_source(const struct ipw_dataset *cases); /* where they came from, or NULL */
 
 struct ipw_score {
-    int resolved;            /* 1, 0, or -1: cannot be scored */
+    int resolved;            /* 1, 0, or -1: not scored */
     struct ipw_buf answer;   /* the extracted final answer */
     char source[24];         /* "marker", "tool", "last_line", "none", ... */
-    char reason[128];        /* why not scored, or "" */
+    char reason[128];        /* why it is not scored, or "" */
     struct ipw_buf metadata; /* JSON object text for score_metadata; may be empty */
 };
 
-/* `response` is what the agent returned (NULL: nothing); `source` the agent's own word for how it
- * came to it, or NULL.  Never fails: a scorer that raises leaves resolved -1 and the reason. */
+/* `response` is the text that the agent returned, or NULL; `source` is the agent's word for where
+ * it came from, or NULL.  Never fails: if a scorer raises, `resolved` is -1 and `reason` says
+ * why. */
 void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
                        const char *source, struct ipw_score *out);
 void ipw_score_release(struct ipw_score *score);

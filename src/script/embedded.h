@@ -1,7 +1,7 @@
-/* script/embedded.h: the files that travel inside the binary (lua/, agents/, datasets/).
+/* script/embedded.h: the files inside the binary (lua/, agents/, datasets/).
  *
- * The table is written by cmake/embed.cmake; its last entry has path NULL.  A file on disk
- * overrides the embedded one (script/vm.h says where it is looked for). */
+ * cmake/embed.cmake writes the table; its last entry has path NULL.  A file on disk replaces the
+ * embedded one (script/search.h has the order). */
 #ifndef IPW_SCRIPT_EMBEDDED_H
 #define IPW_SCRIPT_EMBEDDED_H
 

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-/* Unknown fields are slips. */
+/* Unknown fields are mistakes. */
 static void check_names(lua_State *L, int idx, const char *where, const char *const *known,
                         bool list)
 {

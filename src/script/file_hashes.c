@@ -6,7 +6,7 @@
 #include "data/sha256.h"
 #include "json/jsonl.h"
 
-#define FILE_MAX_BYTES (256 * IPW_MIB) /* native code, too */
+#define FILE_MAX_BYTES (256 * IPW_MIB) /* also native code */
 
 static struct ipw_file_hash *files;
 static size_t n_files, cap_files;
@@ -35,7 +35,8 @@ void ipw_file_hashes_note_file(const char *path)
 {
     char hex[65];
 
-    /* It was loaded a moment ago; one that is gone since cannot be found changed later either. */
+    /* The file was loaded a moment ago.  If it is missing now, a later change cannot be detected
+     * either. */
     if (is_noted(path) || ipw_file_hashes_now(hex, path, NULL)) return;
     memcpy(add(path)->sha256, hex, sizeof hex);
 }

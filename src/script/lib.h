@@ -1,7 +1,7 @@
-/* script/lib.h: the raw C side of the Lua modules.
+/* script/lib.h: the C side of the Lua modules.
  *
- * Each function is a luaopen: it pushes one table.  lua/ipw wraps them into the pleasant face that
- * scripts see; scripts reach the raw ones only through require "ipw.core.NAME". */
+ * Each function is a luaopen: it pushes one table.  lua/ipw wraps these tables into the library
+ * that scripts use.  Scripts reach the C side only through require "ipw.core.NAME". */
 #ifndef IPW_SCRIPT_LIB_H
 #define IPW_SCRIPT_LIB_H
 
@@ -23,14 +23,20 @@ int ipw_lib_text(lua_State *L);     /* ipw.core.text: from_html, find */
 int ipw_lib_compute(lua_State *L);  /* ipw.core.compute: call */
 int ipw_lib_sqlite(lua_State *L);   /* ipw.core.sqlite: query, search */
 
-/* Ours, put into the stock library at the top. [0, 0, m] */
+/* Our functions, added to the stock library at the top. [0, 0, m] */
 void ipw_lib_coroutine(lua_State *L); /* resume, wrap, yield, close */
 void ipw_lib_string(lua_State *L);
 void ipw_lib_table(lua_State *L);
-int ipw_lib_pairs(lua_State *L); /* pairs() in an order of our own */
+int ipw_lib_pairs(lua_State *L); /* pairs() in a fixed order */
 
-/* arguments.c: validate(declaration, arguments): the completed arguments; or nil and a sentence that
- * the model can act on. [-2, +(1|2), e] */
+/* lib_find.c: pushes the path of a script of a kind ("agents", "agents/tools", "datasets"); or nil
+ * and a reason. [0, +(1|2), e] */
+int ipw_lib_find_path(lua_State *L, const char *kind, const char *name);
+/* load(path): the one value that the file returns; raises if the file does. [-1, +1, e] */
+int ipw_lib_find_load(lua_State *L);
+
+/* arguments.c: validate(declaration, arguments): the completed arguments; or nil and a sentence
+ * that the model can act on. [-2, +(1|2), e] */
 int ipw_lib_validate(lua_State *L);
 
 #endif

@@ -1,4 +1,4 @@
-/* ipw.core.budget: what the query has used, and what it may still use. */
+/* ipw.core.budget: the energy that the query has used, and what is left of its limits. */
 #include <lauxlib.h>
 #include <math.h>
 

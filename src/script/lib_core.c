@@ -1,4 +1,4 @@
-/* ipw.core.run: waiting, time, the log, notes, and running branches side by side. */
+/* ipw.core.run: waiting, time, the log, notes, and parallel branches. */
 #include <lauxlib.h>
 #include <stdlib.h>
 
@@ -82,7 +82,7 @@ static int run_log(lua_State *L)
     return 0;
 }
 
-/* note(name, json): an event of the script's own in the record. [-2, 0, e] */
+/* note(name, json): writes the script's own event. [-2, 0, e] */
 static int run_note(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
@@ -101,7 +101,7 @@ static int run_note(lua_State *L)
 struct map_op;
 struct map_child {
     struct map_op *map;
-    struct ipw_task *task; /* NULL once over */
+    struct ipw_task *task; /* NULL once it has ended */
     lua_Integer slot;
 };
 
@@ -110,7 +110,7 @@ struct map_op {
     struct ipw_vm *vm;
     struct map_child *children;
     size_t n, alive;
-    int results; /* registry reference of the result list, slots pre-made */
+    int results; /* registry reference of the result list, whose slots exist */
     bool failed, cancelling;
 };
 
@@ -124,10 +124,10 @@ static void map_child_done(void *ud, struct ipw_task *task, enum ipw_task_end en
     (void)task, (void)err;
     child->task = NULL;
     map->alive--;
-    if (end != IPW_TASK_DONE && map->failed) nresults = 0; /* the first failure is the one told */
+    if (end != IPW_TASK_DONE && map->failed) nresults = 0; /* the first error is raised */
     if (end == IPW_TASK_DONE && nresults > 1) lua_pop(co, nresults - 1);
     if (nresults > 0) {
-        /* The slot exists already, so this raises nothing. */
+        /* The slot exists, so this cannot raise. */
         lua_rawgeti(L, LUA_REGISTRYINDEX, map->results);
         lua_xmove(co, L, 1);
         if (lua_isnil(L, -1)) {
@@ -139,7 +139,7 @@ static void map_child_done(void *ud, struct ipw_task *task, enum ipw_task_end en
     }
     if (end != IPW_TASK_DONE && !map->failed) {
         map->failed = true;
-        map->cancelling = true; /* the last of them must not free the map under this loop */
+        map->cancelling = true; /* the last branch must not free the map inside this loop */
         for (size_t i = 0; i < map->n; i++)
             if (map->children[i].task)
                 ipw_task_cancel(map->children[i].task, "another branch of ipw.map failed");
@@ -152,7 +152,7 @@ static void map_cancel(struct ipw_op *base)
 {
     struct map_op *map = (struct map_op *)base;
 
-    map->op.done = true; /* the last child must not wake the task: its canceller does */
+    map->op.done = true; /* the last branch must not wake the task; its canceller does */
     map->failed = true;
     for (size_t i = 0; i < map->n; i++)
         if (map->children[i].task) ipw_task_cancel(map->children[i].task, "cancelled");
@@ -184,8 +184,8 @@ static int map_finish(lua_State *L, struct ipw_op *base)
     return lua_error(L);
 }
 
-/* map(list, fn): fn(item, index) for each item, side by side; results in the list's order.  The
- * first raise cancels the others, waits for them, and is raised again. [-2, +1, e] */
+/* map(list, fn): fn(item, index) for all items in parallel; results in the list's order.  The first
+ * error cancels the others, waits for them, and is raised again. [-2, +1, e] */
 static int run_map(lua_State *L)
 {
     struct ipw_vm *vm = ipw_vm_of(L);

@@ -1,6 +1,7 @@
-/* coroutine.resume and coroutine.wrap that let a wait inside a script's own coroutine pass through to
- * the task: when the inner coroutine yields the task's token, the outer one yields it on, and resumes
- * the inner one when it is resumed.  They also publish which Lua thread runs, for the budget. */
+/* coroutine.resume and coroutine.wrap that pass a wait inside a script's own coroutine on to the
+ * task. If the inner coroutine yields the task's token, the outer one yields it as well, and
+ * resumes the inner one when it is resumed.  They also publish which Lua thread runs, for the
+ * budget. */
 #include <lauxlib.h>
 
 #include "script/lib.h"
@@ -9,8 +10,8 @@
 
 enum { MAX_CLOSING = 100 };
 
-/* Runs co until it ends, yields to the script, or waits.  Returns the status, or does not return
- * (yields L) when co waits. */
+/* Runs co until it ends, yields to the script, or waits.  Returns the status; if co waits, it
+ * yields L and does not return. */
 static int run_on(lua_State *L, lua_State *co, int nargs, lua_KFunction k, int *nresults)
 {
     struct ipw_vm *vm = ipw_vm_of(L);
@@ -42,7 +43,7 @@ static lua_State *check_thread(lua_State *L)
     return co;
 }
 
-/* yield(...): as the stock one, but a task's own coroutine has nobody to yield to. */
+/* yield(...): as the stock function, but a task's own coroutine cannot yield to a script. */
 static int co_yield (lua_State *L)
 {
     const struct ipw_vm *vm = ipw_vm_of(L);
@@ -52,8 +53,8 @@ static int co_yield (lua_State *L)
     return lua_yield(L, lua_gettop(L));
 }
 
-/* Suspended, but not in coroutine.yield: it waits for the core, which alone wakes it, through
- * whatever resumed it. */
+/* Suspended, but not in coroutine.yield: it waits for the core, and only the core wakes it, through
+ * the coroutine that resumed it. */
 static bool waits(lua_State *co)
 {
     lua_Debug ar;
@@ -88,7 +89,7 @@ static bool can_start(lua_State *L, lua_State *co, int nargs)
     return true;
 }
 
-/* Moves what co returned or yielded behind `true`; or its error behind `false`. */
+/* Pushes `true` and the values that co returned or yielded; or `false` and its error. */
 static int give_results(lua_State *L, lua_State *co, int status, int n)
 {
     ipw_budget_check(L);
@@ -128,7 +129,7 @@ static int co_resume(lua_State *L)
     return give_results(L, co, status, n);
 }
 
-/* lua_resetthread() under the budget of its own: runs co's pending <close> variables. [0, 0, -] */
+/* lua_resetthread() under its own budget: runs co's pending <close> variables. [0, 0, -] */
 static int reset(lua_State *L, lua_State *co)
 {
     struct ipw_vm *vm = ipw_vm_of(L);
@@ -191,7 +192,8 @@ static int co_wrap(lua_State *L)
     return 1;
 }
 
-/* close(co): as the stock one, but its <close> variables run under the budget. [-1, +(1|2), e] */
+/* close(co): as the stock function, but its <close> variables run under the budget. [-1, +(1|2),
+ * e] */
 static int co_close(lua_State *L)
 {
     lua_State *co = check_thread(L);

@@ -1,22 +1,22 @@
-/* ipw.core.data: rows of dataset files, GAIA's rule, and where datasets live on this machine.
+/* ipw.core.data: rows of dataset files, GAIA's rule, and the places of datasets on this machine.
  *
  *   rows(path)          list of { row = table, line = n }, sha256  |  nil, message
- *   parse(name, text)   the same from text; the name decides the kind and stands in messages
- *   builtin_rows(path)  the same from a file inside the binary
- *   builtin(path)       true when the binary holds that file
- *   builtin_list(dir)   names of the files right below dir in the binary
+ *   parse(name, text)   the same from text; the name decides the kind and is used in messages
+ *   builtin_rows(path)  the same from a built-in file
+ *   builtin(path)       true if this file is built in
+ *   builtin_list(dir)   names of the built-in files directly below dir
  *   sha256(text)        hex digits
- *   gaia_score(answer, truth)  boolean; answer nil counts as the text None
+ *   gaia_score(answer, truth)  boolean; a nil answer counts as the text None
  *   gaia_route(truth)   "number", "list" or "string"
  *   gaia_extract(text)  answer, "marker" | "last_line" | "none"
- *   exists(path)        "file", "dir", "other" or nil; nil, message where it is there, or may be,
- *                       and cannot be looked at (no permission, a link that leads nowhere)
- *   list_dir(path)      names without . and .., in no order  |  nil, message
+ *   exists(path)        "file", "dir", "other" or nil; nil, message if the path cannot be
+ *                       examined (no permission, a link that leads nowhere)
+ *   list_dir(path)      names without . and .., unsorted  |  nil, message
  *   hub_snapshot(repo_dir)  repo_dir/snapshots/REV, REV from refs/main  |  nil, message
- *   scorers             the names of the scorers, with commas between
- *   getenv(name)        one of a few names that say where datasets are
+ *   scorers             the names of the scorers, separated by commas
+ *   getenv(name)        one of a few variables about the places of datasets
  *
- * What C allocates here sits in a box with a __gc, so that a Lua error leaks nothing. */
+ * C memory is in a box with a __gc, so that a Lua error leaks nothing. */
 #include <dirent.h>
 #include <errno.h>
 #include <lauxlib.h>
@@ -56,8 +56,8 @@ static int box_gc(lua_State *L)
     return 0;
 }
 
-/* One a state, for nothing here calls Lua.  A new one for each answer that is scored would be two
- * collections away from its end, and Lua 5.4.4 falls behind with such: a run's memory grew. */
+/* One box for each state, because nothing here calls Lua.  A new box for each scored answer lives
+ * for two collections, and Lua 5.4.4 falls behind with such boxes: a run's memory grew. */
 static struct box *push_box(lua_State *L) // [0, +1]
 {
     static const char key;
@@ -93,7 +93,7 @@ static int push_rows(lua_State *L, struct box *box, const char *name)
         lua_pushinteger(L, rows->rows[i].line);
         lua_setfield(L, -2, "line");
         lua_rawseti(L, -2, (lua_Integer)i + 1);
-        free(rows->rows[i].json); /* two copies of a large dataset at once are enough */
+        free(rows->rows[i].json); /* not two copies of a large dataset at once */
         rows->rows[i].json = NULL;
     }
     lua_pushstring(L, rows->sha256);
@@ -244,7 +244,7 @@ static int data_list_dir(lua_State *L)
     return 1;
 }
 
-/* The hub cache keeps the commit that a branch stood at in refs/BRANCH. */
+/* In the hub's cache refs/BRANCH has the commit of a branch. */
 static int data_hub_snapshot(lua_State *L)
 {
     const char *repo = luaL_checkstring(L, 1), *ref;

@@ -1,4 +1,4 @@
-/* ipw.core.script: finding and loading scripts by name, and names that were nearly right. */
+/* ipw.core.script: finds and loads scripts by name, and finds the nearest of several names. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,8 @@
 
 enum { MAX_SOURCE_BYTES = 4 * 1024 * 1024, MAX_NAMES = 1000 };
 
-/* find(kind, name): the path of "agents", "agents/tools" or "datasets" NAME; or nil and a reason.
- * [-2, +(1|2), e] */
-static int script_find(lua_State *L)
+int ipw_lib_find_path(lua_State *L, const char *kind, const char *name)
 {
-    const char *kind = luaL_checkstring(L, 1), *name = luaL_checkstring(L, 2);
     char path[1024];
     struct ipw_err err;
 
@@ -29,23 +26,28 @@ static int script_find(lua_State *L)
     return 1;
 }
 
-/* load(path): what the file returns (one value), raises when it does. [-1, +1, e] */
-static int script_load(lua_State *L)
+/* find(kind, name): the path of "agents", "agents/tools" or "datasets" NAME; or nil and a reason.
+ * [-2, +(1|2), e] */
+static int script_find(lua_State *L)
+{
+    return ipw_lib_find_path(L, luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+}
+
+int ipw_lib_find_load(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     struct ipw_err err;
 
-    if (ipw_chunk_load(L, path,
-                       &err)) { /* it names its own place: not that of the library besides */
-        lua_pushstring(L, err.text);
+    if (ipw_chunk_load(L, path, &err)) {
+        lua_pushstring(L, err.text); /* names file and line, so luaL_error() must not add its own */
         return lua_error(L);
     }
     lua_call(L, 0, 1);
     return 1;
 }
 
-/* source(path): the text of a script, embedded ones included; or nil and a reason.
- * [-1, +(1|2), e] */
+/* source(path): the text of a script, also of an embedded one; or nil and a reason. [-1, +(1|2),
+ * e] */
 static int script_source(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -92,7 +94,7 @@ static int script_nearest(lua_State *L)
 int ipw_lib_find(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"find", script_find},
-                                         {"load", script_load},
+                                         {"load", ipw_lib_find_load},
                                          {"source", script_source},
                                          {"nearest", script_nearest},
                                          {NULL, NULL}};

@@ -1,7 +1,7 @@
 /* ipw.core.fs: files inside the query's workspace.
  *
  * Every path is opened beneath the workspace by openat2 with RESOLVE_BENEATH and without magic
- * links, so that "..", absolute paths and links that lead out are refused by the kernel. */
+ * links.  So the kernel refuses "..", absolute paths, and links that lead out. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static int fail(lua_State *L, const char *path, const char *why)
 static const char *why_not(int errnum)
 {
     if (errnum == EXDEV || errnum == ELOOP) return "leads out of the workspace";
-    if (errnum == ENXIO) return "is not a file"; /* a pipe that nobody reads */
+    if (errnum == ENXIO) return "is not a file"; /* a pipe without a reader */
     return strerror(errnum);
 }
 
@@ -46,7 +46,7 @@ static int open_beneath(lua_State *L, const char *path, int flags)
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     int folder, fd;
 
-    if (strlen(path) != lua_rawlen(L, 1)) { /* not the file whose name stands before the NUL */
+    if (strlen(path) != lua_rawlen(L, 1)) { /* not the file of the name before a NUL */
         errno = EINVAL;
         return -1;
     }
@@ -61,7 +61,7 @@ static int open_beneath(lua_State *L, const char *path, int flags)
     return fd;
 }
 
-/* A descriptor that a raise would lose is kept in a userdata, made before it is opened. */
+/* Owns a descriptor that a raise would lose; created before the descriptor is opened. */
 struct box {
     int fd;
 };
@@ -98,7 +98,7 @@ static int read_value(lua_State *L)
     if (fstat(box->fd, &st) < 0) return fail(L, path, strerror(errno));
     if (!S_ISREG(st.st_mode)) return fail(L, path, "is not a file");
     if (st.st_size > MAX_FILE_BYTES) return fail(L, path, "is larger than 64 MiB");
-    /* Lua would be refused the string, and with that the query were over. */
+    /* Lua refuses the string, and the query would end. */
     if ((size_t)st.st_size > ipw_vm_of(L)->options.memory_bytes / 4)
         return fail(L, path, "is larger than a quarter of the script's memory (--lua-memory)");
     size = (size_t)st.st_size;
@@ -122,7 +122,7 @@ static int read_value(lua_State *L)
 
 /* ---- files as parts of a message ---- */
 
-/* By its first bytes, since names lie; NULL: none of these. */
+/* The type by the first bytes, because names can be wrong; NULL: none of these. */
 static const char *media_type(const char *s, size_t n)
 {
     if (n >= 8 && memcmp(s, "\x89PNG\r\n\x1a\n", 8) == 0) return "image/png";
@@ -153,8 +153,8 @@ static void add_base64(struct ipw_buf *out, const unsigned char *s, size_t n)
     ipw_buf_added(out, (size_t)(at - to));
 }
 
-/* data_uri(path, pictures only): "data:image/png;base64,...", or nil and a reason.  The bytes do not
- * pass through the Lua heap, which a large picture would fill. [-2, +(1|2), m] */
+/* data_uri(path, pictures only): "data:image/png;base64,...", or nil and a reason.  The bytes do
+ * not go through the Lua heap, which a large picture fills. [-2, +(1|2), m] */
 static int data_uri_value(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1), *type, *why = NULL;
@@ -196,7 +196,7 @@ static int data_uri_value(lua_State *L)
     return why ? fail(L, path, why) : 1;
 }
 
-/* Is there room for it in the workspace? */
+/* Takes room in the workspace for n bytes; fails if there is not enough. */
 static int take_room(lua_State *L, const char *path, size_t n, struct ipw_err *err)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -207,11 +207,11 @@ static int take_room(lua_State *L, const char *path, size_t n, struct ipw_err *e
 
     if (fd >= 0 && fstat(fd, &st) < 0) st.st_size = 0;
     if (fd >= 0) close(fd);
-    if (!folder) return 0; /* the write will say so */
+    if (!folder) return 0; /* the write reports it */
     return ipw_quota_write(&host->grants.quota, folder, fresh, (size_t)st.st_size, n, err);
 }
 
-/* The open or the write that room was taken for has failed. */
+/* The open or the write failed, for which room was taken. */
 static int fail_write(lua_State *L, const char *path, const char *why)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -232,7 +232,7 @@ static int fs_write(lua_State *L)
 
     if (n > MAX_FILE_BYTES) return fail(L, path, "more than 64 MiB");
     if (take_room(L, path, n, &err)) return fail(L, path, err.text);
-    /* A tool may have put a pipe there, which would hold up everybody: O_NONBLOCK. */
+    /* A tool may have put a pipe there.  Without O_NONBLOCK the open would block all queries. */
     box->fd = open_beneath(L, path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK);
     if (box->fd < 0) return fail_write(L, path, why_not(errno));
     if (fstat(box->fd, &st) < 0) return fail_write(L, path, strerror(errno));
@@ -276,7 +276,7 @@ static int dir_close(lua_State *L)
     return 0;
 }
 
-/* list(): names of the files in the workspace, in no order. [0, +1, m] */
+/* list(): names of the files in the workspace, unsorted. [0, +1, m] */
 static int list_value(lua_State *L)
 {
     const char *workspace = ipw_host_workspace(ipw_vm_host(L));

@@ -1,4 +1,4 @@
-/* ipw.core.http: web requests, through io/http_web.h; each is a span of kind "http" in the record. */
+/* ipw.core.http: web requests, through io/http_web.h; each is a span of kind "http". */
 #include <lauxlib.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "io/http_web.h"
 #include "json/write.h"
 #include "llm/playback.h"
@@ -22,8 +23,8 @@ enum {
     MAX_FIELDS = 50,
     DEFAULT_SECONDS = 60,
     DEFAULT_BYTES = 10 * 1024 * 1024,
-    RECORDED_BYTES = 1024 * 1024,     /* of a body, in the record */
-    REPLAYED_BYTES = 4 * 1024 * 1024, /* likewise, where a replay answers from it */
+    RECORDED_BYTES = 1024 * 1024,     /* of a body, in events.jsonl */
+    REPLAYED_BYTES = 4 * 1024 * 1024, /* of a body from which a replay answers */
     MAX_URL = 16 * 1024,
 };
 
@@ -40,9 +41,9 @@ struct web_op {
     char **fields; /* name, value, ... */
     size_t n_fields, body_len;
     char *body;
-    bool own;   /* not inside a tool that is on record as a whole: a replay answers it */
+    bool own;   /* not inside a tool that is recorded as a whole: a replay answers it */
     char *word; /* of a failure */
-    char *json; /* of the span's end, from a record */
+    char *json; /* of the span's end, in a saved run */
     bool lost, cut;
 };
 
@@ -55,7 +56,7 @@ static const char *behind_scheme(const char *url)
     return mark ? mark + 3 : url;
 }
 
-/* Behind the last '@' of the authority: a password may hold one. */
+/* After the last '@' of the authority, because a password can contain one. */
 static const char *find_host(const char *url)
 {
     const char *from = behind_scheme(url), *at = memrchr(from, '@', strcspn(from, "/?#"));
@@ -87,8 +88,8 @@ static void put_hex(struct ipw_jw *w, const char *s, size_t n)
     ipw_buf_release(&hex);
 }
 
-/* Text as it is, at most `most` bytes of it; bytes that are no text are counted, and written when a
- * replay needs them. */
+/* At most `most` bytes of text.  Bytes that are not text are counted, and written only if a replay
+ * needs them. */
 static void put_body(struct ipw_jw *w, const char *body, size_t n, size_t most, bool hex)
 {
     bool cut = n > most;
@@ -106,7 +107,7 @@ static void put_body(struct ipw_jw *w, const char *body, size_t n, size_t most, 
     ipw_jw_kint(w, "bytes", (int64_t)n);
 }
 
-/* How the request ended, as the span's end has it. */
+/* The end of the request, as data of the span's end. */
 static void put_end(struct ipw_buf *data, const struct web_op *op)
 {
     struct ipw_jw w;
@@ -174,7 +175,7 @@ static const char *outcome_of(int code, int status)
     return "error";
 }
 
-/* What comes from outside and goes into texts of the record. */
+/* Text from outside, made safe for events.jsonl. */
 static char *clean(const char *s)
 {
     struct ipw_buf out = IPW_BUF(IPW_MIB);
@@ -264,7 +265,7 @@ static int web_finish(lua_State *L, struct ipw_op *base)
     lua_setfield(L, -2, "type");
     lua_createtable(L, 0, (int)op->n_fields / 2);
     for (size_t i = 0; i + 1 < op->n_fields; i += 2) {
-        /* Of several lines with one name all count, as RFC 9110 joins them. */
+        /* Several lines with one name are joined, as in RFC 9110. */
         if (lua_getfield(L, -1, op->fields[i]) == LUA_TSTRING)
             lua_pushfstring(L, "%s, %s", lua_tostring(L, -1), op->fields[i + 1]);
         else
@@ -355,8 +356,8 @@ static char *span_name(const char *method, const char *url)
     return ipw_asprintf("%s %.*s", method, (int)strcspn(host, "/?#"), host);
 }
 
-/* request{url=, method=, headers=, body=, seconds=, max_bytes=, redirects=}: the response; or nil, a
- * reason and a word. [-1, +(1|3), e] */
+/* request{url=, method=, headers=, body=, seconds=, max_bytes=, redirects=}: the response; or nil,
+ * a reason and a word. [-1, +(1|3), e] */
 static int http_request(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -406,7 +407,7 @@ static int http_request(lua_State *L)
     return ipw_op_await(L);
 }
 
-/* escape(text): percent-encoded for a query. [-1, +1, e] */
+/* escape(text): percent-encoded for a query string. [-1, +1, e] */
 static int http_escape(lua_State *L)
 {
     size_t n;

@@ -7,7 +7,7 @@
 
 enum { MAX_JSON_BYTES = 64 * 1024 * 1024 };
 
-/* The bytes live in a userdata, so that a raise while they are copied loses nothing. */
+/* The bytes are in a userdata, so that an error while they are copied leaks nothing. */
 static int buf_release(lua_State *L)
 {
     ipw_buf_release(lua_touserdata(L, 1));
@@ -27,7 +27,7 @@ static struct ipw_buf *push_buf(lua_State *L)
     return buf;
 }
 
-/* encode(value): text with sorted keys; raises on what JSON lacks. [-1, +1, e] */
+/* encode(value): text with sorted keys; raises for values without JSON. [-1, +1, e] */
 static int json_encode(lua_State *L)
 {
     struct ipw_buf *out;
@@ -65,7 +65,7 @@ static int json_list(lua_State *L)
     return 1;
 }
 
-/* raw(text): a value that is encoded as just that text; raises when it is no JSON. [-1, +1, e] */
+/* raw(text): a value that is encoded as exactly this text; raises if it is not JSON. [-1, +1, e] */
 static int json_raw(lua_State *L)
 {
     size_t n;

@@ -1,7 +1,7 @@
 /* ipw.core.llm: chat.
  *
- * chat(request) encodes each message once (script/conversation.h), sends the request through llm/client, records every
- * attempt as a pair of events, and returns the reply as a table.  The record holds of each request
+ * chat(request) encodes each message once, sends the request through llm/client, writes a pair of
+ * events for every attempt, and returns the reply as a table.  Of each request events.jsonl has
  * only the messages that the query's previous request did not have. */
 #include <lauxlib.h>
 #include <math.h>
@@ -32,14 +32,15 @@ struct chat_op {
     struct ipw_chat_request request;
     size_t tools_at, choice_at, format_at, stop_at, extra_at, model_at; /* + 1; 0: none */
     int32_t span;
-    bool inside; /* a tool that is on record as a whole */
-    int code;    /* how it ended */
+    bool inside; /* inside a tool that is recorded as a whole */
+    int code;    /* of the end */
     bool retryable;
     struct ipw_err err;
     struct ipw_chat_reply reply;
     bool has_reply;
     struct ipw_buf clean; /* a call's arguments for the history */
-    /* For on_text: what has come and was not handed on yet, and how much was taken so far. */
+    /* For on_text: the received pieces that were not passed on, and how much of the reply was
+     * taken. */
     bool streams, over, again;
     struct ipw_buf pieces, thoughts;
     size_t n_text, n_reasoning;
@@ -52,7 +53,7 @@ static const char *const fields[] = {
     "on_text", "extra",           "force_output_tokens", "max_tokens",  "messages", "model", "seed",
     "stop",    "response_format", "temperature",         "tool_choice", "tools",    "top_p", NULL};
 
-/* Encodes the field, if it is there, behind the other pieces; gives its offset + 1. [0, 0, v] */
+/* Encodes the field, if there is one, after the other pieces; returns its offset + 1. [0, 0, v] */
 static size_t encode_field(lua_State *L, struct chat_op *op, const char *name)
 {
     struct ipw_err err;
@@ -150,8 +151,8 @@ static size_t messages_kept(struct ipw_host *host, const struct ipw_conversation
     return kept;
 }
 
-/* Where the member "messages" stands in the body that is sent, its comma included: the same texts
- * that this request has.  False when it is not there as it should be (`extra` may replace it). */
+/* The place of the member "messages" in the sent body, with its comma: the texts of this request.
+ * False if it is not there as expected (`extra` can replace it). */
 static bool find_messages(const struct chat_op *op, const char *body, size_t n, size_t *from,
                           size_t *to)
 {
@@ -182,7 +183,8 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     struct ipw_jw w;
     size_t kept, before, from = 0, to = 0, start;
 
-    if (op->n_text || op->n_reasoning) { /* a repeat: what came before counts no more */
+    if (op->n_text ||
+        op->n_reasoning) { /* a repeated request: the earlier pieces no longer count */
         op->again = true;
         op->n_text = op->n_reasoning = 0;
         ipw_buf_clear(&op->pieces);
@@ -192,7 +194,7 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     ipw_op_rest(&op->op, false);
     if (!host->on.emit) return;
     before = host->sent.n;
-    /* Those inside a tool are no part of the agent's thread, and a replay does not see them. */
+    /* Requests inside a tool are not part of the agent's thread, and a replay does not see them. */
     if (op->inside) host->sent.n = 0;
     kept = messages_kept(host, op->conversation);
     if (op->inside) host->sent.n = 0;
@@ -207,14 +209,14 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
         ipw_jw_raw(&w, op->messages.json + start, op->messages.n - start);
     ipw_jw_arr_end(&w);
     ipw_jw_kint(&w, "messages_kept", (int64_t)kept);
-    /* What was sent, without the messages. */
+    /* The sent body, without the messages. */
     ipw_jw_key(&w, "request");
     start = data.len;
     ipw_jw_raw(&w, body, from);
     ipw_buf_add(&data, body + to, n - to);
     for (char *p = data.failed ? NULL : memchr(data.data + start, '\n', data.len - start); p;
          p = memchr(p, '\n', (size_t)(data.data + data.len - p)))
-        *p = ' '; /* between two parts of the JSON text: the record is a line */
+        *p = ' '; /* between two parts of the JSON text, which is stored as one line */
     ipw_jw_obj_end(&w);
     event.span = op->span;
     event.lm.attempt = attempt;
@@ -258,7 +260,7 @@ static void on_held(void *ud, int64_t t_ns)
     ipw_op_rest(&op->op, true);
 }
 
-/* Lua is not entered from the network's callback: on the next round. */
+/* In the next round: Lua must not be entered from the network's callback. */
 static void flush(void *ud)
 {
     struct chat_op *op = ud;
@@ -293,7 +295,7 @@ static void on_done(void *ud, int code, struct ipw_chat_reply *reply, const stru
     op->retryable = retryable;
     if (err) op->err = *err;
     if (code == 0 && reply) {
-        op->reply = *reply; /* taken: the client releases an empty one */
+        op->reply = *reply; /* taken over: the client releases an empty one */
         memset(reply, 0, sizeof *reply);
         op->has_reply = true;
         if (op->streams) { /* of an answer that came whole */
@@ -322,7 +324,7 @@ static void push_count(lua_State *L, const char *name, int64_t count)
     lua_setfield(L, -2, name);
 }
 
-/* The assistant message for the history: what a strict server takes back. */
+/* The assistant message for the history, in the form that a strict server accepts. */
 static void push_message(lua_State *L, struct chat_op *op)
 {
     const struct ipw_chat_reply *reply = &op->reply;
@@ -356,7 +358,7 @@ static void push_message(lua_State *L, struct chat_op *op)
     lua_setfield(L, -2, "tool_calls");
 }
 
-/* Calls on_text(piece, kind) of the request, which lies at 1.  It may not wait. [0, 0, e] */
+/* Calls on_text(piece, kind) of the request at 1.  It cannot wait. [0, 0, e] */
 static void hand_piece(lua_State *L, struct ipw_buf *piece, const char *kind)
 {
     lua_getfield(L, 1, "on_text");
@@ -447,7 +449,7 @@ static void chat_release(struct ipw_op *base)
     ipw_conversation_give_back(op->conversation);
 }
 
-/* chat(request): the reply as a table, or raises {code, message, status, retryable}. [-1, +1, e] */
+/* chat(request): the reply as a table; or raises {code, message, status, retryable}. [-1, +1, e] */
 static int llm_chat(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);

@@ -1,9 +1,9 @@
-/* pairs() in an order that does not change from run to run.
+/* pairs() in an order that is the same in every run.
  *
- * Lua hashes strings with a seed of its own for each state, so that its order of a table's members
- * is another one each time; an agent that builds a prompt in that order could not be run again.
- * Ours gives numbers first, in their order, then strings by their bytes, then everything else as Lua
- * has it.  Lists, and tables with one member, take the stock way. */
+ * Lua hashes strings with a different seed in each state, so the order of a table's members
+ * differs. An agent that builds a prompt in that order could not be replayed.  Our order is:
+ * numbers by value, then strings by bytes, then everything else in Lua's order.  Lists, and tables
+ * with one member, take the stock way. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int by_key(const void *a, const void *b)
     return order ? order : x->n < y->n ? -1 : x->n > y->n;
 }
 
-/* next(table): upvalues: the list of keys, how many were given. */
+/* next(table): upvalues: the list of keys, the number of keys that were returned. */
 static int next_in_order(lua_State *L)
 {
     lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
@@ -38,7 +38,7 @@ static int next_in_order(lua_State *L)
     for (;;) {
         if (lua_rawgeti(L, lua_upvalueindex(1), ++i) == LUA_TNIL) return 1;
         lua_pushvalue(L, -1);
-        if (lua_rawget(L, 1) != LUA_TNIL) break; /* taken out meanwhile: passed over */
+        if (lua_rawget(L, 1) != LUA_TNIL) break; /* removed meanwhile: left out */
         lua_pop(L, 2);
     }
     lua_pushinteger(L, i);
@@ -55,7 +55,7 @@ static int stock_next(lua_State *L)
     return 1;
 }
 
-/* Members in all, and those whose place is a matter of chance. */
+/* The number of members, and of those whose place depends on the hash. */
 static size_t count(lua_State *L, size_t *by_chance)
 {
     size_t n = 0;

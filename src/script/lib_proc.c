@@ -22,9 +22,9 @@ struct proc_op {
     struct ipw_op op;
     struct ipw_proc *proc;
     struct ipw_loop *loop;
-    struct ipw_timer *look;  /* at the workspace, while the child runs */
-    const char *folder;      /* the workspace; the host's */
-    struct ipw_quota *quota; /* told of the child, and not yet of its end; or NULL */
+    struct ipw_timer *look;  /* counts the workspace while the child runs */
+    const char *folder;      /* the workspace; owned by the host */
+    struct ipw_quota *quota; /* it knows of the child, and not yet of its end; or NULL */
     char **argv, *input;
     size_t input_len;
     int code;
@@ -41,7 +41,7 @@ static void leave_quota(struct proc_op *op)
     op->quota = NULL;
 }
 
-/* A child that has filled the workspace ends, with all that it started. */
+/* If the child has filled the workspace, this ends it and everything that it started. */
 static void look(void *ud)
 {
     struct proc_op *op = ud;
@@ -92,14 +92,31 @@ static void proc_release(struct ipw_op *base)
     free((void *)op->result.err);
 }
 
+static void push_no_sandbox(lua_State *L, const struct ipw_proc_result *r)
+{
+    size_t line = 0;
+
+    while (line < r->err_len && r->err[line] != '\n') line++;
+    lua_pushfstring(L, "no program was started: the sandbox could not be made (");
+    if (line)
+        lua_pushlstring(L, r->err, line);
+    else
+        lua_pushfstring(L, "bwrap: %s",
+                        r->exec_errno ? strerror(r->exec_errno) : "it said nothing");
+    lua_pushstring(L, "): see ipw-agent doctor, or use --unsafe-tools");
+    lua_concat(L, 3);
+}
+
 static int push_outcome(lua_State *L, const struct proc_op *op)
 {
     const struct ipw_proc_result *r = &op->result;
 
-    if (op->code || r->exec_errno) {
+    if (op->code || r->exec_errno || r->no_sandbox) {
         lua_pushnil(L);
         if (op->code)
             lua_pushstring(L, op->err.text);
+        else if (r->no_sandbox)
+            push_no_sandbox(L, r);
         else
             lua_pushfstring(L, "%s: %s", op->argv[0], strerror(r->exec_errno));
         return 2;
@@ -135,8 +152,8 @@ static int proc_finish(lua_State *L, struct ipw_op *base)
     return n;
 }
 
-/* run{program, args..., input=, seconds=, cpu=, memory=, output=}: what it printed and how it
- * ended, or nil and why it could not be started. [-1, +(1|2), e] */
+/* run{program, args..., input=, seconds=, cpu=, memory=, output=}: its output and how it ended; or
+ * nil and why it could not be started. [-1, +(1|2), e] */
 static int proc_run(lua_State *L)
 {
     static const char *const known[] = {"cpu", "input", "memory", "output", "seconds", NULL};
@@ -191,6 +208,8 @@ static int proc_run(lua_State *L)
     request.input = op->input;
     request.input_len = op->input_len;
     request.cwd = ipw_host_workspace(host);
+    request.sandbox = host->grants.sandbox;
+    request.reads = host->grants.readable;
     op->code =
         ipw_quota_child_begins(&host->grants.quota, request.cwd, &request.file_bytes, &op->err);
     if (!op->code) {

@@ -1,4 +1,4 @@
-/* ipw.core.span: spans that a script makes itself. */
+/* ipw.core.span: spans that a script makes. */
 #include <lauxlib.h>
 
 #include "script/host.h"

@@ -17,9 +17,9 @@
 enum { MAX_VALUES = 100, MAX_ROWS = 10000, DEFAULT_SECONDS = 10 };
 #define MAX_ANSWER (8 * IPW_MIB)
 
-/* Outlives the operation when that is dropped: the thread may still be at it. */
+/* It outlives an operation that is dropped, because the thread may still work on it. */
 struct job {
-    struct db_op *op; /* NULL: nobody waits any more */
+    struct db_op *op; /* NULL: no operation waits */
     char *path, *text;
     bool search;
     struct ipw_db_value *values;
@@ -72,7 +72,7 @@ static void db_cancel(struct ipw_op *base)
 
     if (!op->job) return;
     atomic_store(&op->job->stop, true);
-    op->job->op = NULL; /* the thread's end frees it */
+    op->job->op = NULL; /* the end of the thread frees it */
     op->job = NULL;
 }
 
@@ -95,7 +95,7 @@ static int db_finish(lua_State *L, struct ipw_op *base)
     return 1;
 }
 
-/* A path within the workspace, or below a folder that --read names; real, without links.  NULL with the
+/* A path within the workspace or below a folder of --read; resolved, without links.  NULL with the
  * reason. */
 static char *allowed_path(const struct ipw_host *host, const char *path, struct ipw_err *err)
 {
@@ -162,7 +162,7 @@ static void take_values(lua_State *L, int idx, struct job *job)
             text = lua_tolstring(L, -1, &v->n);
             v->text = ipw_memdup(text, v->n);
             break;
-        default: break; /* json.null; others were refused before */
+        default: break; /* json.null; other types were refused before */
         }
         lua_pop(L, 1);
     }
@@ -225,7 +225,8 @@ static int sqlite_query(lua_State *L)
     return start(L, false, 3, 4);
 }
 
-/* search(folder, words, options): the same, of path, score, snippet. [-3, +(1|2), e] */
+/* search(folder, words, options): the same with the columns path, score, snippet. [-3, +(1|2),
+ * e] */
 static int sqlite_search(lua_State *L)
 {
     lua_settop(L, 3);

@@ -1,5 +1,5 @@
-/* The functions of `string` that the stock library cannot be trusted with: patterns (match.h), rep
- * without a ceiling, and format with its addresses. */
+/* Functions of `string` that replace stock ones: patterns (match.h), because the stock matcher has
+ * no budget; rep, which has no limit; and format, which shows addresses. */
 #include <lauxlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum { SMALL_PATTERN = 1024 };
 
 static lua_CFunction stock_rep, stock_format;
 
-/* rep(s, n [, sep]): as the stock one, but for what it would do without end. [-3, +1, e] */
+/* rep(s, n [, sep]): as the stock function, but with a limit. [-3, +1, e] */
 static int str_rep(lua_State *L)
 {
     size_t n, n_sep = 0, most = ipw_vm_of(L)->options.memory_bytes / 4;
@@ -32,15 +32,15 @@ static int str_rep(lua_State *L)
 
 /* ---- format ---- */
 
-/* The conversion that begins behind the '%' at p; NULL at the end of the text. */
+/* The conversion that begins after the '%' at p; NULL at the end of the text. */
 static const char *conversion(const char *p, const char *end)
 {
     while (p < end && strchr("-+ #0123456789.", *p) && *p) p++;
     return p < end ? p : NULL;
 }
 
-/* Puts our text in the place of each argument that the stock function would show with its address;
- * true when the format holds a %p. */
+/* Replaces each argument that the stock function shows with its address by our text; true if the
+ * format has a %p. */
 static bool replace_arguments(lua_State *L, const char *text, const char *end)
 {
     bool pointers = false;
@@ -88,8 +88,8 @@ static int str_format(lua_State *L)
 
 /* ---- patterns ---- */
 
-/* Compiles the pattern into `small` when it fits, else into a userdata that it pushes.
- * [0, +(0|1), e] */
+/* Compiles the pattern into `small` if it fits, else into a userdata that it pushes. [0, +(0|1),
+ * e] */
 static void compile(lua_State *L, struct ipw_pattern *out, void *small, const char *text, size_t n,
                     bool anchors)
 {
@@ -101,7 +101,7 @@ static void compile(lua_State *L, struct ipw_pattern *out, void *small, const ch
                         n, anchors);
 }
 
-/* Where a search begins, from 0; more than n when it is past the end. */
+/* The start of a search, from 0; more than n if it is past the end. */
 static size_t start_of(lua_State *L, int arg, size_t n)
 {
     lua_Integer at = luaL_optinteger(L, arg, 1);
@@ -111,7 +111,7 @@ static size_t start_of(lua_State *L, int arg, size_t n)
     return n - (size_t)-at;
 }
 
-/* Capture i, or the whole match when there is none at all. [0, +1, e] */
+/* Capture i; or the whole match if there are no captures. [0, +1, e] */
 static void push_capture(struct ipw_match *m, int i, const char *from, const char *to)
 {
     if (i >= m->level) {
@@ -126,7 +126,7 @@ static void push_capture(struct ipw_match *m, int i, const char *from, const cha
         lua_pushlstring(m->L, m->captures[i].at, (size_t)m->captures[i].n);
 }
 
-/* All captures; `from` NULL: no whole match in their stead. [0, +n, e] */
+/* All captures; `from` NULL: without the whole match if there are none. [0, +n, e] */
 static int push_captures(struct ipw_match *m, const char *from, const char *to)
 {
     int n = m->level == 0 && from ? 1 : m->level;
@@ -136,7 +136,7 @@ static int push_captures(struct ipw_match *m, const char *from, const char *to)
     return n;
 }
 
-/* Whether nothing in the pattern stands for anything but itself; it may hold zero bytes. */
+/* Whether every character of the pattern stands for itself; it can contain zero bytes. */
 static bool is_plain(const char *p, size_t n)
 {
     static const char special[] = "^$*+?.([%-";
@@ -195,7 +195,7 @@ static int str_match(lua_State *L) { return find(L, false); }
 struct iterator {
     struct ipw_match match;
     struct ipw_pattern pattern;
-    const char *at, *last; /* last: the end of the match before, which may not be matched again */
+    const char *at, *last; /* last: end of the match before, which must not match again */
     uint64_t memory[];
 };
 
@@ -245,7 +245,7 @@ static void add_text(struct ipw_match *m, luaL_Buffer *b, const char *from, cons
 
     ipw_match_spend(m, 1 + n / 16);
     while ((escape = memchr(text, '%', (size_t)(end - text)))) {
-        unsigned char c = (unsigned char)escape[1]; /* 0 behind the end */
+        unsigned char c = (unsigned char)escape[1]; /* 0 after the end */
         luaL_addlstring(b, text, (size_t)(escape - text));
         if (c == '%') {
             luaL_addchar(b, '%');
@@ -264,7 +264,7 @@ static void add_text(struct ipw_match *m, luaL_Buffer *b, const char *from, cons
     luaL_addlstring(b, text, (size_t)(end - text));
 }
 
-/* Adds what stands for the match; false when it stays as it was. */
+/* Adds the replacement of the match; false if the match stays as it was. */
 static bool add_replacement(struct ipw_match *m, luaL_Buffer *b, const char *from, const char *to,
                             int type)
 {

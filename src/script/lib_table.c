@@ -1,7 +1,7 @@
-/* The functions of `table` that loop in C over a range: at most a million elements at a time, since
- * a __len may say anything and no hook sees such a loop.  sort is a stable merge sort: the stock one
- * picks its pivots by the clock, so that a comparison that calls different elements equal would
- * order them otherwise in every run. */
+/* Functions of `table` that loop in C over a range: at most a million elements at a time, because a
+ * __len can return anything and no hook interrupts such a loop.  sort is a stable merge sort: the
+ * stock function chooses its pivots by the clock, so that a comparison which treats different
+ * elements as equal sorts them differently in every run. */
 #include <lauxlib.h>
 
 #include "script/lib.h"
@@ -21,7 +21,7 @@ static lua_Integer length(lua_State *L)
     return luaL_len(L, 1);
 }
 
-/* Raises when first..last are too many. */
+/* Raises if first..last has too many elements. */
 static void check_range(lua_State *L, lua_Integer first, lua_Integer last)
 {
     if (first <= last && (lua_Unsigned)last - (lua_Unsigned)first >= MAX_ELEMENTS)
@@ -64,7 +64,7 @@ static int tab_remove(lua_State *L)
     return 1;
 }
 
-/* concat(list [, sep [, i [, j]]]): the stock one, told the range that was checked. */
+/* concat(list [, sep [, i [, j]]]): the stock function, called with the checked range. */
 static int tab_concat(lua_State *L)
 {
     lua_Integer n = length(L), first = luaL_optinteger(L, 3, 1), last = luaL_optinteger(L, 4, n);
@@ -94,7 +94,7 @@ static int tab_move(lua_State *L)
     return stock_move(L);
 }
 
-/* ---- sort: list, comparison or nil, the elements, room for them; then two values ---- */
+/* ---- sort: list, comparison or nil, the elements, a second table; then two values ---- */
 
 enum { LIST = 1, COMPARE, ELEMENTS, ROOM, LEFT, RIGHT };
 
@@ -104,7 +104,7 @@ struct sort {
     int n_compares;
 };
 
-/* Whether the value at RIGHT goes before the one at LEFT. */
+/* Whether the value at RIGHT comes before the value at LEFT. */
 static bool goes_before(struct sort *s)
 {
     lua_State *L = s->L;
@@ -121,7 +121,7 @@ static bool goes_before(struct sort *s)
     return before;
 }
 
-/* Fetches element i into LEFT or RIGHT. */
+/* Pushes element i into LEFT or RIGHT. */
 static void fetch(lua_State *L, int from, lua_Integer i, int where)
 {
     lua_rawgeti(L, from, i);
@@ -138,7 +138,7 @@ static void merge(struct sort *s, int from, int to, lua_Integer low, lua_Integer
     if (middle < high) {
         fetch(L, from, middle - 1, LEFT);
         fetch(L, from, middle, RIGHT);
-        if (!goes_before(s)) middle = j = high; /* in order already */
+        if (!goes_before(s)) middle = j = high; /* already in order */
     }
     if (j < high) fetch(L, from, i, LEFT);
     for (lua_Integer k = low; k < high; k++) {

@@ -1,4 +1,4 @@
-/* ipw.core.text: HTML to text, and where a text nearly stands in another. */
+/* ipw.core.text: HTML to text, and approximate search. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,14 +53,14 @@ static unsigned char small(char c)
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c);
 }
 
-/* find(text, needle): first and last byte of the place in text that differs least from needle, and by
- * how many edits (Sellers; case does not count). [-2, +3, e] */
+/* find(text, needle): first and last byte of the place in text that differs least from needle, and
+ * the number of edits (Sellers' algorithm; case does not count). [-2, +3, e] */
 static int text_find(lua_State *L)
 {
     size_t n, m, best_end = 0, best_start = 0;
     const char *text = luaL_checklstring(L, 1, &n), *needle = luaL_checklstring(L, 2, &m);
     struct cell {
-        unsigned cost, start; /* of the match that ends here; where it begins */
+        unsigned cost, start; /* of the match that ends here; its first byte */
     } * row, best = {0};
 
     luaL_argcheck(L, m > 0 && m <= MAX_NEEDLE, 2, "expects 1 to 1000 bytes");

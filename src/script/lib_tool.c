@@ -1,4 +1,4 @@
-/* ipw.core.tool: loading tool files and recording the spans of tool calls. */
+/* ipw.core.tool: loads tool files and writes the spans of tool calls. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,12 +6,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "json/write.h"
 #include "llm/playback.h"
-#include "script/chunk.h"
 #include "script/host.h"
 #include "script/lib.h"
-#include "script/search.h"
 #include "script/task.h"
 #include "script/value.h"
 #include "script/vm.h"
@@ -21,33 +20,11 @@ enum { MAX_RECORD_BYTES = 16 * 1024 * 1024, MAX_ERROR_BYTES = 500 };
 /* find(name): the path of the tool's file; or nil and a reason. [-1, +(1|2), e] */
 static int tool_find(lua_State *L)
 {
-    const char *name = luaL_checkstring(L, 1);
-    char path[1024];
-    struct ipw_err err;
-
-    if (ipw_search_script(ipw_vm_of(L), "agents/tools", name, path, sizeof path, &err))
-        return ipw_value_push_failure(L, err.text);
-    lua_pushstring(L, path);
-    return 1;
+    return ipw_lib_find_path(L, "agents/tools", luaL_checkstring(L, 1));
 }
 
-/* load(path): the table that the tool's file returns. Raises when the file does. [-1, +1, e] */
-static int tool_load(lua_State *L)
-{
-    const char *path = luaL_checkstring(L, 1);
-    struct ipw_err err;
-
-    if (ipw_chunk_load(L, path,
-                       &err)) { /* it names its own place: not that of the library besides */
-        lua_pushstring(L, err.text);
-        return lua_error(L);
-    }
-    lua_call(L, 0, 1);
-    return 1;
-}
-
-/* What a tool file says of itself does not change while the program runs (a file is compiled once),
- * so that a query that does not call a tool need not load it: path -> texts. */
+/* The texts of a tool file (name, schema, description), by path.  They do not change while the
+ * program runs (a file is compiled once), so a query that does not call a tool need not load it. */
 struct card {
     char *path, *texts[3];
     size_t n[3];
@@ -55,7 +32,7 @@ struct card {
 };
 static struct card *cards;
 
-/* card(path): what keep() was told, or nothing. [-1, +(0|3), e] */
+/* card(path): the texts that keep() stored, or nothing. [-1, +(0|3), e] */
 static int tool_card(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -87,9 +64,8 @@ static int tool_keep(lua_State *L)
     return 0;
 }
 
-/* start(name, call_id, arguments, whole): the span's number; `arguments` is the text the model
- * wrote; `whole`: the tool stands outside of the agent's file, its result is all there is to know of
- * it. [-4, +1, e] */
+/* start(name, call_id, arguments, whole): the span's number.  `arguments` is the model's text.
+ * `whole`: the tool has a file of its own, so its result is recorded as a whole. [-4, +1, e] */
 static int tool_start(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -118,7 +94,7 @@ static int tool_start(lua_State *L)
     return 1;
 }
 
-/* The first line of what the model reads, without the word that it begins with. */
+/* The first line of the model's text, without its first word. */
 static const char *one_line(struct ipw_buf *out, const char *text)
 {
     static const char word[] = "error: ";
@@ -182,7 +158,7 @@ static int answer_finish(lua_State *L, struct ipw_op *base)
     return 3;
 }
 
-/* answer(span): outcome, text and final answer as a record has them; nothing when this is no replay.
+/* answer(span): outcome, text and final answer of a saved run; nothing if this is not a replay.
  * [-1, +(0|3), e] */
 static int tool_answer(lua_State *L)
 {
@@ -227,8 +203,8 @@ static int tool_finish(lua_State *L)
     return 0;
 }
 
-/* clean(text): the text with U+FFFD for each NUL and each byte that is no UTF-8: what a model reads,
- * a request carries and a record gives back is the same text. [-1, +1, e] */
+/* clean(text): the text with U+FFFD for each NUL and each byte that is not UTF-8, so that the
+ * model, the request and a replay have the same text. [-1, +1, e] */
 static int tool_clean(lua_State *L)
 {
     size_t n;
@@ -250,7 +226,8 @@ static int tool_clean(lua_State *L)
     return 1;
 }
 
-/* granted(what): whether the run grants "proc" or "http"; else false and how to grant it. [-1, +2, e] */
+/* granted(what): true if the run allows "proc" or "http"; else false and how to allow it. [-1, +2,
+ * e] */
 static int tool_granted(lua_State *L)
 {
     const struct ipw_host *host = ipw_vm_host(L);
@@ -274,7 +251,7 @@ static int tool_granted(lua_State *L)
 int ipw_lib_tool(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"find", tool_find},
-                                         {"load", tool_load},
+                                         {"load", ipw_lib_find_load},
                                          {"card", tool_card},
                                          {"validate", ipw_lib_validate},
                                          {"keep", tool_keep},

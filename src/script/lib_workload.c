@@ -47,7 +47,7 @@ static void push_messages(lua_State *L, struct ipw_host_workload *seat)
     }
 }
 
-/* When the request at hand is to be sent. */
+/* Sets the time at which the current request is due. */
 static void set_due(struct ipw_host *host, struct ipw_host_workload *seat)
 {
     const struct ipw_workload_turn *turn = &seat->query->turn;
@@ -66,8 +66,8 @@ static void set_due(struct ipw_host *host, struct ipw_host_workload *seat)
     }
 }
 
-/* request(): the next one as llm.chat takes it, which sends it when it is due; nil: there is none
- * more. [0, +1, e] */
+/* request(): the next request as llm.chat takes it; nil: there are no more.  llm.chat sends it when
+ * it is due. [0, +1, e] */
 static int workload_request(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -78,7 +78,7 @@ static int workload_request(lua_State *L)
     bool force;
 
     seat->due_ns = 0;
-    /* The first was read before, so that it is at hand when it is due. */
+    /* The first request was read before, so that it is ready when it is due. */
     if (seat->started) {
         int rc = ipw_workload_next(seat->query, &err);
 
@@ -97,7 +97,7 @@ static int workload_request(lua_State *L)
     if (turn->rest && ipw_json_parse(&rest, turn->rest, strlen(turn->rest), NULL, NULL) == 0) {
         ipw_value_push(L, rest);
         ipw_json_free(rest);
-        if (force) { /* either would end a reply before its length */
+        if (force) { /* either ends a reply before its length */
             lua_pushnil(L);
             lua_setfield(L, -2, "stop");
             lua_pushnil(L);

@@ -38,7 +38,7 @@ static int io_ask(lua_State *L)
     const char *prompt = luaL_optstring(L, 1, "");
     char *line = e->ask ? e->ask(e->ud, prompt) : NULL;
 
-    lua_pushstring(L, line); /* a raise for want of memory loses the line and the command with it */
+    lua_pushstring(L, line); /* out of memory: the line and the command are lost */
     free(line);
     return 1;
 }

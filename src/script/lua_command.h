@@ -1,9 +1,9 @@
-/* script/lua_command.h: commands whose work is written in Lua.
+/* script/lua_command.h: commands that are written in Lua.
  *
  * Opens a state, requires a module that returns a function, and runs that function as a task on the
- * host's loop: f(io, args...) with io.say(text) (a line for stdout), io.warn(text) (for stderr), io.ask(prompt) (a line from the
- * user, nil at the end; blocks).  What it returns is the exit status.  At the end nothing may be left
- * over: no task, no operation. */
+ * host's loop: f(io, args...).  io.say(text) prints a line to stdout, io.warn(text) to stderr;
+ * io.ask(prompt) reads a line from the user (nil at the end) and blocks.  The function returns the
+ * exit status.  When it ends, no task and no operation may be left. */
 #ifndef IPW_SCRIPT_LUA_COMMAND_H
 #define IPW_SCRIPT_LUA_COMMAND_H
 
@@ -21,7 +21,7 @@ struct ipw_lua_command {
     void *ud;
 };
 
-/* 0, with *status as the function returned it; or what ended it instead: IPW_ELUA, IPW_ELIMIT. */
+/* 0, with *status from the function; else the reason why it ended: IPW_ELUA, IPW_ELIMIT. */
 int ipw_lua_command_run(int64_t *status, const struct ipw_lua_command *entry, struct ipw_err *err);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In every Lua library (lapi.c) but in no header. */
+/* In every Lua library (lapi.c), but in no header. */
 extern const char lua_ident[];
 
 int ipw_lua_release(void)

@@ -57,7 +57,7 @@ static bool in_class(int name, int c)
     }
 }
 
-/* What %name stands for; a name that is no class stands for itself. */
+/* The bytes of class %name; a name that is not a class stands for itself. */
 static void add_class(struct ipw_pattern_set *set, unsigned char name)
 {
     static const char names[] = "acdglpsuwxz";
@@ -82,7 +82,7 @@ static void add_class(struct ipw_pattern_set *set, unsigned char name)
     }
 }
 
-/* `p` is behind '[', `end` at its ']'. */
+/* `p` is after '[', `end` at its ']'. */
 static void fill_set(struct ipw_pattern_set *set, const unsigned char *p, const unsigned char *end)
 {
     bool except = p < end && *p == '^';
@@ -101,8 +101,8 @@ static void fill_set(struct ipw_pattern_set *set, const unsigned char *p, const 
         for (int i = 0; i < 4; i++) set->bits[i] = ~set->bits[i];
 }
 
-/* The ']' that ends the set whose first byte is at p, or NULL.  The first byte may be a ']' of the
- * set itself. */
+/* The ']' that ends the set whose first byte is at p, or NULL.  A ']' as the first byte belongs to
+ * the set. */
 static const unsigned char *find_bracket(const unsigned char *p, const unsigned char *end)
 {
     if (p < end && *p == '^') p++;
@@ -145,7 +145,7 @@ static struct ipw_pattern_set *new_set(struct compiler *c)
     return set;
 }
 
-/* A set in brackets; `p` is at its '['.  NULL: it has no end. */
+/* A set in brackets; `p` is at its '['.  NULL: the end is missing. */
 static const unsigned char *bracket(struct compiler *c, const unsigned char *p)
 {
     const unsigned char *close = find_bracket(p + 1, c->end);
@@ -158,7 +158,7 @@ static const unsigned char *bracket(struct compiler *c, const unsigned char *p)
     return close + 1;
 }
 
-/* What one byte may be, and how often.  NULL: the pattern is at fault here. */
+/* Which bytes match, and how often.  NULL: the pattern is wrong here. */
 static const unsigned char *single(struct compiler *c, const unsigned char *p)
 {
     struct ipw_pattern_item *item = c->item;
@@ -195,7 +195,7 @@ static const unsigned char *single(struct compiler *c, const unsigned char *p)
     return p;
 }
 
-/* %b, %f and %1; `p` is behind the '%'.  NULL: at fault. */
+/* %b, %f and %1; `p` is after the '%'.  NULL: the pattern is wrong here. */
 static const unsigned char *special(struct compiler *c, const unsigned char *p)
 {
     struct ipw_pattern_item *item = c->item;
@@ -385,8 +385,8 @@ static bool at_frontier(const struct ipw_match *m, const char *s,
     return !holds(set, before) && holds(set, after);
 }
 
-/* One item that may repeat.  Gives the place to go on at and moves *item on; or, with *item NULL,
- * the end of the whole match or NULL. */
+/* Matches one item that can repeat.  Returns the place to continue and moves *item on; or sets
+ * *item to NULL and returns the end of the whole match, or NULL. */
 static const char *step(struct ipw_match *m, const char *s, const struct ipw_pattern_item **item)
 {
     const struct ipw_pattern_item *at = *item;
@@ -451,9 +451,9 @@ const char *ipw_match_at(struct ipw_match *m, const char *at)
     return run(m, at, m->pattern->items);
 }
 
-/* A pattern that begins with X* or X+ tried what follows that behind every X from here on: it finds
- * nothing from within them either.  So "%s+$" looks at a run of blanks once and not, for each of
- * them, at all that come after it. */
+/* A pattern that begins with X* or X+ has tried the rest of the pattern after every X from here on,
+ * so a match cannot begin inside them either.  So "%s+$" reads a run of blanks once, not once for
+ * each blank. */
 const char *ipw_match_next(const struct ipw_match *m, const char *at)
 {
     const struct ipw_pattern_item *first = m->pattern->items;

@@ -1,11 +1,11 @@
 /* script/match.h: Lua patterns with a budget.
  *
- * string.find, match, gmatch and gsub as Lua 5.4 has them, results and error messages alike, by a
- * matcher of our own: the stock one cannot be interrupted while it backtracks, and patterns come
- * from models.  A pattern is compiled into items, sets into bitmaps; a fault in a pattern becomes
- * an item that raises when it is reached, as late as the stock matcher notices it.  Each search may
- * take 10^7 steps and 100 for each byte of the subject, and looks every 1,024 steps whether the
- * script's own budget has run out. */
+ * string.find, match, gmatch and gsub as in Lua 5.4, with the same results and error messages.  The
+ * stock matcher cannot be interrupted while it backtracks, and patterns come from models, so this
+ * matcher is our own.  A pattern is compiled into items, its sets into bitmaps.  A mistake in a
+ * pattern becomes an item that raises when it is reached, as late as in the stock matcher.  Each
+ * search can take 10^7 steps, and 100 for each byte of the subject.  Every 1,024 steps it checks
+ * the script's own budget. */
 #ifndef IPW_SCRIPT_MATCH_H
 #define IPW_SCRIPT_MATCH_H
 
@@ -18,7 +18,7 @@ enum { IPW_MATCH_PATTERN_MAX = 4096, IPW_MATCH_CAPTURES = 32 };
 
 struct ipw_pattern_item {
     uint8_t kind, repeat;
-    uint8_t a, b; /* the byte; the two of %b; the digit of %1; the fault's number */
+    uint8_t a, b; /* the byte; the two of %b; the digit of %1; the number of the mistake */
     uint16_t set;
 };
 
@@ -26,7 +26,7 @@ struct ipw_pattern_set {
     uint64_t bits[4];
 };
 
-/* A compiled pattern: items, then sets, in memory of the caller's. */
+/* A compiled pattern: items, then sets, in memory of the caller. */
 struct ipw_pattern {
     bool anchored; /* began with '^' */
     struct ipw_pattern_item *items;
@@ -46,18 +46,19 @@ struct ipw_match {
 };
 enum { IPW_CAPTURE_OPEN = -1, IPW_CAPTURE_POSITION = -2 };
 
-/* Memory for a pattern of n bytes, and compiling it there.  `anchors`: '^' has its meaning. */
+/* Bytes of memory for a pattern of n bytes; and its compilation there.  `anchors`: '^' is an
+ * anchor. */
 size_t ipw_pattern_bytes(size_t n);
 void ipw_pattern_compile(struct ipw_pattern *out, void *memory, const char *text, size_t n,
                          bool anchors);
 
 void ipw_match_begin(struct ipw_match *m, lua_State *L, const struct ipw_pattern *pattern,
                      const char *subject, size_t n);
-/* Where the match that begins at `at` ends, or NULL. Raises. [0, 0, e] */
+/* The end of the match that begins at `at`, or NULL. Raises. [0, 0, e] */
 const char *ipw_match_at(struct ipw_match *m, const char *at);
-/* Where a search goes on that found nothing at `at`, past the end at most by one. */
+/* The place where a search continues that found nothing at `at`; at most one past the end. */
 const char *ipw_match_next(const struct ipw_match *m, const char *at);
-/* Takes n steps off the budget; raises when it is spent. [0, 0, e] */
+/* Takes n steps off the budget; raises if it is spent. [0, 0, e] */
 void ipw_match_spend(struct ipw_match *m, size_t n);
 
 #endif

@@ -11,7 +11,7 @@
 #include "script/task.h"
 #include "script/vm_priv.h"
 
-/* "a.b" is opened by luaopen_a_b; what follows a hyphen is a version mark, as with the stock loader. */
+/* "a.b" is opened by luaopen_a_b.  As in the stock loader, text up to a hyphen is ignored. */
 static void open_name(char *out, size_t size, const char *name)
 {
     snprintf(out, size, "luaopen_%.*s", (int)strcspn(name, "-"), name);
@@ -54,7 +54,7 @@ int ipw_native_load(lua_State *L, const char *name, const char *path, struct ipw
     if (!address)
         return ipw_fail(err, IPW_ELUA, "%s: has no function %s: not a Lua module of that name",
                         path, symbol);
-    memcpy(&open, &address, sizeof open); /* what POSIX means by casting one to the other */
+    memcpy(&open, &address, sizeof open); /* POSIX requires that this works */
     note(L, name, path);
     ipw_file_hashes_note_file(path);
     ipw_vm_of(L)->native = true;

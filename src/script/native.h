@@ -1,6 +1,7 @@
-/* script/native.h: Lua modules written in C, which a run lets in with --allow-native.
+/* script/native.h: Lua modules written in C, which --allow-native permits.
  *
- * A shared object is opened once a process and stays.  Nothing guards against what it does. */
+ * A shared object is opened once for each process and stays open.  Nothing protects the program
+ * from its code. */
 #ifndef IPW_SCRIPT_NATIVE_H
 #define IPW_SCRIPT_NATIVE_H
 
@@ -8,7 +9,7 @@
 
 #include "base/err.h"
 
-/* Leaves luaopen_NAME on the stack. [0, +1, -] on success.  Notes in the record that it came in. */
+/* Pushes luaopen_NAME and writes a note that the module was loaded. [0, +1, -] on success */
 int ipw_native_load(lua_State *L, const char *name, const char *path, struct ipw_err *err);
 
 #endif

@@ -11,13 +11,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-/* Nobody needs folders this deep, and a walk of them needs a descriptor for each. */
+/* Deep folders are refused, because counting needs a descriptor for each level. */
 enum { MAX_DEPTH = 64 };
 
 struct count {
     const struct ipw_quota *quota;
     size_t bytes, files;
-    const char *why; /* it cannot be counted; or NULL */
+    const char *why; /* why it cannot be counted; or NULL */
 };
 
 static bool is_over(const struct count *c)
@@ -34,7 +34,7 @@ static void count_entry(struct count *c, int folder, const char *name, int depth
     struct stat st;
     int fd;
 
-    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0) return; /* gone meanwhile */
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0) return; /* removed meanwhile */
     c->files++;
     if (S_ISREG(st.st_mode)) c->bytes += (size_t)st.st_size;
     if (!S_ISDIR(st.st_mode)) return;
@@ -49,7 +49,7 @@ static void count_entry(struct count *c, int folder, const char *name, int depth
         c->why = "a folder in it cannot be read";
 }
 
-/* Takes the descriptor over.  Stops at the first entry too many. */
+/* Takes over the descriptor.  Stops at the first entry over the limit. */
 static void count_folder(struct count *c, int fd, int depth)
 {
     DIR *dir = fdopendir(fd);
@@ -120,7 +120,7 @@ int ipw_quota_write(struct ipw_quota *q, const char *folder, bool fresh, size_t 
     if (!q->max_bytes && !q->max_files) return 0;
     if (!q->counted) rc = count(q, folder, err);
     if (rc) {
-        q->counted = false; /* a child may take away again what it left */
+        q->counted = false; /* a child can remove its files again */
         return rc;
     }
     if (fresh && q->max_files && q->files >= q->max_files) return fail_files(q, err);
@@ -144,7 +144,7 @@ int ipw_quota_child_begins(struct ipw_quota *q, const char *folder, size_t *file
         q->counted = false;
         return rc;
     }
-    if (folder && q->max_bytes) { /* never 0, which would be the usual limit */
+    if (folder && q->max_bytes) { /* never 0, which means the default limit */
         *file_bytes = q->max_bytes - q->bytes;
         if (!*file_bytes) *file_bytes = 1;
     }
@@ -162,7 +162,7 @@ int ipw_quota_look(const struct ipw_quota *q, const char *folder, int64_t *again
 
     *again_ns = 0;
     if (!folder || (!q->max_bytes && !q->max_files)) return 0;
-    rc = measure(&c, folder, err); /* a part that cannot be read is met when the child has ended */
+    rc = measure(&c, folder, err); /* an unreadable part is reported when the child has ended */
     took_ns = ipw_now_ns() - start_ns;
     *again_ns = 50 * took_ns > IPW_QUOTA_LOOK_NS ? 50 * took_ns : IPW_QUOTA_LOOK_NS;
     return rc;

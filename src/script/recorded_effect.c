@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "json/write.h"
 #include "llm/playback.h"
 #include "script/host.h"
@@ -39,7 +40,7 @@ bool ipw_recorded_effect_replayed(lua_State *L, int64_t id)
 
 /* ---- values ---- */
 
-/* Bytes that are no text of JSON, as pairs of hexadecimal digits. */
+/* Bytes that are not JSON text, as pairs of hexadecimal digits. */
 static void write_bytes(struct ipw_jw *w, const char *s, size_t n)
 {
     struct ipw_buf hex = IPW_BUF(2 * (size_t)MAX_VALUE_BYTES);
@@ -61,7 +62,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-/* A list, or members with names: what our own functions give. */
+/* A list, or named members: the tables that our own functions return. */
 static void write_table(lua_State *L, int idx, struct ipw_jw *w, int depth)
 {
     const char *names[MAX_MEMBERS];
@@ -101,7 +102,7 @@ static void write_table(lua_State *L, int idx, struct ipw_jw *w, int depth)
 }
 
 /* Each value is text, a number, a boolean or null; {"table":{...}} or {"list":[...]} of values;
- * {"hex":...}: bytes that are no text; or {"left_out":bytes}. */
+ * {"hex":...} for bytes that are not text; or {"left_out":bytes}. */
 static void write_value(lua_State *L, int idx, struct ipw_jw *w, int depth)
 {
     struct ipw_buf json = IPW_BUF(MAX_VALUE_BYTES);
@@ -223,7 +224,7 @@ void ipw_recorded_effect_note(lua_State *L, int64_t id, const char *name, int n)
     ipw_buf_release(&value);
 }
 
-/* The record's own text of the results goes into the note of the replay. */
+/* In a replay the note gets the saved text of the results. */
 static void note_again(struct ipw_host *host, int64_t id, const char *name,
                        const struct ipw_json *value)
 {
@@ -239,7 +240,7 @@ int ipw_recorded_effect_call(lua_State *L, const char *name, lua_CFunction fn)
     int nargs = lua_gettop(L), n;
     int64_t id;
 
-    if (ipw_vm_worker(L)) return ipw_vm_worker(L)->call(L, name); /* noted there */
+    if (ipw_vm_worker(L)) return ipw_vm_worker(L)->call(L, name); /* recorded in the core */
     id = ipw_recorded_effect_begin(L);
     if (ipw_recorded_effect_replayed(L, id)) {
         struct ipw_host *host = ipw_vm_host(L);
@@ -248,7 +249,7 @@ int ipw_recorded_effect_call(lua_State *L, const char *name, lua_CFunction fn)
 
         if (line) {
             n = push_results(L, value);
-            note_again(host, id, name, value); /* may drop the line */
+            note_again(host, id, name, value); /* this can free the line */
             return n;
         }
         if (ipw_playback_answers(host->replay)) return luaL_error(L, "the replay went another way");
@@ -261,14 +262,14 @@ int ipw_recorded_effect_call(lua_State *L, const char *name, lua_CFunction fn)
     return n;
 }
 
-/* ---- waiting for the record ---- */
+/* ---- waiting for a saved result ---- */
 
 struct wait_op {
     struct ipw_op op;
     struct ipw_host *host;
     int64_t id;
     const char *name;
-    struct ipw_json *value; /* a copy of the recorded results; NULL: there are none */
+    struct ipw_json *value; /* a copy of the saved results; NULL: there are none */
 };
 
 static void answered(void *ud, const struct ipw_record_line *line)

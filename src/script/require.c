@@ -26,7 +26,7 @@ static const struct {
     {"ipw.core.compute", ipw_lib_compute},
 };
 
-/* require(name): one table a module a state.  Upvalue 1: the loaded modules. */
+/* require(name): one table for each module of a state.  Upvalue 1: the loaded modules. */
 static int base_require(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
@@ -55,7 +55,7 @@ static int base_require(lua_State *L)
     else
         found = ipw_search_module(&ipw_vm_of(L)->options, name, path, sizeof path);
     if (!found) return ipw_search_fail(L, name);
-    lua_pushboolean(L, 0); /* marks "being loaded" */
+    lua_pushboolean(L, 0); /* marks "is being loaded" */
     lua_setfield(L, lua_upvalueindex(1), name);
     if (found == IPW_FOUND_NATIVE ? ipw_native_load(L, name, path, &err)
                                   : ipw_chunk_load(L, path, &err)) {
@@ -66,7 +66,7 @@ static int base_require(lua_State *L)
     lua_pushvalue(L, 1);
     lua_pushstring(L, path);
     if (lua_pcall(L, 2, 1, 0) != LUA_OK) {
-        lua_pushnil(L); /* the next require shall fail with the same words */
+        lua_pushnil(L); /* the next require must fail with the same message */
         lua_setfield(L, lua_upvalueindex(1), name);
         return lua_error(L);
     }

@@ -1,4 +1,4 @@
-/* script/require.h: our require(): the raw C modules `ipw.core.*`, and Lua files that
+/* script/require.h: our require(), for the C modules `ipw.core.*` and the Lua files that
  * script/search.h finds. */
 #ifndef IPW_SCRIPT_REQUIRE_H
 #define IPW_SCRIPT_REQUIRE_H

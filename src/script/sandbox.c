@@ -17,7 +17,7 @@
 
 enum { MAX_SOURCE_BYTES = 128 * 1024 };
 
-/* pcall and xpcall as the stock ones, but a budget that has run out cannot be caught. */
+/* pcall and xpcall as the stock functions, but a spent budget cannot be caught. */
 static int finish_pcall(lua_State *L, int status, lua_KContext extra)
 {
     if (status != LUA_OK && status != LUA_YIELD) {
@@ -37,8 +37,8 @@ static int base_pcall(lua_State *L)
     return finish_pcall(L, lua_pcallk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, 0, finish_pcall), 0);
 }
 
-/* The script's message handler, unless the budget has run out: it runs before the stack is unwound,
- * inside the hook that raised, where Lua calls no hook that could stop it. */
+/* Calls the script's message handler, unless the budget is spent.  The handler runs before the
+ * stack is unwound, inside the hook that raised, where Lua calls no hook that could stop it. */
 static int guard_handler(lua_State *L)
 {
     const struct ipw_vm *vm = ipw_vm_of(L);
@@ -64,7 +64,7 @@ static int base_xpcall(lua_State *L)
     return finish_pcall(L, lua_pcallk(L, n - 2, LUA_MULTRET, 2, 2, finish_pcall), 2);
 }
 
-/* load(text [, name [, mode [, env]]]): text only, whatever the mode says. */
+/* load(text [, name [, mode [, env]]]): only text, in every mode. */
 static int base_load(lua_State *L)
 {
     size_t n;
@@ -90,7 +90,7 @@ static int base_load(lua_State *L)
     return 1;
 }
 
-/* Finalizers run outside every budget: refused. */
+/* Refuses __gc: finalizers run outside of every budget. */
 static int base_setmetatable(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -108,7 +108,7 @@ static int base_setmetatable(lua_State *L)
     return 1;
 }
 
-/* print is a diagnostic: to the log, never to stdout, which carries data. */
+/* print is for diagnostics: it writes to the log, never to stdout, which carries data. */
 static int base_print(lua_State *L)
 {
     int n = lua_gettop(L);
@@ -134,7 +134,7 @@ static int base_tostring(lua_State *L)
     return 1;
 }
 
-/* randomseed([x [, y]]): the stock one, which without arguments would ask the clock. */
+/* randomseed([x [, y]]): the stock function reads the clock if it has no arguments. */
 static int math_randomseed(lua_State *L)
 {
     if (lua_isnone(L, 1)) {
@@ -147,7 +147,7 @@ static int math_randomseed(lua_State *L)
     return lua_gettop(L);
 }
 
-/* What the time is, is on record (script/recorded_effect.h); what a given time is called is arithmetic,
+/* The current time is recorded (script/recorded_effect.h).  The date of a given time is arithmetic,
  * except for the time zone. */
 static int time_value(lua_State *L)
 {
@@ -182,7 +182,7 @@ static int os_date(lua_State *L)
     return ipw_recorded_effect_call(L, "os.date", stock);
 }
 
-/* Puts `ours` in the place of the member, which it keeps as its upvalue. [0, 0, m] */
+/* Replaces the member by `ours`, which gets the member as its upvalue. [0, 0, m] */
 static void wrap(lua_State *L, const char *name, lua_CFunction ours)
 {
     lua_getfield(L, -1, name);
@@ -208,7 +208,7 @@ static void add_math(lua_State *L)
     lua_call(L, 1, 0);
 }
 
-/* Strings index our string table, and their metatable is out of reach. */
+/* Strings use our string table, and scripts cannot reach their metatable. */
 static void add_string(lua_State *L)
 {
     ipw_lib_string(L);
@@ -225,14 +225,14 @@ static void add_string(lua_State *L)
 static const struct {
     const char *lib;
     void (*add)(lua_State *L);
-    int n_extra; /* members beside the stock ones */
+    int n_extra; /* members besides the stock ones */
 } ours[] = {
     {"string", add_string, 4},           {"table", ipw_lib_table, 3}, {"math", add_math, 0},
     {"coroutine", ipw_lib_coroutine, 4}, {"os", add_os, 0},
 };
 enum { N_OURS = sizeof ours / sizeof *ours };
 
-/* Fills the fresh state. [0, 0, v] */
+/* Fills the new state. [0, 0, v] */
 static int fill(lua_State *L)
 {
     static const luaL_Reg base[] = {{"pcall", base_pcall},    {"xpcall", base_xpcall},

@@ -1,12 +1,12 @@
 /* script/sandbox.h: Lua states for scripts.
  *
- * One state per query (and one for the dataset script, one for the demo model, one that embedded
- * modules compute in for all queries: compute.c).  A state has
- * string, table, math, utf8, coroutine, a reduced os, our own load, require, pcall, xpcall,
- * setmetatable, tostring, pairs and print, and the raw C modules `ipw.core.*` that the Lua files in
- * lua/ipw wrap.  script/search.h says where modules and scripts are looked for.
+ * Each query has a state, and so have the dataset script and the demo model; embedded modules that
+ * only compute share one (compute.c).  A state has string,
+ * table, math, utf8, coroutine, a reduced os, and our own load, require, pcall, xpcall,
+ * setmetatable, tostring, pairs and print.  It also has the C modules `ipw.core.*`, which the Lua
+ * files in lua/ipw wrap.  script/search.h finds modules and scripts.
  *
- * Closing ends pending operations first; nothing of a state outlives it. */
+ * Closing a state first ends its pending operations; nothing of a state outlives it. */
 #ifndef IPW_SCRIPT_SANDBOX_H
 #define IPW_SCRIPT_SANDBOX_H
 

@@ -1,7 +1,7 @@
-/* script/script_span.h: spans that a script makes itself, and those of its web requests.
+/* script/script_span.h: spans that a script makes, and those of its web requests.
  *
- * A pair of events in the record, from which the trace gives the span its own joules.  A query may
- * make so many and no more: they are kept in memory until it is booked. */
+ * A span is a pair of events, from which the trace computes its joules.  A query can make a limited
+ * number, because they stay in memory until its energy is computed. */
 #ifndef IPW_SCRIPT_SCRIPT_SPAN_H
 #define IPW_SCRIPT_SCRIPT_SPAN_H
 
@@ -11,7 +11,7 @@
 
 enum { IPW_SCRIPT_SPANS_MAX = 10000 }; /* of a query */
 
-/* What the span's end has to say. */
+/* The end of a span. */
 struct ipw_script_span_end {
     int64_t t_ns; /* 0: now */
     bool ok;
@@ -22,7 +22,7 @@ struct ipw_script_span_end {
     size_t json_n;
 };
 
-/* `kind`: "event" or "http".  Gives the span's number, or 0 when the query has too many. */
+/* Starts a span; `kind`: "event" or "http".  Returns its number, or 0 if the query has too many. */
 int32_t ipw_script_span_start(lua_State *L, const char *kind, const char *name, const char *json,
                               size_t json_n);
 void ipw_script_span_finish(struct ipw_host *host, int32_t span, const char *kind, const char *name,

@@ -14,7 +14,7 @@
 #include "script/value.h"
 #include "script/vm_priv.h"
 
-enum { REQUEST_SHARE = 8 }; /* a request that takes this part of the memory is a large one */
+enum { REQUEST_SHARE = 8 }; /* a request of this part of the memory is large */
 
 struct ipw_scripted_model {
     struct ipw_vm *vm; /* NULL after a failure, until the next request */
@@ -126,7 +126,7 @@ struct turn {
     struct ipw_err *err;
     int rc;
     bool held;                 /* the whole request is in the script's memory */
-    size_t before, held_bytes; /* what was in it before; what the request takes */
+    size_t before, held_bytes; /* the memory before it, and the memory of the request */
 };
 
 static int reply_protected(lua_State *L)
@@ -149,8 +149,8 @@ static int reply_protected(lua_State *L)
     return 0;
 }
 
-/* A script that was given a small request and passes its limit does so by itself; one that cannot hold
- * its request, or a few copies of a large one, could only have done with a smaller request. */
+/* A script that passes its limit on a small request does so by itself.  If it cannot hold its
+ * request, or a few copies of a large one, only a smaller request helps. */
 static bool request_is_too_large(const struct turn *t)
 {
     const struct ipw_vm *vm = t->model->vm;

@@ -20,7 +20,7 @@ static const char builtin[] = "builtin:";
 
 static struct {
     bool lua_paths, native;
-    char *path, *cpath; /* the usual ones, as Lua itself resolves them; or NULL */
+    char *path, *cpath; /* the usual paths, as Lua itself resolves them; or NULL */
 } usual;
 
 void ipw_search_allow(bool lua_paths, bool native)
@@ -32,7 +32,8 @@ void ipw_search_allow(bool lua_paths, bool native)
     if (!usual.lua_paths || usual.path) return;
     L = luaL_newstate();
     if (!L) IPW_BUG("out of memory");
-    luaL_requiref(L, LUA_LOADLIBNAME, luaopen_package, 0); /* reads LUA_PATH_5_4 and its kin */
+    luaL_requiref(L, LUA_LOADLIBNAME, luaopen_package,
+                  0); /* reads LUA_PATH_5_4 and LUA_CPATH_5_4 */
     lua_getfield(L, -1, "path");
     lua_getfield(L, -2, "cpath");
     usual.path = ipw_strdup(lua_tostring(L, -2));
@@ -43,7 +44,7 @@ void ipw_search_allow(bool lua_paths, bool native)
 /* ---- where modules and scripts were found, for the process ---- */
 
 struct found_place {
-    char *key; /* script folder, kind if it is no module, name; newlines between */
+    char *key; /* script folder, kind (not of a module), name; with newlines between */
     char *path;
     enum ipw_found found;
     struct found_place *next;
@@ -93,8 +94,9 @@ struct folder {
     bool is_user, is_builtin, is_current;
 };
 
-/* The k-th of: the script's folder (and the one above when it is called agents), --path, IPW_AGENT_PATH, the user's data folder, the files inside
- * the binary, and last, where it can take no other one's name, the current folder. */
+/* The k-th of these folders: the script's (and its parent if it is called agents), --path,
+ * IPW_AGENT_PATH, the user's data folder, the files inside the binary, and last the current folder,
+ * where it cannot hide another folder's file. */
 static bool folder_of(const struct ipw_vm_options *o, size_t k, struct folder *out)
 {
     const char *more = getenv("IPW_AGENT_PATH");
@@ -107,7 +109,7 @@ static bool folder_of(const struct ipw_vm_options *o, size_t k, struct folder *o
     }
     if (o->script_dir && ipw_ends_with(o->script_dir, "/agents") && k == i++) {
         snprintf(out->path, sizeof out->path, "%.*s", (int)strlen(o->script_dir) - 7,
-                 o->script_dir); /* its tools folder lies beside agents/ */
+                 o->script_dir); /* its tools folder is beside agents/ */
         return true;
     }
     for (size_t p = 0; o->paths && o->paths[p]; p++) {
@@ -162,7 +164,7 @@ static bool in_folder(char *path, size_t size, const struct folder *folder, cons
     return false;
 }
 
-/* Tries each absolute template of a list such as LUA_PATH's. */
+/* Tries each absolute template of a list such as LUA_PATH. */
 static bool in_templates(char *path, size_t size, const char *templates, const char *relative)
 {
     while (templates && *templates) {
@@ -191,13 +193,13 @@ static enum ipw_found find_module(const struct ipw_vm_options *o, const char *na
 
     if (!to_relative(relative, sizeof relative, name)) return IPW_FOUND_NOT;
     for (size_t k = 0; folder_of(o, k, &folder); k++) {
-        if (folder.is_current) break; /* nobody named a file there */
+        if (folder.is_current) break; /* modules are not searched there */
         if (in_folder(path, size, &folder, relative)) return IPW_FOUND_TEXT;
     }
     if (usual.lua_paths && in_templates(path, size, usual.path, relative)) return IPW_FOUND_TEXT;
     if (!usual.native) return IPW_FOUND_NOT;
     if (in_templates(path, size, usual.cpath, relative)) return IPW_FOUND_NATIVE;
-    /* "a.b" may be inside a.so, as with the stock loader for all in one. */
+    /* "a.b" can be inside a.so, as in the stock all-in-one loader. */
     snprintf(root, sizeof root, "%s", relative);
     root[strcspn(root, "/")] = '\0';
     return strcmp(root, relative) && in_templates(path, size, usual.cpath, root) ? IPW_FOUND_NATIVE
@@ -227,7 +229,7 @@ int ipw_search_fail(lua_State *L, const char *name)
     char relative[PATH_BYTES / 4], path[PATH_BYTES];
     const char *also = "";
 
-    /* Something with that name is there, and one option away. */
+    /* The module exists and needs only an option. */
     if (!usual.native && to_relative(relative, sizeof relative, name)) {
         bool lua_paths = usual.lua_paths;
         ipw_search_allow(true, true);
@@ -243,7 +245,7 @@ int ipw_search_fail(lua_State *L, const char *name)
                       name, also);
 }
 
-/* Where KIND/NAME.lua may be inside a folder: there, without "agents/" before "tools", or directly. */
+/* Tries KIND/NAME.lua inside a folder: as it is, without "agents/" before "tools", or directly. */
 static bool script_in(char *path, size_t size, const char *folder, const char *kind,
                       const char *stem, size_t form)
 {
@@ -343,7 +345,7 @@ static int find_script(struct ipw_vm *vm, const char *kind, const char *name, ch
     return fail_not_found(vm, kind, name, err);
 }
 
-/* Where a script was found holds for the process, as what it said does. */
+/* The process remembers where a script was found, as it keeps the compiled script. */
 int ipw_search_script(struct ipw_vm *vm, const char *kind, const char *name, char *path,
                       size_t path_size, struct ipw_err *err)
 {
@@ -363,7 +365,8 @@ int ipw_search_script(struct ipw_vm *vm, const char *kind, const char *name, cha
     return rc;
 }
 
-/* What is told of: of two with one name the first, which is the one that is used. */
+/* For ipw_search_each(): of two scripts with one name only the first, which is the one that is
+ * used. */
 struct telling {
     void (*fn)(void *ud, const char *name, const char *path);
     void *ud;

@@ -3,21 +3,21 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Lua 5.4.4 names the variable in "attempt to index a nil value (field 'x')" by a recursion over the
- * chain of fields that led there, a C frame and a search through the whole function for each: a
- * chain of 100,000 overflows an 8 MiB stack, one of 60,000 takes seconds that nothing can
- * interrupt.  Nobody writes chains of a thousand. */
+/* To name the variable in "attempt to index a nil value (field 'x')", Lua 5.4.4 recurses over the
+ * chain of fields before it, with a C frame and a search through the whole function for each.  A
+ * chain of 100,000 overflows an 8 MiB stack; a chain of 60,000 takes seconds that nothing can
+ * interrupt.  Real chains are far below a thousand. */
 enum { MAX_CHAIN = 1000, MAX_NESTING = 256 }; /* Lua itself nests 200 deep */
 
 const char ipw_source_check_message[] = "a chain of more than 1000 fields";
 
 struct scan {
     const char *p, *end;
-    int chains[MAX_NESTING]; /* the one that is being written at each level of brackets */
+    int chains[MAX_NESTING]; /* the current chain at each level of brackets */
     int depth;
 };
 
-/* Behind a long bracket [==[ ... ]==] that begins at p; NULL when none does. */
+/* The place after a long bracket [==[ ... ]==] that begins at p; NULL if none begins. */
 static const char *skip_long(const char *p, const char *end)
 {
     size_t level = 0;
@@ -52,7 +52,7 @@ static const char *skip_comment(const char *p, const char *end)
 
 static bool is_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* What lies between brackets goes on as its longest chain does: (a.x).x is one. */
+/* After a bracket its longest chain continues: (a.x).x is one chain. */
 static void close_bracket(struct scan *s)
 {
     int inner = s->chains[s->depth];

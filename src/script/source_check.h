@@ -1,5 +1,5 @@
-/* script/source_check.h: source texts on which Lua 5.4.4 would overflow the C stack: a chain
- * a.x.x.x... so long that naming the variable at fault in an error message recurses too deep. */
+/* script/source_check.h: refuses source texts on which Lua 5.4.4 overflows the C stack: a chain
+ * a.x.x.x... so long that an error message which names the variable recurses too deep. */
 #ifndef IPW_SCRIPT_SOURCE_CHECK_H
 #define IPW_SCRIPT_SOURCE_CHECK_H
 

@@ -1,4 +1,4 @@
-/* The members of Lua's own libraries that scripts may use, noted once a process. */
+/* The members of Lua's own libraries that scripts can use, listed once for each process. */
 #include "script/stock.h"
 
 #include <lauxlib.h>
@@ -29,8 +29,8 @@ static const struct {
 };
 enum { N_LIBS = sizeof allowed / sizeof *allowed, MAX_MEMBERS = 40 };
 
-/* One member of a library: a C function, or a constant.  A function that has a userdata beside it
- * (the state of math.random) gets a fresh one in each Lua state, shared within its library. */
+/* One member of a library: a C function or a constant.  A function with a userdata as its upvalue
+ * (the state of math.random) gets a new one in each Lua state, shared within its library. */
 struct member {
     char *name;
     int type;
@@ -59,7 +59,7 @@ lua_CFunction ipw_stock_function(const char *lib, const char *name)
     IPW_BUG("%s.%s is not there", lib, name);
 }
 
-/* Notes the value at the top of the stack. [0, 0, -] */
+/* Adds the value at the top of the stack to the list. [0, 0, -] */
 static void note_member(lua_State *L, struct stock *stock, const char *name, size_t n)
 {
     struct member *m = &stock->members[stock->n++];
@@ -90,8 +90,9 @@ static void note_member(lua_State *L, struct stock *stock, const char *name, siz
     }
 }
 
-/* Opening the stock libraries and picking names out of them takes four times as long as making our
- * tables from lists of C functions; so the lists are made once, with a state that is then closed. */
+/* To open the stock libraries and pick names out of them takes four times as long as to build our
+ * tables from lists of C functions.  So the lists are made once, with a state that is then
+ * closed. */
 static void gather(void)
 {
     lua_State *L = luaL_newstate();
@@ -115,7 +116,7 @@ static void gather(void)
     lua_pushliteral(L, "");
     lua_getmetatable(L, -1);
     lua_pushnil(L);
-    while (lua_next(L, -2)) { /* "1" + 1 and the like; __index is ours */
+    while (lua_next(L, -2)) { /* "1" + 1 and so on; __index is ours */
         const char *name = lua_tostring(L, -2);
         if (strcmp(name, "__index")) note_member(L, &string_operators, name, strlen(name));
         lua_pop(L, 1);

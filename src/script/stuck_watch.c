@@ -29,8 +29,8 @@ struct ipw_stuck_watch {
 static char place[160];
 static atomic_bool place_known;
 
-/* Lua is inside a C function, and its stack stands still: reading it is safe enough for a thread
- * that will not come back. */
+/* Lua is inside a C function, so its stack does not change: it can be read while that thread is
+ * stuck. */
 static void on_question(int signum)
 {
     int saved = errno;
@@ -86,7 +86,7 @@ static void *watch(void *ud)
 
         if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != ETIMEDOUT) continue;
         turn = ipw_budget_turn();
-        if (turn != seen || turn % 2 == 0) { /* it is outside of Lua, or has been */
+        if (turn != seen || turn % 2 == 0) { /* it is outside of Lua, or was meanwhile */
             seen = turn;
             stuck_ns = 0;
             warned = false;
@@ -99,7 +99,7 @@ static void *watch(void *ud)
         }
         if (stuck_ns >= w->options.give_up_ns) {
             tell(w, stuck_ns, w->options.on_give_up);
-            stuck_ns = 0; /* it may have declined to end the process */
+            stuck_ns = 0; /* the callback may not have ended the process */
         }
     }
     pthread_mutex_unlock(&w->lock);

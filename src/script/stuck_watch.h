@@ -1,11 +1,11 @@
-/* script/stuck_watch.h: a thread that notices Lua code that does not come back.
+/* script/stuck_watch.h: a thread that detects Lua code that does not return.
  *
- * The budgets stop a script at its next instruction; a script that is stuck inside a C function
- * has none.  The watch looks at the loop's thread now and then (that costs it nothing: it counts its
- * way into and out of Lua), says after `warn_ns` in one slice who is stuck and where, and calls
- * on_give_up after `give_up_ns`.  Time during which the whole process stood still does not count.
- * Both callbacks run in the watch's thread while the other one is still stuck: they may write
- * and end the process, and must not touch Lua or the loop. */
+ * The budgets stop a script at its next instruction, but a script that is stuck inside a C function
+ * has none.  The watch reads now and then how often the loop's thread has entered and left Lua,
+ * which costs that thread nothing.  After `warn_ns` in one slice it reports which query is stuck
+ * and where; after `give_up_ns` it calls on_give_up.  Time in which the whole process stood still
+ * does not count.  Both callbacks run in the watch's thread while the other thread is stuck: they
+ * can write and end the process, but must not touch Lua or the loop. */
 #ifndef IPW_SCRIPT_STUCK_WATCH_H
 #define IPW_SCRIPT_STUCK_WATCH_H
 

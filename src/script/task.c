@@ -15,9 +15,9 @@ struct ipw_task {
     struct ipw_vm *vm;
     lua_State *co;
     int ref;     /* keeps co alive in the registry */
-    int nargs;   /* for the first resume */
+    int nargs;   /* of the first resume */
     int depth;   /* 0: not started by another task */
-    int in_tool; /* inside how many tool calls that are on record as a whole */
+    int in_tool; /* number of tool calls around it that are recorded as a whole */
     bool started, waiting, ended;
     const char *cancelled; /* the reason, or NULL */
     struct ipw_op *op;
@@ -30,13 +30,7 @@ struct ipw_task {
 enum { TRACEBACK_BYTES = 2048 };
 
 const char ipw_task_token = 0;
-static bool in_lua; /* Lua runs somewhere below us on the C stack */
-
-const char *ipw_task_end_name(enum ipw_task_end end)
-{
-    static const char *const names[] = {"done", "failed", "cancelled", "memory", "cpu"};
-    return names[end];
-}
+static bool in_lua; /* Lua runs below us on the C stack */
 
 lua_State *ipw_task_thread(const struct ipw_task *task) { return task->co; }
 size_t ipw_task_count(const struct ipw_vm *vm) { return vm->n_tasks; }
@@ -110,7 +104,7 @@ static void release_finished(struct ipw_vm *vm)
     }
 }
 
-/* Ends an operation that nobody will wait for any more. */
+/* Ends an operation for which no wait will follow. */
 static void drop_op(struct ipw_task *task)
 {
     struct ipw_op *op = task->op;
@@ -168,12 +162,12 @@ static void end_task(struct ipw_task *task, enum ipw_task_end end, int nresults,
                      const struct ipw_err *err)
 {
     task->ended = true;
-    look_for_rest(task->vm); /* its like may have nothing to do but wait */
+    look_for_rest(task->vm); /* all other tasks may rest */
     task->done(task->ud, task, end, task->co, nresults, err);
     task_free(task);
 }
 
-/* Keeps where the error came from, before the stack is unwound; allocates nothing in Lua. */
+/* Keeps the place of the error before the stack is unwound; allocates nothing in Lua. */
 static void note_traceback(struct ipw_vm *vm, lua_State *co)
 {
     size_t used = 0;
@@ -203,8 +197,8 @@ static void fail_task(struct ipw_task *task)
     in_lua = true;
     vm->running = task->co;
     ipw_budget_enter(vm);
-    /* Pending <close> variables run, unless the budget has run out: after the hook has raised Lua
-     * keeps hooks off in this thread, and nothing would stop them. */
+    /* Runs pending <close> variables, unless the budget is spent: after the hook has raised, Lua
+     * keeps hooks off in this thread, so nothing could stop them. */
     if (!vm->over_cpu && !vm->over_memory) lua_resetthread(task->co);
     ipw_budget_leave(vm);
     vm->running = NULL;
@@ -226,7 +220,7 @@ static void fail_task(struct ipw_task *task)
     end_task(task, end, 1, &err);
 }
 
-/* Runs the coroutine until it waits or ends; loops while what it waited for is there at once. */
+/* Runs the coroutine until it waits or ends; loops while the operation is already done. */
 static void resume(struct ipw_task *task)
 {
     struct ipw_vm *vm = task->vm;
@@ -261,7 +255,7 @@ static void resume(struct ipw_task *task)
             lua_pop(task->co, n);
             task->waiting = true;
             if (task->op->done)
-                wake(task); /* it ended while Lua was still on its way out */
+                wake(task); /* the operation ended before Lua returned */
             else if (task->op->rests)
                 look_for_rest(vm);
             return;
@@ -345,7 +339,7 @@ void ipw_task_cancel(struct ipw_task *task, const char *reason)
 {
     if (task->cancelled || task->ended) return;
     task->cancelled = reason;
-    if (!task->waiting) return; /* it runs, or has not started: it will see */
+    if (!task->waiting) return; /* it runs, or has not started, and will see this */
     if (task->op && !task->op->done) {
         if (task->op->cancel) task->op->cancel(task->op);
         task->op->done = true;
@@ -367,9 +361,9 @@ void ipw_task_orphan(struct ipw_task *task)
 
 void ipw_task_drop_all(struct ipw_vm *vm)
 {
-    /* None may run again, whatever the cancelling of another one's operation wakes. */
+    /* None may run again, even if cancelling another task's operation wakes it. */
     for (struct ipw_task *t = vm->tasks; t; t = t->next) t->ended = true;
-    /* Operations first: that of ipw.map looks at its branches, which are tasks too. */
+    /* Operations first: that of ipw.map reads its branches, which are tasks as well. */
     for (struct ipw_task *t = vm->tasks; t; t = t->next) drop_op(t);
     while (vm->tasks) task_free(vm->tasks);
     release_finished(vm);
@@ -394,7 +388,7 @@ void *ipw_op_new(lua_State *L, size_t size, void (*cancel)(struct ipw_op *),
     op->cancel = cancel;
     op->finish = finish;
     op->release = release;
-    drop_op(task); /* left by a function that raised after it had made one */
+    drop_op(task); /* left by a function that raised after making it */
     task->op = op;
     return op;
 }
@@ -438,14 +432,14 @@ int ipw_op_again(lua_State *L, struct ipw_op *op)
     struct ipw_vm *vm = ipw_vm_of(L);
     struct ipw_op **at = &vm->finished;
 
-    /* Others may have ended meanwhile: what finish() calls may run a coroutine that waits for
-     * something that is there at once. */
+    /* Others may have ended meanwhile: finish() can run a coroutine whose operation is already
+     * done. */
     while (*at && *at != op) at = &(*at)->next;
     if (!*at) IPW_BUG("an operation that is not being finished");
     *at = op->next;
     op->next = NULL;
     op->done = false;
-    drop_op(vm->current); /* left by a function that raised there */
+    drop_op(vm->current); /* left by a function that raised */
     vm->current->op = op;
     return ipw_op_await(L);
 }

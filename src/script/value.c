@@ -10,19 +10,19 @@
 
 enum { MAX_DEPTH = 128, MAX_NODES = 1000000, SMALL = 32 };
 
-/* Addresses serve as registry keys: they cannot collide with anything. */
+/* Addresses serve as registry keys, which are unique. */
 static const char list_key, error_key, raw_key;
 
 struct encoder {
     lua_State *L;
     struct ipw_buf *out;
     struct ipw_err *err;
-    const void *open[MAX_DEPTH]; /* tables being written, to recognise cycles */
+    const void *open[MAX_DEPTH]; /* tables being written, to detect cycles */
     int depth;
     long nodes;
 };
 
-/* A key of an object being written; it and its value lie on the Lua stack meanwhile. */
+/* A key of an object that is being written; key and value are on the Lua stack. */
 struct key {
     const char *s;
     size_t n;
@@ -83,7 +83,7 @@ static int encode_list(struct encoder *e, int idx, lua_Unsigned n)
     return 0;
 }
 
-/* Gathers keys and values on the Lua stack, sorts the keys, and writes the members in that order. */
+/* Pushes keys and values on the Lua stack, sorts the keys, and writes the members in that order. */
 static int encode_object(struct encoder *e, int idx)
 {
     lua_State *L = e->L;
@@ -168,7 +168,7 @@ static int encode_table(struct encoder *e, int idx)
     if (!lua_checkstack(e->L, 8)) return fail_value(e, IPW_ELIMIT, "too deep for the Lua stack");
     e->open[e->depth++] = self;
     if (n > 0) {
-        /* A list must be nothing but a list: fields lost silently would change a prompt. */
+        /* A list must have no other fields: fields that are lost silently would change a prompt. */
         lua_Unsigned count = 0;
         lua_pushnil(e->L);
         while (lua_next(e->L, idx)) {
@@ -246,7 +246,7 @@ void ipw_value_mark_list(lua_State *L, int idx)
         lua_createtable(L, 0, 2); // mt
         lua_pushliteral(L, "json.list");
         lua_setfield(L, -2, "__name");
-        lua_pushboolean(L, 0); /* a script that could reach it could put a __gc there */
+        lua_pushboolean(L, 0); /* hidden, because a script could put a __gc there */
         lua_setfield(L, -2, "__metatable");
         lua_pushvalue(L, -1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &list_key);

@@ -1,10 +1,10 @@
-/* script/value.h: Lua values to JSON and back.
+/* script/value.h: converts Lua values to JSON and back.
  *
- * JSON null is `json.null` (a light userdata, NULL); integers and floats stay apart; an empty table
- * is an object unless it carries the array mark (json.list), decoded arrays carry it.  Encoding
- * sorts keys, uses raw access only (no metamethods) and never raises: it stops at depth 128, at a
- * million nodes, at a cycle, at a value that JSON lacks, with a message that names the path.
- * Stack effects are given as in the Lua manual: [-pops, +pushes, raises]. */
+ * JSON null is `json.null` (a light userdata, NULL).  Integers and floats stay different.  An empty
+ * table is an object unless it has the array mark (json.list); decoded arrays have the mark.
+ * Encoding sorts keys, uses only raw access (no metamethods) and never raises.  It stops at depth
+ * 128, at a million nodes, at a cycle, or at a value without JSON, with a message that names the
+ * path. Stack effects are given as in the Lua manual: [-pops, +pushes, raises]. */
 #ifndef IPW_SCRIPT_VALUE_H
 #define IPW_SCRIPT_VALUE_H
 
@@ -20,14 +20,14 @@ void ipw_value_push(lua_State *L, const struct ipw_json *node); /* [0,+1,m] */
 int ipw_value_decode(lua_State *L, const char *text, size_t n, struct ipw_err *err); /* [0,+1,m] */
 /* Pushes {code=, message=, retryable=} with the error metatable (__tostring). */
 void ipw_value_push_error(lua_State *L, const char *code, const char *message, bool retryable);
-/* nil and the reason, as a function of the library ends that failed: returns 2. [0, +2, m] */
+/* Pushes nil and the reason, which a failed library function returns. [0, +2, m] */
 int ipw_value_push_failure(lua_State *L, const char *reason);
-/* `size` zeroed bytes on the stack for what C holds over calls that may raise; `close` is the __gc of
+/* Pushes `size` zeroed bytes, for what C holds over calls that can raise.  `close` is the __gc of
  * all boxes of that name. [0, +1, m] */
 void *ipw_value_push_box(lua_State *L, size_t size, const char *name, lua_CFunction close);
 /* Pushes a value that is encoded as this text, which must be valid JSON (json.raw). */
 void ipw_value_push_raw(lua_State *L, const char *json, size_t n); /* [0,+1,m] */
-/* Which of our marks a table or userdata carries. */
+/* Our marks of tables and userdata. */
 enum ipw_value_mark { IPW_MARK_NONE, IPW_MARK_LIST, IPW_MARK_ERROR, IPW_MARK_RAW };
 enum ipw_value_mark ipw_value_mark(lua_State *L, int idx); /* [0,0,-] */
 void ipw_value_mark_error(lua_State *L, int idx);          /* [0,0,m] */

@@ -17,15 +17,15 @@ enum {
     ALL_GARBAGE = 64 * 1024 * 1024, /* of all states together */
     MOST_GARBAGE = 1024 * 1024,     /* of one */
     LEAST_GARBAGE = 8 * 1024,
-    MANY_OPEN = 512, /* states, beyond which their memory counts for more than their time */
+    MANY_OPEN = 512, /* states; with more, memory matters more than time */
     TIDY_GARBAGE = 6 * 1024,
 };
 static size_t n_open; /* states */
 
-/* Lua's allocator.  The cap is soft: an allocator that refuses table growth makes Debian's 5.4.4
- * corrupt its heap, so past the cap the script is stopped at
- * its next instruction, and only single strings and userdata beyond a quarter of the cap, and
- * anything beyond four times the cap, are refused. */
+/* Lua's allocator.  The cap is soft, because Debian's Lua 5.4.4 corrupts its heap if an allocator
+ * refuses to grow a table.  Past the cap the script is stopped at its next instruction.  Only
+ * single strings and userdata of more than a quarter of the cap are refused, and anything beyond
+ * four times the cap. */
 static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)
 {
     struct ipw_vm *vm = ud;
@@ -63,8 +63,9 @@ static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)
     return block;
 }
 
-/* Garbage counts until it is collected, which near the cap is before Lua would do it by itself.  An
- * eighth of the cap must come free, lest the script does nothing else any more. */
+/* Garbage counts until it is collected, and near the cap that must happen before Lua does it by
+ * itself.  A collection must free an eighth of the cap; otherwise the script would do nothing
+ * else. */
 bool ipw_vm_collect(struct ipw_vm *vm, lua_State *L)
 {
     lua_gc(L, LUA_GCCOLLECT);
@@ -74,7 +75,8 @@ bool ipw_vm_collect(struct ipw_vm *vm, lua_State *L)
     return true;
 }
 
-/* As lua_close() has it, for what is not freed dies with the arena. */
+/* For lua_close(): blocks need not be freed one by one, because the arena is released as a
+ * whole. */
 static void *let_go(void *ud, void *ptr, size_t osize, size_t nsize)
 {
     return nsize ? allocate(ud, ptr, osize, nsize) : NULL;
@@ -92,9 +94,9 @@ static bool has_field(lua_State *L, int table, const char *name)
     return found;
 }
 
-/* Whether something in the state may want to be told of its end.  Scripts have no __gc, and C gives
- * one only to what luaL_newmetatable() has put in the registry.  Lua's own boxes (_UBOX*) hold memory
- * of the arena and nothing else. */
+/* Whether a value of the state has a finalizer.  Scripts have no __gc, and C gives one only to
+ * types that luaL_newmetatable() put into the registry.  Lua's own boxes (_UBOX*) own only memory
+ * of the arena. */
 static bool has_finalizers(lua_State *L)
 {
     bool found = false;
@@ -110,9 +112,9 @@ static bool has_finalizers(lua_State *L)
     return found;
 }
 
-/* The garbage collector of a new state starts when the state has grown by this much.  Left alone it
- * would begin at once and go round three times in the life of a query that in the end needs 100 kB;
- * but with thousands of states open, what each of them has not collected adds up. */
+/* The garbage collector of a new state starts when the state has grown by this much.  Otherwise it
+ * begins at once and runs three times in the life of a query that needs 100 kB in the end.  With
+ * thousands of states open the limit is smaller, because their uncollected memory adds up. */
 static void grant_garbage(const struct ipw_vm *vm)
 {
     size_t bytes = ALL_GARBAGE / n_open;
@@ -120,7 +122,8 @@ static void grant_garbage(const struct ipw_vm *vm)
     if (bytes > MOST_GARBAGE) bytes = MOST_GARBAGE;
     if (bytes < LEAST_GARBAGE) bytes = LEAST_GARBAGE;
     if (bytes > vm->options.memory_bytes / 4) bytes = vm->options.memory_bytes / 4;
-    /* A step of minus so many kilobytes is a debt that must be made before anything is done. */
+    /* A negative step of so many kilobytes is a credit that must be used up before the collector
+     * works. */
     lua_gc(vm->L, LUA_GCSTEP, -(int)(bytes / 1024));
 }
 
@@ -142,7 +145,7 @@ struct ipw_vm *ipw_vm_of(lua_State *L)
 {
     struct ipw_vm *vm;
 
-    memcpy(&vm, lua_getextraspace(L), sizeof vm); /* new threads inherit it from the main one */
+    memcpy(&vm, lua_getextraspace(L), sizeof vm); /* new threads inherit it from the main thread */
     return vm;
 }
 
@@ -235,7 +238,7 @@ int ipw_vm_call(struct ipw_vm *vm, int nargs, int nresults, struct ipw_err *err)
     return err ? (int)err->code : IPW_ELUA;
 }
 
-void ipw_vm_renew_cpu(struct ipw_vm *vm) { vm->over_cpu = 0; } /* the hook takes itself away */
+void ipw_vm_renew_cpu(struct ipw_vm *vm) { vm->over_cpu = 0; } /* the hook removes itself */
 
 static enum ipw_code code_of(const char *name)
 {
@@ -244,7 +247,7 @@ static enum ipw_code code_of(const char *name)
     return IPW_ELUA;
 }
 
-/* The string at idx as one line that is safe to show, cut to what fits. */
+/* The string at idx as one printable line, cut to fit. */
 static void read_line(lua_State *L, int idx, char *out, size_t size)
 {
     struct ipw_buf line = IPW_BUF(8 * IPW_KIB);
@@ -256,8 +259,8 @@ static void read_line(lua_State *L, int idx, char *out, size_t size)
     ipw_buf_release(&line);
 }
 
-/* The error table's own fields are read raw, so that nothing of the script's runs here, and without
- * pushing a key, for which there may be no memory. */
+/* Reads fields of the error table raw, so that no script code runs, and without pushing a key, for
+ * which there may be no memory. */
 static bool error_field(lua_State *L, int idx, const char *key, char *out, size_t size)
 {
     bool found = false;

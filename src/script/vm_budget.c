@@ -1,9 +1,9 @@
 /* The CPU budget of Lua code.
  *
- * A count hook that is always armed costs 1.5 to 2.8 times the speed,
- * so the hook is armed late: one timer on the loop thread's CPU clock ticks every 20 ms of CPU
- * while Lua runs; its handler counts, and past the budget sets the hook on the Lua thread that
- * runs.  Between slices the timer ticks without effect. */
+ * A count hook that is always set makes Lua 1.5 to 2.8 times slower, so the hook is set late.  One
+ * timer on the CPU clock of the loop's thread ticks every 20 ms of CPU time.  Its handler counts
+ * ticks while Lua runs, and past the budget it sets the hook on the Lua thread that runs.  Between
+ * slices the timer ticks without effect. */
 #include <errno.h>
 #include <lauxlib.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ void ipw_budget_check(lua_State *L)
 
     if (vm->over_memory && !vm->refused && ipw_vm_collect(vm, L)) return;
     if (vm->over_memory) {
-        vm->refused = true; /* from now on; what is caught and thrown away does not help */
+        vm->refused = true; /* stays set: catching the error does not help */
         ipw_budget_stop(L);
         luaL_error(L, "the script passed its memory limit");
     }
@@ -55,7 +55,7 @@ void ipw_budget_stop(lua_State *L)
     lua_sethook(L, raise_stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
-/* lua_sethook is made to be called from a signal handler: it only sets fields of the thread. */
+/* lua_sethook may be called from a signal handler: it only sets fields of the thread. */
 static void on_tick(int signum)
 {
     struct ipw_vm *vm = active;

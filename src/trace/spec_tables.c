@@ -1,7 +1,8 @@
-/* The tables of files that no one struct holds: the header of power.jsonl, manifest.json,
+/* The tables of files without a struct of their own: the header of power.jsonl, manifest.json,
  * summary.json. */
 #include "trace/spec_rows.h"
 
+/* clang-format off */
 static const char *const channel_kinds[] = {"counter", "gauge", "metric", "estimate", NULL};
 static const struct ipw_spec channel[] = {
     KEY("device", TZ),
@@ -11,26 +12,37 @@ static const struct ipw_spec channel[] = {
     KEY("max_w", NZ),
     KEY("modulus_uj", N),
     KEY("name", T),
+    KEY("period_ns", C | OPT),
+    KEY("remote", B | OPT),
+    KEY("scope", TZ | OPT),
     KEY("undo_window", B | OPT),
     KEY("unit", T),
     KEY("window_ns", C | OPT),
     END,
 };
-static const struct ipw_spec source[] = {OF("channels", A, channel), KEY("name", T),
-                                         KEY("note", TZ), KEY("period_ns", C), END};
+static const struct ipw_spec source[] = {
+    OF("channels", A, channel),
+    KEY("name", T),
+    KEY("note", TZ),
+    KEY("period_ns", C),
+    END,
+};
 const struct ipw_spec ipw_spec_power_header[] = {
-    KEY("basis", OZ),        KEY("format", C | OPT),
-    KEY("interval_ns", C),   KEY("schema_version", C),
-    KEY("segment", C | OPT), OF("sources", A, source),
-    KEY("verdicts", A),      END,
+    KEY("basis", OZ),
+    KEY("format", C | OPT),
+    KEY("interval_ns", C),
+    KEY("row", A | OPT),
+    KEY("schema_version", C),
+    KEY("segment", C | OPT),
+    OF("sources", A, source),
+    KEY("verdicts", A),
+    END,
 };
 
-static const struct ipw_spec clock_anchor[] = {KEY("boot_ns", I), KEY("mono_ns", I),
-                                               KEY("wall_ns", I), END};
+static const struct ipw_spec clock_anchor[] = {KEY("boot_ns", I), KEY("mono_ns", I), KEY("wall_ns", I), END};
 static const struct ipw_spec program[] = {KEY("name", T), KEY("version", T), END};
 static const struct ipw_spec torn[] = {KEY("bytes", C), KEY("file", T), KEY("offset", C), END};
-static const struct ipw_spec session_books[] = {KEY("idle_j", NZ), KEY("reason", TZ),
-                                                KEY("total_j", NZ), END};
+static const struct ipw_spec session_balance[] = {KEY("idle_j", NZ), KEY("reason", TZ), KEY("total_j", NZ), END};
 static const char *const ends[] = {"complete", "interrupted", "limit", "killed", NULL};
 static const struct ipw_spec segment[] = {
     KEY("baseline", OZ | OPT),
@@ -43,7 +55,7 @@ static const struct ipw_spec segment[] = {
     KEY("energy_note", TZ | OPT),
     KEY("forced", A),
     KEY("hardware", OZ),
-    OF("ledger", OZ | EACH, session_books),
+    OF("ledger", OZ | EACH, session_balance),
     KEY("not_quiet", TZ),
     KEY("note", TZ | OPT),
     KEY("own", OZ),
@@ -56,15 +68,24 @@ static const struct ipw_spec segment[] = {
     END,
 };
 const struct ipw_spec ipw_spec_manifest[] = {
-    OF("clock", O, clock_anchor), KEY("config", O),
-    KEY("hardware", OZ),          KEY("hashes", O | OPT),
-    KEY("not_quiet", TZ),         OF("program", O, program),
-    KEY("schema_version", C),     OF("segments", A | OPT, segment),
-    KEY("started_at", TZ),        END,
+    OF("clock", O, clock_anchor),
+    KEY("command", OZ | OPT),
+    KEY("config", O),
+    KEY("hardware", OZ),
+    KEY("hashes", O | OPT),
+    KEY("not_quiet", TZ),
+    OF("program", O, program),
+    KEY("redacted", T | OPT),
+    KEY("replay", O | OPT),
+    KEY("schema_version", C),
+    OF("segments", A | OPT, segment),
+    KEY("started_at", TZ),
+    END,
 };
 
 static const struct ipw_spec balance[] = {
     KEY("balanced", BZ),
+    OF("devices", O | EACH | OPT, balance),
     KEY("difference_j", NZ),
     KEY("idle_j", NZ),
     KEY("partial_coverage", NZ | OPT),
@@ -77,13 +98,15 @@ static const struct ipw_spec balance[] = {
     END,
 };
 static const char *const states[] = {"complete", "interrupted", "limit", NULL};
-static const struct ipw_spec run[] = {KEY("agent", T),
-                                      KEY("dataset", T),
-                                      KEY("earlier_attempts", C),
-                                      KEY("model", TZ),
-                                      KEY("planned", CZ),
-                                      KEY("sessions", CZ),
-                                      END};
+static const struct ipw_spec run[] = {
+    KEY("agent", T),
+    KEY("dataset", T),
+    KEY("earlier_attempts", C),
+    KEY("model", TZ),
+    KEY("planned", CZ),
+    KEY("sessions", CZ),
+    END,
+};
 static const struct ipw_spec totals[] = {
     KEY("accuracy", NZ),
     KEY("completed", C),
@@ -94,19 +117,27 @@ static const struct ipw_spec totals[] = {
     KEY("gpu_energy_joules", NZ),
     KEY("input_tokens", CZ),
     KEY("interrupted", C | OPT),
+    KEY("judge_cpu_energy_joules", Z | OPT),
+    KEY("judge_gpu_energy_joules", Z | OPT),
+    KEY("known", O | OPT),
     KEY("machine_energy_joules", NZ),
+    KEY("malformed_replies", C | OPT),
     KEY("output_tokens", CZ),
     KEY("queries", C),
     KEY("resolved", C),
     KEY("retries", C),
     KEY("timed_out", C),
     KEY("tool_calls", C),
+    KEY("total_task_cpu_energy_joules", NZ | OPT),
+    KEY("total_task_gpu_energy_joules", NZ | OPT),
     KEY("total_tokens", CZ),
     KEY("turns", C),
+    KEY("unknown", O | OPT),
     KEY("unresolved", C),
     KEY("unscorable", C),
     KEY("unscored", C),
     KEY("wall_clock_s", S),
+    KEY("with_estimates", O | OPT),
     END,
 };
 static const struct ipw_spec answered[] = {KEY("queries", C), KEY("turns", C), END};
@@ -137,3 +168,4 @@ const struct ipw_spec ipw_spec_summary[] = {
     OF("totals", O, totals),
     END,
 };
+/* clang-format on */

@@ -77,7 +77,7 @@ return { name = "wrong", run = function()
   end
   for _, name in ipairs { "booked", "first_token", "suspend", "sensor_lost", "script", "concurrency" } do
     local ok, why = pcall(function() ipw.note(name, { channel = "package-0" }) end)
-    assert(not ok and tostring(why):find("^wrong.lua:%d+: ipw.note: '" .. name .. "' is a note of the program's own"), name)
+    assert(not ok and tostring(why):find("^wrong.lua:%d+: ipw.note: '" .. name .. "' is the name of a note of the program"), name)
   end
   ipw.note("n", {})
   ipw.note "malformed"

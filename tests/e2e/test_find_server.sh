@@ -112,7 +112,7 @@ grep -q "no model server was named (--base-url) or found on this machine: the de
 "$IPW_AGENT" run single --dataset rows.jsonl --model some --output nobody2 2>err.nobody2 >out.nobody2 && exit 12
 grep -q "no model server answers on this machine (looked at 127.0.0.1 ports 11434, 8080, 8000, 30000, 1234)" err.nobody2 || exit 13
 "$IPW_AGENT" doctor >out.doctor 2>&1
-grep -q "none named, none on the usual local ports" out.doctor || exit 20
+grep -q "start one or use --base-url" out.doctor || exit 20
 mkfifo found.out
 python3 lists.py 8080 200 '{"data":[{"id":"local-7b"}]}' >found.out &
 server=$!

@@ -58,18 +58,18 @@ HUB=$HF_HOME/hub/datasets--gaia-benchmark--GAIA
 mkdir -p "$HUB/refs" "$HUB/snapshots/abc123/2023/validation"
 unreadable "refs/main"
 printf abc123 >"$HUB/refs/main"
-unreadable "abc123 has no metadata.jsonl"
+unreadable "abc123 or in its 2023/validation"
 printf 'PAR1' >"$HUB/snapshots/abc123/2023/validation/metadata.parquet"
-unreadable "GAIA is there as Parquet" "pandas.read_parquet('metadata.parquet')"
+unreadable "GAIA was found as Parquet" "pandas.read_parquet('metadata.parquet')"
 ln -sf metadata.parquet-is-gone "$HUB/snapshots/abc123/2023/validation/metadata.parquet"
 unreadable "metadata.parquet: a link that leads nowhere"
 rm "$HUB/snapshots/abc123/2023/validation/metadata.parquet"
 ln -s metadata.jsonl "$HUB/snapshots/abc123/2023/validation/metadata.jsonl"
-unreadable "GAIA is there and cannot be read" "metadata.jsonl: "
+unreadable "GAIA was found but cannot be read" "metadata.jsonl: "
 if [ "$(id -u)" -ne 0 ]; then
     rm "$HUB/snapshots/abc123/2023/validation/metadata.jsonl"
     chmod 0 "$HUB/snapshots/abc123/2023"
-    unreadable "GAIA is there and cannot be read" "Permission denied"
+    unreadable "GAIA was found but cannot be read" "Permission denied"
     chmod 700 "$HUB/snapshots/abc123/2023"
     echo '{}' >"$HUB/snapshots/abc123/2023/validation/metadata.jsonl"
     chmod 0 "$HUB/snapshots/abc123/2023/validation/metadata.jsonl"
@@ -78,7 +78,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 rm -rf "$HF_HOME/hub"
 mkdir -p sets/gaia
-IPW_AGENT_DATASETS=$PWD/sets unreadable "sets/gaia has no metadata.jsonl"
+IPW_AGENT_DATASETS=$PWD/sets unreadable "sets/gaia or in its 2023/validation"
 
 step "Parquet, and what is no dataset, is known by its ending wherever it lies"
 mkdir -p sub
@@ -92,7 +92,7 @@ echo "a text" >sub/rows.txt
 expect_exit 3 agent run react --dataset sub/rows.txt --model demo
 check_err "ends in .jsonl, .ndjson, .json, .csv or .tsv"
 expect_exit 3 agent run react --dataset gaia --data-dir sub/rows.parquet --model demo
-check_err "GAIA is there as Parquet"
+check_err "GAIA was found as Parquet"
 
 step "a CSV file of a spreadsheet: semicolons, tabs; its level is shown"
 printf 'question;answer;level\n"6 * 7? Say: 1;2";42;2\nWhat is 1,5 + 1,5?;3;1\n' >semi.csv
@@ -150,7 +150,7 @@ assert_eq "$(cat out)" 'tools/ask.lua:4: ipw.http has no "qeury"; did you mean "
 printf 'local llm = require "ipw.llm"\nreturn { name = "mine", run = function() return llm.chta {} end }\n' >mine.lua
 expect_exit 3 agent check mine.lua
 check_out 'mine.lua:2: ipw.llm has no "chta"; did you mean "chat"?'
-check_out "cannot tell whether this is a tool or an agent"
+check_out "cannot tell the kind of this file"
 sed -i 's/qeury/query/' tools/ask.lua
 expect_exit 0 agent check tools/ask.lua
 

@@ -41,7 +41,7 @@ return {
     equal(assert(http.json(SITE .. "/echo", { z = 1, y = { "q" } })), { y = { "q" }, z = 1 })
     local value, why = http.json(SITE .. "/page")
     equal(value, nil)
-    matches(why, "the answer is no JSON")
+    matches(why, "the answer is not JSON")
   end },
   { "a status that is no success is a failure with the response", function()
     local page, why, word, response = http.get(SITE .. "/missing?secret=1")

@@ -73,7 +73,7 @@ check_out "(did you mean 'string'?)"
 check_out "unknown option 'optinal'"
 check_out "tools/bad.lua:8: input 'n': min is larger than max"
 check_out "tools/bad.lua:8: input 'n': default: expected integer, got string"
-check_out "tools/bad.lua:10: needs: nothing is called 'prco'"
+check_out "tools/bad.lua:10: needs: unknown grant 'prco'"
 check_out "tools/bad.lua:11: unknown field 'rnu'"
 printf 'return {\n  name = "x"\n  about = "y",\n}\n' >tools/syntax.lua
 expect_exit 3 agent check tools/syntax.lua
@@ -94,10 +94,10 @@ echo 'return { load = function() return { { id = 1, question = "a" }, { id = 1 }
 printf '{"question":"What is 2 + 2?","answer":"4"}\n' >rows.jsonl
 echo 'return require "ipw.dataset".open("rows.jsonl", { map = function() return { rule = "numeric" } end })' >datasets/mapped.lua
 expect_exit 0 agent check datasets/mapped.lua
-check_out "a good dataset, 'rows', 1 record"
+check_out "a good dataset, 'rows', 1 task"
 expect_exit 3 agent check datasets/bad.lua
-check_out "record 2: has no question"
-check_out "the id '1' is record 1's too"
+check_out "task 2: has no question"
+check_out "the id '1' is also task 1's"
 expect_exit 3 agent check tools/shout.lua tools/bad.lua
 check_out "a good tool, 'shout'"
 expect_exit 2 agent check --kind tol tools/shout.lua

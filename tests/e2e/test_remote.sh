@@ -2,53 +2,16 @@
 # answer, accounts and the joules of the model's spans, whatever domain the page tells.  The machine
 # is this one by its own address, which is not the loopback, so that its series count as remote.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/exporter.sh"
 
 ADDRESS=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 '^[0-9.]*$')
 [ -n "$ADDRESS" ] || skip "this machine has no address but the loopback"
 
 awk 'BEGIN { for (i = 1; i <= 4; i++)
     printf "{\"question\":\"Question %d: what is 2 + 3 * %d?\",\"answer\":\"42\"}\n", i, i }' >rows.jsonl
-mkdir site
-mkfifo said
 
 step "a web server"
-PYTHONUNBUFFERED=1 python3 -m http.server 0 --bind "$ADDRESS" --directory site >said 2>server.log &
-server=$!
-FAKES="$FAKES $server"
-read -r line <said
-PORT=$(echo "$line" | sed -n 's/.* port \([0-9]*\) .*/\1/p')
-[ -n "$PORT" ] || fail "no port in: $line"
-PAGE=http://$ADDRESS:$PORT/metrics
-
-# Keeps a page up to date: format FORMAT, 100 W.
-cat >exporter.py <<'PY'
-import os, sys, time
-pages = {
-    "dcgm": 'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{gpu="0",UUID="GPU-1",modelName="H100"}} {mj:.0f}\n',
-    "scaphandre": '# TYPE scaph_host_power_microwatts gauge\n'
-                  'scaph_host_power_microwatts 100000000\n',
-    "kepler": 'kepler_node_cpu_joules_total{{zone="package",index="0",path="/sys/x",node_name="n"}} {j:.6f}\n',
-    "node": '# TYPE node_rapl_package_joules_total counter\n'
-            'node_rapl_package_joules_total{{index="0",path="/sys/class/powercap/intel-rapl:0"}} {j:.6f}\n',
-}
-start = time.monotonic()
-for i in range(10**9):
-    j = 5000 + 100 * (time.monotonic() - start)
-    with open("site/next", "w") as f:
-        f.write(pages[sys.argv[1]].format(j=j, mj=j * 1000))
-    os.rename("site/next", "site/metrics")
-    if i == 0:
-        print("up", flush=True)
-    time.sleep(0.05)
-PY
-exporter() { # FORMAT: returns when the page is there
-    python3 exporter.py "$1" >said &
-    writer=$!
-    FAKES="$FAKES $writer"
-    read -r line <said
-    assert_eq "$line" up
-}
-stop_exporter() { kill $writer && wait $writer 2>/dev/null; }
+serve_pages "$ADDRESS"
 
 start_fake --bench 3 --delay-ms 250
 run() { # DIR ARGS...

@@ -1,50 +1,13 @@
 # Energy that an exporter publishes: a page of its format, served by any web server, is read and its
 # joules are booked.  The page is rewritten while the run goes on.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/exporter.sh"
 
 awk 'BEGIN { for (i = 1; i <= 4; i++)
     printf "{\"question\":\"Question %d: what is 2 + 3 * %d?\",\"answer\":\"42\"}\n", i, i }' >rows.jsonl
-mkdir site
-mkfifo said
 
 step "a web server"
-PYTHONUNBUFFERED=1 python3 -m http.server 0 --bind 127.0.0.1 --directory site >said 2>server.log &
-server=$!
-read -r line <said
-PORT=$(echo "$line" | sed -n 's/.* port \([0-9]*\) .*/\1/p')
-[ -n "$PORT" ] || fail "no port in: $line"
-PAGE=http://127.0.0.1:$PORT/metrics
-
-# Keeps a page up to date: format FORMAT, 100 W.
-cat >exporter.py <<'PY'
-import os, sys, time
-pages = {
-    "dcgm": '# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION counter\n'
-            'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{gpu="0",UUID="GPU-1",modelName="H100"}} {mj:.0f}\n'
-            'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{gpu="1",UUID="GPU-2",modelName="H100"}} 9223372036854775794\n'
-            'DCGM_FI_DEV_POWER_USAGE{{gpu="0",UUID="GPU-1",modelName="H100"}} 100.0\n',
-    "node": '# TYPE node_rapl_package_joules_total counter\n'
-            'node_rapl_package_joules_total{{index="0",path="/sys/class/powercap/intel-rapl:0"}} {j:.6f}\n'
-            'node_rapl_core_joules_total{{index="0",path="/sys/class/powercap/intel-rapl:0:0"}} {j:.6f}\n'
-            'node_cpu_seconds_total{{cpu="0",mode="idle"}} 1.5e+06\n',
-}
-start = time.monotonic()
-for i in range(10**9):
-    j = 5000 + 100 * (time.monotonic() - start)
-    with open("site/next", "w") as f:
-        f.write(pages[sys.argv[1]].format(j=j, mj=j * 1000))
-    os.rename("site/next", "site/metrics")
-    if i == 0:
-        print("up", flush=True)
-    time.sleep(0.05)
-PY
-exporter() { # FORMAT: returns when the page is there
-    python3 exporter.py "$1" >said &
-    writer=$!
-    read -r line <said
-    assert_eq "$line" up
-}
-stop_exporter() { kill $writer && wait $writer 2>/dev/null; }
+serve_pages 127.0.0.1
 
 # booked DIR DOMAIN: some 100 W over the run (the page is written late on a busy machine), in balance, and shared among the queries by their time.
 booked() {
@@ -63,7 +26,7 @@ run() { # DIR ARGS...
 }
 
 step "the DCGM exporter's page"
-exporter dcgm
+exporter dcgm_two
 run dcgm --telemetry "prometheus=$PAGE"
 booked dcgm gpu
 assert_contains dcgm/power.jsonl "127.0.0.1:$PORT/gpu0"
@@ -73,7 +36,7 @@ stop_exporter
 
 
 step "node_exporter's page: the package, and not its cores a second time"
-exporter node
+exporter node_cores
 run node --telemetry "prometheus=$PAGE"
 booked node cpu
 stop_exporter

@@ -98,7 +98,7 @@ cat >cases <<'EOF'
 2|score run|run: name its dataset with --dataset
 3|score nowhere|nowhere: no such run
 3|score run --dataset nowhere.jsonl|nowhere.jsonl: No such file
-3|score run --scorer zzz --dataset rows.jsonl|no scorer is called 'zzz'
+3|score run --scorer zzz --dataset rows.jsonl|unknown scorer 'zzz'
 2|test|test: an argument is missing
 1|test nowhere.lua|nowhere.lua: No such file
 3|tool nothing|no tool is named 'nothing'
@@ -180,6 +180,16 @@ for limits in "-n 64" "-s 1024" "-s unlimited"; do
     (ulimit $limits 2>/dev/null && "$IPW_AGENT" tool calculator '{"expression":"1+1"}' >out) || [ "$limits" = "-s unlimited" ] ||
         fail "ulimit $limits"
 done
+
+step "the help of every command fits a terminal of 80 columns"
+"$IPW_AGENT" --help >help
+awk '/^  [a-z]/ { print $1 }' help | grep -v ipw-agent >commands
+[ "$(wc -l <commands)" -ge 20 ] || fail "commands of the help: $(cat commands)"
+while read -r command; do
+    "$IPW_AGENT" "$command" --help >>help || fail "$command --help"
+done <commands
+awk 'length > 80' help >wide
+[ ! -s wide ] || fail "wider than 80 columns: $(cat wide)"
 
 step "lists"
 expect_exit 0 agent show

@@ -31,7 +31,7 @@ local function records(name, text, opts)
   if not rows then error(why, 2) end
   opts = opts or {}
   opts.folder = opts.folder or "."
-  return dataset.records(rows, name, opts)
+  return dataset.tasks(rows, name, opts)
 end
 
 local cases = {
@@ -86,7 +86,7 @@ local cases = {
     equal(list, nil)
     has(why, "x.jsonl:2"); has(why, "saw id, query")
     list, why = records("x.jsonl", '{"question":"  "}\n')
-    equal(list, nil); has(why, "x.jsonl:1: no question: the column 'question' holds no text")
+    equal(list, nil); has(why, "x.jsonl:1: no question: the column 'question' has no text")
   end },
 
   { "a mapping may name each rule of ipw.score, with what the rule needs, and no other", function()

@@ -1,16 +1,17 @@
---- ipw.cli.check: `ipw-agent check FILE`: loads a file and says what is wrong with it, and where.
+--- ipw.cli.check: `ipw-agent check FILE` loads a file and prints its mistakes with their lines.
 local check = require "ipw.check"
 local misspelt = require "ipw.cli.library_names"
 local script = require "ipw.core.script"
 
---- The line where a field is set, or a name is written as a string; the file's last `return` else.
+--- The line where a field is set, or a name is written as a string; else the file's last `return`.
 local function line_of(source, field)
   local escaped = field:gsub("%W", "%%%0")
   local at, number, fallback = nil, 0, 1
   for line in (source .. "\n"):gmatch "(.-)\n" do
     number = number + 1
     local code = line:gsub("%-%-.*", "")
-    if not at and (code:find("%f[%w_]" .. escaped .. "%s*=[^=]") or code:find("[\"']" .. escaped .. "[\"']")
+    if not at and (code:find("%f[%w_]" .. escaped .. "%s*=[^=]")
+      or code:find("[\"']" .. escaped .. "[\"']")
       or code:find("%[\"" .. escaped .. "\"%]%s*=")
       or code:find("[.:]" .. escaped .. "%s*%(")) then
       at = number
@@ -20,7 +21,7 @@ local function line_of(source, field)
   return at or fallback
 end
 
---- By its folder, then by what its table has.
+--- The kind of a file, by its folder, else by the fields of its table.
 local function kind_of(path, value)
   for _, kind in ipairs { "tool", "agent", "dataset", "model" } do
     if path:find("%f[%w]" .. kind .. "s/[^/]*$") then return kind end
@@ -32,7 +33,7 @@ local function kind_of(path, value)
   return nil
 end
 
---- Globals that the file sets while it is loaded: a missing `local`, nearly always.
+--- Globals that the file sets while it is loaded: nearly always a missing `local`.
 local function stray_globals(before)
   local names = {}
   for name in pairs(_G) do
@@ -71,7 +72,7 @@ return function(io, path, kind)
   for _, problem in ipairs(misspelt(source)) do say(problem.line, problem.why) end
   kind = kind ~= "" and kind or kind_of(path, value)
   if not kind then
-    say(1, "cannot tell whether this is a tool or an agent: say so with --kind")
+    say(1, "cannot tell the kind of this file; use --kind")
     return 3
   end
 
@@ -80,8 +81,9 @@ return function(io, path, kind)
   end
   local stem = path:match "([^/]*)%.lua$"
   if stem and type(value.name) == "string" and kind == "tool" and value.name ~= stem then
-    say(line_of(source, "name"), ("the tool is called '%s' and the file %s.lua: it is found by the file's name")
-      :format(value.name, stem))
+    say(line_of(source, "name"),
+      ("the tool is called '%s' and the file %s.lua: it is found by the file's name")
+        :format(value.name, stem))
   end
 
   local more = ""
@@ -89,17 +91,17 @@ return function(io, path, kind)
     local n = #(value.input or {})
     more = (", %d argument%s"):format(n, n == 1 and "" or "s")
   elseif found == 0 and kind == "dataset" then
-    local loaded, records, info = pcall(value.load, {})
-    if not loaded or records == nil then
-      local why = loaded and info or records
+    local loaded, tasks, info = pcall(value.load, {})
+    if not loaded or tasks == nil then
+      local why = loaded and info or tasks
       say(line_of(source, "load"), "load: " .. tostring(type(why) == "table" and why.message or why))
-    elseif type(records) ~= "table" then
-      say(line_of(source, "load"), "load: expected a list of records, got " .. type(records))
+    elseif type(tasks) ~= "table" then
+      say(line_of(source, "load"), "load: expected a list of tasks, got " .. type(tasks))
     else
-      for _, problem in ipairs(check.records(records)) do
+      for _, problem in ipairs(check.tasks(tasks)) do
         say(line_of(source, problem.field), check.text(problem))
       end
-      more = (", %d record%s"):format(#records, #records == 1 and "" or "s")
+      more = (", %d task%s"):format(#tasks, #tasks == 1 and "" or "s")
     end
   end
   if found > 0 then return 3 end

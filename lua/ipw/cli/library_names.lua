@@ -1,10 +1,10 @@
---- ipw.cli.library_names: names of the library that a script uses and the library does not have.
+--- ipw.cli.library_names: finds names in a script that the library does not have.
 --
--- Read from the script's tokens, as far as plain uses go: `local http = require "ipw.http"` (several
--- in one statement too), then http.name and http:name, or `require("ipw.http").name`.  What the
--- modules have is what require gives.  Where a use may be meant otherwise, nothing is said: the local
--- name stands for something else too (a parameter, another local, an assignment), the script sets
--- the name itself, or asks whether it is there (`http.name and`, `if http.name`, `http.name == nil`).
+-- It reads the script's tokens and understands plain uses: `local http = require "ipw.http"` (also
+-- several in one statement), then http.name and http:name, or `require("ipw.http").name`.  It compares
+-- them with the table that require returns.  It reports nothing if the use may be intended: the local
+-- name also stands for something else (a parameter, another local, an assignment), the script sets the
+-- name itself, or it tests for the name (`http.name and`, `if http.name`, `http.name == nil`).
 
 local nearest = require("ipw.core.script").nearest
 
@@ -13,7 +13,7 @@ local OPENS = { ["function"] = "block", ["do"] = "block", ["if"] = "block", ["re
 local CLOSES = { ["end"] = true, ["until"] = true, ["}"] = true, [")"] = true, ["]"] = true }
 local ASKS = { ["and"] = true, ["or"] = true, ["then"] = true, ["=="] = true, ["~="] = true }
 
---- Where the long bracket that opens at `at` ends, or nil when none opens there.
+--- The end of the long bracket that opens at `at`, or nil if none opens there.
 local function long_bracket(source, at)
   local level = source:match("^%[(=*)%[", at)
   if not level then return nil end
@@ -31,7 +31,7 @@ local function quoted(source, at)
   return #source
 end
 
---- The tokens: { text, line, kind }, kind "name", "string" (text: what it holds) or "mark".
+--- The tokens: { text, line, kind }; kind: "name", "string" (text: its content) or "mark".
 local function tokens_of(source)
   local tokens, at, line = {}, 1, 1
   local function add(kind, text, stop)
@@ -63,20 +63,21 @@ local function tokens_of(source)
       local stop = long_bracket(source, at)
       add("string", "", stop)
     else
-      local text = source:match("^%.%.%.?", at) or source:match("^[=~<>]=", at) or source:match("^::", at) or c
+      local text = source:match("^%.%.%.?", at) or source:match("^[=~<>]=", at)
+        or source:match("^::", at) or c
       add("mark", text, at + #text - 1)
     end
   end
   return tokens
 end
 
---- The text of the token k places on; "" behind the last.
+--- The text of token i; "" for a string and after the last token.
 local function text_at(tokens, i)
   local token = tokens[i]
   return token and token.kind ~= "string" and token.text or ""
 end
 
---- The module that a plain require at i asks for, and the place behind it; or nil.
+--- The module of a plain require at token i, and the place after it; or nil.
 local function required(tokens, i)
   if text_at(tokens, i) ~= "require" then return nil end
   local open = text_at(tokens, i + 1) == "("
@@ -85,14 +86,14 @@ local function required(tokens, i)
   return name.text, i + (open and 4 or 2)
 end
 
---- What each local name stands for: a module's name, or false when it is something else (too).
+--- The meaning of each local name: a module's name, or false if it (also) stands for something else.
 local function follow_locals(tokens)
   local means = {}
   local function declare(name, module)
     if means[name] ~= nil and means[name] ~= module then module = false end
     means[name] = module
   end
-  --- Names from i on, with commas between and <attributes>; the place behind them.
+  --- The names from i on, separated by commas, with <attributes>; and the place after them.
   local function list_of(i)
     local list = {}
     while tokens[i] and tokens[i].kind == "name" do
@@ -105,7 +106,7 @@ local function follow_locals(tokens)
     return list, i
   end
 
-  local open = {}      -- what is open here: "block", "{", "(" or "["
+  local open = {}      -- the brackets and blocks that are open: "block", "{", "(" or "["
   local declared = 0   -- names before this place are being declared
   for i, token in ipairs(tokens) do
     local text, before = text_at(tokens, i), text_at(tokens, i - 1)
@@ -119,7 +120,7 @@ local function follow_locals(tokens)
         local module, behind
         if plain then module, behind = required(tokens, at + 1) end
         local follows = behind and text_at(tokens, behind)
-        -- A call, an index or an operator makes something else of it.
+        -- After a call, an index or an operator the value is not the module.
         plain = module and not (follows:find "^[.:%[({+%-*/%%^&|~<>=]" or ASKS[follows])
           and not (tokens[behind] and tokens[behind].kind == "string")
         declare(name, plain and module or false)
@@ -134,7 +135,8 @@ local function follow_locals(tokens)
       while tokens[at] and text_at(tokens, at) ~= "(" do at = at + 1 end
       for _, name in ipairs((list_of(at + 1))) do declare(name, false) end
       if at == i + 2 then declare(text_at(tokens, i + 1), false) end
-    elseif means[text] and token.kind == "name" and i >= declared and before ~= "." and before ~= ":" then
+    elseif means[text] and token.kind == "name" and i >= declared
+      and before ~= "." and before ~= ":" then
       -- An assignment, alone or in a list; but not a field of a table's constructor.
       local field = open[#open] == "{" and (before == "{" or before == "," or before == ";")
       local _, at = list_of(i)
@@ -146,7 +148,7 @@ local function follow_locals(tokens)
   return means
 end
 
---- The uses: { module, name, line }, and which names the script sets or asks for.
+--- The uses: { module, name, line }; and the names that the script sets or tests for.
 local function uses_of(tokens, means)
   local uses, own = {}, {}
   for i, token in ipairs(tokens) do
@@ -177,20 +179,23 @@ local function keys_of(t)
   return keys
 end
 
---- What is wrong with the names in a script's source: a list of { line, why }.
+--- The unknown names in a script's source: a list of { line, why }.
 return function(source)
   local tokens = tokens_of(source)
   local uses, own = uses_of(tokens, follow_locals(tokens))
   local problems, said = {}, {}
   for _, use in ipairs(uses) do
     local place = use.module .. "." .. use.name
-    if (use.module == "ipw" or use.module:find "^ipw%.") and not own[use.module][use.name] and not said[place] then
+    local ours = use.module == "ipw" or use.module:find "^ipw%."
+    if ours and not own[use.module][use.name] and not said[place] then
       said[place] = true
       local found, library = pcall(require, use.module)
       if found and type(library) == "table" and library[use.name] == nil then
         local near = nearest(use.name, keys_of(library))
-        problems[#problems + 1] = { line = use.line, why = ("%s has no \"%s\"%s"):format(use.module, use.name,
-          near and ("; did you mean \"%s\"?"):format(near) or "") }
+        local meant = near and ("; did you mean \"%s\"?"):format(near) or ""
+        problems[#problems + 1] = {
+          line = use.line, why = ("%s has no \"%s\"%s"):format(use.module, use.name, meant),
+        }
       end
     end
   end

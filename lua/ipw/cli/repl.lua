@@ -1,13 +1,14 @@
---- ipw.cli.repl: `ipw-agent repl`.
+--- ipw.cli.repl: `ipw-agent repl` reads and runs Lua line by line.
 local json = require "ipw.core.json"
 
 local HELP = [[
-An expression or a statement of Lua 5.4; open ones go on in the next line. `_` is the last value.
-  ? TEXT         asks the model
-  help           this; the modules llm, tools, json, fs, proc, text, score, ... are there
+Type an expression or a statement of Lua 5.4; an open one continues in the next line. `_` is the last
+value. The modules llm, tools, json, fs, proc, text, score, ... are loaded when you name them.
+  ? TEXT         ask the model
+  help           print this
   llm.chat { messages = { llm.user "Hello" } }.text
   tools.open { "calculator" }:invoke("calculator", { expression = "2 ** 10" })
-  quit           ends it, as Ctrl-D does]]
+  quit           end the program (also Ctrl-D)]]
 
 local function show(value)
   if type(value) == "string" then return value end
@@ -27,14 +28,14 @@ local function reason(err)
   return tostring(err)
 end
 
---- The chunk; or nil and a message; or nil, nil when the text only begins one.
+--- The chunk; or nil and a message; or nil, nil if the text is only the beginning of a chunk.
 local function compile(text)
   local chunk, open = load("return " .. text, "=repl")
   if chunk then return chunk end
   local why
   chunk, why = load(text, "=repl")
   if chunk then return chunk end
-  -- "{ 1," is an open expression and no statement at all.
+  -- "{ 1," is an open expression, but not the beginning of a statement.
   if open:find "<eof>['\"]?$" or why:find "<eof>['\"]?$" then return nil end
   return nil, why
 end

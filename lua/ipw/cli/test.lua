@@ -1,8 +1,8 @@
---- ipw.cli.test: `ipw-agent test FILE`: one file of cases, as TAP.
+--- ipw.cli.test: `ipw-agent test FILE` runs the cases of one file and prints TAP.
 local script = require "ipw.core.script"
 local test = require "ipw.test"
 
---- Cases as a list of { name, function }: what the file returned, or what it gathered.
+--- The cases as a list of { name, function }: those the file returned, and those it described.
 local function cases_of(value, path)
   local gathered = test.gathered()
   if type(value) ~= "table" then return gathered end
@@ -34,6 +34,6 @@ return function(io, path, filter)
       "; describe some with ipw.test"))
   end
   local passed, failed = test.run(cases, io.say)
-  -- Both numbers in one status: the command adds up the files.
+  -- Both numbers in one value: the command adds up the files.
   return passed << 32 | failed
 end

@@ -1,7 +1,7 @@
---- ipw.cli.tool: `ipw-agent tool NAME '{"json":"args"}'`: one call of a tool, by hand.
+--- ipw.cli.tool: `ipw-agent tool NAME '{"json":"args"}'` calls a tool once.
 local tools = require "ipw.tools"
 
---- "name (type, optional): what it is", a line an argument.
+--- One line for each argument: "name (type, optional): what it is".
 local function usage(tool)
   local lines = {}
   for _, field in ipairs(tool.input) do

@@ -1,25 +1,25 @@
---- demo: the small scripted model that is bundled with ipw-agent.
+--- demo: the small scripted model that is built into ipw-agent.
 --
--- It is no language model.  It knows a dozen kinds of questions (those of datasets/gaia-sample) by
--- patterns, and works on them as an agent's model would: it looks at the conversation, decides on
--- the next tool call from the question and the observations so far, and answers with what the tools
--- returned.  It holds no answers: another number in a question or in an attachment gives another
--- result.  To everything else it says that it is a demo and how to point to a real model.
+-- It is not a language model.  It recognises a dozen kinds of questions (those of datasets/gaia-sample)
+-- by patterns and works on them as a model does for an agent.  It reads the conversation, decides on
+-- the next tool call from the question and the observations so far, and answers with the results of the
+-- tools.  It contains no answers: another number in a question or in an attachment gives another
+-- result.  To every other question it answers that it is a demo, and how to use a real model.
 --
 --   reply(request) -> { text=, calls={ {name=, arguments=table} }, finish= }
 --
--- `request` is a decoded chat-completions request.  With `tools` in it the calls are native; with a
--- system prompt that shows the ReAct labels they are written as text.
+-- `request` is a decoded chat-completions request.  If it has `tools`, the calls are native.  If its
+-- system prompt has the ReAct labels, they are written as text.
 --
--- A skill is a function that runs from its beginning at every turn.  `ask` gives it the observation
--- that the conversation already holds for its n-th step; at the first step that has none, the skill
--- is left and that step becomes the reply.
+-- A skill is a function that starts from its beginning at every turn.  `ask` returns the observation
+-- that the conversation has for its n-th step.  At the first step without an observation the skill
+-- ends, and this step becomes the reply.
 
 local skills = require "ipw.demo_skills"
 
 local demo = { name = "demo" }
 
-local I_AM_A_DEMO = "I cannot answer this. I am the demo model that is bundled with ipw-agent, " ..
+local I_AM_A_DEMO = "I cannot answer this. I am the demo model that is built into ipw-agent, " ..
   "a script that knows only a few kinds of questions. Point ipw-agent to a real model with " ..
   "--model NAME and --base-url URL (or OPENAI_BASE_URL)."
 
@@ -54,7 +54,7 @@ local function read_observations(text, into)
   end
 end
 
---- What the conversation is about: the mode, the question, the tools on offer, the observations.
+--- Reads the conversation: the mode, the question, the offered tools, the observations.
 local function read(request)
   local talk = { mode = "plain", question = "", seen = {}, has = {}, marker = false }
   local all = {}
@@ -86,7 +86,7 @@ local function read(request)
     end
   end
   talk.marker = table.concat(all, "\n"):find("FINAL ANSWER", 1, true) ~= nil
-  -- The last words of a file block or a path: report.csv, data/report.csv
+  -- The file's name at the end of a file block or a path: report.csv, data/report.csv
   local name = talk.question:match("[%w_%-%./]*[%w_%-]%.csv%f[%W]")
     or talk.question:match("[%w_%-%./]*[%w_%-]%.json%f[%W]")
     or talk.question:match("[%w_%-%./]*[%w_%-]%.txt%f[%W]")
@@ -139,7 +139,7 @@ local function say_answer(talk, thought, answer)
   return { text = text, calls = {}, finish = "stop" }
 end
 
---- No answer is an answer in plain words; the marker stays away from it outside of ReAct.
+--- The reply without an answer, in plain words.  Only ReAct needs the marker.
 local function say_no(talk, why)
   local text = why and ("I could not find the answer: %s."):format(why) or I_AM_A_DEMO
   if talk.mode == "react" then

@@ -1,6 +1,6 @@
---- my_agent: say here how it works.
+--- my_agent: describe here how it works.
 --
--- `ipw-agent check FILE` says whether this file is right, and
+-- `ipw-agent check FILE` finds mistakes in this file, and
 -- `ipw-agent run FILE --dataset gaia` runs it over a dataset and measures what each answer costs.
 local llm   = require "ipw.llm"
 local tools = require "ipw.tools"
@@ -9,19 +9,20 @@ return {
   name  = "my_agent",
   about = "Calls tools until the model answers in plain text.",
 
-  -- `cfg` is this, with the command line on top (--max-turns, --temperature, --seed, --max-tokens,
-  -- --tools). A tool is found by its file's name: beside this file, in tools/, or among the built-in.
+  -- `cfg` has these values, replaced by options of the command line (--max-turns, --temperature,
+  -- --seed, --max-tokens, --tools). A tool is found by its file's name: beside this file, in tools/, or
+  -- built in.
   defaults = { max_turns = 8, temperature = 0, tools = { "calculator" } },
 
-  -- query: id, prompt, system (or nil), files ({ { name } }, in the query's folder), metadata.
-  -- Returns the answer as text, or { answer =, why =, source = }; or nil and a word for what ended it.
+  -- query: id, prompt, system (or nil), files ({ { name } }, in the query's workspace), metadata.
+  -- Returns the answer as text, or { answer =, why =, source = }; or nil and a word for how it ended.
   run = function(query, cfg)
     local kit <close> = tools.open(cfg.tools)
     local thread = { llm.system(query.system or "Answer briefly."), llm.user(query.prompt) }
 
     for _ = 1, cfg.max_turns do
-      -- Looks blocking and is not: other queries go on meanwhile. Raises { code, message, retryable }
-      -- when there is no reply after all retries.
+      -- Other queries run while this one waits. Raises { code, message, retryable } if there is no
+      -- reply after all retries.
       local reply = llm.chat { messages = thread, tools = kit.schemas, temperature = cfg.temperature,
                                seed = cfg.seed, max_tokens = cfg.max_tokens }
       thread[#thread + 1] = reply.message

@@ -1,13 +1,13 @@
---- Run by `ipw-agent test FILE`. The model's replies are written here, so that no server is needed.
+--- `ipw-agent test FILE` runs this file. It has the model's replies, so it needs no server.
 local test = require "ipw.test"
 
 test.describe("my_agent", function()
-  test.it("hands on the model's answer", function()
+  test.it("returns the model's answer", function()
     test.model { "It is 42." }
     test.equal(test.agent("my_agent", "What is the answer?"), "It is 42.")
   end)
 
-  test.it("gives the model what its tools say", function()
+  test.it("sends the results of tools to the model", function()
     local requests = test.model {
       { calls = { { "calculator", { expression = "6 * 7" } } } },
       "42",

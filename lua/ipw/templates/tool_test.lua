@@ -1,4 +1,4 @@
---- Run by `ipw-agent test FILE`, inside the real runtime.
+--- `ipw-agent test FILE` runs this file, inside the real runtime.
 local test = require "ipw.test"
 local call = test.tool "my_tool"
 
@@ -9,7 +9,7 @@ test.describe("my_tool", function()
     test.equal(text, "hello hello")
   end)
 
-  test.it("says what it cannot do", function()
+  test.it("returns the reason of a failure", function()
     local text, ok = call { word = "" }
     test.ok(not ok)
     test.matches(text, "word must not be empty")

@@ -87,7 +87,7 @@ static int encode_table(struct encoder *e, int idx)
         if (!rc) rc = encode(e, top);
         lua_settop(L, top - 1);
     }
-    if (rc) lua_settop(L, lua_gettop(L) - 1); /* the key */
+    if (rc) lua_settop(L, lua_gettop(L) - 1); /* removes the key */
     ipw_buf_addc(e->out, '}');
     e->depth--;
     return rc;

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "io/worker.h"
+#include "io/confined.h"
 #include "json/jsonl.h"
 #include "script/file_hashes.h"
 #include "script/host.h"
@@ -24,36 +24,36 @@
 
 enum { MAX_CALLS = 20000, MAX_SCRIPT_BYTES = 4 * 1024 * 1024, CPU_S = 65 };
 #define GRACE_NS      (2 * IPW_NS_PER_S)
-#define ADDRESS_BYTES (1024 * IPW_MIB) /* beside the heap: the binary, its libraries, messages */
+#define ADDRESS_BYTES (1024 * IPW_MIB) /* besides the heap: the binary, its libraries, messages */
 
 struct call {
     struct ipw_worker_host *host;
-    struct ipw_task *task; /* NULL once over */
+    struct ipw_task *task; /* NULL once it has ended */
     uint32_t number;
-    bool forgotten; /* the worker does not want to know any more */
+    bool forgotten; /* the worker no longer wants the answer */
     struct call *prev, *next;
 };
 
 struct ipw_worker_host {
     struct ipw_loop *loop;
     struct ipw_vm *vm;
-    struct ipw_worker *worker; /* NULL once ended */
+    struct ipw_confined *worker; /* NULL once it has ended */
     struct ipw_timer *grace;
     struct call *calls;
     size_t n_calls;
     struct ipw_buf said;
     bool has_said;
-    const char *refused; /* why it was ended: static text */
+    const char *refused; /* why it was killed: static text */
     void (*on_end)(void *ud, const struct ipw_worker_host_end *end);
     void *ud;
 };
 
-/* Addresses serve as registry keys. */
+/* Addresses serve as registry keys, which are unique. */
 static const char functions_key, granted_key;
 
-/* ---- what a worker may call ---- */
+/* ---- calls that a worker can make ---- */
 
-/* Notes that the worker may read this script. [0, 0, m] */
+/* Lets the worker read this script. [0, 0, m] */
 static void grant(lua_State *L, const char *path)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &granted_key);
@@ -62,7 +62,7 @@ static void grant(lua_State *L, const char *path)
     lua_pop(L, 1);
 }
 
-/* module(name): where it is. */
+/* module(name): its path. */
 static int script_module(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
@@ -107,7 +107,7 @@ static int script_source(lua_State *L)
     return 1;
 }
 
-/* Whether the file lies below the folder, links followed. */
+/* Whether the file is below the folder, after links are resolved. */
 static bool is_below(const char *path, const char *folder)
 {
     char *real = realpath(path, NULL), *root = folder ? realpath(folder, NULL) : NULL;
@@ -119,8 +119,8 @@ static bool is_below(const char *path, const char *folder)
     return is;
 }
 
-/* A name is looked up where scripts are.  A path leads anywhere, to a file of keys that happens to
- * be Lua too: it has to be one that the command line names, or a script below the same folders. */
+/* A name is only looked up in the folders of scripts.  A path can lead to any file, such as a file
+ * of keys, so it must be a path of the command line, or a script below these folders. */
 static bool may_read(lua_State *L, const char *name, const char *path, const char *const *tools)
 {
     const struct ipw_vm_options *o = &ipw_vm_of(L)->options;
@@ -136,8 +136,8 @@ static bool may_read(lua_State *L, const char *name, const char *path, const cha
     return below;
 }
 
-/* tool.find, which makes what it finds readable. Upvalues: the function itself, the tools that the
- * command line names. */
+/* tool.find; the worker can then read the file. Upvalues: the function itself, the tools of the
+ * command line. */
 static int tool_find(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1), *path;
@@ -155,7 +155,7 @@ static int tool_find(lua_State *L)
     return 2;
 }
 
-/* Puts the functions of one module into the table at the top, as "module.name". [0, 0, e] */
+/* Adds the functions of one module to the table at the top, as "module.name". [0, 0, e] */
 static void add_module(lua_State *L, const char *module, const char *names,
                        const char *const *tools)
 {
@@ -211,7 +211,7 @@ static int open_protected(lua_State *L)
 
 static void send(struct ipw_worker_host *w, const struct ipw_buf *message)
 {
-    if (w->worker) ipw_worker_send(w->worker, message->data, message->len);
+    if (w->worker) ipw_confined_send(w->worker, message->data, message->len);
 }
 
 static void send_text(struct ipw_worker_host *w, enum ipw_worker_message kind, uint32_t call,
@@ -264,8 +264,8 @@ struct incoming {
     struct call *call;
 };
 
-/* on_text(piece, kind) on this side.  Upvalue: the call, which lives as long as its task, and that
- * is what calls this. */
+/* on_text(piece, kind) on this side.  Upvalue: the call; it lives as long as its task, which calls
+ * this function. */
 static int send_piece(lua_State *L)
 {
     struct call *call = lua_touserdata(L, lua_upvalueindex(1));
@@ -280,7 +280,7 @@ static int send_piece(lua_State *L)
     return rc ? luaL_error(L, "%s", err.text) : 0;
 }
 
-/* The worker marks by `true` that its request has an on_text: a function does not cross. */
+/* The worker sends `true` for an on_text, because a function cannot be sent. */
 static void answer_in_pieces(lua_State *L, int request, struct call *call)
 {
     if (!lua_istable(L, request)) return;
@@ -294,7 +294,7 @@ static void answer_in_pieces(lua_State *L, int request, struct call *call)
     lua_pop(L, 1);
 }
 
-/* prepare(light userdata): the function, its arguments. */
+/* prepare(light userdata): leaves the function and its arguments. */
 static int prepare_call(lua_State *L)
 {
     const struct incoming *in = lua_touserdata(L, 1);
@@ -310,7 +310,7 @@ static int prepare_call(lua_State *L)
     return 1 + n;
 }
 
-/* The worker broke the rules: it is not spoken to any more. */
+/* The worker broke the protocol: it is ended without an answer. */
 static void refuse(struct ipw_worker_host *w, const char *why)
 {
     if (w->refused) return;
@@ -363,12 +363,13 @@ static void cancel_call(struct ipw_worker_host *w, uint32_t number)
     for (struct call *c = w->calls; c; c = c->next) {
         if (c->number != number || c->forgotten) continue;
         c->forgotten = true;
-        ipw_task_cancel(c->task, "cancelled"); /* may end it, and the list entry with it */
+        ipw_task_cancel(c->task,
+                        "cancelled"); /* this can end the task and remove it from the list */
         return;
     }
 }
 
-/* Each may end at once and leave the list. */
+/* Each call can end at once and leave the list. */
 static void cancel_calls(struct ipw_worker_host *w, const char *reason)
 {
     for (struct call *c = w->calls, *next; c; c = next) {
@@ -438,13 +439,13 @@ static void on_exit_(void *ud, int exit_code, int term_signal, int64_t cpu_ns)
     w->on_end(w->ud, &end);
 }
 
-/* It did not come to an end by itself. */
+/* The script did not end by itself in time. */
 static void grace_over(void *ud)
 {
     struct ipw_worker_host *w = ud;
 
     w->grace = NULL;
-    ipw_worker_kill(w->worker);
+    ipw_confined_kill(w->worker);
     on_exit_(w, -1, SIGKILL, -1);
 }
 
@@ -477,14 +478,15 @@ int ipw_worker_host_start(struct ipw_worker_host **out,
     lua_pushlightuserdata(L, (void *)options);
     rc = ipw_vm_call(w->vm, 1, 0, err);
     if (rc) goto fail;
-    rc = ipw_worker_start(&w->worker, w->loop,
-                          &(struct ipw_worker_options){.memory_bytes = 4 * heap + ADDRESS_BYTES,
-                                                       .cpu_s = CPU_S,
-                                                       .message_max_bytes = IPW_WORKER_CODEC_MAX,
-                                                       .on_message = on_message,
-                                                       .on_exit = on_exit_,
-                                                       .ud = w},
-                          err);
+    rc =
+        ipw_confined_start(&w->worker, w->loop,
+                           &(struct ipw_confined_options){.memory_bytes = 4 * heap + ADDRESS_BYTES,
+                                                          .cpu_s = CPU_S,
+                                                          .message_max_bytes = IPW_WORKER_CODEC_MAX,
+                                                          .on_message = on_message,
+                                                          .on_exit = on_exit_,
+                                                          .ud = w},
+                           err);
     if (rc) goto fail;
     ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_START, 0);
     ipw_buf_add(&message, options->start, options->start_n);
@@ -501,7 +503,7 @@ fail:
 void ipw_worker_host_free(struct ipw_worker_host *w)
 {
     if (!w) return;
-    ipw_worker_kill(w->worker);
+    ipw_confined_kill(w->worker);
     w->worker = NULL;
     ipw_timer_cancel(w->grace);
     for (struct call *c = w->calls, *next; c; c = next) {

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/worker.h"
+#include "io/confined.h"
 #include "json/json.h"
 #include "json/write.h"
 #include "script/agent.h"
@@ -19,18 +19,19 @@
 #include "script/vm.h"
 #include "script/worker/worker_codec.h"
 
-/* Those that only compute.  `data` and `script` would look at files, which the kernel refuses. */
+/* Modules that only compute.  The kernel refuses the functions of `data` and `script` that open
+ * files. */
 static const char *const computing[] = {"json", "data", "script", "text", "compute", NULL};
 
 /* ---- calls ---- */
 
-/* A call on its way; the answer is kept until it is asked for. */
+/* A call in progress; its answer is kept until it is read. */
 struct pending {
     uint32_t number;
-    int kind; /* of the answer; 0: not there yet */
+    int kind; /* of the answer; 0: it has not come */
     struct ipw_buf answer;
-    struct ipw_buf pieces; /* of the answer, before it: each a length and values */
-    struct ipw_op *op;     /* that waits for it; or NULL */
+    struct ipw_buf pieces; /* received before the answer: each a length and values */
+    struct ipw_op *op;     /* the operation that waits for it; or NULL */
     struct pending *next;
 };
 
@@ -40,7 +41,7 @@ struct worker {
     struct ipw_message_channel *channel;
     uint32_t last_call;
     struct pending *pending;
-    struct ipw_buf answer; /* of the last call that blocked */
+    struct ipw_buf answer; /* of the last blocking call */
     /* the agent */
     struct ipw_json *start;
     struct ipw_agent *agent;
@@ -86,12 +87,12 @@ static void take_answer(struct worker *r, int kind, uint32_t number, const char 
     }
 }
 
-/* Sends the message and waits for its answer, which is r->answer then; gives its kind. */
+/* Sends the message and waits for its answer in r->answer; returns the answer's kind. */
 static int ask(struct worker *r, struct pending *p, const struct ipw_buf *message)
 {
     ipw_message_channel_send(r->channel, message->data, message->len);
     while (!p->kind)
-        if (!ipw_message_channel_wait(r->channel)) _exit(1); /* the core is gone */
+        if (!ipw_message_channel_wait(r->channel)) _exit(1); /* the core has ended */
     unlink_pending(r, p);
     ipw_buf_release(&r->answer);
     r->answer = p->answer;
@@ -104,7 +105,7 @@ static int push_answer(lua_State *L, int kind, const struct ipw_buf *answer)
 
     if (kind == IPW_WORKER_CODEC_RESULT) return n;
     if (n == 0) lua_pushliteral(L, "the core refused");
-    if (lua_type(L, -1) == LUA_TSTRING) { /* as luaL_error() in our place would have it */
+    if (lua_type(L, -1) == LUA_TSTRING) { /* as luaL_error() adds the place */
         luaL_where(L, 1);
         lua_insert(L, -2);
         lua_concat(L, 2);
@@ -133,7 +134,7 @@ static void call_cancel(struct ipw_op *base)
     ipw_buf_release(&message);
 }
 
-/* Calls on_text with the pieces that are there, also those that come meanwhile. [0, 0, e] */
+/* Calls on_text with the received pieces, also with those that arrive meanwhile. [0, 0, e] */
 static void hand_on(lua_State *L, struct call_op *op)
 {
     struct ipw_buf *pieces = &op->pending.pieces;
@@ -171,7 +172,7 @@ static void call_release(struct ipw_op *base)
     ipw_buf_release(&op->pending.pieces);
 }
 
-/* A tool that is on record as a whole: what is called inside it is not noted by itself. */
+/* Enters or leaves a tool that is recorded as a whole: calls inside it are not recorded. */
 static void note_tool(lua_State *L, const char *name)
 {
     if (strcmp(name, "tool.start") == 0 && lua_toboolean(L, 4))
@@ -180,7 +181,8 @@ static void note_tool(lua_State *L, const char *name)
         ipw_task_enter_tool(ipw_vm_of(L), -1);
 }
 
-/* Pushes the request at 1 as it crosses: `true` in place of the function on_text. [0, +1, m] */
+/* Pushes the request at 1 in the form to send: `true` in place of the function on_text. [0, +1,
+ * m] */
 static void mark_request(lua_State *L)
 {
     lua_newtable(L);
@@ -216,7 +218,7 @@ static int call(lua_State *L, const char *name, bool waits)
     bool streams = has_on_text(L, name);
     int n = lua_gettop(L), first = 1;
 
-    if (streams) { /* the copy crosses, the request itself stays at 1 */
+    if (streams) { /* the copy is sent, the request itself stays at 1 */
         lua_settop(L, n = 1);
         mark_request(L);
         first = 2;
@@ -281,7 +283,7 @@ static void link_open(lua_State *L, const char *module)
 
 /* ---- scripts and the log ---- */
 
-/* Asks for a text about a name. */
+/* Requests a text by name from the core. */
 static int ask_text(struct worker *r, const char *function, const char *name, struct ipw_buf *out,
                     struct ipw_err *err)
 {
@@ -347,7 +349,7 @@ static void send_end(struct worker *r, const struct ipw_buf *json)
     ipw_message_channel_send(r->channel, message.data, message.len);
     ipw_message_channel_flush(r->channel);
     ipw_buf_release(&message);
-    _exit(0); /* nothing here is worth an orderly end */
+    _exit(0); /* there is nothing to clean up */
 }
 
 static void agent_over(void *ud, const struct ipw_agent_result *result)
@@ -480,7 +482,7 @@ int ipw_worker_main(int fd)
         ipw_message_channel_open(r.loop, fd, IPW_WORKER_CODEC_MAX,
                                  &(struct ipw_message_channel_callbacks){on_message, on_close, &r});
     ipw_log_set_level(IPW_LOG_ERROR);
-    if (ipw_worker_confine(&err)) fail(&r, &err);
+    if (ipw_confined_enter(&err)) fail(&r, &err);
     ipw_loop_run(r.loop);
     return 0;
 }

@@ -1,13 +1,12 @@
-/* script/worker/worker_main.h: the inside of a worker process: an agent whose calls leave it.
+/* script/worker/worker_main.h: the inside of a worker process: an agent whose calls go to the core.
  *
- * The functions of ipw.core.* that touch the world are replaced by messages to the core
- * (script/worker/worker_host.h), which runs them and answers; those that wait suspend the task, the
- * others block the process.  Modules and scripts come as text from there too.  A function that only
- * computes stays as it is. */
+ * Messages to the core (script/worker/worker_host.h) replace the functions of ipw.core.* that touch
+ * the world.  A function that waits suspends the task; any other blocks the process.  Modules and
+ * scripts come from the core as text.  Functions that only compute stay as they are. */
 #ifndef IPW_SCRIPT_WORKER_WORKER_MAIN_H
 #define IPW_SCRIPT_WORKER_WORKER_MAIN_H
 
-/* The whole life of a worker; the descriptor is its socket to the core.  An exit status. */
+/* The whole life of a worker; `fd` is its socket to the core.  Returns an exit status. */
 int ipw_worker_main(int fd);
 
 #endif

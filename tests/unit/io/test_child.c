@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "io/confined.h"
 #include "io/proc.h"
 #include "io/proc_priv.h"
-#include "io/worker.h"
 
 static struct ipw_loop *loop;
 static int ended;
@@ -97,14 +97,14 @@ static int start_service(struct ipw_err *err)
 
 static int start_worker(struct ipw_err *err)
 {
-    struct ipw_worker *worker;
+    struct ipw_confined *worker;
 
-    return ipw_worker_start(&worker, loop,
-                            &(struct ipw_worker_options){.cpu_s = 5,
-                                                         .message_max_bytes = 1000,
-                                                         .on_message = on_message,
-                                                         .on_exit = on_worker_exit},
-                            err);
+    return ipw_confined_start(&worker, loop,
+                              &(struct ipw_confined_options){.cpu_s = 5,
+                                                             .message_max_bytes = 1000,
+                                                             .on_message = on_message,
+                                                             .on_exit = on_worker_exit},
+                              err);
 }
 
 static void settle(void *ud) { ipw_loop_stop(ud); }

@@ -3,12 +3,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 static struct {
     bool on;
@@ -147,4 +153,44 @@ int __wrap_open(const char *path, int flags, ...)
     if (flags & O_CREAT) mode = va_arg(rest, mode_t);
     va_end(rest);
     return is_due("open") ? fails() : __real_open(path, flags, mode);
+}
+
+static char root[64];
+
+int failing_enter(void **state)
+{
+    (void)state;
+    strcpy(root, "/tmp/ipw-failing-XXXXXX");
+    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
+}
+
+int failing_leave(void **state)
+{
+    char command[100];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    return chdir("/") == 0 ? system(command) : -1;
+}
+
+void failing_put(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+const char *failing_contents(const char *path)
+{
+    static char text[4][4096];
+    static int turn;
+    char *to = text[turn++ % 4];
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(to, 1, sizeof text[0] - 1, f) : 0;
+
+    if (f) fclose(f);
+    to[n] = '\0';
+    return to;
 }

@@ -15,47 +15,6 @@
 #include "json/jsonl.h"
 #include "unit/json/failing.h"
 
-static char root[64];
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-failing-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
-
-static void put(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-
-    assert_non_null(f);
-    fputs(text, f);
-    assert_int_equal(fclose(f), 0);
-}
-
-/* "" of a file that is not there. */
-static const char *contents(const char *path)
-{
-    static char text[4][4096];
-    static int turn;
-    char *to = text[turn++ % 4];
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(to, 1, sizeof text[0] - 1, f) : 0;
-
-    if (f) fclose(f);
-    to[n] = '\0';
-    return to;
-}
-
 /* ---- a whole file ---- */
 
 static int write_whole(struct ipw_err *err)
@@ -74,7 +33,7 @@ static void a_whole_file_is_the_old_or_the_new_one(void **state)
         size_t before = failing_descriptors();
         int rc;
 
-        put("whole.json", "{\"old\":1}");
+        failing_put("whole.json", "{\"old\":1}");
         failing_at(n, FAILING_EIO);
         rc = write_whole(&err);
         failed = failing_end();
@@ -85,15 +44,15 @@ static void a_whole_file_is_the_old_or_the_new_one(void **state)
         if (!failed) break;
         if (rc == 0) { /* nothing is lost with a folder's descriptor */
             assert_string_equal(failed, "close");
-            assert_string_equal(contents("whole.json"), "{\"new\":2}");
+            assert_string_equal(failing_contents("whole.json"), "{\"new\":2}");
             continue;
         }
         assert_int_equal(rc, IPW_EIO);
         assert_true(strncmp(err.text, "whole.json", 10) == 0 ||
                     strncmp(err.text, ".: sync: ", 9) == 0);
         assert_non_null(strstr(err.text, ": Input/output error"));
-        if (strcmp(contents("whole.json"), "{\"new\":2}"))
-            assert_string_equal(contents("whole.json"), "{\"old\":1}");
+        if (strcmp(failing_contents("whole.json"), "{\"new\":2}"))
+            assert_string_equal(failing_contents("whole.json"), "{\"old\":1}");
     }
     assert_true(n >= 7); /* open, fstat, write, fsync, close, rename, and the folder's three */
     for (enum failing_how how = FAILING_EINTR; how <= FAILING_SHORT; how++) {
@@ -101,11 +60,11 @@ static void a_whole_file_is_the_old_or_the_new_one(void **state)
         for (n = 0, failed = ""; failed; n++) {
             struct ipw_err err = {0};
 
-            put("whole.json", "{\"old\":1}");
+            failing_put("whole.json", "{\"old\":1}");
             failing_at(n, how);
             assert_int_equal(write_whole(&err), 0);
             failed = failing_end();
-            assert_string_equal(contents("whole.json"), "{\"new\":2}");
+            assert_string_equal(failing_contents("whole.json"), "{\"new\":2}");
         }
         assert_true(n > 1);
     }
@@ -116,12 +75,12 @@ static void a_device_that_takes_nothing_is_full(void **state)
     struct ipw_err err = {0};
 
     (void)state;
-    put("whole.json", "{\"old\":1}");
+    failing_put("whole.json", "{\"old\":1}");
     failing_at(0, FAILING_NOTHING);
     assert_int_equal(write_whole(&err), IPW_EIO);
     assert_string_equal(failing_end(), "write");
     assert_string_equal(err.text, "whole.json.tmp: write: No space left on device");
-    assert_string_equal(contents("whole.json"), "{\"old\":1}");
+    assert_string_equal(failing_contents("whole.json"), "{\"old\":1}");
 }
 
 static int read_whole(struct ipw_buf *out, struct ipw_err *err)
@@ -137,7 +96,7 @@ static void reading_says_which_file(void **state)
     int n;
 
     (void)state;
-    put("read.json", "[1,2,3]\n");
+    failing_put("read.json", "[1,2,3]\n");
     for (n = 0; failed; n++) {
         struct ipw_err err = {0};
         size_t before = failing_descriptors();
@@ -204,12 +163,12 @@ static void only_whole_lines_are_appended(void **state)
             size_t before = failing_descriptors();
             int rc, lines = 0;
 
-            put("lines.jsonl", may_be[0]);
+            failing_put("lines.jsonl", may_be[0]);
             failing_at(n, how);
             rc = append_lines(&err);
             failed = failing_end();
             assert_int_equal(failing_descriptors(), before);
-            while (lines < 3 && strcmp(contents("lines.jsonl"), may_be[lines])) lines++;
+            while (lines < 3 && strcmp(failing_contents("lines.jsonl"), may_be[lines])) lines++;
             assert_in_range(lines, 0, 2);
             if (rc == 0) assert_int_equal(lines, 2);
             if (rc) assert_int_equal(strncmp(err.text, "lines.jsonl: ", 13), 0);
@@ -228,7 +187,7 @@ static void a_line_that_stays_half_is_told(void **state)
     struct ipw_err err = {0};
 
     (void)state;
-    put("lines.jsonl", "{\"a\":1}\n");
+    failing_put("lines.jsonl", "{\"a\":1}\n");
     failing_at(0, FAILING_FULL);
     assert_int_equal(append_lines(&err), IPW_EIO);
     assert_string_equal(failing_end(), "write");
@@ -259,7 +218,7 @@ static void a_line_that_cannot_be_read_is_numbered(void **state)
     const char *failed = "";
 
     (void)state;
-    put("lines.jsonl", "1\n\n3\n");
+    failing_put("lines.jsonl", "1\n\n3\n");
     for (int n = 0; failed; n++) {
         struct ipw_err err = {0};
         size_t before = failing_descriptors();
@@ -313,17 +272,17 @@ static void a_torn_end_is_in_one_of_two_files(void **state)
             int rc;
 
             unlink("cut.jsonl.torn");
-            put("cut.jsonl", "{\"a\":1}\n{\"b\":2");
+            failing_put("cut.jsonl", "{\"a\":1}\n{\"b\":2");
             failing_at(n, how);
             rc = cut(&what, &err);
             failed = failing_end();
             assert_int_equal(failing_descriptors(), before);
-            if (strcmp(contents("cut.jsonl"), "{\"a\":1}\n{\"b\":2")) {
-                assert_string_equal(contents("cut.jsonl"), "{\"a\":1}\n");
-                assert_string_equal(contents("cut.jsonl.torn"), "{\"b\":2");
+            if (strcmp(failing_contents("cut.jsonl"), "{\"a\":1}\n{\"b\":2")) {
+                assert_string_equal(failing_contents("cut.jsonl"), "{\"a\":1}\n");
+                assert_string_equal(failing_contents("cut.jsonl.torn"), "{\"b\":2");
             }
             if (rc == 0) {
-                assert_string_equal(contents("cut.jsonl"), "{\"a\":1}\n");
+                assert_string_equal(failing_contents("cut.jsonl"), "{\"a\":1}\n");
                 assert_int_equal(what.offset, 8);
                 assert_int_equal(what.bytes, 6);
             } else {
@@ -352,5 +311,5 @@ int main(void)
         cmocka_unit_test(a_torn_end_is_in_one_of_two_files),
     };
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, failing_enter, failing_leave);
 }

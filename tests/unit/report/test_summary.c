@@ -7,6 +7,7 @@
 
 #include "json/json.h"
 #include "report/summary.h"
+#include "report/write_summary.h"
 #include "unit/report/fixture.h"
 
 static struct ipw_json *written(const struct ipw_summary *s, const struct ipw_summary_run *run)

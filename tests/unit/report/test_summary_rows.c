@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "report/summary.h"
+#include "report/write_summary.h"
 #include "unit/report/fixture.h"
 
 static void add_one(struct ipw_summary *s, const char *id, int index, const char *text)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "io/confined.h"
 #include "io/proc.h"
-#include "io/worker.h"
 #include "script/value.h"
 #include "script/worker/worker_codec.h"
 #include "script/worker/worker_host.h"
@@ -20,7 +20,7 @@ static void put(const void *bytes, size_t n)
     const char *at = bytes;
 
     while (n) {
-        ssize_t k = write(IPW_WORKER_FD, at, n);
+        ssize_t k = write(IPW_CONFINED_FD, at, n);
         if (k < 0 && errno != EINTR) _exit(3);
         if (k > 0) at += k, n -= (size_t)k;
     }
@@ -42,12 +42,12 @@ static size_t get(char *out, size_t size)
     uint32_t n = 0;
 
     while (got < 4) {
-        ssize_t k = read(IPW_WORKER_FD, (char *)&n + got, 4 - got);
+        ssize_t k = read(IPW_CONFINED_FD, (char *)&n + got, 4 - got);
         if (k <= 0) _exit(4);
         got += (size_t)k;
     }
     for (got = 0; got < n && got < size;) {
-        ssize_t k = read(IPW_WORKER_FD, out + got, n - got);
+        ssize_t k = read(IPW_CONFINED_FD, out + got, n - got);
         if (k <= 0) _exit(4);
         got += (size_t)k;
     }
@@ -81,7 +81,7 @@ static int worker(void)
 #define IS(name) (strstr(how, "\"" name "\"") != NULL)
     if (IS("silent exit")) _exit(0);
     if (IS("closes")) {
-        close(IPW_WORKER_FD);
+        close(IPW_CONFINED_FD);
         sleep(60);
     }
     if (IS("killed")) abort();

@@ -18,50 +18,9 @@
 #include "trace/rundir.h"
 #include "unit/json/failing.h"
 
-static char root[64];
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-failing-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
-
-static void put(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-
-    assert_non_null(f);
-    fputs(text, f);
-    assert_int_equal(fclose(f), 0);
-}
-
-/* "" of a file that is not there. */
-static const char *contents(const char *path)
-{
-    static char text[4][4096];
-    static int turn;
-    char *to = text[turn++ % 4];
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(to, 1, sizeof text[0] - 1, f) : 0;
-
-    if (f) fclose(f);
-    to[n] = '\0';
-    return to;
-}
-
 static void assert_whole_lines(const char *path)
 {
-    const char *text = contents(path);
+    const char *text = failing_contents(path);
 
     if (*text) assert_int_equal(text[strlen(text) - 1], '\n');
 }
@@ -145,7 +104,7 @@ static void the_first_failure_is_told_to_the_end(void **state)
             assert_true(!strcmp(failed, "close") || !strcmp(failed, "open") ||
                         !strcmp(failed, "pread") || !strcmp(failed, "fstat"));
         }
-        if (rc == 0) assert_string_equal(contents("run/summary.json"), "{\"n\":1}");
+        if (rc == 0) assert_string_equal(failing_contents("run/summary.json"), "{\"n\":1}");
     }
     assert_true(n > 60 && told > 40);
 }
@@ -165,12 +124,12 @@ static void an_interrupted_call_is_repeated(void **state)
             assert_int_equal(write_run(&err), 0);
             failed = failing_end();
             assert_string_equal(
-                contents("run/events.jsonl"),
+                failing_contents("run/events.jsonl"),
                 "{\"event\":\"run_end\",\"query\":-1,\"span\":0,\"t_ns\":5}\n{\"t_ns\":6}\n");
-            assert_string_equal(contents("run/traces.jsonl"), "{\"a\":1}\n");
-            assert_string_equal(contents("run/warmup.jsonl"), "{\"w\":1}\n");
-            assert_string_equal(contents("run/attempts.jsonl"), "{\"b\":1}\n");
-            assert_string_equal(contents("run/summary.json"), "{\"n\":1}");
+            assert_string_equal(failing_contents("run/traces.jsonl"), "{\"a\":1}\n");
+            assert_string_equal(failing_contents("run/warmup.jsonl"), "{\"w\":1}\n");
+            assert_string_equal(failing_contents("run/attempts.jsonl"), "{\"b\":1}\n");
+            assert_string_equal(failing_contents("run/summary.json"), "{\"n\":1}");
             assert_int_equal(access("run/lock", F_OK), -1);
         }
         assert_true(n > 5);
@@ -211,10 +170,10 @@ static void put_killed_run(void)
 {
     remove_run();
     assert_int_equal(mkdir("run", 0700), 0);
-    put("run/manifest.json", "{}");
-    put("run/events.jsonl", "1\n2\n");
-    put("run/traces.jsonl", "1\n2\n3\n4\n{\"to");
-    put("run/lock", "pid 1, start 2, host h, since 2026-11-21T02:31:07Z\n");
+    failing_put("run/manifest.json", "{}");
+    failing_put("run/events.jsonl", "1\n2\n");
+    failing_put("run/traces.jsonl", "1\n2\n3\n4\n{\"to");
+    failing_put("run/lock", "pid 1, start 2, host h, since 2026-11-21T02:31:07Z\n");
 }
 
 static bool is_one_of(const char *text, const char *const *all)
@@ -244,14 +203,14 @@ static void traces_are_the_old_or_the_new_ones(void **state)
             rc = go_on(&err, &n_torn);
             failed = failing_end();
             assert_int_equal(failing_descriptors(), before);
-            assert_true(is_one_of(contents("run/traces.jsonl"), may_be));
-            assert_string_equal(contents("run/events.jsonl"), "1\n2\n");
-            if (strcmp(contents("run/traces.jsonl"), may_be[0]))
-                assert_string_equal(contents("run/traces.jsonl.torn"), "{\"to");
+            assert_true(is_one_of(failing_contents("run/traces.jsonl"), may_be));
+            assert_string_equal(failing_contents("run/events.jsonl"), "1\n2\n");
+            if (strcmp(failing_contents("run/traces.jsonl"), may_be[0]))
+                assert_string_equal(failing_contents("run/traces.jsonl.torn"), "{\"to");
             if (how == FAILING_EINTR || how == FAILING_SHORT || !failed) assert_int_equal(rc, 0);
             if (rc) assert_true(strncmp(err.text, "run", 3) == 0);
             if (rc) continue;
-            assert_string_equal(contents("run/traces.jsonl"), "2\n4\n8\n");
+            assert_string_equal(failing_contents("run/traces.jsonl"), "2\n4\n8\n");
             assert_int_equal(n_torn, 1);
             assert_int_equal(access("run/traces.jsonl.tmp", F_OK), -1);
         }
@@ -277,12 +236,12 @@ static void a_refused_line_changes_nothing(void **state)
     assert_int_equal(ipw_rundir_open(&dir, "run", NULL), 0);
     assert_int_equal(ipw_rundir_sift_traces(dir, refuse_3, NULL, &err), IPW_EPARSE);
     assert_string_equal(err.text, "run/traces.jsonl:3: no query");
-    assert_string_equal(contents("run/traces.jsonl"), "1\n2\n3\n4\n");
+    assert_string_equal(failing_contents("run/traces.jsonl"), "1\n2\n3\n4\n");
     assert_int_equal(access("run/traces.jsonl.tmp", F_OK), -1);
     /* and the run can be written */
     assert_int_equal(ipw_rundir_trace(dir, "5", 1, NULL), 0);
     assert_int_equal(ipw_rundir_close(dir, NULL), 0);
-    assert_string_equal(contents("run/traces.jsonl"), "1\n2\n3\n4\n5\n");
+    assert_string_equal(failing_contents("run/traces.jsonl"), "1\n2\n3\n4\n5\n");
 }
 
 /* ---- the lock alone ---- */
@@ -313,7 +272,7 @@ static void a_lock_that_cannot_be_held_is_told(void **state)
                 assert_string_equal(err.text, "run/lock: cannot be written: Input/output error");
         } else {
             assert_int_equal(ipw_lock_check(&lock, "run", NULL), 0);
-            assert_int_equal(strncmp(contents("run/lock"), "pid ", 4), 0);
+            assert_int_equal(strncmp(failing_contents("run/lock"), "pid ", 4), 0);
         }
         ipw_lock_drop(&lock, "run", true);
         assert_int_equal(failing_descriptors(), before);
@@ -330,5 +289,5 @@ int main(void)
         cmocka_unit_test(a_lock_that_cannot_be_held_is_told),
     };
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, failing_enter, failing_leave);
 }

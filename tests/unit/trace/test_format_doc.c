@@ -48,19 +48,30 @@ static bool has_word(const char *at, const char *end, const char *word)
     return false;
 }
 
-/* The rows of the first table after `heading` whose head begins with `first`: from its first row to the
- * line after its last. */
-static const char *rows_after(const char *heading, const char *first, const char **end)
+/* The first table between `at` and `end` whose head begins with `head`: from its first row to the line
+ * after its last.  NULL: there is none. */
+static const char *next_rows(const char *at, const char *end, const char *head,
+                             const char **rows_end)
 {
-    const char *at = strstr(page, heading), *line;
+    const char *line = strstr(at, head);
 
-    if (!at) fail_msg("docs/trace-format.md: no \"%s\"", heading);
-    line = strstr(at, first);
-    if (!line) fail_msg("docs/trace-format.md: no table after \"%s\"", heading);
+    if (!line || line >= end) return NULL;
     line = strchr(line + 1, '\n') + 1; /* the line of dashes */
     line = strchr(line, '\n') + 1;
-    for (*end = line; **end == '|'; *end = strchr(*end, '\n') + 1) continue;
+    for (*rows_end = line; **rows_end == '|'; *rows_end = strchr(*rows_end, '\n') + 1) continue;
     return line;
+}
+
+/* A section goes from its heading to the next heading of two or three signs. */
+static const char *section(const char *heading, const char **end)
+{
+    const char *at = strstr(page, heading), *next;
+
+    if (!at) fail_msg("docs/trace-format.md: no \"%s\"", heading);
+    *end = page + strlen(page);
+    if ((next = strstr(at + 1, "\n## ")) && next < *end) *end = next;
+    if ((next = strstr(at + 1, "\n### ")) && next < *end) *end = next;
+    return at;
 }
 
 static bool is_of_every_event(const char *key)
@@ -68,65 +79,100 @@ static bool is_of_every_event(const char *key)
     return row_of(ipw_spec_event("run_end"), key) != NULL;
 }
 
-/* Every key in a first cell is a key of the table, and the other way round. */
-static void compare(const char *heading, const struct ipw_spec *table, bool event)
+static size_t keys_of_row(const char *heading, const char *line, const struct ipw_spec *table)
 {
-    const char *end, *rows = rows_after(heading, "\n| key |", &end);
+    const char *cell_end = strchr(line + 1, '|');
+    size_t n = 0;
+
+    for (const char *p = strchr(line, '`'); p && p < cell_end; p = strchr(p + 1, '`')) {
+        const char *close = strchr(p + 1, '`');
+        char key[64] = "";
+
+        assert_true((size_t)(close - p) < sizeof key);
+        memcpy(key, p + 1, (size_t)(close - p - 1));
+        if (!row_of(table, key)) fail_msg("%s: %s is in no table of src/trace", heading, key);
+        n++;
+        p = close;
+    }
+    return n;
+}
+
+/* Whether a row of the section's tables has `key` in its first cell. */
+static bool in_section(const char *at, const char *end, const char *head, const char *key)
+{
+    const char *rows_end = at;
+
+    for (const char *rows; (rows = next_rows(at, end, head, &rows_end)); at = rows_end - 1)
+        for (const char *line = rows; line < rows_end; line = strchr(line, '\n') + 1)
+            if (has_word(line, strchr(line + 1, '|'), key)) return true;
+    return false;
+}
+
+/* Every key in a first cell of the section's tables with this head is a key of the table, and the other
+ * way round. */
+static void compare(const char *heading, const char *head, const struct ipw_spec *table, bool event)
+{
+    const char *end, *rows_end, *start = section(heading, &end), *at = start;
     size_t in_page = 0, in_table = 0;
 
-    for (const char *line = rows; line < end; line = strchr(line, '\n') + 1) {
-        const char *cell_end = strchr(line + 1, '|');
-
-        for (const char *p = strchr(line, '`'); p && p < cell_end; p = strchr(p + 1, '`')) {
-            const char *close = strchr(p + 1, '`');
-            char key[64] = "";
-
-            assert_true((size_t)(close - p) < sizeof key);
-            memcpy(key, p + 1, (size_t)(close - p - 1));
-            if (!row_of(table, key)) fail_msg("%s: %s is in no table of src/trace", heading, key);
-            in_page++;
-            p = close;
-        }
-    }
+    for (const char *rows; (rows = next_rows(at, end, head, &rows_end)); at = rows_end - 1)
+        for (const char *line = rows; line < rows_end; line = strchr(line, '\n') + 1)
+            in_page += keys_of_row(heading, line, table);
     for (const struct ipw_spec *s = table; s->key; s++) {
-        bool found = false;
-
         if (event && is_of_every_event(s->key)) continue;
         in_table++;
-        for (const char *line = rows; line < end && !found; line = strchr(line, '\n') + 1)
-            found = has_word(line, strchr(line + 1, '|'), s->key);
-        if (!found) fail_msg("%s: %s is not in docs/trace-format.md", heading, s->key);
+        if (!in_section(start, end, head, s->key))
+            fail_msg("%s: %s is not in docs/trace-format.md", heading, s->key);
     }
     if (in_page != in_table) fail_msg("%s: a key stands there twice", heading);
 }
 
-static void keys_of_lines_and_files(void **state)
+#define KEY "\n| key | type |"
+
+static void keys_of_lines(void **state)
 {
     const struct ipw_spec *turn = row_of(ipw_spec_trace, "turns")->of;
     const struct ipw_spec *energy = row_of(ipw_spec_trace, "energy")->of;
 
     (void)state;
-    compare("\n## Figures", row_of(energy, "gpu")->of, false);
-    compare("\n### The query", ipw_spec_trace, false);
-    compare("\n### A turn", turn, false);
-    compare("\n### A span", row_of(turn, "spans")->of, false);
-    compare("\n`lm_inference_end` has", ipw_spec_event("lm_inference_end"), true);
-    compare("\n`segments`:", row_of(ipw_spec_manifest, "segments")->of, false);
-    compare("\n## summary.json", ipw_spec_summary, false);
+    compare("\n## Energy values", KEY, row_of(energy, "gpu")->of, false);
+    compare("\n### Query", KEY, ipw_spec_trace, false);
+    compare("\n### Turn", KEY, turn, false);
+    compare("\n### Span", KEY, row_of(turn, "spans")->of, false);
+    compare("\n## events.jsonl", KEY, ipw_spec_event("run_end"), false);
+    compare("\n### Keys of `lm_inference_end`", KEY, ipw_spec_event("lm_inference_end"), true);
+}
+
+static void keys_of_files(void **state)
+{
+    const struct ipw_spec *source = row_of(ipw_spec_power_header, "sources")->of;
+
+    (void)state;
+    compare("\n## power.jsonl", KEY, ipw_spec_power_header, false);
+    compare("\n## power.jsonl", "\n| key in `sources` |", source, false);
+    compare("\n## power.jsonl", "\n| key in `channels` |", row_of(source, "channels")->of, false);
+    compare("\n## manifest.json", KEY, ipw_spec_manifest, false);
+    compare("\n### Keys of `segments`", KEY, row_of(ipw_spec_manifest, "segments")->of, false);
+    compare("\n## summary.json", KEY, ipw_spec_summary, false);
+    compare("\n### Keys of `run`", KEY, row_of(ipw_spec_summary, "run")->of, false);
+    compare("\n### Keys of `totals`", KEY, row_of(ipw_spec_summary, "totals")->of, false);
+    compare("\n### Keys of `ledger`", KEY, row_of(ipw_spec_summary, "ledger")->of, false);
 }
 
 /* The second cell of an event's row names its own keys, among other words. */
 static void own_keys_of_events(void **state)
 {
-    const char *end, *rows = rows_after("\n## events.jsonl", "\n| `event` |", &end);
+    const char *end, *rows_end, *start = section("\n## events.jsonl", &end);
+    const char *rows = next_rows(start, end, "\n| `event` | own keys |", &rows_end);
 
     (void)state;
+    assert_non_null(rows);
     for (int k = 0; k < IPW_EV_KINDS; k++) {
         const char *name = ipw_event_name((enum ipw_event_kind)k), *line = rows;
 
-        while (line < end && !has_word(line, strchr(line + 1, '|'), name))
+        while (line < rows_end && !has_word(line, strchr(line + 1, '|'), name))
             line = strchr(line, '\n') + 1;
-        if (line >= end) fail_msg("events.jsonl: no row of %s", name);
+        if (line >= rows_end) fail_msg("events.jsonl: no row of %s", name);
         if (k == IPW_EV_LM_END) continue; /* it has a table */
         for (const struct ipw_spec *s = ipw_spec_event(name); s->key; s++) {
             const char *cell = strchr(line + 1, '|');
@@ -134,6 +180,25 @@ static void own_keys_of_events(void **state)
             if (is_of_every_event(s->key)) continue;
             if (!has_word(cell, strchr(cell + 1, '|'), s->key))
                 fail_msg("events.jsonl: the row of %s does not name %s", name, s->key);
+        }
+    }
+}
+
+/* A cell is read at a glance; what needs more words stands below its table. */
+static void cells_are_short(void **state)
+{
+    enum { MOST_WORDS = 15 };
+
+    (void)state;
+    for (const char *line = page; *line; line = strchr(line, '\n') + 1) {
+        int words = 0;
+
+        if (*line != '|') continue;
+        for (const char *p = line; *p != '\n'; p++) {
+            if (*p == '|') words = 0;
+            words += *p == ' ' && p[1] != '|';
+            if (words > MOST_WORDS)
+                fail_msg("a cell of more than %d words: %.60s", MOST_WORDS, line);
         }
     }
 }
@@ -157,8 +222,8 @@ static void tables_are_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_of_lines_and_files),
-        cmocka_unit_test(own_keys_of_events),
+        cmocka_unit_test(keys_of_lines),       cmocka_unit_test(keys_of_files),
+        cmocka_unit_test(own_keys_of_events),  cmocka_unit_test(cells_are_short),
         cmocka_unit_test(tables_are_in_order),
     };
 

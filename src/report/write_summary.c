@@ -1,4 +1,4 @@
-/* summary.json.  Upstream's keys and ours; docs/trace-format.md specifies every one. */
+/* The file summary.json: upstream's keys and ours; docs/trace-format.md specifies each. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,14 +7,10 @@
 #include "json/write.h"
 #include "report/repeats.h"
 #include "report/stats.h"
-#include "report/summary.h"
-#include "report/summary_priv.h"
+#include "report/write_summary_priv.h"
 
 #define TRIM_FROM  4    /* queries from which the trimmed statistics are given */
 #define TRIM_SHARE 0.05 /* cut at each end */
-
-static const enum ipw_domain sorted_domains[IPW_DOMAIN_COUNT] = {
-    IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM, IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
 
 /* One statistic a metric; by name, as they are written. */
 
@@ -154,8 +150,8 @@ static void put_domain_efficiency(struct ipw_jw *w, const struct ipw_summary *s)
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
         struct ipw_efficiency e;
 
-        ipw_summary_efficiency(&e, s, 1u << sorted_domains[i]);
-        ipw_jw_key(w, ipw_domain_name(sorted_domains[i]));
+        ipw_summary_efficiency(&e, s, 1u << ipw_domains_by_name[i]);
+        ipw_jw_key(w, ipw_domain_name(ipw_domains_by_name[i]));
         if (!e.queries) {
             ipw_jw_null(w);
             continue;
@@ -281,7 +277,7 @@ static void put_estimated(struct ipw_jw *w, const struct ipw_totals *t)
     bool any = false;
 
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        enum ipw_domain d = sorted_domains[i];
+        enum ipw_domain d = ipw_domains_by_name[i];
 
         if (isnan(t->estimated[d].total) || !isnan(t->energy[d].total)) continue;
         if (!any) {
@@ -408,7 +404,7 @@ static void put_ledger(struct ipw_jw *w, const struct ipw_summary *s, const stru
     }
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        enum ipw_domain d = sorted_domains[i];
+        enum ipw_domain d = ipw_domains_by_name[i];
         struct ipw_ledger_line line;
 
         ipw_ledger_line(&line, &run->balance[d], &t->energy[d], t->queries);
@@ -431,11 +427,11 @@ static void put_provenance(struct ipw_jw *w, const struct ipw_summary *s)
     ipw_jw_key(w, "provenance");
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        const double *j = s->provenance_j[sorted_domains[i]];
+        const double *j = s->provenance_j[ipw_domains_by_name[i]];
         double total = 0;
 
         for (int p = 0; p < IPW_PROV_COUNT; p++) total += j[p];
-        ipw_jw_key(w, ipw_domain_name(sorted_domains[i]));
+        ipw_jw_key(w, ipw_domain_name(ipw_domains_by_name[i]));
         if (total <= 0) {
             ipw_jw_null(w);
             continue;

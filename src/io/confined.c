@@ -1,4 +1,4 @@
-#include "io/worker.h"
+#include "io/confined.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,16 +12,16 @@
 
 enum { MAX_OPEN_FILES = 32 };
 
-struct ipw_worker {
-    struct ipw_child child; /* first: child.c's callbacks get a pointer to it */
+struct ipw_confined {
+    struct ipw_child child; /* must be first: child.c's callbacks get a pointer to it */
     struct ipw_loop *loop;
     struct ipw_message_channel *channel;
-    struct ipw_worker_options options;
+    struct ipw_confined_options options;
     bool exited, killed, said;
 };
 
-/* Both the process and what it had to say are over. */
-static void finish(struct ipw_worker *w)
+/* The process has ended and its last message was read. */
+static void finish(struct ipw_confined *w)
 {
     struct ipw_child_end end;
 
@@ -40,15 +40,15 @@ static void finish(struct ipw_worker *w)
 
 static void on_message(void *ud, const char *bytes, size_t n)
 {
-    struct ipw_worker *w = ud;
+    struct ipw_confined *w = ud;
 
     if (!w->killed) w->options.on_message(w->options.ud, bytes, n);
 }
 
-/* It closed its end, or broke the rules: either way it has nothing left to live for. */
+/* The child closed its end or broke the rules.  Either way it has no further use, so end it. */
 static void on_close(void *ud, const char *why)
 {
-    struct ipw_worker *w = ud;
+    struct ipw_confined *w = ud;
 
     (void)why;
     w->said = true;
@@ -60,25 +60,25 @@ static void on_close(void *ud, const char *why)
 
 static void on_exit_(struct ipw_child *child)
 {
-    struct ipw_worker *w = (struct ipw_worker *)child;
+    struct ipw_confined *w = (struct ipw_confined *)child;
 
     w->exited = true;
-    if (w->killed || w->said) finish(w); /* else the end of the channel does it */
+    if (w->killed || w->said) finish(w); /* otherwise the end of the channel calls finish() */
 }
 
 static void on_loop_free(struct ipw_child *child)
 {
-    struct ipw_worker *w = (struct ipw_worker *)child;
+    struct ipw_confined *w = (struct ipw_confined *)child;
 
     if (!w->killed) IPW_BUG("the event loop is freed with a worker still in use");
     finish(w);
 }
 
-int ipw_worker_start(struct ipw_worker **out, struct ipw_loop *loop,
-                     const struct ipw_worker_options *options, struct ipw_err *err)
+int ipw_confined_start(struct ipw_confined **out, struct ipw_loop *loop,
+                       const struct ipw_confined_options *options, struct ipw_err *err)
 {
     static const char *const argv[] = {"/proc/self/exe", "__lua", NULL};
-    struct ipw_worker *w;
+    struct ipw_confined *w;
     int ends[2], null, rc;
 
     null = ipw_child_null(err);
@@ -116,12 +116,12 @@ int ipw_worker_start(struct ipw_worker **out, struct ipw_loop *loop,
     return 0;
 }
 
-void ipw_worker_send(struct ipw_worker *w, const char *bytes, size_t n)
+void ipw_confined_send(struct ipw_confined *w, const char *bytes, size_t n)
 {
     if (w->channel) ipw_message_channel_send(w->channel, bytes, n);
 }
 
-void ipw_worker_kill(struct ipw_worker *w)
+void ipw_confined_kill(struct ipw_confined *w)
 {
     if (!w || w->killed) return;
     w->killed = true;

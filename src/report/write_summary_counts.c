@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "json/write.h"
-#include "report/summary_priv.h"
+#include "report/write_summary_priv.h"
 
 static int by_outcome(const void *a, const void *b)
 {
