@@ -1,9 +1,10 @@
-/* bench/coverage_exit.c: part of ipw-agent in the preset `coverage` only, so that processes which leave by _exit()
- * write gcov's counts too.
+/* bench/coverage_exit.c: part of ipw-agent in the preset `coverage` only, so that processes which
+ * leave by _exit() write gcov's counts too.
  *
- * A worker (`ipw-agent __lua`) shuts itself in with a seccomp filter and may open no file from then on.  A filter
- * holds for the thread that asked for it; a thread that was there before is free.  So a worker starts one before
- * main() and has it write the counts when the worker leaves.  The program itself knows nothing of this. */
+ * A worker (`ipw-agent __lua`) shuts itself in with a seccomp filter and may open no file from then
+ * on.  A filter holds for the thread that asked for it; a thread that was there before is free.  So
+ * a worker starts one before main() and has it write the counts when the worker leaves.  The
+ * program itself knows nothing of this. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,7 +46,8 @@ static void ask_writer(void)
 
 void _exit(int status)
 {
-    /* A signal's handler may come here while the counts are being written: they are not written twice. */
+    /* A signal's handler may come here while the counts are being written: they are not written
+     * twice. */
     if (!atomic_flag_test_and_set(&leaving)) {
         if (is_worker)
             ask_writer();

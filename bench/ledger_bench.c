@@ -1,6 +1,7 @@
 /* What the energy floor costs: 100,000 samples and 10,000 windows through the ledger (target: 50 ms
- * of processor time), plain and with a phase for each window, by each sharing rule; and the sampler's own processor time over a tree of eight zones at 10 and
- * 100 ms (targets: 0.8 and 0.1 % of one core).  Prints one line each. */
+ * of processor time), plain and with a phase for each window, by each sharing rule; and the
+ * sampler's own processor time over a tree of eight zones at 10 and 100 ms (targets: 0.8 and 0.1 %
+ * of one core).  Prints one line each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -54,7 +55,8 @@ static void bench_ledger(int crowd)
     ipw_ledger_free(l);
 }
 
-/* Queries of ten spans (prefill, decode, tool, ...), `crowd` at a time, each booked when covered. */
+/* Queries of ten spans (prefill, decode, tool, ...), `crowd` at a time, each booked when
+ * covered. */
 static void bench_phases(enum ipw_share share, int crowd)
 {
     struct ipw_channel c = {.name = "gpu0",

@@ -3,14 +3,14 @@
  *   sampler_bench [SECONDS]      (default 3 for each rate)
  *
  * Over a powercap tree of 8 zones in a temporary folder (plain files: a real zone adds its register
- * read): CPU of the sampler's thread and lateness of readings against the schedule at 1, 10 and
- * 100 ms, beside that of a thread which does nothing but clock_nanosleep() at the same time; the CPU is
- * also given for the cheapest tenth of stretches of 50 ms, which is about what a machine without other
- * load would show; what a reading of all zones costs by itself, without waking up for it (the cheapest
- * of batches); what readings take on disk when the counters move as they do under load (made up:
- * registers of 61 uJ that move every millisecond or so, power that wobbles and jumps); the cost of a
- * mark that only looks at the clock and of one that reads all zones; and eight hours at 20 Hz on a
- * clock that jumps, in how much memory, with how much lost. */
+ * read): CPU of the sampler's thread and lateness of readings against the schedule at 1, 10 and 100
+ * ms, beside that of a thread which does nothing but clock_nanosleep() at the same time; the CPU is
+ * also given for the cheapest tenth of stretches of 50 ms, which is about what a machine without
+ * other load would show; what a reading of all zones costs by itself, without waking up for it (the
+ * cheapest of batches); what readings take on disk when the counters move as they do under load
+ * (made up: registers of 61 uJ that move every millisecond or so, power that wobbles and jumps);
+ * the cost of a mark that only looks at the clock and of one that reads all zones; and eight hours
+ * at 20 Hz on a clock that jumps, in how much memory, with how much lost. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

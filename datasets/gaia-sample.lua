@@ -7,6 +7,7 @@ local score   = require "ipw.score"
 return {
   name    = "gaia-sample",
   about   = "16 tasks of our own in GAIA's form.",
+  rule    = "gaia",
   load    = gaia.load_sample,
   prompt  = gaia.prompt,
   extract = dataset.extract,

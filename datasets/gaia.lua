@@ -9,7 +9,12 @@ local score   = require "ipw.score"
 
 return {
   name    = "gaia",
-  about   = "GAIA (validation split), or gaia-sample if you do not have it.",
+  about   = "GAIA (validation split), or gaia-sample when you do not have it.",
+  repo    = gaia.repo,
+  gated   = true,
+  rule    = "gaia",
+  files   = gaia.files,
+  locate  = gaia.locate,
   load    = gaia.load,
   prompt  = gaia.prompt,
   extract = dataset.extract,

@@ -47,9 +47,26 @@ function score.choice(answer, task) end
 --- The content of the last \boxed{...} of a text, braces balanced; or nil.
 function score.last_boxed(text) end
 
---- The last \boxed{} equals the reference, except for white space.  There is no algebra: 1/2 and 0.5
---- differ.
-function score.boxed(answer, task) end
+--- A result in LaTeX as it is compared: by the rules that the MATH dataset was published with (white
+--- space, \left, \dfrac, units in \text, degrees, dollars, per cent, a short "x =" in front, 0.5 as a
+--- fraction), and without the zeros in front of a number and the commas between its thousands.
+---@param text string
+---@return string
+function score.latex(text) end
+
+--- The last \boxed{} against the reference, both as score.latex() writes them. No algebra is done: 1/4
+--- and 0.25 differ.
+function score.boxed(answer, record) end
+
+--- The share of words that two texts have in common (F1 of precision and recall); yes, no and noanswer
+--- agree with themselves alone.
+---@param answer string
+---@param reference string
+---@return number f1, boolean exact
+function score.f1_of(answer, reference) end
+
+--- The same words as the reference's; how many they have in common is in the details, as f1.
+function score.f1(answer, record) end
 
 --- The names of the rules, for a dataset's row and for `score RUN --scorer`.
 ---@type string[]

@@ -83,6 +83,12 @@ function test.agent(agent, prompt, cfg) end
 ---@return table
 function test.dataset(name) end
 
+--- An export format as a function: from queries (as its `query` gets them) and settings to all that it
+--- writes, with "== NAME\n" before each file of a folder and rows of a database as JSON lines.
+---@param name string a name or a file
+---@return fun(queries: table[], settings?: table, run?: table): string
+function test.export(name) end
+
 --- Runs the cases. Returns how many passed and failed; `emit` gets each line of TAP.
 ---@param list table[] { name, function } pairs
 ---@param emit fun(line: string)

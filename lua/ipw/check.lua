@@ -1,4 +1,4 @@
---- ipw.check: finds mistakes in the table of a tool, an agent, a dataset or a model.
+--- ipw.check: finds mistakes in the table of a tool, an agent, a dataset, a model or an export format.
 --
 -- Each function returns a list of problems { field, why, near }: `field` is the place (to find its
 -- line), `near` the name that was probably meant.  ipw.declare raises a tool's first problem;
@@ -11,12 +11,16 @@ local check = {}
 local fields = {
   tool    = { "name", "about", "input", "run", "needs", "serial" },
   agent   = { "name", "about", "defaults", "run" },
-  dataset = { "name", "about", "system", "load", "prompt", "extract", "score" },
+  dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "rule", "repo",
+    "config", "split", "revision", "spec", "columns", "map", "rows", "gated", "judge", "files", "locate",
+    "fetch_line" },
   model   = { "name", "about", "reply" },
+  export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "after", "finish", "lines_only" },
 }
 local types = { "string", "number", "integer", "boolean", "array", "object" }
 local options = { "optional", "default", "enum", "min", "max", "items" }
 local grants = { "proc", "http" }
+local outputs = { "file", "folder", "database" }
 
 local function has(list, name)
   for _, known in ipairs(list) do if known == name then return true end end
@@ -241,6 +245,29 @@ function check.model(model)
   return collect(function(add)
     unknown_fields("model", model, add)
     needs_function(model, "reply", add, "(request, ctx)")
+  end)
+end
+
+--- An export format's table.
+function check.export(format)
+  return collect(function(add)
+    unknown_fields("export", format, add)
+    check_name(format, add)
+    needs_text(format, "about", add, "what it is for, in a line")
+    needs_text(format, "loses", add, "what of a run it cannot carry, in a sentence")
+    if format.writes ~= nil and not has(outputs, format.writes) then
+      add("writes", ("writes: unknown output '%s' (%s)"):format(tostring(format.writes), names(outputs)),
+        type(format.writes) == "string" and nearest(format.writes, outputs) or nil)
+    end
+    if format.input ~= nil then
+      for _, p in ipairs(check.input(format.input)) do add(p.field, p.why, p.near) end
+    end
+    for _, field in ipairs { "begin", "run", "after", "finish" } do
+      if format[field] ~= nil then needs_function(format, field, add, "(out, ...)") end
+    end
+    if not (format.lines_only or format.run or format.after) or format.query ~= nil then
+      needs_function(format, "query", add, "(out, query, run)")
+    end
   end)
 end
 

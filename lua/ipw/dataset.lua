@@ -8,13 +8,14 @@
 --   extract(text, task, source)
 --                         the answer in the agent's text or nil, and how it was found:
 --                         "tool", "marker", "last_line", "choice", "boxed" or "none".  `source`
---                         is the agent's word for the text: "tool" (the argument of
---                         final_answer), "marker" (it followed a marker), else a whole reply
---   score(answer, task)   true, false or nil (not scored), and a table of details, by name (a list
---                         is stored under the name "list")
--- A task is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
--- files = { { name, path | builtin } }, metadata (by name), rule (of ipw.score), line, error }.  A task
--- with `error` (its attachment is missing) fails before it starts.
+--                         is the agent's word for what the text is: "tool" (final_answer was
+--                         called with it), "marker" (it stood after one), else a whole reply
+--   score(answer, record) true, false or nil (cannot tell), and a table of details, by name (a list
+--                         is recorded under the name "list")
+-- A record is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
+-- files = { { name, path | builtin } }, metadata (by name; agents see it), columns (by name; no agent
+-- sees them, the files of a run keep them), rule (of ipw.score), tolerance, line, row (as it was read,
+-- for --where), error }.  One with `error` counts as failed before it starts: its attachment is missing.
 
 local core  = require "ipw.core.data"
 local score = require "ipw.score"
@@ -237,20 +238,21 @@ local function read_task(row, by_lower, index, given)
   return task
 end
 
---- The tasks of rows ({ row, line } each), and how many rows were left out.  opts.folder: the folder of
---- attachments; opts.map: a function (row, line) that returns fields of the task to use instead of the
---- columns, or nil to leave the row out.
+--- Rows ({ row, line } each) to records and how many were left out.  opts.folder: where attachments
+--- are; opts.map: a function (row, line) that returns fields of the record to use instead of what
+--- the columns' names say, or nil to leave the row out; opts.first: how many records come before.
 function dataset.tasks(rows, path, opts)
   local tasks, skipped = {}, 0
   for index, item in ipairs(rows) do
     local given = {}
+    index = index + (opts.first or 0)
     if opts.map then given = opts.map(item.row, item.line) end
     if given then
       local by_lower = columns_of(item.row)
       local task, why = read_task(item.row, by_lower, index, given)
       if not task then return nil, ("%s:%d: %s"):format(path, item.line, why) end
       if not given.files then attach(task, item.row, by_lower, opts.folder) end
-      task.line = item.line
+      task.line, task.row = item.line, item.row
       tasks[#tasks + 1] = task
     else
       skipped = skipped + 1
@@ -261,7 +263,25 @@ function dataset.tasks(rows, path, opts)
   return tasks, skipped
 end
 
---- The user's message: the question, its options, and the names of its attachments.
+--- The options in an order that the record's id decides, the place of each in the dataset, and the
+--- letter under which the first of them stands now: datasets that always begin with the right one are
+--- answered by a model that always says A.
+---@param options string[] the right one first
+---@param id string
+---@return string[] choices, integer[] places, string letter
+function dataset.shuffle(options, id)
+  local drawn = {}
+  for i = 1, #options do drawn[i] = { i = i, key = core.sha256(id .. "\n" .. i) } end
+  table.sort(drawn, function(a, b) return a.key < b.key end)
+  local choices, places, letter = {}, {}, nil
+  for place, one in ipairs(drawn) do
+    choices[place], places[place] = options[one.i], one.i
+    if one.i == 1 then letter = string.char(64 + place) end
+  end
+  return choices, places, letter
+end
+
+--- The question, its options, and the names of its attachments.
 function dataset.user_text(task)
   local parts = { task.question }
   for i, option in ipairs(task.choices or {}) do
@@ -320,15 +340,16 @@ local function no_reference(rows, tasks, path)
       table.concat(sorted_keys(rows[1].row), ", "))
 end
 
---- The dataset of a file (JSONL, JSON, CSV or TSV).  opts.map as in dataset.tasks.
+--- The dataset that a file is: JSONL, JSON, CSV, TSV, Parquet or Arrow, or a folder of the last two.
+--- opts.map as in dataset.tasks; opts.columns: a list of the columns that it needs, nil for all.
 function dataset.open(path, opts)
   opts = opts or {}
   local self = {
-    name = (base_name(path):gsub("%.%w+$", "")), about = "Rows of " .. path,
+    name = (base_name((path:gsub("/+$", ""))):gsub("%.%w+$", "")), about = "Rows of " .. path,
     prompt = dataset.prompt, extract = dataset.extract, score = dataset.score,
   }
   function self.load()
-    local rows, sha = core.rows(path)
+    local rows, sha = core.rows(path, opts.columns)
     if not rows then return nil, sha end
     local tasks, skipped = dataset.tasks(rows, path,
       { folder = dataset.folder_of(path), map = opts.map })

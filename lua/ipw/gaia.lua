@@ -3,21 +3,22 @@
 -- GAIA is gated and must not be shared again, so it is read from the user's copy:
 --   1. the folder given with --data-dir
 --   2. $IPW_AGENT_DATASETS/gaia
---   3. the Hugging Face hub's cache ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub)
--- A folder contains 2023/validation/metadata.jsonl, as on the hub, or metadata.jsonl and the
--- attachments directly.  If none is found, the built-in sample is used, and the dataset is called
--- gaia-sample: tasks of our own in GAIA's form.  The sample never replaces an unreadable GAIA, or a
--- folder that the user named.
+--   3. the Hugging Face hub's cache (ipw.hub)
+-- A folder may hold 2023/validation/metadata.parquet (or .jsonl), as the hub lays it out, or that file
+-- and the attachments directly.  Without any, the bundled sample is used, and the dataset is called
+-- gaia-sample then: tasks of our own in GAIA's form, none of them GAIA's.  GAIA that is there and
+-- cannot be read, and a folder that the user named, are never replaced by the sample.
 
 local core    = require "ipw.core.data"
 local dataset = require "ipw.dataset"
+local hub     = require "ipw.hub"
 local score   = require "ipw.score"
 
 local gaia = {}
 
 local SAMPLE = "datasets/gaia-sample"
 local SAMPLE_NAME = "gaia-sample"
-local HOME_PAGE = "https://huggingface.co/datasets/gaia-benchmark/GAIA"
+gaia.repo = "gaia-benchmark/GAIA"
 
 --- The two places of files: the disk, and the files inside the binary.
 local disk = {
@@ -52,58 +53,38 @@ function gaia.prompt(task)
   return { system = gaia.system, user = dataset.user_text(task) }
 end
 
-local function shell_quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
-
---- Short, with the folder named once, at the end: the message must fit into an error text.
-local function how_to_convert(parquet)
-  local folder, stem = dataset.folder_of(parquet), parquet:match("([^/]*)%.%w+$")
-  return ("GAIA was found as Parquet, but this version reads JSONL (--dataset %s runs the sample). "
-    .. "Convert it with pandas and pyarrow: `cd %s && python3 -c \"import pandas; "
-    .. "pandas.read_parquet('%s.parquet').to_json('%s.jsonl', orient='records', lines=True, "
-    .. "force_ascii=False)\"`")
-    :format(SAMPLE_NAME, shell_quote(folder), stem, stem)
-end
-
 local function unreadable(why)
   return ("GAIA was found but cannot be read (--dataset %s runs the sample): %s")
     :format(SAMPLE_NAME, why)
 end
 
---- The metadata file below a folder; or nil and what is wrong with the files found instead.
+--- The metadata file below a folder, as the hub has it (Parquet) or as it had it (JSONL); or nil and what
+--- is wrong with what is there instead of it.
 local function find_metadata(folder, split)
   local wrong
   for _, below in ipairs { "2023/" .. split .. "/", split .. "/", "" } do
-    local stem = folder .. "/" .. below .. "metadata"
-    local jsonl, why = core.exists(stem .. ".jsonl")
-    if jsonl == "file" then return stem .. ".jsonl" end
-    local parquet, bad = core.exists(stem .. ".parquet")
-    if why or bad then wrong = wrong or unreadable(why or bad) end
-    if parquet then wrong = wrong or how_to_convert(stem .. ".parquet") end
+    for _, ending in ipairs { ".jsonl", ".parquet" } do
+      local path = folder .. "/" .. below .. "metadata" .. ending
+      local kind, why = core.exists(path)
+      if kind == "file" then return path end
+      if why then wrong = wrong or unreadable(why) end
+    end
   end
   return nil, wrong
 end
 
 --- The folder of GAIA in the hub's cache; or nil, and a reason if it is there but cannot be read.
 local function hub_folder()
-  local home, hf = core.getenv "HOME", core.getenv "HF_HOME"
-  hf = hf or home and home .. "/.cache/huggingface"
-  local hub = core.getenv "HF_HUB_CACHE" or hf and hf .. "/hub"
-  local repo = hub and hub .. "/datasets--gaia-benchmark--GAIA"
-  local there, denied = core.exists((repo or "") .. "/snapshots")
-  if not repo or not (there or denied) then return nil end
-  local folder, why = core.hub_snapshot(repo)
+  local folder, why = hub.snapshot(gaia.repo)
   return folder, why and unreadable(why)
 end
 
 --- The metadata file that the user named, or that of the folder that the user named.
 local function locate_named(path, split)
-  if path:lower():find("%.parquet$") and core.exists(path) then return nil, how_to_convert(path) end
-  if path:find("%.jsonl$") and core.exists(path) ~= "dir" then return path end
-  local jsonl, wrong = find_metadata(path, split)
-  if jsonl then return jsonl end
-  return nil, wrong or ("%s: no metadata.jsonl in it or in 2023/%s"):format(path, split)
+  if path:lower():find("%.%w+$") and core.exists(path) == "file" then return path end
+  local found, wrong = find_metadata(path, split)
+  if found then return found end
+  return nil, wrong or ("%s: no metadata.parquet or metadata.jsonl there, nor in 2023/%s"):format(path, split)
 end
 
 --- The metadata file; or nil and a reason.  The third value is true if GAIA was found; then the reason
@@ -116,17 +97,17 @@ local function locate(opts, split)
   local folders = {}
   local datasets = core.getenv "IPW_AGENT_DATASETS"
   if datasets and core.exists(datasets .. "/gaia") then folders[1] = datasets .. "/gaia" end
-  local hub, wrong = hub_folder()
-  folders[#folders + 1] = hub
+  local snapshot, wrong = hub_folder()
+  folders[#folders + 1] = snapshot
   for _, folder in ipairs(folders) do
-    local jsonl, why = find_metadata(folder, split)
-    if jsonl then return jsonl end
+    local path, why = find_metadata(folder, split)
+    if path then return path end
     wrong = wrong or why
-      or unreadable(("no metadata.jsonl in %s or in its 2023/%s"):format(folder, split))
+      or unreadable(("%s has no metadata.parquet or metadata.jsonl, nor has 2023/%s in it"):format(folder, split))
   end
   if wrong then return nil, wrong, true end
-  return nil, ("GAIA was not found. It is gated: accept its terms at %s, download it, and give its "
-    .. "folder with --data-dir"):format(HOME_PAGE)
+  return nil, ("GAIA was not found. It is gated: accept its terms at %s, then fetch it: ipw-agent fetch gaia")
+    :format(hub.page(gaia.repo))
 end
 
 --- Finds a task's attachment by its name, by its path in the repository, then by any file named after
@@ -174,7 +155,8 @@ local function read_task(source, folder, item, names)
   return {
     id = id, question = question, problem = question, answer = answer, level = level,
     subject = level and "level_" .. level or "general", rule = "gaia", files = files or {},
-    error = why, line = item.line,
+    error = why, line = item.line, row = row,
+    columns = { ["Annotator Metadata"] = dataset.pick(row, { "annotator metadata" }) },
     metadata = { dataset_name = "GAIA", task_id = id, level = level, number_of_steps = steps,
                  number_of_tools = tools, file_name = score.text(row.file_name) },
   }
@@ -182,7 +164,7 @@ end
 
 local function read(source, path)
   local rows, sha = source.rows(path)
-  if not rows then return nil, sha end
+  if not rows then return nil, source == binary and sha or unreadable(sha) end
   local folder, tasks, skipped = dataset.folder_of(path), {}, 0
   local names = source.list(folder)
   table.sort(names)
@@ -200,8 +182,26 @@ local function read(source, path)
                     skipped = skipped, sample = source == binary }
 end
 
---- Tasks and info as in ipw.dataset, or nil and a message.  opts: data_dir (a folder or
---- metadata.jsonl), split ("validation"), sample (true: the built-in tasks).
+--- Where GAIA is, and how many rows it has there (ipw.cli.datasets); or nil and a message, and true when
+--- it is there and cannot be read.
+function gaia.locate(opts)
+  local path, why, there = locate(opts or {}, "validation")
+  if not path then return nil, why, there end
+  return { folder = dataset.folder_of(path), where = (opts or {}).data_dir and "--data-dir" or "this machine" },
+    { path:match("[^/]*$") }
+end
+
+--- Which of the hub's files are fetched: the validation split with its attachments.
+function gaia.files(paths)
+  local wanted = {}
+  for _, path in ipairs(paths) do
+    if path:find("^2023/validation/") and not path:find("metadata%.level") then wanted[#wanted + 1] = path end
+  end
+  return wanted
+end
+
+--- Records and info, or nil and a message (ipw.dataset says what they hold).  opts: data_dir (a
+--- folder or the metadata file), split ("validation"), sample (true: the bundled tasks).
 function gaia.load(opts)
   opts = opts or {}
   local path, notes = nil, {}

@@ -135,19 +135,86 @@ function score.last_boxed(text)
   return found
 end
 
---- The last \boxed{} equals the reference, except for white space.  There is no algebra: 1/2 and 0.5
---- differ.
-function score.boxed(answer, task)
-  if task.answer == nil then return unscorable("boxed", "no_ground_truth") end
-  local function pack(s) return (s:gsub("%s", ""):gsub("^%$(.*)%$$", "%1")) end
+--- \frac12 and \sqrt3 with their braces, a/b as a fraction.
+local function whole_fractions(s)
+  s = s:gsub("\\frac(%d)(%d)", "\\frac{%1}{%2}"):gsub("\\frac(%b{})(%w)", "\\frac%1{%2}")
+  s = s:gsub("\\sqrt(%w)", "\\sqrt{%1}")
+  local over, under = s:match("^(%-?%d+)/(%d+)$")
+  if not over then return s end
+  local sign, digits = over:match("^(%-?)(%d+)$")
+  return ("%s\\frac{%s}{%s}"):format(sign, digits, under)
+end
+
+--- A result in LaTeX as it is compared: by the rules that the MATH dataset was published with (white
+--- space, \left, \dfrac, units in \text, degrees, dollars, per cent, a short "x =" in front, 0.5 as a
+--- fraction), and without the zeros in front of a number and the commas between its thousands.
+---@param text string
+---@return string
+function score.latex(text)
+  local s = text:gsub("\n", ""):gsub("\\[!,;: ]", ""):gsub("~", "")
+  s = s:gsub("\\[td]frac", "\\frac"):gsub("\\left%f[%A]", ""):gsub("\\right%f[%A]", "")
+  s = s:gsub("%^{?\\circ}?", ""):gsub("\\%$", ""):gsub("\\?%%", ""):gsub("%$", "")
+  local before = s:match("^(.-%S)%s*\\text%s*{%s.*}$") -- a unit behind the result
+  s = (before or s):gsub("\\text%s*(%b{})", function(body) return body:sub(2, -2) end)
+  s = s:gsub("\\mathrm%s*(%b{})", function(body) return body:sub(2, -2) end)
+  s = s:gsub("%s", ""):gsub("%.$", ""):gsub("^%.(%d)", "0.%1"):gsub("([^%d])%.(%d)", "%10.%2")
+  s = s:gsub("^%a%a?=", ""):gsub("^\\%a+=", "")
+  if s:find "^%-?%d[%d,]*%.?%d*$" then s = s:gsub(",(%d%d%d)%f[%D]", "%1") end
+  s = s:gsub("^(%-?)0+(%d)", "%1%2"):gsub("^(%-?%d+)%.0+$", "%1")
+  if s == "0.5" then s = "\\frac{1}{2}" end
+  return whole_fractions(s)
+end
+
+--- The last \boxed{} against the reference, both as score.latex() writes them. No algebra is done: 1/4
+--- and 0.25 differ.
+function score.boxed(answer, record)
+  if record.answer == nil then return unscorable("boxed", "no_ground_truth") end
   local given = answer and (score.last_boxed(answer) or answer)
-  return given ~= nil and pack(given) == pack(task.answer), { rule = "boxed" }
+  return given ~= nil and score.latex(given) == score.latex(record.answer), { rule = "boxed" }
+end
+
+--- The words of a text as SQuAD compares them: in small letters, without punctuation and articles.
+local function words(text)
+  local list = {}
+  for word in text:lower():gsub("%p", ""):gmatch "%S+" do
+    if word ~= "a" and word ~= "an" and word ~= "the" then list[#list + 1] = word end
+  end
+  return list
+end
+
+--- The share of words that two texts have in common (F1 of precision and recall); yes, no and noanswer
+--- agree with themselves alone.
+---@param answer string
+---@param reference string
+---@return number f1, boolean exact
+function score.f1_of(answer, reference)
+  local got, want, counts, common = words(answer), words(reference), {}, 0
+  local a, b = table.concat(got, " "), table.concat(want, " ")
+  local closed = { yes = true, no = true, noanswer = true }
+  if a == b then return 1, true end
+  if closed[a] or closed[b] or #got == 0 or #want == 0 then return 0, false end
+  for _, word in ipairs(want) do counts[word] = (counts[word] or 0) + 1 end
+  for _, word in ipairs(got) do
+    if (counts[word] or 0) > 0 then
+      counts[word], common = counts[word] - 1, common + 1
+    end
+  end
+  if common == 0 then return 0, false end
+  local precision, recall = common / #got, common / #want
+  return 2 * precision * recall / (precision + recall), false
+end
+
+--- The same words as the reference's; how many they have in common is in the details, as f1.
+function score.f1(answer, record)
+  if record.answer == nil then return unscorable("f1", "no_ground_truth") end
+  local f1, exact = score.f1_of(answer or "", record.answer)
+  return exact, { rule = "f1", f1 = f1 }
 end
 
 --- The names of the rules, for a dataset's row and for `score RUN --scorer`.
 ---@type string[]
 score.rules = {}
-for name in core.scorers:gmatch "%a+" do score.rules[#score.rules + 1] = name end
+for name in core.scorers:gmatch "%w+" do score.rules[#score.rules + 1] = name end
 
 --- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and a message with the
 --- names.

@@ -168,6 +168,35 @@ function test.dataset(name)
   return script.load(assert(script.find("datasets", name)))
 end
 
+--- An export format as a function: from queries (as its `query` gets them) and settings to all that it
+--- writes, with "== NAME\n" before each file of a folder and rows of a database as JSON lines.
+---@param name string a name or a file
+---@return fun(queries: table[], settings?: table, run?: table): string
+function test.export(name)
+  local script, json = require "ipw.core.script", require "ipw.json"
+  local format = script.load(assert(script.find("exports", name)))
+  return function(queries, settings, run)
+    local text, nothing = {}, function() end
+    local function put(...) for _, s in ipairs { ... } do text[#text + 1] = s end end
+    settings = assert(require("ipw.core.tool").validate(format.input or {}, settings or {}))
+    local out = { settings = settings, write = function(_, ...) put(...) end,
+                  json = function(_, value) put(json.encode(value), "\n") end,
+                  file = function(_, file) put("== ", file, "\n") end, sql = nothing, table = nothing,
+                  insert = function(_, t, row) put(t, " ", json.encode(row), "\n") end }
+    run = run or { name = "run", path = "run", number = 1, wall_ns = nothing,
+                   readings = function() return nothing end };
+    (format.begin or nothing)(out);
+    (format.run or nothing)(out, run)
+    for _, query in ipairs(queries) do
+      query.run = run
+      format.query(out, query, run)
+    end
+    (format.after or nothing)(out, run);
+    (format.finish or nothing)(out)
+    return table.concat(text)
+  end
+end
+
 --- Runs the cases. Returns how many passed and failed; `emit` gets each line of TAP.
 ---@param list table[] { name, function } pairs
 ---@param emit fun(line: string)

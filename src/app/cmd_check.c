@@ -13,13 +13,14 @@ struct check_options {
 
 static int check_kind(const char *kind, struct ipw_err *err)
 {
-    static const char *const kinds[] = {"tool", "agent", "dataset", "model", NULL};
+    static const char *const kinds[] = {"tool", "agent", "dataset", "model", "export", NULL};
     const char *near;
 
     for (size_t i = 0; kinds[i]; i++)
         if (!kind || strcmp(kind, kinds[i]) == 0) return 0;
     near = ipw_nearest(kind, kinds);
-    return ipw_fail(err, IPW_EINVAL, "--kind: tool, agent, dataset or model, not '%s'%s%s%s", kind,
+    return ipw_fail(err, IPW_EINVAL,
+                    "--kind: tool, agent, dataset, model or export, not '%s'%s%s%s", kind,
                     near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
@@ -27,7 +28,7 @@ int ipw_cmd_check(int argc, char **argv)
 {
     /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"kind", 0, IPW_OPT_STR, offsetof(struct check_options, kind), "KIND", "tool, agent, dataset or model (default: by content)"},
+        {"kind", 0, IPW_OPT_STR, offsetof(struct check_options, kind), "KIND", "kind of file: tool, agent, ... (default: by content)"},
         {"verbose", 'v', IPW_OPT_FLAG, offsetof(struct check_options, bench.verbose), NULL, "print what happens"},
         IPW_WORKBENCH_SCRIPTS,
         IPW_OPT_END,
@@ -36,7 +37,7 @@ int ipw_cmd_check(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "check",
         .usage = "check FILE... [options]",
-        .about = "Load tools, agents and datasets, and report their mistakes.",
+        .about = "Load tools, agents, datasets and export formats, and report their mistakes.",
         .options = options,
         .more = "For a dataset, the command also checks every task.\n\n"
                 "Exit status: 0 no mistake, 2 wrong usage, 3 mistakes were found.",

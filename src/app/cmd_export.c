@@ -1,114 +1,170 @@
-/* export RUN: a saved run for other programs, or for other people. */
+/* export RUN...: saved runs for other programs, or for other people.
+ *
+ * Two formats are written here, because they are not made of queries; all others are Lua files
+ * (lua/ipw/export/), which lua/ipw/cli/export.lua runs. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/commands.h"
-#include "app/options.h"
+#include "app/workbench.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "export/export_jsonl.h"
+#include "base/mem.h"
 #include "export/mooncake.h"
 #include "export/redacted.h"
+#include "script/export_job.h"
+
+#define LUA_BYTES ((size_t)4096 * IPW_MIB) /* a query's line may have 512 MiB */
 
 struct export_options {
+    struct ipw_workbench_options bench;
     const char *format, *output, *redact;
+    struct ipw_opt_list settings;
+    bool list;
 };
 
 /* clang-format off */
+#define AT(field) offsetof(struct export_options, field)
 static const struct ipw_opt options[] = {
-    {"format", 0, IPW_OPT_STR, offsetof(struct export_options, format), "NAME", "jsonl (default), mooncake or run: see below"},
-    {"redact", 0, IPW_OPT_STR, offsetof(struct export_options, redact), "text|tools|all", "jsonl, run: replace texts, tool data, or both"},
-    {"output", 'o', IPW_OPT_STR, offsetof(struct export_options, output), "FILE", "file (default: standard output); run: a new folder"},
+    {"format", 0, IPW_OPT_STR, AT(format), "NAME", "format, or a format's .lua file (default: jsonl)"},
+    {"list", 0, IPW_OPT_FLAG, AT(list), NULL, "list the formats"},
+    {"output", 'o', IPW_OPT_STR, AT(output), "PATH", "file or new folder (default: standard output)"},
+    {"redact", 0, IPW_OPT_STR, AT(redact), "text|tools|all", "replace texts, tool data, or both"},
+    {"set", 0, IPW_OPT_LIST, AT(settings), "KEY=VALUE", "a setting of the format; may be repeated"},
+    IPW_WORKBENCH_SCRIPTS,
     IPW_OPT_END,
 };
 /* clang-format on */
 
 static const struct ipw_command command = {
     .name = "export",
-    .usage = "export RUN [--format FORMAT] [--redact WHAT] [--output FILE]",
-    .about = "Export a saved run: for other programs, or for sharing with its texts removed.",
+    .usage = "export RUN... [--format NAME] [--redact WHAT] [--output PATH]",
+    .about = "Export saved runs: for other programs, or for sharing without their texts.",
     .options = options,
-    .more = "Formats\n"
-            "  jsonl     one query per line, as in traces.jsonl\n"
-            "  mooncake  one request per line: times and lengths, no texts\n"
-            "  run       the whole run folder\n\n"
+    .more = "A format is a Lua file: ipw-agent new export NAME writes one to start from.\n"
+            "docs/export.md says who reads each built-in format and what it loses.\n\n"
             "--redact replaces texts by common words of the same length. The result can\n"
             "still be printed, compared and replayed as a workload. Names of tools and\n"
             "models and ids of queries stay: look at the result before you share it.",
-    .min_args = 1,
-    .max_args = 1,
+    .min_args = 0,
+    .max_args = -1,
 };
 
-enum format { JSONL, MOONCAKE, RUN };
-
-static int parse(enum format *format, enum ipw_redact *redact, const struct export_options *o,
-                 struct ipw_err *err)
+static int check(const struct export_options *o, int n, struct ipw_err *err)
 {
-    static const char *const formats[] = {"jsonl", "mooncake", "run", NULL};
-    const char *near;
-    int i = 0;
+    bool run = strcmp(o->format, "run") == 0;
 
-    while (formats[i] && strcmp(o->format, formats[i])) i++;
-    *format = (enum format)i;
-    if (!formats[i]) {
-        near = ipw_nearest(o->format, formats);
-        return ipw_fail(
-            err, IPW_EINVAL, "export: unknown format '%s'%s%s%s (known: jsonl, mooncake, run)",
-            o->format, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
-    }
-    if (*format == RUN && !o->output)
+    if (o->list) return 0;
+    if (n == 0)
+        return ipw_fail(err, IPW_EINVAL,
+                        "export: an argument is missing: name a run (--list lists the formats)");
+    if (n > 1 && (run || strcmp(o->format, "mooncake") == 0))
+        return ipw_fail(err, IPW_EINVAL, "export: --format %s takes one run", o->format);
+    if (run && !o->output)
         return ipw_fail(err, IPW_EINVAL, "export: --format run: --output names the new folder");
-    if (*format == RUN && !o->redact)
+    if (run && !o->redact)
         return ipw_fail(err, IPW_EINVAL,
                         "export: --format run goes with --redact (without it: cp -r)");
-    return o->redact ? ipw_redact_parse(redact, o->redact, err) : 0;
+    return 0;
 }
 
-static int write_file(const char *run, enum format format, const struct export_options *o,
-                      enum ipw_redact redact, struct ipw_err *err)
+static int write_mooncake(const char *run, const char *output, struct ipw_err *err)
 {
     FILE *out = stdout;
     size_t guessed = 0;
-    int torn = 0, rc;
+    int rc;
 
-    if (o->output) {
-        out = fopen(o->output, "we");
-        if (!out) return ipw_fail(err, IPW_EIO, "%s: cannot be written: %m", o->output);
+    if (output) {
+        out = fopen(output, "we");
+        if (!out) return ipw_fail(err, IPW_EIO, "%s: cannot be written: %m", output);
     }
-    if (format == MOONCAKE)
-        rc = ipw_export_mooncake(run, out, &guessed, err);
-    else if (redact)
-        rc = ipw_export_redacted_traces(run, out, redact, &torn, err);
-    else
-        rc = ipw_export_jsonl(run, out, &torn, err);
+    rc = ipw_export_mooncake(run, out, &guessed, err);
     if (!rc && (fflush(out) || ferror(out)))
-        rc = ipw_fail(err, IPW_EIO, "%s: cannot be written",
-                      o->output ? o->output : "standard output");
-    if (o->output && fclose(out) && !rc)
-        rc = ipw_fail(err, IPW_EIO, "%s: cannot be written: %m", o->output);
-    if (torn) ipw_say("%s: a torn last line was left out", run);
+        rc = ipw_fail(err, IPW_EIO, "%s: cannot be written", output ? output : "standard output");
+    if (output && fclose(out) && !rc)
+        rc = ipw_fail(err, IPW_EIO, "%s: cannot be written: %m", output);
     if (guessed)
         ipw_say("%s: the lengths of %zu requests were not told by a server: they are guessed", run,
                 guessed);
     return rc;
 }
 
+/* Who names a collector to send to wants it reached, also where it is not a public address. */
+static void allow_collector(struct ipw_opt_list *allowed, char places[3][300])
+{
+    static const char *const names[] = {"OTEL_EXPORTER_OTLP_ENDPOINT",
+                                        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                                        "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"};
+
+    for (size_t i = 0; i < 3; i++) {
+        const char *url = getenv(names[i]), *host;
+
+        if (!url || !*url) url = i ? NULL : "http://localhost:4318";
+        host = url ? strstr(url, "://") : NULL;
+        if (!host) continue;
+        snprintf(places[i], sizeof places[i], "%.*s", (int)strcspn(host + 3, "/?#"), host + 3);
+        IPW_GROW(allowed->items, allowed->cap, allowed->n + 2);
+        allowed->items[allowed->n++] = places[i];
+        allowed->items[allowed->n] = NULL;
+    }
+}
+
+/* A format's script reads the runs and writes the output, and can do no more than other scripts. */
+static int run_format(int64_t *status, struct export_options *o, char **runs, int n,
+                      const struct ipw_redactor *redactor, struct ipw_err *err)
+{
+    struct ipw_export_job job = {
+        .runs = runs, .n_runs = n, .output = o->output, .stream = stdout, .redactor = redactor};
+    const char **args = ipw_calloc(o->settings.n + 2, sizeof *args);
+    struct ipw_workbench bench = {.workspace = NULL};
+    char collectors[3][300];
+    int rc = ipw_workbench_open(&bench, &o->bench, IPW_BENCH_NO_MODEL, err);
+
+    if (strcmp(o->format, "otlp") == 0) allow_collector(&o->bench.script.web_allow, collectors);
+    args[0] = o->list ? "" : o->format;
+    for (size_t i = 0; i < o->settings.n; i++) args[i + 1] = o->settings.items[i];
+    if (!rc) {
+        bench.host.export_job = &job;
+        bench.memory_bytes = LUA_BYTES;
+        rc = ipw_workbench_run(&bench, status, "ipw.cli.export", n ? runs[0] : NULL, args, err);
+    }
+    ipw_workbench_close(&bench, &o->bench);
+    free(args);
+    return rc;
+}
+
 int ipw_cmd_export(int argc, char **argv)
 {
     struct export_options o = {.format = "jsonl"};
+    struct ipw_redactor redactor;
     enum ipw_redact redact = 0;
-    enum format format;
     struct ipw_err err = {0};
+    int64_t status = 0;
     char **args;
-    int n, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    int n, rc;
 
+    ipw_workbench_defaults(&o.bench);
+    rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
     if (rc > 0) return IPW_EXIT_OK;
-    if (!rc) rc = parse(&format, &redact, &o, &err);
-    if (rc) return ipw_exit_with(&err, IPW_EXIT_USAGE);
-    rc = format == RUN ? ipw_export_redacted(args[0], o.output, redact, &err)
-                       : write_file(args[0], format, &o, redact, &err);
-    return rc ? ipw_exit_with(&err,
-                              rc == IPW_EIO || rc == IPW_EEXISTS ? IPW_EXIT_FAILED : IPW_EXIT_INPUT)
-              : IPW_EXIT_OK;
+    if (!rc) rc = check(&o, n, &err);
+    if (!rc && o.redact) rc = ipw_redact_parse(&redact, o.redact, &err);
+    if (rc) {
+        ipw_script_options_release(&o.bench.script);
+        free(o.settings.items);
+        return ipw_exit_with(&err, IPW_EXIT_USAGE);
+    }
+    if (redact) rc = ipw_redactor_init(&redactor, redact, &err);
+    if (!rc && o.list)
+        rc = run_format(&status, &o, args, 0, NULL, &err);
+    else if (!rc && strcmp(o.format, "run") == 0)
+        rc = ipw_export_redacted(args[0], o.output, redact, &err);
+    else if (!rc && strcmp(o.format, "mooncake") == 0)
+        rc = write_mooncake(args[0], o.output, &err);
+    else if (!rc)
+        rc = run_format(&status, &o, args, n, redact ? &redactor : NULL, &err);
+    free(o.settings.items);
+    if (!rc) return (int)status;
+    return ipw_exit_with(&err,
+                         rc == IPW_EIO || rc == IPW_EEXISTS ? IPW_EXIT_FAILED : IPW_EXIT_INPUT);
 }

@@ -6,6 +6,8 @@
 #include "app/cmd_models.h"
 #include "app/commands.h"
 #include "app/options.h"
+#include "app/workbench.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "energy/belief.h"
@@ -31,6 +33,14 @@ static void gather(void *ud, const char *name, const char *path)
 
     IPW_GROW(rows->lines, rows->cap, rows->n + 1);
     rows->lines[rows->n++] = ipw_asprintf("%-20s %s", name, path);
+}
+
+static void gather_pair(void *ud, const char *name, const char *path)
+{
+    struct rows *rows = ud;
+
+    IPW_GROW(rows->lines, rows->cap, rows->n + 1);
+    rows->lines[rows->n++] = ipw_asprintf("%s%c%s", name, '\t', path);
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -76,6 +86,39 @@ static int list_sensors(void)
     return IPW_EXIT_OK;
 }
 
+/* Their state on this machine is lua/ipw/cli/datasets.lua's; takes over the list of paths. */
+static int list_datasets(struct ipw_opt_list *paths)
+{
+    struct ipw_workbench_options o;
+    struct ipw_workbench bench;
+    struct ipw_err err = {0};
+    struct rows rows = {0};
+    int64_t status = 0;
+    const char **args;
+    int rc;
+
+    ipw_workbench_defaults(&o);
+    o.script.paths = *paths;
+    ipw_search_each("datasets", (const char *const *)paths->items, gather_pair, &rows);
+    if (rows.n) qsort(rows.lines, rows.n, sizeof *rows.lines, compare_lines);
+    args = ipw_calloc(2 * rows.n + 1, sizeof *args);
+    for (size_t i = 0; i < rows.n; i++) {
+        char *tab = strchr(rows.lines[i], '\t');
+
+        *tab = '\0';
+        args[2 * i] = rows.lines[i];
+        args[2 * i + 1] = tab + 1;
+    }
+    o.lua_cpu_ns = 300 * IPW_NS_PER_S; /* counting rows is work, not a hang */
+    rc = ipw_workbench_open(&bench, &o, IPW_BENCH_NO_MODEL, &err);
+    if (!rc) rc = ipw_workbench_run(&bench, &status, "ipw.cli.datasets", NULL, args, &err);
+    ipw_workbench_close(&bench, &o);
+    for (size_t i = 0; i < rows.n; i++) free(rows.lines[i]);
+    free(rows.lines);
+    free(args);
+    return rc ? ipw_exit_with(&err, ipw_workbench_exit(&err)) : (int)status;
+}
+
 int ipw_cmd_list(int argc, char **argv)
 {
     static const char *const kinds[] = {"agents", "tools", "datasets", "models", "sensors", NULL};
@@ -89,7 +132,8 @@ int ipw_cmd_list(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "list",
         .usage = "list agents|tools|datasets|models|sensors",
-        .about = "List agents, tools, datasets, models or sensors, and where each comes from.",
+        .about = "List agents, tools, datasets, models or sensors, and where each comes from.\n"
+                 "Of datasets also: whether it is here, rows, scorer, the line that fetches it.",
         .options = options,
         .min_args = 1,
         .max_args = 1,
@@ -121,6 +165,7 @@ int ipw_cmd_list(int argc, char **argv)
         free(o.paths.items);
         return ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
+    if (strcmp(args[0], "datasets") == 0) return list_datasets(&o.paths);
     ipw_search_each(strcmp(args[0], "tools") ? args[0] : "agents/tools",
                     (const char *const *)o.paths.items, gather, &rows);
     if (rows.n) qsort(rows.lines, rows.n, sizeof *rows.lines, compare_lines);

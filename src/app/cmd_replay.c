@@ -157,7 +157,7 @@ static int follow_run(const char *run, const struct ipw_replay_options *o)
         ssize_t n = to ? TEMP_FAILURE_RETRY(read(fd, to, 65536)) : 0;
 
         if (!to) {
-            rc = ipw_fail(&err, IPW_ELIMIT, "%s: a line of more than 512 MiB", path);
+            rc = ipw_fail(&err, IPW_ELIMIT, "%s: a line is longer than 512 MiB", path);
         } else if (n < 0) {
             rc = ipw_fail_errno(&err, errno, "%s", path);
         } else if (n > 0) {

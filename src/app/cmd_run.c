@@ -11,9 +11,12 @@
 /* clang-format off */
 static const struct ipw_opt options[] = {
     {"Input", 0, IPW_OPT_SECTION, 0, NULL, NULL},
-    {"dataset", 'd', IPW_OPT_STR, AT(data.dataset), "NAME|FILE", "dataset name (gaia) or .jsonl, .csv, .json file"},
+    {"dataset", 'd', IPW_OPT_STR, AT(data.dataset), "NAME|FILE", "name (gaia), hf:OWNER/NAME, or a file of rows"},
     {"data-dir", 0, IPW_OPT_STR, AT(data.data_dir), "DIR", "folder of the dataset's own files"},
     {"limit", 'n', IPW_OPT_STR, AT(data.limit), "N|A-B", "run the first N tasks, or tasks A to B"},
+    {"where", 0, IPW_OPT_STR, AT(data.where), "EXPR", "run tasks that match, such as 'level == 2'"},
+    {"ids", 0, IPW_OPT_STR, AT(data.ids), "FILE", "run the tasks whose ids the file lists, one per line"},
+    {"sample", 0, IPW_OPT_STR, AT(data.sample), "N[:SEED]", "run N tasks drawn by chance (default seed: 0)"},
     {"epochs", 0, IPW_OPT_INT, AT(data.epochs), "N", "run each task N times (default: 1)", 1, 100000},
     {"warmup", 0, IPW_OPT_INT, AT(data.warmup), "N", "run N queries first, not counted (default: 0)", 0, 100000},
     {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N", "queries in flight (default: 1)", 1, 100000},

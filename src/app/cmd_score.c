@@ -30,7 +30,10 @@ struct score_options {
 
 struct job {
     const struct score_options *o;
+    const char *run;
     struct ipw_dataset *cases;
+    bool saved;           /* by the references in the traces; else by the dataset's records */
+    int code;             /* the exit status of a failure */
     struct ipw_buf lines; /* scores.jsonl */
     struct ipw_buf flips,
         reworded;              /* a line each for a person: another score, another answer only */
@@ -129,35 +132,6 @@ static void put_change(struct job *j, const struct ipw_query_loaded *q, const st
     ipw_buf_addc(out, '\n');
 }
 
-static int take(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
-{
-    struct job *j = ud;
-    size_t i = find(j->cases, q->trace.id);
-    const char *response = q->trace.completed ? q->record.response_text : NULL;
-    const char *source = q->record.answer_source;
-    struct ipw_score score;
-
-    (void)err;
-    j->n++;
-    if (i == ipw_dataset_count(j->cases)) {
-        j->n_missing++;
-        return 0;
-    }
-    /* What the agent itself said of its answer; how ours was found is found out again. */
-    if (source && strcmp(source, "marker") && strcmp(source, "tool")) source = NULL;
-    ipw_dataset_score(j->cases, i, response, source, &score);
-    if (!q->trace.completed && score.resolved < 0 && !score.reason[0])
-        snprintf(score.reason, sizeof score.reason, "%s", q->trace.outcome ? q->trace.outcome : "");
-    j->was[slot(q->record.is_resolved)]++;
-    j->now[slot(score.resolved)]++;
-    put_line(j, q, &score);
-    if (score.resolved != q->record.is_resolved ||
-        strcmp(ipw_buf_str(&score.answer), q->record.answer ? q->record.answer : ""))
-        put_change(j, q, &score);
-    ipw_score_release(&score);
-    return 0;
-}
-
 /* The value of --dataset that the run was begun with; NULL: the manifest does not say (redacted). */
 static const char *given_dataset(const struct ipw_json *manifest)
 {
@@ -170,22 +144,98 @@ static const char *given_dataset(const struct ipw_json *manifest)
 
 /* The dataset that the run names; or, where it was a file of rows, that file: the user says where it
  * is now, because a name that is made of the file's could be another dataset's. */
-static char *named_dataset(const char *run, char **file)
+static char *named_dataset(const char *run, char **file, bool *filler)
 {
     struct ipw_json *doc;
     char *name = NULL;
 
     if (ipw_json_read(&doc, run, "manifest.json", NULL) == 0) {
+        const struct ipw_json *config = ipw_json_get(doc, "config");
         const char *given = given_dataset(doc), *dot = given ? strrchr(given, '.') : NULL;
 
-        if (dot && strcmp(dot, ".lua"))
+        if (given && strncmp(given, "hf:", 3) == 0)
+            name = ipw_strdup(given);
+        else if (dot && strcmp(dot, ".lua"))
             *file = ipw_strdup(given);
         else
-            name = ipw_strdup(
-                ipw_json_str(ipw_json_get(ipw_json_get(doc, "config"), "dataset"), NULL));
+            name = ipw_strdup(ipw_json_str(ipw_json_get(config, "dataset"), NULL));
+        *filler = ipw_json_bool(ipw_json_get(config, "no_content"), false);
     }
     ipw_json_free(doc);
     return name;
+}
+
+/* By what the first query tells: a run has the references of all its queries, or, an older one or one
+ * with --no-content, of none. */
+static int open_scorer(struct job *j, const struct ipw_query_loaded *first, struct ipw_err *err)
+{
+    bool filler = false;
+    char *file = NULL, *named = named_dataset(j->run, &file, &filler);
+    struct ipw_dataset_options options = {.dataset = j->o->dataset ? j->o->dataset : named,
+                                          .data_dir = j->o->data_dir,
+                                          .scorer = j->o->scorer,
+                                          .paths = ipw_script_paths(&j->o->script)};
+    int rc;
+
+    j->saved = !j->o->dataset && first->record.reference;
+    options.scorer_only = j->saved;
+    if (j->saved && file) options.dataset = file;
+    j->code = options.dataset || filler ? IPW_EXIT_INPUT : IPW_EXIT_USAGE;
+    rc =
+        filler ? ipw_fail(err, IPW_EUNSUPPORTED,
+                          "%s: was recorded with --no-content: its answers are filler", j->run)
+        : options.dataset
+            ? ipw_dataset_open(&j->cases, &options, err)
+            : ipw_fail(err, IPW_EINVAL,
+                       "%s: has no reference answers; name its dataset with --dataset%s%s%s",
+                       j->run, file ? " (it was the file " : "", file ? file : "", file ? ")" : "");
+    free(named);
+    free(file);
+    return rc;
+}
+
+/* Scores the query by its own trace, or by the dataset's record of its id; false: that is missing. */
+static bool score_query(struct job *j, const struct ipw_query_loaded *q, struct ipw_score *out)
+{
+    const struct ipw_query_record *r = &q->record;
+    const struct ipw_saved_case saved = {q->trace.id, r->query_text, r->reference_answer,
+                                         r->subject,  r->metadata,   r->reference};
+    const char *response = q->trace.completed ? r->response_text : NULL;
+    const char *source = r->answer_source;
+    size_t i = j->saved ? 0 : find(j->cases, q->trace.id);
+
+    /* What the agent itself said of its answer; how ours was found is found out again. */
+    if (source && strcmp(source, "marker") && strcmp(source, "tool")) source = NULL;
+    if (!j->saved && i == ipw_dataset_count(j->cases)) return false;
+    if (j->saved)
+        ipw_dataset_score_saved(j->cases, &saved, response, source, out);
+    else
+        ipw_dataset_score(j->cases, i, response, source, out);
+    return true;
+}
+
+static int take(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct job *j = ud;
+    struct ipw_score score;
+    int rc = j->cases ? 0 : open_scorer(j, q, err);
+
+    if (rc) return rc;
+    j->n++;
+    if (!score_query(j, q, &score)) {
+        j->n_missing++;
+        return 0;
+    }
+    if (!q->trace.completed && score.resolved < 0 && !score.reason[0])
+        snprintf(score.reason, sizeof score.reason, "%s", q->trace.outcome ? q->trace.outcome : "");
+    j->was[slot(q->record.is_resolved)]++;
+    j->now[slot(score.resolved)]++;
+    put_line(j, q, &score);
+    if (score.resolved != q->record.is_resolved ||
+        strcmp(ipw_buf_str(&score.answer), q->record.answer ? q->record.answer : ""))
+        put_change(j, q, &score);
+    ipw_score_release(&score);
+    return 0;
 }
 
 /* Unknown, not 0, when nothing was scored. */
@@ -250,41 +300,25 @@ static void print(struct job *j, const char *path)
     ipw_buf_release(&out);
 }
 
-static int score(struct job *j, const char *run, int *code, struct ipw_err *err)
+static int score(struct job *j, struct ipw_err *err)
 {
-    char *file = NULL, *named = j->o->dataset ? NULL : named_dataset(run, &file), *path = NULL;
-    struct ipw_dataset_options options = {.dataset = j->o->dataset ? j->o->dataset : named,
-                                          .data_dir = j->o->data_dir,
-                                          .scorer = j->o->scorer,
-                                          .paths = ipw_script_paths(&j->o->script)};
-    int rc;
+    char *path = NULL;
+    int rc = access(j->run, F_OK) ? ipw_fail_errno(err, errno, "%s: no such run", j->run) : 0;
 
-    *code = IPW_EXIT_INPUT;
-    if (options.dataset) {
-        rc = ipw_dataset_open(&j->cases, &options, err);
-    } else if (access(run, F_OK)) {
-        rc = ipw_fail_errno(err, errno, "%s: no such run", run);
-    } else {
-        *code = IPW_EXIT_USAGE;
-        rc = ipw_fail(err, IPW_EINVAL, "%s: name its dataset with --dataset%s%s%s", run,
-                      file ? " (it was the file " : "", file ? file : "", file ? ")" : "");
-    }
-    if (!rc) rc = ipw_rundir_each_query(run, take, j, NULL, err);
+    if (!rc) rc = ipw_rundir_each_query(j->run, take, j, NULL, err);
     if (!rc && j->n == j->n_missing)
-        rc = j->n ? ipw_fail(err, IPW_ENOTFOUND, "%s: none of its %zu queries is in %s", run, j->n,
-                             options.dataset)
-                  : ipw_fail(err, IPW_ENOTFOUND, "%s: no query is finished", run);
+        rc = j->n ? ipw_fail(err, IPW_ENOTFOUND, "%s: none of its %zu queries is in %s", j->run,
+                             j->n, j->o->dataset ? j->o->dataset : ipw_dataset_name(j->cases))
+                  : ipw_fail(err, IPW_ENOTFOUND, "%s: no query is finished", j->run);
     if (!rc && !j->o->dry_run) {
-        *code = IPW_EXIT_FAILED;
-        path = j->o->output ? ipw_strdup(j->o->output) : ipw_asprintf("%s/scores.jsonl", run);
+        j->code = IPW_EXIT_FAILED;
+        path = j->o->output ? ipw_strdup(j->o->output) : ipw_asprintf("%s/scores.jsonl", j->run);
         rc = j->lines.failed
-                 ? ipw_fail(err, IPW_ELIMIT, "%s: too many scores", run)
+                 ? ipw_fail(err, IPW_ELIMIT, "%s: too many scores", j->run)
                  : ipw_file_write_atomic(path, ipw_buf_str(&j->lines), j->lines.len, err);
     }
     if (!rc) print(j, path);
     free(path);
-    free(named);
-    free(file);
     return rc;
 }
 
@@ -292,7 +326,7 @@ int ipw_cmd_score(int argc, char **argv)
 {
     /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE", "dataset with the scorer (default: the run's)"},
+        {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE", "dataset to score by (default: what the run saved)"},
         {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR", "folder of the dataset's own files"},
         {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE", "scorer or FILE.lua (default: the dataset's)"},
         {"dry-run", 0, IPW_OPT_FLAG, offsetof(struct score_options, dry_run), NULL, "write nothing"},
@@ -316,6 +350,7 @@ int ipw_cmd_score(int argc, char **argv)
     };
     struct score_options o = {0};
     struct job j = {.o = &o,
+                    .code = IPW_EXIT_INPUT,
                     .lines = IPW_BUF(MAX_BYTES),
                     .flips = IPW_BUF(MAX_BYTES),
                     .reworded = IPW_BUF(IPW_MIB),
@@ -328,10 +363,8 @@ int ipw_cmd_score(int argc, char **argv)
         code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else {
         ipw_script_options_apply(&o.script);
-        if (score(&j, args[0], &code, &err))
-            code = ipw_exit_with(&err, code);
-        else
-            code = IPW_EXIT_OK;
+        j.run = args[0];
+        if (score(&j, &err)) code = ipw_exit_with(&err, j.code);
     }
     ipw_dataset_free(j.cases);
     ipw_buf_release(&j.lines);

@@ -31,6 +31,7 @@ static const struct {
     {"score", ipw_cmd_score, "score its answers again"},
     {"ledger", ipw_cmd_ledger, "compute its energy again and print the balance"},
     {"meter", ipw_cmd_meter, "compute its energy from a power meter's log"},
+    {"fetch", ipw_cmd_fetch, "download a dataset into the hub's own cache"},
     {"export", ipw_cmd_export, "write it for other programs, or without its texts"},
     {"validate", ipw_cmd_validate, "check its files"},
     {"repair", ipw_cmd_repair, "remove damaged lines from its files"},

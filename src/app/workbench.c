@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "base/terminal.h"
 
 /* clang-format off */
 #define AT(field) offsetof(struct ipw_workbench_options, field)
@@ -112,6 +113,15 @@ static void warn(void *ud, const char *line)
     put(stderr, line);
 }
 
+static bool draw(void *ud, const char *line)
+{
+    (void)ud;
+    if (!ipw_terminal_width(STDERR_FILENO)) return false;
+    fprintf(stderr, "\r%s\x1b[K", line);
+    fflush(stderr);
+    return true;
+}
+
 static char *ask(void *ud, const char *prompt)
 {
     (void)ud;
@@ -126,12 +136,14 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
     struct ipw_lua_command entry = {
         .vm = {.paths = ipw_script_paths(&b->o->script),
                .host = &b->host,
-               .slice_cpu_ns = b->o->lua_cpu_ns},
+               .slice_cpu_ns = b->o->lua_cpu_ns,
+               .memory_bytes = b->memory_bytes},
         .module = module,
         .args = args,
         .say = say,
         .warn = warn,
         .ask = ask,
+        .draw = draw,
         .ud = b,
     };
     int before = ipw_loop_leftovers(b->loop), rc;

@@ -35,6 +35,10 @@ struct source {
     struct ipw_jsonl_reader *reader; /* NULL: there is none, or it is over */
     char *path;
     int fd; /* to read a line once more; -1 */
+    /* Its newest line, read, until the next: mostly it is the one that is asked for. */
+    struct ipw_query_loaded loaded;
+    const char *text; /* NULL: none is held */
+    int64_t offset;
 };
 
 struct ipw_check {
@@ -57,32 +61,40 @@ static int read_anchor(struct ipw_check *c, const char *run, struct ipw_err *err
     return rc;
 }
 
+static void let_line_go(struct source *file)
+{
+    if (file->text) ipw_query_loaded_release(&file->loaded);
+    file->text = NULL;
+}
+
 /* Notes the next line of one file; 0 at its end. */
 static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
 {
     struct source *file = &c->files[which];
-    struct ipw_query_loaded loaded;
+    struct ipw_query_loaded *loaded = &file->loaded;
     struct ipw_jsonl_line line;
     int rc;
 
     if (!file->reader) return 0;
+    let_line_go(file);
     rc = ipw_jsonl_next(file->reader, &line, err);
     if (rc <= 0 || line.torn) {
         ipw_jsonl_close(file->reader);
         file->reader = NULL;
         return rc < 0 ? rc : 0;
     }
-    rc = ipw_schema_read_query(&loaded, line.text, line.n, err);
+    rc = ipw_schema_read_query(loaded, line.text, line.n, err);
     if (rc) return ipw_err_prefix(err, "%s:%lld", file->path, (long long)line.number);
+    file->text = line.text;
+    file->offset = line.offset;
     IPW_GROW(c->kept, c->cap, c->n + 1);
-    c->kept[c->n++] = (struct kept){.index = loaded.trace.index,
-                                    .segment = loaded.record.segment,
-                                    .superseded = loaded.record.superseded != NULL,
+    c->kept[c->n++] = (struct kept){.index = loaded->trace.index,
+                                    .segment = loaded->record.segment,
+                                    .superseded = loaded->record.superseded != NULL,
                                     .offset = line.offset,
                                     .number = line.number,
                                     .n = line.n,
                                     .file = which};
-    ipw_query_loaded_release(&loaded);
     return 1;
 }
 
@@ -270,6 +282,35 @@ static int find_line(struct kept **out, struct ipw_check *c, int segment, int64_
     return 0;
 }
 
+/* The line itself: as it was read just now, or read once more (*own is its text then). */
+static int load_line(struct ipw_query_loaded *loaded, const char **text, char **own,
+                     struct ipw_check *c, const struct kept *line, struct ipw_err *err)
+{
+    struct source *file = &c->files[line->file];
+    int rc;
+
+    *own = NULL;
+    if (file->text && file->offset == line->offset) {
+        *loaded = file->loaded;
+        *text = file->text;
+        file->text = NULL;
+        return 0;
+    }
+    rc = read_kept(own, c, line, err);
+    if (rc) return rc;
+    *text = *own;
+    rc = ipw_schema_read_query(loaded, *text, line->n, err);
+    return rc ? ipw_err_prefix(err, "%s:%lld", file->path, (long long)line->number) : 0;
+}
+
+/* A line that was asked for may have a twin among the earlier attempts: see is_twin(). */
+static void note_done(struct ipw_check *c, const struct kept *line, const char *text)
+{
+    if (c->files[ATTEMPTS].fd < 0) return;
+    IPW_GROW(c->done, c->cap_done, c->n_done + 1);
+    c->done[c->n_done++] = (struct done){line->index, line->segment, hash_line(text, line->n)};
+}
+
 int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *segment,
                     const struct ipw_recompute_query *query, enum ipw_check_verdict *verdict,
                     struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_err *err)
@@ -277,7 +318,8 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
     const struct ipw_query_trace *trace = query->trace;
     const struct ipw_anchor *clock = &segment->rules.clock; /* all 0: the manifest's */
     struct kept *kept, line;
-    char *text;
+    const char *text;
+    char *own;
     int rc;
 
     *loaded = (struct ipw_query_loaded){0};
@@ -289,17 +331,13 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
     }
     line = *kept;
     *kept = c->kept[--c->n];
-    rc = read_kept(&text, c, &line, err);
-    if (rc) return rc;
-    IPW_GROW(c->done, c->cap_done, c->n_done + 1);
-    c->done[c->n_done++] = (struct done){trace->index, query->segment, hash_line(text, line.n)};
-    rc = ipw_schema_read_query(loaded, text, line.n, err);
-    if (rc)
-        ipw_err_prefix(err, "%s:%lld", c->files[line.file].path, (long long)line.number);
-    else
+    rc = load_line(loaded, &text, &own, c, &line, err);
+    if (!rc) {
+        note_done(c, &line, text);
         rc = compare(clock->wall_ns ? clock : &c->anchor, trace, loaded, text, line.n, verdict,
                      what, err);
-    free(text);
+    }
+    free(own);
     return rc;
 }
 
@@ -328,6 +366,7 @@ void ipw_check_close(struct ipw_check *c)
     free(c->kept);
     free(c->done);
     for (int i = 0; i < N_FILES; i++) {
+        let_line_go(&c->files[i]);
         if (c->files[i].reader) ipw_jsonl_close(c->files[i].reader);
         if (c->files[i].fd >= 0) close(c->files[i].fd);
         free(c->files[i].path);

@@ -45,9 +45,9 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompu
     }
     r->n_earlier += row->earlier;
     if (row->earlier)
-        ipw_uncounted_add(&r->books.earlier, trace);
+        ipw_uncounted_add(&r->balances.earlier, trace);
     else if (row->warmup)
-        ipw_uncounted_add(&r->books.warmup, trace);
+        ipw_uncounted_add(&r->balances.warmup, trace);
     else
         ipw_summary_add(&r->summary, trace, record);
 }
@@ -96,15 +96,15 @@ void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_recom
 
         r->wall_ns += s->end_ns - s->start_ns;
         r->n_cut += s->cut;
-        ipw_run_books_session(&r->books, s->balance, &s->devices);
+        ipw_run_balance_session(&r->balances, s->balance, &s->devices);
     }
-    ipw_run_books_close(&r->books);
+    ipw_run_balance_close(&r->balances);
 }
 
 void ipw_ledger_report_release(struct ipw_ledger_report *r)
 {
     ipw_summary_release(&r->summary);
-    ipw_run_books_release(&r->books);
+    ipw_run_balance_release(&r->balances);
     for (size_t i = 0; i < r->n; i++) free(r->rows[i].id);
     free(r->rows);
     *r = (struct ipw_ledger_report){0};
@@ -150,16 +150,16 @@ static void put_line(struct ipw_buf *out, const char *label, const struct ipw_le
 static void put_devices(struct ipw_buf *out, const struct ipw_ledger_report *r, enum ipw_domain d,
                         size_t n_queries)
 {
-    if (!ipw_device_books_whole(&r->books.devices, d)) return;
-    for (size_t i = 0; i < r->books.devices.n; i++) {
-        const struct ipw_device_book *book = &r->books.devices.all[i];
-        struct ipw_sum sum = {.total = ipw_device_sums_get(&r->summary.devices, d, book->name)};
+    if (!ipw_device_balances_whole(&r->balances.devices, d)) return;
+    for (size_t i = 0; i < r->balances.devices.n; i++) {
+        const struct ipw_device_balance *item = &r->balances.devices.all[i];
+        struct ipw_sum sum = {.total = ipw_device_sums_get(&r->summary.devices, d, item->name)};
         struct ipw_ledger_line line;
         char label[16];
 
-        if (book->domain != d) continue;
-        ipw_ledger_line(&line, &book->balance, &sum, n_queries);
-        snprintf(label, sizeof label, " %s", book->name);
+        if (item->domain != d) continue;
+        ipw_ledger_line(&line, &item->balance, &sum, n_queries);
+        snprintf(label, sizeof label, " %s", item->name);
         put_line(out, label, &line);
     }
 }
@@ -175,7 +175,7 @@ static void put_balance(struct ipw_buf *out, const struct ipw_ledger_report *r)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         struct ipw_ledger_line line;
 
-        ipw_ledger_line(&line, &r->books.balance[d], &totals.energy[d], totals.queries);
+        ipw_ledger_line(&line, &r->balances.balance[d], &totals.energy[d], totals.queries);
         if (line.total_j == line.total_j) {
             any = true;
             put_line(out, ipw_words_domain((enum ipw_domain)d), &line);
@@ -390,17 +390,18 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
         enum ipw_domain d = ipw_domains_by_name[i];
         struct ipw_ledger_line line;
 
-        ipw_ledger_line(&line, &r->books.balance[d], &totals.energy[d], totals.queries);
+        ipw_ledger_line(&line, &r->balances.balance[d], &totals.energy[d], totals.queries);
         ipw_jw_key(&w, ipw_domain_name(d));
         ipw_jw_obj(&w);
-        ipw_summary_put_devices(&w, &r->books.devices, d, &r->summary.devices, totals.queries);
+        ipw_summary_put_devices(&w, &r->balances.devices, d, &r->summary.devices, totals.queries);
         ipw_jw_knum(&w, "difference_j", line.difference_j);
         ipw_jw_knum(&w, "idle_j", line.idle_j);
         ipw_jw_knum(&w, "idle_tax_j", totals.idle_tax[d].total);
         ipw_jw_knum(&w, "marginal_j", totals.marginal[d].total);
         ipw_jw_knum(&w, "queries_j", line.queries_j);
         ipw_jw_kstr(&w, "reason",
-                    r->books.balance[d].total.known ? NULL : r->books.balance[d].total.reason);
+                    r->balances.balance[d].total.known ? NULL
+                                                       : r->balances.balance[d].total.reason);
         ipw_jw_knum(&w, "total_j", line.total_j);
         ipw_jw_knum(&w, "warmup_j", line.warmup_j);
         ipw_jw_knum(&w, "waste_j", totals.waste[d].total);

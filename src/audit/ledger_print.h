@@ -5,7 +5,7 @@
 #define IPW_AUDIT_LEDGER_PRINT_H
 
 #include "ledger/recompute.h"
-#include "ledger/run_books.h"
+#include "ledger/run_balance.h"
 #include "report/summary.h"
 
 struct ipw_ledger_row { /* one query */
@@ -25,7 +25,7 @@ struct ipw_ledger_report {
     size_t n, cap;
     bool compared; /* the run has traces to compare with */
     size_t n_differs, n_missing, n_left, n_earlier;
-    struct ipw_run_books books;
+    struct ipw_run_balance balances;
     int64_t wall_ns;
     size_t n_segments, n_cut;       /* sessions, and how many of them were killed */
     const char *path, *share;       /* share: another rule than the run's, by name; or NULL */

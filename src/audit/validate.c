@@ -64,7 +64,7 @@ static int check_sessions(struct job *j, struct ipw_err *err)
     const struct ipw_json *segments = ipw_json_get(j->manifest, "segments");
 
     for (const struct ipw_json *s = ipw_json_first(segments); s; s = ipw_json_next(s)) {
-        const struct ipw_json *books = ipw_json_get(s, "ledger");
+        const struct ipw_json *balances = ipw_json_get(s, "ledger");
         bool last = ipw_json_next(s) == NULL;
         const char *end = ipw_json_str(ipw_json_get(s, "end"), NULL);
 
@@ -79,7 +79,8 @@ static int check_sessions(struct job *j, struct ipw_err *err)
         /* A session that was killed before its start has no energy. */
         for (int d = 0; d < IPW_DOMAIN_COUNT && ipw_json_int(ipw_json_get(s, "start_ns"), 0); d++)
             j->total_j[d] += ipw_json_num(
-                ipw_json_get(ipw_json_get(books, ipw_domain_name((enum ipw_domain)d)), "total_j"),
+                ipw_json_get(ipw_json_get(balances, ipw_domain_name((enum ipw_domain)d)),
+                             "total_j"),
                 NAN);
         j->v->sessions++;
     }
@@ -271,15 +272,15 @@ static int check_total(const struct job *j, const char *group, const char *key, 
                     key, got, want);
 }
 
-static int check_books(const struct job *j, int d, struct ipw_err *err)
+static int check_balance(const struct job *j, int d, struct ipw_err *err)
 {
     const char *domain = ipw_domain_name((enum ipw_domain)d);
-    const struct ipw_json *book = ipw_json_get(ipw_json_get(j->summary, "ledger"), domain);
-    double total = ipw_json_num(ipw_json_get(book, "total_j"), NAN);
-    double sum = ipw_json_num(ipw_json_get(book, "queries_j"), NAN) +
-                 ipw_json_num(ipw_json_get(book, "idle_j"), NAN) +
-                 ipw_json_num(ipw_json_get(book, "warmup_j"), 0) +
-                 ipw_json_num(ipw_json_get(book, "wasted_j"), 0);
+    const struct ipw_json *item = ipw_json_get(ipw_json_get(j->summary, "ledger"), domain);
+    double total = ipw_json_num(ipw_json_get(item, "total_j"), NAN);
+    double sum = ipw_json_num(ipw_json_get(item, "queries_j"), NAN) +
+                 ipw_json_num(ipw_json_get(item, "idle_j"), NAN) +
+                 ipw_json_num(ipw_json_get(item, "warmup_j"), 0) +
+                 ipw_json_num(ipw_json_get(item, "wasted_j"), 0);
     double slack = 1e-9 * fabs(total) + 1e-6 * (double)(j->v->queries + 2);
 
     if (!isnan(total) && !isnan(j->total_j[d]) && !near(total, j->total_j[d]))
@@ -316,7 +317,7 @@ static int check_summary(struct job *j, struct ipw_err *err)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         double want = v->queries ? v->joules[d] : NAN;
 
-        if (check_total(j, "totals", keys[d], want, err) < 0 || check_books(j, d, err) < 0)
+        if (check_total(j, "totals", keys[d], want, err) < 0 || check_balance(j, d, err) < 0)
             return err->code;
     }
     return 0;

@@ -78,8 +78,8 @@ int ipw_open_write(const char *path, int flags, struct ipw_err *err)
         rc = refuse(st.st_mode, path, err);
     else if (S_ISREG(st.st_mode) && st.st_nlink > 1)
         rc = ipw_fail(err, IPW_EINVAL,
-                      "%s: the file has %lu names (hard links), and what is written here would "
-                      "change it under all of them; replace it by a copy",
+                      "%s: the file has %lu names (hard links), so writing would change all of "
+                      "them. Replace it by a copy",
                       path, (unsigned long)st.st_nlink);
     else if (S_ISCHR(st.st_mode) && fcntl(fd, F_SETFL, flags & O_APPEND) < 0)
         rc = ipw_fail_errno(err, errno, "%s", path);

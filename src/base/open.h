@@ -19,7 +19,7 @@ int ipw_open_read(const char *path, struct ipw_err *err);
  * name, and not a link.  `flags` are O_WRONLY or O_RDWR, with O_CREAT (mode 0600), O_EXCL,
  * O_APPEND.  With O_APPEND a character device (/dev/full) is allowed. */
 int ipw_open_write(const char *path, int flags, struct ipw_err *err);
-/* All of the bytes, or -1 and errno: ENOSPC too for a device that takes nothing. */
+/* Writes all bytes; returns 0, or -1 and errno (ENOSPC also for a device that accepts no bytes). */
 int ipw_write_all(int fd, const char *bytes, size_t n);
 
 #endif

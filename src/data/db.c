@@ -91,7 +91,7 @@ static int fail_db(struct ipw_err *err, sqlite3 *db, int rc, const struct ipw_db
         return ipw_fail(err, IPW_ECANCELLED, "cancelled");
     if (rc == SQLITE_INTERRUPT) return ipw_fail(err, IPW_ETIMEOUT, "the query took too long");
     if (rc == SQLITE_AUTH)
-        return ipw_fail(err, IPW_EPERM, "only SELECT is possible here (%s)", sqlite3_errmsg(db));
+        return ipw_fail(err, IPW_EPERM, "only SELECT is allowed (%s)", sqlite3_errmsg(db));
     return ipw_fail(err, rc == SQLITE_CANTOPEN ? IPW_ENOTFOUND : IPW_EINVAL, "%s",
                     db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
 }
@@ -195,11 +195,11 @@ int ipw_db_query(struct ipw_buf *out, const char *path, const char *sql,
         rc = sqlite3_prepare_v2(db, sql, -1, &statement, &rest);
     }
     if (rc == SQLITE_OK && !statement) {
-        code = ipw_fail(err, IPW_EINVAL, "there is no statement in it");
+        code = ipw_fail(err, IPW_EINVAL, "the SQL text is empty");
     } else if (rc == SQLITE_OK && rest[strspn(rest, " \t\r\n;")]) {
-        code = ipw_fail(err, IPW_EINVAL, "one statement at a time");
+        code = ipw_fail(err, IPW_EINVAL, "only one statement at a time is allowed");
     } else if (rc == SQLITE_OK && (size_t)sqlite3_bind_parameter_count(statement) != n_values) {
-        code = ipw_fail(err, IPW_EINVAL, "the statement takes %d values and was given %zu",
+        code = ipw_fail(err, IPW_EINVAL, "the statement takes %d values but got %zu",
                         sqlite3_bind_parameter_count(statement), n_values);
     } else if (rc == SQLITE_OK) {
         rc = bind_values(statement, values, n_values);
@@ -366,7 +366,7 @@ static int put_words(struct ipw_buf *out, const char *words, struct ipw_err *err
         words += k;
         words += strspn(words, " \t\r\n\"");
     }
-    return n ? 0 : ipw_fail(err, IPW_EINVAL, "there is no word to look for");
+    return n ? 0 : ipw_fail(err, IPW_EINVAL, "the search text is empty");
 }
 
 int ipw_db_search(struct ipw_buf *out, const char *folder, const char *words,

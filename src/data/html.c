@@ -7,7 +7,7 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
 {
     (void)text, (void)title, (void)html, (void)n, (void)links;
     return ipw_fail(err, IPW_EUNSUPPORTED,
-                    "this build reads no HTML: install libgumbo-dev and build it again");
+                    "this build cannot read HTML: install libgumbo-dev and build it again");
 }
 
 #else
@@ -419,7 +419,8 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
         return ipw_fail(err, IPW_ELIMIT, "the page is larger than %d MiB",
                         IPW_HTML_MAX_BYTES / 1024 / 1024);
     if (nests_too_deeply(html, n))
-        return ipw_fail(err, IPW_ELIMIT, "the page nests more than %d deep", IPW_HTML_MAX_DEPTH);
+        return ipw_fail(err, IPW_ELIMIT, "the page is nested more than %d levels deep",
+                        IPW_HTML_MAX_DEPTH);
     if (mend_references(&mended, html, n)) {
         html = mended.data;
         n = mended.len;
@@ -437,7 +438,8 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
         return ipw_fail(err, IPW_ELIMIT,
                         "the page is too costly: its tags are not closed in order");
     if (w.too_deep)
-        return ipw_fail(err, IPW_ELIMIT, "the page nests more than %d deep", IPW_HTML_MAX_DEPTH);
+        return ipw_fail(err, IPW_ELIMIT, "the page is nested more than %d levels deep",
+                        IPW_HTML_MAX_DEPTH);
     if (text->failed || title->failed)
         return ipw_fail(err, IPW_ELIMIT, "the page's text is too long");
     return 0;

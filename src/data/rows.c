@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/rows_priv.h"
 #include "data/sha256.h"
 #include "json/json.h"
@@ -19,6 +20,21 @@ void ipw_rows_add(struct ipw_rows *rows, char *json, size_t n, int64_t line)
 {
     IPW_GROW(rows->rows, rows->cap, rows->n + 1);
     rows->rows[rows->n++] = (struct ipw_row){.json = json, .n = n, .line = line};
+}
+
+char *ipw_rows_column_name(const char *s, size_t n)
+{
+    struct ipw_buf name = IPW_BUF(3 * n + 1);
+
+    while (n) {
+        size_t piece = strnlen(s, n);
+
+        ipw_utf8_clean(&name, s, piece);
+        if (piece < n) ipw_buf_adds(&name, "\xEF\xBF\xBD"), piece++;
+        s += piece;
+        n -= piece;
+    }
+    return ipw_buf_take(&name, NULL);
 }
 
 void ipw_rows_release(struct ipw_rows *rows)
@@ -85,38 +101,33 @@ static const struct kind {
     {".csv", ipw_rows_parse_csv}, {".tsv", ipw_rows_parse_tsv},
 };
 
-static bool has_ending(const char *name, const char *ending)
+bool ipw_rows_knows_name(const char *name)
 {
-    size_t n = strlen(name), e = strlen(ending);
-
-    return n >= e && strcasecmp(name + n - e, ending) == 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (ipw_rows_has_ending(name, kinds[i].ending)) return true;
+    return ipw_rows_is_columnar_name(name);
 }
 
 static int find_kind(const struct kind **out, const char *name, struct ipw_err *err)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (has_ending(name, kinds[i].ending)) {
+        if (ipw_rows_has_ending(name, kinds[i].ending)) {
             *out = &kinds[i];
             return 0;
         }
-    if (has_ending(name, ".parquet"))
-        return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "%s: Parquet is not read by this version; with pandas installed, convert "
-                        "it: `python3 -c \"import sys, pandas; pandas.read_parquet(sys.argv[1])"
-                        ".to_json(sys.argv[2], orient='records', lines=True, force_ascii=False)\" "
-                        "FILE.parquet FILE.jsonl`",
-                        name);
-    return ipw_fail(err, IPW_EINVAL,
-                    "%s: a dataset file's name ends in .jsonl, .ndjson, .json, .csv or .tsv", name);
+    return ipw_fail(
+        err, IPW_EINVAL,
+        "%s: a dataset file's name ends in .jsonl, .ndjson, .json, .csv, .tsv, .parquet "
+        "or .arrow",
+        name);
 }
 
-int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
-                   struct ipw_err *err)
+static int parse_text(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
+                      struct ipw_err *err)
 {
     const struct kind *kind;
     int rc = find_kind(&kind, name, err);
 
-    *out = (struct ipw_rows){0};
     if (rc) return rc;
     ipw_sha256_hex(out->sha256, bytes, n);
     if (n >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
@@ -125,26 +136,82 @@ int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, si
         bytes += 3;
         n -= 3;
     }
-    rc = kind->parse(out, name, bytes, n, err);
+    return kind->parse(out, name, bytes, n, err);
+}
+
+static int read_text(struct ipw_rows *out, const char *path, struct ipw_err *err)
+{
+    struct ipw_buf bytes = IPW_BUF(FILE_MAX);
+    const struct kind *kind;
+    struct stat st;
+    int rc = find_kind(&kind, path, err);
+
+    if (rc) return rc;
+    /* A pipe would block the loop for as long as its writer likes. */
+    if (stat(path, &st) != 0) return ipw_fail_errno(err, errno, "%s", path);
+    if (!S_ISREG(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a regular file", path);
+    rc = ipw_file_read(&bytes, path, err);
+    if (rc == 0) rc = parse_text(out, path, ipw_buf_str(&bytes), bytes.len, err);
+    ipw_buf_release(&bytes);
+    return rc;
+}
+
+/* Has a limit: a few bytes of Parquet can encode very many rows. */
+static int read_all(struct ipw_rows *out, const char *name, struct ipw_row_reader *reader,
+                    struct ipw_err *err)
+{
+    struct ipw_row row;
+    size_t held = 0;
+    int rc = ipw_row_reader_sha256(reader, out->sha256, err);
+
+    while (!rc && (rc = ipw_row_reader_next(reader, &row, err)) == 1) {
+        held += row.n + 64;
+        if (held > FILE_MAX)
+            rc = ipw_fail(err, IPW_ELIMIT, "%s: more than 2 GiB of rows; choose fewer columns",
+                          name);
+        else
+            ipw_rows_add(out, ipw_memdup(row.json, row.n), row.n, row.line), rc = 0;
+    }
+    return rc;
+}
+
+int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
+                   struct ipw_err *err)
+{
+    struct ipw_row_reader *reader = NULL;
+    int rc;
+
+    *out = (struct ipw_rows){0};
+    if (ipw_rows_is_columnar(name)) {
+        rc = ipw_row_reader_open_memory(&reader, name, bytes, n, err);
+        if (!rc) rc = read_all(out, name, reader, err);
+        ipw_row_reader_free(reader);
+    } else {
+        rc = parse_text(out, name, bytes, n, err);
+    }
+    if (rc) ipw_rows_release(out);
+    return rc;
+}
+
+int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *const *columns,
+                          struct ipw_err *err)
+{
+    struct ipw_row_reader *reader = NULL;
+    int rc;
+
+    *out = (struct ipw_rows){0};
+    if (ipw_rows_is_columnar(path)) {
+        rc = ipw_row_reader_open(&reader, path, columns, err);
+        if (!rc) rc = read_all(out, path, reader, err);
+        ipw_row_reader_free(reader);
+    } else {
+        rc = read_text(out, path, err);
+    }
     if (rc) ipw_rows_release(out);
     return rc;
 }
 
 int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err)
 {
-    struct ipw_buf bytes = IPW_BUF(FILE_MAX);
-    const struct kind *kind;
-    struct stat st;
-    int rc;
-
-    *out = (struct ipw_rows){0};
-    rc = find_kind(&kind, path, err);
-    if (rc) return rc;
-    /* Refuse a pipe: it would block the loop until its writer finishes. */
-    if (stat(path, &st) != 0) return ipw_fail_errno(err, errno, "%s", path);
-    if (!S_ISREG(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a regular file", path);
-    rc = ipw_file_read(&bytes, path, err);
-    if (rc == 0) rc = ipw_rows_parse(out, path, ipw_buf_str(&bytes), bytes.len, err);
-    ipw_buf_release(&bytes);
-    return rc;
+    return ipw_rows_read_columns(out, path, NULL, err);
 }

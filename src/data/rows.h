@@ -2,12 +2,16 @@
  *
  * Pure except for reading the file.  Formats: JSONL, JSON (an array of objects, or an object with a
  * "rows" or "data" array of them), CSV and TSV (RFC 4180: quotes, CRLF, newlines inside quotes,
- * BOM).  The separator of a .csv file is detected: comma, semicolon or tab.  Each row becomes one
- * JSON object as text, in file order, with its line number for messages.  The dataset script
- * decides what the columns mean (datasets and lua/ipw/dataset.lua). */
+ * BOM; the separator of a .csv is found: comma, semicolon or tab) become rows of JSON text, one object each, in file order, with line numbers for messages.
+ * So do Parquet and Arrow (columnar/), whose line is the number of the row, and a folder of such files.
+ * What the columns mean is the dataset script's business (datasets and lua/ipw/dataset.lua).
+ *
+ * Two ways to read: ipw_rows_read() takes the whole set into memory; a struct ipw_row_reader gives
+ * one row after another. */
 #ifndef IPW_DATA_ROWS_H
 #define IPW_DATA_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,12 +29,31 @@ struct ipw_rows {
     char sha256[65]; /* hash of the file's bytes, as hex digits */
 };
 
-/* The name's ending selects the format (.jsonl, .ndjson, .json, .csv, .tsv).  A bad line is an
- * error that names file and line. */
+/* Whether the name's ending is one of those below. */
+bool ipw_rows_knows_name(const char *name);
+/* The kind is taken from the name's ending (.jsonl, .ndjson, .json, .csv, .tsv, .parquet, .arrow,
+ * .feather).  A bad line is an error that names file and line. */
 int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err);
-/* The same from memory (embedded data); `name` appears in messages and selects the format. */
+/* `columns`: the names of the columns that are wanted, in any case, NULL after the last; NULL: all.  Of
+ * Parquet and Arrow the others are not decoded, and may be of a type that is not read.  A file of text
+ * gives all of its columns, wanted or not. */
+int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *const *columns,
+                          struct ipw_err *err);
+/* The same from memory (embedded data); `name` stands in messages and decides the kind. */
 int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
                    struct ipw_err *err);
 void ipw_rows_release(struct ipw_rows *rows);
+
+struct ipw_row_reader;
+
+/* `columns` as above; they may go when this returns. */
+int ipw_row_reader_open(struct ipw_row_reader **out, const char *path, const char *const *columns,
+                        struct ipw_err *err);
+/* 1: a row, whose text is the reader's until the next call; 0: the end; negative: an error. */
+int ipw_row_reader_next(struct ipw_row_reader *reader, struct ipw_row *row, struct ipw_err *err);
+int64_t ipw_row_reader_count(const struct ipw_row_reader *reader); /* rows in all; -1: not known */
+/* `sha256` of struct ipw_rows; reads the files' bytes. */
+int ipw_row_reader_sha256(struct ipw_row_reader *reader, char out[65], struct ipw_err *err);
+void ipw_row_reader_free(struct ipw_row_reader *reader); /* NULL is fine */
 
 #endif

@@ -146,23 +146,6 @@ static void release_header(struct header *h)
     free(h->columns);
 }
 
-/* The name as the rows will have it, so that names that are equal in a row are equal here.  NUL and
- * bytes that are not UTF-8 become U+FFFD. */
-static char *column_name(const char *s, size_t n)
-{
-    struct ipw_buf name = IPW_BUF(3 * n + 1);
-
-    while (n) {
-        size_t piece = strnlen(s, n);
-
-        ipw_utf8_clean(&name, s, piece);
-        if (piece < n) ipw_buf_adds(&name, "\xEF\xBF\xBD"), piece++;
-        s += piece;
-        n -= piece;
-    }
-    return ipw_buf_take(&name, NULL);
-}
-
 static int take_header(struct header *h, const struct csv *c, int64_t line, struct ipw_err *err)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -177,7 +160,7 @@ static int take_header(struct header *h, const struct csv *c, int64_t line, stru
         IPW_GROW(h->columns, h->cap, h->n + 1);
         /* Exports with a row index leave its name empty. */
         h->columns[h->n++] = (struct column){
-            .name = n ? column_name(s, n) : ipw_asprintf("column_%zu", i + 1), .index = i};
+            .name = n ? ipw_rows_column_name(s, n) : ipw_asprintf("column_%zu", i + 1), .index = i};
     }
     qsort(h->columns, h->n, sizeof *h->columns, compare_columns);
     for (size_t i = 1; i < h->n; i++)

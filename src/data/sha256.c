@@ -43,23 +43,50 @@ static void compress(uint32_t h[8], const unsigned char block[64])
     for (int i = 0; i < 8; i++) h[i] += s[i];
 }
 
-void ipw_sha256_hex(char out[65], const void *bytes, size_t n)
+void ipw_sha256_begin(struct ipw_sha256 *s)
+{
+    *s = (struct ipw_sha256){.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+                                   0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+}
+
+void ipw_sha256_add(struct ipw_sha256 *s, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    size_t held = s->n % 64;
+
+    s->n += n;
+    if (held && n >= 64 - held) {
+        memcpy(s->block + held, p, 64 - held);
+        compress(s->h, s->block);
+        p += 64 - held;
+        n -= 64 - held;
+        held = 0;
+    }
+    if (!held)
+        for (; n >= 64; p += 64, n -= 64) compress(s->h, p);
+    if (n) memcpy(s->block + held, p, n);
+}
+
+void ipw_sha256_end(struct ipw_sha256 *s, char out[65])
 {
     static const char digits[] = "0123456789abcdef";
-    uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    unsigned char tail[128] = {0};
-    const unsigned char *p = bytes;
-    uint64_t bits = (uint64_t)n * 8;
-    size_t rest = n, tail_n;
+    static const unsigned char padding[64] = {0x80};
+    uint64_t bits = s->n * 8;
+    size_t held = s->n % 64;
+    unsigned char length[8];
 
-    for (; rest >= 64; p += 64, rest -= 64) compress(h, p);
-    if (rest) memcpy(tail, p, rest);
-    tail[rest] = 0x80;
-    tail_n = rest < 56 ? 64 : 128;
-    for (size_t i = 0; i < 8; i++) tail[tail_n - 1 - i] = (unsigned char)(bits >> (8 * i));
-    for (size_t i = 0; i < tail_n; i += 64) compress(h, tail + i);
-
-    for (size_t i = 0; i < 64; i++) out[i] = digits[h[i / 8] >> (28 - 4 * (i % 8)) & 15];
+    for (size_t i = 0; i < 8; i++) length[i] = (unsigned char)(bits >> (56 - 8 * i));
+    ipw_sha256_add(s, padding, held < 56 ? 56 - held : 120 - held);
+    ipw_sha256_add(s, length, sizeof length);
+    for (size_t i = 0; i < 64; i++) out[i] = digits[s->h[i / 8] >> (28 - 4 * (i % 8)) & 15];
     out[64] = '\0';
+}
+
+void ipw_sha256_hex(char out[65], const void *bytes, size_t n)
+{
+    struct ipw_sha256 s;
+
+    ipw_sha256_begin(&s);
+    ipw_sha256_add(&s, bytes, n);
+    ipw_sha256_end(&s, out);
 }

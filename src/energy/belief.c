@@ -37,10 +37,10 @@ struct ipw_belief ipw_belief_of(const struct ipw_selftest *t, size_t channel)
         snprintf(b.words, sizeof b.words, "cannot be read");
     } else if (v.frozen && v.gauge) {
         doubt(&b, IPW_DOUBT_STUCK_GAUGE, "stuck");
-        snprintf(b.words, sizeof b.words, "stuck: its counter says otherwise");
+        snprintf(b.words, sizeof b.words, "does not change, although its counter does");
     } else if (v.frozen) {
         doubt(&b, IPW_DOUBT_FROZEN, "stuck");
-        snprintf(b.words, sizeof b.words, "does not move while power is drawn: not believed");
+        snprintf(b.words, sizeof b.words, "does not move although power is above 0: not believed");
     } else if (v.asleep) {
         snprintf(b.words, sizeof b.words, "asleep");
     } else if (v.state == IPW_SELFTEST_STUCK) {

@@ -30,20 +30,18 @@ int ipw_calibration_fit(struct ipw_calibration *c, struct ipw_err *err)
         most = fmax(most, busy);
     }
     if (c->n < 2 || most - least < LEAST_APART)
-        return ipw_fail(
-            err, IPW_EINVAL,
-            "the processors were %.0f to %.0f %% busy: too much alike to tell a line; is "
-            "something else running?",
-            least * 100, most * 100);
+        return ipw_fail(err, IPW_EINVAL,
+                        "the processors were %.0f to %.0f %% busy, too similar to fit a line. Is "
+                        "another program running?",
+                        least * 100, most * 100);
     slope = (n * xy - x * y) / (n * xx - x * x);
     c->idle_w = (y - slope * x) / n;
     c->full_w = c->idle_w + slope;
     if (!(slope > 0) || !(c->full_w > 0))
-        return ipw_fail(
-            err, IPW_EINVAL,
-            "the meter's power does not grow with the load (%.1f W idle, %.1f W busy): is it "
-            "this machine's?",
-            c->idle_w, c->full_w);
+        return ipw_fail(err, IPW_EINVAL,
+                        "the meter's power does not grow with the load (%.1f W idle, %.1f W busy). "
+                        "Does it measure this machine?",
+                        c->idle_w, c->full_w);
     if (c->idle_w < 0) c->idle_w = 0;
     c->off_w = 0;
     for (size_t i = 0; i < c->n; i++)
@@ -133,11 +131,10 @@ int ipw_calibration_read(struct ipw_calibration *out, const char *path, struct i
     ipw_json_free(doc);
     if (!(out->idle_w >= 0) || !(out->full_w > out->idle_w) || !(out->off_w >= 0) ||
         out->full_w > 1e6)
-        return ipw_fail(
-            err, IPW_EPARSE,
-            "%.300s: idle_w, full_w and off_w are not those of a machine; ipw-agent calibrate "
-            "writes it anew",
-            path);
+        return ipw_fail(err, IPW_EPARSE,
+                        "%.300s: idle_w, full_w or off_w is not valid. Run `ipw-agent calibrate` "
+                        "to write it again",
+                        path);
     return 0;
 }
 

@@ -23,18 +23,18 @@ static int read_cell(const struct ipw_meter_format *f, const struct ipw_meter_co
         return 0;
     }
     if (!ipw_meter_quantity(cell->text, cell->n, f->decimal_comma, &value, &kind)) {
-        return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s is no number",
+        return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s is not a number",
                         (int)(cell->n < 40 ? cell->n : 40), cell->text, c->name);
     }
     if (kind != IPW_METER_NONE && kind != c->kind) {
-        return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s: %s were expected",
+        return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s: expected %s",
                         (int)(cell->n < 40 ? cell->n : 40), cell->text, c->name,
                         c->kind == IPW_METER_WATTS ? "watts" : "joules");
     }
     /* A unit in the cell overrides the heading's. */
     if (kind == IPW_METER_NONE) value *= c->factor;
     if (!(value >= 0) || value > 1e12) {
-        return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s cannot be",
+        return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s is out of range",
                         (int)(cell->n < 40 ? cell->n : 40), cell->text, c->name);
     }
     *out = value;
@@ -76,10 +76,10 @@ static int check_device(struct ipw_meter_format *f, const struct meter_cell *cel
     if (!f->first_device[0]) memcpy(f->first_device, name, sizeof name);
     if (strcmp(f->first_device, name) != 0) f->others = true;
     if (!f->others || strcmp(f->first_device, name) != 0) return 0;
-    return ipw_fail(err, IPW_EUNSUPPORTED,
-                    "rows of several devices take turns ('%s' and others): give each a log of its "
-                    "own, they are added up",
-                    name);
+    return ipw_fail(
+        err, IPW_EUNSUPPORTED,
+        "the log mixes several devices ('%s' and others). Use one log per device and repeat --log",
+        name);
 }
 
 int ipw_meter_row(struct ipw_meter_format *f, const char *line, size_t n, struct ipw_meter_row *row,
@@ -94,7 +94,7 @@ int ipw_meter_row(struct ipw_meter_format *f, const char *line, size_t n, struct
     if (memchr(line, '\0', n)) return ipw_fail(err, IPW_EPARSE, "a NUL byte");
     count = ipw_meter_split(cells, METER_CELLS, line, n, f->delimiter);
     if (count != f->n_cells) {
-        return ipw_fail(err, IPW_EPARSE, "%zu cells, %zu were expected", count, f->n_cells);
+        return ipw_fail(err, IPW_EPARSE, "%zu cells, expected %zu", count, f->n_cells);
     }
     rc = f->device_cell < count ? check_device(f, &cells[f->device_cell], err) : 0;
     if (rc == 0) rc = read_time(f, cells, &row->t_s, err);
@@ -156,7 +156,7 @@ int ipw_meter_log_line(struct ipw_meter_log *log, const char *line, size_t n, in
     }
     if (rc > 0) add_row(log, &row);
     if (log->total > IPW_METER_POINTS) {
-        return ipw_fail(err, IPW_ELIMIT, "more than %zu readings: cut the log to the run",
+        return ipw_fail(err, IPW_ELIMIT, "more than %zu readings: shorten the log to the run",
                         IPW_METER_POINTS);
     }
     return 0;

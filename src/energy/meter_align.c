@@ -270,23 +270,24 @@ static int search(struct ipw_meter_fit *fit, const struct scene *s, double min_s
     }
     if (best[k].rows < LEAST_ROWS) {
         rc = ipw_fail(err, IPW_EUNSUPPORTED,
-                      "only %zu rows of the log lie around the run: %d are "
-                      "needed",
-                      best[k].rows, LEAST_ROWS);
+                      "only %zu rows of the log are near the run; %d are needed", best[k].rows,
+                      LEAST_ROWS);
     } else if (best[k].correlation < LEAST_R) {
         rc = ipw_fail(err, IPW_EUNSUPPORTED,
-                      "the log's watts do not follow what the run did (best correlation %.2f)",
+                      "the log's watts do not follow the run's activity (best correlation %.2f)",
                       best[k].correlation);
     } else if (!isnan(other)) {
-        rc = ipw_fail(err, IPW_EUNSUPPORTED,
-                      "ambiguous: offsets of %.2f s and %.2f s fit alike (the run repeats itself, "
-                      "or its edges are lost in the noise)",
-                      fit->offset_s, other);
+        rc = ipw_fail(
+            err, IPW_EUNSUPPORTED,
+            "ambiguous: offsets of %.2f s and %.2f s fit equally well (the run repeats itself, "
+            "or its edges are lost in the noise)",
+            fit->offset_s, other);
     } else if (fit->plus_minus_s > TOLERANCE_S) {
-        rc = ipw_fail(err, IPW_EUNSUPPORTED,
-                      "ambiguous: every offset from %.2f s to %.2f s fits alike (too few edges for "
-                      "rows %.3g s apart)",
-                      lo[k], hi[k], s->row_s);
+        rc = ipw_fail(
+            err, IPW_EUNSUPPORTED,
+            "ambiguous: every offset from %.2f s to %.2f s fits equally well (too few edges for "
+            "rows %.3g s apart)",
+            lo[k], hi[k], s->row_s);
     }
     for (int i = 0; i < kinds; i++) free(c[i].misfits);
     return rc;
@@ -301,7 +302,8 @@ int ipw_meter_align(struct ipw_meter_fit *fit, const struct ipw_meter_points *wa
     int rc;
 
     *fit = (struct ipw_meter_fit){.other_s = NAN};
-    if (s.n_busy == 0) return ipw_fail(err, IPW_EUNSUPPORTED, "the run did nothing to align with");
+    if (s.n_busy == 0)
+        return ipw_fail(err, IPW_EUNSUPPORTED, "the run has no activity to align with");
     if (watts->n < LEAST_ROWS) {
         return ipw_fail(err, IPW_EUNSUPPORTED, "the log has %zu rows: %d are needed", watts->n,
                         LEAST_ROWS);
@@ -318,7 +320,7 @@ int ipw_meter_align(struct ipw_meter_fit *fit, const struct ipw_meter_points *wa
     max_s = fmin(max_s, watts->at[watts->n - 1].t_s - s.to_s);
     if (min_s > max_s) {
         rc = ipw_fail(err, IPW_EUNSUPPORTED,
-                      "the log (%.1f s) does not hold the run (%.1f s) at any offset that may be",
+                      "the log (%.1f s) does not cover the run (%.1f s) at any allowed offset",
                       watts->at[watts->n - 1].t_s - watts->at[0].t_s, run_s);
     } else {
         rc = search(fit, &s, min_s, max_s, err);

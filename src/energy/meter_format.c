@@ -298,7 +298,7 @@ static int find_columns(struct ipw_meter_format *f, const struct meter_cell *cel
         if (kind != IPW_METER_NONE) add_column(f, i, name, kind, factor);
     }
     if (f->n_columns == 0 && only) {
-        return ipw_fail(err, IPW_ENOTFOUND, "no column is called '%s'", only);
+        return ipw_fail(err, IPW_ENOTFOUND, "no column '%s'", only);
     }
     if (f->n_columns == 0) {
         return ipw_fail(err, IPW_EPARSE,
@@ -321,14 +321,13 @@ static int guess_columns(struct ipw_meter_format *f, const struct meter_cell *ce
 
     if (n < 2) return ipw_fail(err, IPW_EPARSE, "expected a time and watts in each row");
     if (only && ipw_parse_int(&cell, only, 2, (int64_t)n, NULL) < 0) {
-        return ipw_fail(err, IPW_ENOTFOUND,
-                        "no column is called '%s': there is no heading, give its number from 2 to "
-                        "%zu",
-                        only, n);
+        return ipw_fail(
+            err, IPW_ENOTFOUND,
+            "no column '%s': the log has no heading; give the column's number, 2 to %zu", only, n);
     }
     if (!ipw_meter_quantity(cells[cell - 1].text, cells[cell - 1].n, f->decimal_comma, &value,
                             &kind)) {
-        return ipw_fail(err, IPW_EPARSE, "cell %lld is no number", (long long)cell);
+        return ipw_fail(err, IPW_EPARSE, "cell %lld is not a number", (long long)cell);
     }
     snprintf(name, sizeof name, "column %lld", (long long)cell);
     add_column(f, (size_t)cell - 1, name, kind == IPW_METER_NONE ? IPW_METER_WATTS : kind, 1);

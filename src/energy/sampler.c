@@ -53,9 +53,9 @@ struct worker {
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool kicked, stopping; /* under lock, and: */
-    int64_t deadline_ns;   /* until then the thread sleeps; INT64_MIN: it does not */
-    atomic_bool waiting;   /* the thread waits for room */
+    bool kicked, stopping; /* protected by `lock`, like: */
+    int64_t deadline_ns;   /* the thread sleeps until then; INT64_MIN: it does not sleep */
+    atomic_bool waiting;   /* the thread waits for room in the ring */
     pthread_t thread;
     bool started;
     clockid_t clock;
@@ -66,7 +66,7 @@ struct ipw_sampler {
     struct worker *workers;
     size_t n;
     struct ipw_sampler_options o;
-    atomic_int_fast64_t apart_ns; /* least distance of readings outside the schedule */
+    atomic_int_fast64_t apart_ns; /* minimum distance of readings outside the schedule */
 };
 
 static int64_t now_of(const struct worker *w)
@@ -344,9 +344,9 @@ void ipw_sampler_space(struct ipw_sampler *s, int64_t apart_ns)
     if (s) atomic_store_explicit(&s->apart_ns, apart_ns, memory_order_relaxed);
 }
 
-/* A reading on this thread is exact to its own duration (RAPL: some 10 us); waking the reader costs
- * about as much here and comes later.  The two rows that `stop` needs stay free: a full ring waits
- * for the drain, which the caller of this does anyway. */
+/* A reading on this thread is exact to its own duration (RAPL: some 10 us).  Waking the reader
+ * thread costs about as much and comes later.  The two rows reserved for `stop` stay free: a full
+ * ring waits for the drain, which the caller does anyway. */
 void ipw_sampler_mark(struct ipw_sampler *s)
 {
     if (!s) return;

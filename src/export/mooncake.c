@@ -127,7 +127,8 @@ static void write_blocks(struct ipw_jw *w, struct writing *x, const struct ipw_w
         char tail[32] = "";
 
         if (k == n || end >= text->len) {
-            /* A block that the prompt's end cuts is that prompt's own, unless it is all the same. */
+            /* A block that the prompt's end cuts is that prompt's own, unless it is all the
+             * same. */
             snprintf(tail, sizeof tail, "end %zu of %zu", k, n);
             end = text->len;
         }
@@ -182,7 +183,8 @@ static int by_time(const void *a, const void *b)
     return (x->turn > y->turn) - (x->turn < y->turn);
 }
 
-/* A query is taken at its first request and dropped after its last: memory follows how many overlap. */
+/* A query is taken at its first request and dropped after its last: memory follows how many
+ * overlap. */
 static int write_all(struct writing *x, struct ipw_workload *w, struct ipw_err *err)
 {
     int rc = 0;

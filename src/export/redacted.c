@@ -139,30 +139,3 @@ int ipw_export_redacted(const char *run, const char *to, enum ipw_redact what, s
         rc = redact_lines(run, to, files[i].name, files[i].fn, &r, err);
     return rc ? rc : redact_whole(run, to, "summary.json", ipw_redact_document, &r, err);
 }
-
-struct writing {
-    const struct ipw_redactor *r;
-    FILE *out;
-};
-
-static int put_line(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
-{
-    struct writing *w = ud;
-    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
-    int rc = redact_text(&text, w->r, ipw_redact_trace, query->line, query->line_n, err);
-
-    if (!rc && fwrite(text.data, 1, text.len, w->out) != text.len)
-        rc = ipw_fail_errno(err, errno, "the export cannot be written");
-    ipw_buf_release(&text);
-    return rc;
-}
-
-int ipw_export_redacted_traces(const char *run, FILE *out, enum ipw_redact what, int *torn,
-                               struct ipw_err *err)
-{
-    struct ipw_redactor r;
-    struct writing w = {&r, out};
-    int rc = ipw_redactor_init(&r, what, err);
-
-    return rc ? rc : ipw_rundir_each_query(run, put_line, &w, torn, err);
-}

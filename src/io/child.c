@@ -423,7 +423,8 @@ static bool read_errnum(const struct ipw_child *child, int *errnum)
     return read(child->status_fd, errnum, sizeof *errnum) == (ssize_t)sizeof *errnum;
 }
 
-/* bubblewrap says of a program that a signal ended what a shell says: 128 and the signal's number. */
+/* For a program that a signal ended, bubblewrap returns the exit code of a shell: 128 plus the
+ * signal's number. */
 static void signal_of_code(struct ipw_child_end *end)
 {
     if (end->exit_code <= 128 || end->exit_code > 128 + SIGRTMAX) return;
@@ -438,7 +439,7 @@ void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end)
 
     *end = (struct ipw_child_end){.exit_code = -1, .cpu_ns = -1};
     kill(-child->pid, SIGKILL);
-    /* In a sandbox a 0 comes first: the helper has come to run inside. */
+    /* In a sandbox the helper first writes a 0 when it runs inside. */
     end->no_sandbox = child->in_sandbox && !(read_errnum(child, &errnum) && errnum == 0);
     if (errnum || (!end->no_sandbox && read_errnum(child, &errnum))) end->exec_errno = errnum;
     close(child->status_fd);

@@ -57,8 +57,8 @@ struct ipw_http_request {
     size_t n_headers;
     const char *body; /* copied */
     size_t body_len;
-    /* Instead of `body`: a buffer whose bytes the request holds.  They are in it again when on_done is
-     * called, and after a cancel.  A cancel inside a callback of the pool frees them. */
+    /* Instead of `body`: a buffer whose bytes the request holds.  They are in it again when on_done
+     * is called, and after a cancel.  A cancel inside a callback of the pool frees them. */
     struct ipw_buf *lend_body;
     int64_t connect_ns, first_byte_ns, idle_ns, total_ns; /* 0: no limit */
     size_t body_max_bytes; /* limit of the decoded answer; 0: 256 MiB */

@@ -496,7 +496,7 @@ static int check_method(const char *method, struct ipw_err *err)
     if (!method) return 0;
     for (const char *p = method; *p; p++) {
         if (*p < 'A' || *p > 'Z')
-            return ipw_fail(err, IPW_EINVAL, "an HTTP method is written in capital letters only");
+            return ipw_fail(err, IPW_EINVAL, "an HTTP method has capital letters only");
     }
     return *method ? 0 : ipw_fail(err, IPW_EINVAL, "the HTTP method is empty");
 }
@@ -518,7 +518,7 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     call = get_call(http);
     if (!call) {
         ipw_http_headers_release(headers);
-        return ipw_fail(err, IPW_ENET, "libcurl cannot make another handle");
+        return ipw_fail(err, IPW_ENET, "libcurl cannot create another handle");
     }
     call->at.start_ns = ipw_now_ns();
     call->at.launch_ns = call->at.sent_ns = call->at.headers_ns = 0;

@@ -159,8 +159,8 @@ static int pool_for(struct ipw_http **out, struct ipw_web *web, const char *url,
             open = web->options.via_proxy;
             if (!open)
                 rc = ipw_fail(err, IPW_EPERM,
-                              "%s: a proxy (%s) would hide which address is reached; "
-                              "--web-via-proxy lets web requests through it",
+                              "%s: the proxy (%s) would hide the address that is reached. Use "
+                              "--web-via-proxy to allow it",
                               host, ipw_buf_str(&proxy));
         }
     }
@@ -245,7 +245,7 @@ static bool follow(struct ipw_web_call *call, const struct ipw_http_result *r, s
     char *next = resolve(call->url, r->location);
 
     if (!next) {
-        fail_at(err, IPW_EHTTP, call->url, "a redirect to something that is no web address");
+        fail_at(err, IPW_EHTTP, call->url, "redirected to an invalid URL");
         return false;
     }
     if (call->redirects >= call->max_redirects) {

@@ -243,7 +243,7 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
     int rc;
 
     if (!request->argv || !request->argv[0] || !request->argv[0][0])
-        return ipw_fail(err, IPW_EINVAL, "no program to run was named");
+        return ipw_fail(err, IPW_EINVAL, "no program was named");
     for (const char *const *e = request->env; e && *e; e++) {
         if (**e == '=' || !strchr(*e, '='))
             return ipw_fail(err, IPW_EINVAL, "'%s' is not NAME=value", *e);

@@ -105,8 +105,8 @@ static int allow_refer(int rules)
 /* A process in a Landlock domain may not trace a process outside it.  Nor may it read that
  * process's memory, environment or descriptors in /proc.  This protects the runner, the shell that
  * started it, and the user's other programs.  The rules themselves forbid as little as possible.
- * Rules about files (older kernels need them: making block devices) also forbid to mount.  In a
- * sandbox that is wanted, because a program could mount in a namespace of its own.  A kernel without
+ * Rules about files (older kernels need one: making block devices) also forbid mounting.  In a
+ * sandbox that is useful, because a program could mount in its own namespace.  A kernel without
  * Landlock gives no such protection. */
 static void leave_others(bool inside)
 {
@@ -131,10 +131,11 @@ static void leave_others(bool inside)
     close(fd);
 }
 
-/* What the options say beside limits. */
+/* The options other than limits. */
 struct orders {
     bool apart, inside;
-    const char *workspace; /* of the sandbox to enter; "" none of its own; NULL: no sandbox */
+    /* Workspace of the sandbox to enter; "": without a workspace; NULL: no sandbox. */
+    const char *workspace;
     const char **reads;
     size_t n_reads, cap_reads;
 };
@@ -239,7 +240,8 @@ int ipw_proc_helper_main(int argc, char **argv)
                                       .n_reads = o.n_reads,
                                       .tmp_bytes = SANDBOX_TMP_BYTES};
 
-        if (fcntl(PROC_STATUS_FD, F_SETFD, 0)) give_up(errno); /* for the helper inside */
+        /* Keep it open for the helper inside. */
+        if (fcntl(PROC_STATUS_FD, F_SETFD, 0)) give_up(errno);
         give_up(ipw_sandbox_enter(&sandbox, argv + i + 1));
     }
     if (o.apart) { /* last: entering a folder may need the capabilities */

@@ -37,7 +37,7 @@ struct ipw_child {
 
 struct ipw_child_end {
     int exec_errno, exit_code, term_signal;
-    bool no_sandbox; /* one was asked for, and bubblewrap could not make it */
+    bool no_sandbox; /* a sandbox was requested, and bubblewrap could not make it */
     int64_t cpu_ns;
 };
 
@@ -50,7 +50,7 @@ struct ipw_child_spec {
     const char *const *env;
     bool inherit_env;
     /* The folder that a program in a sandbox may write, or "" for none; NULL: no sandbox.  `reads`:
-     * other paths that it sees; NULL-terminated, or NULL. */
+     * other visible paths, NULL-terminated, or NULL. */
     const char *sandbox;
     const char *const *reads;
     bool apart; /* it runs foreign code: no capabilities, no access to processes but its own */

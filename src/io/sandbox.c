@@ -42,11 +42,12 @@ static void add3(struct words *w, const char *option, const char *a, const char 
     add(w, b);
 }
 
-/* /bin and its like are links into /usr on most systems, and folders on some. */
+/* /bin and similar folders are links into /usr on most systems, and folders on some. */
 static void add_system(struct words *w)
 {
     static const char *const roots[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-    /* What programs need to start and to know the time; no /etc/shadow, no keys of servers. */
+    /* Files that programs need to start and to know the time; not /etc/shadow, not keys of
+     * servers. */
     static const char *const shown[] = {
         "/etc/alternatives", "/etc/fonts",         "/etc/group",       "/etc/ld.so.cache",
         "/etc/ld.so.conf",   "/etc/ld.so.conf.d",  "/etc/libreoffice", "/etc/localtime",
@@ -59,7 +60,8 @@ static void add_system(struct words *w)
 
         if (n > 0) {
             target[n] = '\0';
-            add3(w, "--symlink", ipw_strdup(target), roots[i]); /* the process is about to end */
+            /* Not freed: the process is about to end. */
+            add3(w, "--symlink", ipw_strdup(target), roots[i]);
         } else {
             add3(w, "--ro-bind-try", roots[i], roots[i]);
         }
@@ -90,14 +92,15 @@ static void add_folders(struct words *w, const struct ipw_sandbox *s)
     if (s->workspace) add3(w, "--bind", s->workspace, s->workspace);
 }
 
-/* A program outside of the system's folders is named by its path: then that file is visible too. */
+/* A program outside the system's folders is named by its path; that file then becomes visible,
+ * too. */
 static void add_program(struct words *w, const char *program)
 {
     if (program[0] == '/') add3(w, "--ro-bind-try", program, program);
 }
 
-/* The helper is the file of this process, wherever it lies by now.  One that was replaced or removed
- * cannot be bound: bubblewrap copies it. */
+/* The helper is the file of this process, wherever it now is.  A file that was replaced or removed
+ * cannot be bound, so bubblewrap copies it. */
 static int add_helper(struct words *w)
 {
     int fd = open("/proc/self/exe", O_RDONLY);
@@ -134,7 +137,7 @@ int ipw_sandbox_enter(const struct ipw_sandbox *sandbox, char *const *argv)
     if (e) return e;
     add3(&w, "--setenv", "HOME", home);
     add3(&w, "--setenv", "TMPDIR", "/tmp");
-    /* Root's programs may write the settings of the kernel in /proc without any capability. */
+    /* Programs of root may write the kernel's settings in /proc without any capability. */
     for (size_t i = 0; i < sizeof sealed / sizeof *sealed; i++) {
         add(&w, "--remount-ro");
         add(&w, sealed[i]);

@@ -87,7 +87,7 @@ int ipw_confined_enter(struct ipw_err *err)
     program.len = (unsigned short)n;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0))
-        return ipw_fail_errno(err, errno, "this kernel does not confine a worker");
+        return ipw_fail_errno(err, errno, "this kernel cannot confine a worker");
     return 0;
 }
 
@@ -95,7 +95,7 @@ int ipw_confined_enter(struct ipw_err *err)
 
 int ipw_confined_enter(struct ipw_err *err)
 {
-    return ipw_fail(err, IPW_EUNSUPPORTED, "workers are not confined on this kind of machine");
+    return ipw_fail(err, IPW_EUNSUPPORTED, "workers cannot be confined on this kind of machine");
 }
 
 #endif

@@ -129,8 +129,7 @@ int ipw_service_start(struct ipw_service **out, struct ipw_loop *loop, const cha
     struct ipw_service *service;
     int null, ends[2], rc;
 
-    if (!argv || !argv[0] || !argv[0][0])
-        return ipw_fail(err, IPW_EINVAL, "no program to run was named");
+    if (!argv || !argv[0] || !argv[0][0]) return ipw_fail(err, IPW_EINVAL, "no program was named");
     null = ipw_child_null(err);
     if (null < 0) return null;
     rc = ipw_child_pipe(ends, 0, err);

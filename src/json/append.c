@@ -29,7 +29,7 @@ static int check_tail(int fd, int64_t size, const char *path, struct ipw_err *er
     } while (n < 0 && errno == EINTR);
     if (n < 0) return ipw_fail_errno(err, errno, "%s", path);
     if (n == 1 && last == '\n') return 0;
-    return ipw_fail(err, IPW_EPARSE, "%s: its last line is torn (no line feed after byte %lld)",
+    return ipw_fail(err, IPW_EPARSE, "%s: last line is incomplete: no newline after byte %lld",
                     path, (long long)size - 1);
 }
 
@@ -44,7 +44,7 @@ int ipw_jsonl_append_open(struct ipw_jsonl_appender **out, const char *path, boo
     *out = NULL;
     fd = ipw_open_write(path, O_RDWR | O_APPEND | O_CREAT | (exclusive ? O_EXCL : 0), &why);
     if (fd < 0 && exclusive && why.detail == EEXIST)
-        return ipw_fail(err, IPW_EEXISTS, "%s: exists already", path);
+        return ipw_fail(err, IPW_EEXISTS, "%s: already exists", path);
     if (fd < 0) {
         if (err) *err = why;
         return fd;
@@ -92,7 +92,8 @@ int ipw_jsonl_append(struct ipw_jsonl_appender *a, const char *lines, size_t n, 
     }
     if (n == 0) return 0;
     if (lines[n - 1] != '\n')
-        return ipw_fail(err, IPW_EINVAL, "%s: the bytes to append do not end a line", a->path);
+        return ipw_fail(err, IPW_EINVAL, "%s: the bytes to append do not end with a newline",
+                        a->path);
     while (done < n) {
         ssize_t k = write(a->fd, lines + done, n - done);
         if (k < 0 && errno == EINTR) continue;

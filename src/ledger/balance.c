@@ -148,55 +148,56 @@ void ipw_device_sums_release(struct ipw_device_sums *s)
 
 static int by_name(const void *a, const void *b)
 {
-    const struct ipw_device_book *x = a, *y = b;
+    const struct ipw_device_balance *x = a, *y = b;
 
     return x->domain != y->domain ? (x->domain > y->domain ? 1 : -1) : strcmp(x->name, y->name);
 }
 
-static struct ipw_device_book *add_book(struct ipw_device_books *b)
+static struct ipw_device_balance *add_device(struct ipw_device_balances *b)
 {
     IPW_GROW(b->all, b->cap, b->n + 1);
-    b->all[b->n] = (struct ipw_device_book){0};
+    b->all[b->n] = (struct ipw_device_balance){0};
     return &b->all[b->n++];
 }
 
-void ipw_device_books_fill(struct ipw_device_books *b, const struct ipw_ledger *ledger,
-                           int64_t t0_ns, int64_t t1_ns)
+void ipw_device_balances_fill(struct ipw_device_balances *b, const struct ipw_ledger *ledger,
+                              int64_t t0_ns, int64_t t1_ns)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         enum ipw_domain domain = (enum ipw_domain)d;
         size_t n = ipw_ledger_devices(ledger, domain);
 
-        if (n < 2) add_book(b)->domain = domain; /* the item without a name */
+        if (n < 2) add_device(b)->domain = domain; /* the item without a name */
         for (size_t i = 0; n > 1 && i < n; i++) {
-            struct ipw_device_book *book = add_book(b);
+            struct ipw_device_balance *item = add_device(b);
 
-            book->domain = domain;
-            snprintf(book->name, sizeof book->name, "%s",
+            item->domain = domain;
+            snprintf(item->name, sizeof item->name, "%s",
                      ipw_ledger_device_name(ledger, domain, i));
-            book->balance = balance_of(ledger, domain, i, t0_ns, t1_ns);
+            item->balance = balance_of(ledger, domain, i, t0_ns, t1_ns);
         }
     }
     if (b->n) qsort(b->all, b->n, sizeof *b->all, by_name);
 }
 
-void ipw_device_books_add(struct ipw_device_books *sum, const struct ipw_device_books *more)
+void ipw_device_balances_add(struct ipw_device_balances *sum,
+                             const struct ipw_device_balances *more)
 {
     for (size_t i = 0; i < more->n; i++) {
-        const struct ipw_device_book *book = &more->all[i];
+        const struct ipw_device_balance *item = &more->all[i];
         size_t k = 0;
 
-        while (k < sum->n && by_name(&sum->all[k], book) != 0) k++;
+        while (k < sum->n && by_name(&sum->all[k], item) != 0) k++;
         if (k < sum->n) {
-            ipw_balance_add(&sum->all[k].balance, &book->balance);
+            ipw_balance_add(&sum->all[k].balance, &item->balance);
         } else {
-            *add_book(sum) = *book;
+            *add_device(sum) = *item;
         }
     }
     if (sum->n) qsort(sum->all, sum->n, sizeof *sum->all, by_name);
 }
 
-bool ipw_device_books_whole(const struct ipw_device_books *b, enum ipw_domain domain)
+bool ipw_device_balances_whole(const struct ipw_device_balances *b, enum ipw_domain domain)
 {
     bool named = false;
 
@@ -208,19 +209,19 @@ bool ipw_device_books_whole(const struct ipw_device_books *b, enum ipw_domain do
     return named;
 }
 
-void ipw_device_books_apart(struct ipw_device_books *b, const struct ipw_device_sums *warmup,
-                            const struct ipw_device_sums *wasted)
+void ipw_device_balances_apart(struct ipw_device_balances *b, const struct ipw_device_sums *warmup,
+                               const struct ipw_device_sums *wasted)
 {
     for (size_t i = 0; i < b->n; i++) {
-        struct ipw_device_book *book = &b->all[i];
+        struct ipw_device_balance *item = &b->all[i];
 
-        if (warmup) book->balance.warmup_j += ipw_device_sums_get(warmup, book->domain, book->name);
-        if (wasted) book->balance.wasted_j += ipw_device_sums_get(wasted, book->domain, book->name);
+        if (warmup) item->balance.warmup_j += ipw_device_sums_get(warmup, item->domain, item->name);
+        if (wasted) item->balance.wasted_j += ipw_device_sums_get(wasted, item->domain, item->name);
     }
 }
 
-void ipw_device_books_release(struct ipw_device_books *b)
+void ipw_device_balances_release(struct ipw_device_balances *b)
 {
     free(b->all);
-    *b = (struct ipw_device_books){0};
+    *b = (struct ipw_device_balances){0};
 }

@@ -45,23 +45,24 @@ double ipw_device_sums_get(const struct ipw_device_sums *s, enum ipw_domain doma
 void ipw_device_sums_release(struct ipw_device_sums *s);
 
 /* The balance of each device. */
-struct ipw_device_book {
+struct ipw_device_balance {
     char name[64];
     enum ipw_domain domain;
     struct ipw_balance balance;
 };
-struct ipw_device_books {
-    struct ipw_device_book *all; /* by domain and name */
+struct ipw_device_balances {
+    struct ipw_device_balance *all; /* by domain and name */
     size_t n, cap;
 };
-void ipw_device_books_fill(struct ipw_device_books *b, const struct ipw_ledger *ledger,
-                           int64_t t0_ns, int64_t t1_ns);
-void ipw_device_books_add(struct ipw_device_books *sum, const struct ipw_device_books *more);
+void ipw_device_balances_fill(struct ipw_device_balances *b, const struct ipw_ledger *ledger,
+                              int64_t t0_ns, int64_t t1_ns);
+void ipw_device_balances_add(struct ipw_device_balances *sum,
+                             const struct ipw_device_balances *more);
 /* Does the list hold the domain's devices for every session? */
-bool ipw_device_books_whole(const struct ipw_device_books *b, enum ipw_domain domain);
+bool ipw_device_balances_whole(const struct ipw_device_balances *b, enum ipw_domain domain);
 /* Sets the energy of warm-up queries and earlier attempts; either may be NULL. */
-void ipw_device_books_apart(struct ipw_device_books *b, const struct ipw_device_sums *warmup,
-                            const struct ipw_device_sums *wasted);
-void ipw_device_books_release(struct ipw_device_books *b);
+void ipw_device_balances_apart(struct ipw_device_balances *b, const struct ipw_device_sums *warmup,
+                               const struct ipw_device_sums *wasted);
+void ipw_device_balances_release(struct ipw_device_balances *b);
 
 #endif

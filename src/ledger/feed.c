@@ -14,7 +14,7 @@ struct feed_query { /* a query in flight, or one that ended and has no figures y
     int64_t lm_ns, token_ns; /* start of the calls, and their first token; 0: none yet */
     bool waiting;            /* waits for the next attempt */
     bool over;
-    struct feed_query *earlier, *later; /* in the order in which they started */
+    struct feed_query *earlier, *later; /* neighbours in the order in which the queries started */
 };
 
 struct ipw_feed {
@@ -24,10 +24,11 @@ struct ipw_feed {
     struct ipw_channel *channels;
     size_t n_channels;
     bool lm_remote;
-    unsigned lm_domains;      /* with lm_remote: those that a remote channel is summed for */
-    struct feed_query **open; /* by number, so that an event finds its query by halves */
+    /* With lm_remote: the domains that have a remote channel in their sum. */
+    unsigned lm_domains;
+    struct feed_query **open; /* sorted by number, for binary search by an event */
     size_t n, cap, n_over;
-    struct feed_query *first, *last; /* of those: the one that started first, and last */
+    struct feed_query *first, *last; /* the query in `open` that started first, and last */
 };
 
 /* The names of a domain's summed channels as a JSON array; NULL if there are none. */
@@ -102,7 +103,7 @@ void ipw_feed_row(struct ipw_feed *f, size_t first, size_t n, int64_t t_ns, cons
     if (f->n) ipw_metrics_row(f->metrics, first, n, t_ns, values);
 }
 
-/* Where the query is in `open`, or would be. */
+/* The index of the query in `open`, or the index where it belongs. */
 static size_t place_of(const struct ipw_feed *f, int32_t query)
 {
     size_t lo = 0, hi = f->n;
@@ -135,7 +136,7 @@ static struct feed_query *add(struct ipw_feed *f, int32_t query, int64_t start_n
     IPW_GROW(f->open, f->cap, f->n + 1);
     memmove(f->open + i + 1, f->open + i, (f->n++ - i) * sizeof *f->open);
     f->open[i] = q;
-    /* Only a damaged record goes back in time. */
+    /* Only a damaged file goes back in time. */
     while (q->earlier && q->earlier->start_ns > start_ns) q->earlier = q->earlier->earlier;
     q->later = q->earlier ? q->earlier->later : f->first;
     *(q->earlier ? &q->earlier->later : &f->first) = q;
@@ -170,7 +171,7 @@ int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query)
 
 size_t ipw_feed_in_flight(const struct ipw_feed *f) { return f->n - f->n_over; }
 
-/* ---- phases: one at a time for a query, what the model does for it first ---- */
+/* ---- phases: a query is in one phase at a time; a model call takes precedence ---- */
 
 /* A call without a token yet is in prefill, because most calls are streamed. */
 static void enter(struct ipw_feed *f, const struct feed_query *q, int64_t t_ns)
@@ -285,13 +286,13 @@ void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
 /* Drops the data that no query needs: none in flight, none without figures. */
 static void trim(struct ipw_feed *f, int64_t before_ns)
 {
-    if (f->n_over) return; /* more to book first */
+    if (f->n_over) return; /* its figures come first */
     if (f->first && f->first->start_ns < before_ns) before_ns = f->first->start_ns;
     ipw_ledger_trim(f->ledger, before_ns);
     ipw_metrics_trim(f->metrics, before_ns);
 }
 
-void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace)
+void ipw_feed_finish(struct ipw_feed *f, struct ipw_query_trace *trace)
 {
     struct feed_query *q = find(f, trace->index);
 

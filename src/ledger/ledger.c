@@ -249,7 +249,7 @@ void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
     if (channel < l->n_channels && l->series[channel]) ipw_series_lose(l->series[channel], reason);
 }
 
-/* The integrals up to an edge, from the one before it. */
+/* Computes the integrals up to an edge from those of the edge before it. */
 static void follow(struct ledger_edge *e, const struct ledger_edge *before)
 {
     int64_t n = before->in_flight, length_ns = e->t_ns - before->t_ns;
@@ -258,7 +258,7 @@ static void follow(struct ledger_edge *e, const struct ledger_edge *before)
     e->parted_ns = before->parted_ns + (double)length_ns / (double)(n > 0 ? n : 1);
 }
 
-/* An edge at t, also between known ones; never before a settled one. */
+/* Adds an edge at t, also between known edges, but never before a settled one. */
 static struct ledger_edge *cut_at(struct ipw_ledger *l, int64_t t_ns)
 {
     size_t before = ipw_ledger_edge_at(l, t_ns);
@@ -360,7 +360,7 @@ static struct ledger_phase *open_phase(struct ledger_query *q)
     return last && last->t1_ns == INT64_MAX ? last : NULL;
 }
 
-/* Where the rule looks at phases: the query's changes at t. */
+/* If the rule depends on phases, adds edges for the query's changes at t. */
 static void cut_phase(struct ipw_ledger *l, const struct ledger_query *q, int64_t t_ns)
 {
     if (l->share == IPW_SHARE_EQUAL) return;

@@ -9,9 +9,9 @@
     0x1p50 /* a rate of tokens is a whole number of 2^-50 tokens per nanosecond, and */
 #define MOST_RATE 0x1p48 /* at most 250 million tokens per second */
 
-/* ---- what kind of query it is ---- */
+/* ---- the kind of a query ---- */
 
-/* The query's phase at t: of the spans that hold t the one told last. */
+/* The query's phase at t; of overlapping spans the one told last. */
 static enum ipw_phase phase_at(const struct ledger_query *q, int64_t t_ns)
 {
     for (size_t i = q->n_phases; i-- > 0;) {
@@ -20,7 +20,7 @@ static enum ipw_phase phase_at(const struct ledger_query *q, int64_t t_ns)
     return IPW_PHASE_AGENT;
 }
 
-/* The first that ends after t; of those that overlap: the first. */
+/* The first tokens that end after t; of overlapping ones the first. */
 static size_t tokens_after(const struct ledger_query *q, int64_t t_ns)
 {
     size_t lo = 0, hi = q->tokens_overlap ? 0 : q->n_tokens;
@@ -72,7 +72,7 @@ static uint64_t key_at(const struct ipw_ledger *l, const struct ledger_query *q,
     return 0;
 }
 
-/* Of the running sums the one that its piece follows. */
+/* The running sum that the piece follows. */
 static size_t kind_of(const struct ipw_ledger *l, const struct ledger_piece *p)
 {
     return l->share == IPW_SHARE_PHASE ? (size_t)p->key : 0;
@@ -86,8 +86,8 @@ static struct ledger_sum *sum_of(const struct ipw_ledger *l, const struct ledger
     return &line->sums[i * ipw_ledger_kinds(l) + kind];
 }
 
-/* A running sum at t; edge i, which is settled, is the last at or before t.  Inside a cell it goes by
- * the energy of the line. */
+/* A running sum at t.  Edge i, which is settled, is the last at or before t.  Inside a cell the sum
+ * grows with the energy of the line. */
 static unsigned __int128 sum_at(const struct ipw_ledger *l, const struct ledger_line *line,
                                 size_t kind, size_t i, int64_t t_ns)
 {
@@ -105,13 +105,14 @@ static unsigned __int128 sum_at(const struct ipw_ledger *l, const struct ledger_
     return due + step / cell * part + step % cell * part / cell;
 }
 
-/* From 2^-64 microjoules for a rate of 1 to 2^-32 for `rate`. */
+/* Converts 2^-64 microjoules for a rate of 1 to 2^-32 microjoules for `rate`. */
 static unsigned __int128 by_rate(unsigned __int128 tokens, uint64_t rate)
 {
     return ((tokens >> 64) * rate << 32) + (((tokens & UINT64_MAX) * rate) >> 32);
 }
 
-/* Its piece in the cell that edge i begins, which is settled; NULL: it has none there. */
+/* The query's piece in the cell that begins at edge i, which is settled; NULL: it has no piece
+ * there. */
 static const struct ledger_piece *piece_in(const struct ipw_ledger *l,
                                            const struct ledger_line *line,
                                            const struct ledger_slice *s, size_t i)
@@ -132,7 +133,7 @@ static const struct ledger_piece *piece_in(const struct ipw_ledger *l,
     return lo ? &s->pieces[lo - 1] : NULL;
 }
 
-/* What it is due up to t, of its piece p; edge i is the last at or before t. */
+/* The energy due to the query up to t, with its piece p; edge i is the last at or before t. */
 static unsigned __int128 due_of(const struct ipw_ledger *l, const struct ledger_line *line,
                                 const struct ledger_piece *p, size_t i, int64_t t_ns)
 {
@@ -143,7 +144,7 @@ static unsigned __int128 due_of(const struct ipw_ledger *l, const struct ledger_
     return due;
 }
 
-/* ---- queries come, change and leave ---- */
+/* ---- queries start, change and end ---- */
 
 void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
@@ -170,7 +171,7 @@ static void count(const struct ipw_ledger *l, struct ledger_line *line, uint64_t
     if (l->share == IPW_SHARE_TOKENS) line->rate += change > 0 ? key : -key;
 }
 
-/* Begins a piece at edge i if the query is of another kind from there on. */
+/* Begins a piece at edge i if the query changes its kind there. */
 static void look_at(const struct ipw_ledger *l, struct ledger_line *line, int64_t query, size_t i)
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
@@ -212,7 +213,7 @@ static void leave(const struct ipw_ledger *l, struct ledger_line *line, struct l
     size_t i = ipw_ledger_edge_at(l, q->t1_ns);
     __int128 due;
 
-    if (!last) return; /* it came and left at once */
+    if (!last) return; /* it started and ended at once */
     due = (__int128)due_of(l, line, last, i, q->t1_ns) + line->owed;
     s->uj = (int64_t)((due + (INT64_C(1) << 31)) >> 32);
     line->owed = (int64_t)(due - ((__int128)s->uj << 32));
@@ -233,7 +234,7 @@ void ipw_ledger_let_go(const struct ipw_ledger *l, struct ledger_line *line)
     }
 }
 
-/* By equal slices, between two instants. */
+/* Energy by equal slices between two instants. */
 static int64_t equal_part(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t0_ns,
                           int64_t t1_ns)
 {
@@ -257,15 +258,15 @@ int64_t ipw_ledger_due_at(const struct ipw_ledger *l, const struct ledger_query 
         return equal_part(l, line, q->t0_ns, t_ns);
     if (i + 1 < line->settled)
         return (int64_t)(due_of(l, line, piece_in(l, line, s, i), i, t_ns) >> 32);
-    /* Not settled yet: equal slices from where it is. */
+    /* Not settled yet: equal slices from the last settled edge on. */
     k = line->settled - 1;
     return (int64_t)(due_of(l, line, p, k, l->edges[k].t_ns) >> 32) +
            equal_part(l, line, l->edges[k].t_ns, t_ns);
 }
 
-/* ---- how far the uncertain energy at edges moves it ---- */
+/* ---- the effect of uncertain energy at edges ---- */
 
-/* The part of a cell that running sum `kind` has; edge i begins it. */
+/* The share of running sum `kind` in the cell that begins at edge i. */
 static double part_of_sum(const struct ipw_ledger *l, const struct ledger_line *line, size_t kind,
                           size_t i)
 {
@@ -278,7 +279,7 @@ static double part_of_sum(const struct ipw_ledger *l, const struct ledger_line *
     return step / (double)cell * (tokens ? 0x1p-64 : 0x1p-32);
 }
 
-/* The part of a query; `p` may be NULL: an equal one. */
+/* The share of a query; `p` may be NULL: an equal share. */
 static double part_of(const struct ipw_ledger *l, const struct ledger_line *line,
                       const struct ledger_piece *p, size_t i)
 {
@@ -291,7 +292,7 @@ static double part_of(const struct ipw_ledger *l, const struct ledger_line *line
     return part;
 }
 
-/* The energy up to an edge is uncertain, and a part falls there by `change`. */
+/* The energy up to an edge is uncertain, and the share falls there by `change`. */
 static void add_change(double *up, double *down, double change, int64_t below, int64_t above)
 {
     *up += change > 0 ? change * (double)above : -change * (double)below;
@@ -303,17 +304,19 @@ void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size
     const struct ledger_mark *mark = &line->marks[i];
 
     for (size_t kind = 0; kind < ipw_ledger_kinds(l); kind++) {
-        const struct ledger_sum *before = sum_of(l, line, i - 1, kind);
         struct ledger_sum *sum = sum_of(l, line, i, kind);
-        double change = part_of_sum(l, line, kind, i - 1) - part_of_sum(l, line, kind, i);
+        bool empty = l->share == IPW_SHARE_PHASE && !line->count[kind]; /* nobody asks for it */
+        double part = empty ? 0 : part_of_sum(l, line, kind, i), change = line->parts[kind] - part;
 
-        sum->up = before->up;
-        sum->down = before->down;
+        line->parts[kind] = part;
+        if (!i) continue;
+        sum->up = sum[-(ptrdiff_t)ipw_ledger_kinds(l)].up;
+        sum->down = sum[-(ptrdiff_t)ipw_ledger_kinds(l)].down;
         add_change(&sum->up, &sum->down, change, mark->below, mark->above);
     }
 }
 
-/* Adds the changes at edges i + 1 to `last`, where the query is in piece p. */
+/* Adds the changes at edges i + 1 to `last`, while the query is in piece p. */
 static void add_changes(struct ledger_reach *r, const struct ipw_ledger *l,
                         const struct ledger_line *line, const struct ledger_piece *p, size_t i,
                         size_t last)
@@ -324,14 +327,14 @@ static void add_changes(struct ledger_reach *r, const struct ipw_ledger *l,
     r->up += b->up - a->up;
     r->down += b->down - a->down;
     if (l->share != IPW_SHARE_TOKENS || !p->key) return;
-    /* Each of the two parts by itself: together they may move it by less. */
+    /* Take each of the two parts by itself; together they may change it by less. */
     a = sum_of(l, line, i, LEDGER_TOKENS);
     b = sum_of(l, line, last, LEDGER_TOKENS);
     r->up += (b->up - a->up) * (double)p->key;
     r->down += (b->down - a->down) * (double)p->key;
 }
 
-/* The last edge that begins a settled cell of piece p, at most `most`. */
+/* The last edge, at most `most`, that begins a settled cell of piece p. */
 static size_t last_in(const struct ipw_ledger *l, const struct ledger_line *line,
                       const struct ledger_slice *s, const struct ledger_piece *p, size_t most)
 {

@@ -18,7 +18,7 @@ static double parted_ns(const struct ipw_ledger *l, int64_t t_ns)
     return e->parted_ns + (double)(t_ns - e->t_ns) / (double)(e->in_flight > 0 ? e->in_flight : 1);
 }
 
-/* The mean of 1 / n over the window, n queries being in flight. */
+/* The mean of 1 / n over the window, with n queries in flight. */
 static double mean_part(const struct ipw_ledger *l, int64_t t0_ns, int64_t t1_ns)
 {
     return (parted_ns(l, t1_ns) - parted_ns(l, t0_ns)) / (double)(t1_ns - t0_ns);

@@ -102,8 +102,8 @@ static int64_t crowded_ns(const struct ipw_ledger *l, int64_t t_ns)
     return l->edges[i].crowded_ns + (l->edges[i].in_flight > 1 ? t_ns - l->edges[i].t_ns : 0);
 }
 
-/* Bounds with the shares taken as given: the energy at each cut is uncertain, and moves the figure by
- * as much as the share changes there. */
+/* Bounds with the shares taken as given.  The energy at each cut is uncertain; it moves the figure
+ * by as much as the share changes there. */
 static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q,
                         const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
                         struct ipw_figure *f)

@@ -396,7 +396,8 @@ void ipw_ledger_find_complete(struct ipw_ledger *l)
         const struct ledger_look *call = &l->calls[l->first_call];
         struct ledger_query *q = ipw_ledger_query(l, call->query);
 
-        if (!q || q->call_ns != call->t_ns) continue; /* it is over, or counted from another time */
+        /* The query has ended, or its call began at another time. */
+        if (!q || q->call_ns != call->t_ns) continue;
         if (in_call_since(q) == call->t_ns) {
             l->complete_ns = call->t_ns;
             return;
@@ -434,7 +435,7 @@ static void look_for_loss(const struct ipw_ledger *l, struct ledger_line *line)
 
 /* Did the silence make a query's figure unknown?  It does if no sample came for GIVE_UP_NS after
  * the query's end. */
-static bool is_booked_in_silence(const struct ipw_ledger *l, const struct ipw_series *s)
+static bool is_finished_in_silence(const struct ipw_ledger *l, const struct ipw_series *s)
 {
     for (size_t i = l->n_ends; i-- > 0 && l->ends[i].t_ns > s->last_change_ns;) {
         if (s->last.t_ns - l->ends[i].t_ns >= GIVE_UP_NS) return true;
@@ -456,7 +457,7 @@ static void look_for_silence(const struct ipw_ledger *l, struct ledger_line *lin
         ipw_series_silence_ns(s) > DEAD_NS + 3 * ipw_series_quiet_ns(s)) {
         line->handed_over_ns = g->last.t_ns;
         ipw_series_hand_over(s, &g->channel, "stuck");
-    } else if (ipw_series_has_moved(s) && is_booked_in_silence(l, s)) {
+    } else if (ipw_series_has_moved(s) && is_finished_in_silence(l, s)) {
         ipw_series_cut(s, "stuck");
     }
 }

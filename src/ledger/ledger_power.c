@@ -70,7 +70,7 @@ bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_
     const struct ledger_domain *d = &l->domains[domain];
     struct ipw_power_steps steps = {0};
     const struct ipw_series *s;
-    int64_t upto_ns = INT64_MIN, uj = 0; /* of the step before */
+    int64_t upto_ns = INT64_MIN, uj = 0; /* end and energy of the step before */
 
     *out = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
     if (!ipw_ledger_mean_power(l, domain, t0_ns, t1_ns, &out->avg_w, &out->max_w)) return false;

@@ -7,8 +7,8 @@
 #include "ledger/fair_share.h"
 #include "ledger/ledger_priv.h"
 
-#define LEAST_FREE_S  0.5 /* of time without a model call, to know the idle power */
-#define PREFILL_PRIOR 1.5 /* power of a prefill over a decode's where neither was seen alone */
+#define LEAST_FREE_S  0.5 /* time without a model call that is needed to know the idle power */
+#define PREFILL_PRIOR 1.5 /* power of a prefill relative to a decode where neither was seen alone */
 
 const char *ipw_share_name(enum ipw_share share)
 {
@@ -137,10 +137,10 @@ size_t ipw_ledger_kinds(const struct ipw_ledger *l)
     return IPW_PHASE_COUNT;
 }
 
-/* A cell of one device, to be shared among the queries in flight in it. */
+/* A cell of one device, shared among the queries in flight in it. */
 struct cell {
-    int64_t uj, idle;        /* and its idle part */
-    struct ledger_sum *sums; /* at its end */
+    int64_t uj, idle;        /* its energy, and the idle part of it */
+    struct ledger_sum *sums; /* the sums at its end */
 };
 
 static unsigned __int128 fixed(int64_t uj) { return (unsigned __int128)uj << 32; }
@@ -169,8 +169,8 @@ static bool share_by_tokens(struct ledger_line *line, const struct cell *cell)
     return true;
 }
 
-/* Whole weights of the phases that queries are in, the largest 2^32 - 1, and their sum over the queries;
- * 0: none has any. */
+/* Whole-number weights of the phases that queries are in, the largest 2^32 - 1, and their sum over
+ * the queries; 0: no query has a weight. */
 static uint64_t whole_weights(const struct ledger_line *line, const struct ipw_fair *fair,
                               uint64_t weights[IPW_PHASE_COUNT])
 {
@@ -228,7 +228,7 @@ static void share_cell(const struct ipw_ledger *l, struct ledger_line *line, siz
     share_equally(l, line, &cell);
 }
 
-/* The sums at edge k, before its cell is shared: as at the edge before. */
+/* Copies the sums of the edge before to edge k, before its cell is shared. */
 static void carry_sums(const struct ipw_ledger *l, struct ledger_line *line, size_t k)
 {
     size_t kinds = ipw_ledger_kinds(l);
@@ -245,7 +245,7 @@ static void carry_sums(const struct ipw_ledger *l, struct ledger_line *line, siz
 
 void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int64_t until_ns)
 {
-    ipw_ledger_let_go(l, line); /* one may have left at an edge that was settled before */
+    ipw_ledger_let_go(l, line); /* a query may have ended at an edge that was settled before */
     while (line->settled < l->n_edges && l->edges[line->settled].t_ns <= until_ns) {
         size_t k = line->settled;
         struct ledger_mark *mark;
@@ -257,8 +257,10 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
         ipw_series_bounds(line->series, l->edges[k].t_ns, &mark->below, &mark->above);
         carry_sums(l, line, k);
         line->settled++;
-        if (k) share_cell(l, line, k);
-        if (k > 1) ipw_ledger_widen(l, line, k - 1);
+        if (k) {
+            share_cell(l, line, k);
+            ipw_ledger_widen(l, line, k - 1);
+        }
         ipw_ledger_let_go(l, line);
     }
 }

@@ -4,7 +4,7 @@
 
 #include "ledger/ledger_priv.h"
 
-/* Drops the queries that had left by the first live edge, which is settled on every device. */
+/* Drops the queries that ended before the first live edge, which is settled on every device. */
 static void trim_queries(struct ipw_ledger *l)
 {
     size_t drop = 0, seen = l->n_ends, looked = l->n_looks;
@@ -65,14 +65,14 @@ void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
 
     if (drop == SIZE_MAX) return; /* all before the first query; the totals need it */
     trim_series(l, before_ns);
-    /* An edge can go only when two later ones have their sums on every device: what the first of them may
-     * move the sums by is not known before the next is settled. */
+    /* An edge can be dropped only if two later edges have their sums on every device: the effect of
+     * the first one's uncertainty is known only when the next is settled. */
     for (size_t i = 0; i < l->n_lines; i++) {
         size_t settled = l->lines[i].settled;
 
         if (drop + 2 > settled) drop = settled > 2 ? settled - 2 : 0;
     }
-    if (!drop || drop < l->n_edges / 4) return; /* not worth moving the rest */
+    if (!drop || drop < l->n_edges / 4) return; /* too few to move the rest */
     l->trimmed_ns = l->edges[drop - 1].t_ns;
     l->n_edges -= drop;
     l->edge_base += (int64_t)drop;

@@ -33,6 +33,27 @@ static struct ipw_figure *cell(const struct column *c, struct ipw_figure *domain
     return c->device == IPW_LEDGER_ALL ? &domains[c->ask.domain] : &devices[c->device];
 }
 
+/* Whole microjoules, away from the energy; what is whole already stays as it is. */
+static double outward(double j, double (*to)(double))
+{
+    double uj = j * 1e6, near_uj = nearbyint(uj);
+
+    return (fabs(uj - near_uj) <= 1e-9 * fmax(fabs(uj), 1) ? near_uj : to(uj)) / 1e6;
+}
+
+static double to_millionth(double x) { return nearbyint(x * 1e6) / 1e6; }
+
+/* A bound is no more exact than the readings are, and all its digits make a line a fifth longer.  Rounded
+ * here, a figure is the same in memory and in the file. */
+static struct ipw_figure rounded(struct ipw_figure f)
+{
+    f.lo_j = outward(f.lo_j, floor);
+    f.hi_j = outward(f.hi_j, ceil);
+    f.coverage = to_millionth(f.coverage);
+    f.split_fraction = to_millionth(f.split_fraction);
+    return f;
+}
+
 static void fill_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
                        const struct ipw_ledger *ledger, const struct column *c)
 {
@@ -49,7 +70,7 @@ static void fill_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
         ask.what = IPW_LEDGER_SPAN;
         ask.t0_ns = span->start_ns;
         ask.t1_ns = span->end_ns;
-        *f = ipw_ledger_figure(ledger, ask);
+        *f = rounded(ipw_ledger_figure(ledger, ask));
     }
 }
 
@@ -61,7 +82,9 @@ static void fill_column(struct ipw_query_trace *q, const struct ipw_ledger *ledg
     c->ask.t0_ns = q->start_ns;
     c->ask.t1_ns = q->end_ns;
     ipw_ledger_figures(ledger, c->ask, edges, n, parts);
-    *cell(c, q->energy, q->device_energy) = whole(ipw_ledger_figure(ledger, c->ask), parts, n);
+    for (size_t i = 0; i < n; i++) parts[i] = rounded(parts[i]);
+    *cell(c, q->energy, q->device_energy) =
+        whole(rounded(ipw_ledger_figure(ledger, c->ask)), parts, n);
     *cell(c, q->energy_before, q->device_before) = parts[0];
     fill_spans(q, &q->before, ledger, c);
     for (size_t i = 0; i < q->n_turns; i++) {

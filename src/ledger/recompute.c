@@ -30,7 +30,7 @@ struct job {
     size_t n_ended, cap_ended;
 };
 
-static int book(struct job *j, size_t index, bool cut, struct ipw_err *err)
+static int finish_query(struct job *j, size_t index, bool cut, struct ipw_err *err)
 {
     struct query *q = &j->queries[index];
     struct ipw_query_trace trace;
@@ -45,7 +45,7 @@ static int book(struct job *j, size_t index, bool cut, struct ipw_err *err)
         j->options->before(j->options->ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index),
                            &trace);
     }
-    ipw_feed_book(j->feed, &trace);
+    ipw_feed_finish(j->feed, &trace);
     rc = j->options->query(j->options->ud, &out, err);
     ipw_query_trace_release(&trace);
     free(start);
@@ -66,7 +66,7 @@ static size_t first_over(struct job *j)
 }
 
 /* Another sharing rule than the run's: the stored "booked" notes do not apply. */
-static int book_covered(struct job *j, struct ipw_err *err)
+static int finish_covered(struct job *j, struct ipw_err *err)
 {
     size_t index;
     int rc = 0;
@@ -74,7 +74,7 @@ static int book_covered(struct job *j, struct ipw_err *err)
     if (!j->options->share) return 0;
     while (!rc && (index = first_over(j)) != SIZE_MAX &&
            j->queries[index].end_ns <= ipw_ledger_covered_ns(j->ledger)) {
-        rc = book(j, index, false, err);
+        rc = finish_query(j, index, false, err);
     }
     return rc;
 }
@@ -89,7 +89,7 @@ static int rows_upto(struct job *j, int64_t rows, struct ipw_err *err)
         if (rc <= 0) return rc;
         ipw_feed_row(j->feed, p->sources[p->source].first, p->sources[p->source].n, p->t_ns,
                      p->values);
-        rc = book_covered(j, err);
+        rc = finish_covered(j, err);
         if (rc) return rc;
     }
     return 0;
@@ -110,18 +110,18 @@ static int cut_queries(struct job *j, struct ipw_err *err)
     }
     ipw_feed_cut(j->feed, s->end_ns);
     for (size_t i = 0; i < j->n && !rc; i++) {
-        if (j->queries[i].builder) rc = book(j, i, true, err);
+        if (j->queries[i].builder) rc = finish_query(j, i, true, err);
     }
     return rc;
 }
 
 /* The version that wrote the run stored no "booked" notes, or another sharing rule is used. */
-static int book_rest(struct job *j, struct ipw_err *err)
+static int finish_rest(struct job *j, struct ipw_err *err)
 {
     size_t index;
     int rc = 0;
 
-    while (!rc && (index = first_over(j)) != SIZE_MAX) rc = book(j, index, false, err);
+    while (!rc && (index = first_over(j)) != SIZE_MAX) rc = finish_query(j, index, false, err);
     return rc;
 }
 
@@ -148,10 +148,10 @@ static int end_segment(struct job *j, struct ipw_err *err)
     rc = rows_upto(j, INT64_MAX, err);
     s->read_ns = ipw_ledger_read_ns(j->ledger);
     s->rows = j->power.rows;
-    if (!rc) rc = s->end_ns ? book_rest(j, err) : cut_queries(j, err);
+    if (!rc) rc = s->end_ns ? finish_rest(j, err) : cut_queries(j, err);
     if (!rc) {
         ipw_balance_fill(s->balance, j->ledger, s->start_ns, s->end_ns);
-        ipw_device_books_fill(&s->devices, j->ledger, s->start_ns, s->end_ns);
+        ipw_device_balances_fill(&s->devices, j->ledger, s->start_ns, s->end_ns);
     }
     forget_segment(j);
     return rc;
@@ -224,7 +224,7 @@ static int take_query_event(struct job *j, const struct ipw_event *e, const stru
 
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) {
         if (!q->builder || !q->end_ns || j->options->share || lacks_rows(j, e)) return 0;
-        return book(j, (size_t)e->query, false, err);
+        return finish_query(j, (size_t)e->query, false, err);
     }
     if (!q->builder) {
         if (e->kind != IPW_EV_QUERY_START) return 0; /* events after its end */
@@ -240,7 +240,7 @@ static int take_query_event(struct job *j, const struct ipw_event *e, const stru
     }
     ipw_turn_builder_add(q->builder, e);
     ipw_feed_event(j->feed, e);
-    return book_covered(j, err);
+    return finish_covered(j, err);
 }
 
 static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err *err)
@@ -368,7 +368,7 @@ int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
 void ipw_recompute_release(struct ipw_recompute *redone)
 {
     for (size_t i = 0; i < redone->n_segments; i++) {
-        ipw_device_books_release(&redone->segments[i]->devices);
+        ipw_device_balances_release(&redone->segments[i]->devices);
         free(redone->segments[i]);
     }
     free(redone->segments);

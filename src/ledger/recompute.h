@@ -35,7 +35,7 @@ struct ipw_recompute_segment {
     /* The rule that the run used, even if this computation uses another. */
     enum ipw_share own_share;
     struct ipw_balance balance[IPW_DOMAIN_COUNT]; /* total and idle; reasons point into rules */
-    struct ipw_device_books devices;
+    struct ipw_device_balances devices;
 };
 
 struct ipw_recompute {

@@ -5,10 +5,10 @@
  * first sign of too much.  Then gentle growth: one more for each full round of good answers.  Signs
  * of too much are a 429 (down to 0.7 of it) and a time to first token that has risen to twice the
  * best round's (down to 0.85; when that does not help, the requests themselves have changed and the
- * longer time is the new measure).  After a sign, answers of requests that were sent before it count
- * for nothing.  Where a 429 came is remembered: growth stops one below and tries again only after 8
- * rounds, then 16, 32, ... so that a server with a fixed limit is not asked beyond it again and
- * again.  Any other failure (5xx, refused, cut) changes nothing. */
+ * longer time is the new measure).  After a sign, answers of requests that were sent before it
+ * count for nothing.  Where a 429 came is remembered: growth stops one below and tries again only
+ * after 8 rounds, then 16, 32, ... so that a server with a fixed limit is not asked beyond it again
+ * and again.  Any other failure (5xx, refused, cut) changes nothing. */
 #ifndef IPW_LLM_ADAPTIVE_H
 #define IPW_LLM_ADAPTIVE_H
 

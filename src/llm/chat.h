@@ -1,8 +1,9 @@
 /* llm/chat.h: the chat-completions protocol, without any I/O.
  *
- * Pure: request structs to bodies, bytes of answers to a reply struct.  Servers differ in
- * what they send; each file says which differences it accepts.  A `struct ipw_chat_fold` gathers the deltas of a stream, or takes a whole
- * answer; both end in the same `struct ipw_chat_reply`, which owns its buffers. */
+ * Pure: request structs to bodies, bytes of answers to a reply struct.  Servers differ in what they
+ * send; each file says which differences it accepts.  A `struct ipw_chat_fold` gathers the deltas
+ * of a stream, or takes a whole answer; both end in the same `struct ipw_chat_reply`, which owns
+ * its buffers. */
 #ifndef IPW_LLM_CHAT_H
 #define IPW_LLM_CHAT_H
 
@@ -106,8 +107,8 @@ void ipw_chat_fold_free(struct ipw_chat_fold *fold);
 /* true: parse every event, never take the fast path; the result is the same (tests compare). */
 void ipw_chat_fold_set_exact(struct ipw_chat_fold *fold, bool exact);
 /* One SSE event's data.  `name` is its event: name ("" usual; "error" is one).  Returns or-ed
- * ipw_chat_seen (0 for an event of unknown shape), or a negative code: data that is not JSON, or of another
- * protocol. */
+ * ipw_chat_seen (0 for an event of unknown shape), or a negative code: data that is not JSON, or of
+ * another protocol. */
 int ipw_chat_fold_event(struct ipw_chat_fold *fold, const char *name, const char *data, size_t n,
                         struct ipw_err *err);
 /* A whole (not streamed) answer's body with status 2xx. */
@@ -127,8 +128,9 @@ void ipw_chat_error_text(char *text, size_t text_size, char *type, size_t type_s
                          const char *body, size_t n);
 
 /* A call as it goes back to the server in the history.  Of the arguments what every server can read
- * again is appended, at most three bytes for each (and two): the text of one JSON object without lone
- * surrogates, "{}" where the model wrote anything else.  A call without a name gets one: it is answered like any other unknown tool. */
+ * again is appended, at most three bytes for each (and two): the text of one JSON object without
+ * lone surrogates, "{}" where the model wrote anything else.  A call without a name gets one: it is
+ * answered like any other unknown tool. */
 void ipw_chat_history_arguments(struct ipw_buf *out, const struct ipw_chat_call *call);
 const char *ipw_chat_history_name(const struct ipw_chat_call *call);
 /* Appends the reply as JSON for the record: text, reasoning, calls, finish, usage, model, ... */

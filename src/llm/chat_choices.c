@@ -1,5 +1,5 @@
-/* What a reply may hold besides one answer: further choices (n > 1) and log probabilities.  Both are
- * kept for the record only; agents work with the first choice. */
+/* What a reply may hold besides one answer: further choices (n > 1) and log probabilities.  Both
+ * are kept for the record only; agents work with the first choice. */
 #include "llm/chat_priv.h"
 
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* The fast path of a stream.
  *
  * Servers send hundreds of events that differ in one string only.  After an event was read in
- * full (parsed, or by chat_scan.c) and did nothing but append one string, its bytes before and after that string are kept.  An
- * event with the same bytes around another plain string body is, as JSON, the same value with
- * another string in that place, so parsing it would append that string and do nothing else:
+ * full (parsed, or by chat_scan.c) and did nothing but append one string, its bytes before and
+ * after that string are kept.  An event with the same bytes around another plain string body is, as
+ * JSON, the same value with another string in that place, so parsing it would append that string
+ * and do nothing else:
  *   - the string is located by walking the text that the JSON guard has just accepted without a
  *     repair, by member names that occur once in their object and are written without escapes;
  *   - id and model are set by their first non-empty occurrence, which has been seen;

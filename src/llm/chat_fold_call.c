@@ -2,7 +2,8 @@
  *   1. a new `index` begins a call (gaps and a start at 1 occur);
  *   2. a known index is the same call, unless another non-empty id comes: some servers send index 0
  *      for every call;
- *   3. without an index a new id, or without an id a name, begins a call; else the last one goes on;
+ *   3. without an index a new id, or without an id a name, begins a call; else the last one
+ *      continues;
  *   4. the first non-empty id counts; a call that never has one gets one made up;
  *   5. the first non-empty name counts;
  *   6. arguments are appended: text as it is, null and absent as nothing, an object as its JSON;

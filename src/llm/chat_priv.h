@@ -76,7 +76,8 @@ int ipw_chat_function_fold(struct ipw_chat_fold *fold, const struct ipw_json *fu
 /* At the end: drops empty calls, makes up ids, turns empty arguments into {}. */
 void ipw_chat_call_finish(struct ipw_chat_reply *reply);
 
-/* chat_foreign.c: the protocol of an answer that is not chat completions ("/v1/responses"), or NULL. */
+/* chat_foreign.c: the protocol of an answer that is not chat completions ("/v1/responses"), or
+ * NULL. */
 const char *ipw_chat_foreign(const struct ipw_json *root);
 
 /* chat_choices.c: choices other than the first, and log probabilities. */
@@ -106,8 +107,9 @@ bool ipw_chat_error_read(struct ipw_chat_error *out, const struct ipw_json *root
 /* One printable line of at most size-1 bytes, cut between characters. */
 void ipw_chat_line(char *out, size_t size, const char *text, size_t n);
 
-/* Appends the request body, keys sorted, "messages" included.  Tells where the "stream_options" member
- * stands, its comma included, so that it can be cut out again; *cut_n is 0 when it is not there. */
+/* Appends the request body, keys sorted, "messages" included.  Tells where the "stream_options"
+ * member stands, its comma included, so that it can be cut out again; *cut_n is 0 when it is not
+ * there. */
 int ipw_chat_body(struct ipw_buf *out, const struct ipw_chat_request *request, size_t *cut_at,
                   size_t *cut_n, struct ipw_err *err);
 

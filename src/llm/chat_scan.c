@@ -1,10 +1,10 @@
 /* The usual events of a stream, read without a JSON tree.
  *
- * The first events of a reply, its tool calls, its finish reason and its usage each come once, so the
- * fast path of chat_fast.c does not know them.  This scanner reads an event whose members are all
- * known, each at most once, with plain values, and does what the full path does with them.  It first
- * reads the whole event and only then changes the fold: everything else (another member, a repair,
- * a number that is no count, several choices, a long event) is left to the full path.
+ * The first events of a reply, its tool calls, its finish reason and its usage each come once, so
+ * the fast path of chat_fast.c does not know them.  This scanner reads an event whose members are
+ * all known, each at most once, with plain values, and does what the full path does with them.  It
+ * first reads the whole event and only then changes the fold: everything else (another member, a
+ * repair, a number that is no count, several choices, a long event) is left to the full path.
  * tests/unit/llm/test_chat_fast.c compares both over all captures and over mutated chunks. */
 #include "llm/chat_priv.h"
 

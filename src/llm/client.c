@@ -116,8 +116,8 @@ static bool begins_an_object(const char *bytes, size_t n)
     return n && *bytes == '{';
 }
 
-/* Comments, blanks and an event that never ends keep the connection, and bring the answer no further:
- * that has its end too.  (Where no byte comes either, the HTTP layer counts.) */
+/* Comments, blanks and an event that never ends keep the connection, and bring the answer no
+ * further: that has its end too.  (Where no byte comes either, the HTTP layer counts.) */
 static bool stands_still(struct ipw_llm_call *call, const char *bytes, size_t n)
 {
     struct ipw_llm_attempt *a = &call->now;

@@ -4,14 +4,14 @@
  * request as a stream with usage asked for; a server that refuses the usage option is asked once
  * more without it (and remembered).  Attempts that failed in a way worth repeating (refused, timed
  * out, reset before the first token, 408, 409, 425, 429, 5xx; x-should-retry has the last word) are
- * repeated up to `max_retries` times with exponential back-off and full jitter; what the server asks
- * for (Retry-After and retry-after-ms, without them x-ratelimit-reset-*) is waited for besides, up
- * to 120 s.  A server that says it is loading its model is asked for its health until it is ready.
- * What brings an answer on is an event: comments keep a stream open for `comment_ns` at most.
- * Of several base URLs each call takes the next; one that does not answer is left out for a while,
- * and its calls go elsewhere at once.  Each attempt is announced when it starts and when it ends.
- * ipw_llm_set_most() limits the requests in flight; attempts beyond that are held back in order.
- * Callbacks run in the loop thread, never inside ipw_llm_start(). */
+ * repeated up to `max_retries` times with exponential back-off and full jitter; what the server
+ * asks for (Retry-After and retry-after-ms, without them x-ratelimit-reset-*) is waited for
+ * besides, up to 120 s.  A server that says it is loading its model is asked for its health until
+ * it is ready.  What brings an answer on is an event: comments keep a stream open for `comment_ns`
+ * at most.  Of several base URLs each call takes the next; one that does not answer is left out for
+ * a while, and its calls go elsewhere at once.  Each attempt is announced when it starts and when
+ * it ends. ipw_llm_set_most() limits the requests in flight; attempts beyond that are held back in
+ * order.  Callbacks run in the loop thread, never inside ipw_llm_start(). */
 #ifndef IPW_LLM_CLIENT_H
 #define IPW_LLM_CLIENT_H
 
@@ -66,8 +66,8 @@ int ipw_llm_new(struct ipw_llm **out, struct ipw_loop *loop, struct ipw_http *ht
 void ipw_llm_free(struct ipw_llm *llm); /* every call must be over or cancelled */
 size_t ipw_llm_n_urls(const struct ipw_llm *llm);
 const char *ipw_llm_url_at(const struct ipw_llm *llm, size_t i);
-/* Whether replies of a given length can be had: IPW_EINVAL with the reason when a server is known to
- * have no way.  ipw_llm_start() asks this for requests with force_tokens. */
+/* Whether replies of a given length can be had: IPW_EINVAL with the reason when a server is known
+ * to have no way.  ipw_llm_start() asks this for requests with force_tokens. */
 int ipw_llm_can_force(const struct ipw_llm *llm, struct ipw_err *err);
 /* Fills in what the client adds to every request, as ipw_llm_start() does to its copy: for the
  * record.  What it puts there lives as long as the client. */
@@ -101,7 +101,8 @@ struct ipw_llm_callbacks {
     /* An attempt is held back: as many requests as may be are in flight.  Nothing may be started or
      * cancelled here.  May be NULL. */
     void (*on_held)(void *ud, int64_t t_ns);
-    /* More text or reasoning of the attempt in flight has come; under the same rules.  May be NULL. */
+    /* More text or reasoning of the attempt in flight has come; under the same rules.  May be
+     * NULL. */
     void (*on_text)(void *ud, const struct ipw_chat_reply *so_far);
 };
 
@@ -115,11 +116,11 @@ void ipw_llm_cancel(struct ipw_llm_call *call);
 int64_t ipw_llm_held_ns(const struct ipw_llm_call *call);
 
 void ipw_llm_set_most(struct ipw_llm *llm, size_t n); /* requests in flight; 0: no limit */
-/* With `server_failures`: after so many attempts in a row that met nobody (refused, reset, no way to
- * the host), or when a call would be lost to such a one, nothing more is sent while no server is
- * left.  They are asked with growing pauses; calls wait meanwhile, and one whose reply broke with its
- * server is sent again.  Told: that they are away, back, or lost (away for server_wait_ns; calls wait
- * until they are cancelled).  Nothing may be started or cancelled in the callback. */
+/* With `server_failures`: after so many attempts in a row that met nobody (refused, reset, no way
+ * to the host), or when a call would be lost to such a one, nothing more is sent while no server is
+ * left.  They are asked with growing pauses; calls wait meanwhile, and one whose reply broke with
+ * its server is sent again.  Told: that they are away, back, or lost (away for server_wait_ns;
+ * calls wait until they are cancelled).  Nothing may be started or cancelled in the callback. */
 enum ipw_llm_away { IPW_LLM_AWAY, IPW_LLM_BACK, IPW_LLM_LOST };
 typedef void (*ipw_llm_away_fn)(void *ud, enum ipw_llm_away what, double away_s, const char *why);
 void ipw_llm_on_away(struct ipw_llm *llm, ipw_llm_away_fn fn, void *ud);

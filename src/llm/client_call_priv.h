@@ -1,10 +1,10 @@
-/* llm/client_call_priv.h: a chat call in flight, shared by client.c (what comes in, and the end of an
- * attempt) and client_start.c (its beginning, the wait for a loading server, cancelling).
+/* llm/client_call_priv.h: a chat call in flight, shared by client.c (what comes in, and the end of
+ * an attempt) and client_start.c (its beginning, the wait for a loading server, cancelling).
  *
  * A call is in one of three states: an attempt is announced and its request in flight
  * (`in_flight`); it waits for the next attempt (`defer`, `timer`, the line of held attempts, or
- * `http` asking for a server's health); or one of the user's callbacks runs (`busy`), which may cancel it: then it is marked,
- * and freed when the callback is back. */
+ * `http` asking for a server's health); or one of the user's callbacks runs (`busy`), which may
+ * cancel it: then it is marked, and freed when the callback is back. */
 #ifndef IPW_LLM_CLIENT_CALL_PRIV_H
 #define IPW_LLM_CLIENT_CALL_PRIV_H
 
@@ -87,8 +87,8 @@ void ipw_llm_attempt_release(struct ipw_llm_attempt *a);
 void ipw_llm_facts(struct ipw_lm_facts *f, const struct ipw_llm_call *call,
                    const struct ipw_http_result *result, const struct ipw_chat_reply *reply);
 
-/* outage.c.  see: what an attempt that is over shows of the servers.  keeps: a failure that would be
- * the last is the server's, and the call waits for one.  asks: before an attempt that broke is
+/* outage.c.  see: what an attempt that is over shows of the servers.  keeps: a failure that would
+ * be the last is the server's, and the call waits for one.  asks: before an attempt that broke is
  * judged, its server is asked for a sign of life; call->attempt_over() is called again. */
 void ipw_llm_outage_see(struct ipw_llm_call *call, const struct ipw_llm_evidence *e,
                         const struct ipw_llm_verdict *v, int64_t t_ns);

@@ -23,8 +23,8 @@ struct ipw_llm_server {
     struct ipw_llm_ask *ask; /* whether it is back; NULL: not being asked */
 };
 
-/* outage.c: failures that met nobody, in a row, of all servers together.  After enough of them, with no
- * server left, all attempts are held until one answers. */
+/* outage.c: failures that met nobody, in a row, of all servers together.  After enough of them,
+ * with no server left, all attempts are held until one answers. */
 struct ipw_llm_outage {
     int after; /* failures; 0: attempts are never held */
     int64_t patience_ns;
@@ -39,9 +39,9 @@ struct ipw_llm_outage {
     void *ud;
 };
 
-/* What answers in place of a server.  start: the call has its body and belongs to the back end, which
- * tells the user of its attempts and frees it at the end (ipw_llm_call_free), or hands it on to a
- * server (ipw_llm_call_send).  cancel: ends it, telling of the attempt in flight. */
+/* What answers in place of a server.  start: the call has its body and belongs to the back end,
+ * which tells the user of its attempts and frees it at the end (ipw_llm_call_free), or hands it on
+ * to a server (ipw_llm_call_send).  cancel: ends it, telling of the attempt in flight. */
 struct ipw_llm_back {
     void (*start)(void *ud, struct ipw_llm_call *call);
     void (*cancel)(void *ud, struct ipw_llm_call *call);
@@ -76,8 +76,8 @@ struct ipw_llm {
 /* Replaces the key by *** wherever it stands in a message (servers quote it). */
 void ipw_llm_redact(const struct ipw_llm *llm, char *text);
 
-/* servers.c.  Which base URL the next attempt goes to: in turn, those in good health first; else the
- * one that has been left out for longest.  `avoid` is taken only when nothing else is left. */
+/* servers.c.  Which base URL the next attempt goes to: in turn, those in good health first; else
+ * the one that has been left out for longest.  `avoid` is taken only when nothing else is left. */
 enum { IPW_LLM_NO_SERVER = -1 };
 size_t ipw_llm_server_pick(struct ipw_llm *llm, int64_t now_ns, int avoid);
 /* Another server than `but` is in good health. */

@@ -1,4 +1,5 @@
-/* How many requests may be in flight: attempts beyond that wait in a line, first come first served. */
+/* How many requests may be in flight: attempts beyond that wait in a line, first come first
+ * served. */
 #include "base/clock.h"
 #include "llm/client_call_priv.h"
 

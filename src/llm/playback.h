@@ -1,17 +1,17 @@
 /* llm/playback.h: a record in place of the world, for one query.
  *
- * The agent runs again; what it asks of a model, a tool or a clock is answered from the lines of the
- * record, in the order in which they stand there, and what it does must be what the record says it
- * did, byte for byte: each event that the query emits is paired with the next line of the record,
- * given that line's times, and compared with it.  The first that differs is a divergence.
+ * The agent runs again; what it asks of a model, a tool or a clock is answered from the lines of
+ * the record, in the order in which they stand there, and what it does must be what the record says
+ * it did, byte for byte: each event that the query emits is paired with the next line of the
+ * record, given that line's times, and compared with it.  The first that differs is a divergence.
  *
- * ipw_playback_llm() is the back end behind ipw_llm_start(); tools and effects (script/recorded_effect.h) are
- * answered through ipw_playback_wait() and ipw_playback_effect().  Someone drives it: ipw_playback_step()
- * looks at the query's next line.  Replies, results and effects are handed over there, never inside
- * the call that asks for them.
+ * ipw_playback_llm() is the back end behind ipw_llm_start(); tools and effects
+ * (script/recorded_effect.h) are answered through ipw_playback_wait() and ipw_playback_effect().
+ * Someone drives it: ipw_playback_step() looks at the query's next line.  Replies, results and
+ * effects are handed over there, never inside the call that asks for them.
  *
- * IPW_PLAYBACK_DECISIONS: only the model's replies are taken from the record, in their order, whatever
- * the requests say; everything else is real, and what tools give is compared and counted.
+ * IPW_PLAYBACK_DECISIONS: only the model's replies are taken from the record, in their order,
+ * whatever the requests say; everything else is real, and what tools give is compared and counted.
  *
  * With `servers` a query that diverges goes on against them. */
 #ifndef IPW_LLM_PLAYBACK_H
@@ -75,7 +75,8 @@ int ipw_playback_turns(const struct ipw_playback *replay);
 bool ipw_playback_answers(const struct ipw_playback *replay);
 /* `line` NULL: the record does not answer (the query goes on without it): do it really. */
 typedef void (*ipw_playback_fn)(void *ud, const struct ipw_record_line *line);
-/* Waits for the end of tool call or web request `id` (its span), or for the effect numbered `id`. */
+/* Waits for the end of tool call or web request `id` (its span), or for the effect numbered
+ * `id`. */
 enum ipw_playback_awaited { IPW_PLAYBACK_TOOL, IPW_PLAYBACK_WEB, IPW_PLAYBACK_EFFECT };
 void ipw_playback_wait(struct ipw_playback *replay, enum ipw_playback_awaited what, int64_t id,
                        ipw_playback_fn fn, void *ud);
@@ -87,9 +88,9 @@ const struct ipw_record_line *ipw_playback_effect(struct ipw_playback *replay, i
 /* Appends where two texts part, for a message: "at byte 17", then an excerpt of each. */
 void ipw_playback_say_texts(struct ipw_buf *out, const char *then, const char *now);
 
-/* How the i-th message of a request differs from the recorded one, both as JSON text (NULL: there is
- * none): "message 2 (user) of the request differs at messages[1].content, byte 17", and an excerpt of
- * each.  False, and nothing: they are equal. */
+/* How the i-th message of a request differs from the recorded one, both as JSON text (NULL: there
+ * is none): "message 2 (user) of the request differs at messages[1].content, byte 17", and an
+ * excerpt of each.  False, and nothing: they are equal. */
 bool ipw_playback_say_message(struct ipw_buf *out, size_t i, const char *was, const char *now);
 
 /* Lines that the program itself writes among a query's events, and nobody repeats. */

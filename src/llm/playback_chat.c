@@ -123,8 +123,8 @@ static struct ipw_playback_wait *find_repeater(const struct ipw_playback *r,
     return w;
 }
 
-/* Calls that run side by side are repeated in the order in which their waits end: of several the one
- * that says the same, else the first. */
+/* Calls that run side by side are repeated in the order in which their waits end: of several the
+ * one that says the same, else the first. */
 static struct ipw_playback_wait *repeater(struct ipw_playback *r,
                                           const struct ipw_record_line *line)
 {
@@ -137,8 +137,8 @@ static struct ipw_playback_wait *repeater(struct ipw_playback *r,
     return first;
 }
 
-/* The attempt that the line begins belongs to the first call that waits to send its first, or to the
- * one that waits to repeat. */
+/* The attempt that the line begins belongs to the first call that waits to send its first, or to
+ * the one that waits to repeat. */
 static struct ipw_playback_wait *sender(struct ipw_playback *r, const struct ipw_record_line *line)
 {
     struct ipw_playback_wait *w = r->waits;

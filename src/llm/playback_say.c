@@ -120,7 +120,8 @@ static void say_values(struct ipw_buf *out, const char *where, const struct ipw_
 
 /* ---- two requests ---- */
 
-/* The messages that the agent sends now: what it keeps of those it sent before, and the new ones. */
+/* The messages that the agent sends now: what it keeps of those it sent before, and the new
+ * ones. */
 static void messages_now(struct ipw_record_messages *out, const struct ipw_playback *r,
                          const struct ipw_json *data)
 {

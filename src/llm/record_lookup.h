@@ -2,15 +2,15 @@
  *
  * Owns an index of a run's events.jsonl: of every message of every request a hash, of every attempt
  * where its reply stands in the file; replies are read when they are asked for, so that memory
- * follows the number of messages and not their length.  A record holds its messages in canonical form
- * (sorted keys), and requests are brought to it before they are compared; numbers are compared by value
- * (0 is 0.0).
+ * follows the number of messages and not their length.  A record holds its messages in canonical
+ * form (sorted keys), and requests are brought to it before they are compared; numbers are compared
+ * by value (0 is 0.0).
  *
- * A request gets the reply of the recorded one that is equal in everything that shapes a reply; else
- * of one with equal messages; else of the one at the same place of a conversation: one that begins
- * with the same first request and has as many messages of the same roles.  Where several are equal
- * (epochs, repeats) they are given in the order of the record, and then the last again.  Nothing in
- * the file is believed; nothing is opened but the file. */
+ * A request gets the reply of the recorded one that is equal in everything that shapes a reply;
+ * else of one with equal messages; else of the one at the same place of a conversation: one that
+ * begins with the same first request and has as many messages of the same roles.  Where several are
+ * equal (epochs, repeats) they are given in the order of the record, and then the last again.
+ * Nothing in the file is believed; nothing is opened but the file. */
 #ifndef IPW_LLM_RECORD_LOOKUP_H
 #define IPW_LLM_RECORD_LOOKUP_H
 
@@ -52,8 +52,8 @@ ipw_record_lookup_count(const struct ipw_record_lookup *recorded); /* replies th
 const char *ipw_record_lookup_model(const struct ipw_record_lookup *recorded,
                                     size_t i); /* NULL: no more */
 
-/* `request` is a decoded body.  IPW_ENOTFOUND: the record has no reply to it, and *nearest (always to
- * be released) says which request comes nearest and where they part. */
+/* `request` is a decoded body.  IPW_ENOTFOUND: the record has no reply to it, and *nearest (always
+ * to be released) says which request comes nearest and where they part. */
 int ipw_record_lookup_find(struct ipw_record_lookup_reply *out,
                            struct ipw_record_lookup_nearest *nearest,
                            struct ipw_record_lookup *recorded, const struct ipw_json *request,

@@ -1,5 +1,5 @@
-/* llm/record_lookup_priv.h: the index of a record, shared by record_lookup.c (building it, reading lines)
- * and record_lookup_find.c (matching, and what to say when nothing matches). */
+/* llm/record_lookup_priv.h: the index of a record, shared by record_lookup.c (building it, reading
+ * lines) and record_lookup_find.c (matching, and what to say when nothing matches). */
 #ifndef IPW_LLM_RECORD_LOOKUP_PRIV_H
 #define IPW_LLM_RECORD_LOOKUP_PRIV_H
 

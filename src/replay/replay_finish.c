@@ -15,7 +15,7 @@
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "ledger/recompute.h"
-#include "ledger/run_books.h"
+#include "ledger/run_balance.h"
 #include "replay/replay_job.h"
 #include "report/table.h"
 #include "report/write_summary.h"
@@ -55,7 +55,7 @@ struct writer {
     struct ipw_check *check;
     struct ipw_recompute redo;
     struct ipw_summary summary;
-    struct ipw_run_books books;
+    struct ipw_run_balance balances;
     int64_t n_attempts;
 };
 
@@ -71,8 +71,8 @@ static const struct ipw_query_record *replayed(const struct ipw_replay_job *job,
 static void count(struct writer *w, const struct ipw_recompute_query *query,
                   const struct ipw_query_record *record)
 {
-    if (query->warmup) ipw_uncounted_add(&w->books.warmup, query->trace);
-    if (record->superseded) ipw_uncounted_add(&w->books.earlier, query->trace);
+    if (query->warmup) ipw_uncounted_add(&w->balances.warmup, query->trace);
+    if (record->superseded) ipw_uncounted_add(&w->balances.earlier, query->trace);
     w->n_attempts += !query->warmup && record->superseded;
     if (!query->warmup && !record->superseded) ipw_summary_add(&w->summary, query->trace, record);
 }
@@ -116,11 +116,11 @@ static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
         const struct ipw_recompute_segment *s = w->redo.segments[i];
 
         facts->wall_s += ipw_ns_to_s(s->end_ns - s->start_ns);
-        ipw_run_books_session(&w->books, s->balance, &s->devices);
+        ipw_run_balance_session(&w->balances, s->balance, &s->devices);
     }
-    ipw_run_books_close(&w->books);
-    memcpy(facts->balance, w->books.balance, sizeof facts->balance);
-    facts->devices = &w->books.devices;
+    ipw_run_balance_close(&w->balances);
+    memcpy(facts->balance, w->balances.balance, sizeof facts->balance);
+    facts->devices = &w->balances.devices;
 }
 
 /* What was measured of the idle machine stands in the record's summary only; without one (the run
@@ -239,7 +239,7 @@ int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
     if (!rc) rc = write_summary(&w, err);
     if (!rc) rc = write_report(job, err);
     ipw_recompute_release(&w.redo);
-    ipw_run_books_release(&w.books);
+    ipw_run_balance_release(&w.balances);
     ipw_check_close(w.check);
     ipw_summary_release(&w.summary);
     return rc;

@@ -142,7 +142,7 @@ struct ipw_summary_run {
     int64_t attempts;        /* earlier ones, in attempts.jsonl */
     bool have_balance;
     struct ipw_balance balance[IPW_DOMAIN_COUNT];
-    const struct ipw_device_books *devices; /* NULL: no domain has several */
+    const struct ipw_device_balances *devices; /* NULL: no domain has several */
     /* By --share phase, of the joules of queries in flight together: the part that went by equal
      * slices, because nothing was known yet of what the phases draw. */
     double equal_part[IPW_DOMAIN_COUNT];

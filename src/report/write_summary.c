@@ -371,24 +371,24 @@ static void put_parts(struct ipw_jw *w, const struct ipw_ledger_line *line,
     ipw_jw_knum(w, "wasted_j", line->wasted_j);
 }
 
-void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_books *books,
+void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_balances *balances,
                              enum ipw_domain domain, const struct ipw_device_sums *queries,
                              size_t n_queries)
 {
-    if (!ipw_device_books_whole(books, domain)) return;
+    if (!ipw_device_balances_whole(balances, domain)) return;
     ipw_jw_key(w, "devices");
     ipw_jw_obj(w);
-    for (size_t i = 0; i < books->n; i++) {
-        const struct ipw_device_book *book = &books->all[i];
-        struct ipw_sum sum = {.total = ipw_device_sums_get(queries, book->domain, book->name)};
+    for (size_t i = 0; i < balances->n; i++) {
+        const struct ipw_device_balance *item = &balances->all[i];
+        struct ipw_sum sum = {.total = ipw_device_sums_get(queries, item->domain, item->name)};
         struct ipw_ledger_line line;
 
-        if (book->domain != domain) continue;
-        ipw_ledger_line(&line, &book->balance, &sum, n_queries);
-        ipw_jw_key_any(w, book->name, strlen(book->name));
+        if (item->domain != domain) continue;
+        ipw_ledger_line(&line, &item->balance, &sum, n_queries);
+        ipw_jw_key_any(w, item->name, strlen(item->name));
         ipw_jw_obj(w);
         put_balanced(w, &line);
-        put_parts(w, &line, &book->balance);
+        put_parts(w, &line, &item->balance);
         ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);

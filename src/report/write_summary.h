@@ -13,7 +13,7 @@ int ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
                       const struct ipw_summary_run *run, struct ipw_err *err);
 /* The key "devices" of a domain's balance, if the domain has several; `queries`: sums over the queries
  * that count. */
-void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_books *books,
+void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_balances *balances,
                              enum ipw_domain domain, const struct ipw_device_sums *queries,
                              size_t n_queries);
 

@@ -53,6 +53,9 @@ static void write_query(struct ipw_booking *b, struct ipw_query *q)
         .unscorable_reason = q->scored ? (q->score.reason[0] ? q->score.reason : NULL) : q->outcome,
         .score_metadata = q->scored && q->score.metadata.len ? q->score.metadata.data : NULL,
         .metadata = c->metadata,
+        .reference_answer = c->answer,
+        .reference = c->reference,
+        .subject = c->subject,
         .model = b->model,
         .cost_usd = NAN,
         .n_malformed = q->sinks.n_malformed,
@@ -67,7 +70,7 @@ static void write_query(struct ipw_booking *b, struct ipw_query *q)
     ipw_turn_builder_finish(q->sinks.turns, &trace);
     q->sinks.turns = NULL;
     note_booking(b, q);
-    ipw_feed_book(b->sensors->feed, &trace);
+    ipw_feed_finish(b->sensors->feed, &trace);
     record.cost_usd = ipw_query_trace_cost(&trace);
     rc = ipw_query_write_line(b->dir, &trace, &record, &b->session->anchor, q->place.warmup, &err);
     if (q->place.warmup) ipw_uncounted_add(&b->results->warmup, &trace);

@@ -1,6 +1,7 @@
 #include "run/origin.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,7 +11,7 @@
 enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
 
 /* "20" is 1-20; "5-9" is 5-9. */
-static int parse_limit(struct ipw_dataset_options *out, const char *text, struct ipw_err *err)
+static int parse_limit(struct ipw_choice *out, const char *text, struct ipw_err *err)
 {
     const char *dash = text ? strchr(text, '-') : NULL;
     char first[32];
@@ -29,6 +30,33 @@ static int parse_limit(struct ipw_dataset_options *out, const char *text, struct
     return rc ? ipw_err_prefix(err, "--limit") : 0;
 }
 
+/* "20", or with a seed "20:7". */
+static int parse_sample(struct ipw_choice *out, const char *text, struct ipw_err *err)
+{
+    const char *colon = text ? strchr(text, ':') : NULL;
+    char *count;
+    int rc;
+
+    if (!text) return 0;
+    count = colon ? ipw_asprintf("%.*s", (int)(colon - text), text) : ipw_strdup(text);
+    rc = ipw_parse_int(&out->sample, count, 1, INT64_MAX, err);
+    if (!rc && colon) rc = ipw_parse_int(&out->sample_seed, colon + 1, 0, INT64_MAX, err);
+    free(count);
+    return rc ? ipw_err_prefix(err, "--sample") : 0;
+}
+
+static int parse_choice(struct ipw_choice *out, const struct ipw_data_options *data,
+                        struct ipw_err *err)
+{
+    int rc = parse_limit(out, data->limit, err);
+
+    out->where = data->where;
+    out->ids = data->ids;
+    if (!rc) rc = parse_sample(out, data->sample, err);
+    if (!rc && data->where) rc = ipw_dataset_check_where(data->where, err);
+    return rc;
+}
+
 static int check(struct ipw_origin *origin, const struct ipw_run_options *o, struct ipw_err *err)
 {
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
@@ -38,7 +66,13 @@ static int check(struct ipw_origin *origin, const struct ipw_run_options *o, str
     own->cases = (struct ipw_dataset_options){.dataset = o->data.dataset,
                                               .data_dir = o->data.data_dir,
                                               .paths = ipw_script_paths(&o->script)};
-    return parse_limit(&own->cases, o->data.limit, err);
+    return parse_choice(&own->cases.choice, &o->data, err);
+}
+
+/* The options that can leave records out. */
+static const char *chosen_by(const struct ipw_data_options *data)
+{
+    return data->where ? "--where" : data->ids ? "--ids" : data->sample ? "--sample" : "--limit";
 }
 
 static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
@@ -48,9 +82,11 @@ static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
     int rc = ipw_dataset_open(out, &own->cases, err);
 
     if (rc || ipw_dataset_count(*out)) return rc;
-    return ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has %zu%s%s)", o->data.dataset,
-                    ipw_dataset_total(*out), o->data.limit ? ", --limit " : "",
-                    o->data.limit ? o->data.limit : "");
+    if (!ipw_dataset_total(*out))
+        return ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has 0)", o->data.dataset);
+    return ipw_fail(err, IPW_EINVAL,
+                    "%s: no record to run: it has %zu, and the choice (%s) leaves none",
+                    o->data.dataset, ipw_dataset_total(*out), chosen_by(&o->data));
 }
 
 /* Of the ids, prompts and files of the selected records. */

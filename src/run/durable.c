@@ -49,8 +49,7 @@ static void sync_failed(struct ipw_durable *d, int errnum)
         ipw_fail(&err, IPW_EIO, "%s: was removed while the run was writing to it",
                  ipw_rundir_path(d->dir));
     else
-        ipw_fail_errno(&err, errnum, "%s: the disk did not keep what was written",
-                       ipw_rundir_path(d->dir));
+        ipw_fail_errno(&err, errnum, "%s: the disk lost written data", ipw_rundir_path(d->dir));
     ipw_rundir_failed(d->dir, &err);
     d->failed(d->ud, &err);
 }

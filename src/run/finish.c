@@ -141,9 +141,9 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     const struct ipw_session *session = m->session;
     const struct ipw_ledger *ledger = m->sensors->ledger;
     struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
-    struct ipw_device_books devices = {0}, all_devices = {0}; /* of this session, of all */
-    struct ipw_balance books[IPW_DOMAIN_COUNT];               /* of this session */
-    struct ipw_session_end end = {.books = books, .devices = &devices};
+    struct ipw_device_balances devices = {0}, all_devices = {0}; /* of this session, of all */
+    struct ipw_balance balances[IPW_DOMAIN_COUNT];               /* of this session */
+    struct ipw_session_end end = {.balances = balances, .devices = &devices};
     struct ipw_buf out = IPW_BUF(MAX_BYTES);
     struct texts texts;
     int rc;
@@ -152,11 +152,11 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     fill_end(&end, f);
     fill_facts(&facts, f, &texts, &end);
     ipw_balance_fill(facts.balance, ledger, session->start_ns, session->end_ns);
-    ipw_device_books_fill(&devices, ledger, session->start_ns, session->end_ns);
-    ipw_device_books_add(&all_devices, &devices);
+    ipw_device_balances_fill(&devices, ledger, session->start_ns, session->end_ns);
+    ipw_device_balances_add(&all_devices, &devices);
     ipw_uncounted_put(facts.balance, &all_devices, &f->results->warmup, NULL);
     facts.devices = &all_devices;
-    memcpy(books, facts.balance, sizeof books);
+    memcpy(balances, facts.balance, sizeof balances);
     ipw_history_add(m->history, facts.balance, &all_devices);
     rc = ipw_summary_write(&out, &f->results->summary, &facts, err);
     if (!rc) rc = ipw_rundir_write_summary(f->dir, out.data, out.len, err);
@@ -174,8 +174,8 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     }
     if ((fflush(stdout) || ferror(stdout)) && !rc)
         rc = ipw_fail_errno(err, errno, "standard output: the result could not be written");
-    ipw_device_books_release(&devices);
-    ipw_device_books_release(&all_devices);
+    ipw_device_balances_release(&devices);
+    ipw_device_balances_release(&all_devices);
     ipw_buf_release(&out);
     ipw_buf_release(&texts.config);
     ipw_buf_release(&texts.hardware);

@@ -42,6 +42,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
         ipw_jw_kint(w, "force_output_tokens", o->server.net.force_tokens);
     else
         ipw_jw_knull(w, "force_output_tokens");
+    ipw_jw_kstr(w, "ids", o->data.ids);
     ipw_jw_kstr(w, "limit", o->data.limit);
     ipw_jw_key(w, "limits");
     ipw_limits_write(w, &o->limits);
@@ -71,6 +72,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
         ipw_jw_knum(w, "query_timeout", ipw_ns_to_s(o->limits.query.wall_ns));
     else
         ipw_jw_knull(w, "query_timeout");
+    ipw_jw_kstr(w, "sample", o->data.sample);
     ipw_script_grants(&grants, &o->script);
     may_start = grants.may_start && (!o->agent.untrusted || o->agent.allow_proc);
     ipw_jw_kstr(w, "sandbox", !may_start ? NULL : grants.sandbox ? "bubblewrap" : "none");
@@ -98,6 +100,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     }
     ipw_jw_kbool(w, "untrusted", o->agent.untrusted);
     ipw_jw_kint(w, "warmup", o->data.warmup);
+    ipw_jw_kstr(w, "where", o->data.where);
     ipw_jw_kint(w, "workspace_bytes", (int64_t)quota.max_bytes);
     ipw_jw_kint(w, "workspace_files", (int64_t)quota.max_files);
     ipw_jw_obj_end(w);
@@ -183,7 +186,7 @@ static void put_segment(struct ipw_jw *w, const struct ipw_manifest *m,
     for (size_t i = 0; i < m->differences->n; i++) ipw_jw_str(w, m->differences->passed[i]);
     ipw_jw_arr_end(w);
     ipw_jw_kraw(w, "hardware", ipw_buf_str(hardware), hardware->len);
-    ipw_segment_put_books(w, end ? end->books : NULL, end ? end->devices : NULL);
+    ipw_segment_put_balances(w, end ? end->balances : NULL, end ? end->devices : NULL);
     ipw_jw_kstr(w, "not_quiet", not_quiet[0] ? not_quiet : NULL);
     ipw_jw_kstr(w, "note", end ? end->note : NULL);
     ipw_jw_key(w, "own");

@@ -24,7 +24,7 @@ struct ipw_agent_options {
 };
 
 struct ipw_data_options {
-    const char *dataset, *data_dir, *limit;
+    const char *dataset, *data_dir, *limit, *sample, *where, *ids;
     int64_t epochs, warmup;
 };
 

@@ -4,36 +4,36 @@
 #include <string.h>
 
 /* What the domains drew while the session went on; NULL: it is not over. */
-static void put_book(struct ipw_jw *w, const struct ipw_balance *b)
+static void put_balance(struct ipw_jw *w, const struct ipw_balance *b)
 {
     ipw_jw_knum(w, "idle_j", b->idle.known ? b->idle.j : NAN);
     ipw_jw_kstr(w, "reason", b->total.known ? NULL : b->total.reason);
     ipw_jw_knum(w, "total_j", b->total.known ? b->total.j : NAN);
 }
 
-static void put_device_books(struct ipw_jw *w, const struct ipw_device_books *devices,
-                             enum ipw_domain domain)
+static void put_device_balances(struct ipw_jw *w, const struct ipw_device_balances *devices,
+                                enum ipw_domain domain)
 {
-    if (!ipw_device_books_whole(devices, domain)) return;
+    if (!ipw_device_balances_whole(devices, domain)) return;
     ipw_jw_key(w, "devices");
     ipw_jw_obj(w);
     for (size_t i = 0; i < devices->n; i++) {
-        const struct ipw_device_book *book = &devices->all[i];
+        const struct ipw_device_balance *item = &devices->all[i];
 
-        if (book->domain != domain) continue;
-        ipw_jw_key_any(w, book->name, strlen(book->name));
+        if (item->domain != domain) continue;
+        ipw_jw_key_any(w, item->name, strlen(item->name));
         ipw_jw_obj(w);
-        put_book(w, &book->balance);
+        put_balance(w, &item->balance);
         ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);
 }
 
-void ipw_segment_put_books(struct ipw_jw *w, const struct ipw_balance *books,
-                           const struct ipw_device_books *devices)
+void ipw_segment_put_balances(struct ipw_jw *w, const struct ipw_balance *balances,
+                              const struct ipw_device_balances *devices)
 {
     ipw_jw_key(w, "ledger");
-    if (!books) {
+    if (!balances) {
         ipw_jw_null(w);
         return;
     }
@@ -43,8 +43,8 @@ void ipw_segment_put_books(struct ipw_jw *w, const struct ipw_balance *books,
 
         ipw_jw_key(w, ipw_domain_name(d));
         ipw_jw_obj(w);
-        put_device_books(w, devices, d);
-        put_book(w, &books[d]);
+        put_device_balances(w, devices, d);
+        put_balance(w, &balances[d]);
         ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);
@@ -71,15 +71,15 @@ void ipw_segment_put_end(struct ipw_jw *w, const char *end, int64_t end_ns,
 }
 
 void ipw_segment_write_end(struct ipw_buf *out, const char *end, int64_t start_ns, int64_t end_ns,
-                           const struct ipw_anchor *anchor, const struct ipw_balance *books,
-                           const struct ipw_device_books *devices)
+                           const struct ipw_anchor *anchor, const struct ipw_balance *balances,
+                           const struct ipw_device_balances *devices)
 {
     struct ipw_jw w;
 
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     ipw_segment_put_end(&w, end, end_ns, anchor);
-    ipw_segment_put_books(&w, books, devices);
+    ipw_segment_put_balances(&w, balances, devices);
     ipw_segment_put_time(&w, "start_ns", start_ns);
     ipw_jw_obj_end(&w);
 }

@@ -13,13 +13,13 @@
 void ipw_segment_put_end(struct ipw_jw *w, const char *end, int64_t end_ns,
                          const struct ipw_anchor *anchor);
 /* The member "ledger"; NULL: nobody has booked the session yet. */
-void ipw_segment_put_books(struct ipw_jw *w, const struct ipw_balance *books,
-                           const struct ipw_device_books *devices);
+void ipw_segment_put_balances(struct ipw_jw *w, const struct ipw_balance *balances,
+                              const struct ipw_device_balances *devices);
 /* A member that is an instant; 0: null. */
 void ipw_segment_put_time(struct ipw_jw *w, const char *key, int64_t t_ns);
 /* What the files tell of a session's end, as members of its object; 0 and NULL: it never began. */
 void ipw_segment_write_end(struct ipw_buf *out, const char *end, int64_t start_ns, int64_t end_ns,
-                           const struct ipw_anchor *anchor, const struct ipw_balance *books,
-                           const struct ipw_device_books *devices);
+                           const struct ipw_anchor *anchor, const struct ipw_balance *balances,
+                           const struct ipw_device_balances *devices);
 
 #endif

@@ -1,10 +1,10 @@
 /* ipw.core.compute: call.
  *
- * Some modules of the library only compute: text in, a number or text out, and nothing stays between
- * two calls.  To load one costs more than to use it once.  Such a module runs in a Lua state of the
- * program's own, which all queries share.  No script runs there: the modules are embedded ones from
- * the list below, and only numbers and strings pass.  After an error the state is closed, and the
- * next call opens a new one. */
+ * Some modules of the library only compute: text in, a number or text out, and nothing stays
+ * between two calls.  To load one costs more than to use it once.  Such a module runs in a Lua
+ * state of the program's own, which all queries share.  No script runs there: the modules are
+ * embedded ones from the list below, and only numbers and strings pass.  After an error the state
+ * is closed, and the next call opens a new one. */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void copy(lua_State *to, lua_State *from, int idx)
     }
 }
 
-/* In the shared state: the function that the caller's stack names, with the arguments after that. */
+/* In the shared state: the function that the caller's stack names, with its arguments. */
 static int call_inside(lua_State *S)
 {
     lua_State *L = lua_touserdata(S, 1);

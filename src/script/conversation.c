@@ -95,8 +95,8 @@ static bool mix_value(lua_State *L, uint64_t *h, int depth)
     }
 }
 
-/* Keeps the value at the top alive, and everything in it that counts by its address, in the table at
- * `pins`: short strings as keys, because many messages have the same; all others in a list whose
+/* Keeps the value at the top alive, and everything in it that counts by its address, in the table
+ * at `pins`: short strings as keys, because many messages have the same; all others in a list whose
  * length is *n, so that they can go with their message. [0, 0, m] */
 static void pin(lua_State *L, int pins, size_t *n)
 {
@@ -136,8 +136,8 @@ static size_t count_same(const struct ipw_conversation *c, const uint64_t *finge
     return i;
 }
 
-/* The free conversation that has most of the messages.  If more than half of its texts would be lost,
- * it is left to the branch that talks there, while there are few. */
+/* The free conversation that has most of the messages.  If more than half of its texts would be
+ * lost, it is left to the branch that talks there, while there are few. */
 static struct ipw_conversation *choose(struct ipw_conversation **all, const uint64_t *fingerprints,
                                        size_t n, size_t *same)
 {

@@ -2,11 +2,11 @@
  *
  * The next request of an agent mostly has the messages of the one before, and some more.  A
  * conversation keeps the text of the last request's messages.  ipw_conversation_take() compares the
- * script's list with it and encodes only what is new or was changed.  (A short list is encoded anew,
- * which costs less than the comparison.)  Scripts may edit any message
+ * script's list with it and encodes only what is new or was changed.  (A short list is encoded
+ * anew, which costs less than the comparison.)  Scripts may edit any message
  * at any time: each message has a fingerprint of all its keys and values, which is computed again
- * for every request.  Strings count by their address, and the Lua state keeps them alive, so that no
- * other string can get that address meanwhile.
+ * for every request.  Strings count by their address, and the Lua state keeps them alive, so that
+ * no other string can get that address meanwhile.
  *
  * A state has several conversations: an agent's branches talk to the model side by side.  One that
  * was taken belongs to the request until ipw_conversation_give_back(). */
@@ -34,7 +34,8 @@ struct ipw_conversation {
 };
 
 /* The texts of the list of messages at idx, a table with at least one element; `all` is the list of
- * the state's conversations, empty at first.  The error begins with the message at fault ("messages[2].content: ..."). [0, 0, m] */
+ * the state's conversations, empty at first.  The error begins with the message at fault
+ * ("messages[2].content: ..."). [0, 0, m] */
 int ipw_conversation_take(struct ipw_conversation **out, struct ipw_conversation **all,
                           lua_State *L, int idx, struct ipw_err *err);
 void ipw_conversation_give_back(struct ipw_conversation *c); /* NULL is fine */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "data/rows.h"
 #include "json/write.h"
 #include "script/chunk.h"
 #include "script/host.h"
@@ -29,14 +30,23 @@ struct ipw_dataset {
     struct ipw_case *list;
     size_t n, cap, total;
     char *name, *note, *sha256, *source;
-    char *unscored; /* why nothing is scored (there is no script); or NULL */
-    int64_t from, to;
+    char *unscored; /* why nothing is scored: there is no script; or NULL */
     const struct ipw_dataset_options *options; /* while opening */
     /* registry references: the dataset's table and the list of tasks */
     int script, records;
 };
 
 /* ---- reading the script's tables; these run protected and may raise ---- */
+
+/* [0, +1, e] */
+static void push_function(lua_State *L, const char *module, const char *name)
+{
+    lua_getglobal(L, "require");
+    lua_pushstring(L, module);
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, name);
+    lua_remove(L, -2);
+}
 
 /* A copy of the field's text (numbers and booleans as Lua writes them), or NULL. */
 static char *text_field(lua_State *L, int idx, const char *name)
@@ -51,43 +61,16 @@ static char *text_field(lua_State *L, int idx, const char *name)
     return copy;
 }
 
-/* Puts the task's level into its metadata, from where readers of a run's files take it. */
-static void keep_level(lua_State *L, int record)
-{
-    if (lua_getfield(L, record, "level") == LUA_TNIL) {
-        lua_pop(L, 1);
-        return;
-    }
-    if (lua_getfield(L, record, "metadata") == LUA_TNIL) {
-        lua_pop(L, 1);
-        lua_newtable(L);
-        lua_pushvalue(L, -1);
-        lua_setfield(L, record, "metadata");
-    }
-    if (lua_istable(L, -1) && lua_rawlen(L, -1) == 0) { // level metadata
-        if (lua_getfield(L, -1, "level") == LUA_TNIL) {
-            lua_pushvalue(L, -3);
-            lua_setfield(L, -3, "level");
-        }
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 2);
-}
-
-/* The metadata as JSON; it must be an object, as in the files of a run. */
-static char *metadata_field(lua_State *L, int idx, struct ipw_case *c)
+static char *object_field(lua_State *L, int idx, const char *name)
 {
     struct ipw_buf out = IPW_BUF(MAX_TEXT_BYTES);
     char *copy = NULL;
 
-    if (lua_getfield(L, idx, "metadata") == LUA_TTABLE && ipw_value_encode(L, -1, &out, NULL) == 0)
+    if (lua_getfield(L, idx, name) == LUA_TTABLE && ipw_value_encode(L, -1, &out, NULL) == 0)
         copy = ipw_buf_take(&out, NULL);
     ipw_buf_release(&out);
     lua_pop(L, 1);
-    if (!copy || *copy == '{') return copy;
-    free(copy);
-    if (!c->error) c->error = ipw_strdup("the record's metadata is a list: its values need names");
-    return NULL;
+    return copy;
 }
 
 static void read_files(lua_State *L, int record, struct ipw_case *c)
@@ -110,87 +93,87 @@ static void read_files(lua_State *L, int record, struct ipw_case *c)
     lua_pop(L, 2);
 }
 
-/* The prompt of the dataset's prompt(task), else the question itself. */
-static void read_prompt(lua_State *L, int script, int record, struct ipw_case *c)
+/* The case on the top of the stack, as ipw.cases gives it. */
+static void read_case(lua_State *L, struct ipw_dataset *cases, int64_t number)
 {
-    if (lua_getfield(L, script, "prompt") == LUA_TFUNCTION) {
-        lua_pushvalue(L, record);
-        lua_call(L, 1, 1);
-        if (lua_istable(L, -1)) {
-            c->system = text_field(L, lua_gettop(L), "system");
-            c->prompt = text_field(L, lua_gettop(L), "user");
-        } else if (lua_isstring(L, -1)) {
-            c->prompt = ipw_strdup(lua_tostring(L, -1));
-        }
-    }
-    lua_pop(L, 1);
-    if (!c->prompt) c->prompt = text_field(L, record, "question");
-}
-
-static void read_case(lua_State *L, struct ipw_dataset *cases, int script, int record,
-                      int64_t number)
-{
+    int at = lua_gettop(L);
     struct ipw_case *c;
-    char made_id[32];
 
     IPW_GROW(cases->list, cases->cap, cases->n + 1);
     c = &cases->list[cases->n++];
     *c = (struct ipw_case){.number = number};
-    c->id = text_field(L, record, "id");
-    snprintf(made_id, sizeof made_id, "q%04lld", (long long)number - 1);
-    if (!c->id) c->id = ipw_strdup(made_id);
-    c->level = text_field(L, record, "level");
-    c->error = text_field(L, record, "error");
-    keep_level(L, record);
-    c->metadata = metadata_field(L, record, c);
-    read_files(L, record, c);
-    read_prompt(L, script, record, c);
-    if (!c->prompt && !c->error) c->error = ipw_strdup("the record has no question");
+    c->id = text_field(L, at, "id");
+    c->prompt = text_field(L, at, "prompt");
+    c->system = text_field(L, at, "system");
+    c->level = text_field(L, at, "level");
+    c->error = text_field(L, at, "error");
+    c->metadata = object_field(L, at, "metadata");
+    c->answer = text_field(L, at, "answer");
+    c->subject = text_field(L, at, "subject");
+    c->reference = object_field(L, at, "reference");
+    read_files(L, at, c);
 }
 
-/* load(script table, light userdata cases): runs script.load and reads its tasks. */
+static void push_options(lua_State *L, const struct ipw_dataset_options *o) // [0, +1]
+{
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"dataset", o->dataset},
+                 {"data_dir", o->data_dir},
+                 {"split", o->split},
+                 {"where", o->choice.where},
+                 {"ids", o->choice.ids}};
+    const struct {
+        const char *name;
+        int64_t n;
+    } numbers[] = {{"from", o->choice.from},
+                   {"to", o->choice.to},
+                   {"sample", o->choice.sample},
+                   {"seed", o->choice.sample_seed}};
+
+    lua_createtable(L, 0, 9);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        lua_pushstring(L, texts[i].text);
+        lua_setfield(L, -2, texts[i].name);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        lua_pushinteger(L, numbers[i].n);
+        lua_setfield(L, -2, numbers[i].name);
+    }
+}
+
+/* load(script table, light userdata cases): ipw.cases loads the script's records. */
 static int load_protected(lua_State *L)
 {
     struct ipw_dataset *cases = lua_touserdata(L, 2);
-    const struct ipw_dataset_options *o = cases->options;
 
-    cases->name = text_field(L, 1, "name");
-    if (lua_getfield(L, 1, "load") != LUA_TFUNCTION)
-        return luaL_error(L, "%s: the dataset has no function 'load'", o->dataset);
-    lua_createtable(L, 0, 3);
-    lua_pushstring(L, o->data_dir);
-    lua_setfield(L, -2, "data_dir");
-    lua_pushstring(L, o->split);
-    lua_setfield(L, -2, "split");
-    lua_call(L, 1, 2); // script cases records info
-    if (lua_istable(L, 4)) {
-        char *name = text_field(L, 4, "name"); /* of the dataset that was loaded instead */
-
-        if (name) {
-            free(cases->name);
-            cases->name = name;
-        }
-        cases->note = text_field(L, 4, "note");
-        cases->sha256 = text_field(L, 4, "sha256");
-        cases->source = text_field(L, 4, "source");
-    } else if (lua_isstring(L, 4)) {
-        if (lua_isnil(L, 3)) return luaL_error(L, "%s", lua_tostring(L, 4));
-        cases->note = ipw_strdup(lua_tostring(L, 4));
+    if (cases->options->scorer_only) {
+        cases->name = text_field(L, 1, "name");
+        lua_settop(L, 1);
+        cases->script = luaL_ref(L, LUA_REGISTRYINDEX);
+        return 0;
     }
-    if (!lua_istable(L, 3)) return luaL_error(L, "%s: load gave no list of records", o->dataset);
-    cases->total = (size_t)lua_rawlen(L, 3);
-    for (lua_Integer i = 1; i <= (lua_Integer)cases->total; i++) {
-        if (i < cases->from || (cases->to > 0 && i > cases->to)) continue;
-        if (lua_rawgeti(L, 3, i) != LUA_TTABLE)
-            return luaL_error(L, "%s: record %d is no table", o->dataset, (int)i);
-        if (lua_getfield(L, 1, "rule") == LUA_TSTRING) /* of --scorer; extract() depends on it */
-            lua_setfield(L, -2, "rule");
-        else
-            lua_pop(L, 1);
-        read_case(L, cases, 1, lua_gettop(L), i);
+    push_function(L, "ipw.cases", "load");
+    lua_pushvalue(L, 1);
+    push_options(L, cases->options);
+    lua_call(L, 2, 1); // script cases loaded
+    cases->name = text_field(L, 3, "name");
+    cases->note = text_field(L, 3, "note");
+    cases->sha256 = text_field(L, 3, "sha256");
+    cases->source = text_field(L, 3, "source");
+    lua_getfield(L, 3, "case");   // script cases loaded case
+    lua_getfield(L, 3, "chosen"); // script cases loaded case chosen
+    for (lua_Integer i = 1; lua_rawgeti(L, 5, i) == LUA_TNUMBER; i++) {
+        int64_t number = lua_tointeger(L, -1);
+
+        lua_pushvalue(L, 4);
+        lua_insert(L, -2);
+        lua_call(L, 1, 1);
+        read_case(L, cases, number);
         lua_pop(L, 1);
     }
-    lua_pushvalue(L, 3);
+    lua_getfield(L, 3, "records");
+    cases->total = (size_t)lua_rawlen(L, -1);
     cases->records = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pushvalue(L, 1);
     cases->script = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -230,40 +213,36 @@ static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
  * byte. */
 static bool is_rows_file(const char *name)
 {
-    static const char *const ends[] = {".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet"};
     const char *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash + 1 : name, '.');
 
-    for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
-        if (strcasecmp(dot, ends[i]) == 0) return true;
+    if (ipw_rows_knows_name(name)) return true;
     return slash && strncmp(name, "builtin:", 8) != 0 && dot && strcmp(dot, ".lua") != 0;
 }
 
-/* Leaves the dataset's table on the stack: require("ipw.dataset").open(path). */
-static int open_rows_protected(lua_State *L)
+static bool is_of_hub(const char *name) { return strncmp(name, "hf:", 3) == 0; }
+
+/* (module, function, text): what the function makes of the text; its nil and message is an error. */
+static int ask_protected(lua_State *L)
 {
-    lua_getglobal(L, "require");
-    lua_pushliteral(L, "ipw.dataset");
-    lua_call(L, 1, 1);
-    lua_getfield(L, -1, "open");
-    lua_pushvalue(L, 1);
+    push_function(L, lua_tostring(L, 1), lua_tostring(L, 2));
+    lua_pushvalue(L, 3);
     lua_call(L, 1, 2);
     if (lua_isnil(L, -2)) return luaL_error(L, "%s", lua_tostring(L, -1));
     lua_pop(L, 1);
     return 1;
 }
 
-/* (name): pushes the table of a rule of ipw.score. */
-static int name_scorer_protected(lua_State *L)
+/* Leaves what MODULE.FUNCTION(text) gives on the stack. */
+static int ask(struct ipw_vm *vm, const char *module, const char *function, const char *text,
+               struct ipw_err *err)
 {
-    lua_getglobal(L, "require");
-    lua_pushliteral(L, "ipw.score");
-    lua_call(L, 1, 1);
-    lua_getfield(L, -1, "named");
-    lua_pushvalue(L, 1);
-    lua_call(L, 1, 2);
-    if (lua_isnil(L, -2)) return luaL_error(L, "%s", lua_tostring(L, -1));
-    lua_pop(L, 1);
-    return 1;
+    lua_State *L = ipw_vm_lua(vm);
+
+    lua_pushcfunction(L, ask_protected);
+    lua_pushstring(L, module);
+    lua_pushstring(L, function);
+    lua_pushstring(L, text);
+    return ipw_vm_call(vm, 3, 1, err);
 }
 
 /* (dataset, scorer): the dataset's table with the scorer's score, and with its extract if it has
@@ -294,13 +273,10 @@ static int use_scorer(struct ipw_dataset *cases, const char *scorer, struct ipw_
     const char *dot = strrchr(scorer, '.');
     int rc;
 
-    if (dot && strcmp(dot, ".lua") == 0) {
+    if (dot && strcmp(dot, ".lua") == 0)
         rc = ipw_chunk_run(cases->vm, scorer, err);
-    } else {
-        lua_pushcfunction(L, name_scorer_protected);
-        lua_pushstring(L, scorer);
-        rc = ipw_vm_call(cases->vm, 1, 1, err);
-    }
+    else
+        rc = ask(cases->vm, "ipw.score", "named", scorer, err);
     if (rc) return rc;
     lua_pushcfunction(L, use_scorer_protected);
     lua_insert(L, -3);
@@ -323,21 +299,20 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
     int rc;
 
     cases->options = options;
-    cases->from = options->from > 0 ? options->from : 1;
-    cases->to = options->to;
     rc = ipw_sandbox_open(&cases->vm, &vm_options, err);
     if (rc) goto fail;
     L = ipw_vm_lua(cases->vm);
-    rc = is_rows_file(options->dataset)
+    rc = is_rows_file(options->dataset) || is_of_hub(options->dataset)
              ? IPW_ENOTFOUND
              : ipw_search_script(cases->vm, "datasets", options->dataset, path, sizeof path, err);
     if (!rc) {
         rc = ipw_chunk_run(cases->vm, path, err);
-    } else if (is_rows_file(options->dataset) || access(options->dataset, F_OK) == 0) {
-        /* For a file of an unknown kind this raises the message that lists the kinds. */
-        lua_pushcfunction(L, open_rows_protected);
-        lua_pushstring(L, options->dataset);
-        rc = ipw_vm_call(cases->vm, 1, 1, err);
+    } else if (is_of_hub(options->dataset)) {
+        rc = ask(cases->vm, "ipw.named", "of_hub", options->dataset, err);
+    } else if (options->scorer_only || is_rows_file(options->dataset) ||
+               access(options->dataset, F_OK) == 0) {
+        /* A file of another kind is told from a name, and which kinds can be read. */
+        rc = ask(cases->vm, "ipw.dataset", "open", options->dataset, err);
     }
     if (!rc && options->scorer) rc = use_scorer(cases, options->scorer, err);
     if (rc) goto fail;
@@ -355,6 +330,18 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
 fail:
     ipw_dataset_free(cases);
     return rc;
+}
+
+int ipw_dataset_check_where(const char *expression, struct ipw_err *err)
+{
+    struct ipw_vm_options options = {.slice_cpu_ns = IPW_NS_PER_S};
+    struct ipw_vm *vm;
+    int rc = ipw_sandbox_open(&vm, &options, err);
+
+    if (rc) return rc;
+    rc = ask(vm, "ipw.where", "compile", expression, err);
+    ipw_sandbox_close(vm);
+    return rc ? ipw_err_prefix(err, "--where") : 0;
 }
 
 struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
@@ -387,6 +374,9 @@ void ipw_dataset_free(struct ipw_dataset *cases)
         free(c->system);
         free(c->level);
         free(c->metadata);
+        free(c->answer);
+        free(c->subject);
+        free(c->reference);
         free(c->error);
     }
     free(cases->list);
@@ -415,9 +405,36 @@ const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i
 struct score_args {
     struct ipw_dataset *cases;
     size_t i;
+    const struct ipw_saved_case *saved; /* of a saved run; or NULL: the i-th record */
     const char *response, *source;
     struct ipw_score *out;
 };
+
+static void set_text(lua_State *L, const char *name, const char *text) // [0, 0]
+{
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, name);
+}
+
+static void set_object(lua_State *L, const char *name, const char *json) // [0, 0]
+{
+    if (json && ipw_value_decode(L, json, strlen(json), NULL) == 0) lua_setfield(L, -2, name);
+}
+
+/* The record that ipw.cases makes of a trace. [0, +1, e] */
+static void push_saved(lua_State *L, int script, const struct ipw_saved_case *saved)
+{
+    push_function(L, "ipw.cases", "saved");
+    lua_pushvalue(L, script);
+    lua_createtable(L, 0, 6);
+    set_text(L, "id", saved->id);
+    set_text(L, "question", saved->question);
+    set_text(L, "answer", saved->answer);
+    set_text(L, "subject", saved->subject);
+    set_object(L, "metadata", saved->metadata);
+    set_object(L, "reference", saved->reference);
+    lua_call(L, 2, 1);
+}
 
 static int score_protected(lua_State *L)
 {
@@ -425,10 +442,14 @@ static int score_protected(lua_State *L)
     struct ipw_score *out = a->out;
     bool has_answer = a->response != NULL;
 
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->script);  // args script
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->records); // args script records
-    lua_rawgeti(L, -1, a->cases->list[a->i].number);
-    lua_replace(L, -2); // args script record
+    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->script); // args script
+    if (a->saved) {
+        push_saved(L, 2, a->saved);
+    } else {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->records); // args script records
+        lua_rawgeti(L, -1, a->cases->list[a->i].number);
+        lua_replace(L, -2); // args script record
+    }
 
     /* extract(text, task, source): the answer itself, and how it was found. */
     if (a->response && lua_getfield(L, 2, "extract") == LUA_TFUNCTION) {
@@ -464,14 +485,16 @@ static int score_protected(lua_State *L)
         ipw_buf_addf(&out->metadata, "{\"list\":%s}", ipw_buf_str(&list));
         ipw_buf_release(&list);
     }
+    if (lua_istable(L, 5) && out->resolved < 0 &&
+        lua_getfield(L, 5, "unscorable_reason") == LUA_TSTRING)
+        snprintf(out->reason, sizeof out->reason, "%s", lua_tostring(L, -1));
     if (lua_isstring(L, 5)) snprintf(out->reason, sizeof out->reason, "%s", lua_tostring(L, 5));
     return 0;
 }
 
-void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
-                       const char *source, struct ipw_score *out)
+static void score(struct ipw_dataset *cases, struct score_args *args)
 {
-    struct score_args args = {cases, i, response, source, out};
+    struct ipw_score *out = args->out;
     struct ipw_err err;
     lua_State *L;
 
@@ -485,12 +508,24 @@ void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response
     }
     L = ipw_vm_lua(cases->vm);
     lua_pushcfunction(L, score_protected);
-    lua_pushlightuserdata(L, &args);
+    lua_pushlightuserdata(L, args);
     if (ipw_vm_call(cases->vm, 1, 0, &err)) {
         out->resolved = -1;
         snprintf(out->reason, sizeof out->reason, "%.120s", err.text);
         ipw_vm_renew_cpu(cases->vm); /* the next answer gets its own CPU time */
     }
+}
+
+void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
+                       const char *source, struct ipw_score *out)
+{
+    score(cases, &(struct score_args){cases, i, NULL, response, source, out});
+}
+
+void ipw_dataset_score_saved(struct ipw_dataset *cases, const struct ipw_saved_case *saved,
+                             const char *response, const char *source, struct ipw_score *out)
+{
+    score(cases, &(struct score_args){cases, 0, saved, response, source, out});
 }
 
 void ipw_score_release(struct ipw_score *score)

@@ -6,6 +6,7 @@
 #ifndef IPW_SCRIPT_DATASET_H
 #define IPW_SCRIPT_DATASET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,10 @@ struct ipw_case {
     char *prompt, *system; /* system may be NULL */
     char *level;           /* or NULL */
     char *metadata;        /* JSON object text, or NULL */
-    char *error;           /* why this query cannot run (a missing attachment), or NULL */
+    /* For the scorer and the files of a run, never for an agent: the reference answer (NULL: withheld),
+     * the subject, and what else the scorer knows (JSON object text); or NULL. */
+    char *answer, *subject, *reference;
+    char *error; /* why this one cannot be run (a missing attachment), or NULL */
     struct ipw_case_file *files;
     size_t n_files, cap_files;
     int64_t number; /* of the task in the dataset, from 1 */
@@ -31,24 +35,33 @@ struct ipw_case {
 
 struct ipw_dataset;
 
+/* Which records, in the order in which the parts act (lua/ipw/choose.lua). */
+struct ipw_choice {
+    const char *where, *ids;     /* an expression (lua/ipw/where.lua), a file of ids; or NULL */
+    int64_t sample, sample_seed; /* how many to draw; 0: all */
+    int64_t from, to;            /* of those left, from 1, inclusive; to 0: to the end */
+};
+
 struct ipw_dataset_options {
     const char *dataset;      /* name, .lua file, or a file of rows */
     const char *data_dir;     /* or NULL */
     const char *split;        /* or NULL */
     const char *const *paths; /* --path folders, or NULL */
-    const char *scorer; /* instead of the dataset's: a rule of ipw.score, or a .lua file; or NULL */
-    int64_t from, to;   /* the tasks that were chosen, from 1, inclusive; to 0: to the end */
+    const char *scorer; /* in place of the dataset's: a rule of ipw.score, or a .lua file; NULL */
+    struct ipw_choice choice;
+    bool scorer_only; /* no records are read: for ipw_dataset_score_saved() */
 };
 
 int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options *options,
                      struct ipw_err *err);
-/* Without a script: the caller has the `n` tasks (ipw_dataset_get() returns none), and they are
- * never scored. */
+/* Can the expression be read?  Its columns are known only with the dataset. */
+int ipw_dataset_check_where(const char *expression, struct ipw_err *err);
+/* Without a script: `n` records that somebody else has (there is no ipw_dataset_get), never scored. */
 struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
                                       const char *unscored, size_t n);
 void ipw_dataset_free(struct ipw_dataset *cases);
 size_t ipw_dataset_count(const struct ipw_dataset *cases);
-size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before --limit */
+size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before the choice */
 const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i);
 const char *ipw_dataset_name(const struct ipw_dataset *cases);   /* "gaia" */
 const char *ipw_dataset_note(const struct ipw_dataset *cases);   /* for the user, or NULL */
@@ -68,6 +81,13 @@ struct ipw_score {
  * why. */
 void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
                        const char *source, struct ipw_score *out);
+/* The same of a query of a saved run, whose trace has its reference.  `question` is its prompt. */
+struct ipw_saved_case {
+    const char *id, *question, *answer, *subject, *metadata,
+        *reference; /* the last two: JSON text */
+};
+void ipw_dataset_score_saved(struct ipw_dataset *cases, const struct ipw_saved_case *saved,
+                             const char *response, const char *source, struct ipw_score *out);
 void ipw_score_release(struct ipw_score *score);
 
 #endif

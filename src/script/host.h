@@ -18,6 +18,7 @@
 #include "script/quota.h"
 #include "trace/event.h"
 
+struct ipw_export_job;
 struct ipw_playback;
 struct lua_State; /* only script/ includes lua.h */
 
@@ -85,6 +86,7 @@ struct ipw_host_grants {
     struct ipw_web *web;          /* for ipw.http; NULL: the run does not grant it */
     bool may_fetch;               /* web requests; in a replay: the saved run allowed them */
     bool may_start;               /* children, through ipw.proc */
+    bool may_download;            /* ipw.core.fetch; of the command fetch alone */
     bool sandbox;                 /* which then run in a sandbox (io/sandbox.h) */
     const char *no_web, *no_proc; /* messages: how to allow what was refused */
 };
@@ -120,8 +122,9 @@ struct ipw_host {
     struct ipw_host_model model;
     struct ipw_host_grants grants;
     struct ipw_host_callbacks on;
-    struct ipw_host_workload *workload; /* of a workload replay; or NULL */
-    struct ipw_playback *replay;        /* answers from a saved run instead of the world; or NULL */
+    struct ipw_host_workload *workload;      /* of a workload replay; or NULL */
+    const struct ipw_export_job *export_job; /* what `export` reads and writes; or NULL */
+    struct ipw_playback *replay; /* answers from a saved run instead of the world; or NULL */
 
     /* Owned by the library functions. */
     struct {

@@ -12,7 +12,7 @@ int ipw_lib_json(lua_State *L);     /* ipw.core.json */
 int ipw_lib_llm(lua_State *L);      /* ipw.core.llm: chat */
 int ipw_lib_tool(lua_State *L);     /* ipw.core.tool: span start and end, tool files */
 int ipw_lib_span(lua_State *L);     /* ipw.core.span: start, finish */
-int ipw_lib_find(lua_State *L);     /* ipw.core.script: find, load, source, nearest */
+int ipw_lib_find(lua_State *L);     /* ipw.core.script: find, load, source, names, nearest */
 int ipw_lib_http(lua_State *L);     /* ipw.core.http: request, escape */
 int ipw_lib_fs(lua_State *L);       /* ipw.core.fs */
 int ipw_lib_proc(lua_State *L);     /* ipw.core.proc */
@@ -21,7 +21,9 @@ int ipw_lib_data(lua_State *L);     /* ipw.core.data: rows, scorers */
 int ipw_lib_workload(lua_State *L); /* ipw.core.workload: turns, request, wait */
 int ipw_lib_text(lua_State *L);     /* ipw.core.text: from_html, find */
 int ipw_lib_compute(lua_State *L);  /* ipw.core.compute: call */
+int ipw_lib_fetch(lua_State *L);    /* ipw.core.fetch: get, link, hash, ... */
 int ipw_lib_sqlite(lua_State *L);   /* ipw.core.sqlite: query, search */
+int ipw_lib_export(lua_State *L);   /* ipw.core.export: saved runs, the output of an export */
 
 /* Our functions, added to the stock library at the top. [0, 0, m] */
 void ipw_lib_coroutine(lua_State *L); /* resume, wrap, yield, close */

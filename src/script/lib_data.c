@@ -1,20 +1,27 @@
 /* ipw.core.data: rows of dataset files, GAIA's rule, and the places of datasets on this machine.
  *
- *   rows(path)          list of { row = table, line = n }, sha256  |  nil, message
- *   parse(name, text)   the same from text; the name decides the kind and is used in messages
- *   builtin_rows(path)  the same from a built-in file
- *   builtin(path)       true if this file is built in
- *   builtin_list(dir)   names of the built-in files directly below dir
+ *   rows(path, columns) list of { row = table, line = n }, sha256  |  nil, message; columns: a list of
+ *                       the names that are wanted, or nil
+ *   is_rows(path)       true when the name's ending is one of a file of rows
+ *   open_rows(path, columns)  the same one after another: a reader  |  nil, message
+ *     reader:next()     row, line  |  nil at the end  |  nil, message
+ *     reader:count()    rows in all, or nil
+ *     reader:sha256()   hex digits  |  nil, message
+ *     reader:close()    what Lua does too when the reader is collected or leaves a <close>
+ *   parse(name, text)   the same from text; the name decides the kind and stands in messages
+ *   builtin_rows(path)  the same from a file inside the binary
+ *   builtin(path)       true when the binary holds that file
+ *   builtin_list(dir)   names of the files right below dir in the binary
  *   sha256(text)        hex digits
- *   gaia_score(answer, truth)  boolean; a nil answer counts as the text None
+ *   read_text(path)     the whole file  |  nil, message
+ *   gaia_score(answer, truth)  boolean; answer nil counts as the text None
  *   gaia_route(truth)   "number", "list" or "string"
  *   gaia_extract(text)  answer, "marker" | "last_line" | "none"
- *   exists(path)        "file", "dir", "other" or nil; nil, message if the path cannot be
- *                       examined (no permission, a link that leads nowhere)
- *   list_dir(path)      names without . and .., unsorted  |  nil, message
- *   hub_snapshot(repo_dir)  repo_dir/snapshots/REV, REV from refs/main  |  nil, message
- *   scorers             the names of the scorers, separated by commas
- *   getenv(name)        one of a few variables about the places of datasets
+ *   exists(path)        "file", "dir", "other" or nil; nil, message where it is there, or may be,
+ *                       and cannot be looked at (no permission, a link that leads nowhere)
+ *   list_dir(path)      names without . and .., in no order  |  nil, message
+ *   scorers             the names of the scorers, with commas between
+ *   getenv(name)        one of a few names that say where datasets are
  *
  * C memory is in a box with a __gc, so that a Lua error leaks nothing. */
 #include <dirent.h>
@@ -34,7 +41,8 @@
 #include "script/lib.h"
 #include "script/value.h"
 
-#define BOX "ipw.core.data.box"
+#define BOX    "ipw.core.data.box"
+#define READER "ipw.core.data.reader"
 
 struct box {
     struct ipw_rows rows;
@@ -101,14 +109,121 @@ static int push_rows(lua_State *L, struct box *box, const char *name)
     return 2;
 }
 
+/* The list of names at stack index `at` as C has them, NULL for nil.  It lives as long as the userdata
+ * that this pushes, and as the names in the list. */
+static const char *const *push_columns(lua_State *L, int at) // [0, +1, e]
+{
+    const char **names;
+    size_t n;
+
+    if (lua_isnoneornil(L, at)) {
+        lua_pushnil(L);
+        return NULL;
+    }
+    luaL_checktype(L, at, LUA_TTABLE);
+    n = (size_t)lua_rawlen(L, at);
+    names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
+    for (size_t i = 0; i < n; i++) {
+        if (lua_rawgeti(L, at, (lua_Integer)i + 1) != LUA_TSTRING)
+            luaL_argerror(L, at, "a list of column names is expected");
+        names[i] = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    names[n] = NULL;
+    return names;
+}
+
 static int data_rows(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
+    const char *const *columns = push_columns(L, 2);
     struct ipw_err err = {0};
     struct box *box = push_box(L);
 
-    if (ipw_rows_read(&box->rows, path, &err) != 0) return ipw_value_push_failure(L, err.text);
+    if (ipw_rows_read_columns(&box->rows, path, columns, &err) != 0)
+        return ipw_value_push_failure(L, err.text);
     return push_rows(L, box, path);
+}
+
+static int data_is_rows(lua_State *L)
+{
+    lua_pushboolean(L, ipw_rows_knows_name(luaL_checkstring(L, 1)));
+    return 1;
+}
+
+struct reader {
+    struct ipw_row_reader *rows; /* NULL: closed */
+};
+
+static int data_open_rows(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    const char *const *columns = push_columns(L, 2);
+    struct reader *reader = lua_newuserdatauv(L, sizeof *reader, 1);
+    struct ipw_err err = {0};
+
+    reader->rows = NULL;
+    luaL_setmetatable(L, READER);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1); /* the path, for messages */
+    if (ipw_row_reader_open(&reader->rows, path, columns, &err) != 0)
+        return ipw_value_push_failure(L, err.text);
+    return 1;
+}
+
+static struct ipw_row_reader *open_reader(lua_State *L)
+{
+    struct reader *reader = luaL_checkudata(L, 1, READER);
+
+    luaL_argcheck(L, reader->rows, 1, "the reader is closed");
+    return reader->rows;
+}
+
+static int reader_next(lua_State *L)
+{
+    struct ipw_row_reader *rows = open_reader(L);
+    struct ipw_err err = {0};
+    struct ipw_row row;
+    int rc = ipw_row_reader_next(rows, &row, &err);
+
+    if (rc < 0) return ipw_value_push_failure(L, err.text);
+    if (rc == 0) return 0;
+    if (ipw_value_decode(L, row.json, row.n, &err) != 0) {
+        lua_getiuservalue(L, 1, 1);
+        ipw_err_prefix(&err, "%s:%lld", lua_tostring(L, -1), (long long)row.line);
+        return ipw_value_push_failure(L, err.text);
+    }
+    lua_pushinteger(L, row.line);
+    return 2;
+}
+
+static int reader_count(lua_State *L)
+{
+    int64_t n = ipw_row_reader_count(open_reader(L));
+
+    if (n < 0) return 0;
+    lua_pushinteger(L, n);
+    return 1;
+}
+
+static int reader_sha256(lua_State *L)
+{
+    struct ipw_err err = {0};
+    char hex[65];
+
+    if (ipw_row_reader_sha256(open_reader(L), hex, &err) != 0)
+        return ipw_value_push_failure(L, err.text);
+    lua_pushstring(L, hex);
+    return 1;
+}
+
+static int reader_close(lua_State *L)
+{
+    struct reader *reader = luaL_checkudata(L, 1, READER);
+
+    ipw_row_reader_free(reader->rows);
+    reader->rows = NULL;
+    return 0;
 }
 
 static int data_parse(lua_State *L)
@@ -167,6 +282,18 @@ static int data_sha256(lua_State *L)
 
     ipw_sha256_hex(hex, text, n);
     lua_pushlstring(L, hex, 64);
+    return 1;
+}
+
+static int data_read_text(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct ipw_err err = {0};
+    struct box *box = push_box(L);
+
+    if (ipw_file_read(&box->text, path, &err) != 0) return ipw_value_push_failure(L, err.text);
+    lua_pushlstring(L, ipw_buf_str(&box->text), box->text.len);
+    empty_box(box);
     return 1;
 }
 
@@ -244,34 +371,11 @@ static int data_list_dir(lua_State *L)
     return 1;
 }
 
-/* In the hub's cache refs/BRANCH has the commit of a branch. */
-static int data_hub_snapshot(lua_State *L)
-{
-    const char *repo = luaL_checkstring(L, 1), *ref;
-    struct ipw_err err = {0};
-    struct box *box = push_box(L);
-    size_t n;
-
-    box->text.max = 256;
-    lua_pushfstring(L, "%s/refs/main", repo);
-    if (ipw_file_read(&box->text, lua_tostring(L, -1), &err) != 0)
-        return ipw_value_push_failure(L, err.text);
-    ref = ipw_buf_str(&box->text);
-    n = strspn(ref, "0123456789abcdefABCDEF");
-    if (n == 0 || ref[n + strspn(ref + n, " \r\n")] != '\0') {
-        ipw_fail(&err, IPW_EPARSE, "%s: expected a commit", lua_tostring(L, -1));
-        return ipw_value_push_failure(L, err.text);
-    }
-    lua_pushfstring(L, "%s/snapshots/", repo);
-    lua_pushlstring(L, ref, n);
-    lua_concat(L, 2);
-    return 1;
-}
-
 static int data_getenv(lua_State *L)
 {
-    static const char *const names[] = {"IPW_AGENT_DATASETS", "HF_HOME", "HF_HUB_CACHE", "HOME",
-                                        NULL};
+    static const char *const names[] = {"IPW_AGENT_DATASETS",    "HF_ENDPOINT",    "HF_HOME",
+                                        "HF_HUB_CACHE",          "HF_HUB_OFFLINE", "HOME",
+                                        "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME", NULL};
     const char *value = getenv(names[luaL_checkoption(L, 1, NULL, names)]);
 
     /* An empty variable counts as unset, as everywhere on the command line. */
@@ -279,21 +383,43 @@ static int data_getenv(lua_State *L)
     return 1;
 }
 
+static void make_reader_class(lua_State *L) // [0, 0]
+{
+    static const luaL_Reg methods[] = {
+        {"next", reader_next},
+        {"count", reader_count},
+        {"sha256", reader_sha256},
+        {"close", reader_close},
+        {"__gc", reader_close},
+        {"__close", reader_close},
+        {NULL, NULL},
+    };
+
+    if (luaL_newmetatable(L, READER)) {
+        luaL_setfuncs(L, methods, 0);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, -2, "__index");
+    }
+    lua_pop(L, 1);
+}
+
 int ipw_lib_data(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"rows", data_rows},
+        {"open_rows", data_open_rows},
+        {"is_rows", data_is_rows},
         {"parse", data_parse},
         {"builtin_rows", data_builtin_rows},
         {"builtin", data_builtin},
         {"builtin_list", data_builtin_list},
         {"sha256", data_sha256},
+        {"read_text", data_read_text},
         {"gaia_score", data_gaia_score},
         {"gaia_route", data_gaia_route},
         {"gaia_extract", data_gaia_extract},
         {"exists", data_exists},
         {"list_dir", data_list_dir},
-        {"hub_snapshot", data_hub_snapshot},
         {"getenv", data_getenv},
         {NULL, NULL},
     };
@@ -303,6 +429,7 @@ int ipw_lib_data(lua_State *L)
         lua_setfield(L, -2, "__gc");
     }
     lua_pop(L, 1);
+    make_reader_class(L);
     luaL_newlib(L, functions);
     lua_pushliteral(L, IPW_SCORERS);
     lua_setfield(L, -2, "scorers");

@@ -1,4 +1,4 @@
-/* ipw.core.script: finds and loads scripts by name, and finds the nearest of several names. */
+/* ipw.core.script: finds, lists and loads scripts by name, and finds the nearest of several names. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "script/lib.h"
 #include "script/search.h"
 #include "script/value.h"
-#include "script/vm.h"
+#include "script/vm_priv.h"
 
 enum { MAX_SOURCE_BYTES = 4 * 1024 * 1024, MAX_NAMES = 1000 };
 
@@ -69,6 +69,23 @@ static int script_source(lua_State *L)
     return 1;
 }
 
+static void add_name(void *ud, const char *name, const char *path)
+{
+    ipw_buf_addf(ud, "%s %s\n", name, path);
+}
+
+/* names(kind): a line "NAME PATH" for each name that find() knows. [-1, +1, e] */
+static int script_names(lua_State *L)
+{
+    const char *kind = luaL_checkstring(L, 1);
+    struct ipw_buf lines = IPW_BUF(MAX_SOURCE_BYTES);
+
+    ipw_search_each(kind, ipw_vm_of(L)->options.paths, add_name, &lines);
+    lua_pushlstring(L, ipw_buf_str(&lines), lines.len);
+    ipw_buf_release(&lines);
+    return 1;
+}
+
 /* nearest(name, list): the name of the list that was probably meant, or nil. [-2, +1, e] */
 static int script_nearest(lua_State *L)
 {
@@ -93,11 +110,9 @@ static int script_nearest(lua_State *L)
 
 int ipw_lib_find(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"find", script_find},
-                                         {"load", ipw_lib_find_load},
-                                         {"source", script_source},
-                                         {"nearest", script_nearest},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"find", script_find},       {"load", ipw_lib_find_load},
+                                         {"source", script_source},   {"names", script_names},
+                                         {"nearest", script_nearest}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

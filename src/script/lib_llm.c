@@ -138,7 +138,7 @@ static void build_request(lua_State *L, struct chat_op *op)
 
 /* ---- the record ---- */
 
-/* How many of the first messages the last recorded request of this query had too; notes this one. */
+/* How many of the first messages the query's previous request also had; remembers this one. */
 static size_t messages_kept(struct ipw_host *host, const struct ipw_conversation *c)
 {
     size_t kept = 0;

@@ -32,6 +32,15 @@ static int io_warn(lua_State *L)
     return 0;
 }
 
+/* draw(line): whether there is a terminal that shows it. */
+static int io_draw(lua_State *L)
+{
+    const struct ipw_lua_command *e = lua_touserdata(L, lua_upvalueindex(1));
+
+    lua_pushboolean(L, e->draw && e->draw(e->ud, luaL_checkstring(L, 1)));
+    return 1;
+}
+
 static int io_ask(lua_State *L)
 {
     const struct ipw_lua_command *e = lua_touserdata(L, lua_upvalueindex(1));
@@ -43,7 +52,8 @@ static int io_ask(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg io[] = {{"say", io_say}, {"warn", io_warn}, {"ask", io_ask}, {NULL, NULL}};
+static const luaL_Reg io[] = {
+    {"say", io_say}, {"warn", io_warn}, {"ask", io_ask}, {"draw", io_draw}, {NULL, NULL}};
 
 /* prepare(light userdata): leaves the function, io and the arguments. */
 static int prepare(lua_State *L)
@@ -55,7 +65,7 @@ static int prepare(lua_State *L)
     lua_getglobal(L, "require");
     lua_pushstring(L, e->module);
     lua_call(L, 1, 1);
-    lua_createtable(L, 0, 3); // f io
+    lua_createtable(L, 0, 4); // f io
     lua_pushlightuserdata(L, (void *)e);
     luaL_setfuncs(L, io, 1);
     for (; e->args && e->args[n - 2]; n++) {

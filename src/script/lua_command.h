@@ -1,9 +1,9 @@
 /* script/lua_command.h: commands that are written in Lua.
  *
  * Opens a state, requires a module that returns a function, and runs that function as a task on the
- * host's loop: f(io, args...).  io.say(text) prints a line to stdout, io.warn(text) to stderr;
- * io.ask(prompt) reads a line from the user (nil at the end) and blocks.  The function returns the
- * exit status.  When it ends, no task and no operation may be left. */
+ * host's loop: f(io, args...) with io.say(text) (a line for stdout), io.warn(text) (for stderr), io.ask(prompt) (a line from the
+ * user, nil at the end; blocks), io.draw(line) (in place of a terminal's last line; false: there is none).  What it returns is the exit status.  At the end nothing may be left
+ * over: no task, no operation. */
 #ifndef IPW_SCRIPT_LUA_COMMAND_H
 #define IPW_SCRIPT_LUA_COMMAND_H
 
@@ -17,6 +17,7 @@ struct ipw_lua_command {
     const char *const *args;  /* NULL-terminated */
     void (*say)(void *ud, const char *line);
     void (*warn)(void *ud, const char *line);   /* for stderr */
+    bool (*draw)(void *ud, const char *line);   /* as io.draw; may be NULL */
     char *(*ask)(void *ud, const char *prompt); /* malloc'ed, or NULL at the end; may be NULL */
     void *ud;
 };

@@ -23,6 +23,7 @@ static const struct {
     {"ipw.core.span", ipw_lib_span},       {"ipw.core.script", ipw_lib_find},
     {"ipw.core.http", ipw_lib_http},       {"ipw.core.workload", ipw_lib_workload},
     {"ipw.core.text", ipw_lib_text},       {"ipw.core.sqlite", ipw_lib_sqlite},
+    {"ipw.core.fetch", ipw_lib_fetch},     {"ipw.core.export", ipw_lib_export},
     {"ipw.core.compute", ipw_lib_compute},
 };
 

@@ -257,6 +257,12 @@ static bool script_in(char *path, size_t size, const char *folder, const char *k
     return form != 1 || tool;
 }
 
+/* Where the built-in ones of a kind lie: formats belong to the library. */
+static const char *builtin_folder(const char *kind)
+{
+    return strcmp(kind, "exports") ? kind : "lua/ipw/export";
+}
+
 /* ---- agents, tools and datasets by name ---- */
 
 struct names {
@@ -288,6 +294,7 @@ static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
     } words[] = {{"agents", "agent"},
                  {"agents/tools", "tool"},
                  {"datasets", "dataset"},
+                 {"exports", "format"},
                  {"lua/ipw/models", "model"}};
     struct names names = {0};
     const char *word = "script", *near = NULL;
@@ -333,7 +340,7 @@ static int find_script(struct ipw_vm *vm, const char *kind, const char *name, ch
     if (ipw_ends_with(stem, ".lua")) stem[n - 4] = '\0';
     for (size_t k = 0; folder_of(&o, k, &folder); k++) {
         if (folder.is_builtin) {
-            snprintf(path, path_size, "%s%s/%s.lua", builtin, kind, stem);
+            snprintf(path, path_size, "%s%s/%s.lua", builtin, builtin_folder(kind), stem);
             if (is_file(path)) return 0;
             continue;
         }
@@ -424,7 +431,7 @@ void ipw_search_each(const char *kind, const char *const *paths,
 
     for (size_t k = 0; folder_of(&o, k, &folder); k++) {
         if (folder.is_builtin) {
-            each_embedded(&t, kind);
+            each_embedded(&t, builtin_folder(kind));
             continue;
         }
         snprintf(at, sizeof at, "%s/%s", folder.path, kind);

@@ -25,8 +25,8 @@ int ipw_search_fail(lua_State *L, const char *name);
 void ipw_search_user_folder(char *out, size_t size);
 
 /* Finds a script: `name` as a file if it exists (or looks like a path), else KIND/NAME.lua in the
- * user's folders and the embedded files; kind is "agents", "agents/tools" or "datasets".  On
- * failure the message offers the nearest name.  `path` receives the path or "builtin:...". */
+ * user's folders and the embedded files; kind is "agents", "agents/tools", "datasets" or
+ * "exports".  On failure the message offers the nearest name.  `path` receives the path or "builtin:...". */
 int ipw_search_script(struct ipw_vm *vm, const char *kind, const char *name, char *path,
                       size_t path_size, struct ipw_err *err);
 /* Lets `require` also look in Lua's usual folders, after all others (--lua-path); with `native`

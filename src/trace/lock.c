@@ -34,8 +34,8 @@ static int fail_locked(int fd, const char *folder, struct ipw_err *err)
 
     read_owner(fd, owner, sizeof owner);
     return ipw_fail(err, IPW_EEXISTS,
-                    "%s: another run is writing here (%s); --output another folder", folder,
-                    *owner ? owner : "its lock is held");
+                    "%s: another run is writing here (%s). Use --output to choose another folder",
+                    folder, *owner ? owner : "its lock is held");
 }
 
 /* The start of our process, in the kernel's ticks since boot; 0: unknown. */

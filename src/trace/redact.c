@@ -259,6 +259,9 @@ static const char *const trace_kept[] = {
 static const char *const span_kept[] = {"by",     "kind",    "outcome", "provenance",
                                         "reason", "sources", NULL};
 
+/* Filler of an answer's length still tells its length: these are absent. */
+static const char *const left_out[] = {"reference", "reference_answer", "subject", NULL};
+
 static void put_trace(const struct walk *k, const struct ipw_json *node, const char *key)
 {
     const char *kind;
@@ -282,6 +285,7 @@ static void put_trace(const struct walk *k, const struct ipw_json *node, const c
         ipw_jw_obj(k->w);
         if (strcmp(key, "metadata") && strcmp(key, "score_metadata")) {
             for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
+                if (is_one_of(ipw_json_key(m), left_out)) continue;
                 key_of(k->w, m);
                 put_trace(k, m, ipw_json_key(m));
             }

@@ -90,7 +90,8 @@ static int make_folder(const char *path, bool fresh, struct ipw_err *err)
     if (fresh) return IPW_EEXISTS;
     if (stat(path, &st) < 0) return ipw_fail_errno(err, errno, "%s", path);
     if (!S_ISDIR(st.st_mode)) {
-        return ipw_fail(err, IPW_EEXISTS, "%s: is not a folder; --output another name", path);
+        return ipw_fail(err, IPW_EEXISTS, "%s: not a folder. Use --output to choose another name",
+                        path);
     }
     return 0;
 }
@@ -211,7 +212,8 @@ static int make_path(char **path_out, const char *path, const struct ipw_rundir_
             name = ipw_asprintf("%s-%d", base, again);
             rc = make_folder(name, true, err);
         }
-        if (rc == IPW_EEXISTS) ipw_fail(err, rc, "%s: exists, as do its next names", base);
+        if (rc == IPW_EEXISTS)
+            ipw_fail(err, rc, "%s: already exists, and so do the next names", base);
         free(base);
         base = name;
     }

@@ -102,8 +102,7 @@ int ipw_rundir_sync(struct ipw_rundir *dir, struct ipw_err *err)
     for (size_t i = 0; i < sizeof files / sizeof *files && !dir->first.code && !dir->no_sync; i++) {
         if (files[i] && TEMP_FAILURE_RETRY(fdatasync(ipw_jsonl_append_fd(files[i]))) < 0 &&
             errno != EINVAL)
-            ipw_fail_errno(&dir->first, errno, "%s: the disk did not keep what was written",
-                           dir->path);
+            ipw_fail_errno(&dir->first, errno, "%s: the disk lost written data", dir->path);
     }
     if (dir->first.code && err) *err = dir->first;
     return dir->first.code;

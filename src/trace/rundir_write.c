@@ -49,7 +49,7 @@ static void check_room(struct ipw_rundir *dir, struct ipw_buf *text, size_t star
     text->failed = false;
     ipw_buf_truncate(text, start);
     if (!dir->first.code) {
-        ipw_fail(&dir->first, IPW_ELIMIT, "%s/%s: a line of more than %zu MiB", dir->path, name,
+        ipw_fail(&dir->first, IPW_ELIMIT, "%s/%s: a line is longer than %zu MiB", dir->path, name,
                  text->max / IPW_MIB);
     }
 }

@@ -26,22 +26,22 @@ static void put_span_energy(struct ipw_jw *w, const struct ipw_spec *s, const vo
 {
     const struct ipw_span *span = of[SPAN];
 
-    ipw_schema_put_energy(w, s->key, of[QUERY], span->energy, span->devices, NULL, NULL);
+    ipw_schema_put_span_energy(w, s->key, of[QUERY], span);
 }
 
 /* clang-format off */
 #define OF_SPAN(member, kinds) HELD(#member, kinds, SPAN, struct ipw_span, member)
 const struct ipw_spec ipw_spec_span[] = {
-    OF_SPAN(attempt, CZ),
+    OF_SPAN(attempt, CZ | OPT),
     HELD("end_s", N, MADE, struct ipw_made_span, end_s),
-    PUT_OF("energy", O, put_span_energy, ipw_spec_energy),
-    OF_SPAN(error, TZ),
-    OF_SPAN(id, CZ),
+    PUT_OF("energy", O, put_span_energy, ipw_spec_span_energy),
+    OF_SPAN(error, TZ | OPT),
+    OF_SPAN(id, CZ | OPT),
     {.key = "kind", .kind = T, .words = ipw_span_kind_words, .hold = IPW_HOLD_WORD, .base = SPAN,
      .at = offsetof(struct ipw_span, kind)},
     OF_SPAN(name, TZ),
     OF_SPAN(outcome, TZ),
-    OF_SPAN(result_bytes, CZ),
+    OF_SPAN(result_bytes, CZ | OPT),
     HELD("start_s", N, MADE, struct ipw_made_span, start_s),
     END,
 };
@@ -197,10 +197,10 @@ const struct ipw_spec ipw_spec_turn[] = {
     OF_TURN(agent_s, N),
     OF_TURN(attempts, C),
     OF_TURN(cached_tokens, CZ),
-    AS_TURN("chunk_gap_p50_s", SZ, times.gap_p50_s),
-    AS_TURN("chunk_gap_p90_s", SZ, times.gap_p90_s),
-    AS_TURN("chunk_gap_p99_s", SZ, times.gap_p99_s),
-    TURN_TIME(connect_s, SZ),
+    AS_TURN("chunk_gap_p50_s", SZ | OPT, times.gap_p50_s),
+    AS_TURN("chunk_gap_p90_s", SZ | OPT, times.gap_p90_s),
+    AS_TURN("chunk_gap_p99_s", SZ | OPT, times.gap_p99_s),
+    TURN_TIME(connect_s, SZ | OPT),
     OF_TURN(cost_usd, NZ),
     TURN_JOULES("cpu_energy_joules", IPW_DOMAIN_CPU),
     AS_TURN("cpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_CPU]),
@@ -225,9 +225,9 @@ const struct ipw_spec ipw_spec_turn[] = {
     AS_TURN("peak_watts", NZ, power_peak_w[IPW_DOMAIN_GPU]),
     OF_TURN(reasoning_tokens, CZ),
     OF_TURN(retry_wait_s, S),
-    TURN_TIME(server_decode_s, SZ),
-    TURN_TIME(server_prefill_s, SZ),
-    TURN_TIME(server_queue_s, SZ),
+    TURN_TIME(server_decode_s, SZ | OPT),
+    TURN_TIME(server_prefill_s, SZ | OPT),
+    TURN_TIME(server_queue_s, SZ | OPT),
     MADE_TURN(shared_device_warning, B),
     PUT_OF("spans", A, put_spans, ipw_spec_span),
     MADE_TURN(start_s, S),
@@ -237,7 +237,7 @@ const struct ipw_spec ipw_spec_turn[] = {
     PUT("tools_called", A, put_tools_called, 0),
     TURN_TIME(ttfo_s, SZ),
     OF_TURN(ttft_s, SZ),
-    TURN_TIME(ttst_s, SZ),
+    TURN_TIME(ttst_s, SZ | OPT),
     AS_TURN("turn_index", C, index),
     MADE_TURN(wall_clock_s, S),
     END,
@@ -355,6 +355,8 @@ const struct ipw_spec ipw_spec_trace[] = {
     MADE_QUERY(query_mbu_avg_pct, NZ),
     MADE_QUERY(query_mbu_max_pct, NZ),
     MADE_QUERY(query_text, T),
+    OF_RECORD(reference, O | OPT),
+    OF_RECORD(reference_answer, T | OPT),
     PUT("remote_domains", A | OPT, ipw_schema_put_remote_domains, 0),
     MADE_QUERY(response_text, T),
     MADE_QUERY(schema_version, C),
@@ -364,6 +366,7 @@ const struct ipw_spec ipw_spec_trace[] = {
     PUT_OF("spans_before", A, put_spans_before, ipw_spec_span),
     OF_QUERY(start_ns, I),
     MADE_QUERY(started_at, TZ),
+    OF_RECORD(subject, T | OPT),
     OF_RECORD(superseded, T | OPT),
     PUT_OF("temperature_metrics", OZ, ipw_stats_put_temperature, ipw_spec_statistic),
     MADE_QUERY(throughput_tokens_per_sec, SZ),

@@ -14,7 +14,10 @@
 struct ipw_query_record {
     const char *workload_type; /* "agentic" by default */
     const char *query_text;
-    const char *response_text;     /* the agent's answer, or the error's text */
+    const char *response_text;     /* the agent's answer or the error's text */
+    const char *reference_answer;  /* of the dataset, or NULL */
+    const char *reference;         /* JSON object text: what else the scorer knows; or NULL */
+    const char *subject;           /* or NULL */
     const char *answer;            /* extracted final answer, or NULL */
     const char *answer_source;     /* "marker", "tool", "last_line", "none", or NULL */
     int is_resolved;               /* 1, 0, or -1: unknown */
@@ -40,7 +43,7 @@ struct ipw_query_loaded {
     struct ipw_query_trace trace;
     struct ipw_query_record record;
     struct ipw_json *doc;
-    char *texts[2];         /* record.metadata and record.score_metadata */
+    char *texts[3];         /* record.metadata, .score_metadata and .reference */
     const char *started_at; /* as written, or NULL */
     const char *line; /* the line itself, n bytes; only within ipw_rundir_each_query()'s callback */
     size_t line_n;

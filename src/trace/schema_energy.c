@@ -108,6 +108,50 @@ static void put_domain(struct ipw_jw *w, const struct ipw_spec *s, const void *c
 
 const struct ipw_spec ipw_spec_energy[] = {DOMAINS(O, put_domain, figure), END};
 
+/* Is nothing known of the span in this domain but what the query's own figure says already? */
+static bool told_by_query(const struct ipw_query_trace *q, const struct ipw_figure *f,
+                          enum ipw_domain d)
+{
+    const struct ipw_figure *of = &q->energy[d];
+
+    for (size_t i = 0; i < q->n_devices; i++) {
+        if (q->devices[i].domain == d) return false;
+    }
+    return !f->known && !of->known && !f->estimated && f->coverage == 0 && f->samples == 0 &&
+           f->provenance == IPW_PROV_NONE && f->reason && of->reason &&
+           !strcmp(f->reason, of->reason);
+}
+
+static void put_span_domain(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    const struct figures *figures = of[0];
+
+    if (!told_by_query(figures->q, &figures->energy[s->at], (enum ipw_domain)s->at))
+        put_domain(w, s, of);
+}
+
+const struct ipw_spec ipw_spec_span_energy[] = {DOMAINS(O | OPT, put_span_domain, figure), END};
+
+void ipw_schema_put_span_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
+                                const struct ipw_span *span)
+{
+    const struct figures figures = {q, span->energy, span->devices, NULL, NULL, NULL};
+
+    ipw_jw_key(w, key);
+    ipw_spec_write(w, ipw_spec_span_energy, (const void *const[]){&figures});
+}
+
+void ipw_schema_read_span_energy(struct ipw_span *span, const struct ipw_query_trace *q,
+                                 const struct ipw_json *energy)
+{
+    ipw_schema_read_energy(span->energy, NULL, NULL, energy);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        if (!ipw_json_get(energy, ipw_domain_name((enum ipw_domain)d)) && !q->energy[d].known)
+            span->energy[d].reason = q->energy[d].reason;
+    }
+    span->devices = ipw_schema_read_devices(q, energy);
+}
+
 void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
                            const struct ipw_figure *energy, const struct ipw_figure *devices,
                            const double *mean_w, const double *peak_w)

@@ -72,8 +72,7 @@ static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
     span->start_ns = after(q->start_ns, start_s);
     span->end_ns = after(q->start_ns, end_s);
     ipw_spec_read(node, ipw_spec_span, (void *const[]){NULL, span, &made});
-    ipw_schema_read_energy(span->energy, NULL, NULL, ipw_json_get(node, "energy"));
-    span->devices = ipw_schema_read_devices(q, ipw_json_get(node, "energy"));
+    ipw_schema_read_span_energy(span, q, ipw_json_get(node, "energy"));
     return 0;
 }
 
@@ -254,6 +253,7 @@ static void read_record(struct ipw_query_loaded *l, const struct ipw_made_query 
 
     l->texts[0] = ipw_schema_text(ipw_json_get(l->doc, "metadata"));
     l->texts[1] = ipw_schema_text(ipw_json_get(l->doc, "score_metadata"));
+    l->texts[2] = ipw_schema_text(ipw_json_get(l->doc, "reference"));
     l->started_at = made->started_at;
     r->workload_type = made->workload_type ? made->workload_type : "agentic";
     r->query_text = made->query_text ? made->query_text : "";
@@ -261,6 +261,7 @@ static void read_record(struct ipw_query_loaded *l, const struct ipw_made_query 
     r->is_resolved = ipw_json_kind(resolved) == IPW_JSON_BOOL ? ipw_json_bool(resolved, false) : -1;
     r->metadata = l->texts[0];
     r->score_metadata = l->texts[1];
+    r->reference = l->texts[2];
     r->lua_cpu_ns = isnan(made->lua_cpu_s) ? -1 : ipw_s_to_ns(made->lua_cpu_s);
 }
 
@@ -277,7 +278,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     }
     if (version > IPW_SCHEMA_VERSION) {
         return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "schema_version: %lld is newer than this program reads (%d)",
+                        "schema_version: %lld is newer than this program can read (%d)",
                         (long long)version, IPW_SCHEMA_VERSION);
     }
     if (ipw_json_need_str(&id, doc, "query_id", "", err) < 0) return IPW_EPARSE;
@@ -302,6 +303,8 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     }
     q->start_ns = ipw_spec_instant(q->start_ns);
     q->end_ns = ipw_spec_instant(q->end_ns);
+    if (l->ours)
+        ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, ipw_json_get(doc, "energy"));
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
         if (read_turn(l, t, err) < 0) return IPW_EPARSE;
     }
@@ -313,7 +316,6 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     }
     q->index = (int32_t)ipw_json_int(ipw_json_get(doc, "query_index"), -1);
     if (!q->outcome) q->outcome = ipw_strdup("unknown");
-    ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, ipw_json_get(doc, "energy"));
     ipw_schema_read_energy(q->energy_before, NULL, NULL, ipw_json_get(doc, "energy_before"));
     q->device_energy = ipw_schema_read_devices(q, ipw_json_get(doc, "energy"));
     q->device_before = ipw_schema_read_devices(q, ipw_json_get(doc, "energy_before"));
@@ -338,8 +340,8 @@ int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t
 void ipw_query_loaded_release(struct ipw_query_loaded *loaded)
 {
     ipw_query_trace_release(&loaded->trace);
-    free(loaded->texts[0]);
-    free(loaded->texts[1]);
+    for (size_t i = 0; i < sizeof loaded->texts / sizeof *loaded->texts; i++)
+        free(loaded->texts[i]);
     ipw_json_free(loaded->doc);
     *loaded = (struct ipw_query_loaded){0};
 }

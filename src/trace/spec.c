@@ -5,10 +5,10 @@
 
 #include "base/buf.h"
 
-/* Where a value is: its path is only spelled out for a fault. */
+/* The place of a value; its path is built only for an error message. */
 struct place {
     const struct place *in; /* NULL: `key` is the text of a path */
-    const char *key;        /* NULL: the element `index` of a list */
+    const char *key;        /* NULL: element `index` of a list */
     size_t index;
 };
 
@@ -23,7 +23,7 @@ static void spell(struct ipw_buf *out, const struct place *at)
         ipw_buf_addf(out, "[%zu]", at->index);
 }
 
-/* The start of a message: "turns[2].energy.gpu: ", "" at the top. */
+/* Fails with a message that begins with the path: "turns[2].energy.gpu: ", or "" at the top. */
 static int fault(struct ipw_err *err, const struct place *at, const char *text)
 {
     struct ipw_buf path = IPW_BUF(4096);
@@ -82,7 +82,7 @@ static int check_each(const struct ipw_json *node, const struct ipw_spec *of,
     struct place each = {.in = at};
 
     for (const struct ipw_json *c = ipw_json_first(node); c; c = ipw_json_next(c), each.index++) {
-        if (!list && ipw_json_is_null(c)) continue; /* a name of which nothing is known */
+        if (!list && ipw_json_is_null(c)) continue; /* this name has no value */
         if (!list) each.key = ipw_json_key(c);
         if (check_object(c, of, &each, err) < 0) return err->code;
     }
@@ -114,7 +114,7 @@ static int check_member(const struct ipw_json *node, const struct ipw_spec *s,
     if (found & IPW_SPEC_NUM) {
         double value = ipw_json_num(node, NAN);
 
-        if (!isfinite(value)) return fault(err, at, "is no finite number");
+        if (!isfinite(value)) return fault(err, at, "is not a finite number");
         if ((s->kind & IPW_SPEC_COUNT) && value < 0) return fault(err, at, "is negative");
     }
     if ((found & IPW_SPEC_TEXT) && s->words) return check_text(node, s, at, err);
@@ -135,13 +135,13 @@ static int check_order(const struct ipw_json *object, const struct place *at, st
 
         if (order >= 0)
             return fault(err, &(struct place){.in = at, .key = key},
-                         order == 0 ? "stands twice" : "keys are not in order");
+                         order == 0 ? "occurs twice" : "keys are not in order");
         before = key;
     }
     return 0;
 }
 
-/* Table and object are both in the order of their keys: one walk along both. */
+/* Table and object are both in the order of their keys, so walk along both at once. */
 static int check_object(const struct ipw_json *object, const struct ipw_spec *table,
                         const struct place *at, struct ipw_err *err)
 {

@@ -17,7 +17,7 @@ static void put_int(struct ipw_jw *w, const struct ipw_spec *s, int64_t value, b
 
 static void put_text(struct ipw_jw *w, const struct ipw_spec *s, const char *text)
 {
-    if (s->kind & IPW_SPEC_OBJ) {
+    if ((s->kind & IPW_SPEC_OBJ) && (text || !(s->kind & IPW_SPEC_OPTIONAL))) {
         if (!text) text = "{}";
         ipw_jw_kraw(w, s->key, text, strlen(text));
     } else if (text || !(s->kind & IPW_SPEC_OPTIONAL)) {
@@ -27,7 +27,7 @@ static void put_text(struct ipw_jw *w, const struct ipw_spec *s, const char *tex
 
 static bool int64_known(const struct ipw_spec *s, int64_t value)
 {
-    if (s->kind & IPW_SPEC_OPTIONAL) return value > 0;
+    if ((s->kind & IPW_SPEC_OPTIONAL) && !(s->kind & IPW_SPEC_NULL)) return value > 0;
     return s->kind & IPW_SPEC_COUNT ? value >= 0 : value != 0;
 }
 
@@ -42,7 +42,10 @@ static void put_member(struct ipw_jw *w, const struct ipw_spec *s, const void *a
         put_int(w, s, *(const int64_t *)at, int64_known(s, *(const int64_t *)at));
         break;
     case IPW_HOLD_SIZE: ipw_jw_kint(w, s->key, (int64_t) * (const size_t *)at); break;
-    case IPW_HOLD_NUM: ipw_jw_knum(w, s->key, *(const double *)at); break;
+    case IPW_HOLD_NUM:
+        if (isfinite(*(const double *)at) || !(s->kind & IPW_SPEC_OPTIONAL))
+            ipw_jw_knum(w, s->key, *(const double *)at);
+        break;
     case IPW_HOLD_BOOL:
         if (*(const bool *)at || !(s->kind & IPW_SPEC_OPTIONAL))
             ipw_jw_kbool(w, s->key, *(const bool *)at);
@@ -95,8 +98,8 @@ void ipw_spec_cut(const struct ipw_spec *table, void *const *of)
     }
 }
 
-/* The member of a key.  Our own files have their keys in the order of the table, which is walked beside
- * them: *next is where the walk is. */
+/* Finds the member of a key.  Our own files have their keys in the order of the table, so the walk
+ * continues at *next. */
 static const struct ipw_json *member_of(const struct ipw_json *object, const char *key,
                                         const struct ipw_json **next, bool sorted)
 {

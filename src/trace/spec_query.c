@@ -33,12 +33,11 @@ static int check_figure(const struct ipw_json *figure, const char *where, const 
     bool how = ipw_json_get(figure, "provenance") != NULL;
 
     if (!isnan(j) && !how)
-        return ipw_fail(err, IPW_EPARSE, "%s.%s: does not say how its joules were obtained", where,
-                        domain);
+        return ipw_fail(err, IPW_EPARSE, "%s.%s: has joules but no provenance", where, domain);
     if (isnan(j) && how)
-        return ipw_fail(err, IPW_EPARSE, "%s.%s: has a provenance and no joules", where, domain);
+        return ipw_fail(err, IPW_EPARSE, "%s.%s: has a provenance but no joules", where, domain);
     if (!isnan(j) && ((!isnan(lo) && j < lo - ROUNDING_J) || (!isnan(hi) && j > hi + ROUNDING_J)))
-        return ipw_fail(err, IPW_EPARSE, "%s.%s.joules: %.9g is outside of its bounds [%.9g, %.9g]",
+        return ipw_fail(err, IPW_EPARSE, "%s.%s.joules: %.9g is outside its bounds [%.9g, %.9g]",
                         where, domain, j, lo, hi);
     if (ipw_json_get_num(figure, "coverage") > 1 + 1e-9 ||
         ipw_json_get_num(figure, "split_fraction") > 1 + 1e-9)
@@ -102,8 +101,8 @@ static int check_turn(const struct ipw_json *turn, int64_t index, struct sums *s
     if (whole(turn, "turn_index") != index)
         return ipw_fail(err, IPW_EPARSE, "%sturn_index: is not %lld", where, (long long)index);
     if (fabs(start_s - sums->end_s) > SAME_S)
-        return ipw_fail(err, IPW_EPARSE, "%sstart_s: %.9g; what came before ends at %.9g", where,
-                        start_s, sums->end_s);
+        return ipw_fail(err, IPW_EPARSE, "%sstart_s: %.9g, but the time before it ends at %.9g",
+                        where, start_s, sums->end_s);
     if (end_s < start_s ||
         fabs(ipw_json_get_num(turn, "wall_clock_s") - (end_s - start_s)) > SAME_S)
         return ipw_fail(err, IPW_EPARSE, "%swall_clock_s: is not end_s - start_s", where);
@@ -129,7 +128,7 @@ static int check_count(const struct ipw_json *query, const char *key, int64_t wa
 {
     if (whole(query, key) == want) return 0;
     if (want < 0) return ipw_fail(err, IPW_EPARSE, "%s: a turn's is not known", key);
-    return ipw_fail(err, IPW_EPARSE, "%s: the turns have %lld", key, (long long)want);
+    return ipw_fail(err, IPW_EPARSE, "%s: the turns sum to %lld", key, (long long)want);
 }
 
 static int check_counts(const struct ipw_json *query, const struct sums *sums, struct ipw_err *err)

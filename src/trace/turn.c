@@ -238,7 +238,7 @@ static void take_times(struct ipw_turn_times *out, const struct ipw_lm_times *t,
     };
 }
 
-/* Prefill or decode of the successful attempt.  Spans of the turn may move. */
+/* Adds prefill or decode of the successful attempt.  This may move the turn's spans. */
 static void add_phase(struct ipw_turn *turn, enum ipw_span_kind kind, int attempt, int64_t from_ns,
                       int64_t to_ns)
 {

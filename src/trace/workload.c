@@ -27,7 +27,7 @@ int ipw_workload_entry(uint32_t *out, struct ipw_workload *w, int64_t offset, ui
                        struct ipw_err *err)
 {
     if (w->n_entries >= IPW_WORKLOAD_ROW - 1)
-        return ipw_fail(err, IPW_ELIMIT, "holds more than %u requests", IPW_WORKLOAD_ROW - 1);
+        return ipw_fail(err, IPW_ELIMIT, "contains more than %u requests", IPW_WORKLOAD_ROW - 1);
     IPW_GROW(w->offsets, w->cap_offsets, w->n_entries + 1);
     IPW_GROW(w->next, w->cap_next, w->n_entries + 1);
     *out = (uint32_t)w->n_entries++;
@@ -41,7 +41,7 @@ int ipw_workload_name(uint32_t *at, struct ipw_workload *w, const char *name, st
 {
     *at = (uint32_t)w->names.len;
     if (ipw_buf_add(&w->names, name, strlen(name) + 1))
-        return ipw_fail(err, IPW_ELIMIT, "its queries have names of more than 2 GiB");
+        return ipw_fail(err, IPW_ELIMIT, "the names of its queries exceed 2 GiB");
     return 0;
 }
 
@@ -174,7 +174,7 @@ int ipw_workload_open(struct ipw_workload **out, const char *path, struct ipw_er
     rc = ipw_jsonl_open(&w->reader, w->file, LINE_MAX_BYTES[w->lines], err);
     if (!rc) rc = w->lines ? ipw_workload_index_lines(w, err) : ipw_workload_index_record(w, err);
     tidy(w);
-    if (!rc && !w->n) rc = ipw_fail(err, IPW_EINVAL, "%s: holds no request", path);
+    if (!rc && !w->n) rc = ipw_fail(err, IPW_EINVAL, "%s: contains no request", path);
     if (rc) {
         ipw_workload_free(w);
         return rc;
@@ -262,7 +262,7 @@ int ipw_workload_keep(struct ipw_workload *w, const char *want, size_t limit, st
     }
     w->n = n;
     tidy(w);
-    if (!n) rc = ipw_fail(err, IPW_ENOTFOUND, "%s: holds no query \"%.80s\"", w->path, id);
+    if (!n) rc = ipw_fail(err, IPW_ENOTFOUND, "%s: contains no query \"%.80s\"", w->path, id);
     free(id);
     return rc;
 }
@@ -318,7 +318,7 @@ int ipw_workload_next(struct ipw_workload_query *q, struct ipw_err *err)
         int rc = ipw_jsonl_seek(w->reader, w->offsets[entry], err);
 
         if (!rc) rc = ipw_jsonl_next(w->reader, &line, err);
-        if (!rc) rc = ipw_fail(err, IPW_EPARSE, "it is shorter than it was");
+        if (!rc) rc = ipw_fail(err, IPW_EPARSE, "the file became shorter");
         if (rc > 0)
             rc = w->lines ? ipw_workload_read_line(q, &line, err)
                           : ipw_workload_read_record(q, &line, entry, err);

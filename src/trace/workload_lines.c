@@ -101,8 +101,7 @@ static int settle_time(struct ipw_workload_turn *turn, bool first, int64_t befor
                        struct ipw_err *err)
 {
     if (turn->at_ns >= 0) return 0;
-    if (first)
-        return ipw_fail(err, IPW_EPARSE, "timestamp: expected milliseconds, and it is missing");
+    if (first) return ipw_fail(err, IPW_EPARSE, "timestamp: missing; expected milliseconds");
     turn->at_ns = before_ns > INT64_MAX - turn->gap_ns ? INT64_MAX : before_ns + turn->gap_ns;
     return 0;
 }
@@ -144,7 +143,7 @@ static int place_of(uint32_t *place, struct indexing *x, const char *session, in
     int rc;
 
     if (number >= IPW_WORKLOAD_ROW)
-        return ipw_fail(err, IPW_ELIMIT, "there are more lines than %u", IPW_WORKLOAD_ROW - 1);
+        return ipw_fail(err, IPW_ELIMIT, "more than %u lines", IPW_WORKLOAD_ROW - 1);
     *place = (uint32_t)w->n;
     if (session) {
         at = ipw_workload_table_at(&x->sessions, ipw_workload_hash(session, 0), is_called, w,

@@ -121,7 +121,7 @@ static int on_query_start(struct indexing *x, const struct ipw_event *event,
     close_query(x, event->query); /* it was interrupted */
     if (ipw_json_bool(ipw_json_get(data, "warmup"), false)) return 0;
     if (w->n >= IPW_WORKLOAD_ROW)
-        return ipw_fail(err, IPW_ELIMIT, "there are more than %u queries", IPW_WORKLOAD_ROW);
+        return ipw_fail(err, IPW_ELIMIT, "more than %u queries", IPW_WORKLOAD_ROW);
     rc = ipw_workload_name(&start.name, w, id, err);
     if (rc) return rc;
     IPW_GROW(w->starts, w->cap_starts, at + (size_t)1);
@@ -312,7 +312,7 @@ static int read_event(struct ipw_json **doc, const struct ipw_jsonl_line *line,
 
     if (!rc) rc = ipw_event_read(&event, *doc, err);
     if (!rc && event.kind != kind)
-        rc = ipw_fail(err, IPW_EPARSE, "is no %s any more", ipw_event_name(kind));
+        rc = ipw_fail(err, IPW_EPARSE, "is no longer a %s", ipw_event_name(kind));
     if (rc) {
         ipw_json_free(*doc);
         *doc = NULL;
@@ -351,7 +351,7 @@ int ipw_workload_read_start(struct ipw_workload_query *q, size_t start, struct i
     int rc = ipw_jsonl_seek(w->reader, w->starts[start].offset, err);
 
     if (!rc) rc = ipw_jsonl_next(w->reader, &line, err);
-    if (!rc) rc = ipw_fail(err, IPW_EPARSE, "it is shorter than it was");
+    if (!rc) rc = ipw_fail(err, IPW_EPARSE, "the file became shorter");
     if (rc > 0) rc = read_event(&doc, &line, IPW_EV_QUERY_START, err);
     if (rc)
         return ipw_err_prefix(err, "%s: byte %lld, read again", w->file,

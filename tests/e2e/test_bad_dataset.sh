@@ -97,7 +97,7 @@ step "a file of another kind is no misspelt name"
 printf 'PAR1' >rows4.parquet
 echo 'question' >rows4.txt
 expect_exit 3 agent run single --dataset rows4.parquet --base-url "$BASE_URL" --model fake-model
-check_err "rows4.parquet: Parquet is not read"
+check_err "rows4.parquet: 4 bytes are too few for a Parquet file"
 expect_exit 3 agent run single --dataset rows4.txt --base-url "$BASE_URL" --model fake-model
 one_message
 check_err "rows4.txt: "

@@ -53,7 +53,7 @@ step "records without a request, and records that break off"
 python3 make.py none 0 yes
 damaged none
 expect_exit 3 agent export none --format mooncake
-check_err "none: holds no request"
+check_err "none: contains no request"
 expect_exit 3 agent export none
 for change in 's/"messages":/"massages":/' 's/"content":"[^"]*"/"content":7/' 's/"tools":\[.*\]}/"tools":5}/' 's/"span":1/"span":0/' \
     's/"query":1,/"query":-5,/' '5s/.*/nonsense/' '$d' 's/"t_ns":3/"t_ns":-3/'; do

@@ -21,7 +21,7 @@ expect_exit 0 agent run agents/tools.lua --tools shout --dataset questions.jsonl
 assert_json used/traces.jsonl "d[0]['turns'][0]['tools_called'] == ['shout'] and d[0]['is_resolved'] is True"
 
 step "every template is right as it is, checked and tested from anywhere"
-for kind in tool agent dataset; do
+for kind in tool agent dataset export; do
     expect_exit 0 agent new $kind fresh-$kind --output made
     check_out "wrote made/fresh-$kind.lua"
     expect_exit 0 agent check --kind $kind made/fresh-$kind.lua

@@ -80,7 +80,7 @@ assert_json report.json 'all(abs(q["energy_joules"] - 100 * q["duration_s"]) < 1
 assert_json report.json 'd["peak_watts"] == d["minimum_watts"] == 100 and d["provenance"] == "estimated"'
 assert_json report.json 'd["logs"][0]["offset_s"] == 0 and d["logs"][0]["correlation"] is None'
 expect_exit 1 agent meter run --log flat.csv
-match_err "do not follow what the run did"
+match_err "do not follow the run's activity"
 check_err "--offset SECONDS"
 one_message
 
@@ -161,7 +161,7 @@ expect_exit 0 agent meter run --log sum.csv
 check_out "6 queries in"
 check_out "column sum"
 assert_matches out 'the log is 0\.[67][0-9] s ahead of the run'
-assert_matches out '1 damaged row left out; sum.csv line 5: 1 cells, 5 were expected'
+assert_matches out '1 damaged row left out; sum.csv line 5: 1 cells, expected 5'
 assert_matches out 'power +average [0-9.]+ W, peak 2[34][0-9.]* W, minimum [0-9.]+ W'
 assert_matches out 'energy +[0-9.]+ k?J = [0-9.]+ m?Wh'
 assert_matches out 'q0005 .* J .*Wh .* W +estimated'
@@ -172,7 +172,7 @@ check_err "--log"
 expect_exit 3 agent meter run --log nothing.csv
 check_err nothing.csv
 expect_exit 3 agent meter run --log sum.csv --column volts
-check_err "sum.csv:1: no column is called 'volts'"
+check_err "sum.csv:1: no column 'volts'"
 expect_exit 3 agent meter nowhere --log sum.csv
 expect_exit 2 agent meter run --log sum.csv --offset soon
 check_err "--offset"

@@ -55,7 +55,7 @@ LUA
 expect_exit 0 agent score named --dataset rows.jsonl --scorer ./mine.lua -o mine.jsonl
 assert_json mine.jsonl '[(s["answer"], s["is_resolved"]) for s in sorted(d, key=lambda s: s["query_id"])][0] == ("It", True) and sum(s["is_resolved"] for s in d) == 1'
 expect_exit 3 agent score named --dataset rows.jsonl --scorer exakt
-check_err "unknown scorer 'exakt': use boxed, choice, contains, exact, gaia, judge, numeric"
+check_err "unknown scorer 'exakt': use boxed, choice, contains, exact, f1, gaia, judge, numeric"
 echo 'return { name = "none" }' >none.lua
 expect_exit 3 agent score named --dataset rows.jsonl --scorer none.lua
 check_err "none.lua: the scorer has no function 'score'"
@@ -67,9 +67,30 @@ LUA
 expect_exit 0 agent score named --dataset rows.jsonl --scorer ./slow.lua -o slow.jsonl
 assert_json slow.jsonl '[s["is_resolved"] for s in sorted(d, key=lambda s: s["query_id"])] == [None, True, True]'
 
-step "without --dataset: a file is asked for by its name, whatever is called like it; no score of nothing"
-expect_exit 2 agent score named
-check_err "named: name its dataset with --dataset (it was the file rows.jsonl)"
+step "without --dataset: by the references in the traces, wherever the dataset is now; no score of nothing"
+assert_json named/traces.jsonl 'sorted(t["reference_answer"] for t in d) == ["12", "7", "B"] and d[0]["reference"] == {"rule": "gaia"}'
+mv rows.jsonl away.jsonl
+expect_exit 0 agent score named --json
+assert_json out 'd["changed"] == 0 and d["missing"] == 0'
+expect_exit 0 agent score named --scorer numeric -o numeric2.jsonl
+cmp numeric.jsonl numeric2.jsonl || fail "another score by the references"
+mv away.jsonl rows.jsonl
+assert_json run/traces.jsonl 'all(t["reference_answer"] and "level_" in t["subject"] for t in d)'
+assert_json run/traces.jsonl '"Steps" in d[0]["reference"]["columns"]["Annotator Metadata"]'
+
+step "an older run has no references: its dataset is asked for, a file by its name, whatever is called like it"
+cp -r named older
+sed -i 's/"reference":{[^}]*},"reference_answer":"[^"]*",//' older/traces.jsonl
+assert_lacks older/traces.jsonl reference
+expect_exit 2 agent score older
+check_err "older: has no reference answers; name its dataset with --dataset (it was the file rows.jsonl)"
+expect_exit 0 agent score older --dataset rows.jsonl --dry-run
+
+step "filler is not scored"
+expect_exit 0 agent run single --dataset rows.jsonl --model demo -o bare -q --no-content
+assert_lacks bare/traces.jsonl reference
+expect_exit 3 agent score bare
+check_err "bare: was recorded with --no-content: its answers are filler"
 expect_exit 0 agent score named --dataset rows.jsonl --scorer judge --dry-run
 check_out " score   0.0      –"
 expect_exit 3 agent score missing

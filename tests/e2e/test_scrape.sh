@@ -50,7 +50,7 @@ refused() { # URL MESSAGE
 mv site/metrics site/old
 refused "$PAGE" "HTTP status 404"
 echo 'up 1' >site/metrics
-refused "$PAGE" "no series of energy or power that is known"
+refused "$PAGE" "no known series of energy or power"
 refused "https://127.0.0.1:$PORT/metrics" "https is not supported here"
 kill $server && wait $server 2>/dev/null
 refused "$PAGE" "Connection refused"

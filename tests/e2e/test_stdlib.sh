@@ -84,7 +84,7 @@ return {
     fails("one statement", sqlite.query("shop.db", "SELECT 1; SELECT 2"))
     fails("no statement", sqlite.query("shop.db", "-- nothing"))
     fails("syntax error", sqlite.query("shop.db", "SELEC 1"))
-    fails("takes 1 values and was given 0", sqlite.query("shop.db", "SELECT ?"))
+    fails("takes 1 values but got 0", sqlite.query("shop.db", "SELECT ?"))
     test.equal(sqlite.query("shop.db", "SELECT count(*) AS n FROM items")[1].n, 3)
   end },
   { "an endless query ends at its time, and a huge answer is refused", function()

@@ -11,21 +11,21 @@ cp -r run good
 step "one message that names it"
 cat >cases <<'EOF'
 2|check|check: an argument is missing
-2|check --kind agnt x.lua|--kind: tool, agent, dataset or model, not 'agnt' (did you mean 'agent'?)
-2|check --kind zzz x.lua|--kind: tool, agent, dataset or model, not 'zzz'
+2|check --kind agnt x.lua|--kind: tool, agent, dataset, model or export, not 'agnt' (did you mean 'agent'?)
+2|check --kind zzz x.lua|--kind: tool, agent, dataset, model or export, not 'zzz'
 3|check --kind agent x.lua|x.lua: No such file
 2|new|new: an argument is missing
 2|new tool|new: an argument is missing
-2|new agnt x|new: tool, agent or dataset, not 'agnt' (did you mean 'agent'?)
-2|new zzz q|new: tool, agent or dataset, not 'zzz'
+2|new agnt x|new: tool, agent, dataset or export, not 'agnt' (did you mean 'agent'?)
+2|new zzz q|new: tool, agent, dataset or export, not 'zzz'
 2|new tool a/b|new: 'a/b' is no name
 2|new tool -- -x|new: '-x' is no name
 2|new tool aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggggg|is no name: letters, digits, '_' and '-', 64 at most
 1|new tool x --output rows.jsonl/tools|rows.jsonl/tools: Not a directory
 1|new tool x --output nowhere/tools|nowhere/tools: No such file
 2|export|export: an argument is missing
-2|export run --format jsnl|export: unknown format 'jsnl' (did you mean 'jsonl'?) (known: jsonl, mooncake, run)
-2|export run --format zzz|export: unknown format 'zzz' (known: jsonl, mooncake, run)
+2|export run --format jsnl|export: unknown format 'jsnl' (did you mean 'jsonl'?): --list lists the formats
+2|export run --format zzz|export: unknown format 'zzz': --list lists the formats
 2|export run --format run|export: --format run: --output names the new folder
 2|export run --redact wrds|--redact wrds: expected text, tools or all
 1|export run -o nowhere/x|nowhere/x: cannot be written: No such file
@@ -76,14 +76,14 @@ cat >cases <<'EOF'
 3|telemetry --read rows.jsonl|rows.jsonl:1: sources: expected an array
 2|telemetry --listen nowhere|--listen nowhere: expected ADDRESS:PORT
 2|telemetry --listen 127.0.0.1:99999|--listen 127.0.0.1:99999: expected ADDRESS:PORT: 99999 is outside
-1|telemetry --record run|run: exists already
+1|telemetry --record run|run: already exists
 2|doctor --base-url ftp://x|base URL 'ftp://x': only http:// and https:// are spoken
 2|doctor --api-key-env NOT_THERE|--api-key-env NOT_THERE: that variable is not set
 2|meter run|meter: --log FILE is needed
 3|meter run --log nowhere|nowhere: No such file
 3|meter run --log rows.jsonl|rows.jsonl:1: no column of watts or joules
 3|meter run --log meter.csv|meter.csv: column w has fewer than two readings
-3|meter run --log meter.csv --column q|meter.csv:1: no column is called 'q'
+3|meter run --log meter.csv --column q|meter.csv:1: no column 'q'
 2|meter run --log meter.csv --offset x|--offset: 'x' is not a number
 3|meter nowhere --log meter.csv|nowhere: no such run
 2|ledger|ledger: an argument is missing
@@ -95,7 +95,6 @@ cat >cases <<'EOF'
 3|repair nowhere|nowhere: no such run
 2|resume|resume: an argument is missing
 3|resume nowhere|nowhere: no such run
-2|score run|run: name its dataset with --dataset
 3|score nowhere|nowhere: no such run
 3|score run --dataset nowhere.jsonl|nowhere.jsonl: No such file
 3|score run --scorer zzz --dataset rows.jsonl|unknown scorer 'zzz'

@@ -61,7 +61,18 @@ def windows(query):
         yield where, at(turn["start_s"]), at(turn["end_s"]), turn["energy"]
         spans += [(where, s) for s in turn["spans"]]
     for where, span in spans:
-        yield "%s %s" % (where, span["kind"]), at(span["start_s"]), at(span["end_s"]), span["energy"]
+        yield "%s %s" % (where, span["kind"]), at(span["start_s"]), at(span["end_s"]), energy_of_span(query, span)
+
+
+def energy_of_span(query, span):
+    """With the domains that are absent: nothing is known of them but the reason of the query's own figure."""
+    energy = dict(span["energy"])
+    for domain in DOMAINS:
+        whole = query["energy"][domain]
+        if domain not in energy and (whole["joules"] is not None or not whole["reason"] or "devices" in whole):
+            fail("%s: %s: no %s figure, and the query has %s" % (query["query_id"], span["kind"], domain, whole))
+        energy.setdefault(domain, {"joules": None, "reason": whole.get("reason")})
+    return energy
 
 
 def figure_of(energy, name):

@@ -1,5 +1,6 @@
-/* The log of a power meter: any bytes give points or one line that says why not.  Times and values that
- * are taken are finite, a column is in order of time, and a damaged row is counted and described. */
+/* The log of a power meter: any bytes give points or one line that says why not.  Times and values
+ * that are taken are finite, a column is in order of time, and a damaged row is counted and
+ * described. */
 #include <math.h>
 
 #include "check.h"

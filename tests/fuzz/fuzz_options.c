@@ -1,5 +1,6 @@
-/* What people type: numbers, times, sizes and energies, and whole command lines (an argument a line).
- * A value that is taken lies within its range, and reads the same when it is written plainly. */
+/* What people type: numbers, times, sizes and energies, and whole command lines (an argument a
+ * line).  A value that is taken lies within its range, and reads the same when it is written
+ * plainly. */
 #include <math.h>
 
 #include "app/options.h"

@@ -1,6 +1,6 @@
-/* Lua patterns: ours find, match and replace what the stock library's do, with the same errors.  The input
- * is a pattern, a replacement and a subject, a line each; the subject goes to the end.  At most three
- * repeats in a pattern, because the stock matcher cannot be stopped. */
+/* Lua patterns: ours find, match and replace what the stock library's do, with the same errors.
+ * The input is a pattern, a replacement and a subject, a line each; the subject goes to the end.
+ * At most three repeats in a pattern, because the stock matcher cannot be stopped. */
 #include <lauxlib.h>
 #include <lualib.h>
 

@@ -1,6 +1,6 @@
-/* Price tables: any bytes give a table or one line that names the file.  No price and no cost is negative,
- * what is not known is NAN, and the most that something can have cost is never less than what it cost.
- * The input is a table, and behind a NUL names of models, a line each. */
+/* Price tables: any bytes give a table or one line that names the file.  No price and no cost is
+ * negative, what is not known is NAN, and the most that something can have cost is never less than
+ * what it cost.  The input is a table, and behind a NUL names of models, a line each. */
 #include <math.h>
 
 #include "check.h"

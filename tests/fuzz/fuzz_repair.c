@@ -1,6 +1,6 @@
-/* `repair` on the folder of a run: any bytes in its files end in files that its readers take, or in one
- * line that says why not; what is taken out is told of and kept in a side file; and there is nothing to
- * repair a second time. */
+/* `repair` on the folder of a run: any bytes in its files end in files that its readers take, or in
+ * one line that says why not; what is taken out is told of and kept in a side file; and there is
+ * nothing to repair a second time. */
 #include "json_mutate.h"
 #include "run/resume/repair.h"
 #include "run_folder.h"

@@ -1,6 +1,6 @@
-/* Rows of datasets: CSV, TSV, JSON, JSON Lines, by the first byte.  Any bytes give rows or one line that
- * names the file; a row is one JSON object of valid UTF-8, lines count upwards, and the rows that were
- * read come back when they are written as CSV, or as one JSON list, and read again. */
+/* Rows of datasets: CSV, TSV, JSON, JSON Lines, by the first byte.  Any bytes give rows or one line
+ * that names the file; a row is one JSON object of valid UTF-8, lines count upwards, and the rows
+ * that were read come back when they are written as CSV, or as one JSON list, and read again. */
 #include "check.h"
 #include "data/rows.h"
 #include "json/json.h"

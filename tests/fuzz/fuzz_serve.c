@@ -1,6 +1,7 @@
-/* What a client sends to `serve`: the request, behind a NUL the reply of a model's script, behind another
- * the Host.  A refusal has a status of a client's fault; a reply that goes out says the same to our own
- * client, streamed and whole; and a Host that is not a name of loopback is never answered. */
+/* What a client sends to `serve`: the request, behind a NUL the reply of a model's script, behind
+ * another the Host.  A refusal has a status of a client's fault; a reply that goes out says the
+ * same to our own client, streamed and whole; and a Host that is not a name of loopback is never
+ * answered. */
 #include <strings.h>
 
 #include "check.h"

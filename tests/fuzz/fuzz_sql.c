@@ -1,6 +1,6 @@
-/* SQL from a model: whatever it says, the database stays as it was, no other file is made, changed or
- * read, and the answer is JSON within its limits.  "@DIR@" stands for the folder, so that an input can
- * name files.  The same text is searched for in a folder of two texts. */
+/* SQL from a model: whatever it says, the database stays as it was, no other file is made, changed
+ * or read, and the answer is JSON within its limits.  "@DIR@" stands for the folder, so that an
+ * input can name files.  The same text is searched for in a folder of two texts. */
 #if __has_include(<sqlite3.h>)
 #include <sqlite3.h>
 #include <stdatomic.h>

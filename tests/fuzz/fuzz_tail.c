@@ -1,6 +1,6 @@
-/* The damaged end of a file: what is cut off and what stays are the file, byte for byte; what stays can be
- * appended to, and there is nothing more to cut.  The reader gives whole lines, in order, at the
- * offsets that it says. */
+/* The damaged end of a file: what is cut off and what stays are the file, byte for byte; what stays
+ * can be appended to, and there is nothing more to cut.  The reader gives whole lines, in order, at
+ * the offsets that it says. */
 #include "check.h"
 #include "json/json.h"
 #include "json/jsonl.h"

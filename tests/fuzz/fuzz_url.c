@@ -1,6 +1,6 @@
-/* Addresses of servers and proxies.  libcurl, which makes the connections, is the oracle: what it takes for
- * plain http to another machine is said to be clear, the port is the same, and no user, password or
- * query of an address is ever shown. */
+/* Addresses of servers and proxies.  libcurl, which makes the connections, is the oracle: what it
+ * takes for plain http to another machine is said to be clear, the port is the same, and no user,
+ * password or query of an address is ever shown. */
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <netinet/in.h>

@@ -1,5 +1,6 @@
-/* Arguments of a tool call against the tool's declaration: {"input": [...], "args": ...}.  Any arguments
- * are completed or refused with a sentence; completed ones are accepted a second time, unchanged. */
+/* Arguments of a tool call against the tool's declaration: {"input": [...], "args": ...}.  Any
+ * arguments are completed or refused with a sentence; completed ones are accepted a second time,
+ * unchanged. */
 #include <lauxlib.h>
 
 #include "check.h"

@@ -1,6 +1,6 @@
-/* How long a server asks to be left alone: Retry-After as seconds or a date, the reset headers, a line each.
- * Any text is a wait within its ceiling, or none (-1); whole seconds are these seconds, and a date is
- * as far away as the C library says. */
+/* How long a server asks to be left alone: Retry-After as seconds or a date, the reset headers, a
+ * line each.  Any text is a wait within its ceiling, or none (-1); whole seconds are these seconds,
+ * and a date is as far away as the C library says. */
 #include <ctype.h>
 #include <time.h>
 

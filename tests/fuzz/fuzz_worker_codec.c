@@ -1,6 +1,6 @@
 /* libFuzzer target for what a worker process sends: it may be in an attacker's hands, and the core
- * decodes it.  Any bytes give values or a Lua error; values that were decoded can be sent again, and
- * what that gives decodes to the same bytes. */
+ * decodes it.  Any bytes give values or a Lua error; values that were decoded can be sent again,
+ * and what that gives decodes to the same bytes. */
 #include <lauxlib.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Rows of the Mooncake line format: no line crashes the reader; what it takes is within its bounds, and
- * the prompt made of it has a word for each token. */
+/* Rows of the Mooncake line format: no line crashes the reader; what it takes is within its bounds,
+ * and the prompt made of it has a word for each token. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A main for the targets where libFuzzer is not there: runs each file that is named through the target
- * once, so that the stored corpora are a test with every compiler. */
+/* A main for the targets where libFuzzer is not there: runs each file that is named through the
+ * target once, so that the stored corpora are a test with every compiler. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

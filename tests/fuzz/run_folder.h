@@ -1,4 +1,5 @@
-/* tests/fuzz/run_folder.h: an input that is the files of a run's folder, each behind a line "== NAME". */
+/* tests/fuzz/run_folder.h: an input that is the files of a run's folder, each behind a line "==
+ * NAME". */
 #ifndef IPW_FUZZ_RUN_FOLDER_H
 #define IPW_FUZZ_RUN_FOLDER_H
 

@@ -280,6 +280,22 @@ breaks headers_alone 'src/io/twice.h: does not compile alone'
 # format, Lua
 source_file src/io/f.c 'int   f( void ){return 1;}'
 breaks format 'src/io/f.c:1'
+words='a comment whose line is a little too long for a reader who keeps two files side by side'
+source_file src/io/f.c "/* short
+ * $words, $words */
+int f;"
+breaks format 'src/io/f.c:2: comment of'
+source_file src/io/f.c "int f; // $words, $words"
+breaks format 'src/io/f.c:1: comment of'
+source_file src/io/f.c "/* clang-format off */
+/* $words, $words */
+/* clang-format on */"
+passes format
+mkdir -p "$tree/tests/lint"
+echo io >"$tree/tests/lint/wide_comments.txt"
+source_file src/io/f.c "int f; // $words, $words"
+passes format
+fresh
 source_file agents/g.lua 'answer = 42
 return {}'
 breaks luacheck 'answer'

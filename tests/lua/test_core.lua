@@ -3,7 +3,6 @@ local json = require "ipw.json"
 local data = require "ipw.core.data"
 local script = require "ipw.core.script"
 local http = require "ipw.http"
-local fs = require "ipw.fs"
 local test = require "ipw.test"
 local equal = test.equal
 
@@ -42,20 +41,11 @@ return {
     local names, why = data.list_dir "/nowhere"
     assert(names == nil and why:find "/nowhere", why)
     assert(#data.list_dir "/proc/self/task" >= 1)
-    local folder, reason = data.hub_snapshot "/nowhere"
-    assert(folder == nil and reason:find "/nowhere/refs/main", reason)
+    local text, reason = data.read_text "/nowhere"
+    assert(text == nil and reason:find "/nowhere", reason)
+    assert(data.read_text("/proc/self/comm"):find "%S")
     equal(data.getenv "IPW_AGENT_DATASETS", nil)
     raises(data.getenv, "", "PATH")
-  end },
-
-  { "a hub's branch names the folder of its commit", function()
-    local workspace = fs.workspace()
-    if not workspace then return end
-    for _, case in ipairs { { "0123abc\n", "/snapshots/0123abc" }, { "main", nil }, { "", nil }, { "12 ab", nil } } do
-      assert(fs.write("main", case[1]))
-      local folder, why = data.hub_snapshot(workspace)
-      assert(folder == nil and why ~= nil) -- there is no folder refs/ here
-    end
   end },
 
   { "names: the nearest, and none", function()

@@ -26,6 +26,10 @@ local function fixture(name)
   error("tests/data/dataset/" .. name .. " not found: run from the source tree", 2)
 end
 
+local function columnar(name)
+  return ((fixture "plain.csv"):gsub("dataset/plain.csv$", "columnar/" .. name))
+end
+
 local function records(name, text, opts)
   local rows, why = core.parse(name, text)
   if not rows then error(why, 2) end
@@ -54,6 +58,24 @@ local cases = {
     equal(rows, nil); has(why, "Parquet")
     rows, why = core.parse("x.xlsx", "")
     equal(rows, nil); has(why, ".jsonl")
+  end },
+
+  { "core.open_rows gives the rows of core.rows one after another", function()
+    local rows, sha = core.rows(fixture "plain.csv")
+    local reader <close> = core.open_rows(fixture "plain.csv")
+    equal(reader:count(), #rows); equal(reader:sha256(), sha)
+    for i = 1, #rows do
+      local row, line = reader:next()
+      equal(line, rows[i].line)
+      for key, value in pairs(rows[i].row) do equal(row[key], value) end
+    end
+    local row, why = reader:next()
+    equal(row, nil); equal(why, nil)
+    reader:close()
+    equal(pcall(reader.next, reader), false)
+    equal(pcall(core.open_rows, fixture "plain.csv", { 1 }), false)
+    local none, gone = core.open_rows "no/such.jsonl"
+    equal(none, nil); has(gone, "no/such.jsonl")
   end },
 
   { "core refuses other environment variables", function()
@@ -273,11 +295,45 @@ local cases = {
     equal(score.gaia("x", by_id["t-withheld"]), nil)
   end },
 
+  { "gaia: Parquet, as the hub has it, with an attachment beside it", function()
+    local list, info = gaia.load { data_dir = columnar "gaia" }
+    equal(#list, 3); equal(info.skipped, 0); equal(info.sample, false)
+    has(info.source, "gaia/2023/validation/metadata.parquet")
+    equal(list[1].id, "11111111-aaaa-4aaa-8aaa-000000000001"); equal(list[1].answer, "12")
+    equal(list[1].level, "1"); equal(list[2].level, "2"); equal(list[3].level, "3")
+    equal(list[1].metadata.number_of_steps, "1"); equal(list[2].metadata.number_of_tools, "1")
+    equal(list[3].metadata.number_of_steps, nil)
+    equal(#list[1].files, 0)
+    equal(list[2].files[1].name, "11111111-aaaa-4aaa-8aaa-000000000002.txt")
+    equal(score.gaia("3, 2", list[3]), false); equal(score.gaia("2,3", list[3]), true)
+    equal(#gaia.load { data_dir = columnar "gaia/2023/validation/metadata.parquet" }, 3)
+  end },
+
+  { "a folder that save_to_disk left is a dataset; it needs the columns that it names", function()
+    local function map(row)
+      local name = type(row.name) == "string" and row.name or "?" -- null is a userdata
+      return { question = name, answer = row.kind, id = "n" .. row.id }
+    end
+    local set = dataset.open(columnar "saved/train/", { map = map, columns = { "id", "kind", "name" } })
+    equal(set.name, "train")
+    local list, info = set.load {}
+    equal(#list, 24); equal(list[1].answer, "red"); equal(list[24].id, "n23"); equal(#info.sha256, 64)
+    has(list[12].question, "naïve “11”")
+    local rows = core.rows(columnar "saved/train", { "ID", "none" })
+    equal(rows[24].row.id, 23); equal(rows[24].line, 24); equal(next(rows[24].row, "id"), nil)
+    local reader <close> = core.open_rows(columnar "duckdb-groups.parquet", { "seven" })
+    equal(reader:count(), 4100); equal(#reader:sha256(), 64)
+    for i = 1, 4100 do
+      local row, line = reader:next()
+      equal(line, i); equal(row.seven, tostring((i - 1) % 7)); equal(row.id, nil)
+    end
+    equal(reader:next(), nil)
+  end },
+
   { "gaia: a folder named by the user is not replaced by the sample", function()
     local list, why = gaia.load { data_dir = fixture "parquet_only" }
     equal(list, nil)
-    has(why, "pandas.read_parquet('metadata.parquet')"); has(why, "'metadata.jsonl'")
-    has(why, "parquet_only/2023/validation' && ")
+    has(why, "GAIA was found but cannot be read"); has(why, "parquet_only/2023/validation/metadata.parquet: ")
     list, why = gaia.load { data_dir = "/nowhere" }
     equal(list, nil); has(why, "/nowhere")
     list, why = gaia.load { data_dir = fixture "gaia_like", split = "test" }

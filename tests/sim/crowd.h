@@ -3,7 +3,8 @@
  * Each lane is one query of many turns.  What the calls in flight draw together follows a law:
  * their demands (watts above idle, each call's own) add up, and the device saturates.  The fair
  * share of a query is its Shapley value: the mean over all orders of what it adds to those before
- * it, the idle part in equal parts.  Exact for the smooth law, by seeded orders for the hard one. */
+ * it, the idle part in equal parts.  Exact for the smooth law, by seeded orders for the hard
+ * one. */
 #ifndef IPW_TESTS_SIM_CROWD_H
 #define IPW_TESTS_SIM_CROWD_H
 

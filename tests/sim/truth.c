@@ -115,8 +115,8 @@ double truth_at(struct truth_tally *t, double part)
 
 double truth_bias(const struct truth_tally *t) { return t->n ? t->sum / (double)t->n : NAN; }
 
-/* No device draws more than it is said to: where the simulated one does, in a turn of much power, its
- * bound is no bound. */
+/* No device draws more than it is said to: where the simulated one does, in a turn of much power,
+ * its bound is no bound. */
 static void add(struct truth_tally *t, struct ipw_figure f, double truth, double most_j, bool is_lm)
 {
     if (!f.known) {

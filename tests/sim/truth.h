@@ -1,9 +1,9 @@
 /* tests/sim/truth.h: how far the ledger is from the truth, over simulated sensors.
  *
- * A row is a sensor and a way of reading it.  truth_run() feeds agents' runs of known energy through
- * it into a ledger and tallies the errors of the LM spans, and of all spans how many lie outside
- * their bounds.  bench/energy_truth.c prints the rows; tests/unit/ledger/test_truth.c holds them
- * against the goals, over fewer seeds. */
+ * A row is a sensor and a way of reading it.  truth_run() feeds agents' runs of known energy
+ * through it into a ledger and tallies the errors of the LM spans, and of all spans how many lie
+ * outside their bounds.  bench/energy_truth.c prints the rows; tests/unit/ledger/test_truth.c holds
+ * them against the goals, over fewer seeds. */
 #ifndef IPW_TESTS_SIM_TRUTH_H
 #define IPW_TESTS_SIM_TRUTH_H
 

@@ -1,5 +1,7 @@
 --- ipw.cli.check: `ipw-agent check FILE` loads a file and prints its mistakes with their lines.
 local check = require "ipw.check"
+local core = require "ipw.core.data"
+local dataset = require "ipw.dataset"
 local misspelt = require "ipw.cli.library_names"
 local script = require "ipw.core.script"
 
@@ -23,9 +25,10 @@ end
 
 --- The kind of a file, by its folder, else by the fields of its table.
 local function kind_of(path, value)
-  for _, kind in ipairs { "tool", "agent", "dataset", "model" } do
+  for _, kind in ipairs { "tool", "agent", "dataset", "model", "export" } do
     if path:find("%f[%w]" .. kind .. "s/[^/]*$") then return kind end
   end
+  if value.loses ~= nil or path:find "ipw/export/[^/]*$" then return "export" end
   if value.reply ~= nil and value.run == nil then return "model" end
   if value.load ~= nil and value.run == nil then return "dataset" end
   if value.defaults ~= nil then return "agent" end
@@ -43,7 +46,21 @@ local function stray_globals(before)
   return names
 end
 
+--- A file of rows, or a folder of such files, is a dataset as it is.
+local function check_rows(io, path)
+  local set = dataset.open(path)
+  local records, info = set.load {}
+  if not records then
+    io.say(tostring(info))
+    return 3
+  end
+  if info.note then io.say(info.note) end
+  io.say(("%s: a good dataset, '%s', %d record%s"):format(path, set.name, #records, #records == 1 and "" or "s"))
+  return 0
+end
+
 return function(io, path, kind)
+  if core.is_rows(path) or core.exists(path) == "dir" then return check_rows(io, path) end
   local source, unreadable = script.source(path)
   if not source then error(unreadable, 0) end
   local found = 0

@@ -160,7 +160,7 @@ int ipw_battery_open(struct ipw_source **out, const struct ipw_battery_options *
     b->source.n_channels = 1;
     battery_read(&b->source, &now);
     if (now == IPW_NO_VALUE && is_discharging(b)) {
-        ipw_source_add_note(&b->source, "discharging at 0 W: that is no reading");
+        ipw_source_add_note(&b->source, "discharging at 0 W, which is not a valid reading");
     } else if (now == IPW_NO_VALUE) {
         ipw_source_add_note(&b->source, "not discharging: no reading while on mains");
     }

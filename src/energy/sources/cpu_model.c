@@ -169,7 +169,7 @@ static void choose(struct cpu_model *m, const struct ipw_power_model_facts *fact
         return;
     }
     if (!ipw_calibration_fits(&c, facts)) {
-        ipw_source_set_note(&m->source, "%.80s is of another processor", saved);
+        ipw_source_set_note(&m->source, "%.80s belongs to another processor", saved);
         return;
     }
     m->model = (struct ipw_power_model){.kind = IPW_POWER_MODEL_CALIBRATED,
@@ -214,7 +214,7 @@ int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_cpu_model_optio
                                     .now = ipw_now_ns};
     choose(m, &facts, options->saved);
     describe(m);
-    ipw_source_add_note(&m->source, "an estimate, no sensor: %s", m->model.about);
+    ipw_source_add_note(&m->source, "an estimate, not a sensor: %s", m->model.about);
     *out = &m->source;
     return 0;
 }

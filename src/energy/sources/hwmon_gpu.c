@@ -106,8 +106,8 @@ static int refuse(int seen, const char *what, const char *root, const struct ipw
 {
     if (seen) {
         return ipw_fail(err, IPW_ENOTFOUND,
-                        "no %s board is '%.100s' (a bus id, or a name such as %s0, is expected)",
-                        what, o->gpus, !strcmp(what, "AMD") ? "amdgpu" : "intelgpu");
+                        "no %s GPU '%.100s' (expected a bus id, or a name such as %s0)", what,
+                        o->gpus, !strcmp(what, "AMD") ? "amdgpu" : "intelgpu");
     }
     return ipw_fail(err, IPW_EUNSUPPORTED, "no %s board in %.300s", what, root);
 }

@@ -90,7 +90,7 @@ int ipw_power_meter_open(struct ipw_source **out, const struct ipw_hwmon_options
     free(devs);
     sum_parts(&list);
     snprintf(what, sizeof what,
-             "no ACPI power meter in %.200s (where the machine has one: modprobe acpi_power_meter; "
+             "no ACPI power meter in %.200s (if the machine has one: modprobe acpi_power_meter; "
              "on Grace with force_cap_on=y)",
              root);
     return ipw_probe_source(out, "power_meter", &list, METER_PERIOD_NS, what, err);

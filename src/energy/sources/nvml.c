@@ -128,9 +128,7 @@ static void read_due_power(struct nvml *v, struct nvml_device *d, int64_t now)
     good(v, d, ipw_nvml_read_power(v, d, &d->power_mw));
     if (d->power_mw != 0) return;
     d->power_mw = IPW_NO_VALUE;
-    if (!d->told_zero)
-        ipw_source_add_note(&v->source, "gpu%u: 0 W is no reading of a board that is awake",
-                            d->index);
+    if (!d->told_zero) ipw_source_add_note(&v->source, "gpu%u: ignored 0 W while awake", d->index);
     d->told_zero = true;
 }
 

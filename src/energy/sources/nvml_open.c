@@ -247,7 +247,7 @@ static int find_awake(struct nvml *v, struct nvml_device *found, size_t *n,
 {
     if (!v->api.by_bus) {
         return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "%.120s: it has no nvmlDeviceGetHandleByPciBusId_v2, and a GPU sleeps",
+                        "%.120s: nvmlDeviceGetHandleByPciBusId_v2 is missing, and a GPU sleeps",
                         library);
     }
     for (size_t i = 0; i < n_pci; i++) {
@@ -339,8 +339,8 @@ static int refuse_sleeping(const struct nvml_pci_device *pci, size_t n_pci, cons
     }
     if (!sleeper) return 0;
     return ipw_fail(err, IPW_EUNSUPPORTED,
-                    "the GPU at %s sleeps (runtime_status suspended) and is not woken: it draws "
-                    "next to nothing; start its work first, then this",
+                    "the GPU at %s sleeps (runtime_status suspended) and is not woken. Start its "
+                    "work first, then this command",
                     sleeper);
 }
 

@@ -174,8 +174,8 @@ static void open_all(struct perf *p, const struct perf_pmu *pmu, const struct ip
         if (dropped) {
             p->source.missing[d].denied = p->last_errno == EACCES || p->last_errno == EPERM;
             snprintf(p->source.missing[d].text, sizeof p->source.missing[d].text,
-                     "not every event opens: %s", strerror(p->last_errno));
-            ipw_source_add_note(&p->source, "no %s figure: not every event opens: %s",
+                     "some events cannot be opened: %s", strerror(p->last_errno));
+            ipw_source_add_note(&p->source, "no %s energy: some events cannot be opened: %s",
                                 ipw_domain_name((enum ipw_domain)d), strerror(p->last_errno));
         }
     }
@@ -186,7 +186,7 @@ static int refuse(const struct perf *p, const struct ipw_perf_options *o, struct
     char level[32];
 
     if (p->last_errno != EACCES && p->last_errno != EPERM) {
-        return ipw_fail(err, IPW_EUNSUPPORTED, "perf power events do not open: %s",
+        return ipw_fail(err, IPW_EUNSUPPORTED, "perf power events cannot be opened: %s",
                         strerror(p->last_errno));
     }
     if (!ipw_sysfs_line(level, sizeof level, "", o->paranoid)) snprintf(level, sizeof level, "?");

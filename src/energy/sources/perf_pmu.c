@@ -108,17 +108,17 @@ int ipw_perf_pmu_load(struct perf_pmu *pmu, const char *root, struct ipw_err *er
 
     *pmu = (struct perf_pmu){0};
     if (snprintf(dir, sizeof dir, "%s/power", root) >= (int)sizeof dir) {
-        return ipw_fail(err, IPW_EINVAL, "too long a path: %.80s...", root);
+        return ipw_fail(err, IPW_EINVAL, "path too long: %.80s...", root);
     }
     if (access(dir, F_OK)) return ipw_fail(err, IPW_EUNSUPPORTED, "no %.300s: no power PMU", dir);
     type = ipw_sysfs_number(dir, "type");
     if (type < 0 || type > INT32_MAX) {
-        return ipw_fail(err, IPW_EPARSE, "%.300s/type: no number", dir);
+        return ipw_fail(err, IPW_EPARSE, "%.300s/type: not a number", dir);
     }
     pmu->type = (uint32_t)type;
     if (!ipw_sysfs_line(text, sizeof text, dir, "cpumask") ||
         (n = ipw_perf_parse_cpus(pmu->cpus, PERF_MAX_CPUS, text)) < 0) {
-        return ipw_fail(err, IPW_EPARSE, "%.300s/cpumask: no list of processors", dir);
+        return ipw_fail(err, IPW_EPARSE, "%.300s/cpumask: not a list of processors", dir);
     }
     pmu->n_cpus = (size_t)n;
     if (!ipw_sysfs_line(format, sizeof format, dir, "format/event")) {
@@ -132,7 +132,8 @@ int ipw_perf_pmu_load(struct perf_pmu *pmu, const char *root, struct ipw_err *er
         e->present = load_event(e, events, format);
         found += e->present;
         if (!e->present) {
-            snprintf(pmu->note, sizeof pmu->note, "%s is not understood and left out", e->file);
+            snprintf(pmu->note, sizeof pmu->note, "%s is not understood, so it is left out",
+                     e->file);
         }
     }
     if (found == 0) {

@@ -79,7 +79,7 @@ static int begin(struct powerlog *p, const char *line, size_t n)
         same = f.columns[i].kind == p->format.columns[i].kind &&
                strcmp(f.columns[i].name, p->format.columns[i].name) == 0;
     }
-    if (!same) return ipw_fail(&p->err, IPW_EPARSE, "the columns are not what they were");
+    if (!same) return ipw_fail(&p->err, IPW_EPARSE, "the columns have changed");
     p->format = f;
     p->begun = true;
     return rc;
@@ -137,7 +137,8 @@ static int open_file(struct powerlog *p, struct stat *st, struct ipw_err *err)
     if (fstat(p->fd, st) < 0) return ipw_fail_errno(err, errno, "%s", p->path);
     if (!S_ISREG(st->st_mode)) {
         return ipw_fail(err, IPW_EINVAL,
-                        "%s: not a regular file (to read a pipe: exec=cat FILE, watts a line)",
+                        "%s: not a regular file (to read a pipe, use exec=cat FILE, with one value "
+                        "in watts per line)",
                         p->path);
     }
     p->inode = st->st_ino;

@@ -18,8 +18,7 @@
 #include "energy/source.h"
 
 /* `path` may also name the column: "FILE#COLUMN".  The file must exist and have its heading (or a
- * first row of numbers); its existing rows only tell the format.  Errors name file and
- * line. */
+ * first row of numbers); its existing rows only tell the format.  Errors name file and line. */
 int ipw_powerlog_open(struct ipw_source **out, const char *path, struct ipw_err *err);
 
 #endif

@@ -170,21 +170,21 @@ static int read_page(struct prometheus *p, struct ipw_err *err)
     drop_unknown_chips(p);
     if (p->n == 0) {
         return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "%.200s: no series of energy or power that is known%s (DCGM exporter, "
+                        "%.200s: no known series of energy or power%s (DCGM exporter, "
                         "Scaphandre, Kepler, node_exporter, ipw-agent telemetry)",
-                        p->url, bad ? ", and lines that are no samples" : "");
+                        p->url, bad ? ", and some lines are not samples" : "");
     }
     ipw_prom_series_choose(p->series, p->n);
     make_channels(p);
     if (p->beyond) {
-        ipw_source_set_note(&p->source, "%zu series more than %zu are left out", p->beyond,
+        ipw_source_set_note(&p->source, "%zu series over the limit of %zu are left out", p->beyond,
                             CHANNELS_MAX);
     } else if (p->blank) {
         ipw_source_set_note(&p->source, "without a value and not counted: %s%s", p->first_blank,
                             p->blank > 1 ? " and others" : "");
     } else if (bad) {
         ipw_source_set_note(&p->source,
-                            "%zu lines of the page are no samples, the first is line %zu", bad,
+                            "%zu lines of the page are not samples; the first is line %zu", bad,
                             first_bad);
     }
     return 0;
@@ -219,8 +219,8 @@ static int take_url(struct prometheus *p, const char *url, struct ipw_err *err)
 
     if (strncasecmp(url, "https://", 8) == 0)
         return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "%.300s: https is not supported here: give the exporter's plain http "
-                        "address, or put a local proxy before it",
+                        "%.300s: https is not supported. Use the exporter's plain http address, or "
+                        "a local proxy",
                         url);
     if (strncasecmp(url, "http://", 7) != 0)
         return ipw_fail(err, IPW_EINVAL, "%.300s: expected http://HOST:PORT/PATH", url);

@@ -130,7 +130,7 @@ static void drop_partial_domains(struct rapl *r)
         missing->denied = z->errnum == EACCES || z->errnum == EPERM;
         snprintf(missing->text, sizeof missing->text, "%.32s/energy_uj: %s%s", z->id,
                  strerror(z->errnum), z->errnum == EACCES ? " (as root: chmod a+r it)" : "");
-        ipw_source_set_note(&r->source, "no %s figure: %s", ipw_domain_name(domain), missing->text);
+        ipw_source_set_note(&r->source, "no %s energy: %s", ipw_domain_name(domain), missing->text);
     }
 }
 

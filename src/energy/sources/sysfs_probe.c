@@ -217,8 +217,7 @@ static int64_t read_probe(struct ipw_probe *p, struct ipw_source *source, bool *
     *lost = false;
     if (is_false_zero(p, v)) {
         if (!p->told_zero)
-            ipw_source_add_note(source, "%s: 0 W is no reading of a device that is awake",
-                                p->channel.name);
+            ipw_source_add_note(source, "%s: ignored 0 W while awake", p->channel.name);
         p->told_zero = true;
         return IPW_NO_VALUE;
     }
@@ -263,7 +262,7 @@ static void drop_partial_domains(struct probe_source *s)
         missing->denied = denied(p);
         snprintf(missing->text, sizeof missing->text, "%.80s: %s%s", p->path[0],
                  strerror(p->errnum), denied(p) ? " (as root: chmod a+r it)" : "");
-        ipw_source_add_note(&s->source, "no %s figure: %.80s: %s%s", ipw_domain_name(domain),
+        ipw_source_add_note(&s->source, "no %s energy: %.80s: %s%s", ipw_domain_name(domain),
                             p->path[0], strerror(p->errnum),
                             denied(p) ? " (as root: chmod a+r it)" : "");
     }

@@ -34,7 +34,7 @@ static int sift(const char *path, const int64_t *lines, size_t n, struct ipw_jso
     }
     if (!rc && (TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(damaged))) < 0 ||
                 TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(kept))) < 0))
-        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
+        rc = ipw_fail_errno(err, errno, "%s: the disk lost written data", path);
     ipw_jsonl_close(reader);
     ipw_buf_release(&text);
     return rc < 0 ? rc : 0;

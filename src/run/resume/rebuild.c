@@ -65,7 +65,7 @@ static int sync_file(const struct job *j, const char *name, struct ipw_err *err)
     if (fd < 0 && errno != ENOENT)
         rc = ipw_fail_errno(err, errno, "%s", path);
     else if (fd >= 0 && TEMP_FAILURE_RETRY(fdatasync(fd)) < 0 && errno != EINVAL)
-        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
+        rc = ipw_fail_errno(err, errno, "%s: the disk lost written data", path);
     if (fd >= 0) close(fd);
     free(path);
     return rc;
@@ -272,7 +272,7 @@ static int append_lines(const char *path, const struct ipw_buf *lines, struct ip
 
     if (!rc) rc = ipw_jsonl_append(to, lines->data, lines->len, err);
     if (!rc && TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(to))) < 0 && errno != EINVAL)
-        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
+        rc = ipw_fail_errno(err, errno, "%s: the disk lost written data", path);
     ipw_jsonl_append_close(to, NULL);
     return rc;
 }

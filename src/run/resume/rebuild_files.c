@@ -187,7 +187,7 @@ static int add_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     struct summing *s = ud;
 
     (void)err;
-    ipw_uncounted_add(&s->h.books.earlier, &q->trace);
+    ipw_uncounted_add(&s->h.balances.earlier, &q->trace);
     s->h.n_attempts++;
     return 0;
 }
@@ -197,7 +197,7 @@ static int add_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     struct summing *s = ud;
 
     (void)err;
-    ipw_uncounted_add(&s->h.books.warmup, &q->trace);
+    ipw_uncounted_add(&s->h.balances.warmup, &q->trace);
     return 0;
 }
 
@@ -254,7 +254,7 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
         ipw_json_at(ipw_json_get(manifest, "segments"), s->h.n ? s->h.n - 1 : 0);
     int rc;
 
-    ipw_run_books_close(&s->h.books);
+    ipw_run_balance_close(&s->h.balances);
     facts.agent = ipw_json_get_str(config, "agent");
     facts.model = ipw_json_get_str(config, "model");
     facts.dataset = ipw_json_get_str(config, "dataset");
@@ -273,8 +273,8 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     facts.sessions = (int64_t)s->h.n;
     facts.attempts = (int64_t)s->h.n_attempts;
     facts.have_balance = true;
-    memcpy(facts.balance, s->h.books.balance, sizeof facts.balance);
-    facts.devices = &s->h.books.devices;
+    memcpy(facts.balance, s->h.balances.balance, sizeof facts.balance);
+    facts.devices = &s->h.balances.devices;
     take_session(&facts, last);
     rc = ipw_summary_write(out, &s->summary, &facts, err);
     free(config_text);

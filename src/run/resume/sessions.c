@@ -43,35 +43,35 @@ static struct ipw_balance past_balance(const struct ipw_json *object, double sec
                                 .seconds = seconds};
 }
 
-static void add_device_books(struct ipw_device_books *sum, enum ipw_domain d,
-                             const struct ipw_json *devices, double seconds)
+static void add_device_balances(struct ipw_device_balances *sum, enum ipw_domain d,
+                                const struct ipw_json *devices, double seconds)
 {
-    struct ipw_device_book unnamed = {.domain = d};
-    const struct ipw_device_books none = {.all = &unnamed, .n = 1};
+    struct ipw_device_balance unnamed = {.domain = d};
+    const struct ipw_device_balances none = {.all = &unnamed, .n = 1};
 
-    if (!ipw_json_first(devices)) ipw_device_books_add(sum, &none);
+    if (!ipw_json_first(devices)) ipw_device_balances_add(sum, &none);
     for (const struct ipw_json *x = ipw_json_first(devices); x; x = ipw_json_next(x)) {
-        struct ipw_device_book book = {.domain = d, .balance = past_balance(x, seconds)};
-        const struct ipw_device_books one = {.all = &book, .n = 1};
+        struct ipw_device_balance item = {.domain = d, .balance = past_balance(x, seconds)};
+        const struct ipw_device_balances one = {.all = &item, .n = 1};
 
-        snprintf(book.name, sizeof book.name, "%s", ipw_json_key(x));
-        ipw_device_books_add(sum, &one);
+        snprintf(item.name, sizeof item.name, "%s", ipw_json_key(x));
+        ipw_device_balances_add(sum, &one);
     }
 }
 
-static void add_books(struct ipw_history *h, const struct ipw_json *ledger, double seconds)
+static void add_balances(struct ipw_history *h, const struct ipw_json *ledger, double seconds)
 {
     struct ipw_balance balance[IPW_DOMAIN_COUNT];
-    struct ipw_device_books devices = {0};
+    struct ipw_device_balances devices = {0};
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_json *domain = ipw_json_get(ledger, ipw_domain_name((enum ipw_domain)d));
 
         balance[d] = past_balance(domain, seconds);
-        add_device_books(&devices, (enum ipw_domain)d, ipw_json_get(domain, "devices"), seconds);
+        add_device_balances(&devices, (enum ipw_domain)d, ipw_json_get(domain, "devices"), seconds);
     }
-    ipw_run_books_session(&h->books, balance, &devices);
-    ipw_device_books_release(&devices);
+    ipw_run_balance_session(&h->balances, balance, &devices);
+    ipw_device_balances_release(&devices);
 }
 
 /* A session that is over, by its object in the manifest: what it took. */
@@ -84,7 +84,7 @@ static void fold(struct ipw_history *h, const struct ipw_json *segment)
     double seconds = ipw_ns_to_s(end_ns - start_ns);
 
     if (!start_ns) return; /* killed before it had begun */
-    add_books(h, ipw_json_get(segment, "ledger"), seconds);
+    add_balances(h, ipw_json_get(segment, "ledger"), seconds);
     if (ipw_json_is_null(own)) {
         h->cut_s += seconds;
         return;
@@ -141,7 +141,7 @@ void ipw_history_release(struct ipw_history *h)
 {
     for (size_t i = 0; i < h->n; i++) free(h->past[i].text);
     free(h->past);
-    ipw_run_books_release(&h->books);
+    ipw_run_balance_release(&h->balances);
     ipw_json_free(h->manifest);
     free(h->command);
     *h = (struct ipw_history){0};
@@ -185,15 +185,17 @@ void ipw_history_fold(struct ipw_history *h)
         fold(h, doc);
         ipw_json_free(doc);
     }
-    for (int d = 0; d < IPW_DOMAIN_COUNT && !h->books.n_sessions; d++) /* none had begun */
-        h->books.balance[d].total = h->books.balance[d].idle = (struct ipw_figure){.known = true};
+    for (int d = 0; d < IPW_DOMAIN_COUNT && !h->balances.n_sessions; d++) /* none had begun */
+        h->balances.balance[d].total = h->balances.balance[d].idle =
+            (struct ipw_figure){.known = true};
 }
 
 void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
-                     struct ipw_device_books *devices)
+                     struct ipw_device_balances *devices)
 {
     if (!h->n) return;
-    ipw_device_books_add(devices, &h->books.devices);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) ipw_balance_add(&balance[d], &h->books.balance[d]);
-    ipw_uncounted_put(balance, devices, &h->books.warmup, &h->books.earlier);
+    ipw_device_balances_add(devices, &h->balances.devices);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        ipw_balance_add(&balance[d], &h->balances.balance[d]);
+    ipw_uncounted_put(balance, devices, &h->balances.warmup, &h->balances.earlier);
 }

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "json/json.h"
 #include "json/write.h"
-#include "ledger/run_books.h"
+#include "ledger/run_balance.h"
 #include "report/summary.h"
 #include "run/plan.h"
 #include "run/results.h"
@@ -45,7 +45,7 @@ struct ipw_history {
     struct ipw_past *past;
     size_t n, cap;
     /* Sums over the earlier sessions. */
-    struct ipw_run_books books;
+    struct ipw_run_balance balances;
     double runner_cpu_s, sampler_cpu_s, own_joules, wall_s; /* of those that came to their end */
     double cut_s;      /* wall time of those that were killed */
     size_t n_attempts; /* lines of attempts.jsonl */
@@ -80,6 +80,6 @@ int ipw_history_settle(const struct ipw_settle *settle, struct ipw_err *err);
 void ipw_history_fold(struct ipw_history *h);
 /* The sums, onto this session's own. */
 void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
-                     struct ipw_device_books *devices);
+                     struct ipw_device_balances *devices);
 
 #endif

@@ -119,7 +119,7 @@ static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *er
 
     (void)err;
     add_name(&s->attempts, name_of(&q->trace, q->record.segment));
-    ipw_uncounted_add(&s->of->history->books.earlier, &q->trace);
+    ipw_uncounted_add(&s->of->history->balances.earlier, &q->trace);
     s->of->history->n_attempts++;
     return 0;
 }
@@ -129,7 +129,7 @@ static int take_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     struct settling *s = ud;
 
     (void)err;
-    ipw_uncounted_add(&s->of->history->books.warmup, &q->trace);
+    ipw_uncounted_add(&s->of->history->balances.warmup, &q->trace);
     return 0;
 }
 
@@ -213,7 +213,7 @@ static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     }
     rc = write_attempt(s, q->doc, why, err);
     add_name(&s->moved, name);
-    ipw_uncounted_add(&s->of->history->books.earlier, &q->trace);
+    ipw_uncounted_add(&s->of->history->balances.earlier, &q->trace);
     s->of->history->n_attempts++;
     s->n_dropped++;
     return rc;

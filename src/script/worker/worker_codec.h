@@ -24,7 +24,8 @@ enum ipw_worker_message {
     IPW_WORKER_CODEC_PIECE = 'P',
     IPW_WORKER_CODEC_STOP = 'X', /* text: why; ends the agent (call 0) */
     /* to the core */
-    /* 1 inside a tool whose result is recorded as a whole, else 0; "llm.chat", a zero byte, values */
+    /* 1 inside a tool whose result is recorded as a whole, else 0; "llm.chat", a zero byte,
+     * values */
     IPW_WORKER_CODEC_CALL = 'C',
     IPW_WORKER_CODEC_CANCEL = 'X', /* of that call */
     IPW_WORKER_CODEC_LOG = 'L',    /* text */

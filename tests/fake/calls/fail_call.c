@@ -1,11 +1,12 @@
 /* A machine whose n-th call of one kind fails.  Loaded with LD_PRELOAD:
  *
- *   IPW_FAIL_CALL=read      which: open read write pread stat sync rename mkdir ftruncate opendir stdout close realpath
- *                           pipe (whatever makes descriptors) spawn thread
+ *   IPW_FAIL_CALL=read      which: open read write pread stat sync rename mkdir ftruncate opendir
+ *                           stdout close realpath pipe (whatever makes descriptors) spawn thread
  *                           Not set: none, they are counted
  *   IPW_FAIL_AT=3           the third one
  *   IPW_FAIL_ERRNO=5        how
- *   IPW_FAIL_LOG=FILE       one byte is written there when it happened; or the numbers of calls, at the end
+ *   IPW_FAIL_LOG=FILE       one byte is written there when it happened; or the numbers of calls,
+ *                           at the end
  *
  * Calls on the counts of a coverage build (.gcda) and those before main() are not counted. */
 #include <dirent.h>
@@ -132,7 +133,8 @@ FILE *fopen(const char *path, const char *mode)
     return !is_counts(path) && fails("open") ? NULL : next(path, mode);
 }
 
-/* A file or the standard output: what libraries read from and write to pipes of their own cannot fail. */
+/* A file or the standard output: what libraries read from and write to pipes of their own cannot
+ * fail. */
 static bool is_file(int fd)
 {
     struct stat st;

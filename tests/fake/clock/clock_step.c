@@ -1,5 +1,5 @@
-/* The wall clock, two seconds early from the moment there is a file named by $IPW_CLOCK_STEP: what a
- * program sees whose machine is set by NTP or by hand.  CLOCK_MONOTONIC and CLOCK_BOOTTIME do not
+/* The wall clock, two seconds early from the moment there is a file named by $IPW_CLOCK_STEP: what
+ * a program sees whose machine is set by NTP or by hand.  CLOCK_MONOTONIC and CLOCK_BOOTTIME do not
  * move.  Loaded with LD_PRELOAD. */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -4,14 +4,14 @@
  *                 [--interval-ms N] [--start-uj N] [--seconds S] [--still-while FILE]
  *
  * Makes DIR/intel-rapl:0 (package-0) and DIR/intel-rapl:0:0 (dram), with --watts-second and
- * --watts-psys DIR/intel-rapl:1 (package-1) and DIR/intel-rapl:2 (psys) too, prints "ready" on stdout, and
- * then every N ms (default 1) rewrites both energy_uj with what so many watts (default 100 and 20)
- * have made since the start by CLOCK_MONOTONIC, from --start-uj (default 1000000) on, wrapping at
- * the register's range as hardware does.  The files keep their inodes and their length (digits
- * with leading zeros), so a descriptor that was opened once goes on reading.  A zone of 0 W is a counter
- * that never moves.  While there is a FILE (--still-while) package-0 stands still, and then shows what
- * it would have come to.  Ends when it is
- * killed, when its parent dies, or after S seconds; leaves the tree where it is. */
+ * --watts-psys DIR/intel-rapl:1 (package-1) and DIR/intel-rapl:2 (psys) too, prints "ready" on
+ * stdout, and then every N ms (default 1) rewrites both energy_uj with what so many watts (default
+ * 100 and 20) have made since the start by CLOCK_MONOTONIC, from --start-uj (default 1000000) on,
+ * wrapping at the register's range as hardware does.  The files keep their inodes and their length
+ * (digits with leading zeros), so a descriptor that was opened once goes on reading.  A zone of 0 W
+ * is a counter that never moves.  While there is a FILE (--still-while) package-0 stands still, and
+ * then shows what it would have come to.  Ends when it is killed, when its parent dies, or after S
+ * seconds; leaves the tree where it is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -37,7 +37,8 @@ static void take_nothing(void)
     ipw_keyring_take(1, argv);
 }
 
-/* The bytes that /proc/PID/environ shows are overwritten, the variable is gone, the value is kept. */
+/* The bytes that /proc/PID/environ shows are overwritten, the variable is gone, the value is
+ * kept. */
 static void test_environment(void **state)
 {
     const char *token, *proxy, *plain;

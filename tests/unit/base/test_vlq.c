@@ -1,4 +1,5 @@
-/* Numbers as letters: there and back, the letters that source maps have for them, and what is none. */
+/* Numbers as letters: there and back, the letters that source maps have for them, and what is
+ * none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

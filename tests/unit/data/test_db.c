@@ -1,5 +1,5 @@
-/* SQL of a model's on a file of the test's, and search in a folder: what may be asked, what an answer holds, and
- * where it ends. */
+/* SQL of a model's on a file of the test's, and search in a folder: what may be asked, what an
+ * answer holds, and where it ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,13 +100,13 @@ static void values_go_in_and_come_out(void **state)
                         "{\"columns\":[\"1\"],\"more\":false,\"rows\":[]}");
     assert_int_equal(ipw_db_query(&out, "empty.db", "SELECT ?", values, 2, &limits, &err),
                      IPW_EINVAL);
-    assert_string_equal(err.text, "the statement takes 1 values and was given 2");
+    assert_string_equal(err.text, "the statement takes 1 values but got 2");
 }
 
 static void only_reading_is_possible(void **state)
 {
     (void)state;
-    refused("CREATE TABLE t (a)", IPW_EPERM, "only SELECT is possible here");
+    refused("CREATE TABLE t (a)", IPW_EPERM, "only SELECT is allowed");
     refused("ATTACH 'other.db' AS o", IPW_EPERM, "only SELECT");
     refused("PRAGMA journal_mode = DELETE", IPW_EPERM, "only SELECT");
     refused("PRAGMA table_list(a)", IPW_EPERM, "only SELECT");
@@ -114,7 +114,7 @@ static void only_reading_is_possible(void **state)
     refused("SELECT load_extension('x.so')", IPW_EINVAL, "not authorized to use function");
     refused("SELECT fts3_tokenizer('x')", IPW_EINVAL, "function"); /* where there is one */
     refused("SELECT 1; SELECT 2", IPW_EINVAL, "one statement at a time");
-    refused(" -- nothing", IPW_EINVAL, "there is no statement in it");
+    refused(" -- nothing", IPW_EINVAL, "the SQL text is empty");
     refused("SELEC 1", IPW_EINVAL, "syntax error");
     ask("PRAGMA table_list", NULL, 0);
     ask("PRAGMA table_info(sqlite_schema)", NULL, 0);
@@ -179,7 +179,7 @@ static void a_folder_is_searched(void **state)
     found("bird fish wolf root", NULL);
     found("NOT AND \" NEAR(", NULL); /* words, whatever they are to SQLite */
     assert_int_equal(search("texts", " \t\"\" "), IPW_EINVAL);
-    assert_string_equal(err.text, "there is no word to look for");
+    assert_string_equal(err.text, "the search text is empty");
     assert_int_equal(search("nowhere", "cat"), IPW_ENOTFOUND);
     assert_int_equal(strncmp(err.text, "nowhere: ", 9), 0);
     /* it has changed: it is read again */

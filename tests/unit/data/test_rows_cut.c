@@ -1,5 +1,6 @@
-/* Data files that end too soon: every beginning of good ones, from the heap without a byte behind, so that a sanitizer
- * sees a byte too far.  Each is read, or refused with a message that names the file; no row is made up. */
+/* Data files that end too soon: every beginning of good ones, from the heap without a byte behind,
+ * so that a sanitizer sees a byte too far.  Each is read, or refused with a message that names the
+ * file; no row is made up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -114,7 +114,7 @@ static void test_zero_while_discharging(void **state)
     cell("BAT0", "Discharging\n");
     put("BAT0/power_now", "0\n");
     s = open_battery();
-    assert_string_equal(s->note, "discharging at 0 W: that is no reading");
+    assert_string_equal(s->note, "discharging at 0 W, which is not a valid reading");
     assert_true(value(s, "battery") == IPW_NO_VALUE);
     put("BAT0/power_now", "9000000\n");
     assert_int_equal(value(s, "battery"), 9000);
@@ -204,7 +204,8 @@ static void test_no_batteries(void **state)
     if (ipw_battery_open(&s, NULL, &err) == 0) s->close(s);
 }
 
-/* One of two cells that cannot be read makes the sum unknown; so does a product beyond all numbers. */
+/* One of two cells that cannot be read makes the sum unknown; so does a product beyond all
+ * numbers. */
 static void test_unreadable_cells(void **state)
 {
     struct ipw_source *s;

@@ -88,7 +88,7 @@ static void test_a_counter_that_stands_still(void **state)
     (void)state;
     feed(t, 0.6, 0, 200000, 0); /* as long as NVML's channels are watched */
     assert_belief(t, 0, IPW_DOUBT_FROZEN, "stuck",
-                  "does not move while power is drawn: not believed");
+                  "does not move although power is above 0: not believed");
     assert_belief(t, 2, IPW_DOUBT_STUCK, "stuck", "does not move: not believed");
     assert_string_equal(ipw_belief_doubtful(&b, t, &set, IPW_DOMAIN_CPU), "package-0");
     assert_int_equal(b.doubt, IPW_DOUBT_STUCK);
@@ -113,7 +113,7 @@ static void test_a_counter_that_stands_still(void **state)
         feed(t, 1.2, 0, 200000, 0);
         assert_belief(t, 2, IPW_DOUBT_STUCK, "stuck", "does not move: not believed");
         assert_belief(t, 0, IPW_DOUBT_FROZEN, "stuck",
-                      "does not move while power is drawn: not believed");
+                      "does not move although power is above 0: not believed");
         end(t);
     }
 }
@@ -162,7 +162,8 @@ static void test_words_for_reasons(void **state)
     assert_null(ipw_belief_reason_words(NULL));
 }
 
-/* A saved self-test's word tells the same doubt as a fresh one; a word of another version tells none. */
+/* A saved self-test's word tells the same doubt as a fresh one; a word of another version tells
+ * none. */
 static void test_saved(void **state)
 {
     (void)state;

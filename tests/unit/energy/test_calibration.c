@@ -40,7 +40,7 @@ static void test_what_tells_no_line(void **state)
     (void)state;
     for (size_t i = 0; i < c.n; i++) c.points[i].busy = 0.5 + 0.05 * (double)i;
     assert_int_equal(ipw_calibration_fit(&c, &err), IPW_EINVAL);
-    assert_non_null(strstr(err.text, "too much alike"));
+    assert_non_null(strstr(err.text, "too similar to fit"));
     c = measured(0);
     for (size_t i = 0; i < c.n; i++) c.points[i].watts = 50 - (double)i;
     assert_int_equal(ipw_calibration_fit(&c, &err), IPW_EINVAL);
@@ -84,7 +84,8 @@ static void test_there_and_back(void **state)
     }
 }
 
-/* A line that would go below 0 W idle begins at 0; a meter that reads only negative power is refused. */
+/* A line that would go below 0 W idle begins at 0; a meter that reads only negative power is
+ * refused. */
 static void test_negative_watts(void **state)
 {
     struct ipw_calibration c = {.points = {{0.1, 1}, {0.6, 30}, {1, 60}}, .n = 3};
@@ -96,7 +97,7 @@ static void test_negative_watts(void **state)
     assert_true(c.full_w > 50);
     for (size_t i = 0; i < c.n; i++) c.points[i].watts -= 100;
     assert_int_equal(ipw_calibration_fit(&c, &err), IPW_EINVAL);
-    assert_non_null(strstr(err.text, "is it this machine's?"));
+    assert_non_null(strstr(err.text, "Does it measure this machine?"));
 }
 
 static void set_or_not(const char *name, const char *value)
@@ -107,8 +108,8 @@ static void set_or_not(const char *name, const char *value)
         unsetenv(name);
 }
 
-/* The file's place: the variable, else below the configuration folder, else below home; relative folders do not
- * count, and without any there is no place. */
+/* The file's place: the variable, else below the configuration folder, else below home; relative
+ * folders do not count, and without any there is no place. */
 static void test_path(void **state)
 {
     static const struct {

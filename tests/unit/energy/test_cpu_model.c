@@ -32,7 +32,8 @@ static void put_machine(void)
     put("proc/stat", "cpu  100 0 0 100 0 0 0 0\n");
 }
 
-/* The share is that of the time between the two lines; no line, or no time between them, gives no number. */
+/* The share is that of the time between the two lines; no line, or no time between them, gives no
+ * number. */
 static void test_busy(void **state)
 {
     static const struct {
@@ -81,7 +82,8 @@ static void test_without_proc(void **state)
     assert_non_null(strstr(err.text, "proc/stat cannot be read"));
 }
 
-/* The limit is the sum of the packages' first limits: no core, no memory-mapped copy, no platform zone. */
+/* The limit is the sum of the packages' first limits: no core, no memory-mapped copy, no platform
+ * zone. */
 static void test_limits(void **state)
 {
     struct ipw_source *source;
@@ -137,7 +139,8 @@ static void test_limits(void **state)
     source->close(source);
 }
 
-/* The machine's own line is used where it is this processor's; otherwise a note says why it is not. */
+/* The machine's own line is used where it is this processor's; otherwise a note says why it is
+ * not. */
 static void test_saved_line(void **state)
 {
     struct ipw_calibration c = {.idle_w = 10,
@@ -178,7 +181,7 @@ static void test_saved_line(void **state)
     source = open_model(saved);
     assert_int_equal(source->channels[0].domain, IPW_DOMAIN_CPU);
     ipw_source_note(source, note);
-    assert_non_null(strstr(note, "is of another processor"));
+    assert_non_null(strstr(note, "belongs to another processor"));
     source->close(source);
 
     put("calibration.json", "{\"idle_w\":");

@@ -1,4 +1,5 @@
-/* Sensors of which a part, or nothing, can be read: no sum without its parts, and a message with the remedy. */
+/* Sensors of which a part, or nothing, can be read: no sum without its parts, and a message with
+ * the remedy. */
 #include "energy/sources/rapl.h"
 
 #include "unit/energy/hwmon_tree.h"
@@ -41,7 +42,8 @@ static void package(int n)
     put_number(file, 1000 + n);
 }
 
-/* One of two packages cannot be read: one package's energy would pass for both, so there is no sum. */
+/* One of two packages cannot be read: one package's energy would pass for both, so there is no
+ * sum. */
 static void test_rapl_in_part(void **state)
 {
     struct ipw_source *s;
@@ -57,7 +59,7 @@ static void test_rapl_in_part(void **state)
     assert_true(s->missing[IPW_DOMAIN_CPU].denied);
     assert_non_null(strstr(s->missing[IPW_DOMAIN_CPU].text, "intel-rapl:1/energy_uj: "));
     assert_non_null(strstr(s->missing[IPW_DOMAIN_CPU].text, "chmod a+r"));
-    assert_non_null(strstr(s->note, "no cpu figure: "));
+    assert_non_null(strstr(s->note, "no cpu energy: "));
     assert_int_equal(value(s, "package-0"), 1000);
     s->close(s);
 }
@@ -96,7 +98,8 @@ static void test_rapl_denied(void **state)
     assert_non_null(strstr(err.text, "/intel-rapl:0/energy_uj is not readable: chmod a+r "));
 }
 
-/* The root is a file, or there is none: no RAPL.  A root that cannot be followed is an error of its own. */
+/* The root is a file, or there is none: no RAPL.  A root that cannot be followed is an error of its
+ * own. */
 static void test_rapl_root(void **state)
 {
     struct ipw_source *s;
@@ -151,7 +154,7 @@ static void test_boards_in_part(void **state)
     for (size_t i = 0; i < s->n_channels; i++) assert_false(s->channels[i].in_sum);
     assert_true(s->missing[IPW_DOMAIN_GPU].denied);
     assert_non_null(strstr(s->missing[IPW_DOMAIN_GPU].text, "hwmon1/energy1_input: "));
-    assert_non_null(strstr(s->note, "no gpu figure: "));
+    assert_non_null(strstr(s->note, "no gpu energy: "));
     s->close(s);
 }
 

@@ -1,4 +1,5 @@
-/* Labels of hardware: the upstream project's for each kind of device, and ours; facts from a tree. */
+/* Labels of hardware: the upstream project's for each kind of device, and ours; facts from a
+ * tree. */
 #include "energy/hardware.h"
 
 #include <stdlib.h>
@@ -160,7 +161,8 @@ static void test_gather(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* Gathers from a tree of its own: cpuinfo, the vendor, the driver's first line; NULL: no such file. */
+/* Gathers from a tree of its own: cpuinfo, the vendor, the driver's first line; NULL: no such
+ * file. */
 static struct ipw_hardware facts_of(const char *cpuinfo, const char *vendor, const char *driver)
 {
     char proc[64], sys[64], command[64];
@@ -181,8 +183,8 @@ static struct ipw_hardware facts_of(const char *cpuinfo, const char *vendor, con
     return f;
 }
 
-/* Virtual or not: by the processor's flag, by a maker of virtual machines where there are no flags; who also sells
- * real ones does not count then. */
+/* Virtual or not: by the processor's flag, by a maker of virtual machines where there are no flags;
+ * who also sells real ones does not count then. */
 static void test_virtual_machines(void **state)
 {
     static const struct {

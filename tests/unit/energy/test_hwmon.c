@@ -67,7 +67,7 @@ static void test_amdgpu(void **state)
     assert_string_equal(s->channels[0].name, "amdgpu2");
     s->close(s);
     refused(ipw_amdgpu_open, "0000:99:00.0,GPU-1", IPW_ENOTFOUND,
-            "no AMD board is '0000:99:00.0,GPU-1'");
+            "no AMD GPU '0000:99:00.0,GPU-1'");
     refused(ipw_intel_gpu_open, NULL, IPW_EUNSUPPORTED, "no Intel board in ");
 }
 
@@ -104,7 +104,8 @@ static void test_41_frozen_accumulator_has_a_gauge(void **state)
     s->close(s);
 }
 
-/* Case 46: a board that sleeps is not touched (its files would fail); 0 W, and the counter rests. */
+/* Case 46: a board that sleeps is not touched (its files would fail); 0 W, and the counter
+ * rests. */
 static void test_46_asleep(void **state)
 {
     struct ipw_source *s;
@@ -153,7 +154,7 @@ static void test_zero_watts(void **state)
     put("hwmon0/energy1_input", "777\n");
     s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
     for (int i = 0; i < 3; i++) assert_true(value(s, "amdgpu0/power") == IPW_NO_VALUE);
-    assert_string_equal(s->note, "amdgpu0/power: 0 W is no reading of a device that is awake");
+    assert_string_equal(s->note, "amdgpu0/power: ignored 0 W while awake");
     assert_int_equal(value(s, "amdgpu0"), 777);
     put("pci/0000:03:00.0/power/runtime_status", "suspended\n");
     assert_int_equal(value(s, "amdgpu0/power"), 0);
@@ -295,7 +296,7 @@ static void look_partly_denied(void)
 
     look_for(ipw_power_meter_open(&s, &o, NULL) == 0);
     look_for(s->n_channels == 2 && !s->channels[0].in_sum && !s->channels[1].in_sum);
-    look_for(strstr(s->note, "no cpu figure: ") && strstr(s->note, "Permission denied"));
+    look_for(strstr(s->note, "no cpu energy: ") && strstr(s->note, "Permission denied"));
     s->read(s, values);
     look_for(values[0] == IPW_NO_VALUE && values[1] == 160000);
     s->close(s);

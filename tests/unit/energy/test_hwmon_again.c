@@ -38,7 +38,8 @@ static void test_16_reopened(void **state)
     s->close(s);
 }
 
-/* A driver that was reloaded: its files fail for who holds them, and what comes is numbered anew. */
+/* A driver that was reloaded: its files fail for who holds them, and what comes is numbered
+ * anew. */
 static void leave(const char *hwmon)
 {
     static const char *const files[] = {"energy1_input", "device"};

@@ -192,7 +192,7 @@ static void test_damaged_rows_are_counted_and_named(void **state)
     assert_int_equal(log.bad_rows, 6);
     assert_int_equal(log.rows, 3);
     assert_int_equal(log.columns[0].n, 2); /* an empty cell is no reading */
-    assert_string_equal(log.first_bad, "line 3: 1 cells, 2 were expected");
+    assert_string_equal(log.first_bad, "line 3: 1 cells, expected 2");
     ipw_meter_log_release(&log);
 }
 
@@ -204,11 +204,10 @@ static void test_unusable_logs_are_refused(void **state)
         {"time,volts", NULL,
          "no column of watts or joules (w, watts, power, pm1, energy, ...); name "
          "it with --column"},
-        {"time,w", "power", "no column is called 'power'"},
+        {"time,w", "power", "no column 'power'"},
         {"1790000000", NULL, "expected a time and watts in each row"},
         {"1790000000,12", "w",
-         "no column is called 'w': there is no heading, give its number from "
-         "2 to 2"},
+         "no column 'w': the log has no heading; give the column's number, 2 to 2"},
     };
     struct ipw_meter_log log;
     struct ipw_err err = {0};
@@ -242,8 +241,8 @@ static void test_rows_of_several_devices_are_refused(void **state)
             assert_int_equal(ipw_meter_log_line(&log, smi[i], strlen(smi[i]), i + 1,
                                                 only ? "power.draw [W]" : NULL, &err),
                              i < 3 ? 0 : IPW_EUNSUPPORTED);
-        assert_string_equal(err.text, "rows of several devices take turns ('0' and others): give "
-                                      "each a log of its own, they are added up");
+        assert_string_equal(err.text, "the log mixes several devices ('0' and others). Use "
+                                      "one log per device and repeat --log");
         ipw_meter_log_release(&log);
     }
     /* One board, and a count of rows of that name. */
@@ -483,13 +482,13 @@ static void test_31_refusals(void **state)
     make_busy(busy, &seed);
     p = make_rows(busy, 1, 0.7, true, 2, &seed);
     assert_int_equal(ipw_meter_align(&fit, &p, &none, 1, -60, 60, &err), IPW_EUNSUPPORTED);
-    assert_string_equal(err.text, "the run did nothing to align with");
+    assert_string_equal(err.text, "the run has no activity to align with");
     p.n = 5;
     assert_int_equal(ipw_meter_align(&fit, &p, busy, N_BUSY, -60, 60, &err), IPW_EUNSUPPORTED);
     assert_string_equal(err.text, "the log has 5 rows: 8 are needed");
     p.n = 40; /* ends inside the run */
     assert_int_equal(ipw_meter_align(&fit, &p, busy, N_BUSY, -1, 1, &err), IPW_EUNSUPPORTED);
-    assert_non_null(strstr(err.text, "does not hold the run"));
+    assert_non_null(strstr(err.text, "does not cover the run"));
     free(p.at);
 
     /* Nothing but noise. */

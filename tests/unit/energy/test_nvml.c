@@ -163,8 +163,8 @@ static void test_zero_watts(void **state)
         assert_true(v[1] == IPW_NO_VALUE);
         assert_true(v[2] == IPW_NO_VALUE);
     }
-    assert_non_null(strstr(s->note, "gpu1: 0 W is no reading of a board that is awake"));
-    assert_non_null(strstr(s->note, "gpu0: 0 W is no reading of a board that is awake"));
+    assert_non_null(strstr(s->note, "gpu1: ignored 0 W while awake"));
+    assert_non_null(strstr(s->note, "gpu0: ignored 0 W while awake"));
     s->close(s);
 }
 
@@ -320,8 +320,9 @@ static void link_to(const char *path, const char *library)
     if (library) assert_int_equal(symlink(library, path), 0);
 }
 
-/* Late reload: the driver is replaced by another version while we watch.  The library that we opened
- * never works with it; so it is opened again, with each try, until the new one is in its place. */
+/* Late reload: the driver is replaced by another version while we watch.  The library that we
+ * opened never works with it; so it is opened again, with each try, until the new one is in its
+ * place. */
 static void test_13_14_library_replaced(void **state)
 {
     static const char text[] = "device GPU-aaaa H100 700000\n"

@@ -19,8 +19,8 @@ static void device(const char *id, const char *vendor, const char *class_, const
     }
 }
 
-/* Only displays and 3D controllers of NVIDIA count: no sound, no other maker, none without its files; a list has
- * room for as many as it says. */
+/* Only displays and 3D controllers of NVIDIA count: no sound, no other maker, none without its
+ * files; a list has room for as many as it says. */
 static void test_scan(void **state)
 {
     struct nvml_pci_device list[8];

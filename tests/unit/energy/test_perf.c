@@ -257,12 +257,12 @@ static void test_15_permission(void **state)
     assert_false(channel(s, "package-0", NULL)->in_sum);
     assert_true(channel(s, "package-0/dram", NULL)->in_sum);
     assert_true(channel(s, "package-1/dram", NULL)->in_sum);
-    assert_string_equal(s->note, "no cpu figure: not every event opens: No such device");
+    assert_string_equal(s->note, "no cpu energy: some events cannot be opened: No such device");
     s->close(s);
     fail_cpu = -1;
     fail_config = 0;
     assert_int_equal(ipw_perf_open(&s, &options, &err), IPW_EUNSUPPORTED);
-    assert_string_equal(err.text, "perf power events do not open: No such device");
+    assert_string_equal(err.text, "perf power events cannot be opened: No such device");
 }
 
 static void refused(enum ipw_code code, const char *why)
@@ -281,11 +281,11 @@ static void test_14_nothing_there(void **state)
     (void)state;
     refused(IPW_EUNSUPPORTED, "no power PMU");
     put("devices/power/type", "nine\n");
-    refused(IPW_EPARSE, "power/type: no number");
+    refused(IPW_EPARSE, "power/type: not a number");
     put("devices/power/type", "9\n");
-    refused(IPW_EPARSE, "power/cpumask: no list of processors");
+    refused(IPW_EPARSE, "power/cpumask: not a list of processors");
     put("devices/power/cpumask", "0-\n");
-    refused(IPW_EPARSE, "power/cpumask: no list of processors");
+    refused(IPW_EPARSE, "power/cpumask: not a list of processors");
     put("devices/power/cpumask", "0\n");
     refused(IPW_EUNSUPPORTED, "no energy events in "); /* as virtual machines have it */
     event("pkg", "event=0x02,umask=0x1");
@@ -303,7 +303,7 @@ static void test_14_nothing_there(void **state)
     {
         struct ipw_source *s = open_pmu();
         assert_int_equal(s->n_channels, 1);
-        assert_string_equal(s->note, "energy-ram is not understood and left out");
+        assert_string_equal(s->note, "energy-ram is not understood, so it is left out");
         count(0, 7);
         assert_int_equal(value(s, "package-0"), 7000);
         s->close(s);
@@ -436,7 +436,7 @@ static void test_odd_events(void **state)
         refused(IPW_EUNSUPPORTED, "no energy events in ");
     }
     put("devices/power/type", "4294967296\n");
-    refused(IPW_EPARSE, "power/type: no number");
+    refused(IPW_EPARSE, "power/type: not a number");
 }
 
 int main(void)

@@ -31,8 +31,8 @@ static void test_facts(void **state)
     assert_int_equal(f.model, 0);
 }
 
-/* A virtual machine of two processors at half load: 4.3 W, 2.5 to 11.3, when nothing is known of them
- * (worked out by hand from the published rows). */
+/* A virtual machine of two processors at half load: 4.3 W, 2.5 to 11.3, when nothing is known of
+ * them (worked out by hand from the published rows). */
 static void test_unknown_vcpus(void **state)
 {
     struct ipw_power_model_facts f = {.threads = 2, .virtual = true};
@@ -77,8 +77,8 @@ static void test_known_vcpus_and_limit(void **state)
     }
 }
 
-/* A laptop of 4 to 45 W whose power follows its load by a law of its own, with boosts and noise: of its
- * queries' truths at least 95 % lie within the bounds, from utilisation alone. */
+/* A laptop of 4 to 45 W whose power follows its load by a law of its own, with boosts and noise: of
+ * its queries' truths at least 95 % lie within the bounds, from utilisation alone. */
 static void test_laptop(void **state)
 {
     struct ipw_power_model_facts f = {.threads = 8, .limit_w = 45};

@@ -94,7 +94,7 @@ static void test_damaged_rows_are_named(void **state)
     assert_true(read_one(s) == IPW_NO_VALUE);
     write_log("ae", "1,5\n2,oops\n3\n4,7\n");
     assert_int_equal(read_one(s), 6000);
-    assert_string_equal(s->note, "meter.csv:3: 'oops' in column w is no number");
+    assert_string_equal(s->note, "meter.csv:3: 'oops' in column w is not a number");
     s->close(s);
 }
 
@@ -106,10 +106,10 @@ static void test_rows_of_several_devices_give_no_value(void **state)
     (void)state;
     write_log("ae", "1,0,100\n1.1,1,300\n2,0,100\n2.1,1,300\n");
     assert_true(read_one(s) == IPW_NO_VALUE);
-    assert_non_null(strstr(s->note, "meter.csv:4: rows of several devices take turns"));
+    assert_non_null(strstr(s->note, "meter.csv:4: the log mixes several devices"));
     s->close(s);
     assert_int_equal(ipw_powerlog_open(&s, path, &err), IPW_EUNSUPPORTED);
-    assert_non_null(strstr(err.text, "rows of several devices take turns ('0' and others)"));
+    assert_non_null(strstr(err.text, "the log mixes several devices ('0' and others)"));
 }
 
 static void test_counters(void **state)
@@ -158,7 +158,7 @@ static void test_a_cut_or_replaced_log_begins_anew(void **state)
     write_log("we", "time,joules\n1,8\n");
     read_one(s);
     read_one(s);
-    assert_string_equal(s->note, "meter.csv:1: the columns are not what they were");
+    assert_string_equal(s->note, "meter.csv:1: the columns have changed");
     s->close(s);
     unlink(moved);
 }
@@ -330,7 +330,8 @@ static void test_marks_and_remarks(void **state)
     s->close(s);
 }
 
-/* A successor with other columns is not taken for the first: no value, and a note with file and line. */
+/* A successor with other columns is not taken for the first: no value, and a note with file and
+ * line. */
 static void test_other_columns(void **state)
 {
     static const char *const others[] = {"time,v_w,u_w\n1,5,6\n", "time,other_watts\n1,5\n",
@@ -344,14 +345,14 @@ static void test_other_columns(void **state)
         write_log("we", others[i]);
         read_one(s); /* sees that the file was cut */
         read_one(s);
-        if (!strstr(s->note, "meter.csv:1: the columns are not what they were"))
+        if (!strstr(s->note, "meter.csv:1: the columns have changed"))
             fail_msg("%zu: %s", i, s->note);
         s->close(s);
     }
 }
 
-/* A log that is moved away and comes back as a folder, or not at all, gives the last row as long as a row holds; a
- * new file is read from its start. */
+/* A log that is moved away and comes back as a folder, or not at all, gives the last row as long as
+ * a row holds; a new file is read from its start. */
 static void test_moved_away(void **state)
 {
     struct ipw_source *s = open_log("time,w\n1,5\n");

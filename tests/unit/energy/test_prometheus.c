@@ -386,7 +386,7 @@ static void test_what_is_missing_is_no_value(void **state)
 
     (void)state;
     assert_int_equal(s->n_channels, 1);
-    assert_string_equal(s->note, "1 lines of the page are no samples, the first is line 2");
+    assert_string_equal(s->note, "1 lines of the page are not samples; the first is line 2");
     assert_int_equal(value_of(s, "package-0"), 2500000);
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         atomic_store(&e.reply, pages[i]);
@@ -411,7 +411,7 @@ static void test_what_is_missing_is_no_value(void **state)
 
     atomic_store(&e.reply, OK "up 1\n");
     assert_int_equal(ipw_prometheus_open(&s, e.url, &fetch, &err), IPW_EUNSUPPORTED);
-    assert_non_null(strstr(err.text, "no series of energy or power that is known"));
+    assert_non_null(strstr(err.text, "no known series of energy or power"));
     assert_null(s);
     stop(&e);
     assert_int_equal(ipw_prometheus_open(&s, e.url, &fetch, &err), IPW_ENET);

@@ -71,7 +71,8 @@ static void test_samples(void **state)
     assert_true(isnan(g.value));
 }
 
-/* A line that is cut or is none is counted with the first one's number; the lines around it stay. */
+/* A line that is cut or is none is counted with the first one's number; the lines around it
+ * stay. */
 static void test_no_samples(void **state)
 {
     static const char *const table[] = {
@@ -116,7 +117,8 @@ static void test_no_samples(void **state)
     }
 }
 
-/* Names, values and numbers beyond the ceilings are refused, never cut; further labels are left out. */
+/* Names, values and numbers beyond the ceilings are refused, never cut; further labels are left
+ * out. */
 static void test_ceilings(void **state)
 {
     static char text[200000];

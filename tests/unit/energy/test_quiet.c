@@ -160,7 +160,8 @@ static void test_damaged_stat(void **state)
     }
 }
 
-/* Processes that are each other's parents, and ones that ended in between, end no search and make no load below 0. */
+/* Processes that are each other's parents, and ones that ended in between, end no search and make
+ * no load below 0. */
 static void test_odd_families(void **state)
 {
     struct ipw_quiet_process a[] = {{.pid = 5, .parent = 6, .ticks = 10}, {.pid = 6, .parent = 5}};

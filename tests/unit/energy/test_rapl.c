@@ -452,7 +452,7 @@ static void look_partly_denied(const struct tree *tree)
     for (size_t i = 0; i < 3; i++) {
         look_for(s->channels[i].in_sum == (s->channels[i].domain == IPW_DOMAIN_DRAM));
     }
-    look_for(!strcmp(s->note, "no cpu figure: intel-rapl:1/energy_uj: Permission denied "
+    look_for(!strcmp(s->note, "no cpu energy: intel-rapl:1/energy_uj: Permission denied "
                               "(as root: chmod a+r it)"));
     s->read(s, values);
     look_for(values[0] == 10 && values[1] == 20 && values[2] == IPW_NO_VALUE);

@@ -2,8 +2,9 @@
 #include "energy/sources/rapl.h"
 #include "unit/energy/tree.h"
 
-/* The kernel cuts the unit to whole nanojoules; its range tells which it was, and the truth comes back:
- * 15258 for 15258.789, 61035 for 61035.156.  Dram's 15.3 uJ is by its book, the last was not cut. */
+/* The kernel cuts the unit to whole nanojoules; its range tells which it was, and the truth comes
+ * back: 15258 for 15258.789, 61035 for 61035.156.  Dram's 15.3 uJ is by its book, the last was not
+ * cut. */
 static void test_cut_unit_is_multiplied_back(void **state)
 {
     static const struct {

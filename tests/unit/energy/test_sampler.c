@@ -173,7 +173,8 @@ static void test_kicks_are_merged(void **state)
     ipw_sampler_free(s);
 }
 
-/* Spaced, kicks and marks bring no reading before their distance is over; spaced no more, they do. */
+/* Spaced, kicks and marks bring no reading before their distance is over; spaced no more, they
+ * do. */
 static void test_spaced(void **state)
 {
     struct fake a;
@@ -311,8 +312,8 @@ static void test_stop_with_a_full_ring(void **state)
     ipw_sampler_free(s);
 }
 
-/* A mark reads CPU counters at once, on this thread; a GPU's are left alone, and so is what was just
- * read. */
+/* A mark reads CPU counters at once, on this thread; a GPU's are left alone, and so is what was
+ * just read. */
 static void test_mark(void **state)
 {
     struct fake cpu, gpu;

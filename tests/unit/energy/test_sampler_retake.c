@@ -18,8 +18,8 @@ static void jump_sleep(void *clock, int64_t t_ns)
     if (atomic_load(&j->t) < t_ns) atomic_store(&j->t, t_ns);
 }
 
-/* A reading that is interrupted (the clock jumps within it) is taken again, and the row has the time
- * and the value of the one that was not; one that always takes so long is believed. */
+/* A reading that is interrupted (the clock jumps within it) is taken again, and the row has the
+ * time and the value of the one that was not; one that always takes so long is believed. */
 struct hurdle {
     struct ipw_source source;
     struct ipw_channel channel;

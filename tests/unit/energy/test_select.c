@@ -1,4 +1,5 @@
-/* Which sensors are opened: the words of --telemetry, the choice between perf and powercap, --gpu. */
+/* Which sensors are opened: the words of --telemetry, the choice between perf and powercap,
+ * --gpu. */
 #include "energy/overlap.h"
 #include "energy/select.h"
 
@@ -143,7 +144,7 @@ static void test_wrong_words(void **state)
         {"prometeus=http://x", "(did you mean 'prometheus='?)"},
         {"prometheus", "--telemetry prometheus: expected prometheus=..."},
         {"prometheus=", "nothing after the '='"},
-        {"rapl,none", "none goes with nothing else"},
+        {"rapl,none", "none cannot be combined with sensors"},
         {"xyzzy", "there are auto, none, "},
     };
     struct ipw_source_set set;
@@ -157,8 +158,8 @@ static void test_wrong_words(void **state)
     }
 }
 
-/* Files, commands and exporters are opened by the word's argument, which may hold commas; a command named twice runs
- * once, two different ones run both. */
+/* Files, commands and exporters are opened by the word's argument, which may hold commas; a command
+ * named twice runs once, two different ones run both. */
 static void test_arguments(void **state)
 {
     struct ipw_source_set set;
@@ -314,8 +315,8 @@ static void put_perf(void)
     put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
 }
 
-/* Where perf has all of powercap's registers, powercap is closed; with one more of its own, or when it was named, it
- * stays. */
+/* Where perf has all of powercap's registers, powercap is closed; with one more of its own, or when
+ * it was named, it stays. */
 static void test_perf_and_powercap(void **state)
 {
     const struct ipw_perf_options perf = {.open_event = open_event, .paranoid = "/nonexistent"};

@@ -41,7 +41,8 @@ static void end(struct ipw_selftest *t)
     ipw_source_set_close(&set);
 }
 
-/* `seconds` of rows every 5 ms: a counter of `watts` that publishes every `period_ms`, and a gauge. */
+/* `seconds` of rows every 5 ms: a counter of `watts` that publishes every `period_ms`, and a
+ * gauge. */
 static void feed(struct ipw_selftest *t, double seconds, double watts, int period_ms,
                  int64_t gauge_mw, int64_t start_uj)
 {

@@ -1,4 +1,5 @@
-/* Starting child processes where something is in the way: no descriptors left, and a helper that is told nonsense. */
+/* Starting child processes where something is in the way: no descriptors left, and a helper that is
+ * told nonsense. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,8 +110,8 @@ static int start_worker(struct ipw_err *err)
 
 static void settle(void *ud) { ipw_loop_stop(ud); }
 
-/* Each of the descriptors that a start needs is the one too many in turn: it fails with a word, leaves nothing open
- * and nothing running, and goes as soon as there is room. */
+/* Each of the descriptors that a start needs is the one too many in turn: it fails with a word,
+ * leaves nothing open and nothing running, and goes as soon as there is room. */
 static void test_no_descriptors(void **state)
 {
     static int (*const starts[])(struct ipw_err *) = {start_plain, start_with_input, start_service,
@@ -151,7 +152,8 @@ static void test_no_descriptors(void **state)
 
 /* ---- the helper ---- */
 
-/* Runs it with these words; the errno that it reports, or 1000 and its exit status when it reports none. */
+/* Runs it with these words; the errno that it reports, or 1000 and its exit status when it reports
+ * none. */
 static int helper(bool status_fd, const char *const *words)
 {
     char *argv[12] = {"/proc/self/exe", "__exec"};

@@ -90,8 +90,8 @@ static void test_timers_are_never_early(void **state)
     for (int i = 0; i < 200; i++) assert_true(stamps[i].seen >= stamps[i].due);
 }
 
-/* By instants: those that are past at once, in their order; the others not before theirs.  One that is
- * set anew after the clock has fired is not lost. */
+/* By instants: those that are past at once, in their order; the others not before theirs.  One that
+ * is set anew after the clock has fired is not lost. */
 static void rearm(void *ud)
 {
     ipw_timer_start_at(loop, *(int64_t *)ud, note, "d");

@@ -170,7 +170,8 @@ static void test_answers_inside(void **state)
     ipw_message_channel_close(seen.channel);
 }
 
-/* A peer that does not read: what waits for it has a ceiling, and reaching it ends the channel, told from the loop. */
+/* A peer that does not read: what waits for it has a ceiling, and reaching it ends the channel,
+ * told from the loop. */
 static void test_does_not_read(void **state)
 {
     char block[1000] = {0};

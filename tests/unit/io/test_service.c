@@ -1,5 +1,5 @@
-/* A child of our own that stays: its first line, what it says after it, how it ends by itself, and being
- * stopped though it does not want to. */
+/* A child of our own that stays: its first line, what it says after it, how it ends by itself, and
+ * being stopped though it does not want to. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -143,7 +143,7 @@ static void a_program_has_to_be_named(void **state)
     assert_int_equal(ipw_service_start(&service, loop, NULL, NULL, NULL, NULL, &err), IPW_EINVAL);
     assert_int_equal(ipw_service_start(&service, loop, none, NULL, NULL, NULL, &err), IPW_EINVAL);
     assert_int_equal(ipw_service_start(&service, loop, empty, NULL, NULL, NULL, &err), IPW_EINVAL);
-    assert_string_equal(err.text, "no program to run was named");
+    assert_string_equal(err.text, "no program was named");
     assert_null(service);
     /* one that is not there ends at once */
     assert_int_equal(ipw_service_start(&service, loop, missing, on_line, on_exit_, NULL, &err), 0);

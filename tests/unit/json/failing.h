@@ -1,9 +1,10 @@
 /* unit/json/failing.h: the calls on files, made to fail one at a time.
  *
- * The linker puts these functions in the place of the C library's (floor.cmake lists the calls).  Between
- * failing_at() and failing_end() the calls are counted, and the one with the given number goes wrong in the
- * given way; all others, and everything outside, are the real ones.  So a test can walk over each call of an
- * operation, whichever these are, and ask every time what the caller was told and what is on the disk. */
+ * The linker puts these functions in the place of the C library's (floor.cmake lists the calls).
+ * Between failing_at() and failing_end() the calls are counted, and the one with the given number
+ * goes wrong in the given way; all others, and everything outside, are the real ones.  So a test
+ * can walk over each call of an operation, whichever these are, and ask every time what the caller
+ * was told and what is on the disk. */
 #ifndef IPW_UNIT_JSON_FAILING_H
 #define IPW_UNIT_JSON_FAILING_H
 
@@ -13,7 +14,8 @@
 enum failing_how {
     FAILING_EIO,   /* the call fails; a close has closed all the same */
     FAILING_EINTR, /* a signal came in between: to be called again */
-    FAILING_NOTHING, /* reads and writes of no byte: an end of the file, a device that takes nothing */
+    /* Reads and writes of no byte: an end of the file, a device that takes nothing. */
+    FAILING_NOTHING,
     FAILING_SHORT, /* reads and writes of half of the bytes */
     FAILING_FULL, /* writes half and then no more: a full disk; cutting a file back fails as well */
     FAILING_EACCES, /* the call fails: a right is missing */

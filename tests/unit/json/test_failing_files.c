@@ -1,5 +1,6 @@
-/* Files while the calls on them fail: each call of each operation, one at a time.  The caller is told which
- * file it was, no descriptor stays open, and what was on the disk is there still, or what was to be. */
+/* Files while the calls on them fail: each call of each operation, one at a time.  The caller is
+ * told which file it was, no descriptor stays open, and what was on the disk is there still, or
+ * what was to be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,8 +196,7 @@ static void a_line_that_stays_half_is_told(void **state)
                         "lines.jsonl: write: No space left on device, and it could not be cut back "
                         "to 8 bytes: No space left on device");
     assert_int_equal(append_lines(&err), IPW_EPARSE);
-    assert_string_equal(err.text,
-                        "lines.jsonl: its last line is torn (no line feed after byte 16)");
+    assert_string_equal(err.text, "lines.jsonl: last line is incomplete: no newline after byte 16");
 }
 
 static int read_lines(char *to, struct ipw_err *err)

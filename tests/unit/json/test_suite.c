@@ -1,8 +1,8 @@
 /* Row J-2 of reliability.md: every case of the public JSON parsing suite (nst/JSONTestSuite, 318
- * names), decided as its name says: y_ is accepted, n_ is refused, and what is ours to decide (i_) is
- * decided here, once: numbers beyond a double keep their text, what is no UTF-8 or half a surrogate
- * pair is repaired and counted, UTF-16 and more than 128 levels are refused.  The names are the
- * suite's; the texts are our own.  jansson gives its opinion beside ours on every text. */
+ * names), decided as its name says: y_ is accepted, n_ is refused, and what is ours to decide (i_)
+ * is decided here, once: numbers beyond a double keep their text, what is no UTF-8 or half a
+ * surrogate pair is repaired and counted, UTF-16 and more than 128 levels are refused.  The names
+ * are the suite's; the texts are our own.  jansson gives its opinion beside ours on every text. */
 #include "oracle.h"
 
 #define BYTES(literal) literal, sizeof(literal) - 1
@@ -357,8 +357,8 @@ static void make_long_texts(void)
     memset(nested + sizeof nested / 2, ']', sizeof nested / 2);
 }
 
-/* Where jansson's opinion is another one: it is the only parser here to take a NUL after a number for
- * the end of the text, it reads 2048 levels, and of what is ours to decide it reads nothing but
+/* Where jansson's opinion is another one: it is the only parser here to take a NUL after a number
+ * for the end of the text, it reads 2048 levels, and of what is ours to decide it reads nothing but
  * numbers that fit a double and refuses NUL in keys. */
 static bool jansson_may_differ(const struct public_case *c)
 {

@@ -1,4 +1,5 @@
-/* The books of a run and of its devices: sessions added up, devices that come and go, and joules that are not known. */
+/* The books of a run and of its devices: sessions added up, devices that come and go, and joules
+ * that are not known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +41,8 @@ static void sessions_add_up(void **state)
     assert_true(sum.total.coverage == 1);
 }
 
-/* A session of which nothing is known makes the sum unknown, in whatever order; the part that was measured stays. */
+/* A session of which nothing is known makes the sum unknown, in whatever order; the part that was
+ * measured stays. */
 static void an_unknown_session(void **state)
 {
     (void)state;
@@ -101,7 +103,8 @@ static void joules_of_each_device(void **state)
     for (size_t i = 0; i < sums.n; i++)
         if (sums.all[i].name[0]) assert_true(sums.all[i].account.marginal_j == 1);
 
-    /* a part of one query is not known: nor is the sum; without accounts these are not known either */
+    /* a part of one query is not known: nor is the sum; without accounts these are not known
+     * either */
     add_query(&sums, 2, gpus, (const double[]){NAN, 1}, false);
     assert_true(isnan(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu1")));
     assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu0") == 23);
@@ -116,9 +119,9 @@ static void joules_of_each_device(void **state)
     assert_false(ipw_device_sums_whole(&sums, IPW_DOMAIN_GPU));
 }
 
-static struct ipw_device_book device_book(const char *name, double total_j)
+static struct ipw_device_balance device_book(const char *name, double total_j)
 {
-    struct ipw_device_book b = {.domain = IPW_DOMAIN_GPU, .balance = book(total_j, 0, 1)};
+    struct ipw_device_balance b = {.domain = IPW_DOMAIN_GPU, .balance = book(total_j, 0, 1)};
 
     snprintf(b.name, sizeof b.name, "%s", name);
     return b;
@@ -126,39 +129,39 @@ static struct ipw_device_book device_book(const char *name, double total_j)
 
 static void books_of_each_device(void **state)
 {
-    struct ipw_device_book first[] = {device_book("gpu1", 10), device_book("gpu2", 5)};
-    struct ipw_device_book second[] = {device_book("gpu0", 7), device_book("gpu1", 3)};
-    struct ipw_device_book nameless = device_book("", 1);
-    struct ipw_device_books sum = {0}, none = {0};
+    struct ipw_device_balance first[] = {device_book("gpu1", 10), device_book("gpu2", 5)};
+    struct ipw_device_balance second[] = {device_book("gpu0", 7), device_book("gpu1", 3)};
+    struct ipw_device_balance nameless = device_book("", 1);
+    struct ipw_device_balances sum = {0}, none = {0};
     struct ipw_device_sums warmup = {0}, wasted = {0};
 
     (void)state;
-    ipw_device_books_add(&sum, &none);
+    ipw_device_balances_add(&sum, &none);
     assert_int_equal(sum.n, 0);
-    ipw_device_books_add(&sum, &(struct ipw_device_books){.all = first, .n = 2});
-    ipw_device_books_add(&sum, &(struct ipw_device_books){.all = second, .n = 2});
+    ipw_device_balances_add(&sum, &(struct ipw_device_balances){.all = first, .n = 2});
+    ipw_device_balances_add(&sum, &(struct ipw_device_balances){.all = second, .n = 2});
     assert_int_equal(sum.n, 3);
     assert_string_equal(sum.all[0].name, "gpu0"); /* sorted, though it came later */
     assert_true(sum.all[1].balance.total.j == 13 && sum.all[1].balance.seconds == 2);
-    assert_true(ipw_device_books_whole(&sum, IPW_DOMAIN_GPU));
-    assert_false(ipw_device_books_whole(&sum, IPW_DOMAIN_CPU));
-    assert_false(ipw_device_books_whole(NULL, IPW_DOMAIN_GPU));
+    assert_true(ipw_device_balances_whole(&sum, IPW_DOMAIN_GPU));
+    assert_false(ipw_device_balances_whole(&sum, IPW_DOMAIN_CPU));
+    assert_false(ipw_device_balances_whole(NULL, IPW_DOMAIN_GPU));
 
     add_query(&warmup, 2, gpus, (const double[]){1, 2}, true);
     add_query(&wasted, 2, gpus, (const double[]){4, 8}, true);
-    ipw_device_books_apart(&sum, NULL, NULL);
+    ipw_device_balances_apart(&sum, NULL, NULL);
     assert_true(sum.all[0].balance.warmup_j == 0 && sum.all[0].balance.wasted_j == 0);
-    ipw_device_books_apart(&sum, &warmup, &wasted);
+    ipw_device_balances_apart(&sum, &warmup, &wasted);
     assert_true(sum.all[0].balance.warmup_j == 2 && sum.all[0].balance.wasted_j == 8);
     assert_true(sum.all[1].balance.warmup_j == 1 && sum.all[1].balance.wasted_j == 4);
     assert_true(sum.all[2].balance.warmup_j == 0 && sum.all[2].balance.wasted_j == 0);
 
     /* a session that did not list its devices */
-    ipw_device_books_add(&sum, &(struct ipw_device_books){.all = &nameless, .n = 1});
-    assert_false(ipw_device_books_whole(&sum, IPW_DOMAIN_GPU));
+    ipw_device_balances_add(&sum, &(struct ipw_device_balances){.all = &nameless, .n = 1});
+    assert_false(ipw_device_balances_whole(&sum, IPW_DOMAIN_GPU));
     ipw_device_sums_release(&warmup);
     ipw_device_sums_release(&wasted);
-    ipw_device_books_release(&sum);
+    ipw_device_balances_release(&sum);
 }
 
 int main(void)

@@ -15,8 +15,8 @@ static double drawn(const struct ipw_fair *f, const int32_t *count)
     return f->cap_w * (1 - rest);
 }
 
-/* By its definition: over all orders, for one call of phase p; by how many of each phase come before
- * it: each such group is before it in as many orders as there are ways to choose it. */
+/* By its definition: over all orders, for one call of phase p; by how many of each phase come
+ * before it: each such group is before it in as many orders as there are ways to choose it. */
 static double shapley(const struct ipw_fair *f, const int32_t *count, int p)
 {
     int32_t n = count[PRE] + count[DEC], others[IPW_PHASE_COUNT] = {0};

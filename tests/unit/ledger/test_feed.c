@@ -1,4 +1,5 @@
-/* The feed's queries in flight: found by number, whatever their order, and forgotten when booked. */
+/* The feed's queries in flight: found by number, whatever their order, and forgotten when
+ * booked. */
 #include <string.h>
 
 #include "ledger/feed.h"
@@ -20,14 +21,15 @@ static int64_t book(struct ipw_feed *f, int32_t query, int64_t t0_ns, int64_t t1
     struct ipw_query_trace trace = {.index = query, .start_ns = t0_ns, .end_ns = t1_ns};
     struct ipw_figure figure;
 
-    ipw_feed_book(f, &trace);
+    ipw_feed_finish(f, &trace);
     figure = trace.energy[IPW_DOMAIN_CPU];
     assert_true(figure.known);
     ipw_query_trace_release(&trace);
     return (int64_t)(figure.j * 1e6 + 0.5);
 }
 
-/* Numbers come in any order (7 and QUERIES have no common factor), and are booked in another one. */
+/* Numbers come in any order (7 and QUERIES have no common factor), and are booked in another
+ * one. */
 static void test_any_order(void **state)
 {
     struct ipw_channel c = test_counter("package-0", IPW_DOMAIN_CPU, 0, 400);

@@ -4,8 +4,8 @@
 #include "ledger/lag.h"
 #include "unit/energy/energy_test.h"
 
-/* Steps of 100 ms of a device that draws 80 W and 430 W by turns of half a second and follows `late`
- * seconds after; `noise` of each step. */
+/* Steps of 100 ms of a device that draws 80 W and 430 W by turns of half a second and follows
+ * `late` seconds after; `noise` of each step. */
 static void learn(struct ipw_lag *lag, double late, double noise, int steps)
 {
     struct ipw_phase_line line = {0};

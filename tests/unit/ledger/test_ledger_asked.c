@@ -41,7 +41,8 @@ static void test_names(void **state)
     ipw_ledger_free(l);
 }
 
-/* A query that the ledger does not know has no energy: null with a reason, in every form of the question. */
+/* A query that the ledger does not know has no energy: null with a reason, in every form of the
+ * question. */
 static void test_unknown_query(void **state)
 {
     struct ipw_ledger *l = two();
@@ -107,7 +108,8 @@ static void test_accounts_of_devices(void **state)
     ipw_ledger_free(l);
 }
 
-/* A simpler method is no better than its samples: none within, or a break between them, gives no number. */
+/* A simpler method is no better than its samples: none within, or a break between them, gives no
+ * number. */
 static void test_simple_methods(void **state)
 {
     struct ipw_ledger *l = two();
@@ -179,8 +181,8 @@ static void test_forgotten(void **state)
     ipw_ledger_free(l);
 }
 
-/* Phases and tokens of an unknown query, that end before they begin, or of no kind, are passed over; ones beyond
- * the query's own time are cut to it. */
+/* Phases and tokens of an unknown query, that end before they begin, or of no kind, are passed
+ * over; ones beyond the query's own time are cut to it. */
 static void test_events_that_are_none(void **state)
 {
     for (int share = IPW_SHARE_EQUAL; share <= IPW_SHARE_PHASE; share++) {
@@ -258,7 +260,8 @@ static void test_channels_outside_sums(void **state)
     ipw_ledger_free(l);
 }
 
-/* The newest reading of all: a channel that is given up does not hold it back, unless there is no other. */
+/* The newest reading of all: a channel that is given up does not hold it back, unless there is no
+ * other. */
 static void test_read_up_to(void **state)
 {
     struct ipw_channel c[2] = {test_counter("package-0", CPU, 0, 400),
@@ -286,7 +289,8 @@ static void test_read_up_to(void **state)
     ipw_ledger_free(l);
 }
 
-/* Power of a window of no length, outside the readings, or of no sensor: none, and no statistics of it. */
+/* Power of a window of no length, outside the readings, or of no sensor: none, and no statistics of
+ * it. */
 static void test_no_power(void **state)
 {
     struct ipw_ledger *l = two();
@@ -306,7 +310,8 @@ static void test_no_power(void **state)
     ipw_ledger_free(l);
 }
 
-/* Part of a query that is shorter than a gauge resolves has no figure of its own; the reading is its estimate. */
+/* Part of a query that is shorter than a gauge resolves has no figure of its own; the reading is
+ * its estimate. */
 static void test_below_resolution(void **state)
 {
     struct ipw_channel c = test_gauge("gpu0", 700);

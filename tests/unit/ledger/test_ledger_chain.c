@@ -1,5 +1,5 @@
-/* The chain of docs/method.md, "Fallbacks", step by step: each turn gets the first figure that applies, and
- * says which. */
+/* The chain of docs/method.md, "Fallbacks", step by step: each turn gets the first figure that
+ * applies, and says which. */
 #include "ledger/ledger.h"
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
@@ -92,8 +92,8 @@ static void test_distributed_by_phase_weights(void **state)
     ipw_ledger_free(w.l);
 }
 
-/* Case 12: a hole of 12 s that covers four turns of different make: each has what its phases draw, by
- * what they drew before, and together they have the hole's energy, to the microjoule. */
+/* Case 12: a hole of 12 s that covers four turns of different make: each has what its phases draw,
+ * by what they drew before, and together they have the hole's energy, to the microjoule. */
 static void test_12_hole_over_four_turns_by_phases(void **state)
 {
     static const double prefill_s[] = {0.5, 1, 1.5, 2}; /* the rest of each turn's 3 s: a tool */
@@ -156,8 +156,8 @@ static void test_distributed_by_tokens(void **state)
     ipw_ledger_free(w.l);
 }
 
-/* Turns that no publication of the counter tells apart, polled no faster than it publishes: by their
- * tokens when all have some, */
+/* Turns that no publication of the counter tells apart, polled no faster than it publishes: by
+ * their tokens when all have some, */
 static void test_short_turns_by_tokens(void **state)
 {
     struct world w = begin(S(0.1), false);
@@ -240,9 +240,10 @@ static void test_estimated_by_the_gauge(void **state)
     ipw_ledger_free(w.l);
 }
 
-/* A reply that comes all at once, 40 us of decode in each 100 ms that the counter tells: what a phase
- * draws that is next to nothing of every step is anybody's guess, by steps and by tokens, but no piece
- * of a step holds more than the board can draw in its time, and no window's peak is below its mean. */
+/* A reply that comes all at once, 40 us of decode in each 100 ms that the counter tells: what a
+ * phase draws that is next to nothing of every step is anybody's guess, by steps and by tokens, but
+ * no piece of a step holds more than the board can draw in its time, and no window's peak is below
+ * its mean. */
 static void test_no_piece_beyond_the_most(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Many queries at once, by every sharing rule: each joule is booked once, to the microjoule, and each
- * query gets what the rule says. */
+/* Many queries at once, by every sharing rule: each joule is booked once, to the microjoule, and
+ * each query gets what the rule says. */
 #include <stdlib.h>
 
 #include "ledger/ledger.h"
@@ -135,7 +135,8 @@ static int64_t straight(const struct crowd *c, int d, int64_t t_ns)
            (int64_t)((__int128)(c->uj[d][i + 1] - c->uj[d][i]) * (t_ns - row_ns(i)) / ROW_NS);
 }
 
-/* What the rule gives, cell by cell and query by query; under `phase` only the ledger's fit knows. */
+/* What the rule gives, cell by cell and query by query; under `phase` only the ledger's fit
+ * knows. */
 static void share(struct crowd *c, size_t n_changes)
 {
     static int active[QUERIES], part[QUERIES];

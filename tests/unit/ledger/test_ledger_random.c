@@ -75,7 +75,7 @@ static void tell_edges(struct ipw_ledger *l, const struct script *s, size_t *don
 
 /* Queries, the parts of each, and idle, against the total.  False: a counter had not moved yet, or
  * had fallen silent, when the run ended: then there is no total. */
-static bool check_books(const struct ipw_ledger *l, const struct script *s, uint64_t *seed)
+static bool check_balance(const struct ipw_ledger *l, const struct script *s, uint64_t *seed)
 {
     struct ipw_figure all = ipw_ledger_figure(l, ask_total(IPW_DOMAIN_CPU, s->start, s->end));
     int64_t sum = 0, idle, total = uj_of(all);
@@ -166,7 +166,7 @@ static void test_books_balance(void **state)
             }
         }
         tell_edges(l, &s, &done, s.end);
-        balanced += check_books(l, &s, &seed);
+        balanced += check_balance(l, &s, &seed);
         for (size_t q = 0; q < s.n_queries; q++) {
             if (!asked[q]) continue;
             assert_int_equal(booked[q],
@@ -207,8 +207,8 @@ static void test_53_scaling_and_shifting(void **state)
     }
 }
 
-/* Case 25: one turn of two hours at 20 Hz, 144,000 readings (a ring holds 2046), beside short queries
- * whose ends trim what nobody needs: all of it is there. */
+/* Case 25: one turn of two hours at 20 Hz, 144,000 readings (a ring holds 2046), beside short
+ * queries whose ends trim what nobody needs: all of it is there. */
 static void test_25_one_turn_of_two_hours(void **state)
 {
     struct ipw_channel c = test_counter("package-0", IPW_DOMAIN_CPU, RANGE_15 + 15, 400);

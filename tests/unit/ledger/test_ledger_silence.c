@@ -51,8 +51,8 @@ static void test_never_moved(void **state)
     ipw_ledger_free(l);
 }
 
-/* It stops in the middle of a run, and nothing else reads the device: what was before stands, what ends
- * in the silence is null with an estimate by what was drawn last. */
+/* It stops in the middle of a run, and nothing else reads the device: what was before stands, what
+ * ends in the silence is null with an estimate by what was drawn last. */
 static void test_stops_for_good(void **state)
 {
     struct ipw_ledger *l = board(false);
@@ -76,7 +76,8 @@ static void test_stops_for_good(void **state)
     assert_near(f.estimate_j, 800, 25);
     assert_near(f.partial_j, 200, 25);
     assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(1), S(12))), "stuck");
-    /* It moves again: that is another chain, so that nothing is counted which nobody was charged. */
+    /* It moves again: that is another chain, so that nothing is counted which nobody was
+     * charged. */
     for (double t = 12; t < 14; t += 0.02) {
         int64_t v = J(5000 + 200 * (floor(t * 10 + 1e-6) / 10));
         ipw_ledger_row(l, 0, 1, S(t), &v);
@@ -110,7 +111,8 @@ static void test_silence_that_ends(void **state)
     ipw_ledger_free(l);
 }
 
-/* Its gauge says that the device draws power: after 5 s the gauge stands in, as a chain of its own. */
+/* Its gauge says that the device draws power: after 5 s the gauge stands in, as a chain of its
+ * own. */
 static void test_handed_over(void **state)
 {
     struct ipw_ledger *l = board(true);
@@ -174,7 +176,8 @@ static void test_one_of_two(void **state)
     ipw_ledger_free(l);
 }
 
-/* A gauge that averages over a second: a turn of half a second is null, the query keeps its figure. */
+/* A gauge that averages over a second: a turn of half a second is null, the query keeps its
+ * figure. */
 static void test_turns_below_resolution(void **state)
 {
     struct ipw_channel c = test_gauge("wall", 700);
@@ -250,8 +253,8 @@ static void test_estimate_by_a_model(void **state)
     ipw_ledger_free(l);
 }
 
-/* Short queries between two readings of a model, of a ledger that has forgotten what was before them: it goes on as
- * it was before the newest reading, and is never 0 for want of an older one. */
+/* Short queries between two readings of a model, of a ledger that has forgotten what was before
+ * them: it goes on as it was before the newest reading, and is never 0 for want of an older one. */
 static void test_estimate_after_a_trim(void **state)
 {
     struct ipw_channel c[3];

@@ -58,8 +58,8 @@ static void compare(struct ipw_ledger *whole, struct ipw_ledger *trimmed, const 
     }
 }
 
-/* Two boards, the rows of one of which come late and many at once; queries that overlap all the time.
- * One ledger forgets whenever it can, the other never does. */
+/* Two boards, the rows of one of which come late and many at once; queries that overlap all the
+ * time.  One ledger forgets whenever it can, the other never does. */
 static void test_25_trimmed_books_are_the_same(void **state)
 {
     (void)state;

@@ -54,8 +54,9 @@ static void test_22_no_length(void **state)
     ipw_ledger_free(l);
 }
 
-/* Two at a time for 60 us, in which the line has three microjoules and the truth may have all of the
- * step's 2500: the half that each is due of it is within its bounds, although one was handed two. */
+/* Two at a time for 60 us, in which the line has three microjoules and the truth may have all of
+ * the step's 2500: the half that each is due of it is within its bounds, although one was handed
+ * two. */
 static void test_33_bounds_of_a_small_cell(void **state)
 {
     struct ipw_channel c = test_counter("dram", CPU, RANGE_61 + 61, 1000);
@@ -329,9 +330,10 @@ static void test_13_lost_device(void **state)
     ipw_ledger_free(l);
 }
 
-/* Case 13: it is known to have fallen off the bus at 15 s: the turns before keep their joules, those
- * after it are null for that reason, nobody waits for it, and the other device's books go on.  When it
- * comes back, its count is another one, even where it could pass for the old one gone on. */
+/* Case 13: it is known to have fallen off the bus at 15 s: the turns before keep their joules,
+ * those after it are null for that reason, nobody waits for it, and the other device's books go on.
+ * When it comes back, its count is another one, even where it could pass for the old one gone
+ * on. */
 static void test_13_gpu_lost_at_15_s(void **state)
 {
     struct ipw_channel c[2] = {test_counter("gpu0", GPU, 0, 400),
@@ -423,8 +425,8 @@ static void test_open_phase_told_whole(void **state)
     ipw_ledger_free(l);
 }
 
-/* A source of which no row ever comes is not waited for longer than half a minute from the first row
- * of another one. */
+/* A source of which no row ever comes is not waited for longer than half a minute from the first
+ * row of another one. */
 static void test_13_a_source_that_never_spoke(void **state)
 {
     struct ipw_channel c[2] = {test_counter("gpu0", GPU, 0, 400),

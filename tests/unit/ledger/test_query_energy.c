@@ -274,8 +274,8 @@ static double between(double from_s, double to_s)
     return ipw_ledger_figure(NULL, ask_query(0, IPW_DOMAIN_GPU, S(from_s), S(to_s))).j;
 }
 
-/* Two calls of one tool side by side are two spans, each with its own window; what they have in common
- * is in the union once. */
+/* Two calls of one tool side by side are two spans, each with its own window; what they have in
+ * common is in the union once. */
 static void case_26_overlapping_tools_of_one_name_are_told_apart(void **state)
 {
     struct ipw_event events[] = {QS(0),         LS(1, 1, 1),   LE(2, 1, 1, 1), TS(4, 2, "a"),
@@ -398,8 +398,9 @@ static void case_35_a_remote_model_has_no_figure(void **state)
     ipw_query_trace_release(&q);
 }
 
-/* Where a sensor of the model's machine was read, the model's spans have its joules and the accounts
- * say what was wasted, whatever the domain is; the client's own domains still have neither. */
+/* Where a sensor of the model's machine was read, the model's spans have its joules and the
+ * accounts say what was wasted, whatever the domain is; the client's own domains still have
+ * neither. */
 static void a_remote_model_whose_machine_is_read(void **state)
 {
     struct ipw_event events[] = {QS(0),         LS(1, 1, 1),   LE(2, 1, 1, 1),

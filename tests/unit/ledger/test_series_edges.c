@@ -123,8 +123,8 @@ static void test_43_period_is_learned_again(void **state)
     ipw_series_release(&s);
 }
 
-/* A counter that stands still says nothing, however often it is read: what ends in the silence has no
- * figure, and what spans it has what the next change brings. */
+/* A counter that stands still says nothing, however often it is read: what ends in the silence has
+ * no figure, and what spans it has what the next change brings. */
 static void test_counter_that_stands_still(void **state)
 {
     struct ipw_series s = slow_series(S(0.1));
@@ -162,7 +162,8 @@ static void test_counter_that_stands_still(void **state)
     ipw_series_release(&s);
 }
 
-/* Until it has moved once nothing is known, whoever asks; from its first change on everything is. */
+/* Until it has moved once nothing is known, whoever asks; from its first change on everything
+ * is. */
 static void test_counter_that_never_moves(void **state)
 {
     struct ipw_series s = slow_series(S(0.1));
@@ -181,7 +182,8 @@ static void test_counter_that_never_moves(void **state)
     ipw_series_release(&s);
 }
 
-/* A device that says that it sleeps is believed: nothing was drawn; the figure is no measurement. */
+/* A device that says that it sleeps is believed: nothing was drawn; the figure is no
+ * measurement. */
 static void test_counter_of_a_sleeping_device(void **state)
 {
     struct ipw_series s = slow_series(S(0.1));
@@ -202,7 +204,8 @@ static void test_counter_of_a_sleeping_device(void **state)
     ipw_series_release(&s);
 }
 
-/* A dead counter's gauge takes its place: a chain of its own, estimated; what spans both is null. */
+/* A dead counter's gauge takes its place: a chain of its own, estimated; what spans both is
+ * null. */
 static void test_handed_over_to_its_gauge(void **state)
 {
     for (int moved = 0; moved < 2; moved++) {

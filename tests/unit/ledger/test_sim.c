@@ -176,8 +176,8 @@ static void test_targets_cpu_counter(void **state)
     run_cells("1 ms counter", rapl, cells, sizeof cells / sizeof *cells);
 }
 
-/* The same where power varies within phases, which a split by phases cannot know of: errors grow by a
- * third or so (the p95 of 0.5 s turns from 0.9 to 1.2 %), and the targets hold all the same. */
+/* The same where power varies within phases, which a split by phases cannot know of: errors grow by
+ * a third or so (the p95 of 0.5 s turns from 0.9 to 1.2 %), and the targets hold all the same. */
 static void test_targets_with_variation_within_phases(void **state)
 {
     static const struct cell gpu[] = {
@@ -395,7 +395,8 @@ static void test_52_truth_is_within_the_bounds(void **state)
     assert_true(outside * 1000 <= asked);
 }
 
-/* The example that shames the field: five turns of 2 s inference and 8 s tool at 300 W throughout. */
+/* The example that shames the field: five turns of 2 s inference and 8 s tool at 300 W
+ * throughout. */
 static void test_five_turns_of_tools(void **state)
 {
     static int64_t t[6];

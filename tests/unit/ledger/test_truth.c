@@ -1,5 +1,5 @@
-/* The ledger against exact truth, held to its goals: tests/sim/truth.h.  bench/energy_truth prints the
- * same rows over more seeds. */
+/* The ledger against exact truth, held to its goals: tests/sim/truth.h.  bench/energy_truth prints
+ * the same rows over more seeds. */
 #include "sim/ask.h"
 #include "sim/truth.h"
 #include "unit/energy/energy_test.h"
@@ -76,8 +76,8 @@ static void test_bounds_of_gauges(void **state)
     assert_int_equal(t.figures, 0);
 }
 
-/* Four mixes, three laws of saturation, 2 to 32 in flight: within 10 % of the Shapley value on average,
- * where equal slices are off by up to 160 %. */
+/* Four mixes, three laws of saturation, 2 to 32 in flight: within 10 % of the Shapley value on
+ * average, where equal slices are off by up to 160 %. */
 static void test_shares(void **state)
 {
     static const size_t lanes[] = {2, 4, 8, 32};
@@ -105,8 +105,8 @@ static double every_20_ms(void *ud, double at, const int64_t *values)
     return at + 0.02;
 }
 
-/* Queries and idle are the raw counter's own difference between its first and its last reading: to the
- * microjoule, whatever the rule shares and the phases split. */
+/* Queries and idle are the raw counter's own difference between its first and its last reading: to
+ * the microjoule, whatever the rule shares and the phases split. */
 static void test_books_are_the_counter(void **state)
 {
     static const enum ipw_share rules[] = {IPW_SHARE_EQUAL, IPW_SHARE_PHASE};

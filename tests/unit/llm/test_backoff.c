@@ -1,4 +1,5 @@
-/* How long a server asks to be left alone: dates, seconds, Go's durations, and what is none of them. */
+/* How long a server asks to be left alone: dates, seconds, Go's durations, and what is none of
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -331,7 +331,8 @@ static void a_loading_server_is_waited_for(void **state)
     world_close(&w);
 }
 
-/* The wait that the server asks for: not until the whole allowance is back, unless it says no more. */
+/* The wait that the server asks for: not until the whole allowance is back, unless it says no
+ * more. */
 static void n5_what_the_server_asks_for(void **state)
 {
     static const struct script_line script[] = {

@@ -63,8 +63,8 @@ static void world_close(struct world *w)
     free(w->got.model);
 }
 
-/* OpenAI is told by its address, before it says anything: no reply of a forced length is asked of it,
- * and none of several servers one of which has no way. */
+/* OpenAI is told by its address, before it says anything: no reply of a forced length is asked of
+ * it, and none of several servers one of which has no way. */
 static void openai_cannot_force(void **state)
 {
     static const struct {

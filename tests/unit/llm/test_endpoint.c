@@ -222,7 +222,8 @@ static void extra_fields_are_an_object(void **state)
     }
 }
 
-/* OpenAI's own host takes max_completion_tokens, other servers max_tokens, unless the user decides. */
+/* OpenAI's own host takes max_completion_tokens, other servers max_tokens, unless the user
+ * decides. */
 static void which_field_limits_tokens(void **state)
 {
     static const char old[] = "max_tokens", new[] = "max_completion_tokens";

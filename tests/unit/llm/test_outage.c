@@ -128,7 +128,8 @@ static void a_server_that_is_lost(void **state)
     free(url);
 }
 
-/* One that is lost to a dead server with its last repeat waits as well, before the count is full. */
+/* One that is lost to a dead server with its last repeat waits as well, before the count is
+ * full. */
 static void a_last_repeat_waits(void **state)
 {
     static const struct script_line script[] = {{NULL, THEN_CLOSE}};

@@ -239,7 +239,8 @@ static void waits_grow_within_bounds(void **state)
         assert_true(ipw_llm_backoff(&random, 1000 * IPW_NS_PER_S, 60) <= 8 * IPW_NS_PER_S);
 }
 
-/* What decides besides the end and the status: deadlines, errors inside an answer, folds that failed. */
+/* What decides besides the end and the status: deadlines, errors inside an answer, folds that
+ * failed. */
 static void what_else_decides(void **state)
 {
     static const struct {

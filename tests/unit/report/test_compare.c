@@ -142,7 +142,8 @@ static size_t widest(const char *text)
 }
 
 /* A task with many turns counts as much as one with few in the means too: else A, B and B - A of a
- * row do not fit together.  Each turn of --turns says which one it is; a terminal holds the lines. */
+ * row do not fit together.  Each turn of --turns says which one it is; a terminal holds the
+ * lines. */
 static void each_task_counts_once(void **state)
 {
     struct ipw_compare_run a = {0}, b = {0};

@@ -78,7 +78,8 @@ static void test_ends(void **state)
           LINES("error: boom\n"));
 }
 
-/* A record may begin in the middle, and may lack or repeat what a line belongs to: the rest is shown. */
+/* A record may begin in the middle, and may lack or repeat what a line belongs to: the rest is
+ * shown. */
 static void test_parts_missing(void **state)
 {
     (void)state;

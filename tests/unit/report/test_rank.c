@@ -1,4 +1,5 @@
-/* Queries of a saved run by their cost: the order, queries whose cost is not known, the limit, and --sort's words. */
+/* Queries of a saved run by their cost: the order, queries whose cost is not known, the limit, and
+ * --sort's words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -109,7 +109,8 @@ static void one_task_over_and_over_is_taken_by_epoch(void **state)
     ipw_summary_release(&s);
 }
 
-/* The interval of an accuracy read "80 % to 107 %": it is Wilson's, so that it stays a proportion. */
+/* The interval of an accuracy read "80 % to 107 %": it is Wilson's, so that it stays a
+ * proportion. */
 static void an_accuracy_stays_within_0_and_1(void **state)
 {
     for (int tasks = 3; tasks <= 30; tasks += 3) {
@@ -206,8 +207,8 @@ static void ratios_are_bootstrapped_or_have_no_interval(void **state)
     assert_true(ratio->hi > 0.0627 && ratio->hi < 0.0697);
 }
 
-/* Of more tasks than one block holds the interval is as wide as the formula says, and a file makes no
- * difference to it. */
+/* Of more tasks than one block holds the interval is as wide as the formula says, and a file makes
+ * no difference to it. */
 static void many_tasks_are_drawn_block_by_block(void **state)
 {
     enum { N = 3 * 8192 + 100 };

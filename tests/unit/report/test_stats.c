@@ -48,7 +48,8 @@ static void known_sets(void **state)
 }
 
 /* The first four are Table I, method 3 of Newcombe 1998 (Statistics in Medicine 17:857-872); the
- * others the two roots of (p - x)^2 = z^2 x (1 - x) / n, solved apart from the formula in the header. */
+ * others the two roots of (p - x)^2 = z^2 x (1 - x) / n, solved apart from the formula in the
+ * header. */
 static void wilson_as_published(void **state)
 {
     static const struct {
@@ -82,8 +83,9 @@ static void wilson_as_published(void **state)
     }
 }
 
-/* Worked out apart from the program by the sum over all pairs of a task's observations (Miller 2024,
- * arXiv:2411.00640, section 2.2), which is the same square written otherwise, with G / (G - 1). */
+/* Worked out apart from the program by the sum over all pairs of a task's observations (Miller
+ * 2024, arXiv:2411.00640, section 2.2), which is the same square written otherwise, with G / (G -
+ * 1). */
 static void clusters_by_the_sum_over_pairs(void **state)
 {
     static const struct {

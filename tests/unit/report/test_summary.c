@@ -423,8 +423,8 @@ static void unscored_and_retries(void **state)
     ipw_summary_release(&s);
 }
 
-/* 75 W before and 90 W after: net is withheld and gross given; within 2 W or a tenth net stands, below
- * zero too. */
+/* 75 W before and 90 W after: net is withheld and gross given; within 2 W or a tenth net stands,
+ * below zero too. */
 static void case_38_baselines_that_drift_withhold_net(void **state)
 {
     static const struct {

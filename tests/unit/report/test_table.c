@@ -179,8 +179,8 @@ static void each_missing_domain_has_its_reason(void **state)
     ipw_summary_release(&s);
 }
 
-/* A headline comes neither from 0 J, nor from memory alone, and each has its own words; "nothing was
- * scored" is said only where that is so. */
+/* A headline comes neither from 0 J, nor from memory alone, and each has its own words; "nothing
+ * was scored" is said only where that is so. */
 static void no_efficiency_says_why(void **state)
 {
     static const struct {
@@ -323,8 +323,8 @@ static void equal_slices_are_said(void **state)
     ipw_summary_release(&s);
 }
 
-/* Units stand in the heading, chosen by the middle value; what is long makes room at the cost of the
- * answer, within the width. */
+/* Units stand in the heading, chosen by the middle value; what is long makes room at the cost of
+ * the answer, within the width. */
 static void columns_have_one_unit(void **state)
 {
     static const struct {

@@ -1,4 +1,5 @@
-/* unit/run/damaged_run.h: a small run on the disk, whole or damaged in one of three ways, and its repair. */
+/* unit/run/damaged_run.h: a small run on the disk, whole or damaged in one of three ways, and its
+ * repair. */
 #ifndef IPW_TESTS_UNIT_RUN_DAMAGED_RUN_H
 #define IPW_TESTS_UNIT_RUN_DAMAGED_RUN_H
 
@@ -231,8 +232,8 @@ static inline void begin(const char *end, const char *end_ns)
     add_start(0);
 }
 
-/* It came to its end; the run_end, the summary, the line of the second task and the end of a file are lost,
- * and there are lines that nothing stands behind. */
+/* It came to its end; the run_end, the summary, the line of the second task and the end of a file
+ * are lost, and there are lines that nothing stands behind. */
 static inline void put_ended(void)
 {
     begin("\"complete\"", "20000000000");

@@ -1,5 +1,6 @@
-/* A repair, over and over, while one call on the files fails: it says so, leaves nothing open and nothing
- * locked, and the repair after it comes to the same files as one that was never disturbed. */
+/* A repair, over and over, while one call on the files fails: it says so, leaves nothing open and
+ * nothing locked, and the repair after it comes to the same files as one that was never
+ * disturbed. */
 #include "unit/json/failing.h"
 #include "unit/run/damaged_run.h"
 

@@ -1,6 +1,6 @@
-/* The look around before a run: who is ours, who is not, and what is said of it.  What /proc and NVML
- * say stands here (the test's own functions stand in for energy/quiet's and for ipw_nvml_processes(),
- * which the linker then leaves out). */
+/* The look around before a run: who is ours, who is not, and what is said of it.  What /proc and
+ * NVML say stands here (the test's own functions stand in for energy/quiet's and for
+ * ipw_nvml_processes(), which the linker then leaves out). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -223,8 +223,8 @@ static void who_computes_on_the_gpus(void **state)
     }
 }
 
-/* A counter that stands still while its device draws power, one that moves, and a source that is not
- * read in a hurry. */
+/* A counter that stands still while its device draws power, one that moves, and a source that is
+ * not read in a hurry. */
 static void read_board(struct ipw_source *self, int64_t *values)
 {
     static int64_t uj;
@@ -319,8 +319,8 @@ static void read_packages(struct ipw_source *self, int64_t *values)
     values[1] = uj += 1000000;
 }
 
-/* One package of two stands still, and no gauge is beside it: it stays in the sum, which is then not
- * known, and the run knows why. */
+/* One package of two stands still, and no gauge is beside it: it stays in the sum, which is then
+ * not known, and the run knows why. */
 static void a_dead_package_stays_in_the_sum(void **state)
 {
     struct ipw_channel c[2] = {

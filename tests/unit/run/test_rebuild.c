@@ -1,5 +1,5 @@
-/* The edge rows of what is put in order: a query without a line, a line without a query, a lost manifest, sessions
- * that left little, and files that somebody changed. */
+/* The edge rows of what is put in order: a query without a line, a line without a query, a lost
+ * manifest, sessions that left little, and files that somebody changed. */
 #include "unit/run/damaged_run.h"
 
 static void an_ended_run_is_whole_again(void **state)
@@ -95,7 +95,8 @@ static void a_killed_run_is_booked_as_far_as_it_went(void **state)
     assert_string_equal(was_told, "");
 }
 
-/* The line of a query that was cut has to be as its events say; another one of it is moved aside. */
+/* The line of a query that was cut has to be as its events say; another one of it is moved
+ * aside. */
 static void a_changed_line_of_a_cut_query_goes(void **state)
 {
     struct ipw_repair r;
@@ -127,7 +128,8 @@ static int mend(struct ipw_mend *m, struct ipw_err *err)
     return ipw_mend_run(m, "run", err);
 }
 
-/* A query has its line in one file, once; what else there is of it, or of sessions that never were, goes aside. */
+/* A query has its line in one file, once; what else there is of it, or of sessions that never were,
+ * goes aside. */
 static void each_query_has_one_line(void **state)
 {
     struct ipw_repair r;
@@ -158,7 +160,8 @@ static void each_query_has_one_line(void **state)
     free(line);
 }
 
-/* Where a run_end may not be made up: the session was killed, or ended before it began, or at another start. */
+/* Where a run_end may not be made up: the session was killed, or ended before it began, or at
+ * another start. */
 static void a_run_end_is_not_made_up(void **state)
 {
     static const char *const sessions[][2] = {
@@ -223,7 +226,8 @@ static void a_manifest_that_is_none_of_ours(void **state)
     assert_int_equal(m.aside + m.attempts + m.sessions + m.files, 0);
 }
 
-/* Times that somebody changed make no date, and a query without the data of its start has no text. */
+/* Times that somebody changed make no date, and a query without the data of its start has no
+ * text. */
 static void changed_times_make_no_date(void **state)
 {
     static const char bare[] =

@@ -1,5 +1,5 @@
-/* What a Lua state held when it was closed: a state without finalizers goes with its arena, one with
- * them is closed in full.  Every test ends under ASan's count of leaks. */
+/* What a Lua state held when it was closed: a state without finalizers goes with its arena, one
+ * with them is closed in full.  Every test ends under ASan's count of leaks. */
 #include <stdlib.h>
 
 #include "unit/script/world.h"

@@ -1,4 +1,5 @@
-/* ipw.fs and ipw.sqlite: what a script can read and write in its workspace, what it cannot, and the reason it gets. */
+/* ipw.fs and ipw.sqlite: what a script can read and write in its workspace, what it cannot, and the
+ * reason it gets. */
 #include "unit/script/world.h"
 
 #include <stdlib.h>
@@ -46,7 +47,8 @@ static void files_of_the_workspace(void **state)
     w.host.on.workspace = the_workspace;
     run(&w, SAYS
         "assert(fs.write('a', 'one\\0two') and fs.read 'a' == 'one\\0two' and fs.size 'a' == 7)\n"
-        "assert(fs.write('a', '') and fs.read 'a' == '' and fs.size 'a' == 0)\n" /* is cut to nothing */
+        /* Is cut to nothing. */
+        "assert(fs.write('a', '') and fs.read 'a' == '' and fs.size 'a' == 0)\n"
         "assert(fs.write('b', 'x'))\n"
         /* sorted; no folder, no pipe */
         "assert(table.concat(fs.list(), ' ') == 'a b empty.db huge large plain')\n"
@@ -117,7 +119,8 @@ static void files_as_parts_of_messages(void **state)
         "  assert(fs.write('part', bytes))\n"
         "  assert(core.data_uri('part', true):find('data:' .. kind .. ';base64,', 1, true) == 1, "
         "kind)\n"
-        "  assert(fs.write('part', bytes:sub(1, -2) .. '?'))\n" /* names lie, and so do beginnings */
+        /* Names lie, and so do beginnings. */
+        "  assert(fs.write('part', bytes:sub(1, -2) .. '?'))\n"
         "  says('is not a PNG, JPEG, GIF or WebP picture', core.data_uri('part', true))\n"
         "end\n"
         "assert(fs.write('part', '%PDF-1.7'))\n"
@@ -133,7 +136,8 @@ static void files_as_parts_of_messages(void **state)
     world_close(&w);
 }
 
-/* A file that is written again makes room for itself; the limits are those of the whole workspace. */
+/* A file that is written again makes room for itself; the limits are those of the whole
+ * workspace. */
 static void a_workspace_has_limits(void **state)
 {
     char before[sizeof workspace];

@@ -1,5 +1,5 @@
-/* ipw.http over a server of the test's own: answers, redirects, failures in words, what may not be asked, and what the
- * record keeps of it. */
+/* ipw.http over a server of the test's own: answers, redirects, failures in words, what may not be
+ * asked, and what the record keeps of it. */
 #include "unit/script/world.h"
 
 #include <stdlib.h>
@@ -167,7 +167,8 @@ static void failures_in_words(void **state)
     close_web(&w);
 }
 
-/* A password with an '@' in it: what stands before the last one is not the host, and is kept nowhere. */
+/* A password with an '@' in it: what stands before the last one is not the host, and is kept
+ * nowhere. */
 static void passwords_are_not_kept(void **state)
 {
     struct world w;

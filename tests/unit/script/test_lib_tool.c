@@ -1,5 +1,5 @@
-/* ipw.core.tool and ipw.core.budget: what a run grants, what the model's texts become, the spans of tool calls, and limits
- * that are not known. */
+/* ipw.core.tool and ipw.core.budget: what a run grants, what the model's texts become, the spans of
+ * tool calls, and limits that are not known. */
 #include "unit/script/world.h"
 
 #include "base/buf.h"
@@ -35,16 +35,16 @@ static void spans_of_tool_calls(void **state)
     (void)state;
     world_open(&w, 0);
     w.host.on.emit = emit;
-    run(&w,
-        "local core = require 'ipw.core.tool'\n"
-        "local span = core.start('t', 'c1', '{\"a\":1}', true)\n"
-        "core.finish(span, 't', 'c1', true, 'ok', 'fine', '42', true)\n"
-        "span = core.start('u', nil, '{broken', false)\n" /* what the model wrote is kept as a text */
-        "core.finish(span, 'u', nil, false, 'error', 'error: first\\nsecond', nil, false)\n"
-        "span = core.start('v')\n" /* no arguments are an empty object */
-        "core.finish(span, 'v', nil, false, 'timeout', '', nil, false)\n"
-        "assert(not core.answer(span))\n" /* this is no replay */
-        "return 'end'");
+    run(&w, "local core = require 'ipw.core.tool'\n"
+            "local span = core.start('t', 'c1', '{\"a\":1}', true)\n"
+            "core.finish(span, 't', 'c1', true, 'ok', 'fine', '42', true)\n"
+            /* What the model wrote is kept as a text. */
+            "span = core.start('u', nil, '{broken', false)\n"
+            "core.finish(span, 'u', nil, false, 'error', 'error: first\\nsecond', nil, false)\n"
+            "span = core.start('v')\n" /* no arguments are an empty object */
+            "core.finish(span, 'v', nil, false, 'timeout', '', nil, false)\n"
+            "assert(not core.answer(span))\n" /* this is no replay */
+            "return 'end'");
     is_recorded("tool_call_start t ok=0  error= {\"arguments\":{\"a\":1},\"call_id\":\"c1\"}");
     is_recorded("tool_call_end t ok=1 ok error= {\"content\":\"fine\",\"final\":true}");
     is_recorded("{\"arguments\":\"{broken\"");

@@ -1,5 +1,6 @@
-/* The folders in which modules, agents, tools and datasets are looked for (script/search.h): their order, the names
- * that may not leave a folder, Lua's own paths where the run allows them, and the messages when nothing is found. */
+/* The folders in which modules, agents, tools and datasets are looked for (script/search.h): their
+ * order, the names that may not leave a folder, Lua's own paths where the run allows them, and the
+ * messages when nothing is found. */
 #include "unit/script/world.h"
 
 #include <stdlib.h>
@@ -246,7 +247,8 @@ static void tell(void *ud, const char *name, const char *path)
         !strcmp(name, "twin_test") || !strcmp(name, "notes.txt") || !strcmp(name, "notes");
 }
 
-/* Of two with one name the first is told of, which is the one that is used; tests and other files are not scripts. */
+/* Of two with one name the first is told of, which is the one that is used; tests and other files
+ * are not scripts. */
 static void each_script_once(void **state)
 {
     char one[600], two[600];

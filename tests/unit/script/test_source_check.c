@@ -1,5 +1,5 @@
-/* Chains of more than a thousand fields in a source text (ipw_source_check_fails): found however they are
- * written, and not seen where there are none. */
+/* Chains of more than a thousand fields in a source text (ipw_source_check_fails): found however
+ * they are written, and not seen where there are none. */
 #include "unit/script/world.h"
 
 #include "base/buf.h"
@@ -66,7 +66,8 @@ static void no_chains(void **state)
         if (is_too_long("", links[i], 2000, "")) fail_msg("seen: %s", links[i]);
 }
 
-/* Texts that end within a word, a text, a comment or a bracket: Lua says so, the look at them only ends. */
+/* Texts that end within a word, a text, a comment or a bracket: Lua says so, the look at them only
+ * ends. */
 static void texts_that_break_off(void **state)
 {
     static const char *const ends[] = {

@@ -1,6 +1,7 @@
-/* Workers that lie (script/worker/worker_host.h): this very program is the worker, and breaks the rules in the way
- * that the path in its first message names.  Each time the core gets one named end, nothing is left
- * over, and nothing it did not grant is answered.  And values over the wire. */
+/* Workers that lie (script/worker/worker_host.h): this very program is the worker, and breaks the
+ * rules in the way that the path in its first message names.  Each time the core gets one named
+ * end, nothing is left over, and nothing it did not grant is answered.  And values over the
+ * wire. */
 #include "unit/script/world.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* unit/script/world.h: a loop, a host and a Lua state in it, for the tests of script/; and tasks run
- * to their end.  world_close() counts what is left over. */
+/* unit/script/world.h: a loop, a host and a Lua state in it, for the tests of script/; and tasks
+ * run to their end.  world_close() counts what is left over. */
 #ifndef IPW_TEST_SCRIPT_WORLD_H
 #define IPW_TEST_SCRIPT_WORLD_H
 

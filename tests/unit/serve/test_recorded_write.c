@@ -1,5 +1,5 @@
-/* A reply of a record as a server's answer: whole and in pieces, with what the record lacks left out, and each
- * piece due when it came, or as evenly as an older record allows. */
+/* A reply of a record as a server's answer: whole and in pieces, with what the record lacks left
+ * out, and each piece due when it came, or as evenly as an older record allows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

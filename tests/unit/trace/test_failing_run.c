@@ -1,5 +1,6 @@
-/* A run's folder while the calls on its files fail, one at a time: the first failure is what every later step
- * and the end of it say, the files hold whole lines, the lock is given back, and nothing stays open. */
+/* A run's folder while the calls on its files fail, one at a time: the first failure is what every
+ * later step and the end of it say, the files hold whole lines, the lock is given back, and nothing
+ * stays open. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -48,8 +48,8 @@ static bool has_word(const char *at, const char *end, const char *word)
     return false;
 }
 
-/* The first table between `at` and `end` whose head begins with `head`: from its first row to the line
- * after its last.  NULL: there is none. */
+/* The first table between `at` and `end` whose head begins with `head`: from its first row to the
+ * line after its last.  NULL: there is none. */
 static const char *next_rows(const char *at, const char *end, const char *head,
                              const char **rows_end)
 {
@@ -108,8 +108,8 @@ static bool in_section(const char *at, const char *end, const char *head, const 
     return false;
 }
 
-/* Every key in a first cell of the section's tables with this head is a key of the table, and the other
- * way round. */
+/* Every key in a first cell of the section's tables with this head is a key of the table, and the
+ * other way round. */
 static void compare(const char *heading, const char *head, const struct ipw_spec *table, bool event)
 {
     const char *end, *rows_end, *start = section(heading, &end), *at = start;

@@ -1,4 +1,5 @@
-/* A record read as a script: in order, ahead for one query, without a torn end, damage by its line. */
+/* A record read as a script: in order, ahead for one query, without a torn end, damage by its
+ * line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +119,8 @@ static void begun_last(void **state)
     ipw_record_close(r);
 }
 
-/* Lines that are no event are passed over where only some are looked for; who reads them all is told. */
+/* Lines that are no event are passed over where only some are looked for; who reads them all is
+ * told. */
 static void damage_elsewhere(void **state)
 {
     static const char text[] =

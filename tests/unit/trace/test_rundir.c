@@ -139,7 +139,7 @@ static void a_foreign_folder_may_be_used(void **state)
     assert_int_equal(ipw_rundir_close(dir, NULL), 0);
     assert_int_equal(files_in("mine"), 3);
     assert_int_equal(ipw_rundir_create(&dir, "mine/notes.txt", NULL, &err), IPW_EEXISTS);
-    assert_non_null(strstr(err.text, "mine/notes.txt: is not a folder"));
+    assert_non_null(strstr(err.text, "mine/notes.txt: not a folder"));
     assert_int_equal(ipw_rundir_create(&dir, "mine/notes.txt/run", NULL, &err), IPW_EIO);
     assert_non_null(strstr(err.text, "mine/notes.txt/run: the run's folder cannot be created"));
     assert_int_equal(ipw_rundir_create(&dir, "", NULL, &err), IPW_EINVAL);

@@ -237,8 +237,8 @@ static void a_line_has_upstreams_keys(void **state)
     ipw_query_trace_release(&q);
 }
 
-/* Thousands of calls in one turn: a search for every free number would take minutes.  A tool that is
- * called what a number would give keeps its name when it came first. */
+/* Thousands of calls in one turn: a search for every free number would take minutes.  A tool that
+ * is called what a number would give keeps its name when it came first. */
 static void repeated_names_are_numbered_in_order(void **state)
 {
     enum { CALLS = 20000 };

@@ -1,5 +1,5 @@
-/* A figure that tells nothing but its reason is written in one piece.  The reader of a line must not
- * see the difference: here each of many figures is written both ways. */
+/* A figure that tells nothing but its reason is written in one piece.  The reader of a line must
+ * not see the difference: here each of many figures is written both ways. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,8 @@ static void both_ways_give_the_same_bytes(void **state)
     }
 }
 
-/* Which domains are the model's machine survives a line; a model on this machine has no such key. */
+/* Which domains are the model's machine survives a line; a model on this machine has no such
+ * key. */
 static void the_domains_of_a_remote_model_come_back(void **state)
 {
     static const struct {

@@ -441,8 +441,8 @@ static void what_attempts_say_of_tokens(void **state)
     }
 }
 
-/* The first output is the first text or the first call, whichever came; the second token counts only
- * beside a first. */
+/* The first output is the first text or the first call, whichever came; the second token counts
+ * only beside a first. */
 static void when_output_began(void **state)
 {
     static const struct {
@@ -482,7 +482,8 @@ static void a_builder_can_be_thrown_away(void **state)
     ipw_turn_builder_free(NULL);
 }
 
-/* energy.md 6, case 23: an end before its start gives no negative length, and the parts still sum. */
+/* energy.md 6, case 23: an end before its start gives no negative length, and the parts still
+ * sum. */
 static void case_23_an_end_before_its_start_has_no_length(void **state)
 {
     struct ipw_event events[] = {QS(0),         LS(2, 1, 1),   LE(1, 1, 5, 5),

@@ -9,8 +9,8 @@
 
 #include "unit/trace/script.h"
 
-/* What a damaged or changed record may hold: an end without its start, a second end, and events of a query
- * that is over.  Its spans and times are those that were there before. */
+/* What a damaged or changed record may hold: an end without its start, a second end, and events of
+ * a query that is over.  Its spans and times are those that were there before. */
 static void what_comes_after_the_end_changes_nothing(void **state)
 {
     struct ipw_event events[] = {QS(0),

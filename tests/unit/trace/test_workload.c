@@ -177,7 +177,7 @@ static void sessions(void **state)
     says(w, "b:0/5/1,7/7/4,9/2/6 r00001:0/0/2 a:50/5/3,200/5/5");
     ipw_workload_free(w);
     refused(rows_path, rows_path, ROW(1, 1) LATER("x", 3, 2), "rows.jsonl:2: timestamp");
-    refused(rows_path, rows_path, "\n\n", "holds no request");
+    refused(rows_path, rows_path, "\n\n", "contains no request");
     refused(rows_path, rows_path, ROW(1, 1) "{\n", "rows.jsonl:2: at byte");
 }
 
@@ -243,7 +243,7 @@ static void changed(void **state)
     assert_int_equal(truncate(rows_path, 0), 0);
     assert_int_equal(ipw_workload_take(&q, w, 1, &err), 0);
     assert_true(ipw_workload_next(q, &err) < 0);
-    assert_non_null(strstr(err.text, "read again: it is shorter than it was"));
+    assert_non_null(strstr(err.text, "read again: the file became shorter"));
     ipw_workload_drop(q);
     ipw_workload_free(w);
 }
@@ -302,7 +302,8 @@ static void a_record(void **state)
 }
 
 /* Two requests of one query at once: each has its own reply. */
-/* What was counted of a stream that was cut is no length to ask for, whatever the next attempt says. */
+/* What was counted of a stream that was cut is no length to ask for, whatever the next attempt
+ * says. */
 static void counted_lengths(void **state)
 {
     struct ipw_workload *w = record(RUN(100) BEGIN(0, "a", 110) ASK(0, 1, 112, 1, 0, "1") EVENT(
@@ -354,7 +355,7 @@ static void damaged(void **state)
 {
     (void)state;
     refused(dir, events_path, RUN(1) "{\"event\":\"query_start\"\n" END(0, 1), "events.jsonl:2: ");
-    refused(dir, events_path, RUN(1) BEGIN(0, "a", 1) END(0, 2), "holds no request");
+    refused(dir, events_path, RUN(1) BEGIN(0, "a", 1) END(0, 2), "contains no request");
 }
 
 /* ---- prompts ---- */

@@ -1,0 +1,268 @@
+--- ipw.cli.fetch: `ipw-agent fetch NAME|hf:...`: a dataset into the hub's own cache.
+--
+-- The cache looks afterwards as the hub's own client leaves it: blobs/ has each file's bytes by their hash,
+-- snapshots/COMMIT/ has links to them by their paths, refs/REVISION names the commit.  refs/ is written
+-- last, so that a dataset is there as a whole or not at all.  A file that was cut is gone on with where it
+-- ends (blobs/HASH.incomplete), and is taken only with the length and the hash that the hub has for it.
+
+local core    = require "ipw.core.fetch"
+local dataset = require "ipw.dataset"
+local hub     = require "ipw.hub"
+local ipw     = require "ipw"
+local json    = require "ipw.json"
+local looks   = require "ipw.core.data"
+local named   = require "ipw.named"
+local script  = require "ipw.core.script"
+
+local TRIES, REDIRECTS, WAIT_MAX = 4, 5, 300
+
+local function fail(message, ...) error({ fetch = message:format(...) }, 0) end
+
+--- A result, or the end of the command with its message.
+local function must(value, why)
+  if value == nil then error({ fetch = why }, 0) end
+  return value
+end
+
+local function megabytes(n) return ("%.1f MB"):format(n / 1e6) end
+
+--- What the hub's refusal means, and what helps.
+local function refused(job, answer, what)
+  local page, code = hub.page(job.repo), answer.error_code or ""
+  local status = answer.status
+  if status == 403 and code:find "Gated" or status == 401 and code:find "Gated" then
+    local token = core.has_token() and "with the account of your token"
+      or "and give a token (HF_TOKEN, or the file that the hub's own client keeps)"
+    fail("%s is gated: accept its terms at %s %s, then run the same line again", job.repo, page, token)
+  end
+  if status == 401 or status == 404 and code == "RepoNotFound" then
+    fail("%s: the hub knows no such dataset, or it is private%s (HTTP status %d). Look at %s", job.repo,
+      core.has_token() and " and not yours" or "; a private one needs a token (HF_TOKEN)", status, page)
+  end
+  if status == 403 then fail("%s: the hub refuses it (HTTP status 403%s). Look at %s", job.repo,
+    answer.error_message and ": " .. answer.error_message or "", page) end
+  if code == "RevisionNotFound" then fail("%s has no revision '%s'. Look at %s", job.repo, job.revision, page) end
+  if status == 404 then fail("%s: not there (HTTP status 404)", what) end
+  fail("%s: HTTP status %d%s", what, status, answer.error_message and ": " .. answer.error_message or "")
+end
+
+--- Seconds to wait before the next try; 429 and 503 may say so themselves.
+local function pause(answer, try)
+  local asked = answer and tonumber((answer.retry_after or ""):match "^%d+$")
+  return math.min(asked or 2 ^ (try - 1), WAIT_MAX)
+end
+
+local function worth_again(status)
+  return status == 408 or status == 429 or status >= 500
+end
+
+--- One answer that is no redirect.  The token goes to the endpoint's origin; core.get sees to that.
+local function follow(job, url, opts)
+  for _ = 1, REDIRECTS + 1 do
+    local answer, why, code = core.get(url, opts)
+    if not answer then return nil, why, code end
+    if not (answer.status >= 300 and answer.status < 400 and answer.location) then return answer end
+    url = answer.location
+  end
+  fail("%s: more than %d redirects", job.repo, REDIRECTS)
+end
+
+--- An answer with status 200 or 206, after as many tries as are worth it.
+local function get(job, url, opts, what)
+  opts.endpoint = job.endpoint
+  local try, had = 0, opts.file and core.size(opts.file) or 0
+  while true do
+    local answer, why, code = follow(job, url, opts)
+    if answer and (answer.status == 200 or answer.status == 206) then return answer end
+    local has = opts.file and core.size(opts.file) or 0
+    try, had = has > had and 1 or try + 1, has -- a server that cuts and goes on gets on
+    if answer and not worth_again(answer.status) then refused(job, answer, what) end
+    if not answer and code ~= "net" then return nil, why, code end
+    if try == TRIES then
+      if answer then refused(job, answer, what) end
+      return nil, why, code
+    end
+    local seconds = pause(answer, try)
+    local wrong = answer and ("%s: HTTP status %d"):format(what, answer.status) or why
+    job.warn(("%s; next try in %g s"):format(wrong, seconds))
+    ipw.sleep(seconds)
+  end
+end
+
+local function get_json(job, url)
+  local answer, why = get(job, url, {}, url)
+  local value, wrong = json.decode(must(answer, why).body)
+  if type(value) ~= "table" then fail("%s: not the hub's answer: %s", url, wrong or "no object") end
+  return value, answer
+end
+
+local function read_tree(job)
+  local files, url = {}, ("%s/api/datasets/%s/tree/%s?recursive=true"):format(job.endpoint, job.repo, job.commit)
+  while url do
+    local page, answer = get_json(job, url)
+    for _, entry in ipairs(page) do
+      if entry.type == "file" then
+        local lfs = type(entry.lfs) == "table" and entry.lfs or nil
+        local name = lfs and lfs.oid or entry.oid
+        if not (type(entry.path) == "string" and dataset.is_local_path(entry.path)) then
+          fail("%s: the file name %s leaves the folder", job.repo, tostring(entry.path))
+        end
+        if type(name) ~= "string" or not name:find "^%x+$" or math.type(entry.size) ~= "integer" then
+          fail("%s: %s: the hub gives no hash or no size", job.repo, entry.path)
+        end
+        files[#files + 1] = { path = entry.path, size = entry.size, blob = name, kind = lfs and "sha256" or "git" }
+      end
+    end
+    url = answer.link and answer.link:match '<([^>]+)>;%s*rel="next"'
+  end
+  table.sort(files, function(a, b) return a.path < b.path end)
+  return files
+end
+
+--- Those of the files that the dataset needs: of a named one its split, of hf:... what it says, else all.
+local function choose(job, files)
+  local paths, wanted = {}, {}
+  for i, file in ipairs(files) do paths[i] = file.path end
+  if job.files then
+    paths = job.files(paths)
+  elseif job.config or job.split then
+    local why
+    paths, why = hub.choose(paths, job.config, job.split)
+    if not paths then fail("%s: %s", job.repo, why) end
+  end
+  for _, path in ipairs(paths) do wanted[path] = true end
+  wanted["README.md"] = true -- its licence and its configurations
+  local chosen = {}
+  for _, file in ipairs(files) do
+    if wanted[file.path] and file.path ~= ".gitattributes" then chosen[#chosen + 1] = file end
+  end
+  if #paths == 0 then fail("%s: none of its %d files is one of this dataset", job.repo, #files) end
+  return chosen
+end
+
+local function draw(job, file, length)
+  local share = file.size > 0 and length * 100 // file.size or 100
+  return job.draw(("%d/%d  %s  %s of %s  %d %%"):format(job.at, job.of, file.path:match("[^/]*$"):sub(1, 40),
+    megabytes(length), megabytes(file.size), share))
+end
+
+--- The partial file of a disk that is full is of no use to anybody.
+local function disk_failed(file, partial, why)
+  local kept = core.size(partial) or 0
+  core.remove(partial)
+  fail("%s (%s needs %s more; what came of it is removed)", why, file.path, megabytes(file.size - kept))
+end
+
+--- The bytes of one file, in blobs/; true when they had to be fetched.
+local function fetch_blob(job, file)
+  local blob = job.folder .. "/blobs/" .. file.blob
+  if core.size(blob) == file.size then return false end
+  local partial = blob .. ".incomplete"
+  job.partial = partial
+  if (core.size(partial) or 0) > file.size then core.remove(partial) end
+  local url = ("%s/datasets/%s/resolve/%s/%s"):format(job.endpoint, job.repo, job.commit,
+    (file.path:gsub("[^%w/._~-]", function(c) return ("%%%02X"):format(c:byte()) end)))
+  if core.size(partial) ~= file.size or file.size == 0 then
+    local answer, why, code = get(job, url, { file = partial, max = file.size,
+      progress = function(length) draw(job, file, length) end }, url)
+    if not answer then
+      if code == "disk" then disk_failed(file, partial, why) end
+      if code == "net" or code == "away" then
+        fail("%s. What came (%s) is kept: the same line goes on from there", why, megabytes(core.size(partial) or 0))
+      end
+      if code ~= "busy" then core.remove(partial) end
+      fail("%s", why)
+    end
+  end
+  if core.size(partial) ~= file.size then
+    local length = core.size(partial) or 0
+    core.remove(partial)
+    fail("%s: %d bytes came, the hub says %d; removed", url, length, file.size)
+  end
+  local hash = must(core.hash(partial, file.kind))
+  if hash ~= file.blob then
+    core.remove(partial)
+    fail("%s: its %s hash is %s, the hub says %s; removed", url, file.kind, hash, file.blob)
+  end
+  must(core.move(partial, blob))
+  return true
+end
+
+local function make_link(job, file)
+  local path = ("%s/snapshots/%s/%s"):format(job.folder, job.commit, file.path)
+  local _, depth = file.path:gsub("/", "")
+  must(core.make_folders(path:match "^(.*)/", job.gated))
+  must(core.link(("../"):rep(depth + 2) .. "blobs/" .. file.blob, path))
+end
+
+local function write_ref(job)
+  if hub.is_commit(job.revision) then return end
+  local path = job.folder .. "/refs/" .. job.revision
+  must(core.make_folders(path:match "^(.*)/", job.gated))
+  must(core.write(path, job.commit))
+end
+
+local function fetch(job)
+  local about = get_json(job, ("%s/api/datasets/%s/revision/%s"):format(job.endpoint, job.repo, job.revision))
+  job.commit = about.sha
+  if type(job.commit) ~= "string" or not hub.is_commit(job.commit) then
+    fail("%s: the hub names no commit of '%s'", job.repo, job.revision)
+  end
+  local files, bytes, fetched = choose(job, read_tree(job)), 0, 0
+  must(core.make_folders(job.folder .. "/blobs", job.gated))
+  for i, file in ipairs(files) do
+    job.at, job.of = i, #files
+    if fetch_blob(job, file) then fetched = fetched + 1 end
+    if not draw(job, file, file.size) then
+      job.warn(("%d/%d  %s  %s"):format(i, #files, file.path, megabytes(file.size)))
+    end
+    make_link(job, file)
+    bytes = bytes + file.size
+  end
+  job.draw ""
+  write_ref(job)
+  job.say(("%s: %d file%s, %s, %d fetched now\n%s/snapshots/%s"):format(job.name, #files, #files == 1 and "" or "s",
+    megabytes(bytes), fetched, job.folder, job.commit))
+  job.say("run it: ipw-agent run agents/react.lua --dataset " .. job.name)
+  return 0
+end
+
+local function offline()
+  local set = (looks.getenv "HF_HUB_OFFLINE" or ""):upper()
+  return set == "1" or set == "TRUE" or set == "YES" or set == "ON"
+end
+
+--- What is to be fetched: of a name the dataset's script says it.
+local function job_of(name)
+  local source
+  if name:find "^hf:" then
+    source = must(named.of_hub(name))
+  else
+    source = script.load(must(script.find("datasets", name)))
+  end
+  if not source.repo then
+    fail("%s is not on the hub%s", name,
+      name == "gaia-sample" and ": it is built in" or "; name its folder with --data-dir")
+  end
+  local cache = hub.cache() or fail "HOME, HF_HOME or HF_HUB_CACHE says where the hub's cache is; none is set"
+  return { name = name, repo = source.repo, revision = source.revision or "main", config = source.config,
+    split = source.split, files = source.files, gated = source.gated,
+    endpoint = (looks.getenv "HF_ENDPOINT" or hub.default_endpoint):gsub("/+$", ""),
+    folder = hub.repo_folder(cache, source.repo) }
+end
+
+return function(io, name)
+  local job
+  local ok, result = pcall(function()
+    job = job_of(name)
+    if offline() then fail("%s is not fetched: HF_HUB_OFFLINE is set", name) end
+    job.say, job.warn, job.draw = io.say, io.warn, io.draw
+    return fetch(job)
+  end)
+  if ok then return result end
+  io.draw ""
+  if job and job.partial and core.size(job.partial) == 0 then core.remove(job.partial) end
+  if type(result) ~= "table" or not result.fetch then error(result, 0) end
+  io.warn("ipw-agent: " .. result.fetch)
+  return 1
+end

@@ -1,0 +1,85 @@
+--- An SQLite file: queries, turns, spans, devices, samples and the ledger, with indexes and views.
+local export = require "ipw.export"
+local rows = require "ipw.export_rows"
+
+local domains = "CREATE VIEW %s AS SELECT %s, count(*) AS n, sum(%s.end_s - %s.start_s) AS seconds, "
+  .. "sum(%s.cpu_joules) AS cpu_joules, sum(%s.dram_joules) AS dram_joules, sum(%s.gpu_joules) AS gpu_joules, "
+  .. "sum(%s.machine_joules) AS machine_joules FROM %s GROUP BY %s;"
+
+local function view(name, group, of, from)
+  return domains:format(name, group, of, of, of, of, of, of, from, group)
+end
+
+local finish = [[
+CREATE INDEX queries_by_number ON queries(query);
+CREATE INDEX turns_by_query ON turns(query, turn_index);
+CREATE INDEX spans_by_query ON spans(query, turn_index);
+CREATE INDEX spans_by_name ON spans(kind, name);
+CREATE INDEX samples_by_channel ON samples(run, channel, t_ns);
+CREATE VIEW joules_by_query AS SELECT q.run, q.query_id, q.epoch, q.cpu_joules, q.dram_joules, q.gpu_joules,
+  q.machine_joules, sum(t.cpu_joules) AS cpu_turn_joules, sum(t.dram_joules) AS dram_turn_joules,
+  sum(t.gpu_joules) AS gpu_turn_joules, sum(t.machine_joules) AS machine_turn_joules
+  FROM queries q LEFT JOIN turns t USING (query) GROUP BY query;
+]] .. view("joules_by_tool", "spans.name", "spans", "spans WHERE spans.kind = 'tool'")
+  .. view("joules_by_span_kind", "spans.kind", "spans", "spans")
+  .. view("joules_by_model", "turns.model", "turns", "turns")
+
+return {
+  name   = "sqlite",
+  about  = "an SQLite file: queries, turns, spans, samples, views",
+  loses  = "Texts of the conversation, events, coverage of the joules.",
+  writes = "database",
+  input  = { { "samples", "boolean", "with the power readings", default = true } },
+
+  begin = function(out)
+    out.count = 0
+    for _, name in ipairs { "queries", "turns", "spans" } do out:table(name, rows.columns[name]) end
+    out:table("runs", { "run TEXT", "path TEXT", "agent TEXT", "model TEXT", "dataset TEXT", "status TEXT" })
+    out:table("devices", { "query INTEGER", "domain TEXT", "device TEXT", "joules REAL", "lo REAL", "hi REAL",
+                           "provenance TEXT" })
+    out:table("ledger", { "run TEXT", "domain TEXT", "total_j REAL", "queries_j REAL", "idle_j REAL",
+                          "warmup_j REAL", "wasted_j REAL", "difference_j REAL", "reason TEXT" })
+    out:table("samples", { "run TEXT", "segment INTEGER", "t_ns INTEGER", "wall_ns INTEGER", "channel TEXT",
+                           "domain TEXT", "kind TEXT", "unit TEXT", "value INTEGER", "watts REAL" })
+  end,
+
+  run = function(out, run)
+    local config, summary = run.manifest and run.manifest.config or {}, run.summary or {}
+    out:insert("runs", { run = run.name, path = run.path, agent = config.agent, model = config.model,
+                         dataset = config.dataset, status = summary.status })
+    for _, domain in ipairs(export.domains) do
+      local row = summary.ledger and summary.ledger[domain]
+      if row then
+        out:insert("ledger", { run = run.name, domain = domain, total_j = row.total_j, queries_j = row.queries_j,
+                               idle_j = row.idle_j, warmup_j = row.warmup_j, wasted_j = row.wasted_j,
+                               difference_j = row.difference_j, reason = row.reason })
+      end
+    end
+  end,
+
+  query = function(out, query)
+    local number = out.count + 1
+    out.count = number
+    out:insert("queries", rows.query(query, number))
+    rows.turns(query, number, function(row) out:insert("turns", row) end)
+    rows.spans(query, number, function(row) out:insert("spans", row) end)
+    for _, domain in ipairs(export.domains) do
+      local figure = query.energy and query.energy[domain] or {}
+      for device, part in pairs(figure.devices or {}) do
+        out:insert("devices", { query = number, domain = domain, device = device, joules = part.joules,
+                                lo = part.lo, hi = part.hi, provenance = part.provenance })
+      end
+    end
+  end,
+
+  after = function(out, run)
+    if not out.settings.samples then return end
+    for t_ns, channel, value, watts, segment in run:readings() do
+      out:insert("samples", { run = run.name, segment = segment, t_ns = t_ns, wall_ns = run:wall_ns(t_ns, segment),
+                              channel = channel.name, domain = channel.domain, kind = channel.kind,
+                              unit = channel.unit, value = value, watts = watts })
+    end
+  end,
+
+  finish = function(out) out:sql(finish) end,
+}

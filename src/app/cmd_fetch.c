@@ -1,0 +1,50 @@
+/* fetch: a dataset of the hub into the hub's own cache; the work is lua/ipw/cli/fetch.lua's. */
+#include <signal.h>
+
+#include "app/commands.h"
+#include "app/workbench.h"
+#include "base/clock.h"
+
+int ipw_cmd_fetch(int argc, char **argv)
+{
+    /* clang-format off */
+    static const struct ipw_opt options[] = {
+        {"path", 'p', IPW_OPT_LIST, offsetof(struct ipw_workbench_options, script.paths), "DIR", "search here first for datasets"},
+        IPW_OPT_END,
+    };
+    /* clang-format on */
+    static const struct ipw_command command = {
+        .name = "fetch",
+        .usage = "fetch NAME|hf:OWNER/NAME[:CONFIG][@REVISION][/SPLIT]",
+        .about = "Download a dataset into the Hugging Face hub's own cache.\n"
+                 "Its other clients find it there too; run the same line again after a cut.",
+        .options = options,
+        .more = "  ipw-agent fetch gsm8k\n\n"
+                "Variables: HF_ENDPOINT, HF_TOKEN, HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE.\n"
+                "The token goes to the endpoint only, to no host that it redirects to.\n"
+                "Exit status: 0 done, 1 failed, 2 wrong usage.",
+        .min_args = 1,
+        .max_args = 1,
+    };
+    struct ipw_workbench_options o;
+    struct ipw_workbench bench;
+    struct ipw_err err = {0};
+    int64_t status = 0;
+    char **args;
+    int n, rc;
+
+    ipw_workbench_defaults(&o);
+    rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of the file's size is an error, and tidied up */
+    o.lua_cpu_ns = 24 * 3600 * IPW_NS_PER_S; /* hashing a large file is work, not a hang */
+    rc = ipw_workbench_open(&bench, &o, IPW_BENCH_NO_MODEL, &err);
+    if (!rc) {
+        const char *of_fetch[] = {args[0], NULL};
+
+        bench.host.grants.may_download = true;
+        rc = ipw_workbench_run(&bench, &status, "ipw.cli.fetch", NULL, of_fetch, &err);
+    }
+    ipw_workbench_close(&bench, &o);
+    return rc ? ipw_exit_with(&err, IPW_EXIT_FAILED) : (int)status;
+}

@@ -1,0 +1,32 @@
+/* data/columnar/codec.h: unpacks compressed pages and buffers with Debian's libraries.
+ *
+ * If the build lacks a library, its codec is an error that names the package.  The file declares the unpacked
+ * size.  ipw_codec_check() refuses a size that the packed bytes cannot produce, before memory is allocated;
+ * ipw_codec_unpack() fails unless exactly that many bytes result. */
+#ifndef IPW_DATA_COLUMNAR_CODEC_H
+#define IPW_DATA_COLUMNAR_CODEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum ipw_codec { /* up to LZ4_RAW by the numbers of parquet.thrift's CompressionCodec */
+                 IPW_CODEC_NONE,
+                 IPW_CODEC_SNAPPY,
+                 IPW_CODEC_GZIP,
+                 IPW_CODEC_LZO,
+                 IPW_CODEC_BROTLI,
+                 IPW_CODEC_LZ4, /* Hadoop's framing, deprecated */
+                 IPW_CODEC_ZSTD,
+                 IPW_CODEC_LZ4_RAW,
+                 IPW_CODEC_LZ4_FRAME, /* Arrow's */
+                 IPW_CODECS
+};
+
+const char *ipw_codec_name(int codec); /* "snappy"; static text */
+int ipw_codec_check(int codec, size_t packed, uint64_t unpacked, struct ipw_err *err);
+int ipw_codec_unpack(int codec, void *out, size_t out_n, const void *in, size_t in_n,
+                     struct ipw_err *err);
+
+#endif

@@ -1,0 +1,401 @@
+/* ipw.core.export: the runs and the output of an export (lua/ipw/export.lua makes them pleasant).
+ *
+ * A reader is a run: its functions take the run's number among those of the command line.  A value
+ * that the run does not know (null) is left out of its table.  The script's CPU time is counted
+ * between two calls that read, so that a long run is no endless loop. */
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/db_writer.h"
+#include "json/json.h"
+#include "json/whole_output.h"
+#include "script/export_job.h"
+#include "script/host.h"
+#include "script/lib.h"
+#include "script/value.h"
+#include "script/vm_priv.h"
+#include "trace/saved_run.h"
+
+#define READER "ipw.export.reader"
+#define OUTPUT "ipw.export.output"
+enum { MAX_COLUMNS = 200 };
+
+static const struct ipw_export_job *job_of(lua_State *L)
+{
+    const struct ipw_host *host = ipw_vm_host(L);
+
+    if (!host || !host->export_job)
+        luaL_error(L, "ipw.core.export: only for formats of: ipw-agent export RUN --format NAME");
+    return host->export_job;
+}
+
+static int raise_err(lua_State *L, const struct ipw_err *err)
+{
+    ipw_value_push_error(L, ipw_code_name(err->code), err->text, false);
+    return lua_error(L);
+}
+
+static void renew_cpu(lua_State *L) { ipw_vm_of(L)->slice_ticks = 0; }
+
+/* ---- documents as tables, without their nulls ---- */
+
+static void push_known(lua_State *L, const struct ipw_json *node)
+{
+    lua_Integer i = 0;
+
+    switch (ipw_json_kind(node)) {
+    case IPW_JSON_ARR:
+        luaL_checkstack(L, 6, "JSON nested too deeply");
+        lua_createtable(L, (int)ipw_json_count(node), 0);
+        ipw_value_mark_list(L, -1);
+        for (const struct ipw_json *c = ipw_json_first(node); c; c = ipw_json_next(c)) {
+            push_known(L, c);
+            lua_rawseti(L, -2, ++i);
+        }
+        break;
+    case IPW_JSON_OBJ:
+        luaL_checkstack(L, 6, "JSON nested too deeply");
+        lua_createtable(L, 0, (int)ipw_json_count(node));
+        for (const struct ipw_json *c = ipw_json_first(node); c; c = ipw_json_next(c)) {
+            if (ipw_json_kind(c) == IPW_JSON_NULL) continue;
+            lua_pushstring(L, ipw_json_key(c));
+            push_known(L, c);
+            lua_rawset(L, -3);
+        }
+        break;
+    default: ipw_value_push(L, node);
+    }
+}
+
+/* ---- runs ---- */
+
+struct reader {
+    struct ipw_saved_run *run;
+    struct ipw_json *doc; /* being pushed */
+};
+
+static int reader_close(lua_State *L)
+{
+    struct reader *reader = lua_touserdata(L, 1);
+
+    ipw_saved_run_close(reader->run);
+    ipw_json_free(reader->doc);
+    *reader = (struct reader){NULL, NULL};
+    return 0;
+}
+
+/* Also checks that it is open. */
+static struct reader *reader_of(lua_State *L)
+{
+    struct reader *reader = luaL_checkudata(L, 1, READER);
+
+    if (!reader->run) luaL_error(L, "ipw.core.export: the run was closed");
+    renew_cpu(L);
+    return reader;
+}
+
+/* runs(): the runs' paths, how much is redacted ("text", ...) or nil. [0, +2, m] */
+static int export_runs(lua_State *L)
+{
+    const struct ipw_export_job *job = job_of(L);
+
+    lua_createtable(L, job->n_runs, 0);
+    for (int i = 0; i < job->n_runs; i++) {
+        lua_pushstring(L, job->runs[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_pushstring(L, job->redactor ? ipw_redact_name(job->redactor->what) : NULL);
+    return 2;
+}
+
+/* environment(name): what OpenTelemetry's variables say, or nil. [-1, +1, e] */
+static int export_environment(lua_State *L)
+{
+    static const char *const names[] = {"OTEL_EXPORTER_OTLP_ENDPOINT",
+                                        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                                        "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+                                        "OTEL_EXPORTER_OTLP_HEADERS",
+                                        "OTEL_EXPORTER_OTLP_TIMEOUT",
+                                        "OTEL_SERVICE_NAME",
+                                        "OTEL_RESOURCE_ATTRIBUTES",
+                                        NULL};
+    const char *value = getenv(names[luaL_checkoption(L, 1, NULL, names)]);
+
+    job_of(L);
+    lua_pushstring(L, value && *value ? value : NULL);
+    return 1;
+}
+
+/* open(number): a reader. [-1, +1, e] */
+static int export_open(lua_State *L)
+{
+    const struct ipw_export_job *job = job_of(L);
+    lua_Integer i = luaL_checkinteger(L, 1);
+    struct reader *reader;
+    struct ipw_err err;
+
+    luaL_argcheck(L, i >= 1 && i <= job->n_runs, 1, "there is no such run");
+    reader = ipw_value_push_box(L, sizeof *reader, READER, reader_close);
+    if (ipw_saved_run_open(&reader->run, job->runs[i - 1], job->redactor, &err))
+        return raise_err(L, &err);
+    return 1;
+}
+
+/* close(reader). [-1, 0, e] */
+static int export_close(lua_State *L)
+{
+    luaL_checkudata(L, 1, READER);
+    return reader_close(L);
+}
+
+/* document(reader, name): manifest.json or summary.json; nil: there is none. [-2, +1, e] */
+static int export_document(lua_State *L)
+{
+    static const char *const names[] = {"manifest.json", "summary.json", NULL};
+    struct reader *reader = reader_of(L);
+    const char *name = names[luaL_checkoption(L, 2, NULL, names)];
+    struct ipw_err err;
+
+    ipw_json_free(reader->doc);
+    if (ipw_saved_run_document(&reader->doc, reader->run, name, &err)) return raise_err(L, &err);
+    push_known(L, reader->doc);
+    ipw_json_free(reader->doc);
+    reader->doc = NULL;
+    return 1;
+}
+
+/* query(reader): the next query and its line; nil at the end, and whether a torn line was left out.
+ * [-1, +2, e] */
+static int export_query(lua_State *L)
+{
+    struct reader *reader = reader_of(L);
+    struct ipw_saved_line line;
+    struct ipw_err err;
+    int rc = ipw_saved_run_query(&line, reader->run, &err);
+
+    if (rc < 0) return raise_err(L, &err);
+    if (rc == 0) {
+        lua_pushnil(L);
+        lua_pushboolean(L, ipw_saved_run_torn(reader->run));
+        return 2;
+    }
+    if (lua_toboolean(L, 2)) /* the line is all that is wanted */
+        lua_pushboolean(L, 1);
+    else
+        push_known(L, line.doc);
+    lua_pushlstring(L, line.text, line.n);
+    return 2;
+}
+
+/* events(reader, index): the events of a query, a list. [-2, +1, e] */
+static int export_events(lua_State *L)
+{
+    struct reader *reader = reader_of(L);
+    struct ipw_saved_line line;
+    struct ipw_err err;
+    lua_Integer n = 0;
+    int rc = ipw_saved_run_events(reader->run, luaL_checkinteger(L, 2), &err);
+
+    lua_newtable(L);
+    while (rc > 0 && (rc = ipw_saved_run_event(&line, reader->run, &err)) > 0) {
+        push_known(L, line.doc);
+        lua_rawseti(L, -2, ++n);
+    }
+    return rc < 0 ? raise_err(L, &err) : 1;
+}
+
+/* power(reader): the next header (a table); or the time, the source and the values of the next row;
+ * nothing at the end. [-1, +(0|1|3), e] */
+static int export_power(lua_State *L)
+{
+    struct reader *reader = reader_of(L);
+    struct ipw_sampler_row row;
+    struct ipw_saved_line line;
+    struct ipw_err err;
+    int rc = ipw_saved_run_power(&line, &row, reader->run, &err);
+
+    if (rc < 0) return raise_err(L, &err);
+    if (rc == 0) return 0;
+    if (line.doc) {
+        push_known(L, line.doc);
+        return 1;
+    }
+    lua_pushinteger(L, row.t_ns);
+    lua_pushinteger(L, (lua_Integer)row.source + 1);
+    lua_createtable(L, (int)row.n, 0);
+    for (size_t i = 0; i < row.n; i++) {
+        if (row.values[i] == IPW_NO_VALUE) continue;
+        lua_pushinteger(L, row.values[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 3;
+}
+
+/* ---- the output ---- */
+
+struct output {
+    struct ipw_whole_output *whole;
+    struct ipw_db_writer *db;
+};
+
+static int output_drop(lua_State *L)
+{
+    struct output *output = lua_touserdata(L, 1);
+
+    ipw_db_writer_close(output->db);
+    ipw_whole_drop(output->whole);
+    *output = (struct output){NULL, NULL};
+    return 0;
+}
+
+static struct output *output_of(lua_State *L)
+{
+    struct output *output = luaL_checkudata(L, 1, OUTPUT);
+
+    if (!output->whole) luaL_error(L, "ipw.core.export: the output was finished");
+    return output;
+}
+
+/* output(kind): "file", "folder" or "database". [-1, +1, e] */
+static int export_output(lua_State *L)
+{
+    static const char *const kinds[] = {"file", "folder", "database", NULL};
+    const struct ipw_export_job *job = job_of(L);
+    int kind = luaL_checkoption(L, 1, NULL, kinds), rc;
+    struct output *output = ipw_value_push_box(L, sizeof *output, OUTPUT, output_drop);
+    struct ipw_err err;
+
+    if (kind && !job->output) {
+        ipw_fail(&err, IPW_EINVAL, "this format writes a %s: --output must name it", kinds[kind]);
+        return raise_err(L, &err);
+    }
+    rc = kind == 1 ? ipw_whole_folder(&output->whole, job->output, &err)
+                   : ipw_whole_file(&output->whole, job->output, job->stream, &err);
+    if (!rc && kind == 2) rc = ipw_db_writer_open(&output->db, ipw_whole_path(output->whole), &err);
+    return rc ? raise_err(L, &err) : 1;
+}
+
+/* begin(output, name): what follows goes to this file of the folder. [-2, 0, e] */
+static int export_begin(lua_State *L)
+{
+    struct output *output = output_of(L);
+    struct ipw_err err;
+
+    if (ipw_whole_next(output->whole, luaL_checkstring(L, 2), &err)) return raise_err(L, &err);
+    return 0;
+}
+
+/* write(output, text...). [-n, 0, e] */
+static int export_write(lua_State *L)
+{
+    struct output *output = output_of(L);
+    int n = lua_gettop(L);
+    struct ipw_err err;
+
+    for (int i = 2; i <= n; i++) {
+        size_t len;
+        const char *text = luaL_checklstring(L, i, &len);
+
+        if (ipw_whole_write(output->whole, text, len, &err)) return raise_err(L, &err);
+    }
+    return 0;
+}
+
+/* sql(output, statements). [-2, 0, e] */
+static int export_sql(lua_State *L)
+{
+    struct output *output = output_of(L);
+    const char *sql = luaL_checkstring(L, 2);
+    struct ipw_err err;
+
+    if (!output->db) return luaL_error(L, "the output is no database");
+    if (ipw_db_writer_run(output->db, sql, &err)) return raise_err(L, &err);
+    return 0;
+}
+
+static void take_value(struct ipw_db_value *out, lua_State *L, const char *column)
+{
+    switch (lua_type(L, -1)) {
+    case LUA_TNIL: out->type = IPW_DB_NULL; break;
+    case LUA_TBOOLEAN:
+        *out = (struct ipw_db_value){.type = IPW_DB_INT, .integer = lua_toboolean(L, -1)};
+        break;
+    case LUA_TNUMBER:
+        *out = (struct ipw_db_value){.type = lua_isinteger(L, -1) ? IPW_DB_INT : IPW_DB_NUM,
+                                     .integer = lua_tointeger(L, -1),
+                                     .number = lua_tonumber(L, -1)};
+        break;
+    case LUA_TSTRING: /* the row keeps it */
+        out->type = IPW_DB_TEXT;
+        out->text = (char *)lua_tolstring(L, -1, &out->n);
+        break;
+    default:
+        luaL_error(L, "column '%s': expected a text, a number or a boolean, got %s", column,
+                   luaL_typename(L, -1));
+    }
+}
+
+/* insert(output, table, columns, row): one row, its values by the columns' names. [-4, 0, e] */
+static int export_insert(lua_State *L)
+{
+    struct output *output = output_of(L);
+    const char *table = luaL_checkstring(L, 2);
+    struct ipw_db_value values[MAX_COLUMNS] = {{0}};
+    struct ipw_err err;
+    lua_Unsigned n;
+
+    luaL_checktype(L, 3, LUA_TTABLE);
+    luaL_checktype(L, 4, LUA_TTABLE);
+    n = lua_rawlen(L, 3);
+    luaL_argcheck(L, n <= MAX_COLUMNS, 3, "has more than 200 columns");
+    for (lua_Unsigned i = 0; i < n; i++) {
+        lua_rawgeti(L, 3, (lua_Integer)i + 1);
+        lua_pushvalue(L, -1);
+        lua_rawget(L, 4);
+        take_value(&values[i], L, lua_tostring(L, -2));
+        lua_pop(L, 2);
+    }
+    if (!output->db) return luaL_error(L, "the output is no database");
+    if (ipw_db_writer_insert(output->db, table, values, n, &err)) return raise_err(L, &err);
+    return 0;
+}
+
+/* finish(output): gives it its name. [-1, 0, e] */
+static int export_finish(lua_State *L)
+{
+    struct output *output = output_of(L);
+    struct ipw_db_writer *db = output->db;
+    struct ipw_whole_output *whole;
+    struct ipw_err err;
+
+    output->db = NULL;
+    if (db && ipw_db_writer_finish(db, &err)) return raise_err(L, &err);
+    whole = output->whole;
+    output->whole = NULL;
+    if (ipw_whole_commit(whole, &err)) return raise_err(L, &err);
+    return 0;
+}
+
+int ipw_lib_export(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"environment", export_environment},
+                                         {"runs", export_runs},
+                                         {"open", export_open},
+                                         {"close", export_close},
+                                         {"query", export_query},
+                                         {"document", export_document},
+                                         {"events", export_events},
+                                         {"power", export_power},
+                                         {"output", export_output},
+                                         {"begin", export_begin},
+                                         {"write", export_write},
+                                         {"sql", export_sql},
+                                         {"insert", export_insert},
+                                         {"finish", export_finish},
+                                         {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    return 1;
+}
