@@ -254,6 +254,7 @@ static void on_stream_done(void *ud, const struct ipw_http_result *result)
 
     if (result->end != IPW_HTTP_OK && !n_failed) fprintf(stderr, "%s\n", result->error);
     ipw_sse_release(&s->sse);
+    ipw_llm_times_release(&s->times);
     ipw_chat_fold_free(s->fold);
     one_less(result->end == IPW_HTTP_OK);
 }

@@ -66,20 +66,28 @@ local function sorted_keys(t)
   return keys
 end
 
---- The value of the first of `names` that the row has, and its column.
-function dataset.pick(row, names)
+--- The row's columns by their names in lower case; of two that differ in case, the first in order.
+local function columns_of(row)
   local by_lower = {}
-  for _, key in ipairs(sorted_keys(row)) do
+  for key in next, row do
     local lower = key:lower()
-    if by_lower[lower] == nil then by_lower[lower] = key end
+    local other = by_lower[lower]
+    if not other or key < other then by_lower[lower] = key end
   end
-  for _, name in ipairs(names) do
-    local key = by_lower[name]
+  return by_lower
+end
+
+local function pick(row, by_lower, names)
+  for i = 1, #names do
+    local key = by_lower[names[i]]
     local value = key and present(row[key])
     if value ~= nil then return value, key end
   end
   return nil
 end
+
+--- The value of the first of `names` that the row has, and its column.
+function dataset.pick(row, names) return pick(row, columns_of(row), names) end
 
 --- True for a relative path that stays below its folder: a dataset can name only its own files.
 function dataset.is_local_path(path)
@@ -123,9 +131,9 @@ local function is_file(path)
   return core.exists(path) == "file"
 end
 
-local function attach(task, row, folder)
-  local name = score.text(dataset.pick(row, dataset.columns.file_name)) or ""
-  local path = score.text(dataset.pick(row, dataset.columns.file_path)) or ""
+local function attach(task, row, by_lower, folder)
+  local name = score.text(pick(row, by_lower, dataset.columns.file_name)) or ""
+  local path = score.text(pick(row, by_lower, dataset.columns.file_path)) or ""
   if name == "" and path == "" then return end
   local candidates = {}
   for _, wanted in ipairs { path, name } do
@@ -158,8 +166,8 @@ local function choice_letter(answer, choices)
   return nil
 end
 
-local function read_choices(row)
-  local list, column = dataset.pick(row, dataset.columns.choices)
+local function read_choices(row, by_lower)
+  local list, column = pick(row, by_lower, dataset.columns.choices)
   if type(list) ~= "table" or #list < 2 or #list > 26 then return nil end
   local choices = {}
   for i, option in ipairs(list) do
@@ -169,44 +177,44 @@ local function read_choices(row)
   return choices, column
 end
 
-local function missing_question(row, where)
+local function missing_question(row)
   local _, column = dataset.pick(row, dataset.columns.question)
-  if column then return ("%s: no question: the column '%s' has no text"):format(where, column) end
-  return ("%s: no question; expected one of the columns %s, and saw %s"):format(where,
+  if column then return ("no question: the column '%s' has no text"):format(column) end
+  return ("no question; expected one of the columns %s, and saw %s"):format(
     table.concat(dataset.columns.question, ", "), table.concat(sorted_keys(row), ", "))
 end
 
 --- The reference answer as text (a letter, if there are options), or nil if it is withheld.
-local function read_answer(answer, choices, where)
+local function read_answer(answer, choices)
   if answer == nil or answer == "" or answer == "?" then return nil end
   local text
   if choices then text = choice_letter(answer, choices) else text = score.text(answer) end
   if text then return text end
   if choices then
-    return nil, ("%s: the answer is not one of the %d options"):format(where, #choices)
+    return nil, ("the answer is not one of the %d options"):format(#choices)
   end
-  return nil, where .. ": the answer is neither text nor a number"
+  return nil, "the answer is neither text nor a number"
 end
 
 --- The task of a row, from the default columns and the fields of `given` (a mapping's result), which
 --- come first; or nil and what is wrong with the row.
-local function read_task(row, index, where, given)
+local function read_task(row, by_lower, index, given)
   local used = {}
   local function take(field)
     if given[field] ~= nil then return given[field] end
-    local value, column = dataset.pick(row, dataset.columns[field])
+    local value, column = pick(row, by_lower, dataset.columns[field])
     if column then used[column] = true end
     return value
   end
   local question = score.text(take "question")
-  if not question or not question:find("%S") then return nil, missing_question(row, where) end
+  if not question or not question:find("%S") then return nil, missing_question(row) end
   local choices = given.choices
   if not choices then
     local column
-    choices, column = read_choices(row)
+    choices, column = read_choices(row, by_lower)
     if column then used[column] = true end
   end
-  local answer, why = read_answer(take "answer", choices, where)
+  local answer, why = read_answer(take "answer", choices)
   if why then return nil, why end
   local task = {
     id = score.text(take "id") or "", question = question, problem = question, answer = answer,
@@ -218,12 +226,14 @@ local function read_task(row, index, where, given)
   if task.id == "" then task.id = ("q%04d"):format(index - 1) end
   if type(task.rule) ~= "function" then
     if not score.named(tostring(task.rule)) then
-      return nil, ("%s: unknown scoring rule \"%s\": %s"):format(where, tostring(task.rule),
+      return nil, ("unknown scoring rule \"%s\": %s"):format(tostring(task.rule),
         table.concat(score.rules, ", "))
     end
   end
-  for key, value in pairs(given.metadata and {} or row) do
-    if not used[key] then task.metadata[key] = value end
+  if not given.metadata then
+    for key, value in next, row do
+      if not used[key] then task.metadata[key] = value end
+    end
   end
   return task
 end
@@ -238,10 +248,10 @@ function dataset.tasks(rows, path, opts)
     index = index + (opts.first or 0)
     if opts.map then given = opts.map(item.row, item.line) end
     if given then
-      local task, why =
-        read_task(item.row, index, ("%s:%d"):format(path, item.line), given)
-      if not task then return nil, why end
-      if not given.files then attach(task, item.row, opts.folder) end
+      local by_lower = columns_of(item.row)
+      local task, why = read_task(item.row, by_lower, index, given)
+      if not task then return nil, ("%s:%d: %s"):format(path, item.line, why) end
+      if not given.files then attach(task, item.row, by_lower, opts.folder) end
       task.line, task.row = item.line, item.row
       tasks[#tasks + 1] = task
     else

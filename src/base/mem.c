@@ -62,7 +62,8 @@ char *ipw_asprintf(const char *fmt, ...)
 
 void ipw_grow(void **array, size_t *cap, size_t need, size_t size)
 {
-    size_t n = *cap ? *cap : 8;
+    /* Lists of large elements (turns, spans) mostly stay short, and each query holds some. */
+    size_t n = *cap ? *cap : size > 64 ? 2 : 8;
 
     if (need <= *cap) return;
     while (n < need) n += n / 2 + 1;

@@ -333,7 +333,7 @@ bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code)
     struct ipw_http *http = call->http;
     long connect_errno = 0;
 
-    if (code == CURLE_OK || call->sent_ns) {
+    if (code == CURLE_OK || call->at.sent_ns) {
         if (http->squeezed && ++http->since_squeezed >= http->squeezed) {
             http->squeezed++;
             http->since_squeezed = 0;
@@ -348,7 +348,7 @@ bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code)
     curl_multi_remove_handle(http->multi, call->easy);
     ipw_http_list_remove(call);
     call->state = CALL_QUEUED;
-    call->launch_ns = 0;
+    call->at.launch_ns = 0;
     call->open_errno = 0;
     call->curl_error[0] = '\0';
     ipw_http_list_add(http->queue.next, call); /* before later calls */

@@ -55,9 +55,11 @@ struct ipw_http_request {
     const char *url;
     const struct ipw_http_header *headers; /* CR, LF and NUL are refused */
     size_t n_headers;
-    const char *body; /* copied, unless take_body */
+    const char *body; /* copied */
     size_t body_len;
-    struct ipw_buf *take_body; /* instead of `body`: a buffer whose bytes the request takes over */
+    /* Instead of `body`: a buffer whose bytes the request holds.  They are in it again when on_done
+     * is called, and after a cancel.  A cancel inside a callback of the pool frees them. */
+    struct ipw_buf *lend_body;
     int64_t connect_ns, first_byte_ns, idle_ns, total_ns; /* 0: no limit */
     size_t body_max_bytes; /* limit of the decoded answer; 0: 256 MiB */
     /* Names of headers whose values on_done needs, NULL-terminated, in lower case, at most

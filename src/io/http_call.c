@@ -23,8 +23,8 @@ static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own
     struct ipw_http_call *call = ud;
 
     (void)own_ip;
-    call->sent_ns = now;
-    if (call->stamp_cpu) call->sent_cpu_ns = ipw_cpu_thread_ns();
+    call->at.sent_ns = now;
+    if (call->stamp_cpu) call->at.sent_cpu_ns = ipw_cpu_thread_ns();
     if (call->sends++ == 0) {
         long opened = 1;
         curl_easy_getinfo(call->easy, CURLINFO_NUM_CONNECTS, &opened);
@@ -57,26 +57,27 @@ static void keep_wanted(struct ipw_http_call *call, const char *line, size_t n)
     size_t name_n = colon ? (size_t)(colon - line) : 0;
 
     if (!colon) return;
-    for (int i = 0; i < IPW_HTTP_WANTED_MAX && call->wanted[i]; i++) {
-        if (strlen(call->wanted[i]) != name_n || strncasecmp(line, call->wanted[i], name_n) != 0)
+    for (int i = 0; i < IPW_HTTP_WANTED_MAX && call->answer.wanted[i]; i++) {
+        if (strlen(call->answer.wanted[i]) != name_n ||
+            strncasecmp(line, call->answer.wanted[i], name_n) != 0)
             continue;
         value = colon + 1;
         while (value < end && (*value == ' ' || *value == '\t')) value++;
         while (end > value && strchr(" \t\r\n", end[-1])) end--;
         if (memchr(value, '\0', (size_t)(end - value))) return;
-        ipw_buf_addc(&call->kept, (char)(i + 1));
-        ipw_buf_add(&call->kept, value, (size_t)(end - value));
-        ipw_buf_addc(&call->kept, '\0');
+        ipw_buf_addc(&call->answer.kept, (char)(i + 1));
+        ipw_buf_add(&call->answer.kept, value, (size_t)(end - value));
+        ipw_buf_addc(&call->answer.kept, '\0');
         return;
     }
 }
 
 static void show_wanted(const struct ipw_http_call *call, struct ipw_http_result *result)
 {
-    const char *at = ipw_buf_str(&call->kept), *end = at + call->kept.len;
+    const char *at = ipw_buf_str(&call->answer.kept), *end = at + call->answer.kept.len;
 
     for (int i = 0; i < IPW_HTTP_WANTED_MAX; i++) result->wanted[i] = "";
-    while (at < end && !call->kept.failed) {
+    while (at < end && !call->answer.kept.failed) {
         result->wanted[*at - 1] = at + 1;
         at += strlen(at) + 1;
     }
@@ -91,11 +92,11 @@ static void on_status_line(struct ipw_http_call *call, int64_t now, const char *
         for (const char *p = space + 1; p < end && *p >= '0' && *p <= '9' && p < space + 4; p++)
             call->status = call->status * 10 + (*p - '0');
     }
-    call->headers_ns = now;
-    ipw_buf_clear(&call->content_type);
-    ipw_buf_clear(&call->retry_after);
-    ipw_buf_clear(&call->location);
-    ipw_buf_clear(&call->kept);
+    call->at.headers_ns = now;
+    ipw_buf_clear(&call->answer.content_type);
+    ipw_buf_clear(&call->answer.retry_after);
+    ipw_buf_clear(&call->answer.location);
+    ipw_buf_clear(&call->answer.kept);
 }
 
 static size_t on_header(char *line, size_t size, size_t n, void *ud)
@@ -119,17 +120,17 @@ static size_t on_header(char *line, size_t size, size_t n, void *ud)
         if (call->status < 200 && call->status != 101) return n;
         call->head_complete = true;
         if (call->on.on_headers) {
-            call->on.on_headers(call->on.ud, call->headers_ns, call->status,
-                                ipw_buf_str(&call->content_type));
+            call->on.on_headers(call->on.ud, call->at.headers_ns, call->status,
+                                ipw_buf_str(&call->answer.content_type));
             if (call->state != CALL_RUNNING) return 0;
         }
     } else if (n > 13 && strncasecmp(line, "Content-Type:", 13) == 0) {
-        keep_field(&call->content_type, line, 13, n);
+        keep_field(&call->answer.content_type, line, 13, n);
     } else if (n > 12 && strncasecmp(line, "Retry-After:", 12) == 0) {
-        keep_field(&call->retry_after, line, 12, n);
+        keep_field(&call->answer.retry_after, line, 12, n);
     } else if (n > 9 && strncasecmp(line, "Location:", 9) == 0) {
-        keep_field(&call->location, line, 9, n);
-    } else if (call->wanted) {
+        keep_field(&call->answer.location, line, 9, n);
+    } else if (call->answer.wanted) {
         keep_wanted(call, line, n);
     }
     return n;
@@ -146,11 +147,12 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ud)
     n *= size;
     if (call->state != CALL_RUNNING) return 0;
     call->received += (int64_t)n;
-    call->last_byte_ns = now;
-    if (!call->first_byte_ns) {
-        call->first_byte_ns = now;
+    call->at.last_byte_ns = now;
+    if (!call->at.first_byte_ns) {
+        call->at.first_byte_ns = now;
         /* Afterwards the deadline only moves away, except this once. */
-        if (call->idle_ns && (!call->deadline.pos || call->deadline.due_ns > now + call->idle_ns))
+        if (call->limit.idle_ns &&
+            (!call->deadline.pos || call->deadline.due_ns > now + call->limit.idle_ns))
             ipw_timer_arm(&call->deadline, next_deadline(call, NULL));
     }
     if ((size_t)call->received > call->body_max) {
@@ -221,10 +223,10 @@ static struct ipw_http_call *get_call(struct ipw_http *http)
         return NULL;
     }
     call->deadline = (struct ipw_timer){.loop = http->loop, .fn = on_deadline, .ud = call};
-    ipw_buf_init(&call->content_type, HTTP_FIELD_MAX);
-    ipw_buf_init(&call->retry_after, HTTP_FIELD_MAX);
-    ipw_buf_init(&call->location, HTTP_FIELD_MAX);
-    ipw_buf_init(&call->kept, HTTP_FIELD_MAX);
+    ipw_buf_init(&call->answer.content_type, HTTP_FIELD_MAX);
+    ipw_buf_init(&call->answer.retry_after, HTTP_FIELD_MAX);
+    ipw_buf_init(&call->answer.location, HTTP_FIELD_MAX);
+    ipw_buf_init(&call->answer.kept, HTTP_FIELD_MAX);
     set_constant_options(call);
     return call;
 }
@@ -232,10 +234,10 @@ static struct ipw_http_call *get_call(struct ipw_http *http)
 void ipw_http_call_destroy(struct ipw_http_call *call)
 {
     curl_easy_cleanup(call->easy);
-    ipw_buf_release(&call->content_type);
-    ipw_buf_release(&call->retry_after);
-    ipw_buf_release(&call->location);
-    ipw_buf_release(&call->kept);
+    ipw_buf_release(&call->answer.content_type);
+    ipw_buf_release(&call->answer.retry_after);
+    ipw_buf_release(&call->answer.location);
+    ipw_buf_release(&call->answer.kept);
     free(call->method);
     free(call);
 }
@@ -247,12 +249,22 @@ static void put_call(struct ipw_http_call *call)
 
     ipw_http_headers_release(call->headers);
     free(call->url);
-    free(call->body);
+    ipw_buf_release(&call->body);
     call->headers = NULL;
-    call->url = call->body = NULL;
+    call->url = NULL;
+    call->lender = NULL;
     call->state = CALL_FREE;
     call->next = http->unused;
     http->unused = call;
+}
+
+/* libcurl reads the body no more, or is about to let the request go. */
+static void give_back(struct ipw_http_call *call)
+{
+    if (!call->lender) return;
+    *call->lender = call->body;
+    call->body = (struct ipw_buf){0};
+    call->lender = NULL;
 }
 
 /* Takes the call out of its list and away from libcurl, which closes an unfinished connection. */
@@ -298,11 +310,11 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
         .end = end,
         .deadline = deadline,
         .status = call->head_complete ? call->status : 0,
-        .start_ns = call->start_ns,
-        .sent_ns = call->sent_ns ? call->sent_ns : call->start_ns,
-        .sent_cpu_ns = call->sent_cpu_ns,
-        .headers_ns = call->head_complete ? call->headers_ns : 0,
-        .first_byte_ns = call->first_byte_ns,
+        .start_ns = call->at.start_ns,
+        .sent_ns = call->at.sent_ns ? call->at.sent_ns : call->at.start_ns,
+        .sent_cpu_ns = call->at.sent_cpu_ns,
+        .headers_ns = call->head_complete ? call->at.headers_ns : 0,
+        .first_byte_ns = call->at.first_byte_ns,
         .close_ns = now,
         .bytes_received = call->received,
         .guarded = call->refused,
@@ -310,7 +322,7 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
         .error = "",
     };
 
-    if (call->launch_ns) {
+    if (call->at.launch_ns) {
         curl_off_t sent = 0;
         long opened = 0;
         curl_easy_getinfo(call->easy, CURLINFO_NUM_CONNECTS, &opened);
@@ -327,14 +339,15 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
         }
     }
     detach(call);
+    give_back(call);
     call->state = CALL_ENDING;
     if (end != IPW_HTTP_OK) {
         ipw_http_describe_end(&error, call, end, deadline);
         result.error = ipw_buf_str(&error);
     }
-    result.content_type = ipw_buf_str(&call->content_type);
-    result.retry_after = ipw_buf_str(&call->retry_after);
-    result.location = ipw_buf_str(&call->location);
+    result.content_type = ipw_buf_str(&call->answer.content_type);
+    result.retry_after = ipw_buf_str(&call->answer.retry_after);
+    result.location = ipw_buf_str(&call->answer.location);
     show_wanted(call, &result);
     if (call->on.on_done) call->on.on_done(call->on.ud, &result);
     ipw_buf_release(&error);
@@ -354,8 +367,8 @@ static bool send_again(struct ipw_http_call *call, enum ipw_http_end end)
         call->broke || http->dying)
         return false;
     curl_multi_remove_handle(http->multi, call->easy);
-    call->dial_ns = ipw_now_ns();
-    call->sent_ns = 0;
+    call->at.dial_ns = ipw_now_ns();
+    call->at.sent_ns = 0;
     call->curl_error[0] = '\0';
     arm_deadline(call);
     code = curl_multi_add_handle(http->multi, call->easy);
@@ -398,14 +411,16 @@ static int64_t next_deadline(const struct ipw_http_call *call, enum ipw_http_dea
 {
     int64_t due = INT64_MAX;
 
-    consider(&due, which, call->start_ns, call->total_ns, IPW_HTTP_TOTAL_DEADLINE);
+    consider(&due, which, call->at.start_ns, call->limit.total_ns, IPW_HTTP_TOTAL_DEADLINE);
     if (call->state == CALL_RUNNING) {
-        if (!call->sent_ns)
-            consider(&due, which, call->dial_ns, call->connect_ns, IPW_HTTP_CONNECT_DEADLINE);
-        if (call->first_byte_ns)
-            consider(&due, which, call->last_byte_ns, call->idle_ns, IPW_HTTP_IDLE_DEADLINE);
+        if (!call->at.sent_ns)
+            consider(&due, which, call->at.dial_ns, call->limit.connect_ns,
+                     IPW_HTTP_CONNECT_DEADLINE);
+        if (call->at.first_byte_ns)
+            consider(&due, which, call->at.last_byte_ns, call->limit.idle_ns,
+                     IPW_HTTP_IDLE_DEADLINE);
         else
-            consider(&due, which, call->launch_ns, call->first_byte_limit_ns,
+            consider(&due, which, call->at.launch_ns, call->limit.first_byte_ns,
                      IPW_HTTP_FIRST_BYTE_DEADLINE);
     }
     return due;
@@ -438,15 +453,16 @@ static void on_deadline(void *ud)
 
 static void set_method(struct ipw_http_call *call, const struct ipw_http_request *request)
 {
-    const char *method = request->method ? request->method : call->body ? "POST" : "GET";
-    const char *plain = call->body ? "POST" : "GET";
-    bool head = strcmp(method, "HEAD") == 0 && !call->body;
+    bool has_body = request->body || request->lend_body;
+    const char *method = request->method ? request->method : has_body ? "POST" : "GET";
+    const char *plain = has_body ? "POST" : "GET";
+    bool head = strcmp(method, "HEAD") == 0 && !has_body;
 
     if (call->no_body && !head) curl_easy_setopt(call->easy, CURLOPT_NOBODY, 0L);
-    if (call->body) {
+    if (has_body) {
         curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_len);
-        curl_easy_setopt(call->easy, CURLOPT_POSTFIELDS, call->body);
+        curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.len);
+        curl_easy_setopt(call->easy, CURLOPT_POSTFIELDS, ipw_buf_str(&call->body));
     } else if (head) {
         curl_easy_setopt(call->easy, CURLOPT_NOBODY, 1L);
     } else {
@@ -467,7 +483,7 @@ void ipw_http_call_launch(struct ipw_http_call *call)
 
     ipw_http_list_remove(call);
     call->state = CALL_RUNNING;
-    call->launch_ns = call->dial_ns = ipw_now_ns();
+    call->at.launch_ns = call->at.dial_ns = ipw_now_ns();
     ipw_http_list_add(&http->running, call);
     http->n_running++;
     arm_deadline(call);
@@ -504,36 +520,38 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
         ipw_http_headers_release(headers);
         return ipw_fail(err, IPW_ENET, "libcurl cannot create another handle");
     }
-    call->start_ns = ipw_now_ns();
-    call->launch_ns = call->sent_ns = call->headers_ns = 0;
-    call->first_byte_ns = call->last_byte_ns = call->received = 0;
+    call->at.start_ns = ipw_now_ns();
+    call->at.launch_ns = call->at.sent_ns = call->at.headers_ns = 0;
+    call->at.first_byte_ns = call->at.last_byte_ns = call->received = 0;
     call->header_bytes = 0;
     call->sends = call->status = call->open_errno = 0;
     call->refused = false;
     call->stamp_cpu = request->stamp_cpu;
-    call->sent_cpu_ns = 0;
+    call->at.sent_cpu_ns = 0;
     call->head_complete = call->aborted = call->too_large = false;
     call->broke = call->begun = false;
     call->curl_error[0] = '\0';
-    ipw_buf_clear(&call->content_type);
-    ipw_buf_clear(&call->retry_after);
-    ipw_buf_clear(&call->location);
-    ipw_buf_clear(&call->kept);
-    call->wanted = request->wanted;
+    ipw_buf_clear(&call->answer.content_type);
+    ipw_buf_clear(&call->answer.retry_after);
+    ipw_buf_clear(&call->answer.location);
+    ipw_buf_clear(&call->answer.kept);
+    call->answer.wanted = request->wanted;
     call->on = *callbacks;
     call->headers = headers;
     call->url = ipw_strdup(request->url);
-    if (request->take_body) {
-        call->body = ipw_buf_take(request->take_body, &call->body_len);
-    } else if (request->body) {
-        call->body = ipw_memdup(request->body, request->body_len);
-        call->body_len = request->body_len;
+    if (request->lend_body) {
+        call->body = *request->lend_body;
+        call->lender = request->lend_body;
+        *call->lender = IPW_BUF(call->body.max);
+    } else {
+        call->body = IPW_BUF(request->body_len);
+        if (request->body) ipw_buf_add(&call->body, request->body, request->body_len);
     }
     call->body_max = request->body_max_bytes ? request->body_max_bytes : BODY_MAX;
-    call->connect_ns = request->connect_ns;
-    call->first_byte_limit_ns = request->first_byte_ns;
-    call->idle_ns = request->idle_ns;
-    call->total_ns = request->total_ns;
+    call->limit.connect_ns = request->connect_ns;
+    call->limit.first_byte_ns = request->first_byte_ns;
+    call->limit.idle_ns = request->idle_ns;
+    call->limit.total_ns = request->total_ns;
     if (call->fresh) curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 0L);
     call->fresh = false;
     curl_easy_setopt(call->easy, CURLOPT_URL, call->url);
@@ -565,6 +583,7 @@ void ipw_http_cancel(struct ipw_http_call *call)
         ipw_http_list_remove(call);
         ipw_timer_disarm(&call->deadline);
         call->state = CALL_DOOMED;
+        call->lender = NULL;
         ipw_http_list_add(&http->doomed, call);
         http->in_flight--;
         ipw_loop_unhold(http->loop);
@@ -573,6 +592,7 @@ void ipw_http_cancel(struct ipw_http_call *call)
     }
     if (call->state != CALL_QUEUED && call->state != CALL_RUNNING)
         IPW_BUG("an HTTP request is cancelled twice or after its end");
+    if (!http->dying) give_back(call);
     ipw_http_call_discard(call);
     if (!http->entered) ipw_http_launch_waiting(http);
 }

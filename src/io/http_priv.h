@@ -50,12 +50,19 @@ struct ipw_http_call {
     struct ipw_http_callbacks on;
     struct header_set *headers;
     char *method; /* custom method that is set in `easy`, or NULL */
-    char *url, *body;
-    size_t body_len, body_max;
-    int64_t connect_ns, first_byte_limit_ns, idle_ns, total_ns;
+    char *url;
+    struct ipw_buf body;
+    struct ipw_buf *lender; /* gets the body back; NULL: it is ours */
+    size_t body_max;        /* of the answer */
+    struct {
+        int64_t connect_ns, first_byte_ns, idle_ns, total_ns;
+    } limit;
     struct ipw_timer deadline; /* never later than the next deadline, often earlier */
-    int64_t start_ns, launch_ns, sent_ns, headers_ns, first_byte_ns, last_byte_ns;
-    int64_t dial_ns; /* when its present connection was requested */
+    struct {                   /* 0: not yet */
+        int64_t start_ns, launch_ns, sent_ns, headers_ns, first_byte_ns, last_byte_ns;
+        int64_t dial_ns;     /* when its present connection was requested */
+        int64_t sent_cpu_ns; /* with stamp_cpu */
+    } at;
     int64_t received;
     size_t header_bytes;
     int sends, status;
@@ -66,10 +73,11 @@ struct ipw_http_call {
     bool begun;        /* those bytes were not a whole first line */
     bool refused;      /* a non-public address was met */
     bool stamp_cpu;
-    int64_t sent_cpu_ns;
-    struct ipw_buf content_type, retry_after, location;
-    const char *const *wanted;
-    struct ipw_buf kept; /* for each wanted header that came: index byte, value, NUL */
+    struct { /* header fields of the answer */
+        struct ipw_buf content_type, retry_after, location;
+        const char *const *wanted;
+        struct ipw_buf kept; /* for each wanted header that came: index byte, value, NUL */
+    } answer;
 };
 
 struct sock {

@@ -117,8 +117,8 @@ static void add_line(struct header_set *set, const char *line)
 int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
                          const struct ipw_http_request *request, struct ipw_err *err)
 {
-    size_t body_len = request->take_body ? request->take_body->len : request->body_len;
-    int body = !request->body && !request->take_body ? NO_BODY
+    size_t body_len = request->lend_body ? request->lend_body->len : request->body_len;
+    int body = !request->body && !request->lend_body ? NO_BODY
                : body_len < HTTP_LARGE_BODY          ? SMALL_BODY
                                                      : LARGE_BODY;
     bool has_type = false, has_agent = false, has_encoding = false;

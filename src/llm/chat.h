@@ -16,7 +16,7 @@
 
 struct ipw_chat_request {
     const char *model;
-    /* Already encoded JSON texts, one a message, sorted keys; borrowed. */
+    /* JSON texts of one message or of several with commas between them, sorted keys; borrowed. */
     const struct ipw_chat_text {
         const char *json;
         size_t n;

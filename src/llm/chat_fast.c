@@ -1,9 +1,10 @@
 /* The fast path of a stream.
  *
- * Servers send hundreds of events that differ in one string only.  After an event was parsed in
- * full and did nothing but append one string, its bytes before and after that string are kept.  An
- * event with the same bytes around another plain string body is, as JSON, the same value with
- * another string in that place, so parsing it would append that string and do nothing else:
+ * Servers send hundreds of events that differ in one string only.  After an event was read in
+ * full (parsed, or by chat_scan.c) and did nothing but append one string, its bytes before and
+ * after that string are kept.  An event with the same bytes around another plain string body is, as
+ * JSON, the same value with another string in that place, so parsing it would append that string
+ * and do nothing else:
  *   - the string is located by walking the text that the JSON guard has just accepted without a
  *     repair, by member names that occur once in their object and are written without escapes;
  *   - id and model are set by their first non-empty occurrence, which has been seen;
@@ -121,11 +122,18 @@ void ipw_chat_fast_learn(struct ipw_chat_fold *fold, const char *data, size_t n)
     p = find_member(p, end, fold->did.field);
     if (!p || p >= end || *p != '"') return;
     after = skip_string(p, end);
-    if (!after) return;
+    if (after) ipw_chat_fast_keep(fold, data, n, p + 1, (size_t)(after - 1 - (p + 1)));
+}
+
+void ipw_chat_fast_keep(struct ipw_chat_fold *fold, const char *data, size_t n, const char *body,
+                        size_t body_n)
+{
+    struct ipw_chat_shape *shape = &fold->shape;
+
     ipw_buf_clear(&shape->head);
     ipw_buf_clear(&shape->tail);
-    ipw_buf_add(&shape->head, data, (size_t)(p + 1 - data));
-    ipw_buf_add(&shape->tail, after - 1, (size_t)(end - (after - 1)));
+    ipw_buf_add(&shape->head, data, (size_t)(body - data));
+    ipw_buf_add(&shape->tail, body + body_n, (size_t)(data + n - (body + body_n)));
     shape->kind = fold->did.kind;
     shape->call = fold->did.call;
     shape->ready = !shape->head.failed && !shape->tail.failed;
@@ -182,8 +190,7 @@ static char unescape_simple(char c)
     return 0;
 }
 
-/* Writes the text of the string body s; never more than n bytes.  False: not a plain body. */
-static bool unescape(char *to, size_t *written, const char *s, size_t n)
+bool ipw_chat_unescape(char *to, size_t *written, const char *s, size_t n)
 {
     size_t i = 0, o = 0;
 
@@ -242,7 +249,7 @@ int ipw_chat_fast(struct ipw_chat_fold *fold, const char *data, size_t n)
         to = &fold->reply.calls[shape->call].arguments;
     room = ipw_buf_room(to, body);
     if (!room) return 0;
-    if (!unescape(room, &written, data + head, body)) {
+    if (!ipw_chat_unescape(room, &written, data + head, body)) {
         *room = '\0'; /* the buffer's content stays a C string */
         return 0;
     }

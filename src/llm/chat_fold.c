@@ -146,6 +146,13 @@ enum ipw_chat_finish ipw_chat_finish_of(const char *word)
     return IPW_FINISH_OTHER;
 }
 
+void ipw_chat_set_finish(struct ipw_chat_reply *reply, const char *word)
+{
+    free(reply->finish_word);
+    reply->finish_word = ipw_strdup(word);
+    reply->finish = ipw_chat_finish_of(word);
+}
+
 /* Content as a string, or as parts of which the texts count. */
 static int fold_content(struct ipw_chat_fold *fold, const struct ipw_json *content, int *seen,
                         struct ipw_err *err)
@@ -197,7 +204,7 @@ static int fold_delta(struct ipw_chat_fold *fold, const struct ipw_json *delta, 
     if (rc == 0) rc = fold_content(fold, ipw_json_get(delta, "content"), seen, err);
     if (rc == 0) rc = ipw_chat_call_fold(fold, ipw_json_get(delta, "tool_calls"), seen, err);
     if (rc == 0 && ipw_json_kind(old) == IPW_JSON_OBJ) {
-        rc = ipw_chat_call_fold_one(fold, NULL, NULL, old, seen, err);
+        rc = ipw_chat_function_fold(fold, old, seen, err);
         fold->did.field = NULL; /* does not stand where the fast path looks */
     }
     return rc;
@@ -233,9 +240,7 @@ static int fold_choice(struct ipw_chat_fold *fold, const struct ipw_json *choice
     if (rc) return rc;
     if (*word) { /* after the delta: text may come with it */
         *seen |= IPW_SEEN_FINISH;
-        free(fold->reply.finish_word);
-        fold->reply.finish_word = ipw_strdup(word);
-        fold->reply.finish = ipw_chat_finish_of(word);
+        ipw_chat_set_finish(&fold->reply, word);
         fold->did.field = NULL;
     }
     return 0;
@@ -338,6 +343,7 @@ int ipw_chat_fold_event(struct ipw_chat_fold *fold, const char *name, const char
         fold->reply.done_marker = true;
         return IPW_SEEN_DONE;
     }
+    if (!fold->exact && !named_error && ipw_chat_scan(fold, data, n, &rc, err)) return rc;
     rc = ipw_json_parse(&root, data, n, &repairs, err);
     if (rc) {
         if (named_error) return fold_error_text(fold, data, n);

@@ -67,18 +67,19 @@ static struct ipw_chat_call *by_order(struct ipw_chat_fold *fold, const char *id
 
 /* Rule 6. */
 static int fold_arguments(struct ipw_chat_fold *fold, struct ipw_chat_call *call,
-                          const struct ipw_json *arguments, const char *field, struct ipw_err *err)
+                          const struct ipw_chat_call_delta *delta, const char *field,
+                          struct ipw_err *err)
 {
     struct ipw_buf text = IPW_BUF(fold->max);
     int rc;
 
-    if (ipw_json_kind(arguments) == IPW_JSON_STR) {
+    if (delta->arguments) {
         fold->did.call = (size_t)(call - fold->reply.calls);
-        return ipw_chat_gather(fold, &call->arguments, ipw_json_str(arguments, ""),
-                               ipw_json_str_len(arguments), IPW_SEEN_CALL, field, err);
+        return ipw_chat_gather(fold, &call->arguments, delta->arguments, delta->arguments_n,
+                               IPW_SEEN_CALL, field, err);
     }
-    if (ipw_json_kind(arguments) != IPW_JSON_OBJ) return 0;
-    ipw_json_print(&text, arguments);
+    if (!delta->object) return 0;
+    ipw_json_print(&text, delta->object);
     ipw_buf_clear(&call->arguments);
     rc = ipw_chat_gather(fold, &call->arguments, ipw_buf_str(&text), text.len, IPW_SEEN_CALL, NULL,
                          err);
@@ -86,27 +87,46 @@ static int fold_arguments(struct ipw_chat_fold *fold, struct ipw_chat_call *call
     return rc;
 }
 
-int ipw_chat_call_fold_one(struct ipw_chat_fold *fold, const struct ipw_json *id_node,
-                           const struct ipw_json *index_node, const struct ipw_json *function,
+int ipw_chat_call_fold_one(struct ipw_chat_fold *fold, const struct ipw_chat_call_delta *delta,
                            int *seen, struct ipw_err *err)
 {
-    const char *id = text_or_null(id_node);
-    const char *name = text_or_null(ipw_json_get(function, "name"));
-    const struct ipw_json *arguments = ipw_json_get(function, "arguments");
-    bool has_index = ipw_json_kind(index_node) == IPW_JSON_INT;
-    bool has_arguments = ipw_json_kind(arguments) == IPW_JSON_OBJ ||
-                         (ipw_json_kind(arguments) == IPW_JSON_STR && ipw_json_str_len(arguments));
+    const char *id = delta->id, *name = delta->name;
+    bool has_arguments = delta->object || (delta->arguments && delta->arguments_n);
     struct ipw_chat_call *call;
 
-    if (!has_index && !id && !name && !has_arguments) return 0;
-    call = has_index ? by_index(fold, ipw_json_int(index_node, 0), id) : by_order(fold, id, name);
+    if (!delta->has_index && !id && !name && !has_arguments) return 0;
+    call = delta->has_index ? by_index(fold, delta->index, id) : by_order(fold, id, name);
     if (!call) return ipw_fail(err, IPW_ELIMIT, "the reply has more than %d tool calls", MAX_CALLS);
     if (id && !call->id) call->id = ipw_strdup(id);
     if (name && !call->name) call->name = ipw_strdup(name);
     if (id || name || has_arguments) *seen |= IPW_SEEN_CALL;
     /* Without an index, an id or a name may begin a call: such an event is no pattern to repeat. */
-    return fold_arguments(fold, call, arguments, has_index || (!id && !name) ? "arguments" : NULL,
-                          err);
+    return fold_arguments(fold, call, delta,
+                          delta->has_index || (!id && !name) ? "arguments" : NULL, err);
+}
+
+static int fold_nodes(struct ipw_chat_fold *fold, const struct ipw_json *id,
+                      const struct ipw_json *index, const struct ipw_json *function, int *seen,
+                      struct ipw_err *err)
+{
+    const struct ipw_json *arguments = ipw_json_get(function, "arguments");
+    bool is_text = ipw_json_kind(arguments) == IPW_JSON_STR;
+    struct ipw_chat_call_delta delta = {
+        .id = text_or_null(id),
+        .name = text_or_null(ipw_json_get(function, "name")),
+        .has_index = ipw_json_kind(index) == IPW_JSON_INT,
+        .index = ipw_json_int(index, 0),
+        .arguments = is_text ? ipw_json_str(arguments, "") : NULL,
+        .arguments_n = is_text ? ipw_json_str_len(arguments) : 0,
+        .object = ipw_json_kind(arguments) == IPW_JSON_OBJ ? arguments : NULL};
+
+    return ipw_chat_call_fold_one(fold, &delta, seen, err);
+}
+
+int ipw_chat_function_fold(struct ipw_chat_fold *fold, const struct ipw_json *function, int *seen,
+                           struct ipw_err *err)
+{
+    return fold_nodes(fold, NULL, NULL, function, seen, err);
 }
 
 int ipw_chat_call_fold(struct ipw_chat_fold *fold, const struct ipw_json *calls, int *seen,
@@ -114,8 +134,8 @@ int ipw_chat_call_fold(struct ipw_chat_fold *fold, const struct ipw_json *calls,
 {
     if (ipw_json_kind(calls) != IPW_JSON_ARR) return 0;
     for (const struct ipw_json *c = ipw_json_first(calls); c; c = ipw_json_next(c)) {
-        int rc = ipw_chat_call_fold_one(fold, ipw_json_get(c, "id"), ipw_json_get(c, "index"),
-                                        ipw_json_get(c, "function"), seen, err);
+        int rc = fold_nodes(fold, ipw_json_get(c, "id"), ipw_json_get(c, "index"),
+                            ipw_json_get(c, "function"), seen, err);
         if (rc) return rc;
     }
     return 0;

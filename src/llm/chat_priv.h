@@ -43,14 +43,35 @@ int ipw_chat_fast(struct ipw_chat_fold *fold, const char *data, size_t n);
 /* Remembers the shape of an event that was parsed without a repair and did exactly one append. */
 void ipw_chat_fast_learn(struct ipw_chat_fold *fold, const char *data, size_t n);
 
+/* The same, where the string is known: n bytes at `body`. */
+void ipw_chat_fast_keep(struct ipw_chat_fold *fold, const char *data, size_t n, const char *body,
+                        size_t body_n);
+/* Writes the text of the string body s, at most n bytes.  False: not a plain body. */
+bool ipw_chat_unescape(char *to, size_t *written, const char *s, size_t n);
+
+/* chat_scan.c: folds an event of the usual members without parsing it.  False: it has to be parsed,
+ * and nothing was done; else *result is what ipw_chat_fold_event() returns. */
+bool ipw_chat_scan(struct ipw_chat_fold *fold, const char *data, size_t n, int *result,
+                   struct ipw_err *err);
+
 /* [DONE] was seen: nothing after it is read. */
 bool ipw_chat_fold_done(const struct ipw_chat_fold *fold);
 
 /* delta.tool_calls (array), or one call of it.  or-s IPW_SEEN_CALL into *seen. */
 int ipw_chat_call_fold(struct ipw_chat_fold *fold, const struct ipw_json *calls, int *seen,
                        struct ipw_err *err);
-int ipw_chat_call_fold_one(struct ipw_chat_fold *fold, const struct ipw_json *id,
-                           const struct ipw_json *index, const struct ipw_json *function, int *seen,
+struct ipw_chat_call_delta {
+    const char *id, *name; /* NULL: none */
+    bool has_index;
+    int64_t index;
+    const char *arguments; /* as text, or NULL */
+    size_t arguments_n;
+    const struct ipw_json *object; /* the arguments as an object, or NULL */
+};
+int ipw_chat_call_fold_one(struct ipw_chat_fold *fold, const struct ipw_chat_call_delta *delta,
+                           int *seen, struct ipw_err *err);
+/* The old function_call: without id and index. */
+int ipw_chat_function_fold(struct ipw_chat_fold *fold, const struct ipw_json *function, int *seen,
                            struct ipw_err *err);
 /* At the end: drops empty calls, makes up ids, turns empty arguments into {}. */
 void ipw_chat_call_finish(struct ipw_chat_reply *reply);
@@ -71,6 +92,7 @@ void ipw_chat_others_json(struct ipw_jw *w, const struct ipw_chat_reply *reply);
 
 /* The server's word for how a reply ended. */
 enum ipw_chat_finish ipw_chat_finish_of(const char *word);
+void ipw_chat_set_finish(struct ipw_chat_reply *reply, const char *word);
 
 struct ipw_chat_error {
     char text[512];

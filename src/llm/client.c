@@ -25,6 +25,7 @@ void ipw_llm_attempt_release(struct ipw_llm_attempt *a)
     ipw_sse_release(&a->sse);
     ipw_buf_release(&a->raw);
     ipw_buf_release(&a->arrivals.text);
+    ipw_llm_times_release(&a->times);
 }
 
 /* ---- what comes in ---- */
@@ -271,7 +272,7 @@ void ipw_llm_facts(struct ipw_lm_facts *f, const struct ipw_llm_call *call,
                                    .source = reply->cost_told ? "provider" : NULL};
     f->calls = (int)reply->n_calls;
     f->chunks = streamed ? reply->chunks : 0;
-    f->bytes_sent = result ? result->bytes_sent : (int64_t)call->body.len;
+    f->bytes_sent = result ? result->bytes_sent : (int64_t)call->body_bytes;
     f->bytes_received = result ? result->bytes_received : a->received;
     /* No count, or none that can be true: the events with content are counted instead, which is
      * only near the number of tokens, and only for a stream. */

@@ -44,8 +44,9 @@ struct ipw_llm_attempt {
 struct ipw_llm_call {
     struct ipw_llm *llm;
     struct ipw_llm_callbacks on;
-    struct ipw_buf body;
-    size_t cut_at, cut_n;          /* where stream_options stands in it */
+    struct ipw_buf body;           /* empty while the HTTP request holds it */
+    size_t body_bytes;             /* of the last attempt's request */
+    size_t cut_at, cut_n;          /* where stream_options stands in the body */
     int number, repeats;           /* attempts so far; repeats count against max_retries */
     size_t moves;                  /* to another base URL */
     int avoid;                     /* the server that just failed, or IPW_LLM_NO_SERVER */

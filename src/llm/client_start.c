@@ -75,7 +75,7 @@ static void on_no_token(void *ud)
                                    .start_ns = a->start_ns,
                                    .sent_ns = a->start_ns,
                                    .close_ns = ipw_now_ns(),
-                                   .bytes_sent = (int64_t)call->body.len,
+                                   .bytes_sent = (int64_t)call->body_bytes,
                                    .bytes_received = a->received};
 
     for (int i = 0; i < IPW_HTTP_WANTED_MAX; i++) late.wanted[i] = "";
@@ -93,8 +93,7 @@ static int send_request(struct ipw_llm_call *call, struct ipw_err *err)
                                        .url = llm->servers[call->now.server].chat_url,
                                        .headers = llm->headers[1],
                                        .n_headers = llm->n_headers[1],
-                                       .body = call->body.data,
-                                       .body_len = call->body.len,
+                                       .lend_body = &call->body,
                                        .connect_ns = llm->connect_ns,
                                        .first_byte_ns = llm->first_byte_ns,
                                        .idle_ns = llm->idle_ns,
@@ -103,6 +102,7 @@ static int send_request(struct ipw_llm_call *call, struct ipw_err *err)
     struct ipw_http_callbacks on = ipw_llm_http_callbacks;
 
     on.ud = call;
+    call->body_bytes = call->body.len;
     if (llm->total_ns > 0) {
         request.total_ns = call->start_ns + llm->total_ns - call->now.start_ns;
         if (request.total_ns < 1) request.total_ns = 1;

@@ -1,8 +1,10 @@
 #include "llm/times.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "json/json.h"
 #include "llm/chat.h"
 
@@ -35,7 +37,14 @@ void ipw_llm_gaps_add(struct ipw_llm_gaps *g, int64_t gap_ns)
     if (gap_ns < 0) gap_ns = 0;
     g->n++;
     if (gap_ns > g->max_ns) g->max_ns = gap_ns;
+    if (!g->count) g->count = ipw_calloc(IPW_LLM_GAP_BUCKETS, sizeof *g->count);
     g->count[bucket_of(gap_ns)]++;
+}
+
+void ipw_llm_times_release(struct ipw_llm_times *t)
+{
+    free(t->gaps.count);
+    *t = (struct ipw_llm_times){0};
 }
 
 int64_t ipw_llm_gaps_quantile(const struct ipw_llm_gaps *g, double q)

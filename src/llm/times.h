@@ -4,7 +4,7 @@
  * callback that saw the bytes, before anything was parsed.  Events that came in one read have one
  * stamp and a gap of 0 between them.  The gaps are counted in buckets of 1/16 octave (a quantile is
  * within 3 % of the true one) from 16 microseconds to over an hour, so that a stream of any length
- * takes 2 KB. */
+ * takes 2 KB; a reply that has not begun takes none. */
 #ifndef IPW_LLM_TIMES_H
 #define IPW_LLM_TIMES_H
 
@@ -14,7 +14,7 @@ enum { IPW_LLM_GAP_BUCKETS = 16 + 28 * 16 };
 
 struct ipw_llm_gaps {
     int64_t n, max_ns;
-    uint32_t count[IPW_LLM_GAP_BUCKETS];
+    uint32_t *count; /* IPW_LLM_GAP_BUCKETS of them; NULL: no gap yet */
 };
 
 void ipw_llm_gaps_add(struct ipw_llm_gaps *g, int64_t gap_ns);
@@ -27,6 +27,7 @@ struct ipw_llm_times { /* all zero: nothing seen yet */
     struct ipw_llm_gaps gaps;
 };
 
+void ipw_llm_times_release(struct ipw_llm_times *t); /* all zero again */
 /* One stream event; `seen` are its or-ed ipw_chat_seen flags. */
 void ipw_llm_times_event(struct ipw_llm_times *t, int64_t t_ns, int seen);
 

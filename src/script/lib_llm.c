@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/write.h"
+#include "script/conversation.h"
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
@@ -25,10 +26,9 @@ struct chat_op {
     struct ipw_op op;
     struct ipw_host *host;
     struct ipw_llm_call *call;
-    struct ipw_buf text; /* all encoded pieces, one after the other */
-    struct ipw_chat_text *messages;
-    size_t *offsets; /* of the messages in `text` */
-    size_t n_messages, cap_messages;
+    struct ipw_conversation *conversation; /* the request's messages */
+    struct ipw_chat_text messages;         /* their text */
+    struct ipw_buf text;                   /* every other piece, one after the other */
     struct ipw_chat_request request;
     size_t tools_at, choice_at, format_at, stop_at, extra_at, model_at; /* + 1; 0: none */
     int32_t span;
@@ -77,31 +77,19 @@ static const char *piece(const struct chat_op *op, size_t at)
     return at ? op->text.data + at - 1 : NULL;
 }
 
-static void encode_messages(lua_State *L, struct chat_op *op)
+static void take_messages(lua_State *L, struct chat_op *op)
 {
-    struct ipw_err err;
+    struct ipw_err err = {0};
     lua_Unsigned n;
 
     lua_getfield(L, 1, "messages");
     if (!lua_istable(L, -1) || (n = lua_rawlen(L, -1)) == 0 || n > MAX_MESSAGES)
         luaL_error(L, "llm.chat: messages: expected a list of at least one message");
-    n = lua_rawlen(L, -1);
-    op->cap_messages = op->n_messages = (size_t)n;
-    op->messages = ipw_calloc(n, sizeof *op->messages);
-    op->offsets = ipw_calloc(n, sizeof *op->offsets);
-    for (lua_Unsigned i = 0; i < n; i++) {
-        lua_rawgeti(L, -1, (lua_Integer)i + 1);
-        if (!lua_istable(L, -1) && lua_type(L, -1) != LUA_TUSERDATA) /* json.raw */
-            luaL_error(L, "llm.chat: messages[%d]: expected a message, got %s", (int)i + 1,
-                       luaL_typename(L, -1));
-        op->offsets[i] = op->text.len;
-        if (ipw_value_encode(L, -1, &op->text, &err))
-            luaL_error(L, "llm.chat: messages[%d]%s%s", (int)i + 1,
-                       err.text[0] == '.' || err.text[0] == '[' ? "" : ": ", err.text);
-        op->messages[i].n = op->text.len - op->offsets[i];
-        lua_pop(L, 1);
-    }
+    if (ipw_conversation_take(&op->conversation, &ipw_vm_of(L)->conversations, L, -1, &err))
+        luaL_error(L, "llm.chat: %s", err.text);
     lua_pop(L, 1);
+    op->messages.json = op->conversation->text.data;
+    op->messages.n = op->conversation->text.len;
 }
 
 static void build_request(lua_State *L, struct chat_op *op)
@@ -111,7 +99,7 @@ static void build_request(lua_State *L, struct chat_op *op)
     const char *model;
     size_t n;
 
-    encode_messages(L, op);
+    take_messages(L, op);
     op->tools_at = encode_field(L, op, "tools");
     op->choice_at = encode_field(L, op, "tool_choice");
     op->format_at = encode_field(L, op, "response_format");
@@ -133,11 +121,9 @@ static void build_request(lua_State *L, struct chat_op *op)
     if (op->text.failed) luaL_error(L, "llm.chat: the request is larger than 64 MiB");
 
     ipw_buf_fit(&op->text);
-    /* The buffer does not move any more, so offsets become pointers. */
-    for (size_t i = 0; i < op->n_messages; i++)
-        op->messages[i].json = op->text.data + op->offsets[i];
-    r->messages = op->messages;
-    r->n_messages = op->n_messages;
+    /* The buffer does not move any more: offsets become pointers. */
+    r->messages = &op->messages;
+    r->n_messages = 1;
     r->model = op->model_at ? piece(op, op->model_at) : host->model.name;
     r->tools = piece(op, op->tools_at);
     if (r->tools && (strcmp(r->tools, "[]") == 0 || strcmp(r->tools, "{}") == 0)) r->tools = NULL;
@@ -152,37 +138,16 @@ static void build_request(lua_State *L, struct chat_op *op)
 
 /* ---- the record ---- */
 
-/* 64-bit multiply-and-fold over eight bytes at a time: recognises messages that the previous
- * request also had. */
-static uint64_t hash_text(const char *s, size_t n)
-{
-    uint64_t h = 0x9E3779B97F4A7C15ULL ^ n, w;
-
-    for (; n >= 8; s += 8, n -= 8) {
-        memcpy(&w, s, 8);
-        h = (h ^ w) * 0xD6E8FEB86659FD93ULL;
-        h ^= h >> 32;
-    }
-    w = 0;
-    memcpy(&w, s, n);
-    h = (h ^ w) * 0xD6E8FEB86659FD93ULL;
-    return h ^ h >> 29;
-}
-
-/* How many of the first messages the query's previous request also had; remembers this request. */
-static size_t messages_kept(struct ipw_host *host, const struct chat_op *op)
+/* How many of the first messages the query's previous request also had; remembers this one. */
+static size_t messages_kept(struct ipw_host *host, const struct ipw_conversation *c)
 {
     size_t kept = 0;
-    bool same = true;
 
-    IPW_GROW(host->sent.hashes, host->sent.cap, op->n_messages);
-    for (size_t i = 0; i < op->n_messages; i++) {
-        uint64_t h = hash_text(op->messages[i].json, op->messages[i].n);
-        same = same && i < host->sent.n && host->sent.hashes[i] == h;
-        kept += same;
-        host->sent.hashes[i] = h;
-    }
-    host->sent.n = op->n_messages;
+    IPW_GROW(host->sent.hashes, host->sent.cap, c->n);
+    while (kept < c->n && kept < host->sent.n && host->sent.hashes[kept] == c->messages[kept].hash)
+        kept++;
+    for (size_t i = kept; i < c->n; i++) host->sent.hashes[i] = c->messages[i].hash;
+    host->sent.n = c->n;
     return kept;
 }
 
@@ -196,20 +161,15 @@ static bool find_messages(const struct chat_op *op, const char *body, size_t n, 
 
     while ((at = memmem(at, (size_t)(end - at), key, strlen(key)))) {
         const char *p = at + strlen(key);
-        size_t i = 0;
 
-        for (; i < op->n_messages; i++) {
-            const struct ipw_chat_text *m = &op->messages[i];
-            if ((size_t)(end - p) < m->n + 2 || memcmp(p, m->json, m->n)) break;
-            p += m->n;
-            if (i + 1 < op->n_messages && *p++ != ',') break;
-        }
-        if (i == op->n_messages && p[0] == ']' && p[1] == ',') {
+        if ((size_t)(end - p) >= op->messages.n + 2 &&
+            memcmp(p, op->messages.json, op->messages.n) == 0 && p[op->messages.n] == ']' &&
+            p[op->messages.n + 1] == ',') {
             *from = (size_t)(at - body);
-            *to = (size_t)(p - body) + 2;
+            *to = (size_t)(p - body) + op->messages.n + 2;
             return true;
         }
-        at += strlen(key);
+        at = p;
     }
     return false;
 }
@@ -236,7 +196,7 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     before = host->sent.n;
     /* Requests inside a tool are not part of the agent's thread, and a replay does not see them. */
     if (op->inside) host->sent.n = 0;
-    kept = messages_kept(host, op);
+    kept = messages_kept(host, op->conversation);
     if (op->inside) host->sent.n = 0;
     host->sent.extended = before > 0 && kept == before;
     find_messages(op, body, n, &from, &to);
@@ -244,8 +204,9 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "messages");
     ipw_jw_arr(&w);
-    for (size_t i = kept; i < op->n_messages; i++)
-        ipw_jw_raw(&w, op->messages[i].json, op->messages[i].n);
+    start = ipw_conversation_start(op->conversation, kept);
+    if (kept < op->conversation->n)
+        ipw_jw_raw(&w, op->messages.json + start, op->messages.n - start);
     ipw_jw_arr_end(&w);
     ipw_jw_kint(&w, "messages_kept", (int64_t)kept);
     /* The sent body, without the messages. */
@@ -485,8 +446,7 @@ static void chat_release(struct ipw_op *base)
     if (op->has_reply) ipw_chat_reply_release(&op->reply);
     ipw_buf_release(&op->clean);
     ipw_buf_release(&op->text);
-    free(op->messages);
-    free(op->offsets);
+    ipw_conversation_give_back(op->conversation);
 }
 
 /* chat(request): the reply as a table; or raises {code, message, status, retryable}. [-1, +1, e] */

@@ -16,14 +16,15 @@ static const struct {
     const char *name;
     lua_CFunction open;
 } core[] = {
-    {"ipw.core.run", ipw_lib_core},      {"ipw.core.json", ipw_lib_json},
-    {"ipw.core.llm", ipw_lib_llm},       {"ipw.core.tool", ipw_lib_tool},
-    {"ipw.core.fs", ipw_lib_fs},         {"ipw.core.proc", ipw_lib_proc},
-    {"ipw.core.budget", ipw_lib_budget}, {"ipw.core.data", ipw_lib_data},
-    {"ipw.core.span", ipw_lib_span},     {"ipw.core.script", ipw_lib_find},
-    {"ipw.core.http", ipw_lib_http},     {"ipw.core.workload", ipw_lib_workload},
-    {"ipw.core.text", ipw_lib_text},     {"ipw.core.sqlite", ipw_lib_sqlite},
-    {"ipw.core.fetch", ipw_lib_fetch},   {"ipw.core.export", ipw_lib_export},
+    {"ipw.core.run", ipw_lib_core},        {"ipw.core.json", ipw_lib_json},
+    {"ipw.core.llm", ipw_lib_llm},         {"ipw.core.tool", ipw_lib_tool},
+    {"ipw.core.fs", ipw_lib_fs},           {"ipw.core.proc", ipw_lib_proc},
+    {"ipw.core.budget", ipw_lib_budget},   {"ipw.core.data", ipw_lib_data},
+    {"ipw.core.span", ipw_lib_span},       {"ipw.core.script", ipw_lib_find},
+    {"ipw.core.http", ipw_lib_http},       {"ipw.core.workload", ipw_lib_workload},
+    {"ipw.core.text", ipw_lib_text},       {"ipw.core.sqlite", ipw_lib_sqlite},
+    {"ipw.core.fetch", ipw_lib_fetch},     {"ipw.core.export", ipw_lib_export},
+    {"ipw.core.compute", ipw_lib_compute},
 };
 
 /* require(name): one table for each module of a state.  Upvalue 1: the loaded modules. */

@@ -1,6 +1,7 @@
 /* script/sandbox.h: Lua states for scripts.
  *
- * Each query has a state, and so have the dataset script and the demo model.  A state has string,
+ * Each query has a state, and so have the dataset script and the demo model; embedded modules that
+ * only compute share one (compute.c).  A state has string,
  * table, math, utf8, coroutine, a reduced os, and our own load, require, pcall, xpcall,
  * setmetatable, tostring, pairs and print.  It also has the C modules `ipw.core.*`, which the Lua
  * files in lua/ipw wrap.  script/search.h finds modules and scripts.

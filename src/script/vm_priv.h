@@ -35,6 +35,7 @@ struct ipw_vm {
     struct ipw_vm *outside; /* the state whose Lua called into this state */
     int n_closing;          /* coroutine.close inside coroutine.close */
 
+    struct ipw_conversation *conversations; /* encoded requests (script/conversation.h) */
     struct ipw_task *current, *tasks;
     size_t n_tasks;
     bool rest;               /* every task is in a pause */

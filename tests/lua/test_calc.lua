@@ -140,4 +140,14 @@ case("limits", function()
   refuses("2^9223372036854775807 * 0", "not a number")
 end)
 
+case("the state that all queries share takes listed modules and plain values only", function()
+  local compute = require "ipw.core.compute"
+  assert(not pcall(compute.call, "tools", "open"), "another module")
+  assert(not pcall(compute.call, "calc_grammar", "eval", {}), "a table")
+  assert(not pcall(compute.call, "calc_grammar", "nothing", "1"), "no such function")
+  assert(not pcall(compute.call, "calc_grammar", "eval", 1 == 1), "no text")
+  -- After an error the state is another one, and works.
+  gives("2 + 3 * 4", "14")
+end)
+
 return cases

@@ -60,7 +60,7 @@ static void test_request_forms(void **state)
 {
     static const struct ipw_http_header headers[] = {
         {"Authorization", "Bearer secret"}, {"Content-Type", "application/json"}, {"X-Empty", ""}};
-    struct ipw_buf taken = IPW_BUF(100);
+    struct ipw_buf lent = IPW_BUF(100);
     struct ipw_http_request post = {
         .headers = headers, .n_headers = 3, .body = "{}", .body_len = 2};
     struct exchange x;
@@ -84,10 +84,11 @@ static void test_request_forms(void **state)
     assert_null(strstr(server.last_request, "Authorization"));
     assert_null(strstr(server.last_request, "Content-"));
 
-    ipw_buf_adds(&taken, "taken over");
-    x = get("/count", &(struct ipw_http_request){.take_body = &taken});
+    ipw_buf_adds(&lent, "lent bytes");
+    x = get("/count", &(struct ipw_http_request){.lend_body = &lent});
     assert_string_equal(x.body, "10");
-    assert_null(taken.data);
+    assert_string_equal(lent.data, "lent bytes");
+    ipw_buf_release(&lent);
     assert_null(strstr(server.last_request, "Content-Type"));
     assert_null(strcasestr(server.last_request, "expect"));
 

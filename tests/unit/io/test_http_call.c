@@ -178,12 +178,25 @@ static void n1_no_answer_to_a_connection(void **state)
 static void test_cancel_everywhere(void **state)
 {
     struct exchange x = {0}, y;
+    struct ipw_buf lent = IPW_BUF(100);
 
     (void)state;
     start(&x, "/plain", NULL);
     ipw_http_cancel(x.call);
     ipw_loop_run(loop);
     assert_int_equal(x.headers + x.done, 0);
+
+    ipw_buf_adds(&lent, "lent bytes");
+    start(&x, "/plain", &(struct ipw_http_request){.lend_body = &lent});
+    assert_null(lent.data);
+    ipw_http_cancel(x.call);
+    assert_string_equal(lent.data, "lent bytes");
+
+    x = (struct exchange){.act = CANCEL_IN_HEADERS}; /* libcurl may still send it: it is freed */
+    start(&x, "/half", &(struct ipw_http_request){.lend_body = &lent});
+    ipw_loop_run(loop);
+    assert_int_equal(x.headers, 1);
+    assert_null(lent.data);
 
     x = (struct exchange){.act = CANCEL_IN_HEADERS};
     start(&x, "/half", NULL);

@@ -82,6 +82,47 @@ static const char *const DIALECTS[] = {
     "data: {\"choices\":[{\"delta\":{\"content\":\"b\"},\"finish_reason\":\"stop\"}]}\n\n"
     "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}],\"error\":\"e\"}\n\n"
     "data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}],\"error\":\"e\"}\n\n",
+    /* a whole reply with calls, several at once, a finish reason, usage with its details */
+    CHUNK("{\"role\":\"assistant\",\"content\":\"\",\"refusal\":null}") CHUNK(
+        "{\"content\":null,\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"type\":\"function\","
+        "\"function\":{\"name\":\"f\",\"arguments\":\"\"}},{\"index\":1,\"id\":\"b\","
+        "\"function\":{\"name\":\"g\",\"arguments\":\"{\\\"x\\\":1}\"}}]}")
+        CHUNK("{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\u007d\"}}]}") CHUNK(
+            "{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":null}}]}")
+            CHUNK("{\"tool_calls\":null}") CHUNK("{\"tool_calls\":[]}") CHUNK(
+                "{\"content\":\"\",\"content\":\"twice\"}")
+                CHUNK("{\"content\":\"x\",\"unknown\":\"y\"}") CHUNK(
+                    "null") "data: "
+                            "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_"
+                            "calls\","
+                            "\"stop_reason\":null,\"native_finish_reason\":\"x\"}],\"usage\":null}"
+                            "\n\n"
+                            "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"q\"}}]}\n\n"
+                            "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\n"
+                            "data: {\"choices\":[{\"index\":0,\"text\":\"q\"}]}\n\n"
+                            "data: "
+                            "{\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":"
+                            "0,"
+                            "\"total_tokens\":999999999999,\"prompt_tokens_details\":{\"cached_"
+                            "tokens\":3},"
+                            "\"completion_tokens_details\":{\"reasoning_tokens\":null,\"audio_"
+                            "tokens\":0}}}\n\n"
+                            "data: "
+                            "{\"choices\":[],\"usage\":{\"prompt_tokens\":08,\"completion_tokens\":"
+                            "1}}\n\n"
+                            "data: "
+                            "{\"choices\":[],\"usage\":{\"prompt_tokens\":-8,\"completion_tokens\":"
+                            "1.0}}\n\n"
+                            "data: "
+                            "{\"choices\":[],\"usage\":{\"prompt_tokens\":1e2,\"completion_"
+                            "tokens\":null}}\n\n"
+                            "data: "
+                            "{\"choices\":[],\"usage\":{\"prompt_cache_hit_tokens\":5,\"reasoning_"
+                            "tokens\":2,"
+                            "\"prompt_tokens_details\":null,\"total_tokens\":1000000000001,"
+                            "\"cost\":0.5}}\n\n"
+                            "data: {\"object\":\"error\",\"choices\":[]}\n\n"
+                            "data: {\"usage\":{},\"choices\":[]} x\n\n",
     /* the old function_call; a message as one event; content in parts */
     CHUNK("{\"function_call\":{\"name\":\"f\",\"arguments\":\"{\"}}")
         CHUNK("{\"function_call\":{\"arguments\":\"}\"}}")

@@ -1,4 +1,6 @@
 /* Stamps, gap quantiles and what servers tell about their own times. */
+#include <stdlib.h>
+
 #include "llm_support.h"
 
 #include "base/clock.h"
@@ -24,6 +26,7 @@ static void quantiles_are_near(void **state)
     near_ns(ipw_llm_gaps_quantile(&g, 0.99), 990 * IPW_NS_PER_MS);
     near_ns(ipw_llm_gaps_quantile(&g, 1), 1000 * IPW_NS_PER_MS);
     assert_true(ipw_llm_gaps_quantile(&g, 1) <= g.max_ns);
+    free(g.count);
 }
 
 static void every_size_has_a_bucket(void **state)
@@ -36,6 +39,7 @@ static void every_size_has_a_bucket(void **state)
         if (ns >= 16000 && ns < INT64_C(4000) * IPW_NS_PER_S)
             near_ns(ipw_llm_gaps_quantile(&g, 0.5), ns);
         assert_true(ipw_llm_gaps_quantile(&g, 0.5) <= ns);
+        free(g.count);
     }
     {
         struct ipw_llm_gaps g = {0};
@@ -44,6 +48,7 @@ static void every_size_has_a_bucket(void **state)
         ipw_llm_gaps_add(&g, -5);
         assert_int_equal(g.n, 2);
         assert_int_equal(ipw_llm_gaps_quantile(&g, 0.5), 0); /* one read: no gap at all */
+        free(g.count);
     }
 }
 
@@ -66,6 +71,9 @@ static void stamps_are_of_the_first(void **state)
     assert_int_equal(t.first_call_ns, 50);
     assert_int_equal(t.last_token_ns, 50);
     assert_int_equal(t.gaps.n, 3);
+    ipw_llm_times_release(&t);
+    assert_null(t.gaps.count);
+    assert_int_equal(t.first_event_ns, 0);
 }
 
 static void servers_own_times(void **state)
