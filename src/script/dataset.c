@@ -357,14 +357,13 @@ fail:
     return rc;
 }
 
-struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
-                                      const char *unscored, size_t n)
+struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *unscored,
+                                      size_t n)
 {
     struct ipw_dataset *cases = ipw_calloc(1, sizeof *cases);
 
     cases->name = ipw_strdup(name);
     cases->source = ipw_strdup(source);
-    cases->sha256 = ipw_strdup(sha256);
     cases->unscored = ipw_strdup(unscored);
     cases->total = cases->n = n;
     return cases;

@@ -44,8 +44,8 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
                      struct ipw_err *err);
 /* Without a script: the caller has the `n` tasks (ipw_dataset_get() returns none), and they are
  * never scored. */
-struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
-                                      const char *unscored, size_t n);
+struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *unscored,
+                                      size_t n);
 void ipw_dataset_free(struct ipw_dataset *cases);
 size_t ipw_dataset_count(const struct ipw_dataset *cases);
 size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before --limit */

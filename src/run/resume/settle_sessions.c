@@ -23,11 +23,11 @@ static void say(void *ud, const char *what)
 
 int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_err *err)
 {
-    struct ipw_mend mend = {.say = say};
+    struct ipw_rebuild mend = {.say = say};
     int rc;
 
     if (!h->manifest || h->mended) return 0;
-    rc = ipw_mend_run(&mend, ipw_rundir_path(dir), err);
+    rc = ipw_rebuild_run(&mend, ipw_rundir_path(dir), err);
     if (!rc) rc = ipw_rundir_reopen(dir, err);
     if (rc) return rc;
     ipw_history_release(h);
