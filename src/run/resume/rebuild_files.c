@@ -192,26 +192,6 @@ static int add_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     return 0;
 }
 
-static int add_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
-{
-    struct summing *s = ud;
-
-    (void)err;
-    ipw_uncounted_add(&s->h.books.warmup, &q->trace);
-    return 0;
-}
-
-static int each_of(struct summing *s, const char *run, const char *name,
-                   int (*fn)(void *ud, struct ipw_query_loaded *query, struct ipw_err *err),
-                   struct ipw_err *err)
-{
-    char *path = ipw_asprintf("%s/%s", run, name);
-    int rc = access(path, F_OK) == 0 ? ipw_rundir_each_query(path, fn, s, NULL, err) : 0;
-
-    free(path);
-    return rc;
-}
-
 static int64_t whole_at(const struct ipw_json *object, const char *key)
 {
     return ipw_json_int(ipw_json_get(object, key), 0);
@@ -291,9 +271,9 @@ int ipw_rebuild_summary(const char *run, struct ipw_err *err)
 
     ipw_summary_init(&s.summary);
     s.summary.place.folder = run;
-    if (!rc) rc = each_of(&s, run, "attempts.jsonl", add_attempt, err);
-    if (!rc) rc = each_of(&s, run, "warmup.jsonl", add_warmup, err);
-    if (!rc) rc = each_of(&s, run, "traces.jsonl", add_query, err);
+    if (!rc) rc = ipw_history_each(run, "attempts.jsonl", add_attempt, &s, err);
+    if (!rc) rc = ipw_history_warmup(&s.h, run, err);
+    if (!rc) rc = ipw_history_each(run, "traces.jsonl", add_query, &s, err);
     if (!rc) {
         ipw_history_fold(&s.h);
         rc = write_summary(&out, &s, run, err);
