@@ -421,7 +421,7 @@ static void look_for_loss(const struct ipw_ledger *l, struct ledger_line *line)
     int64_t heard_ns = s->n ? s->last.t_ns : l->first_row_ns, limit_ns = LOST_NS;
     bool silent;
 
-    if (5 * s->spacing_ns > limit_ns) limit_ns = 5 * s->spacing_ns;
+    if (5 * s->pace.spacing_ns > limit_ns) limit_ns = 5 * s->pace.spacing_ns;
     if (5 * s->channel.period_ns > limit_ns) limit_ns = 5 * s->channel.period_ns;
     silent = l->newest_row_ns - heard_ns >= limit_ns;
     if (!silent && !s->lost) {
@@ -437,7 +437,7 @@ static void look_for_loss(const struct ipw_ledger *l, struct ledger_line *line)
  * the query's end. */
 static bool is_finished_in_silence(const struct ipw_ledger *l, const struct ipw_series *s)
 {
-    for (size_t i = l->n_ends; i-- > 0 && l->ends[i].t_ns > s->last_change_ns;) {
+    for (size_t i = l->n_ends; i-- > 0 && l->ends[i].t_ns > s->pace.last_change_ns;) {
         if (s->last.t_ns - l->ends[i].t_ns >= GIVE_UP_NS) return true;
     }
     return false;

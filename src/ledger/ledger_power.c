@@ -21,7 +21,7 @@ static const struct ipw_series *finest(const struct ipw_ledger *l, const struct 
     for (size_t i = 1; i < d->n; i++) {
         const struct ipw_series *other = l->lines[d->first + i].series;
 
-        if (other->spacing_ns < s->spacing_ns) s = other;
+        if (other->pace.spacing_ns < s->pace.spacing_ns) s = other;
     }
     return s;
 }

@@ -17,12 +17,12 @@
 void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel)
 {
     *s = (struct ipw_series){.channel = *channel,
-                             .keep_ns = INT64_MIN,
+                             .head.keep_ns = INT64_MIN,
                              .failing_since_ns = INT64_MIN,
                              .last_failed_ns = INT64_MIN};
     if (channel->kind == IPW_CHANNEL_COUNTER && channel->period_ns >= IPW_SERIES_SLOW_NS) {
-        s->repeat_bits = 0xf;
-        s->moves_ns = channel->period_ns;
+        s->pace.repeat_bits = 0xf;
+        s->pace.moves_ns = channel->period_ns;
     }
     s->most_w = (uint32_t)(channel->max_w > 0 && channel->max_w < UINT32_MAX / 4 ? channel->max_w
                                                                                  : DEFAULT_MAX_W);
@@ -33,16 +33,16 @@ void ipw_series_release(struct ipw_series *s)
     free(s->samples);
     free(s->gaps);
     free(s->stills);
-    free(s->head);
+    free(s->head.samples);
     free(s->knots);
-    free(s->head_knots);
-    s->samples = s->head = NULL;
-    s->knots = s->head_knots = NULL;
+    free(s->head.knots);
+    s->samples = s->head.samples = NULL;
+    s->knots = s->head.knots = NULL;
     s->gaps = NULL;
     s->stills = NULL;
     s->n_stills = s->cap_stills = 0;
-    s->n = s->cap = s->first = s->n_gaps = s->cap_gaps = s->n_head = 0;
-    s->n_knots = s->cap_knots = s->n_head_knots = 0;
+    s->n = s->cap = s->first = s->n_gaps = s->cap_gaps = s->head.n = 0;
+    s->n_knots = s->cap_knots = s->head.n_knots = 0;
 }
 
 static uint32_t narrow(int64_t x) { return x > UINT32_MAX ? UINT32_MAX : (uint32_t)x; }
@@ -50,7 +50,7 @@ static uint32_t narrow(int64_t x) { return x > UINT32_MAX ? UINT32_MAX : (uint32
 /* The publication period: the channel's own, or the learned one if that is longer. */
 static int64_t period_ns(const struct ipw_series *s)
 {
-    return s->moves_ns > s->channel.period_ns ? s->moves_ns : s->channel.period_ns;
+    return s->pace.moves_ns > s->channel.period_ns ? s->pace.moves_ns : s->channel.period_ns;
 }
 
 /* How old a value can be when it is read: 1.25 periods, because publication jitters, or the longest
@@ -59,7 +59,7 @@ static int64_t age_ns(const struct ipw_series *s)
 {
     int64_t age = period_ns(s) * 5 / 4;
 
-    return age > s->longest_ns ? age : s->longest_ns;
+    return age > s->pace.longest_ns ? age : s->pace.longest_ns;
 }
 
 int64_t ipw_series_quiet_ns(const struct ipw_series *s)
@@ -74,37 +74,40 @@ int64_t ipw_series_silence_ns(const struct ipw_series *s)
     int64_t silence;
 
     if (s->channel.kind != IPW_CHANNEL_COUNTER || !s->n || s->asleep) return 0;
-    silence = s->last.t_ns - s->last_change_ns;
+    silence = s->last.t_ns - s->pace.last_change_ns;
     return silence > ipw_series_quiet_ns(s) ? silence : 0;
 }
 
 bool ipw_series_is_stuck(const struct ipw_series *s)
 {
     int64_t limit = 2 * ipw_series_quiet_ns(s);
-    bool is_new = s->changes < 3 && s->channel.period_ns <= 0;
+    bool is_new = s->pace.changes < 3 && s->channel.period_ns <= 0;
 
     if (limit < GIVE_UP_NS) limit = GIVE_UP_NS;
     if (is_new && limit < GIVE_UP_NEW_NS) limit = GIVE_UP_NEW_NS;
     return ipw_series_silence_ns(s) > limit;
 }
 
+/* The usual distance of samples: one gap must not make the next gaps look usual. */
+static void learn_spacing(struct ipw_series_pace *p, int64_t dt_ns)
+{
+    if (!p->spacing_ns) {
+        p->spacing_ns = dt_ns;
+        return;
+    }
+    if (dt_ns > 4 * p->spacing_ns) dt_ns = 4 * p->spacing_ns;
+    p->spacing_ns += (dt_ns - p->spacing_ns) / 8;
+    if (p->spacing_ns < 1) p->spacing_ns = 1;
+}
+
 void ipw_series_add(struct ipw_series *s, const struct ipw_series_sample *sample)
 {
-    if (s->n > s->first && s->samples[s->n - 1].chain == sample->chain) {
-        int64_t dt = sample->t_ns - s->samples[s->n - 1].t_ns;
-        if (!s->spacing_ns) {
-            s->spacing_ns = dt;
-        } else {
-            /* One gap must not make the next gaps look usual. */
-            if (dt > 4 * s->spacing_ns) dt = 4 * s->spacing_ns;
-            s->spacing_ns += (dt - s->spacing_ns) / 8;
-            if (s->spacing_ns < 1) s->spacing_ns = 1;
-        }
-    }
+    if (s->n > s->first && s->samples[s->n - 1].chain == sample->chain)
+        learn_spacing(&s->pace, sample->t_ns - s->samples[s->n - 1].t_ns);
     IPW_GROW(s->samples, s->cap, s->n + 1);
     s->samples[s->n] = *sample;
     s->samples[s->n].most_w = s->most_w & 0x7fffffff;
-    s->samples[s->n++].usual_us = narrow(s->spacing_ns / 1000);
+    s->samples[s->n++].usual_us = narrow(s->pace.spacing_ns / 1000);
 }
 
 /* A repeat is as old as its sample: the value held when the sample was published. */
@@ -136,9 +139,9 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
     s->break_reason = reason;
     ipw_series_add(s, &fresh);
     s->last = fresh;
-    s->last_change_ns = t_ns;
-    s->before_change_ns = t_ns;
-    s->repeated = false;
+    s->pace.last_change_ns = t_ns;
+    s->pace.before_change_ns = t_ns;
+    s->pace.repeated = false;
     s->gauge_rest = 0;
     s->suspect_why = NULL;
 }
@@ -150,7 +153,7 @@ static const char *counter_step(const struct ipw_series *s, int64_t from_ns, int
 {
     int64_t modulus = s->channel.modulus_uj;
     double max_w = (double)(s->channel.max_w > 0 ? s->channel.max_w : DEFAULT_MAX_W);
-    int64_t stale = s->moves_ns > LEAST_STALE_NS ? s->moves_ns : LEAST_STALE_NS;
+    int64_t stale = s->pace.moves_ns > LEAST_STALE_NS ? s->pace.moves_ns : LEAST_STALE_NS;
     double reach_ns = 1.3 * (double)(t_ns - since_ns) + 1.5 * (double)stale;
     double limit_uj = max_w * reach_ns / 1e3; /* W * ns = nJ */
     int64_t step = value - from_raw;
@@ -170,7 +173,10 @@ static const char *counter_step(const struct ipw_series *s, int64_t from_ns, int
     return NULL;
 }
 
-static bool is_slow(const struct ipw_series *s) { return __builtin_popcount(s->repeat_bits) >= 2; }
+static bool is_slow(const struct ipw_series *s)
+{
+    return __builtin_popcount(s->pace.repeat_bits) >= 2;
+}
 
 bool ipw_series_is_slow(const struct ipw_series *s)
 {
@@ -183,8 +189,8 @@ static void push_repeat(struct ipw_series *s, struct ipw_series_sample *reading)
     /* A fast channel that is read again within two periods could not publish in between.  Its
      * repeat does not show that the counter is slow. */
     if (s->channel.period_ns <= 0 || s->channel.period_ns >= IPW_SERIES_SLOW_NS ||
-        reading->t_ns - s->last_change_ns > 2 * s->channel.period_ns)
-        s->repeated = true;
+        reading->t_ns - s->pace.last_change_ns > 2 * s->channel.period_ns)
+        s->pace.repeated = true;
     as_old_as_its_sample(s, reading);
     s->last = *reading;
 }
@@ -213,24 +219,24 @@ static void publish(const struct ipw_series *s, struct ipw_series_sample *sample
 }
 
 /* Learns the period from a change; true if the counter had stood still for longer than that. */
-static bool learn_period(struct ipw_series *s, int64_t t_ns)
+static bool learn_period(struct ipw_series_pace *p, int64_t own_ns, int64_t t_ns)
 {
-    int64_t silence = t_ns - s->last_change_ns;
-    bool late = s->changes && s->repeated && silence > period_ns(s) * 3 / 2;
+    int64_t silence = t_ns - p->last_change_ns;
+    int64_t period_ns = p->moves_ns > own_ns ? p->moves_ns : own_ns;
+    int64_t capped = silence < 4 * p->moves_ns ? silence : 4 * p->moves_ns;
 
-    if (!s->repeated) { /* it moves at least as often as it is read */
-        if (s->moves_ns > silence && s->moves_ns > s->channel.period_ns)
-            s->moves_ns += (silence - s->moves_ns) / 4;
+    if (!p->repeated) { /* it moves at least as often as it is read */
+        if (p->moves_ns > silence && p->moves_ns > own_ns)
+            p->moves_ns += (silence - p->moves_ns) / 4;
         return false;
     }
     /* From the reading before its last change to this one: no silence was longer. */
-    if (t_ns - s->before_change_ns > s->longest_ns) s->longest_ns = t_ns - s->before_change_ns;
-    if (!s->moves_ns) {
-        if (s->changes < FEW_CHANGES || silence <= LEAST_QUIET_NS) s->moves_ns = silence;
-    } else {
-        s->moves_ns += ((silence < 4 * s->moves_ns ? silence : 4 * s->moves_ns) - s->moves_ns) / 4;
-    }
-    return late;
+    if (t_ns - p->before_change_ns > p->longest_ns) p->longest_ns = t_ns - p->before_change_ns;
+    if (p->moves_ns)
+        p->moves_ns += (capped - p->moves_ns) / 4;
+    else if (p->changes < FEW_CHANGES || silence <= LEAST_QUIET_NS)
+        p->moves_ns = silence;
+    return p->changes && silence > period_ns * 3 / 2;
 }
 
 /* If a device drew more than its known highest power, the bounds follow. */
@@ -240,34 +246,34 @@ static void learn_most(struct ipw_series *s, const struct ipw_series_sample *sam
     double ns = (double)(sample->t_ns + sample->late_ns - x->t_ns + x->early_ns);
     double w = (double)(sample->uj - x->uj) * 1e3 / ns; /* uJ / ns = kW */
 
-    if (s->changes && w * 1.25 > s->most_w && w < 1e9) s->most_w = (uint32_t)(w * 1.25);
+    if (s->pace.changes && w * 1.25 > s->most_w && w < 1e9) s->most_w = (uint32_t)(w * 1.25);
 }
 
 /* The age of the first value is known once the period is. */
 static void correct_first(struct ipw_series *s)
 {
-    struct ipw_series_sample *x = s->n_head ? s->head : s->samples + s->first;
+    struct ipw_series_sample *x = s->head.n ? s->head.samples : s->samples + s->first;
 
-    if (s->changes != 1 || x->chain != s->last.chain) return;
+    if (s->pace.changes != 1 || x->chain != s->last.chain) return;
     if (x->early_ns < age_ns(s)) x->early_ns = narrow(age_ns(s));
 }
 
 static void push_change(struct ipw_series *s, const struct ipw_series_sample *reading)
 {
     struct ipw_series_sample sample = *reading;
-    bool after_silence = learn_period(s, reading->t_ns);
+    bool after_silence = learn_period(&s->pace, s->channel.period_ns, reading->t_ns);
 
-    s->repeat_bits = (s->repeat_bits << 1 | (s->repeated ? 1u : 0u)) & 0xfu;
+    s->pace.repeat_bits = (s->pace.repeat_bits << 1 | (s->pace.repeated ? 1u : 0u)) & 0xfu;
     publish(s, &sample, s->last.t_ns, after_silence);
     learn_most(s, &sample);
     correct_first(s);
     ipw_series_add(s, &sample);
-    s->before_change_ns = s->last.t_ns;
+    s->pace.before_change_ns = s->last.t_ns;
     s->last = *reading;
     as_old_as_its_sample(s, &s->last);
-    s->last_change_ns = reading->t_ns;
-    s->changes++;
-    s->repeated = s->asleep = false;
+    s->pace.last_change_ns = reading->t_ns;
+    s->pace.changes++;
+    s->pace.repeated = s->asleep = false;
 }
 
 void ipw_series_sleep(struct ipw_series *s)
@@ -278,7 +284,7 @@ void ipw_series_sleep(struct ipw_series *s)
     s->last.early_ns = 0;
     s->last.slept = true;
     ipw_series_add(s, &s->last);
-    s->last_change_ns = s->before_change_ns = s->last.t_ns;
+    s->pace.last_change_ns = s->pace.before_change_ns = s->last.t_ns;
 }
 
 static void push_step(struct ipw_series *s, int64_t t_ns, int64_t value, int64_t step)
@@ -301,7 +307,7 @@ static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
     const struct ipw_series_sample *suspect = &s->suspect;
     int64_t step = 0;
     const char *why =
-        counter_step(s, s->last.t_ns, s->last.raw, s->last_change_ns, t_ns, value, &step);
+        counter_step(s, s->last.t_ns, s->last.raw, s->pace.last_change_ns, t_ns, value, &step);
 
     if (!why) {
         if (s->suspect_why) s->rejected++;
@@ -355,7 +361,7 @@ void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value)
             .t_ns = t_ns, .raw = value, .reads = 1, .early_ns = narrow(age_ns(s))};
         ipw_series_add(s, &zero);
         s->last = zero;
-        s->last_change_ns = s->before_change_ns = t_ns;
+        s->pace.last_change_ns = s->pace.before_change_ns = t_ns;
         s->cut_reason = NULL;
     } else if (s->cut_reason) {
         s->suspect_why = NULL;
@@ -380,7 +386,7 @@ void ipw_series_hand_over(struct ipw_series *s, const struct ipw_channel *gauge,
     s->channel.period_ns = gauge->period_ns;
     s->channel.window_ns = gauge->window_ns;
     s->gauge_chain = s->last.chain + 1;
-    s->moves_ns = s->longest_ns = s->spacing_ns = 0;
+    s->pace.moves_ns = s->pace.longest_ns = s->pace.spacing_ns = 0;
     s->cut_reason = reason;
 }
 
@@ -403,7 +409,7 @@ void ipw_series_bend(struct ipw_series *s, int64_t t_ns, int64_t uj)
 
 void ipw_series_keep(struct ipw_series *s, int64_t until_ns)
 {
-    if (s->keep_ns == INT64_MIN) s->keep_ns = until_ns;
+    if (s->head.keep_ns == INT64_MIN) s->head.keep_ns = until_ns;
 }
 
 /* Copies the samples that ipw_series_keep() asked for out of the part that is about to be trimmed.
@@ -412,15 +418,15 @@ static bool save_head(struct ipw_series *s, size_t new_first)
 {
     size_t h = s->first, k = 0;
 
-    if (s->keep_ns == INT64_MIN || s->n_head) return true;
-    while (h < s->n && s->samples[h].t_ns < s->keep_ns) h++;
+    if (s->head.keep_ns == INT64_MIN || s->head.n) return true;
+    while (h < s->n && s->samples[h].t_ns < s->head.keep_ns) h++;
     if (h + 1 >= new_first) return false;
-    s->n_head = h - s->first + 1;
-    s->head = (struct ipw_series_sample *)(void *)ipw_memdup(s->samples + s->first,
-                                                             s->n_head * sizeof *s->head);
-    while (k < s->n_knots && s->knots[k].t_ns < s->head[s->n_head - 1].t_ns) k++;
-    s->n_head_knots = k;
-    s->head_knots = (struct ipw_series_knot *)(void *)ipw_memdup(s->knots, k * sizeof *s->knots);
+    s->head.n = h - s->first + 1;
+    s->head.samples = (struct ipw_series_sample *)(void *)ipw_memdup(
+        s->samples + s->first, s->head.n * sizeof *s->head.samples);
+    while (k < s->n_knots && s->knots[k].t_ns < s->head.samples[s->head.n - 1].t_ns) k++;
+    s->head.n_knots = k;
+    s->head.knots = (struct ipw_series_knot *)(void *)ipw_memdup(s->knots, k * sizeof *s->knots);
     return true;
 }
 
@@ -466,7 +472,7 @@ void ipw_series_trim(struct ipw_series *s, int64_t before_ns)
 
 bool ipw_series_has_moved(const struct ipw_series *s)
 {
-    return s->channel.kind != IPW_CHANNEL_COUNTER || s->changes > 0 || s->asleep;
+    return s->channel.kind != IPW_CHANNEL_COUNTER || s->pace.changes > 0 || s->asleep;
 }
 
 int64_t ipw_series_settled_ns(const struct ipw_series *s)

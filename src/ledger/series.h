@@ -72,6 +72,27 @@ struct ipw_series_still {
     int64_t from_ns, to_ns;
 };
 
+/* What is kept from the trimmed part: see ipw_series_keep(). */
+struct ipw_series_head {
+    struct ipw_series_sample *samples;
+    size_t n;
+    struct ipw_series_knot *knots; /* corners between them */
+    size_t n_knots;
+    int64_t keep_ns; /* INT64_MIN: nothing is kept */
+};
+
+/* How a counter was seen to publish its values. */
+struct ipw_series_pace {
+    int64_t last_change_ns;   /* the reading that first showed the present value */
+    int64_t before_change_ns; /* the reading before it */
+    int64_t changes;          /* how often it has moved since it was opened */
+    int64_t moves_ns;         /* publication period, learned from edges; 0: unknown */
+    int64_t longest_ns;       /* the longest time that it was seen to stand still; 0: never */
+    int64_t spacing_ns;       /* usual distance of samples; 0: unknown */
+    unsigned repeat_bits;     /* bits for the last four changes: did repeats precede them? */
+    bool repeated;            /* it has repeated since its last change */
+};
+
 struct ipw_series {
     struct ipw_channel channel;
     struct ipw_series_sample *samples;
@@ -84,37 +105,26 @@ struct ipw_series {
     size_t n_gaps, cap_gaps;
     struct ipw_series_still *stills; /* where a gauge showed one value for 5 s or more */
     size_t n_stills, cap_stills;
-    int64_t trimmed_gap_ns;         /* total length of the trimmed breaks */
-    struct ipw_series_sample *head; /* kept from the trimmed part: see ipw_series_keep() */
-    size_t n_head;
-    int64_t keep_ns; /* INT64_MIN: nothing is kept */
+    int64_t trimmed_gap_ns; /* total length of the trimmed breaks */
+    struct ipw_series_head head;
 
     struct ipw_series_sample last; /* the newest reading, sample or not; valid when n > 0 */
     /* An implausible reading; the next reading decides about it. */
     struct ipw_series_sample suspect;
-    const char *suspect_why;  /* NULL: no suspect */
-    int64_t last_change_ns;   /* the reading that first showed the present value */
-    int64_t before_change_ns; /* the reading before it */
-    int64_t changes;          /* how often it has moved since it was opened */
+    const char *suspect_why; /* NULL: no suspect */
+    struct ipw_series_pace pace;
     int64_t failing_since_ns; /* first failed read since `last`; INT64_MIN: none */
     int64_t last_failed_ns;
-    int64_t moves_ns;     /* publication period, learned from edges; 0: unknown */
     int64_t doubt_ns;     /* how much older its values may be than they look (ledger/lag.h) */
-    int64_t longest_ns;   /* the longest time that it was seen to stand still; 0: never */
-    int64_t spacing_ns;   /* usual distance of samples; 0: unknown */
     uint32_t gauge_chain; /* of a replaced counter: chains from here on belong to a gauge */
     uint32_t most_w;      /* channel.max_w, or more if more was seen */
     double plain_uj,
-        plain_off_uj;     /* of an undone mean: the readings' integral; its offset at rest */
-    int64_t gauge_rest;   /* rest of the trapezoid rule, in half picojoules */
-    unsigned repeat_bits; /* bits for the last four changes: did repeats precede them? */
-    bool repeated;        /* it has repeated since its last change */
-    bool asleep;          /* the device sleeps: ipw_series_sleep() */
+        plain_off_uj;   /* of an undone mean: the readings' integral; its offset at rest */
+    int64_t gauge_rest; /* rest of the trapezoid rule, in half picojoules */
+    bool asleep;        /* the device sleeps: ipw_series_sleep() */
 
     struct ipw_series_knot *knots; /* in order, each strictly between two samples of a chain */
     size_t n_knots, cap_knots;
-    struct ipw_series_knot *head_knots; /* corners in the head */
-    size_t n_head_knots;
     const char *cut_reason; /* ipw_series_cut(): why the next reading starts a chain, or NULL */
     bool lost;              /* ipw_series_lose(): no reading came since */
 };

@@ -50,7 +50,8 @@ void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_
     begin = s->samples + s->first;
     most_w = next && next->most_w > at->most_w ? next->most_w : at->most_w;
     here = ipw_series_along(s, at, next, t_ns);
-    if (s->n_head && at >= s->head && at < s->head + s->n_head) begin = s->head;
+    if (s->head.n && at >= s->head.samples && at < s->head.samples + s->head.n)
+        begin = s->head.samples;
     for (int back = 0; back <= SAMPLES_BEFORE && at - begin >= back; back++) {
         if (at[-back].chain != at->chain) break;
         narrow_by(&span, at - back, t_ns, most_w, unit, s->doubt_ns);

@@ -33,8 +33,8 @@ int64_t ipw_series_gauge_step_ns(const struct ipw_series *s)
 {
     int64_t step = s->channel.period_ns;
 
-    if (step <= 0 && s->moves_ns < MOST_GAUGE_STEP_NS) step = s->moves_ns;
-    return step > s->spacing_ns ? step : s->spacing_ns;
+    if (step <= 0 && s->pace.moves_ns < MOST_GAUGE_STEP_NS) step = s->pace.moves_ns;
+    return step > s->pace.spacing_ns ? step : s->pace.spacing_ns;
 }
 
 int64_t ipw_series_resolution_ns(const struct ipw_series *s)
@@ -52,17 +52,17 @@ static void watch_still(struct ipw_series *s, int64_t t_ns, int64_t value)
     struct ipw_series_still *last = s->n_stills ? &s->stills[s->n_stills - 1] : NULL;
 
     if (value != s->last.raw) {
-        int64_t step = t_ns - s->last_change_ns;
+        int64_t step = t_ns - s->pace.last_change_ns;
 
-        s->moves_ns += s->moves_ns ? (step - s->moves_ns) / 4 : step;
-        s->last_change_ns = t_ns;
+        s->pace.moves_ns += s->pace.moves_ns ? (step - s->pace.moves_ns) / 4 : step;
+        s->pace.last_change_ns = t_ns;
         return;
     }
-    if (t_ns - s->last_change_ns < LEAST_STILL_NS) return;
-    if (!last || last->from_ns != s->last_change_ns) {
+    if (t_ns - s->pace.last_change_ns < LEAST_STILL_NS) return;
+    if (!last || last->from_ns != s->pace.last_change_ns) {
         IPW_GROW(s->stills, s->cap_stills, s->n_stills + 1);
         last = &s->stills[s->n_stills++];
-        last->from_ns = s->last_change_ns;
+        last->from_ns = s->pace.last_change_ns;
     }
     last->to_ns = t_ns;
 }
@@ -71,7 +71,7 @@ static void watch_still(struct ipw_series *s, int64_t t_ns, int64_t value)
  * power. */
 static double undone_uj(const struct ipw_series *s, int64_t t_ns)
 {
-    const struct ipw_series_sample *first = s->n_head ? s->head : s->samples + s->first;
+    const struct ipw_series_sample *first = s->head.n ? s->head.samples : s->samples + s->first;
 
     if (t_ns < first->t_ns)
         return (double)first->uj - (double)first->raw * (double)(first->t_ns - t_ns) / 1e6;
@@ -150,7 +150,7 @@ void ipw_series_push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value)
                                         .chain = s->last.chain,
                                         .reads = s->last.reads + 1};
     int64_t dt = reading.t_ns - prev->t_ns;
-    int64_t limit = s->spacing_ns ? s->spacing_ns * 5 / 2 : FIRST_GAUGE_GAP_NS;
+    int64_t limit = s->pace.spacing_ns ? s->pace.spacing_ns * 5 / 2 : FIRST_GAUGE_GAP_NS;
     __int128 area;
 
     if (dt > (limit > GAUGE_GAP_NS ? limit : GAUGE_GAP_NS)) {

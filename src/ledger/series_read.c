@@ -62,7 +62,7 @@ size_t ipw_series_find(const struct ipw_series *s, int64_t t_ns)
 
 static int64_t first_ns(const struct ipw_series *s)
 {
-    return s->n_head ? s->head[0].t_ns : s->samples[s->first].t_ns;
+    return s->head.n ? s->head.samples[0].t_ns : s->samples[s->first].t_ns;
 }
 
 /* The last sample at or before t (which must not lie before the first), and the one after it.  The
@@ -73,14 +73,14 @@ static const struct ipw_series_sample *neighbours(const struct ipw_series *s, in
     const struct ipw_series_sample *a = s->samples + s->first;
     size_t n = s->n - s->first, lo;
 
-    if (t_ns < a->t_ns && s->n_head) {
-        a = s->head;
-        n = s->n_head;
+    if (t_ns < a->t_ns && s->head.n) {
+        a = s->head.samples;
+        n = s->head.n;
     }
     lo = last_upto(a, n, t_ns);
     if (lo + 1 < n) {
         *next = a + lo + 1;
-    } else if (a == s->head && s->n_head) {
+    } else if (a == s->head.samples && s->head.n) {
         *next = NULL;
     } else {
         *next = s->last.t_ns > a[lo].t_ns ? &s->last : NULL;
@@ -109,9 +109,9 @@ static int64_t bent(const struct ipw_series *s, const struct ipw_series_sample *
     const struct ipw_series_knot *knots = s->knots;
     size_t lo = 0, hi = s->n_knots;
 
-    if (s->n_head && t < s->samples[s->first].t_ns) {
-        knots = s->head_knots;
-        hi = s->n_head_knots;
+    if (s->head.n && t < s->samples[s->first].t_ns) {
+        knots = s->head.knots;
+        hi = s->head.n_knots;
     }
     if (!hi || !b || t <= a->t_ns || t >= b->t_ns || knots[hi - 1].t_ns <= a->t_ns) {
         return cut(a, b, t);
@@ -130,7 +130,7 @@ static int64_t bent(const struct ipw_series *s, const struct ipw_series_sample *
         from.t_ns = knots[lo - 1].t_ns;
         from.uj = knots[lo - 1].uj;
     }
-    if (lo < (knots == s->knots ? s->n_knots : s->n_head_knots) && knots[lo].t_ns < b->t_ns) {
+    if (lo < (knots == s->knots ? s->n_knots : s->head.n_knots) && knots[lo].t_ns < b->t_ns) {
         to.t_ns = knots[lo].t_ns;
         to.uj = knots[lo].uj;
     }
@@ -142,7 +142,7 @@ static int64_t energy_at(const struct ipw_series *s, int64_t t_ns, bool straight
     const struct ipw_series_sample *a, *b;
 
     if (!s->n) return 0;
-    if (t_ns <= first_ns(s)) return s->n_head ? s->head[0].uj : s->samples[s->first].uj;
+    if (t_ns <= first_ns(s)) return s->head.n ? s->head.samples[0].uj : s->samples[s->first].uj;
     a = neighbours(s, t_ns, &b);
     return straight ? cut(a, b, t_ns) : bent(s, a, b, t_ns);
 }
@@ -190,7 +190,7 @@ static const char *break_reason_at(const struct ipw_series *s, int64_t t_ns)
 static bool in_silence(const struct ipw_series *s, int64_t t_ns)
 {
     return s->channel.kind == IPW_CHANNEL_COUNTER && s->n && !s->asleep &&
-           t_ns - s->last_change_ns > ipw_series_quiet_ns(s) && ipw_series_silence_ns(s) > 0;
+           t_ns - s->pace.last_change_ns > ipw_series_quiet_ns(s) && ipw_series_silence_ns(s) > 0;
 }
 
 static const char *not_there(const struct ipw_series *s)
@@ -229,7 +229,7 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
         }
     }
     /* A counter that its gauge replaced before it ever moved. */
-    if (!s->changes && !s->asleep && !ipw_series_is_gauge(s, a->chain) &&
+    if (!s->pace.changes && !s->asleep && !ipw_series_is_gauge(s, a->chain) &&
         s->channel.kind == IPW_CHANNEL_GAUGE)
         return (struct place){.why = "stuck"};
     p.t_ns = t;

@@ -33,7 +33,7 @@ static void count(struct ipw_booking *b, const struct ipw_query *q,
     if (q->completed) r->n_answered++;
     if (!q->completed && !q->stop) {
         r->n_failed++;
-        if (!q->place.warmup) ipw_go_on_failed();
+        if (!q->place.warmup) ipw_resume_hint_failed();
     }
     if (!q->place.warmup) ipw_summary_add(&r->summary, trace, record);
     b->wrote(b->ud, trace, record);

@@ -110,7 +110,7 @@ static void run_waits(struct ipw_run_limits *l, int64_t t_ns)
     if (l->queries) ipw_spending_wait(&l->spent, t_ns, INT64_MAX);
 }
 
-void ipw_enforce_rest(struct ipw_query_limits *q, int64_t t_ns, bool rest)
+void ipw_query_limits_rest(struct ipw_query_limits *q, int64_t t_ns, bool rest)
 {
     if (rest) {
         ipw_spending_wait(&q->spent, t_ns, INT64_MAX);
@@ -121,7 +121,7 @@ void ipw_enforce_rest(struct ipw_query_limits *q, int64_t t_ns, bool rest)
     }
 }
 
-void ipw_enforce_run_start(struct ipw_run_limits *l)
+void ipw_run_limits_start(struct ipw_run_limits *l)
 {
     const struct ipw_limits *o = &l->o->run;
 
@@ -130,14 +130,14 @@ void ipw_enforce_run_start(struct ipw_run_limits *l)
     if (o->working_ns) l->working = ipw_timer_start(l->loop, o->working_ns, run_worked, l);
 }
 
-void ipw_enforce_run_end(struct ipw_run_limits *l)
+void ipw_run_limits_end(struct ipw_run_limits *l)
 {
     ipw_timer_cancel(l->clock);
     ipw_timer_cancel(l->working);
     l->clock = l->working = NULL;
 }
 
-void ipw_enforce_query_begin(struct ipw_query_limits *q, struct ipw_run_limits *of)
+void ipw_query_limits_begin(struct ipw_query_limits *q, struct ipw_run_limits *of)
 {
     q->of = of;
     q->next = of->queries;
@@ -145,7 +145,7 @@ void ipw_enforce_query_begin(struct ipw_query_limits *q, struct ipw_run_limits *
     of->queries = q;
 }
 
-void ipw_enforce_query_start(struct ipw_query_limits *q)
+void ipw_query_limits_start(struct ipw_query_limits *q)
 {
     const struct ipw_limits *o = &q->of->o->query;
 
@@ -155,7 +155,7 @@ void ipw_enforce_query_start(struct ipw_query_limits *q)
     if (o->working_ns) q->working = ipw_timer_start(q->of->loop, o->working_ns, query_worked, q);
 }
 
-void ipw_enforce_query_end(struct ipw_query_limits *q)
+void ipw_query_limits_end(struct ipw_query_limits *q)
 {
     struct ipw_query_limits **at = q->prev ? &q->prev->next : &q->of->queries;
 
@@ -181,7 +181,7 @@ static void warn_guess(struct ipw_run_limits *l)
             "which are fewer");
 }
 
-void ipw_enforce_event(struct ipw_query_limits *q, const struct ipw_event *event, double usd)
+void ipw_query_limits_event(struct ipw_query_limits *q, const struct ipw_event *event, double usd)
 {
     struct ipw_run_limits *l = q->of;
 
@@ -196,7 +196,7 @@ void ipw_enforce_event(struct ipw_query_limits *q, const struct ipw_event *event
     }
 }
 
-bool ipw_enforce_admit(struct ipw_query_limits *q)
+bool ipw_query_limits_admit(struct ipw_query_limits *q)
 {
     struct ipw_run_limits *l = q->of;
     int64_t now_ns = ipw_now_ns();
@@ -265,7 +265,7 @@ static void check_run(struct ipw_run_limits *l, int64_t now_ns)
     end_run(l, IPW_LIMIT_ENERGY);
 }
 
-void ipw_enforce_samples(struct ipw_run_limits *l)
+void ipw_run_limits_samples(struct ipw_run_limits *l)
 {
     int64_t now_ns = ipw_now_ns();
 
@@ -290,7 +290,7 @@ static double rest_of(double limit, double used, double limit2, double used2)
     return left < 0 ? 0 : left;
 }
 
-void ipw_enforce_budget(const struct ipw_query_limits *q, struct ipw_host_budget *out)
+void ipw_query_limits_budget(const struct ipw_query_limits *q, struct ipw_host_budget *out)
 {
     const struct ipw_run_limits *run = q->of;
     const struct ipw_limits *l = &run->o->query, *r = &run->o->run;

@@ -63,22 +63,22 @@ struct ipw_query_limits {
     int64_t blind_ns;
 };
 
-void ipw_enforce_run_start(struct ipw_run_limits *l);
-void ipw_enforce_run_end(struct ipw_run_limits *l); /* its timers */
+void ipw_run_limits_start(struct ipw_run_limits *l);
+void ipw_run_limits_end(struct ipw_run_limits *l); /* its timers */
 
 /* The query is in flight; query, start_ns, cut and ud are filled in. */
-void ipw_enforce_query_begin(struct ipw_query_limits *q, struct ipw_run_limits *of);
-void ipw_enforce_query_start(struct ipw_query_limits *q); /* its agent runs: the clock does too */
-void ipw_enforce_query_end(struct ipw_query_limits *q);
+void ipw_query_limits_begin(struct ipw_query_limits *q, struct ipw_run_limits *of);
+void ipw_query_limits_start(struct ipw_query_limits *q); /* its agent runs: the clock does too */
+void ipw_query_limits_end(struct ipw_query_limits *q);
 /* `usd`: see ipw_spending_event(). */
-void ipw_enforce_event(struct ipw_query_limits *q, const struct ipw_event *event, double usd);
-void ipw_enforce_samples(struct ipw_run_limits *l);
+void ipw_query_limits_event(struct ipw_query_limits *q, const struct ipw_event *event, double usd);
+void ipw_run_limits_samples(struct ipw_run_limits *l);
 
 /* Before an inference: false when a limit, or the end of the run, forbids it; the query is cut. */
-bool ipw_enforce_admit(struct ipw_query_limits *q);
+bool ipw_query_limits_admit(struct ipw_query_limits *q);
 /* All that the query does is wait, or that is over. */
-void ipw_enforce_rest(struct ipw_query_limits *q, int64_t t_ns, bool rest);
+void ipw_query_limits_rest(struct ipw_query_limits *q, int64_t t_ns, bool rest);
 /* What a script may still use. */
-void ipw_enforce_budget(const struct ipw_query_limits *q, struct ipw_host_budget *out);
+void ipw_query_limits_budget(const struct ipw_query_limits *q, struct ipw_host_budget *out);
 
 #endif

@@ -17,6 +17,8 @@ enum { MAX_BYTES = 256 * 1024 * 1024 };
 void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
 {
     const struct ipw_run_options *o = m->o;
+    int64_t forced = o->server.net.force_tokens;
+    int64_t max_turns = o->agent.max_turns > 0 ? o->agent.max_turns : m->agent->max_turns;
     struct ipw_buf telemetry = IPW_BUF(IPW_MIB);
     struct ipw_host_grants grants;
     bool may_start;
@@ -38,10 +40,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "dataset_source", ipw_dataset_source(m->cases));
     ipw_jw_kstr(w, "energy", m->sensors->rules.lm_remote ? "remote" : "local");
     ipw_jw_kint(w, "epochs", o->data.epochs);
-    if (o->server.net.force_tokens > 0)
-        ipw_jw_kint(w, "force_output_tokens", o->server.net.force_tokens);
-    else
-        ipw_jw_knull(w, "force_output_tokens");
+    ipw_jw_kcount(w, "force_output_tokens", forced > 0 ? forced : -1);
     ipw_jw_kstr(w, "ids", o->data.ids);
     ipw_jw_kstr(w, "limit", o->data.limit);
     ipw_jw_key(w, "limits");
@@ -51,27 +50,18 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kbool(w, "lua_path", o->script.lua_path || o->script.allow_native);
     ipw_jw_kint(w, "max_queries", (int64_t)ipw_dataset_count(m->cases));
     ipw_jw_kint(w, "max_retries", o->server.max_retries);
-    if (o->agent.max_tokens >= 0)
-        ipw_jw_kint(w, "max_tokens", o->agent.max_tokens);
-    else
-        ipw_jw_knull(w, "max_tokens");
+    ipw_jw_kcount(w, "max_tokens", o->agent.max_tokens);
     ipw_jw_kstr(w, "max_tokens_field",
                 m->connection->llm ? ipw_llm_tokens_field(m->connection->llm) : NULL);
-    if (o->agent.max_turns > 0 || m->agent->max_turns > 0)
-        ipw_jw_kint(w, "max_turns",
-                    o->agent.max_turns > 0 ? o->agent.max_turns : m->agent->max_turns);
-    else
-        ipw_jw_knull(w, "max_turns");
+    ipw_jw_kcount(w, "max_turns", max_turns > 0 ? max_turns : -1);
     ipw_jw_kstr(w, "model", m->connection->model);
     ipw_jw_kbool(w, "no_content", o->output.no_content);
     ipw_jw_kbool(w, "no_proc", o->script.no_proc);
     ipw_jw_kbool(w, "no_web", o->script.no_web);
     ipw_jw_key(w, "price");
     ipw_pricing_write(w, m->pricing, m->connection->model);
-    if (o->limits.query.wall_ns)
-        ipw_jw_knum(w, "query_timeout", ipw_ns_to_s(o->limits.query.wall_ns));
-    else
-        ipw_jw_knull(w, "query_timeout");
+    ipw_jw_knum(w, "query_timeout",
+                o->limits.query.wall_ns ? ipw_ns_to_s(o->limits.query.wall_ns) : (double)NAN);
     ipw_jw_kstr(w, "sample", o->data.sample);
     ipw_script_grants(&grants, &o->script);
     may_start = grants.may_start && (!o->agent.untrusted || o->agent.allow_proc);

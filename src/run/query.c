@@ -32,7 +32,10 @@ static void first_token(void *ud, int64_t t_ns)
     emit(ud, &note);
 }
 
-static bool admit(void *ud) { return ipw_enforce_admit(&((struct ipw_query *)ud)->sinks.limits); }
+static bool admit(void *ud)
+{
+    return ipw_query_limits_admit(&((struct ipw_query *)ud)->sinks.limits);
+}
 
 static void held(void *ud, int64_t t_ns)
 {
@@ -44,7 +47,7 @@ static void held(void *ud, int64_t t_ns)
 
 static void rest(void *ud, int64_t t_ns, bool rests)
 {
-    ipw_enforce_rest(&((struct ipw_query *)ud)->sinks.limits, t_ns, rests);
+    ipw_query_limits_rest(&((struct ipw_query *)ud)->sinks.limits, t_ns, rests);
 }
 
 static void energy(void *ud, struct ipw_host_energy *out)
@@ -59,7 +62,7 @@ static void energy(void *ud, struct ipw_host_energy *out)
 
 static void budget(void *ud, struct ipw_host_budget *out)
 {
-    ipw_enforce_budget(&((struct ipw_query *)ud)->sinks.limits, out);
+    ipw_query_limits_budget(&((struct ipw_query *)ud)->sinks.limits, out);
 }
 
 static const char *workspace(void *ud)
@@ -125,7 +128,7 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
     bool own = q->stop == IPW_STOP_NONE || q->stop == IPW_STOP_LIMIT;
 
     q->end_ns = ipw_now_ns();
-    ipw_enforce_query_end(&q->sinks.limits);
+    ipw_query_limits_end(&q->sinks.limits);
     q->completed = completed;
     q->outcome = ipw_strdup(stopped ? stopped : outcome);
     q->response = ipw_strdup(response);
@@ -250,7 +253,7 @@ struct ipw_query *ipw_query_new(const struct ipw_query_ground *g, size_t index,
     q->sinks.limits = (struct ipw_query_limits){
         .query = q->sinks.query, .start_ns = q->start_ns, .cut = cut, .ud = q};
     ipw_server_query_begin(g->sinks.servers, &q->sinks.server);
-    ipw_enforce_query_begin(&q->sinks.limits, g->limits);
+    ipw_query_limits_begin(&q->sinks.limits, g->limits);
     return q;
 }
 
@@ -266,7 +269,7 @@ void ipw_query_start(struct ipw_query *q)
     if (!rc) rc = ipw_workspace_fill(workspace, q, c, &err);
     if (!rc) rc = ipw_agent_start(&q->agent, g->info, g->config, c, &q->host, agent_done, q, &err);
     if (!rc) {
-        ipw_enforce_query_start(&q->sinks.limits);
+        ipw_query_limits_start(&q->sinks.limits);
         return;
     }
     ipw_log(IPW_LOG_WARN, "query %s failed: %s", c->id, err.text);

@@ -11,7 +11,7 @@
 
 #define SAY "ipw-agent: to go on: %s\n"
 
-char *ipw_go_on_command(const char *path, bool retry_failed)
+static char *command_of(const char *path, bool retry_failed)
 {
     struct ipw_buf out = IPW_BUF(64 * IPW_KIB);
 
@@ -30,27 +30,27 @@ static bool has_failed(const struct ipw_results *r)
     return false;
 }
 
-void ipw_go_on_ready(const char *path, const struct ipw_results *earlier)
+void ipw_resume_hint_ready(const char *path, const struct ipw_results *earlier)
 {
     char *lines[2];
 
     for (int failed = 0; failed < 2; failed++) {
-        char *command = ipw_go_on_command(path, failed);
+        char *command = command_of(path, failed);
 
         lines[failed] = ipw_asprintf(SAY, command);
         free(command);
     }
     ipw_signals_words(lines[0], lines[1]);
-    if (has_failed(earlier)) ipw_go_on_failed();
+    if (has_failed(earlier)) ipw_resume_hint_failed();
     free(lines[0]);
     free(lines[1]);
 }
 
-void ipw_go_on_failed(void) { ipw_signals_other_words(); }
+void ipw_resume_hint_failed(void) { ipw_signals_other_words(); }
 
-char *ipw_go_on(const char *path, const struct ipw_results *results)
+char *ipw_resume_hint(const char *path, const struct ipw_results *results)
 {
     ipw_signals_words(NULL, NULL);
     if (!path || access(path, F_OK) < 0) return NULL;
-    return ipw_go_on_command(path, has_failed(results));
+    return command_of(path, has_failed(results));
 }

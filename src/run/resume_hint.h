@@ -7,18 +7,14 @@
 #ifndef IPW_RUN_RESUME_HINT_H
 #define IPW_RUN_RESUME_HINT_H
 
-#include <stdbool.h>
-
 #include "run/results.h"
 
-/* "ipw-agent resume PATH", with PATH as a shell takes it; freed by the caller. */
-char *ipw_go_on_command(const char *path, bool retry_failed);
 /* From the making of the run's folder on; `earlier`: the results of the sessions before. */
-void ipw_go_on_ready(const char *path, const struct ipw_results *earlier);
+void ipw_resume_hint_ready(const char *path, const struct ipw_results *earlier);
 /* A query failed by itself. */
-void ipw_go_on_failed(void);
-/* At the end: the command, freed by the caller.  `path`: of the run's folder; NULL, or gone: there is
+void ipw_resume_hint_failed(void);
+/* At the end: the command, "ipw-agent resume PATH" with PATH as a shell takes it, freed by the caller.  `path`: of the run's folder; NULL, or gone: there is
  * nothing to go on with, and NULL is returned. */
-char *ipw_go_on(const char *path, const struct ipw_results *results);
+char *ipw_resume_hint(const char *path, const struct ipw_results *results);
 
 #endif

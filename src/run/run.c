@@ -38,7 +38,7 @@ void ipw_run_sampled(void *ud)
     struct run *run = ud;
 
     ipw_sensors_drain(&run->sensors);
-    ipw_enforce_samples(&run->limits);
+    ipw_run_limits_samples(&run->limits);
     if (run->dir) ipw_booking_look(&run->booking);
 }
 
@@ -296,7 +296,7 @@ static int run_all(struct run *run, struct ipw_err *err)
 
     if (!rc) rc = join_parts(run, err);
     if (rc) return rc;
-    if (run->origin->resumes) ipw_go_on_ready(ipw_rundir_path(run->dir), &run->results);
+    if (run->origin->resumes) ipw_resume_hint_ready(ipw_rundir_path(run->dir), &run->results);
     print_notes(run);
     ipw_sensors_wait(&run->sensors, run->dir);
     ipw_baseline_before(&run->baseline, &run->sensors);
@@ -309,9 +309,9 @@ static int run_all(struct run *run, struct ipw_err *err)
     run->session.cpu_start_ns = ipw_cpu_self_ns();
     emit_start(run);
     ipw_sensors_started(&run->sensors);
-    ipw_enforce_run_start(&run->limits);
+    ipw_run_limits_start(&run->limits);
     ipw_schedule_run(&run->schedule);
-    ipw_enforce_run_end(&run->limits);
+    ipw_run_limits_end(&run->limits);
     ipw_run_sampled(run); /* what was read before the end is told before it */
     run->session.end_ns = ipw_now_ns();
     if (!run->ending.stop_signal && !run->ending.err.code)
@@ -464,7 +464,7 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
         exit_code = exit_code_of(&run);
     }
     stopped &= begun && origin->resumes && exit_code != IPW_EXIT_USAGE;
-    end->go_on = ipw_go_on(stopped ? dir : NULL, &run.results);
+    end->go_on = ipw_resume_hint(stopped ? dir : NULL, &run.results);
     free(dir);
     release(&run);
     return exit_code;

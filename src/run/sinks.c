@@ -47,7 +47,7 @@ static void to_origin(struct passing *p)
 
 static void to_limits(struct passing *p)
 {
-    ipw_enforce_event(&p->query->limits, p->event, p->most_usd);
+    ipw_query_limits_event(&p->query->limits, p->event, p->most_usd);
 }
 
 /* The order, and why:

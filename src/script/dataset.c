@@ -345,14 +345,13 @@ int ipw_dataset_check_where(const char *expression, struct ipw_err *err)
     return rc ? ipw_err_prefix(err, "--where") : 0;
 }
 
-struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
-                                      const char *unscored, size_t n)
+struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *unscored,
+                                      size_t n)
 {
     struct ipw_dataset *cases = ipw_calloc(1, sizeof *cases);
 
     cases->name = ipw_strdup(name);
     cases->source = ipw_strdup(source);
-    cases->sha256 = ipw_strdup(sha256);
     cases->unscored = ipw_strdup(unscored);
     cases->total = cases->n = n;
     return cases;

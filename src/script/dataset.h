@@ -56,10 +56,10 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
                      struct ipw_err *err);
 /* Can the expression be read?  Its columns are known only with the dataset. */
 int ipw_dataset_check_where(const char *expression, struct ipw_err *err);
-/* Without a script: `n` records that somebody else has (there is no ipw_dataset_get), never
- * scored. */
-struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
-                                      const char *unscored, size_t n);
+/* Without a script: the caller has the `n` tasks (ipw_dataset_get() returns none), and they are
+ * never scored. */
+struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *unscored,
+                                      size_t n);
 void ipw_dataset_free(struct ipw_dataset *cases);
 size_t ipw_dataset_count(const struct ipw_dataset *cases);
 size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before the choice */

@@ -123,7 +123,10 @@ int ipw_lock_take(struct ipw_lock *lock, const char *folder, struct ipw_err *err
         read_owner(lock->fd, lock->stale, sizeof lock->stale);
         rc = write_owner(lock, file, err);
     }
-    if (rc) ipw_lock_drop(lock, folder, false);
+    if (rc && lock->fd >= 0) { /* the file is its owner's */
+        close(lock->fd);
+        lock->fd = -1;
+    }
     free(file);
     return rc;
 }
@@ -145,12 +148,12 @@ int ipw_lock_check(const struct ipw_lock *lock, const char *folder, struct ipw_e
                     folder);
 }
 
-void ipw_lock_drop(struct ipw_lock *lock, const char *folder, bool remove)
+void ipw_lock_drop(struct ipw_lock *lock, const char *folder)
 {
     if (lock->fd < 0) return;
     /* Remove the file while we hold the lock, and only our own: another program may have made a new
      * folder here. */
-    if (remove && ipw_lock_check(lock, folder, NULL) == 0) {
+    if (ipw_lock_check(lock, folder, NULL) == 0) {
         char *file = lock_file(folder);
 
         unlink(file);

@@ -20,7 +20,8 @@ struct ipw_lock {
 
 /* Fails with IPW_EEXISTS at once, naming the owner, if another process holds the lock. */
 int ipw_lock_take(struct ipw_lock *lock, const char *folder, struct ipw_err *err);
-void ipw_lock_drop(struct ipw_lock *lock, const char *folder, bool remove);
+/* Removes the lock file, too. */
+void ipw_lock_drop(struct ipw_lock *lock, const char *folder);
 /* Returns 0 while FOLDER leads to the folder that was locked.  If that was removed, moved or
  * replaced, it returns IPW_ENOTFOUND and says how: files written under its name would then be lost
  * or go into another run. */

@@ -124,7 +124,7 @@ static int settle(struct ipw_rundir *dir, struct ipw_err *err)
     if (rc < 0) return rc;
     /* Another process wrote here between the check and the lock. */
     if (ipw_rundir_holds_run(dir->path)) {
-        ipw_lock_drop(&dir->lock, dir->path, true);
+        ipw_lock_drop(&dir->lock, dir->path);
         return fail_taken(dir->path, err);
     }
     rc = ipw_rundir_append_open(dir, &dir->events, "events.jsonl", err);
@@ -144,9 +144,9 @@ static struct ipw_rundir *new_rundir(char *path)
     return dir;
 }
 
-static void free_rundir(struct ipw_rundir *dir, bool remove_lock)
+static void free_rundir(struct ipw_rundir *dir)
 {
-    ipw_lock_drop(&dir->lock, dir->path, remove_lock);
+    ipw_lock_drop(&dir->lock, dir->path);
     if (dir->spare_fd >= 0) close(dir->spare_fd);
     ipw_buf_release(&dir->events_text);
     ipw_buf_release(&dir->power_text);
@@ -241,7 +241,7 @@ static int open_with(struct ipw_rundir **out, const char *path,
     if (rc < 0) {
         ipw_jsonl_append_close(dir->events, NULL);
         ipw_jsonl_append_close(dir->traces, NULL);
-        free_rundir(dir, true);
+        free_rundir(dir);
         return rc;
     }
     *out = dir;
@@ -287,6 +287,6 @@ int ipw_rundir_close(struct ipw_rundir *dir, struct ipw_err *err)
     close_appender(dir, dir->traces);
     rc = dir->first.code;
     if (rc && err) *err = dir->first;
-    free_rundir(dir, true);
+    free_rundir(dir);
     return rc;
 }

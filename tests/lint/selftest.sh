@@ -60,7 +60,7 @@ void say(void) { printf("allowed here\n"); }'
 
 lint() {
     case $1 in
-    circles) python3 "$here/circles.py" "$tree" ;;
+    circles | structs) python3 "$here/$1.py" "$tree" ;;
     headers_alone | format | luacheck) sh "$here/$1.sh" "$tree" ;;
     *) sh "$here/lint.sh" "$1" "$tree" ;;
     esac
@@ -86,7 +86,7 @@ breaks() { # CHECK EXPECTED-IN-OUTPUT
 }
 
 fresh
-for check in includes libraries headers length markers prints cases faults citations words circles headers_alone format luacheck; do
+for check in includes libraries headers length markers prints cases faults citations words circles structs headers_alone format luacheck; do
     passes $check
 done
 
@@ -140,6 +140,22 @@ echo trace >"$tree/tests/lint/circles.txt"
 passes circles
 rm "$tree/src/trace/b.h"
 breaks circles 'src/trace: has no circle any more: take it off tests/lint/circles.txt'
+
+# structs
+many=$(for i in $(seq 1 19); do echo "    int a$i, b$i;"; done)
+header trace long "struct long {
+    /* one more, and a method: */
+    int (*fn)(int x, int y);
+$many
+};"
+passes structs
+header trace long "struct long {
+    union {
+        int x, y[2];
+    };
+$many
+};"
+breaks structs 'src/trace/long.h:4: struct long: 40 members; 39 are the most'
 
 # libraries
 source_file src/llm/c.c '#include <cjson/cJSON.h>'

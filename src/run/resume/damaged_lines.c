@@ -49,7 +49,8 @@ static int open_side(struct ipw_jsonl_appender **out, const char *side, struct i
     return rc ? rc : ipw_jsonl_append_open(out, side, false, err);
 }
 
-int ipw_repair_take_out(const char *path, const int64_t *lines, size_t n, struct ipw_err *err)
+int ipw_damaged_lines_take_out(const char *path, const int64_t *lines, size_t n,
+                               struct ipw_err *err)
 {
     char *tmp = ipw_asprintf("%s.tmp", path), *side = ipw_asprintf("%s.damaged", path);
     struct ipw_jsonl_appender *kept = NULL, *damaged = NULL;

@@ -11,6 +11,7 @@
 #include "base/err.h"
 
 /* Moves the lines with these numbers (ascending) from the file to PATH.damaged. */
-int ipw_repair_take_out(const char *path, const int64_t *lines, size_t n, struct ipw_err *err);
+int ipw_damaged_lines_take_out(const char *path, const int64_t *lines, size_t n,
+                               struct ipw_err *err);
 
 #endif

@@ -35,7 +35,7 @@ struct line { /* of one of these files */
 };
 
 struct job {
-    struct ipw_mend *m;
+    struct ipw_rebuild *m;
     const char *run;
     struct ipw_json *manifest;
     const char *model;
@@ -307,9 +307,9 @@ static int move_aside(struct job *j, int file, struct ipw_err *err)
         if (j->lines[i].file == file && !j->lines[i].follows) numbers[n++] = j->lines[i].number;
     }
     if (n) qsort(numbers, n, sizeof *numbers, by_number);
-    if (n) rc = ipw_repair_take_out(path, numbers, n, err);
+    if (n) rc = ipw_damaged_lines_take_out(path, numbers, n, err);
     if (n && !rc)
-        ipw_mend_say(
+        ipw_rebuild_say(
             j->m, "%s: %zu line%s moved to %s.damaged: the events or samples are not on the disk%s",
             path, n, n == 1 ? " is" : "s are", names[file],
             file == TRACES ? "; ipw-agent resume runs the query again" : "");
@@ -400,14 +400,15 @@ static int close_sessions(struct job *j, const struct ipw_recompute *redo, struc
         if (strcmp(was, now) != 0) {
             n++;
             if (!ipw_json_is_null(ipw_json_get(session, "end")))
-                ipw_mend_say(j->m, "%s/manifest.json: session %zu is booked as far as its files go",
-                             j->run, i);
+                ipw_rebuild_say(j->m,
+                                "%s/manifest.json: session %zu is booked as far as its files go",
+                                j->run, i);
         }
         free(was);
         free(now);
     }
     ipw_buf_addc(&all, ']');
-    if (n) rc = ipw_mend_write_manifest(j->run, j->manifest, ipw_buf_str(&all), err);
+    if (n) rc = ipw_rebuild_write_manifest(j->run, j->manifest, ipw_buf_str(&all), err);
     j->m->sessions += n;
     ipw_buf_release(&all);
     return rc;
@@ -443,7 +444,7 @@ static int write_run_end(struct job *j, struct ipw_recompute_segment *r, struct 
     ipw_event_write(&line, &event);
     rc = append_lines(path, &line, err);
     if (!rc) {
-        ipw_mend_say(j->m, "%s: the run_end of its last session is written again", path);
+        ipw_rebuild_say(j->m, "%s: the run_end of its last session is written again", path);
         r->cut = false;
         j->m->files++;
     }
@@ -469,12 +470,13 @@ static int mend_summary(struct job *j, struct ipw_err *err)
 
         if (strcmp(ipw_json_str(ipw_json_get(last, "end"), "killed"), "killed") != 0) {
             rc = ipw_validate_summary(&wrong, j->run, err);
-            if (!rc && wrong) rc = ipw_mend_summary(j->run, err);
-            if (!rc && wrong) ipw_mend_say(j->m, "%s: computed again from the other files", path);
+            if (!rc && wrong) rc = ipw_rebuild_summary(j->run, err);
+            if (!rc && wrong)
+                ipw_rebuild_say(j->m, "%s: computed again from the other files", path);
         } else if (access(path, F_OK) == 0 && ipw_json_read(&doc, j->run, "summary.json", NULL)) {
             wrong = true;
-            rc = ipw_mend_set_aside(j->run, "summary.json", err);
-            if (!rc) ipw_mend_say(j->m, "%s: is damaged, and summary.json.damaged now", path);
+            rc = ipw_rebuild_set_aside(j->run, "summary.json", err);
+            if (!rc) ipw_rebuild_say(j->m, "%s: is damaged, and summary.json.damaged now", path);
         }
     }
     j->m->files += wrong && !rc;
@@ -507,14 +509,14 @@ static int mend(struct job *j, struct ipw_err *err)
     return rc ? rc : mend_summary(j, err);
 }
 
-int ipw_mend_run(struct ipw_mend *m, const char *run, struct ipw_err *err)
+int ipw_rebuild_run(struct ipw_rebuild *m, const char *run, struct ipw_err *err)
 {
     struct job j = {.m = m, .run = run, .last_cut = -1};
     struct ipw_err why = {0};
     int rc = open_manifest(&j, &why);
 
     if (rc == IPW_EPARSE || rc == IPW_ENOTFOUND) {
-        rc = ipw_mend_manifest(m, run, err);
+        rc = ipw_rebuild_manifest(m, run, err);
         m->files += !rc;
         if (!rc) rc = open_manifest(&j, err);
     } else if (rc && err) {

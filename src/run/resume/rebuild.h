@@ -22,7 +22,7 @@
 
 #include "base/err.h"
 
-struct ipw_mend {
+struct ipw_rebuild {
     size_t aside;    /* lines moved to FILE.damaged */
     size_t attempts; /* queries that became earlier attempts */
     size_t sessions; /* that were closed as killed */
@@ -34,6 +34,6 @@ struct ipw_mend {
 };
 
 /* A replay is left as it is. */
-int ipw_mend_run(struct ipw_mend *m, const char *run, struct ipw_err *err);
+int ipw_rebuild_run(struct ipw_rebuild *m, const char *run, struct ipw_err *err);
 
 #endif

@@ -18,7 +18,7 @@
 
 #define FILE_MAX_BYTES (256 * IPW_MIB)
 
-void ipw_mend_say(const struct ipw_mend *m, const char *fmt, ...)
+void ipw_rebuild_say(const struct ipw_rebuild *m, const char *fmt, ...)
 {
     char line[2048];
     va_list ap;
@@ -30,8 +30,8 @@ void ipw_mend_say(const struct ipw_mend *m, const char *fmt, ...)
     m->say(m->ud, line);
 }
 
-int ipw_mend_write_manifest(const char *run, const struct ipw_json *manifest, const char *sessions,
-                            struct ipw_err *err)
+int ipw_rebuild_write_manifest(const char *run, const struct ipw_json *manifest,
+                               const char *sessions, struct ipw_err *err)
 {
     char *path = ipw_asprintf("%s/manifest.json", run);
     char *patch = ipw_asprintf("{\"segments\":%s}", sessions);
@@ -47,7 +47,7 @@ int ipw_mend_write_manifest(const char *run, const struct ipw_json *manifest, co
     return rc;
 }
 
-int ipw_mend_set_aside(const char *run, const char *name, struct ipw_err *err)
+int ipw_rebuild_set_aside(const char *run, const char *name, struct ipw_err *err)
 {
     char *from = ipw_asprintf("%s/%s", run, name), *to = ipw_asprintf("%s.damaged", from);
     int rc = TEMP_FAILURE_RETRY(rename(from, to)) < 0
@@ -130,7 +130,7 @@ static int read_header(void *ud, const struct ipw_jsonl_line *line, struct ipw_e
     return 0;
 }
 
-int ipw_mend_manifest(const struct ipw_mend *m, const char *run, struct ipw_err *err)
+int ipw_rebuild_manifest(const struct ipw_rebuild *m, const char *run, struct ipw_err *err)
 {
     struct starts s = {0};
     struct ipw_buf sessions = IPW_BUF(FILE_MAX_BYTES);
@@ -151,9 +151,9 @@ int ipw_mend_manifest(const struct ipw_mend *m, const char *run, struct ipw_err 
         free(s.sessions[i]);
     }
     ipw_buf_addc(&sessions, ']');
-    if (!rc) rc = ipw_mend_write_manifest(run, s.manifest, ipw_buf_str(&sessions), err);
+    if (!rc) rc = ipw_rebuild_write_manifest(run, s.manifest, ipw_buf_str(&sessions), err);
     if (!rc)
-        ipw_mend_say(
+        ipw_rebuild_say(
             m,
             "%s/manifest.json: rebuilt from events.jsonl; the CPU time of the program and the "
             "self-test of the sensors are lost",
@@ -190,26 +190,6 @@ static int add_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     ipw_uncounted_add(&s->h.balances.earlier, &q->trace);
     s->h.n_attempts++;
     return 0;
-}
-
-static int add_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
-{
-    struct summing *s = ud;
-
-    (void)err;
-    ipw_uncounted_add(&s->h.balances.warmup, &q->trace);
-    return 0;
-}
-
-static int each_of(struct summing *s, const char *run, const char *name,
-                   int (*fn)(void *ud, struct ipw_query_loaded *query, struct ipw_err *err),
-                   struct ipw_err *err)
-{
-    char *path = ipw_asprintf("%s/%s", run, name);
-    int rc = access(path, F_OK) == 0 ? ipw_rundir_each_query(path, fn, s, NULL, err) : 0;
-
-    free(path);
-    return rc;
 }
 
 static int64_t whole_at(const struct ipw_json *object, const char *key)
@@ -282,7 +262,7 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     return rc;
 }
 
-int ipw_mend_summary(const char *run, struct ipw_err *err)
+int ipw_rebuild_summary(const char *run, struct ipw_err *err)
 {
     struct summing s = {0};
     struct ipw_buf out = IPW_BUF(FILE_MAX_BYTES);
@@ -291,9 +271,9 @@ int ipw_mend_summary(const char *run, struct ipw_err *err)
 
     ipw_summary_init(&s.summary);
     s.summary.place.folder = run;
-    if (!rc) rc = each_of(&s, run, "attempts.jsonl", add_attempt, err);
-    if (!rc) rc = each_of(&s, run, "warmup.jsonl", add_warmup, err);
-    if (!rc) rc = each_of(&s, run, "traces.jsonl", add_query, err);
+    if (!rc) rc = ipw_history_each(run, "attempts.jsonl", add_attempt, &s, err);
+    if (!rc) rc = ipw_history_warmup(&s.h, run, err);
+    if (!rc) rc = ipw_history_each(run, "traces.jsonl", add_query, &s, err);
     if (!rc) {
         ipw_history_fold(&s.h);
         rc = write_summary(&out, &s, run, err);

@@ -8,18 +8,18 @@
 #include "json/json.h"
 #include "run/resume/rebuild.h"
 
-IPW_PRINTF(2, 3) void ipw_mend_say(const struct ipw_mend *m, const char *fmt, ...);
+IPW_PRINTF(2, 3) void ipw_rebuild_say(const struct ipw_rebuild *m, const char *fmt, ...);
 
 /* The manifest with these sessions (text of an array) in place of its own. */
-int ipw_mend_write_manifest(const char *run, const struct ipw_json *manifest, const char *sessions,
-                            struct ipw_err *err);
+int ipw_rebuild_write_manifest(const char *run, const struct ipw_json *manifest,
+                               const char *sessions, struct ipw_err *err);
 
 /* manifest.json, from the run_start of each session; their ends are not in it.  IPW_EPARSE: the events
  * do not carry it. */
-int ipw_mend_manifest(const struct ipw_mend *m, const char *run, struct ipw_err *err);
+int ipw_rebuild_manifest(const struct ipw_rebuild *m, const char *run, struct ipw_err *err);
 /* summary.json, from the manifest (the ends of its sessions are in it) and the queries. */
-int ipw_mend_summary(const char *run, struct ipw_err *err);
+int ipw_rebuild_summary(const char *run, struct ipw_err *err);
 /* RUN/NAME becomes NAME.damaged. */
-int ipw_mend_set_aside(const char *run, const char *name, struct ipw_err *err);
+int ipw_rebuild_set_aside(const char *run, const char *name, struct ipw_err *err);
 
 #endif

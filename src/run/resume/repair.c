@@ -136,7 +136,7 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
     }
     if (!rc)
         rc = read ? ipw_jsonl_each(f.path, IPW_LINE_MAX, look_at, &f, err) : find_bad_rows(&f, err);
-    if (!rc && f.bad.n) rc = ipw_repair_take_out(f.path, f.bad.lines, f.bad.n, err);
+    if (!rc && f.bad.n) rc = ipw_damaged_lines_take_out(f.path, f.bad.lines, f.bad.n, err);
     if (!rc && f.bad.n) {
         tell(r, "%s: %zu damaged line%s taken out, kept in %s.damaged", f.path, f.bad.n,
              f.bad.n == 1 ? "" : "s", name);
@@ -189,7 +189,7 @@ int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
                  {"warmup.jsonl", read_query}};
     struct ipw_lock lock = IPW_LOCK_NONE;
     struct stat st;
-    struct ipw_mend mend = {.say = r->say, .ud = r->ud};
+    struct ipw_rebuild rebuild = {.say = r->say, .ud = r->ud};
     char *events = ipw_asprintf("%s/events.jsonl", run);
     char *manifest = ipw_asprintf("%s/manifest.json", run);
     int rc = 0;
@@ -214,9 +214,9 @@ int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
             rc = repair_file(r, run, files[i].name, files[i].read, err);
         } while (!rc && r->dropped > dropped);
     }
-    if (!rc) rc = ipw_mend_run(&mend, run, err);
-    r->mended = mend.aside + mend.attempts + mend.sessions + mend.files;
-    r->queries += mend.aside + mend.attempts;
-    ipw_lock_drop(&lock, run, true);
+    if (!rc) rc = ipw_rebuild_run(&rebuild, run, err);
+    r->mended = rebuild.aside + rebuild.attempts + rebuild.sessions + rebuild.files;
+    r->queries += rebuild.aside + rebuild.attempts;
+    ipw_lock_drop(&lock, run);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -172,6 +173,31 @@ bool ipw_history_complete(const struct ipw_history *h, const char *run, enum ipw
     ipw_jsonl_each(path, IPW_LINE_MAX, count_line, &n, NULL);
     free(path);
     return n >= planned;
+}
+
+/* ---- its queries ---- */
+
+int ipw_history_each(const char *run, const char *name,
+                     int (*fn)(void *ud, struct ipw_query_loaded *query, struct ipw_err *err),
+                     void *ud, struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/%s", run, name);
+    int rc = access(path, F_OK) == 0 ? ipw_rundir_each_query(path, fn, ud, NULL, err) : 0;
+
+    free(path);
+    return rc;
+}
+
+static int book_warmup(void *warmup, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    (void)err;
+    ipw_uncounted_add(warmup, &q->trace);
+    return 0;
+}
+
+int ipw_history_warmup(struct ipw_history *h, const char *run, struct ipw_err *err)
+{
+    return ipw_history_each(run, "warmup.jsonl", book_warmup, &h->balances.warmup, err);
 }
 
 /* ---- the sums ---- */

@@ -76,6 +76,12 @@ struct ipw_settle { /* what is put in order; all borrowed */
     bool quiet;
 };
 int ipw_history_settle(const struct ipw_settle *settle, struct ipw_err *err);
+/* Calls fn for each query of RUN/NAME (trace/rundir.h); a file that is not there has none. */
+int ipw_history_each(const char *run, const char *name,
+                     int (*fn)(void *ud, struct ipw_query_loaded *query, struct ipw_err *err),
+                     void *ud, struct ipw_err *err);
+/* Books the queries of warmup.jsonl. */
+int ipw_history_warmup(struct ipw_history *h, const char *run, struct ipw_err *err);
 /* Adds up what the sessions before took; they are all over. */
 void ipw_history_fold(struct ipw_history *h);
 /* The sums, onto this session's own. */

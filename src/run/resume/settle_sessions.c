@@ -23,11 +23,11 @@ static void say(void *ud, const char *what)
 
 int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_err *err)
 {
-    struct ipw_mend mend = {.say = say};
+    struct ipw_rebuild mend = {.say = say};
     int rc;
 
     if (!h->manifest || h->mended) return 0;
-    rc = ipw_mend_run(&mend, ipw_rundir_path(dir), err);
+    rc = ipw_rebuild_run(&mend, ipw_rundir_path(dir), err);
     if (!rc) rc = ipw_rundir_reopen(dir, err);
     if (rc) return rc;
     ipw_history_release(h);
@@ -111,7 +111,7 @@ static const struct by_id *case_of(const struct settling *s, const char *id)
     return bsearch(&key, s->cases, ipw_dataset_count(s->of->cases), sizeof *s->cases, compare_ids);
 }
 
-/* ---- attempts.jsonl and warmup.jsonl, as they are ---- */
+/* ---- attempts.jsonl, as it is ---- */
 
 static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
@@ -122,26 +122,6 @@ static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *er
     ipw_uncounted_add(&s->of->history->balances.earlier, &q->trace);
     s->of->history->n_attempts++;
     return 0;
-}
-
-static int take_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
-{
-    struct settling *s = ud;
-
-    (void)err;
-    ipw_uncounted_add(&s->of->history->balances.warmup, &q->trace);
-    return 0;
-}
-
-static int each_of(struct settling *s, const char *name,
-                   int (*fn)(void *ud, struct ipw_query_loaded *query, struct ipw_err *err),
-                   struct ipw_err *err)
-{
-    char *path = ipw_asprintf("%s/%s", ipw_rundir_path(s->of->dir), name);
-    int rc = access(path, F_OK) == 0 ? ipw_rundir_each_query(path, fn, s, NULL, err) : 0;
-
-    free(path);
-    return rc;
 }
 
 /* ---- traces.jsonl ---- */
@@ -261,15 +241,17 @@ int ipw_history_settle(const struct ipw_settle *of, struct ipw_err *err)
 {
     struct settling s = {.of = of};
     struct ipw_history *h = of->history;
+    const char *run;
     int rc;
 
-    if (!h->manifest) return 0;
+    if (!h->manifest) return 0; /* a new run; it has no folder yet */
+    run = ipw_rundir_path(of->dir);
     ipw_plan_resume(of->plan);
     sort_cases(&s);
-    rc = each_of(&s, "attempts.jsonl", take_attempt, err);
+    rc = ipw_history_each(run, "attempts.jsonl", take_attempt, &s, err);
     sort_names(&s.attempts);
-    if (!rc) rc = each_of(&s, "warmup.jsonl", take_warmup, err);
-    if (!rc) rc = each_of(&s, "traces.jsonl", take_trace, err);
+    if (!rc) rc = ipw_history_warmup(h, run, err);
+    if (!rc) rc = ipw_history_each(run, "traces.jsonl", take_trace, &s, err);
     sort_names(&s.moved);
     if (!rc) rc = ipw_rundir_sync(of->dir, err);
     if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(of->dir, keep_trace, &s, err);

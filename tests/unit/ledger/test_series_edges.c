@@ -115,9 +115,9 @@ static void test_43_period_is_learned_again(void **state)
             next += period * test_uniform(&seed, 0.8, 1.2);
         }
         ipw_series_push(&s, S(t), J(200 * shown));
-        if (i == 1700) assert_near((double)s.moves_ns / 1e9, 0.1, 0.02);
+        if (i == 1700) assert_near((double)s.pace.moves_ns / 1e9, 0.1, 0.02);
     }
-    assert_near((double)s.moves_ns / 1e9, 0.02, 0.005);
+    assert_near((double)s.pace.moves_ns / 1e9, 0.02, 0.005);
     assert_int_equal(s.breaks, 0);
     assert_near(ipw_series_between(&s, S(3), S(16), 0).j, 200 * 13, 200 * 0.02);
     ipw_series_release(&s);

@@ -122,10 +122,10 @@ static void a_changed_line_of_a_cut_query_goes(void **state)
     free(line);
 }
 
-static int mend(struct ipw_mend *m, struct ipw_err *err)
+static int mend(struct ipw_rebuild *m, struct ipw_err *err)
 {
-    *m = (struct ipw_mend){0}; /* nobody listens */
-    return ipw_mend_run(m, "run", err);
+    *m = (struct ipw_rebuild){0}; /* nobody listens */
+    return ipw_rebuild_run(m, "run", err);
 }
 
 /* A query has its line in one file, once; what else there is of it, or of sessions that never were,
@@ -166,7 +166,7 @@ static void a_run_end_is_not_made_up(void **state)
 {
     static const char *const sessions[][2] = {
         {"\"killed\"", "20000000000"}, {"\"complete\"", "5"}, {"\"complete\"", "null"}};
-    struct ipw_mend m;
+    struct ipw_rebuild m;
     struct ipw_err err = {0};
 
     (void)state;
@@ -188,7 +188,7 @@ static void odd_starts_are_passed_over(void **state)
                                 "\"t_ns\":1}\n"
                                 "{\"data\":{\"text\":{\"event\":\"run_start\"}},\"event\":\"note\","
                                 "\"query\":-1,\"span\":0,\"t_ns\":1}\n";
-    struct ipw_mend m;
+    struct ipw_rebuild m;
     struct ipw_err err = {0};
 
     (void)state;
@@ -210,7 +210,7 @@ static void odd_starts_are_passed_over(void **state)
 
 static void a_manifest_that_is_none_of_ours(void **state)
 {
-    struct ipw_mend m;
+    struct ipw_rebuild m;
     struct ipw_err err = {0};
 
     (void)state;

@@ -275,7 +275,7 @@ static void a_lock_that_cannot_be_held_is_told(void **state)
             assert_int_equal(ipw_lock_check(&lock, "run", NULL), 0);
             assert_int_equal(strncmp(failing_contents("run/lock"), "pid ", 4), 0);
         }
-        ipw_lock_drop(&lock, "run", true);
+        ipw_lock_drop(&lock, "run");
         assert_int_equal(failing_descriptors(), before);
     }
 }
