@@ -1,4 +1,4 @@
-/* export RUN: a saved run for other programs, or for other people. */
+/* export RUN: a saved run for other programs, or for other people without its texts. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* list: the agents, tools and datasets there are.  show: the text of a built-in file. */
+/* list: the agents, tools, datasets, models and sensors.  show: the text of a built-in file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The channels of an open source that count and are not believed. */
+/* The channels of an open source that count towards a domain but are not believed. */
 static void list_doubts(const struct ipw_source_set *set, const struct ipw_selftest *test,
                         const char *name)
 {
@@ -55,7 +55,7 @@ static void list_doubts(const struct ipw_source_set *set, const struct ipw_selft
     }
 }
 
-/* Kinds of sources, and whether this machine has them. */
+/* The supported sensors, and whether this machine has them. */
 static int list_sensors(void)
 {
     struct ipw_source_set set;

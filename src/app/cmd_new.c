@@ -1,4 +1,4 @@
-/* new: a commented, working file to start from, and its test. */
+/* new: creates a commented, working file, and its test. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static int make_folder(const char *path, struct ipw_err *err)
     return ipw_fail_errno(err, errno, "%s", path);
 }
 
-/* The template with the name in the placeholder's places, in a file that was not there before. */
+/* Writes the template to a new file, with `name` instead of the placeholder. */
 static int write_file(const char *path, const char *template, const struct kind *kind,
                       const char *name, struct ipw_err *err)
 {
@@ -90,7 +90,7 @@ static int write_file(const char *path, const char *template, const struct kind 
         k = TEMP_FAILURE_RETRY(write(fd, text.data + done, text.len - done));
     if (k < 0) rc = ipw_fail_errno(err, errno, "%s", path);
     if (close(fd) && !rc) rc = ipw_fail_errno(err, errno, "%s", path);
-    if (rc) unlink(path); /* half a file would be in the way of the next try */
+    if (rc) unlink(path); /* half a file would block the next try */
     ipw_buf_release(&text);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* score RUN: the answers of a saved run, scored again, beside the scores it has. */
+/* score RUN: scores the answers of a saved run again and prints the differences. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,12 +31,11 @@ struct score_options {
 struct job {
     const struct score_options *o;
     struct ipw_dataset *cases;
-    struct ipw_buf lines; /* scores.jsonl */
-    struct ipw_buf flips,
-        reworded;              /* a line each for a person: another score, another answer only */
-    struct ipw_buf flips_json; /* the elements of a list */
+    struct ipw_buf lines;           /* scores.jsonl */
+    struct ipw_buf flips, reworded; /* lines for a person: another score; only another answer */
+    struct ipw_buf flips_json;      /* the elements of a list */
     size_t n, n_missing, n_changed, n_flipped, n_reworded;
-    size_t was[3], now[3]; /* wrong, right, not scored */
+    size_t was[3], now[3]; /* wrong, correct, not scored */
 };
 
 static const char *word(int resolved)
@@ -143,7 +142,7 @@ static int take(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
         j->n_missing++;
         return 0;
     }
-    /* What the agent itself said of its answer; how ours was found is found out again. */
+    /* The agent's own word for where its answer came from; how ours was found is decided again. */
     if (source && strcmp(source, "marker") && strcmp(source, "tool")) source = NULL;
     ipw_dataset_score(j->cases, i, response, source, &score);
     if (!q->trace.completed && score.resolved < 0 && !score.reason[0])
@@ -158,7 +157,7 @@ static int take(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     return 0;
 }
 
-/* The value of --dataset that the run was begun with; NULL: the manifest does not say (redacted). */
+/* The value of --dataset in the run's command; NULL: the manifest does not have it (redacted). */
 static const char *given_dataset(const struct ipw_json *manifest)
 {
     const struct ipw_json *arg =
@@ -168,8 +167,8 @@ static const char *given_dataset(const struct ipw_json *manifest)
     return arg ? ipw_json_str(ipw_json_next(arg), NULL) : NULL;
 }
 
-/* The dataset that the run names; or, where it was a file of rows, that file: the user says where it
- * is now, because a name that is made of the file's could be another dataset's. */
+/* The dataset of the run.  If it was a file of rows, the user must give its path: a name made from
+ * the file's name could be another dataset's. */
 static char *named_dataset(const char *run, char **file)
 {
     struct ipw_json *doc;
@@ -188,7 +187,7 @@ static char *named_dataset(const char *run, char **file)
     return name;
 }
 
-/* Unknown, not 0, when nothing was scored. */
+/* Unknown, not 0, if nothing was scored. */
 static const char *percent(char out[16], const size_t *n)
 {
     if (n[0] + n[1])

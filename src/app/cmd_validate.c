@@ -49,7 +49,7 @@ static void put_json(const struct ipw_validation *v, const struct ipw_err *err)
     ipw_buf_release(&out);
 }
 
-/* A fault in the files is what the command is there to find (1); a folder that is none, 3. */
+/* Faults in the files are the command's result (1); an argument that is not a run folder is 3. */
 static int exit_code(const struct ipw_err *err)
 {
     return err->code == IPW_EPARSE || err->code == IPW_ELIMIT ? IPW_EXIT_FAILED : IPW_EXIT_INPUT;

@@ -144,8 +144,8 @@ static void count(struct ipw_serve_recorded *s, enum ipw_record_lookup_match mat
     }
 }
 
-/* An attempt that failed, as far as a server can do it again: refused, reset and what was no answer
- * at all is a connection that breaks, at the recorded time. */
+/* A failed attempt, as far as a server can repeat it: refused, reset and unreadable attempts are a
+ * connection that breaks at the saved time. */
 static void answer_failure(struct ipw_serve_answer *answer,
                            struct ipw_serve_recorded_outcome *outcome,
                            const struct ipw_serve_told *told)
