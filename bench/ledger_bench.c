@@ -157,7 +157,9 @@ static void bench_sampler(const char *root, int64_t interval_ns)
     }
     set.n = 1;
     begin = ipw_now_ns();
-    if (ipw_sampler_start(&s, &set, interval_ns, NULL, NULL, &err)) exit(1);
+    if (ipw_sampler_start(&s, &set, &(struct ipw_sampler_options){.interval_ns = interval_ns},
+                          &err))
+        exit(1);
     while (ipw_now_ns() - begin < SECONDS * IPW_NS_PER_S) {
         nanosleep(&nap, NULL);
         ipw_sampler_drain(s, ignore, &rows);

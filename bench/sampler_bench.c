@@ -170,7 +170,7 @@ static void rate(const struct ipw_source_set *set, int64_t interval_ns, double s
     bare.late = calloc(bare.cap, sizeof *bare.late);
     stretches.cost_ns = calloc(stretches.cap, sizeof *stretches.cost_ns);
     if (!seen.late || !bare.late || !stretches.cost_ns ||
-        ipw_sampler_start(&s, set, interval_ns, NULL, NULL, &err))
+        ipw_sampler_start(&s, set, &(struct ipw_sampler_options){.interval_ns = interval_ns}, &err))
         exit(1);
     start = bare.start_ns = drained = ipw_now_ns();
     if (pthread_create(&bare.thread, NULL, bare_loop, &bare)) exit(1);
@@ -270,7 +270,9 @@ static void marks(const struct ipw_source_set *set)
     struct ipw_sampler *s;
     struct ipw_err err;
 
-    if (ipw_sampler_start(&s, set, 3600 * IPW_NS_PER_S, NULL, NULL, &err)) exit(1);
+    if (ipw_sampler_start(&s, set,
+                          &(struct ipw_sampler_options){.interval_ns = 3600 * IPW_NS_PER_S}, &err))
+        exit(1);
     source->period_ns = 3600 * IPW_NS_PER_S; /* it cannot have moved: a look at the clock */
     t = ipw_now_ns();
     for (int i = 0; i < MARKS; i++) ipw_sampler_mark(s);
@@ -325,7 +327,7 @@ static void eight_hours(const struct ipw_source_set *set)
     int64_t t = ipw_now_ns();
 
     atomic_store(&jumping_t, IPW_NS_PER_S);
-    if (ipw_sampler_start_with(&s, set, &o, &err)) exit(1);
+    if (ipw_sampler_start(&s, set, &o, &err)) exit(1);
     while (seen.rows < want) ipw_sampler_drain(s, see, &seen);
     ipw_sampler_stop(s);
     ipw_sampler_drain(s, see, &seen);

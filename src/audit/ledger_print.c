@@ -12,9 +12,6 @@
 #include "report/words.h"
 #include "report/write_summary.h"
 
-static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                         IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
-
 void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path)
 {
     *r = (struct ipw_ledger_report){.path = path};
@@ -397,8 +394,11 @@ void ipw_joules_write(struct ipw_jw *w, const char *key, const double *joules)
         return;
     }
     ipw_jw_obj(w);
-    for (int i = 0; i < IPW_DOMAIN_COUNT; i++)
-        ipw_jw_knum(w, ipw_domain_name(sorted[i]), joules[sorted[i]]);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        enum ipw_domain d = ipw_domains_by_name[i];
+
+        ipw_jw_knum(w, ipw_domain_name(d), joules[d]);
+    }
     ipw_jw_obj_end(w);
 }
 
@@ -415,7 +415,7 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
     ipw_jw_key(&w, "balance");
     ipw_jw_obj(&w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        enum ipw_domain d = sorted[i];
+        enum ipw_domain d = ipw_domains_by_name[i];
         struct ipw_ledger_line line;
 
         ipw_ledger_line(&line, &r->balance[d], &totals.energy[d], totals.queries);
@@ -452,8 +452,10 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
         ipw_jw_key(&w, "energy");
         ipw_jw_obj(&w);
         for (int k = 0; k < IPW_DOMAIN_COUNT; k++) {
-            ipw_jw_key(&w, ipw_domain_name(sorted[k]));
-            put_figure(&w, &row->energy[sorted[k]]);
+            enum ipw_domain d = ipw_domains_by_name[k];
+
+            ipw_jw_key(&w, ipw_domain_name(d));
+            put_figure(&w, &row->energy[d]);
         }
         ipw_jw_obj_end(&w);
         ipw_jw_kint(&w, "index", row->index);

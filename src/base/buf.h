@@ -1,10 +1,10 @@
-/* base/buf.h: a byte buffer with a ceiling that remembers that it failed.
+/* base/buf.h: a byte buffer with a size limit that remembers a failure.
  *
- * A buffer is told at birth how large it may become.  An append that would pass the ceiling leaves
- * the content as it was, sets `failed`, and every later append does nothing: ten appends, one
- * check.  The content is always followed by a NUL byte that `len` does not count, so that text can
- * be used as a C string once `data` is not NULL (ipw_buf_str() never returns NULL).  The buffer
- * owns its bytes; ipw_buf_take() hands them to the caller, who frees them with free(). */
+ * The caller sets the limit when it makes the buffer.  An append beyond the limit leaves the
+ * content unchanged and sets `failed`; every later append does nothing.  So a caller makes ten
+ * appends and one check.  A NUL byte follows the content; `len` does not count it, so text can be
+ * used as a C string once `data` is not NULL (ipw_buf_str() never returns NULL).  The buffer owns
+ * its bytes; ipw_buf_take() hands them to the caller, who frees them with free(). */
 #ifndef IPW_BASE_BUF_H
 #define IPW_BASE_BUF_H
 
@@ -24,11 +24,12 @@ struct ipw_buf {
 
 #define IPW_BUF(limit_bytes) ((struct ipw_buf){.max = (limit_bytes)})
 
-void ipw_buf_init(struct ipw_buf *b, size_t max_bytes); /* no allocation */
-void ipw_buf_release(struct ipw_buf *b); /* frees the bytes; reusable, same ceiling */
-void ipw_buf_clear(struct ipw_buf *b);   /* empties, keeps the memory, not failed */
+void ipw_buf_init(struct ipw_buf *b, size_t max_bytes); /* does not allocate */
+/* Frees the bytes; the buffer stays usable, with the same limit. */
+void ipw_buf_release(struct ipw_buf *b);
+void ipw_buf_clear(struct ipw_buf *b); /* empties it and clears `failed`; keeps the memory */
 
-/* All of these return 0, or IPW_ELIMIT when the ceiling was or had been hit. */
+/* All of these return 0, or IPW_ELIMIT if the limit is or was reached. */
 int ipw_buf_add(struct ipw_buf *b, const void *bytes, size_t n);
 int ipw_buf_adds(struct ipw_buf *b, const char *text);
 int ipw_buf_addc(struct ipw_buf *b, char c);
@@ -37,8 +38,9 @@ int ipw_buf_vaddf(struct ipw_buf *b, const char *fmt, va_list ap);
 
 char *ipw_buf_more_room(struct ipw_buf *b, size_t n); /* for ipw_buf_room() */
 
-/* Room for n more bytes at the end: returns where to write, or NULL at the ceiling.  Follow with
- * ipw_buf_added() saying how many of them were written.  Inline: a JSON writer asks for every key. */
+/* Makes room for n more bytes at the end: returns where to write, or NULL at the limit.  Then call
+ * ipw_buf_added() with the number of bytes written.  Inline, because a JSON writer calls it for
+ * every key. */
 static inline char *ipw_buf_room(struct ipw_buf *b, size_t n)
 {
     bool there = n < b->cap - b->len && b->cap <= b->max && !b->failed;
@@ -52,12 +54,12 @@ static inline void ipw_buf_added(struct ipw_buf *b, size_t n)
     b->data[b->len] = '\0';
 }
 
-/* Gives back what is held for more to come, where it is much. */
+/* Gives unused memory back, if it is much. */
 void ipw_buf_fit(struct ipw_buf *b);
 
 void ipw_buf_drop_front(struct ipw_buf *b, size_t n);
 void ipw_buf_truncate(struct ipw_buf *b, size_t len);
-char *ipw_buf_take(struct ipw_buf *b, size_t *len); /* never NULL; the buffer is empty after */
-const char *ipw_buf_str(const struct ipw_buf *b);   /* "" when empty */
+char *ipw_buf_take(struct ipw_buf *b, size_t *len); /* never NULL; the buffer is empty afterwards */
+const char *ipw_buf_str(const struct ipw_buf *b);   /* "" if empty */
 
 #endif

@@ -26,11 +26,11 @@ int64_t ipw_anchor_wall_ns(const struct ipw_anchor *anchor, int64_t mono_ns)
 {
     __int128 wall = (__int128)anchor->wall_ns + mono_ns - anchor->mono_ns;
 
-    /* Beyond 63 bits only by a record that is damaged. */
+    /* Only a damaged file leads beyond 63 bits. */
     return wall > INT64_MAX ? INT64_MAX : wall < INT64_MIN ? INT64_MIN : (int64_t)wall;
 }
 
-/* Whole seconds, rounded down also before 1970. */
+/* Rounds down to whole seconds, also before 1970. */
 static time_t wall_seconds(int64_t wall_ns)
 {
     return (time_t)(wall_ns / IPW_NS_PER_S - (wall_ns % IPW_NS_PER_S < 0));

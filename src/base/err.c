@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 
-/* Names and texts of others stand in messages, and a cut may fall inside a character: a '?' stands for
- * each byte that is not UTF-8, and a blank for a line break, so that a message is one line and can go
- * anywhere. */
+/* Messages quote foreign names and texts, and truncation may cut a character in two.  Replace each
+ * byte that is not UTF-8 by '?' and each line break by a blank, so that a message is one valid
+ * line. */
 static void clean(char *text)
 {
     size_t n = strlen(text), len;

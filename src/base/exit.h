@@ -1,16 +1,16 @@
 /* base/exit.h: the program's exit codes, one list for every command.
  *
- * docs and help texts name them too.  Owns nothing. */
+ * The docs and help texts name them as well.  Owns nothing. */
 #ifndef IPW_BASE_EXIT_H
 #define IPW_BASE_EXIT_H
 
 /* Exit codes. */
 enum {
     IPW_EXIT_OK = 0,
-    IPW_EXIT_FAILED = 1, /* a run-time failure: server down, nothing succeeded, disk full */
+    IPW_EXIT_FAILED = 1, /* a failure while running: server down, no query succeeded, disk full */
     IPW_EXIT_USAGE = 2,
     IPW_EXIT_INPUT = 3,    /* dataset, agent or configuration cannot be read */
-    IPW_EXIT_DIVERGED = 4, /* a replay did not go as its record did */
+    IPW_EXIT_DIVERGED = 4, /* a replay diverged from the saved run */
     IPW_EXIT_INTERRUPTED = 130,
 };
 

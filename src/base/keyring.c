@@ -16,9 +16,8 @@ struct kept {
 static struct {
     struct kept *kept;
     size_t n, cap;
-    char **given,
-        **copies;  /* the words of the command line: where the kernel shows them, and ours */
-    char **handed; /* ours once more, in an order that is the caller's business */
+    char **given, **copies; /* the words of the command line: the kernel's and our copies */
+    char **handed;          /* our copies again; the caller may reorder these */
     int n_words;
 } ring;
 
@@ -37,12 +36,12 @@ static void keep(const char *name, const char *value)
 static void overwrite(char *text, size_t n)
 {
     memset(text, '*', n);
-    __asm__ volatile("" : : "r"(text) : "memory"); /* nobody reads it here: not to be left out */
+    __asm__ volatile("" : : "r"(text) : "memory"); /* keeps the compiler from dropping the memset */
 }
 
 /* ---- the environment ---- */
 
-/* Overwrites the value wherever the name stands, which may be more than once. */
+/* Overwrites the value at every place of the name, which may occur more than once. */
 static void take_variable(const char *name)
 {
     const char *value = getenv(name);
@@ -78,7 +77,8 @@ static bool has_secret_url(const char *text)
     return n > 0;
 }
 
-/* The shell's two folders have a name like a password's; and a file is no key, whatever it holds. */
+/* PWD and OLDPWD end like a password's name.  The value of a variable that names a file is no
+ * key. */
 static bool is_key(const char *name, size_t n, const char *value)
 {
     if ((n == 3 && memcmp(name, "PWD", n) == 0) || (n == 6 && memcmp(name, "OLDPWD", n) == 0))
@@ -96,7 +96,7 @@ static void take_environment(void)
 
         if (is_key(environ[i], n, value)) {
             name = ipw_memdup(environ[i], n);
-            take_variable(name); /* environ[i] is the next one now */
+            take_variable(name); /* environ[i] is now the next variable */
             free(name);
             continue;
         }

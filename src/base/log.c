@@ -31,14 +31,15 @@ bool ipw_log_write(const char *text, size_t n, int wait_ms)
 {
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-    /* A pipe that takes anything takes PIPE_BUF bytes, so what is no longer does not block.  A
-     * reader that went away must not end the run either: the result is not looked at further. */
+    /* A pipe that is ready for writing has room for PIPE_BUF bytes, so a write of at most that many
+     * does not block.  A closed reader must not end the run, so callers may ignore the result. */
     if (n > PIPE_BUF) n = PIPE_BUF;
     return poll(&out, 1, wait_ms) == 1 && write(STDERR_FILENO, text, n) == (ssize_t)n;
 }
 
-/* So that a terminal shows it and does nothing else: what is said quotes servers, models and files.
- * Only our own line breaks are kept, in front of what is indented: nobody else begins a line. */
+/* Makes text harmless on a terminal, because messages quote servers, models and files.  Only our
+ * own line breaks are kept: those in front of an indented line.  So quoted text cannot begin a
+ * line. */
 static void make_harmless(struct ipw_buf *out, const char *text)
 {
     while (*text) {
@@ -53,7 +54,7 @@ static void make_harmless(struct ipw_buf *out, const char *text)
     ipw_buf_addc(out, '\n');
 }
 
-/* A terminal would cut inside words. */
+/* Wraps the line, because a terminal would cut inside words. */
 static void wrap(struct ipw_buf *line)
 {
     struct ipw_buf out = IPW_BUF(2 * PIPE_BUF);
@@ -69,7 +70,7 @@ static void wrap(struct ipw_buf *line)
     *line = out;
 }
 
-/* One line, whole, without secrets. */
+/* Writes one whole line, without secrets. */
 static void put_line(const char *mark, int wait_ms, const char *fmt, va_list ap)
 {
     char line[2048];

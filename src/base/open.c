@@ -22,7 +22,7 @@ static int refuse(mode_t mode, const char *path, struct ipw_err *err)
     return ipw_fail(err, IPW_EINVAL, "%s: %s, not a regular file", path, kind_of(mode));
 }
 
-/* What open(2) itself refuses is told by name too. */
+/* Names the kind of file that open(2) itself refuses, too. */
 static int fail_open(int errnum, const char *path, struct ipw_err *err)
 {
     struct stat st;

@@ -1,20 +1,21 @@
-/* base/open.h: opening files that a user names, or that lie in a folder anybody may have filled.
+/* base/open.h: opens files that a user names, or that lie in a folder that others can write to.
  *
- * Something else may stand in a file's place.  A named pipe would hold up the program until somebody
- * writes into it, a device may never end, a link leads to another file, and a file with a second
- * name is a file outside of the folder as well.  These open without waiting, look at what they got,
- * and say by name what they refuse.  Interrupted calls are repeated. */
+ * A path may lead to something unexpected.  A named pipe would block the program until a writer
+ * comes.  A device may never end.  A link leads to another file.  A file with a second name also
+ * exists outside its folder.  These functions open without waiting, check the kind of file, and
+ * name the kind that they refuse.  Interrupted calls are repeated. */
 #ifndef IPW_BASE_OPEN_H
 #define IPW_BASE_OPEN_H
 
 #include "base/err.h"
 
-/* A descriptor to read from, or a negative code.  Also a pipe that the program was started with
- * (/dev/stdin, /dev/fd/3: what a shell makes of `<(command)`); then reading waits for the writer. */
+/* Returns a descriptor to read from, or a negative code.  Also opens a pipe that the program was
+ * started with (/dev/stdin, /dev/fd/3: a shell's `<(command)`); reading then waits for the
+ * writer. */
 int ipw_open_read(const char *path, struct ipw_err *err);
-/* A descriptor to write to, or a negative code: a regular file with one name, no link.  `flags` are
- * O_WRONLY or O_RDWR, and O_CREAT (mode 0600), O_EXCL, O_APPEND.  With O_APPEND a character device
- * (/dev/full) is taken, too. */
+/* Returns a descriptor to write to, or a negative code.  The file must be a regular file with one
+ * name, and not a link.  `flags` are O_WRONLY or O_RDWR, with O_CREAT (mode 0600), O_EXCL,
+ * O_APPEND.  With O_APPEND a character device (/dev/full) is allowed. */
 int ipw_open_write(const char *path, int flags, struct ipw_err *err);
 
 #endif

@@ -1,7 +1,7 @@
-/* base/option.h: what a row of an option table says, and what a command is made of.
+/* base/option.h: the rows of an option table, and the parts of a command.
  *
  * A module with options of its own has a table of rows for the struct that they fill; a command's
- * table takes it in as a block.  The command line (app/options.h) parses the tables and prints the
+ * table includes it as a block.  The command line (app/options.h) parses the tables and prints the
  * help.  Plain values: strings are borrowed from argv. */
 #ifndef IPW_BASE_OPTION_H
 #define IPW_BASE_OPTION_H
@@ -15,25 +15,25 @@ enum ipw_opt_kind {
     IPW_OPT_INT,      /* int64_t within [min, max] */
     IPW_OPT_NUM,      /* double */
     IPW_OPT_DURATION, /* int64_t nanoseconds */
-    IPW_OPT_JOULES,   /* double, more than zero */
+    IPW_OPT_JOULES,   /* double, above zero */
     IPW_OPT_BYTES,    /* size_t within [min, max] */
     IPW_OPT_LIST,     /* struct ipw_opt_list: may be given several times */
-    IPW_OPT_SECTION,  /* no option: the rows below it have this title in the help */
-    IPW_OPT_BLOCK,    /* no option: the rows of `rows`, whose struct lies at `offset` */
-    IPW_OPT_OLD,      /* an earlier name: `help` is today's, and `value` its value if arg is NULL */
+    IPW_OPT_SECTION,  /* not an option: a title in the help for the rows below */
+    IPW_OPT_BLOCK,    /* not an option: the rows of `rows`, whose struct lies at `offset` */
+    IPW_OPT_OLD,      /* an old name: `help` is the new one, and `value` its value if arg is NULL */
 };
 
-/* What of an option's value must not be seen by others: on our command line, in our environment, in
- * anything that is written (run/conceal.h). */
+/* The secret part of an option's value.  It is hidden on our command line, in our environment and
+ * in everything that we write (run/conceal.h). */
 enum ipw_opt_holds {
     IPW_HOLDS_NO_SECRET,
-    IPW_HOLDS_KEY_NAME, /* the name of the variable that holds a key */
+    IPW_HOLDS_KEY_NAME, /* the value names the variable that holds a key */
     IPW_HOLDS_HEADER,   /* 'Name: value', or 'Name: env:VAR' */
-    IPW_HOLDS_JSON,     /* an object, whose members with a secret's name are secrets */
+    IPW_HOLDS_JSON,     /* an object; its members with a secret's name are secrets */
 };
 
 struct ipw_opt_list {
-    const char **items; /* NULL-terminated once one was given; freed by the caller */
+    const char **items; /* NULL-terminated after the first item; freed by the caller */
     size_t n, cap;
 };
 
@@ -41,13 +41,13 @@ struct ipw_opt {
     const char *name; /* without dashes; NULL ends the table */
     char letter;      /* or 0 */
     enum ipw_opt_kind kind;
-    size_t offset;   /* of the value in the options struct */
-    const char *arg; /* what the help calls the value; NULL for flags */
+    size_t offset;   /* offset of the value in the options struct */
+    const char *arg; /* the value's name in the help; NULL for flags */
     const char *help;
-    int64_t min, max; /* of integers and bytes; of a duration `min` */
+    int64_t min, max; /* for integers and bytes; a duration uses only `min` */
     enum ipw_opt_holds holds;
-    const struct ipw_opt *rows; /* of a block */
-    const char *value;          /* of an old name */
+    const struct ipw_opt *rows; /* for a block */
+    const char *value;          /* for an old name */
 };
 /* clang-format off */
 #define IPW_OPT_END {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL}

@@ -7,21 +7,21 @@
 
 #include "base/mem.h"
 
-/* The search is Wu and Manber's: a table says for each three bytes how far the window may move
- * before any of the patterns can end there, so that a text without secrets is passed in steps of
- * nearly the shortest pattern's length. */
+/* The search is Wu and Manber's.  For each three bytes a table says how far the window may move
+ * before any pattern can end there.  So a text without secrets is searched in steps of nearly the
+ * shortest pattern's length. */
 enum { SHORTEST = 8, ENOUGH = 16, BLOCK = 3, TABLE = 4096, MARK = 3, MAX_SECRET = 4096 };
 
 struct form {
     char *bytes;
     size_t n;
-    char fill; /* 0: replaced by ***; else by as many of these */
+    char fill; /* 0: replace by ***; else repeat this character */
 };
 
 static struct {
     struct form *forms;
     size_t n, cap;
-    size_t shortest; /* of the forms */
+    size_t shortest; /* length of the shortest form */
     uint8_t shift[TABLE];
 } known;
 
@@ -49,7 +49,7 @@ static void index_forms(void)
     }
 }
 
-/* A number is masked by digits, so that a line of JSON stays one. */
+/* A number is masked by digits, so that a line of JSON stays valid. */
 static char fill_of(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -68,7 +68,7 @@ static void add_form(const char *s, size_t n)
 
 /* ---- the forms ---- */
 
-/* As a JSON string holds it; `slash`: also with the slash escaped, as some printers do. */
+/* The text as a JSON string holds it; `slash`: also escape the slash, as some printers do. */
 static void json_form(struct ipw_buf *out, const char *s, size_t n, bool slash)
 {
     for (size_t i = 0; i < n; i++) {
@@ -95,8 +95,8 @@ static void add_json(const char *s, size_t n, int depth)
     }
 }
 
-/* Which bytes are left as they are differs between programs: all but the unreserved ones are
- * encoded, or those too that may stand in a query. */
+/* Programs differ in the bytes that they leave unencoded: only the unreserved ones, or also those
+ * that a query may contain. */
 static void add_percent(const char *s, size_t n, const char *digits, const char *kept)
 {
     struct ipw_buf out = IPW_BUF(4 * MAX_SECRET);
@@ -116,8 +116,8 @@ static void add_percent(const char *s, size_t n, const char *digits, const char 
     ipw_buf_release(&out);
 }
 
-/* The characters of a base64 text that depend on this value alone, when `before` bytes of the
- * encoded text (modulo 3) come before it. */
+/* The characters of a base64 text that depend on this value alone, if `before` bytes (modulo 3)
+ * precede it in the encoded text. */
 static void add_base64(const char *s, size_t n, size_t before, const char *last_two)
 {
     static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -138,8 +138,8 @@ static void add_base64(const char *s, size_t n, size_t before, const char *last_
     ipw_buf_release(&out);
 }
 
-/* What a program that has the key may print to get past this: the key from its end, as hexadecimal
- * digits, and with every byte percent-encoded. */
+/* The disguises that a program with the key may print to avoid this filter: the key reversed, as
+ * hexadecimal digits, and with every byte percent-encoded. */
 static void add_disguised(const char *s, size_t n)
 {
     static const char *const digits[] = {"0123456789abcdef", "0123456789ABCDEF"};
@@ -203,8 +203,8 @@ void ipw_secret_forget_all(void)
 
 /* ---- the search ---- */
 
-/* How much of a form stands at s.  A message that was cut short may end inside a secret, so its
- * first 16 bytes are enough; 0 when there are fewer. */
+/* The length of the form's beginning at s.  A truncated message may end inside a secret, so its
+ * first 16 bytes are enough; 0 if there are fewer. */
 static size_t match(const struct form *f, const char *s, size_t n)
 {
     size_t enough = f->n < ENOUGH ? f->n : ENOUGH, k;
@@ -230,7 +230,7 @@ static const struct form *form_at(const char *s, size_t n, size_t *len)
     return longest;
 }
 
-/* The first occurrence at or after `at`; NULL when there is none. */
+/* The first occurrence at or after `at`; NULL if there is none. */
 static const struct form *find(const char *text, size_t n, size_t *at, size_t *len)
 {
     const unsigned char *p = (const unsigned char *)text;

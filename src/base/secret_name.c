@@ -5,13 +5,13 @@
 
 enum { LONGEST_NAME = 128 };
 
-/* The end of a name, in small letters and without separators.  What stands before it must be a
- * separator or the change from a small letter to a capital one, or nothing. */
+/* The end of a name, in lower case and without separators.  Before it the name must have a
+ * separator, a change from lower to upper case, or nothing. */
 static const char *const words[] = {"key",    "token",         "secret",      "password",
                                     "passwd", "passphrase",    "pwd",         "credential",
                                     "auth",   "authorization", "credentials", "cookie",
                                     "bearer", "jwt",           "signature",   NULL};
-/* These are secrets also where they are written in one word with the word before. */
+/* These are secrets even if they are joined to the word before. */
 static const char *const joined[] = {"apikey",    "password",    "passwd",    "secret",
                                      "accesskey", "accesstoken", "authtoken", "privatekey",
                                      "secretkey", NULL};
@@ -58,7 +58,7 @@ void ipw_secret_in_urls(const char *text, void (*fn)(void *ud, const char *value
 
         if (path > end) path = end;
         for (const char *p = from; p < path; p++)
-            if (*p == '@') at = p; /* the last one: a password may hold others */
+            if (*p == '@') at = p; /* the last @: a password may contain others */
         colon = at ? memchr(from, ':', (size_t)(at - from)) : NULL;
         if (at) fn(ud, colon ? colon + 1 : from, (size_t)(at - (colon ? colon + 1 : from)));
         from = path + strcspn(path, "?#");

@@ -11,9 +11,9 @@
 
 enum { WINDOW_BYTES = 64 * 1024 };
 
-/* A part of the file in memory. */
+/* A part of the file, in memory. */
 struct ipw_spill_window {
-    size_t first, n; /* records */
+    size_t first, n; /* counted in items */
     char *bytes;     /* NULL: not used yet */
 };
 
@@ -34,7 +34,7 @@ void ipw_spill_release(struct ipw_spill *s)
     *s = (struct ipw_spill){.fd = -1};
 }
 
-/* A file system that knows no files without a name gets one whose name is taken away at once. */
+/* If the file system has no files without a name, make a file and remove its name at once. */
 static int unnamed_file(const char *folder)
 {
     char *name;
@@ -67,7 +67,7 @@ static void empty_tail(struct ipw_spill *s)
     if (done == bytes) s->in_file = s->n;
 }
 
-void ipw_spill_add(struct ipw_spill *s, const void *record)
+void ipw_spill_add(struct ipw_spill *s, const void *item)
 {
     size_t held = s->n - s->in_file;
 
@@ -76,7 +76,7 @@ void ipw_spill_add(struct ipw_spill *s, const void *record)
         held = s->n - s->in_file;
     }
     ipw_grow((void **)&s->tail, &s->cap, held + 1, s->size);
-    memcpy(s->tail + held * s->size, record, s->size);
+    memcpy(s->tail + held * s->size, item, s->size);
     s->n++;
 }
 
@@ -111,9 +111,9 @@ static const void *look(const struct ipw_spill *s, struct ipw_spill_window *w, s
 
 const void *ipw_spill_at(const struct ipw_spill *s, size_t i) { return look(s, s->window, i); }
 
-/* ---- sorting: pieces that fit in memory, then two by two ---- */
+/* ---- sorting: pieces that fit in memory, merged two by two ---- */
 
-/* Adds [first, middle) and [middle, end) of `s`, each in order, as one. */
+/* Merges [first, middle) and [middle, end) of `s`, which are sorted, into `out`. */
 static void merge(struct ipw_spill *out, const struct ipw_spill *s, size_t first, size_t middle,
                   size_t end, ipw_spill_order *order)
 {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 struct unit {
     const char *name;
     double factor;
@@ -17,7 +19,7 @@ static int parse_number_with_unit(double *out, const char *text, const struct un
     char *end;
     double x;
 
-    /* strtod would also take spaces, signs, words and hexadecimal numbers. */
+    /* strtod also accepts spaces, signs, words and hexadecimal numbers. */
     if ((isdigit((unsigned char)text[0]) || text[0] == '.') && (text[1] | 0x20) != 'x') {
         x = strtod(text, &end);
         for (const struct unit *u = units; u->name; u++) {
@@ -113,7 +115,8 @@ int ipw_parse_double(double *out, const char *text, struct ipw_err *err)
     return 0;
 }
 
-/* Optimal string alignment distance, rows kept on the stack; names longer than 63 are not near. */
+/* Optimal string alignment distance, with its rows on the stack; names over 63 bytes never
+ * match. */
 static size_t edit_distance(const char *a, const char *b)
 {
     enum { MAX = 64 };
@@ -149,7 +152,7 @@ const char *ipw_nearest(const char *name, const char *const *candidates)
     for (; *candidates; candidates++) {
         size_t d = edit_distance(name, *candidates);
         size_t limit = (n > 3 ? 2 : 1) + n / 6;
-        /* A word that was typed only in part is a slip too: "temp" for "temperature". */
+        /* A partly typed word is a slip as well: "temp" for "temperature". */
         if (n >= 3 && strncmp(name, *candidates, n) == 0 && d > limit) d = limit;
         if (d <= limit && (!best || d < best_distance)) {
             best = *candidates;
@@ -178,40 +181,6 @@ void ipw_slug(struct ipw_buf *out, const char *text)
     }
     while (out->len > start && out->data[out->len - 1] == '_') ipw_buf_truncate(out, out->len - 1);
     if (out->len == start) ipw_buf_adds(out, "model");
-}
-
-size_t ipw_utf8_len(const char *s, size_t n)
-{
-    const unsigned char *p = (const unsigned char *)s;
-
-    if (n == 0) return 0;
-    if (p[0] < 0x80) return 1;
-    if (p[0] < 0xC2) return 0;
-    if (p[0] < 0xE0) return n >= 2 && (p[1] & 0xC0) == 0x80 ? 2 : 0;
-    if (p[0] < 0xF0) {
-        if (n < 3 || (p[1] & 0xC0) != 0x80 || (p[2] & 0xC0) != 0x80) return 0;
-        if (p[0] == 0xE0 && p[1] < 0xA0) return 0;
-        if (p[0] == 0xED && p[1] >= 0xA0) return 0; /* surrogates */
-        return 3;
-    }
-    if (p[0] < 0xF5) {
-        if (n < 4 || (p[1] & 0xC0) != 0x80 || (p[2] & 0xC0) != 0x80 || (p[3] & 0xC0) != 0x80)
-            return 0;
-        if (p[0] == 0xF0 && p[1] < 0x90) return 0;
-        if (p[0] == 0xF4 && p[1] >= 0x90) return 0;
-        return 4;
-    }
-    return 0;
-}
-
-bool ipw_utf8_valid(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n;) {
-        size_t k = ipw_utf8_len(s + i, n - i);
-        if (!k) return false;
-        i += k;
-    }
-    return true;
 }
 
 size_t ipw_utf8_clean(struct ipw_buf *out, const char *s, size_t n)
@@ -300,7 +269,7 @@ void ipw_text_shell_word(struct ipw_buf *out, const char *s)
     ipw_buf_addc(out, '\'');
 }
 
-/* Up to the next blank that may become a line break. */
+/* Length up to the next blank that may become a line break. */
 static size_t word_length(const char *s)
 {
     size_t n = strcspn(s, " \n`");
@@ -330,7 +299,7 @@ void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t columns)
     while (*s) {
         size_t n, wide;
 
-        if (at == 0 && *s == ' ') { /* an indented line: as it is */
+        if (at == 0 && *s == ' ') { /* an indented line stays unchanged */
             n = strcspn(s, "\n");
             ipw_buf_add(out, s, n);
             s += n;

@@ -1,7 +1,7 @@
 /* base/text.h: small pure functions over text.
  *
- * Quantities with units as users type them, names as users mistype them, UTF-8 as the world sends
- * it.  Nothing here allocates unless it says so. */
+ * Quantities with units as users type them, misspelt names, and UTF-8 from any source.  Nothing
+ * here allocates unless its comment says so. */
 #ifndef IPW_BASE_TEXT_H
 #define IPW_BASE_TEXT_H
 
@@ -12,48 +12,46 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* "30s", "500ms", "2m", "1h", "1.5" (seconds) to nanoseconds. */
+/* Parses "30s", "500ms", "2m", "1h", "1.5" (seconds) to nanoseconds. */
 int ipw_parse_duration_ns(int64_t *out, const char *text, struct ipw_err *err);
-/* "64K", "2M", "1G", "4096": powers of 1024; a trailing B or iB is allowed. */
+/* Parses "64K", "2M", "1G", "4096": powers of 1024; a trailing B or iB is allowed. */
 int ipw_parse_bytes(size_t *out, const char *text, struct ipw_err *err);
-/* "500", "2kJ", "1.5 MJ", "3Wh", "0.2kWh" to joules; more than zero. */
+/* Parses "500", "2kJ", "1.5 MJ", "3Wh", "0.2kWh" to joules; the value must be above zero. */
 int ipw_parse_joules(double *out, const char *text, struct ipw_err *err);
-/* A whole decimal integer within [min, max], nothing after it. */
+/* Parses a whole decimal integer within [min, max], with nothing after it. */
 int ipw_parse_int(int64_t *out, const char *text, int64_t min, int64_t max, struct ipw_err *err);
-/* A finite decimal number, nothing after it; the "C" locale's point. */
+/* Parses a finite decimal number with nothing after it; the decimal separator is always a point. */
 int ipw_parse_double(double *out, const char *text, struct ipw_err *err);
 
 bool ipw_ends_with(const char *text, const char *end);
 
-/* The candidate nearest to `name` by edit distance (transpositions count one), or NULL when none
- * is near enough to be a slip.  `candidates` ends with NULL; the result is one of its pointers. */
+/* Returns the candidate nearest to `name` by edit distance (a transposition counts one), or NULL if
+ * none is near enough to be a slip.  `candidates` ends with NULL; the result is one of its
+ * pointers. */
 const char *ipw_nearest(const char *name, const char *const *candidates);
 
-/* Upstream's slug rule: every byte that is not an ASCII letter or digit (bytes of non-ASCII letters
- * stay) becomes '_', outer '_' are stripped, "model" when nothing is left. */
+/* Upstream's slug rule.  Every byte that is not an ASCII letter or digit becomes '_' (bytes of
+ * non-ASCII letters stay), outer '_' are stripped, and an empty result becomes "model". */
 void ipw_slug(struct ipw_buf *out, const char *text);
 
-/* Length of the valid UTF-8 sequence at s (1..4), or 0 when the bytes there are not valid. */
-size_t ipw_utf8_len(const char *s, size_t n);
-bool ipw_utf8_valid(const char *s, size_t n);
 /* Appends s with each invalid byte replaced by U+FFFD; returns how many were replaced. */
 size_t ipw_utf8_clean(struct ipw_buf *out, const char *s, size_t n);
 
-/* Appends s as one word of a POSIX shell's command line, in quotes where it needs them. */
+/* Appends s as one word of a POSIX shell's command line, quoted if necessary. */
 void ipw_text_shell_word(struct ipw_buf *out, const char *s);
 
-/* Appends s so that a terminal shows it and does nothing else: control characters, escape
- * sequences and bidirectional marks become visible, line breaks become spaces, and the text is cut
- * after `max_columns` characters with an ellipsis (0: not cut). */
+/* Appends s so that it is harmless on a terminal.  Control characters, escape sequences and
+ * bidirectional marks become visible, line breaks become spaces, and text beyond `max_columns`
+ * characters is cut with an ellipsis (0: never cut). */
 void ipw_text_printable(struct ipw_buf *out, const char *s, size_t n, size_t max_columns);
 
-/* Appends s, broken at blanks so that no line has more than `columns` characters; lines that follow
- * a break of ours begin with four blanks.  What stands between backquotes is a command to be copied
- * and stays whole, so do words that are longer than a line, and lines of s that begin with a blank. */
+/* Appends s, broken at blanks so that no line has more than `columns` characters.  Lines after such
+ * a break begin with four blanks.  Text between backquotes is a command to copy and stays whole.
+ * So do words that are longer than a line, and lines of s that begin with a blank. */
 void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t columns);
 
-/* Appends the bytes as pairs of hexadecimal digits; and n digits back into n / 2 bytes at `to`, where
- * a character that is no digit gives some digit. */
+/* Appends the bytes as pairs of hexadecimal digits; and converts n digits into n / 2 bytes at `to`.
+ * A character that is not a digit counts as some digit. */
 void ipw_text_hex(struct ipw_buf *out, const char *s, size_t n);
 void ipw_text_unhex(char *to, const char *s, size_t n);
 

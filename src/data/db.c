@@ -37,7 +37,7 @@ int ipw_db_search(struct ipw_buf *out, const char *folder, const char *words,
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "json/write.h"
 
 enum {
@@ -46,12 +46,12 @@ enum {
     MAX_FILES = 20000,
     MAX_WORDS = 64,
     MAX_INDEXES = 8,
-    /* A function's one call cannot be stopped: what it works on is kept small.  instr() in a value of
-     * 4 MiB and LIKE of 1,000 characters take minutes at the worst, not days. */
+    /* A single call of an SQL function cannot be stopped, so its arguments are limited.  At worst,
+     * instr() in a value of 4 MiB and LIKE of 1,000 characters take minutes, not days. */
     MAX_VALUE_BYTES = 4 * 1024 * 1024,
     MAX_PATTERN_BYTES = 1000,
 };
-#define MAX_INDEX_BYTES (256 * IPW_MIB) /* of the texts in one */
+#define MAX_INDEX_BYTES (256 * IPW_MIB) /* all texts of one index */
 
 /* ---- queries ---- */
 
@@ -62,7 +62,7 @@ static int look(void *ud)
     return atomic_load(l->stop) || (l->deadline_ns && ipw_now_ns() > l->deadline_ns);
 }
 
-/* Reading, and functions: all else is refused while the statement is compiled. */
+/* Allow reading and functions.  Everything else is refused when the statement is compiled. */
 static int authorize(void *ud, int action, const char *a, const char *b, const char *c,
                      const char *d)
 {
@@ -70,7 +70,7 @@ static int authorize(void *ud, int action, const char *a, const char *b, const c
     if (action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_RECURSIVE)
         return SQLITE_OK;
     if (action == SQLITE_FUNCTION)
-        /* fts3_tokenizer() gives and takes addresses of code; Debian's SQLite has it. */
+        /* fts3_tokenizer() reads and writes addresses of code; Debian's SQLite has it. */
         return b && (sqlite3_stricmp(b, "load_extension") == 0 ||
                      sqlite3_stricmp(b, "fts3_tokenizer") == 0)
                    ? SQLITE_DENY
@@ -102,19 +102,19 @@ static void put_value(struct ipw_jw *w, sqlite3_stmt *statement, int i)
     case SQLITE_INTEGER: ipw_jw_int(w, sqlite3_column_int64(statement, i)); break;
     case SQLITE_FLOAT: ipw_jw_num(w, sqlite3_column_double(statement, i)); break;
     case SQLITE_NULL: ipw_jw_null(w); break;
-    default: { /* bytes that are no text come out with marks in their place */
+    default: { /* bytes that are not UTF-8 become U+FFFD */
         const char *text = (const char *)sqlite3_column_text(statement, i);
         ipw_jw_strn(w, text ? text : "", (size_t)sqlite3_column_bytes(statement, i));
     }
     }
 }
 
-/* Steps the statement into `out`. */
+/* Steps the statement; appends its rows to `out`. */
 static int run_statement(struct ipw_buf *out, sqlite3 *db, sqlite3_stmt *statement,
                          const struct ipw_db_limits *l, struct ipw_err *err)
 {
     int columns = sqlite3_column_count(statement), rc;
-    /* Whether there is more is known last, and its key comes first: rows are gathered apart. */
+    /* The key "more" comes first but is known last, so collect the rows separately. */
     struct ipw_buf gathered = IPW_BUF(2 * l->max_bytes + 4096);
     bool more = false;
     size_t rows = 0;
@@ -215,14 +215,14 @@ int ipw_db_query(struct ipw_buf *out, const char *path, const char *sql,
 
 struct index {
     char *folder;
-    int64_t stamp; /* of the files' sizes and times together */
+    int64_t stamp; /* hash of the files' sizes and times */
     sqlite3 *db;
     struct index *next;
 };
-static struct index *indexes; /* the one used last comes first */
+static struct index *indexes; /* most recently used first */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* nftw() has no user data; everything here happens under the lock. */
+/* nftw() has no user data; the lock protects this. */
 static struct {
     sqlite3_stmt *insert;
     const char *folder;
@@ -351,7 +351,7 @@ static int get_index(struct index **out, const char *folder, struct ipw_err *err
     return 0;
 }
 
-/* The words in quotes, so that nothing of them is FTS5's syntax; any of them may stand in the text. */
+/* Puts each word in quotes, so that no word is FTS5 syntax; a text matches with any of them. */
 static int put_words(struct ipw_buf *out, const char *words, struct ipw_err *err)
 {
     int n = 0;

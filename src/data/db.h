@@ -1,9 +1,10 @@
 /* data/db.h: SQLite for scripts: read-only queries on a file, and full-text search over a folder.
  *
- * Both are made to run away from the loop's thread and touch nothing shared but an index behind its own
- * lock.  A query can write nothing, attach nothing and load nothing; it ends at its deadline, when
- * *stop is set, or when its answer is full.  Values are 4 MiB at most: inside one call of an SQL function it
- * cannot be ended.  Needs libsqlite3; a build without it says so. */
+ * Both run away from the loop's thread and share only an index, which has its own lock.  A query
+ * can write nothing, attach nothing and load nothing.  It ends at its deadline, when *stop is set,
+ * or when its answer is full.  Values are limited to 4 MiB, because a single call of an SQL
+ * function cannot be stopped.  Needs libsqlite3; a build without it returns an error that says
+ * so. */
 #ifndef IPW_DATA_DB_H
 #define IPW_DATA_DB_H
 
@@ -28,7 +29,7 @@ struct ipw_db_value {
 struct ipw_db_limits {
     int64_t deadline_ns; /* monotonic */
     atomic_bool *stop;
-    size_t max_rows, max_bytes; /* of the answer, as JSON */
+    size_t max_rows, max_bytes; /* limits of the answer, as JSON */
 };
 
 /* Appends {"columns":[...],"rows":[[...],...],"more":bool}. */
@@ -36,9 +37,9 @@ int ipw_db_query(struct ipw_buf *out, const char *path, const char *sql,
                  const struct ipw_db_value *values, size_t n_values,
                  const struct ipw_db_limits *limits, struct ipw_err *err);
 
-/* Texts of the folder's files (UTF-8, at most 4 MiB each) that hold the words, best first: appends the
- * same with the columns path, score, snippet.  The index is made when a folder is first searched, and
- * again when a file of it has changed; it is kept in memory for the process. */
+/* Appends the texts in the folder (UTF-8, at most 4 MiB each) that contain the words, best match
+ * first, in the same form with the columns path, score, snippet.  The index of a folder is built at
+ * its first search, and again if one of its files changed; the process keeps it in memory. */
 int ipw_db_search(struct ipw_buf *out, const char *folder, const char *words,
                   const struct ipw_db_limits *limits, struct ipw_err *err);
 

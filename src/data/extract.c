@@ -1,8 +1,8 @@
-/* The final answer in a model's text.  The rule: what follows
- * the last "FINAL ANSWER" and its optional colon up to the line's end, or the next line that is not
- * empty; trimmed; one layer of bold, backticks or brackets taken off; nothing else.  A layer that
- * was opened right before the marker ("**FINAL ANSWER:** 17", "**FINAL ANSWER: 17**") belongs to
- * the marker, and what is left of it goes as well. */
+/* Finds the final answer in a model's text.  The answer is the rest of the line after the last
+ * "FINAL ANSWER" and its optional colon, or else the next line that is not empty.  It is trimmed,
+ * and one layer of bold, backticks or brackets is removed.  A layer that opened right before the
+ * marker ("**FINAL ANSWER:** 17", "**FINAL ANSWER: 17**") belongs to the marker; its other half is
+ * removed as well. */
 #include <string.h>
 #include <strings.h>
 
@@ -31,7 +31,7 @@ static bool ends(const char *s, size_t n, const char *with)
     return n >= len && memcmp(s + n - len, with, len) == 0;
 }
 
-/* True when the layer's last character closes its first: "[a]", but not "[a] [b]". */
+/* True if the layer's last character closes its first: "[a]", but not "[a] [b]". */
 static bool encloses(const struct layer *l, const char *s, size_t n)
 {
     size_t open = strlen(l->open), close = strlen(l->close);
@@ -59,7 +59,7 @@ static void strip_layer(const char **s, size_t *n)
         }
 }
 
-/* The first line in [*s, end) that has something in it; *s and *n are set to it, trimmed. */
+/* Finds the first line in [*s, end) that is not blank; sets *s and *n to it, trimmed. */
 static bool next_line(const char **s, size_t *n, const char *end)
 {
     const char *p = *s;

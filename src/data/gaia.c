@@ -10,13 +10,14 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "data/pytext.h"
 
-/* No answer comes near this: model replies and dataset lines have lower ceilings.  Text beyond it
- * equals nothing. */
+/* No answer reaches this: model replies and dataset lines have lower limits.  Longer text equals
+ * nothing. */
 #define TEXT_MAX (256 * IPW_MIB)
 
-/* The official rule drops these from a model's number, wherever they stand. */
+/* The official rule drops these characters anywhere in a model's number. */
 static double number_of_answer(const char *s, size_t n)
 {
     struct ipw_buf kept = IPW_BUF(TEXT_MAX);
@@ -31,7 +32,7 @@ static double number_of_answer(const char *s, size_t n)
 
 #define CAPITAL_SIGMA 0x3a3u
 
-/* The nearest character before `at` that is not case ignorable is cased. */
+/* Is the nearest character before `at` that is not case-ignorable a cased one? */
 static bool cased_before(const struct ipw_buf *text, size_t at)
 {
     while (at > 0) {
@@ -46,7 +47,7 @@ static bool cased_before(const struct ipw_buf *text, size_t at)
     return false;
 }
 
-/* The same for what starts at `at`. */
+/* The same for the text from `at` on. */
 static bool cased_from(const struct ipw_buf *text, size_t at)
 {
     while (at < text->len) {
@@ -59,9 +60,9 @@ static bool cased_from(const struct ipw_buf *text, size_t at)
     return false;
 }
 
-/* The one letter whose lower case hangs on its neighbours: a capital sigma at a word's end.  Put in
- * its place here, by Python's rule, because u8_tolower of libunistring 1.0 sees an apostrophe and
- * U+0345 differently (tests/data/oracle_gaia.py found it). */
+/* Only a capital sigma has a lower case that depends on its neighbours: at the end of a word it
+ * differs.  Python's rule is applied here, because u8_tolower of libunistring 1.0 treats an
+ * apostrophe and U+0345 differently (found by tests/data/oracle_gaia.py). */
 static void lower_sigmas(struct ipw_buf *text)
 {
     size_t len;
@@ -75,8 +76,8 @@ static void lower_sigmas(struct ipw_buf *text)
     }
 }
 
-/* White space out, then lower(), then, in the string route only, ASCII punctuation out.  The text
- * is valid UTF-8. */
+/* Removes white space, then applies lower(), then, in the string route only, removes ASCII
+ * punctuation.  The text is valid UTF-8. */
 static void normalize(struct ipw_buf *out, const char *s, size_t n, bool punctuation_out)
 {
     struct ipw_buf packed = IPW_BUF(TEXT_MAX);
@@ -88,7 +89,7 @@ static void normalize(struct ipw_buf *out, const char *s, size_t n, bool punctua
         if (!ipw_py_space(ipw_py_char(s + i, len))) ipw_buf_add(&packed, s + i, len);
     }
     lower_sigmas(&packed);
-    /* No locale's language: Python's lower() is the same everywhere. */
+    /* No language: Python's lower() does not depend on the locale. */
     lower =
         u8_tolower((const uint8_t *)ipw_buf_str(&packed), packed.len, NULL, NULL, NULL, &lower_n);
     if (!lower && packed.len) IPW_BUG("u8_tolower failed on %zu bytes", packed.len);
@@ -145,7 +146,7 @@ static bool same_list(const char *answer, const char *truth)
     return same;
 }
 
-/* Invalid UTF-8 becomes U+FFFD, as where Python reads the same text. */
+/* Invalid UTF-8 becomes U+FFFD, as when Python reads the same text. */
 static char *clean(const char *s)
 {
     struct ipw_buf b = IPW_BUF(3 * TEXT_MAX);

@@ -22,17 +22,18 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 struct writer {
     struct ipw_buf *out, *title;
     bool links;
-    int pre;      /* inside <pre>: white space stays */
+    int pre;      /* depth of <pre>: white space stays */
     int quote;    /* depth of <blockquote> */
-    int newlines; /* wanted before the next word */
-    bool space;   /* one is wanted before the next word */
+    int newlines; /* line breaks to write before the next word */
+    bool space;   /* write a blank before the next word */
     int depth;
     bool too_deep;
-    int item; /* number of the <li> that comes, in an <ol>; or 0 */
+    int item; /* number of the next <li> in an <ol>, or 0 */
 };
 
 /* ---- words and lines ---- */
@@ -110,7 +111,7 @@ static bool is_left_out(const GumboElement *e)
     }
 }
 
-/* Blank lines before and after it: 2; a line of its own: 1; part of the line: 0. */
+/* 2: blank lines around the element; 1: a line of its own; 0: part of the line. */
 static int lines_around(GumboTag tag)
 {
     switch (tag) {
@@ -189,7 +190,7 @@ static void put_element(struct writer *w, const GumboNode *node)
     before = w->out->len;
     put_children(w, e);
     if (href && w->out->len == before) {
-        ipw_buf_truncate(w->out, before - 1); /* a link around nothing */
+        ipw_buf_truncate(w->out, before - 1); /* a link without text */
     } else if (href) {
         ipw_buf_adds(w->out, "](");
         ipw_buf_adds(w->out, href);
@@ -221,7 +222,7 @@ static void put_children(struct writer *w, const GumboElement *e)
     w->depth--;
 }
 
-/* The first <title>, wherever it stands under <html>. */
+/* Finds the first <title> below <html>. */
 static void find_title(struct writer *w, const GumboNode *node, int depth)
 {
     const GumboElement *e = &node->v.element;
@@ -235,7 +236,7 @@ static void find_title(struct writer *w, const GumboNode *node, int depth)
     for (unsigned i = 0; i < e->children.length; i++) find_title(w, e->children.data[i], depth + 1);
 }
 
-/* ---- how deep it nests, if its tags are closed as they should be ---- */
+/* ---- nesting depth, assuming that tags are closed properly ---- */
 
 static bool is_name(const char *s, size_t n, const char *names)
 {
@@ -248,7 +249,7 @@ static bool is_name(const char *s, size_t n, const char *names)
     return false;
 }
 
-/* Tags that need no end are not counted: a second one ends the first. */
+/* Tags with an optional end are not counted: a second one ends the first. */
 static bool nests_too_deeply(const char *html, size_t n)
 {
     const char *end = html + n, *at = html;
@@ -278,8 +279,8 @@ static bool nests_too_deeply(const char *html, size_t n)
 
 enum { LAST_CHARACTER = 0x10FFFF };
 
-/* The length of "&#123" or "&#x7B" at s, without its semicolon; 0: none is there.  *too_large tells a
- * number that no character has. */
+/* The length of "&#123" or "&#x7B" at s, without its semicolon; 0: no reference.  *too_large: the
+ * number is beyond Unicode. */
 static size_t reference_len(bool *too_large, const char *s, size_t n)
 {
     size_t at = 2;
@@ -299,10 +300,10 @@ static size_t reference_len(bool *too_large, const char *s, size_t n)
     return at > (hex ? 3 : 2) ? at : 0;
 }
 
-/* gumbo computes a reference's number modulo 2^32: &#x80000041; and the like come out as other
- * characters, or as bytes that are not UTF-8.  The standard gives U+FFFD for each of them, so `to`
- * receives the page with that number in their place: in decimal, so that a letter that follows does
- * not become a digit of it.  False: there are none, and `to` stays empty. */
+/* gumbo computes a reference's number modulo 2^32, so &#x80000041; becomes a wrong character or
+ * invalid UTF-8.  The standard gives U+FFFD for it.  `to` receives the page with &#65533; in place
+ * of each such reference (in decimal, so that a following letter does not become a digit).  False:
+ * there are none, and `to` stays empty. */
 static bool mend_references(struct ipw_buf *to, const char *html, size_t n)
 {
     const char *from = html, *end = html + n, *at = html;
@@ -338,10 +339,10 @@ static void clean_from(struct ipw_buf *out, size_t from)
 
 /* ---- gumbo's memory ---- */
 
-/* A page whose tags are closed by others than their own nests as deep as it likes, and gumbo takes
- * its tree apart by recursion, looks through all that is open for each of these, and opens all of it
- * anew in each paragraph.  So its memory is ours: parsing is left by a jump when it takes too much of
- * it or of the time, and what there is goes by the list. */
+/* A page whose tags are not closed properly can nest without limit.  gumbo frees its tree by
+ * recursion, searches all open elements for each tag, and reopens them in each paragraph.  So we
+ * provide its memory: when parsing takes too much memory or time, a jump ends it, and the list
+ * frees all blocks. */
 struct block {
     _Alignas(16) struct block *next;
     struct block *prev;
@@ -351,7 +352,7 @@ struct block {
 struct room {
     struct block *first;
     size_t bytes, n_takes;
-    int64_t until_ns; /* of the thread's CPU time */
+    int64_t until_ns; /* limit of the thread's CPU time */
     jmp_buf out;
 };
 
@@ -392,7 +393,7 @@ static void give(void *ud, void *memory)
     free(block);
 }
 
-/* NULL: it took too much. */
+/* NULL: parsing took too much memory or time. */
 static GumboOutput *parse(struct room *room, const char *html, size_t n)
 {
     GumboOptions options = kGumboDefaultOptions;
@@ -400,7 +401,7 @@ static GumboOutput *parse(struct room *room, const char *html, size_t n)
     options.allocator = take;
     options.deallocator = give;
     options.userdata = room;
-    options.max_errors = 0; /* each would keep a list of all that is open */
+    options.max_errors = 0; /* each error would keep a list of all open elements */
     if (setjmp(room->out)) return NULL;
     return gumbo_parse_with_options(&options, html, n);
 }
@@ -410,7 +411,7 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
 {
     struct writer w = {.out = text, .title = title, .links = links};
     struct room room = {.until_ns = ipw_cpu_thread_ns() + PARSE_CPU_NS};
-    struct ipw_buf mended = IPW_BUF(n + 1); /* a number that is too large is the longer one */
+    struct ipw_buf mended = IPW_BUF(n + 1); /* the replacement is shorter than the reference */
     size_t text_from = text->len, title_from = title->len;
     GumboOutput *page;
 

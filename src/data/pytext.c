@@ -7,7 +7,7 @@
 #include <unictype.h>
 
 #include "base/buf.h"
-#include "base/text.h"
+#include "base/utf8.h"
 
 uint32_t ipw_py_char(const char *s, size_t len)
 {
@@ -53,9 +53,10 @@ void ipw_py_strip(const char **s, size_t *n)
     }
 }
 
-/* Python first turns text into ASCII: decimal digits of any script to '0'..'9', white space beyond
- * ASCII to a blank; any other character beyond ASCII makes it no number.  U+001C..1F, white space
- * to str.isspace(), is none to float() (probed on CPython 3.11). */
+/* Python first turns text into ASCII.  Decimal digits of any script become '0'..'9', and white
+ * space beyond ASCII becomes a blank.  With any other character beyond ASCII the text is not a
+ * number.  U+001C..1F are white space for str.isspace() but not for float() (tested with CPython
+ * 3.11). */
 static bool to_ascii(struct ipw_buf *out, const char *text)
 {
     size_t n = strlen(text);
@@ -82,7 +83,7 @@ static bool to_ascii(struct ipw_buf *out, const char *text)
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Takes out every '_' that stands between two digits; any other '_' makes it no number. */
+/* Removes every '_' between two digits; with any other '_' the text is not a number. */
 static bool drop_underscores(char *s)
 {
     char *to = s;
@@ -100,7 +101,7 @@ static bool drop_underscores(char *s)
     return true;
 }
 
-/* digits [. digits] [e [sign] digits], with a digit somewhere before the e */
+/* digits [. digits] [e [sign] digits], with at least one digit before the e */
 static bool is_decimal(const char *s)
 {
     size_t whole = strspn(s, "0123456789"), part = 0;
@@ -125,8 +126,8 @@ static bool is_named(const char *s)
     return strcasecmp(s, "inf") == 0 || strcasecmp(s, "infinity") == 0 || strcasecmp(s, "nan") == 0;
 }
 
-/* The point is a point whatever locale the process has.  glibc's "C" object is static: it is never
- * freed. */
+/* The decimal separator is a point in every locale of the process.  glibc's "C" object is static
+ * and never freed. */
 static double c_strtod(const char *s)
 {
     static locale_t c_locale;

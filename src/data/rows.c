@@ -140,7 +140,7 @@ int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err)
     *out = (struct ipw_rows){0};
     rc = find_kind(&kind, path, err);
     if (rc) return rc;
-    /* A pipe would block the loop for as long as its writer likes. */
+    /* Refuse a pipe: it would block the loop until its writer finishes. */
     if (stat(path, &st) != 0) return ipw_fail_errno(err, errno, "%s", path);
     if (!S_ISREG(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a regular file", path);
     rc = ipw_file_read(&bytes, path, err);

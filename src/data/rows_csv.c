@@ -1,9 +1,9 @@
-/* CSV and TSV after RFC 4180: a header line, then one record a line; a field in double quotes may
+/* CSV and TSV after RFC 4180: a header line, then one row per line.  A field in double quotes may
  * hold separators, line breaks and doubled quotes.  Line ends are LF, CRLF or CR.  Every value is
- * text: what it means is the mapping's business.
+ * text; the dataset script decides what it means.
  *
- * What separates the fields of a .csv is found in its first two records: a comma, a semicolon (what
- * spreadsheets write where the comma is the decimal point) or a tab. */
+ * The first two lines of a .csv file show its separator: a comma, a semicolon (which spreadsheets
+ * write if the comma is the decimal point) or a tab. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 enum { COLUMNS_MAX = 10000 };
 
 struct field {
-    size_t start, n; /* within the record's text */
+    size_t start, n; /* place in the row's text */
 };
 
 struct csv {
@@ -24,7 +24,7 @@ struct csv {
     const char *p, *end;
     char separator;
     int64_t line;        /* of the next character */
-    struct ipw_buf text; /* the fields of the record, unquoted, one after another */
+    struct ipw_buf text; /* the fields of the row, unquoted, one after another */
     struct field *fields;
     size_t n, cap;
 };
@@ -35,7 +35,7 @@ static int fail_at(const struct csv *c, int64_t line, enum ipw_code code, const 
     return ipw_fail(err, code, "%s:%lld: %s", c->name, (long long)line, what);
 }
 
-/* Passes a line break: LF, CRLF or CR. */
+/* Skips a line break: LF, CRLF or CR. */
 static void skip_break(struct csv *c)
 {
     if (*c->p == '\r' && c->p + 1 < c->end && c->p[1] == '\n') c->p++;
@@ -59,7 +59,7 @@ static int read_quoted(struct csv *c, struct ipw_err *err)
                                err);
             return 0;
         }
-        if (at_break(c)) { /* kept as it is written */
+        if (at_break(c)) { /* kept as written */
             const char *from = c->p;
             skip_break(c);
             ipw_buf_add(&c->text, from, (size_t)(c->p - from));
@@ -79,7 +79,7 @@ static void read_plain(struct csv *c)
     ipw_buf_add(&c->text, from, (size_t)(c->p - from));
 }
 
-/* Passes lines that are empty or hold only blanks. */
+/* Skips lines that are empty or hold only blanks. */
 static void skip_blank_lines(struct csv *c)
 {
     while (c->p < c->end) {
@@ -91,7 +91,7 @@ static void skip_blank_lines(struct csv *c)
     }
 }
 
-/* Reads one record into c->fields.  1: a record, whose first line is *line; 0: the end. */
+/* Reads one row into c->fields.  1: a row, which starts at line *line; 0: the end. */
 static int read_record(struct csv *c, int64_t *line, struct ipw_err *err)
 {
     int rc;
@@ -146,8 +146,8 @@ static void release_header(struct header *h)
     free(h->columns);
 }
 
-/* As the rows will say it, so that two names are the same here when they are in a row: bytes that are not
- * UTF-8, and NUL, are U+FFFD. */
+/* The name as the rows will have it, so that names that are equal in a row are equal here.  NUL and
+ * bytes that are not UTF-8 become U+FFFD. */
 static char *column_name(const char *s, size_t n)
 {
     struct ipw_buf name = IPW_BUF(3 * n + 1);
@@ -220,7 +220,7 @@ static int add_row(struct ipw_rows *out, const struct header *h, const struct cs
     return 0;
 }
 
-/* The fields of the header, when the record below it has as many; else 0. */
+/* The number of fields of the header, if the row below it has as many; else 0. */
 static size_t fields_with(const char *bytes, size_t n, char separator)
 {
     struct csv c = {.name = "",
@@ -243,7 +243,7 @@ static size_t fields_with(const char *bytes, size_t n, char separator)
     return fields;
 }
 
-/* The one that gives the most fields; a comma where they tell nothing apart. */
+/* The separator that gives the most fields; a comma if none separates anything. */
 static char find_separator(const char *bytes, size_t n)
 {
     static const char candidates[] = {',', ';', '\t'};

@@ -1,6 +1,6 @@
-/* Rows of a JSON document: an array of objects, or an object that has one as "rows" or "data".  The
- * document is checked whole first; the walk over its text, which finds where each row starts and
- * ends, may therefore trust its form. */
+/* Rows of a JSON document: an array of objects, or an object that has such an array as "rows" or
+ * "data".  The document is checked first, so the walk that finds the start and end of each row may
+ * trust its form. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -45,7 +45,7 @@ static void skip_value(struct walk *w)
     } while (depth > 0 && w->p < w->end);
 }
 
-/* Stands on '{'; returns where the value of "rows", or else of "data", starts when it is an array. */
+/* At '{': returns the start of the value of "rows", or else of "data", if it is an array. */
 static const char *find_rows(struct walk *w)
 {
     const char *rows = NULL, *data = NULL;

@@ -1,16 +1,16 @@
-/* data/rows_priv.h: what the readers of dataset files share; inside the floor only.
+/* data/rows_priv.h: shared by the readers of dataset files; private to src/data.
  *
  * Each parser gets the whole text (without a BOM) and adds its rows in file order.  On failure the
- * caller releases what was added. */
+ * caller releases the rows added so far. */
 #ifndef IPW_DATA_ROWS_PRIV_H
 #define IPW_DATA_ROWS_PRIV_H
 
 #include "data/rows.h"
 
-#define IPW_ROW_MAX ((size_t)64 * 1024 * 1024) /* bytes of one row */
+#define IPW_ROW_MAX ((size_t)64 * 1024 * 1024) /* limit of one row */
 
-void ipw_rows_add(struct ipw_rows *rows, char *json, size_t n, int64_t line); /* takes json */
-/* 0 when the text is one JSON object; else an error that names file and line. */
+void ipw_rows_add(struct ipw_rows *rows, char *json, size_t n, int64_t line); /* takes over json */
+/* Returns 0 if the text is one JSON object; else an error that names file and line. */
 int ipw_rows_check_object(const char *text, size_t n, const char *name, int64_t line,
                           struct ipw_err *err);
 

@@ -1,4 +1,4 @@
-/* data/scorers.h: the scorers that have a name: the one list, for help, messages and ipw.score
+/* data/scorers.h: the named scorers: one list for help, messages and ipw.score
  * (core.data.scorers). */
 #ifndef IPW_DATA_SCORERS_H
 #define IPW_DATA_SCORERS_H

@@ -1,4 +1,4 @@
-/* data/sha256.h: SHA-256 (FIPS 180-4), to name what a run was made of. */
+/* data/sha256.h: SHA-256 (FIPS 180-4), to identify a run's inputs. */
 #ifndef IPW_DATA_SHA256_H
 #define IPW_DATA_SHA256_H
 

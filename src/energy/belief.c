@@ -6,14 +6,14 @@
 
 #include "base/clock.h"
 
-#define KEPT_NS    (10 * IPW_NS_PER_MS) /* a period from here on is a driver's own */
+#define KEPT_NS    (10 * IPW_NS_PER_MS) /* a longer period is the driver's own */
 #define UNKNOWN_NS (1200 * IPW_NS_PER_MS)
 #define LEAST_NS   (250 * IPW_NS_PER_MS)
 #define MOST_NS    (5 * IPW_NS_PER_S)
 
 int64_t ipw_belief_watch_ns(const struct ipw_channel *c)
 {
-    int64_t need = 6 * c->period_ns; /* five whole ones, and the one that was going on */
+    int64_t need = 6 * c->period_ns; /* five whole periods, and the rest of the current one */
 
     if (c->kind != IPW_CHANNEL_COUNTER) return 0;
     if (c->period_ns < KEPT_NS) return UNKNOWN_NS;

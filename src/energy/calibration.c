@@ -67,7 +67,7 @@ void ipw_calibration_path(char *out, size_t size)
         snprintf(out, size, "%s/.config/ipw-agent/calibration.json", home);
 }
 
-/* The folders above a file. */
+/* Makes the folders above a file. */
 static int make_folders(const char *path, struct ipw_err *err)
 {
     char folder[1024];

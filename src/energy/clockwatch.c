@@ -2,7 +2,7 @@
 
 #define STEP_NS    IPW_NS_PER_MS
 #define SUSPEND_NS (10 * IPW_NS_PER_MS)
-#define ATOMIC_NS  INT64_C(50000) /* the three were taken within this */
+#define ATOMIC_NS  INT64_C(50000) /* all three clocks were read within this time */
 #define TRIES      5
 
 bool ipw_clockwatch_look(struct ipw_clockwatch *w, const struct ipw_anchor *now,
@@ -17,7 +17,7 @@ bool ipw_clockwatch_look(struct ipw_clockwatch *w, const struct ipw_anchor *now,
         return false;
     }
     sleep = (now->boot_ns - now->mono_ns) - (w->last.boot_ns - w->last.mono_ns);
-    /* Realtime goes on while the machine sleeps: that alone is no step. */
+    /* Realtime also runs while the machine sleeps; that alone is not a step. */
     step = (now->wall_ns - now->boot_ns) - (w->last.wall_ns - w->last.boot_ns);
     w->last = *now;
     if (sleep > SUSPEND_NS) out->suspend_ns = sleep;

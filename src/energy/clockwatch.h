@@ -1,9 +1,9 @@
-/* energy/clockwatch.h: did the clocks behave?
+/* energy/clockwatch.h: notices clock steps and suspends.
  *
- * Looks at (realtime, monotonic, boottime) once a second.  Realtime that moves against monotonic by
- * more than a millisecond was stepped; boottime that does means that the machine slept.  Neither
- * changes a figure (windows are cut with the monotonic clock), but a reader of the run should know,
- * and a sensor's counter may have gone on while the machine slept.  Pure but for
+ * Compares realtime, monotonic and boottime once a second.  If realtime moved against monotonic by
+ * more than a millisecond, it was stepped.  If boottime did, the machine slept.  Neither changes an
+ * energy value (the monotonic clock defines all windows), but a reader of the run should know.  A
+ * sensor's counter may also have continued while the machine slept.  Pure except for
  * ipw_clockwatch_take(). */
 #ifndef IPW_ENERGY_CLOCKWATCH_H
 #define IPW_ENERGY_CLOCKWATCH_H
@@ -18,16 +18,16 @@ struct ipw_clockwatch {
 };
 
 struct ipw_clock_moves {
-    int64_t step_ns;        /* realtime jumped by this; 0: it did not */
+    int64_t step_ns;        /* realtime was stepped by this; 0: no step */
     int64_t suspend_ns;     /* the machine slept for so long; 0: it did not */
-    int64_t from_ns, to_ns; /* monotonic: somewhere between the two */
+    int64_t from_ns, to_ns; /* monotonic: it happened between these two instants */
 };
 
-/* Compares with the last look; true when something moved. */
+/* Compares with the last look; true if a clock stepped or the machine slept. */
 bool ipw_clockwatch_look(struct ipw_clockwatch *w, const struct ipw_anchor *now,
                          struct ipw_clock_moves *out);
-/* The three clocks at one instant: false when we were interrupted between them each time, so that
- * a difference would mean nothing. */
+/* Reads the three clocks at one instant.  False if every attempt was interrupted between them, so
+ * that a difference would mean nothing. */
 bool ipw_clockwatch_take(struct ipw_anchor *now);
 
 #endif

@@ -23,7 +23,7 @@ static bool first_line(char *out, size_t size, const char *root, const char *fil
     return got && out[0];
 }
 
-/* (package, core) pairs, each once. */
+/* The (package, core) pairs, each once. */
 struct cores {
     int64_t *ids;
     size_t n, cap;
@@ -31,7 +31,7 @@ struct cores {
 
 static bool add_once(struct cores *c, int64_t id)
 {
-    for (size_t i = c->n; i > 0; i--) /* siblings stand near each other */
+    for (size_t i = c->n; i > 0; i--) /* siblings are close to each other in the list */
         if (c->ids[i - 1] == id) return false;
     IPW_GROW(c->ids, c->cap, c->n + 1);
     c->ids[c->n++] = id;
@@ -48,7 +48,7 @@ static const char *value_of(const char *line, const char *name)
     return colon + 1 + strspn(colon + 1, " \t");
 }
 
-/* Lines of flags are long: what matters of them is found by its own name. */
+/* Reads the model, the numbers of threads, cores and sockets, and the hypervisor flag. */
 static void read_cpuinfo(struct ipw_hardware *f, const char *proc)
 {
     char path[600], *line = NULL;
@@ -86,8 +86,8 @@ static void read_cpuinfo(struct ipw_hardware *f, const char *proc)
     fclose(file);
 }
 
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  ...": the first word of digits and
- * dots with two dots. */
+/* In "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  ..." the version is the first word
+ * of digits and dots with two dots. */
 static void read_driver(struct ipw_hardware *f, const char *proc)
 {
     char line[256], *save = NULL;
@@ -100,7 +100,7 @@ static void read_driver(struct ipw_hardware *f, const char *proc)
     }
 }
 
-/* Who makes the machine, when that is a maker of virtual ones. */
+/* Reads the maker of the machine, if it is a maker of virtual ones. */
 static void read_vendor(struct ipw_hardware *f, const char *sys)
 {
     static const char *const virtuals[] = {"QEMU", "VMware",    "Xen",    "innotek", "Microsoft",
@@ -108,7 +108,8 @@ static void read_vendor(struct ipw_hardware *f, const char *sys)
     char vendor[64];
 
     if (!first_line(vendor, sizeof vendor, sys, "class/dmi/id/sys_vendor")) return;
-    if (f->virtualised_known && !f->virtualised[0]) return; /* Google and Amazon sell bare metal */
+    /* Google and Amazon also have bare metal. */
+    if (f->virtualised_known && !f->virtualised[0]) return;
     for (size_t i = 0; virtuals[i]; i++) {
         if (!strstr(vendor, virtuals[i])) continue;
         if (!f->virtualised_known && i > 5) continue;
@@ -117,7 +118,7 @@ static void read_vendor(struct ipw_hardware *f, const char *sys)
     }
 }
 
-/* Has a channel before this one the same board?  Exporters list by quantity, not by board. */
+/* Does an earlier channel belong to the same device?  Exporters list by quantity, not by device. */
 static bool seen_before(const struct ipw_source *s, size_t k, size_t id)
 {
     for (size_t i = 0; i < k; i++) {
@@ -130,7 +131,7 @@ static bool seen_before(const struct ipw_source *s, size_t k, size_t id)
     return false;
 }
 
-/* Boards by their identity, the first blank-free part of the device's text. */
+/* Counts GPUs by their identity, the part of the device's text before the first blank. */
 static void count_gpus(struct ipw_hardware *f, const struct ipw_source_set *set)
 {
     for (size_t i = 0; i < set->n; i++) {
@@ -146,7 +147,7 @@ static void count_gpus(struct ipw_hardware *f, const struct ipw_source_set *set)
                 snprintf(f->gpu, sizeof f->gpu, "%s",
                          c->device[id] ? c->device + id + 1 : c->device);
         }
-        if (f->gpus) return; /* the same boards behind another source do not count again */
+        if (f->gpus) return; /* another source shows the same GPUs; do not count them again */
     }
 }
 

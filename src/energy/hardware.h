@@ -1,9 +1,8 @@
-/* energy/hardware.h: what hardware this is, and the names it goes by.
+/* energy/hardware.h: the hardware of this machine, and its labels.
  *
- * Two labels: the upstream project's, by its own rule with all its quirks, so that directories and
- * tables of both programs agree, and a sane one of ours ("4x H100
- * 80GB", "EPYC 9654").  The facts are gathered from /proc and /sys below the roots that are given.
- * Nothing is owned. */
+ * There are two labels.  One follows the upstream project's rule with all its quirks, so that
+ * folders and tables of both programs agree.  The other is a sane one of ours ("4x H100 80GB",
+ * "EPYC 9654").  The facts are read from /proc and /sys below the given roots.  Owns nothing. */
 #ifndef IPW_ENERGY_HARDWARE_H
 #define IPW_ENERGY_HARDWARE_H
 
@@ -15,29 +14,29 @@
 #include "energy/selftest.h"
 #include "energy/source.h"
 
-/* Upstream's label of a GPU's name (NULL or "": there is none) and a processor's. */
+/* Upstream's label for a GPU's name (NULL or "": no GPU) and a processor's. */
 void ipw_hardware_label_upstream(char *out, size_t size, const char *gpu, const char *cpu);
-/* Ours.  `gpus`: how many of them. */
+/* Our label.  `gpus`: the number of GPUs. */
 void ipw_hardware_label(char *out, size_t size, const char *gpu, size_t gpus, const char *cpu);
 
 struct ipw_hardware {
-    char cpu[128];                   /* model name; "" unknown */
-    int64_t sockets, cores, threads; /* 0: not known */
-    char governor[32];               /* "" unknown */
-    char virtualised[48];            /* "" when it is not, else what says so */
+    char cpu[128];                   /* model name; "" if unknown */
+    int64_t sockets, cores, threads; /* 0: unknown */
+    char governor[32];               /* "" if unknown */
+    char virtualised[48];            /* "" on bare metal, else the source of that finding */
     bool virtualised_known;
-    char gpu[64]; /* model of the first GPU; "" without */
+    char gpu[64]; /* model of the first GPU; "" without a GPU */
     size_t gpus;
-    int64_t gpu_memory_bytes; /* of one; 0: not known */
-    char driver[64];          /* of NVIDIA's kernel module; "" without */
+    int64_t gpu_memory_bytes; /* memory of one GPU; 0: unknown */
+    char driver[64];          /* version of NVIDIA's kernel module; "" without it */
 };
 
-/* NULL roots: /proc and /sys.  GPUs are those of the set's channels (`set` may be NULL). */
+/* NULL roots: /proc and /sys.  The GPUs come from the set's channels (`set` may be NULL). */
 void ipw_hardware_gather(struct ipw_hardware *f, const char *proc, const char *sys,
                          const struct ipw_source_set *set);
 
-/* A JSON object: host, kernel, cpu, memory, labels, sensors and what their self-test
- * said (NULL: it was not made). */
+/* Appends a JSON object: host, kernel, cpu, memory, labels, sensors and the result of their
+ * self-test (NULL: no self-test was made). */
 void ipw_hardware_json(struct ipw_buf *out, const struct ipw_source_set *sources,
                        const struct ipw_selftest *selftest);
 

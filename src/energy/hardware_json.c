@@ -9,17 +9,15 @@
 
 enum { MAX_BYTES = 4 * 1024 * 1024 };
 
-/* In the order of their names. */
-static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                         IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
-
 static void write_basis(struct ipw_jw *w, const struct ipw_source_set *set)
 {
     ipw_jw_key(w, "basis");
     ipw_jw_obj(w);
-    for (int i = 0; i < IPW_DOMAIN_COUNT; i++)
-        ipw_jw_kstr(w, ipw_domain_name(sorted[i]),
-                    set->basis[sorted[i]][0] ? set->basis[sorted[i]] : NULL);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        enum ipw_domain d = ipw_domains_by_name[i];
+
+        ipw_jw_kstr(w, ipw_domain_name(d), set->basis[d][0] ? set->basis[d] : NULL);
+    }
     ipw_jw_obj_end(w);
 }
 
@@ -94,7 +92,7 @@ static void write_labels(struct ipw_jw *w, const struct ipw_hardware *f)
     ipw_jw_obj_end(w);
 }
 
-/* What the first GPU says of its memory, once that was read. */
+/* The memory that the first GPU reports, once it was read. */
 static int64_t gpu_memory(const struct ipw_source_set *set, const struct ipw_selftest *selftest)
 {
     size_t at = 0;
@@ -106,7 +104,7 @@ static int64_t gpu_memory(const struct ipw_source_set *set, const struct ipw_sel
             double bytes = ipw_selftest_verdict(selftest, at).value;
 
             if (c->domain != IPW_DOMAIN_GPU || !slash || strcmp(slash, "/mem_total")) continue;
-            if (bytes > 0) return (int64_t)bytes; /* a NAN is not above 0 */
+            if (bytes > 0) return (int64_t)bytes; /* also false for NAN */
         }
     }
     return 0;

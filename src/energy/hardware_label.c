@@ -45,7 +45,7 @@ static bool all(const char *s, bool (*is)(char c))
     return true;
 }
 
-/* May this word join with the one behind it, which has a digit? */
+/* May this word join with the next one, which has a digit? */
 static bool joins(const char *word)
 {
     if (any(word, is_digit)) return any(word, is_alpha);
@@ -89,7 +89,7 @@ void ipw_hardware_label_upstream(char *out, size_t size, const char *gpu, const 
 
 /* ---- ours ---- */
 
-/* Words that name a maker, a trade mark or a kind, not a part. */
+/* Words that name a maker, a trade mark or a kind, but not a product. */
 static bool is_noise(const char *word, bool gpu)
 {
     static const char *const noise[] = {
@@ -101,8 +101,8 @@ static bool is_noise(const char *word, bool gpu)
     return !gpu && strlen(word) > 2 && !strcmp(word + strlen(word) - 2, "th") && is_digit(word[0]);
 }
 
-/* The name without makers, kinds and what follows '@', its words as they were written (dashes and
- * dots stay). */
+/* The name without makers, kinds and everything after '@'; its words keep their spelling, dashes
+ * and dots. */
 static void plain_name(char *out, size_t size, const char *name, bool gpu)
 {
     size_t used = 0;
@@ -116,7 +116,7 @@ static void plain_name(char *out, size_t size, const char *name, bool gpu)
         if (name[skip]) skip++;
         snprintf(bare, sizeof bare, "%s", word);
         name += skip;
-        /* "96-Core Processor" counts what the facts say anyway. */
+        /* Skip "96-Core Processor": the other facts have the count. */
         if (!gpu && strlen(bare) > 5 && !strcasecmp(bare + strlen(bare) - 5, "-core")) continue;
         if (!bare[0] || is_noise(bare, gpu)) continue;
         if (used + strlen(word) + 2 > size) break;

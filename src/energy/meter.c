@@ -31,7 +31,7 @@ static int read_cell(const struct ipw_meter_format *f, const struct ipw_meter_co
                         (int)(cell->n < 40 ? cell->n : 40), cell->text, c->name,
                         c->kind == IPW_METER_WATTS ? "watts" : "joules");
     }
-    /* A unit in the cell says more than the heading's. */
+    /* A unit in the cell overrides the heading's. */
     if (kind == IPW_METER_NONE) value *= c->factor;
     if (!(value >= 0) || value > 1e12) {
         return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s cannot be",
@@ -49,7 +49,7 @@ static bool is_blank(const char *line, size_t n)
     return i == n || line[i] == '#';
 }
 
-/* The date may stand alone, with its time of day in another cell. */
+/* The cell may hold the date alone, with the time of day in another cell. */
 static int read_time(struct ipw_meter_format *f, const struct meter_cell *cells, double *t_s,
                      struct ipw_err *err)
 {
@@ -64,8 +64,8 @@ static int read_time(struct ipw_meter_format *f, const struct meter_cell *cells,
     return ipw_meter_time(f, text, strlen(text), t_s, err);
 }
 
-/* Of several devices whose rows take turns, seen when the first comes again: a count of rows, which
- * may be called index as well, never comes again. */
+/* Rows of several devices are noticed when the first device's name comes again.  A counter of rows,
+ * which may also be called index, never repeats a value. */
 static int check_device(struct ipw_meter_format *f, const struct meter_cell *cell,
                         struct ipw_err *err)
 {
@@ -169,7 +169,7 @@ static int by_time(const void *a, const void *b)
     return pa->t_s < pb->t_s ? -1 : pa->t_s > pb->t_s;
 }
 
-/* Sorts, and of several readings of one instant keeps the last one. */
+/* Sorts the points; of several readings of one instant it keeps the last. */
 static void put_in_order(struct ipw_meter_points *points)
 {
     size_t kept = 0;
@@ -186,7 +186,7 @@ static void put_in_order(struct ipw_meter_points *points)
     points->n = kept;
 }
 
-/* What the whole machine draws holds what its parts draw. */
+/* Prefer a column of the whole machine: its power includes the parts'. */
 static void prefer_machine(struct ipw_meter_format *f)
 {
     bool machine = false;
@@ -219,12 +219,12 @@ int ipw_meter_log_end(struct ipw_meter_log *log, struct ipw_err *err)
 struct part {
     struct ipw_meter_points points;
     double shift_s;
-    size_t at; /* the point before the instant that is looked at */
+    size_t at; /* the point before the current instant */
     bool owned;
 };
 
-/* The watts of a counter: means since the reading before.  A step back is a reset, and no power is
- * told for it. */
+/* The watts of a counter: the mean since the reading before.  A backward step is a reset and gives
+ * no power. */
 static struct ipw_meter_points differences(const struct ipw_meter_points *joules)
 {
     struct ipw_meter_points out = {.means = true};
@@ -262,7 +262,7 @@ static size_t gather_parts(struct part **parts, const struct ipw_meter_log *cons
 
 static double time_of(const struct part *p, size_t i) { return p->points.at[i].t_s - p->shift_s; }
 
-/* The watts of a part at an instant inside it; instants come in order. */
+/* The watts of a part at an instant inside it; call it with instants in order. */
 static double value_at(struct part *p, double t_s)
 {
     const struct ipw_meter_point *a, *b;

@@ -1,17 +1,17 @@
-/* energy/meter.h: the log of a power meter, as text and as samples.
+/* energy/meter.h: reads the log of a power meter, from text to samples.
  *
- * Pure.  A log is rows of cells: separated by commas, semicolons (then a comma may be the decimal
- * point) or tabs; a heading, or none.  The time column is the one called time, timestamp, date,
- * datetime or epoch, else the first; where it has a date alone, a further one of such a name has the
- * time of day.  It holds seconds or milliseconds (or finer) since 1970, ISO 8601 with or without a
- * zone, "YYYY/MM/DD HH:MM:SS", or HH:MM:SS, which may pass midnight; or what the meter has counted
- * since it was switched on, in the unit that the heading names, else seconds.
- * Columns of watts are known by unit or name (w, watt, power, pm1, ... also with a unit in
- * brackets or in the cells: "45.3 W"), cumulative joules and watt-hours likewise.  Everything else
- * is passed over, and so are comment lines (#) and cells that are empty.
+ * Pure.  A log consists of rows of cells with an optional heading.  Commas, semicolons (then a
+ * comma may be the decimal point) or tabs separate the cells.  The time column is called time,
+ * timestamp, date, datetime or epoch; otherwise it is the first.  If it has only a date, another
+ * column of such a name has the time of day.  Times are seconds or milliseconds (or finer) since
+ * 1970, ISO 8601 with or without a zone, "YYYY/MM/DD HH:MM:SS", or HH:MM:SS, which may pass
+ * midnight.  They may also count from when the meter was switched on, in the unit that the heading
+ * names, else in seconds.  Columns of watts are recognised by unit or name (w, watt, power, pm1,
+ * ..., also with a unit in brackets or in the cells: "45.3 W"), and so are cumulative joules and
+ * watt-hours.  Other columns, comment lines (#) and empty cells are ignored.
  *
- * The format is found from the first lines (ipw_meter_format_begin), then each line is a row.  The
- * log gathers rows into one list of points a column; it owns them. */
+ * The first lines decide the format (ipw_meter_format_begin); then each line is a row.  The log
+ * collects the rows into one list of points per column; it owns the lists. */
 #ifndef IPW_ENERGY_METER_H
 #define IPW_ENERGY_METER_H
 
@@ -22,8 +22,8 @@
 #include "base/err.h"
 #include "energy/source.h"
 
-#define IPW_METER_COLUMNS ((size_t)16)      /* that are used; cells of a row: 64 */
-#define IPW_METER_POINTS  ((size_t)4 << 20) /* of all columns together */
+#define IPW_METER_COLUMNS ((size_t)16)      /* used columns; a row may have 64 cells */
+#define IPW_METER_POINTS  ((size_t)4 << 20) /* for all columns together */
 
 enum ipw_meter_kind {
     IPW_METER_NONE,
@@ -31,25 +31,25 @@ enum ipw_meter_kind {
     IPW_METER_JOULES, /* cumulative energy */
 };
 
-/* "123.4 W", "5.2 kWh", "17": the number in watts or joules, and which of the two its unit says
- * (IPW_METER_NONE without one).  False when it is no such thing. */
+/* Parses "123.4 W", "5.2 kWh", "17": the number in watts or joules, and the kind that its unit
+ * names (IPW_METER_NONE without a unit).  False if the text is not such a quantity. */
 bool ipw_meter_quantity(const char *text, size_t n, bool decimal_comma, double *value,
                         enum ipw_meter_kind *kind);
 
 enum ipw_meter_clock {
-    IPW_METER_CLOCK_NONE,  /* not seen yet */
+    IPW_METER_CLOCK_NONE,  /* unknown yet */
     IPW_METER_CLOCK_EPOCH, /* absolute */
-    IPW_METER_CLOCK_ZONED, /* a date with its zone: absolute */
-    IPW_METER_CLOCK_LOCAL, /* a date without zone: off by whole quarters of an hour */
-    IPW_METER_CLOCK_DAY,   /* the time of some day */
+    IPW_METER_CLOCK_ZONED, /* a date with a zone: absolute */
+    IPW_METER_CLOCK_LOCAL, /* a date without a zone: wrong by whole quarters of an hour */
+    IPW_METER_CLOCK_DAY,   /* a time of day, of an unknown date */
 };
 
 struct ipw_meter_column {
     char name[64];
     size_t cell;
     enum ipw_meter_kind kind;
-    double factor; /* from what a cell says to watts or joules */
-    bool in_sum;   /* not one that another stands for */
+    double factor; /* converts a cell's value to watts or joules */
+    bool in_sum;   /* false if another column includes this one */
     enum ipw_domain domain;
 };
 
@@ -58,30 +58,32 @@ struct ipw_meter_format {
     bool decimal_comma, heading;
     size_t time_cell, n_cells;
     enum ipw_meter_clock clock;
-    double named_unit_s;  /* what the heading calls the unit of its times; 0: nothing */
-    double time_unit_s;   /* of an epoch: 1, 1e-3, ... */
-    double last_of_day_s; /* of HH:MM:SS, to see midnight pass */
+    double named_unit_s;  /* the unit of times in the heading; 0: none */
+    double time_unit_s;   /* for an epoch: 1, 1e-3, ... */
+    double last_of_day_s; /* for HH:MM:SS, to notice midnight */
     int64_t days;
-    size_t clock_cell;  /* of the time of day where the time cell has a date alone; or SIZE_MAX */
-    size_t device_cell; /* names the device of the row (index, uuid); SIZE_MAX: there is none */
-    char first_device[48]; /* of the first row */
-    bool others;           /* a row of another device came */
+    /* The cell with the time of day, if the time cell has only a date; else SIZE_MAX. */
+    size_t clock_cell;
+    size_t device_cell;    /* the cell that names the row's device (index, uuid); SIZE_MAX: none */
+    char first_device[48]; /* device of the first row */
+    bool others;           /* a row of another device was seen */
     struct ipw_meter_column columns[IPW_METER_COLUMNS];
     size_t n_columns;
 };
 
-/* The first line that is neither empty nor a comment.  1: it was a heading; 0: it is itself a row
- * of numbers and has to be given to ipw_meter_row(), too.  `only` (may be NULL): use this column
- * alone, whatever it is called; its kind is from its name, watts when that does not say. */
+/* Takes the first line that is neither empty nor a comment.  1: it was a heading; 0: it is a row of
+ * numbers and must also be given to ipw_meter_row().  `only` (may be NULL): use this column alone,
+ * regardless of its name; its kind follows from the name, or is watts. */
 int ipw_meter_format_begin(struct ipw_meter_format *f, const char *line, size_t n, const char *only,
                            struct ipw_err *err);
 
 struct ipw_meter_row {
-    double t_s;                       /* since 1970, or since the first day's midnight */
+    double t_s;                       /* seconds since 1970, or since midnight of the first day */
     double values[IPW_METER_COLUMNS]; /* watts or joules; NAN: the cell is empty */
 };
-/* 1: a row; 0: nothing in this line; negative: damaged, the message says which cell; IPW_EUNSUPPORTED:
- * rows of several devices take turns, whose watts in one column are no one's. */
+/* 1: a row; 0: the line has no values; negative: damaged, the message names the cell.
+ * IPW_EUNSUPPORTED: rows of several devices alternate in one column, so their watts cannot be
+ * separated. */
 int ipw_meter_row(struct ipw_meter_format *f, const char *line, size_t n, struct ipw_meter_row *row,
                   struct ipw_err *err);
 
@@ -91,7 +93,7 @@ struct ipw_meter_point {
 struct ipw_meter_points {
     struct ipw_meter_point *at;
     size_t n, cap;
-    bool means; /* each value is the mean since the point before, for certain */
+    bool means; /* each value is known to be the mean since the point before */
 };
 
 struct ipw_meter_log {
@@ -103,16 +105,17 @@ struct ipw_meter_log {
 };
 void ipw_meter_log_init(struct ipw_meter_log *log);
 void ipw_meter_log_release(struct ipw_meter_log *log);
-/* Takes a line.  A damaged row is counted, and the first one described; an error is only a heading
- * that cannot be used, rows of several devices, or a log over its limit. */
+/* Adds a line.  A damaged row is counted, and the first one is described.  Errors are only a
+ * heading that cannot be used, rows of several devices, or a log over its limit. */
 int ipw_meter_log_line(struct ipw_meter_log *log, const char *line, size_t n, int64_t number,
                        const char *only, struct ipw_err *err);
-/* After the last line: puts rows in order of time, and takes the parts (CPU, GPU) out of the sum
- * where there is a column of the whole.  IPW_EPARSE when there are not two rows in any column. */
+/* Call it after the last line.  It sorts the rows by time, and takes the parts (CPU, GPU) out of
+ * the sum if there is a column of the whole.  IPW_EPARSE if no column has two rows. */
 int ipw_meter_log_end(struct ipw_meter_log *log, struct ipw_err *err);
 
-/* The watts of all columns in the sum, of several logs, at every instant at which one of them was
- * read, each cut to where all of them are and interpolated in between; `shift_s[i]` is taken from the times of log i.  Joules become the mean watts
+/* Sums the watts of all columns in the sum over several logs, at every instant at which one of them
+ * was read.  The result is limited to the time that all of them cover, and interpolated between
+ * readings.  `shift_s[i]` is subtracted from the times of log i.  Joules become the mean watts
  * since the reading before.  The caller frees out->at. */
 void ipw_meter_sum(struct ipw_meter_points *out, const struct ipw_meter_log *const *logs,
                    const double *shift_s, size_t n_logs);

@@ -6,8 +6,9 @@
 
 #include "base/mem.h"
 
-#define BIN_S       0.1 /* rows closer than this are averaged first: 0.1 s is asked for */
-#define MOST_WORK   3e8 /* rows looked at in the first pass */
+/* Rows closer than this are averaged first; the required precision is 0.1 s. */
+#define BIN_S       0.1
+#define MOST_WORK   3e8 /* limit of rows visited in the first pass */
 #define TOLERANCE_S 0.1
 #define LEAST_ROWS  8
 #define LEAST_R     0.5
@@ -18,7 +19,7 @@ struct scene {
     struct ipw_meter_points rows;
     const struct ipw_meter_busy *busy;
     size_t n_busy;
-    double from_s, to_s; /* of the run */
+    double from_s, to_s; /* start and end of the run */
     double row_s, margin_s;
 };
 
@@ -70,7 +71,7 @@ static double median_distance(const struct ipw_meter_points *p)
     return median;
 }
 
-/* Rows of a fast log are put together: each bin is the mean up to the stamp of its last row. */
+/* Combines rows of a fast log: each bin is the mean up to the stamp of its last row. */
 static struct ipw_meter_points bin(const struct ipw_meter_points *p, double row_s)
 {
     struct ipw_meter_points out = {.means = p->means};
@@ -103,11 +104,11 @@ static size_t first_row(const struct scene *s, double t_s)
     return lo;
 }
 
-/* Seconds of activity before an instant; instants come in order. */
+/* Seconds of activity before an instant; call it with instants in order. */
 struct walk {
     const struct scene *s;
     size_t at;
-    double before_s; /* of the intervals passed */
+    double before_s; /* in the intervals passed */
 };
 
 static double busy_until(struct walk *w, double t_s)
@@ -127,7 +128,7 @@ static bool is_busy(const struct walk *w, double t_s)
     return w->at < w->s->n_busy && w->s->busy[w->at].t0_s <= t_s;
 }
 
-/* 1 - r^2 of the rows around the run against its activity; 1 where they do not rise together. */
+/* 1 - r^2 of the rows around the run against its activity; 1 if the two do not rise together. */
 static struct best fit_at(const struct scene *s, double offset_s, bool averages)
 {
     double from = s->from_s + offset_s - s->margin_s, to = s->to_s + offset_s + s->margin_s;
@@ -168,7 +169,7 @@ static struct best fit_at(const struct scene *s, double offset_s, bool averages)
 struct search {
     const struct scene *s;
     bool averages;
-    double min_s, max_s, step_s; /* of the first pass */
+    double min_s, max_s, step_s; /* range of the first pass */
     double *misfits;
     size_t n;
 };
@@ -194,8 +195,8 @@ static double limit_of(const struct best *b)
     return b->misfit * (1 + SURE / spare) + NOTHING;
 }
 
-/* Looks closely around the first pass's best: the best offset, and how far from it offsets fit as
- * well.  Returns the width of the neighbourhood that was looked at. */
+/* Searches closely around the first pass's best: the best offset, and the range of offsets that fit
+ * as well.  Returns the width of the searched neighbourhood. */
 static double second_pass(const struct search *c, struct best *best, double *lo, double *hi)
 {
     double reach = 2 * c->s->row_s > 4 * c->step_s ? 2 * c->s->row_s : 4 * c->step_s;
@@ -312,7 +313,7 @@ int ipw_meter_align(struct ipw_meter_fit *fit, const struct ipw_meter_points *wa
     s.to_s = busy[s.n_busy - 1].t1_s;
     run_s = s.to_s - s.from_s;
     s.margin_s = fmin(60, fmax(10 * s.row_s, run_s / 4));
-    /* The run must lie inside the log. */
+    /* The run must be inside the log. */
     min_s = fmax(min_s, watts->at[0].t_s - s.from_s);
     max_s = fmin(max_s, watts->at[watts->n - 1].t_s - s.to_s);
     if (min_s > max_s) {

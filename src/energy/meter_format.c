@@ -1,4 +1,4 @@
-/* What the first line says: delimiter, decimal comma, which cell is time, watts, joules. */
+/* Reads the first line: delimiter, decimal comma, and which cell is time, watts, joules. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,8 @@ size_t ipw_meter_split(struct meter_cell *cells, size_t max, const char *line, s
         size_t start = at, end;
 
         if (at < n && line[at] == '"') {
-            /* A quoted cell; a doubled quote inside is left as it is, nothing here needs it. */
+            /* A quoted cell.  A doubled quote inside is left as it is, because no name or number
+             * has one. */
             start = ++at;
             while (at < n && (line[at] != '"' || (at + 1 < n && line[at + 1] == '"' && ++at))) at++;
             end = at;
@@ -84,7 +85,7 @@ static const struct unit units[] = {
     {"Ws", IPW_METER_JOULES, 1},
 };
 
-/* Exactly first (mW is not MW), then whatever the case where that is no confusion. */
+/* Compares exactly first (mW is not MW), then without case where that is unambiguous. */
 static const struct unit *find_unit(const char *text, size_t n)
 {
     for (int loose = 0; loose < 2; loose++) {
@@ -151,7 +152,7 @@ bool ipw_meter_quantity(const char *text, size_t n, bool decimal_comma, double *
     return isfinite(*value);
 }
 
-/* The unit that a column's name ends with or holds in brackets: "power.draw [W]", "energy (Wh)",
+/* The unit at the end of a column's name or in its brackets: "power.draw [W]", "energy (Wh)",
  * "power_mw", "P/W". */
 static const struct unit *unit_in(const char *name)
 {
@@ -163,8 +164,8 @@ static const struct unit *unit_in(const char *name)
     return find_unit(name + start, n - start);
 }
 
-/* Seconds of the unit that the time column's name ends with or holds in brackets: "time_ms", "t [s]",
- * "Elapsed (min)"; 0: it names none. */
+/* The unit, in seconds, at the end of the time column's name or in its brackets: "time_ms", "t
+ * [s]", "Elapsed (min)"; 0: the name has no unit. */
 static double time_unit_in(const char *name)
 {
     static const struct {
@@ -234,7 +235,7 @@ static void add_column(struct ipw_meter_format *f, size_t cell, const char *name
 
 static bool is_total(const char *name) { return has_word(name, "sum") || has_word(name, "total"); }
 
-/* A counter stands for the gauges of its domain, a total for the parts. */
+/* A counter replaces the gauges of its domain, a total replaces the parts. */
 static void choose(struct ipw_meter_format *f)
 {
     bool counter[IPW_DOMAIN_COUNT] = {false}, total[IPW_DOMAIN_COUNT] = {false};
@@ -258,7 +259,7 @@ static void name_of(char *out, size_t size, const struct meter_cell *cell)
     snprintf(out, size, "%.*s", (int)(cell->n < size - 1 ? cell->n : size - 1), cell->text);
 }
 
-/* What nvidia-smi and others call the column that tells the rows of several devices apart. */
+/* The names that nvidia-smi and other programs give to the column of devices. */
 static bool is_device_name(const char *name)
 {
     static const char *const names[] = {"index",      "uuid",       "gpu_uuid", "pci.bus_id",
@@ -307,9 +308,9 @@ static int find_columns(struct ipw_meter_format *f, const struct meter_cell *cel
     return 0;
 }
 
-/* Rows without a heading: the first cell is the time, the rest are watts or an id.  An id is a
- * whole number that counts; one cannot tell from one row, so: the last cell is the power when there
- * are more than one (time,id,pm1,sum). */
+/* Rows without a heading: the first cell is the time, the others are watts or an id.  An id is a
+ * whole number, and one row cannot show whether it counts.  So if there are several cells, the last
+ * one is the power (time,id,pm1,sum). */
 static int guess_columns(struct ipw_meter_format *f, const struct meter_cell *cells, size_t n,
                          const char *only, struct ipw_err *err)
 {
@@ -343,7 +344,7 @@ int ipw_meter_format_begin(struct ipw_meter_format *f, const char *line, size_t 
 
     *f = (struct ipw_meter_format){
         .delimiter = find_delimiter(line, n), .clock_cell = SIZE_MAX, .device_cell = SIZE_MAX};
-    /* A comma can be the decimal point only where it does not separate. */
+    /* A comma can be the decimal point only if it is not the delimiter. */
     f->decimal_comma = f->delimiter != ',';
     f->n_cells = ipw_meter_split(cells, METER_CELLS, line, n, f->delimiter);
     if (f->n_cells > METER_CELLS) {

@@ -12,7 +12,7 @@ struct scan {
     const char *at, *end;
 };
 
-/* Exactly between `least` and `most` digits. */
+/* Reads from `least` to `most` digits. */
 static bool digits(struct scan *s, size_t least, size_t most, int *out)
 {
     size_t n = 0;
@@ -33,7 +33,7 @@ static bool literal(struct scan *s, const char *any)
     return true;
 }
 
-/* Days since 1970 of a date of the Gregorian calendar. */
+/* Days from 1970 to a date of the Gregorian calendar. */
 static int64_t days_since_1970(int year, int month, int day)
 {
     int64_t y = month <= 2 ? year - 1 : year;
@@ -69,7 +69,7 @@ static bool read_clock(struct scan *s, double *of_day_s)
     return true;
 }
 
-/* "Z", "UTC", "+01:00", "-0530", "+02", or nothing: then *zoned is false. */
+/* Reads "Z", "UTC", "+01:00", "-0530", "+02", or nothing: then *zoned is false. */
 static bool read_zone(struct scan *s, bool *zoned, double *ahead_s)
 {
     int hour, minute = 0;
@@ -120,8 +120,8 @@ static bool read_date(const char *text, size_t n, double *t_s, enum ipw_meter_cl
     return true;
 }
 
-/* Seconds, or a finer unit, since 1970: the one that gives a date after 2001 and before 2286; small
- * numbers are counted since the meter was switched on, in the unit that the heading names. */
+/* The unit of a time since 1970: seconds, or a finer unit that gives a date from 2001 to 2286.
+ * Small numbers count from when the meter was switched on, in the unit that the heading names. */
 static double epoch_unit(double x, double named)
 {
     double unit = 1;
@@ -131,7 +131,7 @@ static double epoch_unit(double x, double named)
     return unit;
 }
 
-/* HH:MM:SS: more than half a day back is the next day. */
+/* A time of day more than half a day earlier belongs to the next day. */
 static double pass_midnight(struct ipw_meter_format *f, double of_day_s)
 {
     if (f->clock == IPW_METER_CLOCK_DAY && of_day_s < f->last_of_day_s - DAY_S / 2) f->days++;
@@ -164,7 +164,7 @@ int ipw_meter_time(struct ipw_meter_format *f, const char *text, size_t n, doubl
         if (f->clock == IPW_METER_CLOCK_NONE) f->time_unit_s = epoch_unit(x, f->named_unit_s);
         x *= f->time_unit_s;
     } else if (read_date(text, n, &x, &clock)) {
-        ; /* x is it */
+        ; /* x is the time */
     } else if (read_clock(&s, &of_day) && s.at == s.end) {
         clock = IPW_METER_CLOCK_DAY;
     }

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-#define LOCAL SIZE_MAX /* machine of every source that is not remote */
+#define LOCAL SIZE_MAX /* machine of all sources that are not remote */
 
 struct chooser {
     struct ipw_overlap_item *items;
@@ -17,14 +17,15 @@ struct chooser {
     char *basis;
 };
 
-/* What is asked for in what order; -1 ends. */
+/* clang-format off */
+/* Scopes in order of preference; -1 ends. */
 static const int orders[IPW_DOMAIN_COUNT][5] = {
-    [IPW_DOMAIN_GPU] = {IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1, -1},
-    [IPW_DOMAIN_CPU] = {IPW_SCOPE_PACKAGE, IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1},
-    [IPW_DOMAIN_DRAM] = {IPW_SCOPE_DRAM, IPW_SCOPE_DEVICE, IPW_SCOPE_RAIL, -1, -1},
-    [IPW_DOMAIN_MACHINE] = {IPW_SCOPE_MACHINE, IPW_SCOPE_PLATFORM, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL,
-                            -1},
+    [IPW_DOMAIN_GPU]     = {IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1, -1},
+    [IPW_DOMAIN_CPU]     = {IPW_SCOPE_PACKAGE, IPW_SCOPE_DEVICE, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1},
+    [IPW_DOMAIN_DRAM]    = {IPW_SCOPE_DRAM, IPW_SCOPE_DEVICE, IPW_SCOPE_RAIL, -1, -1},
+    [IPW_DOMAIN_MACHINE] = {IPW_SCOPE_MACHINE, IPW_SCOPE_PLATFORM, IPW_SCOPE_MODULE, IPW_SCOPE_RAIL, -1},
 };
+/* clang-format on */
 
 static size_t machine_of(const struct ipw_overlap_item *item)
 {
@@ -54,10 +55,11 @@ static bool in_group(const struct chooser *c, size_t i, size_t machine, enum ipw
            machine_of(item) == machine;
 }
 
-/* psys is in no source's own sum, since its package is: whether it is the machine is said here. */
+/* A source never has psys in its own sum, because its package is in there.  Whether psys is the
+ * machine is decided here. */
 static bool source_never_chooses(enum ipw_scope scope) { return scope == IPW_SCOPE_PLATFORM; }
 
-/* Words for n things that were chosen. */
+/* Describes n chosen channels in words. */
 static void say_what(struct chooser *c, enum ipw_scope scope, size_t n, const char *source,
                      bool gauges, size_t machine)
 {
@@ -74,7 +76,7 @@ static void say_what(struct chooser *c, enum ipw_scope scope, size_t n, const ch
         say(c, ", the whole module: CPU and GPU");
 }
 
-/* The part of a device's text that names it for certain: up to the first blank. */
+/* Length of the part of a device's text that identifies it: up to the first blank. */
 static size_t identity_len(const char *device) { return strcspn(device, " "); }
 
 static bool same_board(const struct ipw_channel *a, const struct ipw_channel *b)
@@ -84,7 +86,7 @@ static bool same_board(const struct ipw_channel *a, const struct ipw_channel *b)
     return n > 0 && n == identity_len(b->device) && !strncmp(a->device, b->device, n);
 }
 
-/* A board counts once: by its counter if one may be used, else by its gauge. */
+/* A device counts once: by its counter if that is usable, else by its gauge. */
 static bool better_known(const struct chooser *c, size_t i, size_t machine)
 {
     const struct ipw_overlap_item *item = &c->items[i];
@@ -104,7 +106,7 @@ static bool better_known(const struct chooser *c, size_t i, size_t machine)
     return false;
 }
 
-/* A gauge that its source left out stands in when the board's counter was rejected. */
+/* A gauge that its source left out is used if the device's counter was rejected. */
 static bool counter_rejected(const struct chooser *c, size_t i)
 {
     for (size_t k = 0; k < c->n; k++) {
@@ -118,15 +120,15 @@ static bool counter_rejected(const struct chooser *c, size_t i)
     return false;
 }
 
-/* A meter outside the machine is worth more than what is inside; the battery is only right while
- * the mains are off. */
+/* A meter outside the machine is preferred to sensors inside.  The battery comes last, because it
+ * is only right without mains power. */
 static int rank(const char *source)
 {
     if (!strcmp(source, "log") || !strcmp(source, "powerlog") || !strcmp(source, "exec")) return 0;
     return !strcmp(source, "battery") ? 2 : 1;
 }
 
-/* A meter on the boards' supply knows them all: then nobody else's boards count. */
+/* A meter on the supply of all GPUs covers them; then the GPUs of other sources do not count. */
 static bool outside_meter(const struct chooser *c, size_t machine)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -163,7 +165,7 @@ static bool choose_boards(struct chooser *c, size_t machine)
     return true;
 }
 
-/* The source that shall give this scope, or SIZE_MAX: the best that has a usable channel. */
+/* The source to use for this scope, or SIZE_MAX: the best one with a usable channel. */
 static size_t pick_source(const struct chooser *c, size_t machine, enum ipw_scope scope)
 {
     size_t best = SIZE_MAX;
@@ -217,8 +219,8 @@ static bool choose_scope(struct chooser *c, size_t machine, enum ipw_scope scope
     return true;
 }
 
-/* A board with a meter of its own may lie outside psys.  Then psys is not known to be the machine,
- * and the parts are: it must not stand for them with the board's joules left out. */
+/* A GPU with its own meter may lie outside psys.  Then psys may not cover the machine, so the parts
+ * are used: psys must not replace them and leave the GPU's joules out. */
 static bool boards_beside(const struct chooser *c, size_t machine)
 {
     for (size_t i = 0; i < c->n; i++) {

@@ -9,17 +9,19 @@
 #define LEARN_NS      IPW_NS_PER_S
 #define SLOWEST_NS    (500 * IPW_NS_PER_MS)
 #define CLOSE_NS      (2 * IPW_NS_PER_MS) /* distance of readings around a publication */
-#define LEAD_NS       (4 * IPW_NS_PER_MS) /* they begin so long before it, at least */
-#define NEED_STEPS    5                   /* before a period is believed */
-#define NEED_MOVES    8                   /* readings that all moved: it is faster than we look */
-#define NEED_REPEATS  4                   /* out of place in something fast */
-#define MOST_MISSES   6                   /* the prediction is worth nothing */
-#define ALLOWED       40                  /* readings that may be saved up */
-#define SEEK_NS       (2 * IPW_NS_PER_S)  /* a channel that moved so lately is looked for */
+#define LEAD_NS       (4 * IPW_NS_PER_MS) /* they begin at least so long before it */
+#define NEED_STEPS    5                   /* needed before a period is believed */
+/* Readings that all moved: the channel is faster than we read. */
+#define NEED_MOVES 8
+/* Unchanged readings that show that a channel is not fast. */
+#define NEED_REPEATS 4
+#define MOST_MISSES  6                  /* the prediction is useless */
+#define ALLOWED      40                 /* readings that may be saved up */
+#define SEEK_NS      (2 * IPW_NS_PER_S) /* search for a channel that moved so recently */
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
 
-/* Counters tell more than gauges, which may stand still because the power does. */
+/* Counters tell more than gauges, which may also stand still because the power does. */
 static void choose_channels(struct ipw_poll_rate *p, const struct ipw_source *s)
 {
     static const enum ipw_channel_kind kinds[] = {IPW_CHANNEL_COUNTER, IPW_CHANNEL_GAUGE};
@@ -59,8 +61,8 @@ void ipw_poll_rate_init(struct ipw_poll_rate *p, const struct ipw_source *source
     p->poll_ns = p->learn_ns;
 }
 
-/* The mean of the steps that are like the middle one: a publication that was missed, and one that was
- * seen twice, are not. */
+/* The mean of the steps near the median, which leaves out steps with a missed or a doubled
+ * publication. */
 static int64_t usual_step(const int64_t *steps, unsigned n)
 {
     int64_t sorted[IPW_POLL_RATE_STEPS], middle, sum = 0;
@@ -97,7 +99,7 @@ static void forget_steps(struct ipw_poll_rate_channel *c)
 
 static void add_step(struct ipw_poll_rate_channel *c, int64_t step_ns)
 {
-    /* A gauge repeats its value while the power is steady: that is no slower publication. */
+    /* A gauge repeats its value while the power is steady; that does not make its period longer. */
     if (c->most_step_ns && step_ns > c->most_step_ns) return;
     if (c->n_steps == IPW_POLL_RATE_STEPS) {
         memmove(c->steps, c->steps + 1, (IPW_POLL_RATE_STEPS - 1) * sizeof *c->steps);
@@ -116,26 +118,27 @@ static void add_early(struct ipw_poll_rate_channel *c, int64_t early_ns)
     c->early_ns[c->n_early++] = early_ns;
 }
 
-/* A publication lay in (from, to]: when, as well as can be told, and when the next is due.  0: that
- * window was too long to tell. */
+/* A publication lay in (from, to].  Returns its best known instant, and predicts the next one.  0:
+ * the interval was too long to tell. */
 static int64_t place(struct ipw_poll_rate_channel *c, int64_t from_ns, int64_t to_ns)
 {
     int64_t width = to_ns - from_ns, edge = from_ns + width / 2, off;
     bool sharp = width <= c->period_ns / 3, precise = width <= 2 * c->blur_ns;
 
-    if (!c->due_ns) { /* the first: to be looked at more closely the next time */
+    if (!c->due_ns) { /* the first publication: the next one is located more closely */
         c->blur_ns = width;
         c->due_ns = width < c->period_ns / 2 ? edge + c->period_ns : 0;
         return edge;
     }
-    if (!precise) edge = clamp(c->due_ns, from_ns, to_ns); /* worse than the prediction */
+    if (!precise) edge = clamp(c->due_ns, from_ns, to_ns); /* less precise than the prediction */
     off = edge - c->due_ns;
-    if (!sharp && off == 0) { /* the readings came late: that contradicts nothing */
+    if (!sharp && off == 0) { /* the readings came late, which does not contradict the prediction */
         c->due_ns += c->period_ns;
         return 0;
     }
     if (!sharp || off < -c->period_ns / 3 || off > c->period_ns / 3) {
-        /* It came before the readings began, nobody knows how long before, or far off its time. */
+        /* The publication came an unknown time before the readings began, or far off its
+         * prediction. */
         c->misses += 2;
         if (c->due_ns > to_ns) add_early(c, (c->due_ns - to_ns) * 3 / 2);
         c->due_ns = (sharp ? edge : to_ns) + c->period_ns;
@@ -143,11 +146,11 @@ static int64_t place(struct ipw_poll_rate_channel *c, int64_t from_ns, int64_t t
         return sharp ? edge : 0;
     }
     if (c->misses) c->misses--;
-    if (c->blur_ns > 2 * width) { /* a better look than the one that the prediction rests on */
+    if (c->blur_ns > 2 * width) { /* more precise than the observations behind the prediction */
         c->due_ns = edge;
     } else {
         add_early(c, precise ? -off : c->due_ns - to_ns);
-        c->due_ns += off / 2; /* a publication off its time says little of the next one */
+        c->due_ns += off / 2; /* a single displaced publication says little of the next */
     }
     if (precise || off) c->blur_ns = width;
     c->due_ns += c->period_ns;
@@ -176,7 +179,7 @@ static void push_value(struct ipw_poll_rate_channel *c, int64_t t_ns, int64_t va
     if (edge && c->change_ns) add_step(c, edge - c->change_ns);
     c->change_ns = edge;
     if (edge && c->due_ns && llabs(c->due_ns - edge - c->period_ns) > c->period_ns / 2)
-        c->due_ns = edge + c->period_ns; /* it has just been learned that it has another period */
+        c->due_ns = edge + c->period_ns; /* a new period was just learned */
 }
 
 static int64_t longest(const struct ipw_poll_rate *p)
@@ -184,7 +187,7 @@ static int64_t longest(const struct ipw_poll_rate *p)
     return p->base_ns > SLOWEST_NS ? p->base_ns : SLOWEST_NS;
 }
 
-/* Of all channels the quickest counts: what is between its edges is between the others' too. */
+/* The fastest channel decides: readings near its publications suit the others, too. */
 static void judge(struct ipw_poll_rate *p, int64_t t_ns)
 {
     int64_t period = 0, floor = t_ns < p->learn_until_ns ? p->learn_ns : p->least_ns;
@@ -202,13 +205,13 @@ static void judge(struct ipw_poll_rate *p, int64_t t_ns)
     }
     if (p->fast) {
         if (still < NEED_REPEATS || still == UINT32_MAX) return;
-        p->fast = false; /* it has become slow: learn anew */
+        p->fast = false; /* it has become slow: learn again */
         p->period_ns = 0;
         p->poll_ns = floor;
         for (size_t i = 0; i < p->n; i++) forget_steps(&p->channels[i]);
         return;
     }
-    if (moved >= NEED_MOVES && !predicted) { /* at least as fast as we look */
+    if (moved >= NEED_MOVES && !predicted) { /* at least as fast as we read */
         p->period_ns = p->poll_ns;
         if (p->poll_ns > floor) {
             p->poll_ns = clamp(p->poll_ns / 2, floor, p->poll_ns);
@@ -224,10 +227,10 @@ static void judge(struct ipw_poll_rate *p, int64_t t_ns)
     if (p->period_ns)
         p->poll_ns = clamp(p->period_ns / 5, floor, longest(p));
     else
-        p->poll_ns = p->base_ns; /* not one change worth a word: stuck, or a steady gauge */
+        p->poll_ns = p->base_ns; /* no usable change: stuck, or a steady gauge */
 }
 
-/* A busy machine wakes the reader late: the windows open so much earlier. */
+/* A busy machine wakes the reader late, so open the windows that much earlier. */
 static void learn_lateness(struct ipw_poll_rate *p, int64_t late_ns)
 {
     p->late_ns -= p->late_ns / 16;
@@ -249,7 +252,8 @@ void ipw_poll_rate_push(struct ipw_poll_rate *p, int64_t t_ns, const int64_t *va
 
 /* ---- when to read again ---- */
 
-/* Not a divisor of the period: readings a fifth of it apart meet each publication at one phase. */
+/* The distance is not a divisor of the period: otherwise readings would meet each publication at
+ * the same phase. */
 static int64_t even(const struct ipw_poll_rate *p)
 {
     return p->period_ns > p->poll_ns ? p->poll_ns + p->poll_ns / 20 : p->poll_ns;
@@ -283,10 +287,10 @@ static bool shares_window(const struct ipw_poll_rate *p, size_t i)
     return false;
 }
 
-/* The distance of readings in the windows that the allowance has room for. */
+/* The distance of readings in the windows that the allowance can pay for. */
 static int64_t spacing(const struct ipw_poll_rate *p)
 {
-    double open_ns = 0, readings = 0.95 / (double)p->poll_ns, room; /* a nanosecond */
+    double open_ns = 0, readings = 0.95 / (double)p->poll_ns, room; /* per nanosecond */
     int64_t least = CLOSE_NS > 2 * p->took_ns ? CLOSE_NS : 2 * p->took_ns;
 
     for (size_t i = 0; i < p->n; i++) {
@@ -294,21 +298,22 @@ static int64_t spacing(const struct ipw_poll_rate *p)
 
         if (!c->due_ns || shares_window(p, i)) continue;
         open_ns += (double)lead(p, c) / (double)c->period_ns;
-        readings -= 1.5 / (double)c->period_ns; /* the first, and the one that shows it */
+        /* The first reading, and the one that shows the change. */
+        readings -= 1.5 / (double)c->period_ns;
     }
     room = open_ns / (readings > 0 ? readings : 1e-12);
     if (p->allowance_ns < 0) room *= 1.5; /* pay back */
     return room < (double)least ? least : room > 1e12 ? (int64_t)1e12 : (int64_t)room;
 }
 
-/* Moves, and nothing is predicted of it: then windows around the others' publications would never
- * tell when. */
+/* The channel moves but has no prediction.  Windows around the other channels' publications would
+ * never show when it publishes. */
 static bool is_sought(const struct ipw_poll_rate_channel *c, int64_t t_ns)
 {
     return c->moved_ns && !c->due_ns && t_ns - c->moved_ns < SEEK_NS;
 }
 
-/* A window is open from the lead on; past its time, readings become rarer. */
+/* A window opens before the predicted instant; after that instant readings become rarer. */
 static int64_t wanted(const struct ipw_poll_rate *p, const struct ipw_poll_rate_channel *c,
                       int64_t close_ns, int64_t even_ns)
 {
@@ -339,7 +344,7 @@ static int64_t next_by_prediction(const struct ipw_poll_rate *p)
     return next - t > longest(p) ? t + longest(p) : next;
 }
 
-/* The shortest of late; it creeps up, so that a driver that became slower is believed in the end. */
+/* The recent minimum.  It creeps up, so that it follows a driver that became slower. */
 static void learn_duration(struct ipw_poll_rate *p, int64_t took_ns)
 {
     int64_t creep = p->took_ns + p->took_ns / 16 + 1;
@@ -351,7 +356,7 @@ int64_t ipw_poll_rate_next(struct ipw_poll_rate *p, int64_t now_ns)
 {
     int64_t next;
 
-    if (p->n == 0 || p->read_ns == INT64_MIN) /* ticks that were missed are not made up for */
+    if (p->n == 0 || p->read_ns == INT64_MIN) /* missed ticks are not made up for */
         return p->start_ns + ((now_ns - p->start_ns) / p->poll_ns + 1) * p->poll_ns;
     learn_duration(p, now_ns > p->read_ns ? 2 * (now_ns - p->read_ns) : 0);
     if (p->fast || !p->period_ns || p->read_ns < p->learn_until_ns)

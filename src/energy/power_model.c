@@ -8,7 +8,7 @@
 #define LOOSE_LO 0.7
 #define LOOSE_HI 1.3
 
-/* Watts a vCPU at no and at full load: Cloud Carbon Footprint's AWSConstants.ts. */
+/* Watts per vCPU at no load and at full load, from Cloud Carbon Footprint's AWSConstants.ts. */
 static const struct row {
     const char *name;
     double least_w, most_w;
@@ -27,7 +27,7 @@ static const struct row {
 static const struct row unknown_row = {"unknown processor", 0.74, 3.5};
 enum { LOWEST_ROW = 0, HIGHEST_ROW = sizeof rows / sizeof *rows - 1 };
 
-/* Intel's are family 6; AMD's 23 and 25. */
+/* Intel's processors are family 6; AMD's are 23 and 25. */
 static const struct part {
     int family, model, least_stepping;
     const char *name;
@@ -55,7 +55,7 @@ static const struct part {
     {6, 62, 0, "Ivy Bridge"},
 };
 
-/* The value of "key : value" when the line is that one; NULL: it is another. */
+/* The value of "key : value" if the line has that key; else NULL. */
 static const char *value_of(const char *line, const char *key)
 {
     size_t n = strlen(key);
@@ -101,7 +101,7 @@ void ipw_power_model_facts_read(struct ipw_power_model_facts *out, const char *c
         const char *v;
 
         if (value_of(line, "processor")) out->threads++;
-        if (out->threads > 1) continue; /* the first one's stand for all */
+        if (out->threads > 1) continue; /* the first processor's values stand for all */
         if ((v = value_of(line, "vendor_id"))) copy_line(out->vendor, sizeof out->vendor, v);
         if ((v = value_of(line, "cpu family"))) out->family = number_of(v);
         if ((v = value_of(line, "model"))) out->model = number_of(v);
@@ -177,7 +177,7 @@ static struct ipw_power_model_watts per_vcpu(const struct ipw_power_model *m, do
     double curve = (teads(u) - teads(0)) / (teads(1) - teads(0)), cube = u * u * u;
     bool known = m->low_least_w == m->high_least_w;
 
-    /* An unknown processor's rows are as far apart as it gets. */
+    /* The rows of an unknown processor are the lowest and the highest. */
     return (struct ipw_power_model_watts){
         .mid = m->threads * between(m->least_w, m->most_w, u),
         .lo = m->threads * (known ? LOOSE_LO * between(m->low_least_w, m->low_most_w, cube)

@@ -41,7 +41,7 @@ static bool read_stat(struct ipw_quiet_look *look, const char *proc)
     return got;
 }
 
-/* The name may hold blanks and brackets: fields are counted from the last ')'. */
+/* The name may contain blanks and brackets, so count fields from the last ')'. */
 static bool read_process(struct ipw_quiet_process *p, const char *proc, const char *pid)
 {
     char file[64], line[1024], *open, *close;
@@ -82,7 +82,7 @@ bool ipw_quiet_look(struct ipw_quiet_look *look, const char *proc)
         struct ipw_quiet_process p;
 
         if (strspn(e->d_name, "0123456789") != strlen(e->d_name)) continue;
-        if (!read_process(&p, proc, e->d_name)) continue; /* gone, or not ours to see */
+        if (!read_process(&p, proc, e->d_name)) continue; /* it ended, or is not visible to us */
         IPW_GROW(look->processes, look->cap, look->n + 1);
         look->processes[look->n++] = p;
     }
@@ -96,7 +96,7 @@ void ipw_quiet_release(struct ipw_quiet_look *look)
     *look = (struct ipw_quiet_look){0};
 }
 
-/* ---- who listens ---- */
+/* ---- listening processes ---- */
 
 static long find_inode(const char *proc, const char *file, int port)
 {

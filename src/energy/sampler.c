@@ -13,17 +13,17 @@
 #include "base/mem.h"
 #include "energy/poll_rate.h"
 
-/* The last two rows of a ring are for a thread that is told to stop while it is full: the row in
- * its hand, and the last reading.  So it never has to wait for a drain to end. */
+/* The last two rows of a ring are reserved for a thread that must stop while the ring is full: the
+ * row it holds, and the last reading.  So stopping never waits for a drain. */
 #define RING_ROWS (IPW_SAMPLER_ROWS + 2)
 #define NOTIFY_NS (20 * IPW_NS_PER_MS)
 #define GAP_NS    (250 * IPW_NS_PER_MS)
 #define FAST_NS   (2 * IPW_NS_PER_MS)
 
-/* In the ring alone: no value, because the device is gone. */
+/* In the ring alone: no value, because the device is lost. */
 #define LOST_VALUE (IPW_NO_VALUE + 1)
 
-/* A reading that took so much longer than four usual ones was interrupted, and is taken again. */
+/* A reading that took this much longer than four usual ones was interrupted; take it again. */
 #define DISTURBED_NS  (200 * IPW_NS_PER_US)
 #define MOST_READINGS 3
 
@@ -32,32 +32,33 @@ struct worker {
     struct ipw_sampler *sampler;
     struct ipw_source *source;
     size_t index, first_channel;
-    bool marked;   /* has CPU counters that ipw_sampler_mark() reads */
+    bool marked;   /* has CPU counters for ipw_sampler_mark() */
     int64_t *ring; /* RING_ROWS rows of `stride` */
     size_t stride;
-    atomic_size_t head; /* rows ever written; only written under `reading` */
-    atomic_size_t tail; /* rows ever taken; only the drain writes it */
-    int64_t drained_ns; /* the newest row that was taken; the drain's own, as is */
-    bool *lost; /* which channels were gone in it; NULL: its source knows of no such thing */
+    atomic_size_t head; /* number of rows ever written; only written under `reading` */
+    atomic_size_t tail; /* number of rows ever taken; only written by the drain */
+    /* The newest row that was taken; used by the drain only, like the next one. */
+    int64_t drained_ns;
+    bool *lost; /* which channels were lost in that row; NULL: the source does not report losses */
 
-    /* Held from before a reading until its row is in the ring, so that rows come in the order of
-     * their times, whoever reads; then also for what follows. */
+    /* Held from before a reading until its row is in the ring, so that rows are in order of time,
+     * whichever thread reads.  It then also protects the next three members. */
     pthread_mutex_t reading;
-    int64_t *row;                /* in the reader's hand */
-    int64_t quick_ns;            /* how long an undisturbed reading takes; 0: there was none yet */
+    int64_t *row;                /* the row being read */
+    int64_t quick_ns;            /* duration of an undisturbed reading; 0: none yet */
     atomic_int_fast64_t read_ns; /* when it was read */
     int64_t notified_ns;
     struct ipw_poll_rate pace;
-    atomic_int_fast64_t poll_ns; /* of the pace, for others to see */
+    atomic_int_fast64_t poll_ns; /* the pace's interval, for other threads */
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool kicked, stopping; /* under lock */
-    atomic_bool waiting;   /* the thread waits for room */
+    bool kicked, stopping; /* protected by `lock` */
+    atomic_bool waiting;   /* the thread waits for room in the ring */
     pthread_t thread;
     bool started;
     clockid_t clock;
-    atomic_int_fast64_t cpu_ns; /* final; -1 while the thread runs */
+    atomic_int_fast64_t cpu_ns; /* final value; -1 while the thread runs */
 };
 
 struct ipw_sampler {
@@ -73,14 +74,14 @@ static int64_t now_of(const struct worker *w)
     return o->now ? o->now(o->clock) : ipw_now_ns();
 }
 
-/* Was the reader interrupted in the middle?  Then nobody knows when within it the values were taken,
- * and no bound that rests on its time would hold. */
+/* Was the reader interrupted during the reading?  Then the instant of its values is unknown, and
+ * bounds based on its time would be wrong. */
 static bool was_disturbed(const struct worker *w, int64_t took_ns)
 {
     return w->sampler->o.retake && w->quick_ns > 0 && took_ns > 4 * w->quick_ns + DISTURBED_NS;
 }
 
-/* The shortest of late; it creeps up, so that a driver that became slower is believed in the end. */
+/* The recent minimum.  It creeps up, so that it follows a driver that became slower. */
 static void learn_duration(struct worker *w, int64_t took_ns)
 {
     int64_t creep = w->quick_ns + w->quick_ns / 16 + 1;
@@ -99,8 +100,8 @@ static void take_reading(struct worker *w)
         if (!was_disturbed(w, after - before)) break;
     }
     learn_duration(w, after - before);
-    /* A reading takes longer than a microsecond: what is below would be noise, on disk.  Upwards, so
-     * that it does not come to lie before the event after which it was taken. */
+    /* A reading takes longer than a microsecond, so finer digits would be noise on disk.  Round up,
+     * so that the stamp does not lie before the event that the reading followed. */
     mid = before + (after - before) / 2 + IPW_NS_PER_US - 1;
     mid -= mid % IPW_NS_PER_US;
     w->row[0] = mid > w->row[0] ? mid : w->row[0] + IPW_NS_PER_US;
@@ -130,7 +131,7 @@ static void put_row(struct worker *w)
     atomic_store_explicit(&w->head, head + 1, memory_order_release);
 }
 
-/* Wakes the owner: for the one who kicked at once, else now and then. */
+/* Wakes the owner: at once after a kick, else from time to time. */
 static void tell(struct worker *w, bool awaited)
 {
     const struct ipw_sampler_options *o = &w->sampler->o;
@@ -142,9 +143,9 @@ static void tell(struct worker *w, bool awaited)
     o->notify(o->ud);
 }
 
-/* Waits until the ring has room, which only the drain makes; or until the end, for which room is
- * reserved.  Both `waiting` and `tail` are sequentially consistent here, so that either the drain
- * sees that we wait or we see that it made room. */
+/* Waits until the drain has made room in the ring, or until the end, for which room is reserved.
+ * `waiting` and `tail` are sequentially consistent here: either the drain sees that we wait, or we
+ * see that it made room. */
 static void wait_for_room(struct worker *w)
 {
     if (has_room(w, IPW_SAMPLER_ROWS)) return;
@@ -162,7 +163,7 @@ static int64_t kick_time(const struct worker *w)
     return atomic_load_explicit(&w->read_ns, memory_order_relaxed) + w->source->period_ns;
 }
 
-/* Sleeps until the deadline, a kick or the end; returns false at the end.  *kicked: somebody waits
+/* Sleeps until the deadline, a kick or the end; returns false at the end.  *kicked: a caller waits
  * for the reading. */
 static bool sleep_until(struct worker *w, int64_t deadline_ns, bool *kicked)
 {
@@ -175,7 +176,7 @@ static bool sleep_until(struct worker *w, int64_t deadline_ns, bool *kicked)
         struct timespec ts;
 
         if (w->stopping) break;
-        /* A kick asks for a reading soon, but a value that cannot have moved is not worth it. */
+        /* A kick asks for an early reading, but not before the value can have moved. */
         if (w->kicked && kick_time(w) < until) until = kick_time(w);
         if (now_of(w) >= until) break;
         if (o->sleep_until) {
@@ -201,8 +202,9 @@ static void *work(void *arg)
     int64_t deadline;
     bool awaited;
 
-    /* By default the kernel may be 50 us late, to wake several sleepers at once; readings as close
-     * to their deadlines as can be make their distances even.  (Refused: as late as others.) */
+    /* By default the kernel may wake us 50 us late, to wake several sleepers at once.  Precise
+     * wake-ups make the distances of readings even.  (If refused, we are as late as other
+     * programs.) */
     (void)prctl(PR_SET_TIMERSLACK, 1);
     deadline = ipw_poll_rate_next(&w->pace, now_of(w));
     while (sleep_until(w, deadline, &awaited)) {
@@ -239,7 +241,7 @@ static void worker_init(struct worker *w)
     atomic_init(&w->cpu_ns, -1);
 }
 
-/* The first reading is taken here, so that it lies before whatever the caller does next. */
+/* Take the first reading here, so that it lies before all later actions of the caller. */
 static int worker_start(struct worker *w, struct ipw_err *err)
 {
     char name[16];
@@ -280,8 +282,8 @@ static void worker_set(struct worker *w, struct ipw_sampler *s, struct ipw_sourc
     worker_init(w);
 }
 
-int ipw_sampler_start_with(struct ipw_sampler **out, const struct ipw_source_set *set,
-                           const struct ipw_sampler_options *options, struct ipw_err *err)
+int ipw_sampler_start(struct ipw_sampler **out, const struct ipw_source_set *set,
+                      const struct ipw_sampler_options *options, struct ipw_err *err)
 {
     struct ipw_sampler *s;
     sigset_t all, old;
@@ -302,7 +304,7 @@ int ipw_sampler_start_with(struct ipw_sampler **out, const struct ipw_source_set
         w->first_channel = first;
         first += w->source->n_channels;
     }
-    /* Signals are the main thread's business. */
+    /* The main thread handles signals. */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
     for (size_t i = 0; i < s->n && rc == 0; i++) rc = worker_start(&s->workers[i], err);
@@ -313,14 +315,6 @@ int ipw_sampler_start_with(struct ipw_sampler **out, const struct ipw_source_set
     }
     *out = s;
     return 0;
-}
-
-int ipw_sampler_start(struct ipw_sampler **out, const struct ipw_source_set *set,
-                      int64_t interval_ns, void (*notify)(void *ud), void *ud, struct ipw_err *err)
-{
-    struct ipw_sampler_options o = {.interval_ns = interval_ns, .notify = notify, .ud = ud};
-
-    return ipw_sampler_start_with(out, set, &o, err);
 }
 
 static void wake_worker(struct worker *w, bool stop)
@@ -337,9 +331,9 @@ void ipw_sampler_kick(struct ipw_sampler *s)
     for (size_t i = 0; i < s->n; i++) wake_worker(&s->workers[i], false);
 }
 
-/* A reading on this thread is exact to its own duration (RAPL: some 10 us); waking the reader costs
- * about as much here and comes later.  The two rows that `stop` needs stay free: a full ring waits
- * for the drain, which the caller of this does anyway. */
+/* A reading on this thread is exact to its own duration (RAPL: some 10 us).  Waking the reader
+ * thread costs about as much and comes later.  The two rows reserved for `stop` stay free: a full
+ * ring waits for the drain, which the caller does anyway. */
 void ipw_sampler_mark(struct ipw_sampler *s)
 {
     if (!s) return;
@@ -369,7 +363,7 @@ static void check_gap(struct ipw_sampler *s, struct worker *w, int64_t t_ns, int
     s->o.gap(s->o.ud, &gap);
 }
 
-/* The rows between tail and head are the drain's to write in. */
+/* The drain may write to the rows between tail and head. */
 static void check_losses(struct ipw_sampler *s, struct worker *w, int64_t t_ns, int64_t *values)
 {
     for (size_t i = 0; w->lost && i < w->source->n_channels; i++) {
@@ -378,7 +372,7 @@ static void check_losses(struct ipw_sampler *s, struct worker *w, int64_t t_ns, 
 
         if (lost) values[i] = IPW_NO_VALUE;
         if (lost == w->lost[i]) continue;
-        if (!lost && values[i] == IPW_NO_VALUE) continue; /* found again, and not read yet */
+        if (!lost && values[i] == IPW_NO_VALUE) continue; /* found again, but not read yet */
         w->lost[i] = lost;
         if (s->o.loss) s->o.loss(s->o.ud, &loss);
     }

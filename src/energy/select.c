@@ -23,11 +23,11 @@ enum { MAX_WORDS = 32 };
 enum gpu_kind { NVML, AMDGPU, INTEL_GPU, N_GPU_KINDS };
 static const char *const gpu_kinds[N_GPU_KINDS] = {"nvml", "amdgpu", "intel_gpu"};
 
-/* What the openers are told: the options with every default filled in. */
+/* The options with every default filled in, for the openers. */
 struct place {
     char sysfs[512], powercap[600];
     const char *nvml;
-    /* --gpu, cut up by kinds: NULL: all of that kind; "": none. */
+    /* --gpu, divided by kinds.  NULL: all GPUs of that kind; "": none. */
     const char *gpus[N_GPU_KINDS];
     char words[N_GPU_KINDS][512];
     int64_t (*now)(void);
@@ -75,7 +75,7 @@ static int open_nvml(struct ipw_source **out, const struct place *p, const char 
     return ipw_nvml_open(out, &o, err);
 }
 
-/* The sources over /sys/class/hwmon differ in their opener alone. */
+/* The sources over /sys/class/hwmon differ only in their opener. */
 #define HWMON(name, gpus)                                                                          \
     static int open_##name(struct ipw_source **out, const struct place *p, const char *arg,        \
                            struct ipw_err *err)                                                    \
@@ -118,7 +118,7 @@ static int open_log(struct ipw_source **out, const struct place *p, const char *
                     struct ipw_err *err)
 {
     (void)p;
-    return ipw_powerlog_open(out, arg, NULL, err);
+    return ipw_powerlog_open(out, arg, err);
 }
 
 static int open_exec(struct ipw_source **out, const struct place *p, const char *arg,
@@ -172,8 +172,8 @@ static const char *setting(const char *given, const char *variable, const char *
     return value && value[0] ? value : otherwise;
 }
 
-/* Each word of --gpu goes to the kind that shows such a board; what no hwmon board answers to is for
- * NVIDIA's library to know. */
+/* Each word of --gpu goes to the kind that shows such a GPU.  A word that matches no hwmon device
+ * goes to NVIDIA's library. */
 static int split_gpus(struct place *p, const char *gpu, struct ipw_err *err)
 {
     char word[100], root[600];
@@ -255,8 +255,8 @@ static bool has_channel(const struct ipw_source *s, const char *name)
     return false;
 }
 
-/* powercap and perf show the same registers; perf's do not wrap and cost less.  Where it has them
- * all, powercap is not read besides (a memory-mapped zone is a copy of another anyway). */
+/* powercap and perf show the same registers; perf's do not wrap and cost less.  If perf has them
+ * all, do not read powercap as well (a memory-mapped zone is a copy anyway). */
 static void drop_shadowed(struct ipw_source_set *set)
 {
     size_t at, perf_at;
@@ -275,7 +275,7 @@ static void drop_shadowed(struct ipw_source_set *set)
     snprintf(v->text, sizeof v->text, "not needed: perf reads the same registers");
 }
 
-/* Somebody wants certain GPUs: one that is not read is an error, not a run without it. */
+/* The user named GPUs: fail if one of them cannot be read, instead of running without it. */
 static int check_gpus(struct ipw_source_set *set, const struct place *p, struct ipw_err *err)
 {
     for (int k = 0; k < N_GPU_KINDS; k++) {
@@ -359,8 +359,8 @@ bool ipw_source_select_none(const char *const *telemetry)
     return telemetry && telemetry[0] && !strcmp(telemetry[0], "none") && !telemetry[1];
 }
 
-/* `text` is a scratch copy of one value, cut at its commas up to the first word with an argument;
- * what the words point to stays in it. */
+/* `text` is a scratch copy of one value.  It is cut at its commas up to the first word with an
+ * argument; the words point into it. */
 static int split(struct word *words, size_t *n, char *text, struct ipw_err *err)
 {
     while (*text) {
@@ -380,7 +380,7 @@ static int split(struct word *words, size_t *n, char *text, struct ipw_err *err)
     return 0;
 }
 
-/* "auto": every kind that is not named besides. */
+/* "auto": opens every kind that is not named explicitly. */
 static void open_others(struct ipw_source_set *set, const struct word *words, size_t n,
                         const struct place *place)
 {

@@ -22,11 +22,11 @@ struct seen {
     int64_t reads, failed, changes;
     int64_t value, first_t, last_t, change_t, first_change_t;
     int64_t sum;      /* counter: microjoules since the first change */
-    double area_mw_s; /* gauge: milliwatt seconds, each value held */
-    /* counter: its power over stretches of about a second, and where the present one began */
+    double area_mw_s; /* gauge: milliwatt seconds, holding each value */
+    /* counter: its power over intervals of about a second, and the start of the current one */
     double least_w, most_w;
     int64_t stretch_t, stretch_sum;
-    int64_t steps[MAX_STEPS]; /* the first distances of changes: readings are closest then */
+    int64_t steps[MAX_STEPS]; /* the first distances of changes, when readings are closest */
 };
 
 struct ipw_selftest {
@@ -66,7 +66,7 @@ void ipw_selftest_free(struct ipw_selftest *t)
     free(t);
 }
 
-/* A wrap is undone; any other way back is a reset, from which nothing is claimed. */
+/* A wrap is undone; any other backward step is a reset, which gives no energy. */
 static int64_t step_of(const struct seen *s, int64_t value)
 {
     int64_t d = value - s->value;
@@ -143,7 +143,7 @@ static int64_t period_of(const struct seen *s)
     return sorted[n / 2];
 }
 
-/* From change to change: a slow counter is exact only there. */
+/* From change to change, because a slow counter is exact only there. */
 static double watts_of(const struct seen *s)
 {
     if (s->reads == 0 || s->channel.kind >= IPW_CHANNEL_METRIC) return NAN;
@@ -151,7 +151,7 @@ static double watts_of(const struct seen *s)
         return s->last_t > s->first_t
                    ? s->area_mw_s / ((double)(s->last_t - s->first_t) / 1e9) / 1e3
                    : (double)s->value / 1e3;
-    if (s->changes == 0) return NAN; /* that it does not move is not the news of 0 W */
+    if (s->changes == 0) return NAN; /* a counter that does not move does not report 0 W */
     return (double)s->sum / 1e6 / ((double)(s->change_t - s->first_change_t) / 1e9);
 }
 
@@ -170,7 +170,7 @@ static double gauge_beside(const struct ipw_selftest *t, const struct seen *s)
     return NAN;
 }
 
-/* Case 11: one value for 5 s, and the counter of the same device tells that it cannot be so. */
+/* Case 11: the gauge shows one value for 5 s, but the counter of the same device contradicts it. */
 static bool gauge_is_stuck(const struct ipw_selftest *t, const struct seen *gauge)
 {
     if (gauge->change_t || gauge->reads < 5 || gauge->last_t - gauge->first_t < STUCK_GAUGE_NS)
@@ -187,8 +187,8 @@ static bool gauge_is_stuck(const struct ipw_selftest *t, const struct seen *gaug
     return false;
 }
 
-/* After so long a counter of something that draws power has moved: five periods, or a second where
- * the channel names none, or so short a one that only a real register keeps to it. */
+/* After this time the counter of a device that draws power has moved: five periods.  It is one
+ * second if the channel names no period, or one so short that only a real register keeps to it. */
 static int64_t stuck_after_ns(const struct seen *s)
 {
     if (s->channel.period_ns < KEPT_PERIOD_NS) return STUCK_NS;
@@ -209,7 +209,7 @@ struct ipw_selftest_verdict ipw_selftest_verdict(const struct ipw_selftest *t, s
 {
     const struct seen *s = &t->channels[channel];
     int64_t span = s->last_t - s->first_t;
-    /* Long enough that it would have moved several times: by its own word, else a second. */
+    /* Enough time for several changes: by the channel's own period, else a second. */
     int64_t patience = s->channel.period_ns > 0 ? 5 * s->channel.period_ns : STUCK_NS;
     struct ipw_selftest_verdict v = {.gauge = s->channel.kind == IPW_CHANNEL_GAUGE,
                                      .moved = s->change_t != 0,
@@ -233,7 +233,7 @@ struct ipw_selftest_verdict ipw_selftest_verdict(const struct ipw_selftest *t, s
     }
     if (s->channel.kind == IPW_CHANNEL_GAUGE) v.frozen = gauge_is_stuck(t, s);
     v.state = state_of(s, v.frozen);
-    /* Only of a board that sleeps is 0 W a reading, and its counter rests. */
+    /* Only a sleeping device may report 0 W, and its counter stands still. */
     v.asleep = v.state == IPW_SELFTEST_STUCK && !v.gauge && gauge_beside(t, s) <= 0;
     if (v.asleep) v.watts = 0;
     return v;

@@ -16,6 +16,9 @@ const char *ipw_scope_name(enum ipw_scope scope)
     return (size_t)scope < sizeof names / sizeof *names ? names[scope] : "unknown";
 }
 
+const enum ipw_domain ipw_domains_by_name[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
+                                                               IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
+
 const char *ipw_domain_name(enum ipw_domain domain)
 {
     static const char *const names[IPW_DOMAIN_COUNT] = {"gpu", "cpu", "dram", "machine"};
@@ -23,7 +26,7 @@ const char *ipw_domain_name(enum ipw_domain domain)
     return domain >= 0 && domain < IPW_DOMAIN_COUNT ? names[domain] : "unknown";
 }
 
-/* Over all notes of all sources: they are written and read a few times a run. */
+/* Protects all notes of all sources: they are written and read only a few times per run. */
 static pthread_mutex_t note_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void ipw_source_set_note(struct ipw_source *source, const char *fmt, ...)

@@ -9,7 +9,7 @@
 #include "energy/belief.h"
 
 #define READ_NS    (10 * IPW_NS_PER_MS)
-#define SLOWEST_NS (50 * IPW_NS_PER_MS) /* to be read in a hurry */
+#define SLOWEST_NS (50 * IPW_NS_PER_MS) /* a slower source is not read here */
 
 static bool is_quick(const struct ipw_source *s) { return s->period_ns <= SLOWEST_NS; }
 
@@ -31,7 +31,7 @@ static void read_quickly(struct ipw_selftest *test, struct ipw_source_set *set, 
     }
 }
 
-/* Has every counter of a sum moved, or been watched for as long as it needs? */
+/* Has every counter of a sum moved, or been watched for as long as necessary? */
 static bool is_judged(const struct ipw_selftest *test, const struct ipw_source_set *set,
                       int64_t watched_ns)
 {

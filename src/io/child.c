@@ -1,4 +1,4 @@
-/* The list of the processes that we started, SIGCHLD, and orphans. */
+/* The list of our child processes, SIGCHLD, and orphans. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +18,13 @@
 #include "base/mem.h"
 #include "io/proc_priv.h"
 
-/* Children belong to the process, not to a loop: one list, touched by the loop's thread only. */
+/* Children belong to the process, not to a loop: one list, used by the loop's thread only. */
 static struct ipw_child *children;
 static unsigned long last_id;
 #define SELF "/proc/self/exe"
 
 static char *helper_path;
-static struct stat helper_file; /* what it led to */
+static struct stat helper_file; /* the file that helper_path led to */
 
 void ipw_proc_set_helper(const char *path)
 {
@@ -33,8 +33,8 @@ void ipw_proc_set_helper(const char *path)
     if (stat(path, &helper_file)) helper_file = (struct stat){0};
 }
 
-/* The program may be rebuilt, upgraded or removed while a long run goes on: what its path leads to then
- * is another one, or nothing.  The kernel still has ours. */
+/* The program may be rebuilt, upgraded or removed during a long run.  Its path then leads to
+ * another file or nowhere, but the kernel still has the running one. */
 static const char *helper(void)
 {
     struct stat now;
@@ -63,10 +63,11 @@ static size_t read_proc_file(char *out, size_t size, long pid, const char *name)
     return (size_t)n;
 }
 
-/* The call that a process belongs to by its environment; 0 when it does not say (any more). */
+/* The call that a process belongs to, by its environment; 0 if the environment does not name
+ * one. */
 static unsigned long owner_of(long pid)
 {
-    static char env[256 * 1024]; /* the loop's thread only */
+    static char env[256 * 1024]; /* for the loop's thread only */
     char want[64];
     size_t n = read_proc_file(env, sizeof env, pid, "environ");
     size_t want_len = (size_t)snprintf(want, sizeof want, PROC_MARKER "=%ld.", (long)getpid());
@@ -84,7 +85,8 @@ static bool has_running_owner(long pid, long session)
     for (struct ipw_child *c = children; c; c = c->next) {
         if (c->id == owner || c->pid == session) return true;
     }
-    /* It has wiped its environment and left its session: while others run it may be theirs. */
+    /* The process wiped its environment and left its session.  While other calls run, it may belong
+     * to them. */
     return owner == 0 && children != NULL;
 }
 
@@ -96,8 +98,8 @@ static bool is_known(long pid)
     return false;
 }
 
-/* What a child of ours that we did not start may be: an orphan of a tool, in another session than
- * ours.  One in our own session was forked by somebody else in this process: not our business. */
+/* A child that we did not start may be the orphan of a tool, in another session than ours.  A child
+ * in our own session was forked by other code in this process; leave it alone. */
 static void look_at(long pid)
 {
     char stat[1024], state = 0;
@@ -136,7 +138,7 @@ static void look_at_orphans(void)
 /* --- SIGCHLD --------------------------------------------------------------------------------- */
 
 struct reaper {
-    uv_signal_t uv; /* first: the close callback frees the whole */
+    uv_signal_t uv; /* must be first: the close callback frees the whole struct */
     struct ipw_loop *loop;
 };
 
@@ -154,7 +156,7 @@ static void on_sigchld(uv_signal_t *uv, int signum)
             if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
                 continue;
             c->exited = true;
-            c->on_exit(c); /* may start and end others: the list is walked anew */
+            c->on_exit(c); /* it may start and end other children, so begin the list again */
             again = true;
             break;
         }
@@ -164,7 +166,7 @@ static void on_sigchld(uv_signal_t *uv, int signum)
 
 static void free_handle(uv_handle_t *handle) { free(handle); }
 
-/* Not for ever: a process that hangs in the kernel does not end by KILL either. */
+/* Wait only for a limited time: KILL does not end a process that hangs in the kernel. */
 static void kill_and_wait(struct ipw_child *c)
 {
     ipw_child_signal(c, SIGKILL);
@@ -220,7 +222,8 @@ static int lift(int fd)
     return high;
 }
 
-/* Takes the two that were made (or not: failed), out of the way of the child's 0..3. */
+/* Moves a new pair of descriptors out of the way of the child's 0..3; `failed`: the pair was not
+ * made. */
 static int lift_both(int ends[2], bool failed, int ours, struct ipw_err *err)
 {
     int e;
@@ -261,7 +264,7 @@ static void on_pipe(uv_poll_t *uv, int status, int events)
 {
     struct ipw_pipe *pipe = (struct ipw_pipe *)uv;
 
-    (void)status, (void)events; /* the read or write that follows finds out */
+    (void)status, (void)events; /* the next read or write returns the error */
     pipe->on_ready(pipe->ud);
 }
 
@@ -419,7 +422,8 @@ void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end)
     if (read(child->status_fd, &errnum, sizeof errnum) == (ssize_t)sizeof errnum)
         end->exec_errno = errnum;
     close(child->status_fd);
-    /* One that has not exited hangs in the kernel: it is reaped as an orphan when it comes out. */
+    /* A process that has not exited hangs in the kernel.  It is reaped as an orphan when it
+     * ends. */
     if (child->exited && wait4(child->pid, &status, 0, &usage) == child->pid) {
         if (WIFEXITED(status)) end->exit_code = WEXITSTATUS(status);
         if (WIFSIGNALED(status)) end->term_signal = WTERMSIG(status);

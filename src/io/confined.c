@@ -13,14 +13,14 @@
 enum { MAX_OPEN_FILES = 32 };
 
 struct ipw_confined {
-    struct ipw_child child; /* first: child.c's callbacks get a pointer to it */
+    struct ipw_child child; /* must be first: child.c's callbacks get a pointer to it */
     struct ipw_loop *loop;
     struct ipw_message_channel *channel;
     struct ipw_confined_options options;
     bool exited, killed, said;
 };
 
-/* Both the process and what it had to say are over. */
+/* The process has ended and its last message was read. */
 static void finish(struct ipw_confined *w)
 {
     struct ipw_child_end end;
@@ -45,7 +45,7 @@ static void on_message(void *ud, const char *bytes, size_t n)
     if (!w->killed) w->options.on_message(w->options.ud, bytes, n);
 }
 
-/* It closed its end, or broke the rules: either way it has nothing left to live for. */
+/* The child closed its end or broke the rules.  Either way it has no further use, so end it. */
 static void on_close(void *ud, const char *why)
 {
     struct ipw_confined *w = ud;
@@ -63,7 +63,7 @@ static void on_exit_(struct ipw_child *child)
     struct ipw_confined *w = (struct ipw_confined *)child;
 
     w->exited = true;
-    if (w->killed || w->said) finish(w); /* else the end of the channel does it */
+    if (w->killed || w->said) finish(w); /* otherwise the end of the channel calls finish() */
 }
 
 static void on_loop_free(struct ipw_child *child)

@@ -1,5 +1,5 @@
-/* The pool: libcurl's multi handle, its sockets as libuv polls, its timer, and the order in which
- * things that were asked for inside its callbacks are done after them. */
+/* The pool: libcurl's multi handle, its sockets as libuv polls, and its timer.  Requests made
+ * inside libcurl's callbacks are carried out after them, in order. */
 #include "io/http.h"
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ int ipw_http_global_init(struct ipw_err *err)
 {
     CURLcode code;
 
-    /* The session keys of every TLS connection would go to that file. */
+    /* libcurl would write the session keys of every TLS connection to that file. */
     unsetenv("SSLKEYLOGFILE");
     code = curl_global_init(CURL_GLOBAL_DEFAULT);
     if (code) return ipw_fail(err, IPW_ENET, "cannot set up libcurl: %s", curl_easy_strerror(code));
@@ -54,9 +54,9 @@ static bool is_empty(const struct ipw_http_call *head) { return head->next == he
 /* --- sockets --------------------------------------------------------------------------------- */
 
 /* A descriptor that we opened keeps its libuv poll, armed for reading, from its first use to its
- * close: libcurl says "remove" and "in" again around every request of a kept-alive connection, and
- * each of those would cost two system calls.  Others (the resolver's pipe) are closed behind our
- * back and are let go at once. */
+ * close. libcurl says "remove" and "in" again around every request of a kept-alive connection; each
+ * would cost two system calls.  Other descriptors (the resolver's pipe) are closed without notice,
+ * so stop watching them at once. */
 
 static void enter_curl(struct ipw_http *http, curl_socket_t fd, int events)
 {
@@ -75,15 +75,15 @@ static void on_poll(uv_poll_t *uv, int status, int events)
     int action = 0;
 
     if (!sock->wanted) {
-        /* The server closed an idle connection, or talks out of turn.  libcurl looks at it before
-         * it uses it again; until then there is nothing to listen for. */
+        /* The server closed an idle connection, or sent something without a request.  libcurl
+         * checks the connection before it uses it again; until then do not listen. */
         uv_poll_stop(uv);
         sock->armed = 0;
         return;
     }
     if (status < 0) {
         /* The socket has an error, and libuv has stopped the poll.  There may still be bytes to
-         * read before the error, so libcurl is told to do what it waited for, again and again. */
+         * read before the error, so tell libcurl to do what it waited for, again and again. */
         events = sock->wanted;
         sock->armed = uv_poll_start(uv, sock->wanted, on_poll) ? 0 : sock->wanted;
     }
@@ -99,7 +99,7 @@ static struct sock *find_sock(const struct ipw_http *http, curl_socket_t fd)
     return fd >= 0 && (size_t)fd < http->cap_socks ? http->socks[fd] : NULL;
 }
 
-/* The request that was sent on it last, or none any more. */
+/* Stores the last request that was sent on the socket; NULL: it has ended. */
 static void lend(struct sock *sock, struct ipw_http_call *call)
 {
     if (sock->call) sock->call->sock = NULL;
@@ -142,10 +142,10 @@ static struct sock *add_sock(struct ipw_http *http, curl_socket_t fd, bool ours)
     return sock;
 }
 
-/* What the peer has sent, a FIN counting as one; -1: not to be known. */
+/* Bytes that the peer has sent, a FIN counting as one; -1: unknown. */
 static int64_t bytes_received(curl_socket_t fd)
 {
-    struct { /* linux/tcp.h; the C library's struct ends earlier */
+    struct { /* as in linux/tcp.h; the C library's struct is shorter */
         struct tcp_info old;
         uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
     } info = {0};
@@ -198,9 +198,9 @@ void ipw_http_request_ended(struct ipw_http_call *call)
     if (call->sock) lend(call->sock, NULL);
 }
 
-/* A second connection for a request is opened when a reused one has died before a whole line of the
- * answer.  If a part of one had come, the server has seen the request: that libcurl does not tell,
- * the socket that was closed does.  (With TLS those bytes may have been the goodbye.) */
+/* libcurl opens a second connection for a request if a reused one ended before a whole line of the
+ * answer.  If part of a line had come, the server has seen the request.  libcurl does not tell, but
+ * the closed socket does.  (With TLS those bytes may have been the closing message.) */
 static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *addr)
 {
     struct ipw_http_call *call = ud;
@@ -231,7 +231,7 @@ static int on_close(void *ud, curl_socket_t fd)
     const struct sock *sock = find_sock(http, fd);
 
     if (sock && sock->call && sock->received >= 0)
-        sock->call->broke = bytes_received(fd) > sock->received + 1; /* a FIN is no byte */
+        sock->call->broke = bytes_received(fd) > sock->received + 1; /* a FIN is not a byte */
     drop_sock(http, fd);
     return close(fd);
 }
@@ -303,7 +303,7 @@ static int on_timer(CURLM *multi, long ms, void *ud)
     }
     ipw_defer_disarm(&http->kick);
     http->clock_due_ns = ms < 0 ? 0 : ipw_now_ns() + ms * IPW_NS_PER_MS;
-    /* An armed timer that fires earlier than needed looks and arms itself again. */
+    /* If an armed timer fires too early, it looks and arms itself again. */
     if (ms > 0 && (!http->clock.pos || http->clock.due_ns > http->clock_due_ns))
         ipw_timer_arm(&http->clock, http->clock_due_ns);
     return 0;
@@ -325,8 +325,9 @@ void ipw_http_launch_waiting(struct ipw_http *http)
         ipw_http_call_launch(http->queue.next);
 }
 
-/* This machine is out of descriptors or ports, and others are in flight: the call waits for one of
- * them to end, and no more are begun than there is room for.  One more is tried after each round. */
+/* This machine is out of descriptors or ports while other calls are in flight.  The call waits
+ * until one of them ends.  From now on no more calls are started than there is room for; each round
+ * tries one more. */
 bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code)
 {
     struct ipw_http *http = call->http;
@@ -350,14 +351,14 @@ bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code)
     call->launch_ns = 0;
     call->open_errno = 0;
     call->curl_error[0] = '\0';
-    ipw_http_list_add(http->queue.next, call); /* before those that came later */
+    ipw_http_list_add(http->queue.next, call); /* before later calls */
     http->n_running--;
     http->squeezed = http->n_running;
     http->since_squeezed = 0;
     return true;
 }
 
-/* Descriptors for connections: some are left for files, pipes and the resolver. */
+/* The number of descriptors for connections; leaves some for files, pipes and the resolver. */
 static size_t most_by_descriptors(void)
 {
     struct rlimit files;
@@ -398,7 +399,7 @@ static bool environment_names_proxy(void)
     return false;
 }
 
-/* CURLOPT_NOPROXY hides the environment's no_proxy from libcurl, so that is put after ours. */
+/* CURLOPT_NOPROXY hides the environment's no_proxy from libcurl, so append it to ours. */
 static char *no_proxy_list(void)
 {
     const char *own = getenv("no_proxy");
@@ -417,10 +418,10 @@ int ipw_http_new(struct ipw_http **out, struct ipw_loop *loop,
 
     if (agent && strpbrk(agent, "\r\n"))
         return ipw_fail(err, IPW_EINVAL, "the user agent's name has a line break in it");
-    if (cacert) { /* libcurl would say no more than that it cannot connect, or wait for a pipe */
+    if (cacert) { /* libcurl would only say that it cannot connect, or wait for a pipe */
         int fd = ipw_open_read(cacert, err);
 
-        if (fd < 0 && err) err->code = IPW_EINVAL; /* wrong usage, whatever is wrong with it */
+        if (fd < 0 && err) err->code = IPW_EINVAL; /* any fault of this file is wrong usage */
         if (fd < 0) return IPW_EINVAL;
         close(fd);
     }
@@ -451,7 +452,7 @@ int ipw_http_new(struct ipw_http **out, struct ipw_loop *loop,
     curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
     curl_multi_setopt(http->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, 16384L); /* those kept for reuse */
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, 16384L); /* connections kept for reuse */
     loop->leftovers++;
     *out = http;
     return 0;
@@ -468,7 +469,7 @@ void ipw_http_free(struct ipw_http *http)
         while (!is_empty(&http->queue)) ipw_http_cancel(http->queue.next);
         while (!is_empty(&http->running)) ipw_http_cancel(http->running.next);
     }
-    if (http->entered) return; /* whoever is inside calls again on the way out */
+    if (http->entered) return; /* the outermost caller frees the pool when it leaves */
     while ((call = http->unused)) {
         http->unused = call->next;
         ipw_http_call_destroy(call);

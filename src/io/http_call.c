@@ -12,11 +12,11 @@ static const size_t BODY_MAX = 256 * IPW_MIB;
 
 /* --- what libcurl calls ---------------------------------------------------------------------- */
 
-/* Connected, and the next thing is to write the request.  A second time means that it is sent again,
- * by libcurl or by send_again(), because a reused connection died before a line of the answer; that
- * is done on a new connection, so that there is no third time.  If a part of that line had come, the
- * server has seen the request, and it is for the caller to repeat it or not.  (With TLS the first
- * byte may be the goodbye: libcurl's view counts there.) */
+/* Connected; the next step is to write the request.  A second call means that the request is sent
+ * again, by libcurl or by send_again(), because a reused connection died before a line of the
+ * answer.  That happens on a new connection, so there is no third time.  If part of that line had
+ * come, the server has seen the request, and the caller decides whether to repeat it.  (With TLS
+ * the first byte may be the closing message, so libcurl's view counts there.) */
 static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own_port)
 {
     int64_t now = ipw_now_ns();
@@ -50,7 +50,7 @@ static void keep_field(struct ipw_buf *to, const char *line, size_t name_len, si
     ipw_buf_add(to, value, (size_t)(end - value));
 }
 
-/* Keeps the value of a header that the request wants to see; the last of several counts. */
+/* Keeps the value of a header that the request wants; the last of several counts. */
 static void keep_wanted(struct ipw_http_call *call, const char *line, size_t n)
 {
     const char *colon = memchr(line, ':', n), *end = line + n, *value;
@@ -115,7 +115,8 @@ static size_t on_header(char *line, size_t size, size_t n, void *ud)
     if (n > 5 && memcmp(line, "HTTP/", 5) == 0) {
         on_status_line(call, now, line, n);
     } else if (line[0] == '\r' || line[0] == '\n') {
-        if (call->status < 200 && call->status != 101) return n; /* 100, 103: the answer follows */
+        /* 100, 103: interim status, the answer follows. */
+        if (call->status < 200 && call->status != 101) return n;
         call->head_complete = true;
         if (call->on.on_headers) {
             call->on.on_headers(call->on.ud, call->headers_ns, call->status,
@@ -148,7 +149,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ud)
     call->last_byte_ns = now;
     if (!call->first_byte_ns) {
         call->first_byte_ns = now;
-        /* From here on the deadline only moves away, except for this once. */
+        /* Afterwards the deadline only moves away, except this once. */
         if (call->idle_ns && (!call->deadline.pos || call->deadline.due_ns > now + call->idle_ns))
             ipw_timer_arm(&call->deadline, next_deadline(call, NULL));
     }
@@ -176,13 +177,14 @@ static void set_constant_options(struct ipw_http_call *call)
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    /* Decodes what libcurl can decode.  The header that would ask for it is taken away in
-     * http_util.c: servers that compress only when asked then do not. */
+    /* Decode everything that libcurl can decode.  http_util.c removes the header that would ask for
+     * compression, so servers that compress only on request do not. */
     curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
     curl_easy_setopt(
         easy, CURLOPT_BUFFERSIZE,
         (long)(http->in_flight < HTTP_MANY ? HTTP_RECEIVE_BYTES : HTTP_RECEIVE_FEW_BYTES));
-    curl_easy_setopt(easy, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 300L); /* then IPv4 beside IPv6 */
+    /* Try IPv4 beside IPv6 after this time. */
+    curl_easy_setopt(easy, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 300L);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L); /* a prefill may be silent for minutes */
     curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, 3L);   /* whole seconds: 3.999 s is the oldest */
@@ -238,7 +240,7 @@ void ipw_http_call_destroy(struct ipw_http_call *call)
     free(call);
 }
 
-/* Back to the free list; libcurl does not have it any more. */
+/* Puts the call back on the free list; libcurl no longer has it. */
 static void put_call(struct ipw_http_call *call)
 {
     struct ipw_http *http = call->http;
@@ -339,10 +341,10 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
     put_call(call);
 }
 
-/* libcurl sends a request again that met the end of a reused connection, but not each that met its
- * reset (CURLE_SEND_ERROR, CURLE_RECV_ERROR): the usual thing with a server that closes connections
- * without a word about it, as llama-server does after every second streamed reply.  The new
- * connection gets a connect deadline of its own; the other deadlines go on. */
+/* libcurl repeats a request that met the end of a reused connection, but not every request that met
+ * its reset (CURLE_SEND_ERROR, CURLE_RECV_ERROR).  Servers often close connections without notice:
+ * llama-server does so after every second streamed reply.  The new connection gets its own connect
+ * deadline; the other deadlines continue. */
 static bool send_again(struct ipw_http_call *call, enum ipw_http_end end)
 {
     struct ipw_http *http = call->http;
@@ -366,7 +368,7 @@ void ipw_http_call_curl_done(struct ipw_http_call *call, CURLcode code)
     int64_t now = ipw_now_ns();
     enum ipw_http_end end = ipw_http_end_of(code, call->header_bytes > 0);
 
-    if (call->state != CALL_RUNNING) return; /* doomed: discarded without a word */
+    if (call->state != CALL_RUNNING) return; /* doomed: discard it without a callback */
     if (ipw_http_waits_for_room(call, code)) return;
     if (call->too_large)
         end = IPW_HTTP_TOO_LARGE;
@@ -391,7 +393,7 @@ static void consider(int64_t *due, enum ipw_http_deadline *which, int64_t from, 
     if (which) *which = deadline;
 }
 
-/* INT64_MAX: none. */
+/* The next deadline; INT64_MAX: none. */
 static int64_t next_deadline(const struct ipw_http_call *call, enum ipw_http_deadline *which)
 {
     int64_t due = INT64_MAX;
@@ -535,8 +537,8 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     if (call->fresh) curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 0L);
     call->fresh = false;
     curl_easy_setopt(call->easy, CURLOPT_URL, call->url);
-    /* Its password is no longer in the environment, where libcurl would look.  An empty proxy spares
-     * libcurl that look with every request. */
+    /* The proxy's password is no longer in the environment, where libcurl would look.  An empty
+     * proxy saves libcurl that look at every request. */
     proxy = call->http->proxies ? ipw_url_proxy_setting(call->url) : NULL;
     curl_easy_setopt(call->easy, CURLOPT_PROXY, proxy ? proxy : "");
     curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, headers->lines);

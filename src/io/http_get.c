@@ -29,7 +29,7 @@ static CURL *new_handle(void)
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, -1L);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "ipw-agent/" IPW_VERSION);
-    /* Nothing compressed is asked for; a body that comes compressed anyway is decoded. */
+    /* No compression is requested; a body that is compressed anyway is decoded. */
     curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity");
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     return easy;
@@ -44,7 +44,7 @@ static int fail(struct ipw_err *err, CURLcode code, const char *url, const char 
         return ipw_fail(err, IPW_ETIMEOUT, "%.300s: no answer in time", url);
     case CURLE_WRITE_ERROR:
         return ipw_fail(err, IPW_ELIMIT, "%.300s: the answer is over %zu MiB", url, most / IPW_MIB);
-    case CURLE_UNSUPPORTED_PROTOCOL: /* what libcurl takes for HTTP/0.9 */
+    case CURLE_UNSUPPORTED_PROTOCOL: /* libcurl takes the answer for HTTP/0.9 */
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING: return ipw_fail(err, IPW_EPARSE, "%.300s: %s", url, why);
     default: return ipw_fail(err, IPW_ENET, "%.300s: %s", url, why);
@@ -76,7 +76,7 @@ int ipw_http_get(void **kept, const char *url, struct ipw_buf *body, int64_t tim
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, why);
     code = curl_easy_perform(easy);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL);
-    /* libcurl's own text for it tells a time that differs at each call, and not the reason. */
+    /* libcurl's own text names a time that differs at each call, but not the reason. */
     if (code == CURLE_COULDNT_CONNECT) curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &problem);
     if (problem) snprintf(why, sizeof why, "%s", strerror((int)problem));
     if (code) return fail(err, code, url, why[0] ? why : curl_easy_strerror(code), body->max);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* RFC 6890 and its successors: every block that is not globally reachable. */
+/* RFC 6890 and its successors: every address block that is not globally reachable. */
 static bool is_public_v4(uint32_t a)
 {
     static const struct {
@@ -34,9 +34,10 @@ static bool is_public_v6(const uint8_t *a)
     if (memcmp(a, zero, 10) == 0 && a[10] == 0xFF && a[11] == 0xFF)
         return is_public_v4(v4_at(a + 12));
     if (memcmp(a, nat64, 12) == 0) return is_public_v4(v4_at(a + 12));
-    if ((a[0] & 0xE0) != 0x20) return false; /* only 2000::/3 is given out */
-    if (a[0] == 0x20 && a[1] == 0x02) return is_public_v4(v4_at(a + 2)); /* 6to4 */
-    if (a[0] == 0x20 && a[1] == 0x01 && a[2] < 2) return false; /* 2001::/23: Teredo and the like */
+    if ((a[0] & 0xE0) != 0x20) return false; /* only 2000::/3 is assigned */
+    /* 6to4: judge the IPv4 address inside. */
+    if (a[0] == 0x20 && a[1] == 0x02) return is_public_v4(v4_at(a + 2));
+    if (a[0] == 0x20 && a[1] == 0x01 && a[2] < 2) return false; /* 2001::/23: Teredo and others */
     if (a[0] == 0x20 && a[1] == 0x01 && a[2] == 0x0D && a[3] == 0xB8) return false;
     return !(a[0] == 0x3F && a[1] == 0xFF); /* 3fff::/20: documentation */
 }

@@ -1,7 +1,7 @@
 /* io/http_guard.h: which addresses a script's web request may reach.
  *
- * Public ones: not this machine, not the networks that are private to a house or a firm, not what is
- * reserved; mapped and translated IPv4 inside IPv6 counts as what it stands for. */
+ * Only public addresses: not this machine, not private networks, not reserved blocks.  IPv4
+ * addresses that are mapped or translated into IPv6 are judged as IPv4. */
 #ifndef IPW_IO_HTTP_GUARD_H
 #define IPW_IO_HTTP_GUARD_H
 

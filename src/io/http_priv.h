@@ -1,11 +1,11 @@
-/* io/http_priv.h: what http.c (the pool and its sockets), http_call.c (one request) and
- * http_util.c (addresses, header lines, errors) share.  Not for other floors.
+/* io/http_priv.h: shared by http.c (the pool and its sockets), http_call.c (one request) and
+ * http_util.c (addresses, header lines, errors).  Internal to these files.
  *
- * libcurl may not be entered from inside its own callbacks, and those run our users' callbacks.  So
- * a call started while `in_curl` waits in `queue`, one cancelled meanwhile is marked and put on
- * `doomed`, and ipw_http_leave(), run when libcurl has returned, does the rest.  Everything that
- * can run a user's callback stands between ipw_http_enter() and ipw_http_leave(), which lets such a
- * callback free the pool: the last one to leave does it. */
+ * libcurl must not be entered from inside its own callbacks, and those run our users' callbacks.
+ * So a call that is started while `in_curl` waits in `queue`.  A call that is cancelled then is
+ * marked and put on `doomed`.  ipw_http_leave() finishes both when libcurl has returned.  All code
+ * that can run a user's callback is between ipw_http_enter() and ipw_http_leave().  So such a
+ * callback can free the pool: the last ipw_http_leave() frees it. */
 #ifndef IPW_IO_HTTP_PRIV_H
 #define IPW_IO_HTTP_PRIV_H
 
@@ -16,25 +16,26 @@
 #include "io/loop_priv.h"
 
 enum {
-    HTTP_RECEIVE_BYTES = 8 * 1024,     /* libcurl's buffer of one request in flight */
-    HTTP_RECEIVE_FEW_BYTES = 2 * 1024, /* the same with more than HTTP_MANY in flight */
+    HTTP_RECEIVE_BYTES = 8 * 1024,     /* libcurl's buffer for one request in flight */
+    HTTP_RECEIVE_FEW_BYTES = 2 * 1024, /* the same if more than HTTP_MANY are in flight */
     HTTP_MANY = 512,
     HTTP_HEADERS_MAX = 64 * 1024,
-    HTTP_FIELD_MAX = 8 * 1024, /* of one header that is kept */
-    HTTP_LARGE_BODY = 1000000, /* libcurl asks whether it may send one over 1 MiB, unless told */
+    HTTP_FIELD_MAX = 8 * 1024, /* limit of one kept header */
+    /* Without this size libcurl asks before it sends a body over 1 MiB. */
+    HTTP_LARGE_BODY = 1000000,
 };
 
-/* A list of header lines in libcurl's form, shared by the requests that have the same. */
+/* A list of header lines in libcurl's form, shared by requests with equal headers. */
 struct header_set {
     size_t refs;
     struct curl_slist *lines;
-    size_t n; /* of the request's own headers, which come first in `lines` */
+    size_t n; /* number of the request's own headers, which come first in `lines` */
     enum { NO_BODY, SMALL_BODY, LARGE_BODY } body;
 };
 
 enum call_state {
     CALL_FREE,    /* in the pool's free list */
-    CALL_QUEUED,  /* waits in `queue`, unknown to libcurl */
+    CALL_QUEUED,  /* waits in `queue`; libcurl does not know it */
     CALL_RUNNING, /* libcurl has it */
     CALL_DOOMED,  /* cancelled inside a libcurl callback; on `doomed` */
     CALL_ENDING,  /* on_done runs */
@@ -48,39 +49,39 @@ struct ipw_http_call {
     char curl_error[CURL_ERROR_SIZE];
     struct ipw_http_callbacks on;
     struct header_set *headers;
-    char *method; /* a custom one that is set in `easy`, or NULL */
+    char *method; /* custom method that is set in `easy`, or NULL */
     char *url, *body;
     size_t body_len, body_max;
     int64_t connect_ns, first_byte_limit_ns, idle_ns, total_ns;
     struct ipw_timer deadline; /* never later than the next deadline, often earlier */
     int64_t start_ns, launch_ns, sent_ns, headers_ns, first_byte_ns, last_byte_ns;
-    int64_t dial_ns; /* its present connection was asked for */
+    int64_t dial_ns; /* when its present connection was requested */
     int64_t received;
     size_t header_bytes;
     int sends, status;
     bool head_complete, aborted, too_large, fresh, no_body;
-    int open_errno;    /* of the last socket that could not be opened */
+    int open_errno;    /* errno of the last socket that could not be opened */
     struct sock *sock; /* plain http: the reused connection that it was sent on */
-    bool broke;        /* which was closed after bytes of an answer */
-    bool begun;        /* and they were not a whole first line */
-    bool refused;      /* an address that is not public was met */
+    bool broke;        /* that connection was closed after bytes of an answer */
+    bool begun;        /* those bytes were not a whole first line */
+    bool refused;      /* a non-public address was met */
     bool stamp_cpu;
     int64_t sent_cpu_ns;
     struct ipw_buf content_type, retry_after, location;
     const char *const *wanted;
-    struct ipw_buf kept; /* of the wanted ones that came: index byte, value, NUL; again */
+    struct ipw_buf kept; /* for each wanted header that came: index byte, value, NUL */
 };
 
 struct sock {
-    uv_poll_t uv; /* first: the close callback frees the whole */
+    uv_poll_t uv; /* must be first: the close callback frees the whole struct */
     struct ipw_http *http;
     curl_socket_t fd;
-    int armed;                  /* libuv events it is registered for */
-    int wanted;                 /* what libcurl waits for; 0 between two requests */
-    bool ours;                  /* opened by on_open: its end is announced to on_close */
-    struct ipw_http_call *call; /* the request that it was lent to last; NULL: it has ended */
-    int64_t received;           /* bytes, when that one was sent; -1: not to be known */
-    int own_port, peer_port;    /* 0: not known yet */
+    int armed;                  /* registered libuv events */
+    int wanted;                 /* the events that libcurl waits for; 0 between two requests */
+    bool ours;                  /* opened by on_open, so on_close will report its end */
+    struct ipw_http_call *call; /* the last request that used it; NULL: it has ended */
+    int64_t received;           /* bytes received when that request was sent; -1: unknown */
+    int own_port, peer_port;    /* 0: unknown */
     char peer_ip[INET6_ADDRSTRLEN];
 };
 
@@ -89,20 +90,21 @@ struct ipw_http {
     CURLM *multi;
     char *user_agent; /* the header line */
     char *no_proxy, *cacert;
-    bool proxies; /* the environment names a proxy */
-    bool guarded; /* only public addresses */
+    bool proxies; /* does the environment name a proxy? */
+    bool guarded; /* reach only public addresses */
     size_t max_connections;
-    size_t squeezed;       /* what this machine has room for, found out; 0: all that is asked for */
-    size_t since_squeezed; /* requests that ended since, or since it grew */
+    /* Number of connections that this machine has room for; 0: no limit found. */
+    size_t squeezed;
+    size_t since_squeezed; /* requests that ended since the limit was found or raised */
     struct ipw_http_call queue, running, doomed; /* list heads */
     struct ipw_http_call *unused;                /* singly linked by next */
     size_t in_flight, n_running;
     struct header_set *last_headers;
-    char *last_url;      /* the last one that was found good */
+    char *last_url;      /* the last URL that passed the check */
     struct sock **socks; /* by descriptor */
     size_t cap_socks;
-    struct ipw_timer clock; /* libcurl's */
-    int64_t clock_due_ns;   /* 0: libcurl wants none */
+    struct ipw_timer clock; /* libcurl's timer */
+    int64_t clock_due_ns;   /* 0: libcurl wants no timer */
     struct ipw_defer kick;  /* libcurl wants to run now */
     int entered;            /* depth of ipw_http_enter() */
     bool in_curl;
@@ -111,16 +113,17 @@ struct ipw_http {
 
 /* http.c */
 void ipw_http_enter(struct ipw_http *http);
-void ipw_http_leave(struct ipw_http *http); /* finishes, ends and starts what has gathered */
-void ipw_http_launch_waiting(struct ipw_http *http); /* as far as there is room */
+/* Finishes, ends and starts the calls that wait for it. */
+void ipw_http_leave(struct ipw_http *http);
+void ipw_http_launch_waiting(struct ipw_http *http); /* as many as there is room for */
 bool ipw_http_has_room(const struct ipw_http *http);
-/* A request is written on the reused connection with these names: what comes on it from here on is its
- * answer.  (libcurl tells the descriptor only when a request has ended, and by then the next one may have been
- * sent on it.) */
+/* A request is being written on the reused connection with these addresses.  Bytes that arrive on
+ * it from now on are its answer.  (libcurl names the descriptor only after a request has ended, and
+ * then it may already carry the next request.) */
 void ipw_http_request_begins(struct ipw_http_call *call, int own_port, const char *peer_ip,
                              int peer_port);
 void ipw_http_request_ended(struct ipw_http_call *call);
-/* A call that failed: true when it is back in the queue, for want of room on this machine. */
+/* Handles a failed call; true if it is back in the queue because this machine lacks room. */
 bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code);
 void ipw_http_list_add(struct ipw_http_call *head, struct ipw_http_call *call);
 void ipw_http_list_remove(struct ipw_http_call *call);
@@ -129,19 +132,19 @@ void ipw_http_setup_sockets(struct ipw_http_call *call);
 /* http_call.c */
 void ipw_http_call_launch(struct ipw_http_call *call);
 void ipw_http_call_curl_done(struct ipw_http_call *call, CURLcode code);
-void ipw_http_call_discard(struct ipw_http_call *call); /* no callback */
-void ipw_http_call_destroy(struct ipw_http_call *call); /* a discarded one, for good */
+void ipw_http_call_discard(struct ipw_http_call *call); /* without a callback */
+void ipw_http_call_destroy(struct ipw_http_call *call); /* frees a discarded call */
 
 /* http_util.c */
 int ipw_http_check_url(struct ipw_http *http, const char *url, struct ipw_err *err);
-/* A line of the answer's head, for on_field. */
+/* Hands a line of the answer's head to on_field. */
 void ipw_http_hand_field(struct ipw_http_call *call, const char *line, size_t n);
-/* Takes a reference that ipw_http_headers_release() gives back. */
+/* Takes a reference; release it with ipw_http_headers_release(). */
 int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
                          const struct ipw_http_request *request, struct ipw_err *err);
 void ipw_http_headers_release(struct header_set *set);
 enum ipw_http_end ipw_http_end_of(CURLcode code, bool any_answer);
-/* How a request ended that brought no whole answer, with its address, for a person. */
+/* Describes for a person how a request without a whole answer ended, with its address. */
 void ipw_http_describe_end(struct ipw_buf *out, const struct ipw_http_call *call,
                            enum ipw_http_end end, enum ipw_http_deadline deadline);
 

@@ -69,7 +69,7 @@ static int check_headers(const struct ipw_http_request *request, struct ipw_err 
         struct ipw_buf name = IPW_BUF(512);
         const char *why = NULL;
 
-        /* The value is not shown: it may be a key. */
+        /* Do not show the value: it may be a key. */
         if (!h->name || !is_token(h->name))
             why = "has a name that is not allowed";
         else if (!h->value)
@@ -151,11 +151,11 @@ int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
     }
     if (!has_encoding) add_line(set, "Accept-Encoding:");
     if (!has_agent) add_line(set, http->user_agent); /* cheaper than CURLOPT_USERAGENT */
-    /* Lines without a value take away what libcurl would add: waiting for "100 Continue", and a
+    /* A line without a value removes a header that libcurl would add: "Expect: 100-continue", or a
      * form's content type. */
     if (body == LARGE_BODY) add_line(set, "Expect:");
     if (body != NO_BODY && !has_type) add_line(set, "Content-Type:");
-    set->refs = 2; /* the caller's, and as the pool's last */
+    set->refs = 2; /* one for the caller, one for the pool's last set */
     if (http->last_headers) ipw_http_headers_release(http->last_headers);
     http->last_headers = set;
     *out = set;

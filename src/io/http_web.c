@@ -14,7 +14,7 @@ enum { MAX_CONNECTIONS = 64, MAX_HEADERS = 100, CONNECT_S = 10 };
 struct ipw_web {
     struct ipw_loop *loop;
     struct ipw_web_options options;
-    struct ipw_http *guarded, *open; /* made when first used */
+    struct ipw_http *guarded, *open; /* made at first use */
     struct ipw_web_call *calls;
 };
 
@@ -24,12 +24,12 @@ struct ipw_web_call {
     struct ipw_http_call *http;
     char *method, *url, *body;
     size_t body_len, max_bytes;
-    struct ipw_http_header *headers; /* the script's, for the origin that it named */
-    char **texts;                    /* that they point into */
+    struct ipw_http_header *headers; /* the script's headers, for the origin that it named */
+    char **texts;                    /* the headers point into these */
     size_t n_headers;
     bool foreign; /* a redirect has left that origin */
     int redirects, max_redirects;
-    int64_t due_ns; /* 0: none */
+    int64_t due_ns; /* 0: no deadline */
     struct ipw_buf answer;
     char *fields[2 * MAX_HEADERS];
     size_t n_fields;
@@ -86,7 +86,7 @@ void ipw_web_free(struct ipw_web *web)
 
 /* ---- addresses ---- */
 
-/* A part of a URL, for free(); NULL when it cannot be had. */
+/* A part of a URL; free() it.  NULL if the URL lacks it. */
 static char *url_part(const char *url, CURLUPart part)
 {
     CURLU *parts = curl_url();
@@ -142,7 +142,7 @@ static bool is_allowed(const struct ipw_web *web, const char *host, const char *
     return false;
 }
 
-/* The pool that may carry a request to this address. */
+/* Chooses the pool that may carry a request to this address. */
 static int pool_for(struct ipw_http **out, struct ipw_web *web, const char *url,
                     struct ipw_err *err)
 {
@@ -212,7 +212,7 @@ static void on_field(void *ud, const char *name, size_t name_n, const char *valu
     struct ipw_web_call *call = ud;
     char *lower;
 
-    if (!name_n) { /* a status line: of the answer that counts, or of one before it */
+    if (!name_n) { /* a status line: of the final answer, or of one before it */
         clear_fields(call);
         return;
     }
@@ -239,7 +239,7 @@ static bool is_redirect(int status)
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* On to where the answer points; false with the message when that is not possible. */
+/* Follows the redirect; false with a message if that is not possible. */
 static bool follow(struct ipw_web_call *call, const struct ipw_http_result *r, struct ipw_err *err)
 {
     char *next = resolve(call->url, r->location);

@@ -18,7 +18,7 @@ void ipw_loop_unhold(struct ipw_loop *loop)
 
 static void on_idle(uv_idle_t *idle)
 {
-    (void)idle; /* an active idle handle keeps libuv from sleeping; that is all it is for */
+    (void)idle; /* an active idle handle keeps libuv from sleeping; it does nothing else */
 }
 
 static void on_prepare(uv_prepare_t *prepare)
@@ -26,8 +26,8 @@ static void on_prepare(uv_prepare_t *prepare)
     struct ipw_loop *loop = prepare->data;
 
     if (loop->defers.next != &loop->defers) {
-        /* Those deferred from now on wait for the next round, or a chain of them starves the
-         * sockets. */
+        /* Functions deferred from now on wait for the next round; otherwise a chain of them starves
+         * the sockets. */
         loop->running.next = loop->defers.next;
         loop->running.prev = loop->defers.prev;
         loop->running.next->prev = &loop->running;
@@ -63,8 +63,8 @@ int ipw_loop_new(struct ipw_loop **out, struct ipw_err *err)
         free(loop);
         return rc;
     }
-    /* A peer that went away must be an EPIPE, not the end of the program: neither OpenSSL nor a
-     * write to a child's input can ask for that call by call. */
+    /* A closed peer must cause EPIPE, not end the program.  Neither OpenSSL nor a write to a
+     * child's input can ask for that per call. */
     if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
     loop->defers.next = loop->defers.prev = &loop->defers;
     loop->running.next = loop->running.prev = &loop->running;
@@ -86,7 +86,7 @@ void ipw_loop_free(struct ipw_loop *loop)
     uv_close((uv_handle_t *)&loop->clock, NULL);
     uv_close((uv_handle_t *)&loop->idle, NULL);
     uv_close((uv_handle_t *)&loop->prepare, NULL);
-    uv_run(&loop->uv, UV_RUN_DEFAULT); /* lets what was closed come to its end */
+    uv_run(&loop->uv, UV_RUN_DEFAULT); /* completes the closing of handles */
     if (uv_loop_close(&loop->uv)) IPW_BUG("the event loop has an open libuv handle");
     ipw_timers_release(loop);
     free(loop->heap);
@@ -130,7 +130,7 @@ void ipw_defer_disarm(struct ipw_defer *defer)
 }
 
 struct defer_box {
-    struct ipw_defer defer; /* first: the handle is a pointer to it */
+    struct ipw_defer defer; /* must be first: the handle is a pointer to it */
     ipw_loop_fn fn;
     void *ud;
 };
@@ -169,14 +169,14 @@ void ipw_defer_cancel(struct ipw_defer *defer)
 /* --- signals, wake-ups -------------------------------------------------------------- */
 
 struct ipw_signal {
-    uv_signal_t uv; /* first: the close callback frees the whole */
+    uv_signal_t uv; /* must be first: the close callback frees the whole struct */
     struct ipw_loop *loop;
     ipw_loop_fn fn;
     void *ud;
 };
 
 struct ipw_wakeup {
-    uv_async_t uv; /* first, as above */
+    uv_async_t uv; /* must be first, as above */
     struct ipw_loop *loop;
     ipw_loop_fn fn;
     void *ud;

@@ -1,12 +1,12 @@
 /* io/loop.h: the event loop.
  *
- * A thin face over one libuv loop: one-shot timers, work deferred to the next round, signals, a
+ * A thin layer over one libuv loop: one-shot timers, work deferred to the next round, signals, a
  * wake-up from other threads, and a hook that runs just before the loop may sleep.  Exactly one
- * thread runs a loop; only ipw_wakeup_send() may be called from elsewhere.  Callbacks never run
- * inside the call that registers them.  The loop owns registrations only; each `start` returns a
- * handle that its caller ends with the matching `cancel`, which is legal until the callback of a
- * one-shot handle has been entered.  Making a loop sets SIGPIPE to be ignored unless something else
- * was chosen for it. */
+ * thread runs a loop; only ipw_wakeup_send() may be called from other threads.  Callbacks never run
+ * inside the call that registers them.  The loop owns registrations only.  Each `start` returns a
+ * handle that its caller ends with the matching `cancel`.  A one-shot handle may be cancelled until
+ * its callback has been entered.  Making a loop sets SIGPIPE to be ignored, unless the program
+ * already chose otherwise. */
 #ifndef IPW_IO_LOOP_H
 #define IPW_IO_LOOP_H
 
@@ -25,22 +25,22 @@ typedef void (*ipw_loop_fn)(void *ud);
 
 int ipw_loop_new(struct ipw_loop **out, struct ipw_err *err);
 void ipw_loop_free(struct ipw_loop *loop); /* every handle must have been cancelled or have fired */
-/* Runs until ipw_loop_stop(), or until nothing is left that could call back. */
+/* Runs until ipw_loop_stop(), or until no handle is left that could call back. */
 void ipw_loop_run(struct ipw_loop *loop);
 void ipw_loop_stop(struct ipw_loop *loop);
 void *ipw_loop_uv(struct ipw_loop *loop); /* the uv_loop_t, for io/ only */
-/* Handles alive that their owners still have to cancel: tests end with 0. */
+/* Handles that their owners still have to cancel; tests end with 0. */
 int ipw_loop_leftovers(const struct ipw_loop *loop);
 
-/* Calls fn once, `delay_ns` from now, or at an instant of ipw_now_ns(); never early, and as soon
- * after as the machine and the other callbacks let it. */
+/* Calls fn once, after `delay_ns` or at an instant of ipw_now_ns().  It is never early, and as
+ * little late as the machine and the other callbacks allow. */
 struct ipw_timer *ipw_timer_start(struct ipw_loop *loop, int64_t delay_ns, ipw_loop_fn fn,
                                   void *ud);
 struct ipw_timer *ipw_timer_start_at(struct ipw_loop *loop, int64_t due_ns, ipw_loop_fn fn,
                                      void *ud);
 void ipw_timer_cancel(struct ipw_timer *timer); /* NULL is fine */
 
-/* Calls fn once, on the next round, before the loop sleeps again.  In order of deferral. */
+/* Calls fn once in the next round, before the loop sleeps again, in order of deferral. */
 struct ipw_defer *ipw_defer_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud);
 void ipw_defer_cancel(struct ipw_defer *defer); /* NULL is fine */
 
@@ -48,13 +48,13 @@ void ipw_defer_cancel(struct ipw_defer *defer); /* NULL is fine */
 struct ipw_signal *ipw_signal_start(struct ipw_loop *loop, int signum, ipw_loop_fn fn, void *ud);
 void ipw_signal_cancel(struct ipw_signal *signal);
 
-/* Calls fn in the loop thread after ipw_wakeup_send(), which any thread may call (sends may
- * coalesce).  Does not keep the loop alive. */
+/* Calls fn in the loop thread after ipw_wakeup_send(), which any thread may call (several sends may
+ * become one call).  Does not keep the loop alive. */
 struct ipw_wakeup *ipw_wakeup_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud);
 void ipw_wakeup_send(struct ipw_wakeup *wakeup);
 void ipw_wakeup_cancel(struct ipw_wakeup *wakeup);
 
-/* One hook, called in every round just before the loop may sleep (flush what has gathered). */
+/* Sets one hook that is called in every round just before the loop may sleep (to flush buffers). */
 void ipw_loop_before_sleep(struct ipw_loop *loop, ipw_loop_fn fn, void *ud);
 
 #endif

@@ -1,10 +1,9 @@
-/* io/loop_priv.h: what the other files of io/ need of the loop.
+/* io/loop_priv.h: the inside of the loop, for the other files of io/.
  *
- * Timers and defers that live inside another struct (no allocation a start), the two counts a loop
- * keeps, and the slot for the reaper of child processes.  A `hold` keeps ipw_loop_run() going; a
- * `leftover` is what ipw_loop_leftovers() reports.  libuv's handles are unreferenced throughout, so
- * that idle sockets and spurious timers do not keep a finished program alive.  Not for other
- * floors. */
+ * Timers and defers that live inside another struct (a start needs no allocation), the loop's two
+ * counts, and the slot for the reaper of child processes.  A `hold` keeps ipw_loop_run() running; a
+ * `leftover` is counted by ipw_loop_leftovers().  libuv's handles are unreferenced throughout, so
+ * idle sockets and spurious timers do not keep a finished program alive.  Private to src/io. */
 #ifndef IPW_IO_LOOP_PRIV_H
 #define IPW_IO_LOOP_PRIV_H
 
@@ -16,8 +15,8 @@
 struct ipw_timer {
     struct ipw_loop *loop;
     int64_t due_ns;
-    uint64_t seq; /* equal instants fire in the order in which they were armed */
-    size_t pos;   /* place in the heap, from 1; 0: not armed */
+    uint64_t seq; /* timers of equal instants fire in the order in which they were armed */
+    size_t pos;   /* position in the heap, from 1; 0: not armed */
     ipw_loop_fn fn;
     void *ud;
 };
@@ -32,9 +31,10 @@ struct ipw_defer {
 struct ipw_loop {
     uv_loop_t uv;
     uv_prepare_t prepare; /* runs the defers and the hook; referenced while holds > 0 */
-    uv_idle_t idle;       /* active only while a defer waits that must not be slept over */
+    /* Active only while a defer waits, because the loop must not sleep then. */
+    uv_idle_t idle;
     uv_poll_t clock;      /* on clock_fd, a timerfd: armed for the heap's first timer, or earlier */
-    int64_t clock_due_ns; /* what it is armed for; INT64_MAX: not armed */
+    int64_t clock_due_ns; /* when it fires; INT64_MAX: not armed */
     int clock_fd;
     struct ipw_timer **heap;
     size_t n_heap, cap_heap;
@@ -43,21 +43,21 @@ struct ipw_loop {
     ipw_loop_fn before_sleep;
     void *before_sleep_ud;
     int holds, leftovers;
-    void *reaper; /* proc.c's; freed with the loop */
+    void *reaper; /* set by child.c; freed with the loop */
     void (*reaper_free)(void *reaper);
 };
 
 void ipw_loop_hold(struct ipw_loop *loop);
 void ipw_loop_unhold(struct ipw_loop *loop);
 
-/* Embedded timers: fill loop, fn and ud once; arming an armed one moves it.  They neither hold the
- * loop nor count as leftovers: whoever embeds them does. */
+/* Embedded timers: fill loop, fn and ud once.  Arming an armed timer moves it.  They neither hold
+ * the loop nor count as leftovers; their owner does. */
 void ipw_timer_arm(struct ipw_timer *timer, int64_t due_ns);
 void ipw_timer_disarm(struct ipw_timer *timer);
 int ipw_timers_init(struct ipw_loop *loop, struct ipw_err *err);
-void ipw_timers_release(struct ipw_loop *loop); /* its handle is closed */
+void ipw_timers_release(struct ipw_loop *loop); /* closes its handle */
 
-void ipw_defer_arm(struct ipw_defer *defer); /* no effect when armed; holds the loop */
+void ipw_defer_arm(struct ipw_defer *defer); /* no effect if armed; holds the loop */
 void ipw_defer_disarm(struct ipw_defer *defer);
 
 #endif

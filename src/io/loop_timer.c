@@ -1,7 +1,8 @@
-/* One binary heap of timers behind one timerfd, which knows instants to the nanosecond where libuv's
- * own timers know whole milliseconds: a request that is due is sent then.  The timerfd is set anew only
- * when it would fire too late: a deadline that is set and cleared with every request costs two heap
- * steps and no system call, and at worst one wake-up that finds nothing due. */
+/* One binary heap of timers behind one timerfd.  The timerfd is exact to the nanosecond, while
+ * libuv's own timers count whole milliseconds, so a due request is sent at its instant.  The
+ * timerfd is set again only if it would fire too late.  So a deadline that is set and cleared with
+ * every request costs two heap steps and no system call, and at worst a wake-up with nothing
+ * due. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
@@ -59,13 +60,14 @@ static void arm_clock(struct ipw_loop *loop)
 static void on_clock(uv_poll_t *clock, int status, int events)
 {
     struct ipw_loop *loop = clock->data;
-    uint64_t born_later = loop->next_seq; /* timers armed by these callbacks wait for a round */
+    /* Timers armed by these callbacks wait for the next round. */
+    uint64_t born_later = loop->next_seq;
     int64_t now = ipw_now_ns();
     uint64_t times;
 
     (void)status;
     (void)events;
-    /* Nothing to read: it was set anew after it had fired. */
+    /* Nothing to read: the timerfd was set again after it had fired. */
     if (read(loop->clock_fd, &times, sizeof times) < 0 && errno == EAGAIN) return;
     loop->clock_due_ns = INT64_MAX;
     while (loop->n_heap && loop->heap[0]->due_ns <= now && loop->heap[0]->seq < born_later) {
@@ -119,9 +121,9 @@ void ipw_timer_disarm(struct ipw_timer *timer)
         sift_down(loop, pos, last);
 }
 
-/* The public, allocated kind. */
+/* The public timers, which are allocated. */
 struct timer_box {
-    struct ipw_timer timer; /* first: the handle is a pointer to it */
+    struct ipw_timer timer; /* must be first: the handle is a pointer to it */
     ipw_loop_fn fn;
     void *ud;
 };

@@ -15,14 +15,14 @@
 enum { HEAD = 4, BLOCK = 64 * 1024 };
 
 struct ipw_message_channel {
-    uv_poll_t uv; /* first: the close callback frees the whole */
+    uv_poll_t uv; /* must be first: the close callback frees the whole struct */
     struct ipw_loop *loop;
     int fd;
     size_t max;
     struct ipw_message_channel_callbacks callbacks;
     struct ipw_buf in, out;
-    size_t in_at, out_at;  /* taken of them already */
-    struct ipw_defer full; /* armed when too much waits for the other side */
+    size_t in_at, out_at;  /* bytes of `in` and `out` that are done */
+    struct ipw_defer full; /* armed if too much waits for the other side */
     bool writing;          /* the loop watches for room */
     bool over, closed, calling;
 };
@@ -55,7 +55,7 @@ static void end(struct ipw_message_channel *ch, const char *why)
     ch->callbacks.on_close(ch->callbacks.ud, why);
 }
 
-/* Takes the whole messages out of what was read. */
+/* Takes whole messages out of the bytes that were read. */
 static void take_messages(struct ipw_message_channel *ch)
 {
     while (!ch->over && ch->in.len - ch->in_at >= HEAD) {
@@ -103,7 +103,8 @@ static void write_some(struct ipw_message_channel *ch)
     while (!ch->over && ch->out_at < ch->out.len) {
         ssize_t n = send(ch->fd, ch->out.data + ch->out_at, ch->out.len - ch->out_at, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return; /* no room; or gone, which reading finds out */
+        /* The socket has no room; or the peer closed it, and reading will find out. */
+        if (n < 0) return;
         ch->out_at += (size_t)n;
     }
     if (ch->out_at == ch->out.len) {
@@ -123,7 +124,7 @@ static void watch(struct ipw_message_channel *ch)
     uv_poll_start(&ch->uv, UV_READABLE | (wants ? UV_WRITABLE : 0), on_ready);
 }
 
-/* Whatever the callbacks close, the struct lives until here. */
+/* The struct lives until the outermost call ends, whatever its callbacks close. */
 static void serve(struct ipw_message_channel *ch, bool readable, bool writable)
 {
     bool outermost = !ch->calling;
@@ -177,7 +178,7 @@ void ipw_message_channel_send(struct ipw_message_channel *ch, const char *bytes,
     ipw_buf_add(&ch->out, head, HEAD);
     ipw_buf_add(&ch->out, bytes, n);
     if (ch->out
-            .failed) { /* told from the loop, not from in here; its socket may never be ready again */
+            .failed) { /* report it from the loop, not here: the socket may never be ready again */
         ipw_defer_arm(&ch->full);
         return;
     }

@@ -15,16 +15,16 @@ enum { DEFAULT_SECONDS = 60, OPEN_FILES = 256, READS_A_ROUND = 4 };
 
 enum phase {
     RUNNING,
-    TERMINATING, /* TERM was sent; the timer leads to KILL */
-    KILLING,     /* KILL was sent; the timer leads to giving up */
-    LINGERING,   /* the leader has ended; the timer ends the wait for its output's end */
+    TERMINATING, /* TERM was sent; when the timer fires, KILL follows */
+    KILLING,     /* KILL was sent; when the timer fires, give up */
+    LINGERING,   /* the leader has ended; the timer limits the wait for the end of its output */
 };
 
 struct ipw_proc {
-    struct ipw_child child; /* first: child.c's callbacks get a pointer to it */
+    struct ipw_child child; /* must be first: child.c's callbacks get a pointer to it */
     struct ipw_loop *loop;
     enum phase phase;
-    struct ipw_timer timer; /* the wall limit, then each phase's */
+    struct ipw_timer timer; /* the wall limit, then the limit of each phase */
     struct ipw_pipe *in, *out, *err;
     struct ipw_output out_kept, err_kept;
     char *input;
@@ -116,17 +116,17 @@ static void on_timer(void *ud)
         ipw_child_signal(&proc->child, SIGKILL);
         arm(proc, PROC_GRACE_S * IPW_NS_PER_S);
         break;
-    case KILLING: /* not even KILL ends it: it hangs in the kernel */
+    case KILLING: /* KILL does not end a process that hangs in the kernel */
     case LINGERING: finish(proc); break;
     }
 }
 
 /* --- pipes ----------------------------------------------------------------------------------- */
 
-/* False: the end of the file, or an error that means the same. */
+/* False at the end of the file, or on an error that means the same. */
 static bool read_some(struct ipw_pipe *pipe, struct ipw_output *kept)
 {
-    static char block[64 * 1024]; /* the loop's thread only; read and copied at once */
+    static char block[64 * 1024]; /* for the loop's thread only; read and copied at once */
 
     for (int i = 0; i < READS_A_ROUND; i++) {
         ssize_t n = read(pipe->fd, block, sizeof block);
@@ -172,7 +172,7 @@ static void on_in(void *ud)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n > 0) proc->input_sent += (size_t)n;
-    /* EPIPE: it does not want to read, which is its own business. */
+    /* EPIPE: the child does not read its input, which is allowed. */
     if (n < 0 || proc->input_sent == proc->input_len) ipw_pipe_close(&proc->in);
 }
 
@@ -188,7 +188,7 @@ static void close_all(int *fds, size_t n)
 static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *request,
                        struct ipw_err *err)
 {
-    /* The child's ends stand at 0, 3 and 5 and are closed here in any case. */
+    /* The child's ends are at 0, 3 and 5; they are closed here in any case. */
     int fds[6] = {-1, -1, -1, -1, -1, -1};
     struct ipw_child_spec spec = {
         .argv = request->argv,

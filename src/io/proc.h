@@ -1,16 +1,18 @@
 /* io/proc.h: child processes.
  *
- * A child is started through this binary's own hidden helper mode (`ipw-agent __exec ...`, see
- * ipw_proc_helper_main), which puts it into its own session and process group, resets signals,
- * closes every descriptor above 2, sets limits and then executes the program; if that fails the
- * exact errno comes back.  Output is gathered up to a ceiling (the head and the tail are kept, what
- * was left out is counted) until the leader has exited plus 200 ms, never until end-of-file, which
- * an escapee could hold off for ever.  At the wall limit, or on cancel, the group gets TERM, 2 s
- * later KILL.  on_done is called exactly once, unless cancelled.
+ * A child is started through this binary's hidden helper mode (`ipw-agent __exec ...`, see
+ * ipw_proc_helper_main).  The helper puts it into its own session and process group, resets
+ * signals, closes every descriptor above 2, sets limits and then executes the program.  If that
+ * fails, the exact errno comes back.  Output is collected up to a limit: the beginning and the end
+ * are kept, and the bytes in between are counted.  Collecting stops 200 ms after the leader has
+ * exited.  It does not wait for end-of-file, which an escaped process could delay for ever.  At the
+ * wall limit, or on cancel, the group gets TERM, and KILL 2 s later.  on_done is called exactly
+ * once, unless cancelled.
  *
  * The runner makes itself the reaper of orphans: a process that left its tool's group and session
- * is killed when the tool is over.  IPW_TOOL_ID in a tool's environment says whose it is.  SIGCHLD
- * and every child in another session than ours belong to this module. */
+ * is killed when the tool call ends.  IPW_TOOL_ID in a tool's environment names the call that the
+ * process belongs to.  SIGCHLD and every child in another session than ours belong to this
+ * module. */
 #ifndef IPW_IO_PROC_H
 #define IPW_IO_PROC_H
 
@@ -22,11 +24,12 @@
 #include "io/loop.h"
 
 struct ipw_proc_request {
-    const char *const *argv; /* NULL at the end; argv[0] is looked up in /usr/local/bin, /usr/bin,
-                                /bin unless it holds a slash */
-    const char *cwd;         /* NULL: the caller's */
-    const char *const *env;  /* extra "NAME=value" beside PATH, HOME, LANG, TZ, TMPDIR; or NULL */
-    const char *input;       /* written to its standard input, which is then closed */
+    /* NULL-terminated; argv[0] is looked up in /usr/local/bin, /usr/bin and /bin unless it contains
+     * a slash. */
+    const char *const *argv;
+    const char *cwd;        /* NULL: the caller's folder */
+    const char *const *env; /* extra "NAME=value" beside PATH, HOME, LANG, TZ, TMPDIR; or NULL */
+    const char *input;      /* written to its standard input, which is then closed */
     size_t input_len;
     int64_t wall_ns;         /* 0: 60 s */
     int64_t cpu_s;           /* 0: 60 */
@@ -37,15 +40,16 @@ struct ipw_proc_request {
 
 struct ipw_proc_result {
     int exec_errno;  /* not 0: the program was not started */
-    int exit_code;   /* -1 when a signal ended it */
-    int term_signal; /* 0 when it exited */
+    int exit_code;   /* -1 if a signal ended it */
+    int term_signal; /* 0 if it exited */
     bool timed_out;
     const char *out, *err; /* borrowed for the callback */
     size_t out_len, err_len;
-    size_t out_dropped, err_dropped; /* bytes beyond the ceiling, left out between its first and its
-                                        last half; a line there in the text says so */
+    /* Bytes left out between the first and the last half of the limit; a line in the text says
+     * so. */
+    size_t out_dropped, err_dropped;
     int64_t start_ns, end_ns;
-    int64_t cpu_ns; /* user + system of the child tree that was waited for; -1 unknown */
+    int64_t cpu_ns; /* user and system time of the child and its reaped descendants; -1: unknown */
 };
 
 struct ipw_proc;
@@ -54,20 +58,21 @@ typedef void (*ipw_proc_fn)(void *ud, const struct ipw_proc_result *result);
 int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
                    const struct ipw_proc_request *request, ipw_proc_fn on_done, void *ud,
                    struct ipw_err *err);
-/* Ends the child's group; no callback comes after.  Reaping goes on inside the loop. */
+/* Ends the child's group; no callback follows.  The loop still reaps the child. */
 void ipw_proc_cancel(struct ipw_proc *proc);
 
-/* The helper executable; without one, and once the path leads to another file than now: the program that
- * runs, as the kernel has it. */
+/* Sets the helper executable.  Without one, or if the path now leads to another file, the helper is
+ * the running program as the kernel has it. */
 void ipw_proc_set_helper(const char *path);
-/* main() calls this when argv[1] is "__exec"; never returns on success, else an exit status. */
+/* main() calls this if argv[1] is "__exec".  It does not return on success; otherwise it returns an
+ * exit status. */
 int ipw_proc_helper_main(int argc, char **argv);
 
-/* A long-running child of our own (the demo server): started, its first line of output awaited by
- * the caller through on_line, ended with ipw_service_stop.  Its later lines go to the log
- * (info), its stderr is ours.  It has our environment and no limits.  It keeps the loop running
- * only until its first line and while it is being stopped.  on_exit is called if it ends by itself;
- * the handle is gone then. */
+/* A long-running child of our own (the demo server).  The caller starts it, gets its first line of
+ * output through on_line, and ends it with ipw_service_stop.  Later lines go to the log (info); its
+ * stderr is ours.  It has our environment and no limits.  It keeps the loop running only until its
+ * first line and while it is being stopped.  on_exit is called if it ends on its own; the handle is
+ * invalid afterwards. */
 struct ipw_service;
 int ipw_service_start(struct ipw_service **out, struct ipw_loop *loop, const char *const *argv,
                       void (*on_line)(void *ud, const char *line),

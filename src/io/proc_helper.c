@@ -1,10 +1,10 @@
-/* The other side of ipw_child_start(): runs as a new process of this binary, in a session of its
- * own with default signals (posix_spawn's doing), makes the walls and becomes the program.
+/* The other side of ipw_child_start().  Runs as a new process of this binary, in its own session
+ * with default signals (posix_spawn sets both), applies the limits and becomes the program.
  *
  *   ipw-agent __exec [parent=PID] [cpu=S] [memory=BYTES] [file=BYTES] [files=N]
  *                    [apart=1] [cwd=DIR] -- PROGRAM ARG...
  *
- * Descriptor 3 is a pipe: an errno written there says why there is no program. */
+ * Descriptor 3 is a pipe: an errno written there says why the program was not started. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -25,7 +25,7 @@
 #include "io/proc_priv.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1 /* their shadow memory alone is beyond any sensible RLIMIT_AS */
+#define SANITIZED 1 /* their shadow memory alone exceeds any sensible RLIMIT_AS */
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define SANITIZED 1
@@ -54,16 +54,16 @@ static void limit(__rlimit_resource_t what, rlim_t soft, rlim_t hard)
 
 static void close_others(void)
 {
-    if (fcntl(PROC_STATUS_FD, F_SETFD, FD_CLOEXEC)) _exit(126); /* not started by the runner */
+    if (fcntl(PROC_STATUS_FD, F_SETFD, FD_CLOEXEC)) _exit(126); /* the runner did not start us */
     if (close_range(PROC_STATUS_FD + 1, ~0U, 0) == 0) return;
     for (int fd = PROC_STATUS_FD + 1, end = (int)sysconf(_SC_OPEN_MAX); fd < end; fd++) close(fd);
 }
 
 /* ---- apart ---- */
 
-/* Root needs no permission: without capabilities its programs may touch what belongs to root, and
- * nothing else.  PR_SET_NO_NEW_PRIVS, which is set, keeps an exec from giving them back; taking them
- * out of the bounding set as well needs a capability itself. */
+/* Root needs no permission.  Without capabilities its programs may only touch files that belong to
+ * root.  PR_SET_NO_NEW_PRIVS, which is set, keeps an exec from restoring them.  Removing them from
+ * the bounding set as well would itself need a capability. */
 static void drop_capabilities(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -74,7 +74,7 @@ static void drop_capabilities(void)
     if (syscall(SYS_capset, &head, none)) give_up(errno);
 }
 
-/* The kernel's header may be older than the kernel. */
+/* Our own struct, because the installed kernel header may be older than the kernel. */
 struct landlock_rules {
     __u64 fs, net, scoped;
 };
@@ -83,7 +83,7 @@ struct landlock_rules {
 #define LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
 enum { LANDLOCK_REFER_ABI = 2, LANDLOCK_SCOPE_ABI = 6 };
 
-/* Beneath "/" files may be renamed and linked from one folder to another, as without Landlock. */
+/* Beneath "/" files may be renamed and linked between folders, as without Landlock. */
 static int allow_refer(int rules)
 {
     struct landlock_path_beneath_attr all = {.allowed_access = LANDLOCK_REFER};
@@ -96,11 +96,11 @@ static int allow_refer(int rules)
     return rc;
 }
 
-/* A process in a Landlock domain may not trace a process outside of it, nor read its memory, its
- * environment or its descriptors in /proc: those of the runner, of the shell that started it, and of
- * whatever else the user runs.  That is all that is wanted here; the rules themselves take away the
- * least there is (older kernels: no block devices are made; and they let nobody in a domain mount).
- * A kernel without Landlock leaves it at that. */
+/* A process in a Landlock domain may not trace a process outside it.  Nor may it read that
+ * process's memory, environment or descriptors in /proc.  This protects the runner, the shell that
+ * started it, and the user's other programs.  That is the only purpose, so the rules themselves
+ * forbid as little as possible (older kernels: making block devices; mounting is forbidden in any
+ * domain).  A kernel without Landlock gives no such protection. */
 static void leave_others(void)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -135,7 +135,7 @@ static void apply(const char *option, bool *apart)
     }
     if (ipw_parse_int(&n, value, 1, INT64_MAX - 1, NULL)) give_up(EINVAL);
     if (strncmp(option, "parent=", 7) == 0) {
-        /* The runner may have ended before the death signal was asked for. */
+        /* The runner may have ended before the death signal was requested. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != (pid_t)n) _exit(126);
     } else if (strncmp(option, "cpu=", 4) == 0) {
         limit(RLIMIT_CPU, (rlim_t)n, (rlim_t)n + 1);
@@ -152,7 +152,7 @@ static void apply(const char *option, bool *apart)
     }
 }
 
-/* As execvp(3) does it, but along the fixed path only, and without a shell for scripts that name no
+/* Like execvp(3), but only along the fixed path, and without a shell for scripts that name no
  * interpreter. */
 static int execute(char **argv)
 {
@@ -174,7 +174,7 @@ static int execute(char **argv)
     return best;
 }
 
-/* The runner gives itself a large stack for Lua (main.c), which a program's threads would copy. */
+/* The runner has a large stack for Lua (main.c); a program's threads would inherit its size. */
 static void usual_stack(void)
 {
     const rlim_t usual = 8 << 20;
@@ -196,7 +196,7 @@ int ipw_proc_helper_main(int argc, char **argv)
     usual_stack();
     for (; i < argc && strcmp(argv[i], "--") != 0; i++) apply(argv[i], &apart);
     if (i + 1 >= argc) give_up(EINVAL);
-    if (apart) { /* last: a folder may need the capabilities to be entered */
+    if (apart) { /* last: entering a folder may need the capabilities */
         drop_capabilities();
         leave_others();
     }

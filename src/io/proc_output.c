@@ -30,7 +30,7 @@ void ipw_output_add(struct ipw_output *output, const char *bytes, size_t n)
     ipw_buf_add(tail, bytes, k);
     bytes += k;
     n -= k;
-    output->dropped += n; /* each byte from here on pushes one out, at the latest itself */
+    output->dropped += n; /* each further byte pushes one out, in the end itself */
     if (n > tail->max) {
         bytes += n - tail->max;
         n = tail->max;

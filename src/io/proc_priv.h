@@ -1,10 +1,10 @@
-/* io/proc_priv.h: what proc.c, service.c, child.c and proc_helper.c share.
+/* io/proc_priv.h: shared by proc.c, service.c, child.c and proc_helper.c.
  *
- * A `struct ipw_child` is one process that we started through the helper: child.c keeps the list of
- * them, hears SIGCHLD, and looks after the processes that were orphaned below them, which come to
- * us because the runner is a child subreaper.  A leader that has ended stays a zombie until
- * ipw_child_end(), so that its process group's number cannot be given to anyone else while we may
- * still send signals to it.  Not for other floors. */
+ * A `struct ipw_child` is a process that we started through the helper.  child.c keeps the list of
+ * them, handles SIGCHLD, and looks after their orphaned processes, which become our children
+ * because the runner is a child subreaper.  A leader that has ended stays a zombie until
+ * ipw_child_end().  So its process group's number cannot be reused while we may still send signals
+ * to it.  Private to src/io. */
 #ifndef IPW_IO_PROC_PRIV_H
 #define IPW_IO_PROC_PRIV_H
 
@@ -14,23 +14,24 @@
 #include "io/proc.h"
 
 enum {
-    PROC_STATUS_FD = 3, /* in the helper: where it writes the errno of a failed exec */
+    PROC_STATUS_FD = 3, /* in the helper: it writes the errno of a failed exec here */
     PROC_LINGER_MS = 200,
-    PROC_GRACE_S = 2, /* between TERM and KILL */
+    PROC_GRACE_S = 2, /* time between TERM and KILL */
 };
 
 #define PROC_MARKER "IPW_TOOL_ID" /* in a tool's environment: names the runner and the call */
 #define PROC_PATH   "/usr/local/bin:/usr/bin:/bin"
 
 struct ipw_child {
-    struct ipw_child *next; /* in the list of all children of this process */
+    struct ipw_child *next; /* next in the list of all children of this process */
     struct ipw_loop *loop;
     pid_t pid; /* also its process group and session; 0: none */
     unsigned long id;
     int status_fd;
-    bool exited;                                   /* a zombie now */
-    void (*on_exit)(struct ipw_child *child);      /* once, when the leader has ended */
-    void (*on_loop_free)(struct ipw_child *child); /* the loop goes away under it: end and free */
+    bool exited;                              /* it is a zombie now */
+    void (*on_exit)(struct ipw_child *child); /* called once, when the leader has ended */
+    /* The loop is being freed: end and free the child. */
+    void (*on_loop_free)(struct ipw_child *child);
 };
 
 struct ipw_child_end {
@@ -38,15 +39,15 @@ struct ipw_child_end {
     int64_t cpu_ns;
 };
 
-/* Limits of 0 are not set.  The three descriptors become 0, 1, 2 of the child; they stay the
- * caller's.  `inherit_env`: the whole of ours (which holds no keys: base/keyring.h), else the
- * allow-list and `env`. */
+/* Limits of 0 are not set.  The three descriptors become 0, 1, 2 of the child; the caller still
+ * owns them.  `inherit_env`: pass our whole environment (it holds no keys: base/keyring.h);
+ * otherwise only the allow-list and `env`. */
 struct ipw_child_spec {
     const char *const *argv;
     const char *cwd;
     const char *const *env;
     bool inherit_env;
-    bool apart; /* it runs what others wrote: no capabilities, no look at processes but its own */
+    bool apart; /* it runs foreign code: no capabilities, no access to processes but its own */
     int64_t cpu_s;
     size_t memory_bytes, file_bytes, open_files;
     int fds[3];
@@ -55,20 +56,20 @@ struct ipw_child_spec {
 int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
                     const struct ipw_child_spec *spec, struct ipw_err *err);
 void ipw_child_signal(struct ipw_child *child, int signum); /* to its group */
-/* Kills what is left of the group, reaps the leader (if it has exited) and takes the child out of
- * the list; then kills orphans that have no running owner. */
+/* Kills the rest of the group, reaps the leader (if it has exited) and removes the child from the
+ * list.  Then kills orphans without a running owner. */
 void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end);
 
-/* Both ends close-on-exec and above 9, so that none of them can be in the way of the child's 0..3;
- * the one for us (`ours` is 0 or 1) does not block. */
+/* Makes a pipe; both ends are close-on-exec and above 9, so that neither collides with the child's
+ * 0..3.  Our end (`ours` is 0 or 1) does not block. */
 int ipw_child_pipe(int ends[2], int ours, struct ipw_err *err);
-/* A pair of connected sockets, the same way; the first is ours and does not block. */
+/* Makes a pair of connected sockets in the same way; the first is ours and does not block. */
 int ipw_child_socket(int ends[2], struct ipw_err *err);
 int ipw_child_null(struct ipw_err *err); /* /dev/null, above 9; or a negative code */
 
 /* One end of a pipe, watched. */
 struct ipw_pipe {
-    uv_poll_t uv; /* first: the close callback frees the whole */
+    uv_poll_t uv; /* must be first: the close callback frees the whole struct */
     int fd;
     void (*on_ready)(void *ud);
     void *ud;

@@ -1,5 +1,5 @@
-/* The seccomp filter of a worker (io/confined.h): a list of the system calls that computing, memory
- * and talking over open descriptors need; whatever else is asked for fails with EPERM. */
+/* The seccomp filter of a worker (io/confined.h): the system calls needed to compute, to manage
+ * memory and to talk over open descriptors.  All other calls fail with EPERM. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -30,7 +30,7 @@ static const int allowed[] = {
     SYS_ppoll,
     SYS_epoll_pwait,
     SYS_epoll_ctl,
-#ifdef SYS_poll /* the old names that newer machines do not have */
+#ifdef SYS_poll /* the old names, which newer machines lack */
     SYS_poll,
     SYS_epoll_wait,
 #endif

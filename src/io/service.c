@@ -1,5 +1,5 @@
-/* A child of our own that runs until it is told to stop: no limits, our environment, our stderr;
- * the lines it prints after the first go to the log. */
+/* A child of our own that runs until it is stopped: no limits, our environment, our stderr.  After
+ * its first line, its output lines go to the log. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@
 enum { LINE_MAX_BYTES = 4096 };
 
 struct ipw_service {
-    struct ipw_child child; /* first: child.c's callbacks get a pointer to it */
+    struct ipw_child child; /* must be first: child.c's callbacks get a pointer to it */
     struct ipw_loop *loop;
     struct ipw_pipe *out;
-    struct ipw_buf line; /* the one that is being read */
+    struct ipw_buf line; /* the line being read */
     struct ipw_timer timer;
     bool has_line, stopped, killed, holds;
     void (*on_line)(void *ud, const char *line);
@@ -26,7 +26,7 @@ struct ipw_service {
     void *ud;
 };
 
-/* It keeps the loop running while its first line is awaited and while it is being stopped. */
+/* Keeps the loop running until the first line, and while the service is being stopped. */
 static void hold(struct ipw_service *service, bool on)
 {
     if (on == service->holds) return;
@@ -66,7 +66,7 @@ static void on_out(void *ud)
         const char *stop = memchr(from, '\n', (size_t)(end - from));
         size_t part = (size_t)((stop ? stop : end) - from);
         size_t room = service->line.max - service->line.len;
-        if (part > room) { /* longer than any line is: it counts as several */
+        if (part > room) { /* a longer line counts as several lines */
             stop = NULL;
             part = room;
         }

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The data buffer counts an event's bytes against the ceiling, the line buffer one line's; a line
- * that does not fit the ceiling can be no part of an event that does. */
+/* The data buffer limits the bytes of an event, the line buffer those of one line.  A line over the
+ * limit cannot belong to an event within the limit. */
 void ipw_sse_init(struct ipw_sse *sse, size_t event_max_bytes, ipw_sse_fn on_event, void *ud)
 {
     *sse = (struct ipw_sse){.on_event = on_event, .ud = ud};
@@ -72,7 +72,7 @@ static int take_line(struct ipw_sse *sse, const char *line, size_t n, struct ipw
     }
     if (name_len == 4 && memcmp(line, "data", 4) == 0) return add_data(sse, value, value_len, err);
     if (name_len == 5 && memcmp(line, "event", 5) == 0) {
-        /* Names are words; of a longer one the start is kept, which matches none that is known. */
+        /* Names are words.  Only the start of a longer name is kept; it matches no known name. */
         if (value_len > sizeof sse->name - 1) value_len = sizeof sse->name - 1;
         memcpy(sse->name, value, value_len);
         sse->name[value_len] = '\0';

@@ -1,12 +1,12 @@
 /* io/sse.h: splits a byte stream into server-sent events.
  *
- * A parser owns two bounded buffers and nothing else: no socket, no JSON, no clock.  Feed it
- * whatever the network delivered, cut anywhere; it calls `on_event` once per complete event, in
- * order, before ipw_sse_feed() returns.  The text handed to the callback is borrowed and dies with
- * the call.  Follows the WHATWG "server-sent events" grammar: lines end in LF, CRLF or CR; comments
- * and unknown fields are ignored; several data lines are joined with LF; a BOM at the start is
- * dropped.  Unlike that grammar, ipw_sse_end() delivers a last event that no blank line ended,
- * because servers close without it. */
+ * A parser owns only two bounded buffers: no socket, no JSON, no clock.  Feed it the network's
+ * bytes in pieces of any size.  It calls `on_event` once per complete event, in order, before
+ * ipw_sse_feed() returns.  The callback's text is borrowed for the call.  It follows the WHATWG
+ * "server-sent events" grammar: lines end in LF, CRLF or CR; comments and unknown fields are
+ * ignored; several data lines are joined with LF; a BOM at the start is dropped.  Unlike that
+ * grammar, ipw_sse_end() delivers a last event without its blank line, because servers close
+ * without it. */
 #ifndef IPW_IO_SSE_H
 #define IPW_IO_SSE_H
 
@@ -27,8 +27,8 @@ struct ipw_sse_event {
 typedef int (*ipw_sse_fn)(void *ud, const struct ipw_sse_event *event, struct ipw_err *err);
 
 struct ipw_sse {
-    struct ipw_buf line; /* an incomplete line carried between feeds */
-    struct ipw_buf data; /* data lines of the event being gathered */
+    struct ipw_buf line; /* an incomplete line, carried to the next feed */
+    struct ipw_buf data; /* data lines of the current event */
     char name[64];
     bool has_data, after_cr, started;
     int64_t comments; /* lines that started with ':' */

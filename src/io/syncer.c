@@ -15,24 +15,24 @@ struct ipw_syncer {
     struct ipw_loop *loop;
     struct ipw_wakeup *wakeup;
     pthread_t thread;
-    pthread_mutex_t mutex; /* of what follows, up to `over` */
+    pthread_mutex_t mutex; /* protects the members from here to `over` */
     pthread_cond_t work;
     int fds[IPW_SYNCER_FDS];
     size_t n;
     bool asked, over, stop;
     int errnum;
-    /* the loop's */
+    /* used by the loop only */
     void (*done)(void *ud, int errnum);
     void *ud;
 };
 
-/* 0, or why the disk does not have it. */
+/* Syncs one file; returns 0 or the errno. */
 static int sync_one(int fd)
 {
     struct stat st;
 
     if (TEMP_FAILURE_RETRY(fdatasync(fd)) < 0 && errno != EINVAL)
-        return errno; /* EINVAL: a pipe, a device */
+        return errno; /* EINVAL: a pipe or a device */
     return fstat(fd, &st) == 0 && st.st_nlink == 0 ? ENOENT : 0;
 }
 
@@ -74,7 +74,7 @@ static void on_wakeup(void *ud)
     pthread_mutex_unlock(&s->mutex);
     if (!over) return;
     ipw_loop_unhold(s->loop);
-    s->done(s->ud, errnum); /* may start the next, or free us */
+    s->done(s->ud, errnum); /* may start the next request, or free the syncer */
 }
 
 int ipw_syncer_new(struct ipw_syncer **out, struct ipw_loop *loop, struct ipw_err *err)

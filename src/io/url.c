@@ -28,7 +28,7 @@ void ipw_url_plain(struct ipw_buf *out, const char *url)
 {
     struct ipw_buf plain = IPW_BUF(strlen(url) + 1);
     const char *host = ipw_url_authority(url);
-    /* Of a text that is not a URL ("http:/me:secret@host") anything in front of an @ may be secret. */
+    /* In a text that is not a URL ("http:/me:secret@host") everything before an @ may be secret. */
     const char *stop = host ? "/?#" : "?#";
     size_t end, from = 0;
 
@@ -44,7 +44,7 @@ void ipw_url_plain(struct ipw_buf *out, const char *url)
     ipw_buf_release(&plain);
 }
 
-/* Where the host stands in a URL, behind a user and a password. */
+/* The place of the host in a URL, behind user and password. */
 static const char *find_host(const char *url)
 {
     const char *from = ipw_url_authority(url), *end;
@@ -82,7 +82,8 @@ static bool is_loopback(const char *host)
     return strcasecmp(host, "localhost") == 0 || strcmp(host, "::1") == 0;
 }
 
-/* One entry of no_proxy: a name, which covers the names below it, or an address. */
+/* Does one entry of no_proxy cover the host?  An entry is an address, or a name that also covers
+ * the names below it. */
 static bool covers(const char *entry, size_t n, const char *host)
 {
     size_t h = strlen(host);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 struct work {
-    uv_work_t uv; /* first: libuv hands it back */
+    uv_work_t uv; /* must be first: libuv hands it back */
     void (*run)(void *ud);
     void (*done)(void *ud);
     void *ud;
@@ -23,7 +23,7 @@ static void on_done(uv_work_t *uv, int status)
 {
     struct work *work = (struct work *)uv;
 
-    (void)status; /* nobody cancels it */
+    (void)status; /* it is never cancelled */
     work->done(work->ud);
     free(work);
 }

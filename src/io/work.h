@@ -1,8 +1,8 @@
-/* io/work.h: a function on a thread of its own pool, for what would keep the loop waiting.
+/* io/work.h: runs a function on a thread of its own pool, so that the loop need not wait for it.
  *
- * `run` is called on libuv's pool and may touch nothing but what `ud` leads to; `done` afterwards in the
- * loop's thread.  It cannot be taken back: the loop must run until it has called back, so that whoever
- * starts it keeps `ud` alive until then and has its own way to make `run` hurry. */
+ * `run` is called on libuv's pool and may touch only data that `ud` leads to.  Then `done` is
+ * called in the loop's thread.  The work cannot be cancelled: the loop must run until `done` was
+ * called.  So the caller keeps `ud` alive until then, and needs its own way to stop `run` early. */
 #ifndef IPW_IO_WORK_H
 #define IPW_IO_WORK_H
 

@@ -12,13 +12,13 @@
 struct ipw_jsonl_appender {
     int fd;
     char *path;
-    int64_t size; /* the file's length after the last whole line */
-    bool regular; /* only such a file has a length to go back to */
+    int64_t size; /* the file's length up to its last whole line */
+    bool regular; /* only a regular file can be cut back to an earlier length */
     bool failed;
     struct ipw_err why;
 };
 
-/* A line appended to a torn one would be lost with it. */
+/* A line appended to a torn line would be lost with it. */
 static int check_tail(int fd, int64_t size, const char *path, struct ipw_err *err)
 {
     char last;
@@ -66,7 +66,7 @@ int ipw_jsonl_append_open(struct ipw_jsonl_appender **out, const char *path, boo
     return 0;
 }
 
-/* Remembers what went wrong and takes away what was written of the lines. */
+/* Stores the error and removes the partly written lines. */
 static int give_up(struct ipw_jsonl_appender *a, int errnum, size_t written, struct ipw_err *err)
 {
     a->failed = true;
@@ -97,7 +97,7 @@ int ipw_jsonl_append(struct ipw_jsonl_appender *a, const char *lines, size_t n, 
         ssize_t k = write(a->fd, lines + done, n - done);
         if (k < 0 && errno == EINTR) continue;
         if (k < 0) return give_up(a, errno, done, err);
-        if (k == 0) return give_up(a, ENOSPC, done, err); /* a device that takes nothing */
+        if (k == 0) return give_up(a, ENOSPC, done, err); /* a device that accepts no bytes */
         done += (size_t)k;
     }
     a->size += (int64_t)n;
@@ -111,7 +111,7 @@ int ipw_jsonl_append_close(struct ipw_jsonl_appender *a, struct ipw_err *err)
     int rc = 0;
 
     if (!a) return 0;
-    /* After EINTR the descriptor is closed all the same on Linux. */
+    /* On Linux the descriptor is closed even after EINTR. */
     if (close(a->fd) < 0 && errno != EINTR) rc = ipw_fail_errno(err, errno, "%s: close", a->path);
     free(a->path);
     free(a);

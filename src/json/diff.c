@@ -18,7 +18,7 @@ static bool same(const struct ipw_json *a, const struct ipw_json *b)
     return equal;
 }
 
-/* The members (or elements) of a, then those that only b has. */
+/* Compares the members (or elements) of a, then looks for members that only b has. */
 static bool inside(struct ipw_buf *where, struct ipw_json_difference *out, const struct ipw_json *a,
                    const struct ipw_json *b)
 {

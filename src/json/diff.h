@@ -5,11 +5,13 @@
 #include "json/json.h"
 
 struct ipw_json_difference {
-    const struct ipw_json *a, *b; /* there; NULL: the other one has nothing at that place */
+    /* The nodes at that place; NULL: that document has nothing there. */
+    const struct ipw_json *a, *b;
 };
 
-/* False when they are equal (the order of members does not count, numbers compare by their text).
- * Else `where` receives the path, such as "turns[2].energy.gpu": "" for the documents themselves. */
+/* False if the documents are equal (the order of members does not count, numbers compare by their
+ * text).  Otherwise `where` receives the path, such as "turns[2].energy.gpu", or "" for the
+ * documents themselves. */
 bool ipw_json_differ(struct ipw_buf *where, struct ipw_json_difference *out,
                      const struct ipw_json *a, const struct ipw_json *b);
 

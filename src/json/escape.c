@@ -7,14 +7,14 @@
 
 enum {
     WORST = 6,  /* one byte of text becomes at most \u00XX */
-    SLACK = 16, /* whole blocks of 16 are stored, of which fewer may count */
+    SLACK = 16, /* the code stores whole blocks of 16, even if fewer bytes count */
     PIECE = 1024,
     SMALL = 128,
 };
 
 static char *escape_byte(char *to, unsigned char c)
 {
-    static const char letters[] = "btn\0fr"; /* 0x08 to 0x0D; 0x0B has none */
+    static const char letters[] = "btn\0fr"; /* 0x08 to 0x0D; 0x0B has no letter */
     static const char hex[] = "0123456789abcdef";
 
     *to++ = '\\';
@@ -40,11 +40,12 @@ static bool four_are_plain(const char *s)
     return ipw_scan_word_is_plain(twice);
 }
 
-/* Writes s from *at until *at has reached `until` (or passed it by the rest of a UTF-8 sequence).
+/* Writes s from *at until *at has reached `until` (or the end of a UTF-8 sequence that crosses it).
  * `to` has room for WORST * (until - *at) + SLACK bytes. */
 static char *escape_run(char *to, const char *s, size_t *at, size_t until, size_t n)
 {
-    size_t i = *at, whole = n - until > 3 ? until + 3 : n; /* ends a sequence begun before until */
+    /* Ends a sequence that began before until. */
+    size_t i = *at, whole = n - until > 3 ? until + 3 : n;
 
     while (i < until) {
         size_t k;
@@ -70,7 +71,7 @@ static char *escape_run(char *to, const char *s, size_t *at, size_t until, size_
             to = escape_byte(to, (unsigned char)s[i++]);
             continue;
         }
-        k = s[i] ? ipw_scan_wide(s + i, whole - i) : 0; /* the reader could not give a NUL back */
+        k = s[i] ? ipw_scan_wide(s + i, whole - i) : 0; /* a reader could not return a NUL */
         memcpy(to, s + i, k);
         to += k, i += k;
         if (k == 0) {
@@ -104,7 +105,7 @@ void ipw_json_escape(struct ipw_buf *out, const char *s, size_t n)
         if (out->max - out->len >= most) {
             to = ipw_buf_room(out, most);
             ipw_buf_added(out, (size_t)(escape_run(to, s, &i, i + piece, n) - to));
-        } else { /* near the ceiling only what is really written may count */
+        } else { /* near the limit, count only the bytes that are really written */
             char tmp[WORST * SMALL + SLACK];
             size_t until = i + (piece < SMALL ? piece : SMALL);
             ipw_buf_add(out, tmp, (size_t)(escape_run(tmp, s, &i, until, n) - tmp));

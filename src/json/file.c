@@ -21,7 +21,7 @@ int ipw_file_read(struct ipw_buf *out, const char *path, struct ipw_err *err)
         size_t left = out->max > out->len ? out->max - out->len : 0;
         size_t want = left < CHUNK ? left : CHUNK;
         char one;
-        /* At the ceiling one more byte shows whether the file ends there. */
+        /* At the limit, one more byte shows whether the file ends there. */
         char *to = want ? ipw_buf_room(out, want) : &one;
         ssize_t n = read(fd, to, want ? want : 1);
 
@@ -44,7 +44,7 @@ static int write_all(int fd, const char *bytes, size_t n)
     while (n) {
         ssize_t k = write(fd, bytes, n);
         if (k < 0 && errno == EINTR) continue;
-        if (k == 0) errno = ENOSPC; /* a device that takes nothing */
+        if (k == 0) errno = ENOSPC; /* a device that accepts no bytes */
         if (k <= 0) return -1;
         bytes += k;
         n -= (size_t)k;
@@ -60,7 +60,7 @@ int ipw_file_sync_folder(const char *path, struct ipw_err *err)
     int fd = (int)TEMP_FAILURE_RETRY(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     int rc = 0;
 
-    /* EINVAL: a file system whose folders need no sync. */
+    /* EINVAL: this file system's folders need no sync. */
     if (fd < 0 || (TEMP_FAILURE_RETRY(fsync(fd)) < 0 && errno != EINVAL))
         rc = ipw_fail_errno(err, errno, "%s: sync", folder);
     if (fd >= 0) close(fd);
@@ -73,8 +73,8 @@ int ipw_file_write_atomic(const char *path, const char *bytes, size_t n, struct 
     char *tmp = ipw_asprintf("%s.tmp", path);
     int fd, rc = 0;
 
-    /* One that an interrupted run left goes first, so that O_EXCL never opens what another put
-     * there, a link for instance. */
+    /* Remove the file of an interrupted run first.  O_EXCL then never opens a file or link that
+     * another program put there. */
     unlink(tmp);
     fd = ipw_open_write(tmp, O_WRONLY | O_CREAT | O_EXCL, err);
     if (fd < 0) {
@@ -85,7 +85,7 @@ int ipw_file_write_atomic(const char *path, const char *bytes, size_t n, struct 
         rc = ipw_fail_errno(err, errno, "%s: write", tmp);
     else if (TEMP_FAILURE_RETRY(fsync(fd)) < 0)
         rc = ipw_fail_errno(err, errno, "%s: sync", tmp);
-    /* After EINTR the descriptor is closed all the same on Linux. */
+    /* On Linux the descriptor is closed even after EINTR. */
     if (close(fd) < 0 && !rc && errno != EINTR) rc = ipw_fail_errno(err, errno, "%s: close", tmp);
     if (!rc && TEMP_FAILURE_RETRY(rename(tmp, path)) < 0)
         rc = ipw_fail_errno(err, errno, "%s: rename", path);

@@ -9,15 +9,15 @@
 #include "json/scan.h"
 
 enum {
-    PLAIN_DIGITS = 15,      /* every integer of so many digits is exact in a double */
-    CJSON_NUMBER_BYTES = 60 /* cJSON reads a number through a buffer of 64 */
+    PLAIN_DIGITS = 15,      /* a double holds every integer of so many digits exactly */
+    CJSON_NUMBER_BYTES = 60 /* cJSON reads a number through a buffer of 64 bytes */
 };
 
 struct walk {
     struct ipw_guard *g;
     const char *s;
     size_t n, i;
-    size_t copied; /* source bytes that are in g->copy already */
+    size_t copied; /* source bytes that are already in g->copy */
     size_t numbers;
     bool list;
     struct ipw_err *err;
@@ -37,7 +37,7 @@ static int refuse(struct walk *w, size_t at, const char *expected)
                     c);
 }
 
-/* cJSON gets `text` in place of the n source bytes at `at`. */
+/* Gives cJSON `text` in place of the n source bytes at `at`. */
 static void replace(struct walk *w, size_t at, size_t n, const char *text)
 {
     if (!w->list) return;
@@ -52,7 +52,7 @@ static void repair(struct walk *w, size_t at, size_t n)
     replace(w, at, n, "\xEF\xBF\xBD");
 }
 
-/* The four hexadecimal digits at i, or -1. */
+/* Reads the four hexadecimal digits at i; -1 if they are not. */
 static int hex4(const struct walk *w, size_t i)
 {
     int x = 0;
@@ -70,7 +70,7 @@ static int hex4(const struct walk *w, size_t i)
     return x;
 }
 
-/* At a backslash. */
+/* Reads an escape; w->i is at the backslash. */
 static int escape(struct walk *w)
 {
     size_t at = w->i;
@@ -100,12 +100,13 @@ static int escape(struct walk *w)
             return 0;
         }
     }
-    /* Half a pair is no character, and a NUL would end the string early for every C function. */
+    /* Half a surrogate pair is not a character.  A NUL would end the string early for every C
+     * function. */
     if (unit == 0 || (unit >= 0xD800 && unit < 0xE000)) repair(w, at, 6);
     return 0;
 }
 
-/* At the opening quote. */
+/* Reads a string; w->i is at the opening quote. */
 static int string(struct walk *w)
 {
     const char *p = w->s + w->i + 1, *end = w->s + w->n;
@@ -221,7 +222,7 @@ static int scalar(struct walk *w)
     }
 }
 
-/* The next byte that is not white space, 0 at the end (where a NUL byte is refused anyway). */
+/* Returns the next byte that is not white space, or 0 at the end (a NUL byte is refused anyway). */
 static inline char skip_space(struct walk *w)
 {
     if (w->i < w->n && w->s[w->i] > ' ') return w->s[w->i];
@@ -245,8 +246,8 @@ static int key(struct walk *w)
     return 0;
 }
 
-/* One value with all that is in it, without recursion: `closer` holds the bracket that each open
- * level waits for. */
+/* Reads one value with its content, without recursion: `closer` holds the closing bracket of each
+ * open level. */
 static int value(struct walk *w, unsigned max_depth)
 {
     char closer[IPW_JSON_MAX_DEPTH];
@@ -299,7 +300,7 @@ int ipw_guard_run(struct ipw_guard *g, const char *text, size_t n, unsigned max_
     g->numbers = g->few;
     g->number_cap = sizeof g->few / sizeof *g->few;
     g->number_count = g->number_bytes = 0;
-    /* One byte becomes three at most; ceilings on the text itself are the caller's. */
+    /* One byte becomes at most three; the caller limits the length of the text. */
     g->copy = IPW_BUF(n > SIZE_MAX / 4 ? SIZE_MAX / 2 : 3 * n + 16);
     g->bom = n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0;
     if (g->bom) w.i = 3;

@@ -11,20 +11,20 @@
 #include "json/json_priv.h"
 #include "json/number.h"
 
-/* A document is one block: this head, then what cJSON allocated, then the texts of its numbers.
- * The guard has counted what is needed; `more` is only for a cJSON that allocates otherwise than
- * the versions we know. */
+/* A document is one block: this head, then cJSON's allocations, then the texts of its numbers.  The
+ * guard has counted the size.  `more` serves a cJSON version that allocates more than the versions
+ * we know. */
 struct more {
     struct more *next;
 };
 
 struct doc {
-    cJSON root; /* first, so that the root node is the document */
+    cJSON root; /* must be first, so that the root node is also the document */
     char *at, *end;
     struct more *more;
 };
 
-/* The document being read on this thread.  cJSON's hooks are global and have no context. */
+/* The document that this thread is reading.  cJSON's hooks are global and have no context. */
 static _Thread_local struct doc *reading;
 static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
 
@@ -46,7 +46,7 @@ static void *doc_alloc(size_t n)
     return p;
 }
 
-/* What a document allocated goes with the document. */
+/* Memory inside a document is freed with the document. */
 static void doc_dealloc(void *p)
 {
     if (!reading) free(p);
@@ -68,7 +68,7 @@ static void doc_free(struct doc *doc)
     free(doc);
 }
 
-/* Gives the listed numbers their text.  cJSON made the nodes in the order of the text. */
+/* Attaches the listed numbers' texts.  cJSON made the nodes in the order of the text. */
 struct giving {
     struct doc *doc;
     const char *text;
@@ -110,7 +110,7 @@ int ipw_json_parse(struct ipw_json **root, const char *text, size_t n, size_t *r
         return rc;
     }
     pthread_once(&hooks_once, set_hooks);
-    /* A string takes its bytes in the text, a NUL, and what rounds that up to 8. */
+    /* A string needs its bytes, a NUL, and padding up to 8. */
     size = guard.values * sizeof(cJSON) + guard.n + 8 * guard.strings + guard.number_bytes +
            8 * guard.number_count;
     doc = ipw_malloc(sizeof *doc + size);
@@ -223,7 +223,7 @@ size_t ipw_json_str_len(const struct ipw_json *node)
     return ipw_json_kind(node) == IPW_JSON_STR ? strlen(ipw_node(node)->valuestring) : 0;
 }
 
-/* False when the node is no number or its value is not whole or not within int64. */
+/* False if the node is not a number, or its value is not a whole number within int64. */
 static bool read_int(int64_t *out, const struct ipw_json *node)
 {
     enum ipw_json_kind kind = ipw_json_kind(node);
@@ -257,7 +257,8 @@ double ipw_json_get_num(const struct ipw_json *object, const char *key)
 {
     double value = ipw_json_num(ipw_json_get(object, key), NAN);
 
-    return isfinite(value) ? value : (double)NAN; /* 1e999: no number that could be written again */
+    /* 1e999 has no finite value, so it could not be written again. */
+    return isfinite(value) ? value : (double)NAN;
 }
 
 const char *ipw_json_get_str(const struct ipw_json *object, const char *key)

@@ -1,9 +1,9 @@
-/* json/json_priv.h: what a node is made of.
+/* json/json_priv.h: the inside of a node.
  *
- * A node is a cJSON node that lives in its document's block.  Two fields of a number's node, which
- * cJSON leaves alone, say what its double cannot: `valuestring` is the text it was read from (NULL
- * for an integer of at most 15 digits), and then `valueint` tells whether that is an integer within
- * int64.  Private to src/json. */
+ * A node is a cJSON node that lives in its document's block.  cJSON leaves two fields of a number's
+ * node unused; they hold facts that its double cannot.  `valuestring` is the number's text (NULL
+ * for an integer of at most 15 digits).  With a text, `valueint` tells whether the number is an
+ * integer within int64.  Private to src/json. */
 #ifndef IPW_JSON_JSON_PRIV_H
 #define IPW_JSON_JSON_PRIV_H
 
@@ -11,7 +11,7 @@
 
 #include "json/json.h"
 
-/* Room that ipw_json_valid leaves below the reader's depth, for the line that the text goes in. */
+/* Levels that ipw_json_valid leaves free below the reader's depth, for the line around the text. */
 enum { IPW_JSON_RAW_MARGIN = 16 };
 
 static inline const cJSON *ipw_node(const struct ipw_json *node)

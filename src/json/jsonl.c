@@ -17,9 +17,9 @@ struct ipw_jsonl_reader {
     size_t line_max;
     struct ipw_buf buf; /* bytes of the file from `base` on */
     int64_t base;
-    size_t at;      /* in buf: where the next line begins */
+    size_t at;      /* in buf: start of the next line */
     size_t scanned; /* in buf: no line feed between `at` and here */
-    int64_t number; /* of the line that was given last */
+    int64_t number; /* number of the last line returned */
     bool end;       /* the file has no more bytes */
     bool skipping;  /* inside a line that was refused as too long */
 };
@@ -45,7 +45,7 @@ int ipw_jsonl_open(struct ipw_jsonl_reader **out, const char *path, size_t line_
     r->fd = fd;
     r->path = ipw_strdup(path);
     r->line_max = line_max_bytes;
-    /* One line, its end, a BOM, and the chunk that holds the start of the next. */
+    /* Room for one line, its end, a BOM, and the chunk with the start of the next line. */
     ipw_buf_init(&r->buf, line_max_bytes + CHUNK + 16);
     *out = r;
     return 0;
@@ -60,7 +60,7 @@ void ipw_jsonl_close(struct ipw_jsonl_reader *r)
     free(r);
 }
 
-/* Reads some more bytes behind those not yet given; at the end of the file sets `end`. */
+/* Reads more bytes behind the unread ones; sets `end` at the end of the file. */
 static int fill(struct ipw_jsonl_reader *r, struct ipw_err *err)
 {
     ssize_t n;
@@ -93,7 +93,7 @@ int ipw_jsonl_seek(struct ipw_jsonl_reader *r, int64_t offset, struct ipw_err *e
 {
     r->skipping = false;
     r->number = 0;
-    /* What is behind `at` was handed out, and its ends of lines are gone. */
+    /* Lines before `at` were handed out, so their line ends are overwritten. */
     if (offset >= r->base + (int64_t)r->at && offset <= r->base + (int64_t)r->buf.len) {
         r->at = r->scanned = (size_t)(offset - r->base);
         return 0;
@@ -120,8 +120,8 @@ static int too_long(struct ipw_jsonl_reader *r, struct ipw_err *err)
                     (long long)r->number, r->line_max);
 }
 
-/* The line that begins at `at` and has its line feed, or the end of the file, at `stop`: 1 when it
- * is to be given, 0 when it is blank. */
+/* Takes the line that begins at `at` and ends at `stop` (its line feed, or the end of the file).
+ * Returns 1 for a line, 0 for a blank one. */
 static int take(struct ipw_jsonl_reader *r, struct ipw_jsonl_line *line, size_t stop, bool torn,
                 struct ipw_err *err)
 {

@@ -7,7 +7,7 @@
 
 typedef unsigned __int128 u128;
 
-/* Two digits at a time: a division costs more than all else here. */
+/* Write two digits at a time: a division costs more than everything else here. */
 static size_t write_digits(char *to, uint64_t u)
 {
     static const char pairs[] = "0001020304050607080910111213141516171819"
@@ -50,10 +50,10 @@ bool ipw_number_read_int(int64_t *out, const char *text, size_t n)
     return true;
 }
 
-/* The digits after the point of the shortest decimal that lies nearer to `x` than to its
+/* Writes the digits after the point of the shortest decimal that lies nearer to `x` than to its
  * neighbours (Steele and White's free-format algorithm).  The fraction is `f` in units of 2^-s; up
  * and down are half the distance to the neighbours in the same units.  Because x is below 2^53, its
- * whole part is always part of that decimal, and because s is at most 124, nothing overflows. */
+ * whole part is always part of that decimal.  Because s is at most 124, nothing overflows. */
 static size_t fraction_digits(char *to, u128 f, unsigned s, unsigned up, unsigned down, bool even)
 {
     const u128 one = (u128)1 << s;
@@ -67,7 +67,7 @@ static size_t fraction_digits(char *to, u128 f, unsigned s, unsigned up, unsigne
         f *= 10, u *= 10, d *= 10;
         digit = (int)(f >> s);
         f &= one - 1;
-        /* A neighbour's tie is read as the even mantissa. */
+        /* The midpoint to a neighbour reads back as the even mantissa. */
         low = even ? f <= d : f < d;
         high = even ? f + u >= one : f + u > one;
         if (low && high) low = f + f < one;
@@ -99,8 +99,9 @@ static size_t put_fraction(char *to, uint64_t whole, const char *digits, size_t 
     return n + write_digits(to + n, zeros + 1);
 }
 
-/* The same for an x that is a count of billionths: a time in nanoseconds, an energy in microjoules.
- * No two decimals of at most 15 digits are the same double, so that this one is the shortest. */
+/* Does the same for an x that is a count of billionths: a time in nanoseconds, an energy in
+ * microjoules.  Two decimals of at most 15 digits are never the same double, so this one is the
+ * shortest. */
 static size_t billionth_digits(char *to, uint64_t *whole, double x)
 {
     double scaled = x * 1e9;
@@ -117,10 +118,10 @@ static size_t billionth_digits(char *to, uint64_t *whole, double x)
     return n;
 }
 
-/* A positive x that is not whole, from 2^-70 up to 2^53. */
+/* Writes a positive x that is not whole, from 2^-70 up to 2^53. */
 static size_t write_fraction(char *to, double x)
 {
-    char digits[64]; /* 21 zeros and 17 digits at most */
+    char digits[64]; /* at most 21 zeros and 17 digits */
     uint64_t bits, mantissa, whole = 0;
     unsigned s;
     size_t count;
@@ -138,14 +139,16 @@ static size_t write_fraction(char *to, double x)
     return put_fraction(to, whole, digits, count);
 }
 
-/* Any other positive x: the C library, at the lowest precision that reads back the same. */
+/* Writes any other positive x with the C library, at the lowest precision that reads back the
+ * same. */
 static size_t write_by_printf(char *to, double x)
 {
     char text[IPW_NUMBER_MAX];
     char *e;
     size_t n;
 
-    /* 15 digits always suffice for a short decimal; below the normal range there are fewer. */
+    /* 15 digits always suffice for a short decimal; below the normal range a double has fewer
+     * digits. */
     for (int precision = x < 2.3e-308 ? 1 : 15;; precision++) {
         snprintf(text, sizeof text, "%.*g", precision, x);
         if (precision >= 17 || strtod(text, NULL) == x) break;
@@ -154,7 +157,7 @@ static size_t write_by_printf(char *to, double x)
     n = e ? (size_t)(e - text) : strlen(text);
     memcpy(to, text, n);
     if (!e) {
-        memcpy(to + n, ".0", 2); /* only whole numbers come here without an exponent */
+        memcpy(to + n, ".0", 2); /* without an exponent, x is a whole number */
         return n + 2;
     }
     /* "e+07" and "e-07" become "e7" and "e-7" */

@@ -9,7 +9,7 @@
 
 struct member {
     const cJSON *node;
-    size_t place; /* in the text: of equal keys the last is kept */
+    size_t place; /* index in the text: the last of equal keys counts */
 };
 
 static int compare(const void *a, const void *b)
@@ -73,8 +73,8 @@ static void print_array(struct ipw_buf *out, const cJSON *array, bool by_value)
     ipw_buf_addc(out, ']');
 }
 
-/* One text for 0, 0.0, -0 and 0e5: an integer that int64 holds exactly as its digits, any other number
- * as the shortest decimal of its double.  1e999 has no value and keeps its text. */
+/* Prints one text for 0, 0.0, -0 and 0e5.  An integer within int64 becomes its digits, any other
+ * number the shortest decimal of its double.  1e999 has no finite value and keeps its text. */
 static void print_value(struct ipw_buf *out, const cJSON *number)
 {
     double x = number->valuedouble;
@@ -90,7 +90,7 @@ static void print_value(struct ipw_buf *out, const cJSON *number)
         ipw_buf_adds(out, number->valuestring);
 }
 
-/* Recursion goes no deeper than the guard let the text go. */
+/* The guard limits the depth of the text, and so of this recursion. */
 static void print(struct ipw_buf *out, const cJSON *node, bool by_value)
 {
     char text[IPW_NUMBER_MAX];

@@ -1,8 +1,9 @@
-/* json/scan.h: how many bytes of a string need no attention.
+/* json/scan.h: counts the bytes of a string that need no escaping or checking.
  *
  * The reader's guard and the printer's escape both spend their time on long runs of plain text.
- * These look at 16 bytes at once: with SSE2 where the compiler has it (every x86-64), else with two
- * 64-bit words.  Plain means ASCII from 0x20 up, without '"' and '\\'.  Private to src/json. */
+ * These functions look at 16 bytes at once: with SSE2 if the compiler has it (every x86-64), else
+ * with two 64-bit words.  Plain means ASCII from 0x20 up, without '"' and '\\'.  Private to
+ * src/json. */
 #ifndef IPW_JSON_SCAN_H
 #define IPW_JSON_SCAN_H
 
@@ -15,14 +16,14 @@
 #include <emmintrin.h>
 #endif
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 static inline bool ipw_scan_is_plain(char c)
 {
     return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
 
-/* The same of eight bytes. */
+/* Are these eight bytes all plain? */
 static inline bool ipw_scan_word_is_plain(const char *s)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
@@ -36,8 +37,8 @@ static inline bool ipw_scan_word_is_plain(const char *s)
 }
 
 #ifdef __SSE2__
-/* The bytes of s[0..16) that are not plain, one bit each.  The signed comparison catches controls
- * and everything from 0x80 up at once. */
+/* One bit for each byte of s[0..16) that is not plain.  The signed comparison finds controls and
+ * everything from 0x80 up at once. */
 static inline unsigned ipw_scan_mask16(const char *s)
 {
     __m128i v = _mm_loadu_si128((const __m128i *)(const void *)s);
@@ -47,8 +48,8 @@ static inline unsigned ipw_scan_mask16(const char *s)
     return (unsigned)_mm_movemask_epi8(odd);
 }
 
-/* Number of plain bytes at the start of s[0..16): 16 when all are.  The usual answer is told by a
- * branch, which is predicted, not computed: the next load need not wait for it. */
+/* Number of plain bytes at the start of s[0..16): 16 if all are.  A branch gives the usual answer,
+ * so that it is predicted and the next load need not wait for a computation. */
 static inline size_t ipw_scan_plain16(const char *s)
 {
     unsigned mask = ipw_scan_mask16(s);
@@ -88,7 +89,7 @@ static inline size_t ipw_scan_wide(const char *s, size_t n)
 
     for (;;) {
         size_t k;
-        /* Three bytes with a lead that allows every continuation: most of the world's text. */
+        /* Three bytes with a lead byte that allows every continuation: most non-Latin text. */
         while (n - i >= 3 && (unsigned char)s[i] > 0xE0 && (unsigned char)s[i] < 0xED &&
                (signed char)s[i + 1] < -0x40 && (signed char)s[i + 2] < -0x40)
             i += 3;

@@ -1,4 +1,4 @@
-/* Taking a file's damaged end away, so that it can be appended to again. */
+/* Cuts a file's damaged end off, so that lines can be appended again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int read_at(int fd, const char *path, char *to, size_t n, int64_t at, str
     return 0;
 }
 
-/* Where the line begins whose last byte is before `end`. */
+/* The start of the line whose last byte is before `end`. */
 static int line_start(int fd, const char *path, int64_t end, int64_t *start, struct ipw_err *err)
 {
     char *chunk = ipw_malloc(CHUNK);
@@ -61,7 +61,7 @@ static int is_whole(int fd, const char *path, int64_t start, int64_t end, struct
     char *line;
     int rc;
 
-    if (n == 0) return 1; /* a blank line is passed over */
+    if (n == 0) return 1; /* a blank line is skipped */
     line = ipw_malloc(n);
     rc = read_at(fd, path, line, n, start, err);
     if (!rc) rc = ipw_json_parse(&doc, line, n, &repairs, NULL) == 0 && repairs == 0;
@@ -70,7 +70,7 @@ static int is_whole(int fd, const char *path, int64_t start, int64_t end, struct
     return rc;
 }
 
-/* The end of the last line that is whole, *end being the file's size before. */
+/* Moves *end from the file's size to the end of its last whole line. */
 static int find_end(int fd, const char *path, int64_t *end, struct ipw_err *err)
 {
     while (*end > 0) {
@@ -89,7 +89,7 @@ static int find_end(int fd, const char *path, int64_t *end, struct ipw_err *err)
     return 0;
 }
 
-/* Bytes [from, to) of fd behind what `torn` holds, safe on the disk. */
+/* Appends bytes [from, to) of fd to the file `torn` and syncs it. */
 static int copy_out(int fd, const char *path, int64_t from, int64_t to, const char *torn,
                     struct ipw_err *err)
 {

@@ -8,7 +8,7 @@
 
 void ipw_jw_init(struct ipw_jw *w, struct ipw_buf *out) { *w = (struct ipw_jw){.out = out}; }
 
-/* What stands before every value: the comma, unless a key or a bracket was just written. */
+/* Writes the separator before a value: a comma, unless a key or a bracket was just written. */
 static void before(struct ipw_jw *w)
 {
     if (w->comma) ipw_buf_add(w->out, ",", 1);
@@ -43,8 +43,8 @@ void ipw_jw_obj_end(struct ipw_jw *w) { close_level(w, "}"); }
 void ipw_jw_arr(struct ipw_jw *w) { open_level(w, "["); }
 void ipw_jw_arr_end(struct ipw_jw *w) { close_level(w, "]"); }
 
-/* The key with its comma and colon, and room for `more` bytes after it: where to write these, or NULL
- * at the ceiling.  Follow with written(). */
+/* Writes the key with its comma and colon, and makes room for `more` bytes: returns where to write
+ * them, or NULL at the limit.  Then call written(). */
 static char *key_room(struct ipw_jw *w, const char *key, size_t more)
 {
     size_t n = strlen(key);
@@ -147,8 +147,8 @@ void ipw_jw_raw(struct ipw_jw *w, const char *json, size_t n)
     before(w);
     start = w->out->len;
     if (ipw_buf_add(w->out, json, n)) return;
-    /* A line break in a JSON text can only be white space between its parts; in a line of ours it
-     * would end the line. */
+    /* A line break in a JSON text can only be white space between its parts.  In our file it would
+     * end the line. */
     for (char *p = w->out->data + start, *end = p + n; (p = memchr(p, '\n', (size_t)(end - p)));)
         *p++ = ' ';
 }

@@ -1,12 +1,12 @@
-/* json/write.h: writing JSON, the one printer.
+/* json/write.h: writes JSON; the program's only printer.
  *
- * A writer appends compact text to a buffer.  Keys of one object must be given in ascending byte
- * order (a debug build aborts otherwise): sorted keys are what makes prompts, prefix caches and
- * traces repeat from run to run.  Doubles are written as the shortest decimal that reads back the
- * same and still reads as a double (whole ones end in ".0": 3.0, not 3), integers exactly, NaN and
- * infinities as null, invalid UTF-8 and NUL bytes as U+FFFD (the reader could not give a NUL back,
- * and what a replay reads must be what the run saw).  The writer owns nothing; errors are the
- * buffer's (`failed`). */
+ * A writer appends compact text to a buffer.  Give the keys of one object in ascending byte order
+ * (a debug build aborts otherwise): sorted keys make prompts, prefix caches and traces repeat from
+ * run to run.  A double becomes the shortest decimal that reads back the same and still reads as a
+ * double (whole ones end in ".0": 3.0, not 3).  Integers are exact.  NaN and infinities become
+ * null.  Invalid UTF-8 and NUL bytes become U+FFFD: the reader cannot return a NUL, and a replay
+ * must read the text that the run saw.  The writer owns nothing; the buffer remembers a failure
+ * (`failed`). */
 #ifndef IPW_JSON_WRITE_H
 #define IPW_JSON_WRITE_H
 
@@ -30,7 +30,7 @@ void ipw_jw_arr(struct ipw_jw *w);
 void ipw_jw_arr_end(struct ipw_jw *w);
 /* `key` is a literal or outlives the object; ASCII without quotes, backslashes or controls. */
 void ipw_jw_key(struct ipw_jw *w, const char *key);
-/* The same for a key of any text (escaped); the order of such keys is the caller's duty. */
+/* A key of any text (escaped); the caller keeps the order of such keys. */
 void ipw_jw_key_any(struct ipw_jw *w, const char *key, size_t n);
 
 void ipw_jw_str(struct ipw_jw *w, const char *s); /* NULL writes null */
@@ -39,22 +39,22 @@ void ipw_jw_int(struct ipw_jw *w, int64_t i);
 void ipw_jw_num(struct ipw_jw *w, double x);
 void ipw_jw_bool(struct ipw_jw *w, bool b);
 void ipw_jw_null(struct ipw_jw *w);
-/* Text known to be one value (ipw_json_valid); its line breaks become spaces. */
+/* Text that is known to be one value (ipw_json_valid); its line breaks become spaces. */
 void ipw_jw_raw(struct ipw_jw *w, const char *json, size_t n);
 
-/* key and value in one call */
+/* Write key and value in one call: */
 void ipw_jw_kstr(struct ipw_jw *w, const char *key, const char *s);
 void ipw_jw_kint(struct ipw_jw *w, const char *key, int64_t i);
-void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n); /* null: it is negative */
+void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n); /* negative: writes null */
 void ipw_jw_knum(struct ipw_jw *w, const char *key, double x);
 void ipw_jw_kbool(struct ipw_jw *w, const char *key, bool b);
 void ipw_jw_knull(struct ipw_jw *w, const char *key);
 void ipw_jw_kraw(struct ipw_jw *w, const char *key, const char *json, size_t n);
 
-/* Appends s as a quoted, escaped JSON string: fast for long plain text.  At the ceiling nothing of
- * it stays in the buffer. */
+/* Appends s as a quoted, escaped JSON string: fast for long plain text.  At the limit the buffer
+ * keeps no part of it. */
 void ipw_json_escape(struct ipw_buf *out, const char *s, size_t n);
-/* Appends the shortest decimal text that strtod reads back as x, with a point or an exponent in it
+/* Appends the shortest decimal text that strtod reads back as x, with a point or an exponent
  * ("3.0", "0.1", "1e-7", "1.5e300"); "null" for NaN and infinities. */
 void ipw_json_double(struct ipw_buf *out, double x);
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* Of a domain, or of one device of it. */
+/* The balance of a domain, or of one of its devices. */
 static struct ipw_balance balance_of(const struct ipw_ledger *ledger, enum ipw_domain domain,
                                      size_t device, int64_t t0_ns, int64_t t1_ns)
 {
@@ -45,8 +45,7 @@ static void add_figure(struct ipw_figure *sum, double sum_s, const struct ipw_fi
         return;
     }
     sum->coverage = coverage;
-    /* Whole microjoules are added as such. */
-    sum->j = (double)(llround(sum->j * 1e6) + llround(more->j * 1e6)) / 1e6;
+    sum->j = ipw_figure_add_j(sum->j, more->j);
     sum->lo_j += more->lo_j;
     sum->hi_j += more->hi_j;
     sum->samples += more->samples;
@@ -99,12 +98,6 @@ static bool has_devices(const struct ipw_query_trace *q, enum ipw_domain domain)
     return false;
 }
 
-/* Whole microjoules are added as such. */
-static double add_uj(double a, double b)
-{
-    return isnan(a) || isnan(b) ? (double)NAN : (double)(llround(a * 1e6) + llround(b * 1e6)) / 1e6;
-}
-
 void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace *q)
 {
     static const struct ipw_query_account unknown = {NAN, NAN, NAN, NAN};
@@ -119,11 +112,11 @@ void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace
         struct ipw_device_sum *sum = sum_of(s, &q->devices[i]);
         const struct ipw_query_account *a = q->device_account ? &q->device_account[i] : &unknown;
 
-        sum->j = add_uj(sum->j, f->known ? f->j : NAN);
-        sum->account.exclusive_j = add_uj(sum->account.exclusive_j, a->exclusive_j);
-        sum->account.marginal_j = add_uj(sum->account.marginal_j, a->marginal_j);
-        sum->account.waste_j = add_uj(sum->account.waste_j, a->waste_j);
-        sum->account.idle_tax_j = add_uj(sum->account.idle_tax_j, a->idle_tax_j);
+        sum->j = ipw_figure_add_j(sum->j, f->known ? f->j : NAN);
+        sum->account.exclusive_j = ipw_figure_add_j(sum->account.exclusive_j, a->exclusive_j);
+        sum->account.marginal_j = ipw_figure_add_j(sum->account.marginal_j, a->marginal_j);
+        sum->account.waste_j = ipw_figure_add_j(sum->account.waste_j, a->waste_j);
+        sum->account.idle_tax_j = ipw_figure_add_j(sum->account.idle_tax_j, a->idle_tax_j);
     }
 }
 
@@ -174,7 +167,7 @@ void ipw_device_books_fill(struct ipw_device_books *b, const struct ipw_ledger *
         enum ipw_domain domain = (enum ipw_domain)d;
         size_t n = ipw_ledger_devices(ledger, domain);
 
-        if (n < 2) add_book(b)->domain = domain; /* without a name */
+        if (n < 2) add_book(b)->domain = domain; /* the item without a name */
         for (size_t i = 0; n > 1 && i < n; i++) {
             struct ipw_device_book *book = add_book(b);
 

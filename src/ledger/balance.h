@@ -1,9 +1,10 @@
 /* ledger/balance.h: the balance of a run or a session, and of each device.
  *
- * Total and idle energy are read from the ledger.  The queries' energy is summed from their traces, so
- * that the balance is a check.  Devices are listed only where a domain has several.  A session may
- * have one device where another had two, and does not name it: it leaves an item without a name, and
- * then the named ones are not the whole.  Unknown is NAN; lists own their items. */
+ * Total and idle energy are read from the ledger.  The queries' energy is summed from their traces,
+ * so the balance is a check.  Devices are listed only where a domain has several.  Sessions of one
+ * run may differ in their devices: a session in which a domain has one device does not name it.
+ * Such a session leaves an item without a name, and the named devices then do not add up to the
+ * domain.  Unknown is NAN; lists own their items. */
 #ifndef IPW_LEDGER_BALANCE_H
 #define IPW_LEDGER_BALANCE_H
 
@@ -12,23 +13,23 @@
 
 /* total = idle + queries + wasted + warm-up + difference. */
 struct ipw_balance {
-    struct ipw_figure total, idle; /* the device between the run's start and end */
+    struct ipw_figure total, idle; /* energy of the device between the run's start and end */
     double wasted_j;               /* of earlier attempts (resumed runs) */
     double warmup_j;               /* of warm-up queries */
-    double seconds;                /* length of the run: coverages are shares of it */
+    double seconds;                /* length of the run; coverages are shares of it */
 };
 /* Fills balance[IPW_DOMAIN_COUNT] for the run [t0, t1]. */
 void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledger, int64_t t0_ns,
                       int64_t t1_ns);
-/* Adds the balance of another session: a value that one of them does not know is unknown, and its
- * measured part is the sum of both. */
+/* Adds the balance of another session.  A value that is unknown in one of them is unknown in the
+ * sum; its measured part is the sum of both. */
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more);
 
 /* Joules of several queries on each device. */
 struct ipw_device_sum {
     char name[64];
     enum ipw_domain domain;
-    double j; /* NAN: a query's part is unknown */
+    double j; /* NAN: the part of one query is unknown */
     struct ipw_query_account account;
 };
 struct ipw_device_sums {
@@ -36,9 +37,9 @@ struct ipw_device_sums {
     size_t n, cap;
 };
 void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace *q);
-/* Does it list the domain's devices, for every query? */
+/* Does the list hold the domain's devices for every query? */
 bool ipw_device_sums_whole(const struct ipw_device_sums *s, enum ipw_domain domain);
-/* 0: no query used it. */
+/* 0 if no query used the device. */
 double ipw_device_sums_get(const struct ipw_device_sums *s, enum ipw_domain domain,
                            const char *name);
 void ipw_device_sums_release(struct ipw_device_sums *s);
@@ -56,7 +57,7 @@ struct ipw_device_books {
 void ipw_device_books_fill(struct ipw_device_books *b, const struct ipw_ledger *ledger,
                            int64_t t0_ns, int64_t t1_ns);
 void ipw_device_books_add(struct ipw_device_books *sum, const struct ipw_device_books *more);
-/* Does it list the domain's devices, for every session? */
+/* Does the list hold the domain's devices for every session? */
 bool ipw_device_books_whole(const struct ipw_device_books *b, enum ipw_domain domain);
 /* Sets the energy of warm-up queries and earlier attempts; either may be NULL. */
 void ipw_device_books_apart(struct ipw_device_books *b, const struct ipw_device_sums *warmup,

@@ -2,13 +2,13 @@
 
 #include <math.h>
 
-/* Gauss-Legendre of eight points on [-1, 1]; the other four are their negatives. */
+/* Gauss-Legendre quadrature of eight points on [-1, 1]; the other four are their negatives. */
 static const double nodes[4] = {0.1834346424956498, 0.5255324099163290, 0.7966664774136267,
                                 0.9602898564975363};
 static const double node_weights[4] = {0.3626837833783620, 0.3137066458778873, 0.2223810344533745,
                                        0.1012285362903763};
 
-/* The product is e^-37 beyond this share of the way, or nothing there counts. */
+/* Beyond this share of the way the product is below e^-37, which adds nothing. */
 #define FAR 37.0
 
 /* Adds each phase's part of the integral over [from, to]. */
@@ -39,7 +39,7 @@ void ipw_fair_weights(const struct ipw_fair *fair, const int32_t count[IPW_PHASE
         if (r[p] > 0.999) r[p] = 0.999;
         load += r[p] * count[p];
     }
-    /* Most of it lies near 0 when many are in flight. */
+    /* With many queries in flight most of the integral lies near 0. */
     end = load > FAR ? FAR / load : 1;
     add_panel(r, count, 0, end / 8, weights);
     add_panel(r, count, end / 8, end, weights);

@@ -7,12 +7,12 @@
 #include "json/write.h"
 #include "ledger/metrics.h"
 
-struct feed_query { /* a query in flight, or over and not booked */
+struct feed_query { /* a query in flight, or one that ended and has no figures yet */
     int32_t query;
     int64_t ordinal, start_ns;
     int lm, tools;           /* calls in progress */
-    int64_t lm_ns, token_ns; /* since when, and the first token of them; 0: none yet */
-    bool waiting;            /* for the next attempt */
+    int64_t lm_ns, token_ns; /* start of the calls, and their first token; 0: none yet */
+    bool waiting;            /* waits for the next attempt */
     bool over;
 };
 
@@ -23,12 +23,12 @@ struct ipw_feed {
     struct ipw_channel *channels;
     size_t n_channels;
     bool lm_remote;
-    unsigned lm_domains; /* with lm_remote: those that a remote channel is summed for */
+    unsigned lm_domains; /* with lm_remote: the domains that have a remote channel in their sum */
     struct feed_query *open;
     size_t n, cap;
 };
 
-/* The names of a domain's summed channels as a JSON array; NULL when there are none. */
+/* The names of a domain's summed channels as a JSON array; NULL if there are none. */
 static char *sources_of(const struct ipw_channel *channels, size_t n, enum ipw_domain domain)
 {
     struct ipw_buf out = IPW_BUF(IPW_MIB);
@@ -114,9 +114,9 @@ int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query)
     return q ? q->ordinal : -1;
 }
 
-/* ---- phases: one at a time for a query, what the model does for it first ---- */
+/* ---- phases: a query is in one phase at a time; a model call takes precedence ---- */
 
-/* A call without a token yet is in prefill: most calls are streamed. */
+/* A call without a token yet is in prefill, because most calls are streamed. */
 static void enter(struct ipw_feed *f, const struct feed_query *q, int64_t t_ns)
 {
     enum ipw_phase phase = q->lm > 0 && q->token_ns ? IPW_PHASE_DECODE
@@ -130,7 +130,7 @@ static void enter(struct ipw_feed *f, const struct feed_query *q, int64_t t_ns)
 
 static double count(int64_t n) { return n > 0 ? (double)n : 0; }
 
-/* The tokens of a call, and that no first token was seen, are known at its end. */
+/* Only the end of a call tells its tokens, and that its first token was not seen. */
 static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_event *e)
 {
     const struct ipw_lm_facts *lm = &e->lm;
@@ -152,7 +152,7 @@ static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_
     ipw_ledger_tokens(f->ledger, q->ordinal, sent_ns, first_ns, prefilled, 0);
     ipw_ledger_tokens(f->ledger, q->ordinal, first_ns, last_ns, 0, count(lm->output_tokens));
     if (q->lm > 0) return;
-    if (!q->token_ns) { /* it was not noted when it came */
+    if (!q->token_ns) { /* no note came with the first token */
         ipw_ledger_phase(f->ledger, q->ordinal, IPW_PHASE_PREFILL, q->lm_ns, first_ns);
         q->token_ns = first_ns;
     }
@@ -179,7 +179,7 @@ void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
         !strcmp(e->tool.name, "suspend")) {
         ipw_ledger_break(f->ledger, "suspended");
     }
-    if (!q || q->over) return; /* not in flight: a damaged record */
+    if (!q || q->over) return; /* not in flight: the file is damaged */
     switch (e->kind) {
     case IPW_EV_LM_START:
         if (q->lm++ == 0) {
@@ -236,11 +236,11 @@ void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
     ipw_ledger_close(f->ledger, t_ns);
 }
 
-/* Drops what no query in flight or unbooked needs any more. */
+/* Drops the data that no query needs: none in flight, none without figures. */
 static void trim(struct ipw_feed *f, int64_t before_ns)
 {
     for (size_t i = 0; i < f->n; i++) {
-        if (f->open[i].over) return; /* more to book first */
+        if (f->open[i].over) return; /* its figures come first */
         if (f->open[i].start_ns < before_ns) before_ns = f->open[i].start_ns;
     }
     ipw_ledger_trim(f->ledger, before_ns);

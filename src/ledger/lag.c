@@ -2,8 +2,9 @@
 
 #include "base/clock.h"
 
-#define FIRST_LOOK 24  /* steps before the first answer */
-#define CLEARLY    6.0 /* the best explains so many times the noise of one step more than no delay */
+#define FIRST_LOOK 24 /* steps before the first estimate */
+/* The best fit must explain this many times the noise of one step more than no delay does. */
+#define CLEARLY 6.0
 
 static const int delays_ms[IPW_LAG_DELAYS] = {0, 3, 6, 9, 12, 16, 20, 25, 30, 36, 43, 50};
 
@@ -23,7 +24,7 @@ void ipw_lag_add(struct ipw_lag *lag, const struct ipw_phase_line *line, int64_t
     }
 }
 
-/* Where the parabola through three points is least, within them. */
+/* The minimum of the parabola through three points, limited to their range. */
 static double least_of(const double *x, const double *y)
 {
     double d1 = (y[1] - y[0]) / (x[1] - x[0]), d2 = (y[2] - y[1]) / (x[2] - x[1]);

@@ -9,10 +9,10 @@
 #include "base/mem.h"
 #include "ledger/ledger_priv.h"
 
-/* A channel whose reads have been failing for this long is not waited for. */
+/* Do not wait for a channel whose reads have been failing for this long. */
 #define GIVE_UP_NS (3 * IPW_NS_PER_S)
 
-/* A gauge beside a counter of the same device lends it its shape. */
+/* A gauge beside a counter of the same device gives the counter's steps their shape. */
 static bool is_shape_of(const struct ipw_channel *gauge, const struct ipw_channel *counter)
 {
     return gauge->kind == IPW_CHANNEL_GAUGE && !gauge->in_sum && counter->in_sum &&
@@ -64,8 +64,8 @@ static void add_models(struct ipw_ledger *l, const struct ipw_channel *channels,
         enum ipw_domain d = channels[i].domain;
 
         if (channels[i].kind != IPW_CHANNEL_ESTIMATE || n[d] == 3) continue;
-        /* A counter that is right whenever it is read: its period is how often we ask,
-           not how often it changes, so no stretch before the newest reading is flat. */
+        /* A model's value is right at every reading.  Its period says how often we ask, not how
+         * often it changes, so no time before the newest reading is flat. */
         struct ipw_channel c = channels[i];
         c.kind = l->channel_kinds[i] = IPW_CHANNEL_COUNTER;
         c.period_ns = 1;
@@ -202,8 +202,8 @@ static void push(struct ipw_ledger *l, size_t channel, int64_t t_ns, int64_t val
     if (l->channel_kinds[channel] == s->channel.kind) ipw_series_push(s, t_ns, value);
 }
 
-/* Uses the gauge in a row: exactly 0 W says that the device sleeps (no source gives that of a device
- * that is awake); if the counter is dead, the gauge replaces it. */
+/* Uses the gauge in a row.  Exactly 0 W means that the device sleeps: no sensor reports 0 W for a
+ * device that is awake.  If the counter is dead, the gauge replaces it. */
 static void read_gauge(struct ledger_line *line, size_t first, size_t n, int64_t t_ns,
                        const int64_t *values)
 {
@@ -246,7 +246,7 @@ void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
     if (channel < l->n_channels && l->series[channel]) ipw_series_lose(l->series[channel], reason);
 }
 
-/* An edge at t, also between known ones; never before a settled one. */
+/* Adds an edge at t, also between known edges, but never before a settled one. */
 static struct ledger_edge *cut_at(struct ipw_ledger *l, int64_t t_ns)
 {
     size_t before = ipw_ledger_edge_at(l, t_ns);
@@ -273,7 +273,7 @@ static struct ledger_edge *cut_at(struct ipw_ledger *l, int64_t t_ns)
     return at;
 }
 
-/* The earliest instant at which a query can still come or go. */
+/* The earliest instant at which a query can still start or end. */
 static int64_t open_ns(const struct ipw_ledger *l)
 {
     int64_t t_ns = l->last_query_ns;
@@ -285,7 +285,7 @@ static int64_t open_ns(const struct ipw_ledger *l)
     return t_ns;
 }
 
-/* Returns the time of the edge: queries come and go in order. */
+/* Returns the time of the edge; queries start and end in order of time. */
 static int64_t add_edge(struct ipw_ledger *l, int64_t t_ns, int change)
 {
     struct ledger_edge *edge, *end;
@@ -302,7 +302,8 @@ static int64_t add_edge(struct ipw_ledger *l, int64_t t_ns, int change)
     l->told = true;
     edge = cut_at(l, t_ns);
     end = l->edges + l->n_edges;
-    for (struct ledger_edge *e = edge; e < end; e++) { /* cuts may have been told ahead */
+    /* Some edges may have been announced ahead. */
+    for (struct ledger_edge *e = edge; e < end; e++) {
         e->in_flight += change;
         if (e->in_flight < 0) IPW_BUG("a query left the ledger that had not entered it");
         if (e > edge) {
@@ -339,7 +340,7 @@ int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
     return l->query_base + (int64_t)l->n_queries - 1;
 }
 
-/* Its open phase, or NULL. */
+/* The query's open phase, or NULL. */
 static struct ledger_phase *open_phase(struct ledger_query *q)
 {
     struct ledger_phase *last = q->n_phases ? &q->phases[q->n_phases - 1] : NULL;
@@ -403,7 +404,7 @@ void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase,
     if (!q || t1_ns < t0_ns || phase >= IPW_PHASE_COUNT) return;
     tell_phase(l, q, phase, t0_ns, t1_ns);
     if (l->share != IPW_SHARE_TOKENS) return;
-    /* The end of a model phase may have been all that was waited for. */
+    /* Settling may have waited only for the end of this model phase. */
     ipw_ledger_find_complete(l);
     ipw_ledger_settle(l);
 }
@@ -423,7 +424,8 @@ void ipw_ledger_tokens(struct ipw_ledger *l, int64_t query, int64_t t0_ns, int64
     cut_at(l, t1_ns);
 }
 
-/* Its reads have been failing, or it had no row, for so long that it is not waited for. */
+/* Has the channel been failing, or without rows, for so long that the ledger no longer waits for
+ * it? */
 static bool is_given_up(const struct ledger_line *line)
 {
     const struct ipw_series *s = line->series;
@@ -432,8 +434,8 @@ static bool is_given_up(const struct ledger_line *line)
                                           s->last_failed_ns - s->failing_since_ns >= GIVE_UP_NS);
 }
 
-/* A counter that has been read for a while and has never moved: it has no figure, and its first is not
- * waited for. */
+/* A counter that was read for a while and never moved.  It has no figure, and the ledger does not
+ * wait for its first change. */
 static bool is_unmoved(const struct ledger_line *line)
 {
     return !ipw_series_has_moved(line->series) && ipw_series_silence_ns(line->series) > 0;
@@ -474,7 +476,8 @@ int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l)
             t = line->series->last_failed_ns;
         if (t < covered) covered = t;
     }
-    /* A model has to have been read twice to say anything; from then on it goes on as it was. */
+    /* A model needs two readings before it says anything; afterwards it continues at its last
+     * power. */
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (l->model[d][2] && l->model[d][2]->n < 2 && l->n_lines == 0) covered = INT64_MIN;
     }

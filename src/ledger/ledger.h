@@ -1,23 +1,25 @@
 /* ledger/ledger.h: the ledger (docs/method.md has its formulas).
  *
- * Pure.  The caller tells it the sensors' readings, when queries were in flight, and in which phase
- * each was; it answers how much energy a window of a query used.  Every joule is counted once: at
- * each instant the energy of a domain is shared among the queries in flight (equally, unless
- * ipw_ledger_set_share() says otherwise), or is idle when there are none.  Time is cut into cells
- * at every event.  A cell's whole microjoules are handed out by largest remainder, so the parts of
- * a query sum to the query, and queries and idle to the total, exactly.
+ * Pure.  The caller passes the sensors' readings, the start and end of each query, and the phases
+ * of each query.  The ledger answers how much energy a query used in a window.  Every joule is
+ * counted once: at each instant the energy of a domain is shared among the queries in flight,
+ * equally unless ipw_ledger_set_share() chose another rule.  While no query is in flight it is idle
+ * energy.  Time is cut into cells at every event.  A cell's whole microjoules are handed out by
+ * largest remainder, so the parts of a query sum exactly to the query, and queries and idle sum
+ * exactly to the total.
  *
- * Between two samples of a counter the energy is a straight line, until phases are told
- * (ipw_ledger_phase()): then a step that crosses a change of phase is split by what the phases
- * draw (ledger/phase.h), the steps themselves staying as measured (docs/method.md, "Splitting
- * a step").  Where a power gauge of the same device moves within a step, its readings are the shape
+ * Between two samples of a counter the energy is a straight line until phases are told
+ * (ipw_ledger_phase()).  A step that crosses a change of phase is then split by the power of the
+ * phases (ledger/phase.h; docs/method.md, "Splitting a step").  The step's energy stays as
+ * measured.  If a power gauge of the same device moves within a step, its readings give the shape
  * instead.
- * A query is closed once samples have passed its end.  Until then the steps since the last close
- * are straight lines; at that instant they are split for good, by the fit as it is then.  So tell a
- * phase before the end of its query.  Everything is a function of samples and events alone: fed again
- * in order of time they give the same figures to the bit.
  *
- * Owns its series.  Samples and query edges may arrive in any interleaving; a window can be asked
+ * A query is closed once samples have passed its end.  Until then the steps since the last close
+ * are straight lines.  At the close they are split for good, by the fit of that instant.  So tell a
+ * phase before the end of its query.  All figures depend on samples and events alone: the same
+ * samples and events in the same order give the same figures to the bit.
+ *
+ * Owns its series.  Samples and query edges may arrive in any interleaving.  A window can be asked
  * for once samples have passed its end (ipw_ledger_covered_ns()). */
 #ifndef IPW_LEDGER_LEDGER_H
 #define IPW_LEDGER_LEDGER_H
@@ -39,101 +41,108 @@ void ipw_ledger_set_reason(struct ipw_ledger *l, enum ipw_domain domain, const c
 /* One row of readings of channels [first, first + n). */
 void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
                     const int64_t *values);
-/* A query came into flight, or left it: times must not go back.  The begin returns its ordinal (0,
- * 1, ...), which names it from then on. */
+/* A query started or ended; times must not go back.  The begin returns the query's ordinal (0, 1,
+ * ...), which names it in later calls. */
 int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns);
 void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns);
-/* The query is in `phase` from t0 to t1.  INT64_MAX for t1: until its next phase, or its end.  Spans
- * with both ends may overlap (concurrent tools). */
+/* The query is in `phase` from t0 to t1.  INT64_MAX for t1: until its next phase, or its end.
+ * Spans with both ends may overlap (concurrent tools). */
 void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase, int64_t t0_ns,
                       int64_t t1_ns);
-/* Tokens of the query evenly over [t0, t1]: prefilled prompt tokens (without cached ones) and decoded
- * tokens.  Under IPW_SHARE_TOKENS tell them before their phase is closed: an open model phase holds
- * ipw_ledger_covered_ns() up.  The other rules use them only where phases cannot split an energy. */
+/* The query's tokens, spread evenly over [t0, t1]: prefilled prompt tokens (without cached ones)
+ * and decoded tokens.  Under IPW_SHARE_TOKENS tell them before their phase is closed: an open model
+ * phase holds back ipw_ledger_covered_ns().  The other rules use tokens only where phases cannot
+ * split an energy. */
 void ipw_ledger_tokens(struct ipw_ledger *l, int64_t query, int64_t t0_ns, int64_t t1_ns,
                        double prefilled, double decoded);
-/* Something happened across which no energy is known; `reason` is static ("suspended"). */
+/* An event across which no energy is known; `reason` is static text ("suspended"). */
 void ipw_ledger_break(struct ipw_ledger *l, const char *reason);
-/* The device of a channel is lost; `reason` is static ("gpu_lost").  From the newest reading on the
- * device and its domain have no figure, and no query waits for it.  A later reading begins a chain
- * of its own.  Tell it before the row that shows it. */
+/* The device of a channel is lost; `reason` is static text ("gpu_lost").  From the newest reading
+ * on, the device and its domain have no figure, and no query waits for them.  A later reading
+ * begins a new chain.  Call it before the row that shows the loss. */
 void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason);
 
-/* For how long the channel's counter has stood still, if longer than its period allows; else 0.  Only
+/* How long the channel's counter has stood still, if longer than its period allows; else 0.  Only
  * channels in a sum are watched. */
 int64_t ipw_ledger_silence_ns(const struct ipw_ledger *l, size_t channel);
-/* Since when the device's gauge replaces this channel's dead counter, in a chain of its own;
- * INT64_MIN: it does not. */
+/* Since when the device's gauge replaces this channel's dead counter, in a new chain; INT64_MIN: it
+ * does not. */
 int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel);
 
 /* How a cell's energy E is shared among the n queries in flight (docs/method.md, "Sharing between
- * queries").  I is its idle part, min(E, baseline times length): each query gets an n-th of it.
- * D = E - I.  Under IPW_SHARE_PHASE an unknown baseline is taken from the fit of phases. */
+ * queries").  I is the idle part, min(E, baseline times length); each query gets I / n.  D = E - I.
+ * Under IPW_SHARE_PHASE the fit of phases supplies an unknown baseline. */
 enum ipw_share {
     IPW_SHARE_EQUAL,  /* E / n each */
-    IPW_SHARE_TOKENS, /* D by alpha * prefilled + decoded; equally when no query had tokens */
-    /* D by the power that the query's phase causes (ledger/fair_share.h), as fitted; equally while the
-     * fit does not know it yet: ipw_ledger_unfitted(). */
+    IPW_SHARE_TOKENS, /* D by alpha * prefilled + decoded; equally if no query had tokens */
+    /* D by the fitted power that the query's phase causes (ledger/fair_share.h); equally while the
+     * fit does not know it yet, see ipw_ledger_unfitted(). */
     IPW_SHARE_PHASE,
 };
-#define IPW_SHARE_ALPHA 0.02 /* energy of a prompt token over that of a decoded one */
+#define IPW_SHARE_ALPHA 0.02 /* energy of a prompt token relative to a decoded token */
 const char *ipw_share_name(enum ipw_share share); /* "equal", "tokens", "phase" */
-/* Before the first query.  alpha: 0 for the default. */
+/* Call it before the first query.  alpha: 0 for the default. */
 void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share, double alpha);
-/* The part, from 0 to 1, of the energy shared so far that went by equal slices because the power of
- * the phases was not known yet. */
+/* The share, from 0 to 1, of the energy split so far that was split equally because the power of
+ * the phases was still unknown. */
 double ipw_ledger_unfitted(const struct ipw_ledger *l, enum ipw_domain domain);
-/* Idle power of the domain; before the first query.  Without it marginal energy is not known. */
+/* Idle power of the domain; call it before the first query.  Without it net (marginal) energy is
+ * unknown. */
 void ipw_ledger_set_baseline(struct ipw_ledger *l, enum ipw_domain domain, double watts);
-/* Idle power of one device; without it, an equal part of the domain's. */
+/* Idle power of one device.  Without it the device gets an equal part of the domain's. */
 void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain, size_t device,
                                     double watts);
 
-/* Up to here every figure is final: a window that ends at or before it has the figure that it will
- * have at the end of the run.  A slow counter (series.h) gets there with its next step, about 100 ms
- * later.  A channel whose reads have been failing for 3 s is not waited for.  INT64_MAX when no
- * channel is in a sum, INT64_MIN before the first readings.  A source without new rows holds it up,
- * so bound the wait. */
+/* Up to this instant every figure is final: a window that ends at or before it keeps its figure
+ * until the end of the run.  A slow counter (series.h) gets there with its next step, about 100 ms
+ * later.  A channel whose reads have been failing for 3 s is not waited for.  INT64_MAX if no
+ * channel is in a sum, INT64_MIN before the first readings.  A sensor without new rows holds it
+ * back, so limit the time you wait. */
 int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l);
-/* Up to here the devices' totals are final.  Under IPW_SHARE_TOKENS that is later than the above while
- * calls are in progress: their tokens are known at their end. */
+/* Up to this instant the devices' totals are final.  Under IPW_SHARE_TOKENS it is later than
+ * ipw_ledger_covered_ns() while calls are in progress, because a call's tokens are known at its
+ * end. */
 int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l);
 
 /* The newest instant up to which every summed channel has been read; INT64_MAX and INT64_MIN as
- * above.  A channel that is not waited for does not count. */
+ * above.  Channels that are not waited for do not count. */
 int64_t ipw_ledger_read_ns(const struct ipw_ledger *l);
-/* No later row or event will concern the time before t: a cell ends there, and everything up to there
- * is settled.  For the end of a run, also of a killed one. */
+/* Promises that no later row or event concerns the time before t.  A cell ends at t, and everything
+ * up to t is settled.  For the end of a run, also of a killed one. */
 void ipw_ledger_close(struct ipw_ledger *l, int64_t t_ns);
 
-/* A domain's devices: the channels in its sum.  Each has an account of its own, by the same rules;
- * the domain's figures are the sums of theirs, to the microjoule, and null when one of them is. */
+/* A domain's devices: the channels in its sum.  Each has its own account by the same rules.  The
+ * domain's figures are the sums of its devices', to the microjoule, and null if one of them is
+ * null. */
 size_t ipw_ledger_devices(const struct ipw_ledger *l, enum ipw_domain domain);
 const char *ipw_ledger_device_name(const struct ipw_ledger *l, enum ipw_domain domain, size_t i);
 
-/* Which energy of a window is asked for. */
+/* Which energy of a window the caller asks for. */
 enum ipw_ledger_what {
-    /* The query's energy by the sharing rule that was set; the query is in flight throughout the
-     * window.  The figures of all queries and idle sum to the total, to the microjoule. */
+    /* The query's energy by the chosen sharing rule; the query is in flight throughout the window.
+     * The figures of all queries and of idle sum to the total, to the microjoule. */
     IPW_LEDGER_QUERY,
-    /* The same by simpler methods, for comparison: */
+    /* The same energy by simpler methods, for comparison: */
     IPW_LEDGER_LINEAR, /* straight lines between samples, equal slices */
-    IPW_LEDGER_WINDOW, /* last minus first sample inside, the whole device: as other tools do it */
-    /* The energy of a part of a query: unknown ("below_resolution") where the window is shorter than
-     * a gauge can resolve (ipw_series_resolution_ns()); its readings there are the estimate. */
+    /* Last minus first sample inside, the whole device, as other tools compute it. */
+    IPW_LEDGER_WINDOW,
+    /* The energy of a part of a query.  Unknown ("below_resolution") if the window is shorter than
+     * a gauge can resolve (ipw_series_resolution_ns()); the gauge's readings there become the
+     * estimate. */
     IPW_LEDGER_SPAN,
     /* The energy so far of a query in flight, up to an instant at or before
-     * ipw_ledger_measured_ns().  While tokens of the queries in flight are not told yet it is
-     * "estimated": by equal slices from ipw_ledger_covered_ns() on, where the query may be due
-     * anything from nothing to all (lo_j, hi_j). */
+     * ipw_ledger_measured_ns().  While the tokens of queries in flight are unknown it is
+     * "estimated": by equal slices from ipw_ledger_covered_ns() on, with bounds (lo_j, hi_j) from
+     * nothing to all of that energy. */
     IPW_LEDGER_SO_FAR,
-    IPW_LEDGER_TOTAL, /* all that the devices drew, no query being looked at */
-    IPW_LEDGER_IDLE,  /* the part of it when no query was in flight */
+    IPW_LEDGER_TOTAL, /* the devices' whole energy, regardless of queries */
+    IPW_LEDGER_IDLE,  /* the part of the total while no query was in flight */
 };
-#define IPW_LEDGER_METHODS (IPW_LEDGER_WINDOW + 1)        /* the first are methods to be compared */
+/* The first entries are methods to compare. */
+#define IPW_LEDGER_METHODS (IPW_LEDGER_WINDOW + 1)
 const char *ipw_method_name(enum ipw_ledger_what method); /* "phase", "linear", "window" */
 
-#define IPW_LEDGER_ANY INT64_C(-1) /* no query is named: the equal slice of any in flight */
+#define IPW_LEDGER_ANY INT64_C(-1) /* names no query: the equal slice of any query in flight */
 #define IPW_LEDGER_ALL SIZE_MAX    /* every device of the domain */
 
 struct ipw_ledger_question {
@@ -144,30 +153,31 @@ struct ipw_ledger_question {
     enum ipw_ledger_what what;
 };
 struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledger_question q);
-/* The query's energy in consecutive windows [t[i], t[i+1]], i < n, in place of the question's own.
- * Known windows sum exactly (as doubles of whole microjoules) to the figure of [t[0], t[n]].  Windows
- * that cannot be resolved while the whole is known get the rest by wall clock, marked distributed
- * (docs/method.md, "Fallbacks"); so do windows shorter than the period of a counter that is read no
- * more often than it publishes.  Of several windows those that a gauge cannot resolve are unknown,
- * as with IPW_LEDGER_SPAN. */
+/* The query's energy in consecutive windows [t[i], t[i+1]], i < n, instead of the question's own
+ * window. Known windows sum exactly (as doubles of whole microjoules) to the figure of [t[0],
+ * t[n]].  If the whole is known, windows that cannot be resolved share the rest by wall clock and
+ * are marked distributed (docs/method.md, "Fallbacks").  So do windows shorter than the period of a
+ * counter that is read no more often than it publishes.  Among several windows, a window that a
+ * gauge cannot resolve is unknown, as with IPW_LEDGER_SPAN. */
 void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,
                         size_t n, struct ipw_figure *out);
 
-/* Three readings of one window: the energy that it was charged, the energy while the query was alone
- * (part of the first), and the charge minus its part of the idle baseline: net, negative where less
- * was drawn (NAN: no baseline).  Whole microjoules; a domain's are the sums of its devices'. */
+/* Three values of one window: the energy charged to it; the part of that while the query was alone;
+ * and the charge minus its share of the idle baseline.  The last is net energy: it is negative if
+ * the device drew less than the baseline, and NAN without a baseline.  Whole microjoules; a
+ * domain's values are the sums of its devices'. */
 struct ipw_account {
     struct ipw_figure attributed;
     double exclusive_j, marginal_j;
 };
 struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_ledger_question q);
 
-/* Power of a domain over a window, unshared; false, and all NAN, when nothing is known. */
+/* Power of a domain over a window, not shared; false, with all values NAN, if nothing is known. */
 bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
                       int64_t t1_ns, struct ipw_power_stats *out);
 
-/* Drops everything that only matters before `before_ns` (no query in flight started before it).  The
- * run's totals stay known. */
+/* Drops everything that only matters before `before_ns` (no query in flight started before it).
+ * The run's totals stay known. */
 void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns);
 
 #endif

@@ -1,14 +1,15 @@
-/* The estimate beside an unknown value (docs/method.md, "Fallbacks"): no sensor measured it.
+/* The estimate beside an unknown value (docs/method.md, "Fallbacks"), where no sensor measured it.
  *
- * The part of the window inside chains is taken as measured.  For the rest it is the last known power
- * times the time, of which a query has its n-th where n were in flight.  Bounds: the measured part, and
- * that plus the device's highest power for the rest.  The figure stays unknown and is in no total. */
+ * The part of the window inside chains counts as measured.  The rest is the last known power times
+ * the time; with n queries in flight, a query gets a n-th of it.  The lower bound is the measured
+ * part.  The upper bound adds the device's highest power for the rest.  The figure stays unknown
+ * and is in no total. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "ledger/ledger_priv.h"
 
-/* The mean of 1 / n over the window, n queries being in flight. */
+/* The mean of 1 / n over the window, with n queries in flight. */
 static double mean_part(const struct ipw_ledger *l, int64_t t0_ns, int64_t t1_ns)
 {
     size_t i = ipw_ledger_edge_at(l, t0_ns);
@@ -54,7 +55,7 @@ struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct l
     return f;
 }
 
-/* A model's energy up to t; beyond its newest reading, with the power between the last two. */
+/* A model's energy up to t; beyond its newest reading, by the power between the last two. */
 static double model_uj(const struct ipw_series *s, int64_t t_ns)
 {
     const struct ipw_series_sample *a, *b;

@@ -16,7 +16,7 @@ static struct ipw_figure unknown(const char *reason)
     return (struct ipw_figure){.provenance = IPW_PROV_NONE, .reason = reason};
 }
 
-/* Is the state between the edges at t known?  Not in the trimmed part. */
+/* Is the state between the edges at t known?  The trimmed part is not. */
 bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns)
 {
     return l->trimmed_ns == INT64_MIN || t_ns <= l->first_edge_ns || t_ns >= l->edges[0].t_ns;
@@ -24,7 +24,7 @@ bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns)
 
 static int64_t whole_uj(double j) { return (int64_t)(j * 1e6 + (j < 0 ? -0.5 : 0.5)); }
 
-/* If one is unknown, the sum is; it has an estimate if each has a value or an estimate. */
+/* If one is unknown, so is the sum.  The sum has an estimate if each has a value or an estimate. */
 static void add_unknown(struct ipw_figure *sum, const struct ipw_figure *more)
 {
     const struct ipw_figure *first = sum->known ? more : sum;
@@ -45,8 +45,8 @@ static void add_unknown(struct ipw_figure *sum, const struct ipw_figure *more)
     *sum = f;
 }
 
-/* Adds a device's figure to those before it: known when all are, with the weakest provenance and the
- * poorest coverage among them, whole microjoules added as such. */
+/* Adds a device's figure to the sum.  The sum is known if all its figures are; it takes the weakest
+ * provenance and the poorest coverage among them.  Whole microjoules are added as such. */
 static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
 {
     double split;
@@ -62,7 +62,7 @@ static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bo
         return;
     }
     split = sum->split_fraction * sum->j + more->split_fraction * more->j;
-    sum->j = (double)(whole_uj(sum->j) + whole_uj(more->j)) / 1e6;
+    sum->j = ipw_figure_add_j(sum->j, more->j);
     sum->lo_j += more->lo_j;
     sum->hi_j += more->hi_j;
     sum->split_fraction = sum->j > 0 ? split / sum->j : 0;
@@ -102,8 +102,8 @@ static int64_t crowded_ns(const struct ipw_ledger *l, int64_t t_ns)
     return l->edges[i].crowded_ns + (l->edges[i].in_flight > 1 ? t_ns - l->edges[i].t_ns : 0);
 }
 
-/* The query's share of the cell from edge i on.  By equal slices it is exactly an n-th; the microjoules
- * that were handed out are that only to the microjoule. */
+/* The query's share of the cell from edge i on.  By equal slices it is exactly 1 / n; the
+ * microjoules that were handed out match that only to the microjoule. */
 static double part_of_cell(const struct ipw_ledger *l, const struct ledger_query *q,
                            const struct ledger_line *line, size_t i)
 {
@@ -121,8 +121,8 @@ static double part_of_cell(const struct ipw_ledger *l, const struct ledger_query
     return 1 / n;
 }
 
-/* Bounds with the shares taken as given: the energy at each cut is uncertain, and moves the figure by
- * as much as the share changes there. */
+/* Bounds with the shares taken as given.  The energy at each cut is uncertain; it moves the figure
+ * by as much as the share changes there. */
 static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q,
                         const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
                         struct ipw_figure *f)
@@ -159,7 +159,7 @@ static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q
     if (f->hi_j < f->j) f->hi_j = f->j;
 }
 
-/* Of one device.  `q` may be NULL: the window names no query. */
+/* The energy of one device.  `q` may be NULL: the window names no query. */
 static struct ipw_figure line_window(const struct ipw_ledger *l, const struct ledger_query *q,
                                      const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
@@ -182,7 +182,8 @@ static struct ipw_figure line_window(const struct ipw_ledger *l, const struct le
     }
     if (crowded_ns(l, t1_ns) <= crowded_ns(l, t0_ns)) return f;
     if (f.provenance < IPW_PROV_DISTRIBUTED) f.provenance = IPW_PROV_DISTRIBUTED;
-    if (line->series->channel.kind == IPW_CHANNEL_GAUGE) { /* since it was handed over, too */
+    /* Also if the gauge replaced the counter. */
+    if (line->series->channel.kind == IPW_CHANNEL_GAUGE) {
         f.lo_j = whole > 0 ? f.lo_j * f.j / whole : 0;
         f.hi_j = whole > 0 ? f.hi_j * f.j / whole : f.j;
     } else {
@@ -191,7 +192,7 @@ static struct ipw_figure line_window(const struct ipw_ledger *l, const struct le
     return f;
 }
 
-/* The query that is asked about; NULL when none is named.  False: the ledger does not have it. */
+/* Finds the named query; NULL if none is named.  False: the ledger does not have it. */
 static bool find_query(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
                        const struct ledger_query **out)
 {
@@ -199,7 +200,7 @@ static bool find_query(const struct ipw_ledger *l, const struct ipw_ledger_quest
     return q->query < 0 || *out;
 }
 
-/* A model describes a domain, not a device of it. */
+/* A model describes a domain, not a single device. */
 static struct ipw_figure by_model(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
                                   int64_t t0_ns, int64_t t1_ns, struct ipw_figure f)
 {
@@ -223,7 +224,7 @@ static struct ipw_figure query_figure(const struct ipw_ledger *l,
     return by_model(l, q, q->t0_ns, q->t1_ns, sum);
 }
 
-/* Is the window too short for a gauge? */
+/* Is the window too short for a gauge to resolve? */
 static bool is_unresolved(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
     return t1_ns > t0_ns && t1_ns - t0_ns < ipw_series_resolution_ns(line->series);
@@ -321,8 +322,8 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     return query_figure(l, &q);
 }
 
-/* Shorter than the period of a counter that is read no more often than it publishes: no sample says
- * when the energy was used, and a fit of its steps has nothing to learn from. */
+/* The window is shorter than the period of a counter that is read no more often than it publishes.
+ * No sample says when the energy was used, and the fit has no steps to learn from. */
 static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
     const struct ipw_series_sample *next, *at;
@@ -330,14 +331,14 @@ static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_
 
     if (period < SLOW_PERIOD_NS || t1_ns - t0_ns >= period || t1_ns <= t0_ns) return false;
     at = ipw_series_around(line->series, t0_ns, &next);
-    /* Read faster, publication is known to less than half of a period. */
+    /* If the counter is read faster, publication is known to less than half a period. */
     return at && (int64_t)at->early_ns + at->late_ns > period / 2;
 }
 
-/* The energy at an instant is defined wherever a chain has a sample before and after it, so a
- * window inside a known one is known too.  Open are windows outside the samples but inside the slack
- * of the whole, and windows that are too short: they share the energy that the whole has beyond the
- * others (docs/method.md, "Fallbacks"). */
+/* The energy at an instant is defined wherever a chain has a sample before and after it.  So a
+ * window inside a known window is known too.  Two kinds of windows stay open: those outside the
+ * samples but inside the slack of the whole, and those that are too short.  They share the energy
+ * that the other windows leave of the whole (docs/method.md, "Fallbacks"). */
 static void line_windows(const struct ipw_ledger *l, const struct ledger_query *q,
                          const struct ledger_line *line, const int64_t *t, size_t n,
                          struct ipw_figure *out)
@@ -403,12 +404,7 @@ void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q
     free(one);
 }
 
-static double add_uj(double a, double b)
-{
-    return isnan(a) || isnan(b) ? (double)NAN : (double)(whole_uj(a) + whole_uj(b)) / 1e6;
-}
-
-/* Of one device that was charged this much. */
+/* Net energy of one device, given the energy charged to the query. */
 static double marginal_of(const struct ledger_line *line, double charged_j, __int128 base)
 {
     if (isnan(line->baseline_w)) return NAN;
@@ -429,8 +425,9 @@ struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_led
         struct ledger_mark to = ipw_ledger_mark_at(l, &lines[i], q.t1_ns);
         double j = line_window(l, query, &lines[i], q.t0_ns, q.t1_ns).j;
 
-        a.exclusive_j = add_uj(a.exclusive_j, (double)(to.alone - from.alone) / 1e6);
-        a.marginal_j = add_uj(a.marginal_j, marginal_of(&lines[i], j, to.base - from.base));
+        a.exclusive_j = ipw_figure_add_j(a.exclusive_j, (double)(to.alone - from.alone) / 1e6);
+        a.marginal_j =
+            ipw_figure_add_j(a.marginal_j, marginal_of(&lines[i], j, to.base - from.base));
     }
     return a;
 }

@@ -11,9 +11,9 @@ const char *ipw_method_name(enum ipw_ledger_what method)
     }
 }
 
-/* The energy between a window's end and the sample next to it is lost, and a window with fewer than
- * two samples has no figure: the error that docs/method.md, section "Why not subtract the samples",
- * puts in numbers. */
+/* This method loses the energy between a window's end and the sample next to it, and a window with
+ * fewer than two samples has no figure.  docs/method.md, section "Why not subtract the samples",
+ * puts that error in numbers. */
 struct ipw_figure ipw_ledger_by_samples(const struct ipw_ledger *l,
                                         const struct ipw_ledger_question *q)
 {

@@ -1,11 +1,12 @@
-/* The line between samples: see ledger/ledger.h and ledger_priv.h, docs/method.md, "Splitting a
+/* The line between samples: see ledger/ledger.h, ledger_priv.h and docs/method.md, "Splitting a
  * step".
  *
- * Steps are closed when a query has left and the device's counter has a sample after that.  First the
- * fit learns from all of them; then each step that crosses a change of phase gets corners.  The
- * expected power of a piece is the one measured right next to it in the same phases, if there are
- * whole steps in them, else the fit's.  The difference between the measured and the expected energy is
- * spread by the variance of each piece (the mean of a normal prior given its sum). */
+ * Steps are closed when a query has ended and the device's counter has a sample after that.  First
+ * the fit learns from all closed steps.  Then each step that crosses a change of phase gets
+ * corners.  The expected power of a piece is the power measured next to it in the same phases, if
+ * there are whole steps in them; else it is the fit's.  The difference between measured and
+ * expected energy is spread by the variance of each piece (the mean of a normal prior given its
+ * sum). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,24 +16,25 @@
 #include "ledger/ledger_priv.h"
 
 #define FIT_SPREAD     0.15 /* relative spread of a phase's power between turns */
-#define NEAR_SPREAD    0.04 /* and inside a turn */
+#define NEAR_SPREAD    0.04 /* relative spread inside a turn */
 #define NEAR_STEPS     4    /* whole steps next to a piece that measure its power */
 #define LOST_NS        (30 * IPW_NS_PER_S)
 #define LEAST_GAUGE_MW 1000 /* a gauge above this shows that its device is awake */
-#define DEAD_NS        (3500 * IPW_NS_PER_MS) /* plus three times the allowed silence: at least 5 s */
-#define GIVE_UP_NS     (3 * IPW_NS_PER_S)
-#define LEAST_PEAK_NS  (40 * IPW_NS_PER_MS)
-#define LEAST_CHANGES  2 /* a gauge that moved this often within a step is its shape */
+/* Plus three times the allowed silence, so at least 5 s. */
+#define DEAD_NS       (3500 * IPW_NS_PER_MS)
+#define GIVE_UP_NS    (3 * IPW_NS_PER_S)
+#define LEAST_PEAK_NS (40 * IPW_NS_PER_MS)
+#define LEAST_CHANGES 2 /* a gauge with this many changes within a step gives its shape */
 
 struct piece {
     int64_t to_ns;
-    double uj, spread_uj; /* expected, and the standard deviation of that */
+    double uj, spread_uj; /* expected energy, and its standard deviation */
 };
 
 struct pieces {
     struct piece few[32], *all;
     size_t n, cap;
-    bool guessed; /* the power of at least one is the fit's */
+    bool guessed; /* the fit supplied the power of at least one piece */
 };
 
 static struct piece *add_piece(struct pieces *p)
@@ -49,7 +51,7 @@ static struct piece *add_piece(struct pieces *p)
 }
 
 /* No piece holds more than the device can draw in its time (or the step's own power, if that is
- * higher): the excess goes to the pieces with room. */
+ * higher).  The excess goes to the pieces with room. */
 static void hold_to_most(const struct ipw_series *s, const struct ipw_series_sample *a,
                          struct pieces *p)
 {
@@ -98,7 +100,7 @@ static void bend(struct ipw_series *s, const struct ipw_series_sample *a, struct
 }
 
 /* Power of the whole steps in [from, to] before or after the step from a to a[1], and its relative
- * spread; false when there are none. */
+ * spread; false if there are none. */
 static bool near_w(const struct ipw_series *s, const struct ipw_series_sample *a, bool after,
                    int64_t from_ns, int64_t to_ns, double *watts, double *spread)
 {
@@ -115,7 +117,7 @@ static bool near_w(const struct ipw_series *s, const struct ipw_series_sample *a
     if (end == x) return false;
     length = fabs((double)(end->t_ns - x->t_ns));
     *watts = fabs((double)(end->uj - x->uj)) * 1e3 / length; /* uJ / ns = kW */
-    /* Publication is known to an interval: a uniform error at each end. */
+    /* The time of publication is known to an interval: a uniform error at each end. */
     loose = ((double)x->early_ns + x->late_ns + end->early_ns + end->late_ns) / (4 * length);
     *spread = sqrt(loose * loose + NEAR_SPREAD * NEAR_SPREAD);
     return true;
@@ -126,7 +128,8 @@ static bool same_state(const struct ipw_phase_point *a, const struct ipw_phase_p
     return !memcmp(a->count, b->count, sizeof a->count);
 }
 
-/* The time around point i with the same phases, `lag` later; i may be SIZE_MAX (before the first). */
+/* The time around point i with the same phases, moved `lag` later; i may be SIZE_MAX (before the
+ * first). */
 static void state_span(const struct ipw_phase_line *line, size_t i, int64_t lag_ns, int64_t *from,
                        int64_t *to)
 {
@@ -177,7 +180,7 @@ static void cut_step(const struct ipw_ledger *l, const struct ledger_line *line,
     }
 }
 
-/* Makes the pieces hold `uj` together; false: there is nothing to go by. */
+/* Makes the pieces sum to `uj`; false if no piece has an expected energy or a spread. */
 static bool fit_to_sum(struct pieces *p, double uj)
 {
     double expected = 0, weight = 0, rest;
@@ -200,8 +203,8 @@ static bool fit_to_sum(struct pieces *p, double uj)
     return true;
 }
 
-/* While the fit knows too little, the energy above the baseline goes by the tokens of all queries.
- * False: no tokens are known, and the step stays a straight line. */
+/* While the fit knows too little, the energy above the baseline is split by the tokens of all
+ * queries. False: no tokens are known, and the step stays a straight line. */
 static bool fit_to_tokens(const struct ipw_ledger *l, const struct ledger_line *line,
                           const struct ipw_series_sample *a, struct pieces *p)
 {
@@ -245,7 +248,7 @@ static void shape_by_phase(const struct ipw_ledger *l, struct ledger_line *line,
     if (p.all != p.few) free(p.all);
 }
 
-/* The gauge's integral as the shape of a step, when it moved within it. */
+/* Uses the gauge's integral as the shape of a step, if the gauge moved within it. */
 static bool shape_by_gauge(struct ledger_line *line, const struct ipw_series_sample *a)
 {
     const struct ipw_series *g = line->gauge;
@@ -255,7 +258,8 @@ static bool shape_by_gauge(struct ledger_line *line, const struct ipw_series_sam
     size_t first, changes = 0;
 
     if (!g || g->n - g->first < 2 || g->samples[g->first].t_ns > a->t_ns) return false;
-    if (g->channel.period_ns > (b->t_ns - a->t_ns) / 2) return false; /* it averages over more */
+    /* Its averaging window is too long. */
+    if (g->channel.period_ns > (b->t_ns - a->t_ns) / 2) return false;
     if (g->last.t_ns < b->t_ns) return false;
     first = ipw_series_find(g, a->t_ns);
     for (size_t i = first + 1; i < g->n && g->samples[i].t_ns < b->t_ns; i++) {
@@ -283,7 +287,7 @@ static bool shape_by_gauge(struct ledger_line *line, const struct ipw_series_sam
     return sum > 0;
 }
 
-/* *next: the first point after t0; steps come in order of time. */
+/* *next: the first point after t0.  Call it with steps in order of time. */
 static bool crosses(const struct ipw_phase_line *line, size_t *next, int64_t t0_ns, int64_t t1_ns)
 {
     while (*next < line->n && line->points[*next].t_ns <= t0_ns) ++*next;
@@ -304,8 +308,8 @@ static void learn_step(const struct ipw_ledger *l, struct ledger_line *line,
         ipw_phase_fit_add(&line->alone, &l->line, a->t_ns - lag_ns, a[1].t_ns - lag_ns, uj);
 }
 
-/* Closes the steps up to the first sample at or after t; returns its time.  Steps that were settled
- * before any phase was told stay straight lines. */
+/* Closes the steps up to the first sample at or after t; returns that sample's time.  Steps that
+ * were settled before any phase was told stay straight lines. */
 static int64_t close_line(const struct ipw_ledger *l, struct ledger_line *line, int64_t t_ns,
                           int64_t settled_ns)
 {
@@ -345,11 +349,13 @@ static int64_t close_line(const struct ipw_ledger *l, struct ledger_line *line, 
         }
     }
     if (to >= from) line->done_ns = s->samples[to].t_ns;
-    if (line->lost_ns >= t_ns && line->done_ns < t_ns) line->done_ns = t_ns; /* none will come */
+    /* No later sample will come. */
+    if (line->lost_ns >= t_ns && line->done_ns < t_ns) line->done_ns = t_ns;
     return line->done_ns;
 }
 
-/* Since when the query has been in model phases without a break; INT64_MAX: it is in none. */
+/* Since when the query has been in model phases without a break; INT64_MAX: it is in no model
+ * phase. */
 static int64_t in_call_since(const struct ledger_query *q)
 {
     const struct ledger_phase *p = q->n_phases ? &q->phases[q->n_phases - 1] : NULL;
@@ -380,8 +386,8 @@ int64_t ipw_ledger_settled_ns(const struct ledger_line *line)
     return line->lost_ns > t ? line->lost_ns : t;
 }
 
-/* A device that has been silent for too long, or was reported lost: its sums go on without energy, and
- * a later reading begins a chain of its own. */
+/* Marks a device as lost if it was silent for too long or was reported lost.  Its sums continue
+ * without energy, and a later reading begins a new chain. */
 static void look_for_loss(const struct ipw_ledger *l, struct ledger_line *line)
 {
     struct ipw_series *s = line->series;
@@ -396,12 +402,12 @@ static void look_for_loss(const struct ipw_ledger *l, struct ledger_line *line)
         return;
     }
     if (line->lost_ns == INT64_MIN) ipw_series_cut(s, "lost");
-    /* A row of its own source, read before, may still come and show it back. */
+    /* A row that its sensor read earlier may still arrive and show the device again. */
     line->lost_ns = silent ? l->newest_row_ns : s->last_failed_ns;
 }
 
-/* Has a query been written without a figure because of the silence?  That happens when no sample came
- * for GIVE_UP_NS after its end. */
+/* Did the silence make a query's figure unknown?  It does if no sample came for GIVE_UP_NS after
+ * the query's end. */
 static bool is_booked_in_silence(const struct ipw_ledger *l, const struct ipw_series *s)
 {
     for (size_t i = l->n_ends; i-- > 0 && l->ends[i] > s->last_change_ns;) {
@@ -410,10 +416,10 @@ static bool is_booked_in_silence(const struct ipw_ledger *l, const struct ipw_se
     return false;
 }
 
-/* A counter that stands still for long is not believed.  If the device's gauge shows that it is awake,
- * the gauge replaces the counter from its next reading on.  Else the next change covers the silence,
- * unless a query was written in it: then the change begins a chain of its own, so that no joule is
- * counted that no query was charged with. */
+/* Handles a counter that stands still for long.  If the device's gauge shows that it is awake, the
+ * gauge replaces the counter from its next reading on.  Otherwise the next change covers the
+ * silence. But if a query already got its figures during the silence, the change begins a new
+ * chain: otherwise the balance would count joules that no query was charged with. */
 static void look_for_silence(const struct ipw_ledger *l, struct ledger_line *line)
 {
     struct ipw_series *s = line->series;

@@ -13,7 +13,7 @@ static int64_t domain_uj(const struct ipw_ledger *l, const struct ledger_domain 
     return uj;
 }
 
-/* The domain's channel that is read most often: its steps are those of the sum. */
+/* The domain's channel that is read most often; the steps of the sum are its steps. */
 static const struct ipw_series *finest(const struct ipw_ledger *l, const struct ledger_domain *d)
 {
     const struct ipw_series *s = l->lines[d->first].series;
@@ -85,7 +85,8 @@ bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_
         ipw_power_steps_add(&steps, w, ipw_ns_to_s(to - from));
     }
     if (steps.n) out->median_w = ipw_power_steps_median(&steps);
-    out->min_w = fmin(out->min_w, out->avg_w); /* as the most: ledger/series.h */
+    /* Raised for the same reason as the peak: ledger/series.h. */
+    out->min_w = fmin(out->min_w, out->avg_w);
     ipw_power_steps_release(&steps);
     return true;
 }

@@ -7,9 +7,9 @@
 #include "ledger/fair_share.h"
 #include "ledger/ledger_priv.h"
 
-#define LEAST_FREE_S  0.5 /* of time without a model call, to know the idle power */
-#define PREFILL_PRIOR 1.5 /* power of a prefill over a decode's where neither was seen alone */
-#define FEW           16  /* up to this many a search is faster than a sort */
+#define LEAST_FREE_S  0.5 /* time without a model call that is needed to know the idle power */
+#define PREFILL_PRIOR 1.5 /* power of a prefill relative to a decode where neither was seen alone */
+#define FEW           16  /* up to this many queries a search is faster than a sort */
 
 const char *ipw_share_name(enum ipw_share share)
 {
@@ -30,8 +30,8 @@ static __int128 idle_each(const struct ledger_line *line, int64_t length_ns, int
     return isnan(idle) ? 0 : (__int128)(idle * 4294967296.0) / in_flight;
 }
 
-/* The device's idle power: measured, else by the fits.  The fit of single calls can tell a call's power
- * from the device's own only if there was time without a call. */
+/* The device's idle power: measured, else from the fits.  The fit of single calls can separate a
+ * call's power from the device's own only if there was time without a call. */
 static double idle_w(const struct ledger_line *line)
 {
     const struct ipw_phase_fit *all = ipw_lag_fit(&line->lag), *alone = &line->alone;
@@ -51,7 +51,7 @@ int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t
     return idle < (double)uj ? (int64_t)idle : uj;
 }
 
-/* The mark after `from`, `in_flight` queries having been in flight in between. */
+/* The mark after `from`, with `in_flight` queries in between. */
 static struct ledger_mark step(const struct ledger_line *line, struct ledger_mark from,
                                int64_t t_ns, int64_t in_flight)
 {
@@ -97,7 +97,7 @@ struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct l
     return t_ns == mark.t_ns ? mark : step(line, mark, t_ns, l->edges[i].in_flight);
 }
 
-/* The query's phase at t: of the spans that hold t the one told last. */
+/* The query's phase at t; of overlapping spans the one told last. */
 static const struct ledger_phase *phase_at(const struct ledger_query *q, int64_t t_ns)
 {
     for (size_t i = q->n_phases; i-- > 0;) {
@@ -107,7 +107,7 @@ static const struct ledger_phase *phase_at(const struct ledger_query *q, int64_t
 }
 
 /* Power of one query in this phase above idle: by the fit of single calls, else by the fit of all
- * steps.  On a saturated device the latter cannot tell well which phase draws more. */
+ * steps.  On a saturated device the fit of all steps cannot separate the phases well. */
 static double single_w(const struct ledger_line *line, enum ipw_phase phase)
 {
     double w = ipw_phase_fit_single_w(&line->alone, phase);
@@ -137,7 +137,7 @@ static bool fair_of(const struct ledger_line *line, struct ipw_fair *fair)
     return sum > 0;
 }
 
-/* The first that ends after t; of those that overlap: the first. */
+/* The first tokens that end after t; of overlapping ones the first. */
 static size_t tokens_after(const struct ledger_query *q, int64_t t_ns)
 {
     size_t lo = 0, hi = q->tokens_overlap ? 0 : q->n_tokens;
@@ -203,7 +203,8 @@ static void give_one(struct due *due)
     due->slice->deficit -= 1;
 }
 
-/* Hands out the whole microjoules of a cell; the rest goes to the queries that are owed most. */
+/* Hands out the whole microjoules of a cell; the rest goes to the queries with the largest
+ * deficits. */
 static void hand_out(struct due *due, size_t n, int64_t cell, int64_t idle)
 {
     double sum = 0;
@@ -324,7 +325,7 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
     }
 }
 
-/* By equal slices, between two instants. */
+/* Energy by equal slices between two instants. */
 static int64_t equal_part(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t0_ns,
                           int64_t t1_ns)
 {
@@ -356,7 +357,7 @@ int64_t ipw_ledger_due_at(const struct ipw_ledger *l, const struct ledger_query 
         return s->uj[k] + (int64_t)((__int128)(s->uj[k + 1] - s->uj[k]) * part / cell);
     }
     if (k < s->n && l->edges[i].t_ns == t_ns) return s->uj[k];
-    /* Not settled yet: equal slices from where it is. */
+    /* Not settled yet: equal slices from the last settled edge on. */
     k = (size_t)(s->from + (int64_t)s->n - 1 - l->edge_base);
     return s->uj[s->n - 1] + equal_part(l, line, l->edges[k].t_ns, t_ns);
 }

@@ -1,8 +1,8 @@
-/* The fallback for windows that no counter tells apart (docs/method.md, "Fallbacks").
+/* The fallback for windows that no counter can separate (docs/method.md, "Fallbacks").
  *
- * They share the energy that they have together.  If every window of any length had tokens, or the
- * device's idle power is known, the energy above idle goes by tokens; else all of it goes by wall
- * clock. */
+ * The windows share their common energy.  If every window of any length had tokens, or if the
+ * device's idle power is known, the energy above idle is split by tokens.  Otherwise all of it is
+ * split by wall clock. */
 #include <math.h>
 
 #include "ledger/ledger_priv.h"

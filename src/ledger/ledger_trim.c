@@ -4,7 +4,7 @@
 
 #include "ledger/ledger_priv.h"
 
-/* Drops the queries that had left by the first live edge. */
+/* Drops the queries that ended before the first live edge. */
 static void trim_queries(struct ipw_ledger *l)
 {
     int64_t first = INT64_MAX;
@@ -61,15 +61,15 @@ void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
 {
     size_t drop = ipw_ledger_edge_at(l, before_ns);
 
-    if (drop == SIZE_MAX) return; /* all before the first query: that is kept for the totals */
+    if (drop == SIZE_MAX) return; /* all before the first query; the totals need it */
     trim_series(l, before_ns);
-    /* An edge can go only when a later one has its sums on every device. */
+    /* An edge can be dropped only if a later edge has its sums on every device. */
     for (size_t i = 0; i < l->n_lines; i++) {
         size_t settled = l->lines[i].settled;
 
         if (drop + 1 > settled) drop = settled ? settled - 1 : 0;
     }
-    if (drop < 64 && drop < l->n_edges / 2) return; /* not worth moving the rest */
+    if (drop < 64 && drop < l->n_edges / 2) return; /* too few to move the rest */
     if (!drop) return;
     l->trimmed_ns = l->edges[drop - 1].t_ns;
     l->n_edges -= drop;

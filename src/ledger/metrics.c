@@ -10,7 +10,7 @@ struct reading {
     int64_t t_ns, value;
 };
 
-struct line { /* of one channel */
+struct line { /* the readings of one channel */
     char *name, *unit;
     size_t channel;
     struct reading *all;
@@ -61,7 +61,7 @@ void ipw_metrics_row(struct ipw_metrics *m, size_t first, size_t n, int64_t t_ns
         struct line *l = &m->lines[i];
 
         if (l->channel < first || l->channel >= first + n) continue;
-        if (values[l->channel - first] < 0) continue; /* IPW_NO_VALUE among them */
+        if (values[l->channel - first] < 0) continue; /* also IPW_NO_VALUE */
         IPW_GROW(l->all, l->cap, l->n + 1);
         l->all[l->n++] = (struct reading){t_ns, values[l->channel - first]};
     }
@@ -89,7 +89,7 @@ void ipw_metrics_trim(struct ipw_metrics *m, int64_t before_ns)
         struct line *l = &m->lines[i];
         size_t drop = first_at(l, before_ns);
 
-        if (drop < 64 && drop < l->n) continue; /* not worth moving the rest */
+        if (drop < 64 && drop < l->n) continue; /* too few to move the rest */
         l->n -= drop;
         memmove(l->all, l->all + drop, l->n * sizeof *l->all);
     }

@@ -9,11 +9,12 @@
 #define BASE        0
 #define ANY_LM      1
 #define FIRST_PHASE 2
-#define MEMORY_S    120.0 /* what is older weighs 1/e: contexts grow, devices warm up */
-#define RIDGE       1e-6  /* keeps terms that always come together apart */
-#define AWAY_S      4.0 /* for so long an agent or a tool is taken to draw nothing: see is_away() */
+#define MEMORY_S    120.0 /* older steps weigh 1/e: contexts grow, devices warm up */
+#define RIDGE       1e-6  /* separates terms that always occur together */
+/* An agent or a tool gets this much assumed time without power: see is_away(). */
+#define AWAY_S      4.0
 #define MOST_SWEEPS 400
-#define LONG_STEP_S 1.0 /* a step of more than this weighs no more than one of this */
+#define LONG_STEP_S 1.0 /* a longer step weighs no more than this */
 
 bool ipw_phase_is_lm(enum ipw_phase phase)
 {
@@ -30,7 +31,7 @@ size_t ipw_phase_line_find(const struct ipw_phase_line *line, int64_t t_ns)
 {
     size_t lo = 0, hi = line->n;
 
-    if (hi && line->points[hi - 1].t_ns <= t_ns) return hi - 1; /* as it is most often */
+    if (hi && line->points[hi - 1].t_ns <= t_ns) return hi - 1; /* the usual case */
     while (lo < hi) {                                           /* the first point after t */
         size_t mid = lo + (hi - lo) / 2;
         if (line->points[mid].t_ns <= t_ns) {
@@ -42,7 +43,7 @@ size_t ipw_phase_line_find(const struct ipw_phase_line *line, int64_t t_ns)
     return lo ? lo - 1 : SIZE_MAX;
 }
 
-/* The index of a point at exactly t, made when there is none. */
+/* The index of a point at exactly t; adds one if there is none. */
 static size_t point_at(struct ipw_phase_line *line, int64_t t_ns)
 {
     size_t before = ipw_phase_line_find(line, t_ns), i = before == SIZE_MAX ? 0 : before + 1;
@@ -89,7 +90,7 @@ void ipw_phase_line_trim(struct ipw_phase_line *line, int64_t before_ns)
 {
     size_t drop = ipw_phase_line_find(line, before_ns);
 
-    if (drop == SIZE_MAX || drop < 64) return; /* not worth moving the rest */
+    if (drop == SIZE_MAX || drop < 64) return; /* too few to move the rest */
     line->n -= drop;
     memmove(line->points, line->points + drop, line->n * sizeof *line->points);
 }
@@ -99,7 +100,7 @@ static bool any_lm(const struct ipw_phase_point *p)
     return p->count[IPW_PHASE_PREFILL] + p->count[IPW_PHASE_DECODE] + p->count[IPW_PHASE_LM] > 0;
 }
 
-/* For how long of a step each term applied, as a share of the step. */
+/* The share of a step during which each term applied. */
 static void terms_of(double *x, const struct ipw_phase_line *line, size_t i, int64_t t0_ns,
                      int64_t t1_ns)
 {
@@ -152,7 +153,7 @@ void ipw_phase_fit_add(struct ipw_phase_fit *fit, const struct ipw_phase_line *l
     for (int i = 0; i < IPW_PHASE_TERMS; i++) {
         if (x[i] > 0) used[n++] = i;
     }
-    /* Forgetting by the second, not by the step: it costs as much as a step. */
+    /* Forget once a second, not at each step: forgetting costs as much as a step. */
     if (fit->upto_ns && t1_ns - fit->upto_ns > 1000000000) {
         forget(fit, (double)(t1_ns - fit->upto_ns) / 1e9);
         fit->upto_ns = t1_ns;
@@ -167,14 +168,14 @@ void ipw_phase_fit_add(struct ipw_phase_fit *fit, const struct ipw_phase_line *l
     }
 }
 
-/* What cannot be told apart from the base is the base's: an agent's, a tool's or a pause's own draw
- * has to show. */
+/* Energy that the fit cannot separate from the base belongs to the base.  An agent, a tool or a
+ * pause must show power of its own before it gets any. */
 static bool is_away(int term)
 {
     return term >= FIRST_PHASE && !ipw_phase_is_lm((enum ipw_phase)(term - FIRST_PHASE));
 }
 
-/* Cyclic coordinate descent from where it last was: few terms, and they move little. */
+/* Cyclic coordinate descent from the last solution: the terms are few and move little. */
 void ipw_phase_fit_solve(struct ipw_phase_fit *fit)
 {
     for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
@@ -225,7 +226,7 @@ bool ipw_phase_fit_knows(const struct ipw_phase_fit *fit)
 {
     int64_t terms = 0;
 
-    /* "Any model call" is no term of its own while there is one at a time. */
+    /* "Any model call" is not a separate term while calls come one at a time. */
     for (int i = 0; i < IPW_PHASE_TERMS; i++) terms += i != ANY_LM && fit->a[i][i] > 1e-9;
     return fit->steps >= terms;
 }

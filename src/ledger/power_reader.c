@@ -112,7 +112,7 @@ static void forget_channels(struct ipw_power *p)
     p->rows = 0;
 }
 
-/* Keeps the header that was read until its segment is asked for. */
+/* Keeps a header that was read until the caller asks for its session. */
 static int keep_header(struct ipw_power *p, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
     int rc = ipw_json_parse(&p->header, line->text, line->n, NULL, err);
@@ -120,7 +120,7 @@ static int keep_header(struct ipw_power *p, const struct ipw_jsonl_line *line, s
     p->header_line = line->number;
     if (rc) {
         p->header = NULL;
-        forget_channels(p); /* what follows are no rows of theirs */
+        forget_channels(p); /* rows that follow belong to other channels */
         return ipw_err_prefix(err, "%s:%lld", p->path, (long long)line->number);
     }
     free(p->header_text);
@@ -171,7 +171,7 @@ int ipw_power_next_segment(struct ipw_power *p, struct ipw_err *err)
     return rc < 0 ? rc : 1;
 }
 
-/* Without a header there are no rows: a run that was killed before it was written has none. */
+/* Without a header there are no rows: the run was killed before it wrote one. */
 static int open_reader(struct ipw_power *p, struct ipw_err *err)
 {
     struct ipw_jsonl_line line;

@@ -1,8 +1,8 @@
-/* ledger/power_reader.h: power.jsonl, read back.
+/* ledger/power_reader.h: reads power.jsonl.
  *
- * Gives the header's channels as the run had them, and then row after row in the run's order.  Skips a
- * torn last row.  A resumed run has a header for every segment (session) in which a sensor was read,
- * each with its own channels and rows.  Owns the file and the channels. */
+ * Returns the header's channels as the run had them, and then row after row in the run's order.
+ * Skips a torn last row.  A resumed run has a header for every session (`segment`) in which a
+ * sensor was read; each header has its own channels and rows.  Owns the file and the channels. */
 #ifndef IPW_LEDGER_POWER_READER_H
 #define IPW_LEDGER_POWER_READER_H
 
@@ -10,9 +10,9 @@
 #include "energy/source.h"
 
 struct ipw_power_source {
-    size_t first, n; /* its channels */
+    size_t first, n; /* range of its channels */
     char name[32];
-    int64_t newest_ns; /* of its rows so far; INT64_MIN: none */
+    int64_t newest_ns; /* time of its newest row so far; INT64_MIN: no row */
 };
 
 struct ipw_power {
@@ -20,35 +20,37 @@ struct ipw_power {
     size_t n_channels, cap_channels;
     struct ipw_power_source *sources;
     size_t n_sources, cap_sources;
-    struct ipw_jsonl_reader *reader; /* NULL: no such file, because the run had no sensor */
+    struct ipw_jsonl_reader *reader; /* NULL: no file, because the run had no sensor */
     char *path;
-    struct ipw_json *header; /* of the next segment, once reached; else NULL */
+    struct ipw_json *header; /* the header of the next session, once reached; else NULL */
     int64_t header_line;
-    char *header_text; /* of the header that was seen last */
-    int segment;       /* whose channels these are; -1: none yet */
-    /* the row that was read last */
+    char *header_text; /* the last header that was read */
+    int segment;       /* the session that the channels belong to; -1: none yet */
+    /* the last row that was read */
     int64_t t_ns;
     size_t source;
     int64_t *values;
-    int64_t rows; /* of the segment */
-    int64_t line; /* its number in the file; of a damaged line, too */
+    int64_t rows; /* rows of the session so far */
+    int64_t line; /* its line number in the file, also for a damaged line */
 };
 
-/* 0 also when RUN has no power.jsonl: no channels, no rows.  The channels are those of segment 0. */
+/* Returns 0 also if RUN has no power.jsonl: no channels, no rows.  The channels are those of
+ * session 0. */
 int ipw_power_open(struct ipw_power *p, const char *run, struct ipw_err *err);
-/* Any file of this format, which must be there.  The channels are those of its first header. */
+/* Opens any file of this format; the file must exist.  The channels are those of its first
+ * header. */
 int ipw_power_open_file(struct ipw_power *p, const char *path, struct ipw_err *err);
-/* 1: the file has a whole line; 0: the run was killed before the header was written, or (*torn) while
- * it was. */
+/* 1: the file has a whole line; 0: the run was killed before it wrote the header, or (*torn) while
+ * it wrote it. */
 int ipw_power_has_header(const char *path, bool *torn, struct ipw_err *err);
-/* Moves on (never back) to a segment: its channels, none when it has no header, and then its rows. */
+/* Moves forward to a session: its channels (none without a header), and then its rows. */
 int ipw_power_segment(struct ipw_power *p, int segment, struct ipw_err *err);
-/* After the end of a segment: moves on to the next one in the file.  1: there is one; 0: the end of
- * the file. */
+/* After the end of a session: moves to the next session in the file.  1: there is one; 0: end of
+ * file. */
 int ipw_power_next_segment(struct ipw_power *p, struct ipw_err *err);
-/* 1: a row; 0: the end of the segment; negative: a damaged line, or one that is not later than its
- * source's row before it (shuffled rows are refused, not sorted).
- * The next call goes on after it. */
+/* 1: a row; 0: the end of the session; negative: a damaged line, or a row that is not later than
+ * its sensor's previous row (shuffled rows are refused, not sorted).  The next call continues after
+ * it. */
 int ipw_power_next(struct ipw_power *p, struct ipw_err *err);
 void ipw_power_close(struct ipw_power *p);
 

@@ -1,7 +1,7 @@
 /* ledger/power_steps.h: power over time as steps, and their median.
  *
- * A step is the mean power between two neighbouring readings, and for how long it counts.  Pure; the
- * list owns its steps. */
+ * A step is the mean power between two neighbouring readings, and its duration.  Pure; the list
+ * owns its steps. */
 #ifndef IPW_LEDGER_POWER_STEPS_H
 #define IPW_LEDGER_POWER_STEPS_H
 
@@ -14,11 +14,12 @@ struct ipw_power_step {
 struct ipw_power_steps {
     struct ipw_power_step *all;
     size_t n, cap;
-    double seconds; /* of all */
+    double seconds; /* sum over all steps */
 };
 
 void ipw_power_steps_add(struct ipw_power_steps *s, double w, double seconds);
-/* The power that was exceeded during half of the time; there must be a step.  Sorts them by power. */
+/* The power that was exceeded during half of the time; there must be a step.  Sorts the steps by
+ * power. */
 double ipw_power_steps_median(struct ipw_power_steps *s);
 void ipw_power_steps_release(struct ipw_power_steps *s);
 

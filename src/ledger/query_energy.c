@@ -6,8 +6,9 @@
 #include "base/mem.h"
 #include "ledger/query_energy_priv.h"
 
-/* The windows before, turn 1, turn 2, ... tile the query, so the query's joules are their sum and
- * not a second, separately rounded answer; the rest of the figure describes the whole window. */
+/* The windows before, turn 1, turn 2, ... tile the query.  The query's joules are therefore their
+ * sum, not a second answer that was rounded separately.  The rest of the figure describes the whole
+ * window. */
 static struct ipw_figure whole(struct ipw_figure all, const struct ipw_figure *parts, size_t n)
 {
     double sum = 0;
@@ -20,10 +21,10 @@ static struct ipw_figure whole(struct ipw_figure all, const struct ipw_figure *p
     return all;
 }
 
-/* The figures of one domain, or of one device of it, wherever a trace has some. */
+/* The figures of one domain, or of one of its devices, at each place of a trace. */
 struct column {
     struct ipw_ledger_question ask;
-    size_t device; /* of the trace's devices; IPW_LEDGER_ALL: the domain's */
+    size_t device; /* index of the trace's device; IPW_LEDGER_ALL: the domain */
 };
 
 static struct ipw_figure *cell(const struct column *c, struct ipw_figure *domains,
@@ -41,7 +42,7 @@ static void fill_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
         struct ipw_ledger_question ask = c->ask;
 
         if (!ipw_query_energy_of_model(q, ask.domain) && span->kind <= IPW_SPAN_DECODE) {
-            /* The client's own devices say nothing of what the model costs. */
+            /* The client's own devices do not tell what a remote model costs. */
             *f = (struct ipw_figure){.reason = "remote"};
             continue;
         }
@@ -86,7 +87,7 @@ static void fill_power(struct ipw_query_trace *q, const struct ipw_ledger *ledge
     }
 }
 
-/* ---- each device by itself, where a domain has several ---- */
+/* ---- each device separately, where a domain has several ---- */
 
 static int by_name(const void *a, const void *b)
 {

@@ -1,5 +1,5 @@
-/* The accounts of a query: wasted energy, energy while the model waited for tools, energy while the
- * query was alone, energy above the idle baseline. */
+/* The accounts of a query: wasted energy, tool-wait energy, energy while the query was alone, and
+ * net energy above the idle baseline. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int by_from(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* The union, in order. */
+/* Makes the union of overlapping windows, in order of time. */
 static void unite(struct cuts *c)
 {
     size_t n = 0;
@@ -46,7 +46,7 @@ static void unite(struct cuts *c)
     c->n = n;
 }
 
-/* The parts of `a` outside `b`; both united. */
+/* The parts of `a` outside `b`; both are unions. */
 static struct cuts outside(const struct cuts *a, const struct cuts *b)
 {
     struct cuts out = {0};
@@ -65,8 +65,8 @@ static struct cuts outside(const struct cuts *a, const struct cuts *b)
     return out;
 }
 
-/* An attempt is wasted when it failed, or when it is the last of a turn whose reply could not be
- * used.  The model idles for a query while tools run or a retry waits, and no attempt is made. */
+/* An attempt is wasted if it failed, or if it is the last of a turn whose reply could not be used.
+ * A query waits (idling) while tools run or a retry waits and no attempt is in progress. */
 static void gather_cuts(const struct ipw_query_trace *q, struct cuts *wasted, struct cuts *idling)
 {
     struct cuts model = {0}, other = {0};
@@ -95,7 +95,7 @@ static void gather_cuts(const struct ipw_query_trace *q, struct cuts *wasted, st
     free(other.all);
 }
 
-/* In whole microjoules, so that the devices' sum to the domain's. */
+/* Whole microjoules, so that the devices' values sum to the domain's. */
 static double joules_in(const struct ipw_ledger *ledger, struct ipw_ledger_question ask,
                         const struct cuts *c)
 {
@@ -113,7 +113,7 @@ static double joules_in(const struct ipw_ledger *ledger, struct ipw_ledger_quest
     return (double)uj / 1e6;
 }
 
-/* Of one domain, or of one device. */
+/* The accounts of one domain, or of one device. */
 static struct ipw_query_account account_of(const struct ipw_ledger *ledger,
                                            struct ipw_ledger_question ask,
                                            const struct ipw_query_trace *q,
@@ -130,7 +130,8 @@ static struct ipw_query_account account_of(const struct ipw_ledger *ledger,
         a.exclusive_j = told.exclusive_j;
         a.marginal_j = told.marginal_j;
     }
-    /* Whether the client's own devices waited for a remote model says nothing of the model. */
+    /* While a remote model works, the client's own devices do not tell its wasted or tool-wait
+     * energy. */
     if (!ipw_query_energy_of_model(q, ask.domain)) return a;
     a.waste_j = joules_in(ledger, ask, wasted);
     a.idle_tax_j = joules_in(ledger, ask, idling);
@@ -154,7 +155,7 @@ void ipw_query_energy_accounts(struct ipw_query_trace *q, const struct ipw_ledge
         struct ipw_ledger_question ask = {
             query, q->devices[k].domain, .device = ipw_query_energy_device(ledger, &q->devices[k])};
 
-        /* No part is written of a domain whose whole is not known. */
+        /* If a domain's energy is unknown, none of its devices gets an account. */
         q->device_account[k] = q->energy[ask.domain].known && q->device_energy[k].known
                                    ? account_of(ledger, ask, q, &wasted, &idling)
                                    : unknown;

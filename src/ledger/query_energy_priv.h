@@ -9,7 +9,7 @@
 size_t ipw_query_energy_device(const struct ipw_ledger *ledger, const struct ipw_device *device);
 /* Does the model run on the domain's devices? */
 bool ipw_query_energy_of_model(const struct ipw_query_trace *trace, enum ipw_domain domain);
-/* Fills the accounts of every domain and device; after the figures. */
+/* Fills the accounts of every domain and device; call it after the figures. */
 void ipw_query_energy_accounts(struct ipw_query_trace *q, const struct ipw_ledger *ledger,
                                int64_t query);
 

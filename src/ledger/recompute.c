@@ -12,20 +12,21 @@ struct job {
     struct ipw_recompute *redone;
     const struct ipw_recompute_options *options;
     struct ipw_power power;
-    struct ipw_recompute_segment *segment; /* being read; NULL before the first event */
+    struct ipw_recompute_segment *segment; /* the session being read; NULL before the first event */
     struct ipw_ledger *ledger;
     struct ipw_feed *feed;
-    struct query { /* of the segment, by index; from its start to its booking */
+    /* A query of the session, by index, from its start until its figures are filled. */
+    struct query {
         struct ipw_turn_builder *builder;
-        int64_t end_ns; /* 0: not over */
-        char *start;    /* the data of its start, where it is asked for */
+        int64_t end_ns; /* 0: not ended */
+        char *start;    /* the data of its query_start, if the caller asked for it */
         bool warmup;
     } * queries;
     size_t n, cap;
-    size_t *over; /* indices of those that are over, in order; [first_over, n_over) */
+    size_t *over; /* indices of ended queries, in order; live are [first_over, n_over) */
     size_t first_over, n_over, cap_over;
     int64_t last_ns;
-    bool *ended; /* by place in the file: which segments have a run_end */
+    bool *ended; /* by position in the file: does the session have a run_end? */
     size_t n_ended, cap_ended;
 };
 
@@ -51,7 +52,7 @@ static int book(struct job *j, size_t index, bool cut, struct ipw_err *err)
     return rc;
 }
 
-/* The first query that is over and not booked; SIZE_MAX: none. */
+/* The first query that ended and has no figures yet; SIZE_MAX: none. */
 static size_t first_over(struct job *j)
 {
     while (j->first_over < j->n_over) {
@@ -64,7 +65,7 @@ static size_t first_over(struct job *j)
     return SIZE_MAX;
 }
 
-/* Under another rule than the run's, the recorded bookings do not apply. */
+/* Another sharing rule than the run's: the stored "booked" notes do not apply. */
 static int book_covered(struct job *j, struct ipw_err *err)
 {
     size_t index;
@@ -94,9 +95,9 @@ static int rows_upto(struct job *j, int64_t rows, struct ipw_err *err)
     return 0;
 }
 
-/* ---- segments ---- */
+/* ---- sessions ---- */
 
-/* Queries that the killed run had not booked end with its samples. */
+/* Queries that the killed run had not finished end with its samples. */
 static int cut_queries(struct job *j, struct ipw_err *err)
 {
     struct ipw_recompute_segment *s = j->segment;
@@ -114,7 +115,7 @@ static int cut_queries(struct job *j, struct ipw_err *err)
     return rc;
 }
 
-/* The version that wrote the run noted no bookings, or another rule is used. */
+/* The version that wrote the run stored no "booked" notes, or another sharing rule is used. */
 static int book_rest(struct job *j, struct ipw_err *err)
 {
     size_t index;
@@ -156,7 +157,7 @@ static int end_segment(struct job *j, struct ipw_err *err)
     return rc;
 }
 
-/* By the rules that the run recorded at its start. */
+/* Uses the rules that the run stored at its start. */
 static int open_segment(struct job *j, const struct ipw_json *run_start, const struct ipw_event *e,
                         struct ipw_err *err)
 {
@@ -226,7 +227,7 @@ static int take_query_event(struct job *j, const struct ipw_event *e, const stru
         return book(j, (size_t)e->query, false, err);
     }
     if (!q->builder) {
-        if (e->kind != IPW_EV_QUERY_START) return 0; /* what comes after its end */
+        if (e->kind != IPW_EV_QUERY_START) return 0; /* events after its end */
         q->builder = ipw_turn_builder_new();
         q->warmup = ipw_json_bool(ipw_json_get(ipw_json_get(line, "data"), "warmup"), false);
         if (j->options->starts && ipw_json_get(line, "data"))
@@ -270,7 +271,8 @@ static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err
     return 0;
 }
 
-/* Does a segment begin or end with this line?  Only the few lines that could are parsed. */
+/* Does a session begin or end with this line?  Only lines that contain one of the two names are
+ * parsed. */
 static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
     static const char start[] = "\"event\":\"run_start\"", end[] = "\"event\":\"run_end\"";
@@ -294,8 +296,8 @@ static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_
     return 0;
 }
 
-/* The ends are looked up first: a query is handed over before its segment's end is read, and missing
- * lines of a killed segment are not a fault. */
+/* Look the ends up first: queries are handed over before their session's end is read, and missing
+ * lines of a killed session are not an error. */
 static int find_ends(struct job *j, const char *path, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;

@@ -7,8 +7,6 @@
 #include "json/write.h"
 #include "trace/saved_manifest.h"
 
-static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                         IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
 static const enum ipw_share shares[] = {IPW_SHARE_EQUAL, IPW_SHARE_TOKENS, IPW_SHARE_PHASE};
 enum { N_SHARES = sizeof shares / sizeof *shares };
 
@@ -22,8 +20,9 @@ int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err)
     return ipw_fail(err, IPW_EINVAL, "--share %.40s: expected equal, tokens or phase", name);
 }
 
-/* A domain is of the model's machine or of this one: their energy is not added.  If the model's machine
- * is measured, this machine's channels leave the sum; its GPUs always do. */
+/* A domain belongs either to the model's machine or to this one, because their energy is not added.
+ * If the model's machine is measured, this machine's channels leave the sum.  Local GPUs always
+ * leave it. */
 static void drop_local_channels(struct ipw_ledger_rules *rules, struct ipw_channel *channels,
                                 size_t n)
 {
@@ -48,7 +47,8 @@ void ipw_ledger_rules_baseline(const struct ipw_ledger_rules *rules, struct ipw_
 
         if (isnan(rules->baseline_w[d])) continue;
         ipw_ledger_set_baseline(ledger, (enum ipw_domain)d, rules->baseline_w[d]);
-        if (n != ipw_ledger_devices(ledger, (enum ipw_domain)d)) continue; /* an equal part each */
+        /* Each gets an equal part. */
+        if (n != ipw_ledger_devices(ledger, (enum ipw_domain)d)) continue;
         for (size_t i = 0; i < n; i++) {
             ipw_ledger_set_device_baseline(ledger, (enum ipw_domain)d, i,
                                            rules->device_baseline_w[d][i]);
@@ -107,9 +107,10 @@ void ipw_ledger_rules_write(struct ipw_buf *out, const struct ipw_ledger_rules *
     ipw_jw_key(&w, "baseline_w");
     ipw_jw_obj(&w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        double watts = rules->baseline_w[sorted[i]];
+        enum ipw_domain d = ipw_domains_by_name[i];
+        double watts = rules->baseline_w[d];
 
-        if (!isnan(watts)) ipw_jw_knum(&w, ipw_domain_name(sorted[i]), watts);
+        if (!isnan(watts)) ipw_jw_knum(&w, ipw_domain_name(d), watts);
     }
     ipw_jw_obj_end(&w);
     ipw_jw_key(&w, "clock");
@@ -117,12 +118,13 @@ void ipw_ledger_rules_write(struct ipw_buf *out, const struct ipw_ledger_rules *
     ipw_jw_key(&w, "device_baseline_w");
     ipw_jw_obj(&w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        size_t n = rules->n_device_baselines[sorted[i]];
+        enum ipw_domain d = ipw_domains_by_name[i];
+        size_t n = rules->n_device_baselines[d];
 
         if (!n) continue;
-        ipw_jw_key(&w, ipw_domain_name(sorted[i]));
+        ipw_jw_key(&w, ipw_domain_name(d));
         ipw_jw_arr(&w);
-        for (size_t k = 0; k < n; k++) ipw_jw_num(&w, rules->device_baseline_w[sorted[i]][k]);
+        for (size_t k = 0; k < n; k++) ipw_jw_num(&w, rules->device_baseline_w[d][k]);
         ipw_jw_arr_end(&w);
     }
     ipw_jw_obj_end(&w);
@@ -130,9 +132,10 @@ void ipw_ledger_rules_write(struct ipw_buf *out, const struct ipw_ledger_rules *
     ipw_jw_key(&w, "reasons");
     ipw_jw_obj(&w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        const char *reason = rules->reasons[sorted[i]];
+        enum ipw_domain d = ipw_domains_by_name[i];
+        const char *reason = rules->reasons[d];
 
-        if (reason[0]) ipw_jw_kstr(&w, ipw_domain_name(sorted[i]), reason);
+        if (reason[0]) ipw_jw_kstr(&w, ipw_domain_name(d), reason);
     }
     ipw_jw_obj_end(&w);
     ipw_jw_kstr(&w, "share", ipw_share_name(rules->share));

@@ -1,8 +1,8 @@
-/* ledger/rules.h: the rules of one run, beside its events and samples.
+/* ledger/rules.h: the rules of one run, which the ledger needs beside events and samples.
  *
- * Why a domain has no channel, how concurrent queries share energy, the idle power, whether the model
- * runs on another machine.  Written as the data of the run_start event and read back by `ledger RUN`,
- * so that both open the same ledger. */
+ * They say why a domain has no channel, how concurrent queries share energy, the idle power, and
+ * whether the model runs on another machine.  Written as the data of the run_start event and read
+ * back by `ledger RUN`, so that both open the same ledger. */
 #ifndef IPW_LEDGER_RULES_H
 #define IPW_LEDGER_RULES_H
 
@@ -17,31 +17,31 @@ enum { IPW_RULE_DEVICES = 64 };
 struct ipw_ledger_rules {
     char reasons[IPW_DOMAIN_COUNT][48];  /* why the domain has no channel; "": it has one */
     double baseline_w[IPW_DOMAIN_COUNT]; /* NAN: not measured */
-    /* Of each device, in the ledger's order, where a domain has several. */
+    /* For each device, in the ledger's order, if a domain has several. */
     double device_baseline_w[IPW_DOMAIN_COUNT][IPW_RULE_DEVICES];
     size_t n_device_baselines[IPW_DOMAIN_COUNT];
     enum ipw_share share;
     bool lm_remote;          /* the model runs on another machine */
-    struct ipw_anchor clock; /* dates the segment; all 0: the manifest's does */
+    struct ipw_anchor clock; /* dates the session; all 0: use the manifest's */
 };
 
 #define IPW_LEDGER_RULES_NONE ((struct ipw_ledger_rules){.baseline_w = {NAN, NAN, NAN, NAN}})
 
 /* The sharing rule by its name. */
 int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err);
-/* A ledger by these rules, which must outlive it.  With lm_remote, local accelerators leave the sums
- * (reason "remote", unless a remote one is in the sum), and so do other local channels of a domain
- * with a remote channel in its sum. */
+/* Opens a ledger by these rules, which must outlive it.  With lm_remote, local accelerators leave
+ * the sums (reason "remote", unless a remote one is in the sum).  So do other local channels of a
+ * domain with a remote channel in its sum. */
 struct ipw_ledger *ipw_ledger_rules_open(struct ipw_ledger_rules *rules,
                                          struct ipw_channel *channels, size_t n_channels);
-/* Tells the ledger the idle power. */
+/* Passes the idle power to the ledger. */
 void ipw_ledger_rules_baseline(const struct ipw_ledger_rules *rules, struct ipw_ledger *ledger);
-/* Takes the ledger's reasons of the domains without a channel in their sum. */
+/* Copies the ledger's reasons for domains without a channel in their sum. */
 void ipw_ledger_rules_take(struct ipw_ledger_rules *out, const struct ipw_ledger *ledger,
                            const struct ipw_source_set *set);
 /* Appends a JSON object. */
 void ipw_ledger_rules_write(struct ipw_buf *out, const struct ipw_ledger_rules *rules);
-/* `data` may be NULL (an older run); missing members have their defaults. */
+/* `data` may be NULL (an older run); missing members get their defaults. */
 void ipw_ledger_rules_read(struct ipw_ledger_rules *out, const struct ipw_json *data);
 
 #endif

@@ -6,12 +6,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define DEFAULT_MAX_W  1000                  /* of a channel without a known highest power */
-#define ABSURD_MW      INT64_C(1000000000)   /* a gauge reading no device gives: 1 MW */
+#define DEFAULT_MAX_W  1000                  /* of a channel whose highest power is unknown */
+#define ABSURD_MW      INT64_C(1000000000)   /* 1 MW: no device's gauge reads as much */
 #define LEAST_STALE_NS (100 * IPW_NS_PER_MS) /* how old a published value may be, at least */
-#define LEAST_QUIET_NS (500 * IPW_NS_PER_MS) /* a counter may be silent for so long, at least */
-#define GIVE_UP_NS     (3 * IPW_NS_PER_S)    /* ... and is waited for that long, at least */
-#define GIVE_UP_NEW_NS (15 * IPW_NS_PER_S)   /* ... while its period is not known at all */
+#define LEAST_QUIET_NS (500 * IPW_NS_PER_MS) /* how long a counter may be silent, at least */
+#define GIVE_UP_NS     (3 * IPW_NS_PER_S)    /* how long it is waited for, at least */
+#define GIVE_UP_NEW_NS (15 * IPW_NS_PER_S)   /* ... while its period is still unknown */
 #define FEW_CHANGES    8
 
 void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel)
@@ -47,14 +47,14 @@ void ipw_series_release(struct ipw_series *s)
 
 static uint32_t narrow(int64_t x) { return x > UINT32_MAX ? UINT32_MAX : (uint32_t)x; }
 
-/* The publication period: what the channel says, or what was learned when that is longer. */
+/* The publication period: the channel's own, or the learned one if that is longer. */
 static int64_t period_ns(const struct ipw_series *s)
 {
     return s->moves_ns > s->channel.period_ns ? s->moves_ns : s->channel.period_ns;
 }
 
-/* How old a value can be when it is read: 1.25 periods, because publication jitters; or as long as it
- * was ever seen to stand still. */
+/* How old a value can be when it is read: 1.25 periods, because publication jitters, or the longest
+ * time that the counter was seen to stand still. */
 static int64_t age_ns(const struct ipw_series *s)
 {
     int64_t age = period_ns(s) * 5 / 4;
@@ -95,7 +95,7 @@ void ipw_series_add(struct ipw_series *s, const struct ipw_series_sample *sample
         if (!s->spacing_ns) {
             s->spacing_ns = dt;
         } else {
-            /* One hole must not make the next holes look usual. */
+            /* One gap must not make the next gaps look usual. */
             if (dt > 4 * s->spacing_ns) dt = 4 * s->spacing_ns;
             s->spacing_ns += (dt - s->spacing_ns) / 8;
             if (s->spacing_ns < 1) s->spacing_ns = 1;
@@ -107,7 +107,7 @@ void ipw_series_add(struct ipw_series *s, const struct ipw_series_sample *sample
     s->samples[s->n++].usual_us = narrow(s->spacing_ns / 1000);
 }
 
-/* A repeat is as old as its sample: the value held when it was published. */
+/* A repeat is as old as its sample: the value held when the sample was published. */
 static void as_old_as_its_sample(const struct ipw_series *s, struct ipw_series_sample *reading)
 {
     const struct ipw_series_sample *x = &s->samples[s->n - 1];
@@ -115,7 +115,7 @@ static void as_old_as_its_sample(const struct ipw_series *s, struct ipw_series_s
     reading->early_ns = narrow(reading->t_ns - (x->t_ns - x->early_ns));
 }
 
-/* The newest reading becomes the first of a chain of its own. */
+/* The newest reading becomes the first of a new chain. */
 void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, const char *reason)
 {
     struct ipw_series_sample fresh = {.t_ns = t_ns,
@@ -143,8 +143,8 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
     s->suspect_why = NULL;
 }
 
-/* The gate: the energy of a counter's step from `from_raw` at from_ns, or the reason to refuse it.
- * Since `since_ns` the counter has not been seen to move. */
+/* The plausibility gate: the energy of a counter's step from `from_raw` at from_ns, or the reason
+ * to refuse the step.  Since `since_ns` the counter has not been seen to move. */
 static const char *counter_step(const struct ipw_series *s, int64_t from_ns, int64_t from_raw,
                                 int64_t since_ns, int64_t t_ns, int64_t value, int64_t *step_uj)
 {
@@ -155,7 +155,7 @@ static const char *counter_step(const struct ipw_series *s, int64_t from_ns, int
     double limit_uj = max_w * reach_ns / 1e3; /* W * ns = nJ */
     int64_t step = value - from_raw;
 
-    /* So long a silence may hide a whole turn of the register: any difference is a guess. */
+    /* Such a long silence may hide a full turn of the register, so any difference is a guess. */
     if (modulus > 0 && max_w * (double)(t_ns - from_ns) / 1e3 > (double)modulus / 2) {
         return "gap_too_long";
     }
@@ -180,7 +180,8 @@ bool ipw_series_is_slow(const struct ipw_series *s)
 /* A repeat is not a sample: it does not say when the energy was used. */
 static void push_repeat(struct ipw_series *s, struct ipw_series_sample *reading)
 {
-    /* Read again before it could publish: not even that it is slow. */
+    /* A fast channel that is read again within two periods could not publish in between.  Its
+     * repeat does not show that the counter is slow. */
     if (s->channel.period_ns <= 0 || s->channel.period_ns >= IPW_SERIES_SLOW_NS ||
         reading->t_ns - s->last_change_ns > 2 * s->channel.period_ns)
         s->repeated = true;
@@ -188,7 +189,8 @@ static void push_repeat(struct ipw_series *s, struct ipw_series_sample *reading)
     s->last = *reading;
 }
 
-/* When the new value of a reading held: after the reading before it, and at most one period ago. */
+/* Finds when the new value of a reading held: after the reading before it, and at most one period
+ * ago. */
 static void publish(const struct ipw_series *s, struct ipw_series_sample *sample, int64_t before_ns,
                     bool after_silence)
 {
@@ -200,7 +202,8 @@ static void publish(const struct ipw_series *s, struct ipw_series_sample *sample
     sample->early_ns = narrow(sure);
     if (ipw_series_is_slow(s)) {
         sample->t_ns = read_ns - window + window / 2;
-        /* The midpoint of neighbouring nanoseconds is the older of them, perhaps a sample already. */
+        /* The midpoint of neighbouring nanoseconds is the older one, which may be a sample
+         * already. */
         if (sample->t_ns <= s->samples[s->n - 1].t_ns) sample->t_ns = read_ns;
         sample->late_ns = narrow(read_ns - sample->t_ns);
         sample->early_ns = narrow(sure - (read_ns - sample->t_ns));
@@ -209,7 +212,7 @@ static void publish(const struct ipw_series *s, struct ipw_series_sample *sample
     if (after_silence && sample->early_ns < age_ns(s)) sample->early_ns = narrow(age_ns(s));
 }
 
-/* Learns the period from a change; true when it had stood still for longer. */
+/* Learns the period from a change; true if the counter had stood still for longer than that. */
 static bool learn_period(struct ipw_series *s, int64_t t_ns)
 {
     int64_t silence = t_ns - s->last_change_ns;
@@ -230,7 +233,7 @@ static bool learn_period(struct ipw_series *s, int64_t t_ns)
     return late;
 }
 
-/* A device drew more than its known highest power: the bounds follow. */
+/* If a device drew more than its known highest power, the bounds follow. */
 static void learn_most(struct ipw_series *s, const struct ipw_series_sample *sample)
 {
     const struct ipw_series_sample *x = &s->samples[s->n - 1];
@@ -240,7 +243,7 @@ static void learn_most(struct ipw_series *s, const struct ipw_series_sample *sam
     if (s->changes && w * 1.25 > s->most_w && w < 1e9) s->most_w = (uint32_t)(w * 1.25);
 }
 
-/* How old the first value was is known when the period is. */
+/* The age of the first value is known once the period is. */
 static void correct_first(struct ipw_series *s)
 {
     struct ipw_series_sample *x = s->n_head ? s->head : s->samples + s->first;
@@ -308,7 +311,8 @@ static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
     }
     if (s->suspect_why &&
         !counter_step(s, suspect->t_ns, suspect->raw, suspect->t_ns, t_ns, value, &step)) {
-        /* Two readings agree with each other and not with what came before: it did happen. */
+        /* Two readings agree with each other but not with earlier ones: the step really
+         * happened. */
         ipw_series_break_chain(s, suspect->t_ns, suspect->raw, s->suspect_why);
         push_step(s, t_ns, value, step);
         return;
@@ -402,8 +406,8 @@ void ipw_series_keep(struct ipw_series *s, int64_t until_ns)
     if (s->keep_ns == INT64_MIN) s->keep_ns = until_ns;
 }
 
-/* Copies what ipw_series_keep() asked for out of the part that is to be trimmed.  False when there
- * is nothing between it and the new first sample: then there is nothing worth trimming. */
+/* Copies the samples that ipw_series_keep() asked for out of the part that is about to be trimmed.
+ * False: there is nothing between them and the new first sample, so trimming gains nothing. */
 static bool save_head(struct ipw_series *s, size_t new_first)
 {
     size_t h = s->first, k = 0;
@@ -430,7 +434,8 @@ static void trim_knots(struct ipw_series *s)
     memmove(s->knots, s->knots + gone, s->n_knots * sizeof *s->knots);
 }
 
-/* The two newest stay: how a series goes on after its newest reading is the slope between them. */
+/* The two newest samples stay: the slope between them extends the series beyond its newest
+ * reading. */
 void ipw_series_trim(struct ipw_series *s, int64_t before_ns)
 {
     size_t lo = s->first, hi = s->n > s->first ? s->n - 1 : s->n, gone = 0;

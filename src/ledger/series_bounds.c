@@ -1,10 +1,10 @@
 /* The guaranteed bounds of ledger/series.h (docs/method.md, "Bounds").
  *
- * A sample of value v says E(x) in [v, v + unit] for some x in [t - early, t + late]; with the power
- * in [0, most], at an instant s
+ * A sample of value v says that E(x) lies in [v, v + unit] for some x in [t - early, t + late].
+ * With the power in [0, most], at an instant s
  *     E(s) >= v                               when s >= t + late, else v - most * (t + late - s)
  *     E(s) <= v + unit                        when s <= t - early, else v + unit + most * (s - ...)
- * and both are taken over the samples next to s. */
+ * Both are taken over the samples next to s. */
 #include "ledger/series.h"
 
 #define UNIT_WRAPPING_UJ 62   /* the coarsest usual RAPL unit is 61.04 uJ */
@@ -55,7 +55,8 @@ void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_
         if (at[-back].chain != at->chain) break;
         narrow_by(&span, at - back, t_ns, most_w, unit, s->doubt_ns);
     }
-    /* Only the one sample that the energy here depends on, so that a final figure stays. */
+    /* Use only the one sample that the energy here depends on, so that a final figure stays
+     * final. */
     if (next && t_ns > at->t_ns && next->chain == at->chain) {
         narrow_by(&span, next, t_ns, most_w, unit, s->doubt_ns);
     }

@@ -1,25 +1,27 @@
 /* Gauges as cumulative energy: see ledger/series.h.
  *
- * A gauge's value is the mean power over the window before it was published.  Integrated as it stands,
- * an edge of the power comes out as a ramp as long as the window.  A plain running mean can be undone
- * (channel.undo_window): each value says that
+ * A gauge's value is the mean power over the window before its publication.  Plain integration
+ * turns an edge of the power into a ramp as long as the window.  A plain running mean can be undone
+ * (channel.undo_window).  Each value says that
  *     E(t) = E(t - W) + W * value
- * so that E follows at each publication from what is known of one window before; before the first
- * reading the power is taken to have been the first value.  Errors of one publication come back in all
- * that are whole windows later; the integral of the readings up to t is the mean of E over the last
- * window, and what that is off by is taken out little by little. */
+ * so E at each publication follows from the known E of one window before.  Before the first reading
+ * we assume the power of the first value.  An error of one publication comes back in all
+ * publications that are whole windows later.  The integral of the readings up to t is the mean of E
+ * over the last window; the difference between the two is removed little by little. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ledger/series_priv.h"
 
-#define GAUGE_GAP_NS       (3 * IPW_NS_PER_S) /* no straight line between readings further apart */
+/* Readings further apart are not joined by a straight line. */
+#define GAUGE_GAP_NS       (3 * IPW_NS_PER_S)
 #define FIRST_GAUGE_GAP_NS (60 * IPW_NS_PER_S)
-#define LEAST_STILL_NS     (5 * IPW_NS_PER_S) /* one value for so long: it may be stuck */
+/* A gauge that shows one value for so long may be stuck. */
+#define LEAST_STILL_NS (5 * IPW_NS_PER_S)
 #define MOST_GAUGE_STEP_NS                                                                         \
-    (2 * IPW_NS_PER_S) /* what a gauge that does not say is believed to step by */
-#define PULL 0.05      /* of what the undone mean is off by, at each publication */
+    (2 * IPW_NS_PER_S) /* assumed step of a gauge whose channel does not say */
+#define PULL 0.05      /* the part of the undone mean's error that each publication removes */
 
-/* How long ago, on average, a gauge's value was drawn: half a period, and half of its window. */
+/* The mean age of the power that a gauge's value shows: half a period, and half of its window. */
 static int64_t gauge_lag_ns(const struct ipw_series *s)
 {
     if (s->channel.undo_window) return 0;
@@ -44,7 +46,7 @@ int64_t ipw_series_resolution_ns(const struct ipw_series *s)
     return 3 * (s->channel.window_ns > step ? s->channel.window_ns : step);
 }
 
-/* A gauge that shows one value for long may be stuck: the time is kept for its bounds. */
+/* A gauge that shows one value for long may be stuck, so keep the time for its bounds. */
 static void watch_still(struct ipw_series *s, int64_t t_ns, int64_t value)
 {
     struct ipw_series_still *last = s->n_stills ? &s->stills[s->n_stills - 1] : NULL;
@@ -65,7 +67,8 @@ static void watch_still(struct ipw_series *s, int64_t t_ns, int64_t value)
     last->to_ns = t_ns;
 }
 
-/* Joules since the first sample by the undone mean; before it at the first value's power. */
+/* Joules since the first sample by the undone mean; earlier instants use the first value's
+ * power. */
 static double undone_uj(const struct ipw_series *s, int64_t t_ns)
 {
     const struct ipw_series_sample *first = s->n_head ? s->head : s->samples + s->first;
@@ -75,7 +78,7 @@ static double undone_uj(const struct ipw_series *s, int64_t t_ns)
     return (double)ipw_series_straight(s, t_ns);
 }
 
-/* The mean of it over [from, to], by the trapezoid rule over its samples. */
+/* The mean of undone_uj() over [from, to], by the trapezoid rule over its samples. */
 static double mean_undone_uj(const struct ipw_series *s, int64_t from_ns, int64_t to_ns)
 {
     enum { PARTS = 16 };
@@ -88,7 +91,7 @@ static double mean_undone_uj(const struct ipw_series *s, int64_t from_ns, int64_
     return sum / PARTS;
 }
 
-/* The sample of a publication at t, whose value is the mean over the window before. */
+/* Adds the sample of a publication at t, whose value is the mean over the window before. */
 static void add_undone(struct ipw_series *s, struct ipw_series_sample reading, int64_t read_ns,
                        int64_t before_mw)
 {
@@ -113,7 +116,7 @@ static void add_undone(struct ipw_series *s, struct ipw_series_sample reading, i
     s->last = reading;
 }
 
-/* A publication shows as a change; a value that repeats for a period was published again. */
+/* A publication shows as a change.  A value that repeats for a period was published again. */
 static void push_undone(struct ipw_series *s, int64_t t_ns, int64_t value)
 {
     const struct ipw_series_sample *prev = &s->samples[s->n - 1];
@@ -122,7 +125,7 @@ static void push_undone(struct ipw_series *s, int64_t t_ns, int64_t value)
         .t_ns = t_ns, .raw = value, .chain = s->last.chain, .reads = s->last.reads + 1};
 
     if (s->n == 1 || prev->chain != s->samples[s->n - 2].chain) {
-        /* The first of its chain: at rest for one window before, as far as anybody knows. */
+        /* The first sample of its chain: assume constant power for one window before it. */
         s->plain_uj = (double)prev->uj;
         s->plain_off_uj = (double)prev->raw * (double)s->channel.window_ns / 2e6;
     }
@@ -158,7 +161,7 @@ void ipw_series_push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value)
         push_undone(s, t_ns, value);
         return;
     }
-    if (dt <= 0) { /* right after the start of a chain, which lies at a reading: held so far */
+    if (dt <= 0) { /* right after the start of a chain, which lies at a reading: hold the value */
         reading.t_ns = t_ns;
         reading.uj = prev->uj + value * (t_ns - prev->t_ns) / 1000000;
         watch_still(s, t_ns, value);

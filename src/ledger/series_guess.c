@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "ledger/series.h"
 
-/* Mean power over the chains' part of [t0, t1]; false: there is none. */
+/* Mean power over the part of [t0, t1] that chains cover; false if there is none. */
 static bool drawn(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, double *watts)
 {
     double peak;

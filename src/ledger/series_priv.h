@@ -4,12 +4,12 @@
 
 #include "ledger/series.h"
 
-#define IPW_SERIES_SLOW_NS INT64_C(10000000) /* a channel that moves more rarely starts out slow */
+#define IPW_SERIES_SLOW_NS INT64_C(10000000) /* a channel with a longer period starts as slow */
 
 void ipw_series_add(struct ipw_series *s, const struct ipw_series_sample *sample);
-/* This reading becomes the first of a chain of its own. */
+/* This reading becomes the first of a new chain. */
 void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, const char *reason);
-/* A plausible reading of a gauge, later than all before. */
+/* A plausible reading of a gauge, later than all earlier ones. */
 void ipw_series_push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value);
 
 #endif

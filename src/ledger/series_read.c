@@ -6,27 +6,28 @@
 #define NEAR_NS       (2 * IPW_NS_PER_MS)
 #define LEAST_HOLE_NS (250 * IPW_NS_PER_MS)
 
-#define MEASURED_HALF     0.02 /* the most half a span may be of a figure so labelled */
+/* Largest half width of the bounds, relative to the figure, for this label. */
+#define MEASURED_HALF     0.02
 #define INTERPOLATED_HALF 0.10
 
 struct place {
-    int64_t t_ns; /* the instant, moved to the nearest sample when it lay outside */
+    int64_t t_ns; /* the instant, moved to the nearest sample if it lay outside */
     int64_t uj;
     uint32_t chain;
     uint32_t before; /* readings before the instant, and up to it */
     uint32_t upto;
     int64_t near_ns;  /* distance of the nearest sample */
-    int64_t gap_ns;   /* distance of the samples either side; 0 on a sample */
+    int64_t gap_ns;   /* distance between the samples on either side; 0 on a sample */
     int64_t next_ns;  /* the sample after it */
     int64_t from_uj;  /* energy between the sample before it and the instant */
-    int64_t to_uj;    /* and on to the one after it; 0 on a sample */
+    int64_t to_uj;    /* energy between the instant and the sample after it; 0 on a sample */
     int64_t usual_ns; /* usual distance of samples there */
-    bool slept;       /* the device slept there */
-    const char *why;  /* not NULL: nowhere, and why */
+    bool slept;       /* the device slept at the instant */
+    const char *why;  /* not NULL: no place, for this reason */
 };
 
-/* The last of n > 0 samples that is at or before t; the first when none is.  Samples are nearly
- * evenly spaced: from where t would lie then, the place is a few steps away. */
+/* The last of n > 0 samples that is at or before t, or the first if none is.  Samples are nearly
+ * evenly spaced, so an even spacing guesses the place to a few steps. */
 static size_t last_upto(const struct ipw_series_sample *a, size_t n, int64_t t_ns)
 {
     size_t lo = 0, hi = n, step = 4, guess;
@@ -64,8 +65,8 @@ static int64_t first_ns(const struct ipw_series *s)
     return s->n_head ? s->head[0].t_ns : s->samples[s->first].t_ns;
 }
 
-/* The last sample at or before t (which must not lie before the first), and the one after it: a
- * sample, or the newest reading when that is none yet, or NULL. */
+/* The last sample at or before t (which must not lie before the first), and the one after it.  The
+ * latter is a sample, the newest reading if that is not a sample yet, or NULL. */
 static const struct ipw_series_sample *neighbours(const struct ipw_series *s, int64_t t_ns,
                                                   const struct ipw_series_sample **next)
 {
@@ -93,14 +94,14 @@ static int64_t cut(const struct ipw_series_sample *a, const struct ipw_series_sa
 
     if (!b || t <= a->t_ns) return a->uj;
     if (t >= b->t_ns) return b->uj;
-    /* 128 bits only where 64 are too few: their division is slow. */
+    /* Use 128 bits only if 64 are too few: their division is slow. */
     if (!__builtin_mul_overflow(b->uj - a->uj, t - a->t_ns, &area)) {
         return a->uj + area / (b->t_ns - a->t_ns);
     }
     return a->uj + (int64_t)((__int128)(b->uj - a->uj) * (t - a->t_ns) / (b->t_ns - a->t_ns));
 }
 
-/* As cut(), along the corners that lie between a and b. */
+/* Like cut(), but along the corners between a and b. */
 static int64_t bent(const struct ipw_series *s, const struct ipw_series_sample *a,
                     const struct ipw_series_sample *b, int64_t t)
 {
@@ -215,7 +216,8 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
         t = s->last.t_ns;
     }
     a = neighbours(s, t, &b);
-    if (!b && t > a->t_ns) return (struct place){.why = "not_covered"}; /* it was trimmed */
+    /* The next sample was trimmed. */
+    if (!b && t > a->t_ns) return (struct place){.why = "not_covered"};
     if (b && t > a->t_ns && b->chain != a->chain) {
         if (is_start && b->t_ns - t <= slack_ns) {
             t = b->t_ns;
@@ -226,7 +228,7 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
             return (struct place){.why = break_reason_at(s, t)};
         }
     }
-    /* A counter that its gauge took over from before it had ever moved. */
+    /* A counter that its gauge replaced before it ever moved. */
     if (!s->changes && !s->asleep && !ipw_series_is_gauge(s, a->chain) &&
         s->channel.kind == IPW_CHANNEL_GAUGE)
         return (struct place){.why = "stuck"};
@@ -288,14 +290,14 @@ static enum ipw_provenance provenance(const struct ipw_series *s, const struct p
     return half <= INTERPOLATED_HALF * f->j ? IPW_PROV_INTERPOLATED : IPW_PROV_DISTRIBUTED;
 }
 
-/* The energy, in joules, that a gauge may show on the wrong side of an end of a window. */
+/* The energy, in joules, that a gauge may show on the wrong side of a window's end. */
 static double blur_of_gauge(const struct ipw_series *s, int64_t t_ns, int64_t half_ns)
 {
     double most = (double)ipw_series_most_w(s) * (double)half_ns / 1e9;
     double around =
         (double)(ipw_series_at(s, t_ns + 2 * half_ns) - ipw_series_at(s, t_ns - 2 * half_ns)) / 1e6;
 
-    /* Beyond its readings the power around the end is unknown. */
+    /* The power outside the readings is unknown. */
     if (t_ns + 2 * half_ns > s->last.t_ns || t_ns - 2 * half_ns < first_ns(s)) return most;
     return around < most ? around : most;
 }
@@ -331,7 +333,8 @@ static void span_of_gauge(const struct ipw_series *s, const struct place *p0,
     if (f->hi_j > most_w * length) f->hi_j = most_w * length;
 }
 
-/* Between the bounds of the energy at both ends, 0, and all that the device can draw. */
+/* The bounds follow from the bounds at both ends, and are limited to 0 and the most that the device
+ * can draw. */
 static void span_of_counter(const struct ipw_series *s, const struct place *p0,
                             const struct place *p1, int64_t missed_ns, struct ipw_figure *f)
 {
@@ -416,7 +419,8 @@ bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, 
         double w;
 
         if (a->chain != b->chain || to <= from) continue;
-        if (b == &s->last && in_silence(s, b->t_ns)) continue; /* it says nothing of its power */
+        /* The silence says nothing of its power. */
+        if (b == &s->last && in_silence(s, b->t_ns)) continue;
         w = (double)(b->uj - a->uj) * 1e3 / (double)(b->t_ns - a->t_ns); /* uJ / ns = kW */
         if (ns <= 0 || w > peak) peak = w;
         uj += (double)(bent(s, a, b, to) - bent(s, a, b, from));
@@ -424,7 +428,8 @@ bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, 
     }
     if (ns <= 0) return false;
     *mean_w = uj * 1e3 / ns;
-    /* Inside a step the line is bent by phases, so that a short window's mean may lie beyond it. */
+    /* Phases bend the line inside a step, so the mean of a short window may exceed the step's
+     * power. */
     *peak_w = peak > *mean_w ? peak : *mean_w;
     return true;
 }

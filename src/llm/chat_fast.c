@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 static const char *skip_space(const char *p, const char *end)
 {

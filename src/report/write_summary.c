@@ -12,9 +12,6 @@
 #define TRIM_FROM  4    /* queries from which the trimmed statistics are given */
 #define TRIM_SHARE 0.05 /* cut at each end */
 
-static const enum ipw_domain sorted_domains[IPW_DOMAIN_COUNT] = {
-    IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM, IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
-
 /* The statistics, one for each metric, sorted by name as in the file. */
 
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
@@ -153,8 +150,8 @@ static void put_domain_efficiency(struct ipw_jw *w, const struct ipw_summary *s)
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
         struct ipw_efficiency e;
 
-        ipw_summary_efficiency(&e, s, 1u << sorted_domains[i]);
-        ipw_jw_key(w, ipw_domain_name(sorted_domains[i]));
+        ipw_summary_efficiency(&e, s, 1u << ipw_domains_by_name[i]);
+        ipw_jw_key(w, ipw_domain_name(ipw_domains_by_name[i]));
         if (!e.queries) {
             ipw_jw_null(w);
             continue;
@@ -280,7 +277,7 @@ static void put_estimated(struct ipw_jw *w, const struct ipw_totals *t)
     bool any = false;
 
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        enum ipw_domain d = sorted_domains[i];
+        enum ipw_domain d = ipw_domains_by_name[i];
 
         if (isnan(t->estimated[d].total) || !isnan(t->energy[d].total)) continue;
         if (!any) {
@@ -407,7 +404,7 @@ static void put_ledger(struct ipw_jw *w, const struct ipw_summary *s, const stru
     }
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        enum ipw_domain d = sorted_domains[i];
+        enum ipw_domain d = ipw_domains_by_name[i];
         struct ipw_ledger_line line;
 
         ipw_ledger_line(&line, &run->balance[d], &t->energy[d], t->queries);
@@ -430,11 +427,11 @@ static void put_provenance(struct ipw_jw *w, const struct ipw_summary *s)
     ipw_jw_key(w, "provenance");
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        const double *j = s->provenance_j[sorted_domains[i]];
+        const double *j = s->provenance_j[ipw_domains_by_name[i]];
         double total = 0;
 
         for (int p = 0; p < IPW_PROV_COUNT; p++) total += j[p];
-        ipw_jw_key(w, ipw_domain_name(sorted_domains[i]));
+        ipw_jw_key(w, ipw_domain_name(ipw_domains_by_name[i]));
         if (total <= 0) {
             ipw_jw_null(w);
             continue;

@@ -4,9 +4,6 @@
 
 #include "report/write_summary_priv.h"
 
-static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                         IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
-
 static void put_account(struct ipw_jw *w, const struct ipw_query_account *a, bool withheld)
 {
     ipw_jw_knum(w, "exclusive_j", a->exclusive_j);
@@ -40,7 +37,7 @@ void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_summary *s,
     ipw_jw_key(w, "accounts");
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        enum ipw_domain d = sorted[i];
+        enum ipw_domain d = ipw_domains_by_name[i];
         bool withheld = run->baseline_s > 0 && ipw_baseline_refusal(&run->baseline[d]);
         struct ipw_query_account sum = {.exclusive_j = t->exclusive[d].total,
                                         .marginal_j = t->marginal[d].total,
@@ -73,7 +70,7 @@ void ipw_summary_put_baseline(struct ipw_jw *w, const struct ipw_totals *t,
     ipw_jw_key(w, "domains");
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        enum ipw_domain d = sorted[i];
+        enum ipw_domain d = ipw_domains_by_name[i];
         const struct ipw_baseline_watts *b = &run->baseline[d];
         const char *refusal = ipw_baseline_refusal(b);
 

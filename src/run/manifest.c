@@ -118,15 +118,13 @@ static void put_program(struct ipw_jw *w)
 
 static void put_watts(struct ipw_jw *w, const char *key, const struct ipw_manifest *m, bool after)
 {
-    static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                             IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
-
     ipw_jw_key(w, key);
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        const struct ipw_baseline_watts *b = &m->baseline->domain[sorted[i]];
+        enum ipw_domain d = ipw_domains_by_name[i];
+        const struct ipw_baseline_watts *b = &m->baseline->domain[d];
 
-        ipw_jw_knum(w, ipw_domain_name(sorted[i]), after ? b->after_w : b->before_w);
+        ipw_jw_knum(w, ipw_domain_name(d), after ? b->after_w : b->before_w);
     }
     ipw_jw_obj_end(w);
 }

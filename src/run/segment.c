@@ -32,9 +32,6 @@ static void put_device_books(struct ipw_jw *w, const struct ipw_device_books *de
 void ipw_segment_put_books(struct ipw_jw *w, const struct ipw_balance *books,
                            const struct ipw_device_books *devices)
 {
-    static const enum ipw_domain sorted[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
-                                                             IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
-
     ipw_jw_key(w, "ledger");
     if (!books) {
         ipw_jw_null(w);
@@ -42,10 +39,12 @@ void ipw_segment_put_books(struct ipw_jw *w, const struct ipw_balance *books,
     }
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
-        ipw_jw_key(w, ipw_domain_name(sorted[i]));
+        enum ipw_domain d = ipw_domains_by_name[i];
+
+        ipw_jw_key(w, ipw_domain_name(d));
         ipw_jw_obj(w);
-        put_device_books(w, devices, sorted[i]);
-        put_book(w, &books[sorted[i]]);
+        put_device_books(w, devices, d);
+        put_book(w, &books[d]);
         ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);

@@ -203,7 +203,7 @@ int ipw_sensors_open(struct ipw_sensors *s, const char *const *servers, bool els
     s->selftest = ipw_selftest_new(&s->sources);
     ipw_sensors_watch_start(s);
     s->sampled = ipw_wakeup_start(s->loop, on_rows, s);
-    return ipw_sampler_start_with(&s->sampler, &s->sources, &so, err);
+    return ipw_sampler_start(&s->sampler, &s->sources, &so, err);
 }
 
 bool ipw_sensors_off(const struct ipw_sensors *s)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "json/write.h"
 #include "llm/playback.h"
 #include "script/host.h"

@@ -32,12 +32,6 @@ enum { TRACEBACK_BYTES = 2048 };
 const char ipw_task_token = 0;
 static bool in_lua; /* Lua runs below us on the C stack */
 
-const char *ipw_task_end_name(enum ipw_task_end end)
-{
-    static const char *const names[] = {"done", "failed", "cancelled", "memory", "cpu"};
-    return names[end];
-}
-
 lua_State *ipw_task_thread(const struct ipw_task *task) { return task->co; }
 size_t ipw_task_count(const struct ipw_vm *vm) { return vm->n_tasks; }
 int64_t ipw_task_cpu_ns(const struct ipw_vm *vm) { return vm->cpu_ns; }

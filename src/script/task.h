@@ -27,7 +27,6 @@ enum ipw_task_end {
     IPW_TASK_MEMORY,    /* passed the heap cap */
     IPW_TASK_CPU,       /* passed the CPU budget */
 };
-const char *ipw_task_end_name(enum ipw_task_end end);
 
 struct ipw_task;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/utf8.h"
 
 enum { TOKEN_BYTES = 4 };
 

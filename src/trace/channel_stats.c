@@ -41,11 +41,19 @@ double ipw_query_mbu(const struct ipw_query_trace *q, double *max_pct)
     return s.avg;
 }
 
-/* ---- writing: what is not known is null, a group of which nothing is known as a whole ---- */
+/* ---- writing: an unknown value is null; a group without any known value is null as a whole
+ * ---- */
 
 #define STATISTIC(member) HELD(#member, N, 0, struct ipw_metric_stats, member)
-const struct ipw_spec ipw_spec_statistic[] = {STATISTIC(avg), STATISTIC(max), STATISTIC(median),
-                                              STATISTIC(min), END};
+/* clang-format off */
+const struct ipw_spec ipw_spec_statistic[] = {
+    STATISTIC(avg),
+    STATISTIC(max),
+    STATISTIC(median),
+    STATISTIC(min),
+    END,
+};
+/* clang-format on */
 
 static void put_stats(struct ipw_jw *w, const char *key, struct ipw_metric_stats s, double unit)
 {
@@ -59,20 +67,29 @@ static void put_stats(struct ipw_jw *w, const char *key, struct ipw_metric_stats
         ipw_spec_write(w, ipw_spec_statistic, (const void *const[]){&in_unit});
 }
 
-/* Averages over the query.  How busy a device was does not tell the operations that it did: no mfu
- * without counting; and no sensor of ours tells of its tensor cores. */
+/* Averages over the query.  A device's utilisation does not tell how many operations it did, so
+ * there is no mfu without counting them.  No sensor that we read covers the tensor cores. */
 struct utilization {
     double busy, mbu, mbu_share, used_gb, total_gb;
 };
 #define OF_USE(key, member) HELD(key, NZ, 0, struct utilization, member)
 
-static const struct ipw_spec derived[] = {KEY("arithmetic_intensity", NZ), OF_USE("mbu", mbu_share),
-                                          KEY("mfu", NZ), END};
-static const struct ipw_spec gpu_utilization[] = {
-    OF_USE("compute_utilization_pct", busy), OF_USE("memory_bandwidth_utilization_pct", mbu),
-    OF_USE("memory_total_gb", total_gb),     OF_USE("memory_used_gb", used_gb),
-    KEY("tensor_core_utilization_pct", NZ),  END,
+/* clang-format off */
+static const struct ipw_spec derived[] = {
+    KEY("arithmetic_intensity", NZ),
+    OF_USE("mbu", mbu_share),
+    KEY("mfu", NZ),
+    END,
 };
+static const struct ipw_spec gpu_utilization[] = {
+    OF_USE("compute_utilization_pct", busy),
+    OF_USE("memory_bandwidth_utilization_pct", mbu),
+    OF_USE("memory_total_gb", total_gb),
+    OF_USE("memory_used_gb", used_gb),
+    KEY("tensor_core_utilization_pct", NZ),
+    END,
+};
+/* clang-format on */
 
 static void put_group(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
@@ -80,8 +97,13 @@ static void put_group(struct ipw_jw *w, const struct ipw_spec *s, const void *co
     ipw_spec_write(w, s->of, of);
 }
 
-const struct ipw_spec ipw_spec_utilization[] = {PUT_OF("derived", O, put_group, derived),
-                                                PUT_OF("gpu", O, put_group, gpu_utilization), END};
+/* clang-format off */
+const struct ipw_spec ipw_spec_utilization[] = {
+    PUT_OF("derived", O, put_group, derived),
+    PUT_OF("gpu", O, put_group, gpu_utilization),
+    END,
+};
+/* clang-format on */
 
 void ipw_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
@@ -99,8 +121,13 @@ void ipw_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *s, const
         ipw_spec_write(w, ipw_spec_utilization, (const void *const[]){&u});
 }
 
-const struct ipw_spec ipw_spec_memory[] = {OF("cpu_mb", OZ, ipw_spec_statistic),
-                                           OF("gpu_mb", OZ, ipw_spec_statistic), END};
+/* clang-format off */
+const struct ipw_spec ipw_spec_memory[] = {
+    OF("cpu_mb", OZ, ipw_spec_statistic),
+    OF("gpu_mb", OZ, ipw_spec_statistic),
+    END,
+};
+/* clang-format on */
 
 void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
@@ -112,7 +139,7 @@ void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, const void
         return;
     }
     ipw_jw_obj(w);
-    ipw_jw_knull(w, "cpu_mb"); /* no sensor of ours tells */
+    ipw_jw_knull(w, "cpu_mb"); /* no sensor delivers it */
     put_stats(w, "gpu_mb", gpu, MIB);
     ipw_jw_obj_end(w);
 }
@@ -129,7 +156,7 @@ static void put_watts(struct ipw_jw *w, const struct ipw_spec *s, const void *co
     }
     ipw_jw_obj(w);
     put_stats(w, "per_query_watts", watts, 1);
-    put_stats(w, "total_watts", watts, 1); /* the same twice, as upstream has it */
+    put_stats(w, "total_watts", watts, 1); /* written twice, as upstream does */
     ipw_jw_obj_end(w);
 }
 

@@ -42,7 +42,7 @@ const char *ipw_lm_outcome_name(enum ipw_lm_outcome outcome)
     return (unsigned)outcome < IPW_LM_OUTCOMES ? outcome_names[outcome] : "unknown";
 }
 
-/* ---- the tables: keys that several kinds of event have, then a table a kind ---- */
+/* ---- the tables: keys that several kinds of event have, then one table for each kind ---- */
 
 static void put_data(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
@@ -56,7 +56,7 @@ static void put_kind(struct ipw_jw *w, const struct ipw_spec *s, const void *con
     ipw_jw_kstr(w, s->key, ipw_event_name(((const struct ipw_event *)of[0])->kind));
 }
 
-/* A quantile of the gaps is known, and may be 0, where there are any. */
+/* If there are gaps, their quantiles are known and may be 0. */
 static void put_gap(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_event *e = of[0];

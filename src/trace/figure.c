@@ -1,5 +1,6 @@
 #include "trace/figure.h"
 
+#include <math.h>
 #include <stddef.h>
 
 const char *const ipw_provenance_words[] = {"measured", "interpolated", "distributed", "estimated",
@@ -8,4 +9,9 @@ const char *const ipw_provenance_words[] = {"measured", "interpolated", "distrib
 const char *ipw_provenance_name(enum ipw_provenance p)
 {
     return p > IPW_PROV_NONE && p <= IPW_PROV_ESTIMATED ? ipw_provenance_words[p - 1] : "none";
+}
+
+double ipw_figure_add_j(double a, double b)
+{
+    return isnan(a) || isnan(b) ? (double)NAN : (double)(llround(a * 1e6) + llround(b * 1e6)) / 1e6;
 }

@@ -8,7 +8,8 @@
 #include "json/jsonl.h"
 #include "trace/event.h"
 
-enum { MOST_QUERIES = 1 << 26 }; /* a wild index is damage, not a reason to take gigabytes */
+/* A larger index means a damaged file; do not allocate gigabytes for it. */
+enum { MOST_QUERIES = 1 << 26 };
 
 void ipw_query_names_add(struct ipw_query_names *names, const char *id, int32_t index)
 {
@@ -58,7 +59,7 @@ void ipw_query_names_release(struct ipw_query_names *names)
     *names = (struct ipw_query_names){0};
 }
 
-/* "q0003" or "3"; -1: not of that form. */
+/* The number in "q0003" or "3"; -1: another form. */
 static int32_t number_of(const char *want)
 {
     const char *digits = want + (*want == 'q');
@@ -81,7 +82,7 @@ static int not_found(const struct ipw_query_names *names, const char *want, stru
     return rc;
 }
 
-/* By its record or its index. */
+/* Does the query have this task number or index? */
 static bool has_number(const struct ipw_query_name *name, const char *want)
 {
     int32_t number = number_of(want);
@@ -144,7 +145,8 @@ int ipw_query_names_read(struct ipw_query_names *names, const char *run, struct 
         struct ipw_event event;
 
         if (!memmem(line.text, line.n, mark, strlen(mark))) continue;
-        if (ipw_json_parse(&doc, line.text, line.n, NULL, NULL)) continue; /* told when replayed */
+        /* A damaged line is skipped: the replay reports it. */
+        if (ipw_json_parse(&doc, line.text, line.n, NULL, NULL)) continue;
         if (!ipw_event_read(&event, doc, NULL))
             ipw_query_names_start(names, &event, ipw_json_get(doc, "data"));
         ipw_json_free(doc);

@@ -15,14 +15,15 @@
 
 static char *lock_file(const char *folder) { return ipw_asprintf("%s/lock", folder); }
 
-/* Who holds it, as was written there; or "". */
+/* Reads the owner's text from the lock file; "" if there is none. */
 static void read_owner(int fd, char *text, size_t size)
 {
     ssize_t n = pread(fd, text, size - 1, 0);
 
     text[n > 0 ? n : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
-    for (char *c = text; *c; c++) { /* it goes to a terminal, and anybody may have written it */
+    /* The text goes to a terminal, and anyone may have written it. */
+    for (char *c = text; *c; c++) {
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7F) *c = '?';
     }
 }
@@ -37,7 +38,7 @@ static int fail_locked(int fd, const char *folder, struct ipw_err *err)
                     *owner ? owner : "its lock is held");
 }
 
-/* When our process began, in the kernel's ticks since boot; 0: not known. */
+/* The start of our process, in the kernel's ticks since boot; 0: unknown. */
 static unsigned long long own_start(void)
 {
     char text[1024];
@@ -48,7 +49,7 @@ static unsigned long long own_start(void)
 
     if (f) fclose(f);
     text[n] = '\0';
-    at = strrchr(text, ')'); /* after the name, which may hold anything */
+    at = strrchr(text, ')'); /* after the process name, which may contain any character */
     for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
     if (at) start = strtoull(at + 1, NULL, 10);
     return start;
@@ -82,8 +83,8 @@ static int write_owner(const struct ipw_lock *lock, const char *file, struct ipw
     return 0;
 }
 
-/* The owner before us removed the file between our opening and our locking it: what we hold is no
- * longer what others will look at. */
+/* True if the previous owner removed the file between our open and our lock.  Other processes would
+ * then look at another file than the one we hold. */
 static bool was_removed(int fd, const char *file)
 {
     struct stat ours, there;
@@ -147,7 +148,8 @@ int ipw_lock_check(const struct ipw_lock *lock, const char *folder, struct ipw_e
 void ipw_lock_drop(struct ipw_lock *lock, const char *folder, bool remove)
 {
     if (lock->fd < 0) return;
-    /* While it is held; and only our own, should somebody have put a folder here anew. */
+    /* Remove the file while we hold the lock, and only our own: another program may have made a new
+     * folder here. */
     if (remove && ipw_lock_check(lock, folder, NULL) == 0) {
         char *file = lock_file(folder);
 
@@ -165,7 +167,7 @@ int ipw_lock_look(const char *folder, struct ipw_err *err)
     int fd = ipw_open_read(file, &why), rc = 0;
 
     free(file);
-    if (fd < 0 && why.code == IPW_EINVAL) { /* something else in its place: nobody can hold it */
+    if (fd < 0 && why.code == IPW_EINVAL) { /* not a regular file, so no process can hold it */
         if (err) *err = why;
         return fd;
     }

@@ -48,7 +48,7 @@ static void put_verdicts(struct ipw_jw *w, const struct ipw_source_set *set)
     ipw_jw_arr_end(w);
 }
 
-/* What each domain's sum is made of. */
+/* Writes the channels of each domain's sum. */
 static void put_basis(struct ipw_jw *w, const struct ipw_source_set *set)
 {
     ipw_jw_key(w, "basis");
@@ -118,7 +118,7 @@ void ipw_power_row_write(struct ipw_buf *out, const struct ipw_sampler_row *row)
     ipw_buf_addc(out, '\n');
 }
 
-/* One integer, or null, and the comma or the bracket after it, which is left in *end. */
+/* Reads one integer, or null, and the comma or bracket after it, which is stored in *end. */
 static bool take_number(const char **at, int64_t *value, char *end)
 {
     char *stop;

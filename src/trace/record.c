@@ -6,14 +6,14 @@
 #include "base/mem.h"
 #include "json/jsonl.h"
 
-enum { MOST_QUERIES = 10 * 1000 * 1000 }; /* a wild index is no reason to take gigabytes */
+enum { MOST_QUERIES = 10 * 1000 * 1000 }; /* do not allocate gigabytes for a damaged index */
 
 struct ipw_record {
     char *path;
     struct ipw_jsonl_reader *reader;
     struct ipw_record_line *first, **tail;
     bool end;
-    struct ipw_err err; /* of the line after the last one held */
+    struct ipw_err err; /* error of the line after the last one held */
 };
 
 int ipw_record_open(struct ipw_record **out, const char *run, struct ipw_err *err)
@@ -54,7 +54,7 @@ void ipw_record_close(struct ipw_record *r)
     free(r);
 }
 
-/* Reads one more line; false at the end or at damage. */
+/* Reads one more line; false at the end or at a damaged line. */
 static bool more(struct ipw_record *r)
 {
     struct ipw_jsonl_line raw;
@@ -121,7 +121,7 @@ void ipw_record_drop(struct ipw_record *r, const struct ipw_record_line *line)
     free_line(gone);
 }
 
-/* ---- where queries begin ---- */
+/* ---- the places where queries begin ---- */
 
 static void take_start(struct ipw_record_starts *starts, const struct ipw_jsonl_line *line)
 {
@@ -129,7 +129,7 @@ static void take_start(struct ipw_record_starts *starts, const struct ipw_jsonl_
     struct ipw_event event;
     struct ipw_json *doc;
 
-    /* Few lines can be one, and only those are parsed. */
+    /* Parse only the few lines that contain the event's name. */
     if (!memmem(line->text, line->n, start, sizeof start - 1) ||
         ipw_json_parse(&doc, line->text, line->n, NULL, NULL))
         return;

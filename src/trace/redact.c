@@ -8,7 +8,7 @@
 
 enum { CHUNK = 64, MAX_TEXT_BYTES = 512 * 1024 * 1024 };
 
-/* ---- words ---- */
+/* ---- filler words ---- */
 
 int ipw_redact_parse(enum ipw_redact *out, const char *name, struct ipw_err *err)
 {
@@ -41,7 +41,8 @@ static uint64_t mix(uint64_t z)
     return z ^ z >> 31;
 }
 
-/* Exactly n bytes: words of four letters and a space, about a token each as text is on average. */
+/* Writes exactly n bytes: words of four letters and a space, which is about one token each, as in
+ * average text. */
 static void put_filler(struct ipw_buf *out, const struct ipw_redactor *r, const char *s, size_t n)
 {
     static const char words[32][5] = {
@@ -70,7 +71,7 @@ static void write_filler(struct ipw_jw *w, const struct ipw_redactor *r, const c
     ipw_buf_release(&text);
 }
 
-/* Templates of some models read arguments as JSON: they stay an object, as long as before. */
+/* Templates of some models read arguments as JSON, so they stay an object of the same length. */
 static void write_arguments(struct ipw_jw *w, const struct ipw_redactor *r,
                             const struct ipw_json *node, bool as_text)
 {
@@ -95,7 +96,7 @@ static void write_arguments(struct ipw_jw *w, const struct ipw_redactor *r,
     ipw_buf_release(&text);
 }
 
-/* ---- which text is whose ---- */
+/* ---- which texts belong to which kind ---- */
 
 static bool is_one_of(const char *key, const char *const *list)
 {
@@ -121,18 +122,19 @@ static void copy(struct ipw_jw *w, const struct ipw_json *node)
 struct walk {
     const struct ipw_redactor *r;
     struct ipw_jw *w;
-    const char *const *kept; /* members whose text says nothing */
-    bool note;               /* a script's: members of the names of ours mean nothing */
+    const char *const *kept; /* members whose text reveals nothing */
+    /* A script's note: member names that equal ours have another meaning. */
+    bool note;
 };
 
-/* A call that did not come to its end has no event to say why: the word is the program's own, and is
- * there again when the trace is made anew from the events. */
+/* A call that was not finished has no event with its error.  The word "unfinished" is the program's
+ * own, and it appears again when the trace is built from the events. */
 static bool is_our_word(const char *key, const struct ipw_json *node)
 {
     return strcmp(key, "error") == 0 && strcmp(ipw_json_str(node, ""), "unfinished") == 0;
 }
 
-/* All texts below the node, but for those of members that are kept, are of the kind `whose`. */
+/* Writes the node; all texts below it are of the kind `whose`, except those of kept members. */
 static void put(const struct walk *k, const struct ipw_json *node, const char *key, unsigned whose)
 {
     static const char *const arguments[] = {"arguments", NULL};
@@ -163,7 +165,7 @@ static void put(const struct walk *k, const struct ipw_json *node, const char *k
         if (!is_one_of(key, gone) || !hide) {
             const char *role = ipw_json_str(ipw_json_get(node, "role"), "");
 
-            bool call = !k->note && ipw_json_get(node, "name"); /* of a tool */
+            bool call = !k->note && ipw_json_get(node, "name"); /* a tool call */
 
             for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
                 bool tools =
@@ -181,7 +183,7 @@ static void put(const struct walk *k, const struct ipw_json *node, const char *k
 
 /* ---- events ---- */
 
-/* The manifest in it has paths, addresses, the command. */
+/* The manifest inside contains paths, addresses and the command. */
 static void put_run_start(struct ipw_jw *w, const struct ipw_json *data)
 {
     ipw_jw_obj(w);
@@ -209,7 +211,7 @@ static void put_data(const struct walk *k, const struct ipw_json *data, const ch
     else if (strcmp(event, "note") == 0 && is_one_of(name, own_notes))
         copy(k->w, data);
     else if (strcmp(event, "note") == 0 && strcmp(name, "effect") == 0)
-        ipw_jw_raw(k->w, "{}", 2); /* what a script read, whole */
+        ipw_jw_raw(k->w, "{}", 2); /* everything that a script read */
     else if (strcmp(event, "note") == 0 && strcmp(name, "native_module") == 0)
         put(k, data, "data", IPW_REDACT_ALL); /* a path */
     else
@@ -219,7 +221,7 @@ static void put_data(const struct walk *k, const struct ipw_json *data, const ch
 void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
                       const struct ipw_json *line)
 {
-    /* "name" is a tool's or a function's; ids are the server's. */
+    /* "name" belongs to a tool or a function; ids come from the server. */
     static const char *const in_data[] = {
         "answer_source",    "arrivals", "call_id", "finish", "id",          "model",        "name",
         "reasoning_effort", "required", "role",    "type",   "tool_choice", "tool_call_id", NULL};
@@ -286,7 +288,7 @@ static void put_trace(const struct walk *k, const struct ipw_json *node, const c
         }
         ipw_jw_obj_end(k->w);
         break;
-    default: /* an endpoint is an address, whatever is hidden; so it is in the events */
+    default: /* an endpoint is an address, so it is always hidden, here as in the events */
         put(k, node, key,
             strcmp(key, "error") == 0 || strcmp(key, "endpoint") == 0 ? (unsigned)IPW_REDACT_ALL
                                                                       : (unsigned)IPW_REDACT_TEXT);
@@ -303,9 +305,9 @@ void ipw_redact_trace(struct ipw_buf *out, const struct ipw_redactor *r,
     put_trace(&k, line, "");
 }
 
-/* ---- the other two ---- */
+/* ---- the manifest and the summary ---- */
 
-/* A list of texts stays one; everything else is null. */
+/* A list of texts stays a list; everything else becomes null. */
 static void put_hidden(struct ipw_buf *out, const struct ipw_redactor *r,
                        const struct ipw_json *node)
 {
@@ -325,7 +327,7 @@ static void put_hidden(struct ipw_buf *out, const struct ipw_redactor *r,
 void ipw_redact_document(struct ipw_buf *out, const struct ipw_redactor *r,
                          const struct ipw_json *doc)
 {
-    /* What a sensor's own words hold are paths and addresses: "telemetry", "text", "energy_note". */
+    /* Texts of sensors contain paths and addresses: "telemetry", "text", "energy_note". */
     static const char *const hidden[] = {"agent_file",  "body",      "client_base_url",
                                          "command",     "cwd",       "dataset_source",
                                          "energy_note", "forced",    "host",

@@ -1,10 +1,10 @@
-/* trace/redact.h: the files of a run without what was said in them.
+/* trace/redact.h: removes the texts from the files of a run.
  *
- * Texts are replaced by common words of the same length, so that a record stays a record and can be
- * sent again as a workload: equal texts become equal words, and texts that begin alike (to 64 bytes)
- * begin alike afterwards, so that prefix caches are hit as before.  Which words is decided by a hash
- * with a random key that is thrown away.  Lengths, times, token counts, figures, roles, ids of
- * queries, and the names of models and tools stay.  Pure but for the key. */
+ * Texts are replaced by common words of the same length, so the run stays readable and can be sent
+ * again as a workload.  Equal texts become equal words.  Texts with the same beginning (of 64 bytes
+ * or more) keep a common beginning, so prefix caches are hit as before.  A hash with a random key,
+ * which is thrown away, selects the words.  Lengths, times, token counts, energy values, roles, ids
+ * of queries, and the names of models and tools stay.  Pure except for the key. */
 #ifndef IPW_TRACE_REDACT_H
 #define IPW_TRACE_REDACT_H
 
@@ -14,10 +14,11 @@
 #include "base/err.h"
 #include "json/json.h"
 
-enum ipw_redact {                      /* or-ed */
+enum ipw_redact {                      /* flags */
                   IPW_REDACT_TEXT = 1, /* prompts, replies, answers, metadata, scripts' own notes */
-                  IPW_REDACT_TOOLS = 2, /* arguments, results, web requests, what scripts read */
-                  IPW_REDACT_ALL = 3,   /* both */
+                  /* Arguments, results, web requests, data that scripts read. */
+                  IPW_REDACT_TOOLS = 2,
+                  IPW_REDACT_ALL = 3, /* both */
 };
 /* "text", "tools", "all". */
 int ipw_redact_parse(enum ipw_redact *out, const char *name, struct ipw_err *err);
@@ -29,14 +30,14 @@ struct ipw_redactor {
 };
 int ipw_redactor_init(struct ipw_redactor *r, enum ipw_redact what, struct ipw_err *err);
 
-/* A line of events.jsonl (without newline). */
+/* Redacts a line of events.jsonl (without newline). */
 void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
                       const struct ipw_json *line);
-/* A line of traces.jsonl, attempts.jsonl, warmup.jsonl. */
+/* Redacts a line of traces.jsonl, attempts.jsonl, warmup.jsonl. */
 void ipw_redact_trace(struct ipw_buf *out, const struct ipw_redactor *r,
                       const struct ipw_json *line);
-/* manifest.json, summary.json and the headers in power.jsonl: who ran it, where, with which words on
- * the command line, what the sensors say of paths and addresses. */
+/* Redacts manifest.json, summary.json and the headers in power.jsonl: user, machine, command line,
+ * and the sensors' texts with paths and addresses. */
 void ipw_redact_document(struct ipw_buf *out, const struct ipw_redactor *r,
                          const struct ipw_json *doc);
 

@@ -13,12 +13,12 @@
 #include "base/text.h"
 #include "trace/rundir_priv.h"
 
-#define NAME_MAX_BYTES 80 /* of the agent, the model and the dataset in a folder's name */
+#define NAME_MAX_BYTES 80 /* limit for agent, model and dataset in a folder's name */
 #define TRIES_MAX      1000
 #define EVENTS_MAX     (512 * IPW_MIB)
 #define POWER_MAX      (64 * IPW_MIB)
 
-/* What makes a folder a run's. */
+/* A folder with one of these files contains a run. */
 static const char *const run_files[] = {"manifest.json", "events.jsonl", "power.jsonl",
                                         "traces.jsonl", "summary.json"};
 
@@ -48,7 +48,7 @@ bool ipw_rundir_holds_run(const char *path)
     return found;
 }
 
-/* A folder with a run in it: is the run still going on? */
+/* Fails because the folder contains a run; says so if that run is still in progress. */
 static int fail_taken(const char *path, struct ipw_err *err)
 {
     int rc = ipw_lock_look(path, err);
@@ -60,7 +60,7 @@ static int fail_taken(const char *path, struct ipw_err *err)
                     path);
 }
 
-/* The folders above `path`. */
+/* Makes the folders above `path`. */
 static int make_parents(const char *path, struct ipw_err *err)
 {
     char *copy = ipw_strdup(path);
@@ -78,7 +78,7 @@ static int make_parents(const char *path, struct ipw_err *err)
     return rc;
 }
 
-/* 0: made or there; IPW_EEXISTS only with `fresh`. */
+/* 0: made, or it exists; IPW_EEXISTS only with `fresh`. */
 static int make_folder(const char *path, bool fresh, struct ipw_err *err)
 {
     struct stat st;
@@ -121,7 +121,8 @@ static int settle(struct ipw_rundir *dir, struct ipw_err *err)
     if (ipw_rundir_holds_run(dir->path)) return fail_taken(dir->path, err);
     rc = ipw_lock_take(&dir->lock, dir->path, err);
     if (rc < 0) return rc;
-    if (ipw_rundir_holds_run(dir->path)) { /* somebody was here between the look and the lock */
+    /* Another process wrote here between the check and the lock. */
+    if (ipw_rundir_holds_run(dir->path)) {
         ipw_lock_drop(&dir->lock, dir->path, true);
         return fail_taken(dir->path, err);
     }
@@ -152,8 +153,8 @@ static void free_rundir(struct ipw_rundir *dir, bool remove_lock)
     free(dir);
 }
 
-/* A part of a folder's name: no separators, no controls, no leading dot, at most NAME_MAX_BYTES
- * (cut between characters). */
+/* Appends a part of a folder's name: no separators, no control characters, no leading dot, at most
+ * NAME_MAX_BYTES (cut between characters). */
 static void add_part(struct ipw_buf *out, const char *text, bool slug)
 {
     struct ipw_buf part = IPW_BUF(4096);
@@ -193,7 +194,7 @@ static char *default_path(const struct ipw_rundir_names *names)
     return ipw_buf_take(&path, NULL);
 }
 
-/* Makes the folder; *path_out is its path. */
+/* Makes the folder; stores its path in *path_out. */
 static int make_path(char **path_out, const char *path, const struct ipw_rundir_names *names,
                      struct ipw_err *err)
 {
@@ -263,8 +264,8 @@ static void close_appender(struct ipw_rundir *dir, struct ipw_jsonl_appender *a)
     struct ipw_err err;
 
     if (!a) return;
-    /* After a failure the kernel may have dropped the pages: a sync that then succeeds says
-     * nothing, so none is tried again. */
+    /* After a failure the kernel may have dropped the pages, so a later successful sync proves
+     * nothing.  Do not try again. */
     if (!dir->no_sync && !dir->first.code &&
         TEMP_FAILURE_RETRY(fdatasync(ipw_jsonl_append_fd(a))) < 0 && errno != EINVAL) {
         ipw_fail_errno(&dir->first, errno, "%s: the run's files cannot be synced", dir->path);
@@ -276,7 +277,7 @@ int ipw_rundir_close(struct ipw_rundir *dir, struct ipw_err *err)
 {
     int rc;
 
-    ipw_rundir_flush(dir, NULL); /* a failure is kept in dir->first */
+    ipw_rundir_flush(dir, NULL); /* keeps a failure in dir->first */
     close_appender(dir, dir->events);
     close_appender(dir, dir->power);
     close_appender(dir, dir->attempts);

@@ -1,4 +1,4 @@
-/* A run's folder that is written again: what a crash left, and traces that count no more. */
+/* A run's folder that is written again: remains of a crash, and traces that no longer count. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ int ipw_rundir_begin_again(struct ipw_rundir *dir, struct ipw_err *err)
     return rc;
 }
 
-/* Without the file nothing can be written: a failure is the first of all that follow. */
+/* Nothing can be written without the file, so a failure becomes the run's first error. */
 static int reopen(struct ipw_rundir *dir, struct ipw_jsonl_appender **file, const char *name,
                   struct ipw_err *err)
 {
@@ -98,7 +98,7 @@ int ipw_rundir_sync(struct ipw_rundir *dir, struct ipw_err *err)
     const struct ipw_jsonl_appender *files[] = {dir->events, dir->power, dir->attempts, dir->warmup,
                                                 dir->traces};
 
-    ipw_rundir_flush(dir, NULL); /* a failure is kept in dir->first */
+    ipw_rundir_flush(dir, NULL); /* keeps a failure in dir->first */
     for (size_t i = 0; i < sizeof files / sizeof *files && !dir->first.code && !dir->no_sync; i++) {
         if (files[i] && TEMP_FAILURE_RETRY(fdatasync(ipw_jsonl_append_fd(files[i]))) < 0 &&
             errno != EINVAL)
@@ -109,7 +109,7 @@ int ipw_rundir_sync(struct ipw_rundir *dir, struct ipw_err *err)
     return dir->first.code;
 }
 
-/* ---- traces.jsonl again ---- */
+/* ---- rewriting traces.jsonl ---- */
 
 static int sift(struct ipw_jsonl_reader *reader, const char *path, struct ipw_jsonl_appender *to,
                 int (*keep)(void *ud, const char *line, size_t n, struct ipw_err *err), void *ud,
@@ -136,7 +136,7 @@ static int sift(struct ipw_jsonl_reader *reader, const char *path, struct ipw_js
     return rc < 0 ? rc : 0;
 }
 
-/* The new file is complete: it takes the old one's place. */
+/* Puts the complete new file in the old one's place. */
 static int put_in_place(const struct ipw_rundir *dir, struct ipw_jsonl_appender *written,
                         const char *tmp, const char *file, struct ipw_err *err)
 {
@@ -159,7 +159,7 @@ int ipw_rundir_sift_traces(struct ipw_rundir *dir,
     int rc = dir->first.code;
 
     if (rc) why = dir->first;
-    unlink(tmp); /* of a session that was killed in here */
+    unlink(tmp); /* remains of a session that was killed here */
     if (!rc) rc = ipw_jsonl_open(&reader, file, IPW_LINE_MAX, &why);
     if (!rc) rc = ipw_jsonl_append_open(&written, tmp, true, &why);
     if (!rc) rc = sift(reader, file, written, keep, ud, &why);
@@ -168,7 +168,7 @@ int ipw_rundir_sift_traces(struct ipw_rundir *dir,
     ipw_jsonl_append_close(written, NULL);
     if (rc) {
         unlink(tmp);
-    } else { /* appends go to the new file from now on */
+    } else { /* further appends go to the new file */
         rc = reopen(dir, &dir->traces, "traces.jsonl", &why);
     }
     free(tmp);

@@ -1,4 +1,4 @@
-/* The files of a run, as they are written. */
+/* Writes the files of a run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "trace/rundir_priv.h"
 #include "trace/schema.h"
 
-/* Gathered text beyond this is written at once instead of waiting for the loop to sleep. */
+/* More collected text than this is written at once, before the loop sleeps. */
 #define GATHER_BYTES IPW_MIB
 
 static int give_first(const struct ipw_rundir *dir, struct ipw_err *err)
@@ -30,7 +30,7 @@ static int flush_one(struct ipw_rundir *dir, struct ipw_jsonl_appender *to, stru
     if (text->len == 0) return 0;
     if (ipw_jsonl_append(to, text->data, text->len, &err) < 0) dir->first = err;
     ipw_buf_clear(text);
-    if (text->cap > 4 * GATHER_BYTES) ipw_buf_release(text); /* one huge reply, not the rule */
+    if (text->cap > 4 * GATHER_BYTES) ipw_buf_release(text); /* one huge reply is an exception */
     return dir->first.code;
 }
 
@@ -41,7 +41,8 @@ int ipw_rundir_flush(struct ipw_rundir *dir, struct ipw_err *err)
     return dir->first.code ? give_first(dir, err) : 0;
 }
 
-/* Only whole lines stay in a buffer: what was begun at `start` goes when it did not fit. */
+/* Keep only whole lines in the buffer: if the line that begins at `start` did not fit, remove
+ * it. */
 static void check_room(struct ipw_rundir *dir, struct ipw_buf *text, size_t start, const char *name)
 {
     if (!text->failed) return;
@@ -58,7 +59,7 @@ void ipw_rundir_set_redactor(struct ipw_rundir *dir, const struct ipw_redactor *
     dir->redactor = redactor;
 }
 
-/* What cannot be read cannot be redacted: it is not written. */
+/* A line that cannot be parsed cannot be redacted, so it is not written. */
 static void redact(struct ipw_rundir *dir, struct ipw_buf *out, const char *line, size_t n,
                    void (*fn)(struct ipw_buf *out, const struct ipw_redactor *r,
                               const struct ipw_json *line))

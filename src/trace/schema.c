@@ -1,4 +1,5 @@
-/* A query's line, its turns and spans: the tables, and what is written otherwise than a member is. */
+/* The line of a query, with its turns and spans: the tables, and the members that need their own
+ * code. */
 #include "trace/schema.h"
 
 #include <math.h>
@@ -10,8 +11,8 @@
 #include "trace/schema_priv.h"
 #include "trace/spec_rows.h"
 
-/* The structs that the tables are about: the trace, the record (or turn, or span), and what is worked
- * out for the line (schema_priv.h). */
+/* The structs that the tables refer to: the trace, the record (or turn, or span), and the values
+ * computed for the line (schema_priv.h). */
 enum { QUERY, RECORD, TURN = RECORD, SPAN = RECORD, MADE, ENERGY };
 
 static double since(const struct ipw_query_trace *q, int64_t t_ns)
@@ -87,7 +88,7 @@ static bool has_parallel_tools(const struct ipw_turn *turn)
 {
     int64_t busy_until = INT64_MIN;
 
-    for (size_t k = 0; k < turn->n_spans; k++) { /* in order of their starts */
+    for (size_t k = 0; k < turn->n_spans; k++) { /* in order of start */
         const struct ipw_span *span = &turn->spans[k];
 
         if (span->kind != IPW_SPAN_TOOL) continue;
@@ -97,11 +98,11 @@ static bool has_parallel_tools(const struct ipw_turn *turn)
     return false;
 }
 
-/* Upstream's map from tool name to seconds, in which a repeated name becomes name#2, name#3. */
+/* Upstream's map from tool name to seconds; a repeated name becomes name#2, name#3. */
 struct latency {
-    char *key; /* NULL: a free place */
+    char *key; /* NULL: a free slot */
     double s;
-    int again; /* the number that the next call of this name asks for first */
+    int again; /* the suffix that the next call of this name tries first */
 };
 
 static int by_key(const void *a, const void *b)
@@ -109,8 +110,8 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct latency *)a)->key, ((const struct latency *)b)->key);
 }
 
-/* Where the key is or belongs in a table of a power of two, which has free places: a turn may have
- * thousands of calls of one name. */
+/* The slot of the key, or its free slot, in a table whose size is a power of two and that is never
+ * full: a turn may have thousands of calls of one name. */
 static struct latency *place_of(struct latency *all, size_t cap, const char *key)
 {
     size_t at = 5381;
@@ -294,7 +295,7 @@ static void put_turns(struct ipw_jw *w, const struct ipw_spec *s, const void *co
             .wall_clock_s = ipw_ns_to_s(turn->end_ns - turn->start_ns),
             .has_parallel_tools = has_parallel_tools(turn),
             .shared_device_warning = shared(turn->energy),
-            .tool_result_tokens = has_tools(turn) ? -1 : 0, /* nobody counts them */
+            .tool_result_tokens = has_tools(turn) ? -1 : 0, /* nothing counts them */
         };
 
         ipw_spec_write(w, s->of, (const void *const[]){q, turn, &made, turn->energy});
@@ -326,7 +327,8 @@ const struct ipw_spec ipw_spec_trace[] = {
     OF_QUERY(error, TZ),
     PUT_OF("hardware_utilization", OZ, ipw_stats_put_utilization, ipw_spec_utilization),
     PUT("is_resolved", BZ, put_resolved, 0),
-    KEY("judge_cpu_energy_joules", Z), /* there is no judge window of its own: the task is the query */
+    /* We have no separate judge window: the task's window is the query's. */
+    KEY("judge_cpu_energy_joules", Z),
     KEY("judge_cpu_power_avg_watts", Z),
     KEY("judge_gpu_energy_joules", Z),
     KEY("judge_gpu_power_avg_watts", Z),

@@ -1,8 +1,8 @@
-/* trace/schema.h: a query's trace as one line of traces.jsonl, and back.
+/* trace/schema.h: writes a query's trace as one line of traces.jsonl, and reads it.
  *
- * The line is a superset of upstream's QueryTrace and TurnTrace (its names, types and null
- * rules), keys sorted; ours are extra keys.  Reading is lenient:
- * a line of upstream's own (either generation) loads too.  Specified in docs/trace-format.md. */
+ * The line is a superset of upstream's QueryTrace and TurnTrace (names, types and null rules), with
+ * sorted keys; our extra keys come on top.  Reading is lenient: a line written by upstream (either
+ * generation) loads as well.  docs/trace-format.md specifies the format. */
 #ifndef IPW_TRACE_SCHEMA_H
 #define IPW_TRACE_SCHEMA_H
 
@@ -10,43 +10,43 @@
 #include "trace/spec.h"
 #include "trace/turn.h"
 
-/* What is known of a query besides its turns.  Borrowed by the writer; owned by the reader's
- * result. */
+/* A query's values besides its turns.  Borrowed by the writer; owned by the reader's result. */
 struct ipw_query_record {
     const char *workload_type; /* "agentic" by default */
     const char *query_text;
-    const char *response_text;     /* the agent's answer or the error's text */
+    const char *response_text;     /* the agent's answer, or the error's text */
     const char *answer;            /* extracted final answer, or NULL */
     const char *answer_source;     /* "marker", "tool", "last_line", "none", or NULL */
-    int is_resolved;               /* 1, 0, or -1 unknown */
+    int is_resolved;               /* 1, 0, or -1: unknown */
     const char *unscorable_reason; /* or NULL */
     const char *score_metadata;    /* JSON object text, or NULL */
     const char *metadata;          /* JSON object text: level, files, ...; or NULL */
     const char *model;
-    double cost_usd;                    /* NAN unknown */
-    int n_malformed;                    /* replies that the agent could not use */
-    int64_t lua_peak_bytes, lua_cpu_ns; /* -1 unknown */
+    double cost_usd;                    /* NAN: unknown */
+    int n_malformed;                    /* number of replies that the agent could not use */
+    int64_t lua_peak_bytes, lua_cpu_ns; /* -1: unknown */
     int epoch;
-    int segment;            /* the session of the run that it ran in, from 0 */
-    const char *superseded; /* of an earlier attempt: "cut", "failed", ...; or NULL */
+    int segment;            /* the session of the run, from 0 */
+    const char *superseded; /* for an earlier attempt: "cut", "failed", ...; or NULL */
 };
 
 /* Appends the line without its newline.  `anchor` NULL leaves "started_at" null. */
 void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *trace,
                             const struct ipw_query_record *record, const struct ipw_anchor *anchor);
 
-/* A trace read back: `doc` owns the strings of `record` and the reasons of the figures. */
+/* A trace that was read: `doc` owns the strings of `record` and the reasons of the energy
+ * values. */
 struct ipw_query_loaded {
     struct ipw_query_trace trace;
     struct ipw_query_record record;
     struct ipw_json *doc;
     char *texts[2];         /* record.metadata and record.score_metadata */
     const char *started_at; /* as written, or NULL */
-    const char *line; /* the line itself, n bytes: within ipw_rundir_each_query()'s callback only */
+    const char *line; /* the line itself, n bytes; only within ipw_rundir_each_query()'s callback */
     size_t line_n;
-    bool ours; /* our own line; false: upstream's, whose joules are taken over as "estimated" */
+    bool ours; /* our own line; false: upstream's, whose joules count as "estimated" */
 };
-/* On failure *out needs no release and the message names the field at fault. */
+/* On failure *out needs no release, and the message names the field at fault. */
 int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,
                           struct ipw_err *err);
 void ipw_query_loaded_release(struct ipw_query_loaded *loaded);

@@ -7,12 +7,12 @@
 #include "trace/schema_priv.h"
 #include "trace/spec_rows.h"
 
-/* ---- figures ---- */
+/* ---- energy values ---- */
 
-/* The figures of one window, and what stands beside them in some places (NULL: nothing does). */
+/* The energy values of one window, with optional companions (NULL: none). */
 struct figures {
     const struct ipw_query_trace *q;
-    const struct ipw_figure *energy, *devices; /* of the domains; of q->devices */
+    const struct ipw_figure *energy, *devices; /* one per domain; one per device of q->devices */
     const double *mean_w, *peak_w;
     char *const *sources;
 };
@@ -67,8 +67,8 @@ static void put_known(struct ipw_jw *w, const char *key, const double *watts, en
     if (watts && isfinite(watts[d])) ipw_jw_knum(w, key, watts[d]);
 }
 
-/* A member at its default (no coverage, no samples, no reason) is left out, so that the many figures
- * of a machine without sensors stay short. */
+/* Leaves out a member with its default value (no coverage, no samples, no reason), so that the many
+ * unknown values of a machine without sensors stay short. */
 static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struct figures *beside,
                        enum ipw_domain d)
 {
@@ -157,7 +157,7 @@ void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_
     }
 }
 
-/* ---- accounts: where a query's joules went ---- */
+/* ---- accounts: the parts of a query's energy ---- */
 
 #define ACCOUNT(member, kinds) HELD(#member, kinds, 0, struct ipw_query_account, member)
 #define ATTRIBUTED             HELD("attributed_j", N, 1, struct ipw_figure, j)
@@ -171,7 +171,7 @@ static const struct ipw_spec device_account[] = {
     END,
 };
 
-/* Of each device of a domain that has several; of: the domain's account and figure, the trace, the
+/* Each device of a domain with several; of: the domain's account and energy value, the trace, the
  * domain. */
 static void put_device_accounts(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
@@ -322,7 +322,7 @@ struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_trace *q,
 static struct ipw_query_account read_account(const struct ipw_json *object)
 {
     struct ipw_query_account a;
-    struct ipw_figure attributed; /* read with the figures */
+    struct ipw_figure attributed; /* read with the energy values */
 
     ipw_spec_read(object, device_account, (void *const[]){&a, &attributed});
     return a;
@@ -352,7 +352,7 @@ void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *l
     for (size_t i = 0; i < q->n_devices; i++) {
         const struct ipw_json *of = devices_of(accounts, q->devices[i].domain);
 
-        if (!of) continue; /* an older line, or no figure of the domain */
+        if (!of) continue; /* an older line, or the domain has no energy value */
         if (!q->device_account) q->device_account = no_accounts(q->n_devices);
         q->device_account[i] = read_account(ipw_json_get(of, q->devices[i].name));
     }

@@ -1,12 +1,12 @@
-/* trace/schema_priv.h: the energy part of a trace line, written and read (schema_energy.c), for
- * schema.c and schema_read.c.  For nobody else. */
+/* trace/schema_priv.h: the energy part of a trace line, written and read (schema_energy.c).
+ * Internal to schema.c and schema_read.c. */
 #ifndef IPW_TRACE_SCHEMA_PRIV_H
 #define IPW_TRACE_SCHEMA_PRIV_H
 
 #include "trace/schema.h"
 #include "trace/spec.h"
 
-/* Members of a line that are worked out when it is written. */
+/* Members of a line that are computed when it is written. */
 struct ipw_made_span {
     double start_s, end_s;
 };
@@ -24,33 +24,34 @@ struct ipw_made_query {
     const char *query_id, *query_text, *response_text, *started_at, *workload_type;
 };
 
-/* Domain to figure; domain to account or null; of a channel. */
+/* Domain to energy value; domain to account or null; one channel's metric. */
 extern const struct ipw_spec ipw_spec_energy[], ipw_spec_accounts[], ipw_spec_metric[];
 extern const struct ipw_spec ipw_spec_turn[], ipw_spec_span[];
 
-/* `devices` (figures of q->devices), `mean_w` and `peak_w` may be NULL. */
+/* `devices` (energy values of q->devices), `mean_w` and `peak_w` may be NULL. */
 void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
                            const struct ipw_figure *energy, const struct ipw_figure *devices,
                            const double *mean_w, const double *peak_w);
-/* Of rows of the query's table; of[0] is the trace.  "energy": with mean_w and sources. */
+/* Rows of the query's table; of[0] is the trace.  "energy": with mean_w and sources. */
 void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
 void ipw_schema_put_metrics(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
-/* "remote_domains": only of a model on another machine. */
+/* "remote_domains": only for a model on another machine. */
 void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_spec *s,
                                    const void *const *of);
 
-/* The JSON text of an object or array, owned by the caller; NULL: it is empty or absent. */
+/* The JSON text of an object or array, owned by the caller; NULL if empty or absent. */
 char *ipw_schema_text(const struct ipw_json *node);
 /* `mean_w` and `peak_w` may be NULL. */
 void ipw_schema_read_energy(struct ipw_figure *energy, double *mean_w, double *peak_w,
                             const struct ipw_json *object);
-/* The trace's devices, of its query's energy. */
+/* Reads the trace's devices from its query's energy. */
 void ipw_schema_read_device_table(struct ipw_query_trace *q, const struct ipw_json *energy);
-/* Their figures within an energy object, owned by the caller; NULL: the trace has none. */
+/* Reads the devices' values in an energy object, owned by the caller; NULL: the trace has no
+ * devices. */
 struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_trace *q,
                                            const struct ipw_json *energy);
 void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_json *line);
-/* accounts, metrics and sources of our own lines; what is absent is not known. */
+/* Reads accounts, metrics and sources of our own lines; absent values are unknown. */
 void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *line);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading a line of traces.jsonl: ours, or one of upstream's two generations. */
+/* Reads a line of traces.jsonl: ours, or one of upstream's two generations. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "trace/channel_stats.h"
 #include "trace/schema_priv.h"
 
-/* Upstream's plain number.  How it was obtained is not said, so it is the weakest that is known. */
+/* Upstream's plain number.  Its provenance is unknown, so use the weakest. */
 static struct ipw_figure foreign_figure(double j)
 {
     return (struct ipw_figure){
@@ -35,8 +35,8 @@ static bool read_span_kind(enum ipw_span_kind *out, const char *name)
     return false;
 }
 
-/* Beyond 2^53 ns (104 days) seconds no longer say which nanosecond is meant: they would be read as
- * another instant than they were written from. */
+/* Beyond 2^53 ns (104 days) seconds as a double no longer identify a nanosecond, so a value would
+ * be read as another instant than was written. */
 #define MOST_S 9e6
 
 static int64_t after(int64_t start_ns, double s)
@@ -77,8 +77,8 @@ static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
     return 0;
 }
 
-/* Upstream keeps no spans, only the names of the tools in order and their seconds by name, with
- * name#2 for a repetition.  Where in the turn they ran is not known: they are laid at its start. */
+/* Upstream keeps no spans.  It has only the tools' names in order and their seconds by name, with
+ * name#2 for a repetition.  Their place in the turn is unknown, so put them at its start. */
 static void foreign_tools(struct ipw_turn *turn, const struct ipw_json *node)
 {
     const struct ipw_json *names = ipw_json_get(node, "tools_called");
@@ -200,8 +200,8 @@ static void sum_tokens(struct ipw_query_trace *q)
     }
 }
 
-/* The older generation has no figure for the query: it is the sum of its turns, if all are known.
- */
+/* The older generation has no energy value for the query: use the sum of its turns, if all are
+ * known. */
 static struct ipw_figure foreign_total(const struct ipw_query_trace *q, enum ipw_domain d,
                                        double own_j)
 {

@@ -46,7 +46,7 @@ static int check_each(const struct ipw_json *node, const struct ipw_spec *of, co
     for (const struct ipw_json *c = ipw_json_first(node); c; c = ipw_json_next(c), i++) {
         char at[192];
 
-        if (!list && ipw_json_is_null(c)) continue; /* a name of which nothing is known */
+        if (!list && ipw_json_is_null(c)) continue; /* this name has no value */
         if (list) {
             snprintf(at, sizeof at, "%s[%zu]", path, i);
         } else {

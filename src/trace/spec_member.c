@@ -1,4 +1,4 @@
-/* Members of structs, written and read by a table. */
+/* Writes and reads struct members by a table. */
 #include <math.h>
 #include <string.h>
 

@@ -7,9 +7,9 @@
 #include "energy/source.h"
 #include "trace/spec.h"
 
-/* Seconds are nanoseconds divided: differences of two of them are off by less than this. */
+/* Seconds are divided nanoseconds, so differences of two of them are exact to this. */
 #define SAME_S 5e-7
-/* Figures are whole microjoules; bounds are not. */
+/* Energy values are whole microjoules; bounds are not. */
 #define ROUNDING_J 1e-5
 
 static int64_t whole(const struct ipw_json *object, const char *key)
@@ -71,7 +71,7 @@ static int check_spans(const struct ipw_json *spans, const char *where, struct i
     return 0;
 }
 
-/* A key that repeats a figure under upstream's name. */
+/* Checks a key that repeats an energy value under upstream's name. */
 static int check_copy(const struct ipw_json *object, const char *key, const struct ipw_json *energy,
                       int domain, const char *where, struct ipw_err *err)
 {
@@ -82,7 +82,7 @@ static int check_copy(const struct ipw_json *object, const char *key, const stru
 
 struct sums {
     double joules[IPW_DOMAIN_COUNT];
-    int64_t retries, tools, input, output; /* input, output: -1 once one is not known */
+    int64_t retries, tools, input, output; /* input, output: -1 if any is unknown */
     double end_s;
 };
 
@@ -162,7 +162,7 @@ static int check_sums(const struct ipw_json *query, const struct sums *sums, str
     return 0;
 }
 
-/* Each device's part of an account: they sum to the domain's, to the microjoule. */
+/* The devices' parts of an account sum to the domain's, to the microjoule. */
 static int check_devices(const struct ipw_json *account, const char *domain, struct ipw_err *err)
 {
     static const char *const keys[] = {"attributed_j", "exclusive_j", "idle_tax_j", "marginal_j",

@@ -1,5 +1,5 @@
-/* trace/spec_rows.h: short words for the rows of the tables of trace/spec.h.  For the files of trace/ that
- * have a table; for nobody else. */
+/* trace/spec_rows.h: short macros for the rows of the tables of trace/spec.h.  Internal to the
+ * files of trace/ that have a table. */
 #ifndef IPW_TRACE_SPEC_ROWS_H
 #define IPW_TRACE_SPEC_ROWS_H
 
@@ -9,7 +9,7 @@
 #include "trace/figure.h"
 #include "trace/spec.h"
 
-/* Kinds; Z: or null, OPT: or absent. */
+/* Kinds of value; Z: or null, OPT: or absent. */
 enum {
     T = IPW_SPEC_TEXT,
     TZ = IPW_SPEC_TEXT | IPW_SPEC_NULL,
@@ -36,7 +36,7 @@ enum {
 #define KEY(name, kinds)             {.key = name, .kind = kinds}
 #define OF(name, kinds, table)       {.key = name, .kind = kinds, .of = table}
 #define WORD(name, kinds, list)      {.key = name, .kind = kinds, .words = list}
-/* A member of the struct number `in` of those that the table is about, and its key. */
+/* A member of struct number `in` among those that the table refers to, and its key. */
 #define HELD(name, kinds, in, type, member)                                                        \
     {.key = name, .kind = kinds, .base = in, .at = offsetof(type, member), .hold = HOLD(type, member)}
 #define HOLD(type, member)                                                                         \
@@ -44,10 +44,10 @@ enum {
              size_t: IPW_HOLD_SIZE, double: IPW_HOLD_NUM, bool: IPW_HOLD_BOOL,                     \
              const char *: IPW_HOLD_TEXT, char *: IPW_HOLD_OWN,                                    \
              struct ipw_figure: IPW_HOLD_FIGURE)
-/* Written by a function; `n` is a number for it. */
+/* A row written by a function; `n` is a number for it. */
 #define PUT(name, kinds, function, n)       {.key = name, .kind = kinds, .put = function, .at = n}
 #define PUT_OF(name, kinds, function, table) {.key = name, .kind = kinds, .put = function, .of = table}
-/* A row a domain; its number is at hand as `at`. */
+/* One row per domain; the function gets the domain's number as `at`. */
 #define DOMAINS(kinds, function, table)                                                            \
     DOMAIN("cpu", IPW_DOMAIN_CPU, kinds, function, table),                                         \
         DOMAIN("dram", IPW_DOMAIN_DRAM, kinds, function, table),                                   \

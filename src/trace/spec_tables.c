@@ -1,7 +1,8 @@
-/* The tables of files that no one struct holds: the header of power.jsonl, manifest.json,
+/* The tables of files without a struct of their own: the header of power.jsonl, manifest.json,
  * summary.json. */
 #include "trace/spec_rows.h"
 
+/* clang-format off */
 static const char *const channel_kinds[] = {"counter", "gauge", "metric", "estimate", NULL};
 static const struct ipw_spec channel[] = {
     KEY("device", TZ),
@@ -19,20 +20,29 @@ static const struct ipw_spec channel[] = {
     KEY("window_ns", C | OPT),
     END,
 };
-static const struct ipw_spec source[] = {OF("channels", A, channel), KEY("name", T),
-                                         KEY("note", TZ), KEY("period_ns", C), END};
+static const struct ipw_spec source[] = {
+    OF("channels", A, channel),
+    KEY("name", T),
+    KEY("note", TZ),
+    KEY("period_ns", C),
+    END,
+};
 const struct ipw_spec ipw_spec_power_header[] = {
-    KEY("basis", OZ),         KEY("format", C | OPT),   KEY("interval_ns", C),
-    KEY("row", A | OPT),      KEY("schema_version", C), KEY("segment", C | OPT),
-    OF("sources", A, source), KEY("verdicts", A),       END,
+    KEY("basis", OZ),
+    KEY("format", C | OPT),
+    KEY("interval_ns", C),
+    KEY("row", A | OPT),
+    KEY("schema_version", C),
+    KEY("segment", C | OPT),
+    OF("sources", A, source),
+    KEY("verdicts", A),
+    END,
 };
 
-static const struct ipw_spec clock_anchor[] = {KEY("boot_ns", I), KEY("mono_ns", I),
-                                               KEY("wall_ns", I), END};
+static const struct ipw_spec clock_anchor[] = {KEY("boot_ns", I), KEY("mono_ns", I), KEY("wall_ns", I), END};
 static const struct ipw_spec program[] = {KEY("name", T), KEY("version", T), END};
 static const struct ipw_spec torn[] = {KEY("bytes", C), KEY("file", T), KEY("offset", C), END};
-static const struct ipw_spec session_books[] = {KEY("idle_j", NZ), KEY("reason", TZ),
-                                                KEY("total_j", NZ), END};
+static const struct ipw_spec session_balance[] = {KEY("idle_j", NZ), KEY("reason", TZ), KEY("total_j", NZ), END};
 static const char *const ends[] = {"complete", "interrupted", "limit", "killed", NULL};
 static const struct ipw_spec segment[] = {
     KEY("baseline", OZ | OPT),
@@ -45,7 +55,7 @@ static const struct ipw_spec segment[] = {
     KEY("energy_note", TZ | OPT),
     KEY("forced", A),
     KEY("hardware", OZ),
-    OF("ledger", OZ | EACH, session_books),
+    OF("ledger", OZ | EACH, session_balance),
     KEY("not_quiet", TZ),
     KEY("note", TZ | OPT),
     KEY("own", OZ),
@@ -88,13 +98,15 @@ static const struct ipw_spec balance[] = {
     END,
 };
 static const char *const states[] = {"complete", "interrupted", "limit", NULL};
-static const struct ipw_spec run[] = {KEY("agent", T),
-                                      KEY("dataset", T),
-                                      KEY("earlier_attempts", C),
-                                      KEY("model", TZ),
-                                      KEY("planned", CZ),
-                                      KEY("sessions", CZ),
-                                      END};
+static const struct ipw_spec run[] = {
+    KEY("agent", T),
+    KEY("dataset", T),
+    KEY("earlier_attempts", C),
+    KEY("model", TZ),
+    KEY("planned", CZ),
+    KEY("sessions", CZ),
+    END,
+};
 static const struct ipw_spec totals[] = {
     KEY("accuracy", NZ),
     KEY("completed", C),
@@ -156,3 +168,4 @@ const struct ipw_spec ipw_spec_summary[] = {
     OF("totals", O, totals),
     END,
 };
+/* clang-format on */

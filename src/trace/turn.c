@@ -7,14 +7,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* The end of a span whose end event has not come. */
+/* The end of a span whose end event has not come yet. */
 #define OPEN INT64_MIN
 
 struct ipw_turn_builder {
     struct ipw_query_trace trace;
-    bool any;           /* an event was seen */
-    bool ended;         /* query_end was seen: what comes after is not the query's */
-    bool retry_pending; /* the last attempt failed and said that another follows */
+    bool any;           /* any event was seen */
+    bool ended;         /* query_end was seen; later events do not belong to the query */
+    bool retry_pending; /* the last attempt failed and announced another */
     int64_t last_ns;
 };
 
@@ -120,9 +120,9 @@ static struct ipw_span *find_open_in(struct ipw_turn *turn, enum ipw_span_kind k
     return found;
 }
 
-/* The open span an end event belongs to: by number; an event without one (of a foreign recorder)
- * closes the oldest open span of its kind and name, so that two calls of one tool that run side by
- * side are not taken for each other's inner one. */
+/* Finds the open span that an end event belongs to, by its number.  An event without a number (from
+ * other software) closes the oldest open span of its kind and name.  So two concurrent calls of one
+ * tool are not taken for nested ones. */
 static struct ipw_span *find_open(struct ipw_turn_builder *b, enum ipw_span_kind kind, int32_t id,
                                   const char *name, struct ipw_turn **in_turn)
 {
@@ -175,7 +175,8 @@ static struct ipw_span *start_lm(struct ipw_turn_builder *b, const struct ipw_ev
 
 static void take_tokens(struct ipw_turn *turn, const struct ipw_lm_facts *f)
 {
-    /* Of the reply that was used; of a failed attempt only where nothing better is known. */
+    /* Use the values of the successful attempt; those of a failed one only if nothing better is
+     * known. */
     bool ok = f->outcome == IPW_LM_OK;
 
     if (ok || turn->input_tokens < 0) turn->input_tokens = f->input_tokens;
@@ -187,7 +188,8 @@ static void take_tokens(struct ipw_turn *turn, const struct ipw_lm_facts *f)
     if (ok || turn->reasoning_tokens < 0) turn->reasoning_tokens = f->reasoning_tokens;
 }
 
-/* A failed attempt that was paid for counts; one that cost nothing known leaves no mark. */
+/* Adds an attempt's known cost, also of a failed attempt.  A failed attempt of unknown cost changes
+ * nothing; a successful one makes the sum unknown. */
 static void take_cost(struct ipw_turn *turn, const struct ipw_lm_facts *f)
 {
     if (f->cost_known)
@@ -196,7 +198,7 @@ static void take_cost(struct ipw_turn *turn, const struct ipw_lm_facts *f)
         turn->cost_usd = NAN;
 }
 
-/* From the request's start to a stamp; NAN when that was not seen. */
+/* Seconds from the request's start to a stamp; NAN if the stamp is unknown. */
 static double from_start(int64_t sent_ns, int64_t t_ns)
 {
     return t_ns && t_ns >= sent_ns ? ipw_ns_to_s(t_ns - sent_ns) : NAN;
@@ -242,7 +244,7 @@ static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
     int64_t sent_ns;
     int attempt;
 
-    if (!span) { /* an end without a start is listed all the same, without duration */
+    if (!span) { /* an end without a start is listed anyway, without duration */
         span = start_lm(b, e);
         turn = last_turn(b);
     }
@@ -267,8 +269,8 @@ static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
     sent_ns = f->sent_ns ? f->sent_ns : span->start_ns;
     take_times(turn, f, sent_ns, span->end_ns);
     if (f->first_token_ns >= sent_ns) {
-        struct ipw_span *phase =
-            add_span(turn, IPW_SPAN_PREFILL, turn->model, 0, sent_ns); /* `span` may move here */
+        /* This may move `span`. */
+        struct ipw_span *phase = add_span(turn, IPW_SPAN_PREFILL, turn->model, 0, sent_ns);
 
         phase->end_ns = f->first_token_ns;
         phase->attempt = attempt;
@@ -288,9 +290,9 @@ static struct ipw_span *start_tool(struct ipw_turn_builder *b, const struct ipw_
 {
     struct ipw_turn *turn = last_turn(b);
 
-    if (!turn) { /* a tool that runs before any inference opens a turn of its own */
+    if (!turn) { /* a tool that runs before any model call opens its own turn */
         turn = open_turn(b, e->t_ns);
-        turn->input_tokens = 0; /* known: no model was asked */
+        turn->input_tokens = 0; /* known to be 0, because no model was called */
         turn->output_tokens = 0;
     }
     b->trace.n_tool_calls++;
@@ -427,7 +429,7 @@ void ipw_turn_builder_cut(struct ipw_turn_builder *b, int64_t end_ns)
     for (size_t i = 0; i < q->n_turns; i++) cut_turn(&q->turns[i], end_ns);
 }
 
-/* Finishing. */
+/* ---- finishing ---- */
 
 struct interval {
     int64_t from, to;
@@ -440,7 +442,7 @@ static int by_start(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* Insertion sort: stable, and the spans are nearly in order already. */
+/* Insertion sort: stable, and the spans are nearly sorted already. */
 static void sort_spans(struct ipw_turn *turn)
 {
     for (size_t i = 1; i < turn->n_spans; i++) {
@@ -481,8 +483,8 @@ static size_t add_wait(struct ipw_turn *turn, struct interval wait, struct inter
     return n;
 }
 
-/* The waits between the attempts of a turn, which are in order of time, and at its end before the
- * next turn was let go: added to `busy`, since they are not the agent's time either. */
+/* Adds to `busy` the waits between the attempts of a turn, which are in order of time, and the wait
+ * at its end for the in-flight limit.  They are not agent time either. */
 static size_t add_waits(struct ipw_turn *turn, struct interval **busy, size_t *cap, size_t n)
 {
     int64_t end_ns = OPEN, held_from_ns = turn->end_ns - turn->held_ns;
@@ -501,8 +503,9 @@ static size_t add_waits(struct ipw_turn *turn, struct interval **busy, size_t *c
     return n;
 }
 
-/* What of each turn is neither inference nor tool.  Spans may reach into a later turn (a tool that
- * the agent did not wait for), so the busy time is the union over the whole query. */
+/* Agent time is the part of each turn that is neither inference nor tool.  A span may reach into a
+ * later turn (a tool that the agent did not wait for), so the busy time is the union over the whole
+ * query. */
 static void fill_agent_time(struct ipw_query_trace *q)
 {
     struct interval *busy = NULL;
@@ -548,7 +551,7 @@ static void make_figures(struct ipw_turn *turn)
     for (size_t k = 0; k < turn->n_spans; k++) turn->spans[k].energy = ipw_turn_figures();
 }
 
-/* Unknown (-1) when a part is, and when no count of tokens can be so large. */
+/* Unknown (-1) if a part is unknown, or if the sum overflows. */
 static void add_tokens(int64_t *sum, int64_t more)
 {
     if (*sum < 0 || more < 0 || __builtin_add_overflow(*sum, more, sum)) *sum = -1;

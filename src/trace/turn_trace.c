@@ -1,4 +1,4 @@
-/* A query's trace: made, asked, given back. */
+/* A query's trace: creating, querying and releasing it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ unsigned ipw_query_lm_domains(const struct ipw_query_trace *trace)
     const struct ipw_figure *gpu = &trace->energy[IPW_DOMAIN_GPU];
 
     if (trace->lm_remote) return trace->lm_domains;
-    /* Lines written before the key remote_domains say it by the reason of the GPU alone. */
+    /* Lines older than the key remote_domains mark a remote model only by the GPU's reason. */
     if (!gpu->known && gpu->reason && !strcmp(gpu->reason, "remote")) return 0;
     return (1u << IPW_DOMAIN_COUNT) - 1;
 }

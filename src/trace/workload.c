@@ -10,7 +10,7 @@
 #include "trace/find_query.h"
 #include "trace/workload_priv.h"
 
-/* What a line of a file of rows, of a run's record, may be long. */
+/* Limits of a line: of a run's events.jsonl, of a file of rows. */
 static const size_t LINE_MAX_BYTES[] = {IPW_LINE_MAX, 64 * IPW_MIB};
 static const size_t NAMES_MAX_BYTES = IPW_WORKLOAD_ROW - 1;
 
@@ -113,7 +113,7 @@ void ipw_workload_table_remove(struct ipw_workload_table *t, uint64_t hash, ipw_
     hole = table_find(t, hash, same, ud, key);
     if (t->slots[hole] == IPW_WORKLOAD_NONE) return;
     t->n--;
-    /* What comes after it moves up, unless that is before its own place. */
+    /* Move later entries up, unless an entry would land before its own slot. */
     for (size_t at = (hole + 1) & mask; t->slots[at] != IPW_WORKLOAD_NONE; at = (at + 1) & mask) {
         size_t own = (size_t)t->hashes[at] & mask;
 
@@ -142,7 +142,7 @@ static int by_time(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Queries that never asked anything are no work. */
+/* Drop queries without requests. */
 static void tidy(struct ipw_workload *w)
 {
     size_t n = 0;
@@ -198,7 +198,7 @@ void ipw_workload_free(struct ipw_workload *w)
     free(w);
 }
 
-/* ---- what it holds ---- */
+/* ---- access ---- */
 
 const char *ipw_workload_path(const struct ipw_workload *w) { return w->path; }
 bool ipw_workload_is_lines(const struct ipw_workload *w) { return w->lines; }
@@ -221,7 +221,8 @@ int ipw_workload_epoch(const struct ipw_workload *w, size_t i)
     return w->lines ? 0 : w->starts[w->places[i].name].epoch;
 }
 
-/* Which one is meant: its id, and of a record's with several epochs which; -1: all. */
+/* Finds the query that `want` means: its id, and its epoch if the task has several; -1: all
+ * epochs. */
 static int find_meant(char **id, int *epoch, size_t *at, struct ipw_workload *w, const char *want,
                       struct ipw_err *err)
 {
@@ -266,7 +267,7 @@ int ipw_workload_keep(struct ipw_workload *w, const char *want, size_t limit, st
     return rc;
 }
 
-/* ---- reading it again ---- */
+/* ---- reading again ---- */
 
 void ipw_workload_turn_release(struct ipw_workload_turn *turn)
 {

@@ -1,4 +1,4 @@
-/* Reads the Mooncake line format (docs/trace-format.md says what its fields mean). */
+/* Reads the Mooncake line format (docs/trace-format.md describes its fields). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static int read_count(int64_t *out, const struct ipw_json *row, const char *key,
     return rc;
 }
 
-/* Milliseconds, zero or more; *ns stays as it is when the row has none. */
+/* Reads milliseconds, zero or more; leaves *ns unchanged if the row has none. */
 static void read_ms(int64_t *ns, const struct ipw_json *row, const char *key, int *rc,
                     struct ipw_err *err)
 {
@@ -75,7 +75,7 @@ static int read_row(struct ipw_workload_turn *turn, char **session, const struct
     if (ipw_json_kind(row) != IPW_JSON_OBJ) return ipw_fail(err, IPW_EPARSE, "expected an object");
     rc = read_session(session, row, err);
     read_ms(&turn->at_ns, row, "timestamp", &rc, err);
-    read_ms(&turn->gap_ns, row, "delay", &rc, err); /* none: at once */
+    read_ms(&turn->gap_ns, row, "delay", &rc, err); /* absent: no delay */
     if (rc) return rc;
     rc = read_count(&turn->input_tokens, row, "input_length", err);
     if (!rc) rc = read_count(&turn->output_tokens, row, "output_length", err);
@@ -96,7 +96,7 @@ int ipw_workload_row(struct ipw_workload_turn *turn, char **session, const char 
     return rc;
 }
 
-/* A row without a time stamp comes its delay after the one before it in its session. */
+/* A row without a time stamp comes its delay after the row before it in its session. */
 static int settle_time(struct ipw_workload_turn *turn, bool first, int64_t before_ns,
                        struct ipw_err *err)
 {
@@ -107,17 +107,17 @@ static int settle_time(struct ipw_workload_turn *turn, bool first, int64_t befor
     return 0;
 }
 
-/* ---- all of them, once ---- */
+/* ---- the index of all rows ---- */
 
-struct tail { /* the last row so far */
+struct tail { /* a session's last row so far */
     uint32_t entry;
     int64_t at_ns;
 };
 
 struct indexing {
     struct ipw_workload *w;
-    struct ipw_workload_table sessions; /* places by name */
-    struct tail *tails;                 /* by place; of sessions only */
+    struct ipw_workload_table sessions; /* indices of places by name */
+    struct tail *tails;                 /* by index of place; for sessions only */
     size_t n_tails, cap_tails;
 };
 
@@ -135,7 +135,7 @@ static struct tail *tail_of(struct indexing *x, uint32_t place)
     return &x->tails[place];
 }
 
-/* Rows of one session_id are the requests of one query; others are queries by themselves. */
+/* Rows with the same session_id are the requests of one query; any other row is its own query. */
 static int place_of(uint32_t *place, struct indexing *x, const char *session, int64_t number,
                     struct ipw_err *err)
 {
@@ -208,7 +208,7 @@ int ipw_workload_index_lines(struct ipw_workload *w, struct ipw_err *err)
     ipw_workload_table_release(&x.sessions);
     free(x.tails);
     if (rc) return rc;
-    /* The first request begins it, whatever its time stamp. */
+    /* The first request starts the workload, whatever its time stamp. */
     for (size_t i = 0; i < w->n; i++)
         if (w->places[i].at_ns < first_ns) first_ns = w->places[i].at_ns;
     for (size_t i = 0; i < w->n; i++) w->places[i].at_ns -= first_ns;
@@ -216,7 +216,7 @@ int ipw_workload_index_lines(struct ipw_workload *w, struct ipw_err *err)
     return 0;
 }
 
-/* ---- one, again ---- */
+/* ---- one row again ---- */
 
 int ipw_workload_read_line(struct ipw_workload_query *q, const struct ipw_jsonl_line *line,
                            struct ipw_err *err)

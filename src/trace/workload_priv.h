@@ -1,7 +1,7 @@
-/* trace/workload_priv.h: where the requests of a workload stand in its file.
+/* trace/workload_priv.h: the index of a workload: the places of its requests in the file.
  *
- * Filled by workload_lines.c and workload_record.c while they read the file once, in its order; put
- * into the order of time by workload.c, which reads from it.  Not for other floors. */
+ * workload_lines.c and workload_record.c fill it while they read the file once.  workload.c sorts
+ * it by time and reads requests through it.  Internal to these files. */
 #ifndef IPW_TRACE_WORKLOAD_PRIV_H
 #define IPW_TRACE_WORKLOAD_PRIV_H
 
@@ -11,73 +11,75 @@
 
 #define IPW_WORKLOAD_NONE UINT32_MAX
 
-struct ipw_workload_place { /* a query */
+struct ipw_workload_place { /* one query */
     int64_t at_ns;
-    uint32_t first; /* entry */
-    uint32_t n;     /* requests, without those that were sent again */
-    uint32_t name; /* of lines: where in `names`, or IPW_WORKLOAD_ROW + its row from 0, which has no
-                       name; of a record: which of `starts` */
+    uint32_t first; /* its first entry */
+    uint32_t n;     /* number of requests, without those that were sent again */
+    /* Of lines: offset in `names`, or IPW_WORKLOAD_ROW + the row number from 0 for a row without a
+     * name; of a run: index in `starts`. */
+    uint32_t name;
 };
 #define IPW_WORKLOAD_ROW (UINT32_C(1) << 31)
 
-struct ipw_workload_facts { /* of a request in a record, which holds them in several lines */
+struct ipw_workload_facts { /* a request in a run, which stores it in several lines */
     int64_t at_ns, gap_ns;
-    int32_t input_tokens, output_tokens; /* -1: not known */
-    bool tokens_estimated, again; /* again: the same request sent once more, no turn of its own */
+    int32_t input_tokens, output_tokens; /* -1: unknown */
+    /* again: the same request sent once more, not a turn of its own. */
+    bool tokens_estimated, again;
 };
 
-struct ipw_workload_start { /* of a query in a record */
+struct ipw_workload_start { /* the start of a query in a run */
     int64_t offset;         /* of its line */
-    uint32_t name;          /* where in `names` */
+    uint32_t name;          /* offset in `names` */
     int epoch;
 };
 
 struct ipw_workload {
-    char *path, *file; /* file: that is read; `path`/events.jsonl of a run */
+    char *path, *file; /* file: the file to read; for a run `path`/events.jsonl */
     bool lines;
     struct ipw_jsonl_reader *reader;
     struct ipw_workload_place *places;
     size_t n, cap, n_requests;
-    /* Entries: one a request, in the order of the file. */
+    /* Entries: one per request, in file order. */
     int64_t *offsets;
-    uint32_t *next; /* of the same query */
+    uint32_t *next; /* next entry of the same query */
     size_t n_entries, cap_offsets, cap_next;
     struct ipw_buf names; /* each ends with a NUL */
     char row_name[24];
-    int64_t zero_ns; /* of the lines' clock: the first time stamp */
-    /* of a record only */
-    struct ipw_workload_facts *facts; /* by entry */
+    int64_t zero_ns; /* of lines: the first time stamp of their clock */
+    /* for runs only: */
+    struct ipw_workload_facts *facts; /* one for each entry */
     struct ipw_workload_start *starts;
     size_t cap_facts, n_starts, cap_starts;
 };
 
-/* A query more, without requests. */
+/* Adds a query without requests. */
 struct ipw_workload_place *ipw_workload_add(struct ipw_workload *w);
-/* An entry more; `before` is the same query's before it, or IPW_WORKLOAD_NONE.  IPW_ELIMIT: there
- * are too many. */
+/* Adds an entry; `before` is the entry before it in the same query, or IPW_WORKLOAD_NONE.
+ * IPW_ELIMIT: there are too many. */
 int ipw_workload_entry(uint32_t *out, struct ipw_workload *w, int64_t offset, uint32_t before,
                        struct ipw_err *err);
-/* IPW_ELIMIT likewise. */
+/* Stores a name; IPW_ELIMIT: there are too many. */
 int ipw_workload_name(uint32_t *at, struct ipw_workload *w, const char *name, struct ipw_err *err);
 int ipw_workload_index_lines(struct ipw_workload *w, struct ipw_err *err);
 int ipw_workload_index_record(struct ipw_workload *w, struct ipw_err *err);
-/* Reads one more request of a taken query into query->turn. */
+/* Read one more request of a taken query into query->turn. */
 int ipw_workload_read_line(struct ipw_workload_query *query, const struct ipw_jsonl_line *line,
                            struct ipw_err *err);
 int ipw_workload_read_record(struct ipw_workload_query *query, const struct ipw_jsonl_line *line,
                              size_t entry, struct ipw_err *err);
 int ipw_workload_read_start(struct ipw_workload_query *query, size_t start, struct ipw_err *err);
 
-/* Numbers below 2^32 - 1 by a key that hashes to 64 bits; `same` tells whether a number's key is
- * this one. */
+/* A hash table of numbers below 2^32 - 1, by 64-bit hashes; `same` tells whether a number has the
+ * given key. */
 struct ipw_workload_table {
     uint32_t *slots; /* IPW_WORKLOAD_NONE: free */
     uint64_t *hashes;
     size_t n, cap;
 };
 typedef bool (*ipw_workload_same)(const void *ud, uint32_t number, const void *key);
-/* Where that key's number stands; IPW_WORKLOAD_NONE stands there when it is new, and the caller puts
- * another. */
+/* Returns the slot of the key's number.  If the key is new, the slot holds IPW_WORKLOAD_NONE, and
+ * the caller stores a number there. */
 uint32_t *ipw_workload_table_at(struct ipw_workload_table *t, uint64_t hash, ipw_workload_same same,
                                 const void *ud, const void *key);
 uint32_t ipw_workload_table_get(const struct ipw_workload_table *t, uint64_t hash,

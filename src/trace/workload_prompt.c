@@ -13,7 +13,7 @@ static uint64_t draw(uint64_t *state) /* splitmix64 */
     return z ^ z >> 31;
 }
 
-/* Each of these is one token, with the space before it, in the vocabularies in use. */
+/* In common vocabularies each of these is one token, with the space before it. */
 static const char words[64][WORD_MAX + 1] = {
     " the",   " of",   " and",  " to",   " in",    " is",    " that",  " for",   " it",    " as",
     " was",   " with", " be",   " by",   " on",    " not",   " he",    " his",   " but",   " at",
@@ -23,7 +23,8 @@ static const char words[64][WORD_MAX + 1] = {
     " said",  " what", " up",   " its",  " about", " into",  " than",  " them",  " can",   " only",
     " other", " new",  " some", " could"};
 
-/* At most CHUNK of them.  Prompts have tens of thousands of words, many a second. */
+/* Writes at most CHUNK words at once, because prompts have tens of thousands of words, many per
+ * second. */
 static void put_chunk(struct ipw_buf *out, uint64_t *seed, size_t n)
 {
     char *start = ipw_buf_room(out, n * WORD_MAX + 1), *at = start;

@@ -1,5 +1,5 @@
-/* The requests in a run's events.jsonl: each is told by the line of its start (what was asked), that
- * of its end (how much), and those of the query before it (when). */
+/* The requests in a saved run's events.jsonl.  The line of a request's start has its content, the
+ * line of its end its lengths, and the query's earlier lines its delay. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,15 +13,15 @@ enum { TEXT_MAX = 512 * 1024 * 1024 };
 
 /* ---- the index ---- */
 
-struct waiting {  /* a request without its reply */
-    int32_t span; /* of its attempt; 0: it is to be sent again */
+struct waiting {  /* a request that waits for its reply */
+    int32_t span; /* of its attempt; 0: it will be sent again */
     uint32_t entry;
 };
 
-struct open_query {       /* what is being read of a query */
-    int32_t index;        /* in the run */
-    uint32_t place, last; /* entry */
-    int64_t end_ns;       /* of its last reply; of its start before that */
+struct open_query {       /* a query during the reading */
+    int32_t index;        /* index in the run */
+    uint32_t place, last; /* index of its place; its last entry */
+    int64_t end_ns;       /* end of its last reply; before the first reply, of its start */
     struct waiting *waiting;
     size_t n_waiting, cap_waiting;
 };
@@ -30,9 +30,10 @@ struct indexing {
     struct ipw_workload *w;
     struct open_query *open;
     size_t n, cap;
-    struct ipw_workload_table by_index; /* of them, by `index` */
-    struct ipw_workload_table by_name; /* places, by id and epoch; once there is a second session */
-    int64_t base_ns, last_ns;          /* what stands for the time 0 of the record's clock */
+    struct ipw_workload_table by_index; /* open queries, by `index` */
+    /* Indices of places, by id and epoch; used from the second session on. */
+    struct ipw_workload_table by_name;
+    int64_t base_ns, last_ns; /* the instant of the run's clock that is time 0 */
     bool begun, resumed;
 };
 
@@ -91,7 +92,7 @@ static uint32_t *by_name(struct indexing *x, const char *id, int epoch)
                                  x->w, &name);
 }
 
-/* A query that is begun again counts as it was begun last. */
+/* Ends all open queries.  If a query is begun again, its last start counts. */
 static void on_session(struct indexing *x)
 {
     struct ipw_workload *w = x->w;
@@ -117,7 +118,7 @@ static int on_query_start(struct indexing *x, const struct ipw_event *event,
     uint32_t at = (uint32_t)w->n, *slot;
     int rc;
 
-    close_query(x, event->query); /* cut down */
+    close_query(x, event->query); /* it was interrupted */
     if (ipw_json_bool(ipw_json_get(data, "warmup"), false)) return 0;
     if (w->n >= IPW_WORKLOAD_ROW)
         return ipw_fail(err, IPW_ELIMIT, "there are more than %u queries", IPW_WORKLOAD_ROW);
@@ -206,7 +207,7 @@ static int on_line(struct indexing *x, const struct ipw_event *e, const struct i
 {
     int64_t t_ns;
 
-    /* Each session of a run has a clock of its own: they are laid end to end. */
+    /* Each session of a run has its own clock: put the sessions end to end. */
     if (e->kind == IPW_EV_RUN_START || !x->begun) {
         x->base_ns = e->t_ns - (x->begun ? x->last_ns : 0);
         if (x->begun) on_session(x);
@@ -249,9 +250,9 @@ int ipw_workload_index_record(struct ipw_workload *w, struct ipw_err *err)
     return rc < 0 ? rc : 0;
 }
 
-/* ---- read again ---- */
+/* ---- reading again ---- */
 
-/* Members that are the client's, not the request's: the one who sends it again sets them anew. */
+/* Members that the client sets, not the agent: a replay sets them anew. */
 static bool is_ours(const char *key)
 {
     static const char *const ours[] = {
@@ -286,7 +287,7 @@ static char *rest_of(const struct ipw_json *request)
     return NULL;
 }
 
-/* A request repeats only what the one before it did not have. */
+/* A request stores only the messages that the one before it did not have. */
 static void take_messages(struct ipw_workload_turn *turn, const struct ipw_json *data)
 {
     int64_t kept = ipw_json_int(ipw_json_get(data, "messages_kept"), 0);

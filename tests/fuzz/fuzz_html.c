@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 #include "data/html.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "json/json.h"
 #include "json/write.h"
 

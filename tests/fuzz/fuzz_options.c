@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "app/options.h"
+#include "base/text.h"
 #include "check.h"
 
 struct values {

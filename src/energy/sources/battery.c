@@ -13,10 +13,10 @@
 
 #define PERIOD_NS IPW_NS_PER_S
 #define MAX_CELLS 8
-#define MAX_W     500 /* a laptop's supply gives less */
+#define MAX_W     500 /* more than a laptop's power supply delivers */
 
 struct cell {
-    int status, power, current, voltage; /* descriptors; -1: there is no such file */
+    int status, power, current, voltage; /* descriptors; -1: the file does not exist */
 };
 
 struct battery {
@@ -26,7 +26,7 @@ struct battery {
     size_t n;
 };
 
-/* The sign of what flows out differs from driver to driver; that it flows out, the status says. */
+/* Drivers differ in the sign of a discharge; the status file tells the direction. */
 static bool magnitude(int64_t *out, int fd)
 {
     if (fd < 0 || !ipw_sysfs_read_signed_fd(out, fd)) return false;
@@ -40,7 +40,7 @@ static int64_t cell_mw(const struct cell *c)
 
     if (magnitude(&uw, c->power)) return uw / 1000;
     if (!magnitude(&ua, c->current) || !magnitude(&uv, c->voltage)) return IPW_NO_VALUE;
-    /* uA times uV are picowatts. */
+    /* uA times uV is pW. */
     return __builtin_mul_overflow(ua, uv, &product) ? IPW_NO_VALUE : product / 1000000000;
 }
 
@@ -54,12 +54,14 @@ static void battery_read(struct ipw_source *self, int64_t *values)
     for (size_t i = 0; i < b->n; i++) {
         int64_t mw;
         if (ipw_sysfs_says(b->cells[i].status, "Charging")) return;
-        if (!ipw_sysfs_says(b->cells[i].status, "Discharging")) continue; /* rests: gives nothing */
+        /* An idle battery delivers nothing. */
+        if (!ipw_sysfs_says(b->cells[i].status, "Discharging")) continue;
         mw = cell_mw(&b->cells[i]);
         if (mw == IPW_NO_VALUE || __builtin_add_overflow(sum, mw, &sum)) return;
         discharging = true;
     }
-    if (discharging && sum > 0) values[0] = sum; /* it carries a machine, which draws something */
+    /* It supplies a running machine, so 0 is not a reading. */
+    if (discharging && sum > 0) values[0] = sum;
 }
 
 static bool is_discharging(const struct battery *b)
@@ -94,7 +96,7 @@ static int open_file(const char *dir, const char *file)
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Is DIR a battery of this machine, and can it say what it gives? */
+/* Opens DIR if it is a battery of this machine that reports its power. */
 static bool open_cell(struct cell *c, const char *dir)
 {
     char text[32];

@@ -12,15 +12,15 @@
 #include "energy/calibration.h"
 #include "energy/sources/rapl.h"
 
-#define PERIOD_NS (50 * IPW_NS_PER_MS) /* /proc/stat counts in hundredths of a second */
-#define LEAST_MW  1.0                  /* so that it always moves */
+#define PERIOD_NS (50 * IPW_NS_PER_MS) /* /proc/stat counts hundredths of a second */
+#define LEAST_MW  1.0                  /* so that the counter always moves */
 enum { LINE_BYTES = 256, CPUINFO_BYTES = 1 << 20 };
 
 struct cpu_model {
     struct ipw_source source;
     struct ipw_channel channels[IPW_CPU_MODEL_CHANNELS];
     struct ipw_power_model model;
-    int fd; /* of /proc/stat */
+    int fd; /* descriptor of /proc/stat */
     char last[LINE_BYTES];
     int64_t last_ns;
     double busy;
@@ -37,7 +37,8 @@ static bool times_of(const char *line, double *busy, double *all)
         return false;
     *all = 0;
     for (int i = 0; i < 8; i++) *all += v[i];
-    *busy = *all - v[3] - v[4] - v[7]; /* not idle, nor waiting, nor another machine's */
+    /* Without idle, waiting, and time taken by other virtual machines. */
+    *busy = *all - v[3] - v[4] - v[7];
     return true;
 }
 
@@ -60,7 +61,7 @@ static bool read_line(int fd, char *line)
     return true;
 }
 
-/* Ticks are coarse: as long as none has passed, the processors are as busy as they were. */
+/* Ticks are coarse: until the next tick, assume that the processors are as busy as before. */
 static void model_read(struct ipw_source *self, int64_t *values)
 {
     struct cpu_model *m = (struct cpu_model *)self;
@@ -96,7 +97,7 @@ static void model_close(struct ipw_source *self)
     free(m);
 }
 
-/* What all packages together may draw for long: the sum of their first limits. */
+/* The highest continuous power of all packages together: the sum of their first limits. */
 static double limit_w(const char *powercap)
 {
     struct rapl_zone *zones;
@@ -154,7 +155,7 @@ static void describe(struct cpu_model *m)
     }
 }
 
-/* The machine's own line, when it was calibrated; else what is published. */
+/* Uses the machine's own line if it was calibrated, else published laws. */
 static void choose(struct cpu_model *m, const struct ipw_power_model_facts *facts,
                    const char *saved)
 {

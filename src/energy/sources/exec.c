@@ -1,4 +1,4 @@
-/* A command whose lines are readings. */
+/* A source whose readings are the output lines of a command. */
 #include "energy/sources/exec.h"
 
 #include <ctype.h>
@@ -31,10 +31,10 @@ struct exec {
     struct ipw_source source;
     struct ipw_channel channel;
     char command[200];
-    pid_t pid;    /* also its group; 0: waited for */
-    int out, err; /* our ends of its pipes; -1: at their end */
+    pid_t pid;    /* also its process group; 0: it has ended and was waited for */
+    int out, err; /* our ends of its pipes; -1: closed */
     int status;   /* of waitpid, once pid is 0 */
-    bool ended;   /* said in the note */
+    bool ended;   /* the note says so */
     enum ipw_meter_kind kind;
     struct ipw_powerlog_lines lines;
     struct ipw_powerlog_held held;
@@ -77,13 +77,13 @@ static bool read_line(const struct exec *x, const char *line, size_t n, double *
     } else if (!ipw_meter_quantity(line, n, false, value, &kind)) {
         return false;
     } else if (kind == IPW_METER_NONE) {
-        /* A bare number is watts, and more of what came before. */
+        /* A bare number is watts; later ones have the kind of the first line. */
         kind = x->kind == IPW_METER_NONE ? IPW_METER_WATTS : x->kind;
     }
     return *value >= 0 && *value < 1e12 && (x->kind == IPW_METER_NONE || kind == x->kind);
 }
 
-/* The kind is settled by the first line that is a reading. */
+/* The first line that is a reading decides the kind. */
 static enum ipw_meter_kind kind_of(const char *line, size_t n)
 {
     enum ipw_meter_kind kind = IPW_METER_NONE;
@@ -125,7 +125,7 @@ static void take_line(void *ud, const char *line, size_t n, int64_t number)
     ipw_powerlog_held_push(&x->held, value, x->now_ns);
 }
 
-/* Takes what the pipe has; its end closes it. */
+/* Takes all bytes of the pipe; closes it at its end. */
 static void drain_out(struct exec *x)
 {
     char piece[4096];
@@ -146,7 +146,7 @@ static void drain_out(struct exec *x)
     }
 }
 
-/* Of what it says on stderr the newest line is kept. */
+/* Keeps the newest line of its stderr. */
 static void take_words(void *ud, const char *line, size_t n, int64_t number)
 {
     struct exec *x = ud;
@@ -186,7 +186,7 @@ static bool has_ended(struct exec *x)
         done = waitpid(x->pid, &x->status, WNOHANG);
     } while (done < 0 && errno == EINTR);
     if (done == 0) return false;
-    if (done < 0) x->status = -1; /* somebody else waited for it */
+    if (done < 0) x->status = -1; /* other code waited for it */
     x->pid = 0;
     return true;
 }
@@ -253,8 +253,8 @@ static void sleep_ms(int64_t ms)
     nanosleep(&ts, NULL);
 }
 
-/* The whole group, politely first.  What is left of the group after its leader gets the second
- * signal, too. */
+/* Stops the whole group, with SIGTERM first.  Processes that outlive the group's leader also get
+ * the second signal. */
 static void stop_child(struct exec *x, pid_t group)
 {
     int64_t deadline = ipw_now_ns() + GRACE_NS;
@@ -270,7 +270,8 @@ static void exec_close(struct ipw_source *self)
 {
     struct exec *x = (struct exec *)self;
 
-    /* A group whose leader was waited for may be another one's by now: then it is left alone. */
+    /* If the leader was waited for, its group's number may belong to other processes: leave it
+     * alone. */
     stop_child(x, x->pid);
     if (x->out >= 0) close(x->out);
     if (x->err >= 0) close(x->err);
@@ -300,7 +301,7 @@ static void exec_read(struct ipw_source *self, int64_t *values)
     drain_err(x);
     values[0] = ipw_powerlog_held_take(&x->held, x->kind, x->now_ns);
     if (x->out < 0 && !x->ended && has_ended(x)) x->ended = true, bad = SIZE_MAX;
-    /* Joules that came with the end still count; after it there is nothing. */
+    /* Joules that came with the end still count; afterwards there is no value. */
     if (x->ended && bad != SIZE_MAX) values[0] = IPW_NO_VALUE;
     if (bad != x->bad) write_note(x);
 }
@@ -329,7 +330,7 @@ static int wait_for_line(struct exec *x, struct ipw_err *err)
                             x->command, (long long)(FIRST_LINE_NS / IPW_NS_PER_S),
                             x->first_bad[0] ? "; it printed: " : "", x->first_bad);
         }
-        /* With its output closed, only its end is waited for. */
+        /* If its output is closed, wait only for its end. */
         if (x->out < 0 && left > 10 * IPW_NS_PER_MS) left = 10 * IPW_NS_PER_MS;
         poll(p, 2, (int)(left / IPW_NS_PER_MS) + 1);
         drain_out(x);

@@ -14,7 +14,7 @@ const char *ipw_hwmon_root(const struct ipw_hwmon_options *options)
     return options && options->root ? options->root : default_root;
 }
 
-/* The name of the device that the link `device` leads to. */
+/* Stores the name of the device that the link `device` leads to. */
 static void find_parent(struct hwmon_dev *dev)
 {
     char path[HWMON_PATH], *real, *base;
@@ -91,7 +91,7 @@ int64_t ipw_hwmon_max_w(const struct hwmon_dev *dev, int input)
         int64_t uw;
         snprintf(file, sizeof file, "power%d_%s", input, kinds[k]);
         uw = ipw_hwmon_number(dev, file);
-        /* Some say how much the supply could give, or all ones: no limit at all. */
+        /* Some drivers name the supply's maximum, or all ones, which is no limit. */
         if (uw > most && uw < INT64_C(4000000000)) most = uw;
     }
     return most > 0 ? (most / 1000 * 13 / 10 + 999) / 1000 : UNKNOWN_MAX_W;

@@ -1,4 +1,4 @@
-/* AMD's and Intel's boards; see hwmon.h and docs/hardware.md. */
+/* GPUs of AMD and Intel; see hwmon.h and docs/hardware.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,8 @@
 #include "base/clock.h"
 #include "energy/sources/hwmon_priv.h"
 
-/* The AMD driver asks the firmware at most once a millisecond; Intel's counter moves every one. */
+/* The AMD driver asks the firmware at most once per millisecond; Intel's counter changes once per
+ * millisecond. */
 #define PERIOD_NS (10 * IPW_NS_PER_MS)
 
 static bool is_amd(const struct hwmon_dev *dev) { return !strcmp(dev->name, "amdgpu"); }
@@ -29,7 +30,7 @@ static bool means(const char *word, const struct hwmon_dev *dev, int board)
     return !strcmp(word, name) || (ipw_pci_is_id(word) && ipw_pci_same_id(word, dev->parent));
 }
 
-/* Is this board meant? */
+/* Does the selection name this GPU? */
 static bool wanted(const struct hwmon_dev *dev, int board, const struct ipw_hwmon_options *o)
 {
     char word[100];
@@ -72,7 +73,7 @@ static void place(struct ipw_probe *p, const struct hwmon_dev *dev, int board, c
     strncat(c->name, suffix, sizeof c->name - strlen(c->name) - 1);
 }
 
-/* What a processor with graphics calls its power is that of the whole package, which RAPL has. */
+/* A processor with graphics reports the power of the whole package, which RAPL has. */
 static void place_apu(struct ipw_channel *c)
 {
     c->domain = IPW_DOMAIN_CPU;
@@ -168,14 +169,14 @@ static void add_intel(struct ipw_probe_list *list, const struct hwmon_dev *dev, 
             p->channel.scope = IPW_SCOPE_RAIL;
         }
     }
-    /* A package alone is the best there is. */
+    /* If there is only a package, use it. */
     if (!card && list->n > first) {
         list->items[first].channel.in_sum = true;
         list->items[first].channel.scope = IPW_SCOPE_DEVICE;
     }
 }
 
-/* "i915_gt1": a tile of a board that has a device of its own. */
+/* "i915_gt1": a tile of a GPU, with its own hwmon device. */
 static void add_tile(struct ipw_probe_list *list, const struct hwmon_dev *dev, int board)
 {
     struct ipw_probe *p = ipw_hwmon_probe(list, dev, IPW_CHANNEL_COUNTER, "energy1_input");

@@ -1,4 +1,4 @@
-/* ACPI power meters, NVIDIA Grace's among them, and the INA3221 of Jetson boards; see hwmon.h. */
+/* ACPI power meters, including NVIDIA Grace's, and the INA3221 of Jetson boards; see hwmon.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "energy/sources/hwmon_priv.h"
 
 #define METER_PERIOD_NS (50 * IPW_NS_PER_MS)
-#define RAILS_PERIOD_NS (20 * IPW_NS_PER_MS) /* two transfers a rail on a slow bus */
+#define RAILS_PERIOD_NS (20 * IPW_NS_PER_MS) /* two transfers per rail on a slow bus */
 
-/* Grace's meters are told apart by what the firmware calls them: "Grace Power Socket 0".  Grace
- * holds its cores (CPU), their surroundings (SysIO) and its memory; Module the GPU as well. */
+/* The firmware's label distinguishes Grace's meters: "Grace Power Socket 0".  Grace includes its
+ * cores (CPU), the rest of the chip (SysIO) and its memory; Module also includes the GPU. */
 static bool place_grace(struct ipw_channel *c, const char *label)
 {
     static const struct {
@@ -41,7 +41,7 @@ static bool place_grace(struct ipw_channel *c, const char *label)
     return false;
 }
 
-/* Where the firmware shows no Grace meter, its parts are what there is of the processor. */
+/* If the firmware shows no Grace meter, sum the processor's parts. */
 static void sum_parts(struct ipw_probe_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
@@ -105,7 +105,7 @@ static enum ipw_domain domain_of(const char *label)
 {
     bool gpu = strstr(label, "GPU") != NULL, cpu = strstr(label, "CPU") != NULL;
 
-    if (gpu == cpu) return IPW_DOMAIN_MACHINE; /* neither, or VDD_CPU_GPU_CV */
+    if (gpu == cpu) return IPW_DOMAIN_MACHINE; /* neither or both, such as VDD_CPU_GPU_CV */
     return gpu ? IPW_DOMAIN_GPU : IPW_DOMAIN_CPU;
 }
 
@@ -116,12 +116,12 @@ static bool add_rail(struct ipw_probe_list *list, const struct hwmon_dev *dev, i
     struct ipw_probe *p;
 
     snprintf(file, sizeof file, "in%d_label", i);
-    if (!ipw_hwmon_line(label, sizeof label, dev, file)) return false; /* not wired */
+    if (!ipw_hwmon_line(label, sizeof label, dev, file)) return false; /* not connected */
     snprintf(file, sizeof file, "in%d_input", i);
     if (!ipw_hwmon_path(volts, dev, file)) return false;
     snprintf(file, sizeof file, "curr%d_input", i);
     if (!ipw_hwmon_path(amperes, dev, file)) return false;
-    /* mV times mA are microwatts. */
+    /* mV times mA is uW. */
     p = ipw_probe_add(list, IPW_CHANNEL_GAUGE, volts, amperes, NULL, 1000);
     p->home = ipw_strdup(dev->dir);
     c = &p->channel;
@@ -150,7 +150,7 @@ int ipw_ina3221_open(struct ipw_source **out, const struct ipw_hwmon_options *op
         for (int k = 1; k <= 3; k++) total |= add_rail(&list, &devs[i], k);
     }
     free(devs);
-    /* The total holds the rails; those of one part remain that part's. */
+    /* The total includes the rails; rails of one part still count for that part. */
     for (size_t i = 0; total && i < list.n; i++) {
         struct ipw_channel *c = &list.items[i].channel;
         if (c->domain == IPW_DOMAIN_MACHINE && c->scope == IPW_SCOPE_RAIL) c->in_sum = false;

@@ -1,4 +1,4 @@
-/* Power and energy of drivers that nobody placed; see hwmon.h. */
+/* Power and energy of all other drivers; see hwmon.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,13 +36,13 @@ static void add_other(struct ipw_probe_list *list, const struct hwmon_dev *dev, 
         snprintf(label, sizeof label, "%s%d", kind, i);
     }
     snprintf(p->channel.name, sizeof p->channel.name, "%.31s/%.24s", dev->name, label);
-    /* A device of the machine, inside or around we know not what: nothing sums these. */
+    /* Some device of the machine, or around it: not in any sum. */
     p->channel.domain = IPW_DOMAIN_MACHINE;
     p->channel.scope = IPW_SCOPE_DEVICE;
 }
 
-/* Out of the kernel since 5.13, still in use: EsocketN are the packages; a hundred EcoreNNN lie
- * inside them. */
+/* Out of the kernel since 5.13, but still used.  EsocketN are the packages; they include the
+ * EcoreNNN. */
 static void add_amd_energy(struct ipw_probe_list *list, const struct hwmon_dev *dev)
 {
     for (int i = 1; i <= 1024; i++) {

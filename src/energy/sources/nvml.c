@@ -1,5 +1,4 @@
-/* NVIDIA devices: reading them, and getting them back when they were lost.  Its rules for
- * readers: docs/hardware.md, "NVIDIA". */
+/* Reads NVIDIA devices, and recovers lost ones.  docs/hardware.md, "NVIDIA", has the rules. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +9,7 @@
 
 #define BACKOFF_FIRST_NS IPW_NS_PER_S
 #define BACKOFF_MOST_NS  (64 * IPW_NS_PER_S)
-/* Due a little early, so that a schedule of 20 ms that jitters does not skip a turn. */
+/* Due a little early, so that jitter in a schedule of 20 ms does not skip a turn. */
 #define POWER_DUE_NS (NVML_PUBLISH_NS - NVML_PERIOD_NS / 2)
 
 bool ipw_nvml_terminal(int rc)
@@ -84,7 +83,7 @@ static int64_t thousandfold(unsigned long long x)
 
 static int64_t percent(unsigned x) { return x <= 100 ? (int64_t)x * 1000 : IPW_NO_VALUE; }
 
-/* The values of one call, none where it failed. */
+/* Reads the values of one call; no values if it failed. */
 int ipw_nvml_read_metrics(const struct nvml *v, struct nvml_device *d, enum nvml_ask ask)
 {
     int64_t *m = d->metrics;
@@ -114,13 +113,14 @@ static int64_t read_energy(struct nvml *v, struct nvml_device *d)
     int rc = v->api.energy ? v->api.energy(d->handle, &mj) : NVML_FUNCTION_NOT_FOUND;
 
     if (!good(v, d, rc) || mj > (unsigned long long)INT64_MAX / 1000) return IPW_NO_VALUE;
-    /* Some drivers answer 0 now and then when asked often; a reset shows as a small number next. */
+    /* Some drivers answer 0 occasionally if asked often; a real reset shows as a small number
+     * next. */
     if (mj == 0 && d->last_mj > 0) return IPW_NO_VALUE;
     d->last_mj = mj;
     return (int64_t)mj * 1000;
 }
 
-/* A board that sleeps was not asked: one that is awake draws something, whatever its driver says. */
+/* This device is awake, so a power of 0 is a fault of its driver. */
 static void read_due_power(struct nvml *v, struct nvml_device *d, int64_t now)
 {
     if (d->energy_channel >= 0 && now - d->power_ns < POWER_DUE_NS) return;
@@ -136,7 +136,7 @@ static void read_due_power(struct nvml *v, struct nvml_device *d, int64_t now)
 
 static const enum nvml_metric first_of[NVML_ASKS] = {NVML_UTIL, NVML_MEM_USED, NVML_TEMP};
 
-/* One call at most, and only when its turn has come. */
+/* Makes at most one call, and only when its turn has come. */
 static void read_due_metric(struct nvml *v, struct nvml_device *d, int64_t now)
 {
     for (int i = 0; i < NVML_ASKS; i++) {
@@ -159,8 +159,8 @@ static bool all_lost(const struct nvml *v)
     return true;
 }
 
-/* By UUID, because indices may have moved; where the library cannot do that, by the index, if the
- * UUID there is still the one we know. */
+/* Finds the device by UUID, because indices may have changed.  If the library cannot do that, tries
+ * the index, and checks that its UUID is the known one. */
 static int find_again(const struct nvml *v, struct nvml_device *d)
 {
     char uuid[sizeof d->uuid] = "";
@@ -180,8 +180,8 @@ static int find_again(const struct nvml *v, struct nvml_device *d)
     return rc;
 }
 
-/* The driver may be another one by now: nothing is taken from the old, its library neither, which
- * speaks to no driver but its own ("library and driver versions differ" for ever). */
+/* The driver may have been replaced.  Keep nothing of the old one, including its library, which
+ * only works with its own driver ("library and driver versions differ"). */
 static void reload(struct nvml *v)
 {
     if (v->initialised) v->api.shutdown();
@@ -203,8 +203,8 @@ static void revive(struct nvml *v, struct nvml_device *d)
     d->power_ns = d->metric_ns[0] = d->metric_ns[1] = d->metric_ns[2] = 0;
 }
 
-/* A device that was lost in the middle of a reading may have given its energy: the loss shows in the
- * next one. */
+/* A device that was lost in the middle of a reading may already have given its energy.  The loss
+ * then shows in the next reading. */
 static void show_loss(struct nvml *v, struct nvml_device *d, const int64_t *values)
 {
     const int all[] = {d->energy_channel, d->power_channel};

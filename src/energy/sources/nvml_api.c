@@ -42,7 +42,7 @@ const char *ipw_nvml_return_name(int rc)
     }
 }
 
-/* What a person can do about it; "" when there is nothing. */
+/* What a person can do about it; "" if nothing. */
 static const char *remedy(int rc)
 {
     switch (rc) {
@@ -72,7 +72,7 @@ void ipw_nvml_unload(struct nvml_api *api)
 
 int ipw_nvml_load(struct nvml_api *api, const char *library, struct ipw_err *err)
 {
-    /* POSIX promises that a symbol's address survives the way through void *. */
+    /* POSIX guarantees that a symbol's address survives a conversion to void *. */
     const struct {
         const char *symbol;
         void *where;
@@ -98,7 +98,7 @@ int ipw_nvml_load(struct nvml_api *api, const char *library, struct ipw_err *err
         {"nvmlDeviceGetTemperature", &api->temperature, false},
         {"nvmlDeviceGetMigMode", &api->mig, false},
         {"nvmlDeviceGetDeviceHandleFromMigDeviceHandle", &api->mig_parent, false},
-        /* The first that is there is taken; _v2 is the one whose records never changed. */
+        /* The first that exists is used; only the layout of _v2 never changed. */
         {"nvmlDeviceGetComputeRunningProcesses_v2", &api->processes, false},
         {"nvmlDeviceGetComputeRunningProcesses_v3", &api->processes, false},
         {"nvmlDeviceGetComputeRunningProcesses", &api->processes, false},

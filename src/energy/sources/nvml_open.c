@@ -1,4 +1,4 @@
-/* NVIDIA devices: finding out which are meant, and what each can tell.  See nvml.h. */
+/* Finds out which NVIDIA devices are chosen, and what each can report.  See nvml.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "energy/sources/sysfs.h"
 
 #define UNKNOWN_MAX_W   1500
-#define OPEN_TRIES      3 /* "not supported" once is not "not supported" always */
+#define OPEN_TRIES      3 /* one "not supported" proves nothing */
 #define DEVICE_CHANNELS (2 + NVML_METRICS)
 
 static int try_energy(const struct nvml *v, struct nvml_device *d)
@@ -22,7 +22,7 @@ static int try_energy(const struct nvml *v, struct nvml_device *d)
     return rc;
 }
 
-/* Leaves in the device how its power is read, and a first value of it. */
+/* Stores in the device how its power is read, and a first value. */
 static int try_power(const struct nvml *v, struct nvml_device *d)
 {
     static const unsigned fields[] = {NVML_FIELD_POWER_INSTANT, NVML_FIELD_POWER_AVERAGE, 0};
@@ -37,13 +37,13 @@ static int try_power(const struct nvml *v, struct nvml_device *d)
         }
     }
     d->power_ns = v->source.now();
-    if (d->power_mw == 0) d->power_ns = 0; /* no reading: nvml.c says so when it is asked again */
+    if (d->power_mw == 0) d->power_ns = 0; /* not a reading; nvml.c notes it at the next one */
     if (d->power_mw == 0) d->power_mw = IPW_NO_VALUE;
     return rc == NVML_FUNCTION_NOT_FOUND ? NVML_NOT_SUPPORTED : rc;
 }
 
-/* The most the device can draw: its limit and a third.  The limit may be raised while we run, up
- * to the device's own, so that counts if it is known. */
+/* The device's highest power: its limit and a third.  The limit may be raised while we run, up to
+ * the device's maximum; use that if it is known. */
 static int64_t max_w(const struct nvml *v, void *handle)
 {
     unsigned limit = 0, least = 0, most = 0;
@@ -128,10 +128,10 @@ static struct ipw_channel describe(struct nvml *v, const struct nvml_device *d)
         c.max_w = max_w(v, d->handle);
         c.whole_gpu = is_cut(v, d->handle);
     }
-    /* Grace Hopper's counter holds the processor on the module as well. */
+    /* Grace Hopper's counter includes the processor on the module. */
     if (strstr(name, "GH200")) c.scope = IPW_SCOPE_MODULE;
     snprintf(c.name, sizeof c.name, "gpu%u", d->index);
-    /* The UUID (40 characters) tells which one it is for certain; the name is for a person. */
+    /* The UUID (40 characters) identifies the device; the name is for a person. */
     if (c.whole_gpu) {
         snprintf(c.device, sizeof c.device, "%.41s MIG: whole GPU", d->uuid);
         ipw_source_add_note(&v->source, "gpu%u: MIG: whole GPU", d->index);
@@ -142,8 +142,8 @@ static struct ipw_channel describe(struct nvml *v, const struct nvml_device *d)
     return c;
 }
 
-/* It is there, and does not answer: its place in the sum is kept, without a value, so that the others
- * do not pass for all.  It may come back. */
+/* The device exists but does not answer.  Keep its place in the sum, without a value, so that the
+ * other devices do not pass for all.  It may come back. */
 static void add_lost(struct nvml *v, struct nvml_device *d, const struct ipw_channel *device,
                      int rc)
 {
@@ -155,7 +155,7 @@ static void add_lost(struct nvml *v, struct nvml_device *d, const struct ipw_cha
     if (!d->lost) ipw_nvml_lose(v, d, rc);
 }
 
-/* Energy is the integral and goes into the sum; power goes into it only for want of energy. */
+/* Energy is the integral, so it is in the sum; power is in the sum only if there is no energy. */
 static void add_device(struct nvml *v, struct nvml_device *d, const struct ipw_nvml_options *o)
 {
     struct ipw_channel device = describe(v, d);
@@ -188,7 +188,7 @@ static void add_device(struct nvml *v, struct nvml_device *d, const struct ipw_n
     v->n_devices++;
 }
 
-/* What it takes to know a device again. */
+/* Reads the facts by which the device can be found again. */
 static void identify(const struct nvml *v, struct nvml_device *d)
 {
     struct nvml_pci pci = {0};
@@ -226,7 +226,7 @@ static int find_by_index(struct nvml *v, struct nvml_device *found, size_t *n, c
         struct nvml_device *d = &found[*n];
         *d = blank(i);
         rc = v->api.handle(i, &d->handle);
-        if (rc == NVML_NO_PERMISSION) { /* somebody else's: a container or a job has only some */
+        if (rc == NVML_NO_PERMISSION) { /* not ours: a container or a job has only some devices */
             ipw_source_add_note(&v->source, "gpu%u not counted: %s (%d)", i,
                                 ipw_nvml_return_name(rc), rc);
             continue;
@@ -240,7 +240,7 @@ static int find_by_index(struct nvml *v, struct nvml_device *found, size_t *n, c
     return 0;
 }
 
-/* Some sleep: asking for a device by its index would wake it. */
+/* Some devices sleep, and asking for a device by its index would wake it. */
 static int find_awake(struct nvml *v, struct nvml_device *found, size_t *n,
                       const struct nvml_pci_device *pci, size_t n_pci, const char *library,
                       struct ipw_err *err)
@@ -266,7 +266,8 @@ static int find_awake(struct nvml *v, struct nvml_device *found, size_t *n,
                                 ipw_nvml_return_name(rc), rc);
             continue;
         }
-        if (rc != NVML_SUCCESS) { /* its index is its place among them: both go by the bus id */
+        /* Its index is its position among them, because both are ordered by bus id. */
+        if (rc != NVML_SUCCESS) {
             snprintf(d->bus_id, sizeof d->bus_id, "%s", pci[i].bus_id);
             ipw_nvml_lose(v, d, rc);
             ++*n;
@@ -312,8 +313,8 @@ static int choose(const struct nvml *v, bool *chosen, const struct nvml_device *
     return 0;
 }
 
-/* Asked before the library is touched.  Words that name a device otherwise than by its bus id can
- * only be resolved by the library, which wakes it: they mean the sleeping ones when all sleep. */
+/* Checks before the library is loaded.  Only the library can resolve words other than bus ids, and
+ * it would wake the device.  So if all devices sleep, such words are taken for sleeping ones. */
 static int refuse_sleeping(const struct nvml_pci_device *pci, size_t n_pci, const char *gpus,
                            bool *some, struct ipw_err *err)
 {

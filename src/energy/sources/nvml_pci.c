@@ -1,5 +1,5 @@
-/* Which NVIDIA GPUs the PCI tree shows, and which of them sleep: asked before the management library
- * is, because its very first call wakes them.  See nvml_priv.h. */
+/* Finds the NVIDIA GPUs in the PCI tree, and which of them sleep.  Used before the management
+ * library, because its first call would wake them.  See nvml_priv.h. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* energy/sources/nvml_priv.h: the parts of the NVML source.
  *
- * nvml_api.c loads the library and names its return codes; nvml_pci.c asks the PCI tree which GPUs
- * sleep; nvml_select.c says which devices are meant; nvml_open.c finds out what each can tell;
- * nvml.c reads and revives; nvml_procs.c lists processes.  The declarations of the library's entry
- * points are our own, of the few that are used.  For nobody else. */
+ * nvml_api.c loads the library and names its return codes; nvml_pci.c finds in the PCI tree which
+ * GPUs sleep; nvml_select.c decides which devices are chosen; nvml_open.c finds out what each can
+ * report; nvml.c reads and recovers; nvml_procs.c lists processes.  We declare only the entry
+ * points that we use ourselves.  Internal to these files. */
 #ifndef IPW_ENERGY_SOURCES_NVML_PRIV_H
 #define IPW_ENERGY_SOURCES_NVML_PRIV_H
 
@@ -14,8 +14,8 @@
 #include "energy/sources/nvml.h"
 
 #define NVML_MAX_DEVICES 64
-/* The counter and the power publish about every 100 ms: polled five times as often, the counter's
- * edges are known to a tenth of that. */
+/* Counter and power publish about every 100 ms.  Polling five times as often locates the counter's
+ * edges to a tenth of that. */
 #define NVML_PUBLISH_NS INT64_C(100000000)
 #define NVML_PERIOD_NS  (NVML_PUBLISH_NS / 5)
 
@@ -39,8 +39,9 @@ enum { NVML_FIELD_POWER_AVERAGE = 185, NVML_FIELD_POWER_INSTANT = 186 };
 struct nvml_field { /* nvmlFieldValue_t */
     unsigned id, scope;
     long long timestamp_us, latency_us;
-    int type; /* 0 double, 1 unsigned, 2 unsigned long, 3 unsigned long long, 4 long long, 5 int,
-                 6 unsigned short */
+    /* 0 double, 1 unsigned, 2 unsigned long, 3 unsigned long long, 4 long long, 5 int, 6 unsigned
+     * short. */
+    int type;
     int rc;
     union {
         double d;
@@ -54,7 +55,7 @@ struct nvml_field { /* nvmlFieldValue_t */
 };
 
 struct nvml_utilization {
-    unsigned gpu, memory; /* percent of the last period */
+    unsigned gpu, memory; /* percent during the last period */
 };
 struct nvml_memory {
     unsigned long long total, free, used;
@@ -70,7 +71,7 @@ struct nvml_api {
     int (*shutdown)(void);
     int (*count)(unsigned *n);
     int (*handle)(unsigned index, void **device);
-    /* From here on each may be missing. */
+    /* Each of the following may be missing. */
     int (*by_uuid)(const char *uuid, void **device);
     int (*by_bus)(const char *bus_id, void **device);
     int (*index)(void *device, unsigned *index);
@@ -87,7 +88,7 @@ struct nvml_api {
     int (*temperature)(void *device, int sensor, unsigned *celsius);
     int (*mig)(void *device, unsigned *current, unsigned *pending);
     int (*mig_parent)(void *slice, void **device);
-    int (*processes)(void *device, unsigned *n, void *list); /* of records: see nvml_procs.c */
+    int (*processes)(void *device, unsigned *n, void *list); /* entries: see nvml_procs.c */
 };
 
 enum nvml_metric {
@@ -98,7 +99,7 @@ enum nvml_metric {
     NVML_TEMP,
     NVML_METRICS,
 };
-/* Metrics that one call answers are read together. */
+/* Metrics that one call returns are read together. */
 enum nvml_ask { NVML_ASK_UTILIZATION, NVML_ASK_MEMORY, NVML_ASK_TEMPERATURE, NVML_ASKS };
 
 struct nvml_device {
@@ -106,33 +107,33 @@ struct nvml_device {
     unsigned index;
     char uuid[96];
     char bus_id[32];  /* "00000000:01:00.0" */
-    int status_fd;    /* runtime_status; -1: it does not sleep */
-    bool lost, shown; /* shown: in a reading, since it was lost */
-    bool told_zero;   /* that its gauge says 0 W, in the source's note */
+    int status_fd;    /* descriptor of runtime_status; -1: it never sleeps */
+    bool lost, shown; /* shown: a reading has shown the loss */
+    bool told_zero;   /* the source's note says that its gauge reports 0 W */
     int64_t retry_ns, backoff_ns;
     int energy_channel, power_channel; /* -1: it has none */
     int metric_channel[NVML_METRICS];  /* likewise */
     unsigned power_field;              /* 0: nvmlDeviceGetPowerUsage */
     unsigned long long last_mj;
-    int64_t power_mw, power_ns; /* as last read, and when */
+    int64_t power_mw, power_ns; /* last reading, and its time */
     int64_t metrics[NVML_METRICS], metric_ns[NVML_ASKS];
-    unsigned turn; /* which ask is next */
+    unsigned turn; /* which metric is next */
 };
 
 struct nvml {
     struct ipw_source source;
     struct nvml_api api;
-    char *library; /* its path */
+    char *library; /* path of the library */
     bool initialised;
     struct nvml_device *devices;
     size_t n_devices;
     struct ipw_channel *channels;
-    bool *lost; /* of each channel */
+    bool *lost; /* one for each channel */
     size_t n_channels;
 };
 
 int ipw_nvml_load(struct nvml_api *api, const char *library, struct ipw_err *err);
-void ipw_nvml_unload(struct nvml_api *api); /* also what was never loaded */
+void ipw_nvml_unload(struct nvml_api *api); /* also safe if it was never loaded */
 const char *ipw_nvml_return_name(int rc);
 int ipw_nvml_fail(struct ipw_err *err, const char *library, const char *call, int rc);
 
@@ -142,19 +143,19 @@ struct nvml_pci_device {
     bool asleep;
 };
 size_t ipw_nvml_pci_scan(struct nvml_pci_device *list, size_t max, const char *pci_root);
-/* Opens PCI_ROOT/<bus id>/power/runtime_status; -1 when there is none. */
+/* Opens PCI_ROOT/<bus id>/power/runtime_status; -1 if it does not exist. */
 int ipw_nvml_status_open(const char *pci_root, const char *bus_id);
 
-/* Does a word of a selection mean this device? */
+/* Does a word of a selection name this device? */
 bool ipw_nvml_word_means(const struct nvml *v, const char *word, const struct nvml_device *d);
 
-/* After these the handle never answers again. */
+/* After these codes the handle never works again. */
 bool ipw_nvml_terminal(int rc);
-/* It is gone: not asked again before its back-off has passed. */
+/* Marks the device as lost: it is not asked again before its back-off has passed. */
 void ipw_nvml_lose(struct nvml *v, struct nvml_device *d, int rc);
 void ipw_nvml_read(struct ipw_source *self, int64_t *values);
 void ipw_nvml_close(struct ipw_source *self);
-/* NVML's return code; a value only with success. */
+/* Return NVML's return code; a value only on success. */
 int ipw_nvml_read_power(const struct nvml *v, struct nvml_device *d, int64_t *mw);
 int ipw_nvml_read_metrics(const struct nvml *v, struct nvml_device *d, enum nvml_ask ask);
 

@@ -1,4 +1,4 @@
-/* Who computes on the GPUs; see nvml.h. */
+/* Lists the processes that compute on the GPUs; see nvml.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 
 #define FIRST_ROOM 32
 #define MOST_ROOM  4096
-#define TRIES      4 /* processes may start between the question how many and the list */
+#define TRIES      4 /* processes may start between asking for their number and listing them */
 
-/* A record begins with the process and the bytes that it holds; how long it is depends on the
- * library, even under one name (_v3 has had records of 24 and of 32 bytes).  So it is given room
- * for the longest, marked, and the marks that are left say how long they were. */
+/* An entry begins with the process and its memory in bytes.  Its length depends on the library,
+ * even under one name (_v3 has had entries of 24 and of 32 bytes).  So each gets room for the
+ * longest, filled with a mark; the remaining marks show the true length. */
 struct record {
     unsigned pid;
-    unsigned long long bytes; /* all ones: not known */
+    unsigned long long bytes; /* all ones: unknown */
 };
 #define LONGEST 32
 #define MARK    0xa5
@@ -31,7 +31,7 @@ static size_t record_length(const unsigned char *list, unsigned n, size_t size)
     return LONGEST;
 }
 
-/* The records of a device in *list, which the caller frees. */
+/* Fetches the entries of a device into *list, which the caller frees. */
 static int list_device(const struct nvml *v, const struct nvml_device *d, unsigned char **list,
                        unsigned *n, size_t *length)
 {
@@ -48,7 +48,7 @@ static int list_device(const struct nvml *v, const struct nvml_device *d, unsign
         *n = room;
         rc = v->api.processes(d->handle, n, *list);
         if (rc == NVML_SUCCESS) {
-            if (*n > room) *n = room; /* a library that says more than it was given room for */
+            if (*n > room) *n = room; /* a library that reports more than it had room for */
             *length = record_length(*list, *n, size);
         }
         room = *n > room ? *n + FIRST_ROOM : 2 * room;

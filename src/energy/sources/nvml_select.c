@@ -1,4 +1,4 @@
-/* Which devices a selection means; see nvml.h for its words. */
+/* Decides which devices a selection names; see nvml.h for its words. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,8 +13,8 @@ static bool is_index(const char *word)
     return digits > 0 && digits < 4 && word[digits] == '\0';
 }
 
-/* A slice's own UUID says nothing about its device: the library is asked.  Up to R470 it was
- * "MIG-GPU-<the device's>/<instance>/<instance>". */
+/* A slice's UUID does not name its device, so ask the library.  Up to R470 it was "MIG-GPU-<the
+ * device's>/<instance>/<instance>". */
 static bool slice_of(const struct nvml *v, const char *word, const struct nvml_device *d)
 {
     char uuid[96];
@@ -32,7 +32,7 @@ static bool slice_of(const struct nvml *v, const char *word, const struct nvml_d
 
 bool ipw_nvml_word_means(const struct nvml *v, const char *word, const struct nvml_device *d)
 {
-    if (!strncmp(word, "gpu", 3) && is_index(word + 3)) word += 3; /* as its channels are called */
+    if (!strncmp(word, "gpu", 3) && is_index(word + 3)) word += 3; /* the name of its channels */
     if (is_index(word)) return strtoul(word, NULL, 10) == d->index;
     if (ipw_pci_is_id(word)) return ipw_pci_same_id(word, d->bus_id);
     if (!strncasecmp(word, "MIG-", 4)) return slice_of(v, word, d);

@@ -30,7 +30,7 @@ struct perf {
     struct counter *counters;
     struct ipw_channel *channels;
     size_t n;
-    int last_errno; /* of the events that could not be opened; 0: all could */
+    int last_errno; /* of the events that could not be opened; 0: all were opened */
 };
 
 static int open_event(void *ud, uint32_t type, uint64_t config, int cpu)
@@ -80,8 +80,8 @@ static int64_t topology(const char *cpu_root, int cpu, const char *file)
     return ipw_sysfs_number(cpu_root, path);
 }
 
-/* "package-0", and where the mask names several dies of one package, "package-0-die-1": as powercap
- * names its zones.  Without a topology the place in the mask has to do. */
+/* "package-0", or, if the mask names several dies of one package, "package-0-die-1", like
+ * powercap's zones.  Without a topology use the position in the mask. */
 static void name_package(char *out, size_t size, const struct perf_pmu *pmu, const char *cpu_root,
                          size_t i)
 {
@@ -162,7 +162,8 @@ static void open_all(struct perf *p, const struct perf_pmu *pmu, const struct ip
             p->counters[p->n++] = (struct counter){.fd = fd, .scale = pmu->events[k].scale};
         }
     }
-    /* A domain of which a part is missing has no sum: a partial one would pass for the whole. */
+    /* If a part of a domain is missing, the domain has no sum: a partial sum would pass for the
+     * whole. */
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         size_t dropped = 0;
         for (size_t i = 0; partial[d] && i < p->n; i++) {
@@ -213,7 +214,7 @@ int ipw_perf_open(struct ipw_source **out, const struct ipw_perf_options *option
     if (rc < 0) return rc;
     p = ipw_calloc(1, sizeof *p);
     p->counters = ipw_calloc(pmu.n_cpus * PERF_KINDS, sizeof *p->counters);
-    /* One more: a channel is described before its event is known to open. */
+    /* One extra, because a channel is described before its event is known to open. */
     p->channels = ipw_calloc(pmu.n_cpus * PERF_KINDS + 1, sizeof *p->channels);
     open_all(p, &pmu, &o);
     if (p->n == 0) {

@@ -13,7 +13,7 @@
 
 #define MAX_CPU 65535
 
-/* A decimal number at *p, which is moved behind it; -1 when there is none or it is too large. */
+/* Reads a decimal number at *p and moves *p past it; -1 if there is none or it is too large. */
 static int64_t take_number(const char **p, int64_t most)
 {
     const char *start = *p;
@@ -76,7 +76,7 @@ bool ipw_perf_parse_config(uint64_t *config, const char *event, const char *form
         high = take_number(&p, 63);
     }
     if (low < 0 || high < low || *p) return false;
-    if (high - low < 63 && value >> (high - low + 1)) return false; /* does not fit in */
+    if (high - low < 63 && value >> (high - low + 1)) return false; /* the value does not fit */
     *config = value << low;
     return true;
 }

@@ -1,4 +1,4 @@
-/* Following a meter's log. */
+/* Follows a meter's log. */
 #include "energy/sources/powerlog.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@
 #define USUAL_ROW_NS  IPW_NS_PER_S
 #define MAX_W         30000
 #define PIECE         ((size_t)65536)
-#define PIECES_A_READ 16 /* a megabyte: a log that grows faster than that is no meter's */
-#define FRESH_S       10 /* a row older than this says nothing of now */
+#define PIECES_A_READ 16 /* a megabyte: a meter's log grows more slowly */
+#define FRESH_S       10 /* an older row does not tell the present power */
 
 struct powerlog {
     struct ipw_source source;
@@ -33,10 +33,10 @@ struct powerlog {
     struct ipw_powerlog_lines lines;
     struct ipw_meter_format format;
     bool begun;
-    off_t ignore_until; /* rows that end before are only counted */
-    int64_t now_ns;     /* of this reading */
+    off_t ignore_until; /* rows that end before this are only counted */
+    int64_t now_ns;     /* time of this reading */
     size_t bad;
-    struct ipw_err err; /* the heading's */
+    struct ipw_err err; /* error of the heading */
     struct ipw_powerlog_held held[IPW_METER_COLUMNS];
     struct ipw_channel channels[IPW_METER_COLUMNS];
 };
@@ -49,8 +49,8 @@ static void count_bad(struct powerlog *p, int64_t number, const char *why)
                         (long long)number, why);
 }
 
-/* A log that is emptied under its writer (logrotate's copytruncate) has no second heading: it goes on
- * with rows. */
+/* A log that is emptied while it is written (logrotate's copytruncate) continues with rows, without
+ * a second heading. */
 static bool is_row(const struct powerlog *p, const char *line, size_t n)
 {
     struct ipw_meter_format f = p->format;
@@ -59,8 +59,8 @@ static bool is_row(const struct powerlog *p, const char *line, size_t n)
     return p->source.n_channels > 0 && ipw_meter_row(&f, line, n, &row, NULL) > 0;
 }
 
-/* The heading, also of a file that took the place of the first one: its columns must be the same.
- * 1: the line was the heading and nothing more. */
+/* Takes the heading, also that of a file that replaced the first: its columns must be the same.
+ * Returns 1 if the line was only the heading. */
 static int begin(struct powerlog *p, const char *line, size_t n)
 {
     struct ipw_meter_format f;
@@ -104,7 +104,7 @@ static void take_line(void *ud, const char *line, size_t n, int64_t number)
     if (p->at < p->ignore_until) return;
     rc = ipw_meter_row(&p->format, line, n, &row, &err);
     if (rc < 0) count_bad(p, number, err.text);
-    if (rc == IPW_EUNSUPPORTED) { /* nothing more of this file can be used, nor what came */
+    if (rc == IPW_EUNSUPPORTED) { /* no row of this file can be used, earlier ones included */
         p->err = err;
         memset(p->held, 0, sizeof p->held);
     }
@@ -113,7 +113,7 @@ static void take_line(void *ud, const char *line, size_t n, int64_t number)
     }
 }
 
-/* Reads what is new, at most `pieces`. */
+/* Reads the new bytes, at most `pieces`. */
 static int read_new(struct powerlog *p, size_t pieces, struct ipw_err *err)
 {
     char piece[PIECE];
@@ -149,14 +149,15 @@ static int open_file(struct powerlog *p, struct stat *st, struct ipw_err *err)
     return 0;
 }
 
-/* A log that was cut begins anew; one that was moved away is read to its end, then its successor. */
+/* If the log was truncated, begin again.  If it was moved away, read it to its end and then its
+ * successor. */
 static void follow(struct powerlog *p)
 {
     struct stat st;
     struct ipw_err err;
     bool other;
 
-    if (stat(p->path, &st) < 0) return; /* between two files, perhaps */
+    if (stat(p->path, &st) < 0) return; /* perhaps between two files */
     other = st.st_ino != p->inode;
     if (p->fd >= 0 && !other && st.st_size >= p->at) return;
     if (p->fd >= 0) close(p->fd);
@@ -222,7 +223,7 @@ static int open_log(struct powerlog *p, struct ipw_err *err)
 
     if (rc < 0) return rc;
     p->now_ns = p->source.now();
-    /* The last rows alone may tell what is now, and only if they are young. */
+    /* Only the last rows may tell the present power, and only if they are recent. */
     p->ignore_until =
         time(NULL) - st.st_mtime > FRESH_S ? st.st_size + 1 : st.st_size - (off_t)PIECE;
     rc = read_new(p, SIZE_MAX, err);
@@ -235,7 +236,7 @@ static int open_log(struct powerlog *p, struct ipw_err *err)
     }
     for (size_t i = 0; i < p->format.n_columns; i++) {
         struct ipw_powerlog_held *h = &p->held[i];
-        /* Of the past only the newest row is wanted. */
+        /* Of the past rows use only the newest. */
         h->sum = h->last;
         h->fresh = h->fresh > 0;
     }
@@ -243,8 +244,7 @@ static int open_log(struct powerlog *p, struct ipw_err *err)
     return 0;
 }
 
-int ipw_powerlog_open(struct ipw_source **out, const char *path,
-                      const struct ipw_powerlog_options *options, struct ipw_err *err)
+int ipw_powerlog_open(struct ipw_source **out, const char *path, struct ipw_err *err)
 {
     struct powerlog *p = ipw_calloc(1, sizeof *p);
     const char *mark = strrchr(path, '#');
@@ -258,9 +258,7 @@ int ipw_powerlog_open(struct ipw_source **out, const char *path,
     p->source.now = ipw_now_ns;
     p->source.period_ns = PERIOD_NS;
     snprintf(p->path, sizeof p->path, "%s", path);
-    if (options && options->column) {
-        snprintf(p->column, sizeof p->column, "%s", options->column);
-    } else if (mark && access(path, F_OK) < 0) {
+    if (mark && access(path, F_OK) < 0) {
         snprintf(p->column, sizeof p->column, "%s", mark + 1);
         p->path[mark - path] = '\0';
     }

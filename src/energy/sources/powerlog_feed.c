@@ -42,7 +42,7 @@ void ipw_powerlog_held_push(struct ipw_powerlog_held *h, double value, int64_t n
 {
     int64_t since = now_ns - h->last_ns;
 
-    /* Several that come at once say nothing of their distance. */
+    /* Readings that arrive together do not tell their distance. */
     if (h->last_ns && since >= IPW_NS_PER_MS) {
         h->spacing_ns = h->spacing_ns ? (3 * h->spacing_ns + since) / 4 : since;
     }

@@ -1,5 +1,4 @@
-/* Scraping: the page is fetched, its known series are matched to the channels of the first scrape.
- */
+/* Scraping: fetches the page and matches its known series to the channels of the first scrape. */
 #include "energy/sources/prometheus.h"
 
 #include <stdio.h>
@@ -16,25 +15,25 @@
 #define TIMEOUT_NS    (2 * IPW_NS_PER_S)
 #define CHANNELS_MAX  ((size_t)256)
 #define PERIOD_NS     (500 * IPW_NS_PER_MS)
-#define OWN_PERIOD_NS (200 * IPW_NS_PER_MS) /* another ipw-agent's page is small */
+#define OWN_PERIOD_NS (200 * IPW_NS_PER_MS) /* the page of another ipw-agent is small */
 #define RETRY_NS      IPW_NS_PER_S
 
 struct prometheus {
     struct ipw_source source;
     struct ipw_page_fetch fetch;
-    void *kept; /* fetch's */
+    void *kept; /* state of `fetch` */
     char *url;
     char host[128]; /* "host:port", for the channels' names */
     bool here;
     struct ipw_buf body;
     struct ipw_prom_series *series;
     size_t n, cap;
-    size_t beyond; /* series that had no room */
-    size_t blank;  /* series without a value at the first scrape */
+    size_t beyond; /* number of series beyond the limit */
+    size_t blank;  /* number of series without a value at the first scrape */
     char first_blank[64];
     struct ipw_channel *channels;
-    int64_t *values;  /* of the scrape that is being read */
-    int64_t retry_ns; /* not to be asked again before */
+    int64_t *values;  /* values of the current scrape */
+    int64_t retry_ns; /* do not ask again before this time */
     uint64_t failures;
 };
 
@@ -46,8 +45,8 @@ static struct ipw_prom_series *find(struct prometheus *p, const char *key)
     return NULL;
 }
 
-/* The first sample of a key counts: MIG slices and pods repeat the whole device's.  A device that
- * has no value is not counted, as with NVML; a gauge may then stand in for a counter. */
+/* The first sample of a key counts, because MIG slices and pods repeat the whole device's.  A
+ * device without a value gets no channel, as with NVML; a gauge may then replace its counter. */
 static void gather(void *ud, const struct ipw_prom_sample *sample)
 {
     struct prometheus *p = ud;
@@ -128,7 +127,7 @@ static void prometheus_close(struct ipw_source *self)
     free(p);
 }
 
-/* Channels are called after their host, so that two machines' gpu0 are told apart. */
+/* Channel names begin with the host, so that gpu0 of two machines differ. */
 static void make_channels(struct prometheus *p)
 {
     p->source.period_ns = OWN_PERIOD_NS;
@@ -149,7 +148,7 @@ static void make_channels(struct prometheus *p)
     p->source.n_channels = p->n;
 }
 
-/* What a chip measures is known by its name only: without it, its watts are nobody's. */
+/* Without a chip name we cannot tell what a series measures, so drop it. */
 static void drop_unknown_chips(struct prometheus *p)
 {
     size_t kept = 0;
@@ -212,7 +211,7 @@ static void name_host(struct prometheus *p, const char *authority, size_t n)
         snprintf(p->host, sizeof p->host, "%.*s:80", (int)host_n, text);
 }
 
-/* "http://host[:port][/path]"; without a path "/metrics" is asked for. */
+/* "http://host[:port][/path]"; the default path is "/metrics". */
 static int take_url(struct prometheus *p, const char *url, struct ipw_err *err)
 {
     const char *authority = url + 7, *path;

@@ -12,282 +12,66 @@
 
 enum { C = IPW_CHANNEL_COUNTER, G = IPW_CHANNEL_GAUGE };
 
-/* DCGM's "blank" values of 64-bit integers and of doubles (and, 0 to 15 above, their reasons). */
+/* DCGM's "blank" values of 64-bit integers and of doubles (reasons are 0 to 15 above). */
 #define DCGM_BLANK_INT    INT64_C(0x7ffffffffffffff0)
 #define DCGM_BLANK_DOUBLE 140737488355328.0
 
+/* clang-format off */
+#define GPU          IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE
+#define PACKAGE      IPW_DOMAIN_CPU, IPW_SCOPE_PACKAGE
+#define CPU_RAIL     IPW_DOMAIN_CPU, IPW_SCOPE_RAIL
+#define DRAM         IPW_DOMAIN_DRAM, IPW_SCOPE_DRAM
+#define MODULE       IPW_DOMAIN_MACHINE, IPW_SCOPE_MODULE
+#define PLATFORM     IPW_DOMAIN_MACHINE, IPW_SCOPE_PLATFORM
+#define MACHINE      IPW_DOMAIN_MACHINE, IPW_SCOPE_MACHINE
+#define MACHINE_RAIL IPW_DOMAIN_MACHINE, IPW_SCOPE_RAIL
 static const struct rule {
     const char *metric;
     int kind;
     double factor; /* to microjoules or milliwatts */
     enum ipw_domain domain;
     enum ipw_scope scope;
-    const char *ids[3]; /* the labels that tell devices apart; the first one goes into the name */
-    const char *device; /* the label that a person knows it by, or NULL */
+    const char *ids[3]; /* the labels that identify a device; the first is part of the name */
+    const char *device; /* the label with a name for a person, or NULL */
     const char *name;
     int rank;
-    int64_t period_ns; /* the exporter's own usual step; 0: it reads when it is asked */
+    int period_s; /* the exporter's usual period; 0: it reads when asked */
 } rules[] = {
-    {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
-     C,
-     1e3,
-     IPW_DOMAIN_GPU,
-     IPW_SCOPE_DEVICE,
-     {"gpu", "UUID", "Hostname"},
-     "UUID",
-     "gpu",
-     0,
-     IPW_NS_PER_S},
-    {"DCGM_FI_DEV_POWER_USAGE_INSTANT",
-     G,
-     1e3,
-     IPW_DOMAIN_GPU,
-     IPW_SCOPE_DEVICE,
-     {"gpu", "UUID", "Hostname"},
-     "UUID",
-     "gpu",
-     1,
-     IPW_NS_PER_S},
-    {"DCGM_FI_DEV_POWER_USAGE",
-     G,
-     1e3,
-     IPW_DOMAIN_GPU,
-     IPW_SCOPE_DEVICE,
-     {"gpu", "UUID", "Hostname"},
-     "UUID",
-     "gpu",
-     0,
-     IPW_NS_PER_S},
-    {"DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT",
-     G,
-     1e3,
-     IPW_DOMAIN_CPU,
-     IPW_SCOPE_PACKAGE,
-     {"cpu", "Hostname"},
-     NULL,
-     "cpu",
-     0,
-     IPW_NS_PER_S},
-    {"DCGM_FI_DEV_SYSIO_POWER_UTIL_CURRENT",
-     G,
-     1e3,
-     IPW_DOMAIN_CPU,
-     IPW_SCOPE_RAIL,
-     {"cpu", "Hostname"},
-     NULL,
-     "sysio",
-     0,
-     IPW_NS_PER_S},
-    {"DCGM_FI_DEV_MODULE_POWER_UTIL_CURRENT",
-     G,
-     1e3,
-     IPW_DOMAIN_MACHINE,
-     IPW_SCOPE_MODULE,
-     {"cpu", "Hostname"},
-     NULL,
-     "module",
-     0,
-     IPW_NS_PER_S},
+    {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",  C, 1e3,  GPU,          {"gpu", "UUID", "Hostname"},           "UUID",        "gpu",       0, 1},
+    {"DCGM_FI_DEV_POWER_USAGE_INSTANT",       G, 1e3,  GPU,          {"gpu", "UUID", "Hostname"},           "UUID",        "gpu",       1, 1},
+    {"DCGM_FI_DEV_POWER_USAGE",               G, 1e3,  GPU,          {"gpu", "UUID", "Hostname"},           "UUID",        "gpu",       0, 1},
+    {"DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT",    G, 1e3,  PACKAGE,      {"cpu", "Hostname"},                   NULL,          "cpu",       0, 1},
+    {"DCGM_FI_DEV_SYSIO_POWER_UTIL_CURRENT",  G, 1e3,  CPU_RAIL,     {"cpu", "Hostname"},                   NULL,          "sysio",     0, 1},
+    {"DCGM_FI_DEV_MODULE_POWER_UTIL_CURRENT", G, 1e3,  MODULE,       {"cpu", "Hostname"},                   NULL,          "module",    0, 1},
 
-    {"scaph_host_energy_microjoules",
-     C,
-     1,
-     IPW_DOMAIN_MACHINE,
-     IPW_SCOPE_PLATFORM,
-     {NULL},
-     NULL,
-     "host",
-     0,
-     IPW_NS_PER_S},
-    {"scaph_host_power_microwatts",
-     G,
-     1e-3,
-     IPW_DOMAIN_MACHINE,
-     IPW_SCOPE_PLATFORM,
-     {NULL},
-     NULL,
-     "host",
-     0,
-     IPW_NS_PER_S},
-    {"scaph_socket_energy_microjoules",
-     C,
-     1,
-     IPW_DOMAIN_CPU,
-     IPW_SCOPE_PACKAGE,
-     {"socket_id"},
-     NULL,
-     "socket",
-     0,
-     IPW_NS_PER_S},
-    {"scaph_socket_power_microwatts",
-     G,
-     1e-3,
-     IPW_DOMAIN_CPU,
-     IPW_SCOPE_PACKAGE,
-     {"socket_id"},
-     NULL,
-     "socket",
-     0,
-     IPW_NS_PER_S},
-    {"scaph_domain_energy_microjoules",
-     C,
-     1,
-     IPW_DOMAIN_CPU,
-     IPW_SCOPE_RAIL,
-     {"socket_id", "domain_name"},
-     "domain_name",
-     "zone",
-     0,
-     IPW_NS_PER_S},
-    {"scaph_domain_power_microwatts",
-     G,
-     1e-3,
-     IPW_DOMAIN_CPU,
-     IPW_SCOPE_RAIL,
-     {"socket_id", "domain_name"},
-     "domain_name",
-     "zone",
-     0,
-     IPW_NS_PER_S},
+    {"scaph_host_energy_microjoules",         C, 1,    PLATFORM,     {NULL},                                NULL,          "host",      0, 1},
+    {"scaph_host_power_microwatts",           G, 1e-3, PLATFORM,     {NULL},                                NULL,          "host",      0, 1},
+    {"scaph_socket_energy_microjoules",       C, 1,    PACKAGE,      {"socket_id"},                         NULL,          "socket",    0, 1},
+    {"scaph_socket_power_microwatts",         G, 1e-3, PACKAGE,      {"socket_id"},                         NULL,          "socket",    0, 1},
+    {"scaph_domain_energy_microjoules",       C, 1,    CPU_RAIL,     {"socket_id", "domain_name"},          "domain_name", "zone",      0, 1},
+    {"scaph_domain_power_microwatts",         G, 1e-3, CPU_RAIL,     {"socket_id", "domain_name"},          "domain_name", "zone",      0, 1},
 
-    {"kepler_node_cpu_joules_total",
-     C,
-     1e6,
-     IPW_DOMAIN_CPU,
-     IPW_SCOPE_RAIL,
-     {"zone", "path"},
-     "path",
-     "",
-     0,
-     3 * IPW_NS_PER_S},
-    {"kepler_node_cpu_watts",
-     G,
-     1e3,
-     IPW_DOMAIN_CPU,
-     IPW_SCOPE_RAIL,
-     {"zone", "path"},
-     "path",
-     "",
-     0,
-     3 * IPW_NS_PER_S},
-    {"kepler_node_gpu_joules_total",
-     C,
-     1e6,
-     IPW_DOMAIN_GPU,
-     IPW_SCOPE_DEVICE,
-     {"gpu", "gpu_uuid", "mode"},
-     "gpu_uuid",
-     "gpu",
-     0,
-     3 * IPW_NS_PER_S},
-    {"kepler_node_gpu_watts",
-     G,
-     1e3,
-     IPW_DOMAIN_GPU,
-     IPW_SCOPE_DEVICE,
-     {"gpu", "gpu_uuid", "mode"},
-     "gpu_uuid",
-     "gpu",
-     0,
-     3 * IPW_NS_PER_S},
-    {"kepler_platform_watts",
-     G,
-     1e3,
-     IPW_DOMAIN_MACHINE,
-     IPW_SCOPE_MACHINE,
-     {"source", "node_name", "chassis_id"},
-     "source",
-     "platform-",
-     0,
-     3 * IPW_NS_PER_S},
-    /* Before 0.10: a counter for each mode (dynamic, idle); together they are the device. */
-    {"kepler_node_package_joules_total",
-     C,
-     1e6,
-     IPW_DOMAIN_CPU,
-     IPW_SCOPE_PACKAGE,
-     {"package", "mode", "source"},
-     "mode",
-     "package",
-     0,
-     3 * IPW_NS_PER_S},
-    {"kepler_node_dram_joules_total",
-     C,
-     1e6,
-     IPW_DOMAIN_DRAM,
-     IPW_SCOPE_DRAM,
-     {"package", "mode", "source"},
-     "mode",
-     "dram",
-     0,
-     3 * IPW_NS_PER_S},
-    {"kepler_node_platform_joules_total",
-     C,
-     1e6,
-     IPW_DOMAIN_MACHINE,
-     IPW_SCOPE_PLATFORM,
-     {"mode", "source"},
-     "source",
-     "platform-",
-     0,
-     3 * IPW_NS_PER_S},
+    {"kepler_node_cpu_joules_total",          C, 1e6,  CPU_RAIL,     {"zone", "path"},                      "path",        "",          0, 3},
+    {"kepler_node_cpu_watts",                 G, 1e3,  CPU_RAIL,     {"zone", "path"},                      "path",        "",          0, 3},
+    {"kepler_node_gpu_joules_total",          C, 1e6,  GPU,          {"gpu", "gpu_uuid", "mode"},           "gpu_uuid",    "gpu",       0, 3},
+    {"kepler_node_gpu_watts",                 G, 1e3,  GPU,          {"gpu", "gpu_uuid", "mode"},           "gpu_uuid",    "gpu",       0, 3},
+    {"kepler_platform_watts",                 G, 1e3,  MACHINE,      {"source", "node_name", "chassis_id"}, "source",      "platform-", 0, 3},
+    /* Before 0.10: one counter for each mode (dynamic, idle); together they are the device. */
+    {"kepler_node_package_joules_total",      C, 1e6,  PACKAGE,      {"package", "mode", "source"},         "mode",        "package",   0, 3},
+    {"kepler_node_dram_joules_total",         C, 1e6,  DRAM,         {"package", "mode", "source"},         "mode",        "dram",      0, 3},
+    {"kepler_node_platform_joules_total",     C, 1e6,  PLATFORM,     {"mode", "source"},                    "source",      "platform-", 0, 3},
 
-    {"node_hwmon_energy_joule_total",
-     C,
-     1e6,
-     IPW_DOMAIN_MACHINE,
-     IPW_SCOPE_RAIL,
-     {"chip", "sensor"},
-     "chip",
-     "",
-     0,
-     0},
-    {"node_hwmon_power_average_watt",
-     G,
-     1e3,
-     IPW_DOMAIN_MACHINE,
-     IPW_SCOPE_RAIL,
-     {"chip", "sensor"},
-     "chip",
-     "",
-     0,
-     IPW_NS_PER_S},
-    {"node_hwmon_power_watt",
-     G,
-     1e3,
-     IPW_DOMAIN_MACHINE,
-     IPW_SCOPE_RAIL,
-     {"chip", "sensor"},
-     "chip",
-     "",
-     1,
-     0},
+    {"node_hwmon_energy_joule_total",         C, 1e6,  MACHINE_RAIL, {"chip", "sensor"},                    "chip",        "",          0, 0},
+    {"node_hwmon_power_average_watt",         G, 1e3,  MACHINE_RAIL, {"chip", "sensor"},                    "chip",        "",          0, 1},
+    {"node_hwmon_power_watt",                 G, 1e3,  MACHINE_RAIL, {"chip", "sensor"},                    "chip",        "",          1, 0},
 
-    {"ipw_energy_joules_total",
-     C,
-     1e6,
-     IPW_DOMAIN_MACHINE,
-     IPW_SCOPE_RAIL,
-     {"channel"},
-     "device",
-     "",
-     0,
-     0},
-    {"ipw_power_watts",
-     G,
-     1e3,
-     IPW_DOMAIN_MACHINE,
-     IPW_SCOPE_RAIL,
-     {"channel"},
-     "device",
-     "",
-     0,
-     0},
+    {"ipw_energy_joules_total",               C, 1e6,  MACHINE_RAIL, {"channel"},                           "device",      "",          0, 0},
+    {"ipw_power_watts",                       G, 1e3,  MACHINE_RAIL, {"channel"},                           "device",      "",          0, 0},
 };
 
 /* node_exporter names the metric after the zone: node_rapl_<zone>_joules_total{index,path}. */
-static const struct rule rapl_rule = {
-    "node_rapl_", C, 1e6, IPW_DOMAIN_CPU, IPW_SCOPE_RAIL, {"index", "path"}, "path", "", 0, 0};
+static const struct rule rapl_rule = {"node_rapl_", C, 1e6, CPU_RAIL, {"index", "path"}, "path", "", 0, 0};
+/* clang-format on */
 
 static bool is_rapl(const char *metric)
 {
@@ -297,7 +81,8 @@ static bool is_rapl(const char *metric)
            strcmp(metric + n - tail, "_joules_total") == 0;
 }
 
-/* A RAPL zone by its name, as Intel's driver calls it.  False for one that is unknown. */
+/* Sets domain and scope by the name that Intel's driver gives to a RAPL zone; false if it is
+ * unknown. */
 static bool place_zone(struct ipw_channel *c, const char *zone, size_t n)
 {
     static const struct {
@@ -364,7 +149,7 @@ static const char *leaf(const char *text)
     return slash && slash[1] ? slash + 1 : text;
 }
 
-/* Where the sample belongs, beyond what its rule says. */
+/* Sets the sample's place, beyond what its rule says. */
 static bool place(struct ipw_prom_series *p, const struct rule *r, const struct ipw_prom_sample *s)
 {
     struct ipw_channel *c = &p->channel;
@@ -418,7 +203,7 @@ bool ipw_prom_series_of(struct ipw_prom_series *out, const struct ipw_prom_sampl
     c->kind = (enum ipw_channel_kind)r->kind;
     c->domain = r->domain;
     c->scope = r->scope;
-    c->period_ns = r->period_ns;
+    c->period_ns = r->period_s * IPW_NS_PER_S;
     snprintf(c->unit, sizeof c->unit, "%s", r->kind == C ? "uJ" : "mW");
     if (!place(out, r, sample)) return false;
     c->max_w = most_watts(c->domain);
@@ -433,7 +218,7 @@ bool ipw_prom_series_of(struct ipw_prom_series *out, const struct ipw_prom_sampl
              r->ids[1] ? ipw_prom_label(sample, r->ids[1]) : "",
              r->ids[2] ? ipw_prom_label(sample, r->ids[2]) : "");
     snprintf(out->key, sizeof out->key, "%.80s{%s}", sample->name, ids);
-    /* Another ipw-agent's counters and gauges of one device have different channels. */
+    /* Counters and gauges of one device of another ipw-agent have different channels. */
     snprintf(out->group, sizeof out->group, "%s", out->own ? c->device : ids);
     return true;
 }
@@ -459,7 +244,7 @@ void ipw_prom_series_chip(struct ipw_prom_series *series, const char *chip_name)
     }
 }
 
-/* Whether a scope is the one that makes up its domain, of its own. */
+/* Does this scope make up its domain? */
 static bool makes_up(const struct ipw_channel *c, bool machine_metered)
 {
     switch (c->domain) {

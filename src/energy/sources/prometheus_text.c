@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts of a line are copied here, each with its NUL; a longer line is no sample. */
+/* Texts of a line are copied here, each with its NUL; a longer line is not a sample. */
 #define LINE_MAX_BYTES ((size_t)8192)
 
 struct cursor {
     const char *at, *end;
-    char *out, *out_end; /* where texts are put */
+    char *out, *out_end; /* place for the next text */
 };
 
 static void skip_blanks(struct cursor *c)
@@ -40,7 +40,7 @@ static const char *read_name(struct cursor *c)
     return c->out > text && put(c, '\0') ? text : NULL;
 }
 
-/* The text of a quoted value, the opening quote being read already. */
+/* Reads a quoted text after its opening quote. */
 static const char *read_quoted(struct cursor *c)
 {
     const char *text = c->out;
@@ -88,7 +88,7 @@ static bool read_labels(struct cursor *c, struct ipw_prom_sample *s)
     }
 }
 
-/* A number as Go writes it: decimal, NaN, +Inf. */
+/* Reads a number as Go writes it: decimal, NaN, +Inf. */
 static bool read_value(struct cursor *c, struct ipw_prom_sample *s)
 {
     char text[64];
@@ -100,7 +100,7 @@ static bool read_value(struct cursor *c, struct ipw_prom_sample *s)
         text[n++] = *c->at++;
     }
     text[n] = '\0';
-    /* strtod would take hexadecimal, and "nan(...)". */
+    /* strtod also accepts hexadecimal numbers and "nan(...)". */
     if (n == 0 || strpbrk(text, "xXpP(")) return false;
     s->value = strtod(text, &end);
     if (*end || (c->at < c->end && *c->at != ' ' && *c->at != '\t')) return false;
@@ -110,7 +110,7 @@ static bool read_value(struct cursor *c, struct ipw_prom_sample *s)
     return true;
 }
 
-/* Behind the value: nothing, a time stamp, or an exemplar. */
+/* Skips the rest after the value: nothing, a time stamp, or an exemplar. */
 static bool read_rest(struct cursor *c)
 {
     skip_blanks(c);

@@ -1,4 +1,4 @@
-/* The powercap tree: see rapl.h for how zones are found. */
+/* The powercap tree as a source: see rapl.h for how zones are found. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct rapl {
     struct ipw_source source;
     struct rapl_zone *zones;
     struct ipw_channel *channels;
-    bool *lost; /* of each zone */
+    bool *lost; /* one for each zone */
     size_t n;
 };
 
@@ -33,10 +33,10 @@ static void open_zone(struct rapl_zone *z)
     z->errnum = z->fd < 0 ? errno : 0;
 }
 
-/* A zone that fails is opened anew, at most once a second: it may have gone and come back (a
- * processor taken offline), and the old descriptor then never reads again.  What is there under its
- * name then is another zone, which is read a second later: so the loss shows, whatever becomes of a
- * single reading. */
+/* Opens a failed zone again, at most once per second.  The zone may have vanished and come back (a
+ * processor was taken offline), and then the old descriptor never reads again.  The zone under its
+ * name is then another one.  Its first reading comes a second later, so that the loss shows even if
+ * single readings are dropped. */
 static int64_t reread(struct rapl_zone *z, int64_t now, bool *lost)
 {
     if (now < z->retry_ns) return IPW_NO_VALUE;
@@ -82,9 +82,9 @@ static void rapl_close(struct ipw_source *self)
     free(r);
 }
 
-/* Some kernels give every die of a package a zone over the same register.  Two registers that
- * count by themselves do not show the same 32 bits; one register read twice within microseconds
- * does, unless it moved just then. */
+/* Some kernels give every die of a package a zone over the same register.  Two independent
+ * registers do not show the same 32 bits.  One register read twice within microseconds does, unless
+ * it changed just then. */
 static bool same_register(const struct rapl_zone *a, const struct rapl_zone *b)
 {
     for (int i = 0; i < TWIN_READS; i++) {
@@ -113,7 +113,8 @@ static void drop_twins(struct rapl *r)
     }
 }
 
-/* A domain of which a part cannot be read has no sum: a partial one would pass for the whole. */
+/* If a part of a domain cannot be read, the domain has no sum: a partial sum would pass for the
+ * whole. */
 static void drop_partial_domains(struct rapl *r)
 {
     for (size_t i = 0; i < r->n; i++) {

@@ -8,14 +8,14 @@
 #include "energy/sources/rapl.h"
 #include "energy/sources/sysfs.h"
 
-#define LEAST_UNIT    10 /* 1 / 2^10 J; coarser ones are whole nanojoules up to 2^9 */
+#define LEAST_UNIT    10 /* 1 / 2^10 J; coarser units are whole nanojoules up to 2^9 */
 #define MOST_UNIT     24
 #define MAX_ZONES     256
 #define MAX_DEPTH     3 /* intel-rapl / intel-rapl:0 / intel-rapl:0:0 */
 #define UNKNOWN_MAX_W 1000
 #define MOST_MAX_W    4000
 
-/* "intel-rapl:1", "intel-rapl:a:0", "intel-rapl-mmio:0": how many indices follow; 0: no zone. */
+/* The number of indices in "intel-rapl:1", "intel-rapl:a:0", "intel-rapl-mmio:0"; 0: not a zone. */
 static int zone_depth(const char *id, bool *mmio)
 {
     const char *p = id;
@@ -34,7 +34,7 @@ static int zone_depth(const char *id, bool *mmio)
     return *p ? 0 : depth;
 }
 
-/* The range tells the unit: 2^32 - 1 counts of it.  The register holds 1 / 2^k joules a count. */
+/* The range shows the unit: it is 2^32 - 1 counts.  The register holds 1 / 2^k joules per count. */
 static void find_unit(struct rapl_zone *z, int64_t max_range_uj)
 {
     const int64_t counts = INT64_C(0xffffffff);
@@ -56,7 +56,7 @@ int64_t ipw_rapl_true_uj(const struct rapl_zone *zone, int64_t shown_uj)
                      ((__int128)zone->unit_nj << zone->unit_shift));
 }
 
-/* The register is 32 bits of `unit`, and the range one unit less than its modulus. */
+/* The register has 32 bits of `unit`; the range is one unit less than its modulus. */
 static int64_t modulus_of(int64_t max_range_uj)
 {
     int64_t lsb;
@@ -66,7 +66,8 @@ static int64_t modulus_of(int64_t max_range_uj)
     return max_range_uj + (lsb > 0 ? lsb : 1);
 }
 
-/* What the zone can draw, generously: its highest limit twice, for bursts; 0: it names none. */
+/* A generous highest power of the zone: twice its highest limit, for bursts; 0: it names no
+ * limit. */
 static int64_t max_w_of(const char *dir)
 {
     static const char *const kinds[] = {"max_power_uw", "power_limit_uw"};
@@ -88,7 +89,7 @@ static int64_t max_w_of(const char *dir)
 
 static bool is_package(const char *name) { return !strncmp(name, "package-", 8); }
 
-/* "psys"; since Linux 5.17 that of a further package is "platform-1". */
+/* "psys"; since Linux 5.17 a further package has "platform-1". */
 static bool is_platform(const char *name)
 {
     return !strcmp(name, "psys") || !strncmp(name, "platform-", 9);
@@ -129,7 +130,7 @@ static void add_zone(struct rapl_zone **zones, size_t *n, size_t *cap, const cha
     struct rapl_zone *z;
 
     for (size_t i = 0; i < *n; i++) {
-        if (!strcmp((*zones)[i].id, id)) return; /* a link and the folder it leads to */
+        if (!strcmp((*zones)[i].id, id)) return; /* a link and the folder that it leads to */
     }
     if (*n >= MAX_ZONES || strlen(id) >= sizeof z->id) return;
     IPW_GROW(*zones, *cap, *n + 1);
@@ -167,7 +168,7 @@ static int by_id(const void *a, const void *b)
     return strcmp(((const struct rapl_zone *)a)->id, ((const struct rapl_zone *)b)->id);
 }
 
-/* The zone that `z` lies in. */
+/* The zone that contains `z`. */
 static const struct rapl_zone *parent_of(const struct rapl_zone *zones, size_t n,
                                          const struct rapl_zone *z)
 {
@@ -179,10 +180,10 @@ static const struct rapl_zone *parent_of(const struct rapl_zone *zones, size_t n
     return NULL;
 }
 
-/* Most memory zones name no limit.  Cores and uncore lie inside their package; the memory beside it
- * draws less than twice the package's limit on every machine there is (a socket of 350 W takes 24
- * modules of at most 20 W).  The platform may hold several sockets and boards.  What a zone draws
- * when it is watched bounds nothing: the next second may be another. */
+/* Most memory zones name no limit.  Cores and uncore are inside their package.  The memory beside
+ * it draws less than twice the package's limit on every known machine (a socket of 350 W has 24
+ * modules of at most 20 W).  The platform may include several sockets and GPUs.  A zone's observed
+ * power bounds nothing, because the next second may differ. */
 static void bound_unlimited(struct rapl_zone *zones, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -197,7 +198,7 @@ static void bound_unlimited(struct rapl_zone *zones, size_t n)
     }
 }
 
-/* Channel names tell zones apart in a run: "package-0", "package-0/dram", "mmio/package-0". */
+/* Channel names are unique in a run: "package-0", "package-0/dram", "mmio/package-0". */
 static void name_channels(struct rapl_zone *zones, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -214,13 +215,13 @@ static void name_channels(struct rapl_zone *zones, size_t n)
         for (size_t k = 0; k < i; k++) {
             if (strcmp(zones[k].channel.name, z->channel.name)) continue;
             snprintf(z->channel.name + at, sizeof z->channel.name - at, "#%d", ++twin);
-            k = (size_t)-1; /* the new name may be taken as well */
+            k = (size_t)-1; /* the new name may be taken, too */
         }
     }
 }
 
-/* Package and dram make up the processor's energy.  core and uncore lie inside the package; psys
- * around it; the mmio zone shows the package a second time. */
+/* Package and dram make up the processor's energy.  core and uncore are inside the package, psys
+ * contains it, and the mmio zone shows the package a second time. */
 static void choose_sum(struct rapl_zone *zones, size_t n)
 {
     bool msr_package = false;

@@ -39,7 +39,7 @@ bool ipw_sysfs_parse_signed(int64_t *out, const char *text, size_t n)
     return true;
 }
 
-/* From the start of the file; 0 when it cannot be read, is empty or too long. */
+/* Reads from the start of the file; 0 if it cannot be read, is empty or too long. */
 static size_t pread_text(int fd, char *text, size_t size)
 {
     ssize_t n;
@@ -150,6 +150,6 @@ void ipw_channel_unique(struct ipw_channel *channels, size_t n, size_t i)
     for (size_t k = 0; k < n; k++) {
         if (k == i || strcmp(channels[k].name, name)) continue;
         snprintf(name + at, sizeof channels[i].name - at, "#%d", ++twin);
-        k = (size_t)-1; /* the new name may be taken as well */
+        k = (size_t)-1; /* the new name may be taken, too */
     }
 }

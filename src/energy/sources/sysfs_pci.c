@@ -5,7 +5,7 @@
 
 #include "energy/sources/sysfs.h"
 
-/* "01:00.0" with or without a domain before it; *domain 0 without. */
+/* Splits "01:00.0", with or without a domain before it; *domain is 0 without. */
 static bool split_bus(const char *text, unsigned long *domain, unsigned long *place)
 {
     unsigned long d = 0, bus, device, function;
@@ -66,7 +66,7 @@ bool ipw_sysfs_word(char *word, size_t size, const char **list)
     n = strcspn(p, ",");
     *list = p + n;
     while (n > 0 && p[n - 1] == ' ') n--;
-    if (n >= size) n = size - 1; /* no device's name is that long: it will not be found */
+    if (n >= size) n = size - 1; /* no device has such a long name, so it will not be found */
     memcpy(word, p, n);
     word[n] = '\0';
     return true;

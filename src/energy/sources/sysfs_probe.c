@@ -17,7 +17,7 @@ struct probe_source {
     struct ipw_source source;
     struct ipw_probe_list list;
     struct ipw_channel *channels;
-    bool *lost; /* of each probe */
+    bool *lost; /* one for each probe */
 };
 
 struct ipw_probe *ipw_probe_add(struct ipw_probe_list *list, enum ipw_channel_kind kind,
@@ -65,8 +65,8 @@ void ipw_probe_release(struct ipw_probe_list *list)
     *list = (struct ipw_probe_list){0};
 }
 
-/* The last part of an input device's path, "0003:1B1C:1C0B.0005", ends with how often one was plugged
- * in. */
+/* The last part of an input device's path, "0003:1B1C:1C0B.0005", ends with a count of plug-ins;
+ * cut it. */
 static void cut_count(char *path)
 {
     char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
@@ -74,7 +74,8 @@ static void cut_count(char *path)
     if (slash && dot && dot - slash == 15 && strlen(dot) == 5) *dot = '\0';
 }
 
-/* Who is behind a numbered folder: its name and where its link `device` leads.  NULL: nobody. */
+/* The device behind a numbered folder: its name and the target of its link `device`.  NULL:
+ * none. */
 static char *owner_of(const char *home)
 {
     char name[64], path[PATH_MAX], *real, *owner;
@@ -107,16 +108,18 @@ static void move_path(char **path, size_t old_len, const char *home)
     *path = moved;
 }
 
-/* Folders are numbered as devices come: one that was away may be behind another number now, and
- * somebody else behind its old one, whose watts are not to be taken for its. */
+/* hwmon numbers change when a device is reconnected, so find the device again by its name and
+ * device link, not by its number. */
 static bool find_home(struct ipw_probe *p)
 {
     size_t len = strlen(p->home);
-    const char *base = strrchr(p->home, '/') + 1; /* a home is a folder of its source's root */
+    /* A home is always a folder of its source's root. */
+    const char *base = strrchr(p->home, '/') + 1;
     char *root, *kind, **names;
     bool found = is_home(p->home, p->owner);
 
-    if (found || p->owner[strlen(p->owner) - 1] == ' ') return found; /* a name alone is no proof */
+    /* A name alone does not identify a device. */
+    if (found || p->owner[strlen(p->owner) - 1] == ' ') return found;
     root = ipw_asprintf("%.*s.", (int)(base - p->home), p->home);
     kind = ipw_asprintf("%.*s", (int)strcspn(base, "0123456789"), base);
     names = ipw_sysfs_list(root, kind);
@@ -157,7 +160,7 @@ static bool open_probe(struct ipw_probe *p)
     return !p->errnum;
 }
 
-/* Drivers of power meters answer all ones, in milliwatts, when they have nothing to say. */
+/* Drivers of power meters answer all ones, in milliwatts, if they have no reading. */
 static bool is_sentinel(int64_t v)
 {
     return v == INT64_C(4294967295) || v == INT64_C(4294967295000);
@@ -177,12 +180,13 @@ static int64_t read_files(const struct ipw_probe *p)
         if (is_sentinel(v) || is_sentinel(second)) return IPW_NO_VALUE;
         if (__builtin_mul_overflow(v, second, &v)) return IPW_NO_VALUE;
     }
-    /* A negative power is a sensor's offset or a feed-back; it is no consumption. */
+    /* A negative power is a sensor's offset or power that flows back; it is not consumption. */
     if (v < 0 || v > INT64_MAX - p->divisor) return IPW_NO_VALUE;
     return (v + p->divisor / 2) / p->divisor;
 }
 
-/* No awake device draws nothing: a driver that says so has no reading.  A rail can be switched off. */
+/* A device that is awake draws power, so a 0 means that its driver has no reading.  A rail can be
+ * switched off. */
 static bool is_false_zero(const struct ipw_probe *p, int64_t value)
 {
     return value == 0 && p->channel.kind == IPW_CHANNEL_GAUGE && p->channel.scope != IPW_SCOPE_RAIL;
@@ -197,9 +201,9 @@ static int64_t read_probe(struct ipw_probe *p, struct ipw_source *source, bool *
     }
     v = *lost && source->now() < p->retry_ns ? IPW_NO_VALUE : read_files(p);
     if (v == IPW_NO_VALUE && (now = source->now()) >= p->retry_ns) {
-        /* The device may have gone and come back: the old descriptor never reads again then, and
-         * what is there under its name is another, read a second later: so the loss shows, whatever
-         * becomes of a single reading. */
+        /* The device may have vanished and come back; then the old descriptor never reads again.
+         * The device under its name is then another one.  Its first reading comes a second later,
+         * so that the loss shows even if single readings are dropped. */
         p->retry_ns = now + REOPEN_NS;
         if (!open_probe(p)) {
             *lost |= p->errnum == ENOENT || p->errnum == ENODEV;
@@ -242,7 +246,8 @@ static void probe_close(struct ipw_source *self)
 
 static bool denied(const struct ipw_probe *p) { return p->errnum == EACCES || p->errnum == EPERM; }
 
-/* A domain of which a part cannot be read has no sum: a partial one would pass for the whole. */
+/* If a part of a domain cannot be read, the domain has no sum: a partial sum would pass for the
+ * whole. */
 static void drop_partial_domains(struct probe_source *s)
 {
     for (size_t i = 0; i < s->list.n; i++) {

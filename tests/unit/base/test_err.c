@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/utf8.h"
 #include "check.h"
 
 static void test_fail(void **state)

@@ -1,5 +1,6 @@
 /* Quantities, names and UTF-8. */
 #include "base/text.h"
+#include "base/utf8.h"
 #include "check.h"
 
 static void test_durations(void **state)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 #include "data/html.h"
 
 static void expect(const char *html, const char *want)

@@ -40,7 +40,7 @@ static struct ipw_source *open_log(const char *text)
     struct ipw_err err = {0};
 
     write_log("we", text);
-    if (ipw_powerlog_open(&s, path, NULL, &err) < 0) fail_msg("%s", err.text);
+    if (ipw_powerlog_open(&s, path, &err) < 0) fail_msg("%s", err.text);
     return s;
 }
 
@@ -108,7 +108,7 @@ static void test_rows_of_several_devices_give_no_value(void **state)
     assert_true(read_one(s) == IPW_NO_VALUE);
     assert_non_null(strstr(s->note, "meter.csv:4: rows of several devices take turns"));
     s->close(s);
-    assert_int_equal(ipw_powerlog_open(&s, path, NULL, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_powerlog_open(&s, path, &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "rows of several devices take turns ('0' and others)"));
 }
 
@@ -166,37 +166,34 @@ static void test_a_cut_or_replaced_log_begins_anew(void **state)
 /* As programs of Windows begin a file. */
 static void test_a_mark_before_the_first_line(void **state)
 {
-    struct ipw_powerlog_options o = {.column = "watts"};
+    char named[96];
     struct ipw_source *s = open_log("\xEF\xBB\xBF# meter 1\r\ntime,w\r\n1,5\r\n");
 
     (void)state;
     assert_int_equal(read_one(s), 5000);
     s->close(s);
     write_log("we", "\xEF\xBB\xBFwatts,time\n6,1\n");
-    assert_int_equal(ipw_powerlog_open(&s, path, &o, NULL), 0);
+    snprintf(named, sizeof named, "%s#watts", path);
+    assert_int_equal(ipw_powerlog_open(&s, named, NULL), 0);
     assert_int_equal(read_one(s), 6000);
     s->close(s);
 }
 
 static void test_one_column_of_many(void **state)
 {
-    struct ipw_powerlog_options o = {.column = "apower"};
     struct ipw_source *s;
     struct ipw_err err = {0};
     char named[96];
 
     (void)state;
     write_log("we", "time,apower,w\n1,5,6\n");
-    assert_int_equal(ipw_powerlog_open(&s, path, &o, &err), 0);
+    snprintf(named, sizeof named, "%s#apower", path);
+    assert_int_equal(ipw_powerlog_open(&s, named, &err), 0);
     assert_int_equal(s->n_channels, 1);
     assert_int_equal(read_one(s), 5000);
     s->close(s);
-    snprintf(named, sizeof named, "%s#apower", path);
-    assert_int_equal(ipw_powerlog_open(&s, named, NULL, &err), 0);
-    assert_int_equal(read_one(s), 5000);
-    s->close(s);
-    o.column = "none";
-    assert_int_equal(ipw_powerlog_open(&s, path, &o, &err), IPW_ENOTFOUND);
+    snprintf(named, sizeof named, "%s#none", path);
+    assert_int_equal(ipw_powerlog_open(&s, named, &err), IPW_ENOTFOUND);
     assert_null(s);
 }
 
@@ -207,13 +204,13 @@ static void test_what_is_no_log(void **state)
 
     (void)state;
     unlink(path);
-    assert_int_equal(ipw_powerlog_open(&s, path, NULL, &err), IPW_ENOTFOUND);
+    assert_int_equal(ipw_powerlog_open(&s, path, &err), IPW_ENOTFOUND);
     assert_non_null(strstr(err.text, path));
     write_log("we", "");
-    assert_int_equal(ipw_powerlog_open(&s, path, NULL, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_powerlog_open(&s, path, &err), IPW_EUNSUPPORTED);
     write_log("we", "time,volts\n");
-    assert_int_equal(ipw_powerlog_open(&s, path, NULL, &err), IPW_EPARSE);
-    assert_int_equal(ipw_powerlog_open(&s, folder, NULL, &err), IPW_EINVAL);
+    assert_int_equal(ipw_powerlog_open(&s, path, &err), IPW_EPARSE);
+    assert_int_equal(ipw_powerlog_open(&s, folder, &err), IPW_EINVAL);
 }
 
 /* A reading is held for five of its distances and at least 10 s; not forever. */
@@ -291,7 +288,7 @@ static void test_lines_in_pieces(void **state)
 static int refused_path(const char *p, struct ipw_err *err)
 {
     struct ipw_source *s;
-    int rc = ipw_powerlog_open(&s, p, NULL, err);
+    int rc = ipw_powerlog_open(&s, p, err);
 
     assert_null(s);
     return rc;
@@ -376,22 +373,23 @@ static void test_moved_away(void **state)
 /* One column of several, by the option or behind the path's '#'. */
 static void test_one_column(void **state)
 {
-    const struct ipw_powerlog_options o = {.column = "b_w"}, other = {.column = "c_w"};
     struct ipw_source *s;
     struct ipw_err err = {0};
     char named[80];
 
     (void)state;
     write_log("we", "time,a_w,b_w\n1,5,7\n");
-    assert_int_equal(ipw_powerlog_open(&s, path, &o, &err), 0);
+    snprintf(named, sizeof named, "%s#b_w", path);
+    assert_int_equal(ipw_powerlog_open(&s, named, &err), 0);
     assert_int_equal(s->n_channels, 1);
     assert_int_equal(read_one(s), 7000);
     s->close(s);
     snprintf(named, sizeof named, "%s#a_w", path);
-    assert_int_equal(ipw_powerlog_open(&s, named, NULL, &err), 0);
+    assert_int_equal(ipw_powerlog_open(&s, named, &err), 0);
     assert_int_equal(read_one(s), 5000);
     s->close(s);
-    assert_int_not_equal(ipw_powerlog_open(&s, path, &other, &err), 0);
+    snprintf(named, sizeof named, "%s#c_w", path);
+    assert_int_not_equal(ipw_powerlog_open(&s, named, &err), 0);
     assert_non_null(strstr(err.text, "c_w"));
 }
 

@@ -8,6 +8,8 @@
 
 #include "unit/energy/energy_test.h"
 
+#define EVERY(ns) (&(struct ipw_sampler_options){.interval_ns = (ns)})
+
 /* A source whose counter is the number of its reads, and which can be held inside a read. */
 struct fake {
     struct ipw_source source;
@@ -95,7 +97,12 @@ static void test_two_sources(void **state)
     set.sources[0] = &a.source;
     set.sources[1] = &b.source;
     atomic_store(&notified, 0);
-    assert_int_equal(ipw_sampler_start(&s, &set, S(0.001), notify, &notified, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set,
+                                       &(struct ipw_sampler_options){.interval_ns = S(0.001),
+                                                                     .notify = notify,
+                                                                     .ud = &notified},
+                                       NULL),
+                     0);
     t1 = ipw_now_ns();
     ipw_sampler_drain(s, see, &seen); /* the first reading is there before anything else */
     assert_true(seen.rows[0] >= 1 && seen.rows[1] >= 1);
@@ -135,7 +142,7 @@ static void test_kick(void **state)
     (void)state;
     fake_init(&a, "rapl", 1000);
     set.sources[0] = &a.source;
-    assert_int_equal(ipw_sampler_start(&s, &set, S(3600), NULL, NULL, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, EVERY(S(3600)), NULL), 0);
     for (int i = 1; i <= 20; i++) {
         t = ipw_now_ns();
         ipw_sampler_kick(s);
@@ -158,7 +165,7 @@ static void test_kicks_are_merged(void **state)
     (void)state;
     fake_init(&a, "nvml", S(0.02));
     set.sources[0] = &a.source;
-    assert_int_equal(ipw_sampler_start(&s, &set, S(3600), NULL, NULL, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, EVERY(S(3600)), NULL), 0);
     for (int i = 0; i < 1000; i++) ipw_sampler_kick(s);
     ipw_sampler_stop(s);
     took = ipw_now_ns() - t;
@@ -181,7 +188,7 @@ static void test_45_one_more_reading_after_the_end(void **state)
     fake_init(&b, "nvml", S(3600));
     set.sources[0] = &a.source;
     set.sources[1] = &b.source;
-    assert_int_equal(ipw_sampler_start(&s, &set, S(3600), NULL, NULL, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, EVERY(S(3600)), NULL), 0);
     last_event = ipw_now_ns();
     ipw_sampler_stop(s);
     ipw_sampler_drain(s, see, &seen);
@@ -207,7 +214,7 @@ static void test_44_missed_ticks_are_skipped(void **state)
     fake_init(&a, "rapl", 1);
     set.sources[0] = &a.source;
     started = ipw_now_ns();
-    assert_int_equal(ipw_sampler_start(&s, &set, S(0.01), NULL, NULL, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, EVERY(S(0.01)), NULL), 0);
     drain_until(s, &seen, 0, 3);
     pthread_mutex_lock(&a.gate); /* the next read takes 30 ticks */
     nanosleep(&second, NULL);
@@ -232,7 +239,7 @@ static struct ipw_sampler *fill(struct fake *a, struct ipw_source_set *set)
 
     fake_init(a, "rapl", 1);
     *set = (struct ipw_source_set){.n = 1, .sources = {&a->source}};
-    assert_int_equal(ipw_sampler_start(&s, set, 1000, NULL, NULL, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, set, EVERY(1000), NULL), 0);
     while (atomic_load(&a->reads) < (int64_t)IPW_SAMPLER_ROWS + 1 && ipw_now_ns() < give_up) {
         nanosleep(&nap, NULL);
     }
@@ -295,7 +302,7 @@ static void test_mark(void **state)
     gpu.channels[0].period_ns = S(0.1);
     set.sources[0] = &cpu.source;
     set.sources[1] = &gpu.source;
-    assert_int_equal(ipw_sampler_start(&s, &set, S(3600), NULL, NULL, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, EVERY(S(3600)), NULL), 0);
     for (int i = 1; i <= 10; i++) {
         t = ipw_now_ns();
         ipw_sampler_mark(s);
@@ -332,7 +339,7 @@ static void test_marks_beside_readings(void **state)
     a.channels[0].domain = IPW_DOMAIN_CPU;
     a.channels[0].period_ns = 1;
     set.sources[0] = &a.source;
-    assert_int_equal(ipw_sampler_start(&s, &set, 20000, NULL, NULL, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, EVERY(20000), NULL), 0);
     while (seen.rows[0] < 20000 && ipw_now_ns() < give_up) {
         for (int i = 0; i < 50; i++) ipw_sampler_mark(s);
         ipw_sampler_drain(s, see, &seen);
@@ -404,7 +411,7 @@ static void test_48_eight_hours_nothing_dropped(void **state)
     (void)state;
     fake_init(&a, "rapl", 1);
     set.sources[0] = &a.source;
-    assert_int_equal(ipw_sampler_start_with(&s, &set, &o, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, &o, NULL), 0);
     while (gaps.seen.rows[0] < rows && ipw_now_ns() < give_up)
         ipw_sampler_drain(s, see_gaps, &gaps);
     assert_true(gaps.seen.rows[0] >= rows);
@@ -455,7 +462,7 @@ static void test_47_eight_zones_at_1_khz(void **state)
 
     (void)state;
     z.source.channels = z.channels;
-    assert_int_equal(ipw_sampler_start_with(&s, &set, &o, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, &o, NULL), 0);
     while (rows < 1000 && ipw_now_ns() < give_up) ipw_sampler_drain(s, see_zones, &rows);
     before = mallinfo2().uordblks; /* with a sanitizer's allocator: 0, and 0 below */
     while (rows < 60000 && ipw_now_ns() < give_up) ipw_sampler_drain(s, see_zones, &rows);
@@ -487,7 +494,7 @@ static void test_44_starvation_is_noted(void **state)
     (void)state;
     fake_init(&a, "rapl", 1);
     set.sources[0] = &a.source;
-    assert_int_equal(ipw_sampler_start_with(&s, &set, &o, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, &o, NULL), 0);
     while (gaps.seen.rows[0] < 1000 && ipw_now_ns() < give_up)
         ipw_sampler_drain(s, see_gaps, &gaps);
     ipw_sampler_stop(s);
@@ -507,13 +514,13 @@ static void test_no_sources_and_bad_interval(void **state)
     struct ipw_err err = {0};
 
     (void)state;
-    assert_int_equal(ipw_sampler_start(&s, &set, S(0.1), NULL, NULL, &err), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, EVERY(S(0.1)), &err), 0);
     ipw_sampler_kick(s);
     ipw_sampler_drain(s, see, NULL);
     assert_int_equal(ipw_sampler_cpu_ns(s), 0);
     ipw_sampler_stop(s);
     ipw_sampler_free(s);
-    assert_int_equal(ipw_sampler_start(&s, &set, 0, NULL, NULL, &err), IPW_EINVAL);
+    assert_int_equal(ipw_sampler_start(&s, &set, EVERY(0), &err), IPW_EINVAL);
     assert_null(s);
 }
 

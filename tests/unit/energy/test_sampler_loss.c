@@ -78,7 +78,7 @@ static void test_13_losses_are_told(void **state)
     f.source.channels = f.channels;
     f.source.lost = f.lost;
     set.sources[0] = &f.source;
-    assert_int_equal(ipw_sampler_start_with(&s, &set, &o, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, &o, NULL), 0);
     while (told.rows < 12 && ipw_now_ns() < give_up) ipw_sampler_drain(s, see_losing, &told);
     ipw_sampler_stop(s);
     ipw_sampler_drain(s, see_losing, &told);

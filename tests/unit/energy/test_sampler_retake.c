@@ -73,7 +73,7 @@ static struct hurdles jump_hurdles(int64_t at, int64_t n, int64_t pause, bool re
     struct ipw_sampler *s;
 
     h.source.channels = &h.channel;
-    assert_int_equal(ipw_sampler_start_with(&s, &set, &o, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&s, &set, &o, NULL), 0);
     while (seen.rows < 500 && ipw_now_ns() < give_up) ipw_sampler_drain(s, see_hurdles, &seen);
     assert_true(seen.rows >= 500);
     ipw_sampler_stop(s);

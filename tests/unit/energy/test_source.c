@@ -143,7 +143,9 @@ static void test_joules_by_arithmetic(void **state)
         }
     }
     sink.ledger = ipw_ledger_new(channels, n);
-    assert_int_equal(ipw_sampler_start(&sampler, &set, S(0.01), NULL, NULL, NULL), 0);
+    assert_int_equal(ipw_sampler_start(&sampler, &set,
+                                       &(struct ipw_sampler_options){.interval_ns = S(0.01)}, NULL),
+                     0);
     do { /* until the GPU's rhythm is there: the first steps of it have no beginning */
         nanosleep(&nap, NULL);
         ipw_sampler_drain(sampler, book, &sink);

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 #include "check.h"
 
 static void test_writer(void **state)

@@ -74,7 +74,7 @@ static bool one(const char *script, const char *answer, long fail_at, bool for_g
         assert_true(w.over);
         if (!rig.tripped) assert_string_equal(w.answer, answer);
         if (w.end != IPW_TASK_DONE && w.end != IPW_TASK_MEMORY)
-            fail_msg("n %ld: %s: %s", fail_at, ipw_task_end_name(w.end), w.err.text);
+            fail_msg("n %ld: ended with %d: %s", fail_at, w.end, w.err.text);
     } else {
         assert_true(rig.tripped);
     }
