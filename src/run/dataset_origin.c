@@ -53,7 +53,7 @@ static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
                     o->data.limit ? o->data.limit : "");
 }
 
-/* Of the ids, prompts and files of the selected records. */
+/* The hash of the ids, prompts and files of the selected tasks. */
 static void selection(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases)
 {
     size_t n = ipw_dataset_count(cases);

@@ -1,7 +1,7 @@
-/* run/query_events.h: the events with which a query begins and ends, from plain facts.
+/* run/query_events.h: writes the events at the start and end of a query.
  *
- * The one writer of their members.  The event borrows the buffer: it is handed on before the buffer
- * is released.  A payload that is too large is left out. */
+ * The one writer of their members.  The event borrows the buffer, so it must be emitted before the
+ * buffer is released.  A payload over its limit is left out. */
 #ifndef IPW_RUN_QUERY_EVENTS_H
 #define IPW_RUN_QUERY_EVENTS_H
 
@@ -15,12 +15,12 @@ void ipw_query_start_event(struct ipw_event *out, struct ipw_buf *data, const st
 
 struct ipw_query_end_facts {
     struct ipw_query_facts q;
-    const char *answer; /* the extracted one, or NULL; answer_len bytes */
+    const char *answer; /* the extracted answer, or NULL; answer_len bytes */
     size_t answer_len;
     const char *answer_source, *response; /* or NULL */
     int resolved;                         /* 1, 0, or -1: not scored */
     int64_t lua_cpu_ns, lua_peak_bytes;
-    bool never_ran, stopped; /* the agent was not started; was stopped from outside */
+    bool never_ran, stopped; /* the agent was not started; it was stopped by another part */
 };
 void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
                          const struct ipw_query_end_facts *facts);

@@ -17,7 +17,7 @@ void ipw_results_warmup(struct ipw_results *r, const struct ipw_query_trace *tra
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_figure *f = &trace->energy[d];
 
-        /* Of a sum, one that is not known makes the whole not known. */
+        /* Adds to a sum; an unknown part makes the sum unknown. */
         r->warmup_j[d].total += f->known ? f->j : (double)NAN;
     }
     ipw_device_sums_add(&r->warmup_devices, trace);

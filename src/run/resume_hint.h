@@ -1,9 +1,9 @@
-/* run/resume_hint.h: the command that goes on with a run that stopped, as the last line that is printed.
+/* run/resume_hint.h: the command that continues a stopped run, as the last line of output.
  *
- * Said after a signal, a limit of the run, a server that did not come back, and a disk that failed;
- * by the signal's handler itself where a second signal, or one before the first query, ends the
- * program at once.  `--rerun failed` is part of it where queries failed by themselves, which a plain
- * resume leaves as they are. */
+ * It is printed after a signal, a limit of the run, a lost server, and a disk error.  If a second
+ * signal, or one before the first query, ends the program at once, the signal's handler prints it.
+ * `--rerun failed` is part of it if queries failed by themselves, because a plain resume does not
+ * run them again. */
 #ifndef IPW_RUN_RESUME_HINT_H
 #define IPW_RUN_RESUME_HINT_H
 
@@ -11,14 +11,14 @@
 
 #include "run/results.h"
 
-/* "ipw-agent resume PATH", with PATH as a shell takes it; freed by the caller. */
+/* "ipw-agent resume PATH", with PATH quoted for a shell; freed by the caller. */
 char *ipw_go_on_command(const char *path, bool retry_failed);
-/* From the making of the run's folder on; `earlier`: the results of the sessions before. */
+/* Call it when the run's folder has been created; `earlier`: the results of the sessions before. */
 void ipw_go_on_ready(const char *path, const struct ipw_results *earlier);
 /* A query failed by itself. */
 void ipw_go_on_failed(void);
-/* At the end: the command, freed by the caller.  `path`: of the run's folder; NULL, or gone: there is
- * nothing to go on with, and NULL is returned. */
+/* At the end: the command, freed by the caller; NULL if there is nothing to continue.  `path`: the
+ * run's folder; NULL, or missing: there is nothing to continue. */
 char *ipw_go_on(const char *path, const struct ipw_results *results);
 
 #endif

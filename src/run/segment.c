@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What the domains drew while the session went on; NULL: it is not over. */
+/* The energy of the domains during the session; NULL: it has not ended. */
 static void put_book(struct ipw_jw *w, const struct ipw_balance *b)
 {
     ipw_jw_knum(w, "idle_j", b->idle.known ? b->idle.j : NAN);

@@ -15,7 +15,7 @@
 
 enum { MAX_FILE_BYTES = 256 * 1024 * 1024 };
 
-/* A copy for the tools to read: nothing that must survive a crash, so it is not synced. */
+/* A copy for the tools.  It need not survive a crash, so it is not synced. */
 static int write_copy(const char *path, const char *bytes, size_t n, struct ipw_err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

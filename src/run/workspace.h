@@ -1,4 +1,4 @@
-/* run/workspace.h: the folder of one query, where its tools read and write. */
+/* run/workspace.h: the folder of one query, whose files its tools read and write. */
 #ifndef IPW_RUN_WORKSPACE_H
 #define IPW_RUN_WORKSPACE_H
 
@@ -7,7 +7,7 @@
 
 /* Copies the attachment into the folder. */
 int ipw_workspace_put(const char *folder, const struct ipw_case_file *file, struct ipw_err *err);
-/* Takes the folder away with whatever the tools left in it; links are removed, not followed. */
+/* Removes the folder with everything in it; links are removed, not followed. */
 void ipw_workspace_remove(const char *folder);
 
 #endif
