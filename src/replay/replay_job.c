@@ -41,7 +41,7 @@ static int read_manifest(struct ipw_replay_job *job, struct ipw_err *err)
 
 /* ---- the agent ---- */
 
-/* A word, and nothing that leads to another place. */
+/* A plain name that cannot lead to another folder. */
 static bool is_plain_name(const char *s)
 {
     return s && *s &&
@@ -49,7 +49,7 @@ static bool is_plain_name(const char *s)
                strlen(s);
 }
 
-/* One of this program's own agents, by the name of the recorded file. */
+/* One of the built-in agents, by the name of the saved run's agent file. */
 static bool own_agent(char *path, size_t size, const char *file)
 {
     const char *slash = file ? strrchr(file, '/') : NULL, *stem = slash ? slash + 1 : file;
@@ -78,7 +78,8 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
         rc = ipw_agent_inspect(&job->agent, job->o->agent, paths, false, err);
     } else if (ours) {
         rc = ipw_agent_inspect(&job->agent, own, paths, false, err);
-        /* A file of that name that was not ours is not replaced by ours in silence. */
+        /* If the saved agent was not built in, a built-in one of the same name must not replace it
+         * silently. */
         if (!rc && strncmp(file, "builtin:", 8) && hash && strcmp(hash, job->agent.sha256))
             return ipw_fail(err, IPW_EINVAL,
                             "%s: was recorded with %.200s, which is not the one in this program: "
@@ -147,7 +148,7 @@ static int configure(struct ipw_replay_job *job, struct ipw_err *err)
     return rc;
 }
 
-/* Real tools need the attachments: of a dataset that was named, or of one of this program's. */
+/* Real tools need the attachments of a dataset: one that was named, or a built-in one. */
 static int open_cases(struct ipw_replay_job *job, struct ipw_err *err)
 {
     const char *name = job->o->dataset ? job->o->dataset : text(job, "dataset");
@@ -157,7 +158,8 @@ static int open_cases(struct ipw_replay_job *job, struct ipw_err *err)
 
     if (!job->o->dataset && !is_plain_name(name)) return 0;
     if (job->o->dataset) return ipw_dataset_open(&job->cases, &options, err);
-    ipw_dataset_open(&job->cases, &options, &why); /* not there: a query with attachments says so */
+    /* On failure a query with attachments reports it. */
+    ipw_dataset_open(&job->cases, &options, &why);
     return 0;
 }
 
@@ -303,7 +305,7 @@ static void print_clock(struct ipw_buf *out, const struct ipw_anchor *anchor)
     ipw_saved_clock_write(&w, anchor);
 }
 
-/* The old manifest with a word on where it comes from. */
+/* The saved manifest, with a member about its origin. */
 static int write_manifest(struct ipw_replay_job *job, struct ipw_err *err)
 {
     struct ipw_buf out = IPW_BUF(MAX_MANIFEST_BYTES), value = IPW_BUF(MAX_MANIFEST_BYTES);
@@ -317,7 +319,8 @@ static int write_manifest(struct ipw_replay_job *job, struct ipw_err *err)
     ipw_anchor_take(&now);
     ipw_jw_init(&w, &out);
     ipw_jw_obj(&w);
-    /* The members are sorted: a run's own manifest has "program" before and "schema_version" after. */
+    /* The members are sorted: a run's own manifest has "program" before and "schema_version"
+     * after. */
     for (const struct ipw_json *m = ipw_json_first(job->manifest);; m = ipw_json_next(m)) {
         if (!told && (!m || strcmp(ipw_json_key(m), "replay") >= 0)) {
             told = true;
@@ -372,7 +375,7 @@ int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err)
 
 void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
 {
-    /* Notes of the run may stand behind what came after them. */
+    /* Notes of the run can be written after later events. */
     if (line->event.t_ns > job->written_ns || line->event.kind == IPW_EV_RUN_START) {
         job->written_ns = line->event.t_ns;
         job->written_rows = line->event.rows;

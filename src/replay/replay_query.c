@@ -1,4 +1,4 @@
-/* One query of a replay: from its recorded start to the end of its agent. */
+/* One query of a replay: from its saved start to the end of its agent. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "run/workspace.h"
 
 enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
-/* A query's next line stands close behind, as far as others ran at the same time. */
+/* A query's next line is close behind, as far as other queries ran at the same time. */
 enum { REACH_LINES = 100000 };
 
-/* ---- what it is given ---- */
+/* ---- its start data ---- */
 
 static const char *workspace(void *ud)
 {
@@ -87,9 +87,9 @@ static int put_files(struct ipw_rq *q, struct ipw_err *err)
     return rc;
 }
 
-/* ---- what it does ---- */
+/* ---- its steps ---- */
 
-/* Of a reply that came from the record the times were another day's. */
+/* A saved reply has times of the saved run, which do not apply here. */
 static void forget_times(struct ipw_lm_facts *f)
 {
     f->sent_ns = f->first_byte_ns = f->first_token_ns = f->last_token_ns = 0;
@@ -114,7 +114,7 @@ static void write_event(void *ud, struct ipw_event *event, const struct ipw_reco
     bool from_record = line || job->decisions;
 
     count(q, event);
-    /* As in the run: the request after one of a tool's own is written in full. */
+    /* As in a run: the request after one of a tool is written in full. */
     if (line && ipw_playback_is_inside(line) && event->kind == IPW_EV_LM_START) q->host.sent.n = 0;
     if (!job->by_query) {
         ipw_replay_job_line(job, line);
@@ -162,7 +162,7 @@ static const char *content_of(struct ipw_json **doc, const struct ipw_event *eve
     return ipw_json_str(ipw_json_get(*doc, "content"), "");
 }
 
-/* A tool's result beside the one on record. */
+/* Compares a tool's result with the saved one. */
 static void tool_result(void *ud, const struct ipw_event *event, const struct ipw_record_line *was)
 {
     struct ipw_rq *q = ud;
@@ -186,7 +186,7 @@ static void tool_result(void *ud, const struct ipw_event *event, const struct ip
 
 /* ---- the end ---- */
 
-/* As the record has it: a script may cut a character in two.  NULL gives NULL. */
+/* As in the saved run: a script can cut a character in two.  NULL gives NULL. */
 static char *as_recorded(const char *text)
 {
     struct ipw_buf clean;
@@ -218,7 +218,7 @@ static const char *keep(struct ipw_replay_told *t, const char *text)
     return t->texts[t->n_texts++] = ipw_strdup(text);
 }
 
-/* The end with a score: the recorded one when the answer is, else what the dataset says. */
+/* The end with a score: the saved score if the answer is the same, else the dataset's. */
 static void write_end(struct ipw_rq *q, const struct ipw_json *was, bool same)
 {
     struct ipw_event event = {.kind = IPW_EV_QUERY_END, .query = q->index};
@@ -226,7 +226,7 @@ static void write_end(struct ipw_rq *q, const struct ipw_json *was, bool same)
     const struct ipw_json *resolved = ipw_json_get(was, "resolved");
     struct ipw_replay_told *t = ipw_calloc(1, sizeof *t);
     struct ipw_score score = {.resolved = -1};
-    /* What a query that was given up says is no answer. */
+    /* Text of a query that was ended is not an answer. */
     bool scored = !same && q->real && (q->job->servers || !q->diverged);
     struct ipw_jw w;
 
@@ -272,7 +272,7 @@ static void write_end(struct ipw_rq *q, const struct ipw_json *was, bool same)
         .id = q->c.id, .outcome = q->outcome, .completed = q->completed, .error = q->error};
     event.payload = ipw_buf_str(&data);
     event.payload_len = data.len;
-    /* Of a query that went another way the record has no end: it ends where the record is now. */
+    /* The saved run has no end for a query that diverged, so it ends at the current saved time. */
     event.t_ns = q->job->by_query ? ipw_now_ns() : q->job->written_ns;
     event.rows = q->job->by_query ? 0 : q->job->written_rows;
     ipw_rundir_event(q->job->dir, &event);
@@ -290,7 +290,7 @@ static bool same_text(const char *a, const struct ipw_json *node)
     return !a || !b ? !a == !b : strcmp(a, b) == 0;
 }
 
-/* What the agent came to, beside the record. */
+/* Compares the agent's result with the saved one. */
 static bool compare_end(struct ipw_rq *q, const struct ipw_record_line *line)
 {
     const struct ipw_json *response = ipw_json_get(line->data, "response");
@@ -402,7 +402,7 @@ static void open_host(struct ipw_rq *q)
     };
 }
 
-/* The record says that the query ended before its agent began. */
+/* The saved query ended before its agent began. */
 static bool never_ran(struct ipw_rq *q)
 {
     const struct ipw_record_line *next = ipw_record_peek(q->job->record, q->index, 1, REACH_LINES);

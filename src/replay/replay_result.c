@@ -1,4 +1,5 @@
-/* What a replay leaves behind: traces and summary from the new record, replay.json, a few words. */
+/* The results of a replay: traces and summary of the new run, replay.json, and the printed
+ * lines. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -56,7 +57,7 @@ void ipw_replay_note_lost(struct ipw_replay_job *job, const struct ipw_record_li
 
 /* ---- files ---- */
 
-/* The samples of the record are those of the replay: a copy, into a file that was not there. */
+/* The readings of the replay are the saved ones: copied into a new file. */
 static int copy_power(struct ipw_replay_job *job, struct ipw_err *err)
 {
     char *from = ipw_asprintf("%s/power.jsonl", job->run);
@@ -99,7 +100,7 @@ struct writer {
     struct ipw_recompute redo;
     struct ipw_summary summary;
     struct ipw_jsonl_appender *attempts;
-    int64_t n_attempts; /* its lines */
+    int64_t n_attempts; /* lines of attempts.jsonl */
     struct ipw_device_books devices;
     struct ipw_device_sums warmup_devices, earlier_devices;
     double warmup_j[IPW_DOMAIN_COUNT], earlier_j[IPW_DOMAIN_COUNT];
@@ -114,7 +115,7 @@ static const struct ipw_replay_told *told(const struct ipw_replay_job *job, int3
     return t;
 }
 
-/* attempts.jsonl, with its first line. */
+/* Creates attempts.jsonl with its first line. */
 static int write_attempt(struct writer *w, const char *line, size_t n, struct ipw_err *err)
 {
     char *path = ipw_asprintf("%s/attempts.jsonl", ipw_rundir_path(w->job->dir));
@@ -176,7 +177,7 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
     if (w->check) rc = ipw_check_query(w->check, segment, query, &verdict, &was, NULL, err);
     if (rc) return rc;
     if ((verdict == IPW_CHECK_MISSING || verdict == IPW_CHECK_UNWRITTEN) && !t)
-        return 0; /* the record did not come to write it */
+        return 0; /* the saved run did not get to write it */
     if (t) {
         record = t->record;
         record.cost_usd = ipw_query_trace_cost(query->trace);
@@ -216,8 +217,8 @@ static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
     facts->devices = &w->devices;
 }
 
-/* What was measured of the idle machine stands in the record's summary only; without one (the run
- * was killed) there is nothing that could be told of it. */
+/* The idle baseline is only in the saved run's summary.  Without a summary (the run was killed)
+ * there is no baseline. */
 static void take_baseline(struct ipw_summary_run *facts, const struct ipw_replay_job *job)
 {
     struct ipw_buf bytes = IPW_BUF(IPW_LINE_MAX);
@@ -369,7 +370,7 @@ int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
 
 /* ---- words ---- */
 
-/* Texts of a record are shown, not obeyed. */
+/* Texts of a saved run are made harmless before they are printed. */
 static void print_lines(FILE *to, const char *s)
 {
     while (*s) {
@@ -403,12 +404,11 @@ int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
     for (size_t i = 0; i < job->n_notes; i++) print_note(&job->notes[i]);
     if (job->n_more_notes) ipw_say("and %zu more (replay.json counts them)", job->n_more_notes);
     if (job->n_traces_differ)
-        ipw_say(
-            "%zu trace line%s differ%s from the record's: %s", job->n_traces_differ,
-            s(job->n_traces_differ), job->n_traces_differ == 1 ? "s" : "",
-            /* Who was in flight beside one that ended elsewhere has another share of the joules. */
-            job->n_diverged ? "joules were shared with what diverged"
-                            : "its traces.jsonl does not follow from its events and samples");
+        ipw_say("%zu trace line%s differ%s from the record's: %s", job->n_traces_differ,
+                s(job->n_traces_differ), job->n_traces_differ == 1 ? "s" : "",
+                /* A query that ran beside a diverged one has another share of the joules. */
+                job->n_diverged ? "joules were shared with what diverged"
+                                : "its traces.jsonl does not follow from its events and samples");
     if (job->o->json) {
         report_json(&out, job);
     } else {

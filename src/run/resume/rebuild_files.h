@@ -1,6 +1,7 @@
-/* run/resume/rebuild_files.h: whole files of a run, read and written again by run/resume/rebuild.h.
+/* run/resume/rebuild_files.h: whole files of a run, read and written again for
+ * run/resume/rebuild.h.
  *
- * manifest.json and summary.json, and the words in which is said what was done. */
+ * manifest.json and summary.json, and the messages about repairs. */
 #ifndef IPW_RUN_RESUME_REBUILD_FILES_H
 #define IPW_RUN_RESUME_REBUILD_FILES_H
 
@@ -13,16 +14,16 @@ IPW_PRINTF(2, 3) void ipw_mend_say(const struct ipw_mend *m, const char *fmt, ..
 /* RUN/NAME as a JSON object; the error names the file. */
 int ipw_mend_read_json(struct ipw_json **out, const char *run, const char *name,
                        struct ipw_err *err);
-/* The manifest with these sessions (text of an array) in place of its own. */
+/* Writes the manifest with these sessions (text of an array) instead of its own. */
 int ipw_mend_write_manifest(const char *run, const struct ipw_json *manifest, const char *sessions,
                             struct ipw_err *err);
 
-/* manifest.json, from the run_start of each session; their ends are not in it.  IPW_EPARSE: the events
- * do not carry it. */
+/* Writes manifest.json from the run_start of each session, without the sessions' ends.  IPW_EPARSE:
+ * the events do not have it. */
 int ipw_mend_manifest(const struct ipw_mend *m, const char *run, struct ipw_err *err);
-/* summary.json, from the manifest (the ends of its sessions are in it) and the queries. */
+/* Writes summary.json from the manifest (which has the sessions' ends) and the queries. */
 int ipw_mend_summary(const char *run, struct ipw_err *err);
-/* RUN/NAME becomes NAME.damaged. */
+/* Renames RUN/NAME to NAME.damaged. */
 int ipw_mend_set_aside(const char *run, const char *name, struct ipw_err *err);
 
 #endif

@@ -52,7 +52,7 @@ static struct ipw_figure past_figure(const struct ipw_json *object, const char *
 {
     double j = ipw_json_get_num(object, key);
 
-    /* Of what was not known the manifest does not tell how much was measured. */
+    /* The manifest does not say how much of an unknown value was measured. */
     return (struct ipw_figure){.known = !isnan(j),
                                .j = isnan(j) ? 0 : j,
                                .coverage = isnan(j) ? 0 : 1,
@@ -93,7 +93,7 @@ static void add_books(struct ipw_history *h, const struct ipw_json *ledger, doub
     }
 }
 
-/* A session that is over, by its object in the manifest: what it took. */
+/* The energy and times of a session that has ended, from its object in the manifest. */
 static void fold(struct ipw_history *h, const struct ipw_json *segment)
 {
     const struct ipw_json *own = ipw_json_get(segment, "own");
@@ -102,7 +102,7 @@ static void fold(struct ipw_history *h, const struct ipw_json *segment)
 
     double seconds = ipw_ns_to_s(end_ns - start_ns);
 
-    if (!start_ns) return; /* killed before it had begun */
+    if (!start_ns) return; /* killed before it began */
     add_books(h, ipw_json_get(segment, "ledger"), seconds);
     if (ipw_json_is_null(own)) {
         h->cut_s += seconds;
@@ -129,7 +129,7 @@ static int add_past(struct ipw_history *h, const struct ipw_json *segment, struc
     p = &h->past[h->n++];
     *p = (struct ipw_past){.number = (int)k,
                            .killed = !strcmp(ipw_json_str(ipw_json_get(segment, "end"), "killed"),
-                                             "killed")}; /* null: nobody has booked it */
+                                             "killed")}; /* null: its energy was not computed */
     p->anchor = ipw_saved_clock_read(ipw_json_get(segment, "clock"));
     ipw_json_print(&text, segment);
     p->text = ipw_buf_take(&text, NULL);
@@ -155,7 +155,7 @@ int ipw_history_open(struct ipw_history *h, const char *run, struct ipw_err *err
     struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
     int rc = ipw_history_read(h, run, err);
 
-    if (!rc && ipw_json_get(h->manifest, "command")) { /* stays as the run was begun */
+    if (!rc && ipw_json_get(h->manifest, "command")) { /* never changes */
         ipw_json_print(&text, ipw_json_get(h->manifest, "command"));
         h->command = ipw_buf_take(&text, NULL);
     }

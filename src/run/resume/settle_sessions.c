@@ -1,4 +1,4 @@
-/* What earlier sessions left, put in order: see run/resume/sessions.h. */
+/* Puts in order what earlier sessions left: see run/resume/sessions.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_e
 
 /* ---- names of attempts ---- */
 
-struct names { /* sorted before it is asked */
+struct names { /* sorted before the first search */
     char **all;
     size_t n, cap;
 };
@@ -73,7 +73,7 @@ static void release_names(struct names *names)
     free(names->all);
 }
 
-/* ---- the job ---- */
+/* ---- all steps ---- */
 
 struct by_id {
     const char *id;
@@ -84,7 +84,7 @@ struct settling {
     const struct ipw_settle *of;
     struct by_id *cases; /* sorted */
     struct names attempts;
-    struct names moved; /* from traces.jsonl to attempts.jsonl just now */
+    struct names moved; /* moved from traces.jsonl to attempts.jsonl now */
     size_t n_dropped;   /* lines that leave traces.jsonl */
 };
 
@@ -116,7 +116,7 @@ void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query
 
     ipw_device_sums_add(warmup ? &h->warmup_devices : &h->wasted_devices, t);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        /* No time, no energy: its session was killed before a sensor was read. */
+        /* No time and no energy: its session was killed before a sensor was read. */
         bool empty = t->end_ns <= t->start_ns;
         double j = t->energy[d].known ? t->energy[d].j : empty ? 0 : (double)NAN;
 
@@ -202,7 +202,7 @@ static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struc
     const struct ipw_settle *of = s->of;
     const struct by_id *c = case_of(s, q->trace.id);
 
-    /* One that --force left out of the selection has its line all the same. */
+    /* A query that --force left out of the selection keeps its line. */
     if (c && q->record.epoch >= 0 && q->record.epoch < (int64_t)of->plan->n_epochs) {
         if (!ipw_plan_mark(of->plan, c->index, q->record.epoch))
             return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",
@@ -221,7 +221,7 @@ static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     enum ipw_retry why = ipw_retry_of(q->trace.completed, q->trace.outcome);
     int rc;
 
-    if (has_name(&s->attempts, name)) { /* it was being moved when we were killed */
+    if (has_name(&s->attempts, name)) { /* it was being moved at the kill */
         s->n_dropped++;
         free(name);
         return 0;
@@ -296,7 +296,7 @@ int ipw_history_settle(const struct ipw_settle *of, struct ipw_err *err)
         ipw_history_fold(h);
         of->session->number = (int)h->n;
         ipw_rundir_set_segment(of->dir, of->session->number);
-        /* The machine is warmed up again, unless nothing is left to be run. */
+        /* The machine is warmed up again, unless no query is left to run. */
         if (h->n_kept == ipw_plan_counted(of->plan)) ipw_plan_skip_warmup(of->plan);
         tell(of);
     }
