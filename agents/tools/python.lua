@@ -1,8 +1,8 @@
 --- python: runs a short program in a child process and returns its output.
 --
--- The child is `python3 -I -` in the query's workspace, in its own process group, with limits on time,
--- memory and output.  It gets no keys and cannot look into other processes (ipw.proc).  It is not a
--- sandbox: it has the user's rights to files and to the network.
+-- The child is `python3 -I -` in the query's workspace and in a sandbox (ipw.proc): it has no network,
+-- sees no other file of the user, and may write the workspace and /tmp.  Time, memory and output are
+-- limited.  Under --unsafe-tools there is no sandbox: then it may do what the user may do.
 
 local proc = require "ipw.proc"
 

@@ -1,9 +1,15 @@
 --- ipw.proc: child processes, in the query's workspace, with limits.
 ---
---- A child has four environment variables and no keys. It has no capabilities, even as root. It cannot
---- look into other processes, such as the program or its shell (Landlock, Linux 5.13 and later). This
---- is not a sandbox: a child can read and write the files of its user, including keys in files, and use
---- the network.
+--- A child runs in a sandbox that bubblewrap makes: no network, only its own processes, a read-only
+--- system, an empty /tmp. It may write the workspace. It sees no other file of the user except those
+--- below --read. Where bubblewrap is not installed, proc.run is not allowed.
+---
+--- Under --unsafe-tools there is no sandbox: a child can read and write the files of its user,
+--- including keys in files, and use the network.
+---
+--- In both cases a child has four environment variables and no keys. It has no capabilities, even as
+--- root. It cannot look into other processes, such as the program or its shell (Landlock, Linux 5.13
+--- and later).
 local core = require "ipw.core.proc"
 
 local proc = {}

@@ -1,5 +1,6 @@
 /* doctor: checks this machine and a server, and suggests remedies. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "energy/select.h"
 #include "energy/watch.h"
 #include "io/proc.h"
+#include "io/sandbox.h"
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "report/format.h"
@@ -45,7 +47,7 @@ static void program_over(void *ud, const struct ipw_proc_result *r)
     struct program *p = ud;
 
     p->over = true;
-    p->ok = !r->exec_errno && r->exit_code == 0;
+    p->ok = !r->exec_errno && !r->no_sandbox && r->exit_code == 0;
     if (r->exec_errno)
         snprintf(p->line, sizeof p->line, "%s", strerror(r->exec_errno));
     else if (p->ok || !r->err_len)
@@ -55,9 +57,11 @@ static void program_over(void *ud, const struct ipw_proc_result *r)
     ipw_loop_stop(p->loop);
 }
 
-static void run_program(struct program *p, struct ipw_loop *loop, const char *const *argv)
+static void run_program(struct program *p, struct ipw_loop *loop, const char *const *argv,
+                        bool sandbox)
 {
-    struct ipw_proc_request request = {.argv = argv, .wall_ns = 10 * IPW_NS_PER_S};
+    struct ipw_proc_request request = {
+        .argv = argv, .wall_ns = 10 * IPW_NS_PER_S, .sandbox = sandbox};
     struct ipw_proc *proc;
     struct ipw_err err = {0};
 
@@ -69,19 +73,57 @@ static void run_program(struct program *p, struct ipw_loop *loop, const char *co
     while (!p->over) ipw_loop_run(loop);
 }
 
+/* Prints each thing that a program in the sandbox could do and must not.  $1: a process outside, $2: a
+ * file outside. */
+static const char escapes[] = "out=\n"
+                              "tried() { out=\"$out${out:+, }$1\"; }\n"
+                              "kill -0 \"$1\" 2>/dev/null && tried 'reach processes'\n"
+                              "[ -e \"$2\" ] && tried 'see your files'\n"
+                              "(: >/usr/.ipw-agent) 2>/dev/null && tried 'write the system'\n"
+                              "[ -r /etc/shadow ] && tried 'read /etc/shadow'\n"
+                              "[ \"$(grep -c : /proc/net/dev)\" = 1 ] || tried 'use the network'\n"
+                              "echo \"$out\"\n";
+
+static void look_at_sandbox(struct ipw_findings *f, struct ipw_loop *loop)
+{
+    char pid[24], file[] = "/tmp/ipw-agent-XXXXXX";
+    const char *argv[] = {"sh", "-c", escapes, "sh", pid, file, NULL};
+    struct program p;
+    int fd;
+
+    if (!ipw_sandbox_found()) {
+        ipw_findings_add(f, "tools", "sandbox", IPW_HEALTH_WARN,
+                         "apt-get install bubblewrap, or --unsafe-tools: no sandbox",
+                         "none: tools that start programs are refused");
+        return;
+    }
+    snprintf(pid, sizeof pid, "%ld", (long)getpid());
+    fd = mkostemp(file, O_CLOEXEC);
+    run_program(&p, loop, argv, true);
+    if (fd >= 0) {
+        close(fd);
+        unlink(file);
+    }
+    if (p.ok && !p.line[0])
+        ipw_findings_add(f, "tools", "sandbox", IPW_HEALTH_OK, NULL,
+                         "bubblewrap: no escape in five attempts");
+    else
+        ipw_findings_add(f, "tools", "sandbox", p.ok ? IPW_HEALTH_FAIL : IPW_HEALTH_WARN,
+                         p.ok ? "do not run tools that you do not trust"
+                              : "allow user namespaces, or --unsafe-tools: no sandbox",
+                         "%s%s", p.ok ? "bubblewrap, but a program can " : "", p.line);
+}
+
 static void look_at_programs(struct ipw_findings *f, struct ipw_loop *loop)
 {
     static const char *const python[] = {"python3", "--version", NULL};
     struct program p;
 
-    run_program(&p, loop, python);
+    run_program(&p, loop, python, false);
     ipw_findings_add(f, "tools", "python3", p.ok ? IPW_HEALTH_OK : IPW_HEALTH_WARN,
                      p.ok ? NULL : "the tool 'python' needs it: apt-get install python3", "%s",
                      p.line);
-    /* Installing a program cannot change this: no program confines the child processes of tools. */
-    ipw_findings_add(
-        f, "tools", "sandbox", IPW_HEALTH_OK, NULL,
-        "none: a tool's programs have limits, and your rights (--no-proc: no programs)");
+    look_at_sandbox(f, loop);
 }
 
 /* ---- this machine ---- */

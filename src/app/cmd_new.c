@@ -10,6 +10,7 @@
 #include "app/commands.h"
 #include "app/options.h"
 #include "base/mem.h"
+#include "base/open.h"
 #include "base/text.h"
 #include "script/embedded.h"
 
@@ -67,7 +68,6 @@ static int write_file(const char *path, const char *template, const struct kind 
     const struct ipw_embedded_file *f = ipw_embedded_find(embedded);
     struct ipw_buf text = IPW_BUF(MAX_BYTES);
     const char *at, *hit;
-    ssize_t k = 0;
     int fd, rc = 0;
 
     if (!f) IPW_BUG("%s is not in this binary", embedded);
@@ -86,9 +86,7 @@ static int write_file(const char *path, const char *template, const struct kind 
         ipw_buf_release(&text);
         return rc;
     }
-    for (size_t done = 0; done < text.len && k >= 0; done += (size_t)k)
-        k = TEMP_FAILURE_RETRY(write(fd, text.data + done, text.len - done));
-    if (k < 0) rc = ipw_fail_errno(err, errno, "%s", path);
+    if (ipw_write_all(fd, text.data, text.len)) rc = ipw_fail_errno(err, errno, "%s", path);
     if (close(fd) && !rc) rc = ipw_fail_errno(err, errno, "%s", path);
     if (rc) unlink(path); /* half a file would block the next try */
     ipw_buf_release(&text);

@@ -15,13 +15,14 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "json/jsonl.h"
+#include "replay/replay_job.h"
 #include "replay/workload_run.h"
 #include "report/follow.h"
 #include "report/timeline.h"
 #include "run/run.h"
 #include "trace/lock.h"
 
-#define AT(field) offsetof(struct ipw_replay_cli, field)
+#define AT(field) offsetof(struct ipw_replay_options, field)
 
 /* clang-format off */
 static const struct ipw_opt options[] = {
@@ -33,33 +34,33 @@ static const struct ipw_opt options[] = {
     {"follow", 'f', IPW_OPT_FLAG, AT(follow), NULL, "show: continue while the run does"},
     {"Run the agent again (hermetic, tools)", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"agent", 0, IPW_OPT_STR, AT(agent), "FILE", "the agent's file, unless it is built in"},
-    {"tools", 0, IPW_OPT_STR, AT(tools), "A,B,...", "tools to use instead of the saved ones"},
-    {"dataset", 'd', IPW_OPT_STR, AT(dataset), "NAME|FILE", "dataset with attachments and reference answers"},
-    {"data-dir", 0, IPW_OPT_STR, AT(data_dir), "DIR", "folder of the dataset's own files"},
-    {"from-divergence", 0, IPW_OPT_STR, AT(on), "fail|live", "hermetic: fail (default), or ask --base-url"},
+    {"tools", 0, IPW_OPT_STR, AT(run.agent.tools), "A,B,...", "tools to use instead of the saved ones"},
+    {"dataset", 'd', IPW_OPT_STR, AT(run.data.dataset), "NAME|FILE", "dataset with attachments and reference answers"},
+    {"data-dir", 0, IPW_OPT_STR, AT(run.data.data_dir), "DIR", "folder of the dataset's own files"},
+    {"from-divergence", 0, IPW_OPT_STR, AT(from_divergence), "fail|live", "hermetic: fail (default), or ask --base-url"},
     {"Send the requests again (workload)", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"schedule", 0, IPW_OPT_STR, AT(schedule), "closed|open", "keep gaps (default of a run) or times (of a file)"},
     {"speed", 0, IPW_OPT_NUM, AT(speed), "X", "divide saved times and gaps by X (default: 1)"},
-    {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N", "closed: queries in flight (default: as saved)", 1, 100000},
+    {"concurrency", 'c', IPW_OPT_INT, AT(run.concurrency), "N", "closed: queries in flight (default: as saved)", 1, 100000},
     {"no-force", 0, IPW_OPT_FLAG, AT(no_force), NULL, "treat saved reply lengths as limits only"},
     {"max-lag", 0, IPW_OPT_DURATION, AT(max_lag_ns), "TIME", "flag a replay whose p99 send lag is larger (500ms)"},
-    {"telemetry", 0, IPW_OPT_LIST, AT(telemetry), "LIST", "sensors, as in run"},
-    {"gpu", 0, IPW_OPT_STR, AT(gpu), "LIST", "measure only these GPUs, as in run"},
-    {"sample-interval", 0, IPW_OPT_DURATION, AT(sample_interval_ns), "TIME", "time between readings, as in run"},
-    {"share", 0, IPW_OPT_STR, AT(share), "RULE", "split energy by: phase (default), tokens, equal"},
-    {"baseline", 0, IPW_OPT_DURATION, AT(baseline_ns), "TIME", "measure idle power before and after"},
-    {"model-host", 0, IPW_OPT_STR, AT(energy), "WHERE", "the model's machine: auto (default), local, remote"},
+    {"telemetry", 0, IPW_OPT_LIST, AT(run.sensors.telemetry), "LIST", "sensors, as in run"},
+    {"gpu", 0, IPW_OPT_STR, AT(run.sensors.gpu), "LIST", "measure only these GPUs, as in run"},
+    {"sample-interval", 0, IPW_OPT_DURATION, AT(run.sensors.sample_interval_ns), "TIME", "time between readings, as in run"},
+    {"share", 0, IPW_OPT_STR, AT(run.sensors.share), "RULE", "split energy by: phase (default), tokens, equal"},
+    {"baseline", 0, IPW_OPT_DURATION, AT(run.sensors.baseline_ns), "TIME", "measure idle power before and after"},
+    {"model-host", 0, IPW_OPT_STR, AT(run.sensors.energy), "WHERE", "the model's machine: auto (default), local, remote"},
     {"Model and server", 0, IPW_OPT_SECTION, 0, NULL, NULL},
-    {"model", 'm', IPW_OPT_STR, AT(model), "NAME", "model name (default: the saved one)"},
-    {"api-key-env", 0, IPW_OPT_STR, AT(api_key_env), "VAR", "variable with the API key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
-    {"", 0, IPW_OPT_BLOCK, AT(net), NULL, NULL, .rows = ipw_net_option_rows},
+    {"model", 'm', IPW_OPT_STR, AT(run.server.model), "NAME", "model name (default: the saved one)"},
+    {"api-key-env", 0, IPW_OPT_STR, AT(run.server.api_key_env), "VAR", "variable with the API key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
+    {"", 0, IPW_OPT_BLOCK, AT(run.server.net), NULL, NULL, .rows = ipw_net_option_rows},
     {"Scripts and safety", 0, IPW_OPT_SECTION, 0, NULL, NULL},
-    {"", 0, IPW_OPT_BLOCK, AT(script), NULL, NULL, .rows = ipw_script_option_rows},
+    {"", 0, IPW_OPT_BLOCK, AT(run.script), NULL, NULL, .rows = ipw_script_option_rows},
     {"Output", 0, IPW_OPT_SECTION, 0, NULL, NULL},
-    {"output", 'o', IPW_OPT_STR, AT(output), "DIR", "folder of the new run (default: a new one in runs/)"},
-    {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print the result as one JSON object"},
-    {"quiet", 'q', IPW_OPT_FLAG, AT(quiet), NULL, "hide notices"},
-    {"verbose", 'v', IPW_OPT_FLAG, AT(verbose), NULL, "print what happens"},
+    {"output", 'o', IPW_OPT_STR, AT(run.output.dir), "DIR", "folder of the new run (default: a new one in runs/)"},
+    {"json", 0, IPW_OPT_FLAG, AT(run.output.json), NULL, "print the result as one JSON object"},
+    {"quiet", 'q', IPW_OPT_FLAG, AT(run.output.quiet), NULL, "hide notices"},
+    {"verbose", 'v', IPW_OPT_FLAG, AT(run.output.verbose), NULL, "print what happens"},
     {"energy", 0, IPW_OPT_OLD, 0, "WHERE", "model-host"},
     IPW_OPT_END,
 };
@@ -96,7 +97,7 @@ static int print_text(void *ud, const char *text, size_t n, struct ipw_err *err)
     return ipw_fail_errno(err, errno, "standard output: the timeline could not be written");
 }
 
-static int show(const char *run, const struct ipw_replay_cli *o)
+static int show(const char *run, const struct ipw_replay_options *o)
 {
     struct ipw_timeline_options how = {.width = ipw_terminal_width(STDOUT_FILENO),
                                        .colour = ipw_use_colour(STDOUT_FILENO),
@@ -137,7 +138,7 @@ static int show_lines(bool *over, struct ipw_follow *follow, struct ipw_buf *rea
     return rc;
 }
 
-static int follow_run(const char *run, const struct ipw_replay_cli *o)
+static int follow_run(const char *run, const struct ipw_replay_options *o)
 {
     struct ipw_timeline_options how = {.width = ipw_terminal_width(STDOUT_FILENO),
                                        .colour = ipw_use_colour(STDOUT_FILENO)};
@@ -180,7 +181,7 @@ static int follow_run(const char *run, const struct ipw_replay_cli *o)
 
 /* ---- run again ---- */
 
-static int run_again(const char *run, const struct ipw_replay_cli *o)
+static int run_again(const char *run, const struct ipw_replay_options *o)
 {
     struct ipw_replay_job job;
     struct ipw_err err = {0};
@@ -201,10 +202,8 @@ static int run_again(const char *run, const struct ipw_replay_cli *o)
         ipw_exit_with(&err, code);
     else if (job.stop_signal)
         code = 128 + job.stop_signal;
-    else if (job.n_diverged || job.n_differ || job.n_missing || job.n_traces_differ)
-        code = IPW_EXIT_DIVERGED;
     else
-        code = IPW_EXIT_OK;
+        code = ipw_replay_job_identical(&job) ? IPW_EXIT_OK : IPW_EXIT_DIVERGED;
     ipw_replay_job_release(&job);
     return code;
 }
@@ -247,7 +246,8 @@ static void look_at_option(void *ud, const struct ipw_opt *option, const char *v
 }
 
 /* Refuses options of other modes: an ignored option looks as if it had an effect. */
-static int check_options(const struct ipw_replay_cli *o, int argc, char **argv, struct ipw_err *err)
+static int check_options(const struct ipw_replay_options *o, int argc, char **argv,
+                         struct ipw_err *err)
 {
     struct misplaced m = {.mode = o->mode};
     bool whole = o->sort || (o->limit && strcmp(o->mode, "show") == 0);
@@ -265,11 +265,15 @@ static int check_options(const struct ipw_replay_cli *o, int argc, char **argv, 
 int ipw_cmd_replay(int argc, char **argv)
 {
     static const char *const modes[] = {"show", "hermetic", "tools", "workload", NULL};
-    struct ipw_replay_cli o = {.mode = "show", .speed = 1, .max_lag_ns = 500 * IPW_NS_PER_MS};
+    struct ipw_replay_options o = {.mode = "show", .speed = 1, .max_lag_ns = 500 * IPW_NS_PER_MS};
     struct ipw_err err = {0};
     char **args;
-    int n, code, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    int n, code, rc;
     bool known = false;
+
+    ipw_run_options_init(&o.run);
+    o.run.concurrency = 0; /* as saved */
+    rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
     for (size_t i = 0; modes[i]; i++) known |= strcmp(o.mode, modes[i]) == 0;
     if (!rc && !known) {
@@ -282,7 +286,9 @@ int ipw_cmd_replay(int argc, char **argv)
     if (rc) {
         code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else {
-        ipw_log_set_level(o.quiet ? IPW_LOG_ERROR : o.verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
+        ipw_log_set_level(o.run.output.quiet     ? IPW_LOG_ERROR
+                          : o.run.output.verbose ? IPW_LOG_INFO
+                                                 : IPW_LOG_WARN);
         signal(SIGPIPE, SIG_IGN);
         if (strcmp(o.mode, "show") == 0) {
             code = o.follow ? follow_run(args[0], &o) : show(args[0], &o);
@@ -296,9 +302,9 @@ int ipw_cmd_replay(int argc, char **argv)
             code = run_again(args[0], &o);
         }
     }
-    free(o.net.base_urls.items);
-    free(o.net.headers.items);
-    free(o.telemetry.items);
-    ipw_script_options_release(&o.script);
+    free(o.run.server.net.base_urls.items);
+    free(o.run.server.net.headers.items);
+    free(o.run.sensors.telemetry.items);
+    ipw_script_options_release(&o.run.script);
     return code;
 }

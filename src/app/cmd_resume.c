@@ -9,16 +9,15 @@
 #include "app/commands.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "json/document.h"
 #include "json/json.h"
-#include "json/jsonl.h"
 #include "json/write.h"
 #include "run/conceal.h"
 #include "run/resume/repair.h"
 #include "run/run.h"
 
-#define COMMAND_MAX  (4 * IPW_MIB)
-#define MANIFEST_MAX (256 * IPW_MIB)
-#define HIDDEN       "***"
+#define COMMAND_MAX (4 * IPW_MIB)
+#define HIDDEN      "***"
 
 /* ---- writing the command ---- */
 
@@ -162,17 +161,15 @@ static void add_found(struct args *out, const struct ipw_json *config, const str
 static int read_command(struct args *out, const char *run, int argc, char **argv,
                         struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
-    char *path = ipw_asprintf("%s/manifest.json", run);
     struct args anew = {0}, names = {0};
     const struct ipw_json *command, *args;
     struct ipw_json *manifest = NULL;
     const char *cwd;
-    int rc = ipw_file_read(&text, path, err);
+    int rc = ipw_json_read(&manifest, run, "manifest.json", err);
 
+    if (rc) return rc;
     ipw_options_each(&ipw_run_command, argc, argv, note_name, &anew);
-    if (!rc) rc = ipw_json_parse(&manifest, text.data, text.len, NULL, err);
-    if (!rc && ipw_json_get(manifest, "replay"))
+    if (ipw_json_get(manifest, "replay"))
         rc = ipw_fail(err, IPW_EINVAL, "cannot resume a replay; run `ipw-agent replay` again");
     if (!rc) rc = ipw_json_need_obj(&command, manifest, "command", "", err);
     if (!rc) rc = ipw_json_need_arr(&args, command, "args", "command", err);
@@ -181,12 +178,10 @@ static int read_command(struct args *out, const char *run, int argc, char **argv
     if (!rc) add_found(out, ipw_json_get(manifest, "config"), &anew, &names);
     if (!rc && chdir(cwd) < 0)
         rc = ipw_fail_errno(err, errno, "%s: the run was begun in this folder", cwd);
-    if (rc && !strstr(err->text, path)) ipw_err_prefix(err, "%s", path);
+    if (rc) ipw_err_prefix(err, "%s/manifest.json", run);
     ipw_json_free(manifest);
-    ipw_buf_release(&text);
     release(&anew);
     release(&names);
-    free(path);
     return rc;
 }
 

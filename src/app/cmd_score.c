@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/scorers.h"
+#include "json/document.h"
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "report/format.h"
@@ -17,7 +18,6 @@
 #include "run/script_options.h"
 #include "script/dataset.h"
 #include "trace/rundir.h"
-#include "trace/saved_manifest.h"
 #include "trace/schema.h"
 
 enum { MAX_BYTES = 1024 * 1024 * 1024, SHOWN = 40 };
@@ -174,7 +174,7 @@ static char *named_dataset(const char *run, char **file)
     struct ipw_json *doc;
     char *name = NULL;
 
-    if (ipw_saved_manifest_read(&doc, run, NULL) == 0) {
+    if (ipw_json_read(&doc, run, "manifest.json", NULL) == 0) {
         const char *given = given_dataset(doc), *dot = given ? strrchr(given, '.') : NULL;
 
         if (dot && strcmp(dot, ".lua"))

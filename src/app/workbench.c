@@ -82,14 +82,10 @@ int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
         .model.seed = INT64_MIN,
         .model.max_tokens = -1,
         .on.workspace = workspace,
-        .grants.quota = ipw_script_quota(&o->script),
-        .grants.may_start = !o->script.no_proc,
-        .grants.readable = (const char *const *)o->script.read.items,
-        .grants.no_web = "web requests are switched off by --no-web",
-        .grants.no_proc = "child processes are switched off by --no-proc",
         .start_ns = ipw_now_ns(),
         .on.ud = b,
     };
+    ipw_script_grants(&b->host.grants, &o->script);
     return 0;
 }
 

@@ -9,8 +9,9 @@
 #include "base/mem.h"
 #include "base/open.h"
 #include "json/diff.h"
+#include "json/document.h"
 #include "json/jsonl.h"
-#include "trace/saved_manifest.h"
+#include "trace/saved_clock.h"
 
 struct kept { /* the place of a line that was passed over */
     int64_t index;
@@ -49,7 +50,7 @@ struct ipw_check {
 static int read_anchor(struct ipw_check *c, const char *run, struct ipw_err *err)
 {
     struct ipw_json *manifest;
-    int rc = ipw_saved_manifest_read(&manifest, run, err);
+    int rc = ipw_json_read(&manifest, run, "manifest.json", err);
 
     c->anchor = ipw_saved_clock_read(ipw_json_get(manifest, "clock"));
     ipw_json_free(manifest);

@@ -20,13 +20,6 @@ void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path)
 
 static double joules_of(const struct ipw_figure *f) { return f->known ? f->j : (double)NAN; }
 
-/* Whole microjoules are added as such. */
-static void add_joules(double *sum, double j)
-{
-    *sum = isnan(j) || isnan(*sum) ? (double)NAN
-                                   : (double)(llround(*sum * 1e6) + llround(j * 1e6)) / 1e6;
-}
-
 void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompute_query *query,
                            const struct ipw_query_record *record,
                            const struct ipw_query_loaded *was, bool differs)
@@ -46,25 +39,17 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompu
     memcpy(row->by, r->by, sizeof row->by);
     memcpy(row->energy, trace->energy, sizeof row->energy);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        double j = joules_of(&trace->energy[d]);
-
         row->energy[d].reason = NULL; /* the ledger's */
         row->was[d] = was ? joules_of(&was->trace.energy[d]) : (double)NAN;
-        if (row->earlier) {
-            add_joules(&r->earlier_j[d], j);
-        } else if (row->warmup) {
-            add_joules(&r->warmup_j[d], j);
-        } else {
-            add_joules(&r->was_j[d], row->was[d]);
-        }
-    }
-    if (row->earlier) {
-        ipw_device_sums_add(&r->earlier_devices, trace);
-    } else if (row->warmup) {
-        ipw_device_sums_add(&r->warmup_devices, trace);
+        if (!row->earlier && !row->warmup) r->was_j[d] = ipw_figure_add_j(r->was_j[d], row->was[d]);
     }
     r->n_earlier += row->earlier;
-    if (!row->earlier && !row->warmup) ipw_summary_add(&r->summary, trace, record);
+    if (row->earlier)
+        ipw_uncounted_add(&r->books.earlier, trace);
+    else if (row->warmup)
+        ipw_uncounted_add(&r->books.warmup, trace);
+    else
+        ipw_summary_add(&r->summary, trace, record);
 }
 
 /* The energy of the model calls, each a window of its own, as other tools compute it. */
@@ -111,28 +96,15 @@ void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_recom
 
         r->wall_ns += s->end_ns - s->start_ns;
         r->n_cut += s->cut;
-        ipw_device_books_add(&r->devices, &s->devices);
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-            if (i == 0) {
-                r->balance[d] = s->balance[d];
-            } else {
-                ipw_balance_add(&r->balance[d], &s->balance[d]);
-            }
-        }
+        ipw_run_books_session(&r->books, s->balance, &s->devices);
     }
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        r->balance[d].warmup_j = r->warmup_j[d];
-        r->balance[d].wasted_j = r->earlier_j[d];
-    }
-    ipw_device_books_apart(&r->devices, &r->warmup_devices, &r->earlier_devices);
+    ipw_run_books_close(&r->books);
 }
 
 void ipw_ledger_report_release(struct ipw_ledger_report *r)
 {
     ipw_summary_release(&r->summary);
-    ipw_device_sums_release(&r->warmup_devices);
-    ipw_device_sums_release(&r->earlier_devices);
-    ipw_device_books_release(&r->devices);
+    ipw_run_books_release(&r->books);
     for (size_t i = 0; i < r->n; i++) free(r->rows[i].id);
     free(r->rows);
     *r = (struct ipw_ledger_report){0};
@@ -178,9 +150,9 @@ static void put_line(struct ipw_buf *out, const char *label, const struct ipw_le
 static void put_devices(struct ipw_buf *out, const struct ipw_ledger_report *r, enum ipw_domain d,
                         size_t n_queries)
 {
-    if (!ipw_device_books_whole(&r->devices, d)) return;
-    for (size_t i = 0; i < r->devices.n; i++) {
-        const struct ipw_device_book *book = &r->devices.all[i];
+    if (!ipw_device_books_whole(&r->books.devices, d)) return;
+    for (size_t i = 0; i < r->books.devices.n; i++) {
+        const struct ipw_device_book *book = &r->books.devices.all[i];
         struct ipw_sum sum = {.total = ipw_device_sums_get(&r->summary.devices, d, book->name)};
         struct ipw_ledger_line line;
         char label[16];
@@ -203,7 +175,7 @@ static void put_balance(struct ipw_buf *out, const struct ipw_ledger_report *r)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         struct ipw_ledger_line line;
 
-        ipw_ledger_line(&line, &r->balance[d], &totals.energy[d], totals.queries);
+        ipw_ledger_line(&line, &r->books.balance[d], &totals.energy[d], totals.queries);
         if (line.total_j == line.total_j) {
             any = true;
             put_line(out, ipw_words_domain((enum ipw_domain)d), &line);
@@ -418,16 +390,17 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
         enum ipw_domain d = ipw_domains_by_name[i];
         struct ipw_ledger_line line;
 
-        ipw_ledger_line(&line, &r->balance[d], &totals.energy[d], totals.queries);
+        ipw_ledger_line(&line, &r->books.balance[d], &totals.energy[d], totals.queries);
         ipw_jw_key(&w, ipw_domain_name(d));
         ipw_jw_obj(&w);
-        ipw_summary_put_devices(&w, &r->devices, d, &r->summary.devices, totals.queries);
+        ipw_summary_put_devices(&w, &r->books.devices, d, &r->summary.devices, totals.queries);
         ipw_jw_knum(&w, "difference_j", line.difference_j);
         ipw_jw_knum(&w, "idle_j", line.idle_j);
         ipw_jw_knum(&w, "idle_tax_j", totals.idle_tax[d].total);
         ipw_jw_knum(&w, "marginal_j", totals.marginal[d].total);
         ipw_jw_knum(&w, "queries_j", line.queries_j);
-        ipw_jw_kstr(&w, "reason", r->balance[d].total.known ? NULL : r->balance[d].total.reason);
+        ipw_jw_kstr(&w, "reason",
+                    r->books.balance[d].total.known ? NULL : r->books.balance[d].total.reason);
         ipw_jw_knum(&w, "total_j", line.total_j);
         ipw_jw_knum(&w, "warmup_j", line.warmup_j);
         ipw_jw_knum(&w, "waste_j", totals.waste[d].total);

@@ -5,6 +5,7 @@
 #define IPW_AUDIT_LEDGER_PRINT_H
 
 #include "ledger/recompute.h"
+#include "ledger/run_books.h"
 #include "report/summary.h"
 
 struct ipw_ledger_row { /* one query */
@@ -24,13 +25,10 @@ struct ipw_ledger_report {
     size_t n, cap;
     bool compared; /* the run has traces to compare with */
     size_t n_differs, n_missing, n_left, n_earlier;
-    struct ipw_balance balance[IPW_DOMAIN_COUNT];
+    struct ipw_run_books books;
     int64_t wall_ns;
-    size_t n_segments, n_cut; /* sessions, and how many of them were killed */
-    const char *path, *share; /* share: another rule than the run's, by name; or NULL */
-    double warmup_j[IPW_DOMAIN_COUNT], earlier_j[IPW_DOMAIN_COUNT];
-    struct ipw_device_sums warmup_devices, earlier_devices;
-    struct ipw_device_books devices;
+    size_t n_segments, n_cut;       /* sessions, and how many of them were killed */
+    const char *path, *share;       /* share: another rule than the run's, by name; or NULL */
     double was_j[IPW_DOMAIN_COUNT]; /* what the run wrote for the queries that count */
     unsigned methods;               /* to be shown: bit 1 << method */
     double by[IPW_LEDGER_METHODS]

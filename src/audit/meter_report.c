@@ -8,11 +8,12 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "json/document.h"
 #include "json/json.h"
 #include "json/jsonl.h"
 #include "ledger/ledger.h"
 #include "trace/rundir.h"
-#include "trace/saved_manifest.h"
+#include "trace/saved_clock.h"
 #include "trace/schema.h"
 
 #define ROW_BYTES  (64 * IPW_KIB)
@@ -101,7 +102,7 @@ static int read_run(struct ipw_meter_report *r, const char *run, struct ipw_err 
     int rc;
 
     /* Without a manifest, queries are placed by their dates. */
-    ipw_saved_manifest_read(&manifest, run, NULL);
+    ipw_json_read(&manifest, run, "manifest.json", NULL);
     g.anchor = ipw_saved_clock_read(ipw_json_get(manifest, "clock"));
     ipw_json_free(manifest);
     rc = ipw_rundir_each_query(run, take_query, &g, NULL, err);

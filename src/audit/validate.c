@@ -11,14 +11,13 @@
 #include "audit/validate_events.h"
 #include "audit/validate_power.h"
 #include "base/mem.h"
+#include "json/document.h"
 #include "json/json.h"
 #include "json/jsonl.h"
 #include "ledger/recompute.h"
 #include "trace/lock.h"
 #include "trace/schema.h"
 #include "trace/spec.h"
-
-#define FILE_MAX_BYTES (64 * IPW_MIB)
 
 struct name { /* of a query: exactly once in the run */
     char *id;
@@ -51,21 +50,13 @@ static bool is_there(const struct job *j, const char *file)
 static int read_document(struct ipw_json **out, const struct job *j, const char *file,
                          const struct ipw_spec *table, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(FILE_MAX_BYTES);
-    char *path = ipw_asprintf("%s/%s", j->run, file);
-    int rc = ipw_file_read(&text, path, err);
+    int rc = ipw_json_read(out, j->run, file, err);
 
-    if (!rc) {
-        rc = ipw_json_parse(out, text.data, text.len, NULL, err);
-        if (!rc) rc = ipw_spec_check(*out, table, "", err);
-        if (!rc && ipw_json_int(ipw_json_get(*out, "schema_version"), 0) != IPW_SCHEMA_VERSION)
-            rc = ipw_fail(err, IPW_EPARSE, "schema_version: this program knows %d",
-                          IPW_SCHEMA_VERSION);
-        if (rc) ipw_err_prefix(err, "%s", path);
-    }
-    ipw_buf_release(&text);
-    free(path);
-    return rc;
+    if (rc) return rc;
+    rc = ipw_spec_check(*out, table, "", err);
+    if (!rc && ipw_json_int(ipw_json_get(*out, "schema_version"), 0) != IPW_SCHEMA_VERSION)
+        rc = ipw_fail(err, IPW_EPARSE, "schema_version: this program knows %d", IPW_SCHEMA_VERSION);
+    return rc ? ipw_err_prefix(err, "%s/%s", j->run, file) : 0;
 }
 
 static int check_sessions(struct job *j, struct ipw_err *err)

@@ -87,3 +87,16 @@ int ipw_open_write(const char *path, int flags, struct ipw_err *err)
     close(fd);
     return rc;
 }
+
+int ipw_write_all(int fd, const char *bytes, size_t n)
+{
+    while (n) {
+        ssize_t k = TEMP_FAILURE_RETRY(write(fd, bytes, n));
+
+        if (k == 0) errno = ENOSPC;
+        if (k <= 0) return -1;
+        bytes += k;
+        n -= (size_t)k;
+    }
+    return 0;
+}

@@ -7,6 +7,8 @@
 #ifndef IPW_BASE_OPEN_H
 #define IPW_BASE_OPEN_H
 
+#include <stddef.h>
+
 #include "base/err.h"
 
 /* Returns a descriptor to read from, or a negative code.  Also opens a pipe that the program was
@@ -17,5 +19,7 @@ int ipw_open_read(const char *path, struct ipw_err *err);
  * name, and not a link.  `flags` are O_WRONLY or O_RDWR, with O_CREAT (mode 0600), O_EXCL,
  * O_APPEND.  With O_APPEND a character device (/dev/full) is allowed. */
 int ipw_open_write(const char *path, int flags, struct ipw_err *err);
+/* All of the bytes, or -1 and errno: ENOSPC too for a device that takes nothing. */
+int ipw_write_all(int fd, const char *bytes, size_t n);
 
 #endif

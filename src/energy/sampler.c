@@ -53,8 +53,9 @@ struct worker {
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool kicked, stopping; /* protected by `lock` */
-    atomic_bool waiting;   /* the thread waits for room in the ring */
+    bool kicked, stopping; /* under lock, and: */
+    int64_t deadline_ns;   /* until then the thread sleeps; INT64_MIN: it does not */
+    atomic_bool waiting;   /* the thread waits for room */
     pthread_t thread;
     bool started;
     clockid_t clock;
@@ -65,6 +66,7 @@ struct ipw_sampler {
     struct worker *workers;
     size_t n;
     struct ipw_sampler_options o;
+    atomic_int_fast64_t apart_ns; /* least distance of readings outside the schedule */
 };
 
 static int64_t now_of(const struct worker *w)
@@ -160,7 +162,10 @@ static void wait_for_room(struct worker *w)
 
 static int64_t kick_time(const struct worker *w)
 {
-    return atomic_load_explicit(&w->read_ns, memory_order_relaxed) + w->source->period_ns;
+    int64_t apart = atomic_load_explicit(&w->sampler->apart_ns, memory_order_relaxed);
+
+    if (apart < w->source->period_ns) apart = w->source->period_ns;
+    return atomic_load_explicit(&w->read_ns, memory_order_relaxed) + apart;
 }
 
 /* Sleeps until the deadline, a kick or the end; returns false at the end.  *kicked: a caller waits
@@ -178,6 +183,7 @@ static bool sleep_until(struct worker *w, int64_t deadline_ns, bool *kicked)
         if (w->stopping) break;
         /* A kick asks for an early reading, but not before the value can have moved. */
         if (w->kicked && kick_time(w) < until) until = kick_time(w);
+        w->deadline_ns = until;
         if (now_of(w) >= until) break;
         if (o->sleep_until) {
             pthread_mutex_unlock(&w->lock);
@@ -191,6 +197,7 @@ static bool sleep_until(struct worker *w, int64_t deadline_ns, bool *kicked)
     }
     *kicked = w->kicked;
     w->kicked = false;
+    w->deadline_ns = INT64_MIN;
     go_on = !w->stopping;
     pthread_mutex_unlock(&w->lock);
     return go_on;
@@ -279,6 +286,7 @@ static void worker_set(struct worker *w, struct ipw_sampler *s, struct ipw_sourc
     if (source->lost) w->lost = ipw_calloc(source->n_channels + 1, sizeof *w->lost);
     for (size_t i = 0; i < source->n_channels; i++)
         w->marked |= is_cpu_counter(&source->channels[i]);
+    w->deadline_ns = INT64_MIN;
     worker_init(w);
 }
 
@@ -322,7 +330,7 @@ static void wake_worker(struct worker *w, bool stop)
     pthread_mutex_lock(&w->lock);
     if (stop) w->stopping = true;
     w->kicked = true;
-    pthread_cond_signal(&w->wake);
+    if (stop || kick_time(w) < w->deadline_ns) pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -331,9 +339,14 @@ void ipw_sampler_kick(struct ipw_sampler *s)
     for (size_t i = 0; i < s->n; i++) wake_worker(&s->workers[i], false);
 }
 
-/* A reading on this thread is exact to its own duration (RAPL: some 10 us).  Waking the reader
- * thread costs about as much and comes later.  The two rows reserved for `stop` stay free: a full
- * ring waits for the drain, which the caller does anyway. */
+void ipw_sampler_space(struct ipw_sampler *s, int64_t apart_ns)
+{
+    if (s) atomic_store_explicit(&s->apart_ns, apart_ns, memory_order_relaxed);
+}
+
+/* A reading on this thread is exact to its own duration (RAPL: some 10 us); waking the reader costs
+ * about as much here and comes later.  The two rows that `stop` needs stay free: a full ring waits
+ * for the drain, which the caller of this does anyway. */
 void ipw_sampler_mark(struct ipw_sampler *s)
 {
     if (!s) return;

@@ -72,10 +72,13 @@ int ipw_sampler_start(struct ipw_sampler **out, const struct ipw_source_set *set
                       const struct ipw_sampler_options *options, struct ipw_err *err);
 /* Asks every source for a reading, at the earliest one period_ns after its last one. */
 void ipw_sampler_kick(struct ipw_sampler *s);
-/* Reads this machine's fast CPU counters (published within 2 ms) now, on this thread.  It skips a
- * counter that was read within its period or that its own thread is reading.  The next drain takes
- * the rows.  For NULL, or a sampler without such a counter, it does nothing, at the cost of one
- * test. */
+/* From now on kicks and marks come at least so far after a source's last reading: the more happens at a
+ * time, the less a reading at each edge says, and the more it costs.  0: as often as a source can.  NULL
+ * is fine. */
+void ipw_sampler_space(struct ipw_sampler *s, int64_t apart_ns);
+/* Reads this machine's fast CPU counters (published within 2 ms) now and on this thread, unless one
+ * was read within its period or is just being read by its own thread.  Rows are taken by the next
+ * drain.  NULL and a sampler without such a counter: nothing, at the price of a test. */
 void ipw_sampler_mark(struct ipw_sampler *s);
 /* Takes all waiting rows. */
 void ipw_sampler_drain(struct ipw_sampler *s,

@@ -351,6 +351,11 @@ static void build_argv(struct strings *argv, const struct ipw_child_spec *spec)
     if (spec->memory_bytes) add_string(argv, ipw_asprintf("memory=%zu", spec->memory_bytes));
     if (spec->file_bytes) add_string(argv, ipw_asprintf("file=%zu", spec->file_bytes));
     if (spec->open_files) add_string(argv, ipw_asprintf("files=%zu", spec->open_files));
+    if (spec->sandbox) {
+        add_string(argv, ipw_asprintf("sandbox=%s", spec->sandbox));
+        for (const char *const *r = spec->reads; r && *r; r++)
+            add_string(argv, ipw_asprintf("read=%s", *r));
+    }
     if (spec->apart) add_string(argv, ipw_strdup("apart=1"));
     if (spec->cwd) add_string(argv, ipw_asprintf("cwd=%s", spec->cwd));
     add_string(argv, ipw_strdup("--"));
@@ -405,12 +410,26 @@ int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
     child->status_fd = status[0];
     child->loop = loop;
     child->exited = false;
+    child->in_sandbox = spec->sandbox != NULL;
     child->next = children;
     children = child;
     return 0;
 }
 
 void ipw_child_signal(struct ipw_child *child, int signum) { kill(-child->pid, signum); }
+
+static bool read_errnum(const struct ipw_child *child, int *errnum)
+{
+    return read(child->status_fd, errnum, sizeof *errnum) == (ssize_t)sizeof *errnum;
+}
+
+/* bubblewrap says of a program that a signal ended what a shell says: 128 and the signal's number. */
+static void signal_of_code(struct ipw_child_end *end)
+{
+    if (end->exit_code <= 128 || end->exit_code > 128 + SIGRTMAX) return;
+    end->term_signal = end->exit_code - 128;
+    end->exit_code = -1;
+}
 
 void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end)
 {
@@ -419,14 +438,16 @@ void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end)
 
     *end = (struct ipw_child_end){.exit_code = -1, .cpu_ns = -1};
     kill(-child->pid, SIGKILL);
-    if (read(child->status_fd, &errnum, sizeof errnum) == (ssize_t)sizeof errnum)
-        end->exec_errno = errnum;
+    /* In a sandbox a 0 comes first: the helper has come to run inside. */
+    end->no_sandbox = child->in_sandbox && !(read_errnum(child, &errnum) && errnum == 0);
+    if (errnum || (!end->no_sandbox && read_errnum(child, &errnum))) end->exec_errno = errnum;
     close(child->status_fd);
     /* A process that has not exited hangs in the kernel.  It is reaped as an orphan when it
      * ends. */
     if (child->exited && wait4(child->pid, &status, 0, &usage) == child->pid) {
         if (WIFEXITED(status)) end->exit_code = WEXITSTATUS(status);
         if (WIFSIGNALED(status)) end->term_signal = WTERMSIG(status);
+        if (child->in_sandbox) signal_of_code(end);
         end->cpu_ns = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * IPW_NS_PER_S +
                       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
     } else {

@@ -63,6 +63,7 @@ static void finish(struct ipw_proc *proc)
         proc->loop->leftovers--;
         result = (struct ipw_proc_result){
             .exec_errno = end.exec_errno,
+            .no_sandbox = end.no_sandbox && !proc->timed_out,
             .exit_code = end.exec_errno ? -1 : end.exit_code,
             .term_signal = end.term_signal,
             .timed_out = proc->timed_out,
@@ -198,6 +199,10 @@ static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *req
         .memory_bytes = request->memory_bytes ? request->memory_bytes : 2048 * IPW_MIB,
         .file_bytes = request->file_bytes ? request->file_bytes : 1024 * IPW_MIB,
         .open_files = OPEN_FILES,
+        .sandbox = !request->sandbox ? NULL
+                   : request->cwd    ? request->cwd
+                                     : "",
+        .reads = request->reads,
         .apart = true,
     };
     int rc = 0;

@@ -36,10 +36,15 @@ struct ipw_proc_request {
     size_t memory_bytes;     /* RLIMIT_AS; 0: 2 GiB */
     size_t file_bytes;       /* RLIMIT_FSIZE; 0: 1 GiB */
     size_t output_max_bytes; /* per stream; 0: 1 MiB */
+    /* In a sandbox (io/sandbox.h) only `cwd` may be written, and what lies elsewhere is seen only if
+     * it belongs to the system or to `reads` (absolute paths, NULL-terminated, or NULL). */
+    bool sandbox;
+    const char *const *reads;
 };
 
 struct ipw_proc_result {
     int exec_errno;  /* not 0: the program was not started */
+    bool no_sandbox; /* not started either: its sandbox could not be made; `err` may say why */
     int exit_code;   /* -1 if a signal ended it */
     int term_signal; /* 0 if it exited */
     bool timed_out;

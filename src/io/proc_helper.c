@@ -1,10 +1,13 @@
 /* The other side of ipw_child_start().  Runs as a new process of this binary, in its own session
  * with default signals (posix_spawn sets both), applies the limits and becomes the program.
  *
- *   ipw-agent __exec [parent=PID] [cpu=S] [memory=BYTES] [file=BYTES] [files=N]
- *                    [apart=1] [cwd=DIR] -- PROGRAM ARG...
+ *   ipw-agent __exec [parent=PID] [cpu=S] [memory=BYTES] [file=BYTES] [files=N] [processes=N]
+ *                    [apart=1] [cwd=DIR] [sandbox=WORKSPACE [read=PATH]...] [inside=1]
+ *                    -- PROGRAM ARG...
  *
- * Descriptor 3 is a pipe: an errno written there says why the program was not started. */
+ * Descriptor 3 is a pipe: an errno written there says why the program was not started.  With
+ * sandbox= the process becomes bubblewrap (sandbox.h), which starts the helper again inside, with
+ * inside=1.  That one first writes a 0, which says that the sandbox stands. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -23,6 +26,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/proc_priv.h"
+#include "io/sandbox.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1 /* their shadow memory alone exceeds any sensible RLIMIT_AS */
@@ -34,6 +38,8 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
+
+#define SANDBOX_TMP_BYTES (256 * IPW_MIB)
 
 static _Noreturn void give_up(int errnum)
 {
@@ -98,10 +104,11 @@ static int allow_refer(int rules)
 
 /* A process in a Landlock domain may not trace a process outside it.  Nor may it read that
  * process's memory, environment or descriptors in /proc.  This protects the runner, the shell that
- * started it, and the user's other programs.  That is the only purpose, so the rules themselves
- * forbid as little as possible (older kernels: making block devices; mounting is forbidden in any
- * domain).  A kernel without Landlock gives no such protection. */
-static void leave_others(void)
+ * started it, and the user's other programs.  The rules themselves forbid as little as possible.
+ * Rules about files (older kernels need them: making block devices) also forbid to mount.  In a
+ * sandbox that is wanted, because a program could mount in a namespace of its own.  A kernel without
+ * Landlock gives no such protection. */
+static void leave_others(bool inside)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     struct landlock_rules rules = {0};
@@ -112,7 +119,8 @@ static void leave_others(void)
     if (abi >= LANDLOCK_SCOPE_ABI) {
         rules.scoped = LANDLOCK_SCOPE_SIGNAL;
         size = sizeof rules;
-    } else {
+    }
+    if (abi < LANDLOCK_SCOPE_ABI || inside) {
         rules.fs = LANDLOCK_MAKE_BLOCK | (abi >= LANDLOCK_REFER_ABI ? LANDLOCK_REFER : 0);
     }
     fd = (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
@@ -123,7 +131,22 @@ static void leave_others(void)
     close(fd);
 }
 
-static void apply(const char *option, bool *apart)
+/* What the options say beside limits. */
+struct orders {
+    bool apart, inside;
+    const char *workspace; /* of the sandbox to enter; "" none of its own; NULL: no sandbox */
+    const char **reads;
+    size_t n_reads, cap_reads;
+};
+
+static void say_inside(void)
+{
+    const int stands = 0;
+
+    if (write(PROC_STATUS_FD, &stands, sizeof stands) != (ssize_t)sizeof stands) _exit(126);
+}
+
+static void apply(const char *option, struct orders *o)
 {
     const char *value = strchr(option, '=');
     int64_t n = 0;
@@ -131,6 +154,15 @@ static void apply(const char *option, bool *apart)
     if (!value++) give_up(EINVAL);
     if (strncmp(option, "cwd=", 4) == 0) {
         if (chdir(value)) give_up(errno);
+        return;
+    }
+    if (strncmp(option, "sandbox=", 8) == 0) {
+        o->workspace = value;
+        return;
+    }
+    if (strncmp(option, "read=", 5) == 0) {
+        IPW_GROW(o->reads, o->cap_reads, o->n_reads + 1);
+        o->reads[o->n_reads++] = value;
         return;
     }
     if (ipw_parse_int(&n, value, 1, INT64_MAX - 1, NULL)) give_up(EINVAL);
@@ -145,8 +177,13 @@ static void apply(const char *option, bool *apart)
         limit(RLIMIT_FSIZE, (rlim_t)n, (rlim_t)n);
     } else if (strncmp(option, "files=", 6) == 0) {
         limit(RLIMIT_NOFILE, (rlim_t)n, (rlim_t)n);
+    } else if (strncmp(option, "processes=", 10) == 0) {
+        limit(RLIMIT_NPROC, (rlim_t)n, (rlim_t)n);
+    } else if (strncmp(option, "inside=", 7) == 0) {
+        say_inside();
+        o->inside = true;
     } else if (strncmp(option, "apart=", 6) == 0) {
-        *apart = true;
+        o->apart = true;
     } else {
         give_up(EINVAL);
     }
@@ -186,7 +223,7 @@ static void usual_stack(void)
 
 int ipw_proc_helper_main(int argc, char **argv)
 {
-    bool apart = false;
+    struct orders o = {0};
     int i = 2;
 
     close_others();
@@ -194,11 +231,20 @@ int ipw_proc_helper_main(int argc, char **argv)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) give_up(errno);
     limit(RLIMIT_CORE, 0, 0);
     usual_stack();
-    for (; i < argc && strcmp(argv[i], "--") != 0; i++) apply(argv[i], &apart);
+    for (; i < argc && strcmp(argv[i], "--") != 0; i++) apply(argv[i], &o);
     if (i + 1 >= argc) give_up(EINVAL);
-    if (apart) { /* last: entering a folder may need the capabilities */
+    if (o.workspace) {
+        struct ipw_sandbox sandbox = {.workspace = o.workspace[0] ? o.workspace : NULL,
+                                      .reads = o.reads,
+                                      .n_reads = o.n_reads,
+                                      .tmp_bytes = SANDBOX_TMP_BYTES};
+
+        if (fcntl(PROC_STATUS_FD, F_SETFD, 0)) give_up(errno); /* for the helper inside */
+        give_up(ipw_sandbox_enter(&sandbox, argv + i + 1));
+    }
+    if (o.apart) { /* last: entering a folder may need the capabilities */
         drop_capabilities();
-        leave_others();
+        leave_others(o.inside);
     }
     give_up(execute(argv + i + 1));
 }

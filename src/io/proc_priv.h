@@ -28,6 +28,7 @@ struct ipw_child {
     pid_t pid; /* also its process group and session; 0: none */
     unsigned long id;
     int status_fd;
+    bool in_sandbox;
     bool exited;                              /* it is a zombie now */
     void (*on_exit)(struct ipw_child *child); /* called once, when the leader has ended */
     /* The loop is being freed: end and free the child. */
@@ -36,6 +37,7 @@ struct ipw_child {
 
 struct ipw_child_end {
     int exec_errno, exit_code, term_signal;
+    bool no_sandbox; /* one was asked for, and bubblewrap could not make it */
     int64_t cpu_ns;
 };
 
@@ -47,6 +49,10 @@ struct ipw_child_spec {
     const char *cwd;
     const char *const *env;
     bool inherit_env;
+    /* The folder that a program in a sandbox may write, or "" for none; NULL: no sandbox.  `reads`:
+     * other paths that it sees; NULL-terminated, or NULL. */
+    const char *sandbox;
+    const char *const *reads;
     bool apart; /* it runs foreign code: no capabilities, no access to processes but its own */
     int64_t cpu_s;
     size_t memory_bytes, file_bytes, open_files;

@@ -39,19 +39,6 @@ int ipw_file_read(struct ipw_buf *out, const char *path, struct ipw_err *err)
     return rc;
 }
 
-static int write_all(int fd, const char *bytes, size_t n)
-{
-    while (n) {
-        ssize_t k = write(fd, bytes, n);
-        if (k < 0 && errno == EINTR) continue;
-        if (k == 0) errno = ENOSPC; /* a device that accepts no bytes */
-        if (k <= 0) return -1;
-        bytes += k;
-        n -= (size_t)k;
-    }
-    return 0;
-}
-
 int ipw_file_sync_folder(const char *path, struct ipw_err *err)
 {
     const char *slash = strrchr(path, '/');
@@ -81,7 +68,7 @@ int ipw_file_write_atomic(const char *path, const char *bytes, size_t n, struct 
         free(tmp);
         return fd;
     }
-    if (write_all(fd, bytes, n) < 0)
+    if (ipw_write_all(fd, bytes, n) < 0)
         rc = ipw_fail_errno(err, errno, "%s: write", tmp);
     else if (TEMP_FAILURE_RETRY(fsync(fd)) < 0)
         rc = ipw_fail_errno(err, errno, "%s: sync", tmp);

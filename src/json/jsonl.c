@@ -174,3 +174,22 @@ int ipw_jsonl_next(struct ipw_jsonl_reader *r, struct ipw_jsonl_line *line, stru
         if (rc) return rc;
     }
 }
+
+int ipw_jsonl_each(const char *path, size_t line_max_bytes,
+                   int (*fn)(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err),
+                   void *ud, struct ipw_err *err)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    int rc = ipw_jsonl_open(&reader, path, line_max_bytes, err);
+
+    if (rc) return rc;
+    while ((rc = ipw_jsonl_next(reader, &line, err)) > 0) {
+        rc = line.torn ? 0 : fn(ud, &line, err);
+        if (!rc) continue;
+        ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
+        break;
+    }
+    ipw_jsonl_close(reader);
+    return rc;
+}

@@ -40,6 +40,11 @@ int ipw_jsonl_next(struct ipw_jsonl_reader *reader, struct ipw_jsonl_line *line,
  * that line. */
 int ipw_jsonl_seek(struct ipw_jsonl_reader *reader, int64_t offset, struct ipw_err *err);
 void ipw_jsonl_close(struct ipw_jsonl_reader *reader);
+/* Calls fn for each whole line of the file (a torn one is passed over), until it returns an error, which is
+ * returned with path and line before it. */
+int ipw_jsonl_each(const char *path, size_t line_max_bytes,
+                   int (*fn)(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err),
+                   void *ud, struct ipw_err *err);
 
 struct ipw_jsonl_cut {
     int64_t offset, bytes; /* bytes 0: nothing was cut */

@@ -104,13 +104,7 @@ static int copy_out(int fd, const char *path, int64_t from, int64_t to, const ch
 
         rc = read_at(fd, path, chunk, n, from, err);
         from += (int64_t)n;
-        for (size_t done = 0; !rc && done < n;) {
-            ssize_t k = write(out, chunk + done, n - done);
-
-            if (k < 0 && errno == EINTR) continue;
-            if (k <= 0) rc = ipw_fail_errno(err, k < 0 ? errno : ENOSPC, "%s: write", torn);
-            if (k > 0) done += (size_t)k;
-        }
+        if (!rc && ipw_write_all(out, chunk, n)) rc = ipw_fail_errno(err, errno, "%s: write", torn);
     }
     free(chunk);
     if (!rc && TEMP_FAILURE_RETRY(fsync(out)) < 0)

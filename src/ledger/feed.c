@@ -14,6 +14,7 @@ struct feed_query { /* a query in flight, or one that ended and has no figures y
     int64_t lm_ns, token_ns; /* start of the calls, and their first token; 0: none yet */
     bool waiting;            /* waits for the next attempt */
     bool over;
+    struct feed_query *earlier, *later; /* in the order in which they started */
 };
 
 struct ipw_feed {
@@ -23,9 +24,10 @@ struct ipw_feed {
     struct ipw_channel *channels;
     size_t n_channels;
     bool lm_remote;
-    unsigned lm_domains; /* with lm_remote: the domains that have a remote channel in their sum */
-    struct feed_query *open;
-    size_t n, cap;
+    unsigned lm_domains;      /* with lm_remote: those that a remote channel is summed for */
+    struct feed_query **open; /* by number, so that an event finds its query by halves */
+    size_t n, cap, n_over;
+    struct feed_query *first, *last; /* of those: the one that started first, and last */
 };
 
 /* The names of a domain's summed channels as a JSON array; NULL if there are none. */
@@ -89,6 +91,7 @@ void ipw_feed_free(struct ipw_feed *f)
     ipw_metrics_free(f->metrics);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) free(f->sources[d]);
     free(f->channels);
+    for (size_t i = 0; i < f->n; i++) free(f->open[i]);
     free(f->open);
     free(f);
 }
@@ -99,12 +102,63 @@ void ipw_feed_row(struct ipw_feed *f, size_t first, size_t n, int64_t t_ns, cons
     if (f->n) ipw_metrics_row(f->metrics, first, n, t_ns, values);
 }
 
+/* Where the query is in `open`, or would be. */
+static size_t place_of(const struct ipw_feed *f, int32_t query)
+{
+    size_t lo = 0, hi = f->n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (f->open[mid]->query < query) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
 static struct feed_query *find(const struct ipw_feed *f, int32_t query)
 {
-    for (size_t i = 0; i < f->n; i++) {
-        if (f->open[i].query == query) return &f->open[i];
-    }
-    return NULL;
+    size_t i = place_of(f, query);
+
+    return i < f->n && f->open[i]->query == query ? f->open[i] : NULL;
+}
+
+static struct feed_query *add(struct ipw_feed *f, int32_t query, int64_t start_ns)
+{
+    struct feed_query *q = ipw_calloc(1, sizeof *q);
+    size_t i = place_of(f, query);
+
+    *q = (struct feed_query){.query = query, .start_ns = start_ns, .earlier = f->last};
+    IPW_GROW(f->open, f->cap, f->n + 1);
+    memmove(f->open + i + 1, f->open + i, (f->n++ - i) * sizeof *f->open);
+    f->open[i] = q;
+    /* Only a damaged record goes back in time. */
+    while (q->earlier && q->earlier->start_ns > start_ns) q->earlier = q->earlier->earlier;
+    q->later = q->earlier ? q->earlier->later : f->first;
+    *(q->earlier ? &q->earlier->later : &f->first) = q;
+    *(q->later ? &q->later->earlier : &f->last) = q;
+    return q;
+}
+
+static void forget(struct ipw_feed *f, struct feed_query *q)
+{
+    size_t i = place_of(f, q->query);
+
+    memmove(f->open + i, f->open + i + 1, (--f->n - i) * sizeof *f->open);
+    *(q->earlier ? &q->earlier->later : &f->first) = q->later;
+    *(q->later ? &q->later->earlier : &f->last) = q->earlier;
+    f->n_over -= q->over;
+    free(q);
+}
+
+static void leave(struct ipw_feed *f, struct feed_query *q, int64_t t_ns)
+{
+    q->over = true;
+    f->n_over++;
+    ipw_ledger_query_end(f->ledger, q->ordinal, t_ns);
 }
 
 int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query)
@@ -114,7 +168,9 @@ int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query)
     return q ? q->ordinal : -1;
 }
 
-/* ---- phases: a query is in one phase at a time; a model call takes precedence ---- */
+size_t ipw_feed_in_flight(const struct ipw_feed *f) { return f->n - f->n_over; }
+
+/* ---- phases: one at a time for a query, what the model does for it first ---- */
 
 /* A call without a token yet is in prefill, because most calls are streamed. */
 static void enter(struct ipw_feed *f, const struct feed_query *q, int64_t t_ns)
@@ -134,8 +190,8 @@ static double count(int64_t n) { return n > 0 ? (double)n : 0; }
 static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_event *e)
 {
     const struct ipw_lm_facts *lm = &e->lm;
-    int64_t first_ns = lm->first_token_ns, sent_ns = lm->sent_ns;
-    int64_t last_ns = lm->last_token_ns > first_ns ? lm->last_token_ns : e->t_ns;
+    int64_t first_ns = lm->times.first_token_ns, sent_ns = lm->times.sent_ns;
+    int64_t last_ns = lm->times.last_token_ns > first_ns ? lm->times.last_token_ns : e->t_ns;
     double prefilled = count(lm->input_tokens) - count(lm->cached_tokens);
 
     if (prefilled < 0) prefilled = 0;
@@ -161,11 +217,8 @@ static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_
 
 static void query_start(struct ipw_feed *f, const struct ipw_event *e)
 {
-    struct feed_query *q;
+    struct feed_query *q = add(f, e->query, e->t_ns);
 
-    IPW_GROW(f->open, f->cap, f->n + 1);
-    q = &f->open[f->n++];
-    *q = (struct feed_query){.query = e->query, .start_ns = e->t_ns};
     q->ordinal = ipw_ledger_query_begin(f->ledger, e->t_ns);
     enter(f, q, e->t_ns);
 }
@@ -202,10 +255,7 @@ void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
     case IPW_EV_TOOL_END:
         if (q->tools > 0) q->tools--;
         break;
-    case IPW_EV_QUERY_END:
-        q->over = true;
-        ipw_ledger_query_end(f->ledger, q->ordinal, e->t_ns);
-        return;
+    case IPW_EV_QUERY_END: leave(f, q, e->t_ns); return;
     default: return;
     }
     enter(f, q, e->t_ns);
@@ -226,12 +276,8 @@ void ipw_feed_device_lost(struct ipw_feed *f, const char *channel)
 
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
 {
-    for (size_t i = 0; i < f->n; i++) {
-        struct feed_query *q = &f->open[i];
-
-        if (q->over) continue;
-        q->over = true;
-        ipw_ledger_query_end(f->ledger, q->ordinal, t_ns);
+    for (struct feed_query *q = f->first; q; q = q->later) {
+        if (!q->over) leave(f, q, t_ns);
     }
     ipw_ledger_close(f->ledger, t_ns);
 }
@@ -239,10 +285,8 @@ void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
 /* Drops the data that no query needs: none in flight, none without figures. */
 static void trim(struct ipw_feed *f, int64_t before_ns)
 {
-    for (size_t i = 0; i < f->n; i++) {
-        if (f->open[i].over) return; /* its figures come first */
-        if (f->open[i].start_ns < before_ns) before_ns = f->open[i].start_ns;
-    }
+    if (f->n_over) return; /* more to book first */
+    if (f->first && f->first->start_ns < before_ns) before_ns = f->first->start_ns;
     ipw_ledger_trim(f->ledger, before_ns);
     ipw_metrics_trim(f->metrics, before_ns);
 }
@@ -256,6 +300,6 @@ void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) trace->sources[d] = ipw_strdup(f->sources[d]);
     ipw_query_energy_fill(trace, f->ledger, q ? q->ordinal : IPW_LEDGER_ANY);
     ipw_metrics_fill(f->metrics, trace);
-    if (q) *q = f->open[--f->n];
+    if (q) forget(f, q);
     trim(f, trace->end_ns);
 }

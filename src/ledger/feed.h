@@ -32,7 +32,9 @@ void ipw_feed_device_lost(struct ipw_feed *f, const char *channel);
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns);
 /* The ledger's ordinal of a query whose figures are not filled yet; -1: no such query. */
 int64_t ipw_feed_ordinal(const struct ipw_feed *f, int32_t query);
-/* Fills the figures of a query that has ended, and forgets the query. */
+/* How many have started and have not ended. */
+size_t ipw_feed_in_flight(const struct ipw_feed *f);
+/* Fills the figures of a query that is over, and forgets it. */
 void ipw_feed_book(struct ipw_feed *f, struct ipw_query_trace *trace);
 
 /* The note that says when a query's figures were filled.  Later readings may refine an earlier

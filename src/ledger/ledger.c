@@ -101,7 +101,7 @@ struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_c
 void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q)
 {
     if (!q) return;
-    for (size_t i = 0; i < l->n_lines; i++) free(q->slices[i].uj);
+    for (size_t i = 0; i < l->n_lines; i++) free(q->slices[i].pieces);
     free(q->slices);
     free(q->phases);
     free(q->tokens);
@@ -119,12 +119,15 @@ void ipw_ledger_free(struct ipw_ledger *l)
     }
     for (size_t i = 0; i < l->n_lines; i++) {
         free(l->lines[i].marks);
-        free(l->lines[i].active);
+        free(l->lines[i].sums);
+        free(l->lines[i].late);
     }
     ipw_phase_line_release(&l->line);
     free(l->lines);
     free(l->queries);
     free(l->ends);
+    free(l->looks);
+    free(l->calls);
     free(l->series);
     free(l->summed);
     free(l->channel_kinds);
@@ -246,7 +249,16 @@ void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
     if (channel < l->n_channels && l->series[channel]) ipw_series_lose(l->series[channel], reason);
 }
 
-/* Adds an edge at t, also between known edges, but never before a settled one. */
+/* The integrals up to an edge, from the one before it. */
+static void follow(struct ledger_edge *e, const struct ledger_edge *before)
+{
+    int64_t n = before->in_flight, length_ns = e->t_ns - before->t_ns;
+
+    e->crowded_ns = before->crowded_ns + (n > 1 ? length_ns : 0);
+    e->parted_ns = before->parted_ns + (double)length_ns / (double)(n > 0 ? n : 1);
+}
+
+/* An edge at t, also between known ones; never before a settled one. */
 static struct ledger_edge *cut_at(struct ipw_ledger *l, int64_t t_ns)
 {
     size_t before = ipw_ledger_edge_at(l, t_ns);
@@ -260,7 +272,7 @@ static struct ledger_edge *cut_at(struct ipw_ledger *l, int64_t t_ns)
             if (before + 1 < l->lines[i].settled) return NULL;
         }
         edge.in_flight = at->in_flight;
-        edge.crowded_ns = at->crowded_ns + (at->in_flight > 1 ? t_ns - at->t_ns : 0);
+        follow(&edge, at);
         before++;
     } else {
         before = 0;
@@ -306,9 +318,7 @@ static int64_t add_edge(struct ipw_ledger *l, int64_t t_ns, int change)
     for (struct ledger_edge *e = edge; e < end; e++) {
         e->in_flight += change;
         if (e->in_flight < 0) IPW_BUG("a query left the ledger that had not entered it");
-        if (e > edge) {
-            e->crowded_ns = e[-1].crowded_ns + (e[-1].in_flight > 1 ? e->t_ns - e[-1].t_ns : 0);
-        }
+        if (e > edge) follow(e, e - 1);
     }
     return t_ns;
 }
@@ -332,12 +342,14 @@ int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
     struct ledger_query *q = ipw_calloc(1, sizeof *q);
 
     q->t0_ns = add_edge(l, t_ns, 1);
-    q->t1_ns = INT64_MAX;
+    q->t1_ns = q->call_ns = INT64_MAX;
     q->slices = ipw_calloc(l->n_lines, sizeof *q->slices);
     IPW_GROW(l->queries, l->cap_queries, l->n_queries + 1);
     l->queries[l->n_queries++] = q;
+    q->ordinal = l->query_base + (int64_t)l->n_queries - 1;
+    ipw_ledger_look(l, q->ordinal, q->t0_ns);
     ipw_ledger_settle(l);
-    return l->query_base + (int64_t)l->n_queries - 1;
+    return q->ordinal;
 }
 
 /* The query's open phase, or NULL. */
@@ -348,13 +360,22 @@ static struct ledger_phase *open_phase(struct ledger_query *q)
     return last && last->t1_ns == INT64_MAX ? last : NULL;
 }
 
-static void close_phase(struct ipw_ledger *l, struct ledger_phase *phase, int64_t t_ns)
+/* Where the rule looks at phases: the query's changes at t. */
+static void cut_phase(struct ipw_ledger *l, const struct ledger_query *q, int64_t t_ns)
+{
+    if (l->share == IPW_SHARE_EQUAL) return;
+    cut_at(l, t_ns);
+    if (l->share == IPW_SHARE_PHASE) ipw_ledger_look(l, q->ordinal, t_ns);
+}
+
+static void close_phase(struct ipw_ledger *l, const struct ledger_query *q,
+                        struct ledger_phase *phase, int64_t t_ns)
 {
     if (t_ns < phase->t0_ns) t_ns = phase->t0_ns;
     phase->t1_ns = t_ns;
     l->told = true;
     ipw_phase_line_add(&l->line, phase->phase, t_ns, INT64_MAX, -1);
-    if (l->share != IPW_SHARE_EQUAL) cut_at(l, t_ns);
+    cut_phase(l, q, t_ns);
 }
 
 void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
@@ -364,10 +385,10 @@ void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
     if (!q || q->t1_ns != INT64_MAX) {
         IPW_BUG("a query left the ledger that had not entered it");
     }
-    if (open_phase(q)) close_phase(l, open_phase(q), t_ns);
+    if (open_phase(q)) close_phase(l, q, open_phase(q), t_ns);
     q->t1_ns = add_edge(l, t_ns, -1);
     IPW_GROW(l->ends, l->cap_ends, l->n_ends + 1);
-    l->ends[l->n_ends++] = q->t1_ns;
+    l->ends[l->n_ends++] = (struct ledger_look){q->t1_ns, query};
     while ((q = ipw_ledger_query(l, l->oldest)) && q->t1_ns != INT64_MAX) l->oldest++;
     ipw_ledger_find_complete(l);
     ipw_ledger_settle(l);
@@ -382,18 +403,17 @@ static void tell_phase(struct ipw_ledger *l, struct ledger_query *q, enum ipw_ph
     if (t1_ns > q->t1_ns) t1_ns = q->t1_ns;
     open = open_phase(q);
     if (open && open->phase == phase && open->t0_ns == t0_ns) {
-        if (t1_ns != INT64_MAX) close_phase(l, open, t1_ns);
+        if (t1_ns != INT64_MAX) close_phase(l, q, open, t1_ns);
         return;
     }
-    if (open) close_phase(l, open, t0_ns);
+    if (open) close_phase(l, q, open, t0_ns);
     if (t1_ns <= t0_ns) return;
     l->told = true;
     IPW_GROW(q->phases, q->cap_phases, q->n_phases + 1);
     q->phases[q->n_phases++] = (struct ledger_phase){t0_ns, t1_ns, phase};
     ipw_phase_line_add(&l->line, phase, t0_ns, t1_ns, 1);
-    if (l->share == IPW_SHARE_EQUAL) return;
-    cut_at(l, t0_ns);
-    if (t1_ns != INT64_MAX) cut_at(l, t1_ns);
+    cut_phase(l, q, t0_ns);
+    if (t1_ns != INT64_MAX) cut_phase(l, q, t1_ns);
 }
 
 void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase, int64_t t0_ns,
@@ -403,6 +423,7 @@ void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase,
 
     if (!q || t1_ns < t0_ns || phase >= IPW_PHASE_COUNT) return;
     tell_phase(l, q, phase, t0_ns, t1_ns);
+    ipw_ledger_note_call(l, q);
     if (l->share != IPW_SHARE_TOKENS) return;
     /* Settling may have waited only for the end of this model phase. */
     ipw_ledger_find_complete(l);
@@ -422,6 +443,8 @@ void ipw_ledger_tokens(struct ipw_ledger *l, int64_t query, int64_t t0_ns, int64
     l->told = true;
     cut_at(l, t0_ns);
     cut_at(l, t1_ns);
+    ipw_ledger_look(l, query, t0_ns);
+    ipw_ledger_look(l, query, t1_ns);
 }
 
 /* Has the channel been failing, or without rows, for so long that the ledger no longer waits for

@@ -175,6 +175,9 @@ struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_led
 /* Power of a domain over a window, not shared; false, with all values NAN, if nothing is known. */
 bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
                       int64_t t1_ns, struct ipw_power_stats *out);
+/* Its mean and its peak alone: they cost less than a median. */
+bool ipw_ledger_mean_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
+                           int64_t t1_ns, double *mean_w, double *peak_w);
 
 /* Drops everything that only matters before `before_ns` (no query in flight started before it).
  * The run's totals stay known. */

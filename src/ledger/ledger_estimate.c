@@ -9,23 +9,19 @@
 #include "base/clock.h"
 #include "ledger/ledger_priv.h"
 
-/* The mean of 1 / n over the window, with n queries in flight. */
+static double parted_ns(const struct ipw_ledger *l, int64_t t_ns)
+{
+    size_t i = ipw_ledger_edge_at(l, t_ns);
+    const struct ledger_edge *e = i == SIZE_MAX ? NULL : &l->edges[i];
+
+    if (!e) return l->n_edges ? (double)(t_ns - l->edges[0].t_ns) : (double)t_ns;
+    return e->parted_ns + (double)(t_ns - e->t_ns) / (double)(e->in_flight > 0 ? e->in_flight : 1);
+}
+
+/* The mean of 1 / n over the window, n queries being in flight. */
 static double mean_part(const struct ipw_ledger *l, int64_t t0_ns, int64_t t1_ns)
 {
-    size_t i = ipw_ledger_edge_at(l, t0_ns);
-    int64_t t = t0_ns;
-    double sum = 0;
-
-    while (t < t1_ns) {
-        int64_t n = i == SIZE_MAX ? 0 : l->edges[i].in_flight;
-        int64_t to = i + 1 < l->n_edges ? l->edges[i + 1].t_ns : t1_ns; /* SIZE_MAX + 1 is 0 */
-
-        if (to > t1_ns) to = t1_ns;
-        sum += (double)(to - t) / (double)(n > 0 ? n : 1);
-        t = to;
-        i++;
-    }
-    return sum / (double)(t1_ns - t0_ns);
+    return (parted_ns(l, t1_ns) - parted_ns(l, t0_ns)) / (double)(t1_ns - t0_ns);
 }
 
 struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct ledger_query *q,

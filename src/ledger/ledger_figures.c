@@ -102,59 +102,21 @@ static int64_t crowded_ns(const struct ipw_ledger *l, int64_t t_ns)
     return l->edges[i].crowded_ns + (l->edges[i].in_flight > 1 ? t_ns - l->edges[i].t_ns : 0);
 }
 
-/* The query's share of the cell from edge i on.  By equal slices it is exactly 1 / n; the
- * microjoules that were handed out match that only to the microjoule. */
-static double part_of_cell(const struct ipw_ledger *l, const struct ledger_query *q,
-                           const struct ledger_line *line, size_t i)
-{
-    double n = l->edges[i].in_flight > 0 ? (double)l->edges[i].in_flight : 1;
-
-    if (q && l->share != IPW_SHARE_EQUAL && i + 1 < line->settled) {
-        const struct ledger_slice *s = &q->slices[line - l->lines];
-        const struct ledger_mark *mark = &line->marks[i];
-        int64_t k = l->edge_base + (int64_t)i - s->from, cell = mark[1].uj - mark->uj;
-
-        if (s->n && k >= 0 && (size_t)k + 1 < s->n && cell > 0) {
-            return (double)(s->uj[k + 1] - s->uj[k]) / (double)cell;
-        }
-    }
-    return 1 / n;
-}
-
-/* Bounds with the shares taken as given.  The energy at each cut is uncertain; it moves the figure
- * by as much as the share changes there. */
+/* Bounds with the shares taken as given: the energy at each cut is uncertain, and moves the figure by
+ * as much as the share changes there. */
 static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q,
                         const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
                         struct ipw_figure *f)
 {
-    size_t i = ipw_ledger_edge_at(l, t0_ns);
-    double whole_hi = f->hi_j, up = 0, down = 0, part;
-    int64_t below, above;
+    double whole_hi = f->hi_j;
+    struct ledger_reach reach;
 
-    if (i == SIZE_MAX) return;
-    part = part_of_cell(l, q, line, i);
-    ipw_series_bounds(line->series, t0_ns, &below, &above);
-    up += part * (double)below;
-    down += part * (double)above;
-    for (i++; i < l->n_edges && l->edges[i].t_ns < t1_ns; i++) {
-        double next = part_of_cell(l, q, line, i), change = part - next;
-
-        if (i < line->settled) {
-            below = line->marks[i].below;
-            above = line->marks[i].above;
-        } else {
-            ipw_series_bounds(line->series, l->edges[i].t_ns, &below, &above);
-        }
-        up += change > 0 ? change * (double)above : -change * (double)below;
-        down += change > 0 ? change * (double)below : -change * (double)above;
-        part = next;
-    }
-    ipw_series_bounds(line->series, t1_ns, &below, &above);
-    up += part * (double)above;
-    down += part * (double)below;
-    f->lo_j = f->j - down / 1e6;
-    f->hi_j = f->j + up / 1e6;
+    if (ipw_ledger_edge_at(l, t0_ns) == SIZE_MAX) return;
+    reach = ipw_ledger_reach(l, q, line, t0_ns, t1_ns);
+    f->lo_j = f->j - reach.down / 1e6;
+    f->hi_j = f->j + reach.up / 1e6;
     if (f->lo_j < 0) f->lo_j = 0;
+    if (f->lo_j > f->j) f->lo_j = f->j;
     if (f->hi_j > whole_hi) f->hi_j = whole_hi;
     if (f->hi_j < f->j) f->hi_j = f->j;
 }

@@ -368,14 +368,40 @@ static int64_t in_call_since(const struct ledger_query *q)
     return p->t0_ns;
 }
 
+void ipw_ledger_note_call(struct ipw_ledger *l, struct ledger_query *q)
+{
+    int64_t since_ns = in_call_since(q);
+    size_t i = l->n_calls;
+
+    if (l->share != IPW_SHARE_TOKENS || since_ns == q->call_ns) return;
+    q->call_ns = since_ns;
+    if (since_ns == INT64_MAX) return;
+    if (l->first_call > l->n_calls / 2) {
+        l->n_calls -= l->first_call;
+        memmove(l->calls, l->calls + l->first_call, l->n_calls * sizeof *l->calls);
+        l->first_call = 0;
+        i = l->n_calls;
+    }
+    IPW_GROW(l->calls, l->cap_calls, l->n_calls + 1);
+    while (i > l->first_call && l->calls[i - 1].t_ns > since_ns) i--;
+    memmove(l->calls + i + 1, l->calls + i, (l->n_calls++ - i) * sizeof *l->calls);
+    l->calls[i] = (struct ledger_look){since_ns, q->ordinal};
+}
+
 void ipw_ledger_find_complete(struct ipw_ledger *l)
 {
     if (l->share != IPW_SHARE_TOKENS) return;
     l->complete_ns = INT64_MAX;
-    for (int64_t i = l->oldest; i < l->query_base + (int64_t)l->n_queries; i++) {
-        int64_t t = in_call_since(ipw_ledger_query(l, i));
+    for (; l->first_call < l->n_calls; l->first_call++) {
+        const struct ledger_look *call = &l->calls[l->first_call];
+        struct ledger_query *q = ipw_ledger_query(l, call->query);
 
-        if (t < l->complete_ns) l->complete_ns = t;
+        if (!q || q->call_ns != call->t_ns) continue; /* it is over, or counted from another time */
+        if (in_call_since(q) == call->t_ns) {
+            l->complete_ns = call->t_ns;
+            return;
+        }
+        q->call_ns = INT64_MAX;
     }
 }
 
@@ -410,8 +436,8 @@ static void look_for_loss(const struct ipw_ledger *l, struct ledger_line *line)
  * the query's end. */
 static bool is_booked_in_silence(const struct ipw_ledger *l, const struct ipw_series *s)
 {
-    for (size_t i = l->n_ends; i-- > 0 && l->ends[i] > s->last_change_ns;) {
-        if (s->last.t_ns - l->ends[i] >= GIVE_UP_NS) return true;
+    for (size_t i = l->n_ends; i-- > 0 && l->ends[i].t_ns > s->last_change_ns;) {
+        if (s->last.t_ns - l->ends[i].t_ns >= GIVE_UP_NS) return true;
     }
     return false;
 }
@@ -442,8 +468,8 @@ static void settle(struct ipw_ledger *l, struct ledger_line *line, int64_t until
         line->next_end = l->n_ends;
         return;
     }
-    while (line->next_end < l->n_ends && l->ends[line->next_end] <= until) {
-        int64_t end = l->ends[line->next_end++];
+    while (line->next_end < l->n_ends && l->ends[line->next_end].t_ns <= until) {
+        int64_t end = l->ends[line->next_end++].t_ns;
         int64_t settled = line->settled ? line->marks[line->settled - 1].t_ns : INT64_MIN;
 
         if (end > line->closed_ns) line->closed_ns = close_line(l, line, end, settled);

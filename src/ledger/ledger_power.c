@@ -48,14 +48,15 @@ static double peak_of_sum(const struct ipw_ledger *l, const struct ledger_domain
     return peak;
 }
 
-static bool mean_and_peak(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                          int64_t t1_ns, double *mean_w, double *peak_w)
+bool ipw_ledger_mean_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
+                           int64_t t1_ns, double *mean_w, double *peak_w)
 {
     const struct ledger_domain *d = &l->domains[domain];
     struct ipw_ledger_question q = {
         .domain = domain, .device = IPW_LEDGER_ALL, .t0_ns = t0_ns, .t1_ns = t1_ns};
     struct ipw_figure f = ipw_ledger_gather(l, &q, IPW_LEDGER_WINDOW_SLACK_NS);
 
+    *mean_w = *peak_w = NAN;
     if (!f.known || t1_ns <= t0_ns || f.coverage <= 0) return false;
     if (d->n == 1) return ipw_series_power(l->lines[d->first].series, t0_ns, t1_ns, mean_w, peak_w);
     *mean_w = f.j / (ipw_ns_to_s(t1_ns - t0_ns) * f.coverage);
@@ -69,18 +70,22 @@ bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_
     const struct ledger_domain *d = &l->domains[domain];
     struct ipw_power_steps steps = {0};
     const struct ipw_series *s;
+    int64_t upto_ns = INT64_MIN, uj = 0; /* of the step before */
 
     *out = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
-    if (!mean_and_peak(l, domain, t0_ns, t1_ns, &out->avg_w, &out->max_w)) return false;
+    if (!ipw_ledger_mean_power(l, domain, t0_ns, t1_ns, &out->avg_w, &out->max_w)) return false;
     s = finest(l, d);
     for (size_t i = ipw_series_find(s, t0_ns); i < s->n && s->samples[i].t_ns < t1_ns; i++) {
         const struct ipw_series_sample *a = &s->samples[i], *b = i + 1 < s->n ? a + 1 : &s->last;
         int64_t from = a->t_ns > t0_ns ? a->t_ns : t0_ns, to = b->t_ns < t1_ns ? b->t_ns : t1_ns;
+        int64_t before;
         double w;
 
         if (a->chain != b->chain || to <= from) continue;
-        w = (double)(domain_uj(l, d, b->t_ns) - domain_uj(l, d, a->t_ns)) * 1e3 /
-            (double)(b->t_ns - a->t_ns); /* uJ / ns = kW */
+        before = a->t_ns == upto_ns ? uj : domain_uj(l, d, a->t_ns);
+        upto_ns = b->t_ns;
+        uj = domain_uj(l, d, upto_ns);
+        w = (double)(uj - before) * 1e3 / (double)(upto_ns - a->t_ns); /* uJ / ns = kW */
         if (!(w >= out->min_w)) out->min_w = w;
         ipw_power_steps_add(&steps, w, ipw_ns_to_s(to - from));
     }

@@ -1,13 +1,22 @@
-/* ledger/ledger_priv.h: the inside of the ledger.  Internal to ledger.c (input), ledger_phase.c
- * (the line between samples), ledger_share.c (shares of a cell), ledger_figures.c (answers) and
- * their parts.
+/* ledger/ledger_priv.h: the inside of the ledger.  Internal to ledger.c (input), ledger_phase.c (the
+ * line between samples), ledger_share.c (shares of a cell), ledger_due.c (the energy of a query),
+ * ledger_figures.c (answers) and their parts.
  *
- * Each device has its own sums; a device is a channel in a sum.  A domain's figure is the sum of
- * its devices' figures.  Time is cut at every edge: a query starts or ends or, under the rules that
- * need it, a phase changes.  Between two edges lies a cell with n queries in flight.  For each
- * device a mark holds the sums up to an edge.  Each query in flight has a slice: its own sum at
- * each edge since its start. Marks and slices are final for an edge once the device's series is
- * settled there and its line is bent up to there.
+ * Sums are kept for each device, that is for each channel in a sum; a domain's figure is the sum of
+ * its devices'.  Time is cut at every edge: a query comes or goes, or, under the rules that need it, a
+ * phase changes.  Between two edges lies a cell with n queries in flight.  For each device a mark holds
+ * the sums up to an edge.  They are final for an edge once the device's series is settled there and
+ * its line is bent up to there.
+ *
+ * In a cell all queries that the rule treats alike are due the same: all of them (equal), those in one
+ * phase (phase), or those with the same rate of tokens, in proportion to it (tokens).  So the marks
+ * hold running sums for each kind of query and not for each query.  A query has pieces: between two
+ * of its own changes its energy is the difference of one running sum.  Memory and work grow with the
+ * number of edges, not with that times the number of queries in flight.
+ *
+ * Sums are whole numbers of 2^-32 microjoules, and what a division leaves over goes into the next
+ * cell, so that all pieces sum to the energy of all cells.  A query is given whole microjoules when
+ * it leaves; what that rounds off goes to the next that leaves.
  *
  * `share` is the energy, in 2^-32 microjoules, that a query in flight since the beginning would
  * have by equal slices.  A window that names no query gets the difference of `share` between its
@@ -28,18 +37,45 @@ struct ledger_mark {
     __int128 base;        /* likewise for the idle baseline; it may exceed the device's energy */
 };
 
-struct ledger_edge {
-    int64_t t_ns;
-    int64_t in_flight;  /* number of queries from here on */
-    int64_t crowded_ns; /* time before the edge with more than one query in flight */
+/* What a query of one kind would be due since the first edge.  Sums wrap around; only differences
+ * count. */
+struct ledger_sum {
+    unsigned __int128 due; /* LEDGER_TOKENS: 2^-64 microjoules for a rate of 1; else 2^-32 */
+    /* By how much the uncertain energy of each edge may move that up or down, in microjoules: final
+     * one edge later, when the part after the edge is known. */
+    double up, down;
 };
 
-/* A query's energy on one device. */
+/* Under IPW_SHARE_TOKENS a query has a part of sum 0 like all others, and its rate times sum 1. */
+#define LEDGER_TOKENS 1
+
+struct ledger_edge {
+    int64_t t_ns;
+    int64_t in_flight;  /* from here on */
+    int64_t crowded_ns; /* time before it with more than one in flight */
+    double parted_ns;   /* the integral over time before it of 1 / n (n = 0: of 1) */
+};
+
+/* From one change of a query on a device to the next. */
+struct ledger_piece {
+    int64_t from;             /* number of an edge: see ipw_ledger.edge_base */
+    uint64_t key;             /* the query's kind: its phase, or its rate of tokens, or 0 */
+    unsigned __int128 offset; /* added to its running sum: what it is due since it came */
+    unsigned __int128 tokens; /* sum 1 at `from` */
+};
+
+/* A query on one device. */
 struct ledger_slice {
-    int64_t *uj; /* its sums at the edges from `from` on */
+    struct ledger_piece *pieces;
     size_t n, cap;
-    int64_t from;   /* number of an edge: see ipw_ledger.edge_base */
-    double deficit; /* microjoules due but not handed out yet; a few at most */
+    bool left;
+    int64_t to; /* when it has left: the number of that edge, and what it was given */
+    int64_t uj;
+};
+
+/* At t a query may have become another kind. */
+struct ledger_look {
+    int64_t t_ns, query;
 };
 
 struct ledger_phase {
@@ -53,7 +89,9 @@ struct ledger_tokens {
 };
 
 struct ledger_query {
-    int64_t t0_ns, t1_ns; /* t1_ns INT64_MAX: in flight */
+    int64_t ordinal;
+    int64_t call_ns;      /* the time of its entry in ipw_ledger.calls; INT64_MAX: it has none */
+    int64_t t0_ns, t1_ns; /* INT64_MAX: in flight */
     struct ledger_phase *phases;
     size_t n_phases, cap_phases;
     struct ledger_tokens *tokens;
@@ -82,12 +120,21 @@ struct ledger_line {
     int64_t lost_ns;           /* end of its silence: it is not waited for; INT64_MIN: not lost */
     struct ledger_mark *marks; /* sums at the ledger's edges [0, settled) */
     size_t settled, cap;
-    size_t next_end;   /* index in ipw_ledger.ends: the line is bent up to the end before it */
-    int64_t closed_ns; /* the line is bent up to here */
-    int64_t until_ns;  /* settled up to here at the last look */
-    int64_t *active;   /* queries in flight in the cell after the last mark */
-    size_t n_active, cap_active;
-    int64_t next_query; /* the first query that has not started there yet */
+    struct ledger_sum *sums; /* at each mark, ipw_ledger_kinds() of them */
+    size_t cap_sums;
+    size_t next_end;   /* of ipw_ledger.ends: up to the one before it the line is bent */
+    int64_t closed_ns; /* bent up to here */
+    int64_t until_ns;  /* settled up to here when it was last looked at */
+    size_t next_leave; /* of ipw_ledger.ends: the first that has not left there */
+    size_t next_look;  /* of ipw_ledger.looks; and queries whose look was told behind that: */
+    int64_t *late;
+    size_t n_late, cap_late;
+    int64_t n_active;               /* queries in flight after the last mark; of them: */
+    int32_t count[IPW_PHASE_COUNT]; /* in each phase, and */
+    uint64_t rate;                  /* their rates of tokens together */
+    unsigned __int128 rest;         /* of the cells, not shared yet: 2^-32 microjoules, */
+    unsigned __int128 rest_tokens;  /* and of what goes by tokens: 2^-64 */
+    int64_t owed;                   /* 2^-32 microjoules by which those who left were given less */
 };
 
 struct ledger_domain {
@@ -116,9 +163,14 @@ struct ipw_ledger {
 
     struct ledger_query **queries; /* by ordinal, from query_base on; NULL: forgotten */
     size_t n_queries, cap_queries;
-    int64_t query_base, oldest; /* `oldest`: no query before it is in flight */
-    int64_t *ends;              /* when queries ended, in order */
+    int64_t query_base, oldest; /* `oldest`: none before it is in flight */
+    struct ledger_look *ends;   /* queries that left, in order */
     size_t n_ends, cap_ends;
+    struct ledger_look *looks; /* when a query came or may have become another kind, in order */
+    size_t n_looks, cap_looks;
+    struct ledger_look
+        *calls; /* IPW_SHARE_TOKENS: since when queries are in a model call, in order */
+    size_t n_calls, cap_calls, first_call; /* those before `first_call` are over */
     struct ipw_phase_line line;
     enum ipw_share share;
     double alpha;
@@ -132,14 +184,34 @@ void ipw_ledger_settle_all(struct ipw_ledger *l, int64_t t_ns);
 /* complete_ns: up to here no model phase is open under the token rule, so all tokens are known;
  * INT64_MAX: no model phase is open.  Call it when a phase begins or ends. */
 void ipw_ledger_find_complete(struct ipw_ledger *l);
+/* The query may have begun a model call. */
+void ipw_ledger_note_call(struct ipw_ledger *l, struct ledger_query *q);
 /* Up to where the device's energy is final. */
 int64_t ipw_ledger_settled_ns(const struct ledger_line *line);
 
-/* ledger_share.c: fixes the marks and slices of all edges at or before `until`. */
+/* ledger_share.c: fixes the marks and sums of all edges at or before `until`. */
 void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int64_t until_ns);
-/* The state of a device at an instant, computed from the nearest settled edge. */
+/* How many kinds of queries the rule knows. */
+size_t ipw_ledger_kinds(const struct ipw_ledger *l);
+/* The state of a device at an instant, from the nearest settled edge on. */
 struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct ledger_line *line,
                                       int64_t t_ns);
+
+/* ledger_due.c: a query may have become another kind at t. */
+void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns);
+/* Brings the queries on the device to the cell that edge i begins. */
+void ipw_ledger_bring_up(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
+/* Queries that left up to the last settled edge get their energy. */
+void ipw_ledger_let_go(const struct ipw_ledger *l, struct ledger_line *line);
+/* Adds what edge i may move the running sums by: the cells before and after it are settled. */
+void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
+/* By how much the uncertain energy at the edges of [t0, t1] may move the query's energy up and down,
+ * its part of each cell being given, in microjoules.  `q` may be NULL: an equal part. */
+struct ledger_reach {
+    double up, down;
+};
+struct ledger_reach ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
+                                     const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns);
 /* The query's part of the device's energy up to an instant, in microjoules. */
 int64_t ipw_ledger_due_at(const struct ipw_ledger *l, const struct ledger_query *q,
                           const struct ledger_line *line, int64_t t_ns);

@@ -1,15 +1,14 @@
 /* Shares a cell's energy between queries: see ledger/ledger_priv.h and docs/method.md, "Sharing
  * between queries". */
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "ledger/fair_share.h"
 #include "ledger/ledger_priv.h"
 
-#define LEAST_FREE_S  0.5 /* time without a model call that is needed to know the idle power */
-#define PREFILL_PRIOR 1.5 /* power of a prefill relative to a decode where neither was seen alone */
-#define FEW           16  /* up to this many queries a search is faster than a sort */
+#define LEAST_FREE_S  0.5 /* of time without a model call, to know the idle power */
+#define PREFILL_PRIOR 1.5 /* power of a prefill over a decode's where neither was seen alone */
 
 const char *ipw_share_name(enum ipw_share share)
 {
@@ -97,15 +96,6 @@ struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct l
     return t_ns == mark.t_ns ? mark : step(line, mark, t_ns, l->edges[i].in_flight);
 }
 
-/* The query's phase at t; of overlapping spans the one told last. */
-static const struct ledger_phase *phase_at(const struct ledger_query *q, int64_t t_ns)
-{
-    for (size_t i = q->n_phases; i-- > 0;) {
-        if (q->phases[i].t0_ns <= t_ns && t_ns < q->phases[i].t1_ns) return &q->phases[i];
-    }
-    return NULL;
-}
-
 /* Power of one query in this phase above idle: by the fit of single calls, else by the fit of all
  * steps.  On a saturated device the fit of all steps cannot separate the phases well. */
 static double single_w(const struct ledger_line *line, enum ipw_phase phase)
@@ -137,180 +127,125 @@ static bool fair_of(const struct ledger_line *line, struct ipw_fair *fair)
     return sum > 0;
 }
 
-/* The first tokens that end after t; of overlapping ones the first. */
-static size_t tokens_after(const struct ledger_query *q, int64_t t_ns)
+size_t ipw_ledger_kinds(const struct ipw_ledger *l)
 {
-    size_t lo = 0, hi = q->tokens_overlap ? 0 : q->n_tokens;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (q->tokens[mid].t1_ns <= t_ns) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
+    switch (l->share) {
+    case IPW_SHARE_EQUAL: return 1;
+    case IPW_SHARE_TOKENS: return LEDGER_TOKENS + 1;
+    case IPW_SHARE_PHASE: break;
     }
-    return lo;
+    return IPW_PHASE_COUNT;
 }
 
-double ipw_ledger_token_weight(const struct ipw_ledger *l, const struct ledger_query *q,
-                               int64_t t0_ns, int64_t t1_ns)
-{
-    double weight = 0;
-
-    for (size_t i = tokens_after(q, t0_ns); i < q->n_tokens; i++) {
-        const struct ledger_tokens *x = &q->tokens[i];
-        int64_t from = x->t0_ns > t0_ns ? x->t0_ns : t0_ns;
-        int64_t to = x->t1_ns < t1_ns ? x->t1_ns : t1_ns;
-
-        if (x->t0_ns >= t1_ns && !q->tokens_overlap) break;
-        if (to <= from) continue;
-        weight += (l->alpha * x->prefilled + x->decoded) * (double)(to - from) /
-                  (double)(x->t1_ns - x->t0_ns);
-    }
-    return weight;
-}
-
-struct due {
-    struct ledger_slice *slice;
-    double weight;
-    enum ipw_phase phase;
-    int64_t uj;
+/* A cell of one device, to be shared among the queries in flight in it. */
+struct cell {
+    int64_t uj, idle;        /* and its idle part */
+    struct ledger_sum *sums; /* at its end */
 };
 
-static int by_deficit(const void *a, const void *b)
-{
-    const struct due *x = a, *y = b;
+static unsigned __int128 fixed(int64_t uj) { return (unsigned __int128)uj << 32; }
 
-    if (x->slice->deficit != y->slice->deficit)
-        return x->slice->deficit > y->slice->deficit ? -1 : 1;
-    return x->slice->from < y->slice->from ? -1 : x->slice->from > y->slice->from;
+static void share_equally(const struct ipw_ledger *l, struct ledger_line *line,
+                          const struct cell *cell)
+{
+    unsigned __int128 all = fixed(cell->uj) + line->rest, n = (unsigned __int128)line->n_active;
+    size_t kinds = l->share == IPW_SHARE_TOKENS ? LEDGER_TOKENS : ipw_ledger_kinds(l);
+
+    for (size_t i = 0; i < kinds; i++) cell->sums[i].due += all / n;
+    line->rest = all % n;
 }
 
-static struct due *owed_most(struct due *due, size_t n)
+static bool share_by_tokens(struct ledger_line *line, const struct cell *cell)
 {
-    struct due *most = due;
+    unsigned __int128 idle = fixed(cell->idle), n = (unsigned __int128)line->n_active;
+    unsigned __int128 rest = fixed(cell->uj - cell->idle) + line->rest;
 
-    for (size_t i = 1; i < n; i++) {
-        if (by_deficit(&due[i], most) < 0) most = &due[i];
-    }
-    return most;
+    if (!line->rate) return false;
+    rest = (rest << 32) + line->rest_tokens;
+    cell->sums[0].due += idle / n;
+    cell->sums[LEDGER_TOKENS].due += rest / line->rate;
+    line->rest = idle % n;
+    line->rest_tokens = rest % line->rate;
+    return true;
 }
 
-static void give_one(struct due *due)
+/* Whole weights of the phases that queries are in, the largest 2^32 - 1, and their sum over the queries;
+ * 0: none has any. */
+static uint64_t whole_weights(const struct ledger_line *line, const struct ipw_fair *fair,
+                              uint64_t weights[IPW_PHASE_COUNT])
 {
-    due->uj++;
-    due->slice->deficit -= 1;
+    double exact[IPW_PHASE_COUNT], most = 0;
+    uint64_t sum = 0;
+
+    ipw_fair_weights(fair, line->count, exact);
+    for (int p = 0; p < IPW_PHASE_COUNT; p++) {
+        if (line->count[p] && exact[p] > most) most = exact[p];
+    }
+    for (int p = 0; p < IPW_PHASE_COUNT; p++) {
+        weights[p] = exact[p] > 0 && line->count[p] ? (uint64_t)(exact[p] / most * UINT32_MAX) : 0;
+        sum += weights[p] * (uint64_t)line->count[p];
+    }
+    return sum;
 }
 
-/* Hands out the whole microjoules of a cell; the rest goes to the queries with the largest
- * deficits. */
-static void hand_out(struct due *due, size_t n, int64_t cell, int64_t idle)
+static bool share_by_phase(struct ledger_line *line, const struct cell *cell)
 {
-    double sum = 0;
-    int64_t rest = cell;
-
-    for (size_t i = 0; i < n; i++) sum += due[i].weight;
-    for (size_t i = 0; i < n; i++) {
-        double part = sum > 0 ? due[i].weight / sum : 1.0 / (double)n;
-        double uj = (double)idle / (double)n + (double)(cell - idle) * part;
-
-        due[i].uj = (int64_t)uj;
-        if (due[i].uj > rest) due[i].uj = rest;
-        rest -= due[i].uj;
-        due[i].slice->deficit += uj - (double)due[i].uj;
-    }
-    if (n <= FEW) {
-        for (; rest > 0; rest--) give_one(owed_most(due, n));
-    } else if (rest > 0) {
-        qsort(due, n, sizeof *due, by_deficit);
-        for (size_t i = 0; rest > 0; i = (i + 1) % n, rest--) give_one(&due[i]);
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct ledger_slice *s = due[i].slice;
-        int64_t before = s->n ? s->uj[s->n - 1] : 0;
-
-        IPW_GROW(s->uj, s->cap, s->n + 1);
-        s->uj[s->n++] = before + due[i].uj;
-    }
-}
-
-/* Brings the list of queries in flight to the cell that starts at t. */
-static void bring_up(const struct ipw_ledger *l, struct ledger_line *line, int64_t t_ns,
-                     int64_t edge)
-{
-    struct ledger_query *q;
-    size_t kept = 0, device = (size_t)(line - l->lines);
-
-    for (size_t i = 0; i < line->n_active; i++) {
-        q = ipw_ledger_query(l, line->active[i]);
-        if (q->t1_ns > t_ns) line->active[kept++] = line->active[i];
-    }
-    line->n_active = kept;
-    while ((q = ipw_ledger_query(l, line->next_query)) && q->t0_ns <= t_ns) {
-        if (q->t1_ns > t_ns) {
-            struct ledger_slice *s = &q->slices[device];
-
-            s->from = edge;
-            IPW_GROW(s->uj, s->cap, 1);
-            s->uj[0] = 0;
-            s->n = 1;
-            IPW_GROW(line->active, line->cap_active, line->n_active + 1);
-            line->active[line->n_active++] = line->next_query;
-        }
-        line->next_query++;
-    }
-}
-
-/* Weights of the queries in flight by their phases; equal while the fit does not know them. */
-static void weigh_by_phase(const struct ipw_ledger *l, struct ledger_line *line, int64_t t_ns,
-                           int64_t cell, struct due *due)
-{
-    int32_t count[IPW_PHASE_COUNT] = {0};
-    double weights[IPW_PHASE_COUNT];
+    unsigned __int128 idle = fixed(cell->idle) / (unsigned __int128)line->n_active;
+    unsigned __int128 all = fixed(cell->uj) + line->rest, due = all - fixed(cell->idle);
+    uint64_t weights[IPW_PHASE_COUNT], sum;
     struct ipw_fair fair;
 
+    if (line->n_active < 2) return false;
     if (!fair_of(line, &fair)) {
-        line->equal_j += (double)cell / 1e6;
-        return;
+        line->equal_j += (double)cell->uj / 1e6;
+        return false;
     }
-    for (size_t i = 0; i < line->n_active; i++) {
-        const struct ledger_phase *phase = phase_at(ipw_ledger_query(l, line->active[i]), t_ns);
+    sum = whole_weights(line, &fair, weights);
+    if (!sum) return false;
+    for (int p = 0; p < IPW_PHASE_COUNT; p++) {
+        unsigned __int128 each = idle + due * weights[p] / sum;
 
-        due[i].phase = phase ? phase->phase : IPW_PHASE_AGENT;
-        count[due[i].phase]++;
+        if (!line->count[p]) continue;
+        cell->sums[p].due += each;
+        all -= each * (unsigned __int128)line->count[p];
     }
-    ipw_fair_weights(&fair, count, weights);
-    for (size_t i = 0; i < line->n_active; i++) due[i].weight = weights[due[i].phase];
+    line->rest = all;
+    return true;
 }
 
 /* The cell between edge k - 1 and edge k. */
 static void share_cell(const struct ipw_ledger *l, struct ledger_line *line, size_t k)
 {
-    int64_t t0 = l->edges[k - 1].t_ns, t1 = l->edges[k].t_ns;
-    int64_t cell = line->marks[k].uj - line->marks[k - 1].uj;
-    size_t device = (size_t)(line - l->lines);
-    struct due few[64], *due = few;
+    struct cell cell = {.uj = line->marks[k].uj - line->marks[k - 1].uj,
+                        .sums = &line->sums[k * ipw_ledger_kinds(l)]};
 
-    bring_up(l, line, t0, l->edge_base + (int64_t)k - 1);
+    ipw_ledger_bring_up(l, line, k - 1);
     if (!line->n_active) return;
-    if (line->n_active > 64) due = ipw_calloc(line->n_active, sizeof *due);
-    for (size_t i = 0; i < line->n_active; i++) {
-        struct ledger_query *q = ipw_ledger_query(l, line->active[i]);
+    cell.idle = ipw_ledger_idle_part(line, cell.uj, l->edges[k].t_ns - l->edges[k - 1].t_ns);
+    if (line->n_active > 1) line->crowded_j += (double)cell.uj / 1e6;
+    if (l->share == IPW_SHARE_PHASE && share_by_phase(line, &cell)) return;
+    if (l->share == IPW_SHARE_TOKENS && share_by_tokens(line, &cell)) return;
+    share_equally(l, line, &cell);
+}
 
-        due[i] = (struct due){.slice = &q->slices[device], .weight = 1};
-        if (l->share == IPW_SHARE_TOKENS) due[i].weight = ipw_ledger_token_weight(l, q, t0, t1);
+/* The sums at edge k, before its cell is shared: as at the edge before. */
+static void carry_sums(const struct ipw_ledger *l, struct ledger_line *line, size_t k)
+{
+    size_t kinds = ipw_ledger_kinds(l);
+    struct ledger_sum *to;
+
+    IPW_GROW(line->sums, line->cap_sums, (k + 1) * kinds);
+    to = &line->sums[k * kinds];
+    if (k) {
+        memcpy(to, to - kinds, kinds * sizeof *to);
+    } else {
+        memset(to, 0, kinds * sizeof *to);
     }
-    if (line->n_active > 1) {
-        line->crowded_j += (double)cell / 1e6;
-        if (l->share == IPW_SHARE_PHASE) weigh_by_phase(l, line, t0, cell, due);
-    }
-    hand_out(due, line->n_active, cell, ipw_ledger_idle_part(line, cell, t1 - t0));
-    if (due != few) free(due);
 }
 
 void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int64_t until_ns)
 {
+    ipw_ledger_let_go(l, line); /* one may have left at an edge that was settled before */
     while (line->settled < l->n_edges && l->edges[line->settled].t_ns <= until_ns) {
         size_t k = line->settled;
         struct ledger_mark *mark;
@@ -320,44 +255,10 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
         *mark = k ? step(line, mark[-1], l->edges[k].t_ns, l->edges[k - 1].in_flight)
                   : mark_before_edges(line, l->edges[0].t_ns);
         ipw_series_bounds(line->series, l->edges[k].t_ns, &mark->below, &mark->above);
+        carry_sums(l, line, k);
         line->settled++;
         if (k) share_cell(l, line, k);
+        if (k > 1) ipw_ledger_widen(l, line, k - 1);
+        ipw_ledger_let_go(l, line);
     }
-}
-
-/* Energy by equal slices between two instants. */
-static int64_t equal_part(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t0_ns,
-                          int64_t t1_ns)
-{
-    return (int64_t)((ipw_ledger_mark_at(l, line, t1_ns).share -
-                      ipw_ledger_mark_at(l, line, t0_ns).share) >>
-                     32);
-}
-
-int64_t ipw_ledger_due_at(const struct ipw_ledger *l, const struct ledger_query *q,
-                          const struct ledger_line *line, int64_t t_ns)
-{
-    const struct ledger_slice *s = &q->slices[line - l->lines];
-    size_t i, k;
-    int64_t cell, part;
-
-    if (t_ns <= q->t0_ns || q->t1_ns <= q->t0_ns) return 0;
-    if (t_ns > q->t1_ns) t_ns = q->t1_ns;
-    i = ipw_ledger_edge_at(l, t_ns);
-    if (!s->n || i == SIZE_MAX || l->edge_base + (int64_t)i < s->from) {
-        return equal_part(l, line, q->t0_ns, t_ns);
-    }
-    k = (size_t)(l->edge_base + (int64_t)i - s->from);
-    if (k + 1 < s->n) {
-        const struct ledger_mark *a = &line->marks[i];
-
-        cell = a[1].uj - a->uj;
-        part = ipw_series_at(line->series, t_ns) - a->uj;
-        if (cell <= 0 || part <= 0) return s->uj[k];
-        return s->uj[k] + (int64_t)((__int128)(s->uj[k + 1] - s->uj[k]) * part / cell);
-    }
-    if (k < s->n && l->edges[i].t_ns == t_ns) return s->uj[k];
-    /* Not settled yet: equal slices from the last settled edge on. */
-    k = (size_t)(s->from + (int64_t)s->n - 1 - l->edge_base);
-    return s->uj[s->n - 1] + equal_part(l, line, l->edges[k].t_ns, t_ns);
 }

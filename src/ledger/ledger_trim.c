@@ -4,23 +4,19 @@
 
 #include "ledger/ledger_priv.h"
 
-/* Drops the queries that ended before the first live edge. */
+/* Drops the queries that had left by the first live edge, which is settled on every device. */
 static void trim_queries(struct ipw_ledger *l)
 {
-    int64_t first = INT64_MAX;
-    size_t drop = 0, seen = l->n_ends;
+    size_t drop = 0, seen = l->n_ends, looked = l->n_looks;
 
     for (size_t i = 0; i < l->n_lines; i++) {
         const struct ledger_line *line = &l->lines[i];
 
-        if (line->next_query < first) first = line->next_query;
-        for (size_t k = 0; k < line->n_active; k++) {
-            if (line->active[k] < first) first = line->active[k];
-        }
+        if (line->next_leave < seen) seen = line->next_leave;
         if (line->next_end < seen) seen = line->next_end;
+        if (line->next_look < looked) looked = line->next_look;
     }
-    while (drop < l->n_queries && l->query_base + (int64_t)drop < first &&
-           l->query_base + (int64_t)drop < l->oldest &&
+    while (drop < l->n_queries && l->query_base + (int64_t)drop < l->oldest &&
            l->queries[drop]->t1_ns < l->edges[0].t_ns) {
         ipw_ledger_free_query(l, l->queries[drop++]);
     }
@@ -29,7 +25,13 @@ static void trim_queries(struct ipw_ledger *l)
     memmove(l->queries, l->queries + drop, l->n_queries * sizeof *l->queries);
     l->n_ends -= seen;
     memmove(l->ends, l->ends + seen, l->n_ends * sizeof *l->ends);
-    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].next_end -= seen;
+    l->n_looks -= looked;
+    memmove(l->looks, l->looks + looked, l->n_looks * sizeof *l->looks);
+    for (size_t i = 0; i < l->n_lines; i++) {
+        l->lines[i].next_end -= seen;
+        l->lines[i].next_leave -= seen;
+        l->lines[i].next_look -= looked;
+    }
 }
 
 /* Steps that are not closed yet are still needed. */
@@ -59,18 +61,18 @@ static void trim_series(struct ipw_ledger *l, int64_t before_ns)
 
 void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
 {
-    size_t drop = ipw_ledger_edge_at(l, before_ns);
+    size_t drop = ipw_ledger_edge_at(l, before_ns), kinds = ipw_ledger_kinds(l);
 
     if (drop == SIZE_MAX) return; /* all before the first query; the totals need it */
     trim_series(l, before_ns);
-    /* An edge can be dropped only if a later edge has its sums on every device. */
+    /* An edge can go only when two later ones have their sums on every device: what the first of them may
+     * move the sums by is not known before the next is settled. */
     for (size_t i = 0; i < l->n_lines; i++) {
         size_t settled = l->lines[i].settled;
 
-        if (drop + 1 > settled) drop = settled ? settled - 1 : 0;
+        if (drop + 2 > settled) drop = settled > 2 ? settled - 2 : 0;
     }
-    if (drop < 64 && drop < l->n_edges / 2) return; /* too few to move the rest */
-    if (!drop) return;
+    if (!drop || drop < l->n_edges / 4) return; /* not worth moving the rest */
     l->trimmed_ns = l->edges[drop - 1].t_ns;
     l->n_edges -= drop;
     l->edge_base += (int64_t)drop;
@@ -80,6 +82,7 @@ void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
 
         line->settled -= drop;
         memmove(line->marks, line->marks + drop, line->settled * sizeof *line->marks);
+        memmove(line->sums, line->sums + drop * kinds, line->settled * kinds * sizeof *line->sums);
     }
     trim_queries(l);
 }

@@ -79,11 +79,9 @@ static void fill_power(struct ipw_query_trace *q, const struct ipw_ledger *ledge
     q->power_mean_w[d] = q->power[d].avg_w;
     for (size_t i = 0; i < q->n_turns; i++) {
         struct ipw_turn *turn = &q->turns[i];
-        struct ipw_power_stats power;
 
-        ipw_ledger_power(ledger, d, turn->start_ns, turn->end_ns, &power);
-        turn->power_mean_w[d] = power.avg_w;
-        turn->power_peak_w[d] = power.max_w;
+        ipw_ledger_mean_power(ledger, d, turn->start_ns, turn->end_ns, &turn->power_mean_w[d],
+                              &turn->power_peak_w[d]);
     }
 }
 

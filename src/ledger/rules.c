@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "json/write.h"
-#include "trace/saved_manifest.h"
+#include "trace/saved_clock.h"
 
 static const enum ipw_share shares[] = {IPW_SHARE_EQUAL, IPW_SHARE_TOKENS, IPW_SHARE_PHASE};
 enum { N_SHARES = sizeof shares / sizeof *shares };

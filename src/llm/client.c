@@ -205,37 +205,43 @@ static int64_t deadline_length(const struct ipw_llm *llm, enum ipw_http_deadline
     return 0;
 }
 
-static void fill_times(struct ipw_lm_facts *f, const struct ipw_llm_attempt *a,
+static void fill_times(struct ipw_lm_times *out, const struct ipw_llm_attempt *a,
                        const struct ipw_http_result *result, const char *timings)
 {
     const struct ipw_llm_times *t = &a->times;
     struct ipw_llm_server_times server;
 
-    f->sent_ns = result ? result->sent_ns : a->start_ns;
-    f->headers_ns = a->headers_ns;
-    f->first_byte_ns = a->first_byte_ns;
-    f->first_event_ns = t->first_event_ns;
-    f->first_token_ns = t->first_token_ns;
-    f->second_token_ns = t->second_token_ns;
-    f->last_token_ns = t->last_token_ns;
-    f->first_text_ns = t->first_text_ns;
-    f->first_reasoning_ns = t->first_reasoning_ns;
-    f->first_call_ns = t->first_call_ns;
-    f->gaps = t->gaps.n;
-    if (f->gaps > 0) {
-        f->gap_p50_ns = ipw_llm_gaps_quantile(&t->gaps, 0.5);
-        f->gap_p90_ns = ipw_llm_gaps_quantile(&t->gaps, 0.9);
-        f->gap_p99_ns = ipw_llm_gaps_quantile(&t->gaps, 0.99);
-        f->gap_max_ns = t->gaps.max_ns;
-    }
     ipw_llm_server_times(&server, timings);
-    f->server_queue_ns = server.queue_ns;
-    f->server_prefill_ns = server.prefill_ns;
-    f->server_decode_ns = server.decode_ns;
+    *out = (struct ipw_lm_times){
+        .sent_ns = result ? result->sent_ns : a->start_ns,
+        .headers_ns = a->headers_ns,
+        .first_byte_ns = a->first_byte_ns,
+        .first_event_ns = t->first_event_ns,
+        .first_token_ns = t->first_token_ns,
+        .second_token_ns = t->second_token_ns,
+        .last_token_ns = t->last_token_ns,
+        .first_text_ns = t->first_text_ns,
+        .first_reasoning_ns = t->first_reasoning_ns,
+        .first_call_ns = t->first_call_ns,
+        .dns_ns = result ? result->dns_ns : 0,
+        .connect_ns = result ? result->connect_ns : 0,
+        .tls_ns = result ? result->tls_ns : 0,
+        .gaps = t->gaps.n,
+        .server_queue_ns = server.queue_ns,
+        .server_prefill_ns = server.prefill_ns,
+        .server_decode_ns = server.decode_ns,
+    };
+    if (out->gaps <= 0) return;
+    out->gap_p50_ns = ipw_llm_gaps_quantile(&t->gaps, 0.5);
+    out->gap_p90_ns = ipw_llm_gaps_quantile(&t->gaps, 0.9);
+    out->gap_p99_ns = ipw_llm_gaps_quantile(&t->gaps, 0.99);
+    out->gap_max_ns = t->gaps.max_ns;
+}
+
+static void fill_connection(struct ipw_lm_facts *f, const struct ipw_llm_attempt *a,
+                            const struct ipw_http_result *result)
+{
     if (!result) return;
-    f->dns_ns = result->dns_ns;
-    f->connect_ns = result->connect_ns;
-    f->tls_ns = result->tls_ns;
     f->reused = result->reused;
     f->resent = result->resent;
     if (result->sent_cpu_ns && a->start_cpu_ns)
@@ -254,14 +260,15 @@ void ipw_llm_facts(struct ipw_lm_facts *f, const struct ipw_llm_call *call,
     f->model = reply->model;
     f->finish_reason = reply->finish_word;
     f->endpoint = call->llm->servers[a->server].url;
-    fill_times(f, a, result, reply->timings);
+    fill_times(&f->times, a, result, reply->timings);
+    fill_connection(f, a, result);
     f->input_tokens = reply->usage.prompt;
     f->output_tokens = reply->usage.completion;
     f->cached_tokens = reply->usage.cached;
     f->reasoning_tokens = reply->usage.reasoning;
-    f->cost_known = reply->cost_told;
-    f->cost_usd = reply->cost_usd;
-    f->cost_source = reply->cost_told ? "provider" : NULL;
+    f->cost = (struct ipw_lm_cost){.known = reply->cost_told,
+                                   .usd = reply->cost_usd,
+                                   .source = reply->cost_told ? "provider" : NULL};
     f->calls = (int)reply->n_calls;
     f->chunks = streamed ? reply->chunks : 0;
     f->bytes_sent = result ? result->bytes_sent : (int64_t)call->body.len;

@@ -309,7 +309,7 @@ static struct ipw_emitted *copy_event(const struct ipw_event *event)
         c->lm.error = keep_str(e, event->lm.error);
         c->lm.finish_reason = keep_str(e, event->lm.finish_reason);
         c->lm.endpoint = keep_str(e, event->lm.endpoint);
-        c->lm.cost_source = keep_str(e, event->lm.cost_source);
+        c->lm.cost.source = keep_str(e, event->lm.cost.source);
         c->lm.asked = NULL;
         break;
     default:

@@ -21,9 +21,9 @@ static void finish(struct ipw_replay_job *job)
     ipw_loop_stop(job->loop);
 }
 
-static struct ipw_rq *find(const struct ipw_replay_job *job, int32_t index)
+static struct ipw_replay_query *find(const struct ipw_replay_job *job, int32_t index)
 {
-    struct ipw_rq *q = job->active;
+    struct ipw_replay_query *q = job->active;
 
     while (q && q->index != index) q = q->next;
     return q;
@@ -35,15 +35,15 @@ static void pass_over(struct ipw_replay_job *job, int32_t index)
     job->gone[job->n_gone++] = index;
 }
 
-static void leave(struct ipw_replay_job *job, struct ipw_rq *q)
+static void leave(struct ipw_replay_job *job, struct ipw_replay_query *q)
 {
-    struct ipw_rq **at = &job->active;
+    struct ipw_replay_query **at = &job->active;
 
     while (*at != q) at = &(*at)->next;
     *at = q->next;
-    if (q->diverged) job->n_diverged++;
+    if (q->diverged) job->tally.diverged++;
     if (q->diverged || !q->written) pass_over(job, q->index);
-    ipw_rq_free(q);
+    ipw_replay_query_free(q);
 }
 
 static bool is_gone(const struct ipw_replay_job *job, int32_t index)
@@ -56,7 +56,7 @@ static bool is_gone(const struct ipw_replay_job *job, int32_t index)
 /* Frees queries that have ended, outside of their own callbacks. */
 static void sweep(struct ipw_replay_job *job)
 {
-    for (struct ipw_rq *q = job->active, *next; q; q = next) {
+    for (struct ipw_replay_query *q = job->active, *next; q; q = next) {
         next = q->next;
         if (q->free_agent) {
             q->free_agent = false;
@@ -76,20 +76,19 @@ enum after {
 };
 
 /* A query that diverged: with a server it continues by itself, else it ends. */
-static enum after diverged(struct ipw_rq *q, const struct ipw_record_line *line)
+static enum after diverged(struct ipw_replay_query *q)
 {
-    if (q->job->servers) {
-        ipw_playback_go_live(q->replay);
+    if (q->job->network.llm) {
+        ipw_playback_go_live(q->playback);
         if (!q->ended) return WAIT;
-        ipw_rq_end(q, NULL);
+        ipw_replay_query_end(q, NULL);
         return DROP;
     }
     if (!q->ended) {
         ipw_agent_cancel(q->agent, "diverged");
         return WAIT;
     }
-    (void)line;
-    ipw_rq_give_up(q);
+    ipw_replay_query_give_up(q);
     return DROP;
 }
 
@@ -113,7 +112,7 @@ static bool ended_from_outside(const struct ipw_record_line *end)
 
 /* The agent waits for something that the saved run does not have: the saved query was cancelled
  * there, or it diverged. */
-static enum after stuck(struct ipw_rq *q, const struct ipw_record_line *line)
+static enum after stuck(struct ipw_replay_query *q, const struct ipw_record_line *line)
 {
     if (line && is_cancelled(line) &&
         (line->event.kind != IPW_EV_QUERY_END || ended_from_outside(line))) {
@@ -121,35 +120,35 @@ static enum after stuck(struct ipw_rq *q, const struct ipw_record_line *line)
         ipw_agent_cancel(q->agent, "cancelled");
         return REPEAT;
     }
-    ipw_playback_stalled(q->replay, line);
+    ipw_playback_stalled(q->playback, line);
     return REPEAT;
 }
 
 /* Whether the saved query was ended from outside during this wait.  A real tool cannot be given
  * more time to find out its result. */
-static bool was_cut_there(const struct ipw_rq *q, const struct ipw_record_line *line)
+static bool was_cut_there(const struct ipw_replay_query *q, const struct ipw_record_line *line)
 {
     const struct ipw_record_line *next = line;
 
     for (size_t i = 1; next && is_cancelled(next) && next->event.kind != IPW_EV_QUERY_END; i++)
-        next = ipw_record_peek(q->job->record, q->index, i, SIZE_MAX);
+        next = ipw_record_peek(q->job->recorded.record, q->index, i, SIZE_MAX);
     return next && next->event.kind == IPW_EV_QUERY_END && ended_from_outside(next);
 }
 
-static bool waits_for_record(const struct ipw_rq *q)
+static bool waits_for_record(const struct ipw_replay_query *q)
 {
     return q->agent && ipw_agent_all_recorded(q->agent);
 }
 
-static enum after query_line(struct ipw_rq *q, const struct ipw_record_line *line)
+static enum after query_line(struct ipw_replay_query *q, const struct ipw_record_line *line)
 {
     if (q->over) return DROP;
-    if (q->diverged) return diverged(q, line);
-    if (ipw_playback_step(q->replay, line) == IPW_PLAYBACK_TAKEN)
+    if (q->diverged) return diverged(q);
+    if (ipw_playback_step(q->playback, line) == IPW_PLAYBACK_TAKEN)
         return q->diverged ? REPEAT : DROP;
     if (q->diverged) return REPEAT;
     if (line->event.kind == IPW_EV_QUERY_END && q->ended) {
-        ipw_rq_end(q, line);
+        ipw_replay_query_end(q, line);
         if (!q->diverged || q->over) return DROP;
         return REPEAT;
     }
@@ -157,11 +156,11 @@ static enum after query_line(struct ipw_rq *q, const struct ipw_record_line *lin
     if (q->ended_by_record && q->job->decisions && line->event.kind != IPW_EV_QUERY_END)
         return q->ended ? DROP : REPEAT;
     if (q->ended && q->job->decisions && line->event.kind == IPW_EV_TOOL_END) {
-        q->job->n_missing++;
+        q->job->tally.missing++;
         return DROP;
     }
     if (q->ended) {
-        ipw_playback_ended(q->replay, line, q->outcome);
+        ipw_playback_ended(q->playback, line, q->outcome);
         return REPEAT;
     }
     if (waits_for_record(q) || (q->job->decisions && was_cut_there(q, line))) return stuck(q, line);
@@ -172,9 +171,9 @@ static enum after query_line(struct ipw_rq *q, const struct ipw_record_line *lin
 /* A session of the saved run begins: queries in flight in the session before were lost. */
 static enum after session(struct ipw_replay_job *job)
 {
-    for (struct ipw_rq *q = job->active; q; q = q->next) {
+    for (struct ipw_replay_query *q = job->active; q; q = q->next) {
         if (q->over) continue;
-        job->n_unfinished++;
+        job->tally.unfinished++;
         q->over = true;
     }
     return DROP;
@@ -183,14 +182,15 @@ static enum after session(struct ipw_replay_job *job)
 /* Every query in flight must end before the run ends. */
 static enum after run_over(struct ipw_replay_job *job)
 {
-    for (struct ipw_rq *q = job->active; q; q = q->next) {
+    for (struct ipw_replay_query *q = job->active; q; q = q->next) {
         if (q->over) continue;
-        if (q->diverged) return diverged(q, NULL) == DROP ? REPEAT : WAIT;
+        if (q->diverged) return diverged(q) == DROP ? REPEAT : WAIT;
         if (q->ended)
-            ipw_playback_diverge(q->replay, "an event is missing from the record\n    record  ends "
-                                            "here\n    now     the agent is over (query_end)");
+            ipw_playback_diverge(q->playback,
+                                 "an event is missing from the record\n    record  ends "
+                                 "here\n    now     the agent is over (query_end)");
         else if (waits_for_record(q))
-            ipw_playback_stalled(q->replay, NULL);
+            ipw_playback_stalled(q->playback, NULL);
         return REPEAT;
     }
     return DROP;
@@ -245,33 +245,36 @@ static enum after run_line(struct ipw_replay_job *job, const struct ipw_record_l
     return after;
 }
 
-/* By a later session, which is the one that counts. */
-static bool is_begun_again(const struct ipw_replay_job *job, const struct ipw_record_line *line)
+/* No query_start comes before it. */
+static void note_lost(struct ipw_replay_job *job, const struct ipw_record_line *line)
 {
-    size_t i = (size_t)line->event.query;
+    char *text = ipw_asprintf("an event is missing from the record\n    record  line %lld: %s\n"
+                              "    now     no query_start comes before it",
+                              (long long)line->number, ipw_event_name(line->event.kind));
 
-    return i < job->starts.n && line->number < job->starts.lines[i];
+    ipw_divergences_add(&job->divergences, "(unknown)", line->event.query, 0, text);
+    free(text);
+    job->tally.diverged++;
+    pass_over(job, line->event.query);
 }
 
 /* The start of a query, or a line of a query that is not in flight. */
 static enum after other_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
 {
     if (line->event.kind == IPW_EV_QUERY_START) {
-        if (job->query_id && (strcmp(job->query_id, line->event.q.id ? line->event.q.id : "") ||
-                              (job->query_index >= 0 && job->query_index != line->event.query)))
-            return DROP;
-        if (is_begun_again(job, line)) {
+        if (!ipw_recorded_run_wants(&job->recorded, line)) return DROP;
+        if (ipw_recorded_run_begun_again(&job->recorded, line)) {
             pass_over(job, line->event.query);
             return DROP;
         }
-        ipw_rq_start(job, line);
+        ipw_replay_query_start(job, line);
         return DROP;
     }
     if (ipw_playback_is_own(line)) {
         if (!job->by_query) ipw_replay_job_line(job, line);
         return DROP;
     }
-    if (!job->o->query && !is_gone(job, line->event.query)) ipw_replay_note_lost(job, line);
+    if (!job->o->query && !is_gone(job, line->event.query)) note_lost(job, line);
     return DROP;
 }
 
@@ -280,23 +283,23 @@ static int next_line(struct ipw_replay_job *job, const struct ipw_record_line **
                      struct ipw_err *err)
 {
     if (job->by_query && job->active) {
-        *line = ipw_record_peek(job->record, job->active->index, 0, SIZE_MAX);
+        *line = ipw_record_peek(job->recorded.record, job->active->index, 0, SIZE_MAX);
         if (*line) return 1;
         return 0;
     }
-    return ipw_record_head(job->record, line, err);
+    return ipw_record_head(job->recorded.record, line, err);
 }
 
 /* The saved run, or the current query in it, has no more lines. */
 static enum after at_end(struct ipw_replay_job *job)
 {
-    struct ipw_rq *q = job->active;
+    struct ipw_replay_query *q = job->active;
 
     if (!q) return DROP;
     if (q->over) return REPEAT;
-    if (q->diverged) return diverged(q, NULL) == DROP ? REPEAT : WAIT;
+    if (q->diverged) return diverged(q) == DROP ? REPEAT : WAIT;
     if (q->ended || waits_for_record(q)) { /* cut inside the query: replayed as far as it goes */
-        job->n_unfinished++;
+        job->tally.unfinished++;
         job->cut = true;
         q->over = true;
         return REPEAT;
@@ -306,7 +309,7 @@ static enum after at_end(struct ipw_replay_job *job)
 
 static void give_up(struct ipw_replay_job *job)
 {
-    for (struct ipw_rq *q = job->active; q; q = q->next) q->over = true;
+    for (struct ipw_replay_query *q = job->active; q; q = q->next) q->over = true;
     sweep(job);
     finish(job);
 }
@@ -319,7 +322,7 @@ static void step(void *ud)
     job->step = NULL;
     while (after == DROP && !job->done) {
         const struct ipw_record_line *line = NULL;
-        struct ipw_rq *q;
+        struct ipw_replay_query *q;
         int rc = 1;
 
         sweep(job);
@@ -340,14 +343,14 @@ static void step(void *ud)
             q = line->event.query >= 0 ? find(job, line->event.query) : NULL;
             /* A query that begins again was cut short the first time. */
             if (q && line->event.kind == IPW_EV_QUERY_START) {
-                if (!q->over) job->n_unfinished++;
+                if (!q->over) job->tally.unfinished++;
                 q->over = true;
                 continue;
             }
             after = q                        ? query_line(q, line)
                     : line->event.query >= 0 ? other_line(job, line)
                                              : run_line(job, line);
-            if (after == DROP) ipw_record_drop(job->record, line);
+            if (after == DROP) ipw_record_drop(job->recorded.record, line);
         }
     }
     if (after == REPEAT) ipw_replay_step_soon(job);

@@ -11,11 +11,11 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "base/text.h"
-#include "json/write.h"
+#include "json/document.h"
 #include "replay/replay_job.h"
+#include "run/query_events.h"
 #include "run/workspace.h"
 
-enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
 /* A query's next line is close behind, as far as other queries ran at the same time. */
 enum { REACH_LINES = 100000 };
 
@@ -23,17 +23,10 @@ enum { REACH_LINES = 100000 };
 
 static const char *workspace(void *ud)
 {
-    struct ipw_rq *q = ud;
+    struct ipw_replay_query *q = ud;
 
-    if (q->workspace) return q->workspace;
     if (TEMP_FAILURE_RETRY(mkdir(q->job->workspaces, 0700)) && errno != EEXIST) return NULL;
-    q->workspace = ipw_asprintf("%s/q%04d", q->job->workspaces, (int)q->index);
-    if (TEMP_FAILURE_RETRY(mkdir(q->workspace, 0700))) {
-        ipw_log(IPW_LOG_WARN, "%s: %s", q->workspace, strerror(errno));
-        free(q->workspace);
-        q->workspace = NULL;
-    }
-    return q->workspace;
+    return ipw_workspace_make(&q->workspace, q->job->workspaces, q->index);
 }
 
 static char *copy(const struct ipw_json *data, const char *key)
@@ -41,11 +34,10 @@ static char *copy(const struct ipw_json *data, const char *key)
     return ipw_strdup(ipw_json_str(ipw_json_get(data, key), NULL));
 }
 
-static void read_case(struct ipw_rq *q, const struct ipw_record_line *line)
+static void read_case(struct ipw_replay_query *q, const struct ipw_record_line *line)
 {
     const struct ipw_json *data = line->data, *metadata = ipw_json_get(data, "metadata");
     const struct ipw_json *files = ipw_json_get(data, "files");
-    struct ipw_buf text = IPW_BUF(MAX_RECORD_BYTES);
 
     q->c = (struct ipw_case){.id = ipw_strdup(line->event.q.id ? line->event.q.id : "?"),
                              .prompt = copy(data, "prompt"),
@@ -54,62 +46,50 @@ static void read_case(struct ipw_rq *q, const struct ipw_record_line *line)
                              .number = ipw_json_int(ipw_json_get(data, "number"), q->index + 1)};
     if (!q->c.prompt) q->c.prompt = ipw_strdup("");
     q->epoch = (int)ipw_json_int(ipw_json_get(data, "epoch"), 0);
-    if (!ipw_json_is_null(metadata)) {
-        ipw_json_print(&text, metadata);
-        q->c.metadata = ipw_buf_take(&text, NULL);
-    }
+    if (!ipw_json_is_null(metadata)) q->c.metadata = ipw_json_text(metadata);
     for (const struct ipw_json *f = ipw_json_first(files); f; f = ipw_json_next(f)) {
         IPW_GROW(q->c.files, q->c.cap_files, q->c.n_files + 1);
         q->c.files[q->c.n_files++] =
             (struct ipw_case_file){.name = ipw_strdup(ipw_json_str(f, ""))};
     }
-    ipw_buf_release(&text);
 }
 
-static int put_files(struct ipw_rq *q, struct ipw_err *err)
+/* The case in the dataset, where that is at hand. */
+static void find_real(struct ipw_replay_query *q)
 {
-    int rc = 0;
+    const struct ipw_dataset *cases = q->job->setting.cases;
 
-    for (size_t i = 0; q->job->cases && !q->real && i < ipw_dataset_count(q->job->cases); i++)
-        if (strcmp(ipw_dataset_get(q->job->cases, i)->id, q->c.id) == 0) {
-            q->real = ipw_dataset_get(q->job->cases, i);
+    for (size_t i = 0; cases && !q->real && i < ipw_dataset_count(cases); i++)
+        if (strcmp(ipw_dataset_get(cases, i)->id, q->c.id) == 0) {
+            q->real = ipw_dataset_get(cases, i);
             q->real_index = i;
         }
-    if (!q->real && q->c.n_files)
-        return ipw_fail(err, IPW_ENOTFOUND,
-                        "query %s has attachments, which a record does not hold: name its dataset "
-                        "with --dataset",
-                        q->c.id);
-    for (size_t i = 0; q->real && i < q->real->n_files && !rc; i++) {
-        if (!workspace(q)) return ipw_fail(err, IPW_EIO, "no workspace for the attachments");
-        rc = ipw_workspace_put(workspace(q), &q->real->files[i], err);
-    }
-    return rc;
+}
+
+static int put_files(struct ipw_replay_query *q, struct ipw_err *err)
+{
+    find_real(q);
+    if (q->real) return ipw_workspace_fill(workspace, q, q->real, err);
+    if (!q->c.n_files) return 0;
+    return ipw_fail(err, IPW_ENOTFOUND,
+                    "query %s has attachments, which a record does not hold: name its dataset "
+                    "with --dataset",
+                    q->c.id);
 }
 
 /* ---- its steps ---- */
 
-/* A saved reply has times of the saved run, which do not apply here. */
-static void forget_times(struct ipw_lm_facts *f)
+static void count(struct ipw_replay_query *q, const struct ipw_event *event)
 {
-    f->sent_ns = f->first_byte_ns = f->first_token_ns = f->last_token_ns = 0;
-    f->headers_ns = f->first_event_ns = f->first_text_ns = f->first_reasoning_ns = 0;
-    f->first_call_ns = f->second_token_ns = f->dns_ns = f->connect_ns = f->tls_ns = 0;
-    f->gaps = f->gap_p50_ns = f->gap_p90_ns = f->gap_p99_ns = f->gap_max_ns = 0;
-    f->server_queue_ns = f->server_prefill_ns = f->server_decode_ns = 0;
-}
-
-static void count(struct ipw_rq *q, const struct ipw_event *event)
-{
-    if (event->kind == IPW_EV_LM_START && event->lm.attempt == 1) q->job->n_turns++;
-    if (event->kind == IPW_EV_TOOL_START) q->job->n_tools++;
+    if (event->kind == IPW_EV_LM_START && event->lm.attempt == 1) q->job->tally.turns++;
+    if (event->kind == IPW_EV_TOOL_START) q->job->tally.tools++;
     if (event->kind == IPW_EV_NOTE && event->tool.name && !strcmp(event->tool.name, "malformed"))
         q->n_malformed++;
 }
 
 static void write_event(void *ud, struct ipw_event *event, const struct ipw_record_line *line)
 {
-    struct ipw_rq *q = ud;
+    struct ipw_replay_query *q = ud;
     struct ipw_replay_job *job = q->job;
     bool from_record = line || job->decisions;
 
@@ -124,33 +104,41 @@ static void write_event(void *ud, struct ipw_event *event, const struct ipw_reco
     event->query = q->index;
     event->rows = 0;
     event->t_ns = ipw_now_ns();
-    if (from_record && event->kind == IPW_EV_LM_END) forget_times(&event->lm);
+    /* A saved reply has times of the saved run, which do not apply here. */
+    if (from_record && event->kind == IPW_EV_LM_END) event->lm.times = (struct ipw_lm_times){0};
     ipw_rundir_event(job->dir, event);
 }
 
 static void emit(void *ud, struct ipw_event *event)
 {
-    struct ipw_rq *q = ud;
+    struct ipw_replay_query *q = ud;
 
     event->query = q->index;
-    ipw_playback_emit(q->replay, event);
+    ipw_playback_emit(q->playback, event);
 }
 
 static void stir(void *ud)
 {
-    struct ipw_rq *q = ud;
+    struct ipw_replay_query *q = ud;
 
     ipw_replay_step_soon(q->job);
 }
 
+static void note(struct ipw_replay_query *q, const char *text)
+{
+    ipw_divergences_add(&q->job->divergences, q->c.id, q->index, ipw_playback_turns(q->playback),
+                        text);
+}
+
 static void diverged(void *ud, const char *text)
 {
-    struct ipw_rq *q = ud;
+    struct ipw_replay_query *q = ud;
 
     q->diverged = true;
-    ipw_replay_note_add(q->job, q, text);
-    if (q->job->servers)
-        q->host.model.name = q->job->o->model ? q->job->o->model : q->host.model.name;
+    note(q, text);
+    if (q->job->network.llm)
+        q->host.model.name =
+            q->job->o->run.server.model ? q->job->o->run.server.model : q->host.model.name;
     ipw_replay_step_soon(q->job);
 }
 
@@ -165,20 +153,20 @@ static const char *content_of(struct ipw_json **doc, const struct ipw_event *eve
 /* Compares a tool's result with the saved one. */
 static void tool_result(void *ud, const struct ipw_event *event, const struct ipw_record_line *was)
 {
-    struct ipw_rq *q = ud;
+    struct ipw_replay_query *q = ud;
     struct ipw_json *doc;
     const char *now = content_of(&doc, event);
     const char *then = ipw_json_str(ipw_json_get(was->data, "content"), "");
     struct ipw_buf text = IPW_BUF(IPW_MIB);
 
     if (strcmp(now, then) == 0) {
-        q->job->n_same++;
+        q->job->tally.same++;
     } else {
-        q->job->n_differ++;
+        q->job->tally.different++;
         ipw_buf_addf(&text, "tool %s, span %d, gives something else",
                      event->tool.name ? event->tool.name : "?", (int)was->event.span);
         ipw_playback_say_texts(&text, then, now);
-        ipw_replay_note_add(q->job, q, ipw_buf_str(&text));
+        note(q, ipw_buf_str(&text));
     }
     ipw_json_free(doc);
     ipw_buf_release(&text);
@@ -199,7 +187,7 @@ static char *as_recorded(const char *text)
 
 static void agent_done(void *ud, const struct ipw_agent_result *r)
 {
-    struct ipw_rq *q = ud;
+    struct ipw_replay_query *q = ud;
 
     q->ended = q->free_agent = true;
     q->completed = r->completed;
@@ -212,74 +200,93 @@ static void agent_done(void *ud, const struct ipw_agent_result *r)
     ipw_replay_step_soon(q->job);
 }
 
-static const char *keep(struct ipw_replay_told *t, const char *text)
+/* ---- the record of it ---- */
+
+static const char *keep(struct ipw_replayed_record *r, const char *text)
 {
     if (!text) return NULL;
-    return t->texts[t->n_texts++] = ipw_strdup(text);
+    return r->texts[r->n_texts++] = ipw_strdup(text);
 }
 
-/* The end with a score: the saved score if the answer is the same, else the dataset's. */
-static void write_end(struct ipw_rq *q, const struct ipw_json *was, bool same)
+/* The recorded end, where the answer is the recorded one. */
+static void keep_recorded_score(struct ipw_replayed_record *r, const struct ipw_json *was)
 {
-    struct ipw_event event = {.kind = IPW_EV_QUERY_END, .query = q->index};
-    struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES);
     const struct ipw_json *resolved = ipw_json_get(was, "resolved");
-    struct ipw_replay_told *t = ipw_calloc(1, sizeof *t);
-    struct ipw_score score = {.resolved = -1};
-    /* Text of a query that was ended is not an answer. */
-    bool scored = !same && q->real && (q->job->servers || !q->diverged);
-    struct ipw_jw w;
 
-    if (scored)
-        ipw_dataset_score(q->job->cases, q->real_index, q->response, q->source, &score);
-    else if (same)
-        score.resolved =
-            ipw_json_kind(resolved) == IPW_JSON_BOOL ? ipw_json_bool(resolved, false) : -1;
-    t->index = q->index;
-    t->segment = q->job->segment;
-    t->record = (struct ipw_query_record){
+    r->record.answer = keep(r, ipw_json_get_str(was, "answer"));
+    r->record.answer_source = keep(r, ipw_json_get_str(was, "answer_source"));
+    if (ipw_json_kind(resolved) == IPW_JSON_BOOL)
+        r->record.is_resolved = ipw_json_bool(resolved, false);
+}
+
+static void keep_new_score(struct ipw_replayed_record *r, struct ipw_replay_query *q)
+{
+    struct ipw_score score = {.resolved = -1};
+
+    ipw_dataset_score(q->job->setting.cases, q->real_index, q->response, q->source, &score);
+    r->record.answer = keep(r, ipw_buf_str(&score.answer));
+    r->record.answer_source = keep(r, score.source);
+    r->record.is_resolved = score.resolved;
+    ipw_score_release(&score);
+}
+
+/* `was`: its recorded end, if it came to the same; else the dataset says what the answer is worth. */
+static const struct ipw_query_record *keep_record(struct ipw_replay_query *q,
+                                                  const struct ipw_json *was)
+{
+    struct ipw_replayed_record *r = ipw_calloc(1, sizeof *r);
+
+    r->index = q->index;
+    r->segment = q->job->segment;
+    r->record = (struct ipw_query_record){
         .workload_type = "agentic",
-        .query_text = keep(t, q->c.prompt),
-        .response_text = keep(t, q->response ? q->response : q->error),
-        .answer = keep(t, same     ? ipw_json_str(ipw_json_get(was, "answer"), NULL)
-                          : scored ? ipw_buf_str(&score.answer)
-                                   : NULL),
-        .answer_source = keep(t, same     ? ipw_json_str(ipw_json_get(was, "answer_source"), NULL)
-                                 : scored ? score.source
-                                          : NULL),
-        .is_resolved = score.resolved,
-        .unscorable_reason = same || scored ? NULL : "replayed",
-        .metadata = keep(t, q->c.metadata),
-        .model = q->job->model,
+        .query_text = keep(r, q->c.prompt),
+        .response_text = keep(r, q->response ? q->response : q->error),
+        .is_resolved = -1,
+        .metadata = keep(r, q->c.metadata),
+        .model = q->job->setting.model,
         .cost_usd = NAN,
         .n_malformed = q->n_malformed,
         .lua_peak_bytes = -1,
         .lua_cpu_ns = -1,
         .epoch = q->epoch,
     };
-    ipw_jw_init(&w, &data);
-    ipw_jw_obj(&w);
-    ipw_jw_kstr(&w, "answer", t->record.answer);
-    ipw_jw_kstr(&w, "answer_source", t->record.answer_source);
-    ipw_jw_key(&w, "resolved");
-    if (score.resolved >= 0)
-        ipw_jw_bool(&w, score.resolved == 1);
-    else
-        ipw_jw_null(&w);
-    ipw_jw_kstr(&w, "response", q->response);
-    ipw_jw_obj_end(&w);
-    event.q = (struct ipw_query_facts){
-        .id = q->c.id, .outcome = q->outcome, .completed = q->completed, .error = q->error};
-    event.payload = ipw_buf_str(&data);
-    event.payload_len = data.len;
+    if (was)
+        keep_recorded_score(r, was);
+    else if (q->real && (q->job->network.llm || !q->diverged))
+        keep_new_score(r, q);
+    else /* what a query that was given up says is no answer */
+        r->record.unscorable_reason = "replayed";
+    r->next = q->job->replayed;
+    q->job->replayed = r;
+    return &r->record;
+}
+
+static void write_end(struct ipw_replay_query *q, const struct ipw_json *was)
+{
+    const struct ipw_query_record *record = keep_record(q, was);
+    struct ipw_query_end_facts facts = {
+        .q = {.id = q->c.id, .outcome = q->outcome, .completed = q->completed, .error = q->error},
+        .answer = record->answer,
+        .answer_len = record->answer ? strlen(record->answer) : 0,
+        .answer_source = record->answer_source,
+        .response = q->response,
+        .resolved = record->is_resolved,
+        .lua_cpu_ns = -1,
+        .lua_peak_bytes = -1,
+        .never_ran = q->no_agent,
+        .stopped = q->ended_by_record,
+    };
+    struct ipw_buf data = IPW_QUERY_EVENT_BUF;
+    struct ipw_event event;
+
+    ipw_query_end_event(&event, &data, &facts);
+    event.query = q->index;
     /* The saved run has no end for a query that diverged, so it ends at the current saved time. */
     event.t_ns = q->job->by_query ? ipw_now_ns() : q->job->written_ns;
     event.rows = q->job->by_query ? 0 : q->job->written_rows;
     ipw_rundir_event(q->job->dir, &event);
     q->written = true;
-    t->next = q->job->told;
-    q->job->told = t;
-    if (scored) ipw_score_release(&score);
     ipw_buf_release(&data);
 }
 
@@ -291,7 +298,7 @@ static bool same_text(const char *a, const struct ipw_json *node)
 }
 
 /* Compares the agent's result with the saved one. */
-static bool compare_end(struct ipw_rq *q, const struct ipw_record_line *line)
+static bool compare_end(struct ipw_replay_query *q, const struct ipw_record_line *line)
 {
     const struct ipw_json *response = ipw_json_get(line->data, "response");
     struct ipw_buf text = IPW_BUF(IPW_MIB);
@@ -314,33 +321,29 @@ static bool compare_end(struct ipw_rq *q, const struct ipw_record_line *line)
                                q->error ? q->error : "(none)");
         same = false;
     }
-    if (!same && !q->diverged) ipw_playback_diverge(q->replay, "%s", ipw_buf_str(&text));
+    if (!same && !q->diverged) ipw_playback_diverge(q->playback, "%s", ipw_buf_str(&text));
     ipw_buf_release(&text);
     return same;
 }
 
-void ipw_rq_end(struct ipw_rq *q, const struct ipw_record_line *line)
+void ipw_replay_query_end(struct ipw_replay_query *q, const struct ipw_record_line *line)
 {
     bool same = line && compare_end(q, line);
 
     q->over = true;
-    if (line && same && !q->job->by_query) {
+    if (same && !q->job->by_query) {
         ipw_replay_job_line(q->job, line);
         q->written = true;
         return;
     }
-    if (!line || !same) {
-        write_end(q, line ? line->data : NULL, false);
-    } else {
-        if (q->no_agent || q->ended_by_record) {
-            free(q->outcome);
-            q->outcome = ipw_strdup(line->event.q.outcome);
-        }
-        write_end(q, line->data, true);
+    if (same && (q->no_agent || q->ended_by_record)) {
+        free(q->outcome);
+        q->outcome = ipw_strdup(line->event.q.outcome);
     }
+    write_end(q, same ? line->data : NULL);
 }
 
-void ipw_rq_give_up(struct ipw_rq *q)
+void ipw_replay_query_give_up(struct ipw_replay_query *q)
 {
     free(q->outcome);
     free(q->response);
@@ -350,27 +353,44 @@ void ipw_rq_give_up(struct ipw_rq *q)
     q->error = ipw_strdup("the replay went another way than the record");
     q->completed = false;
     q->over = true;
-    write_end(q, NULL, false);
+    write_end(q, NULL);
 }
 
 /* ---- the start ---- */
 
-static void open_host(struct ipw_rq *q)
+/* A script is answered as it was: real tools start programs in today's sandbox, saved ones need none. */
+static void fill_grants(struct ipw_host_grants *grants, const struct ipw_replay_job *job)
+{
+    const struct ipw_recorded_run *was = &job->recorded;
+    const struct ipw_json *sandbox = ipw_json_get(was->config, "sandbox");
+    bool could_start = !ipw_recorded_run_flag(was, "no_proc") &&
+                       (!sandbox || ipw_json_kind(sandbox) == IPW_JSON_STR);
+
+    ipw_script_grants(grants, &job->o->run.script);
+    grants->quota = job->setting.quota;
+    grants->web = job->network.web;
+    grants->may_fetch =
+        job->decisions ? job->network.web != NULL : !ipw_recorded_run_flag(was, "no_web");
+    if (!job->decisions) grants->may_start = !job->o->run.script.no_proc;
+    grants->may_start = grants->may_start && could_start;
+}
+
+static void open_host(struct ipw_replay_query *q)
 {
     struct ipw_replay_job *job = q->job;
-    const struct ipw_json *no_proc = ipw_json_get(job->config, "no_proc");
-    const char *field = ipw_json_str(ipw_json_get(job->config, "max_tokens_field"), "max_tokens");
+    const struct ipw_recorded_run *was = &job->recorded;
+    const char *field = ipw_recorded_run_text(was, "max_tokens_field");
     struct ipw_playback_options options = {
         .mode = job->decisions ? IPW_PLAYBACK_DECISIONS : IPW_PLAYBACK_EXACT,
-        .record = job->record,
+        .record = job->recorded.record,
         .query = q->index,
         .reach = job->by_query ? SIZE_MAX : REACH_LINES,
         .loop = job->loop,
-        .over = job->over,
-        .use_max_completion_tokens = strcmp(field, "max_completion_tokens") == 0,
-        .force_tokens = ipw_json_int(ipw_json_get(job->config, "force_output_tokens"), 0),
-        .servers = job->servers,
-        .live_model = job->o->model,
+        .over = job->setting.body,
+        .use_max_completion_tokens = field && strcmp(field, "max_completion_tokens") == 0,
+        .force_tokens = ipw_recorded_run_int(was, "force_output_tokens", 0),
+        .servers = job->network.llm,
+        .live_model = job->o->run.server.model,
         .write = write_event,
         .stir = stir,
         .diverged = diverged,
@@ -378,46 +398,66 @@ static void open_host(struct ipw_rq *q)
         .ud = q,
     };
 
-    q->replay = ipw_playback_new(&options);
+    q->playback = ipw_playback_new(&options);
     q->host = (struct ipw_host){
         .loop = job->loop,
-        .model.llm = ipw_playback_llm(q->replay),
-        .model.name = job->model,
-        .model.temperature = job->agent_config.temperature,
-        .model.seed = job->agent_config.seed,
-        .model.max_tokens = job->agent_config.max_tokens,
+        .model.llm = ipw_playback_llm(q->playback),
+        .model.name = job->setting.model,
+        .model.temperature = job->setting.config.temperature,
+        .model.seed = job->setting.config.seed,
+        .model.max_tokens = job->setting.config.max_tokens,
         .on.workspace = workspace,
-        .grants.quota = job->quota,
-        .grants.web = job->web,
-        .grants.may_fetch = job->decisions
-                                ? job->web != NULL
-                                : !ipw_json_bool(ipw_json_get(job->config, "no_web"), false),
-        .grants.no_web = "web requests are switched off by --no-web",
-        .grants.may_start = !ipw_json_bool(no_proc, false) && !job->o->script.no_proc,
-        .grants.no_proc = "child processes are switched off by --no-proc",
         .start_ns = ipw_now_ns(),
         .on.emit = emit,
         .on.ud = q,
-        .replay = q->replay,
+        .replay = q->playback,
     };
+    fill_grants(&q->host.grants, job);
 }
 
 /* The saved query ended before its agent began. */
-static bool never_ran(struct ipw_rq *q)
+static bool never_ran(struct ipw_replay_query *q)
 {
-    const struct ipw_record_line *next = ipw_record_peek(q->job->record, q->index, 1, REACH_LINES);
+    const struct ipw_record_line *next =
+        ipw_record_peek(q->job->recorded.record, q->index, 1, REACH_LINES);
 
     return next && next->event.kind == IPW_EV_QUERY_END &&
            !ipw_json_bool(ipw_json_get(next->data, "ran"), true);
 }
 
-struct ipw_rq *ipw_rq_start(struct ipw_replay_job *job, const struct ipw_record_line *line)
+static void write_start(struct ipw_replay_query *q, const struct ipw_record_line *line)
 {
-    struct ipw_rq *q = ipw_calloc(1, sizeof *q), **at = &job->active;
     struct ipw_event start = line->event;
-    struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES);
+    char *data;
+
+    if (!q->job->by_query) {
+        ipw_replay_job_line(q->job, line);
+        return;
+    }
+    data = ipw_json_text(line->data);
+    start.t_ns = ipw_now_ns();
+    start.rows = 0;
+    start.payload = data;
+    start.payload_len = data ? strlen(data) : 0;
+    ipw_rundir_event(q->job->dir, &start);
+    free(data);
+}
+
+static int start_agent(struct ipw_replay_query *q, struct ipw_err *err)
+{
+    struct ipw_replay_setting *setting = &q->job->setting;
+    bool real_tools = setting->cases || q->job->decisions || q->job->network.llm;
+    int rc = real_tools ? put_files(q, err) : 0;
+
+    return rc ? rc
+              : ipw_agent_start(&q->agent, &setting->agent, &setting->config, &q->c, &q->host,
+                                agent_done, q, err);
+}
+
+void ipw_replay_query_start(struct ipw_replay_job *job, const struct ipw_record_line *line)
+{
+    struct ipw_replay_query *q = ipw_calloc(1, sizeof *q), **at = &job->active;
     struct ipw_err err = {0};
-    int rc = 0;
 
     q->job = job;
     q->index = line->event.query;
@@ -425,40 +465,23 @@ struct ipw_rq *ipw_rq_start(struct ipw_replay_job *job, const struct ipw_record_
     open_host(q);
     while (*at) at = &(*at)->next;
     *at = q;
-    job->n_queries++;
-    if (job->by_query) {
-        start.t_ns = ipw_now_ns();
-        start.rows = 0;
-        ipw_json_print(&data, line->data);
-        start.payload = ipw_buf_str(&data);
-        start.payload_len = data.len;
-        ipw_rundir_event(job->dir, &start);
-    } else {
-        ipw_replay_job_line(job, line);
-    }
-    ipw_buf_release(&data);
+    job->tally.queries++;
+    write_start(q, line);
     q->no_agent = never_ran(q);
     if (q->no_agent) {
         q->ended = true;
-        return q;
-    }
-    if (job->cases || job->decisions || job->servers) rc = put_files(q, &err);
-    if (!rc)
-        rc = ipw_agent_start(&q->agent, &job->agent, &job->agent_config, &q->c, &q->host,
-                             agent_done, q, &err);
-    if (rc) {
+    } else if (start_agent(q, &err)) {
         q->ended = true;
         q->outcome = ipw_strdup("error");
         q->error = ipw_strdup(err.text);
-        if (job->decisions) ipw_playback_diverge(q->replay, "%s", err.text);
+        if (job->decisions) ipw_playback_diverge(q->playback, "%s", err.text);
     }
-    return q;
 }
 
-void ipw_rq_free(struct ipw_rq *q)
+void ipw_replay_query_free(struct ipw_replay_query *q)
 {
     ipw_agent_free(q->agent);
-    ipw_playback_free(q->replay);
+    ipw_playback_free(q->playback);
     if (q->workspace) ipw_workspace_remove(q->workspace);
     free(q->workspace);
     for (size_t i = 0; i < q->c.n_files; i++) free(q->c.files[i].name);

@@ -8,9 +8,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "data/sha256.h"
+#include "json/document.h"
 #include "json/json.h"
-#include "json/jsonl.h"
-#include "trace/saved_manifest.h"
 
 /* A query begins a little before its first request is due, because its Lua state and the request's
  * body take time. */
@@ -249,7 +248,7 @@ static void note(struct ipw_workload_lags *l, int64_t ns)
 static void sent(struct ipw_workload_run *wr, const struct ipw_host_workload *seat,
                  const struct ipw_lm_facts *f)
 {
-    note(&wr->lag, f->sent_ns - seat->due_ns);
+    note(&wr->lag, f->times.sent_ns - seat->due_ns);
     if (f->send_cpu_ns) note(&wr->cpu, f->send_cpu_ns);
     if (seat->late_ns > 0) note(&wr->late, seat->late_ns);
 }
@@ -285,13 +284,15 @@ static void take_event(struct ipw_origin *origin, struct ipw_seat *seat,
 
 /* ---- the command ---- */
 
-static int check(struct ipw_workload_run *wr, const struct ipw_replay_cli *o, struct ipw_err *err)
+static int check(struct ipw_workload_run *wr, const struct ipw_replay_options *o,
+                 struct ipw_err *err)
 {
     if (o->schedule && strcmp(o->schedule, "open") && strcmp(o->schedule, "closed"))
         return ipw_fail(err, IPW_EINVAL, "--schedule %.40s: expected open or closed", o->schedule);
     if (!(o->speed > 0 && o->speed <= 1e6))
         return ipw_fail(err, IPW_EINVAL, "--speed: expected a number above zero");
-    if (!o->net.base_urls.n && !(o->model && strcmp(o->model, "demo") == 0))
+    if (!o->run.server.net.base_urls.n &&
+        !(o->run.server.model && strcmp(o->run.server.model, "demo") == 0))
         return ipw_fail(err, IPW_EINVAL,
                         "--mode workload: name the server to send it to with --base-url (a record "
                         "does not say)");
@@ -307,13 +308,13 @@ static int64_t recorded_concurrency(const char *run)
     struct ipw_json *manifest;
     int64_t n;
 
-    ipw_saved_manifest_read(&manifest, run, NULL);
+    ipw_json_read(&manifest, run, "manifest.json", NULL);
     n = ipw_json_int(ipw_json_get(ipw_json_get(manifest, "config"), "concurrency"), 1);
     ipw_json_free(manifest);
     return n < 1 || n > 100000 ? 1 : n;
 }
 
-int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *command,
+int ipw_workload_replay(const char *path, const struct ipw_replay_options *o, char *command,
                         struct ipw_run_end *end)
 {
     struct ipw_workload_run wr = {.origin = {.check = check_options,
@@ -342,25 +343,11 @@ int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *
         /* Mooncake lines have times but no gaps. */
         wr.open =
             o->schedule ? strcmp(o->schedule, "open") == 0 : ipw_workload_is_lines(wr.workload);
-        ipw_run_options_init(&run);
-        run.server.net = o->net;
-        run.script = o->script;
-        run.output.dir = o->output;
-        run.server.model = o->model;
-        run.server.api_key_env = o->api_key_env;
-        run.sensors.telemetry = o->telemetry;
-        run.sensors.gpu = o->gpu;
-        run.sensors.share = o->share ? o->share : run.sensors.share;
-        run.sensors.energy = o->energy ? o->energy : run.sensors.energy;
-        run.sensors.baseline_ns = o->baseline_ns;
-        run.sensors.sample_interval_ns = o->sample_interval_ns;
-        run.output.json = o->json;
-        run.output.quiet = o->quiet;
-        run.output.verbose = o->verbose;
-        run.concurrency = wr.open                              ? 100000
-                          : o->concurrency                     ? o->concurrency
-                          : ipw_workload_is_lines(wr.workload) ? 1
-                                                               : recorded_concurrency(path);
+        run = o->run;
+        if (wr.open)
+            run.concurrency = 100000;
+        else if (!run.concurrency)
+            run.concurrency = ipw_workload_is_lines(wr.workload) ? 1 : recorded_concurrency(path);
         ipw_limits_check(&run.limits, NULL); /* there are none */
         code = ipw_run_start(&run, IPW_WORKLOAD_AGENT, command, &wr.origin, end);
     } else {

@@ -19,7 +19,7 @@
 #ifndef IPW_REPLAY_WORKLOAD_RUN_H
 #define IPW_REPLAY_WORKLOAD_RUN_H
 
-#include "replay/replay_job.h"
+#include "replay/replay_options.h"
 #include "run/run.h"
 #include "script/host.h"
 #include "trace/workload.h"
@@ -62,7 +62,7 @@ struct ipw_workload_run {
 };
 
 /* Runs `replay` with --mode workload.  Frees `command`; returns the exit code. */
-int ipw_workload_replay(const char *path, const struct ipw_replay_cli *o, char *command,
+int ipw_workload_replay(const char *path, const struct ipw_replay_options *o, char *command,
                         struct ipw_run_end *end);
 
 /* workload_report.c: writes the member "replay" of the manifest; writes replay.json and prints a

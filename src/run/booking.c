@@ -3,9 +3,8 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "json/jsonl.h"
+#include "run/query_events.h"
 #include "run/resume_hint.h"
-#include "trace/schema.h"
 
 #define LOOK_AGAIN_NS (25 * IPW_NS_PER_MS)
 /* A query without a reading after its end for this time, and after so many checks, is booked
@@ -45,7 +44,6 @@ static void write_query(struct ipw_booking *b, struct ipw_query *q)
 {
     const struct ipw_case *c = q->sinks.seat.c;
     struct ipw_query_trace trace;
-    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     struct ipw_query_record record = {
         .workload_type = "agentic",
         .query_text = c->prompt,
@@ -72,21 +70,13 @@ static void write_query(struct ipw_booking *b, struct ipw_query *q)
     note_booking(b, q);
     ipw_feed_book(b->sensors->feed, &trace);
     record.cost_usd = ipw_query_trace_cost(&trace);
-    ipw_schema_write_query(&line, &trace, &record, &b->session->anchor);
-    if (line.failed)
-        rc = ipw_fail(&err, IPW_ELIMIT, "query %s: its trace is larger than %zu bytes", c->id,
-                      IPW_LINE_MAX);
-    else if (q->place.warmup)
-        rc = ipw_rundir_warmup(b->dir, line.data, line.len, &err);
-    else
-        rc = ipw_rundir_trace(b->dir, line.data, line.len, &err);
-    if (q->place.warmup) ipw_results_warmup(b->results, &trace);
+    rc = ipw_query_write_line(b->dir, &trace, &record, &b->session->anchor, q->place.warmup, &err);
+    if (q->place.warmup) ipw_uncounted_add(&b->results->warmup, &trace);
     if (rc)
         b->failed(b->ud, &err);
     else
         count(b, q, &trace, &record);
     ipw_query_trace_release(&trace);
-    ipw_buf_release(&line);
 }
 
 static void look_again(void *ud)

@@ -154,10 +154,8 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     ipw_balance_fill(facts.balance, ledger, session->start_ns, session->end_ns);
     ipw_device_books_fill(&devices, ledger, session->start_ns, session->end_ns);
     ipw_device_books_add(&all_devices, &devices);
-    ipw_device_books_apart(&all_devices, &f->results->warmup_devices, NULL);
+    ipw_uncounted_put(facts.balance, &all_devices, &f->results->warmup, NULL);
     facts.devices = &all_devices;
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
-        facts.balance[d].warmup_j = m->o->data.warmup ? f->results->warmup_j[d].total : 0;
     memcpy(books, facts.balance, sizeof books);
     ipw_history_add(m->history, facts.balance, &all_devices);
     rc = ipw_summary_write(&out, &f->results->summary, &facts, err);

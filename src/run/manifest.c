@@ -9,6 +9,7 @@
 #include "json/write.h"
 #include "run/conceal.h"
 #include "run/segment.h"
+#include "trace/saved_clock.h"
 
 enum { MAX_BYTES = 256 * 1024 * 1024 };
 #define CONFIG_MAX (64 * IPW_MIB)
@@ -17,6 +18,8 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
 {
     const struct ipw_run_options *o = m->o;
     struct ipw_buf telemetry = IPW_BUF(IPW_MIB);
+    struct ipw_host_grants grants;
+    bool may_start;
     struct ipw_quota quota = ipw_script_quota(&o->script);
     char *body = ipw_conceal_copy(o->server.net.body); /* compared with an earlier session's text */
 
@@ -67,6 +70,9 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
         ipw_jw_knum(w, "query_timeout", ipw_ns_to_s(o->limits.query.wall_ns));
     else
         ipw_jw_knull(w, "query_timeout");
+    ipw_script_grants(&grants, &o->script);
+    may_start = grants.may_start && (!o->agent.untrusted || o->agent.allow_proc);
+    ipw_jw_kstr(w, "sandbox", !may_start ? NULL : grants.sandbox ? "bubblewrap" : "none");
     ipw_jw_key(w, "scripts");
     ipw_scripts_write(w, m->scripts);
     if (o->agent.seed != INT64_MIN)
@@ -99,11 +105,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
 static void put_clock(struct ipw_jw *w, const struct ipw_anchor *anchor)
 {
     ipw_jw_key(w, "clock");
-    ipw_jw_obj(w);
-    ipw_jw_kint(w, "boot_ns", anchor->boot_ns);
-    ipw_jw_kint(w, "mono_ns", anchor->mono_ns);
-    ipw_jw_kint(w, "wall_ns", anchor->wall_ns);
-    ipw_jw_obj_end(w);
+    ipw_saved_clock_write(w, anchor);
 }
 
 static void put_program(struct ipw_jw *w)

@@ -1,10 +1,7 @@
 #include "run/query.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -71,26 +68,11 @@ static const char *workspace(void *ud)
     struct ipw_workspaces *all = q->ground->workspaces;
     struct ipw_err err;
 
-    if (q->workspace) return q->workspace;
     if (ipw_workspaces_make(all, &err)) {
         ipw_log(IPW_LOG_WARN, "%s", err.text);
         return NULL;
     }
-    q->workspace = ipw_asprintf("%s/q%04d", all->path, (int)q->sinks.query);
-    if (TEMP_FAILURE_RETRY(mkdir(q->workspace, 0700))) {
-        ipw_log(IPW_LOG_WARN, "%s: %s", q->workspace, strerror(errno));
-        free(q->workspace);
-        q->workspace = NULL;
-    }
-    return q->workspace;
-}
-
-static int put_file(struct ipw_query *q, const struct ipw_case_file *file, struct ipw_err *err)
-{
-    const char *folder = workspace(q);
-
-    if (!folder) return ipw_fail(err, IPW_EIO, "no workspace for attachment '%s'", file->name);
-    return ipw_workspace_put(folder, file, err);
+    return ipw_workspace_make(&q->workspace, all->path, q->sinks.query);
 }
 
 /* ---- the end ---- */
@@ -209,6 +191,16 @@ static void emit_start(struct ipw_query *q)
     ipw_buf_release(&data);
 }
 
+static void fill_grants(struct ipw_host_grants *grants, const struct ipw_query_ground *g)
+{
+    ipw_script_grants(grants, g->script);
+    grants->web = g->web;
+    grants->may_fetch = g->web != NULL;
+    if (!grants->may_start || !g->agent->untrusted || g->agent->allow_proc) return;
+    grants->may_start = false;
+    grants->no_proc = "an --untrusted agent starts child processes with --allow-proc only";
+}
+
 static void fill_host(struct ipw_query *q)
 {
     const struct ipw_query_ground *g = q->ground;
@@ -223,17 +215,6 @@ static void fill_host(struct ipw_query *q)
                   .temperature = g->agent->temperature,
                   .seed = g->agent->seed,
                   .max_tokens = g->agent->max_tokens},
-        .grants = {.quota = ipw_script_quota(g->script),
-                   .may_start =
-                       !g->script->no_proc && (!g->agent->untrusted || g->agent->allow_proc),
-                   .web = g->web,
-                   .may_fetch = g->web != NULL,
-                   .readable = (const char *const *)g->script->read.items,
-                   .no_web = "web requests are switched off by --no-web",
-                   .no_proc = g->script->no_proc
-                                  ? "child processes are switched off by --no-proc"
-                                  : "an --untrusted agent starts child processes with "
-                                    "--allow-proc only"},
         .on = {.workspace = workspace,
                .admit = admit,
                .held = held,
@@ -244,6 +225,7 @@ static void fill_host(struct ipw_query *q)
                .first_token = first_token,
                .ud = q},
     };
+    fill_grants(&q->host.grants, g);
 }
 
 struct ipw_query *ipw_query_new(const struct ipw_query_ground *g, size_t index,
@@ -281,7 +263,7 @@ void ipw_query_start(struct ipw_query *q)
 
     emit_start(q);
     if (c->error) rc = ipw_fail(&err, IPW_EINVAL, "%s", c->error);
-    for (size_t i = 0; !rc && i < c->n_files; i++) rc = put_file(q, &c->files[i], &err);
+    if (!rc) rc = ipw_workspace_fill(workspace, q, c, &err);
     if (!rc) rc = ipw_agent_start(&q->agent, g->info, g->config, c, &q->host, agent_done, q, &err);
     if (!rc) {
         ipw_enforce_query_start(&q->sinks.limits);

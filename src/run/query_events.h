@@ -1,12 +1,14 @@
-/* run/query_events.h: writes the events at the start and end of a query.
+/* run/query_events.h: the events with which a query begins and ends, and its line, from plain facts.
  *
- * The one writer of their members.  The event borrows the buffer, so it must be emitted before the
- * buffer is released.  A payload over its limit is left out. */
+ * The one writer of all three, for a run and for a replay.  The event borrows the buffer: it is handed on before the buffer
+ * is released.  A payload that is too large is left out. */
 #ifndef IPW_RUN_QUERY_EVENTS_H
 #define IPW_RUN_QUERY_EVENTS_H
 
 #include "script/dataset.h"
 #include "trace/event.h"
+#include "trace/rundir.h"
+#include "trace/schema.h"
 
 #define IPW_QUERY_EVENT_BUF IPW_BUF(64 * IPW_MIB)
 
@@ -24,5 +26,11 @@ struct ipw_query_end_facts {
 };
 void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
                          const struct ipw_query_end_facts *facts);
+
+/* Its line, once it is booked: into warmup.jsonl, into attempts.jsonl when the record says that it is
+ * superseded, else into traces.jsonl. */
+int ipw_query_write_line(struct ipw_rundir *dir, const struct ipw_query_trace *trace,
+                         const struct ipw_query_record *record, const struct ipw_anchor *clock,
+                         bool warmup, struct ipw_err *err);
 
 #endif

@@ -5,18 +5,17 @@
 #ifndef IPW_RUN_RESULTS_H
 #define IPW_RUN_RESULTS_H
 
+#include "ledger/run_books.h"
 #include "report/summary.h"
 
 struct ipw_results {
     struct ipw_summary summary;
-    struct ipw_sum warmup_j[IPW_DOMAIN_COUNT];
-    struct ipw_device_sums warmup_devices;
-    size_t n_answered; /* queries with an answer */
-    size_t n_failed;   /* queries of this session that failed by themselves */
+    struct ipw_uncounted warmup; /* of this session */
+    size_t n_answered;           /* queries with an answer */
+    size_t n_failed;             /* queries of this session that failed by themselves */
 };
 
 void ipw_results_init(struct ipw_results *r);
 void ipw_results_release(struct ipw_results *r);
-void ipw_results_warmup(struct ipw_results *r, const struct ipw_query_trace *trace);
 
 #endif

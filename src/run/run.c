@@ -14,6 +14,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "json/document.h"
 #include "run/energy_so_far.h"
 #include "run/finish.h"
 #include "run/resume_hint.h"
@@ -217,21 +218,19 @@ static void start_progress(struct run *run)
 /* The rules of the ledger, and the manifest, in case its file is lost. */
 static void put_run_start(struct ipw_buf *out, const struct run *run)
 {
-    struct ipw_buf facts = IPW_BUF(64 * IPW_KIB), text = IPW_BUF(out->max);
+    struct ipw_buf rules = IPW_BUF(64 * IPW_KIB), text = IPW_BUF(out->max);
     struct ipw_manifest manifest = ipw_run_manifest(run);
-    struct ipw_json *a = NULL, *b = NULL;
+    struct ipw_json *doc = NULL;
 
-    ipw_ledger_rules_write(&facts, &run->sensors.rules);
+    ipw_ledger_rules_write(&rules, &run->sensors.rules);
     ipw_buf_adds(&text, "{\"manifest\":");
     ipw_manifest_put(&text, &manifest, run->dir);
     ipw_buf_addc(&text, '}');
-    if (ipw_json_parse(&a, ipw_buf_str(&facts), facts.len, NULL, NULL) ||
-        ipw_json_parse(&b, ipw_buf_str(&text), text.len, NULL, NULL))
-        IPW_BUG("a session's start is no JSON");
-    ipw_json_merge(out, a, b);
-    ipw_json_free(a);
-    ipw_json_free(b);
-    ipw_buf_release(&facts);
+    if (ipw_json_parse(&doc, ipw_buf_str(&rules), rules.len, NULL, NULL))
+        IPW_BUG("the rules of the ledger are not JSON");
+    ipw_json_patch(out, doc, ipw_buf_str(&text));
+    ipw_json_free(doc);
+    ipw_buf_release(&rules);
     ipw_buf_release(&text);
 }
 
@@ -409,7 +408,7 @@ static void release(struct run *run)
     ipw_connection_close(&run->connection);
     ipw_web_free(run->web);
     if (run->loop) {
-        ipw_loop_run(run->loop); /* children are reaped, handles closed */
+        ipw_loop_run(run->loop); /* reaps children and closes handles */
         ipw_loop_free(run->loop);
     }
     ipw_workspaces_remove(&run->workspaces);

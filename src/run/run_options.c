@@ -1,9 +1,11 @@
 #include "run/run_options.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/mem.h"
 
 void ipw_run_options_init(struct ipw_run_options *o)
 {
@@ -22,4 +24,26 @@ void ipw_run_options_init(struct ipw_run_options *o)
         .grace_ns = 30 * IPW_NS_PER_S,
     };
     ipw_limits_init(&o->limits);
+}
+
+const char **ipw_tools_cut(char **text, const char *tools)
+{
+    const char **list = NULL;
+    size_t n = 0, cap = 0;
+    char *save = NULL;
+
+    if (!tools) return NULL;
+    *text = ipw_strdup(tools);
+    IPW_GROW(list, cap, 1);
+    for (char *t = strtok_r(*text, ",", &save); t; t = strtok_r(NULL, ",", &save)) {
+        size_t len;
+
+        t += strspn(t, " \t\n");
+        for (len = strlen(t); len && strchr(" \t\n", t[len - 1]);) t[--len] = '\0';
+        if (!len) continue;
+        IPW_GROW(list, cap, n + 2);
+        list[n++] = t;
+    }
+    list[n] = NULL;
+    return list;
 }

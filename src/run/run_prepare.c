@@ -8,27 +8,6 @@
 #include "run/limit_check.h"
 #include "run/run_priv.h"
 
-/* Splits only at commas and trims blanks: a tool can be a path, and a path can contain blanks. */
-static void cut_tools(struct run *run)
-{
-    size_t n = 0, cap = 0;
-    char *save = NULL;
-
-    if (!run->o->agent.tools) return;
-    run->tools_text = ipw_strdup(run->o->agent.tools);
-    IPW_GROW(run->tools, cap, 1);
-    for (char *t = strtok_r(run->tools_text, ",", &save); t; t = strtok_r(NULL, ",", &save)) {
-        size_t len;
-
-        t += strspn(t, " \t\n");
-        for (len = strlen(t); len && strchr(" \t\n", t[len - 1]);) t[--len] = '\0';
-        if (!len) continue;
-        IPW_GROW(run->tools, cap, n + 2);
-        run->tools[n++] = t;
-    }
-    run->tools[n] = NULL;
-}
-
 static int check_options(struct run *run, struct ipw_err *err)
 {
     const struct ipw_run_options *o = run->o;
@@ -72,7 +51,7 @@ static int load_agent(struct run *run, struct ipw_err *err)
     const char *const *paths = ipw_script_paths(&run->o->script);
     int rc;
 
-    cut_tools(run);
+    run->tools = ipw_tools_cut(&run->tools_text, o->tools);
     run->config = (struct ipw_agent_config){.max_turns = o->max_turns,
                                             .temperature = o->temperature,
                                             .seed = o->seed,

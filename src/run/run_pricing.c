@@ -62,7 +62,7 @@ double ipw_pricing_event(const struct ipw_pricing *p, struct ipw_event *e)
     double usd, most;
 
     if (e->kind != IPW_EV_LM_END) return 0;
-    if (f->cost_known) return f->cost_usd;
+    if (f->cost.known) return f->cost.usd;
     if (p->free) {
         usd = most = 0;
     } else {
@@ -73,11 +73,9 @@ double ipw_pricing_event(const struct ipw_pricing *p, struct ipw_event *e)
         usd = ipw_price_cost(price, &usage);
         most = ipw_price_cost_at_most(price, &usage);
     }
-    if (!isnan(usd)) {
-        f->cost_known = true;
-        f->cost_usd = usd;
-        f->cost_source = p->free ? "free" : "table";
-    }
+    if (!isnan(usd))
+        f->cost =
+            (struct ipw_lm_cost){.known = true, .usd = usd, .source = p->free ? "free" : "table"};
     return most;
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "io/sandbox.h"
 #include "script/search.h"
 #include "script/vm.h"
 
@@ -12,10 +13,11 @@ const struct ipw_opt ipw_script_option_rows[] = {
     {"lua-path", 0, IPW_OPT_FLAG, AT(lua_path), NULL, "let require search Lua's own folders (LUA_PATH_5_4)"},
     {"allow-native", 0, IPW_OPT_FLAG, AT(allow_native), NULL, "let require load C modules, without protection"},
     {"no-proc", 0, IPW_OPT_FLAG, AT(no_proc), NULL, "forbid starting programs"},
+    {"unsafe-tools", 0, IPW_OPT_FLAG, AT(unsafe_tools), NULL, "start programs without a sandbox, with your rights"},
     {"no-web", 0, IPW_OPT_FLAG, AT(no_web), NULL, "forbid web requests by tools"},
     {"web-allow", 0, IPW_OPT_LIST, AT(web_allow), "HOST[:PORT]", "allow this host, even if private; '*': any"},
     {"web-via-proxy", 0, IPW_OPT_FLAG, AT(web_via_proxy), NULL, "let tools use the environment's proxy"},
-    {"read", 0, IPW_OPT_LIST, AT(read), "DIR", "let ipw.sqlite read below this folder"},
+    {"read", 0, IPW_OPT_LIST, AT(read), "DIR", "let programs and ipw.sqlite read this folder"},
     {"workspace-size", 0, IPW_OPT_BYTES, AT(workspace_bytes), "SIZE", "bytes in a query's workspace (default: 256M)", 1024, INT64_C(1) << 50},
     {"workspace-files", 0, IPW_OPT_INT, AT(workspace_files), "N", "files and folders in a workspace (default: 10000)", 1, 1000000000},
     IPW_OPT_END,
@@ -32,6 +34,24 @@ struct ipw_quota ipw_script_quota(const struct ipw_script_options *o)
     return (struct ipw_quota){
         .max_bytes = o->workspace_bytes ? o->workspace_bytes : IPW_WORKSPACE_BYTES,
         .max_files = o->workspace_files ? (size_t)o->workspace_files : IPW_WORKSPACE_FILES};
+}
+
+static const char *no_programs(const struct ipw_script_options *o)
+{
+    if (o->no_proc) return "child processes are switched off by --no-proc";
+    if (o->unsafe_tools || ipw_sandbox_found()) return NULL;
+    return "programs run in a sandbox only, and bubblewrap is not installed: apt-get install "
+           "bubblewrap, or use --unsafe-tools";
+}
+
+void ipw_script_grants(struct ipw_host_grants *out, const struct ipw_script_options *o)
+{
+    *out = (struct ipw_host_grants){.quota = ipw_script_quota(o),
+                                    .sandbox = !o->unsafe_tools,
+                                    .readable = (const char *const *)o->read.items,
+                                    .no_web = "web requests are switched off by --no-web",
+                                    .no_proc = no_programs(o)};
+    out->may_start = !out->no_proc;
 }
 
 void ipw_script_options_apply(const struct ipw_script_options *o)

@@ -9,7 +9,7 @@
 
 #include "base/option.h"
 #include "io/http_web.h"
-#include "script/quota.h"
+#include "script/host.h"
 
 #define IPW_WORKSPACE_BYTES (256 * IPW_MIB)
 enum { IPW_WORKSPACE_FILES = 10000 };
@@ -19,7 +19,7 @@ struct ipw_script_options {
     struct ipw_opt_list web_allow, read;
     size_t workspace_bytes;  /* 0: IPW_WORKSPACE_BYTES */
     int64_t workspace_files; /* 0: IPW_WORKSPACE_FILES */
-    bool lua_path, allow_native, no_proc, no_web, web_via_proxy;
+    bool lua_path, allow_native, no_proc, unsafe_tools, no_web, web_via_proxy;
 };
 
 /* Rows of an option table, for a struct ipw_script_options. */
@@ -28,6 +28,9 @@ extern const struct ipw_opt ipw_script_option_rows[];
 /* The --path folders in the form that the floors below take. */
 const char *const *ipw_script_paths(const struct ipw_script_options *o);
 struct ipw_quota ipw_script_quota(const struct ipw_script_options *o);
+/* What scripts may do by these options, but for web requests: `web` and `may_fetch` are the caller's.
+ * The lists stay the options' own. */
+void ipw_script_grants(struct ipw_host_grants *out, const struct ipw_script_options *o);
 void ipw_script_options_apply(const struct ipw_script_options *o);
 /* The web settings of ipw.http; NULL with --no-web. */
 struct ipw_web *ipw_script_web(const struct ipw_script_options *o, struct ipw_loop *loop,

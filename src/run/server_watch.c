@@ -130,9 +130,9 @@ static void adapt(struct ipw_server_watch *w, const struct ipw_lm_facts *f, int6
         .seen = f->outcome == IPW_LM_OK ? IPW_ADAPTIVE_GOOD
                 : f->status == 429      ? IPW_ADAPTIVE_BUSY
                                         : IPW_ADAPTIVE_OTHER,
-        .sent_ns = f->sent_ns,
+        .sent_ns = f->times.sent_ns,
         .t_ns = t_ns,
-        .ttft_ns = f->first_token_ns ? f->first_token_ns - f->sent_ns : 0,
+        .ttft_ns = f->times.first_token_ns ? f->times.first_token_ns - f->times.sent_ns : 0,
         .in_flight = (int)ipw_llm_in_flight(w->llm) + 1,
     };
     struct ipw_buf data = IPW_BUF(IPW_KIB);

@@ -6,37 +6,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/open.h"
 #include "json/jsonl.h"
 #include "script/embedded.h"
 
 enum { MAX_FILE_BYTES = 256 * 1024 * 1024 };
 
+const char *ipw_workspace_make(char **path, const char *folder, int32_t query)
+{
+    if (*path) return *path;
+    *path = ipw_asprintf("%s/q%04d", folder, (int)query);
+    if (TEMP_FAILURE_RETRY(mkdir(*path, 0700)) == 0) return *path;
+    ipw_log(IPW_LOG_WARN, "%s: %s", *path, strerror(errno));
+    free(*path);
+    *path = NULL;
+    return NULL;
+}
+
 /* A copy for the tools.  It need not survive a crash, so it is not synced. */
 static int write_copy(const char *path, const char *bytes, size_t n, struct ipw_err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    size_t done = 0;
+    int errnum = fd < 0 || ipw_write_all(fd, bytes, n) ? errno : 0;
 
-    if (fd < 0) return ipw_fail_errno(err, errno, "%s: cannot be written", path);
-    while (done < n) {
-        ssize_t k = write(fd, bytes + done, n - done);
-        if (k < 0 && errno == EINTR) continue;
-        if (k < 0) {
-            int errnum = errno;
-            close(fd);
-            return ipw_fail_errno(err, errnum, "%s: cannot be written", path);
-        }
-        done += (size_t)k;
-    }
-    if (close(fd)) return ipw_fail_errno(err, errno, "%s: cannot be written", path);
-    return 0;
+    if (fd >= 0 && close(fd) && !errnum) errnum = errno;
+    return errnum ? ipw_fail_errno(err, errnum, "%s: cannot be written", path) : 0;
 }
 
-int ipw_workspace_put(const char *folder, const struct ipw_case_file *file, struct ipw_err *err)
+static int put_file(const char *folder, const struct ipw_case_file *file, struct ipw_err *err)
 {
     const struct ipw_embedded_file *embedded = NULL;
     struct ipw_buf bytes = IPW_BUF(MAX_FILE_BYTES);
@@ -60,6 +62,18 @@ int ipw_workspace_put(const char *folder, const struct ipw_case_file *file, stru
                         embedded ? embedded->n : bytes.len, err);
     free(path);
     ipw_buf_release(&bytes);
+    return rc;
+}
+
+int ipw_workspace_fill(const char *(*folder)(void *ud), void *ud, const struct ipw_case *c,
+                       struct ipw_err *err)
+{
+    const char *path = c->n_files ? folder(ud) : NULL;
+    int rc = 0;
+
+    if (c->n_files && !path)
+        return ipw_fail(err, IPW_EIO, "no workspace for attachment '%s'", c->files[0].name);
+    for (size_t i = 0; i < c->n_files && !rc; i++) rc = put_file(path, &c->files[i], err);
     return rc;
 }
 

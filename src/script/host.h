@@ -78,11 +78,14 @@ struct ipw_host_model {
 
 /* What the run allows a script to do outside of its Lua state. */
 struct ipw_host_grants {
-    struct ipw_quota quota;       /* of the workspace */
-    const char *const *readable;  /* folders outside of the workspace, NULL-terminated; or NULL */
+    struct ipw_quota quota; /* of the workspace */
+    /* Folders outside of the workspace that ipw.sqlite and programs in a sandbox may read;
+     * NULL-terminated, or NULL. */
+    const char *const *readable;
     struct ipw_web *web;          /* for ipw.http; NULL: the run does not grant it */
     bool may_fetch;               /* web requests; in a replay: the saved run allowed them */
     bool may_start;               /* children, through ipw.proc */
+    bool sandbox;                 /* which then run in a sandbox (io/sandbox.h) */
     const char *no_web, *no_proc; /* messages: how to allow what was refused */
 };
 

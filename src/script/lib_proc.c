@@ -92,14 +92,31 @@ static void proc_release(struct ipw_op *base)
     free((void *)op->result.err);
 }
 
+static void push_no_sandbox(lua_State *L, const struct ipw_proc_result *r)
+{
+    size_t line = 0;
+
+    while (line < r->err_len && r->err[line] != '\n') line++;
+    lua_pushfstring(L, "no program was started: the sandbox could not be made (");
+    if (line)
+        lua_pushlstring(L, r->err, line);
+    else
+        lua_pushfstring(L, "bwrap: %s",
+                        r->exec_errno ? strerror(r->exec_errno) : "it said nothing");
+    lua_pushstring(L, "): see ipw-agent doctor, or use --unsafe-tools");
+    lua_concat(L, 3);
+}
+
 static int push_outcome(lua_State *L, const struct proc_op *op)
 {
     const struct ipw_proc_result *r = &op->result;
 
-    if (op->code || r->exec_errno) {
+    if (op->code || r->exec_errno || r->no_sandbox) {
         lua_pushnil(L);
         if (op->code)
             lua_pushstring(L, op->err.text);
+        else if (r->no_sandbox)
+            push_no_sandbox(L, r);
         else
             lua_pushfstring(L, "%s: %s", op->argv[0], strerror(r->exec_errno));
         return 2;
@@ -191,6 +208,8 @@ static int proc_run(lua_State *L)
     request.input = op->input;
     request.input_len = op->input_len;
     request.cwd = ipw_host_workspace(host);
+    request.sandbox = host->grants.sandbox;
+    request.reads = host->grants.readable;
     op->code =
         ipw_quota_child_begins(&host->grants.quota, request.cwd, &request.file_bytes, &op->err);
     if (!op->code) {

@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "json/jsonl.h"
+#include "json/document.h"
 #include "json/write.h"
 #include "llm/record_lookup.h"
 #include "serve/recorded_write.h"
-#include "trace/saved_manifest.h"
 
 struct ipw_serve_recorded {
     struct ipw_record_lookup *record;
@@ -25,7 +24,7 @@ static int check_manifest(const struct ipw_serve_recorded_options *o, struct ipw
     struct ipw_json *manifest;
     const char *redacted;
     bool no_content;
-    int rc = ipw_saved_manifest_read(&manifest, o->run, err);
+    int rc = ipw_json_read(&manifest, o->run, "manifest.json", err);
 
     redacted = ipw_json_str(ipw_json_get(manifest, "redacted"), NULL);
     no_content = ipw_json_bool(ipw_json_get(ipw_json_get(manifest, "config"), "no_content"), false);

@@ -15,7 +15,7 @@ static int64_t scaled(const struct ipw_serve_told *told, int64_t ns)
 /* The time from the request to an instant of the saved attempt; `fallback_ns` if it is unknown. */
 static int64_t since_sent(const struct ipw_serve_told *told, int64_t t_ns, int64_t fallback_ns)
 {
-    int64_t sent_ns = told->reply->event.lm.sent_ns;
+    int64_t sent_ns = told->reply->event.lm.times.sent_ns;
 
     return t_ns && sent_ns && t_ns >= sent_ns ? t_ns - sent_ns : fallback_ns;
 }
@@ -166,7 +166,7 @@ static bool send_arrivals(struct writing *s)
 {
     const struct ipw_lm_facts *f = &s->told->reply->event.lm;
     const char *at = ipw_buf_str(&s->r.arrivals);
-    int64_t first_ns = since_sent(s->told, f->first_event_ns, 0);
+    int64_t first_ns = since_sent(s->told, f->times.first_event_ns, 0);
     struct ipw_arrival a = {0};
     bool any = false;
 
@@ -205,8 +205,8 @@ static void send_evenly(struct writing *s)
 {
     const struct ipw_lm_facts *f = &s->told->reply->event.lm;
     int64_t close_ns = since_sent(s->told, s->told->reply->event.t_ns, 0);
-    int64_t last_ns = since_sent(s->told, f->last_token_ns, close_ns);
-    int64_t first_ns = since_sent(s->told, f->first_token_ns, last_ns);
+    int64_t last_ns = since_sent(s->told, f->times.last_token_ns, close_ns);
+    int64_t first_ns = since_sent(s->told, f->times.first_token_ns, last_ns);
     size_t total = s->r.reasoning.len + s->r.text.len, n = f->chunks > 1 ? (size_t)f->chunks : 1;
     const struct {
         const char *key;

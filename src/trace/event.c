@@ -61,7 +61,7 @@ static void put_gap(struct ipw_jw *w, const struct ipw_spec *s, const void *cons
 {
     const struct ipw_event *e = of[0];
 
-    if (e->lm.gaps > 0)
+    if (e->lm.times.gaps > 0)
         ipw_jw_kint(w, s->key, *(const int64_t *)(const void *)((const char *)e + s->at));
 }
 
@@ -69,27 +69,29 @@ static void put_cost(struct ipw_jw *w, const struct ipw_spec *s, const void *con
 {
     const struct ipw_event *e = of[0];
 
-    if (e->lm.cost_known) ipw_jw_knum(w, s->key, e->lm.cost_usd);
+    if (e->lm.cost.known) ipw_jw_knum(w, s->key, e->lm.cost.usd);
 }
 
 static void put_cost_source(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_event *e = of[0];
 
-    if (e->lm.cost_known) ipw_jw_kstr(w, s->key, e->lm.cost_source);
+    if (e->lm.cost.known) ipw_jw_kstr(w, s->key, e->lm.cost.source);
 }
 
 /* clang-format off */
-#define DATA               PUT("data", O | OPT, put_data, 0)
-#define EVENT              PUT("event", T, put_kind, 0)
-#define QUERY              HELD("query", I, 0, struct ipw_event, query)
-#define ROWS               HELD("rows", C | OPT, 0, struct ipw_event, rows)
-#define SPAN               HELD("span", C, 0, struct ipw_event, span)
-#define T_NS               HELD("t_ns", I, 0, struct ipw_event, t_ns)
-#define LM(member, kinds)  HELD(#member, kinds, 0, struct ipw_event, lm.member)
-#define LM_PUT(member, kinds, function)                                                            \
-    {.key = #member, .kind = kinds, .put = function, .at = offsetof(struct ipw_event, lm.member),  \
+#define DATA                 PUT("data", O | OPT, put_data, 0)
+#define EVENT                PUT("event", T, put_kind, 0)
+#define QUERY                HELD("query", I, 0, struct ipw_event, query)
+#define ROWS                 HELD("rows", C | OPT, 0, struct ipw_event, rows)
+#define SPAN                 HELD("span", C, 0, struct ipw_event, span)
+#define T_NS                 HELD("t_ns", I, 0, struct ipw_event, t_ns)
+#define LM(member, kinds)    HELD(#member, kinds, 0, struct ipw_event, lm.member)
+#define TIME(member, kinds)  HELD(#member, kinds, 0, struct ipw_event, lm.times.member)
+#define LM_PUT(name, kinds, member, function)                                                      \
+    {.key = name, .kind = kinds, .put = function, .at = offsetof(struct ipw_event, lm.member),     \
      .hold = HOLD(struct ipw_event, lm.member)}
+#define GAP(member)          LM_PUT(#member, C | OPT, times.member, put_gap)
 #define TOOL(member, kinds)  HELD(#member, kinds, 0, struct ipw_event, tool.member)
 #define ASKED(member, kinds) HELD(#member, kinds, 0, struct ipw_event, q.member)
 
@@ -124,29 +126,29 @@ static const struct ipw_spec lm_end[] = {
     LM(cached_tokens, CZ),
     LM(calls, C),
     LM(chunks, CZ),
-    LM(connect_ns, C | OPT),
-    LM_PUT(cost_source, TZ | OPT, put_cost_source),
-    LM_PUT(cost_usd, N | OPT, put_cost),
+    TIME(connect_ns, C | OPT),
+    LM_PUT("cost_source", TZ | OPT, cost.source, put_cost_source),
+    LM_PUT("cost_usd", N | OPT, cost.usd, put_cost),
     DATA,
-    LM(dns_ns, C | OPT),
+    TIME(dns_ns, C | OPT),
     LM(endpoint, T | OPT),
     LM(error, TZ),
     EVENT,
     LM(finish_reason, TZ),
-    LM(first_byte_ns, IZ),
-    LM(first_call_ns, C | OPT),
-    LM(first_event_ns, C | OPT),
-    LM(first_reasoning_ns, C | OPT),
-    LM(first_text_ns, C | OPT),
-    LM(first_token_ns, IZ),
-    LM_PUT(gap_max_ns, C | OPT, put_gap),
-    LM_PUT(gap_p50_ns, C | OPT, put_gap),
-    LM_PUT(gap_p90_ns, C | OPT, put_gap),
-    LM_PUT(gap_p99_ns, C | OPT, put_gap),
-    LM(gaps, C | OPT),
-    LM(headers_ns, C | OPT),
+    TIME(first_byte_ns, IZ),
+    TIME(first_call_ns, C | OPT),
+    TIME(first_event_ns, C | OPT),
+    TIME(first_reasoning_ns, C | OPT),
+    TIME(first_text_ns, C | OPT),
+    TIME(first_token_ns, IZ),
+    GAP(gap_max_ns),
+    GAP(gap_p50_ns),
+    GAP(gap_p90_ns),
+    GAP(gap_p99_ns),
+    TIME(gaps, C | OPT),
+    TIME(headers_ns, C | OPT),
     LM(input_tokens, CZ),
-    LM(last_token_ns, IZ),
+    TIME(last_token_ns, IZ),
     LM(malformed, B),
     LM(model, TZ),
     {.key = "outcome", .kind = T, .words = outcome_names, .hold = IPW_HOLD_WORD,
@@ -159,15 +161,15 @@ static const struct ipw_spec lm_end[] = {
     LM(retryable, B | OPT),
     LM(reused, B | OPT),
     ROWS,
-    LM(second_token_ns, C | OPT),
-    LM(sent_ns, IZ),
-    LM(server_decode_ns, C | OPT),
-    LM(server_prefill_ns, C | OPT),
-    LM(server_queue_ns, C | OPT),
+    TIME(second_token_ns, C | OPT),
+    TIME(sent_ns, IZ),
+    TIME(server_decode_ns, C | OPT),
+    TIME(server_prefill_ns, C | OPT),
+    TIME(server_queue_ns, C | OPT),
     SPAN,
     LM(status, C),
     T_NS,
-    LM(tls_ns, C | OPT),
+    TIME(tls_ns, C | OPT),
     LM(tokens_estimated, B),
     LM(will_retry, B),
     END,
@@ -262,8 +264,8 @@ int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ip
     }
     ipw_spec_read(line, tables[kind], (void *const[]){&e});
     e.query = (int32_t)ipw_json_int(ipw_json_get(line, "query"), -1);
-    e.lm.cost_known = e.kind == IPW_EV_LM_END && !isnan(e.lm.cost_usd);
-    if (!e.lm.cost_known) e.lm.cost_usd = 0;
+    e.lm.cost.known = e.kind == IPW_EV_LM_END && !isnan(e.lm.cost.usd);
+    if (!e.lm.cost.known) e.lm.cost.usd = 0;
     *out = e;
     return 0;
 }

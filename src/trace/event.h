@@ -52,6 +52,25 @@ enum ipw_lm_outcome {
 };
 const char *ipw_lm_outcome_name(enum ipw_lm_outcome outcome);
 
+/* Times of an attempt, on the run's clock; 0: unknown. */
+struct ipw_lm_times {
+    int64_t sent_ns; /* the request's start */
+    /* Arrival of the status line, of the first byte, of the first event of any kind. */
+    int64_t headers_ns, first_byte_ns, first_event_ns;
+    int64_t first_token_ns, second_token_ns, last_token_ns;
+    int64_t first_text_ns, first_reasoning_ns, first_call_ns;
+    int64_t dns_ns, connect_ns, tls_ns; /* durations; 0 on a reused connection */
+    int64_t gaps; /* gaps between content events: their number, then quantiles (0 gaps: unknown) */
+    int64_t gap_p50_ns, gap_p90_ns, gap_p99_ns, gap_max_ns;
+    int64_t server_queue_ns, server_prefill_ns, server_decode_ns; /* as the server reported them */
+};
+
+struct ipw_lm_cost {
+    bool known; /* false: usd is unknown */
+    double usd;
+    const char *source; /* "provider", "table" or "free" */
+};
+
 /* For IPW_EV_LM_END, whose t_ns is the attempt's close; LM_START: attempt, model. */
 struct ipw_lm_facts {
     int attempt;     /* counted from 1, within one chat call */
@@ -62,32 +81,21 @@ struct ipw_lm_facts {
     const char *error;         /* one line, or NULL */
     const char *model;         /* as the server named it, or NULL */
     const char *finish_reason; /* the server's own word, or NULL */
-    int64_t sent_ns, first_byte_ns, first_token_ns, last_token_ns;        /* 0: unknown */
+    struct ipw_lm_times times;
     int64_t input_tokens, output_tokens, cached_tokens, reasoning_tokens; /* -1: unknown */
     bool tokens_estimated;
     int calls;      /* number of tool calls in the reply */
     int64_t chunks; /* number of content events of a stream */
     int64_t bytes_sent, bytes_received;
-    bool malformed; /* a later note sets it: the agent could not use the reply */
-    /* Further stamps of the same clock; 0: unknown.  `sent_ns` is the request's start. */
-    /* Arrival of the status line; of the first event of any kind. */
-    int64_t headers_ns, first_event_ns;
-    int64_t first_text_ns, first_reasoning_ns, first_call_ns, second_token_ns;
-    int64_t dns_ns, connect_ns, tls_ns; /* durations; 0 on a reused connection */
-    int64_t gaps; /* gaps between content events: their number, then quantiles (0 gaps: unknown) */
-    int64_t gap_p50_ns, gap_p90_ns, gap_p99_ns, gap_max_ns;
-    /* As the server reported them; 0: unknown. */
-    int64_t server_queue_ns, server_prefill_ns, server_decode_ns;
+    bool malformed;        /* a later note sets it: the agent could not use the reply */
     int64_t retry_wait_ns; /* announced wait before the next attempt; 0: no attempt follows */
     const char *endpoint;  /* the base URL of the request, or NULL */
     /* reused: an open connection; resent: sent twice, the server saw only the second. */
     bool reused, resent;
-    bool cost_known; /* false: cost_usd is unknown */
-    double cost_usd;
-    const char *cost_source; /* "provider", "table" or "free" */
-    const char *asked;       /* END: the model's name in the request; not written */
-    int64_t forced_tokens;   /* END: the output length that the request forces, or 0; not written */
-    int64_t held_ns;         /* START: how long the in-flight limit delayed it */
+    struct ipw_lm_cost cost;
+    const char *asked;     /* END: the model's name in the request; not written */
+    int64_t forced_tokens; /* END: the output length that the request forces, or 0; not written */
+    int64_t held_ns;       /* START: how long the in-flight limit delayed it */
     /* END: CPU time of this thread from the request's creation until it was sent, or 0; not
      * written. */
     int64_t send_cpu_ns;

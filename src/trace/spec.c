@@ -1,8 +1,39 @@
 #include "trace/spec.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/buf.h"
+
+/* Where a value is: its path is only spelled out for a fault. */
+struct place {
+    const struct place *in; /* NULL: `key` is the text of a path */
+    const char *key;        /* NULL: the element `index` of a list */
+    size_t index;
+};
+
+static void spell(struct ipw_buf *out, const struct place *at)
+{
+    if (at->in) spell(out, at->in);
+    if (!at->in)
+        ipw_buf_adds(out, at->key);
+    else if (at->key)
+        ipw_buf_addf(out, "%s%.60s", out->len ? "." : "", at->key);
+    else
+        ipw_buf_addf(out, "[%zu]", at->index);
+}
+
+/* The start of a message: "turns[2].energy.gpu: ", "" at the top. */
+static int fault(struct ipw_err *err, const struct place *at, const char *text)
+{
+    struct ipw_buf path = IPW_BUF(4096);
+    int rc;
+
+    spell(&path, at);
+    rc = ipw_fail(err, IPW_EPARSE, "%s%s%s", ipw_buf_str(&path), path.len ? ": " : "", text);
+    ipw_buf_release(&path);
+    return rc;
+}
 
 static unsigned kind_of(const struct ipw_json *node)
 {
@@ -30,68 +61,71 @@ static const char *word_of(unsigned kind)
                                   : "an object";
 }
 
-static int wrong_kind(const struct ipw_spec *s, unsigned found, const char *path,
-                      struct ipw_err *err)
+static int check_object(const struct ipw_json *object, const struct ipw_spec *table,
+                        const struct place *at, struct ipw_err *err);
+
+static int wrong_kind(unsigned kind, unsigned found, const struct place *at, struct ipw_err *err)
 {
-    return ipw_fail(err, IPW_EPARSE, "%s: expected %s%s, found %s", path,
-                    word_of(s->kind & ~(unsigned)IPW_SPEC_NULL),
-                    s->kind & IPW_SPEC_NULL ? " or null" : "", word_of(found));
+    struct ipw_buf text = IPW_BUF(256);
+    int rc;
+
+    ipw_buf_addf(&text, "expected %s%s, found %s", word_of(kind & ~(unsigned)IPW_SPEC_NULL),
+                 kind & IPW_SPEC_NULL ? " or null" : "", word_of(found));
+    rc = fault(err, at, ipw_buf_str(&text));
+    ipw_buf_release(&text);
+    return rc;
 }
 
-static int check_each(const struct ipw_json *node, const struct ipw_spec *of, const char *path,
-                      bool list, struct ipw_err *err)
+static int check_each(const struct ipw_json *node, const struct ipw_spec *of,
+                      const struct place *at, bool list, struct ipw_err *err)
 {
-    size_t i = 0;
+    struct place each = {.in = at};
 
-    for (const struct ipw_json *c = ipw_json_first(node); c; c = ipw_json_next(c), i++) {
-        char at[192];
-
-        if (!list && ipw_json_is_null(c)) continue; /* this name has no value */
-        if (list) {
-            snprintf(at, sizeof at, "%s[%zu]", path, i);
-        } else {
-            snprintf(at, sizeof at, "%s.%.60s", path, ipw_json_key(c));
-        }
-        if (ipw_json_kind(c) != IPW_JSON_OBJ)
-            return ipw_fail(err, IPW_EPARSE, "%s: expected an object, found %s", at,
-                            word_of(kind_of(c)));
-        if (ipw_spec_check(c, of, at, err) < 0) return err->code;
+    for (const struct ipw_json *c = ipw_json_first(node); c; c = ipw_json_next(c), each.index++) {
+        if (!list && ipw_json_is_null(c)) continue; /* a name of which nothing is known */
+        if (!list) each.key = ipw_json_key(c);
+        if (check_object(c, of, &each, err) < 0) return err->code;
     }
     return 0;
 }
 
-static int check_text(const struct ipw_json *node, const struct ipw_spec *s, const char *path,
+static int check_text(const struct ipw_json *node, const struct ipw_spec *s, const struct place *at,
                       struct ipw_err *err)
 {
     const char *text = ipw_json_str(node, "");
+    struct ipw_buf why = IPW_BUF(256);
+    int rc;
 
     for (size_t i = 0; s->words[i]; i++) {
         if (strcmp(s->words[i], text) == 0) return 0;
     }
-    return ipw_fail(err, IPW_EPARSE, "%s: '%.40s' is not an allowed value", path, text);
+    ipw_buf_addf(&why, "'%.40s' is not an allowed value", text);
+    rc = fault(err, at, ipw_buf_str(&why));
+    ipw_buf_release(&why);
+    return rc;
 }
 
-static int check_member(const struct ipw_json *node, const struct ipw_spec *s, const char *path,
-                        struct ipw_err *err)
+static int check_member(const struct ipw_json *node, const struct ipw_spec *s,
+                        const struct place *at, struct ipw_err *err)
 {
     unsigned found = kind_of(node);
 
-    if (!(found & s->kind)) return wrong_kind(s, found, path, err);
+    if (!(found & s->kind)) return wrong_kind(s->kind, found, at, err);
     if (found & IPW_SPEC_NUM) {
-        if (!isfinite(ipw_json_num(node, NAN)))
-            return ipw_fail(err, IPW_EPARSE, "%s: is no finite number", path);
-        if ((s->kind & IPW_SPEC_COUNT) && ipw_json_num(node, 0) < 0)
-            return ipw_fail(err, IPW_EPARSE, "%s: is negative", path);
+        double value = ipw_json_num(node, NAN);
+
+        if (!isfinite(value)) return fault(err, at, "is no finite number");
+        if ((s->kind & IPW_SPEC_COUNT) && value < 0) return fault(err, at, "is negative");
     }
-    if ((found & IPW_SPEC_TEXT) && s->words) return check_text(node, s, path, err);
+    if ((found & IPW_SPEC_TEXT) && s->words) return check_text(node, s, at, err);
     if (!s->of) return 0;
-    if (found & IPW_SPEC_ARR) return check_each(node, s->of, path, true, err);
+    if (found & IPW_SPEC_ARR) return check_each(node, s->of, at, true, err);
     if (!(found & IPW_SPEC_OBJ)) return 0;
-    return s->kind & IPW_SPEC_EACH ? check_each(node, s->of, path, false, err)
-                                   : ipw_spec_check(node, s->of, path, err);
+    return s->kind & IPW_SPEC_EACH ? check_each(node, s->of, at, false, err)
+                                   : check_object(node, s->of, at, err);
 }
 
-static int check_order(const struct ipw_json *object, const char *where, struct ipw_err *err)
+static int check_order(const struct ipw_json *object, const struct place *at, struct ipw_err *err)
 {
     const char *before = NULL;
 
@@ -100,9 +134,33 @@ static int check_order(const struct ipw_json *object, const char *where, struct 
         int order = before ? strcmp(before, key) : -1;
 
         if (order >= 0)
-            return ipw_fail(err, IPW_EPARSE, "%s%s%.60s: %s", where, *where ? "." : "", key,
-                            order == 0 ? "stands twice" : "keys are not in order");
+            return fault(err, &(struct place){.in = at, .key = key},
+                         order == 0 ? "stands twice" : "keys are not in order");
         before = key;
+    }
+    return 0;
+}
+
+/* Table and object are both in the order of their keys: one walk along both. */
+static int check_object(const struct ipw_json *object, const struct ipw_spec *table,
+                        const struct place *at, struct ipw_err *err)
+{
+    const struct ipw_json *node;
+
+    if (ipw_json_kind(object) != IPW_JSON_OBJ)
+        return wrong_kind(IPW_SPEC_OBJ, kind_of(object), at, err);
+    if (check_order(object, at, err) < 0) return err->code;
+    node = ipw_json_first(object);
+    for (const struct ipw_spec *s = table; s->key; s++) {
+        struct place member = {.in = at, .key = s->key};
+        int order = -1;
+
+        while (node && (order = strcmp(ipw_json_key(node), s->key)) < 0) node = ipw_json_next(node);
+        if (!node || order) {
+            if (s->kind & IPW_SPEC_OPTIONAL) continue;
+            return fault(err, &member, "missing");
+        }
+        if (check_member(node, s, &member, err) < 0) return err->code;
     }
     return 0;
 }
@@ -110,20 +168,5 @@ static int check_order(const struct ipw_json *object, const char *where, struct 
 int ipw_spec_check(const struct ipw_json *object, const struct ipw_spec *table, const char *where,
                    struct ipw_err *err)
 {
-    if (ipw_json_kind(object) != IPW_JSON_OBJ)
-        return ipw_fail(err, IPW_EPARSE, "%s%sexpected an object, found %s", where,
-                        *where ? ": " : "", word_of(kind_of(object)));
-    if (check_order(object, where, err) < 0) return err->code;
-    for (const struct ipw_spec *s = table; s->key; s++) {
-        const struct ipw_json *node = ipw_json_get(object, s->key);
-        char path[192];
-
-        snprintf(path, sizeof path, "%s%s%s", where, *where ? "." : "", s->key);
-        if (!node) {
-            if (s->kind & IPW_SPEC_OPTIONAL) continue;
-            return ipw_fail(err, IPW_EPARSE, "%s: missing", path);
-        }
-        if (check_member(node, s, path, err) < 0) return err->code;
-    }
-    return 0;
+    return check_object(object, table, &(struct place){.key = where}, err);
 }

@@ -95,14 +95,43 @@ void ipw_spec_cut(const struct ipw_spec *table, void *const *of)
     }
 }
 
+/* The member of a key.  Our own files have their keys in the order of the table, which is walked beside
+ * them: *next is where the walk is. */
+static const struct ipw_json *member_of(const struct ipw_json *object, const char *key,
+                                        const struct ipw_json **next, bool sorted)
+{
+    const struct ipw_json *node = *next;
+    int order = -1;
+
+    if (!sorted) return ipw_json_get(object, key);
+    while (node && (order = strcmp(ipw_json_key(node), key)) < 0) node = ipw_json_next(node);
+    *next = node;
+    return node && !order ? node : NULL;
+}
+
+static bool is_sorted(const struct ipw_json *object)
+{
+    const char *before = NULL;
+
+    if (ipw_json_kind(object) != IPW_JSON_OBJ) return false;
+    for (const struct ipw_json *m = ipw_json_first(object); m; m = ipw_json_next(m)) {
+        if (before && strcmp(before, ipw_json_key(m)) >= 0) return false;
+        before = ipw_json_key(m);
+    }
+    return true;
+}
+
 void ipw_spec_read(const struct ipw_json *object, const struct ipw_spec *table, void *const *of)
 {
+    bool sorted = is_sorted(object);
+    const struct ipw_json *next = sorted ? ipw_json_first(object) : NULL;
+
     for (const struct ipw_spec *s = table; s->key; s++) {
         const struct ipw_json *node;
         void *at;
 
         if (!s->hold) continue;
-        node = ipw_json_get(object, s->key);
+        node = member_of(object, s->key, &next, sorted);
         at = (char *)of[s->base] + s->at;
 
         switch ((enum ipw_spec_hold)s->hold) {

@@ -25,22 +25,24 @@ static double joules(const struct ipw_json *energy, int domain)
 
 static bool same_number(double a, double b) { return isnan(a) ? isnan(b) != 0 : a == b; }
 
-static int check_figure(const struct ipw_json *figure, const char *where, struct ipw_err *err)
+static int check_figure(const struct ipw_json *figure, const char *where, const char *domain,
+                        struct ipw_err *err)
 {
     double j = ipw_json_get_num(figure, "joules"), lo = ipw_json_get_num(figure, "lo"),
            hi = ipw_json_get_num(figure, "hi");
     bool how = ipw_json_get(figure, "provenance") != NULL;
 
     if (!isnan(j) && !how)
-        return ipw_fail(err, IPW_EPARSE, "%s: does not say how its joules were obtained", where);
+        return ipw_fail(err, IPW_EPARSE, "%s.%s: does not say how its joules were obtained", where,
+                        domain);
     if (isnan(j) && how)
-        return ipw_fail(err, IPW_EPARSE, "%s: has a provenance and no joules", where);
+        return ipw_fail(err, IPW_EPARSE, "%s.%s: has a provenance and no joules", where, domain);
     if (!isnan(j) && ((!isnan(lo) && j < lo - ROUNDING_J) || (!isnan(hi) && j > hi + ROUNDING_J)))
-        return ipw_fail(err, IPW_EPARSE, "%s.joules: %.9g is outside of its bounds [%.9g, %.9g]",
-                        where, j, lo, hi);
+        return ipw_fail(err, IPW_EPARSE, "%s.%s.joules: %.9g is outside of its bounds [%.9g, %.9g]",
+                        where, domain, j, lo, hi);
     if (ipw_json_get_num(figure, "coverage") > 1 + 1e-9 ||
         ipw_json_get_num(figure, "split_fraction") > 1 + 1e-9)
-        return ipw_fail(err, IPW_EPARSE, "%s: has a share of more than 1", where);
+        return ipw_fail(err, IPW_EPARSE, "%s.%s: has a share of more than 1", where, domain);
     return 0;
 }
 
@@ -48,10 +50,8 @@ static int check_energy(const struct ipw_json *energy, const char *where, struct
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const char *name = ipw_domain_name((enum ipw_domain)d);
-        char path[96];
 
-        snprintf(path, sizeof path, "%s.%s", where, name);
-        if (check_figure(ipw_json_get(energy, name), path, err) < 0) return err->code;
+        if (check_figure(ipw_json_get(energy, name), where, name, err) < 0) return err->code;
     }
     return 0;
 }

@@ -62,19 +62,19 @@ static struct ipw_turn *open_turn(struct ipw_turn_builder *b, int64_t t_ns)
         .inference_s = NAN,
         .ttft_s = NAN,
         .decode_s = NAN,
-        .ttfo_s = NAN,
-        .ttst_s = NAN,
-        .itl_mean_s = NAN,
-        .gap_p50_s = NAN,
-        .gap_p90_s = NAN,
-        .gap_p99_s = NAN,
-        .latency_content_s = NAN,
-        .latency_close_s = NAN,
-        .headers_s = NAN,
-        .connect_s = NAN,
-        .server_queue_s = NAN,
-        .server_prefill_s = NAN,
-        .server_decode_s = NAN,
+        .times = {.ttfo_s = NAN,
+                  .ttst_s = NAN,
+                  .itl_mean_s = NAN,
+                  .gap_p50_s = NAN,
+                  .gap_p90_s = NAN,
+                  .gap_p99_s = NAN,
+                  .latency_content_s = NAN,
+                  .latency_close_s = NAN,
+                  .headers_s = NAN,
+                  .connect_s = NAN,
+                  .server_queue_s = NAN,
+                  .server_prefill_s = NAN,
+                  .server_decode_s = NAN},
         .cost_usd = NAN,
     };
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
@@ -192,8 +192,8 @@ static void take_tokens(struct ipw_turn *turn, const struct ipw_lm_facts *f)
  * nothing; a successful one makes the sum unknown. */
 static void take_cost(struct ipw_turn *turn, const struct ipw_lm_facts *f)
 {
-    if (f->cost_known)
-        turn->cost_usd = isnan(turn->cost_usd) ? f->cost_usd : turn->cost_usd + f->cost_usd;
+    if (f->cost.known)
+        turn->cost_usd = isnan(turn->cost_usd) ? f->cost.usd : turn->cost_usd + f->cost.usd;
     else if (f->outcome == IPW_LM_OK)
         turn->cost_usd = NAN;
 }
@@ -206,34 +206,58 @@ static double from_start(int64_t sent_ns, int64_t t_ns)
 
 static double duration(int64_t ns) { return ns > 0 ? ipw_ns_to_s(ns) : NAN; }
 
-static void take_times(struct ipw_turn *turn, const struct ipw_lm_facts *f, int64_t sent_ns,
-                       int64_t close_ns)
-{
-    int64_t output_ns = f->first_text_ns;
+static double between(int64_t from_ns, int64_t to_ns) { return ipw_ns_to_s(to_ns - from_ns); }
 
-    if (f->first_call_ns && (!output_ns || f->first_call_ns < output_ns))
-        output_ns = f->first_call_ns;
-    turn->ttfo_s = from_start(sent_ns, output_ns);
-    turn->ttst_s = f->second_token_ns && f->first_token_ns
-                       ? ipw_ns_to_s(f->second_token_ns - f->first_token_ns)
-                       : NAN;
-    turn->latency_content_s = from_start(sent_ns, f->last_token_ns);
-    turn->latency_close_s = from_start(sent_ns, close_ns);
-    turn->headers_s = from_start(sent_ns, f->headers_ns);
-    turn->connect_s = duration(f->dns_ns + f->connect_ns + f->tls_ns);
-    turn->server_queue_s = duration(f->server_queue_ns);
-    turn->server_prefill_s = duration(f->server_prefill_ns);
-    turn->server_decode_s = duration(f->server_decode_ns);
-    if (f->first_token_ns >= sent_ns && f->last_token_ns > f->first_token_ns &&
-        f->output_tokens >= 2)
-        turn->itl_mean_s =
-            ipw_ns_to_s(f->last_token_ns - f->first_token_ns) / (double)(f->output_tokens - 1);
-    if (f->gaps > 0) {
-        turn->gap_p50_s = ipw_ns_to_s(f->gap_p50_ns);
-        turn->gap_p90_s = ipw_ns_to_s(f->gap_p90_ns);
-        turn->gap_p99_s = ipw_ns_to_s(f->gap_p99_ns);
-    }
-    set_text(&turn->endpoint, f->endpoint);
+static void take_times(struct ipw_turn_times *out, const struct ipw_lm_times *t,
+                       int64_t output_tokens, int64_t sent_ns, int64_t close_ns)
+{
+    int64_t output_ns = t->first_text_ns;
+    bool streamed = t->first_token_ns >= sent_ns && t->last_token_ns > t->first_token_ns;
+
+    if (t->first_call_ns && (!output_ns || t->first_call_ns < output_ns))
+        output_ns = t->first_call_ns;
+    *out = (struct ipw_turn_times){
+        .ttfo_s = from_start(sent_ns, output_ns),
+        .ttst_s = t->second_token_ns && t->first_token_ns
+                      ? between(t->first_token_ns, t->second_token_ns)
+                      : NAN,
+        .itl_mean_s =
+            streamed && output_tokens >= 2
+                ? between(t->first_token_ns, t->last_token_ns) / (double)(output_tokens - 1)
+                : NAN,
+        .gap_p50_s = t->gaps > 0 ? ipw_ns_to_s(t->gap_p50_ns) : NAN,
+        .gap_p90_s = t->gaps > 0 ? ipw_ns_to_s(t->gap_p90_ns) : NAN,
+        .gap_p99_s = t->gaps > 0 ? ipw_ns_to_s(t->gap_p99_ns) : NAN,
+        .latency_content_s = from_start(sent_ns, t->last_token_ns),
+        .latency_close_s = from_start(sent_ns, close_ns),
+        .headers_s = from_start(sent_ns, t->headers_ns),
+        .connect_s = duration(t->dns_ns + t->connect_ns + t->tls_ns),
+        .server_queue_s = duration(t->server_queue_ns),
+        .server_prefill_s = duration(t->server_prefill_ns),
+        .server_decode_s = duration(t->server_decode_ns),
+    };
+}
+
+/* Prefill or decode of the successful attempt.  Spans of the turn may move. */
+static void add_phase(struct ipw_turn *turn, enum ipw_span_kind kind, int attempt, int64_t from_ns,
+                      int64_t to_ns)
+{
+    struct ipw_span *phase = add_span(turn, kind, turn->model, 0, from_ns);
+
+    phase->end_ns = to_ns;
+    phase->attempt = attempt;
+    phase->outcome = ipw_strdup("ok");
+}
+
+static void add_phases(struct ipw_turn *turn, const struct ipw_lm_times *t, int attempt,
+                       int64_t sent_ns)
+{
+    if (t->first_token_ns < sent_ns) return;
+    add_phase(turn, IPW_SPAN_PREFILL, attempt, sent_ns, t->first_token_ns);
+    turn->ttft_s = between(sent_ns, t->first_token_ns);
+    if (t->last_token_ns < t->first_token_ns) return;
+    add_phase(turn, IPW_SPAN_DECODE, attempt, t->first_token_ns, t->last_token_ns);
+    turn->decode_s = between(t->first_token_ns, t->last_token_ns);
 }
 
 static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
@@ -242,7 +266,6 @@ static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
     struct ipw_turn *turn = NULL;
     struct ipw_span *span = find_open(b, IPW_SPAN_LM, e->span, NULL, &turn);
     int64_t sent_ns;
-    int attempt;
 
     if (!span) { /* an end without a start is listed anyway, without duration */
         span = start_lm(b, e);
@@ -250,7 +273,6 @@ static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
     }
     span->end_ns = e->t_ns > span->start_ns ? e->t_ns : span->start_ns;
     if (f->attempt > 0) span->attempt = f->attempt;
-    attempt = span->attempt;
     set_text(&span->outcome, ipw_lm_outcome_name(f->outcome));
     set_text(&span->error, f->error);
     if (f->model) {
@@ -266,24 +288,10 @@ static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
     }
     set_text(&turn->error, NULL);
     set_text(&turn->finish_reason, f->finish_reason);
-    sent_ns = f->sent_ns ? f->sent_ns : span->start_ns;
-    take_times(turn, f, sent_ns, span->end_ns);
-    if (f->first_token_ns >= sent_ns) {
-        /* This may move `span`. */
-        struct ipw_span *phase = add_span(turn, IPW_SPAN_PREFILL, turn->model, 0, sent_ns);
-
-        phase->end_ns = f->first_token_ns;
-        phase->attempt = attempt;
-        phase->outcome = ipw_strdup("ok");
-        turn->ttft_s = ipw_ns_to_s(f->first_token_ns - sent_ns);
-        if (f->last_token_ns >= f->first_token_ns) {
-            phase = add_span(turn, IPW_SPAN_DECODE, turn->model, 0, f->first_token_ns);
-            phase->end_ns = f->last_token_ns;
-            phase->attempt = attempt;
-            phase->outcome = ipw_strdup("ok");
-            turn->decode_s = ipw_ns_to_s(f->last_token_ns - f->first_token_ns);
-        }
-    }
+    sent_ns = f->times.sent_ns ? f->times.sent_ns : span->start_ns;
+    take_times(&turn->times, &f->times, f->output_tokens, sent_ns, span->end_ns);
+    set_text(&turn->endpoint, f->endpoint);
+    add_phases(turn, &f->times, span->attempt, sent_ns);
 }
 
 static struct ipw_span *start_tool(struct ipw_turn_builder *b, const struct ipw_event *e)

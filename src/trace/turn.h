@@ -59,6 +59,14 @@ struct ipw_device {
     enum ipw_domain domain;
 };
 
+/* Seconds of a turn's successful attempt, from its request's start; NAN: unknown.
+ * docs/trace-format.md defines each. */
+struct ipw_turn_times {
+    double ttfo_s, ttst_s, itl_mean_s, gap_p50_s, gap_p90_s, gap_p99_s;
+    double latency_content_s, latency_close_s, headers_s, connect_s;
+    double server_queue_s, server_prefill_s, server_decode_s;
+};
+
 struct ipw_turn {
     int index; /* counted from 0 */
     int64_t start_ns, end_ns;
@@ -73,11 +81,7 @@ struct ipw_turn {
     struct ipw_figure *energy;  /* IPW_DOMAIN_COUNT values for the whole turn */
     struct ipw_figure *devices; /* as for a span */
     double power_mean_w[IPW_DOMAIN_COUNT], power_peak_w[IPW_DOMAIN_COUNT]; /* NAN: unknown */
-    /* Of the successful attempt, from its request's start; NAN: unknown.  docs/trace-format.md
-     * defines each. */
-    double ttfo_s, ttst_s, itl_mean_s, gap_p50_s, gap_p90_s, gap_p99_s;
-    double latency_content_s, latency_close_s, headers_s, connect_s;
-    double server_queue_s, server_prefill_s, server_decode_s;
+    struct ipw_turn_times times;
     double retry_wait_s; /* between its attempts, plus held_ns; neither inference nor agent time */
     int64_t held_ns;     /* time at its end in which the in-flight limit delayed the next turn */
     char *endpoint;      /* the base URL that answered, or NULL */

@@ -17,6 +17,9 @@ many spread over them.  (What a run loses is inject_drill.py's.)  Held each time
 Exit status 0: all of it held."""
 import argparse, atexit, concurrent.futures, json, os, re, shutil, subprocess, sys, tempfile
 
+# Where no sandbox can be made, the program runs tools without one (tests/e2e/lib.sh).
+UNCONFINED = " --unsafe-tools" if os.environ.get("IPW_CONFINED") else ""
+
 KINDS = {"open": ("EIO", "EMFILE"), "read": ("EIO", "EINTR"), "write": ("ENOSPC", "EINTR"), "pread": ("EIO", "EINTR"),
          "stat": ("EIO",), "sync": ("EIO",), "rename": ("EIO",), "mkdir": ("ENOSPC",), "ftruncate": ("EIO",),
          "close": ("EIO",), "opendir": ("EACCES",), "stdout": ("ENOSPC",), "pipe": ("EMFILE",), "realpath": ("EACCES",),
@@ -27,7 +30,7 @@ COMMANDS = {
     "show": "replay RUN",
     "follow": "replay RUN --follow",
     "hermetic": "replay RUN --mode hermetic -o OUT",
-    "tools": "replay RUN --mode tools -o OUT",
+    "tools": "replay RUN --mode tools -o OUT" + UNCONFINED,
     "one": "replay RUN --mode hermetic --query q0001 -o OUT",
     "ledger": "ledger RUN --check --json",
     "jsonl": "export RUN",
@@ -46,7 +49,7 @@ COMMANDS = {
     "check": "check --kind agent AGENT",
     "test": "test TEST",
     "tool": "tool calculator {\"expression\":\"1+1\"}",
-    "python": "tool python {\"code\":\"print(1+1)\"}",
+    "python": "tool python {\"code\":\"print(1+1)\"}" + UNCONFINED,
     "doctor": "doctor --model demo",
     "help": "run --help",
     "run": "run tools --dataset ROWS --model demo --untrusted --tools calculator -o OUT -q",
@@ -97,7 +100,7 @@ class World:
         self.env = dict(os.environ, IPW_POWERCAP_ROOT=self.path("tree"), IPW_SYSFS_ROOT=none, IPW_NVML_LIBRARY=none,
                         NO_COLOR="1", TMPDIR=self.dir, LC_ALL="C.UTF-8")
         run = self.path("run")
-        got = self.run(["run", "tools", "--dataset", self.path("rows.jsonl"), "--model", "demo", "--warmup", "1", "-q",
+        got = self.run(["run", *UNCONFINED.split(), "tools", "--dataset", self.path("rows.jsonl"), "--model", "demo", "--warmup", "1", "-q",
                         "--output", run, "--sample-interval", "2ms"], {})
         if got.returncode:
             fail("the run itself: exit status %d: %s" % (got.returncode, got.stderr))

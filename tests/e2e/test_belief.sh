@@ -32,7 +32,7 @@ start_fake --bench 0 --delay-ms 300
 live() {
     name=$1 agent=$2
     shift 2
-    expect_exit 0 agent run "$agent.lua" --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
+    expect_exit 0 agent run "$agent.lua" --unsafe-tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
         --output "$name" "$@"
 }
 # unknown NAME DOMAIN REASON: no query of the run has a figure of the domain
@@ -164,7 +164,7 @@ step "... and under a limit of energy, which can no longer be kept"
 rm -f late
 board "energy 0 counter watts=300" "still 0 while=$WORK/late"
 steps longer "$WORK/late" 20 1
-expect_exit 0 agent run longer.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
+expect_exit 0 agent run longer.lua --unsafe-tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
     --output blind --energy-limit 100kJ --limit 2
 assert_json blind/traces.jsonl "d[1]['outcome'] == 'energy_limit' and d[1]['total_wall_clock_s'] < 15"
 assert_json blind/traces.jsonl "'--energy-limit 100000 J can no longer be kept: the energy is not known' in d[1]['error']"

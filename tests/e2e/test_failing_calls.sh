@@ -6,7 +6,7 @@
 points=1
 [ "${IPW_LONG-0}" = 1 ] && points=0 && IPW_LIMIT_S=7200
 step "call by call"
-timeout -k 5 "${IPW_LIMIT_S:-600}" python3 "$IPW_SOURCE_DIR/tests/drill/call_drill.py" --agent "$IPW_AGENT" \
+timeout -k 5 "${IPW_LIMIT_S:-600}" python3 "$IPW_SOURCE_DIR/tests/drill/call_drill.py" --agent "${IPW_CONFINED:-$IPW_AGENT}" \
     --fakes "$(dirname "$IPW_FAKE")" --points $points >out 2>err || fail "exit status $?"
 check_out "all held"
 

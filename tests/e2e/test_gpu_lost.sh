@@ -30,7 +30,7 @@ LUA
 
 step "it falls off the bus: the queries before keep their joules, those after have none"
 start_fake --delay-ms 150
-expect_exit 0 agent run thief.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output mid
+expect_exit 0 agent run thief.lua --unsafe-tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output mid
 check_out "queries without: gpu lost)"
 check_out "gpu1 was lost"
 check_err "gpu1 is lost"

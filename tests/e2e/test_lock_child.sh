@@ -17,7 +17,7 @@ LUA
 printf '%s\n' '{"question":"the first","answer":"42"}' '{"question":"the second","answer":"42"}' >rows.jsonl
 start_fake --bench 0
 
-"$IPW_AGENT" run starts.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --concurrency 2 \
+"$IPW_AGENT" run starts.lua --unsafe-tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --concurrency 2 \
     --output run -q >out 2>err </dev/null &
 AGENT_PID=$!
 FAKES="$FAKES $AGENT_PID"
@@ -36,7 +36,7 @@ FAKES="$FAKES $CHILD"
 
 step "its owner is gone, the child is not"
 sed -i 's/"first"/"no such word"/' starts.lua
-expect_exit 0 agent run starts.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output run --resume \
+expect_exit 0 agent run starts.lua --unsafe-tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output run --resume \
     --force
 no_err "another run is writing"
 kill -0 "$CHILD" || fail "the child has gone in between"

@@ -35,11 +35,11 @@ start_fake --delay-ms 30
 step "29: the wall clock is set back by 2 s, and no figure changes"
 if [ -n "$PRELOAD" ]; then
     LD_PRELOAD=$PRELOAD IPW_CLOCK_STEP=$WORK/step \
-        expect_exit 0 agent run setter.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output run
+        expect_exit 0 agent run setter.lua --unsafe-tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output run
     assert_json run/events.jsonl '[-2.1e9 < e["data"]["step_ns"] < -1.9e9 for e in d if e.get("name") == "clock_step"] == [True]'
     grep -v '"name":"clock_step"' run/events.jsonl >without
 else
-    expect_exit 0 agent run setter.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output run
+    expect_exit 0 agent run setter.lua --unsafe-tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output run
     python3 - <<'PY'
 import json
 lines = open("run/events.jsonl").read().splitlines()

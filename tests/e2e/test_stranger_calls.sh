@@ -65,6 +65,7 @@ if listening > 1: bad.append("%d sockets" % listening)
 assert "execve" in seen and "openat" in seen, "strace saw nothing"
 sys.exit("".join(bad[:5])) if bad else None
 PY
+IPW_AGENT=${IPW_CONFINED:-$IPW_AGENT} # its calls are counted: no shell in between
 TRACE="strace -f -qq -e trace=network,process,open,openat,openat2,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir,symlink,symlinkat,link,linkat,chmod,fchmodat,truncate"
 
 mkdir cwd

@@ -11,6 +11,7 @@
 #include "audit/validate.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "json/document.h"
 #include "json/jsonl.h"
 #include "ledger/recompute.h"
 #include "run/results.h"
@@ -19,7 +20,7 @@
 #include "run/resume/sessions.h"
 #include "run/segment.h"
 #include "trace/event.h"
-#include "trace/saved_manifest.h"
+#include "trace/saved_clock.h"
 #include "trace/schema.h"
 
 enum { TRACES, ATTEMPTS, WARMUP, N_FILES };
@@ -82,7 +83,7 @@ static int sync_files(const struct job *j, struct ipw_err *err)
 static int open_manifest(struct job *j, struct ipw_err *err)
 {
     const struct ipw_json *segments;
-    int rc = ipw_mend_read_json(&j->manifest, j->run, "manifest.json", err);
+    int rc = ipw_json_read(&j->manifest, j->run, "manifest.json", err);
 
     if (!rc) rc = ipw_json_need_arr(&segments, j->manifest, "segments", "manifest.json", err);
     if (rc) return rc;
@@ -94,9 +95,15 @@ static int open_manifest(struct job *j, struct ipw_err *err)
     return 0;
 }
 
-static int take_line(struct job *j, int file, const struct ipw_jsonl_line *line,
-                     struct ipw_err *err)
+struct file_lines { /* one of the files, as it is read */
+    struct job *j;
+    int file;
+};
+
+static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
+    const struct file_lines *f = ud;
+    struct job *j = f->j;
     struct ipw_query_loaded q;
     int rc = ipw_schema_read_query(&q, line->text, line->n, err);
 
@@ -108,25 +115,18 @@ static int take_line(struct job *j, int file, const struct ipw_jsonl_line *line,
                                      .offset = line->offset,
                                      .n = line->n,
                                      .segment = q.record.segment,
-                                     .file = file};
+                                     .file = f->file};
     ipw_query_loaded_release(&q);
     return 0;
 }
 
 static int read_lines(struct job *j, int file, struct ipw_err *err)
 {
+    struct file_lines f = {j, file};
     char *path = path_of(j, names[file]);
-    struct ipw_jsonl_reader *reader = NULL;
-    struct ipw_jsonl_line line;
-    int rc = 0;
+    bool absent = access(path, F_OK) < 0 && errno == ENOENT;
+    int rc = absent ? 0 : ipw_jsonl_each(path, IPW_LINE_MAX, take_line, &f, err);
 
-    if (access(path, F_OK) == 0 || errno != ENOENT)
-        rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
-    while (!rc && reader && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
-        rc = line.torn ? 0 : take_line(j, file, &line, err);
-        if (rc) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
-    }
-    ipw_jsonl_close(reader);
     free(path);
     return rc;
 }
@@ -212,15 +212,6 @@ static int add_line(struct job *j, int file, struct ipw_buf *line, struct ipw_er
                     names[file], added->max / IPW_MIB);
 }
 
-static char *text_of(const struct ipw_json *object)
-{
-    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
-
-    if (!object) return NULL;
-    ipw_json_print(&text, object);
-    return ipw_buf_take(&text, NULL);
-}
-
 static int write_attempt(struct job *j, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     struct ipw_json *start = NULL;
@@ -230,7 +221,7 @@ static int write_attempt(struct job *j, const struct ipw_recompute_query *q, str
     int rc = q->start ? ipw_json_parse(&start, q->start, strlen(q->start), NULL, err) : 0;
 
     if (rc) return rc;
-    metadata = text_of(ipw_json_get(start, "metadata"));
+    metadata = ipw_json_text(ipw_json_get(start, "metadata"));
     record = (struct ipw_query_record){
         .workload_type = "agentic",
         .query_text = ipw_json_str(ipw_json_get(start, "prompt"), NULL),
@@ -273,16 +264,24 @@ static int take_query(void *ud, const struct ipw_recompute_query *q, struct ipw_
     return write_attempt(j, q, err);
 }
 
-static int append_added(struct job *j, int file, struct ipw_err *err)
+/* Safe on the disk when it returns. */
+static int append_lines(const char *path, const struct ipw_buf *lines, struct ipw_err *err)
 {
-    char *path = path_of(j, names[file]);
     struct ipw_jsonl_appender *to = NULL;
     int rc = ipw_jsonl_append_open(&to, path, false, err);
 
-    if (!rc) rc = ipw_jsonl_append(to, j->added[file].data, j->added[file].len, err);
+    if (!rc) rc = ipw_jsonl_append(to, lines->data, lines->len, err);
     if (!rc && TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(to))) < 0 && errno != EINVAL)
         rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
     ipw_jsonl_append_close(to, NULL);
+    return rc;
+}
+
+static int append_added(struct job *j, int file, struct ipw_err *err)
+{
+    char *path = path_of(j, names[file]);
+    int rc = append_lines(path, &j->added[file], err);
+
     if (!rc) rc = ipw_file_sync_folder(path, err);
     free(path);
     return rc;
@@ -348,16 +347,12 @@ static bool is_whole(const struct ipw_json *session, const struct ipw_recompute_
 static void put_session(struct job *j, struct ipw_buf *out, const struct ipw_json *session,
                         size_t number, const char *end, const struct ipw_recompute_segment *r)
 {
-    struct ipw_buf text = IPW_BUF(IPW_MIB);
-    struct ipw_json *patch = NULL;
+    struct ipw_buf patch = IPW_BUF(IPW_MIB);
 
-    ipw_segment_write_end(&text, end, r ? r->start_ns : 0, r ? r->end_ns : 0, &j->clocks[number],
+    ipw_segment_write_end(&patch, end, r ? r->start_ns : 0, r ? r->end_ns : 0, &j->clocks[number],
                           r ? r->balance : NULL, r ? &r->devices : NULL);
-    if (ipw_json_parse(&patch, ipw_buf_str(&text), text.len, NULL, NULL))
-        IPW_BUG("a session's end is no JSON");
-    ipw_json_merge(out, session, patch);
-    ipw_json_free(patch);
-    ipw_buf_release(&text);
+    ipw_json_patch(out, session, ipw_buf_str(&patch));
+    ipw_buf_release(&patch);
 }
 
 /* For a session that ended by its events, but not in the manifest: the manifest was lost, and
@@ -399,7 +394,7 @@ static int close_sessions(struct job *j, const struct ipw_recompute *redo, struc
     ipw_buf_addc(&all, '[');
     for (size_t i = 0; i < j->n_sessions; i++) {
         const struct ipw_json *session = ipw_json_at(sessions, i);
-        char *was = text_of(session), *now = session_text(j, session, i, redone(redo, i));
+        char *was = ipw_json_text(session), *now = session_text(j, session, i, redone(redo, i));
 
         if (i) ipw_buf_addc(&all, ',');
         ipw_buf_adds(&all, now);
@@ -444,14 +439,10 @@ static int write_run_end(struct job *j, struct ipw_recompute_segment *r, struct 
                               .rows = r->rows};
     struct ipw_buf line = IPW_BUF(IPW_MIB);
     char *path = path_of(j, "events.jsonl");
-    struct ipw_jsonl_appender *to = NULL;
-    int rc = ipw_jsonl_append_open(&to, path, false, err);
+    int rc;
 
     ipw_event_write(&line, &event);
-    if (!rc) rc = ipw_jsonl_append(to, line.data, line.len, err);
-    if (!rc && TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(to))) < 0 && errno != EINVAL)
-        rc = ipw_fail_errno(err, errno, "%s: the disk did not keep what was written", path);
-    ipw_jsonl_append_close(to, NULL);
+    rc = append_lines(path, &line, err);
     if (!rc) {
         ipw_mend_say(j->m, "%s: the run_end of its last session is written again", path);
         r->cut = false;
@@ -472,7 +463,7 @@ static int mend_summary(struct job *j, struct ipw_err *err)
     int rc;
 
     ipw_json_free(j->manifest);
-    rc = ipw_mend_read_json(&j->manifest, j->run, "manifest.json", err);
+    rc = ipw_json_read(&j->manifest, j->run, "manifest.json", err);
     if (!rc && j->n_sessions) {
         const struct ipw_json *last =
             ipw_json_at(ipw_json_get(j->manifest, "segments"), j->n_sessions - 1);
@@ -481,8 +472,7 @@ static int mend_summary(struct job *j, struct ipw_err *err)
             rc = ipw_validate_summary(&wrong, j->run, err);
             if (!rc && wrong) rc = ipw_mend_summary(j->run, err);
             if (!rc && wrong) ipw_mend_say(j->m, "%s: computed again from the other files", path);
-        } else if (access(path, F_OK) == 0 &&
-                   ipw_mend_read_json(&doc, j->run, "summary.json", NULL)) {
+        } else if (access(path, F_OK) == 0 && ipw_json_read(&doc, j->run, "summary.json", NULL)) {
             wrong = true;
             rc = ipw_mend_set_aside(j->run, "summary.json", err);
             if (!rc) ipw_mend_say(j->m, "%s: is damaged, and summary.json.damaged now", path);

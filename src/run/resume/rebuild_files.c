@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "json/document.h"
 #include "json/jsonl.h"
 #include "report/summary.h"
 #include "report/write_summary.h"
@@ -29,45 +30,19 @@ void ipw_mend_say(const struct ipw_mend *m, const char *fmt, ...)
     m->say(m->ud, line);
 }
 
-int ipw_mend_read_json(struct ipw_json **out, const char *run, const char *name,
-                       struct ipw_err *err)
-{
-    struct ipw_buf text = IPW_BUF(FILE_MAX_BYTES);
-    char *path = ipw_asprintf("%s/%s", run, name);
-    int rc = ipw_file_read(&text, path, err);
-
-    *out = NULL;
-    if (!rc) {
-        rc = ipw_json_parse(out, text.data, text.len, NULL, err);
-        if (!rc && ipw_json_kind(*out) != IPW_JSON_OBJ) {
-            ipw_json_free(*out);
-            *out = NULL;
-            rc = ipw_fail(err, IPW_EPARSE, "expected an object");
-        }
-        if (rc) ipw_err_prefix(err, "%s", path);
-    }
-    ipw_buf_release(&text);
-    free(path);
-    return rc;
-}
-
 int ipw_mend_write_manifest(const char *run, const struct ipw_json *manifest, const char *sessions,
                             struct ipw_err *err)
 {
     char *path = ipw_asprintf("%s/manifest.json", run);
-    char *patch_text = ipw_asprintf("{\"segments\":%s}", sessions);
+    char *patch = ipw_asprintf("{\"segments\":%s}", sessions);
     struct ipw_buf out = IPW_BUF(FILE_MAX_BYTES);
-    struct ipw_json *patch = NULL;
-    int rc = ipw_json_parse(&patch, patch_text, strlen(patch_text), NULL, err);
+    int rc;
 
-    if (!rc) {
-        ipw_json_merge(&out, manifest, patch);
-        ipw_buf_addc(&out, '\n');
-        rc = ipw_file_write_atomic(path, ipw_buf_str(&out), out.len, err);
-    }
-    ipw_json_free(patch);
+    ipw_json_patch(&out, manifest, patch);
+    ipw_buf_addc(&out, '\n');
+    rc = ipw_file_write_atomic(path, ipw_buf_str(&out), out.len, err);
     ipw_buf_release(&out);
-    free(patch_text);
+    free(patch);
     free(path);
     return rc;
 }
@@ -92,27 +67,15 @@ struct starts {      /* the sessions by their run_start */
     struct ipw_json *manifest; /* of the last run_start */
 };
 
-static char *text_of(const struct ipw_json *object)
-{
-    struct ipw_buf text = IPW_BUF(FILE_MAX_BYTES);
-
-    ipw_json_print(&text, object);
-    return ipw_buf_take(&text, NULL);
-}
-
 /* A session without run_start: like the session after it, with an unknown energy and CPU time. */
 static void fill_gap(struct starts *s, size_t number, const struct ipw_json *like)
 {
-    char *patch_text = ipw_asprintf("{\"segment\":%zu}", number);
+    char *patch = ipw_asprintf("{\"segment\":%zu}", number);
     struct ipw_buf text = IPW_BUF(FILE_MAX_BYTES);
-    struct ipw_json *patch = NULL;
 
-    if (ipw_json_parse(&patch, patch_text, strlen(patch_text), NULL, NULL))
-        IPW_BUG("a number is no JSON");
-    ipw_json_merge(&text, like, patch);
+    ipw_json_patch(&text, like, patch);
     s->sessions[number] = ipw_buf_take(&text, NULL);
-    ipw_json_free(patch);
-    free(patch_text);
+    free(patch);
 }
 
 static void take_start(struct starts *s, const struct ipw_json *event)
@@ -125,80 +88,63 @@ static void take_start(struct starts *s, const struct ipw_json *event)
     if (!session || number < (int64_t)s->n || number > 1000000) return;
     IPW_GROW(s->sessions, s->cap, (size_t)number + 1);
     while (s->n < (size_t)number) fill_gap(s, s->n++, session);
-    s->sessions[s->n++] = text_of(session);
+    s->sessions[s->n++] = ipw_json_text(session);
     ipw_json_free(s->manifest);
-    text = text_of(manifest);
+    text = ipw_json_text(manifest);
     if (ipw_json_parse(&s->manifest, text, strlen(text), NULL, NULL)) s->manifest = NULL;
     free(text);
 }
 
-static int read_starts(struct starts *s, const char *run, struct ipw_err *err)
+static int read_start(void *s, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
     static const char mark[] = "\"event\":\"run_start\"";
-    char *path = ipw_asprintf("%s/events.jsonl", run);
-    struct ipw_jsonl_reader *reader = NULL;
-    struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, 2 * (size_t)FILE_MAX_BYTES, err);
+    struct ipw_json *doc;
+    int rc;
 
-    while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
-        struct ipw_json *doc;
-
-        rc = 0;
-        if (line.torn || !memmem(line.text, line.n, mark, sizeof mark - 1)) continue;
-        rc = ipw_json_parse(&doc, line.text, line.n, NULL, err);
-        if (rc) {
-            ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
-            break;
-        }
-        if (!strcmp(ipw_json_str(ipw_json_get(doc, "event"), ""), "run_start")) take_start(s, doc);
-        ipw_json_free(doc);
-    }
-    ipw_jsonl_close(reader);
-    free(path);
-    return rc < 0 ? rc : 0;
+    if (!memmem(line->text, line->n, mark, sizeof mark - 1)) return 0;
+    rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
+    if (rc) return rc;
+    if (!strcmp(ipw_json_str(ipw_json_get(doc, "event"), ""), "run_start")) take_start(s, doc);
+    ipw_json_free(doc);
+    return 0;
 }
 
 /* Readings of a session whose run_start is lost keep its number, so a later session cannot have
  * it. */
-static int read_headers(struct starts *s, const char *run, struct ipw_err *err)
+static int read_header(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
-    char *path = ipw_asprintf("%s/power.jsonl", run);
-    struct ipw_jsonl_reader *reader = NULL;
-    struct ipw_jsonl_line line;
-    int rc = access(path, F_OK) == 0 ? ipw_jsonl_open(&reader, path, FILE_MAX_BYTES, err) : 0;
+    struct starts *s = ud;
+    struct ipw_json *header = NULL, *like = NULL;
+    const char *last = s->sessions[s->n - 1];
+    int64_t number;
 
-    while (!rc && reader && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
-        struct ipw_json *header = NULL, *like = NULL;
-        const char *last = s->sessions[s->n - 1];
-        int64_t number;
-
-        rc = 0;
-        if (line.torn || line.text[0] != '{') continue;
-        if (ipw_json_parse(&header, line.text, line.n, NULL, NULL)) continue;
-        number = ipw_json_int(ipw_json_get(header, "segment"), 0);
-        ipw_json_free(header);
-        if (number < (int64_t)s->n || number > 1000000) continue;
-        if (ipw_json_parse(&like, last, strlen(last), NULL, NULL)) continue;
-        IPW_GROW(s->sessions, s->cap, (size_t)number + 1);
-        while (s->n <= (size_t)number) fill_gap(s, s->n++, like);
-        ipw_json_free(like);
-    }
-    ipw_jsonl_close(reader);
-    free(path);
-    return rc;
+    (void)err;
+    if (line->text[0] != '{') return 0;
+    if (ipw_json_parse(&header, line->text, line->n, NULL, NULL)) return 0;
+    number = ipw_json_int(ipw_json_get(header, "segment"), 0);
+    ipw_json_free(header);
+    if (number < (int64_t)s->n || number > 1000000) return 0;
+    if (ipw_json_parse(&like, last, strlen(last), NULL, NULL)) return 0;
+    IPW_GROW(s->sessions, s->cap, (size_t)number + 1);
+    while (s->n <= (size_t)number) fill_gap(s, s->n++, like);
+    ipw_json_free(like);
+    return 0;
 }
 
 int ipw_mend_manifest(const struct ipw_mend *m, const char *run, struct ipw_err *err)
 {
     struct starts s = {0};
     struct ipw_buf sessions = IPW_BUF(FILE_MAX_BYTES);
-    int rc = read_starts(&s, run, err);
+    char *events = ipw_asprintf("%s/events.jsonl", run),
+         *power = ipw_asprintf("%s/power.jsonl", run);
+    int rc = ipw_jsonl_each(events, 2 * (size_t)FILE_MAX_BYTES, read_start, &s, err);
 
     if (!rc && !s.manifest)
         rc = ipw_fail(
             err, IPW_EPARSE,
             "%s/manifest.json: cannot be rebuilt: no run_start in events.jsonl carries it", run);
-    if (!rc) rc = read_headers(&s, run, err);
+    if (!rc && access(power, F_OK) == 0)
+        rc = ipw_jsonl_each(power, FILE_MAX_BYTES, read_header, &s, err);
     ipw_buf_addc(&sessions, '[');
     for (size_t i = 0; i < s.n; i++) {
         if (i) ipw_buf_addc(&sessions, ',');
@@ -216,6 +162,8 @@ int ipw_mend_manifest(const struct ipw_mend *m, const char *run, struct ipw_err 
     ipw_json_free(s.manifest);
     free(s.sessions);
     ipw_buf_release(&sessions);
+    free(events);
+    free(power);
     return rc;
 }
 
@@ -240,7 +188,7 @@ static int add_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     struct summing *s = ud;
 
     (void)err;
-    ipw_history_book(&s->h, false, &q->trace);
+    ipw_uncounted_add(&s->h.books.earlier, &q->trace);
     s->h.n_attempts++;
     return 0;
 }
@@ -250,7 +198,7 @@ static int add_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     struct summing *s = ud;
 
     (void)err;
-    ipw_history_book(&s->h, true, &q->trace);
+    ipw_uncounted_add(&s->h.books.warmup, &q->trace);
     return 0;
 }
 
@@ -300,13 +248,14 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
                          struct ipw_err *err)
 {
     const struct ipw_json *manifest = s->h.manifest, *config = ipw_json_get(manifest, "config");
-    char *config_text = text_of(config), *hardware = text_of(ipw_json_get(manifest, "hardware"));
+    char *config_text = ipw_json_text(config),
+         *hardware = ipw_json_text(ipw_json_get(manifest, "hardware"));
     struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
     const struct ipw_json *last =
         ipw_json_at(ipw_json_get(manifest, "segments"), s->h.n ? s->h.n - 1 : 0);
     int rc;
 
-    ipw_device_books_apart(&s->h.devices, &s->h.warmup_devices, &s->h.wasted_devices);
+    ipw_run_books_close(&s->h.books);
     facts.agent = ipw_json_get_str(config, "agent");
     facts.model = ipw_json_get_str(config, "model");
     facts.dataset = ipw_json_get_str(config, "dataset");
@@ -325,8 +274,8 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     facts.sessions = (int64_t)s->h.n;
     facts.attempts = (int64_t)s->h.n_attempts;
     facts.have_balance = true;
-    memcpy(facts.balance, s->h.books, sizeof facts.balance);
-    facts.devices = &s->h.devices;
+    memcpy(facts.balance, s->h.books.balance, sizeof facts.balance);
+    facts.devices = &s->h.books.devices;
     take_session(&facts, last);
     rc = ipw_summary_write(out, &s->summary, &facts, err);
     free(config_text);

@@ -11,9 +11,6 @@
 
 IPW_PRINTF(2, 3) void ipw_mend_say(const struct ipw_mend *m, const char *fmt, ...);
 
-/* RUN/NAME as a JSON object; the error names the file. */
-int ipw_mend_read_json(struct ipw_json **out, const char *run, const char *name,
-                       struct ipw_err *err);
 /* Writes the manifest with these sessions (text of an array) instead of its own. */
 int ipw_mend_write_manifest(const char *run, const struct ipw_json *manifest, const char *sessions,
                             struct ipw_err *err);

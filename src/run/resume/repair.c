@@ -1,6 +1,7 @@
 #include "run/resume/repair.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "json/json.h"
+#include "json/document.h"
 #include "json/jsonl.h"
 #include "ledger/power_reader.h"
 #include "run/resume/damaged_lines.h"
@@ -27,20 +28,25 @@ struct bad { /* numbers of the lines, ascending */
 struct file {
     struct ipw_repair *r;
     char *path;
+    int (*read)(const char *text, size_t n, struct ipw_err *err); /* a line; NULL: of power.jsonl */
     struct bad bad;
 };
 
-static void tell(const struct file *f, const char *text)
+static IPW_PRINTF(2, 3) void tell(const struct ipw_repair *r, const char *fmt, ...)
 {
-    if (f->r->say) f->r->say(f->r->ud, text);
+    va_list ap;
+    char text[2048];
+
+    if (!r->say) return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    r->say(r->ud, text);
 }
 
 static void mark(struct file *f, int64_t line, const struct ipw_err *why)
 {
-    char *text = ipw_asprintf("%s", why->text);
-
-    tell(f, text);
-    free(text);
+    tell(f->r, "%s", why->text);
     IPW_GROW(f->bad.lines, f->bad.cap, f->bad.n + 1);
     f->bad.lines[f->bad.n++] = line;
 }
@@ -70,23 +76,16 @@ static int read_query(const char *text, size_t n, struct ipw_err *err)
     return rc;
 }
 
-static int find_bad(struct file *f, int (*read)(const char *text, size_t n, struct ipw_err *err),
-                    struct ipw_err *err)
+static int look_at(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
-    struct ipw_jsonl_reader *reader = NULL;
-    struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, f->path, IPW_LINE_MAX, err);
+    struct file *f = ud;
+    struct ipw_err why = {0};
 
-    while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
-        struct ipw_err why = {0};
-
-        rc = 0;
-        if (line.torn || read(line.text, line.n, &why) == 0) continue;
-        ipw_err_prefix(&why, "%s:%lld", f->path, (long long)line.number);
-        mark(f, line.number, &why);
-    }
-    ipw_jsonl_close(reader);
-    return rc < 0 ? rc : 0;
+    (void)err;
+    if (f->read(line->text, line->n, &why) == 0) return 0;
+    ipw_err_prefix(&why, "%s:%lld", f->path, (long long)line->number);
+    mark(f, line->number, &why);
+    return 0;
 }
 
 static int find_bad_rows(struct file *f, struct ipw_err *err)
@@ -120,7 +119,7 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
                        int (*read)(const char *text, size_t n, struct ipw_err *err),
                        struct ipw_err *err)
 {
-    struct file f = {.r = r, .path = ipw_asprintf("%s/%s", run, name)};
+    struct file f = {.r = r, .path = ipw_asprintf("%s/%s", run, name), .read = read};
     struct ipw_jsonl_cut cut = {0};
     int rc = 0;
 
@@ -130,22 +129,17 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
     }
     rc = ipw_jsonl_cut_tail(&cut, f.path, err);
     if (!rc && cut.bytes) {
-        char *text = ipw_asprintf("%s: %lld bytes behind its last whole line are in %s.torn now",
-                                  f.path, (long long)cut.bytes, name);
-
-        tell(&f, text);
-        free(text);
+        tell(r, "%s: %lld bytes behind its last whole line are in %s.torn now", f.path,
+             (long long)cut.bytes, name);
         r->torn++;
         if (read == read_query) r->queries++;
     }
-    if (!rc) rc = read ? find_bad(&f, read, err) : find_bad_rows(&f, err);
+    if (!rc)
+        rc = read ? ipw_jsonl_each(f.path, IPW_LINE_MAX, look_at, &f, err) : find_bad_rows(&f, err);
     if (!rc && f.bad.n) rc = ipw_repair_take_out(f.path, f.bad.lines, f.bad.n, err);
     if (!rc && f.bad.n) {
-        char *text = ipw_asprintf("%s: %zu damaged line%s taken out, kept in %s.damaged", f.path,
-                                  f.bad.n, f.bad.n == 1 ? "" : "s", name);
-
-        tell(&f, text);
-        free(text);
+        tell(r, "%s: %zu damaged line%s taken out, kept in %s.damaged", f.path, f.bad.n,
+             f.bad.n == 1 ? "" : "s", name);
         r->dropped += f.bad.n;
         if (read == read_query) r->queries += f.bad.n;
     }
@@ -157,7 +151,7 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
 bool ipw_repair_has_manifest(const char *run)
 {
     struct ipw_json *manifest = NULL;
-    int rc = ipw_mend_read_json(&manifest, run, "manifest.json", NULL);
+    int rc = ipw_json_read(&manifest, run, "manifest.json", NULL);
 
     ipw_json_free(manifest);
     return !rc;

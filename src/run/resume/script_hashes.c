@@ -43,13 +43,13 @@ static void take(struct ipw_scripts *s, const struct ipw_json *object)
     if (path && is_hash(sha256)) set(s, path, sha256);
 }
 
-static int take_note(struct ipw_scripts *s, const struct ipw_jsonl_line *line, struct ipw_err *err)
+static int take_note(void *s, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
     static const char mark[] = "\"name\":\"script\"";
     struct ipw_json *doc;
     int rc;
 
-    if (line->torn || !memmem(line->text, line->n, mark, sizeof mark - 1)) return 0;
+    if (!memmem(line->text, line->n, mark, sizeof mark - 1)) return 0;
     rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
     if (rc) return rc;
     if (!strcmp(ipw_json_str(ipw_json_get(doc, "event"), ""), "note") &&
@@ -63,17 +63,10 @@ static int take_note(struct ipw_scripts *s, const struct ipw_jsonl_line *line, s
 static int take_notes(struct ipw_scripts *s, const char *run, struct ipw_err *err)
 {
     char *path = ipw_asprintf("%s/events.jsonl", run);
-    struct ipw_jsonl_reader *reader = NULL;
-    struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
+    int rc = ipw_jsonl_each(path, IPW_LINE_MAX, take_note, s, err);
 
-    while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
-        rc = take_note(s, &line, err);
-        if (rc) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
-    }
-    ipw_jsonl_close(reader);
     free(path);
-    return rc < 0 ? rc : 0;
+    return rc;
 }
 
 /* ---- comparing ---- */

@@ -7,10 +7,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "json/document.h"
 #include "json/jsonl.h"
-#include "trace/saved_manifest.h"
-
-#define MANIFEST_MAX (256 * IPW_MIB)
+#include "trace/saved_clock.h"
 
 int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err)
 {
@@ -22,28 +21,6 @@ int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err)
         return 0;
     }
     return ipw_fail(err, IPW_EINVAL, "--rerun %.40s: expected none, cut, failed or all", name);
-}
-
-void ipw_json_merge(struct ipw_buf *out, const struct ipw_json *object,
-                    const struct ipw_json *patch)
-{
-    const struct ipw_json *a = ipw_json_first(object), *b = ipw_json_first(patch);
-    bool comma = false;
-
-    ipw_buf_addc(out, '{');
-    while (a || b) {
-        int order = !a ? 1 : !b ? -1 : strcmp(ipw_json_key(a), ipw_json_key(b));
-        const struct ipw_json *m = order < 0 ? a : b;
-
-        if (comma) ipw_buf_addc(out, ',');
-        comma = true;
-        ipw_json_escape(out, ipw_json_key(m), strlen(ipw_json_key(m)));
-        ipw_buf_addc(out, ':');
-        ipw_json_print(out, m);
-        if (order <= 0) a = ipw_json_next(a);
-        if (order >= 0) b = ipw_json_next(b);
-    }
-    ipw_buf_addc(out, '}');
 }
 
 /* ---- the manifest ---- */
@@ -66,31 +43,35 @@ static struct ipw_balance past_balance(const struct ipw_json *object, double sec
                                 .seconds = seconds};
 }
 
-static void add_device_books(struct ipw_history *h, enum ipw_domain d,
+static void add_device_books(struct ipw_device_books *sum, enum ipw_domain d,
                              const struct ipw_json *devices, double seconds)
 {
     struct ipw_device_book unnamed = {.domain = d};
     const struct ipw_device_books none = {.all = &unnamed, .n = 1};
 
-    if (!ipw_json_first(devices)) ipw_device_books_add(&h->devices, &none);
+    if (!ipw_json_first(devices)) ipw_device_books_add(sum, &none);
     for (const struct ipw_json *x = ipw_json_first(devices); x; x = ipw_json_next(x)) {
         struct ipw_device_book book = {.domain = d, .balance = past_balance(x, seconds)};
         const struct ipw_device_books one = {.all = &book, .n = 1};
 
         snprintf(book.name, sizeof book.name, "%s", ipw_json_key(x));
-        ipw_device_books_add(&h->devices, &one);
+        ipw_device_books_add(sum, &one);
     }
 }
 
 static void add_books(struct ipw_history *h, const struct ipw_json *ledger, double seconds)
 {
+    struct ipw_balance balance[IPW_DOMAIN_COUNT];
+    struct ipw_device_books devices = {0};
+
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_json *domain = ipw_json_get(ledger, ipw_domain_name((enum ipw_domain)d));
-        struct ipw_balance past = past_balance(domain, seconds);
 
-        add_device_books(h, (enum ipw_domain)d, ipw_json_get(domain, "devices"), seconds);
-        ipw_balance_add(&h->books[d], &past);
+        balance[d] = past_balance(domain, seconds);
+        add_device_books(&devices, (enum ipw_domain)d, ipw_json_get(domain, "devices"), seconds);
     }
+    ipw_run_books_session(&h->books, balance, &devices);
+    ipw_device_books_release(&devices);
 }
 
 /* The energy and times of a session that has ended, from its object in the manifest. */
@@ -116,7 +97,6 @@ static void fold(struct ipw_history *h, const struct ipw_json *segment)
 
 static int add_past(struct ipw_history *h, const struct ipw_json *segment, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
     struct ipw_past *p;
     char where[40];
     int64_t k;
@@ -131,15 +111,14 @@ static int add_past(struct ipw_history *h, const struct ipw_json *segment, struc
                            .killed = !strcmp(ipw_json_str(ipw_json_get(segment, "end"), "killed"),
                                              "killed")}; /* null: its energy was not computed */
     p->anchor = ipw_saved_clock_read(ipw_json_get(segment, "clock"));
-    ipw_json_print(&text, segment);
-    p->text = ipw_buf_take(&text, NULL);
+    p->text = ipw_json_text(segment);
     return 0;
 }
 
 int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err)
 {
     const struct ipw_json *segments;
-    int rc = ipw_saved_manifest_read(&h->manifest, run, err);
+    int rc = ipw_json_read(&h->manifest, run, "manifest.json", err);
 
     if (rc) return rc;
     rc = ipw_json_need_arr(&segments, h->manifest, "segments", "", err);
@@ -152,14 +131,9 @@ int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err
 
 int ipw_history_open(struct ipw_history *h, const char *run, struct ipw_err *err)
 {
-    struct ipw_buf text = IPW_BUF(MANIFEST_MAX);
     int rc = ipw_history_read(h, run, err);
 
-    if (!rc && ipw_json_get(h->manifest, "command")) { /* never changes */
-        ipw_json_print(&text, ipw_json_get(h->manifest, "command"));
-        h->command = ipw_buf_take(&text, NULL);
-    }
-    ipw_buf_release(&text);
+    if (!rc) h->command = ipw_json_text(ipw_json_get(h->manifest, "command"));
     return rc;
 }
 
@@ -167,9 +141,7 @@ void ipw_history_release(struct ipw_history *h)
 {
     for (size_t i = 0; i < h->n; i++) free(h->past[i].text);
     free(h->past);
-    ipw_device_books_release(&h->devices);
-    ipw_device_sums_release(&h->warmup_devices);
-    ipw_device_sums_release(&h->wasted_devices);
+    ipw_run_books_release(&h->books);
     ipw_json_free(h->manifest);
     free(h->command);
     *h = (struct ipw_history){0};
@@ -182,38 +154,30 @@ static bool is_complete(const struct ipw_history *h)
     return h->n && !strcmp(ipw_json_str(ipw_json_get(last, "end"), ""), "complete");
 }
 
-static size_t count_lines(const char *path)
+static int count_line(void *n, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
-    struct ipw_jsonl_reader *reader;
-    struct ipw_jsonl_line line;
-    size_t n = 0;
-
-    if (ipw_jsonl_open(&reader, path, IPW_LINE_MAX, NULL)) return 0;
-    while (ipw_jsonl_next(reader, &line, NULL) > 0 && !line.torn) n++;
-    ipw_jsonl_close(reader);
-    return n;
+    (void)line, (void)err;
+    ++*(size_t *)n;
+    return 0;
 }
 
 bool ipw_history_complete(const struct ipw_history *h, const char *run, enum ipw_retry retry,
                           size_t planned)
 {
+    size_t n = 0;
     char *path;
-    bool all;
 
     if (retry > IPW_RETRY_CUT || !is_complete(h)) return false;
     path = ipw_asprintf("%s/traces.jsonl", run);
-    all = count_lines(path) >= planned;
+    ipw_jsonl_each(path, IPW_LINE_MAX, count_line, &n, NULL);
     free(path);
-    return all;
+    return n >= planned;
 }
 
 /* ---- the sums ---- */
 
 void ipw_history_fold(struct ipw_history *h)
 {
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        h->books[d].total = h->books[d].idle = (struct ipw_figure){.known = true};
-    }
     for (size_t i = 0; i < h->n; i++) {
         struct ipw_json *doc;
 
@@ -221,13 +185,15 @@ void ipw_history_fold(struct ipw_history *h)
         fold(h, doc);
         ipw_json_free(doc);
     }
+    for (int d = 0; d < IPW_DOMAIN_COUNT && !h->books.n_sessions; d++) /* none had begun */
+        h->books.balance[d].total = h->books.balance[d].idle = (struct ipw_figure){.known = true};
 }
 
 void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
                      struct ipw_device_books *devices)
 {
     if (!h->n) return;
-    ipw_device_books_add(devices, &h->devices);
-    ipw_device_books_apart(devices, &h->warmup_devices, &h->wasted_devices);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) ipw_balance_add(&balance[d], &h->books[d]);
+    ipw_device_books_add(devices, &h->books.devices);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) ipw_balance_add(&balance[d], &h->books.balance[d]);
+    ipw_uncounted_put(balance, devices, &h->books.warmup, &h->books.earlier);
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "json/json.h"
 #include "json/write.h"
+#include "ledger/run_books.h"
 #include "report/summary.h"
 #include "run/plan.h"
 #include "run/results.h"
@@ -44,9 +45,7 @@ struct ipw_history {
     struct ipw_past *past;
     size_t n, cap;
     /* Sums over the earlier sessions. */
-    struct ipw_balance books[IPW_DOMAIN_COUNT]; /* total, idle, warm-up, earlier attempts */
-    struct ipw_device_books devices;            /* total and idle */
-    struct ipw_device_sums warmup_devices, wasted_devices;
+    struct ipw_run_books books;
     double runner_cpu_s, sampler_cpu_s, own_joules, wall_s; /* of those that were not killed */
     double cut_s;      /* wall time of those that were killed */
     size_t n_attempts; /* lines of attempts.jsonl */
@@ -77,16 +76,10 @@ struct ipw_settle { /* the parts to put in order; all borrowed */
     bool quiet;
 };
 int ipw_history_settle(const struct ipw_settle *settle, struct ipw_err *err);
-/* Adds the joules of a query of the warm-up, or of an earlier attempt. */
-void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t);
 /* Adds up the energy and times of the earlier sessions, which have all ended. */
 void ipw_history_fold(struct ipw_history *h);
 /* Adds these sums to this session's own. */
 void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
                      struct ipw_device_books *devices);
-
-/* The members of `patch` replace those of `object`; both have sorted keys. */
-void ipw_json_merge(struct ipw_buf *out, const struct ipw_json *object,
-                    const struct ipw_json *patch);
 
 #endif

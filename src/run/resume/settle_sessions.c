@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "json/document.h"
 #include "json/jsonl.h"
 #include "run/resume/rebuild.h"
 #include "run/resume/sessions.h"
@@ -110,23 +111,6 @@ static const struct by_id *case_of(const struct settling *s, const char *id)
     return bsearch(&key, s->cases, ipw_dataset_count(s->of->cases), sizeof *s->cases, compare_ids);
 }
 
-void ipw_history_book(struct ipw_history *h, bool warmup, const struct ipw_query_trace *t)
-{
-    struct ipw_balance *books = h->books;
-
-    ipw_device_sums_add(warmup ? &h->warmup_devices : &h->wasted_devices, t);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        /* No time and no energy: its session was killed before a sensor was read. */
-        bool empty = t->end_ns <= t->start_ns;
-        double j = t->energy[d].known ? t->energy[d].j : empty ? 0 : (double)NAN;
-
-        if (warmup)
-            books[d].warmup_j += j;
-        else
-            books[d].wasted_j += j;
-    }
-}
-
 /* ---- attempts.jsonl and warmup.jsonl, as they are ---- */
 
 static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
@@ -135,7 +119,7 @@ static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *er
 
     (void)err;
     add_name(&s->attempts, name_of(&q->trace, q->record.segment));
-    ipw_history_book(s->of->history, false, &q->trace);
+    ipw_uncounted_add(&s->of->history->books.earlier, &q->trace);
     s->of->history->n_attempts++;
     return 0;
 }
@@ -145,7 +129,7 @@ static int take_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     struct settling *s = ud;
 
     (void)err;
-    ipw_history_book(s->of->history, true, &q->trace);
+    ipw_uncounted_add(&s->of->history->books.warmup, &q->trace);
     return 0;
 }
 
@@ -186,12 +170,9 @@ static int write_attempt(struct settling *s, const struct ipw_json *doc, enum ip
                                           [IPW_RETRY_FAILED] = "{\"superseded\":\"failed\"}",
                                           [IPW_RETRY_ALL] = "{\"superseded\":\"limit\"}"};
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
-    struct ipw_json *patch;
-    int rc = ipw_json_parse(&patch, patches[why], strlen(patches[why]), NULL, err);
+    int rc;
 
-    if (rc) return rc;
-    ipw_json_merge(&line, doc, patch);
-    ipw_json_free(patch);
+    ipw_json_patch(&line, doc, patches[why]);
     rc = ipw_rundir_attempt(s->of->dir, ipw_buf_str(&line), line.len, err);
     ipw_buf_release(&line);
     return rc;
@@ -232,7 +213,7 @@ static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     }
     rc = write_attempt(s, q->doc, why, err);
     add_name(&s->moved, name);
-    ipw_history_book(s->of->history, false, &q->trace);
+    ipw_uncounted_add(&s->of->history->books.earlier, &q->trace);
     s->of->history->n_attempts++;
     s->n_dropped++;
     return rc;
@@ -253,7 +234,7 @@ static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- all steps ---- */
 
 static void tell(const struct ipw_settle *of)
 {

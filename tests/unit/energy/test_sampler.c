@@ -173,6 +173,35 @@ static void test_kicks_are_merged(void **state)
     ipw_sampler_free(s);
 }
 
+/* Spaced, kicks and marks bring no reading before their distance is over; spaced no more, they do. */
+static void test_spaced(void **state)
+{
+    struct fake a;
+    struct ipw_source_set set = {.n = 1};
+    struct ipw_sampler *s;
+    struct seen seen = {0};
+
+    (void)state;
+    fake_init(&a, "rapl", 1000);
+    a.channels[0] = (struct ipw_channel){
+        .kind = IPW_CHANNEL_COUNTER, .domain = IPW_DOMAIN_CPU, .period_ns = 1000};
+    set.sources[0] = &a.source;
+    assert_int_equal(ipw_sampler_start(&s, &set, EVERY(S(3600)), NULL), 0);
+    ipw_sampler_space(NULL, 0);
+    ipw_sampler_space(s, S(1800));
+    for (int i = 0; i < 10; i++) {
+        ipw_sampler_kick(s);
+        ipw_sampler_mark(s);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    assert_int_equal(atomic_load(&a.reads), 1);
+    ipw_sampler_space(s, 0);
+    ipw_sampler_kick(s);
+    drain_until(s, &seen, 0, 2);
+    ipw_sampler_free(s);
+    assert_int_equal(atomic_load(&a.reads), 3);
+}
+
 /* Case 45: stopped long before the next tick, each source is read once more after the end, so that
  * the last event is enclosed by readings. */
 static void test_45_one_more_reading_after_the_end(void **state)
@@ -530,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_two_sources),
         cmocka_unit_test(test_kick),
         cmocka_unit_test(test_kicks_are_merged),
+        cmocka_unit_test(test_spaced),
         cmocka_unit_test(test_45_one_more_reading_after_the_end),
         cmocka_unit_test(test_44_missed_ticks_are_skipped),
         cmocka_unit_test(test_47_full_ring_waits),

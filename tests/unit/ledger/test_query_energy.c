@@ -108,6 +108,17 @@ bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_
     return true;
 }
 
+bool ipw_ledger_mean_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
+                           int64_t t1_ns, double *mean_w, double *peak_w)
+{
+    struct ipw_power_stats stats;
+    bool known = ipw_ledger_power(l, domain, t0_ns, t1_ns, &stats);
+
+    *mean_w = stats.avg_w;
+    *peak_w = stats.max_w;
+    return known;
+}
+
 static uint32_t seed = 7;
 
 static int64_t random_below(int64_t n)
@@ -425,7 +436,7 @@ static void case_36_a_whole_reply_has_the_model_figure_alone(void **state)
     struct ipw_query_trace q;
 
     (void)state;
-    events[2].lm.sent_ns = S(1);
+    events[2].lm.times.sent_ns = S(1);
     build_trace(&q, events, 4);
     ipw_query_energy_fill(&q, NULL, 0);
     assert_int_equal(q.turns[0].n_spans, 1);

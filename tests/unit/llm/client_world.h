@@ -63,7 +63,7 @@ static inline void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_fa
 
     assert_int_equal(facts->attempt, w->started);
     assert_int_equal(facts->will_retry, next_try_ns > 0);
-    assert_true(t_ns >= facts->sent_ns);
+    assert_true(t_ns >= facts->times.sent_ns);
     assert_true((facts->outcome == IPW_LM_OK) == (facts->error == NULL));
     w->had_reply[w->ended] = reply != NULL;
     w->next[w->ended] = next_try_ns;

@@ -19,8 +19,9 @@ static void a_stream(void **state)
     assert_int_equal(f->cached_tokens, -1);
     assert_false(f->tokens_estimated);
     assert_int_equal(f->chunks, 2);
-    assert_true(f->sent_ns > 0 && f->first_byte_ns >= f->sent_ns);
-    assert_true(f->first_token_ns >= f->first_byte_ns && f->last_token_ns >= f->first_token_ns);
+    assert_true(f->times.sent_ns > 0 && f->times.first_byte_ns >= f->times.sent_ns);
+    assert_true(f->times.first_token_ns >= f->times.first_byte_ns &&
+                f->times.last_token_ns >= f->times.first_token_ns);
     assert_int_equal(f->bytes_sent, strlen(w.watch.bodies[0]));
     assert_int_equal(f->bytes_received, strlen(C("Hel") C("lo") FINISH USAGE DONE));
     assert_string_equal(w.watch.bodies[0],
@@ -512,8 +513,8 @@ static void n13_a_deadline_passes(void **state)
     assert_int_equal(w.watch.code, 0);
     assert_int_equal(w.watch.started, 2);
     assert_int_equal(w.watch.facts[0].outcome, IPW_LM_TIMEOUT);
-    assert_int_equal(w.watch.facts[0].first_token_ns, 0);
-    assert_true(w.watch.facts[1].sent_ns - w.watch.facts[0].sent_ns >= IPW_NS_PER_S);
+    assert_int_equal(w.watch.facts[0].times.first_token_ns, 0);
+    assert_true(w.watch.facts[1].times.sent_ns - w.watch.facts[0].times.sent_ns >= IPW_NS_PER_S);
     assert_int_equal(w.server.closed_by_peer, 1);
     world_close(&w);
 }

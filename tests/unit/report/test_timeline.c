@@ -99,8 +99,8 @@ static int enter(void **state)
         events[i].payload_len = said[i].payload ? strlen(said[i].payload) : 0;
         if (i == 4) {
             events[i].lm.attempt = 2;
-            events[i].lm.first_token_ns = S(101.9);
-            events[i].lm.last_token_ns = S(102.9);
+            events[i].lm.times.first_token_ns = S(101.9);
+            events[i].lm.times.last_token_ns = S(102.9);
         }
         ipw_event_write(&lines, &events[i]);
     }

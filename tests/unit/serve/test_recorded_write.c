@@ -28,10 +28,10 @@ static void record(const char *data)
     ipw_json_free(recorded.doc);
     recorded = (struct ipw_record_lookup_reply){.query = 3, .turn = 2, .attempt = 1};
     recorded.event.t_ns = 1600 * MS;
-    recorded.event.lm = (struct ipw_lm_facts){.sent_ns = 1000 * MS,
-                                              .first_event_ns = 1050 * MS,
-                                              .first_token_ns = 1100 * MS,
-                                              .last_token_ns = 1500 * MS,
+    recorded.event.lm = (struct ipw_lm_facts){.times.sent_ns = 1000 * MS,
+                                              .times.first_event_ns = 1050 * MS,
+                                              .times.first_token_ns = 1100 * MS,
+                                              .times.last_token_ns = 1500 * MS,
                                               .chunks = 3};
     assert_int_equal(ipw_json_parse(&recorded.doc, data, strlen(data), NULL, NULL), 0);
     recorded.data = recorded.doc;
@@ -168,7 +168,7 @@ static void an_older_record_is_told_evenly(void **state)
     ipw_serve_told_stream(&a, &told);
     DUE(&a, 0, 0, 0, 0);
     ipw_serve_answer_release(&a);
-    recorded.event.lm = (struct ipw_lm_facts){.chunks = 2, .sent_ns = 1700 * MS};
+    recorded.event.lm = (struct ipw_lm_facts){.chunks = 2, .times.sent_ns = 1700 * MS};
     ipw_serve_told_stream(&a, &told); /* it ended before it was sent: a changed record */
     DUE(&a, 0, 0, 0, 0);
     ipw_serve_answer_release(&a);

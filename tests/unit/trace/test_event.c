@@ -37,10 +37,10 @@ static const struct ipw_event samples[] = {
             .error = "cut after 3 events",
             .model = "m/1",
             .finish_reason = NULL,
-            .sent_ns = 10,
-            .first_byte_ns = 11,
-            .first_token_ns = 12,
-            .last_token_ns = 13,
+            .times.sent_ns = 10,
+            .times.first_byte_ns = 11,
+            .times.first_token_ns = 12,
+            .times.last_token_ns = 13,
             .input_tokens = 0,
             .output_tokens = -1,
             .cached_tokens = 4,
@@ -51,30 +51,30 @@ static const struct ipw_event samples[] = {
             .bytes_sent = 100,
             .bytes_received = -1,
             .malformed = true,
-            .headers_ns = 21,
-            .first_event_ns = 22,
-            .first_text_ns = 23,
-            .first_reasoning_ns = 24,
-            .first_call_ns = 25,
-            .second_token_ns = 26,
-            .dns_ns = 27,
-            .connect_ns = 28,
-            .tls_ns = 29,
-            .gaps = 30,
-            .gap_p50_ns = 31,
-            .gap_p90_ns = 32,
-            .gap_p99_ns = 33,
-            .gap_max_ns = INT64_MAX / 3,
-            .server_queue_ns = 34,
-            .server_prefill_ns = 35,
-            .server_decode_ns = 36,
+            .times.headers_ns = 21,
+            .times.first_event_ns = 22,
+            .times.first_text_ns = 23,
+            .times.first_reasoning_ns = 24,
+            .times.first_call_ns = 25,
+            .times.second_token_ns = 26,
+            .times.dns_ns = 27,
+            .times.connect_ns = 28,
+            .times.tls_ns = 29,
+            .times.gaps = 30,
+            .times.gap_p50_ns = 31,
+            .times.gap_p90_ns = 32,
+            .times.gap_p99_ns = 33,
+            .times.gap_max_ns = INT64_MAX / 3,
+            .times.server_queue_ns = 34,
+            .times.server_prefill_ns = 35,
+            .times.server_decode_ns = 36,
             .retry_wait_ns = 37,
             .endpoint = "http://127.0.0.1:1/v1",
             .reused = true,
             .resent = true,
-            .cost_known = true,
-            .cost_usd = 0.1,
-            .cost_source = "provider"},
+            .cost.known = true,
+            .cost.usd = 0.1,
+            .cost.source = "provider"},
      .payload = DATA,
      .payload_len = sizeof DATA - 1},
     {.kind = IPW_EV_LM_END,
@@ -184,9 +184,9 @@ static void every_kind_reads_back(void **state)
         assert_int_equal(out.query, in->query);
         assert_int_equal(out.span, in->span);
         assert_text(out.lm.error, in->lm.error);
-        assert_int_equal(out.lm.cost_known, in->lm.cost_known);
-        assert_true(out.lm.cost_usd == in->lm.cost_usd);
-        assert_text(out.lm.cost_source, in->lm.cost_source);
+        assert_int_equal(out.lm.cost.known, in->lm.cost.known);
+        assert_true(out.lm.cost.usd == in->lm.cost.usd);
+        assert_text(out.lm.cost.source, in->lm.cost.source);
         assert_text(out.lm.model, in->lm.model);
         assert_text(out.tool.call_id, in->tool.call_id);
         assert_text(out.q.outcome, in->q.outcome);

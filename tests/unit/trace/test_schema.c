@@ -144,8 +144,8 @@ static void sample_trace(struct ipw_query_trace *q)
     };
 
     events[0].query = 4;
-    events[2].lm.first_token_ns = S(10.5);
-    events[2].lm.last_token_ns = S(10.9);
+    events[2].lm.times.first_token_ns = S(10.5);
+    events[2].lm.times.last_token_ns = S(10.9);
     build_trace(q, events, sizeof events / sizeof *events);
     fill_energy(q);
     add_devices(q);

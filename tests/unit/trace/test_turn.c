@@ -293,24 +293,24 @@ static void phases_of_the_successful_attempt(void **state)
     const struct ipw_turn *turn;
 
     (void)state;
-    events[2].lm.sent_ns = S(1);
-    events[2].lm.first_token_ns = S(1.5); /* of a failed attempt: no phase */
-    events[4].lm.sent_ns = S(3);
-    events[4].lm.first_token_ns = S(4);
-    events[4].lm.last_token_ns = S(5.5);
+    events[2].lm.times.sent_ns = S(1);
+    events[2].lm.times.first_token_ns = S(1.5); /* of a failed attempt: no phase */
+    events[4].lm.times.sent_ns = S(3);
+    events[4].lm.times.first_token_ns = S(4);
+    events[4].lm.times.last_token_ns = S(5.5);
     events[4].lm.attempt = 2;
-    events[4].lm.headers_ns = S(3.25);
-    events[4].lm.first_reasoning_ns = S(4);
-    events[4].lm.second_token_ns = S(4.125);
-    events[4].lm.first_call_ns = S(5);
-    events[4].lm.first_text_ns = S(4.5);
-    events[4].lm.gaps = 3;
-    events[4].lm.gap_p50_ns = S(0.5);
-    events[4].lm.gap_p90_ns = S(0.6);
-    events[4].lm.gap_p99_ns = S(0.75);
-    events[4].lm.connect_ns = S(0.25);
-    events[4].lm.tls_ns = S(0.5);
-    events[4].lm.server_prefill_ns = S(0.875);
+    events[4].lm.times.headers_ns = S(3.25);
+    events[4].lm.times.first_reasoning_ns = S(4);
+    events[4].lm.times.second_token_ns = S(4.125);
+    events[4].lm.times.first_call_ns = S(5);
+    events[4].lm.times.first_text_ns = S(4.5);
+    events[4].lm.times.gaps = 3;
+    events[4].lm.times.gap_p50_ns = S(0.5);
+    events[4].lm.times.gap_p90_ns = S(0.6);
+    events[4].lm.times.gap_p99_ns = S(0.75);
+    events[4].lm.times.connect_ns = S(0.25);
+    events[4].lm.times.tls_ns = S(0.5);
+    events[4].lm.times.server_prefill_ns = S(0.875);
     events[4].lm.endpoint = "http://h/v1";
     build_trace(&q, events, 6);
     turn = q.turns;
@@ -318,17 +318,17 @@ static void phases_of_the_successful_attempt(void **state)
     near(turn->ttft_s, 1);
     near(turn->decode_s, 1.5);
     near(turn->inference_s, 1 + 3);
-    near(turn->ttfo_s, 1.5);
-    near(turn->ttst_s, 0.125);
-    near(turn->itl_mean_s, 1.5 / 4); /* 5 tokens */
-    near(turn->gap_p50_s, 0.5);
-    near(turn->gap_p99_s, 0.75);
-    near(turn->latency_content_s, 2.5);
-    near(turn->latency_close_s, 3);
-    near(turn->headers_s, 0.25);
-    near(turn->connect_s, 0.75);
-    near(turn->server_prefill_s, 0.875);
-    assert_true(isnan(turn->server_queue_s));
+    near(turn->times.ttfo_s, 1.5);
+    near(turn->times.ttst_s, 0.125);
+    near(turn->times.itl_mean_s, 1.5 / 4); /* 5 tokens */
+    near(turn->times.gap_p50_s, 0.5);
+    near(turn->times.gap_p99_s, 0.75);
+    near(turn->times.latency_content_s, 2.5);
+    near(turn->times.latency_close_s, 3);
+    near(turn->times.headers_s, 0.25);
+    near(turn->times.connect_s, 0.75);
+    near(turn->times.server_prefill_s, 0.875);
+    assert_true(isnan(turn->times.server_queue_s));
     near(turn->retry_wait_s, 1);
     assert_string_equal(turn->endpoint, "http://h/v1");
     assert_string_equal(turn->model, "m");
@@ -380,11 +380,11 @@ static void what_attempts_cost(void **state)
         };
         struct ipw_query_trace q;
 
-        events[2].lm.cost_known = costs[i].first_known;
-        events[2].lm.cost_usd = 0.25;
+        events[2].lm.cost.known = costs[i].first_known;
+        events[2].lm.cost.usd = 0.25;
         events[4].lm.attempt = 2;
-        events[4].lm.cost_known = costs[i].second_known;
-        events[4].lm.cost_usd = 0.5;
+        events[4].lm.cost.known = costs[i].second_known;
+        events[4].lm.cost.usd = 0.5;
         build_trace(&q, events, 6);
         if (isnan(costs[i].usd))
             assert_true(isnan(q.turns[0].cost_usd));
@@ -456,17 +456,17 @@ static void when_output_began(void **state)
         struct ipw_lm_facts *f = &events[2].lm;
         struct ipw_query_trace q;
 
-        f->sent_ns = S(3);
-        f->first_text_ns = S(rows[i].text);
-        f->first_call_ns = S(rows[i].call);
-        f->first_token_ns = S(rows[i].first);
-        f->second_token_ns = S(rows[i].second);
-        f->last_token_ns = S(7);
+        f->times.sent_ns = S(3);
+        f->times.first_text_ns = S(rows[i].text);
+        f->times.first_call_ns = S(rows[i].call);
+        f->times.first_token_ns = S(rows[i].first);
+        f->times.second_token_ns = S(rows[i].second);
+        f->times.last_token_ns = S(7);
         build_trace(&q, events, 4);
-        assert_true(isnan(rows[i].ttfo) == isnan(q.turns[0].ttfo_s));
-        assert_true(isnan(rows[i].ttst) == isnan(q.turns[0].ttst_s));
-        if (!isnan(rows[i].ttfo)) near(q.turns[0].ttfo_s, rows[i].ttfo);
-        if (!isnan(rows[i].ttst)) near(q.turns[0].ttst_s, rows[i].ttst);
+        assert_true(isnan(rows[i].ttfo) == isnan(q.turns[0].times.ttfo_s));
+        assert_true(isnan(rows[i].ttst) == isnan(q.turns[0].times.ttst_s));
+        if (!isnan(rows[i].ttfo)) near(q.turns[0].times.ttfo_s, rows[i].ttfo);
+        if (!isnan(rows[i].ttst)) near(q.turns[0].times.ttst_s, rows[i].ttst);
         ipw_query_trace_release(&q);
     }
 }
@@ -509,7 +509,7 @@ static void case_36_without_a_first_token_there_is_no_prefill(void **state)
     struct ipw_query_trace q;
 
     (void)state;
-    events[2].lm.sent_ns = S(1);
+    events[2].lm.times.sent_ns = S(1);
     build_trace(&q, events, 4);
     assert_int_equal(q.turns[0].n_spans, 1);
     assert_int_equal(q.turns[0].spans[0].kind, IPW_SPAN_LM);

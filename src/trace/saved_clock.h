@@ -1,16 +1,14 @@
-/* trace/saved_manifest.h: reads the manifest of a saved run, and its clock.
+/* trace/saved_clock.h: reads and writes the clock of a manifest.
  *
  * The manifest states one instant by three clocks; it dates every stamp of the run.  Owns
  * nothing. */
-#ifndef IPW_TRACE_SAVED_MANIFEST_H
-#define IPW_TRACE_SAVED_MANIFEST_H
+#ifndef IPW_TRACE_SAVED_CLOCK_H
+#define IPW_TRACE_SAVED_CLOCK_H
 
 #include "base/clock.h"
 #include "json/json.h"
 #include "json/write.h"
 
-/* Reads RUN/manifest.json; the caller frees it.  The error names the file. */
-int ipw_saved_manifest_read(struct ipw_json **out, const char *run, struct ipw_err *err);
 /* Missing members become 0; `clock` may be NULL. */
 struct ipw_anchor ipw_saved_clock_read(const struct ipw_json *clock);
 /* Writes an object. */

@@ -1,0 +1,153 @@
+#include "io/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define INSIDE "/ipw-agent"
+enum { SELF_FD = 9, MOST_PROCESSES = 512 };
+
+static const char *const places[] = {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"};
+enum { N_PLACES = sizeof places / sizeof *places };
+
+bool ipw_sandbox_found(void)
+{
+    for (size_t i = 0; i < N_PLACES; i++) {
+        if (access(places[i], X_OK) == 0) return true;
+    }
+    return false;
+}
+
+struct words {
+    const char **list;
+    size_t n, cap;
+};
+
+static void add(struct words *w, const char *word)
+{
+    IPW_GROW(w->list, w->cap, w->n + 1);
+    w->list[w->n++] = word;
+}
+
+static void add3(struct words *w, const char *option, const char *a, const char *b)
+{
+    add(w, option);
+    add(w, a);
+    add(w, b);
+}
+
+/* /bin and its like are links into /usr on most systems, and folders on some. */
+static void add_system(struct words *w)
+{
+    static const char *const roots[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+    /* What programs need to start and to know the time; no /etc/shadow, no keys of servers. */
+    static const char *const shown[] = {
+        "/etc/alternatives", "/etc/fonts",         "/etc/group",       "/etc/ld.so.cache",
+        "/etc/ld.so.conf",   "/etc/ld.so.conf.d",  "/etc/libreoffice", "/etc/localtime",
+        "/etc/mime.types",   "/etc/nsswitch.conf", "/etc/passwd",      "/opt"};
+
+    add3(w, "--ro-bind", "/usr", "/usr");
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        char target[PATH_MAX];
+        ssize_t n = readlink(roots[i], target, sizeof target - 1);
+
+        if (n > 0) {
+            target[n] = '\0';
+            add3(w, "--symlink", ipw_strdup(target), roots[i]); /* the process is about to end */
+        } else {
+            add3(w, "--ro-bind-try", roots[i], roots[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        add3(w, "--ro-bind-try", shown[i], shown[i]);
+}
+
+static void add_small_folder(struct words *w, const char *bytes, const char *path)
+{
+    add(w, "--size");
+    add(w, bytes);
+    add(w, "--tmpfs");
+    add(w, path);
+}
+
+static void add_folders(struct words *w, const struct ipw_sandbox *s)
+{
+    const char *bytes = ipw_asprintf("%zu", s->tmp_bytes);
+
+    add(w, "--proc");
+    add(w, "/proc");
+    add(w, "--dev");
+    add(w, "/dev");
+    add_small_folder(w, bytes, "/dev/shm");
+    add_small_folder(w, bytes, "/tmp");
+    for (size_t i = 0; i < s->n_reads; i++) add3(w, "--ro-bind-try", s->reads[i], s->reads[i]);
+    if (s->workspace) add3(w, "--bind", s->workspace, s->workspace);
+}
+
+/* A program outside of the system's folders is named by its path: then that file is visible too. */
+static void add_program(struct words *w, const char *program)
+{
+    if (program[0] == '/') add3(w, "--ro-bind-try", program, program);
+}
+
+/* The helper is the file of this process, wherever it lies by now.  One that was replaced or removed
+ * cannot be bound: bubblewrap copies it. */
+static int add_helper(struct words *w)
+{
+    int fd = open("/proc/self/exe", O_RDONLY);
+    struct stat file;
+
+    if (fd < 0 || (fd != SELF_FD && dup2(fd, SELF_FD) < 0)) return errno;
+    if (fd != SELF_FD) close(fd);
+    if (fstat(SELF_FD, &file) == 0 && file.st_nlink == 0) {
+        add3(w, "--perms", "0555", "--ro-bind-data");
+        add(w, ipw_asprintf("%d", SELF_FD));
+        add(w, INSIDE);
+        return 0;
+    }
+    add3(w, "--ro-bind", ipw_asprintf("/proc/self/fd/%d", SELF_FD), INSIDE);
+    return 0;
+}
+
+int ipw_sandbox_enter(const struct ipw_sandbox *sandbox, char *const *argv)
+{
+    static const char *const apart[] = {
+        "bwrap",         "--unshare-user",    "--unshare-ipc",        "--unshare-pid",
+        "--unshare-net", "--unshare-uts",     "--unshare-cgroup-try", "--hostname",
+        "sandbox",       "--die-with-parent", "--cap-drop",           "ALL"};
+    static const char *const sealed[] = {"/proc", "/dev", "/"};
+    const char *home = sandbox->workspace ? sandbox->workspace : "/tmp";
+    struct words w = {0};
+    int e;
+
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) add(&w, apart[i]);
+    add_system(&w);
+    add_program(&w, argv[0]);
+    add_folders(&w, sandbox);
+    e = add_helper(&w);
+    if (e) return e;
+    add3(&w, "--setenv", "HOME", home);
+    add3(&w, "--setenv", "TMPDIR", "/tmp");
+    /* Root's programs may write the settings of the kernel in /proc without any capability. */
+    for (size_t i = 0; i < sizeof sealed / sizeof *sealed; i++) {
+        add(&w, "--remount-ro");
+        add(&w, sealed[i]);
+    }
+    add(&w, "--chdir");
+    add(&w, home);
+    add3(&w, "--", INSIDE, "__exec");
+    add(&w, "inside=1");
+    add(&w, ipw_asprintf("processes=%d", MOST_PROCESSES));
+    add(&w, "apart=1");
+    add(&w, "--");
+    for (; *argv; argv++) add(&w, *argv);
+    add(&w, NULL);
+    for (size_t i = 0; i < N_PLACES; i++) execv(places[i], (char *const *)w.list);
+    return errno;
+}

@@ -1,0 +1,290 @@
+/* The results of a replay: traces and summary of the new run, replay.json, and the printed
+ * lines. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/ledger_check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/open.h"
+#include "json/document.h"
+#include "json/jsonl.h"
+#include "json/write.h"
+#include "ledger/recompute.h"
+#include "ledger/run_books.h"
+#include "replay/replay_job.h"
+#include "report/table.h"
+#include "report/write_summary.h"
+#include "run/query_events.h"
+
+/* ---- files ---- */
+
+/* The readings of the replay are the saved ones: copied into a new file. */
+static int copy_power(struct ipw_replay_job *job, struct ipw_err *err)
+{
+    char *from = ipw_asprintf("%s/power.jsonl", job->recorded.path);
+    char *to = ipw_asprintf("%s/power.jsonl", ipw_rundir_path(job->dir));
+    struct ipw_err why = {0};
+    int in = ipw_open_read(from, &why), out = -1, rc = 0;
+    char block[65536];
+    ssize_t n = 0;
+
+    if (in >= 0) {
+        out = ipw_open_write(to, O_WRONLY | O_CREAT | O_EXCL, err);
+        if (out < 0) rc = out;
+    } else if (why.detail != ENOENT) {
+        rc = in;
+        if (err) *err = why;
+    }
+    while (out >= 0 && !rc && (n = TEMP_FAILURE_RETRY(read(in, block, sizeof block))) > 0)
+        if (ipw_write_all(out, block, (size_t)n)) rc = ipw_fail_errno(err, errno, "%s", to);
+    if (n < 0) rc = ipw_fail_errno(err, errno, "%s", from);
+    if (in >= 0) close(in);
+    if (out >= 0 && close(out) && !rc) rc = ipw_fail_errno(err, errno, "%s", to);
+    free(from);
+    free(to);
+    return rc;
+}
+
+struct writer {
+    struct ipw_replay_job *job;
+    struct ipw_check *check;
+    struct ipw_recompute redo;
+    struct ipw_summary summary;
+    struct ipw_run_books books;
+    int64_t n_attempts;
+};
+
+static const struct ipw_query_record *replayed(const struct ipw_replay_job *job, int32_t index,
+                                               int segment)
+{
+    const struct ipw_replayed_record *r = job->replayed;
+
+    while (r && (r->index != index || r->segment != segment)) r = r->next;
+    return r ? &r->record : NULL;
+}
+
+static void count(struct writer *w, const struct ipw_recompute_query *query,
+                  const struct ipw_query_record *record)
+{
+    if (query->warmup) ipw_uncounted_add(&w->books.warmup, query->trace);
+    if (record->superseded) ipw_uncounted_add(&w->books.earlier, query->trace);
+    w->n_attempts += !query->warmup && record->superseded;
+    if (!query->warmup && !record->superseded) ipw_summary_add(&w->summary, query->trace, record);
+}
+
+static int write_trace(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
+{
+    struct writer *w = ud;
+    struct ipw_replay_job *job = w->job;
+    const struct ipw_recompute_segment *segment = w->redo.segments[w->redo.n_segments - 1];
+    const struct ipw_anchor *clock =
+        segment->rules.clock.wall_ns ? &segment->rules.clock : &job->anchor;
+    const struct ipw_query_record *own = replayed(job, query->trace->index, query->segment);
+    struct ipw_query_record record;
+    struct ipw_query_loaded was = {0};
+    enum ipw_check_verdict verdict = IPW_CHECK_MISSING;
+    int rc = 0;
+
+    if (w->check) rc = ipw_check_query(w->check, segment, query, &verdict, &was, NULL, err);
+    if (rc) return rc;
+    if ((verdict == IPW_CHECK_MISSING || verdict == IPW_CHECK_UNWRITTEN) && !own)
+        return 0; /* the saved run did not get to write it */
+    if (own) {
+        record = *own;
+        record.cost_usd = ipw_query_trace_cost(query->trace);
+        record.segment = query->segment;
+    } else {
+        record = was.record;
+        job->tally.traces_differ += verdict == IPW_CHECK_DIFFERS;
+    }
+    rc = ipw_query_write_line(job->dir, query->trace, &record, clock, query->warmup, err);
+    if (!rc) count(w, query, &record);
+    ipw_query_loaded_release(&was);
+    return rc;
+}
+
+static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
+{
+    facts->have_balance = w->redo.n_segments > 0;
+    facts->wall_s = 0;
+    for (size_t i = 0; i < w->redo.n_segments; i++) {
+        const struct ipw_recompute_segment *s = w->redo.segments[i];
+
+        facts->wall_s += ipw_ns_to_s(s->end_ns - s->start_ns);
+        ipw_run_books_session(&w->books, s->balance, &s->devices);
+    }
+    ipw_run_books_close(&w->books);
+    memcpy(facts->balance, w->books.balance, sizeof facts->balance);
+    facts->devices = &w->books.devices;
+}
+
+/* The idle baseline is only in the saved run's summary.  Without a summary (the run was killed)
+ * there is no baseline. */
+static void take_baseline(struct ipw_summary_run *facts, const struct ipw_replay_job *job)
+{
+    const struct ipw_json *baseline, *domains;
+    struct ipw_json *doc;
+
+    if (job->by_query || ipw_json_read(&doc, job->recorded.path, "summary.json", NULL)) return;
+    baseline = ipw_json_get(doc, "baseline");
+    domains = ipw_json_get(baseline, "domains");
+    facts->baseline_s = ipw_json_num(ipw_json_get(baseline, "seconds"), 0);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_json *b = ipw_json_get(domains, ipw_domain_name((enum ipw_domain)d));
+
+        facts->baseline[d] =
+            (struct ipw_baseline_watts){.before_w = ipw_json_num(ipw_json_get(b, "before_w"), NAN),
+                                        .after_w = ipw_json_num(ipw_json_get(b, "after_w"), NAN)};
+    }
+    ipw_json_free(doc);
+}
+
+static int write_summary(struct writer *w, struct ipw_err *err)
+{
+    struct ipw_replay_job *job = w->job;
+    struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
+    const struct ipw_recorded_run *was = &job->recorded;
+    char *config = ipw_json_text(was->config);
+    char *hardware = ipw_json_text(ipw_json_get(was->manifest, "hardware"));
+    struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
+    struct ipw_anchor now;
+    char note[200];
+    int rc;
+
+    ipw_anchor_take(&now);
+    snprintf(note, sizeof note, "a replay (%s)%s", job->o->mode,
+             job->by_query ? ": nothing was measured"
+                           : ": joules and times are those of the record");
+    facts.agent = ipw_recorded_run_text(was, "agent");
+    facts.model = job->setting.model;
+    facts.dataset = ipw_recorded_run_text(was, "dataset");
+    facts.status = job->cut || job->stop_signal ? "interrupted" : "complete";
+    facts.path = ipw_rundir_path(job->dir);
+    facts.config = config;
+    facts.hardware = hardware;
+    facts.note = note;
+    facts.wall_ns = now.wall_ns;
+    facts.attempts = w->n_attempts;
+    fill_balance(&facts, w);
+    take_baseline(&facts, job);
+    rc = ipw_summary_write(&out, &w->summary, &facts, err);
+    if (!rc) rc = ipw_rundir_write_summary(job->dir, ipw_buf_str(&out), out.len, err);
+    ipw_buf_release(&out);
+    free(config);
+    free(hardware);
+    return rc;
+}
+
+static void report_json(struct ipw_buf *out, const struct ipw_replay_job *job)
+{
+    const struct ipw_replay_tally *t = &job->tally;
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_kint(&w, "diverged", (int64_t)t->diverged);
+    ipw_divergences_write(&w, &job->divergences);
+    ipw_jw_kbool(&w, "identical", ipw_replay_job_identical(job));
+    ipw_jw_kstr(&w, "mode", job->o->mode);
+    ipw_jw_kstr(&w, "of", job->recorded.path);
+    ipw_jw_kstr(&w, "path", ipw_rundir_path(job->dir));
+    ipw_jw_kint(&w, "queries", (int64_t)t->queries);
+    ipw_jw_kint(&w, "tool_calls", (int64_t)t->tools);
+    ipw_jw_key(&w, "tool_results");
+    if (job->decisions) {
+        ipw_jw_obj(&w);
+        ipw_jw_kint(&w, "different", (int64_t)t->different);
+        ipw_jw_kint(&w, "missing", (int64_t)t->missing);
+        ipw_jw_kint(&w, "same", (int64_t)t->same);
+        ipw_jw_obj_end(&w);
+    } else {
+        ipw_jw_null(&w);
+    }
+    ipw_jw_kint(&w, "traces_differ", (int64_t)t->traces_differ);
+    ipw_jw_kint(&w, "turns", (int64_t)t->turns);
+    ipw_jw_kint(&w, "unfinished", (int64_t)t->unfinished);
+    ipw_jw_obj_end(&w);
+}
+
+static int write_report(struct ipw_replay_job *job, struct ipw_err *err)
+{
+    struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
+    char *path = ipw_asprintf("%s/replay.json", ipw_rundir_path(job->dir));
+    int rc;
+
+    report_json(&out, job);
+    ipw_buf_addc(&out, '\n');
+    rc = ipw_file_write_atomic(path, out.data, out.len, err);
+    ipw_buf_release(&out);
+    free(path);
+    return rc;
+}
+
+int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
+{
+    struct writer w = {.job = job};
+    struct ipw_recompute_options how = {.query = write_trace, .ud = &w};
+    int rc = ipw_rundir_flush(job->dir, err);
+
+    ipw_summary_init(&w.summary);
+    w.summary.place.folder = ipw_rundir_path(job->dir);
+    if (!rc && !job->by_query) rc = copy_power(job, err);
+    if (!rc && !job->by_query) rc = ipw_check_open(&w.check, job->recorded.path, err);
+    if (!rc) rc = ipw_recompute_run(&w.redo, ipw_rundir_path(job->dir), &how, err);
+    if (!rc) rc = write_summary(&w, err);
+    if (!rc) rc = write_report(job, err);
+    ipw_recompute_release(&w.redo);
+    ipw_run_books_release(&w.books);
+    ipw_check_close(w.check);
+    ipw_summary_release(&w.summary);
+    return rc;
+}
+
+/* ---- words ---- */
+
+static const char *s(size_t n) { return n == 1 ? "" : "s"; }
+
+int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
+{
+    const struct ipw_replay_tally *t = &job->tally;
+    struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
+
+    ipw_divergences_print(&job->divergences);
+    if (t->traces_differ)
+        ipw_say("%zu trace line%s differ%s from the record's: %s", t->traces_differ,
+                s(t->traces_differ), t->traces_differ == 1 ? "s" : "",
+                /* A query that ran beside a diverged one has another share of the joules. */
+                t->diverged ? "joules were shared with what diverged"
+                            : "its traces.jsonl does not follow from its events and samples");
+    if (job->o->run.output.json) {
+        report_json(&out, job);
+    } else {
+        ipw_buf_addf(&out, "replayed %zu quer%s, %zu turn%s, %zu tool call%s: ", t->queries,
+                     t->queries == 1 ? "y" : "ies", t->turns, s(t->turns), t->tools, s(t->tools));
+        if (t->diverged)
+            ipw_buf_addf(&out, "%zu quer%s diverged%s", t->diverged, t->diverged == 1 ? "y" : "ies",
+                         job->network.llm ? " and went on against the model" : "");
+        else if (job->decisions)
+            ipw_buf_addf(&out, "the decisions of the record");
+        else
+            ipw_buf_addf(&out, "identical to the record");
+        if (job->decisions)
+            ipw_buf_addf(&out, "; tool results: %zu the same, %zu different, %zu missing", t->same,
+                         t->different, t->missing);
+        if (t->unfinished) ipw_buf_addf(&out, "; %zu the record does not finish", t->unfinished);
+        ipw_buf_addf(&out, "\n%s", ipw_rundir_path(job->dir));
+    }
+    ipw_buf_addc(&out, '\n');
+    if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout)) {
+        ipw_buf_release(&out);
+        return ipw_fail(err, IPW_EIO, "standard output: the result could not be written");
+    }
+    ipw_buf_release(&out);
+    return 0;
+}

@@ -1,0 +1,95 @@
+/* The feed's queries in flight: found by number, whatever their order, and forgotten when booked. */
+#include <string.h>
+
+#include "ledger/feed.h"
+
+#include "sim/ask.h"
+#include "unit/energy/energy_test.h"
+
+#define QUERIES 300
+
+static void tell(struct ipw_feed *f, enum ipw_event_kind kind, int32_t query, int64_t t_ns)
+{
+    struct ipw_event e = {.kind = kind, .query = query, .t_ns = t_ns};
+
+    ipw_feed_event(f, &e);
+}
+
+static int64_t book(struct ipw_feed *f, int32_t query, int64_t t0_ns, int64_t t1_ns)
+{
+    struct ipw_query_trace trace = {.index = query, .start_ns = t0_ns, .end_ns = t1_ns};
+    struct ipw_figure figure;
+
+    ipw_feed_book(f, &trace);
+    figure = trace.energy[IPW_DOMAIN_CPU];
+    assert_true(figure.known);
+    ipw_query_trace_release(&trace);
+    return (int64_t)(figure.j * 1e6 + 0.5);
+}
+
+/* Numbers come in any order (7 and QUERIES have no common factor), and are booked in another one. */
+static void test_any_order(void **state)
+{
+    struct ipw_channel c = test_counter("package-0", IPW_DOMAIN_CPU, 0, 400);
+    struct ipw_ledger *l = ipw_ledger_new(&c, 1);
+    struct ipw_feed *f = ipw_feed_new(l);
+    int64_t v = 0, sum = 0, total;
+
+    (void)state;
+    ipw_feed_describe(f, &c, 1, false);
+    for (int i = 0; i <= 100; i++, v += J(1)) ipw_feed_row(f, 0, 1, S(1) + i * S(0.01), &v);
+    for (int32_t i = 0; i < QUERIES; i++)
+        tell(f, IPW_EV_QUERY_START, i * 7 % QUERIES, S(1.1) + i * 1000);
+    tell(f, IPW_EV_QUERY_START, 5, S(1.2)); /* a damaged record: it is in flight already */
+    for (int32_t i = 0; i < QUERIES; i++) assert_int_equal(ipw_feed_ordinal(f, i * 7 % QUERIES), i);
+    assert_int_equal(ipw_feed_ordinal(f, QUERIES), -1);
+    assert_int_equal(ipw_feed_ordinal(f, -1), -1);
+    for (int32_t i = 0; i < QUERIES; i++)
+        tell(f, IPW_EV_QUERY_END, i * 11 % QUERIES, S(1.5) + i * 1000);
+    tell(f, IPW_EV_QUERY_END, 5, S(1.6)); /* it has left */
+    for (int i = 101; i <= 120; i++, v += J(1)) ipw_feed_row(f, 0, 1, S(1) + i * S(0.01), &v);
+    for (int32_t i = 0; i < QUERIES; i++) {
+        int32_t query = i * 11 % QUERIES;
+        int64_t begun = ipw_feed_ordinal(f, query);
+
+        sum += book(f, query, S(1.1) + begun * 1000, S(1.5) + i * 1000);
+        assert_int_equal(ipw_feed_ordinal(f, query), -1);
+    }
+    total = (int64_t)(ipw_ledger_figure(l, ask_total(IPW_DOMAIN_CPU, S(1), S(2.2))).j * 1e6 + 0.5);
+    total -= (int64_t)(ipw_ledger_figure(l, ask_idle(IPW_DOMAIN_CPU, S(1), S(2.2))).j * 1e6 + 0.5);
+    assert_int_equal(sum, total);
+    ipw_feed_free(f);
+    ipw_ledger_free(l);
+}
+
+/* A damaged record whose clock goes back, and a run that is cut: what is in flight leaves. */
+static void test_back_in_time_and_cut(void **state)
+{
+    struct ipw_channel c = test_counter("package-0", IPW_DOMAIN_CPU, 0, 400);
+    struct ipw_ledger *l = ipw_ledger_new(&c, 1);
+    struct ipw_feed *f = ipw_feed_new(l);
+    int64_t v = 0;
+
+    (void)state;
+    ipw_feed_describe(f, &c, 1, false);
+    for (int i = 0; i <= 100; i++, v += J(1)) ipw_feed_row(f, 0, 1, S(1) + i * S(0.01), &v);
+    tell(f, IPW_EV_QUERY_START, 3, S(1.5));
+    tell(f, IPW_EV_QUERY_START, 1, S(1.2));
+    tell(f, IPW_EV_QUERY_START, 2, S(1.4));
+    tell(f, IPW_EV_QUERY_END, 2, S(1.7));
+    ipw_feed_cut(f, S(1.9));
+    for (int32_t query = 1; query <= 3; query++)
+        assert_true(book(f, query, S(1.5), query == 2 ? S(1.7) : S(1.9)) > 0);
+    ipw_feed_free(f);
+    ipw_ledger_free(l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_back_in_time_and_cut),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
