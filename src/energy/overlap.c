@@ -8,6 +8,7 @@
 #include "base/mem.h"
 
 #define LOCAL SIZE_MAX /* machine of all sources that are not remote */
+#define PLUS  " + "    /* between the parts of a basis */
 
 struct chooser {
     struct ipw_overlap_item *items;
@@ -69,7 +70,7 @@ static void say_what(struct chooser *c, enum ipw_scope scope, size_t n, const ch
     const char *noun =
         scope == IPW_SCOPE_DEVICE && c->domain != IPW_DOMAIN_GPU ? "device" : one[scope];
 
-    say(c, "%s%s%zu %s%s (%s%s)", c->basis[0] ? " + " : "", machine == LOCAL ? "" : "remote: ", n,
+    say(c, "%s%s%zu %s%s (%s%s)", c->basis[0] ? PLUS : "", machine == LOCAL ? "" : "remote: ", n,
         noun, n == 1 ? "" : "s", source, gauges ? ", power integrated" : "");
     if (scope == IPW_SCOPE_PLATFORM) say(c, ", perhaps without discrete GPUs");
     if (scope == IPW_SCOPE_MODULE && c->domain != IPW_DOMAIN_MACHINE)
@@ -246,15 +247,18 @@ static void choose_machine(struct chooser *c, size_t machine)
 }
 
 void ipw_overlap_choose(struct ipw_overlap_item *items, size_t n,
-                        char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES])
+                        char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES],
+                        size_t remote[IPW_DOMAIN_COUNT])
 {
     struct chooser c = {.items = items, .n = n, .chosen = ipw_calloc(n + 1, sizeof *c.chosen)};
+    size_t local;
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         c.domain = (enum ipw_domain)d;
         c.basis = basis[d];
         c.basis[0] = '\0';
         choose_machine(&c, LOCAL);
+        local = strlen(c.basis);
         for (size_t i = 0; i < n; i++) {
             size_t machine = machine_of(&items[i]);
             bool seen = machine == LOCAL;
@@ -262,6 +266,7 @@ void ipw_overlap_choose(struct ipw_overlap_item *items, size_t n,
             for (size_t k = 0; k < i && !seen; k++) seen = machine_of(&items[k]) == machine;
             if (!seen) choose_machine(&c, machine);
         }
+        remote[d] = local + (local && c.basis[local] ? strlen(PLUS) : 0);
     }
     for (size_t i = 0; i < n; i++) items[i].channel->in_sum = c.chosen[i];
     free(c.chosen);
@@ -286,6 +291,6 @@ void ipw_source_set_cover(struct ipw_source_set *set)
                                                   .index = i,
                                                   .rejected = set->rejected[at]};
     }
-    ipw_overlap_choose(items, at, set->basis);
+    ipw_overlap_choose(items, at, set->basis, set->basis_remote);
     free(items);
 }

@@ -29,8 +29,10 @@ struct ipw_overlap_item {
     bool rejected;               /* found unusable (a frozen counter): ignore it */
 };
 
+/* remote[d]: where the part of other machines begins in basis[d]; its length if there is none. */
 void ipw_overlap_choose(struct ipw_overlap_item *items, size_t n,
-                        char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES]);
+                        char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES],
+                        size_t remote[IPW_DOMAIN_COUNT]);
 /* Chooses the channels of an open set, and again after one of its channels was rejected. */
 void ipw_source_set_cover(struct ipw_source_set *set);
 

@@ -134,24 +134,23 @@ static int open_prometheus(struct ipw_source **out, const struct place *p, const
     return ipw_prometheus_open(out, arg, p->fetch, err);
 }
 
+#define OF_CPU     (1u << IPW_DOMAIN_CPU | 1u << IPW_DOMAIN_DRAM)
+#define OF_GPU     (1u << IPW_DOMAIN_GPU)
+#define OF_MACHINE (1u << IPW_DOMAIN_MACHINE)
+
 /* In the order in which "auto" looks. */
 static const struct kind {
     const char *name; /* "=" at its end: it takes an argument, and "auto" does not look for it */
     int (*open)(struct ipw_source **out, const struct place *p, const char *arg,
                 struct ipw_err *err);
+    unsigned domains; /* that such a source fills: bits 1 << domain */
 } kinds[] = {
-    {"perf", open_perf},
-    {"rapl", open_rapl},
-    {"nvml", open_nvml},
-    {"amdgpu", open_amdgpu},
-    {"intel_gpu", open_intel_gpu},
-    {"power_meter", open_power_meter},
-    {"ina3221", open_ina3221},
-    {"hwmon", open_hwmon},
-    {"battery", open_battery},
-    {"prometheus=", open_prometheus},
-    {"log=", open_log},
-    {"exec=", open_exec},
+    {"perf", open_perf, OF_CPU},           {"rapl", open_rapl, OF_CPU},
+    {"nvml", open_nvml, OF_GPU},           {"amdgpu", open_amdgpu, OF_GPU},
+    {"intel_gpu", open_intel_gpu, OF_GPU}, {"power_meter", open_power_meter, OF_MACHINE},
+    {"ina3221", open_ina3221, OF_MACHINE}, {"hwmon", open_hwmon, OF_MACHINE},
+    {"battery", open_battery, OF_MACHINE}, {"prometheus=", open_prometheus, OF_MACHINE},
+    {"log=", open_log, OF_MACHINE},        {"exec=", open_exec, OF_MACHINE},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -221,7 +220,8 @@ static void open_kind(struct ipw_source_set *set, const struct kind *k, const st
         set->n_verdicts == sizeof set->verdicts / sizeof *set->verdicts)
         return;
     rc = k->open(&source, p, arg, &err);
-    *v = (struct ipw_source_verdict){.name = k->name, .code = (enum ipw_code)rc, .named = named};
+    *v = (struct ipw_source_verdict){
+        .name = k->name, .domains = k->domains, .code = (enum ipw_code)rc, .named = named};
     set->n_verdicts++;
     if (rc < 0) {
         snprintf(v->text, sizeof v->text, "%.*s", (int)sizeof v->text - 1, err.text);

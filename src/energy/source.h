@@ -108,8 +108,9 @@ const char *ipw_source_note(const struct ipw_source *source, char *out);
 struct ipw_source_verdict {
     const char *name;
     enum ipw_code code;
-    char text[200]; /* why not, or what was found */
-    bool named;     /* the user asked for it by name */
+    char text[200];   /* why not, or what was found */
+    bool named;       /* the user asked for it by name */
+    unsigned domains; /* that a source of this kind fills: bits 1 << domain */
 };
 enum { IPW_BASIS_BYTES = 160 };
 struct ipw_source_set {
@@ -119,6 +120,8 @@ struct ipw_source_set {
     size_t n_verdicts;
     /* The channels of each domain's sum, in words; "" if it has no sum (energy/overlap.h). */
     char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES];
+    size_t
+        basis_remote[IPW_DOMAIN_COUNT]; /* where its part of other machines begins; or its length */
     /* The descriptions of all channels, source by source, with the chosen sums;
      * sources[i]->channels points into it.  own: the sources' original descriptions. */
     struct ipw_channel *channels;

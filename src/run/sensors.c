@@ -69,16 +69,6 @@ static void undo_means(struct ipw_sensors *s)
     }
 }
 
-/* The domains that this kind of sensor would have filled. */
-static bool kind_fills(const char *kind, enum ipw_domain d)
-{
-    if (!strcmp(kind, "rapl") || !strcmp(kind, "perf"))
-        return d == IPW_DOMAIN_CPU || d == IPW_DOMAIN_DRAM;
-    if (!strcmp(kind, "nvml") || !strcmp(kind, "amdgpu") || !strcmp(kind, "intel_gpu"))
-        return d == IPW_DOMAIN_GPU;
-    return d == IPW_DOMAIN_MACHINE;
-}
-
 static void add_why(struct ipw_sensors *s, const char *who, const char *text)
 {
     size_t used = strlen(s->energy_note);
@@ -123,7 +113,7 @@ static void give_reasons(struct ipw_sensors *s)
         if (v->code == IPW_OK || v->code == IPW_EEXISTS) continue;
         if (v->code == IPW_EUNSUPPORTED) continue; /* not in this machine, as expected */
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-            if (set->basis[d][0] || !kind_fills(v->name, (enum ipw_domain)d)) continue;
+            if (set->basis[d][0] || !(v->domains >> d & 1)) continue;
             missed |= d != IPW_DOMAIN_MACHINE || set->n == (s->model_source != NULL);
             if (v->code == IPW_EPERM)
                 ipw_ledger_set_reason(s->ledger, (enum ipw_domain)d, "permission");
@@ -148,13 +138,12 @@ static void name_model(struct ipw_sensors *s)
 static void name_no_local_channels(struct ipw_source_set *set)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        char *basis = set->basis[d], *remote = strstr(basis, "remote: ");
+        char *basis = set->basis[d], *remote = basis + set->basis_remote[d];
 
-        if (remote) {
+        if (*remote)
             memmove(basis, remote, strlen(remote) + 1);
-        } else if (d == IPW_DOMAIN_GPU) {
+        else if (d == IPW_DOMAIN_GPU)
             basis[0] = '\0';
-        }
     }
 }
 

@@ -20,25 +20,41 @@ struct ipw_stuck {
 
 /* ---- notes in the run's events ---- */
 
+/* The data of a note: an object, its members in the order of their names. */
+struct note {
+    struct ipw_buf data;
+    struct ipw_jw w;
+};
+
+static struct ipw_jw *begin(struct note *n)
+{
+    n->data = IPW_BUF(4 * IPW_KIB);
+    ipw_jw_init(&n->w, &n->data);
+    ipw_jw_obj(&n->w);
+    return &n->w;
+}
+
 /* An event before run_start is written after it and says which rows came before it, so that the
  * ledger can be recomputed.  An event after run_end belongs to no run. */
-static void note(struct ipw_sensors *s, const char *name, const char *data, size_t n)
+static void end(struct note *n, struct ipw_sensors *s, const char *name)
 {
     struct ipw_event event = {.kind = IPW_EV_NOTE,
                               .t_ns = ipw_now_ns(),
                               .query = -1,
                               .rows = s->n_rows,
-                              .tool.name = name,
-                              .payload = data,
-                              .payload_len = n};
+                              .tool.name = name};
 
-    if (s->session->end_ns || !s->feed) return;
-    if (s->session->start_ns) {
-        ipw_rundir_event(s->dir, &event);
-    } else {
-        ipw_event_write(&s->early_notes, &event);
+    ipw_jw_obj_end(&n->w);
+    event.payload = ipw_buf_str(&n->data);
+    event.payload_len = n->data.len;
+    if (!s->session->end_ns && s->feed) {
+        if (s->session->start_ns)
+            ipw_rundir_event(s->dir, &event);
+        else
+            ipw_event_write(&s->early_notes, &event);
+        ipw_feed_event(s->feed, &event);
     }
-    ipw_feed_event(s->feed, &event);
+    ipw_buf_release(&n->data);
 }
 
 void ipw_sensors_started(struct ipw_sensors *s)
@@ -51,13 +67,14 @@ void ipw_sensors_started(struct ipw_sensors *s)
 void ipw_sensors_gap(void *ud, const struct ipw_sampler_gap *gap)
 {
     struct ipw_sensors *s = ud;
-    char data[200];
-    int n = snprintf(data, sizeof data,
-                     "{\"from_ns\":%lld,\"slow_read\":%s,\"source\":%zu,\"to_ns\":%lld}",
-                     (long long)gap->from_ns, gap->slow_read ? "true" : "false", gap->source,
-                     (long long)gap->to_ns);
+    struct note n;
+    struct ipw_jw *w = begin(&n);
 
-    note(s, "sensor_gap", data, (size_t)n);
+    ipw_jw_kint(w, "from_ns", gap->from_ns);
+    ipw_jw_kbool(w, "slow_read", gap->slow_read);
+    ipw_jw_kint(w, "source", (int64_t)gap->source);
+    ipw_jw_kint(w, "to_ns", gap->to_ns);
+    end(&n, s, "sensor_gap");
     ipw_log(IPW_LOG_INFO, "%s: no reading for %.2f s%s", s->sources.sources[gap->source]->name,
             ipw_ns_to_s(gap->to_ns - gap->from_ns),
             gap->slow_read ? " (the driver took so long)" : "");
@@ -86,19 +103,16 @@ void ipw_sensors_loss(void *ud, const struct ipw_sampler_loss *loss)
 {
     struct ipw_sensors *s = ud;
     const struct ipw_channel *c = &s->sources.channels[loss->channel];
-    struct ipw_buf data = IPW_BUF(4 * IPW_KIB);
-    struct ipw_jw w;
+    struct note n;
+    struct ipw_jw *w;
 
     if (s->session->end_ns || !s->feed) return;
-    ipw_jw_init(&w, &data);
-    ipw_jw_obj(&w);
-    ipw_jw_kstr(&w, "channel", c->name);
-    ipw_jw_kint(&w, "read_ns", loss->t_ns);
-    if (!loss->back) ipw_jw_kstr(&w, "reason", ipw_feed_loss_reason(c->domain));
-    ipw_jw_kint(&w, "source", (int64_t)loss->source);
-    ipw_jw_obj_end(&w);
-    note(s, loss->back ? "sensor_back" : IPW_NOTE_LOST, ipw_buf_str(&data), data.len);
-    ipw_buf_release(&data);
+    w = begin(&n);
+    ipw_jw_kstr(w, "channel", c->name);
+    ipw_jw_kint(w, "read_ns", loss->t_ns);
+    if (!loss->back) ipw_jw_kstr(w, "reason", ipw_feed_loss_reason(c->domain));
+    ipw_jw_kint(w, "source", (int64_t)loss->source);
+    end(&n, s, loss->back ? "sensor_back" : IPW_NOTE_LOST);
     if (!loss->back) ipw_feed_device_lost(s->feed, c->name);
     if (c->in_sum) tell_loss(s, c, loss);
 }
@@ -124,22 +138,15 @@ static const char *stand_in(const struct ipw_sensors *s, size_t source, size_t c
 static void note_stuck(struct ipw_sensors *s, size_t source, const char *channel, int64_t from_ns,
                        int64_t to_ns, const char *instead)
 {
-    struct ipw_buf data = IPW_BUF(4 * IPW_KIB);
-    struct ipw_jw w;
+    struct note n;
+    struct ipw_jw *w = begin(&n);
 
-    ipw_jw_init(&w, &data);
-    ipw_jw_obj(&w);
-    ipw_jw_kstr(&w, "channel", channel);
-    ipw_jw_kint(&w, "from_ns", from_ns);
-    ipw_jw_kint(&w, "source", (int64_t)source);
-    ipw_jw_kstr(&w, "stands_in", instead);
-    if (to_ns)
-        ipw_jw_kint(&w, "to_ns", to_ns);
-    else
-        ipw_jw_knull(&w, "to_ns");
-    ipw_jw_obj_end(&w);
-    note(s, IPW_NOTE_STUCK, ipw_buf_str(&data), data.len);
-    ipw_buf_release(&data);
+    ipw_jw_kstr(w, "channel", channel);
+    ipw_jw_kint(w, "from_ns", from_ns);
+    ipw_jw_kint(w, "source", (int64_t)source);
+    ipw_jw_kstr(w, "stands_in", instead);
+    ipw_jw_kcount(w, "to_ns", to_ns ? to_ns : -1);
+    end(&n, s, IPW_NOTE_STUCK);
 }
 
 /* For the summary: "gpu0 stopped 5.0 s after the start: gpu0/power stands in". */
@@ -220,26 +227,28 @@ void ipw_sensors_watch_start(struct ipw_sensors *s)
     }
 }
 
+/* `key`: by how much, as a member; between from_ns and to_ns in the order of names. */
+static void note_clocks(struct ipw_sensors *s, const struct ipw_clock_moves *moves,
+                        const char *name, const char *key, int64_t ns)
+{
+    struct note n;
+    struct ipw_jw *w = begin(&n);
+
+    ipw_jw_kint(w, "from_ns", moves->from_ns);
+    ipw_jw_kint(w, key, ns);
+    ipw_jw_kint(w, "to_ns", moves->to_ns);
+    end(&n, s, name);
+}
+
 void ipw_sensors_watch_clocks(struct ipw_sensors *s)
 {
     int64_t now = ipw_now_ns();
     struct ipw_clock_moves moves;
     struct ipw_anchor anchor;
-    char data[200];
 
     if (now < s->clocks_due_ns || !ipw_clockwatch_take(&anchor)) return;
     s->clocks_due_ns = now + IPW_NS_PER_S;
     if (!ipw_clockwatch_look(&s->clocks, &anchor, &moves)) return;
-    if (moves.step_ns) {
-        int n =
-            snprintf(data, sizeof data, "{\"from_ns\":%lld,\"step_ns\":%lld,\"to_ns\":%lld}",
-                     (long long)moves.from_ns, (long long)moves.step_ns, (long long)moves.to_ns);
-        note(s, "clock_step", data, (size_t)n);
-    }
-    if (moves.suspend_ns) {
-        int n =
-            snprintf(data, sizeof data, "{\"from_ns\":%lld,\"slept_ns\":%lld,\"to_ns\":%lld}",
-                     (long long)moves.from_ns, (long long)moves.suspend_ns, (long long)moves.to_ns);
-        note(s, "suspend", data, (size_t)n);
-    }
+    if (moves.step_ns) note_clocks(s, &moves, "clock_step", "step_ns", moves.step_ns);
+    if (moves.suspend_ns) note_clocks(s, &moves, "suspend", "slept_ns", moves.suspend_ns);
 }

@@ -31,7 +31,7 @@ static void check(const struct line *lines, size_t n, const char *const basis[IP
     struct ipw_channel channels[16];
     struct ipw_overlap_item items[16];
     char got[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES];
-    size_t index = 0;
+    size_t remote[IPW_DOMAIN_COUNT], index = 0;
 
     assert_true(n <= 16);
     for (size_t i = 0; i < n; i++) {
@@ -49,13 +49,17 @@ static void check(const struct line *lines, size_t n, const char *const basis[IP
         items[i] = (struct ipw_overlap_item){
             .channel = &channels[i], .source = l->source, .index = index, .rejected = l->rejected};
     }
-    ipw_overlap_choose(items, n, got);
+    ipw_overlap_choose(items, n, got, remote);
     for (size_t i = 0; i < n; i++)
         if (channels[i].in_sum != lines[i].out)
             fail_msg("%s of %s: in the sum: %d", lines[i].name, lines[i].source,
                      channels[i].in_sum);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const char *others = strstr(got[d], "remote: ");
+
         assert_string_equal(got[d], basis[d] ? basis[d] : "");
+        assert_string_equal(got[d] + remote[d], others ? others : "");
+    }
 }
 #define CHECK(lines, ...)                                                                          \
     check(lines, sizeof(lines) / sizeof *(lines), (const char *const[4]){__VA_ARGS__})
@@ -102,6 +106,7 @@ static void test_17_joules_once(void **state)
     struct ipw_channel channels[N];
     struct ipw_overlap_item items[N];
     char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES];
+    size_t remote[IPW_DOMAIN_COUNT];
     struct ipw_ledger *l;
 
     (void)state;
@@ -111,7 +116,7 @@ static void test_17_joules_once(void **state)
         channels[i].in_sum = zones[i].in;
         items[i] = (struct ipw_overlap_item){.channel = &channels[i], .source = "rapl"};
     }
-    ipw_overlap_choose(items, N, basis);
+    ipw_overlap_choose(items, N, basis, remote);
     l = ipw_ledger_new(channels, N);
     for (int k = 0; k <= 100; k++) {
         int64_t v[N];
@@ -301,9 +306,10 @@ static void test_remote(void **state)
 static void test_nothing(void **state)
 {
     char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES];
+    size_t remote[IPW_DOMAIN_COUNT];
 
     (void)state;
-    ipw_overlap_choose(NULL, 0, basis);
+    ipw_overlap_choose(NULL, 0, basis, remote);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) assert_string_equal(basis[d], "");
 }
 
