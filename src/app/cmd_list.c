@@ -116,7 +116,7 @@ int ipw_cmd_list(int argc, char **argv)
     if (strcmp(args[0], "agents") && strcmp(args[0], "tools") && strcmp(args[0], "datasets")) {
         near = ipw_nearest(args[0], kinds);
         ipw_fail(&err, IPW_EINVAL,
-                 "list: nothing is called '%s'%s%s%s: agents, tools, datasets, models or sensors",
+                 "list: unknown kind '%s'%s%s%s; use agents, tools, datasets, models or sensors",
                  args[0], near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
         free(o.paths.items);
         return ipw_exit_with(&err, IPW_EXIT_USAGE);

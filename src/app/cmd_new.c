@@ -50,7 +50,7 @@ static int check_name(const char *name, struct ipw_err *err)
 
     if (n == strlen(name) && n > 0 && n <= MAX_NAME && name[0] != '-') return 0;
     return ipw_fail(err, IPW_EINVAL,
-                    "new: '%.80s' is no name: letters, digits, '_' and '-', %d at most", name,
+                    "new: invalid name '%.80s': use up to %d letters, digits, '_' or '-'", name,
                     MAX_NAME);
 }
 
@@ -81,7 +81,7 @@ static int write_file(const char *path, const char *template, const struct kind 
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) {
         rc = errno == EEXIST
-                 ? ipw_fail(err, IPW_EEXISTS, "%s is there already: it was left as it is", path)
+                 ? ipw_fail(err, IPW_EEXISTS, "%s already exists; it was not changed", path)
                  : ipw_fail_errno(err, errno, "%s", path);
         ipw_buf_release(&text);
         return rc;

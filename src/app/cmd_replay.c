@@ -110,7 +110,7 @@ static int show(const char *run, const struct ipw_replay_options *o)
     rc = ipw_timeline_run(run, o->query, &how, print_text, &any, &err);
 
     if (!rc && !any)
-        ipw_log(IPW_LOG_WARN, "%s: no query is finished (--follow shows what is on record)", run);
+        ipw_log(IPW_LOG_WARN, "%s: no query is finished (use --follow to see the events)", run);
     return rc ? ipw_exit_with(&err, rc == IPW_EIO ? IPW_EXIT_FAILED : IPW_EXIT_INPUT) : IPW_EXIT_OK;
 }
 

@@ -270,9 +270,13 @@ static int score(struct job *j, const char *run, int *code, struct ipw_err *err)
     }
     if (!rc) rc = ipw_rundir_each_query(run, take, j, NULL, err);
     if (!rc && j->n == j->n_missing)
-        rc = j->n ? ipw_fail(err, IPW_ENOTFOUND, "%s: none of its %zu queries is in %s", run, j->n,
-                             options.dataset)
-                  : ipw_fail(err, IPW_ENOTFOUND, "%s: no query is finished", run);
+        rc = j->n
+                 ? ipw_fail(
+                       err, IPW_ENOTFOUND,
+                       "%s: dataset %s contains none of the run's %zu queries. Choose another with "
+                       "--dataset.",
+                       run, options.dataset, j->n)
+                 : ipw_fail(err, IPW_ENOTFOUND, "%s: no query is finished", run);
     if (!rc && !j->o->dry_run) {
         *code = IPW_EXIT_FAILED;
         path = j->o->output ? ipw_strdup(j->o->output) : ipw_asprintf("%s/scores.jsonl", run);

@@ -129,12 +129,11 @@ static void say_counts(const struct ipw_serve_recorded *recorded)
 {
     struct ipw_serve_recorded_counts n = ipw_serve_recorded_counts(recorded);
 
-    fprintf(
-        stderr,
-        "ipw-agent: %lld requests were equal to a recorded one, %lld in their messages only, %lld "
-        "took the reply at their place, %lld are not in the record\n",
-        (long long)n.by_request, (long long)n.by_messages, (long long)n.by_place,
-        (long long)n.not_found);
+    fprintf(stderr,
+            "ipw-agent: %lld requests were equal to a saved one, %lld in their messages only, %lld "
+            "took the reply at their place, %lld are not in the saved run\n",
+            (long long)n.by_request, (long long)n.by_messages, (long long)n.by_place,
+            (long long)n.not_found);
 }
 
 static int serve(const struct serve_values *values, struct ipw_serve_recorded *recorded,

@@ -129,7 +129,7 @@ int ipw_export_redacted(const char *run, const char *to, enum ipw_redact what, s
 
     if (rc) return rc;
     if (stat(run, &st) < 0) return ipw_fail_errno(err, errno, "%s: no such run", run);
-    if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: is no run's folder", run);
+    if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a run folder", run);
     if (TEMP_FAILURE_RETRY(mkdir(to, 0700)) && errno != EEXIST)
         return ipw_fail_errno(err, errno, "%s", to);
     if (ipw_rundir_holds_run(to))

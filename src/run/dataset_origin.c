@@ -48,7 +48,7 @@ static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
     int rc = ipw_dataset_open(out, &own->cases, err);
 
     if (rc || ipw_dataset_count(*out)) return rc;
-    return ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has %zu%s%s)", o->data.dataset,
+    return ipw_fail(err, IPW_EINVAL, "%s: no task to run (it has %zu%s%s)", o->data.dataset,
                     ipw_dataset_total(*out), o->data.limit ? ", --limit " : "",
                     o->data.limit ? o->data.limit : "");
 }

@@ -67,8 +67,8 @@ static void foreign_on_gpus(struct ipw_start_findings *out, const struct ipw_sou
         if (ipw_nvml_processes(&processes, &n, sources->sources[i], NULL) < 0) continue;
         if (n > 0 && o->unknown_port) {
             ipw_log(IPW_LOG_INFO,
-                    "who listens on port %d is hidden from us: whose the processes on the GPUs are "
-                    "is not judged",
+                    "cannot see which process listens on port %d, so GPU processes of other users "
+                    "are not detected",
                     o->unknown_port);
             n = 0;
         }

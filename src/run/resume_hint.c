@@ -9,7 +9,7 @@
 #include "run/resume/sessions.h"
 #include "run/signals.h"
 
-#define SAY "ipw-agent: to go on: %s\n"
+#define SAY "ipw-agent: to continue: %s\n"
 
 char *ipw_go_on_command(const char *path, bool retry_failed)
 {

@@ -150,8 +150,9 @@ static void script_stuck(void *ud, const struct ipw_stuck_watch_stall *stall)
     event.payload_len = data.len;
     ipw_rundir_event(dir, &event);
     ipw_rundir_flush(dir, NULL);
-    ipw_say("query %s is stuck in one Lua call for %.0f s%s%s: the run is given up", stall->who,
-            stall->seconds, stall->where[0] ? ", at " : "", stall->where);
+    ipw_say(
+        "query %s: one Lua call has run for %.0f s%s%s; aborting the run. Use resume to continue.",
+        stall->who, stall->seconds, stall->where[0] ? ", at " : "", stall->where);
     _exit(IPW_EXIT_FAILED);
 }
 

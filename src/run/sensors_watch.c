@@ -92,8 +92,8 @@ static void tell_loss(struct ipw_sensors *s, const struct ipw_channel *c,
     snprintf(s->loss_note + used, sizeof s->loss_note - used, "%s%s was %s %s", used ? "; " : "",
              c->name, loss->back ? "back" : "lost", when);
     if (loss->back)
-        ipw_log(IPW_LOG_WARN, "%s is back: it counts anew, what it drew meanwhile is not known",
-                c->name);
+        ipw_log(IPW_LOG_WARN,
+                "%s is back. Its counter restarted; the energy of the gap is unknown.", c->name);
     else
         ipw_log(IPW_LOG_WARN, "%s is lost: no %s energy is known from here on (%s)", c->name,
                 ipw_domain_name(c->domain), ipw_feed_loss_reason(c->domain));

@@ -61,7 +61,7 @@ static void servers_away(void *ud, enum ipw_llm_away what, double away_s, const 
                 ipw_ns_to_s(w->server_wait_ns), why);
         break;
     case IPW_LLM_BACK:
-        ipw_log(IPW_LOG_WARN, "the server answers again after %.1f s: the run goes on", away_s);
+        ipw_log(IPW_LOG_WARN, "the server answers again after %.1f s; the run continues", away_s);
         break;
     case IPW_LLM_LOST:
         snprintf(text, sizeof text, "no server came back within %.3g s: the run stops: %s",

@@ -86,7 +86,7 @@ static char *metadata_field(lua_State *L, int idx, struct ipw_case *c)
     lua_pop(L, 1);
     if (!copy || *copy == '{') return copy;
     free(copy);
-    if (!c->error) c->error = ipw_strdup("the record's metadata is a list: its values need names");
+    if (!c->error) c->error = ipw_strdup("the task's metadata is a list; give its values names");
     return NULL;
 }
 
@@ -145,7 +145,7 @@ static void read_case(lua_State *L, struct ipw_dataset *cases, int script, int r
     c->metadata = metadata_field(L, record, c);
     read_files(L, record, c);
     read_prompt(L, script, record, c);
-    if (!c->prompt && !c->error) c->error = ipw_strdup("the record has no question");
+    if (!c->prompt && !c->error) c->error = ipw_strdup("the task has no question");
 }
 
 /* load(script table, light userdata cases): runs script.load and reads its tasks. */
@@ -177,12 +177,12 @@ static int load_protected(lua_State *L)
         if (lua_isnil(L, 3)) return luaL_error(L, "%s", lua_tostring(L, 4));
         cases->note = ipw_strdup(lua_tostring(L, 4));
     }
-    if (!lua_istable(L, 3)) return luaL_error(L, "%s: load gave no list of records", o->dataset);
+    if (!lua_istable(L, 3)) return luaL_error(L, "%s: load returned no list of tasks", o->dataset);
     cases->total = (size_t)lua_rawlen(L, 3);
     for (lua_Integer i = 1; i <= (lua_Integer)cases->total; i++) {
         if (i < cases->from || (cases->to > 0 && i > cases->to)) continue;
         if (lua_rawgeti(L, 3, i) != LUA_TTABLE)
-            return luaL_error(L, "%s: record %d is no table", o->dataset, (int)i);
+            return luaL_error(L, "%s: task %d is not a table", o->dataset, (int)i);
         if (lua_getfield(L, 1, "rule") == LUA_TSTRING) /* of --scorer; extract() depends on it */
             lua_setfield(L, -2, "rule");
         else
@@ -217,10 +217,9 @@ static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
     if (cases->n) qsort(sorted, cases->n, sizeof *sorted, by_id);
     for (size_t i = 1; i < cases->n && !rc; i++)
         if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0)
-            rc =
-                ipw_fail(err, IPW_EPARSE, "%s: the id \"%.80s\" is record %lld's and record %lld's",
-                         cases->options->dataset, sorted[i]->id, (long long)sorted[i - 1]->number,
-                         (long long)sorted[i]->number);
+            rc = ipw_fail(err, IPW_EPARSE, "%s: tasks %lld and %lld have the same id \"%.80s\"",
+                          cases->options->dataset, (long long)sorted[i - 1]->number,
+                          (long long)sorted[i]->number, sorted[i]->id);
     free(sorted);
     return rc;
 }

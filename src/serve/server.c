@@ -331,7 +331,7 @@ static void route(struct exchange *x, const char *method, const char *path)
     } else if (strcmp(path, "/health") == 0) {
         if (may(x, method, "GET")) answer_health(x);
     } else {
-        set_error(x, 404, "there is no such path; try /v1/models or /v1/chat/completions");
+        set_error(x, 404, "unknown path; try /v1/models or /v1/chat/completions");
     }
     if (x->streams) x->type = "text/event-stream";
 }

@@ -202,7 +202,7 @@ static int parse_address(struct sockaddr_in *out, const char *where, struct ipw_
     if (rc) return ipw_err_prefix(err, "--listen %s: expected ADDRESS:PORT", where);
     *out = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     if (inet_pton(AF_INET, host, &out->sin_addr) != 1)
-        return ipw_fail(err, IPW_EINVAL, "--listen %s: '%s' is no IPv4 address", where, host);
+        return ipw_fail(err, IPW_EINVAL, "--listen %s: '%s' is not an IPv4 address", where, host);
     return 0;
 }
 

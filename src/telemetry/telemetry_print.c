@@ -159,9 +159,8 @@ static void when(struct ipw_buf *out, const struct ipw_telemetry *t, size_t widt
     ipw_buf_addc(out, '\n');
     ipw_format_wrapped(
         out,
-        "Sensors are looked for once, at the start: one that appears later (a driver "
-        "that is loaded, a board that wakes up) is taken up by the next start of this "
-        "or of a run, not by one that goes on.",
+        "Sensors are detected at the start. To use a sensor that appeared later (a driver "
+        "that was loaded, a GPU that woke up), start the command again.",
         0, 0, width);
 }
 

@@ -93,7 +93,7 @@ static int compare(struct ipw_differences *d, struct ipw_file_hash *then, struct
         what = ipw_asprintf("the file %s, which it loads, was %.12s, now %.12s (sha256)",
                             then->path, then->sha256, now);
     else
-        what = ipw_asprintf("the file %s, which it loads, is not there any more", then->path);
+        what = ipw_asprintf("the file %s, which it loads, is missing", then->path);
     rc = ipw_differences_add(d, what, err);
     free(what);
     if (!rc && *now) memcpy(then->sha256, now, sizeof then->sha256);

@@ -252,7 +252,7 @@ static void tell(const struct ipw_settle *of)
                 ipw_rundir_path(of->dir), torn[i].file, (long long)torn[i].cut.bytes,
                 (long long)torn[i].cut.offset, torn[i].file);
     if (!of->quiet)
-        ipw_say("%s: goes on: %zu of %zu queries are done, %zu earlier attempt%s",
+        ipw_say("%s: continues: %zu of %zu queries are done, %zu earlier attempt%s",
                 ipw_rundir_path(of->dir), h->n_kept, planned, h->n_attempts,
                 h->n_attempts == 1 ? "" : "s");
 }

@@ -198,7 +198,7 @@ static void only_allowed_hosts(void **state)
     for (int i = 0; i < 2; i++) {
         open_web(&w, i ? other : NULL);
         run(&w,
-            "fails('permission', '--web-allow 127.0.0.1 lets it in', { url = at .. '/plain' })\n");
+            "fails('permission', 'use --web-allow 127.0.0.1 to allow it', { url = at .. '/plain' })\n");
         is_recorded("refused");
         close_web(&w);
     }
