@@ -195,7 +195,8 @@ static void web_done(void *ud, const struct ipw_web_result *r)
     if (r->code == IPW_EPERM && r->error && !strstr(r->error, "--web")) {
         const char *host = find_host(r->url);
         size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
-        ipw_fail(&op->err, IPW_EPERM, "%s (use --web-allow %.*s to allow it)", r->error, (int)n, host);
+        ipw_fail(&op->err, IPW_EPERM, "%s (use --web-allow %.*s to allow it)", r->error, (int)n,
+                 host);
     } else if (r->code) {
         ipw_fail(&op->err, r->code, "%s", r->error ? r->error : "failed");
     }

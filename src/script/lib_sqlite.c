@@ -129,8 +129,7 @@ static char *allowed_path(const struct ipw_host *host, const char *path, struct 
     }
     free(whole);
     if (inside) return real;
-    ipw_fail(err, IPW_EPERM, "%s: not in the workspace. Allow its folder with --read DIR.",
-             path);
+    ipw_fail(err, IPW_EPERM, "%s: not in the workspace. Allow its folder with --read DIR.", path);
     free(real);
     return NULL;
 }

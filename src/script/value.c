@@ -175,10 +175,11 @@ static int encode_table(struct encoder *e, int idx)
             lua_pop(e->L, 1);
             count++;
         }
-        rc = count == n ? encode_list(e, idx, n)
-                        : fail_value(e, IPW_EINVAL,
-                                     "a table with both list elements and named fields is not a JSON "
-                                     "value");
+        rc = count == n
+                 ? encode_list(e, idx, n)
+                 : fail_value(e, IPW_EINVAL,
+                              "a table with both list elements and named fields is not a JSON "
+                              "value");
     } else if (has_mark(e->L, idx, &list_key)) {
         rc = ipw_buf_adds(e->out, "[]");
     } else {
