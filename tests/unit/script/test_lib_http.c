@@ -197,8 +197,8 @@ static void only_allowed_hosts(void **state)
     snprintf(here, sizeof here, "127.0.0.1:%d", server.port);
     for (int i = 0; i < 2; i++) {
         open_web(&w, i ? other : NULL);
-        run(&w,
-            "fails('permission', 'use --web-allow 127.0.0.1 to allow it', { url = at .. '/plain' })\n");
+        run(&w, "fails('permission', 'use --web-allow 127.0.0.1 to allow it', { url = at .. "
+                "'/plain' })\n");
         is_recorded("refused");
         close_web(&w);
     }
