@@ -12,7 +12,7 @@ local cases = {}
 local function metadata_of(record)
   local metadata = record.metadata
   if type(metadata) ~= "table" then metadata = {} end
-  if #metadata > 0 then return nil, "the record's metadata is a list: its values need names" end
+  if #metadata > 0 then return nil, "the task's metadata is a list; give its values names" end
   if record.level ~= nil and metadata.level == nil then metadata.level = record.level end
   record.metadata = metadata
   return next(metadata) ~= nil and metadata or nil
@@ -54,7 +54,7 @@ local function case_of(script, record, number)
     id = choose.id_of(record, number), prompt = prompt, system = system, level = record.level,
     metadata = metadata, files = record.files, answer = record.answer, subject = record.subject,
     reference = reference_of(record),
-    error = record.error or wrong or (not prompt and "the record has no question" or nil),
+    error = record.error or wrong or (not prompt and "the task has no question" or nil),
   }
 end
 

@@ -1,4 +1,4 @@
-/* calibrate: what this machine draws at which load, fitted once against a real meter. */
+/* calibrate: fits the power model to this machine, once, against a real meter. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include "io/http_get.h"
 #include "telemetry/telemetry.h"
 
-#define SETTLE     5 /* of a step, a fifth goes by before it counts: the machine settles */
+#define SETTLE     5 /* a fifth of a step is not counted: the machine settles */
 #define LEAST_STEP IPW_NS_PER_S
 enum { N_LOADS = 4, LINE_BYTES = 256, CPUINFO_BYTES = 1 << 20 };
 
@@ -49,7 +49,7 @@ static const struct ipw_command command = {
     .max_args = 0,
 };
 
-/* Threads that compute until they are told not to. */
+/* Threads that compute until they are stopped. */
 struct load {
     pthread_t threads[1024];
     int n;
@@ -101,7 +101,7 @@ static int read_text(char *out, size_t size, const char *name, struct ipw_err *e
     return n ? 0 : ipw_fail(err, IPW_EIO, "%s: nothing in it", path);
 }
 
-/* The meter's joules so far; NAN: it has not been read. */
+/* The meter's joules so far; NAN: it was not read. */
 static double joules(struct ipw_telemetry *t, size_t channel)
 {
     double j;
@@ -156,7 +156,7 @@ static int one_load(struct ipw_calibration *c, struct ipw_telemetry *t, size_t c
     return 0;
 }
 
-/* The channel of the meter: of all of this machine. */
+/* The meter's channel, which measures this whole machine. */
 static int find_meter(size_t *out, const struct ipw_telemetry *t, struct ipw_err *err)
 {
     for (size_t i = 0; i < t->n; i++) {

@@ -1,4 +1,4 @@
-/* check: loads scripts and says what is wrong with them, with file, line and suggestion. */
+/* check: loads scripts and prints their mistakes, with file, line and suggestion. */
 #include <stdio.h>
 #include <string.h>
 

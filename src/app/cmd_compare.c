@@ -1,4 +1,4 @@
-/* compare RUN_A RUN_B: which one, and is the difference significant. */
+/* compare RUN_A RUN_B: the differences of two runs, and which are significant. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static int take(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
     return 0;
 }
 
-/* A file of traces has no manifest: then nothing is known of how it was made. */
+/* A file of traces has no manifest, so its settings are unknown. */
 static int read_manifest(struct ipw_buf *bytes, const char *path, struct ipw_err *err)
 {
     char *manifest = ipw_asprintf("%s/manifest.json", path);

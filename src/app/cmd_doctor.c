@@ -1,4 +1,4 @@
-/* doctor: what works on this machine, with this server, and what to do about the rest. */
+/* doctor: checks this machine and a server, and suggests remedies. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ struct doctor_options {
 struct program {
     struct ipw_loop *loop;
     bool over, ok;
-    char line[100]; /* the first of its output */
+    char line[100]; /* first line of its output */
 };
 
 static void program_over(void *ud, const struct ipw_proc_result *r)
@@ -152,7 +152,7 @@ static void look_at_folder(struct ipw_findings *f)
                      ok ? "" : "not");
 }
 
-/* A run of an older version may still be at work in one: who removes them should have looked. */
+/* An older version's run may still use one, so the user must look before removing them. */
 static void tell_old_workspaces(struct ipw_findings *f, size_t n)
 {
     struct ipw_buf remedy = IPW_BUF(4096);
@@ -187,7 +187,8 @@ static void look_at_workspaces(struct ipw_findings *f)
                          "no folder of a killed run in %.150s", ipw_workspaces_root());
 }
 
-/* Sensors that were found and are not believed: what `telemetry` says of them, and what a run does. */
+/* Sensors that were found but are not believed: what `telemetry` prints about them, and what a run
+ * does. */
 static void look_at_doubts(struct ipw_findings *f, struct ipw_source_set *set)
 {
     struct ipw_selftest *test = ipw_selftest_new(set);
@@ -207,7 +208,7 @@ static void look_at_doubts(struct ipw_findings *f, struct ipw_source_set *set)
     ipw_selftest_free(test);
 }
 
-/* What would make joules measured on a machine without a sensor. */
+/* The remedy on a machine without a sensor. */
 static const char *remedy(void)
 {
     struct ipw_buf text = IPW_BUF(IPW_MIB);
@@ -226,7 +227,7 @@ static const char *remedy(void)
            "this machine once against one, or its battery (ipw-agent calibrate)";
 }
 
-/* What is not in this machine is one line, not a dozen. */
+/* Sensors that this machine does not have share one line. */
 static void look_at_sensors(struct ipw_findings *f)
 {
     struct ipw_source_set set;
@@ -286,7 +287,7 @@ static void look_at_server(struct ipw_findings *f, struct ipw_server *s, const c
     ipw_doctor_probe(f, s, model ? model : s->models[0]);
 }
 
-/* ---- telling it ---- */
+/* ---- printing ---- */
 
 static const char *const words[] = {"ok", "warn", "fail"};
 
@@ -319,7 +320,7 @@ static void print_json(const struct ipw_findings *f, bool ok)
     ipw_buf_release(&out);
 }
 
-/* Broken at spaces for a terminal. */
+/* Breaks the text at spaces for a terminal. */
 static void put_words(struct ipw_buf *line, const char *text, size_t column)
 {
     unsigned width = ipw_terminal_width(STDOUT_FILENO);

@@ -1,7 +1,4 @@
-/* export RUN...: saved runs for other programs, or for other people.
- *
- * Two formats are written here, because they are not made of queries; all others are Lua files
- * (lua/ipw/export/), which lua/ipw/cli/export.lua runs. */
+/* export RUN: a saved run for other programs, or for other people without its texts. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

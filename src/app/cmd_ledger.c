@@ -1,4 +1,4 @@
-/* ledger RUN: every figure of a run once more, from its events and samples alone. */
+/* ledger RUN: computes every energy value of a run again, from its events and readings alone. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ struct ledger_options {
 
 struct job {
     struct ipw_ledger_report report;
-    struct ipw_recompute redone; /* the report's reasons are its own */
-    struct ipw_check *check;     /* NULL: nothing to compare with */
+    struct ipw_recompute redone; /* owns the reasons in the report */
+    struct ipw_check *check;     /* NULL: there are no traces to compare with */
     const enum ipw_share *share; /* another rule than the run's, or NULL */
 };
 
@@ -53,8 +53,8 @@ static int take_query(void *ud, const struct ipw_recompute_query *query, struct 
     if (!rc) {
         bool known = j->check && verdict != IPW_CHECK_MISSING && verdict != IPW_CHECK_UNWRITTEN;
 
-        q.cut |= verdict == IPW_CHECK_UNWRITTEN; /* an earlier attempt: it will be run again */
-        if (j->share) verdict = IPW_CHECK_SAME;  /* other figures are what was asked for */
+        q.cut |= verdict == IPW_CHECK_UNWRITTEN; /* an earlier attempt, which will run again */
+        if (j->share) verdict = IPW_CHECK_SAME;  /* other values were requested */
         ipw_ledger_report_add(&j->report, &q, known ? &was.record : &unknown, known ? &was : NULL,
                               verdict == IPW_CHECK_DIFFERS || verdict == IPW_CHECK_MISSING);
         j->report.n_differs += verdict == IPW_CHECK_DIFFERS;
@@ -120,7 +120,7 @@ static int print(const struct job *j, bool json, struct ipw_err *err)
     return rc;
 }
 
-/* One rule is set beside what the run wrote, several beside each other. */
+/* One rule is compared with the run's values, several rules with each other. */
 static int print_shares(const char *run, unsigned rules, bool json, struct ipw_err *err)
 {
     struct ipw_buf out = IPW_BUF(MAX_OUTPUT_BYTES);

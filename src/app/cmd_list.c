@@ -1,4 +1,4 @@
-/* list: the agents, tools and datasets there are.  show: the text of a built-in file. */
+/* list: the agents, tools, datasets, models and sensors.  show: the text of a built-in file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The channels of an open source that count and are not believed. */
+/* The channels of an open source that count towards a domain but are not believed. */
 static void list_doubts(const struct ipw_source_set *set, const struct ipw_selftest *test,
                         const char *name)
 {
@@ -65,7 +65,7 @@ static void list_doubts(const struct ipw_source_set *set, const struct ipw_selft
     }
 }
 
-/* Kinds of sources, and whether this machine has them. */
+/* The supported sensors, and whether this machine has them. */
 static int list_sensors(void)
 {
     struct ipw_source_set set;
@@ -160,7 +160,7 @@ int ipw_cmd_list(int argc, char **argv)
     if (strcmp(args[0], "agents") && strcmp(args[0], "tools") && strcmp(args[0], "datasets")) {
         near = ipw_nearest(args[0], kinds);
         ipw_fail(&err, IPW_EINVAL,
-                 "list: nothing is called '%s'%s%s%s: agents, tools, datasets, models or sensors",
+                 "list: unknown kind '%s'%s%s%s; use agents, tools, datasets, models or sensors",
                  args[0], near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
         free(o.paths.items);
         return ipw_exit_with(&err, IPW_EXIT_USAGE);

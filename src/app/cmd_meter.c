@@ -1,4 +1,4 @@
-/* meter RUN --log FILE: what a run cost by the log of a power meter. */
+/* meter RUN --log FILE: the energy of a run from a power meter's log. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* app/cmd_models.h: `list models`: what the model server serves, one name a line. */
+/* app/cmd_models.h: `list models`: the models of the model server, one name on each line. */
 #ifndef IPW_APP_CMD_MODELS_H
 #define IPW_APP_CMD_MODELS_H
 

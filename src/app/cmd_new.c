@@ -1,4 +1,4 @@
-/* new: a commented, working file to start from, and its test. */
+/* new: creates a commented, working file, and its test. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static int check_name(const char *name, struct ipw_err *err)
 
     if (n == strlen(name) && n > 0 && n <= MAX_NAME && name[0] != '-') return 0;
     return ipw_fail(err, IPW_EINVAL,
-                    "new: '%.80s' is no name: letters, digits, '_' and '-', %d at most", name,
+                    "new: invalid name '%.80s': use up to %d letters, digits, '_' or '-'", name,
                     MAX_NAME);
 }
 
@@ -61,7 +61,7 @@ static int make_folder(const char *path, struct ipw_err *err)
     return ipw_fail_errno(err, errno, "%s", path);
 }
 
-/* The template with the name in the placeholder's places, in a file that was not there before. */
+/* Writes the template to a new file, with `name` instead of the placeholder. */
 static int write_file(const char *path, const char *template, const struct kind *kind,
                       const char *name, struct ipw_err *err)
 {
@@ -82,14 +82,14 @@ static int write_file(const char *path, const char *template, const struct kind 
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) {
         rc = errno == EEXIST
-                 ? ipw_fail(err, IPW_EEXISTS, "%s is there already: it was left as it is", path)
+                 ? ipw_fail(err, IPW_EEXISTS, "%s already exists; it was not changed", path)
                  : ipw_fail_errno(err, errno, "%s", path);
         ipw_buf_release(&text);
         return rc;
     }
     if (ipw_write_all(fd, text.data, text.len)) rc = ipw_fail_errno(err, errno, "%s", path);
     if (close(fd) && !rc) rc = ipw_fail_errno(err, errno, "%s", path);
-    if (rc) unlink(path); /* half a file would be in the way of the next try */
+    if (rc) unlink(path); /* half a file would block the next try */
     ipw_buf_release(&text);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* repl: the Lua API, line by line, against a model. */
+/* repl: runs the Lua API line by line, with a model. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ int ipw_cmd_repl(int argc, char **argv)
 
         rc = ipw_workbench_run(&bench, &status, "ipw.cli.repl", NULL, of_repl, &err);
         if (rc == 0) break;
-        /* What passed a limit took its state along; the next line starts with a fresh one. */
+        /* A state that passed a limit is lost; the next line gets a new one. */
         fflush(stdout);
         if (rc != IPW_ELIMIT) break;
         ipw_say("%s: restarted the Lua state; all variables are lost", err.text);

@@ -1,4 +1,4 @@
-/* replay RUN: a saved run shown, or run again from its record. */
+/* replay RUN: prints a saved run, or runs it again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -110,17 +110,17 @@ static int show(const char *run, const struct ipw_replay_options *o)
     rc = ipw_timeline_run(run, o->query, &how, print_text, &any, &err);
 
     if (!rc && !any)
-        ipw_log(IPW_LOG_WARN, "%s: no query is finished (--follow shows what is on record)", run);
+        ipw_log(IPW_LOG_WARN, "%s: no query is finished (use --follow to see the events)", run);
     return rc ? ipw_exit_with(&err, rc == IPW_EIO ? IPW_EXIT_FAILED : IPW_EXIT_INPUT) : IPW_EXIT_OK;
 }
 
 /* ---- follow ---- */
 
-/* Does a process write there?  It holds the lock of the folder. */
+/* Whether a process writes the run: it holds the lock of the folder. */
 static bool is_going_on(const char *run) { return ipw_lock_look(run, NULL) != 0; }
 
-/* The whole lines of what was read; the rest stays for the next time.  `over`: the last of them says
- * that the run is; behind the end of a session another may begin. */
+/* Prints the whole lines of the text that was read; the rest waits for the next call.  `over`: the
+ * last line ends the run; another session can begin after it. */
 static int show_lines(bool *over, struct ipw_follow *follow, struct ipw_buf *read,
                       struct ipw_err *err)
 {
@@ -165,7 +165,8 @@ static int follow_run(const char *run, const struct ipw_replay_options *o)
             rc = show_lines(&over, follow, &text, &err);
         } else {
             if (over || !alive) break;
-            /* Once more after it is gone: it may have written before it went. */
+            /* Reads once more after the process has ended, because it may have written before its
+             * end. */
             alive = is_going_on(run);
             if (alive) nanosleep(&pause, NULL);
         }
@@ -207,12 +208,12 @@ static int run_again(const char *run, const struct ipw_replay_options *o)
     return code;
 }
 
-/* ---- which option goes with which mode ---- */
+/* ---- which options belong to which mode ---- */
 
 struct misplaced {
     const char *mode;
-    const struct ipw_opt *option; /* the first that says nothing there; NULL: none */
-    const char *modes;            /* where it does */
+    const struct ipw_opt *option; /* the first that does not belong to the mode; NULL: none */
+    const char *modes;            /* the modes that it belongs to */
 };
 
 static bool is_one_of(const char *name, const char *const *names)
@@ -244,7 +245,7 @@ static void look_at_option(void *ud, const struct ipw_opt *option, const char *v
     if (m->modes) m->option = option;
 }
 
-/* An option that is passed over in silence looks as if it had done something. */
+/* Refuses options of other modes: an ignored option looks as if it had an effect. */
 static int check_options(const struct ipw_replay_options *o, int argc, char **argv,
                          struct ipw_err *err)
 {

@@ -1,4 +1,4 @@
-/* resume RUN: the command that began a run, once more, from the run's manifest. */
+/* resume RUN: runs the run's original command again, from the manifest. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define COMMAND_MAX (4 * IPW_MIB)
 #define HIDDEN      "***"
 
-/* ---- writing it down ---- */
+/* ---- writing the command ---- */
 
 static bool of_one_session(const char *name)
 {
@@ -30,8 +30,8 @@ static bool of_one_session(const char *name)
     return *n != NULL;
 }
 
-/* A header's value is written only when it is the name of a variable; of other options what is no
- * secret. */
+/* A header's value is written only if it is the name of a variable.  Other options are written
+ * without their secrets. */
 static void put_value(struct ipw_jw *w, const struct ipw_opt *o, const char *value)
 {
     const char *colon = strchr(value, ':');
@@ -76,7 +76,7 @@ char *ipw_run_command_json(const struct ipw_command *command, int argc, char **a
     return ipw_buf_take(&out, NULL);
 }
 
-/* ---- giving it again ---- */
+/* ---- reading the command ---- */
 
 struct args {
     char **all;
@@ -109,7 +109,7 @@ static void release(struct args *args)
     free(args->all);
 }
 
-/* The recorded words; options that are given anew replace the recorded ones. */
+/* The saved words; options of the new command line replace them. */
 static int add_recorded(struct args *out, const struct ipw_json *args, const struct args *anew,
                         struct args *names, struct ipw_err *err)
 {
@@ -120,7 +120,7 @@ static int add_recorded(struct args *out, const struct ipw_json *args, const str
 
         if (strncmp(word, "--", 2) ||
             !ipw_option_named(&o, &takes_value, &ipw_run_command, word + 2)) {
-            add(out, word); /* the agent; or what this version does not know, which it will say */
+            add(out, word); /* the agent, or an unknown option, which parsing reports */
             continue;
         }
         if (takes_value) {
@@ -140,7 +140,7 @@ static int add_recorded(struct args *out, const struct ipw_json *args, const str
     return 0;
 }
 
-/* Which server and model answered then, where the command left that open. */
+/* The server and the model that answered, if the original command did not name them. */
 static void add_found(struct args *out, const struct ipw_json *config, const struct args *anew,
                       const struct args *names)
 {

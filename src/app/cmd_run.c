@@ -84,7 +84,7 @@ const struct ipw_command ipw_run_command = {
 void ipw_run_tell_end(struct ipw_run_end *end, int exit_code)
 {
     if (end->err.code) ipw_exit_with(&end->err, exit_code);
-    if (end->go_on) ipw_say("to go on: %s", end->go_on);
+    if (end->go_on) ipw_say("to continue: %s", end->go_on);
     free(end->go_on);
 }
 

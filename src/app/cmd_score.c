@@ -1,4 +1,4 @@
-/* score RUN: the answers of a saved run, scored again, beside the scores it has. */
+/* score RUN: scores the answers of a saved run again and prints the differences. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ struct job {
         reworded;              /* a line each for a person: another score, another answer only */
     struct ipw_buf flips_json; /* the elements of a list */
     size_t n, n_missing, n_changed, n_flipped, n_reworded;
-    size_t was[3], now[3]; /* wrong, right, not scored */
+    size_t was[3], now[3]; /* wrong, correct, not scored */
 };
 
 static const char *word(int resolved)
@@ -307,9 +307,13 @@ static int score(struct job *j, struct ipw_err *err)
 
     if (!rc) rc = ipw_rundir_each_query(j->run, take, j, NULL, err);
     if (!rc && j->n == j->n_missing)
-        rc = j->n ? ipw_fail(err, IPW_ENOTFOUND, "%s: none of its %zu queries is in %s", j->run,
-                             j->n, j->o->dataset ? j->o->dataset : ipw_dataset_name(j->cases))
-                  : ipw_fail(err, IPW_ENOTFOUND, "%s: no query is finished", j->run);
+        rc = j->n
+                 ? ipw_fail(
+                       err, IPW_ENOTFOUND,
+                       "%s: dataset %s contains none of the run's %zu queries. Choose another with "
+                       "--dataset.",
+                       j->run, j->o->dataset ? j->o->dataset : ipw_dataset_name(j->cases), j->n)
+                 : ipw_fail(err, IPW_ENOTFOUND, "%s: no query is finished", j->run);
     if (!rc && !j->o->dry_run) {
         j->code = IPW_EXIT_FAILED;
         path = j->o->output ? ipw_strdup(j->o->output) : ipw_asprintf("%s/scores.jsonl", j->run);

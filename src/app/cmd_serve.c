@@ -1,5 +1,4 @@
-/* ipw-agent serve: a model written in Lua, or a saved run, behind an OpenAI-compatible server on
- * loopback. */
+/* serve: a model written in Lua, or a saved run, as an OpenAI-compatible server on loopback. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -62,8 +61,8 @@ static const struct ipw_command command = {
     .max_args = 0,
 };
 
-/* The kernel sends SIGTERM when the parent ends.  It may have ended before that was asked for: then
- * somebody else is the parent by now. */
+/* The kernel sends SIGTERM when the parent ends.  If the parent ended before this call, another
+ * process is the parent now. */
 static int follow_parent(int64_t parent_pid, struct ipw_err *err)
 {
     pid_t before = getppid();
@@ -108,7 +107,7 @@ static int read_speed(double *out, const char *text, struct ipw_err *err)
     return 0;
 }
 
-/* Each option goes with one of the two things that can be served. */
+/* Each option belongs to one of the two things that can be served. */
 static int check_options(const struct serve_values *v, struct ipw_err *err)
 {
     const struct {
@@ -130,12 +129,11 @@ static void say_counts(const struct ipw_serve_recorded *recorded)
 {
     struct ipw_serve_recorded_counts n = ipw_serve_recorded_counts(recorded);
 
-    fprintf(
-        stderr,
-        "ipw-agent: %lld requests were equal to a recorded one, %lld in their messages only, %lld "
-        "took the reply at their place, %lld are not in the record\n",
-        (long long)n.by_request, (long long)n.by_messages, (long long)n.by_place,
-        (long long)n.not_found);
+    fprintf(stderr,
+            "ipw-agent: %lld requests were equal to a saved one, %lld in their messages only, %lld "
+            "took the reply at their place, %lld are not in the saved run\n",
+            (long long)n.by_request, (long long)n.by_messages, (long long)n.by_place,
+            (long long)n.not_found);
 }
 
 static int serve(const struct serve_values *values, struct ipw_serve_recorded *recorded,
@@ -180,7 +178,7 @@ int ipw_cmd_serve(int argc, char **argv)
     if (!rc) rc = check_options(&values, &err);
     if (!rc) rc = read_speed(&replay.speed, values.speed, &err);
     if (rc > 0) {
-        code = IPW_EXIT_OK; /* help */
+        code = IPW_EXIT_OK; /* --help */
     } else if (rc) {
         code = ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else {

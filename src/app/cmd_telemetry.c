@@ -1,4 +1,4 @@
-/* telemetry: which sensors this machine has, and what they read now. */
+/* telemetry: shows the sensors of this machine and their readings. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "telemetry/telemetry.h"
 #include "trace/power.h"
 
-#define LOOK_NS   (1250 * IPW_NS_PER_MS) /* how long the table looks before it speaks */
+#define LOOK_NS   (1250 * IPW_NS_PER_MS) /* the table measures for so long before it prints */
 #define REDRAW_NS (500 * IPW_NS_PER_MS)
 #define STEP_MS   20
 enum { MAX_TEXT = 16 * 1024 * 1024 };
@@ -131,7 +131,7 @@ static int print_now(struct ipw_telemetry *t, bool json, bool live)
     return fflush(stdout) || ferror(stdout) ? -1 : 0;
 }
 
-/* Waits a little; true when somebody wants an end. */
+/* Waits a little; true if the user wants to end. */
 static bool step(int signals, bool keys)
 {
     struct pollfd fds[2] = {{signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};

@@ -1,4 +1,4 @@
-/* test: files of Lua test cases, run inside the real runtime, as TAP. */
+/* test: runs files of Lua test cases inside the real runtime and prints TAP. */
 #include <stdio.h>
 #include <stdlib.h>
 

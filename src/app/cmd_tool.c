@@ -1,4 +1,4 @@
-/* tool: one call of one tool, by hand. */
+/* tool: calls a tool once. */
 #include <stdio.h>
 #include <stdlib.h>
 

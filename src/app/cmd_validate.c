@@ -11,17 +11,17 @@
 
 static void say_counts(const struct ipw_validation *v, const char *run)
 {
-    printf("%s: follows the format: %lld quer%s, %lld turns, %lld earlier attempt%s, %d session%s, "
+    printf("%s: valid: %lld quer%s, %lld turns, %lld earlier attempt%s, %d session%s, "
            "%lld events, %lld readings",
            run, (long long)v->queries, v->queries == 1 ? "y" : "ies", (long long)v->turns,
            (long long)v->attempts, v->attempts == 1 ? "" : "s", v->sessions,
            v->sessions == 1 ? "" : "s", (long long)v->events, (long long)v->rows);
-    if (v->recomputed) printf("; every figure follows from them");
+    if (v->recomputed) printf("; all energy values reproduced");
     if (v->going_on)
         printf("; the run is going on");
     else if (!v->finished)
         printf("; it was killed before its end (ipw-agent resume continues it)");
-    if (v->torn) printf("; %d torn last line%s passed over", v->torn, v->torn == 1 ? "" : "s");
+    if (v->torn) printf("; %d torn last line%s ignored", v->torn, v->torn == 1 ? "" : "s");
     printf("\n");
 }
 
@@ -49,7 +49,7 @@ static void put_json(const struct ipw_validation *v, const struct ipw_err *err)
     ipw_buf_release(&out);
 }
 
-/* A fault in the files is what the command is there to find (1); a folder that is none, 3. */
+/* Faults in the files are the command's result (1); an argument that is not a run folder is 3. */
 static int exit_code(const struct ipw_err *err)
 {
     return err->code == IPW_EPARSE || err->code == IPW_ELIMIT ? IPW_EXIT_FAILED : IPW_EXIT_INPUT;

@@ -1,7 +1,7 @@
-/* app/commands.h: one function a command; main.c's table names them.
+/* app/commands.h: one function for each command; main.c's table has their names.
  *
- * argv[0] is the command's own name.  Each returns the process's exit code and prints what it has
- * to say: data on stdout, everything else on stderr. */
+ * argv[0] is the command's own name.  Each function returns the process's exit code.  It prints
+ * data on stdout and everything else on stderr. */
 #ifndef IPW_APP_COMMANDS_H
 #define IPW_APP_COMMANDS_H
 
@@ -31,12 +31,13 @@ int ipw_cmd_test(int argc, char **argv);
 int ipw_cmd_repl(int argc, char **argv);
 
 extern const struct ipw_command ipw_run_command;
-/* The options of a run, with their full names, as a JSON object {args, cwd} for its
- * manifest; those of one session (--resume, --rerun, --force, --output) are left out.  Values that
- * may be secret are "***". */
+/* The options of a run by their full names, as a JSON object {args, cwd} for its manifest.  Options
+ * of one session (--resume, --rerun, --force, --output) are left out.  Values that may be secret
+ * are "***". */
 char *ipw_run_command_json(const struct ipw_command *command, int argc, char **argv);
 struct ipw_run_end;
-/* Says how a run ended, the command that goes on with it last; frees what `end` holds. */
+/* Prints how a run ended, with the command that continues it in the last line; frees the members of
+ * `end`. */
 void ipw_run_tell_end(struct ipw_run_end *end, int exit_code);
 
 #endif

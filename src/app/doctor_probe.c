@@ -42,8 +42,8 @@ void ipw_findings_release(struct ipw_findings *f)
 struct exchange {
     struct ipw_loop *loop;
     struct ipw_buf body;
-    bool stop_at_first;            /* close the stream when its first bytes are there */
-    bool over, streamed, answered; /* answered: a 2xx that could be read */
+    bool stop_at_first;            /* close the stream at its first bytes */
+    bool over, streamed, answered; /* answered: a readable answer with status 2xx */
     int status;
     int64_t start_ns, first_ns, end_ns;
     char error[200];
@@ -110,7 +110,7 @@ static void on_done(void *ud, const struct ipw_http_result *r)
     ipw_loop_stop(x->loop);
 }
 
-/* Sends a body that has these members besides the model's name; `fields` is JSON without braces. */
+/* Sends a body with these members and the model's name; `fields` is JSON without braces. */
 static void ask(struct exchange *x, struct ipw_server *s, const char *model, const char *prompt,
                 const char *fields, bool stop_at_first)
 {
@@ -163,7 +163,7 @@ static void forget(struct exchange *x)
     ipw_buf_release(&x->body);
 }
 
-/* ---- what is looked at ---- */
+/* ---- the checks ---- */
 
 struct probe {
     struct ipw_findings *f;
@@ -184,7 +184,8 @@ static void say(struct probe *p, const char *name, enum ipw_health health, const
     ipw_findings_add(p->f, "model", name, health, remedy, "%s", text);
 }
 
-/* Asks with the given fields and a limit on the tokens; the caller forgets the exchange. */
+/* Sends a request with the given fields and a limit on the tokens; the caller frees the
+ * exchange. */
 static void try_fields(struct probe *p, struct exchange *x, const char *prompt, int tokens,
                        const char *fields)
 {
@@ -315,7 +316,7 @@ static void probe_format(struct probe *p)
     forget(&x);
 }
 
-/* A stream that is closed must not go on being computed: the next request would wait for it. */
+/* A server must stop to compute when its stream is closed, or the next request waits. */
 static void probe_cancel(struct probe *p)
 {
     struct exchange before, cut, after;

@@ -1,7 +1,7 @@
-/* app/doctor_probe.h: what a model server honours, found out with a few tiny requests.
+/* app/doctor_probe.h: tests what a model server supports, with a few tiny requests.
  *
- * Each finding is a line of the doctor's: what was looked at, how it is, and what to do.  Nothing
- * here is a benchmark: at most some dozen tokens a request, one request at a time. */
+ * Each finding is a line of the doctor: what was tested, the result, and what to do.  This is not a
+ * benchmark: a request has at most some dozen tokens, and there is one request at a time. */
 #ifndef IPW_APP_DOCTOR_PROBE_H
 #define IPW_APP_DOCTOR_PROBE_H
 
@@ -13,7 +13,7 @@ struct ipw_finding {
     const char *group; /* static: "server" */
     char name[80];     /* "streaming" */
     enum ipw_health health;
-    char text[240];   /* what is so */
+    char text[240];   /* the result */
     char remedy[480]; /* what to do, or "" */
 };
 
@@ -27,7 +27,7 @@ void ipw_findings_add(struct ipw_findings *f, const char *group, const char *nam
     __attribute__((format(printf, 6, 7)));
 void ipw_findings_release(struct ipw_findings *f);
 
-/* Asks `model` on the server; false when not even the first request was answered. */
+/* Sends requests for `model` to the server; false if not even the first one was answered. */
 bool ipw_doctor_probe(struct ipw_findings *f, struct ipw_server *server, const char *model);
 
 #endif

@@ -5,7 +5,7 @@
 #include "energy/belief.h"
 #include "json/json.h"
 
-/* The domain in whose sum a channel is; IPW_DOMAIN_COUNT: in none. */
+/* The domain whose sum has the channel; IPW_DOMAIN_COUNT: no domain. */
 static int domain_of(const struct ipw_json *hardware, const char *channel)
 {
     const struct ipw_json *channels = ipw_json_get(hardware, "channels");

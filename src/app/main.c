@@ -68,7 +68,7 @@ static void help(FILE *out)
     fputs("\nRun 'ipw-agent COMMAND --help' for the options of a command.\n", out);
 }
 
-/* Child processes are started through this very file (io/proc.h). */
+/* io/proc.h starts child processes through this binary. */
 static void name_helper(void)
 {
     static char self[4096];
@@ -80,7 +80,7 @@ static void name_helper(void)
 }
 
 /* Lua recurses on the C stack, and a chain of nested calls can fill 8 MiB.  The main thread's stack
- * grows up to the limit that holds at that moment. */
+ * grows up to the limit of that moment. */
 static void make_room_for_lua(void)
 {
     const rlim_t wanted = 64 << 20;
@@ -94,9 +94,9 @@ static void make_room_for_lua(void)
     setrlimit(RLIMIT_STACK, &stack);
 }
 
-/* A query in flight takes a connection, two descriptors of its worker and three of each child; the
- * soft limit of 1,024 is for programs that use select(), and the hard one is ours to use.  Children
- * have limits of their own (io/proc.h). */
+/* A query in flight takes a connection, two descriptors for its worker and three for each child.
+ * The soft limit of 1,024 exists for programs that use select(); this program can use the hard
+ * limit. Child processes have limits of their own (io/proc.h). */
 static void make_room_for_files(void)
 {
     const rlim_t wanted = 65536;
@@ -107,7 +107,7 @@ static void make_room_for_files(void)
     setrlimit(RLIMIT_NOFILE, &files); /* on failure the soft limit stays as it is */
 }
 
-/* A debugger that started us: it has all of our memory, and would lose it below. */
+/* Whether a debugger started the program: it needs access to our memory, which is removed below. */
 static bool is_traced(void)
 {
     char line[128];
@@ -120,8 +120,8 @@ static bool is_traced(void)
     return tracer != 0;
 }
 
-/* Our memory holds keys.  A crash leaves no image of it, and no other process of the same user, a
- * tool's program for instance, may read it or our descriptors (/proc/PID/mem, ptrace). */
+/* Our memory contains keys.  A crash must not write it to a core file, and no other process of the
+ * same user (such as a tool's program) may read it or our descriptors (/proc/PID/mem, ptrace). */
 static void close_memory(void)
 {
     struct rlimit none = {0, 0};
@@ -130,9 +130,10 @@ static void close_memory(void)
     if (!is_traced()) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* Started with one of 0 to 2 closed, the next file or socket would take its place: what is said on
- * stderr would end in a run's record, and libuv will not close such a descriptor.  The stand-in is
- * open the wrong way round, so that using it fails as on a closed one. */
+/* If the program was started with a closed descriptor of 0 to 2, the next file or socket would take
+ * its number: messages on stderr would go into a run's file, and libuv does not close such a
+ * descriptor. The replacement is opened in the wrong direction, so that its use fails as on a
+ * closed descriptor. */
 static void hold_standard_places(void)
 {
     for (int fd = 0; fd <= 2; fd++) {
@@ -142,8 +143,8 @@ static void hold_standard_places(void)
     }
 }
 
-/* Most of what is printed leaves with the last flush: it has arrived, or the command has failed.  A
- * reader that went away (`| head`) had enough. */
+/* Most output is written at the last flush.  If that fails, the command has failed, except for a
+ * reader that has closed the pipe (`| head`). */
 static int delivered(int code)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};

@@ -16,7 +16,7 @@
 
 enum { MAX_OPTIONS = 96, HELP_COLUMN = 28 };
 
-/* Broken at spaces for a terminal; a file gets each option's words on one line. */
+/* Breaks text at spaces for a terminal; in a file each option is one line. */
 static void put_words(FILE *out, const char *words, unsigned width)
 {
     struct ipw_buf text = IPW_BUF(4 * IPW_KIB);
@@ -29,7 +29,7 @@ static void put_words(FILE *out, const char *words, unsigned width)
     ipw_buf_release(&text);
 }
 
-/* A command's table with its blocks laid out, and what getopt_long wants of it. */
+/* A command's table with its blocks laid out, and the tables of getopt_long. */
 struct tables {
     struct ipw_opt rows[MAX_OPTIONS + 1];
     size_t n;
@@ -176,7 +176,7 @@ static const struct ipw_opt *row_named(const struct tables *t, const char *name)
     return NULL;
 }
 
-/* The option that was given, and its value, by today's names. */
+/* The given option and its value, under today's name. */
 static const struct ipw_opt *option_of(const struct tables *t, int c, int which, const char **value,
                                        bool tell)
 {
@@ -207,7 +207,7 @@ bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_c
     return false;
 }
 
-/* Whose options were parsed last: wrong usage points to its help. */
+/* The command whose options were parsed last; wrong usage refers to its help. */
 static const char *parsed = "";
 
 int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, void *values,
@@ -218,7 +218,7 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
 
     parsed = command->name;
     fill_tables(&t, command);
-    optind = 0; /* from the start, whatever was parsed before */
+    optind = 0; /* from the start, after any earlier parse */
     opterr = 0;
     while ((c = getopt_long(argc, argv, t.shorts, t.longs, &which)) != -1) {
         const char *value = optarg;

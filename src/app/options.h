@@ -1,8 +1,8 @@
 /* app/options.h: command-line options from one table, which also prints the help.
  *
- * A command declares its options once: name, letter, kind, where the value goes in its options
- * struct, and one line of help.  Parsing is getopt_long's; a misspelt option is answered with the
- * nearest right one.  Strings are borrowed from argv. */
+ * A command declares each option once: name, letter, kind, the place of its value in the options
+ * struct, and one line of help.  getopt_long parses them; for a misspelt option the message offers
+ * the nearest one. Strings are borrowed from argv. */
 #ifndef IPW_APP_OPTIONS_H
 #define IPW_APP_OPTIONS_H
 
@@ -13,23 +13,23 @@
 #include "base/exit.h"
 #include "base/option.h"
 
-/* Fills *values.  Returns 0; 1 when help was asked for and has been printed on stdout; negative on
- * a usage error.  *args and *n_args receive the positional arguments (inside argv). */
+/* Fills *values.  Returns 0; 1 after printing help on stdout; negative for wrong usage.  *args and
+ * *n_args are the positional arguments (inside argv). */
 int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, void *values,
                       char ***args, int *n_args, struct ipw_err *err);
-/* Calls fn for each option that is given, by its full name; arguments that are wrong are passed
- * over.  Returns where in argv, now in getopt's order, the positional arguments begin. */
+/* Calls fn for each given option, by its full name; wrong arguments are left out.  Returns the
+ * index in argv (in getopt's order) of the first positional argument. */
 int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
                      void (*fn)(void *ud, const struct ipw_opt *option, const char *value),
                      void *ud);
-/* The row of this name, or of the one that took its place, and whether the name takes a value;
- * false: there is none. */
+/* The row of this name, or of the new name of a renamed option, and whether it takes a value;
+ * false: there is no such option. */
 bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_command *command,
                       const char *name);
 void ipw_options_help(const struct ipw_command *command, FILE *out);
 
 /* Prints "ipw-agent: message" on stderr and returns the exit code: `fallback`, or the usage code
- * with a pointer to the help when the error came from the options. */
+ * and a reference to the help if the error came from the options. */
 int ipw_exit_with(const struct ipw_err *err, int exit_code);
 
 #endif

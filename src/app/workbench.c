@@ -166,7 +166,7 @@ void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *
 {
     ipw_connection_close(&b->connection);
     if (b->loop) {
-        ipw_loop_run(b->loop); /* children are reaped, handles closed */
+        ipw_loop_run(b->loop); /* reaps children and closes handles */
         ipw_loop_free(b->loop);
     }
     ipw_workspaces_remove(&b->workspaces);

@@ -1,8 +1,8 @@
-/* app/workbench.h: the place where the small commands try Lua out: check, tool, test, repl.
+/* app/workbench.h: runs Lua for the small commands: check, tool, test, repl.
  *
- * Owns a loop, connections, a workspace, and a model when one is wanted: what a query has of a run,
- * without sensors and without a record.  The work itself is written in Lua (lua/ipw/cli) and printed
- * through here. */
+ * Owns a loop, connections, a workspace, and a model if the command needs one: everything that a
+ * query of a run has, except sensors and files.  The commands are written in Lua (lua/ipw/cli);
+ * their output goes through this unit. */
 #ifndef IPW_APP_WORKBENCH_H
 #define IPW_APP_WORKBENCH_H
 
@@ -14,22 +14,22 @@
 
 enum ipw_workbench_model {
     IPW_BENCH_NO_MODEL,
-    IPW_BENCH_NAMED_MODEL, /* when --model or --base-url names one */
-    IPW_BENCH_ANY_MODEL,   /* or else one that is found, or the demo model */
+    IPW_BENCH_NAMED_MODEL, /* only with --model or --base-url */
+    IPW_BENCH_ANY_MODEL,   /* else one that is found, or the demo model */
 };
 
-/* What the commands have in common; the first member of their option structs. */
+/* Options that the commands share; the first member of their option structs. */
 struct ipw_workbench_options {
-    struct ipw_connect_options server; /* of which model, addresses and key count */
+    struct ipw_connect_options server; /* model, addresses and key */
     struct ipw_script_options script;
     const char *workspace; /* NULL: a temporary folder */
     int64_t lua_cpu_ns;
     bool verbose;
 };
-/* Before the command line is read. */
+/* Sets the defaults before the command line is read. */
 void ipw_workbench_defaults(struct ipw_workbench_options *o);
 
-/* Rows of an option table, for a struct ipw_workbench_options: the model's; the scripts'. */
+/* Rows of an option table for struct ipw_workbench_options: of the model; of scripts. */
 extern const struct ipw_opt ipw_workbench_model_rows[], ipw_workbench_script_rows[];
 /* clang-format off */
 #define IPW_WORKBENCH_SCRIPTS                                                                      \
@@ -48,13 +48,13 @@ struct ipw_workbench {
 };
 int ipw_workbench_open(struct ipw_workbench *bench, struct ipw_workbench_options *o,
                        enum ipw_workbench_model model, struct ipw_err *err);
-/* Runs a module of lua/ipw/cli; `script` names the file it is about, whose folder is searched first
- * (or NULL).  Handles that were left over on the loop are an error. */
+/* Runs a module of lua/ipw/cli.  `script` is the file that it works on, whose folder is searched
+ * first (or NULL).  Handles left on the loop are an error. */
 int ipw_workbench_run(struct ipw_workbench *bench, int64_t *status, const char *module,
                       const char *script, const char *const *args, struct ipw_err *err);
-/* Removes the workspace that it made; releases the options too. */
+/* Removes the workspace that it created; also releases the options. */
 void ipw_workbench_close(struct ipw_workbench *bench, struct ipw_workbench_options *o);
-/* An error's exit code: 3 for what cannot be found or does not load, 1 for the rest. */
+/* The exit code of an error: 3 if something was not found or does not load, else 1. */
 int ipw_workbench_exit(const struct ipw_err *err);
 
 #endif

@@ -48,7 +48,7 @@ static int64_t id_of(struct seen *s, uint64_t hash)
     return (int64_t)s->n - 1;
 }
 
-struct place { /* of a request in the workload */
+struct place { /* the place of a request in the workload */
     int64_t at_ns;
     uint32_t query, turn;
 };
@@ -60,7 +60,8 @@ struct writing {
     size_t guessed;
     struct place *places;
     size_t n_places;
-    struct ipw_workload_query **taken; /* by query; those of which some requests are written */
+    struct ipw_workload_query *
+        *taken; /* by query; the queries of which some requests are written */
 };
 
 /* ---- the prompt as text: tools, which templates put first, then the messages ---- */
@@ -76,7 +77,7 @@ static void add_text(struct ipw_buf *out, const struct ipw_workload_turn *turn)
     for (size_t i = 0; i < turn->n_messages; i++) ipw_buf_adds(out, turn->messages[i]);
 }
 
-/* Where the requests are in time, and the mean bytes of a token of theirs. */
+/* The times of the requests, and the mean bytes of their tokens. */
 static int look_through(struct writing *x, struct ipw_workload *w, struct ipw_err *err)
 {
     double bytes = 0, tokens = 0;
@@ -127,8 +128,8 @@ static void write_blocks(struct ipw_jw *w, struct writing *x, const struct ipw_w
         char tail[32] = "";
 
         if (k == n || end >= text->len) {
-            /* A block that the prompt's end cuts is that prompt's own, unless it is all the
-             * same. */
+            /* A block that the prompt's end cuts belongs to this prompt alone, unless all of it is
+             * equal. */
             snprintf(tail, sizeof tail, "end %zu of %zu", k, n);
             end = text->len;
         }
@@ -183,8 +184,8 @@ static int by_time(const void *a, const void *b)
     return (x->turn > y->turn) - (x->turn < y->turn);
 }
 
-/* A query is taken at its first request and dropped after its last: memory follows how many
- * overlap. */
+/* A query is taken at its first request and dropped after its last, so memory follows the number of
+ * concurrent queries. */
 static int write_all(struct writing *x, struct ipw_workload *w, struct ipw_err *err)
 {
     int rc = 0;

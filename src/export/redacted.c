@@ -15,7 +15,7 @@
 typedef void (*redact_fn)(struct ipw_buf *out, const struct ipw_redactor *r,
                           const struct ipw_json *doc);
 
-/* A header names paths and addresses; a row is numbers. */
+/* The header has paths and addresses; a row has only numbers. */
 static void redact_power(struct ipw_buf *out, const struct ipw_redactor *r,
                          const struct ipw_json *doc)
 {
@@ -38,7 +38,7 @@ static int redact_text(struct ipw_buf *out, const struct ipw_redactor *r, redact
     return out->failed ? ipw_fail(err, IPW_ELIMIT, "a line that is too long") : 0;
 }
 
-/* A file that is not there is none of this run's. */
+/* A file that does not exist is not part of this run. */
 static int redact_lines(const char *run, const char *to, const char *name, redact_fn fn,
                         const struct ipw_redactor *r, struct ipw_err *err)
 {
@@ -64,7 +64,7 @@ static int redact_lines(const char *run, const char *to, const char *name, redac
     return rc > 0 ? 0 : rc;
 }
 
-/* The manifest says what was taken out, so that nobody takes the filler for what was said. */
+/* The manifest says what was removed, so that readers do not take the filler for the texts. */
 static void redact_manifest(struct ipw_buf *out, const struct ipw_redactor *r,
                             const struct ipw_json *doc)
 {
@@ -129,7 +129,7 @@ int ipw_export_redacted(const char *run, const char *to, enum ipw_redact what, s
 
     if (rc) return rc;
     if (stat(run, &st) < 0) return ipw_fail_errno(err, errno, "%s: no such run", run);
-    if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: is no run's folder", run);
+    if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a run folder", run);
     if (TEMP_FAILURE_RETRY(mkdir(to, 0700)) && errno != EEXIST)
         return ipw_fail_errno(err, errno, "%s", to);
     if (ipw_rundir_holds_run(to))

@@ -4,7 +4,7 @@
 
 void ipw_uncounted_add(struct ipw_uncounted *u, const struct ipw_query_trace *trace)
 {
-    /* No time, no energy: the session was killed before a sensor was read. */
+    /* No time and no energy: its session was killed before a sensor was read. */
     bool empty = trace->end_ns <= trace->start_ns;
 
     ipw_device_sums_add(&u->devices, trace);

@@ -40,7 +40,7 @@ void ipw_divergences_write(struct ipw_jw *w, const struct ipw_divergences *d)
     ipw_jw_kint(w, "divergences_left_out", (int64_t)d->n_more);
 }
 
-/* Texts of a record are shown, not obeyed. */
+/* Texts of a saved run are made harmless before they are printed. */
 static void print_lines(FILE *to, const char *s)
 {
     while (*s) {

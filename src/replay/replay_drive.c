@@ -1,4 +1,4 @@
-/* Going through the record, line by line. */
+/* Goes through the saved run line by line. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static bool is_gone(const struct ipw_replay_job *job, int32_t index)
     return false;
 }
 
-/* What is over leaves, outside of its own callbacks. */
+/* Frees queries that have ended, outside of their own callbacks. */
 static void sweep(struct ipw_replay_job *job)
 {
     for (struct ipw_replay_query *q = job->active, *next; q; q = next) {
@@ -70,12 +70,12 @@ static void sweep(struct ipw_replay_job *job)
 /* ---- one line ---- */
 
 enum after {
-    DROP,   /* the line is done with */
-    WAIT,   /* for the agent, which will say so */
-    REPEAT, /* look at it again after a round of the loop */
+    DROP,   /* the line is done */
+    WAIT,   /* for the agent, whose callback continues */
+    REPEAT, /* try the line again after a round of the loop */
 };
 
-/* A query that diverged: against a server it goes on by itself, else it ends. */
+/* A query that diverged: with a server it continues by itself, else it ends. */
 static enum after diverged(struct ipw_replay_query *q)
 {
     if (q->job->network.llm) {
@@ -104,13 +104,14 @@ static bool is_cancelled(const struct ipw_record_line *line)
     return outcome && strcmp(outcome, "cancelled") == 0;
 }
 
-/* By a limit, a signal: not by its agent. */
+/* Ended by a limit or a signal, not by its agent. */
 static bool ended_from_outside(const struct ipw_record_line *end)
 {
     return ipw_json_bool(ipw_json_get(end->data, "stopped"), false);
 }
 
-/* The agent waits for what the record does not give: either it was cancelled then, or they part. */
+/* The agent waits for something that the saved run does not have: the saved query was cancelled
+ * there, or it diverged. */
 static enum after stuck(struct ipw_replay_query *q, const struct ipw_record_line *line)
 {
     if (line && is_cancelled(line) &&
@@ -123,8 +124,8 @@ static enum after stuck(struct ipw_replay_query *q, const struct ipw_record_line
     return REPEAT;
 }
 
-/* Was the query ended from outside while that went on?  What a real tool would come to if it were
- * given more time nobody can wait for. */
+/* Whether the saved query was ended from outside during this wait.  A real tool cannot be given
+ * more time to find out its result. */
 static bool was_cut_there(const struct ipw_replay_query *q, const struct ipw_record_line *line)
 {
     const struct ipw_record_line *next = line;
@@ -151,7 +152,7 @@ static enum after query_line(struct ipw_replay_query *q, const struct ipw_record
         if (!q->diverged || q->over) return DROP;
         return REPEAT;
     }
-    /* It was cancelled, as then, and its requests and tools have told their ends themselves. */
+    /* It was cancelled as in the saved run, and its requests and tools have written their ends. */
     if (q->ended_by_record && q->job->decisions && line->event.kind != IPW_EV_QUERY_END)
         return q->ended ? DROP : REPEAT;
     if (q->ended && q->job->decisions && line->event.kind == IPW_EV_TOOL_END) {
@@ -163,11 +164,11 @@ static enum after query_line(struct ipw_replay_query *q, const struct ipw_record
         return REPEAT;
     }
     if (waits_for_record(q) || (q->job->decisions && was_cut_there(q, line))) return stuck(q, line);
-    /* What it does next is on its way; real tools take their time. */
+    /* Its next step is in progress; real tools take their time. */
     return q->job->decisions ? WAIT : REPEAT;
 }
 
-/* A session of the run begins: what was in flight in the one before was lost. */
+/* A session of the saved run begins: queries in flight in the session before were lost. */
 static enum after session(struct ipw_replay_job *job)
 {
     for (struct ipw_replay_query *q = job->active; q; q = q->next) {
@@ -178,7 +179,7 @@ static enum after session(struct ipw_replay_job *job)
     return DROP;
 }
 
-/* Everything in flight has to come to its end before the run does. */
+/* Every query in flight must end before the run ends. */
 static enum after run_over(struct ipw_replay_job *job)
 {
     for (struct ipw_replay_query *q = job->active; q; q = q->next) {
@@ -205,7 +206,7 @@ static void write_run_line(struct ipw_replay_job *job, const struct ipw_record_l
         ipw_replay_job_line(job, line);
         return;
     }
-    /* One session replays them all; it ends with the last of the record's. */
+    /* One session replays all sessions; it ends with the last of them. */
     if (line->event.kind != IPW_EV_RUN_START || job->began_ns) return;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
         memcpy(facts.reasons[d], "replayed", sizeof "replayed");
@@ -230,7 +231,7 @@ static enum after run_line(struct ipw_replay_job *job, const struct ipw_record_l
     enum after after = DROP;
 
     if (line->event.kind == IPW_EV_RUN_START) {
-        job->run_end = false; /* that of the session before is not the run's */
+        job->run_end = false; /* the end of the session before is not the run's end */
         if (!job->by_query) {
             after = session(job);
             job->segment = (int)ipw_json_int(ipw_json_get(line->doc, "segment"), 0);
@@ -257,7 +258,7 @@ static void note_lost(struct ipw_replay_job *job, const struct ipw_record_line *
     pass_over(job, line->event.query);
 }
 
-/* The start of a query, or a line of one that is not in flight. */
+/* The start of a query, or a line of a query that is not in flight. */
 static enum after other_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
 {
     if (line->event.kind == IPW_EV_QUERY_START) {
@@ -277,7 +278,7 @@ static enum after other_line(struct ipw_replay_job *job, const struct ipw_record
     return DROP;
 }
 
-/* The next line to look at.  0: there is none. */
+/* The next line.  0: there is none. */
 static int next_line(struct ipw_replay_job *job, const struct ipw_record_line **line,
                      struct ipw_err *err)
 {
@@ -289,7 +290,7 @@ static int next_line(struct ipw_replay_job *job, const struct ipw_record_line **
     return ipw_record_head(job->recorded.record, line, err);
 }
 
-/* The record, or that of the query at hand, has no more lines. */
+/* The saved run, or the current query in it, has no more lines. */
 static enum after at_end(struct ipw_replay_job *job)
 {
     struct ipw_replay_query *q = job->active;
@@ -297,7 +298,7 @@ static enum after at_end(struct ipw_replay_job *job)
     if (!q) return DROP;
     if (q->over) return REPEAT;
     if (q->diverged) return diverged(q) == DROP ? REPEAT : WAIT;
-    if (q->ended || waits_for_record(q)) { /* cut inside the query: as far as it goes */
+    if (q->ended || waits_for_record(q)) { /* cut inside the query: replayed as far as it goes */
         job->tally.unfinished++;
         job->cut = true;
         q->over = true;
@@ -340,7 +341,7 @@ static void step(void *ud)
             }
         } else {
             q = line->event.query >= 0 ? find(job, line->event.query) : NULL;
-            /* A query that is begun again was cut down the first time. */
+            /* A query that begins again was cut short the first time. */
             if (q && line->event.kind == IPW_EV_QUERY_START) {
                 if (!q->over) job->tally.unfinished++;
                 q->over = true;

@@ -1,4 +1,5 @@
-/* What a replay leaves behind: traces and summary from the new record, replay.json, a few words. */
+/* The results of a replay: traces and summary of the new run, replay.json, and the printed
+ * lines. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -23,7 +24,7 @@
 
 /* ---- files ---- */
 
-/* The samples of the record are those of the replay: a copy, into a file that was not there. */
+/* The readings of the replay are the saved ones: copied into a new file. */
 static int copy_power(struct ipw_replay_job *job, struct ipw_err *err)
 {
     char *from = ipw_asprintf("%s/power.jsonl", job->recorded.path);
@@ -93,7 +94,7 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
     if (w->check) rc = ipw_check_query(w->check, segment, query, &verdict, &was, NULL, err);
     if (rc) return rc;
     if ((verdict == IPW_CHECK_MISSING || verdict == IPW_CHECK_UNWRITTEN) && !own)
-        return 0; /* the record did not come to write it */
+        return 0; /* the saved run did not get to write it */
     if (own) {
         record = *own;
         record.cost_usd = ipw_query_trace_cost(query->trace);
@@ -123,8 +124,8 @@ static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
     facts->devices = &w->balances.devices;
 }
 
-/* What was measured of the idle machine stands in the record's summary only; without one (the run
- * was killed) there is nothing that could be told of it. */
+/* The idle baseline is only in the saved run's summary.  Without a summary (the run was killed)
+ * there is no baseline. */
 static void take_baseline(struct ipw_summary_run *facts, const struct ipw_replay_job *job)
 {
     const struct ipw_json *baseline, *domains;
@@ -256,12 +257,11 @@ int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
 
     ipw_divergences_print(&job->divergences);
     if (t->traces_differ)
-        ipw_say(
-            "%zu trace line%s differ%s from the record's: %s", t->traces_differ,
-            s(t->traces_differ), t->traces_differ == 1 ? "s" : "",
-            /* Who was in flight beside one that ended elsewhere has another share of the joules. */
-            t->diverged ? "joules were shared with what diverged"
-                        : "its traces.jsonl does not follow from its events and samples");
+        ipw_say("%zu trace line%s differ%s from the record's: %s", t->traces_differ,
+                s(t->traces_differ), t->traces_differ == 1 ? "s" : "",
+                /* A query that ran beside a diverged one has another share of the joules. */
+                t->diverged ? "joules were shared with what diverged"
+                            : "its traces.jsonl does not follow from its events and samples");
     if (job->o->run.output.json) {
         report_json(&out, job);
     } else {

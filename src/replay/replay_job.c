@@ -21,7 +21,7 @@ enum { MAX_MANIFEST_BYTES = 64 * 1024 * 1024 };
 
 /* ---- the agent ---- */
 
-/* A word, and nothing that leads to another place. */
+/* A plain name that cannot lead to another folder. */
 static bool is_plain_name(const char *s)
 {
     return s && *s &&
@@ -29,7 +29,7 @@ static bool is_plain_name(const char *s)
                strlen(s);
 }
 
-/* One of this program's own agents, by the name of the recorded file. */
+/* One of the built-in agents, by the name of the saved run's agent file. */
 static bool own_agent(char *path, size_t size, const char *file)
 {
     const char *slash = file ? strrchr(file, '/') : NULL, *stem = slash ? slash + 1 : file;
@@ -60,7 +60,8 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
         rc = ipw_agent_inspect(agent, job->o->agent, paths, false, err);
     } else if (ours) {
         rc = ipw_agent_inspect(agent, own, paths, false, err);
-        /* A file of that name that was not ours is not replaced by ours in silence. */
+        /* If the saved agent was not built in, a built-in one of the same name must not replace it
+         * silently. */
         if (!rc && strncmp(file, "builtin:", 8) && hash && strcmp(hash, agent->sha256))
             return ipw_fail(err, IPW_EINVAL,
                             "%s: was recorded with %.200s, which is not the one in this program: "
@@ -120,7 +121,7 @@ static int configure(struct ipw_replay_job *job, struct ipw_err *err)
     return rc;
 }
 
-/* Real tools need the attachments: of a dataset that was named, or of one of this program's. */
+/* Real tools need the attachments of a dataset: one that was named, or a built-in one. */
 static int open_cases(struct ipw_replay_job *job, struct ipw_err *err)
 {
     const struct ipw_data_options *o = &job->o->run.data;
@@ -230,7 +231,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job)
     ipw_llm_free(job->network.llm);
     if (job->network.http) ipw_http_free(job->network.http);
     if (job->loop) {
-        ipw_loop_run(job->loop); /* children are reaped, handles closed */
+        ipw_loop_run(job->loop); /* reaps children and closes handles */
         ipw_loop_free(job->loop);
     }
     if (job->workspaces) rmdir(job->workspaces);
@@ -302,7 +303,7 @@ int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err)
 
 void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
 {
-    /* Notes of the run may stand behind what came after them. */
+    /* Notes of the run can be written after later events. */
     if (line->event.t_ns > job->written_ns || line->event.kind == IPW_EV_RUN_START) {
         job->written_ns = line->event.t_ns;
         job->written_rows = line->event.rows;

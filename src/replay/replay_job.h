@@ -1,16 +1,18 @@
-/* replay/replay_job.h: a run once more, from its record.
+/* replay/replay_job.h: runs a saved run again.
  *
- * The agent runs again for each query of RUN/events.jsonl; llm/playback.h answers it and compares what
- * it does.  What comes out is a new run: its own folder, with events, samples, traces and summary.
+ * The agent runs again for each query of RUN/events.jsonl; llm/playback.h answers it and compares
+ * its steps.  The result is a new run with its own folder, events, readings, traces and summary.
  *
- * hermetic: the lines of the record are gone through in their order, the queries overlap as they did
- * then, and the new record gets the old one's times and samples: a replay that follows its record
- * gives the same files and the same ledger.  tools, and hermetic with a model to go on with: one
- * query after the other, in one session, in real time, each as it was begun last (earlier attempts
- * have its index); nothing is measured, figures are null with reason "replayed".
+ * hermetic: the lines of the saved run are replayed in their order, queries overlap as they did,
+ * and the new run gets the saved times and readings.  A replay without a divergence gives the same
+ * files and the same ledger.
  *
- * A record is data: the agent's file, tools by path, datasets and servers are only those that the
- * command line names, or that are part of this program. */
+ * tools, and hermetic with a model that continues after a divergence: one query after the other, in
+ * one session, in real time, each as it began last (earlier attempts have its index).  Nothing is
+ * measured; energy values are null with reason "replayed".
+ *
+ * A saved run is data: agent files, tools by path, datasets and servers are used only if the
+ * command line names them, or if they are built in. */
 #ifndef IPW_REPLAY_REPLAY_JOB_H
 #define IPW_REPLAY_REPLAY_JOB_H
 
@@ -44,7 +46,7 @@ struct ipw_replay_tally {
     size_t traces_differ;
 };
 
-/* What is known of a query only here; of the others the old run's trace line tells. */
+/* What only this replay knows of a query; for other queries the saved trace line has it. */
 struct ipw_replayed_record {
     int32_t index;
     int segment;
@@ -62,7 +64,8 @@ struct ipw_replay_query {
     struct ipw_agent *agent;
     struct ipw_host host;
     struct ipw_case c;
-    const struct ipw_case *real; /* of the dataset, for its attachments and its scorer; or NULL */
+    const struct ipw_case
+        *real; /* the dataset's task, for its attachments and its scorer; or NULL */
     size_t real_index;
     char *workspace;
     int32_t index;
@@ -90,23 +93,23 @@ struct ipw_replay_job {
     struct ipw_defer *step;
 
     struct ipw_replay_query *active;
-    int segment;                      /* of the new record, at hand */
-    int64_t written_ns, written_rows; /* how far the record was written again */
+    int segment;                      /* the current session of the saved run */
+    int64_t written_ns, written_rows; /* how far the new files were written */
     struct ipw_err err;
     int stop_signal;
-    bool run_end, done, cut; /* cut: the record ends inside the run */
-    int32_t *gone;           /* queries whose further lines are passed over */
+    bool run_end, done, cut; /* cut: the saved run ends inside */
+    int32_t *gone;           /* queries whose further lines are ignored */
     size_t n_gone, cap_gone;
     struct ipw_replayed_record *replayed;
     int64_t began_ns;
 };
 
-/* replay_job.c: everything but the run's folder; *exit_code says what kind of wrong it was. */
+/* replay_job.c: everything except the run's folder; *exit_code is the kind of error. */
 int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_options *o,
                         const char *run, int *exit_code, struct ipw_err *err);
 void ipw_replay_job_release(struct ipw_replay_job *job);
 int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err);
-/* Writes a line of the record's events again, as it stands there. */
+/* Writes a saved event line unchanged. */
 void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_record_line *line);
 /* Everything is as it was recorded. */
 bool ipw_replay_job_identical(const struct ipw_replay_job *job);
@@ -118,7 +121,7 @@ void ipw_replay_step_soon(struct ipw_replay_job *job);
 /* replay_query.c */
 void ipw_replay_query_start(struct ipw_replay_job *job, const struct ipw_record_line *line);
 void ipw_replay_query_free(struct ipw_replay_query *q);
-/* The record's end of the query is at hand: compares, writes our own. */
+/* At the saved end of the query: compares, then writes our own. */
 void ipw_replay_query_end(struct ipw_replay_query *q, const struct ipw_record_line *line);
 void ipw_replay_query_give_up(struct ipw_replay_query *q); /* it diverged: its end is written now */
 

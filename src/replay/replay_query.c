@@ -1,4 +1,4 @@
-/* One query of a replay: from its recorded start to the end of its agent. */
+/* One query of a replay: from its saved start to the end of its agent. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "run/query_events.h"
 #include "run/workspace.h"
 
-/* A query's next line stands close behind, as far as others ran at the same time. */
+/* A query's next line is close behind, as far as other queries ran at the same time. */
 enum { REACH_LINES = 100000 };
 
-/* ---- what it is given ---- */
+/* ---- its start data ---- */
 
 static const char *workspace(void *ud)
 {
@@ -77,7 +77,7 @@ static int put_files(struct ipw_replay_query *q, struct ipw_err *err)
                     q->c.id);
 }
 
-/* ---- what it does ---- */
+/* ---- its steps ---- */
 
 static void count(struct ipw_replay_query *q, const struct ipw_event *event)
 {
@@ -94,7 +94,7 @@ static void write_event(void *ud, struct ipw_event *event, const struct ipw_reco
     bool from_record = line || job->decisions;
 
     count(q, event);
-    /* As in the run: the request after one of a tool's own is written in full. */
+    /* As in a run: the request after one of a tool is written in full. */
     if (line && ipw_playback_is_inside(line) && event->kind == IPW_EV_LM_START) q->host.sent.n = 0;
     if (!job->by_query) {
         ipw_replay_job_line(job, line);
@@ -104,7 +104,7 @@ static void write_event(void *ud, struct ipw_event *event, const struct ipw_reco
     event->query = q->index;
     event->rows = 0;
     event->t_ns = ipw_now_ns();
-    /* Of a reply that came from the record the times were another day's. */
+    /* A saved reply has times of the saved run, which do not apply here. */
     if (from_record && event->kind == IPW_EV_LM_END) event->lm.times = (struct ipw_lm_times){0};
     ipw_rundir_event(job->dir, event);
 }
@@ -150,7 +150,7 @@ static const char *content_of(struct ipw_json **doc, const struct ipw_event *eve
     return ipw_json_str(ipw_json_get(*doc, "content"), "");
 }
 
-/* A tool's result beside the one on record. */
+/* Compares a tool's result with the saved one. */
 static void tool_result(void *ud, const struct ipw_event *event, const struct ipw_record_line *was)
 {
     struct ipw_replay_query *q = ud;
@@ -174,7 +174,7 @@ static void tool_result(void *ud, const struct ipw_event *event, const struct ip
 
 /* ---- the end ---- */
 
-/* As the record has it: a script may cut a character in two.  NULL gives NULL. */
+/* As in the saved run: a script can cut a character in two.  NULL gives NULL. */
 static char *as_recorded(const char *text)
 {
     struct ipw_buf clean;
@@ -285,7 +285,7 @@ static void write_end(struct ipw_replay_query *q, const struct ipw_json *was)
 
     ipw_query_end_event(&event, &data, &facts);
     event.query = q->index;
-    /* Of a query that went another way the record has no end: it ends where the record is now. */
+    /* The saved run has no end for a query that diverged, so it ends at the current saved time. */
     event.t_ns = q->job->by_query ? ipw_now_ns() : q->job->written_ns;
     event.rows = q->job->by_query ? 0 : q->job->written_rows;
     ipw_rundir_event(q->job->dir, &event);
@@ -300,7 +300,7 @@ static bool same_text(const char *a, const struct ipw_json *node)
     return !a || !b ? !a == !b : strcmp(a, b) == 0;
 }
 
-/* What the agent came to, beside the record. */
+/* Compares the agent's result with the saved one. */
 static bool compare_end(struct ipw_replay_query *q, const struct ipw_record_line *line)
 {
     const struct ipw_json *response = ipw_json_get(line->data, "response");
@@ -418,7 +418,7 @@ static void open_host(struct ipw_replay_query *q)
     fill_grants(&q->host.grants, job);
 }
 
-/* The record says that the query ended before its agent began. */
+/* The saved query ended before its agent began. */
 static bool never_ran(struct ipw_replay_query *q)
 {
     const struct ipw_record_line *next =

@@ -1,4 +1,4 @@
-/* What a workload replay leaves behind: the manifest's member, replay.json, some lines for the user. */
+/* The results of a workload replay: the manifest's member, replay.json, and the printed lines. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of sorted values, by nearest rank, in seconds; NAN: there is none. */
+/* A quantile of sorted values, by nearest rank, in seconds; NAN: there are none. */
 static double rank(const struct ipw_workload_lags *l, double share)
 {
     size_t k = l->n ? (size_t)ceil(share * (double)l->n) : 0;

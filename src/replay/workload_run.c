@@ -11,16 +11,16 @@
 #include "json/document.h"
 #include "json/json.h"
 
-/* A query begins a little before its first request is due: its Lua state has to be made, and the
- * request's body. */
+/* A query begins a little before its first request is due, because its Lua state and the request's
+ * body take time. */
 #define LEAD_NS (5 * IPW_NS_PER_MS)
-/* Its rows are read, and their texts made, so long before; not more than so many of them and so many
- * bytes at once, and not when something is about to be sent. */
+/* Rows are read, and their texts generated, so long before; not more than so many of them and so
+ * many bytes at once, and not while a request is about to be sent. */
 #define AHEAD_NS (500 * IPW_NS_PER_MS)
 enum { AHEAD_CLOSED = 16, AHEAD_MAX_BYTES = 16 * 1024 * 1024 };
 #define NO_TIME_NS (2 * IPW_NS_PER_MS)
 
-/* ---- what the run asks ---- */
+/* ---- the functions of the origin ---- */
 
 static struct ipw_workload_run *of(struct ipw_origin *origin)
 {
@@ -33,7 +33,7 @@ static int check_options(struct ipw_origin *origin, const struct ipw_run_options
     (void)origin;
     (void)o;
     (void)err;
-    return 0; /* the command looked at its own */
+    return 0; /* the command has checked its own options */
 }
 
 static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
@@ -48,7 +48,7 @@ static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
     return ipw_fail(err, IPW_EINVAL, "%s: no record to run", ipw_workload_path(w));
 }
 
-/* A chain of digests, so that it takes no memory: of the one before and some of the ids. */
+/* A chain of hashes, so that it takes no memory: the hash of the one before and some of the ids. */
 static void selection(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases)
 {
     struct ipw_workload *w = of(origin)->workload;
@@ -93,7 +93,7 @@ static int64_t scheduled(const struct ipw_workload_run *wr, int64_t at_ns)
 
 static void read_ahead(void *ud);
 
-/* Queries are taken in the order of the workload: the first of `ahead` is that of the plan's next. */
+/* Queries are taken in the order of the workload: the first of `ahead` is the plan's next. */
 static size_t place_ahead(const struct ipw_workload_run *wr)
 {
     return wr->run.plan->next + wr->n_ahead; /* no warm-up, one epoch */
@@ -110,7 +110,7 @@ static void plan_ahead(struct ipw_workload_run *wr)
     if (wr->open) {
         when = scheduled(wr, ipw_workload_at(wr->workload, at)) - AHEAD_NS;
         next_ns = scheduled(wr, ipw_workload_at(wr->workload, at - wr->n_ahead)) - LEAD_NS;
-        /* Right after what is to begin now has gone out. */
+        /* After the requests that are due now were sent. */
         if (wr->n_ahead && next_ns > now && next_ns - now < NO_TIME_NS && when < next_ns)
             when = next_ns + LEAD_NS;
     }
@@ -150,7 +150,7 @@ static void take_ahead(struct ipw_workload_ahead *out, struct ipw_workload_run *
 {
     if (!wr->n_ahead) {
         read_one(out, wr, at);
-        /* What was planned would read the same once more. */
+        /* A query that was planned would be read again with the same result. */
         ipw_defer_cancel(wr->read_soon);
         ipw_timer_cancel(wr->read_later);
         wr->read_soon = NULL;
@@ -197,7 +197,7 @@ static void over(struct ipw_origin *origin)
 
 /* ---- a query ---- */
 
-/* What a query in flight has of its own. */
+/* The state of a query in flight. */
 struct seat {
     struct ipw_host_workload host; /* first: the query's seat points here */
     struct ipw_case replayed;
@@ -212,7 +212,7 @@ static void seat(struct ipw_origin *origin, struct ipw_seat *out, struct ipw_pla
     char *id = ipw_strdup(ipw_workload_id(wr->workload, place->index));
 
     take_ahead(&ahead, wr, place->index);
-    /* A query is named by both: the record may have the same one several times. */
+    /* Id and index name a query, because the saved run can have one id several times. */
     place->epoch = ipw_workload_epoch(wr->workload, place->index);
     seat->host = ahead.seat;
     seat->host.zero_ns = wr->run.session->start_ns;
@@ -302,7 +302,7 @@ static int check(struct ipw_workload_run *wr, const struct ipw_replay_options *o
     return 0;
 }
 
-/* How many queries went on at once in the record. */
+/* How many queries were in flight at once in the saved run. */
 static int64_t recorded_concurrency(const char *run)
 {
     struct ipw_json *manifest;
@@ -340,7 +340,7 @@ int ipw_workload_replay(const char *path, const struct ipw_replay_options *o, ch
     if (!rc && (o->query || o->limit))
         rc = ipw_workload_keep(wr.workload, o->query, (size_t)o->limit, &err);
     if (!rc) {
-        /* Lines have times and no gaps. */
+        /* Mooncake lines have times but no gaps. */
         wr.open =
             o->schedule ? strcmp(o->schedule, "open") == 0 : ipw_workload_is_lines(wr.workload);
         run = o->run;

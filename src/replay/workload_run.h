@@ -1,18 +1,21 @@
-/* replay/workload_run.h: replay --mode workload: recorded requests sent to another server, measured as a run.
+/* replay/workload_run.h: replay --mode workload: saved requests are sent to another server and
+ * measured.
  *
- * It is a run (run/run.h) whose queries are those of a workload (trace/workload.h) and whose agent
- * (lua/ipw/workload.lua) sends each request when it is due.  Two schedules: `closed` keeps the gap
- * between a reply and the request after it, and how many queries go on at once; `open` keeps the
- * times at which requests were sent, whatever the server does - but for one thing: within a query a
- * request waits for the reply before it.  Such are counted as late; they are due at that reply's end.
+ * It is a run (run/run.h) whose queries come from a workload (trace/workload.h) and whose agent
+ * (lua/ipw/workload.lua) sends each request when it is due.  There are two schedules.  `closed`
+ * keeps the gap between a reply and the request after it, and the number of queries in flight.
+ * `open` keeps the times at which requests were sent, regardless of the server, except that within
+ * a query a request waits for the reply before it.  Such requests are counted as late, and are due
+ * at the end of that reply.
  *
- * Rows are read and prompts made some time before they are due (a bounded stretch of them), a query
- * begins a little before, and at the instant itself a request that is ready is sent.
+ * Rows are read and prompts generated some time before they are due, in a bounded amount.  A query
+ * begins a little before, and at the due time a finished request is sent.
  *
- * Lag of a request: sent - due, where sent is when its connection was there and its first byte about
- * to be written.  Absolute: as it is.  Anchored: less the smallest of the replay, so that what a
- * constant delay hides from the one the other shows.  How much of it the program needed is told by
- * the CPU time of its thread from the start of the attempt to the same instant. */
+ * The lag of a request is sent - due, where sent is when its connection existed and its first byte
+ * was about to be written.  The absolute lag is this value; the anchored lag is less the smallest
+ * lag of the replay, so that it shows what a constant delay hides.  The CPU time of the thread,
+ * from the start of the attempt to the same instant, shows how much of the lag the program
+ * needed. */
 #ifndef IPW_REPLAY_WORKLOAD_RUN_H
 #define IPW_REPLAY_WORKLOAD_RUN_H
 
@@ -30,38 +33,40 @@ struct ipw_workload_lags {
 
 struct ipw_workload_ahead { /* a query that was read before it begins */
     struct ipw_host_workload seat;
-    struct ipw_err err; /* why it could not be */
+    struct ipw_err err; /* why it could not be read */
 };
 enum { IPW_WORKLOAD_AHEAD = 128 };
 
 struct ipw_workload_run {
     struct ipw_origin origin;
-    struct ipw_origin_run run; /* once its server is known */
+    struct ipw_origin_run run; /* set when its server is known */
     struct ipw_workload *workload;
-    const char *of; /* as the command line names it */
+    const char *of; /* as on the command line */
     bool open, no_force, forced;
     double speed;
-    int64_t max_lag_ns;     /* beyond it the replay is flagged */
+    int64_t max_lag_ns;     /* with a larger lag the replay is flagged */
     struct ipw_timer *next; /* until the next query begins */
 
     struct ipw_workload_ahead ahead[IPW_WORKLOAD_AHEAD]; /* a ring */
     size_t first_ahead, n_ahead, ahead_bytes;
-    struct ipw_defer *read_soon;  /* the next of them */
-    struct ipw_timer *read_later; /* likewise */
+    struct ipw_defer *read_soon;  /* reads the next of them */
+    struct ipw_timer *read_later; /* the same, later */
     bool over;
 
-    /* One a request that was sent, as they came.  late: those that waited for the reply before. */
+    /* One value for each request sent, in order.  late: requests that waited for the reply
+     * before. */
     struct ipw_workload_lags lag, cpu, late;
     size_t n_failed;                    /* requests without a reply */
-    size_t n_length, n_length_kept;     /* replies whose recorded length is known; of that length */
-    int64_t input_asked, input_counted; /* prompt tokens, where both are known */
+    size_t n_length, n_length_kept;     /* replies of known saved length; of that length */
+    int64_t input_asked, input_counted; /* prompt tokens, if both are known */
 };
 
-/* `replay` was given --mode workload.  Frees `command`; returns the exit code. */
+/* Runs `replay` with --mode workload.  Frees `command`; returns the exit code. */
 int ipw_workload_replay(const char *path, const struct ipw_replay_options *o, char *command,
                         struct ipw_run_end *end);
 
-/* workload_report.c: the member "replay" of the manifest; replay.json, and a line for the user. */
+/* workload_report.c: writes the member "replay" of the manifest; writes replay.json and prints a
+ * line. */
 void ipw_workload_write(const struct ipw_origin *origin, struct ipw_jw *w);
 int ipw_workload_finish(struct ipw_origin *origin, const char *path, bool json,
                         struct ipw_err *err);

@@ -59,7 +59,7 @@ void ipw_compare_release(struct ipw_compare_run *run)
     *run = (struct ipw_compare_run){0};
 }
 
-/* ---- what they were made with ---- */
+/* ---- configuration ---- */
 
 void ipw_compare_manifest(struct ipw_compare_run *run, const char *json, size_t n)
 {
@@ -153,8 +153,8 @@ static void pair(struct ipw_compare *c, const struct ipw_compare_run *a,
     c->only[1] = b->n - c->n;
 }
 
-/* The machine's meter when both have it; else the devices of which both know something.  As for one
- * run (ipw_summary_basis): never memory alone, nor a domain that is 0 J throughout. */
+/* The machine's meter if both runs have it; else the devices that both runs measured.  As for one
+ * run (ipw_summary_basis), never memory alone, and no domain that is 0 J throughout. */
 static unsigned shared_basis(const struct ipw_compare *c)
 {
     unsigned known[2] = {0, 0}, both;
@@ -206,7 +206,7 @@ static struct value joules(const struct ipw_figure *energy, unsigned basis)
     return v;
 }
 
-/* Joules a token, without bounds: those of the joules say it. */
+/* Joules per token, without bounds: the joules have the bounds. */
 static struct value by_tokens(const struct ipw_compare_query *q, bool input, unsigned basis)
 {
     double lo, hi, j = ipw_compare_joules(q->energy, basis, &lo, &hi);
@@ -284,7 +284,7 @@ static const char *verdict(const struct ipw_interval *d)
     return d->lo > 0 ? "higher" : d->hi < 0 ? "lower" : "not_shown";
 }
 
-/* Adds a task's means, so that each task counts once, however many pairs it has. */
+/* Adds a task's means, so that each task counts once, regardless of its number of pairs. */
 static void add_task(struct sums *all, const struct sums *task)
 {
     double n = (double)task->n;
@@ -326,7 +326,7 @@ static void make_row(struct ipw_compare_row *row, const struct ipw_compare *c, i
     row->difference_lo = row->b_lo - row->a_hi;
     row->difference_hi = row->b_hi - row->a_lo;
     row->difference = ipw_interval_of(differences, row->tasks);
-    if (metric == IPW_COMPARE_ACCURACY) { /* of two proportions: it is no more than all */
+    if (metric == IPW_COMPARE_ACCURACY) { /* of two proportions: the difference is at most 1 */
         row->difference.lo = within(row->difference.lo);
         row->difference.hi = within(row->difference.hi);
     }

@@ -1,13 +1,13 @@
-/* report/compare.h: two runs beside each other, query by query and turn by turn.
+/* report/compare.h: compares two runs, query by query and turn by turn.
  *
- * Queries are paired by id (repeats of one id in the order in which they were begun), turns by their
- * place in the query.  Each metric is compared over the pairs in which both sides know it: the two
- * means, and the mean of the differences with its 95 % interval, all over tasks: repeats of an id are
- * averaged first, so are the turns of a query, so that the difference is that of the two means
- * (report/repeats.h says how the interval is made).  A difference is significant when that interval
- * does not hold 0.  Joules have besides the bounds that the counters' readings give (lo, hi); the two
- * say different things: the interval what another sample of tasks could show, the bounds what another
- * division of the same readings could. */
+ * Queries are paired by id (repeats of one id in the order in which they began), turns by their
+ * place in the query.  Each metric is compared over the pairs whose values are known on both sides:
+ * the two means, and the mean of the differences with its 95 % interval.  All means are over tasks:
+ * repeats of an id, and the turns of a query, are averaged first, so that the difference is that of
+ * the two means (report/repeats.h describes the interval).  A difference is significant if its
+ * interval does not contain 0.  Joules also have the bounds (lo, hi) of the sensors' readings.  The
+ * interval shows what another sample of tasks could give; the bounds show what another division of
+ * the same readings could give. */
 #ifndef IPW_REPORT_COMPARE_H
 #define IPW_REPORT_COMPARE_H
 
@@ -22,8 +22,8 @@ enum ipw_compare_metric {
     IPW_COMPARE_CPU_J,
     IPW_COMPARE_DRAM_J,
     IPW_COMPARE_MACHINE_J,
-    IPW_COMPARE_OUTPUT_J, /* joules of a query by its output tokens */
-    IPW_COMPARE_TOKEN_J,  /* by its input and output tokens */
+    IPW_COMPARE_OUTPUT_J, /* joules of a query / its output tokens */
+    IPW_COMPARE_TOKEN_J,  /* joules / input and output tokens */
     IPW_COMPARE_SECONDS,
     IPW_COMPARE_INPUT,
     IPW_COMPARE_OUTPUT,
@@ -44,7 +44,7 @@ struct ipw_compare_query {
     char *id;
     int epoch;
     int32_t index;
-    size_t nth; /* of its id */
+    size_t nth; /* number among the queries with this id */
     int resolved;
     struct ipw_figure energy[IPW_DOMAIN_COUNT];
     double seconds;
@@ -53,7 +53,7 @@ struct ipw_compare_query {
     size_t n_turns;
 };
 
-/* What a run was made with, of its manifest; NULL: not known. */
+/* The settings of a run, from its manifest; NULL: unknown. */
 enum ipw_compare_setting {
     IPW_COMPARE_AGENT,
     IPW_COMPARE_MODEL,
@@ -67,10 +67,10 @@ struct ipw_compare_run { /* one of the two */
     size_t n, cap;
     unsigned not_lm; /* domains that are not the model's machine, bits 1 << domain */
     char *settings[IPW_COMPARE_SETTINGS];
-    char *versions[IPW_COMPARE_SETTINGS]; /* SHA-256 of the file, where there is one */
+    char *versions[IPW_COMPARE_SETTINGS]; /* SHA-256 of the file, if there is one */
 };
 void ipw_compare_add(struct ipw_compare_run *run, const struct ipw_query_loaded *query);
-/* The text of manifest.json; one that cannot be read leaves the settings unknown. */
+/* Takes the text of manifest.json; if it cannot be read, the settings stay unknown. */
 void ipw_compare_manifest(struct ipw_compare_run *run, const char *json, size_t n);
 void ipw_compare_release(struct ipw_compare_run *run);
 
@@ -79,7 +79,7 @@ struct ipw_compare_row {
     double a, b;       /* means over the tasks; NAN: none */
     double a_lo, a_hi; /* their bounds; NAN: not known, or no joules */
     double b_lo, b_hi;
-    double difference_lo, difference_hi; /* of b - a, by the bounds of the readings */
+    double difference_lo, difference_hi; /* of b - a, from the bounds of the readings */
     struct ipw_interval difference;      /* of b - a */
     const char *verdict; /* "higher", "lower" (b than a), "same" (equal throughout), "not_shown",
                             "too_few", "unknown" */
@@ -87,7 +87,7 @@ struct ipw_compare_row {
 
 struct ipw_compare {
     const struct ipw_compare_run *runs[2];
-    const struct ipw_compare_query **pairs[2]; /* the i-th of each belong together */
+    const struct ipw_compare_query **pairs[2]; /* the i-th of each are a pair */
     size_t n, n_turns, only[2];                /* only: queries without a partner */
     unsigned basis;                            /* domains of IPW_COMPARE_JOULES; 0: none */
     struct ipw_compare_row rows[IPW_COMPARE_METRICS];
@@ -97,16 +97,17 @@ void ipw_compare_make(struct ipw_compare *out, struct ipw_compare_run *a,
                       struct ipw_compare_run *b);
 void ipw_compare_free(struct ipw_compare *compare);
 
-/* Whether the two are known to differ in a setting.  *version: only in the version of the file. */
+/* Whether the two are known to differ in a setting.  *version: only the content of the file
+ * differs. */
 bool ipw_compare_differ(const struct ipw_compare *compare, int setting, bool *version);
 
-/* Joules over `basis` and their bounds; NAN where not known. */
+/* Joules over `basis` and their bounds; NAN: unknown. */
 double ipw_compare_joules(const struct ipw_figure *energy, unsigned basis, double *lo, double *hi);
 
-/* A JSON object; `pairs` too, each with its turns.  a, b: what the runs are called. */
+/* Writes a JSON object; with `pairs` also each pair and its turns.  a, b: names of the runs. */
 void ipw_compare_write(struct ipw_buf *out, const struct ipw_compare *compare, const char *a,
                        const char *b);
-/* For a terminal; `turns`: every pair of turns besides. */
+/* Prints the table; with `turns` also every pair of turns. */
 void ipw_compare_print(struct ipw_buf *out, const struct ipw_compare *compare, const char *a,
                        const char *b, bool turns, bool colour);
 

@@ -1,4 +1,4 @@
-/* Two runs beside each other: as JSON, and for a terminal. */
+/* Prints a comparison of two runs, as JSON and for a terminal. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static void write_pair(struct ipw_jw *w, const struct ipw_compare *c, size_t i)
     ipw_jw_obj_end(w);
 }
 
-/* What the two were made with, in the order of their keys. */
+/* The settings of both runs, in the order of their keys. */
 static const struct {
     int setting;
     const char *key, *label;
@@ -226,8 +226,8 @@ static const char *words(const char *verdict)
     return "";
 }
 
-/* A difference and its interval are compared by eye: all three in one unit and with as many places,
- * by the largest of them. */
+/* A difference and its interval are compared by eye: all three have the same unit and the same
+ * number of decimal places, chosen by the largest of them. */
 struct scale {
     double size;
     char unit[8];
@@ -266,7 +266,7 @@ static const char *interval_of(char *out, size_t size, const struct ipw_interval
     return out;
 }
 
-/* Where the readings leave the joules open, besides what another sample of tasks could show. */
+/* The bounds of the joules, which come on top of the interval. */
 static void print_bounds(struct ipw_buf *out, const struct ipw_compare_row *r, const char *unit,
                          bool colour)
 {
@@ -347,7 +347,7 @@ static void print_turns(struct ipw_buf *out, const struct ipw_compare *c)
     }
 }
 
-/* One of the two: its folder, and below it what it was made with. */
+/* One run: its folder, and below it its settings. */
 static void print_side(struct ipw_buf *out, const struct ipw_compare *c, int side, const char *path)
 {
     const char *between = "\n     ";
@@ -364,8 +364,8 @@ static void print_side(struct ipw_buf *out, const struct ipw_compare *c, int sid
     }
 }
 
-/* Where they differ: in the model on purpose, mostly; in the rest the joules are not those of the
- * model alone. */
+/* The settings that differ.  If the model is not the only difference, the joules are not those of
+ * the model alone. */
 static void print_differences(struct ipw_buf *out, const struct ipw_compare *c, bool colour)
 {
     struct ipw_buf text = IPW_BUF(1024);

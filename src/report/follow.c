@@ -67,7 +67,7 @@ static struct open *add(struct ipw_follow *f, const struct ipw_event *e, int32_t
     return o;
 }
 
-/* Number 0 is the query itself: a record that gives it to something else is damaged. */
+/* Number 0 is the query itself: a file that gives it to a span is damaged. */
 static void begin(struct ipw_follow *f, const struct ipw_event *e, char *text)
 {
     if (e->span > 0)
@@ -88,7 +88,7 @@ static void drop(struct ipw_follow *f, struct open *o)
     *o = f->open[--f->n];
 }
 
-/* A long id by its beginning and its end: ids of one dataset often begin alike. */
+/* A long id is shown by its beginning and its end, because ids of one dataset often begin alike. */
 static void put_id(struct ipw_buf *out, const char *id)
 {
     size_t n = strlen(id), ascii = 0;
@@ -121,7 +121,7 @@ static void put_rest(struct ipw_follow *f, struct ipw_buf *out, const char *text
     ipw_buf_addc(out, '\n');
 }
 
-/* What was said, on one line. */
+/* A text on one line. */
 static void put_said(struct ipw_follow *f, struct ipw_buf *out, const char *mark, const char *text)
 {
     struct ipw_buf line = IPW_BUF(2 * SHOWN_BYTES);
@@ -264,8 +264,7 @@ bool ipw_follow_line(struct ipw_follow *f, struct ipw_buf *out, const char *line
     const char *id;
     bool over = false;
 
-    if (ipw_json_parse(&doc, line, n, NULL, NULL))
-        return false; /* damage is the reader's to tell */
+    if (ipw_json_parse(&doc, line, n, NULL, NULL)) return false; /* the reader reports damage */
     data = ipw_json_get(doc, "data");
     if (ipw_event_read(&e, doc, NULL) == 0) {
         if (!f->start_ns || e.kind == IPW_EV_RUN_START) f->start_ns = e.t_ns;

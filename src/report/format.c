@@ -27,7 +27,7 @@ char *ipw_format_si(char *out, double x, const char *unit)
     if (*unit == ' ') {
         space = " ";
         unit++;
-    } else if (!strncmp(unit, "\xC2\xA0", 2)) { /* a blank at which no line is broken */
+    } else if (!strncmp(unit, "\xC2\xA0", 2)) { /* a blank where lines are not broken */
         space = "\xC2\xA0";
         unit += 2;
     }
@@ -139,7 +139,7 @@ struct range {
     unsigned first, last;
 };
 
-/* Characters that take no column: combining marks, joiners, variation selectors. */
+/* Characters without width: combining marks, joiners, variation selectors. */
 static const struct range zero_width[] = {
     {0x0300, 0x036F}, {0x0483, 0x0489},   {0x0591, 0x05BD}, {0x0610, 0x061A}, {0x064B, 0x065F},
     {0x06D6, 0x06DC}, {0x0900, 0x0902},   {0x093C, 0x093C}, {0x0941, 0x0948}, {0x094D, 0x094D},
@@ -147,7 +147,7 @@ static const struct range zero_width[] = {
     {0x200B, 0x200F}, {0x2060, 0x2064},   {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F},
     {0xFEFF, 0xFEFF}, {0xE0100, 0xE01EF},
 };
-/* Characters that take two: East Asian wide and full-width forms, pictographs. */
+/* Characters of two columns: East Asian wide and full-width forms, pictographs. */
 static const struct range double_width[] = {
     {0x1100, 0x115F},   {0x231A, 0x231B},   {0x23E9, 0x23EC},   {0x25FD, 0x25FE},
     {0x2614, 0x2615},   {0x2648, 0x2653},   {0x26A1, 0x26A1},   {0x2705, 0x2705},
@@ -182,7 +182,7 @@ static size_t step(const char *s, size_t n, size_t *columns)
     return k;
 }
 
-/* Bytes of the colour sequence at s, 0 when there is none. */
+/* Bytes of the colour sequence at s; 0 if there is none. */
 static size_t style_length(const char *s, size_t n)
 {
     if (n < 3 || s[0] != '\033' || s[1] != '[') return 0;

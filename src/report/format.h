@@ -1,9 +1,9 @@
-/* report/format.h: quantities and text as a person reads them on a terminal.
+/* report/format.h: quantities and text for a person at a terminal.
  *
- * Three significant digits, since no sensor knows more; an en dash for what is not known.  Widths
- * are counted in terminal columns (wide and combining characters, our own colour sequences).  Text
- * from outside goes through ipw_format_cell(), which makes it harmless, cuts it with an ellipsis
- * and pads it. */
+ * Numbers have three significant digits, because sensors are not more exact; an unknown number is
+ * an en dash.  Widths are counted in terminal columns (wide and combining characters, our own
+ * colour sequences).  ipw_format_cell() is for text from outside: it makes the text harmless, cuts
+ * it with an ellipsis and pads it. */
 #ifndef IPW_REPORT_FORMAT_H
 #define IPW_REPORT_FORMAT_H
 
@@ -21,18 +21,18 @@ char *ipw_format_count(char *out, int64_t n);               /* "1,204", "51.2k";
 char *ipw_format_seconds(char *out, double s);              /* "421ms", "58.2s", "1m42s" */
 char *ipw_format_spaced_seconds(char *out, double s);       /* "421 ms", "58.2 s", "1 min 42 s" */
 char *ipw_format_percent(char *out, double share);          /* 0.07 is "7.0 %" */
-char *ipw_format_two_digits(char *out, double x);           /* "4.3", "12", "1200": of a guess */
+char *ipw_format_two_digits(char *out, double x); /* "4.3", "12", "1200": of an estimate */
 
 size_t ipw_format_width(const char *s, size_t n); /* terminal columns */
 enum ipw_format_align { IPW_ALIGN_LEFT, IPW_ALIGN_RIGHT, IPW_ALIGN_NONE /* cut, not padded */ };
 void ipw_format_cell(struct ipw_buf *out, const char *s, size_t columns,
                      enum ipw_format_align align);
-/* Appends text broken at spaces so that no line is longer than `width`; the first line begins at
- * column `at`, the following ones are indented by `indent`.  Ends with a newline. */
+/* Appends text, broken at spaces so that no line is longer than `width`.  The first line begins at
+ * column `at`; the others are indented by `indent`.  Ends with a newline. */
 void ipw_format_wrapped(struct ipw_buf *out, const char *text, size_t at, size_t indent,
                         size_t width);
 
-/* Terminal styles; empty text when colour is off. */
+/* Terminal styles; empty texts without colour. */
 enum ipw_style { IPW_PLAIN, IPW_BOLD, IPW_DIM, IPW_GREEN, IPW_RED, IPW_YELLOW, IPW_CYAN };
 const char *ipw_style(enum ipw_style style, bool colour);
 

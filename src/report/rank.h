@@ -1,8 +1,8 @@
-/* report/rank.h: the queries of a saved run by what they cost, the dearest first.
+/* report/rank.h: orders the queries of a saved run by energy, time or tokens, largest first.
  *
- * Energy is that of the machine's own meter where the run has one, else the sum of the devices that
- * were measured.  A query of which it is not known comes last; queries that cost the same keep the
- * order of the file. */
+ * Energy is that of the machine's own meter if the run has one, else the sum of the measured
+ * devices. Queries with an unknown value come last.  Queries with equal values keep the order of
+ * the file. */
 #ifndef IPW_REPORT_RANK_H
 #define IPW_REPORT_RANK_H
 
@@ -18,7 +18,7 @@ int ipw_rank_parse(enum ipw_rank_by *out, const char *text, struct ipw_err *err)
 #define IPW_RANK_NONE ((size_t)-1)
 
 struct ipw_ranks {
-    size_t *of;      /* of the i-th query of the file: 0 is the dearest; IPW_RANK_NONE: left out */
+    size_t *of;      /* of the i-th query of the file: 0 is the largest; IPW_RANK_NONE: left out */
     size_t n;        /* queries of the file */
     size_t n_ranked; /* those that have a rank: n, or the limit */
 };

@@ -9,8 +9,8 @@
 
 enum { T_BELOW = 20, LEAST = 3, RESAMPLES = 2000, BLOCK = 8192 };
 
-/* xorshift64*: small, and the same everywhere.  Its upper half times n, for a division by n would
- * cost more than all the rest of a resample. */
+/* xorshift64*: small, and the same on every machine.  The upper half of its state is multiplied by
+ * n, because a division by n costs more than the rest of a resample. */
 static uint32_t draw(uint64_t *state, size_t n)
 {
     uint64_t x = *state;
@@ -32,13 +32,12 @@ static double quantile(const double *sorted, double p)
     return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
 }
 
-/* A metric by cluster. */
+/* A metric, by cluster. */
 struct sample {
-    struct ipw_spill
-        clusters; /* of struct ipw_stats_cluster; of a ratio: what is divided, and by what */
+    struct ipw_spill clusters; /* of struct ipw_stats_cluster; of a ratio: dividend and divisor */
     struct ipw_interval out;
-    struct ipw_stats_cluster *block; /* the clusters that are drawn from */
-    struct ipw_stats_cluster *drawn; /* of each resample, the sums so far */
+    struct ipw_stats_cluster *block; /* the clusters to draw from */
+    struct ipw_stats_cluster *drawn; /* the sums of each resample so far */
 };
 
 static const struct ipw_stats_cluster *cluster(const struct sample *s, size_t i)
@@ -46,7 +45,7 @@ static const struct ipw_stats_cluster *cluster(const struct sample *s, size_t i)
     return ipw_spill_at(&s->clusters, i);
 }
 
-/* A block of all samples, of `size` clusters, into memory. */
+/* Loads a block of all samples, of `size` clusters, into memory. */
 static void load(struct sample **all, size_t count, size_t first, size_t size)
 {
     for (size_t m = 0; m < count; m++)
@@ -96,8 +95,8 @@ static void set_bounds(struct sample *s)
     free(means);
 }
 
-/* All samples of one n together: what is drawn is the same for each of them.  Clusters that do not
- * fit in memory are drawn from block by block, after it was drawn how often each block's turn comes. */
+/* All samples of one n together, because they use the same draws.  Clusters that do not fit into
+ * memory are drawn block by block, after it was drawn how often each block is used. */
 static void bootstrap(struct sample **all, size_t count)
 {
     uint64_t state = IPW_REPEATS_SEED;
@@ -128,8 +127,8 @@ static void bootstrap(struct sample **all, size_t count)
     ipw_spill_release(&counts);
 }
 
-/* The bounds of those that are to be bootstrapped.  Where all values are the same, so are all means:
- * nothing is drawn for them. */
+/* The bounds of all bootstrapped samples.  If all values of a sample are equal, so are all means,
+ * and nothing is drawn. */
 static void bootstrap_all(struct sample *all, size_t count)
 {
     struct sample *same_n[IPW_REPEAT_METRICS];
@@ -159,7 +158,7 @@ static struct ipw_interval nothing(size_t n)
     return (struct ipw_interval){NAN, NAN, NAN, NAN, NAN, n, "none"};
 }
 
-/* All but a bootstrap's bounds. */
+/* Everything except the bounds of a bootstrap. */
 static void begin(struct sample *s)
 {
     struct ipw_interval *out = &s->out;
@@ -237,7 +236,7 @@ struct ipw_interval ipw_interval_of(const double *values, size_t n)
     return s.out;
 }
 
-/* ---- a run's ---- */
+/* ---- intervals of a run ---- */
 
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
 
@@ -251,7 +250,7 @@ static double joules(const struct ipw_summary_row *r, unsigned domains)
     return sum;
 }
 
-/* Ratios take two values a row: the accuracy, and what it is divided by. */
+/* Ratios take two values from each row: the accuracy and its divisor. */
 static double value_of(const struct ipw_summary_row *r, int metric, unsigned basis)
 {
     double j = joules(r, basis);
@@ -310,7 +309,8 @@ static size_t count_groups(const struct ipw_spill *sorted, ipw_spill_order *orde
     return count;
 }
 
-/* Adds the group that begins with row `i`, unless nothing is known of it; returns the next group's. */
+/* Adds the group that begins with row `i`, unless all of its values are unknown; returns the first
+ * row of the next group. */
 static size_t add_cluster(struct sample *s, const struct ipw_spill *sorted, size_t i,
                           ipw_spill_order *order, int metric, unsigned basis)
 {

@@ -1,14 +1,16 @@
-/* report/repeats.h: how sure a run's means are.
+/* report/repeats.h: 95 % intervals of the means of a run.
  *
- * Queries of one task (one id; --epochs repeats it) are one cluster, so that repeats do not pass for
- * new tasks.  A mean is over all queries; its interval is over tasks.  With fewer than three tasks and
- * at least three epochs the clusters are epochs.  95 %: Student's t times the cluster-robust standard
- * error (report/stats.h) below 20 clusters, the percentile bootstrap over clusters from 20 on (seeded,
- * 2000 resamples), none below 3.  The accuracy is a proportion and has Wilson's interval throughout.
- * Ratios (accuracy per joule, per watt) are bootstrapped over clusters, or have no interval.
+ * Queries of one task (one id; --epochs repeats it) are one cluster, so that repeats do not count
+ * as new tasks.  A mean is over all queries; its interval is over tasks.  With fewer than three
+ * tasks and at least three epochs the clusters are epochs.  Below 20 clusters the interval is
+ * Student's t times the cluster-robust standard error (report/stats.h).  From 20 clusters on it is
+ * the percentile bootstrap over clusters (seeded, 2000 resamples).  Below 3 there is no interval.
+ * The accuracy is a proportion and always has Wilson's interval.  Ratios (accuracy per joule, per
+ * watt) are bootstrapped, or have no interval.
  *
- * Clusters lie in spills.  A resample of more of them than one block holds (8192) is drawn in two steps,
- * which gives the same distribution: how often each block's turn comes, then which clusters of it. */
+ * Clusters are in spills.  A resample with more clusters than a block can hold (8192) is drawn in
+ * two steps with the same distribution: how often each block is used, then which of its
+ * clusters. */
 #ifndef IPW_REPORT_REPEATS_H
 #define IPW_REPORT_REPEATS_H
 
@@ -24,7 +26,7 @@ struct ipw_interval {
     const char *method; /* "t", "bootstrap", "wilson", "none" */
 };
 
-/* Of independent values, none of them NAN. */
+/* The interval of independent values, none of them NAN. */
 struct ipw_interval ipw_interval_of(const double *values, size_t n);
 
 enum ipw_repeat_metric {
@@ -46,9 +48,9 @@ struct ipw_repeats {
     struct ipw_interval metrics[IPW_REPEAT_METRICS];
 };
 void ipw_repeats_of(struct ipw_repeats *out, const struct ipw_summary *s);
-/* How many epochs the rows are of, without the rest. */
+/* The number of epochs of the rows, without the intervals. */
 size_t ipw_repeats_epochs(const struct ipw_summary *s);
-/* The value of summary.json's key "repeats". */
+/* Writes the value of summary.json's key "repeats". */
 void ipw_repeats_write(struct ipw_jw *w, const struct ipw_summary *s);
 
 #endif

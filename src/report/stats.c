@@ -34,7 +34,7 @@ struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values)
     r.max = ipw_stats_at(&sorted, n - 1);
     r.median = n % 2 ? ipw_stats_at(&sorted, n / 2)
                      : ipw_stats_at(&sorted, n / 2 - 1) / 2 + ipw_stats_at(&sorted, n / 2) / 2;
-    for (size_t i = 0; i < n; i++) { /* second pass: no cancellation */
+    for (size_t i = 0; i < n; i++) { /* second pass, against cancellation */
         double off = ipw_stats_at(&sorted, i) - r.mean;
 
         squares += off * off;
@@ -44,12 +44,12 @@ struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values)
     return r;
 }
 
-/* ---- how sure ---- */
+/* ---- intervals ---- */
 
 static const double z_975 = 1.959963984540054;
 
-/* Tabled for 1 to 18 degrees; beyond, the series in 1 / degrees (Cornish and Fisher), which is right
- * to 1e-4 from there on. */
+/* A table for 1 to 18 degrees of freedom.  Beyond, the series in 1 / degrees (Cornish and Fisher),
+ * which is exact to 1e-4 there. */
 double ipw_stats_t975(size_t degrees)
 {
     static const double table[] = {12.7062047, 4.3026527, 3.1824463, 2.7764451, 2.5705818,

@@ -1,25 +1,25 @@
-/* report/stats.h: a handful of statistics over one metric.
+/* report/stats.h: statistics of one metric.
  *
- * Values are gathered in a spill of doubles (unknown ones, NAN, are passed over) and answered in one
- * go.  The deviation is that of a sample (n - 1), and 0 for a single value, as upstream has it.
+ * Values are collected in a spill of doubles (unknown values, NAN, are left out) and evaluated at
+ * once.  The deviation is that of a sample (n - 1), and 0 for a single value, as upstream has it.
  *
- * Repeats of one task are alike, so N observations of G tasks tell less than N tasks would.  The
- * standard error of their mean is cluster-robust (Liang and Zeger 1986; Cameron and Miller 2015,
- * section VI; for evaluations of models: Miller 2024, arXiv:2411.00640, section 2.2):
+ * Repeats of one task are alike, so N observations of G tasks say less than N tasks.  The standard
+ * error of their mean is cluster-robust (Liang and Zeger 1986; Cameron and Miller 2015, section VI;
+ * for evaluations of models: Miller 2024, arXiv:2411.00640, section 2.2):
  *
  *     SE^2 = G / (G - 1) * sum over tasks c of (S_c - n_c * m)^2 / N^2
  *
- * S_c and n_c are the sum and the number of the task's observations, m is the mean of all.  With one
- * observation a task it is the plain s^2 / N.
+ * S_c and n_c are the sum and the number of the task's observations, m is the mean of all.  With
+ * one observation per task it is the plain s^2 / N.
  *
  * A proportion p has Wilson's score interval (Wilson 1927), which stays within [0, 1]:
  *
  *     (p + z^2 / 2n +- z * sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n),   z = 1.96
  *
- * With repeats n is the effective number of observations (Korn and Graubard 1998): p (1 - p) / V, V as
- * SE^2 above without G / (G - 1), at most N, times (t of N - 1 / t of G - 1)^2 because V itself is only
- * estimated from G tasks.  Where all observations are the same there is no V: n = G.  With one
- * observation a task n = N. */
+ * With repeats, n is the effective number of observations (Korn and Graubard 1998): p (1 - p) / V,
+ * at most N, times (t of N - 1 / t of G - 1)^2.  V is SE^2 above without G / (G - 1); the last
+ * factor is there because V is only estimated from G tasks.  If all observations are equal, there
+ * is no V, and n = G.  With one observation per task n = N. */
 #ifndef IPW_REPORT_STATS_H
 #define IPW_REPORT_STATS_H
 
@@ -33,7 +33,7 @@ struct ipw_stats_result { /* all NAN when n is 0 */
 void ipw_stats_add(struct ipw_spill *values, double value);
 struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values);
 double ipw_stats_at(const struct ipw_spill *values, size_t i);
-int ipw_stats_by_value(const void *a, const void *b); /* an order of doubles */
+int ipw_stats_by_value(const void *a, const void *b); /* compares doubles, for qsort */
 
 /* The 97.5 % quantile of Student's t. */
 double ipw_stats_t975(size_t degrees);
@@ -43,7 +43,7 @@ struct ipw_stats_cluster { /* the observations of one task */
 };
 struct ipw_stats_clustered {
     double mean, se;    /* NAN: no observation; se: fewer than two clusters */
-    double effective_n; /* of a proportion; NAN: not known */
+    double effective_n; /* of a proportion; NAN: unknown */
 };
 struct ipw_stats_clustered ipw_stats_clustered(const struct ipw_spill *clusters);
 /* Wilson's 95 % interval of a proportion of n observations, n > 0. */

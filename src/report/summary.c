@@ -11,8 +11,8 @@
 #include "report/format.h"
 #include "trace/channel_stats.h"
 
-#define TEXT_KEPT 400       /* bytes of an answer or an error that a table may show */
-#define UNKNOWN   "unknown" /* an outcome that a file does not tell */
+#define TEXT_KEPT 400       /* bytes of an answer or an error that a table can show */
+#define UNKNOWN   "unknown" /* an outcome that a file does not have */
 
 const char ipw_definition_ipj[] =
     "intelligence_per_joule = accuracy / mean joules per query, over the devices named in basis; "
@@ -81,7 +81,7 @@ int ipw_summary_check(const struct ipw_summary *s, struct ipw_err *err)
                     place->folder, strerror(place->error));
 }
 
-/* Long ids are named by their beginning and a hash. */
+/* A long id is shortened to its beginning and a hash. */
 static void name_task(char out[64], const char *id)
 {
     char hex[65];
@@ -95,7 +95,7 @@ static void name_task(char out[64], const char *id)
     }
 }
 
-/* ---- what only the table prints ---- */
+/* ---- texts for the table ---- */
 
 static char *shortened(const char *text)
 {
@@ -110,7 +110,7 @@ static char *shortened(const char *text)
     return ipw_memdup(text, n);
 }
 
-/* The dataset's word for how hard the task is: text or a number. */
+/* The dataset's level of difficulty: text or a number. */
 static char *level_of(const char *metadata)
 {
     struct ipw_json *doc;
@@ -133,7 +133,8 @@ static bool is_before(const struct ipw_summary_shown *a, const struct ipw_summar
     return a->index != b->index ? a->index < b->index : a->epoch < b->epoch;
 }
 
-/* Where the texts of a query go; NULL: it is not among the first.  The last of those is so no more. */
+/* The place for the texts of a query; NULL: it is not among the first.  It may push out the last of
+ * them. */
 static struct ipw_summary_shown *place_of(struct ipw_summary *s,
                                           const struct ipw_summary_shown *newest)
 {
@@ -249,7 +250,7 @@ static struct ipw_summary_model *model_named(struct ipw_summary *s, const char *
     return &s->models[s->n_models++];
 }
 
-/* Which models answered: of a turn the last one's word counts, as in its line. */
+/* The models that answered.  For a turn the last reply's model counts, as in its line. */
 static void add_models(struct ipw_summary *s, const struct ipw_query_trace *q)
 {
     for (size_t i = 0; i < q->n_turns; i++) {
@@ -369,7 +370,7 @@ void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
             sum_add(&t->energy[d], f->known ? f->j : NAN);
         }
     }
-    if (!s->n) { /* no query, no token: that much is known */
+    if (!s->n) { /* no query, so no token: the sums are known */
         t->input_tokens.known = t->output_tokens.known = t->total_tokens.known = 0;
     }
     sum_end(&t->input_tokens);
@@ -429,7 +430,7 @@ static double joules(const struct ipw_summary_row *row, unsigned domains)
     return sum;
 }
 
-/* A client's joules are not those of a model that runs elsewhere. */
+/* If the model runs on another machine, the client's joules are not the model's. */
 unsigned ipw_summary_lm_domains(const struct ipw_summary *s)
 {
     unsigned domains = (1u << IPW_DOMAIN_COUNT) - 1;
@@ -485,8 +486,8 @@ void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary
     }
 }
 
-/* Queries with a figure of the domain; 0 for a domain that cannot be what a headline stands on: it
- * is not the model's machine, or all its figures are 0 J, by which nothing can be divided. */
+/* The number of queries with an energy value of the domain.  0 if the domain cannot be a basis: it
+ * is not on the model's machine, or all its values are 0 J, which cannot be a divisor. */
 static size_t usable(const struct ipw_summary *s, enum ipw_domain d)
 {
     size_t known = 0;
@@ -509,8 +510,8 @@ unsigned ipw_summary_basis(const struct ipw_summary *s)
     unsigned domains = 0;
 
     if (usable(s, IPW_DOMAIN_MACHINE)) return 1u << IPW_DOMAIN_MACHINE;
-    if (!most) return 0; /* memory alone is too small a part to stand for the model */
-    /* A device with fewer figures than another would take those queries out of the mean. */
+    if (!most) return 0; /* memory alone is too small a part */
+    /* A device with fewer energy values than the other would take these queries out of the mean. */
     if (gpu == most) domains |= 1u << IPW_DOMAIN_GPU;
     if (cpu == most) domains |= 1u << IPW_DOMAIN_CPU;
     if (usable(s, IPW_DOMAIN_DRAM) >= most) domains |= 1u << IPW_DOMAIN_DRAM;

@@ -18,135 +18,135 @@
 #include "ledger/balance.h"
 #include "trace/schema.h"
 
-/* What a row keeps of a figure. */
+/* The energy value of a row. */
 struct ipw_summary_figure {
-    double j; /* when `known`; else, when `estimated`, the estimate */
+    double j; /* if `known`; else, if `estimated`, the estimate */
     uint8_t provenance;
     bool known, estimated;
 };
 
-/* What only the table prints, so only of the queries that it has room for. */
+/* Texts for the table, kept only for the queries that it has room for. */
 enum { IPW_SUMMARY_SHOWN = 60 };
 struct ipw_summary_shown {
-    size_t row; /* its number */
+    size_t row; /* the number of its row */
     int32_t index;
     int epoch;
-    char *id, *outcome;           /* outcome: in the summary's names */
+    char *id, *outcome;           /* outcome: as summary.json names it */
     char *level, *answer, *error; /* or NULL; answer and error shortened to 400 bytes */
-    double lo_j[IPW_DOMAIN_COUNT], hi_j[IPW_DOMAIN_COUNT]; /* of estimates; both 0: not known */
+    double lo_j[IPW_DOMAIN_COUNT], hi_j[IPW_DOMAIN_COUNT]; /* of estimates; both 0: unknown */
 };
 
 struct ipw_summary_row {
-    char task[64]; /* the same for queries of one id: the id, or its beginning and a hash of it */
-    size_t number; /* in the order in which they were added, from 0 */
+    char task[64]; /* equal for queries of one id: the id, or its beginning and a hash */
+    size_t number; /* in the order of ipw_summary_add(), from 0 */
     int epoch;
     uint32_t turns, tools;
-    int64_t input_tokens, output_tokens; /* -1 not known */
-    double wall_s, cost_usd;             /* cost: NAN not known */
+    int64_t input_tokens, output_tokens; /* -1: unknown */
+    double wall_s, cost_usd;             /* cost: NAN: unknown */
     struct ipw_summary_figure energy[IPW_DOMAIN_COUNT];
-    double gpu_w, cpu_w; /* mean over the query; NAN not known */
-    double mbu_avg_pct;  /* use of the accelerators' memory bandwidth; NAN not known */
-    uint8_t not_lm;      /* domains that are not the model's machine, bits 1 << domain */
+    double gpu_w, cpu_w; /* mean over the query; NAN: unknown */
+    double mbu_avg_pct;  /* use of the accelerators' memory bandwidth; NAN: unknown */
+    uint8_t not_lm;      /* domains not on the model's machine, bits 1 << domain */
     int8_t resolved;     /* 1, 0, -1 not scored */
     bool unscorable, completed, timed_out;
-    bool stopped; /* with the run, without an answer */
+    bool stopped; /* stopped with the run, without an answer */
 };
 
-/* Sums over rows; `known_*` sums over those that are known. */
+/* Sums over rows. */
 struct ipw_sum {
-    double total; /* NAN when any is not known, or there are none */
-    double known; /* of the known ones; NAN when there is none */
+    double total; /* NAN if a value is unknown, or if there are no rows */
+    double known; /* over the known values; NAN if there are none */
     size_t unknown;
 };
 
-/* Of all queries, in the order in which they were added: no part of the rows is asked for these. */
+/* Over all queries, in the order in which they were added; unknown for a part of the rows. */
 struct ipw_summary_sums {
-    struct ipw_sum estimated; /* with estimates where there is no figure */
+    struct ipw_sum estimated; /* with estimates for unknown values */
     struct ipw_sum exclusive, marginal, waste, idle_tax;
     double lo_j, hi_j; /* of estimates */
     size_t n_estimates, n_bounded;
 };
 
-/* How many queries ended so, without an answer. */
+/* The number of queries with this outcome and without an answer. */
 struct ipw_summary_outcome {
     char *name;
-    size_t stopped, failed; /* with the run; otherwise */
+    size_t stopped, failed; /* stopped with the run; all others */
 };
 
 #define IPW_PROV_COUNT (IPW_PROV_ESTIMATED + 1)
 
-/* A model that answered, by its own word in the reply. */
+/* A model that answered, as the replies name it. */
 struct ipw_summary_model {
     char *name;
     size_t queries, turns;
-    size_t last_row; /* number of the latest query that it answered, from 1 */
+    size_t last_row; /* number of the latest row that it answered, from 1 */
 };
 
 struct ipw_summary {
-    struct ipw_spill_place place; /* its folder: set by the owner, for a summary that may be long */
-    struct ipw_spill rows;        /* in the order in which they were added */
-    size_t first, n;              /* of the rows only these */
-    bool part;                    /* they are not all */
-    struct ipw_summary_shown shown[IPW_SUMMARY_SHOWN]; /* of the first ones by index */
+    struct ipw_spill_place place;                      /* folder of the rows, set by the owner */
+    struct ipw_spill rows;                             /* in the order of ipw_summary_add() */
+    size_t first, n;                                   /* the part of the rows that counts */
+    bool part;                                         /* there are other rows */
+    struct ipw_summary_shown shown[IPW_SUMMARY_SHOWN]; /* the first ones by index */
     size_t n_shown;
-    struct ipw_summary_shown unanswered; /* the first that was added; id NULL: none */
-    size_t id_columns;                   /* on a terminal, of the longest id */
+    struct ipw_summary_shown unanswered; /* the first one that was added; id NULL: none */
+    size_t id_columns;                   /* terminal columns of the longest id */
     struct ipw_summary_outcome *outcomes;
     size_t n_outcomes, cap_outcomes;
     struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];
     int64_t retries, malformed;
-    /* Joules of turns (and the time before them) by how they were obtained. */
+    /* Joules of turns (and of the time before them) by provenance. */
     double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT];
-    char reason[IPW_DOMAIN_COUNT][48];      /* of the first query without a figure, or "" */
+    char reason[IPW_DOMAIN_COUNT][48];      /* of the first query without an energy value, or "" */
     char estimate_by[IPW_DOMAIN_COUNT][24]; /* of the first estimate, or "" */
     struct ipw_device_sums devices;
-    struct ipw_summary_model *models; /* in the order in which they came */
+    struct ipw_summary_model *models; /* in the order of their first reply */
     size_t n_models, cap_models;
 };
 
-/* Until the next call. */
+/* Valid until the next call. */
 static inline const struct ipw_summary_row *ipw_summary_row(const struct ipw_summary *s, size_t i)
 {
     return ipw_spill_at(&s->rows, s->first + i);
 }
 
-void ipw_summary_init(struct ipw_summary *s); /* then it stays where it is */
+void ipw_summary_init(struct ipw_summary *s); /* it must not be moved afterwards */
 void ipw_summary_release(struct ipw_summary *s);
 void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *trace,
                      const struct ipw_query_record *record);
 
-/* What the domain drew with nothing in flight; NAN: not measured, or not known. */
+/* Idle power of the domain; NAN: not measured, or unknown. */
 struct ipw_baseline_watts {
     double before_w, after_w;
 };
 /* Why net joules (gross - baseline x time) are withheld: "no_baseline", "drift" (the two differ by
- * more than 2 W and 10 %), or NULL: they are given. */
+ * more than 2 W and 10 %); NULL: they are not withheld. */
 const char *ipw_baseline_refusal(const struct ipw_baseline_watts *b);
 
-/* What the program knows of the run itself.  Everything is borrowed; NULL and NAN: not known. */
+/* What only the running program knows.  Everything is borrowed; NULL and NAN: unknown. */
 struct ipw_summary_run {
     const char *agent, *model, *dataset;
     const char *status;            /* "complete" or "interrupted" */
     const char *path;              /* the run's folder */
     const char *config, *hardware; /* JSON object texts */
-    const char *energy_note; /* why a sensor is missing, for a person: "no energy sensor ..." */
-    const char *note;        /* any other remark, such as "demo model" */
-    int64_t wall_ns;         /* now, since 1970, for generated_at; 0 not known */
-    double runner_cpu_s;     /* CPU time of this process without its sampler threads */
-    double sampler_cpu_s;    /* of the sampler threads */
-    double own_joules;       /* of both, estimated by their share of the processors */
-    double wall_s;           /* the run's wall time, sessions that were killed apart */
-    double cut_s;            /* the wall time of these */
-    int64_t planned;         /* queries the run was to do; -1 not known */
-    int64_t sessions;        /* in which it ran; 0 not known */
-    int64_t attempts;        /* earlier ones, in attempts.jsonl */
+    const char *energy_note;       /* why a sensor is missing: "no energy sensor ..." */
+    const char *note;              /* any other remark, such as "demo model" */
+    int64_t wall_ns;               /* now, since 1970, for generated_at; 0: unknown */
+    double runner_cpu_s;           /* CPU time of this process without its sampler threads */
+    double sampler_cpu_s;          /* of the sampler threads */
+    double own_joules;             /* of both, estimated by their share of the processors */
+    double wall_s;                 /* the run's wall time, without sessions that were killed */
+    double cut_s;                  /* the wall time of these sessions */
+    int64_t planned;               /* queries that the run was to do; -1: unknown */
+    int64_t sessions;              /* number of sessions; 0: unknown */
+    int64_t attempts;              /* earlier attempts, in attempts.jsonl */
     bool have_balance;
     struct ipw_balance balance[IPW_DOMAIN_COUNT];
     const struct ipw_device_balances *devices; /* NULL: no domain has several */
     /* By --share phase, of the joules of queries in flight together: the part that went by equal
      * slices, because nothing was known yet of what the phases draw. */
     double equal_part[IPW_DOMAIN_COUNT];
-    double baseline_s; /* how long the idle machine was measured; 0: it was not */
+    double baseline_s; /* duration of the baseline; 0: not measured */
     struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
 };
 /* All unknown. */
@@ -157,8 +157,8 @@ struct ipw_summary_run {
                               .wall_s = NAN,                                                       \
                               .planned = -1})
 
-/* Of a part of the rows the sums in struct ipw_summary_sums are not known; retries and malformed
- * replies are the whole's. */
+/* For a part of the rows the sums of struct ipw_summary_sums are unknown; retries and malformed
+ * replies are always those of the whole. */
 struct ipw_totals {
     size_t queries, completed, resolved, unresolved, unscorable, unscored, failed, timed_out;
     size_t interrupted; /* stopped with the run; the others without an answer have failed */
@@ -166,18 +166,18 @@ struct ipw_totals {
     int64_t retries, malformed;
     struct ipw_sum input_tokens, output_tokens, total_tokens, cost_usd;
     struct ipw_sum energy[IPW_DOMAIN_COUNT];
-    struct ipw_sum estimated[IPW_DOMAIN_COUNT]; /* with estimates where there is no figure */
+    struct ipw_sum estimated[IPW_DOMAIN_COUNT]; /* with estimates for unknown values */
     struct ipw_sum exclusive[IPW_DOMAIN_COUNT], marginal[IPW_DOMAIN_COUNT];
     struct ipw_sum waste[IPW_DOMAIN_COUNT], idle_tax[IPW_DOMAIN_COUNT];
     double wall_s;
-    double accuracy; /* resolved / (resolved + unresolved); NAN when nothing was scored */
+    double accuracy; /* resolved / (resolved + unresolved); NAN: nothing was scored */
 };
 void ipw_summary_totals(struct ipw_totals *out, const struct ipw_summary *s);
 
-/* One line of the books, ready to be shown: NAN where not known. */
+/* One line of the balance, ready to print; NAN: unknown. */
 enum ipw_ledger_state {
-    IPW_LEDGER_UNKNOWN,  /* a part is missing, so nothing can be said */
-    IPW_LEDGER_BALANCED, /* to rounding: 1e-9 of the total and a microjoule a booking */
+    IPW_LEDGER_UNKNOWN,  /* a part is unknown */
+    IPW_LEDGER_BALANCED, /* within 1e-9 of the total and a microjoule for each query */
     IPW_LEDGER_OFF,      /* a bug */
 };
 struct ipw_ledger_line {
@@ -189,26 +189,26 @@ void ipw_ledger_line(struct ipw_ledger_line *out, const struct ipw_balance *bala
 
 /* Efficiency over one domain or a set of them (docs/method.md, "Efficiency"). */
 struct ipw_efficiency {
-    unsigned domains;      /* bit 1 << domain; 0: nothing is known */
-    size_t queries;        /* with a figure */
+    unsigned domains;      /* bit 1 << domain; 0: unknown */
+    size_t queries;        /* with an energy value */
     double mean_j, mean_w; /* per query */
     double ipj, ipw;       /* accuracy / mean_j, accuracy / mean_w */
-    double j_per_correct;  /* all queries' joules / resolved ones; NAN when any is not known */
-    double j_per_token, tokens_per_j; /* over queries of which joules and output tokens are known */
+    double j_per_correct;  /* all queries' joules / resolved ones; NAN if any is unknown */
+    double j_per_token, tokens_per_j; /* over queries whose joules and output tokens are known */
     double edp_js;                    /* mean of a query's joules times its seconds */
 };
 void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary *s,
                             unsigned domains);
-/* The set the headline figures are over: the machine's own meter when there is one, else the GPUs
- * and CPUs that have figures, and the memory beside them.  0: none of these is known, or is above
- * 0 J.  For a model on another machine only domains of that machine count. */
+/* The basis of the headline values: the machine's own meter if there is one, else the GPUs and CPUs
+ * with energy values, and the memory beside them.  0: none of these is known, or above 0 J.  For a
+ * model on another machine only that machine's domains count. */
 unsigned ipw_summary_basis(const struct ipw_summary *s);
-/* The domains that are the model's machine in all queries. */
+/* The domains that are on the model's machine in all queries. */
 unsigned ipw_summary_lm_domains(const struct ipw_summary *s);
-/* "gpu+cpu" for a set; "" for none. */
+/* "gpu+cpu" for a set; "" for an empty set. */
 void ipw_summary_basis_text(struct ipw_buf *out, unsigned domains);
 
-/* Fails when a row could not be read: what was made of the rows so far is not right. */
+/* Fails if a row could not be read; then all results so far are wrong. */
 int ipw_summary_check(const struct ipw_summary *s, struct ipw_err *err);
 
 extern const char ipw_definition_ipj[];

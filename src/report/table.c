@@ -20,8 +20,8 @@
 #define MARK_STOPPED  "-"
 #define MARK_UNSCORED "\xC2\xB7" /* middle dot */
 
-/* The columns between the id and the answer; each is preceded by a blank and as wide as its widest
- * cell, but no narrower than this. */
+/* The columns between the id and the answer.  A blank is before each; a column is as wide as its
+ * widest cell, at least this wide. */
 enum column_kind { LEVEL, TURNS, TOOLS, INPUT, OUTPUT, TIME, ENERGY };
 static const size_t least[] = {5, 5, 5, 5, 4, 7, 6};
 
@@ -36,10 +36,10 @@ struct column {
     size_t width;
 };
 
-/* What the cells of a query are made of. */
+/* The query of a row's cells. */
 struct cells {
     const struct ipw_summary_row *row;
-    const struct ipw_summary_shown *shown; /* empty: the row is not written */
+    const struct ipw_summary_shown *shown; /* empty: the row is not printed */
 };
 
 struct layout {
@@ -103,7 +103,7 @@ static void put_number(char *out, size_t size, double x)
 
 enum { CELL = 80 }; /* bytes of a cell's text */
 
-/* An estimate is in no total: it stands in brackets, with its bounds, to two digits. */
+/* An estimate is in no total, so it is in brackets, with its bounds, to two digits. */
 static void put_estimate(char *out, const struct cells *of, enum ipw_domain d, double unit)
 {
     double lo_j = of->shown->lo_j[d], hi_j = of->shown->hi_j[d];
@@ -185,7 +185,7 @@ static double value_of(const struct column *c, const struct ipw_summary_row *row
     return f->known || f->estimated ? f->j : 0;
 }
 
-/* By the middle one of the values, so that one long query does not make the others 0.00.  Tokens are
+/* The unit that suits the median, so that one long query does not make the others 0.00.  Tokens are
  * counted one by one as long as they fit. */
 static void choose_unit(struct column *c, const struct ipw_summary *s)
 {
@@ -232,7 +232,7 @@ static void widen(struct column *c, const struct cells *of)
     if (n > c->width) c->width = n;
 }
 
-/* As wide as the widest of all queries, also of those that are not written. */
+/* As wide as the widest of all queries, also of those that are not printed. */
 static void add_column(struct layout *l, const struct ipw_summary *s, struct column c)
 {
     static const struct ipw_summary_shown none;
@@ -244,7 +244,7 @@ static void add_column(struct layout *l, const struct ipw_summary *s, struct col
     head_text(text, sizeof text, &c);
     c.width = ipw_format_width(text, strlen(text));
     if (c.width < least[c.kind]) c.width = least[c.kind];
-    if (c.kind != LEVEL) { /* which is text from outside: it is cut */
+    if (c.kind != LEVEL) { /* which is text from outside, so it is cut */
         for (size_t i = 0; i < s->n; i++) widen(&c, &(struct cells){ipw_summary_row(s, i), &none});
         for (size_t i = 0; i < s->n_shown; i++)
             widen(&c, &(struct cells){ipw_summary_row(s, s->shown[i].row), &s->shown[i]});
@@ -252,8 +252,8 @@ static void add_column(struct layout *l, const struct ipw_summary *s, struct col
     l->columns[l->n++] = c;
 }
 
-/* Two domains fit beside a short answer; the memory and a meter of the whole machine are the first to
- * go where the devices are known. */
+/* Two domains fit beside a short answer.  If the devices are measured, memory and a meter of the
+ * whole machine are left out first. */
 static void add_energy(struct layout *l, const struct ipw_summary *s, size_t width)
 {
     static const enum ipw_domain order[] = {IPW_DOMAIN_GPU, IPW_DOMAIN_CPU, IPW_DOMAIN_MACHINE,
@@ -284,7 +284,7 @@ static struct layout lay_out(const struct ipw_summary *s, size_t width)
 {
     struct layout l = {.id = ID_MIN};
     size_t id_max =
-        8 + (width - WIDTH_MIN) / 4; /* a wide terminal's columns go mostly to the answer */
+        8 + (width - WIDTH_MIN) / 4; /* a wide terminal gives most columns to the answer */
     bool level = false;
 
     for (size_t i = 0; i < s->n_shown; i++) level |= has_level(&s->shown[i]);
@@ -344,7 +344,7 @@ static void put_answer(struct ipw_buf *out, const struct cells *of, size_t colum
 
     if (!of->row->completed) {
         const char *error = shown->error ? shown->error : "";
-        /* The column is narrow, and the mark has said that it failed: the reason comes first. */
+        /* The column is narrow, and the mark shows that it failed, so the reason comes first. */
         bool plain = *error && (!strcmp(shown->outcome, "error") || !strcmp(shown->outcome, error));
 
         ipw_buf_addf(&text, "%s%s%s", plain ? "" : shown->outcome, plain || !*error ? "" : ": ",

@@ -1,4 +1,4 @@
-/* The block below the rows: the lines about joules. */
+/* The lines about energy below the rows. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void put_per_query(struct ipw_table_block *b)
     ipw_table_line(b, "energy");
 }
 
-/* The sum of estimates and their bounds, of a domain without any figure. */
+/* The sum of estimates and their bounds, for a domain without any energy value. */
 static void put_estimated_total(struct ipw_table_block *b, enum ipw_domain d)
 {
     const struct ipw_summary_sums *sums = &b->s->sums[d];
@@ -80,7 +80,7 @@ static bool is_of_model(const char *by)
     return !strcmp(by, "model") || !strcmp(by, "calibrated");
 }
 
-/* Who made the estimates: they are in brackets wherever they stand. */
+/* The models that made the estimates, which are in brackets everywhere. */
 static void put_estimates(struct ipw_table_block *b)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
@@ -97,7 +97,7 @@ static void put_estimates(struct ipw_table_block *b)
     }
 }
 
-/* Did those who looked for sensors say why? */
+/* Whether the search for sensors gave a reason. */
 static bool is_noted(const char *reason)
 {
     return !strcmp(reason, "no_sensor") || !strcmp(reason, "permission") ||
@@ -109,7 +109,8 @@ static bool is_missing(const struct ipw_table_block *b, int d)
     return isnan(b->t.energy[d].known) && b->s->reason[d][0];
 }
 
-/* "CPU, DRAM (permission) · machine (no sensor)"; true: a sensor could have been there. */
+/* "CPU, DRAM (permission) · machine (no sensor)"; returns true if a sensor could have been
+ * there. */
 static bool put_missing(struct ipw_table_block *b)
 {
     bool noted = false, first = true;
@@ -137,7 +138,7 @@ static bool put_missing(struct ipw_table_block *b)
     return noted;
 }
 
-/* No domain was measured, all for one reason that can be said in one line. */
+/* No domain was measured, for one reason that fits into one line. */
 static bool put_nothing(struct ipw_table_block *b)
 {
     const char *note = b->run->energy_note, *reason = b->s->reason[0];
@@ -174,7 +175,7 @@ static void put_not_measured(struct ipw_table_block *b)
     ipw_table_line(b, "");
 }
 
-/* Of the domain that the model runs on, else of the first that is known. */
+/* The domain of the model's machine, else the first known domain. */
 static int account_domain(const struct ipw_totals *t)
 {
     static const int first[] = {IPW_DOMAIN_GPU, IPW_DOMAIN_CPU, IPW_DOMAIN_MACHINE};

@@ -1,4 +1,4 @@
-/* The block below the rows: one labelled line a question, one function a line. */
+/* The labelled lines below the rows; one function for each line. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void put_accuracy(struct ipw_table_block *b)
     char number[40], percent[32];
     size_t failed = 0, wrong = 0, unscored = 0;
 
-    for (size_t i = 0; i < b->s->n; i++) { /* as the rows are marked: each in one class only */
+    for (size_t i = 0; i < b->s->n; i++) { /* counted as the rows are marked: each in one class */
         const struct ipw_summary_row *row = ipw_summary_row(b->s, i);
 
         if (row->resolved == 1 || row->stopped) continue;
@@ -106,7 +106,7 @@ static void put_accuracy(struct ipw_table_block *b)
 
 /* ---- efficiency ---- */
 
-/* Queries were in flight together: what a query is charged is then a share of the device's power. */
+/* Queries were in flight together, so a query's energy is a share of the device's energy. */
 static bool is_shared(const struct ipw_table_block *b)
 {
     for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++) {
@@ -117,7 +117,7 @@ static bool is_shared(const struct ipw_table_block *b)
     return b->t.wall_s > b->run->wall_s + b->run->cut_s;
 }
 
-/* Why there is none, although joules are known. */
+/* Why there is no efficiency, although joules are known. */
 static const char *no_efficiency(const struct ipw_table_block *b)
 {
     unsigned model = ipw_summary_lm_domains(b->s);
@@ -203,7 +203,7 @@ static void put_calls(struct ipw_table_block *b)
     ipw_table_line(b, "calls");
 }
 
-/* Of several that answered: a run is headed with the name of one. */
+/* Several models answered; the heading has the name of one. */
 static void put_models(struct ipw_table_block *b)
 {
     const struct ipw_summary *s = b->s;
@@ -225,9 +225,9 @@ static void put_cost(struct ipw_table_block *b)
     ipw_table_line(b, "cost");
 }
 
-/* ---- how far to trust it ---- */
+/* ---- trust ---- */
 
-/* By query, as the marks of the rows are: a turn's own may be another. */
+/* By query, as the marks of the rows are; a turn can have another provenance. */
 static void put_provenance(struct ipw_table_block *b)
 {
     const char *label = "provenance";
@@ -264,7 +264,7 @@ static void put_provenance(struct ipw_table_block *b)
     ipw_table_line(b, "");
 }
 
-/* How much of the joules of queries that ran together was not split by the rule asked for. */
+/* The share of the joules of concurrent queries that was not split by the requested rule. */
 static void put_sharing(struct ipw_table_block *b)
 {
     char percent[32];
@@ -304,7 +304,7 @@ static void put_repeats(struct ipw_table_block *b)
     ipw_table_line(b, "repeats");
 }
 
-/* A total that is not known, and what was measured of it: not the total. */
+/* An unknown total, and its measured part. */
 static void put_partial(struct ipw_table_block *b, const char *name, const struct ipw_figure *total)
 {
     char number[32], percent[32];

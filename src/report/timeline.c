@@ -16,7 +16,7 @@
 #include "trace/rundir.h"
 
 #define WIDTH_MIN       80
-#define TEXT_COLUMN     25 /* where what was said begins */
+#define TEXT_COLUMN     25 /* column of texts */
 #define QUERY_BYTES_MAX (16 * IPW_MIB)
 
 struct view {
@@ -35,7 +35,7 @@ static const char *at(const struct view *v, enum ipw_style style)
 
 static double since(const struct view *v, int64_t t_ns) { return ipw_ns_to_s(t_ns - v->origin_ns); }
 
-/* "GPU 12.5 J measured, CPU ~1.1 J distributed"; nothing when no domain is known. */
+/* "GPU 12.5 J measured, CPU ~1.1 J distributed"; nothing if no domain is known. */
 static void put_joules(struct ipw_buf *out, const struct ipw_figure *energy, bool with_provenance)
 {
     bool first = true;
@@ -53,7 +53,7 @@ static void put_joules(struct ipw_buf *out, const struct ipw_figure *energy, boo
     }
 }
 
-/* What was said, on one line: runs of blanks and line breaks count as one. */
+/* A text on one line: runs of blanks and line breaks count as one. */
 static void put_said(const struct view *v, const char *mark, const char *text)
 {
     struct ipw_buf line = IPW_BUF(64 * IPW_KIB);
@@ -126,7 +126,7 @@ static void put_span(const struct view *v, const struct ipw_turn *turn, const st
     }
     put_joules(&joules, span->energy, false);
     joules_width = ipw_format_width(ipw_buf_str(&joules), joules.len);
-    /* Of several devices they have a line of their own, before they cut what the span was. */
+    /* Several devices have a line of their own, because they would cut the text of the span. */
     beside = joules_width && joules_width + 2 < room &&
              ipw_format_width(ipw_buf_str(&text), text.len) <= room - joules_width - 2;
     if (beside) room -= joules_width + 2;
@@ -144,7 +144,7 @@ static void put_span(const struct view *v, const struct ipw_turn *turn, const st
     if (!model) {
         put_said(v, ">", ipw_said_find(v->said, v->query, span->id, IPW_SAID_ARGUMENTS));
         result = ipw_said_find(v->said, v->query, span->id, IPW_SAID_RESULT);
-        /* What a tool says to the model begins with its error. */
+        /* A tool's text for the model begins with its error. */
         if (span->kind != IPW_SPAN_TOOL || !result) put_said(v, "!", span->error);
         put_said(v, "<", result);
     } else {
@@ -227,7 +227,7 @@ static void put_title(const struct view *v, const struct ipw_query_loaded *l)
     ipw_buf_release(&date);
 }
 
-/* Of a query that failed the response is the error once more. */
+/* The response of a failed query repeats its error. */
 static void put_answer(const struct view *v, const struct ipw_query_loaded *l)
 {
     const char *text = l->record.answer ? l->record.answer : l->record.response_text;
@@ -294,17 +294,17 @@ struct walk {
     const struct ipw_timeline_options *options;
     int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err);
     void *ud;
-    struct ipw_said_book said;    /* of all queries */
-    struct ipw_query_names names; /* seen, to find the one that is meant */
-    int32_t index;                /* of the only one with that id that is meant; -1: all */
+    struct ipw_said_book said;    /* the texts of all queries */
+    struct ipw_query_names names; /* the names read so far, to resolve --query */
+    int32_t index;                /* of the only query with that id; -1: all */
     bool found;
-    /* Of a whole run in another order: its queries wait here for their turn. */
+    /* For a whole run in another order: its queries wait here for their turn. */
     struct ipw_ranks ranks;
     struct ipw_buf *ranked;
     size_t n_seen;
 };
 
-/* Whether the query is one of those to be shown; a text that has a rank goes to *to. */
+/* Whether the query is to be shown; a text with a rank goes to *to. */
 static bool is_ranked(struct walk *walk, struct ipw_buf **to)
 {
     size_t place = walk->n_seen++, rank;
@@ -356,7 +356,7 @@ static char *events_of(const char *run)
 
     if (stat(run, &st) < 0 || !S_ISDIR(st.st_mode)) return NULL;
     path = ipw_asprintf("%s/events.jsonl", run);
-    if (stat(path, &st) == 0 || errno != ENOENT) return path; /* reading it tells the reason */
+    if (stat(path, &st) == 0 || errno != ENOENT) return path; /* reading it gives the reason */
     free(path);
     return NULL;
 }

@@ -19,7 +19,7 @@ static char *kept(const char *text, size_t n)
     return ipw_memdup(text, n);
 }
 
-/* Text as it is, anything else as JSON; NULL for nothing. */
+/* Text as it is, other values as JSON; NULL for null. */
 static char *text_of(const struct ipw_json *node)
 {
     struct ipw_buf json = IPW_BUF(64 * IPW_MIB);
@@ -35,7 +35,7 @@ static char *text_of(const struct ipw_json *node)
     return text;
 }
 
-/* Takes the text; NULL: nothing was said. */
+/* Takes over the text; NULL: there is none. */
 static void add(struct ipw_said_book *book, const struct ipw_event *e, enum ipw_said_kind kind,
                 char *text)
 {
@@ -117,7 +117,8 @@ void ipw_said_load(struct ipw_said_book *book, const char *path, int32_t query)
         return;
     }
     while ((rc = ipw_jsonl_next(reader, &line, &err)) > 0) {
-        if (line.torn) break; /* the writer was killed inside it: nothing is missing before it */
+        if (line.torn)
+            break; /* the writer was killed inside this line: no earlier line is missing */
         rc = read_line(book, &line, query, &err);
         if (rc < 0) {
             ipw_err_prefix(&err, "%s:%lld", path, (long long)line.number);
@@ -138,7 +139,7 @@ const char *ipw_said_find(const struct ipw_said_book *book, int32_t query, int32
     const struct ipw_said *last;
     size_t from = 0, to = book->n;
 
-    while (from < to) { /* the first entry beyond the wanted place */
+    while (from < to) { /* finds the first entry after the place */
         size_t mid = from + (to - from) / 2;
 
         if (by_place(&book->all[mid], &want) <= 0) {

@@ -23,7 +23,7 @@ void ipw_words_domains(struct ipw_buf *out, unsigned domains, const char *betwee
     }
 }
 
-/* A reason is a word of the format ("no_sensor"): its parts are words of the language. */
+/* A reason is a word of the format ("no_sensor"); here it becomes words of the language. */
 void ipw_words_reason(struct ipw_buf *out, const char *reason)
 {
     struct ipw_buf spaced = IPW_BUF(4096);

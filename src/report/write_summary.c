@@ -12,7 +12,7 @@
 #define TRIM_FROM  4    /* queries from which the trimmed statistics are given */
 #define TRIM_SHARE 0.05 /* cut at each end */
 
-/* One statistic a metric; by name, as they are written. */
+/* The statistics, one for each metric, sorted by name as in the file. */
 
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
 static double known(const struct ipw_summary_figure *f) { return f->known ? f->j : NAN; }
@@ -63,7 +63,7 @@ static const struct metric {
     {"output_tokens", m_output},
     {"throughput_tokens_per_sec", m_throughput},
     {"tool_calls", m_tools},
-    {"total_task_cpu_energy_joules", m_cpu_j}, /* no judge of its own: the task is the query */
+    {"total_task_cpu_energy_joules", m_cpu_j}, /* there is no judge: the task is the query */
     {"total_task_gpu_energy_joules", m_gpu_j},
     {"total_tokens", m_tokens},
     {"turns", m_turns},
@@ -74,7 +74,7 @@ struct trim {
     size_t before, after;
 };
 
-/* Upstream's remarks beside trimmed figures; underscores sort before letters. */
+/* Upstream's remarks beside trimmed values; underscores sort before letters. */
 static void put_trim(struct ipw_jw *w, const struct trim *trim, const char *description)
 {
     if (!trim) return;
@@ -243,7 +243,7 @@ static void put_sum(struct ipw_jw *w, const char *key, const struct ipw_sum *sum
     }
 }
 
-/* The sums again: of what is known, and how many queries are missing from each. */
+/* The sums again: over the known values, and the number of missing queries for each. */
 static void put_known(struct ipw_jw *w, const struct ipw_totals *t, bool counts)
 {
     const struct {
@@ -271,7 +271,7 @@ static void put_known(struct ipw_jw *w, const struct ipw_totals *t, bool counts)
     ipw_jw_obj_end(w);
 }
 
-/* Only where an estimate stands in for a figure: it is in none of the other totals. */
+/* Only if an estimate replaces an energy value; it is in no other total. */
 static void put_estimated(struct ipw_jw *w, const struct ipw_totals *t)
 {
     bool any = false;
@@ -356,7 +356,7 @@ static void put_balanced(struct ipw_jw *w, const struct ipw_ledger_line *line)
 static void put_parts(struct ipw_jw *w, const struct ipw_ledger_line *line,
                       const struct ipw_balance *balance)
 {
-    /* Of several devices one may never have been covered: what the others drew is a part, too. */
+    /* If one of several devices has no readings, the energy of the others is still a part. */
     bool partial =
         !balance->total.known && (balance->total.coverage > 0 || balance->total.partial_j > 0);
 

@@ -1,4 +1,4 @@
-/* summary.json: where the joules went, and what of them the machine would have drawn anyway. */
+/* summary.json: the energy accounts, and the net energy above the idle baseline. */
 #include <math.h>
 #include <string.h>
 

@@ -38,7 +38,7 @@ static int by_name(const void *a, const void *b)
                   (*(const struct ipw_summary_model *const *)b)->name);
 }
 
-/* Only where several models answered: `run` has the name of the one that was asked. */
+/* Only if several models answered; `run` has the name of the requested model. */
 void ipw_summary_put_models(struct ipw_jw *w, const struct ipw_summary *s)
 {
     const struct ipw_summary_model **order = ipw_calloc(s->n_models + 1, sizeof *order);

@@ -34,9 +34,9 @@ static double median_w(const struct ipw_ledger *ledger, enum ipw_domain d, size_
     return (watts[(n - 1) / 2] + watts[n / 2]) / 2;
 }
 
-/* Of a domain: the sum of its devices', each by itself: a rack holds boards of many kinds.  What the
- * devices draw goes to devices[IPW_RULE_DEVICES] and their number is returned: 0 when there is but
- * one, or one of them is not known. */
+/* The baseline of a domain: the sum over its devices, each measured by itself, because a machine
+ * can have different ones.  The devices' watts go to devices[IPW_RULE_DEVICES] and their number is
+ * returned; 0 if there is only one, or if one is unknown. */
 static size_t domain_w(const struct ipw_ledger *ledger, enum ipw_domain d, int64_t t0_ns,
                        int64_t t1_ns, double *sum, double *devices)
 {
@@ -52,7 +52,7 @@ static size_t domain_w(const struct ipw_ledger *ledger, enum ipw_domain d, int64
     return n > 1 && n <= IPW_RULE_DEVICES && !isnan(*sum) ? n : 0;
 }
 
-/* Waits the time out, and until the samples have passed its end. */
+/* Waits for the time to pass, and for readings past its end. */
 static void measure(struct ipw_sensors *s, struct ipw_ledger_rules *out)
 {
     int64_t t0_ns = ipw_now_ns(), t1_ns = t0_ns + s->o->baseline_ns;

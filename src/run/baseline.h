@@ -1,8 +1,7 @@
-/* run/baseline.h: what the machine draws with nothing in flight, before the first query and after
- * the last.
+/* run/baseline.h: idle power, measured before the first query and after the last.
  *
- * Each of the two takes --baseline, and nothing without it.  The first is told to the ledger; the
- * two together say whether the machine drifted meanwhile. */
+ * Each of the two measurements takes --baseline; without the option there are none.  The first is
+ * given to the ledger.  Both together show whether the machine drifted during the run. */
 #ifndef IPW_RUN_BASELINE_H
 #define IPW_RUN_BASELINE_H
 

@@ -7,13 +7,14 @@
 #include "run/resume_hint.h"
 
 #define LOOK_AGAIN_NS (25 * IPW_NS_PER_MS)
-/* A query that no sample follows for so long, and as many looks, is booked without energy.  Time alone
- * says nothing: the loop may have stood still meanwhile (SIGSTOP, a script that computes), and what was
- * read then waits in the rings. */
+/* A query without a reading after its end for this time, and after so many checks, is booked
+ * without energy.  The time alone is not enough: the loop may have stood still (SIGSTOP, a script
+ * that computes), and then readings wait in the rings. */
 #define GIVE_UP_NS    (3 * IPW_NS_PER_S)
 #define GIVE_UP_LOOKS 60
 
-/* The row count of this moment, for those who ask the ledger again (ledger/recompute.h). */
+/* Notes the number of rows at this moment, so that the ledger can be asked again
+ * (ledger/recompute.h). */
 static void note_booking(const struct ipw_booking *b, const struct ipw_query *q)
 {
     struct ipw_event note = {.kind = IPW_EV_NOTE,
@@ -87,10 +88,10 @@ static void look_again(void *ud)
 
     b->wait = NULL;
     b->looks++;
-    b->sensors->rows(b->sensors->ud); /* takes rows, and looks here */
+    b->sensors->rows(b->sensors->ud); /* takes rows, and calls this function again */
 }
 
-/* Asks for a reading now, and looks again soon whether or not one comes: a sensor may have died. */
+/* Requests a reading now, and checks again soon even without one: a sensor may have died. */
 static void wait_for_samples(struct ipw_booking *b)
 {
     if (b->sensors->sampler) ipw_sampler_kick(b->sensors->sampler);
@@ -115,7 +116,7 @@ void ipw_booking_look(struct ipw_booking *b)
     int64_t covered_ns = ipw_ledger_covered_ns(b->sensors->ledger);
     bool booked = false;
 
-    /* A query is freed only when its agent is: the schedule does that first. */
+    /* A query is freed only after its agent, which the schedule frees first. */
     while (b->first && !b->first->agent_over &&
            (b->first->end_ns <= covered_ns || given_up(b, b->first))) {
         struct ipw_query *q = b->first;

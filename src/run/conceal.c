@@ -9,7 +9,7 @@
 #include "base/secret_name.h"
 #include "json/json.h"
 
-/* "Bearer KEY": the key may be written without its scheme. */
+/* "Bearer KEY": the key can also be written without its scheme. */
 static void add_header_value(const char *value)
 {
     const char *space = strrchr(value, ' ');
@@ -22,7 +22,7 @@ static void conceal_header(const char *text)
 {
     const char *colon = strchr(text, ':'), *value;
 
-    if (!colon) return; /* wrong usage, which is found out later */
+    if (!colon) return; /* wrong usage, which is reported later */
     value = colon + 1 + strspn(colon + 1, " \t");
     if (strncmp(value, "env:", 4) == 0) {
         ipw_keyring_take_variable(value + 4);
@@ -32,7 +32,7 @@ static void conceal_header(const char *text)
     ipw_keyring_hide(value);
 }
 
-/* `secret`: it stands within a member with a secret's name.  Returns whether there is one. */
+/* `secret`: inside a member with a secret's name.  Returns whether there is a secret. */
 static bool add_members(const struct ipw_json *node, bool secret)
 {
     bool any = secret;

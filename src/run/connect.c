@@ -38,7 +38,7 @@ static void service_exit(void *ud, int exit_code, int term_signal)
     struct ipw_connection *c = ud;
 
     c->service = NULL;
-    if (c->service_told) return; /* it dies later: requests will say so */
+    if (c->service_told) return; /* if it dies later, requests fail */
     c->service_exit = exit_code ? exit_code : term_signal;
     service_over(c);
 }
@@ -72,7 +72,7 @@ static int start_demo(struct ipw_connection *c, struct ipw_err *err)
 
 struct probe {
     struct ipw_connection *c;
-    char **names; /* what it serves; NULL: it does not say */
+    char **names; /* its models; NULL: it does not list them */
     size_t n;
     struct ipw_err err;
 };
@@ -110,7 +110,7 @@ static int ask_models(struct probe *p, size_t i, struct ipw_err *err)
     return rc;
 }
 
-/* Many servers answer under any name, so that this is no error. */
+/* Not an error, because many servers answer under any name. */
 static void tell_near(const struct probe *p, const char *model)
 {
     const char *near;
@@ -120,8 +120,7 @@ static void tell_near(const struct probe *p, const char *model)
     if (near) ipw_say("the server does not list the model '%s': did you mean '%s'?", model, near);
 }
 
-/* Several servers that do not all serve the model of the run: their answers are one run's all the
- * same, and whoever reads it should know. */
+/* A remark if several servers do not all serve the run's model: their answers are in one run. */
 static void tell_different(const struct ipw_connection *c, const struct probe *probes, size_t n)
 {
     enum { SHOWN = 3 };
@@ -148,8 +147,8 @@ static void tell_different(const struct ipw_connection *c, const struct probe *p
     ipw_buf_release(&text);
 }
 
-/* The server lives, and its list is what nobody can wait for here: a run waits for one that loads
- * its model, if it knows which. */
+/* The server answers, but it will not list its models soon.  A run waits for a server that loads
+ * its model, if the run knows the name of the model. */
 static int tell_unlisted(const struct probe *p, const char *url, struct ipw_err *err)
 {
     if (p->err.code == IPW_EHTTP)
@@ -159,9 +158,9 @@ static int tell_unlisted(const struct probe *p, const char *url, struct ipw_err 
     return ipw_fail(err, IPW_EINVAL, "%s does not list its models: name one with --model", url);
 }
 
-/* Asks all of them for their lists of models: tells a dead server or a missing key before a run
- * begins, and the model's name when none was given.  A server without that list is fine when a model
- * was named; of several base URLs one has to answer. */
+/* Requests the lists of models of all servers.  This detects a dead server or a missing key before
+ * a run begins, and finds the model's name if none was given.  If a model was named, a server
+ * without a list is accepted; of several base URLs one must answer. */
 static int check_server(struct ipw_connection *c, struct ipw_err *err)
 {
     size_t n = ipw_llm_n_urls(c->llm), n_alive = 0;
@@ -199,7 +198,7 @@ static int check_server(struct ipw_connection *c, struct ipw_err *err)
     return rc;
 }
 
-/* The server that the user means; NULL stays in base_url where there is none. */
+/* The server that the user chose; base_url stays NULL without one. */
 static int choose(struct ipw_connection *c, bool *named, struct ipw_err *err)
 {
     const struct ipw_opt_list *urls = &c->o->net.base_urls;
@@ -242,7 +241,7 @@ int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *
     if (!rc && !c->base_url) rc = start_demo(c, err);
     if (rc) return rc;
     options.base_url = c->base_url;
-    /* The key goes to the server that the user named, and to nobody else. */
+    /* The key goes only to the server that the user named. */
     options.api_key = named ? key : NULL;
     rc = ipw_net_fill(&options, &borrowed, &o->net, err);
     if (!rc) rc = ipw_llm_new(&c->llm, c->loop, c->http, &options, err);

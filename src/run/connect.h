@@ -1,8 +1,8 @@
 /* run/connect.h: the model's server, and the client that talks to it.
  *
- * Finds out which model answers: the server that was named, one found on the usual local ports, or
- * the demo model in a child process of our own.  Nothing is ever sent to a cloud that was not named.
- * Owns the HTTP pool, the client and the demo model's process; borrows the loop. */
+ * Finds the model that answers: on the server that was named, on a server on the usual local ports,
+ * or the demo model in a child process.  Nothing is ever sent to a remote server that was not
+ * named.  Owns the HTTP pool, the client and the demo model's process; borrows the loop. */
 #ifndef IPW_RUN_CONNECT_H
 #define IPW_RUN_CONNECT_H
 
@@ -21,20 +21,20 @@ struct ipw_connection {
     struct ipw_llm *llm;
     char *base_url, *model;
     bool demo;            /* answered by the demo model */
-    const char *demo_why; /* why, when nobody asked for it; or NULL */
+    const char *demo_why; /* why, if the user did not request it; or NULL */
 
     struct ipw_service *service; /* the demo model's server */
     bool service_told;           /* its address, or that it ended */
     int service_exit;
 };
 
-/* o, loop and quiet are filled in.  IPW_EINVAL for options that mean nothing. */
+/* The caller has set o, loop and quiet.  IPW_EINVAL for invalid options. */
 int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *err);
 /* The addresses of the servers, NULL at the end; the array is freed by the caller. */
 const char **ipw_connection_urls(const struct ipw_connection *c);
-/* The address of a server that is not on this machine; NULL: they all are. */
+/* The address of a server on another machine; NULL if all are on this machine. */
 const char *ipw_connection_elsewhere(const struct ipw_connection *c);
-/* The child is reaped, and everything closed, as the loop runs on. */
+/* The loop then reaps the child and closes everything. */
 void ipw_connection_close(struct ipw_connection *c);
 
 #endif

@@ -83,13 +83,13 @@ static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
 
     if (rc || ipw_dataset_count(*out)) return rc;
     if (!ipw_dataset_total(*out))
-        return ipw_fail(err, IPW_EINVAL, "%s: no record to run (it has 0)", o->data.dataset);
+        return ipw_fail(err, IPW_EINVAL, "%s: no task to run (it has 0)", o->data.dataset);
     return ipw_fail(err, IPW_EINVAL,
-                    "%s: no record to run: it has %zu, and the choice (%s) leaves none",
+                    "%s: no task to run: it has %zu, and the choice (%s) leaves none",
                     o->data.dataset, ipw_dataset_total(*out), chosen_by(&o->data));
 }
 
-/* Of the ids, prompts and files of the selected records. */
+/* The hash of the ids, prompts and files of the selected tasks. */
 static void selection(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases)
 {
     size_t n = ipw_dataset_count(cases);

@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-/* While more queries are on their way, a sync waits until this long after the one before began: what
- * ends meanwhile goes along with it, and is counted no sooner than it is on disk. */
+/* While more queries will follow, a sync waits until this long after the start of the one before.
+ * Queries that end meanwhile are synced with it, and do not count as done before. */
 static const int64_t SYNC_EVERY_NS = 20 * IPW_NS_PER_MS;
 
 static const char *const names[] = {
@@ -28,7 +28,7 @@ int ipw_sync_parse(enum ipw_sync *out, const char *name, struct ipw_err *err)
     return ipw_fail(err, IPW_EINVAL, "--sync %.40s: expected query, run or off", name);
 }
 
-/* "done ID" to whoever waits for it, for the lines that are safe now. */
+/* Prints "done ID" for the lines that are safe now. */
 static void announce(struct ipw_durable *d, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

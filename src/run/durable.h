@@ -1,9 +1,9 @@
-/* run/durable.h: when what a run has written counts as done.
+/* run/durable.h: decides when written queries count as done.
  *
  * A query's line is written, then synced by the policy of --sync, then announced ("done ID"), in
- * this order.  Owns the thread that syncs and the ids of the lines that are written and not yet
- * safe; borrows the loop and the run's folder.  One sync at a time; what is written meanwhile is
- * covered by the next. */
+ * this order.  Owns the thread that syncs, and the ids of lines that are written but not yet safe;
+ * borrows the loop and the run's folder.  There is one sync at a time; the next one covers what was
+ * written meanwhile. */
 #ifndef IPW_RUN_DURABLE_H
 #define IPW_RUN_DURABLE_H
 
@@ -19,17 +19,17 @@ struct ipw_durable {
     enum ipw_sync policy;
     struct ipw_loop *loop;
     struct ipw_rundir *dir;
-    size_t n_done; /* queries that are safe, earlier sessions' included */
+    size_t n_done; /* queries that are safe, including earlier sessions */
 
-    bool (*more)(void *ud);                              /* are more queries on their way? */
-    void (*done)(void *ud);                              /* a sync is over; n_done may have grown */
-    void (*failed)(void *ud, const struct ipw_err *err); /* the disk did not keep it */
+    bool (*more)(void *ud); /* whether more queries will follow */
+    void (*done)(void *ud); /* a sync has ended; n_done may have grown */
+    void (*failed)(void *ud, const struct ipw_err *err); /* the sync failed */
     void *ud;
 
     struct ipw_syncer *syncer;
     bool syncing;
-    int64_t began_ns; /* the last sync */
-    char **waiting;   /* ids of queries that are written and not yet safe, in order */
+    int64_t began_ns; /* start of the last sync */
+    char **waiting;   /* ids of queries that are written but not yet safe, in order */
     size_t n_waiting, cap_waiting, n_syncing;
 };
 

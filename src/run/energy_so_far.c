@@ -6,8 +6,8 @@
 
 static double add_known(double sum, double x) { return isnan(x) ? sum : isnan(sum) ? x : sum + x; }
 
-/* Is it enough of the sum to say how well that is known?  The memory's few watts, whose sensor is
- * coarse beside them, are not. */
+/* Whether a domain is a large enough part of the sum to decide its provenance.  Memory with a few
+ * watts and a coarse sensor is not. */
 static bool matters(double j, double all) { return !isnan(j) && j >= 0.05 * all; }
 
 static void add_up(struct ipw_energy_so_far *e)
@@ -35,7 +35,7 @@ static struct ipw_ledger_question whole_from(int64_t start_ns)
                                         .what = IPW_LEDGER_TOTAL};
 }
 
-/* The same question of each of the domains (bits), up to the last reading. */
+/* The same question for each of the domains (bits), up to the last reading. */
 static void ask(struct ipw_energy_so_far *out, const struct ipw_ledger *ledger,
                 struct ipw_ledger_question q, unsigned domains)
 {
@@ -99,7 +99,7 @@ bool ipw_energy_is_blind(const struct ipw_energy_so_far *e, const struct ipw_led
 
     *reason = "no_samples";
     if (now_ns - until_ns > patience_ns) return true;
-    /* Before the first reading nothing is known, which is no blindness yet. */
+    /* Before the first reading the energy is unknown, but the sensors are not blind yet. */
     return e->until_ns > start_ns && is_blind(e, ledger, reason);
 }
 
@@ -109,7 +109,7 @@ static struct ipw_host_joules for_script(const struct ipw_figure *f)
 
     if (!f->known) return none;
     out = (struct ipw_host_joules){f->j, f->lo_j, f->hi_j};
-    if (f->hi_j == 0 && f->j > 0) out.lo_j = out.hi_j = NAN; /* nothing is known of it */
+    if (f->hi_j == 0 && f->j > 0) out.lo_j = out.hi_j = NAN; /* no bounds are known */
     return out;
 }
 

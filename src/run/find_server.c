@@ -37,7 +37,7 @@ int ipw_server_key(const char **key, const char *api_key_env, struct ipw_err *er
 
 struct discovery {
     struct ipw_loop *loop;
-    struct ipw_llm_search *search; /* NULL: over */
+    struct ipw_llm_search *search; /* NULL: it has ended */
     char **url, **model;
 };
 
@@ -53,7 +53,7 @@ static void discovered(void *ud, const char *base_url, const char *first_model)
     ipw_loop_stop(d->loop);
 }
 
-/* A proxy sees every prompt: that one will be used is said, even to those who asked for quiet. */
+/* A proxy sees every prompt, so its use is reported even with --quiet. */
 static int take_url(char **out, const char *url, struct ipw_err *err)
 {
     struct ipw_buf normal = IPW_BUF(8 * IPW_KIB), proxy = IPW_BUF(4 * IPW_KIB);

@@ -30,8 +30,8 @@ static IPW_PRINTF(3, 4) void add_note(char *note, size_t size, const char *fmt, 
 /* The texts that the summary and the table borrow. */
 struct texts {
     struct ipw_buf config, hardware;
-    char note[1024];  /* of the summary: everything */
-    char end[512];    /* what was not said at the start */
+    char note[1024];  /* of the summary: all remarks */
+    char end[512];    /* remarks that were not printed at the start */
     char quiet[1024]; /* the note without the dataset's remarks */
 };
 
@@ -72,7 +72,7 @@ static const char *status_of(const struct ipw_finish *f)
     return f->limits->reached ? "limit" : "complete";
 }
 
-/* What this session took, and the program itself in it. */
+/* The CPU time and energy of this session, and the program's own part. */
 static void fill_end(struct ipw_session_end *end, const struct ipw_finish *f)
 {
     const struct ipw_sensors *sensors = f->manifest->sensors;
@@ -85,7 +85,7 @@ static void fill_end(struct ipw_session_end *end, const struct ipw_finish *f)
     end->own_joules = ipw_sensors_own_joules(sensors, end->runner_cpu_s + end->sampler_cpu_s);
 }
 
-/* The run as a whole: this session, and those before it. */
+/* The whole run: this session and the earlier ones. */
 static void fill_facts(struct ipw_summary_run *facts, const struct ipw_finish *f,
                        const struct texts *t, const struct ipw_session_end *end)
 {
@@ -120,8 +120,8 @@ static void fill_facts(struct ipw_summary_run *facts, const struct ipw_finish *f
     }
 }
 
-/* What was said at the start is not said again; --quiet wants no remarks, but who answered has to be
- * seen. */
+/* Remarks that were printed at the start are not repeated.  --quiet prints no remarks, except for
+ * the model that answered. */
 static int write_table(struct ipw_buf *out, const struct ipw_finish *f,
                        struct ipw_summary_run *facts, const struct texts *t, struct ipw_err *err)
 {
@@ -160,7 +160,7 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     ipw_history_add(m->history, facts.balance, &all_devices);
     rc = ipw_summary_write(&out, &f->results->summary, &facts, err);
     if (!rc) rc = ipw_rundir_write_summary(f->dir, out.data, out.len, err);
-    /* Again, with this session's end, and what the self-test found. */
+    /* Writes the manifest again, with this session's end and the self-test. */
     end.note = facts.note;
     if (!rc) rc = ipw_manifest_write(m, f->dir, &end, err);
     if (!m->o->output.json) {
@@ -168,7 +168,7 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
 
         if (!rc) rc = failed;
     }
-    if (!f->results->summary.place.error) { /* else the figures are not right */
+    if (!f->results->summary.place.error) { /* otherwise the values are wrong */
         ipw_secret_clean(&out, 0);
         fwrite(ipw_buf_str(&out), 1, out.len, stdout);
     }

@@ -1,5 +1,5 @@
-/* run/finish.h: what a run leaves at its end: the summary, the manifest with the session's end, and
- * the table on the terminal.
+/* run/finish.h: the end of a run: writes the summary and the manifest with the session's end, and
+ * prints the table.
  *
  * Reads the parts of a run; owns nothing. */
 #ifndef IPW_RUN_FINISH_H

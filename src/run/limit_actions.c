@@ -8,8 +8,9 @@
 #include "energy/belief.h"
 #include "run/energy_so_far.h"
 
-/* For so long, energy that is not known does not end what has a limit of energy: a counter that stops
- * for a moment goes on, and one that died is handed over to its device's gauge within that time. */
+/* For this time unknown energy does not end a query or run with a limit of energy: a counter that
+ * stops for a moment continues, and a dead one is replaced by its device's gauge within that
+ * time. */
 #define BLIND_NS (4 * IPW_NS_PER_S)
 
 /* ---- ending a query or the run ---- */
@@ -28,7 +29,7 @@ static void cut_at_once(struct ipw_query_limits *q)
     cut_now(q);
 }
 
-/* We may be inside the query's own Lua here: it is cut on the loop's next round. */
+/* We may be inside the query's own Lua here, so the loop ends the query in its next round. */
 static void cut_soon(struct ipw_query_limits *q)
 {
     if (!q->cut_soon) q->cut_soon = ipw_defer_start(q->of->loop, cut_now, q);
@@ -102,7 +103,7 @@ static void run_worked(void *ud)
         reach_run(l, IPW_LIMIT_WORKING, now_ns);
 }
 
-/* A run waits while all that is in flight does: until the first of them goes on. */
+/* A run waits while all queries in flight wait, until the first of them continues. */
 static void run_waits(struct ipw_run_limits *l, int64_t t_ns)
 {
     for (const struct ipw_query_limits *q = l->queries; q; q = q->next)
@@ -204,14 +205,14 @@ bool ipw_query_limits_admit(struct ipw_query_limits *q)
 
     reach(q, ipw_spending_used_up(&q->spent, &l->o->query, now_ns), now_ns);
     reach_run(l, ipw_spending_used_up(&l->spent, &l->o->run, now_ns), now_ns);
-    /* After a signal, what was asked for is still answered, and nothing new is begun. */
+    /* After a signal, requests in flight are still answered, but nothing new begins. */
     if (q->reached || interrupted) cut_soon(q);
     return !q->reached && !l->reached && !interrupted;
 }
 
 /* ---- energy ---- */
 
-/* Since when it has not been known: a stall of a moment ends nothing. */
+/* The time since when the energy is unknown: a short stall ends nothing. */
 static bool has_been_blind(int64_t *since_ns, bool blind, int64_t now_ns)
 {
     if (!blind) *since_ns = 0;
@@ -273,7 +274,7 @@ void ipw_run_limits_samples(struct ipw_run_limits *l)
     if (l->o->run.energy_j > 0) check_run(l, now_ns);
     if (!(l->o->query.energy_j > 0)) return;
     for (struct ipw_query_limits *q = l->queries, *next; q; q = next) {
-        next = q->next; /* a query that is cut may leave the list */
+        next = q->next; /* a query that is ended can leave the list */
         check_query(q, now_ns);
     }
 }
@@ -282,7 +283,7 @@ void ipw_run_limits_samples(struct ipw_run_limits *l)
 
 static double smaller(double a, double b) { return isnan(a) || b < a ? b : a; }
 
-/* The smaller of two limits' rests; a limit of 0 is none. */
+/* The smaller rest of two limits; a limit of 0 is no limit. */
 static double rest_of(double limit, double used, double limit2, double used2)
 {
     double left = smaller(limit > 0 ? limit - used : NAN, limit2 > 0 ? limit2 - used2 : NAN);

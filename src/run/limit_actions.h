@@ -1,20 +1,20 @@
-/* run/limit_actions.h: what happens when a limit is reached.
+/* run/limit_actions.h: checks limits and acts on them.
  *
- * Limits are looked at before an inference, at each start and end of an inference or a tool, with
- * every batch of samples (energy), and when a timer says so (time).  A limit of time or energy ends
- * a query at once.  One of tokens, turns or cost, which only a finished answer can pass, lets the
- * agent go on until it begins the next thing: an answer that it gives from what it has is kept.
- * Either way the outcome has the limit's name, and what there is is scored.  A limit of energy that can
- * no longer be kept, because a sensor stopped saying what is drawn (for 4 s), ends the query too, with
- * that as its error.
+ * Limits are checked before an inference, at each start and end of an inference or a tool, with
+ * every batch of readings (energy), and by a timer (time).  A limit of time or energy ends a query
+ * at once.  A limit of tokens, turns or cost can only be passed by a finished answer; the agent
+ * continues until it begins the next step, so that an answer from what it has is kept.  In both
+ * cases the outcome has the limit's name, and the result is scored.  If a limit of energy cannot be
+ * checked, because a sensor has given no energy for 4 s, the query also ends, and its error says
+ * so.
  *
- * A limit of the run stops admission, cuts the queries in flight (outcome run_..., not scored) and
+ * A limit of the run stops admission, ends the queries in flight (outcome run_..., not scored) and
  * ends the run in order.
  *
- * struct ipw_run_limits is the run's part: it owns the run's timers and what was spent, and knows
- * the queries in flight by their struct ipw_query_limits.  Both report through the callback that
- * they were given: that the run is to end, that the query is to be cut.  Borrowed: the loop, the
- * session, the ledger, and why the run ends. */
+ * struct ipw_run_limits is the run's part: it owns the run's timers and its spending, and knows the
+ * queries in flight by their struct ipw_query_limits.  Both report through their callbacks that the
+ * run must end or that the query must end.  Borrowed: the loop, the session, the ledger, and the
+ * reason why the run ends. */
 #ifndef IPW_RUN_LIMIT_ACTIONS_H
 #define IPW_RUN_LIMIT_ACTIONS_H
 
@@ -35,15 +35,15 @@ struct ipw_run_limits {
     const struct ipw_ending *ending;
     const struct ipw_ledger *ledger;
     const struct ipw_feed *feed;
-    void (*run_reached)(void *ud); /* the run is to end */
+    void (*run_reached)(void *ud); /* the run must end */
     void *ud;
 
     struct ipw_query_limits *queries; /* in flight */
     struct ipw_spending spent;
     enum ipw_limit reached;
-    char why[160]; /* once one was reached */
+    char why[160]; /* the reached limit, as text */
     struct ipw_timer *clock, *working;
-    int64_t blind_ns; /* since when the energy is not known, under a limit; 0: it is */
+    int64_t blind_ns; /* under a limit: since when the energy is unknown; 0: it is known */
     bool told_guess;
 };
 
@@ -51,7 +51,7 @@ struct ipw_query_limits {
     struct ipw_run_limits *of;
     int32_t query; /* its number in the run */
     int64_t start_ns;
-    void (*cut)(void *ud, enum ipw_query_stop how); /* end the query */
+    void (*cut)(void *ud, enum ipw_query_stop how); /* the query must end */
     void *ud;
 
     struct ipw_query_limits *prev, *next;
@@ -59,7 +59,7 @@ struct ipw_query_limits {
     enum ipw_limit reached;
     char why[160];
     struct ipw_timer *clock, *working; /* wall and working time */
-    struct ipw_defer *cut_soon;        /* the query is cut on the next round */
+    struct ipw_defer *cut_soon;        /* ends the query in the next round */
     int64_t blind_ns;
 };
 

@@ -1,7 +1,7 @@
 #include "run/limit_check.h"
 
-/* Do the joules that count against a limit (the machine's own meter, else the sum of its parts) rest
- * on a sensor that is not believed? */
+/* Whether the joules that count for a limit (the machine's own meter, else the sum of its parts)
+ * depend on a sensor that is not believed. */
 static bool is_doubted(const struct ipw_sensors *s)
 {
     const char *const *doubted = s->found.doubted;

@@ -1,7 +1,7 @@
-/* run/limit_check.h: can the limits be kept on this machine?
+/* run/limit_check.h: checks that limits can be enforced on this machine.
  *
- * Asked once, before a run: a limit of energy needs sensors that are believed and a model on this
- * machine, a limit of cost needs a price.  Otherwise the limit is refused, with the reason. */
+ * Called once, before a run.  A limit of energy needs believed sensors and a model on this machine;
+ * a limit of cost needs a price.  Otherwise the limit is refused with the reason. */
 #ifndef IPW_RUN_LIMIT_CHECK_H
 #define IPW_RUN_LIMIT_CHECK_H
 
@@ -10,7 +10,7 @@
 #include "run/run_pricing.h"
 #include "run/sensors.h"
 
-/* IPW_EINVAL, naming the option. */
+/* IPW_EINVAL, with the name of the option. */
 int ipw_limits_kept(const struct ipw_limit_options *o, const struct ipw_sensors *sensors,
                     const struct ipw_connection *connection, const struct ipw_pricing *pricing,
                     struct ipw_err *err);

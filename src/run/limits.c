@@ -56,7 +56,7 @@ void ipw_limits_init(struct ipw_limit_options *o)
                                     .run = {.cost_usd = NAN, .energy_j = NAN}};
 }
 
-/* 0 means from now on that there is none. */
+/* From now on 0 means that there is no limit. */
 static int check_number(double *x, enum ipw_limit limit, bool run, const char *what,
                         struct ipw_err *err)
 {
@@ -168,7 +168,8 @@ int64_t ipw_spending_working_ns(const struct ipw_spending *m, int64_t now_ns)
     return now_ns - m->start_ns - (m->waited_ns - waiting);
 }
 
-/* How far the spending is towards a limit: negative, below; 0, all used; positive, past it. */
+/* How far the spending is past a limit: negative: below it; 0: all of it is used; positive: past
+ * it. */
 static double beyond(const struct ipw_spending *m, const struct ipw_limits *l, enum ipw_limit limit,
                      int64_t now_ns)
 {

@@ -1,12 +1,12 @@
-/* run/limits.h: what a query, and a run, may spend.
+/* run/limits.h: the limits of a query and of a run, and their spending.
  *
- * Pure: struct ipw_spending is fed events and adds them up; it is asked what is left, whether a limit
- * was passed, and whether anything may still be begun.  run/limit_actions.h acts on the answers.
+ * Pure: struct ipw_spending adds up events.  It answers what is left, whether a limit was passed,
+ * and whether a new step may begin.  run/limit_actions.h acts on the answers.
  *
- * Tokens are input and output of every attempt, as reported; where a server does not tell them, its
- * streamed events count (`guessed` says so).  Cost is the most it can have been (llm/pricing.h).
- * Working time is wall time without the waits between the attempts of a request and for the turn to
- * send one.  A query waits when all of its branches do, a run when all of its queries do. */
+ * Tokens are input and output of every attempt, as the server reports them; if it does not, its
+ * streamed events are counted (`guessed`).  Cost is the highest possible cost (llm/pricing.h).
+ * Working time is wall time without waits between the attempts of a request and for the turn to
+ * send one.  A query waits while all of its branches do, a run while all of its queries do. */
 #ifndef IPW_RUN_LIMITS_H
 #define IPW_RUN_LIMITS_H
 
@@ -42,38 +42,38 @@ struct ipw_limit_options {
 /* Rows of an option table, for a struct ipw_limit_options. */
 extern const struct ipw_opt ipw_limit_option_rows[];
 
-/* "token_limit", "turn_limit", "timeout", ...; with run_ before it for the run's. */
+/* "token_limit", "turn_limit", "timeout", ...; for a limit of the run with run_ before it. */
 const char *ipw_limit_outcome(enum ipw_limit limit, bool run);
-/* The option that set it, without dashes. */
+/* The option's name, without dashes. */
 const char *ipw_limit_option(enum ipw_limit limit, bool run);
-/* Before the options are read: what is not given is told from a zero. */
+/* Call it before the options are read; afterwards a zero and a missing option differ. */
 void ipw_limits_init(struct ipw_limit_options *o);
-/* After: refuses a limit of nothing, of less, or of no number. */
+/* Call it after the options are read: refuses a limit that is not greater than 0. */
 int ipw_limits_check(struct ipw_limit_options *o, struct ipw_err *err);
-/* Writes {"query": {...}, "run": {...}}, null where there is none. */
+/* Writes {"query": {...}, "run": {...}}; null: no limit. */
 void ipw_limits_write(struct ipw_jw *w, const struct ipw_limit_options *o);
 
 struct ipw_spending {
     int64_t start_ns;
     int64_t tokens, turns;
-    int64_t waited_ns, wait_end_ns; /* of the waits so far, and the end of the last */
-    double cost_usd;                /* at most */
-    bool guessed;                   /* tokens were counted by events */
+    int64_t waited_ns, wait_end_ns; /* of the waits so far; end of the last wait */
+    double cost_usd;                /* highest possible cost */
+    bool guessed;                   /* tokens were counted from events */
     bool cost_unknown;              /* an answer had no price */
-    double energy_j;                /* set by the caller as samples come; NAN: not known yet */
+    double energy_j;                /* set by the caller after each reading; NAN: unknown */
 };
 
 void ipw_spending_start(struct ipw_spending *m, int64_t t_ns);
-/* `usd`: the most an inference that ended can have cost; NAN: nobody knows. */
+/* `usd`: the highest possible cost of an inference that ended; NAN: unknown. */
 void ipw_spending_event(struct ipw_spending *m, const struct ipw_event *event, double usd);
-/* There is nothing to do from one instant to the other but wait; what overlaps counts once. */
+/* From one instant to the other there is only a wait; overlapping waits count once. */
 void ipw_spending_wait(struct ipw_spending *m, int64_t from_ns, int64_t to_ns);
-void ipw_spending_wait_over(struct ipw_spending *m, int64_t t_ns); /* sooner than was said */
+void ipw_spending_wait_over(struct ipw_spending *m, int64_t t_ns); /* ended early */
 int64_t ipw_spending_working_ns(const struct ipw_spending *m, int64_t now_ns);
-/* The first limit that was passed; NONE. */
+/* The first limit that was passed; or NONE. */
 enum ipw_limit ipw_spending_passed(const struct ipw_spending *m, const struct ipw_limits *l,
                                    int64_t now_ns);
-/* The first one under which nothing may be begun any more: what it allows is used up. */
+/* The first limit that is used up, so that no new step may begin. */
 enum ipw_limit ipw_spending_used_up(const struct ipw_spending *m, const struct ipw_limits *l,
                                     int64_t now_ns);
 /* "--token-limit 1000: 1250 used" */

@@ -23,8 +23,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     struct ipw_host_grants grants;
     bool may_start;
     struct ipw_quota quota = ipw_script_quota(&o->script);
-    char *body =
-        ipw_conceal_copy(o->server.net.body); /* compared with what an earlier session wrote */
+    char *body = ipw_conceal_copy(o->server.net.body); /* compared with an earlier session's text */
 
     ipw_jw_obj(w);
     ipw_jw_kstr(w, "agent", m->agent->name);
@@ -212,7 +211,7 @@ struct ipw_json *ipw_manifest_config_doc(const struct ipw_manifest *m)
     return doc;
 }
 
-/* `alone`: of the sessions only this one. */
+/* `alone`: with this session only. */
 static void put_manifest(struct ipw_buf *out, const struct ipw_manifest *m,
                          const struct ipw_rundir *dir, const struct ipw_session_end *end,
                          bool alone)

@@ -1,8 +1,7 @@
-/* run/manifest.h: manifest.json: what is run, on what, and in which sessions.
+/* run/manifest.h: writes manifest.json: what is run, on which machine, in which sessions.
  *
- * Reads the parts of a run and writes what they are; owns nothing.  The configuration is asked for
- * before the server is known, too (a run that goes on compares it): model and sensors may be
- * missing then. */
+ * Reads the parts of a run; owns nothing.  The configuration is also written before the server is
+ * known, because `resume` compares it; model and sensors can be missing then. */
 #ifndef IPW_RUN_MANIFEST_H
 #define IPW_RUN_MANIFEST_H
 
@@ -31,7 +30,8 @@ struct ipw_manifest { /* all borrowed */
     const struct ipw_differences *differences;
     const struct ipw_session *session;
     const struct ipw_origin *origin;
-    const char *command; /* JSON object: how the run was begun, unless the history knows */
+    const char
+        *command; /* JSON object: the command that began the run, unless the history has it */
     const char *selection_sha256;
     enum ipw_sync sync;
 };
@@ -48,10 +48,10 @@ struct ipw_session_end {
 /* The configuration as it was resolved, under upstream's names where they exist. */
 void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m);
 struct ipw_json *ipw_manifest_config_doc(const struct ipw_manifest *m);
-/* Writes the file with this session in it; `end` NULL: it goes on. */
+/* Writes the file with this session in it; `end` NULL: the session continues. */
 int ipw_manifest_write(const struct ipw_manifest *m, struct ipw_rundir *dir,
                        const struct ipw_session_end *end, struct ipw_err *err);
-/* The manifest of this moment, with this session alone: its run_start carries it. */
+/* The manifest of this moment, with this session alone, for the session's run_start. */
 void ipw_manifest_put(struct ipw_buf *out, const struct ipw_manifest *m,
                       const struct ipw_rundir *dir);
 

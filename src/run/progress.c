@@ -33,7 +33,7 @@ static void put(const char *text, size_t n) { ipw_log_write(text, n, 0); }
 
 enum { FIELDS = 9, FIELD = 96 };
 
-/* What matters most comes first: a narrow terminal has no room for the last ones. */
+/* The most important fields come first: a narrow terminal has no room for the last ones. */
 static size_t fields_of(char fields[FIELDS][FIELD], const struct ipw_progress_state *s)
 {
     char number[32];
@@ -57,7 +57,7 @@ static size_t fields_of(char fields[FIELDS][FIELD], const struct ipw_progress_st
     return n;
 }
 
-/* The first field is written whatever the width is; room for the bar only beside all fields. */
+/* The first field is written at any width; the bar only if all fields have room. */
 size_t ipw_progress_line(char *out, size_t size, const struct ipw_progress_state *s, unsigned width)
 {
     enum { BAR = 20, LEAST = 6, AROUND = 3 }; /* brackets and a blank */
@@ -99,7 +99,7 @@ void ipw_progress_clear(struct ipw_progress *p)
     p->drawn = false;
 }
 
-/* A terminal shows ^C where the cursor is: with room for two of them the line is not broken. */
+/* A terminal shows ^C at the cursor: with room for two of them the line does not break. */
 enum { SPARE = 5, WIDTH_UNKNOWN = 80 };
 
 static void draw(struct ipw_progress *p)

@@ -13,7 +13,7 @@
 
 static const char *id_of(const struct ipw_query *q) { return q->sinks.seat.c->id; }
 
-/* ---- the agent's host asks and tells; ud is the query ---- */
+/* ---- callbacks of the agent's host; ud is the query ---- */
 
 static void emit(void *ud, struct ipw_event *event)
 {
@@ -22,7 +22,7 @@ static void emit(void *ud, struct ipw_event *event)
     ipw_sinks_take(&q->ground->sinks, &q->sinks, event);
 }
 
-/* Prefill and decode draw differently: their boundary is read too. */
+/* Prefill and decode have different power, so the counters are read at their boundary. */
 static void first_token(void *ud, int64_t t_ns)
 {
     struct ipw_event note = {.kind = IPW_EV_NOTE, .t_ns = t_ns, .tool.name = IPW_NOTE_FIRST_TOKEN};
@@ -104,7 +104,7 @@ static void emit_end(struct ipw_query *q)
     ipw_buf_release(&data);
 }
 
-/* The outcome of a query that was ended from outside; NULL: it came to its end by itself. */
+/* The outcome of a query that was ended by another part; NULL: it ended by itself. */
 static const char *stopped_as(const struct ipw_query *q)
 {
     const struct ipw_query_limits *own = &q->sinks.limits;
@@ -124,7 +124,7 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
 {
     const struct ipw_query_ground *g = q->ground;
     const char *stopped = stopped_as(q);
-    /* Its own limit: the query has the error, and a score. */
+    /* Its own limit: the query has an error, and a score. */
     bool own = q->stop == IPW_STOP_NONE || q->stop == IPW_STOP_LIMIT;
 
     q->end_ns = ipw_now_ns();
@@ -138,7 +138,7 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
         q->scored = true;
         ipw_secret_clean(&q->score.answer, 0);
     }
-    /* Here already, since they are shortened before they are shown. */
+    /* Secrets are removed here, because texts are shortened before they are shown. */
     if (q->response) ipw_secret_clean_text(q->response);
     if (q->error) ipw_secret_clean_text(q->error);
     emit_end(q);
@@ -146,7 +146,7 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
     g->over(g->ud, q);
 }
 
-/* A level of the stack a line, indented. */
+/* One indented line for each level of the stack. */
 static void say_traceback(const char *text)
 {
     struct ipw_buf out = IPW_BUF(64 * IPW_KIB);

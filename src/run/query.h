@@ -1,8 +1,8 @@
 /* run/query.h: one query, from its start until its line is written.
  *
- * Owns the query's agent, its workspace, its turns, and how it ended.  struct ipw_query_ground is
- * the ground that all queries of a run stand on: borrowed parts, and the callback that is told of a
- * query's end.  The query's lists are its keepers': in flight (run/schedule.h), waiting to be booked
+ * Owns the query's agent, its workspace, its turns, and its end.  struct ipw_query_ground has what
+ * all queries of a run share: borrowed parts, and the callback for a query's end.  The lists of
+ * queries belong to their owners: in flight (run/schedule.h), waiting for their energy
  * (run/booking.h). */
 #ifndef IPW_RUN_QUERY_H
 #define IPW_RUN_QUERY_H
@@ -17,7 +17,7 @@ struct ipw_query;
 struct ipw_query_ground {
     struct ipw_loop *loop;
     struct ipw_llm *llm;
-    struct ipw_web *web; /* NULL: none is granted */
+    struct ipw_web *web; /* NULL: web requests are not allowed */
     const char *model;
     const struct ipw_agent_options *agent;
     const struct ipw_script_options *script;
@@ -41,7 +41,7 @@ struct ipw_query {
     int64_t start_ns, end_ns;
     enum ipw_query_stop stop;
 
-    /* once over */
+    /* set at its end */
     bool completed, never_ran; /* never_ran: the agent was not started */
     char *outcome, *response, *error;
     struct ipw_score score;
@@ -50,17 +50,17 @@ struct ipw_query {
 
     struct ipw_query *prev, *next; /* in flight */
     struct ipw_query *next_over, *next_unbooked;
-    bool agent_over;       /* its agent is to be freed first */
-    unsigned looks_at_end; /* of the booking, by then */
+    bool agent_over;       /* its agent must be freed first */
+    unsigned looks_at_end; /* number of checks of booking at its end */
 };
 
 struct ipw_query *ipw_query_new(const struct ipw_query_ground *ground, size_t index,
                                 struct ipw_place place);
-/* A query that cannot run is over at once. */
+/* A query that cannot run ends at once. */
 void ipw_query_start(struct ipw_query *q);
 /* The first reason counts. */
 void ipw_query_cancel(struct ipw_query *q, enum ipw_query_stop how);
-void ipw_query_free_agent(struct ipw_query *q); /* outside of its callbacks */
+void ipw_query_free_agent(struct ipw_query *q); /* not from inside its callbacks */
 void ipw_query_free(struct ipw_query *q);
 
 #endif

@@ -17,12 +17,12 @@ void ipw_query_start_event(struct ipw_event *out, struct ipw_buf *data, const st
 
 struct ipw_query_end_facts {
     struct ipw_query_facts q;
-    const char *answer; /* the extracted one, or NULL; answer_len bytes */
+    const char *answer; /* the extracted answer, or NULL; answer_len bytes */
     size_t answer_len;
     const char *answer_source, *response; /* or NULL */
     int resolved;                         /* 1, 0, or -1: not scored */
     int64_t lua_cpu_ns, lua_peak_bytes;
-    bool never_ran, stopped; /* the agent was not started; was stopped from outside */
+    bool never_ran, stopped; /* the agent was not started; it was stopped by another part */
 };
 void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
                          const struct ipw_query_end_facts *facts);

@@ -15,17 +15,18 @@
 #include "energy/watch.h"
 #include "io/url.h"
 
-#define QUICK_NS (250 * IPW_NS_PER_MS) /* of the look at the processors */
+#define QUICK_NS (250 * IPW_NS_PER_MS) /* time to measure the use of the processors */
 enum { MAX_OURS = 64 };
 
-/* The roots of the process trees that work for us. */
+/* The roots of the process trees that belong to the run. */
 struct ours {
     pid_t pids[MAX_OURS];
     size_t n;
-    int unknown_port; /* a server on this machine that could not be found; 0: there is none */
+    int unknown_port; /* port of a server on this machine that was not found; 0: none */
 };
 
-/* What stands at a port for a server in a container: that one's processes are none of its own. */
+/* Programs that forward a port to a server in a container: the server is not among their
+ * children. */
 static bool is_stand_in(const struct ipw_quiet_look *look, pid_t pid)
 {
     static const char *const names[] = {"docker-proxy", "rootlessport", "slirp4netns", "pasta",
@@ -66,8 +67,8 @@ static void foreign_on_gpus(struct ipw_start_findings *out, const struct ipw_sou
         if (ipw_nvml_processes(&processes, &n, sources->sources[i], NULL) < 0) continue;
         if (n > 0 && o->unknown_port) {
             ipw_log(IPW_LOG_INFO,
-                    "who listens on port %d is hidden from us: whose the processes on the GPUs are "
-                    "is not judged",
+                    "cannot see which process listens on port %d, so GPU processes of other users "
+                    "are not detected",
                     o->unknown_port);
             n = 0;
         }
@@ -104,8 +105,8 @@ static void judge(struct ipw_start_findings *out, const struct ipw_source_set *s
     ipw_quiet_release(&after);
 }
 
-/* What is not believed of the sums, before anything is made of it.  A source that was not read has
- * shown nothing. */
+/* The counters of sums that are not believed, before they are used.  A source that was not read
+ * cannot be judged. */
 static void note_doubts(struct ipw_start_findings *out, const struct ipw_source_set *sources,
                         const struct ipw_selftest *test)
 {

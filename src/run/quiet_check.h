@@ -1,9 +1,10 @@
-/* run/quiet_check.h: a look around before a run's first query.
+/* run/quiet_check.h: checks the machine before a run's first query.
  *
- * Is the machine quiet (energy/quiet.h for its processors, NVML's list for its GPUs; the model's
- * server and its children are not foreign), and can its counters be believed (energy/belief.h)?  That
- * takes a quarter of a second, and longer only while a counter of a sum has not moved: as long as it
- * needs to be judged (600 ms for NVML, 1.2 s where the period is not known). */
+ * It checks whether other programs use the machine (energy/quiet.h for the processors, NVML's list
+ * for the GPUs; the model's server and its children are not foreign), and whether the counters can
+ * be believed (energy/belief.h).  That takes a quarter of a second.  It takes longer while a
+ * counter of a sum has not moved, until it can be judged: 600 ms for NVML, 1.2 s if the period is
+ * unknown. */
 #ifndef IPW_RUN_QUIET_CHECK_H
 #define IPW_RUN_QUIET_CHECK_H
 
@@ -12,15 +13,15 @@
 #include "energy/source.h"
 
 struct ipw_start_findings {
-    char not_quiet[200];                   /* who else is at work, or "" */
+    char not_quiet[200];                   /* the other programs, or "" */
     char doubts[256];                      /* sensors that are not believed, or "" */
-    const char *doubted[IPW_DOMAIN_COUNT]; /* why the domain's sum is not; NULL: it is believed */
+    const char *doubted[IPW_DOMAIN_COUNT]; /* why the domain's sum is not believed; NULL: it is */
 };
 
 /* `servers`: the model's addresses, NULL at the end.  Rejects frozen counters: the gauge of their
- * device stands in.  A dead counter without a gauge stays in its sum, which then is not known: what
- * is left of it must not pass for the whole.  IPW_ECANCELLED when the machine is not quiet and
- * `require` says that it has to be (--require-quiet). */
+ * device replaces them.  A dead counter without a gauge stays in its sum, which is then unknown,
+ * because the rest must not look like the whole.  IPW_ECANCELLED if the machine is not quiet and
+ * `require` (--require-quiet) is set. */
 int ipw_start_check(struct ipw_start_findings *out, struct ipw_source_set *sources,
                     const char *const *servers, bool require, struct ipw_err *err);
 

@@ -1,7 +1,7 @@
-/* run/results.h: what a run's queries came to, earlier sessions' included.
+/* run/results.h: the results of a run's queries, including those of earlier sessions.
  *
- * The rows and sums of the summary, and the joules of the warm-up, kept apart from them.  Booking
- * (run/booking.h) adds to it, and so does a run that goes on (run/resume/sessions.h). */
+ * The rows and sums of the summary, and separately the joules of the warm-up.  Booking
+ * (run/booking.h) adds to it, and so does a resumed run (run/resume/sessions.h). */
 #ifndef IPW_RUN_RESULTS_H
 #define IPW_RUN_RESULTS_H
 
@@ -11,8 +11,8 @@
 struct ipw_results {
     struct ipw_summary summary;
     struct ipw_uncounted warmup; /* of this session */
-    size_t n_answered;           /* queries that came to an answer */
-    size_t n_failed;             /* of this session: without one, by themselves */
+    size_t n_answered;           /* queries with an answer */
+    size_t n_failed;             /* queries of this session that failed by themselves */
 };
 
 void ipw_results_init(struct ipw_results *r);

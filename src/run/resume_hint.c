@@ -9,20 +9,20 @@
 #include "run/resume/sessions.h"
 #include "run/signals.h"
 
-#define SAY "ipw-agent: to go on: %s\n"
+#define SAY "ipw-agent: to continue: %s\n"
 
 static char *command_of(const char *path, bool retry_failed)
 {
     struct ipw_buf out = IPW_BUF(64 * IPW_KIB);
 
     ipw_buf_adds(&out, "ipw-agent resume ");
-    if (path[0] == '-') ipw_buf_adds(&out, "./"); /* no option */
+    if (path[0] == '-') ipw_buf_adds(&out, "./"); /* so that it is not read as an option */
     ipw_text_shell_word(&out, path);
     if (retry_failed) ipw_buf_adds(&out, " --rerun failed");
     return ipw_buf_take(&out, NULL);
 }
 
-/* Has one failed by itself, in this session or an earlier one? */
+/* Whether a query failed by itself, in this session or an earlier one. */
 static bool has_failed(const struct ipw_results *r)
 {
     for (size_t i = 0; i < r->summary.n_outcomes; i++)

@@ -1,9 +1,9 @@
-/* run/resume_hint.h: the command that goes on with a run that stopped, as the last line that is printed.
+/* run/resume_hint.h: the command that continues a stopped run, as the last line of output.
  *
- * Said after a signal, a limit of the run, a server that did not come back, and a disk that failed;
- * by the signal's handler itself where a second signal, or one before the first query, ends the
- * program at once.  `--rerun failed` is part of it where queries failed by themselves, which a plain
- * resume leaves as they are. */
+ * It is printed after a signal, a limit of the run, a lost server, and a disk error.  If a second
+ * signal, or one before the first query, ends the program at once, the signal's handler prints it.
+ * `--rerun failed` is part of it if queries failed by themselves, because a plain resume does not
+ * run them again. */
 #ifndef IPW_RUN_RESUME_HINT_H
 #define IPW_RUN_RESUME_HINT_H
 

@@ -1,4 +1,5 @@
-/* A run from its options to its exit code: the parts are made, joined, used and given back here. */
+/* A run from its options to its exit code: this file creates the parts, joins them, uses them and
+ * frees them. */
 #include "run/run.h"
 
 #include <errno.h>
@@ -142,7 +143,7 @@ static int open_dir(struct run *run, struct ipw_err *err)
     return ipw_manifest_write(&manifest, run->dir, NULL, err);
 }
 
-/* The parts that need the folder are joined: each is handed what it uses. */
+/* Joins the parts that need the folder: each gets what it uses. */
 static int join_parts(struct run *run, struct ipw_err *err)
 {
     const struct ipw_run_options *o = run->o;
@@ -214,7 +215,7 @@ static void start_progress(struct run *run)
     run->ground.sinks.progress = run->progress;
 }
 
-/* The rules of the ledger, and the manifest, should its file be lost. */
+/* The rules of the ledger, and the manifest, in case its file is lost. */
 static void put_run_start(struct ipw_buf *out, const struct run *run)
 {
     struct ipw_buf rules = IPW_BUF(64 * IPW_KIB), text = IPW_BUF(out->max);
@@ -301,8 +302,8 @@ static int run_all(struct run *run, struct ipw_err *err)
     ipw_sensors_wait(&run->sensors, run->dir);
     ipw_baseline_before(&run->baseline, &run->sensors);
     start_progress(run);
-    /* The sensors and their first readings are safe before the session says that it began: its joules
-     * can be told from the files whatever a power cut takes later. */
+    /* Sync the sensors' header and first readings before the session's run_start, so that its
+     * joules can be computed from the files after any power cut. */
     rc = ipw_rundir_sync(run->dir, err);
     if (rc) return rc;
     run->session.start_ns = ipw_now_ns();
@@ -317,18 +318,18 @@ static int run_all(struct run *run, struct ipw_err *err)
     if (!run->ending.stop_signal && !run->ending.err.code)
         ipw_baseline_after(&run->baseline, &run->sensors);
     ipw_sensors_stop(&run->sensors); /* takes one more reading, past the end */
-    emit_end(run);                   /* last: it says how many samples the session has */
+    emit_end(run);                   /* last, because it has the session's number of readings */
     ipw_progress_free(run->progress);
     run->progress = NULL;
-    /* Flush before the summary: run_end must not reach the disk before the lines it closes.  A
-     * failure is met again by the next write. */
+    /* Sync before the summary: run_end must not reach the disk before the lines it closes.  The
+     * next write returns a failure again. */
     ipw_rundir_sync(run->dir, NULL);
     return finish(run, err);
 }
 
 /* ---- the end ---- */
 
-/* Every exit passes here: the lock is given back. */
+/* Every exit passes here, so that the lock is released. */
 static int close_dir(struct run *run, int rc, struct ipw_err *err, char **path)
 {
     int closed;
@@ -341,7 +342,7 @@ static int close_dir(struct run *run, int rc, struct ipw_err *err, char **path)
     return rc ? rc : closed;
 }
 
-/* When the disk failed us: what to do about it.  `path` NULL: there is nothing to go on with. */
+/* The remedy for a disk error.  `path` NULL: there is nothing to continue. */
 static void tell_what_stays(struct ipw_err *err, const char *path)
 {
     size_t n = strlen(err->text);
@@ -352,8 +353,9 @@ static void tell_what_stays(struct ipw_err *err, const char *path)
              full ? ": free some space, then resume" : "");
 }
 
-/* A run without one answer says why in one line, with --quiet too: the exit status says nothing of it,
- * and the table shows the beginning only.  Without --quiet an error was said when it happened. */
+/* A run without any answer prints why in one line, also with --quiet: the exit status does not tell
+ * it, and the table shows only the beginning.  Without --quiet the error was printed when it
+ * happened. */
 static void tell_why_failed(const struct run *run)
 {
     const struct ipw_summary_shown *first = &run->results.summary.unanswered;
@@ -364,22 +366,22 @@ static void tell_why_failed(const struct run *run)
                 known ? first->error : first->outcome);
 }
 
-/* A write beyond a file size limit is an error like a full disk, not the end of the program.  And a
- * run in a debugger, the only one that may leave an image of its memory (main.c), leaves none that
- * holds keys: RLIMIT_CORE is not looked at when cores go to a program, the filter (which mappings
- * are dumped: none) is. */
+/* A write beyond a file size limit becomes an error like a full disk, instead of the end of the
+ * program. A run in a debugger, the only run that can write a core file (main.c), writes one
+ * without memory, because it contains keys.  The filter of dumped mappings (none) is set for this:
+ * RLIMIT_CORE has no effect when cores go to a program. */
 static void guard_process(void)
 {
     int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
 
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    if (fd < 0) return; /* a kernel without it, or closed already */
+    if (fd < 0) return; /* an old kernel, or closed already */
     if (write(fd, "0", 1) != 1) ipw_log(IPW_LOG_DEBUG, "the core filter cannot be set");
     close(fd);
 }
 
-/* Of runs that were killed, this one's earlier sessions among them. */
+/* Removes workspaces of killed runs, including earlier sessions of this run. */
 static void sweep_workspaces(void)
 {
     struct ipw_workspaces_left left;
@@ -406,7 +408,7 @@ static void release(struct run *run)
     ipw_connection_close(&run->connection);
     ipw_web_free(run->web);
     if (run->loop) {
-        ipw_loop_run(run->loop); /* children are reaped, handles closed */
+        ipw_loop_run(run->loop); /* reaps children and closes handles */
         ipw_loop_free(run->loop);
     }
     ipw_workspaces_remove(&run->workspaces);
@@ -414,14 +416,14 @@ static void release(struct run *run)
     free(run->tools);
 }
 
-/* The exit code of a run that came to its end, in whatever way. */
+/* The exit code of a run, regardless of how it ended. */
 static int exit_code_of(const struct run *run)
 {
     if (run->ending.stop_signal) return 128 + run->ending.stop_signal;
     if (run->limits.reached && !run->results.n_failed)
-        return IPW_EXIT_OK; /* ended as it was told to, before anything went wrong */
+        return IPW_EXIT_OK; /* ended on request, before any error */
     if (run->nothing_left || run->results.n_answered) return IPW_EXIT_OK;
-    tell_why_failed(run); /* not one query came to an answer */
+    tell_why_failed(run); /* no query has an answer */
     return IPW_EXIT_FAILED;
 }
 

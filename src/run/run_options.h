@@ -1,8 +1,8 @@
-/* run/run_options.h: what the command line says about a run.
+/* run/run_options.h: the options of a run.
  *
- * Plain values, in groups by the part that they are for; the rows that fill them are in
- * app/cmd_run.c.  ipw_run_options_init() sets what `run` does without any option.  Nothing is
- * written into them once the command line is read, and all strings are borrowed from it. */
+ * Plain values, grouped by the part that uses them; app/cmd_run.c has the rows that fill them.
+ * ipw_run_options_init() sets the defaults.  They do not change after the command line is read, and
+ * all strings are borrowed from it. */
 #ifndef IPW_RUN_RUN_OPTIONS_H
 #define IPW_RUN_RUN_OPTIONS_H
 
@@ -16,7 +16,7 @@
 #include "run/server_options.h"
 
 struct ipw_agent_options {
-    const char *tools; /* names with commas between; NULL: the agent's own */
+    const char *tools; /* names separated by commas; NULL: the agent's own */
     int64_t max_turns, seed, max_tokens, lua_cpu_ns;
     size_t lua_memory_bytes;
     double temperature;

@@ -1,4 +1,4 @@
-/* Before a run: each stage finds what can be wrong before the run's folder is made. */
+/* Before a run: each stage detects its errors before the run's folder is created. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static int check_options(struct run *run, struct ipw_err *err)
     return rc;
 }
 
-/* A run that was begun before is locked before anything of it is read. */
+/* A run that is resumed is locked before any of its files is read. */
 static int lock_earlier(struct run *run, struct ipw_err *err)
 {
     int rc;
@@ -69,7 +69,7 @@ static int load_agent(struct run *run, struct ipw_err *err)
     return rc;
 }
 
-/* Is it the same run that was begun?  `connected`: the server is known, too. */
+/* Compares the run with the one that is resumed.  `connected`: the server is known as well. */
 static int check_same(struct run *run, bool connected, struct ipw_err *err)
 {
     struct ipw_manifest manifest = ipw_run_manifest(run);
@@ -182,7 +182,8 @@ static int settle(struct run *run, struct ipw_err *err)
     return rc;
 }
 
-/* In this order; the exit code that a failure of the stage has, and one error that has another. */
+/* The stages, in this order; the exit code of a stage's failure, and one error with another exit
+ * code. */
 static const struct {
     int (*prepare)(struct run *run, struct ipw_err *err);
     int exit_code, special, special_exit_code;

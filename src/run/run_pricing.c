@@ -66,7 +66,7 @@ double ipw_pricing_event(const struct ipw_pricing *p, struct ipw_event *e)
     if (p->free) {
         usd = most = 0;
     } else {
-        /* The name that was asked for is the one that a user prices; servers answer with others. */
+        /* Users set the price of the requested name; servers answer with other names. */
         price = find(p, f->asked, &in);
         if (!price) price = find(p, f->model, &in);
         if (!price) return NAN;

@@ -1,6 +1,6 @@
-/* run/run_priv.h: the whole run, for run.c and run_prepare.c alone.
+/* run/run_priv.h: the whole run, internal to run.c and run_prepare.c.
  *
- * The parts that run.c joins.  No part includes this: each is handed what it uses. */
+ * The parts that run.c joins.  No part includes this header: each gets what it uses. */
 #ifndef IPW_RUN_RUN_PRIV_H
 #define IPW_RUN_RUN_PRIV_H
 
@@ -11,25 +11,25 @@
 
 struct run {
     const struct ipw_run_options *o;
-    const char *agent_name; /* as the command line has it */
+    const char *agent_name; /* as on the command line */
     char *command;
     struct ipw_origin *origin;
     struct ipw_loop *loop;
     struct ipw_agent_info agent;
     struct ipw_agent_config config;
-    char *tools_text; /* --tools, cut at its commas */
+    char *tools_text; /* --tools, split at its commas */
     const char **tools;
     struct ipw_dataset *cases;
     char selection_sha256[65];
 
     struct ipw_connection connection;
     struct ipw_server_watch servers;
-    struct ipw_web *web; /* of scripts; NULL: none is granted */
+    struct ipw_web *web; /* of scripts; NULL: web requests are not allowed */
     struct ipw_pricing pricing;
     struct ipw_sensors sensors;
     struct ipw_baseline baseline;
     struct ipw_run_limits limits;
-    struct ipw_workspaces workspaces; /* holds the queries' own; made when needed */
+    struct ipw_workspaces workspaces; /* of the queries; created when needed */
 
     struct ipw_rundir *dir;
     struct ipw_redactor redactor; /* of --no-content */
@@ -50,10 +50,10 @@ struct run {
     struct ipw_progress *progress;
 };
 
-/* run_prepare.c: up to the run's folder.  Returns the exit code; the error is that of the stage that
- * failed. */
+/* run_prepare.c: everything up to the run's folder.  Returns the exit code and the error of the
+ * stage that failed. */
 int ipw_run_prepare(struct run *run, struct ipw_err *err);
-/* What the manifest is written from, as of now. */
+/* The values for the manifest at this moment. */
 struct ipw_manifest ipw_run_manifest(const struct run *run);
 /* The parts report; ud is the run. */
 void ipw_run_sampled(void *ud);

@@ -18,7 +18,7 @@ void ipw_schedule_step_soon(struct ipw_schedule *s)
 
 static void cancel_all(struct ipw_schedule *s, enum ipw_query_stop how)
 {
-    /* A cancelled query may end at once and leave the list. */
+    /* A cancelled query can end at once and leave the list. */
     for (struct ipw_query *q = s->active, *next; q; q = next) {
         next = q->next;
         ipw_query_cancel(q, how);
@@ -130,7 +130,7 @@ static void script_slow(void *ud, const struct ipw_stuck_watch_stall *stall)
             stall->seconds, stall->where[0] ? ", at " : "", stall->where);
 }
 
-/* No other query gets its turn any more.  What is done is on disk, and stays. */
+/* No other query can continue.  Finished queries are on disk. */
 static void script_stuck(void *ud, const struct ipw_stuck_watch_stall *stall)
 {
     const struct ipw_schedule *s = ud;
@@ -150,12 +150,13 @@ static void script_stuck(void *ud, const struct ipw_stuck_watch_stall *stall)
     event.payload_len = data.len;
     ipw_rundir_event(dir, &event);
     ipw_rundir_flush(dir, NULL);
-    ipw_say("query %s is stuck in one Lua call for %.0f s%s%s: the run is given up", stall->who,
-            stall->seconds, stall->where[0] ? ", at " : "", stall->where);
+    ipw_say(
+        "query %s: one Lua call has run for %.0f s%s%s; aborting the run. Use resume to continue.",
+        stall->who, stall->seconds, stall->where[0] ? ", at " : "", stall->where);
     _exit(IPW_EXIT_FAILED);
 }
 
-/* ---- the run of them ---- */
+/* ---- running the queries ---- */
 
 int ipw_schedule_run(struct ipw_schedule *s)
 {

@@ -1,9 +1,9 @@
-/* run/schedule.h: admission of queries, and the end of them.
+/* run/schedule.h: admits queries and ends them.
  *
- * Owns the queries in flight: begins as many as there is room for, frees agents outside of their
- * callbacks, and cuts everything when the run has to end (a limit of the run, a signal, a server
- * that is lost, a failure).  Signals are answered here, and scripts that are stuck in C.  Borrows the
- * parts that it asks: the plan, the ground of the queries, booking, durable writing, the limits. */
+ * Owns the queries in flight.  It begins queries while there is room, frees agents outside of their
+ * callbacks, and ends all queries when the run must end (a limit of the run, a signal, a lost
+ * server, an error).  It handles signals, and scripts that are stuck in C.  Borrows the parts that
+ * it uses: the plan, the queries' shared parts, booking, durable writing, the limits. */
 #ifndef IPW_RUN_SCHEDULE_H
 #define IPW_RUN_SCHEDULE_H
 
@@ -23,16 +23,16 @@ struct ipw_schedule {
 
     struct ipw_query *active; /* in flight */
     struct ipw_query *over;   /* agents to free outside their callbacks */
-    struct ipw_defer *step;   /* the next step is on its way */
-    struct ipw_timer *grace;  /* after the first signal: until turns are cut */
+    struct ipw_defer *step;   /* the next step is scheduled */
+    struct ipw_timer *grace;  /* after the first signal: until queries are ended */
 };
 
-/* Returns when every query is safe, or the run stopped. */
+/* Returns when every query is safe, or when the run has stopped. */
 int ipw_schedule_run(struct ipw_schedule *s);
 void ipw_schedule_step_soon(struct ipw_schedule *s);
-/* A query is over: its ground tells it. */
+/* A query has ended, as its callback reports. */
 void ipw_schedule_over(struct ipw_schedule *s, struct ipw_query *q);
-/* Stops the run; the first failure counts. */
+/* Stops the run; the first error counts. */
 void ipw_schedule_fail(struct ipw_schedule *s, const struct ipw_err *err);
 
 #endif

@@ -1,8 +1,7 @@
-/* run/script_options.h: what the command line says about scripts: where they are looked for and what
- * they may do.
+/* run/script_options.h: the options of scripts: their folders and their rights.
  *
- * Every command that loads Lua has these rows in its option table, under "Scripts and safety", and calls
- * ipw_script_options_apply() before it opens a state. */
+ * Every command that loads Lua has these rows in its option table, under "Scripts and safety", and
+ * calls ipw_script_options_apply() before it opens a state. */
 #ifndef IPW_RUN_SCRIPT_OPTIONS_H
 #define IPW_RUN_SCRIPT_OPTIONS_H
 
@@ -26,14 +25,14 @@ struct ipw_script_options {
 /* Rows of an option table, for a struct ipw_script_options. */
 extern const struct ipw_opt ipw_script_option_rows[];
 
-/* The --path folders as the floors below take them. */
+/* The --path folders in the form that the floors below take. */
 const char *const *ipw_script_paths(const struct ipw_script_options *o);
 struct ipw_quota ipw_script_quota(const struct ipw_script_options *o);
 /* What scripts may do by these options, but for web requests: `web` and `may_fetch` are the caller's.
  * The lists stay the options' own. */
 void ipw_script_grants(struct ipw_host_grants *out, const struct ipw_script_options *o);
 void ipw_script_options_apply(const struct ipw_script_options *o);
-/* What ipw.http works with; NULL under --no-web. */
+/* The web settings of ipw.http; NULL with --no-web. */
 struct ipw_web *ipw_script_web(const struct ipw_script_options *o, struct ipw_loop *loop,
                                const char *cacert);
 void ipw_script_options_release(struct ipw_script_options *o);

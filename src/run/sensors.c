@@ -48,7 +48,7 @@ static int open_set(struct ipw_sensors *s, struct ipw_err *err)
     return rc;
 }
 
-/* Where nothing reads the processors, a model says what they may draw: beside a null, in no total. */
+/* If no sensor reads the processors, a model estimates their energy, in no total. */
 static void add_estimate(struct ipw_sensors *s)
 {
     const char *const *telemetry = (const char *const *)s->o->telemetry.items;
@@ -77,7 +77,7 @@ static void add_why(struct ipw_sensors *s, const char *who, const char *text)
              text);
 }
 
-/* A source that is there and lacks a part of a domain knows best why that has no sum. */
+/* An existing source that lacks a part of a domain has the best reason for the missing sum. */
 static void give_sources_reasons(struct ipw_sensors *s)
 {
     const struct ipw_source_set *set = &s->sources;
@@ -111,7 +111,7 @@ static void give_reasons(struct ipw_sensors *s)
         bool missed = false;
 
         if (v->code == IPW_OK || v->code == IPW_EEXISTS) continue;
-        if (v->code == IPW_EUNSUPPORTED) continue; /* it is not in this machine: no news */
+        if (v->code == IPW_EUNSUPPORTED) continue; /* not in this machine, as expected */
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
             if (set->basis[d][0] || !(v->domains >> d & 1)) continue;
             missed |= d != IPW_DOMAIN_MACHINE || set->n == (s->model_source != NULL);
@@ -122,7 +122,7 @@ static void give_reasons(struct ipw_sensors *s)
     }
 }
 
-/* Names the model, wherever the reasons for what is missing are told. */
+/* Names the model, wherever the reasons for missing sensors are printed. */
 static void name_model(struct ipw_sensors *s)
 {
     size_t used = strlen(s->energy_note);
@@ -133,8 +133,8 @@ static void name_model(struct ipw_sensors *s)
              s->model_source->channels[0].device);
 }
 
-/* The model is elsewhere: where its machine is read this machine's channels are in no sum, nor are
- * its boards ever, so the basis does not name them. */
+/* The model is on another machine.  If that machine's sensors are read, this machine's channels are
+ * in no sum, and its GPUs never are, so the basis does not name them. */
 static void name_no_local_channels(struct ipw_source_set *set)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {

@@ -1,5 +1,5 @@
-/* run/sensors_priv.h: between the two halves of run/sensors.h: opening and reading the sensors
- * (sensors.c), and noting what happens to them while the run goes on (sensors_watch.c). */
+/* run/sensors_priv.h: shared by sensors.c (opens and reads the sensors) and sensors_watch.c (notes
+ * what happens to them during a run). */
 #ifndef IPW_RUN_SENSORS_PRIV_H
 #define IPW_RUN_SENSORS_PRIV_H
 
@@ -9,8 +9,8 @@
 void ipw_sensors_gap(void *ud, const struct ipw_sampler_gap *gap);
 void ipw_sensors_loss(void *ud, const struct ipw_sampler_loss *loss);
 void ipw_sensors_watch_start(struct ipw_sensors *s);
-/* The ledger has taken the row: which counters have stood still for too long, and which move again, is
- * noted (IPW_NOTE_STUCK). */
+/* The ledger has taken the row: notes which counters have stood still for too long, and which move
+ * again (IPW_NOTE_STUCK). */
 void ipw_sensors_watch_row(struct ipw_sensors *s, const struct ipw_sampler_row *row);
 void ipw_sensors_watch_clocks(struct ipw_sensors *s);
 

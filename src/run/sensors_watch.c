@@ -1,4 +1,4 @@
-/* What happens to the sensors while a run goes on, noted in its events: see run/sensors_priv.h. */
+/* Notes what happens to the sensors during a run: see run/sensors_priv.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,13 @@
 #include "json/write.h"
 #include "run/sensors_priv.h"
 
-#define STUCK_TOLD_NS (5 * IPW_NS_PER_S) /* nothing has come to stand in by then */
+#define STUCK_TOLD_NS (5 * IPW_NS_PER_S) /* by then no gauge has replaced it */
 
-/* A counter that stands still for longer than it should. */
+/* A counter that has not changed for longer than expected. */
 struct ipw_stuck {
-    int64_t value;    /* as last read */
-    int64_t since_ns; /* 0: it moves */
-    bool over, told;  /* its gauge stands in; the user knows */
+    int64_t value;    /* last value */
+    int64_t since_ns; /* 0: it changes */
+    bool over, told;  /* its gauge has replaced it; the user was told */
 };
 
 /* ---- notes in the run's events ---- */
@@ -34,8 +34,8 @@ static struct ipw_jw *begin(struct note *n)
     return &n->w;
 }
 
-/* What happens before the run_start is written after it, and read back from there: it names the rows
- * that came before it.  What happens after the run_end belongs to no run. */
+/* An event before run_start is written after it and says which rows came before it, so that the
+ * ledger can be recomputed.  An event after run_end belongs to no run. */
 static void end(struct note *n, struct ipw_sensors *s, const char *name)
 {
     struct ipw_event event = {.kind = IPW_EV_NOTE,
@@ -92,8 +92,8 @@ static void tell_loss(struct ipw_sensors *s, const struct ipw_channel *c,
     snprintf(s->loss_note + used, sizeof s->loss_note - used, "%s%s was %s %s", used ? "; " : "",
              c->name, loss->back ? "back" : "lost", when);
     if (loss->back)
-        ipw_log(IPW_LOG_WARN, "%s is back: it counts anew, what it drew meanwhile is not known",
-                c->name);
+        ipw_log(IPW_LOG_WARN,
+                "%s is back. Its counter restarted; the energy of the gap is unknown.", c->name);
     else
         ipw_log(IPW_LOG_WARN, "%s is lost: no %s energy is known from here on (%s)", c->name,
                 ipw_domain_name(c->domain), ipw_feed_loss_reason(c->domain));
@@ -117,9 +117,9 @@ void ipw_sensors_loss(void *ud, const struct ipw_sampler_loss *loss)
     if (c->in_sum) tell_loss(s, c, loss);
 }
 
-/* ---- counters that stand still in mid-run ---- */
+/* ---- counters that stand still during a run ---- */
 
-/* What stands in for a dead counter: its device's gauge. */
+/* The gauge of the same device, which replaces a dead counter. */
 static const char *stand_in(const struct ipw_sensors *s, size_t source, size_t channel)
 {
     size_t first = ipw_source_set_first(&s->sources, source);
@@ -165,7 +165,7 @@ static void tell_stuck(struct ipw_sensors *s, const struct ipw_channel *c, int64
     ipw_log(IPW_LOG_WARN, "%s %s: %s", c->name, when, then);
 }
 
-/* The ledger judges it by the rows (ledger RUN comes to the same by them); here it is only told. */
+/* Only a note: the ledger judges the counter by the rows, and `ledger RUN` does so again. */
 static void watch_counter(struct ipw_sensors *s, size_t source, size_t channel, int64_t t_ns,
                           int64_t value)
 {
@@ -208,7 +208,7 @@ void ipw_sensors_watch_row(struct ipw_sensors *s, const struct ipw_sampler_row *
     }
 }
 
-/* The record has what was found before the run (run/quiet_check.h). */
+/* What was found before the run is noted as well (run/quiet_check.h). */
 void ipw_sensors_watch_start(struct ipw_sensors *s)
 {
     int64_t now = ipw_now_ns();

@@ -65,7 +65,7 @@ static int read_header(struct ipw_net_borrowed *b, const char *text, struct ipw_
     return 0;
 }
 
-/* The client checks it too, but does not know what the option is called. */
+/* The client also checks this, but does not know the option's name. */
 static int check_body(const char *body, struct ipw_err *err)
 {
     struct ipw_json *doc = NULL;
@@ -75,7 +75,7 @@ static int check_body(const char *body, struct ipw_err *err)
         rc = ipw_fail(err, IPW_EINVAL, "expected a JSON object");
     ipw_json_free(doc);
     if (!rc) return 0;
-    err->code = IPW_EINVAL; /* wrong usage, whatever is wrong with it */
+    err->code = IPW_EINVAL; /* wrong usage, regardless of the cause */
     return ipw_err_prefix(err, "--body");
 }
 

@@ -1,4 +1,4 @@
-/* run/server_options.h: how a run talks to its model servers.
+/* run/server_options.h: the options of a run's model servers.
  *
  * The options of connections, deadlines, addresses and request bodies (a block of the run's option
  * table), and how they fill the options of a client.  Plain values. */
@@ -16,9 +16,9 @@ struct ipw_net_options {
     bool adaptive, retry_cut, insecure_key;
 };
 
-struct ipw_connect_options { /* which server, and how patient the run is with it */
+struct ipw_connect_options { /* the server, and how long the run waits for it */
     const char *model;       /* NULL: the server's first */
-    const char *api_key_env; /* the variable that holds the key; NULL: OPENAI_API_KEY */
+    const char *api_key_env; /* the variable with the key; NULL: OPENAI_API_KEY */
     struct ipw_net_options net;
     int64_t max_retries, server_failures, server_wait_ns;
 };
@@ -26,12 +26,12 @@ struct ipw_connect_options { /* which server, and how patient the run is with it
 /* Rows of an option table, for a struct ipw_net_options. */
 extern const struct ipw_opt ipw_net_option_rows[];
 
-/* What a client's options borrow until the client is made. */
+/* Memory that a client's options borrow until the client is created. */
 struct ipw_net_borrowed {
     struct ipw_http_header *headers;
     char **texts; /* of the headers */
     size_t n;
-    bool secret; /* one came from the environment */
+    bool secret; /* one of them came from the environment */
 };
 int ipw_net_fill(struct ipw_llm_options *out, struct ipw_net_borrowed *borrowed,
                  const struct ipw_net_options *options, struct ipw_err *err);

@@ -61,7 +61,7 @@ static void servers_away(void *ud, enum ipw_llm_away what, double away_s, const 
                 ipw_ns_to_s(w->server_wait_ns), why);
         break;
     case IPW_LLM_BACK:
-        ipw_log(IPW_LOG_WARN, "the server answers again after %.1f s: the run goes on", away_s);
+        ipw_log(IPW_LOG_WARN, "the server answers again after %.1f s; the run continues", away_s);
         break;
     case IPW_LLM_LOST:
         snprintf(text, sizeof text, "no server came back within %.3g s: the run stops: %s",
@@ -95,8 +95,8 @@ void ipw_server_watch_start(struct ipw_server_watch *w)
     ipw_llm_on_away(w->llm, servers_away, w);
 }
 
-/* With --adaptive a query begins when its first request could: while the others' tools run, the
- * server is not to be idle. */
+/* With --adaptive a query begins when its first request can be sent, so that the server is not idle
+ * while the tools of other queries run. */
 bool ipw_server_watch_room(const struct ipw_server_watch *w)
 {
     if (w->n_queries >= most_queries(w) || ipw_llm_away_s(w->llm) > 0) return false;
@@ -120,7 +120,7 @@ void ipw_server_query_asks(struct ipw_server_watch *w, struct ipw_server_query *
 void ipw_server_query_end(struct ipw_server_watch *w, struct ipw_server_query *q)
 {
     w->n_queries--;
-    ipw_server_query_asks(w, q); /* it will not any more */
+    ipw_server_query_asks(w, q); /* it will send no more */
 }
 
 static void adapt(struct ipw_server_watch *w, const struct ipw_lm_facts *f, int64_t t_ns)
@@ -153,7 +153,7 @@ static void adapt(struct ipw_server_watch *w, const struct ipw_lm_facts *f, int6
     ipw_buf_release(&data);
 }
 
-/* ---- what a reply shows ---- */
+/* ---- signs in a reply ---- */
 
 static void say_wait(struct ipw_server_watch *w, const struct ipw_server_query *q,
                      const struct ipw_lm_facts *f)
@@ -165,7 +165,7 @@ static void say_wait(struct ipw_server_watch *w, const struct ipw_server_query *
         w->said_loading_ns = loading_ns;
         ipw_log(IPW_LOG_WARN, "the server is loading its model: the run waits for it");
     }
-    /* Short waits are nobody's worry. */
+    /* Short waits are not reported. */
     ipw_log(s >= 2 ? IPW_LOG_WARN : IPW_LOG_INFO, "query %s: %s; next try in %.3g s", q->id,
             f->error ? f->error : "failed", s);
 }
@@ -183,8 +183,8 @@ static void check_length(struct ipw_server_watch *w, const struct ipw_server_que
     w->said_length = true;
 }
 
-/* Ollama drops the oldest messages without a word: the only sign is a prompt that counts fewer
- * tokens than the one before, though it holds more. */
+/* Ollama silently drops the oldest messages.  The only sign is a prompt that counts fewer tokens
+ * than the one before, although it has more messages. */
 static void check_prompt(struct ipw_server_watch *w, struct ipw_server_query *q,
                          const struct ipw_lm_facts *f)
 {

@@ -14,18 +14,18 @@ static struct {
     struct ipw_wakeup *wakeup;
     void (*stop)(void *ud, int signum);
     void *ud;
-    volatile sig_atomic_t first;   /* the number of the first that came; 0: none */
+    volatile sig_atomic_t first;   /* number of the first signal; 0: none */
     volatile sig_atomic_t watched; /* the loop is told of it */
-    /* The last line; one of two, which are ready before a handler looks at them. */
+    /* The last line.  One of two texts, which are complete before a handler reads them. */
     char words[2][PATH_MAX + 128];
     volatile sig_atomic_t n_words[2], which;
     bool told;
     bool ours[N_SIGNALS];
 } state;
 
-/* In signal context.  The loop may be busy, or wait for a disk that does not answer: the second
- * signal does not depend on it.  Children die with us; what is half written is cut back by the next
- * session. */
+/* In signal context.  The loop may be busy, or wait for a disk that does not answer, so the second
+ * signal does not depend on it.  Child processes end with this one.  The next session cuts
+ * half-written lines. */
 static void on_signal(int signum)
 {
     int errnum = errno;
@@ -82,7 +82,7 @@ void ipw_signals_words(const char *words, const char *other_words)
     for (int i = 0; i < 2; i++) {
         size_t n = strlen(texts[i]);
 
-        if (n >= sizeof state.words[i]) return; /* no path is as long */
+        if (n >= sizeof state.words[i]) return; /* no path is that long */
         memcpy(state.words[i], texts[i], n);
         state.n_words[i] = (sig_atomic_t)n;
     }
@@ -102,7 +102,7 @@ void ipw_signals_start(struct ipw_loop *loop, void (*stop)(void *ud, int signum)
     take_over();
 }
 
-/* From here on they end the program as at its start, with the last words where there are some. */
+/* From here on signals end the program as at its start, after the last words if there are any. */
 void ipw_signals_end(void)
 {
     state.watched = false;

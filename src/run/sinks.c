@@ -8,7 +8,7 @@ struct passing {
     const struct ipw_sinks *run;
     struct ipw_query_sinks *query;
     struct ipw_event *event;
-    double most_usd; /* the most that it can have cost; NAN: nobody knows */
+    double most_usd; /* the highest possible cost; NAN: unknown */
 };
 
 static void to_sensors(struct passing *p) { ipw_sensors_mark(p->run->sensors, p->event); }
@@ -50,14 +50,14 @@ static void to_limits(struct passing *p)
     ipw_query_limits_event(&p->query->limits, p->event, p->most_usd);
 }
 
-/* The order, and why:
- *   sensors   first: the counters are read as close to the edge of the phase as can be;
- *   pricing   writes the cost into the event, so it comes before all who keep or read the event;
- *   record    before the ledger: the file has events and samples in the order in which the ledger
- *             took them, and `ledger RUN` comes to the same figures by it;
+/* The order and its reasons:
+ *   sensors   first: the counters are read as close to the edge of the phase as possible;
+ *   pricing   writes the cost into the event, so before all that store or read the event;
+ *   record    before the ledger: the file has events and readings in the order in which the ledger
+ *             took them, so that `ledger RUN` gets the same values from it;
  *   ledger    before the limits: a limit of energy asks it about the query as of this event;
  *   turns, progress, servers, origin: independent of each other;
- *   limits    last: they may end the query, which all others have to have heard of by then. */
+ *   limits    last: they can end the query, and all others must have seen the event by then. */
 static void (*const sinks[])(struct passing *) = {
     to_sensors,  to_pricing, to_record, to_ledger, to_turns,
     to_progress, to_servers, to_origin, to_limits,

@@ -1,8 +1,8 @@
-/* run/sinks.h: each event of a query passes here, on its way to all who want to know.
+/* run/sinks.h: passes each event of a query to all parts that take events.
  *
- * struct ipw_sinks are the run's parts that take events, struct ipw_query_sinks is what they keep of
- * one query.  ipw_sinks_take() hands an event to them one by one; the order, and why it is that one,
- * is written in sinks.c. */
+ * struct ipw_sinks has the run's parts that take events; struct ipw_query_sinks has their state for
+ * one query.  ipw_sinks_take() passes an event to them one by one; sinks.c has the order and its
+ * reasons. */
 #ifndef IPW_RUN_SINKS_H
 #define IPW_RUN_SINKS_H
 
@@ -25,7 +25,7 @@ struct ipw_sinks {
 
 struct ipw_query_sinks {
     int32_t query;                  /* its number in the run */
-    struct ipw_turn_builder *turns; /* NULL once they are written */
+    struct ipw_turn_builder *turns; /* NULL after its line was written */
     struct ipw_server_query server;
     struct ipw_query_limits limits;
     struct ipw_seat seat;

@@ -28,7 +28,7 @@ const char *ipw_workspace_make(char **path, const char *folder, int32_t query)
     return NULL;
 }
 
-/* A copy for the tools to read: nothing that must survive a crash, so it is not synced. */
+/* A copy for the tools.  It need not survive a crash, so it is not synced. */
 static int write_copy(const char *path, const char *bytes, size_t n, struct ipw_err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -1,4 +1,4 @@
-/* run/workspace.h: the folder of one query, where its tools read and write. */
+/* run/workspace.h: the folder of one query, whose files its tools read and write. */
 #ifndef IPW_RUN_WORKSPACE_H
 #define IPW_RUN_WORKSPACE_H
 
@@ -11,7 +11,7 @@ const char *ipw_workspace_make(char **path, const char *folder, int32_t query);
 /* Copies the attachments of the case into the folder, which is asked for when there is one. */
 int ipw_workspace_fill(const char *(*folder)(void *ud), void *ud, const struct ipw_case *c,
                        struct ipw_err *err);
-/* Takes the folder away with whatever the tools left in it; links are removed, not followed. */
+/* Removes the folder with everything in it; links are removed, not followed. */
 void ipw_workspace_remove(const char *folder);
 
 #endif

@@ -62,7 +62,7 @@ struct sweep {
 
 static void walk(struct sweep *s, int fd, int depth);
 
-/* A tool may have taken its owner the right to read a folder. */
+/* A tool can have removed its owner's right to read a folder. */
 static int open_folder(int parent, const char *name, bool remove)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), at;
@@ -96,7 +96,7 @@ static void walk_entry(struct sweep *s, int parent, const char *name, int depth)
         ipw_log(IPW_LOG_DEBUG, "%s: %s", name, strerror(errno));
 }
 
-/* What is in the folder, which is closed; the owner's mark stays. */
+/* Removes the content of the folder and closes it; the owner's mark stays. */
 static void walk(struct sweep *s, int fd, int depth)
 {
     DIR *dir = fdopendir(fd);
@@ -114,7 +114,7 @@ static void walk(struct sweep *s, int fd, int depth)
     closedir(dir);
 }
 
-/* The mark goes last: until then the folder is one that is known to be nobody's. */
+/* The mark is removed last: until then the folder is known to have no owner. */
 static int64_t empty(int root, const char *name, int folder, bool remove)
 {
     struct stat st;
@@ -150,9 +150,10 @@ void ipw_workspaces_remove(struct ipw_workspaces *w)
     *w = IPW_WORKSPACES_NONE;
 }
 
-/* ---- whose is it? ---- */
+/* ---- owners of folders ---- */
 
-/* The lock of the folder's mark, when its process is gone; -1: it lives, or is not known to be ours. */
+/* The lock of the folder's mark, if its process has ended; -1: it lives, or the folder may not be
+ * ours. */
 static int take_mark(int folder)
 {
     struct stat st;
@@ -168,7 +169,7 @@ static int take_mark(int folder)
     return -1;
 }
 
-/* Ours by name, user and mode, but no process ever marked it. */
+/* Ours by name, user and mode, but without an owner's mark. */
 static bool is_old(int folder)
 {
     struct stat st;

@@ -200,10 +200,9 @@ static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
     if (cases->n) qsort(sorted, cases->n, sizeof *sorted, by_id);
     for (size_t i = 1; i < cases->n && !rc; i++)
         if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0)
-            rc =
-                ipw_fail(err, IPW_EPARSE, "%s: the id \"%.80s\" is record %lld's and record %lld's",
-                         cases->options->dataset, sorted[i]->id, (long long)sorted[i - 1]->number,
-                         (long long)sorted[i]->number);
+            rc = ipw_fail(err, IPW_EPARSE, "%s: tasks %lld and %lld have the same id \"%.80s\"",
+                          cases->options->dataset, (long long)sorted[i - 1]->number,
+                          (long long)sorted[i]->number, sorted[i]->id);
     free(sorted);
     return rc;
 }

@@ -195,7 +195,8 @@ static void web_done(void *ud, const struct ipw_web_result *r)
     if (r->code == IPW_EPERM && r->error && !strstr(r->error, "--web")) {
         const char *host = find_host(r->url);
         size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
-        ipw_fail(&op->err, IPW_EPERM, "%s (--web-allow %.*s lets it in)", r->error, (int)n, host);
+        ipw_fail(&op->err, IPW_EPERM, "%s (use --web-allow %.*s to allow it)", r->error, (int)n,
+                 host);
     } else if (r->code) {
         ipw_fail(&op->err, r->code, "%s", r->error ? r->error : "failed");
     }
@@ -246,7 +247,7 @@ static int web_finish(lua_State *L, struct ipw_op *base)
         return lua_error(L);
     }
     if (op->cut)
-        return luaL_error(L, "the record left out some of the %d bytes that this replay needs",
+        return luaL_error(L, "the saved run left out some of the %d bytes that this replay needs",
                           (int)op->body_len);
     if (op->code) {
         lua_pushnil(L);

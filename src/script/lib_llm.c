@@ -460,7 +460,7 @@ static int llm_chat(lua_State *L)
 
     lua_settop(L, 1);
     ipw_fields_take(L, 1, "llm.chat", fields, false);
-    if (!host || !host->model.llm) return luaL_error(L, "llm.chat: there is no model here");
+    if (!host || !host->model.llm) return luaL_error(L, "llm.chat: there is no model");
     op = ipw_op_new(L, sizeof *op, chat_cancel, chat_finish, chat_release);
     op->host = host;
     op->inside = ipw_task_in_tool(ipw_vm_of(L));

@@ -104,7 +104,7 @@ static char *allowed_path(const struct ipw_host *host, const char *path, struct 
     bool inside = false;
 
     if (path[0] != '/' && !workspace) {
-        ipw_fail(err, IPW_EPERM, "%s: there is no workspace here", path);
+        ipw_fail(err, IPW_EPERM, "%s: there is no workspace", path);
         return NULL;
     }
     whole = path[0] == '/' ? ipw_strdup(path) : ipw_asprintf("%s/%s", workspace, path);
@@ -129,8 +129,7 @@ static char *allowed_path(const struct ipw_host *host, const char *path, struct 
     }
     free(whole);
     if (inside) return real;
-    ipw_fail(err, IPW_EPERM, "%s: neither in the workspace nor below a folder that --read names",
-             path);
+    ipw_fail(err, IPW_EPERM, "%s: not in the workspace. Allow its folder with --read DIR.", path);
     free(real);
     return NULL;
 }

@@ -174,7 +174,7 @@ static void push_value(lua_State *L, const struct ipw_json *node)
             lua_rawseti(L, -2, ++i);
         }
     } else {
-        luaL_error(L, "the record left out %d bytes that this replay needs",
+        luaL_error(L, "the saved run left out %d bytes that this replay needs",
                    (int)ipw_json_int(ipw_json_get(node, "left_out"), 0));
     }
 }

@@ -234,9 +234,9 @@ int ipw_search_fail(lua_State *L, const char *name)
         bool lua_paths = usual.lua_paths;
         ipw_search_allow(true, true);
         if (in_templates(path, sizeof path, usual.cpath, relative))
-            also = " (there is a C module of that name: --allow-native lets it in)";
+            also = " (a C module has this name; use --allow-native to load it)";
         else if (!lua_paths && in_templates(path, sizeof path, usual.path, relative))
-            also = " (Lua's usual folders have it: --lua-path lets them in)";
+            also = " (it is in Lua's usual folders; use --lua-path to search them)";
         ipw_search_allow(lua_paths, false);
     }
     return luaL_error(L,

@@ -400,7 +400,7 @@ static int finish_op(lua_State *L)
     struct ipw_op *op = task ? task->op : NULL;
 
     if (!op || !op->done || op->waiter != L)
-        return luaL_error(L, "what this coroutine waited for is not there any more");
+        return luaL_error(L, "the operation that this coroutine waited for has ended");
     task->op = NULL;
     op->next = vm->finished;
     vm->finished = op;

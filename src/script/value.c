@@ -96,7 +96,7 @@ static int encode_object(struct encoder *e, int idx)
         if (lua_type(L, -2) != LUA_TSTRING) {
             rc = fail_value(e, IPW_EINVAL,
                             "a table with both list elements and named fields, or with keys that "
-                            "are not strings, is no JSON value");
+                            "are not strings, is not a JSON value");
             goto out;
         }
         if (!lua_checkstack(L, 4)) {
@@ -175,10 +175,11 @@ static int encode_table(struct encoder *e, int idx)
             lua_pop(e->L, 1);
             count++;
         }
-        rc = count == n ? encode_list(e, idx, n)
-                        : fail_value(e, IPW_EINVAL,
-                                     "a table with both list elements and named fields is no JSON "
-                                     "value");
+        rc = count == n
+                 ? encode_list(e, idx, n)
+                 : fail_value(e, IPW_EINVAL,
+                              "a table with both list elements and named fields is not a JSON "
+                              "value");
     } else if (has_mark(e->L, idx, &list_key)) {
         rc = ipw_buf_adds(e->out, "[]");
     } else {
@@ -202,7 +203,7 @@ static int encode_value(struct encoder *e, int idx)
         if (lua_isinteger(L, idx))
             return ipw_buf_addf(e->out, "%lld", (long long)lua_tointeger(L, idx));
         if (!isfinite(lua_tonumber(L, idx)))
-            return fail_value(e, IPW_EINVAL, "nan and infinity are no JSON values");
+            return fail_value(e, IPW_EINVAL, "nan and infinity are not JSON values");
         ipw_json_double(e->out, lua_tonumber(L, idx));
         return 0;
     case LUA_TSTRING:
@@ -222,7 +223,7 @@ static int encode_value(struct encoder *e, int idx)
         return 0;
     default: break;
     }
-    return ipw_fail(e->err, IPW_EINVAL, "a %s is no JSON value", luaL_typename(L, idx));
+    return ipw_fail(e->err, IPW_EINVAL, "a %s is not a JSON value", luaL_typename(L, idx));
 }
 
 int ipw_value_encode(lua_State *L, int idx, struct ipw_buf *out, struct ipw_err *err)

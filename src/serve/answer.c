@@ -50,7 +50,7 @@ void ipw_serve_answer_error(struct ipw_serve_answer *out, int status, const char
     ipw_serve_part_end(out, 0);
 }
 
-/* ---- what both kinds of answer hold ---- */
+/* ---- members of both kinds of answer ---- */
 
 static void write_detail(struct ipw_jw *w, const char *key, const char *what, int64_t n)
 {
@@ -211,7 +211,7 @@ static void close_delta(struct ipw_serve_writer *s, struct ipw_jw *w, bool last)
     close_chunk(s, w);
 }
 
-/* Before "tool_calls", and behind "content" and "reasoning_content". */
+/* Before "tool_calls", and after "content" and "reasoning_content". */
 static void put_role(struct ipw_serve_writer *s, struct ipw_jw *w)
 {
     if (!s->has_role) ipw_jw_kstr(w, "role", "assistant");

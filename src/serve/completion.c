@@ -12,7 +12,7 @@ enum { TOKEN_BYTES = 4 };
 
 /* ---- tokens ---- */
 
-/* Bytes of the next token: as many whole characters as fit four bytes, at least one. */
+/* Bytes of the next token: as many whole characters as fit into four bytes, at least one. */
 static size_t token_len(const char *s, size_t n)
 {
     size_t len = 0;
@@ -183,7 +183,8 @@ static int read_calls(struct ipw_chat_reply *out, const struct ipw_json *calls,
             return ipw_fail(err, IPW_ELUA, "the model's calls[%zu].name is not a string",
                             out->n_calls + 1);
         ipw_buf_init(&call->arguments, 16 * IPW_MIB);
-        /* A text goes out as it is, so that a model in Lua can play one that errs. */
+        /* A text is passed on as it is, so that a model in Lua can behave like one that makes
+         * mistakes. */
         if (ipw_json_kind(arguments) == IPW_JSON_STR)
             ipw_buf_add(&call->arguments, ipw_json_str(arguments, ""), ipw_json_str_len(arguments));
         else if (ipw_json_is_null(arguments))
@@ -216,7 +217,7 @@ static void drop_last_call(struct ipw_chat_reply *r)
     ipw_buf_release(&call->arguments);
 }
 
-/* Takes away what lies beyond the limit: whole calls from the end, then text. */
+/* Cuts the reply to the limit: whole calls from the end, then text. */
 static void limit_tokens(struct ipw_chat_reply *r, int64_t most)
 {
     int64_t text = buf_tokens(&r->text), calls = 0;
@@ -315,7 +316,7 @@ void ipw_serve_answer_stream(struct ipw_serve_answer *out, const struct ipw_serv
         const struct ipw_chat_call *call = &reply->calls[i];
         const char *arguments = ipw_buf_str(&call->arguments);
 
-        /* The name is known when its last token is. */
+        /* The name is complete with its last token. */
         token += count_tokens(call->name, strlen(call->name));
         ipw_serve_write_call(&w, i, "", 0, true);
         ipw_serve_part_end_token(out, last_of(token));

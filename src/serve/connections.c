@@ -35,7 +35,7 @@ static void put_newest(struct ipw_connections *t, struct ipw_connection *c)
     t->newest = c;
 }
 
-/* libmicrohttpd reads the end of the connection, and closes it. */
+/* libmicrohttpd then reads the end of the connection and closes it. */
 static void close_oldest_idle(struct ipw_connections *t)
 {
     struct ipw_connection *c = t->oldest;

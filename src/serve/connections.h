@@ -1,10 +1,10 @@
-/* serve/connections.h: a server's open connections, so that idle ones keep nobody out.
+/* serve/connections.h: the open connections of a server, so that idle ones do not block new ones.
  *
- * libmicrohttpd stops accepting when it holds as many connections as it may, and a client that says
- * nothing, or a byte now and then, keeps one for as long as it likes.  A table of these, told of each
- * connection and each request, closes the connection that has been idle the longest when there are
- * more than `most`; one whose request is being answered is never closed.  All calls come from the
- * thread that runs the server. */
+ * libmicrohttpd stops accepting at its maximum of connections, and a client that sends nothing, or
+ * a byte now and then, keeps its connection.  The server tells this table of each connection and
+ * each request.  If there are more than `most`, the table closes the connection that has been idle
+ * longest. It never closes a connection whose request is being answered.  All calls come from the
+ * server's thread. */
 #ifndef IPW_SERVE_CONNECTIONS_H
 #define IPW_SERVE_CONNECTIONS_H
 
@@ -19,7 +19,7 @@ struct ipw_connections {
 /* For MHD_OPTION_NOTIFY_CONNECTION; `table` is a struct ipw_connections. */
 void ipw_connections_notify(void *table, struct MHD_Connection *connection, void **context,
                             enum MHD_ConnectionNotificationCode what);
-/* Its request has been read and is being answered; it has been answered. */
+/* Its request was read and is being answered; it was answered. */
 void ipw_connections_busy(struct MHD_Connection *connection);
 void ipw_connections_idle(struct ipw_connections *table, struct MHD_Connection *connection);
 

@@ -47,7 +47,7 @@ int ipw_serve_recorded_open(struct ipw_serve_recorded **out,
     s->with_failures = options->with_failures;
     if (!rc) rc = ipw_record_lookup_open(&s->record, options->run, options->with_failures, err);
     if (!rc && ipw_record_lookup_count(s->record) == 0)
-        rc = ipw_fail(err, IPW_EPARSE, "%s: the record has no reply of a model", options->run);
+        rc = ipw_fail(err, IPW_EPARSE, "%s: the saved run has no reply of a model", options->run);
     if (rc) {
         ipw_serve_recorded_close(s);
         return rc;
@@ -77,9 +77,9 @@ struct ipw_serve_recorded_counts ipw_serve_recorded_counts(const struct ipw_serv
 
 static void say_not_found(struct ipw_buf *out, const struct ipw_record_lookup_nearest *nearest)
 {
-    ipw_buf_adds(out, "the record has no reply to this request");
+    ipw_buf_adds(out, "the saved run has no reply to this request");
     if (!nearest->any) {
-        ipw_buf_adds(out, ": it holds no request at all");
+        ipw_buf_adds(out, ": it has no requests");
         return;
     }
     if (nearest->message < 0)
@@ -89,7 +89,7 @@ static void say_not_found(struct ipw_buf *out, const struct ipw_record_lookup_ne
     ipw_buf_addf(out, "query %s (%d), turn %d: ", nearest->query_id, (int)nearest->query,
                  nearest->turn);
     ipw_buf_add(out, ipw_buf_str(&nearest->text), nearest->text.len);
-    if (nearest->message < 0) ipw_buf_adds(out, "; --with-failures serves what failed");
+    if (nearest->message < 0) ipw_buf_adds(out, "; --with-failures serves failed attempts");
 }
 
 static void answer_not_found(struct ipw_serve_answer *answer,
@@ -143,8 +143,8 @@ static void count(struct ipw_serve_recorded *s, enum ipw_record_lookup_match mat
     }
 }
 
-/* An attempt that failed, as far as a server can do it again: refused, reset and what was no answer
- * at all is a connection that breaks, at the recorded time. */
+/* A failed attempt, as far as a server can repeat it: refused, reset and unreadable attempts are a
+ * connection that breaks at the saved time. */
 static void answer_failure(struct ipw_serve_answer *answer,
                            struct ipw_serve_recorded_outcome *outcome,
                            const struct ipw_serve_told *told)

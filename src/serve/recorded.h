@@ -1,9 +1,10 @@
-/* serve/recorded.h: a record's answers from the server's side, without any socket.
+/* serve/recorded.h: answers from a saved run, without any socket.
  *
- * Owns the index of the record (llm/record_lookup.h).  A reply is written as it was told: text, reasoning,
- * calls, ids, finish reason, usage, timings.  A streamed one leaves event by event, each as long
- * after the request as in the record (its `arrivals`; in a record without them: first and last token
- * as recorded, the rest evenly between), divided by the speed; a whole one when the attempt ended. */
+ * Owns the index of the saved run (llm/record_lookup.h).  A reply has its saved text, reasoning,
+ * calls, ids, finish reason, usage and timings.  A streamed reply is sent event by event, each as
+ * long after the request as it was saved (`arrivals`).  Without `arrivals` the first and the last
+ * token have their saved times, and the others come evenly between.  All times are divided by the
+ * speed.  A whole reply is sent at the end of its attempt. */
 #ifndef IPW_SERVE_RECORDED_H
 #define IPW_SERVE_RECORDED_H
 
@@ -14,24 +15,24 @@ struct ipw_serve_recorded;
 struct ipw_serve_recorded_options {
     const char *run;
     double speed;       /* 0: everything at once */
-    bool with_failures; /* attempts that failed are served as they were */
-    bool filler;        /* take a record whose texts are filler */
+    bool with_failures; /* failed attempts are served as they were */
+    bool filler;        /* accept a run whose texts are filler */
 };
 
 int ipw_serve_recorded_open(struct ipw_serve_recorded **out,
                             const struct ipw_serve_recorded_options *options, struct ipw_err *err);
 void ipw_serve_recorded_close(struct ipw_serve_recorded *recorded); /* NULL is fine */
-/* The models of the record, the first at 0; NULL: no more. */
+/* The models of the run, the first at 0; NULL after the last. */
 const char *ipw_serve_recorded_model(const struct ipw_serve_recorded *recorded, size_t i);
 
 struct ipw_serve_recorded_outcome {
     int status;     /* 0: there is no answer, the connection breaks */
     bool streams;   /* the answer is an event stream */
     bool breaks;    /* after the answer's last part the connection breaks */
-    int64_t due_ns; /* after the request, of status 0 */
+    int64_t due_ns; /* after the request, for status 0 */
     char note[96];  /* "query 3, turn 2, attempt 1, by request": a header's value */
 };
-/* Writes the answer to a request that ipw_serve_ask_read() took. */
+/* Writes the answer to a request that ipw_serve_ask_read() accepted. */
 void ipw_serve_recorded_answer(struct ipw_serve_recorded *recorded, struct ipw_serve_answer *answer,
                                struct ipw_serve_recorded_outcome *outcome,
                                const struct ipw_serve_ask *ask, const struct ipw_json *request,

@@ -12,7 +12,7 @@ static int64_t scaled(const struct ipw_serve_told *told, int64_t ns)
     return (int64_t)((double)ns / told->speed);
 }
 
-/* From the request to an instant of the record; `fallback_ns` where that is not known. */
+/* The time from the request to an instant of the saved attempt; `fallback_ns` if it is unknown. */
 static int64_t since_sent(const struct ipw_serve_told *told, int64_t t_ns, int64_t fallback_ns)
 {
     int64_t sent_ns = told->reply->event.lm.times.sent_ns;
@@ -27,7 +27,7 @@ int64_t ipw_serve_told_close(const struct ipw_serve_told *told)
 
 /* ---- whole ---- */
 
-/* Reads the reply of the record, with an id and a model where the server told none. */
+/* Reads the saved reply; adds an id and a model if the server sent none. */
 static struct ipw_serve_writer begin(struct ipw_serve_answer *out,
                                      const struct ipw_serve_told *told, struct ipw_chat_reply *r)
 {
@@ -74,7 +74,7 @@ struct writing {
     struct ipw_chat_reply r;
     size_t text_at, reasoning_at; /* sent so far */
     size_t n_begun, call, argument_at;
-    int64_t last_ns;            /* when the last part is due */
+    int64_t last_ns;            /* time of the last part */
     int64_t tail_ns[3], n_tail; /* of events after all content: finish, usage, [DONE] */
 };
 
@@ -83,7 +83,7 @@ static void end_part(struct writing *s, int64_t due_ns)
     ipw_serve_part_end(s->w.out, scaled(s->told, due_ns));
 }
 
-/* The next n bytes of a text, or a few more: characters stay whole. */
+/* Sends the next n bytes of a text, or a few more: characters stay whole. */
 static size_t whole_characters(const struct ipw_buf *text, size_t at, size_t n)
 {
     size_t to = n < text->len - at ? at + n : text->len;
@@ -120,7 +120,8 @@ static void begin_calls(struct writing *s, size_t n, int64_t due_ns)
     s->call = at;
 }
 
-/* The next n bytes of the calls' arguments, one call after the other, as far as they have begun. */
+/* Sends the next n bytes of the calls' arguments, one call after the other, as far as they have
+ * begun. */
 static void send_arguments(struct writing *s, size_t n, int64_t due_ns)
 {
     while (n && s->call < s->n_begun) {
@@ -160,7 +161,7 @@ static void send_end(struct writing *s)
     end_part(s, done_ns);
 }
 
-/* By the record's own times of every event.  False: there are none. */
+/* By the saved time of every event.  False: there are none. */
 static bool send_arrivals(struct writing *s)
 {
     const struct ipw_lm_facts *f = &s->told->reply->event.lm;
@@ -179,7 +180,7 @@ static bool send_arrivals(struct writing *s)
                 ipw_serve_write_text(&s->w, "content", "", 0);
                 end_part(s, s->last_ns = due_ns);
             } else {
-                if (s->n_tail == 3) s->n_tail--; /* the last is [DONE] */
+                if (s->n_tail == 3) s->n_tail--; /* the last event is [DONE] */
                 s->tail_ns[s->n_tail++] = due_ns;
             }
             break;
@@ -199,7 +200,7 @@ static bool send_arrivals(struct writing *s)
     return s->r.arrivals.len > 0;
 }
 
-/* An older record: as many events as it counts, the first and the last when they came. */
+/* For an older run: as many events as were counted; the first and the last at their saved times. */
 static void send_evenly(struct writing *s)
 {
     const struct ipw_lm_facts *f = &s->told->reply->event.lm;

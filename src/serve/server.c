@@ -1,6 +1,6 @@
-/* One thread does everything: libmicrohttpd is driven from outside through its epoll descriptor,
- * and answers that are not due yet wait in a heap, their connections suspended.  Nothing here needs
- * a lock, and a thousand streams cost no thread. */
+/* One thread does everything.  It drives libmicrohttpd through its epoll descriptor; answers that
+ * are not due yet wait in a heap, with their connections suspended.  So no lock is needed, and a
+ * thousand streams need no threads. */
 #include "serve/server.h"
 
 #include <arpa/inet.h>
@@ -30,29 +30,29 @@ struct exchange { /* one request and its answer */
     struct MHD_Connection *connection;
     struct ipw_buf body;
     bool streams, answered;
-    bool breaks; /* the connection is closed where the answer would go on */
+    bool breaks; /* the connection is closed after the last part */
     int status;  /* 0: there is no answer, the connection is closed */
     const char *type, *allow;
-    char note[96]; /* which recorded reply it is, or "" */
+    char note[96]; /* names the saved reply, or "" */
     struct ipw_serve_answer answer;
-    size_t part, sent; /* of a stream: the part that is being sent, bytes sent in all */
+    size_t part, sent; /* of a stream: the current part; bytes sent in all */
     int64_t start_ns;
     int64_t due_ns; /* while its connection is suspended */
 };
 
 struct ipw_serve {
     struct MHD_Daemon *daemon;
-    struct ipw_scripted_model *model;    /* or */
-    struct ipw_serve_recorded *recorded; /* not ours */
+    struct ipw_scripted_model *model;    /* or NULL */
+    struct ipw_serve_recorded *recorded; /* borrowed; one of the two is set */
     struct ipw_visitor_rules visitors;
     struct ipw_connections connections;
     int64_t ttft_ns, itl_ns;
     char url[96];
-    struct exchange **heap; /* suspended, the first due at [0] */
+    struct exchange **heap; /* suspended exchanges, the first due at [0] */
     size_t n_heap, cap_heap;
 };
 
-/* ---- what waits ---- */
+/* ---- waiting answers ---- */
 
 static void heap_push(struct ipw_serve *s, struct exchange *x)
 {
@@ -116,7 +116,7 @@ static void one_part(struct exchange *x)
     x->answer.n_parts = x->answer.cap_parts = 1;
 }
 
-/* The names that clients may ask by, the first at 0; NULL: no more. */
+/* The models that clients can name, the first at 0; NULL after the last. */
 static const char *model_at(const struct ipw_serve *s, size_t i)
 {
     if (s->recorded) return ipw_serve_recorded_model(s->recorded, i);
@@ -167,7 +167,7 @@ static void fail_model(struct exchange *x, const char *asked)
     set_error(x, 404, message);
 }
 
-/* A client that asks for JSON reads what it gets as JSON: an error beats a reply in prose. */
+/* A client that requests JSON parses the reply, so an error is better than prose. */
 static void fail_format(struct exchange *x, const char *asked)
 {
     char message[256];
@@ -200,7 +200,7 @@ static void answer_health(struct exchange *x)
     one_part(x);
 }
 
-/* Runs the model and writes its answer, or says what went wrong. */
+/* Runs the model and writes its answer, or an error. */
 static int complete(struct exchange *x, const struct ipw_json *request,
                     const struct ipw_serve_ask *ask, struct ipw_err *err)
 {
@@ -224,7 +224,7 @@ static int complete(struct exchange *x, const struct ipw_json *request,
     return 0;
 }
 
-/* By the record; a client may call the model what it likes. */
+/* Answers from the saved run; the client's name of the model does not matter. */
 static void answer_recorded(struct exchange *x, const struct ipw_json *request,
                             const struct ipw_serve_ask *ask)
 {
@@ -331,14 +331,15 @@ static void route(struct exchange *x, const char *method, const char *path)
     } else if (strcmp(path, "/health") == 0) {
         if (may(x, method, "GET")) answer_health(x);
     } else {
-        set_error(x, 404, "there is no such path; try /v1/models or /v1/chat/completions");
+        set_error(x, 404, "unknown path; try /v1/models or /v1/chat/completions");
     }
     if (x->streams) x->type = "text/event-stream";
 }
 
 /* ---- libmicrohttpd ---- */
 
-/* Gives the parts that are due; with none of them left, the connection sleeps until the next is. */
+/* Sends the parts that are due.  If none is left, the connection is suspended until the next is
+ * due. */
 static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 {
     struct exchange *x = cls;
@@ -409,7 +410,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         ipw_connections_busy(connection);
         x->start_ns = ipw_now_ns();
         route(x, method, path);
-        /* A whole answer leaves when its last token would; then this function is called again. */
+        /* A whole answer is sent with its last token; then this function is called again. */
         if (!x->streams && due_of(x, 0) > ipw_now_ns()) {
             wait_until(x, due_of(x, 0));
             return MHD_YES;
@@ -456,7 +457,8 @@ static int read_host(struct sockaddr_storage *out, const char *host, int port, s
                     host);
 }
 
-/* No more than there can be files open: without one left nobody is accepted. */
+/* Not more connections than files can be open, because without a free file no client is
+ * accepted. */
 static size_t most_connections(void)
 {
     size_t most = CONNECTIONS_MAX;
@@ -530,7 +532,8 @@ const char *ipw_serve_model(const struct ipw_serve *serve)
     return name ? name : "";
 }
 
-/* How long poll may sleep: until the next answer is due, or libmicrohttpd wants to run. */
+/* The longest time that poll can sleep: until the next answer is due, or libmicrohttpd needs to
+ * run. */
 static int64_t sleep_ns(struct ipw_serve *s)
 {
     unsigned long long timeout_ms;

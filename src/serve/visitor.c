@@ -9,7 +9,7 @@
 
 enum { MAX_NAME = 256 };
 
-/* The name or address in front of ":port"; false when that is not all there is. */
+/* The name or address before ":port"; false if anything else follows. */
 static bool read_name(char *name, size_t size, const char *host)
 {
     bool v6 = *host == '[';
@@ -61,7 +61,7 @@ bool ipw_visitor_host(const struct ipw_visitor_rules *rules, const char *host)
     return !host || (read_name(name, sizeof name, host) && is_answered(rules, name));
 }
 
-/* "http://localhost:3000" and the like; "null" (a file, a sandboxed frame) is nobody's. */
+/* "http://localhost:3000" and so on; "null" (a file, a sandboxed frame) is refused. */
 static bool is_near(const struct ipw_visitor_rules *rules, const char *origin)
 {
     const char *name = strstr(origin, "://");
@@ -69,7 +69,8 @@ static bool is_near(const struct ipw_visitor_rules *rules, const char *origin)
     return name && name > origin && ipw_visitor_host(rules, name + 3);
 }
 
-/* What a browser sends to any server without asking first: the types of a form, or none. */
+/* The content types that a browser sends to any server without a preflight: those of a form, or
+ * none. */
 static bool is_simple(const char *type)
 {
     static const char *const types[] = {"text/plain", "application/x-www-form-urlencoded",

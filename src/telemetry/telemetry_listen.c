@@ -1,5 +1,5 @@
-/* The Prometheus side: one page of text, served on loopback by libmicrohttpd; beyond it only if that
- * was asked for. */
+/* The Prometheus page, served by libmicrohttpd on loopback, or on other addresses if the user
+ * allows it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
@@ -57,20 +57,20 @@ static void heading(struct ipw_buf *out, const char *name, const char *type, con
     ipw_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* A gauge that stands for its device has its integral, so that whoever reads this page can book
- * joules either way. */
+/* A gauge that represents its device also has its integral, so that readers of this page can use
+ * either. */
 static bool has_joules(const struct ipw_live *l)
 {
     return l->seen && (l->channel.kind == IPW_CHANNEL_COUNTER ||
                        (l->channel.kind == IPW_CHANNEL_GAUGE && l->channel.in_sum));
 }
 
-/* What is no energy: a family for each unit, when there is one to tell. */
+/* Metrics that are not energy: a family for each unit that occurs. */
 static void metrics_by_unit(struct ipw_buf *out, const struct ipw_telemetry *t)
 {
     static const struct {
         const char *unit, *name, *help;
-        double scale; /* of the thousandths that a channel has */
+        double scale; /* of the thousandths of a channel's value */
     } families[] = {
         {"pct", "ipw_utilization_ratio", "How busy a device or its memory is, 0 to 1.", 1e-5},
         {"bytes", "ipw_memory_bytes", "Memory of a device, used and there.", 1e-3},
@@ -112,7 +112,7 @@ void ipw_telemetry_metrics(struct ipw_buf *out, struct ipw_telemetry *t)
     for (size_t i = 0; i < t->n; i++) {
         double watts = ipw_live_watts(&t->live[i], now_ns);
 
-        if (isnan(watts)) continue; /* not known is absent, never 0 */
+        if (isnan(watts)) continue; /* an unknown value is absent, never 0 */
         labels(out, "ipw_power_watts", &t->live[i]);
         ipw_buf_addf(out, "} %.6g\n", watts);
     }
@@ -174,7 +174,7 @@ static enum MHD_Result answer(void *cls, struct MHD_Connection *c, const char *u
 
     (void)version, (void)upload;
     *upload_size = 0;
-    *state = l; /* or libmicrohttpd does not say when it is answered */
+    *state = l; /* otherwise libmicrohttpd does not report the end of the answer */
     ipw_connections_busy(c);
     if (!ipw_visitor_host(&l->visitors, host)) return reply_not_here(c, host);
     if (strcmp(method, "GET") && strcmp(method, "HEAD"))
@@ -202,7 +202,7 @@ static int parse_address(struct sockaddr_in *out, const char *where, struct ipw_
     if (rc) return ipw_err_prefix(err, "--listen %s: expected ADDRESS:PORT", where);
     *out = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     if (inet_pton(AF_INET, host, &out->sin_addr) != 1)
-        return ipw_fail(err, IPW_EINVAL, "--listen %s: '%s' is no IPv4 address", where, host);
+        return ipw_fail(err, IPW_EINVAL, "--listen %s: '%s' is not an IPv4 address", where, host);
     return 0;
 }
 

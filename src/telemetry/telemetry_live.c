@@ -11,8 +11,8 @@
 #define WINDOW_NS (11 * IPW_NS_PER_S / 10)
 #define FAST_NS   (2 * IPW_NS_PER_MS)
 
-/* A quick source is looked at closely before the sampler reads it at leisure: how often does it
- * move?  150 readings, a millisecond apart. */
+/* A fast source is read 150 times, a millisecond apart, before the sampler starts, to learn how
+ * often it changes. */
 static void look_closely(struct ipw_telemetry *t, size_t source)
 {
     struct ipw_source *s = t->set.sources[source];
@@ -64,7 +64,8 @@ int ipw_telemetry_open(struct ipw_telemetry *t, const struct ipw_source_options 
 static void add_edge(struct ipw_live *l, int64_t t_ns)
 {
     if (l->n_edges == IPW_LIVE_EDGES) {
-        /* Every second one goes: the window keeps its length however fast the counter is. */
+        /* Drops every second value, so that the window keeps its length for a counter of any
+         * speed. */
         unsigned n = 0;
         if (l->edges[IPW_LIVE_EDGES - 1].t_ns - l->edges[0].t_ns > WINDOW_NS) {
             memmove(l->edges, l->edges + 1, (IPW_LIVE_EDGES - 1) * sizeof *l->edges);
@@ -86,14 +87,14 @@ static void push(struct ipw_live *l, int64_t t_ns, int64_t value)
     if (!l->seen) {
         l->seen = true;
         if (counter) l->uj = value;
-        /* What a slow counter shows at a first look is of an earlier instant. */
+        /* The first value of a slow counter belongs to an earlier instant. */
         if (!counter || (l->channel.period_ns > 0 && l->channel.period_ns <= FAST_NS))
             add_edge(l, t_ns);
     } else if (counter && value != l->value) {
         int64_t d = value - l->value;
 
         if (d < 0 && l->channel.modulus_uj) d += l->channel.modulus_uj;
-        if (d < 0) { /* it was reset: what it shows is a new count */
+        if (d < 0) { /* it was reset: its value is a new count */
             l->uj = value;
             l->n_edges = 0;
         } else {
@@ -143,7 +144,7 @@ double ipw_live_watts(const struct ipw_live *l, int64_t now_ns)
     if (l->channel.kind == IPW_CHANNEL_GAUGE && dt <= 0) return (double)l->value / 1e3;
     if (dt <= 0) return NAN;
     if (l->channel.kind == IPW_CHANNEL_COUNTER && l->t_ns - l->edges[last].t_ns > 2 * WINDOW_NS)
-        return NAN; /* it is read, and stands still: that is no power of 0 */
+        return NAN; /* it is read but does not change, which is not a power of 0 */
     return (double)(l->edges[last].uj - l->edges[first].uj) * 1e3 / (double)dt;
 }
 

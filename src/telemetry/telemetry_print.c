@@ -21,7 +21,7 @@ static void cell(struct ipw_buf *out, const char *text, size_t columns, bool rig
     ipw_buf_addc(out, ' ');
 }
 
-/* Three digits, and never an exponent: "0.52 W", "71.3 W", "5208 W". */
+/* Three digits, without an exponent: "0.52 W", "71.3 W", "5208 W". */
 static const char *watt_words(double watts, char *out, size_t size)
 {
     snprintf(out, size, "%.*f W", fabs(watts) < 9.995 ? 2 : fabs(watts) < 99.95 ? 1 : 0, watts);
@@ -41,8 +41,8 @@ static void metric_words(const struct ipw_live *l, char *out, size_t size)
                                                        : l->channel.unit);
 }
 
-/* As long as the longest channel's name, if the other columns leave so much; the longest verdict of a
- * self-test counts among these. */
+/* As long as the longest channel's name, if the other columns leave so much room.  One of them is
+ * the longest verdict of a self-test. */
 static size_t name_columns(const struct ipw_telemetry *t, const struct ipw_telemetry_style *style)
 {
     enum { OTHERS = 64, LEAST = 16 };
@@ -56,7 +56,7 @@ static size_t name_columns(const struct ipw_telemetry *t, const struct ipw_telem
     return longest < most ? longest : most;
 }
 
-/* Of names that share their beginning (a host's) the end tells them apart. */
+/* Names with a common beginning (a host's) differ at their end. */
 static void name_cell(struct ipw_buf *out, const char *name, size_t columns)
 {
     struct ipw_buf text = IPW_BUF(IPW_KIB);
@@ -152,16 +152,15 @@ static void missing(struct ipw_buf *out, const struct ipw_telemetry *t,
     }
 }
 
-/* The channels of a run, a recording and a page are fixed when they begin. */
+/* The channels of a run, a recording and a page are fixed at the start. */
 static void when(struct ipw_buf *out, const struct ipw_telemetry *t, size_t width)
 {
     if (!t->set.n_verdicts) return;
     ipw_buf_addc(out, '\n');
     ipw_format_wrapped(
         out,
-        "Sensors are looked for once, at the start: one that appears later (a driver "
-        "that is loaded, a board that wakes up) is taken up by the next start of this "
-        "or of a run, not by one that goes on.",
+        "Sensors are detected at the start. To use a sensor that appeared later (a driver "
+        "that was loaded, a GPU that woke up), start the command again.",
         0, 0, width);
 }
 
@@ -256,7 +255,7 @@ void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t)
         const struct ipw_live *l = &t->live[i];
         struct ipw_selftest_verdict v = ipw_selftest_verdict(t->selftest, i);
         bool metric = l->channel.kind == IPW_CHANNEL_METRIC;
-        bool counts = l->seen && !metric && /* one that never moved counts nothing */
+        bool counts = l->seen && !metric && /* a counter that never moved has no value */
                       (l->channel.kind != IPW_CHANNEL_COUNTER || l->n_edges > 1 || v.moved);
         struct ipw_belief belief = ipw_belief_of(t->selftest, i);
 

@@ -155,7 +155,7 @@ def check(world, stage, call, error, n):
             fail("%s: nothing was injected, and yet: exit status %d: %s" % (where, code, said))
         return False
     announced = [line[len("ipw-agent: done "):] for line in said if line.startswith("ipw-agent: done ")]
-    told = [line for line in said if line and not re.match(r"ipw-agent: (done |to go on: |.*its lock was left|.*: goes on: |warning: |rapl: no reading|package-0 (has not moved|does not move))", line)]
+    told = [line for line in said if line and not re.match(r"ipw-agent: (done |to continue: |.*its lock was left|.*: continues: |warning: |rapl: no reading|package-0 (has not moved|does not move))", line)]
     # Whose a stale lock was is told where it can be read; nothing depends on it.
     stale = call == "pread64" and any("/lock>" in line and "INJECTED" in line for line in trace)
     if error == "EINTR" or stale:

@@ -213,7 +213,7 @@ no_err() { assert_lacks "$WORK/err" "$1"; }
 match_err() { assert_matches "$WORK/err" "$1"; }
 # One clear message, apart from the pointer to the help and the command that goes on with a run.
 one_message() {
-    assert_eq "$(grep -Evc 'see ipw-agent [a-z ]*--help|^ipw-agent: to go on: ' "$WORK/err")" 1 "(lines of the message)"
+    assert_eq "$(grep -Evc 'see ipw-agent [a-z ]*--help|^ipw-agent: to continue: ' "$WORK/err")" 1 "(lines of the message)"
 }
 offers() { match_err "(is|did you mean) '?$1'? ?(meant)?\?"; }
 

@@ -53,7 +53,7 @@ return {
 }
 LUA
 expect_exit 0 agent run single --dataset lists.lua --model demo --output lists
-check_err "query list failed: the record's metadata is a list: its values need names"
+check_err "query list failed: the task's metadata is a list; give its values names"
 assert_json lists/traces.jsonl "[t['metadata'] for t in d] == [{'k': 1}, {}]"
 assert_json lists/traces.jsonl "d[0]['score_metadata'] == {'list': ['near', 3]} and d[0]['is_resolved'] is True"
 
@@ -64,7 +64,7 @@ return { name = "twins", load = function()
 end }
 LUA
 expect_exit 3 agent run single --dataset twins.lua --model demo --output twins
-check_err 'twins.lua: the id "q0002" is record 3'"'"'s and record 4'"'"'s'
+check_err 'twins.lua: tasks 3 and 4 have the same id "q0002"'
 [ ! -e twins ] || fail "a run was begun"
 expect_exit 0 agent run single --dataset twins.lua --model demo --limit 1-3 --output twins
 

@@ -23,7 +23,7 @@ expect_exit 1 sh -c 'ulimit -f 120 && exec "$0" run tools --dataset rows.jsonl -
 check_err "limited/"
 check_err "File too large"
 check_err "what was written before stays: free some space, then resume"
-assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume limited"
+assert_eq "$(tail -1 err)" "ipw-agent: to continue: ipw-agent resume limited"
 one_message
 whole limited
 

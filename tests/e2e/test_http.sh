@@ -118,7 +118,7 @@ return { name = "get", about = "Fetches.", needs = { "http" },
   run = function() local page, why = require("ipw.http").get("$SITE/page"); return page and page.body, why end }
 EOF
 expect_exit 1 agent tool ./get.lua
-check_err "its address is not a public one (--web-allow 127.0.0.1 lets it in)"
+check_err "its address is not a public one (use --web-allow 127.0.0.1 to allow it)"
 expect_exit 0 agent tool ./get.lua --web-allow '*'
 assert_eq "$(cat out)" "café"
 expect_exit 3 agent tool ./get.lua --no-web

@@ -55,7 +55,7 @@ assert_json once/summary.json 'd["status"] == "interrupted" and d["totals"]["que
 assert_json once/manifest.json 'd["segments"][0]["end"] == "interrupted"'
 assert_contains "$FAKE_LOG" gone
 [ ! -e once/lock ] || fail "the lock was left"
-assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume once"
+assert_eq "$(tail -1 err)" "ipw-agent: to continue: ipw-agent resume once"
 # It is counted as interrupted: neither as done nor as failed.
 assert_json once/summary.json 'd["totals"]["interrupted"] == 1 and d["totals"]["failed"] == 0 and d["failed"] == {} and d["interrupted"] == {"interrupted": 1}'
 check_out "interrupted: 1 of 3 queries done"
@@ -97,7 +97,7 @@ ends 130
 # Thirty seconds of grace were left.
 [ $((($(date +%s%N) - start) / 1000000000)) -lt 15 ] || fail "it took its time"
 assert_contains err "stopped at once"
-assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume 'twi ce'"
+assert_eq "$(tail -1 err)" "ipw-agent: to continue: ipw-agent resume 'twi ce'"
 mv "twi ce" twice
 assert_json twice/traces.jsonl '[q["query_id"] for q in d] == ["q0000"]'
 stop_fake
@@ -124,7 +124,7 @@ kill -INT $AGENT_PID
 sleep 0.2
 kill -INT $AGENT_PID
 ends 130
-assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume nothing"
+assert_eq "$(tail -1 err)" "ipw-agent: to continue: ipw-agent resume nothing"
 stop_fake
 BASE_URL=
 
@@ -140,7 +140,7 @@ await_lines idle/manifest.json
 sleep 0.2
 kill -INT $AGENT_PID
 ends 130
-assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume idle"
+assert_eq "$(tail -1 err)" "ipw-agent: to continue: ipw-agent resume idle"
 expect_exit 0 agent resume idle --baseline 100ms
 assert_json idle/traces.jsonl 'len(d) == 3 and all(q["completed"] for q in d)'
 stop_fake
@@ -161,7 +161,7 @@ start_fake --script half.txt
 begin half --grace 0s
 kill -INT $AGENT_PID
 ends 130
-assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume half --rerun failed"
+assert_eq "$(tail -1 err)" "ipw-agent: to continue: ipw-agent resume half --rerun failed"
 stop_fake
 start_fake --bench 0
 expect_exit 0 agent resume half --rerun failed --base-url "$BASE_URL"

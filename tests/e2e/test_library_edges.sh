@@ -69,7 +69,7 @@ return {
     fails("no such table", sqlite.query("t.db", "SELECT * FROM nope"))
     fails("not a database", sqlite.query("p.png", "SELECT 1 FROM t"))
     fails(".", sqlite.query("sub", "SELECT 1"))
-    fails("neither in", sqlite.query("out", "SELECT 1"))
+    fails("not in the workspace", sqlite.query("out", "SELECT 1"))
     fails("no such file", sqlite.query("loop", "SELECT 1"))
     fails(".", sqlite.query("", "SELECT 1"))
   end },
@@ -81,7 +81,7 @@ return {
     test.equal(#sqlite.search(CORPUS, ("zebra "):rep(100)), 10)
     for i = 0, 19 do test.equal(#sqlite.search(WORK .. "/folder" .. i, "lion"), 1) end -- more folders than indexes kept
     test.equal(#sqlite.search(WORK .. "/folder0", "lion"), 1)
-    fails("neither in", sqlite.search("/", "x"))
+    fails("not in the workspace", sqlite.search("/", "x"))
     fails(".", sqlite.search(CORPUS .. "/nothing", "zebra"))
   end },
   { "a picture is known by its first bytes", function()

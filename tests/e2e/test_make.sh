@@ -37,13 +37,13 @@ assert_file_lines both/traces.jsonl 10
 step "new: nothing is overwritten, names and kinds are checked"
 echo mine >tools/kept.lua
 expect_exit 1 agent new tool kept
-check_err "tools/kept.lua is there already"
+check_err "tools/kept.lua already exists"
 assert_eq "$(cat tools/kept.lua)" mine
 [ ! -e tools/kept_test.lua ] || fail "half of it was written"
 expect_exit 2 agent new tol x
 offers tool
 expect_exit 2 agent new tool ../evil
-check_err "is no name"
+check_err "invalid name"
 expect_exit 2 agent new tool
 expect_exit 0 agent new --help
 
@@ -136,7 +136,7 @@ test.it("raises", function() test.raises(function() error "boom" end, "boom") en
 test.it("waits", function() require("ipw").sleep(0.01) print("said") end)
 test.it("asks nobody", function()
   local err = test.raises(function() require("ipw.llm").chat { messages = { { role = "user", content = "x" } } } end)
-  test.matches(tostring(err), "there is no model here")
+  test.matches(tostring(err), "there is no model")
 end)
 EOF
 expect_exit 1 agent test some_test.lua

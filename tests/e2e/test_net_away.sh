@@ -75,7 +75,7 @@ for way in "back-1 --bench 0 --delay-ms 40 -- --concurrency 1" \
     start_fake $server --port "$FAKE_PORT"
     ends 0
     no_err "failed: "
-    match_err "the server answers again after [0-9.]+ s: the run goes on"
+    match_err "the server answers again after [0-9.]+ s; the run continues"
     all_answered "$name"
     [ ! -e "$name/attempts.jsonl" ] || fail "$name: a query was begun anew"
     # The wait is between two attempts of a turn, and nobody's time.
@@ -92,7 +92,7 @@ for at_once in 1 8; do
     kill_fake
     ends 1
     check_err "no server came back within 1 s: the run stops"
-    assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume 'lost $at_once'"
+    assert_eq "$(tail -1 err)" "ipw-agent: to continue: ipw-agent resume 'lost $at_once'"
     assert_json "lost $at_once/traces.jsonl" 'len(d) < 40 and {q["outcome"] for q in d} == {"answered", "server_lost"}'
     assert_json "lost $at_once/summary.json" 'd["status"] == "interrupted" and d["totals"]["failed"] == 0 and d["totals"]["interrupted"] == d["interrupted"]["server_lost"] >= 1 and d["failed"] == {}'
     check_out "interrupted"
@@ -100,7 +100,7 @@ for at_once in 1 8; do
     expect_exit 0 agent replay "lost $at_once" --mode hermetic --output "lost-again-$at_once"
     # Without its server it is not begun again, and the line stays the last one.
     expect_exit 1 agent resume "lost $at_once"
-    assert_matches err "to go on: ipw-agent resume '.*lost $at_once'\$"
+    assert_matches err "to continue: ipw-agent resume '.*lost $at_once'\$"
     start_fake --bench 0 --port "$FAKE_PORT"
     expect_exit 0 agent resume "lost $at_once"
     all_answered "lost $at_once"
@@ -155,7 +155,7 @@ kill_fake
 await_err "no server answers"
 kill -INT $AGENT_PID
 ends 130
-assert_eq "$(tail -1 err)" "ipw-agent: to go on: ipw-agent resume signalled"
+assert_eq "$(tail -1 err)" "ipw-agent: to continue: ipw-agent resume signalled"
 assert_json signalled/traces.jsonl 'd[-1]["outcome"] == "interrupted"'
 
 end_test

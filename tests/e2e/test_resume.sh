@@ -51,7 +51,7 @@ killed SEGV
 start_fake --bench 0
 expect_exit 0 agent resume crashed --base-url "$BASE_URL" --verbose
 check_err "its lock was left by a run that has ended (pid $AGENT_PID, start "
-check_err "goes on: 3 of 6 queries are done, 1 earlier attempt"
+check_err "continues: 3 of 6 queries are done, 1 earlier attempt"
 assert_eq "$(sed -n 's/^ipw-agent: done //p' err | sort | tr '\n' ' ')" "q0003 q0004 q0005 " "(announced)"
 assert_eq "$(fake_requests)" 3 "(requests)"
 [ ! -e crashed/lock ] || fail "the lock was left"
@@ -84,19 +84,19 @@ open("behind/attempts.jsonl", "a").write(failed.replace('"temperature_metrics"',
 open("behind/traces.jsonl", "w").writelines(l for l in lines if l != failed)
 PY
 expect_exit 0 agent resume behind --base-url "$BASE_URL"
-check_err "behind: goes on: 5 of 6 queries are done, 2 earlier attempts"
+check_err "behind: continues: 5 of 6 queries are done, 2 earlier attempts"
 assert_json behind/traces.jsonl 'len(d) == 6 and [q["segment"] for q in d if q["query_id"] == "q0001"] == [2]'
 assert_json behind/attempts.jsonl '[(q["query_id"], q["superseded"]) for q in d] == [("q0003", "cut"), ("q0001", "failed")]'
 
 step "--force may lengthen a run that is done"
 expect_exit 0 agent run single --dataset rows.jsonl --limit 2-3 --base-url "$BASE_URL" --model fake-model --output longer
 expect_exit 0 agent resume longer --limit 2-5 --force
-check_err "longer: goes on: 2 of 4 queries are done"
+check_err "longer: continues: 2 of 4 queries are done"
 assert_json longer/traces.jsonl 'sorted(q["query_id"] for q in d) == ["q0001", "q0002", "q0003", "q0004"]'
 
 step "what it leaves out of a run stays in its summary"
 expect_exit 0 agent resume longer --limit 4-6 --force --rerun failed
-check_err "longer: goes on: 2 of 3 queries are done"
+check_err "longer: continues: 2 of 3 queries are done"
 assert_json longer/traces.jsonl 'sorted(q["query_id"] for q in d) == ["q0001", "q0002", "q0003", "q0004", "q0005"]'
 assert_json longer/summary.json 'd["totals"]["queries"] == 5'
 expect_exit 0 agent validate longer

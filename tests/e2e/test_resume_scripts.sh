@@ -87,7 +87,7 @@ sed -i '1s/^/-- edited\n/' rows.lua
 refused run ./rows.lua "was "
 cp kept rows.lua
 mv helper.lua away.lua
-refused run ./helper.lua "is not there any more"
+refused run ./helper.lua "is missing"
 
 step "--force goes on, says so, and the record has the file as it is now"
 sed 's/^/-- edited\n/' away.lua >helper.lua

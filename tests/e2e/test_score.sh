@@ -104,7 +104,7 @@ damaged begun
 expect_exit 3 agent score begun
 check_err "begun: no query is finished"
 expect_exit 0 agent replay begun
-check_err "begun: no query is finished (--follow shows what is on record)"
+check_err "begun: no query is finished (use --follow to see the events)"
 
 step "misuse"
 expect_exit 3 agent score run --dataset nowhere

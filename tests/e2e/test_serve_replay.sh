@@ -193,10 +193,10 @@ for i, was in a.items():
         assert now[key] == was[key], (key, now[key], was[key])
     for x, y in zip(was["turns"], now["turns"]):
         assert (x["finish_reason"], x["model"], x["tools_called"]) == (y["finish_reason"], y["model"], y["tools_called"])
-assert not b[2]["completed"] and "404" in b[2]["error"] and "the record has no reply to this request" in b[2]["error"], b[2]["error"]
+assert not b[2]["completed"] and "404" in b[2]["error"] and "the saved run has no reply to this request" in b[2]["error"], b[2]["error"]
 PY
 stop_serve
-assert_contains serve.err "are not in the record"
+assert_contains serve.err "are not in the saved run"
 
 step "scaled, and at once"
 python3 - <<'PY'
@@ -314,7 +314,7 @@ start_serve --replay shared --filler
 expect_exit 0 agent replay shared --mode workload --base-url "$BASE_URL" --no-force -o sent
 check_out "4 of 4 requests sent"
 stop_serve
-assert_contains serve.err " 0 are not in the record"
+assert_contains serve.err " 0 are not in the saved run"
 session bodies shared
 start_serve --replay shared --filler --speed max
 ask 3 stream

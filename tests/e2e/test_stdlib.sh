@@ -102,8 +102,8 @@ return {
     test.ok(not ok)
   end },
   { "only where it may", function()
-    fails("neither in the workspace", sqlite.query(OUTSIDE .. "/other.db", "SELECT 1"))
-    fails("neither in the workspace", sqlite.query("../outside/other.db", "SELECT 1"))
+    fails("not in the workspace", sqlite.query(OUTSIDE .. "/other.db", "SELECT 1"))
+    fails("not in the workspace", sqlite.query("../outside/other.db", "SELECT 1"))
     fails("no such file", sqlite.query("missing.db", "SELECT 1"))
     fails("not a database", sqlite.query(CORPUS .. "/holiday.txt", "SELECT 1 FROM x"))
   end },
@@ -117,7 +117,7 @@ return {
     test.equal(sqlite.search(CORPUS, "zebra"), {})
     test.equal(#sqlite.search(CORPUS, 'the" OR *  NEAR( "made', { rows = 1 }), 1)
     fails("search text is empty", sqlite.search(CORPUS, "  "))
-    fails("neither in", sqlite.search("/etc", "root"))
+    fails("not in the workspace", sqlite.search("/etc", "root"))
   end },
 }
 EOF
@@ -151,7 +151,7 @@ return { name = "library", run = function()
   local hits = assert(sqlite.search(fs.workspace(), "zebra"))
   assert(#hits == 1 and hits[1].path == "a.txt")
   local rows, why = sqlite.query("/etc/passwd", "SELECT 1")
-  assert(rows == nil and why:find "neither in the workspace", why)
+  assert(rows == nil and why:find "not in the workspace", why)
   return "42"
 end }
 EOF

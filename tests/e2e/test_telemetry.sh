@@ -23,7 +23,7 @@ check_out "No energy sensor can be read on this machine."
 check_out "What would help"
 check_out "rapl        no $WORK/no-powercap"
 check_out "prometheus=http://"
-check_out "Sensors are looked for once, at the start"
+check_out "Sensors are detected at the start"
 expect_exit 0 agent telemetry --json
 cp out none.json
 assert_json none.json 'd["channels"] == [] and all(not s["found"] and s["text"] for s in d["hardware"]["sensors"])'

@@ -18,9 +18,9 @@ cat >cases <<'EOF'
 2|new tool|new: an argument is missing
 2|new agnt x|new: tool, agent, dataset or export, not 'agnt' (did you mean 'agent'?)
 2|new zzz q|new: tool, agent, dataset or export, not 'zzz'
-2|new tool a/b|new: 'a/b' is no name
-2|new tool -- -x|new: '-x' is no name
-2|new tool aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggggg|is no name: letters, digits, '_' and '-', 64 at most
+2|new tool a/b|new: invalid name 'a/b'
+2|new tool -- -x|new: invalid name '-x'
+2|new tool aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggggg|use up to 64 letters, digits, '_' or '-'
 1|new tool x --output rows.jsonl/tools|rows.jsonl/tools: Not a directory
 1|new tool x --output nowhere/tools|nowhere/tools: No such file
 2|export|export: an argument is missing
@@ -60,8 +60,8 @@ cat >cases <<'EOF'
 2|show zzzzzzzz|show: no built-in file is called 'zzzzzzzz'
 2|show agents/react.lua extra|show: unexpected argument 'extra'
 2|list|list: an argument is missing
-2|list agnts|list: nothing is called 'agnts' (did you mean 'agents'?)
-2|list zzz|list: nothing is called 'zzz': agents
+2|list agnts|list: unknown kind 'agnts' (did you mean 'agents'?)
+2|list zzz|list: unknown kind 'zzz'; use agents
 1|list models --base-url http://127.0.0.1:1/v1|connection refused
 2|list models --base-url ftp://x|base URL 'ftp://x': only http:// and https:// are spoken
 2|list models --api-key-env NOT_THERE|--api-key-env NOT_THERE: that variable is not set

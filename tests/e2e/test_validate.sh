@@ -8,8 +8,8 @@ export IPW_POWERCAP_ROOT="$WORK/tree"
 step "a run as it was written"
 expect_exit 0 agent run react --dataset gaia --limit 3 --model demo --concurrency 2 --output run
 expect_exit 0 agent validate run
-check_out "run: follows the format: 3 queries"
-check_out "every figure follows from them"
+check_out "run: valid: 3 queries"
+check_out "all energy values reproduced"
 expect_exit 0 agent validate run --json
 python3 -c 'import json; d = json.load(open("out")); assert d["valid"] and d["fault"] is None' ||
     fail "--json"
@@ -100,7 +100,7 @@ expect_exit 0 agent repair gone
 check_err "gone/traces.jsonl: 1 damaged line taken out, kept in traces.jsonl.damaged"
 check_err "gone: to run queries without a line again: ipw-agent resume gone"
 expect_exit 0 agent resume gone
-check_err "gone: goes on: 2 of 3 queries are done, 1 earlier attempt"
+check_err "gone: continues: 2 of 3 queries are done, 1 earlier attempt"
 assert_json gone/traces.jsonl 'sorted(q["segment"] for q in d) == [0, 0, 1] and len({q["query_id"] for q in d}) == 3'
 assert_json gone/attempts.jsonl '[(q["segment"], q["superseded"], q["outcome"]) for q in d] == [(0, "cut", "answered")]'
 assert_json gone/summary.json 'd["run"]["earlier_attempts"] == 1 and d["ledger"]["cpu"]["wasted_j"] > 0 and d["ledger"]["cpu"]["balanced"] is True'

@@ -124,7 +124,7 @@ return {
   end },
 
   { "json: what it lacks is named with its path", function()
-    raises(function() json.encode { a = { { f = print } } } end, "%.a%[1%]%.f: a function is no JSON value")
+    raises(function() json.encode { a = { { f = print } } } end, "%.a%[1%]%.f: a function is not a JSON value")
     raises(function() json.encode { 1, 2, x = 3 } end, "both list elements and named fields")
     local t = {}
     t.me = t

@@ -40,7 +40,7 @@ static int sift(const char *path, const int64_t *lines, size_t n, struct ipw_jso
     return rc < 0 ? rc : 0;
 }
 
-/* A power cut may tear the side file, too; what is torn there is no line of the run any more. */
+/* A power cut can also tear the side file.  A torn line there is not a line of the run any more. */
 static int open_side(struct ipw_jsonl_appender **out, const char *side, struct ipw_err *err)
 {
     struct ipw_jsonl_cut cut;

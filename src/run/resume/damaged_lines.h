@@ -1,7 +1,7 @@
-/* run/resume/damaged_lines.h: lines taken out of a file of a run.
+/* run/resume/damaged_lines.h: removes lines from a file of a run.
  *
- * For those who repair a run (run/resume/repair.h) or put its files in order (run/resume/rebuild.h):
- * the lines are kept in FILE.damaged.  Holds nothing. */
+ * Used to repair a run (run/resume/repair.h) and to put its files in order (run/resume/rebuild.h).
+ * The lines are kept in FILE.damaged.  Owns nothing. */
 #ifndef IPW_RUN_RESUME_DAMAGED_LINES_H
 #define IPW_RUN_RESUME_DAMAGED_LINES_H
 

@@ -26,12 +26,12 @@
 enum { TRACES, ATTEMPTS, WARMUP, N_FILES };
 static const char *const names[N_FILES] = {"traces.jsonl", "attempts.jsonl", "warmup.jsonl"};
 
-struct line { /* of one of these files */
+struct line { /* a line of one of these files */
     char *id;
     int64_t index, number, offset;
     size_t n;
     int segment, file;
-    bool follows; /* from the events and samples */
+    bool follows; /* it follows from the events and readings */
 };
 
 struct job {
@@ -40,11 +40,11 @@ struct job {
     struct ipw_json *manifest;
     const char *model;
     size_t n_sessions;
-    struct ipw_anchor *clocks; /* of each */
+    struct ipw_anchor *clocks; /* of each session */
     struct line *lines;        /* sorted by segment and index before the events are read */
     size_t n, cap;
-    struct ipw_buf added[N_FILES]; /* lines for queries that have none */
-    int last_cut;                  /* the last session with a query that is not booked; -1: none */
+    struct ipw_buf added[N_FILES]; /* lines for queries without a line */
+    int last_cut; /* the last session with a query whose energy was not computed; -1: none */
 };
 
 static char *path_of(const struct job *j, const char *name)
@@ -52,10 +52,10 @@ static char *path_of(const struct job *j, const char *name)
     return ipw_asprintf("%s/%s", j->run, name);
 }
 
-/* ---- what there is ---- */
+/* ---- reading the files ---- */
 
-/* What is read must be on the disk before anything follows from it: a kill leaves files whole that a
- * power cut a moment later does not. */
+/* Syncs a file before anything is concluded from it: a kill leaves files complete in memory that a
+ * power cut a moment later loses. */
 static int sync_file(const struct job *j, const char *name, struct ipw_err *err)
 {
     char *path = path_of(j, name);
@@ -141,7 +141,7 @@ static int by_place(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The first line of this query, or of one behind it. */
+/* The first line of this query, or of a later one. */
 static size_t place_of(const struct job *j, int segment, int64_t index)
 {
     size_t low = 0, high = j->n;
@@ -158,9 +158,9 @@ static size_t place_of(const struct job *j, int segment, int64_t index)
     return low;
 }
 
-/* ---- what follows from events and samples ---- */
+/* ---- what follows from events and readings ---- */
 
-/* The line, as it would be written now. */
+/* The line as this version writes it. */
 static int is_same(bool *same, const struct job *j, const struct line *l,
                    const struct ipw_recompute_query *q, struct ipw_err *err)
 {
@@ -187,8 +187,8 @@ static int is_same(bool *same, const struct job *j, const struct line *l,
     return rc;
 }
 
-/* A query that was cut is an earlier attempt, or one of the warm-up, as a session before booked it: by
- * the samples that were there then. */
+/* A query that was cut is an earlier attempt, or one of the warm-up, as an earlier session booked
+ * it with the readings of that time. */
 static int check_line(bool *follows, const struct job *j, const struct line *l,
                       const struct ipw_recompute_query *q, struct ipw_err *err)
 {
@@ -199,7 +199,7 @@ static int check_line(bool *follows, const struct job *j, const struct line *l,
     return is_same(follows, j, l, q, err);
 }
 
-/* Written when all has been read: where something cannot be, nothing is changed. */
+/* Writes only after everything was read: if something cannot be read, nothing changes. */
 static int add_line(struct job *j, int file, struct ipw_buf *line, struct ipw_err *err)
 {
     struct ipw_buf *added = &j->added[file];
@@ -287,7 +287,7 @@ static int append_added(struct job *j, int file, struct ipw_err *err)
     return rc;
 }
 
-/* ---- and what does not ---- */
+/* ---- lines that do not follow ---- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -324,7 +324,7 @@ static int move_aside(struct job *j, int file, struct ipw_err *err)
 static const struct ipw_recompute_segment *redone(const struct ipw_recompute *redo, size_t number)
 {
     for (size_t i = 0; i < redo->n_segments; i++) {
-        /* Without a run_start nothing is known of it. */
+        /* Without a run_start the session is unknown. */
         if (redo->segments[i]->number == (int)number && redo->segments[i]->start_ns)
             return redo->segments[i];
     }
@@ -336,7 +336,7 @@ static bool is_at(const struct ipw_json *session, const char *key, int64_t t_ns)
     return ipw_json_int(ipw_json_get(session, key), 0) == t_ns;
 }
 
-/* The manifest has the books of a session that ended, and its files have all of it. */
+/* The manifest has the balance of a session that ended, and its files are complete. */
 static bool is_whole(const struct ipw_json *session, const struct ipw_recompute_segment *r)
 {
     const char *end = ipw_json_str(ipw_json_get(session, "end"), "killed");
@@ -355,8 +355,8 @@ static void put_session(struct job *j, struct ipw_buf *out, const struct ipw_jso
     ipw_buf_release(&patch);
 }
 
-/* Of a session that ended, as its events say, while the manifest does not: it was lost, and rebuilt by us or
- * by a repair that came no further. */
+/* For a session that ended by its events, but not in the manifest: the manifest was lost, and
+ * rebuilt by us or by a repair that was cut short. */
 static const char *end_of(const struct job *j, size_t number)
 {
     const struct ipw_json *config = ipw_json_get(j->manifest, "config");
@@ -368,7 +368,8 @@ static const char *end_of(const struct job *j, size_t number)
     return number + 1 == j->n_sessions && n >= planned ? "complete" : "interrupted";
 }
 
-/* The text of its object, with the end and the books that the files give where they are not whole. */
+/* The text of the session's object; if its end and balance are incomplete, they come from the
+ * files. */
 static char *session_text(struct job *j, const struct ipw_json *session, size_t number,
                           const struct ipw_recompute_segment *r)
 {
@@ -414,10 +415,10 @@ static int close_sessions(struct job *j, const struct ipw_recompute *redo, struc
     return rc;
 }
 
-/* ---- the last session's end ---- */
+/* ---- the end of the last session ---- */
 
-/* The manifest has the end, every query of the session is booked, and the samples pass the end: then
- * nothing is missing but the line that says so. */
+/* The manifest has the end, every query of the session is booked, and the readings pass the end, so
+ * only the line run_end is missing. */
 static bool lacks_run_end(const struct job *j, const struct ipw_recompute_segment *r)
 {
     const struct ipw_json *last =
@@ -453,8 +454,8 @@ static int write_run_end(struct job *j, struct ipw_recompute_segment *r, struct 
     return rc;
 }
 
-/* Of a run that ended the summary follows from the rest; what a killed one has is of the session before,
- * or of none. */
+/* The summary of a run that ended follows from the other files.  A killed run has the summary of an
+ * earlier session, or none. */
 static int mend_summary(struct job *j, struct ipw_err *err)
 {
     char *path = path_of(j, "summary.json");
@@ -485,7 +486,7 @@ static int mend_summary(struct job *j, struct ipw_err *err)
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- all steps ---- */
 
 static int mend(struct job *j, struct ipw_err *err)
 {

@@ -1,20 +1,21 @@
-/* run/resume/rebuild.h: a run's files put in order, each by what the others say.
+/* run/resume/rebuild.h: puts a run's files in order, each by the content of the others.
  *
- * A crash, above all a power cut, may leave the files of a run at different moments: a line of
- * traces.jsonl whose events or samples never reached the disk, a manifest that says of a session
- * that it ended while its run_end is missing, no manifest at all.  Events and samples are what
- * everything follows from, so they decide:
+ * A crash, and above all a power cut, can leave the files of a run at different moments.  Then a
+ * line of traces.jsonl has events or readings that never reached the disk, or a manifest says that
+ * a session ended while its run_end is missing, or there is no manifest.  Everything follows from
+ * events and readings, so they decide:
  *
- *  - a line of traces, attempts or warmup.jsonl that does not follow from them is moved to
- *    FILE.damaged; its query is one without a line then;
- *  - a query without a line becomes an earlier attempt, with the joules that were measured of it, and
- *    `resume` runs it again;
- *  - a session that was cut down, or lost its end, is closed in the manifest as killed, with the books
- *    that its samples give;
- *  - a missing run_end, summary.json or manifest.json is written again (run/resume/rebuild_files.h).
+ * - a line of traces, attempts or warmup.jsonl that does not follow from them is moved to
+ *    FILE.damaged, and its query then has no line;
+ * - a query without a line becomes an earlier attempt with its measured joules, and `resume` runs
+ *    it again;
+ * - a session that was killed, or lost its end, is closed in the manifest as killed, with the
+ *    balance of its readings;
+ * - a missing run_end, summary.json or manifest.json is written again
+ *    (run/resume/rebuild_files.h).
  *
- * Each step is safe on the disk before the next, and can be cut down and done again.  The caller
- * holds the run's lock, and has taken torn tails away.  The files must be readable line by line. */
+ * Each step is safe on disk before the next, and can be killed and repeated.  The caller holds the
+ * run's lock and has removed torn tails.  The files must be readable line by line. */
 #ifndef IPW_RUN_RESUME_REBUILD_H
 #define IPW_RUN_RESUME_REBUILD_H
 
@@ -25,10 +26,10 @@
 struct ipw_rebuild {
     size_t aside;    /* lines moved to FILE.damaged */
     size_t attempts; /* queries that became earlier attempts */
-    size_t sessions; /* that were closed as killed */
-    size_t files;    /* run_end, summary.json, manifest.json: written again, or set aside */
-    /* Told of each, as it is done; may be NULL.  Attempts and sessions are what every kill leaves and
-     * are not told. */
+    size_t sessions; /* sessions that were closed as killed */
+    size_t files;    /* run_end, summary.json, manifest.json: written again, or moved aside */
+    /* Called for each repair when it is done; can be NULL.  Attempts and sessions, which every kill
+     * leaves, are not reported. */
     void (*say)(void *ud, const char *what);
     void *ud;
 };

@@ -61,13 +61,13 @@ int ipw_rebuild_set_aside(const char *run, const char *name, struct ipw_err *err
 
 /* ---- manifest.json ---- */
 
-struct starts {      /* what the sessions' run_starts say */
-    char **sessions; /* text of each one's object; NULL: it left no run_start */
+struct starts {      /* the sessions by their run_start */
+    char **sessions; /* text of each session's object; NULL: it has no run_start */
     size_t n, cap;
-    struct ipw_json *manifest; /* the last */
+    struct ipw_json *manifest; /* of the last run_start */
 };
 
-/* A session that left no run_start: as the one after it, and it took nothing that is known. */
+/* A session without run_start: like the session after it, with an unknown energy and CPU time. */
 static void fill_gap(struct starts *s, size_t number, const struct ipw_json *like)
 {
     char *patch = ipw_asprintf("{\"segment\":%zu}", number);
@@ -109,7 +109,8 @@ static int read_start(void *s, const struct ipw_jsonl_line *line, struct ipw_err
     return 0;
 }
 
-/* Samples of a session whose run_start is lost keep its number: no later session may have it. */
+/* Readings of a session whose run_start is lost keep its number, so a later session cannot have
+ * it. */
 static int read_header(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
     struct starts *s = ud;
@@ -197,7 +198,7 @@ static int64_t whole_at(const struct ipw_json *object, const char *key)
     return ipw_json_int(ipw_json_get(object, key), 0);
 }
 
-/* What the manifest knows of the last session. */
+/* What the manifest says of the last session. */
 static void take_session(struct ipw_summary_run *facts, const struct ipw_json *session)
 {
     const struct ipw_json *baseline = ipw_json_get(session, "baseline");
@@ -209,7 +210,7 @@ static void take_session(struct ipw_summary_run *facts, const struct ipw_json *s
     if (__builtin_add_overflow(whole_at(clock, "wall_ns"), whole_at(session, "end_ns"),
                                &facts->wall_ns) ||
         __builtin_sub_overflow(facts->wall_ns, whole_at(clock, "mono_ns"), &facts->wall_ns))
-        facts->wall_ns = 0; /* a manifest that somebody changed */
+        facts->wall_ns = 0; /* the manifest was changed by hand */
     facts->baseline_s = ipw_json_num(ipw_json_get(baseline, "seconds"), 0);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const char *domain = ipw_domain_name((enum ipw_domain)d);
@@ -244,7 +245,7 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     facts.planned = whole_at(config, "max_queries") * whole_at(config, "epochs");
     facts.status = ipw_json_get_str(last, "end");
     if (facts.status && !strcmp(facts.status, "complete") && (int64_t)s->summary.n < facts.planned)
-        facts.status = "interrupted"; /* lines of it are lost */
+        facts.status = "interrupted"; /* some of its lines are lost */
     facts.runner_cpu_s = s->h.runner_cpu_s;
     facts.sampler_cpu_s = s->h.sampler_cpu_s;
     facts.own_joules = s->h.own_joules;

@@ -1,6 +1,7 @@
-/* run/resume/rebuild_files.h: whole files of a run, read and written again by run/resume/rebuild.h.
+/* run/resume/rebuild_files.h: whole files of a run, read and written again for
+ * run/resume/rebuild.h.
  *
- * manifest.json and summary.json, and the words in which is said what was done. */
+ * manifest.json and summary.json, and the messages about repairs. */
 #ifndef IPW_RUN_RESUME_REBUILD_FILES_H
 #define IPW_RUN_RESUME_REBUILD_FILES_H
 

@@ -20,7 +20,7 @@
 #include "trace/schema.h"
 #include "trace/spec.h"
 
-struct bad { /* numbers of lines, ascending */
+struct bad { /* numbers of the lines, ascending */
     int64_t *lines;
     size_t n, cap;
 };
@@ -51,7 +51,7 @@ static void mark(struct file *f, int64_t line, const struct ipw_err *why)
     f->bad.lines[f->bad.n++] = line;
 }
 
-/* ---- what is damaged ---- */
+/* ---- finding the damage ---- */
 
 static int read_event(const char *text, size_t n, struct ipw_err *err)
 {
@@ -157,7 +157,8 @@ bool ipw_repair_has_manifest(const char *run)
     return !rc;
 }
 
-/* Nothing is written here: the lines of traces.jsonl are all that is left of these queries. */
+/* Writes nothing: without events the lines of traces.jsonl are all that is left of these
+ * queries. */
 static int tell_events_gone(const char *run, struct ipw_err *err)
 {
     int errnum = errno;
@@ -208,7 +209,7 @@ int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
     for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++) {
         size_t dropped;
 
-        /* When lines were taken out, another one is the last, and may not be whole. */
+        /* After lines were removed, another line is the last one, and can be torn. */
         do {
             dropped = r->dropped;
             rc = repair_file(r, run, files[i].name, files[i].read, err);

@@ -1,9 +1,9 @@
-/* run/resume/repair.h: damaged lines of a run, taken out.
+/* run/resume/repair.h: removes damaged lines of a run.
  *
- * A line that a reader of its file cannot take (no JSON, no query, no row of its header) is moved to
- * FILE.damaged, a torn tail to FILE.torn, and each is told of.  Nothing is thrown away and nothing
- * is invented.  Then the files are put in order by what the others say (run/resume/rebuild.h).  The run
- * is locked meanwhile; a file is written anew beside the old one, synced, renamed. */
+ * A line that cannot be read (not JSON, not a query, not a row of its header) is moved to
+ * FILE.damaged, a torn tail to FILE.torn, and each is reported.  Nothing is lost and nothing is
+ * invented.  Then the files are put in order by the content of the others (run/resume/rebuild.h).
+ * The run is locked meanwhile.  A file is written beside the old one, synced and renamed. */
 #ifndef IPW_RUN_RESUME_REPAIR_H
 #define IPW_RUN_RESUME_REPAIR_H
 
@@ -15,14 +15,14 @@
 
 struct ipw_repair {
     size_t dropped, torn; /* lines, files */
-    size_t queries; /* lines and tails of these that were, or may have been, those of a query */
-    size_t mended;  /* of what run/resume/rebuild.h counts */
-    /* Told of each, before it is done; may be NULL. */
+    size_t queries; /* of these lines and tails, those that were, or may have been, of a query */
+    size_t mended;  /* repairs of run/resume/rebuild.h */
+    /* Called for each before it is done; can be NULL. */
     void (*say)(void *ud, const char *what);
     void *ud;
 };
 
-/* Is there a manifest that can be read?  Without one nothing else is asked of the folder. */
+/* Whether there is a readable manifest.  Without one the folder cannot be repaired. */
 bool ipw_repair_has_manifest(const char *run);
 int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err);
 

@@ -10,11 +10,11 @@
 
 #define CONFIG_MAX (64 * IPW_MIB)
 
-/* Members of the manifest's "config".  What is not here may change from session to session: the
- * server's address, concurrency, sensors, how files are synced. */
+/* Members of the manifest's "config".  All others may change from session to session: the server's
+ * address, concurrency, sensors, the syncing of files. */
 static const struct {
     const char *part, *key, *inner;
-    bool late; /* known once the server is */
+    bool late; /* known only when the server is */
 } compared[] = {
     {"agent", "agent_sha256", NULL, false},
     {"agent", "max_turns", NULL, false},
@@ -29,7 +29,7 @@ static const struct {
     {"configuration", "share", NULL, false},
     {"configuration", "temperature", NULL, false},
     {"configuration", "untrusted", NULL, false},
-    {"configuration", "warmup", NULL, false}, /* the places of all other queries stand behind it */
+    {"configuration", "warmup", NULL, false}, /* it shifts the numbers of all other queries */
     {"dataset", "dataset_sha256", NULL, false},
     {"dataset", "epochs", NULL, false},
     {"dataset", "selection_sha256", NULL, false},

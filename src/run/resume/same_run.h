@@ -1,7 +1,7 @@
-/* run/resume/same_run.h: is it the same run?
+/* run/resume/same_run.h: decides whether a resumed run is the same run.
  *
- * Compares the configuration with which a run was begun and the one with which it is to go on, and
- * keeps the differences that --force passed over, for the manifest. */
+ * Compares the saved configuration of a run with the present one, and keeps the differences that
+ * --force accepted, for the manifest. */
 #ifndef IPW_RUN_RESUME_SAME_RUN_H
 #define IPW_RUN_RESUME_SAME_RUN_H
 
@@ -13,19 +13,19 @@
 struct ipw_differences {
     const char *path; /* of the run's folder, for messages */
     bool force;       /* --force */
-    char **passed;    /* over which it went on */
+    char **passed;    /* differences that --force accepted */
     size_t n, cap;
 };
 
-/* A difference in words ("the model (model) was a, now b"): IPW_EINVAL, naming it; with --force it is
- * said and kept instead. */
+/* A difference in words ("the model (model) was a, now b"): IPW_EINVAL with the difference; with
+ * --force it is printed and kept instead. */
 int ipw_differences_add(struct ipw_differences *d, const char *what, struct ipw_err *err);
 void ipw_differences_release(struct ipw_differences *d);
-/* All differences of two configurations.  `connected`: the members that are known once the server
- * is; else the others. */
+/* All differences of two configurations.  `connected`: of the members that are known once the
+ * server is; else of the others. */
 int ipw_same_run_check(struct ipw_differences *d, const struct ipw_json *then,
                        const struct ipw_json *now, bool connected, struct ipw_err *err);
-/* The manifest's "hashes": of the agent, the configuration, the dataset, the model. */
+/* The manifest's "hashes": of agent, configuration, dataset and model. */
 void ipw_same_run_hashes(struct ipw_jw *w, const struct ipw_json *config);
 
 #endif

@@ -27,14 +27,14 @@ static void set(struct ipw_scripts *s, const char *path, const char *sha256)
     snprintf(l->sha256, sizeof l->sha256, "%s", sha256);
 }
 
-/* ---- what earlier sessions loaded ---- */
+/* ---- files of earlier sessions ---- */
 
 static bool is_hash(const char *text)
 {
     return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
-/* What was redacted (--no-content) names no file. */
+/* A redacted run (--no-content) names no files. */
 static void take(struct ipw_scripts *s, const struct ipw_json *object)
 {
     const char *path = ipw_json_str(ipw_json_get(object, "path"), NULL);
@@ -59,7 +59,7 @@ static int take_note(void *s, const struct ipw_jsonl_line *line, struct ipw_err 
     return 0;
 }
 
-/* The manifest that a killed session leaves is that of its start. */
+/* A killed session leaves the manifest of its start. */
 static int take_notes(struct ipw_scripts *s, const char *run, struct ipw_err *err)
 {
     char *path = ipw_asprintf("%s/events.jsonl", run);
@@ -69,7 +69,7 @@ static int take_notes(struct ipw_scripts *s, const char *run, struct ipw_err *er
     return rc;
 }
 
-/* ---- are they the same? ---- */
+/* ---- comparing ---- */
 
 static void hash_now(char hex[65], const char *path)
 {
@@ -79,7 +79,7 @@ static void hash_now(char hex[65], const char *path)
         memcpy(hex, ipw_file_hashes_at(i)->sha256, 65);
         return;
     }
-    if (ipw_file_hashes_now(hex, path, NULL)) hex[0] = '\0'; /* gone, which is said */
+    if (ipw_file_hashes_now(hex, path, NULL)) hex[0] = '\0'; /* missing, which is reported */
 }
 
 static int compare(struct ipw_differences *d, struct ipw_file_hash *then, struct ipw_err *err)
@@ -93,7 +93,7 @@ static int compare(struct ipw_differences *d, struct ipw_file_hash *then, struct
         what = ipw_asprintf("the file %s, which it loads, was %.12s, now %.12s (sha256)",
                             then->path, then->sha256, now);
     else
-        what = ipw_asprintf("the file %s, which it loads, is not there any more", then->path);
+        what = ipw_asprintf("the file %s, which it loads, is missing", then->path);
     rc = ipw_differences_add(d, what, err);
     free(what);
     if (!rc && *now) memcpy(then->sha256, now, sizeof then->sha256);
@@ -113,13 +113,13 @@ int ipw_scripts_check(struct ipw_scripts *s, const struct ipw_history *h, const 
     for (size_t i = 0; i < s->n && !rc; i++) {
         if (strcmp(s->all[i].path, agent_path)) rc = compare(d, &s->all[i], err);
     }
-    /* What has been loaded by now the manifest will have from the start. */
+    /* The manifest of the start will have the files that were read so far. */
     for (; s->n_taken < ipw_file_hashes_count() && !rc; s->n_taken++)
         set(s, ipw_file_hashes_at(s->n_taken)->path, ipw_file_hashes_at(s->n_taken)->sha256);
     return rc;
 }
 
-/* ---- as the run goes on ---- */
+/* ---- during the run ---- */
 
 void ipw_scripts_note(struct ipw_scripts *s, struct ipw_rundir *dir, int64_t n_rows)
 {

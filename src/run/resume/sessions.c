@@ -30,7 +30,7 @@ static struct ipw_figure past_figure(const struct ipw_json *object, const char *
 {
     double j = ipw_json_get_num(object, key);
 
-    /* Of what was not known the manifest does not tell how much was measured. */
+    /* The manifest does not say how much of an unknown value was measured. */
     return (struct ipw_figure){.known = !isnan(j),
                                .j = isnan(j) ? 0 : j,
                                .coverage = isnan(j) ? 0 : 1,
@@ -75,7 +75,7 @@ static void add_balances(struct ipw_history *h, const struct ipw_json *ledger, d
     ipw_device_balances_release(&devices);
 }
 
-/* A session that is over, by its object in the manifest: what it took. */
+/* The energy and times of a session that has ended, from its object in the manifest. */
 static void fold(struct ipw_history *h, const struct ipw_json *segment)
 {
     const struct ipw_json *own = ipw_json_get(segment, "own");
@@ -110,7 +110,7 @@ static int add_past(struct ipw_history *h, const struct ipw_json *segment, struc
     p = &h->past[h->n++];
     *p = (struct ipw_past){.number = (int)k,
                            .killed = !strcmp(ipw_json_str(ipw_json_get(segment, "end"), "killed"),
-                                             "killed")}; /* null: nobody has booked it */
+                                             "killed")}; /* null: its energy was not computed */
     p->anchor = ipw_saved_clock_read(ipw_json_get(segment, "clock"));
     p->text = ipw_json_text(segment);
     return 0;

@@ -1,4 +1,4 @@
-/* What earlier sessions left, put in order: see run/resume/sessions.h. */
+/* Puts in order what earlier sessions left: see run/resume/sessions.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_e
 
 /* ---- names of attempts ---- */
 
-struct names { /* sorted before it is asked */
+struct names { /* sorted before the first search */
     char **all;
     size_t n, cap;
 };
@@ -74,7 +74,7 @@ static void release_names(struct names *names)
     free(names->all);
 }
 
-/* ---- the job ---- */
+/* ---- all steps ---- */
 
 struct by_id {
     const char *id;
@@ -85,7 +85,7 @@ struct settling {
     const struct ipw_settle *of;
     struct by_id *cases; /* sorted */
     struct names attempts;
-    struct names moved; /* from traces.jsonl to attempts.jsonl just now */
+    struct names moved; /* moved from traces.jsonl to attempts.jsonl now */
     size_t n_dropped;   /* lines that leave traces.jsonl */
 };
 
@@ -163,7 +163,7 @@ static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struc
     const struct ipw_settle *of = s->of;
     const struct by_id *c = case_of(s, q->trace.id);
 
-    /* One that --force left out of the selection has its line all the same. */
+    /* A query that --force left out of the selection keeps its line. */
     if (c && q->record.epoch >= 0 && q->record.epoch < (int64_t)of->plan->n_epochs) {
         if (!ipw_plan_mark(of->plan, c->index, q->record.epoch))
             return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",
@@ -182,7 +182,7 @@ static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     enum ipw_retry why = ipw_retry_of(q->trace.completed, q->trace.outcome);
     int rc;
 
-    if (has_name(&s->attempts, name)) { /* it was being moved when we were killed */
+    if (has_name(&s->attempts, name)) { /* it was being moved at the kill */
         s->n_dropped++;
         free(name);
         return 0;
@@ -214,7 +214,7 @@ static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- all steps ---- */
 
 static void tell(const struct ipw_settle *of)
 {
@@ -232,7 +232,7 @@ static void tell(const struct ipw_settle *of)
                 ipw_rundir_path(of->dir), torn[i].file, (long long)torn[i].cut.bytes,
                 (long long)torn[i].cut.offset, torn[i].file);
     if (!of->quiet)
-        ipw_say("%s: goes on: %zu of %zu queries are done, %zu earlier attempt%s",
+        ipw_say("%s: continues: %zu of %zu queries are done, %zu earlier attempt%s",
                 ipw_rundir_path(of->dir), h->n_kept, planned, h->n_attempts,
                 h->n_attempts == 1 ? "" : "s");
 }
@@ -259,7 +259,7 @@ int ipw_history_settle(const struct ipw_settle *of, struct ipw_err *err)
         ipw_history_fold(h);
         of->session->number = (int)h->n;
         ipw_rundir_set_segment(of->dir, of->session->number);
-        /* The machine is warmed up again, unless nothing is left to be run. */
+        /* The machine is warmed up again, unless no query is left to run. */
         if (h->n_kept == ipw_plan_counted(of->plan)) ipw_plan_skip_warmup(of->plan);
         tell(of);
     }

@@ -158,7 +158,7 @@ static void failures_in_words(void **state)
         "assert(http.request { url = 'ftp://127.0.0.1/' } == nil)\n"
         "assert(http.request { url = '' } == nil)\n"
         "assert(http.request { url = at, headers = { ['a b'] = 'x' } } == nil)\n"
-        "local value, bad = http.json(at .. '/plain') assert(value == nil and bad:find 'no JSON', "
+        "local value, bad = http.json(at .. '/plain') assert(value == nil and bad:find 'not JSON', "
         "bad)\n"
         "assert(http.json(at .. '/count', { a = 1 }) == 7)\n");
     is_recorded("timeout");
@@ -181,7 +181,7 @@ static void passwords_are_not_kept(void **state)
     assert_null(strstr(ipw_buf_str(&record), "eim"));
     close_web(&w);
     open_web(&w, NULL);
-    run(&w, "fails('permission', '--web-allow 127.0.0.1 lets',\n"
+    run(&w, "fails('permission', 'use --web-allow 127.0.0.1 to',\n"
             "  { url = 'http://u:p@' .. at:sub(8) .. '/@x' })\n");
     close_web(&w);
 }
@@ -198,8 +198,8 @@ static void only_allowed_hosts(void **state)
     snprintf(here, sizeof here, "127.0.0.1:%d", server.port);
     for (int i = 0; i < 2; i++) {
         open_web(&w, i ? other : NULL);
-        run(&w,
-            "fails('permission', '--web-allow 127.0.0.1 lets it in', { url = at .. '/plain' })\n");
+        run(&w, "fails('permission', 'use --web-allow 127.0.0.1 to allow it', { url = at .. "
+                "'/plain' })\n");
         is_recorded("refused");
         close_web(&w);
     }

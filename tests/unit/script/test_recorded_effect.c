@@ -248,7 +248,7 @@ static void not_on_record(void **state)
         &w, "{\"id\":1,\"name\":\"effect\",\"of\":\"values\",\"value\":[{\"left_out\":5000000}]}",
         "values() return 'fine'");
     assert_int_equal(w.end, IPW_TASK_FAILED);
-    assert_non_null(strstr(w.err.text, "the record left out 5000000 bytes"));
+    assert_non_null(strstr(w.err.text, "the saved run left out 5000000 bytes"));
     stop(&w);
 }
 

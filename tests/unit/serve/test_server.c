@@ -145,7 +145,7 @@ static void routes(void **state)
         {"GET", "/v1/models", NULL, 200, "\"id\":\"demo\""},
         {"GET", "/v1/models/demo", NULL, 200, "\"owned_by\":\"ipw-agent\""},
         {"GET", "/v1/models/other", NULL, 404, "this server has 'demo'"},
-        {"GET", "/", NULL, 404, "no such path"},
+        {"GET", "/", NULL, 404, "unknown path"},
         {"GET", "/v1/models?x=1", NULL, 200, "\"id\":\"demo\""},
         {"POST", "/v1/models", "{}", 405, "Allow: GET"},
         {"GET", CHAT, NULL, 405, "Allow: POST"},
