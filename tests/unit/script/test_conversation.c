@@ -222,7 +222,7 @@ static void test_the_message_at_fault_is_named(void **state)
     assert_int_equal(ipw_vm_call(w.vm, 0, 1, &err), 0);
     assert_int_equal(ipw_conversation_take(&c, &ipw_vm_of(L)->conversations, L, -1, &err),
                      IPW_EINVAL);
-    assert_string_equal(err.text, "messages[2].content[2]: a function is no JSON value");
+    assert_string_equal(err.text, "messages[2].content[2]: a function is not a JSON value");
     assert_null(c);
     lua_pushnil(L);
     lua_rawseti(L, -2, 2);

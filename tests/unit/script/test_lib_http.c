@@ -129,7 +129,7 @@ static void redirects(void **state)
         "r = http.request { url = at .. '/to-304-/plain' } assert(r.status == 304)\n"
         "fails('http', 'too many redirects', { url = at .. '/loop' })\n"
         "fails('http', 'too many redirects', { url = at .. '/loop', redirects = 1 })\n"
-        "fails('http', 'no web address', { url = at .. '/to-302-http://[x' })\n");
+        "fails('http', 'invalid URL', { url = at .. '/to-302-http://[x' })\n");
     /* headers are for the origin that the script named: another port is another origin */
     run(&w, "assert(http.get(at .. '/redirect', { headers = { ['X-Own'] = 'mine' } }))\n");
     assert_non_null(strstr(server.last_request, "X-Own: mine"));
