@@ -65,7 +65,7 @@ return {
       "PRAGMA writable_schema = 1", "PRAGMA", "BEGIN", "ATTACH 'a' AS b", "ANALYZE", "REINDEX", "EXPLAIN SELECT 1; SELECT 2" } do
       fails(".", sqlite.query("t.db", sql))
     end
-    fails("given 2", sqlite.query("t.db", "SELECT ?", { 1, 2 }))
+    fails("got 2", sqlite.query("t.db", "SELECT ?", { 1, 2 }))
     fails("no such table", sqlite.query("t.db", "SELECT * FROM nope"))
     fails("not a database", sqlite.query("p.png", "SELECT 1 FROM t"))
     fails(".", sqlite.query("sub", "SELECT 1"))
