@@ -125,7 +125,7 @@ static int find_kind(const struct kind **out, const char *name, struct ipw_err *
 static int parse_text(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
                       struct ipw_err *err)
 {
-    const struct kind *kind;
+    const struct kind *kind = NULL;
     int rc = find_kind(&kind, name, err);
 
     if (rc) return rc;

@@ -22,11 +22,11 @@ static void trim_queries(struct ipw_ledger *l)
     }
     l->n_queries -= drop;
     l->query_base += (int64_t)drop;
-    memmove(l->queries, l->queries + drop, l->n_queries * sizeof *l->queries);
+    if (drop) memmove(l->queries, l->queries + drop, l->n_queries * sizeof *l->queries);
     l->n_ends -= seen;
-    memmove(l->ends, l->ends + seen, l->n_ends * sizeof *l->ends);
+    if (seen) memmove(l->ends, l->ends + seen, l->n_ends * sizeof *l->ends);
     l->n_looks -= looked;
-    memmove(l->looks, l->looks + looked, l->n_looks * sizeof *l->looks);
+    if (looked) memmove(l->looks, l->looks + looked, l->n_looks * sizeof *l->looks);
     for (size_t i = 0; i < l->n_lines; i++) {
         l->lines[i].next_end -= seen;
         l->lines[i].next_leave -= seen;
