@@ -162,7 +162,7 @@ static void keys_of_files(void **state)
 /* The second cell of an event's row names its own keys, among other words. */
 static void own_keys_of_events(void **state)
 {
-    const char *end, *rows_end, *start = section("\n## events.jsonl", &end);
+    const char *end, *rows_end = NULL, *start = section("\n## events.jsonl", &end);
     const char *rows = next_rows(start, end, "\n| `event` | own keys |", &rows_end);
 
     (void)state;
