@@ -18,8 +18,8 @@
 #include "energy/power_model.h"
 #include "energy/select.h"
 #include "energy/watch.h"
+#include "io/bubblewrap.h"
 #include "io/proc.h"
-#include "io/sandbox.h"
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "report/format.h"
@@ -73,8 +73,8 @@ static void run_program(struct program *p, struct ipw_loop *loop, const char *co
     while (!p->over) ipw_loop_run(loop);
 }
 
-/* Prints each thing that a program in the sandbox could do and must not.  $1: a process outside, $2: a
- * file outside. */
+/* Prints each thing that a program in the sandbox could do and must not.  $1: a process outside,
+ * $2: a file outside. */
 static const char escapes[] = "out=\n"
                               "tried() { out=\"$out${out:+, }$1\"; }\n"
                               "kill -0 \"$1\" 2>/dev/null && tried 'reach processes'\n"
@@ -91,7 +91,7 @@ static void look_at_sandbox(struct ipw_findings *f, struct ipw_loop *loop)
     struct program p;
     int fd;
 
-    if (!ipw_sandbox_found()) {
+    if (!ipw_bubblewrap_found()) {
         ipw_findings_add(f, "tools", "sandbox", IPW_HEALTH_WARN,
                          "apt-get install bubblewrap, or --unsafe-tools: no sandbox",
                          "none: tools that start programs are refused");

@@ -295,9 +295,8 @@ int ipw_cmd_replay(int argc, char **argv)
         } else if (strcmp(o.mode, "workload") == 0) {
             struct ipw_run_end end = {0};
 
-            code =
-                ipw_workload_replay(args[0], &o, ipw_run_command_json(&command, argc, argv), &end);
-            ipw_run_tell_end(&end, code);
+            code = ipw_workload_run(args[0], &o, ipw_cmd_run_json(&command, argc, argv), &end);
+            ipw_cmd_run_tell_end(&end, code);
         } else {
             code = run_again(args[0], &o);
         }

@@ -58,7 +58,7 @@ static void put_option(void *ud, const struct ipw_opt *o, const char *value)
     if (o->arg) put_value(w, o, value);
 }
 
-char *ipw_run_command_json(const struct ipw_command *command, int argc, char **argv)
+char *ipw_cmd_run_json(const struct ipw_command *command, int argc, char **argv)
 {
     struct ipw_buf out = IPW_BUF(COMMAND_MAX);
     char cwd[PATH_MAX] = "";

@@ -81,7 +81,7 @@ const struct ipw_command ipw_run_command = {
     .max_args = 1,
 };
 
-void ipw_run_tell_end(struct ipw_run_end *end, int exit_code)
+void ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code)
 {
     if (end->err.code) ipw_exit_with(&end->err, exit_code);
     if (end->go_on) ipw_say("to continue: %s", end->go_on);
@@ -104,9 +104,9 @@ int ipw_cmd_run(int argc, char **argv)
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else {
         ipw_dataset_origin_init(&origin);
-        exit_code = ipw_run_start(&o, args[0], ipw_run_command_json(&ipw_run_command, argc, argv),
+        exit_code = ipw_run_start(&o, args[0], ipw_cmd_run_json(&ipw_run_command, argc, argv),
                                   &origin.origin, &end);
-        ipw_run_tell_end(&end, exit_code);
+        ipw_cmd_run_tell_end(&end, exit_code);
     }
     ipw_script_options_release(&o.script);
     free(o.server.net.base_urls.items);

@@ -132,7 +132,7 @@ static void put_change(struct job *j, const struct ipw_query_loaded *q, const st
     ipw_buf_addc(out, '\n');
 }
 
-/* The value of --dataset that the run was begun with; NULL: the manifest does not say (redacted). */
+/* The --dataset that the run was begun with; NULL: the manifest does not say (redacted). */
 static const char *given_dataset(const struct ipw_json *manifest)
 {
     const struct ipw_json *arg =
@@ -142,8 +142,8 @@ static const char *given_dataset(const struct ipw_json *manifest)
     return arg ? ipw_json_str(ipw_json_next(arg), NULL) : NULL;
 }
 
-/* The dataset that the run names; or, where it was a file of rows, that file: the user says where it
- * is now, because a name that is made of the file's could be another dataset's. */
+/* The dataset that the run names; or, where it was a file of rows, that file: the user says where
+ * it is now, because a name that is made of the file's could be another dataset's. */
 static char *named_dataset(const char *run, char **file, bool *filler)
 {
     struct ipw_json *doc;
@@ -165,8 +165,8 @@ static char *named_dataset(const char *run, char **file, bool *filler)
     return name;
 }
 
-/* By what the first query tells: a run has the references of all its queries, or, an older one or one
- * with --no-content, of none. */
+/* By what the first query tells: a run has the references of all its queries, or, an older one or
+ * one with --no-content, of none. */
 static int open_scorer(struct job *j, const struct ipw_query_loaded *first, struct ipw_err *err)
 {
     bool filler = false;
@@ -194,7 +194,7 @@ static int open_scorer(struct job *j, const struct ipw_query_loaded *first, stru
     return rc;
 }
 
-/* Scores the query by its own trace, or by the dataset's record of its id; false: that is missing. */
+/* Scores the query by its own trace, or by the dataset's task of its id; false: that is missing. */
 static bool score_query(struct job *j, const struct ipw_query_loaded *q, struct ipw_score *out)
 {
     const struct ipw_query_record *r = &q->record;

@@ -34,10 +34,10 @@ extern const struct ipw_command ipw_run_command;
 /* The options of a run by their full names, as a JSON object {args, cwd} for its manifest.  Options
  * of one session (--resume, --rerun, --force, --output) are left out.  Values that may be secret
  * are "***". */
-char *ipw_run_command_json(const struct ipw_command *command, int argc, char **argv);
+char *ipw_cmd_run_json(const struct ipw_command *command, int argc, char **argv);
 struct ipw_run_end;
 /* Prints how a run ended, with the command that continues it in the last line; frees the members of
  * `end`. */
-void ipw_run_tell_end(struct ipw_run_end *end, int exit_code);
+void ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code);
 
 #endif

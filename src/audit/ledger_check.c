@@ -256,8 +256,8 @@ static struct kept *find_kept(struct ipw_check *c, int segment, int64_t index)
     return found;
 }
 
-/* FNV-1a (64 bits) of a line without its member "superseded", which an attempt's line has in addition
- * to its line in traces.jsonl. */
+/* FNV-1a (64 bits) of a line without its member "superseded", which an attempt's line has in
+ * addition to its line in traces.jsonl. */
 static uint64_t hash_line(const char *text, size_t n)
 {
     static const char member[] = "\"superseded\":\"";
@@ -275,8 +275,8 @@ static uint64_t hash_line(const char *text, size_t n)
     return hash;
 }
 
-/* An attempt is synced to attempts.jsonl before its line leaves traces.jsonl.  After a crash in between
- * it is in both, and counts once. */
+/* An attempt is synced to attempts.jsonl before its line leaves traces.jsonl.  After a crash in
+ * between it is in both, and counts once. */
 static int is_twin(bool *twin, const struct ipw_check *c, const struct kept *line,
                    struct ipw_err *err)
 {

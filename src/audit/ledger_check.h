@@ -1,9 +1,9 @@
 /* audit/ledger_check.h: compares a run's trace lines with the recomputed queries.
  *
- * For each recomputed query it finds the line that the run wrote, takes from it what the ledger does
- * not know (texts, score, cost), and writes the line again: both must be equal, byte for byte.  Owns
- * its files.  Of a line that was passed over (earlier attempts, lines in another order) only the place
- * is kept; it is read again when it is needed. */
+ * For each recomputed query it finds the line that the run wrote, takes from it what the ledger
+ * does not know (texts, score, cost), and writes the line again: both must be equal, byte for byte.
+ * Owns its files.  Of a line that was passed over (earlier attempts, lines in another order) only
+ * the place is kept; it is read again when it is needed. */
 #ifndef IPW_AUDIT_LEDGER_CHECK_H
 #define IPW_AUDIT_LEDGER_CHECK_H
 

@@ -134,7 +134,8 @@ static void put_part(struct ipw_buf *out, const char *what, double j)
 }
 
 /* Four columns fit a terminal; values that most runs lack have lines of their own. */
-static void put_line(struct ipw_buf *out, const char *label, const struct ipw_ledger_line *line)
+static void put_line(struct ipw_buf *out, const char *label,
+                     const struct ipw_summary_balance_line *line)
 {
     ipw_format_cell(out, label, 11, IPW_ALIGN_LEFT);
     ipw_joules_cell(out, line->queries_j);
@@ -154,11 +155,11 @@ static void put_devices(struct ipw_buf *out, const struct ipw_ledger_report *r, 
     for (size_t i = 0; i < r->balances.devices.n; i++) {
         const struct ipw_device_balance *item = &r->balances.devices.all[i];
         struct ipw_sum sum = {.total = ipw_device_sums_get(&r->summary.devices, d, item->name)};
-        struct ipw_ledger_line line;
+        struct ipw_summary_balance_line line;
         char label[16];
 
         if (item->domain != d) continue;
-        ipw_ledger_line(&line, &item->balance, &sum, n_queries);
+        ipw_summary_balance_line(&line, &item->balance, &sum, n_queries);
         snprintf(label, sizeof label, " %s", item->name);
         put_line(out, label, &line);
     }
@@ -173,9 +174,9 @@ static void put_balance(struct ipw_buf *out, const struct ipw_ledger_report *r)
     ipw_buf_adds(out,
                  "joules              queries            idle           total      difference\n");
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        struct ipw_ledger_line line;
+        struct ipw_summary_balance_line line;
 
-        ipw_ledger_line(&line, &r->balances.balance[d], &totals.energy[d], totals.queries);
+        ipw_summary_balance_line(&line, &r->balances.balance[d], &totals.energy[d], totals.queries);
         if (line.total_j == line.total_j) {
             any = true;
             put_line(out, ipw_words_domain((enum ipw_domain)d), &line);
@@ -394,9 +395,9 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
     ipw_jw_obj(&w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
         enum ipw_domain d = ipw_domains_by_name[i];
-        struct ipw_ledger_line line;
+        struct ipw_summary_balance_line line;
 
-        ipw_ledger_line(&line, &r->balances.balance[d], &totals.energy[d], totals.queries);
+        ipw_summary_balance_line(&line, &r->balances.balance[d], &totals.energy[d], totals.queries);
         ipw_jw_key(&w, ipw_domain_name(d));
         ipw_jw_obj(&w);
         ipw_summary_put_devices(&w, &r->balances.devices, d, &r->summary.devices, totals.queries);

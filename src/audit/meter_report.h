@@ -1,8 +1,8 @@
 /* audit/meter_report.h: a saved run against the log of a power meter.
  *
  * Reads the run's queries and the logs, puts the logs' clocks on the run's (energy/meter_align.h),
- * computes the energy in a ledger as for any sensor (each joule once: shared among queries in flight,
- * or idle), and prints the result.  Owns everything it read; release it. */
+ * computes the energy in a ledger as for any sensor (each joule once: shared among queries in
+ * flight, or idle), and prints the result.  Owns everything it read; release it. */
 #ifndef IPW_AUDIT_METER_REPORT_H
 #define IPW_AUDIT_METER_REPORT_H
 
@@ -42,8 +42,8 @@ struct ipw_meter_report {
     double peak_w, least_w; /* of the log's line over the run, its ends between rows included */
 };
 
-/* IPW_EUNSUPPORTED: the log does not fit the run (the message says why); other codes: a file cannot be
- * read.  `column` and `offset_s` may be NULL: then they are found. */
+/* IPW_EUNSUPPORTED: the log does not fit the run (the message says why); other codes: a file cannot
+ * be read.  `column` and `offset_s` may be NULL: then they are found. */
 int ipw_meter_report_make(struct ipw_meter_report *r, const char *run, const char *const *logs,
                           size_t n_logs, const char *column, const double *offset_s,
                           struct ipw_err *err);

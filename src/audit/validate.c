@@ -89,7 +89,7 @@ static int check_sessions(struct job *j, struct ipw_err *err)
 
 /* ---- power.jsonl ---- */
 
-static int take_power_header(struct job *j, const struct ipw_power *p, struct ipw_err *err)
+static int take_power_header(struct job *j, const struct ipw_power_reader *p, struct ipw_err *err)
 {
     struct ipw_json *doc = NULL;
     int rc = ipw_json_parse(&doc, p->header_text, strlen(p->header_text), NULL, err);
@@ -100,12 +100,12 @@ static int take_power_header(struct job *j, const struct ipw_power *p, struct ip
     return rc;
 }
 
-static int check_rows(struct job *j, struct ipw_power *p, struct ipw_err *err)
+static int check_rows(struct job *j, struct ipw_power_reader *p, struct ipw_err *err)
 {
     int rc;
 
     ipw_still_begin(&j->still, p);
-    while ((rc = ipw_power_next(p, err)) > 0) {
+    while ((rc = ipw_power_reader_next(p, err)) > 0) {
         j->v->rows++;
         ipw_still_row(&j->still, p);
     }
@@ -115,26 +115,26 @@ static int check_rows(struct job *j, struct ipw_power *p, struct ipw_err *err)
 
 static int check_power(struct job *j, struct ipw_err *err)
 {
-    struct ipw_power p = {0};
+    struct ipw_power_reader p = {0};
     char *path = ipw_asprintf("%s/power.jsonl", j->run);
     bool torn = false;
-    int rc = ipw_power_has_header(path, &torn, err);
+    int rc = ipw_power_reader_has_header(path, &torn, err);
 
     j->v->torn += torn;
     if (rc <= 0) {
         free(path);
         return rc;
     }
-    rc = ipw_power_open_file(&p, path, err);
+    rc = ipw_power_reader_open_file(&p, path, err);
     while (!rc) {
         rc = take_power_header(j, &p, err);
         if (!rc) rc = check_rows(j, &p, err);
         if (rc) break;
-        rc = ipw_power_next_segment(&p, err);
+        rc = ipw_power_reader_next_segment(&p, err);
         if (rc <= 0) break;
         rc = 0;
     }
-    ipw_power_close(&p);
+    ipw_power_reader_close(&p);
     free(path);
     return rc;
 }

@@ -1,10 +1,10 @@
 /* audit/validate.h: checks a run folder against docs/trace-format.md.
  *
- * Reads every file of the run once, and then computes its energy again.  Checks each line against the
- * table of its kind, each query in itself, the order of the events, every query once, the summary
- * against the queries, the balance of every session, and every value against the events and samples
- * it follows from.  Stops at the first fault; the error names file, line and field.  Changes nothing.
- * A run in progress is read up to its last whole lines and not computed again. */
+ * Reads every file of the run once, and then computes its energy again.  Checks each line against
+ * the table of its kind, each query in itself, the order of the events, every query once, the
+ * summary against the queries, the balance of every session, and every value against the events and
+ * samples it follows from.  Stops at the first fault; the error names file, line and field.
+ * Changes nothing.  A run in progress is read up to its last whole lines and not computed again. */
 #ifndef IPW_AUDIT_VALIDATE_H
 #define IPW_AUDIT_VALIDATE_H
 
@@ -27,8 +27,8 @@ struct ipw_validation { /* what there was */
     int64_t tool_calls, resolved, completed;
 };
 
-/* Is summary.json missing, unreadable, or different from the manifest and the queries?  For a run whose
- * last session ended; the lock is not checked.  An error: another file is wrong. */
+/* Is summary.json missing, unreadable, or different from the manifest and the queries?  For a run
+ * whose last session ended; the lock is not checked.  An error: another file is wrong. */
 int ipw_validate_summary(bool *wrong, const char *run, struct ipw_err *err);
 
 int ipw_validate_run(struct ipw_validation *v, const char *run, struct ipw_err *err);

@@ -117,8 +117,8 @@ static int check_query_event(struct ipw_event_check *c, const struct ipw_json *e
     return 0;
 }
 
-/* One thread stamps and appends events, so their times never go back.  Notes of the run are appended
- * when they are noticed, later than their time. */
+/* One thread stamps and appends events, so their times never go back.  Notes of the run are
+ * appended when they are noticed, later than their time. */
 static int check_time(struct ipw_event_check *c, const struct ipw_json *event, bool run_note,
                       struct ipw_err *err)
 {

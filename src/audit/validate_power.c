@@ -27,7 +27,7 @@ struct ipw_channel_seen {
     bool moved;
 };
 
-void ipw_still_row(struct ipw_still_list *l, const struct ipw_power *p)
+void ipw_still_row(struct ipw_still_list *l, const struct ipw_power_reader *p)
 {
     const struct ipw_power_source *s = &p->sources[p->source];
 
@@ -44,9 +44,9 @@ void ipw_still_row(struct ipw_still_list *l, const struct ipw_power *p)
     }
 }
 
-/* A counter that never moved measures nothing.  A gauge of its device may replace it (values above 0),
- * or say that the device sleeps (0 W, which only a suspended one has). */
-static enum allowed allows(const struct ipw_power *p, const struct ipw_channel_seen *seen,
+/* A counter that never moved measures nothing.  A gauge of its device may replace it (values above
+ * 0), or say that the device sleeps (0 W, which only a suspended one has). */
+static enum allowed allows(const struct ipw_power_reader *p, const struct ipw_channel_seen *seen,
                            size_t source, size_t channel)
 {
     const struct ipw_power_source *s = &p->sources[source];
@@ -69,14 +69,14 @@ static enum allowed allows(const struct ipw_power *p, const struct ipw_channel_s
     return found;
 }
 
-void ipw_still_begin(struct ipw_still_list *l, const struct ipw_power *p)
+void ipw_still_begin(struct ipw_still_list *l, const struct ipw_power_reader *p)
 {
     free(l->seen);
     l->seen = ipw_calloc(p->n_channels + 1, sizeof *l->seen);
 }
 
 /* Keeps the channels that leave their domain without a value in this session. */
-void ipw_still_end(struct ipw_still_list *l, const struct ipw_power *p)
+void ipw_still_end(struct ipw_still_list *l, const struct ipw_power_reader *p)
 {
     for (size_t k = 0; k < p->n_sources; k++) {
         for (size_t i = p->sources[k].first; i < p->sources[k].first + p->sources[k].n; i++) {

@@ -36,7 +36,7 @@ struct ipw_proc_request {
     size_t memory_bytes;     /* RLIMIT_AS; 0: 2 GiB */
     size_t file_bytes;       /* RLIMIT_FSIZE; 0: 1 GiB */
     size_t output_max_bytes; /* per stream; 0: 1 MiB */
-    /* In a sandbox (io/sandbox.h) the program can write only `cwd`.  It sees only the system's
+    /* In a sandbox (io/bubblewrap.h) the program can write only `cwd`.  It sees only the system's
      * files and the paths in `reads` (absolute, NULL-terminated, or NULL). */
     bool sandbox;
     const char *const *reads;

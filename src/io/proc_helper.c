@@ -6,8 +6,8 @@
  *                    -- PROGRAM ARG...
  *
  * Descriptor 3 is a pipe: an errno written there says why the program was not started.  With
- * sandbox= the process becomes bubblewrap (sandbox.h), which starts the helper again inside, with
- * inside=1.  That one first writes a 0, which says that the sandbox stands. */
+ * sandbox= the process becomes bubblewrap (bubblewrap.h), which starts the helper again inside,
+ * with inside=1.  That one first writes a 0, which says that the sandbox stands. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -25,8 +25,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "io/bubblewrap.h"
 #include "io/proc_priv.h"
-#include "io/sandbox.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1 /* their shadow memory alone exceeds any sensible RLIMIT_AS */
@@ -235,14 +235,14 @@ int ipw_proc_helper_main(int argc, char **argv)
     for (; i < argc && strcmp(argv[i], "--") != 0; i++) apply(argv[i], &o);
     if (i + 1 >= argc) give_up(EINVAL);
     if (o.workspace) {
-        struct ipw_sandbox sandbox = {.workspace = o.workspace[0] ? o.workspace : NULL,
-                                      .reads = o.reads,
-                                      .n_reads = o.n_reads,
-                                      .tmp_bytes = SANDBOX_TMP_BYTES};
+        struct ipw_bubblewrap sandbox = {.workspace = o.workspace[0] ? o.workspace : NULL,
+                                         .reads = o.reads,
+                                         .n_reads = o.n_reads,
+                                         .tmp_bytes = SANDBOX_TMP_BYTES};
 
         /* Keep it open for the helper inside. */
         if (fcntl(PROC_STATUS_FD, F_SETFD, 0)) give_up(errno);
-        give_up(ipw_sandbox_enter(&sandbox, argv + i + 1));
+        give_up(ipw_bubblewrap_enter(&sandbox, argv + i + 1));
     }
     if (o.apart) { /* last: entering a folder may need the capabilities */
         drop_capabilities();

@@ -30,7 +30,7 @@ static const char *kind(int i)
     return names[i];
 }
 
-static int read_channel(struct ipw_power *p, const struct ipw_json *node, const char *where,
+static int read_channel(struct ipw_power_reader *p, const struct ipw_json *node, const char *where,
                         struct ipw_err *err)
 {
     struct ipw_channel c = {0};
@@ -62,7 +62,7 @@ static int read_channel(struct ipw_power *p, const struct ipw_json *node, const 
     return 0;
 }
 
-static int read_header(struct ipw_power *p, const struct ipw_json *doc, struct ipw_err *err)
+static int read_header(struct ipw_power_reader *p, const struct ipw_json *doc, struct ipw_err *err)
 {
     int64_t format = ipw_json_int(ipw_json_get(doc, "format"), 1);
     const struct ipw_json *sources;
@@ -100,7 +100,7 @@ static int segment_of(const struct ipw_json *header)
     return segment < 0 || segment > 1000000 ? 0 : (int)segment;
 }
 
-static void forget_channels(struct ipw_power *p)
+static void forget_channels(struct ipw_power_reader *p)
 {
     free(p->channels);
     free(p->sources);
@@ -113,7 +113,8 @@ static void forget_channels(struct ipw_power *p)
 }
 
 /* Keeps a header that was read until the caller asks for its session. */
-static int keep_header(struct ipw_power *p, const struct ipw_jsonl_line *line, struct ipw_err *err)
+static int keep_header(struct ipw_power_reader *p, const struct ipw_jsonl_line *line,
+                       struct ipw_err *err)
 {
     int rc = ipw_json_parse(&p->header, line->text, line->n, NULL, err);
 
@@ -128,7 +129,7 @@ static int keep_header(struct ipw_power *p, const struct ipw_jsonl_line *line, s
     return 0;
 }
 
-static int enter_segment(struct ipw_power *p, struct ipw_err *err)
+static int enter_segment(struct ipw_power_reader *p, struct ipw_err *err)
 {
     int rc;
 
@@ -140,7 +141,7 @@ static int enter_segment(struct ipw_power *p, struct ipw_err *err)
     return rc ? ipw_err_prefix(err, "%s:%lld", p->path, (long long)p->header_line) : 0;
 }
 
-int ipw_power_segment(struct ipw_power *p, int segment, struct ipw_err *err)
+int ipw_power_reader_segment(struct ipw_power_reader *p, int segment, struct ipw_err *err)
 {
     int rc = 0;
 
@@ -162,7 +163,7 @@ int ipw_power_segment(struct ipw_power *p, int segment, struct ipw_err *err)
     return 0;
 }
 
-int ipw_power_next_segment(struct ipw_power *p, struct ipw_err *err)
+int ipw_power_reader_next_segment(struct ipw_power_reader *p, struct ipw_err *err)
 {
     int rc;
 
@@ -172,7 +173,7 @@ int ipw_power_next_segment(struct ipw_power *p, struct ipw_err *err)
 }
 
 /* Without a header there are no rows: the run was killed before it wrote one. */
-static int open_reader(struct ipw_power *p, struct ipw_err *err)
+static int open_reader(struct ipw_power_reader *p, struct ipw_err *err)
 {
     struct ipw_jsonl_line line;
     int rc = ipw_jsonl_open(&p->reader, p->path, IPW_LINE_MAX, err);
@@ -182,7 +183,7 @@ static int open_reader(struct ipw_power *p, struct ipw_err *err)
     return rc < 0 ? rc : 0;
 }
 
-int ipw_power_has_header(const char *path, bool *torn, struct ipw_err *err)
+int ipw_power_reader_has_header(const char *path, bool *torn, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
@@ -196,31 +197,31 @@ int ipw_power_has_header(const char *path, bool *torn, struct ipw_err *err)
     return *torn ? 0 : rc;
 }
 
-int ipw_power_open_file(struct ipw_power *p, const char *path, struct ipw_err *err)
+int ipw_power_reader_open_file(struct ipw_power_reader *p, const char *path, struct ipw_err *err)
 {
     int rc;
 
-    *p = (struct ipw_power){.segment = -1, .path = ipw_strdup(path)};
+    *p = (struct ipw_power_reader){.segment = -1, .path = ipw_strdup(path)};
     rc = open_reader(p, err);
     if (!rc && !p->header) rc = ipw_fail(err, IPW_EPARSE, "%s: no header", p->path);
     if (!rc) rc = enter_segment(p, err);
-    if (rc) ipw_power_close(p);
+    if (rc) ipw_power_reader_close(p);
     return rc;
 }
 
-int ipw_power_open(struct ipw_power *p, const char *run, struct ipw_err *err)
+int ipw_power_reader_open(struct ipw_power_reader *p, const char *run, struct ipw_err *err)
 {
     int rc;
 
-    *p = (struct ipw_power){.segment = -1, .path = ipw_asprintf("%s/power.jsonl", run)};
+    *p = (struct ipw_power_reader){.segment = -1, .path = ipw_asprintf("%s/power.jsonl", run)};
     if (access(p->path, F_OK) < 0 && errno == ENOENT) return 0;
     rc = open_reader(p, err);
-    if (!rc) rc = ipw_power_segment(p, 0, err);
-    if (rc) ipw_power_close(p);
+    if (!rc) rc = ipw_power_reader_segment(p, 0, err);
+    if (rc) ipw_power_reader_close(p);
     return rc;
 }
 
-static int in_order(struct ipw_power *p, struct ipw_err *err)
+static int in_order(struct ipw_power_reader *p, struct ipw_err *err)
 {
     struct ipw_power_source *s = &p->sources[p->source];
     int64_t before_ns = s->newest_ns;
@@ -234,7 +235,7 @@ static int in_order(struct ipw_power *p, struct ipw_err *err)
     return 1;
 }
 
-int ipw_power_next(struct ipw_power *p, struct ipw_err *err)
+int ipw_power_reader_next(struct ipw_power_reader *p, struct ipw_err *err)
 {
     struct ipw_jsonl_line line;
     struct ipw_sampler_row row;
@@ -255,12 +256,12 @@ int ipw_power_next(struct ipw_power *p, struct ipw_err *err)
                     (long long)line.number);
 }
 
-void ipw_power_close(struct ipw_power *p)
+void ipw_power_reader_close(struct ipw_power_reader *p)
 {
     if (p->reader) ipw_jsonl_close(p->reader);
     ipw_json_free(p->header);
     free(p->header_text);
     forget_channels(p);
     free(p->path);
-    *p = (struct ipw_power){0};
+    *p = (struct ipw_power_reader){0};
 }

@@ -15,7 +15,7 @@ struct ipw_power_source {
     int64_t newest_ns; /* time of its newest row so far; INT64_MIN: no row */
 };
 
-struct ipw_power {
+struct ipw_power_reader {
     struct ipw_channel *channels;
     size_t n_channels, cap_channels;
     struct ipw_power_source *sources;
@@ -36,22 +36,22 @@ struct ipw_power {
 
 /* Returns 0 also if RUN has no power.jsonl: no channels, no rows.  The channels are those of
  * session 0. */
-int ipw_power_open(struct ipw_power *p, const char *run, struct ipw_err *err);
+int ipw_power_reader_open(struct ipw_power_reader *p, const char *run, struct ipw_err *err);
 /* Opens any file of this format; the file must exist.  The channels are those of its first
  * header. */
-int ipw_power_open_file(struct ipw_power *p, const char *path, struct ipw_err *err);
+int ipw_power_reader_open_file(struct ipw_power_reader *p, const char *path, struct ipw_err *err);
 /* 1: the file has a whole line; 0: the run was killed before it wrote the header, or (*torn) while
  * it wrote it. */
-int ipw_power_has_header(const char *path, bool *torn, struct ipw_err *err);
+int ipw_power_reader_has_header(const char *path, bool *torn, struct ipw_err *err);
 /* Moves forward to a session: its channels (none without a header), and then its rows. */
-int ipw_power_segment(struct ipw_power *p, int segment, struct ipw_err *err);
+int ipw_power_reader_segment(struct ipw_power_reader *p, int segment, struct ipw_err *err);
 /* After the end of a session: moves to the next session in the file.  1: there is one; 0: end of
  * file. */
-int ipw_power_next_segment(struct ipw_power *p, struct ipw_err *err);
+int ipw_power_reader_next_segment(struct ipw_power_reader *p, struct ipw_err *err);
 /* 1: a row; 0: the end of the session; negative: a damaged line, or a row that is not later than
  * its sensor's previous row (shuffled rows are refused, not sorted).  The next call continues after
  * it. */
-int ipw_power_next(struct ipw_power *p, struct ipw_err *err);
-void ipw_power_close(struct ipw_power *p);
+int ipw_power_reader_next(struct ipw_power_reader *p, struct ipw_err *err);
+void ipw_power_reader_close(struct ipw_power_reader *p);
 
 #endif

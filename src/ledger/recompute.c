@@ -11,7 +11,7 @@
 struct job {
     struct ipw_recompute *redone;
     const struct ipw_recompute_options *options;
-    struct ipw_power power;
+    struct ipw_power_reader power;
     struct ipw_recompute_segment *segment; /* the session being read; NULL before the first event */
     struct ipw_ledger *ledger;
     struct ipw_feed *feed;
@@ -81,10 +81,10 @@ static int finish_covered(struct job *j, struct ipw_err *err)
 
 static int rows_upto(struct job *j, int64_t rows, struct ipw_err *err)
 {
-    struct ipw_power *p = &j->power;
+    struct ipw_power_reader *p = &j->power;
 
     while (p->rows < rows) {
-        int rc = ipw_power_next(p, err);
+        int rc = ipw_power_reader_next(p, err);
 
         if (rc <= 0) return rc;
         ipw_feed_row(j->feed, p->sources[p->source].first, p->sources[p->source].n, p->t_ns,
@@ -170,7 +170,7 @@ static int open_segment(struct job *j, const struct ipw_json *run_start, const s
     if (number < 0 || number > 1000000)
         return ipw_fail(err, IPW_EPARSE, "segment: %lld is not the number of a session",
                         (long long)number);
-    rc = ipw_power_segment(&j->power, (int)number, err);
+    rc = ipw_power_reader_segment(&j->power, (int)number, err);
     if (rc) return rc;
     s = ipw_calloc(1, sizeof *s);
     IPW_GROW(r->segments, r->cap_segments, r->n_segments + 1);
@@ -348,7 +348,7 @@ int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
     int rc;
 
     *redone = (struct ipw_recompute){0};
-    rc = ipw_power_open(&j.power, run, err);
+    rc = ipw_power_reader_open(&j.power, run, err);
     if (rc) return rc;
     path = ipw_asprintf("%s/events.jsonl", run);
     rc = find_ends(&j, path, err);
@@ -360,7 +360,7 @@ int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
     free(j.over);
     free(j.ended);
     free(path);
-    ipw_power_close(&j.power);
+    ipw_power_reader_close(&j.power);
     if (rc) ipw_recompute_release(redone);
     return rc;
 }

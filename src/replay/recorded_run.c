@@ -29,7 +29,7 @@ static int find_query(struct ipw_recorded_run *r, const char *query, struct ipw_
     const char *id = NULL;
     int rc = ipw_query_names_read(&names, r->path, err);
 
-    if (!rc) rc = ipw_query_pick(&id, &r->query_index, &names, query, err);
+    if (!rc) rc = ipw_find_query_pick(&id, &r->query_index, &names, query, err);
     if (rc)
         ipw_err_prefix(err, "%s", r->path);
     else

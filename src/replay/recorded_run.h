@@ -19,8 +19,8 @@ struct ipw_recorded_run {
     int32_t query_index;             /* of that query; -1: any of that id */
 };
 
-/* `query`: as --query names one, or NULL.  Refuses a record without the texts that an agent could be
- * answered with. */
+/* `query`: as --query names one, or NULL.  Refuses a record without the texts that an agent could
+ * be answered with. */
 int ipw_recorded_run_open(struct ipw_recorded_run *r, const char *path, const char *query,
                           bool starts, struct ipw_err *err);
 void ipw_recorded_run_release(struct ipw_recorded_run *r);

@@ -230,7 +230,7 @@ static void keep_new_score(struct ipw_replayed_record *r, struct ipw_replay_quer
     ipw_score_release(&score);
 }
 
-/* `was`: its recorded end, if it came to the same; else the dataset says what the answer is worth. */
+/* `was`: its saved end, if it came to the same; else the dataset says what the answer is worth. */
 static const struct ipw_query_record *keep_record(struct ipw_replay_query *q,
                                                   const struct ipw_json *was)
 {
@@ -361,7 +361,8 @@ void ipw_replay_query_give_up(struct ipw_replay_query *q)
 
 /* ---- the start ---- */
 
-/* A script is answered as it was: real tools start programs in today's sandbox, saved ones need none. */
+/* A script is answered as it was: real tools start programs in today's sandbox, saved ones need
+ * none. */
 static void fill_grants(struct ipw_host_grants *grants, const struct ipw_replay_job *job)
 {
     const struct ipw_recorded_run *was = &job->recorded;

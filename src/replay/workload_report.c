@@ -11,7 +11,7 @@
 
 enum { MAX_REPORT_BYTES = 1024 * 1024 };
 
-void ipw_workload_write(const struct ipw_origin *origin, struct ipw_jw *w)
+void ipw_workload_run_write(const struct ipw_origin *origin, struct ipw_jw *w)
 {
     const struct ipw_workload_run *wr = (const struct ipw_workload_run *)origin;
 
@@ -121,7 +121,8 @@ static void sort(struct ipw_workload_lags *l)
     if (l->n) qsort(l->ns, l->n, sizeof *l->ns, by_size);
 }
 
-int ipw_workload_finish(struct ipw_origin *origin, const char *run, bool json, struct ipw_err *err)
+int ipw_workload_run_finish(struct ipw_origin *origin, const char *run, bool json,
+                            struct ipw_err *err)
 {
     struct ipw_workload_run *wr = (struct ipw_workload_run *)origin;
     struct ipw_buf out = IPW_BUF(MAX_REPORT_BYTES);

@@ -314,8 +314,8 @@ static int64_t recorded_concurrency(const char *run)
     return n < 1 || n > 100000 ? 1 : n;
 }
 
-int ipw_workload_replay(const char *path, const struct ipw_replay_options *o, char *command,
-                        struct ipw_run_end *end)
+int ipw_workload_run(const char *path, const struct ipw_replay_options *o, char *command,
+                     struct ipw_run_end *end)
 {
     struct ipw_workload_run wr = {.origin = {.check = check_options,
                                              .open = open_records,
@@ -326,8 +326,8 @@ int ipw_workload_replay(const char *path, const struct ipw_replay_options *o, ch
                                              .unseat = unseat,
                                              .event = take_event,
                                              .over = over,
-                                             .write = ipw_workload_write,
-                                             .finish = ipw_workload_finish},
+                                             .write = ipw_workload_run_write,
+                                             .finish = ipw_workload_run_finish},
                                   .of = path};
     struct ipw_run_options run;
     struct ipw_err err = {0};

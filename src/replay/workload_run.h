@@ -62,13 +62,13 @@ struct ipw_workload_run {
 };
 
 /* Runs `replay` with --mode workload.  Frees `command`; returns the exit code. */
-int ipw_workload_replay(const char *path, const struct ipw_replay_options *o, char *command,
-                        struct ipw_run_end *end);
+int ipw_workload_run(const char *path, const struct ipw_replay_options *o, char *command,
+                     struct ipw_run_end *end);
 
 /* workload_report.c: writes the member "replay" of the manifest; writes replay.json and prints a
  * line. */
-void ipw_workload_write(const struct ipw_origin *origin, struct ipw_jw *w);
-int ipw_workload_finish(struct ipw_origin *origin, const char *path, bool json,
-                        struct ipw_err *err);
+void ipw_workload_run_write(const struct ipw_origin *origin, struct ipw_jw *w);
+int ipw_workload_run_finish(struct ipw_origin *origin, const char *path, bool json,
+                            struct ipw_err *err);
 
 #endif

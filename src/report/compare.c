@@ -42,7 +42,7 @@ void ipw_compare_add(struct ipw_compare_run *run, const struct ipw_query_loaded 
         q->turns[i].input_tokens = turn->input_tokens;
         q->turns[i].output_tokens = turn->output_tokens;
     }
-    run->not_lm |= ~ipw_query_lm_domains(t);
+    run->not_lm |= ~ipw_turn_lm_domains(t);
 }
 
 void ipw_compare_release(struct ipw_compare_run *run)

@@ -251,7 +251,7 @@ static bool is_meant(const char *want, const struct ipw_event *start, const stru
     bool yes;
 
     ipw_query_names_start(&names, start, data);
-    yes = names.n && ipw_query_is_meant(&names.all[0], want);
+    yes = names.n && ipw_find_query_is_meant(&names.all[0], want);
     ipw_query_names_release(&names);
     return yes;
 }

@@ -284,8 +284,8 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
         .cost_usd = r->cost_usd,
         .gpu_w = q->power_mean_w[IPW_DOMAIN_GPU],
         .cpu_w = q->power_mean_w[IPW_DOMAIN_CPU],
-        .mbu_avg_pct = ipw_query_mbu(q, NULL),
-        .not_lm = (uint8_t)~ipw_query_lm_domains(q),
+        .mbu_avg_pct = ipw_channel_stats_mbu(q, NULL),
+        .not_lm = (uint8_t)~ipw_turn_lm_domains(q),
     };
 
     name_task(row.task, q->id ? q->id : "");
@@ -390,12 +390,13 @@ void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
     }
 }
 
-void ipw_ledger_line(struct ipw_ledger_line *out, const struct ipw_balance *balance,
-                     const struct ipw_sum *queries, size_t n_queries)
+void ipw_summary_balance_line(struct ipw_summary_balance_line *out,
+                              const struct ipw_balance *balance, const struct ipw_sum *queries,
+                              size_t n_queries)
 {
     double slack_j;
 
-    *out = (struct ipw_ledger_line){
+    *out = (struct ipw_summary_balance_line){
         .total_j = balance->total.known ? balance->total.j : NAN,
         .idle_j = balance->idle.known ? balance->idle.j : NAN,
         .queries_j = n_queries              ? queries->total
@@ -410,7 +411,7 @@ void ipw_ledger_line(struct ipw_ledger_line *out, const struct ipw_balance *bala
     out->state = fabs(out->difference_j) <= slack_j ? IPW_LEDGER_BALANCED : IPW_LEDGER_OFF;
 }
 
-const char *ipw_baseline_refusal(const struct ipw_baseline_watts *b)
+const char *ipw_summary_baseline_refusal(const struct ipw_baseline_watts *b)
 {
     double drift = fabs(b->after_w - b->before_w);
 

@@ -1,11 +1,11 @@
 /* report/summary.h: a run in numbers.
  *
  * Gathers the queries of a run, live or read back, one small row each, and answers totals and
- * efficiency; report/write_summary.h writes them as summary.json.  The owner adds what only the running
- * program knows (the ledger's balance, its own CPU time, the configuration) as struct ipw_summary_run.
- * Unknown is NAN, never 0: a sum is unknown when the value of one query is, and the sum of the known
- * values has another name.  Owns its rows, which move to a file when they are many (base/spill.h), so
- * that memory does not grow with the number of queries. */
+ * efficiency; report/write_summary.h writes them as summary.json.  The owner adds what only the
+ * running program knows (the ledger's balance, its own CPU time, the configuration) as struct
+ * ipw_summary_run.  Unknown is NAN, never 0: a sum is unknown when the value of one query is, and
+ * the sum of the known values has another name.  Owns its rows, which move to a file when they are
+ * many (base/spill.h), so that memory does not grow with the number of queries. */
 #ifndef IPW_REPORT_SUMMARY_H
 #define IPW_REPORT_SUMMARY_H
 
@@ -121,7 +121,7 @@ struct ipw_baseline_watts {
 };
 /* Why net joules (gross - baseline x time) are withheld: "no_baseline", "drift" (the two differ by
  * more than 2 W and 10 %); NULL: they are not withheld. */
-const char *ipw_baseline_refusal(const struct ipw_baseline_watts *b);
+const char *ipw_summary_baseline_refusal(const struct ipw_baseline_watts *b);
 
 /* What only the running program knows.  Everything is borrowed; NULL and NAN: unknown. */
 struct ipw_summary_run {
@@ -180,12 +180,13 @@ enum ipw_ledger_state {
     IPW_LEDGER_BALANCED, /* within 1e-9 of the total and a microjoule for each query */
     IPW_LEDGER_OFF,      /* a bug */
 };
-struct ipw_ledger_line {
+struct ipw_summary_balance_line {
     double total_j, idle_j, queries_j, wasted_j, warmup_j, difference_j;
     enum ipw_ledger_state state;
 };
-void ipw_ledger_line(struct ipw_ledger_line *out, const struct ipw_balance *balance,
-                     const struct ipw_sum *queries, size_t n_queries);
+void ipw_summary_balance_line(struct ipw_summary_balance_line *out,
+                              const struct ipw_balance *balance, const struct ipw_sum *queries,
+                              size_t n_queries);
 
 /* Efficiency over one domain or a set of them (docs/method.md, "Efficiency"). */
 struct ipw_efficiency {

@@ -209,7 +209,7 @@ static void put_net(struct ipw_table_block *b)
     char number[32];
 
     if (d < 0 || !(b->run->baseline_s > 0)) return;
-    refusal = ipw_baseline_refusal(&b->run->baseline[d]);
+    refusal = ipw_summary_baseline_refusal(&b->run->baseline[d]);
     if (refusal) {
         ipw_buf_addf(&b->text, "not known: %s",
                      strcmp(refusal, "drift") ? "no baseline was measured"

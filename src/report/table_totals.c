@@ -318,10 +318,10 @@ static void put_partial(struct ipw_table_block *b, const char *name, const struc
 
 static void put_balance_of(struct ipw_table_block *b, enum ipw_domain d)
 {
-    struct ipw_ledger_line l;
+    struct ipw_summary_balance_line l;
     char number[32];
 
-    ipw_ledger_line(&l, &b->run->balance[d], &b->t.energy[d], b->t.queries);
+    ipw_summary_balance_line(&l, &b->run->balance[d], &b->t.energy[d], b->t.queries);
     if (isnan(l.total_j)) {
         put_partial(b, ipw_words_domain(d), &b->run->balance[d].total);
         return;

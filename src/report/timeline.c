@@ -400,7 +400,7 @@ int ipw_timeline_run(const char *run, const char *id, const struct ipw_timeline_
     if (rc == 0 && id && !walk.found) {
         if (events) rc = ipw_query_names_read(&names, run, err);
         ipw_query_names_join(&names, &walk.names);
-        if (!rc) rc = ipw_query_pick(&walk.id, &walk.index, &names, id, err);
+        if (!rc) rc = ipw_find_query_pick(&walk.id, &walk.index, &names, id, err);
         if (rc)
             ipw_err_prefix(err, "%s", run);
         else

@@ -344,7 +344,7 @@ static void put_averages(struct ipw_jw *w, const struct ipw_summary *s, const st
     ipw_jw_obj_end(w);
 }
 
-static void put_balanced(struct ipw_jw *w, const struct ipw_ledger_line *line)
+static void put_balanced(struct ipw_jw *w, const struct ipw_summary_balance_line *line)
 {
     if (line->state == IPW_LEDGER_UNKNOWN) {
         ipw_jw_knull(w, "balanced");
@@ -353,7 +353,7 @@ static void put_balanced(struct ipw_jw *w, const struct ipw_ledger_line *line)
     }
 }
 
-static void put_parts(struct ipw_jw *w, const struct ipw_ledger_line *line,
+static void put_parts(struct ipw_jw *w, const struct ipw_summary_balance_line *line,
                       const struct ipw_balance *balance)
 {
     /* If one of several devices has no readings, the energy of the others is still a part. */
@@ -381,10 +381,10 @@ void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_balances 
     for (size_t i = 0; i < balances->n; i++) {
         const struct ipw_device_balance *item = &balances->all[i];
         struct ipw_sum sum = {.total = ipw_device_sums_get(queries, item->domain, item->name)};
-        struct ipw_ledger_line line;
+        struct ipw_summary_balance_line line;
 
         if (item->domain != domain) continue;
-        ipw_ledger_line(&line, &item->balance, &sum, n_queries);
+        ipw_summary_balance_line(&line, &item->balance, &sum, n_queries);
         ipw_jw_key_any(w, item->name, strlen(item->name));
         ipw_jw_obj(w);
         put_balanced(w, &line);
@@ -405,9 +405,9 @@ static void put_ledger(struct ipw_jw *w, const struct ipw_summary *s, const stru
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
         enum ipw_domain d = ipw_domains_by_name[i];
-        struct ipw_ledger_line line;
+        struct ipw_summary_balance_line line;
 
-        ipw_ledger_line(&line, &run->balance[d], &t->energy[d], t->queries);
+        ipw_summary_balance_line(&line, &run->balance[d], &t->energy[d], t->queries);
         ipw_jw_key(w, ipw_domain_name(d));
         ipw_jw_obj(w);
         put_balanced(w, &line);

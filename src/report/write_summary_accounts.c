@@ -38,7 +38,7 @@ void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_summary *s,
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
         enum ipw_domain d = ipw_domains_by_name[i];
-        bool withheld = run->baseline_s > 0 && ipw_baseline_refusal(&run->baseline[d]);
+        bool withheld = run->baseline_s > 0 && ipw_summary_baseline_refusal(&run->baseline[d]);
         struct ipw_query_account sum = {.exclusive_j = t->exclusive[d].total,
                                         .marginal_j = t->marginal[d].total,
                                         .waste_j = t->waste[d].total,
@@ -72,7 +72,7 @@ void ipw_summary_put_baseline(struct ipw_jw *w, const struct ipw_totals *t,
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
         enum ipw_domain d = ipw_domains_by_name[i];
         const struct ipw_baseline_watts *b = &run->baseline[d];
-        const char *refusal = ipw_baseline_refusal(b);
+        const char *refusal = ipw_summary_baseline_refusal(b);
 
         ipw_jw_key(w, ipw_domain_name(d));
         ipw_jw_obj(w);

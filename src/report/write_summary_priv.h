@@ -11,8 +11,8 @@ void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_summary *s,
 /* "baseline": null, or the idle power and the net energy. */
 void ipw_summary_put_baseline(struct ipw_jw *w, const struct ipw_totals *t,
                               const struct ipw_summary_run *run);
-/* `key`: the number of queries without an answer, by outcome.  `stopped`: of queries that were stopped
- * with the run; else of the others. */
+/* `key`: the number of queries without an answer, by outcome.  `stopped`: of queries that were
+ * stopped with the run; else of the others. */
 void ipw_summary_put_outcomes(struct ipw_jw *w, const char *key, const struct ipw_summary *s,
                               bool stopped);
 /* "models": null for one model, else the queries and turns that each model answered. */

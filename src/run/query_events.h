@@ -1,7 +1,7 @@
-/* run/query_events.h: the events with which a query begins and ends, and its line, from plain facts.
+/* run/query_events.h: the events with which a query begins and ends, and its line.
  *
- * The one writer of all three, for a run and for a replay.  The event borrows the buffer: it is handed on before the buffer
- * is released.  A payload that is too large is left out. */
+ * The one writer of all three, for a run and for a replay.  The event borrows the buffer: it is
+ * handed on before the buffer is released.  A payload that is too large is left out. */
 #ifndef IPW_RUN_QUERY_EVENTS_H
 #define IPW_RUN_QUERY_EVENTS_H
 
@@ -27,8 +27,8 @@ struct ipw_query_end_facts {
 void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
                          const struct ipw_query_end_facts *facts);
 
-/* Its line, once it is booked: into warmup.jsonl, into attempts.jsonl when the record says that it is
- * superseded, else into traces.jsonl. */
+/* Its line, once it is booked: into warmup.jsonl, into attempts.jsonl when the record says that it
+ * is superseded, else into traces.jsonl. */
 int ipw_query_write_line(struct ipw_rundir *dir, const struct ipw_query_trace *trace,
                          const struct ipw_query_record *record, const struct ipw_anchor *clock,
                          bool warmup, struct ipw_err *err);

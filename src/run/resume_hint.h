@@ -13,8 +13,9 @@
 void ipw_resume_hint_ready(const char *path, const struct ipw_results *earlier);
 /* A query failed by itself. */
 void ipw_resume_hint_failed(void);
-/* At the end: the command, "ipw-agent resume PATH" with PATH as a shell takes it, freed by the caller.  `path`: of the run's folder; NULL, or gone: there is
- * nothing to go on with, and NULL is returned. */
+/* At the end: the command, "ipw-agent resume PATH" with PATH as a shell takes it, freed by the
+ * caller.  `path`: of the run's folder; NULL, or gone: there is nothing to go on with, and NULL is
+ * returned. */
 char *ipw_resume_hint(const char *path, const struct ipw_results *results);
 
 #endif

@@ -51,8 +51,8 @@ struct ipw_run_options {
 };
 
 void ipw_run_options_init(struct ipw_run_options *options);
-/* --tools as a list that ends with NULL, cut at commas alone: a tool may be a path, and a path may hold
- * blanks.  NULL gives NULL.  The caller frees the list and *text, which holds the names. */
+/* --tools as a list that ends with NULL, cut at commas alone: a tool may be a path, and a path may
+ * hold blanks.  NULL gives NULL.  The caller frees the list and *text, which holds the names. */
 const char **ipw_tools_cut(char **text, const char *tools);
 
 #endif

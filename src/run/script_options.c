@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "io/sandbox.h"
+#include "io/bubblewrap.h"
 #include "script/search.h"
 #include "script/vm.h"
 
@@ -39,7 +39,7 @@ struct ipw_quota ipw_script_quota(const struct ipw_script_options *o)
 static const char *no_programs(const struct ipw_script_options *o)
 {
     if (o->no_proc) return "child processes are switched off by --no-proc";
-    if (o->unsafe_tools || ipw_sandbox_found()) return NULL;
+    if (o->unsafe_tools || ipw_bubblewrap_found()) return NULL;
     return "programs run in a sandbox only, and bubblewrap is not installed: apt-get install "
            "bubblewrap, or use --unsafe-tools";
 }

@@ -28,8 +28,8 @@ extern const struct ipw_opt ipw_script_option_rows[];
 /* The --path folders in the form that the floors below take. */
 const char *const *ipw_script_paths(const struct ipw_script_options *o);
 struct ipw_quota ipw_script_quota(const struct ipw_script_options *o);
-/* What scripts may do by these options, but for web requests: `web` and `may_fetch` are the caller's.
- * The lists stay the options' own. */
+/* What scripts may do by these options, but for web requests: `web` and `may_fetch` are the
+ * caller's.  The lists stay the options' own. */
 void ipw_script_grants(struct ipw_host_grants *out, const struct ipw_script_options *o);
 void ipw_script_options_apply(const struct ipw_script_options *o);
 /* The web settings of ipw.http; NULL with --no-web. */

@@ -254,9 +254,9 @@ void ipw_sensors_stop(struct ipw_sensors *s)
     s->rows(s->ud);
 }
 
-/* One query by itself has a reading at each of its edges.  Where several are in flight, no reading tells
- * them apart, and each costs the client as much as a good part of a turn: a millisecond apart for each
- * of them, and by the schedule's own pace at most. */
+/* One query by itself has a reading at each of its edges.  Where several are in flight, no reading
+ * tells them apart, and each costs the client as much as a good part of a turn: a millisecond apart
+ * for each of them, and by the schedule's own pace at most. */
 static void space_readings(const struct ipw_sensors *s)
 {
     int64_t n = (int64_t)ipw_feed_in_flight(s->feed), apart = n > 1 ? n * IPW_NS_PER_MS : 0;

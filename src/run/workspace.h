@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "script/dataset.h"
 
-/* FOLDER/q0007, made on the first call and kept in *path, which the caller frees; NULL after a warning
- * when it cannot be made. */
+/* FOLDER/q0007, made on the first call and kept in *path, which the caller frees; NULL after a
+ * warning when it cannot be made. */
 const char *ipw_workspace_make(char **path, const char *folder, int32_t query);
 /* Copies the attachments of the case into the folder, which is asked for when there is one. */
 int ipw_workspace_fill(const char *(*folder)(void *ud), void *ud, const struct ipw_case *c,

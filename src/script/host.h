@@ -87,7 +87,7 @@ struct ipw_host_grants {
     bool may_fetch;               /* web requests; in a replay: the saved run allowed them */
     bool may_start;               /* children, through ipw.proc */
     bool may_download;            /* ipw.core.fetch; of the command fetch alone */
-    bool sandbox;                 /* which then run in a sandbox (io/sandbox.h) */
+    bool sandbox;                 /* which then run in a sandbox (io/bubblewrap.h) */
     const char *no_web, *no_proc; /* messages: how to allow what was refused */
 };
 

@@ -9,8 +9,8 @@
 #define MIB 1048576.0
 #define GIB 1073741824.0
 
-struct ipw_metric_stats ipw_query_metric(const struct ipw_query_trace *q, const char *suffix,
-                                         bool sum)
+struct ipw_metric_stats ipw_channel_stats_metric(const struct ipw_query_trace *q,
+                                                 const char *suffix, bool sum)
 {
     struct ipw_metric_stats s = {0, 0, 0, 0};
     int n = 0;
@@ -33,9 +33,9 @@ struct ipw_metric_stats ipw_query_metric(const struct ipw_query_trace *q, const 
     return s;
 }
 
-double ipw_query_mbu(const struct ipw_query_trace *q, double *max_pct)
+double ipw_channel_stats_mbu(const struct ipw_query_trace *q, double *max_pct)
 {
-    struct ipw_metric_stats s = ipw_query_metric(q, "/mem_util", false);
+    struct ipw_metric_stats s = ipw_channel_stats_metric(q, "/mem_util", false);
 
     if (max_pct) *max_pct = s.max;
     return s.avg;
@@ -105,13 +105,14 @@ const struct ipw_spec ipw_spec_utilization[] = {
 };
 /* clang-format on */
 
-void ipw_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+void ipw_channel_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *s,
+                                       const void *const *of)
 {
     const struct ipw_query_trace *q = of[0];
-    struct utilization u = {.busy = ipw_query_metric(q, "/util", false).avg,
-                            .mbu = ipw_query_mbu(q, NULL),
-                            .used_gb = ipw_query_metric(q, "/mem_used", true).avg / GIB,
-                            .total_gb = ipw_query_metric(q, "/mem_total", true).avg / GIB};
+    struct utilization u = {.busy = ipw_channel_stats_metric(q, "/util", false).avg,
+                            .mbu = ipw_channel_stats_mbu(q, NULL),
+                            .used_gb = ipw_channel_stats_metric(q, "/mem_used", true).avg / GIB,
+                            .total_gb = ipw_channel_stats_metric(q, "/mem_total", true).avg / GIB};
 
     u.mbu_share = u.mbu / 100;
     ipw_jw_key(w, s->key);
@@ -129,9 +130,9 @@ const struct ipw_spec ipw_spec_memory[] = {
 };
 /* clang-format on */
 
-void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+void ipw_channel_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    struct ipw_metric_stats gpu = ipw_query_metric(of[0], "/mem_used", true);
+    struct ipw_metric_stats gpu = ipw_channel_stats_metric(of[0], "/mem_used", true);
 
     ipw_jw_key(w, s->key);
     if (isnan(gpu.avg)) {
@@ -164,7 +165,7 @@ static const struct ipw_spec watts[] = {OF("per_query_watts", O, ipw_spec_statis
                                         OF("total_watts", O, ipw_spec_statistic), END};
 const struct ipw_spec ipw_spec_power[] = {DOMAINS(OZ | OPT, put_watts, watts), END};
 
-void ipw_stats_put_power(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+void ipw_channel_stats_put_power(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_query_trace *q = of[0];
     bool any = false;
@@ -177,14 +178,15 @@ void ipw_stats_put_power(struct ipw_jw *w, const struct ipw_spec *s, const void 
         ipw_jw_null(w);
 }
 
-void ipw_stats_put_temperature(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+void ipw_channel_stats_put_temperature(struct ipw_jw *w, const struct ipw_spec *s,
+                                       const void *const *of)
 {
-    put_stats(w, s->key, ipw_query_metric(of[0], "/temp", false), 1);
+    put_stats(w, s->key, ipw_channel_stats_metric(of[0], "/temp", false), 1);
 }
 
 /* ---- reading ---- */
 
-void ipw_stats_read_power(struct ipw_query_trace *q, const struct ipw_json *line)
+void ipw_channel_stats_read_power(struct ipw_query_trace *q, const struct ipw_json *line)
 {
     const struct ipw_json *power = ipw_json_get(line, "power_metrics");
 

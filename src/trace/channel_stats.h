@@ -16,21 +16,24 @@ struct ipw_metric_stats {
     double avg, max, median, min;
 };
 /* The statistics of the channels "*SUFFIX", such as "/temp"; `sum`: add their values. */
-struct ipw_metric_stats ipw_query_metric(const struct ipw_query_trace *q, const char *suffix,
-                                         bool sum);
+struct ipw_metric_stats ipw_channel_stats_metric(const struct ipw_query_trace *q,
+                                                 const char *suffix, bool sum);
 /* Use of the accelerators' memory bandwidth in percent: the mean of the devices' averages, and the
  * largest of their peaks (`max_pct` may be NULL); NAN if it was not read. */
-double ipw_query_mbu(const struct ipw_query_trace *q, double *max_pct);
+double ipw_channel_stats_mbu(const struct ipw_query_trace *q, double *max_pct);
 
 /* Rows of the query's table: hardware_utilization, memory_metrics, power_metrics,
  * temperature_metrics; of[0] is the trace. */
 extern const struct ipw_spec ipw_spec_utilization[], ipw_spec_memory[], ipw_spec_power[],
     ipw_spec_statistic[];
-void ipw_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
-void ipw_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
-void ipw_stats_put_power(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
-void ipw_stats_put_temperature(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
+void ipw_channel_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *s,
+                                       const void *const *of);
+void ipw_channel_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s,
+                                  const void *const *of);
+void ipw_channel_stats_put_power(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
+void ipw_channel_stats_put_temperature(struct ipw_jw *w, const struct ipw_spec *s,
+                                       const void *const *of);
 /* Reads q->power from a line; call it after the figures were read. */
-void ipw_stats_read_power(struct ipw_query_trace *q, const struct ipw_json *line);
+void ipw_channel_stats_read_power(struct ipw_query_trace *q, const struct ipw_json *line);
 
 #endif

@@ -91,13 +91,13 @@ static bool has_number(const struct ipw_query_name *name, const char *want)
     return *want == 'q' && name->record >= 0 ? name->record == number : name->index == number;
 }
 
-bool ipw_query_is_meant(const struct ipw_query_name *name, const char *want)
+bool ipw_find_query_is_meant(const struct ipw_query_name *name, const char *want)
 {
     return *want && (!strncmp(name->id, want, strlen(want)) || has_number(name, want));
 }
 
-int ipw_query_pick(const char **id, int32_t *index, const struct ipw_query_names *names,
-                   const char *want, struct ipw_err *err)
+int ipw_find_query_pick(const char **id, int32_t *index, const struct ipw_query_names *names,
+                        const char *want, struct ipw_err *err)
 {
     const struct ipw_query_name *found = NULL;
 

@@ -38,11 +38,11 @@ void ipw_query_names_release(struct ipw_query_names *names);
 
 /* *id is one of the names; *index is -1 if all queries of that id are meant (epochs share an id).
  * IPW_ENOTFOUND suggests similar ids. */
-int ipw_query_pick(const char **id, int32_t *index, const struct ipw_query_names *names,
-                   const char *want, struct ipw_err *err);
+int ipw_find_query_pick(const char **id, int32_t *index, const struct ipw_query_names *names,
+                        const char *want, struct ipw_err *err);
 
 /* Can `want` mean this query, as far as known before the later names are added? */
-bool ipw_query_is_meant(const struct ipw_query_name *name, const char *want);
+bool ipw_find_query_is_meant(const struct ipw_query_name *name, const char *want);
 
 /* The names in RUN/events.jsonl. */
 int ipw_query_names_read(struct ipw_query_names *names, const char *run, struct ipw_err *err);

@@ -326,7 +326,7 @@ const struct ipw_spec ipw_spec_trace[] = {
     MADE_QUERY(energy_per_output_token_joules, NZ),
     OF_RECORD(epoch, C),
     OF_QUERY(error, TZ),
-    PUT_OF("hardware_utilization", OZ, ipw_stats_put_utilization, ipw_spec_utilization),
+    PUT_OF("hardware_utilization", OZ, ipw_channel_stats_put_utilization, ipw_spec_utilization),
     PUT("is_resolved", BZ, put_resolved, 0),
     /* We have no separate judge window: the task's window is the query's. */
     KEY("judge_cpu_energy_joules", Z),
@@ -337,7 +337,7 @@ const struct ipw_spec ipw_spec_trace[] = {
     MADE_QUERY(lm_energy_measurable, B),
     MADE_QUERY(lua_cpu_s, SZ),
     OF_RECORD(lua_peak_bytes, CZ),
-    PUT_OF("memory_metrics", OZ, ipw_stats_put_memory, ipw_spec_memory),
+    PUT_OF("memory_metrics", OZ, ipw_channel_stats_put_memory, ipw_spec_memory),
     OF_RECORD(metadata, O),
     PUT_OF("metrics", O | EACH, ipw_schema_put_metrics, ipw_spec_metric),
     OF_RECORD(model, TZ),
@@ -345,7 +345,7 @@ const struct ipw_spec ipw_spec_trace[] = {
     MADE_QUERY(n_retries, C),
     AS_QUERY("num_turns", C, n_turns),
     OF_QUERY(outcome, T),
-    PUT_OF("power_metrics", OZ, ipw_stats_put_power, ipw_spec_power),
+    PUT_OF("power_metrics", OZ, ipw_channel_stats_put_power, ipw_spec_power),
     AS_QUERY("query_cpu_energy_joules", NZ, energy[IPW_DOMAIN_CPU]),
     AS_QUERY("query_cpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_CPU]),
     AS_QUERY("query_gpu_energy_joules", NZ, energy[IPW_DOMAIN_GPU]),
@@ -368,7 +368,7 @@ const struct ipw_spec ipw_spec_trace[] = {
     MADE_QUERY(started_at, TZ),
     OF_RECORD(subject, T | OPT),
     OF_RECORD(superseded, T | OPT),
-    PUT_OF("temperature_metrics", OZ, ipw_stats_put_temperature, ipw_spec_statistic),
+    PUT_OF("temperature_metrics", OZ, ipw_channel_stats_put_temperature, ipw_spec_statistic),
     MADE_QUERY(throughput_tokens_per_sec, SZ),
     OF_QUERY(timed_out, B),
     AS_QUERY("tool_call_count", C, n_tool_calls),
@@ -390,7 +390,7 @@ const struct ipw_spec ipw_spec_attempt[] = {WORD("superseded", T, superseded), E
 
 static bool measurable(const struct ipw_query_trace *q)
 {
-    unsigned domains = ipw_query_lm_domains(q);
+    unsigned domains = ipw_turn_lm_domains(q);
     bool any = false;
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) any |= (domains >> d & 1) && q->energy[d].known;
@@ -440,7 +440,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
         .workload_type = r->workload_type ? r->workload_type : "agentic",
     };
 
-    made.query_mbu_avg_pct = ipw_query_mbu(q, &made.query_mbu_max_pct);
+    made.query_mbu_avg_pct = ipw_channel_stats_mbu(q, &made.query_mbu_max_pct);
     ipw_jw_init(&w, out);
     ipw_spec_write(&w, ipw_spec_trace, (const void *const[]){q, r, &made});
 }

@@ -153,7 +153,7 @@ void ipw_turn_builder_free(struct ipw_turn_builder *b); /* NULL is fine */
 
 /* The domains whose energy belongs to the model's machine, as bits 1 << domain.  All for a model on
  * this machine; 0 for a model on another machine without a readable sensor. */
-unsigned ipw_query_lm_domains(const struct ipw_query_trace *trace);
+unsigned ipw_turn_lm_domains(const struct ipw_query_trace *trace);
 /* The sum over turns with a known cost (upstream's rule); NAN if there is none. */
 double ipw_query_trace_cost(const struct ipw_query_trace *trace);
 void ipw_query_trace_release(struct ipw_query_trace *trace);

@@ -70,7 +70,7 @@ bool ipw_outcome_is_stop(const char *outcome)
     return *stop || strncmp(outcome, "run_", 4) == 0;
 }
 
-unsigned ipw_query_lm_domains(const struct ipw_query_trace *trace)
+unsigned ipw_turn_lm_domains(const struct ipw_query_trace *trace)
 {
     const struct ipw_figure *gpu = &trace->energy[IPW_DOMAIN_GPU];
 

@@ -234,7 +234,7 @@ static int find_meant(char **id, int *epoch, size_t *at, struct ipw_workload *w,
     for (size_t i = 0; w->lines && i < w->n; i++)
         ipw_query_names_add(&names, ipw_workload_id(w, i), i < INT32_MAX ? (int32_t)i : -1);
     if (!w->lines) rc = ipw_query_names_read(&names, w->path, err);
-    if (!rc && (rc = ipw_query_pick(&found, &index, &names, want, err)))
+    if (!rc && (rc = ipw_find_query_pick(&found, &index, &names, want, err)))
         ipw_err_prefix(err, "%s", w->path);
     *epoch = -1;
     *at = SIZE_MAX;

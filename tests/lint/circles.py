@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
-"""tests/lint/circles.py [--report] [ROOT]: circles of files inside a floor of src/.
+"""tests/lint/circles.py [ROOT]: circles of files inside a floor of src/.
 
 A node is a module: NAME.c and NAME.h, with its parts, which carry its name before an underscore
-(NAME_part.c, NAME_priv.h).  An edge is an #include of a header of the same floor.  Prints "src/FLOOR: circle: A -> B -> A" for each circle of a floor that is to be free of
-them; exit 1 when there is one.  --report prints the circles of all floors, and exits 0.
-
-ROOT/tests/lint/circles.txt lists the floors that still have circles.  It only shrinks: a floor
-without circles that is on the list is an error, too."""
+(NAME_part.c, NAME_priv.h).  An edge is an #include of a header of the same floor.  Prints
+"src/FLOOR: circle: A -> B -> A" for each circle; exit 1 when there is one."""
 import os
 import re
 import sys
@@ -126,37 +123,21 @@ def circle_in(edges, group):
     return [start]
 
 
-def floors_not_yet(root):
-    path = os.path.join(root, "tests/lint/circles.txt")
-    if not os.path.exists(path):
-        return set()
-    with open(path, encoding="utf-8") as f:
-        return {line.strip() for line in f if line.strip() and not line.startswith("#")}
-
-
 def main(argv):
-    report = "--report" in argv
-    roots = [a for a in argv if not a.startswith("--")]
-    root = roots[0] if roots else os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    root = argv[0] if argv else os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
     src = os.path.join(root, "src")
-    not_yet = floors_not_yet(root)
     bad = 0
     for floor in sorted(os.listdir(src)):
         if not os.path.isdir(os.path.join(src, floor)):
             continue
         edges = graph_of(src, floor)
         groups = components(edges)
-        if floor in not_yet and not groups and not report:
-            print(f"src/{floor}: has no circle any more: take it off tests/lint/circles.txt")
-            bad = 1
         for group in groups:
-            if floor in not_yet and not report:
-                continue
             names = [os.path.relpath(m, src) for m in circle_in(edges, group)]
             size = f" ({len(group)} modules)" if len(group) > len(names) - 1 else ""
             print(f"src/{floor}: circle: {' -> '.join(names)}{size}")
             bad = 1
-    return 0 if report else bad
+    return bad
 
 
 if __name__ == "__main__":

@@ -133,13 +133,6 @@ header run/sub a '#include "run/b.h"'
 source_file src/run/b.h '/* run/b.h: owns something, and its source knows a neighbour. */'
 source_file src/run/b.c '#include "run/sub/a.h"'
 breaks circles 'src/run: circle: run/b -> run/sub/a -> run/b'
-header trace a '#include "trace/b.h"'
-header trace b '#include "trace/a.h"'
-mkdir -p "$tree/tests/lint"
-echo trace >"$tree/tests/lint/circles.txt"
-passes circles
-rm "$tree/src/trace/b.h"
-breaks circles 'src/trace: has no circle any more: take it off tests/lint/circles.txt'
 
 # structs
 many=$(for i in $(seq 1 19); do echo "    int a$i, b$i;"; done)
@@ -307,11 +300,6 @@ source_file src/io/f.c "/* clang-format off */
 /* $words, $words */
 /* clang-format on */"
 passes format
-mkdir -p "$tree/tests/lint"
-echo io >"$tree/tests/lint/wide_comments.txt"
-source_file src/io/f.c "int f; // $words, $words"
-passes format
-fresh
 source_file agents/g.lua 'answer = 42
 return {}'
 breaks luacheck 'answer'

@@ -15,8 +15,8 @@ IPW_PRINTF(2, 3) void ipw_rebuild_say(const struct ipw_rebuild *m, const char *f
 int ipw_rebuild_write_manifest(const char *run, const struct ipw_json *manifest,
                                const char *sessions, struct ipw_err *err);
 
-/* manifest.json, from the run_start of each session; their ends are not in it.  IPW_EPARSE: the events
- * do not carry it. */
+/* manifest.json, from the run_start of each session; their ends are not in it.  IPW_EPARSE: the
+ * events do not carry it. */
 int ipw_rebuild_manifest(const struct ipw_rebuild *m, const char *run, struct ipw_err *err);
 /* summary.json, from the manifest (the ends of its sessions are in it) and the queries. */
 int ipw_rebuild_summary(const char *run, struct ipw_err *err);

@@ -90,17 +90,17 @@ static int look_at(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *
 
 static int find_bad_rows(struct file *f, struct ipw_err *err)
 {
-    struct ipw_power p = {0};
+    struct ipw_power_reader p = {0};
     bool torn;
-    int rc = ipw_power_has_header(f->path, &torn, err);
+    int rc = ipw_power_reader_has_header(f->path, &torn, err);
 
     if (rc <= 0) return rc;
-    rc = ipw_power_open_file(&p, f->path, err);
+    rc = ipw_power_reader_open_file(&p, f->path, err);
     if (rc) return ipw_err_prefix(err, "without its first header nothing in it can be read");
     do {
         struct ipw_err why = {0};
 
-        while ((rc = ipw_power_next(&p, &why)) != 0) {
+        while ((rc = ipw_power_reader_next(&p, &why)) != 0) {
             if (rc > 0) continue;
             if (why.code != IPW_EPARSE) break;
             mark(f, p.line, &why);
@@ -109,9 +109,9 @@ static int find_bad_rows(struct file *f, struct ipw_err *err)
             *err = why;
             break;
         }
-        rc = ipw_power_next_segment(&p, err);
+        rc = ipw_power_reader_next_segment(&p, err);
     } while (rc > 0);
-    ipw_power_close(&p);
+    ipw_power_reader_close(&p);
     return rc;
 }
 

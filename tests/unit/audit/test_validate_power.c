@@ -17,21 +17,21 @@ static struct ipw_channel channels[2];
 static struct ipw_power_source source = {.n = 2, .name = "nvml"};
 static int64_t values[2];
 
-static struct ipw_power power(bool with_gauge)
+static struct ipw_power_reader power(bool with_gauge)
 {
     channels[0] = (struct ipw_channel){.name = "gpu0", .device = "GPU-1", .in_sum = true};
     channels[1] = (struct ipw_channel){.name = "gpu0/power", .device = "GPU-1"};
     channels[0].kind = IPW_CHANNEL_COUNTER;
     channels[1].kind = with_gauge ? IPW_CHANNEL_GAUGE : IPW_CHANNEL_METRIC;
-    return (struct ipw_power){.channels = channels,
-                              .n_channels = 2,
-                              .sources = &source,
-                              .n_sources = 1,
-                              .values = values};
+    return (struct ipw_power_reader){.channels = channels,
+                                     .n_channels = 2,
+                                     .sources = &source,
+                                     .n_sources = 1,
+                                     .values = values};
 }
 
-static void read_session(struct ipw_still_list *l, struct ipw_power *p, int rows, int64_t step_uj,
-                         int64_t gauge_mw)
+static void read_session(struct ipw_still_list *l, struct ipw_power_reader *p, int rows,
+                         int64_t step_uj, int64_t gauge_mw)
 {
     ipw_still_begin(l, p);
     for (int i = 0; i < rows; i++) {
@@ -78,7 +78,7 @@ static void what_may_be_known(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ipw_power p = power(rows[i].gauge);
+        struct ipw_power_reader p = power(rows[i].gauge);
         struct ipw_still_list l = {0};
         struct ipw_err err = {0};
 

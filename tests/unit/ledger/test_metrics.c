@@ -50,7 +50,7 @@ static void case_12_negatives_are_dropped_and_zero_is_a_value(void **state)
         double max, avg;
 
         read_all(&q, cases[i].pct, cases[i].n);
-        avg = ipw_query_mbu(&q, &max);
+        avg = ipw_channel_stats_mbu(&q, &max);
         if (isnan(cases[i].avg)) {
             assert_true(isnan(avg) && isnan(max));
             assert_int_equal(q.n_metrics, 0);

@@ -423,7 +423,7 @@ static void a_remote_model_whose_machine_is_read(void **state)
         }
         assert_false(isnan(q.account[d].waste_j) || isnan(q.account[d].idle_tax_j));
         assert_true(isnan(q.account[other].waste_j) && isnan(q.account[other].idle_tax_j));
-        assert_int_equal(ipw_query_lm_domains(&q), 1u << d);
+        assert_int_equal(ipw_turn_lm_domains(&q), 1u << d);
         ipw_query_trace_release(&q);
     }
 }

@@ -38,7 +38,7 @@ static void means(const char *want, const char *id, int32_t index)
     int32_t at = -2;
     struct ipw_err err;
 
-    assert_int_equal(ipw_query_pick(&got, &at, &names, want, &err), 0);
+    assert_int_equal(ipw_find_query_pick(&got, &at, &names, want, &err), 0);
     assert_string_equal(got, id);
     assert_int_equal(at, index);
 }
@@ -49,7 +49,7 @@ static void refused(const char *want, int code, const char *part)
     int32_t at;
     struct ipw_err err;
 
-    assert_int_equal(ipw_query_pick(&got, &at, &names, want, &err), code);
+    assert_int_equal(ipw_find_query_pick(&got, &at, &names, want, &err), code);
     assert_non_null(strstr(err.text, part));
 }
 

@@ -1,22 +1,22 @@
-/* io/sandbox.h: isolates a child process with bubblewrap (bwrap(1)).
+/* io/bubblewrap.h: isolates a child process with bubblewrap (bwrap(1)).
  *
  * Inside, a program has no network, sees only processes of its own sandbox, and has a read-only
  * system (/usr, /opt and a few files of /etc), an empty /tmp and /dev, and one writable folder: the
  * workspace.  It sees no home folder and no other file of the user, except the paths that it may
  * read.  The sandbox and everything in it end with its first process.
  *
- * Only proc_helper.c calls ipw_sandbox_enter(), in the new process; other files only ask whether
+ * Only proc_helper.c calls ipw_bubblewrap_enter(), in the new process; other files only ask whether
  * bubblewrap is installed.  proc_helper.c also sets limits, capabilities and Landlock. */
-#ifndef IPW_IO_SANDBOX_H
-#define IPW_IO_SANDBOX_H
+#ifndef IPW_IO_BUBBLEWRAP_H
+#define IPW_IO_BUBBLEWRAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Is bubblewrap installed?  ipw_proc_start() finds out whether it works here. */
-bool ipw_sandbox_found(void);
+bool ipw_bubblewrap_found(void);
 
-struct ipw_sandbox {
+struct ipw_bubblewrap {
     const char *workspace;    /* absolute; NULL: only /tmp can be written */
     const char *const *reads; /* absolute paths that are visible besides the system */
     size_t n_reads;
@@ -26,6 +26,6 @@ struct ipw_sandbox {
 /* Turns this process into `argv` in a sandbox, through our own helper (`__exec inside=1`), which is
  * visible as /ipw-agent there.  Returns an errno if bubblewrap could not be started.  If bubblewrap
  * cannot make the sandbox, the process ends with a line on stderr. */
-int ipw_sandbox_enter(const struct ipw_sandbox *sandbox, char *const *argv);
+int ipw_bubblewrap_enter(const struct ipw_bubblewrap *sandbox, char *const *argv);
 
 #endif

@@ -1,4 +1,4 @@
-#include "io/sandbox.h"
+#include "io/bubblewrap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@ enum { SELF_FD = 9, MOST_PROCESSES = 512 };
 static const char *const places[] = {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"};
 enum { N_PLACES = sizeof places / sizeof *places };
 
-bool ipw_sandbox_found(void)
+bool ipw_bubblewrap_found(void)
 {
     for (size_t i = 0; i < N_PLACES; i++) {
         if (access(places[i], X_OK) == 0) return true;
@@ -78,7 +78,7 @@ static void add_small_folder(struct words *w, const char *bytes, const char *pat
     add(w, path);
 }
 
-static void add_folders(struct words *w, const struct ipw_sandbox *s)
+static void add_folders(struct words *w, const struct ipw_bubblewrap *s)
 {
     const char *bytes = ipw_asprintf("%zu", s->tmp_bytes);
 
@@ -118,7 +118,7 @@ static int add_helper(struct words *w)
     return 0;
 }
 
-int ipw_sandbox_enter(const struct ipw_sandbox *sandbox, char *const *argv)
+int ipw_bubblewrap_enter(const struct ipw_bubblewrap *sandbox, char *const *argv)
 {
     static const char *const apart[] = {
         "bwrap",         "--unshare-user",    "--unshare-ipc",        "--unshare-pid",
