@@ -44,7 +44,7 @@ struct job {
 
 static const char *word(int resolved)
 {
-    return resolved == 1 ? "right" : resolved == 0 ? "wrong" : "not scored";
+    return resolved == 1 ? "correct" : resolved == 0 ? "wrong" : "not scored";
 }
 static size_t slot(int resolved) { return resolved < 0 ? 2 : (size_t)resolved; }
 
@@ -265,7 +265,8 @@ static void print(struct job *j, const char *path)
             printf("another answer, the same score: %zu\n%s", j->n_reworded,
                    ipw_buf_str(&j->reworded));
         if (j->n_reworded > SHOWN) printf(" and %zu more\n", j->n_reworded - SHOWN);
-        printf("        was    now\n right %5zu  %5zu\n wrong %5zu  %5zu\n none  %5zu  %5zu\n"
+        printf("            was    now\n correct  %5zu  %5zu\n wrong    %5zu  %5zu\n none     %5zu "
+               " %5zu\n"
                " score %s  %s %%\n",
                j->was[1], j->now[1], j->was[0], j->now[0], j->was[2], j->now[2],
                percent(was, j->was), percent(now, j->now));

@@ -196,7 +196,7 @@ static void say_mismatch(struct ipw_playback *r, const struct ipw_event *event,
     if (same_kind)
         ipw_playback_say_difference(&out, r, line, r->text.data, r->text.len);
     else
-        ipw_buf_addf(&out, "the agent does something else\n    record  %s\n    now     %s",
+        ipw_buf_addf(&out, "the agent does something else\n    saved   %s\n    now     %s",
                      ipw_buf_str(&was), ipw_buf_str(&now));
     ipw_playback_diverge(r, "%s", ipw_buf_str(&out));
     ipw_buf_release(&out);
@@ -210,14 +210,14 @@ void ipw_playback_stalled(struct ipw_playback *r, const struct ipw_record_line *
     const struct ipw_playback_wait *w = r->waits;
 
     if (line) ipw_playback_say_line(&was, line);
-    ipw_buf_adds(&out, "an event is missing from the record");
+    ipw_buf_adds(&out, "an event is missing from the saved run");
     if (line)
-        ipw_buf_addf(&out, "\n    record  %s", ipw_buf_str(&was));
+        ipw_buf_addf(&out, "\n    saved   %s", ipw_buf_str(&was));
     else
-        ipw_buf_adds(&out, "\n    record  ends here");
+        ipw_buf_adds(&out, "\n    saved   ends here");
     ipw_buf_adds(&out, "\n    now     ");
     if (!w)
-        ipw_buf_adds(&out, "the agent waits for nothing in the record");
+        ipw_buf_adds(&out, "the saved run has nothing that the agent waits for");
     else if (w->kind == WAIT_SEND)
         ipw_buf_adds(&out, "the agent sends a request (lm_inference_start)");
     else if (w->kind == WAIT_REPEAT)
@@ -245,10 +245,11 @@ void ipw_playback_ended(struct ipw_playback *r, const struct ipw_record_line *li
     struct ipw_buf was = IPW_BUF(1024);
 
     ipw_playback_say_line(&was, line);
-    ipw_playback_diverge(r,
-                         "the agent ends where the record goes on\n    record  %s\n    now     "
-                         "the agent is over (%s)",
-                         ipw_buf_str(&was), outcome ? outcome : "no outcome");
+    ipw_playback_diverge(
+        r,
+        "the agent ended, but the saved run continues\n    saved   %s\n    now     "
+        "the agent is over (%s)",
+        ipw_buf_str(&was), outcome ? outcome : "no outcome");
     ipw_buf_release(&was);
 }
 
@@ -568,7 +569,7 @@ const struct ipw_record_line *ipw_playback_effect(struct ipw_playback *r, int64_
         break;
     }
     ipw_playback_diverge(r,
-                         "the record does not have what the agent asks for\n    record  %s\n    "
+                         "the saved run lacks what the agent asks for\n    saved   %s\n    "
                          "now     effect %lld: %s",
                          line ? ipw_json_str(ipw_json_get(line->data, "of"), "?")
                               : "no effect of that number comes next",

@@ -80,7 +80,7 @@ static void say_texts(struct ipw_buf *out, const char *x, size_t nx, const char 
     for (size_t i = 0; i < at; i++) lines += x[i] == '\n';
     ipw_buf_addf(out, ", byte %zu", at + 1);
     if (lines > 1) ipw_buf_addf(out, " (line %zu)", lines);
-    ipw_buf_adds(out, "\n    record  ");
+    ipw_buf_adds(out, "\n    saved   ");
     excerpt(out, x, nx, at);
     ipw_buf_adds(out, "\n    now     ");
     excerpt(out, y, ny, at);
@@ -112,7 +112,7 @@ static void say_values(struct ipw_buf *out, const char *where, const struct ipw_
                   ipw_json_str_len(b));
         return;
     }
-    ipw_buf_adds(out, "\n    record  ");
+    ipw_buf_adds(out, "\n    saved   ");
     say_json(out, a);
     ipw_buf_adds(out, "\n    now     ");
     say_json(out, b);

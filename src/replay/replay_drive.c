@@ -187,7 +187,7 @@ static enum after run_over(struct ipw_replay_job *job)
         if (q->diverged) return diverged(q) == DROP ? REPEAT : WAIT;
         if (q->ended)
             ipw_playback_diverge(q->playback,
-                                 "an event is missing from the record\n    record  ends "
+                                 "an event is missing from the saved run\n    saved   ends "
                                  "here\n    now     the agent is over (query_end)");
         else if (waits_for_record(q))
             ipw_playback_stalled(q->playback, NULL);
@@ -248,7 +248,7 @@ static enum after run_line(struct ipw_replay_job *job, const struct ipw_record_l
 /* No query_start comes before it. */
 static void note_lost(struct ipw_replay_job *job, const struct ipw_record_line *line)
 {
-    char *text = ipw_asprintf("an event is missing from the record\n    record  line %lld: %s\n"
+    char *text = ipw_asprintf("an event is missing from the saved run\n    saved   line %lld: %s\n"
                               "    now     no query_start comes before it",
                               (long long)line->number, ipw_event_name(line->event.kind));
 

@@ -160,7 +160,7 @@ static int write_summary(struct writer *w, struct ipw_err *err)
     ipw_anchor_take(&now);
     snprintf(note, sizeof note, "a replay (%s)%s", job->o->mode,
              job->by_query ? ": nothing was measured"
-                           : ": joules and times are those of the record");
+                           : ": joules and times are those of the saved run");
     facts.agent = ipw_recorded_run_text(was, "agent");
     facts.model = job->setting.model;
     facts.dataset = ipw_recorded_run_text(was, "dataset");
@@ -257,7 +257,7 @@ int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
 
     ipw_divergences_print(&job->divergences);
     if (t->traces_differ)
-        ipw_say("%zu trace line%s differ%s from the record's: %s", t->traces_differ,
+        ipw_say("%zu trace line%s differ%s from the saved run's: %s", t->traces_differ,
                 s(t->traces_differ), t->traces_differ == 1 ? "s" : "",
                 /* A query that ran beside a diverged one has another share of the joules. */
                 t->diverged ? "joules were shared with what diverged"
@@ -271,13 +271,13 @@ int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
             ipw_buf_addf(&out, "%zu quer%s diverged%s", t->diverged, t->diverged == 1 ? "y" : "ies",
                          job->network.llm ? " and went on against the model" : "");
         else if (job->decisions)
-            ipw_buf_addf(&out, "the decisions of the record");
+            ipw_buf_addf(&out, "the decisions of the saved run");
         else
-            ipw_buf_addf(&out, "identical to the record");
+            ipw_buf_addf(&out, "identical to the saved run");
         if (job->decisions)
             ipw_buf_addf(&out, "; tool results: %zu the same, %zu different, %zu missing", t->same,
                          t->different, t->missing);
-        if (t->unfinished) ipw_buf_addf(&out, "; %zu the record does not finish", t->unfinished);
+        if (t->unfinished) ipw_buf_addf(&out, "; %zu not finished in the saved run", t->unfinished);
         ipw_buf_addf(&out, "\n%s", ipw_rundir_path(job->dir));
     }
     ipw_buf_addc(&out, '\n');

@@ -74,7 +74,7 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
                         job->recorded.path, file ? file : "(not told)");
     }
     if (!rc && hash && strcmp(hash, agent->sha256) && !job->o->run.output.quiet)
-        ipw_say("%s is not the file of the record (sha256 %.12s then, %.12s now)", agent->path,
+        ipw_say("%s is not the file of the saved run (sha256 %.12s then, %.12s now)", agent->path,
                 hash, agent->sha256);
     return rc;
 }

@@ -353,7 +353,7 @@ void ipw_replay_query_give_up(struct ipw_replay_query *q)
     free(q->error);
     q->outcome = ipw_strdup("diverged");
     q->response = NULL;
-    q->error = ipw_strdup("the replay went another way than the record");
+    q->error = ipw_strdup("the replay diverged from the saved run");
     q->completed = false;
     q->over = true;
     write_end(q, NULL);

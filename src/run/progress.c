@@ -41,7 +41,7 @@ static size_t fields_of(char fields[FIELDS][FIELD], const struct ipw_progress_st
 
     snprintf(fields[n++], FIELD, "%zu/%zu done",
              s->n_done > s->stopped ? s->n_done - s->stopped : 0, s->n_queries);
-    snprintf(fields[n++], FIELD, "%zu right  %zu wrong  %zu failed", s->ok, s->wrong, s->failed);
+    snprintf(fields[n++], FIELD, "%zu correct  %zu wrong  %zu failed", s->ok, s->wrong, s->failed);
     if (s->stopped) snprintf(fields[n++], FIELD, "%zu interrupted", s->stopped);
     if (!isnan(s->joules))
         snprintf(fields[n++], FIELD, "%s", ipw_format_si(number, s->joules, " J"));

@@ -126,7 +126,7 @@ no_err "no reference"
 step "score says which answers flipped; help and message name the same scorers"
 expect_exit 0 agent score sample --scorer choice --dry-run
 check_out "flipped: 2 of 2 queries"
-assert_matches out '^ a54dca18-.* right -> wrong  352 -> \(none\)$'
+assert_matches out '^ a54dca18-.* correct -> wrong  352 -> \(none\)$'
 expect_exit 0 agent score sample --scorer choice --dry-run --json
 assert_json out '[(f["query_id"][:8], f["is_resolved_was"], f["is_resolved"], f["answer_was"], f["answer"]) for f in d["flipped"]][0] == ("a54dca18", True, False, "352", None)'
 expect_exit 3 agent score sample --scorer nonesuch

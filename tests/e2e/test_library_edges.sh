@@ -227,7 +227,7 @@ for tier in inside apart; do
     assert_json $tier/traces.jsonl "[q['error'] for q in d] == [None]"
 done
 expect_exit 0 agent replay inside --mode hermetic --agent web.lua --output again
-check_out "identical to the record"
+check_out "identical to the saved run"
 expect_exit 3 agent replay apart --mode hermetic --output never
 check_err "was recorded with --untrusted"
 

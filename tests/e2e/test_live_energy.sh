@@ -82,7 +82,7 @@ done
 
 step "a replay tells the script the same"
 expect_exit 0 agent replay two-tokens --mode hermetic --agent watch.lua -o replayed
-check_out "identical to the record"
+check_out "identical to the saved run"
 
 step "joules of calls that are still going on count towards a limit"
 start_fake --bench 0 --delay-ms 20000

@@ -185,8 +185,8 @@ step "the wait is seen on a terminal of 80 columns too, and what it cost so far"
 start_fake --script slow
 CI='' on_terminal 80 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model --output slow-run
 tr '\r' '\n' <out >drawn
-assert_matches drawn '^0/1 done  0 right  0 wrong  0 failed  [0-9]+ s  next try in [23] s  '
-assert_matches drawn '^\[[.]+\] 0/1 done  0 right  0 wrong  0 failed  [0-9]+ s  0 turns  0 tool calls'
+assert_matches drawn '^0/1 done  0 correct  0 wrong  0 failed  [0-9]+ s  next try in [23] s  '
+assert_matches drawn '^\[[.]+\] 0/1 done  0 correct  0 wrong  0 failed  [0-9]+ s  0 turns  0 tool calls'
 
 step "N-7 compression that nobody asked for"
 python3 - <<'PY'

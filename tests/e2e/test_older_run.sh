@@ -13,7 +13,7 @@ check_out "4 of 4 queries have the joules of the run, to 0.1 mJ: an older build 
 expect_exit 0 agent replay old
 check_out "answered, correct"
 expect_exit 0 agent replay old --mode hermetic --output again
-check_out "identical to the record"
+check_out "identical to the saved run"
 expect_exit 0 agent compare old old
 check_out "the same"
 for format in jsonl csv otlp perfetto hf; do

@@ -18,13 +18,13 @@ drawn() { # DIR ARGS...
 step "a gauge: a command that prints watts"
 printf 'while :; do echo 95.5; sleep 0.05; done\n' >meter.sh
 drawn gauge --telemetry "exec=sh $WORK/meter.sh"
-assert_matches lines '0/2 done  0 right  0 wrong  0 failed  [0-9.]+ J  95\.5 W  '
+assert_matches lines '0/2 done  0 correct  0 wrong  0 failed  [0-9.]+ J  95\.5 W  '
 
 step "a counter"
 start_tree cap --watts-package 60
 export IPW_POWERCAP_ROOT="$WORK/cap"
 drawn counter --telemetry rapl
-assert_matches lines '0/2 done  0 right  0 wrong  0 failed  [0-9.]+ J  [0-9.]+ W  '
+assert_matches lines '0/2 done  0 correct  0 wrong  0 failed  [0-9.]+ J  [0-9.]+ W  '
 
 step "none: nothing is claimed"
 drawn none --telemetry none

@@ -61,7 +61,7 @@ mkdir cwd && cd cwd || fail "cwd"
 expect_exit 0 $trace "$IPW_AGENT" replay ../record --mode hermetic -o again
 cd .. || fail "cd"
 check_out "16 queries"
-check_out "identical to the record"
+check_out "identical to the saved run"
 cmp record/events.jsonl cwd/again/events.jsonl || fail "events differ"
 cmp record/traces.jsonl cwd/again/traces.jsonl || fail "traces differ"
 assert_json cwd/again/replay.json 'd["identical"] and d["queries"] == 16 and d["tool_calls"] > 10'
@@ -102,7 +102,7 @@ check_err "37 rows"
 diverges answer
 check_err "the answer differs"
 diverges drop tool_call_end
-check_err "turn 1: an event is missing from the record"
+check_err "turn 1: an event is missing from the saved run"
 check_err "waits for a tool's result (tool_call_end of span 2)"
 diverges drop tool_call_start
 check_err "now     tool_call_start read_file, span 2"
@@ -122,7 +122,7 @@ step "a changed agent"
 sed 's/You have at most %d steps/You have %d steps at most/' agents/react.lua >changed.lua
 rm -rf again
 expect_exit 4 agent replay short --mode hermetic --agent changed.lua -o again
-check_err "is not the file of the record"
+check_err "is not the file of the saved run"
 check_err "message 1 (system) of the request differs"
 assert_json again/traces.jsonl 'len(d) == 2 and all(t["outcome"] == "diverged" for t in d)'
 

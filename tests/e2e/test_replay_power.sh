@@ -23,7 +23,7 @@ run() {
 same() {
     rm -rf replayed
     expect_exit 0 agent replay "$1" --mode hermetic -o replayed
-    check_out "identical to the record"
+    check_out "identical to the saved run"
     for file in events.jsonl traces.jsonl power.jsonl warmup.jsonl; do
         [ -e "$1/$file" ] || [ -e "replayed/$file" ] || continue
         cmp "$1/$file" "replayed/$file" || fail "$1: $file differs"
@@ -86,7 +86,7 @@ damaged edited
 rm -rf replayed
 expect_exit 4 agent replay edited --mode hermetic -o replayed
 assert_json replayed/replay.json 'd["diverged"] == 1 and d["traces_differ"] >= 1'
-match_err "[0-9]+ trace lines? differs? from the record's: joules were shared with what diverged"
+match_err "[0-9]+ trace lines? differs? from the saved run's: joules were shared with what diverged"
 no_err "does not follow"
 
 step "the idle machine is the record's, and net joules that it withheld stay withheld"

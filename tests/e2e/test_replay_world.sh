@@ -76,7 +76,7 @@ assert_json world/events.jsonl 'sum(e["event"] == "lm_inference_end" and e["will
 assert_json world/events.jsonl 'any((e.get("data") or {}).get("name") == "effect" for e in d)'
 expect_exit 0 agent replay world --mode hermetic --agent world.lua -o again
 check_out "5 queries"
-check_out "identical to the record"
+check_out "identical to the saved run"
 cmp world/events.jsonl again/events.jsonl || fail "events differ"
 cmp world/traces.jsonl again/traces.jsonl || fail "traces differ"
 [ ! -e again/workspaces ] || fail "workspaces left"
@@ -147,7 +147,7 @@ assert_json real3/replay.json 'd["tool_results"] == {"same": 1, "different": 1, 
 assert_json real3/traces.jsonl 'd[0]["is_resolved"] is True and len(d[0]["turns"]) == 2'
 assert_json real3/traces.jsonl 'd[0]["energy"]["gpu"]["joules"] is None and d[0]["energy"]["gpu"]["reason"] == "replayed"'
 expect_exit 0 agent replay pair2 --mode tools -o pair4
-check_out "the decisions of the record"
+check_out "the decisions of the saved run"
 
 step "on against a model"
 cat >live.llm <<'LLM'

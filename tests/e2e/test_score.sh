@@ -27,7 +27,7 @@ LUA
 first=$(json run/traces.jsonl 'd[0]["query_id"]')
 sed -i -e "s/IDENT/$first/" -e '/local gaia/d' strict.lua
 expect_exit 0 agent score run --dataset ./strict.lua -o new.jsonl
-check_out "right -> wrong"
+check_out "correct -> wrong"
 check_out "3 queries are not in the dataset"
 assert_json new.jsonl 'len(d) == 1 and d[0]["is_resolved"] is False and d[0]["is_resolved_was"] is True'
 

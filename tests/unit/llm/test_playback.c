@@ -163,7 +163,7 @@ static void a_changed_byte(void **state)
     go(&w);
     assert_int_equal(w.n_diverged, 1);
     assert_string_equal(w.said, "tool_call_start differs at arguments.text, byte 9\n"
-                                "    record  two hours\n    now     two hourS");
+                                "    saved   two hours\n    now     two hourS");
     /* once is enough, and what follows is nobody's */
     emit(&w, BEGINS(2, NULL));
     ipw_playback_stalled(w.replay, NULL);
@@ -185,7 +185,7 @@ static void parallel_calls_in_another_order(void **state)
     go(&w);
     assert_int_equal(w.n_diverged, 1);
     assert_string_equal(w.said, "the agent does something else\n"
-                                "    record  line 1: tool_call_start calculator, span 3 {\"x\":2}\n"
+                                "    saved   line 1: tool_call_start calculator, span 3 {\"x\":2}\n"
                                 "    now     tool_call_start calculator, span 2 {\"x\":1}");
     close_world(&w);
 }
@@ -252,8 +252,8 @@ static void a_missing_result(void **state)
     ipw_playback_stalled(w.replay, line);
     assert_int_equal(w.n_diverged, 1);
     assert_string_equal(
-        w.said, "an event is missing from the record\n"
-                "    record  line 2: tool_call_start calculator, span 2 {}\n"
+        w.said, "an event is missing from the saved run\n"
+                "    saved   line 2: tool_call_start calculator, span 2 {}\n"
                 "    now     the agent waits for a tool's result (tool_call_end of span 1)");
     assert_int_equal(gone.n_called + waiter.n_called, 0);
     close_world(&w);
@@ -269,8 +269,8 @@ static void an_early_end(void **state)
     open_world(&w, IPW_PLAYBACK_EXACT, events, 1);
     assert_int_equal(ipw_record_head(w.record, &line, NULL), 1);
     ipw_playback_ended(w.replay, line, "answered");
-    assert_string_equal(w.said, "the agent ends where the record goes on\n"
-                                "    record  line 1: tool_call_start calculator, span 1 {\"x\":1}\n"
+    assert_string_equal(w.said, "the agent ended, but the saved run continues\n"
+                                "    saved   line 1: tool_call_start calculator, span 1 {\"x\":1}\n"
                                 "    now     the agent is over (answered)");
     close_world(&w);
 }
@@ -296,7 +296,7 @@ static void effects(void **state)
     assert_non_null(ipw_playback_effect(w.replay, 2, "fs.read")); /* ahead of its turn */
     assert_null(ipw_playback_effect(w.replay, 2, "now"));
     assert_int_equal(w.n_diverged, 1);
-    assert_non_null(strstr(w.said, "record  fs.read\n    now     effect 2: now"));
+    assert_non_null(strstr(w.said, "saved   fs.read\n    now     effect 2: now"));
     close_world(&w);
 }
 
@@ -361,7 +361,7 @@ static void messages_in_words(void **state)
     assert_string_equal(
         ipw_buf_str(&out),
         "message 4 (tool) of the request differs at messages[3].content, byte 3 (line 2)\n"
-        "    record  a b \\u{1b}[2J\n    now     a c");
+        "    saved   a b \\u{1b}[2J\n    now     a c");
     ipw_buf_release(&out);
 }
 

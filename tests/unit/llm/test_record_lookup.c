@@ -254,7 +254,7 @@ static void nearest(void **state)
     assert_int_equal(last_message, 1);
     assert_non_null(
         strstr(said, "message 2 (user) of the request differs at messages[1].content, byte 3"));
-    assert_non_null(strstr(said, "record  two"));
+    assert_non_null(strstr(said, "saved   two"));
     assert_non_null(strstr(said, "now     twq"));
 
     assert_string_equal(

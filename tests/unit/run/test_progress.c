@@ -27,8 +27,9 @@ static void joules_and_watts_stand_before_the_time(void **state)
 
     (void)state;
     ipw_progress_line(line, sizeof line, &s, 120);
-    assert_string_equal(line, "[##########..........] 2/4 done  1 right  1 wrong  0 failed  312 J  "
-                              "95.0 W  3 s  1 turn  12 tool calls");
+    assert_string_equal(line,
+                        "[##########..........] 2/4 done  1 correct  1 wrong  0 failed  312 J  "
+                        "95.0 W  3 s  1 turn  12 tool calls");
     s.joules = s.energy_s = NAN; /* nothing was read yet: nothing is claimed */
     ipw_progress_line(line, sizeof line, &s, 120);
     assert_null(strstr(line, " J"));

@@ -237,7 +237,7 @@ static void not_on_record(void **state)
                 "other() return 'fine'");
     assert_int_equal(w.end, IPW_TASK_FAILED);
     assert_int_equal(seen.n_diverged, 1);
-    assert_non_null(strstr(seen.said, "record  values\n    now     effect 1: other"));
+    assert_non_null(strstr(seen.said, "saved   values\n    now     effect 1: other"));
     stop(&w);
     answer_from(&w, "{\"id\":1,\"name\":\"effect\",\"of\":\"values\",\"value\":[1]}",
                 "values() values() return 'fine'");
