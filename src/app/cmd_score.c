@@ -265,8 +265,10 @@ static void print(struct job *j, const char *path)
             printf("another answer, the same score: %zu\n%s", j->n_reworded,
                    ipw_buf_str(&j->reworded));
         if (j->n_reworded > SHOWN) printf(" and %zu more\n", j->n_reworded - SHOWN);
-        printf("            was    now\n correct  %5zu  %5zu\n wrong    %5zu  %5zu\n none     %5zu "
-               " %5zu\n"
+        printf("            was    now\n"
+               " correct  %5zu  %5zu\n"
+               " wrong    %5zu  %5zu\n"
+               " none     %5zu  %5zu\n"
                " score %s  %s %%\n",
                j->was[1], j->now[1], j->was[0], j->now[0], j->was[2], j->now[2],
                percent(was, j->was), percent(now, j->now));
