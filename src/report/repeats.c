@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "report/pass_at.h"
 #include "report/stats.h"
 
 enum { T_BELOW = 20, LEAST = 3, RESAMPLES = 2000, BLOCK = 8192 };
@@ -395,6 +396,7 @@ void ipw_repeats_write(struct ipw_jw *w, const struct ipw_summary *s)
         [IPW_REPEAT_OUTPUT_TOKENS] = "output_tokens", [IPW_REPEAT_TURNS] = "turns",
         [IPW_REPEAT_WALL_S] = "wall_clock_s",
     };
+    struct ipw_pass_at pass_at;
     struct ipw_repeats r;
 
     ipw_repeats_of(&r, s);
@@ -419,6 +421,9 @@ void ipw_repeats_write(struct ipw_jw *w, const struct ipw_summary *s)
         ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);
+    ipw_jw_key(w, "pass_at");
+    ipw_pass_at_fill(&pass_at, s);
+    ipw_pass_at_write(w, &pass_at);
     ipw_jw_kint(w, "seed", IPW_REPEATS_SEED);
     ipw_jw_kint(w, "tasks", (int64_t)r.tasks);
     ipw_jw_obj_end(w);

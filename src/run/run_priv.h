@@ -4,6 +4,8 @@
 #ifndef IPW_RUN_RUN_PRIV_H
 #define IPW_RUN_RUN_PRIV_H
 
+#include "run/finish.h"
+#include "run/grading.h"
 #include "run/manifest.h"
 #include "run/run.h"
 #include "run/schedule.h"
@@ -45,7 +47,9 @@ struct run {
     struct ipw_schedule schedule;
     struct ipw_booking booking;
     struct ipw_durable durable;
+    struct ipw_grading grading;
     struct ipw_results results;
+    struct ipw_run_ended ended;
     struct ipw_ending ending;
     struct ipw_progress *progress;
 };
