@@ -60,22 +60,22 @@ struct writer {
     int64_t n_attempts;
 };
 
-static const struct ipw_query_record *replayed(const struct ipw_replay_job *job, int32_t index,
-                                               int segment)
+static const struct ipw_query_details *replayed(const struct ipw_replay_job *job, int32_t index,
+                                                int segment)
 {
     const struct ipw_replayed_query *r = job->replayed;
 
     while (r && (r->index != index || r->segment != segment)) r = r->next;
-    return r ? &r->record : NULL;
+    return r ? &r->details : NULL;
 }
 
 static void count(struct writer *w, const struct ipw_recompute_query *query,
-                  const struct ipw_query_record *record)
+                  const struct ipw_query_details *details)
 {
     if (query->warmup) ipw_uncounted_add(&w->balances.warmup, query->trace);
-    if (record->superseded) ipw_uncounted_add(&w->balances.earlier, query->trace);
-    w->n_attempts += !query->warmup && record->superseded;
-    if (!query->warmup && !record->superseded) ipw_summary_add(&w->summary, query->trace, record);
+    if (details->superseded) ipw_uncounted_add(&w->balances.earlier, query->trace);
+    w->n_attempts += !query->warmup && details->superseded;
+    if (!query->warmup && !details->superseded) ipw_summary_add(&w->summary, query->trace, details);
 }
 
 static int write_trace(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
@@ -85,8 +85,8 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
     const struct ipw_recompute_segment *segment = w->redo.segments[w->redo.n_segments - 1];
     const struct ipw_anchor *clock =
         segment->rules.clock.wall_ns ? &segment->rules.clock : &job->anchor;
-    const struct ipw_query_record *own = replayed(job, query->trace->index, query->segment);
-    struct ipw_query_record record;
+    const struct ipw_query_details *own = replayed(job, query->trace->index, query->segment);
+    struct ipw_query_details details;
     struct ipw_query_loaded was = {0};
     enum ipw_check_verdict verdict = IPW_CHECK_MISSING;
     int rc = 0;
@@ -96,15 +96,15 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
     if ((verdict == IPW_CHECK_MISSING || verdict == IPW_CHECK_UNWRITTEN) && !own)
         return 0; /* the saved run did not get to write it */
     if (own) {
-        record = *own;
-        record.cost_usd = ipw_query_trace_cost(query->trace);
-        record.segment = query->segment;
+        details = *own;
+        details.cost_usd = ipw_query_trace_cost(query->trace);
+        details.segment = query->segment;
     } else {
-        record = was.record;
+        details = was.details;
         job->tally.traces_differ += verdict == IPW_CHECK_DIFFERS;
     }
-    rc = ipw_query_write_line(job->dir, query->trace, &record, clock, query->warmup, err);
-    if (!rc) count(w, query, &record);
+    rc = ipw_query_write_line(job->dir, query->trace, &details, clock, query->warmup, err);
+    if (!rc) count(w, query, &details);
     ipw_query_loaded_release(&was);
     return rc;
 }

@@ -50,7 +50,7 @@ struct ipw_replay_tally {
 struct ipw_replayed_query {
     int32_t index;
     int segment;
-    struct ipw_query_record record; /* its texts are in `texts` */
+    struct ipw_query_details details; /* its texts are in `texts` */
     char *texts[8];
     size_t n_texts;
     struct ipw_replayed_query *next;

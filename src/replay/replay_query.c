@@ -213,10 +213,10 @@ static void keep_saved_score(struct ipw_replayed_query *r, const struct ipw_json
 {
     const struct ipw_json *resolved = ipw_json_get(was, "resolved");
 
-    r->record.answer = keep(r, ipw_json_get_str(was, "answer"));
-    r->record.answer_source = keep(r, ipw_json_get_str(was, "answer_source"));
+    r->details.answer = keep(r, ipw_json_get_str(was, "answer"));
+    r->details.answer_source = keep(r, ipw_json_get_str(was, "answer_source"));
     if (ipw_json_kind(resolved) == IPW_JSON_BOOL)
-        r->record.is_resolved = ipw_json_bool(resolved, false);
+        r->details.is_resolved = ipw_json_bool(resolved, false);
 }
 
 static void keep_new_score(struct ipw_replayed_query *r, struct ipw_replay_query *q)
@@ -224,21 +224,21 @@ static void keep_new_score(struct ipw_replayed_query *r, struct ipw_replay_query
     struct ipw_score score = {.resolved = -1};
 
     ipw_dataset_score(q->job->setting.cases, q->real_index, q->response, q->source, &score);
-    r->record.answer = keep(r, ipw_buf_str(&score.answer));
-    r->record.answer_source = keep(r, score.source);
-    r->record.is_resolved = score.resolved;
+    r->details.answer = keep(r, ipw_buf_str(&score.answer));
+    r->details.answer_source = keep(r, score.source);
+    r->details.is_resolved = score.resolved;
     ipw_score_release(&score);
 }
 
 /* `was`: its saved end, if it came to the same; else the dataset says what the answer is worth. */
-static const struct ipw_query_record *keep_record(struct ipw_replay_query *q,
-                                                  const struct ipw_json *was)
+static const struct ipw_query_details *keep_details(struct ipw_replay_query *q,
+                                                    const struct ipw_json *was)
 {
     struct ipw_replayed_query *r = ipw_calloc(1, sizeof *r);
 
     r->index = q->index;
     r->segment = q->job->segment;
-    r->record = (struct ipw_query_record){
+    r->details = (struct ipw_query_details){
         .workload_type = "agentic",
         .query_text = keep(r, q->c.prompt),
         .response_text = keep(r, q->response ? q->response : q->error),
@@ -259,22 +259,22 @@ static const struct ipw_query_record *keep_record(struct ipw_replay_query *q,
     else if (q->real && (q->job->network.llm || !q->diverged))
         keep_new_score(r, q);
     else /* what a query that was given up says is no answer */
-        r->record.unscorable_reason = "replayed";
+        r->details.unscorable_reason = "replayed";
     r->next = q->job->replayed;
     q->job->replayed = r;
-    return &r->record;
+    return &r->details;
 }
 
 static void write_end(struct ipw_replay_query *q, const struct ipw_json *was)
 {
-    const struct ipw_query_record *record = keep_record(q, was);
+    const struct ipw_query_details *details = keep_details(q, was);
     struct ipw_query_end_facts facts = {
         .q = {.id = q->c.id, .outcome = q->outcome, .completed = q->completed, .error = q->error},
-        .answer = record->answer,
-        .answer_len = record->answer ? strlen(record->answer) : 0,
-        .answer_source = record->answer_source,
+        .answer = details->answer,
+        .answer_len = details->answer ? strlen(details->answer) : 0,
+        .answer_source = details->answer_source,
         .response = q->response,
-        .resolved = record->is_resolved,
+        .resolved = details->is_resolved,
         .lua_cpu_ns = -1,
         .lua_peak_bytes = -1,
         .never_ran = q->no_agent,

@@ -36,8 +36,8 @@ static int check_options(struct ipw_origin *origin, const struct ipw_run_options
     return 0; /* the command has checked its own options */
 }
 
-static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
-                        const struct ipw_run_options *o, struct ipw_err *err)
+static int open_requests(struct ipw_origin *origin, struct ipw_dataset **out,
+                         const struct ipw_run_options *o, struct ipw_err *err)
 {
     const struct ipw_workload *w = of(origin)->workload;
 
@@ -318,7 +318,7 @@ int ipw_workload_run(const char *path, const struct ipw_replay_options *o, char 
                      struct ipw_run_end *end)
 {
     struct ipw_workload_run wr = {.origin = {.check = check_options,
-                                             .open = open_records,
+                                             .open = open_requests,
                                              .selection = selection,
                                              .connected = connected,
                                              .due = due,

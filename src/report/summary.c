@@ -149,7 +149,7 @@ static struct ipw_summary_shown *place_of(struct ipw_summary *s,
 }
 
 static void keep_texts(struct ipw_summary_shown *shown, const struct ipw_query_trace *q,
-                       const struct ipw_query_record *r)
+                       const struct ipw_query_details *r)
 {
     shown->id = ipw_strdup(q->id ? q->id : "");
     shown->outcome = ipw_strdup(q->outcome ? q->outcome : UNKNOWN);
@@ -163,7 +163,7 @@ static void keep_texts(struct ipw_summary_shown *shown, const struct ipw_query_t
 }
 
 static void add_shown(struct ipw_summary *s, const struct ipw_query_trace *q,
-                      const struct ipw_query_record *r)
+                      const struct ipw_query_details *r)
 {
     struct ipw_summary_shown newest = {.row = s->n - 1, .index = q->index, .epoch = r->epoch};
     struct ipw_summary_shown *place = place_of(s, &newest);
@@ -266,7 +266,7 @@ static void add_models(struct ipw_summary *s, const struct ipw_query_trace *q)
 }
 
 void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
-                     const struct ipw_query_record *r)
+                     const struct ipw_query_details *r)
 {
     struct ipw_summary_row row = {
         .number = s->n++,

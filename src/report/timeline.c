@@ -203,7 +203,7 @@ static void put_line(const struct view *v, const char *label, const char *text)
 static void put_title(const struct view *v, const struct ipw_query_loaded *l)
 {
     const struct ipw_query_trace *q = &l->trace;
-    const struct ipw_query_record *r = &l->record;
+    const struct ipw_query_details *r = &l->details;
     enum ipw_style style = r->is_resolved == 1   ? IPW_GREEN
                            : r->is_resolved == 0 ? IPW_RED
                            : q->completed        ? IPW_PLAIN
@@ -230,7 +230,7 @@ static void put_title(const struct view *v, const struct ipw_query_loaded *l)
 /* The response of a failed query repeats its error. */
 static void put_answer(const struct view *v, const struct ipw_query_loaded *l)
 {
-    const char *text = l->record.answer ? l->record.answer : l->record.response_text;
+    const char *text = l->details.answer ? l->details.answer : l->details.response_text;
 
     if (!text || !l->trace.error || strcmp(text, l->trace.error)) put_line(v, "answer", text);
     put_line(v, "error", l->trace.error);
@@ -245,7 +245,7 @@ static void put_query(struct view *v, const struct ipw_query_loaded *l)
     v->origin_ns = q->start_ns;
     v->query = q->index;
     put_title(v, l);
-    put_line(v, "question", l->record.query_text);
+    put_line(v, "question", l->details.query_text);
     put_before(v, q);
     for (size_t i = 0; i < q->n_turns; i++) put_turn(v, &q->turns[i]);
     ipw_buf_addc(v->out, '\n');

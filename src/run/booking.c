@@ -27,7 +27,7 @@ static void note_booking(const struct ipw_booking *b, const struct ipw_query *q)
 }
 
 static void count(struct ipw_booking *b, const struct ipw_query *q,
-                  const struct ipw_query_trace *trace, const struct ipw_query_record *record)
+                  const struct ipw_query_trace *trace, const struct ipw_query_details *details)
 {
     struct ipw_results *r = b->results;
 
@@ -36,15 +36,15 @@ static void count(struct ipw_booking *b, const struct ipw_query *q,
         r->n_failed++;
         if (!q->place.warmup) ipw_resume_hint_failed();
     }
-    if (!q->place.warmup) ipw_summary_add(&r->summary, trace, record);
-    b->wrote(b->ud, trace, record);
+    if (!q->place.warmup) ipw_summary_add(&r->summary, trace, details);
+    b->wrote(b->ud, trace, details);
 }
 
 static void write_query(struct ipw_booking *b, struct ipw_query *q)
 {
     const struct ipw_case *c = q->sinks.seat.c;
     struct ipw_query_trace trace;
-    struct ipw_query_record record = {
+    struct ipw_query_details details = {
         .workload_type = "agentic",
         .query_text = c->prompt,
         .response_text = q->response ? q->response : q->error,
@@ -72,13 +72,13 @@ static void write_query(struct ipw_booking *b, struct ipw_query *q)
     q->sinks.turns = NULL;
     note_booking(b, q);
     ipw_feed_finish(b->sensors->feed, &trace);
-    record.cost_usd = ipw_query_trace_cost(&trace);
-    rc = ipw_query_write_line(b->dir, &trace, &record, &b->session->anchor, q->place.warmup, &err);
+    details.cost_usd = ipw_query_trace_cost(&trace);
+    rc = ipw_query_write_line(b->dir, &trace, &details, &b->session->anchor, q->place.warmup, &err);
     if (q->place.warmup) ipw_uncounted_add(&b->results->warmup, &trace);
     if (rc)
         b->failed(b->ud, &err);
     else
-        count(b, q, &trace, &record);
+        count(b, q, &trace, &details);
     ipw_query_trace_release(&trace);
 }
 

@@ -21,7 +21,7 @@ struct ipw_booking {
 
     /* A line was written, but is not yet synced. */
     void (*wrote)(void *ud, const struct ipw_query_trace *trace,
-                  const struct ipw_query_record *record);
+                  const struct ipw_query_details *details);
     void (*booked)(void *ud);                            /* queries left the list */
     void (*failed)(void *ud, const struct ipw_err *err); /* a line could not be written */
     void *ud;

@@ -52,11 +52,11 @@ static void servers_lost(void *ud, const char *why)
 }
 
 static void line_written(void *ud, const struct ipw_query_trace *trace,
-                         const struct ipw_query_record *record)
+                         const struct ipw_query_details *details)
 {
     struct run *run = ud;
 
-    ipw_progress_query(run->progress, trace, record);
+    ipw_progress_query(run->progress, trace, details);
     ipw_durable_wrote(&run->durable, trace->id);
 }
 
