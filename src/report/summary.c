@@ -234,7 +234,7 @@ static void sums_add(struct ipw_summary_sums *sums, const struct ipw_figure *f,
     sums->n_bounded += f->lo_j != 0 || f->hi_j != 0;
 }
 
-static void book_provenance(struct ipw_summary *s, const struct ipw_figure *energy)
+static void count_provenance(struct ipw_summary *s, const struct ipw_figure *energy)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (energy[d].known) s->provenance_j[d][energy[d].provenance] += energy[d].j;
@@ -294,9 +294,9 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     s->malformed += r->n_malformed;
     for (size_t i = 0; i < q->n_turns; i++) {
         if (q->turns[i].attempts > 1) s->retries += q->turns[i].attempts - 1;
-        book_provenance(s, q->turns[i].energy);
+        count_provenance(s, q->turns[i].energy);
     }
-    book_provenance(s, q->energy_before);
+    count_provenance(s, q->energy_before);
     add_models(s, q);
     ipw_device_sums_add(&s->devices, q);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {

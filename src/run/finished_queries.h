@@ -3,7 +3,8 @@
  * Owns the queries that have ended but have no energy yet.  A query's energy is known when the
  * sensors were read after its end.  Then the ledger computes the energy of the query's parts, and
  * its line is written.  The owner hears of each line and of each batch of lines through callbacks.
- * Borrows the folder, the sensors with their ledger, the results and the reason why the run ends. */
+ * Borrows the folder, the sensors with their ledger, the results and the reason why the run
+ * ends. */
 #ifndef IPW_RUN_FINISHED_QUERIES_H
 #define IPW_RUN_FINISHED_QUERIES_H
 
