@@ -289,7 +289,7 @@ static void put_known(struct ipw_buf *out, double j, const char *reason)
 }
 
 /* For a run of an older version, or a changed file: recorded and recomputed totals. */
-static void put_recorded(struct ipw_buf *out, const struct ipw_ledger_report *r)
+static void put_saved(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
     struct ipw_totals totals;
 
@@ -329,7 +329,7 @@ static void put_verdict(struct ipw_buf *out, const struct ipw_ledger_report *r)
         if (r->n_missing) ipw_buf_addf(out, "; %zu are not in the run", r->n_missing);
         if (r->n_left) ipw_buf_addf(out, "; %zu of the run have no events", r->n_left);
         ipw_buf_adds(out, "\n");
-        put_recorded(out, r);
+        put_saved(out, r);
     }
     if (r->n_cut && r->n_segments == 1) {
         ipw_buf_adds(out, "The run was killed: its balance ends at its last sample.\n");

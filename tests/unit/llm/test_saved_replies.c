@@ -273,7 +273,7 @@ static void nearest(void **state)
 }
 
 /* A query that was cut down and begun again; counts that do not fit; damage. */
-static void odd_records(void **state)
+static void odd_saved_runs(void **state)
 {
     struct ipw_saved_replies *r = NULL;
     struct ipw_err err = {0};
@@ -339,7 +339,7 @@ int main(void)
         cmocka_unit_test(by_place),
         cmocka_unit_test(failures),
         cmocka_unit_test(nearest),
-        cmocka_unit_test(odd_records),
+        cmocka_unit_test(odd_saved_runs),
         cmocka_unit_test(a_file_that_changes),
     };
 

@@ -228,7 +228,7 @@ static void given_back(void **state)
     stop(&w);
 }
 
-static void not_on_record(void **state)
+static void not_in_the_run(void **state)
 {
     struct world w;
 
@@ -253,7 +253,7 @@ static void not_on_record(void **state)
 }
 
 /* A record that somebody else wrote: whatever it holds is some value. */
-static void odd_records(void **state)
+static void odd_saved_runs(void **state)
 {
     static const char *const values[] = {"[{\"hex\":\"zz!\"}]",
                                          "[{\"hex\":\"f\"}]",
@@ -282,7 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_value), cmocka_unit_test(numbered_and_limited),
         cmocka_unit_test(inside_a_tool),       cmocka_unit_test(given_back),
-        cmocka_unit_test(not_on_record),       cmocka_unit_test(odd_records),
+        cmocka_unit_test(not_in_the_run),      cmocka_unit_test(odd_saved_runs),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

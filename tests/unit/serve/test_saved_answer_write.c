@@ -134,7 +134,7 @@ static void what_is_not_known_is_left_out(void **state)
 }
 
 /* Older records count events and know the first and the last. */
-static void an_older_record_is_told_evenly(void **state)
+static void an_older_run_is_told_evenly(void **state)
 {
     struct ipw_serve_answer a;
 
@@ -280,7 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(what_is_not_known_is_left_out, tear_down),
-        cmocka_unit_test_teardown(an_older_record_is_told_evenly, tear_down),
+        cmocka_unit_test_teardown(an_older_run_is_told_evenly, tear_down),
         cmocka_unit_test_teardown(pieces_go_through_reasoning_text_and_calls, tear_down),
         cmocka_unit_test_teardown(each_event_comes_when_it_came, tear_down),
         cmocka_unit_test_teardown(an_error_inside_a_reply, tear_down),

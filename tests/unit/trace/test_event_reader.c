@@ -150,7 +150,7 @@ static void damage_elsewhere(void **state)
     ipw_event_reader_close(r);
 }
 
-static void a_record_that_goes_away(void **state)
+static void a_run_that_goes_away(void **state)
 {
     char path[64];
     struct ipw_event_reader *r;
@@ -183,7 +183,7 @@ int main(void)
                                        cmocka_unit_test(damage),
                                        cmocka_unit_test(begun_last),
                                        cmocka_unit_test(damage_elsewhere),
-                                       cmocka_unit_test(a_record_that_goes_away)};
+                                       cmocka_unit_test(a_run_that_goes_away)};
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -158,7 +158,7 @@ static void sample_trace(struct ipw_query_trace *q)
                                                               .estimate_by = "last_power"};
 }
 
-static struct ipw_query_details sample_record(void)
+static struct ipw_query_details sample_details(void)
 {
     return (struct ipw_query_details){
         .query_text = "What?\n\"Quoted\" \xE2\x9C\x93",
@@ -193,7 +193,7 @@ static void assert_sorted(const struct ipw_json *node)
 static void a_line_has_upstreams_keys(void **state)
 {
     struct ipw_query_trace q;
-    struct ipw_query_details r = sample_record();
+    struct ipw_query_details r = sample_details();
     struct ipw_buf line = IPW_BUF(IPW_MIB);
     struct ipw_json *doc;
     const struct ipw_json *turn, *latencies;
@@ -244,7 +244,7 @@ static void repeated_names_are_numbered_in_order(void **state)
     enum { CALLS = 20000 };
     struct ipw_event *events = calloc(2 * CALLS + 4, sizeof *events);
     struct ipw_query_trace q;
-    struct ipw_query_details r = sample_record();
+    struct ipw_query_details r = sample_details();
     struct ipw_buf line = IPW_BUF(64 * IPW_MIB);
     struct ipw_json *doc;
     const struct ipw_json *latencies;
@@ -282,7 +282,7 @@ static void repeated_names_are_numbered_in_order(void **state)
 static void write_then_read_is_identity(void **state)
 {
     struct ipw_query_trace q;
-    struct ipw_query_details r = sample_record();
+    struct ipw_query_details r = sample_details();
     struct ipw_buf line = IPW_BUF(IPW_MIB), again = IPW_BUF(IPW_MIB);
     struct ipw_query_loaded l;
     struct ipw_err err = {0};
