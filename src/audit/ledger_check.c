@@ -90,8 +90,8 @@ static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
     file->offset = line.offset;
     IPW_GROW(c->kept, c->cap, c->n + 1);
     c->kept[c->n++] = (struct kept){.index = loaded->trace.index,
-                                    .segment = loaded->record.segment,
-                                    .superseded = loaded->record.superseded != NULL,
+                                    .segment = loaded->details.segment,
+                                    .superseded = loaded->details.superseded != NULL,
                                     .offset = line.offset,
                                     .number = line.number,
                                     .n = line.n,
@@ -232,7 +232,7 @@ static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace 
     struct ipw_buf now = IPW_BUF(IPW_LINE_MAX);
     int rc = 0;
 
-    ipw_schema_write_query(&now, trace, &was->record, clock);
+    ipw_schema_write_query(&now, trace, &was->details, clock);
     if (now.failed) {
         rc = ipw_fail(err, IPW_ELIMIT, "query %s: its trace is too large", trace->id);
     } else if (now.len == n && memcmp(now.data, text, n) == 0) {

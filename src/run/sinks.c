@@ -18,7 +18,7 @@ static void to_pricing(struct passing *p)
     p->most_usd = ipw_pricing_event(p->run->pricing, p->event);
 }
 
-static void to_record(struct passing *p) { ipw_rundir_event(p->run->dir, p->event); }
+static void to_events(struct passing *p) { ipw_rundir_event(p->run->dir, p->event); }
 
 static void to_ledger(struct passing *p) { ipw_feed_event(p->run->sensors->feed, p->event); }
 
@@ -59,7 +59,7 @@ static void to_limits(struct passing *p)
  *   turns, progress, servers, origin: independent of each other;
  *   limits    last: they can end the query, and all others must have seen the event by then. */
 static void (*const sinks[])(struct passing *) = {
-    to_sensors,  to_pricing, to_record, to_ledger, to_turns,
+    to_sensors,  to_pricing, to_events, to_ledger, to_turns,
     to_progress, to_servers, to_origin, to_limits,
 };
 

@@ -11,7 +11,7 @@
 #include "trace/turn.h"
 
 /* A query's values besides its turns.  Borrowed by the writer; owned by the reader's result. */
-struct ipw_query_record {
+struct ipw_query_details {
     const char *workload_type; /* "agentic" by default */
     const char *query_text;
     const char *response_text;     /* the agent's answer or the error's text */
@@ -35,15 +35,16 @@ struct ipw_query_record {
 
 /* Appends the line without its newline.  `anchor` NULL leaves "started_at" null. */
 void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *trace,
-                            const struct ipw_query_record *record, const struct ipw_anchor *anchor);
+                            const struct ipw_query_details *details,
+                            const struct ipw_anchor *anchor);
 
 /* A trace that was read: `doc` owns the strings of `record` and the reasons of the energy
  * values. */
 struct ipw_query_loaded {
     struct ipw_query_trace trace;
-    struct ipw_query_record record;
+    struct ipw_query_details details;
     struct ipw_json *doc;
-    char *texts[3];         /* record.metadata, .score_metadata and .reference */
+    char *texts[3];         /* details.metadata, .score_metadata and .reference */
     const char *started_at; /* as written, or NULL */
     const char *line; /* the line itself, n bytes; only within ipw_rundir_each_query()'s callback */
     size_t line_n;

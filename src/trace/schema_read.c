@@ -246,10 +246,10 @@ char *ipw_schema_text(const struct ipw_json *node)
     return ipw_buf_take(&text, NULL);
 }
 
-static void read_record(struct ipw_query_loaded *l, const struct ipw_made_query *made)
+static void read_details(struct ipw_query_loaded *l, const struct ipw_made_query *made)
 {
     const struct ipw_json *resolved = ipw_json_get(l->doc, "is_resolved");
-    struct ipw_query_record *r = &l->record;
+    struct ipw_query_details *r = &l->details;
 
     l->texts[0] = ipw_schema_text(ipw_json_get(l->doc, "metadata"));
     l->texts[1] = ipw_schema_text(ipw_json_get(l->doc, "score_metadata"));
@@ -288,7 +288,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
         q->power[d] = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
         q->power_mean_w[d] = NAN;
     }
-    ipw_spec_read(doc, ipw_spec_trace, (void *const[]){q, &l->record, &made});
+    ipw_spec_read(doc, ipw_spec_trace, (void *const[]){q, &l->details, &made});
     q->id = ipw_strdup(id);
     if (l->ours && (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
                     ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
@@ -309,7 +309,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
         if (read_turn(l, t, err) < 0) return IPW_EPARSE;
     }
     sum_tokens(q);
-    read_record(l, &made);
+    read_details(l, &made);
     if (!l->ours) {
         foreign_query(l);
         return 0;

@@ -1,4 +1,4 @@
-#include "trace/record.h"
+#include "trace/event_reader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,17 +8,17 @@
 
 enum { MOST_QUERIES = 10 * 1000 * 1000 }; /* do not allocate gigabytes for a damaged index */
 
-struct ipw_record {
+struct ipw_event_reader {
     char *path;
     struct ipw_jsonl_reader *reader;
-    struct ipw_record_line *first, **tail;
+    struct ipw_event_line *first, **tail;
     bool end;
     struct ipw_err err; /* error of the line after the last one held */
 };
 
-int ipw_record_open(struct ipw_record **out, const char *run, struct ipw_err *err)
+int ipw_event_reader_open(struct ipw_event_reader **out, const char *run, struct ipw_err *err)
 {
-    struct ipw_record *r = ipw_calloc(1, sizeof *r);
+    struct ipw_event_reader *r = ipw_calloc(1, sizeof *r);
     size_t n = strlen(run);
     int rc;
 
@@ -26,25 +26,25 @@ int ipw_record_open(struct ipw_record **out, const char *run, struct ipw_err *er
     r->tail = &r->first;
     rc = ipw_jsonl_open(&r->reader, r->path, IPW_LINE_MAX, err);
     if (rc) {
-        ipw_record_close(r);
+        ipw_event_reader_close(r);
         return rc;
     }
     *out = r;
     return 0;
 }
 
-static void free_line(struct ipw_record_line *line)
+static void free_line(struct ipw_event_line *line)
 {
     ipw_json_free(line->doc);
     free(line->text);
     free(line);
 }
 
-void ipw_record_close(struct ipw_record *r)
+void ipw_event_reader_close(struct ipw_event_reader *r)
 {
     if (!r) return;
     while (r->first) {
-        struct ipw_record_line *line = r->first;
+        struct ipw_event_line *line = r->first;
 
         r->first = line->next;
         free_line(line);
@@ -55,10 +55,10 @@ void ipw_record_close(struct ipw_record *r)
 }
 
 /* Reads one more line; false at the end or at a damaged line. */
-static bool more(struct ipw_record *r)
+static bool more(struct ipw_event_reader *r)
 {
     struct ipw_jsonl_line raw;
-    struct ipw_record_line *line;
+    struct ipw_event_line *line;
     int rc;
 
     if (r->end) return false;
@@ -85,7 +85,8 @@ static bool more(struct ipw_record *r)
     return true;
 }
 
-int ipw_record_head(struct ipw_record *r, const struct ipw_record_line **line, struct ipw_err *err)
+int ipw_event_reader_head(struct ipw_event_reader *r, const struct ipw_event_line **line,
+                          struct ipw_err *err)
 {
     *line = NULL;
     if (!r->first && !more(r)) {
@@ -96,10 +97,10 @@ int ipw_record_head(struct ipw_record *r, const struct ipw_record_line **line, s
     return 1;
 }
 
-const struct ipw_record_line *ipw_record_peek(struct ipw_record *r, int32_t query, size_t i,
-                                              size_t reach)
+const struct ipw_event_line *ipw_event_reader_peek(struct ipw_event_reader *r, int32_t query,
+                                                   size_t i, size_t reach)
 {
-    struct ipw_record_line **at = &r->first;
+    struct ipw_event_line **at = &r->first;
 
     for (size_t n = 0; n < reach; n++) {
         if (!*at && !more(r)) return NULL;
@@ -109,12 +110,12 @@ const struct ipw_record_line *ipw_record_peek(struct ipw_record *r, int32_t quer
     return NULL;
 }
 
-void ipw_record_drop(struct ipw_record *r, const struct ipw_record_line *line)
+void ipw_event_reader_drop(struct ipw_event_reader *r, const struct ipw_event_line *line)
 {
-    struct ipw_record_line **at = &r->first, *gone;
+    struct ipw_event_line **at = &r->first, *gone;
 
     while (*at && *at != line) at = &(*at)->next;
-    if (!*at) IPW_BUG("a line of no record is dropped");
+    if (!*at) IPW_BUG("dropped a line that the reader does not hold");
     gone = *at;
     *at = gone->next;
     if (r->tail == &gone->next) r->tail = at;
@@ -123,7 +124,7 @@ void ipw_record_drop(struct ipw_record *r, const struct ipw_record_line *line)
 
 /* ---- the places where queries begin ---- */
 
-static void take_start(struct ipw_record_starts *starts, const struct ipw_jsonl_line *line)
+static void take_start(struct ipw_query_starts *starts, const struct ipw_jsonl_line *line)
 {
     static const char start[] = "\"event\":\"query_start\"";
     struct ipw_event event;
@@ -147,30 +148,30 @@ static void take_start(struct ipw_record_starts *starts, const struct ipw_jsonl_
     ipw_json_free(doc);
 }
 
-int ipw_record_starts(struct ipw_record_starts *out, const struct ipw_record *record,
-                      struct ipw_err *err)
+int ipw_query_starts(struct ipw_query_starts *out, const struct ipw_event_reader *events,
+                     struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
     int rc;
 
-    *out = (struct ipw_record_starts){0};
-    rc = ipw_jsonl_open(&reader, record->path, IPW_LINE_MAX, err);
+    *out = (struct ipw_query_starts){0};
+    rc = ipw_jsonl_open(&reader, events->path, IPW_LINE_MAX, err);
     if (rc) return rc;
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) take_start(out, &line);
     ipw_jsonl_close(reader);
     return rc < 0 ? rc : 0;
 }
 
-void ipw_record_starts_release(struct ipw_record_starts *starts)
+void ipw_query_starts_release(struct ipw_query_starts *starts)
 {
     free(starts->lines);
-    *starts = (struct ipw_record_starts){0};
+    *starts = (struct ipw_query_starts){0};
 }
 
 /* ---- the messages of a request ---- */
 
-void ipw_record_messages_add(struct ipw_record_messages *m, const struct ipw_json *data)
+void ipw_request_messages_add(struct ipw_request_messages *m, const struct ipw_json *data)
 {
     int64_t kept = ipw_json_int(ipw_json_get(data, "messages_kept"), 0);
     const struct ipw_json *messages = ipw_json_get(data, "messages");
@@ -185,15 +186,15 @@ void ipw_record_messages_add(struct ipw_record_messages *m, const struct ipw_jso
     }
 }
 
-int ipw_record_messages(struct ipw_record_messages *out, const struct ipw_record *record,
-                        int32_t query, int64_t upto, struct ipw_err *err)
+int ipw_request_messages(struct ipw_request_messages *out, const struct ipw_event_reader *events,
+                         int32_t query, int64_t upto, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
     int rc;
 
-    *out = (struct ipw_record_messages){0};
-    rc = ipw_jsonl_open(&reader, record->path, IPW_LINE_MAX, err);
+    *out = (struct ipw_request_messages){0};
+    rc = ipw_jsonl_open(&reader, events->path, IPW_LINE_MAX, err);
     if (rc) return rc;
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn && line.number <= upto) {
         struct ipw_json *doc;
@@ -204,7 +205,7 @@ int ipw_record_messages(struct ipw_record_messages *out, const struct ipw_record
             if (event.kind == IPW_EV_QUERY_START)
                 while (out->n) free(out->texts[--out->n]);
             if (event.kind == IPW_EV_LM_START)
-                ipw_record_messages_add(out, ipw_json_get(doc, "data"));
+                ipw_request_messages_add(out, ipw_json_get(doc, "data"));
         }
         ipw_json_free(doc);
     }
@@ -212,9 +213,9 @@ int ipw_record_messages(struct ipw_record_messages *out, const struct ipw_record
     return rc < 0 ? rc : 0;
 }
 
-void ipw_record_messages_release(struct ipw_record_messages *m)
+void ipw_request_messages_release(struct ipw_request_messages *m)
 {
     for (size_t i = 0; i < m->n; i++) free(m->texts[i]);
     free(m->texts);
-    *m = (struct ipw_record_messages){0};
+    *m = (struct ipw_request_messages){0};
 }

@@ -1,4 +1,4 @@
-#include "replay/recorded_run.h"
+#include "replay/replayed_run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,22 +8,22 @@
 #include "trace/find_query.h"
 #include "trace/saved_clock.h"
 
-const char *ipw_recorded_run_text(const struct ipw_recorded_run *r, const char *key)
+const char *ipw_replayed_run_text(const struct ipw_replayed_run *r, const char *key)
 {
     return ipw_json_str(ipw_json_get(r->config, key), NULL);
 }
 
-int64_t ipw_recorded_run_int(const struct ipw_recorded_run *r, const char *key, int64_t fallback)
+int64_t ipw_replayed_run_int(const struct ipw_replayed_run *r, const char *key, int64_t fallback)
 {
     return ipw_json_int(ipw_json_get(r->config, key), fallback);
 }
 
-bool ipw_recorded_run_flag(const struct ipw_recorded_run *r, const char *key)
+bool ipw_replayed_run_flag(const struct ipw_replayed_run *r, const char *key)
 {
     return ipw_json_bool(ipw_json_get(r->config, key), false);
 }
 
-static int find_query(struct ipw_recorded_run *r, const char *query, struct ipw_err *err)
+static int find_query(struct ipw_replayed_run *r, const char *query, struct ipw_err *err)
 {
     struct ipw_query_names names = {0};
     const char *id = NULL;
@@ -38,11 +38,11 @@ static int find_query(struct ipw_recorded_run *r, const char *query, struct ipw_
     return rc;
 }
 
-static int check_texts(const struct ipw_recorded_run *r, struct ipw_err *err)
+static int check_texts(const struct ipw_replayed_run *r, struct ipw_err *err)
 {
     const struct ipw_json *redacted = ipw_json_get(r->manifest, "redacted");
 
-    if (ipw_recorded_run_flag(r, "no_content"))
+    if (ipw_replayed_run_flag(r, "no_content"))
         return ipw_fail(
             err, IPW_EINVAL,
             "%s: was recorded with --no-content: it holds nothing that an agent could be "
@@ -55,7 +55,7 @@ static int check_texts(const struct ipw_recorded_run *r, struct ipw_err *err)
                     r->path, ipw_json_str(redacted, "all"));
 }
 
-int ipw_recorded_run_open(struct ipw_recorded_run *r, const char *path, const char *query,
+int ipw_replayed_run_open(struct ipw_replayed_run *r, const char *path, const char *query,
                           bool starts, struct ipw_err *err)
 {
     int rc = ipw_json_read(&r->manifest, path, "manifest.json", err);
@@ -63,21 +63,21 @@ int ipw_recorded_run_open(struct ipw_recorded_run *r, const char *path, const ch
     r->path = path;
     r->config = ipw_json_get(r->manifest, "config");
     r->clock = ipw_saved_clock_read(ipw_json_get(r->manifest, "clock"));
-    if (!rc) rc = ipw_record_open(&r->record, path, err);
-    if (!rc && starts) rc = ipw_record_starts(&r->starts, r->record, err);
+    if (!rc) rc = ipw_event_reader_open(&r->events, path, err);
+    if (!rc && starts) rc = ipw_query_starts(&r->starts, r->events, err);
     if (!rc && query) rc = find_query(r, query, err);
     return rc ? rc : check_texts(r, err);
 }
 
-void ipw_recorded_run_release(struct ipw_recorded_run *r)
+void ipw_replayed_run_release(struct ipw_replayed_run *r)
 {
-    ipw_record_close(r->record);
-    ipw_record_starts_release(&r->starts);
+    ipw_event_reader_close(r->events);
+    ipw_query_starts_release(&r->starts);
     free(r->query_id);
     ipw_json_free(r->manifest);
 }
 
-bool ipw_recorded_run_wants(const struct ipw_recorded_run *r, const struct ipw_record_line *start)
+bool ipw_replayed_run_wants(const struct ipw_replayed_run *r, const struct ipw_event_line *start)
 {
     const char *id = start->event.q.id ? start->event.q.id : "";
 
@@ -86,8 +86,8 @@ bool ipw_recorded_run_wants(const struct ipw_recorded_run *r, const struct ipw_r
            (r->query_index < 0 || r->query_index == start->event.query);
 }
 
-bool ipw_recorded_run_begun_again(const struct ipw_recorded_run *r,
-                                  const struct ipw_record_line *start)
+bool ipw_replayed_run_begun_again(const struct ipw_replayed_run *r,
+                                  const struct ipw_event_line *start)
 {
     size_t i = (size_t)start->event.query;
 

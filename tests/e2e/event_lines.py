@@ -1,7 +1,7 @@
-"""Takes a record's event lines away, doubles them and changes places with the next, one at a time, and cuts the record
-behind each; replays what is left.
+"""Damages a saved run's events.jsonl, one line at a time, and replays each damaged run: removes the line, doubles it,
+swaps it with the next line, or cuts the file after it.
 
-    record_lines.py AGENT RUN MODE...    RUN: a few queries with tool calls
+    event_lines.py AGENT RUN MODE...    RUN: a few queries with tool calls
 
 Held each time: the replay ends by itself with status 0 (nothing that it looks at has changed), 4 (it went another way, and
 its words say where) or 3 (the record cannot be read, and the message says where); and the record stays as it is."""

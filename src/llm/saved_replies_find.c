@@ -1,5 +1,5 @@
 /* Which recorded request a client asks again; and if none, which comes nearest. */
-#include "llm/record_lookup.h"
+#include "llm/saved_replies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,26 +7,26 @@
 #include "base/mem.h"
 #include "json/json.h"
 #include "llm/playback.h"
-#include "llm/record_lookup_priv.h"
+#include "llm/saved_replies_priv.h"
 
 enum { MAX_TEXTS = 64, MAX_MESSAGE_BYTES = 512 * 1024 * 1024 };
 
 struct question {
-    struct ipw_record_lookup *r;
+    struct ipw_saved_replies *r;
     const struct ipw_json *messages;
-    struct ipw_record_lookup_message *said, *other; /* the client's; room for a recorded one's */
+    struct ipw_saved_replies_message *said, *other; /* the client's; room for a recorded one's */
     size_t n;
     uint64_t hash, roles, rest;
 };
 
-const char *ipw_record_lookup_match_name(enum ipw_record_lookup_match match)
+const char *ipw_saved_replies_match_name(enum ipw_saved_replies_match match)
 {
     static const char *const names[] = {"request", "messages", "place"};
 
     return names[match];
 }
 
-static void open_question(struct question *q, struct ipw_record_lookup *r,
+static void open_question(struct question *q, struct ipw_saved_replies *r,
                           const struct ipw_json *request)
 {
     size_t longest = 0, i = 0;
@@ -38,9 +38,9 @@ static void open_question(struct question *q, struct ipw_record_lookup *r,
     q->said = ipw_calloc(q->n + 1, sizeof *q->said);
     q->other = ipw_calloc(longest + 1, sizeof *q->other);
     for (const struct ipw_json *m = ipw_json_first(q->messages); m; m = ipw_json_next(m))
-        ipw_record_lookup_hash_message(&q->said[i++], r, m);
-    ipw_record_lookup_hash_all(&q->hash, &q->roles, q->said, q->n);
-    q->rest = ipw_record_lookup_hash_rest(r, request);
+        ipw_saved_replies_hash_message(&q->said[i++], r, m);
+    ipw_saved_replies_hash_all(&q->hash, &q->roles, q->said, q->n);
+    q->rest = ipw_saved_replies_hash_rest(r, request);
 }
 
 static void close_question(struct question *q)
@@ -54,7 +54,7 @@ static size_t alike(const struct question *q, const struct ipw_asked *a)
 {
     size_t i = 0;
 
-    ipw_record_lookup_gather(q->other, q->r, a);
+    ipw_saved_replies_gather(q->other, q->r, a);
     while (i < q->n && i < a->n && q->said[i].hash == q->other[i].hash) i++;
     return i;
 }
@@ -87,10 +87,10 @@ static size_t first_equal(const struct question *q)
 }
 
 /* `any` receives an equal one, even if it has no reply. */
-static struct ipw_asked *by_messages(const struct question *q, enum ipw_record_lookup_match *match,
+static struct ipw_asked *by_messages(const struct question *q, enum ipw_saved_replies_match *match,
                                      const struct ipw_asked **any)
 {
-    struct ipw_record_lookup *r = q->r;
+    struct ipw_saved_replies *r = q->r;
     struct choice whole = {0}, messages = {0};
 
     for (size_t i = first_equal(q); i < r->n; i++) {
@@ -98,11 +98,11 @@ static struct ipw_asked *by_messages(const struct question *q, enum ipw_record_l
 
         if (a->messages != q->hash) break;
         *any = a;
-        if (!ipw_record_lookup_can_give(r, a)) continue;
+        if (!ipw_saved_replies_can_give(r, a)) continue;
         consider(&messages, a);
         if (a->rest == q->rest) consider(&whole, a);
     }
-    *match = whole.asked ? IPW_RECORD_LOOKUP_REQUEST : IPW_RECORD_LOOKUP_MESSAGES;
+    *match = whole.asked ? IPW_SAVED_REPLIES_REQUEST : IPW_SAVED_REPLIES_MESSAGES;
     return whole.asked ? whole.asked : messages.asked;
 }
 
@@ -110,7 +110,7 @@ static struct ipw_asked *by_messages(const struct question *q, enum ipw_record_l
  * the furthest. */
 static struct ipw_asked *by_place(const struct question *q)
 {
-    struct ipw_record_lookup *r = q->r;
+    struct ipw_saved_replies *r = q->r;
     struct choice best = {0};
     size_t furthest = 0;
 
@@ -118,7 +118,7 @@ static struct ipw_asked *by_place(const struct question *q)
         struct ipw_asked *a = &r->asked[i];
         size_t same, opening = r->asked[r->queries[a->query].first].n;
 
-        if (a->n != q->n || a->roles != q->roles || !ipw_record_lookup_can_give(r, a)) continue;
+        if (a->n != q->n || a->roles != q->roles || !ipw_saved_replies_can_give(r, a)) continue;
         same = alike(q, a);
         if (same < opening || same < furthest) continue;
         if (same > furthest) best.asked = NULL;
@@ -128,19 +128,19 @@ static struct ipw_asked *by_place(const struct question *q)
     return best.asked;
 }
 
-static int give(struct ipw_record_lookup_reply *out, const struct question *q, struct ipw_asked *a,
-                enum ipw_record_lookup_match match, struct ipw_err *err)
+static int give(struct ipw_saved_reply *out, const struct question *q, struct ipw_asked *a,
+                enum ipw_saved_replies_match match, struct ipw_err *err)
 {
     int rc;
 
-    *out = (struct ipw_record_lookup_reply){.match = match,
-                                            .query = q->r->queries[a->query].index,
-                                            .turn = a->turn,
-                                            .attempt = a->attempt};
-    rc = ipw_record_lookup_line(&out->doc, q->r, a->end_at, a->end_n, err);
+    *out = (struct ipw_saved_reply){.match = match,
+                                    .query = q->r->queries[a->query].index,
+                                    .turn = a->turn,
+                                    .attempt = a->attempt};
+    rc = ipw_saved_replies_line(&out->doc, q->r, a->end_at, a->end_n, err);
     if (!rc) rc = ipw_event_read(&out->event, out->doc, err);
     if (rc) {
-        ipw_record_lookup_reply_release(out);
+        ipw_saved_reply_release(out);
         return rc;
     }
     out->data = ipw_json_get(out->doc, "data");
@@ -148,16 +148,16 @@ static int give(struct ipw_record_lookup_reply *out, const struct question *q, s
     return 0;
 }
 
-void ipw_record_lookup_reply_release(struct ipw_record_lookup_reply *reply)
+void ipw_saved_reply_release(struct ipw_saved_reply *reply)
 {
     ipw_json_free(reply->doc);
-    *reply = (struct ipw_record_lookup_reply){0};
+    *reply = (struct ipw_saved_reply){0};
 }
 
 /* ---- what comes nearest ---- */
 
 /* The text of a recorded request's i-th message; NULL when it has none, or the file has changed. */
-static char *message_text(const struct ipw_record_lookup *r, const struct ipw_asked *a, size_t i)
+static char *message_text(const struct ipw_saved_replies *r, const struct ipw_asked *a, size_t i)
 {
     struct ipw_buf text = IPW_BUF(MAX_MESSAGE_BYTES);
     const struct ipw_json *messages;
@@ -165,7 +165,7 @@ static char *message_text(const struct ipw_record_lookup *r, const struct ipw_as
 
     if (i >= a->n) return NULL;
     while (i < a->kept) a = &r->asked[a->before];
-    if (ipw_record_lookup_line(&doc, r, a->start_at, a->start_n, NULL)) return NULL;
+    if (ipw_saved_replies_line(&doc, r, a->start_at, a->start_n, NULL)) return NULL;
     messages = ipw_json_get(ipw_json_get(doc, "data"), "messages");
     ipw_json_print_by_value(&text, ipw_json_at(messages, i - a->kept));
     ipw_json_free(doc);
@@ -193,7 +193,7 @@ static size_t common(const char *a, const char *b)
  * messages.  Texts are read of the first few different ones only. */
 static const struct ipw_asked *find_nearest(const struct question *q, size_t *at)
 {
-    const struct ipw_record_lookup *r = q->r;
+    const struct ipw_saved_replies *r = q->r;
     const struct ipw_asked *nearest = NULL;
     size_t *same = ipw_calloc(r->n + 1, sizeof *same), most = 0, best = 0, n_seen = 0;
     uint64_t seen[MAX_TEXTS];
@@ -211,7 +211,7 @@ static const struct ipw_asked *find_nearest(const struct question *q, size_t *at
         char *text;
 
         if (same[i] != most) continue;
-        ipw_record_lookup_gather(q->other, r, a);
+        ipw_saved_replies_gather(q->other, r, a);
         hash = most < a->n ? q->other[most].hash ^ (a->n == q->n) : 0;
         while (k < n_seen && seen[k] != hash) k++;
         if (k < n_seen || n_seen == MAX_TEXTS) continue;
@@ -229,7 +229,7 @@ static const struct ipw_asked *find_nearest(const struct question *q, size_t *at
     return nearest;
 }
 
-static void say_nearest(struct ipw_record_lookup_nearest *out, const struct question *q)
+static void say_nearest(struct ipw_nearest_request *out, const struct question *q)
 {
     size_t at;
     const struct ipw_asked *a = find_nearest(q, &at);
@@ -248,7 +248,7 @@ static void say_nearest(struct ipw_record_lookup_nearest *out, const struct ques
     free(now);
 }
 
-static void say_failed(struct ipw_record_lookup_nearest *out, const struct question *q,
+static void say_failed(struct ipw_nearest_request *out, const struct question *q,
                        const struct ipw_asked *a)
 {
     struct ipw_json *doc = NULL;
@@ -263,7 +263,7 @@ static void say_failed(struct ipw_record_lookup_nearest *out, const struct quest
         return;
     }
     ipw_buf_addf(&out->text, "it failed (%s", ipw_lm_outcome_name(a->outcome));
-    if (!ipw_record_lookup_line(&doc, q->r, a->end_at, a->end_n, NULL)) {
+    if (!ipw_saved_replies_line(&doc, q->r, a->end_at, a->end_n, NULL)) {
         const char *why = ipw_json_str(ipw_json_get(doc, "error"), NULL);
 
         if (why) ipw_buf_addf(&out->text, ": %s", why);
@@ -272,28 +272,28 @@ static void say_failed(struct ipw_record_lookup_nearest *out, const struct quest
     ipw_buf_adds(&out->text, ")");
 }
 
-void ipw_record_lookup_nearest_release(struct ipw_record_lookup_nearest *nearest)
+void ipw_nearest_request_release(struct ipw_nearest_request *nearest)
 {
     ipw_buf_release(&nearest->text);
 }
 
-int ipw_record_lookup_find(struct ipw_record_lookup_reply *out,
-                           struct ipw_record_lookup_nearest *nearest, struct ipw_record_lookup *r,
-                           const struct ipw_json *request, struct ipw_err *err)
+int ipw_saved_replies_find(struct ipw_saved_reply *out, struct ipw_nearest_request *nearest,
+                           struct ipw_saved_replies *r, const struct ipw_json *request,
+                           struct ipw_err *err)
 {
     const struct ipw_asked *equal = NULL;
-    enum ipw_record_lookup_match match;
+    enum ipw_saved_replies_match match;
     struct ipw_asked *a;
     struct question q;
     int rc;
 
-    *out = (struct ipw_record_lookup_reply){0};
-    *nearest = (struct ipw_record_lookup_nearest){.text = IPW_BUF(IPW_MIB)};
+    *out = (struct ipw_saved_reply){0};
+    *nearest = (struct ipw_nearest_request){.text = IPW_BUF(IPW_MIB)};
     open_question(&q, r, request);
     a = by_messages(&q, &match, &equal);
     if (!a && !equal) {
         a = by_place(&q);
-        match = IPW_RECORD_LOOKUP_PLACE;
+        match = IPW_SAVED_REPLIES_PLACE;
     }
     if (a) {
         rc = give(out, &q, a, match, err);

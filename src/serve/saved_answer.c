@@ -1,4 +1,4 @@
-#include "serve/recorded.h"
+#include "serve/saved_answer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,19 +7,19 @@
 #include "base/mem.h"
 #include "json/document.h"
 #include "json/write.h"
-#include "llm/record_lookup.h"
-#include "serve/recorded_write.h"
+#include "llm/saved_replies.h"
+#include "serve/saved_answer_write.h"
 
-struct ipw_serve_recorded {
-    struct ipw_record_lookup *record;
+struct ipw_serve_saved {
+    struct ipw_saved_replies *replies;
     double speed;
     bool with_failures;
-    struct ipw_serve_recorded_counts counts;
+    struct ipw_serve_saved_counts counts;
 };
 
 /* ---- opening ---- */
 
-static int check_manifest(const struct ipw_serve_recorded_options *o, struct ipw_err *err)
+static int check_manifest(const struct ipw_serve_saved_options *o, struct ipw_err *err)
 {
     struct ipw_json *manifest;
     const char *redacted;
@@ -37,45 +37,45 @@ static int check_manifest(const struct ipw_serve_recorded_options *o, struct ipw
     return rc;
 }
 
-int ipw_serve_recorded_open(struct ipw_serve_recorded **out,
-                            const struct ipw_serve_recorded_options *options, struct ipw_err *err)
+int ipw_serve_saved_open(struct ipw_serve_saved **out,
+                         const struct ipw_serve_saved_options *options, struct ipw_err *err)
 {
-    struct ipw_serve_recorded *s = ipw_calloc(1, sizeof *s);
+    struct ipw_serve_saved *s = ipw_calloc(1, sizeof *s);
     int rc = check_manifest(options, err);
 
     s->speed = options->speed;
     s->with_failures = options->with_failures;
-    if (!rc) rc = ipw_record_lookup_open(&s->record, options->run, options->with_failures, err);
-    if (!rc && ipw_record_lookup_count(s->record) == 0)
+    if (!rc) rc = ipw_saved_replies_open(&s->replies, options->run, options->with_failures, err);
+    if (!rc && ipw_saved_replies_count(s->replies) == 0)
         rc = ipw_fail(err, IPW_EPARSE, "%s: the saved run has no reply of a model", options->run);
     if (rc) {
-        ipw_serve_recorded_close(s);
+        ipw_serve_saved_close(s);
         return rc;
     }
     *out = s;
     return 0;
 }
 
-void ipw_serve_recorded_close(struct ipw_serve_recorded *s)
+void ipw_serve_saved_close(struct ipw_serve_saved *s)
 {
     if (!s) return;
-    ipw_record_lookup_close(s->record);
+    ipw_saved_replies_close(s->replies);
     free(s);
 }
 
-const char *ipw_serve_recorded_model(const struct ipw_serve_recorded *s, size_t i)
+const char *ipw_serve_saved_model(const struct ipw_serve_saved *s, size_t i)
 {
-    return ipw_record_lookup_model(s->record, i);
+    return ipw_saved_replies_model(s->replies, i);
 }
 
-struct ipw_serve_recorded_counts ipw_serve_recorded_counts(const struct ipw_serve_recorded *s)
+struct ipw_serve_saved_counts ipw_serve_saved_counts(const struct ipw_serve_saved *s)
 {
     return s->counts;
 }
 
 /* ---- no answer ---- */
 
-static void say_not_found(struct ipw_buf *out, const struct ipw_record_lookup_nearest *nearest)
+static void say_not_found(struct ipw_buf *out, const struct ipw_nearest_request *nearest)
 {
     ipw_buf_adds(out, "the saved run has no reply to this request");
     if (!nearest->any) {
@@ -93,7 +93,7 @@ static void say_not_found(struct ipw_buf *out, const struct ipw_record_lookup_ne
 }
 
 static void answer_not_found(struct ipw_serve_answer *answer,
-                             const struct ipw_record_lookup_nearest *nearest)
+                             const struct ipw_nearest_request *nearest)
 {
     struct ipw_buf message = IPW_BUF(IPW_MIB);
     char where[32];
@@ -134,60 +134,59 @@ static void answer_not_found(struct ipw_serve_answer *answer,
 
 /* ---- answers ---- */
 
-static void count(struct ipw_serve_recorded *s, enum ipw_record_lookup_match match)
+static void count(struct ipw_serve_saved *s, enum ipw_saved_replies_match match)
 {
     switch (match) {
-    case IPW_RECORD_LOOKUP_REQUEST: s->counts.by_request++; break;
-    case IPW_RECORD_LOOKUP_MESSAGES: s->counts.by_messages++; break;
-    case IPW_RECORD_LOOKUP_PLACE: s->counts.by_place++; break;
+    case IPW_SAVED_REPLIES_REQUEST: s->counts.by_request++; break;
+    case IPW_SAVED_REPLIES_MESSAGES: s->counts.by_messages++; break;
+    case IPW_SAVED_REPLIES_PLACE: s->counts.by_place++; break;
     }
 }
 
 /* A failed attempt, as far as a server can repeat it: refused, reset and unreadable attempts are a
  * connection that breaks at the saved time. */
-static void answer_failure(struct ipw_serve_answer *answer,
-                           struct ipw_serve_recorded_outcome *outcome,
-                           const struct ipw_serve_told *told)
+static void answer_failure(struct ipw_serve_answer *answer, struct ipw_serve_saved_outcome *outcome,
+                           const struct ipw_serve_timed_reply *timed)
 {
-    const struct ipw_lm_facts *f = &told->reply->event.lm;
-    const char *said = ipw_json_str(ipw_json_get(told->reply->data, "error"), f->error);
+    const struct ipw_lm_facts *f = &timed->reply->event.lm;
+    const char *said = ipw_json_str(ipw_json_get(timed->reply->data, "error"), f->error);
 
     switch (f->outcome) {
     case IPW_LM_HTTP_ERROR:
         outcome->status = f->status >= 400 ? f->status : 500;
         ipw_serve_answer_error(answer, outcome->status, said ? said : "failed");
-        answer->parts[0].after_ns = ipw_serve_told_close(told);
+        answer->parts[0].after_ns = ipw_serve_timed_close(timed);
         break;
     case IPW_LM_SERVER_ERROR:
-        ipw_serve_told_error(answer, told, said ? said : "failed");
-        outcome->streams = told->ask->stream;
+        ipw_serve_timed_error(answer, timed, said ? said : "failed");
+        outcome->streams = timed->ask->stream;
         break;
     case IPW_LM_CUT:
-        outcome->streams = told->ask->stream;
+        outcome->streams = timed->ask->stream;
         outcome->breaks = true;
-        if (told->ask->stream) {
-            ipw_serve_told_stream(answer, told);
+        if (timed->ask->stream) {
+            ipw_serve_timed_stream(answer, timed);
             break;
         }
         outcome->status = 0;
         break;
     default: outcome->status = 0;
     }
-    if (outcome->status == 0) outcome->due_ns = ipw_serve_told_close(told);
+    if (outcome->status == 0) outcome->due_ns = ipw_serve_timed_close(timed);
 }
 
-void ipw_serve_recorded_answer(struct ipw_serve_recorded *s, struct ipw_serve_answer *answer,
-                               struct ipw_serve_recorded_outcome *outcome,
-                               const struct ipw_serve_ask *ask, const struct ipw_json *request,
-                               int64_t created)
+void ipw_serve_saved_answer(struct ipw_serve_saved *s, struct ipw_serve_answer *answer,
+                            struct ipw_serve_saved_outcome *outcome,
+                            const struct ipw_serve_ask *ask, const struct ipw_json *request,
+                            int64_t created)
 {
-    struct ipw_record_lookup_nearest nearest;
-    struct ipw_record_lookup_reply reply;
+    struct ipw_nearest_request nearest;
+    struct ipw_saved_reply reply;
     struct ipw_err err = {0};
-    int rc = ipw_record_lookup_find(&reply, &nearest, s->record, request, &err);
+    int rc = ipw_saved_replies_find(&reply, &nearest, s->replies, request, &err);
 
     memset(answer, 0, sizeof *answer);
-    *outcome = (struct ipw_serve_recorded_outcome){.status = 200};
+    *outcome = (struct ipw_serve_saved_outcome){.status = 200};
     if (rc == IPW_ENOTFOUND) {
         s->counts.not_found++;
         outcome->status = 404;
@@ -196,22 +195,22 @@ void ipw_serve_recorded_answer(struct ipw_serve_recorded *s, struct ipw_serve_an
         outcome->status = 500;
         ipw_serve_answer_error(answer, 500, err.text);
     } else {
-        struct ipw_serve_told told = {
+        struct ipw_serve_timed_reply timed = {
             .reply = &reply, .ask = ask, .created = created, .speed = s->speed};
 
         count(s, reply.match);
         snprintf(outcome->note, sizeof outcome->note, "query %d, turn %d, attempt %d, by %s",
                  (int)reply.query, reply.turn, reply.attempt,
-                 ipw_record_lookup_match_name(reply.match));
+                 ipw_saved_replies_match_name(reply.match));
         if (reply.event.lm.outcome != IPW_LM_OK) {
-            answer_failure(answer, outcome, &told);
+            answer_failure(answer, outcome, &timed);
         } else if (ask->stream) {
-            ipw_serve_told_stream(answer, &told);
+            ipw_serve_timed_stream(answer, &timed);
             outcome->streams = true;
         } else {
-            ipw_serve_told_whole(answer, &told);
+            ipw_serve_timed_whole(answer, &timed);
         }
-        ipw_record_lookup_reply_release(&reply);
+        ipw_saved_reply_release(&reply);
     }
-    ipw_record_lookup_nearest_release(&nearest);
+    ipw_nearest_request_release(&nearest);
 }

@@ -13,11 +13,11 @@
 
 #include "base/mem.h"
 #include "json/json.h"
-#include "llm/record_lookup.h"
+#include "llm/saved_replies.h"
 
 #include "unit/trace/folder.h"
 
-static int open_with(struct ipw_record_lookup **out, const char *text, bool with_failures,
+static int open_with(struct ipw_saved_replies **out, const char *text, bool with_failures,
                      struct ipw_err *err)
 {
     char path[64];
@@ -28,7 +28,7 @@ static int open_with(struct ipw_record_lookup **out, const char *text, bool with
     assert_non_null(f);
     fputs(text, f);
     fclose(f);
-    return ipw_record_lookup_open(out, dir, with_failures, err);
+    return ipw_saved_replies_open(out, dir, with_failures, err);
 }
 
 #define START(q, id)                                                                               \
@@ -56,20 +56,20 @@ static const char two[] = START(0, "a") START(1, "b") ASK(0, 1, 1, 0, "", SYS ",
 
 /* Asks; returns the reply's text, "?" when there is none, and what there is to say about it. */
 static char said[4096];
-static struct ipw_record_lookup_reply last;
+static struct ipw_saved_reply last;
 static int64_t last_message;
 static int last_query, last_turn;
 
-static const char *ask(struct ipw_record_lookup *r, const char *body)
+static const char *ask(struct ipw_saved_replies *r, const char *body)
 {
     static char text[64];
-    struct ipw_record_lookup_nearest nearest;
+    struct ipw_nearest_request nearest;
     struct ipw_json *doc;
     struct ipw_err err = {0};
     int rc;
 
     assert_int_equal(ipw_json_parse(&doc, body, strlen(body), NULL, NULL), 0);
-    rc = ipw_record_lookup_find(&last, &nearest, r, doc, &err);
+    rc = ipw_saved_replies_find(&last, &nearest, r, doc, &err);
     snprintf(said, sizeof said, "%s", ipw_buf_str(&nearest.text));
     last_message = nearest.message;
     last_query = nearest.query;
@@ -80,25 +80,25 @@ static const char *ask(struct ipw_record_lookup *r, const char *body)
     } else {
         snprintf(text, sizeof text, "%s", ipw_json_str(ipw_json_get(last.data, "text"), ""));
     }
-    ipw_record_lookup_nearest_release(&nearest);
-    ipw_record_lookup_reply_release(&last);
+    ipw_nearest_request_release(&nearest);
+    ipw_saved_reply_release(&last);
     ipw_json_free(doc);
     return text;
 }
 
-static const char *match_of(struct ipw_record_lookup *r, const char *body)
+static const char *match_of(struct ipw_saved_replies *r, const char *body)
 {
-    struct ipw_record_lookup_nearest nearest;
-    struct ipw_record_lookup_reply reply;
+    struct ipw_nearest_request nearest;
+    struct ipw_saved_reply reply;
     struct ipw_json *doc;
     const char *name;
 
     assert_int_equal(ipw_json_parse(&doc, body, strlen(body), NULL, NULL), 0);
-    name = ipw_record_lookup_find(&reply, &nearest, r, doc, NULL)
+    name = ipw_saved_replies_find(&reply, &nearest, r, doc, NULL)
                ? "none"
-               : ipw_record_lookup_match_name(reply.match);
-    ipw_record_lookup_nearest_release(&nearest);
-    ipw_record_lookup_reply_release(&reply);
+               : ipw_saved_replies_match_name(reply.match);
+    ipw_nearest_request_release(&nearest);
+    ipw_saved_reply_release(&reply);
     ipw_json_free(doc);
     return name;
 }
@@ -107,23 +107,23 @@ static const char *match_of(struct ipw_record_lookup *r, const char *body)
 
 static void every_request(void **state)
 {
-    struct ipw_record_lookup *r;
+    struct ipw_saved_replies *r;
 
     (void)state;
     assert_int_equal(open_with(&r, two, false, NULL), 0);
-    assert_int_equal(ipw_record_lookup_count(r), 4);
-    assert_string_equal(ipw_record_lookup_model(r, 0), "m");
-    assert_null(ipw_record_lookup_model(r, 1));
+    assert_int_equal(ipw_saved_replies_count(r), 4);
+    assert_string_equal(ipw_saved_replies_model(r, 0), "m");
+    assert_null(ipw_saved_replies_model(r, 1));
     assert_string_equal(ask(r, BODY("", SYS "," USR("one"))), "a1");
     assert_string_equal(ask(r, BODY("", SYS "," USR("two"))), "b1");
     assert_string_equal(ask(r, BODY("", SYS "," USR("two") "," AST("b1") "," USR("seen 2"))), "b2");
     assert_string_equal(ask(r, BODY("", SYS "," USR("one") "," AST("a1") "," USR("seen 1"))), "a2");
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 }
 
 static void what_is_equal(void **state)
 {
-    struct ipw_record_lookup *r;
+    struct ipw_saved_replies *r;
 
     (void)state;
     assert_int_equal(
@@ -145,13 +145,13 @@ static void what_is_equal(void **state)
     assert_string_equal(match_of(r, BODY("", AST("x"))), "none");
     assert_string_equal(match_of(r, BODY("", USR("x") "," USR("x"))), "none");
     assert_string_equal(match_of(r, BODY("", "")), "none");
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 }
 
 /* What JavaScript sends for 0.0 is 0. */
 static void numbers_by_value(void **state)
 {
-    struct ipw_record_lookup *r;
+    struct ipw_saved_replies *r;
 
     (void)state;
     assert_int_equal(
@@ -176,12 +176,12 @@ static void numbers_by_value(void **state)
     assert_string_equal(match_of(r, BODY("\"seed\":9007199254740992,", USR("x"))), "messages");
     assert_string_equal(match_of(r, BODY("\"max_tokens\":16,\"temperature\":\"0.0\",", USR("x"))),
                         "messages");
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 }
 
 static void equal_ones_in_order(void **state)
 {
-    struct ipw_record_lookup *r;
+    struct ipw_saved_replies *r;
 
     (void)state;
     assert_int_equal(open_with(&r,
@@ -192,12 +192,12 @@ static void equal_ones_in_order(void **state)
                                false, NULL),
                      0);
     for (int i = 1; i <= 5; i++) assert_int_equal(atoi(ask(r, BODY("", USR("x")))), i < 3 ? i : 3);
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 }
 
 static void by_place(void **state)
 {
-    struct ipw_record_lookup *r;
+    struct ipw_saved_replies *r;
 
     (void)state;
     assert_int_equal(open_with(&r, two, false, NULL), 0);
@@ -211,21 +211,21 @@ static void by_place(void **state)
     assert_string_equal(
         match_of(r, BODY("", SYS "," USR("two") "," USR("b1") "," USR("seen otherwise"))), "none");
     assert_string_equal(match_of(r, BODY("", SYS "," USR("two") "," AST("b1"))), "none");
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 }
 
 static void failures(void **state)
 {
     const char *second = BODY("", SYS "," USR("one") "," AST("a1") "," USR("seen 1"));
-    struct ipw_record_lookup *r;
+    struct ipw_saved_replies *r;
 
     (void)state;
     assert_int_equal(open_with(&r, two, true, NULL), 0);
-    assert_int_equal(ipw_record_lookup_count(r), 5);
+    assert_int_equal(ipw_saved_replies_count(r), 5);
     assert_string_equal(ask(r, second), ""); /* the attempt that failed */
     assert_string_equal(ask(r, second), "a2");
     assert_string_equal(ask(r, second), "a2");
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 
     assert_int_equal(open_with(&r,
                                START(0, "a") ASK(0, 1, 1, 0, "", USR("x"))
@@ -233,18 +233,18 @@ static void failures(void **state)
                                        SAY(0, 2, 1, "cancelled", "") ASK(0, 3, 1, 0, "", USR("z")),
                                false, NULL),
                      0);
-    assert_int_equal(ipw_record_lookup_count(r), 0);
+    assert_int_equal(ipw_saved_replies_count(r), 0);
     assert_string_equal(ask(r, BODY("", USR("x"))), "?");
     assert_string_equal(said, "it failed (http_error: why)");
     assert_int_equal(last_message, -1);
     assert_string_equal(ask(r, BODY("", USR("z"))), "?");
     assert_string_equal(said, "its end is not in the record");
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 }
 
 static void nearest(void **state)
 {
-    struct ipw_record_lookup *r;
+    struct ipw_saved_replies *r;
 
     (void)state;
     assert_int_equal(open_with(&r, two, false, NULL), 0);
@@ -269,13 +269,13 @@ static void nearest(void **state)
     assert_non_null(strstr(said, "message 2 (user) of the request is missing"));
     assert_string_equal(ask(r, BODY("", USR("quite different"))), "?");
     assert_int_equal(last_message, 0);
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 }
 
 /* A query that was cut down and begun again; counts that do not fit; damage. */
-static void odd_records(void **state)
+static void odd_saved_runs(void **state)
 {
-    struct ipw_record_lookup *r = NULL;
+    struct ipw_saved_replies *r = NULL;
     struct ipw_err err = {0};
 
     (void)state;
@@ -288,28 +288,28 @@ static void odd_records(void **state)
                               SAY(0, 77, 1, "ok", "nobody asked") "{\"event\":\"query_e",
                   false, NULL),
         0);
-    assert_int_equal(ipw_record_lookup_count(r), 3);
+    assert_int_equal(ipw_saved_replies_count(r), 3);
     assert_string_equal(ask(r, BODY("", USR("x"))), "again");
     assert_string_equal(ask(r, BODY("", USR("x") "," USR("y"))), "kept too many");
     assert_string_equal(ask(r, BODY("", USR("z"))), "kept less than none");
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 
     assert_int_equal(open_with(&r, START(0, "a") "{\"event\":}\n" OVER(0), false, &err),
                      IPW_EPARSE);
     assert_non_null(strstr(err.text, "events.jsonl:2: "));
     assert_int_equal(open_with(&r, "", false, NULL), 0);
-    assert_int_equal(ipw_record_lookup_count(r), 0);
+    assert_int_equal(ipw_saved_replies_count(r), 0);
     assert_string_equal(ask(r, BODY("", USR("x"))), "?");
     assert_string_equal(said, "");
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 }
 
 static void a_file_that_changes(void **state)
 {
     const char *body = BODY("", USR("x"));
-    struct ipw_record_lookup_nearest nearest;
-    struct ipw_record_lookup_reply reply;
-    struct ipw_record_lookup *r;
+    struct ipw_nearest_request nearest;
+    struct ipw_saved_reply reply;
+    struct ipw_saved_replies *r;
     struct ipw_json *doc;
     struct ipw_err err = {0};
     char path[64];
@@ -322,11 +322,11 @@ static void a_file_that_changes(void **state)
     snprintf(path, sizeof path, "%s/events.jsonl", dir);
     assert_int_equal(truncate(path, 10), 0);
     assert_int_equal(ipw_json_parse(&doc, body, strlen(body), NULL, NULL), 0);
-    assert_int_equal(ipw_record_lookup_find(&reply, &nearest, r, doc, &err), IPW_EIO);
+    assert_int_equal(ipw_saved_replies_find(&reply, &nearest, r, doc, &err), IPW_EIO);
     assert_non_null(strstr(err.text, "is shorter than it was"));
-    ipw_record_lookup_nearest_release(&nearest);
+    ipw_nearest_request_release(&nearest);
     ipw_json_free(doc);
-    ipw_record_lookup_close(r);
+    ipw_saved_replies_close(r);
 }
 
 int main(void)
@@ -339,7 +339,7 @@ int main(void)
         cmocka_unit_test(by_place),
         cmocka_unit_test(failures),
         cmocka_unit_test(nearest),
-        cmocka_unit_test(odd_records),
+        cmocka_unit_test(odd_saved_runs),
         cmocka_unit_test(a_file_that_changes),
     };
 

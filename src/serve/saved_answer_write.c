@@ -1,4 +1,4 @@
-#include "serve/recorded_write.h"
+#include "serve/saved_answer_write.h"
 
 #include "base/mem.h"
 #include "llm/arrivals.h"
@@ -6,63 +6,66 @@
 
 /* ---- times ---- */
 
-static int64_t scaled(const struct ipw_serve_told *told, int64_t ns)
+static int64_t scaled(const struct ipw_serve_timed_reply *timed, int64_t ns)
 {
-    if (told->speed <= 0 || ns <= 0) return 0;
-    return (int64_t)((double)ns / told->speed);
+    if (timed->speed <= 0 || ns <= 0) return 0;
+    return (int64_t)((double)ns / timed->speed);
 }
 
 /* The time from the request to an instant of the saved attempt; `fallback_ns` if it is unknown. */
-static int64_t since_sent(const struct ipw_serve_told *told, int64_t t_ns, int64_t fallback_ns)
+static int64_t since_sent(const struct ipw_serve_timed_reply *timed, int64_t t_ns,
+                          int64_t fallback_ns)
 {
-    int64_t sent_ns = told->reply->event.lm.times.sent_ns;
+    int64_t sent_ns = timed->reply->event.lm.times.sent_ns;
 
     return t_ns && sent_ns && t_ns >= sent_ns ? t_ns - sent_ns : fallback_ns;
 }
 
-int64_t ipw_serve_told_close(const struct ipw_serve_told *told)
+int64_t ipw_serve_timed_close(const struct ipw_serve_timed_reply *timed)
 {
-    return scaled(told, since_sent(told, told->reply->event.t_ns, 0));
+    return scaled(timed, since_sent(timed, timed->reply->event.t_ns, 0));
 }
 
 /* ---- whole ---- */
 
 /* Reads the saved reply; adds an id and a model if the server sent none. */
 static struct ipw_serve_writer begin(struct ipw_serve_answer *out,
-                                     const struct ipw_serve_told *told, struct ipw_chat_reply *r)
+                                     const struct ipw_serve_timed_reply *timed,
+                                     struct ipw_chat_reply *r)
 {
-    ipw_chat_reply_read(r, told->reply->data);
+    ipw_chat_reply_read(r, timed->reply->data);
     if (!r->id)
-        r->id = ipw_asprintf("chatcmpl-recorded-%d-%d", (int)told->reply->query, told->reply->turn);
-    if (!r->model) r->model = ipw_strdup(told->ask->model);
+        r->id =
+            ipw_asprintf("chatcmpl-recorded-%d-%d", (int)timed->reply->query, timed->reply->turn);
+    if (!r->model) r->model = ipw_strdup(timed->ask->model);
     ipw_serve_answer_open(out);
     return (struct ipw_serve_writer){.out = out,
                                      .reply = r,
-                                     .created = told->created,
-                                     .include_usage = told->ask->include_usage};
+                                     .created = timed->created,
+                                     .include_usage = timed->ask->include_usage};
 }
 
-void ipw_serve_told_whole(struct ipw_serve_answer *out, const struct ipw_serve_told *told)
+void ipw_serve_timed_whole(struct ipw_serve_answer *out, const struct ipw_serve_timed_reply *timed)
 {
     struct ipw_chat_reply r;
-    struct ipw_serve_writer w = begin(out, told, &r);
+    struct ipw_serve_writer w = begin(out, timed, &r);
 
     ipw_serve_write_whole(&w);
-    ipw_serve_part_end(out, ipw_serve_told_close(told));
+    ipw_serve_part_end(out, ipw_serve_timed_close(timed));
     ipw_chat_reply_release(&r);
 }
 
-void ipw_serve_told_error(struct ipw_serve_answer *out, const struct ipw_serve_told *told,
-                          const char *message)
+void ipw_serve_timed_error(struct ipw_serve_answer *out, const struct ipw_serve_timed_reply *timed,
+                           const char *message)
 {
     struct ipw_serve_answer plain;
 
     ipw_serve_answer_error(&plain, 500, message);
     ipw_serve_answer_open(out);
-    if (told->ask->stream) ipw_buf_adds(&out->bytes, "data: ");
+    if (timed->ask->stream) ipw_buf_adds(&out->bytes, "data: ");
     ipw_buf_add(&out->bytes, plain.bytes.data, plain.bytes.len);
-    if (told->ask->stream) ipw_buf_adds(&out->bytes, "\n\n");
-    ipw_serve_part_end(out, ipw_serve_told_close(told));
+    if (timed->ask->stream) ipw_buf_adds(&out->bytes, "\n\n");
+    ipw_serve_part_end(out, ipw_serve_timed_close(timed));
     ipw_serve_answer_release(&plain);
 }
 
@@ -70,7 +73,7 @@ void ipw_serve_told_error(struct ipw_serve_answer *out, const struct ipw_serve_t
 
 struct writing {
     struct ipw_serve_writer w;
-    const struct ipw_serve_told *told;
+    const struct ipw_serve_timed_reply *timed;
     struct ipw_chat_reply r;
     size_t text_at, reasoning_at; /* sent so far */
     size_t n_begun, call, argument_at;
@@ -80,7 +83,7 @@ struct writing {
 
 static void end_part(struct writing *s, int64_t due_ns)
 {
-    ipw_serve_part_end(s->w.out, scaled(s->told, due_ns));
+    ipw_serve_part_end(s->w.out, scaled(s->timed, due_ns));
 }
 
 /* Sends the next n bytes of a text, or a few more: characters stay whole. */
@@ -164,9 +167,9 @@ static void send_end(struct writing *s)
 /* By the saved time of every event.  False: there are none. */
 static bool send_arrivals(struct writing *s)
 {
-    const struct ipw_lm_facts *f = &s->told->reply->event.lm;
+    const struct ipw_lm_facts *f = &s->timed->reply->event.lm;
     const char *at = ipw_buf_str(&s->r.arrivals);
-    int64_t first_ns = since_sent(s->told, f->times.first_event_ns, 0);
+    int64_t first_ns = since_sent(s->timed, f->times.first_event_ns, 0);
     struct ipw_arrival a = {0};
     bool any = false;
 
@@ -203,10 +206,10 @@ static bool send_arrivals(struct writing *s)
 /* For an older run: as many events as were counted; the first and the last at their saved times. */
 static void send_evenly(struct writing *s)
 {
-    const struct ipw_lm_facts *f = &s->told->reply->event.lm;
-    int64_t close_ns = since_sent(s->told, s->told->reply->event.t_ns, 0);
-    int64_t last_ns = since_sent(s->told, f->times.last_token_ns, close_ns);
-    int64_t first_ns = since_sent(s->told, f->times.first_token_ns, last_ns);
+    const struct ipw_lm_facts *f = &s->timed->reply->event.lm;
+    int64_t close_ns = since_sent(s->timed, s->timed->reply->event.t_ns, 0);
+    int64_t last_ns = since_sent(s->timed, f->times.last_token_ns, close_ns);
+    int64_t first_ns = since_sent(s->timed, f->times.first_token_ns, last_ns);
     size_t total = s->r.reasoning.len + s->r.text.len, n = f->chunks > 1 ? (size_t)f->chunks : 1;
     const struct {
         const char *key;
@@ -241,13 +244,13 @@ static void send_evenly(struct writing *s)
     s->n_tail = 1;
 }
 
-void ipw_serve_told_stream(struct ipw_serve_answer *out, const struct ipw_serve_told *told)
+void ipw_serve_timed_stream(struct ipw_serve_answer *out, const struct ipw_serve_timed_reply *timed)
 {
-    struct writing s = {.told = told};
+    struct writing s = {.timed = timed};
 
-    s.w = begin(out, told, &s.r);
+    s.w = begin(out, timed, &s.r);
     if (!send_arrivals(&s)) send_evenly(&s);
-    if (told->reply->event.lm.outcome != IPW_LM_CUT) {
+    if (timed->reply->event.lm.outcome != IPW_LM_CUT) {
         send_rest(&s);
         send_end(&s);
     }

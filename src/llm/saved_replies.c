@@ -1,5 +1,5 @@
 /* The index of a record. */
-#include "llm/record_lookup.h"
+#include "llm/saved_replies.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "base/open.h"
 #include "json/json.h"
 #include "json/jsonl.h"
-#include "llm/record_lookup_priv.h"
+#include "llm/saved_replies_priv.h"
 
 enum { MAX_MODELS = 1000 };
 
@@ -40,7 +40,7 @@ static uint64_t hash_bytes(uint64_t key, const char *s, size_t n)
 }
 
 /* By value: a client in JavaScript cannot write 0.0, and sends the record's 0.0 as 0. */
-static uint64_t hash_node(const struct ipw_record_lookup *r, const struct ipw_json *node)
+static uint64_t hash_node(const struct ipw_saved_replies *r, const struct ipw_json *node)
 {
     struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
     uint64_t h;
@@ -51,8 +51,8 @@ static uint64_t hash_node(const struct ipw_record_lookup *r, const struct ipw_js
     return h;
 }
 
-void ipw_record_lookup_hash_message(struct ipw_record_lookup_message *out,
-                                    const struct ipw_record_lookup *r,
+void ipw_saved_replies_hash_message(struct ipw_saved_replies_message *out,
+                                    const struct ipw_saved_replies *r,
                                     const struct ipw_json *message)
 {
     const struct ipw_json *role = ipw_json_get(message, "role");
@@ -61,8 +61,8 @@ void ipw_record_lookup_hash_message(struct ipw_record_lookup_message *out,
     out->role = hash_bytes(r->key, ipw_json_str(role, ""), ipw_json_str_len(role));
 }
 
-void ipw_record_lookup_hash_all(uint64_t *messages, uint64_t *roles,
-                                const struct ipw_record_lookup_message *said, size_t n)
+void ipw_saved_replies_hash_all(uint64_t *messages, uint64_t *roles,
+                                const struct ipw_saved_replies_message *said, size_t n)
 {
     *messages = *roles = n;
     for (size_t i = 0; i < n; i++) {
@@ -71,7 +71,7 @@ void ipw_record_lookup_hash_all(uint64_t *messages, uint64_t *roles,
     }
 }
 
-uint64_t ipw_record_lookup_hash_rest(const struct ipw_record_lookup *r,
+uint64_t ipw_saved_replies_hash_rest(const struct ipw_saved_replies *r,
                                      const struct ipw_json *request)
 {
     static const char *const passed[] = {"messages", "stream", "stream_options"};
@@ -90,7 +90,7 @@ uint64_t ipw_record_lookup_hash_rest(const struct ipw_record_lookup *r,
 
 /* ---- lines ---- */
 
-int ipw_record_lookup_line(struct ipw_json **doc, const struct ipw_record_lookup *r, int64_t at,
+int ipw_saved_replies_line(struct ipw_json **doc, const struct ipw_saved_replies *r, int64_t at,
                            size_t n, struct ipw_err *err)
 {
     char *text = ipw_malloc(n + 1);
@@ -115,7 +115,7 @@ int ipw_record_lookup_line(struct ipw_json **doc, const struct ipw_record_lookup
 
 /* ---- building ---- */
 
-static struct ipw_record_lookup_query *find_live(struct ipw_record_lookup *r, int32_t index,
+static struct ipw_saved_replies_query *find_live(struct ipw_saved_replies *r, int32_t index,
                                                  size_t *slot)
 {
     for (size_t i = 0; i < r->n_live; i++) {
@@ -126,26 +126,26 @@ static struct ipw_record_lookup_query *find_live(struct ipw_record_lookup *r, in
     return NULL;
 }
 
-static void end_query(struct ipw_record_lookup *r, int32_t index)
+static void end_query(struct ipw_saved_replies *r, int32_t index)
 {
     size_t slot;
 
     if (find_live(r, index, &slot)) r->live[slot] = r->live[--r->n_live];
 }
 
-static struct ipw_record_lookup_query *begin_query(struct ipw_record_lookup *r, int32_t index,
+static struct ipw_saved_replies_query *begin_query(struct ipw_saved_replies *r, int32_t index,
                                                    const char *id)
 {
     end_query(r, index); /* cut down, and begun again */
     IPW_GROW(r->queries, r->cap_queries, r->n_queries + 1);
-    r->queries[r->n_queries] = (struct ipw_record_lookup_query){
-        .index = index, .id = ipw_strdup(id), .first = IPW_RECORDED_NO, .last = IPW_RECORDED_NO};
+    r->queries[r->n_queries] = (struct ipw_saved_replies_query){
+        .index = index, .id = ipw_strdup(id), .first = IPW_NO_REQUEST, .last = IPW_NO_REQUEST};
     IPW_GROW(r->live, r->cap_live, r->n_live + 1);
     r->live[r->n_live++] = r->n_queries;
     return &r->queries[r->n_queries++];
 }
 
-static void add_model(struct ipw_record_lookup *r, const char *name)
+static void add_model(struct ipw_saved_replies *r, const char *name)
 {
     if (!name || !*name || r->n_models >= MAX_MODELS) return;
     for (size_t i = 0; i < r->n_models; i++)
@@ -154,18 +154,18 @@ static void add_model(struct ipw_record_lookup *r, const char *name)
     r->models[r->n_models++] = ipw_strdup(name);
 }
 
-static void add_request(struct ipw_record_lookup *r, const struct ipw_event *e,
+static void add_request(struct ipw_saved_replies *r, const struct ipw_event *e,
                         const struct ipw_json *data, const struct ipw_jsonl_line *line)
 {
-    struct ipw_record_lookup_query *q = find_live(r, e->query, NULL);
+    struct ipw_saved_replies_query *q = find_live(r, e->query, NULL);
     const struct ipw_json *messages = ipw_json_get(data, "messages");
     int64_t kept = ipw_json_int(ipw_json_get(data, "messages_kept"), 0);
-    struct ipw_record_lookup_message *said, *own;
+    struct ipw_saved_replies_message *said, *own;
     struct ipw_asked *a;
     size_t had;
 
     if (!q) q = begin_query(r, e->query, "?");
-    had = q->last == IPW_RECORDED_NO ? 0 : r->asked[q->last].n;
+    had = q->last == IPW_NO_REQUEST ? 0 : r->asked[q->last].n;
     IPW_GROW(r->asked, r->cap, r->n + 1);
     a = &r->asked[r->n];
     *a = (struct ipw_asked){.query = (size_t)(q - r->queries),
@@ -182,32 +182,32 @@ static void add_request(struct ipw_record_lookup *r, const struct ipw_event *e,
     a->n = a->kept + ipw_json_count(messages);
     a->own = own = ipw_calloc(a->n - a->kept + 1, sizeof *a->own);
     for (const struct ipw_json *m = ipw_json_first(messages); m; m = ipw_json_next(m))
-        ipw_record_lookup_hash_message(own++, r, m);
+        ipw_saved_replies_hash_message(own++, r, m);
     said = ipw_calloc(a->n + 1, sizeof *said);
-    ipw_record_lookup_gather(said, r, a);
-    ipw_record_lookup_hash_all(&a->messages, &a->roles, said, a->n);
+    ipw_saved_replies_gather(said, r, a);
+    ipw_saved_replies_hash_all(&a->messages, &a->roles, said, a->n);
     free(said);
-    a->rest = ipw_record_lookup_hash_rest(r, ipw_json_get(data, "request"));
+    a->rest = ipw_saved_replies_hash_rest(r, ipw_json_get(data, "request"));
     add_model(r, ipw_json_str(ipw_json_get(ipw_json_get(data, "request"), "model"), e->lm.model));
-    if (q->first == IPW_RECORDED_NO) q->first = r->n;
+    if (q->first == IPW_NO_REQUEST) q->first = r->n;
     q->last = r->n++;
 }
 
-static void add_end(struct ipw_record_lookup *r, const struct ipw_event *e,
+static void add_end(struct ipw_saved_replies *r, const struct ipw_event *e,
                     const struct ipw_jsonl_line *line)
 {
-    const struct ipw_record_lookup_query *q = find_live(r, e->query, NULL);
-    size_t i = q ? q->last : IPW_RECORDED_NO;
+    const struct ipw_saved_replies_query *q = find_live(r, e->query, NULL);
+    size_t i = q ? q->last : IPW_NO_REQUEST;
 
-    while (i != IPW_RECORDED_NO && (r->asked[i].span != e->span || r->asked[i].end_n))
+    while (i != IPW_NO_REQUEST && (r->asked[i].span != e->span || r->asked[i].end_n))
         i = r->asked[i].before;
-    if (i == IPW_RECORDED_NO) return;
+    if (i == IPW_NO_REQUEST) return;
     r->asked[i].end_at = line->offset;
     r->asked[i].end_n = line->n;
     r->asked[i].outcome = e->lm.outcome;
 }
 
-static int add_line(struct ipw_record_lookup *r, const struct ipw_jsonl_line *line,
+static int add_line(struct ipw_saved_replies *r, const struct ipw_jsonl_line *line,
                     struct ipw_err *err)
 {
     struct ipw_json *doc;
@@ -230,8 +230,8 @@ static int add_line(struct ipw_record_lookup *r, const struct ipw_jsonl_line *li
     return rc;
 }
 
-void ipw_record_lookup_gather(struct ipw_record_lookup_message *said,
-                              const struct ipw_record_lookup *r, const struct ipw_asked *a)
+void ipw_saved_replies_gather(struct ipw_saved_replies_message *said,
+                              const struct ipw_saved_replies *r, const struct ipw_asked *a)
 {
     size_t to = a->n;
 
@@ -240,20 +240,20 @@ void ipw_record_lookup_gather(struct ipw_record_lookup_message *said,
             memcpy(said + a->kept, a->own, (to - a->kept) * sizeof *said);
             to = a->kept;
         }
-        if (to == 0 || a->before == IPW_RECORDED_NO) return;
+        if (to == 0 || a->before == IPW_NO_REQUEST) return;
     }
 }
 
 static int compare(const void *x, const void *y, void *ud)
 {
-    const struct ipw_record_lookup *r = ud;
+    const struct ipw_saved_replies *r = ud;
     size_t i = *(const size_t *)x, k = *(const size_t *)y;
     uint64_t a = r->asked[i].messages, b = r->asked[k].messages;
 
     return a != b ? (a < b ? -1 : 1) : i < k ? -1 : i > k;
 }
 
-static int build(struct ipw_record_lookup *r, struct ipw_err *err)
+static int build(struct ipw_saved_replies *r, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
@@ -273,10 +273,10 @@ static int build(struct ipw_record_lookup *r, struct ipw_err *err)
     return r->fd < 0 ? r->fd : 0;
 }
 
-int ipw_record_lookup_open(struct ipw_record_lookup **out, const char *run, bool with_failures,
+int ipw_saved_replies_open(struct ipw_saved_replies **out, const char *run, bool with_failures,
                            struct ipw_err *err)
 {
-    struct ipw_record_lookup *r = ipw_calloc(1, sizeof *r);
+    struct ipw_saved_replies *r = ipw_calloc(1, sizeof *r);
     size_t n = strlen(run);
     int rc = 0;
 
@@ -287,14 +287,14 @@ int ipw_record_lookup_open(struct ipw_record_lookup **out, const char *run, bool
         rc = ipw_fail_errno(err, errno, "getrandom");
     if (!rc) rc = build(r, err);
     if (rc) {
-        ipw_record_lookup_close(r);
+        ipw_saved_replies_close(r);
         return rc;
     }
     *out = r;
     return 0;
 }
 
-void ipw_record_lookup_close(struct ipw_record_lookup *r)
+void ipw_saved_replies_close(struct ipw_saved_replies *r)
 {
     if (!r) return;
     for (size_t i = 0; i < r->n; i++) free(r->asked[i].own);
@@ -310,21 +310,21 @@ void ipw_record_lookup_close(struct ipw_record_lookup *r)
     free(r);
 }
 
-bool ipw_record_lookup_can_give(const struct ipw_record_lookup *r, const struct ipw_asked *a)
+bool ipw_saved_replies_can_give(const struct ipw_saved_replies *r, const struct ipw_asked *a)
 {
     if (!a->end_n || a->outcome == IPW_LM_CANCELLED) return false;
     return a->outcome == IPW_LM_OK || r->with_failures;
 }
 
-size_t ipw_record_lookup_count(const struct ipw_record_lookup *r)
+size_t ipw_saved_replies_count(const struct ipw_saved_replies *r)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < r->n; i++) n += ipw_record_lookup_can_give(r, &r->asked[i]);
+    for (size_t i = 0; i < r->n; i++) n += ipw_saved_replies_can_give(r, &r->asked[i]);
     return n;
 }
 
-const char *ipw_record_lookup_model(const struct ipw_record_lookup *r, size_t i)
+const char *ipw_saved_replies_model(const struct ipw_saved_replies *r, size_t i)
 {
     return i < r->n_models ? r->models[i] : NULL;
 }

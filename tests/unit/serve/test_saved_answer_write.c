@@ -14,36 +14,36 @@
 #include "base/mem.h"
 #include "llm/arrivals.h"
 #include "llm/chat.h"
-#include "serve/recorded_write.h"
+#include "serve/saved_answer_write.h"
 
 #define MS IPW_NS_PER_MS
 
 /* A reply that was asked for at 1 s and told its tokens from 1.1 s to 1.5 s. */
-static struct ipw_record_lookup_reply recorded;
+static struct ipw_saved_reply reply;
 static struct ipw_serve_ask ask;
-static struct ipw_serve_told told;
+static struct ipw_serve_timed_reply timed;
 
-static void record(const char *data)
+static void save(const char *data)
 {
-    ipw_json_free(recorded.doc);
-    recorded = (struct ipw_record_lookup_reply){.query = 3, .turn = 2, .attempt = 1};
-    recorded.event.t_ns = 1600 * MS;
-    recorded.event.lm = (struct ipw_lm_facts){.times.sent_ns = 1000 * MS,
-                                              .times.first_event_ns = 1050 * MS,
-                                              .times.first_token_ns = 1100 * MS,
-                                              .times.last_token_ns = 1500 * MS,
-                                              .chunks = 3};
-    assert_int_equal(ipw_json_parse(&recorded.doc, data, strlen(data), NULL, NULL), 0);
-    recorded.data = recorded.doc;
+    ipw_json_free(reply.doc);
+    reply = (struct ipw_saved_reply){.query = 3, .turn = 2, .attempt = 1};
+    reply.event.t_ns = 1600 * MS;
+    reply.event.lm = (struct ipw_lm_facts){.times.sent_ns = 1000 * MS,
+                                           .times.first_event_ns = 1050 * MS,
+                                           .times.first_token_ns = 1100 * MS,
+                                           .times.last_token_ns = 1500 * MS,
+                                           .chunks = 3};
+    assert_int_equal(ipw_json_parse(&reply.doc, data, strlen(data), NULL, NULL), 0);
+    reply.data = reply.doc;
     ask = (struct ipw_serve_ask){.model = "asked", .max_tokens = -1};
-    told = (struct ipw_serve_told){.reply = &recorded, .ask = &ask, .created = 7, .speed = 1};
+    timed = (struct ipw_serve_timed_reply){.reply = &reply, .ask = &ask, .created = 7, .speed = 1};
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    ipw_json_free(recorded.doc);
-    recorded.doc = NULL;
+    ipw_json_free(reply.doc);
+    reply.doc = NULL;
     return 0;
 }
 
@@ -82,8 +82,8 @@ static void what_is_not_known_is_left_out(void **state)
     } cases[] = {
         {"{\"text\":\"x\"}", "\"id\":\"chatcmpl-recorded-3-2\"", "usage"},
         {"{\"text\":\"x\"}", "\"model\":\"asked\"", "logprobs"},
-        {"{\"id\":\"own\",\"model\":\"told\",\"text\":\"x\"}", "\"id\":\"own\",\"model\":\"told\"",
-         "timings"},
+        {"{\"id\":\"own\",\"model\":\"timed\",\"text\":\"x\"}",
+         "\"id\":\"own\",\"model\":\"timed\"", "timings"},
         {"{\"text\":\"x\",\"timings\":{\"a\":1}}", "\"timings\":{\"a\":1}", "usage"},
         {"{\"text\":\"\"}", "\"content\":\"\"", "tool_calls"},
         {"{\"calls\":[{\"arguments\":\"{}\",\"id\":\"c\",\"name\":\"f\"}],\"text\":\"\"}",
@@ -114,8 +114,8 @@ static void what_is_not_known_is_left_out(void **state)
         struct ipw_serve_answer a;
         struct ipw_json *doc = NULL;
 
-        record(cases[i].data);
-        ipw_serve_told_whole(&a, &told);
+        save(cases[i].data);
+        ipw_serve_timed_whole(&a, &timed);
         assert_in(&a, cases[i].in);
         assert_not_in(&a, cases[i].not_in);
         assert_int_equal(ipw_json_parse(&doc, a.bytes.data, a.bytes.len, NULL, NULL), 0);
@@ -124,7 +124,7 @@ static void what_is_not_known_is_left_out(void **state)
         ipw_serve_answer_release(&a);
         /* the same members in pieces */
         ask.stream = ask.include_usage = true;
-        ipw_serve_told_stream(&a, &told);
+        ipw_serve_timed_stream(&a, &timed);
         if (strstr(cases[i].in, "usage") || strstr(cases[i].in, "timings") ||
             strstr(cases[i].in, "logprobs"))
             assert_in(&a, cases[i].in);
@@ -134,47 +134,47 @@ static void what_is_not_known_is_left_out(void **state)
 }
 
 /* Older records count events and know the first and the last. */
-static void an_older_record_is_told_evenly(void **state)
+static void an_older_run_is_told_evenly(void **state)
 {
     struct ipw_serve_answer a;
 
     (void)state;
-    record("{\"finish\":\"stop\",\"text\":\"abcdef\"}");
-    ipw_serve_told_stream(&a, &told);
+    save("{\"finish\":\"stop\",\"text\":\"abcdef\"}");
+    ipw_serve_timed_stream(&a, &timed);
     assert_in(&a, "\"content\":\"ab\"");
     assert_in(&a, "\"content\":\"ef\"");
     assert_not_in(&a, "usage");
     DUE(&a, 100, 300, 500, 600, 600);
     ipw_serve_answer_release(&a);
-    told.speed = 2;
-    ipw_serve_told_stream(&a, &told);
+    timed.speed = 2;
+    ipw_serve_timed_stream(&a, &timed);
     DUE(&a, 50, 150, 250, 300, 300);
     ipw_serve_answer_release(&a);
-    told.speed = 0; /* no waiting */
-    ipw_serve_told_stream(&a, &told);
+    timed.speed = 0; /* no waiting */
+    ipw_serve_timed_stream(&a, &timed);
     DUE(&a, 0, 0, 0, 0, 0);
     ipw_serve_answer_release(&a);
     /* one event; more events than bytes; none of its times */
-    told.speed = 1;
-    recorded.event.lm.chunks = 0;
-    ipw_serve_told_stream(&a, &told);
+    timed.speed = 1;
+    reply.event.lm.chunks = 0;
+    ipw_serve_timed_stream(&a, &timed);
     DUE(&a, 500, 600, 600);
     ipw_serve_answer_release(&a);
-    recorded.event.lm.chunks = 100;
-    ipw_serve_told_stream(&a, &told);
+    reply.event.lm.chunks = 100;
+    ipw_serve_timed_stream(&a, &timed);
     assert_int_equal(a.n_parts, 6 + 2);
     ipw_serve_answer_release(&a);
-    recorded.event.lm = (struct ipw_lm_facts){.chunks = 2};
-    ipw_serve_told_stream(&a, &told);
+    reply.event.lm = (struct ipw_lm_facts){.chunks = 2};
+    ipw_serve_timed_stream(&a, &timed);
     DUE(&a, 0, 0, 0, 0);
     ipw_serve_answer_release(&a);
-    recorded.event.lm = (struct ipw_lm_facts){.chunks = 2, .times.sent_ns = 1700 * MS};
-    ipw_serve_told_stream(&a, &told); /* it ended before it was sent: a changed record */
+    reply.event.lm = (struct ipw_lm_facts){.chunks = 2, .times.sent_ns = 1700 * MS};
+    ipw_serve_timed_stream(&a, &timed); /* it ended before it was sent: a changed record */
     DUE(&a, 0, 0, 0, 0);
     ipw_serve_answer_release(&a);
     /* nothing in it at all */
-    record("{\"finish\":\"stop\",\"text\":\"\"}");
-    ipw_serve_told_stream(&a, &told);
+    save("{\"finish\":\"stop\",\"text\":\"\"}");
+    ipw_serve_timed_stream(&a, &timed);
     DUE(&a, 600, 600);
     assert_in(&a, "\"finish_reason\":\"stop\"");
     ipw_serve_answer_release(&a);
@@ -185,11 +185,11 @@ static void pieces_go_through_reasoning_text_and_calls(void **state)
     struct ipw_serve_answer a;
 
     (void)state;
-    record("{\"calls\":[{\"arguments\":\"{\\\"a\\\":1}\",\"id\":\"c1\",\"name\":\"f\"},"
-           "{\"arguments\":\"\",\"id\":\"c2\",\"name\":\"g\"},{\"arguments\":\"{}\",\"id\":\"c3\","
-           "\"name\":\"h\"}],\"reasoning\":\"rr\",\"text\":\"t\xc3\xa9t\"}");
-    recorded.event.lm.chunks = 4;
-    ipw_serve_told_stream(&a, &told);
+    save("{\"calls\":[{\"arguments\":\"{\\\"a\\\":1}\",\"id\":\"c1\",\"name\":\"f\"},"
+         "{\"arguments\":\"\",\"id\":\"c2\",\"name\":\"g\"},{\"arguments\":\"{}\",\"id\":\"c3\","
+         "\"name\":\"h\"}],\"reasoning\":\"rr\",\"text\":\"t\xc3\xa9t\"}");
+    reply.event.lm.chunks = 4;
+    ipw_serve_timed_stream(&a, &timed);
     assert_in(&a, "\"reasoning_content\":\"rr\",\"role\":\"assistant\"");
     assert_in(&a, "\"name\":\"f\"");
     assert_in(&a, "\"name\":\"g\"");
@@ -197,8 +197,8 @@ static void pieces_go_through_reasoning_text_and_calls(void **state)
     assert_not_in(&a, "\xc3\""); /* characters stay whole */
     ipw_serve_answer_release(&a);
     /* a reply that was cut has no end */
-    recorded.event.lm.outcome = IPW_LM_CUT;
-    ipw_serve_told_stream(&a, &told);
+    reply.event.lm.outcome = IPW_LM_CUT;
+    ipw_serve_timed_stream(&a, &timed);
     assert_not_in(&a, "[DONE]");
     assert_not_in(&a, "\"finish_reason\":\"");
     ipw_serve_answer_release(&a);
@@ -230,26 +230,26 @@ static void each_event_comes_when_it_came(void **state)
         "{\"arrivals\":\"%s\",\"finish\":\"stop\",\"reasoning\":\"hm\",\"text\":\"abcdef\","
         "\"usage\":{\"completion\":2,\"prompt\":3}}",
         ipw_buf_str(&text));
-    record(data);
-    ipw_serve_told_stream(&a, &told);
+    save(data);
+    ipw_serve_timed_stream(&a, &timed);
     DUE(&a, 50, 100, 200, 300, 400, 550); /* the role, three pieces, the finish, [DONE] */
     ipw_serve_answer_release(&a);
     ask.include_usage = true;
-    ipw_serve_told_stream(&a, &told);
+    ipw_serve_timed_stream(&a, &timed);
     DUE(&a, 50, 100, 200, 300, 400, 450, 550);
     ipw_serve_answer_release(&a);
     free(data);
     /* times for more than there is, and for less: nothing is lost or made up */
     data = ipw_asprintf("{\"arrivals\":\"%s\",\"text\":\"ab\"}", ipw_buf_str(&text));
-    record(data);
-    ipw_serve_told_stream(&a, &told);
+    save(data);
+    ipw_serve_timed_stream(&a, &timed);
     assert_in(&a, "\"content\":\"ab\"");
     assert_not_in(&a, "reasoning");
     ipw_serve_answer_release(&a);
     free(data);
     data = ipw_asprintf("{\"arrivals\":\"%s\",\"text\":\"abcdefghi\"}", ipw_buf_str(&text));
-    record(data);
-    ipw_serve_told_stream(&a, &told);
+    save(data);
+    ipw_serve_timed_stream(&a, &timed);
     assert_in(&a, "\"content\":\"ghi\"");
     ipw_serve_answer_release(&a);
     free(data);
@@ -263,14 +263,14 @@ static void an_error_inside_a_reply(void **state)
     struct ipw_serve_answer a;
 
     (void)state;
-    record("{}");
-    ipw_serve_told_error(&a, &told, "broke");
+    save("{}");
+    ipw_serve_timed_error(&a, &timed, "broke");
     assert_in(&a, "\"message\":\"broke\"");
     assert_not_in(&a, "data: ");
     DUE(&a, 600);
     ipw_serve_answer_release(&a);
     ask.stream = true;
-    ipw_serve_told_error(&a, &told, "broke");
+    ipw_serve_timed_error(&a, &timed, "broke");
     assert_int_equal(strncmp(a.bytes.data, "data: {", 7), 0);
     assert_string_equal(ipw_buf_str(&a.bytes) + a.bytes.len - 2, "\n\n");
     ipw_serve_answer_release(&a);
@@ -280,7 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(what_is_not_known_is_left_out, tear_down),
-        cmocka_unit_test_teardown(an_older_record_is_told_evenly, tear_down),
+        cmocka_unit_test_teardown(an_older_run_is_told_evenly, tear_down),
         cmocka_unit_test_teardown(pieces_go_through_reasoning_text_and_calls, tear_down),
         cmocka_unit_test_teardown(each_event_comes_when_it_came, tear_down),
         cmocka_unit_test_teardown(an_error_inside_a_reply, tear_down),

@@ -224,7 +224,7 @@ static int on_line(struct indexing *x, const struct ipw_event *e, const struct i
     }
 }
 
-int ipw_workload_index_record(struct ipw_workload *w, struct ipw_err *err)
+int ipw_workload_index_events(struct ipw_workload *w, struct ipw_err *err)
 {
     struct indexing x = {.w = w};
     struct ipw_jsonl_line line;
@@ -320,8 +320,8 @@ static int read_event(struct ipw_json **doc, const struct ipw_jsonl_line *line,
     return rc;
 }
 
-int ipw_workload_read_record(struct ipw_workload_query *q, const struct ipw_jsonl_line *line,
-                             size_t entry, struct ipw_err *err)
+int ipw_workload_read_event(struct ipw_workload_query *q, const struct ipw_jsonl_line *line,
+                            size_t entry, struct ipw_err *err)
 {
     const struct ipw_workload_facts *facts = &q->workload->facts[entry];
     struct ipw_workload_turn *turn = &q->turn;
