@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "report/stats.h"
+#include "base/stats.h"
 
 enum { T_BELOW = 20, LEAST = 3, RESAMPLES = 2000, BLOCK = 8192 };
 

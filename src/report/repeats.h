@@ -3,7 +3,7 @@
  * Queries of one task (one id; --epochs repeats it) are one cluster, so that repeats do not count
  * as new tasks.  A mean is over all queries; its interval is over tasks.  With fewer than three
  * tasks and at least three epochs the clusters are epochs.  Below 20 clusters the interval is
- * Student's t times the cluster-robust standard error (report/stats.h).  From 20 clusters on it is
+ * Student's t times the cluster-robust standard error (base/stats.h).  From 20 clusters on it is
  * the percentile bootstrap over clusters (seeded, 2000 resamples).  Below 3 there is no interval.
  * The accuracy is a proportion and always has Wilson's interval.  Ratios (accuracy per joule, per
  * watt) are bootstrapped, or have no interval.

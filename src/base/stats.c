@@ -1,4 +1,4 @@
-#include "report/stats.h"
+#include "base/stats.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* report/stats.h: statistics of one metric.
+/* base/stats.h: statistics of one metric.
  *
  * Values are collected in a spill of doubles (unknown values, NAN, are left out) and evaluated at
  * once.  The deviation is that of a sample (n - 1), and 0 for a single value, as upstream has it.
@@ -20,8 +20,8 @@
  * at most N, times (t of N - 1 / t of G - 1)^2.  V is SE^2 above without G / (G - 1); the last
  * factor is there because V is only estimated from G tasks.  If all observations are equal, there
  * is no V, and n = G.  With one observation per task n = N. */
-#ifndef IPW_REPORT_STATS_H
-#define IPW_REPORT_STATS_H
+#ifndef IPW_BASE_STATS_H
+#define IPW_BASE_STATS_H
 
 #include "base/spill.h"
 
