@@ -35,6 +35,10 @@ struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values);
 double ipw_stats_at(const struct ipw_spill *values, size_t i);
 int ipw_stats_by_value(const void *a, const void *b); /* compares doubles, for qsort */
 
+/* The value below which a share p (0 to 1) of n > 0 sorted values is: linear between two values,
+ * the first being at 0 and the last at 1 (type 7 of Hyndman and Fan 1996). */
+double ipw_stats_quantile(const double *sorted, size_t n, double p);
+
 /* The 97.5 % quantile of Student's t. */
 double ipw_stats_t975(size_t degrees);
 
