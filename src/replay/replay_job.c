@@ -114,9 +114,6 @@ static int configure(struct ipw_replay_job *job, struct ipw_err *err)
         .slice_cpu_ns = ipw_s_to_ns(ipw_json_num(ipw_json_get(was->config, "lua_cpu_s"), 0)),
         .tools = job->setting.tools,
         .paths = ipw_script_paths(&job->o->run.script)};
-    job->setting.quota =
-        (struct ipw_quota){.max_bytes = (size_t)ipw_recorded_run_int(was, "workspace_bytes", 0),
-                           .max_files = (size_t)ipw_recorded_run_int(was, "workspace_files", 0)};
     if (body && ipw_json_valid(body, strlen(body))) job->setting.body = ipw_strdup(body);
     return rc;
 }
@@ -162,6 +159,25 @@ static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
     return rc;
 }
 
+static void grant(struct ipw_replay_job *job)
+{
+    const struct ipw_recorded_run *was = &job->recorded;
+    const struct ipw_json *sandbox = ipw_json_get(was->config, "sandbox");
+    bool could_start = !ipw_recorded_run_flag(was, "no_proc") &&
+                       (!sandbox || ipw_json_kind(sandbox) == IPW_JSON_STR);
+    struct ipw_host_grants *grants = &job->setting.grants;
+
+    ipw_script_grants(grants, &job->o->run.script);
+    grants->quota =
+        (struct ipw_quota){.max_bytes = (size_t)ipw_recorded_run_int(was, "workspace_bytes", 0),
+                           .max_files = (size_t)ipw_recorded_run_int(was, "workspace_files", 0)};
+    grants->web = job->network.web;
+    grants->may_fetch =
+        job->decisions ? job->network.web != NULL : !ipw_recorded_run_flag(was, "no_web");
+    if (!job->decisions) grants->may_start = !job->o->run.script.no_proc;
+    grants->may_start = grants->may_start && could_start;
+}
+
 int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_options *o,
                         const char *run, int *exit_code, struct ipw_err *err)
 {
@@ -191,6 +207,7 @@ int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_opti
     if (!rc && live) rc = open_servers(job, err);
     if (!rc && (live || job->decisions))
         job->network.web = ipw_script_web(&o->run.script, job->loop, o->run.server.net.cacert);
+    grant(job);
     if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
     return rc;
 }

@@ -30,8 +30,8 @@ struct ipw_replay_setting { /* what every query is run with */
     struct ipw_agent_config config;
     const char **tools;
     char *tools_text, *body, *model;
-    struct ipw_dataset *cases; /* or NULL */
-    struct ipw_quota quota;    /* of a workspace, as in the run */
+    struct ipw_dataset *cases;     /* or NULL */
+    struct ipw_host_grants grants; /* what the saved run allowed, as far as this replay does */
 };
 
 struct ipw_replay_network { /* all NULL when the replay is hermetic */

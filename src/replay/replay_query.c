@@ -363,22 +363,6 @@ void ipw_replay_query_give_up(struct ipw_replay_query *q)
 
 /* A script is answered as it was: real tools start programs in today's sandbox, saved ones need
  * none. */
-static void fill_grants(struct ipw_host_grants *grants, const struct ipw_replay_job *job)
-{
-    const struct ipw_recorded_run *was = &job->recorded;
-    const struct ipw_json *sandbox = ipw_json_get(was->config, "sandbox");
-    bool could_start = !ipw_recorded_run_flag(was, "no_proc") &&
-                       (!sandbox || ipw_json_kind(sandbox) == IPW_JSON_STR);
-
-    ipw_script_grants(grants, &job->o->run.script);
-    grants->quota = job->setting.quota;
-    grants->web = job->network.web;
-    grants->may_fetch =
-        job->decisions ? job->network.web != NULL : !ipw_recorded_run_flag(was, "no_web");
-    if (!job->decisions) grants->may_start = !job->o->run.script.no_proc;
-    grants->may_start = grants->may_start && could_start;
-}
-
 static void open_host(struct ipw_replay_query *q)
 {
     struct ipw_replay_job *job = q->job;
@@ -410,13 +394,13 @@ static void open_host(struct ipw_replay_query *q)
         .model.temperature = job->setting.config.temperature,
         .model.seed = job->setting.config.seed,
         .model.max_tokens = job->setting.config.max_tokens,
+        .grants = job->setting.grants,
         .on.workspace = workspace,
         .start_ns = ipw_now_ns(),
         .on.emit = emit,
         .on.ud = q,
         .replay = q->playback,
     };
-    fill_grants(&q->host.grants, job);
 }
 
 /* The saved query ended before its agent began. */

@@ -17,10 +17,9 @@ struct ipw_query;
 struct ipw_query_ground {
     struct ipw_loop *loop;
     struct ipw_llm *llm;
-    struct ipw_web *web; /* NULL: web requests are not allowed */
     const char *model;
     const struct ipw_agent_options *agent;
-    const struct ipw_script_options *script;
+    struct ipw_host_grants grants; /* of every query */
     const struct ipw_agent_info *info;
     const struct ipw_agent_config *config;
     struct ipw_dataset *cases;

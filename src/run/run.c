@@ -158,10 +158,8 @@ static int join_parts(struct run *run, struct ipw_err *err)
                                              .ud = run};
     run->ground = (struct ipw_query_ground){.loop = run->loop,
                                             .llm = run->connection.llm,
-                                            .web = run->web,
                                             .model = run->connection.model,
                                             .agent = &o->agent,
-                                            .script = &o->script,
                                             .info = &run->agent,
                                             .config = &run->config,
                                             .cases = run->cases,
@@ -174,6 +172,9 @@ static int join_parts(struct run *run, struct ipw_err *err)
                                                       .origin = run->origin},
                                             .over = query_over,
                                             .ud = run};
+    ipw_run_grants(&run->ground.grants, o);
+    run->ground.grants.web = run->web;
+    run->ground.grants.may_fetch = run->web != NULL;
     run->booking = (struct ipw_booking){.loop = run->loop,
                                         .dir = run->dir,
                                         .sensors = &run->sensors,
