@@ -250,7 +250,8 @@ function stats.fit(y, columns, options)
 end
 
 --- A straight line by least squares: count, slope, intercept, r2, avg_x, avg_y, sd (of the residuals), slope_lo,
---- slope_hi, intercept_lo, intercept_hi, and what stats.line_at needs. Nil and a reason for fewer than two points or if all x are equal.
+--- slope_hi, intercept_lo, intercept_hi, and what stats.line_at needs. Nil and a reason for fewer than two points
+--- or if all x are equal.
 ---@param x number[]
 ---@param y number[]
 ---@return table? line, string? why
