@@ -53,6 +53,10 @@ struct ipw_query_loaded {
 /* On failure *out needs no release, and the message names the field at fault. */
 int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,
                           struct ipw_err *err);
+/* The same without the query's turns, spans and accounts: its `trace` has none of them, and they
+ * are not checked. */
+int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t n,
+                         struct ipw_err *err);
 void ipw_query_loaded_release(struct ipw_query_loaded *loaded);
 
 #endif

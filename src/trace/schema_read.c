@@ -265,7 +265,7 @@ static void read_details(struct ipw_query_loaded *l, const struct ipw_made_query
     r->lua_cpu_ns = isnan(made->lua_cpu_s) ? -1 : ipw_s_to_ns(made->lua_cpu_s);
 }
 
-static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
+static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *err)
 {
     struct ipw_query_trace *q = &l->trace;
     struct ipw_made_query made;
@@ -292,7 +292,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     q->id = ipw_strdup(id);
     if (l->ours && (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
                     ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
-                    ipw_json_need_arr(&turns, doc, "turns", "", err) < 0)) {
+                    (whole && ipw_json_need_arr(&turns, doc, "turns", "", err) < 0))) {
         return IPW_EPARSE;
     }
     if (l->ours) {
@@ -332,7 +332,21 @@ int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t
 
     *out = (struct ipw_query_loaded){0};
     rc = ipw_json_parse(&out->doc, line, n, NULL, err);
-    if (rc == 0) rc = read_query(out, err);
+    if (rc == 0) rc = read_query(out, true, err);
+    if (rc < 0) ipw_query_loaded_release(out);
+    return rc;
+}
+
+int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t n,
+                         struct ipw_err *err)
+{
+    static const char *const unread[] = {
+        "accounts", "energy_before", "metrics", "power_metrics", "spans_before", "turns", NULL};
+    int rc;
+
+    *out = (struct ipw_query_loaded){0};
+    rc = ipw_json_parse_without(&out->doc, line, n, unread, err);
+    if (rc == 0) rc = read_query(out, false, err);
     if (rc < 0) ipw_query_loaded_release(out);
     return rc;
 }
