@@ -70,7 +70,7 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
     } else {
         return ipw_fail(err, IPW_EINVAL,
                         "%s: was recorded with the agent %.200s: name the file with --agent FILE "
-                        "(a record does not say what is run)",
+                        "(a saved run does not choose what runs)",
                         job->saved.path, file ? file : "(not told)");
     }
     if (!rc && hash && strcmp(hash, agent->sha256) && !job->o->run.output.quiet)
