@@ -23,7 +23,7 @@
 
 static bool of_one_session(const char *name)
 {
-    static const char *const names[] = {"resume", "rerun", "force", "output", NULL};
+    static const char *const names[] = {"resume", "rerun", "force", "output", "listen", NULL};
     const char *const *n = names;
 
     while (*n && strcmp(*n, name)) n++;

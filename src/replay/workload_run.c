@@ -349,7 +349,7 @@ int ipw_workload_run(const char *path, const struct ipw_replay_options *o, char 
         else if (!run.concurrency)
             run.concurrency = ipw_workload_is_lines(wr.workload) ? 1 : saved_concurrency(path);
         ipw_limits_check(&run.limits, NULL); /* there are none */
-        code = ipw_run_start(&run, IPW_WORKLOAD_AGENT, command, &wr.origin, end);
+        code = ipw_run_start(&run, IPW_WORKLOAD_AGENT, command, &wr.origin, NULL, end);
     } else {
         end->err = err;
         free(command);

@@ -9,6 +9,7 @@
 #ifndef IPW_RUN_RUN_H
 #define IPW_RUN_RUN_H
 
+#include "run/observer.h"
 #include "run/origin.h"
 #include "run/run_options.h"
 
@@ -18,8 +19,9 @@ struct ipw_run_end {
     char *go_on;        /* the command line that continues it, or NULL; freed by the caller */
 };
 /* Runs with complete options.  Frees `command` (a JSON object: the command that began the run) and
- * returns the exit code. */
+ * returns the exit code.  `observer` can be NULL. */
 int ipw_run_start(const struct ipw_run_options *options, const char *agent, char *command,
-                  struct ipw_origin *origin, struct ipw_run_end *end);
+                  struct ipw_origin *origin, struct ipw_observer *observer,
+                  struct ipw_run_end *end);
 
 #endif

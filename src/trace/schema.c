@@ -13,7 +13,7 @@
 
 /* The structs that the tables refer to: the trace, the record (or turn, or span), and the values
  * computed for the line (schema_priv.h). */
-enum { QUERY, DETAILS, TURN = DETAILS, SPAN = DETAILS, MADE, ENERGY };
+enum { QUERY, DETAILS, TURN = DETAILS, SPAN = DETAILS, MADE, ENERGY, JUDGE = ENERGY };
 
 static double since(const struct ipw_query_trace *q, int64_t t_ns)
 {
@@ -309,8 +309,9 @@ static const char *const superseded[] = {"cut", "failed", "limit", NULL};
 /* clang-format off */
 #define OF_QUERY(member, kinds)        HELD(#member, kinds, QUERY, struct ipw_query_trace, member)
 #define AS_QUERY(name, kinds, member)  HELD(name, kinds, QUERY, struct ipw_query_trace, member)
-#define OF_DETAILS(member, kinds)       HELD(#member, kinds, DETAILS, struct ipw_query_details, member)
+#define OF_DETAILS(member, kinds)      HELD(#member, kinds, DETAILS, struct ipw_query_details, member)
 #define AS_DETAILS(name, kinds, member) HELD(name, kinds, DETAILS, struct ipw_query_details, member)
+#define OF_JUDGE(name, kinds, member)  HELD(name, kinds, JUDGE, struct ipw_judgement, member)
 #define MADE_QUERY(member, kinds)      HELD(#member, kinds, MADE, struct ipw_made_query, member)
 const struct ipw_spec ipw_spec_trace[] = {
     PUT_OF("accounts", O, put_group, ipw_spec_accounts),
@@ -328,12 +329,19 @@ const struct ipw_spec ipw_spec_trace[] = {
     OF_QUERY(error, TZ),
     PUT_OF("hardware_utilization", OZ, ipw_channel_stats_put_utilization, ipw_spec_utilization),
     PUT("is_resolved", BZ, put_resolved, 0),
-    /* We have no separate judge window: the task's window is the query's. */
-    KEY("judge_cpu_energy_joules", Z),
-    KEY("judge_cpu_power_avg_watts", Z),
-    KEY("judge_gpu_energy_joules", Z),
-    KEY("judge_gpu_power_avg_watts", Z),
-    KEY("judge_wall_clock_s", Z),
+    OF_JUDGE("judge_asked", C | OPT, asked),
+    OF_JUDGE("judge_cost_usd", N | OPT, cost_usd),
+    OF_JUDGE("judge_cpu_energy_joules", NZ, cpu_j),
+    OF_JUDGE("judge_cpu_power_avg_watts", NZ, cpu_w),
+    OF_JUDGE("judge_gpu_energy_joules", NZ, gpu_j),
+    OF_JUDGE("judge_gpu_power_avg_watts", NZ, gpu_w),
+    OF_JUDGE("judge_input_tokens", CZ | OPT, input_tokens),
+    OF_JUDGE("judge_model", T | OPT, model),
+    OF_JUDGE("judge_output_tokens", CZ | OPT, output_tokens),
+    OF_JUDGE("judge_reason", T | OPT, reason),
+    OF_JUDGE("judge_text", T | OPT, text),
+    OF_JUDGE("judge_verdict", T | OPT, verdict),
+    OF_JUDGE("judge_wall_clock_s", SZ, wall_s),
     MADE_QUERY(lm_energy_measurable, B),
     MADE_QUERY(lua_cpu_s, SZ),
     OF_DETAILS(lua_peak_bytes, CZ),
@@ -375,8 +383,8 @@ const struct ipw_spec ipw_spec_trace[] = {
     AS_DETAILS("total_cost_usd", NZ, cost_usd),
     AS_QUERY("total_input_tokens", CZ, input_tokens),
     AS_QUERY("total_output_tokens", CZ, output_tokens),
-    AS_QUERY("total_task_cpu_energy_joules", NZ, energy[IPW_DOMAIN_CPU]),
-    AS_QUERY("total_task_gpu_energy_joules", NZ, energy[IPW_DOMAIN_GPU]),
+    MADE_QUERY(total_task_cpu_energy_joules, NZ),
+    MADE_QUERY(total_task_gpu_energy_joules, NZ),
     MADE_QUERY(total_tokens, CZ),
     AS_QUERY("total_tool_calls", C, n_tool_calls),
     MADE_QUERY(total_wall_clock_s, S),
@@ -407,6 +415,15 @@ static int64_t retries(const struct ipw_query_trace *q)
     return n;
 }
 
+/* A query's joules and its judge's; without a judge, the query's. */
+static double of_task(const struct ipw_figure *query, const struct ipw_query_details *r,
+                      double judge_j)
+{
+    double j = query->known ? query->j : NAN;
+
+    return r->judge && r->judge->asked > 0 ? j + judge_j : j;
+}
+
 static const char *some(const char *text) { return text ? text : ""; }
 
 void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q,
@@ -415,6 +432,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
     const struct ipw_figure *gpu = &q->energy[IPW_DOMAIN_GPU];
     double wall_s = ipw_ns_to_s(q->end_ns - q->start_ns), output = (double)q->output_tokens;
     bool known = q->input_tokens >= 0 && q->output_tokens >= 0;
+    const struct ipw_judgement none = IPW_JUDGEMENT_NONE, *judge = r->judge ? r->judge : &none;
     char iso[40];
     struct ipw_jw w;
     struct ipw_made_query made = {
@@ -435,6 +453,8 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
             anchor ? ipw_clock_iso8601(iso, sizeof iso, ipw_anchor_wall_ns(anchor, q->start_ns))
                    : NULL,
         .throughput_tokens_per_sec = output > 0 && wall_s > 0 ? output / wall_s : NAN,
+        .total_task_cpu_energy_joules = of_task(&q->energy[IPW_DOMAIN_CPU], r, judge->cpu_j),
+        .total_task_gpu_energy_joules = of_task(gpu, r, judge->gpu_j),
         .total_tokens = known ? q->input_tokens + q->output_tokens : -1,
         .total_wall_clock_s = wall_s,
         .workload_type = r->workload_type ? r->workload_type : "agentic",
@@ -442,5 +462,5 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
 
     made.query_mbu_avg_pct = ipw_channel_stats_mbu(q, &made.query_mbu_max_pct);
     ipw_jw_init(&w, out);
-    ipw_spec_write(&w, ipw_spec_trace, (const void *const[]){q, r, &made});
+    ipw_spec_write(&w, ipw_spec_trace, (const void *const[]){q, r, &made, judge});
 }

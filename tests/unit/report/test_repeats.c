@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "report/repeats.h"
-#include "report/stats.h"
 
 #define assert_near(a, b, by) assert_true(fabs((double)(a) - (double)(b)) <= (by))
 

@@ -488,9 +488,53 @@ static void far_instants_are_cut(void **state)
     ipw_json_free(doc);
 }
 
+/* The judge's values are read back as written, and are no part of the query but of the task. */
+static void test_judge(void **state)
+{
+    struct ipw_judgement judge = {.verdict = "not_attempted",
+                                  .text = "C",
+                                  .model = "j",
+                                  .asked = 2,
+                                  .input_tokens = 30,
+                                  .output_tokens = 0,
+                                  .cost_usd = 0.5,
+                                  .wall_s = 1.5,
+                                  .gpu_j = 7,
+                                  .cpu_j = NAN,
+                                  .gpu_w = NAN,
+                                  .cpu_w = NAN};
+    struct ipw_query_details r = {.query_text = "?", .is_resolved = 0, .judge = &judge};
+    struct ipw_query_trace q = {.id = (char *)"a", .outcome = (char *)"answered"};
+    struct ipw_buf line = IPW_BUF(IPW_MIB), again = IPW_BUF(IPW_MIB);
+    struct ipw_query_loaded loaded;
+    struct ipw_json *doc;
+    struct ipw_err err;
+
+    (void)state;
+    q.energy[IPW_DOMAIN_GPU] = (struct ipw_figure){.known = true, .j = 5, .provenance = 1};
+    ipw_schema_write_query(&line, &q, &r, NULL);
+    assert_int_equal(ipw_json_parse(&doc, ipw_buf_str(&line), line.len, NULL, &err), 0);
+    assert_true(ipw_json_get_num(doc, "total_task_gpu_energy_joules") == 12);
+    assert_true(ipw_json_get_num(doc, "query_gpu_energy_joules") == 5);
+    assert_true(isnan(ipw_json_get_num(doc, "total_task_cpu_energy_joules")));
+    assert_null(ipw_json_get(doc, "judge_reason"));
+    assert_int_equal(ipw_spec_check(doc, ipw_spec_trace, "", &err), 0);
+    ipw_json_free(doc);
+    assert_int_equal(ipw_schema_read_query(&loaded, ipw_buf_str(&line), line.len, &err), 0);
+    assert_string_equal(loaded.details.judge->verdict, "not_attempted");
+    assert_int_equal(loaded.details.judge->asked, 2);
+    assert_int_equal(loaded.details.judge->output_tokens, 0);
+    ipw_schema_write_query(&again, &loaded.trace, &loaded.details, NULL);
+    assert_string_equal(ipw_buf_str(&again), ipw_buf_str(&line));
+    ipw_query_loaded_release(&loaded);
+    ipw_buf_release(&line);
+    ipw_buf_release(&again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_judge),
         cmocka_unit_test(far_instants_are_cut),
         cmocka_unit_test(a_line_has_upstreams_keys),
         cmocka_unit_test(repeated_names_are_numbered_in_order),

@@ -1,4 +1,4 @@
-/* report/stats.h: statistics of one metric.
+/* base/stats.h: statistics of one metric.
  *
  * Values are collected in a spill of doubles (unknown values, NAN, are left out) and evaluated at
  * once.  The deviation is that of a sample (n - 1), and 0 for a single value, as upstream has it.
@@ -20,8 +20,8 @@
  * at most N, times (t of N - 1 / t of G - 1)^2.  V is SE^2 above without G / (G - 1); the last
  * factor is there because V is only estimated from G tasks.  If all observations are equal, there
  * is no V, and n = G.  With one observation per task n = N. */
-#ifndef IPW_REPORT_STATS_H
-#define IPW_REPORT_STATS_H
+#ifndef IPW_BASE_STATS_H
+#define IPW_BASE_STATS_H
 
 #include "base/spill.h"
 
@@ -34,6 +34,10 @@ void ipw_stats_add(struct ipw_spill *values, double value);
 struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values);
 double ipw_stats_at(const struct ipw_spill *values, size_t i);
 int ipw_stats_by_value(const void *a, const void *b); /* compares doubles, for qsort */
+
+/* The value below which a share p (0 to 1) of n > 0 sorted values is: linear between two values,
+ * the first being at 0 and the last at 1 (type 7 of Hyndman and Fan 1996). */
+double ipw_stats_quantile(const double *sorted, size_t n, double p);
 
 /* The 97.5 % quantile of Student's t. */
 double ipw_stats_t975(size_t degrees);

@@ -1,4 +1,4 @@
-#include "report/stats.h"
+#include "base/stats.h"
 
 #include <math.h>
 
@@ -17,6 +17,15 @@ int ipw_stats_by_value(const void *a, const void *b)
     double x = *(const double *)a, y = *(const double *)b;
 
     return x < y ? -1 : x > y;
+}
+
+double ipw_stats_quantile(const double *sorted, size_t n, double p)
+{
+    double at = p * (double)(n - 1);
+    size_t i = (size_t)at;
+
+    if (i + 1 >= n) return sorted[n - 1];
+    return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
 }
 
 struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values)

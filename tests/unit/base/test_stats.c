@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "report/stats.h"
+#include "base/stats.h"
 
 static void known_sets(void **state)
 {
