@@ -176,6 +176,7 @@ static void grant(struct ipw_replay_job *job)
         job->decisions ? job->network.web != NULL : !ipw_replayed_run_flag(was, "no_web");
     if (!job->decisions) grants->may_start = !job->o->run.script.no_proc;
     grants->may_start = grants->may_start && could_start;
+    grants->leave_out = !job->setting.tools;
 }
 
 int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_options *o,
