@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "io/bubblewrap.h"
 #include "json/write.h"
 #include "llm/playback.h"
 #include "script/host.h"
@@ -236,14 +237,17 @@ static int tool_granted(lua_State *L)
     const char *what = luaL_checkstring(L, 1);
 
     bool web = strcmp(what, "http") == 0;
+    bool granted = host && (web ? host->grants.may_fetch
+                                : strcmp(what, "proc") == 0 && host->grants.may_start);
+    bool fails = granted && !web && host->grants.try_sandbox && !ipw_bubblewrap_works();
 
-    if (host &&
-        (web ? host->grants.may_fetch : strcmp(what, "proc") == 0 && host->grants.may_start)) {
-        lua_pushboolean(L, 1);
-        return 1;
-    }
-    lua_pushboolean(L, 0);
-    if (host && (web ? host->grants.no_web : host->grants.no_proc))
+    lua_pushboolean(L, granted && !fails);
+    if (granted && !fails) return 1;
+    if (fails)
+        lua_pushliteral(L, "programs run in a sandbox only, and bubblewrap cannot make one here: "
+                           "allow user namespaces (`ipw-agent doctor` says more), or use "
+                           "--unsafe-tools");
+    else if (host && (web ? host->grants.no_web : host->grants.no_proc))
         lua_pushstring(L, web ? host->grants.no_web : host->grants.no_proc);
     else
         lua_pushliteral(L, "this run does not grant it");
