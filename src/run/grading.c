@@ -26,7 +26,7 @@ enum { FAILURES_MAX = 3, PATCH_MAX = 1024 * 1024 };
 /* A query of the run, from its line or from memory.  Borrowed. */
 struct answer {
     const char *id, *outcome;
-    const struct ipw_query_record *record;
+    const struct ipw_query_details *record;
     bool completed;
     double gpu_j, cpu_j; /* of the query; NAN: unknown */
 };
@@ -35,7 +35,7 @@ struct ipw_grading_kept { /* the texts of a query of a run with --no-content */
     struct ipw_grading_kept *next;
     char *id, *outcome;
     char *texts[7];
-    struct ipw_query_record record;
+    struct ipw_query_details record;
     bool completed;
     double gpu_j, cpu_j;
 };
@@ -45,7 +45,7 @@ static double joules(const struct ipw_query_trace *q, enum ipw_domain d)
     return q->energy[d].known ? q->energy[d].j : NAN;
 }
 
-static struct answer answer_of(const struct ipw_query_trace *q, const struct ipw_query_record *r)
+static struct answer answer_of(const struct ipw_query_trace *q, const struct ipw_query_details *r)
 {
     return (struct answer){.id = q->id,
                            .outcome = q->outcome,
@@ -63,7 +63,7 @@ bool ipw_grading_wanted(const struct ipw_grading *g)
 }
 
 void ipw_grading_keep(struct ipw_grading *g, const struct ipw_query_trace *q,
-                      const struct ipw_query_record *r)
+                      const struct ipw_query_details *r)
 {
     struct ipw_grading_kept *k;
     const char *const texts[] = {r->query_text, r->response_text, r->answer,  r->reference_answer,
@@ -77,15 +77,15 @@ void ipw_grading_keep(struct ipw_grading *g, const struct ipw_query_trace *q,
     k->completed = q->completed;
     k->gpu_j = joules(q, IPW_DOMAIN_GPU);
     k->cpu_j = joules(q, IPW_DOMAIN_CPU);
-    k->record = (struct ipw_query_record){.query_text = k->texts[0],
-                                          .response_text = k->texts[1],
-                                          .answer = k->texts[2],
-                                          .reference_answer = k->texts[3],
-                                          .reference = k->texts[4],
-                                          .subject = k->texts[5],
-                                          .metadata = k->texts[6],
-                                          .is_resolved = r->is_resolved,
-                                          .epoch = r->epoch};
+    k->record = (struct ipw_query_details){.query_text = k->texts[0],
+                                           .response_text = k->texts[1],
+                                           .answer = k->texts[2],
+                                           .reference_answer = k->texts[3],
+                                           .reference = k->texts[4],
+                                           .subject = k->texts[5],
+                                           .metadata = k->texts[6],
+                                           .is_resolved = r->is_resolved,
+                                           .epoch = r->epoch};
     if (!g->kept) g->kept_tail = &g->kept;
     *g->kept_tail = k;
     g->kept_tail = &k->next;
@@ -389,7 +389,7 @@ static void book_without(struct work *work, struct grade *q, const char *why, bo
 
 static void grade(struct work *work, enum ipw_grader grader, const struct answer *a)
 {
-    const struct ipw_query_record *r = a->record;
+    const struct ipw_query_details *r = a->record;
     const struct ipw_saved_case saved = {.id = a->id,
                                          .question = r->query_text,
                                          .answer = r->reference_answer,
@@ -433,7 +433,7 @@ static int grade_answer(struct work *work, const struct answer *a, struct ipw_er
 
 static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
-    struct answer a = answer_of(&q->trace, &q->record);
+    struct answer a = answer_of(&q->trace, &q->details);
 
     return grade_answer(ud, &a, err);
 }
@@ -553,7 +553,7 @@ struct pending {
 static int look(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
     struct pending *p = ud;
-    struct answer a = answer_of(&q->trace, &q->record);
+    struct answer a = answer_of(&q->trace, &q->details);
     const char *rule = ipw_dataset_rule(p->g->cases);
 
     (void)err;

@@ -50,7 +50,7 @@ struct ipw_grading {
 bool ipw_grading_wanted(const struct ipw_grading *g);
 /* Keeps the texts of a query in memory until it is graded: its line will not have them. */
 void ipw_grading_keep(struct ipw_grading *g, const struct ipw_query_trace *trace,
-                      const struct ipw_query_record *record);
+                      const struct ipw_query_details *details);
 /* Whether RUN has answers that such a grading has not graded yet. */
 int ipw_grading_pending(bool *pending, const struct ipw_grading *g, const char *run,
                         struct ipw_err *err);

@@ -32,7 +32,7 @@ struct ipw_judgement {
     }
 
 /* A query's values besides its turns.  Borrowed by the writer; owned by the reader's result. */
-struct ipw_query_record {
+struct ipw_query_details {
     const char *workload_type; /* "agentic" by default */
     const char *query_text;
     const char *response_text;     /* the agent's answer or the error's text */
@@ -57,16 +57,17 @@ struct ipw_query_record {
 
 /* Appends the line without its newline.  `anchor` NULL leaves "started_at" null. */
 void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *trace,
-                            const struct ipw_query_record *record, const struct ipw_anchor *anchor);
+                            const struct ipw_query_details *details,
+                            const struct ipw_anchor *anchor);
 
 /* A trace that was read: `doc` owns the strings of `record` and the reasons of the energy
  * values. */
 struct ipw_query_loaded {
     struct ipw_query_trace trace;
-    struct ipw_query_record record;
+    struct ipw_query_details details;
     struct ipw_json *doc;
-    char *texts[3];              /* record.metadata, .score_metadata and .reference */
-    struct ipw_judgement *judge; /* record.judge, or NULL */
+    char *texts[3];              /* details.metadata, .score_metadata and .reference */
+    struct ipw_judgement *judge; /* details.judge, or NULL */
     const char *started_at;      /* as written, or NULL */
     const char *line; /* the line itself, n bytes; only within ipw_rundir_each_query()'s callback */
     size_t line_n;
@@ -75,6 +76,10 @@ struct ipw_query_loaded {
 /* On failure *out needs no release, and the message names the field at fault. */
 int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,
                           struct ipw_err *err);
+/* The same without the query's turns, spans and accounts: its `trace` has none of them, and they
+ * are not checked. */
+int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t n,
+                         struct ipw_err *err);
 void ipw_query_loaded_release(struct ipw_query_loaded *loaded);
 
 #endif

@@ -25,7 +25,7 @@ static void one_task(void **state)
 static void add(struct ipw_summary *s, const char *id, int resolved)
 {
     struct ipw_query_trace q = {.id = (char *)id, .completed = true, .outcome = (char *)"answered"};
-    struct ipw_query_record r = {.is_resolved = resolved};
+    struct ipw_query_details r = {.is_resolved = resolved};
 
     ipw_summary_add(s, &q, &r);
 }
