@@ -18,7 +18,9 @@ local tools = {}
 local Kit = {}
 
 --- Opens tools by name, by path of a Lua file, or from a tool's table. Raises if a tool cannot be
---- opened. Give kit.schemas to llm.chat as `tools`; it is read-only JSON, and tostring() shows it.
+--- opened. Where a run was given no --tools, a tool that needs what the run does not grant (a sandbox
+--- for programs, the web) is left out, and a message says so. Give kit.schemas to llm.chat as `tools`;
+--- it is read-only JSON, and tostring() shows it.
 ---@param list (string|table)[]
 ---@return ipw.Kit
 function tools.open(list) end

@@ -70,7 +70,7 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
     } else {
         return ipw_fail(err, IPW_EINVAL,
                         "%s: was recorded with the agent %.200s: name the file with --agent FILE "
-                        "(a record does not say what is run)",
+                        "(a saved run does not choose what runs)",
                         job->saved.path, file ? file : "(not told)");
     }
     if (!rc && hash && strcmp(hash, agent->sha256) && !job->o->run.output.quiet)
@@ -176,6 +176,7 @@ static void grant(struct ipw_replay_job *job)
         job->decisions ? job->network.web != NULL : !ipw_replayed_run_flag(was, "no_web");
     if (!job->decisions) grants->may_start = !job->o->run.script.no_proc;
     grants->may_start = grants->may_start && could_start;
+    grants->leave_out = !job->setting.tools;
 }
 
 int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_options *o,
