@@ -107,11 +107,6 @@ static const struct row {
     [IPW_CODEC_LZ4_FRAME] = {"LZ4", "liblz4-dev", unpack_lz4_frame, 256},
 };
 
-const char *ipw_codec_name(int codec)
-{
-    return codec >= 0 && codec < IPW_CODECS ? codecs[codec].name : "an unknown codec";
-}
-
 int ipw_codec_check(int codec, size_t packed, uint64_t unpacked, struct ipw_err *err)
 {
     const struct row *row = &codecs[codec >= 0 && codec < IPW_CODECS ? codec : 0];
