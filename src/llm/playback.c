@@ -117,7 +117,7 @@ static struct ipw_playback_wait *find_wait(struct ipw_playback *r, enum ipw_wait
 }
 
 static bool deliver(struct ipw_playback *r, enum ipw_wait_kind kind, int64_t id,
-                    const struct ipw_record_line *line)
+                    const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *w = find_wait(r, kind, id);
     ipw_playback_fn fn;
@@ -182,7 +182,7 @@ void ipw_playback_go_live(struct ipw_playback *r)
 }
 
 static void say_mismatch(struct ipw_playback *r, const struct ipw_event *event,
-                         const struct ipw_record_line *line)
+                         const struct ipw_event_line *line)
 {
     struct ipw_buf out = IPW_BUF(IPW_MIB), now = IPW_BUF(1024), was = IPW_BUF(1024);
     const struct ipw_event *l = &line->event;
@@ -204,7 +204,7 @@ static void say_mismatch(struct ipw_playback *r, const struct ipw_event *event,
     ipw_buf_release(&was);
 }
 
-void ipw_playback_stalled(struct ipw_playback *r, const struct ipw_record_line *line)
+void ipw_playback_stalled(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_buf out = IPW_BUF(IPW_MIB), was = IPW_BUF(1024);
     const struct ipw_playback_wait *w = r->waits;
@@ -239,7 +239,7 @@ void ipw_playback_stalled(struct ipw_playback *r, const struct ipw_record_line *
     ipw_buf_release(&was);
 }
 
-void ipw_playback_ended(struct ipw_playback *r, const struct ipw_record_line *line,
+void ipw_playback_ended(struct ipw_playback *r, const struct ipw_event_line *line,
                         const char *outcome)
 {
     struct ipw_buf was = IPW_BUF(1024);
@@ -257,7 +257,7 @@ void ipw_playback_ended(struct ipw_playback *r, const struct ipw_record_line *li
 
 /* Gives the event the line's times and compares the two. */
 static bool pairs(struct ipw_playback *r, struct ipw_event *event,
-                  const struct ipw_record_line *line)
+                  const struct ipw_event_line *line)
 {
     const struct ipw_event *l = &line->event;
     size_t n;
@@ -274,7 +274,7 @@ static bool pairs(struct ipw_playback *r, struct ipw_event *event,
 }
 
 static void settle(struct ipw_playback *r, struct ipw_event *event,
-                   const struct ipw_record_line *line)
+                   const struct ipw_event_line *line)
 {
     if (pairs(r, event, line)) {
         r->last_line = line->number;
@@ -358,7 +358,7 @@ static struct ipw_emitted *take_emitted(struct ipw_playback *r, enum ipw_event_k
     return e;
 }
 
-static bool same_arguments(const struct ipw_event *event, const struct ipw_record_line *line)
+static bool same_arguments(const struct ipw_event *event, const struct ipw_event_line *line)
 {
     struct ipw_json *doc;
     struct ipw_buf a = IPW_BUF(IPW_LINE_MAX), b = IPW_BUF(IPW_LINE_MAX);
@@ -376,7 +376,7 @@ static bool same_arguments(const struct ipw_event *event, const struct ipw_recor
 }
 
 /* The n-th call of a tool stands for the n-th of the record. */
-static bool pair_tool_start(struct ipw_playback *r, const struct ipw_record_line *line)
+static bool pair_tool_start(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_emitted *e;
 
@@ -395,7 +395,7 @@ static bool pair_tool_start(struct ipw_playback *r, const struct ipw_record_line
     return true;
 }
 
-static bool pair_tool_end(struct ipw_playback *r, const struct ipw_record_line *line)
+static bool pair_tool_end(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_emitted *e = NULL;
 
@@ -409,7 +409,7 @@ static bool pair_tool_end(struct ipw_playback *r, const struct ipw_record_line *
 }
 
 static enum ipw_playback_step step_decisions(struct ipw_playback *r,
-                                             const struct ipw_record_line *line)
+                                             const struct ipw_event_line *line)
 {
     const struct ipw_event *e = &line->event;
     bool done = true;
@@ -447,7 +447,7 @@ void ipw_playback_emit(struct ipw_playback *r, const struct ipw_event *event)
     } else if (r->o.mode == IPW_PLAYBACK_DECISIONS) {
         emit_real(r, event);
     } else if (r->at && (r->delivering || !r->emitted)) {
-        const struct ipw_record_line *line = r->at;
+        const struct ipw_event_line *line = r->at;
 
         r->at = NULL;
         r->delivering = false;
@@ -459,7 +459,7 @@ void ipw_playback_emit(struct ipw_playback *r, const struct ipw_event *event)
 }
 
 /* Hands the line to what waits for it: an emission follows, now or when the agent runs on. */
-static bool answer(struct ipw_playback *r, const struct ipw_record_line *line)
+static bool answer(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     int64_t effect = ipw_playback_effect_id(line);
 
@@ -478,7 +478,7 @@ static bool answer(struct ipw_playback *r, const struct ipw_record_line *line)
 
 /* What ends may stand before what another task of the query began just then; but not before its own
  * beginning. */
-static bool may_overtake(const struct ipw_playback *r, const struct ipw_record_line *line)
+static bool may_overtake(const struct ipw_playback *r, const struct ipw_event_line *line)
 {
     if (line->event.kind == IPW_EV_LM_START) return false;
     for (const struct ipw_emitted *e = r->emitted; e; e = e->next)
@@ -486,7 +486,7 @@ static bool may_overtake(const struct ipw_playback *r, const struct ipw_record_l
     return true;
 }
 
-static void write_as_it_is(struct ipw_playback *r, const struct ipw_record_line *line)
+static void write_as_it_is(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_event event = line->event;
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
@@ -498,7 +498,7 @@ static void write_as_it_is(struct ipw_playback *r, const struct ipw_record_line 
     ipw_buf_release(&data);
 }
 
-enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ipw_record_line *line)
+enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_emitted *e;
 
@@ -534,7 +534,7 @@ enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ip
 
 /* ---- effects ---- */
 
-int64_t ipw_playback_effect_id(const struct ipw_record_line *line)
+int64_t ipw_playback_effect_id(const struct ipw_event_line *line)
 {
     const struct ipw_json *name = ipw_json_get(line->data, "name");
 
@@ -543,7 +543,7 @@ int64_t ipw_playback_effect_id(const struct ipw_record_line *line)
     return ipw_json_int(ipw_json_get(line->data, "id"), 0);
 }
 
-bool ipw_playback_is_own(const struct ipw_record_line *line)
+bool ipw_playback_is_own(const struct ipw_event_line *line)
 {
     const struct ipw_event *e = &line->event;
 
@@ -553,17 +553,18 @@ bool ipw_playback_is_own(const struct ipw_record_line *line)
     return ipw_playback_effect_id(line) == 0;
 }
 
-bool ipw_playback_is_inside(const struct ipw_record_line *line)
+bool ipw_playback_is_inside(const struct ipw_event_line *line)
 {
     return line->event.span >= IPW_SPAN_INSIDE;
 }
 
-const struct ipw_record_line *ipw_playback_effect(struct ipw_playback *r, int64_t id,
-                                                  const char *name)
+const struct ipw_event_line *ipw_playback_effect(struct ipw_playback *r, int64_t id,
+                                                 const char *name)
 {
-    const struct ipw_record_line *line;
+    const struct ipw_event_line *line;
 
-    for (size_t i = 0; (line = ipw_record_peek(r->o.record, r->o.query, i, r->o.reach)); i++) {
+    for (size_t i = 0; (line = ipw_event_reader_peek(r->o.events, r->o.query, i, r->o.reach));
+         i++) {
         if (ipw_playback_effect_id(line) != id) continue;
         if (strcmp(ipw_json_str(ipw_json_get(line->data, "of"), ""), name) == 0) return line;
         break;

@@ -18,13 +18,13 @@
 #define IPW_LLM_PLAYBACK_H
 
 #include "llm/client.h"
-#include "trace/record.h"
+#include "trace/event_reader.h"
 
 enum ipw_playback_mode { IPW_PLAYBACK_EXACT, IPW_PLAYBACK_DECISIONS };
 
 struct ipw_playback_options {
     enum ipw_playback_mode mode;
-    struct ipw_record *record;
+    struct ipw_event_reader *events;
     int32_t query;
     size_t reach; /* how many lines ahead its own may stand */
     struct ipw_loop *loop;
@@ -35,11 +35,11 @@ struct ipw_playback_options {
     const char *live_model;  /* the model to ask there, or NULL */
 
     /* An event is settled: goes into the new record.  `line`: its counterpart, or NULL. */
-    void (*write)(void *ud, struct ipw_event *event, const struct ipw_record_line *line);
+    void (*write)(void *ud, struct ipw_event *event, const struct ipw_event_line *line);
     void (*stir)(void *ud);                       /* the agent did something: look again */
     void (*diverged)(void *ud, const char *text); /* once; `text` may have several lines */
     /* A tool's result beside the recorded one (NULL: the record has none); DECISIONS only. */
-    void (*tool)(void *ud, const struct ipw_event *event, const struct ipw_record_line *was);
+    void (*tool)(void *ud, const struct ipw_event *event, const struct ipw_event_line *was);
     void *ud;
 };
 
@@ -58,11 +58,11 @@ enum ipw_playback_step {
 };
 /* `line`: the query's next.  May end the agent, and with it this object's work. */
 enum ipw_playback_step ipw_playback_step(struct ipw_playback *replay,
-                                         const struct ipw_record_line *line);
+                                         const struct ipw_event_line *line);
 /* The agent waits for the record and the record, at `line` (NULL: its end), for something else. */
-void ipw_playback_stalled(struct ipw_playback *replay, const struct ipw_record_line *line);
+void ipw_playback_stalled(struct ipw_playback *replay, const struct ipw_event_line *line);
 /* The agent is over where the record goes on with `line`. */
-void ipw_playback_ended(struct ipw_playback *replay, const struct ipw_record_line *line,
+void ipw_playback_ended(struct ipw_playback *replay, const struct ipw_event_line *line,
                         const char *outcome);
 void ipw_playback_diverge(struct ipw_playback *replay, const char *fmt, ...) IPW_PRINTF(2, 3);
 /* After a divergence, not inside a callback of it: what was open is asked of the world instead. */
@@ -74,7 +74,7 @@ int ipw_playback_turns(const struct ipw_playback *replay);
 /* Do clocks, files and children answer from the record now?  NULL: no. */
 bool ipw_playback_answers(const struct ipw_playback *replay);
 /* `line` NULL: the record does not answer (the query goes on without it): do it really. */
-typedef void (*ipw_playback_fn)(void *ud, const struct ipw_record_line *line);
+typedef void (*ipw_playback_fn)(void *ud, const struct ipw_event_line *line);
 /* Waits for the end of tool call or web request `id` (its span), or for the effect numbered
  * `id`. */
 enum ipw_playback_awaited { IPW_PLAYBACK_TOOL, IPW_PLAYBACK_WEB, IPW_PLAYBACK_EFFECT };
@@ -82,8 +82,8 @@ void ipw_playback_wait(struct ipw_playback *replay, enum ipw_playback_awaited wh
                        ipw_playback_fn fn, void *ud);
 void ipw_playback_forget(struct ipw_playback *replay, const void *ud); /* its wait is over */
 /* The line of the effect numbered `id`, if it has that name; else NULL and a divergence. */
-const struct ipw_record_line *ipw_playback_effect(struct ipw_playback *replay, int64_t id,
-                                                  const char *name);
+const struct ipw_event_line *ipw_playback_effect(struct ipw_playback *replay, int64_t id,
+                                                 const char *name);
 
 /* Appends where two texts part, for a message: "at byte 17", then an excerpt of each. */
 void ipw_playback_say_texts(struct ipw_buf *out, const char *then, const char *now);
@@ -94,10 +94,10 @@ void ipw_playback_say_texts(struct ipw_buf *out, const char *then, const char *n
 bool ipw_playback_say_message(struct ipw_buf *out, size_t i, const char *was, const char *now);
 
 /* Lines that the program itself writes among a query's events, and nobody repeats. */
-bool ipw_playback_is_own(const struct ipw_record_line *line);
+bool ipw_playback_is_own(const struct ipw_event_line *line);
 /* What happened inside a tool that is on record as a whole: it does not run now. */
-bool ipw_playback_is_inside(const struct ipw_record_line *line);
+bool ipw_playback_is_inside(const struct ipw_event_line *line);
 /* The number of an effect's line, or 0. */
-int64_t ipw_playback_effect_id(const struct ipw_record_line *line);
+int64_t ipw_playback_effect_id(const struct ipw_event_line *line);
 
 #endif

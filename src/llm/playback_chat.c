@@ -42,11 +42,11 @@ static struct ipw_playback_wait *wait_of(struct ipw_playback *r, const struct ip
 }
 
 /* How the record says that the attempt ended; facts that say "cancelled" when it does not. */
-static const struct ipw_record_line *end_line(struct ipw_playback *r, int64_t span)
+static const struct ipw_event_line *end_line(struct ipw_playback *r, int64_t span)
 {
-    const struct ipw_record_line *line;
+    const struct ipw_event_line *line;
 
-    for (size_t i = 0; (line = ipw_record_peek(r->o.record, r->o.query, i, r->o.reach)); i++)
+    for (size_t i = 0; (line = ipw_event_reader_peek(r->o.events, r->o.query, i, r->o.reach)); i++)
         if (line->event.kind == IPW_EV_LM_END && line->event.span == span) return line;
     return NULL;
 }
@@ -57,7 +57,7 @@ static void chat_cancel(void *ud, struct ipw_llm_call *call)
     struct ipw_playback_wait *wait = wait_of(r, call);
 
     if (wait && wait->kind == WAIT_REPLY) {
-        const struct ipw_record_line *line = r->diverged ? NULL : end_line(r, wait->id);
+        const struct ipw_event_line *line = r->diverged ? NULL : end_line(r, wait->id);
         struct ipw_lm_facts facts = {.attempt = call->number,
                                      .outcome = IPW_LM_CANCELLED,
                                      .error = "cancelled",
@@ -86,7 +86,7 @@ const struct ipw_llm_back ipw_playback_back = {chat_start, chat_cancel};
 /* ---- attempts ---- */
 
 /* Are the messages of the call those of the line, as far as the line tells them? */
-static bool says_the_same(const struct ipw_llm_call *call, const struct ipw_record_line *line)
+static bool says_the_same(const struct ipw_llm_call *call, const struct ipw_event_line *line)
 {
     const struct ipw_json *was = ipw_json_first(ipw_json_get(line->data, "messages")), *now;
     int64_t kept = ipw_json_int(ipw_json_get(line->data, "messages_kept"), 0);
@@ -125,8 +125,7 @@ static struct ipw_playback_wait *find_repeater(const struct ipw_playback *r,
 
 /* Calls that run side by side are repeated in the order in which their waits end: of several the
  * one that says the same, else the first. */
-static struct ipw_playback_wait *repeater(struct ipw_playback *r,
-                                          const struct ipw_record_line *line)
+static struct ipw_playback_wait *repeater(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     int attempt = line->event.lm.attempt;
     struct ipw_playback_wait *first = find_repeater(r, r->waits, attempt);
@@ -139,7 +138,7 @@ static struct ipw_playback_wait *repeater(struct ipw_playback *r,
 
 /* The attempt that the line begins belongs to the first call that waits to send its first, or to
  * the one that waits to repeat. */
-static struct ipw_playback_wait *sender(struct ipw_playback *r, const struct ipw_record_line *line)
+static struct ipw_playback_wait *sender(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *w = r->waits;
 
@@ -148,7 +147,7 @@ static struct ipw_playback_wait *sender(struct ipw_playback *r, const struct ipw
     return w;
 }
 
-bool ipw_playback_send(struct ipw_playback *r, const struct ipw_record_line *line)
+bool ipw_playback_send(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *wait = sender(r, line);
     struct ipw_llm_call *call;
@@ -172,7 +171,7 @@ bool ipw_playback_send(struct ipw_playback *r, const struct ipw_record_line *lin
     return true;
 }
 
-void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_record_line *line)
+void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *w = r->waits;
 
@@ -180,7 +179,7 @@ void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_record_line 
     if (w) w->repeat = line->event.lm.attempt + 1;
 }
 
-void ipw_playback_pass_start(struct ipw_playback *r, const struct ipw_record_line *line)
+void ipw_playback_pass_start(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *w = repeater(r, line);
 
@@ -219,7 +218,7 @@ static void call_over(struct ipw_llm_call *call, const struct ipw_lm_facts *fact
     ipw_llm_call_free(call);
 }
 
-bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_record_line *line)
+bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *wait = r->waits;
     struct ipw_lm_facts facts = line->event.lm;

@@ -30,10 +30,10 @@ struct ipw_playback {
     struct ipw_llm *llm;
     struct ipw_playback_wait *waits;
     struct ipw_emitted *emitted, **emitted_tail;
-    const struct ipw_record_line *at; /* the line that is being stepped; NULL: none, or taken */
-    struct ipw_buf text;              /* one event as a line */
-    int turn;                         /* chat calls so far */
-    int64_t last_line;                /* that was paired */
+    const struct ipw_event_line *at; /* the line that is being stepped; NULL: none, or taken */
+    struct ipw_buf text;             /* one event as a line */
+    int turn;                        /* chat calls so far */
+    int64_t last_line;               /* that was paired */
     bool diverged, live;
     bool delivering; /* the next event pairs with `at`, whatever waits to be paired */
     /* DECISIONS: the spans of the tool calls so far, in order; and which stands for which. */
@@ -47,11 +47,11 @@ struct ipw_playback {
 /* playback_chat.c */
 extern const struct ipw_llm_back ipw_playback_back;
 /* The line is a request's start, or an attempt's end: hands it to the call that waits for it. */
-bool ipw_playback_send(struct ipw_playback *r, const struct ipw_record_line *line);
-bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_record_line *line);
+bool ipw_playback_send(struct ipw_playback *r, const struct ipw_event_line *line);
+bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_event_line *line);
 /* DECISIONS: a failed attempt and its repeat are passed over; the reply is that of the last one. */
-void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_record_line *line);
-void ipw_playback_pass_start(struct ipw_playback *r, const struct ipw_record_line *line);
+void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_event_line *line);
+void ipw_playback_pass_start(struct ipw_playback *r, const struct ipw_event_line *line);
 void ipw_playback_chat_live(struct ipw_playback *r, struct ipw_llm_call *call);
 
 /* playback.c */
@@ -60,9 +60,9 @@ struct ipw_playback_wait *ipw_playback_wait_add(struct ipw_playback *r, enum ipw
 void ipw_playback_wait_remove(struct ipw_playback *r, struct ipw_playback_wait *wait);
 
 /* playback_say.c: appends what an event is, for a message; and how two lines differ. */
-void ipw_playback_say_line(struct ipw_buf *out, const struct ipw_record_line *line);
+void ipw_playback_say_line(struct ipw_buf *out, const struct ipw_event_line *line);
 void ipw_playback_say_event(struct ipw_buf *out, const struct ipw_event *event);
 void ipw_playback_say_difference(struct ipw_buf *out, const struct ipw_playback *r,
-                                 const struct ipw_record_line *line, const char *now, size_t n);
+                                 const struct ipw_event_line *line, const char *now, size_t n);
 
 #endif

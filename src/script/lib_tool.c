@@ -114,7 +114,7 @@ struct answer_op {
     bool final;
 };
 
-static void answered(void *ud, const struct ipw_record_line *line)
+static void answered(void *ud, const struct ipw_event_line *line)
 {
     struct answer_op *op = ud;
 

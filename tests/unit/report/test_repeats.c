@@ -58,7 +58,7 @@ static void add(struct ipw_summary *s, const char *id, int epoch, int resolved, 
                                 .completed = true,
                                 .output_tokens = 10,
                                 .end_ns = 2 * IPW_NS_PER_S};
-    struct ipw_query_record r = {.epoch = epoch, .is_resolved = resolved, .cost_usd = NAN};
+    struct ipw_query_details r = {.epoch = epoch, .is_resolved = resolved, .cost_usd = NAN};
 
     snprintf(name, sizeof name, "%s", id);
     q.energy[IPW_DOMAIN_CPU] = (struct ipw_figure){.known = true, .j = j};
