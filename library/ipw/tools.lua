@@ -18,7 +18,9 @@ local tools = {}
 local Kit = {}
 
 --- Opens tools by name, by path of a Lua file, or from a tool's table; "mcp:1" is all tools of the
---- first server of --mcp. Raises if a tool cannot be opened. Give kit.schemas to llm.chat as `tools`;
+--- first server of --mcp. Raises if a tool cannot be opened. Where a run was given no --tools, a tool
+--- that needs what the run does not grant (a sandbox for programs, the web) is left out, and a message
+--- says so. Give kit.schemas to llm.chat as `tools`;
 --- it is read-only JSON, and tostring() shows it.
 ---@param list (string|table)[]
 ---@return ipw.Kit

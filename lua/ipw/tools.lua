@@ -20,11 +20,17 @@ Kit.__index = Kit
 --- remark.
 local MAX_RESULT_BYTES <const> = 64 * 1024
 
-local function check_grants(tool)
+--- What the tool needs and the run does not grant, and how to grant it; nothing if all is granted.
+local function lacks(tool)
   for _, need in ipairs(tool.needs or {}) do
     local ok, how = core.granted(need)
-    if not ok then error(("tool '%s' needs '%s': %s"):format(tool.name, need, how), 0) end
+    if not ok then return need, how end
   end
+end
+
+local function check_grants(tool)
+  local need, how = lacks(tool)
+  if need then error(("tool '%s' needs '%s': %s"):format(tool.name, need, how), 0) end
 end
 
 --- A tool whose file is loaded when one of its fields is first read, mostly when the tool is called.
@@ -40,7 +46,8 @@ local function lazy(path, name)
   end })
 end
 
---- The tool, its schema as JSON text, its description.
+--- The tool, its schema as JSON text, its description; nothing if the run goes without it: a tool of
+--- the agent's own choice that needs what the run does not grant.
 local function load_tool(entry)
   if type(entry) == "table" then
     local tool, text, about = require "ipw.declare"(entry, "tools.open")
@@ -53,6 +60,8 @@ local function load_tool(entry)
   if name then return lazy(path, name), text, about end
   local tool
   tool, text, about = require "ipw.declare"(core.load(path), path)
+  local need, how = lacks(tool)
+  if need and core.leave_out(tool.name, how) then return end
   check_grants(tool)
   core.keep(path, tool.name, text, about)
   return tool, text, about
@@ -73,7 +82,9 @@ local function add_server(kit, schemas, entry)
 end
 
 --- Opens tools by name, by path of a Lua file, or from a tool's table; "mcp:1" is all tools of the
---- first server of --mcp. Raises if a tool cannot be opened. Give kit.schemas to llm.chat as `tools`;
+--- first server of --mcp. Raises if a tool cannot be opened. Where a run was given no --tools, a tool
+--- that needs what the run does not grant (a sandbox for programs, the web) is left out, and a message
+--- says so. Give kit.schemas to llm.chat as `tools`;
 --- it is read-only JSON, and tostring() shows it.
 ---@param list (string|table)[]
 ---@return ipw.Kit
@@ -86,7 +97,7 @@ function tools.open(list)
     else
       local tool, text, about = load_tool(entry)
       -- A tool that is a table is part of the agent, so it runs again in a replay.
-      add(kit, schemas, tool, text, about, type(entry) == "string")
+      if tool then add(kit, schemas, tool, text, about, type(entry) == "string") end
     end
   end
   kit.schemas = json.raw("[" .. table.concat(schemas, ",") .. "]")

@@ -56,5 +56,7 @@ void ipw_run_options_init(struct ipw_run_options *options);
 const char **ipw_tools_cut(char **text, const char *tools);
 /* Adds "mcp:1", ... for that many MCP servers to such a list; NULL becomes "+", the agent's own. */
 const char **ipw_tools_with_servers(const char **list, size_t n);
+/* What the scripts of a run may do, but for web requests, which need the run's own client. */
+void ipw_run_grants(struct ipw_host_grants *out, const struct ipw_run_options *options);
 
 #endif

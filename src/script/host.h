@@ -104,6 +104,7 @@ struct ipw_host_grants {
     const char *no_web, *no_proc; /* messages: how to allow what was refused */
     const struct ipw_host_server *servers;
     size_t n_servers;
+    bool leave_out; /* a tool that needs what is not granted is left out; else opening it fails */
 };
 
 /* Callbacks to the application.  Each can be NULL, except `emit` of a recorded query. */
