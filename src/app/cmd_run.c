@@ -25,7 +25,7 @@ static const struct ipw_opt options[] = {
     {"epochs", 0, IPW_OPT_INT, AT(data.epochs), "N", "run each task N times (default: 1)", 1, 100000},
     {"warmup", 0, IPW_OPT_INT, AT(data.warmup), "N", "run N queries first, not counted (default: 0)", 0, 100000},
     {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N", "queries in flight (default: 1)", 1, 100000},
-    {"tools", 0, IPW_OPT_STR, AT(agent.tools), "A,B,...", "tools to use instead of the agent's: names or files"},
+    {"tools", 0, IPW_OPT_STR, AT(agent.tools), "A,B,...", "tools to use instead of the agent's; +: and those"},
     {"max-turns", 0, IPW_OPT_INT, AT(agent.max_turns), "N", "turns per query (default: the agent's)", 1, 100000},
     {"Model and server", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"model", 'm', IPW_OPT_STR, AT(server.model), "NAME", "model name; demo is built in"},
@@ -108,6 +108,9 @@ int ipw_cmd_run(int argc, char **argv)
     ipw_run_options_init(o);
     rc = ipw_options_parse(&ipw_run_command, argc, argv, &v, &args, &n_args, &err);
     if (!rc) rc = ipw_limits_check(&o->limits, &err);
+    if (!rc) rc = ipw_script_options_servers(&o->script, &err);
+    if (!rc && o->script.servers && o->agent.untrusted)
+        rc = ipw_fail(&err, IPW_EINVAL, "--mcp: an --untrusted agent cannot use MCP servers");
     if (rc) {
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else if ((rc = ipw_run_watch_open(&watch, &v.watch, o->output.quiet, &err))) {

@@ -51,7 +51,8 @@ static int load_agent(struct run *run, struct ipw_err *err)
     const char *const *paths = ipw_script_paths(&run->o->script);
     int rc;
 
-    run->tools = ipw_tools_cut(&run->tools_text, o->tools);
+    run->tools = ipw_tools_with_servers(ipw_tools_cut(&run->tools_text, o->tools),
+                                        run->o->script.servers ? run->o->script.servers->n : 0);
     run->config = (struct ipw_agent_config){.max_turns = o->max_turns,
                                             .temperature = o->temperature,
                                             .seed = o->seed,
