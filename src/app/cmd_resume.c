@@ -23,7 +23,8 @@
 
 static bool of_one_session(const char *name)
 {
-    static const char *const names[] = {"resume", "rerun", "force", "output", "listen", NULL};
+    static const char *const names[] = {"resume", "rerun", "force", "output",
+                                        "listen", "otlp",  NULL};
     const char *const *n = names;
 
     while (*n && strcmp(*n, name)) n++;

@@ -312,12 +312,14 @@ static void print_notes(const struct run *run)
 static int finish(struct run *run, struct ipw_err *err)
 {
     struct ipw_manifest manifest = ipw_run_manifest(run);
+    const struct ipw_observer *o = run->observer;
     const struct ipw_finish finish = {.manifest = &manifest,
                                       .results = &run->results,
                                       .limits = &run->limits,
                                       .ending = &run->ending,
                                       .plan = &run->plan,
-                                      .dir = run->dir};
+                                      .dir = run->dir,
+                                      .helpers_cpu_ns = o && o->cpu_ns ? o->cpu_ns(o) : 0};
     int rc = ipw_finish(&finish, err);
 
     if (!rc && run->origin->finish)
