@@ -14,6 +14,7 @@
 #include "run/script_options.h"
 #include "run/sensor_options.h"
 #include "run/server_options.h"
+#include "run/shard.h"
 
 struct ipw_agent_options {
     const char *tools; /* names separated by commas; NULL: the agent's own */
@@ -26,6 +27,8 @@ struct ipw_agent_options {
 struct ipw_data_options {
     const char *dataset, *data_dir, *limit, *sample, *where, *ids;
     int64_t epochs, warmup;
+    const char *shard_text; /* --shard as it was given; `shard` is what it means */
+    struct ipw_shard shard;
 };
 
 struct ipw_resume_options {

@@ -92,6 +92,10 @@ static int open_data(struct run *run, struct ipw_err *err)
 
     if (!rc) rc = run->origin->open(run->origin, &run->cases, o, err);
     if (rc) return rc;
+    if (!ipw_dataset_count(run->cases)) {
+        run->nothing_left = true; /* a small dataset can leave a shard without a task */
+        return 0;
+    }
     ipw_plan_init(&run->plan, ipw_dataset_count(run->cases), o->data.warmup, o->data.epochs);
     run->origin->selection(run->origin, run->selection_sha256, run->cases);
     rc = check_same(run, false, err);

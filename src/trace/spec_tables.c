@@ -55,6 +55,7 @@ static const struct ipw_spec segment[] = {
     KEY("energy_note", TZ | OPT),
     KEY("forced", A),
     KEY("hardware", OZ),
+    KEY("host", OZ | OPT),
     OF("ledger", OZ | EACH, session_balance),
     KEY("not_quiet", TZ),
     KEY("note", TZ | OPT),
