@@ -67,25 +67,38 @@ local function load_tool(entry)
   return tool, text, about
 end
 
---- Opens tools by name, by path of a Lua file, or from a tool's table. Raises if a tool cannot be
---- opened. Where a run was given no --tools, a tool that needs what the run does not grant (a sandbox
---- for programs, the web) is left out, and a message says so. Give kit.schemas to llm.chat as `tools`;
+local function add(kit, schemas, tool, text, about, whole)
+  if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
+  local i = #kit.list + 1
+  kit.by_name[tool.name], kit.whole[tool.name] = tool, whole
+  kit.list[i], schemas[i], kit.about[i] = tool, text, about
+end
+
+--- All tools of an MCP server.
+local function add_server(kit, schemas, entry)
+  local list, server = require("ipw.mcp").open(entry, function(name) return kit.by_name[name] end)
+  kit.servers[#kit.servers + 1] = server
+  for _, one in ipairs(list) do add(kit, schemas, one.tool, one.schema, one.about, true) end
+end
+
+--- Opens tools by name, by path of a Lua file, or from a tool's table; "mcp:1" is all tools of the
+--- first server of --mcp. Raises if a tool cannot be opened. Where a run was given no --tools, a tool
+--- that needs what the run does not grant (a sandbox for programs, the web) is left out, and a message
+--- says so. Give kit.schemas to llm.chat as `tools`;
 --- it is read-only JSON, and tostring() shows it.
 ---@param list (string|table)[]
 ---@return ipw.Kit
 function tools.open(list)
-  local kit = setmetatable({ list = {}, by_name = {}, about = {}, whole = {} }, Kit)
+  local kit = setmetatable({ list = {}, by_name = {}, about = {}, whole = {}, servers = {} }, Kit)
   local schemas = {}
   for _, entry in ipairs(list or {}) do
-    local tool, text, about = load_tool(entry)
-    if not tool then goto continue end
-    local i = #kit.list + 1
-    if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
-    kit.by_name[tool.name] = tool
-    -- A tool that is a table is part of the agent, so it runs again in a replay.
-    kit.whole[tool.name] = type(entry) == "string"
-    kit.list[i], schemas[i], kit.about[i] = tool, text, about
-    ::continue::
+    if type(entry) == "string" and entry:find("^mcp:") then
+      add_server(kit, schemas, entry)
+    else
+      local tool, text, about = load_tool(entry)
+      -- A tool that is a table is part of the agent, so it runs again in a replay.
+      if tool then add(kit, schemas, tool, text, about, type(entry) == "string") end
+    end
   end
   kit.schemas = json.raw("[" .. table.concat(schemas, ",") .. "]")
   return kit
@@ -178,7 +191,12 @@ local function execute(kit, tool, name, args, timed)
     end
     args = decoded
   end
-  local checked, why = core.validate(tool.input, args)
+  local checked, why
+  if tool.free then -- the server checks them
+    checked, why = type(args) == "table" and args or nil, "expected a JSON object"
+  else
+    checked, why = core.validate(tool.input, args)
+  end
   if not checked then return "bad_arguments", ("error: %s"):format(why) end
   local ok, result, second, word = attempt(tool, checked, setmetatable({ tool = name }, context), timed)
   if not ok then
@@ -259,6 +277,13 @@ function Kit:call_all(calls)
   return out
 end
 
-function Kit:__close() self.by_name = {} end
+--- Closes the tools: the servers that they run on end. `local kit <close>` does it at the scope's end.
+function Kit:close()
+  self.by_name = {}
+  for _, server in ipairs(self.servers) do server:close() end
+  self.servers = {}
+end
+
+Kit.__close = Kit.close
 
 return tools

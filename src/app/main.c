@@ -31,6 +31,7 @@ static const struct {
     {"score", ipw_cmd_score, "score its answers again"},
     {"ledger", ipw_cmd_ledger, "compute its energy again and print the balance"},
     {"meter", ipw_cmd_meter, "compute its energy from a power meter's log"},
+    {"report", ipw_cmd_report, "show it as a page to look at, or in the terminal"},
     {"export", ipw_cmd_export, "write it for other programs, or without its texts"},
     {"validate", ipw_cmd_validate, "check its files"},
     {"repair", ipw_cmd_repair, "remove damaged lines from its files"},

@@ -312,12 +312,14 @@ static void print_notes(const struct run *run)
 static int finish(struct run *run, struct ipw_err *err)
 {
     struct ipw_manifest manifest = ipw_run_manifest(run);
+    const struct ipw_observer *o = run->observer;
     const struct ipw_finish finish = {.manifest = &manifest,
                                       .results = &run->results,
                                       .limits = &run->limits,
                                       .ending = &run->ending,
                                       .plan = &run->plan,
-                                      .dir = run->dir};
+                                      .dir = run->dir,
+                                      .helpers_cpu_ns = o && o->cpu_ns ? o->cpu_ns(o) : 0};
     int rc = ipw_finish(&finish, err);
 
     if (!rc && run->origin->finish)
@@ -491,7 +493,10 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
         if (!run.nothing_left)
             rc = run_all(&run, &err);
         else if (!o->output.quiet)
-            ipw_say("%s: every query is done, nothing is left to run", o->output.dir);
+            ipw_say(ipw_dataset_count(run.cases)
+                        ? "%s: every query is done, nothing is left to run"
+                        : "%s: no task belongs to this shard, nothing is to be run",
+                    o->output.dir);
     }
     if (!rc && run.ending.server_lost) rc = ipw_fail(&err, IPW_ENET, "%s", run.ending.lost_note);
     rc = close_dir(&run, rc, &err, &dir);
