@@ -88,13 +88,13 @@ int ipw_cmd_compare(int argc, char **argv)
         .name = "compare",
         .usage = "compare RUN_A RUN_B [--turns] [--json]",
         .about = "Compare two runs by query and turn: accuracy, energy, joules per token, time,\n"
-                 "tokens. Show which differences are significant (95 % interval), what the two\n"
-                 "were made with, and warn where that differs.",
+                 "tokens. Show which differences are significant (95 % interval). Show how each\n"
+                 "run was made, and warn if that differs.",
         .options = options,
-        .more = "Queries are paired by their id, turns by their place. Repeats of a query, and\n"
-                "the turns of one, are averaged first: each task counts once. A difference is\n"
+        .more = "Queries are paired by id, turns by position. The repeats of a task and the turns\n"
+                "of a query are averaged first, so each task counts once. A difference is\n"
                 "significant if its 95 % interval over tasks does not contain 0 (Student's t\n"
-                "below 20 tasks, bootstrap from 20 on); with fewer than 3 tasks no significance\n"
+                "below 20 tasks, bootstrap from 20 on). With fewer than 3 tasks no significance\n"
                 "is reported. Sensor bounds are the lowest and highest energy that the readings\n"
                 "allow.",
         .min_args = 2,
