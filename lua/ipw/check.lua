@@ -13,7 +13,7 @@ local fields = {
   agent   = { "name", "about", "defaults", "run" },
   dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "rule", "repo",
     "config", "split", "revision", "spec", "columns", "map", "rows", "gated", "judge", "files", "locate",
-    "fetch_line" },
+    "fetch_line", "program", "seconds" },
   model   = { "name", "about", "reply" },
   export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "wait", "after",
               "finish", "lines_only" },
