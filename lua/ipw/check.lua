@@ -9,13 +9,14 @@ local nearest = require("ipw.core.script").nearest
 local check = {}
 
 local fields = {
-  tool    = { "name", "about", "input", "run", "needs", "serial" },
+  tool    = { "name", "about", "input", "run", "needs", "serial", "seconds", "retries" },
   agent   = { "name", "about", "defaults", "run" },
   dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "rule", "repo",
     "config", "split", "revision", "spec", "columns", "map", "rows", "gated", "judge", "files", "locate",
     "fetch_line" },
   model   = { "name", "about", "reply" },
-  export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "after", "finish", "lines_only" },
+  export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "wait", "after",
+              "finish", "lines_only" },
 }
 local types = { "string", "number", "integer", "boolean", "array", "object" }
 local options = { "optional", "default", "enum", "min", "max", "items" }
@@ -158,6 +159,15 @@ function check.tool(tool)
     if tool.serial ~= nil and type(tool.serial) ~= "boolean" then
       add("serial", "serial: expected true or false")
     end
+    if tool.seconds ~= nil and (type(tool.seconds) ~= "number" or tool.seconds <= 0) then
+      add("seconds", "seconds: expected a number above 0")
+    end
+    if tool.retries ~= nil and (math.type(tool.retries) ~= "integer" or tool.retries < 0
+      or tool.retries > 5) then
+      add("retries", "retries: expected a whole number from 0 to 5")
+    elseif (tool.retries or 0) > 0 and tool.serial then
+      add("retries", "retries: a call that changes something (serial) cannot be repeated")
+    end
     if tool.needs ~= nil then
       if type(tool.needs) ~= "table" then
         add("needs", "needs: expected a list (" .. names(grants) .. ")")
@@ -262,7 +272,7 @@ function check.export(format)
     if format.input ~= nil then
       for _, p in ipairs(check.input(format.input)) do add(p.field, p.why, p.near) end
     end
-    for _, field in ipairs { "begin", "run", "after", "finish" } do
+    for _, field in ipairs { "begin", "run", "wait", "after", "finish" } do
       if format[field] ~= nil then needs_function(format, field, add, "(out, ...)") end
     end
     if not (format.lines_only or format.run or format.after) or format.query ~= nil then

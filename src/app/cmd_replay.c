@@ -283,6 +283,7 @@ int ipw_cmd_replay(int argc, char **argv)
                       near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     }
     if (!rc) rc = check_options(&o, argc, argv, &err);
+    if (!rc) rc = ipw_script_options_servers(&o.run.script, &err);
     if (rc) {
         code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else {

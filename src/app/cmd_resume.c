@@ -15,6 +15,7 @@
 #include "run/conceal.h"
 #include "run/resume/repair.h"
 #include "run/run.h"
+#include "run/shard.h"
 
 #define COMMAND_MAX (4 * IPW_MIB)
 #define HIDDEN      "***"
@@ -23,7 +24,8 @@
 
 static bool of_one_session(const char *name)
 {
-    static const char *const names[] = {"resume", "rerun", "force", "output", NULL};
+    static const char *const names[] = {"resume", "rerun", "force", "output",
+                                        "listen", "otlp",  NULL};
     const char *const *n = names;
 
     while (*n && strcmp(*n, name)) n++;
@@ -31,14 +33,17 @@ static bool of_one_session(const char *name)
 }
 
 /* A header's value is written only if it is the name of a variable.  Other options are written
- * without their secrets. */
+ * without their secrets.  A shard is written by its place, because another job resumes it. */
 static void put_value(struct ipw_jw *w, const struct ipw_opt *o, const char *value)
 {
     const char *colon = strchr(value, ':');
+    struct ipw_shard shard;
     char *text;
 
-    if (strcmp(o->name, "header") || !colon ||
-        strncmp(colon + 1 + strspn(colon + 1, " \t"), "env:", 4) == 0)
+    if (!strcmp(o->name, "shard") && !ipw_shard_parse(&shard, value, getenv, NULL))
+        text = ipw_asprintf("%lld/%lld", (long long)shard.index, (long long)shard.count);
+    else if (strcmp(o->name, "header") || !colon ||
+             strncmp(colon + 1 + strspn(colon + 1, " \t"), "env:", 4) == 0)
         text = ipw_conceal_copy(value);
     else
         text = ipw_asprintf("%.*s: " HIDDEN, (int)(colon - value), value);
@@ -110,8 +115,8 @@ static void release(struct args *args)
 }
 
 /* The saved words; options of the new command line replace them. */
-static int add_recorded(struct args *out, const struct ipw_json *args, const struct args *anew,
-                        struct args *names, struct ipw_err *err)
+static int add_saved(struct args *out, const struct ipw_json *args, const struct args *anew,
+                     struct args *names, struct ipw_err *err)
 {
     for (const struct ipw_json *a = ipw_json_first(args); a; a = ipw_json_next(a)) {
         const char *word = ipw_json_str(a, ""), *value = NULL;
@@ -174,7 +179,7 @@ static int read_command(struct args *out, const char *run, int argc, char **argv
     if (!rc) rc = ipw_json_need_obj(&command, manifest, "command", "", err);
     if (!rc) rc = ipw_json_need_arr(&args, command, "args", "command", err);
     if (!rc) rc = ipw_json_need_str(&cwd, command, "cwd", "command", err);
-    if (!rc) rc = add_recorded(out, args, &anew, &names, err);
+    if (!rc) rc = add_saved(out, args, &anew, &names, err);
     if (!rc) add_found(out, ipw_json_get(manifest, "config"), &anew, &names);
     if (!rc && chdir(cwd) < 0)
         rc = ipw_fail_errno(err, errno, "%s: the run was begun in this folder", cwd);

@@ -5,8 +5,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "run/run.h"
+#include "telemetry/run_watch.h"
 
-#define AT(field) offsetof(struct ipw_run_options, field)
+struct values {
+    struct ipw_run_options run;
+    struct ipw_watch_options watch;
+};
+#define AT(field) offsetof(struct values, run.field)
 
 /* clang-format off */
 static const struct ipw_opt options[] = {
@@ -17,10 +22,11 @@ static const struct ipw_opt options[] = {
     {"where", 0, IPW_OPT_STR, AT(data.where), "EXPR", "run tasks that match, such as 'level == 2'"},
     {"ids", 0, IPW_OPT_STR, AT(data.ids), "FILE", "run the tasks whose ids the file lists, one per line"},
     {"sample", 0, IPW_OPT_STR, AT(data.sample), "N[:SEED]", "run N tasks drawn by chance (default seed: 0)"},
+    {"shard", 0, IPW_OPT_STR, AT(data.shard_text), "I/N|auto", "run part I (from 0) of N; see docs/shards.md"},
     {"epochs", 0, IPW_OPT_INT, AT(data.epochs), "N", "run each task N times (default: 1)", 1, 100000},
     {"warmup", 0, IPW_OPT_INT, AT(data.warmup), "N", "run N queries first, not counted (default: 0)", 0, 100000},
     {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N", "queries in flight (default: 1)", 1, 100000},
-    {"tools", 0, IPW_OPT_STR, AT(agent.tools), "A,B,...", "tools to use instead of the agent's: names or files"},
+    {"tools", 0, IPW_OPT_STR, AT(agent.tools), "A,B,...", "tools to use instead of the agent's; +: and those"},
     {"max-turns", 0, IPW_OPT_INT, AT(agent.max_turns), "N", "turns per query (default: the agent's)", 1, 100000},
     {"Model and server", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"model", 'm', IPW_OPT_STR, AT(server.model), "NAME", "model name; demo is built in"},
@@ -57,6 +63,7 @@ static const struct ipw_opt options[] = {
     {"force", 0, IPW_OPT_FLAG, AT(resume.force), NULL, "resume: accept a changed configuration"},
     {"sync", 0, IPW_OPT_STR, AT(output.sync), "WHEN", "flush to disk: query (default), run or off"},
     {"grace", 0, IPW_OPT_DURATION, AT(grace_ns), "TIME", "time to finish turns after Ctrl-C (default: 30s)"},
+    {"", 0, IPW_OPT_BLOCK, offsetof(struct values, watch), NULL, NULL, .rows = ipw_watch_option_rows},
     {"no-content", 0, IPW_OPT_FLAG, AT(output.no_content), NULL, "store filler of equal length instead of texts"},
     {"json", 0, IPW_OPT_FLAG, AT(output.json), NULL, "print the summary as one JSON object"},
     {"quiet", 'q', IPW_OPT_FLAG, AT(output.quiet), NULL, "hide progress and notices"},
@@ -88,29 +95,57 @@ void ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code)
     free(end->go_on);
 }
 
+/* --shard, and the folder of the shard, which the caller frees. */
+static int choose_shard(struct ipw_run_options *o, char **folder, struct ipw_err *err)
+{
+    struct ipw_shard *shard = &o->data.shard;
+    int rc = ipw_shard_parse(shard, o->data.shard_text, getenv, err);
+
+    if (rc || !shard->count) return rc;
+    if (!o->output.dir)
+        return ipw_fail(err, IPW_EINVAL,
+                        "--shard: name the run with --output NAME; its shards go to NAME.shards/");
+    rc = ipw_shard_folder(folder, shard, o->output.dir, err);
+    o->output.dir = *folder;
+    if (!rc && shard->taken[0] && !o->output.quiet)
+        ipw_say("shard %lld of %lld, counted from 0: %s", (long long)shard->index,
+                (long long)shard->count, shard->taken);
+    return rc;
+}
+
 int ipw_cmd_run(int argc, char **argv)
 {
     struct ipw_dataset_origin origin;
     struct ipw_run_end end = {0};
-    struct ipw_run_options o;
+    struct values v = {.watch = {.listen = NULL}};
+    struct ipw_run_options *o = &v.run;
+    struct ipw_run_watch *watch = NULL;
     struct ipw_err err = {0};
-    char **args;
+    char **args, *folder = NULL;
     int n_args, exit_code, rc;
 
-    ipw_run_options_init(&o);
-    rc = ipw_options_parse(&ipw_run_command, argc, argv, &o, &args, &n_args, &err);
-    if (!rc) rc = ipw_limits_check(&o.limits, &err);
+    ipw_run_options_init(o);
+    rc = ipw_options_parse(&ipw_run_command, argc, argv, &v, &args, &n_args, &err);
+    if (!rc) rc = ipw_limits_check(&o->limits, &err);
+    if (!rc) rc = ipw_script_options_servers(&o->script, &err);
+    if (!rc && o->script.servers && o->agent.untrusted)
+        rc = ipw_fail(&err, IPW_EINVAL, "--mcp: an --untrusted agent cannot use MCP servers");
+    if (!rc) rc = choose_shard(o, &folder, &err);
     if (rc) {
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    } else if ((rc = ipw_run_watch_open(&watch, &v.watch, o->output.quiet, &err))) {
+        exit_code = ipw_exit_with(&err, rc == IPW_EINVAL ? IPW_EXIT_USAGE : IPW_EXIT_FAILED);
     } else {
         ipw_dataset_origin_init(&origin);
-        exit_code = ipw_run_start(&o, args[0], ipw_cmd_run_json(&ipw_run_command, argc, argv),
-                                  &origin.origin, &end);
+        exit_code = ipw_run_start(o, args[0], ipw_cmd_run_json(&ipw_run_command, argc, argv),
+                                  &origin.origin, ipw_run_watch_observer(watch), &end);
+        ipw_run_watch_close(watch);
         ipw_cmd_run_tell_end(&end, exit_code);
     }
-    ipw_script_options_release(&o.script);
-    free(o.server.net.base_urls.items);
-    free(o.server.net.headers.items);
-    free(o.sensors.telemetry.items);
+    free(folder);
+    ipw_script_options_release(&o->script);
+    free(o->server.net.base_urls.items);
+    free(o->server.net.headers.items);
+    free(o->sensors.telemetry.items);
     return exit_code;
 }

@@ -79,8 +79,8 @@ static void fill_end(struct ipw_session_end *end, const struct ipw_finish *f)
     int64_t sampler_ns = sensors->sampler ? ipw_sampler_cpu_ns(sensors->sampler) : 0;
 
     end->end = status_of(f);
-    end->runner_cpu_s =
-        ipw_ns_to_s(ipw_cpu_self_ns() - f->manifest->session->cpu_start_ns - sampler_ns);
+    end->runner_cpu_s = ipw_ns_to_s(ipw_cpu_self_ns() - f->manifest->session->cpu_start_ns -
+                                    sampler_ns + f->helpers_cpu_ns);
     end->sampler_cpu_s = ipw_ns_to_s(sampler_ns);
     end->own_joules = ipw_sensors_own_joules(sensors, end->runner_cpu_s + end->sampler_cpu_s);
 }

@@ -17,6 +17,7 @@ struct ipw_finish { /* all borrowed */
     const struct ipw_ending *ending;
     const struct ipw_plan *plan;
     struct ipw_rundir *dir;
+    int64_t helpers_cpu_ns; /* CPU time of processes that watch the run */
 };
 int ipw_finish(const struct ipw_finish *f, struct ipw_err *err);
 
