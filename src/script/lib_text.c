@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/html.h"
 #include "script/lib.h"
 #include "script/value.h"
@@ -95,10 +96,27 @@ static int text_find(lua_State *L)
     return 3;
 }
 
+/* printable(text, columns): harmless on a terminal, on one line, and cut to fewer columns (0: not
+ * cut). [-2, +1, e] */
+static int text_printable(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+    lua_Integer columns = luaL_optinteger(L, 2, 0);
+    struct ipw_buf *out = push_buf(L);
+
+    ipw_text_printable(out, text, n, columns > 0 ? (size_t)columns : 0);
+    lua_pushlstring(L, ipw_buf_str(out), out->len);
+    ipw_buf_release(out);
+    return 1;
+}
+
 int ipw_lib_text(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"from_html", text_from_html}, {"find", text_find}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"from_html", text_from_html},
+                                         {"find", text_find},
+                                         {"printable", text_printable},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;
