@@ -174,6 +174,7 @@ void ipw_query_energy_fill(struct ipw_query_trace *trace, const struct ipw_ledge
     edges[0] = trace->start_ns;
     for (size_t i = 0; i < n; i++) edges[i + 1] = trace->turns[i].start_ns;
     edges[n + 1] = trace->end_ns;
+    ipw_ledger_remember(ledger, true);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         struct column c = {{query, (enum ipw_domain)d, .device = IPW_LEDGER_ALL}, IPW_LEDGER_ALL};
 
@@ -190,6 +191,7 @@ void ipw_query_energy_fill(struct ipw_query_trace *trace, const struct ipw_ledge
         fill_column(trace, ledger, &c, edges, parts);
     }
     ipw_query_energy_accounts(trace, ledger, query);
+    ipw_ledger_remember(ledger, false);
     free(edges);
     free(parts);
 }

@@ -60,7 +60,7 @@ void ipw_run_sampled(void *ud)
     ipw_sensors_drain(&run->sensors);
     ipw_run_limits_samples(&run->limits);
     tell_energy(run);
-    if (run->dir) ipw_booking_look(&run->booking);
+    if (run->dir) ipw_finished_queries_check(&run->finished);
 }
 
 static void servers_lost(void *ud, const char *why)
@@ -72,15 +72,15 @@ static void servers_lost(void *ud, const char *why)
 }
 
 static void line_written(void *ud, const struct ipw_query_trace *trace,
-                         const struct ipw_query_record *record)
+                         const struct ipw_query_details *details)
 {
     struct run *run = ud;
 
-    ipw_progress_query(run->progress, trace, record);
+    ipw_progress_query(run->progress, trace, details);
     ipw_durable_wrote(&run->durable, trace->id);
 }
 
-static void booked(void *ud)
+static void queries_left(void *ud)
 {
     struct run *run = ud;
 
@@ -178,10 +178,8 @@ static int join_parts(struct run *run, struct ipw_err *err)
                                              .ud = run};
     run->ground = (struct ipw_query_ground){.loop = run->loop,
                                             .llm = run->connection.llm,
-                                            .web = run->web,
                                             .model = run->connection.model,
                                             .agent = &o->agent,
-                                            .script = &o->script,
                                             .info = &run->agent,
                                             .config = &run->config,
                                             .cases = run->cases,
@@ -195,17 +193,20 @@ static int join_parts(struct run *run, struct ipw_err *err)
                                                       .observer = run->observer},
                                             .over = query_over,
                                             .ud = run};
-    run->booking = (struct ipw_booking){.loop = run->loop,
-                                        .dir = run->dir,
-                                        .sensors = &run->sensors,
-                                        .session = &run->session,
-                                        .ending = &run->ending,
-                                        .results = &run->results,
-                                        .model = run->connection.model,
-                                        .wrote = line_written,
-                                        .booked = booked,
-                                        .failed = failed,
-                                        .ud = run};
+    ipw_run_grants(&run->ground.grants, o);
+    run->ground.grants.web = run->web;
+    run->ground.grants.may_fetch = run->web != NULL;
+    run->finished = (struct ipw_finished_queries){.loop = run->loop,
+                                                  .dir = run->dir,
+                                                  .sensors = &run->sensors,
+                                                  .session = &run->session,
+                                                  .ending = &run->ending,
+                                                  .results = &run->results,
+                                                  .model = run->connection.model,
+                                                  .wrote = line_written,
+                                                  .left = queries_left,
+                                                  .failed = failed,
+                                                  .ud = run};
     run->durable = (struct ipw_durable){.policy = run->durable.policy,
                                         .loop = run->loop,
                                         .dir = run->dir,
@@ -217,7 +218,7 @@ static int join_parts(struct run *run, struct ipw_err *err)
     run->schedule = (struct ipw_schedule){.loop = run->loop,
                                           .ground = &run->ground,
                                           .plan = &run->plan,
-                                          .booking = &run->booking,
+                                          .finished = &run->finished,
                                           .durable = &run->durable,
                                           .ending = &run->ending,
                                           .grace_ns = o->grace_ns,

@@ -1,10 +1,11 @@
-/* run/run.h: one run of an agent over the queries of an origin, from its options to its exit code.
+/* run/run.h: one run of an agent over the queries of an origin, from its options to its exit
+ * code.
  *
  * Everything happens in the loop's thread; the sampler has threads of its own behind
  * energy/sampler.h. The parts of a run are structs with a header each (plan, schedule, query,
- * sinks, booking, durable, limit_actions, connect, server_watch, sensors, manifest, finish, and
- * resume/).  Only run.c knows all of them; it gives each what it uses, and answers their
- * reports. */
+ * sinks, finished_queries, durable, limit_actions, connect, server_watch, sensors, manifest,
+ * finish, and resume/).  Only run.c knows all of them; it gives each what it uses, and answers
+ * their reports. */
 #ifndef IPW_RUN_RUN_H
 #define IPW_RUN_RUN_H
 

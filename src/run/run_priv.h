@@ -45,7 +45,7 @@ struct run {
     struct ipw_plan plan;
     struct ipw_query_ground ground;
     struct ipw_schedule schedule;
-    struct ipw_booking booking;
+    struct ipw_finished_queries finished;
     struct ipw_durable durable;
     struct ipw_results results;
     struct ipw_ending ending;
