@@ -76,7 +76,7 @@ score.rules = nil
 --- names.
 function score.named(name) end
 
---- Answers that need a judge model are not scored.
-function score.judge() end
+--- By a judge model's verdict, which the record of a saved run has; until it was asked, not scored.
+function score.judge(_, record) end
 
 return score

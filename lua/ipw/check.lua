@@ -9,7 +9,7 @@ local nearest = require("ipw.core.script").nearest
 local check = {}
 
 local fields = {
-  tool    = { "name", "about", "input", "run", "needs", "serial" },
+  tool    = { "name", "about", "input", "run", "needs", "serial", "seconds", "retries" },
   agent   = { "name", "about", "defaults", "run" },
   dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "rule", "repo",
     "config", "split", "revision", "spec", "columns", "map", "rows", "gated", "judge", "files", "locate",
@@ -157,6 +157,15 @@ function check.tool(tool)
     end
     if tool.serial ~= nil and type(tool.serial) ~= "boolean" then
       add("serial", "serial: expected true or false")
+    end
+    if tool.seconds ~= nil and (type(tool.seconds) ~= "number" or tool.seconds <= 0) then
+      add("seconds", "seconds: expected a number above 0")
+    end
+    if tool.retries ~= nil and (math.type(tool.retries) ~= "integer" or tool.retries < 0
+      or tool.retries > 5) then
+      add("retries", "retries: expected a whole number from 0 to 5")
+    elseif (tool.retries or 0) > 0 and tool.serial then
+      add("retries", "retries: a call that changes something (serial) cannot be repeated")
     end
     if tool.needs ~= nil then
       if type(tool.needs) ~= "table" then

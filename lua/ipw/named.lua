@@ -11,7 +11,7 @@
 -- `map` makes a record of ipw.dataset from a row, or nil to leave it out.  Columns that it names neither
 -- in the record nor in `metadata` go to the files of a run (record.columns) and to no agent.  Other
 -- fields: rows (in place of files), gated (true: its terms have to be accepted), judge (what a judge model
--- would have to decide), prompt, extract, score, files(paths) (which of the dataset's files it needs, for fetch).
+-- is told: ipw.judge_forms), prompt, extract, score, files(paths) (which of the dataset's files it needs, for fetch).
 
 local core    = require "ipw.core.data"
 local dataset = require "ipw.dataset"

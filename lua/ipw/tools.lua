@@ -4,9 +4,10 @@
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
---- A tool is a Lua file that returns { name, about, input, run, needs }. Its run(args, ctx) returns
---- text (or a table, sent as JSON); or nil and a reason, which the model reads. Arguments are checked
---- against `input` before the call. Every call is a span in the trace.
+--- A tool is a Lua file that returns { name, about, input, run, needs, serial, seconds, retries }. Its
+--- run(args, ctx) returns text (or a table, sent as JSON); or nil and a reason, which the model reads.
+--- Arguments are checked against `input` before the call. Every call is a span in the trace. Of a long
+--- result the model reads 64 KiB: head and tail, with the number of missing bytes between.
 local core = require "ipw.core.tool"
 local json = require "ipw.core.json"
 
@@ -19,11 +20,17 @@ Kit.__index = Kit
 --- remark.
 local MAX_RESULT_BYTES <const> = 64 * 1024
 
-local function check_grants(tool)
+--- What the tool needs and the run does not grant, and how to grant it; nothing if all is granted.
+local function lacks(tool)
   for _, need in ipairs(tool.needs or {}) do
     local ok, how = core.granted(need)
-    if not ok then error(("tool '%s' needs '%s': %s"):format(tool.name, need, how), 0) end
+    if not ok then return need, how end
   end
+end
+
+local function check_grants(tool)
+  local need, how = lacks(tool)
+  if need then error(("tool '%s' needs '%s': %s"):format(tool.name, need, how), 0) end
 end
 
 --- A tool whose file is loaded when one of its fields is first read, mostly when the tool is called.
@@ -39,7 +46,8 @@ local function lazy(path, name)
   end })
 end
 
---- The tool, its schema as JSON text, its description.
+--- The tool, its schema as JSON text, its description; nothing if the run goes without it: a tool of
+--- the agent's own choice that needs what the run does not grant.
 local function load_tool(entry)
   if type(entry) == "table" then
     local tool, text, about = require "ipw.declare"(entry, "tools.open")
@@ -52,25 +60,32 @@ local function load_tool(entry)
   if name then return lazy(path, name), text, about end
   local tool
   tool, text, about = require "ipw.declare"(core.load(path), path)
+  local need, how = lacks(tool)
+  if need and core.leave_out(tool.name, how) then return end
   check_grants(tool)
   core.keep(path, tool.name, text, about)
   return tool, text, about
 end
 
 --- Opens tools by name, by path of a Lua file, or from a tool's table. Raises if a tool cannot be
---- opened. Give kit.schemas to llm.chat as `tools`; it is read-only JSON, and tostring() shows it.
+--- opened. Where a run was given no --tools, a tool that needs what the run does not grant (a sandbox
+--- for programs, the web) is left out, and a message says so. Give kit.schemas to llm.chat as `tools`;
+--- it is read-only JSON, and tostring() shows it.
 ---@param list (string|table)[]
 ---@return ipw.Kit
 function tools.open(list)
   local kit = setmetatable({ list = {}, by_name = {}, about = {}, whole = {} }, Kit)
   local schemas = {}
-  for i, entry in ipairs(list or {}) do
+  for _, entry in ipairs(list or {}) do
     local tool, text, about = load_tool(entry)
+    if not tool then goto continue end
+    local i = #kit.list + 1
     if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
     kit.by_name[tool.name] = tool
     -- A tool that is a table is part of the agent, so it runs again in a replay.
     kit.whole[tool.name] = type(entry) == "string"
     kit.list[i], schemas[i], kit.about[i] = tool, text, about
+    ::continue::
   end
   kit.schemas = json.raw("[" .. table.concat(schemas, ",") .. "]")
   return kit
@@ -90,9 +105,7 @@ end
 
 local function bounded(text)
   if #text <= MAX_RESULT_BYTES then return text end
-  local head, tail = MAX_RESULT_BYTES * 3 // 4, MAX_RESULT_BYTES // 4
-  return ("%s\n[... %d bytes left out ...]\n%s"):format(text:sub(1, head),
-    #text - head - tail, text:sub(-tail))
+  return require "ipw.clip"(text, MAX_RESULT_BYTES)
 end
 
 local function as_text(value)
@@ -111,8 +124,48 @@ local context = { __index = function(_, key)
   if key == "workdir" then return require("ipw.core.fs").workspace() end
 end }
 
+local RETRY_SECONDS <const> = 1 -- before the first repetition; twice as long before each later one
+
+local function cancelled(err) return type(err) == "table" and err.code == "cancelled" end
+
+--- The results of fn() as a table; or nil after that time, at which fn is cancelled.
+local function within(seconds, fn)
+  local run, first = require "ipw.core.run", nil
+  local over = {}
+  local _, err = pcall(run.map, { fn, function() run.sleep(seconds) end }, function(branch, i)
+    local got = table.pack(branch())
+    first = first or (i == 1 and got or {})
+    error(over) -- ends the other branch
+  end)
+  if err ~= over then error(err, 0) end
+  return first.n and first or nil
+end
+
+--- One try: as pcall(tool.run, ...), and a word if the time is over.
+local function try(tool, args, ctx, timed)
+  if not (timed and tool.seconds) then return pcall(tool.run, args, ctx) end
+  local got = within(tool.seconds, function() return pcall(tool.run, args, ctx) end)
+  if not got then return true, nil, ("no result within %g s"):format(tool.seconds), false, "timeout" end
+  return table.unpack(got, 1, 4)
+end
+
+--- The results of the call's last try.
+local function attempt(tool, args, ctx, timed)
+  local run, pause = require "ipw.core.run", RETRY_SECONDS
+  for left = tool.retries or 0, 0, -1 do
+    local ok, result, why, again, word = try(tool, args, ctx, timed)
+    if not ok then again = type(result) == "table" and result.retryable end
+    if not again or left == 0 or (ok and result ~= nil) or cancelled(result) then
+      return ok, result, why, word
+    end
+    run.log(("tool '%s' is called again: %s"):format(tool.name, reason(ok and why or result)))
+    run.sleep(pause)
+    pause = pause * 2
+  end
+end
+
 --- Runs the tool. Returns the outcome's word, the text, and the final answer or nil.
-local function execute(kit, tool, name, args)
+local function execute(kit, tool, name, args, timed)
   if not tool then
     return "unknown_tool",
       ("error: there is no tool '%s'; the tools are: %s"):format(name, kit:names())
@@ -127,14 +180,14 @@ local function execute(kit, tool, name, args)
   end
   local checked, why = core.validate(tool.input, args)
   if not checked then return "bad_arguments", ("error: %s"):format(why) end
-  local ok, result, second = pcall(tool.run, checked, setmetatable({ tool = name }, context))
+  local ok, result, second, word = attempt(tool, checked, setmetatable({ tool = name }, context), timed)
   if not ok then
-    if type(result) == "table" and result.code == "cancelled" then error(result, 0) end
+    if cancelled(result) then error(result, 0) end
     require("ipw.core.run").log(("tool '%s' raised: %s"):format(name, reason(result)))
     return "raised", ("error: the tool failed: %s"):format(reason(result))
   end
   if result == nil then
-    return second == "timeout" and "timeout" or "error",
+    return word or "error",
       ("error: %s"):format(second and reason(second) or "the tool gave no result")
   end
   if type(result) == "table" and result.final ~= nil then
@@ -160,7 +213,7 @@ function Kit:invoke(name, args, call_id)
   local outcome, text, final
   if whole then outcome, text, final = core.answer(span) end
   if not outcome then
-    outcome, text, final = execute(self, self.by_name[name], name, args)
+    outcome, text, final = execute(self, self.by_name[name], name, args, whole)
     text, final = core.clean(text), final and core.clean(final)
   end
   core.finish(span, name, call_id, outcome == "ok", outcome, text, final ~= nil, whole)

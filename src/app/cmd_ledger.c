@@ -40,7 +40,7 @@ static int take_query(void *ud, const struct ipw_recompute_query *query, struct 
 {
     struct job *j = ud;
     const struct ipw_recompute_segment *segment = j->redone.segments[j->redone.n_segments - 1];
-    struct ipw_query_record unknown = {.is_resolved = -1, .cost_usd = NAN};
+    struct ipw_query_details unknown = {.is_resolved = -1, .cost_usd = NAN};
     struct ipw_query_loaded was = {0};
     struct ipw_buf what = IPW_BUF(4096);
     enum ipw_check_verdict verdict = IPW_CHECK_SAME;
@@ -55,7 +55,7 @@ static int take_query(void *ud, const struct ipw_recompute_query *query, struct 
 
         q.cut |= verdict == IPW_CHECK_UNWRITTEN; /* an earlier attempt, which will run again */
         if (j->share) verdict = IPW_CHECK_SAME;  /* other values were requested */
-        ipw_ledger_report_add(&j->report, &q, known ? &was.record : &unknown, known ? &was : NULL,
+        ipw_ledger_report_add(&j->report, &q, known ? &was.details : &unknown, known ? &was : NULL,
                               verdict == IPW_CHECK_DIFFERS || verdict == IPW_CHECK_MISSING);
         j->report.n_near += verdict == IPW_CHECK_NEAR;
         j->report.n_differs += verdict == IPW_CHECK_DIFFERS;

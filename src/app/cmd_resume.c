@@ -23,7 +23,7 @@
 
 static bool of_one_session(const char *name)
 {
-    static const char *const names[] = {"resume", "rerun", "force", "output", NULL};
+    static const char *const names[] = {"resume", "rerun", "force", "output", "listen", NULL};
     const char *const *n = names;
 
     while (*n && strcmp(*n, name)) n++;
@@ -110,8 +110,8 @@ static void release(struct args *args)
 }
 
 /* The saved words; options of the new command line replace them. */
-static int add_recorded(struct args *out, const struct ipw_json *args, const struct args *anew,
-                        struct args *names, struct ipw_err *err)
+static int add_saved(struct args *out, const struct ipw_json *args, const struct args *anew,
+                     struct args *names, struct ipw_err *err)
 {
     for (const struct ipw_json *a = ipw_json_first(args); a; a = ipw_json_next(a)) {
         const char *word = ipw_json_str(a, ""), *value = NULL;
@@ -174,7 +174,7 @@ static int read_command(struct args *out, const char *run, int argc, char **argv
     if (!rc) rc = ipw_json_need_obj(&command, manifest, "command", "", err);
     if (!rc) rc = ipw_json_need_arr(&args, command, "args", "command", err);
     if (!rc) rc = ipw_json_need_str(&cwd, command, "cwd", "command", err);
-    if (!rc) rc = add_recorded(out, args, &anew, &names, err);
+    if (!rc) rc = add_saved(out, args, &anew, &names, err);
     if (!rc) add_found(out, ipw_json_get(manifest, "config"), &anew, &names);
     if (!rc && chdir(cwd) < 0)
         rc = ipw_fail_errno(err, errno, "%s: the run was begun in this folder", cwd);

@@ -5,8 +5,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "run/run.h"
+#include "telemetry/run_watch.h"
 
-#define AT(field) offsetof(struct ipw_run_options, field)
+struct values {
+    struct ipw_run_options run;
+    struct ipw_watch_options watch;
+};
+#define AT(field) offsetof(struct values, run.field)
 
 /* clang-format off */
 static const struct ipw_opt options[] = {
@@ -57,6 +62,7 @@ static const struct ipw_opt options[] = {
     {"force", 0, IPW_OPT_FLAG, AT(resume.force), NULL, "resume: accept a changed configuration"},
     {"sync", 0, IPW_OPT_STR, AT(output.sync), "WHEN", "flush to disk: query (default), run or off"},
     {"grace", 0, IPW_OPT_DURATION, AT(grace_ns), "TIME", "time to finish turns after Ctrl-C (default: 30s)"},
+    {"", 0, IPW_OPT_BLOCK, offsetof(struct values, watch), NULL, NULL, .rows = ipw_watch_option_rows},
     {"no-content", 0, IPW_OPT_FLAG, AT(output.no_content), NULL, "store filler of equal length instead of texts"},
     {"json", 0, IPW_OPT_FLAG, AT(output.json), NULL, "print the summary as one JSON object"},
     {"quiet", 'q', IPW_OPT_FLAG, AT(output.quiet), NULL, "hide progress and notices"},
@@ -92,25 +98,30 @@ int ipw_cmd_run(int argc, char **argv)
 {
     struct ipw_dataset_origin origin;
     struct ipw_run_end end = {0};
-    struct ipw_run_options o;
+    struct values v = {.watch = {.listen = NULL}};
+    struct ipw_run_options *o = &v.run;
+    struct ipw_run_watch *watch = NULL;
     struct ipw_err err = {0};
     char **args;
     int n_args, exit_code, rc;
 
-    ipw_run_options_init(&o);
-    rc = ipw_options_parse(&ipw_run_command, argc, argv, &o, &args, &n_args, &err);
-    if (!rc) rc = ipw_limits_check(&o.limits, &err);
+    ipw_run_options_init(o);
+    rc = ipw_options_parse(&ipw_run_command, argc, argv, &v, &args, &n_args, &err);
+    if (!rc) rc = ipw_limits_check(&o->limits, &err);
     if (rc) {
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    } else if ((rc = ipw_run_watch_open(&watch, &v.watch, o->output.quiet, &err))) {
+        exit_code = ipw_exit_with(&err, rc == IPW_EINVAL ? IPW_EXIT_USAGE : IPW_EXIT_FAILED);
     } else {
         ipw_dataset_origin_init(&origin);
-        exit_code = ipw_run_start(&o, args[0], ipw_cmd_run_json(&ipw_run_command, argc, argv),
-                                  &origin.origin, &end);
+        exit_code = ipw_run_start(o, args[0], ipw_cmd_run_json(&ipw_run_command, argc, argv),
+                                  &origin.origin, ipw_run_watch_observer(watch), &end);
+        ipw_run_watch_close(watch);
         ipw_cmd_run_tell_end(&end, exit_code);
     }
-    ipw_script_options_release(&o.script);
-    free(o.server.net.base_urls.items);
-    free(o.server.net.headers.items);
-    free(o.sensors.telemetry.items);
+    ipw_script_options_release(&o->script);
+    free(o->server.net.base_urls.items);
+    free(o->server.net.headers.items);
+    free(o->sensors.telemetry.items);
     return exit_code;
 }

@@ -72,10 +72,10 @@ static void put_line(struct job *j, const struct ipw_query_loaded *q, const stru
     ipw_jw_obj(&w);
     ipw_jw_kstr(&w, "answer", s->answer.len ? ipw_buf_str(&s->answer) : NULL);
     ipw_jw_kstr(&w, "answer_source", s->source);
-    ipw_jw_kstr(&w, "answer_was", q->record.answer);
-    ipw_jw_kint(&w, "epoch", q->record.epoch);
+    ipw_jw_kstr(&w, "answer_was", q->details.answer);
+    ipw_jw_kint(&w, "epoch", q->details.epoch);
     put_resolved(&w, "is_resolved", s->resolved);
-    put_resolved(&w, "is_resolved_was", q->record.is_resolved);
+    put_resolved(&w, "is_resolved_was", q->details.is_resolved);
     ipw_jw_kstr(&w, "query_id", q->trace.id);
     ipw_jw_kint(&w, "query_index", q->trace.index);
     ipw_jw_kstr(&w, "reason", s->reason[0] ? s->reason : NULL);
@@ -93,19 +93,19 @@ static void put_flip_json(struct ipw_buf *out, const struct ipw_query_loaded *q,
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     ipw_jw_kstr(&w, "answer", s->answer.len ? ipw_buf_str(&s->answer) : NULL);
-    ipw_jw_kstr(&w, "answer_was", q->record.answer);
-    ipw_jw_kint(&w, "epoch", q->record.epoch);
+    ipw_jw_kstr(&w, "answer_was", q->details.answer);
+    ipw_jw_kint(&w, "epoch", q->details.epoch);
     put_resolved(&w, "is_resolved", s->resolved);
-    put_resolved(&w, "is_resolved_was", q->record.is_resolved);
+    put_resolved(&w, "is_resolved_was", q->details.is_resolved);
     ipw_jw_kstr(&w, "query_id", q->trace.id);
     ipw_jw_obj_end(&w);
 }
 
 static void put_change(struct job *j, const struct ipw_query_loaded *q, const struct ipw_score *s)
 {
-    const char *was = q->record.answer ? q->record.answer : "(none)";
+    const char *was = q->details.answer ? q->details.answer : "(none)";
     const char *now = s->answer.len ? ipw_buf_str(&s->answer) : "(none)";
-    bool flipped = s->resolved != q->record.is_resolved;
+    bool flipped = s->resolved != q->details.is_resolved;
     struct ipw_buf *out = flipped ? &j->flips : &j->reworded;
 
     j->n_changed++;
@@ -117,8 +117,8 @@ static void put_change(struct job *j, const struct ipw_query_loaded *q, const st
     }
     ipw_buf_addc(out, ' ');
     ipw_text_printable(out, q->trace.id, strlen(q->trace.id), 24);
-    if (q->record.epoch) ipw_buf_addf(out, " (epoch %d)", q->record.epoch);
-    ipw_buf_addf(out, "  %s -> %s  ", word(q->record.is_resolved), word(s->resolved));
+    if (q->details.epoch) ipw_buf_addf(out, " (epoch %d)", q->details.epoch);
+    ipw_buf_addf(out, "  %s -> %s  ", word(q->details.is_resolved), word(s->resolved));
     ipw_text_printable(out, was, strlen(was), 30);
     if (strcmp(was, now)) {
         ipw_buf_adds(out, " -> ");
@@ -177,7 +177,7 @@ static int open_scorer(struct job *j, const struct ipw_query_loaded *first, stru
                                           .paths = ipw_script_paths(&j->o->script)};
     int rc;
 
-    j->saved = !j->o->dataset && first->record.reference;
+    j->saved = !j->o->dataset && first->details.reference;
     options.scorer_only = j->saved;
     if (j->saved && file) options.dataset = file;
     j->code = options.dataset || filler ? IPW_EXIT_INPUT : IPW_EXIT_USAGE;
@@ -197,7 +197,7 @@ static int open_scorer(struct job *j, const struct ipw_query_loaded *first, stru
 /* Scores the query by its own trace, or by the dataset's task of its id; false: that is missing. */
 static bool score_query(struct job *j, const struct ipw_query_loaded *q, struct ipw_score *out)
 {
-    const struct ipw_query_record *r = &q->record;
+    const struct ipw_query_details *r = &q->details;
     const struct ipw_saved_case saved = {q->trace.id, r->query_text, r->reference_answer,
                                          r->subject,  r->metadata,   r->reference};
     const char *response = q->trace.completed ? r->response_text : NULL;
@@ -228,11 +228,11 @@ static int take(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     }
     if (!q->trace.completed && score.resolved < 0 && !score.reason[0])
         snprintf(score.reason, sizeof score.reason, "%s", q->trace.outcome ? q->trace.outcome : "");
-    j->was[slot(q->record.is_resolved)]++;
+    j->was[slot(q->details.is_resolved)]++;
     j->now[slot(score.resolved)]++;
     put_line(j, q, &score);
-    if (score.resolved != q->record.is_resolved ||
-        strcmp(ipw_buf_str(&score.answer), q->record.answer ? q->record.answer : ""))
+    if (score.resolved != q->details.is_resolved ||
+        strcmp(ipw_buf_str(&score.answer), q->details.answer ? q->details.answer : ""))
         put_change(j, q, &score);
     ipw_score_release(&score);
     return 0;

@@ -125,9 +125,9 @@ static int check_options(const struct serve_values *v, struct ipw_err *err)
     return 0;
 }
 
-static void say_counts(const struct ipw_serve_recorded *recorded)
+static void say_counts(const struct ipw_serve_saved *saved)
 {
-    struct ipw_serve_recorded_counts n = ipw_serve_recorded_counts(recorded);
+    struct ipw_serve_saved_counts n = ipw_serve_saved_counts(saved);
 
     fprintf(stderr,
             "ipw-agent: %lld requests were equal to a saved one, %lld in their messages only, %lld "
@@ -136,7 +136,7 @@ static void say_counts(const struct ipw_serve_recorded *recorded)
             (long long)n.not_found);
 }
 
-static int serve(const struct serve_values *values, struct ipw_serve_recorded *recorded,
+static int serve(const struct serve_values *values, struct ipw_serve_saved *saved,
                  struct ipw_err *err)
 {
     struct ipw_serve_options how = {.host = values->host,
@@ -146,7 +146,7 @@ static int serve(const struct serve_values *values, struct ipw_serve_recorded *r
                                     .ttft_ns = values->ttft_ns,
                                     .itl_ns = values->itl_ns,
                                     .allow_hosts = values->allow_hosts.items,
-                                    .recorded = recorded};
+                                    .saved = saved};
     struct ipw_serve *serve = NULL;
     int rc = 0, stop_fd;
 
@@ -161,15 +161,15 @@ static int serve(const struct serve_values *values, struct ipw_serve_recorded *r
     }
     ipw_serve_close(serve);
     if (stop_fd >= 0) close(stop_fd);
-    if (recorded && !rc) say_counts(recorded);
+    if (saved && !rc) say_counts(saved);
     return rc;
 }
 
 int ipw_cmd_serve(int argc, char **argv)
 {
     struct serve_values values = {.port = 8765};
-    struct ipw_serve_recorded_options replay = {0};
-    struct ipw_serve_recorded *recorded = NULL;
+    struct ipw_serve_saved_options replay = {0};
+    struct ipw_serve_saved *saved = NULL;
     struct ipw_err err = {0};
     char **args;
     int n_args, code = IPW_EXIT_OK;
@@ -185,14 +185,14 @@ int ipw_cmd_serve(int argc, char **argv)
         replay.run = values.replay;
         replay.with_failures = values.with_failures;
         replay.filler = values.filler;
-        if (replay.run && ipw_serve_recorded_open(&recorded, &replay, &err)) {
+        if (replay.run && ipw_serve_saved_open(&saved, &replay, &err)) {
             code = ipw_exit_with(&err, IPW_EXIT_INPUT);
         } else {
-            rc = serve(&values, recorded, &err);
+            rc = serve(&values, saved, &err);
             if (rc) code = ipw_exit_with(&err, exit_code_of(rc));
         }
     }
-    ipw_serve_recorded_close(recorded);
+    ipw_serve_saved_close(saved);
     free(values.paths.items);
     free(values.allow_hosts.items);
     return code;

@@ -185,7 +185,7 @@ int main(int argc, char **argv)
         return delivered(IPW_EXIT_OK);
     }
     if (!strcmp(name, "--version") || !strcmp(name, "version")) {
-        puts("ipw-agent " IPW_VERSION);
+        puts("ipw-agent " IPW_VERSION "\nbuilt with " IPW_LIBRARIES);
         return delivered(IPW_EXIT_OK);
     }
     argv = ipw_keyring_take(argc, argv);

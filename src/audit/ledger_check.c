@@ -90,8 +90,8 @@ static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
     file->offset = line.offset;
     IPW_GROW(c->kept, c->cap, c->n + 1);
     c->kept[c->n++] = (struct kept){.index = loaded->trace.index,
-                                    .segment = loaded->record.segment,
-                                    .superseded = loaded->record.superseded != NULL,
+                                    .segment = loaded->details.segment,
+                                    .superseded = loaded->details.superseded != NULL,
                                     .offset = line.offset,
                                     .number = line.number,
                                     .n = line.n,
@@ -227,14 +227,14 @@ static bool differs(const struct ipw_json *was, const struct ipw_buf *now, struc
 
 /* Most lines are equal byte for byte; only the others are read as a whole. */
 static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace *trace,
-                   const struct ipw_query_record *record, const char *text, size_t n,
+                   const struct ipw_query_details *details, const char *text, size_t n,
                    enum ipw_check_verdict *verdict, struct ipw_buf *what, struct ipw_err *err)
 {
     struct ipw_buf now = IPW_BUF(IPW_LINE_MAX);
     struct ipw_query_loaded was;
     int rc = 0;
 
-    ipw_schema_write_query(&now, trace, record, clock);
+    ipw_schema_write_query(&now, trace, details, clock);
     if (now.failed) {
         rc = ipw_fail(err, IPW_ELIMIT, "query %s: its trace is too large", trace->id);
     } else if (now.len == n && memcmp(now.data, text, n) == 0) {
@@ -369,7 +369,7 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
     rc = load_line(loaded, &text, &own, c, &line, err);
     if (!rc) {
         note_done(c, &line, text);
-        rc = compare(clock->wall_ns ? clock : &c->anchor, trace, &loaded->record, text, line.n,
+        rc = compare(clock->wall_ns ? clock : &c->anchor, trace, &loaded->details, text, line.n,
                      verdict, what, err);
         if (rc) ipw_err_prefix(err, "%s:%lld", c->files[line.file].path, (long long)line.number);
     }

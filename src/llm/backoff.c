@@ -1,4 +1,4 @@
-/* How long a server asks to be left alone, and how long to wait by ourselves. */
+/* The wait before a retry: as the server asks, or by exponential back-off. */
 #include "llm/client_priv.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 static const int64_t MOST_BACKOFF_NS = 8 * IPW_NS_PER_S;
 static const int64_t MOST_TOLD_NS = INT64_C(1000000000) * IPW_NS_PER_S;
 
-/* "Sat, 21 Nov 2026 02:54:08 GMT"; month names are English whatever the locale. */
+/* "Sat, 21 Nov 2026 02:54:08 GMT".  strptime() would expect month names of the locale. */
 static int64_t parse_http_date(const char *text)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -95,12 +95,11 @@ int64_t ipw_llm_told_wait(const struct ipw_llm_told *told, int64_t wall_now_ns)
     int64_t wait = ipw_llm_retry_after(told->retry_after, wall_now_ns);
 
     if (ms > wait) wait = ms;
-    if (wait >= 0) return wait; /* the answer to "when"; the others tell of the allowance */
+    if (wait >= 0) return wait; /* a direct answer; the resets are about the whole allowance */
     resets[0] = ipw_llm_reset_after(told->reset_requests);
     resets[1] = ipw_llm_reset_after(told->reset_tokens);
     for (int i = 0; i < 2; i++) {
-        /* When the whole allowance is back: a part of it comes sooner, so it is never a reason to
-         * give up. */
+        /* Never give up because of a late reset: part of the allowance returns earlier. */
         if (resets[i] > IPW_LLM_MOST_WAIT_NS) resets[i] = IPW_LLM_MOST_WAIT_NS;
         if (resets[i] > wait) wait = resets[i];
     }

@@ -36,8 +36,8 @@ static int check_options(struct ipw_origin *origin, const struct ipw_run_options
     return 0; /* the command has checked its own options */
 }
 
-static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
-                        const struct ipw_run_options *o, struct ipw_err *err)
+static int open_requests(struct ipw_origin *origin, struct ipw_dataset **out,
+                         const struct ipw_run_options *o, struct ipw_err *err)
 {
     const struct ipw_workload *w = of(origin)->workload;
 
@@ -303,7 +303,7 @@ static int check(struct ipw_workload_run *wr, const struct ipw_replay_options *o
 }
 
 /* How many queries were in flight at once in the saved run. */
-static int64_t recorded_concurrency(const char *run)
+static int64_t saved_concurrency(const char *run)
 {
     struct ipw_json *manifest;
     int64_t n;
@@ -318,7 +318,7 @@ int ipw_workload_run(const char *path, const struct ipw_replay_options *o, char 
                      struct ipw_run_end *end)
 {
     struct ipw_workload_run wr = {.origin = {.check = check_options,
-                                             .open = open_records,
+                                             .open = open_requests,
                                              .selection = selection,
                                              .connected = connected,
                                              .due = due,
@@ -347,9 +347,9 @@ int ipw_workload_run(const char *path, const struct ipw_replay_options *o, char 
         if (wr.open)
             run.concurrency = 100000;
         else if (!run.concurrency)
-            run.concurrency = ipw_workload_is_lines(wr.workload) ? 1 : recorded_concurrency(path);
+            run.concurrency = ipw_workload_is_lines(wr.workload) ? 1 : saved_concurrency(path);
         ipw_limits_check(&run.limits, NULL); /* there are none */
-        code = ipw_run_start(&run, IPW_WORKLOAD_AGENT, command, &wr.origin, end);
+        code = ipw_run_start(&run, IPW_WORKLOAD_AGENT, command, &wr.origin, NULL, end);
     } else {
         end->err = err;
         free(command);

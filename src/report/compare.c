@@ -25,9 +25,9 @@ void ipw_compare_add(struct ipw_compare_run *run, const struct ipw_query_loaded 
     IPW_GROW(run->queries, run->cap, run->n + 1);
     q = &run->queries[run->n++];
     *q = (struct ipw_compare_query){.id = ipw_strdup(t->id),
-                                    .epoch = loaded->record.epoch,
+                                    .epoch = loaded->details.epoch,
                                     .index = t->index,
-                                    .resolved = loaded->record.is_resolved,
+                                    .resolved = loaded->details.is_resolved,
                                     .seconds = ipw_ns_to_s(t->end_ns - t->start_ns),
                                     .input_tokens = t->input_tokens,
                                     .output_tokens = t->output_tokens,

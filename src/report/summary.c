@@ -149,7 +149,7 @@ static struct ipw_summary_shown *place_of(struct ipw_summary *s,
 }
 
 static void keep_texts(struct ipw_summary_shown *shown, const struct ipw_query_trace *q,
-                       const struct ipw_query_record *r)
+                       const struct ipw_query_details *r)
 {
     shown->id = ipw_strdup(q->id ? q->id : "");
     shown->outcome = ipw_strdup(q->outcome ? q->outcome : UNKNOWN);
@@ -163,7 +163,7 @@ static void keep_texts(struct ipw_summary_shown *shown, const struct ipw_query_t
 }
 
 static void add_shown(struct ipw_summary *s, const struct ipw_query_trace *q,
-                      const struct ipw_query_record *r)
+                      const struct ipw_query_details *r)
 {
     struct ipw_summary_shown newest = {.row = s->n - 1, .index = q->index, .epoch = r->epoch};
     struct ipw_summary_shown *place = place_of(s, &newest);
@@ -234,7 +234,7 @@ static void sums_add(struct ipw_summary_sums *sums, const struct ipw_figure *f,
     sums->n_bounded += f->lo_j != 0 || f->hi_j != 0;
 }
 
-static void book_provenance(struct ipw_summary *s, const struct ipw_figure *energy)
+static void count_provenance(struct ipw_summary *s, const struct ipw_figure *energy)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (energy[d].known) s->provenance_j[d][energy[d].provenance] += energy[d].j;
@@ -266,7 +266,7 @@ static void add_models(struct ipw_summary *s, const struct ipw_query_trace *q)
 }
 
 void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
-                     const struct ipw_query_record *r)
+                     const struct ipw_query_details *r)
 {
     struct ipw_summary_row row = {
         .number = s->n++,
@@ -294,9 +294,9 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     s->malformed += r->n_malformed;
     for (size_t i = 0; i < q->n_turns; i++) {
         if (q->turns[i].attempts > 1) s->retries += q->turns[i].attempts - 1;
-        book_provenance(s, q->turns[i].energy);
+        count_provenance(s, q->turns[i].energy);
     }
-    book_provenance(s, q->energy_before);
+    count_provenance(s, q->energy_before);
     add_models(s, q);
     ipw_device_sums_add(&s->devices, q);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {

@@ -113,7 +113,7 @@ static inline const struct ipw_summary_row *ipw_summary_row(const struct ipw_sum
 void ipw_summary_init(struct ipw_summary *s); /* it must not be moved afterwards */
 void ipw_summary_release(struct ipw_summary *s);
 void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *trace,
-                     const struct ipw_query_record *record);
+                     const struct ipw_query_details *details);
 
 /* Idle power of the domain; NAN: not measured, or unknown. */
 struct ipw_baseline_watts {

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "json/write.h"
 #include "report/repeats.h"
-#include "report/stats.h"
 #include "report/write_summary_priv.h"
 
 #define TRIM_FROM  4    /* queries from which the trimmed statistics are given */

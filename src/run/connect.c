@@ -1,5 +1,6 @@
 #include "run/connect.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,10 @@ static int start_demo(struct ipw_connection *c, struct ipw_err *err)
     struct ipw_timer *timer;
     int rc;
 
-    if (n < 0) return ipw_fail(err, IPW_EIO, "cannot find this program's own file");
+    if (n < 0)
+        return ipw_fail(err, IPW_EIO,
+                        "cannot start the demo model: /proc/self/exe: %s: is /proc mounted?",
+                        strerror(errno));
     self[n] = '\0';
     rc = ipw_service_start(&c->service, c->loop, argv, service_line, service_exit, c, err);
     if (rc) return rc;

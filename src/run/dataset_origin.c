@@ -75,8 +75,8 @@ static const char *chosen_by(const struct ipw_data_options *data)
     return data->where ? "--where" : data->ids ? "--ids" : data->sample ? "--sample" : "--limit";
 }
 
-static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
-                        const struct ipw_run_options *o, struct ipw_err *err)
+static int open_rows(struct ipw_origin *origin, struct ipw_dataset **out,
+                     const struct ipw_run_options *o, struct ipw_err *err)
 {
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
     int rc = ipw_dataset_open(out, &own->cases, err);
@@ -114,5 +114,5 @@ static void selection(struct ipw_origin *origin, char *out, const struct ipw_dat
 void ipw_dataset_origin_init(struct ipw_dataset_origin *out)
 {
     *out = (struct ipw_dataset_origin){
-        .origin = {.resumes = true, .check = check, .open = open_records, .selection = selection}};
+        .origin = {.resumes = true, .check = check, .open = open_rows, .selection = selection}};
 }

@@ -21,7 +21,6 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     int64_t max_turns = o->agent.max_turns > 0 ? o->agent.max_turns : m->agent->max_turns;
     struct ipw_buf telemetry = IPW_BUF(IPW_MIB);
     struct ipw_host_grants grants;
-    bool may_start;
     struct ipw_quota quota = ipw_script_quota(&o->script);
     char *body = ipw_conceal_copy(o->server.net.body); /* compared with an earlier session's text */
 
@@ -62,9 +61,8 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_knum(w, "query_timeout",
                 o->limits.query.wall_ns ? ipw_ns_to_s(o->limits.query.wall_ns) : (double)NAN);
     ipw_jw_kstr(w, "sample", o->data.sample);
-    ipw_script_grants(&grants, &o->script);
-    may_start = grants.may_start && (!o->agent.untrusted || o->agent.allow_proc);
-    ipw_jw_kstr(w, "sandbox", !may_start ? NULL : grants.sandbox ? "bubblewrap" : "none");
+    ipw_run_grants(&grants, o);
+    ipw_jw_kstr(w, "sandbox", !grants.may_start ? NULL : grants.sandbox ? "bubblewrap" : "none");
     ipw_jw_key(w, "scripts");
     ipw_scripts_write(w, m->scripts);
     if (o->agent.seed != INT64_MIN)

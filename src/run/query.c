@@ -194,16 +194,6 @@ static void emit_start(struct ipw_query *q)
     ipw_buf_release(&data);
 }
 
-static void fill_grants(struct ipw_host_grants *grants, const struct ipw_query_ground *g)
-{
-    ipw_script_grants(grants, g->script);
-    grants->web = g->web;
-    grants->may_fetch = g->web != NULL;
-    if (!grants->may_start || !g->agent->untrusted || g->agent->allow_proc) return;
-    grants->may_start = false;
-    grants->no_proc = "an --untrusted agent starts child processes with --allow-proc only";
-}
-
 static void fill_host(struct ipw_query *q)
 {
     const struct ipw_query_ground *g = q->ground;
@@ -218,6 +208,7 @@ static void fill_host(struct ipw_query *q)
                   .temperature = g->agent->temperature,
                   .seed = g->agent->seed,
                   .max_tokens = g->agent->max_tokens},
+        .grants = g->grants,
         .on = {.workspace = workspace,
                .admit = admit,
                .held = held,
@@ -228,7 +219,6 @@ static void fill_host(struct ipw_query *q)
                .first_token = first_token,
                .ud = q},
     };
-    fill_grants(&q->host.grants, g);
 }
 
 struct ipw_query *ipw_query_new(const struct ipw_query_ground *g, size_t index,

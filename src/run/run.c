@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #include "run/resume_hint.h"
 #include "run/run_priv.h"
 
+#define OBSERVE_NS (200 * IPW_NS_PER_MS)
+
 /* ---- the parts report ---- */
 
 void ipw_run_step_soon(void *ud) { ipw_schedule_step_soon(&((struct run *)ud)->schedule); }
@@ -34,13 +37,30 @@ static void query_over(void *ud, struct ipw_query *q)
     ipw_schedule_over(&((struct run *)ud)->schedule, q);
 }
 
+static void tell_energy(struct run *run)
+{
+    struct ipw_observed_energy energy;
+    struct ipw_energy_so_far whole;
+    int64_t now_ns = ipw_now_ns();
+
+    if (!run->observer || !run->observer->energy || !run->session.start_ns) return;
+    if (now_ns - run->observed_ns < OBSERVE_NS) return;
+    run->observed_ns = now_ns;
+    ipw_energy_of_run(&whole, run->sensors.ledger, run->session.start_ns);
+    energy.until_ns = whole.until_ns;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        energy.joules[d] = whole.domain[d].known ? whole.domain[d].j : NAN;
+    run->observer->energy(run->observer, &energy);
+}
+
 void ipw_run_sampled(void *ud)
 {
     struct run *run = ud;
 
     ipw_sensors_drain(&run->sensors);
     ipw_run_limits_samples(&run->limits);
-    if (run->dir) ipw_booking_look(&run->booking);
+    tell_energy(run);
+    if (run->dir) ipw_finished_queries_check(&run->finished);
 }
 
 static void servers_lost(void *ud, const char *why)
@@ -52,15 +72,15 @@ static void servers_lost(void *ud, const char *why)
 }
 
 static void line_written(void *ud, const struct ipw_query_trace *trace,
-                         const struct ipw_query_record *record)
+                         const struct ipw_query_details *details)
 {
     struct run *run = ud;
 
-    ipw_progress_query(run->progress, trace, record);
+    ipw_progress_query(run->progress, trace, details);
     ipw_durable_wrote(&run->durable, trace->id);
 }
 
-static void booked(void *ud)
+static void queries_left(void *ud)
 {
     struct run *run = ud;
 
@@ -158,10 +178,8 @@ static int join_parts(struct run *run, struct ipw_err *err)
                                              .ud = run};
     run->ground = (struct ipw_query_ground){.loop = run->loop,
                                             .llm = run->connection.llm,
-                                            .web = run->web,
                                             .model = run->connection.model,
                                             .agent = &o->agent,
-                                            .script = &o->script,
                                             .info = &run->agent,
                                             .config = &run->config,
                                             .cases = run->cases,
@@ -171,20 +189,24 @@ static int join_parts(struct run *run, struct ipw_err *err)
                                                       .sensors = &run->sensors,
                                                       .dir = run->dir,
                                                       .servers = &run->servers,
-                                                      .origin = run->origin},
+                                                      .origin = run->origin,
+                                                      .observer = run->observer},
                                             .over = query_over,
                                             .ud = run};
-    run->booking = (struct ipw_booking){.loop = run->loop,
-                                        .dir = run->dir,
-                                        .sensors = &run->sensors,
-                                        .session = &run->session,
-                                        .ending = &run->ending,
-                                        .results = &run->results,
-                                        .model = run->connection.model,
-                                        .wrote = line_written,
-                                        .booked = booked,
-                                        .failed = failed,
-                                        .ud = run};
+    ipw_run_grants(&run->ground.grants, o);
+    run->ground.grants.web = run->web;
+    run->ground.grants.may_fetch = run->web != NULL;
+    run->finished = (struct ipw_finished_queries){.loop = run->loop,
+                                                  .dir = run->dir,
+                                                  .sensors = &run->sensors,
+                                                  .session = &run->session,
+                                                  .ending = &run->ending,
+                                                  .results = &run->results,
+                                                  .model = run->connection.model,
+                                                  .wrote = line_written,
+                                                  .left = queries_left,
+                                                  .failed = failed,
+                                                  .ud = run};
     run->durable = (struct ipw_durable){.policy = run->durable.policy,
                                         .loop = run->loop,
                                         .dir = run->dir,
@@ -196,7 +218,7 @@ static int join_parts(struct run *run, struct ipw_err *err)
     run->schedule = (struct ipw_schedule){.loop = run->loop,
                                           .ground = &run->ground,
                                           .plan = &run->plan,
-                                          .booking = &run->booking,
+                                          .finished = &run->finished,
                                           .durable = &run->durable,
                                           .ending = &run->ending,
                                           .grace_ns = o->grace_ns,
@@ -213,6 +235,20 @@ static void start_progress(struct run *run)
     ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
     ipw_progress_done(run->progress, run->durable.n_done);
     run->ground.sinks.progress = run->progress;
+}
+
+static void tell_begun(struct run *run)
+{
+    const struct ipw_observed_run seen = {
+        .folder = ipw_rundir_path(run->dir),
+        .agent = run->agent.name,
+        .model = run->connection.model,
+        .dataset = ipw_dataset_name(run->cases),
+        .session = run->session.number,
+        .wall_ns = ipw_anchor_wall_ns(&run->session.anchor, run->session.start_ns),
+        .planned = ipw_plan_total(&run->plan)};
+
+    if (run->observer && run->observer->begun) run->observer->begun(run->observer, &seen);
 }
 
 /* The rules of the ledger, and the manifest, in case its file is lost. */
@@ -309,6 +345,7 @@ static int run_all(struct run *run, struct ipw_err *err)
     run->session.start_ns = ipw_now_ns();
     run->session.cpu_start_ns = ipw_cpu_self_ns();
     emit_start(run);
+    tell_begun(run);
     ipw_sensors_started(&run->sensors);
     ipw_run_limits_start(&run->limits);
     ipw_schedule_run(&run->schedule);
@@ -428,12 +465,13 @@ static int exit_code_of(const struct run *run)
 }
 
 int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *command,
-                  struct ipw_origin *origin, struct ipw_run_end *end)
+                  struct ipw_origin *origin, struct ipw_observer *observer, struct ipw_run_end *end)
 {
     struct run run = {.o = o,
                       .agent_name = agent,
                       .command = command,
                       .origin = origin,
+                      .observer = observer,
                       .workspaces = IPW_WORKSPACES_NONE};
     struct ipw_err err = {0};
     char *dir = NULL;

@@ -54,5 +54,7 @@ void ipw_run_options_init(struct ipw_run_options *options);
 /* --tools as a list that ends with NULL, cut at commas alone: a tool may be a path, and a path may
  * hold blanks.  NULL gives NULL.  The caller frees the list and *text, which holds the names. */
 const char **ipw_tools_cut(char **text, const char *tools);
+/* What the scripts of a run may do, but for web requests, which need the run's own client. */
+void ipw_run_grants(struct ipw_host_grants *out, const struct ipw_run_options *options);
 
 #endif

@@ -14,6 +14,8 @@ struct run {
     const char *agent_name; /* as on the command line */
     char *command;
     struct ipw_origin *origin;
+    struct ipw_observer *observer; /* or NULL */
+    int64_t observed_ns;           /* when it was last told of the energy */
     struct ipw_loop *loop;
     struct ipw_agent_info agent;
     struct ipw_agent_config config;
@@ -43,7 +45,7 @@ struct run {
     struct ipw_plan plan;
     struct ipw_query_ground ground;
     struct ipw_schedule schedule;
-    struct ipw_booking booking;
+    struct ipw_finished_queries finished;
     struct ipw_durable durable;
     struct ipw_results results;
     struct ipw_ending ending;

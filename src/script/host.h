@@ -89,6 +89,7 @@ struct ipw_host_grants {
     bool may_download;            /* ipw.core.fetch; of the command fetch alone */
     bool sandbox;                 /* which then run in a sandbox (io/bubblewrap.h) */
     const char *no_web, *no_proc; /* messages: how to allow what was refused */
+    bool leave_out; /* a tool that needs what is not granted is left out; else opening it fails */
 };
 
 /* Callbacks to the application.  Each can be NULL, except `emit` of a recorded query. */

@@ -294,7 +294,7 @@ static void read_body(struct web_op *op, const struct ipw_json *data)
     if (hex) ipw_text_unhex(op->body, s, n);
 }
 
-static void recorded(void *ud, const struct ipw_record_line *line)
+static void recorded(void *ud, const struct ipw_event_line *line)
 {
     struct web_op *op = ud;
     const struct ipw_json *headers = line ? ipw_json_get(line->data, "headers") : NULL;

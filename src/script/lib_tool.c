@@ -1,9 +1,11 @@
 /* ipw.core.tool: loads tool files and writes the spans of tool calls. */
 #include <lauxlib.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -114,7 +116,7 @@ struct answer_op {
     bool final;
 };
 
-static void answered(void *ud, const struct ipw_record_line *line)
+static void answered(void *ud, const struct ipw_event_line *line)
 {
     struct answer_op *op = ud;
 
@@ -248,19 +250,33 @@ static int tool_granted(lua_State *L)
     return 2;
 }
 
+/* leave_out(name, why): whether the run goes without a tool that it does not grant; it says so once
+ * for each tool. [-2, +1, e] */
+static int tool_leave_out(lua_State *L)
+{
+    static char said[512]; /* names, each with a newline after it; a name beyond is said again */
+    const struct ipw_host *host = ipw_vm_host(L);
+    const char *name = luaL_checkstring(L, 1), *why = luaL_checkstring(L, 2);
+    bool leave = host && host->grants.leave_out;
+    char line[128];
+
+    snprintf(line, sizeof line, "%.100s\n", name);
+    if (leave && !strstr(said, line)) {
+        ipw_log(IPW_LOG_WARN, "the agent goes without the tool '%.100s': %s", name, why);
+        strncat(said, line, sizeof said - strlen(said) - 1);
+    }
+    lua_pushboolean(L, leave);
+    return 1;
+}
+
 int ipw_lib_tool(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"find", tool_find},
-                                         {"load", ipw_lib_find_load},
-                                         {"card", tool_card},
-                                         {"validate", ipw_lib_validate},
-                                         {"keep", tool_keep},
-                                         {"start", tool_start},
-                                         {"answer", tool_answer},
-                                         {"finish", tool_finish},
-                                         {"granted", tool_granted},
-                                         {"clean", tool_clean},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"find", tool_find},       {"load", ipw_lib_find_load},
+                                         {"card", tool_card},       {"validate", ipw_lib_validate},
+                                         {"keep", tool_keep},       {"start", tool_start},
+                                         {"answer", tool_answer},   {"finish", tool_finish},
+                                         {"granted", tool_granted}, {"leave_out", tool_leave_out},
+                                         {"clean", tool_clean},     {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -17,7 +17,8 @@ struct ipw_made_turn {
 };
 struct ipw_made_query {
     double accuracy_score, energy_per_output_token_joules, lua_cpu_s, query_mbu_avg_pct,
-        query_mbu_max_pct, throughput_tokens_per_sec, total_wall_clock_s;
+        query_mbu_max_pct, throughput_tokens_per_sec, total_task_cpu_energy_joules,
+        total_task_gpu_energy_joules, total_wall_clock_s;
     bool lm_energy_measurable, shared_device_warning;
     int schema_version;
     int64_t n_retries, total_tokens;

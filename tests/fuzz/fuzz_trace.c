@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void write_again(struct ipw_buf *out, const struct ipw_query_loaded *q)
 {
-    ipw_schema_write_query(out, &q->trace, &q->record, NULL);
+    ipw_schema_write_query(out, &q->trace, &q->details, NULL);
     if (out->failed || !ipw_json_valid(out->data, out->len)) abort();
 }
 
@@ -68,12 +68,12 @@ static void read_event(struct ipw_turn_builder *turns, const struct ipw_json *do
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ipw_query_record record = {.workload_type = "agentic",
-                                      .query_text = "",
-                                      .response_text = "",
-                                      .is_resolved = -1,
-                                      .lua_peak_bytes = -1,
-                                      .lua_cpu_ns = -1};
+    struct ipw_query_details details = {.workload_type = "agentic",
+                                        .query_text = "",
+                                        .response_text = "",
+                                        .is_resolved = -1,
+                                        .lua_peak_bytes = -1,
+                                        .lua_cpu_ns = -1};
     struct ipw_turn_builder *turns = ipw_turn_builder_new();
     struct ipw_buf line = IPW_BUF(64 * IPW_MIB);
     struct ipw_query_trace built;
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at = feed ? feed + 1 : end;
     }
     ipw_turn_builder_finish(turns, &built);
-    ipw_schema_write_query(&line, &built, &record, NULL);
+    ipw_schema_write_query(&line, &built, &details, NULL);
     if (line.failed || !ipw_json_valid(line.data, line.len)) abort();
     ipw_query_trace_release(&built);
     ipw_buf_release(&line);

@@ -23,9 +23,9 @@ trap 'rm -f "$ids"' EXIT
 
 c_files() { find src -name '*.[ch]' 2>/dev/null | LC_ALL=C sort; }
 all_files() {
-    find src lua agents datasets tests bench scripts cmake -type f \
+    find src lua agents datasets tests bench scripts cmake packaging -type f \
         \( -name '*.[ch]' -o -name '*.lua' -o -name '*.sh' -o -name '*.py' -o -name '*.cmake' \
-        -o -name CMakeLists.txt -o -path 'scripts/*' -o -path 'bench/run_*' \) \
+        -o -name CMakeLists.txt -o -path 'scripts/*' -o -path 'packaging/*' -o -path 'bench/run_*' \) \
         ! -path 'tests/data/*' 2>/dev/null | LC_ALL=C sort
 }
 

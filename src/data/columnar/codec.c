@@ -20,7 +20,7 @@
 
 #define UNPACKED_MAX (512 * IPW_MIB)
 
-/* Each returns whether exactly out_n bytes came out. */
+/* Each function returns whether it unpacked exactly out_n bytes. */
 
 #ifdef IPW_HAVE_SNAPPY
 /* Loaded when it is needed, because the library for C++ comes with it. */
@@ -43,7 +43,7 @@ static bool unpack_snappy(char *out, size_t out_n, const char *in, size_t in_n)
 #endif
 
 #ifdef IPW_HAVE_ZLIB
-/* gzip or zlib, and several members one after another. */
+/* Accepts gzip and zlib, and several members in a row. */
 static bool unpack_gzip(char *out, size_t out_n, const char *in, size_t in_n)
 {
     z_stream z = {.next_in = (Bytef *)in, .avail_in = (uInt)in_n};
@@ -101,9 +101,9 @@ static bool unpack_lz4_frame(char *out, size_t out_n, const char *in, size_t in_
 #endif
 
 static const struct row {
-    const char *name, *package; /* package NULL: not read at all */
+    const char *name, *package; /* package NULL: not supported */
     bool (*unpack)(char *out, size_t out_n, const char *in, size_t in_n);
-    uint64_t ratio; /* the most bytes that one packed byte can stand for, by the codec's format */
+    uint64_t ratio; /* the most bytes that one packed byte can produce in this format */
 } codecs[IPW_CODECS] = {
     [IPW_CODEC_NONE] = {"uncompressed", NULL, NULL, 1},
     [IPW_CODEC_SNAPPY] = {"snappy", "libsnappy-dev", unpack_snappy, 64},
@@ -154,7 +154,7 @@ int ipw_codec_unpack(int codec, void *out, size_t out_n, const void *in, size_t 
 {
     int rc = ipw_codec_check(codec, in_n, out_n, err);
 
-    if (rc || (in_n == 0 && out_n == 0)) return rc; /* a page of nulls has no bytes at all */
+    if (rc || (in_n == 0 && out_n == 0)) return rc; /* a page of nulls has no bytes */
     if (codec == IPW_CODEC_NONE) {
         if (in_n) memcpy(out, in, in_n);
         return 0;

@@ -114,7 +114,7 @@ static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err
                                      .number = line->number,
                                      .offset = line->offset,
                                      .n = line->n,
-                                     .segment = q.record.segment,
+                                     .segment = q.details.segment,
                                      .file = f->file};
     ipw_query_loaded_release(&q);
     return 0;
@@ -176,7 +176,7 @@ static int is_same(bool *same, const struct job *j, const struct line *l,
     if (rc > 0) {
         rc = ipw_schema_read_query(&was, line.text, line.n, err);
         if (!rc) {
-            ipw_schema_write_query(&now, q->trace, &was.record, &j->clocks[l->segment]);
+            ipw_schema_write_query(&now, q->trace, &was.details, &j->clocks[l->segment]);
             *same = now.len == line.n && !memcmp(now.data, line.text, line.n);
             ipw_query_loaded_release(&was);
         }
@@ -216,13 +216,13 @@ static int write_attempt(struct job *j, const struct ipw_recompute_query *q, str
 {
     struct ipw_json *start = NULL;
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
-    struct ipw_query_record record;
+    struct ipw_query_details details;
     char *metadata;
     int rc = q->start ? ipw_json_parse(&start, q->start, strlen(q->start), NULL, err) : 0;
 
     if (rc) return rc;
     metadata = ipw_json_text(ipw_json_get(start, "metadata"));
-    record = (struct ipw_query_record){
+    details = (struct ipw_query_details){
         .workload_type = "agentic",
         .query_text = ipw_json_str(ipw_json_get(start, "prompt"), NULL),
         .is_resolved = -1,
@@ -236,7 +236,7 @@ static int write_attempt(struct job *j, const struct ipw_recompute_query *q, str
         .segment = q->segment,
         .superseded = q->warmup ? NULL : "cut",
     };
-    ipw_schema_write_query(&line, q->trace, &record, &j->clocks[q->segment]);
+    ipw_schema_write_query(&line, q->trace, &details, &j->clocks[q->segment]);
     rc = add_line(j, q->warmup ? WARMUP : ATTEMPTS, &line, err);
     ipw_buf_release(&line);
     ipw_json_free(start);

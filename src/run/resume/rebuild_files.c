@@ -179,7 +179,7 @@ static int add_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     struct summing *s = ud;
 
     (void)err;
-    ipw_summary_add(&s->summary, &q->trace, &q->record);
+    ipw_summary_add(&s->summary, &q->trace, &q->details);
     return 0;
 }
 

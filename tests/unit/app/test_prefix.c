@@ -1,4 +1,4 @@
-/* D-10: a run's files, cut at every byte, load up to their last whole record. */
+/* D-10: a run's files, cut at every byte, load up to their last whole line. */
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -92,15 +92,15 @@ static int write_trace(void *ud, const struct ipw_recompute_query *q, struct ipw
 {
     struct ipw_rundir *dir = ud;
     struct ipw_buf line = IPW_BUF(IPW_MIB);
-    struct ipw_query_record record = {.cost_usd = NAN,
-                                      .is_resolved = -1,
-                                      .lua_peak_bytes = -1,
-                                      .lua_cpu_ns = -1,
-                                      .segment = q->segment,
-                                      .superseded = q->cut ? "cut" : NULL};
+    struct ipw_query_details details = {.cost_usd = NAN,
+                                        .is_resolved = -1,
+                                        .lua_peak_bytes = -1,
+                                        .lua_cpu_ns = -1,
+                                        .segment = q->segment,
+                                        .superseded = q->cut ? "cut" : NULL};
     int rc;
 
-    ipw_schema_write_query(&line, q->trace, &record, NULL);
+    ipw_schema_write_query(&line, q->trace, &details, NULL);
     rc = q->cut ? ipw_rundir_attempt(dir, line.data, line.len, err)
                 : ipw_rundir_trace(dir, line.data, line.len, err);
     ipw_buf_release(&line);

@@ -25,7 +25,7 @@ static void put(struct ipw_compare_run *run, const char *id, int epoch, int inde
                      .gpu_j = NAN,
                      .cpu_j = turns * j,
                      .provenance = IPW_PROV_MEASURED};
-    struct ipw_query_loaded loaded = {.record = {.epoch = epoch, .is_resolved = 1}};
+    struct ipw_query_loaded loaded = {.details = {.epoch = epoch, .is_resolved = 1}};
     struct ipw_query_trace *t = &loaded.trace;
 
     make_trace(t, &m, index);
@@ -181,7 +181,7 @@ static void each_task_counts_once(void **state)
 static void put_turns(struct ipw_compare_run *run, const char *id, int index, const double *j,
                       int n, double seconds, int64_t tokens)
 {
-    struct ipw_query_loaded loaded = {.record = {.is_resolved = -1}};
+    struct ipw_query_loaded loaded = {.details = {.is_resolved = -1}};
     struct made m = {.id = id,
                      .outcome = "answered",
                      .turns = n,

@@ -27,10 +27,10 @@ static struct made made(const char *id, int resolved, double wall_s, double gpu_
 
 static void add(struct ipw_compare_run *run, struct made m, int index, int epoch)
 {
-    struct ipw_query_loaded loaded = {.record = make_record(&m)};
+    struct ipw_query_loaded loaded = {.details = make_details(&m)};
 
     make_trace(&loaded.trace, &m, index);
-    loaded.record.epoch = epoch;
+    loaded.details.epoch = epoch;
     ipw_compare_add(run, &loaded);
     ipw_query_trace_release(&loaded.trace);
 }

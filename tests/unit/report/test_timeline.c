@@ -76,13 +76,13 @@ static int enter(void **state)
     struct ipw_buf traces = IPW_BUF(IPW_MIB), lines = IPW_BUF(IPW_MIB);
     struct ipw_event events[N_SAID];
     struct ipw_query_trace q;
-    struct ipw_query_record r = {.query_text = question,
-                                 .response_text = "FINAL ANSWER: 7",
-                                 .answer = "7",
-                                 .is_resolved = 1,
-                                 .cost_usd = NAN,
-                                 .lua_peak_bytes = -1,
-                                 .lua_cpu_ns = -1};
+    struct ipw_query_details r = {.query_text = question,
+                                  .response_text = "FINAL ANSWER: 7",
+                                  .answer = "7",
+                                  .is_resolved = 1,
+                                  .cost_usd = NAN,
+                                  .lua_peak_bytes = -1,
+                                  .lua_cpu_ns = -1};
     const struct ipw_event failed[] = {
         {.kind = IPW_EV_QUERY_START, .t_ns = S(200), .query = 1, .q = {.id = "q0001"}},
         {.kind = IPW_EV_QUERY_END,
@@ -110,11 +110,11 @@ static int enter(void **state)
     ipw_buf_addc(&traces, '\n');
     ipw_query_trace_release(&q);
     build_trace(&q, failed, 2);
-    r = (struct ipw_query_record){.query_text = "?",
-                                  .is_resolved = -1,
-                                  .cost_usd = NAN,
-                                  .lua_peak_bytes = -1,
-                                  .lua_cpu_ns = -1};
+    r = (struct ipw_query_details){.query_text = "?",
+                                   .is_resolved = -1,
+                                   .cost_usd = NAN,
+                                   .lua_peak_bytes = -1,
+                                   .lua_cpu_ns = -1};
     ipw_schema_write_query(&traces, &q, &r, &anchor);
     ipw_buf_addc(&traces, '\n');
     ipw_query_trace_release(&q);
@@ -208,12 +208,12 @@ static void long_ids_and_failures(void **state)
         "a-rather-long-identifier-\xE6\xBC\xA2\xE5\xAD\x97-of-a-query-that-goes-on";
     struct ipw_event events[] = {QS(100), QF(101, "run_token_limit", "why it failed")};
     struct ipw_anchor anchor = {.mono_ns = S(100), .wall_ns = S(1763692367)};
-    struct ipw_query_record r = {.query_text = "?",
-                                 .response_text = "why it failed",
-                                 .is_resolved = 0,
-                                 .cost_usd = NAN,
-                                 .lua_peak_bytes = -1,
-                                 .lua_cpu_ns = -1};
+    struct ipw_query_details r = {.query_text = "?",
+                                  .response_text = "why it failed",
+                                  .is_resolved = 0,
+                                  .cost_usd = NAN,
+                                  .lua_peak_bytes = -1,
+                                  .lua_cpu_ns = -1};
     struct ipw_timeline_options options = {.width = 80};
     struct ipw_buf line = IPW_BUF(IPW_MIB), text = IPW_BUF(IPW_MIB);
     struct ipw_query_trace q;

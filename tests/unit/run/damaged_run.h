@@ -184,11 +184,11 @@ static inline void add_query(int query, const char *id, bool warmup, bool over)
 static inline void add_line(const char *file, int query, const char *id)
 {
     struct ipw_event events[4];
-    struct ipw_query_record record = {.workload_type = "agentic",
-                                      .is_resolved = -1,
-                                      .cost_usd = NAN,
-                                      .lua_peak_bytes = -1,
-                                      .lua_cpu_ns = -1};
+    struct ipw_query_details details = {.workload_type = "agentic",
+                                        .is_resolved = -1,
+                                        .cost_usd = NAN,
+                                        .lua_peak_bytes = -1,
+                                        .lua_cpu_ns = -1};
     struct ipw_query_trace trace;
     struct ipw_anchor clock = {1, 1, INT64_C(1795228267123000000)};
     struct ipw_buf line = IPW_BUF(IPW_MIB);
@@ -205,7 +205,7 @@ static inline void add_line(const char *file, int query, const char *id)
             trace.turns[i].power_mean_w[d] = trace.turns[i].power_peak_w[d] = NAN;
         }
     }
-    ipw_schema_write_query(&line, &trace, &record, &clock);
+    ipw_schema_write_query(&line, &trace, &details, &clock);
     ipw_buf_addc(&line, '\n');
     add(file, ipw_buf_str(&line));
     ipw_buf_release(&line);

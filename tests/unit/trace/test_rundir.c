@@ -320,7 +320,7 @@ static void append(const char *path, const char *text)
 
 static void a_torn_tail_is_passed_over(void **state)
 {
-    struct ipw_query_record record = {
+    struct ipw_query_details details = {
         .cost_usd = NAN, .is_resolved = -1, .lua_peak_bytes = -1, .lua_cpu_ns = -1};
     struct ipw_rundir *dir;
     struct ipw_err err = {0};
@@ -335,7 +335,7 @@ static void a_torn_tail_is_passed_over(void **state)
 
         events[0].query = i;
         build_trace(&q, events, 2);
-        ipw_schema_write_query(&line, &q, &record, NULL);
+        ipw_schema_write_query(&line, &q, &details, NULL);
         assert_int_equal(ipw_rundir_trace(dir, line.data, line.len, NULL), 0);
         ipw_buf_release(&line);
         ipw_query_trace_release(&q);

@@ -117,13 +117,13 @@ static char *written(void)
 {
     struct ipw_event events[] = {QS(1),         LS(1.5, 1, 1), LE(2, 1, 10, 5), TS(2.5, 2, "t"),
                                  TE(3, 2, "t"), LS(3.5, 3, 1), LE(4, 3, 20, 6), QE(5, "answered")};
-    struct ipw_query_record record = {.workload_type = "agentic",
-                                      .query_text = "Q",
-                                      .response_text = "A",
-                                      .is_resolved = 1,
-                                      .cost_usd = NAN,
-                                      .lua_peak_bytes = -1,
-                                      .lua_cpu_ns = -1};
+    struct ipw_query_details details = {.workload_type = "agentic",
+                                        .query_text = "Q",
+                                        .response_text = "A",
+                                        .is_resolved = 1,
+                                        .cost_usd = NAN,
+                                        .lua_peak_bytes = -1,
+                                        .lua_cpu_ns = -1};
     struct ipw_query_trace trace;
     struct ipw_buf line = IPW_BUF(IPW_MIB);
     double joules[] = {2.5, 4.25};
@@ -147,7 +147,7 @@ static char *written(void)
         (struct ipw_figure){.known = true, .provenance = IPW_PROV_MEASURED, .coverage = 1};
     trace.energy[IPW_DOMAIN_CPU] = (struct ipw_figure){
         .known = true, .j = 6.75, .provenance = IPW_PROV_MEASURED, .coverage = 1};
-    ipw_schema_write_query(&line, &trace, &record, NULL);
+    ipw_schema_write_query(&line, &trace, &details, NULL);
     ipw_query_trace_release(&trace);
     return ipw_buf_take(&line, NULL);
 }

@@ -1,0 +1,38 @@
+# The built-in tools in a run: each call is a span with its outcome, what changes something runs alone, and a hermetic
+# replay answers all of them from the record, without a program and without a workspace.
+. "$(dirname "$0")/lib.sh"
+
+printf '{"question":"use them all","answer":"done"}\n' >one.jsonl
+cat >all.llm <<'LLM'
+call write_file {"path": "in/notes.txt", "content": "alpha\nbeta\n"}
+call edit_file {"path": "in/notes.txt", "old": "beta", "new": "gamma"}
+call edit_file {"path": "in/notes.txt", "old": "beta", "new": "gamma"}
+call list_files {}
+call search_files {"text": "GAM"}
+call think {"thought": "so far so good"}
+---
+call shell {"command": "cat in/notes.txt; date +%N >in/now; cat in/now"}
+call shell {"command": "exit 7"}
+call python {"code": "import os; print(os.getpid(), open('in/now').read().strip().isdigit())"}
+call write_file {"path": "../out.txt", "content": "x"}
+---
+text done
+LLM
+TOOLS=write_file,edit_file,list_files,search_files,think,shell,python
+start_fake --script all.llm
+expect_exit 0 agent run tools --tools $TOOLS --dataset one.jsonl --model m --base-url "$BASE_URL" -o run -q
+stop_fake
+
+step "each call is a span with its outcome"
+assert_eq "$(json run/events.jsonl '[e["name"] + " " + e["outcome"] for e in d
+    if e["event"] == "tool_call_end"]' 2>err)" \
+    '["write_file ok", "edit_file ok", "edit_file error", "list_files ok", "search_files ok", "think ok", "shell ok", "shell error", "python ok", "write_file error"]'
+assert_json run/traces.jsonl 'd[0]["is_resolved"] is True'
+
+step "the record answers all of them"
+expect_exit 0 agent replay run --mode hermetic -o again
+check_out "identical to the saved run"
+cmp run/events.jsonl again/events.jsonl || fail "events differ"
+[ ! -e again/workspaces ] || fail "a workspace was made"
+
+end_test
