@@ -64,9 +64,9 @@ function cases.load(script, opts)
   if type(script.load) ~= "function" then
     error(opts.dataset .. ": the dataset has no function 'load'", 0)
   end
-  local alone = not opts.where and not opts.ids and (opts.sample or 0) == 0 -- --limit decides by itself
-  local records, info = script.load { data_dir = opts.data_dir, split = opts.split, keep_rows = opts.where ~= nil,
-    most = alone and (opts.to or 0) > 0 and opts.to or nil }
+  local records, info = script.load {
+    data_dir = opts.data_dir, split = opts.split, first = choose.first(opts), keep_rows = opts.where ~= nil,
+  }
   if records == nil and type(info) == "string" then error(info, 0) end
   if type(records) ~= "table" then error(opts.dataset .. ": load gave no list of records", 0) end
   for number, record in ipairs(records) do

@@ -74,7 +74,7 @@ end
 
 --- A row is let go when its record is made, unless --where looks at it; no more are read than --limit takes.
 local function into_of(opts)
-  return { list = {}, number = 0, keep_rows = opts.keep_rows ~= false, most = opts.most or math.huge }
+  return { list = {}, number = 0, keep_rows = opts.keep_rows ~= false, most = opts.first or math.huge }
 end
 
 --- Adds the records of a file, row by row; its hash, or nil and what is wrong.

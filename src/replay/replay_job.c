@@ -29,6 +29,13 @@ static bool is_plain_name(const char *s)
                strlen(s);
 }
 
+/* A tool that a saved run may open: no file, which would be somebody else's. */
+static bool is_safe_tool(const char *s)
+{
+    if (s && strncmp(s, "mcp:", 4) == 0) s += 4;
+    return is_plain_name(s) || (s && strcmp(s, "+") == 0);
+}
+
 /* One of the built-in agents, by the name of the saved run's agent file. */
 static bool own_agent(char *path, size_t size, const char *file)
 {
@@ -89,7 +96,7 @@ static int take_tools(struct ipw_replay_job *job, struct ipw_err *err)
     if (setting->tools || ipw_json_kind(list) != IPW_JSON_ARR) return 0;
     setting->tools = ipw_calloc(ipw_json_count(list) + 1, sizeof *setting->tools);
     for (const struct ipw_json *t = ipw_json_first(list); t; t = ipw_json_next(t)) {
-        if (!is_plain_name(ipw_json_str(t, NULL)))
+        if (!is_safe_tool(ipw_json_str(t, NULL)))
             return ipw_fail(err, IPW_EINVAL,
                             "%s: names the tool file %.100s: say which to load with --tools",
                             job->saved.path, ipw_json_str(t, "?"));

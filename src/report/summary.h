@@ -37,6 +37,12 @@ struct ipw_summary_shown {
     double lo_j[IPW_DOMAIN_COUNT], hi_j[IPW_DOMAIN_COUNT]; /* of estimates; both 0: unknown */
 };
 
+/* The latencies of a turn's successful attempt, in seconds; NAN: unknown. */
+struct ipw_summary_call {
+    double ttft_s, ttfo_s, itl_mean_s, gap_p50_s, gap_p99_s, latency_content_s, latency_close_s;
+    double input_tokens; /* NAN: unknown */
+};
+
 struct ipw_summary_row {
     char task[64]; /* equal for queries of one id: the id, or its beginning and a hash */
     size_t number; /* in the order of ipw_summary_add(), from 0 */
@@ -85,9 +91,20 @@ struct ipw_summary_model {
     size_t last_row; /* number of the latest row that it answered, from 1 */
 };
 
+/* A part of the queries (trace/turn.h), over all of them. */
+struct ipw_summary_part {
+    enum ipw_part_kind kind;
+    char *name; /* of a tool; else NULL */
+    size_t queries;
+    int64_t calls;
+    double seconds;
+    double j[IPW_DOMAIN_COUNT], waste_j[IPW_DOMAIN_COUNT]; /* NAN: a query's is unknown */
+};
+
 struct ipw_summary {
     struct ipw_spill_place place;                      /* folder of the rows, set by the owner */
     struct ipw_spill rows;                             /* in the order of ipw_summary_add() */
+    struct ipw_spill calls;                            /* of struct ipw_summary_call */
     size_t first, n;                                   /* the part of the rows that counts */
     bool part;                                         /* there are other rows */
     struct ipw_summary_shown shown[IPW_SUMMARY_SHOWN]; /* the first ones by index */
@@ -106,6 +123,8 @@ struct ipw_summary {
     struct ipw_device_sums devices;
     struct ipw_summary_model *models; /* in the order of their first reply */
     size_t n_models, cap_models;
+    struct ipw_summary_part *parts; /* in the order in which they first happened */
+    size_t n_parts, cap_parts;
 };
 
 /* Valid until the next call. */

@@ -107,23 +107,13 @@ static void put_statistics(struct ipw_jw *w, const char *key, const struct ipw_s
              "Statistics of the queries left after the shortest and the longest 5 % by "
              "wall clock (at least one each) were removed");
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
-        struct ipw_stats_result r;
         struct ipw_spill values;
 
         ipw_spill_init(&values, sizeof(double), s->rows.place);
         for (size_t i = 0; i < s->n; i++)
             ipw_stats_add(&values, metrics[m].get(ipw_summary_row(s, i)));
-        r = ipw_stats_result(&values);
+        ipw_summary_put_statistic(w, metrics[m].name, &values);
         ipw_spill_release(&values);
-        ipw_jw_key(w, metrics[m].name);
-        ipw_jw_obj(w);
-        ipw_jw_knum(w, "avg", r.mean);
-        ipw_jw_knum(w, "max", r.max);
-        ipw_jw_knum(w, "median", r.median);
-        ipw_jw_knum(w, "min", r.min);
-        ipw_jw_kint(w, "n", (int64_t)r.n);
-        ipw_jw_knum(w, "std", r.std);
-        ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);
 }
@@ -486,6 +476,7 @@ static void put_definitions(struct ipw_jw *w)
     ipw_jw_kstr(w, "ipw", ipw_definition_ipw);
     ipw_jw_kstr(w, "joules_per_correct_answer", ipw_definition_j_per_correct);
     ipw_jw_kstr(w, "joules_per_output_token", ipw_definition_j_per_token);
+    ipw_summary_put_latency_definitions(w);
     ipw_jw_kstr(w, "marginal_j", ipw_definition_net);
     ipw_jw_kstr(w, "tokens_per_joule", ipw_definition_tokens_per_j);
     ipw_jw_kstr(w, "waste_j", ipw_definition_waste);
@@ -547,11 +538,13 @@ int ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
     ipw_summary_put_outcomes(&w, "interrupted", s, true);
     ipw_jw_key(&w, "judge");
     ipw_judge_sums_write(&w, &s->judge);
+    ipw_summary_put_latency(&w, s);
     put_ledger(&w, s, &t, run);
     ipw_summary_put_models(&w, s);
     put_normalized(&w, s);
     ipw_jw_kstr(&w, "note", run->note);
     put_overhead(&w, run);
+    ipw_summary_put_parts(&w, s);
     put_provenance(&w, s);
     ipw_jw_key(&w, "repeats");
     ipw_repeats_write(&w, s);

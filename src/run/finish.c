@@ -72,13 +72,15 @@ static const char *status_of(const struct ipw_finish *f)
     return f->limits->reached ? "limit" : "complete";
 }
 
-void ipw_run_ended_take(struct ipw_run_ended *out, const struct ipw_manifest *m)
+void ipw_run_ended_take(struct ipw_run_ended *out, const struct ipw_manifest *m,
+                        int64_t helpers_cpu_ns)
 {
     const struct ipw_sensors *sensors = m->sensors;
     const struct ipw_session *session = m->session;
     int64_t sampler_ns = sensors->sampler ? ipw_sampler_cpu_ns(sensors->sampler) : 0;
 
-    out->runner_cpu_s = ipw_ns_to_s(ipw_cpu_self_ns() - session->cpu_start_ns - sampler_ns);
+    out->runner_cpu_s =
+        ipw_ns_to_s(ipw_cpu_self_ns() - session->cpu_start_ns - sampler_ns + helpers_cpu_ns);
     out->sampler_cpu_s = ipw_ns_to_s(sampler_ns);
     out->own_joules = ipw_sensors_own_joules(sensors, out->runner_cpu_s + out->sampler_cpu_s);
     ipw_balance_fill(out->balances, sensors->ledger, session->start_ns, session->end_ns);

@@ -336,8 +336,9 @@ static int finish(struct run *run, bool silent, struct ipw_err *err)
 static void take_end(struct run *run)
 {
     struct ipw_manifest manifest = ipw_run_manifest(run);
+    const struct ipw_observer *o = run->observer;
 
-    ipw_run_ended_take(&run->ended, &manifest);
+    ipw_run_ended_take(&run->ended, &manifest, o && o->cpu_ns ? o->cpu_ns(o) : 0);
 }
 
 /* Readings that pass the end make the session's balance final. */
@@ -565,7 +566,10 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
         if (!run.nothing_left)
             rc = run_all(&run, &err);
         else if (!o->output.quiet)
-            ipw_say("%s: every query is done, nothing is left to run", o->output.dir);
+            ipw_say(ipw_dataset_count(run.cases)
+                        ? "%s: every query is done, nothing is left to run"
+                        : "%s: no task belongs to this shard, nothing is to be run",
+                    o->output.dir);
     }
     if (!rc && run.ending.server_lost) rc = ipw_fail(&err, IPW_ENET, "%s", run.ending.lost_note);
     rc = close_dir(&run, rc, &err, &dir);

@@ -52,7 +52,8 @@ static int load_agent(struct run *run, struct ipw_err *err)
     const char *const *paths = ipw_script_paths(&run->o->script);
     int rc;
 
-    run->tools = ipw_tools_cut(&run->tools_text, o->tools);
+    run->tools = ipw_tools_with_servers(ipw_tools_cut(&run->tools_text, o->tools),
+                                        run->o->script.servers ? run->o->script.servers->n : 0);
     run->config = (struct ipw_agent_config){.max_turns = o->max_turns,
                                             .temperature = o->temperature,
                                             .seed = o->seed,
@@ -92,6 +93,10 @@ static int open_data(struct run *run, struct ipw_err *err)
 
     if (!rc) rc = run->origin->open(run->origin, &run->cases, o, err);
     if (rc) return rc;
+    if (!ipw_dataset_count(run->cases)) {
+        run->nothing_left = true; /* a small dataset can leave a shard without a task */
+        return 0;
+    }
     ipw_plan_init(&run->plan, ipw_dataset_count(run->cases), o->data.warmup, o->data.epochs);
     run->origin->selection(run->origin, run->selection_sha256, run->cases);
     run->grading = (struct ipw_grading){.judge = &o->judge,

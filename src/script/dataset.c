@@ -346,29 +346,46 @@ struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, cons
     return cases;
 }
 
+static void release_case(struct ipw_case *c)
+{
+    for (size_t k = 0; k < c->n_files; k++) {
+        free(c->files[k].name);
+        free(c->files[k].path);
+        free(c->files[k].builtin);
+        free(c->files[k].data);
+    }
+    free(c->files);
+    free(c->id);
+    free(c->prompt);
+    free(c->system);
+    free(c->level);
+    free(c->metadata);
+    free(c->answer);
+    free(c->subject);
+    free(c->reference);
+    free(c->error);
+}
+
+void ipw_dataset_cut(struct ipw_dataset *cases, bool (*keep)(const void *ud, const char *id),
+                     const void *ud)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < cases->n; i++) {
+        cases->list[i].place = (int64_t)i + 1;
+        if (keep(ud, cases->list[i].id))
+            cases->list[n++] = cases->list[i];
+        else
+            release_case(&cases->list[i]);
+    }
+    cases->n = n;
+}
+
 void ipw_dataset_free(struct ipw_dataset *cases)
 {
     if (!cases) return;
     ipw_sandbox_close(cases->vm);
-    for (size_t i = 0; cases->list && i < cases->n; i++) {
-        struct ipw_case *c = &cases->list[i];
-        for (size_t k = 0; k < c->n_files; k++) {
-            free(c->files[k].name);
-            free(c->files[k].path);
-            free(c->files[k].builtin);
-            free(c->files[k].data);
-        }
-        free(c->files);
-        free(c->id);
-        free(c->prompt);
-        free(c->system);
-        free(c->level);
-        free(c->metadata);
-        free(c->answer);
-        free(c->subject);
-        free(c->reference);
-        free(c->error);
-    }
+    for (size_t i = 0; cases->list && i < cases->n; i++) release_case(&cases->list[i]);
     free(cases->list);
     free(cases->name);
     free(cases->note);

@@ -32,6 +32,7 @@ struct ipw_case {
     struct ipw_case_file *files;
     size_t n_files, cap_files;
     int64_t number; /* of the task in the dataset, from 1 */
+    int64_t place;  /* in the selection before ipw_dataset_cut(), from 1; 0: it was not cut */
 };
 
 struct ipw_dataset;
@@ -62,6 +63,9 @@ int ipw_dataset_check_where(const char *expression, struct ipw_err *err);
 struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *unscored,
                                       size_t n);
 void ipw_dataset_free(struct ipw_dataset *cases);
+/* Only the tasks that `keep` wants stay. */
+void ipw_dataset_cut(struct ipw_dataset *cases, bool (*keep)(const void *ud, const char *id),
+                     const void *ud);
 size_t ipw_dataset_count(const struct ipw_dataset *cases);
 size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before the choice */
 const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i);

@@ -353,6 +353,7 @@ const struct ipw_spec ipw_spec_trace[] = {
     MADE_QUERY(n_retries, C),
     AS_QUERY("num_turns", C, n_turns),
     OF_QUERY(outcome, T),
+    PUT_OF("parts", A | OPT, ipw_schema_put_parts, ipw_spec_part),
     PUT_OF("power_metrics", OZ, ipw_channel_stats_put_power, ipw_spec_power),
     AS_QUERY("query_cpu_energy_joules", NZ, energy[IPW_DOMAIN_CPU]),
     AS_QUERY("query_cpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_CPU]),

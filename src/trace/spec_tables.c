@@ -55,6 +55,7 @@ static const struct ipw_spec segment[] = {
     KEY("energy_note", TZ | OPT),
     KEY("forced", A),
     KEY("hardware", OZ),
+    KEY("host", OZ | OPT),
     OF("ledger", OZ | EACH, session_balance),
     KEY("not_quiet", TZ),
     KEY("note", TZ | OPT),
@@ -156,6 +157,16 @@ static const struct ipw_spec totals[] = {
     KEY("with_estimates", O | OPT),
     END,
 };
+static const struct ipw_spec part[] = {
+    KEY("calls", C),
+    KEY("joules", O),
+    KEY("name", TZ),
+    KEY("part", T),
+    KEY("queries", C),
+    KEY("seconds", S),
+    KEY("waste_joules", O),
+    END,
+};
 static const struct ipw_spec answered[] = {KEY("queries", C), KEY("turns", C), END};
 const struct ipw_spec ipw_spec_summary[] = {
     KEY("accounts", O),
@@ -170,12 +181,14 @@ const struct ipw_spec ipw_spec_summary[] = {
     KEY("hardware", OZ),
     KEY("interrupted", O | OPT),
     OF("judge", OZ | OPT, judge),
+    KEY("latency", O | OPT),
     OF("ledger", OZ | EACH, balance),
     OF("models", OZ | EACH | OPT, answered),
     KEY("normalized_efficiency", OZ),
     KEY("normalized_statistics", OZ),
     KEY("note", TZ),
     KEY("own_overhead", OZ),
+    OF("parts", A | OPT, part),
     KEY("provenance", OZ),
     KEY("repeats", OZ),
     OF("run", O, run),

@@ -62,7 +62,7 @@ static int read_event(const char *text, size_t n, struct ipw_err *err)
 
     if (!rc && !table)
         rc = ipw_fail(err, IPW_EPARSE, "event: %s", name ? "no event is called so" : "missing");
-    if (!rc) rc = ipw_spec_check(doc, table, "", err);
+    if (!rc) rc = ipw_spec_check(doc, table, err);
     ipw_json_free(doc);
     return rc;
 }

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "trace/lock.h"
 #include "trace/rundir.h"
+#include "unit/base/temp_folder.h"
 #include "unit/json/failing.h"
 
 static void assert_whole_lines(const char *path)
@@ -291,5 +292,5 @@ int main(void)
         cmocka_unit_test(a_lock_that_cannot_be_held_is_told),
     };
 
-    return cmocka_run_group_tests(tests, failing_enter, failing_leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

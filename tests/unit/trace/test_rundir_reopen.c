@@ -17,24 +17,7 @@
 #include "base/mem.h"
 #include "trace/lock.h"
 #include "trace/rundir.h"
-
-static char root[64];
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-again-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
+#include "unit/base/temp_folder.h"
 
 static void assert_contents(const char *path, const char *want)
 {
@@ -375,5 +358,5 @@ int main(void)
         cmocka_unit_test(a_failure_of_the_disk_is_final),
     };
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }
