@@ -142,7 +142,7 @@ static void push_options(lua_State *L, const struct ipw_dataset_options *o) // [
     }
 }
 
-/* load(script table, light userdata cases): ipw.cases loads the script's records. */
+/* load(script table, light userdata cases): ipw.cases loads the script's tasks. */
 static int load_protected(lua_State *L)
 {
     struct ipw_dataset *cases = lua_touserdata(L, 2);
@@ -421,7 +421,7 @@ const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i
 struct score_args {
     struct ipw_dataset *cases;
     size_t i;
-    const struct ipw_saved_case *saved; /* of a saved run; or NULL: the i-th record */
+    const struct ipw_saved_case *saved; /* of a saved run; or NULL: the i-th task */
     const char *response, *source;
     struct ipw_score *out;
 };
@@ -437,7 +437,7 @@ static void set_object(lua_State *L, const char *name, const char *json) // [0, 
     if (json && ipw_value_decode(L, json, strlen(json), NULL) == 0) lua_setfield(L, -2, name);
 }
 
-/* The record that ipw.cases makes of a trace. [0, +1, e] */
+/* The task that ipw.cases makes of a trace. [0, +1, e] */
 static void push_saved(lua_State *L, int script, const struct ipw_saved_case *saved)
 {
     push_function(L, "ipw.cases", "saved");
