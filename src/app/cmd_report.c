@@ -1,4 +1,4 @@
-/* report RUN: a saved run as one page to look at, in the terminal, or as markdown. */
+/* report RUN...: saved runs as one page to look at, in the terminal, or as markdown. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,10 +6,13 @@
 
 #include "app/commands.h"
 #include "app/workbench.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "script/export_job.h"
 
 #define LUA_BYTES ((size_t)4096 * IPW_MIB) /* a query's line may have 512 MiB */
+#define LUA_CPU_NS                                                                                 \
+    (3600 * IPW_NS_PER_S) /* the sections are ours: they only take long in a long run */
 
 struct report_options {
     struct ipw_workbench_options bench;
@@ -30,16 +33,16 @@ static const struct ipw_opt options[] = {
 
 static const struct ipw_command command = {
     .name = "report",
-    .usage = "report RUN [-o FILE.html | --markdown]",
-    .about = "Show a saved run: where the energy went, when, in which queries, and how surely.",
+    .usage = "report RUN... [-o FILE.html | --markdown]",
+    .about = "Show saved runs: where the energy went, when, in which queries, and how surely.",
     .options = options,
     .more = "With -o the result is one file that loads nothing from anywhere: open it in a\n"
             "browser, send it, attach it. Without, the same is printed in the terminal.\n"
-            "\n"
+            "Of several runs the first is the one that the others are compared with.\n\n"
             "Texts of tasks, replies and tools are left out unless --with-content is given:\n"
             "look at the page before you share it. docs/report.md explains each part.",
     .min_args = 1,
-    .max_args = 1,
+    .max_args = -1,
 };
 
 static int run_report(int64_t *status, struct report_options *o, char **runs, int n,
@@ -72,6 +75,7 @@ int ipw_cmd_report(int argc, char **argv)
     int n, rc;
 
     ipw_workbench_defaults(&o.bench);
+    o.bench.lua_cpu_ns = LUA_CPU_NS;
     rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
     if (rc > 0) return IPW_EXIT_OK;
     if (!rc && o.markdown && o.output)

@@ -38,6 +38,8 @@ static const struct ipw_opt options[] = {
     {"max-retries", 0, IPW_OPT_INT, AT(server.max_retries), "N", "retries of a failed request (default: 2)", 0, 1000},
     {"server-failures", 0, IPW_OPT_INT, AT(server.server_failures), "N", "wait after N failed connections (default: 5; 0: off)", 0, 1000000},
     {"server-wait", 0, IPW_OPT_DURATION, AT(server.server_wait_ns), "TIME", "longest pause for a lost server (default: 40s)", 1},
+    {"Judge", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"", 0, IPW_OPT_BLOCK, AT(judge), NULL, NULL, .rows = ipw_judge_option_rows},
     {"Limits (default: none)", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"", 0, IPW_OPT_BLOCK, AT(limits), NULL, NULL, .rows = ipw_limit_option_rows},
     {"Energy", 0, IPW_OPT_SECTION, 0, NULL, NULL},

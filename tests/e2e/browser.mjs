@@ -53,7 +53,7 @@ export async function open({ chromium }) {
       if (method === "Runtime.exceptionThrown") errors.push(params.exceptionDetails.exception?.description || params.exceptionDetails.text);
       if (method === "Runtime.consoleAPICalled") errors.push(params.args.map(a => a.value ?? a.description).join(" "));
       if (method === "Log.entryAdded") errors.push(params.entry.text);
-      if (method === "Network.requestWillBeSent" && params.request.url !== address) requests.push(params.request.url);
+      if (method === "Network.requestWillBeSent" && params.request.url !== address.split("#")[0]) requests.push(params.request.url);
       if (method === "Page.loadEventFired") loaded();
     });
     const ask = (method, params) => send(method, params, sessionId);

@@ -1,4 +1,5 @@
 --- ipw.report: rounding, what a query did at each instant, intervals against tables, and texts as text.
+local comparison = require "ipw.report.comparison"
 local html = require "ipw.report.html"
 local intervals = require "ipw.report.intervals"
 local markdown = require "ipw.report.markdown"
@@ -36,7 +37,47 @@ local function told(q, malformed)
   return table.concat(out, ", ")
 end
 
+--- A run of n queries: right(i) and joules(i) of each.
+local function run(name, n, right, joules, config)
+  local queries, sum, good = {}, 0, 0
+  for i = 1, n do
+    local j = joules(i)
+    queries[i] = { id = "q" .. i, mark = right(i) and "right" or "wrong", energy = { joules = j } }
+    sum, good = sum + j, good + (right(i) and 1 or 0)
+  end
+  return { name = name, queries = queries, known = n, known_joules = sum, manifest = { config = config or {} },
+           summary = { run = { model = name, dataset = "d" }, totals = { resolved = good, unresolved = n - good },
+                       repeats = { metrics = { accuracy = { mean = good / n, lo = 0.1, hi = 0.9 } } },
+                       efficiency = { joules_per_correct_answer = good > 0 and sum / good or nil } } }
+end
+
 return {
+  { "a difference between runs is told only where its paired interval leaves out zero", function()
+    local function noisy(i) return 100 + (i * 37 % 50) end
+    local first = run("first", 40, function(i) return i % 2 == 0 end, noisy)
+    -- always 30 % dearer on the same task, though the tasks themselves differ by more than that
+    local dearer = run("dearer", 40, function(i) return i % 2 == 1 end, function(i) return 1.3 * noisy(i) end)
+    local rows = comparison.rows { first, dearer }
+    near(rows[2].percent.value, 0.3); test.ok(rows[2].percent.real)
+    near(rows[2].points.value, 0); test.ok(not rows[2].points.real)
+    test.equal(rows[2].dominated, true); test.equal(rows[1].dominated, nil)
+    test.equal(comparison.heading { first, dearer },
+      "Against first, dearer takes 30 % more joules; whether dearer solves more cannot be told")
+    -- as good and as dear, in another order
+    local other = run("other", 40, function(i) return i % 4 < 2 end, function(i) return noisy(i + 1) end)
+    test.equal(comparison.heading { first, other }, "first and other cannot be told apart by joules or accuracy")
+    local worse = run("worse", 40, function(i) return i == 2 end, noisy)
+    test.equal(comparison.heading { first, worse }, "Against first, worse solves 48 points fewer")
+  end },
+  { "runs of other tasks are not compared, and few tasks tell nothing", function()
+    local function yes() return true end
+    local function ten() return 10 end
+    local a, b = run("a", 5, yes, ten, { selection_sha256 = "x" }), run("b", 5, yes, ten, { selection_sha256 = "y" })
+    test.equal(comparison.heading { a, b }, "The runs cannot be compared: they ran on different tasks of d")
+    b.manifest.config.selection_sha256 = "x"
+    test.equal(comparison.rows { a, b } [2].percent, { n = 5 })
+    test.equal(comparison.heading { a, b }, "a and b cannot be told apart by joules or accuracy")
+  end },
   { "a value is rounded by its half-width: two digits to 354, one to 949, then 1000", function()
     local cases = { { 256.7, 244.9, 268.5, "257", "245\u{2013}269" }, { 712.4, 490, 1048, "710", "490\u{2013}1" .. s
       .. "050" },

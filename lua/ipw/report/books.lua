@@ -66,7 +66,8 @@ function books.html(run)
   local program = run.manifest.program or {}
   local command = books.command(run)
   local identity = books.identity(run)
-  return ('<section id="books" class="smallprint" aria-label="Books"><p><b>Books.</b> %s.</p><p>%s</p>%s<p>%s ' ..
+  return ('<section id="' .. html.prefix .. 'books" class="smallprint" aria-label="Books"><p><b>Books.</b> ' ..
+    '%s.</p><p>%s</p>%s<p>%s ' ..
     '%s, trace format %s%s. This file loads nothing from anywhere.</p></section>'):format(
     table.concat(lines, ". "), html.text(books.own(run)),
     command and '<p>To repeat the run: <code>' .. html.text(command) .. "</code></p>" or "",

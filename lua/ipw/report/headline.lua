@@ -183,9 +183,10 @@ function headline.html(run)
   for _, flag in ipairs(headline.flags(run)) do
     flags[#flags + 1] = ('<a class="flag" href="#%s">%s</a>'):format(flag[2], html.text(flag[1]))
   end
-  return ('<h1>%s</h1><div class="intro"><p><b>What was run.</b> %s</p><p><b>How the joules were obtained.</b> ' ..
+  local size = run.beside and "h2" or "h1"
+  return ('<%s>%s</%s><div class="intro"><p><b>What was run.</b> %s</p><p><b>How the joules were obtained.</b> ' ..
     '%s</p></div>%s')
-    :format(html.name(headline.title(run)), headline.what(run, mark), html.text(headline.how(run)),
+    :format(size, html.name(headline.title(run)), size, headline.what(run, mark), html.text(headline.how(run)),
       #flags > 0 and '<div class="flags">' .. table.concat(flags) .. "</div>" or "")
 end
 

@@ -4,6 +4,10 @@ local json = require "ipw.json"
 
 local html = {}
 
+--- What comes before the ids of the run that is being written: "" for the first, whose queries the page's script
+--- opens, sorts and filters.
+html.prefix = ""
+
 local escapes = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
 --- A text as markup.
@@ -72,19 +76,20 @@ end
 function html.csv(name, columns, rows)
   local out = { export.csv_row(columns, #columns) }
   for _, row in ipairs(rows) do out[#out + 1] = export.csv_row(row, #columns) end
-  return html.data("csv-" .. name, json.encode(table.concat(out)))
+  return html.data("csv-" .. html.prefix .. name, json.encode(table.concat(out)))
 end
 
 --- A section: its topic, its heading (a sentence), the buttons, and what it holds.
 function html.section(id, topic, heading, body, buttons)
   local row = {}
   for _, button in ipairs(buttons or {}) do
-    row[#row + 1] = ('<button type="button" class="tool js" data-%s="%s">%s</button>'):format(button[1], button[2],
-      button[3])
+    row[#row + 1] = ('<button type="button" class="tool js" data-%s="%s">%s</button>'):format(button[1],
+      button[2]:gsub("^csv%-", ""):gsub("^", html.prefix), button[3])
   end
-  return ('<section id="%s" aria-labelledby="h-%s"><div class="head"><div><p class="topic">%s</p><h2 id="h-%s">' ..
-    '%s</h2></div><div class="tools">%s</div></div>\n%s</section>\n')
-    :format(id, id, topic, id, heading, table.concat(row), body)
+  id = html.prefix .. id
+  local head = ('<div class="head"><div><p class="topic">%s</p><h2 id="h-%s">%s</h2></div>'):format(topic, id, heading)
+    .. '<div class="tools">' .. table.concat(row) .. "</div></div>"
+  return ('<section id="%s" aria-labelledby="h-%s">%s\n%s</section>\n'):format(id, id, head, body)
 end
 
 return html

@@ -57,11 +57,13 @@ end
 ---@param runs table[]
 ---@return string
 function markdown.text(runs)
-  local out = {}
+  local out = #runs > 1 and require("ipw.report.comparison").markdown(runs, markdown.plain) or {}
   for i, run in ipairs(runs) do
-    if i > 1 then out[#out + 1] = "" end
+    if #runs > 3 then break end
+    if #out > 0 then out[#out + 1] = "" end
     add_run(out, run)
   end
+  if #runs > 3 then out[#out + 1] = ("\nThe parts of each run: ipw-agent report RUN --markdown.") end
   return table.concat(out, "\n")
 end
 

@@ -91,10 +91,11 @@ function numbers.metered(figure)
     return sign .. numbers.plain(value, figure.provenance == "estimated" and 2 or 3)
   end
   local down, up = value - lo, hi - value
-  if lo <= 0 and hi > 0 and up >= value then return "< " .. numbers.plain(hi, 2) end
   if math.max(down, up) <= 0 then return sign .. numbers.plain(value) end
   local place = numbers.place_between(value, lo, hi)
   local text = sign .. numbers.at(value, place)
+  -- an upper bound is all that is known
+  if up >= value and hi > 0 and (lo <= 0 or not text:find "[1-9]") then return "< " .. numbers.plain(hi, 2) end
   if down > 2 * up or up > 2 * down then
     return text, numbers.at(lo, place) .. "\u{2013}" .. numbers.at(hi, place)
   end

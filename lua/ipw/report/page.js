@@ -3,6 +3,7 @@
 const report = (() => {
   const parse = id => JSON.parse(document.getElementById(id).textContent);
   const columns = parse("columns");
+  columns.ms = columns.us.map(us => us === null ? null : us / 1000);
   let spanLists = null;
   const NARROW = "\u202F", MINUS = "\u2212", DASH = "\u2014";
 
@@ -34,10 +35,10 @@ const report = (() => {
     const value = mj / 1000, sign = SIGNS[provenance] || "";
     if (below === null || above === null) return [sign + plain(value, provenance === 4 ? 2 : 3), ""];
     const down = below / 1000, up = above / 1000;
-    if (down >= value && up > 0 && up >= value) return ["< " + plain(value + up, 2), ""];
     const e = Math.max(down, up);
     if (e <= 0) return [sign + plain(value), ""];
     const where = place(e), text = sign + at(value, where);
+    if (up >= value && value + up > 0 && (down >= value || !/[1-9]/.test(text))) return ["< " + plain(value + up, 2), ""];
     if (down > 2 * up || up > 2 * down) return [text, at(value - down, where) + "\u2013" + at(value + up, where)];
     return [text, "\u00B1 " + at(e, where)];
   }
@@ -99,7 +100,7 @@ const report = (() => {
   }
   document.documentElement.classList.add("scripted");
   document.getElementById("theme").addEventListener("click", theme);
-  for (const button of document.querySelectorAll("button[data-csv]")) button.addEventListener("click", () => save(button.dataset.csv));
+  for (const button of document.querySelectorAll("button[data-csv]")) button.addEventListener("click", () => save("csv-" + button.dataset.csv));
   for (const button of document.querySelectorAll("button[data-table]")) button.addEventListener("click", () => flip(button));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   let width = document.documentElement.clientWidth;

@@ -1,5 +1,6 @@
 --- ipw.report.page: one file of HTML with everything in it. Its content policy allows the styles and scripts
 --- by their hashes and nothing else; data are JSON, which is no script.
+local comparison = require "ipw.report.comparison"
 local core = require "ipw.core.report"
 local html = require "ipw.report.html"
 local json = require "ipw.json"
@@ -14,6 +15,7 @@ local page = {}
 
 local MAX_SPANS = 20 * 1024 * 1024 -- of JSON; above, only some queries keep theirs
 local SECTIONS = { "energy", "power", "queries", "spread", "tokens" }
+local STATIC = { "energy", "spread", "tokens" } -- of the runs after the first
 
 local function embedded(path)
   local text, why = script.source("builtin:" .. path)
@@ -173,7 +175,7 @@ local function data(run, options)
     member("tokens_in", column(run, function(q) return q.tokens_in end)),
     member("tokens_out", column(run, function(q) return q.tokens_out end)),
     member("at", column(run, function(q) return q.at end, 1000)),
-    member("ms", column(run, function(q) return q.seconds end, 1000)),
+    member("us", column(run, function(q) return q.seconds end, 1000000)),
     member("mj", column(run, function(q) return q.energy.joules end, 1000)),
     member("below", column(run, function(q) return q.energy.joules and q.energy.lo
       and q.energy.joules - q.energy.lo end, 1000)),
@@ -199,6 +201,21 @@ local function data(run, options)
   return table.concat(out)
 end
 
+--- The parts of one run, in their order. Only the first run's queries can be opened: their data is on the page.
+local function add_run(body, run, sections, link)
+  body[#body + 1] = headline.html(run) .. key_numbers.html(run)
+  for _, name in ipairs(sections) do
+    local section = require("ipw.report." .. name)
+    local text = section.html(run)
+    if text ~= "" then
+      body[#body + 1] = text
+      link(section.id, section.nav)
+    end
+  end
+  body[#body + 1] = require("ipw.report.books").html(run)
+  link("books", "Books")
+end
+
 local HATCH = '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="5" ' ..
   'height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-line" width="1.8" ' ..
   'height="5"/></pattern></defs></svg>'
@@ -208,18 +225,25 @@ local HATCH = '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><
 ---@param options table content
 ---@return string
 function page.html(runs, options)
-  local run = runs[1]
-  local body, nav = { headline.html(run), key_numbers.html(run) }, {}
-  for _, name in ipairs(SECTIONS) do
-    local section = require("ipw.report." .. name)
-    local text = section.html(run)
-    if text ~= "" then
-      body[#body + 1] = text
-      nav[#nav + 1] = ('<a href="#%s">%s</a>'):format(section.id, section.nav)
+  local body, nav = {}, {}
+  local function link(id, name) nav[#nav + 1] = ('<a href="#%s">%s</a>'):format(id, name) end
+  if #runs == 1 then
+    add_run(body, runs[1], SECTIONS, link)
+  else
+    body[1] = "<h1>" .. html.name(comparison.title(runs)) .. "</h1>" .. comparison.html(runs)
+    link("comparison", "Comparison")
+    for i, run in ipairs(runs) do
+      run.beside = true
+      html.prefix = i > 1 and ("run%d-"):format(i) or ""
+      body[#body + 1] = ('<details class="run" id="run%d"%s><summary>%s</summary>'):format(i, i == 1 and " open" or "",
+        html.name(comparison.names(runs)[i] .. (run.name ~= comparison.names(runs)[i] and ": " .. run.name or "")))
+      add_run(body, run, i == 1 and SECTIONS or STATIC, i == 1 and link or function() end)
+      body[#body + 1] = i > 1 and
+        '<p class="muted">Its queries over time: <code>ipw-agent report ' .. html.text(run.path)
+        .. " -o FILE.html</code></p></details>" or "</details>"
     end
+    html.prefix = ""
   end
-  body[#body + 1] = require("ipw.report.books").html(run)
-  nav[#nav + 1] = '<a href="#books">Books</a>'
   local style = embedded "third_party/uplot/uPlot.min.css" .. embedded "lua/ipw/report/page.css"
   local scripts = { embedded "third_party/uplot/uPlot.iife.min.js" }
   for _, name in ipairs { "page", "table", "waterfall",
@@ -230,10 +254,11 @@ function page.html(runs, options)
     elements[i] = "<script>" .. text .. "</script>\n"
   end
   local skeleton = embedded "lua/ipw/report/page.html"
-  local slots = { title = html.text(headline.title(run)), style = style, style_hash = page.hash(style),
+  local slots = { title = html.text(#runs > 1 and comparison.heading(runs) or headline.title(runs[1])), style =
+    style, style_hash = page.hash(style),
                   script_hashes = table.concat(hashes, " "), nav = table.concat(nav), body = HATCH
                     .. table.concat(body),
-                  data = data(run, options), scripts = table.concat(elements) }
+                  data = data(runs[1], options), scripts = table.concat(elements) }
   return (skeleton:gsub("{{([%a_]+)}}", function(slot) return slots[slot] end))
 end
 

@@ -4,7 +4,10 @@ report.power = (() => {
   const { columns: c, colour, element, cell, metered } = report;
   const power = c.power, box = document.getElementById("power-chart"), lanesBox = document.getElementById("lanes");
   if (!box) return null;
-  const LEFT = 44, LANE = 34, LABEL = 14, BAR = 15, MAX_LANES = 16, STATES = 110;
+  const LEFT = 44, MAX_LANES = 16, MOST_LANES = 128, STATES = 110;
+  // A lane has a row of labels; of many lanes only the bars are left.
+  const WIDE = { lane: 34, label: 14, bar: 15 }, SLIM = { lane: 9, label: 0, bar: 8 };
+  let size = WIDE;
   const view = { from: 0, to: c.seconds };
   let plot = null, canvas = null, ranges = null, laneOf = null, nLanes = 0, starts = null;
 
@@ -157,9 +160,9 @@ report.power = (() => {
   }
   const visible = () => starts.filter(i => (c.at[i] + c.ms[i]) / 1000 > view.from && c.at[i] / 1000 < view.to);
   function dense(list) {
-    if (nLanes > MAX_LANES) return true;
     const widths = list.map(i => c.ms[i]).sort((a, b) => a - b);
-    return widths.length > 0 && widths[widths.length >> 1] / 1000 / (view.to - view.from) * inner() < 6;
+    const median = widths.length ? widths[widths.length >> 1] / 1000 / (view.to - view.from) * inner() : Infinity;
+    return nLanes > MOST_LANES || median < (nLanes > MAX_LANES ? 24 : 6);
   }
   function hatch(draw, x, y, w, h) {
     draw.save();
@@ -183,25 +186,26 @@ report.power = (() => {
         from = windows[k + 1];
         if (b < LEFT || a > LEFT + inner()) continue;
         draw.fillStyle = colours[part ? part.class : "idle"];
-        draw.fillRect(a, y + LABEL, Math.max(0.3, b - a), BAR);
-        if (windows[k] & 1) hatch(draw, a, y + LABEL, b - a, BAR);
+        draw.fillRect(a, y + size.label, Math.max(0.3, b - a), size.bar);
+        if (windows[k] & 1) hatch(draw, a, y + size.label, b - a, size.bar);
       }
       draw.fillStyle = colours.bg;
-      for (const turn of spans[1][0].slice(1)) draw.fillRect(x(t0 + turn[0] / 1000) - 1.5, y + LABEL, 1.5, BAR);
+      if (size === WIDE) for (const turn of spans[1][0].slice(1)) draw.fillRect(x(t0 + turn[0] / 1000) - 1.5, y + size.label, 1.5, size.bar);
     } else {
       draw.fillStyle = colours.idle;
-      draw.fillRect(left, y + LABEL, rightEdge - left, BAR);
+      draw.fillRect(left, y + size.label, rightEdge - left, size.bar);
     }
+    if (size === SLIM) return;
     const good = c.mark[i] === 0 || c.mark[i] >= 3;
     draw.fillStyle = good ? colours.ink : colours.wrong;
-    draw.fillRect(left, y + 2, 1.5, LABEL - 2);
-    draw.fillRect(left, y + LABEL - 1, rightEdge - left, 1);
+    draw.fillRect(left, y + 2, 1.5, size.label - 2);
+    draw.fillRect(left, y + size.label - 1, rightEdge - left, 1);
     const room = Math.min(rightEdge, LEFT + inner()) - Math.max(left, LEFT) - 8;
     const mark = " " + report.marks[c.mark[i]], joules = c.mj[i] === null ? "" : "  " + metered(c.mj[i], c.below[i], c.above[i], 0)[0] + " J";
     const short = c.ids[i].replace(/^.*[-_ ](?=\w+$)/, "");
     for (const text of [c.ids[i] + mark + joules, short + mark + joules, short + mark]) {
       if (draw.measureText(text).width > room) continue;
-      draw.fillText(text, Math.max(left, LEFT) + 4, y + LABEL - 4);
+      draw.fillText(text, Math.max(left, LEFT) + 4, y + size.label - 4);
       break;
     }
   }
@@ -256,8 +260,9 @@ report.power = (() => {
 
   function lanes() {
     if (!starts) pack();
+    size = nLanes > MAX_LANES ? SLIM : WIDE;
     const list = visible(), many = dense(list), width = box.clientWidth || lanesBox.clientWidth;
-    const height = (many ? STATES + 8 : nLanes * LANE) + 24, dpr = devicePixelRatio || 1;
+    const height = (many ? STATES + 8 : nLanes * size.lane) + 24, dpr = devicePixelRatio || 1;
     if (!canvas) { canvas = element("canvas", { "aria-hidden": "true" }); lanesBox.append(canvas); canvas.addEventListener("click", pick); }
     canvas.width = width * dpr;
     canvas.height = height * dpr;
@@ -271,17 +276,17 @@ report.power = (() => {
     draw.beginPath();
     draw.rect(many ? 0 : LEFT, 0, many ? width : inner() + 1, height - 22);
     draw.clip();
-    if (many) states(draw, list, colours); else for (const i of list) query(draw, i, x, laneOf.get(i) * LANE, colours);
+    if (many) states(draw, list, colours); else for (const i of list) query(draw, i, x, laneOf.get(i) * size.lane, colours);
     draw.restore();
     draw.fillStyle = colours.muted;
-    if (!many) for (let lane = 0; lane < nLanes; lane++) draw.fillText(String(lane + 1), LEFT - 16, lane * LANE + LABEL + 12);
+    if (!many && size === WIDE) for (let lane = 0; lane < nLanes; lane++) draw.fillText(String(lane + 1), LEFT - 16, lane * size.lane + size.label + 12);
     axis(draw, height - 22, x, colours);
     ranges = many ? null : list;
     legend(many, list);
   }
   function pick(event) {
     if (!ranges) return;
-    const t = (view.from + (event.offsetX - LEFT) / inner() * (view.to - view.from)) * 1000, lane = Math.floor(event.offsetY / LANE);
+    const t = (view.from + (event.offsetX - LEFT) / inner() * (view.to - view.from)) * 1000, lane = Math.floor(event.offsetY / size.lane);
     const i = ranges.find(k => laneOf.get(k) === lane && c.at[k] <= t && t <= c.at[k] + c.ms[k]);
     if (i !== undefined) report.table.open(i);
   }

@@ -72,7 +72,7 @@ function queries.heading(run)
   end
   if all == 0 then return numbers.count(n, "query", "queries") end
   return ("The %s%s of %s queries took %s of the %s%s"):format(k == 1 and "" or numbers.word(k) .. " ",
-    joules and "dearest" or "longest", numbers.at(n, 0), numbers.share(part, all, true),
+    joules and "dearest" or "longest", numbers.at(n, 0), numbers.share(part, all, part >= 0.01 * all),
     joules and (run.known < n and "known joules" or "joules") or "time", limit_words(top))
 end
 
@@ -131,9 +131,17 @@ local COLUMNS = { { "mark", "", "mark" }, { "id", "query", "" }, { "turns", "tur
 
 local function known(n) return n and numbers.at(n, 0) or numbers.dash end
 
+--- The figure as the page's script has it: millijoules. So both write the same digits.
+local function whole_millijoules(figure)
+  local function mj(x) return math.floor(x * 1000 + 0.5) / 1000 end
+  local joules = mj(figure.joules)
+  return { joules = joules, lo = figure.lo and joules - mj(figure.joules - figure.lo),
+           hi = figure.hi and joules + mj(figure.hi - figure.joules), provenance = figure.provenance }
+end
+
 local function row(run, q, place, scale)
   local joules, bounds = numbers.dash .. " " .. figures.why(q.energy.reason), ""
-  if q.energy.joules then joules, bounds = numbers.metered(q.energy) end
+  if q.energy.joules then joules, bounds = numbers.metered(whole_millijoules(q.energy)) end
   if run.known == 0 then joules = numbers.dash end
   local outcome = queries.outcome(q)
   local id = html.name(q.id) .. (outcome ~= "" and ' <span class="muted">' .. html.text(outcome) .. "</span>" or "")

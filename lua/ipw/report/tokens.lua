@@ -188,8 +188,10 @@ end
 
 function tokens.html(run)
   if #run.queries < 2 then return "" end
-  local body = '<p class="lead">One mark a query with its bounds; the band is the 95 % interval of the line. <b ' ..
-    'class="right">\u{25CF} right</b>, <b class="wrong">\u{25CB} wrong, \u{00D7} failed</b>.</p>'
+  local marked = #run.queries >= 2000 and "The darker a hexagon, the more queries it holds, by their logarithm." or
+    'One mark a query with its bounds; the band is the 95 % interval of the line. <b ' ..
+    'class="right">\u{25CF} right</b>, <b class="wrong">\u{25CB} wrong, \u{00D7} failed</b>.'
+  local body = '<p class="lead">' .. marked .. '</p>'
     .. '<div class="view"><div class="panels two">' .. panel(run, counts[1]) .. panel(run, counts[2])
       .. '</div><div class="numbers" hidden>' .. numbers_table(run) .. "</div></div>" .. csv(run)
   return html.section(tokens.id, tokens.topic(run), html.text(tokens.heading(run)), body,
