@@ -11,7 +11,8 @@
 -- `map` makes a record of ipw.dataset from a row, or nil to leave it out.  Columns that it names neither
 -- in the record nor in `metadata` go to the files of a run (record.columns) and to no agent.  Other
 -- fields: rows (in place of files), gated (true: its terms have to be accepted), judge (what a judge model
--- is told: ipw.judge_forms), prompt, extract, score, files(paths) (which of the dataset's files it needs, for fetch).
+-- is told: ipw.judge_forms), program(record, answer) and seconds (rule code: what is run, and how long it
+-- may take), prompt, extract, score, files(paths) (which of the dataset's files it needs, for fetch).
 
 local core    = require "ipw.core.data"
 local dataset = require "ipw.dataset"
@@ -143,7 +144,7 @@ end
 ---@param self table
 ---@return table dataset
 local function named(self)
-  if self.rule == "judge" then -- a judge reads the reply as it is
+  if self.rule == "judge" or self.rule == "code" then -- neither needs a line with the answer
     self.prompt = self.prompt or function(record) return { user = dataset.user_text(record) } end
     self.extract = self.extract or function(text) return text, "response" end
   end

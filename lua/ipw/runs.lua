@@ -50,17 +50,49 @@ local function resolved_of(query)
   return nil
 end
 
---- A query as numbers.
+--- The energy of a turn's phase, and its seconds: of the span that is its last of this kind.
+local function phase(turn, kind, doubts)
+  local found
+  for _, span in ipairs(object(turn.spans)) do
+    span = object(span)
+    if span.kind == kind then found = span end
+  end
+  if not found then return nil end
+  return { energy = energy_of(found, doubts), seconds = number(found.end_s) and number(found.start_s) and
+             found.end_s - found.start_s }
+end
+
+--- What a query did, in time and joules: part, name, calls, seconds, j and waste (by domain).
+local function parts_of(query)
+  local out = {}
+  for i, part in ipairs(object(query.parts)) do
+    part = object(part)
+    local one = { part = text(part.part) or "?", name = text(part.name), calls = number(part.calls) or 0,
+                  seconds = number(part.seconds) or 0, j = {}, waste = {} }
+    for _, domain in ipairs(runs.domains) do
+      one.j[domain] = number(object(part.joules)[domain])
+      one.waste[domain] = number(object(part.waste_joules)[domain])
+    end
+    out[i] = one
+  end
+  return out
+end
+
+--- A query as numbers: `turns` are its model calls, `parts` what it did.
 function runs.row(query, doubts)
   local row = { id = text(query.query_id) or "?", epoch = number(query.epoch) or 0, index =
     number(query.query_index) or 0,
                 outcome = text(query.outcome), resolved = resolved_of(query),
                 seconds = number(query.total_wall_clock_s), input = number(query.total_input_tokens),
-                output = number(query.total_output_tokens), turns = {}, energy = energy_of(query, doubts) }
+                output = number(query.total_output_tokens), turns = {}, parts = parts_of(query),
+                energy = energy_of(query, doubts) }
   for i, turn in ipairs(object(query.turns)) do
     turn = object(turn)
     row.turns[i] = { seconds = number(turn.wall_clock_s), input = number(turn.input_tokens),
-                     output = number(turn.output_tokens), energy = energy_of(turn, doubts) }
+                     output = number(turn.output_tokens), cached = number(turn.cached_tokens),
+                     ttft = number(turn.ttft_s), itl = number(turn.itl_mean_s),
+                     prefill = phase(turn, "prefill", doubts), decode = phase(turn, "decode", doubts),
+                     energy = energy_of(turn, doubts) }
   end
   return row
 end

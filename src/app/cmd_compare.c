@@ -77,6 +77,7 @@ int ipw_cmd_compare(int argc, char **argv)
     int n, rc;
 
     ipw_workbench_defaults(&o.bench);
+    o.bench.lua_cpu_ns = INT64_C(60) * 1000000000; /* many pairs are no endless loop */
     rc = ipw_options_parse(&command, argc, argv, &o, &runs, &n, &err);
     if (!rc && o.junit && !o.gates.n)
         rc = ipw_fail(&err, IPW_EINVAL, "compare: --junit goes with --gate");

@@ -201,11 +201,10 @@ int ipw_cmd_resume(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "resume",
         .usage = "resume RUN [options of run]",
-        .about = "Continue a run that was stopped or killed. Finished queries stay, the others\n"
-                 "are run; the energy of earlier attempts is still counted.",
-        .more = "The run's options come from its manifest. Any option of `run` replaces one,\n"
-                "such as --rerun none|cut|failed|all, --force or --base-url: see ipw-agent run\n"
-                "--help.",
+        .about = "Continue a run that was stopped or killed. Finished queries are kept, the\n"
+                 "others are run. The energy of earlier attempts is still counted.",
+        .more = "The options come from the saved run. Any option of `run` overrides them, such\n"
+                "as --rerun none|cut|failed|all, --force or --base-url: see ipw-agent run --help.",
         .min_args = 1,
         .max_args = 1,
     };

@@ -61,13 +61,16 @@ static void load(const struct rows *rows, size_t first, size_t size)
 static void draw_from_block(const struct rows *rows, size_t size, int resample, uint32_t draws,
                             uint64_t *state)
 {
-    double *sums = rows->drawn + (size_t)resample * rows->width;
+    size_t width = rows->width;
+    double *restrict sums = rows->drawn + (size_t)resample * width;
+    uint64_t at = *state;
 
     for (uint32_t i = 0; i < draws; i++) {
-        const double *row = rows->block + ipw_interval_draw(state, size) * rows->width;
+        const double *restrict row = rows->block + ipw_interval_draw(&at, size) * width;
 
-        for (size_t k = 0; k < rows->width; k++) sums[k] += row[k];
+        for (size_t k = 0; k < width; k++) sums[k] += row[k];
     }
+    *state = at;
 }
 
 /* How many draws of each resample fall into each block. */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "run/judge_options.h"
 #include "run/limits.h"
 #include "run/script_options.h"
 #include "run/sensor_options.h"
@@ -45,6 +46,7 @@ struct ipw_run_options {
     struct ipw_connect_options server;
     struct ipw_agent_options agent;
     struct ipw_data_options data;
+    struct ipw_judge_options judge;
     struct ipw_script_options script;
     struct ipw_sensor_options sensors;
     struct ipw_limit_options limits;

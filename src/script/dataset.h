@@ -90,9 +90,31 @@ void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response
 struct ipw_saved_case {
     const char *id, *question, *answer, *subject, *metadata,
         *reference; /* the last two: JSON text */
+    /* What graders found: the judge's verdict, and the JSON text of its score_metadata; or NULL. */
+    const char *judge_verdict, *score_metadata;
 };
 void ipw_dataset_score_saved(struct ipw_dataset *cases, const struct ipw_saved_case *saved,
                              const char *response, const char *source, struct ipw_score *out);
 void ipw_score_release(struct ipw_score *score);
+
+/* What is done with an answer after the queries of a run (run/grading.h): a judge model is asked,
+ * or its program is run. */
+enum ipw_grader { IPW_GRADER_JUDGE, IPW_GRADER_CODE, IPW_GRADERS };
+struct ipw_grade_given {
+    enum ipw_grader grader;
+    const char *response, *answer; /* the agent's text, the extracted answer; or NULL */
+    const char *template;          /* the judge's prompt in place of the dataset's; or NULL */
+};
+struct ipw_grade_task {
+    bool wanted, official; /* official: the verdict is the dataset's own score */
+    bool missing;          /* not done, because there is no answer */
+    char *why;             /* not done: the reason; else NULL */
+    char *prompt, *form;   /* for the grader; form: JSON object text */
+};
+void ipw_dataset_grade_task(struct ipw_dataset *cases, const struct ipw_saved_case *saved,
+                            const struct ipw_grade_given *given, struct ipw_grade_task *out);
+void ipw_grade_task_release(struct ipw_grade_task *task);
+/* The rule that the dataset declares for all of its records, or NULL. */
+const char *ipw_dataset_rule(const struct ipw_dataset *cases);
 
 #endif

@@ -84,7 +84,7 @@ check_libraries() {
         only("(^|/)(lua|lualib|lauxlib|luaconf)\\.h(pp)?$", "^src/script/", "script/")
         only("^gumbo\\.h$", "^src/data/html\\.c$", "data/html.c")
         only("^sqlite3\\.h$", "^src/data/db[^/]*\\.c$", "data/db*.c")
-        only("^(zlib|snappy-c|zstd|lz4|lz4frame)\\.h$", "^src/data/columnar/codec\\.c$", "data/columnar/codec.c")
+        only("^(zlib|snappy-c|zstd|lz4|lz4frame)\\.h$", "^src/data/(columnar/codec|inflate)\\.c$", "data/columnar/codec.c and data/inflate.c")
         only("^editline/", "^src/app/prompt\\.c$", "app/prompt.c")
         only("^microhttpd\\.h$", "^src/(serve|telemetry)/", "serve/ and telemetry/")
         only("^uni[a-z0-9]+\\.h$", "^src/data/", "data/")

@@ -145,7 +145,7 @@ local cases = {
       if rule == "numeric" then equal(dataset.score("it is 105", list[1]), true) end
     end
     local list, why = records("x.jsonl", '{"question":"q"}\n', { map = function() return { rule = "exakt" } end })
-    equal(list, nil); has(why, 'x.jsonl:1: unknown scoring rule "exakt": boxed, choice, contains, exact')
+    equal(list, nil); has(why, 'x.jsonl:1: unknown scoring rule "exakt": boxed, choice, code, contains, exact')
   end },
 
   { "duplicate ids are refused with both lines", function()
