@@ -1,5 +1,4 @@
 --- ipw.report.energy: where the energy went.
-local figures = require "ipw.report.figures"
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
@@ -270,9 +269,8 @@ end
 --- Without parts: why, and what helps.
 local function missing(run)
   if #run.domains == 0 then
-    local note = run.summary.energy_note or figures.why "no_sensor"
-    return ('<p class="books">No joules: %s. <code>ipw-agent doctor</code> says what each sensor needs; then run ' ..
-      'again. Accuracy, time and tokens below are complete.</p>'):format(html.text(note))
+    return '<p class="books">' .. html.text(headline.no_joules(run)) ..
+      " Accuracy, time and tokens below are complete.</p>"
   end
   local known = run.known < #run.queries and (" Known: %s of %s; %s not " ..
     "known."):format(numbers.joules(run.known_joules),
