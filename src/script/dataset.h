@@ -17,6 +17,7 @@ struct ipw_case_file {
     char *name;    /* as the agent sees it */
     char *path;    /* on disk, or NULL */
     char *builtin; /* among the embedded files, or NULL */
+    char *data;    /* its content as a data URL, or NULL */
 };
 
 struct ipw_case {
