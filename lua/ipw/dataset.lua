@@ -1,10 +1,11 @@
 --- ipw.dataset: turns the rows of a file into tasks; `--dataset FILE` uses it.
 --
 -- A dataset is a table { name, about, load, prompt, extract, score }:
---   load(opts)            list of tasks, info | nil, message.  opts: data_dir, split, and first: so
---                         many tasks are enough (nil: all).  info: name (if it differs from the
---                         dataset's), note (text to show, or nil), source (the file), sha256,
---                         sample (true for built-in rows), skipped (number of rows left out)
+--   load(opts)            list of tasks, info | nil, message.  opts: data_dir, split, first (so many
+--                         tasks are enough; nil: all), keep_rows (false: nothing looks at record.row).
+--                         info: name (if it differs from the dataset's), note (text to show, or nil),
+--                         source (the file), sha256, sample (true for built-in rows), skipped (number
+--                         of rows left out)
 --   prompt(task)          { system = text or nil, user = text }
 --   extract(text, task, source)
 --                         the answer in the agent's text or nil, and how it was found:
@@ -14,7 +15,8 @@
 --   score(answer, record) true, false or nil (cannot tell), and a table of details, by name (a list
 --                         is recorded under the name "list")
 -- A record is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
--- files = { { name, path | builtin } }, metadata (by name; agents see it), columns (by name; no agent
+-- files = { { name, path | builtin | data (a data URL) } }, metadata (by name; agents see it; its list
+-- `pictures` names the files that are part of the question and are sent with it), columns (by name; no agent
 -- sees them, the files of a run keep them), rule (of ipw.score), tolerance, line, row (as it was read,
 -- for --where), error }.  One with `error` counts as failed before it starts: its attachment is missing.
 
@@ -159,6 +161,15 @@ end
 
 local function is_file(path)
   return core.exists(path) == "file"
+end
+
+--- A picture that a column holds as a data URL, as a file of the record that is sent with the question;
+--- nil: the value is none.
+---@param value any
+---@return table? file
+function dataset.picture(value)
+  local kind = type(value) == "string" and value:match "^data:image/(%w+)[;,]"
+  return kind and { name = "image." .. (kind:lower():gsub("jpeg", "jpg")), data = value } or nil
 end
 
 local function attach(task, row, fields, folder)

@@ -74,6 +74,9 @@ static void read_files(lua_State *L, int record, struct ipw_case *c)
         f->name = text_field(L, at, "name");
         f->path = text_field(L, at, "path");
         f->builtin = text_field(L, at, "builtin");
+        f->data = text_field(L, at, "data");
+        lua_pushnil(L); /* the record keeps no second copy */
+        lua_setfield(L, at, "data");
         lua_pop(L, 1);
     }
     lua_pop(L, 2);
@@ -128,7 +131,7 @@ static void push_options(lua_State *L, const struct ipw_dataset_options *o) // [
     }
 }
 
-/* load(script table, light userdata cases): ipw.cases loads the script's records. */
+/* load(script table, light userdata cases): ipw.cases loads the script's tasks. */
 static int load_protected(lua_State *L)
 {
     struct ipw_dataset *cases = lua_touserdata(L, 2);
@@ -349,6 +352,7 @@ static void release_case(struct ipw_case *c)
         free(c->files[k].name);
         free(c->files[k].path);
         free(c->files[k].builtin);
+        free(c->files[k].data);
     }
     free(c->files);
     free(c->id);

@@ -1,6 +1,6 @@
-/* Thrift's compact protocol by itself: the first byte chooses how fields are read (by their type, as
- * another type, or skipped).  Slices lie inside the bytes, counts are no more than the bytes left,
- * and after an error every value is 0. */
+/* Thrift's compact protocol by itself: the first byte chooses how fields are read (by their type,
+ * as another type, or skipped).  Slices lie inside the bytes, counts are no more than the bytes
+ * left, and after an error every value is 0. */
 #include "check.h"
 #include "data/columnar/thrift.h"
 
