@@ -74,14 +74,14 @@ end
 
 --- A row is let go when its record is made, unless --where looks at it; no more are read than --limit takes.
 local function into_of(opts)
-  return { list = {}, number = 0, keep_rows = opts.keep_rows ~= false, most = opts.first or math.huge }
+  return { list = {}, number = 0, keep_rows = opts.keep_rows ~= false, first = opts.first or math.huge }
 end
 
 --- Adds the records of a file, row by row; its hash, or nil and what is wrong.
 local function add_file(self, into, path)
   local reader <close>, why = core.open_rows(path, self.columns)
   if not reader then return nil, why end
-  while #into.list < into.most do
+  while #into.list < into.first do
     local row, line = reader:next()
     if row == nil and line then return nil, line end
     if row == nil then break end

@@ -117,7 +117,8 @@ local function execute(kit, tool, name, args, timed)
     checked, why = core.validate(tool.input, args)
   end
   if not checked then return "bad_arguments", "error: " .. why end
-  local ctx, ok, result, second, word = setmetatable({ tool = name }, context), nil, nil, nil, nil
+  local ctx = setmetatable({ tool = name }, context)
+  local ok, result, second, word
   if tool.retries or (timed and tool.seconds) then
     ok, result, second, word = rest().attempt(tool, checked, ctx, timed)
   else

@@ -5,14 +5,10 @@
 #include <unistd.h>
 
 #include "app/commands.h"
-#include "app/workbench.h"
+#include "app/runs_command.h"
 #include "base/clock.h"
-#include "base/mem.h"
-#include "script/export_job.h"
 
-#define LUA_BYTES ((size_t)4096 * IPW_MIB) /* a query's line may have 512 MiB */
-#define LUA_CPU_NS                                                                                 \
-    (3600 * IPW_NS_PER_S) /* the sections are ours: they only take long in a long run */
+#define LUA_CPU_NS (3600 * IPW_NS_PER_S) /* a long run takes long: no endless loop */
 
 struct report_options {
     struct ipw_workbench_options bench;
@@ -54,16 +50,8 @@ static int run_report(int64_t *status, struct report_options *o, char **runs, in
                                             : "terminal",
                                 o->with_content ? "content" : "", o->ascii ? "ascii" : "",
                                 isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? "colour" : "", NULL};
-    struct ipw_workbench bench = {.workspace = NULL};
-    int rc = ipw_workbench_open(&bench, &o->bench, IPW_BENCH_NO_MODEL, err);
 
-    if (!rc) {
-        bench.host.export_job = &job;
-        bench.memory_bytes = LUA_BYTES;
-        rc = ipw_workbench_run(&bench, status, "ipw.cli.report", NULL, args, err);
-    }
-    ipw_workbench_close(&bench, &o->bench);
-    return rc;
+    return ipw_runs_command(status, &o->bench, &job, "ipw.cli.report", args, err);
 }
 
 int ipw_cmd_report(int argc, char **argv)

@@ -35,7 +35,7 @@ struct job {
     const struct score_options *o;
     const char *run;
     struct ipw_dataset *cases;
-    bool saved;           /* by the references in the traces; else by the dataset's records */
+    bool saved;           /* by the references in the traces; else by the dataset's tasks */
     int code;             /* the exit status of a failure */
     struct ipw_buf lines; /* scores.jsonl */
     struct ipw_buf flips,
@@ -186,7 +186,7 @@ static int open_scorer(struct job *j, const struct ipw_query_loaded *first, stru
     j->code = options.dataset || filler ? IPW_EXIT_INPUT : IPW_EXIT_USAGE;
     rc =
         filler ? ipw_fail(err, IPW_EUNSUPPORTED,
-                          "%s: was recorded with --no-content: its answers are filler", j->run)
+                          "%s: was run with --no-content, so its answers are filler", j->run)
         : options.dataset
             ? ipw_dataset_open(&j->cases, &options, err)
             : ipw_fail(err, IPW_EINVAL,

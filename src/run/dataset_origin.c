@@ -69,7 +69,7 @@ static int check(struct ipw_origin *origin, const struct ipw_run_options *o, str
     return parse_choice(&own->cases.choice, &o->data, err);
 }
 
-/* The options that can leave records out. */
+/* The options that can leave tasks out. */
 static const char *chosen_by(const struct ipw_data_options *data)
 {
     return data->where ? "--where" : data->ids ? "--ids" : data->sample ? "--sample" : "--limit";

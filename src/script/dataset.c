@@ -131,7 +131,7 @@ static void push_options(lua_State *L, const struct ipw_dataset_options *o) // [
     }
 }
 
-/* load(script table, light userdata cases): ipw.cases loads the script's records. */
+/* load(script table, light userdata cases): ipw.cases loads the script's tasks. */
 static int load_protected(lua_State *L)
 {
     struct ipw_dataset *cases = lua_touserdata(L, 2);

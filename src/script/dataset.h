@@ -37,7 +37,7 @@ struct ipw_case {
 
 struct ipw_dataset;
 
-/* Which records, in the order in which the parts act (lua/ipw/choose.lua). */
+/* The selection of tasks, in the order in which its parts act (lua/ipw/choose.lua). */
 struct ipw_choice {
     const char *where, *ids;     /* an expression (lua/ipw/where.lua), a file of ids; or NULL */
     int64_t sample, sample_seed; /* how many to draw; 0: all */
@@ -51,7 +51,7 @@ struct ipw_dataset_options {
     const char *const *paths; /* --path folders, or NULL */
     const char *scorer; /* in place of the dataset's: a rule of ipw.score, or a .lua file; NULL */
     struct ipw_choice choice;
-    bool scorer_only; /* no records are read: for ipw_dataset_score_saved() */
+    bool scorer_only; /* no tasks are read: for ipw_dataset_score_saved() */
 };
 
 int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options *options,

@@ -13,7 +13,7 @@
 struct score_args {
     struct ipw_dataset *cases;
     size_t i;
-    const struct ipw_saved_case *saved; /* of a saved run; or NULL: the i-th record */
+    const struct ipw_saved_case *saved; /* of a saved run; or NULL: the i-th task */
     const char *response, *source;
     struct ipw_score *out;
 };
@@ -29,7 +29,7 @@ static void set_object(lua_State *L, const char *name, const char *json) // [0, 
     if (json && ipw_value_decode(L, json, strlen(json), NULL) == 0) lua_setfield(L, -2, name);
 }
 
-/* The record that ipw.cases makes of a trace. [0, +1, e] */
+/* The task that ipw.cases makes of a trace. [0, +1, e] */
 static void push_saved(lua_State *L, int script, const struct ipw_saved_case *saved)
 {
     ipw_dataset_push_function(L, "ipw.cases", "saved");

@@ -240,7 +240,7 @@ static void answer_saved(struct exchange *x, const struct ipw_json *request,
     if (!x->answer.bytes.failed) return;
     ipw_serve_answer_release(&x->answer);
     x->streams = x->breaks = false;
-    set_error(x, 500, "the recorded reply is too long");
+    set_error(x, 500, "the saved reply is too long");
 }
 
 static void answer_chat(struct exchange *x)

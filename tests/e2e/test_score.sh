@@ -90,7 +90,7 @@ step "filler is not scored"
 expect_exit 0 agent run single --dataset rows.jsonl --model demo -o bare -q --no-content
 assert_lacks bare/traces.jsonl reference
 expect_exit 3 agent score bare
-check_err "bare: was recorded with --no-content: its answers are filler"
+check_err "bare: was run with --no-content, so its answers are filler"
 expect_exit 0 agent score named --dataset rows.jsonl --scorer judge --dry-run
 check_out " score   0.0      –"
 expect_exit 3 agent score missing

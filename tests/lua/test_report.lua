@@ -1,11 +1,11 @@
 --- ipw.report: rounding, what a query did at each instant, intervals against tables, and texts as text.
 local comparison = require "ipw.report.comparison"
 local html = require "ipw.report.html"
-local intervals = require "ipw.report.intervals"
 local markdown = require "ipw.report.markdown"
 local numbers = require "ipw.report.numbers"
 local partition = require "ipw.report.partition"
 local terminal = require "ipw.report.terminal"
+local tokens = require "ipw.report.tokens"
 local test = require "ipw.test"
 
 local s = "\u{202F}"
@@ -39,13 +39,16 @@ end
 
 --- A run of n queries: right(i) and joules(i) of each.
 local function run(name, n, right, joules, config)
-  local queries, sum, good = {}, 0, 0
+  local queries, rows, sum, good = {}, {}, 0, 0
   for i = 1, n do
     local j = joules(i)
+    rows[i] = { id = "q" .. i, epoch = 0, index = i, resolved = right(i) and 1 or 0, turns = {},
+                energy = { gpu = { j = j } } }
     queries[i] = { id = "q" .. i, mark = right(i) and "right" or "wrong", energy = { joules = j } }
     sum, good = sum + j, good + (right(i) and 1 or 0)
   end
-  return { name = name, queries = queries, known = n, known_joules = sum, manifest = { config = config or {} },
+  return { name = name, queries = queries, rows = { rows = rows, not_lm = {} }, known = n, known_joules = sum,
+    manifest = { config = config or {} },
            summary = { run = { model = name, dataset = "d" }, totals = { resolved = good, unresolved = n - good },
                        repeats = { metrics = { accuracy = { mean = good / n, lo = 0.1, hi = 0.9 } } },
                        efficiency = { joules_per_correct_answer = good > 0 and sum / good or nil } } }
@@ -75,7 +78,7 @@ return {
     local a, b = run("a", 5, yes, ten, { selection_sha256 = "x" }), run("b", 5, yes, ten, { selection_sha256 = "y" })
     test.equal(comparison.heading { a, b }, "The runs cannot be compared: they ran on different tasks of d")
     b.manifest.config.selection_sha256 = "x"
-    test.equal(comparison.rows { a, b } [2].percent, { n = 5 })
+    test.equal(comparison.rows { a, b } [2].percent.real, false)
     test.equal(comparison.heading { a, b }, "a and b cannot be told apart by joules or accuracy")
   end },
   { "a value is rounded by its half-width: two digits to 354, one to 949, then 1000", function()
@@ -131,24 +134,15 @@ return {
     test.equal(told(q, { [0] = true }), "wasted prefill 0-2, wait 2-4, wasted prefill 4-5, wasted decode 5-7, " ..
       "agent 7-9")
   end },
-  { "a line by least squares, against exact fractions", function()
-    -- the sums by Python's fractions; the slope's interval with t = 2.306004 (8 degrees)
-    local line = intervals.line({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, { 2.1, 3.9, 6.2, 7.8, 10.1, 12.2, 13.8, 16.1,
-      18.0, 20.2 })
-    near(line.slope, 2.007272727, 1e-8); near(line.intercept, 0.000000000, 1e-8); near(line.r2, 0.999339686, 1e-8)
-    near(line.lo, 1.965206, 1e-5); near(line.hi, 2.049340, 1e-5)
-    test.equal(intervals.line({ 1, 2, 3 }, { 1, 2, 3 }), nil)
-    test.equal(intervals.line({ 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 2, 3, 4, 5, 6, 7, 8 }), nil)
-  end },
-  { "quantiles; a bootstrap that is the same each time and holds what it should", function()
-    local v = intervals.sorted { 4, 1, 3, 2 }
-    near(intervals.quantile(v, 0.5), 2.5); near(intervals.quantile(v, 0), 1); near(intervals.quantile(v, 1), 4)
-    test.equal(intervals.median {}, nil)
-    local list = {}
-    for i = 1, 50 do list[i] = i end
-    local lo, hi = intervals.bootstrap({ list }, intervals.mean)
-    local lo2, hi2 = intervals.bootstrap({ list }, intervals.mean)
-    test.ok(lo == lo2 and hi == hi2 and lo < 25.5 and hi > 25.5 and lo > 20 and hi < 31)
+  { "heading and caption round a slope alike; without a slope that is told there is no line", function()
+    local some = run("m", 30, function(i) return i % 2 == 0 end, function(i) return 12 + 0.0831 * i * 100 + i % 7 end)
+    for i, q in ipairs(some.queries) do q.tokens_in, q.tokens_out = i * 100, i * 37 % 30 end
+    local heading = tokens.heading(some)
+    local slope = tokens.sentence(some, { of = function(q) return q.tokens_in end }):match "goes with (%S+) J"
+    test.ok(slope and heading:find("prompt token", 1, true) and heading:find(slope .. " J", 1, true), heading)
+    test.ok(tokens.sentence(some, { of = function(q) return q.tokens_out end }):find "^No line: the interval")
+    for _, q in ipairs(some.queries) do q.tokens_in, q.tokens_out = 5, 5 end
+    test.equal(tokens.heading(some), "Whether joules follow the tokens cannot be told")
   end },
   { "texts of others are text: in the page, in its data, in the terminal, in markdown", function()
     test.equal(html.text [[</script><b a='1'>&"]], "&lt;/script&gt;&lt;b a=&#39;1&#39;&gt;&amp;&quot;")

@@ -1,8 +1,8 @@
 --- ipw.report.comparison: several runs beside each other. The first is the one that the others are compared
---- with, task by task; a difference is told only where its interval over tasks leaves out zero.
+--- with, task by task, as `compare` does; a difference is told only where its interval over tasks leaves out zero.
+local compare = require "ipw.compare"
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
-local intervals = require "ipw.report.intervals"
 local numbers = require "ipw.report.numbers"
 
 local comparison = {}
@@ -37,52 +37,18 @@ function comparison.differs(runs)
   return nil
 end
 
---- The tasks of both runs: for each, lists of the pair's values. `of` gives a query's value or nil.
-local function pairs_of(a, b, of)
-  local known, order = {}, {}
-  local function gather(run, side)
-    for _, q in ipairs(run.queries) do
-      local v = of(q)
-      if v then
-        local row = known[q.id]
-        if not row then
-          row = { {}, {} }
-          known[q.id], order[#order + 1] = row, row
-        end
-        table.insert(row[side], v)
-      end
+--- A paired difference of ipw.compare (so that `compare` tells the same): value, lo, hi, n, real; value is a
+--- share of the first run's for joules.
+local function paired(rows, name)
+  for _, row in ipairs(rows) do
+    if row.metric[1] == name then
+      local d = row.difference
+      local scale = name == "joules" and row.a or 1
+      if not d.lo or scale == 0 then return { n = row.tasks } end
+      return { value = d.mean / scale, lo = d.lo / scale, hi = d.hi / scale, n = row.tasks,
+               real = row.verdict == "higher" or row.verdict == "lower" }
     end
   end
-  gather(a, 1)
-  gather(b, 2)
-  local list = {}
-  for _, row in ipairs(order) do
-    local x, y = intervals.mean(row[1]), intervals.mean(row[2])
-    if x and y then list[#list + 1] = { x, y } end
-  end
-  return list
-end
-
-local function difference(list)
-  local sum = 0
-  for _, pair in ipairs(list) do sum = sum + pair[2] - pair[1] end
-  return #list > 0 and sum / #list or nil
-end
-
-local function ratio(list)
-  local a, b = 0, 0
-  for _, pair in ipairs(list) do a, b = a + pair[1], b + pair[2] end
-  return a > 0 and b / a - 1 or nil
-end
-
-local function right(q) return q.mark == "right" and 1 or (q.mark == "wrong" or q.mark == "failed") and 0 or nil end
-local function joules(q) return q.energy.joules end
-
---- A paired difference: value, lo, hi, n, real (its interval leaves out zero); nil: fewer than 8 tasks.
-local function paired(list, statistic)
-  if #list < 8 then return { n = #list } end
-  local lo, hi = intervals.bootstrap({ list }, statistic)
-  return { value = statistic(list), lo = lo, hi = hi, n = #list, real = lo ~= nil and (lo > 0 or hi < 0) }
 end
 
 local function interval(run, name)
@@ -101,8 +67,8 @@ function comparison.rows(runs)
       interval(run, "joules")) }
     row.solved = { headline.per_solved(run) }
     if i > 1 then
-      row.points = paired(pairs_of(runs[1], run, right), difference)
-      row.percent = paired(pairs_of(runs[1], run, joules), ratio)
+      local both = compare.two(runs[1].rows, run.rows)
+      row.points, row.percent = paired(both.rows, "accuracy"), paired(both.rows, "joules")
     end
     rows[i] = row
   end
@@ -352,8 +318,8 @@ local function csv(rows)
     for _, measure in ipairs { { "accuracy_difference", row.points }, { "joules_ratio_less_1", row.percent } } do
       local d = measure[2]
       if d then
-        out[#out + 1] = { row.name, measure[1], d.value, d.lo, d.hi, "paired bootstrap over tasks",
-                          not d.value and "fewer than 8 common tasks" or nil }
+        out[#out + 1] = { row.name, measure[1], d.value, d.lo, d.hi, "paired by task",
+                          not d.value and "fewer than 3 common tasks" or nil }
       end
     end
   end

@@ -103,6 +103,7 @@ function detail.content(query)
     add(1, "task", query.query_text or "")
     add(1, "answer", query.response_text or "")
   end
+  if query.error then add(#(query.turns or {}), "error", query.error) end
   if query.reference_answer then add(#(query.turns or {}), "reference answer", text_of(query.reference_answer)) end
   return blocks
 end

@@ -121,17 +121,36 @@ function headline.shared(run)
   return all > 0 and shared / all or 0
 end
 
+local function is_remote(run)
+  for _, row in pairs(run.summary.ledger or {}) do
+    if row.reason == "remote" then return true end
+  end
+  return false
+end
+
+function headline.short_reason(run) return is_remote(run) and "the model ran elsewhere" or "no sensor was read" end
+
+--- Why there are no joules, and what helps: a sentence. Only of a run without any.
+function headline.no_joules(run)
+  if not is_remote(run) then
+    local note = run.summary.energy_note or "no sensor was read"
+    return "No joules: " .. note .. ". ipw-agent doctor says what each sensor needs; then run again."
+  end
+  local own = {}
+  for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do
+    local row = (run.summary.ledger or {})[domain]
+    if row and row.total_j then own[#own + 1] = numbers.joules(row.total_j) .. " (" .. domain_names[domain] .. ")" end
+  end
+  return "No joules: the model ran on another machine, whose sensors were not read (run --telemetry prometheus=URL)." ..
+    (#own > 0 and " This machine drew " .. table.concat(own, ", ") .. " meanwhile; they are in no figure." or "")
+end
+
 --- How the joules were obtained.
 function headline.how(run)
   local basis = (run.manifest.hardware or {}).basis or {}
   local named = {}
   for _, domain in ipairs(run.domains) do named[#named + 1] = (basis[domain] or domain_names[domain]) end
-  if #run.domains == 0 then
-    local note = run.summary.energy_note or (run.manifest.segments and run.manifest.segments[1] and
-      run.manifest.segments[1].energy_note)
-    return "They were not: " .. (note or "no sensor was read") .. ". To see which sensors there are and how to get " ..
-      "them: ipw-agent doctor."
-  end
+  if #run.domains == 0 then return headline.no_joules(run) end
   local text = table.concat(named, "; ") .. ". The totals are counted."
   if headline.shared(run) > 0.005 then
     text = text .. " Where queries were in flight together, or a counter is slower than a window, a " ..
@@ -142,6 +161,10 @@ function headline.how(run)
   if #not_measured > 0 then text = text .. " Not measured: " .. table.concat(not_measured, ", ") .. "." end
   return text
 end
+
+local lost = { gpu_lost = "the GPU was lost during the run", lost = "its sensor was lost during the run",
+               stuck = "its counter stood still", counter_reset = "its counter was reset",
+               suspended = "the machine slept", not_covered = "readings are missing" }
 
 --- What a reader must know before the numbers: {text, id of the section that shows it}.
 function headline.flags(run)
@@ -167,6 +190,10 @@ function headline.flags(run)
         numbers.plain(base.before_w), numbers.plain(base.after_w)), "power")
     end
   end
+  for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do
+    local reason = ((summary.ledger or {})[domain] or {}).reason
+    if lost[reason] then flag(("%s: %s. Its joules are in no figure."):format(domain_names[domain], lost[reason])) end
+  end
   if manifest.not_quiet then flag("The machine was not quiet before the start: " .. manifest.not_quiet .. ".") end
   if (summary.run or {}).earlier_attempts and summary.run.earlier_attempts > 0 then
     flag(("The books hold %s that were cut or repeated."):format(
@@ -181,7 +208,8 @@ function headline.html(run)
   local function mark(text, plain) return plain and html.name(text) or "<b>" .. html.name(text) .. "</b>" end
   local flags = {}
   for _, flag in ipairs(headline.flags(run)) do
-    flags[#flags + 1] = ('<a class="flag" href="#%s">%s</a>'):format(flag[2], html.text(flag[1]))
+    flags[#flags + 1] = ('<a class="flag" href="#%s">%s</a>'):format(html.prefix .. (html.prefix == "" and
+      flag[2] or "books"), html.text(flag[1]))
   end
   local size = run.beside and "h2" or "h1"
   return ('<%s>%s</%s><div class="intro"><p><b>What was run.</b> %s</p><p><b>How the joules were obtained.</b> ' ..

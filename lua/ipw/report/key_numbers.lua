@@ -1,12 +1,17 @@
 --- ipw.report.key_numbers: the six numbers that are pasted into a chat, in a fixed order.
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
-local intervals = require "ipw.report.intervals"
 local numbers = require "ipw.report.numbers"
+local stats = require "ipw.stats"
 
 local key_numbers = {}
 
-local function metric(run, name) return ((run.summary.repeats or {}).metrics or {})[name] or {} end
+--- An interval of the summary; of one query there is none, and none of these can be below 0.
+local function metric(run, name)
+  local m = ((run.summary.repeats or {}).metrics or {})[name] or {}
+  if #run.queries < 2 or not m.lo then return {} end
+  return { lo = math.max(0, m.lo), hi = m.hi, method = m.method }
+end
 
 local rules = { wilson = "Wilson", bootstrap = "bootstrap", t = "Student\u{2019}s t" }
 
@@ -37,7 +42,7 @@ local function per_solved(run)
   out.note = "wrong and failed ones included; " .. headline.devices(run.domains, "+")
   if not value then
     out.why = lo
-    out.note = #run.domains == 0 and "no sensor was read" or ""
+    out.note = #run.domains == 0 and headline.short_reason(run) or ""
     return out
   end
   out.text, out.range = numbers.interval(value, lo, hi)
@@ -54,7 +59,7 @@ local function per_query(run)
   local m = metric(run, "joules")
   local out = { name = "Energy per query", short = "J per query", unit = "J" }
   if run.known == 0 then
-    out.why, out.note = "not known", "no sensor was read"
+    out.why, out.note = "not known", headline.short_reason(run)
     return out
   elseif run.known < #run.queries then
     out.why, out.note = "not known for all", known_joules(run)
@@ -83,7 +88,7 @@ local function seconds(run)
   local out = { name = "Time per query", short = "s per query", unit = "s" }
   local list = {}
   for _, q in ipairs(run.queries) do list[#list + 1] = q.seconds end
-  local mean = intervals.mean(list)
+  local mean = stats.mean(list)
   if not mean then
     out.why = "not known"
     return out

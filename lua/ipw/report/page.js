@@ -91,17 +91,23 @@ const report = (() => {
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
-  function flip(button) {
-    const view = document.querySelector("#" + button.dataset.table + " .view");
-    const shown = view.querySelector(".numbers").toggleAttribute("hidden");
-    for (const child of view.children) if (!child.classList.contains("numbers")) child.hidden = !shown;
-    button.setAttribute("aria-pressed", String(!shown));
-    if (shown) redraw();
+  // Shows the table, or the densities, in the place of the chart; the same button takes it back.
+  function flip(button, id, wanted) {
+    const view = document.querySelector("#" + id + " .view");
+    const show = button.getAttribute("aria-pressed") !== "true";
+    for (const other of document.querySelectorAll("#" + id + " .tools [aria-pressed]")) other.setAttribute("aria-pressed", "false");
+    button.setAttribute("aria-pressed", String(show));
+    for (const child of view.children) {
+      const extra = child.classList.contains("numbers") || child.classList.contains("density");
+      child.hidden = show ? !child.classList.contains(wanted) : extra;
+    }
+    if (!show) redraw();
   }
   document.documentElement.classList.add("scripted");
   document.getElementById("theme").addEventListener("click", theme);
   for (const button of document.querySelectorAll("button[data-csv]")) button.addEventListener("click", () => save("csv-" + button.dataset.csv));
-  for (const button of document.querySelectorAll("button[data-table]")) button.addEventListener("click", () => flip(button));
+  for (const button of document.querySelectorAll("button[data-table]")) button.addEventListener("click", () => flip(button, button.dataset.table, "numbers"));
+  for (const button of document.querySelectorAll("button[data-density]")) button.addEventListener("click", () => flip(button, button.dataset.density, "density"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   let width = document.documentElement.clientWidth;
   addEventListener("resize", () => {

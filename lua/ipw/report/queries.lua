@@ -86,7 +86,7 @@ end
 --- The parts of a query as the bar has them: {class, joules, wasted}.
 function queries.bars(run, q)
   local out = {}
-  if not q.parts then
+  if not q.parts or not run.parts then
     if q.energy.joules then out[1] = { class = "whole", uj = q.energy.joules * 1e6, wasted_uj = 0 } end
     return out
   end
@@ -202,12 +202,15 @@ function queries.html(run)
   local body = '<p class="lead">~ is a share of a counter, \u{00B1} are the metering bounds: the true figure is ' ..
     'inside for certain, as far as the counter is right. <span class="js">Click a row, or press Enter on it, to ' ..
     'open it.</span></p>'
-    .. '<div class="filters js"><input type="search" id="filter" placeholder="Filter by id, tool, outcome" ' ..
+    .. (#run.queries == 1 and "<div hidden>" or
+      "<div>") ..
+    '<div class="filters js"><input type="search" id="filter" placeholder="Filter by id, tool, outcome" ' ..
       'aria-label="Filter the queries by id, tool or outcome"><span class="chips">' .. chips(run)
-      .. '</span><button type="button" class="chip" id="part-filter" hidden></button></div>'
+      .. '</span><button type="button" class="chip" id="part-filter" hidden></button></div></div>'
     .. '<table class="queries" id="queries-table"><thead>' .. head() .. '</thead><tbody>' .. table.concat(rows)
       .. '</tbody></table>'
-    .. '<div class="pager"><span id="range" role="status">' .. ("1\u{2013}%d of %s"):format(math.min(queries.page,
+    .. (#run.queries == 1 and '<div class="pager" hidden>' or
+      '<div class="pager">') .. '<span id="range" role="status">' .. ("1\u{2013}%d of %s"):format(math.min(queries.page,
       #list), numbers.at(#list, 0))
     .. '</span><span class="js"><button type="button" class="tool" id="previous">Previous</button> <button ' ..
       'type="button" class="tool" id="next">Next</button></span></div><p class="muted" id="spans-note"></p>' .. csv(run)

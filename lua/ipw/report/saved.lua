@@ -5,10 +5,13 @@
 --- outcome, turns, tools, tokens, seconds, energy (its figure), by_domain, windows and detail (its spans as
 --- JSON, for the page). What is not known is nil.
 local booking = require "ipw.report.booking"
+local core = require "ipw.core.export"
 local detail = require "ipw.report.detail"
 local export = require "ipw.export"
 local figures = require "ipw.report.figures"
 local watts = require "ipw.report.watts"
+
+local rows_of = require "ipw.runs"
 
 local saved = {}
 
@@ -38,7 +41,6 @@ local function take(run, query)
     seconds = query.total_wall_clock_s, start_ns = query.start_ns, end_ns = query.end_ns,
     energy = figures.sum(query.energy, run.domains), by_domain = query.energy or {},
     accounts = query.accounts or {}, cost = query.total_cost_usd, reason = query.unscorable_reason,
-    error = run.content and query.error or nil, retries = query.n_retries or 0,
   }
   if q.energy.joules then run.known_joules, run.known = run.known_joules + q.energy.joules, run.known + 1 end
   q.detail = detail.encode(query, run)
@@ -100,7 +102,13 @@ function saved.read(options, warn)
       booking.book(current)
       watts.read(current, run)
     end,
-  }, nil, warn)
+  }, {}, warn)
+  if #runs > 1 then -- for ipw.compare
+    for i, run in ipairs(runs) do
+      run.rows = rows_of.read(i, warn)
+      core.close(run.rows.reader)
+    end
+  end
   return runs
 end
 

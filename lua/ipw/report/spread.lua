@@ -1,8 +1,8 @@
 --- ipw.report.spread: the distributions of joules, seconds and tokens, by outcome.
 local charts = require "ipw.report.charts"
 local html = require "ipw.report.html"
-local intervals = require "ipw.report.intervals"
 local numbers = require "ipw.report.numbers"
+local stats = require "ipw.stats"
 
 local spread = { id = "distributions", nav = "Distributions", topic = "Distributions" }
 
@@ -24,14 +24,23 @@ function spread.values(run, measure)
         or q.mark == "failed" then other[#other + 1] = v end
     end
   end
-  return intervals.sorted(right), intervals.sorted(other), intervals.sorted(all)
+  table.sort(right)
+  table.sort(other)
+  table.sort(all)
+  return right, other, all
 end
 
 --- A quantile of n values is told from n (1 - p) = 2 on.
-function spread.quantile(sorted, p) return #sorted * (1 - p) >= 2 - 1e-9 and intervals.quantile(sorted, p) or nil end
+function spread.quantile(sorted, p) return #sorted * (1 - p) >= 2 - 1e-9 and stats.quantile(sorted, p) or nil end
 
-local function ratio(other, right)
-  local a, b = intervals.median(other), intervals.median(right)
+--- The median of those that were not right over the median of the right ones.
+local function ratio(drawn)
+  local right, other = {}, {}
+  for _, one in ipairs(drawn) do
+    local list = one[2] and right or other
+    list[#list + 1] = one[1]
+  end
+  local a, b = stats.quantile(other, 0.5), stats.quantile(right, 0.5)
   return a and b and b > 0 and a / b or nil
 end
 
@@ -47,8 +56,11 @@ end
 function spread.compare(run, measure)
   local right, other = spread.values(run, measure)
   if #right < 8 or #other < 8 then return nil end
-  local lo, hi = intervals.bootstrap({ thin(other, 400), thin(right, 400) }, ratio)
-  return ratio(other, right), lo, hi
+  local drawn = {}
+  for _, value in ipairs(thin(right, 400)) do drawn[#drawn + 1] = { value, true } end
+  for _, value in ipairs(thin(other, 400)) do drawn[#drawn + 1] = { value, false } end
+  local found = stats.bootstrap(drawn, ratio)
+  return found.value, found.lo, found.hi
 end
 
 function spread.heading(run)
@@ -57,7 +69,7 @@ function spread.heading(run)
   if #right + #other == 0 then
     local _, _, all = spread.values(run, first)
     if #all == 0 then return "Nothing is known of single queries" end
-    local p50 = intervals.quantile(all, 0.5)
+    local p50 = stats.quantile(all, 0.5)
     return ("Half of the queries took less than %s%s"):format(numbers.plain(p50), first.unit)
   end
   local value, lo, hi = spread.compare(run, first)
@@ -101,7 +113,7 @@ local function panel(run, measure)
   local caption, marks, told = {}, {}, {}
   local function line(values, class, sign, name)
     if #values == 0 then return end
-    local median = intervals.quantile(values, 0.5)
+    local median = stats.quantile(values, 0.5)
     caption[#caption + 1] = ('<b class="%s">%s %s%s</b>'):format(class, sign, numbers.plain(median), measure.unit)
     told[#told + 1] = ("%s: median %s%s, %d queries"):format(name, numbers.plain(median), measure.unit, #values)
     if #values < 8 then
@@ -126,6 +138,57 @@ local function panel(run, measure)
     charts.svg(spec, "small", measure.name .. " per query. " .. table.concat(told, "; "), frame .. table.concat(marks)))
 end
 
+local DENSE = 200 -- queries from which on a density says more than the steps
+
+--- The density of one measure, right against others; on the logarithm where the longest is over ten times the median.
+local function density_panel(run, measure)
+  local right, other, all = spread.values(run, measure)
+  if #all < DENSE or all[1] == all[#all] then return "" end
+  local log = all[1] > 0 and all[#all] > 10 * stats.quantile(all, 0.5)
+  local function to(v) return log and math.log(v, 10) or v end
+  local groups, peak = {}, 0
+  for _, group in ipairs(#right + #other == 0 and { { all, "right" } } or { { right, "right" }, { other, "wrong" } }) do
+    local values = {}
+    for i, v in ipairs(group[1]) do values[i] = to(v) end
+    local found = #values >= 30 and stats.kde(values, { points = 120 })
+    if found then
+      groups[#groups + 1] = { found, group[2] }
+      for _, y in ipairs(found.density) do peak = math.max(peak, y) end
+    end
+  end
+  if #groups == 0 then return "" end
+  local x0, x1, y0, y1 = 44, SPEC.width - SPEC.right, SPEC.height - SPEC.bottom, SPEC.top
+  local from, till = log and math.floor(to(all[1])) or 0, log and math.ceil(to(all[#all])) or all[#all] * 1.03
+  local function x(v) return x0 + (v - from) / (till - from) * (x1 - x0) end
+  local out = { html.fill('<line class="grid" x1="%a%" x2="%b%" y1="%y%" y2="%y%"/>', { a = x0, b = x1, y = y0 }) }
+  local step = log and 1 or numbers.axis(till, 3)
+  for v = from, till + 1e-9, step do
+    local text = log and numbers.plain(10.0 ^ v, 1) or numbers.tick(v, step)
+    out[#out + 1] = html.fill('<text class="muted" x="%x%" y="%y%" text-anchor="middle">%t%</text>', { x = x(v),
+      y = y0 + 18, t = text .. (v + step > till + 1e-9 and measure.unit or "") })
+  end
+  for _, group in ipairs(groups) do
+    local path = {}
+    for i, v in ipairs(group[1].x) do
+      if v >= from and v <= till then
+        path[#path + 1] = html.px(x(v)) .. " " .. html.px(y0 - group[1].density[i] / peak * (y0 - y1))
+      end
+    end
+    if #path > 1 then out[#out + 1] = ('<path class="ecdf %s" d="M%s"/>'):format(group[2], table.concat(path, "L")) end
+  end
+  return ('<div><p class="b">%s per query</p><p class="muted">density%s</p>%s</div>'):format(measure.name,
+    log and ", logarithmic axis" or "", charts.svg(SPEC, "small", "Density of " .. measure.noun, table.concat(out)))
+end
+
+local function densities(run)
+  local out = {}
+  for i, measure in ipairs(spread.measures) do
+    if i > 1 or run.known > 0 then out[#out + 1] = density_panel(run, measure) end
+  end
+  local text = table.concat(out)
+  return text ~= "" and '<div class="panels three density" hidden>' .. text .. "</div>" or ""
+end
+
 local QUANTILES = { { 0.5, "p50", 4 }, { 0.9, "p90", 20 }, { 0.95, "p95", 40 }, { 0.99, "p99", 200 } }
 
 --- Rows {measure, p50, p90, p95, p99}: numbers, or nil with too few queries.
@@ -134,7 +197,7 @@ function spread.rows(run)
   for _, measure in ipairs(spread.measures) do
     local _, _, all = spread.values(run, measure)
     local row = { name = measure.noun, unit = measure.unit, n = #all }
-    for i, q in ipairs(QUANTILES) do row[i] = (q[1] == 0.5 and #all > 0) and intervals.quantile(all, 0.5)
+    for i, q in ipairs(QUANTILES) do row[i] = (q[1] == 0.5 and #all > 0) and stats.quantile(all, 0.5)
       or spread.quantile(all, q[1]) end
     rows[#rows + 1] = row
   end
@@ -180,12 +243,18 @@ function spread.html(run)
   for i, measure in ipairs(spread.measures) do
     if i > 1 or run.known > 0 then panels[#panels + 1] = panel(run, measure) end
   end
-  local body = '<p class="lead">Share of the queries at or below a value. <b class="right">\u{25CF} right</b>, ' ..
-    '<b class="wrong">\u{25CB} not right (dashed)</b>; the dot is the median, the ticks are the queries.</p>'
-    .. '<div class="view"><div class="panels three">' .. table.concat(panels) .. '</div><div class="numbers" hidden>'
-      .. quantiles_table(run) .. "</div></div>" .. csv(run)
-  return html.section(spread.id, spread.topic, html.text(spread.heading(run)), body,
-    { { "table", "distributions", "Table" }, { "csv", "csv-distributions", "CSV" } })
+  local right, other = spread.values(run, spread.measures[2])
+  local lead = #right + #other == 0 and "Share of the queries at or below a value; the dot is the median." or
+    'Share of the queries at or below a value. <b class="right">\u{25CF} right</b>, ' ..
+    '<b class="wrong">\u{25CB} not right (dashed)</b>; the dot is the median.'
+  if #run.queries <= 500 then lead = lead .. " The ticks are the queries." end
+  local dense, buttons = densities(run), { { "csv", "csv-distributions", "CSV" } }
+  table.insert(buttons, 1, { "table", "distributions", "Table" })
+  if dense ~= "" then table.insert(buttons, 1, { "density", "distributions", "Density" }) end
+  local body =
+    '<p class="lead">' .. lead .. '</p><div class="view"><div class="panels three">' .. table.concat(panels) ..
+    "</div>" .. dense .. '<div class="numbers" hidden>' .. quantiles_table(run) .. "</div></div>" .. csv(run)
+  return html.section(spread.id, spread.topic, html.text(spread.heading(run)), body, buttons)
 end
 
 return spread

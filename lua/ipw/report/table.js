@@ -187,6 +187,6 @@ report.table = (() => {
   heads();
   document.getElementById("previous").disabled = true;
   document.getElementById("next").disabled = c.ids.length <= c.page;
-  addEventListener("load", byAddress);
+  addEventListener("load", () => { if (c.ids.length === 1) expand(0); else byAddress(); });
   return { open, state };
 })();

@@ -85,8 +85,7 @@ local function energy_lines(run, out, paint)
   out[#out + 1] = ""
   if not run.parts or run.sum_uj == 0 then
     out[#out + 1] = paint(" " .. energy.heading(run):upper(), "bold")
-    local why = #run.domains == 0 and "No joules: " .. (run.summary.energy_note or figures.why "no_sensor")
-      .. ". ipw-agent doctor says what each sensor needs."
+    local why = #run.domains == 0 and headline.no_joules(run)
       or "The joules could not be told apart: " .. (run.no_parts or "not known") .. "."
     for _, line in ipairs(wrap(terminal.plain(why), WIDTH - 2, " ")) do out[#out + 1] = line end
     return

@@ -1,8 +1,8 @@
 --- ipw.report.tokens: joules (without a sensor: seconds) against tokens.
 local charts = require "ipw.report.charts"
 local html = require "ipw.report.html"
-local intervals = require "ipw.report.intervals"
 local numbers = require "ipw.report.numbers"
+local stats = require "ipw.stats"
 
 local tokens = { id = "tokens", nav = "Tokens" }
 
@@ -32,8 +32,8 @@ function tokens.fit(run, count)
       xs[#xs + 1], ys[#ys + 1] = x, y
     end
   end
-  local line = intervals.line(xs, ys)
-  return points, line and (line.lo > 0 or line.hi < 0) and line or nil, line
+  local line = #xs >= 8 and stats.line(xs, ys) or nil
+  return points, line and (line.slope_lo > 0 or line.slope_hi < 0) and line or nil, line
 end
 
 function tokens.heading(run)
@@ -42,8 +42,10 @@ function tokens.heading(run)
     local _, line = tokens.fit(run, count)
     if line then told[#told + 1] = { count = counts[i], line = line } end
   end
-  local function rate(one) return ("%s %s with each %s"):format((numbers.interval(one.line.slope, one.line.lo,
-    one.line.hi)), m.unit, one.count.short) end
+  local function rate(one)
+    local slope = numbers.interval(one.line.slope, one.line.slope_lo, one.line.slope_hi)
+    return ("%s %s with each %s"):format(slope, m.unit, one.count.short)
+  end
   if #told == 2 and told[1].line.slope > 0 and told[2].line.slope > 0 then
     return ("%s rise with both counts: %s, %s"):format(m.name, rate(told[1]), rate(told[2]))
   elseif #told >= 1 then
@@ -60,11 +62,11 @@ function tokens.sentence(run, count)
   local tail = left > 0 and ("; %s left out: no tokens or no %s told"):format(numbers.count(left, "query",
     "queries"), m.name:lower()) or ""
   if line then
-    local text, range = numbers.interval(line.slope, line.lo, line.hi)
+    local text, range = numbers.interval(line.slope, line.slope_lo, line.slope_hi)
     return ("Each further token goes with %s %s (95 %%: %s). r\u{00B2} %s, n %s%s."):format(text, m.unit, range,
-      numbers.plain(line.r2 or 0, 2), numbers.at(line.n, 0), tail)
+      numbers.plain(line.r2 or 0, 2), numbers.at(line.count, 0), tail)
   elseif any then
-    return ("No line: the interval of its slope holds 0 (n %s%s)."):format(numbers.at(any.n, 0), tail)
+    return ("No line: the interval of its slope holds 0 (n %s%s)."):format(numbers.at(any.count, 0), tail)
   end
   return ("No line: that needs 8 queries with different counts (n %s%s)."):format(numbers.at(#points, 0), tail)
 end
@@ -75,9 +77,9 @@ local function band(line, x, y, top, y_top)
   local up, down = {}, {}
   for i = 0, 24 do
     local v = top * i / 24
-    local mid, half = line.intercept + line.slope * v, line.half(v)
-    up[#up + 1] = html.px(x(v)) .. " " .. html.px(y(math.max(0, math.min(y_top, mid + half))))
-    table.insert(down, 1, html.px(x(v)) .. " " .. html.px(y(math.max(0, math.min(y_top, mid - half)))))
+    local _, lo, hi = stats.line_at(line, v)
+    up[#up + 1] = html.px(x(v)) .. " " .. html.px(y(math.max(0, math.min(y_top, hi))))
+    table.insert(down, 1, html.px(x(v)) .. " " .. html.px(y(math.max(0, math.min(y_top, lo)))))
   end
   return ('<path class="band" d="M%sL%sZ"/>'):format(table.concat(up, "L"), table.concat(down, "L"))
 end
