@@ -26,6 +26,7 @@ static const struct {
     {"run", ipw_cmd_run, "run an agent over a dataset and measure every query"},
     {"resume", ipw_cmd_resume, "continue a run that was stopped or killed"},
     {"analyze", ipw_cmd_analyze, "fit and summarize saved runs: joules per token, ..."},
+    {"plot", ipw_cmd_plot, "draw a figure of saved runs for a paper"},
     {"compare", ipw_cmd_compare, "compare runs, with confidence intervals and gates"},
     {"Inspect and reuse a saved run", NULL, NULL},
     {"replay", ipw_cmd_replay, "print it, run it again offline, or send its requests to a server"},
