@@ -13,14 +13,15 @@ local fields = {
   agent   = { "name", "about", "defaults", "run" },
   dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "rule", "repo",
     "config", "split", "revision", "spec", "columns", "map", "rows", "gated", "judge", "files", "locate",
-    "fetch_line" },
+    "fetch_line", "program", "seconds" },
   model   = { "name", "about", "reply" },
-  export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "after", "finish", "lines_only" },
+  export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "wait", "after",
+              "finish", "lines_only" },
   analysis = { "name", "about", "run" },
 }
 local types = { "string", "number", "integer", "boolean", "array", "object" }
 local options = { "optional", "default", "enum", "min", "max", "items" }
-local grants = { "proc", "http" }
+local grants = { "proc", "http", "search" }
 local outputs = { "file", "folder", "database" }
 
 local function has(list, name)
@@ -272,7 +273,7 @@ function check.export(format)
     if format.input ~= nil then
       for _, p in ipairs(check.input(format.input)) do add(p.field, p.why, p.near) end
     end
-    for _, field in ipairs { "begin", "run", "after", "finish" } do
+    for _, field in ipairs { "begin", "run", "wait", "after", "finish" } do
       if format[field] ~= nil then needs_function(format, field, add, "(out, ...)") end
     end
     if not (format.lines_only or format.run or format.after) or format.query ~= nil then

@@ -37,10 +37,10 @@ static const struct ipw_command command = {
     .about = "Export saved runs: for other programs, or for sharing without their texts.",
     .options = options,
     .more = "A format is a Lua file: ipw-agent new export NAME writes one to start from.\n"
-            "docs/export.md says who reads each built-in format and what it loses.\n\n"
+            "docs/export.md says which programs read a built-in format, and what it omits.\n\n"
             "--redact replaces texts by common words of the same length. The result can\n"
             "still be printed, compared and replayed as a workload. Names of tools and\n"
-            "models and ids of queries stay: look at the result before you share it.",
+            "models and ids of queries stay, so check the result before you share it.",
     .min_args = 0,
     .max_args = -1,
 };

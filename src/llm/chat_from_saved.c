@@ -1,4 +1,4 @@
-/* A reply back from its JSON in the record: the reverse of ipw_chat_reply_json(). */
+/* Reads a reply from its JSON in a saved run: the reverse of ipw_chat_reply_json(). */
 #include "llm/chat.h"
 
 #include <string.h>

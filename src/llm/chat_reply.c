@@ -1,11 +1,11 @@
-/* What of a reply goes back to the server, and all of it as JSON for the record. */
+/* The parts of a reply that go back to the server, and the whole reply as JSON for events.jsonl. */
 #include "llm/chat_priv.h"
 
 #include <string.h>
 
 #include "json/write.h"
 
-/* Servers answer 400 or 500 to anything else, for ever. */
+/* Servers answer 400 or 500 to arguments in any other form, in each further turn. */
 void ipw_chat_history_arguments(struct ipw_buf *out, const struct ipw_chat_call *call)
 {
     struct ipw_json *root = NULL;

@@ -1,4 +1,4 @@
-/* Pairing what the query does with the lines of the record. */
+/* Pairs the events of the query with the lines of the saved run. */
 #include "llm/playback.h"
 
 #include <stdarg.h>
@@ -168,7 +168,7 @@ void ipw_playback_go_live(struct ipw_playback *r)
         if (w.kind == WAIT_REPLY) {
             struct ipw_lm_facts facts = {.attempt = w.call->number,
                                          .outcome = IPW_LM_CANCELLED,
-                                         .error = "not as recorded: the model is asked",
+                                         .error = "diverged: the model is asked",
                                          .will_retry = true,
                                          .input_tokens = -1,
                                          .output_tokens = -1,
@@ -269,7 +269,7 @@ static bool pairs(struct ipw_playback *r, struct ipw_event *event,
     ipw_buf_clear(&r->text);
     ipw_event_write(&r->text, event);
     ipw_secret_clean(&r->text, 0);
-    n = r->text.len ? r->text.len - 1 : 0; /* without its line feed */
+    n = r->text.len ? r->text.len - 1 : 0; /* without its newline */
     return n == line->n && memcmp(r->text.data, line->text, n) == 0;
 }
 
@@ -330,7 +330,7 @@ static void queue(struct ipw_playback *r, const struct ipw_event *event)
     r->emitted_tail = &e->next;
 }
 
-/* ---- only the decisions ---- */
+/* ---- IPW_PLAYBACK_DECISIONS ---- */
 
 static void emit_real(struct ipw_playback *r, const struct ipw_event *event)
 {
@@ -375,7 +375,7 @@ static bool same_arguments(const struct ipw_event *event, const struct ipw_event
     return same && strcmp(event->tool.name, line->event.tool.name) == 0;
 }
 
-/* The n-th call of a tool stands for the n-th of the record. */
+/* The n-th tool call of the agent pairs with the n-th of the saved run. */
 static bool pair_tool_start(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_emitted *e;
@@ -435,7 +435,7 @@ static enum ipw_playback_step step_decisions(struct ipw_playback *r,
     return done ? IPW_PLAYBACK_TAKEN : IPW_PLAYBACK_PENDING;
 }
 
-/* ---- the two ways in ---- */
+/* ---- emit and step ---- */
 
 void ipw_playback_emit(struct ipw_playback *r, const struct ipw_event *event)
 {
@@ -458,7 +458,7 @@ void ipw_playback_emit(struct ipw_playback *r, const struct ipw_event *event)
     }
 }
 
-/* Hands the line to what waits for it: an emission follows, now or when the agent runs on. */
+/* Delivers the line to its waiter, which emits the paired event now or when the agent continues. */
 static bool answer(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     int64_t effect = ipw_playback_effect_id(line);
@@ -466,7 +466,7 @@ static bool answer(struct ipw_playback *r, const struct ipw_event_line *line)
     switch (line->event.kind) {
     case IPW_EV_LM_START: return ipw_playback_send(r, line);
     case IPW_EV_LM_END: return ipw_playback_reply(r, line);
-    case IPW_EV_TOOL_END: /* what was cancelled is cancelled again, and says so itself */
+    case IPW_EV_TOOL_END: /* a cancelled call is cancelled again, and emits its own end */
     case IPW_EV_SPAN_END:
         return strcmp(line->event.tool.outcome ? line->event.tool.outcome : "", "cancelled") != 0 &&
                deliver(r, line->event.kind == IPW_EV_TOOL_END ? WAIT_TOOL : WAIT_WEB,
@@ -476,8 +476,9 @@ static bool answer(struct ipw_playback *r, const struct ipw_event_line *line)
     }
 }
 
-/* What ends may stand before what another task of the query began just then; but not before its own
- * beginning. */
+/* Whether the line can be answered before the events that still wait for their lines.  Tasks of one
+ * query run in any order, so the end of a span can come before the start of another span, but not
+ * before its own start. */
 static bool may_overtake(const struct ipw_playback *r, const struct ipw_event_line *line)
 {
     if (line->event.kind == IPW_EV_LM_START) return false;
@@ -518,13 +519,13 @@ enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ip
         return IPW_PLAYBACK_TAKEN;
     }
     if (!e || may_overtake(r, line)) {
-        r->delivering = true; /* the event that follows pairs with the line */
+        r->delivering = true; /* the next event pairs with the line */
         if (answer(r, line)) e = NULL;
         r->delivering = false;
     }
     if (e) {
         r->at = NULL;
-        pairs(r, &e->event, line); /* for its text */
+        pairs(r, &e->event, line); /* writes r->text for the message */
         say_mismatch(r, &e->event, line);
     }
     if (!r->at) return IPW_PLAYBACK_TAKEN;

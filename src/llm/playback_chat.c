@@ -1,4 +1,4 @@
-/* The back end of llm.chat that answers from a record. */
+/* The back end of llm.chat that answers from a saved run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "llm/client_call_priv.h"
 #include "llm/playback_priv.h"
 
-/* ---- calls come and go ---- */
+/* ---- calls begin and end ---- */
 
 static void chat_start(void *ud, struct ipw_llm_call *call)
 {
@@ -29,8 +29,8 @@ void ipw_playback_chat_live(struct ipw_playback *r, struct ipw_llm_call *call)
     struct ipw_err err = {0};
 
     if (ipw_llm_call_send(call, r->o.live_model, &err) == 0) return;
-    /* The body could be made once before, for the record. */
-    IPW_BUG("a request that fits the record does not fit the server: %s", err.text);
+    /* This cannot fail: the body was already made once. */
+    IPW_BUG("a saved request does not fit the server: %s", err.text);
 }
 
 static struct ipw_playback_wait *wait_of(struct ipw_playback *r, const struct ipw_llm_call *call)
@@ -41,7 +41,7 @@ static struct ipw_playback_wait *wait_of(struct ipw_playback *r, const struct ip
     return w;
 }
 
-/* How the record says that the attempt ended; facts that say "cancelled" when it does not. */
+/* The saved line of the attempt's end, or NULL. */
 static const struct ipw_event_line *end_line(struct ipw_playback *r, int64_t span)
 {
     const struct ipw_event_line *line;
@@ -85,7 +85,7 @@ const struct ipw_llm_back ipw_playback_back = {chat_start, chat_cancel};
 
 /* ---- attempts ---- */
 
-/* Are the messages of the call those of the line, as far as the line tells them? */
+/* Whether the call has the messages of the line.  A line leaves out the messages it shares. */
 static bool says_the_same(const struct ipw_llm_call *call, const struct ipw_event_line *line)
 {
     const struct ipw_json *was = ipw_json_first(ipw_json_get(line->data, "messages")), *now;
@@ -115,7 +115,7 @@ static bool may_repeat(const struct ipw_playback *r, const struct ipw_playback_w
     return w->kind == WAIT_REPEAT && w->call->number + 1 == attempt;
 }
 
-/* From `w` on; NULL: none. */
+/* The first match from `w` on, or NULL. */
 static struct ipw_playback_wait *find_repeater(const struct ipw_playback *r,
                                                struct ipw_playback_wait *w, int attempt)
 {
@@ -123,8 +123,8 @@ static struct ipw_playback_wait *find_repeater(const struct ipw_playback *r,
     return w;
 }
 
-/* Calls that run side by side are repeated in the order in which their waits end: of several the
- * one that says the same, else the first. */
+/* The call that repeats its attempt with this line.  If several wait to repeat: the call with the
+ * same messages, else the first. */
 static struct ipw_playback_wait *repeater(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     int attempt = line->event.lm.attempt;
@@ -136,8 +136,8 @@ static struct ipw_playback_wait *repeater(struct ipw_playback *r, const struct i
     return first;
 }
 
-/* The attempt that the line begins belongs to the first call that waits to send its first, or to
- * the one that waits to repeat. */
+/* The call whose attempt begins with this line: for a first attempt the first call that waits to
+ * send, else the call that waits to repeat. */
 static struct ipw_playback_wait *sender(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *w = r->waits;
@@ -157,7 +157,7 @@ bool ipw_playback_send(struct ipw_playback *r, const struct ipw_event_line *line
     call = wait->call;
     call->number = line->event.lm.attempt;
     if (call->number == 1) r->turn++;
-    /* Whether the server takes that option was found out between them. */
+    /* An earlier attempt showed that the server refuses this option. */
     if (call->cut_n && ipw_json_is_null(ipw_json_get(request, "stream_options")))
         ipw_llm_without_usage(call);
     wait->kind = WAIT_REPLY;
@@ -229,9 +229,9 @@ bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_event_line *lin
     while (wait && (wait->kind != WAIT_REPLY || wait->id != line->event.span)) wait = wait->next;
     if (!wait || facts.outcome == IPW_LM_CANCELLED) return false;
     call = wait->call;
-    if (r->o.mode == IPW_PLAYBACK_DECISIONS) facts.attempt = call->number; /* the only one */
+    if (r->o.mode == IPW_PLAYBACK_DECISIONS) facts.attempt = call->number; /* others were skipped */
     call->in_flight = false;
-    wait->kind = WAIT_REPEAT; /* its end is told once */
+    wait->kind = WAIT_REPEAT; /* so that its end is not reported twice */
     ipw_chat_reply_read(&reply, line->data);
     call->busy++;
     call->on.on_attempt_end(call->on.ud, line->event.t_ns, &facts, line->data ? &reply : NULL,

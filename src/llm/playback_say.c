@@ -1,4 +1,4 @@
-/* Divergences in words. */
+/* Describes divergences for messages. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ void ipw_playback_say_event(struct ipw_buf *out, const struct ipw_event *event)
 
 /* ---- two values ---- */
 
-/* Some of the text, from a little before byte `at`. */
+/* Appends part of the text, from shortly before byte `at`. */
 static void excerpt(struct ipw_buf *out, const char *text, size_t n, size_t at)
 {
     size_t from = at > BEFORE_BYTES ? at - BEFORE_BYTES : 0;
@@ -120,12 +120,12 @@ static void say_values(struct ipw_buf *out, const char *where, const struct ipw_
 
 /* ---- two requests ---- */
 
-/* The messages that the agent sends now: what it keeps of those it sent before, and the new
- * ones. */
+/* The messages of the agent's new request.  `data` has only the changes against the request before
+ * it. */
 static void messages_now(struct ipw_request_messages *out, const struct ipw_playback *r,
                          const struct ipw_json *data)
 {
-    /* Everything before this line was sent as recorded. */
+    /* All requests up to this line equalled the saved ones. */
     ipw_request_messages(out, r->o.events, r->o.query, r->last_line, NULL);
     ipw_request_messages_add(out, data);
 }
@@ -147,7 +147,7 @@ bool ipw_playback_say_message(struct ipw_buf *out, size_t i, const char *was, co
         ipw_buf_addf(out, "message %zu (", i + 1);
         ipw_text_printable(out, role, strlen(role), 20);
         ipw_buf_adds(out, ") of the request");
-        ipw_buf_adds(out, !a ? " is not in the record" : !b ? " is missing" : " differs");
+        ipw_buf_adds(out, !a ? " is not in the saved run" : !b ? " is missing" : " differs");
         say_values(out, ipw_buf_str(&where), d.a, d.b);
     }
     ipw_json_free(a);

@@ -1,4 +1,4 @@
-/* The index of a record. */
+/* The index of a saved run's requests. */
 #include "llm/saved_replies.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static uint64_t hash_bytes(uint64_t key, const char *s, size_t n)
     return mix(h);
 }
 
-/* By value: a client in JavaScript cannot write 0.0, and sends the record's 0.0 as 0. */
+/* Numbers by value: a client in JavaScript cannot write 0.0; it sends a saved 0.0 as 0. */
 static uint64_t hash_node(const struct ipw_saved_replies *r, const struct ipw_json *node)
 {
     struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
@@ -136,7 +136,7 @@ static void end_query(struct ipw_saved_replies *r, int32_t index)
 static struct ipw_saved_replies_query *begin_query(struct ipw_saved_replies *r, int32_t index,
                                                    const char *id)
 {
-    end_query(r, index); /* cut down, and begun again */
+    end_query(r, index); /* if it was interrupted and began again */
     IPW_GROW(r->queries, r->cap_queries, r->n_queries + 1);
     r->queries[r->n_queries] = (struct ipw_saved_replies_query){
         .index = index, .id = ipw_strdup(id), .first = IPW_NO_REQUEST, .last = IPW_NO_REQUEST};

@@ -1,4 +1,4 @@
-/* Which recorded request a client asks again; and if none, which comes nearest. */
+/* Finds the saved request that equals a client's request, or the most similar one. */
 #include "llm/saved_replies.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { MAX_TEXTS = 64, MAX_MESSAGE_BYTES = 512 * 1024 * 1024 };
 struct question {
     struct ipw_saved_replies *r;
     const struct ipw_json *messages;
-    struct ipw_saved_replies_message *said, *other; /* the client's; room for a recorded one's */
+    struct ipw_saved_replies_message *said, *other; /* the client's; room for a saved request's */
     size_t n;
     uint64_t hash, roles, rest;
 };
@@ -49,7 +49,7 @@ static void close_question(struct question *q)
     free(q->other);
 }
 
-/* How many messages are equal from the first on. */
+/* The number of equal messages at the beginning. */
 static size_t alike(const struct question *q, const struct ipw_asked *a)
 {
     size_t i = 0;
@@ -61,7 +61,7 @@ static size_t alike(const struct question *q, const struct ipw_asked *a)
 
 /* ---- what matches ---- */
 
-struct choice { /* the first that was not given yet, else the last */
+struct choice { /* the first request whose reply was not given yet, else the last one */
     struct ipw_asked *asked;
 };
 
@@ -70,7 +70,7 @@ static void consider(struct choice *c, struct ipw_asked *a)
     if (!c->asked || c->asked->given) c->asked = a;
 }
 
-/* Where requests with these messages begin in by_messages. */
+/* The first index in by_messages of requests with these messages. */
 static size_t first_equal(const struct question *q)
 {
     size_t from = 0, to = q->r->n;
@@ -86,7 +86,7 @@ static size_t first_equal(const struct question *q)
     return from;
 }
 
-/* `any` receives an equal one, even if it has no reply. */
+/* `any` receives a request with equal messages, even if it has no reply. */
 static struct ipw_asked *by_messages(const struct question *q, enum ipw_saved_replies_match *match,
                                      const struct ipw_asked **any)
 {
@@ -106,8 +106,8 @@ static struct ipw_asked *by_messages(const struct question *q, enum ipw_saved_re
     return whole.asked ? whole.asked : messages.asked;
 }
 
-/* The same place of a conversation that begins with the same request; of several that which agrees
- * the furthest. */
+/* A request at the same place of a conversation that begins with the same request.  Of several, the
+ * one with the most equal messages at the beginning. */
 static struct ipw_asked *by_place(const struct question *q)
 {
     struct ipw_saved_replies *r = q->r;
@@ -154,9 +154,9 @@ void ipw_saved_reply_release(struct ipw_saved_reply *reply)
     *reply = (struct ipw_saved_reply){0};
 }
 
-/* ---- what comes nearest ---- */
+/* ---- the most similar request ---- */
 
-/* The text of a recorded request's i-th message; NULL when it has none, or the file has changed. */
+/* The text of a saved request's i-th message; NULL if it has none, or if the file was changed. */
 static char *message_text(const struct ipw_saved_replies *r, const struct ipw_asked *a, size_t i)
 {
     struct ipw_buf text = IPW_BUF(MAX_MESSAGE_BYTES);
@@ -189,8 +189,9 @@ static size_t common(const char *a, const char *b)
     return i;
 }
 
-/* Most messages in common; then, of those that part at the same one, most of its text, then as many
- * messages.  Texts are read of the first few different ones only. */
+/* Finds the request with the most equal messages at the beginning.  Of several: the one whose next
+ * message has the longest equal beginning, then one with the same number of messages.  To limit the
+ * work, only the first MAX_TEXTS different messages are read. */
 static const struct ipw_asked *find_nearest(const struct question *q, size_t *at)
 {
     const struct ipw_saved_replies *r = q->r;
@@ -259,7 +260,7 @@ static void say_failed(struct ipw_nearest_request *out, const struct question *q
     out->turn = a->turn;
     out->message = -1;
     if (!a->end_n) {
-        ipw_buf_adds(&out->text, "its end is not in the record");
+        ipw_buf_adds(&out->text, "its end is not in the saved run");
         return;
     }
     ipw_buf_addf(&out->text, "it failed (%s", ipw_lm_outcome_name(a->outcome));
@@ -298,7 +299,7 @@ int ipw_saved_replies_find(struct ipw_saved_reply *out, struct ipw_nearest_reque
     if (a) {
         rc = give(out, &q, a, match, err);
     } else {
-        rc = ipw_fail(err, IPW_ENOTFOUND, "the record has no reply to this request");
+        rc = ipw_fail(err, IPW_ENOTFOUND, "the saved run has no reply to this request");
         if (equal)
             say_failed(nearest, &q, equal);
         else

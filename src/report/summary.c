@@ -321,7 +321,14 @@ static void add_call(struct ipw_summary *s, const struct ipw_turn *turn)
 void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
                      const struct ipw_query_details *r)
 {
+    const struct ipw_judgement none = IPW_JUDGEMENT_NONE, *judge = r->judge ? r->judge : &none;
     struct ipw_summary_row row = {
+        .judge_gpu_j = judge->gpu_j,
+        .judge_cpu_j = judge->cpu_j,
+        .judge_gpu_w = judge->gpu_w,
+        .judge_cpu_w = judge->cpu_w,
+        .judge_wall_s = judge->wall_s,
+        .judged = judge->asked > 0,
         .number = s->n++,
         .epoch = r->epoch,
         .completed = q->completed,
@@ -345,6 +352,7 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     add_shown(s, q, r);
     add_outcome(s, &row, q->outcome ? q->outcome : UNKNOWN);
     s->malformed += r->n_malformed;
+    ipw_judge_sums_add(&s->judge, r->judge);
     for (size_t i = 0; i < q->n_turns; i++) {
         if (q->turns[i].attempts > 1) s->retries += q->turns[i].attempts - 1;
         count_provenance(s, q->turns[i].energy);

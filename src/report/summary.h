@@ -16,6 +16,7 @@
 
 #include "base/spill.h"
 #include "ledger/balance.h"
+#include "report/judge_sums.h"
 #include "trace/schema.h"
 
 /* The energy value of a row. */
@@ -51,9 +52,11 @@ struct ipw_summary_row {
     double wall_s, cost_usd;             /* cost: NAN: unknown */
     struct ipw_summary_figure energy[IPW_DOMAIN_COUNT];
     double gpu_w, cpu_w; /* mean over the query; NAN: unknown */
-    double mbu_avg_pct;  /* use of the accelerators' memory bandwidth; NAN: unknown */
-    uint8_t not_lm;      /* domains not on the model's machine, bits 1 << domain */
-    int8_t resolved;     /* 1, 0, -1 not scored */
+    double judge_gpu_j, judge_cpu_j, judge_gpu_w, judge_cpu_w, judge_wall_s; /* NAN: unknown */
+    bool judged;                                                             /* a judge was asked */
+    double mbu_avg_pct; /* use of the accelerators' memory bandwidth; NAN: unknown */
+    uint8_t not_lm;     /* domains not on the model's machine, bits 1 << domain */
+    int8_t resolved;    /* 1, 0, -1 not scored */
     bool unscorable, completed, timed_out;
     bool stopped; /* stopped with the run, without an answer */
 };
@@ -111,6 +114,7 @@ struct ipw_summary {
     struct ipw_summary_outcome *outcomes;
     size_t n_outcomes, cap_outcomes;
     struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];
+    struct ipw_judge_sums judge;
     int64_t retries, malformed;
     /* Joules of turns (and of the time before them) by provenance. */
     double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT];

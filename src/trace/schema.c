@@ -11,7 +11,7 @@
 #include "trace/schema_priv.h"
 #include "trace/spec_rows.h"
 
-/* The structs that the tables refer to: the trace, the record (or turn, or span), and the values
+/* The structs that the tables refer to: the trace, its details (or turn, or span), and the values
  * computed for the line (schema_priv.h). */
 enum { QUERY, DETAILS, TURN = DETAILS, SPAN = DETAILS, MADE, ENERGY, JUDGE = ENERGY };
 
