@@ -45,4 +45,14 @@ function prompt.nudge(thread, text)
   end
 end
 
+--- What a last reply answers that calls tools although none was offered: what it gives to final_answer,
+-- else its text.  Nil if it holds no answer.
+function prompt.last_words(kit, reply)
+  for _, call in ipairs(reply.calls) do
+    if call.name == "final_answer" and kit.by_name.final_answer then kit:call(call) end
+  end
+  if kit.final then return { answer = kit.final, source = "tool" } end
+  if (reply.text or ""):find("%S") then return { answer = reply.text, source = "last_turn" } end
+end
+
 return prompt
