@@ -151,7 +151,8 @@ return {
                                                                cpu = { total_j = cpu } } } }
     end
     test.equal(energy.rest(metered(1000, 600, 150)),
-      "Of the machine\u{2019}s 1" .. s .. "000 J its own counters saw GPU 600 J, CPU 150 J; the rest of the machine drew 250 J.")
+      "Of the machine\u{2019}s 1" .. s .. "000 J its own counters saw GPU 600 J, CPU 150 J; " ..
+      "the rest of the machine drew 250 J.")
     test.ok(energy.rest(metered(1000, 900, 150)):find "more than the meter")
     test.equal(energy.rest(metered(1000)), nil)
     local chips = metered(1000, 600, 150)
