@@ -72,6 +72,9 @@ return {
     test.equal(comparison.heading { first, other }, "first and other cannot be told apart by joules or accuracy")
     local worse = run("worse", 40, function(i) return i == 2 end, noisy)
     test.equal(comparison.heading { first, worse }, "Against first, worse solves 48 points fewer")
+    local rude = run("\27[2Jrude\u{202E}", 40, function(i) return i % 2 == 0 end, function(i) return 2 * noisy(i) end)
+    local lines = table.concat(comparison.lines({ first, rude }, function(text) return { text } end), "\n")
+    test.ok(lines:find("rude", 1, true) and not lines:find("\27", 1, true) and not lines:find("\u{202E}", 1, true))
   end },
   { "runs of other tasks are not compared, and few tasks tell nothing", function()
     local function yes() return true end
