@@ -158,7 +158,7 @@ int ipw_cmd_list(int argc, char **argv)
         .name = "list",
         .usage = "list agents|tools|datasets|models|sensors",
         .about = "List agents, tools, datasets, models or sensors, and where each comes from.\n"
-                 "Of datasets also: whether it is here, rows, scorer, the line that fetches it.",
+                 "For a dataset also: whether it is here, its rows, its scorer, how to fetch it.",
         .options = options,
         .min_args = 1,
         .max_args = 1,

@@ -26,7 +26,7 @@ const struct ipw_opt ipw_workbench_model_rows[] = {
     IPW_OPT_END,
 };
 const struct ipw_opt ipw_workbench_script_rows[] = {
-    {"workspace", 'w', IPW_OPT_STR, AT(workspace), "DIR", "folder of ipw.fs (default: a new one, then removed)"},
+    {"workspace", 'w', IPW_OPT_STR, AT(workspace), "DIR", "folder of ipw.fs (default: a temporary folder)"},
     {"lua-cpu", 0, IPW_OPT_DURATION, AT(lua_cpu_ns), "TIME", "Lua CPU time between two waits (default: 2s)"},
     {"", 0, IPW_OPT_BLOCK, AT(script), NULL, NULL, .rows = ipw_script_option_rows},
     IPW_OPT_END,

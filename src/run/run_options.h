@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "run/judge_options.h"
 #include "run/limits.h"
 #include "run/script_options.h"
 #include "run/sensor_options.h"
 #include "run/server_options.h"
+#include "run/shard.h"
 
 struct ipw_agent_options {
     const char *tools; /* names separated by commas; NULL: the agent's own */
@@ -26,6 +28,8 @@ struct ipw_agent_options {
 struct ipw_data_options {
     const char *dataset, *data_dir, *limit, *sample, *where, *ids;
     int64_t epochs, warmup;
+    const char *shard_text; /* --shard as it was given; `shard` is what it means */
+    struct ipw_shard shard;
 };
 
 struct ipw_resume_options {
@@ -42,6 +46,7 @@ struct ipw_run_options {
     struct ipw_connect_options server;
     struct ipw_agent_options agent;
     struct ipw_data_options data;
+    struct ipw_judge_options judge;
     struct ipw_script_options script;
     struct ipw_sensor_options sensors;
     struct ipw_limit_options limits;

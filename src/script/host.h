@@ -102,6 +102,7 @@ struct ipw_host_grants {
     bool may_start;               /* children, through ipw.proc */
     bool may_download;            /* ipw.core.fetch; of the command fetch alone */
     bool sandbox;                 /* which then run in a sandbox (io/bubblewrap.h) */
+    bool try_sandbox;             /* before a tool that needs children is opened */
     const char *no_web, *no_proc; /* messages: how to allow what was refused */
     const struct ipw_host_server *servers;
     size_t n_servers;

@@ -47,7 +47,7 @@ struct web_op {
     bool lost, cut;
 };
 
-/* ---- the record ---- */
+/* ---- events ---- */
 
 static const char *behind_scheme(const char *url)
 {
@@ -278,7 +278,7 @@ static int web_finish(lua_State *L, struct ipw_op *base)
     return 1;
 }
 
-/* ---- from a record ---- */
+/* ---- from a saved run ---- */
 
 static void read_body(struct web_op *op, const struct ipw_json *data)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/html.h"
 #include "data/inflate.h"
 #include "script/lib.h"
@@ -96,6 +97,21 @@ static int text_find(lua_State *L)
     return 3;
 }
 
+/* printable(text, columns): harmless on a terminal, on one line, and cut to fewer columns (0: not
+ * cut). [-2, +1, e] */
+static int text_printable(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+    lua_Integer columns = luaL_optinteger(L, 2, 0);
+    struct ipw_buf *out = push_buf(L);
+
+    ipw_text_printable(out, text, n, columns > 0 ? (size_t)columns : 0);
+    lua_pushlstring(L, ipw_buf_str(out), out->len);
+    ipw_buf_release(out);
+    return 1;
+}
+
 /* inflate(bytes, most, checksum): the unpacked bytes, at most that many, of that CRC-32; or nil and
  * a reason. [-3, +(1|2), e] */
 static int text_inflate(lua_State *L)
@@ -120,6 +136,7 @@ int ipw_lib_text(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"from_html", text_from_html},
                                          {"find", text_find},
+                                         {"printable", text_printable},
                                          {"inflate", text_inflate},
                                          {NULL, NULL}};
 

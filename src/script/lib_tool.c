@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "io/bubblewrap.h"
 #include "json/write.h"
 #include "llm/playback.h"
 #include "script/host.h"
@@ -271,6 +272,11 @@ static int tool_granted(lua_State *L)
     } else if (host && strcmp(what, "proc") == 0) {
         ok = host->grants.may_start;
         how = host->grants.no_proc;
+        if (ok && host->grants.try_sandbox && !ipw_bubblewrap_works()) {
+            ok = false;
+            how = "programs run in a sandbox only, and bubblewrap cannot make one here: allow user "
+                  "namespaces (`ipw-agent doctor` says more), or use --unsafe-tools";
+        }
     } else if (host && strcmp(what, "search") == 0) {
         ok = host->grants.search || ipw_playback_answers(host->replay);
         how = no_search;

@@ -1,4 +1,5 @@
-/* telemetry/run_watch.h: the options that let other programs watch a run: --listen.
+/* telemetry/run_watch.h: the options that let other programs watch a run: --listen and
+ * --otlp.
  *
  * Opens what the options ask for before the run begins, so that a wrong address ends the command at
  * once, and gives the run one observer (run/observer.h) for all of it. */
@@ -13,6 +14,7 @@
 
 struct ipw_watch_options {
     const char *listen; /* "127.0.0.1:9441", "9441"; NULL: no page of metrics */
+    const char *otlp;   /* a collector's URL; "": by the environment; NULL: none */
 };
 extern const struct ipw_opt ipw_watch_option_rows[];
 
@@ -21,6 +23,7 @@ struct ipw_run_watch;
 int ipw_run_watch_open(struct ipw_run_watch **out, const struct ipw_watch_options *options,
                        bool quiet, struct ipw_err *err);
 struct ipw_observer *ipw_run_watch_observer(struct ipw_run_watch *watch); /* NULL gives NULL */
-void ipw_run_watch_close(struct ipw_run_watch *watch);                    /* NULL is fine */
+/* After the run; waits for what is still to be sent.  NULL is fine. */
+void ipw_run_watch_close(struct ipw_run_watch *watch);
 
 #endif

@@ -11,47 +11,7 @@ done
 check_err "listen on 127.0.0.1"
 [ ! -e never ] || fail "a run was begun"
 
-cat >gate.py <<'PY'
-import http.server, threading
-opened = threading.Event()
-class Gate(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        opened.set() if self.path == "/open" else opened.wait(200)
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-    def log_message(self, *_): pass
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Gate)
-print(server.server_address[1], file=open("gate.port", "w"))
-server.serve_forever()
-PY
-python3 gate.py &
-FAKES="$FAKES $!"
-await_lines gate.port
-GATE=127.0.0.1:$(cat gate.port)
-cat >rows.jsonl <<ROWS
-{"question":"one","answer":"42"}
-{"question":"two","answer":"41"}
-{"question":"fail","answer":"42"}
-{"question":"own","answer":"42"}
-{"question":"http://$GATE/hold","answer":"42"}
-ROWS
-cat >gated.lua <<'LUA'
-local llm, tools, http = require "ipw.llm", require "ipw.tools", require "ipw.http"
-return { name = "gated", defaults = { tools = { "calculator" } }, run = function(query, cfg)
-  if query.prompt == "fail" then error "made to fail" end
-  if query.prompt == "own" then return nil, "a reason of its own" end
-  if query.prompt:find "^http" then assert(http.get(query.prompt, { seconds = 200 })) end
-  local kit <close> = tools.open(cfg.tools)
-  local thread = { llm.user(query.prompt) }
-  for _ = 1, 4 do
-    local reply = llm.chat { messages = thread, tools = kit.schemas }
-    thread[#thread + 1] = reply.message
-    if #reply.calls == 0 then return reply.text end
-    for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
-  end
-end }
-LUA
+. "$(dirname "$0")/gate.sh"
 
 # begin DIR ARGS: the run in the background; URL.
 begin() {
@@ -65,7 +25,6 @@ begin() {
     URL=$(sed -n 's/^ipw-agent: listening \(http:.*\)$/\1/p' said)
     case $URL in http://127.0.0.1:[1-9]*/metrics) ;; *) fail "the address: $(cat said)" ;; esac
 }
-open_gate() { python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=60).read()' "http://$GATE/open"; }
 
 step "the page of a run"
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
