@@ -20,6 +20,8 @@ int ipw_cmd_compare(int argc, char **argv);
 int ipw_cmd_ledger(int argc, char **argv);
 int ipw_cmd_validate(int argc, char **argv);
 int ipw_cmd_repair(int argc, char **argv);
+int ipw_cmd_submit(int argc, char **argv);
+int ipw_cmd_merge(int argc, char **argv);
 int ipw_cmd_meter(int argc, char **argv);
 int ipw_cmd_telemetry(int argc, char **argv);
 int ipw_cmd_calibrate(int argc, char **argv);

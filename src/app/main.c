@@ -25,6 +25,8 @@ static const struct {
     {"Measure", NULL, NULL},
     {"run", ipw_cmd_run, "run an agent over a dataset and measure every query"},
     {"resume", ipw_cmd_resume, "continue a run that was stopped or killed"},
+    {"submit", ipw_cmd_submit, "write a Slurm array job that runs and merges shards"},
+    {"merge", ipw_cmd_merge, "merge the shards of a run into one run"},
     {"analyze", ipw_cmd_analyze, "fit and summarize saved runs: joules per token, ..."},
     {"compare", ipw_cmd_compare, "compare runs, with confidence intervals and gates"},
     {"Inspect and reuse a saved run", NULL, NULL},

@@ -103,8 +103,14 @@ static void put(FILE *to, const char *line)
 
 static void say(void *ud, const char *line)
 {
-    (void)ud;
-    put(stdout, line);
+    const struct ipw_workbench *b = ud;
+
+    if (!b->keep) {
+        put(stdout, line);
+        return;
+    }
+    ipw_buf_adds(b->keep, line);
+    ipw_buf_addc(b->keep, '\n');
 }
 
 static void warn(void *ud, const char *line)

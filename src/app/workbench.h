@@ -44,7 +44,8 @@ struct ipw_workbench {
     struct ipw_workspaces workspaces;
     struct ipw_host host;
     char *workspace;
-    size_t memory_bytes; /* of a Lua state; 0: as for a query */
+    struct ipw_buf *keep; /* the command's lines go there; NULL: to stdout */
+    size_t memory_bytes;  /* of a Lua state; 0: as for a query */
 };
 int ipw_workbench_open(struct ipw_workbench *bench, struct ipw_workbench_options *o,
                        enum ipw_workbench_model model, struct ipw_err *err);

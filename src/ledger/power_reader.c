@@ -52,6 +52,7 @@ static int read_channel(struct ipw_power_reader *p, const struct ipw_json *node,
     c.max_w = ipw_json_int(ipw_json_get(node, "max_w"), 0);
     c.period_ns = ipw_json_int(ipw_json_get(node, "period_ns"), 0);
     c.window_ns = ipw_json_int(ipw_json_get(node, "window_ns"), 0);
+    c.own_zero = ipw_json_bool(ipw_json_get(node, "own_zero"), false);
     c.undo_window = ipw_json_bool(ipw_json_get(node, "undo_window"), false);
     c.in_sum = ipw_json_bool(ipw_json_get(node, "in_sum"), false);
     c.remote = ipw_json_bool(ipw_json_get(node, "remote"), false);

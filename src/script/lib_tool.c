@@ -262,6 +262,9 @@ static int tool_granted(lua_State *L)
     static const char no_search[] =
         "no search engine is named: set SEARXNG_URL, BRAVE_API_KEY, TAVILY_API_KEY or "
         "SERPER_API_KEY, or use --search (a folder's path searches that folder)";
+    static const char no_sandbox[] =
+        "programs run in a sandbox only, and bubblewrap cannot make one here: allow user "
+        "namespaces (`ipw-agent doctor` says more), or use --unsafe-tools";
     const struct ipw_host *host = ipw_vm_host(L);
     const char *what = luaL_checkstring(L, 1), *how = NULL;
     bool ok = false;
@@ -274,8 +277,7 @@ static int tool_granted(lua_State *L)
         how = host->grants.no_proc;
         if (ok && host->grants.try_sandbox && !ipw_bubblewrap_works()) {
             ok = false;
-            how = "programs run in a sandbox only, and bubblewrap cannot make one here: allow user "
-                  "namespaces (`ipw-agent doctor` says more), or use --unsafe-tools";
+            how = no_sandbox;
         }
     } else if (host && strcmp(what, "search") == 0) {
         ok = host->grants.search || ipw_playback_answers(host->replay);

@@ -23,6 +23,7 @@ static void put_channel(struct ipw_jw *w, const struct ipw_channel *c)
     ipw_jw_kint(w, "max_w", c->max_w);
     ipw_jw_kint(w, "modulus_uj", c->modulus_uj);
     ipw_jw_kstr(w, "name", c->name);
+    if (c->own_zero) ipw_jw_kbool(w, "own_zero", true);
     ipw_jw_kint(w, "period_ns", c->period_ns);
     ipw_jw_kbool(w, "remote", c->remote);
     ipw_jw_kstr(w, "scope", ipw_scope_name(c->scope));

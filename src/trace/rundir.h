@@ -58,6 +58,8 @@ int ipw_rundir_write_summary(struct ipw_rundir *dir, const char *json, size_t n,
 void ipw_rundir_power_header(struct ipw_rundir *dir, const struct ipw_source_set *set,
                              int64_t interval_ns);
 void ipw_rundir_power_row(struct ipw_rundir *dir, const struct ipw_sampler_row *row);
+/* A header or a row that is a line already (n bytes, with its newline). */
+void ipw_rundir_power_line(struct ipw_rundir *dir, const char *line, size_t n);
 /* From now on events and traces are written without their texts (trace/redact.h); borrowed. */
 struct ipw_redactor;
 void ipw_rundir_set_redactor(struct ipw_rundir *dir, const struct ipw_redactor *redactor);

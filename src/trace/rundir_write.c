@@ -200,6 +200,20 @@ void ipw_rundir_power_header(struct ipw_rundir *dir, const struct ipw_source_set
     check_room(dir, &dir->power_text, 0, "power.jsonl");
 }
 
+void ipw_rundir_power_line(struct ipw_rundir *dir, const char *line, size_t n)
+{
+    struct ipw_buf *out = &dir->power_text;
+    size_t start = out->len;
+    struct ipw_err err;
+
+    if (dir->first.code) return;
+    if (!dir->power && ipw_rundir_append_open(dir, &dir->power, "power.jsonl", &err) < 0)
+        dir->first = err;
+    ipw_buf_add(out, line, n);
+    check_room(dir, out, start, "power.jsonl");
+    if (out->len >= GATHER_BYTES) flush_one(dir, dir->power, out);
+}
+
 void ipw_rundir_power_row(struct ipw_rundir *dir, const struct ipw_sampler_row *row)
 {
     struct ipw_buf *out = &dir->power_text;

@@ -147,6 +147,7 @@ static void describe(struct cpu_model *m)
             .scope =
                 m->model.kind == IPW_POWER_MODEL_CALIBRATED ? IPW_SCOPE_MACHINE : IPW_SCOPE_PACKAGE,
             .period_ns = PERIOD_NS,
+            .own_zero = true,
             .max_w = 100000,
             .unit = "uJ",
             .method = "/proc/stat"};

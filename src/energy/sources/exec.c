@@ -360,6 +360,7 @@ int ipw_exec_open(struct ipw_source **out, const char *command, struct ipw_err *
     c->kind = x->kind == IPW_METER_WATTS ? IPW_CHANNEL_GAUGE : IPW_CHANNEL_COUNTER;
     c->max_w = MAX_W;
     c->in_sum = true;
+    c->own_zero = c->kind == IPW_CHANNEL_COUNTER; /* each process starts the command anew */
     snprintf(c->name, sizeof c->name, "exec:%.50s", x->command);
     snprintf(c->device, sizeof c->device, "%.60s", x->command);
     snprintf(c->unit, sizeof c->unit, "%s", c->kind == IPW_CHANNEL_GAUGE ? "mW" : "uJ");

@@ -127,6 +127,7 @@ static void describe(struct ipw_channel *c, enum perf_event_kind kind, const cha
                               .in_sum = kinds[kind].in_sum,
                               .max_w = kind == PERF_PSYS ? PLATFORM_MAX_W : UNKNOWN_MAX_W,
                               .period_ns = PERIOD_NS,
+                              .own_zero = true,
                               .unit = "uJ",
                               .method = "perf power"};
     if (kind != PERF_PSYS) {

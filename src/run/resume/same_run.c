@@ -45,6 +45,25 @@ static void value_of(struct ipw_buf *out, const struct ipw_json *config, int i)
     ipw_json_print(out, compared[i].inner ? ipw_json_get(value, compared[i].inner) : value);
 }
 
+bool ipw_same_run_difference(const char **part, const char **key, const struct ipw_json *a,
+                             const struct ipw_json *b)
+{
+    for (int i = 0; i < N_COMPARED; i++) {
+        struct ipw_buf one = IPW_BUF(CONFIG_MAX), other = IPW_BUF(CONFIG_MAX);
+        bool same;
+
+        value_of(&one, a, i);
+        value_of(&other, b, i);
+        same = !strcmp(ipw_buf_str(&one), ipw_buf_str(&other));
+        ipw_buf_release(&one);
+        ipw_buf_release(&other);
+        *part = compared[i].part;
+        *key = compared[i].key;
+        if (!same) return true;
+    }
+    return false;
+}
+
 void ipw_same_run_hashes(struct ipw_jw *w, const struct ipw_json *config)
 {
     char hex[65];

@@ -25,6 +25,10 @@ void ipw_differences_release(struct ipw_differences *d);
  * server is; else of the others. */
 int ipw_same_run_check(struct ipw_differences *d, const struct ipw_json *then,
                        const struct ipw_json *now, bool connected, struct ipw_err *err);
+/* The first difference of two configurations, as the names of its part and its member; false: there
+ * is none. */
+bool ipw_same_run_difference(const char **part, const char **key, const struct ipw_json *a,
+                             const struct ipw_json *b);
 /* The manifest's "hashes": of agent, configuration, dataset and model. */
 void ipw_same_run_hashes(struct ipw_jw *w, const struct ipw_json *config);
 

@@ -1,0 +1,518 @@
+#include "run/merge/join.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "json/document.h"
+#include "json/jsonl.h"
+#include "ledger/feed.h"
+#include "run/merge/join_rows.h"
+#include "run/query_events.h"
+#include "trace/event.h"
+#include "trace/schema.h"
+
+struct member {
+    const struct ipw_shard_run *run;
+    int session;
+    struct ipw_jsonl_reader *events;
+    struct ipw_json *doc; /* the next event; NULL: there is none */
+    struct ipw_event event;
+    bool ended;       /* it has a run_end */
+    int64_t now_ns;   /* the time of its last event */
+    int64_t *numbers; /* by its own number: the query's number in the merged run; -1: none */
+    size_t n, cap;
+    struct ipw_jsonl_reader *lines[IPW_SHARD_FILES]; /* opened with the first line that is asked */
+};
+
+struct query { /* by its number in the merged run, from its start until it is booked */
+    struct ipw_turn_builder *builder;
+    const struct ipw_shard_line *line;
+    size_t member;
+    int64_t end_ns; /* 0: not ended */
+};
+
+struct job {
+    struct ipw_join *j;
+    struct member *members;
+    struct ipw_join_rows *rows;
+    struct ipw_ledger *ledger;
+    struct ipw_feed *feed;
+    int64_t n_rows, now_ns; /* rows and the time of the last event that were written */
+    struct query *queries;
+    size_t n, cap;
+    int32_t *over; /* numbers of ended queries, in order; not booked are [first_over, n_over) */
+    size_t first_over, n_over, cap_over;
+    struct ipw_err failed; /* of a callback; code 0: none */
+};
+
+/* ---- the events of a session ---- */
+
+static bool begins(const struct ipw_jsonl_line *line)
+{
+    static const char mark[] = "\"event\":\"run_start\"";
+
+    return memmem(line->text, line->n, mark, sizeof mark - 1) != NULL;
+}
+
+/* The next event of the session, or none.  The reader stops before the run_start that follows. */
+static int next_event(struct member *m, bool inside, struct ipw_err *err)
+{
+    struct ipw_jsonl_line line;
+    int rc = 0;
+
+    ipw_json_free(m->doc);
+    m->doc = NULL;
+    while (!m->doc && (rc = ipw_jsonl_next(m->events, &line, err)) > 0) {
+        bool start = begins(&line);
+
+        if (line.torn)
+            return ipw_fail(err, IPW_EPARSE, "%s/events.jsonl: its last line is torn",
+                            m->run->path);
+        if (!inside && !start) continue;
+        rc = ipw_json_parse(&m->doc, line.text, line.n, NULL, err);
+        if (!rc) rc = ipw_event_read(&m->event, m->doc, err);
+        if (rc)
+            return ipw_err_prefix(err, "%s/events.jsonl:%lld", m->run->path,
+                                  (long long)line.number);
+        if (m->event.kind == IPW_EV_RUN_START && (inside || m->event.segment != m->session)) {
+            ipw_json_free(m->doc);
+            m->doc = NULL;
+            if (inside) return 0;
+        }
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int open_member(struct member *m, const struct ipw_join_member *from, struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/events.jsonl", from->run->path);
+    int rc;
+
+    *m = (struct member){.run = from->run, .session = from->session};
+    rc = ipw_jsonl_open(&m->events, path, IPW_LINE_MAX, err);
+    if (!rc) rc = next_event(m, false, err);
+    if (!rc && !m->doc)
+        rc = ipw_fail(err, IPW_EPARSE, "%s: no run_start of session %d", path, m->session);
+    free(path);
+    return rc;
+}
+
+static void close_member(struct member *m)
+{
+    ipw_jsonl_close(m->events);
+    for (int i = 0; i < IPW_SHARD_FILES; i++) ipw_jsonl_close(m->lines[i]);
+    ipw_json_free(m->doc);
+    free(m->numbers);
+}
+
+/* ---- the numbers of queries ---- */
+
+/* Another session of this shard is joined too, and may have the same query. */
+static bool is_repeated(const struct job *job, const struct member *m)
+{
+    for (size_t i = 0; i < job->j->n; i++)
+        if (job->members[i].run == m->run && job->members[i].session != m->session) return true;
+    return false;
+}
+
+/* The number in the uncut run, after the warm-up of all shards.  An earlier attempt that is in one
+ * joined session with a later one gets a number after those of all queries. */
+static int64_t number_of(struct job *job, const struct member *m, const struct ipw_shard_line *line)
+{
+    const struct ipw_shard_runs *r = job->j->runs;
+    const struct ipw_json *data = ipw_json_get(m->doc, "data");
+    int64_t warmups = r->warmup * r->count;
+
+    if (ipw_json_bool(ipw_json_get(data, "warmup"), false))
+        return m->run->index * r->warmup + m->event.query;
+    if (line->file == IPW_SHARD_ATTEMPTS && is_repeated(job, m))
+        return warmups + r->epochs * r->selected + (*job->j->n_extra)++;
+    return warmups + ipw_json_int(ipw_json_get(data, "epoch"), 0) * r->selected +
+           ipw_json_int(ipw_json_get(data, "place"), 0) - 1;
+}
+
+static int begin_query(struct job *job, size_t at, struct ipw_err *err)
+{
+    struct member *m = &job->members[at];
+    size_t own = (size_t)m->event.query;
+    const struct ipw_shard_line *line = ipw_shard_line_of(m->run, m->session, m->event.query);
+    int64_t number;
+
+    if (!line)
+        return ipw_fail(err, IPW_EPARSE,
+                        "%s: query %d of session %d has no line; `ipw-agent resume` mends it",
+                        m->run->path, m->event.query, m->session);
+    number = number_of(job, m, line);
+    if (number < 0 || number > 10 * 1000 * 1000)
+        return ipw_fail(err, IPW_ELIMIT, "%s: query %d has no place in the run", m->run->path,
+                        m->event.query);
+    IPW_GROW(m->numbers, m->cap, own + 1);
+    while (m->n <= own) m->numbers[m->n++] = -1;
+    m->numbers[own] = number;
+    if ((size_t)number >= job->n) {
+        IPW_GROW(job->queries, job->cap, (size_t)number + 1);
+        memset(job->queries + job->n, 0, ((size_t)number + 1 - job->n) * sizeof *job->queries);
+        job->n = (size_t)number + 1;
+    }
+    if (job->queries[number].builder)
+        return ipw_fail(err, IPW_EINVAL, "%s and %s: both have the query '%.80s'", m->run->path,
+                        job->members[job->queries[number].member].run->path, line->id);
+    job->queries[number] =
+        (struct query){.builder = ipw_turn_builder_new(), .line = line, .member = at};
+    return 0;
+}
+
+/* ---- booking ---- */
+
+static int read_line(struct ipw_query_loaded *out, struct member *m,
+                     const struct ipw_shard_line *line, struct ipw_err *err)
+{
+    struct ipw_jsonl_reader **reader = &m->lines[line->file];
+    struct ipw_jsonl_line text;
+    char *path = ipw_asprintf("%s/%s", m->run->path, ipw_shard_file_names[line->file]);
+    int rc = *reader ? 0 : ipw_jsonl_open(reader, path, IPW_LINE_MAX, err);
+
+    if (!rc) rc = ipw_jsonl_seek(*reader, line->offset, err);
+    if (!rc) rc = ipw_jsonl_next(*reader, &text, err);
+    if (rc >= 0)
+        rc = rc ? ipw_schema_read_query(out, text.text, text.n, err)
+                : ipw_fail(err, IPW_EPARSE, "%s: a line was lost", path);
+    free(path);
+    return rc;
+}
+
+static void write_booked(struct job *job, int32_t number)
+{
+    const struct ipw_event note = {.kind = IPW_EV_NOTE,
+                                   .t_ns = job->now_ns,
+                                   .query = number,
+                                   .rows = job->n_rows,
+                                   .tool.name = IPW_NOTE_BOOKED};
+
+    ipw_rundir_event(job->j->dir, &note);
+}
+
+static int book(struct job *job, int32_t number, struct ipw_err *err)
+{
+    struct query *q = &job->queries[number];
+    struct member *m = &job->members[q->member];
+    struct ipw_query_loaded was;
+    struct ipw_query_trace trace;
+    int rc;
+
+    write_booked(job, number);
+    ipw_turn_builder_finish(q->builder, &trace);
+    q->builder = NULL;
+    ipw_feed_finish(job->feed, &trace);
+    rc = read_line(&was, m, q->line, err);
+    if (!rc) {
+        was.details.segment = job->j->number;
+        rc = ipw_query_write_line(job->j->dir, &trace, &was.details, &job->j->rules.clock,
+                                  q->line->file == IPW_SHARD_WARMUP, err);
+        ipw_query_loaded_release(&was);
+    } else {
+        job->j->at = q->member;
+    }
+    ipw_query_trace_release(&trace);
+    return rc;
+}
+
+/* Books queries in the order in which they ended, as far as the readings go; `all`: every one. */
+static int book_covered(struct job *job, bool all, struct ipw_err *err)
+{
+    int rc = 0;
+
+    while (!rc && job->first_over < job->n_over) {
+        int32_t number = job->over[job->first_over];
+
+        if (!all && job->queries[number].end_ns > ipw_ledger_covered_ns(job->ledger)) return 0;
+        job->first_over++;
+        rc = book(job, number, err);
+    }
+    if (job->first_over == job->n_over) job->first_over = job->n_over = 0;
+    return rc;
+}
+
+/* ---- writing ---- */
+
+/* The object without its member `key`, with what `patch` says; as one line. */
+static void write_event(struct job *job, const struct ipw_json *doc, const char *patch)
+{
+    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
+
+    ipw_json_patch(&line, doc, patch);
+    if (line.failed && !job->failed.code)
+        ipw_fail(&job->failed, IPW_ELIMIT, "an event is longer than %zu bytes", IPW_LINE_MAX);
+    ipw_rundir_event_line(job->j->dir, ipw_buf_str(&line), line.len);
+    ipw_buf_release(&line);
+}
+
+/* Ends a patch with the number of rows before the event; without sensors there is none. */
+static void put_rows(const struct job *job, struct ipw_buf *patch, const struct ipw_json *doc)
+{
+    if (job->n_rows || ipw_json_get(doc, "rows"))
+        ipw_buf_addf(patch, "%s\"rows\":%lld", patch->len > 1 ? "," : "", (long long)job->n_rows);
+    ipw_buf_addc(patch, '}');
+}
+
+/* A place in the selection is a shard's word; the uncut run has none. */
+static void put_data_without_place(struct ipw_buf *patch, const struct ipw_json *data)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, patch);
+    ipw_jw_obj(&w);
+    for (const struct ipw_json *m = ipw_json_first(data); m; m = ipw_json_next(m)) {
+        char *text;
+
+        if (!strcmp(ipw_json_key(m), "place")) continue;
+        text = ipw_json_text(m);
+        ipw_jw_key(&w, ipw_json_key(m));
+        ipw_jw_raw(&w, text, strlen(text));
+        free(text);
+    }
+    ipw_jw_obj_end(&w);
+}
+
+static void end_query(struct job *job, int32_t number, int64_t t_ns)
+{
+    job->queries[number].end_ns = t_ns;
+    IPW_GROW(job->over, job->cap_over, job->n_over + 1);
+    job->over[job->n_over++] = number;
+}
+
+static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
+{
+    struct member *m = &job->members[at];
+    struct ipw_event *e = &m->event;
+    struct ipw_buf patch = IPW_BUF(IPW_LINE_MAX);
+    struct query *q;
+    int rc = e->kind == IPW_EV_QUERY_START ? begin_query(job, at, err) : 0;
+
+    if (rc) return rc;
+    if ((size_t)e->query >= m->n || m->numbers[e->query] < 0)
+        return ipw_fail(err, IPW_EPARSE, "%s: an event of query %d before its start", m->run->path,
+                        e->query);
+    e->query = (int32_t)m->numbers[e->query];
+    q = &job->queries[e->query];
+    if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) return 0;
+    ipw_buf_addc(&patch, '{');
+    if (e->kind == IPW_EV_QUERY_START) {
+        ipw_buf_adds(&patch, "\"data\":");
+        put_data_without_place(&patch, ipw_json_get(m->doc, "data"));
+        ipw_buf_addc(&patch, ',');
+    }
+    ipw_buf_addf(&patch, "\"query\":%d", e->query);
+    put_rows(job, &patch, m->doc);
+    write_event(job, m->doc, ipw_buf_str(&patch));
+    ipw_buf_release(&patch);
+    if (!q->builder) return 0; /* a note after its end, and after its booking */
+    ipw_turn_builder_add(q->builder, e);
+    ipw_feed_event(job->feed, e);
+    if (e->kind == IPW_EV_QUERY_END && !q->end_ns) end_query(job, e->query, e->t_ns);
+    return book_covered(job, false, err);
+}
+
+static int take_run_event(struct job *job, size_t at)
+{
+    struct member *m = &job->members[at];
+    const struct ipw_event *e = &m->event;
+    struct ipw_buf patch = IPW_BUF(256);
+
+    if (e->kind == IPW_EV_RUN_END) m->ended = true;
+    if (e->kind != IPW_EV_NOTE) return 0;
+    if (e->tool.name && !strcmp(e->tool.name, IPW_NOTE_LOST)) {
+        const char *channel =
+            ipw_json_str(ipw_json_get(ipw_json_get(m->doc, "data"), "channel"), "");
+
+        if (!ipw_join_rows_leads(job->rows, at, channel)) return 0; /* its leader tells it */
+        ipw_feed_device_lost(job->feed, channel);
+    }
+    ipw_buf_addc(&patch, '{');
+    put_rows(job, &patch, m->doc);
+    write_event(job, m->doc, ipw_buf_str(&patch));
+    ipw_buf_release(&patch);
+    ipw_feed_event(job->feed, e);
+    return 0;
+}
+
+/* The session was killed: its queries in flight end with its last event. */
+static int cut_member(struct job *job, size_t at, struct ipw_err *err)
+{
+    const struct member *m = &job->members[at];
+
+    for (size_t i = 0; i < m->n; i++) {
+        struct ipw_event end = {.kind = IPW_EV_QUERY_END,
+                                .t_ns = m->now_ns,
+                                .rows = job->n_rows,
+                                .q.outcome = "unfinished"};
+        struct query *q = m->numbers[i] >= 0 ? &job->queries[m->numbers[i]] : NULL;
+
+        if (!q || !q->builder || q->end_ns || q->member != at) continue;
+        end.query = (int32_t)m->numbers[i];
+        end.q.id = q->line->id;
+        ipw_rundir_event(job->j->dir, &end);
+        ipw_turn_builder_add(q->builder, &end);
+        ipw_feed_event(job->feed, &end);
+        end_query(job, end.query, end.t_ns);
+    }
+    return book_covered(job, false, err);
+}
+
+static int take_event(struct job *job, size_t at, struct ipw_err *err)
+{
+    struct member *m = &job->members[at];
+    bool run_note = m->event.query < 0 && m->event.kind == IPW_EV_NOTE;
+    int rc;
+
+    job->j->at = at;
+    if (!run_note && m->event.t_ns > m->now_ns) m->now_ns = m->event.t_ns;
+    if (m->now_ns > job->now_ns) job->now_ns = m->now_ns;
+    rc = m->event.query >= 0 ? take_query_event(job, at, err) : take_run_event(job, at);
+    job->j->at = at;
+    if (!rc) rc = next_event(m, true, err);
+    if (!rc && !m->doc && !m->ended) rc = cut_member(job, at, err);
+    return rc;
+}
+
+/* ---- both, by time ---- */
+
+static void take_row(void *ud, const struct ipw_join_row *row)
+{
+    struct job *job = ud;
+    struct ipw_sampler_row line = {.t_ns = row->t_ns,
+                                   .source = row->source,
+                                   .n = row->n,
+                                   .values = (int64_t *)(uintptr_t)row->values};
+
+    ipw_rundir_power_row(job->j->dir, &line);
+    job->n_rows++;
+    ipw_feed_row(job->feed, row->first, row->n, row->t_ns, row->values);
+    if (!job->failed.code) book_covered(job, false, &job->failed);
+}
+
+/* When its next event is due: a note of the run is due at once. */
+static int64_t due_ns(const struct member *m)
+{
+    bool run_note = m->event.query < 0 && m->event.kind == IPW_EV_NOTE;
+
+    return run_note || m->event.t_ns < m->now_ns ? m->now_ns : m->event.t_ns;
+}
+
+static size_t first_due(const struct job *job)
+{
+    size_t at = SIZE_MAX;
+
+    for (size_t i = 0; i < job->j->n; i++) {
+        if (!job->members[i].doc) continue;
+        if (at == SIZE_MAX || due_ns(&job->members[i]) < due_ns(&job->members[at])) at = i;
+    }
+    return at;
+}
+
+static int take_all(struct job *job, struct ipw_err *err)
+{
+    int rc = 0;
+
+    while (!rc && !job->failed.code) {
+        int64_t row_ns = ipw_join_rows_next_ns(job->rows);
+        size_t at = first_due(job);
+
+        if (at == SIZE_MAX && row_ns == INT64_MAX) break;
+        if (at == SIZE_MAX || row_ns <= due_ns(&job->members[at]))
+            rc = ipw_join_rows_take(job->rows, take_row, job, &job->j->at, err);
+        else
+            rc = take_event(job, at, err);
+    }
+    if (!rc) ipw_join_rows_flush(job->rows, take_row, job);
+    if (!rc && job->failed.code) *err = job->failed;
+    if (!rc) rc = job->failed.code;
+    return rc ? rc : book_covered(job, true, err);
+}
+
+/* ---- the session ---- */
+
+static int write_run_start(struct job *job)
+{
+    const struct member *first = &job->members[0];
+    struct ipw_buf data = IPW_BUF(256 * IPW_MIB), patch = IPW_BUF(256 * IPW_MIB);
+
+    ipw_buf_addf(&patch, "{\"manifest\":%s}", job->j->manifest);
+    ipw_json_patch(&data, ipw_json_get(first->doc, "data"), ipw_buf_str(&patch));
+    ipw_buf_clear(&patch);
+    ipw_buf_addf(&patch, "{\"data\":%s,\"segment\":%d}", ipw_buf_str(&data), job->j->number);
+    write_event(job, first->doc, ipw_buf_str(&patch));
+    ipw_buf_release(&data);
+    ipw_buf_release(&patch);
+    return 0;
+}
+
+static int open_all(struct job *job, struct ipw_err *err)
+{
+    struct ipw_join *j = job->j;
+    struct ipw_join_from *from = ipw_calloc(j->n, sizeof *from);
+    struct ipw_buf header = IPW_BUF(256 * IPW_MIB);
+    struct ipw_channel *channels;
+    size_t n;
+    int rc = 0;
+
+    for (size_t i = 0; i < j->n && !rc; i++) {
+        j->at = i;
+        rc = open_member(&job->members[i], &j->members[i], err);
+        from[i] = (struct ipw_join_from){j->members[i].run->path, j->members[i].session,
+                                         j->members[i].run->sessions[j->members[i].session].end_ns};
+    }
+    if (!rc) rc = ipw_join_rows_open(&job->rows, from, j->n, &j->at, err);
+    free(from);
+    if (rc) return rc;
+    ipw_join_rows_header(job->rows, j->number, &header);
+    if (header.len) ipw_rundir_power_line(j->dir, ipw_buf_str(&header), header.len);
+    ipw_buf_release(&header);
+    channels = ipw_join_rows_channels(job->rows, &n);
+    ipw_ledger_rules_read(&job->j->rules, ipw_json_get(job->members[0].doc, "data"));
+    job->ledger = ipw_ledger_rules_open(&job->j->rules, channels, n);
+    job->feed = ipw_feed_new(job->ledger);
+    ipw_feed_describe(job->feed, channels, n, job->j->rules.lm_remote);
+    j->start_ns = job->members[0].event.t_ns;
+    write_run_start(job);
+    return 0;
+}
+
+static void write_run_end(struct job *job)
+{
+    struct ipw_join *j = job->j;
+    struct ipw_event end = {
+        .kind = IPW_EV_RUN_END, .query = -1, .rows = job->n_rows, .segment = j->number};
+
+    for (size_t i = 0; i < j->n; i++) {
+        int64_t end_ns = j->members[i].run->sessions[j->members[i].session].end_ns;
+
+        if (end_ns > j->end_ns) j->end_ns = end_ns;
+    }
+    if (job->now_ns > j->end_ns) j->end_ns = job->now_ns;
+    end.t_ns = j->end_ns;
+    ipw_rundir_event(j->dir, &end);
+    ipw_balance_fill(j->balance, job->ledger, j->start_ns, j->end_ns);
+    ipw_device_balances_fill(&j->devices, job->ledger, j->start_ns, j->end_ns);
+}
+
+int ipw_join_run(struct ipw_join *j, struct ipw_err *err)
+{
+    struct job job = {.j = j, .members = ipw_calloc(j->n, sizeof *job.members)};
+    int rc = open_all(&job, err);
+
+    if (!rc) rc = take_all(&job, err);
+    if (!rc) write_run_end(&job);
+    if (!rc) rc = ipw_rundir_flush(j->dir, err);
+    for (size_t i = 0; i < j->n; i++) close_member(&job.members[i]);
+    for (size_t i = 0; i < job.n; i++) ipw_turn_builder_free(job.queries[i].builder);
+    ipw_join_rows_close(job.rows);
+    ipw_feed_free(job.feed);
+    ipw_ledger_free(job.ledger);
+    free(job.members);
+    free(job.queries);
+    free(job.over);
+    return rc;
+}

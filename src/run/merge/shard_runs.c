@@ -1,0 +1,413 @@
+#include "run/merge/shard_runs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "json/document.h"
+#include "json/jsonl.h"
+#include "run/resume/same_run.h"
+#include "trace/lock.h"
+#include "trace/saved_clock.h"
+#include "trace/spec.h"
+
+/* Attempts first: a crash can leave a line both there and in traces.jsonl, and then it is an
+ * earlier attempt. */
+const char *const ipw_shard_file_names[IPW_SHARD_FILES] = {"attempts.jsonl", "traces.jsonl",
+                                                           "warmup.jsonl"};
+
+static int64_t whole(const struct ipw_json *object, const char *key)
+{
+    return ipw_json_int(ipw_json_get(object, key), 0);
+}
+
+/* ---- the lines of queries ---- */
+
+struct lines_job {
+    struct ipw_shard_run *run;
+    enum ipw_shard_file file;
+};
+
+static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    const struct lines_job *job = ud;
+    struct ipw_shard_run *run = job->run;
+    struct ipw_json *doc;
+    int rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
+
+    if (rc) return rc;
+    IPW_GROW(run->lines, run->cap_lines, run->n_lines + 1);
+    run->lines[run->n_lines++] = (struct ipw_shard_line){
+        .id = ipw_strdup(ipw_json_str(ipw_json_get(doc, "query_id"), "")),
+        .index = whole(doc, "query_index"),
+        .epoch = whole(doc, "epoch"),
+        .offset = line->offset,
+        .segment = (int)whole(doc, "segment"),
+        .file = job->file,
+    };
+    run->n_done += job->file == IPW_SHARD_TRACES;
+    ipw_json_free(doc);
+    return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct ipw_shard_line *x = a, *y = b;
+
+    if (x->segment != y->segment) return x->segment < y->segment ? -1 : 1;
+    if (x->index != y->index) return x->index < y->index ? -1 : 1;
+    return (x->file > y->file) - (x->file < y->file);
+}
+
+static int read_lines(struct ipw_shard_run *run, struct ipw_err *err)
+{
+    int rc = 0;
+
+    for (int i = 0; i < IPW_SHARD_FILES && !rc; i++) {
+        struct lines_job job = {run, (enum ipw_shard_file)i};
+        char *path = ipw_asprintf("%s/%s", run->path, ipw_shard_file_names[i]);
+
+        if (i == IPW_SHARD_TRACES || access(path, F_OK) == 0)
+            rc = ipw_jsonl_each(path, IPW_LINE_MAX, take_line, &job, err);
+        free(path);
+    }
+    if (run->n_lines) qsort(run->lines, run->n_lines, sizeof *run->lines, by_place);
+    return rc;
+}
+
+const struct ipw_shard_line *ipw_shard_line_of(const struct ipw_shard_run *run, int segment,
+                                               int64_t index)
+{
+    size_t low = 0, high = run->n_lines;
+    const struct ipw_shard_line *l;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        l = &run->lines[mid];
+        if (l->segment < segment || (l->segment == segment && l->index < index))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    l = low < run->n_lines ? &run->lines[low] : NULL;
+    return l && l->segment == segment && l->index == index ? l : NULL;
+}
+
+/* ---- a folder ---- */
+
+static void read_devices(struct ipw_shard_session *s)
+{
+    const struct ipw_json *channels = ipw_json_get(ipw_json_get(s->doc, "hardware"), "channels");
+
+    for (const struct ipw_json *c = ipw_json_first(channels); c; c = ipw_json_next(c)) {
+        if (!ipw_json_bool(ipw_json_get(c, "in_sum"), false)) continue;
+        IPW_GROW(s->devices, s->cap_devices, s->n_devices + 1);
+        s->devices[s->n_devices++] =
+            (struct ipw_shard_device){.domain = ipw_json_str(ipw_json_get(c, "domain"), ""),
+                                      .name = ipw_json_str(ipw_json_get(c, "name"), ""),
+                                      .device = ipw_json_str(ipw_json_get(c, "device"), ""),
+                                      .remote = ipw_json_bool(ipw_json_get(c, "remote"), false)};
+    }
+}
+
+static void read_sessions(struct ipw_shard_run *run)
+{
+    const struct ipw_json *segments = ipw_json_get(run->manifest, "segments");
+
+    run->sessions = ipw_calloc(ipw_json_count(segments) + 1, sizeof *run->sessions);
+    for (const struct ipw_json *s = ipw_json_first(segments); s; s = ipw_json_next(s)) {
+        struct ipw_shard_session *session = &run->sessions[run->n_sessions++];
+
+        *session = (struct ipw_shard_session){
+            .start_ns = whole(s, "start_ns"),
+            .end_ns = whole(s, "end_ns"),
+            .clock = ipw_saved_clock_read(ipw_json_get(s, "clock")),
+            .boot_id = ipw_json_str(ipw_json_get(ipw_json_get(s, "host"), "boot_id"), NULL),
+            .doc = s};
+        read_devices(session);
+    }
+}
+
+/* Why the shard cannot be merged, as an error. */
+static int check_state(const struct ipw_shard_run *run, struct ipw_err *err)
+{
+    const struct ipw_json *segments = ipw_json_get(run->manifest, "segments");
+    const struct ipw_json *last = ipw_json_at(segments, run->n_sessions ? run->n_sessions - 1 : 0);
+    const char *end = ipw_json_str(ipw_json_get(last, "end"), "killed");
+    const char *version = ipw_json_get_str(ipw_json_get(run->manifest, "program"), "version");
+
+    if (whole(run->manifest, "schema_version") != IPW_SCHEMA_VERSION || !version ||
+        strcmp(version, IPW_VERSION) != 0)
+        return ipw_fail(err, IPW_EUNSUPPORTED,
+                        "was written by ipw-agent %.40s; this program is " IPW_VERSION,
+                        version ? version : "?");
+    if (ipw_json_get(run->manifest, "replay") || ipw_json_get(run->manifest, "redacted"))
+        return ipw_fail(err, IPW_EINVAL, "is a replay or a redacted copy, not a run");
+    if (ipw_json_is_null(ipw_json_get(run->config, "shard")))
+        return ipw_fail(err, IPW_EINVAL, "is not a shard (run --shard)");
+    if (!strcmp(end, "killed"))
+        return ipw_fail(err, IPW_EINVAL, "was killed: continue it with `ipw-agent resume`");
+    return 0;
+}
+
+static int open_run(struct ipw_shard_run *run, struct ipw_err *err)
+{
+    struct ipw_err held;
+    int rc;
+
+    if (ipw_lock_look(run->path, &held)) return ipw_fail(err, IPW_EINVAL, "is still running");
+    rc = ipw_json_read(&run->manifest, run->path, "manifest.json", err);
+    if (rc) return rc;
+    run->config = ipw_json_get(run->manifest, "config");
+    run->index = whole(ipw_json_get(run->config, "shard"), "index");
+    run->n_tasks = whole(run->config, "max_queries");
+    read_sessions(run);
+    rc = check_state(run, err);
+    return rc ? rc : read_lines(run, err);
+}
+
+static void release_run(struct ipw_shard_run *run)
+{
+    for (size_t i = 0; i < run->n_lines; i++) free(run->lines[i].id);
+    for (size_t i = 0; i < run->n_sessions; i++) free(run->sessions[i].devices);
+    free(run->lines);
+    free(run->sessions);
+    ipw_json_free(run->manifest);
+    free(run->path);
+    free(run->name);
+}
+
+static void note_left(struct ipw_shard_runs *r, const char *name, const char *why)
+{
+    IPW_GROW(r->left, r->cap_left, r->n_left + 1);
+    r->left[r->n_left++] = (struct ipw_shard_left){ipw_strdup(name), ipw_strdup(why)};
+}
+
+void ipw_shard_runs_leave(struct ipw_shard_runs *r, size_t i, const char *why)
+{
+    note_left(r, r->all[i].name, why);
+    release_run(&r->all[i]);
+    memmove(r->all + i, r->all + i + 1, (--r->n - i) * sizeof *r->all);
+}
+
+/* ---- all folders ---- */
+
+static int add_run(struct ipw_shard_runs *r, const char *name, bool partial, struct ipw_err *err)
+{
+    struct ipw_shard_run run = {.path = ipw_asprintf("%s/%s", r->folder, name),
+                                .name = ipw_strdup(name)};
+    struct ipw_err why = {0};
+    int rc = open_run(&run, &why);
+
+    if (!rc) {
+        IPW_GROW(r->all, r->cap, r->n + 1);
+        r->all[r->n++] = run;
+        return 0;
+    }
+    note_left(r, name, why.text);
+    if (!partial) rc = ipw_fail(err, rc, "%s: %s; --partial leaves it out", run.path, why.text);
+    release_run(&run);
+    return partial ? 0 : rc;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct ipw_shard_run *x = a, *y = b;
+
+    if (x->index != y->index) return x->index < y->index ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static int add_all(struct ipw_shard_runs *r, bool partial, struct ipw_err *err)
+{
+    DIR *dir = opendir(r->folder);
+    struct dirent *entry;
+    int rc = dir ? 0 : ipw_fail_errno(err, errno, "%s", r->folder);
+
+    while (!rc && (entry = readdir(dir))) {
+        char *manifest = ipw_asprintf("%s/%s/events.jsonl", r->folder, entry->d_name);
+
+        if (entry->d_name[0] != '.' && access(manifest, F_OK) == 0)
+            rc = add_run(r, entry->d_name, partial, err);
+        free(manifest);
+    }
+    if (dir) closedir(dir);
+    if (r->n) qsort(r->all, r->n, sizeof *r->all, by_index);
+    if (!rc && !r->n)
+        rc = r->n_left ? ipw_fail(err, IPW_ENOTFOUND, "%s: no shard can be merged; %s: %s",
+                                  r->folder, r->left[0].name, r->left[0].why)
+                       : ipw_fail(err, IPW_ENOTFOUND,
+                                  "%s: no shard of a run in it (I-of-N, written by run --shard)",
+                                  r->folder);
+    return rc;
+}
+
+/* ---- are they of one run? ---- */
+
+static const char *selection_of(const struct ipw_shard_run *run)
+{
+    return ipw_json_str(ipw_json_get(ipw_json_get(run->config, "shard"), "selection_sha256"), "");
+}
+
+/* The configuration of the uncut run, as far as it is compared. */
+static struct ipw_json *uncut(const struct ipw_shard_run *run)
+{
+    char *patch = ipw_asprintf("{\"selection_sha256\":\"%s\"}", selection_of(run));
+    struct ipw_buf text = IPW_BUF(64 * IPW_MIB);
+    struct ipw_json *doc = NULL;
+
+    ipw_json_patch(&text, run->config, patch);
+    if (ipw_json_parse(&doc, ipw_buf_str(&text), text.len, NULL, NULL)) doc = NULL;
+    ipw_buf_release(&text);
+    free(patch);
+    return doc;
+}
+
+static const char *script_hash(const struct ipw_json *config, const char *path)
+{
+    const struct ipw_json *scripts = ipw_json_get(config, "scripts");
+
+    for (const struct ipw_json *s = ipw_json_first(scripts); s; s = ipw_json_next(s))
+        if (!strcmp(ipw_json_str(ipw_json_get(s, "path"), ""), path))
+            return ipw_json_str(ipw_json_get(s, "sha256"), "");
+    return NULL;
+}
+
+static int check_scripts(const struct ipw_shard_run *a, const struct ipw_shard_run *b,
+                         struct ipw_err *err)
+{
+    const struct ipw_json *scripts = ipw_json_get(a->config, "scripts");
+
+    for (const struct ipw_json *s = ipw_json_first(scripts); s; s = ipw_json_next(s)) {
+        const char *path = ipw_json_str(ipw_json_get(s, "path"), "");
+        const char *other = script_hash(b->config, path);
+
+        if (other && strcmp(other, ipw_json_str(ipw_json_get(s, "sha256"), "")) != 0)
+            return ipw_fail(err, IPW_EINVAL, "%s and %s are not of one run: the file %s differs",
+                            a->path, b->path, path);
+    }
+    return 0;
+}
+
+static int check_same(const struct ipw_shard_run *a, const struct ipw_shard_run *b,
+                      struct ipw_err *err)
+{
+    const struct ipw_json *x = ipw_json_get(a->config, "shard");
+    const struct ipw_json *y = ipw_json_get(b->config, "shard");
+    struct ipw_json *one = uncut(a), *other = uncut(b);
+    const char *part = "", *key = "";
+    int rc = 0;
+
+    if (ipw_same_run_difference(&part, &key, one, other))
+        rc = ipw_fail(err, IPW_EINVAL, "%s and %s are not of one run: the %s differs (%s)", a->path,
+                      b->path, part, key);
+    else if (whole(x, "count") != whole(y, "count"))
+        rc = ipw_fail(err, IPW_EINVAL,
+                      "%s and %s are not of one run: one was cut into %lld shards, one into %lld",
+                      a->path, b->path, (long long)whole(x, "count"), (long long)whole(y, "count"));
+    ipw_json_free(one);
+    ipw_json_free(other);
+    return rc ? rc : check_scripts(a, b, err);
+}
+
+struct named { /* a query that is done */
+    const struct ipw_shard_line *line;
+    const struct ipw_shard_run *run;
+};
+
+static int by_query(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    int order = strcmp(x->line->id, y->line->id);
+
+    return order ? order : (x->line->epoch > y->line->epoch) - (x->line->epoch < y->line->epoch);
+}
+
+static int check_once(const struct ipw_shard_runs *r, struct ipw_err *err)
+{
+    struct named *all;
+    size_t n = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < r->n; i++) n += r->all[i].n_lines;
+    all = ipw_calloc(n + 1, sizeof *all);
+    n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        for (size_t k = 0; k < r->all[i].n_lines; k++)
+            if (r->all[i].lines[k].file == IPW_SHARD_TRACES)
+                all[n++] = (struct named){&r->all[i].lines[k], &r->all[i]};
+    if (n) qsort(all, n, sizeof *all, by_query);
+    for (size_t i = 1; i < n && !rc; i++)
+        if (!by_query(&all[i - 1], &all[i]))
+            rc = ipw_fail(err, IPW_EINVAL, "%s and %s: both have the query '%.80s'",
+                          all[i - 1].run->path, all[i].run->path, all[i].line->id);
+    free(all);
+    return rc;
+}
+
+int64_t ipw_shard_runs_missing(const struct ipw_shard_runs *r)
+{
+    int64_t n = r->selected * r->epochs;
+
+    for (size_t i = 0; i < r->n; i++) n -= r->all[i].n_done;
+    return n;
+}
+
+/* Names the first gap. */
+static int check_gaps(const struct ipw_shard_runs *r, struct ipw_err *err)
+{
+    int64_t tasks = 0;
+
+    for (size_t i = 0; i < r->n; i++) {
+        const struct ipw_shard_run *run = &r->all[i];
+
+        tasks += run->n_tasks;
+        if (run->n_done < run->n_tasks * r->epochs)
+            return ipw_fail(err, IPW_EINVAL,
+                            "%s: %lld of its %lld queries are done: continue it with "
+                            "`ipw-agent resume`; --partial merges it as it is",
+                            run->path, (long long)run->n_done,
+                            (long long)(run->n_tasks * r->epochs));
+    }
+    if (tasks == r->selected) return 0;
+    return ipw_fail(err, IPW_EINVAL,
+                    "%s: %zu of %lld shards are there, with %lld of %lld tasks; --partial merges "
+                    "these",
+                    r->folder, r->n, (long long)r->count, (long long)tasks, (long long)r->selected);
+}
+
+int ipw_shard_runs_read(struct ipw_shard_runs *r, const char *folder, bool partial,
+                        struct ipw_err *err)
+{
+    const struct ipw_json *shard;
+    int rc;
+
+    *r = (struct ipw_shard_runs){.folder = folder};
+    rc = add_all(r, partial, err);
+    if (rc) return rc;
+    shard = ipw_json_get(r->all[0].config, "shard");
+    r->count = whole(shard, "count");
+    r->selected = whole(shard, "selected");
+    r->epochs = whole(r->all[0].config, "epochs");
+    r->warmup = whole(r->all[0].config, "warmup");
+    for (size_t i = 1; i < r->n && !rc; i++) rc = check_same(&r->all[0], &r->all[i], err);
+    if (!rc) rc = check_once(r, err);
+    return rc || partial ? rc : check_gaps(r, err);
+}
+
+void ipw_shard_runs_release(struct ipw_shard_runs *r)
+{
+    for (size_t i = 0; i < r->n; i++) release_run(&r->all[i]);
+    for (size_t i = 0; i < r->n_left; i++) {
+        free(r->left[i].name);
+        free(r->left[i].why);
+    }
+    free(r->all);
+    free(r->left);
+    *r = (struct ipw_shard_runs){0};
+}

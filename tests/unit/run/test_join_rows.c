@@ -1,0 +1,189 @@
+/* The readings of several sessions as those of one: who leads, what is taken from the others, and
+ * how counters with another zero go on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "json/jsonl.h"
+#include "run/merge/join_rows.h"
+
+static char folder[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/ipw-join-rows.XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* A session with one sensor of one channel; rows: "t value" words. */
+static void write_session(char *path, size_t size, int number, const char *channel,
+                          const char *rows)
+{
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    char command[128], *file = NULL;
+    struct ipw_err err;
+    long long t, value;
+    int n;
+
+    snprintf(path, size, "%s/%d", folder, number);
+    snprintf(command, sizeof command, "mkdir -p %s", path);
+    assert_int_equal(system(command), 0);
+    ipw_buf_addf(&text,
+                 "{\"format\":1,\"segment\":0,\"sources\":[{\"channels\":[{\"device\":\"d\","
+                 "\"domain\":\"cpu\",\"in_sum\":true,\"max_w\":100,\"modulus_uj\":0,\"name\":\"c\","
+                 "\"unit\":\"uJ\",%s}],\"name\":\"s\"}]}\n",
+                 channel);
+    for (; sscanf(rows, "%lld %lld%n", &t, &value, &n) == 2; rows += n)
+        ipw_buf_addf(&text, "[%lld,0,%lld]\n", t, value);
+    assert_true(asprintf(&file, "%s/power.jsonl", path) > 0);
+    assert_int_equal(ipw_file_write_atomic(file, ipw_buf_str(&text), text.len, &err), 0);
+    ipw_buf_release(&text);
+    free(file);
+}
+
+static void take(void *ud, const struct ipw_join_row *row)
+{
+    assert_int_equal(row->n, 1);
+    ipw_buf_addf(ud, "%lld %lld ", (long long)row->t_ns, (long long)row->values[0]);
+}
+
+#define COUNTER  "\"kind\":\"counter\""
+#define OWN_ZERO "\"kind\":\"counter\",\"own_zero\":true"
+#define GAUGE    "\"kind\":\"gauge\""
+
+static const struct {
+    const char *name, *channel;
+    int64_t end_ns[3];
+    const char *sessions[3], *joined;
+} cases[] = {
+    {"readings of another session lie between the leader's",
+     COUNTER,
+     {40, 30},
+     {"10 100 20 200 30 300 40 400", "15 150 25 250"},
+     "10 100 15 150 20 200 25 250 30 300 40 400 "},
+    {"a reading at the same time counts once",
+     COUNTER,
+     {30, 30},
+     {"10 100 20 200 30 300", "20 200 30 300"},
+     "10 100 20 200 30 300 "},
+    {"a stamp that is a little late or early: the reading does not fit",
+     COUNTER,
+     {30, 30},
+     {"10 100 20 200 30 300", "11 99 19 201 21 205"},
+     "10 100 20 200 21 205 30 300 "},
+    {"another session goes on when the leader ends",
+     COUNTER,
+     {20, 40},
+     {"10 100 20 200", "15 150 25 250 35 350"},
+     "10 100 15 150 20 200 25 250 35 350 "},
+    {"a counter with another zero goes on where the leader's ended",
+     COUNTER,
+     {20, 40},
+     {"10 100 20 200", "15 1050 25 1150 35 1250"},
+     "10 100 20 200 25 250 35 350 "},
+    {"a counter that begins with its process: only the leader's readings",
+     OWN_ZERO,
+     {20, 40},
+     {"10 100 20 200", "11 110 15 150 25 250 35 350"},
+     "10 100 20 200 25 250 35 350 "},
+    {"the longest of those that have begun leads next",
+     COUNTER,
+     {20, 30, 60},
+     {"10 100 20 200", "15 150 25 250 30 300", "18 180 28 280 38 380 48 480 58 580"},
+     "10 100 15 150 18 180 20 200 25 250 28 280 30 300 38 380 48 480 58 580 "},
+    {"a session that begins after a gap keeps its counter",
+     COUNTER,
+     {20, 50},
+     {"10 100 20 200", "40 7 50 107"},
+     "10 100 20 200 40 7 50 107 "},
+    {"a counter that wraps is no other zero",
+     COUNTER,
+     {20, 40},
+     {"10 100 20 200", "15 150 25 20 35 120"},
+     "10 100 15 150 20 200 25 20 35 120 "},
+    {"every reading of a gauge counts",
+     GAUGE,
+     {30, 30},
+     {"10 5 20 6 30 7", "15 100 25 1"},
+     "10 5 15 100 20 6 25 1 30 7 "},
+};
+
+static void readings_are_joined(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct ipw_join_from from[3];
+        struct ipw_buf got = IPW_BUF(IPW_MIB), header = IPW_BUF(IPW_MIB);
+        struct ipw_join_rows *rows;
+        struct ipw_err err = {0};
+        char paths[3][128];
+        size_t n = 0, at;
+
+        for (; n < 3 && cases[c].sessions[n]; n++) {
+            write_session(paths[n], sizeof paths[n], (int)n, cases[c].channel,
+                          cases[c].sessions[n]);
+            from[n] = (struct ipw_join_from){paths[n], 0, cases[c].end_ns[n]};
+        }
+        assert_int_equal(ipw_join_rows_open(&rows, from, n, &at, &err), 0);
+        while (ipw_join_rows_next_ns(rows) != INT64_MAX)
+            assert_int_equal(ipw_join_rows_take(rows, take, &got, &at, &err), 0);
+        ipw_join_rows_flush(rows, take, &got);
+        if (strcmp(ipw_buf_str(&got), cases[c].joined) != 0)
+            fail_msg("%s: %s instead of %s", cases[c].name, ipw_buf_str(&got), cases[c].joined);
+        ipw_join_rows_header(rows, 7, &header);
+        assert_non_null(strstr(ipw_buf_str(&header), "\"segment\":7"));
+        ipw_join_rows_close(rows);
+        ipw_buf_release(&got);
+        ipw_buf_release(&header);
+    }
+}
+
+static void a_damaged_file_is_named(void **state)
+{
+    struct ipw_join_rows *rows;
+    struct ipw_err err = {0};
+    struct ipw_join_from from[2];
+    char paths[2][128];
+    size_t at = 9;
+
+    (void)state;
+    write_session(paths[0], sizeof paths[0], 0, COUNTER, "10 100 20 200");
+    write_session(paths[1], sizeof paths[1], 1, COUNTER, "15 150 12 120");
+    for (int i = 0; i < 2; i++) from[i] = (struct ipw_join_from){paths[i], 0, 30};
+    assert_int_equal(ipw_join_rows_open(&rows, from, 2, &at, &err), 0);
+    while (!err.code && ipw_join_rows_next_ns(rows) != INT64_MAX) {
+        struct ipw_buf got = IPW_BUF(IPW_MIB);
+
+        ipw_join_rows_take(rows, take, &got, &at, &err);
+        ipw_buf_release(&got);
+    }
+    assert_int_equal(at, 1);
+    assert_non_null(strstr(err.text, "goes back"));
+    ipw_join_rows_close(rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(readings_are_joined),
+        cmocka_unit_test(a_damaged_file_is_named),
+    };
+
+    return cmocka_run_group_tests_name("join_rows", tests, set_up, tear_down);
+}
