@@ -354,8 +354,9 @@ void ipw_redact_document(struct ipw_buf *out, const struct ipw_redactor *r,
                                          "command",     "cwd",       "dataset_source",
                                          "energy_note", "forced",    "host",
                                          "limit",       "not_quiet", "note",
-                                         "of",          "path",      "telemetry",
-                                         "text",        "tools",     NULL};
+                                         "of",          "path",      "prompt",
+                                         "telemetry",   "text",      "tools",
+                                         "url",         NULL};
     struct ipw_jw w;
 
     ipw_jw_init(&w, out);

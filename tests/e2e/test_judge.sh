@@ -165,7 +165,7 @@ step "a run that was cut while it was judged is completed"
 printf 'when Oslo\ntext A\n---\nalways\nstall\n' >stalls
 judged stalls
 "$IPW_AGENT" run ./echo.lua -d ./facts.lua -m m -u "$MODEL_URL" --judge-model j --judge-url "$JUDGE_URL" \
-    --telemetry none -o cut >cut.out 2>cut.err &
+    --sample-interval 10ms -o cut >cut.out 2>cut.err &
 pid=$!
 await_lines cut/grades.jsonl
 kill -9 $pid
@@ -178,6 +178,26 @@ assert_lacks "$FAKE_LOG" "Answer to grade: Oslo"
 [ ! -e cut/grades.jsonl ] || fail "grades.jsonl is left"
 expect_exit 0 agent resume cut --judge-url "$JUDGE_URL"
 check_err "every query is done"
+expect_exit 0 agent ledger --check cut
+stop_fake
+
+step "a signal while it is judged: what was found is kept, and resume completes it"
+judged stalls
+"$IPW_AGENT" run ./echo.lua -d ./facts.lua -m m -u "$MODEL_URL" --judge-model j --judge-url "$JUDGE_URL" \
+    --telemetry none -o ended >ended.out 2>ended.err &
+pid=$!
+await_lines ended/grades.jsonl
+kill -TERM $pid
+wait $pid
+assert_eq $? 143 "(exit status)"
+assert_contains ended.err "to continue: ipw-agent resume ended"
+assert_json ended/traces.jsonl '[q.get("judge_verdict") for q in d] == ["correct", None, None]'
+assert_json ended/traces.jsonl 'all(q["completed"] and q["is_resolved"] is not False for q in d)'
+[ ! -e ended/grades.jsonl ] || fail "grades.jsonl is left"
+stop_fake
+judged verdicts
+expect_exit 0 agent resume ended --judge-url "$JUDGE_URL"
+assert_json ended/summary.json 'd["status"] == "complete" and d["judge"]["correct"] == 1 and d["judge"]["no_verdict"] == 0'
 stop_fake
 
 step "wrong usage"
