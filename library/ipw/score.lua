@@ -79,4 +79,7 @@ function score.named(name) end
 --- By a judge model's verdict, which the record of a saved run has; until it was asked, not scored.
 function score.judge(_, record) end
 
+--- By the tests of the answer's program, which run after the queries of a run; until then, not scored.
+function score.code(_, record) end
+
 return score

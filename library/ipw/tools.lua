@@ -17,9 +17,10 @@ local tools = {}
 ---@class ipw.Kit
 local Kit = {}
 
---- Opens tools by name, by path of a Lua file, or from a tool's table. Raises if a tool cannot be
---- opened. Where a run was given no --tools, a tool that needs what the run does not grant (a sandbox
---- for programs, the web) is left out, and a message says so. Give kit.schemas to llm.chat as `tools`;
+--- Opens tools by name, by path of a Lua file, or from a tool's table; "mcp:1" is all tools of the
+--- first server of --mcp. Raises if a tool cannot be opened. Where a run was given no --tools, a tool
+--- that needs what the run does not grant (a sandbox for programs, the web) is left out, and a message
+--- says so. Give kit.schemas to llm.chat as `tools`;
 --- it is read-only JSON, and tostring() shows it.
 ---@param list (string|table)[]
 ---@return ipw.Kit
@@ -53,5 +54,8 @@ function Kit:call(call) end
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls) end
+
+--- Closes the tools: the servers that they run on end. `local kit <close>` does it at the scope's end.
+function Kit:close() end
 
 return tools

@@ -1,4 +1,4 @@
---- ipw.check: finds mistakes in the table of a tool, an agent, a dataset, a model or an export format.
+--- ipw.check: finds mistakes in the table of a tool, an agent, a dataset, a model, an export format or an analysis.
 --
 -- Each function returns a list of problems { field, why, near }: `field` is the place (to find its
 -- line), `near` the name that was probably meant.  ipw.declare raises a tool's first problem;
@@ -13,10 +13,11 @@ local fields = {
   agent   = { "name", "about", "defaults", "run" },
   dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "rule", "repo",
     "config", "split", "revision", "spec", "columns", "map", "rows", "gated", "judge", "files", "locate",
-    "fetch_line" },
+    "fetch_line", "program", "seconds" },
   model   = { "name", "about", "reply" },
   export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "wait", "after",
               "finish", "lines_only" },
+  analysis = { "name", "about", "run" },
 }
 local types = { "string", "number", "integer", "boolean", "array", "object" }
 local options = { "optional", "default", "enum", "min", "max", "items" }
@@ -278,6 +279,16 @@ function check.export(format)
     if not (format.lines_only or format.run or format.after) or format.query ~= nil then
       needs_function(format, "query", add, "(out, query, run)")
     end
+  end)
+end
+
+--- An analysis's table.
+function check.analysis(analysis)
+  return collect(function(add)
+    unknown_fields("analysis", analysis, add)
+    check_name(analysis, add)
+    needs_text(analysis, "about", add, "what it tells, in a line")
+    needs_function(analysis, "run", add, "(run)")
   end)
 end
 

@@ -25,14 +25,6 @@ function judge.task(script, record, response, template)
   }
 end
 
---- Whether a prompt of the user's own can be used: it has all three places; or nil and which is missing.
-function judge.check_template(text)
-  for _, place in ipairs { "{question}", "{reference}", "{answer}" } do
-    if not text:find(place, 1, true) then return nil, ("it has no %s"):format(place) end
-  end
-  return true
-end
-
 --- A text in small letters without marks around it.
 local function bare(text)
   return (text:lower():gsub("^[%s%p]+", ""):gsub("[%s%p]+$", ""))

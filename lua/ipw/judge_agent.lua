@@ -1,5 +1,6 @@
 --- The agent that asks a judge model about one answer: query.prompt is what it is told, query.metadata the
---- form of its reply (ipw.judge).  Its answer is { asked, text, verdict } or { asked, text, reason } as JSON.
+--- form of its reply (ipw.judge).  Its answer is { asked, text, verdict } or { asked, text, reason, unreached (no reply
+--- came) } as JSON.
 --
 -- A reply without a verdict is asked again once.
 
@@ -18,6 +19,7 @@ local function run(query)
     if not ok then
       if type(reply) ~= "table" then error(reply, 0) end
       result.reason = reply.message
+      result.unreached = reply.status == nil or reply.status == 401 or reply.status == 403 or reply.status == 404
       return json.encode(result)
     end
     result.text = (reply.text or ""):sub(1, TEXT_MAX)

@@ -231,4 +231,11 @@ function score.judge(_, record)
   return record.judge_verdict == "correct", { rule = "judge", verdict = record.judge_verdict }
 end
 
+--- By the tests of the answer's program, which run after the queries of a run; until then, not scored.
+function score.code(_, record)
+  local graded = record.graded
+  if graded and graded.rule == "code" and graded.result then return graded.result == "passed", graded end
+  return unscorable("code", "needs_its_tests_run")
+end
+
 return score

@@ -20,18 +20,8 @@ Kit.__index = Kit
 --- remark.
 local MAX_RESULT_BYTES <const> = 64 * 1024
 
---- What the tool needs and the run does not grant, and how to grant it; nothing if all is granted.
-local function lacks(tool)
-  for _, need in ipairs(tool.needs or {}) do
-    local ok, how = core.granted(need)
-    if not ok then return need, how end
-  end
-end
-
-local function check_grants(tool)
-  local need, how = lacks(tool)
-  if need then error(("tool '%s' needs '%s': %s"):format(tool.name, need, how), 0) end
-end
+-- What few queries need is in a module of its own, so that every query loads less.
+local function rest() return require "ipw.tool_rest" end
 
 --- A tool whose file is loaded when one of its fields is first read, mostly when the tool is called.
 --- Its name, schema and description are kept from the first query of the process, which checked the
@@ -41,51 +31,53 @@ local function lazy(path, name)
     setmetatable(self, nil)
     for k, v in pairs(core.load(path)) do self[k] = v end
     self.input = self.input or {}
-    check_grants(self)
+    if self.needs then rest().check_grants(self) end
     return self[key]
   end })
 end
 
---- The tool, its schema as JSON text, its description; nothing if the run goes without it: a tool of
---- the agent's own choice that needs what the run does not grant.
+--- The tool, its schema as JSON text, its description; nothing if the run goes without it.
 local function load_tool(entry)
-  if type(entry) == "table" then
-    local tool, text, about = require "ipw.declare"(entry, "tools.open")
-    check_grants(tool)
-    return tool, text, about
-  end
+  if type(entry) == "table" then return rest().declared(entry) end
   local path, why = core.find(entry)
   if not path then error(why, 0) end
   local name, text, about = core.card(path)
   if name then return lazy(path, name), text, about end
-  local tool
-  tool, text, about = require "ipw.declare"(core.load(path), path)
-  local need, how = lacks(tool)
-  if need and core.leave_out(tool.name, how) then return end
-  check_grants(tool)
-  core.keep(path, tool.name, text, about)
-  return tool, text, about
+  return rest().first(path)
 end
 
---- Opens tools by name, by path of a Lua file, or from a tool's table. Raises if a tool cannot be
---- opened. Where a run was given no --tools, a tool that needs what the run does not grant (a sandbox
---- for programs, the web) is left out, and a message says so. Give kit.schemas to llm.chat as `tools`;
+local function add(kit, schemas, tool, text, about, whole)
+  if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
+  local i = #kit.list + 1
+  kit.by_name[tool.name], kit.whole[tool.name] = tool, whole
+  kit.list[i], schemas[i], kit.about[i] = tool, text, about
+end
+
+--- All tools of an MCP server.
+local function add_server(kit, schemas, entry)
+  local list, server = require("ipw.mcp").open(entry, function(name) return kit.by_name[name] end)
+  kit.servers[#kit.servers + 1] = server
+  for _, one in ipairs(list) do add(kit, schemas, one.tool, one.schema, one.about, true) end
+end
+
+--- Opens tools by name, by path of a Lua file, or from a tool's table; "mcp:1" is all tools of the
+--- first server of --mcp. Raises if a tool cannot be opened. Where a run was given no --tools, a tool
+--- that needs what the run does not grant (a sandbox for programs, the web) is left out, and a message
+--- says so. Give kit.schemas to llm.chat as `tools`;
 --- it is read-only JSON, and tostring() shows it.
 ---@param list (string|table)[]
 ---@return ipw.Kit
 function tools.open(list)
-  local kit = setmetatable({ list = {}, by_name = {}, about = {}, whole = {} }, Kit)
+  local kit = setmetatable({ list = {}, by_name = {}, about = {}, whole = {}, servers = {} }, Kit)
   local schemas = {}
   for _, entry in ipairs(list or {}) do
-    local tool, text, about = load_tool(entry)
-    if not tool then goto continue end
-    local i = #kit.list + 1
-    if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
-    kit.by_name[tool.name] = tool
-    -- A tool that is a table is part of the agent, so it runs again in a replay.
-    kit.whole[tool.name] = type(entry) == "string"
-    kit.list[i], schemas[i], kit.about[i] = tool, text, about
-    ::continue::
+    if type(entry) == "string" and entry:find("^mcp:") then
+      add_server(kit, schemas, entry)
+    else
+      local tool, text, about = load_tool(entry)
+      -- A tool that is a table is part of the agent, so it runs again in a replay.
+      if tool then add(kit, schemas, tool, text, about, type(entry) == "string") end
+    end
   end
   kit.schemas = json.raw("[" .. table.concat(schemas, ",") .. "]")
   return kit
@@ -97,16 +89,7 @@ function Kit:describe() return table.concat(self.about, "\n") end
 
 --- The tools' names, for messages.
 ---@return string
-function Kit:names()
-  local names = {}
-  for i, tool in ipairs(self.list) do names[i] = tool.name end
-  return table.concat(names, ", ")
-end
-
-local function bounded(text)
-  if #text <= MAX_RESULT_BYTES then return text end
-  return require "ipw.clip"(text, MAX_RESULT_BYTES)
-end
+function Kit:names() return rest().names(self) end
 
 local function as_text(value)
   if type(value) == "string" then return value end
@@ -114,86 +97,40 @@ local function as_text(value)
   return tostring(value)
 end
 
-local function reason(err)
-  if type(err) == "table" and err.message then return tostring(err.message) end
-  return tostring(err)
-end
-
 --- The context of a tool call. The workspace is created when a tool first reads ctx.workdir.
 local context = { __index = function(_, key)
   if key == "workdir" then return require("ipw.core.fs").workspace() end
 end }
 
-local RETRY_SECONDS <const> = 1 -- before the first repetition; twice as long before each later one
-
-local function cancelled(err) return type(err) == "table" and err.code == "cancelled" end
-
---- The results of fn() as a table; or nil after that time, at which fn is cancelled.
-local function within(seconds, fn)
-  local run, first = require "ipw.core.run", nil
-  local over = {}
-  local _, err = pcall(run.map, { fn, function() run.sleep(seconds) end }, function(branch, i)
-    local got = table.pack(branch())
-    first = first or (i == 1 and got or {})
-    error(over) -- ends the other branch
-  end)
-  if err ~= over then error(err, 0) end
-  return first.n and first or nil
-end
-
---- One try: as pcall(tool.run, ...), and a word if the time is over.
-local function try(tool, args, ctx, timed)
-  if not (timed and tool.seconds) then return pcall(tool.run, args, ctx) end
-  local got = within(tool.seconds, function() return pcall(tool.run, args, ctx) end)
-  if not got then return true, nil, ("no result within %g s"):format(tool.seconds), false, "timeout" end
-  return table.unpack(got, 1, 4)
-end
-
---- The results of the call's last try.
-local function attempt(tool, args, ctx, timed)
-  local run, pause = require "ipw.core.run", RETRY_SECONDS
-  for left = tool.retries or 0, 0, -1 do
-    local ok, result, why, again, word = try(tool, args, ctx, timed)
-    if not ok then again = type(result) == "table" and result.retryable end
-    if not again or left == 0 or (ok and result ~= nil) or cancelled(result) then
-      return ok, result, why, word
-    end
-    run.log(("tool '%s' is called again: %s"):format(tool.name, reason(ok and why or result)))
-    run.sleep(pause)
-    pause = pause * 2
-  end
-end
-
 --- Runs the tool. Returns the outcome's word, the text, and the final answer or nil.
 local function execute(kit, tool, name, args, timed)
-  if not tool then
-    return "unknown_tool",
-      ("error: there is no tool '%s'; the tools are: %s"):format(name, kit:names())
-  end
+  if not tool then return rest().unknown(kit, name) end
   if type(args) == "string" then
     local decoded, why = json.decode(args ~= "" and args or "{}")
-    if decoded == nil then
-      return "bad_arguments",
-        ("error: the arguments are not valid JSON (%s); send one JSON object"):format(why)
-    end
+    if decoded == nil then return rest().not_json(why) end
     args = decoded
   end
-  local checked, why = core.validate(tool.input, args)
-  if not checked then return "bad_arguments", ("error: %s"):format(why) end
-  local ok, result, second, word = attempt(tool, checked, setmetatable({ tool = name }, context), timed)
-  if not ok then
-    if cancelled(result) then error(result, 0) end
-    require("ipw.core.run").log(("tool '%s' raised: %s"):format(name, reason(result)))
-    return "raised", ("error: the tool failed: %s"):format(reason(result))
+  local checked, why
+  if tool.free then -- the server checks them
+    checked, why = type(args) == "table" and args or nil, "expected a JSON object"
+  else
+    checked, why = core.validate(tool.input, args)
   end
-  if result == nil then
-    return word or "error",
-      ("error: %s"):format(second and reason(second) or "the tool gave no result")
+  if not checked then return "bad_arguments", "error: " .. why end
+  local ctx = setmetatable({ tool = name }, context)
+  local ok, result, second, word
+  if tool.retries or (timed and tool.seconds) then
+    ok, result, second, word = rest().attempt(tool, checked, ctx, timed)
+  else
+    ok, result, second = pcall(tool.run, checked, ctx)
   end
+  if not ok or result == nil then return rest().failed(name, ok, result, second, word) end
   if type(result) == "table" and result.final ~= nil then
     return "ok", as_text(result.final), as_text(result.final)
   end
-  return "ok", bounded(as_text(result))
+  result = as_text(result)
+  if #result > MAX_RESULT_BYTES then result = require "ipw.clip"(result, MAX_RESULT_BYTES) end
+  return "ok", result
 end
 
 --- Calls one tool with arguments (a table, or a model's JSON text). Returns the text, whether the call
@@ -236,29 +173,19 @@ end
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls)
-  local out, from = {}, 1
-  while from <= #calls do
-    -- The next calls that can run in parallel, or one call that cannot.
-    local last = from
-    local function serial(i)
-      local tool = self.by_name[calls[i].name]
-      return tool ~= nil and tool.serial or false
-    end
-    if not serial(from) then
-      while last < #calls and not serial(last + 1) do last = last + 1 end
-    end
-    if last == from then
-      out[from] = self:call(calls[from])
-    else
-      local group = table.move(calls, from, last, 1, {})
-      local results = require("ipw.core.run").map(group, function(call) return self:call(call) end)
-      table.move(results, 1, #results, from, out)
-    end
-    from = last + 1
-  end
-  return out
+  if #calls ~= 1 then return rest().call_all(self, calls) end
+  local tool = self.by_name[calls[1].name]
+  local _ = tool and tool.serial -- its file is loaded before the call begins
+  return { self:call(calls[1]) }
 end
 
-function Kit:__close() self.by_name = {} end
+--- Closes the tools: the servers that they run on end. `local kit <close>` does it at the scope's end.
+function Kit:close()
+  self.by_name = {}
+  for _, server in ipairs(self.servers) do server:close() end
+  self.servers = {}
+end
+
+Kit.__close = Kit.close
 
 return tools

@@ -29,11 +29,11 @@ struct job {
 };
 
 static void ask_methods(void *ud, const struct ipw_ledger *ledger, int64_t ordinal,
-                        const struct ipw_query_trace *trace)
+                        const struct ipw_recompute_query *query)
 {
     struct job *j = ud;
 
-    ipw_ledger_report_by(&j->report, ledger, ordinal, trace);
+    ipw_ledger_report_by(&j->report, ledger, ordinal, query->trace);
 }
 
 static int take_query(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)

@@ -15,6 +15,7 @@
 #include "run/conceal.h"
 #include "run/resume/repair.h"
 #include "run/run.h"
+#include "run/shard.h"
 
 #define COMMAND_MAX (4 * IPW_MIB)
 #define HIDDEN      "***"
@@ -32,14 +33,17 @@ static bool of_one_session(const char *name)
 }
 
 /* A header's value is written only if it is the name of a variable.  Other options are written
- * without their secrets. */
+ * without their secrets.  A shard is written by its place, because another job resumes it. */
 static void put_value(struct ipw_jw *w, const struct ipw_opt *o, const char *value)
 {
     const char *colon = strchr(value, ':');
+    struct ipw_shard shard;
     char *text;
 
-    if (strcmp(o->name, "header") || !colon ||
-        strncmp(colon + 1 + strspn(colon + 1, " \t"), "env:", 4) == 0)
+    if (!strcmp(o->name, "shard") && !ipw_shard_parse(&shard, value, getenv, NULL))
+        text = ipw_asprintf("%lld/%lld", (long long)shard.index, (long long)shard.count);
+    else if (strcmp(o->name, "header") || !colon ||
+             strncmp(colon + 1 + strspn(colon + 1, " \t"), "env:", 4) == 0)
         text = ipw_conceal_copy(value);
     else
         text = ipw_asprintf("%.*s: " HIDDEN, (int)(colon - value), value);
@@ -197,11 +201,10 @@ int ipw_cmd_resume(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "resume",
         .usage = "resume RUN [options of run]",
-        .about = "Continue a run that was stopped or killed. Finished queries stay, the others\n"
-                 "are run; the energy of earlier attempts is still counted.",
-        .more = "The run's options come from its manifest. Any option of `run` replaces one,\n"
-                "such as --rerun none|cut|failed|all, --force or --base-url: see ipw-agent run\n"
-                "--help.",
+        .about = "Continue a run that was stopped or killed. Finished queries are kept, the\n"
+                 "others are run. The energy of earlier attempts is still counted.",
+        .more = "The options come from the saved run. Any option of `run` overrides them, such\n"
+                "as --rerun none|cut|failed|all, --force or --base-url: see ipw-agent run --help.",
         .min_args = 1,
         .max_args = 1,
     };

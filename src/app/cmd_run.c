@@ -22,10 +22,11 @@ static const struct ipw_opt options[] = {
     {"where", 0, IPW_OPT_STR, AT(data.where), "EXPR", "run tasks that match, such as 'level == 2'"},
     {"ids", 0, IPW_OPT_STR, AT(data.ids), "FILE", "run the tasks whose ids the file lists, one per line"},
     {"sample", 0, IPW_OPT_STR, AT(data.sample), "N[:SEED]", "run N tasks drawn by chance (default seed: 0)"},
+    {"shard", 0, IPW_OPT_STR, AT(data.shard_text), "I/N|auto", "run part I (from 0) of N; see docs/shards.md"},
     {"epochs", 0, IPW_OPT_INT, AT(data.epochs), "N", "run each task N times (default: 1)", 1, 100000},
     {"warmup", 0, IPW_OPT_INT, AT(data.warmup), "N", "run N queries first, not counted (default: 0)", 0, 100000},
     {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N", "queries in flight (default: 1)", 1, 100000},
-    {"tools", 0, IPW_OPT_STR, AT(agent.tools), "A,B,...", "tools to use instead of the agent's: names or files"},
+    {"tools", 0, IPW_OPT_STR, AT(agent.tools), "A,B,...", "tools to use instead of the agent's; +: and those"},
     {"max-turns", 0, IPW_OPT_INT, AT(agent.max_turns), "N", "turns per query (default: the agent's)", 1, 100000},
     {"Model and server", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"model", 'm', IPW_OPT_STR, AT(server.model), "NAME", "model name; demo is built in"},
@@ -35,8 +36,10 @@ static const struct ipw_opt options[] = {
     {"seed", 0, IPW_OPT_INT, AT(agent.seed), "N", "seed for requests and scripts", INT64_MIN + 1, INT64_MAX},
     {"max-tokens", 0, IPW_OPT_INT, AT(agent.max_tokens), "N", "output tokens per reply", 1, INT64_MAX},
     {"max-retries", 0, IPW_OPT_INT, AT(server.max_retries), "N", "retries of a failed request (default: 2)", 0, 1000},
-    {"server-failures", 0, IPW_OPT_INT, AT(server.server_failures), "N", "pause after N failed connections in a row (5; 0: no)", 0, 1000000},
+    {"server-failures", 0, IPW_OPT_INT, AT(server.server_failures), "N", "wait after N failed connections (default: 5; 0: off)", 0, 1000000},
     {"server-wait", 0, IPW_OPT_DURATION, AT(server.server_wait_ns), "TIME", "longest pause for a lost server (default: 40s)", 1},
+    {"Judge", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"", 0, IPW_OPT_BLOCK, AT(judge), NULL, NULL, .rows = ipw_judge_option_rows},
     {"Limits (default: none)", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"", 0, IPW_OPT_BLOCK, AT(limits), NULL, NULL, .rows = ipw_limit_option_rows},
     {"Energy", 0, IPW_OPT_SECTION, 0, NULL, NULL},
@@ -48,7 +51,7 @@ static const struct ipw_opt options[] = {
     {"model-host", 0, IPW_OPT_STR, AT(sensors.energy), "WHERE", "the model's machine: auto (default), local, remote"},
     {"require-quiet", 0, IPW_OPT_FLAG, AT(sensors.require_quiet), NULL, "fail if other programs use the CPU or a GPU"},
     {"undo-mean", 0, IPW_OPT_FLAG, AT(sensors.undo_mean), NULL, "undo the averaging of gauges (tried in simulation)"},
-    {"no-estimate", 0, IPW_OPT_FLAG, AT(sensors.no_estimate), NULL, "no estimate of the CPU where no sensor reads it"},
+    {"no-estimate", 0, IPW_OPT_FLAG, AT(sensors.no_estimate), NULL, "do not estimate CPU energy if no sensor reads it"},
     {"Scripts and safety", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"lua-cpu", 0, IPW_OPT_DURATION, AT(agent.lua_cpu_ns), "TIME", "Lua CPU time between two waits (default: 2s)", 20 * IPW_NS_PER_MS},
     {"lua-memory", 0, IPW_OPT_BYTES, AT(agent.lua_memory_bytes), "SIZE", "Lua memory per query (default: 64M)", 1 << 20, (int64_t)64 << 30},
@@ -94,6 +97,24 @@ void ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code)
     free(end->go_on);
 }
 
+/* --shard, and the folder of the shard, which the caller frees. */
+static int choose_shard(struct ipw_run_options *o, char **folder, struct ipw_err *err)
+{
+    struct ipw_shard *shard = &o->data.shard;
+    int rc = ipw_shard_parse(shard, o->data.shard_text, getenv, err);
+
+    if (rc || !shard->count) return rc;
+    if (!o->output.dir)
+        return ipw_fail(err, IPW_EINVAL,
+                        "--shard: name the run with --output NAME; its shards go to NAME.shards/");
+    rc = ipw_shard_folder(folder, shard, o->output.dir, err);
+    o->output.dir = *folder;
+    if (!rc && shard->taken[0] && !o->output.quiet)
+        ipw_say("shard %lld of %lld, counted from 0: %s", (long long)shard->index,
+                (long long)shard->count, shard->taken);
+    return rc;
+}
+
 int ipw_cmd_run(int argc, char **argv)
 {
     struct ipw_dataset_origin origin;
@@ -102,12 +123,16 @@ int ipw_cmd_run(int argc, char **argv)
     struct ipw_run_options *o = &v.run;
     struct ipw_run_watch *watch = NULL;
     struct ipw_err err = {0};
-    char **args;
+    char **args, *folder = NULL;
     int n_args, exit_code, rc;
 
     ipw_run_options_init(o);
     rc = ipw_options_parse(&ipw_run_command, argc, argv, &v, &args, &n_args, &err);
     if (!rc) rc = ipw_limits_check(&o->limits, &err);
+    if (!rc) rc = ipw_script_options_servers(&o->script, &err);
+    if (!rc && o->script.servers && o->agent.untrusted)
+        rc = ipw_fail(&err, IPW_EINVAL, "--mcp: an --untrusted agent cannot use MCP servers");
+    if (!rc) rc = choose_shard(o, &folder, &err);
     if (rc) {
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else if ((rc = ipw_run_watch_open(&watch, &v.watch, o->output.quiet, &err))) {
@@ -119,6 +144,7 @@ int ipw_cmd_run(int argc, char **argv)
         ipw_run_watch_close(watch);
         ipw_cmd_run_tell_end(&end, exit_code);
     }
+    free(folder);
     ipw_script_options_release(&o->script);
     free(o->server.net.base_urls.items);
     free(o->server.net.headers.items);

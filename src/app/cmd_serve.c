@@ -53,11 +53,12 @@ static const struct ipw_command command = {
     .more = "The first line on stdout is \"listening URL\".\n\n"
             "A Lua model counts tokens by size: a reply token is up to four bytes of text;\n"
             "prompt tokens are bytes / 4.\n\n"
-            "With --replay, a request gets the reply of the saved request that matches best:\n"
-            "the same request; else one with the same messages; else the one at the same\n"
-            "place of a conversation that starts alike; else 404 with the nearest\n"
-            "difference. Repeated requests get their replies in saved order, then the last\n"
-            "one again.",
+            "With --replay, a request gets the reply of the first of these that exists:\n"
+            "  1. the same request\n"
+            "  2. a request with the same messages\n"
+            "  3. the request at the same place of a conversation that begins the same way\n"
+            "Otherwise the answer is 404 with the most similar request. Repeated requests\n"
+            "get their replies in saved order, then the last one again.",
     .max_args = 0,
 };
 

@@ -14,7 +14,7 @@
 #include "report/format.h"
 #include "run/conceal.h"
 
-enum { MAX_OPTIONS = 96, HELP_COLUMN = 28 };
+enum { MAX_OPTIONS = 128, HELP_COLUMN = 28 };
 
 /* Breaks text at spaces for a terminal; in a file each option is one line. */
 static void put_words(FILE *out, const char *words, unsigned width)

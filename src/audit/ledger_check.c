@@ -199,8 +199,11 @@ static bool is_older(const struct ipw_json *node)
 }
 
 /* Older builds rounded the joules of every step, and found wider bounds. */
-static const char *const bounds[] = {"lo", "hi", NULL};
+static const char *const bounds[] = {"lo", "hi", "parts", NULL};
 static const struct ipw_json_near older = {.most = 1e-4, .but = bounds};
+/* Builds that knew no parts wrote all else as it is written now. */
+static const char *const parts[] = {"parts", NULL};
+static const struct ipw_json_near before_parts = {.most = 0, .but = parts};
 
 /* False if the line is an older build's and holds the same figures. */
 static bool differs(const struct ipw_json *was, const struct ipw_buf *now, struct ipw_buf *what)
@@ -213,6 +216,8 @@ static bool differs(const struct ipw_json *was, const struct ipw_buf *now, struc
     if (ipw_json_parse(&doc, now->data, now->len, NULL, NULL) == 0) {
         if (is_older(was))
             other = ipw_json_differ_much(&where, &d, was, doc, &older);
+        else if (!ipw_json_get(was, "parts"))
+            other = ipw_json_differ_much(&where, &d, was, doc, &before_parts);
         else if (!ipw_json_differ(&where, &d, was, doc))
             d.a = d.b = NULL;
         if (other && what && (d.a || d.b))

@@ -288,7 +288,7 @@ static void put_known(struct ipw_buf *out, double j, const char *reason)
     ipw_buf_addc(out, ')');
 }
 
-/* For a run of an older version, or a changed file: recorded and recomputed totals. */
+/* For a run of an older version, or a changed file: saved and recomputed totals. */
 static void put_saved(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
     struct ipw_totals totals;
@@ -298,7 +298,7 @@ static void put_saved(struct ipw_buf *out, const struct ipw_ledger_report *r)
         double now = totals.energy[d].total, was = r->was_j[d];
 
         if (isnan(now) ? isnan(was) : fabs(now - was) <= 5e-7) continue;
-        ipw_buf_addf(out, "%s: recorded ", ipw_words_domain((enum ipw_domain)d));
+        ipw_buf_addf(out, "%s: saved ", ipw_words_domain((enum ipw_domain)d));
         put_known(out, was, NULL);
         ipw_buf_adds(out, ", recomputed ");
         put_known(out, now, r->summary.reason[d]);

@@ -27,24 +27,50 @@ static const struct ipw_stats_cluster *cluster(const struct ipw_interval_sample 
     return ipw_spill_at(&s->clusters, i);
 }
 
-/* Loads a block of all samples, of `size` clusters, into memory. */
-static void load(struct ipw_interval_sample **all, size_t count, size_t first, size_t size)
+/* The clusters to draw from: a row of numbers for each, so that a draw is a few additions.  A row
+ * has the sums of all samples, then their n, unless each n of all clusters is 1. */
+struct rows {
+    struct ipw_interval_sample **all;
+    size_t count, width;
+    double *block; /* rows of a block of clusters */
+    double *drawn; /* for each resample the sums of the rows drawn so far */
+};
+
+static bool all_are_single(struct ipw_interval_sample *const *all, size_t count)
 {
     for (size_t m = 0; m < count; m++)
-        for (size_t i = 0; i < size; i++) all[m]->block[i] = *cluster(all[m], first + i);
+        for (size_t i = 0; i < all[m]->clusters.n; i++)
+            if (cluster(all[m], i)->n != 1) return false;
+    return true;
 }
 
-static void draw_from_block(struct ipw_interval_sample **all, size_t count, size_t size,
-                            int resample, uint32_t draws, uint64_t *state)
+static void load(const struct rows *rows, size_t first, size_t size)
 {
-    for (uint32_t i = 0; i < draws; i++) {
-        size_t k = ipw_interval_draw(state, size);
+    for (size_t i = 0; i < size; i++) {
+        double *row = rows->block + i * rows->width;
 
-        for (size_t m = 0; m < count; m++) {
-            all[m]->drawn[resample].sum += all[m]->block[k].sum;
-            all[m]->drawn[resample].n += all[m]->block[k].n;
+        for (size_t m = 0; m < rows->count; m++) {
+            const struct ipw_stats_cluster *c = cluster(rows->all[m], first + i);
+
+            row[m] = c->sum;
+            if (rows->width > rows->count) row[rows->count + m] = c->n;
         }
     }
+}
+
+static void draw_from_block(const struct rows *rows, size_t size, int resample, uint32_t draws,
+                            uint64_t *state)
+{
+    size_t width = rows->width;
+    double *restrict sums = rows->drawn + (size_t)resample * width;
+    uint64_t at = *state;
+
+    for (uint32_t i = 0; i < draws; i++) {
+        const double *restrict row = rows->block + ipw_interval_draw(&at, size) * width;
+
+        for (size_t k = 0; k < width; k++) sums[k] += row[k];
+    }
+    *state = at;
 }
 
 /* How many draws of each resample fall into each block. */
@@ -61,12 +87,18 @@ static void draw_blocks(struct ipw_spill *counts, size_t n, size_t blocks, uint6
     free(of);
 }
 
-static void set_bounds(struct ipw_interval_sample *s)
+/* Of the m-th sample. */
+static void set_bounds(const struct rows *rows, size_t m)
 {
     double *means = ipw_calloc(RESAMPLES, sizeof *means);
+    struct ipw_interval_sample *s = rows->all[m];
 
-    for (int r = 0; r < RESAMPLES; r++)
-        means[r] = s->drawn[r].n != 0 ? s->drawn[r].sum / s->drawn[r].n : 0;
+    for (size_t r = 0; r < RESAMPLES; r++) {
+        const double *sums = rows->drawn + r * rows->width;
+        double n = rows->width > rows->count ? sums[rows->count + m] : (double)s->clusters.n;
+
+        means[r] = n != 0 ? sums[m] / n : 0;
+    }
     qsort(means, RESAMPLES, sizeof *means, ipw_stats_by_value);
     s->out.lo = ipw_stats_quantile(means, RESAMPLES, 0.025);
     s->out.hi = ipw_stats_quantile(means, RESAMPLES, 0.975);
@@ -77,31 +109,28 @@ static void set_bounds(struct ipw_interval_sample *s)
  * memory are drawn block by block, after it was drawn how often each block is used. */
 static void bootstrap(struct ipw_interval_sample **all, size_t count, uint64_t seed)
 {
+    struct rows rows = {all, count, all_are_single(all, count) ? count : 2 * count, NULL, NULL};
     uint64_t state = seed;
     size_t n = all[0]->clusters.n, blocks = (n + BLOCK - 1) / BLOCK;
     struct ipw_spill counts;
 
     ipw_spill_init(&counts, sizeof(uint32_t), all[0]->clusters.place);
     draw_blocks(&counts, n, blocks, &state);
-    for (size_t m = 0; m < count; m++) {
-        all[m]->block = ipw_calloc(n < BLOCK ? n : BLOCK, sizeof *all[m]->block);
-        all[m]->drawn = ipw_calloc(RESAMPLES, sizeof *all[m]->drawn);
-    }
+    rows.block = ipw_calloc((n < BLOCK ? n : BLOCK) * rows.width, sizeof *rows.block);
+    rows.drawn = ipw_calloc(RESAMPLES * rows.width, sizeof *rows.drawn);
     for (size_t b = 0; b < blocks; b++) {
         size_t size = b + 1 < blocks ? BLOCK : n - b * BLOCK;
 
-        load(all, count, b * BLOCK, size);
+        load(&rows, b * BLOCK, size);
         for (int r = 0; r < RESAMPLES; r++) {
             const uint32_t *draws = ipw_spill_at(&counts, (size_t)r * blocks + b);
 
-            draw_from_block(all, count, size, r, *draws, &state);
+            draw_from_block(&rows, size, r, *draws, &state);
         }
     }
-    for (size_t m = 0; m < count; m++) {
-        set_bounds(all[m]);
-        free(all[m]->block);
-        free(all[m]->drawn);
-    }
+    for (size_t m = 0; m < count; m++) set_bounds(&rows, m);
+    free(rows.block);
+    free(rows.drawn);
     ipw_spill_release(&counts);
 }
 

@@ -37,7 +37,6 @@ struct ipw_interval_sample {
     enum ipw_interval_kind kind;
     struct ipw_spill clusters; /* of struct ipw_stats_cluster */
     struct ipw_interval out;
-    struct ipw_stats_cluster *block, *drawn; /* used while it is drawn */
 };
 /* Fills `out` of all samples.  Samples with equally many clusters use the same draws. */
 void ipw_interval_make(struct ipw_interval_sample *samples, size_t count, uint64_t seed);

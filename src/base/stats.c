@@ -19,19 +19,37 @@ int ipw_stats_by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-double ipw_stats_quantile(const double *sorted, size_t n, double p)
+/* The index of the value below the quantile, and how far it is towards the next one. */
+static size_t place_of(double *part, size_t n, double p)
 {
     double at = p * (double)(n - 1);
     size_t i = (size_t)at;
 
-    if (i + 1 >= n) return sorted[n - 1];
-    return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
+    *part = i + 1 < n ? at - (double)i : 0;
+    return i + 1 < n ? i : n - 1;
+}
+
+double ipw_stats_quantile(const double *sorted, size_t n, double p)
+{
+    double part;
+    size_t i = place_of(&part, n, p);
+
+    return part > 0 ? sorted[i] + part * (sorted[i + 1] - sorted[i]) : sorted[i];
+}
+
+static double quantile_of(const struct ipw_spill *sorted, double p)
+{
+    double part, at;
+    size_t i = place_of(&part, sorted->n, p);
+
+    at = ipw_stats_at(sorted, i);
+    return part > 0 ? at + part * (ipw_stats_at(sorted, i + 1) - at) : at;
 }
 
 struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values)
 {
     size_t n = values->n;
-    struct ipw_stats_result r = {n, NAN, NAN, NAN, NAN, NAN};
+    struct ipw_stats_result r = {n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     struct ipw_spill sorted;
     double sum = 0, squares = 0;
 
@@ -43,6 +61,9 @@ struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values)
     r.max = ipw_stats_at(&sorted, n - 1);
     r.median = n % 2 ? ipw_stats_at(&sorted, n / 2)
                      : ipw_stats_at(&sorted, n / 2 - 1) / 2 + ipw_stats_at(&sorted, n / 2) / 2;
+    r.p90 = quantile_of(&sorted, 0.90);
+    r.p95 = quantile_of(&sorted, 0.95);
+    r.p99 = quantile_of(&sorted, 0.99);
     for (size_t i = 0; i < n; i++) { /* second pass, against cancellation */
         double off = ipw_stats_at(&sorted, i) - r.mean;
 

@@ -28,6 +28,7 @@
 struct ipw_stats_result { /* all NAN when n is 0 */
     size_t n;
     double mean, median, min, max, std;
+    double p90, p95, p99; /* ipw_stats_quantile() */
 };
 
 void ipw_stats_add(struct ipw_spill *values, double value);

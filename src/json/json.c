@@ -70,7 +70,6 @@ static void doc_free(struct doc *doc)
 
 /* Attaches the listed numbers' texts.  cJSON made the nodes in the order of the text. */
 struct giving {
-    struct doc *doc;
     const char *text;
     const struct ipw_guard_number *next, *end;
     size_t ordinal;
@@ -121,7 +120,7 @@ static int parse(struct ipw_json **root, const char *text, size_t n, const char 
     reading = doc;
     top = cJSON_ParseWithLengthOpts(guard.text, guard.n, NULL, 0);
     if (top) {
-        struct giving giving = {doc, text, guard.numbers, guard.numbers + guard.number_count, 0};
+        struct giving giving = {text, guard.numbers, guard.numbers + guard.number_count, 0};
         doc->root = *top;
         give_texts(&giving, &doc->root);
     }

@@ -42,8 +42,7 @@ static int finish_query(struct job *j, size_t index, bool cut, struct ipw_err *e
     *q = (struct query){0};
     j->segment->n_queries++;
     if (j->options->before) {
-        j->options->before(j->options->ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index),
-                           &trace);
+        j->options->before(j->options->ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index), &out);
     }
     ipw_feed_finish(j->feed, &trace);
     rc = j->options->query(j->options->ud, &out, err);

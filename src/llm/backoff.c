@@ -41,11 +41,11 @@ int64_t ipw_llm_retry_after(const char *text, int64_t wall_now_ns)
     if (!text || !*text) return -1;
     if (ipw_parse_double(&seconds, text, NULL) == 0) {
         if (seconds < 0) return -1;
-        return seconds > 1e9 ? INT64_C(1000000000) * IPW_NS_PER_S : ipw_s_to_ns(seconds);
+        return seconds > 1e9 ? MOST_TOLD_NS : ipw_s_to_ns(seconds);
     }
     date_s = parse_http_date(text);
     if (date_s < 0) return -1;
-    if (date_s > wall_now_ns / IPW_NS_PER_S + 1000000000) return 1000000000 * IPW_NS_PER_S;
+    if (date_s > wall_now_ns / IPW_NS_PER_S + 1000000000) return MOST_TOLD_NS;
     return date_s * IPW_NS_PER_S > wall_now_ns ? date_s * IPW_NS_PER_S - wall_now_ns : 0;
 }
 

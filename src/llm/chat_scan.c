@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "json/scan.h"
 
 enum { SCAN_MAX = 4096, MAX_CALLS_AT_ONCE = 4, MAX_DIGITS = 12 };
 
@@ -67,19 +67,19 @@ static bool read_text(struct scan *s, struct text *out)
     bool escaped = false;
 
     if (!take(s, '"')) return false;
-    for (from = p = s->p; p < s->end && *p != '"';) {
-        size_t k = 1;
-
+    for (from = p = s->p;;) {
+        p += ipw_scan_plain(p, (size_t)(s->end - p));
+        if (p >= s->end || *p == '"') break;
         if (*p == '\\') {
             escaped = true;
-            k = 2;
-        } else if ((unsigned char)*p >= 0x80) {
-            k = ipw_utf8_len(p, (size_t)(s->end - p));
-        } else if ((unsigned char)*p < 0x20) {
-            return false;
+            p += 2;
+            if (p > s->end) return false;
+        } else {
+            size_t k = ipw_scan_wide(p, (size_t)(s->end - p));
+
+            if (k == 0) return false;
+            p += k;
         }
-        if (k == 0) return false;
-        p += k;
     }
     if (p >= s->end) return false;
     *out = (struct text){s->room, (size_t)(p - from), from, (size_t)(p - from)};

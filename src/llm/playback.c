@@ -168,7 +168,7 @@ void ipw_playback_go_live(struct ipw_playback *r)
         if (w.kind == WAIT_REPLY) {
             struct ipw_lm_facts facts = {.attempt = w.call->number,
                                          .outcome = IPW_LM_CANCELLED,
-                                         .error = "not as recorded: the model is asked",
+                                         .error = "diverged: the model is asked",
                                          .will_retry = true,
                                          .input_tokens = -1,
                                          .output_tokens = -1,

@@ -30,7 +30,7 @@ void ipw_playback_chat_live(struct ipw_playback *r, struct ipw_llm_call *call)
 
     if (ipw_llm_call_send(call, r->o.live_model, &err) == 0) return;
     /* This cannot fail: the body was already made once. */
-    IPW_BUG("a request that fits the record does not fit the server: %s", err.text);
+    IPW_BUG("a saved request does not fit the server: %s", err.text);
 }
 
 static struct ipw_playback_wait *wait_of(struct ipw_playback *r, const struct ipw_llm_call *call)

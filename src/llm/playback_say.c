@@ -147,7 +147,7 @@ bool ipw_playback_say_message(struct ipw_buf *out, size_t i, const char *was, co
         ipw_buf_addf(out, "message %zu (", i + 1);
         ipw_text_printable(out, role, strlen(role), 20);
         ipw_buf_adds(out, ") of the request");
-        ipw_buf_adds(out, !a ? " is not in the record" : !b ? " is missing" : " differs");
+        ipw_buf_adds(out, !a ? " is not in the saved run" : !b ? " is missing" : " differs");
         say_values(out, ipw_buf_str(&where), d.a, d.b);
     }
     ipw_json_free(a);

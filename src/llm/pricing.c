@@ -173,8 +173,12 @@ static bool is_date(const char *rest)
 /* How well an entry matches; 0: not at all. */
 static size_t fit(const struct entry *e, const char *model)
 {
-    size_t n = strlen(e->name), p = strlen(e->provider);
+    size_t n, p;
 
+    /* Of most entries the first letter decides. */
+    if (!e->glob && e->name[0] != model[0] && !e->provider[0]) return 0;
+    n = strlen(e->name);
+    p = strlen(e->provider);
     if (e->glob) return matches_glob(e->name, model) ? n : 0;
     if (p && strncasecmp(model, e->provider, p) == 0 && model[p] == '/') model += p + 1;
     if (strncmp(model, e->name, n)) return 0;

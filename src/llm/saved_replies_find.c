@@ -260,7 +260,7 @@ static void say_failed(struct ipw_nearest_request *out, const struct question *q
     out->turn = a->turn;
     out->message = -1;
     if (!a->end_n) {
-        ipw_buf_adds(&out->text, "its end is not in the record");
+        ipw_buf_adds(&out->text, "its end is not in the saved run");
         return;
     }
     ipw_buf_addf(&out->text, "it failed (%s", ipw_lm_outcome_name(a->outcome));
@@ -299,7 +299,7 @@ int ipw_saved_replies_find(struct ipw_saved_reply *out, struct ipw_nearest_reque
     if (a) {
         rc = give(out, &q, a, match, err);
     } else {
-        rc = ipw_fail(err, IPW_ENOTFOUND, "the record has no reply to this request");
+        rc = ipw_fail(err, IPW_ENOTFOUND, "the saved run has no reply to this request");
         if (equal)
             say_failed(nearest, &q, equal);
         else

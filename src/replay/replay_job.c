@@ -29,6 +29,13 @@ static bool is_plain_name(const char *s)
                strlen(s);
 }
 
+/* A tool that a saved run may open: no file, which would be somebody else's. */
+static bool is_safe_tool(const char *s)
+{
+    if (s && strncmp(s, "mcp:", 4) == 0) s += 4;
+    return is_plain_name(s) || (s && strcmp(s, "+") == 0);
+}
+
 /* One of the built-in agents, by the name of the saved run's agent file. */
 static bool own_agent(char *path, size_t size, const char *file)
 {
@@ -53,8 +60,8 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
 
     if (!ours && ipw_replayed_run_flag(&job->saved, "untrusted"))
         return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "%s: was recorded with --untrusted, and a replay would run the script in "
-                        "this process",
+                        "%s: was run with --untrusted, but a replay runs the script in this "
+                        "process",
                         job->saved.path);
     if (job->o->agent) {
         rc = ipw_agent_inspect(agent, job->o->agent, paths, false, err);
@@ -64,14 +71,14 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
          * silently. */
         if (!rc && strncmp(file, "builtin:", 8) && hash && strcmp(hash, agent->sha256))
             return ipw_fail(err, IPW_EINVAL,
-                            "%s: was recorded with %.200s, which is not the one in this program: "
-                            "name the file with --agent FILE",
+                            "%s: was run with another version of the built-in %.200s. Name the "
+                            "file with --agent FILE.",
                             job->saved.path, file);
     } else {
         return ipw_fail(err, IPW_EINVAL,
-                        "%s: was recorded with the agent %.200s: name the file with --agent FILE "
-                        "(a saved run does not choose what runs)",
-                        job->saved.path, file ? file : "(not told)");
+                        "%s: was run with the agent %.200s. Name the file with --agent FILE: a "
+                        "saved run does not choose what is executed.",
+                        job->saved.path, file ? file : "(unknown)");
     }
     if (!rc && hash && strcmp(hash, agent->sha256) && !job->o->run.output.quiet)
         ipw_say("%s is not the file of the saved run (sha256 %.12s then, %.12s now)", agent->path,
@@ -89,7 +96,7 @@ static int take_tools(struct ipw_replay_job *job, struct ipw_err *err)
     if (setting->tools || ipw_json_kind(list) != IPW_JSON_ARR) return 0;
     setting->tools = ipw_calloc(ipw_json_count(list) + 1, sizeof *setting->tools);
     for (const struct ipw_json *t = ipw_json_first(list); t; t = ipw_json_next(t)) {
-        if (!is_plain_name(ipw_json_str(t, NULL)))
+        if (!is_safe_tool(ipw_json_str(t, NULL)))
             return ipw_fail(err, IPW_EINVAL,
                             "%s: names the tool file %.100s: say which to load with --tools",
                             job->saved.path, ipw_json_str(t, "?"));
@@ -159,6 +166,8 @@ static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
     return rc;
 }
 
+/* Scripts are allowed what they were allowed in the saved run.  Only a tool replay starts programs,
+ * in today's sandbox; a hermetic replay has their saved results. */
 static void grant(struct ipw_replay_job *job)
 {
     const struct ipw_replayed_run *was = &job->saved;

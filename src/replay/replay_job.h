@@ -111,7 +111,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job);
 int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err);
 /* Writes a saved event line unchanged. */
 void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_event_line *line);
-/* Everything is as it was recorded. */
+/* Whether everything equals the saved run. */
 bool ipw_replay_job_identical(const struct ipw_replay_job *job);
 
 /* replay_drive.c */

@@ -72,8 +72,8 @@ static int put_files(struct ipw_replay_query *q, struct ipw_err *err)
     if (q->real) return ipw_workspace_fill(workspace, q, q->real, err);
     if (!q->c.n_files) return 0;
     return ipw_fail(err, IPW_ENOTFOUND,
-                    "query %s has attachments, which a record does not hold: name its dataset "
-                    "with --dataset",
+                    "query %s has attachments, which a saved run does not contain. Name its "
+                    "dataset with --dataset.",
                     q->c.id);
 }
 
@@ -200,7 +200,7 @@ static void agent_done(void *ud, const struct ipw_agent_result *r)
     ipw_replay_step_soon(q->job);
 }
 
-/* ---- the record of it ---- */
+/* ---- its details ---- */
 
 static const char *keep(struct ipw_replayed_query *r, const char *text)
 {
@@ -208,7 +208,7 @@ static const char *keep(struct ipw_replayed_query *r, const char *text)
     return r->texts[r->n_texts++] = ipw_strdup(text);
 }
 
-/* The recorded end, where the answer is the recorded one. */
+/* The saved end of a query whose answer equals the saved one. */
 static void keep_saved_score(struct ipw_replayed_query *r, const struct ipw_json *was)
 {
     const struct ipw_json *resolved = ipw_json_get(was, "resolved");
@@ -361,8 +361,6 @@ void ipw_replay_query_give_up(struct ipw_replay_query *q)
 
 /* ---- the start ---- */
 
-/* A script is answered as it was: real tools start programs in today's sandbox, saved ones need
- * none. */
 static void open_host(struct ipw_replay_query *q)
 {
     struct ipw_replay_job *job = q->job;

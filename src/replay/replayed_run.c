@@ -45,8 +45,8 @@ static int check_texts(const struct ipw_replayed_run *r, struct ipw_err *err)
     if (ipw_replayed_run_flag(r, "no_content"))
         return ipw_fail(
             err, IPW_EINVAL,
-            "%s: was recorded with --no-content: it holds nothing that an agent could be "
-            "answered with (--mode workload sends its requests)",
+            "%s: was run with --no-content, so it has no texts to answer an agent with. Use "
+            "--mode workload to send its requests.",
             r->path);
     if (ipw_json_is_null(redacted)) return 0;
     return ipw_fail(err, IPW_EINVAL,

@@ -45,7 +45,7 @@ static int open_requests(struct ipw_origin *origin, struct ipw_dataset **out,
     *out = ipw_dataset_given("workload", ipw_workload_path(w),
                              "a workload replay: replies are not scored", ipw_workload_count(w));
     if (ipw_workload_count(w)) return 0;
-    return ipw_fail(err, IPW_EINVAL, "%s: no record to run", ipw_workload_path(w));
+    return ipw_fail(err, IPW_EINVAL, "%s: contains no request", ipw_workload_path(w));
 }
 
 /* A chain of hashes, so that it takes no memory: the hash of the one before and some of the ids. */
@@ -73,7 +73,7 @@ static void connected(struct ipw_origin *origin, const struct ipw_origin_run *ru
     wr->run = *run;
     wr->forced = !wr->no_force && ipw_llm_can_force(run->llm, &why) == 0;
     if (!wr->forced && !wr->no_force && !run->quiet)
-        ipw_say("replies are at most, not exactly, as long as recorded: %s", why.text);
+        ipw_say("replies can be shorter than the saved ones: %s", why.text);
 }
 
 static void wake(void *ud)
@@ -294,8 +294,7 @@ static int check(struct ipw_workload_run *wr, const struct ipw_replay_options *o
     if (!o->run.server.net.base_urls.n &&
         !(o->run.server.model && strcmp(o->run.server.model, "demo") == 0))
         return ipw_fail(err, IPW_EINVAL,
-                        "--mode workload: name the server to send it to with --base-url (a record "
-                        "does not say)");
+                        "--mode workload needs --base-url: a saved run does not choose the server");
     wr->speed = o->speed;
     wr->max_lag_ns = o->max_lag_ns;
     wr->no_force = o->no_force;

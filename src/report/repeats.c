@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/pass_at.h"
+
 enum { LEAST = 3 };
 
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
@@ -167,6 +169,7 @@ void ipw_repeats_write(struct ipw_jw *w, const struct ipw_summary *s)
         [IPW_REPEAT_OUTPUT_TOKENS] = "output_tokens", [IPW_REPEAT_TURNS] = "turns",
         [IPW_REPEAT_WALL_S] = "wall_clock_s",
     };
+    struct ipw_pass_at pass_at;
     struct ipw_repeats r;
 
     ipw_repeats_of(&r, s);
@@ -191,6 +194,9 @@ void ipw_repeats_write(struct ipw_jw *w, const struct ipw_summary *s)
         ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);
+    ipw_jw_key(w, "pass_at");
+    ipw_pass_at_fill(&pass_at, s);
+    ipw_pass_at_write(w, &pass_at);
     ipw_jw_kint(w, "seed", IPW_INTERVAL_SEED);
     ipw_jw_kint(w, "tasks", (int64_t)r.tasks);
     ipw_jw_obj_end(w);

@@ -246,7 +246,7 @@ int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *
     if (rc) return rc;
     options.base_url = c->base_url;
     /* The key goes only to the server that the user named. */
-    options.api_key = named ? key : NULL;
+    options.api_key = c->key = named ? key : NULL;
     rc = ipw_net_fill(&options, &borrowed, &o->net, err);
     if (!rc) rc = ipw_llm_new(&c->llm, c->loop, c->http, &options, err);
     ipw_net_release(&borrowed);

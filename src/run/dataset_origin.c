@@ -69,10 +69,22 @@ static int check(struct ipw_origin *origin, const struct ipw_run_options *o, str
     return parse_choice(&own->cases.choice, &o->data, err);
 }
 
-/* The options that can leave records out. */
+/* The options that can leave tasks out. */
 static const char *chosen_by(const struct ipw_data_options *data)
 {
     return data->where ? "--where" : data->ids ? "--ids" : data->sample ? "--sample" : "--limit";
+}
+
+static bool is_in_shard(const void *shard, const char *id) { return ipw_shard_has(shard, id); }
+
+static void selection(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases);
+
+static void cut(struct ipw_origin *origin, struct ipw_dataset *cases, const struct ipw_shard *shard)
+{
+    if (!shard->count) return;
+    origin->whole.n = ipw_dataset_count(cases);
+    selection(origin, origin->whole.sha256, cases);
+    ipw_dataset_cut(cases, is_in_shard, shard);
 }
 
 static int open_rows(struct ipw_origin *origin, struct ipw_dataset **out,
@@ -81,7 +93,8 @@ static int open_rows(struct ipw_origin *origin, struct ipw_dataset **out,
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
     int rc = ipw_dataset_open(out, &own->cases, err);
 
-    if (rc || ipw_dataset_count(*out)) return rc;
+    if (!rc && ipw_dataset_count(*out)) cut(origin, *out, &o->data.shard);
+    if (rc || ipw_dataset_count(*out) || origin->whole.n) return rc;
     if (!ipw_dataset_total(*out))
         return ipw_fail(err, IPW_EINVAL, "%s: no task to run (it has 0)", o->data.dataset);
     return ipw_fail(err, IPW_EINVAL,

@@ -14,6 +14,24 @@
 enum { MAX_BYTES = 256 * 1024 * 1024 };
 #define CONFIG_MAX (64 * IPW_MIB)
 
+/* The part of the tasks that this run takes; null: all. */
+static void put_shard(struct ipw_jw *w, const struct ipw_shard *shard,
+                      const struct ipw_selection *whole)
+{
+    ipw_jw_key(w, "shard");
+    if (!shard->count) {
+        ipw_jw_null(w);
+        return;
+    }
+    ipw_jw_obj(w);
+    ipw_jw_kint(w, "count", shard->count);
+    ipw_jw_kint(w, "index", shard->index);
+    ipw_jw_kint(w, "selected", (int64_t)whole->n);
+    ipw_jw_kstr(w, "selection_sha256", whole->sha256);
+    ipw_jw_kstr(w, "taken", shard->taken[0] ? shard->taken : NULL);
+    ipw_jw_obj_end(w);
+}
+
 void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
 {
     const struct ipw_run_options *o = m->o;
@@ -40,6 +58,8 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kint(w, "epochs", o->data.epochs);
     ipw_jw_kcount(w, "force_output_tokens", forced > 0 ? forced : -1);
     ipw_jw_kstr(w, "ids", o->data.ids);
+    ipw_jw_key(w, "judge");
+    ipw_judge_options_write(w, &o->judge);
     ipw_jw_kstr(w, "limit", o->data.limit);
     ipw_jw_key(w, "limits");
     ipw_limits_write(w, &o->limits);
@@ -52,6 +72,8 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "max_tokens_field",
                 m->connection->llm ? ipw_llm_tokens_field(m->connection->llm) : NULL);
     ipw_jw_kcount(w, "max_turns", max_turns > 0 ? max_turns : -1);
+    ipw_jw_key(w, "mcp");
+    ipw_mcp_servers_write(w, o->script.servers);
     ipw_jw_kstr(w, "model", m->connection->model);
     ipw_jw_kbool(w, "no_content", o->output.no_content);
     ipw_jw_kbool(w, "no_proc", o->script.no_proc);
@@ -70,6 +92,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     else
         ipw_jw_knull(w, "seed");
     ipw_jw_kstr(w, "selection_sha256", m->selection_sha256);
+    put_shard(w, &o->data.shard, &m->origin->whole);
     ipw_jw_kstr(w, "share", ipw_share_name(m->sensors->rules.share));
     ipw_jw_kstr(w, "sync", ipw_sync_name(m->sync));
     ipw_sensors_selection(&telemetry, &o->sensors);
@@ -173,6 +196,7 @@ static void put_segment(struct ipw_jw *w, const struct ipw_manifest *m,
     for (size_t i = 0; i < m->differences->n; i++) ipw_jw_str(w, m->differences->passed[i]);
     ipw_jw_arr_end(w);
     ipw_jw_kraw(w, "hardware", ipw_buf_str(hardware), hardware->len);
+    ipw_segment_put_host(w);
     ipw_segment_put_balances(w, end ? end->balances : NULL, end ? end->devices : NULL);
     ipw_jw_kstr(w, "not_quiet", not_quiet[0] ? not_quiet : NULL);
     ipw_jw_kstr(w, "note", end ? end->note : NULL);

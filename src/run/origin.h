@@ -29,11 +29,17 @@ struct ipw_seat { /* of a query in flight */
     struct ipw_host_workload *workload; /* of a workload replay, or NULL */
 };
 
+struct ipw_selection {
+    size_t n;
+    char sha256[65];
+};
+
 struct ipw_origin {
-    bool resumes; /* a run of it can be resumed */
+    struct ipw_selection whole; /* with --shard: the selection of all shards */
+    bool resumes;               /* a run of it can be resumed */
     /* What the options say about it; called before anything is opened. */
     int (*check)(struct ipw_origin *origin, const struct ipw_run_options *o, struct ipw_err *err);
-    /* Reads its tasks; there is at least one. */
+    /* Reads its tasks; there is at least one, except for a shard. */
     int (*open)(struct ipw_origin *origin, struct ipw_dataset **out,
                 const struct ipw_run_options *o, struct ipw_err *err);
     /* A hash of the selected tasks: 65 bytes. */

@@ -25,6 +25,7 @@ void ipw_query_start_event(struct ipw_event *out, struct ipw_buf *data, const st
     ipw_jw_kstr(&w, "level", c->level);
     if (c->metadata) ipw_jw_kraw(&w, "metadata", c->metadata, strlen(c->metadata));
     ipw_jw_kint(&w, "number", c->number);
+    if (c->place) ipw_jw_kint(&w, "place", c->place);
     ipw_jw_kstr(&w, "prompt", c->prompt);
     ipw_jw_kstr(&w, "system", c->system);
     ipw_jw_kbool(&w, "warmup", warmup);

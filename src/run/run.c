@@ -58,7 +58,7 @@ void ipw_run_sampled(void *ud)
     struct run *run = ud;
 
     ipw_sensors_drain(&run->sensors);
-    ipw_run_limits_samples(&run->limits);
+    if (!run->session.end_ns) ipw_run_limits_samples(&run->limits);
     tell_energy(run);
     if (run->dir) ipw_finished_queries_check(&run->finished);
 }
@@ -77,6 +77,7 @@ static void line_written(void *ud, const struct ipw_query_trace *trace,
     struct run *run = ud;
 
     ipw_progress_query(run->progress, trace, details);
+    ipw_grading_keep(&run->grading, trace, details);
     ipw_durable_wrote(&run->durable, trace->id);
 }
 
@@ -309,19 +310,20 @@ static void print_notes(const struct run *run)
         ipw_say("no energy sensor can be read (`ipw-agent telemetry` says why)");
 }
 
-static int finish(struct run *run, struct ipw_err *err)
+static int finish(struct run *run, bool silent, struct ipw_err *err)
 {
     struct ipw_manifest manifest = ipw_run_manifest(run);
-    const struct ipw_observer *o = run->observer;
     const struct ipw_finish finish = {.manifest = &manifest,
                                       .results = &run->results,
                                       .limits = &run->limits,
                                       .ending = &run->ending,
                                       .plan = &run->plan,
+                                      .ended = &run->ended,
                                       .dir = run->dir,
-                                      .helpers_cpu_ns = o && o->cpu_ns ? o->cpu_ns(o) : 0};
+                                      .silent = silent};
     int rc = ipw_finish(&finish, err);
 
+    if (silent) return rc;
     if (!rc && run->origin->finish)
         rc = run->origin->finish(run->origin, ipw_rundir_path(run->dir), run->o->output.json, err);
     if (!run->ending.err.code) return rc;
@@ -329,8 +331,74 @@ static int finish(struct run *run, struct ipw_err *err)
     return err->code;
 }
 
+/* ---- answers are graded after the session's end ---- */
+
+static void take_end(struct run *run)
+{
+    struct ipw_manifest manifest = ipw_run_manifest(run);
+    const struct ipw_observer *o = run->observer;
+
+    ipw_run_ended_take(&run->ended, &manifest, o && o->cpu_ns ? o->cpu_ns(o) : 0);
+}
+
+/* Readings that pass the end make the session's balance final. */
+static void read_past_end(struct run *run)
+{
+    int64_t give_up_ns = run->session.end_ns + 3 * IPW_NS_PER_S;
+
+    while (run->sensors.sampler && ipw_now_ns() < give_up_ns &&
+           ipw_ledger_covered_ns(run->sensors.ledger) < run->session.end_ns) {
+        ipw_sampler_kick(run->sensors.sampler);
+        ipw_sensors_pass(&run->sensors, ipw_now_ns() + 25 * IPW_NS_PER_MS);
+        ipw_sensors_drain(&run->sensors);
+    }
+}
+
+static int count_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    (void)err;
+    ipw_summary_add(ud, &q->trace, &q->details);
+    return 0;
+}
+
+/* The verdicts are in the lines now. */
+static int count_again(struct run *run, struct ipw_err *err)
+{
+    struct ipw_summary *summary = &run->results.summary;
+    const char *folder = summary->place.folder;
+
+    ipw_summary_release(summary);
+    ipw_summary_init(summary);
+    summary->place.folder = folder;
+    return ipw_rundir_each_query(folder, count_query, summary, NULL, err);
+}
+
+/* The summary and the session's end are written first: a kill while answers are graded leaves a
+ * complete run, whose grading `resume` completes. */
+static int grade(struct run *run, struct ipw_err *err)
+{
+    struct ipw_grading *g = &run->grading;
+    int rc;
+
+    read_past_end(run);
+    take_end(run);
+    rc = finish(run, true, err);
+    if (rc) return rc;
+    g->loop = run->loop;
+    g->dir = run->dir;
+    g->sensors = run->sensors.sampler ? &run->sensors : NULL;
+    g->server = (struct ipw_grading_server){run->connection.base_url, run->connection.key};
+    g->first_number = (int32_t)ipw_plan_total(&run->plan);
+    rc = ipw_grading_run(g, err);
+    if (g->stop_signal) run->ending.stop_signal = g->stop_signal;
+    if (g->n_graded && !rc) rc = count_again(run, err);
+    return rc;
+}
+
 static int run_all(struct run *run, struct ipw_err *err)
 {
+    struct ipw_err why = {0};
+    bool grades;
     int rc = open_dir(run, err);
 
     if (!rc) rc = join_parts(run, err);
@@ -356,14 +424,17 @@ static int run_all(struct run *run, struct ipw_err *err)
     run->session.end_ns = ipw_now_ns();
     if (!run->ending.stop_signal && !run->ending.err.code)
         ipw_baseline_after(&run->baseline, &run->sensors);
+    ipw_progress_free(run->progress);
+    run->progress = run->ground.sinks.progress = NULL;
+    grades = ipw_grading_wanted(&run->grading) && !run->ending.stop_signal && !run->ending.err.code;
+    if (grades && grade(run, &why)) run->ending.err = why;
     ipw_sensors_stop(&run->sensors); /* takes one more reading, past the end */
     emit_end(run);                   /* last, because it has the session's number of readings */
-    ipw_progress_free(run->progress);
-    run->progress = NULL;
+    if (!grades) take_end(run);
     /* Sync before the summary: run_end must not reach the disk before the lines it closes.  The
      * next write returns a failure again. */
     ipw_rundir_sync(run->dir, NULL);
-    return finish(run, err);
+    return finish(run, false, err);
 }
 
 /* ---- the end ---- */
@@ -441,6 +512,8 @@ static void release(struct run *run)
     free(run->command);
     ipw_plan_release(&run->plan);
     ipw_sensors_close(&run->sensors);
+    ipw_grading_release(&run->grading);
+    ipw_run_ended_release(&run->ended);
     ipw_results_release(&run->results);
     ipw_pricing_close(&run->pricing);
     ipw_dataset_free(run->cases);
@@ -493,7 +566,10 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
         if (!run.nothing_left)
             rc = run_all(&run, &err);
         else if (!o->output.quiet)
-            ipw_say("%s: every query is done, nothing is left to run", o->output.dir);
+            ipw_say(ipw_dataset_count(run.cases)
+                        ? "%s: every query is done, nothing is left to run"
+                        : "%s: no task belongs to this shard, nothing is to be run",
+                    o->output.dir);
     }
     if (!rc && run.ending.server_lost) rc = ipw_fail(&err, IPW_ENET, "%s", run.ending.lost_note);
     rc = close_dir(&run, rc, &err, &dir);

@@ -4,6 +4,8 @@
 #ifndef IPW_RUN_RUN_PRIV_H
 #define IPW_RUN_RUN_PRIV_H
 
+#include "run/finish.h"
+#include "run/grading.h"
 #include "run/manifest.h"
 #include "run/run.h"
 #include "run/schedule.h"
@@ -47,7 +49,9 @@ struct run {
     struct ipw_schedule schedule;
     struct ipw_finished_queries finished;
     struct ipw_durable durable;
+    struct ipw_grading grading;
     struct ipw_results results;
+    struct ipw_run_ended ended;
     struct ipw_ending ending;
     struct ipw_progress *progress;
 };

@@ -1,7 +1,9 @@
 #include "run/segment.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What the domains drew while the session went on; NULL: it is not over. */
 static void put_balance(struct ipw_jw *w, const struct ipw_balance *b)
@@ -47,6 +49,27 @@ void ipw_segment_put_balances(struct ipw_jw *w, const struct ipw_balance *balanc
         put_balance(w, &balances[d]);
         ipw_jw_obj_end(w);
     }
+    ipw_jw_obj_end(w);
+}
+
+static bool read_boot_id(char *out, size_t size)
+{
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    bool got = f && fgets(out, (int)size, f);
+
+    if (f) fclose(f);
+    if (got) out[strcspn(out, "\n")] = '\0';
+    return got && out[0];
+}
+
+void ipw_segment_put_host(struct ipw_jw *w)
+{
+    char name[256] = "", boot[64];
+
+    ipw_jw_key(w, "host");
+    ipw_jw_obj(w);
+    ipw_jw_kstr(w, "boot_id", read_boot_id(boot, sizeof boot) ? boot : NULL);
+    ipw_jw_kstr(w, "name", gethostname(name, sizeof name - 1) ? NULL : name);
     ipw_jw_obj_end(w);
 }
 

@@ -15,6 +15,9 @@ void ipw_segment_put_end(struct ipw_jw *w, const char *end, int64_t end_ns,
 /* The member "ledger"; NULL: no ledger of the session has been computed yet. */
 void ipw_segment_put_balances(struct ipw_jw *w, const struct ipw_balance *balances,
                               const struct ipw_device_balances *devices);
+/* The member "host": this machine's name, and the id of its boot, which is the same in all of its
+ * containers.  Sessions of one boot share the clock and the devices' counters. */
+void ipw_segment_put_host(struct ipw_jw *w);
 /* A member that is an instant; 0: null. */
 void ipw_segment_put_time(struct ipw_jw *w, const char *key, int64_t t_ns);
 /* The end of a session as its files show it, as members of its object; 0 and NULL: it never

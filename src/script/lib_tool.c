@@ -9,10 +9,12 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "io/bubblewrap.h"
 #include "json/write.h"
 #include "llm/playback.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/recorded_effect.h"
 #include "script/task.h"
 #include "script/value.h"
 #include "script/vm.h"
@@ -205,6 +207,31 @@ static int tool_finish(lua_State *L)
     return 0;
 }
 
+/* recall(): the text that a saved run remembered; or nil and a number for remember().  Between the
+ * two nothing is recorded. [0, +(1|2), e] */
+static int tool_recall(lua_State *L)
+{
+    int64_t id = ipw_recorded_effect_begin(L);
+
+    if (ipw_recorded_effect_replayed(L, id)) return ipw_recorded_effect_wait(L, id, "recall");
+    ipw_task_enter_tool(ipw_vm_of(L), 1);
+    lua_pushnil(L);
+    lua_pushinteger(L, id);
+    return 2;
+}
+
+/* remember(number, text): for a replay. [-2, 0, e] */
+static int tool_remember(lua_State *L)
+{
+    int64_t id = luaL_checkinteger(L, 1);
+
+    luaL_checkstring(L, 2);
+    lua_settop(L, 2);
+    ipw_task_enter_tool(ipw_vm_of(L), -1);
+    ipw_recorded_effect_note(L, id, "recall", 1);
+    return 0;
+}
+
 /* clean(text): the text with U+FFFD for each NUL and each byte that is not UTF-8, so that the
  * model, the request and a replay have the same text. [-1, +1, e] */
 static int tool_clean(lua_State *L)
@@ -236,14 +263,17 @@ static int tool_granted(lua_State *L)
     const char *what = luaL_checkstring(L, 1);
 
     bool web = strcmp(what, "http") == 0;
+    bool granted = host && (web ? host->grants.may_fetch
+                                : strcmp(what, "proc") == 0 && host->grants.may_start);
+    bool fails = granted && !web && host->grants.try_sandbox && !ipw_bubblewrap_works();
 
-    if (host &&
-        (web ? host->grants.may_fetch : strcmp(what, "proc") == 0 && host->grants.may_start)) {
-        lua_pushboolean(L, 1);
-        return 1;
-    }
-    lua_pushboolean(L, 0);
-    if (host && (web ? host->grants.no_web : host->grants.no_proc))
+    lua_pushboolean(L, granted && !fails);
+    if (granted && !fails) return 1;
+    if (fails)
+        lua_pushliteral(L, "programs run in a sandbox only, and bubblewrap cannot make one here: "
+                           "allow user namespaces (`ipw-agent doctor` says more), or use "
+                           "--unsafe-tools");
+    else if (host && (web ? host->grants.no_web : host->grants.no_proc))
         lua_pushstring(L, web ? host->grants.no_web : host->grants.no_proc);
     else
         lua_pushliteral(L, "this run does not grant it");
@@ -276,6 +306,7 @@ int ipw_lib_tool(lua_State *L)
                                          {"keep", tool_keep},       {"start", tool_start},
                                          {"answer", tool_answer},   {"finish", tool_finish},
                                          {"granted", tool_granted}, {"leave_out", tool_leave_out},
+                                         {"recall", tool_recall},   {"remember", tool_remember},
                                          {"clean", tool_clean},     {NULL, NULL}};
 
     luaL_newlib(L, functions);

@@ -30,9 +30,9 @@ static int check_manifest(const struct ipw_serve_saved_options *o, struct ipw_er
     no_content = ipw_json_bool(ipw_json_get(ipw_json_get(manifest, "config"), "no_content"), false);
     if (!rc && (redacted || no_content) && !o->filler)
         rc = ipw_fail(err, IPW_EINVAL,
-                      "%s: was %s: its texts are filler, which only a replay of such a record asks "
-                      "for (--filler serves it anyway)",
-                      o->run, redacted ? "exported with --redact" : "recorded with --no-content");
+                      "%s: was %s, so its texts are filler, which no real client asks for. Use "
+                      "--filler to serve them anyway.",
+                      o->run, redacted ? "exported with --redact" : "run with --no-content");
     ipw_json_free(manifest);
     return rc;
 }

@@ -240,7 +240,7 @@ static void answer_saved(struct exchange *x, const struct ipw_json *request,
     if (!x->answer.bytes.failed) return;
     ipw_serve_answer_release(&x->answer);
     x->streams = x->breaks = false;
-    set_error(x, 500, "the recorded reply is too long");
+    set_error(x, 500, "the saved reply is too long");
 }
 
 static void answer_chat(struct exchange *x)
@@ -262,7 +262,7 @@ static void answer_chat(struct exchange *x)
     }
     rc = ipw_serve_ask_read(&ask, request, text, x->body.len, &err);
     if (rc) {
-        set_error(x, err.detail ? err.detail : 400, err.text);
+        set_error(x, 400, err.text);
     } else if (x->serve->saved) {
         answer_saved(x, request, &ask);
     } else if (strcmp(ask.model, ipw_scripted_model_name(x->serve->model)) != 0) {

@@ -11,7 +11,7 @@
 #include "trace/schema_priv.h"
 #include "trace/spec_rows.h"
 
-/* The structs that the tables refer to: the trace, the record (or turn, or span), and the values
+/* The structs that the tables refer to: the trace, its details (or turn, or span), and the values
  * computed for the line (schema_priv.h). */
 enum { QUERY, DETAILS, TURN = DETAILS, SPAN = DETAILS, MADE, ENERGY, JUDGE = ENERGY };
 
@@ -353,6 +353,7 @@ const struct ipw_spec ipw_spec_trace[] = {
     MADE_QUERY(n_retries, C),
     AS_QUERY("num_turns", C, n_turns),
     OF_QUERY(outcome, T),
+    PUT_OF("parts", A | OPT, ipw_schema_put_parts, ipw_spec_part),
     PUT_OF("power_metrics", OZ, ipw_channel_stats_put_power, ipw_spec_power),
     AS_QUERY("query_cpu_energy_joules", NZ, energy[IPW_DOMAIN_CPU]),
     AS_QUERY("query_cpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_CPU]),

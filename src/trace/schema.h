@@ -60,7 +60,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *t
                             const struct ipw_query_details *details,
                             const struct ipw_anchor *anchor);
 
-/* A trace that was read: `doc` owns the strings of `record` and the reasons of the energy
+/* A trace that was read: `doc` owns the strings of `details` and the reasons of the energy
  * values. */
 struct ipw_query_loaded {
     struct ipw_query_trace trace;

@@ -27,6 +27,7 @@ struct ipw_made_query {
 
 /* Domain to energy value; domain to account or null; one channel's metric. */
 extern const struct ipw_spec ipw_spec_energy[], ipw_spec_accounts[], ipw_spec_metric[];
+extern const struct ipw_spec ipw_spec_part[];
 /* The same of a span: a domain is absent where only the query's own reason is known. */
 extern const struct ipw_spec ipw_spec_span_energy[];
 extern const struct ipw_spec ipw_spec_turn[], ipw_spec_span[];
@@ -39,6 +40,7 @@ void ipw_schema_put_span_energy(struct ipw_jw *w, const char *key, const struct 
                                 const struct ipw_span *span);
 /* Rows of the query's table; of[0] is the trace.  "energy": with mean_w and sources. */
 void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
+void ipw_schema_put_parts(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
 void ipw_schema_put_metrics(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
 /* "remote_domains": only for a model on another machine. */
 void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_spec *s,
@@ -59,6 +61,7 @@ void ipw_schema_read_device_table(struct ipw_query_trace *q, const struct ipw_js
 struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_trace *q,
                                            const struct ipw_json *energy);
 void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_json *line);
+void ipw_schema_read_parts(struct ipw_query_trace *q, const struct ipw_json *line);
 /* Reads accounts, metrics and sources of our own lines; absent values are unknown. */
 void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *line);
 

@@ -332,6 +332,7 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     q->device_before = ipw_schema_read_devices(q, ipw_json_get(doc, "energy_before"));
     ipw_schema_read_remote_domains(q, doc);
     ipw_schema_read_account(q, doc);
+    ipw_schema_read_parts(q, doc);
     ipw_channel_stats_read_power(q, doc);
     return read_spans(q, &q->before, ipw_json_get(doc, "spans_before"), "spans_before", err);
 }

@@ -50,7 +50,7 @@ struct ipw_workload {
     /* for runs only: */
     struct ipw_workload_facts *facts; /* one for each entry */
     struct ipw_workload_start *starts;
-    size_t cap_facts, n_starts, cap_starts;
+    size_t cap_facts, cap_starts;
 };
 
 /* Adds a query without requests. */

@@ -12,7 +12,7 @@ export DEBEMAIL=maker@ipw-agent.org DEBFULLNAME="A Maker"
 package=$(echo made/*.deb)
 [ -f "$package" ] || fail "no package"
 dpkg-deb -f "$package" Depends >depends
-for library in libc6 libcurl4 liblua5.4-0 libuv1; do assert_contains depends "$library"; done
+for library in libc6 libcurl4 libmicrohttpd12 libsnappy1v5 liblua5.4-0 libuv1; do assert_contains depends "$library"; done
 
 step "lintian"
 if command -v lintian >/dev/null; then

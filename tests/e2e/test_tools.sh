@@ -35,4 +35,30 @@ check_out "identical to the saved run"
 cmp run/events.jsonl again/events.jsonl || fail "events differ"
 [ ! -e again/workspaces ] || fail "a workspace was made"
 
+step "a PDF, by a program in the sandbox"
+if command -v pdftotext >/dev/null; then
+    mkdir papers
+    cp "$IPW_SOURCE_DIR/tests/data/office/paper.pdf" papers/-odd.pdf
+    head -c 700 papers/-odd.pdf >papers/cut.pdf
+    expect_exit 0 agent tool read_file '{"path":"-odd.pdf"}' --workspace papers
+    check_out "First page: 42 joules."
+    check_out "Second page."
+    expect_exit 0 agent tool read_file '{"path":"-odd.pdf","part":"2"}' --workspace papers
+    ! grep -q "First page" out || fail "a page that was not asked for"
+    expect_exit 1 agent tool read_file '{"path":"cut.pdf"}' --workspace papers
+    check_err "cut.pdf"
+    expect_exit 1 agent tool read_file '{"path":"-odd.pdf"}' --workspace papers --no-proc
+    check_err "is a PDF; proc.run: child processes are switched off by --no-proc"
+else
+    echo "left out: pdftotext is not installed (poppler-utils)"
+fi
+
+step "the agents that plan and write code finish the sample, and are replayed"
+for agent in plan code; do
+    expect_exit 0 agent run $agent --model demo --dataset gaia-sample --concurrency 4 -o "sample_$agent"
+    check_out "15 of 16 correct"
+    expect_exit 0 agent replay "sample_$agent" --mode hermetic -o "sample_$agent-again"
+    cmp "sample_$agent/events.jsonl" "sample_$agent-again/events.jsonl" || fail "events differ"
+done
+
 end_test

@@ -34,7 +34,7 @@ static void read_query(const char *line, size_t n, const struct ipw_json *doc)
         if (one.len != two.len || memcmp(one.data, two.data, one.len) != 0) abort();
         ipw_query_loaded_release(&again);
         ipw_query_loaded_release(&query);
-    } else if (doc && ipw_spec_check(doc, ipw_spec_trace, "", &err) == 0 &&
+    } else if (doc && ipw_spec_check(doc, ipw_spec_trace, &err) == 0 &&
                ipw_spec_check_query(doc, &err) == 0) {
         abort();
     }
@@ -52,7 +52,7 @@ static void read_event(struct ipw_turn_builder *turns, const struct ipw_json *do
     struct ipw_err err;
 
     if (ipw_event_read(&event, doc, &err)) {
-        if (table && ipw_spec_check(doc, table, "", &err) == 0) abort();
+        if (table && ipw_spec_check(doc, table, &err) == 0) abort();
         return;
     }
     ipw_turn_builder_add(turns, &event);

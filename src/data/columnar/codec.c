@@ -16,12 +16,21 @@
 #endif
 
 #include "base/buf.h"
+#include "base/library.h"
 
 #define UNPACKED_MAX (512 * IPW_MIB)
 
 /* Each function returns whether it unpacked exactly out_n bytes. */
 
 #ifdef IPW_HAVE_SNAPPY
+/* Loaded when it is needed, because the library for C++ comes with it. */
+static struct ipw_library snappy = IPW_LIBRARY(IPW_SNAPPY_FILE);
+IPW_LIBRARY_FUNCTION(&snappy, snappy_status, snappy_uncompress,
+                     (const char *in, size_t in_n, char *out, size_t *out_n),
+                     (in, in_n, out, out_n))
+IPW_LIBRARY_FUNCTION(&snappy, snappy_status, snappy_uncompressed_length,
+                     (const char *in, size_t in_n, size_t *n), (in, in_n, n))
+
 static bool unpack_snappy(char *out, size_t out_n, const char *in, size_t in_n)
 {
     size_t n = 0;
@@ -106,11 +115,6 @@ static const struct row {
     [IPW_CODEC_LZ4_RAW] = {"LZ4", "liblz4-dev", unpack_lz4_raw, 256},
     [IPW_CODEC_LZ4_FRAME] = {"LZ4", "liblz4-dev", unpack_lz4_frame, 256},
 };
-
-const char *ipw_codec_name(int codec)
-{
-    return codec >= 0 && codec < IPW_CODECS ? codecs[codec].name : "an unknown codec";
-}
 
 int ipw_codec_check(int codec, size_t packed, uint64_t unpacked, struct ipw_err *err)
 {

@@ -25,7 +25,6 @@ enum ipw_codec { /* up to LZ4_RAW: the numbers of parquet.thrift's CompressionCo
                  IPW_CODECS
 };
 
-const char *ipw_codec_name(int codec); /* "snappy"; static text */
 int ipw_codec_check(int codec, size_t packed, uint64_t unpacked, struct ipw_err *err);
 int ipw_codec_unpack(int codec, void *out, size_t out_n, const void *in, size_t in_n,
                      struct ipw_err *err);

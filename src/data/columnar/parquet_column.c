@@ -206,30 +206,17 @@ static int refuse_encoding(const struct ipw_parquet_column *c, int encoding, str
 }
 
 /* All lengths come before all bytes.  A first pass over the lengths finds the first byte. */
-static bool start_lengths(struct ipw_parquet_column *c)
+static bool start_lengths(struct ipw_parquet_column *c, struct ipw_delta *lengths)
 {
-    struct ipw_delta lengths;
+    struct ipw_delta pass;
     int64_t value;
 
-    if (!ipw_delta_init(&c->numbers, c->p, c->end)) return false;
-    lengths = c->numbers;
-    while (lengths.left)
-        if (!ipw_delta_next(&lengths, &value)) return false;
-    c->p = lengths.p;
+    if (!ipw_delta_init(lengths, c->p, c->end)) return false;
+    pass = *lengths;
+    while (pass.left)
+        if (!ipw_delta_next(&pass, &value)) return false;
+    c->p = pass.p;
     return true;
-}
-
-static bool start_prefixes(struct ipw_parquet_column *c)
-{
-    struct ipw_delta prefixes;
-    int64_t value;
-
-    if (!ipw_delta_init(&c->prefixes, c->p, c->end)) return false;
-    prefixes = c->prefixes;
-    while (prefixes.left)
-        if (!ipw_delta_next(&prefixes, &value)) return false;
-    c->p = prefixes.p;
-    return start_lengths(c);
 }
 
 static bool start_stream_split(struct ipw_parquet_column *c)
@@ -274,11 +261,12 @@ static int start_values(struct ipw_parquet_column *c, int encoding, struct ipw_e
         break;
     case DELTA_LENGTH_BYTE_ARRAY:
         fits = bytes;
-        good = !fits || c->p == c->end || start_lengths(c);
+        good = !fits || c->p == c->end || start_lengths(c, &c->numbers);
         break;
     case DELTA_BYTE_ARRAY:
         fits = bytes || physical == IPW_PARQUET_FIXED;
-        good = !fits || c->p == c->end || start_prefixes(c);
+        good = !fits || c->p == c->end ||
+               (start_lengths(c, &c->prefixes) && start_lengths(c, &c->numbers));
         c->last.n = 0;
         break;
     case BYTE_STREAM_SPLIT:

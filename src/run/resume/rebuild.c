@@ -331,11 +331,6 @@ static const struct ipw_recompute_segment *redone(const struct ipw_recompute *re
     return NULL;
 }
 
-static bool is_at(const struct ipw_json *session, const char *key, int64_t t_ns)
-{
-    return ipw_json_int(ipw_json_get(session, key), 0) == t_ns;
-}
-
 /* The manifest has the balance of a session that ended, and its files are complete. */
 static bool is_whole(const struct ipw_json *session, const struct ipw_recompute_segment *r)
 {
@@ -427,7 +422,8 @@ static bool lacks_run_end(const struct job *j, const struct ipw_recompute_segmen
     int64_t end_ns = ipw_json_int(ipw_json_get(last, "end_ns"), 0);
 
     return r && r->cut && !r->over && strcmp(end, "killed") != 0 && j->last_cut != r->number &&
-           is_at(last, "start_ns", r->start_ns) && end_ns >= r->start_ns && r->read_ns >= end_ns;
+           ipw_json_int(ipw_json_get(last, "start_ns"), 0) == r->start_ns &&
+           end_ns >= r->start_ns && r->read_ns >= end_ns;
 }
 
 static int write_run_end(struct job *j, struct ipw_recompute_segment *r, struct ipw_err *err)
@@ -476,7 +472,7 @@ static int mend_summary(struct job *j, struct ipw_err *err)
                 ipw_rebuild_say(j->m, "%s: computed again from the other files", path);
         } else if (access(path, F_OK) == 0 && ipw_json_read(&doc, j->run, "summary.json", NULL)) {
             wrong = true;
-            rc = ipw_rebuild_set_aside(j->run, "summary.json", err);
+            rc = ipw_rebuild_set_summary_aside(j->run, err);
             if (!rc) ipw_rebuild_say(j->m, "%s: is damaged, and summary.json.damaged now", path);
         }
     }

@@ -199,7 +199,8 @@ static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     return rc;
 }
 
-static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
+static int keep_trace(void *ud, const char *line, size_t n, struct ipw_buf *out,
+                      struct ipw_err *err)
 {
     const struct settling *s = ud;
     struct ipw_query_loaded q;
@@ -211,6 +212,7 @@ static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
     rc = !has_name(&s->attempts, name) && !has_name(&s->moved, name);
     free(name);
     ipw_query_loaded_release(&q);
+    if (rc) ipw_buf_add(out, line, n);
     return rc;
 }
 
@@ -254,7 +256,7 @@ int ipw_history_settle(const struct ipw_settle *of, struct ipw_err *err)
     if (!rc) rc = ipw_history_each(run, "traces.jsonl", take_trace, &s, err);
     sort_names(&s.moved);
     if (!rc) rc = ipw_rundir_sync(of->dir, err);
-    if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(of->dir, keep_trace, &s, err);
+    if (!rc && s.n_dropped) rc = ipw_rundir_edit_traces(of->dir, keep_trace, &s, err);
     if (!rc) {
         ipw_history_fold(h);
         of->session->number = (int)h->n;

@@ -16,25 +16,8 @@
 #include "ledger/recompute.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
+#include "unit/base/temp_folder.h"
 #include "unit/trace/script.h"
-
-static char root[64];
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-prefix-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
 
 static void no_read(struct ipw_source *self, int64_t *values)
 {
@@ -221,5 +204,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_prefix_loads)};
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

@@ -47,6 +47,27 @@ static void known_sets(void **state)
     }
 }
 
+/* statistics.quantiles(..., n=100, method='inclusive') of Python 3.11. */
+static void quantiles_lie_between_two_values(void **state)
+{
+    static const double values[] = {12.5, 3.25, 7.75, 9.5, 1, 22, 15.25, 8, 4.5, 30, 6.25};
+    static const double sorted[] = {1, 3.25, 4.5, 6.25, 7.75, 8, 9.5, 12.5, 15.25, 22, 30};
+    struct ipw_spill_place memory = {0};
+    struct ipw_spill s;
+    struct ipw_stats_result r;
+
+    (void)state;
+    ipw_spill_init(&s, sizeof(double), &memory);
+    for (size_t i = 0; i < 11; i++) ipw_stats_add(&s, values[i]);
+    r = ipw_stats_result(&s);
+    ipw_spill_release(&s);
+    assert_true(r.median == 8 && r.p90 == 22 && fabs(r.p95 - 26) < 1e-12);
+    assert_true(fabs(r.p99 - 29.2) < 1e-12);
+    assert_true(fabs(ipw_stats_quantile(sorted, 11, 0.975) - 28) < 1e-12);
+    assert_true(ipw_stats_quantile(sorted, 11, 0) == 1 && ipw_stats_quantile(sorted, 11, 1) == 30);
+    assert_true(ipw_stats_quantile(sorted, 1, 0.9) == 1);
+}
+
 /* The first four are Table I, method 3 of Newcombe 1998 (Statistics in Medicine 17:857-872); the
  * others the two roots of (p - x)^2 = z^2 x (1 - x) / n, solved apart from the formula in the
  * header. */
@@ -150,8 +171,9 @@ static void quantiles_of_t(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_sets), cmocka_unit_test(wilson_as_published),
-        cmocka_unit_test(clusters_by_the_sum_over_pairs), cmocka_unit_test(quantiles_of_t)};
+        cmocka_unit_test(known_sets), cmocka_unit_test(quantiles_lie_between_two_values),
+        cmocka_unit_test(wilson_as_published), cmocka_unit_test(clusters_by_the_sum_over_pairs),
+        cmocka_unit_test(quantiles_of_t)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,7 +238,7 @@ static void failures(void **state)
     assert_string_equal(said, "it failed (http_error: why)");
     assert_int_equal(last_message, -1);
     assert_string_equal(ask(r, BODY("", USR("z"))), "?");
-    assert_string_equal(said, "its end is not in the record");
+    assert_string_equal(said, "its end is not in the saved run");
     ipw_saved_replies_close(r);
 }
 
@@ -262,7 +262,7 @@ static void nearest(void **state)
     assert_int_equal(last_query, 0);
     assert_int_equal(last_turn, 2);
     assert_int_equal(last_message, 4);
-    assert_non_null(strstr(said, "message 5 (user) of the request is not in the record"));
+    assert_non_null(strstr(said, "message 5 (user) of the request is not in the saved run"));
 
     assert_string_equal(ask(r, BODY("", SYS)), "?");
     assert_int_equal(last_message, 1);

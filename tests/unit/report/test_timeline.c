@@ -11,10 +11,9 @@
 #include "report/timeline.h"
 #include "trace/event.h"
 #include "trace/schema.h"
+#include "unit/base/temp_folder.h"
 #include "unit/report/fixture.h"
 #include "unit/trace/script.h"
-
-static char root[64];
 
 static const char question[] =
     "How many more blocks does the Polish edition's list have than the English one's, as of the "
@@ -90,9 +89,7 @@ static int enter(void **state)
          .query = 1,
          .q = {.outcome = "error", .error = "agents/mine.lua:7: attempt to index a nil value"}}};
 
-    (void)state;
-    strcpy(root, "/tmp/ipw-replay-XXXXXX");
-    if (!mkdtemp(root) || chdir(root) < 0) return -1;
+    if (enter_temp_folder(state)) return -1;
     for (size_t i = 0; i < N_SAID; i++) {
         events[i] = said[i].event;
         events[i].payload = said[i].payload;
@@ -123,15 +120,6 @@ static int enter(void **state)
     ipw_buf_release(&traces);
     ipw_buf_release(&lines);
     return 0;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
 }
 
 static int gather(void *ud, const char *text, size_t n, struct ipw_err *err)
@@ -166,7 +154,7 @@ static void a_run_as_timelines(void **state)
 {
     (void)state;
     check("replay-all.txt", ".", NULL, (struct ipw_timeline_options){.width = 80});
-    check("replay-one.txt", root, "q0000", (struct ipw_timeline_options){.width = 110});
+    check("replay-one.txt", temp_folder, "q0000", (struct ipw_timeline_options){.width = 110});
     check("replay-colour.txt", ".", "q0001", (struct ipw_timeline_options){.colour = true});
 }
 
@@ -258,5 +246,5 @@ int main(void)
         cmocka_unit_test(long_ids_and_failures),
     };
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter, leave_temp_folder);
 }

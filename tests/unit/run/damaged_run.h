@@ -23,6 +23,7 @@
 #include "run/resume/repair.h"
 #include "trace/lock.h"
 #include "trace/schema.h"
+#include "unit/base/temp_folder.h"
 #include "unit/trace/script.h"
 
 #define CLOCK   "{\"boot_ns\":1,\"mono_ns\":1,\"wall_ns\":1795228267123000000}"
@@ -30,23 +31,7 @@
 #define CONFIG                                                                                     \
     "{\"agent\":\"tools\",\"dataset\":\"rows\",\"epochs\":1,\"max_queries\":2,\"model\":\"m\"}"
 
-static char root[64], was_told[8192];
-
-static inline int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-repair-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static inline int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
+static char was_told[8192];
 
 static inline void put(const char *path, const char *text)
 {

@@ -47,7 +47,7 @@ static struct ipw_json *line_of(const struct ipw_query_trace *q, struct ipw_buf 
     ipw_buf_clear(line);
     ipw_schema_write_query(line, q, &r, NULL);
     assert_int_equal(ipw_json_parse(&doc, line->data, line->len, NULL, &err), 0);
-    if (ipw_spec_check(doc, ipw_spec_trace, "", &err) < 0) fail_msg("%s", err.text);
+    if (ipw_spec_check(doc, ipw_spec_trace, &err) < 0) fail_msg("%s", err.text);
     return doc;
 }
 

@@ -21,25 +21,8 @@
 #include "trace/redact.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
+#include "unit/base/temp_folder.h"
 #include "unit/trace/script.h"
-
-static char root[64];
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-rundir-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
 
 static size_t files_in(const char *path)
 {
@@ -450,5 +433,5 @@ int main(void)
         cmocka_unit_test(what_cannot_be_redacted_is_not_written),
     };
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

@@ -518,7 +518,7 @@ static void test_judge(void **state)
     assert_true(ipw_json_get_num(doc, "query_gpu_energy_joules") == 5);
     assert_true(isnan(ipw_json_get_num(doc, "total_task_cpu_energy_joules")));
     assert_null(ipw_json_get(doc, "judge_reason"));
-    assert_int_equal(ipw_spec_check(doc, ipw_spec_trace, "", &err), 0);
+    assert_int_equal(ipw_spec_check(doc, ipw_spec_trace, &err), 0);
     ipw_json_free(doc);
     assert_int_equal(ipw_schema_read_query(&loaded, ipw_buf_str(&line), line.len, &err), 0);
     assert_string_equal(loaded.details.judge->verdict, "not_attempted");

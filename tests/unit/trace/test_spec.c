@@ -33,7 +33,7 @@ static int check(const char *text, const struct ipw_spec *spec, struct ipw_err *
     int rc;
 
     assert_int_equal(ipw_json_parse(&doc, text, strlen(text), NULL, err), 0);
-    rc = ipw_spec_check(doc, spec, "", err);
+    rc = ipw_spec_check(doc, spec, err);
     ipw_json_free(doc);
     return rc;
 }
@@ -157,7 +157,7 @@ static int check_query(const char *text, struct ipw_err *err)
     struct ipw_json *doc = NULL;
     int rc = ipw_json_parse(&doc, text, strlen(text), NULL, err);
 
-    if (!rc) rc = ipw_spec_check(doc, ipw_spec_trace, "", err);
+    if (!rc) rc = ipw_spec_check(doc, ipw_spec_trace, err);
     if (!rc) rc = ipw_spec_check_query(doc, err);
     ipw_json_free(doc);
     return rc;
