@@ -61,6 +61,10 @@ return {
       if step.final then return { answer = step.final, source = "marker" } end
       if last then
         -- The last reply needs no format: anything except another action is the answer.
+        for _, action in ipairs(step.actions) do
+          if action.name == "final_answer" then act(kit, { action }) end
+        end
+        if kit.final then return { answer = kit.final, source = "tool" } end
         if #step.actions > 0 or step.kept == "" then return nil, "max_turns" end
         return { answer = step.kept, source = "last_turn" }
       end

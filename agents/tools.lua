@@ -67,7 +67,8 @@ return {
         end
         if kit.final then return { answer = kit.final, source = "tool" } end
       elseif #reply.calls > 0 then
-        return nil, "max_turns"
+        local answer = prompt.last_words(kit, reply)
+        return answer, not answer and "max_turns" or nil
       elseif has_text and text:find("^%s*<tool_call>") then
         -- To guess the syntax hides that the server is configured wrongly.
         return nil, "the server sent a tool call as text: it has no tool parser for this model"

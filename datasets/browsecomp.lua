@@ -4,6 +4,7 @@
 --- those (or run with --no-content).
 
 local core  = require "ipw.core.data"
+local forms = require "ipw.judge_forms"
 local named = require "ipw.named"
 
 local DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -31,7 +32,7 @@ end
 return named {
   name = "browsecomp", about = "Questions that take long browsing, 1266, stored encrypted.",
   repo = "smolagents/browse_comp", split = "test",
-  rule = "judge", judge = "correct: yes or no",
+  rule = "judge", judge = forms.extracted,
   map = function(row)
     return { question = decrypt(row.problem, row.canary), answer = decrypt(row.answer, row.canary),
              subject = row.problem_topic, columns = { canary = row.canary } }

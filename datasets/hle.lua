@@ -1,16 +1,19 @@
---- Humanity's Last Exam: questions at the edge of what experts know.  Those with an image are left out: no
---- agent here is given images.
+--- Humanity's Last Exam: questions at the edge of what experts know.  A question's picture is a file of the
+--- workspace and is sent with the question: a model that reads no pictures refuses it.
 
-local named = require "ipw.named"
+local dataset = require "ipw.dataset"
+local forms   = require "ipw.judge_forms"
+local named   = require "ipw.named"
 
 return named {
-  name = "hle", about = "Humanity's Last Exam, the questions without images.",
+  name = "hle", about = "Humanity's Last Exam; some questions have a picture.",
   repo = "cais/hle", split = "test", gated = true,
-  rule = "judge", judge = "correct: yes or no, and a confidence",
+  rule = "judge", judge = forms.extracted,
   map = function(row)
-    if type(row.image) == "string" and row.image ~= "" then return nil end
+    local picture = dataset.picture(row.image)
     return { id = row.id, question = row.question, answer = row.answer, subject = row.category,
-             metadata = { answer_type = row.answer_type },
+             files = picture and { picture },
+             metadata = { answer_type = row.answer_type, pictures = picture and { picture.name } },
              columns = { rationale = row.rationale, raw_subject = row.raw_subject, canary = row.canary } }
   end,
 }

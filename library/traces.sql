@@ -24,6 +24,10 @@ CREATE OR REPLACE TYPE ipw_turn AS STRUCT(turn_index BIGINT, start_s DOUBLE, end
   dram_energy_joules DOUBLE, gpu_energy_joules DOUBLE, cpu_power_avg_watts DOUBLE, gpu_power_avg_watts DOUBLE,
   peak_watts DOUBLE, shared_device_warning BOOLEAN, energy ipw_energy, spans ipw_span[]);
 
+CREATE OR REPLACE TYPE ipw_joules AS STRUCT(cpu DOUBLE, dram DOUBLE, gpu DOUBLE, machine DOUBLE);
+CREATE OR REPLACE TYPE ipw_part AS STRUCT(part VARCHAR, name VARCHAR, calls BIGINT, seconds DOUBLE, joules ipw_joules,
+  waste_joules ipw_joules);
+
 CREATE OR REPLACE MACRO traces(path) AS TABLE SELECT * FROM read_json(path, format = 'newline_delimited',
   filename = true, maximum_object_size = 536870912, columns = {
     query_id: 'VARCHAR', query_index: 'BIGINT', epoch: 'BIGINT', segment: 'BIGINT', schema_version: 'BIGINT',
@@ -38,8 +42,8 @@ CREATE OR REPLACE MACRO traces(path) AS TABLE SELECT * FROM read_json(path, form
     query_cpu_energy_joules: 'DOUBLE', query_gpu_energy_joules: 'DOUBLE', query_cpu_power_avg_watts: 'DOUBLE',
     query_gpu_power_avg_watts: 'DOUBLE', query_mbu_avg_pct: 'DOUBLE', query_mbu_max_pct: 'DOUBLE',
     lm_energy_measurable: 'BOOLEAN', shared_device_warning: 'BOOLEAN', remote_domains: 'VARCHAR[]',
-    lua_cpu_s: 'DOUBLE', lua_peak_bytes: 'BIGINT', accounts: 'JSON', metrics: 'JSON', hardware_utilization: 'JSON',
-    memory_metrics: 'JSON', power_metrics: 'JSON', temperature_metrics: 'JSON',
+    lua_cpu_s: 'DOUBLE', lua_peak_bytes: 'BIGINT', accounts: 'JSON', parts: 'ipw_part[]', metrics: 'JSON',
+    hardware_utilization: 'JSON', memory_metrics: 'JSON', power_metrics: 'JSON', temperature_metrics: 'JSON',
     energy: 'ipw_energy', energy_before: 'ipw_energy', spans_before: 'ipw_span[]', turns: 'ipw_turn[]' });
 
 CREATE OR REPLACE MACRO turns(path) AS TABLE

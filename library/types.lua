@@ -37,7 +37,9 @@
 ---@field input? table[] { name, type, what it is, optional=, default=, enum=, min=, max=, items= } each
 ---@field needs? string[] "proc", "http"
 ---@field serial? boolean it changes something: never in parallel with another call
----@field run fun(args: table, ctx: ipw.Context): any, string? text or a table; or nil and a reason
+---@field seconds? number a call that takes longer ends with "timeout" (a tool with a file of its own)
+---@field retries? integer how often a call is repeated after nil, reason, true; or after an error {retryable=true}
+---@field run fun(args: table, ctx: ipw.Context): any, string?, boolean? text or a table; or nil and a reason
 
 ---@class ipw.Context What a tool's run gets besides its arguments.
 ---@field tool string its name

@@ -21,6 +21,7 @@ return {
     { "seconds", "number", "Time limit.", default = 10, min = 1, max = 60 },
   },
   needs = { "proc" },
+  serial = true,
 
   run = function(args)
     local code = args.code:match("^%s*```[%w]*\r?\n(.-)\n?```%s*$") or args.code

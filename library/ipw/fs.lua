@@ -14,7 +14,8 @@ local fs = {}
 ---@return string? bytes, string? why
 function fs.read(path) end
 
---- Writes a file. Returns true; or nil and a reason, for example that the workspace is full.
+--- Writes a file, and makes the folders of its path. Returns true; or nil and a reason, for example
+--- that the workspace is full.
 ---@param path string
 ---@param bytes string
 ---@return boolean? ok, string? why
@@ -25,9 +26,11 @@ function fs.write(path, bytes) end
 ---@return integer? bytes, string? why
 function fs.size(path) end
 
---- Names of the files in the workspace, sorted.
----@return string[]
-function fs.list() end
+--- Names of the files in the workspace, sorted. With `folder` ("." is the workspace): names of its
+--- files and folders, those of folders with '/' at the end; or nil and a reason. Links are left out.
+---@param folder? string
+---@return string[]? names, string? why
+function fs.list(folder) end
 
 --- Absolute path of the workspace (for child processes), or nil.
 ---@return string?

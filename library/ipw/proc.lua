@@ -16,6 +16,9 @@
 ---@class ipw.proc
 local proc = {}
 
+---@class ipw.Child
+local Child = {}
+
 --- Runs a program and waits for its end:
 ---   proc.run { "python3", "-I", "-", input = code, seconds = 10, memory = "512M", output = "64K" }
 --- Returns { code, signal, stdout, stderr, timed_out, dropped, seconds }; or nil and a reason if it
@@ -25,5 +28,29 @@ local proc = {}
 ---@param request table
 ---@return table? result, string? why
 function proc.run(request) end
+
+--- Starts a program that stays, to be talked to line by line:
+---   local child <close> = assert(proc.open { "python3", "-u", "server.py", memory = "1G" })
+---   child:send "hello\n"
+---   local line, why, word = child:line(10)
+--- Limits: cpu, memory, and a workspace that is not over its limit. Returns nil and a reason if it
+--- could not be started. It ends with its scope, with child:close(), and at the latest with the query.
+---@param request table
+---@return ipw.Child? child, string? why
+function proc.open(request) end
+
+--- Sends bytes to its standard input. They wait until it reads them, 16 MiB at most.
+---@param text string
+---@return boolean? ok, string? why
+function Child:send(text) end
+
+--- The next line that it printed, without its end; or nil, a reason and a word: "timeout" (no line in
+--- time; it runs on), "too_long" (more than 16 MiB), "gone" (it has ended).
+---@param seconds number
+---@return string? line, string? why, string? word
+function Child:line(seconds) end
+
+--- Ends it and everything that it started.
+function Child:close() end
 
 return proc

@@ -76,7 +76,10 @@ score.rules = nil
 --- names.
 function score.named(name) end
 
---- Answers that need a judge model are not scored.
-function score.judge() end
+--- By a judge model's verdict, which the record of a saved run has; until it was asked, not scored.
+function score.judge(_, record) end
+
+--- By the tests of the answer's program, which run after the queries of a run; until then, not scored.
+function score.code(_, record) end
 
 return score

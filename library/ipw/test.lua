@@ -89,6 +89,11 @@ function test.dataset(name) end
 ---@return fun(queries: table[], settings?: table, run?: table): string
 function test.export(name) end
 
+--- An analysis as a function: from the rows of a run (each may have `joules`) to its result and its lines.
+---@param name string a name or a file
+---@return fun(rows: table[], run?: table): table, string[]
+function test.analysis(name) end
+
 --- Runs the cases. Returns how many passed and failed; `emit` gets each line of TAP.
 ---@param list table[] { name, function } pairs
 ---@param emit fun(line: string)

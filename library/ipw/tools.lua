@@ -7,17 +7,21 @@
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
---- A tool is a Lua file that returns { name, about, input, run, needs }. Its run(args, ctx) returns
---- text (or a table, sent as JSON); or nil and a reason, which the model reads. Arguments are checked
---- against `input` before the call. Every call is a span in the trace.
+--- A tool is a Lua file that returns { name, about, input, run, needs, serial, seconds, retries }. Its
+--- run(args, ctx) returns text (or a table, sent as JSON); or nil and a reason, which the model reads.
+--- Arguments are checked against `input` before the call. Every call is a span in the trace. Of a long
+--- result the model reads 64 KiB: head and tail, with the number of missing bytes between.
 ---@class ipw.tools
 local tools = {}
 
 ---@class ipw.Kit
 local Kit = {}
 
---- Opens tools by name, by path of a Lua file, or from a tool's table. Raises if a tool cannot be
---- opened. Give kit.schemas to llm.chat as `tools`; it is read-only JSON, and tostring() shows it.
+--- Opens tools by name, by path of a Lua file, or from a tool's table; "mcp:1" is all tools of the
+--- first server of --mcp. Raises if a tool cannot be opened. Where a run was given no --tools, a tool
+--- that needs what the run does not grant (a sandbox for programs, the web) is left out, and a message
+--- says so. Give kit.schemas to llm.chat as `tools`;
+--- it is read-only JSON, and tostring() shows it.
 ---@param list (string|table)[]
 ---@return ipw.Kit
 function tools.open(list) end
@@ -50,5 +54,8 @@ function Kit:call(call) end
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls) end
+
+--- Closes the tools: the servers that they run on end. `local kit <close>` does it at the scope's end.
+function Kit:close() end
 
 return tools

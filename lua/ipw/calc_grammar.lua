@@ -8,11 +8,13 @@
 
 local calc = {}
 
+local byte, find, match, sub, type_of = string.byte, string.find, string.match, string.sub, math.type
+
 local MAX_BYTES, MAX_DEPTH, MAX_ARGUMENTS, MAX_NAME = 10000, 100, 1000, 200
 
 -- ---- numbers: each operation returns a number, or nil and what is wrong ----
 
-local function are_integers(a, b) return math.type(a) == "integer" and math.type(b) == "integer" end
+local function are_integers(a, b) return type_of(a) == "integer" and type_of(b) == "integer" end
 
 -- 3.0 becomes 3.
 local function whole(x)
@@ -147,7 +149,8 @@ local operators = {
   ["^"] = { 3, power },
 }
 
--- ---- tokens: { kind, at, value }, where kind is the sign itself, "number", "name" or "end" ----
+-- ---- tokens, one at a time: r.kind is the sign itself, "number", "name" or "end"; r.at is where it
+-- begins, r.after where the next one may begin, r.value what a number or a name says ----
 
 local signs = { ["**"] = "^", ["\u{D7}"] = "*", ["\u{B7}"] = "*", ["\u{F7}"] = "/", ["\u{2212}"] = "-",
   ["\u{2013}"] = "-" }
@@ -180,50 +183,65 @@ end
 
 -- Past blanks.  Almost always there is one or none, and a pattern would cost more than the byte.
 local function skip(text, at)
-  local byte = text:byte(at)
-  while byte == 32 do
+  local char = byte(text, at)
+  while char == 32 do
     at = at + 1
-    byte = text:byte(at)
+    char = byte(text, at)
   end
-  return byte and byte < 32 and text:match("^%s*()", at) or at
+  return char and char < 32 and match(text, "^%s*()", at) or at
 end
 
--- Signs of one byte that begin no longer one.
-local plain = { ["+"] = true, ["-"] = true, ["%"] = true, ["^"] = true, ["("] = true, [")"] = true,
-  [","] = true }
-
-local function read_tokens(text)
-  local tokens, at = {}, skip(text, 1)
-  while at <= #text do
-    local token, char = { at = at }, text:sub(at, at)
-    local digits, after
-    if plain[char] then
-      token.kind, at = char, at + 1
-    else
-      digits, after = text:match("^(%d+)()%f[^%w_.]", at)
-      if digits then
-        token.kind, token.value, at = "number", tonumber(digits), after
-      elseif text:find("^%.?%d", at) then
-        token.kind = "number"
-        token.value, at = read_number(text, at)
-      elseif text:find("^[%w_]", at) then
-        token.kind = "name"
-        token.value, at = text:match("^([%w_]+)()", at)
-        token.value = token.value:sub(1, MAX_NAME):lower()
-      else
-        token.kind, at = read_sign(text, at)
-      end
-    end
-    tokens[#tokens + 1] = token
-    at = skip(text, at)
-  end
-  tokens[#tokens + 1] = { kind = "end", at = #text + 1 }
-  return tokens
+-- By byte: signs that begin no longer one, signs that may, and what a number or a name consists of.
+local plain, doubled, word = {}, { [42] = "*", [47] = "/" }, { [46] = true, [95] = true }
+for sign in ("+-%^(),"):gmatch "." do plain[byte(sign)] = sign end
+for first, last in ("09AZaz"):gmatch "(.)(.)" do
+  for char = byte(first), byte(last) do word[char] = true end
 end
 
-local function describe(token)
-  if token.kind == "end" then return "the end" end
-  return ("'%s'"):format(token.value or token.kind)
+-- Reads a number at `at`.  Almost always it is a row of digits; false: it is none at all.
+local function number_at(r, text, at, char)
+  local last = at
+  while char and char >= 48 and char <= 57 do
+    last = last + 1
+    char = byte(text, last)
+  end
+  if last > at and not word[char] then
+    r.value, r.after = tonumber(sub(text, at, last - 1)), last
+  elseif last > at or find(text, "^%.%d", at) then
+    r.value, r.after = read_number(text, at)
+  else
+    return false
+  end
+  r.kind = "number"
+  return true
+end
+
+-- Reads the next token.
+local function advance(r)
+  local text = r.text
+  local at = skip(text, r.after)
+  local char = byte(text, at)
+  r.at = at
+  if plain[char] then
+    r.kind, r.after = plain[char], at + 1
+  elseif not char then
+    r.kind = "end"
+  elseif word[char] and number_at(r, text, at, char) then
+    return
+  elseif word[char] and char ~= 46 then
+    local name
+    name, r.after = match(text, "^([%w_]+)()", at)
+    r.kind, r.value = "name", name:sub(1, MAX_NAME):lower()
+  elseif doubled[char] and not doubled[byte(text, at + 1)] then
+    r.kind, r.after = doubled[char], at + 1
+  else
+    r.kind, r.after = read_sign(text, at)
+  end
+end
+
+local function describe(r)
+  if r.kind == "end" then return "the end" end
+  return ("'%s'"):format((r.kind == "number" or r.kind == "name") and r.value or r.kind)
 end
 
 -- ---- reading, by precedence climbing ----
@@ -232,18 +250,15 @@ local COMMA = "a comma stands only between arguments; write 1000 or 1_000 for th
 
 local expression
 
-local function now(r) return r.tokens[r.at] end
-
 local function take(r, kind)
-  local token = now(r)
-  if token.kind ~= kind then return nil end
-  r.at = r.at + 1
-  return token
+  if r.kind ~= kind then return false end
+  advance(r)
+  return true
 end
 
 local function expect(r, kind, why, ...)
   if take(r, kind) then return end
-  fail(now(r).at, "expected '%s' %s, found %s", kind, why:format(...), describe(now(r)))
+  fail(r.at, "expected '%s' %s, found %s", kind, why:format(...), describe(r))
 end
 
 local function check(at, name, value, why)
@@ -251,11 +266,10 @@ local function check(at, name, value, why)
   fail(at, "%s%s", why:sub(1, 1) == "(" and name or "", why)
 end
 
-local function call(r, token)
-  local name, arguments = token.value, {}
-  local fn = functions[name]
-  if not fn then fail(token.at, "there is no function %s()", name) end
-  if now(r).kind ~= ")" then
+local function call(r, name, at)
+  local arguments, fn = {}, functions[name]
+  if not fn then fail(at, "there is no function %s()", name) end
+  if r.kind ~= ")" then
     repeat arguments[#arguments + 1] = expression(r, 1) until not take(r, ",")
   end
   expect(r, ")", "to close %s(", name)
@@ -263,28 +277,30 @@ local function call(r, token)
   if n < least or n > most then
     local range = least == most and ("%d argument"):format(least)
       or ("%d to %d arguments"):format(least, most)
-    fail(token.at, "%s() takes %s, not %d", name, range, n)
+    fail(at, "%s() takes %s, not %d", name, range, n)
   end
-  return check(token.at, name, fn[3](table.unpack(arguments)))
+  return check(at, name, fn[3](table.unpack(arguments)))
 end
 
-local function named(r, token)
-  if take(r, "(") then return call(r, token) end
-  local value = constants[token.value]
+local function named(r, name, at)
+  if take(r, "(") then return call(r, name, at) end
+  local value = constants[name]
   if value then return value end
-  if functions[token.value] then fail(token.at, "%s needs its argument in parentheses", token.value) end
-  fail(token.at, "'%s' is not known", token.value)
+  if functions[name] then fail(at, "%s needs its argument in parentheses", name) end
+  fail(at, "'%s' is not known", name)
 end
 
 local function primary(r)
-  local token = now(r)
-  if token.kind ~= "end" then r.at = r.at + 1 end
-  if token.kind == "number" then return token.value end
-  if token.kind == "name" then return named(r, token) end
-  if token.kind ~= "(" then fail(token.at, "expected a number, found %s", describe(token)) end
-  local value = expression(r, 1)
-  if now(r).kind == "," then fail(now(r).at, COMMA) end
-  expect(r, ")", "for the '(' at %d", token.at)
+  local kind, value, at = r.kind, r.value, r.at
+  if kind ~= "number" and kind ~= "name" and kind ~= "(" then
+    fail(at, "expected a number, found %s", describe(r))
+  end
+  advance(r)
+  if kind == "number" then return value end
+  if kind == "name" then return named(r, value, at) end
+  value = expression(r, 1)
+  if r.kind == "," then fail(r.at, COMMA) end
+  expect(r, ")", "for the '(' at %d", at)
   return value
 end
 
@@ -293,15 +309,15 @@ end
 local function unary(r)
   local value
   r.depth = r.depth + 1
-  if r.depth > MAX_DEPTH then fail(now(r).at, "nested too deeply") end
+  if r.depth > MAX_DEPTH then fail(r.at, "nested too deeply") end
   if take(r, "-") then
     value = negate(unary(r))
   elseif take(r, "+") then
     value = unary(r)
   else
     value = primary(r)
-    local token = take(r, "^")
-    if token then value = check(token.at, "", power(value, unary(r))) end
+    local at = r.at
+    if take(r, "^") then value = check(at, "", power(value, unary(r))) end
   end
   r.depth = r.depth - 1
   return value
@@ -313,30 +329,30 @@ local operand = { number = true, name = true, ["("] = true, ["-"] = true, ["+"] 
 function expression(r, least)
   local value = unary(r)
   while true do
-    local token = now(r)
-    local operator = operators[token.kind]
+    local sign, at = r.kind, r.at
+    local operator = operators[sign]
     if not operator or operator[1] < least then return value end
-    r.at = r.at + 1
-    if token.kind == "%" and not operand[now(r).kind] then
-      fail(token.at, "'%%' is the remainder and needs a number after it; a percentage is x/100")
+    advance(r)
+    if sign == "%" and not operand[r.kind] then
+      fail(at, "'%%' is the remainder and needs a number after it; a percentage is x/100")
     end
-    value = check(token.at, "", operator[2](value, expression(r, operator[1] + 1)))
+    value = check(at, "", operator[2](value, expression(r, operator[1] + 1)))
   end
 end
 
 local function read_all(text)
-  local r = { tokens = read_tokens(text), at = 1, depth = 0 }
+  local r = { text = text, after = 1, at = 1, kind = "end", value = false, depth = 0 }
+  advance(r)
   local value = expression(r, 1)
-  local token = now(r)
-  if token.kind == "," then fail(token.at, COMMA) end
-  if token.kind ~= "end" then fail(token.at, "expected an operator, found %s", describe(token)) end
+  if r.kind == "," then fail(r.at, COMMA) end
+  if r.kind ~= "end" then fail(r.at, "expected an operator, found %s", describe(r)) end
   return value
 end
 
 -- The value of an expression; or nil and a message with the position of the mistake.
 function calc.eval(text)
   if #text > MAX_BYTES then return nil, "the expression is longer than 10000 bytes" end
-  if not text:find "%S" then return nil, "the expression is empty" end
+  if skip(text, 1) > #text then return nil, "the expression is empty" end
   local good, value = pcall(read_all, text)
   if not good then
     if type(value) ~= "table" then error(value, 0) end

@@ -64,7 +64,9 @@ function cases.load(script, opts)
   if type(script.load) ~= "function" then
     error(opts.dataset .. ": the dataset has no function 'load'", 0)
   end
-  local records, info = script.load { data_dir = opts.data_dir, split = opts.split }
+  local records, info = script.load {
+    data_dir = opts.data_dir, split = opts.split, first = choose.first(opts), keep_rows = opts.where ~= nil,
+  }
   if records == nil and type(info) == "string" then error(info, 0) end
   if type(records) ~= "table" then error(opts.dataset .. ": load gave no list of records", 0) end
   for number, record in ipairs(records) do

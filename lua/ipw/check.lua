@@ -1,4 +1,4 @@
---- ipw.check: finds mistakes in the table of a tool, an agent, a dataset, a model or an export format.
+--- ipw.check: finds mistakes in the table of a tool, an agent, a dataset, a model, an export format or an analysis.
 --
 -- Each function returns a list of problems { field, why, near }: `field` is the place (to find its
 -- line), `near` the name that was probably meant.  ipw.declare raises a tool's first problem;
@@ -9,13 +9,15 @@ local nearest = require("ipw.core.script").nearest
 local check = {}
 
 local fields = {
-  tool    = { "name", "about", "input", "run", "needs", "serial" },
+  tool    = { "name", "about", "input", "run", "needs", "serial", "seconds", "retries" },
   agent   = { "name", "about", "defaults", "run" },
   dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "rule", "repo",
     "config", "split", "revision", "spec", "columns", "map", "rows", "gated", "judge", "files", "locate",
-    "fetch_line" },
+    "fetch_line", "program", "seconds" },
   model   = { "name", "about", "reply" },
-  export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "after", "finish", "lines_only" },
+  export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "wait", "after",
+              "finish", "lines_only" },
+  analysis = { "name", "about", "run" },
 }
 local types = { "string", "number", "integer", "boolean", "array", "object" }
 local options = { "optional", "default", "enum", "min", "max", "items" }
@@ -158,6 +160,15 @@ function check.tool(tool)
     if tool.serial ~= nil and type(tool.serial) ~= "boolean" then
       add("serial", "serial: expected true or false")
     end
+    if tool.seconds ~= nil and (type(tool.seconds) ~= "number" or tool.seconds <= 0) then
+      add("seconds", "seconds: expected a number above 0")
+    end
+    if tool.retries ~= nil and (math.type(tool.retries) ~= "integer" or tool.retries < 0
+      or tool.retries > 5) then
+      add("retries", "retries: expected a whole number from 0 to 5")
+    elseif (tool.retries or 0) > 0 and tool.serial then
+      add("retries", "retries: a call that changes something (serial) cannot be repeated")
+    end
     if tool.needs ~= nil then
       if type(tool.needs) ~= "table" then
         add("needs", "needs: expected a list (" .. names(grants) .. ")")
@@ -262,12 +273,22 @@ function check.export(format)
     if format.input ~= nil then
       for _, p in ipairs(check.input(format.input)) do add(p.field, p.why, p.near) end
     end
-    for _, field in ipairs { "begin", "run", "after", "finish" } do
+    for _, field in ipairs { "begin", "run", "wait", "after", "finish" } do
       if format[field] ~= nil then needs_function(format, field, add, "(out, ...)") end
     end
     if not (format.lines_only or format.run or format.after) or format.query ~= nil then
       needs_function(format, "query", add, "(out, query, run)")
     end
+  end)
+end
+
+--- An analysis's table.
+function check.analysis(analysis)
+  return collect(function(add)
+    unknown_fields("analysis", analysis, add)
+    check_name(analysis, add)
+    needs_text(analysis, "about", add, "what it tells, in a line")
+    needs_function(analysis, "run", add, "(run)")
   end)
 end
 

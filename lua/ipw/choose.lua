@@ -104,6 +104,12 @@ function choose.id_of(record, number)
   return ("q%04d"):format(number - 1)
 end
 
+--- How many records from the first on are enough for choose.pick() with these options; nil: all.
+function choose.first(opts)
+  if opts.where or opts.ids or (opts.sample or 0) > 0 or (opts.to or 0) == 0 then return nil end
+  return opts.to
+end
+
 --- The numbers of the chosen records, in their order; or nil and what is wrong.  opts: where (text),
 --- ids (a file's path), sample (how many), seed, from and to (numbers, `to` 0: no limit).
 ---@param records table[]

@@ -1,9 +1,11 @@
 --- ipw.dataset: turns the rows of a file into tasks; `--dataset FILE` uses it.
 --
 -- A dataset is a table { name, about, load, prompt, extract, score }:
---   load(opts)            list of tasks, info | nil, message.  info: name (if it differs from the
---                         dataset's), note (text to show, or nil), source (the file), sha256,
---                         sample (true for built-in rows), skipped (number of rows left out)
+--   load(opts)            list of tasks, info | nil, message.  opts: data_dir, split, first (so many
+--                         tasks are enough; nil: all), keep_rows (false: nothing looks at record.row).
+--                         info: name (if it differs from the dataset's), note (text to show, or nil),
+--                         source (the file), sha256, sample (true for built-in rows), skipped (number
+--                         of rows left out)
 --   prompt(task)          { system = text or nil, user = text }
 --   extract(text, task, source)
 --                         the answer in the agent's text or nil, and how it was found:
@@ -13,7 +15,8 @@
 --   score(answer, record) true, false or nil (cannot tell), and a table of details, by name (a list
 --                         is recorded under the name "list")
 -- A record is { id, question, problem (the same), answer (nil: withheld), choices, level, subject,
--- files = { { name, path | builtin } }, metadata (by name; agents see it), columns (by name; no agent
+-- files = { { name, path | builtin | data (a data URL) } }, metadata (by name; agents see it; its list
+-- `pictures` names the files that are part of the question and are sent with it), columns (by name; no agent
 -- sees them, the files of a run keep them), rule (of ipw.score), tolerance, line, row (as it was read,
 -- for --where), error }.  One with `error` counts as failed before it starts: its attachment is missing.
 
@@ -77,17 +80,46 @@ local function columns_of(row)
   return by_lower
 end
 
-local function pick(row, by_lower, names)
-  for i = 1, #names do
-    local key = by_lower[names[i]]
-    local value = key and present(row[key])
-    if value ~= nil then return value, key end
+--- Those of `names` that are columns, as they are written.
+local function written(by_lower, names)
+  local columns = {}
+  for _, name in ipairs(names) do columns[#columns + 1] = by_lower[name] end
+  return columns
+end
+
+--- For each field the columns that it can stand in.  Most rows of a file have the columns of the row
+--- before: `last` is what this function gave for that one.
+local function fields_of(row, last)
+  if last then
+    local n = 0
+    for key in next, row do
+      if not last.known[key] then
+        n = -1
+        break
+      end
+      n = n + 1
+    end
+    if n == last.n then return last end
+  end
+  local by_lower, fields = columns_of(row), { known = {}, n = 0 }
+  for key in next, row do
+    fields.known[key] = true
+    fields.n = fields.n + 1
+  end
+  for field, names in pairs(dataset.columns) do fields[field] = written(by_lower, names) end
+  return fields
+end
+
+local function first_of(row, columns)
+  for i = 1, #columns do
+    local value = present(row[columns[i]])
+    if value ~= nil then return value, columns[i] end
   end
   return nil
 end
 
 --- The value of the first of `names` that the row has, and its column.
-function dataset.pick(row, names) return pick(row, columns_of(row), names) end
+function dataset.pick(row, names) return first_of(row, written(columns_of(row), names)) end
 
 --- True for a relative path that stays below its folder: a dataset can name only its own files.
 function dataset.is_local_path(path)
@@ -131,9 +163,18 @@ local function is_file(path)
   return core.exists(path) == "file"
 end
 
-local function attach(task, row, by_lower, folder)
-  local name = score.text(pick(row, by_lower, dataset.columns.file_name)) or ""
-  local path = score.text(pick(row, by_lower, dataset.columns.file_path)) or ""
+--- A picture that a column holds as a data URL, as a file of the record that is sent with the question;
+--- nil: the value is none.
+---@param value any
+---@return table? file
+function dataset.picture(value)
+  local kind = type(value) == "string" and value:match "^data:image/(%w+)[;,]"
+  return kind and { name = "image." .. (kind:lower():gsub("jpeg", "jpg")), data = value } or nil
+end
+
+local function attach(task, row, fields, folder)
+  local name = score.text(first_of(row, fields.file_name)) or ""
+  local path = score.text(first_of(row, fields.file_path)) or ""
   if name == "" and path == "" then return end
   local candidates = {}
   for _, wanted in ipairs { path, name } do
@@ -166,8 +207,8 @@ local function choice_letter(answer, choices)
   return nil
 end
 
-local function read_choices(row, by_lower)
-  local list, column = pick(row, by_lower, dataset.columns.choices)
+local function read_choices(row, fields)
+  local list, column = first_of(row, fields.choices)
   if type(list) ~= "table" or #list < 2 or #list > 26 then return nil end
   local choices = {}
   for i, option in ipairs(list) do
@@ -198,11 +239,11 @@ end
 
 --- The task of a row, from the default columns and the fields of `given` (a mapping's result), which
 --- come first; or nil and what is wrong with the row.
-local function read_task(row, by_lower, index, given)
+local function read_task(row, fields, index, given)
   local used = {}
   local function take(field)
     if given[field] ~= nil then return given[field] end
-    local value, column = pick(row, by_lower, dataset.columns[field])
+    local value, column = first_of(row, fields[field])
     if column then used[column] = true end
     return value
   end
@@ -211,7 +252,7 @@ local function read_task(row, by_lower, index, given)
   local choices = given.choices
   if not choices then
     local column
-    choices, column = read_choices(row, by_lower)
+    choices, column = read_choices(row, fields)
     if column then used[column] = true end
   end
   local answer, why = read_answer(take "answer", choices)
@@ -242,16 +283,16 @@ end
 --- are; opts.map: a function (row, line) that returns fields of the record to use instead of what
 --- the columns' names say, or nil to leave the row out; opts.first: how many records come before.
 function dataset.tasks(rows, path, opts)
-  local tasks, skipped = {}, 0
+  local tasks, skipped, fields = {}, 0, nil
   for index, item in ipairs(rows) do
     local given = {}
     index = index + (opts.first or 0)
     if opts.map then given = opts.map(item.row, item.line) end
     if given then
-      local by_lower = columns_of(item.row)
-      local task, why = read_task(item.row, by_lower, index, given)
+      fields = fields_of(item.row, fields)
+      local task, why = read_task(item.row, fields, index, given)
       if not task then return nil, ("%s:%d: %s"):format(path, item.line, why) end
-      if not given.files then attach(task, item.row, by_lower, opts.folder) end
+      if not given.files then attach(task, item.row, fields, opts.folder) end
       task.line, task.row = item.line, item.row
       tasks[#tasks + 1] = task
     else
@@ -342,14 +383,16 @@ end
 
 --- The dataset that a file is: JSONL, JSON, CSV, TSV, Parquet or Arrow, or a folder of the last two.
 --- opts.map as in dataset.tasks; opts.columns: a list of the columns that it needs, nil for all.
+--- Without a mapping, which may leave rows out, load() reads no more rows than it has to.
 function dataset.open(path, opts)
   opts = opts or {}
   local self = {
     name = (base_name((path:gsub("/+$", ""))):gsub("%.%w+$", "")), about = "Rows of " .. path,
     prompt = dataset.prompt, extract = dataset.extract, score = dataset.score,
   }
-  function self.load()
-    local rows, sha = core.rows(path, opts.columns)
+  function self.load(wanted)
+    local most = not opts.map and wanted and wanted.first or nil
+    local rows, sha = core.rows(path, opts.columns, most)
     if not rows then return nil, sha end
     local tasks, skipped = dataset.tasks(rows, path,
       { folder = dataset.folder_of(path), map = opts.map })

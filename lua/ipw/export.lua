@@ -4,6 +4,8 @@
 --- cannot carry), writes ("file", "folder" or "database"), input (its settings, declared as a tool's
 --- arguments), and functions that are called in this order: begin(out), then for each run run(out, run),
 --- query(out, query, run) for each query, after(out, run); at the end finish(out). Only `query` is needed.
+--- wait(out, run) is called when a run that goes on has no further query yet: it sleeps and returns true to
+--- wait for the next; without it the export ends there.
 ---
 --- A query is its line of traces.jsonl as a table (docs/trace-format.md); what is not known is nil.
 --- query.line is the line's text. A run has path, name, number, manifest, summary (nil while it goes on).
@@ -233,12 +235,21 @@ end
 
 local function do_nothing() end
 
+local function next_query(format, out, run, reader)
+  while true do
+    local goes_on = format.wait and core.goes_on(reader) -- asked first: what it wrote until then is read
+    local query, line = core.query(reader, format.lines_only)
+    if query or not goes_on or not format.wait(out, run) then return query, line end
+  end
+end
+
 --- Runs a format over runs that are opened one after the other: what the `export` command does.
 ---@param format table
 ---@param out table
 ---@param warn fun(text: string)
 function export.run(format, out, warn)
   local paths, redacted = core.runs()
+  out.warn = warn
   local before, each, after = format.run or do_nothing, format.query or do_nothing, format.after or do_nothing
   if format.begin then format.begin(out) end
   for number, path in ipairs(paths) do
@@ -250,7 +261,7 @@ function export.run(format, out, warn)
     before(out, run)
     local lines_only = format.lines_only
     while true do
-      local query, line = core.query(reader, lines_only)
+      local query, line = next_query(format, out, run, reader)
       if not query then
         if line then warn(path .. ": a torn last line was left out") end
         break

@@ -12,7 +12,8 @@ local fs = {}
 ---@return string? bytes, string? why
 fs.read = core.read
 
---- Writes a file. Returns true; or nil and a reason, for example that the workspace is full.
+--- Writes a file, and makes the folders of its path. Returns true; or nil and a reason, for example
+--- that the workspace is full.
 ---@param path string
 ---@param bytes string
 ---@return boolean? ok, string? why
@@ -23,10 +24,13 @@ fs.write = core.write
 ---@return integer? bytes, string? why
 fs.size = core.size
 
---- Names of the files in the workspace, sorted.
----@return string[]
-function fs.list()
-  local names = core.list()
+--- Names of the files in the workspace, sorted. With `folder` ("." is the workspace): names of its
+--- files and folders, those of folders with '/' at the end; or nil and a reason. Links are left out.
+---@param folder? string
+---@return string[]? names, string? why
+function fs.list(folder)
+  local names, why = core.list(folder)
+  if not names then return nil, why end
   table.sort(names)
   return names
 end

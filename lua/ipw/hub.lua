@@ -5,7 +5,8 @@
 -- client keeps: datasets--OWNER--NAME/{refs,snapshots,blobs}, whose files are links.  This module
 -- reads folders and names only: no rows (ipw.named), no network (ipw.cli.fetch).
 
-local core = require "ipw.core.data"
+local configs = require "ipw.hub_configs"
+local core    = require "ipw.core.data"
 
 local hub = {}
 
@@ -141,13 +142,50 @@ local function splits_in(paths)
   end)
 end
 
+--- Those of the paths that are of one kind, the first of ENDINGS.
+local function of_one_kind(paths)
+  for _, ending in ipairs(ENDINGS) do
+    local of_ending = filter(paths, function(path) return ending_of(path) == ending end)
+    if #of_ending > 0 then return of_ending end
+  end
+end
+
+--- The split that is read: the one that is named, else the first of SPLITS, else the first.
+local function split_of(splits, wanted)
+  for _, name in ipairs(wanted and { wanted } or SPLITS) do
+    for _, one in ipairs(splits) do if one.split == name then return one end end
+  end
+  return not wanted and splits[1] or nil
+end
+
+--- The paths by a configuration that the README declares; or nil and what is there instead.
+local function declared(config, rows, split)
+  local one = split_of(config.splits, split)
+  if not one then
+    local names = {}
+    for i, other in ipairs(config.splits) do names[i] = other.split end
+    return nil, ("the configuration '%s' has no split '%s'; there are: %s"):format(config.name, split,
+      table.concat(names, ", "))
+  end
+  local fitting = filter(rows, function(path)
+    for _, pattern in ipairs(one.patterns) do if configs.fits(path, pattern) then return true end end
+    return false
+  end)
+  if #fitting == 0 then
+    return nil, ("README.md declares %s for the split '%s', and no such file is there"):format(
+      table.concat(one.patterns, ", "), one.split)
+  end
+  return of_one_kind(fitting)
+end
+
 --- The paths of one configuration and split among those of a dataset, all of one kind; or nil and what
---- is there instead.
+--- is there instead.  By what the README declares, else by the words in the paths.
 ---@param paths string[]
 ---@param config string?
 ---@param split string?
+---@param readme string?
 ---@return string[]? chosen, string? message
-function hub.choose(paths, config, split)
+function hub.choose(paths, config, split, readme)
   local rows = filter(paths, function(path)
     for _, ending in ipairs(ENDINGS) do
       if ending_of(path) == ending then return not NO_ROWS[path:match("[^/]*$")] end
@@ -155,6 +193,9 @@ function hub.choose(paths, config, split)
     return false
   end)
   if #rows == 0 then return nil, "no file with rows" end
+  local list = readme and configs.read(readme)
+  local own = list and configs.find(list, config)
+  if own and #own.splits > 0 then return declared(own, rows, split) end
   if config then
     local of_config = filter(rows, function(path) return has_word(path, config) end)
     if #of_config == 0 then return nil, ("no file of the configuration '%s'"):format(config) end
@@ -169,11 +210,11 @@ function hub.choose(paths, config, split)
     return nil, ("no file of the split '%s'%s"):format(split,
       #known > 0 and "; there are: " .. table.concat(known, ", ") or "")
   end
-  for _, ending in ipairs(ENDINGS) do
-    local of_ending = filter(rows, function(path) return ending_of(path) == ending end)
-    if #of_ending > 0 then return of_ending end
-  end
+  return of_one_kind(rows)
 end
+
+--- The README of a dataset's folder, or nil.
+function hub.readme(folder) return (core.read_text(folder .. "/README.md")) end
 
 --- The folders in which a dataset may be: { folder, what } each.  names: the folders' names that it may
 --- have below $IPW_AGENT_DATASETS.

@@ -11,7 +11,8 @@
 -- `map` makes a record of ipw.dataset from a row, or nil to leave it out.  Columns that it names neither
 -- in the record nor in `metadata` go to the files of a run (record.columns) and to no agent.  Other
 -- fields: rows (in place of files), gated (true: its terms have to be accepted), judge (what a judge model
--- would have to decide), prompt, extract, score, files(paths) (which of the dataset's files it needs, for fetch).
+-- is told: ipw.judge_forms), program(record, answer) and seconds (rule code: what is run, and how long it
+-- may take), prompt, extract, score, files(paths) (which of the dataset's files it needs, for fetch).
 
 local core    = require "ipw.core.data"
 local dataset = require "ipw.dataset"
@@ -58,20 +59,36 @@ local function joined(hashes)
   return #hashes == 1 and hashes[1] or core.sha256(table.concat(hashes, "\n"))
 end
 
---- Adds the records of rows ({ row, line } each) to `into`; or nil and which row is wrong.
-local function add_records(self, into, rows, where)
-  for _, item in ipairs(rows) do
-    into.number = into.number + 1
-    local ok, given = pcall(self.map, item.row, into.number)
-    if not ok then
-      return nil, ("%s:%d: not a row of %s: %s"):format(where, item.line, self.name, tostring(given))
-    end
-    local record, why
-    if given then record, why = complete(self, given, item.row, into.number, item.line) end
-    if why then return nil, ("%s:%d: %s"):format(where, item.line, why) end
-    into.list[#into.list + 1] = record
-  end
+--- Adds the record of a row to `into`; or nil and what is wrong with the row.
+local function add_record(self, into, row, line, where)
+  into.number = into.number + 1
+  local ok, given = pcall(self.map, row, into.number)
+  if not ok then return nil, ("%s:%d: not a row of %s: %s"):format(where, line, self.name, tostring(given)) end
+  local record, why
+  if given then record, why = complete(self, given, row, into.number, line) end
+  if why then return nil, ("%s:%d: %s"):format(where, line, why) end
+  if record and not into.keep_rows then record.row = nil end
+  into.list[#into.list + 1] = record
   return true
+end
+
+--- A row is let go when its record is made, unless --where looks at it; no more are read than --limit takes.
+local function into_of(opts)
+  return { list = {}, number = 0, keep_rows = opts.keep_rows ~= false, first = opts.first or math.huge }
+end
+
+--- Adds the records of a file, row by row; its hash, or nil and what is wrong.
+local function add_file(self, into, path)
+  local reader <close>, why = core.open_rows(path, self.columns)
+  if not reader then return nil, why end
+  while #into.list < into.first do
+    local row, line = reader:next()
+    if row == nil and line then return nil, line end
+    if row == nil then break end
+    local ok, wrong = add_record(self, into, row, line, path)
+    if not ok then return nil, wrong end
+  end
+  return reader:sha256()
 end
 
 local function result_of(self, into, where, sha256)
@@ -81,25 +98,23 @@ local function result_of(self, into, where, sha256)
     note = skipped > 0 and ("%d rows were left out"):format(skipped) or nil }
 end
 
-local function read(self, found, paths)
-  local into, hashes = { list = {}, number = 0 }, {}
+local function read(self, opts, found, paths)
+  local into, hashes = into_of(opts), {}
   for i, path in ipairs(paths) do
-    local full = found.folder .. "/" .. path
-    local rows, sha = core.rows(full, self.columns)
-    if not rows then return nil, sha end
+    local sha, why = add_file(self, into, found.folder .. "/" .. path)
+    if not sha then return nil, why end
     hashes[i] = sha
-    local ok, why = add_records(self, into, rows, full)
-    if not ok then return nil, why end
   end
   return result_of(self, into, found.folder .. "/" .. paths[1], joined(hashes))
 end
 
 --- Rows that the description itself has.
-local function read_own(self)
-  local into, rows = { list = {}, number = 0 }, {}
-  for i, row in ipairs(self.rows) do rows[i] = { row = row, line = i } end
-  local ok, why = add_records(self, into, rows, self.name)
-  if not ok then return nil, why end
+local function read_own(self, opts)
+  local into = into_of(opts)
+  for i, row in ipairs(self.rows) do
+    local ok, why = add_record(self, into, row, i, self.name)
+    if not ok then return nil, why end
+  end
   return result_of(self, into, self.name)
 end
 
@@ -129,9 +144,10 @@ local function locate(self, opts)
     return nil, ("%s is there and cannot be read: %s"):format(self.name, why), true
   end
   if found.is_file then return found, found.paths end
-  local paths, missing = hub.choose(found.paths, self.config, opts.split or self.split)
+  local readme = hub.readme(found.folder)
+  local paths, missing = hub.choose(found.paths, self.config, opts.split or self.split, readme)
   if not paths and self.config then -- a folder of the user's own need not name the configuration
-    paths = found.where ~= "hub cache" and hub.choose(found.paths, nil, opts.split or self.split) or nil
+    paths = found.where ~= "hub cache" and hub.choose(found.paths, nil, opts.split or self.split, readme) or nil
   end
   if not paths then
     return nil, ("%s: %s: %s"):format(self.name, found.folder, missing), true
@@ -143,7 +159,7 @@ end
 ---@param self table
 ---@return table dataset
 local function named(self)
-  if self.rule == "judge" then -- a judge reads the reply as it is
+  if self.rule == "judge" or self.rule == "code" then -- neither needs a line with the answer
     self.prompt = self.prompt or function(record) return { user = dataset.user_text(record) } end
     self.extract = self.extract or function(text) return text, "response" end
   end
@@ -151,14 +167,14 @@ local function named(self)
   self.score = self.score or dataset.score
   self.fetch_line = fetch_line(self)
   if self.rows then
-    function self.load() return read_own(self) end
+    function self.load(opts) return read_own(self, opts or {}) end
     return self
   end
   function self.locate(opts) return locate(self, opts or {}) end
   function self.load(opts)
     local found, paths, unreadable = locate(self, opts or {})
     if not found then return nil, paths, unreadable end
-    return read(self, found, paths)
+    return read(self, opts or {}, found, paths)
   end
   return self
 end

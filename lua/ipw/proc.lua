@@ -24,4 +24,41 @@ local proc = {}
 ---@return table? result, string? why
 proc.run = core.run
 
+local Child = {}
+Child.__index = Child
+
+--- Starts a program that stays, to be talked to line by line:
+---   local child <close> = assert(proc.open { "python3", "-u", "server.py", memory = "1G" })
+---   child:send "hello\n"
+---   local line, why, word = child:line(10)
+--- Limits: cpu, memory, and a workspace that is not over its limit. Returns nil and a reason if it
+--- could not be started. It ends with its scope, with child:close(), and at the latest with the query.
+---@param request table
+---@return ipw.Child? child, string? why
+function proc.open(request)
+  local core_child = require "ipw.core.child"
+  local number, why = core_child.open(request)
+  if not number then return nil, why end
+  return setmetatable({ number = number, core = core_child }, Child)
+end
+
+--- Sends bytes to its standard input. They wait until it reads them, 16 MiB at most.
+---@param text string
+---@return boolean? ok, string? why
+function Child:send(text) return self.core.send(self.number, text) end
+
+--- The next line that it printed, without its end; or nil, a reason and a word: "timeout" (no line in
+--- time; it runs on), "too_long" (more than 16 MiB), "gone" (it has ended).
+---@param seconds number
+---@return string? line, string? why, string? word
+function Child:line(seconds) return self.core.receive(self.number, seconds) end
+
+--- Ends it and everything that it started.
+function Child:close()
+  self.core.close(self.number)
+  self.number = 0 -- no child has it
+end
+
+Child.__close = Child.close
+
 return proc

@@ -225,9 +225,17 @@ function score.named(name)
   return nil, ("unknown scorer '%s': use %s, or a Lua file"):format(name, core.scorers)
 end
 
---- Answers that need a judge model are not scored.
-function score.judge()
-  return unscorable("judge", "needs_a_judge_model")
+--- By a judge model's verdict, which the record of a saved run has; until it was asked, not scored.
+function score.judge(_, record)
+  if not record.judge_verdict then return unscorable("judge", "needs_a_judge_model") end
+  return record.judge_verdict == "correct", { rule = "judge", verdict = record.judge_verdict }
+end
+
+--- By the tests of the answer's program, which run after the queries of a run; until then, not scored.
+function score.code(_, record)
+  local graded = record.graded
+  if graded and graded.rule == "code" and graded.result then return graded.result == "passed", graded end
+  return unscorable("code", "needs_its_tests_run")
 end
 
 return score

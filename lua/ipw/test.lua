@@ -197,6 +197,25 @@ function test.export(name)
   end
 end
 
+--- An analysis as a function: from the rows of a run (each may have `joules`) to its result and its lines.
+---@param name string a name or a file
+---@return fun(rows: table[], run?: table): table, string[]
+function test.analysis(name)
+  local script = require "ipw.core.script"
+  local analysis = script.load(assert(script.find("analyses", name)))
+  return function(rows, run)
+    run = run or { name = "run", path = "run", number = 1, basis = { "cpu" }, not_lm = {} }
+    run.rows = {}
+    for i, row in ipairs(rows) do
+      local full = { id = "q" .. i, epoch = 0, index = i - 1, turns = {}, parts = {}, energy = {} }
+      if row.joules then full.energy.cpu = { j = row.joules } end
+      for key, value in pairs(row) do full[key] = value end
+      run.rows[i] = full
+    end
+    return analysis.run(run)
+  end
+end
+
 --- Runs the cases. Returns how many passed and failed; `emit` gets each line of TAP.
 ---@param list table[] { name, function } pairs
 ---@param emit fun(line: string)

@@ -4,9 +4,10 @@
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
---- A tool is a Lua file that returns { name, about, input, run, needs }. Its run(args, ctx) returns
---- text (or a table, sent as JSON); or nil and a reason, which the model reads. Arguments are checked
---- against `input` before the call. Every call is a span in the trace.
+--- A tool is a Lua file that returns { name, about, input, run, needs, serial, seconds, retries }. Its
+--- run(args, ctx) returns text (or a table, sent as JSON); or nil and a reason, which the model reads.
+--- Arguments are checked against `input` before the call. Every call is a span in the trace. Of a long
+--- result the model reads 64 KiB: head and tail, with the number of missing bytes between.
 local core = require "ipw.core.tool"
 local json = require "ipw.core.json"
 
@@ -19,12 +20,8 @@ Kit.__index = Kit
 --- remark.
 local MAX_RESULT_BYTES <const> = 64 * 1024
 
-local function check_grants(tool)
-  for _, need in ipairs(tool.needs or {}) do
-    local ok, how = core.granted(need)
-    if not ok then error(("tool '%s' needs '%s': %s"):format(tool.name, need, how), 0) end
-  end
-end
+-- What few queries need is in a module of its own, so that every query loads less.
+local function rest() return require "ipw.tool_rest" end
 
 --- A tool whose file is loaded when one of its fields is first read, mostly when the tool is called.
 --- Its name, schema and description are kept from the first query of the process, which checked the
@@ -34,43 +31,53 @@ local function lazy(path, name)
     setmetatable(self, nil)
     for k, v in pairs(core.load(path)) do self[k] = v end
     self.input = self.input or {}
-    check_grants(self)
+    if self.needs then rest().check_grants(self) end
     return self[key]
   end })
 end
 
---- The tool, its schema as JSON text, its description.
+--- The tool, its schema as JSON text, its description; nothing if the run goes without it.
 local function load_tool(entry)
-  if type(entry) == "table" then
-    local tool, text, about = require "ipw.declare"(entry, "tools.open")
-    check_grants(tool)
-    return tool, text, about
-  end
+  if type(entry) == "table" then return rest().declared(entry) end
   local path, why = core.find(entry)
   if not path then error(why, 0) end
   local name, text, about = core.card(path)
   if name then return lazy(path, name), text, about end
-  local tool
-  tool, text, about = require "ipw.declare"(core.load(path), path)
-  check_grants(tool)
-  core.keep(path, tool.name, text, about)
-  return tool, text, about
+  return rest().first(path)
 end
 
---- Opens tools by name, by path of a Lua file, or from a tool's table. Raises if a tool cannot be
---- opened. Give kit.schemas to llm.chat as `tools`; it is read-only JSON, and tostring() shows it.
+local function add(kit, schemas, tool, text, about, whole)
+  if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
+  local i = #kit.list + 1
+  kit.by_name[tool.name], kit.whole[tool.name] = tool, whole
+  kit.list[i], schemas[i], kit.about[i] = tool, text, about
+end
+
+--- All tools of an MCP server.
+local function add_server(kit, schemas, entry)
+  local list, server = require("ipw.mcp").open(entry, function(name) return kit.by_name[name] end)
+  kit.servers[#kit.servers + 1] = server
+  for _, one in ipairs(list) do add(kit, schemas, one.tool, one.schema, one.about, true) end
+end
+
+--- Opens tools by name, by path of a Lua file, or from a tool's table; "mcp:1" is all tools of the
+--- first server of --mcp. Raises if a tool cannot be opened. Where a run was given no --tools, a tool
+--- that needs what the run does not grant (a sandbox for programs, the web) is left out, and a message
+--- says so. Give kit.schemas to llm.chat as `tools`;
+--- it is read-only JSON, and tostring() shows it.
 ---@param list (string|table)[]
 ---@return ipw.Kit
 function tools.open(list)
-  local kit = setmetatable({ list = {}, by_name = {}, about = {}, whole = {} }, Kit)
+  local kit = setmetatable({ list = {}, by_name = {}, about = {}, whole = {}, servers = {} }, Kit)
   local schemas = {}
-  for i, entry in ipairs(list or {}) do
-    local tool, text, about = load_tool(entry)
-    if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
-    kit.by_name[tool.name] = tool
-    -- A tool that is a table is part of the agent, so it runs again in a replay.
-    kit.whole[tool.name] = type(entry) == "string"
-    kit.list[i], schemas[i], kit.about[i] = tool, text, about
+  for _, entry in ipairs(list or {}) do
+    if type(entry) == "string" and entry:find("^mcp:") then
+      add_server(kit, schemas, entry)
+    else
+      local tool, text, about = load_tool(entry)
+      -- A tool that is a table is part of the agent, so it runs again in a replay.
+      if tool then add(kit, schemas, tool, text, about, type(entry) == "string") end
+    end
   end
   kit.schemas = json.raw("[" .. table.concat(schemas, ",") .. "]")
   return kit
@@ -82,28 +89,12 @@ function Kit:describe() return table.concat(self.about, "\n") end
 
 --- The tools' names, for messages.
 ---@return string
-function Kit:names()
-  local names = {}
-  for i, tool in ipairs(self.list) do names[i] = tool.name end
-  return table.concat(names, ", ")
-end
-
-local function bounded(text)
-  if #text <= MAX_RESULT_BYTES then return text end
-  local head, tail = MAX_RESULT_BYTES * 3 // 4, MAX_RESULT_BYTES // 4
-  return ("%s\n[... %d bytes left out ...]\n%s"):format(text:sub(1, head),
-    #text - head - tail, text:sub(-tail))
-end
+function Kit:names() return rest().names(self) end
 
 local function as_text(value)
   if type(value) == "string" then return value end
   if type(value) == "table" then return json.encode(value) end
   return tostring(value)
-end
-
-local function reason(err)
-  if type(err) == "table" and err.message then return tostring(err.message) end
-  return tostring(err)
 end
 
 --- The context of a tool call. The workspace is created when a tool first reads ctx.workdir.
@@ -112,35 +103,34 @@ local context = { __index = function(_, key)
 end }
 
 --- Runs the tool. Returns the outcome's word, the text, and the final answer or nil.
-local function execute(kit, tool, name, args)
-  if not tool then
-    return "unknown_tool",
-      ("error: there is no tool '%s'; the tools are: %s"):format(name, kit:names())
-  end
+local function execute(kit, tool, name, args, timed)
+  if not tool then return rest().unknown(kit, name) end
   if type(args) == "string" then
     local decoded, why = json.decode(args ~= "" and args or "{}")
-    if decoded == nil then
-      return "bad_arguments",
-        ("error: the arguments are not valid JSON (%s); send one JSON object"):format(why)
-    end
+    if decoded == nil then return rest().not_json(why) end
     args = decoded
   end
-  local checked, why = core.validate(tool.input, args)
-  if not checked then return "bad_arguments", ("error: %s"):format(why) end
-  local ok, result, second = pcall(tool.run, checked, setmetatable({ tool = name }, context))
-  if not ok then
-    if type(result) == "table" and result.code == "cancelled" then error(result, 0) end
-    require("ipw.core.run").log(("tool '%s' raised: %s"):format(name, reason(result)))
-    return "raised", ("error: the tool failed: %s"):format(reason(result))
+  local checked, why
+  if tool.free then -- the server checks them
+    checked, why = type(args) == "table" and args or nil, "expected a JSON object"
+  else
+    checked, why = core.validate(tool.input, args)
   end
-  if result == nil then
-    return second == "timeout" and "timeout" or "error",
-      ("error: %s"):format(second and reason(second) or "the tool gave no result")
+  if not checked then return "bad_arguments", "error: " .. why end
+  local ctx = setmetatable({ tool = name }, context)
+  local ok, result, second, word
+  if tool.retries or (timed and tool.seconds) then
+    ok, result, second, word = rest().attempt(tool, checked, ctx, timed)
+  else
+    ok, result, second = pcall(tool.run, checked, ctx)
   end
+  if not ok or result == nil then return rest().failed(name, ok, result, second, word) end
   if type(result) == "table" and result.final ~= nil then
     return "ok", as_text(result.final), as_text(result.final)
   end
-  return "ok", bounded(as_text(result))
+  result = as_text(result)
+  if #result > MAX_RESULT_BYTES then result = require "ipw.clip"(result, MAX_RESULT_BYTES) end
+  return "ok", result
 end
 
 --- Calls one tool with arguments (a table, or a model's JSON text). Returns the text, whether the call
@@ -160,7 +150,7 @@ function Kit:invoke(name, args, call_id)
   local outcome, text, final
   if whole then outcome, text, final = core.answer(span) end
   if not outcome then
-    outcome, text, final = execute(self, self.by_name[name], name, args)
+    outcome, text, final = execute(self, self.by_name[name], name, args, whole)
     text, final = core.clean(text), final and core.clean(final)
   end
   core.finish(span, name, call_id, outcome == "ok", outcome, text, final ~= nil, whole)
@@ -183,29 +173,19 @@ end
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls)
-  local out, from = {}, 1
-  while from <= #calls do
-    -- The next calls that can run in parallel, or one call that cannot.
-    local last = from
-    local function serial(i)
-      local tool = self.by_name[calls[i].name]
-      return tool ~= nil and tool.serial or false
-    end
-    if not serial(from) then
-      while last < #calls and not serial(last + 1) do last = last + 1 end
-    end
-    if last == from then
-      out[from] = self:call(calls[from])
-    else
-      local group = table.move(calls, from, last, 1, {})
-      local results = require("ipw.core.run").map(group, function(call) return self:call(call) end)
-      table.move(results, 1, #results, from, out)
-    end
-    from = last + 1
-  end
-  return out
+  if #calls ~= 1 then return rest().call_all(self, calls) end
+  local tool = self.by_name[calls[1].name]
+  local _ = tool and tool.serial -- its file is loaded before the call begins
+  return { self:call(calls[1]) }
 end
 
-function Kit:__close() self.by_name = {} end
+--- Closes the tools: the servers that they run on end. `local kit <close>` does it at the scope's end.
+function Kit:close()
+  self.by_name = {}
+  for _, server in ipairs(self.servers) do server:close() end
+  self.servers = {}
+end
+
+Kit.__close = Kit.close
 
 return tools

@@ -41,10 +41,10 @@ static const struct ipw_opt options[] = {
 static const struct ipw_command command = {
     .name = "calibrate",
     .usage = "calibrate --telemetry METER [options]",
-    .about = "Fit this machine's power to its load, against a real meter. Loads no, a\n"
-             "quarter, half and all of the processors and reads the meter. Later runs on this\n"
-             "machine use the fit for their estimates and label them \"calibrated\". Close\n"
-             "other programs first, and unplug the charger if the meter is the battery.",
+    .about = "Measure with a meter how this machine's power depends on its load: with none,\n"
+             "a quarter, half and all of its processors busy. Later runs on this machine use\n"
+             "the result for their estimates and label them \"calibrated\". Close other\n"
+             "programs first. If the meter is the battery, unplug the charger.",
     .options = options,
     .max_args = 0,
 };

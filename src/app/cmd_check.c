@@ -13,14 +13,15 @@ struct check_options {
 
 static int check_kind(const char *kind, struct ipw_err *err)
 {
-    static const char *const kinds[] = {"tool", "agent", "dataset", "model", "export", NULL};
+    static const char *const kinds[] = {"tool",   "agent",    "dataset", "model",
+                                        "export", "analysis", NULL};
     const char *near;
 
     for (size_t i = 0; kinds[i]; i++)
         if (!kind || strcmp(kind, kinds[i]) == 0) return 0;
     near = ipw_nearest(kind, kinds);
     return ipw_fail(err, IPW_EINVAL,
-                    "--kind: tool, agent, dataset, model or export, not '%s'%s%s%s", kind,
+                    "--kind: tool, agent, dataset, model, export or analysis, not '%s'%s%s%s", kind,
                     near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 

@@ -1,5 +1,4 @@
-/* compare RUN_A RUN_B: the differences of two runs, and which are significant. */
-#include <errno.h>
+/* compare RUN_A RUN_B...: the differences of runs, and which are significant. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,127 +6,94 @@
 #include <unistd.h>
 
 #include "app/commands.h"
-#include "app/doubts.h"
-#include "app/options.h"
-#include "base/log.h"
+#include "app/runs_command.h"
 #include "base/mem.h"
-#include "base/secret.h"
 #include "base/terminal.h"
-#include "json/jsonl.h"
-#include "report/compare.h"
-#include "report/table.h"
-#include "trace/rundir.h"
-
-enum { MAX_OUTPUT_BYTES = 1024 * 1024 * 1024, MAX_MANIFEST_BYTES = 64 * 1024 * 1024 };
 
 struct compare_options {
-    bool json, turns;
+    struct ipw_workbench_options bench;
+    struct ipw_opt_list gates;
+    const char *junit;
+    bool json, markdown, turns;
 };
 
-struct taking {
-    struct ipw_compare_run *run;
-    struct ipw_doubts doubts;
+/* clang-format off */
+#define AT(field) offsetof(struct compare_options, field)
+static const struct ipw_opt options[] = {
+    {"gate", 0, IPW_OPT_LIST, AT(gates), "EXPR", "fail unless 'accuracy>=-1pt' holds; may be repeated"},
+    {"junit", 0, IPW_OPT_STR, AT(junit), "FILE", "write the gates as JUnit XML"},
+    {"markdown", 0, IPW_OPT_FLAG, AT(markdown), NULL, "print tables for a pull request"},
+    {"turns", 0, IPW_OPT_FLAG, AT(turns), NULL, "also print every pair of turns"},
+    {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print one JSON object with every pair"},
+    IPW_OPT_END,
+};
+/* clang-format on */
+
+static const struct ipw_command command = {
+    .name = "compare",
+    .usage = "compare RUN_A RUN_B... [--gate EXPR] [--markdown | --json]",
+    .about = "Compare runs with the first one by query and turn: accuracy, energy, joules per\n"
+             "token, time, tokens. Show which differences are significant (95 % interval),\n"
+             "what the runs were made with, and warn where that differs.",
+    .options = options,
+    .more = "Queries are paired by their id, turns by their place. Repeats of a query, and\n"
+            "the turns of one, are averaged first: each task counts once. A difference is\n"
+            "significant if its 95 % interval over tasks does not contain 0 (Student's t\n"
+            "below 20 tasks, bootstrap from 20 on; of accuracies Newcombe's interval from\n"
+            "Wilson's); with fewer than 3 tasks no significance is reported. Sensor bounds\n"
+            "are the lowest and highest energy that the readings allow.\n\n"
+            "A gate is METRIC>=BOUND or METRIC<=BOUND on the change from RUN_A: accuracy (in\n"
+            "pt), j_query, j_solved, j_output_token, j_token, seconds, input_tokens,\n"
+            "output_tokens, turns. BOUND has the metric's unit, or % of RUN_A's value:\n"
+            "  --gate 'accuracy>=-1pt' --gate 'j_solved<=+3%'\n"
+            "Exit status: 0 all held, 5 one is broken, 6 the interval does not tell.",
+    .min_args = 2,
+    .max_args = -1,
 };
 
-static int take(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
+/* The script's arguments, NULL-terminated; the texts of the gates are in `texts`. */
+static const char **arguments(const struct compare_options *o, char **texts)
 {
-    struct taking *t = ud;
+    const char **args = ipw_calloc(o->gates.n + 6, sizeof *args);
+    size_t n = 0;
 
-    (void)err;
-    ipw_doubts_apply(&t->doubts, &query->trace);
-    ipw_compare_add(t->run, query);
-    return 0;
-}
-
-/* A file of traces has no manifest, so its settings are unknown. */
-static int read_manifest(struct ipw_buf *bytes, const char *path, struct ipw_err *err)
-{
-    char *manifest = ipw_asprintf("%s/manifest.json", path);
-    struct ipw_err why = {0};
-    int rc = ipw_file_read(bytes, manifest, &why);
-
-    free(manifest);
-    if (!rc || why.detail == ENOENT || why.detail == ENOTDIR) return 0;
-    *err = why;
-    return rc;
-}
-
-static int read_run(struct ipw_compare_run *run, const char *path, struct ipw_err *err)
-{
-    struct ipw_buf manifest = IPW_BUF(MAX_MANIFEST_BYTES);
-    struct taking taking = {.run = run};
-    int torn = 0, rc = read_manifest(&manifest, path, err);
-
-    if (!rc) {
-        ipw_doubts_load(&taking.doubts, ipw_buf_str(&manifest), manifest.len);
-        rc = ipw_rundir_each_query(path, take, &taking, &torn, err);
-    }
-    if (!rc) ipw_compare_manifest(run, ipw_buf_str(&manifest), manifest.len);
-    if (torn) ipw_say("%s: a torn last line was left out", path);
-    ipw_buf_release(&manifest);
-    return rc;
-}
-
-static int print(const struct ipw_buf *out, struct ipw_err *err)
-{
-    if (fwrite(ipw_buf_str(out), 1, out->len, stdout) != out->len || fflush(stdout))
-        return ipw_fail(err, IPW_EIO, "standard output: the result could not be written");
-    return 0;
+    for (size_t i = 0; i < o->gates.n; i++)
+        args[n++] = texts[i] = ipw_asprintf("gate=%s", o->gates.items[i]);
+    if (o->junit) args[n++] = "junit";
+    if (o->markdown) args[n++] = "markdown";
+    if (o->turns) args[n++] = "turns";
+    if (o->json) args[n++] = "json";
+    if (ipw_use_colour(STDOUT_FILENO)) args[n] = "colour";
+    return args;
 }
 
 int ipw_cmd_compare(int argc, char **argv)
 {
-    /* clang-format off */
-    static const struct ipw_opt options[] = {
-        {"turns", 0, IPW_OPT_FLAG, offsetof(struct compare_options, turns), NULL, "also print every pair of turns"},
-        {"json", 0, IPW_OPT_FLAG, offsetof(struct compare_options, json), NULL, "print one JSON object with every pair"},
-        IPW_OPT_END,
-    };
-    /* clang-format on */
-    static const struct ipw_command command = {
-        .name = "compare",
-        .usage = "compare RUN_A RUN_B [--turns] [--json]",
-        .about = "Compare two runs by query and turn: accuracy, energy, joules per token, time,\n"
-                 "tokens. Show which differences are significant (95 % interval), what the two\n"
-                 "were made with, and warn where that differs.",
-        .options = options,
-        .more = "Queries are paired by their id, turns by their place. Repeats of a query, and\n"
-                "the turns of one, are averaged first: each task counts once. A difference is\n"
-                "significant if its 95 % interval over tasks does not contain 0 (Student's t\n"
-                "below 20 tasks, bootstrap from 20 on); with fewer than 3 tasks no significance\n"
-                "is reported. Sensor bounds are the lowest and highest energy that the readings\n"
-                "allow.",
-        .min_args = 2,
-        .max_args = 2,
-    };
-    struct compare_options o = {0};
-    struct ipw_compare_run runs[2] = {{0}};
-    struct ipw_compare compare = {0};
-    struct ipw_buf out = IPW_BUF(MAX_OUTPUT_BYTES);
+    struct compare_options o = {.junit = NULL};
     struct ipw_err err = {0};
-    char **args;
-    int n, code = IPW_EXIT_INPUT;
-    int rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    int64_t status = 0;
+    const char **args;
+    char **runs, **texts;
+    int n, rc;
 
-    if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
-    for (int i = 0; i < 2 && !rc; i++) rc = read_run(&runs[i], args[i], &err);
-    if (!rc) {
-        ipw_compare_make(&compare, &runs[0], &runs[1]);
-        if (!compare.n)
-            rc = ipw_fail(&err, IPW_EINVAL, "%s and %s have no query in common", args[0], args[1]);
+    ipw_workbench_defaults(&o.bench);
+    o.bench.lua_cpu_ns = INT64_C(60) * 1000000000; /* many pairs are no endless loop */
+    rc = ipw_options_parse(&command, argc, argv, &o, &runs, &n, &err);
+    if (!rc && o.junit && !o.gates.n)
+        rc = ipw_fail(&err, IPW_EINVAL, "compare: --junit goes with --gate");
+    if (rc) {
+        free(o.gates.items);
+        return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
-    if (!rc) {
-        if (o.json)
-            ipw_compare_write(&out, &compare, args[0], args[1]);
-        else
-            ipw_compare_print(&out, &compare, args[0], args[1], o.turns,
-                              ipw_use_colour(STDOUT_FILENO));
-        code = IPW_EXIT_FAILED;
-        rc = print(&out, &err);
-    }
-    ipw_compare_free(&compare);
-    ipw_compare_release(&runs[0]);
-    ipw_compare_release(&runs[1]);
-    ipw_buf_release(&out);
-    return rc ? ipw_exit_with(&err, code) : IPW_EXIT_OK;
+    texts = ipw_calloc(o.gates.n + 1, sizeof *texts);
+    args = arguments(&o, texts);
+    rc = ipw_runs_command(
+        &status, &o.bench,
+        &(struct ipw_export_job){.runs = runs, .n_runs = n, .output = o.junit, .stream = stdout},
+        "ipw.cli.compare", args, &err);
+    for (size_t i = 0; i < o.gates.n; i++) free(texts[i]);
+    free(texts);
+    free(args);
+    free(o.gates.items);
+    return rc ? ipw_exit_with(&err, IPW_EXIT_INPUT) : (int)status;
 }

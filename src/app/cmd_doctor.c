@@ -378,7 +378,7 @@ int ipw_cmd_doctor(int argc, char **argv)
         .about = "Check the server and the features it supports (a dozen short requests), the\n"
                  "sensors, tools and permissions; suggest what to do.",
         .options = options,
-        .more = "Exit status: 0 all that is needed works, 1 something does not.",
+        .more = "Exit status: 0 everything that a run needs works, 1 something does not.",
         .min_args = 0,
         .max_args = 0,
     };

@@ -5,14 +5,11 @@
 #include <string.h>
 
 #include "app/commands.h"
-#include "app/workbench.h"
+#include "app/runs_command.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "export/mooncake.h"
 #include "export/redacted.h"
-#include "script/export_job.h"
-
-#define LUA_BYTES ((size_t)4096 * IPW_MIB) /* a query's line may have 512 MiB */
 
 struct export_options {
     struct ipw_workbench_options bench;
@@ -40,10 +37,10 @@ static const struct ipw_command command = {
     .about = "Export saved runs: for other programs, or for sharing without their texts.",
     .options = options,
     .more = "A format is a Lua file: ipw-agent new export NAME writes one to start from.\n"
-            "docs/export.md says who reads each built-in format and what it loses.\n\n"
+            "docs/export.md says which programs read a built-in format, and what it omits.\n\n"
             "--redact replaces texts by common words of the same length. The result can\n"
             "still be printed, compared and replayed as a workload. Names of tools and\n"
-            "models and ids of queries stay: look at the result before you share it.",
+            "models and ids of queries stay, so check the result before you share it.",
     .min_args = 0,
     .max_args = -1,
 };
@@ -114,19 +111,13 @@ static int run_format(int64_t *status, struct export_options *o, char **runs, in
     struct ipw_export_job job = {
         .runs = runs, .n_runs = n, .output = o->output, .stream = stdout, .redactor = redactor};
     const char **args = ipw_calloc(o->settings.n + 2, sizeof *args);
-    struct ipw_workbench bench = {.workspace = NULL};
     char collectors[3][300];
-    int rc = ipw_workbench_open(&bench, &o->bench, IPW_BENCH_NO_MODEL, err);
+    int rc;
 
     if (strcmp(o->format, "otlp") == 0) allow_collector(&o->bench.script.web_allow, collectors);
     args[0] = o->list ? "" : o->format;
     for (size_t i = 0; i < o->settings.n; i++) args[i + 1] = o->settings.items[i];
-    if (!rc) {
-        bench.host.export_job = &job;
-        bench.memory_bytes = LUA_BYTES;
-        rc = ipw_workbench_run(&bench, status, "ipw.cli.export", n ? runs[0] : NULL, args, err);
-    }
-    ipw_workbench_close(&bench, &o->bench);
+    rc = ipw_runs_command(status, &o->bench, &job, "ipw.cli.export", args, err);
     free(args);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* fetch: a dataset of the hub into the hub's own cache; the work is lua/ipw/cli/fetch.lua's. */
+/* fetch: downloads a dataset into the Hugging Face cache, by lua/ipw/cli/fetch.lua. */
 #include <signal.h>
 
 #include "app/commands.h"
@@ -16,12 +16,12 @@ int ipw_cmd_fetch(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "fetch",
         .usage = "fetch NAME|hf:OWNER/NAME[:CONFIG][@REVISION][/SPLIT]",
-        .about = "Download a dataset into the Hugging Face hub's own cache.\n"
-                 "Its other clients find it there too; run the same line again after a cut.",
+        .about = "Download a dataset into the Hugging Face cache, where other programs find it\n"
+                 "too. If the download breaks off, run the same command again.",
         .options = options,
         .more = "  ipw-agent fetch gsm8k\n\n"
                 "Variables: HF_ENDPOINT, HF_TOKEN, HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE.\n"
-                "The token goes to the endpoint only, to no host that it redirects to.\n"
+                "The token is sent to the endpoint only, never to a host that it redirects to.\n"
                 "Exit status: 0 done, 1 failed, 2 wrong usage.",
         .min_args = 1,
         .max_args = 1,

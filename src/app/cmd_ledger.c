@@ -29,18 +29,18 @@ struct job {
 };
 
 static void ask_methods(void *ud, const struct ipw_ledger *ledger, int64_t ordinal,
-                        const struct ipw_query_trace *trace)
+                        const struct ipw_recompute_query *query)
 {
     struct job *j = ud;
 
-    ipw_ledger_report_by(&j->report, ledger, ordinal, trace);
+    ipw_ledger_report_by(&j->report, ledger, ordinal, query->trace);
 }
 
 static int take_query(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
 {
     struct job *j = ud;
     const struct ipw_recompute_segment *segment = j->redone.segments[j->redone.n_segments - 1];
-    struct ipw_query_record unknown = {.is_resolved = -1, .cost_usd = NAN};
+    struct ipw_query_details unknown = {.is_resolved = -1, .cost_usd = NAN};
     struct ipw_query_loaded was = {0};
     struct ipw_buf what = IPW_BUF(4096);
     enum ipw_check_verdict verdict = IPW_CHECK_SAME;
@@ -55,7 +55,7 @@ static int take_query(void *ud, const struct ipw_recompute_query *query, struct 
 
         q.cut |= verdict == IPW_CHECK_UNWRITTEN; /* an earlier attempt, which will run again */
         if (j->share) verdict = IPW_CHECK_SAME;  /* other values were requested */
-        ipw_ledger_report_add(&j->report, &q, known ? &was.record : &unknown, known ? &was : NULL,
+        ipw_ledger_report_add(&j->report, &q, known ? &was.details : &unknown, known ? &was : NULL,
                               verdict == IPW_CHECK_DIFFERS || verdict == IPW_CHECK_MISSING);
         j->report.n_near += verdict == IPW_CHECK_NEAR;
         j->report.n_differs += verdict == IPW_CHECK_DIFFERS;

@@ -19,6 +19,7 @@
 
 struct list_options {
     struct ipw_opt_list paths;
+    struct ipw_mcp_options mcp;       /* of tools */
     struct ipw_server_options server; /* of models */
 };
 
@@ -86,6 +87,29 @@ static int list_sensors(void)
     return IPW_EXIT_OK;
 }
 
+/* The tools of the MCP servers; takes over the options' lists. */
+static int list_servers(struct list_options *lists)
+{
+    struct ipw_workbench_options o;
+    struct ipw_workbench bench;
+    struct ipw_err err = {0};
+    int64_t status = 0;
+    char count[24];
+    int rc;
+
+    ipw_workbench_defaults(&o);
+    o.script.paths = lists->paths;
+    o.script.mcp = lists->mcp;
+    rc = ipw_workbench_open(&bench, &o, IPW_BENCH_NO_MODEL, &err);
+    if (!rc) {
+        snprintf(count, sizeof count, "%zu", bench.host.grants.n_servers);
+        rc = ipw_workbench_run(&bench, &status, "ipw.cli.mcp", NULL,
+                               (const char *const[]){count, NULL}, &err);
+    }
+    ipw_workbench_close(&bench, &o);
+    return rc ? ipw_exit_with(&err, ipw_workbench_exit(&err)) : (int)status;
+}
+
 /* Their state on this machine is lua/ipw/cli/datasets.lua's; takes over the list of paths. */
 static int list_datasets(struct ipw_opt_list *paths)
 {
@@ -125,6 +149,7 @@ int ipw_cmd_list(int argc, char **argv)
     /* clang-format off */
     static const struct ipw_opt options[] = {
         {"path", 'p', IPW_OPT_LIST, offsetof(struct list_options, paths), "DIR", "search here first"},
+        {"", 0, IPW_OPT_BLOCK, offsetof(struct list_options, mcp), NULL, NULL, .rows = ipw_mcp_option_rows},
         {"", 0, IPW_OPT_BLOCK, offsetof(struct list_options, server), NULL, NULL, .rows = ipw_server_option_rows},
         IPW_OPT_END,
     };
@@ -133,7 +158,7 @@ int ipw_cmd_list(int argc, char **argv)
         .name = "list",
         .usage = "list agents|tools|datasets|models|sensors",
         .about = "List agents, tools, datasets, models or sensors, and where each comes from.\n"
-                 "Of datasets also: whether it is here, rows, scorer, the line that fetches it.",
+                 "For a dataset also: whether it is here, its rows, its scorer, how to fetch it.",
         .options = options,
         .min_args = 1,
         .max_args = 1,
@@ -166,6 +191,9 @@ int ipw_cmd_list(int argc, char **argv)
         return ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
     if (strcmp(args[0], "datasets") == 0) return list_datasets(&o.paths);
+    if (strcmp(args[0], "tools") == 0 && (o.mcp.said.n || o.mcp.files.n)) return list_servers(&o);
+    free(o.mcp.said.items);
+    free(o.mcp.files.items);
     ipw_search_each(strcmp(args[0], "tools") ? args[0] : "agents/tools",
                     (const char *const *)o.paths.items, gather, &rows);
     if (rows.n) qsort(rows.lines, rows.n, sizeof *rows.lines, compare_lines);

@@ -27,6 +27,7 @@ static const struct kind {
     {"agent", "agents", "my_agent"},
     {"dataset", "datasets", "my_dataset"},
     {"export", "exports", "my_export"},
+    {"analysis", "analyses", "my_analysis"},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -41,7 +42,8 @@ static int find_kind(const struct kind **out, const char *name, struct ipw_err *
         return 0;
     }
     near = ipw_nearest(name, names);
-    return ipw_fail(err, IPW_EINVAL, "new: tool, agent, dataset or export, not '%.60s'%s%s%s", name,
+    return ipw_fail(err, IPW_EINVAL,
+                    "new: tool, agent, dataset, export or analysis, not '%.60s'%s%s%s", name,
                     near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
@@ -115,6 +117,8 @@ static int make(const struct kind *kind, const char *name, const char *output, s
                    output ? file : name);
         else if (strcmp(kind->name, "export") == 0)
             printf("ipw-agent export RUN --format %s\n", output ? file : name);
+        else if (strcmp(kind->name, "analysis") == 0)
+            printf("ipw-agent analyze RUN --analysis %s\n", output ? file : name);
         else if (strcmp(kind->name, "agent") == 0)
             printf("ipw-agent run %s --dataset gaia\n", file);
         else
@@ -130,13 +134,13 @@ int ipw_cmd_new(int argc, char **argv)
 {
     /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"output", 'o', IPW_OPT_STR, offsetof(struct new_options, output), "DIR", "folder (default: tools, agents, datasets or exports)"},
+        {"output", 'o', IPW_OPT_STR, offsetof(struct new_options, output), "DIR", "folder (default: the kind's, such as tools)"},
         IPW_OPT_END,
     };
     /* clang-format on */
     static const struct ipw_command command = {
         .name = "new",
-        .usage = "new tool|agent|dataset|export NAME",
+        .usage = "new tool|agent|dataset|export|analysis NAME",
         .about = "Create a commented file that works, and its test.",
         .options = options,
         .more = "Existing files are never overwritten.",

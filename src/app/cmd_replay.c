@@ -31,7 +31,7 @@ static const struct ipw_opt options[] = {
     {"query", 0, IPW_OPT_STR, AT(query), "ID", "one query: id, start of id, q0003 or index 3"},
     {"limit", 'n', IPW_OPT_INT, AT(limit), "N", "show, workload: only the first N queries", 1, INT64_MAX},
     {"sort", 0, IPW_OPT_STR, AT(sort), "KEY", "show: largest first, by energy, time or tokens"},
-    {"follow", 'f', IPW_OPT_FLAG, AT(follow), NULL, "show: continue while the run does"},
+    {"follow", 'f', IPW_OPT_FLAG, AT(follow), NULL, "show: follow a run in progress"},
     {"Run the agent again (hermetic, tools)", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"agent", 0, IPW_OPT_STR, AT(agent), "FILE", "the agent's file, unless it is built in"},
     {"tools", 0, IPW_OPT_STR, AT(run.agent.tools), "A,B,...", "tools to use instead of the saved ones"},
@@ -283,6 +283,7 @@ int ipw_cmd_replay(int argc, char **argv)
                       near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     }
     if (!rc) rc = check_options(&o, argc, argv, &err);
+    if (!rc) rc = ipw_script_options_servers(&o.run.script, &err);
     if (rc) {
         code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else {

@@ -24,7 +24,8 @@
 
 static bool of_one_session(const char *name)
 {
-    static const char *const names[] = {"resume", "rerun", "force", "output", NULL};
+    static const char *const names[] = {"resume", "rerun", "force", "output",
+                                        "listen", "otlp",  NULL};
     const char *const *n = names;
 
     while (*n && strcmp(*n, name)) n++;
@@ -114,8 +115,8 @@ static void release(struct args *args)
 }
 
 /* The saved words; options of the new command line replace them. */
-static int add_recorded(struct args *out, const struct ipw_json *args, const struct args *anew,
-                        struct args *names, struct ipw_err *err)
+static int add_saved(struct args *out, const struct ipw_json *args, const struct args *anew,
+                     struct args *names, struct ipw_err *err)
 {
     for (const struct ipw_json *a = ipw_json_first(args); a; a = ipw_json_next(a)) {
         const char *word = ipw_json_str(a, ""), *value = NULL;
@@ -178,7 +179,7 @@ static int read_command(struct args *out, const char *run, int argc, char **argv
     if (!rc) rc = ipw_json_need_obj(&command, manifest, "command", "", err);
     if (!rc) rc = ipw_json_need_arr(&args, command, "args", "command", err);
     if (!rc) rc = ipw_json_need_str(&cwd, command, "cwd", "command", err);
-    if (!rc) rc = add_recorded(out, args, &anew, &names, err);
+    if (!rc) rc = add_saved(out, args, &anew, &names, err);
     if (!rc) add_found(out, ipw_json_get(manifest, "config"), &anew, &names);
     if (!rc && chdir(cwd) < 0)
         rc = ipw_fail_errno(err, errno, "%s: the run was begun in this folder", cwd);
@@ -200,11 +201,10 @@ int ipw_cmd_resume(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "resume",
         .usage = "resume RUN [options of run]",
-        .about = "Continue a run that was stopped or killed. Finished queries stay, the others\n"
-                 "are run; the energy of earlier attempts is still counted.",
-        .more = "The run's options come from its manifest. Any option of `run` replaces one,\n"
-                "such as --rerun none|cut|failed|all, --force or --base-url: see ipw-agent run\n"
-                "--help.",
+        .about = "Continue a run that was stopped or killed. Finished queries are kept, the\n"
+                 "others are run. The energy of earlier attempts is still counted.",
+        .more = "The options come from the saved run. Any option of `run` overrides them, such\n"
+                "as --rerun none|cut|failed|all, --force or --base-url: see ipw-agent run --help.",
         .min_args = 1,
         .max_args = 1,
     };

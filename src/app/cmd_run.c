@@ -5,8 +5,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "run/run.h"
+#include "telemetry/run_watch.h"
 
-#define AT(field) offsetof(struct ipw_run_options, field)
+struct values {
+    struct ipw_run_options run;
+    struct ipw_watch_options watch;
+};
+#define AT(field) offsetof(struct values, run.field)
 
 /* clang-format off */
 static const struct ipw_opt options[] = {
@@ -21,7 +26,7 @@ static const struct ipw_opt options[] = {
     {"epochs", 0, IPW_OPT_INT, AT(data.epochs), "N", "run each task N times (default: 1)", 1, 100000},
     {"warmup", 0, IPW_OPT_INT, AT(data.warmup), "N", "run N queries first, not counted (default: 0)", 0, 100000},
     {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N", "queries in flight (default: 1)", 1, 100000},
-    {"tools", 0, IPW_OPT_STR, AT(agent.tools), "A,B,...", "tools to use instead of the agent's: names or files"},
+    {"tools", 0, IPW_OPT_STR, AT(agent.tools), "A,B,...", "tools to use instead of the agent's; +: and those"},
     {"max-turns", 0, IPW_OPT_INT, AT(agent.max_turns), "N", "turns per query (default: the agent's)", 1, 100000},
     {"Model and server", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"model", 'm', IPW_OPT_STR, AT(server.model), "NAME", "model name; demo is built in"},
@@ -31,8 +36,10 @@ static const struct ipw_opt options[] = {
     {"seed", 0, IPW_OPT_INT, AT(agent.seed), "N", "seed for requests and scripts", INT64_MIN + 1, INT64_MAX},
     {"max-tokens", 0, IPW_OPT_INT, AT(agent.max_tokens), "N", "output tokens per reply", 1, INT64_MAX},
     {"max-retries", 0, IPW_OPT_INT, AT(server.max_retries), "N", "retries of a failed request (default: 2)", 0, 1000},
-    {"server-failures", 0, IPW_OPT_INT, AT(server.server_failures), "N", "pause after N failed connections in a row (5; 0: no)", 0, 1000000},
+    {"server-failures", 0, IPW_OPT_INT, AT(server.server_failures), "N", "wait after N failed connections (default: 5; 0: off)", 0, 1000000},
     {"server-wait", 0, IPW_OPT_DURATION, AT(server.server_wait_ns), "TIME", "longest pause for a lost server (default: 40s)", 1},
+    {"Judge", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"", 0, IPW_OPT_BLOCK, AT(judge), NULL, NULL, .rows = ipw_judge_option_rows},
     {"Limits (default: none)", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"", 0, IPW_OPT_BLOCK, AT(limits), NULL, NULL, .rows = ipw_limit_option_rows},
     {"Energy", 0, IPW_OPT_SECTION, 0, NULL, NULL},
@@ -44,7 +51,7 @@ static const struct ipw_opt options[] = {
     {"model-host", 0, IPW_OPT_STR, AT(sensors.energy), "WHERE", "the model's machine: auto (default), local, remote"},
     {"require-quiet", 0, IPW_OPT_FLAG, AT(sensors.require_quiet), NULL, "fail if other programs use the CPU or a GPU"},
     {"undo-mean", 0, IPW_OPT_FLAG, AT(sensors.undo_mean), NULL, "undo the averaging of gauges (tried in simulation)"},
-    {"no-estimate", 0, IPW_OPT_FLAG, AT(sensors.no_estimate), NULL, "no estimate of the CPU where no sensor reads it"},
+    {"no-estimate", 0, IPW_OPT_FLAG, AT(sensors.no_estimate), NULL, "do not estimate CPU energy if no sensor reads it"},
     {"Scripts and safety", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"lua-cpu", 0, IPW_OPT_DURATION, AT(agent.lua_cpu_ns), "TIME", "Lua CPU time between two waits (default: 2s)", 20 * IPW_NS_PER_MS},
     {"lua-memory", 0, IPW_OPT_BYTES, AT(agent.lua_memory_bytes), "SIZE", "Lua memory per query (default: 64M)", 1 << 20, (int64_t)64 << 30},
@@ -58,6 +65,7 @@ static const struct ipw_opt options[] = {
     {"force", 0, IPW_OPT_FLAG, AT(resume.force), NULL, "resume: accept a changed configuration"},
     {"sync", 0, IPW_OPT_STR, AT(output.sync), "WHEN", "flush to disk: query (default), run or off"},
     {"grace", 0, IPW_OPT_DURATION, AT(grace_ns), "TIME", "time to finish turns after Ctrl-C (default: 30s)"},
+    {"", 0, IPW_OPT_BLOCK, offsetof(struct values, watch), NULL, NULL, .rows = ipw_watch_option_rows},
     {"no-content", 0, IPW_OPT_FLAG, AT(output.no_content), NULL, "store filler of equal length instead of texts"},
     {"json", 0, IPW_OPT_FLAG, AT(output.json), NULL, "print the summary as one JSON object"},
     {"quiet", 'q', IPW_OPT_FLAG, AT(output.quiet), NULL, "hide progress and notices"},
@@ -111,27 +119,35 @@ int ipw_cmd_run(int argc, char **argv)
 {
     struct ipw_dataset_origin origin;
     struct ipw_run_end end = {0};
-    struct ipw_run_options o;
+    struct values v = {.watch = {.listen = NULL}};
+    struct ipw_run_options *o = &v.run;
+    struct ipw_run_watch *watch = NULL;
     struct ipw_err err = {0};
     char **args, *folder = NULL;
     int n_args, exit_code, rc;
 
-    ipw_run_options_init(&o);
-    rc = ipw_options_parse(&ipw_run_command, argc, argv, &o, &args, &n_args, &err);
-    if (!rc) rc = ipw_limits_check(&o.limits, &err);
-    if (!rc) rc = choose_shard(&o, &folder, &err);
+    ipw_run_options_init(o);
+    rc = ipw_options_parse(&ipw_run_command, argc, argv, &v, &args, &n_args, &err);
+    if (!rc) rc = ipw_limits_check(&o->limits, &err);
+    if (!rc) rc = ipw_script_options_servers(&o->script, &err);
+    if (!rc && o->script.servers && o->agent.untrusted)
+        rc = ipw_fail(&err, IPW_EINVAL, "--mcp: an --untrusted agent cannot use MCP servers");
+    if (!rc) rc = choose_shard(o, &folder, &err);
     if (rc) {
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    } else if ((rc = ipw_run_watch_open(&watch, &v.watch, o->output.quiet, &err))) {
+        exit_code = ipw_exit_with(&err, rc == IPW_EINVAL ? IPW_EXIT_USAGE : IPW_EXIT_FAILED);
     } else {
         ipw_dataset_origin_init(&origin);
-        exit_code = ipw_run_start(&o, args[0], ipw_cmd_run_json(&ipw_run_command, argc, argv),
-                                  &origin.origin, &end);
+        exit_code = ipw_run_start(o, args[0], ipw_cmd_run_json(&ipw_run_command, argc, argv),
+                                  &origin.origin, ipw_run_watch_observer(watch), &end);
+        ipw_run_watch_close(watch);
         ipw_cmd_run_tell_end(&end, exit_code);
     }
     free(folder);
-    ipw_script_options_release(&o.script);
-    free(o.server.net.base_urls.items);
-    free(o.server.net.headers.items);
-    free(o.sensors.telemetry.items);
+    ipw_script_options_release(&o->script);
+    free(o->server.net.base_urls.items);
+    free(o->server.net.headers.items);
+    free(o->sensors.telemetry.items);
     return exit_code;
 }

@@ -14,17 +14,20 @@
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "report/format.h"
+#include "run/grading.h"
 #include "run/progress.h"
+#include "run/resume/rebuild_files.h"
 #include "run/script_options.h"
 #include "script/dataset.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
 
-enum { MAX_BYTES = 1024 * 1024 * 1024, SHOWN = 40 };
+enum { MAX_BYTES = 1024 * 1024 * 1024, SHOWN = 40, GRADED_AT_A_TIME = 8 };
 
 struct score_options {
     const char *dataset, *data_dir, *scorer, *output;
     struct ipw_script_options script;
+    struct ipw_judge_options judge;
     bool json, dry_run;
 };
 
@@ -32,7 +35,7 @@ struct job {
     const struct score_options *o;
     const char *run;
     struct ipw_dataset *cases;
-    bool saved;           /* by the references in the traces; else by the dataset's records */
+    bool saved;           /* by the references in the traces; else by the dataset's tasks */
     int code;             /* the exit status of a failure */
     struct ipw_buf lines; /* scores.jsonl */
     struct ipw_buf flips,
@@ -72,10 +75,10 @@ static void put_line(struct job *j, const struct ipw_query_loaded *q, const stru
     ipw_jw_obj(&w);
     ipw_jw_kstr(&w, "answer", s->answer.len ? ipw_buf_str(&s->answer) : NULL);
     ipw_jw_kstr(&w, "answer_source", s->source);
-    ipw_jw_kstr(&w, "answer_was", q->record.answer);
-    ipw_jw_kint(&w, "epoch", q->record.epoch);
+    ipw_jw_kstr(&w, "answer_was", q->details.answer);
+    ipw_jw_kint(&w, "epoch", q->details.epoch);
     put_resolved(&w, "is_resolved", s->resolved);
-    put_resolved(&w, "is_resolved_was", q->record.is_resolved);
+    put_resolved(&w, "is_resolved_was", q->details.is_resolved);
     ipw_jw_kstr(&w, "query_id", q->trace.id);
     ipw_jw_kint(&w, "query_index", q->trace.index);
     ipw_jw_kstr(&w, "reason", s->reason[0] ? s->reason : NULL);
@@ -93,19 +96,19 @@ static void put_flip_json(struct ipw_buf *out, const struct ipw_query_loaded *q,
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     ipw_jw_kstr(&w, "answer", s->answer.len ? ipw_buf_str(&s->answer) : NULL);
-    ipw_jw_kstr(&w, "answer_was", q->record.answer);
-    ipw_jw_kint(&w, "epoch", q->record.epoch);
+    ipw_jw_kstr(&w, "answer_was", q->details.answer);
+    ipw_jw_kint(&w, "epoch", q->details.epoch);
     put_resolved(&w, "is_resolved", s->resolved);
-    put_resolved(&w, "is_resolved_was", q->record.is_resolved);
+    put_resolved(&w, "is_resolved_was", q->details.is_resolved);
     ipw_jw_kstr(&w, "query_id", q->trace.id);
     ipw_jw_obj_end(&w);
 }
 
 static void put_change(struct job *j, const struct ipw_query_loaded *q, const struct ipw_score *s)
 {
-    const char *was = q->record.answer ? q->record.answer : "(none)";
+    const char *was = q->details.answer ? q->details.answer : "(none)";
     const char *now = s->answer.len ? ipw_buf_str(&s->answer) : "(none)";
-    bool flipped = s->resolved != q->record.is_resolved;
+    bool flipped = s->resolved != q->details.is_resolved;
     struct ipw_buf *out = flipped ? &j->flips : &j->reworded;
 
     j->n_changed++;
@@ -117,8 +120,8 @@ static void put_change(struct job *j, const struct ipw_query_loaded *q, const st
     }
     ipw_buf_addc(out, ' ');
     ipw_text_printable(out, q->trace.id, strlen(q->trace.id), 24);
-    if (q->record.epoch) ipw_buf_addf(out, " (epoch %d)", q->record.epoch);
-    ipw_buf_addf(out, "  %s -> %s  ", word(q->record.is_resolved), word(s->resolved));
+    if (q->details.epoch) ipw_buf_addf(out, " (epoch %d)", q->details.epoch);
+    ipw_buf_addf(out, "  %s -> %s  ", word(q->details.is_resolved), word(s->resolved));
     ipw_text_printable(out, was, strlen(was), 30);
     if (strcmp(was, now)) {
         ipw_buf_adds(out, " -> ");
@@ -177,13 +180,13 @@ static int open_scorer(struct job *j, const struct ipw_query_loaded *first, stru
                                           .paths = ipw_script_paths(&j->o->script)};
     int rc;
 
-    j->saved = !j->o->dataset && first->record.reference;
+    j->saved = !j->o->dataset && first->details.reference;
     options.scorer_only = j->saved;
     if (j->saved && file) options.dataset = file;
     j->code = options.dataset || filler ? IPW_EXIT_INPUT : IPW_EXIT_USAGE;
     rc =
         filler ? ipw_fail(err, IPW_EUNSUPPORTED,
-                          "%s: was recorded with --no-content: its answers are filler", j->run)
+                          "%s: was run with --no-content, so its answers are filler", j->run)
         : options.dataset
             ? ipw_dataset_open(&j->cases, &options, err)
             : ipw_fail(err, IPW_EINVAL,
@@ -197,9 +200,15 @@ static int open_scorer(struct job *j, const struct ipw_query_loaded *first, stru
 /* Scores the query by its own trace, or by the dataset's task of its id; false: that is missing. */
 static bool score_query(struct job *j, const struct ipw_query_loaded *q, struct ipw_score *out)
 {
-    const struct ipw_query_record *r = &q->record;
-    const struct ipw_saved_case saved = {q->trace.id, r->query_text, r->reference_answer,
-                                         r->subject,  r->metadata,   r->reference};
+    const struct ipw_query_details *r = &q->details;
+    const struct ipw_saved_case saved = {q->trace.id,
+                                         r->query_text,
+                                         r->reference_answer,
+                                         r->subject,
+                                         r->metadata,
+                                         r->reference,
+                                         r->judge ? r->judge->verdict : NULL,
+                                         r->score_metadata};
     const char *response = q->trace.completed ? r->response_text : NULL;
     const char *source = r->answer_source;
     size_t i = j->saved ? 0 : find(j->cases, q->trace.id);
@@ -228,11 +237,11 @@ static int take(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     }
     if (!q->trace.completed && score.resolved < 0 && !score.reason[0])
         snprintf(score.reason, sizeof score.reason, "%s", q->trace.outcome ? q->trace.outcome : "");
-    j->was[slot(q->record.is_resolved)]++;
+    j->was[slot(q->details.is_resolved)]++;
     j->now[slot(score.resolved)]++;
     put_line(j, q, &score);
-    if (score.resolved != q->record.is_resolved ||
-        strcmp(ipw_buf_str(&score.answer), q->record.answer ? q->record.answer : ""))
+    if (score.resolved != q->details.is_resolved ||
+        strcmp(ipw_buf_str(&score.answer), q->details.answer ? q->details.answer : ""))
         put_change(j, q, &score);
     ipw_score_release(&score);
     return 0;
@@ -303,11 +312,89 @@ static void print(struct job *j, const char *path)
     ipw_buf_release(&out);
 }
 
+/* ---- verdicts that are missing ---- */
+
+static int take_first(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct job *j = ud;
+    int rc = open_scorer(j, q, err);
+
+    return rc ? rc : 1; /* the first is enough */
+}
+
+/* The address of the run's server, freed by the caller; NULL: its demo model, which has ended. */
+static char *server_of(const char *run)
+{
+    struct ipw_json *doc;
+    const struct ipw_json *config;
+    char *url = NULL;
+
+    if (ipw_json_read(&doc, run, "manifest.json", NULL)) return NULL;
+    config = ipw_json_get(doc, "config");
+    if (strcmp(ipw_json_str(ipw_json_get(config, "model"), ""), "demo"))
+        url = ipw_strdup(ipw_json_str(ipw_json_get(config, "client_base_url"), NULL));
+    ipw_json_free(doc);
+    return url;
+}
+
+/* Grades in the run's folder, which is locked meanwhile. */
+static int grade_locked(struct job *j, struct ipw_grading *g, struct ipw_err *err)
+{
+    int closed, rc = ipw_rundir_open(&g->dir, j->run, err);
+
+    if (rc) return rc;
+    rc = ipw_grading_run(g, err);
+    closed = ipw_rundir_close(g->dir, rc ? NULL : err);
+    if (!rc) rc = closed;
+    if (!rc && g->n_graded) rc = ipw_rebuild_summary(j->run, err);
+    if (!rc && g->stop_signal) {
+        j->code = 128 + g->stop_signal;
+        rc = ipw_fail(err, IPW_ECANCELLED, "%s: interrupted; the same command continues", j->run);
+    }
+    return rc;
+}
+
+static int grade(struct job *j, struct ipw_err *err)
+{
+    struct ipw_workspaces workspaces = IPW_WORKSPACES_NONE;
+    struct ipw_pricing pricing = {0};
+    char *url = server_of(j->run);
+    struct ipw_grading g = {.judge = &j->o->judge,
+                            .script = &j->o->script,
+                            .server.url = url,
+                            .workspaces = &workspaces,
+                            .pricing = &pricing,
+                            .concurrency = GRADED_AT_A_TIME,
+                            .quiet = j->o->json};
+    bool pending = false;
+    int rc = ipw_rundir_each_query(j->run, take_first, j, NULL, err);
+
+    if (rc > 0) rc = 0;
+    g.cases = j->cases;
+    if (!rc && j->cases && !j->o->dry_run) rc = ipw_grading_pending(&pending, &g, j->run, err);
+    if (!rc && pending) {
+        j->code = IPW_EXIT_FAILED;
+        rc = ipw_pricing_open(&pricing, NULL, false, err);
+        if (!rc) rc = ipw_http_global_init(err);
+        if (!rc) rc = ipw_loop_new(&g.loop, err);
+        if (!rc) rc = grade_locked(j, &g, err);
+        ipw_pricing_close(&pricing);
+        if (g.loop) {
+            ipw_loop_run(g.loop);
+            ipw_loop_free(g.loop);
+        }
+        ipw_workspaces_remove(&workspaces);
+    }
+    free(url);
+    return rc;
+}
+
 static int score(struct job *j, struct ipw_err *err)
 {
     char *path = NULL;
     int rc = access(j->run, F_OK) ? ipw_fail_errno(err, errno, "%s: no such run", j->run) : 0;
 
+    if (!rc) rc = grade(j, err);
     if (!rc) rc = ipw_rundir_each_query(j->run, take, j, NULL, err);
     if (!rc && j->n == j->n_missing)
         rc = j->n
@@ -336,6 +423,9 @@ int ipw_cmd_score(int argc, char **argv)
         {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE", "dataset to score by (default: what the run saved)"},
         {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR", "folder of the dataset's own files"},
         {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE", "scorer or FILE.lua (default: the dataset's)"},
+        {"Judge", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+        {"", 0, IPW_OPT_BLOCK, offsetof(struct score_options, judge), NULL, NULL, .rows = ipw_judge_option_rows},
+        {"Output", 0, IPW_OPT_SECTION, 0, NULL, NULL},
         {"dry-run", 0, IPW_OPT_FLAG, offsetof(struct score_options, dry_run), NULL, "write nothing"},
         {"output", 'o', IPW_OPT_STR, offsetof(struct score_options, output), "FILE", "output file (default: RUN/scores.jsonl)"},
         {"json", 0, IPW_OPT_FLAG, offsetof(struct score_options, json), NULL, "print one JSON object"},
@@ -348,7 +438,10 @@ int ipw_cmd_score(int argc, char **argv)
         .name = "score",
         .usage = "score RUN [--dataset NAME|FILE] [--scorer NAME|FILE] [options]",
         .about = "Score the saved answers of a run again; show old and new scores side by side.\n"
-                 "The run's own files stay unchanged; the new scores go to a separate file.",
+                 "The run's own files stay unchanged; the new scores go to a separate file.\n"
+                 "With --judge-model, answers without a verdict of that model are judged, and\n"
+                 "the run's traces and summary get the verdicts. Programs of a dataset with the\n"
+                 "rule code are run with their tests likewise.",
         .options = options,
         .more = "Scorers: " IPW_SCORERS ".\n\n"
                 "Exit status: 0 done, 1 failed, 2 wrong usage, 3 unreadable run or dataset.",
@@ -366,6 +459,10 @@ int ipw_cmd_score(int argc, char **argv)
     char **args;
     int n, code = IPW_EXIT_OK, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
+    if (!rc) rc = ipw_judge_options_check(&o.judge, &err);
+    if (!rc && o.judge.model && o.dry_run)
+        rc = ipw_fail(&err, IPW_EINVAL,
+                      "--dry-run writes nothing, and --judge-model writes verdicts");
     if (rc) {
         code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else {

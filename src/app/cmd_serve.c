@@ -53,11 +53,12 @@ static const struct ipw_command command = {
     .more = "The first line on stdout is \"listening URL\".\n\n"
             "A Lua model counts tokens by size: a reply token is up to four bytes of text;\n"
             "prompt tokens are bytes / 4.\n\n"
-            "With --replay, a request gets the reply of the saved request that matches best:\n"
-            "the same request; else one with the same messages; else the one at the same\n"
-            "place of a conversation that starts alike; else 404 with the nearest\n"
-            "difference. Repeated requests get their replies in saved order, then the last\n"
-            "one again.",
+            "With --replay, a request gets the reply of the first of these that exists:\n"
+            "  1. the same request\n"
+            "  2. a request with the same messages\n"
+            "  3. the request at the same place of a conversation that begins the same way\n"
+            "Otherwise the answer is 404 with the most similar request. Repeated requests\n"
+            "get their replies in saved order, then the last one again.",
     .max_args = 0,
 };
 
@@ -125,9 +126,9 @@ static int check_options(const struct serve_values *v, struct ipw_err *err)
     return 0;
 }
 
-static void say_counts(const struct ipw_serve_recorded *recorded)
+static void say_counts(const struct ipw_serve_saved *saved)
 {
-    struct ipw_serve_recorded_counts n = ipw_serve_recorded_counts(recorded);
+    struct ipw_serve_saved_counts n = ipw_serve_saved_counts(saved);
 
     fprintf(stderr,
             "ipw-agent: %lld requests were equal to a saved one, %lld in their messages only, %lld "
@@ -136,7 +137,7 @@ static void say_counts(const struct ipw_serve_recorded *recorded)
             (long long)n.not_found);
 }
 
-static int serve(const struct serve_values *values, struct ipw_serve_recorded *recorded,
+static int serve(const struct serve_values *values, struct ipw_serve_saved *saved,
                  struct ipw_err *err)
 {
     struct ipw_serve_options how = {.host = values->host,
@@ -146,7 +147,7 @@ static int serve(const struct serve_values *values, struct ipw_serve_recorded *r
                                     .ttft_ns = values->ttft_ns,
                                     .itl_ns = values->itl_ns,
                                     .allow_hosts = values->allow_hosts.items,
-                                    .recorded = recorded};
+                                    .saved = saved};
     struct ipw_serve *serve = NULL;
     int rc = 0, stop_fd;
 
@@ -161,15 +162,15 @@ static int serve(const struct serve_values *values, struct ipw_serve_recorded *r
     }
     ipw_serve_close(serve);
     if (stop_fd >= 0) close(stop_fd);
-    if (recorded && !rc) say_counts(recorded);
+    if (saved && !rc) say_counts(saved);
     return rc;
 }
 
 int ipw_cmd_serve(int argc, char **argv)
 {
     struct serve_values values = {.port = 8765};
-    struct ipw_serve_recorded_options replay = {0};
-    struct ipw_serve_recorded *recorded = NULL;
+    struct ipw_serve_saved_options replay = {0};
+    struct ipw_serve_saved *saved = NULL;
     struct ipw_err err = {0};
     char **args;
     int n_args, code = IPW_EXIT_OK;
@@ -185,14 +186,14 @@ int ipw_cmd_serve(int argc, char **argv)
         replay.run = values.replay;
         replay.with_failures = values.with_failures;
         replay.filler = values.filler;
-        if (replay.run && ipw_serve_recorded_open(&recorded, &replay, &err)) {
+        if (replay.run && ipw_serve_saved_open(&saved, &replay, &err)) {
             code = ipw_exit_with(&err, IPW_EXIT_INPUT);
         } else {
-            rc = serve(&values, recorded, &err);
+            rc = serve(&values, saved, &err);
             if (rc) code = ipw_exit_with(&err, exit_code_of(rc));
         }
     }
-    ipw_serve_recorded_close(recorded);
+    ipw_serve_saved_close(saved);
     free(values.paths.items);
     free(values.allow_hosts.items);
     return code;

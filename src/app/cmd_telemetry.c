@@ -16,6 +16,7 @@
 #include "base/terminal.h"
 #include "io/http_get.h"
 #include "json/jsonl.h"
+#include "serve/listener.h"
 #include "telemetry/telemetry.h"
 #include "trace/power.h"
 
@@ -194,11 +195,18 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
     struct ipw_source_options so = {.telemetry = (const char *const *)o->telemetry.items,
                                     .gpu = o->gpu,
                                     .fetch = {ipw_http_get, ipw_http_get_release}};
+    struct ipw_telemetry t;
     struct ipw_listen_options listen = {
-        .where = o->listen, .expose = o->expose, .allow_hosts = o->allow_hosts.items};
+        .where = o->listen,
+        .expose = o->expose,
+        .not_exposed = "other machines could read this machine's sensors there; add --expose to "
+                       "let them, or listen on 127.0.0.1",
+        .allow_hosts = o->allow_hosts.items,
+        .about = "ipw-agent telemetry: see /metrics\n",
+        .write = ipw_telemetry_metrics,
+        .ud = &t};
     struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};
     struct ipw_listener *listener = NULL;
-    struct ipw_telemetry t;
     int signals = stop_signals(err), rc = signals < 0 ? signals : 0;
 
     if (rc) return rc;
@@ -210,7 +218,7 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
     if (!rc && o->record) rc = record_open(&recorder, o->record, &t, err);
     if (!rc && o->listen) {
         ipw_telemetry_take(&t);
-        rc = ipw_telemetry_listen(&listener, &t, &listen, err);
+        rc = ipw_listener_open(&listener, &listen, err);
         if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
         if (!rc && ipw_listener_exposed(listener))
             fprintf(stderr,

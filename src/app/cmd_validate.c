@@ -71,8 +71,8 @@ int ipw_cmd_validate(int argc, char **argv)
         .name = "validate",
         .usage = "validate RUN [--json] [--quiet]",
         .about = "Check a saved run against docs/trace-format.md: every line, the order of\n"
-                 "events, every query once, the summary, the balance, and every energy value\n"
-                 "against the events and readings it comes from. Report the first fault.",
+                 "events, that each query occurs once, the summary, the balance, and that each\n"
+                 "energy value follows from the events and readings. Report the first fault.",
         .options = options,
         .more = "Exit status: 0 valid, 1 a fault was found, 3 unreadable run.",
         .min_args = 1,
@@ -105,9 +105,8 @@ int ipw_cmd_repair(int argc, char **argv)
         .name = "repair",
         .usage = "repair RUN",
         .about = "Move damaged lines of a saved run to FILE.damaged and torn last lines to\n"
-                 "FILE.torn, list them, and validate the run. Rebuild what follows from the other\n"
-                 "files: the manifest, the summary, the end of the last session, earlier\n"
-                 "attempts.",
+                 "FILE.torn, list them, and validate the run. Rebuild from the other files: the\n"
+                 "manifest, the summary, the end of the last session, earlier attempts.",
         .options = options,
         .more = "Exit status: 0 the run is valid now, 1 a fault remains, 3 unreadable run.",
         .min_args = 1,

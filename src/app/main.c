@@ -27,21 +27,23 @@ static const struct {
     {"resume", ipw_cmd_resume, "continue a run that was stopped or killed"},
     {"submit", ipw_cmd_submit, "write a Slurm array job that runs and merges shards"},
     {"merge", ipw_cmd_merge, "merge the shards of a run into one run"},
-    {"compare", ipw_cmd_compare, "compare two runs, with confidence intervals"},
+    {"analyze", ipw_cmd_analyze, "fit and summarize saved runs: joules per token, ..."},
+    {"compare", ipw_cmd_compare, "compare runs, with confidence intervals and gates"},
     {"Inspect and reuse a saved run", NULL, NULL},
     {"replay", ipw_cmd_replay, "print it, run it again offline, or send its requests to a server"},
     {"score", ipw_cmd_score, "score its answers again"},
     {"ledger", ipw_cmd_ledger, "compute its energy again and print the balance"},
     {"meter", ipw_cmd_meter, "compute its energy from a power meter's log"},
-    {"fetch", ipw_cmd_fetch, "download a dataset into the hub's own cache"},
+    {"report", ipw_cmd_report, "show it as a page to look at, or in the terminal"},
     {"export", ipw_cmd_export, "write it for other programs, or without its texts"},
     {"validate", ipw_cmd_validate, "check its files"},
     {"repair", ipw_cmd_repair, "remove damaged lines from its files"},
     {"Machine and servers", NULL, NULL},
     {"doctor", ipw_cmd_doctor, "check server, model, sensors and tools; suggest fixes"},
     {"telemetry", ipw_cmd_telemetry, "show, record or serve energy readings"},
-    {"calibrate", ipw_cmd_calibrate, "fit this machine's power to its load, against a real meter"},
+    {"calibrate", ipw_cmd_calibrate, "measure this machine's power under load with a meter"},
     {"list", ipw_cmd_list, "list agents, tools, datasets, models or sensors"},
+    {"fetch", ipw_cmd_fetch, "download a dataset from the Hugging Face hub"},
     {"serve", ipw_cmd_serve, "serve a Lua model or a saved run as an OpenAI-compatible server"},
     {"Write agents, tools and datasets", NULL, NULL},
     {"new", ipw_cmd_new, "create a commented file and its test"},
@@ -187,7 +189,7 @@ int main(int argc, char **argv)
         return delivered(IPW_EXIT_OK);
     }
     if (!strcmp(name, "--version") || !strcmp(name, "version")) {
-        puts("ipw-agent " IPW_VERSION);
+        puts("ipw-agent " IPW_VERSION "\nbuilt with " IPW_LIBRARIES);
         return delivered(IPW_EXIT_OK);
     }
     argv = ipw_keyring_take(argc, argv);

@@ -14,7 +14,7 @@
 #include "report/format.h"
 #include "run/conceal.h"
 
-enum { MAX_OPTIONS = 96, HELP_COLUMN = 28 };
+enum { MAX_OPTIONS = 128, HELP_COLUMN = 28 };
 
 /* Breaks text at spaces for a terminal; in a file each option is one line. */
 static void put_words(FILE *out, const char *words, unsigned width)
@@ -94,6 +94,7 @@ static int set_value(const struct ipw_opt *o, void *values, const char *text, st
     switch (o->kind) {
     case IPW_OPT_FLAG: *(bool *)at = true; break;
     case IPW_OPT_STR: *(const char **)at = text; break;
+    case IPW_OPT_URL: *(const char **)at = text ? text : ""; break;
     case IPW_OPT_INT: rc = ipw_parse_int((int64_t *)at, text, o->min, o->max, err); break;
     case IPW_OPT_NUM: rc = ipw_parse_double((double *)at, text, err); break;
     case IPW_OPT_DURATION:
@@ -153,7 +154,9 @@ static void fill_tables(struct tables *t, const struct ipw_command *command)
         const struct ipw_opt *o = &t->rows[i];
 
         t->longs[i].name = o->kind == IPW_OPT_SECTION ? "" : o->name;
-        t->longs[i].has_arg = o->arg ? required_argument : no_argument;
+        t->longs[i].has_arg = o->kind == IPW_OPT_URL ? optional_argument
+                              : o->arg               ? required_argument
+                                                     : no_argument;
         t->longs[i].val = 1000;
         if (o->letter) {
             t->shorts[s++] = o->letter;
@@ -207,6 +210,18 @@ bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_c
     return false;
 }
 
+/* The next option, as getopt_long.  A value that may be left out is also taken from the next word,
+ * if that is a URL. */
+static int next_option(int argc, char **argv, const struct tables *t, int *which)
+{
+    int c = getopt_long(argc, argv, t->shorts, t->longs, which);
+
+    if (c == 1000 && t->rows[*which].kind == IPW_OPT_URL && !optarg && optind < argc &&
+        strstr(argv[optind], "://"))
+        optarg = argv[optind++];
+    return c;
+}
+
 /* The command whose options were parsed last; wrong usage refers to its help. */
 static const char *parsed = "";
 
@@ -220,7 +235,7 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
     fill_tables(&t, command);
     optind = 0; /* from the start, after any earlier parse */
     opterr = 0;
-    while ((c = getopt_long(argc, argv, t.shorts, t.longs, &which)) != -1) {
+    while ((c = next_option(argc, argv, &t, &which)) != -1) {
         const char *value = optarg;
         const struct ipw_opt *o;
         int rc;
@@ -258,7 +273,7 @@ int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
 
     fill_tables(&t, command);
     optind = opterr = 0;
-    while ((c = getopt_long(argc, argv, t.shorts, t.longs, &which)) != -1) {
+    while ((c = next_option(argc, argv, &t, &which)) != -1) {
         const char *value = optarg;
         const struct ipw_opt *o;
 

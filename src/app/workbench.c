@@ -26,7 +26,7 @@ const struct ipw_opt ipw_workbench_model_rows[] = {
     IPW_OPT_END,
 };
 const struct ipw_opt ipw_workbench_script_rows[] = {
-    {"workspace", 'w', IPW_OPT_STR, AT(workspace), "DIR", "folder of ipw.fs (default: a new one, then removed)"},
+    {"workspace", 'w', IPW_OPT_STR, AT(workspace), "DIR", "folder of ipw.fs (default: a temporary folder)"},
     {"lua-cpu", 0, IPW_OPT_DURATION, AT(lua_cpu_ns), "TIME", "Lua CPU time between two waits (default: 2s)"},
     {"", 0, IPW_OPT_BLOCK, AT(script), NULL, NULL, .rows = ipw_script_option_rows},
     IPW_OPT_END,
@@ -67,7 +67,8 @@ int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
     ipw_log_set_level(o->verbose ? IPW_LOG_INFO : IPW_LOG_WARN);
     ipw_script_options_apply(&o->script);
     ipw_anchor_take(&anchor);
-    rc = ipw_http_global_init(err);
+    rc = ipw_script_options_servers(&o->script, err);
+    if (!rc) rc = ipw_http_global_init(err);
     if (!rc) rc = ipw_loop_new(&b->loop, err);
     if (!rc) rc = make_workspace(b, o->workspace, err);
     if (!rc && (model == IPW_BENCH_ANY_MODEL || (model == IPW_BENCH_NAMED_MODEL && named))) {

@@ -84,14 +84,14 @@ static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
         file->reader = NULL;
         return rc < 0 ? rc : 0;
     }
-    rc = ipw_schema_read_query(loaded, line.text, line.n, err);
+    rc = ipw_schema_read_head(loaded, line.text, line.n, err);
     if (rc) return ipw_err_prefix(err, "%s:%lld", file->path, (long long)line.number);
     file->text = line.text;
     file->offset = line.offset;
     IPW_GROW(c->kept, c->cap, c->n + 1);
     c->kept[c->n++] = (struct kept){.index = loaded->trace.index,
-                                    .segment = loaded->record.segment,
-                                    .superseded = loaded->record.superseded != NULL,
+                                    .segment = loaded->details.segment,
+                                    .superseded = loaded->details.superseded != NULL,
                                     .offset = line.offset,
                                     .number = line.number,
                                     .n = line.n,
@@ -199,8 +199,11 @@ static bool is_older(const struct ipw_json *node)
 }
 
 /* Older builds rounded the joules of every step, and found wider bounds. */
-static const char *const bounds[] = {"lo", "hi", NULL};
+static const char *const bounds[] = {"lo", "hi", "parts", NULL};
 static const struct ipw_json_near older = {.most = 1e-4, .but = bounds};
+/* Builds that knew no parts wrote all else as it is written now. */
+static const char *const parts[] = {"parts", NULL};
+static const struct ipw_json_near before_parts = {.most = 0, .but = parts};
 
 /* False if the line is an older build's and holds the same figures. */
 static bool differs(const struct ipw_json *was, const struct ipw_buf *now, struct ipw_buf *what)
@@ -213,6 +216,8 @@ static bool differs(const struct ipw_json *was, const struct ipw_buf *now, struc
     if (ipw_json_parse(&doc, now->data, now->len, NULL, NULL) == 0) {
         if (is_older(was))
             other = ipw_json_differ_much(&where, &d, was, doc, &older);
+        else if (!ipw_json_get(was, "parts"))
+            other = ipw_json_differ_much(&where, &d, was, doc, &before_parts);
         else if (!ipw_json_differ(&where, &d, was, doc))
             d.a = d.b = NULL;
         if (other && what && (d.a || d.b))
@@ -225,20 +230,23 @@ static bool differs(const struct ipw_json *was, const struct ipw_buf *now, struc
     return other;
 }
 
+/* Most lines are equal byte for byte; only the others are read as a whole. */
 static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace *trace,
-                   const struct ipw_query_loaded *was, const char *text, size_t n,
+                   const struct ipw_query_details *details, const char *text, size_t n,
                    enum ipw_check_verdict *verdict, struct ipw_buf *what, struct ipw_err *err)
 {
     struct ipw_buf now = IPW_BUF(IPW_LINE_MAX);
+    struct ipw_query_loaded was;
     int rc = 0;
 
-    ipw_schema_write_query(&now, trace, &was->record, clock);
+    ipw_schema_write_query(&now, trace, details, clock);
     if (now.failed) {
         rc = ipw_fail(err, IPW_ELIMIT, "query %s: its trace is too large", trace->id);
     } else if (now.len == n && memcmp(now.data, text, n) == 0) {
         *verdict = IPW_CHECK_SAME;
-    } else {
-        *verdict = differs(was->doc, &now, what) ? IPW_CHECK_DIFFERS : IPW_CHECK_NEAR;
+    } else if ((rc = ipw_schema_read_query(&was, text, n, err)) == 0) {
+        *verdict = differs(was.doc, &now, what) ? IPW_CHECK_DIFFERS : IPW_CHECK_NEAR;
+        ipw_query_loaded_release(&was);
     }
     ipw_buf_release(&now);
     return rc;
@@ -331,7 +339,7 @@ static int load_line(struct ipw_query_loaded *loaded, const char **text, char **
     rc = read_kept(own, c, line, err);
     if (rc) return rc;
     *text = *own;
-    rc = ipw_schema_read_query(loaded, *text, line->n, err);
+    rc = ipw_schema_read_head(loaded, *text, line->n, err);
     return rc ? ipw_err_prefix(err, "%s:%lld", file->path, (long long)line->number) : 0;
 }
 
@@ -366,8 +374,9 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
     rc = load_line(loaded, &text, &own, c, &line, err);
     if (!rc) {
         note_done(c, &line, text);
-        rc = compare(clock->wall_ns ? clock : &c->anchor, trace, loaded, text, line.n, verdict,
-                     what, err);
+        rc = compare(clock->wall_ns ? clock : &c->anchor, trace, &loaded->details, text, line.n,
+                     verdict, what, err);
+        if (rc) ipw_err_prefix(err, "%s:%lld", c->files[line.file].path, (long long)line.number);
     }
     free(own);
     return rc;

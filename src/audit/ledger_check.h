@@ -23,8 +23,9 @@ struct ipw_check;
 /* *out is NULL, without an error, when RUN has no traces.jsonl. */
 int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err);
 /* Looks for the line of a query of `segment`, also among earlier attempts.  `loaded` receives the
- * run's own query, if there is one (released by the caller); `what` (may be NULL) the first
- * difference, such as "turns[2].energy.gpu.joules: 1.5, now 1.6". */
+ * head of the run's own query, if there is one: see ipw_schema_read_head(); the caller releases it.
+ * `what` (may be NULL) receives the first difference, such as "turns[2].energy.gpu.joules: 1.5, now
+ * 1.6". */
 int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *segment,
                     const struct ipw_recompute_query *query, enum ipw_check_verdict *verdict,
                     struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_err *err);

@@ -21,7 +21,7 @@ void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path)
 static double joules_of(const struct ipw_figure *f) { return f->known ? f->j : (double)NAN; }
 
 void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompute_query *query,
-                           const struct ipw_query_record *record,
+                           const struct ipw_query_details *details,
                            const struct ipw_query_loaded *was, bool differs)
 {
     const struct ipw_query_trace *trace = query->trace;
@@ -35,7 +35,7 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompu
                                    .compared = was != NULL,
                                    .segment = query->segment,
                                    .warmup = query->warmup,
-                                   .earlier = was ? record->superseded != NULL : query->cut};
+                                   .earlier = was ? details->superseded != NULL : query->cut};
     memcpy(row->by, r->by, sizeof row->by);
     memcpy(row->energy, trace->energy, sizeof row->energy);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
@@ -49,7 +49,7 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompu
     else if (row->warmup)
         ipw_uncounted_add(&r->balances.warmup, trace);
     else
-        ipw_summary_add(&r->summary, trace, record);
+        ipw_summary_add(&r->summary, trace, details);
 }
 
 /* The energy of the model calls, each a window of its own, as other tools compute it. */
@@ -288,8 +288,8 @@ static void put_known(struct ipw_buf *out, double j, const char *reason)
     ipw_buf_addc(out, ')');
 }
 
-/* For a run of an older version, or a changed file: recorded and recomputed totals. */
-static void put_recorded(struct ipw_buf *out, const struct ipw_ledger_report *r)
+/* For a run of an older version, or a changed file: saved and recomputed totals. */
+static void put_saved(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
     struct ipw_totals totals;
 
@@ -298,7 +298,7 @@ static void put_recorded(struct ipw_buf *out, const struct ipw_ledger_report *r)
         double now = totals.energy[d].total, was = r->was_j[d];
 
         if (isnan(now) ? isnan(was) : fabs(now - was) <= 5e-7) continue;
-        ipw_buf_addf(out, "%s: recorded ", ipw_words_domain((enum ipw_domain)d));
+        ipw_buf_addf(out, "%s: saved ", ipw_words_domain((enum ipw_domain)d));
         put_known(out, was, NULL);
         ipw_buf_adds(out, ", recomputed ");
         put_known(out, now, r->summary.reason[d]);
@@ -329,7 +329,7 @@ static void put_verdict(struct ipw_buf *out, const struct ipw_ledger_report *r)
         if (r->n_missing) ipw_buf_addf(out, "; %zu are not in the run", r->n_missing);
         if (r->n_left) ipw_buf_addf(out, "; %zu of the run have no events", r->n_left);
         ipw_buf_adds(out, "\n");
-        put_recorded(out, r);
+        put_saved(out, r);
     }
     if (r->n_cut && r->n_segments == 1) {
         ipw_buf_adds(out, "The run was killed: its balance ends at its last sample.\n");

@@ -38,7 +38,7 @@ struct ipw_ledger_report {
 void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path);
 /* `was`: the run's own line; NULL: it has none. */
 void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompute_query *query,
-                           const struct ipw_query_record *record,
+                           const struct ipw_query_details *details,
                            const struct ipw_query_loaded *was, bool differs);
 /* Computes the next query by each method that is to be shown, before it is booked.  "window" is the
  * sum of the model calls, as upstream does it; the others are the whole query. */

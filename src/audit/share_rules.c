@@ -99,7 +99,7 @@ static void take_idle(struct ipw_shares *s, enum ipw_share rule, const struct ip
     }
 }
 
-/* The rule that the run recorded: that of its first session, by a pass that changes nothing. */
+/* The rule that the run used: that of its first session, by a pass that changes nothing. */
 static enum ipw_share own_rule(const struct ipw_recompute *redone)
 {
     return redone->n_segments ? redone->segments[0]->own_share : IPW_SHARE_EQUAL;
@@ -259,7 +259,7 @@ void ipw_shares_print(struct ipw_buf *out, const struct ipw_shares *s)
 {
     bool none = true;
 
-    ipw_buf_addf(out, "%s: %zu quer%s by each sharing rule (the run recorded %s)\n", s->path, s->n,
+    ipw_buf_addf(out, "%s: %zu quer%s by each sharing rule (the run used %s)\n", s->path, s->n,
                  s->n == 1 ? "y" : "ies", ipw_share_name(s->own));
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (!any(s, (enum ipw_domain)d)) continue;

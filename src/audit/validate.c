@@ -53,7 +53,7 @@ static int read_document(struct ipw_json **out, const struct job *j, const char 
     int rc = ipw_json_read(out, j->run, file, err);
 
     if (rc) return rc;
-    rc = ipw_spec_check(*out, table, "", err);
+    rc = ipw_spec_check(*out, table, err);
     if (!rc && ipw_json_int(ipw_json_get(*out, "schema_version"), 0) != IPW_SCHEMA_VERSION)
         rc = ipw_fail(err, IPW_EPARSE, "schema_version: this program knows %d", IPW_SCHEMA_VERSION);
     return rc ? ipw_err_prefix(err, "%s/%s", j->run, file) : 0;
@@ -94,7 +94,7 @@ static int take_power_header(struct job *j, const struct ipw_power_reader *p, st
     struct ipw_json *doc = NULL;
     int rc = ipw_json_parse(&doc, p->header_text, strlen(p->header_text), NULL, err);
 
-    if (!rc) rc = ipw_spec_check(doc, ipw_spec_power_header, "", err);
+    if (!rc) rc = ipw_spec_check(doc, ipw_spec_power_header, err);
     if (rc) ipw_err_prefix(err, "%s/power.jsonl: the header of session %d", j->run, p->segment);
     ipw_json_free(doc);
     return rc;
@@ -200,7 +200,7 @@ static int take_query(struct job *j, const struct ipw_json *doc, int64_t line, s
 {
     const struct ipw_json *energy = ipw_json_get(doc, "energy");
 
-    if (ipw_spec_check(doc, ipw_spec_trace, "", err) < 0 || ipw_spec_check_query(doc, err) < 0 ||
+    if (ipw_spec_check(doc, ipw_spec_trace, err) < 0 || ipw_spec_check_query(doc, err) < 0 ||
         add_name(j, doc, line, err) < 0 || ipw_still_check(&j->still, doc, err) < 0)
         return err->code;
     j->v->queries++;
@@ -218,8 +218,8 @@ static int take_attempt(struct job *j, const struct ipw_json *doc, int64_t line,
                         struct ipw_err *err)
 {
     (void)line;
-    if (ipw_spec_check(doc, ipw_spec_trace, "", err) < 0 ||
-        ipw_spec_check(doc, ipw_spec_attempt, "", err) < 0 || ipw_spec_check_query(doc, err) < 0)
+    if (ipw_spec_check(doc, ipw_spec_trace, err) < 0 ||
+        ipw_spec_check(doc, ipw_spec_attempt, err) < 0 || ipw_spec_check_query(doc, err) < 0)
         return err->code;
     j->v->attempts++;
     return 0;
@@ -229,7 +229,7 @@ static int take_warmup(struct job *j, const struct ipw_json *doc, int64_t line, 
 {
     (void)j;
     (void)line;
-    if (ipw_spec_check(doc, ipw_spec_trace, "", err) < 0) return err->code;
+    if (ipw_spec_check(doc, ipw_spec_trace, err) < 0) return err->code;
     return ipw_spec_check_query(doc, err);
 }
 

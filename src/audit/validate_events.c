@@ -143,7 +143,7 @@ int ipw_event_check_line(struct ipw_event_check *c, const struct ipw_json *event
     if (!name) return ipw_fail(err, IPW_EPARSE, "event: missing, or not a string");
     table = ipw_spec_event(name);
     if (!table) return ipw_fail(err, IPW_EPARSE, "event: unknown event '%.40s'", name);
-    if (ipw_spec_check(event, table, "", err) < 0) return err->code;
+    if (ipw_spec_check(event, table, err) < 0) return err->code;
     query = ipw_json_int(ipw_json_get(event, "query"), -1);
     if (strcmp(name, "run_start") == 0) {
         if (begin_session(c, event, err) < 0) return err->code;

@@ -31,7 +31,9 @@ char *ipw_buf_more_room(struct ipw_buf *b, size_t n)
     }
     if (!b->data || b->len + n + 1 > b->cap) {
         size_t cap = b->cap ? b->cap : 64;
-        while (cap < b->len + n + 1) cap = cap > SIZE_MAX / 2 ? b->len + n + 1 : cap * 2;
+        /* Small steps at first: most buffers stay small, and thousands of them wait for a model. */
+        while (cap < b->len + n + 1)
+            cap = cap > SIZE_MAX / 4 ? b->len + n + 1 : cap * (cap < 256 || cap >= 16384 ? 2 : 4);
         b->data = ipw_realloc(b->data, cap);
         b->cap = cap;
         b->data[b->len] = '\0';

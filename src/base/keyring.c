@@ -1,6 +1,8 @@
 #include "base/keyring.h"
 
+#include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -86,6 +88,49 @@ static bool is_key(const char *name, size_t n, const char *value)
     return *value && ipw_secret_name(name, n) && !(*value == '/' && access(value, F_OK) == 0);
 }
 
+/* OTEL_EXPORTER_OTLP_HEADERS and the like: "name=value,name=value", percent-encoded. */
+static bool is_header_list(const char *name, size_t n)
+{
+    static const char first[] = "OTEL_EXPORTER_OTLP_", last[] = "HEADERS";
+    const size_t f = sizeof first - 1, l = sizeof last - 1;
+
+    return n >= f + l && memcmp(name, first, f) == 0 && memcmp(name + n - l, last, l) == 0;
+}
+
+/* "Bearer%20KEY": the value, and the key without its scheme. */
+static void add_header(char *value)
+{
+    char *space;
+
+    ipw_secret_add(value);
+    for (char *from = value, *to = value;; from++) {
+        unsigned byte;
+
+        if (*from == '%' && isxdigit((unsigned char)from[1]) &&
+            sscanf(from + 1, "%2x", &byte) == 1 && isxdigit((unsigned char)from[2])) {
+            *to++ = (char)byte;
+            from += 2;
+        } else if (!(*to++ = *from)) {
+            break;
+        }
+    }
+    space = strrchr(value, ' ');
+    ipw_secret_add(value);
+    if (space) ipw_secret_add(space + 1);
+}
+
+static void add_headers(const char *list)
+{
+    char *copy = ipw_strdup(list), *save = NULL;
+
+    for (char *pair = strtok_r(copy, ",", &save); pair; pair = strtok_r(NULL, ",", &save)) {
+        char *value = strchr(pair, '=');
+
+        if (value) add_header(value + 1 + strspn(value + 1, " \t"));
+    }
+    free(copy);
+}
+
 static void take_environment(void)
 {
     size_t i = 0;
@@ -94,8 +139,9 @@ static void take_environment(void)
         size_t n = strcspn(environ[i], "=");
         char *value = environ[i] + n + (environ[i][n] == '='), *name;
 
-        if (is_key(environ[i], n, value)) {
+        if (is_key(environ[i], n, value) || (*value && is_header_list(environ[i], n))) {
             name = ipw_memdup(environ[i], n);
+            if (is_header_list(name, n)) add_headers(value);
             take_variable(name); /* environ[i] is now the next variable */
             free(name);
             continue;

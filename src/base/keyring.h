@@ -7,7 +7,8 @@
  * where the kernel shows them, and removes them from the environment.  From then on only
  * ipw_keyring_env() returns them.
  *
- * A key is the value of a variable with a secret's name (base/secret_name.h).  In the addresses of
+ * A key is the value of a variable with a secret's name (base/secret_name.h), or of a list of
+ * headers for OpenTelemetry (OTEL_EXPORTER_OTLP_HEADERS).  In the addresses of
  * other variables and of the command line, asterisks overwrite passwords and secret parameters.
  * The parser of options adds the values that an option marks as secret. */
 #ifndef IPW_BASE_KEYRING_H

@@ -17,6 +17,7 @@ enum ipw_opt_kind {
     IPW_OPT_DURATION, /* int64_t nanoseconds */
     IPW_OPT_JOULES,   /* double, above zero */
     IPW_OPT_BYTES,    /* size_t within [min, max] */
+    IPW_OPT_URL,      /* const char *; `--name` alone: ""; `--name=URL`, `--name URL` */
     IPW_OPT_LIST,     /* struct ipw_opt_list: may be given several times */
     IPW_OPT_SECTION,  /* not an option: a title in the help for the rows below */
     IPW_OPT_BLOCK,    /* not an option: the rows of `rows`, whose struct lies at `offset` */

@@ -18,6 +18,10 @@
 
 void ipw_rows_add(struct ipw_rows *rows, char *json, size_t n, int64_t line)
 {
+    if (rows->most && rows->n == rows->most) {
+        free(json);
+        return;
+    }
     IPW_GROW(rows->rows, rows->cap, rows->n + 1);
     rows->rows[rows->n++] = (struct ipw_row){.json = json, .n = n, .line = line};
 }
@@ -70,7 +74,7 @@ static int parse_jsonl(struct ipw_rows *out, const char *name, const char *bytes
     const char *p = bytes, *end = bytes + n;
     int64_t line = 0;
 
-    while (p < end) {
+    while (p < end && !(out->most && out->n == out->most)) {
         const char *newline = memchr(p, '\n', (size_t)(end - p));
         size_t len = (size_t)((newline ? newline : end) - p);
         const char *text = p;
@@ -164,7 +168,8 @@ static int read_all(struct ipw_rows *out, const char *name, struct ipw_row_reade
     size_t held = 0;
     int rc = ipw_row_reader_sha256(reader, out->sha256, err);
 
-    while (!rc && (rc = ipw_row_reader_next(reader, &row, err)) == 1) {
+    while (!rc && !(out->most && out->n == out->most) &&
+           (rc = ipw_row_reader_next(reader, &row, err)) == 1) {
         held += row.n + 64;
         if (held > FILE_MAX)
             rc = ipw_fail(err, IPW_ELIMIT, "%s: more than 2 GiB of rows; choose fewer columns",
@@ -194,12 +199,12 @@ int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, si
 }
 
 int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *const *columns,
-                          struct ipw_err *err)
+                          size_t most, struct ipw_err *err)
 {
     struct ipw_row_reader *reader = NULL;
     int rc;
 
-    *out = (struct ipw_rows){0};
+    *out = (struct ipw_rows){.most = most};
     if (ipw_rows_is_columnar(path)) {
         rc = ipw_row_reader_open(&reader, path, columns, err);
         if (!rc) rc = read_all(out, path, reader, err);
@@ -213,5 +218,5 @@ int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *co
 
 int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err)
 {
-    return ipw_rows_read_columns(out, path, NULL, err);
+    return ipw_rows_read_columns(out, path, NULL, 0, err);
 }

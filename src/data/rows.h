@@ -27,6 +27,7 @@ struct ipw_row {
 struct ipw_rows {
     struct ipw_row *rows;
     size_t n, cap;
+    size_t most;     /* rows that are wanted, from the first on; 0: all */
     char sha256[65]; /* hash of the file's bytes, as hex digits */
 };
 
@@ -37,9 +38,10 @@ bool ipw_rows_knows_name(const char *name);
 int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err);
 /* `columns`: the names of the columns that are wanted, in any case, NULL after the last; NULL: all.
  * Of Parquet and Arrow the others are not decoded, and may be of a type that is not read.  A file
- * of text gives all of its columns, wanted or not. */
+ * of text gives all of its columns, wanted or not.  `most`: how many rows are wanted, 0: all.  Rows
+ * of JSONL behind them are hashed, but not read: a fault in one of them is no error. */
 int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *const *columns,
-                          struct ipw_err *err);
+                          size_t most, struct ipw_err *err);
 /* The same from memory (embedded data); `name` stands in messages and decides the kind. */
 int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
                    struct ipw_err *err);

@@ -92,7 +92,7 @@ static void skip_blank_lines(struct csv *c)
 }
 
 /* Reads one row into c->fields.  1: a row, which starts at line *line; 0: the end. */
-static int read_record(struct csv *c, int64_t *line, struct ipw_err *err)
+static int read_row(struct csv *c, int64_t *line, struct ipw_err *err)
 {
     int rc;
 
@@ -214,11 +214,11 @@ static size_t fields_with(const char *bytes, size_t n, char separator)
                     .text = IPW_BUF(IPW_ROW_MAX)};
     int64_t line;
     size_t fields = 0;
-    int rc = read_record(&c, &line, NULL);
+    int rc = read_row(&c, &line, NULL);
 
     if (rc > 0) {
         fields = c.n;
-        rc = read_record(&c, &line, NULL);
+        rc = read_row(&c, &line, NULL);
         if (rc < 0 || (rc > 0 && c.n != fields)) fields = 0;
     }
     free(c.fields);
@@ -254,13 +254,13 @@ static int parse(struct ipw_rows *out, const char *name, const char *bytes, size
                     .text = IPW_BUF(IPW_ROW_MAX)};
     struct header header = {0};
     int64_t line = 1;
-    int rc = read_record(&c, &line, err);
+    int rc = read_row(&c, &line, err);
 
     if (rc == 0)
         rc = fail_at(&c, 1, IPW_EPARSE, "the file is empty: a header line was expected", err);
     else if (rc > 0)
         rc = take_header(&header, &c, line, err);
-    while (rc == 0 && (rc = read_record(&c, &line, err)) > 0)
+    while (rc == 0 && (rc = read_row(&c, &line, err)) > 0)
         rc = add_row(out, &header, &c, line, err);
     release_header(&header);
     free(c.fields);

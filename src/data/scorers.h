@@ -3,6 +3,6 @@
 #ifndef IPW_DATA_SCORERS_H
 #define IPW_DATA_SCORERS_H
 
-#define IPW_SCORERS "boxed, choice, contains, exact, f1, gaia, judge, numeric"
+#define IPW_SCORERS "boxed, choice, code, contains, exact, f1, gaia, judge, numeric"
 
 #endif

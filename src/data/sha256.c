@@ -17,6 +17,17 @@ static const uint32_t K[64] = {
 
 static uint32_t rotr(uint32_t x, unsigned n) { return x >> n | x << (32 - n); }
 
+/* One round.  Instead of moving the eight words on, the next round names them one place later. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                                           \
+    do {                                                                                           \
+        uint32_t t1 = (h) + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) +                             \
+                      (((e) & (f)) ^ (~(e) & (g))) + K[i] + w[i];                                  \
+        uint32_t t2 =                                                                              \
+            (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + (((a) & (b)) ^ ((a) & (c)) ^ ((b) & (c)));  \
+        (d) += t1;                                                                                 \
+        (h) = t1 + t2;                                                                             \
+    } while (0)
+
 static void compress(uint32_t h[8], const unsigned char block[64])
 {
     uint32_t w[64], s[8];
@@ -30,15 +41,15 @@ static void compress(uint32_t h[8], const unsigned char block[64])
                (rotr(b, 17) ^ rotr(b, 19) ^ b >> 10);
     }
     memcpy(s, h, sizeof s);
-    for (int i = 0; i < 64; i++) {
-        uint32_t big1 = rotr(s[4], 6) ^ rotr(s[4], 11) ^ rotr(s[4], 25);
-        uint32_t choose = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        uint32_t t1 = s[7] + big1 + choose + K[i] + w[i];
-        uint32_t big0 = rotr(s[0], 2) ^ rotr(s[0], 13) ^ rotr(s[0], 22);
-        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += t1;
-        s[0] = t1 + big0 + majority;
+    for (int i = 0; i < 64; i += 8) {
+        ROUND(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], i);
+        ROUND(s[7], s[0], s[1], s[2], s[3], s[4], s[5], s[6], i + 1);
+        ROUND(s[6], s[7], s[0], s[1], s[2], s[3], s[4], s[5], i + 2);
+        ROUND(s[5], s[6], s[7], s[0], s[1], s[2], s[3], s[4], i + 3);
+        ROUND(s[4], s[5], s[6], s[7], s[0], s[1], s[2], s[3], i + 4);
+        ROUND(s[3], s[4], s[5], s[6], s[7], s[0], s[1], s[2], i + 5);
+        ROUND(s[2], s[3], s[4], s[5], s[6], s[7], s[0], s[1], i + 6);
+        ROUND(s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[0], i + 7);
     }
     for (int i = 0; i < 8; i++) h[i] += s[i];
 }

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -22,6 +24,47 @@ bool ipw_bubblewrap_found(void)
         if (access(places[i], X_OK) == 0) return true;
     }
     return false;
+}
+
+static bool makes_sandbox(const char *program)
+{
+    static char *const argv[] = {"bwrap",
+                                 "--unshare-user",
+                                 "--unshare-ipc",
+                                 "--unshare-pid",
+                                 "--unshare-net",
+                                 "--unshare-uts",
+                                 "--ro-bind",
+                                 "/",
+                                 "/",
+                                 "--proc",
+                                 "/proc",
+                                 "--dev",
+                                 "/dev",
+                                 "--",
+                                 "true",
+                                 NULL};
+    posix_spawn_file_actions_t quiet;
+    int status = -1;
+    pid_t pid;
+
+    posix_spawn_file_actions_init(&quiet);
+    for (int fd = 0; fd <= 2; fd++)
+        posix_spawn_file_actions_addopen(&quiet, fd, "/dev/null", O_RDWR, 0);
+    if (posix_spawn(&pid, program, &quiet, NULL, argv, environ) == 0)
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    posix_spawn_file_actions_destroy(&quiet);
+    return status == 0;
+}
+
+bool ipw_bubblewrap_works(void)
+{
+    static enum { UNKNOWN, WORKS, FAILS } known;
+
+    for (size_t i = 0; known == UNKNOWN && i < N_PLACES; i++) {
+        if (access(places[i], X_OK) == 0) known = makes_sandbox(places[i]) ? WORKS : FAILS;
+    }
+    return known == WORKS;
 }
 
 struct words {

@@ -6,15 +6,17 @@
  * read.  The sandbox and everything in it end with its first process.
  *
  * Only proc_helper.c calls ipw_bubblewrap_enter(), in the new process; other files only ask whether
- * bubblewrap is installed.  proc_helper.c also sets limits, capabilities and Landlock. */
+ * a sandbox can be made.  proc_helper.c also sets limits, capabilities and Landlock. */
 #ifndef IPW_IO_BUBBLEWRAP_H
 #define IPW_IO_BUBBLEWRAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is bubblewrap installed?  ipw_proc_start() finds out whether it works here. */
+/* Is bubblewrap installed? */
 bool ipw_bubblewrap_found(void);
+/* Can it make a sandbox here?  Often not in a container.  The first call starts it (some ms). */
+bool ipw_bubblewrap_works(void);
 
 struct ipw_bubblewrap {
     const char *workspace;    /* absolute; NULL: only /tmp can be written */

@@ -282,6 +282,13 @@ struct ipw_pipe *ipw_pipe_watch(struct ipw_loop *loop, int fd, int uv_events,
     return pipe;
 }
 
+void ipw_pipe_rest(struct ipw_pipe *pipe) { uv_poll_stop(&pipe->uv); }
+
+void ipw_pipe_go_on(struct ipw_pipe *pipe, int uv_events)
+{
+    if (uv_poll_start(&pipe->uv, uv_events, on_pipe)) IPW_BUG("a pipe cannot be watched");
+}
+
 void ipw_pipe_close(struct ipw_pipe **pipe)
 {
     if (!*pipe) return;

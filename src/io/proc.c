@@ -29,7 +29,8 @@ struct ipw_proc {
     struct ipw_output out_kept, err_kept;
     char *input;
     size_t input_len, input_sent;
-    bool timed_out, cancelled;
+    void (*on_output)(void *ud, const char *bytes, size_t n); /* of a child that stays; or NULL */
+    bool timed_out, cancelled, output_rests;
     int64_t start_ns;
     ipw_proc_fn on_done;
     void *ud;
@@ -44,7 +45,7 @@ static void arm(struct ipw_proc *proc, int64_t delay_ns)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-static void drain(struct ipw_pipe *pipe, struct ipw_output *kept);
+static void drain(struct ipw_proc *proc, struct ipw_pipe *pipe, struct ipw_output *kept);
 
 static void finish(struct ipw_proc *proc)
 {
@@ -52,8 +53,8 @@ static void finish(struct ipw_proc *proc)
     struct ipw_proc_result result;
 
     ipw_child_end(&proc->child, &end);
-    drain(proc->out, &proc->out_kept);
-    drain(proc->err, &proc->err_kept);
+    if (!proc->cancelled) drain(proc, proc->out, &proc->out_kept);
+    if (!proc->cancelled) drain(proc, proc->err, &proc->err_kept);
     ipw_pipe_close(&proc->in);
     ipw_pipe_close(&proc->out);
     ipw_pipe_close(&proc->err);
@@ -125,28 +126,32 @@ static void on_timer(void *ud)
 /* --- pipes ----------------------------------------------------------------------------------- */
 
 /* False at the end of the file, or on an error that means the same. */
-static bool read_some(struct ipw_pipe *pipe, struct ipw_output *kept)
+static bool read_some(struct ipw_proc *proc, struct ipw_pipe *pipe, struct ipw_output *kept)
 {
+    bool live = proc->on_output && kept == &proc->out_kept;
+
     static char block[64 * 1024]; /* for the loop's thread only; read and copied at once */
 
     for (int i = 0; i < READS_A_ROUND; i++) {
         ssize_t n = read(pipe->fd, block, sizeof block);
-        if (n > 0)
-            ipw_output_add(kept, block, (size_t)n);
+        if (n <= 0) return n < 0 && (errno == EAGAIN || errno == EINTR);
+        if (live)
+            proc->on_output(proc->ud, block, (size_t)n);
         else
-            return n < 0 && (errno == EAGAIN || errno == EINTR);
+            ipw_output_add(kept, block, (size_t)n);
+        if (live && (proc->cancelled || proc->output_rests)) return true;
     }
     return true;
 }
 
-static void drain(struct ipw_pipe *pipe, struct ipw_output *kept)
+static void drain(struct ipw_proc *proc, struct ipw_pipe *pipe, struct ipw_output *kept)
 {
-    if (pipe) read_some(pipe, kept);
+    if (pipe) read_some(proc, pipe, kept);
 }
 
 static void on_readable(struct ipw_proc *proc, struct ipw_pipe **pipe, struct ipw_output *kept)
 {
-    if (read_some(*pipe, kept)) return;
+    if (read_some(proc, *pipe, kept)) return;
     ipw_pipe_close(pipe);
     if (proc->phase == LINGERING && !proc->out && !proc->err) finish(proc);
 }
@@ -174,7 +179,38 @@ static void on_in(void *ud)
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n > 0) proc->input_sent += (size_t)n;
     /* EPIPE: the child does not read its input, which is allowed. */
-    if (n < 0 || proc->input_sent == proc->input_len) ipw_pipe_close(&proc->in);
+    if (n < 0 || (!proc->on_output && proc->input_sent == proc->input_len))
+        ipw_pipe_close(&proc->in);
+    else if (proc->input_sent == proc->input_len)
+        ipw_pipe_rest(proc->in);
+}
+
+int ipw_proc_write(struct ipw_proc *proc, const char *bytes, size_t n, struct ipw_err *err)
+{
+    size_t left = proc->input_len - proc->input_sent;
+
+    if (!proc->in || !n) return 0;
+    if (n > IPW_PROC_UNREAD_BYTES || left > IPW_PROC_UNREAD_BYTES - n)
+        return ipw_fail(err, IPW_ELIMIT, "it does not read: more than %zu bytes wait for it",
+                        IPW_PROC_UNREAD_BYTES);
+    if (left) memmove(proc->input, proc->input + proc->input_sent, left);
+    proc->input = ipw_realloc(proc->input, left + n);
+    memcpy(proc->input + left, bytes, n);
+    proc->input_len = left + n;
+    proc->input_sent = 0;
+    if (!left) ipw_pipe_go_on(proc->in, UV_WRITABLE);
+    return 0;
+}
+
+void ipw_proc_rest_output(struct ipw_proc *proc, bool rests)
+{
+    if (rests == proc->output_rests) return;
+    proc->output_rests = rests;
+    if (!proc->out) return;
+    if (rests)
+        ipw_pipe_rest(proc->out);
+    else
+        ipw_pipe_go_on(proc->out, UV_READABLE);
 }
 
 /* --- starting -------------------------------------------------------------------------------- */
@@ -207,7 +243,7 @@ static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *req
     };
     int rc = 0;
 
-    if (proc->input_len) {
+    if (proc->input_len || proc->on_output) {
         rc = ipw_child_pipe(fds, 1, err);
     } else {
         fds[0] = ipw_child_null(err);
@@ -228,7 +264,8 @@ static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *req
     close(fds[0]);
     close(fds[3]);
     close(fds[5]);
-    if (proc->input_len) proc->in = ipw_pipe_watch(proc->loop, fds[1], UV_WRITABLE, on_in, proc);
+    if (fds[1] >= 0) proc->in = ipw_pipe_watch(proc->loop, fds[1], UV_WRITABLE, on_in, proc);
+    if (proc->in && !proc->input_len) ipw_pipe_rest(proc->in);
     proc->out = ipw_pipe_watch(proc->loop, fds[2], UV_READABLE, on_out, proc);
     proc->err = ipw_pipe_watch(proc->loop, fds[4], UV_READABLE, on_err, proc);
     return 0;
@@ -253,6 +290,7 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
     proc->child.on_exit = on_exit_;
     proc->child.on_loop_free = on_loop_free;
     proc->timer = (struct ipw_timer){.loop = loop, .fn = on_timer, .ud = proc};
+    proc->on_output = request->on_output;
     proc->on_done = on_done;
     proc->ud = ud;
     proc->start_ns = ipw_now_ns();

@@ -40,6 +40,10 @@ struct ipw_proc_request {
      * files and the paths in `reads` (absolute, NULL-terminated, or NULL). */
     bool sandbox;
     const char *const *reads;
+    /* Not NULL: the child stays and is talked to.  Its standard output goes here as it comes and is
+     * not kept; its standard input takes what ipw_proc_write() sends.  The callback may cancel the
+     * child. */
+    void (*on_output)(void *ud, const char *bytes, size_t n);
 };
 
 struct ipw_proc_result {
@@ -63,6 +67,12 @@ typedef void (*ipw_proc_fn)(void *ud, const struct ipw_proc_result *result);
 int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
                    const struct ipw_proc_request *request, ipw_proc_fn on_done, void *ud,
                    struct ipw_err *err);
+/* For a child that stays.  The bytes wait until the child reads them, IPW_PROC_UNREAD_BYTES at
+ * most; a child that has closed its input gets nothing. */
+#define IPW_PROC_UNREAD_BYTES ((size_t)16 << 20)
+int ipw_proc_write(struct ipw_proc *proc, const char *bytes, size_t n, struct ipw_err *err);
+/* Its output is not read while it rests, so that a child that says too much waits. */
+void ipw_proc_rest_output(struct ipw_proc *proc, bool rests);
 /* Ends the child's group; no callback follows.  The loop still reaps the child. */
 void ipw_proc_cancel(struct ipw_proc *proc);
 

@@ -83,6 +83,8 @@ struct ipw_pipe {
 
 struct ipw_pipe *ipw_pipe_watch(struct ipw_loop *loop, int fd, int uv_events,
                                 void (*on_ready)(void *ud), void *ud);
+void ipw_pipe_rest(struct ipw_pipe *pipe); /* on_ready is not called until ipw_pipe_go_on() */
+void ipw_pipe_go_on(struct ipw_pipe *pipe, int uv_events);
 void ipw_pipe_close(struct ipw_pipe **pipe); /* closes the descriptor too; NULL is fine */
 
 #endif

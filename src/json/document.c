@@ -39,9 +39,26 @@ char *ipw_json_text(const struct ipw_json *node)
     return ipw_buf_take(&text, NULL);
 }
 
+static const struct ipw_json *kept(const struct ipw_json *m, const char *const *dropped)
+{
+    for (size_t i = 0; m && dropped[i];) {
+        bool drop = !strcmp(ipw_json_key(m), dropped[i]);
+
+        i = drop ? 0 : i + 1;
+        if (drop) m = ipw_json_next(m);
+    }
+    return m;
+}
+
 void ipw_json_patch(struct ipw_buf *out, const struct ipw_json *object, const char *patch)
 {
-    const struct ipw_json *a = ipw_json_first(object), *b;
+    ipw_json_patch_without(out, object, patch, (const char *const[]){NULL});
+}
+
+void ipw_json_patch_without(struct ipw_buf *out, const struct ipw_json *object, const char *patch,
+                            const char *const *dropped)
+{
+    const struct ipw_json *a = kept(ipw_json_first(object), dropped), *b;
     struct ipw_json *doc;
     bool comma = false;
 
@@ -57,7 +74,7 @@ void ipw_json_patch(struct ipw_buf *out, const struct ipw_json *object, const ch
         ipw_json_escape(out, ipw_json_key(m), strlen(ipw_json_key(m)));
         ipw_buf_addc(out, ':');
         ipw_json_print(out, m);
-        if (order <= 0) a = ipw_json_next(a);
+        if (order <= 0) a = kept(ipw_json_next(a), dropped);
         if (order >= 0) b = ipw_json_next(b);
     }
     ipw_buf_addc(out, '}');

@@ -15,5 +15,8 @@ char *ipw_json_text(const struct ipw_json *node);
 /* Appends the object with the members of `patch`, an object that we wrote: they replace members of
  * the same key.  Both have sorted keys, and so has the result. */
 void ipw_json_patch(struct ipw_buf *out, const struct ipw_json *object, const char *patch);
+/* The same without the members of `object` whose keys are in the list (NULL-terminated). */
+void ipw_json_patch_without(struct ipw_buf *out, const struct ipw_json *object, const char *patch,
+                            const char *const *dropped);
 
 #endif

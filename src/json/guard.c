@@ -20,6 +20,10 @@ struct walk {
     size_t copied; /* source bytes that are already in g->copy */
     size_t numbers;
     bool list;
+    const char *const *unread; /* see ipw_guard_run(); NULL: none */
+    /* The unread member that the walk is in, and the counts before it. */
+    bool passing;
+    size_t passing_at, values_before, strings_before, numbers_before;
     struct ipw_err *err;
 };
 
@@ -246,6 +250,50 @@ static int key(struct walk *w)
     return 0;
 }
 
+/* A member of the top object begins; its key was read from `at`. */
+static void begin_member(struct walk *w, size_t at)
+{
+    size_t n = w->i - at;
+
+    for (const char *const *name = w->unread; *name; name++) {
+        size_t k = strlen(*name);
+
+        if (n < k + 3 || w->s[at + 1 + k] != '"' || memcmp(w->s + at + 1, *name, k) != 0) continue;
+        skip_space(w);
+        w->passing = true;
+        w->passing_at = w->i;
+        w->values_before = w->g->values;
+        w->strings_before = w->g->strings;
+        w->numbers_before = w->numbers;
+        w->list = false;
+        return;
+    }
+}
+
+/* Only the null in its place counts. */
+static void end_member(struct walk *w)
+{
+    w->passing = false;
+    w->list = true;
+    w->g->values = w->values_before + 1;
+    w->g->strings = w->strings_before;
+    w->numbers = w->numbers_before;
+    replace(w, w->passing_at, w->i - w->passing_at, "null");
+}
+
+/* Reads the key of the next member of an object that is `depth` levels deep. */
+static int next_key(struct walk *w, unsigned depth)
+{
+    size_t at;
+    int rc;
+
+    skip_space(w);
+    at = w->i;
+    rc = key(w);
+    if (!rc && w->unread && depth == 1) begin_member(w, at);
+    return rc;
+}
+
 /* Reads one value with its content, without recursion: `closer` holds the closing bracket of each
  * open level. */
 static int value(struct walk *w, unsigned max_depth)
@@ -268,7 +316,7 @@ static int value(struct walk *w, unsigned max_depth)
             w->i++;
             if (skip_space(w) != close) {
                 closer[depth++] = close;
-                if (close == '}' && (rc = key(w))) return rc;
+                if (close == '}' && (rc = next_key(w, depth))) return rc;
                 continue;
             }
             w->i++;
@@ -276,6 +324,7 @@ static int value(struct walk *w, unsigned max_depth)
             return rc;
         }
         for (;;) { /* after a value */
+            if (w->passing && depth == 1) end_member(w);
             if (depth == 0) return 0;
             c = skip_space(w);
             if (c == ',') break;
@@ -285,14 +334,14 @@ static int value(struct walk *w, unsigned max_depth)
             depth--;
         }
         w->i++;
-        if (closer[depth - 1] == '}' && (rc = key(w))) return rc;
+        if (closer[depth - 1] == '}' && (rc = next_key(w, depth))) return rc;
     }
 }
 
 int ipw_guard_run(struct ipw_guard *g, const char *text, size_t n, unsigned max_depth, bool list,
-                  struct ipw_err *err)
+                  const char *const *unread, struct ipw_err *err)
 {
-    struct walk w = {.g = g, .s = text, .n = n, .list = list, .err = err};
+    struct walk w = {.g = g, .s = text, .n = n, .list = list, .unread = unread, .err = err};
     size_t start, end;
     int rc;
 

@@ -37,9 +37,11 @@ struct ipw_guard {
     bool bom;
 };
 
-/* Fills *g; release it in every case.  `list` false: only check, without copies and lists. */
+/* Fills *g; release it in every case.  `list` false: only check, without copies and lists.  cJSON
+ * gets null in place of each member of the top object that `unread` names (NULL at its end, or NULL
+ * itself: none). */
 int ipw_guard_run(struct ipw_guard *g, const char *text, size_t n, unsigned max_depth, bool list,
-                  struct ipw_err *err);
+                  const char *const *unread, struct ipw_err *err);
 void ipw_guard_release(struct ipw_guard *g);
 
 #endif

@@ -70,7 +70,6 @@ static void doc_free(struct doc *doc)
 
 /* Attaches the listed numbers' texts.  cJSON made the nodes in the order of the text. */
 struct giving {
-    struct doc *doc;
     const char *text;
     const struct ipw_guard_number *next, *end;
     size_t ordinal;
@@ -93,8 +92,8 @@ static void give_texts(struct giving *g, cJSON *node)
     }
 }
 
-int ipw_json_parse(struct ipw_json **root, const char *text, size_t n, size_t *repairs,
-                   struct ipw_err *err)
+static int parse(struct ipw_json **root, const char *text, size_t n, const char *const *unread,
+                 size_t *repairs, struct ipw_err *err)
 {
     struct ipw_guard guard;
     struct doc *doc;
@@ -104,7 +103,7 @@ int ipw_json_parse(struct ipw_json **root, const char *text, size_t n, size_t *r
 
     *root = NULL;
     if (repairs) *repairs = 0;
-    rc = ipw_guard_run(&guard, text, n, IPW_JSON_MAX_DEPTH, true, err);
+    rc = ipw_guard_run(&guard, text, n, IPW_JSON_MAX_DEPTH, true, unread, err);
     if (rc) {
         ipw_guard_release(&guard);
         return rc;
@@ -121,7 +120,7 @@ int ipw_json_parse(struct ipw_json **root, const char *text, size_t n, size_t *r
     reading = doc;
     top = cJSON_ParseWithLengthOpts(guard.text, guard.n, NULL, 0);
     if (top) {
-        struct giving giving = {doc, text, guard.numbers, guard.numbers + guard.number_count, 0};
+        struct giving giving = {text, guard.numbers, guard.numbers + guard.number_count, 0};
         doc->root = *top;
         give_texts(&giving, &doc->root);
     }
@@ -138,6 +137,18 @@ int ipw_json_parse(struct ipw_json **root, const char *text, size_t n, size_t *r
     return rc;
 }
 
+int ipw_json_parse(struct ipw_json **root, const char *text, size_t n, size_t *repairs,
+                   struct ipw_err *err)
+{
+    return parse(root, text, n, NULL, repairs, err);
+}
+
+int ipw_json_parse_without(struct ipw_json **root, const char *text, size_t n,
+                           const char *const *unread, struct ipw_err *err)
+{
+    return parse(root, text, n, unread, NULL, err);
+}
+
 void ipw_json_free(struct ipw_json *root)
 {
     if (root) doc_free((struct doc *)root);
@@ -148,8 +159,8 @@ bool ipw_json_valid(const char *text, size_t n)
     struct ipw_guard guard;
     bool valid;
 
-    valid =
-        ipw_guard_run(&guard, text, n, IPW_JSON_MAX_DEPTH - IPW_JSON_RAW_MARGIN, false, NULL) == 0;
+    valid = ipw_guard_run(&guard, text, n, IPW_JSON_MAX_DEPTH - IPW_JSON_RAW_MARGIN, false, NULL,
+                          NULL) == 0;
     valid = valid && guard.repairs == 0 && !guard.bom;
     ipw_guard_release(&guard);
     return valid;

@@ -21,6 +21,7 @@ struct ipw_jsonl_reader {
     size_t scanned; /* in buf: no line feed between `at` and here */
     int64_t number; /* number of the last line returned */
     bool end;       /* the file has no more bytes */
+    size_t torn;    /* bytes of the torn line that was returned last */
     bool skipping;  /* inside a line that was refused as too long */
 };
 
@@ -93,6 +94,7 @@ int ipw_jsonl_seek(struct ipw_jsonl_reader *r, int64_t offset, struct ipw_err *e
 {
     r->skipping = false;
     r->number = 0;
+    r->torn = 0;
     /* Lines before `at` were handed out, so their line ends are overwritten. */
     if (offset >= r->base + (int64_t)r->at && offset <= r->base + (int64_t)r->buf.len) {
         r->at = r->scanned = (size_t)(offset - r->base);
@@ -134,6 +136,7 @@ static int take(struct ipw_jsonl_reader *r, struct ipw_jsonl_line *line, size_t 
         return 0;
     }
     r->number++;
+    r->torn = torn ? n : 0;
     if (!torn && n && text[n - 1] == '\r') n--;
     if (n > r->line_max) return too_long(r, err);
     if (is_blank(text, n)) return 0;
@@ -173,6 +176,16 @@ int ipw_jsonl_next(struct ipw_jsonl_reader *r, struct ipw_jsonl_line *line, stru
         rc = take(r, line, r->buf.len, true, err);
         if (rc) return rc;
     }
+}
+
+void ipw_jsonl_more(struct ipw_jsonl_reader *r)
+{
+    r->end = false;
+    if (!r->torn) return;
+    r->at -= r->torn;
+    r->scanned = r->at;
+    r->number--;
+    r->torn = 0;
 }
 
 int ipw_jsonl_each(const char *path, size_t line_max_bytes,

@@ -39,6 +39,9 @@ int ipw_jsonl_next(struct ipw_jsonl_reader *reader, struct ipw_jsonl_line *line,
 /* Continues with the line at `offset`, which an earlier line reported.  Line numbers start again at
  * that line. */
 int ipw_jsonl_seek(struct ipw_jsonl_reader *reader, int64_t offset, struct ipw_err *err);
+/* After the end: the file may have grown since.  The next call goes on behind the last whole line,
+ * so a torn line comes again. */
+void ipw_jsonl_more(struct ipw_jsonl_reader *reader);
 void ipw_jsonl_close(struct ipw_jsonl_reader *reader);
 /* Calls fn for each whole line of the file (a torn line is skipped), until fn returns an error.
  * Returns that error with path and line before its message. */

@@ -2,8 +2,7 @@
  *
  * The reader's guard and the printer's escape both spend their time on long runs of plain text.
  * These functions look at 16 bytes at once: with SSE2 if the compiler has it (every x86-64), else
- * with two 64-bit words.  Plain means ASCII from 0x20 up, without '"' and '\\'.  Private to
- * src/json. */
+ * with two 64-bit words.  Plain means ASCII from 0x20 up, without '"' and '\\'. */
 #ifndef IPW_JSON_SCAN_H
 #define IPW_JSON_SCAN_H
 

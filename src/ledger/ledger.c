@@ -81,6 +81,7 @@ struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_c
     l->trimmed_ns = l->first_row_ns = l->newest_row_ns = INT64_MIN;
     l->alpha = IPW_SHARE_ALPHA;
     l->complete_ns = INT64_MAX;
+    l->memo = ipw_calloc(1, sizeof *l->memo);
     l->series = ipw_calloc(n_channels, sizeof(struct ipw_series *));
     l->summed = ipw_calloc(n_channels, sizeof *l->summed);
     l->channel_kinds = ipw_calloc(n_channels, sizeof *l->channel_kinds);
@@ -124,6 +125,7 @@ void ipw_ledger_free(struct ipw_ledger *l)
     }
     ipw_phase_line_release(&l->line);
     free(l->lines);
+    free(l->memo);
     free(l->queries);
     free(l->ends);
     free(l->looks);

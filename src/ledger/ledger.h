@@ -161,6 +161,10 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
  * gauge cannot resolve is unknown, as with IPW_LEDGER_SPAN. */
 void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,
                         size_t n, struct ipw_figure *out);
+/* A query's figures ask for the same windows of its devices again and again: for the domain, for
+ * each device, for the accounts.  While `on`, they are computed once.  Nothing may be told to the
+ * ledger until it is off again. */
+void ipw_ledger_remember(const struct ipw_ledger *l, bool on);
 
 /* Three values of one window: the energy charged to it; the part of that while the query was alone;
  * and the charge minus its share of the idle baseline.  The last is net energy: it is negative if

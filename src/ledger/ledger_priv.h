@@ -145,7 +145,24 @@ struct ledger_domain {
     const char *reason;
 };
 
+/* Answers for windows of devices while the ledger does not change: see ipw_ledger_remember().  An
+ * answer's place follows from its window; a later one takes it. */
+enum { LEDGER_ANSWERS = 256 };
+
+struct ledger_memo {
+    bool on;
+    uint64_t round; /* answers of other rounds do not count */
+    struct ledger_answer {
+        uint64_t round;
+        const struct ledger_query *q;
+        const struct ledger_line *line;
+        int64_t t0_ns, t1_ns;
+        struct ipw_figure figure;
+    } answers[LEDGER_ANSWERS];
+};
+
 struct ipw_ledger {
+    struct ledger_memo *memo;
     struct ipw_series **series; /* one for each channel; NULL for an unused one */
     /* A model's energy of a domain without a sensor: middle, least, most. */
     struct ipw_series *model[IPW_DOMAIN_COUNT][3];

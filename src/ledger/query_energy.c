@@ -170,10 +170,12 @@ void ipw_query_energy_fill(struct ipw_query_trace *trace, const struct ipw_ledge
     size_t n = trace->n_turns;
     int64_t *edges = ipw_calloc(n + 2, sizeof *edges);
     struct ipw_figure *parts = ipw_calloc(n + 1, sizeof *parts);
+    struct ipw_query_tiles tiles;
 
     edges[0] = trace->start_ns;
     for (size_t i = 0; i < n; i++) edges[i + 1] = trace->turns[i].start_ns;
     edges[n + 1] = trace->end_ns;
+    ipw_ledger_remember(ledger, true);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         struct column c = {{query, (enum ipw_domain)d, .device = IPW_LEDGER_ALL}, IPW_LEDGER_ALL};
 
@@ -189,7 +191,11 @@ void ipw_query_energy_fill(struct ipw_query_trace *trace, const struct ipw_ledge
 
         fill_column(trace, ledger, &c, edges, parts);
     }
-    ipw_query_energy_accounts(trace, ledger, query);
+    ipw_query_tiles_make(&tiles, trace);
+    ipw_query_energy_accounts(trace, ledger, query, &tiles);
+    ipw_query_energy_parts(trace, ledger, query, &tiles);
+    ipw_query_tiles_free(&tiles);
+    ipw_ledger_remember(ledger, false);
     free(edges);
     free(parts);
 }

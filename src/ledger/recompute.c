@@ -42,8 +42,7 @@ static int finish_query(struct job *j, size_t index, bool cut, struct ipw_err *e
     *q = (struct query){0};
     j->segment->n_queries++;
     if (j->options->before) {
-        j->options->before(j->options->ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index),
-                           &trace);
+        j->options->before(j->options->ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index), &out);
     }
     ipw_feed_finish(j->feed, &trace);
     rc = j->options->query(j->options->ud, &out, err);
@@ -316,6 +315,31 @@ static int find_ends(struct job *j, const char *path, struct ipw_err *err)
     return rc < 0 ? rc : 0;
 }
 
+/* The ledger looks into the data of few events: into none of a request, a reply or a tool call,
+ * which are most of the file. */
+static bool needs_data(const struct ipw_json *doc)
+{
+    const char *event = ipw_json_str(ipw_json_get(doc, "event"), "");
+
+    return !strcmp(event, "run_start") || !strcmp(event, "query_start") || !strcmp(event, "note");
+}
+
+static int take_line(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    static const char *const data[] = {"data", NULL};
+    struct ipw_json *doc;
+    int rc = ipw_json_parse_without(&doc, line->text, line->n, data, err);
+
+    if (!rc && needs_data(doc)) {
+        ipw_json_free(doc);
+        rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
+    }
+    if (rc) return rc;
+    rc = take_event(j, doc, err);
+    ipw_json_free(doc);
+    return rc;
+}
+
 static int take_events(struct job *j, const char *path, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
@@ -324,13 +348,7 @@ static int take_events(struct job *j, const char *path, struct ipw_err *err)
 
     if (rc) return rc;
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
-        struct ipw_json *doc;
-
-        rc = ipw_json_parse(&doc, line.text, line.n, NULL, err);
-        if (!rc) {
-            rc = take_event(j, doc, err);
-            ipw_json_free(doc);
-        }
+        rc = take_line(j, &line, err);
         if (rc) {
             if (rc < 0) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
             break;

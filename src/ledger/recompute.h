@@ -58,7 +58,7 @@ struct ipw_recompute_options {
     /* Called before the figures are filled, while the ledger can still answer for the query; may be
      * NULL. */
     void (*before)(void *ud, const struct ipw_ledger *ledger, int64_t ordinal,
-                   const struct ipw_query_trace *trace);
+                   const struct ipw_recompute_query *query);
     void *ud;
     const enum ipw_share *share; /* another rule than the run's, or NULL */
     bool starts;                 /* also pass each query's `start` */

@@ -5,9 +5,9 @@
 enum { FIRST_PATIENCE = 8, MOST_PATIENCE = 256 };
 
 static const double BUSY_FACTOR = 0.7, SLOW_FACTOR = 0.85;
-static const double RISEN = 2.0;              /* times the best rounds' */
-static const double RISEN_AT_LEAST_NS = 20e6; /* and by that much: noise of fast servers */
-static const double EASED = 0.95;             /* of the time before a back-off: it has helped */
+static const double RISEN = 2.0;              /* times the best round's */
+static const double RISEN_AT_LEAST_NS = 20e6; /* ignores the noise of fast servers */
+static const double EASED = 0.95; /* a back-off has helped if the time falls below this share */
 
 static int whole(double limit) { return (int)(limit + 1e-9); }
 
@@ -31,7 +31,7 @@ static void begin_round(struct ipw_adaptive *a)
     a->round_n = 0;
 }
 
-/* Fewer from now on; what is under way says nothing about that. */
+/* Lowers the limit.  Requests already in flight do not show the effect, so they are ignored. */
 static void back_off(struct ipw_adaptive *a, double to, int64_t t_ns)
 {
     a->limit = to < 1 ? 1 : to;
@@ -46,12 +46,12 @@ static void busy(struct ipw_adaptive *a, const struct ipw_adaptive_sample *s)
     int limit = whole(a->limit), at = s->in_flight < limit ? s->in_flight : limit;
 
     if (at < 1) at = 1;
-    if (a->ceiling && a->patience < MOST_PATIENCE) a->patience *= 2; /* it is still there */
+    if (a->ceiling && a->patience < MOST_PATIENCE) a->patience *= 2; /* the ceiling still holds */
     a->ceiling = at;
     back_off(a, (double)whole((double)at * BUSY_FACTOR), s->t_ns);
 }
 
-/* The most that growth may reach just now. */
+/* The highest limit that growth can reach now. */
 static double bound(const struct ipw_adaptive *a)
 {
     double most = a->most;
@@ -66,13 +66,13 @@ static bool has_risen(const struct ipw_adaptive *a)
            a->round_ttft_ns > a->best_ttft_ns + RISEN_AT_LEAST_NS;
 }
 
-/* A round of good answers is full: judge its times, then begin the next. */
+/* Ends a full round of good answers: judges its times, then begins the next round. */
 static const char *end_round(struct ipw_adaptive *a, int64_t t_ns)
 {
     const char *reason = NULL;
 
     if (a->eased_from_ns > 0 && a->round_n > 0) {
-        /* Fewer in flight and hardly faster: it is not our load, the requests have changed. */
+        /* Fewer in flight but hardly faster: the requests changed, our load is not the cause. */
         if (a->round_ttft_ns > EASED * a->eased_from_ns) a->best_ttft_ns = a->round_ttft_ns;
         a->eased_from_ns = 0;
     }
@@ -84,7 +84,7 @@ static const char *end_round(struct ipw_adaptive *a, int64_t t_ns)
     if (a->round_n > 0 && (a->best_ttft_ns <= 0 || a->round_ttft_ns < a->best_ttft_ns))
         a->best_ttft_ns = a->round_ttft_ns;
     if (a->ceiling && whole(a->limit) >= whole(bound(a)) && ++a->rounds >= a->patience) {
-        a->ceiling++; /* one more than where it was refused: perhaps there is room now */
+        a->ceiling++; /* try the number that was refused */
         a->rounds = 0;
         reason = "probe";
     }
@@ -101,7 +101,7 @@ static const char *good(struct ipw_adaptive *a, const struct ipw_adaptive_sample
         a->round_n++;
         a->round_ttft_ns += ((double)s->ttft_ns - a->round_ttft_ns) / a->round_n;
     }
-    /* Slow start doubles with each round: one answer far too late ends it at once. */
+    /* Slow start doubles the limit each round, so one answer far too late ends it at once. */
     if (a->slow_start && a->best_ttft_ns > 0 && (double)s->ttft_ns > RISEN * a->best_ttft_ns &&
         (double)s->ttft_ns > a->best_ttft_ns + RISEN_AT_LEAST_NS) {
         a->round_left = 0;
@@ -109,7 +109,7 @@ static const char *good(struct ipw_adaptive *a, const struct ipw_adaptive_sample
     }
     if (--a->round_left <= 0) said = end_round(a, s->t_ns);
     if (said && said[0] == 't') return said;
-    /* A limit that is not used has proved nothing. */
+    /* A limit that was not reached has proved nothing. */
     if (s->in_flight < whole(a->limit)) return reason;
     if (a->limit + step > bound(a)) step = bound(a) > a->limit ? bound(a) - a->limit : 0;
     a->limit += step;

@@ -14,7 +14,7 @@ static void put(struct ipw_arrivals *a, int64_t t_us, enum ipw_arrival_kind kind
     a->last_us = t_us;
 }
 
-/* What was added to a count; arguments that came whole replace what was there. */
+/* The growth of a count.  A count can shrink: whole arguments replace earlier pieces. */
 static size_t grown(size_t *had, size_t now)
 {
     size_t more = now > *had ? now - *had : 0;

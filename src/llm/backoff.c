@@ -1,4 +1,4 @@
-/* How long a server asks to be left alone, and how long to wait by ourselves. */
+/* The wait before a retry: as the server asks, or by exponential back-off. */
 #include "llm/client_priv.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 static const int64_t MOST_BACKOFF_NS = 8 * IPW_NS_PER_S;
 static const int64_t MOST_TOLD_NS = INT64_C(1000000000) * IPW_NS_PER_S;
 
-/* "Sat, 21 Nov 2026 02:54:08 GMT"; month names are English whatever the locale. */
+/* "Sat, 21 Nov 2026 02:54:08 GMT".  strptime() would expect month names of the locale. */
 static int64_t parse_http_date(const char *text)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -41,11 +41,11 @@ int64_t ipw_llm_retry_after(const char *text, int64_t wall_now_ns)
     if (!text || !*text) return -1;
     if (ipw_parse_double(&seconds, text, NULL) == 0) {
         if (seconds < 0) return -1;
-        return seconds > 1e9 ? INT64_C(1000000000) * IPW_NS_PER_S : ipw_s_to_ns(seconds);
+        return seconds > 1e9 ? MOST_TOLD_NS : ipw_s_to_ns(seconds);
     }
     date_s = parse_http_date(text);
     if (date_s < 0) return -1;
-    if (date_s > wall_now_ns / IPW_NS_PER_S + 1000000000) return 1000000000 * IPW_NS_PER_S;
+    if (date_s > wall_now_ns / IPW_NS_PER_S + 1000000000) return MOST_TOLD_NS;
     return date_s * IPW_NS_PER_S > wall_now_ns ? date_s * IPW_NS_PER_S - wall_now_ns : 0;
 }
 
@@ -95,12 +95,11 @@ int64_t ipw_llm_told_wait(const struct ipw_llm_told *told, int64_t wall_now_ns)
     int64_t wait = ipw_llm_retry_after(told->retry_after, wall_now_ns);
 
     if (ms > wait) wait = ms;
-    if (wait >= 0) return wait; /* the answer to "when"; the others tell of the allowance */
+    if (wait >= 0) return wait; /* a direct answer; the resets are about the whole allowance */
     resets[0] = ipw_llm_reset_after(told->reset_requests);
     resets[1] = ipw_llm_reset_after(told->reset_tokens);
     for (int i = 0; i < 2; i++) {
-        /* When the whole allowance is back: a part of it comes sooner, so it is never a reason to
-         * give up. */
+        /* Never give up because of a late reset: part of the allowance returns earlier. */
         if (resets[i] > IPW_LLM_MOST_WAIT_NS) resets[i] = IPW_LLM_MOST_WAIT_NS;
         if (resets[i] > wait) wait = resets[i];
     }

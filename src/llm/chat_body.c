@@ -1,5 +1,5 @@
-/* Request bodies.  Our members and the caller's extra ones are sorted together, so that equal
- * requests are equal bytes and a server's prefix cache sees the same prompt again. */
+/* Request bodies.  Our members and the caller's extra members are sorted together, so that equal
+ * requests have equal bytes. */
 #include "llm/chat_priv.h"
 
 #include <math.h>
@@ -9,13 +9,13 @@
 #include "base/mem.h"
 #include "json/write.h"
 
-/* One member of the body: the caller's (node) or ours (request). */
+/* One member of the body: the caller's (`node`), or ours (NULL). */
 struct member {
     const char *key;
     const struct ipw_json *node;
 };
 
-/* What others put into the body: `over` wins over `extra`, which wins over us. */
+/* The caller's members: `over` overrides `extra`, and `extra` overrides ours. */
 struct layers {
     struct ipw_json *extra, *over;
 };
@@ -47,7 +47,7 @@ static void add_layer(struct members *m, const struct ipw_json *layer, const str
     for (const struct ipw_json *e = ipw_json_first(layer); e; e = ipw_json_next(e)) {
         const char *key = ipw_json_key(e);
 
-        if (ipw_json_get(layer, key) != e) continue; /* of duplicates the last wins */
+        if (ipw_json_get(layer, key) != e) continue; /* the last duplicate wins */
         if (has(above, key)) continue;
         IPW_GROW(m->items, m->cap, m->n + 1);
         m->items[m->n++] = (struct member){.key = key, .node = e};
@@ -65,7 +65,7 @@ static void collect(struct members *m, const struct ipw_chat_request *r, const s
     add_member(m, extra, r->use_max_completion_tokens ? "max_completion_tokens" : "max_tokens",
                forced || r->max_tokens >= 0);
     add_member(m, extra, "messages", true);
-    add_member(m, extra, "min_tokens", forced); /* llama.cpp does without */
+    add_member(m, extra, "min_tokens", forced); /* llama.cpp does not need it */
     add_member(m, extra, "model", r->model != NULL);
     add_member(m, extra, "response_format", r->response_format != NULL);
     add_member(m, extra, "seed", r->seed != INT64_MIN);
@@ -178,7 +178,7 @@ int ipw_chat_body(struct ipw_buf *out, const struct ipw_chat_request *request, s
 
         write_member(out, &w, request, &members.items[i]);
         if (strcmp(members.items[i].key, "stream_options") == 0) {
-            *cut_at = before; /* "messages" and "stream" stand before it: there is a comma */
+            *cut_at = before; /* "messages" comes before it, so there is a comma */
             *cut_n = out->len - before;
         }
     }

@@ -1,5 +1,5 @@
-/* What a reply may hold besides one answer: further choices (n > 1) and log probabilities.  Both
- * are kept for the record only; agents work with the first choice. */
+/* Further choices of a reply (n > 1) and log probabilities.  They are only written into the saved
+ * run: agents use the first choice. */
 #include "llm/chat_priv.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int ipw_chat_logprobs_fold(struct ipw_chat_fold *fold, const struct ipw_json *ch
     int rc = 0;
 
     if (ipw_json_kind(list) != IPW_JSON_ARR) return 0;
-    fold->did.field = NULL; /* such events are no pattern: each has numbers of its own */
+    fold->did.field = NULL; /* no shape: each event has different numbers */
     for (const struct ipw_json *e = ipw_json_first(list); e && rc == 0; e = ipw_json_next(e)) {
         struct ipw_buf text = IPW_BUF(fold->max);
 
@@ -60,7 +60,7 @@ int ipw_chat_other_fold(struct ipw_chat_fold *fold, const struct ipw_json *choic
     const struct ipw_json *content;
     const char *word = ipw_json_str(ipw_json_get(choice, "finish_reason"), "");
 
-    if (!c) return 0; /* counted as ignored; nobody asks for that many */
+    if (!c) return 0; /* too many choices: only counted as ignored */
     if (ipw_json_kind(said) != IPW_JSON_OBJ) said = ipw_json_get(choice, "message");
     content = ipw_json_get(said, "content");
     if (*word) {

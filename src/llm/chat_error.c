@@ -20,7 +20,7 @@ void ipw_chat_line(char *out, size_t size, const char *text, size_t n)
     size_t keep;
 
     if (size == 0) return;
-    if (n > size) { /* more would not be shown; the cut is mended below */
+    if (n > size) { /* the rest would not be shown; do not cut inside a character */
         n = size;
         while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) n--;
     }
@@ -55,7 +55,7 @@ bool ipw_chat_error_is(const struct ipw_json *root)
     return strcmp(ipw_json_str(ipw_json_get(root, "object"), ""), "error") == 0;
 }
 
-/* A word in "code" ("insufficient_quota") says more than "type", a number there says less. */
+/* A word in "code" ("insufficient_quota") is more precise than "type"; a number is less. */
 static void read_type(struct ipw_chat_error *out, const struct ipw_json *object)
 {
     const struct ipw_json *type = ipw_json_get(object, "type");
@@ -112,7 +112,7 @@ bool ipw_chat_error_read(struct ipw_chat_error *out, const struct ipw_json *root
             copy(out->text, sizeof out->text, ipw_json_get(error, "message"));
             return true;
         }
-        if (has_text(ipw_json_get(root, "message"))) { /* LM Studio says it twice */
+        if (has_text(ipw_json_get(root, "message"))) { /* LM Studio sends the message twice */
             copy(out->text, sizeof out->text, ipw_json_get(root, "message"));
             return true;
         }

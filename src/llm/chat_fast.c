@@ -1,19 +1,18 @@
 /* The fast path of a stream.
  *
- * Servers send hundreds of events that differ in one string only.  After an event was read in
- * full (parsed, or by chat_scan.c) and did nothing but append one string, its bytes before and
- * after that string are kept.  An event with the same bytes around another plain string body is, as
- * JSON, the same value with another string in that place, so parsing it would append that string
- * and do nothing else:
- *   - the string is located by walking the text that the JSON guard has just accepted without a
- *     repair, by member names that occur once in their object and are written without escapes;
- *   - id and model are set by their first non-empty occurrence, which has been seen;
- *   - a tool-call element lands on the same call again: it carries an index, or neither id nor
- *     name (chat_fold_call.c), and every event that could change this takes the full path, which
+ * Servers send hundreds of events that differ in one string only.  If an event was read in full
+ * (parsed, or by chat_scan.c) and only appended one string, its bytes before and after that string
+ * are kept as its shape.  An event with the same bytes around another string is the same JSON value
+ * with another string.  So parsing it would only append that string.  This holds because:
+ *   - the string is found in a text that the JSON guard accepted without a repair, by member names
+ *     that occur once in their object and have no escapes;
+ *   - id and model keep their first non-empty value, which was already seen;
+ *   - an element of tool_calls belongs to the same call again: it has an index, or neither id nor
+ *     name (chat_fold_call.c).  Every event that could change this takes the full path, which
  *     forgets the shape;
- *   - an empty string, or anything but printable text and the simple escapes, is left to the full
- *     path.
- * tests/unit/llm/test_chat_fast.c compares both paths over all captures and over mutated chunks. */
+ *   - an empty string, and a string with more than printable text and simple escapes, takes the
+ *     full path.
+ * tests/unit/llm/test_chat_fast.c compares both paths over all captures and over mutated events. */
 #include "llm/chat_priv.h"
 
 #include <string.h>
@@ -26,7 +25,7 @@ static const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* p stands on a quote; returns the byte after the closing one, or NULL. */
+/* p is an opening quote.  Returns the byte after the closing quote, or NULL. */
 static const char *skip_string(const char *p, const char *end)
 {
     for (p++; p < end; p++) {
@@ -38,7 +37,7 @@ static const char *skip_string(const char *p, const char *end)
     return NULL;
 }
 
-/* Over one value of a text that is known to be valid JSON. */
+/* Returns the end of the value at p.  The text must be valid JSON. */
 static const char *skip_value(const char *p, const char *end)
 {
     int depth = 0;
@@ -63,7 +62,7 @@ static const char *skip_value(const char *p, const char *end)
     return p;
 }
 
-/* The value of the only member named `key` of the object at p, or NULL. */
+/* The value of the member `key` of the object at p; NULL if there is not exactly one. */
 static const char *find_member(const char *p, const char *end, const char *key)
 {
     size_t key_n = strlen(key);
@@ -78,7 +77,7 @@ static const char *find_member(const char *p, const char *end, const char *key)
 
         if (!after) return NULL;
         name_n = (size_t)(after - 1 - name);
-        if (memchr(name, '\\', name_n)) return NULL; /* could spell any name */
+        if (memchr(name, '\\', name_n)) return NULL; /* an escaped name can be any name */
         same = name_n == key_n && memcmp(name, key, key_n) == 0;
         p = skip_space(after, end);
         if (p >= end || *p != ':') return NULL;
@@ -93,7 +92,7 @@ static const char *find_member(const char *p, const char *end, const char *key)
     return found;
 }
 
-/* The element of the array at p when it has exactly one, or NULL. */
+/* The element of the array at p; NULL if there is not exactly one. */
 static const char *only_element(const char *p, const char *end)
 {
     const char *element, *after;
@@ -147,7 +146,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* \uXXXX at s (after the u) as UTF-8; 0 for what the full path has to judge. */
+/* Writes \uXXXX (s is after the u) as UTF-8.  0: the full path must decide. */
 static size_t unescape_unicode(char *to, const char *s, size_t n)
 {
     unsigned code = 0;
@@ -250,7 +249,7 @@ int ipw_chat_fast(struct ipw_chat_fold *fold, const char *data, size_t n)
     room = ipw_buf_room(to, body);
     if (!room) return 0;
     if (!ipw_chat_unescape(room, &written, data + head, body)) {
-        *room = '\0'; /* the buffer's content stays a C string */
+        *room = '\0'; /* the buffer is always a C string */
         return 0;
     }
     ipw_buf_added(to, written);

@@ -1,4 +1,4 @@
-/* Folding a stream's events, or a whole answer, into one reply. */
+/* Folds the events of a stream, or a whole answer, into one reply. */
 #include "llm/chat_priv.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ struct ipw_chat_fold *ipw_chat_fold_new(size_t reply_max_bytes)
     fold->reply.text = fold->reply.reasoning = fold->reply.logprobs = IPW_BUF(reply_max_bytes);
     fold->reply.usage = (struct ipw_chat_usage){-1, -1, -1, -1, -1};
     fold->timed_prompt = fold->timed_cached = fold->timed_predicted = -1;
-    /* An event longer than this is parsed; it is no token. */
+    /* A longer event is always parsed; it is not a token. */
     fold->shape.head = fold->shape.tail = IPW_BUF(64 * IPW_KIB);
     return fold;
 }
@@ -80,7 +80,7 @@ static void keep_first(char **slot, const struct ipw_json *node)
     if (!*slot && s && *s) *slot = ipw_strdup(s);
 }
 
-/* Unknown is not 0: what is no plausible count is as if it had not been told. */
+/* Ignores an implausible count: unknown is not 0. */
 static void keep_count(int64_t *slot, const struct ipw_json *node)
 {
     int64_t n = ipw_json_int(node, -1);
@@ -88,7 +88,7 @@ static void keep_count(int64_t *slot, const struct ipw_json *node)
     if (n >= 0 && n <= MOST_TOKENS) *slot = n;
 }
 
-/* What the provider charges, in USD, as OpenRouter tells it. */
+/* OpenRouter's price of the call in USD. */
 static void fold_cost(struct ipw_chat_reply *r, const struct ipw_json *cost)
 {
     double usd = ipw_json_num(cost, -1);
@@ -98,7 +98,7 @@ static void fold_cost(struct ipw_chat_reply *r, const struct ipw_json *cost)
     r->cost_usd = usd;
 }
 
-/* Section 6.  Usage may come more than once, growing: the last one counts. */
+/* Usage can come several times with growing counts; the last one is final. */
 static bool fold_usage(struct ipw_chat_usage *u, const struct ipw_json *usage)
 {
     if (ipw_json_kind(usage) != IPW_JSON_OBJ) return false;
@@ -153,7 +153,7 @@ void ipw_chat_set_finish(struct ipw_chat_reply *reply, const char *word)
     reply->finish = ipw_chat_finish_of(word);
 }
 
-/* Content as a string, or as parts of which the texts count. */
+/* Content is a string, or a list of parts; only text parts are used. */
 static int fold_content(struct ipw_chat_fold *fold, const struct ipw_json *content, int *seen,
                         struct ipw_err *err)
 {
@@ -178,7 +178,7 @@ static int fold_content(struct ipw_chat_fold *fold, const struct ipw_json *conte
     return rc;
 }
 
-/* Section 7: two names for the same thing; some servers send both. */
+/* Reasoning has two names; some servers send both. */
 static int fold_reasoning(struct ipw_chat_fold *fold, const struct ipw_json *delta, int *seen,
                           struct ipw_err *err)
 {
@@ -205,7 +205,7 @@ static int fold_delta(struct ipw_chat_fold *fold, const struct ipw_json *delta, 
     if (rc == 0) rc = ipw_chat_call_fold(fold, ipw_json_get(delta, "tool_calls"), seen, err);
     if (rc == 0 && ipw_json_kind(old) == IPW_JSON_OBJ) {
         rc = ipw_chat_function_fold(fold, old, seen, err);
-        fold->did.field = NULL; /* does not stand where the fast path looks */
+        fold->did.field = NULL; /* not where the fast path looks */
     }
     return rc;
 }
@@ -238,7 +238,7 @@ static int fold_choice(struct ipw_chat_fold *fold, const struct ipw_json *choice
     }
     if (rc == 0) rc = ipw_chat_logprobs_fold(fold, choice, err);
     if (rc) return rc;
-    if (*word) { /* after the delta: text may come with it */
+    if (*word) { /* after the delta, which can have the last text */
         *seen |= IPW_SEEN_FINISH;
         ipw_chat_set_finish(&fold->reply, word);
         fold->did.field = NULL;
@@ -252,7 +252,7 @@ static void fold_error(struct ipw_chat_fold *fold, const struct ipw_json *root, 
     struct ipw_buf raw = IPW_BUF(16 * IPW_MIB);
 
     *seen |= IPW_SEEN_ERROR;
-    if (fold->reply.error) return; /* the first one says why */
+    if (fold->reply.error) return; /* the first error is the cause */
     if (!ipw_chat_error_read(&e, root)) {
         ipw_json_print(&raw, root);
         ipw_chat_line(e.text, sizeof e.text, ipw_buf_str(&raw), raw.len);
@@ -286,7 +286,7 @@ static int fold_root(struct ipw_chat_fold *fold, const struct ipw_json *root, in
     return 0;
 }
 
-/* An answer of another protocol holds nothing for us: to wait for its end would call it cut. */
+/* Fails at once for an answer of another protocol.  Otherwise it would end as "cut". */
 static int check_protocol(const struct ipw_chat_fold *fold, const struct ipw_json *root,
                           const char *what, struct ipw_err *err)
 {
@@ -309,7 +309,7 @@ static void trim(const char **data, size_t *n)
     while (*n && strchr(" \t\r\n", (*data)[*n - 1]) && (*data)[*n - 1]) (*n)--;
 }
 
-/* An event named "error" that is not JSON: its text is the message. */
+/* For an event named "error" that is not JSON, the text is the message. */
 static int fold_error_text(struct ipw_chat_fold *fold, const char *data, size_t n)
 {
     char line[512];
@@ -327,7 +327,7 @@ int ipw_chat_fold_event(struct ipw_chat_fold *fold, const char *name, const char
     size_t repairs = 0;
     int seen, rc;
 
-    if (fold->reply.done_marker) return 0; /* nothing after [DONE] counts */
+    if (fold->reply.done_marker) return 0; /* ignore everything after [DONE] */
     if (fold->shape.ready && !named_error) {
         seen = ipw_chat_fast(fold, data, n);
         if (seen) return seen;
@@ -387,7 +387,7 @@ int ipw_chat_fold_whole(struct ipw_chat_fold *fold, const char *body, size_t n, 
     return seen;
 }
 
-/* Without usage llama.cpp's timings tell the counts; prompt_n leaves the cached part out. */
+/* Without usage, llama.cpp's timings have the counts.  prompt_n excludes cached tokens. */
 static void usage_from_timings(struct ipw_chat_fold *fold)
 {
     struct ipw_chat_usage *u = &fold->reply.usage;

@@ -1,13 +1,13 @@
-/* Puts the tool calls of a reply together from deltas.  Servers differ, hence these rules:
- *   1. a new `index` begins a call (gaps and a start at 1 occur);
- *   2. a known index is the same call, unless another non-empty id comes: some servers send index 0
- *      for every call;
- *   3. without an index a new id, or without an id a name, begins a call; else the last one
- *      continues;
- *   4. the first non-empty id counts; a call that never has one gets one made up;
- *   5. the first non-empty name counts;
- *   6. arguments are appended: text as it is, null and absent as nothing, an object as its JSON;
- *   7. `type` may be absent. */
+/* Assembles the tool calls of a reply from deltas.  Servers differ, so these rules hold:
+ *   1. A new `index` begins a call.  Indices can begin at 1 and have gaps.
+ *   2. A known index continues its call, unless the delta has another id: some servers send index 0
+ *      for every call.
+ *   3. Without an index, a new id begins a call.  Without an id too, a name begins a call.  Without
+ *      a name too, the last call continues.
+ *   4. The first id that is not empty is kept.  A call without an id gets one at the end.
+ *   5. The first name that is not empty is kept.
+ *   6. Arguments are appended: text as it is, an object as JSON, null as nothing.
+ *   7. `type` can be absent. */
 #include "llm/chat_priv.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const char *text_or_null(const struct ipw_json *node)
     return s && *s ? s : NULL;
 }
 
-enum { MAX_CALLS = 1024 }; /* of one reply; lookups are linear */
+enum { MAX_CALLS = 1024 }; /* per reply; the search for a call is linear */
 
 static struct ipw_chat_call *new_call(struct ipw_chat_fold *fold, bool has_index, int64_t index)
 {
@@ -35,7 +35,7 @@ static struct ipw_chat_call *new_call(struct ipw_chat_fold *fold, bool has_index
     return &r->calls[r->n_calls++];
 }
 
-/* Rules 1 and 2: the call at this index, unless the id says that it is another one. */
+/* Rules 1 and 2: the call with this index, unless the id is another one. */
 static struct ipw_chat_call *by_index(struct ipw_chat_fold *fold, int64_t index, const char *id)
 {
     struct ipw_chat_call *latest = NULL;
@@ -51,7 +51,7 @@ static struct ipw_chat_call *by_index(struct ipw_chat_fold *fold, int64_t index,
     return latest;
 }
 
-/* Rule 3: without an index a new id, or a name without an id, begins a call. */
+/* Rule 3. */
 static struct ipw_chat_call *by_order(struct ipw_chat_fold *fold, const char *id, const char *name)
 {
     struct ipw_chat_reply *r = &fold->reply;
@@ -100,7 +100,7 @@ int ipw_chat_call_fold_one(struct ipw_chat_fold *fold, const struct ipw_chat_cal
     if (id && !call->id) call->id = ipw_strdup(id);
     if (name && !call->name) call->name = ipw_strdup(name);
     if (id || name || has_arguments) *seen |= IPW_SEEN_CALL;
-    /* Without an index, an id or a name may begin a call: such an event is no pattern to repeat. */
+    /* Without an index, an id or a name can begin a call, so the event has no shape. */
     return fold_arguments(fold, call, delta,
                           delta->has_index || (!id && !name) ? "arguments" : NULL, err);
 }
@@ -155,7 +155,7 @@ static bool id_taken(const struct ipw_chat_reply *r, const char *id, size_t but)
     return false;
 }
 
-/* Each call needs an id of its own, since its result is sent back under it. */
+/* Makes a unique id: the result of the call is sent back under it. */
 static void make_id(struct ipw_chat_reply *r, size_t at)
 {
     struct ipw_chat_call *c = &r->calls[at];

@@ -1,4 +1,4 @@
-/* Answers of other protocols, which servers speak beside chat completions. */
+/* Recognises answers of other protocols that servers offer beside chat completions. */
 #include "llm/chat_priv.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
-/* /v1/completions: the choices hold "text", and neither a delta nor a message. */
+/* /v1/completions: the choices have "text", but neither a delta nor a message. */
 static bool is_text_completion(const struct ipw_json *root)
 {
     const struct ipw_json *choice = ipw_json_first(ipw_json_get(root, "choices"));

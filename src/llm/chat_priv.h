@@ -1,67 +1,69 @@
 /* llm/chat_priv.h: what the chat_*.c files share.
  *
- * Owns the insides of a fold and nothing else; only src/llm includes it.  The full path of a stream
- * event is parse, then ipw_chat_call_fold() and friends; the fast path (chat_fast.c) appends one
- * string without parsing when the event repeats the last one but for that string.  Everything that
- * is appended to a reply goes through ipw_chat_gather(), which keeps the ceiling and notes what the
- * fast path has to know. */
+ * Defines the fold; only src/llm includes it.  A stream event takes one of three paths:
+ * - the fast path (chat_fast.c): the event differs from the last one in one string only, which is
+ *   appended without parsing;
+ * - the scanner (chat_scan.c): the event has only usual members, which are read without a tree;
+ * - the full path (chat_fold.c): the event is parsed.
+ * All of them append through ipw_chat_gather(), which enforces the size limit of a reply and notes
+ * what the fast path must know. */
 #ifndef IPW_LLM_CHAT_PRIV_H
 #define IPW_LLM_CHAT_PRIV_H
 
 #include "json/json.h"
 #include "llm/chat.h"
 
-/* Everything before and after the one string of the last event, its quotes included. */
+/* The bytes before and after the one string of the last event, including its quotes. */
 struct ipw_chat_shape {
     bool ready;
     enum ipw_chat_seen kind;
-    size_t call; /* kind IPW_SEEN_CALL: which one it was appended to */
+    size_t call; /* for kind IPW_SEEN_CALL: the call that was appended to */
     struct ipw_buf head, tail;
 };
 
 struct ipw_chat_fold {
     struct ipw_chat_reply reply;
-    size_t max, left; /* bytes a reply may gather, and may still gather */
+    size_t max, left; /* size limit of the reply; bytes left of it */
     bool exact;       /* the fast path is switched off */
-    bool whole;       /* a whole answer was read: complete without a finish reason */
-    int64_t timed_prompt, timed_cached, timed_predicted; /* llama.cpp's timings; -1 unknown */
+    bool whole;       /* a whole answer was read; it is complete without a finish reason */
+    int64_t timed_prompt, timed_cached, timed_predicted; /* llama.cpp's timings; -1: unknown */
     struct ipw_chat_shape shape;
-    struct { /* what the event at hand did, kept for the shape */
+    struct { /* what the current event did; its shape is made from this */
         int appends;
         enum ipw_chat_seen kind;
-        const char *field; /* the delta's member that was appended; NULL: not a plain one */
+        const char *field; /* the delta's member that was appended; NULL: no shape possible */
         size_t call;
     } did;
 };
 
-/* Appends to one of the reply's buffers within the ceiling of the whole reply. */
+/* Appends to one of the reply's buffers, within the size limit of the whole reply. */
 int ipw_chat_gather(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *text, size_t n,
                     enum ipw_chat_seen kind, const char *field, struct ipw_err *err);
 
-/* 0: this event must be parsed; else what ipw_chat_fold_event() returns. */
+/* Returns 0 if the event must be parsed, else the result of ipw_chat_fold_event(). */
 int ipw_chat_fast(struct ipw_chat_fold *fold, const char *data, size_t n);
-/* Remembers the shape of an event that was parsed without a repair and did exactly one append. */
+/* Keeps the shape of an event that was parsed without repairs and made exactly one append. */
 void ipw_chat_fast_learn(struct ipw_chat_fold *fold, const char *data, size_t n);
 
-/* The same, where the string is known: n bytes at `body`. */
+/* The same, if the place of the string is known: body_n bytes at `body`. */
 void ipw_chat_fast_keep(struct ipw_chat_fold *fold, const char *data, size_t n, const char *body,
                         size_t body_n);
-/* Writes the text of the string body s, at most n bytes.  False: not a plain body. */
+/* Decodes the n bytes of a string's body into `to`.  False: it has more than simple escapes. */
 bool ipw_chat_unescape(char *to, size_t *written, const char *s, size_t n);
 
-/* chat_scan.c: folds an event of the usual members without parsing it.  False: it has to be parsed,
- * and nothing was done; else *result is what ipw_chat_fold_event() returns. */
+/* chat_scan.c: folds an event that has only usual members, without parsing it.  True: *result is
+ * the result of ipw_chat_fold_event().  False: nothing was done, the event must be parsed. */
 bool ipw_chat_scan(struct ipw_chat_fold *fold, const char *data, size_t n, int *result,
                    struct ipw_err *err);
 
-/* [DONE] was seen: nothing after it is read. */
+/* Whether [DONE] was seen; nothing after it is read. */
 bool ipw_chat_fold_done(const struct ipw_chat_fold *fold);
 
-/* delta.tool_calls (array), or one call of it.  or-s IPW_SEEN_CALL into *seen. */
+/* Takes delta.tool_calls (an array), or one call of it.  Adds IPW_SEEN_CALL to *seen. */
 int ipw_chat_call_fold(struct ipw_chat_fold *fold, const struct ipw_json *calls, int *seen,
                        struct ipw_err *err);
 struct ipw_chat_call_delta {
-    const char *id, *name; /* NULL: none */
+    const char *id, *name; /* or NULL */
     bool has_index;
     int64_t index;
     const char *arguments; /* as text, or NULL */
@@ -70,14 +72,14 @@ struct ipw_chat_call_delta {
 };
 int ipw_chat_call_fold_one(struct ipw_chat_fold *fold, const struct ipw_chat_call_delta *delta,
                            int *seen, struct ipw_err *err);
-/* The old function_call: without id and index. */
+/* Takes the deprecated function_call, which has no id and no index. */
 int ipw_chat_function_fold(struct ipw_chat_fold *fold, const struct ipw_json *function, int *seen,
                            struct ipw_err *err);
-/* At the end: drops empty calls, makes up ids, turns empty arguments into {}. */
+/* Call at the end of a reply: drops empty calls, adds missing ids, makes empty arguments {}. */
 void ipw_chat_call_finish(struct ipw_chat_reply *reply);
 
-/* chat_foreign.c: the protocol of an answer that is not chat completions ("/v1/responses"), or
- * NULL. */
+/* chat_foreign.c: the protocol of an answer that is not chat completions ("/v1/responses").  NULL:
+ * chat completions, or unknown. */
 const char *ipw_chat_foreign(const struct ipw_json *root);
 
 /* chat_choices.c: choices other than the first, and log probabilities. */
@@ -90,7 +92,7 @@ void ipw_chat_more_release(struct ipw_chat_reply *reply);
 void ipw_chat_logprobs_json(struct ipw_jw *w, const struct ipw_chat_reply *reply);
 void ipw_chat_others_json(struct ipw_jw *w, const struct ipw_chat_reply *reply);
 
-/* The server's word for how a reply ended. */
+/* Translates the server's finish reason. */
 enum ipw_chat_finish ipw_chat_finish_of(const char *word);
 void ipw_chat_set_finish(struct ipw_chat_reply *reply, const char *word);
 
@@ -102,14 +104,14 @@ struct ipw_chat_error {
 
 /* True if this JSON value is an error: {"error": object or text}, {"object":"error"}. */
 bool ipw_chat_error_is(const struct ipw_json *root);
-/* Fills *out from any of the known shapes; false when there is no text in any known place. */
+/* Reads an error of a known form.  False: there is no text in any known place. */
 bool ipw_chat_error_read(struct ipw_chat_error *out, const struct ipw_json *root);
 /* One printable line of at most size-1 bytes, cut between characters. */
 void ipw_chat_line(char *out, size_t size, const char *text, size_t n);
 
-/* Appends the request body, keys sorted, "messages" included.  Tells where the "stream_options"
- * member stands, its comma included, so that it can be cut out again; *cut_n is 0 when it is not
- * there. */
+/* Appends the request body with sorted keys.  *cut_at and *cut_n receive the place of the
+ * "stream_options" member with its comma, so that it can be cut out later; *cut_n is 0 if the
+ * member is absent. */
 int ipw_chat_body(struct ipw_buf *out, const struct ipw_chat_request *request, size_t *cut_at,
                   size_t *cut_n, struct ipw_err *err);
 

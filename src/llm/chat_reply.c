@@ -1,11 +1,11 @@
-/* What of a reply goes back to the server, and all of it as JSON for the record. */
+/* The parts of a reply that go back to the server, and the whole reply as JSON for events.jsonl. */
 #include "llm/chat_priv.h"
 
 #include <string.h>
 
 #include "json/write.h"
 
-/* Servers answer 400 or 500 to anything else, for ever. */
+/* Servers answer 400 or 500 to arguments in any other form, in each further turn. */
 void ipw_chat_history_arguments(struct ipw_buf *out, const struct ipw_chat_call *call)
 {
     struct ipw_json *root = NULL;
@@ -41,7 +41,7 @@ static void write_usage(struct ipw_jw *w, const struct ipw_chat_reply *reply)
     ipw_jw_obj_end(w);
 }
 
-static void write_record_call(struct ipw_jw *w, const struct ipw_chat_call *call)
+static void write_call(struct ipw_jw *w, const struct ipw_chat_call *call)
 {
     ipw_jw_obj(w);
     ipw_jw_key(w, "arguments");
@@ -60,7 +60,7 @@ void ipw_chat_reply_json(struct ipw_buf *out, const struct ipw_chat_reply *reply
     if (reply->arrivals.len) ipw_jw_kstr(&w, "arrivals", reply->arrivals.data);
     ipw_jw_key(&w, "calls");
     ipw_jw_arr(&w);
-    for (size_t i = 0; i < reply->n_calls; i++) write_record_call(&w, &reply->calls[i]);
+    for (size_t i = 0; i < reply->n_calls; i++) write_call(&w, &reply->calls[i]);
     ipw_jw_arr_end(&w);
     ipw_jw_kint(&w, "chunks", reply->chunks);
     ipw_jw_kbool(&w, "done_marker", reply->done_marker);

@@ -1,24 +1,24 @@
-/* The usual events of a stream, read without a JSON tree.
+/* Reads the usual events of a stream without a JSON tree.
  *
- * The first events of a reply, its tool calls, its finish reason and its usage each come once, so
- * the fast path of chat_fast.c does not know them.  This scanner reads an event whose members are
- * all known, each at most once, with plain values, and does what the full path does with them.  It
- * first reads the whole event and only then changes the fold: everything else (another member, a
- * repair, a number that is no count, several choices, a long event) is left to the full path.
- * tests/unit/llm/test_chat_fast.c compares both over all captures and over mutated chunks. */
+ * The first events of a reply, its tool calls, its finish reason and its usage come once each, so
+ * the fast path of chat_fast.c does not know their shape.  The scanner accepts an event if it has
+ * only known members, each at most once, with plain values.  Then it has the same effect as the
+ * full path.  It reads the whole event before it changes the fold.  Any other event (an unknown
+ * member, a repair, a number that is not a count, several choices, a long event) takes the full
+ * path.  tests/unit/llm/test_chat_fast.c compares both over all captures and mutated events. */
 #include "llm/chat_priv.h"
 
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "json/scan.h"
 
 enum { SCAN_MAX = 4096, MAX_CALLS_AT_ONCE = 4, MAX_DIGITS = 12 };
 
-struct text { /* with a NUL after it; s NULL: null, or not there */
+struct text { /* ends with a NUL; s NULL: null or absent */
     const char *s;
     size_t n;
-    const char *raw; /* in the event, between the quotes */
+    const char *raw; /* the bytes in the event between the quotes */
     size_t raw_n;
 };
 
@@ -33,13 +33,13 @@ struct event {
     struct call calls[MAX_CALLS_AT_ONCE];
     size_t n_calls;
     bool has_delta, has_usage;
-    /* -1: not told; `hit` is DeepSeek's cached count, `thought` SGLang's count of reasoning */
+    /* -1: not reported.  hit: DeepSeek's cached tokens; thought: SGLang's reasoning tokens */
     int64_t prompt, completion, total, hit, cached, thought, reasoned;
 };
 
 struct scan {
     const char *p, *end;
-    char *room; /* where the next text is written */
+    char *room; /* the next text is written here */
     struct event *event;
     struct text skipped;
 };
@@ -60,26 +60,26 @@ static bool take(struct scan *s, char c)
     return true;
 }
 
-/* Up to the closing quote; false for what the full path has to repair or to refuse. */
+/* Reads a string.  False: the full path must repair or refuse it. */
 static bool read_text(struct scan *s, struct text *out)
 {
     const char *from, *p;
     bool escaped = false;
 
     if (!take(s, '"')) return false;
-    for (from = p = s->p; p < s->end && *p != '"';) {
-        size_t k = 1;
-
+    for (from = p = s->p;;) {
+        p += ipw_scan_plain(p, (size_t)(s->end - p));
+        if (p >= s->end || *p == '"') break;
         if (*p == '\\') {
             escaped = true;
-            k = 2;
-        } else if ((unsigned char)*p >= 0x80) {
-            k = ipw_utf8_len(p, (size_t)(s->end - p));
-        } else if ((unsigned char)*p < 0x20) {
-            return false;
+            p += 2;
+            if (p > s->end) return false;
+        } else {
+            size_t k = ipw_scan_wide(p, (size_t)(s->end - p));
+
+            if (k == 0) return false;
+            p += k;
         }
-        if (k == 0) return false;
-        p += k;
     }
     if (p >= s->end) return false;
     *out = (struct text){s->room, (size_t)(p - from), from, (size_t)(p - from)};
@@ -107,8 +107,8 @@ static bool text_or_null(struct scan *s, struct text *out)
     return next_is(s, '"') ? read_text(s, out) : read_null(s);
 }
 
-/* A count: digits without a leading zero.  A fraction or another digit behind it is no sign that
- * take() could meet there. */
+/* Reads a count: digits without a leading zero.  After a fraction or a further digit the caller's
+ * take() fails. */
 static bool read_count(struct scan *s, int64_t *out)
 {
     int digits = 0;
@@ -130,7 +130,7 @@ static bool count_or_null(struct scan *s, int64_t *out)
     return true;
 }
 
-/* An object of which every member has a name of the list, at most once. */
+/* Reads an object whose members are all in `names`, each at most once. */
 static bool read_object(struct scan *s, const char *const *names,
                         bool (*member)(struct scan *s, int which))
 {
@@ -196,7 +196,7 @@ static bool delta_member(struct scan *s, int which)
     case 2: return text_or_null(s, &s->event->reasoning);
     case 3: return text_or_null(s, &s->skipped); /* role */
     case 4: return read_calls(s);
-    default: return read_null(s); /* a refusal, an old call */
+    default: return read_null(s); /* refusal, function_call */
     }
 }
 
@@ -224,7 +224,7 @@ static bool read_choices(struct scan *s)
     if (!take(s, '[')) return false;
     if (take(s, ']')) return true;
     if (!read_object(s, names, choice_member)) return false;
-    /* A choice without a delta is for the full path: it may be a whole message. */
+    /* A choice without a delta can be a whole message: the full path reads it. */
     return s->event->has_delta && take(s, ']');
 }
 
@@ -303,7 +303,7 @@ static bool read_event(struct scan *s, struct event *e, const char *data, size_t
     return read_object(s, names, root_member) && s->p == s->end;
 }
 
-/* ---- what it does to the reply ---- */
+/* ---- the effect on the reply ---- */
 
 static void keep_first(char **slot, const struct text *t)
 {

@@ -1,4 +1,4 @@
-/* What comes in for an attempt, and what is made of it at its end. */
+/* The bytes of an attempt, and its end: facts, verdict, retry. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { ERROR_BODY_MAX = 256 * 1024 };
 
-/* How long a server may keep the connection open after [DONE] before it is closed on it. */
+/* A server can keep the connection open so long after [DONE]; then the client closes it. */
 static const int64_t GRACE_NS = IPW_NS_PER_S;
 
 const char *const ipw_llm_wanted[] = {"retry-after-ms", "x-should-retry",
@@ -28,7 +28,7 @@ void ipw_llm_attempt_release(struct ipw_llm_attempt *a)
     ipw_llm_times_release(&a->times);
 }
 
-/* ---- what comes in ---- */
+/* ---- incoming bytes ---- */
 
 int ipw_llm_on_sse(void *ud, const struct ipw_sse_event *event, struct ipw_err *err)
 {
@@ -72,7 +72,7 @@ static int feed(struct ipw_llm_call *call, const char *bytes, size_t n)
     return a->fail_code;
 }
 
-/* Without a telling content type: an event stream begins with a field's name or a comment. */
+/* Decides the mode without a content type: an event stream begins with a field or a comment. */
 static void sniff(struct ipw_llm_attempt *a)
 {
     static const char *const starts[] = {"data:", "event:", ":", "id:", "retry:"};
@@ -108,16 +108,17 @@ static void on_headers(void *ud, int64_t t_ns, int status, const char *content_t
         a->mode = MODE_STREAM;
 }
 
-/* No field of an event stream begins so: a server that promised one, and says in JSON why there is
- * none. */
+/* Whether a promised event stream is an object: some servers send an error in JSON instead.  No
+ * field of an event stream begins with a brace. */
 static bool begins_an_object(const char *bytes, size_t n)
 {
     while (n && (*bytes == ' ' || *bytes == '\t' || *bytes == '\r' || *bytes == '\n')) bytes++, n--;
     return n && *bytes == '{';
 }
 
-/* Comments, blanks and an event that never ends keep the connection, and bring the answer no
- * further: that has its end too.  (Where no byte comes either, the HTTP layer counts.) */
+/* Whether too much time has passed without an event.  Comments, blanks and an event that never ends
+ * keep the connection open, but add nothing to the answer.  (The HTTP layer limits the time without
+ * any byte.) */
 static bool stands_still(struct ipw_llm_call *call, const char *bytes, size_t n)
 {
     struct ipw_llm_attempt *a = &call->now;
@@ -174,14 +175,14 @@ const struct ipw_http_callbacks ipw_llm_http_callbacks = {on_headers, on_data, o
 
 /* ---- one attempt's end ---- */
 
-/* Reads what the attempt brought; returns the fold's verdict and fills *reply in any case. */
+/* Reads the answer.  Returns the fold's code; always fills *reply. */
 static int read_answer(struct ipw_llm_attempt *a, struct ipw_chat_reply *reply, struct ipw_err *err)
 {
     bool success = a->status >= 200 && a->status <= 299;
     int rc = a->fail_code, end;
     struct ipw_err end_err = {0};
 
-    if (rc == IPW_ETIMEOUT) rc = 0; /* no token in time: what came is read all the same */
+    if (rc == IPW_ETIMEOUT) rc = 0; /* no token in time: read the content anyway */
     if (rc) *err = a->fail;
     if (rc == 0 && a->mode == MODE_STREAM) rc = ipw_sse_end(&a->sse, err);
     if (rc == 0 && a->mode != MODE_STREAM && success) {
@@ -274,8 +275,8 @@ void ipw_llm_facts(struct ipw_lm_facts *f, const struct ipw_llm_call *call,
     f->chunks = streamed ? reply->chunks : 0;
     f->bytes_sent = result ? result->bytes_sent : (int64_t)call->body_bytes;
     f->bytes_received = result ? result->bytes_received : a->received;
-    /* No count, or none that can be true: the events with content are counted instead, which is
-     * only near the number of tokens, and only for a stream. */
+    /* The server reports no count, or an impossible one.  For a stream, use the number of events
+     * with content instead: it is close to the number of tokens. */
     if (f->output_tokens < 0 || (f->output_tokens == 0 && reply->chunks > 0)) {
         f->output_tokens = streamed && reply->chunks > 0 ? reply->chunks : -1;
         f->tokens_estimated = f->output_tokens >= 0;
@@ -303,7 +304,7 @@ static void collect(struct ipw_llm_evidence *e, const struct ipw_llm_call *call,
     e->deadline = result->deadline;
     e->deadline_ns = deadline_length(call->llm, result->deadline);
     if (!a->status) e->status = result->status;
-    if (a->fail_code == IPW_ETIMEOUT) { /* client_start.c: no token in time */
+    if (a->fail_code == IPW_ETIMEOUT) { /* no token in time; set by client_start.c */
         e->token_late = true;
         e->deadline_ns = call->llm->first_token_ns;
     }
@@ -317,7 +318,7 @@ static void collect(struct ipw_llm_evidence *e, const struct ipw_llm_call *call,
     e->location = result->location;
 }
 
-/* Whether the failure says that nobody is there, rather than that an answer is bad. */
+/* Whether the server could not be reached, in contrast to a bad answer. */
 static bool is_dead(const struct ipw_llm_evidence *e)
 {
     switch (e->end) {
@@ -339,7 +340,7 @@ static bool time_is_left(const struct ipw_llm_call *call, int64_t wait_ns)
     return total_ns <= 0 || ipw_now_ns() + wait_ns - call->start_ns < total_ns;
 }
 
-/* What the server asks for, in nanoseconds; -1 nothing. */
+/* The wait that the server asks for, in nanoseconds; -1: none. */
 static int64_t told_wait(int status, const struct ipw_http_result *result)
 {
     struct ipw_llm_told told = {0};
@@ -348,7 +349,7 @@ static int64_t told_wait(int status, const struct ipw_http_result *result)
     if (!result) return -1;
     told.retry_after = result->retry_after;
     told.retry_after_ms = result->wanted[WANT_RETRY_AFTER_MS];
-    if (status == 429) { /* these come with every answer, whatever it says */
+    if (status == 429) { /* servers send these with every answer */
         told.reset_requests = result->wanted[WANT_RESET_REQUESTS];
         told.reset_tokens = result->wanted[WANT_RESET_TOKENS];
     }
@@ -356,7 +357,7 @@ static int64_t told_wait(int status, const struct ipw_http_result *result)
     return ipw_llm_told_wait(&told, wall.wall_ns);
 }
 
-/* x-should-retry has the last word, except that money that is used up does not come back. */
+/* x-should-retry decides.  Exception: a used-up quota does not come back. */
 static void heed_server(struct ipw_llm_verdict *v, const struct ipw_llm_evidence *e,
                         const struct ipw_http_result *result)
 {
@@ -401,7 +402,7 @@ void ipw_llm_without_usage(struct ipw_llm_call *call)
     call->cut_n = 0;
 }
 
-/* The wait before the next attempt, or 0 when there will be none. */
+/* The wait before the next attempt; 0: no further attempt. */
 static int64_t next_wait(struct ipw_llm_call *call, struct ipw_llm_verdict *v,
                          const struct ipw_llm_evidence *e, const struct ipw_http_result *result)
 {
@@ -411,10 +412,10 @@ static int64_t next_wait(struct ipw_llm_call *call, struct ipw_llm_verdict *v,
     call->avoid = IPW_LLM_NO_SERVER;
     if (v->without_usage && call->cut_n > 0) {
         ipw_llm_without_usage(call);
-        return 1; /* a question put differently, not a repeat */
+        return 1; /* a different request, so not a retry */
     }
     if (goes_elsewhere(call, e)) {
-        call->loading_since_ns = 0; /* the other one is asked itself, not the health of this one */
+        call->loading_since_ns = 0; /* send to the other server without asking for health */
         return 1;
     }
     if (waits_for_loading(call, e)) return 2 * llm->retry_base_ns;
@@ -422,7 +423,7 @@ static int64_t next_wait(struct ipw_llm_call *call, struct ipw_llm_verdict *v,
     heed_server(v, e, result);
     if (!v->retryable || call->repeats >= llm->max_retries) {
         if (!time_is_left(call, 1) || !ipw_llm_outage_keeps(call, e)) return 0;
-        call->avoid = (int)call->now.server; /* should another one be left */
+        call->avoid = (int)call->now.server; /* if there is another */
         return ipw_llm_outage_open(llm) ? ipw_llm_backoff(&llm->random, llm->retry_base_ns, 1) : 1;
     }
     wait = ipw_llm_backoff(&llm->random, llm->retry_base_ns, call->repeats);
@@ -459,7 +460,7 @@ void ipw_llm_attempt_over(struct ipw_llm_call *call, const struct ipw_http_resul
     ipw_llm_in_flight_leave(call->llm);
     collect(&evidence, call, result);
     evidence.fold_code = read_answer(a, &reply, &fold_err);
-    evidence.token_seen = a->times.first_token_ns != 0; /* the last event may come with the end */
+    evidence.token_seen = a->times.first_token_ns != 0; /* the last event can arrive with the end */
     evidence.finished = a->finished;
     evidence.fold_err = &fold_err;
     evidence.reply = &reply;

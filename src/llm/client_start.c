@@ -1,4 +1,4 @@
-/* The beginning of a call and of each attempt, the wait for a loading server, cancelling. */
+/* The start of a call and of each attempt, the wait for a loading server, cancelling. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum {
     REQUEST_MAX = 256 * 1024 * 1024,
-    EVENT_MAX = 16 * 1024 * 1024, /* Ollama sends a whole tool call in one */
+    EVENT_MAX = 16 * 1024 * 1024, /* Ollama sends a whole tool call in one event */
 };
 
 static const int64_t HEALTH_NS = 5 * IPW_NS_PER_S;
@@ -40,7 +40,7 @@ static void on_health(void *ud, const struct ipw_http_result *result)
     call->http = NULL;
     if (result->end == IPW_HTTP_OK && result->status == 503 && time_left)
         call->timer = ipw_timer_start(llm->loop, 2 * llm->retry_base_ns, ipw_llm_ask_health, call);
-    else /* ready, or not to be told from here: the attempt will show */
+    else /* ready, or unknown: the attempt will show */
         ipw_llm_begin(call);
 }
 
@@ -143,7 +143,7 @@ void ipw_llm_begin(void *ud)
         return;
     }
     a->fail_code = send_request(call, &a->fail);
-    if (a->fail_code) { /* the address or a header is not usable: libcurl's words tell */
+    if (a->fail_code) { /* the address or a header is unusable; libcurl's text says why */
         struct ipw_http_result nothing = {.end = IPW_HTTP_PROTOCOL,
                                           .content_type = "",
                                           .retry_after = "",
@@ -189,7 +189,7 @@ int ipw_llm_start(struct ipw_llm_call **out, struct ipw_llm *llm,
         ipw_llm_call_free(call);
         return rc;
     }
-    ipw_buf_fit(&call->body); /* held until the reply is there */
+    ipw_buf_fit(&call->body); /* free unused memory: the body is kept until the reply */
     *out = call;
     if (llm->back)
         llm->back->start(llm->back_ud, call);

@@ -1,4 +1,4 @@
-/* Asking a server which models it serves, and looking for servers on the usual ports. */
+/* Asks a server for its models, and looks for servers on the usual ports. */
 #include "llm/client_priv.h"
 
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static int read_models(char ***out, enum ipw_llm_server_kind *server, const char
 
 static int64_t shorter(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* A failed exchange in the words of the verdict. */
+/* Describes a failed exchange like a failed attempt (verdict.c). */
 static int judge_list(const struct ipw_llm_probe *p, const struct ipw_http_result *r,
                       struct ipw_err *err)
 {
@@ -176,15 +176,15 @@ void ipw_llm_probe_cancel(struct ipw_llm_probe *p)
     probe_free(p);
 }
 
-/* A probe a port, side by side; the order of the ports decides, not the speed. */
+/* One probe per port, in parallel.  The order of the ports decides, not their speed. */
 struct ipw_llm_search {
-    struct ipw_defer *settle; /* when there is no port to ask */
+    struct ipw_defer *settle; /* used if there is no port to ask */
     size_t n;
     struct candidate {
         struct ipw_llm_search *search;
         struct ipw_llm *llm;
-        struct ipw_llm_probe *probe; /* NULL: over */
-        char *model;                 /* its first one; NULL: does not serve any */
+        struct ipw_llm_probe *probe; /* NULL: it ended */
+        char *model;                 /* its first model; NULL: it has none */
     } candidates[MOST_PORTS];
     ipw_llm_found_fn fn;
     void *ud;
@@ -209,7 +209,7 @@ static void search_settle(void *ud)
 
     if (s->n == 0) s->settle = NULL;
     for (size_t i = 0; i < s->n && !found; i++) {
-        if (s->candidates[i].probe) return; /* one before all others is still being asked */
+        if (s->candidates[i].probe) return; /* a port with precedence has not answered yet */
         if (s->candidates[i].model) found = &s->candidates[i];
     }
     url = ipw_strdup(found ? found->llm->servers[0].url : "");
@@ -230,7 +230,7 @@ static void on_candidate(void *ud, char **names, const struct ipw_err *err)
     struct candidate *c = ud;
 
     c->probe = NULL;
-    /* A server without any model cannot be used: one further down may be. */
+    /* A server without a model cannot be used; a later port may have one. */
     if (!err && names && names[0]) c->model = ipw_strdup(names[0]);
     ipw_llm_models_free(names);
     search_settle(c->search);

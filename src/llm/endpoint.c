@@ -1,4 +1,4 @@
-/* Endpoints: addresses as users give them, keys, limits. */
+/* Endpoints: checks and keeps the addresses, keys, headers and limits that users give. */
 #include "llm/client_priv.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "json/json.h"
 
 enum {
-    SHORTEST_SECRET = 8, /* "EMPTY" and "ollama" are ordinary words in messages */
+    SHORTEST_SECRET = 8, /* shorter keys ("EMPTY", "ollama") are ordinary words in messages */
     REPLY_MAX = 64 * 1024 * 1024,
     MOST_SERVERS = 256,
 };
@@ -52,7 +52,7 @@ static int add_servers(struct ipw_llm *llm, const struct ipw_llm_options *o, str
     return 0;
 }
 
-/* The members that the user wants in every request. */
+/* Reads the members that the user adds to every request. */
 static int make_over(struct ipw_llm *llm, const struct ipw_llm_options *o, struct ipw_err *err)
 {
     struct ipw_json *user = NULL;
@@ -70,7 +70,7 @@ static int make_over(struct ipw_llm *llm, const struct ipw_llm_options *o, struc
     return 0;
 }
 
-/* Ours, unless the user gave one of that name; then the user's. */
+/* Our headers; a header of the user replaces ours of the same name. */
 static void make_headers(struct ipw_llm *llm, const struct ipw_llm_options *o, int stream)
 {
     const struct ipw_http_header ours[] = {
@@ -115,8 +115,8 @@ static bool holds_secret(const struct ipw_llm_options *o)
     return false;
 }
 
-/* A key goes over a wire that others can read only when that was asked for, and never to a proxy
- * that would read it. */
+/* Refuses to send a key over plain http to another host unless --insecure-key allows it, and always
+ * refuses a proxy that could read the key. */
 static int check_way(const struct ipw_llm *llm, const struct ipw_llm_options *o,
                      struct ipw_err *err)
 {

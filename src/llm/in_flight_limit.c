@@ -1,5 +1,4 @@
-/* How many requests may be in flight: attempts beyond that wait in a line, first come first
- * served. */
+/* The limit of requests in flight.  Further attempts wait in a line, first come, first served. */
 #include "base/clock.h"
 #include "llm/client_call_priv.h"
 

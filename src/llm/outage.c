@@ -1,4 +1,4 @@
-/* Servers that are away: nothing more is sent until one answers again, or all patience is over. */
+/* Outages: if no server can be reached, hold all attempts until one answers or time runs out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,14 +45,14 @@ static int on_answer_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
     return 0;
 }
 
-/* Whatever it answers, it is there; unless a gateway says that what is behind it is not. */
+/* Any answer shows that the server is there, unless a gateway says that its upstream is not. */
 static bool is_there(const struct ipw_llm_ask *ask, const struct ipw_http_result *r)
 {
     struct ipw_llm_evidence e = {
         .status = r->status, .body = ipw_buf_str(&ask->body), .body_n = ask->body.len};
 
     if (r->end != IPW_HTTP_OK) return false;
-    if (r->status == 503) return ipw_llm_is_loading(&e); /* that is waited for in its own way */
+    if (r->status == 503) return ipw_llm_is_loading(&e); /* calls wait for a loading server */
     return r->status != 502 && r->status != 504;
 }
 
@@ -165,7 +165,7 @@ static void ask_all(void *ud)
     if (n == 0) ask_later(llm);
 }
 
-/* Where all are gone, or left out for now.  Time counts from the first failure on. */
+/* Begins an outage if every server is gone or left out.  Its time counts from the first failure. */
 static void hold_attempts(struct ipw_llm *llm)
 {
     struct ipw_llm_outage *o = &llm->outage;
@@ -181,7 +181,7 @@ static void hold_attempts(struct ipw_llm *llm)
     ask_later(llm);
 }
 
-/* ---- what attempts show ---- */
+/* ---- signs from attempts ---- */
 
 bool ipw_llm_outage_open(const struct ipw_llm *llm) { return !llm->outage.closed; }
 
@@ -208,7 +208,7 @@ double ipw_llm_away_s(const struct ipw_llm *llm)
     return llm->outage.closed ? ipw_ns_to_s(away_ns(&llm->outage)) : 0;
 }
 
-/* Nobody is there, for certain or by all appearances. */
+/* Whether the attempt shows that its server is gone. */
 static bool is_gone(const struct ipw_llm_call *call, const struct ipw_llm_evidence *e)
 {
     switch (e->end) {
@@ -243,8 +243,8 @@ void ipw_llm_outage_see(struct ipw_llm_call *call, const struct ipw_llm_evidence
     }
 }
 
-/* A failure that would be the call's last: because nobody is there, the call waits for a server in
- * place of it.  A request that each time brings the server down does so for long enough only. */
+/* Instead of failing, a call waits for a server if its server is gone.  The number of such waits is
+ * limited, because the request itself can crash the server each time. */
 bool ipw_llm_outage_keeps(struct ipw_llm_call *call, const struct ipw_llm_evidence *e)
 {
     const struct ipw_llm_outage *o = &call->llm->outage;
@@ -258,7 +258,7 @@ bool ipw_llm_outage_keeps(struct ipw_llm_call *call, const struct ipw_llm_eviden
     return true;
 }
 
-/* ---- a reply that broke: is its server still there? ---- */
+/* ---- after a broken reply: is its server still there? ---- */
 
 static void on_known(void *ud, size_t server, bool there)
 {

@@ -1,4 +1,4 @@
-/* Pairing what the query does with the lines of the record. */
+/* Pairs the events of the query with the lines of the saved run. */
 #include "llm/playback.h"
 
 #include <stdarg.h>
@@ -117,7 +117,7 @@ static struct ipw_playback_wait *find_wait(struct ipw_playback *r, enum ipw_wait
 }
 
 static bool deliver(struct ipw_playback *r, enum ipw_wait_kind kind, int64_t id,
-                    const struct ipw_record_line *line)
+                    const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *w = find_wait(r, kind, id);
     ipw_playback_fn fn;
@@ -168,7 +168,7 @@ void ipw_playback_go_live(struct ipw_playback *r)
         if (w.kind == WAIT_REPLY) {
             struct ipw_lm_facts facts = {.attempt = w.call->number,
                                          .outcome = IPW_LM_CANCELLED,
-                                         .error = "not as recorded: the model is asked",
+                                         .error = "diverged: the model is asked",
                                          .will_retry = true,
                                          .input_tokens = -1,
                                          .output_tokens = -1,
@@ -182,7 +182,7 @@ void ipw_playback_go_live(struct ipw_playback *r)
 }
 
 static void say_mismatch(struct ipw_playback *r, const struct ipw_event *event,
-                         const struct ipw_record_line *line)
+                         const struct ipw_event_line *line)
 {
     struct ipw_buf out = IPW_BUF(IPW_MIB), now = IPW_BUF(1024), was = IPW_BUF(1024);
     const struct ipw_event *l = &line->event;
@@ -204,7 +204,7 @@ static void say_mismatch(struct ipw_playback *r, const struct ipw_event *event,
     ipw_buf_release(&was);
 }
 
-void ipw_playback_stalled(struct ipw_playback *r, const struct ipw_record_line *line)
+void ipw_playback_stalled(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_buf out = IPW_BUF(IPW_MIB), was = IPW_BUF(1024);
     const struct ipw_playback_wait *w = r->waits;
@@ -239,7 +239,7 @@ void ipw_playback_stalled(struct ipw_playback *r, const struct ipw_record_line *
     ipw_buf_release(&was);
 }
 
-void ipw_playback_ended(struct ipw_playback *r, const struct ipw_record_line *line,
+void ipw_playback_ended(struct ipw_playback *r, const struct ipw_event_line *line,
                         const char *outcome)
 {
     struct ipw_buf was = IPW_BUF(1024);
@@ -257,7 +257,7 @@ void ipw_playback_ended(struct ipw_playback *r, const struct ipw_record_line *li
 
 /* Gives the event the line's times and compares the two. */
 static bool pairs(struct ipw_playback *r, struct ipw_event *event,
-                  const struct ipw_record_line *line)
+                  const struct ipw_event_line *line)
 {
     const struct ipw_event *l = &line->event;
     size_t n;
@@ -269,12 +269,12 @@ static bool pairs(struct ipw_playback *r, struct ipw_event *event,
     ipw_buf_clear(&r->text);
     ipw_event_write(&r->text, event);
     ipw_secret_clean(&r->text, 0);
-    n = r->text.len ? r->text.len - 1 : 0; /* without its line feed */
+    n = r->text.len ? r->text.len - 1 : 0; /* without its newline */
     return n == line->n && memcmp(r->text.data, line->text, n) == 0;
 }
 
 static void settle(struct ipw_playback *r, struct ipw_event *event,
-                   const struct ipw_record_line *line)
+                   const struct ipw_event_line *line)
 {
     if (pairs(r, event, line)) {
         r->last_line = line->number;
@@ -330,7 +330,7 @@ static void queue(struct ipw_playback *r, const struct ipw_event *event)
     r->emitted_tail = &e->next;
 }
 
-/* ---- only the decisions ---- */
+/* ---- IPW_PLAYBACK_DECISIONS ---- */
 
 static void emit_real(struct ipw_playback *r, const struct ipw_event *event)
 {
@@ -358,7 +358,7 @@ static struct ipw_emitted *take_emitted(struct ipw_playback *r, enum ipw_event_k
     return e;
 }
 
-static bool same_arguments(const struct ipw_event *event, const struct ipw_record_line *line)
+static bool same_arguments(const struct ipw_event *event, const struct ipw_event_line *line)
 {
     struct ipw_json *doc;
     struct ipw_buf a = IPW_BUF(IPW_LINE_MAX), b = IPW_BUF(IPW_LINE_MAX);
@@ -375,8 +375,8 @@ static bool same_arguments(const struct ipw_event *event, const struct ipw_recor
     return same && strcmp(event->tool.name, line->event.tool.name) == 0;
 }
 
-/* The n-th call of a tool stands for the n-th of the record. */
-static bool pair_tool_start(struct ipw_playback *r, const struct ipw_record_line *line)
+/* The n-th tool call of the agent pairs with the n-th of the saved run. */
+static bool pair_tool_start(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_emitted *e;
 
@@ -395,7 +395,7 @@ static bool pair_tool_start(struct ipw_playback *r, const struct ipw_record_line
     return true;
 }
 
-static bool pair_tool_end(struct ipw_playback *r, const struct ipw_record_line *line)
+static bool pair_tool_end(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_emitted *e = NULL;
 
@@ -409,7 +409,7 @@ static bool pair_tool_end(struct ipw_playback *r, const struct ipw_record_line *
 }
 
 static enum ipw_playback_step step_decisions(struct ipw_playback *r,
-                                             const struct ipw_record_line *line)
+                                             const struct ipw_event_line *line)
 {
     const struct ipw_event *e = &line->event;
     bool done = true;
@@ -435,7 +435,7 @@ static enum ipw_playback_step step_decisions(struct ipw_playback *r,
     return done ? IPW_PLAYBACK_TAKEN : IPW_PLAYBACK_PENDING;
 }
 
-/* ---- the two ways in ---- */
+/* ---- emit and step ---- */
 
 void ipw_playback_emit(struct ipw_playback *r, const struct ipw_event *event)
 {
@@ -447,7 +447,7 @@ void ipw_playback_emit(struct ipw_playback *r, const struct ipw_event *event)
     } else if (r->o.mode == IPW_PLAYBACK_DECISIONS) {
         emit_real(r, event);
     } else if (r->at && (r->delivering || !r->emitted)) {
-        const struct ipw_record_line *line = r->at;
+        const struct ipw_event_line *line = r->at;
 
         r->at = NULL;
         r->delivering = false;
@@ -458,15 +458,15 @@ void ipw_playback_emit(struct ipw_playback *r, const struct ipw_event *event)
     }
 }
 
-/* Hands the line to what waits for it: an emission follows, now or when the agent runs on. */
-static bool answer(struct ipw_playback *r, const struct ipw_record_line *line)
+/* Delivers the line to its waiter, which emits the paired event now or when the agent continues. */
+static bool answer(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     int64_t effect = ipw_playback_effect_id(line);
 
     switch (line->event.kind) {
     case IPW_EV_LM_START: return ipw_playback_send(r, line);
     case IPW_EV_LM_END: return ipw_playback_reply(r, line);
-    case IPW_EV_TOOL_END: /* what was cancelled is cancelled again, and says so itself */
+    case IPW_EV_TOOL_END: /* a cancelled call is cancelled again, and emits its own end */
     case IPW_EV_SPAN_END:
         return strcmp(line->event.tool.outcome ? line->event.tool.outcome : "", "cancelled") != 0 &&
                deliver(r, line->event.kind == IPW_EV_TOOL_END ? WAIT_TOOL : WAIT_WEB,
@@ -476,9 +476,10 @@ static bool answer(struct ipw_playback *r, const struct ipw_record_line *line)
     }
 }
 
-/* What ends may stand before what another task of the query began just then; but not before its own
- * beginning. */
-static bool may_overtake(const struct ipw_playback *r, const struct ipw_record_line *line)
+/* Whether the line can be answered before the events that still wait for their lines.  Tasks of one
+ * query run in any order, so the end of a span can come before the start of another span, but not
+ * before its own start. */
+static bool may_overtake(const struct ipw_playback *r, const struct ipw_event_line *line)
 {
     if (line->event.kind == IPW_EV_LM_START) return false;
     for (const struct ipw_emitted *e = r->emitted; e; e = e->next)
@@ -486,7 +487,7 @@ static bool may_overtake(const struct ipw_playback *r, const struct ipw_record_l
     return true;
 }
 
-static void write_as_it_is(struct ipw_playback *r, const struct ipw_record_line *line)
+static void write_as_it_is(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_event event = line->event;
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
@@ -498,7 +499,7 @@ static void write_as_it_is(struct ipw_playback *r, const struct ipw_record_line 
     ipw_buf_release(&data);
 }
 
-enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ipw_record_line *line)
+enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_emitted *e;
 
@@ -518,13 +519,13 @@ enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ip
         return IPW_PLAYBACK_TAKEN;
     }
     if (!e || may_overtake(r, line)) {
-        r->delivering = true; /* the event that follows pairs with the line */
+        r->delivering = true; /* the next event pairs with the line */
         if (answer(r, line)) e = NULL;
         r->delivering = false;
     }
     if (e) {
         r->at = NULL;
-        pairs(r, &e->event, line); /* for its text */
+        pairs(r, &e->event, line); /* writes r->text for the message */
         say_mismatch(r, &e->event, line);
     }
     if (!r->at) return IPW_PLAYBACK_TAKEN;
@@ -534,7 +535,7 @@ enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ip
 
 /* ---- effects ---- */
 
-int64_t ipw_playback_effect_id(const struct ipw_record_line *line)
+int64_t ipw_playback_effect_id(const struct ipw_event_line *line)
 {
     const struct ipw_json *name = ipw_json_get(line->data, "name");
 
@@ -543,7 +544,7 @@ int64_t ipw_playback_effect_id(const struct ipw_record_line *line)
     return ipw_json_int(ipw_json_get(line->data, "id"), 0);
 }
 
-bool ipw_playback_is_own(const struct ipw_record_line *line)
+bool ipw_playback_is_own(const struct ipw_event_line *line)
 {
     const struct ipw_event *e = &line->event;
 
@@ -553,17 +554,18 @@ bool ipw_playback_is_own(const struct ipw_record_line *line)
     return ipw_playback_effect_id(line) == 0;
 }
 
-bool ipw_playback_is_inside(const struct ipw_record_line *line)
+bool ipw_playback_is_inside(const struct ipw_event_line *line)
 {
     return line->event.span >= IPW_SPAN_INSIDE;
 }
 
-const struct ipw_record_line *ipw_playback_effect(struct ipw_playback *r, int64_t id,
-                                                  const char *name)
+const struct ipw_event_line *ipw_playback_effect(struct ipw_playback *r, int64_t id,
+                                                 const char *name)
 {
-    const struct ipw_record_line *line;
+    const struct ipw_event_line *line;
 
-    for (size_t i = 0; (line = ipw_record_peek(r->o.record, r->o.query, i, r->o.reach)); i++) {
+    for (size_t i = 0; (line = ipw_event_reader_peek(r->o.events, r->o.query, i, r->o.reach));
+         i++) {
         if (ipw_playback_effect_id(line) != id) continue;
         if (strcmp(ipw_json_str(ipw_json_get(line->data, "of"), ""), name) == 0) return line;
         break;

@@ -1,4 +1,4 @@
-/* The back end of llm.chat that answers from a record. */
+/* The back end of llm.chat that answers from a saved run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "llm/client_call_priv.h"
 #include "llm/playback_priv.h"
 
-/* ---- calls come and go ---- */
+/* ---- calls begin and end ---- */
 
 static void chat_start(void *ud, struct ipw_llm_call *call)
 {
@@ -29,8 +29,8 @@ void ipw_playback_chat_live(struct ipw_playback *r, struct ipw_llm_call *call)
     struct ipw_err err = {0};
 
     if (ipw_llm_call_send(call, r->o.live_model, &err) == 0) return;
-    /* The body could be made once before, for the record. */
-    IPW_BUG("a request that fits the record does not fit the server: %s", err.text);
+    /* This cannot fail: the body was already made once. */
+    IPW_BUG("a saved request does not fit the server: %s", err.text);
 }
 
 static struct ipw_playback_wait *wait_of(struct ipw_playback *r, const struct ipw_llm_call *call)
@@ -41,12 +41,12 @@ static struct ipw_playback_wait *wait_of(struct ipw_playback *r, const struct ip
     return w;
 }
 
-/* How the record says that the attempt ended; facts that say "cancelled" when it does not. */
-static const struct ipw_record_line *end_line(struct ipw_playback *r, int64_t span)
+/* The saved line of the attempt's end, or NULL. */
+static const struct ipw_event_line *end_line(struct ipw_playback *r, int64_t span)
 {
-    const struct ipw_record_line *line;
+    const struct ipw_event_line *line;
 
-    for (size_t i = 0; (line = ipw_record_peek(r->o.record, r->o.query, i, r->o.reach)); i++)
+    for (size_t i = 0; (line = ipw_event_reader_peek(r->o.events, r->o.query, i, r->o.reach)); i++)
         if (line->event.kind == IPW_EV_LM_END && line->event.span == span) return line;
     return NULL;
 }
@@ -57,7 +57,7 @@ static void chat_cancel(void *ud, struct ipw_llm_call *call)
     struct ipw_playback_wait *wait = wait_of(r, call);
 
     if (wait && wait->kind == WAIT_REPLY) {
-        const struct ipw_record_line *line = r->diverged ? NULL : end_line(r, wait->id);
+        const struct ipw_event_line *line = r->diverged ? NULL : end_line(r, wait->id);
         struct ipw_lm_facts facts = {.attempt = call->number,
                                      .outcome = IPW_LM_CANCELLED,
                                      .error = "cancelled",
@@ -85,8 +85,8 @@ const struct ipw_llm_back ipw_playback_back = {chat_start, chat_cancel};
 
 /* ---- attempts ---- */
 
-/* Are the messages of the call those of the line, as far as the line tells them? */
-static bool says_the_same(const struct ipw_llm_call *call, const struct ipw_record_line *line)
+/* Whether the call has the messages of the line.  A line leaves out the messages it shares. */
+static bool says_the_same(const struct ipw_llm_call *call, const struct ipw_event_line *line)
 {
     const struct ipw_json *was = ipw_json_first(ipw_json_get(line->data, "messages")), *now;
     int64_t kept = ipw_json_int(ipw_json_get(line->data, "messages_kept"), 0);
@@ -115,7 +115,7 @@ static bool may_repeat(const struct ipw_playback *r, const struct ipw_playback_w
     return w->kind == WAIT_REPEAT && w->call->number + 1 == attempt;
 }
 
-/* From `w` on; NULL: none. */
+/* The first match from `w` on, or NULL. */
 static struct ipw_playback_wait *find_repeater(const struct ipw_playback *r,
                                                struct ipw_playback_wait *w, int attempt)
 {
@@ -123,10 +123,9 @@ static struct ipw_playback_wait *find_repeater(const struct ipw_playback *r,
     return w;
 }
 
-/* Calls that run side by side are repeated in the order in which their waits end: of several the
- * one that says the same, else the first. */
-static struct ipw_playback_wait *repeater(struct ipw_playback *r,
-                                          const struct ipw_record_line *line)
+/* The call that repeats its attempt with this line.  If several wait to repeat: the call with the
+ * same messages, else the first. */
+static struct ipw_playback_wait *repeater(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     int attempt = line->event.lm.attempt;
     struct ipw_playback_wait *first = find_repeater(r, r->waits, attempt);
@@ -137,9 +136,9 @@ static struct ipw_playback_wait *repeater(struct ipw_playback *r,
     return first;
 }
 
-/* The attempt that the line begins belongs to the first call that waits to send its first, or to
- * the one that waits to repeat. */
-static struct ipw_playback_wait *sender(struct ipw_playback *r, const struct ipw_record_line *line)
+/* The call whose attempt begins with this line: for a first attempt the first call that waits to
+ * send, else the call that waits to repeat. */
+static struct ipw_playback_wait *sender(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *w = r->waits;
 
@@ -148,7 +147,7 @@ static struct ipw_playback_wait *sender(struct ipw_playback *r, const struct ipw
     return w;
 }
 
-bool ipw_playback_send(struct ipw_playback *r, const struct ipw_record_line *line)
+bool ipw_playback_send(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *wait = sender(r, line);
     struct ipw_llm_call *call;
@@ -158,7 +157,7 @@ bool ipw_playback_send(struct ipw_playback *r, const struct ipw_record_line *lin
     call = wait->call;
     call->number = line->event.lm.attempt;
     if (call->number == 1) r->turn++;
-    /* Whether the server takes that option was found out between them. */
+    /* An earlier attempt showed that the server refuses this option. */
     if (call->cut_n && ipw_json_is_null(ipw_json_get(request, "stream_options")))
         ipw_llm_without_usage(call);
     wait->kind = WAIT_REPLY;
@@ -172,7 +171,7 @@ bool ipw_playback_send(struct ipw_playback *r, const struct ipw_record_line *lin
     return true;
 }
 
-void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_record_line *line)
+void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *w = r->waits;
 
@@ -180,7 +179,7 @@ void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_record_line 
     if (w) w->repeat = line->event.lm.attempt + 1;
 }
 
-void ipw_playback_pass_start(struct ipw_playback *r, const struct ipw_record_line *line)
+void ipw_playback_pass_start(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *w = repeater(r, line);
 
@@ -219,7 +218,7 @@ static void call_over(struct ipw_llm_call *call, const struct ipw_lm_facts *fact
     ipw_llm_call_free(call);
 }
 
-bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_record_line *line)
+bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_playback_wait *wait = r->waits;
     struct ipw_lm_facts facts = line->event.lm;
@@ -230,9 +229,9 @@ bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_record_line *li
     while (wait && (wait->kind != WAIT_REPLY || wait->id != line->event.span)) wait = wait->next;
     if (!wait || facts.outcome == IPW_LM_CANCELLED) return false;
     call = wait->call;
-    if (r->o.mode == IPW_PLAYBACK_DECISIONS) facts.attempt = call->number; /* the only one */
+    if (r->o.mode == IPW_PLAYBACK_DECISIONS) facts.attempt = call->number; /* others were skipped */
     call->in_flight = false;
-    wait->kind = WAIT_REPEAT; /* its end is told once */
+    wait->kind = WAIT_REPEAT; /* so that its end is not reported twice */
     ipw_chat_reply_read(&reply, line->data);
     call->busy++;
     call->on.on_attempt_end(call->on.ud, line->event.t_ns, &facts, line->data ? &reply : NULL,

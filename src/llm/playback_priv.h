@@ -10,17 +10,17 @@ enum ipw_wait_kind { WAIT_SEND, WAIT_REPLY, WAIT_REPEAT, WAIT_TOOL, WAIT_WEB, WA
 
 struct ipw_playback_wait {
     enum ipw_wait_kind kind;
-    int64_t id; /* of the span or the effect */
-    int repeat; /* DECISIONS: the attempt that the record has next for this call; 0: none */
+    int64_t id; /* the span or the effect's number */
+    int repeat; /* DECISIONS: the saved run's next attempt for this call; 0: none */
     struct ipw_llm_call *call;
     ipw_playback_fn fn;
     void *ud;
     struct ipw_playback_wait *next;
 };
 
-struct ipw_emitted { /* by the agent, ahead of the record */
+struct ipw_emitted { /* an event that the agent emitted before its saved line was reached */
     struct ipw_event event;
-    char *texts[8]; /* what its strings point to */
+    char *texts[8]; /* the strings of `event` */
     size_t n_texts;
     struct ipw_emitted *next;
 };
@@ -30,13 +30,13 @@ struct ipw_playback {
     struct ipw_llm *llm;
     struct ipw_playback_wait *waits;
     struct ipw_emitted *emitted, **emitted_tail;
-    const struct ipw_record_line *at; /* the line that is being stepped; NULL: none, or taken */
-    struct ipw_buf text;              /* one event as a line */
-    int turn;                         /* chat calls so far */
-    int64_t last_line;                /* that was paired */
+    const struct ipw_event_line *at; /* the line of the current step; NULL: no step, or used */
+    struct ipw_buf text;             /* an event as a line, for comparing */
+    int turn;                        /* chat calls so far */
+    int64_t last_line;               /* number of the last line that was paired */
     bool diverged, live;
-    bool delivering; /* the next event pairs with `at`, whatever waits to be paired */
-    /* DECISIONS: the spans of the tool calls so far, in order; and which stands for which. */
+    bool delivering; /* the next event pairs with `at`, even if others wait */
+    /* DECISIONS: the spans of the tool calls so far, in order; pairs of saved and new span. */
     int32_t *now_spans;
     struct ipw_playback_pair {
         int32_t then, now;
@@ -46,12 +46,12 @@ struct ipw_playback {
 
 /* playback_chat.c */
 extern const struct ipw_llm_back ipw_playback_back;
-/* The line is a request's start, or an attempt's end: hands it to the call that waits for it. */
-bool ipw_playback_send(struct ipw_playback *r, const struct ipw_record_line *line);
-bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_record_line *line);
-/* DECISIONS: a failed attempt and its repeat are passed over; the reply is that of the last one. */
-void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_record_line *line);
-void ipw_playback_pass_start(struct ipw_playback *r, const struct ipw_record_line *line);
+/* Delivers a line (start or end of an attempt) to the call that waits for it. */
+bool ipw_playback_send(struct ipw_playback *r, const struct ipw_event_line *line);
+bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_event_line *line);
+/* DECISIONS: skips failed attempts and their retries; the reply of the last attempt is used. */
+void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_event_line *line);
+void ipw_playback_pass_start(struct ipw_playback *r, const struct ipw_event_line *line);
 void ipw_playback_chat_live(struct ipw_playback *r, struct ipw_llm_call *call);
 
 /* playback.c */
@@ -59,10 +59,10 @@ struct ipw_playback_wait *ipw_playback_wait_add(struct ipw_playback *r, enum ipw
                                                 int64_t id);
 void ipw_playback_wait_remove(struct ipw_playback *r, struct ipw_playback_wait *wait);
 
-/* playback_say.c: appends what an event is, for a message; and how two lines differ. */
-void ipw_playback_say_line(struct ipw_buf *out, const struct ipw_record_line *line);
+/* playback_say.c: for messages, appends what an event is, or how two lines differ. */
+void ipw_playback_say_line(struct ipw_buf *out, const struct ipw_event_line *line);
 void ipw_playback_say_event(struct ipw_buf *out, const struct ipw_event *event);
 void ipw_playback_say_difference(struct ipw_buf *out, const struct ipw_playback *r,
-                                 const struct ipw_record_line *line, const char *now, size_t n);
+                                 const struct ipw_event_line *line, const char *now, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* Divergences in words. */
+/* Describes divergences for messages. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void say_data(struct ipw_buf *out, const struct ipw_json *data, const cha
     ipw_buf_release(&text);
 }
 
-void ipw_playback_say_line(struct ipw_buf *out, const struct ipw_record_line *line)
+void ipw_playback_say_line(struct ipw_buf *out, const struct ipw_event_line *line)
 {
     ipw_buf_addf(out, "line %lld: ", (long long)line->number);
     say(out, &line->event);
@@ -55,7 +55,7 @@ void ipw_playback_say_event(struct ipw_buf *out, const struct ipw_event *event)
 
 /* ---- two values ---- */
 
-/* Some of the text, from a little before byte `at`. */
+/* Appends part of the text, from shortly before byte `at`. */
 static void excerpt(struct ipw_buf *out, const char *text, size_t n, size_t at)
 {
     size_t from = at > BEFORE_BYTES ? at - BEFORE_BYTES : 0;
@@ -120,14 +120,14 @@ static void say_values(struct ipw_buf *out, const char *where, const struct ipw_
 
 /* ---- two requests ---- */
 
-/* The messages that the agent sends now: what it keeps of those it sent before, and the new
- * ones. */
-static void messages_now(struct ipw_record_messages *out, const struct ipw_playback *r,
+/* The messages of the agent's new request.  `data` has only the changes against the request before
+ * it. */
+static void messages_now(struct ipw_request_messages *out, const struct ipw_playback *r,
                          const struct ipw_json *data)
 {
-    /* Everything before this line was sent as recorded. */
-    ipw_record_messages(out, r->o.record, r->o.query, r->last_line, NULL);
-    ipw_record_messages_add(out, data);
+    /* All requests up to this line equalled the saved ones. */
+    ipw_request_messages(out, r->o.events, r->o.query, r->last_line, NULL);
+    ipw_request_messages_add(out, data);
 }
 
 bool ipw_playback_say_message(struct ipw_buf *out, size_t i, const char *was, const char *now)
@@ -147,7 +147,7 @@ bool ipw_playback_say_message(struct ipw_buf *out, size_t i, const char *was, co
         ipw_buf_addf(out, "message %zu (", i + 1);
         ipw_text_printable(out, role, strlen(role), 20);
         ipw_buf_adds(out, ") of the request");
-        ipw_buf_adds(out, !a ? " is not in the record" : !b ? " is missing" : " differs");
+        ipw_buf_adds(out, !a ? " is not in the saved run" : !b ? " is missing" : " differs");
         say_values(out, ipw_buf_str(&where), d.a, d.b);
     }
     ipw_json_free(a);
@@ -157,23 +157,23 @@ bool ipw_playback_say_message(struct ipw_buf *out, size_t i, const char *was, co
 }
 
 static bool say_request(struct ipw_buf *out, const struct ipw_playback *r,
-                        const struct ipw_record_line *line, const struct ipw_json *now)
+                        const struct ipw_event_line *line, const struct ipw_json *now)
 {
-    struct ipw_record_messages a, b;
+    struct ipw_request_messages a, b;
     bool found = false;
 
-    ipw_record_messages(&a, r->o.record, r->o.query, line->number, NULL);
+    ipw_request_messages(&a, r->o.events, r->o.query, line->number, NULL);
     messages_now(&b, r, now);
     for (size_t i = 0; !found && (i < a.n || i < b.n); i++)
         found = ipw_playback_say_message(out, i, i < a.n ? a.texts[i] : NULL,
                                          i < b.n ? b.texts[i] : NULL);
-    ipw_record_messages_release(&a);
-    ipw_record_messages_release(&b);
+    ipw_request_messages_release(&a);
+    ipw_request_messages_release(&b);
     return found;
 }
 
 void ipw_playback_say_difference(struct ipw_buf *out, const struct ipw_playback *r,
-                                 const struct ipw_record_line *line, const char *now, size_t n)
+                                 const struct ipw_event_line *line, const char *now, size_t n)
 {
     struct ipw_json *doc = NULL;
     struct ipw_json_difference d;

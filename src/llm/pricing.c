@@ -12,7 +12,7 @@
 #include "json/json.h"
 
 struct entry {
-    char *name, *provider; /* provider: "" when not told */
+    char *name, *provider; /* provider: "" if not given */
     bool glob;
     struct ipw_price price;
 };
@@ -132,7 +132,7 @@ const char *ipw_prices_source(const struct ipw_prices *p) { return p->source; }
 
 /* ---- finding ---- */
 
-/* Greedy with one point of return: linear in practice, never exponential. */
+/* Greedy, with one place to return to: linear in practice, never exponential. */
 static bool matches_glob(const char *glob, const char *text)
 {
     const char *star = NULL, *again = NULL;
@@ -155,7 +155,7 @@ static bool matches_glob(const char *glob, const char *text)
     return *glob == '\0';
 }
 
-/* "-2024-08-06", "-20250929", "-0613" or "@20250929": a date, which begins with four digits. */
+/* Whether `rest` is a date: "-2024-08-06", "-20250929", "-0613" or "@20250929". */
 static bool is_date(const char *rest)
 {
     size_t digits;
@@ -170,11 +170,15 @@ static bool is_date(const char *rest)
     return true;
 }
 
-/* How well an entry fits: 0 not, else more is better. */
+/* How well an entry matches; 0: not at all. */
 static size_t fit(const struct entry *e, const char *model)
 {
-    size_t n = strlen(e->name), p = strlen(e->provider);
+    size_t n, p;
 
+    /* Of most entries the first letter decides. */
+    if (!e->glob && e->name[0] != model[0] && !e->provider[0]) return 0;
+    n = strlen(e->name);
+    p = strlen(e->provider);
     if (e->glob) return matches_glob(e->name, model) ? n : 0;
     if (p && strncasecmp(model, e->provider, p) == 0 && model[p] == '/') model += p + 1;
     if (strncmp(model, e->name, n)) return 0;

@@ -1,4 +1,4 @@
-/* Base URLs: how they are written, whose turn it is, and which are left out for now. */
+/* Base URLs: their normal form, whose turn it is, and which are left out for a while. */
 #include "llm/client_priv.h"
 
 #include <stdlib.h>
@@ -72,7 +72,7 @@ int ipw_llm_normalise_url(struct ipw_buf *out, const char *base_url, struct ipw_
     return out->failed ? ipw_fail(err, IPW_ELIMIT, "base URL: too long") : 0;
 }
 
-/* llama-server's and vLLM's health pages stand beside /v1, not below it. */
+/* The health page of llama-server and vLLM is beside /v1, not below it. */
 static char *health_of(const char *url)
 {
     size_t n = strlen(url);
@@ -142,7 +142,7 @@ void ipw_llm_server_failed(struct ipw_llm *llm, size_t i, int64_t now_ns, const 
 {
     struct ipw_llm_server *server = &llm->servers[i];
 
-    if (llm->n_servers == 1 || !is_up(server, now_ns)) return; /* calls under way tell no news */
+    if (llm->n_servers == 1 || !is_up(server, now_ns)) return; /* already known to be down */
     server->down_for_ns = server->down_for_ns ? 2 * server->down_for_ns : FIRST_PAUSE_NS;
     if (server->down_for_ns > MOST_PAUSE_NS) server->down_for_ns = MOST_PAUSE_NS;
     server->down_until_ns = now_ns + server->down_for_ns;

@@ -8,7 +8,7 @@
 #include "json/json.h"
 #include "llm/chat.h"
 
-/* Microseconds below 16 have a bucket each; above, 16 to an octave. */
+/* Below 16 microseconds each microsecond has a bucket; above, an octave has 16. */
 static int bucket_of(int64_t gap_ns)
 {
     uint64_t us = gap_ns > 0 ? (uint64_t)gap_ns / 1000 : 0;
@@ -56,7 +56,7 @@ int64_t ipw_llm_gaps_quantile(const struct ipw_llm_gaps *g, double q)
     for (int i = 0; i < IPW_LLM_GAP_BUCKETS; i++) {
         below += g->count[i];
         if (!g->count[i] || (double)below < want) continue;
-        ns = i == 0 ? 0 : middle_of(i); /* events of one read have no gap at all */
+        ns = i == 0 ? 0 : middle_of(i); /* events of one read have a gap of 0 */
         return ns < g->max_ns ? ns : g->max_ns;
     }
     return g->max_ns;
@@ -97,7 +97,7 @@ void ipw_llm_server_times(struct ipw_llm_server_times *out, const char *timings)
     if (!timings || ipw_json_parse(&root, timings, strlen(timings), NULL, NULL)) return;
     out->prefill_ns = told_ms(root, "prompt_ms");
     out->decode_ns = told_ms(root, "predicted_ms");
-    /* vLLM counts its time to the first token from scheduling: the queue is not in it. */
+    /* vLLM counts its time to first token from scheduling, so it excludes the queue. */
     if (!out->prefill_ns) out->prefill_ns = told_ms(root, "time_to_first_token_ms");
     if (!out->decode_ns) out->decode_ns = told_ms(root, "generation_time_ms");
     out->queue_ns = told_ms(root, "queue_time_ms");

@@ -1,10 +1,10 @@
-/* llm/times.h: the stamps of one attempt, and the quantiles of the gaps between its events.
+/* llm/times.h: the times of one attempt, and quantiles of the gaps between its tokens.
  *
- * Owns no clock: every instant is handed in, taken by the caller as the first statement of the
- * callback that saw the bytes, before anything was parsed.  Events that came in one read have one
- * stamp and a gap of 0 between them.  The gaps are counted in buckets of 1/16 octave (a quantile is
- * within 3 % of the true one) from 16 microseconds to over an hour, so that a stream of any length
- * takes 2 KB; a reply that has not begun takes none. */
+ * Has no clock: the caller reads the clock first in the callback that receives bytes, before any
+ * parsing, and passes the time.  Events of one read have the same time, so the gap is 0.  Gaps are
+ * counted in buckets of 1/16 octave, from 16 microseconds to over an hour, so a quantile is within
+ * 3 % of the exact value.  The buckets take 2 KB for a stream of any length, and are allocated at
+ * the first gap. */
 #ifndef IPW_LLM_TIMES_H
 #define IPW_LLM_TIMES_H
 
@@ -14,28 +14,28 @@ enum { IPW_LLM_GAP_BUCKETS = 16 + 28 * 16 };
 
 struct ipw_llm_gaps {
     int64_t n, max_ns;
-    uint32_t *count; /* IPW_LLM_GAP_BUCKETS of them; NULL: no gap yet */
+    uint32_t *count; /* of each bucket; NULL: no gap yet */
 };
 
 void ipw_llm_gaps_add(struct ipw_llm_gaps *g, int64_t gap_ns);
-/* The smallest gap that at least the share q of all are not above; 0 without any. */
+/* The gap that the share q of all gaps does not exceed (0.5: the median); 0 without gaps. */
 int64_t ipw_llm_gaps_quantile(const struct ipw_llm_gaps *g, double q);
 
-struct ipw_llm_times { /* all zero: nothing seen yet */
+struct ipw_llm_times { /* 0: not seen yet */
     int64_t first_event_ns, first_token_ns, second_token_ns, last_token_ns;
     int64_t first_text_ns, first_reasoning_ns, first_call_ns;
     struct ipw_llm_gaps gaps;
 };
 
 void ipw_llm_times_release(struct ipw_llm_times *t); /* all zero again */
-/* One stream event; `seen` are its or-ed ipw_chat_seen flags. */
+/* Takes one stream event; `seen`: its flags of ipw_chat_seen. */
 void ipw_llm_times_event(struct ipw_llm_times *t, int64_t t_ns, int seen);
 
-struct ipw_llm_server_times { /* 0: not told */
+struct ipw_llm_server_times { /* 0: not reported */
     int64_t queue_ns, prefill_ns, decode_ns;
 };
 
-/* From a reply's "timings" (llama.cpp) or "metrics" (vLLM) text; NULL tells nothing. */
+/* Reads a reply's "timings" (llama.cpp) or "metrics" (vLLM) text; NULL: all 0. */
 void ipw_llm_server_times(struct ipw_llm_server_times *out, const char *timings);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a finished attempt means: outcome, message, worth repeating or not. */
+/* The verdict on a finished attempt: outcome, message, whether to retry. */
 #include "llm/client_priv.h"
 
 #include <stdarg.h>
@@ -22,8 +22,8 @@ static void say(struct ipw_llm_verdict *out, enum ipw_lm_outcome outcome, enum i
     out->err.detail = 0;
 }
 
-/* The message: the reason, the address, and `remedy` if there is one.  The reason comes first: a
- * narrow column shows the beginning. */
+/* Writes the message: the reason, the address, and `remedy` if there is one.  The reason is first,
+ * since a narrow column shows the beginning only. */
 static IPW_PRINTF(5, 6) void tell(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e,
                                   enum ipw_code code, const char *remedy, const char *fmt, ...)
 {
@@ -39,7 +39,7 @@ static IPW_PRINTF(5, 6) void tell(struct ipw_llm_verdict *out, const struct ipw_
              remedy ? remedy : "");
 }
 
-/* The HTTP layer's words without the address before them: the message has ours. */
+/* The HTTP layer's text without its address, since the message has the address. */
 static const char *reason(const struct ipw_llm_evidence *e, const char *fallback)
 {
     const char *why = e->http_error, *rest;
@@ -62,7 +62,7 @@ static void judge_no_answer(struct ipw_llm_verdict *out, const struct ipw_llm_ev
     else if (e->end == IPW_HTTP_TLS)
         tell(out, e, IPW_ENET, NULL, "no secure connection: %s", why);
     else if (ipw_url_is_local(e->url) || strcasestr(why, "refused"))
-        /* libcurl has one text for refused and unreachable; this machine is always reachable. */
+        /* libcurl has one text for refused and unreachable.  For this machine it means refused. */
         tell(out, e, IPW_ENET, "is the server running?", "connection refused");
     else
         tell(out, e, IPW_ENET, "is the server running?", "%s", why);
@@ -73,7 +73,7 @@ static void judge_timeout(struct ipw_llm_verdict *out, const struct ipw_llm_evid
     const char *what = "the call took longer than";
 
     say(out, IPW_LM_TIMEOUT, IPW_ETIMEOUT);
-    /* A call that had all its time is not given more. */
+    /* Do not retry a call that used all its time. */
     out->retryable = (!e->token_seen || e->retry_cut) && e->deadline != IPW_HTTP_TOTAL_DEADLINE;
     if (e->deadline == IPW_HTTP_CONNECT_DEADLINE) what = "no connection within";
     if (e->deadline == IPW_HTTP_FIRST_BYTE_DEADLINE) what = "no answer within";
@@ -167,7 +167,7 @@ static void judge_cut(struct ipw_llm_verdict *out, const struct ipw_llm_evidence
     if (e->end == IPW_HTTP_RESET) {
         tell(out, e, IPW_ENET, NULL, "the connection broke before the answer");
     } else if (e->end == IPW_HTTP_OK) {
-        /* The server ended the stream properly, only not the answer. */
+        /* The server closed the stream properly, but before the end of the answer. */
         out->outcome = IPW_LM_CUT;
         tell(out, e, IPW_ENET, NULL, "%s", e->fold_err->text);
     } else {
@@ -193,11 +193,11 @@ static void judge_answer(struct ipw_llm_verdict *out, const struct ipw_llm_evide
 void ipw_llm_verdict_from(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e)
 {
     bool success = e->status >= 200 && e->status <= 299;
-    /* After a finish reason the connection may end as it likes. */
+    /* After a finish reason it does not matter how the connection ends. */
     bool enough = success && e->streamed && e->finished;
 
     *out = (struct ipw_llm_verdict){.outcome = IPW_LM_OK, .status = e->status};
-    /* A status is the answer, even when its body broke off. */
+    /* An error status is the answer, even if its body broke off. */
     if (e->status && !success && e->end != IPW_HTTP_RESET && e->end != IPW_HTTP_PROTOCOL) {
         judge_status(out, e);
         return;
@@ -212,7 +212,7 @@ void ipw_llm_verdict_from(struct ipw_llm_verdict *out, const struct ipw_llm_evid
     case IPW_HTTP_TLS: judge_no_answer(out, e); break;
     case IPW_HTTP_TIMEOUT: judge_timeout(out, e); break;
     case IPW_HTTP_RESET:
-    case IPW_HTTP_CUT: /* an error seen before the break says more than the break */
+    case IPW_HTTP_CUT: /* an error seen before the break explains more than the break */
         if (e->streamed && e->reply->error)
             judge_error_inside(out, e);
         else

@@ -1,4 +1,4 @@
-/* replay/divergences.h: what did not go as recorded, in the words of the report.
+/* replay/divergences.h: the differences from the saved run, in the words of the report.
  *
  * Keeps the first twenty and counts the others.  Owns its texts; all zero is empty. */
 #ifndef IPW_REPLAY_DIVERGENCES_H

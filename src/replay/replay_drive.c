@@ -92,7 +92,7 @@ static enum after diverged(struct ipw_replay_query *q)
     return DROP;
 }
 
-static bool is_cancelled(const struct ipw_record_line *line)
+static bool is_cancelled(const struct ipw_event_line *line)
 {
     const struct ipw_event *e = &line->event;
     const char *outcome =
@@ -105,18 +105,18 @@ static bool is_cancelled(const struct ipw_record_line *line)
 }
 
 /* Ended by a limit or a signal, not by its agent. */
-static bool ended_from_outside(const struct ipw_record_line *end)
+static bool ended_from_outside(const struct ipw_event_line *end)
 {
     return ipw_json_bool(ipw_json_get(end->data, "stopped"), false);
 }
 
 /* The agent waits for something that the saved run does not have: the saved query was cancelled
  * there, or it diverged. */
-static enum after stuck(struct ipw_replay_query *q, const struct ipw_record_line *line)
+static enum after stuck(struct ipw_replay_query *q, const struct ipw_event_line *line)
 {
     if (line && is_cancelled(line) &&
         (line->event.kind != IPW_EV_QUERY_END || ended_from_outside(line))) {
-        q->ended_by_record = true;
+        q->ended_by_saved_run = true;
         ipw_agent_cancel(q->agent, "cancelled");
         return REPEAT;
     }
@@ -126,21 +126,21 @@ static enum after stuck(struct ipw_replay_query *q, const struct ipw_record_line
 
 /* Whether the saved query was ended from outside during this wait.  A real tool cannot be given
  * more time to find out its result. */
-static bool was_cut_there(const struct ipw_replay_query *q, const struct ipw_record_line *line)
+static bool was_cut_there(const struct ipw_replay_query *q, const struct ipw_event_line *line)
 {
-    const struct ipw_record_line *next = line;
+    const struct ipw_event_line *next = line;
 
     for (size_t i = 1; next && is_cancelled(next) && next->event.kind != IPW_EV_QUERY_END; i++)
-        next = ipw_record_peek(q->job->recorded.record, q->index, i, SIZE_MAX);
+        next = ipw_event_reader_peek(q->job->saved.events, q->index, i, SIZE_MAX);
     return next && next->event.kind == IPW_EV_QUERY_END && ended_from_outside(next);
 }
 
-static bool waits_for_record(const struct ipw_replay_query *q)
+static bool waits_for_saved_run(const struct ipw_replay_query *q)
 {
     return q->agent && ipw_agent_all_recorded(q->agent);
 }
 
-static enum after query_line(struct ipw_replay_query *q, const struct ipw_record_line *line)
+static enum after query_line(struct ipw_replay_query *q, const struct ipw_event_line *line)
 {
     if (q->over) return DROP;
     if (q->diverged) return diverged(q);
@@ -153,7 +153,7 @@ static enum after query_line(struct ipw_replay_query *q, const struct ipw_record
         return REPEAT;
     }
     /* It was cancelled as in the saved run, and its requests and tools have written their ends. */
-    if (q->ended_by_record && q->job->decisions && line->event.kind != IPW_EV_QUERY_END)
+    if (q->ended_by_saved_run && q->job->decisions && line->event.kind != IPW_EV_QUERY_END)
         return q->ended ? DROP : REPEAT;
     if (q->ended && q->job->decisions && line->event.kind == IPW_EV_TOOL_END) {
         q->job->tally.missing++;
@@ -163,7 +163,8 @@ static enum after query_line(struct ipw_replay_query *q, const struct ipw_record
         ipw_playback_ended(q->playback, line, q->outcome);
         return REPEAT;
     }
-    if (waits_for_record(q) || (q->job->decisions && was_cut_there(q, line))) return stuck(q, line);
+    if (waits_for_saved_run(q) || (q->job->decisions && was_cut_there(q, line)))
+        return stuck(q, line);
     /* Its next step is in progress; real tools take their time. */
     return q->job->decisions ? WAIT : REPEAT;
 }
@@ -189,14 +190,14 @@ static enum after run_over(struct ipw_replay_job *job)
             ipw_playback_diverge(q->playback,
                                  "an event is missing from the saved run\n    saved   ends "
                                  "here\n    now     the agent is over (query_end)");
-        else if (waits_for_record(q))
+        else if (waits_for_saved_run(q))
             ipw_playback_stalled(q->playback, NULL);
         return REPEAT;
     }
     return DROP;
 }
 
-static void write_run_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
+static void write_run_line(struct ipw_replay_job *job, const struct ipw_event_line *line)
 {
     struct ipw_ledger_rules facts = IPW_LEDGER_RULES_NONE;
     struct ipw_event event = {.kind = IPW_EV_RUN_START, .query = -1};
@@ -226,7 +227,7 @@ static void write_run_end(struct ipw_replay_job *job)
         ipw_rundir_event(job->dir, &event);
 }
 
-static enum after run_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
+static enum after run_line(struct ipw_replay_job *job, const struct ipw_event_line *line)
 {
     enum after after = DROP;
 
@@ -246,7 +247,7 @@ static enum after run_line(struct ipw_replay_job *job, const struct ipw_record_l
 }
 
 /* No query_start comes before it. */
-static void note_lost(struct ipw_replay_job *job, const struct ipw_record_line *line)
+static void note_lost(struct ipw_replay_job *job, const struct ipw_event_line *line)
 {
     char *text = ipw_asprintf("an event is missing from the saved run\n    saved   line %lld: %s\n"
                               "    now     no query_start comes before it",
@@ -259,11 +260,11 @@ static void note_lost(struct ipw_replay_job *job, const struct ipw_record_line *
 }
 
 /* The start of a query, or a line of a query that is not in flight. */
-static enum after other_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
+static enum after other_line(struct ipw_replay_job *job, const struct ipw_event_line *line)
 {
     if (line->event.kind == IPW_EV_QUERY_START) {
-        if (!ipw_recorded_run_wants(&job->recorded, line)) return DROP;
-        if (ipw_recorded_run_begun_again(&job->recorded, line)) {
+        if (!ipw_replayed_run_wants(&job->saved, line)) return DROP;
+        if (ipw_replayed_run_begun_again(&job->saved, line)) {
             pass_over(job, line->event.query);
             return DROP;
         }
@@ -279,15 +280,15 @@ static enum after other_line(struct ipw_replay_job *job, const struct ipw_record
 }
 
 /* The next line.  0: there is none. */
-static int next_line(struct ipw_replay_job *job, const struct ipw_record_line **line,
+static int next_line(struct ipw_replay_job *job, const struct ipw_event_line **line,
                      struct ipw_err *err)
 {
     if (job->by_query && job->active) {
-        *line = ipw_record_peek(job->recorded.record, job->active->index, 0, SIZE_MAX);
+        *line = ipw_event_reader_peek(job->saved.events, job->active->index, 0, SIZE_MAX);
         if (*line) return 1;
         return 0;
     }
-    return ipw_record_head(job->recorded.record, line, err);
+    return ipw_event_reader_head(job->saved.events, line, err);
 }
 
 /* The saved run, or the current query in it, has no more lines. */
@@ -298,7 +299,7 @@ static enum after at_end(struct ipw_replay_job *job)
     if (!q) return DROP;
     if (q->over) return REPEAT;
     if (q->diverged) return diverged(q) == DROP ? REPEAT : WAIT;
-    if (q->ended || waits_for_record(q)) { /* cut inside the query: replayed as far as it goes */
+    if (q->ended || waits_for_saved_run(q)) { /* cut inside the query: replayed as far as it goes */
         job->tally.unfinished++;
         job->cut = true;
         q->over = true;
@@ -321,7 +322,7 @@ static void step(void *ud)
 
     job->step = NULL;
     while (after == DROP && !job->done) {
-        const struct ipw_record_line *line = NULL;
+        const struct ipw_event_line *line = NULL;
         struct ipw_replay_query *q;
         int rc = 1;
 
@@ -350,7 +351,7 @@ static void step(void *ud)
             after = q                        ? query_line(q, line)
                     : line->event.query >= 0 ? other_line(job, line)
                                              : run_line(job, line);
-            if (after == DROP) ipw_record_drop(job->recorded.record, line);
+            if (after == DROP) ipw_event_reader_drop(job->saved.events, line);
         }
     }
     if (after == REPEAT) ipw_replay_step_soon(job);

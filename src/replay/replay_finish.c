@@ -27,7 +27,7 @@
 /* The readings of the replay are the saved ones: copied into a new file. */
 static int copy_power(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    char *from = ipw_asprintf("%s/power.jsonl", job->recorded.path);
+    char *from = ipw_asprintf("%s/power.jsonl", job->saved.path);
     char *to = ipw_asprintf("%s/power.jsonl", ipw_rundir_path(job->dir));
     struct ipw_err why = {0};
     int in = ipw_open_read(from, &why), out = -1, rc = 0;
@@ -60,22 +60,22 @@ struct writer {
     int64_t n_attempts;
 };
 
-static const struct ipw_query_record *replayed(const struct ipw_replay_job *job, int32_t index,
-                                               int segment)
+static const struct ipw_query_details *replayed(const struct ipw_replay_job *job, int32_t index,
+                                                int segment)
 {
-    const struct ipw_replayed_record *r = job->replayed;
+    const struct ipw_replayed_query *r = job->replayed;
 
     while (r && (r->index != index || r->segment != segment)) r = r->next;
-    return r ? &r->record : NULL;
+    return r ? &r->details : NULL;
 }
 
 static void count(struct writer *w, const struct ipw_recompute_query *query,
-                  const struct ipw_query_record *record)
+                  const struct ipw_query_details *details)
 {
     if (query->warmup) ipw_uncounted_add(&w->balances.warmup, query->trace);
-    if (record->superseded) ipw_uncounted_add(&w->balances.earlier, query->trace);
-    w->n_attempts += !query->warmup && record->superseded;
-    if (!query->warmup && !record->superseded) ipw_summary_add(&w->summary, query->trace, record);
+    if (details->superseded) ipw_uncounted_add(&w->balances.earlier, query->trace);
+    w->n_attempts += !query->warmup && details->superseded;
+    if (!query->warmup && !details->superseded) ipw_summary_add(&w->summary, query->trace, details);
 }
 
 static int write_trace(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
@@ -85,8 +85,8 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
     const struct ipw_recompute_segment *segment = w->redo.segments[w->redo.n_segments - 1];
     const struct ipw_anchor *clock =
         segment->rules.clock.wall_ns ? &segment->rules.clock : &job->anchor;
-    const struct ipw_query_record *own = replayed(job, query->trace->index, query->segment);
-    struct ipw_query_record record;
+    const struct ipw_query_details *own = replayed(job, query->trace->index, query->segment);
+    struct ipw_query_details details;
     struct ipw_query_loaded was = {0};
     enum ipw_check_verdict verdict = IPW_CHECK_MISSING;
     int rc = 0;
@@ -96,15 +96,15 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
     if ((verdict == IPW_CHECK_MISSING || verdict == IPW_CHECK_UNWRITTEN) && !own)
         return 0; /* the saved run did not get to write it */
     if (own) {
-        record = *own;
-        record.cost_usd = ipw_query_trace_cost(query->trace);
-        record.segment = query->segment;
+        details = *own;
+        details.cost_usd = ipw_query_trace_cost(query->trace);
+        details.segment = query->segment;
     } else {
-        record = was.record;
+        details = was.details;
         job->tally.traces_differ += verdict == IPW_CHECK_DIFFERS;
     }
-    rc = ipw_query_write_line(job->dir, query->trace, &record, clock, query->warmup, err);
-    if (!rc) count(w, query, &record);
+    rc = ipw_query_write_line(job->dir, query->trace, &details, clock, query->warmup, err);
+    if (!rc) count(w, query, &details);
     ipw_query_loaded_release(&was);
     return rc;
 }
@@ -131,7 +131,7 @@ static void take_baseline(struct ipw_summary_run *facts, const struct ipw_replay
     const struct ipw_json *baseline, *domains;
     struct ipw_json *doc;
 
-    if (job->by_query || ipw_json_read(&doc, job->recorded.path, "summary.json", NULL)) return;
+    if (job->by_query || ipw_json_read(&doc, job->saved.path, "summary.json", NULL)) return;
     baseline = ipw_json_get(doc, "baseline");
     domains = ipw_json_get(baseline, "domains");
     facts->baseline_s = ipw_json_num(ipw_json_get(baseline, "seconds"), 0);
@@ -149,7 +149,7 @@ static int write_summary(struct writer *w, struct ipw_err *err)
 {
     struct ipw_replay_job *job = w->job;
     struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
-    const struct ipw_recorded_run *was = &job->recorded;
+    const struct ipw_replayed_run *was = &job->saved;
     char *config = ipw_json_text(was->config);
     char *hardware = ipw_json_text(ipw_json_get(was->manifest, "hardware"));
     struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
@@ -161,9 +161,9 @@ static int write_summary(struct writer *w, struct ipw_err *err)
     snprintf(note, sizeof note, "a replay (%s)%s", job->o->mode,
              job->by_query ? ": nothing was measured"
                            : ": joules and times are those of the saved run");
-    facts.agent = ipw_recorded_run_text(was, "agent");
+    facts.agent = ipw_replayed_run_text(was, "agent");
     facts.model = job->setting.model;
-    facts.dataset = ipw_recorded_run_text(was, "dataset");
+    facts.dataset = ipw_replayed_run_text(was, "dataset");
     facts.status = job->cut || job->stop_signal ? "interrupted" : "complete";
     facts.path = ipw_rundir_path(job->dir);
     facts.config = config;
@@ -192,7 +192,7 @@ static void report_json(struct ipw_buf *out, const struct ipw_replay_job *job)
     ipw_divergences_write(&w, &job->divergences);
     ipw_jw_kbool(&w, "identical", ipw_replay_job_identical(job));
     ipw_jw_kstr(&w, "mode", job->o->mode);
-    ipw_jw_kstr(&w, "of", job->recorded.path);
+    ipw_jw_kstr(&w, "of", job->saved.path);
     ipw_jw_kstr(&w, "path", ipw_rundir_path(job->dir));
     ipw_jw_kint(&w, "queries", (int64_t)t->queries);
     ipw_jw_kint(&w, "tool_calls", (int64_t)t->tools);
@@ -235,7 +235,7 @@ int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
     ipw_summary_init(&w.summary);
     w.summary.place.folder = ipw_rundir_path(job->dir);
     if (!rc && !job->by_query) rc = copy_power(job, err);
-    if (!rc && !job->by_query) rc = ipw_check_open(&w.check, job->recorded.path, err);
+    if (!rc && !job->by_query) rc = ipw_check_open(&w.check, job->saved.path, err);
     if (!rc) rc = ipw_recompute_run(&w.redo, ipw_rundir_path(job->dir), &how, err);
     if (!rc) rc = write_summary(&w, err);
     if (!rc) rc = write_report(job, err);

@@ -29,6 +29,13 @@ static bool is_plain_name(const char *s)
                strlen(s);
 }
 
+/* A tool that a saved run may open: no file, which would be somebody else's. */
+static bool is_safe_tool(const char *s)
+{
+    if (s && strncmp(s, "mcp:", 4) == 0) s += 4;
+    return is_plain_name(s) || (s && strcmp(s, "+") == 0);
+}
+
 /* One of the built-in agents, by the name of the saved run's agent file. */
 static bool own_agent(char *path, size_t size, const char *file)
 {
@@ -43,19 +50,19 @@ static bool own_agent(char *path, size_t size, const char *file)
 
 static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    const char *file = ipw_recorded_run_text(&job->recorded, "agent_file");
-    const char *hash = ipw_recorded_run_text(&job->recorded, "agent_sha256");
+    const char *file = ipw_replayed_run_text(&job->saved, "agent_file");
+    const char *hash = ipw_replayed_run_text(&job->saved, "agent_sha256");
     const char *const *paths = ipw_script_paths(&job->o->run.script);
     struct ipw_agent_info *agent = &job->setting.agent;
     char own[128];
     bool ours = own_agent(own, sizeof own, file);
     int rc;
 
-    if (!ours && ipw_recorded_run_flag(&job->recorded, "untrusted"))
+    if (!ours && ipw_replayed_run_flag(&job->saved, "untrusted"))
         return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "%s: was recorded with --untrusted, and a replay would run the script in "
-                        "this process",
-                        job->recorded.path);
+                        "%s: was run with --untrusted, but a replay runs the script in this "
+                        "process",
+                        job->saved.path);
     if (job->o->agent) {
         rc = ipw_agent_inspect(agent, job->o->agent, paths, false, err);
     } else if (ours) {
@@ -64,14 +71,14 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
          * silently. */
         if (!rc && strncmp(file, "builtin:", 8) && hash && strcmp(hash, agent->sha256))
             return ipw_fail(err, IPW_EINVAL,
-                            "%s: was recorded with %.200s, which is not the one in this program: "
-                            "name the file with --agent FILE",
-                            job->recorded.path, file);
+                            "%s: was run with another version of the built-in %.200s. Name the "
+                            "file with --agent FILE.",
+                            job->saved.path, file);
     } else {
         return ipw_fail(err, IPW_EINVAL,
-                        "%s: was recorded with the agent %.200s: name the file with --agent FILE "
-                        "(a record does not say what is run)",
-                        job->recorded.path, file ? file : "(not told)");
+                        "%s: was run with the agent %.200s. Name the file with --agent FILE: a "
+                        "saved run does not choose what is executed.",
+                        job->saved.path, file ? file : "(unknown)");
     }
     if (!rc && hash && strcmp(hash, agent->sha256) && !job->o->run.output.quiet)
         ipw_say("%s is not the file of the saved run (sha256 %.12s then, %.12s now)", agent->path,
@@ -81,7 +88,7 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
 
 static int take_tools(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    const struct ipw_json *list = ipw_json_get(job->recorded.config, "tools");
+    const struct ipw_json *list = ipw_json_get(job->saved.config, "tools");
     struct ipw_replay_setting *setting = &job->setting;
     size_t n = 0;
 
@@ -89,10 +96,10 @@ static int take_tools(struct ipw_replay_job *job, struct ipw_err *err)
     if (setting->tools || ipw_json_kind(list) != IPW_JSON_ARR) return 0;
     setting->tools = ipw_calloc(ipw_json_count(list) + 1, sizeof *setting->tools);
     for (const struct ipw_json *t = ipw_json_first(list); t; t = ipw_json_next(t)) {
-        if (!is_plain_name(ipw_json_str(t, NULL)))
+        if (!is_safe_tool(ipw_json_str(t, NULL)))
             return ipw_fail(err, IPW_EINVAL,
                             "%s: names the tool file %.100s: say which to load with --tools",
-                            job->recorded.path, ipw_json_str(t, "?"));
+                            job->saved.path, ipw_json_str(t, "?"));
         setting->tools[n++] = ipw_json_str(t, "");
     }
     return 0;
@@ -100,17 +107,17 @@ static int take_tools(struct ipw_replay_job *job, struct ipw_err *err)
 
 static int configure(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    const struct ipw_recorded_run *was = &job->recorded;
-    const char *body = ipw_recorded_run_text(was, "body");
+    const struct ipw_replayed_run *was = &job->saved;
+    const char *body = ipw_replayed_run_text(was, "body");
     int rc = take_tools(job, err);
 
-    job->setting.model = ipw_strdup(ipw_recorded_run_text(was, "model"));
+    job->setting.model = ipw_strdup(ipw_replayed_run_text(was, "model"));
     job->setting.config = (struct ipw_agent_config){
-        .max_turns = ipw_recorded_run_int(was, "max_turns", 0),
+        .max_turns = ipw_replayed_run_int(was, "max_turns", 0),
         .temperature = ipw_json_num(ipw_json_get(was->config, "temperature"), NAN),
-        .seed = ipw_recorded_run_int(was, "seed", INT64_MIN),
-        .max_tokens = ipw_recorded_run_int(was, "max_tokens", -1),
-        .memory_bytes = (size_t)ipw_recorded_run_int(was, "lua_memory_bytes", 0),
+        .seed = ipw_replayed_run_int(was, "seed", INT64_MIN),
+        .max_tokens = ipw_replayed_run_int(was, "max_tokens", -1),
+        .memory_bytes = (size_t)ipw_replayed_run_int(was, "lua_memory_bytes", 0),
         .slice_cpu_ns = ipw_s_to_ns(ipw_json_num(ipw_json_get(was->config, "lua_cpu_s"), 0)),
         .tools = job->setting.tools,
         .paths = ipw_script_paths(&job->o->run.script)};
@@ -122,7 +129,7 @@ static int configure(struct ipw_replay_job *job, struct ipw_err *err)
 static int open_cases(struct ipw_replay_job *job, struct ipw_err *err)
 {
     const struct ipw_data_options *o = &job->o->run.data;
-    const char *name = o->dataset ? o->dataset : ipw_recorded_run_text(&job->recorded, "dataset");
+    const char *name = o->dataset ? o->dataset : ipw_replayed_run_text(&job->saved, "dataset");
     struct ipw_dataset_options options = {
         .dataset = name, .data_dir = o->data_dir, .paths = ipw_script_paths(&job->o->run.script)};
     struct ipw_err why;
@@ -159,23 +166,26 @@ static int open_servers(struct ipw_replay_job *job, struct ipw_err *err)
     return rc;
 }
 
+/* Scripts are allowed what they were allowed in the saved run.  Only a tool replay starts programs,
+ * in today's sandbox; a hermetic replay has their saved results. */
 static void grant(struct ipw_replay_job *job)
 {
-    const struct ipw_recorded_run *was = &job->recorded;
+    const struct ipw_replayed_run *was = &job->saved;
     const struct ipw_json *sandbox = ipw_json_get(was->config, "sandbox");
-    bool could_start = !ipw_recorded_run_flag(was, "no_proc") &&
+    bool could_start = !ipw_replayed_run_flag(was, "no_proc") &&
                        (!sandbox || ipw_json_kind(sandbox) == IPW_JSON_STR);
     struct ipw_host_grants *grants = &job->setting.grants;
 
     ipw_script_grants(grants, &job->o->run.script);
     grants->quota =
-        (struct ipw_quota){.max_bytes = (size_t)ipw_recorded_run_int(was, "workspace_bytes", 0),
-                           .max_files = (size_t)ipw_recorded_run_int(was, "workspace_files", 0)};
+        (struct ipw_quota){.max_bytes = (size_t)ipw_replayed_run_int(was, "workspace_bytes", 0),
+                           .max_files = (size_t)ipw_replayed_run_int(was, "workspace_files", 0)};
     grants->web = job->network.web;
     grants->may_fetch =
-        job->decisions ? job->network.web != NULL : !ipw_recorded_run_flag(was, "no_web");
+        job->decisions ? job->network.web != NULL : !ipw_replayed_run_flag(was, "no_web");
     if (!job->decisions) grants->may_start = !job->o->run.script.no_proc;
     grants->may_start = grants->may_start && could_start;
+    grants->leave_out = !job->setting.tools;
 }
 
 int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_options *o,
@@ -193,9 +203,9 @@ int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_opti
     if (live && job->decisions)
         return ipw_fail(err, IPW_EINVAL, "--from-divergence goes with --mode hermetic");
     *exit_code = IPW_EXIT_INPUT;
-    rc = ipw_recorded_run_open(&job->recorded, run, o->query, job->by_query, err);
+    rc = ipw_replayed_run_open(&job->saved, run, o->query, job->by_query, err);
     if (rc) return rc;
-    job->anchor = job->recorded.clock;
+    job->anchor = job->saved.clock;
     ipw_script_options_apply(&o->run.script);
     rc = find_agent(job, err);
     if (!rc) rc = configure(job, err);
@@ -237,7 +247,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job)
         ipw_replay_query_free(q);
     }
     while (job->replayed) {
-        struct ipw_replayed_record *r = job->replayed;
+        struct ipw_replayed_query *r = job->replayed;
 
         job->replayed = r->next;
         for (size_t i = 0; i < r->n_texts; i++) free(r->texts[i]);
@@ -255,7 +265,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job)
     free(job->workspaces);
     ipw_divergences_release(&job->divergences);
     release_setting(&job->setting);
-    ipw_recorded_run_release(&job->recorded);
+    ipw_replayed_run_release(&job->saved);
 }
 
 /* ---- the new run's folder ---- */
@@ -265,7 +275,7 @@ static int write_manifest(struct ipw_replay_job *job, struct ipw_err *err)
 {
     struct ipw_buf out = IPW_BUF(MAX_MANIFEST_BYTES), patch = IPW_BUF(IPW_MIB);
     const struct ipw_agent_info *agent = &job->setting.agent;
-    const char *hash = ipw_recorded_run_text(&job->recorded, "agent_sha256");
+    const char *hash = ipw_replayed_run_text(&job->saved, "agent_sha256");
     struct ipw_anchor now;
     struct ipw_jw w;
     char date[40];
@@ -284,12 +294,12 @@ static int write_manifest(struct ipw_replay_job *job, struct ipw_err *err)
     ipw_jw_kstr(&w, "agent_sha256", agent->sha256);
     ipw_jw_kbool(&w, "agent_unchanged", hash && strcmp(hash, agent->sha256) == 0);
     ipw_jw_kstr(&w, "mode", job->o->mode);
-    ipw_jw_kstr(&w, "of", job->recorded.path);
+    ipw_jw_kstr(&w, "of", job->saved.path);
     ipw_jw_kstr(&w, "replayed_at", ipw_clock_iso8601(date, sizeof date, now.wall_ns));
     ipw_jw_kstr(&w, "times", job->by_query ? "replay" : "record");
     ipw_jw_obj_end(&w);
     ipw_jw_obj_end(&w);
-    ipw_json_patch(&out, job->recorded.manifest, ipw_buf_str(&patch));
+    ipw_json_patch(&out, job->saved.manifest, ipw_buf_str(&patch));
     ipw_buf_addc(&out, '\n');
     rc = ipw_rundir_write_manifest(job->dir, ipw_buf_str(&out), out.len, err);
     ipw_buf_release(&out);
@@ -300,9 +310,9 @@ static int write_manifest(struct ipw_replay_job *job, struct ipw_err *err)
 int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err)
 {
     struct ipw_anchor now;
-    struct ipw_rundir_names names = {.agent = ipw_recorded_run_text(&job->recorded, "agent"),
+    struct ipw_rundir_names names = {.agent = ipw_replayed_run_text(&job->saved, "agent"),
                                      .model = job->setting.model,
-                                     .dataset = ipw_recorded_run_text(&job->recorded, "dataset")};
+                                     .dataset = ipw_replayed_run_text(&job->saved, "dataset")};
     char *real;
     int rc;
 
@@ -318,7 +328,7 @@ int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err)
     return write_manifest(job, err);
 }
 
-void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_record_line *line)
+void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_event_line *line)
 {
     /* Notes of the run can be written after later events. */
     if (line->event.t_ns > job->written_ns || line->event.kind == IPW_EV_RUN_START) {

@@ -18,8 +18,8 @@
 
 #include "llm/playback.h"
 #include "replay/divergences.h"
-#include "replay/recorded_run.h"
 #include "replay/replay_options.h"
+#include "replay/replayed_run.h"
 #include "script/agent.h"
 #include "script/dataset.h"
 #include "trace/rundir.h"
@@ -47,13 +47,13 @@ struct ipw_replay_tally {
 };
 
 /* What only this replay knows of a query; for other queries the saved trace line has it. */
-struct ipw_replayed_record {
+struct ipw_replayed_query {
     int32_t index;
     int segment;
-    struct ipw_query_record record; /* its texts are in `texts` */
+    struct ipw_query_details details; /* its texts are in `texts` */
     char *texts[8];
     size_t n_texts;
-    struct ipw_replayed_record *next;
+    struct ipw_replayed_query *next;
 };
 
 struct ipw_replay_job;
@@ -70,7 +70,7 @@ struct ipw_replay_query {
     char *workspace;
     int32_t index;
     int epoch;
-    bool ended, free_agent, ended_by_record, no_agent, diverged, over, written;
+    bool ended, free_agent, ended_by_saved_run, no_agent, diverged, over, written;
     bool completed;
     char *outcome, *response, *error, *source;
     int n_malformed;
@@ -79,7 +79,7 @@ struct ipw_replay_query {
 
 struct ipw_replay_job {
     const struct ipw_replay_options *o;
-    struct ipw_recorded_run recorded;
+    struct ipw_replayed_run saved;
     struct ipw_replay_setting setting;
     struct ipw_replay_network network;
     struct ipw_replay_tally tally;
@@ -100,7 +100,7 @@ struct ipw_replay_job {
     bool run_end, done, cut; /* cut: the saved run ends inside */
     int32_t *gone;           /* queries whose further lines are ignored */
     size_t n_gone, cap_gone;
-    struct ipw_replayed_record *replayed;
+    struct ipw_replayed_query *replayed;
     int64_t began_ns;
 };
 
@@ -110,8 +110,8 @@ int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_opti
 void ipw_replay_job_release(struct ipw_replay_job *job);
 int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err);
 /* Writes a saved event line unchanged. */
-void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_record_line *line);
-/* Everything is as it was recorded. */
+void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_event_line *line);
+/* Whether everything equals the saved run. */
 bool ipw_replay_job_identical(const struct ipw_replay_job *job);
 
 /* replay_drive.c */
@@ -119,10 +119,10 @@ int ipw_replay_job_run(struct ipw_replay_job *job, struct ipw_err *err);
 void ipw_replay_step_soon(struct ipw_replay_job *job);
 
 /* replay_query.c */
-void ipw_replay_query_start(struct ipw_replay_job *job, const struct ipw_record_line *line);
+void ipw_replay_query_start(struct ipw_replay_job *job, const struct ipw_event_line *line);
 void ipw_replay_query_free(struct ipw_replay_query *q);
 /* At the saved end of the query: compares, then writes our own. */
-void ipw_replay_query_end(struct ipw_replay_query *q, const struct ipw_record_line *line);
+void ipw_replay_query_end(struct ipw_replay_query *q, const struct ipw_event_line *line);
 void ipw_replay_query_give_up(struct ipw_replay_query *q); /* it diverged: its end is written now */
 
 /* replay_finish.c */

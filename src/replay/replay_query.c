@@ -34,7 +34,7 @@ static char *copy(const struct ipw_json *data, const char *key)
     return ipw_strdup(ipw_json_str(ipw_json_get(data, key), NULL));
 }
 
-static void read_case(struct ipw_replay_query *q, const struct ipw_record_line *line)
+static void read_case(struct ipw_replay_query *q, const struct ipw_event_line *line)
 {
     const struct ipw_json *data = line->data, *metadata = ipw_json_get(data, "metadata");
     const struct ipw_json *files = ipw_json_get(data, "files");
@@ -72,8 +72,8 @@ static int put_files(struct ipw_replay_query *q, struct ipw_err *err)
     if (q->real) return ipw_workspace_fill(workspace, q, q->real, err);
     if (!q->c.n_files) return 0;
     return ipw_fail(err, IPW_ENOTFOUND,
-                    "query %s has attachments, which a record does not hold: name its dataset "
-                    "with --dataset",
+                    "query %s has attachments, which a saved run does not contain. Name its "
+                    "dataset with --dataset.",
                     q->c.id);
 }
 
@@ -87,11 +87,11 @@ static void count(struct ipw_replay_query *q, const struct ipw_event *event)
         q->n_malformed++;
 }
 
-static void write_event(void *ud, struct ipw_event *event, const struct ipw_record_line *line)
+static void write_event(void *ud, struct ipw_event *event, const struct ipw_event_line *line)
 {
     struct ipw_replay_query *q = ud;
     struct ipw_replay_job *job = q->job;
-    bool from_record = line || job->decisions;
+    bool from_saved_run = line || job->decisions;
 
     count(q, event);
     /* As in a run: the request after one of a tool is written in full. */
@@ -105,7 +105,7 @@ static void write_event(void *ud, struct ipw_event *event, const struct ipw_reco
     event->rows = 0;
     event->t_ns = ipw_now_ns();
     /* A saved reply has times of the saved run, which do not apply here. */
-    if (from_record && event->kind == IPW_EV_LM_END) event->lm.times = (struct ipw_lm_times){0};
+    if (from_saved_run && event->kind == IPW_EV_LM_END) event->lm.times = (struct ipw_lm_times){0};
     ipw_rundir_event(job->dir, event);
 }
 
@@ -151,7 +151,7 @@ static const char *content_of(struct ipw_json **doc, const struct ipw_event *eve
 }
 
 /* Compares a tool's result with the saved one. */
-static void tool_result(void *ud, const struct ipw_event *event, const struct ipw_record_line *was)
+static void tool_result(void *ud, const struct ipw_event *event, const struct ipw_event_line *was)
 {
     struct ipw_replay_query *q = ud;
     struct ipw_json *doc;
@@ -175,7 +175,7 @@ static void tool_result(void *ud, const struct ipw_event *event, const struct ip
 /* ---- the end ---- */
 
 /* As in the saved run: a script can cut a character in two.  NULL gives NULL. */
-static char *as_recorded(const char *text)
+static char *as_saved(const char *text)
 {
     struct ipw_buf clean;
 
@@ -191,54 +191,54 @@ static void agent_done(void *ud, const struct ipw_agent_result *r)
 
     q->ended = q->free_agent = true;
     q->completed = r->completed;
-    q->outcome = as_recorded(r->outcome);
-    q->response = as_recorded(r->response);
+    q->outcome = as_saved(r->outcome);
+    q->response = as_saved(r->response);
     q->source = ipw_strdup(r->source);
-    q->error = as_recorded(r->error);
+    q->error = as_saved(r->error);
     if (q->response) ipw_secret_clean_text(q->response);
     if (q->error) ipw_secret_clean_text(q->error);
     ipw_replay_step_soon(q->job);
 }
 
-/* ---- the record of it ---- */
+/* ---- its details ---- */
 
-static const char *keep(struct ipw_replayed_record *r, const char *text)
+static const char *keep(struct ipw_replayed_query *r, const char *text)
 {
     if (!text) return NULL;
     return r->texts[r->n_texts++] = ipw_strdup(text);
 }
 
-/* The recorded end, where the answer is the recorded one. */
-static void keep_recorded_score(struct ipw_replayed_record *r, const struct ipw_json *was)
+/* The saved end of a query whose answer equals the saved one. */
+static void keep_saved_score(struct ipw_replayed_query *r, const struct ipw_json *was)
 {
     const struct ipw_json *resolved = ipw_json_get(was, "resolved");
 
-    r->record.answer = keep(r, ipw_json_get_str(was, "answer"));
-    r->record.answer_source = keep(r, ipw_json_get_str(was, "answer_source"));
+    r->details.answer = keep(r, ipw_json_get_str(was, "answer"));
+    r->details.answer_source = keep(r, ipw_json_get_str(was, "answer_source"));
     if (ipw_json_kind(resolved) == IPW_JSON_BOOL)
-        r->record.is_resolved = ipw_json_bool(resolved, false);
+        r->details.is_resolved = ipw_json_bool(resolved, false);
 }
 
-static void keep_new_score(struct ipw_replayed_record *r, struct ipw_replay_query *q)
+static void keep_new_score(struct ipw_replayed_query *r, struct ipw_replay_query *q)
 {
     struct ipw_score score = {.resolved = -1};
 
     ipw_dataset_score(q->job->setting.cases, q->real_index, q->response, q->source, &score);
-    r->record.answer = keep(r, ipw_buf_str(&score.answer));
-    r->record.answer_source = keep(r, score.source);
-    r->record.is_resolved = score.resolved;
+    r->details.answer = keep(r, ipw_buf_str(&score.answer));
+    r->details.answer_source = keep(r, score.source);
+    r->details.is_resolved = score.resolved;
     ipw_score_release(&score);
 }
 
 /* `was`: its saved end, if it came to the same; else the dataset says what the answer is worth. */
-static const struct ipw_query_record *keep_record(struct ipw_replay_query *q,
-                                                  const struct ipw_json *was)
+static const struct ipw_query_details *keep_details(struct ipw_replay_query *q,
+                                                    const struct ipw_json *was)
 {
-    struct ipw_replayed_record *r = ipw_calloc(1, sizeof *r);
+    struct ipw_replayed_query *r = ipw_calloc(1, sizeof *r);
 
     r->index = q->index;
     r->segment = q->job->segment;
-    r->record = (struct ipw_query_record){
+    r->details = (struct ipw_query_details){
         .workload_type = "agentic",
         .query_text = keep(r, q->c.prompt),
         .response_text = keep(r, q->response ? q->response : q->error),
@@ -255,30 +255,30 @@ static const struct ipw_query_record *keep_record(struct ipw_replay_query *q,
         .epoch = q->epoch,
     };
     if (was)
-        keep_recorded_score(r, was);
+        keep_saved_score(r, was);
     else if (q->real && (q->job->network.llm || !q->diverged))
         keep_new_score(r, q);
     else /* what a query that was given up says is no answer */
-        r->record.unscorable_reason = "replayed";
+        r->details.unscorable_reason = "replayed";
     r->next = q->job->replayed;
     q->job->replayed = r;
-    return &r->record;
+    return &r->details;
 }
 
 static void write_end(struct ipw_replay_query *q, const struct ipw_json *was)
 {
-    const struct ipw_query_record *record = keep_record(q, was);
+    const struct ipw_query_details *details = keep_details(q, was);
     struct ipw_query_end_facts facts = {
         .q = {.id = q->c.id, .outcome = q->outcome, .completed = q->completed, .error = q->error},
-        .answer = record->answer,
-        .answer_len = record->answer ? strlen(record->answer) : 0,
-        .answer_source = record->answer_source,
+        .answer = details->answer,
+        .answer_len = details->answer ? strlen(details->answer) : 0,
+        .answer_source = details->answer_source,
         .response = q->response,
-        .resolved = record->is_resolved,
+        .resolved = details->is_resolved,
         .lua_cpu_ns = -1,
         .lua_peak_bytes = -1,
         .never_ran = q->no_agent,
-        .stopped = q->ended_by_record,
+        .stopped = q->ended_by_saved_run,
     };
     struct ipw_buf data = IPW_QUERY_EVENT_BUF;
     struct ipw_event event;
@@ -301,13 +301,13 @@ static bool same_text(const char *a, const struct ipw_json *node)
 }
 
 /* Compares the agent's result with the saved one. */
-static bool compare_end(struct ipw_replay_query *q, const struct ipw_record_line *line)
+static bool compare_end(struct ipw_replay_query *q, const struct ipw_event_line *line)
 {
     const struct ipw_json *response = ipw_json_get(line->data, "response");
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     bool same = true;
 
-    if (q->ended_by_record || q->no_agent) return true;
+    if (q->ended_by_saved_run || q->no_agent) return true;
     if (!same_text(q->response, response)) {
         ipw_buf_adds(&text, "the answer differs");
         ipw_playback_say_texts(&text, ipw_json_str(response, "(none)"),
@@ -329,7 +329,7 @@ static bool compare_end(struct ipw_replay_query *q, const struct ipw_record_line
     return same;
 }
 
-void ipw_replay_query_end(struct ipw_replay_query *q, const struct ipw_record_line *line)
+void ipw_replay_query_end(struct ipw_replay_query *q, const struct ipw_event_line *line)
 {
     bool same = line && compare_end(q, line);
 
@@ -339,7 +339,7 @@ void ipw_replay_query_end(struct ipw_replay_query *q, const struct ipw_record_li
         q->written = true;
         return;
     }
-    if (same && (q->no_agent || q->ended_by_record)) {
+    if (same && (q->no_agent || q->ended_by_saved_run)) {
         free(q->outcome);
         q->outcome = ipw_strdup(line->event.q.outcome);
     }
@@ -361,22 +361,20 @@ void ipw_replay_query_give_up(struct ipw_replay_query *q)
 
 /* ---- the start ---- */
 
-/* A script is answered as it was: real tools start programs in today's sandbox, saved ones need
- * none. */
 static void open_host(struct ipw_replay_query *q)
 {
     struct ipw_replay_job *job = q->job;
-    const struct ipw_recorded_run *was = &job->recorded;
-    const char *field = ipw_recorded_run_text(was, "max_tokens_field");
+    const struct ipw_replayed_run *was = &job->saved;
+    const char *field = ipw_replayed_run_text(was, "max_tokens_field");
     struct ipw_playback_options options = {
         .mode = job->decisions ? IPW_PLAYBACK_DECISIONS : IPW_PLAYBACK_EXACT,
-        .record = job->recorded.record,
+        .events = job->saved.events,
         .query = q->index,
         .reach = job->by_query ? SIZE_MAX : REACH_LINES,
         .loop = job->loop,
         .over = job->setting.body,
         .use_max_completion_tokens = field && strcmp(field, "max_completion_tokens") == 0,
-        .force_tokens = ipw_recorded_run_int(was, "force_output_tokens", 0),
+        .force_tokens = ipw_replayed_run_int(was, "force_output_tokens", 0),
         .servers = job->network.llm,
         .live_model = job->o->run.server.model,
         .write = write_event,
@@ -406,14 +404,14 @@ static void open_host(struct ipw_replay_query *q)
 /* The saved query ended before its agent began. */
 static bool never_ran(struct ipw_replay_query *q)
 {
-    const struct ipw_record_line *next =
-        ipw_record_peek(q->job->recorded.record, q->index, 1, REACH_LINES);
+    const struct ipw_event_line *next =
+        ipw_event_reader_peek(q->job->saved.events, q->index, 1, REACH_LINES);
 
     return next && next->event.kind == IPW_EV_QUERY_END &&
            !ipw_json_bool(ipw_json_get(next->data, "ran"), true);
 }
 
-static void write_start(struct ipw_replay_query *q, const struct ipw_record_line *line)
+static void write_start(struct ipw_replay_query *q, const struct ipw_event_line *line)
 {
     struct ipw_event start = line->event;
     char *data;
@@ -442,7 +440,7 @@ static int start_agent(struct ipw_replay_query *q, struct ipw_err *err)
                                 agent_done, q, err);
 }
 
-void ipw_replay_query_start(struct ipw_replay_job *job, const struct ipw_record_line *line)
+void ipw_replay_query_start(struct ipw_replay_job *job, const struct ipw_event_line *line)
 {
     struct ipw_replay_query *q = ipw_calloc(1, sizeof *q), **at = &job->active;
     struct ipw_err err = {0};

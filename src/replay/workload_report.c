@@ -100,7 +100,7 @@ static void say(const struct ipw_workload_run *wr)
     printf(": %zu of %zu requests sent", lag->n, ipw_workload_requests(wr->workload));
     if (wr->n_failed) printf(", %zu failed", wr->n_failed);
     if (wr->n_length)
-        printf(", %zu of %zu replies as long as recorded", wr->n_length_kept, wr->n_length);
+        printf(", %zu of %zu replies as long as saved", wr->n_length_kept, wr->n_length);
     putchar('\n');
     if (lag->n)
         printf("send lag p50 %.2f p90 %.2f p99 %.2f ms (anchored %.2f %.2f %.2f)\n",

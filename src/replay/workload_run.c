@@ -36,8 +36,8 @@ static int check_options(struct ipw_origin *origin, const struct ipw_run_options
     return 0; /* the command has checked its own options */
 }
 
-static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
-                        const struct ipw_run_options *o, struct ipw_err *err)
+static int open_requests(struct ipw_origin *origin, struct ipw_dataset **out,
+                         const struct ipw_run_options *o, struct ipw_err *err)
 {
     const struct ipw_workload *w = of(origin)->workload;
 
@@ -45,7 +45,7 @@ static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
     *out = ipw_dataset_given("workload", ipw_workload_path(w),
                              "a workload replay: replies are not scored", ipw_workload_count(w));
     if (ipw_workload_count(w)) return 0;
-    return ipw_fail(err, IPW_EINVAL, "%s: no record to run", ipw_workload_path(w));
+    return ipw_fail(err, IPW_EINVAL, "%s: contains no request", ipw_workload_path(w));
 }
 
 /* A chain of hashes, so that it takes no memory: the hash of the one before and some of the ids. */
@@ -73,7 +73,7 @@ static void connected(struct ipw_origin *origin, const struct ipw_origin_run *ru
     wr->run = *run;
     wr->forced = !wr->no_force && ipw_llm_can_force(run->llm, &why) == 0;
     if (!wr->forced && !wr->no_force && !run->quiet)
-        ipw_say("replies are at most, not exactly, as long as recorded: %s", why.text);
+        ipw_say("replies can be shorter than the saved ones: %s", why.text);
 }
 
 static void wake(void *ud)
@@ -294,8 +294,7 @@ static int check(struct ipw_workload_run *wr, const struct ipw_replay_options *o
     if (!o->run.server.net.base_urls.n &&
         !(o->run.server.model && strcmp(o->run.server.model, "demo") == 0))
         return ipw_fail(err, IPW_EINVAL,
-                        "--mode workload: name the server to send it to with --base-url (a record "
-                        "does not say)");
+                        "--mode workload needs --base-url: a saved run does not choose the server");
     wr->speed = o->speed;
     wr->max_lag_ns = o->max_lag_ns;
     wr->no_force = o->no_force;
@@ -303,7 +302,7 @@ static int check(struct ipw_workload_run *wr, const struct ipw_replay_options *o
 }
 
 /* How many queries were in flight at once in the saved run. */
-static int64_t recorded_concurrency(const char *run)
+static int64_t saved_concurrency(const char *run)
 {
     struct ipw_json *manifest;
     int64_t n;
@@ -318,7 +317,7 @@ int ipw_workload_run(const char *path, const struct ipw_replay_options *o, char 
                      struct ipw_run_end *end)
 {
     struct ipw_workload_run wr = {.origin = {.check = check_options,
-                                             .open = open_records,
+                                             .open = open_requests,
                                              .selection = selection,
                                              .connected = connected,
                                              .due = due,
@@ -347,9 +346,9 @@ int ipw_workload_run(const char *path, const struct ipw_replay_options *o, char 
         if (wr.open)
             run.concurrency = 100000;
         else if (!run.concurrency)
-            run.concurrency = ipw_workload_is_lines(wr.workload) ? 1 : recorded_concurrency(path);
+            run.concurrency = ipw_workload_is_lines(wr.workload) ? 1 : saved_concurrency(path);
         ipw_limits_check(&run.limits, NULL); /* there are none */
-        code = ipw_run_start(&run, IPW_WORKLOAD_AGENT, command, &wr.origin, end);
+        code = ipw_run_start(&run, IPW_WORKLOAD_AGENT, command, &wr.origin, NULL, end);
     } else {
         end->err = err;
         free(command);

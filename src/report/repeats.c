@@ -1,242 +1,11 @@
 #include "report/repeats.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "report/stats.h"
+#include "report/pass_at.h"
 
-enum { T_BELOW = 20, LEAST = 3, RESAMPLES = 2000, BLOCK = 8192 };
-
-/* xorshift64*: small, and the same on every machine.  The upper half of its state is multiplied by
- * n, because a division by n costs more than the rest of a resample. */
-static uint32_t draw(uint64_t *state, size_t n)
-{
-    uint64_t x = *state;
-
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    *state = x;
-    return (uint32_t)(((x * UINT64_C(2685821657736338717)) >> 32) * n >> 32);
-}
-
-/* Of the sorted means of all resamples. */
-static double quantile(const double *sorted, double p)
-{
-    double at = p * (RESAMPLES - 1);
-    size_t i = (size_t)at;
-
-    if (i + 1 >= RESAMPLES) return sorted[RESAMPLES - 1];
-    return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
-}
-
-/* A metric, by cluster. */
-struct sample {
-    struct ipw_spill clusters; /* of struct ipw_stats_cluster; of a ratio: dividend and divisor */
-    struct ipw_interval out;
-    struct ipw_stats_cluster *block; /* the clusters to draw from */
-    struct ipw_stats_cluster *drawn; /* the sums of each resample so far */
-};
-
-static const struct ipw_stats_cluster *cluster(const struct sample *s, size_t i)
-{
-    return ipw_spill_at(&s->clusters, i);
-}
-
-/* Loads a block of all samples, of `size` clusters, into memory. */
-static void load(struct sample **all, size_t count, size_t first, size_t size)
-{
-    for (size_t m = 0; m < count; m++)
-        for (size_t i = 0; i < size; i++) all[m]->block[i] = *cluster(all[m], first + i);
-}
-
-static void draw_from_block(struct sample **all, size_t count, size_t size, int resample,
-                            uint32_t draws, uint64_t *state)
-{
-    struct ipw_stats_cluster sums[IPW_REPEAT_METRICS];
-
-    for (size_t m = 0; m < count; m++) sums[m] = all[m]->drawn[resample];
-    for (uint32_t i = 0; i < draws; i++) {
-        size_t k = draw(state, size);
-
-        for (size_t m = 0; m < count; m++) {
-            sums[m].sum += all[m]->block[k].sum;
-            sums[m].n += all[m]->block[k].n;
-        }
-    }
-    for (size_t m = 0; m < count; m++) all[m]->drawn[resample] = sums[m];
-}
-
-/* How many draws of each resample fall into each block. */
-static void draw_blocks(struct ipw_spill *counts, size_t n, size_t blocks, uint64_t *state)
-{
-    uint32_t *of = ipw_calloc(blocks, sizeof *of);
-
-    for (int r = 0; r < RESAMPLES; r++) {
-        memset(of, 0, blocks * sizeof *of);
-        for (size_t i = 0; i < n && blocks > 1; i++) of[draw(state, n) / BLOCK]++;
-        if (blocks == 1) of[0] = (uint32_t)n;
-        for (size_t b = 0; b < blocks; b++) ipw_spill_add(counts, &of[b]);
-    }
-    free(of);
-}
-
-static void set_bounds(struct sample *s)
-{
-    double *means = ipw_calloc(RESAMPLES, sizeof *means);
-
-    for (int r = 0; r < RESAMPLES; r++)
-        means[r] = s->drawn[r].n != 0 ? s->drawn[r].sum / s->drawn[r].n : 0;
-    qsort(means, RESAMPLES, sizeof *means, ipw_stats_by_value);
-    s->out.lo = quantile(means, 0.025);
-    s->out.hi = quantile(means, 0.975);
-    free(means);
-}
-
-/* All samples of one n together, because they use the same draws.  Clusters that do not fit into
- * memory are drawn block by block, after it was drawn how often each block is used. */
-static void bootstrap(struct sample **all, size_t count)
-{
-    uint64_t state = IPW_REPEATS_SEED;
-    size_t n = all[0]->clusters.n, blocks = (n + BLOCK - 1) / BLOCK;
-    struct ipw_spill counts;
-
-    ipw_spill_init(&counts, sizeof(uint32_t), all[0]->clusters.place);
-    draw_blocks(&counts, n, blocks, &state);
-    for (size_t m = 0; m < count; m++) {
-        all[m]->block = ipw_calloc(n < BLOCK ? n : BLOCK, sizeof *all[m]->block);
-        all[m]->drawn = ipw_calloc(RESAMPLES, sizeof *all[m]->drawn);
-    }
-    for (size_t b = 0; b < blocks; b++) {
-        size_t size = b + 1 < blocks ? BLOCK : n - b * BLOCK;
-
-        load(all, count, b * BLOCK, size);
-        for (int r = 0; r < RESAMPLES; r++) {
-            const uint32_t *draws = ipw_spill_at(&counts, (size_t)r * blocks + b);
-
-            draw_from_block(all, count, size, r, *draws, &state);
-        }
-    }
-    for (size_t m = 0; m < count; m++) {
-        set_bounds(all[m]);
-        free(all[m]->block);
-        free(all[m]->drawn);
-    }
-    ipw_spill_release(&counts);
-}
-
-/* The bounds of all bootstrapped samples.  If all values of a sample are equal, so are all means,
- * and nothing is drawn. */
-static void bootstrap_all(struct sample *all, size_t count)
-{
-    struct sample *same_n[IPW_REPEAT_METRICS];
-
-    for (size_t i = 0; i < count; i++) {
-        struct ipw_interval *out = &all[i].out;
-        size_t k = 0;
-
-        if (strcmp(out->method, "bootstrap") || !isnan(out->lo)) continue;
-        if (out->min == out->max) {
-            out->lo = out->hi = out->mean;
-            continue;
-        }
-        for (size_t j = i; j < count; j++) {
-            const struct ipw_interval *other = &all[j].out;
-
-            if (all[j].clusters.n == all[i].clusters.n && strcmp(other->method, "bootstrap") == 0 &&
-                isnan(other->lo) && other->min != other->max)
-                same_n[k++] = &all[j];
-        }
-        bootstrap(same_n, k);
-    }
-}
-
-static struct ipw_interval nothing(size_t n)
-{
-    return (struct ipw_interval){NAN, NAN, NAN, NAN, NAN, n, "none"};
-}
-
-/* Everything except the bounds of a bootstrap. */
-static void begin(struct sample *s)
-{
-    struct ipw_interval *out = &s->out;
-    struct ipw_stats_clustered c;
-    size_t n = s->clusters.n;
-    double half;
-
-    *out = nothing(n);
-    for (size_t i = 0; i < n; i++) {
-        double mean = cluster(s, i)->sum / cluster(s, i)->n;
-
-        out->min = fmin(out->min, mean);
-        out->max = fmax(out->max, mean);
-    }
-    if (!n) return;
-    c = ipw_stats_clustered(&s->clusters);
-    out->mean = out->min == out->max ? out->min : c.mean;
-    if (n < LEAST) return;
-    if (n >= T_BELOW) {
-        out->method = "bootstrap";
-        return;
-    }
-    half = out->min == out->max ? 0 : ipw_stats_t975(n - 1) * c.se;
-    out->lo = out->mean - half;
-    out->hi = out->mean + half;
-    out->method = "t";
-}
-
-static void begin_share(struct sample *s)
-{
-    struct ipw_stats_clustered c = ipw_stats_clustered(&s->clusters);
-
-    begin(s);
-    s->out.lo = s->out.hi = NAN;
-    s->out.method = "none";
-    if (isnan(c.effective_n)) return;
-    ipw_stats_wilson(&s->out.lo, &s->out.hi, c.mean, c.effective_n);
-    s->out.method = "wilson";
-}
-
-static void begin_ratio(struct sample *s)
-{
-    size_t n = s->clusters.n;
-    double x = 0, y = 0;
-
-    s->out = nothing(n);
-    for (size_t i = 0; i < n; i++) {
-        const struct ipw_stats_cluster *c = cluster(s, i);
-        double one = c->n != 0 ? c->sum / c->n : NAN;
-
-        x += c->sum;
-        y += c->n;
-        s->out.min = fmin(s->out.min, one);
-        s->out.max = fmax(s->out.max, one);
-    }
-    if (y == 0) {
-        s->out = nothing(n);
-        return;
-    }
-    s->out.mean = x / y;
-    if (n >= T_BELOW) s->out.method = "bootstrap";
-}
-
-struct ipw_interval ipw_interval_of(const double *values, size_t n)
-{
-    struct ipw_spill_place memory = {0};
-    struct sample s;
-
-    ipw_spill_init(&s.clusters, sizeof(struct ipw_stats_cluster), &memory);
-    for (size_t i = 0; i < n; i++)
-        ipw_spill_add(&s.clusters, &(struct ipw_stats_cluster){values[i], 1});
-    begin(&s);
-    bootstrap_all(&s, 1);
-    ipw_spill_release(&s.clusters);
-    return s.out;
-}
-
-/* ---- intervals of a run ---- */
+enum { LEAST = 3 };
 
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
 
@@ -289,6 +58,16 @@ static int by_epoch(const void *a, const void *b)
     return x->epoch != y->epoch ? (x->epoch < y->epoch ? -1 : 1) : by_number(x, y);
 }
 
+static enum ipw_interval_kind kind_of(int metric)
+{
+    switch (metric) {
+    case IPW_REPEAT_ACCURACY: return IPW_INTERVAL_SHARE;
+    case IPW_REPEAT_IPJ:
+    case IPW_REPEAT_IPW: return IPW_INTERVAL_RATIO;
+    default: return IPW_INTERVAL_MEAN;
+    }
+}
+
 static bool is_same(const struct ipw_summary_row *x, const struct ipw_summary_row *y,
                     ipw_spill_order *order)
 {
@@ -311,10 +90,10 @@ static size_t count_groups(const struct ipw_spill *sorted, ipw_spill_order *orde
 
 /* Adds the group that begins with row `i`, unless all of its values are unknown; returns the first
  * row of the next group. */
-static size_t add_cluster(struct sample *s, const struct ipw_spill *sorted, size_t i,
+static size_t add_cluster(struct ipw_interval_sample *s, const struct ipw_spill *sorted, size_t i,
                           ipw_spill_order *order, int metric, unsigned basis)
 {
-    bool ratio = metric == IPW_REPEAT_IPJ || metric == IPW_REPEAT_IPW;
+    bool ratio = kind_of(metric) == IPW_INTERVAL_RATIO;
     struct ipw_summary_row first = *(const struct ipw_summary_row *)ipw_spill_at(sorted, i);
     double sum = 0, scored = 0;
     size_t known = 0;
@@ -337,7 +116,7 @@ static size_t add_cluster(struct sample *s, const struct ipw_spill *sorted, size
 
 void ipw_repeats_of(struct ipw_repeats *out, const struct ipw_summary *s)
 {
-    struct sample samples[IPW_REPEAT_METRICS];
+    struct ipw_interval_sample samples[IPW_REPEAT_METRICS];
     unsigned basis = ipw_summary_basis(s);
     ipw_spill_order *order = by_task;
     struct ipw_spill sorted;
@@ -352,19 +131,14 @@ void ipw_repeats_of(struct ipw_repeats *out, const struct ipw_summary *s)
     }
     out->by = order == by_epoch ? "epoch" : "task";
     for (int m = 0; m < IPW_REPEAT_METRICS; m++) {
-        struct sample *sample = &samples[m];
+        struct ipw_interval_sample *sample = &samples[m];
 
+        sample->kind = kind_of(m);
         ipw_spill_init(&sample->clusters, sizeof(struct ipw_stats_cluster), s->rows.place);
         for (size_t i = 0; i < sorted.n;) i = add_cluster(sample, &sorted, i, order, m, basis);
-        if (m == IPW_REPEAT_IPJ || m == IPW_REPEAT_IPW)
-            begin_ratio(sample);
-        else if (m == IPW_REPEAT_ACCURACY)
-            begin_share(sample);
-        else
-            begin(sample);
     }
     ipw_spill_release(&sorted);
-    bootstrap_all(samples, IPW_REPEAT_METRICS);
+    ipw_interval_make(samples, IPW_REPEAT_METRICS, IPW_INTERVAL_SEED);
     for (int m = 0; m < IPW_REPEAT_METRICS; m++) {
         out->metrics[m] = samples[m].out;
         ipw_spill_release(&samples[m].clusters);
@@ -395,6 +169,7 @@ void ipw_repeats_write(struct ipw_jw *w, const struct ipw_summary *s)
         [IPW_REPEAT_OUTPUT_TOKENS] = "output_tokens", [IPW_REPEAT_TURNS] = "turns",
         [IPW_REPEAT_WALL_S] = "wall_clock_s",
     };
+    struct ipw_pass_at pass_at;
     struct ipw_repeats r;
 
     ipw_repeats_of(&r, s);
@@ -419,7 +194,10 @@ void ipw_repeats_write(struct ipw_jw *w, const struct ipw_summary *s)
         ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);
-    ipw_jw_kint(w, "seed", IPW_REPEATS_SEED);
+    ipw_jw_key(w, "pass_at");
+    ipw_pass_at_fill(&pass_at, s);
+    ipw_pass_at_write(w, &pass_at);
+    ipw_jw_kint(w, "seed", IPW_INTERVAL_SEED);
     ipw_jw_kint(w, "tasks", (int64_t)r.tasks);
     ipw_jw_obj_end(w);
 }

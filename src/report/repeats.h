@@ -2,32 +2,14 @@
  *
  * Queries of one task (one id; --epochs repeats it) are one cluster, so that repeats do not count
  * as new tasks.  A mean is over all queries; its interval is over tasks.  With fewer than three
- * tasks and at least three epochs the clusters are epochs.  Below 20 clusters the interval is
- * Student's t times the cluster-robust standard error (report/stats.h).  From 20 clusters on it is
- * the percentile bootstrap over clusters (seeded, 2000 resamples).  Below 3 there is no interval.
- * The accuracy is a proportion and always has Wilson's interval.  Ratios (accuracy per joule, per
- * watt) are bootstrapped, or have no interval.
- *
- * Clusters are in spills.  A resample with more clusters than a block can hold (8192) is drawn in
- * two steps with the same distribution: how often each block is used, then which of its
- * clusters. */
+ * tasks and at least three epochs the clusters are epochs.  base/interval.h says how the
+ * intervals are computed. */
 #ifndef IPW_REPORT_REPEATS_H
 #define IPW_REPORT_REPEATS_H
 
+#include "base/interval.h"
 #include "json/write.h"
 #include "report/summary.h"
-
-#define IPW_REPEATS_SEED 20
-
-struct ipw_interval {
-    double mean, min, max; /* min, max: of the clusters' means; NAN: no value */
-    double lo, hi;         /* NAN: no interval */
-    size_t n;
-    const char *method; /* "t", "bootstrap", "wilson", "none" */
-};
-
-/* The interval of independent values, none of them NAN. */
-struct ipw_interval ipw_interval_of(const double *values, size_t n);
 
 enum ipw_repeat_metric {
     IPW_REPEAT_ACCURACY,

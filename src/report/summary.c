@@ -46,6 +46,7 @@ void ipw_summary_init(struct ipw_summary *s)
 {
     *s = (struct ipw_summary){0};
     ipw_spill_init(&s->rows, sizeof(struct ipw_summary_row), &s->place);
+    ipw_spill_init(&s->calls, sizeof(struct ipw_summary_call), &s->place);
 }
 
 static void free_shown(struct ipw_summary_shown *shown)
@@ -65,8 +66,11 @@ void ipw_summary_release(struct ipw_summary *s)
     free(s->outcomes);
     for (size_t i = 0; i < s->n_models; i++) free(s->models[i].name);
     free(s->models);
+    for (size_t i = 0; i < s->n_parts; i++) free(s->parts[i].name);
+    free(s->parts);
     ipw_device_sums_release(&s->devices);
     ipw_spill_release(&s->rows);
+    ipw_spill_release(&s->calls);
     *s = (struct ipw_summary){0};
 }
 
@@ -149,7 +153,7 @@ static struct ipw_summary_shown *place_of(struct ipw_summary *s,
 }
 
 static void keep_texts(struct ipw_summary_shown *shown, const struct ipw_query_trace *q,
-                       const struct ipw_query_record *r)
+                       const struct ipw_query_details *r)
 {
     shown->id = ipw_strdup(q->id ? q->id : "");
     shown->outcome = ipw_strdup(q->outcome ? q->outcome : UNKNOWN);
@@ -163,7 +167,7 @@ static void keep_texts(struct ipw_summary_shown *shown, const struct ipw_query_t
 }
 
 static void add_shown(struct ipw_summary *s, const struct ipw_query_trace *q,
-                      const struct ipw_query_record *r)
+                      const struct ipw_query_details *r)
 {
     struct ipw_summary_shown newest = {.row = s->n - 1, .index = q->index, .epoch = r->epoch};
     struct ipw_summary_shown *place = place_of(s, &newest);
@@ -234,7 +238,7 @@ static void sums_add(struct ipw_summary_sums *sums, const struct ipw_figure *f,
     sums->n_bounded += f->lo_j != 0 || f->hi_j != 0;
 }
 
-static void book_provenance(struct ipw_summary *s, const struct ipw_figure *energy)
+static void count_provenance(struct ipw_summary *s, const struct ipw_figure *energy)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (energy[d].known) s->provenance_j[d][energy[d].provenance] += energy[d].j;
@@ -265,10 +269,66 @@ static void add_models(struct ipw_summary *s, const struct ipw_query_trace *q)
     }
 }
 
-void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
-                     const struct ipw_query_record *r)
+static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
+
+static struct ipw_summary_part *part_like(struct ipw_summary *s, const struct ipw_query_part *like)
 {
+    const char *name = like->kind == IPW_PART_TOOL && like->name ? like->name : NULL;
+
+    for (size_t i = 0; i < s->n_parts; i++) {
+        const struct ipw_summary_part *part = &s->parts[i];
+
+        if (part->kind == like->kind && (!name || strcmp(part->name, name) == 0))
+            return &s->parts[i];
+    }
+    IPW_GROW(s->parts, s->cap_parts, s->n_parts + 1);
+    s->parts[s->n_parts] = (struct ipw_summary_part){
+        .kind = like->kind,
+        .name = like->kind == IPW_PART_TOOL ? ipw_strdup(name ? name : "") : NULL};
+    return &s->parts[s->n_parts++];
+}
+
+static void add_parts(struct ipw_summary *s, const struct ipw_query_trace *q)
+{
+    for (size_t i = 0; i < q->n_parts; i++) {
+        const struct ipw_query_part *of = &q->parts[i];
+        struct ipw_summary_part *part = part_like(s, of);
+
+        part->queries++;
+        part->calls += of->calls;
+        part->seconds += of->seconds;
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+            part->j[d] += of->j[d];
+            part->waste_j[d] += of->waste_j[d];
+        }
+    }
+}
+
+static void add_call(struct ipw_summary *s, const struct ipw_turn *turn)
+{
+    struct ipw_summary_call call = {.ttft_s = turn->ttft_s,
+                                    .ttfo_s = turn->times.ttfo_s,
+                                    .itl_mean_s = turn->times.itl_mean_s,
+                                    .gap_p50_s = turn->times.gap_p50_s,
+                                    .gap_p99_s = turn->times.gap_p99_s,
+                                    .latency_content_s = turn->times.latency_content_s,
+                                    .latency_close_s = turn->times.latency_close_s,
+                                    .input_tokens = count(turn->input_tokens)};
+
+    ipw_spill_add(&s->calls, &call);
+}
+
+void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
+                     const struct ipw_query_details *r)
+{
+    const struct ipw_judgement none = IPW_JUDGEMENT_NONE, *judge = r->judge ? r->judge : &none;
     struct ipw_summary_row row = {
+        .judge_gpu_j = judge->gpu_j,
+        .judge_cpu_j = judge->cpu_j,
+        .judge_gpu_w = judge->gpu_w,
+        .judge_cpu_w = judge->cpu_w,
+        .judge_wall_s = judge->wall_s,
+        .judged = judge->asked > 0,
         .number = s->n++,
         .epoch = r->epoch,
         .completed = q->completed,
@@ -292,12 +352,15 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     add_shown(s, q, r);
     add_outcome(s, &row, q->outcome ? q->outcome : UNKNOWN);
     s->malformed += r->n_malformed;
+    ipw_judge_sums_add(&s->judge, r->judge);
     for (size_t i = 0; i < q->n_turns; i++) {
         if (q->turns[i].attempts > 1) s->retries += q->turns[i].attempts - 1;
-        book_provenance(s, q->turns[i].energy);
+        count_provenance(s, q->turns[i].energy);
+        add_call(s, &q->turns[i]);
     }
-    book_provenance(s, q->energy_before);
+    count_provenance(s, q->energy_before);
     add_models(s, q);
+    add_parts(s, q);
     ipw_device_sums_add(&s->devices, q);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_figure *f = &q->energy[d];
@@ -323,8 +386,6 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
 }
 
 /* Totals. */
-
-static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
 
 void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
 {

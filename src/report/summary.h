@@ -16,6 +16,7 @@
 
 #include "base/spill.h"
 #include "ledger/balance.h"
+#include "report/judge_sums.h"
 #include "trace/schema.h"
 
 /* The energy value of a row. */
@@ -36,6 +37,12 @@ struct ipw_summary_shown {
     double lo_j[IPW_DOMAIN_COUNT], hi_j[IPW_DOMAIN_COUNT]; /* of estimates; both 0: unknown */
 };
 
+/* The latencies of a turn's successful attempt, in seconds; NAN: unknown. */
+struct ipw_summary_call {
+    double ttft_s, ttfo_s, itl_mean_s, gap_p50_s, gap_p99_s, latency_content_s, latency_close_s;
+    double input_tokens; /* NAN: unknown */
+};
+
 struct ipw_summary_row {
     char task[64]; /* equal for queries of one id: the id, or its beginning and a hash */
     size_t number; /* in the order of ipw_summary_add(), from 0 */
@@ -45,9 +52,11 @@ struct ipw_summary_row {
     double wall_s, cost_usd;             /* cost: NAN: unknown */
     struct ipw_summary_figure energy[IPW_DOMAIN_COUNT];
     double gpu_w, cpu_w; /* mean over the query; NAN: unknown */
-    double mbu_avg_pct;  /* use of the accelerators' memory bandwidth; NAN: unknown */
-    uint8_t not_lm;      /* domains not on the model's machine, bits 1 << domain */
-    int8_t resolved;     /* 1, 0, -1 not scored */
+    double judge_gpu_j, judge_cpu_j, judge_gpu_w, judge_cpu_w, judge_wall_s; /* NAN: unknown */
+    bool judged;                                                             /* a judge was asked */
+    double mbu_avg_pct; /* use of the accelerators' memory bandwidth; NAN: unknown */
+    uint8_t not_lm;     /* domains not on the model's machine, bits 1 << domain */
+    int8_t resolved;    /* 1, 0, -1 not scored */
     bool unscorable, completed, timed_out;
     bool stopped; /* stopped with the run, without an answer */
 };
@@ -82,9 +91,20 @@ struct ipw_summary_model {
     size_t last_row; /* number of the latest row that it answered, from 1 */
 };
 
+/* A part of the queries (trace/turn.h), over all of them. */
+struct ipw_summary_part {
+    enum ipw_part_kind kind;
+    char *name; /* of a tool; else NULL */
+    size_t queries;
+    int64_t calls;
+    double seconds;
+    double j[IPW_DOMAIN_COUNT], waste_j[IPW_DOMAIN_COUNT]; /* NAN: a query's is unknown */
+};
+
 struct ipw_summary {
     struct ipw_spill_place place;                      /* folder of the rows, set by the owner */
     struct ipw_spill rows;                             /* in the order of ipw_summary_add() */
+    struct ipw_spill calls;                            /* of struct ipw_summary_call */
     size_t first, n;                                   /* the part of the rows that counts */
     bool part;                                         /* there are other rows */
     struct ipw_summary_shown shown[IPW_SUMMARY_SHOWN]; /* the first ones by index */
@@ -94,6 +114,7 @@ struct ipw_summary {
     struct ipw_summary_outcome *outcomes;
     size_t n_outcomes, cap_outcomes;
     struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];
+    struct ipw_judge_sums judge;
     int64_t retries, malformed;
     /* Joules of turns (and of the time before them) by provenance. */
     double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT];
@@ -102,6 +123,8 @@ struct ipw_summary {
     struct ipw_device_sums devices;
     struct ipw_summary_model *models; /* in the order of their first reply */
     size_t n_models, cap_models;
+    struct ipw_summary_part *parts; /* in the order in which they first happened */
+    size_t n_parts, cap_parts;
 };
 
 /* Valid until the next call. */
@@ -113,7 +136,7 @@ static inline const struct ipw_summary_row *ipw_summary_row(const struct ipw_sum
 void ipw_summary_init(struct ipw_summary *s); /* it must not be moved afterwards */
 void ipw_summary_release(struct ipw_summary *s);
 void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *trace,
-                     const struct ipw_query_record *record);
+                     const struct ipw_query_details *details);
 
 /* Idle power of the domain; NAN: not measured, or unknown. */
 struct ipw_baseline_watts {

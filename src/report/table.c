@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "report/format.h"
-#include "report/stats.h"
 #include "report/table_priv.h"
 #include "report/words.h"
 

@@ -202,6 +202,27 @@ static void put_of_that(struct ipw_table_block *b)
     ipw_table_line(b, "of that");
 }
 
+/* What the queries did with it. */
+static void put_spent(struct ipw_table_block *b)
+{
+    int d = account_domain(&b->t);
+    char number[32];
+
+    for (int kind = 0; d >= 0 && kind < IPW_PART_KINDS; kind++) {
+        for (size_t i = 0; i < b->s->n_parts; i++) {
+            const struct ipw_summary_part *part = &b->s->parts[i];
+            const char *name = part->name ? part->name : ipw_words_part(part->kind);
+
+            if (part->kind != (enum ipw_part_kind)kind || !(part->j[d] > 0)) continue;
+            if (b->text.len) ipw_buf_adds(&b->text, ", ");
+            ipw_text_printable(&b->text, name, strlen(name), 24);
+            ipw_buf_addf(&b->text, " %s", ipw_table_joules(number, part->j[d]));
+        }
+    }
+    if (b->text.len) ipw_buf_addf(&b->text, " (%s)", ipw_words_domain((enum ipw_domain)d));
+    ipw_table_line(b, "spent in");
+}
+
 static void put_net(struct ipw_table_block *b)
 {
     int d = account_domain(&b->t);
@@ -229,5 +250,6 @@ void ipw_table_energy(struct ipw_table_block *b)
     put_estimates(b);
     put_not_measured(b);
     put_of_that(b);
+    put_spent(b);
     put_net(b);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "report/pass_at.h"
 #include "report/repeats.h"
 #include "report/table_priv.h"
 #include "report/words.h"
@@ -304,6 +305,19 @@ static void put_repeats(struct ipw_table_block *b)
     ipw_table_line(b, "repeats");
 }
 
+static void put_pass_at(struct ipw_table_block *b)
+{
+    struct ipw_pass_at p;
+    char percent[32];
+
+    if (ipw_repeats_epochs(b->s) < 2) return;
+    ipw_pass_at_fill(&p, b->s);
+    for (size_t i = 0; i < p.n; i++)
+        ipw_buf_addf(&b->text, "%sk=%zu %s", i ? ", " : "", p.k[i],
+                     ipw_format_percent(percent, p.share[i]));
+    ipw_table_line(b, "pass@k");
+}
+
 /* An unknown total, and its measured part. */
 static void put_partial(struct ipw_table_block *b, const char *name, const struct ipw_figure *total)
 {
@@ -390,6 +404,8 @@ void ipw_table_totals(struct ipw_buf *out, const struct ipw_summary *s,
     ipw_summary_totals(&b.t, s);
     ipw_summary_efficiency(&b.e, s, ipw_summary_basis(s));
     put_accuracy(&b);
+    ipw_judge_sums_say(&b.text, &s->judge);
+    ipw_table_line(&b, "judge");
     ipw_table_energy(&b);
     put_efficiency(&b);
     put_time(&b);
@@ -398,6 +414,7 @@ void ipw_table_totals(struct ipw_buf *out, const struct ipw_summary *s,
     put_models(&b);
     put_cost(&b);
     put_repeats(&b);
+    put_pass_at(&b);
     put_provenance(&b);
     put_sharing(&b);
     put_balance(&b);

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "report/format.h"
-#include "report/timeline_events.h"
+#include "report/timeline_texts.h"
 #include "report/words.h"
 #include "trace/find_query.h"
 #include "trace/rundir.h"
@@ -21,7 +21,7 @@
 
 struct view {
     struct ipw_buf *out;
-    const struct ipw_said_book *said;
+    const struct ipw_timeline_texts *texts;
     size_t width;
     bool colour;
     int64_t origin_ns;
@@ -54,7 +54,7 @@ static void put_joules(struct ipw_buf *out, const struct ipw_figure *energy, boo
 }
 
 /* A text on one line: runs of blanks and line breaks count as one. */
-static void put_said(const struct view *v, const char *mark, const char *text)
+static void put_text(const struct view *v, const char *mark, const char *text)
 {
     struct ipw_buf line = IPW_BUF(64 * IPW_KIB);
 
@@ -142,15 +142,15 @@ static void put_span(const struct view *v, const struct ipw_turn *turn, const st
                      ipw_buf_str(&joules));
     ipw_buf_addc(v->out, '\n');
     if (!model) {
-        put_said(v, ">", ipw_said_find(v->said, v->query, span->id, IPW_SAID_ARGUMENTS));
-        result = ipw_said_find(v->said, v->query, span->id, IPW_SAID_RESULT);
+        put_text(v, ">", ipw_timeline_texts_find(v->texts, v->query, span->id, IPW_TEXT_ARGUMENTS));
+        result = ipw_timeline_texts_find(v->texts, v->query, span->id, IPW_TEXT_RESULT);
         /* A tool's text for the model begins with its error. */
-        if (span->kind != IPW_SPAN_TOOL || !result) put_said(v, "!", span->error);
-        put_said(v, "<", result);
+        if (span->kind != IPW_SPAN_TOOL || !result) put_text(v, "!", span->error);
+        put_text(v, "<", result);
     } else {
-        put_said(v, "!", span->error);
-        put_said(v, "~", ipw_said_find(v->said, v->query, span->id, IPW_SAID_REASONING));
-        put_said(v, "\"", ipw_said_find(v->said, v->query, span->id, IPW_SAID_REPLY));
+        put_text(v, "!", span->error);
+        put_text(v, "~", ipw_timeline_texts_find(v->texts, v->query, span->id, IPW_TEXT_REASONING));
+        put_text(v, "\"", ipw_timeline_texts_find(v->texts, v->query, span->id, IPW_TEXT_REPLY));
     }
     ipw_buf_release(&text);
     ipw_buf_release(&joules);
@@ -203,7 +203,7 @@ static void put_line(const struct view *v, const char *label, const char *text)
 static void put_title(const struct view *v, const struct ipw_query_loaded *l)
 {
     const struct ipw_query_trace *q = &l->trace;
-    const struct ipw_query_record *r = &l->record;
+    const struct ipw_query_details *r = &l->details;
     enum ipw_style style = r->is_resolved == 1   ? IPW_GREEN
                            : r->is_resolved == 0 ? IPW_RED
                            : q->completed        ? IPW_PLAIN
@@ -230,7 +230,7 @@ static void put_title(const struct view *v, const struct ipw_query_loaded *l)
 /* The response of a failed query repeats its error. */
 static void put_answer(const struct view *v, const struct ipw_query_loaded *l)
 {
-    const char *text = l->record.answer ? l->record.answer : l->record.response_text;
+    const char *text = l->details.answer ? l->details.answer : l->details.response_text;
 
     if (!text || !l->trace.error || strcmp(text, l->trace.error)) put_line(v, "answer", text);
     put_line(v, "error", l->trace.error);
@@ -245,7 +245,7 @@ static void put_query(struct view *v, const struct ipw_query_loaded *l)
     v->origin_ns = q->start_ns;
     v->query = q->index;
     put_title(v, l);
-    put_line(v, "question", l->record.query_text);
+    put_line(v, "question", l->details.query_text);
     put_before(v, q);
     for (size_t i = 0; i < q->n_turns; i++) put_turn(v, &q->turns[i]);
     ipw_buf_addc(v->out, '\n');
@@ -266,7 +266,7 @@ static void put_query(struct view *v, const struct ipw_query_loaded *l)
         if (why) ipw_words_reason(&text, why);
     }
     put_line(v, "energy", ipw_buf_str(&text));
-    put_line(v, "note", v->said->remark);
+    put_line(v, "note", v->texts->remark);
     ipw_buf_release(&text);
 }
 
@@ -278,13 +278,13 @@ static size_t width_of(const struct ipw_timeline_options *options)
 void ipw_timeline_query(struct ipw_buf *out, const struct ipw_query_loaded *query,
                         const char *events, const struct ipw_timeline_options *options)
 {
-    struct ipw_said_book said;
+    struct ipw_timeline_texts texts;
     struct view v = {
-        .out = out, .said = &said, .width = width_of(options), .colour = options->colour};
+        .out = out, .texts = &texts, .width = width_of(options), .colour = options->colour};
 
-    ipw_said_load(&said, events, query->trace.index);
+    ipw_timeline_texts_load(&texts, events, query->trace.index);
     put_query(&v, query);
-    ipw_said_release(&said);
+    ipw_timeline_texts_release(&texts);
 }
 
 /* A whole run. */
@@ -294,9 +294,9 @@ struct walk {
     const struct ipw_timeline_options *options;
     int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err);
     void *ud;
-    struct ipw_said_book said;    /* the texts of all queries */
-    struct ipw_query_names names; /* the names read so far, to resolve --query */
-    int32_t index;                /* of the only query with that id; -1: all */
+    struct ipw_timeline_texts texts; /* the texts of all queries */
+    struct ipw_query_names names;    /* the names read so far, to resolve --query */
+    int32_t index;                   /* of the only query with that id; -1: all */
     bool found;
     /* For a whole run in another order: its queries wait here for their turn. */
     struct ipw_ranks ranks;
@@ -322,7 +322,7 @@ static int show(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
     struct walk *walk = ud;
     struct ipw_buf text = IPW_BUF(QUERY_BYTES_MAX);
     struct view v = {.out = &text,
-                     .said = &walk->said,
+                     .texts = &walk->texts,
                      .width = width_of(walk->options),
                      .colour = walk->options->colour};
     struct ipw_buf *wait;
@@ -393,7 +393,7 @@ int ipw_timeline_run(const char *run, const char *id, const struct ipw_timeline_
     struct ipw_query_names names = {0};
     int rc;
 
-    if (!id) ipw_said_load(&walk.said, events, IPW_SAID_ALL);
+    if (!id) ipw_timeline_texts_load(&walk.texts, events, IPW_TIMELINE_ALL);
     rc = !id && (options->sort || options->limit) ? rank_run(&walk, run, err) : 0;
     if (!rc) rc = ipw_rundir_each_query(run, show, &walk, NULL, err);
     rc = emit_ranked(&walk, rc, err);
@@ -410,7 +410,7 @@ int ipw_timeline_run(const char *run, const char *id, const struct ipw_timeline_
     }
     ipw_query_names_release(&names);
     ipw_query_names_release(&walk.names);
-    ipw_said_release(&walk.said);
+    ipw_timeline_texts_release(&walk.texts);
     free(events);
     return rc;
 }

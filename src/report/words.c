@@ -11,6 +11,14 @@ const char *ipw_words_domain(enum ipw_domain domain)
     return names[domain];
 }
 
+const char *ipw_words_part(enum ipw_part_kind kind)
+{
+    static const char *const names[IPW_PART_KINDS] = {"prefill", "decode",  "other model time",
+                                                      "a tool",  "waiting", "the agent"};
+
+    return names[kind];
+}
+
 void ipw_words_domains(struct ipw_buf *out, unsigned domains, const char *between)
 {
     bool first = true;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "json/write.h"
 #include "report/repeats.h"
-#include "report/stats.h"
 #include "report/write_summary_priv.h"
 
 #define TRIM_FROM  4    /* queries from which the trimmed statistics are given */
@@ -17,17 +17,26 @@
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
 static double known(const struct ipw_summary_figure *f) { return f->known ? f->j : NAN; }
 
-static double m_unknown(const struct ipw_summary_row *r)
-{
-    (void)r;
-    return NAN;
-}
+static double m_judge_cpu_j(const struct ipw_summary_row *r) { return r->judge_cpu_j; }
+static double m_judge_cpu_w(const struct ipw_summary_row *r) { return r->judge_cpu_w; }
+static double m_judge_gpu_j(const struct ipw_summary_row *r) { return r->judge_gpu_j; }
+static double m_judge_gpu_w(const struct ipw_summary_row *r) { return r->judge_gpu_w; }
+static double m_judge_wall(const struct ipw_summary_row *r) { return r->judge_wall_s; }
 static double m_mbu(const struct ipw_summary_row *r) { return r->mbu_avg_pct; }
 static double m_cost(const struct ipw_summary_row *r) { return r->cost_usd; }
 static double m_cpu_j(const struct ipw_summary_row *r) { return known(&r->energy[IPW_DOMAIN_CPU]); }
 static double m_cpu_w(const struct ipw_summary_row *r) { return r->cpu_w; }
 static double m_gpu_j(const struct ipw_summary_row *r) { return known(&r->energy[IPW_DOMAIN_GPU]); }
 static double m_gpu_w(const struct ipw_summary_row *r) { return r->gpu_w; }
+/* The query and its judge. */
+static double m_task_cpu_j(const struct ipw_summary_row *r)
+{
+    return r->judged ? m_cpu_j(r) + r->judge_cpu_j : m_cpu_j(r);
+}
+static double m_task_gpu_j(const struct ipw_summary_row *r)
+{
+    return r->judged ? m_gpu_j(r) + r->judge_gpu_j : m_gpu_j(r);
+}
 static double m_input(const struct ipw_summary_row *r) { return count(r->input_tokens); }
 static double m_output(const struct ipw_summary_row *r) { return count(r->output_tokens); }
 static double m_tokens(const struct ipw_summary_row *r) { return m_input(r) + m_output(r); }
@@ -54,17 +63,17 @@ static const struct metric {
     {"gpu_energy_joules", m_gpu_j},
     {"gpu_power_watts", m_gpu_w},
     {"input_tokens", m_input},
-    {"judge_cpu_energy_joules", m_unknown},
-    {"judge_cpu_power_watts", m_unknown},
-    {"judge_gpu_energy_joules", m_unknown},
-    {"judge_gpu_power_watts", m_unknown},
-    {"judge_wall_clock_s", m_unknown},
+    {"judge_cpu_energy_joules", m_judge_cpu_j},
+    {"judge_cpu_power_watts", m_judge_cpu_w},
+    {"judge_gpu_energy_joules", m_judge_gpu_j},
+    {"judge_gpu_power_watts", m_judge_gpu_w},
+    {"judge_wall_clock_s", m_judge_wall},
     {"mbu_avg_pct", m_mbu},
     {"output_tokens", m_output},
     {"throughput_tokens_per_sec", m_throughput},
     {"tool_calls", m_tools},
-    {"total_task_cpu_energy_joules", m_cpu_j}, /* there is no judge: the task is the query */
-    {"total_task_gpu_energy_joules", m_gpu_j},
+    {"total_task_cpu_energy_joules", m_task_cpu_j},
+    {"total_task_gpu_energy_joules", m_task_gpu_j},
     {"total_tokens", m_tokens},
     {"turns", m_turns},
     {"wall_clock_s", m_wall},
@@ -98,23 +107,13 @@ static void put_statistics(struct ipw_jw *w, const char *key, const struct ipw_s
              "Statistics of the queries left after the shortest and the longest 5 % by "
              "wall clock (at least one each) were removed");
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
-        struct ipw_stats_result r;
         struct ipw_spill values;
 
         ipw_spill_init(&values, sizeof(double), s->rows.place);
         for (size_t i = 0; i < s->n; i++)
             ipw_stats_add(&values, metrics[m].get(ipw_summary_row(s, i)));
-        r = ipw_stats_result(&values);
+        ipw_summary_put_statistic(w, metrics[m].name, &values);
         ipw_spill_release(&values);
-        ipw_jw_key(w, metrics[m].name);
-        ipw_jw_obj(w);
-        ipw_jw_knum(w, "avg", r.mean);
-        ipw_jw_knum(w, "max", r.max);
-        ipw_jw_knum(w, "median", r.median);
-        ipw_jw_knum(w, "min", r.min);
-        ipw_jw_kint(w, "n", (int64_t)r.n);
-        ipw_jw_knum(w, "std", r.std);
-        ipw_jw_obj_end(w);
     }
     ipw_jw_obj_end(w);
 }
@@ -290,7 +289,18 @@ static void put_estimated(struct ipw_jw *w, const struct ipw_totals *t)
     if (any) ipw_jw_obj_end(w);
 }
 
-static void put_totals(struct ipw_jw *w, const struct ipw_totals *t)
+/* The queries' joules and the judge's. */
+static void put_task(struct ipw_jw *w, const char *key, const struct ipw_sum *queries,
+                     const struct ipw_judge_sums *judge, double judge_j)
+{
+    struct ipw_sum sum = *queries;
+
+    if (judge->asked) sum.total += judge_j;
+    put_sum(w, key, &sum, true);
+}
+
+static void put_totals(struct ipw_jw *w, const struct ipw_totals *t,
+                       const struct ipw_judge_sums *judge)
 {
     ipw_jw_key(w, "totals");
     ipw_jw_obj(w);
@@ -303,8 +313,8 @@ static void put_totals(struct ipw_jw *w, const struct ipw_totals *t)
     put_sum(w, "gpu_energy_joules", &t->energy[IPW_DOMAIN_GPU], true);
     put_sum(w, "input_tokens", &t->input_tokens, true);
     ipw_jw_kint(w, "interrupted", (int64_t)t->interrupted);
-    ipw_jw_knull(w, "judge_cpu_energy_joules");
-    ipw_jw_knull(w, "judge_gpu_energy_joules");
+    ipw_jw_knum(w, "judge_cpu_energy_joules", judge->asked ? judge->cpu_j : (double)NAN);
+    ipw_jw_knum(w, "judge_gpu_energy_joules", judge->asked ? judge->gpu_j : (double)NAN);
     ipw_jw_key(w, "known");
     put_known(w, t, false);
     put_sum(w, "machine_energy_joules", &t->energy[IPW_DOMAIN_MACHINE], true);
@@ -315,8 +325,8 @@ static void put_totals(struct ipw_jw *w, const struct ipw_totals *t)
     ipw_jw_kint(w, "retries", t->retries);
     ipw_jw_kint(w, "timed_out", (int64_t)t->timed_out);
     ipw_jw_kint(w, "tool_calls", (int64_t)t->tools);
-    put_sum(w, "total_task_cpu_energy_joules", &t->energy[IPW_DOMAIN_CPU], true);
-    put_sum(w, "total_task_gpu_energy_joules", &t->energy[IPW_DOMAIN_GPU], true);
+    put_task(w, "total_task_cpu_energy_joules", &t->energy[IPW_DOMAIN_CPU], judge, judge->cpu_j);
+    put_task(w, "total_task_gpu_energy_joules", &t->energy[IPW_DOMAIN_GPU], judge, judge->gpu_j);
     put_sum(w, "total_tokens", &t->total_tokens, true);
     ipw_jw_kint(w, "turns", (int64_t)t->turns);
     ipw_jw_key(w, "unknown");
@@ -466,6 +476,7 @@ static void put_definitions(struct ipw_jw *w)
     ipw_jw_kstr(w, "ipw", ipw_definition_ipw);
     ipw_jw_kstr(w, "joules_per_correct_answer", ipw_definition_j_per_correct);
     ipw_jw_kstr(w, "joules_per_output_token", ipw_definition_j_per_token);
+    ipw_summary_put_latency_definitions(w);
     ipw_jw_kstr(w, "marginal_j", ipw_definition_net);
     ipw_jw_kstr(w, "tokens_per_joule", ipw_definition_tokens_per_j);
     ipw_jw_kstr(w, "waste_j", ipw_definition_waste);
@@ -525,11 +536,15 @@ int ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
     ipw_jw_knum(&w, "generated_at", run->wall_ns ? (double)run->wall_ns / 1e9 : NAN);
     kobject(&w, "hardware", run->hardware);
     ipw_summary_put_outcomes(&w, "interrupted", s, true);
+    ipw_jw_key(&w, "judge");
+    ipw_judge_sums_write(&w, &s->judge);
+    ipw_summary_put_latency(&w, s);
     put_ledger(&w, s, &t, run);
     ipw_summary_put_models(&w, s);
     put_normalized(&w, s);
     ipw_jw_kstr(&w, "note", run->note);
     put_overhead(&w, run);
+    ipw_summary_put_parts(&w, s);
     put_provenance(&w, s);
     ipw_jw_key(&w, "repeats");
     ipw_repeats_write(&w, s);
@@ -537,7 +552,7 @@ int ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
     ipw_jw_kint(&w, "schema_version", IPW_SCHEMA_VERSION);
     put_statistics(&w, "statistics", s, NULL);
     ipw_jw_kstr(&w, "status", run->status ? run->status : "complete");
-    put_totals(&w, &t);
+    put_totals(&w, &t, &s->judge);
     ipw_jw_obj_end(&w);
     ipw_buf_addc(out, '\n');
     return ipw_summary_check(s, err);

@@ -1,4 +1,4 @@
-/* Counts of queries by outcome and by model. */
+/* Counts of queries by outcome and by model; what the queries did. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,5 +59,46 @@ void ipw_summary_put_models(struct ipw_jw *w, const struct ipw_summary *s)
         }
         ipw_jw_obj_end(w);
     }
+    free(order);
+}
+
+static int by_part(const void *a, const void *b)
+{
+    const struct ipw_summary_part *x = *(const struct ipw_summary_part *const *)a;
+    const struct ipw_summary_part *y = *(const struct ipw_summary_part *const *)b;
+
+    if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
+    return x->name ? strcmp(x->name, y->name) : 0;
+}
+
+static void put_joules(struct ipw_jw *w, const char *key, const double *j)
+{
+    ipw_jw_key(w, key);
+    ipw_jw_obj(w);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++)
+        ipw_jw_knum(w, ipw_domain_name(ipw_domains_by_name[i]), j[ipw_domains_by_name[i]]);
+    ipw_jw_obj_end(w);
+}
+
+void ipw_summary_put_parts(struct ipw_jw *w, const struct ipw_summary *s)
+{
+    const struct ipw_summary_part **order = ipw_calloc(s->n_parts + 1, sizeof *order);
+
+    for (size_t i = 0; i < s->n_parts; i++) order[i] = &s->parts[i];
+    qsort(order, s->n_parts, sizeof *order, by_part);
+    ipw_jw_key(w, "parts");
+    ipw_jw_arr(w);
+    for (size_t i = 0; i < s->n_parts; i++) {
+        ipw_jw_obj(w);
+        ipw_jw_kint(w, "calls", order[i]->calls);
+        put_joules(w, "joules", order[i]->j);
+        ipw_jw_kstr(w, "name", order[i]->name);
+        ipw_jw_kstr(w, "part", ipw_part_kind_words[order[i]->kind]);
+        ipw_jw_kint(w, "queries", (int64_t)order[i]->queries);
+        ipw_jw_knum(w, "seconds", order[i]->seconds);
+        put_joules(w, "waste_joules", order[i]->waste_j);
+        ipw_jw_obj_end(w);
+    }
+    ipw_jw_arr_end(w);
     free(order);
 }

@@ -17,5 +17,12 @@ void ipw_summary_put_outcomes(struct ipw_jw *w, const char *key, const struct ip
                               bool stopped);
 /* "models": null for one model, else the queries and turns that each model answered. */
 void ipw_summary_put_models(struct ipw_jw *w, const struct ipw_summary *s);
+/* A metric's statistics: of a spill of doubles. */
+void ipw_summary_put_statistic(struct ipw_jw *w, const char *key, const struct ipw_spill *values);
+/* "latency": the statistics of the model calls' latencies; the definitions are an object too. */
+void ipw_summary_put_latency(struct ipw_jw *w, const struct ipw_summary *s);
+void ipw_summary_put_latency_definitions(struct ipw_jw *w);
+/* "parts": what the queries did, in time and joules. */
+void ipw_summary_put_parts(struct ipw_jw *w, const struct ipw_summary *s);
 
 #endif

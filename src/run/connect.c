@@ -1,5 +1,6 @@
 #include "run/connect.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,10 @@ static int start_demo(struct ipw_connection *c, struct ipw_err *err)
     struct ipw_timer *timer;
     int rc;
 
-    if (n < 0) return ipw_fail(err, IPW_EIO, "cannot find this program's own file");
+    if (n < 0)
+        return ipw_fail(err, IPW_EIO,
+                        "cannot start the demo model: /proc/self/exe: %s: is /proc mounted?",
+                        strerror(errno));
     self[n] = '\0';
     rc = ipw_service_start(&c->service, c->loop, argv, service_line, service_exit, c, err);
     if (rc) return rc;
@@ -242,7 +246,7 @@ int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *
     if (rc) return rc;
     options.base_url = c->base_url;
     /* The key goes only to the server that the user named. */
-    options.api_key = named ? key : NULL;
+    options.api_key = c->key = named ? key : NULL;
     rc = ipw_net_fill(&options, &borrowed, &o->net, err);
     if (!rc) rc = ipw_llm_new(&c->llm, c->loop, c->http, &options, err);
     ipw_net_release(&borrowed);

@@ -20,6 +20,7 @@ struct ipw_connection {
     struct ipw_http *http;
     struct ipw_llm *llm;
     char *base_url, *model;
+    const char *key;      /* sent to the server; or NULL */
     bool demo;            /* answered by the demo model */
     const char *demo_why; /* why, if the user did not request it; or NULL */
 

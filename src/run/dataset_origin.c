@@ -69,7 +69,7 @@ static int check(struct ipw_origin *origin, const struct ipw_run_options *o, str
     return parse_choice(&own->cases.choice, &o->data, err);
 }
 
-/* The options that can leave records out. */
+/* The options that can leave tasks out. */
 static const char *chosen_by(const struct ipw_data_options *data)
 {
     return data->where ? "--where" : data->ids ? "--ids" : data->sample ? "--sample" : "--limit";
@@ -87,8 +87,8 @@ static void cut(struct ipw_origin *origin, struct ipw_dataset *cases, const stru
     ipw_dataset_cut(cases, is_in_shard, shard);
 }
 
-static int open_records(struct ipw_origin *origin, struct ipw_dataset **out,
-                        const struct ipw_run_options *o, struct ipw_err *err)
+static int open_rows(struct ipw_origin *origin, struct ipw_dataset **out,
+                     const struct ipw_run_options *o, struct ipw_err *err)
 {
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
     int rc = ipw_dataset_open(out, &own->cases, err);
@@ -127,5 +127,5 @@ static void selection(struct ipw_origin *origin, char *out, const struct ipw_dat
 void ipw_dataset_origin_init(struct ipw_dataset_origin *out)
 {
     *out = (struct ipw_dataset_origin){
-        .origin = {.resumes = true, .check = check, .open = open_records, .selection = selection}};
+        .origin = {.resumes = true, .check = check, .open = open_rows, .selection = selection}};
 }

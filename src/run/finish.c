@@ -72,17 +72,24 @@ static const char *status_of(const struct ipw_finish *f)
     return f->limits->reached ? "limit" : "complete";
 }
 
-/* The CPU time and energy of this session, and the program's own part. */
-static void fill_end(struct ipw_session_end *end, const struct ipw_finish *f)
+void ipw_run_ended_take(struct ipw_run_ended *out, const struct ipw_manifest *m,
+                        int64_t helpers_cpu_ns)
 {
-    const struct ipw_sensors *sensors = f->manifest->sensors;
+    const struct ipw_sensors *sensors = m->sensors;
+    const struct ipw_session *session = m->session;
     int64_t sampler_ns = sensors->sampler ? ipw_sampler_cpu_ns(sensors->sampler) : 0;
 
-    end->end = status_of(f);
-    end->runner_cpu_s =
-        ipw_ns_to_s(ipw_cpu_self_ns() - f->manifest->session->cpu_start_ns - sampler_ns);
-    end->sampler_cpu_s = ipw_ns_to_s(sampler_ns);
-    end->own_joules = ipw_sensors_own_joules(sensors, end->runner_cpu_s + end->sampler_cpu_s);
+    out->runner_cpu_s =
+        ipw_ns_to_s(ipw_cpu_self_ns() - session->cpu_start_ns - sampler_ns + helpers_cpu_ns);
+    out->sampler_cpu_s = ipw_ns_to_s(sampler_ns);
+    out->own_joules = ipw_sensors_own_joules(sensors, out->runner_cpu_s + out->sampler_cpu_s);
+    ipw_balance_fill(out->balances, sensors->ledger, session->start_ns, session->end_ns);
+    ipw_device_balances_fill(&out->devices, sensors->ledger, session->start_ns, session->end_ns);
+}
+
+void ipw_run_ended_release(struct ipw_run_ended *ended)
+{
+    ipw_device_balances_release(&ended->devices);
 }
 
 /* The whole run: this session and the earlier ones. */
@@ -138,22 +145,23 @@ static int write_table(struct ipw_buf *out, const struct ipw_finish *f,
 int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
 {
     const struct ipw_manifest *m = f->manifest;
-    const struct ipw_session *session = m->session;
-    const struct ipw_ledger *ledger = m->sensors->ledger;
     struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
-    struct ipw_device_balances devices = {0}, all_devices = {0}; /* of this session, of all */
-    struct ipw_balance balances[IPW_DOMAIN_COUNT];               /* of this session */
-    struct ipw_session_end end = {.balances = balances, .devices = &devices};
+    struct ipw_device_balances all_devices = {0};  /* of all sessions */
+    struct ipw_balance balances[IPW_DOMAIN_COUNT]; /* of this session */
+    struct ipw_session_end end = {.end = status_of(f),
+                                  .runner_cpu_s = f->ended->runner_cpu_s,
+                                  .sampler_cpu_s = f->ended->sampler_cpu_s,
+                                  .own_joules = f->ended->own_joules,
+                                  .balances = balances,
+                                  .devices = &f->ended->devices};
     struct ipw_buf out = IPW_BUF(MAX_BYTES);
     struct texts texts;
     int rc;
 
     write_texts(&texts, f);
-    fill_end(&end, f);
     fill_facts(&facts, f, &texts, &end);
-    ipw_balance_fill(facts.balance, ledger, session->start_ns, session->end_ns);
-    ipw_device_balances_fill(&devices, ledger, session->start_ns, session->end_ns);
-    ipw_device_balances_add(&all_devices, &devices);
+    memcpy(facts.balance, f->ended->balances, sizeof facts.balance);
+    ipw_device_balances_add(&all_devices, &f->ended->devices);
     ipw_uncounted_put(facts.balance, &all_devices, &f->results->warmup, NULL);
     facts.devices = &all_devices;
     memcpy(balances, facts.balance, sizeof balances);
@@ -163,18 +171,17 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     /* Writes the manifest again, with this session's end and the self-test. */
     end.note = facts.note;
     if (!rc) rc = ipw_manifest_write(m, f->dir, &end, err);
-    if (!m->o->output.json) {
+    if (!m->o->output.json && !f->silent) {
         int failed = write_table(&out, f, &facts, &texts, rc ? NULL : err);
 
         if (!rc) rc = failed;
     }
-    if (!f->results->summary.place.error) { /* otherwise the values are wrong */
+    if (!f->results->summary.place.error && !f->silent) { /* otherwise the values are wrong */
         ipw_secret_clean(&out, 0);
         fwrite(ipw_buf_str(&out), 1, out.len, stdout);
     }
     if ((fflush(stdout) || ferror(stdout)) && !rc)
         rc = ipw_fail_errno(err, errno, "standard output: the result could not be written");
-    ipw_device_balances_release(&devices);
     ipw_device_balances_release(&all_devices);
     ipw_buf_release(&out);
     ipw_buf_release(&texts.config);

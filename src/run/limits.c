@@ -10,7 +10,7 @@
 #define AT(field) offsetof(struct ipw_limit_options, field)
 const struct ipw_opt ipw_limit_option_rows[] = {
     {"token-limit", 0, IPW_OPT_INT, AT(query.tokens), "N", "input and output tokens of a query", 1, INT64_MAX},
-    {"turn-limit", 0, IPW_OPT_INT, AT(query.turns), "N", "model calls of a query, whatever its agent is set to", 1, INT64_MAX},
+    {"turn-limit", 0, IPW_OPT_INT, AT(query.turns), "N", "model calls of a query, regardless of --max-turns", 1, INT64_MAX},
     {"query-timeout", 0, IPW_OPT_DURATION, AT(query.wall_ns), "TIME", "wall time of a query", 1, INT64_MAX},
     {"working-limit", 0, IPW_OPT_DURATION, AT(query.working_ns), "TIME", "wall time of a query without its waits for retries", 1, INT64_MAX},
     {"cost-limit", 0, IPW_OPT_NUM, AT(query.cost_usd), "USD", "cost of a query; needs a price", 1, INT64_MAX},

@@ -58,6 +58,8 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kint(w, "epochs", o->data.epochs);
     ipw_jw_kcount(w, "force_output_tokens", forced > 0 ? forced : -1);
     ipw_jw_kstr(w, "ids", o->data.ids);
+    ipw_jw_key(w, "judge");
+    ipw_judge_options_write(w, &o->judge);
     ipw_jw_kstr(w, "limit", o->data.limit);
     ipw_jw_key(w, "limits");
     ipw_limits_write(w, &o->limits);
@@ -70,6 +72,8 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "max_tokens_field",
                 m->connection->llm ? ipw_llm_tokens_field(m->connection->llm) : NULL);
     ipw_jw_kcount(w, "max_turns", max_turns > 0 ? max_turns : -1);
+    ipw_jw_key(w, "mcp");
+    ipw_mcp_servers_write(w, o->script.servers);
     ipw_jw_kstr(w, "model", m->connection->model);
     ipw_jw_kbool(w, "no_content", o->output.no_content);
     ipw_jw_kbool(w, "no_proc", o->script.no_proc);

@@ -181,15 +181,15 @@ void ipw_progress_event(struct ipw_progress *p, const struct ipw_event *event)
 }
 
 void ipw_progress_query(struct ipw_progress *p, const struct ipw_query_trace *trace,
-                        const struct ipw_query_record *record)
+                        const struct ipw_query_details *details)
 {
     if (!trace->completed && ipw_outcome_is_stop(trace->outcome))
         p->state.stopped++;
     else if (!trace->completed)
         p->state.failed++;
-    else if (record->is_resolved == 1)
+    else if (details->is_resolved == 1)
         p->state.ok++;
-    else if (record->is_resolved == 0)
+    else if (details->is_resolved == 0)
         p->state.wrong++;
     p->changed = true;
 }

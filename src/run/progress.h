@@ -33,7 +33,7 @@ void ipw_progress_free(struct ipw_progress *p); /* removes the line; NULL is fin
 void ipw_progress_measure(struct ipw_progress *p, ipw_progress_energy_fn *energy, void *ud);
 void ipw_progress_event(struct ipw_progress *p, const struct ipw_event *event);
 void ipw_progress_query(struct ipw_progress *p, const struct ipw_query_trace *trace,
-                        const struct ipw_query_record *record);
+                        const struct ipw_query_details *details);
 void ipw_progress_done(struct ipw_progress *p, size_t n_done);
 /* Called for each line: why all queries wait, in a few words; "" if they do not. */
 void ipw_progress_standstill(struct ipw_progress *p, void (*say)(void *ud, char *out, size_t size),

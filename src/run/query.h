@@ -3,7 +3,7 @@
  * Owns the query's agent, its workspace, its turns, and its end.  struct ipw_query_ground has what
  * all queries of a run share: borrowed parts, and the callback for a query's end.  The lists of
  * queries belong to their owners: in flight (run/schedule.h), waiting for their energy
- * (run/booking.h). */
+ * (run/finished_queries.h). */
 #ifndef IPW_RUN_QUERY_H
 #define IPW_RUN_QUERY_H
 
@@ -48,9 +48,9 @@ struct ipw_query {
     int64_t lua_peak_bytes, lua_cpu_ns;
 
     struct ipw_query *prev, *next; /* in flight */
-    struct ipw_query *next_over, *next_unbooked;
-    bool agent_over;       /* its agent must be freed first */
-    unsigned looks_at_end; /* number of checks of booking at its end */
+    struct ipw_query *next_over, *next_finished;
+    bool agent_over;        /* its agent must be freed first */
+    unsigned checks_at_end; /* number of checks by finished_queries at its end */
 };
 
 struct ipw_query *ipw_query_new(const struct ipw_query_ground *ground, size_t index,

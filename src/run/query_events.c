@@ -63,19 +63,19 @@ void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
 }
 
 int ipw_query_write_line(struct ipw_rundir *dir, const struct ipw_query_trace *trace,
-                         const struct ipw_query_record *record, const struct ipw_anchor *clock,
+                         const struct ipw_query_details *details, const struct ipw_anchor *clock,
                          bool warmup, struct ipw_err *err)
 {
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     int rc;
 
-    ipw_schema_write_query(&line, trace, record, clock);
+    ipw_schema_write_query(&line, trace, details, clock);
     if (line.failed)
         rc = ipw_fail(err, IPW_ELIMIT, "query %s: its trace is larger than %zu bytes", trace->id,
                       IPW_LINE_MAX);
     else if (warmup)
         rc = ipw_rundir_warmup(dir, line.data, line.len, err);
-    else if (record->superseded)
+    else if (details->superseded)
         rc = ipw_rundir_attempt(dir, line.data, line.len, err);
     else
         rc = ipw_rundir_trace(dir, line.data, line.len, err);

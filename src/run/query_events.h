@@ -27,10 +27,10 @@ struct ipw_query_end_facts {
 void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
                          const struct ipw_query_end_facts *facts);
 
-/* Its line, once it is booked: into warmup.jsonl, into attempts.jsonl when the record says that it
- * is superseded, else into traces.jsonl. */
+/* Writes a query's line: a warm-up query into warmup.jsonl, a superseded one (in `details`) into
+ * attempts.jsonl, any other into traces.jsonl. */
 int ipw_query_write_line(struct ipw_rundir *dir, const struct ipw_query_trace *trace,
-                         const struct ipw_query_record *record, const struct ipw_anchor *clock,
+                         const struct ipw_query_details *details, const struct ipw_anchor *clock,
                          bool warmup, struct ipw_err *err);
 
 #endif

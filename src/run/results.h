@@ -1,7 +1,7 @@
 /* run/results.h: the results of a run's queries, including those of earlier sessions.
  *
  * The rows and sums of the summary, and separately the joules of the warm-up.  Booking
- * (run/booking.h) adds to it, and so does a resumed run (run/resume/sessions.h). */
+ * (run/finished_queries.h) adds to it, and so does a resumed run (run/resume/sessions.h). */
 #ifndef IPW_RUN_RESULTS_H
 #define IPW_RUN_RESULTS_H
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #include "run/resume_hint.h"
 #include "run/run_priv.h"
 
+#define OBSERVE_NS (200 * IPW_NS_PER_MS)
+
 /* ---- the parts report ---- */
 
 void ipw_run_step_soon(void *ud) { ipw_schedule_step_soon(&((struct run *)ud)->schedule); }
@@ -34,13 +37,30 @@ static void query_over(void *ud, struct ipw_query *q)
     ipw_schedule_over(&((struct run *)ud)->schedule, q);
 }
 
+static void tell_energy(struct run *run)
+{
+    struct ipw_observed_energy energy;
+    struct ipw_energy_so_far whole;
+    int64_t now_ns = ipw_now_ns();
+
+    if (!run->observer || !run->observer->energy || !run->session.start_ns) return;
+    if (now_ns - run->observed_ns < OBSERVE_NS) return;
+    run->observed_ns = now_ns;
+    ipw_energy_of_run(&whole, run->sensors.ledger, run->session.start_ns);
+    energy.until_ns = whole.until_ns;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        energy.joules[d] = whole.domain[d].known ? whole.domain[d].j : NAN;
+    run->observer->energy(run->observer, &energy);
+}
+
 void ipw_run_sampled(void *ud)
 {
     struct run *run = ud;
 
     ipw_sensors_drain(&run->sensors);
-    ipw_run_limits_samples(&run->limits);
-    if (run->dir) ipw_booking_look(&run->booking);
+    if (!run->session.end_ns) ipw_run_limits_samples(&run->limits);
+    tell_energy(run);
+    if (run->dir) ipw_finished_queries_check(&run->finished);
 }
 
 static void servers_lost(void *ud, const char *why)
@@ -52,15 +72,16 @@ static void servers_lost(void *ud, const char *why)
 }
 
 static void line_written(void *ud, const struct ipw_query_trace *trace,
-                         const struct ipw_query_record *record)
+                         const struct ipw_query_details *details)
 {
     struct run *run = ud;
 
-    ipw_progress_query(run->progress, trace, record);
+    ipw_progress_query(run->progress, trace, details);
+    ipw_grading_keep(&run->grading, trace, details);
     ipw_durable_wrote(&run->durable, trace->id);
 }
 
-static void booked(void *ud)
+static void queries_left(void *ud)
 {
     struct run *run = ud;
 
@@ -169,23 +190,24 @@ static int join_parts(struct run *run, struct ipw_err *err)
                                                       .sensors = &run->sensors,
                                                       .dir = run->dir,
                                                       .servers = &run->servers,
-                                                      .origin = run->origin},
+                                                      .origin = run->origin,
+                                                      .observer = run->observer},
                                             .over = query_over,
                                             .ud = run};
     ipw_run_grants(&run->ground.grants, o);
     run->ground.grants.web = run->web;
     run->ground.grants.may_fetch = run->web != NULL;
-    run->booking = (struct ipw_booking){.loop = run->loop,
-                                        .dir = run->dir,
-                                        .sensors = &run->sensors,
-                                        .session = &run->session,
-                                        .ending = &run->ending,
-                                        .results = &run->results,
-                                        .model = run->connection.model,
-                                        .wrote = line_written,
-                                        .booked = booked,
-                                        .failed = failed,
-                                        .ud = run};
+    run->finished = (struct ipw_finished_queries){.loop = run->loop,
+                                                  .dir = run->dir,
+                                                  .sensors = &run->sensors,
+                                                  .session = &run->session,
+                                                  .ending = &run->ending,
+                                                  .results = &run->results,
+                                                  .model = run->connection.model,
+                                                  .wrote = line_written,
+                                                  .left = queries_left,
+                                                  .failed = failed,
+                                                  .ud = run};
     run->durable = (struct ipw_durable){.policy = run->durable.policy,
                                         .loop = run->loop,
                                         .dir = run->dir,
@@ -197,7 +219,7 @@ static int join_parts(struct run *run, struct ipw_err *err)
     run->schedule = (struct ipw_schedule){.loop = run->loop,
                                           .ground = &run->ground,
                                           .plan = &run->plan,
-                                          .booking = &run->booking,
+                                          .finished = &run->finished,
                                           .durable = &run->durable,
                                           .ending = &run->ending,
                                           .grace_ns = o->grace_ns,
@@ -214,6 +236,20 @@ static void start_progress(struct run *run)
     ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
     ipw_progress_done(run->progress, run->durable.n_done);
     run->ground.sinks.progress = run->progress;
+}
+
+static void tell_begun(struct run *run)
+{
+    const struct ipw_observed_run seen = {
+        .folder = ipw_rundir_path(run->dir),
+        .agent = run->agent.name,
+        .model = run->connection.model,
+        .dataset = ipw_dataset_name(run->cases),
+        .session = run->session.number,
+        .wall_ns = ipw_anchor_wall_ns(&run->session.anchor, run->session.start_ns),
+        .planned = ipw_plan_total(&run->plan)};
+
+    if (run->observer && run->observer->begun) run->observer->begun(run->observer, &seen);
 }
 
 /* The rules of the ledger, and the manifest, in case its file is lost. */
@@ -274,7 +310,7 @@ static void print_notes(const struct run *run)
         ipw_say("no energy sensor can be read (`ipw-agent telemetry` says why)");
 }
 
-static int finish(struct run *run, struct ipw_err *err)
+static int finish(struct run *run, bool silent, struct ipw_err *err)
 {
     struct ipw_manifest manifest = ipw_run_manifest(run);
     const struct ipw_finish finish = {.manifest = &manifest,
@@ -282,9 +318,12 @@ static int finish(struct run *run, struct ipw_err *err)
                                       .limits = &run->limits,
                                       .ending = &run->ending,
                                       .plan = &run->plan,
-                                      .dir = run->dir};
+                                      .ended = &run->ended,
+                                      .dir = run->dir,
+                                      .silent = silent};
     int rc = ipw_finish(&finish, err);
 
+    if (silent) return rc;
     if (!rc && run->origin->finish)
         rc = run->origin->finish(run->origin, ipw_rundir_path(run->dir), run->o->output.json, err);
     if (!run->ending.err.code) return rc;
@@ -292,8 +331,74 @@ static int finish(struct run *run, struct ipw_err *err)
     return err->code;
 }
 
+/* ---- answers are graded after the session's end ---- */
+
+static void take_end(struct run *run)
+{
+    struct ipw_manifest manifest = ipw_run_manifest(run);
+    const struct ipw_observer *o = run->observer;
+
+    ipw_run_ended_take(&run->ended, &manifest, o && o->cpu_ns ? o->cpu_ns(o) : 0);
+}
+
+/* Readings that pass the end make the session's balance final. */
+static void read_past_end(struct run *run)
+{
+    int64_t give_up_ns = run->session.end_ns + 3 * IPW_NS_PER_S;
+
+    while (run->sensors.sampler && ipw_now_ns() < give_up_ns &&
+           ipw_ledger_covered_ns(run->sensors.ledger) < run->session.end_ns) {
+        ipw_sampler_kick(run->sensors.sampler);
+        ipw_sensors_pass(&run->sensors, ipw_now_ns() + 25 * IPW_NS_PER_MS);
+        ipw_sensors_drain(&run->sensors);
+    }
+}
+
+static int count_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    (void)err;
+    ipw_summary_add(ud, &q->trace, &q->details);
+    return 0;
+}
+
+/* The verdicts are in the lines now. */
+static int count_again(struct run *run, struct ipw_err *err)
+{
+    struct ipw_summary *summary = &run->results.summary;
+    const char *folder = summary->place.folder;
+
+    ipw_summary_release(summary);
+    ipw_summary_init(summary);
+    summary->place.folder = folder;
+    return ipw_rundir_each_query(folder, count_query, summary, NULL, err);
+}
+
+/* The summary and the session's end are written first: a kill while answers are graded leaves a
+ * complete run, whose grading `resume` completes. */
+static int grade(struct run *run, struct ipw_err *err)
+{
+    struct ipw_grading *g = &run->grading;
+    int rc;
+
+    read_past_end(run);
+    take_end(run);
+    rc = finish(run, true, err);
+    if (rc) return rc;
+    g->loop = run->loop;
+    g->dir = run->dir;
+    g->sensors = run->sensors.sampler ? &run->sensors : NULL;
+    g->server = (struct ipw_grading_server){run->connection.base_url, run->connection.key};
+    g->first_number = (int32_t)ipw_plan_total(&run->plan);
+    rc = ipw_grading_run(g, err);
+    if (g->stop_signal) run->ending.stop_signal = g->stop_signal;
+    if (g->n_graded && !rc) rc = count_again(run, err);
+    return rc;
+}
+
 static int run_all(struct run *run, struct ipw_err *err)
 {
+    struct ipw_err why = {0};
+    bool grades;
     int rc = open_dir(run, err);
 
     if (!rc) rc = join_parts(run, err);
@@ -310,6 +415,7 @@ static int run_all(struct run *run, struct ipw_err *err)
     run->session.start_ns = ipw_now_ns();
     run->session.cpu_start_ns = ipw_cpu_self_ns();
     emit_start(run);
+    tell_begun(run);
     ipw_sensors_started(&run->sensors);
     ipw_run_limits_start(&run->limits);
     ipw_schedule_run(&run->schedule);
@@ -318,14 +424,17 @@ static int run_all(struct run *run, struct ipw_err *err)
     run->session.end_ns = ipw_now_ns();
     if (!run->ending.stop_signal && !run->ending.err.code)
         ipw_baseline_after(&run->baseline, &run->sensors);
+    ipw_progress_free(run->progress);
+    run->progress = run->ground.sinks.progress = NULL;
+    grades = ipw_grading_wanted(&run->grading) && !run->ending.stop_signal && !run->ending.err.code;
+    if (grades && grade(run, &why)) run->ending.err = why;
     ipw_sensors_stop(&run->sensors); /* takes one more reading, past the end */
     emit_end(run);                   /* last, because it has the session's number of readings */
-    ipw_progress_free(run->progress);
-    run->progress = NULL;
+    if (!grades) take_end(run);
     /* Sync before the summary: run_end must not reach the disk before the lines it closes.  The
      * next write returns a failure again. */
     ipw_rundir_sync(run->dir, NULL);
-    return finish(run, err);
+    return finish(run, false, err);
 }
 
 /* ---- the end ---- */
@@ -403,6 +512,8 @@ static void release(struct run *run)
     free(run->command);
     ipw_plan_release(&run->plan);
     ipw_sensors_close(&run->sensors);
+    ipw_grading_release(&run->grading);
+    ipw_run_ended_release(&run->ended);
     ipw_results_release(&run->results);
     ipw_pricing_close(&run->pricing);
     ipw_dataset_free(run->cases);
@@ -429,12 +540,13 @@ static int exit_code_of(const struct run *run)
 }
 
 int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *command,
-                  struct ipw_origin *origin, struct ipw_run_end *end)
+                  struct ipw_origin *origin, struct ipw_observer *observer, struct ipw_run_end *end)
 {
     struct run run = {.o = o,
                       .agent_name = agent,
                       .command = command,
                       .origin = origin,
+                      .observer = observer,
                       .workspaces = IPW_WORKSPACES_NONE};
     struct ipw_err err = {0};
     char *dir = NULL;

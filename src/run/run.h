@@ -1,13 +1,15 @@
-/* run/run.h: one run of an agent over the queries of an origin, from its options to its exit code.
+/* run/run.h: one run of an agent over the queries of an origin, from its options to its exit
+ * code.
  *
  * Everything happens in the loop's thread; the sampler has threads of its own behind
  * energy/sampler.h. The parts of a run are structs with a header each (plan, schedule, query,
- * sinks, booking, durable, limit_actions, connect, server_watch, sensors, manifest, finish, and
- * resume/).  Only run.c knows all of them; it gives each what it uses, and answers their
- * reports. */
+ * sinks, finished_queries, durable, limit_actions, connect, server_watch, sensors, manifest,
+ * finish, and resume/).  Only run.c knows all of them; it gives each what it uses, and answers
+ * their reports. */
 #ifndef IPW_RUN_RUN_H
 #define IPW_RUN_RUN_H
 
+#include "run/observer.h"
 #include "run/origin.h"
 #include "run/run_options.h"
 
@@ -17,8 +19,9 @@ struct ipw_run_end {
     char *go_on;        /* the command line that continues it, or NULL; freed by the caller */
 };
 /* Runs with complete options.  Frees `command` (a JSON object: the command that began the run) and
- * returns the exit code. */
+ * returns the exit code.  `observer` can be NULL. */
 int ipw_run_start(const struct ipw_run_options *options, const char *agent, char *command,
-                  struct ipw_origin *origin, struct ipw_run_end *end);
+                  struct ipw_origin *origin, struct ipw_observer *observer,
+                  struct ipw_run_end *end);
 
 #endif

@@ -48,9 +48,31 @@ const char **ipw_tools_cut(char **text, const char *tools)
     return list;
 }
 
+_Static_assert(IPW_MCP_SERVERS_MAX == 32, "a name for each server");
+
+const char **ipw_tools_with_servers(const char **list, size_t n)
+{
+    static const char *const names[] = {
+        "mcp:1",  "mcp:2",  "mcp:3",  "mcp:4",  "mcp:5",  "mcp:6",  "mcp:7",  "mcp:8",
+        "mcp:9",  "mcp:10", "mcp:11", "mcp:12", "mcp:13", "mcp:14", "mcp:15", "mcp:16",
+        "mcp:17", "mcp:18", "mcp:19", "mcp:20", "mcp:21", "mcp:22", "mcp:23", "mcp:24",
+        "mcp:25", "mcp:26", "mcp:27", "mcp:28", "mcp:29", "mcp:30", "mcp:31", "mcp:32"};
+    size_t at = 0;
+
+    if (!n) return list;
+    while (list && list[at]) at++;
+    list = ipw_realloc(list, (at + n + 2) * sizeof *list);
+    if (!at) list[at++] = "+";
+    for (size_t i = 0; i < n; i++) list[at++] = names[i];
+    list[at] = NULL;
+    return list;
+}
+
 void ipw_run_grants(struct ipw_host_grants *out, const struct ipw_run_options *o)
 {
     ipw_script_grants(out, &o->script);
+    out->try_sandbox = out->sandbox;
+    out->leave_out = !o->agent.tools;
     if (!out->may_start || !o->agent.untrusted || o->agent.allow_proc) return;
     out->may_start = false;
     out->no_proc = "an --untrusted agent starts child processes with --allow-proc only";

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "run/judge_options.h"
 #include "run/limits.h"
 #include "run/script_options.h"
 #include "run/sensor_options.h"
@@ -45,6 +46,7 @@ struct ipw_run_options {
     struct ipw_connect_options server;
     struct ipw_agent_options agent;
     struct ipw_data_options data;
+    struct ipw_judge_options judge;
     struct ipw_script_options script;
     struct ipw_sensor_options sensors;
     struct ipw_limit_options limits;
@@ -57,6 +59,8 @@ void ipw_run_options_init(struct ipw_run_options *options);
 /* --tools as a list that ends with NULL, cut at commas alone: a tool may be a path, and a path may
  * hold blanks.  NULL gives NULL.  The caller frees the list and *text, which holds the names. */
 const char **ipw_tools_cut(char **text, const char *tools);
+/* Adds "mcp:1", ... for that many MCP servers to such a list; NULL becomes "+", the agent's own. */
+const char **ipw_tools_with_servers(const char **list, size_t n);
 /* What the scripts of a run may do, but for web requests, which need the run's own client. */
 void ipw_run_grants(struct ipw_host_grants *out, const struct ipw_run_options *options);
 

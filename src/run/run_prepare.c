@@ -14,6 +14,7 @@ static int check_options(struct run *run, struct ipw_err *err)
     int rc = run->origin->check(run->origin, o, err);
 
     if (!rc) rc = ipw_sync_parse(&run->durable.policy, o->output.sync, err);
+    if (!rc) rc = ipw_judge_options_check(&o->judge, err);
     if (!rc) rc = ipw_retry_parse(&run->retry, o->resume.retry, err);
     if (!rc && !o->resume.on && (o->resume.force || strcmp(o->resume.retry, "cut")))
         rc = ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume",
@@ -51,7 +52,8 @@ static int load_agent(struct run *run, struct ipw_err *err)
     const char *const *paths = ipw_script_paths(&run->o->script);
     int rc;
 
-    run->tools = ipw_tools_cut(&run->tools_text, o->tools);
+    run->tools = ipw_tools_with_servers(ipw_tools_cut(&run->tools_text, o->tools),
+                                        run->o->script.servers ? run->o->script.servers->n : 0);
     run->config = (struct ipw_agent_config){.max_turns = o->max_turns,
                                             .temperature = o->temperature,
                                             .seed = o->seed,
@@ -97,6 +99,15 @@ static int open_data(struct run *run, struct ipw_err *err)
     }
     ipw_plan_init(&run->plan, ipw_dataset_count(run->cases), o->data.warmup, o->data.epochs);
     run->origin->selection(run->origin, run->selection_sha256, run->cases);
+    run->grading = (struct ipw_grading){.judge = &o->judge,
+                                        .script = &o->script,
+                                        .net = &o->server.net,
+                                        .cases = run->cases,
+                                        .workspaces = &run->workspaces,
+                                        .pricing = &run->pricing,
+                                        .concurrency = (size_t)o->concurrency,
+                                        .no_content = o->output.no_content,
+                                        .quiet = o->output.quiet};
     rc = check_same(run, false, err);
     return rc ? rc
               : ipw_scripts_check(&run->scripts, &run->history, run->differences.path,
@@ -109,12 +120,24 @@ static bool is_complete(const struct run *run)
                                 ipw_plan_counted(&run->plan));
 }
 
+/* Nothing is left if every query is done and every answer is graded. */
+static int decide(struct run *run, struct ipw_err *err)
+{
+    bool pending = false;
+    int rc = 0;
+
+    run->nothing_left = is_complete(run);
+    if (run->nothing_left)
+        rc = ipw_grading_pending(&pending, &run->grading, ipw_rundir_path(run->dir), err);
+    run->nothing_left &= !pending;
+    return rc;
+}
+
 static int look_for_work(struct run *run, struct ipw_err *err)
 {
     int rc = is_complete(run) ? ipw_history_mend(&run->history, run->dir, err) : 0;
 
-    if (!rc) run->nothing_left = is_complete(run);
-    return rc;
+    return rc ? rc : decide(run, err);
 }
 
 static int connect_server(struct run *run, struct ipw_err *err)
@@ -182,8 +205,7 @@ static int settle(struct run *run, struct ipw_err *err)
 
     if (!rc) rc = ipw_history_mend(&run->history, run->dir, err);
     if (!rc) rc = ipw_history_settle(&settle, err);
-    if (!rc) run->nothing_left = is_complete(run);
-    return rc;
+    return rc ? rc : decide(run, err);
 }
 
 /* The stages, in this order; the exit code of a stage's failure, and one error with another exit

@@ -4,6 +4,8 @@
 #ifndef IPW_RUN_RUN_PRIV_H
 #define IPW_RUN_RUN_PRIV_H
 
+#include "run/finish.h"
+#include "run/grading.h"
 #include "run/manifest.h"
 #include "run/run.h"
 #include "run/schedule.h"
@@ -14,6 +16,8 @@ struct run {
     const char *agent_name; /* as on the command line */
     char *command;
     struct ipw_origin *origin;
+    struct ipw_observer *observer; /* or NULL */
+    int64_t observed_ns;           /* when it was last told of the energy */
     struct ipw_loop *loop;
     struct ipw_agent_info agent;
     struct ipw_agent_config config;
@@ -43,9 +47,11 @@ struct run {
     struct ipw_plan plan;
     struct ipw_query_ground ground;
     struct ipw_schedule schedule;
-    struct ipw_booking booking;
+    struct ipw_finished_queries finished;
     struct ipw_durable durable;
+    struct ipw_grading grading;
     struct ipw_results results;
+    struct ipw_run_ended ended;
     struct ipw_ending ending;
     struct ipw_progress *progress;
 };

@@ -43,7 +43,7 @@ void ipw_schedule_over(struct ipw_schedule *s, struct ipw_query *q)
     q->agent_over = true;
     q->next_over = s->over;
     s->over = q;
-    ipw_booking_add(s->booking, q);
+    ipw_finished_queries_add(s->finished, q);
     ipw_schedule_step_soon(s);
 }
 
@@ -83,11 +83,11 @@ static void step(void *ud)
     }
     if (s->ending->server_lost) cancel_all(s, IPW_STOP_SERVER_LOST);
     if (s->ground->limits->reached) cancel_all(s, IPW_STOP_RUN_LIMIT);
-    ipw_booking_look(s->booking);
+    ipw_finished_queries_check(s->finished);
     while (!is_ending(s) && ipw_server_watch_room(s->ground->sinks.servers) &&
            ipw_plan_more(s->plan) && is_due(s))
         begin_next(s);
-    if (!s->active && !s->over && !s->booking->first && !s->durable->syncing && !s->step &&
+    if (!s->active && !s->over && !s->finished->first && !s->durable->syncing && !s->step &&
         (is_ending(s) || !ipw_plan_more(s->plan)))
         ipw_loop_stop(s->loop);
 }
@@ -181,7 +181,7 @@ int ipw_schedule_run(struct ipw_schedule *s)
     ipw_signals_end();
     ipw_defer_cancel(s->step);
     ipw_timer_cancel(s->grace);
-    ipw_booking_close(s->booking);
+    ipw_finished_queries_close(s->finished);
     if (origin->over) origin->over(origin);
     s->step = NULL;
     s->grace = NULL;

@@ -3,18 +3,19 @@
  * Owns the queries in flight.  It begins queries while there is room, frees agents outside of their
  * callbacks, and ends all queries when the run must end (a limit of the run, a signal, a lost
  * server, an error).  It handles signals, and scripts that are stuck in C.  Borrows the parts that
- * it uses: the plan, the queries' shared parts, booking, durable writing, the limits. */
+ * it uses: the plan, the queries' shared parts, the finished queries, durable writing, the
+ * limits. */
 #ifndef IPW_RUN_SCHEDULE_H
 #define IPW_RUN_SCHEDULE_H
 
-#include "run/booking.h"
 #include "run/durable.h"
+#include "run/finished_queries.h"
 
 struct ipw_schedule {
     struct ipw_loop *loop;
     const struct ipw_query_ground *ground;
     struct ipw_plan *plan;
-    struct ipw_booking *booking;
+    struct ipw_finished_queries *finished;
     const struct ipw_durable *durable;
     struct ipw_ending *ending;
     int64_t grace_ns;               /* --grace */

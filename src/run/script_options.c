@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "io/bubblewrap.h"
 #include "script/search.h"
 #include "script/vm.h"
@@ -17,6 +18,7 @@ const struct ipw_opt ipw_script_option_rows[] = {
     {"no-web", 0, IPW_OPT_FLAG, AT(no_web), NULL, "forbid web requests by tools"},
     {"web-allow", 0, IPW_OPT_LIST, AT(web_allow), "HOST[:PORT]", "allow this host, even if private; '*': any"},
     {"web-via-proxy", 0, IPW_OPT_FLAG, AT(web_via_proxy), NULL, "let tools use the environment's proxy"},
+    {"", 0, IPW_OPT_BLOCK, AT(mcp), NULL, NULL, .rows = ipw_mcp_option_rows},
     {"read", 0, IPW_OPT_LIST, AT(read), "DIR", "let programs and ipw.sqlite read this folder"},
     {"workspace-size", 0, IPW_OPT_BYTES, AT(workspace_bytes), "SIZE", "bytes in a query's workspace (default: 256M)", 1024, INT64_C(1) << 50},
     {"workspace-files", 0, IPW_OPT_INT, AT(workspace_files), "N", "files and folders in a workspace (default: 10000)", 1, 1000000000},
@@ -52,11 +54,32 @@ void ipw_script_grants(struct ipw_host_grants *out, const struct ipw_script_opti
                                     .no_web = "web requests are switched off by --no-web",
                                     .no_proc = no_programs(o)};
     out->may_start = !out->no_proc;
+    if (!o->servers) return;
+    out->servers = o->servers->list;
+    out->n_servers = o->servers->n;
 }
 
 void ipw_script_options_apply(const struct ipw_script_options *o)
 {
     ipw_search_allow(o->lua_path, o->allow_native);
+}
+
+int ipw_script_options_servers(struct ipw_script_options *o, struct ipw_err *err)
+{
+    int rc = ipw_mcp_servers_new(&o->servers, &o->mcp, err);
+
+    for (size_t i = 0; !rc && o->servers && i < o->servers->n; i++) {
+        const char *url = o->servers->list[i].url;
+
+        if (url ? o->no_web : o->no_proc)
+            return ipw_fail(err, IPW_EINVAL, "--mcp: %s forbids this server",
+                            url ? "--no-web" : "--no-proc");
+        if (!url) continue;
+        IPW_GROW(o->web_allow.items, o->web_allow.cap, o->web_allow.n + 2);
+        o->web_allow.items[o->web_allow.n++] = o->servers->list[i].host;
+        o->web_allow.items[o->web_allow.n] = NULL;
+    }
+    return rc;
 }
 
 struct ipw_web *ipw_script_web(const struct ipw_script_options *o, struct ipw_loop *loop,
@@ -74,5 +97,8 @@ void ipw_script_options_release(struct ipw_script_options *o)
     free(o->paths.items);
     free(o->web_allow.items);
     free(o->read.items);
+    free(o->mcp.said.items);
+    free(o->mcp.files.items);
+    ipw_mcp_servers_free(o->servers);
     *o = (struct ipw_script_options){0};
 }

@@ -12,7 +12,7 @@
 /* The members "end", "end_ns" and "ended_at"; NULL and 0: the session has not ended. */
 void ipw_segment_put_end(struct ipw_jw *w, const char *end, int64_t end_ns,
                          const struct ipw_anchor *anchor);
-/* The member "ledger"; NULL: nobody has booked the session yet. */
+/* The member "ledger"; NULL: no ledger of the session has been computed yet. */
 void ipw_segment_put_balances(struct ipw_jw *w, const struct ipw_balance *balances,
                               const struct ipw_device_balances *devices);
 /* The member "host": this machine's name, and the id of its boot, which is the same in all of its

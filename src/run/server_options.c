@@ -26,7 +26,7 @@ const struct ipw_opt ipw_net_option_rows[] = {
     {"connect-timeout", 0, IPW_OPT_DURATION, AT(connect_ns), "TIME", "time to connect (default: 10s)"},
     {"first-token-timeout", 0, IPW_OPT_DURATION, AT(first_token_ns), "TIME", "time to the first token (default: 600s)"},
     {"stall-timeout", 0, IPW_OPT_DURATION, AT(stall_ns), "TIME", "longest silence in a reply (default: 120s)"},
-    {"comment-timeout", 0, IPW_OPT_DURATION, AT(comment_ns), "TIME", "longest time of comments only (default: 600s)"},
+    {"comment-timeout", 0, IPW_OPT_DURATION, AT(comment_ns), "TIME", "longest time with comments only (default: 600s)"},
     {"request-timeout", 0, IPW_OPT_DURATION, AT(request_ns), "TIME", "one model call with its retries (default: none)"},
     {"retry-cut", 0, IPW_OPT_OLD, 0, NULL, "retry-truncated"},
     {"ttft-timeout", 0, IPW_OPT_OLD, 0, "TIME", "first-token-timeout"},

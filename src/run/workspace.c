@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/open.h"
+#include "data/data_url.h"
 #include "json/jsonl.h"
 #include "script/embedded.h"
 
@@ -53,6 +54,9 @@ static int put_file(const char *folder, const struct ipw_case_file *file, struct
         if (!embedded)
             return ipw_fail(err, IPW_ENOTFOUND, "attachment '%s' is not in this binary",
                             file->builtin);
+    } else if (file->data) {
+        rc = ipw_data_url_decode(&bytes, file->data, err);
+        if (rc) ipw_err_prefix(err, "attachment '%s'", file->name);
     } else {
         rc = ipw_file_read(&bytes, file->path ? file->path : file->name, err);
     }

@@ -167,6 +167,31 @@ static void push_query(lua_State *L, const struct ipw_case *c)
         lua_setfield(L, -2, "metadata");
 }
 
+/* Sets cfg.tools, for the cfg at the top; "+" stands for those that it had. [0, 0, m] */
+static void push_tools(lua_State *L, const char *const *tools)
+{
+    lua_Integer n = 0;
+
+    lua_newtable(L); // cfg list
+    for (; *tools; tools++) {
+        if (strcmp(*tools, "+") == 0) {
+            lua_Integer own = 0;
+
+            if (lua_getfield(L, -2, "tools") == LUA_TTABLE) // cfg list own
+                own = (lua_Integer)lua_rawlen(L, -1);
+            for (lua_Integer i = 1; i <= own; i++) {
+                lua_rawgeti(L, -1, i);
+                lua_rawseti(L, -3, ++n);
+            }
+            lua_pop(L, 1);
+            continue;
+        }
+        lua_pushstring(L, *tools);
+        lua_rawseti(L, -2, ++n);
+    }
+    lua_setfield(L, -2, "tools");
+}
+
 /* A copy of the agent's defaults, with the options of the command line instead of some of them. */
 static void push_config(lua_State *L, int agent, const struct ipw_agent_config *config)
 {
@@ -196,14 +221,7 @@ static void push_config(lua_State *L, int agent, const struct ipw_agent_config *
         lua_pushinteger(L, config->max_tokens);
         lua_setfield(L, -2, "max_tokens");
     }
-    if (config->tools) {
-        lua_newtable(L);
-        for (lua_Integer i = 0; config->tools[i]; i++) {
-            lua_pushstring(L, config->tools[i]);
-            lua_rawseti(L, -2, i + 1);
-        }
-        lua_setfield(L, -2, "tools");
-    }
+    if (config->tools) push_tools(L, config->tools);
 }
 
 /* start(agent table, light userdata): leaves run, query, cfg. */

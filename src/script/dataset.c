@@ -1,4 +1,4 @@
-#include "script/dataset.h"
+#include "script/dataset_priv.h"
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -20,26 +20,12 @@
 #include "script/value.h"
 #include "script/vm.h"
 
-enum { MAX_TEXT_BYTES = 16 * 1024 * 1024 };
 /* For all rows at once, some 70 us each; a script that never returns still ends. */
 #define LOAD_CPU_NS (300 * IPW_NS_PER_S)
 
-struct ipw_dataset {
-    struct ipw_vm *vm;
-    struct ipw_host host;
-    struct ipw_case *list;
-    size_t n, cap, total;
-    char *name, *note, *sha256, *source;
-    char *unscored; /* why nothing is scored: there is no script; or NULL */
-    const struct ipw_dataset_options *options; /* while opening */
-    /* registry references: the dataset's table and the list of tasks */
-    int script, records;
-};
-
 /* ---- reading the script's tables; these run protected and may raise ---- */
 
-/* [0, +1, e] */
-static void push_function(lua_State *L, const char *module, const char *name)
+void ipw_dataset_push_function(lua_State *L, const char *module, const char *name)
 {
     lua_getglobal(L, "require");
     lua_pushstring(L, module);
@@ -63,7 +49,7 @@ static char *text_field(lua_State *L, int idx, const char *name)
 
 static char *object_field(lua_State *L, int idx, const char *name)
 {
-    struct ipw_buf out = IPW_BUF(MAX_TEXT_BYTES);
+    struct ipw_buf out = IPW_BUF(IPW_DATASET_TEXT_MAX);
     char *copy = NULL;
 
     if (lua_getfield(L, idx, name) == LUA_TTABLE && ipw_value_encode(L, -1, &out, NULL) == 0)
@@ -88,6 +74,9 @@ static void read_files(lua_State *L, int record, struct ipw_case *c)
         f->name = text_field(L, at, "name");
         f->path = text_field(L, at, "path");
         f->builtin = text_field(L, at, "builtin");
+        f->data = text_field(L, at, "data");
+        lua_pushnil(L); /* the record keeps no second copy */
+        lua_setfield(L, at, "data");
         lua_pop(L, 1);
     }
     lua_pop(L, 2);
@@ -142,18 +131,19 @@ static void push_options(lua_State *L, const struct ipw_dataset_options *o) // [
     }
 }
 
-/* load(script table, light userdata cases): ipw.cases loads the script's records. */
+/* load(script table, light userdata cases): ipw.cases loads the script's tasks. */
 static int load_protected(lua_State *L)
 {
     struct ipw_dataset *cases = lua_touserdata(L, 2);
 
+    cases->rule = text_field(L, 1, "rule");
     if (cases->options->scorer_only) {
         cases->name = text_field(L, 1, "name");
         lua_settop(L, 1);
         cases->script = luaL_ref(L, LUA_REGISTRYINDEX);
         return 0;
     }
-    push_function(L, "ipw.cases", "load");
+    ipw_dataset_push_function(L, "ipw.cases", "load");
     lua_pushvalue(L, 1);
     push_options(L, cases->options);
     lua_call(L, 2, 1); // script cases loaded
@@ -224,7 +214,7 @@ static bool is_of_hub(const char *name) { return strncmp(name, "hf:", 3) == 0; }
  * error. */
 static int ask_protected(lua_State *L)
 {
-    push_function(L, lua_tostring(L, 1), lua_tostring(L, 2));
+    ipw_dataset_push_function(L, lua_tostring(L, 1), lua_tostring(L, 2));
     lua_pushvalue(L, 3);
     lua_call(L, 1, 2);
     if (lua_isnil(L, -2)) return luaL_error(L, "%s", lua_tostring(L, -1));
@@ -362,6 +352,7 @@ static void release_case(struct ipw_case *c)
         free(c->files[k].name);
         free(c->files[k].path);
         free(c->files[k].builtin);
+        free(c->files[k].data);
     }
     free(c->files);
     free(c->id);
@@ -400,6 +391,7 @@ void ipw_dataset_free(struct ipw_dataset *cases)
     free(cases->note);
     free(cases->sha256);
     free(cases->source);
+    free(cases->rule);
     free(cases->unscored);
     free(cases);
 }
@@ -409,143 +401,10 @@ size_t ipw_dataset_total(const struct ipw_dataset *cases) { return cases->total;
 const char *ipw_dataset_name(const struct ipw_dataset *cases) { return cases->name; }
 const char *ipw_dataset_note(const struct ipw_dataset *cases) { return cases->note; }
 const char *ipw_dataset_sha256(const struct ipw_dataset *cases) { return cases->sha256; }
+const char *ipw_dataset_rule(const struct ipw_dataset *cases) { return cases->rule; }
 const char *ipw_dataset_source(const struct ipw_dataset *cases) { return cases->source; }
 
 const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i)
 {
     return &cases->list[i];
-}
-
-/* ---- scoring ---- */
-
-struct score_args {
-    struct ipw_dataset *cases;
-    size_t i;
-    const struct ipw_saved_case *saved; /* of a saved run; or NULL: the i-th record */
-    const char *response, *source;
-    struct ipw_score *out;
-};
-
-static void set_text(lua_State *L, const char *name, const char *text) // [0, 0]
-{
-    lua_pushstring(L, text);
-    lua_setfield(L, -2, name);
-}
-
-static void set_object(lua_State *L, const char *name, const char *json) // [0, 0]
-{
-    if (json && ipw_value_decode(L, json, strlen(json), NULL) == 0) lua_setfield(L, -2, name);
-}
-
-/* The record that ipw.cases makes of a trace. [0, +1, e] */
-static void push_saved(lua_State *L, int script, const struct ipw_saved_case *saved)
-{
-    push_function(L, "ipw.cases", "saved");
-    lua_pushvalue(L, script);
-    lua_createtable(L, 0, 6);
-    set_text(L, "id", saved->id);
-    set_text(L, "question", saved->question);
-    set_text(L, "answer", saved->answer);
-    set_text(L, "subject", saved->subject);
-    set_object(L, "metadata", saved->metadata);
-    set_object(L, "reference", saved->reference);
-    lua_call(L, 2, 1);
-}
-
-static int score_protected(lua_State *L)
-{
-    struct score_args *a = lua_touserdata(L, 1);
-    struct ipw_score *out = a->out;
-    bool has_answer = a->response != NULL;
-
-    lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->script); // args script
-    if (a->saved) {
-        push_saved(L, 2, a->saved);
-    } else {
-        lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->records); // args script records
-        lua_rawgeti(L, -1, a->cases->list[a->i].number);
-        lua_replace(L, -2); // args script record
-    }
-
-    /* extract(text, task, source): the answer itself, and how it was found. */
-    if (a->response && lua_getfield(L, 2, "extract") == LUA_TFUNCTION) {
-        lua_pushstring(L, a->response);
-        lua_pushvalue(L, 3);
-        lua_pushstring(L, a->source);
-        lua_call(L, 3, 2); // args script record answer source
-        has_answer = lua_isstring(L, -2);
-        if (has_answer) ipw_buf_adds(&out->answer, lua_tostring(L, -2));
-        if (lua_isstring(L, -1))
-            snprintf(out->source, sizeof out->source, "%s", lua_tostring(L, -1));
-    } else if (a->response) {
-        ipw_buf_adds(&out->answer, a->response);
-        snprintf(out->source, sizeof out->source, "%s", a->source ? a->source : "response");
-    }
-    lua_settop(L, 3);
-    if (lua_getfield(L, 2, "score") != LUA_TFUNCTION) {
-        snprintf(out->reason, sizeof out->reason, "the dataset has no scorer");
-        return 0;
-    }
-    if (has_answer)
-        lua_pushlstring(L, ipw_buf_str(&out->answer), out->answer.len);
-    else
-        lua_pushnil(L);
-    lua_pushvalue(L, 3);
-    lua_call(L, 2, 2); // args script record verdict details
-    if (lua_isboolean(L, 4)) out->resolved = lua_toboolean(L, 4);
-    if (lua_istable(L, 5) && ipw_value_encode(L, 5, &out->metadata, NULL) == 0 &&
-        ipw_buf_str(&out->metadata)[0] == '[') { /* the files of a run need an object */
-        struct ipw_buf list = out->metadata;
-
-        ipw_buf_init(&out->metadata, list.max + 16);
-        ipw_buf_addf(&out->metadata, "{\"list\":%s}", ipw_buf_str(&list));
-        ipw_buf_release(&list);
-    }
-    if (lua_istable(L, 5) && out->resolved < 0 &&
-        lua_getfield(L, 5, "unscorable_reason") == LUA_TSTRING)
-        snprintf(out->reason, sizeof out->reason, "%s", lua_tostring(L, -1));
-    if (lua_isstring(L, 5)) snprintf(out->reason, sizeof out->reason, "%s", lua_tostring(L, 5));
-    return 0;
-}
-
-static void score(struct ipw_dataset *cases, struct score_args *args)
-{
-    struct ipw_score *out = args->out;
-    struct ipw_err err;
-    lua_State *L;
-
-    *out = (struct ipw_score){.resolved = -1,
-                              .answer = IPW_BUF(MAX_TEXT_BYTES),
-                              .metadata = IPW_BUF(MAX_TEXT_BYTES),
-                              .source = "none"};
-    if (cases->unscored) {
-        snprintf(out->reason, sizeof out->reason, "%s", cases->unscored);
-        return;
-    }
-    L = ipw_vm_lua(cases->vm);
-    lua_pushcfunction(L, score_protected);
-    lua_pushlightuserdata(L, args);
-    if (ipw_vm_call(cases->vm, 1, 0, &err)) {
-        out->resolved = -1;
-        snprintf(out->reason, sizeof out->reason, "%.120s", err.text);
-        ipw_vm_renew_cpu(cases->vm); /* the next answer gets its own CPU time */
-    }
-}
-
-void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response,
-                       const char *source, struct ipw_score *out)
-{
-    score(cases, &(struct score_args){cases, i, NULL, response, source, out});
-}
-
-void ipw_dataset_score_saved(struct ipw_dataset *cases, const struct ipw_saved_case *saved,
-                             const char *response, const char *source, struct ipw_score *out)
-{
-    score(cases, &(struct score_args){cases, 0, saved, response, source, out});
-}
-
-void ipw_score_release(struct ipw_score *score)
-{
-    ipw_buf_release(&score->answer);
-    ipw_buf_release(&score->metadata);
 }

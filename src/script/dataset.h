@@ -17,6 +17,7 @@ struct ipw_case_file {
     char *name;    /* as the agent sees it */
     char *path;    /* on disk, or NULL */
     char *builtin; /* among the embedded files, or NULL */
+    char *data;    /* its content as a data URL, or NULL */
 };
 
 struct ipw_case {
@@ -36,7 +37,7 @@ struct ipw_case {
 
 struct ipw_dataset;
 
-/* Which records, in the order in which the parts act (lua/ipw/choose.lua). */
+/* The selection of tasks, in the order in which its parts act (lua/ipw/choose.lua). */
 struct ipw_choice {
     const char *where, *ids;     /* an expression (lua/ipw/where.lua), a file of ids; or NULL */
     int64_t sample, sample_seed; /* how many to draw; 0: all */
@@ -50,7 +51,7 @@ struct ipw_dataset_options {
     const char *const *paths; /* --path folders, or NULL */
     const char *scorer; /* in place of the dataset's: a rule of ipw.score, or a .lua file; NULL */
     struct ipw_choice choice;
-    bool scorer_only; /* no records are read: for ipw_dataset_score_saved() */
+    bool scorer_only; /* no tasks are read: for ipw_dataset_score_saved() */
 };
 
 int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options *options,
@@ -90,9 +91,31 @@ void ipw_dataset_score(struct ipw_dataset *cases, size_t i, const char *response
 struct ipw_saved_case {
     const char *id, *question, *answer, *subject, *metadata,
         *reference; /* the last two: JSON text */
+    /* What graders found: the judge's verdict, and the JSON text of its score_metadata; or NULL. */
+    const char *judge_verdict, *score_metadata;
 };
 void ipw_dataset_score_saved(struct ipw_dataset *cases, const struct ipw_saved_case *saved,
                              const char *response, const char *source, struct ipw_score *out);
 void ipw_score_release(struct ipw_score *score);
+
+/* What is done with an answer after the queries of a run (run/grading.h): a judge model is asked,
+ * or its program is run. */
+enum ipw_grader { IPW_GRADER_JUDGE, IPW_GRADER_CODE, IPW_GRADERS };
+struct ipw_grade_given {
+    enum ipw_grader grader;
+    const char *response, *answer; /* the agent's text, the extracted answer; or NULL */
+    const char *template;          /* the judge's prompt in place of the dataset's; or NULL */
+};
+struct ipw_grade_task {
+    bool wanted, official; /* official: the verdict is the dataset's own score */
+    bool missing;          /* not done, because there is no answer */
+    char *why;             /* not done: the reason; else NULL */
+    char *prompt, *form;   /* for the grader; form: JSON object text */
+};
+void ipw_dataset_grade_task(struct ipw_dataset *cases, const struct ipw_saved_case *saved,
+                            const struct ipw_grade_given *given, struct ipw_grade_task *out);
+void ipw_grade_task_release(struct ipw_grade_task *task);
+/* The rule that the dataset declares for all of its records, or NULL. */
+const char *ipw_dataset_rule(const struct ipw_dataset *cases);
 
 #endif

@@ -37,7 +37,7 @@ void ipw_file_hashes_note_file(const char *path)
 
     /* The file was loaded a moment ago.  If it is missing now, a later change cannot be detected
      * either. */
-    if (is_noted(path) || ipw_file_hashes_now(hex, path, NULL)) return;
+    if (is_noted(path) || !ipw_file_hashes_now(hex, path)) return;
     memcpy(add(path)->sha256, hex, sizeof hex);
 }
 
@@ -45,12 +45,12 @@ size_t ipw_file_hashes_count(void) { return n_files; }
 
 const struct ipw_file_hash *ipw_file_hashes_at(size_t i) { return &files[i]; }
 
-int ipw_file_hashes_now(char hex[65], const char *path, struct ipw_err *err)
+bool ipw_file_hashes_now(char hex[65], const char *path)
 {
     struct ipw_buf text = IPW_BUF(FILE_MAX_BYTES);
-    int rc = ipw_file_read(&text, path, err);
+    bool read = ipw_file_read(&text, path, NULL) == 0;
 
-    if (!rc) ipw_sha256_hex(hex, ipw_buf_str(&text), text.len);
+    if (read) ipw_sha256_hex(hex, ipw_buf_str(&text), text.len);
     ipw_buf_release(&text);
-    return rc;
+    return read;
 }

@@ -6,9 +6,8 @@
 #ifndef IPW_SCRIPT_FILE_HASHES_H
 #define IPW_SCRIPT_FILE_HASHES_H
 
+#include <stdbool.h>
 #include <stddef.h>
-
-#include "base/err.h"
 
 struct ipw_file_hash {
     char *path;
@@ -21,7 +20,7 @@ void ipw_file_hashes_note_file(const char *path);
 size_t ipw_file_hashes_count(void);
 const struct ipw_file_hash *
 ipw_file_hashes_at(size_t i); /* in the order in which they were first read */
-/* The hash of the file as it is now. */
-int ipw_file_hashes_now(char hex[65], const char *path, struct ipw_err *err);
+/* The hash of the file as it is now.  False: it cannot be read. */
+bool ipw_file_hashes_now(char hex[65], const char *path);
 
 #endif

@@ -21,6 +21,18 @@ void ipw_host_emit(struct ipw_host *host, struct ipw_event *event, struct ipw_bu
     ipw_buf_release(data);
 }
 
+void ipw_host_server_where(struct ipw_buf *out, const struct ipw_host_server *server)
+{
+    if (server->url) ipw_buf_adds(out, server->url);
+    if (!server->argv) return;
+    if (!server->name) { /* sh -c COMMAND */
+        ipw_buf_adds(out, server->argv[2]);
+        return;
+    }
+    for (const char **a = server->argv; *a; a++)
+        ipw_buf_addf(out, "%s%s", a > server->argv ? " " : "", *a);
+}
+
 void ipw_host_release(struct ipw_host *host)
 {
     free(host->sent.hashes);

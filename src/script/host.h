@@ -77,6 +77,19 @@ struct ipw_host_model {
     int64_t max_tokens; /* < 0: not sent */
 };
 
+/* A server of tools that the user named (--mcp).  A script knows its number; the rest can hold
+ * keys. */
+struct ipw_host_server {
+    const char *name;       /* the user's; or NULL */
+    const char **argv;      /* a program that is talked to; NULL: the server is at `url` */
+    const char **env;       /* NAME=value, or NULL */
+    const char *url, *host; /* the host: HOST[:PORT] of the url */
+    double seconds;         /* limit of one call */
+    const char **headers;   /* name, value, ..., or NULL; for requests to `url` */
+};
+/* Its command or address, as the user wrote it. */
+void ipw_host_server_where(struct ipw_buf *out, const struct ipw_host_server *server);
+
 /* What the run allows a script to do outside of its Lua state. */
 struct ipw_host_grants {
     struct ipw_quota quota; /* of the workspace */
@@ -88,7 +101,11 @@ struct ipw_host_grants {
     bool may_start;               /* children, through ipw.proc */
     bool may_download;            /* ipw.core.fetch; of the command fetch alone */
     bool sandbox;                 /* which then run in a sandbox (io/bubblewrap.h) */
+    bool try_sandbox;             /* before a tool that needs children is opened */
     const char *no_web, *no_proc; /* messages: how to allow what was refused */
+    const struct ipw_host_server *servers;
+    size_t n_servers;
+    bool leave_out; /* a tool that needs what is not granted is left out; else opening it fails */
 };
 
 /* Callbacks to the application.  Each can be NULL, except `emit` of a recorded query. */

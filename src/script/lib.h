@@ -15,15 +15,18 @@ int ipw_lib_span(lua_State *L);     /* ipw.core.span: start, finish */
 int ipw_lib_find(lua_State *L);     /* ipw.core.script: find, load, source, names, nearest */
 int ipw_lib_http(lua_State *L);     /* ipw.core.http: request, escape */
 int ipw_lib_fs(lua_State *L);       /* ipw.core.fs */
+int ipw_lib_child(lua_State *L);    /* ipw.core.child */
 int ipw_lib_proc(lua_State *L);     /* ipw.core.proc */
 int ipw_lib_budget(lua_State *L);   /* ipw.core.budget: energy, left */
 int ipw_lib_data(lua_State *L);     /* ipw.core.data: rows, scorers */
 int ipw_lib_workload(lua_State *L); /* ipw.core.workload: turns, request, wait */
-int ipw_lib_text(lua_State *L);     /* ipw.core.text: from_html, find */
+int ipw_lib_text(lua_State *L);     /* ipw.core.text: from_html, find, printable */
+int ipw_lib_stats(lua_State *L);    /* ipw.core.stats: intervals, draws */
 int ipw_lib_compute(lua_State *L);  /* ipw.core.compute: call */
 int ipw_lib_fetch(lua_State *L);    /* ipw.core.fetch: get, link, hash, ... */
 int ipw_lib_sqlite(lua_State *L);   /* ipw.core.sqlite: query, search */
 int ipw_lib_export(lua_State *L);   /* ipw.core.export: saved runs, the output of an export */
+int ipw_lib_report(lua_State *L);   /* ipw.core.report: joules of parts of queries, hashes */
 
 /* Our functions, added to the stock library at the top. [0, 0, m] */
 void ipw_lib_coroutine(lua_State *L); /* resume, wrap, yield, close */

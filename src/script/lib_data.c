@@ -1,7 +1,8 @@
 /* ipw.core.data: rows of dataset files, GAIA's rule, and the places of datasets on this machine.
  *
- *   rows(path, columns) list of { row = table, line = n }, sha256  |  nil, message; columns: a list
- *                       of the names that are wanted, or nil
+ *   rows(path, columns, most)  list of { row = table, line = n }, sha256  |  nil, message
+ *                       columns: a list of the names that are wanted, or nil; most: how many rows
+ *                       are wanted, from the first on, or nil for all
  *   is_rows(path)       true when the name's ending is one of a file of rows
  *   open_rows(path, columns)  the same one after another: a reader  |  nil, message
  *     reader:next()     row, line  |  nil at the end  |  nil, message
@@ -136,11 +137,12 @@ static const char *const *push_columns(lua_State *L, int at) // [0, +1, e]
 static int data_rows(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
+    lua_Integer most = luaL_optinteger(L, 3, 0);
     const char *const *columns = push_columns(L, 2);
     struct ipw_err err = {0};
     struct box *box = push_box(L);
 
-    if (ipw_rows_read_columns(&box->rows, path, columns, &err) != 0)
+    if (ipw_rows_read_columns(&box->rows, path, columns, most > 0 ? (size_t)most : 0, &err) != 0)
         return ipw_value_push_failure(L, err.text);
     return push_rows(L, box, path);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyring.h"
 #include "base/mem.h"
 #include "data/db_writer.h"
 #include "json/json.h"
@@ -117,11 +118,14 @@ static int export_environment(lua_State *L)
                                         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
                                         "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
                                         "OTEL_EXPORTER_OTLP_HEADERS",
+                                        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+                                        "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
                                         "OTEL_EXPORTER_OTLP_TIMEOUT",
+                                        "OTEL_EXPORTER_OTLP_PROTOCOL",
                                         "OTEL_SERVICE_NAME",
                                         "OTEL_RESOURCE_ATTRIBUTES",
                                         NULL};
-    const char *value = getenv(names[luaL_checkoption(L, 1, NULL, names)]);
+    const char *value = ipw_keyring_env(names[luaL_checkoption(L, 1, NULL, names)]);
 
     job_of(L);
     lua_pushstring(L, value && *value ? value : NULL);
@@ -187,6 +191,13 @@ static int export_query(lua_State *L)
         push_known(L, line.doc);
     lua_pushlstring(L, line.text, line.n);
     return 2;
+}
+
+/* goes_on(reader): whether a process still writes the run. [-1, +1, e] */
+static int export_goes_on(lua_State *L)
+{
+    lua_pushboolean(L, ipw_saved_run_goes_on(reader_of(L)->run));
+    return 1;
 }
 
 /* events(reader, index): the events of a query, a list. [-2, +1, e] */
@@ -385,6 +396,7 @@ int ipw_lib_export(lua_State *L)
                                          {"open", export_open},
                                          {"close", export_close},
                                          {"query", export_query},
+                                         {"goes_on", export_goes_on},
                                          {"document", export_document},
                                          {"events", export_events},
                                          {"power", export_power},

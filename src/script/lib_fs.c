@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
+#include "base/text.h"
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
@@ -37,8 +39,7 @@ static const char *why_not(int errnum)
     return strerror(errnum);
 }
 
-/* `path` is the argument at 1. */
-static int open_beneath(lua_State *L, const char *path, int flags)
+static int open_inside(lua_State *L, const char *path, int flags)
 {
     const char *workspace = ipw_host_workspace(ipw_vm_host(L));
     struct open_how how = {.flags = (unsigned)flags | O_CLOEXEC,
@@ -46,10 +47,6 @@ static int open_beneath(lua_State *L, const char *path, int flags)
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     int folder, fd;
 
-    if (strlen(path) != lua_rawlen(L, 1)) { /* not the file of the name before a NUL */
-        errno = EINVAL;
-        return -1;
-    }
     if (!workspace) {
         errno = ENOENT;
         return -1;
@@ -59,6 +56,16 @@ static int open_beneath(lua_State *L, const char *path, int flags)
     fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
     close(folder);
     return fd;
+}
+
+/* `path` is the argument at 1. */
+static int open_beneath(lua_State *L, const char *path, int flags)
+{
+    if (strlen(path) != lua_rawlen(L, 1)) { /* not the file of the name before a NUL */
+        errno = EINVAL;
+        return -1;
+    }
+    return open_inside(L, path, flags);
 }
 
 /* Owns a descriptor that a raise would lose; created before the descriptor is opened. */
@@ -211,6 +218,35 @@ static int take_room(lua_State *L, const char *path, size_t n, struct ipw_err *e
     return ipw_quota_write(&host->grants.quota, folder, fresh, (size_t)st.st_size, n, err);
 }
 
+/* Makes the folders of the file's path that do not exist yet. */
+static int make_folders(lua_State *L, const char *path, struct ipw_err *err)
+{
+    struct ipw_host *host = ipw_vm_host(L);
+    const char *folder = ipw_host_workspace(host);
+    char *part = ipw_strdup(path);
+    int rc = 0, at = -1;
+
+    for (char *slash = part; folder && !rc && (slash = strchr(slash + 1, '/')); *slash = '/') {
+        *slash = '\0';
+        at = open_inside(L, part, O_PATH | O_DIRECTORY);
+        if (at < 0 && errno == ENOENT) {
+            char *name = strrchr(part, '/');
+            int above;
+
+            if (name) *name = '\0';
+            above = open_inside(L, name ? part : ".", O_PATH | O_DIRECTORY);
+            if (name) *name = '/';
+            rc = ipw_quota_write(&host->grants.quota, folder, true, 0, 0, err);
+            if (!rc && (above < 0 || mkdirat(above, name ? name + 1 : part, 0700)))
+                rc = ipw_fail(err, IPW_EIO, "%s", why_not(errno));
+            if (above >= 0) close(above);
+        }
+        if (at >= 0) close(at);
+    }
+    free(part);
+    return rc;
+}
+
 /* The open or the write failed, for which room was taken. */
 static int fail_write(lua_State *L, const char *path, const char *why)
 {
@@ -220,7 +256,7 @@ static int fail_write(lua_State *L, const char *path, const char *why)
     return fail(L, path, why);
 }
 
-/* write(path, bytes): true, or nil and a reason. [-2, +(1|2), m] */
+/* write(path, bytes): makes the path's folders too; true, or nil and a reason. [-2, +(1|2), m] */
 static int fs_write(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -231,6 +267,8 @@ static int fs_write(lua_State *L)
     struct stat st;
 
     if (n > MAX_FILE_BYTES) return fail(L, path, "more than 64 MiB");
+    if (strlen(path) == lua_rawlen(L, 1) && make_folders(L, path, &err))
+        return fail_write(L, path, err.text);
     if (take_room(L, path, n, &err)) return fail(L, path, err.text);
     /* A tool may have put a pipe there.  Without O_NONBLOCK the open would block all queries. */
     box->fd = open_beneath(L, path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK);
@@ -276,18 +314,33 @@ static int dir_close(lua_State *L)
     return 0;
 }
 
-/* list(): names of the files in the workspace, unsorted. [0, +1, m] */
+/* list(): names of the files in the workspace, unsorted.  list(folder): of the files and folders in
+ * it, with a slash behind those of folders; or nil and a reason. [-1, +(1|2), m] */
 static int list_value(lua_State *L)
 {
-    const char *workspace = ipw_host_workspace(ipw_vm_host(L));
+    const char *workspace = ipw_host_workspace(ipw_vm_host(L)), *path = luaL_optstring(L, 1, NULL);
     DIR **dir = ipw_value_push_box(L, sizeof(DIR *), "ipw.dir", dir_close); // dir
     lua_Integer n = 0;
+    int fd;
 
     lua_createtable(L, 8, 0); // dir list
-    if (workspace) *dir = opendir(workspace);
+    if (path) {
+        fd = open_beneath(L, path, O_RDONLY | O_DIRECTORY);
+        if (fd < 0) return fail(L, path, why_not(errno));
+        *dir = fdopendir(fd);
+        if (!*dir) close(fd);
+    } else if (workspace) {
+        *dir = opendir(workspace);
+    }
     for (struct dirent *e; *dir && (e = readdir(*dir));) {
-        if (e->d_type != DT_REG) continue;
-        lua_pushstring(L, e->d_name);
+        bool folder = path && e->d_type == DT_DIR && strcmp(e->d_name, ".") != 0 &&
+                      strcmp(e->d_name, "..") != 0;
+
+        if (e->d_type != DT_REG && !folder) continue;
+        if (folder)
+            lua_pushfstring(L, "%s/", e->d_name);
+        else
+            lua_pushstring(L, e->d_name);
         lua_rawseti(L, -2, ++n);
     }
     if (*dir) closedir(*dir);

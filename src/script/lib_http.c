@@ -47,7 +47,7 @@ struct web_op {
     bool lost, cut;
 };
 
-/* ---- the record ---- */
+/* ---- events ---- */
 
 static const char *behind_scheme(const char *url)
 {
@@ -278,7 +278,7 @@ static int web_finish(lua_State *L, struct ipw_op *base)
     return 1;
 }
 
-/* ---- from a record ---- */
+/* ---- from a saved run ---- */
 
 static void read_body(struct web_op *op, const struct ipw_json *data)
 {
@@ -294,7 +294,7 @@ static void read_body(struct web_op *op, const struct ipw_json *data)
     if (hex) ipw_text_unhex(op->body, s, n);
 }
 
-static void recorded(void *ud, const struct ipw_record_line *line)
+static void recorded(void *ud, const struct ipw_event_line *line)
 {
     struct web_op *op = ud;
     const struct ipw_json *headers = line ? ipw_json_get(line->data, "headers") : NULL;
@@ -325,8 +325,8 @@ static void recorded(void *ud, const struct ipw_record_line *line)
 
 /* ---- the request ---- */
 
-static const char *const known[] = {"body",      "headers", "max_bytes", "method",
-                                    "redirects", "seconds", "url",       NULL};
+static const char *const known[] = {"body",    "headers", "max_bytes", "method", "redirects",
+                                    "seconds", "server",  "url",       NULL};
 
 /* The table of headers as an array in a userdata; its strings stay in the table. [0, +2, e] */
 static size_t push_headers(lua_State *L, struct ipw_http_header **out)
@@ -347,6 +347,24 @@ static size_t push_headers(lua_State *L, struct ipw_http_header **out)
         lua_pop(L, 1);
     }
     return n;
+}
+
+/* The address and the headers of a server that the user named (--mcp), behind those of the
+ * script. [0, 0, e] */
+static void take_server(lua_State *L, struct ipw_http_request *r, struct ipw_http_header *headers)
+{
+    const struct ipw_host *host = ipw_vm_host(L);
+    int64_t number = ipw_fields_integer(L, 1, "http", "server", 0);
+    const struct ipw_host_server *s;
+
+    if (!number) return;
+    if (!host || number < 1 || (size_t)number > host->grants.n_servers ||
+        !host->grants.servers[number - 1].url)
+        luaL_error(L, "http: server: this run has no such server (--mcp)");
+    s = &host->grants.servers[number - 1];
+    r->url = s->url;
+    for (const char **h = s->headers; h && *h && r->n_headers < MAX_FIELDS; h += 2)
+        headers[r->n_headers++] = (struct ipw_http_header){h[0], h[1]};
 }
 
 /* "GET example.org" */
@@ -370,16 +388,18 @@ static int http_request(lua_State *L)
 
     lua_settop(L, 1);
     ipw_fields_take(L, 1, "http", known, false);
+    r.n_headers = push_headers(L, &headers);
     r.url = ipw_fields_text(L, 1, "http", "url", &url_n);
+    if (r.url && strlen(r.url) != url_n) return luaL_error(L, "http: url: no address");
+    take_server(L, &r, headers);
     if (!r.url) return luaL_error(L, "http: url: expected an address");
-    if (strlen(r.url) != url_n || url_n > MAX_URL) return luaL_error(L, "http: url: no address");
+    if (strlen(r.url) > MAX_URL) return luaL_error(L, "http: url: no address");
     r.method = ipw_fields_text(L, 1, "http", "method", NULL);
     r.body = ipw_fields_text(L, 1, "http", "body", &r.body_len);
     if (!r.method) r.method = r.body ? "POST" : "GET";
     r.total_ns = ipw_s_to_ns(ipw_fields_number(L, 1, "http", "seconds", DEFAULT_SECONDS, 0, 1e6));
     r.body_max_bytes = ipw_fields_bytes(L, 1, "http", "max_bytes", DEFAULT_BYTES, 1, 256 * IPW_MIB);
     redirects = (int)ipw_fields_number(L, 1, "http", "redirects", IPW_WEB_REDIRECTS, 0, 20);
-    r.n_headers = push_headers(L, &headers);
     r.headers = headers;
     if (!host || !host->grants.may_fetch)
         return luaL_error(L, "http: %s",

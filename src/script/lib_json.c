@@ -1,5 +1,6 @@
 /* ipw.core.json: encode, decode, null, list. */
 #include <lauxlib.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "script/lib.h"
@@ -76,13 +77,52 @@ static int json_raw(lua_State *L)
     return 1;
 }
 
+/* Strings as they are, numbers as JSON; raises for all else. */
+static void add_part(lua_State *L, struct ipw_buf *out, lua_Integer i)
+{
+    size_t n;
+    const char *text;
+
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING:
+        text = lua_tolstring(L, -1, &n);
+        ipw_buf_add(out, text, n);
+        return;
+    case LUA_TNUMBER:
+        if (lua_isinteger(L, -1) || isfinite(lua_tonumber(L, -1))) {
+            ipw_value_encode(L, -1, out, NULL);
+            return;
+        }
+        break;
+    default: break;
+    }
+    luaL_error(L, "json.join: part %I is no text and no finite number", (LUAI_UACINT)i);
+}
+
+/* join(list, n): its first n texts, one behind the other; numbers as JSON has them. [-2, +1, e] */
+static int json_join(lua_State *L)
+{
+    lua_Integer n = luaL_checkinteger(L, 2);
+    struct ipw_buf *out;
+
+    luaL_checktype(L, 1, LUA_TTABLE);
+    out = push_buf(L);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_rawgeti(L, 1, i);
+        add_part(L, out, i);
+        lua_pop(L, 1);
+    }
+    if (out->failed) return luaL_error(L, "json.join: more than %d MiB", MAX_JSON_BYTES >> 20);
+    lua_pushlstring(L, ipw_buf_str(out), out->len);
+    ipw_buf_release(out);
+    return 1;
+}
+
 int ipw_lib_json(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"encode", json_encode},
-                                         {"decode", json_decode},
-                                         {"list", json_list},
-                                         {"raw", json_raw},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"encode", json_encode}, {"decode", json_decode},
+                                         {"join", json_join},     {"list", json_list},
+                                         {"raw", json_raw},       {NULL, NULL}};
 
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);

@@ -136,7 +136,7 @@ static void build_request(lua_State *L, struct chat_op *op)
     r->include_usage = true;
 }
 
-/* ---- the record ---- */
+/* ---- events ---- */
 
 /* How many of the first messages the query's previous request also had; remembers this one. */
 static size_t messages_kept(struct ipw_host *host, const struct ipw_conversation *c)

@@ -1,10 +1,12 @@
-/* ipw.core.text: HTML to text, and approximate search. */
+/* ipw.core.text: HTML to text, approximate search, and what is packed in zip files. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/html.h"
+#include "data/inflate.h"
 #include "script/lib.h"
 #include "script/value.h"
 
@@ -95,10 +97,48 @@ static int text_find(lua_State *L)
     return 3;
 }
 
+/* printable(text, columns): harmless on a terminal, on one line, and cut to fewer columns (0: not
+ * cut). [-2, +1, e] */
+static int text_printable(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+    lua_Integer columns = luaL_optinteger(L, 2, 0);
+    struct ipw_buf *out = push_buf(L);
+
+    ipw_text_printable(out, text, n, columns > 0 ? (size_t)columns : 0);
+    lua_pushlstring(L, ipw_buf_str(out), out->len);
+    ipw_buf_release(out);
+    return 1;
+}
+
+/* inflate(bytes, most, checksum): the unpacked bytes, at most that many, of that CRC-32; or nil and
+ * a reason. [-3, +(1|2), e] */
+static int text_inflate(lua_State *L)
+{
+    size_t n;
+    const char *bytes = luaL_checklstring(L, 1, &n);
+    lua_Integer most = luaL_checkinteger(L, 2), checksum = luaL_checkinteger(L, 3);
+    struct ipw_buf *out = push_buf(L);
+    struct ipw_err err;
+
+    luaL_argcheck(L, most >= 0 && most <= MAX_TEXT_BYTES, 2, "64 MiB at most");
+    ipw_buf_init(out, (size_t)most);
+    if (ipw_inflate(out, bytes, n, &err)) return ipw_value_push_failure(L, err.text);
+    if (ipw_inflate_checksum(ipw_buf_str(out), out->len) != (lua_Unsigned)checksum)
+        return ipw_value_push_failure(L, "the unpacked bytes are not those that were packed");
+    lua_pushlstring(L, ipw_buf_str(out), out->len);
+    ipw_buf_release(out);
+    return 1;
+}
+
 int ipw_lib_text(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"from_html", text_from_html}, {"find", text_find}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"from_html", text_from_html},
+                                         {"find", text_find},
+                                         {"printable", text_printable},
+                                         {"inflate", text_inflate},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -1,16 +1,20 @@
 /* ipw.core.tool: loads tool files and writes the spans of tool calls. */
 #include <lauxlib.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "io/bubblewrap.h"
 #include "json/write.h"
 #include "llm/playback.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/recorded_effect.h"
 #include "script/task.h"
 #include "script/value.h"
 #include "script/vm.h"
@@ -114,7 +118,7 @@ struct answer_op {
     bool final;
 };
 
-static void answered(void *ud, const struct ipw_record_line *line)
+static void answered(void *ud, const struct ipw_event_line *line)
 {
     struct answer_op *op = ud;
 
@@ -203,6 +207,31 @@ static int tool_finish(lua_State *L)
     return 0;
 }
 
+/* recall(): the text that a saved run remembered; or nil and a number for remember().  Between the
+ * two nothing is recorded. [0, +(1|2), e] */
+static int tool_recall(lua_State *L)
+{
+    int64_t id = ipw_recorded_effect_begin(L);
+
+    if (ipw_recorded_effect_replayed(L, id)) return ipw_recorded_effect_wait(L, id, "recall");
+    ipw_task_enter_tool(ipw_vm_of(L), 1);
+    lua_pushnil(L);
+    lua_pushinteger(L, id);
+    return 2;
+}
+
+/* remember(number, text): for a replay. [-2, 0, e] */
+static int tool_remember(lua_State *L)
+{
+    int64_t id = luaL_checkinteger(L, 1);
+
+    luaL_checkstring(L, 2);
+    lua_settop(L, 2);
+    ipw_task_enter_tool(ipw_vm_of(L), -1);
+    ipw_recorded_effect_note(L, id, "recall", 1);
+    return 0;
+}
+
 /* clean(text): the text with U+FFFD for each NUL and each byte that is not UTF-8, so that the
  * model, the request and a replay have the same text. [-1, +1, e] */
 static int tool_clean(lua_State *L)
@@ -234,33 +263,51 @@ static int tool_granted(lua_State *L)
     const char *what = luaL_checkstring(L, 1);
 
     bool web = strcmp(what, "http") == 0;
+    bool granted = host && (web ? host->grants.may_fetch
+                                : strcmp(what, "proc") == 0 && host->grants.may_start);
+    bool fails = granted && !web && host->grants.try_sandbox && !ipw_bubblewrap_works();
 
-    if (host &&
-        (web ? host->grants.may_fetch : strcmp(what, "proc") == 0 && host->grants.may_start)) {
-        lua_pushboolean(L, 1);
-        return 1;
-    }
-    lua_pushboolean(L, 0);
-    if (host && (web ? host->grants.no_web : host->grants.no_proc))
+    lua_pushboolean(L, granted && !fails);
+    if (granted && !fails) return 1;
+    if (fails)
+        lua_pushliteral(L, "programs run in a sandbox only, and bubblewrap cannot make one here: "
+                           "allow user namespaces (`ipw-agent doctor` says more), or use "
+                           "--unsafe-tools");
+    else if (host && (web ? host->grants.no_web : host->grants.no_proc))
         lua_pushstring(L, web ? host->grants.no_web : host->grants.no_proc);
     else
         lua_pushliteral(L, "this run does not grant it");
     return 2;
 }
 
+/* leave_out(name, why): whether the run goes without a tool that it does not grant; it says so once
+ * for each tool. [-2, +1, e] */
+static int tool_leave_out(lua_State *L)
+{
+    static char said[512]; /* names, each with a newline after it; a name beyond is said again */
+    const struct ipw_host *host = ipw_vm_host(L);
+    const char *name = luaL_checkstring(L, 1), *why = luaL_checkstring(L, 2);
+    bool leave = host && host->grants.leave_out;
+    char line[128];
+
+    snprintf(line, sizeof line, "%.100s\n", name);
+    if (leave && !strstr(said, line)) {
+        ipw_log(IPW_LOG_WARN, "the agent goes without the tool '%.100s': %s", name, why);
+        strncat(said, line, sizeof said - strlen(said) - 1);
+    }
+    lua_pushboolean(L, leave);
+    return 1;
+}
+
 int ipw_lib_tool(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"find", tool_find},
-                                         {"load", ipw_lib_find_load},
-                                         {"card", tool_card},
-                                         {"validate", ipw_lib_validate},
-                                         {"keep", tool_keep},
-                                         {"start", tool_start},
-                                         {"answer", tool_answer},
-                                         {"finish", tool_finish},
-                                         {"granted", tool_granted},
-                                         {"clean", tool_clean},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"find", tool_find},       {"load", ipw_lib_find_load},
+                                         {"card", tool_card},       {"validate", ipw_lib_validate},
+                                         {"keep", tool_keep},       {"start", tool_start},
+                                         {"answer", tool_answer},   {"finish", tool_finish},
+                                         {"granted", tool_granted}, {"leave_out", tool_leave_out},
+                                         {"recall", tool_recall},   {"remember", tool_remember},
+                                         {"clean", tool_clean},     {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

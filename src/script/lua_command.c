@@ -8,7 +8,6 @@
 #include "script/task.h"
 
 struct session {
-    const struct ipw_lua_command *entry;
     struct ipw_loop *loop;
     struct ipw_err *err;
     int64_t status;
@@ -93,7 +92,7 @@ static void over(void *ud, struct ipw_task *task, enum ipw_task_end end, lua_Sta
 int ipw_lua_command_run(int64_t *status, const struct ipw_lua_command *entry, struct ipw_err *err)
 {
     const struct ipw_host *host = entry->vm.host;
-    struct session s = {.entry = entry, .loop = host->loop, .err = err};
+    struct session s = {.loop = host->loop, .err = err};
     struct ipw_task *task;
     struct ipw_vm *vm;
     int rc = ipw_sandbox_open(&vm, &entry->vm, err), n = 2;

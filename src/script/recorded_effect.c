@@ -244,7 +244,7 @@ int ipw_recorded_effect_call(lua_State *L, const char *name, lua_CFunction fn)
     id = ipw_recorded_effect_begin(L);
     if (ipw_recorded_effect_replayed(L, id)) {
         struct ipw_host *host = ipw_vm_host(L);
-        const struct ipw_record_line *line = ipw_playback_effect(host->replay, id, name);
+        const struct ipw_event_line *line = ipw_playback_effect(host->replay, id, name);
         const struct ipw_json *value = line ? ipw_json_get(line->data, "value") : NULL;
 
         if (line) {
@@ -272,7 +272,7 @@ struct wait_op {
     struct ipw_json *value; /* a copy of the saved results; NULL: there are none */
 };
 
-static void answered(void *ud, const struct ipw_record_line *line)
+static void answered(void *ud, const struct ipw_event_line *line)
 {
     struct wait_op *w = ud;
     struct ipw_buf text = IPW_BUF(2 * (size_t)MAX_NOTE_BYTES);

@@ -24,7 +24,8 @@ static const struct {
     {"ipw.core.http", ipw_lib_http},       {"ipw.core.workload", ipw_lib_workload},
     {"ipw.core.text", ipw_lib_text},       {"ipw.core.sqlite", ipw_lib_sqlite},
     {"ipw.core.fetch", ipw_lib_fetch},     {"ipw.core.export", ipw_lib_export},
-    {"ipw.core.compute", ipw_lib_compute},
+    {"ipw.core.compute", ipw_lib_compute}, {"ipw.core.stats", ipw_lib_stats},
+    {"ipw.core.child", ipw_lib_child},     {"ipw.core.report", ipw_lib_report},
 };
 
 /* require(name): one table for each module of a state.  Upvalue 1: the loaded modules. */

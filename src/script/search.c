@@ -257,10 +257,15 @@ static bool script_in(char *path, size_t size, const char *folder, const char *k
     return form != 1 || tool;
 }
 
-/* Where the built-in ones of a kind lie: formats belong to the library. */
+/* Where the built-in ones of a kind lie: some belong to the library. */
 static const char *builtin_folder(const char *kind)
 {
-    return strcmp(kind, "exports") ? kind : "lua/ipw/export";
+    static const char *const library[][2] = {
+        {"exports", "lua/ipw/export"}, {"analyses", "lua/ipw/analysis"}, {"plots", "lua/ipw/plot"}};
+
+    for (size_t i = 0; i < sizeof library / sizeof *library; i++)
+        if (strcmp(library[i][0], kind) == 0) return library[i][1];
+    return kind;
 }
 
 /* ---- agents, tools and datasets by name ---- */
@@ -291,10 +296,8 @@ static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
 {
     static const struct {
         const char *kind, *word;
-    } words[] = {{"agents", "agent"},
-                 {"agents/tools", "tool"},
-                 {"datasets", "dataset"},
-                 {"exports", "format"},
+    } words[] = {{"agents", "agent"},        {"agents/tools", "tool"}, {"datasets", "dataset"},
+                 {"exports", "format"},      {"analyses", "analysis"}, {"plots", "kind of figure"},
                  {"lua/ipw/models", "model"}};
     struct names names = {0};
     const char *word = "script", *near = NULL;

@@ -33,6 +33,7 @@ enum { N_LIBS = sizeof allowed / sizeof *allowed, MAX_MEMBERS = 40 };
  * (the state of math.random) gets a new one in each Lua state, shared within its library. */
 struct member {
     char *name;
+    size_t name_n;
     int type;
     lua_CFunction function;
     size_t userdata_bytes;
@@ -65,7 +66,7 @@ static void note_member(lua_State *L, struct stock *stock, const char *name, siz
     struct member *m = &stock->members[stock->n++];
 
     if (stock->n > MAX_MEMBERS) IPW_BUG("too many members in a library of Lua's");
-    *m = (struct member){.name = ipw_memdup(name, n), .type = lua_type(L, -1)};
+    *m = (struct member){.name = ipw_memdup(name, n), .name_n = n, .type = lua_type(L, -1)};
     switch (m->type) {
     case LUA_TFUNCTION:
         m->function = lua_tocfunction(L, -1);
@@ -132,7 +133,7 @@ static void put_members(lua_State *L, const struct stock *stock)
 
     for (int i = 0; i < stock->n; i++) {
         const struct member *m = &stock->members[i];
-        lua_pushstring(L, m->name); // (userdata) lib name
+        lua_pushlstring(L, m->name, m->name_n); // (userdata) lib name
         if (m->type == LUA_TSTRING) {
             lua_pushlstring(L, m->text, m->text_n);
         } else if (m->type == LUA_TNUMBER) {

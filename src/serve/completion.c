@@ -1,7 +1,5 @@
 #include "serve/completion.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,31 +44,17 @@ static size_t first_tokens(const char *s, size_t n, int64_t most)
 
 /* ---- the request ---- */
 
-static int refuse(struct ipw_err *err, int status, const char *fmt, ...) IPW_PRINTF(3, 4);
-static int refuse(struct ipw_err *err, int status, const char *fmt, ...)
-{
-    va_list ap;
-    char text[256];
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    ipw_fail(err, IPW_EINVAL, "%s", text);
-    if (err) err->detail = status;
-    return IPW_EINVAL;
-}
-
 static int check_messages(const struct ipw_json *messages, struct ipw_err *err)
 {
     size_t i = 0;
 
     if (ipw_json_kind(messages) != IPW_JSON_ARR || ipw_json_count(messages) == 0)
-        return refuse(err, 400, "messages: expected a list with at least one message");
+        return ipw_fail(err, IPW_EINVAL, "messages: expected a list with at least one message");
     for (const struct ipw_json *m = ipw_json_first(messages); m; m = ipw_json_next(m), i++) {
         if (ipw_json_kind(m) != IPW_JSON_OBJ)
-            return refuse(err, 400, "messages[%zu]: expected an object", i);
+            return ipw_fail(err, IPW_EINVAL, "messages[%zu]: expected an object", i);
         if (ipw_json_kind(ipw_json_get(m, "role")) != IPW_JSON_STR)
-            return refuse(err, 400, "messages[%zu].role: expected a string", i);
+            return ipw_fail(err, IPW_EINVAL, "messages[%zu].role: expected a string", i);
     }
     return 0;
 }
@@ -86,7 +70,8 @@ static int read_format(struct ipw_serve_ask *ask, const struct ipw_json *format,
     const char *type = ipw_json_str(ipw_json_get(format, "type"), NULL);
 
     if (ipw_json_is_null(format)) return 0;
-    if (!type) return refuse(err, 400, "response_format: expected an object with a \"type\"");
+    if (!type)
+        return ipw_fail(err, IPW_EINVAL, "response_format: expected an object with a \"type\"");
     if (strcmp(type, "text") != 0) ask->format = type;
     return 0;
 }
@@ -111,24 +96,26 @@ int ipw_serve_ask_read(struct ipw_serve_ask *ask, const struct ipw_json *body, c
     int rc;
 
     memset(ask, 0, sizeof *ask);
-    if (ipw_json_kind(body) != IPW_JSON_OBJ) return refuse(err, 400, "expected a JSON object");
+    if (ipw_json_kind(body) != IPW_JSON_OBJ)
+        return ipw_fail(err, IPW_EINVAL, "expected a JSON object");
     ask->model = ipw_json_str(ipw_json_get(body, "model"), NULL);
-    if (!ask->model) return refuse(err, 400, "model: expected a string");
+    if (!ask->model) return ipw_fail(err, IPW_EINVAL, "model: expected a string");
     rc = check_messages(ipw_json_get(body, "messages"), err);
     if (rc) return rc;
     if (!is_kind(ipw_json_get(body, "tools"), IPW_JSON_ARR))
-        return refuse(err, 400, "tools: expected a list");
+        return ipw_fail(err, IPW_EINVAL, "tools: expected a list");
     if (ipw_json_int(ipw_json_get(body, "n"), 1) != 1)
-        return refuse(err, 400, "n: this server gives one choice only");
+        return ipw_fail(err, IPW_EINVAL, "n: this server gives one choice only");
 
     stream = ipw_json_get(body, "stream");
-    if (!is_kind(stream, IPW_JSON_BOOL)) return refuse(err, 400, "stream: expected true or false");
+    if (!is_kind(stream, IPW_JSON_BOOL))
+        return ipw_fail(err, IPW_EINVAL, "stream: expected true or false");
     ask->stream = ipw_json_bool(stream, false);
     options = ipw_json_get(body, "stream_options");
     if (!is_kind(options, IPW_JSON_OBJ))
-        return refuse(err, 400, "stream_options: expected an object");
+        return ipw_fail(err, IPW_EINVAL, "stream_options: expected an object");
     if (!ipw_json_is_null(options) && !ask->stream)
-        return refuse(err, 400, "stream_options is only allowed together with stream");
+        return ipw_fail(err, IPW_EINVAL, "stream_options is only allowed together with stream");
     ask->include_usage = ipw_json_bool(ipw_json_get(options, "include_usage"), false);
 
     rc = read_format(ask, ipw_json_get(body, "response_format"), err);
@@ -138,10 +125,10 @@ int ipw_serve_ask_read(struct ipw_serve_ask *ask, const struct ipw_json *body, c
     if (ipw_json_is_null(limit)) limit = ipw_json_get(body, "max_tokens");
     ask->max_tokens = ipw_json_int(limit, -1);
     if (!ipw_json_is_null(limit) && ask->max_tokens < 1)
-        return refuse(err, 400, "max_tokens: expected a positive integer");
+        return ipw_fail(err, IPW_EINVAL, "max_tokens: expected a positive integer");
     ask->stop = ipw_json_get(body, "stop");
     if (ipw_json_kind(ask->stop) != IPW_JSON_STR && !is_kind(ask->stop, IPW_JSON_ARR))
-        return refuse(err, 400, "stop: expected a string or a list of strings");
+        return ipw_fail(err, IPW_EINVAL, "stop: expected a string or a list of strings");
 
     ask->prompt_tokens = prompt_tokens(body);
     ask->hash = UINT64_C(14695981039346656037); /* FNV-1a */

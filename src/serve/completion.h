@@ -23,7 +23,7 @@ struct ipw_serve_ask { /* what the server needs of a request; borrowed from it *
     uint64_t hash; /* of the request's text, for ids that repeat */
 };
 
-/* Refuses a request with the HTTP status in err->detail. */
+/* On failure the answer to the request must be status 400 with the message. */
 int ipw_serve_ask_read(struct ipw_serve_ask *ask, const struct ipw_json *body, const char *text,
                        size_t n, struct ipw_err *err);
 

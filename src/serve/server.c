@@ -42,8 +42,8 @@ struct exchange { /* one request and its answer */
 
 struct ipw_serve {
     struct MHD_Daemon *daemon;
-    struct ipw_scripted_model *model;    /* or NULL */
-    struct ipw_serve_recorded *recorded; /* borrowed; one of the two is set */
+    struct ipw_scripted_model *model; /* or NULL */
+    struct ipw_serve_saved *saved;    /* borrowed; one of the two is set */
     struct ipw_visitor_rules visitors;
     struct ipw_connections connections;
     int64_t ttft_ns, itl_ns;
@@ -119,7 +119,7 @@ static void one_part(struct exchange *x)
 /* The models that clients can name, the first at 0; NULL after the last. */
 static const char *model_at(const struct ipw_serve *s, size_t i)
 {
-    if (s->recorded) return ipw_serve_recorded_model(s->recorded, i);
+    if (s->saved) return ipw_serve_saved_model(s->saved, i);
     return i == 0 ? ipw_scripted_model_name(s->model) : NULL;
 }
 
@@ -225,13 +225,13 @@ static int complete(struct exchange *x, const struct ipw_json *request,
 }
 
 /* Answers from the saved run; the client's name of the model does not matter. */
-static void answer_recorded(struct exchange *x, const struct ipw_json *request,
-                            const struct ipw_serve_ask *ask)
+static void answer_saved(struct exchange *x, const struct ipw_json *request,
+                         const struct ipw_serve_ask *ask)
 {
-    struct ipw_serve_recorded_outcome outcome;
+    struct ipw_serve_saved_outcome outcome;
 
-    ipw_serve_recorded_answer(x->serve->recorded, &x->answer, &outcome, ask, request,
-                              (int64_t)time(NULL));
+    ipw_serve_saved_answer(x->serve->saved, &x->answer, &outcome, ask, request,
+                           (int64_t)time(NULL));
     x->status = outcome.status;
     x->streams = outcome.streams;
     x->breaks = outcome.breaks;
@@ -240,7 +240,7 @@ static void answer_recorded(struct exchange *x, const struct ipw_json *request,
     if (!x->answer.bytes.failed) return;
     ipw_serve_answer_release(&x->answer);
     x->streams = x->breaks = false;
-    set_error(x, 500, "the recorded reply is too long");
+    set_error(x, 500, "the saved reply is too long");
 }
 
 static void answer_chat(struct exchange *x)
@@ -262,9 +262,9 @@ static void answer_chat(struct exchange *x)
     }
     rc = ipw_serve_ask_read(&ask, request, text, x->body.len, &err);
     if (rc) {
-        set_error(x, err.detail ? err.detail : 400, err.text);
-    } else if (x->serve->recorded) {
-        answer_recorded(x, request, &ask);
+        set_error(x, 400, err.text);
+    } else if (x->serve->saved) {
+        answer_saved(x, request, &ask);
     } else if (strcmp(ask.model, ipw_scripted_model_name(x->serve->model)) != 0) {
         fail_model(x, ask.model);
     } else if (ask.format && !ipw_scripted_model_formats(x->serve->model)) {
@@ -509,11 +509,11 @@ int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *optio
 
     s->ttft_ns = options->ttft_ns;
     s->itl_ns = options->itl_ns;
-    s->recorded = options->recorded;
+    s->saved = options->saved;
     s->visitors.names = options->allow_hosts;
-    rc = s->recorded ? 0
-                     : ipw_scripted_model_open(&s->model, options->model ? options->model : "demo",
-                                               options->paths, err);
+    rc = s->saved ? 0
+                  : ipw_scripted_model_open(&s->model, options->model ? options->model : "demo",
+                                            options->paths, err);
     if (!rc) rc = listen_on(s, options->host, options->port, err);
     if (rc) {
         ipw_serve_close(s);

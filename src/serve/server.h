@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "serve/recorded.h"
+#include "serve/saved_answer.h"
 #include "serve/visitor.h"
 
 struct ipw_serve;
@@ -29,8 +29,7 @@ struct ipw_serve_options {
     int64_t ttft_ns, itl_ns;
     const char *const
         *allow_hosts; /* names that a request's Host can have besides loopback's; or NULL */
-    struct ipw_serve_recorded
-        *recorded; /* answers instead of a model, with its own times; borrowed */
+    struct ipw_serve_saved *saved; /* answers instead of a model, with its own times; borrowed */
 };
 
 int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *options,

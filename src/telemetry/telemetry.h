@@ -4,7 +4,7 @@
  * newest value, the cumulative energy since the start (wraps undone) and the power over the last
  * second.  The first seconds also go to the self-test.  ipw_telemetry_take() takes rows on the
  * owner's thread; the threads of the listener read under the lock.  telemetry_live.c keeps the
- * values, telemetry_print.c prints them as a table or JSON, telemetry_listen.c serves them as
+ * values, telemetry_print.c prints them as a table or JSON, telemetry_page.c writes them as
  * Prometheus text, and telemetry_read.c prints a recording. */
 #ifndef IPW_TELEMETRY_TELEMETRY_H
 #define IPW_TELEMETRY_TELEMETRY_H
@@ -64,23 +64,11 @@ void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
                          const struct ipw_telemetry_style *style);
 void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t);
 
-/* Writes the Prometheus text format. */
-void ipw_telemetry_metrics(struct ipw_buf *out, struct ipw_telemetry *t);
+/* Appends the page of Prometheus metrics: for a listener (serve/listener.h), in its thread. */
+void ipw_telemetry_metrics(struct ipw_buf *out, void *telemetry);
 
 /* Prints a recording, or the power.jsonl of a run (a folder).  A damaged line is reported and left
  * out, and makes the result an error. */
 int ipw_telemetry_read(const char *path, struct ipw_err *err);
-
-struct ipw_listen_options { /* borrowed until the listener is closed */
-    const char *where;      /* "127.0.0.1:9440", ":9440", "9440"; default address: loopback */
-    bool expose;            /* an address other than loopback is allowed */
-    const char *const *allow_hosts; /* more names that a request's Host can have; or NULL */
-};
-struct ipw_listener;
-int ipw_telemetry_listen(struct ipw_listener **out, struct ipw_telemetry *t,
-                         const struct ipw_listen_options *options, struct ipw_err *err);
-bool ipw_listener_exposed(const struct ipw_listener *l); /* other machines can reach it */
-const char *ipw_listener_url(const struct ipw_listener *l);
-void ipw_listener_close(struct ipw_listener *l); /* NULL is fine */
 
 #endif

@@ -48,8 +48,10 @@ int ipw_telemetry_read(const char *path, struct ipw_err *err)
     ipw_buf_release(&line);
     if (fflush(stdout) || ferror(stdout))
         return ipw_fail(err, IPW_EIO, "standard output: the rows could not be written");
-    if (rc == IPW_EIO) *err = why;
-    if (rc == IPW_EIO) return rc;
+    if (rc == IPW_EIO) {
+        *err = why;
+        return rc;
+    }
     if (bad)
         return ipw_fail(err, IPW_EPARSE, "%s: %lld line%s could not be read", path, (long long)bad,
                         bad == 1 ? "" : "s");

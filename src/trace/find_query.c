@@ -15,7 +15,7 @@ void ipw_query_names_add(struct ipw_query_names *names, const char *id, int32_t 
 {
     IPW_GROW(names->all, names->cap, names->n + 1);
     names->all[names->n++] =
-        (struct ipw_query_name){.id = ipw_strdup(id), .index = index, .record = -1};
+        (struct ipw_query_name){.id = ipw_strdup(id), .index = index, .task = -1};
 }
 
 void ipw_query_names_join(struct ipw_query_names *names, const struct ipw_query_names *more)
@@ -47,7 +47,7 @@ void ipw_query_names_start(struct ipw_query_names *names, const struct ipw_event
     if (event->kind != IPW_EV_QUERY_START || !event->q.id) return;
     ipw_query_names_add(names, event->q.id, event->query);
     name = &names->all[names->n - 1];
-    name->record = ipw_json_int(ipw_json_get(data, "number"), 0) - 1;
+    name->task = ipw_json_int(ipw_json_get(data, "number"), 0) - 1;
     name->epoch = (int)ipw_json_int(ipw_json_get(data, "epoch"), 0);
     name->warmup = ipw_json_bool(ipw_json_get(data, "warmup"), false);
 }
@@ -88,7 +88,7 @@ static bool has_number(const struct ipw_query_name *name, const char *want)
     int32_t number = number_of(want);
 
     if (number < 0) return false;
-    return *want == 'q' && name->record >= 0 ? name->record == number : name->index == number;
+    return *want == 'q' && name->task >= 0 ? name->task == number : name->index == number;
 }
 
 bool ipw_find_query_is_meant(const struct ipw_query_name *name, const char *want)
@@ -112,7 +112,7 @@ int ipw_find_query_pick(const char **id, int32_t *index, const struct ipw_query_
 
         if (!has_number(n, want)) continue;
         *id = n->id;
-        if (!n->warmup && !(*want == 'q' && n->record >= 0)) *index = n->index;
+        if (!n->warmup && !(*want == 'q' && n->task >= 0)) *index = n->index;
         return 0;
     }
     for (size_t i = 0; *want && i < names->n; i++) {

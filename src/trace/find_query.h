@@ -19,7 +19,7 @@ struct ipw_query_names {
     struct ipw_query_name {
         char *id;
         int32_t index;
-        int64_t record; /* task number in the dataset, from 0; -1: unknown */
+        int64_t task; /* task number in the dataset, from 0; -1: unknown */
         int epoch;
         bool warmup;
     } * all;

@@ -252,15 +252,33 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
 
 /* ---- traces ---- */
 
-static const char *const trace_kept[] = {
-    "answer_source", "by",         "finish_reason", "kind",   "model",          "name",
-    "outcome",       "provenance", "query_id",      "reason", "remote_domains", "sources",
-    "started_at",    "superseded", "tools_called",  "unit",   "workload_type",  NULL};
+static const char *const trace_kept[] = {"answer_source",
+                                         "by",
+                                         "finish_reason",
+                                         "judge_model",
+                                         "judge_verdict",
+                                         "kind",
+                                         "model",
+                                         "name",
+                                         "outcome",
+                                         "part",
+                                         "provenance",
+                                         "query_id",
+                                         "reason",
+                                         "remote_domains",
+                                         "sources",
+                                         "started_at",
+                                         "superseded",
+                                         "tools_called",
+                                         "unit",
+                                         "workload_type",
+                                         NULL};
 static const char *const span_kept[] = {"by",     "kind",    "outcome", "provenance",
                                         "reason", "sources", NULL};
 
 /* Filler of an answer's length still tells its length: these are absent. */
-static const char *const left_out[] = {"reference", "reference_answer", "subject", NULL};
+static const char *const left_out[] = {"judge_text", "reference", "reference_answer", "subject",
+                                       NULL};
 
 static void put_trace(const struct walk *k, const struct ipw_json *node, const char *key)
 {

@@ -76,11 +76,13 @@ int ipw_rundir_warmup(struct ipw_rundir *dir, const char *line, size_t n, struct
 int ipw_rundir_attempt(struct ipw_rundir *dir, const char *line, size_t n, struct ipw_err *err);
 /* Flushes and waits for the disk; all data appended so far is then safe. */
 int ipw_rundir_sync(struct ipw_rundir *dir, struct ipw_err *err);
-/* Rewrites traces.jsonl with only those lines for which `keep` returns 1 (0: left out; negative: an
- * error, and nothing changes): writes a new file, syncs, renames.  Waits for the disk. */
-int ipw_rundir_sift_traces(struct ipw_rundir *dir,
-                           int (*keep)(void *ud, const char *line, size_t n, struct ipw_err *err),
-                           void *ud, struct ipw_err *err);
+/* Rewrites traces.jsonl line by line: `edit` adds the line to `out` as it shall be, without a
+ * newline, and returns 1 (0: it is left out; negative: an error, and nothing changes).  Writes a
+ * new file, syncs, renames.  Waits for the disk. */
+typedef int ipw_rundir_edit_fn(void *ud, const char *line, size_t n, struct ipw_buf *out,
+                               struct ipw_err *err);
+int ipw_rundir_edit_traces(struct ipw_rundir *dir, ipw_rundir_edit_fn *edit, void *ud,
+                           struct ipw_err *err);
 /* Descriptors to sync, in this order, for the caller's writer thread.  Valid until the next call
  * that does more than append. */
 enum { IPW_RUNDIR_FDS = 4 };

@@ -110,24 +110,28 @@ int ipw_rundir_sync(struct ipw_rundir *dir, struct ipw_err *err)
 
 /* ---- rewriting traces.jsonl ---- */
 
-static int sift(struct ipw_jsonl_reader *reader, const char *path, struct ipw_jsonl_appender *to,
-                int (*keep)(void *ud, const char *line, size_t n, struct ipw_err *err), void *ud,
-                struct ipw_err *err)
+static int edit_lines(struct ipw_jsonl_reader *reader, const char *path,
+                      struct ipw_jsonl_appender *to, ipw_rundir_edit_fn *edit, void *ud,
+                      struct ipw_err *err)
 {
     struct ipw_jsonl_line line;
     struct ipw_buf text = IPW_BUF(IPW_LINE_MAX + 1);
     int rc;
 
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
-        rc = keep(ud, line.text, line.n, err);
+        ipw_buf_clear(&text);
+        rc = edit(ud, line.text, line.n, &text, err);
         if (rc < 0) {
             ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
             break;
         }
         if (!rc) continue;
-        ipw_buf_clear(&text);
-        ipw_buf_add(&text, line.text, line.n);
         ipw_buf_addc(&text, '\n');
+        if (text.failed) {
+            rc = ipw_fail(err, IPW_ELIMIT, "%s:%lld: the line becomes too long", path,
+                          (long long)line.number);
+            break;
+        }
         rc = ipw_jsonl_append(to, text.data, text.len, err);
         if (rc) break;
     }
@@ -147,9 +151,8 @@ static int put_in_place(const struct ipw_rundir *dir, struct ipw_jsonl_appender 
     return ipw_file_sync_folder(file, err);
 }
 
-int ipw_rundir_sift_traces(struct ipw_rundir *dir,
-                           int (*keep)(void *ud, const char *line, size_t n, struct ipw_err *err),
-                           void *ud, struct ipw_err *err)
+int ipw_rundir_edit_traces(struct ipw_rundir *dir, ipw_rundir_edit_fn *edit, void *ud,
+                           struct ipw_err *err)
 {
     char *file = ipw_rundir_file(dir, "traces.jsonl"), *tmp = ipw_asprintf("%s.tmp", file);
     struct ipw_jsonl_reader *reader = NULL;
@@ -161,7 +164,7 @@ int ipw_rundir_sift_traces(struct ipw_rundir *dir,
     unlink(tmp); /* remains of a session that was killed here */
     if (!rc) rc = ipw_jsonl_open(&reader, file, IPW_LINE_MAX, &why);
     if (!rc) rc = ipw_jsonl_append_open(&written, tmp, true, &why);
-    if (!rc) rc = sift(reader, file, written, keep, ud, &why);
+    if (!rc) rc = edit_lines(reader, file, written, edit, ud, &why);
     if (!rc) rc = put_in_place(dir, written, tmp, file, &why);
     ipw_jsonl_close(reader);
     ipw_jsonl_append_close(written, NULL);

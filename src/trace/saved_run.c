@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "json/jsonl.h"
+#include "trace/lock.h"
 #include "trace/power.h"
 #include "trace/schema.h"
 
@@ -136,9 +137,12 @@ int ipw_saved_run_query(struct ipw_saved_line *out, struct ipw_saved_run *run, s
 
     drop_line(run);
     rc = ipw_jsonl_next(run->traces, &line, err);
-    if (rc <= 0) return rc;
-    run->torn = line.torn;
-    if (line.torn) return 0;
+    if (rc < 0) return rc;
+    run->torn = rc && line.torn;
+    if (!rc || line.torn) {
+        ipw_jsonl_more(run->traces);
+        return 0;
+    }
     rc = ipw_schema_read_query(&run->query, line.text, line.n, err);
     if (rc) {
         memset(&run->query, 0, sizeof run->query);
@@ -150,6 +154,11 @@ int ipw_saved_run_query(struct ipw_saved_line *out, struct ipw_saved_run *run, s
 }
 
 bool ipw_saved_run_torn(const struct ipw_saved_run *run) { return run->torn; }
+
+bool ipw_saved_run_goes_on(const struct ipw_saved_run *run)
+{
+    return run->path && ipw_lock_look(run->path, NULL) == IPW_EEXISTS;
+}
 
 /* ---- events ---- */
 
@@ -255,7 +264,11 @@ int ipw_saved_run_power(struct ipw_saved_line *out, struct ipw_sampler_row *row,
     drop_line(run);
     if (rc || !run->power) return rc;
     rc = ipw_jsonl_next(run->power, &line, err);
-    if (rc <= 0 || line.torn) return rc < 0 ? rc : 0;
+    if (rc < 0) return rc;
+    if (!rc || line.torn) {
+        ipw_jsonl_more(run->power);
+        return 0;
+    }
     *out = (struct ipw_saved_line){NULL, line.text, line.n};
     if (line.text[0] == '[') {
         if (ipw_power_row_read(line.text, row, run->values, MAX_CHANNELS)) return 1;

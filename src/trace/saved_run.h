@@ -29,8 +29,11 @@ struct ipw_saved_line {
     const char *text; /* the line, without its newline */
     size_t n;
 };
-/* 1: the next query; 0: there is none; negative: an error that names file and line. */
+/* 1: the next query; 0: there is none (yet: of a run that goes on a later call may find one);
+ * negative: an error that names file and line. */
 int ipw_saved_run_query(struct ipw_saved_line *out, struct ipw_saved_run *run, struct ipw_err *err);
+/* A process writes it.  Ask before the query that may be the last. */
+bool ipw_saved_run_goes_on(const struct ipw_saved_run *run);
 bool ipw_saved_run_torn(const struct ipw_saved_run *run); /* a torn last line was left out */
 /* Looks up the events of a query (of the last session in which it ran).  1: it has some, and
  * ipw_saved_run_event() gives them one by one, in the same way as queries; 0: it has none. */

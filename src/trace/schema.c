@@ -11,9 +11,9 @@
 #include "trace/schema_priv.h"
 #include "trace/spec_rows.h"
 
-/* The structs that the tables refer to: the trace, the record (or turn, or span), and the values
+/* The structs that the tables refer to: the trace, its details (or turn, or span), and the values
  * computed for the line (schema_priv.h). */
-enum { QUERY, RECORD, TURN = RECORD, SPAN = RECORD, MADE, ENERGY };
+enum { QUERY, DETAILS, TURN = DETAILS, SPAN = DETAILS, MADE, ENERGY, JUDGE = ENERGY };
 
 static double since(const struct ipw_query_trace *q, int64_t t_ns)
 {
@@ -254,7 +254,7 @@ static void put_group(struct ipw_jw *w, const struct ipw_spec *s, const void *co
 
 static void put_resolved(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    int resolved = ((const struct ipw_query_record *)of[RECORD])->is_resolved;
+    int resolved = ((const struct ipw_query_details *)of[DETAILS])->is_resolved;
 
     if (resolved < 0)
         ipw_jw_knull(w, s->key);
@@ -309,42 +309,51 @@ static const char *const superseded[] = {"cut", "failed", "limit", NULL};
 /* clang-format off */
 #define OF_QUERY(member, kinds)        HELD(#member, kinds, QUERY, struct ipw_query_trace, member)
 #define AS_QUERY(name, kinds, member)  HELD(name, kinds, QUERY, struct ipw_query_trace, member)
-#define OF_RECORD(member, kinds)       HELD(#member, kinds, RECORD, struct ipw_query_record, member)
-#define AS_RECORD(name, kinds, member) HELD(name, kinds, RECORD, struct ipw_query_record, member)
+#define OF_DETAILS(member, kinds)      HELD(#member, kinds, DETAILS, struct ipw_query_details, member)
+#define AS_DETAILS(name, kinds, member) HELD(name, kinds, DETAILS, struct ipw_query_details, member)
+#define OF_JUDGE(name, kinds, member)  HELD(name, kinds, JUDGE, struct ipw_judgement, member)
 #define MADE_QUERY(member, kinds)      HELD(#member, kinds, MADE, struct ipw_made_query, member)
 const struct ipw_spec ipw_spec_trace[] = {
     PUT_OF("accounts", O, put_group, ipw_spec_accounts),
     PUT("accuracy_metadata", O, put_nothing, 0),
     MADE_QUERY(accuracy_score, NZ),
     OF_QUERY(agent_before_s, S),
-    OF_RECORD(answer, TZ),
-    OF_RECORD(answer_source, TZ),
+    OF_DETAILS(answer, TZ),
+    OF_DETAILS(answer_source, TZ),
     OF_QUERY(completed, B),
     OF_QUERY(end_ns, I),
     PUT_OF("energy", O, ipw_schema_put_query_energy, ipw_spec_energy),
     PUT_OF("energy_before", O, put_before, ipw_spec_energy),
     MADE_QUERY(energy_per_output_token_joules, NZ),
-    OF_RECORD(epoch, C),
+    OF_DETAILS(epoch, C),
     OF_QUERY(error, TZ),
     PUT_OF("hardware_utilization", OZ, ipw_channel_stats_put_utilization, ipw_spec_utilization),
     PUT("is_resolved", BZ, put_resolved, 0),
-    /* We have no separate judge window: the task's window is the query's. */
-    KEY("judge_cpu_energy_joules", Z),
-    KEY("judge_cpu_power_avg_watts", Z),
-    KEY("judge_gpu_energy_joules", Z),
-    KEY("judge_gpu_power_avg_watts", Z),
-    KEY("judge_wall_clock_s", Z),
+    OF_JUDGE("judge_asked", C | OPT, asked),
+    OF_JUDGE("judge_cost_usd", N | OPT, cost_usd),
+    OF_JUDGE("judge_cpu_energy_joules", NZ, cpu_j),
+    OF_JUDGE("judge_cpu_power_avg_watts", NZ, cpu_w),
+    OF_JUDGE("judge_gpu_energy_joules", NZ, gpu_j),
+    OF_JUDGE("judge_gpu_power_avg_watts", NZ, gpu_w),
+    OF_JUDGE("judge_input_tokens", CZ | OPT, input_tokens),
+    OF_JUDGE("judge_model", T | OPT, model),
+    OF_JUDGE("judge_output_tokens", CZ | OPT, output_tokens),
+    OF_JUDGE("judge_reason", T | OPT, reason),
+    OF_JUDGE("judge_text", T | OPT, text),
+    OF_JUDGE("judge_verdict", T | OPT, verdict),
+    OF_JUDGE("judge_wall_clock_s", SZ, wall_s),
     MADE_QUERY(lm_energy_measurable, B),
     MADE_QUERY(lua_cpu_s, SZ),
-    OF_RECORD(lua_peak_bytes, CZ),
+    OF_DETAILS(lua_peak_bytes, CZ),
     PUT_OF("memory_metrics", OZ, ipw_channel_stats_put_memory, ipw_spec_memory),
-    OF_RECORD(metadata, O),
+    OF_DETAILS(metadata, O),
     PUT_OF("metrics", O | EACH, ipw_schema_put_metrics, ipw_spec_metric),
-    OF_RECORD(model, TZ),
-    OF_RECORD(n_malformed, C),
+    OF_DETAILS(model, TZ),
+    OF_DETAILS(n_malformed, C),
     MADE_QUERY(n_retries, C),
     AS_QUERY("num_turns", C, n_turns),
     OF_QUERY(outcome, T),
+    PUT_OF("parts", A | OPT, ipw_schema_put_parts, ipw_spec_part),
     PUT_OF("power_metrics", OZ, ipw_channel_stats_put_power, ipw_spec_power),
     AS_QUERY("query_cpu_energy_joules", NZ, energy[IPW_DOMAIN_CPU]),
     AS_QUERY("query_cpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_CPU]),
@@ -355,33 +364,33 @@ const struct ipw_spec ipw_spec_trace[] = {
     MADE_QUERY(query_mbu_avg_pct, NZ),
     MADE_QUERY(query_mbu_max_pct, NZ),
     MADE_QUERY(query_text, T),
-    OF_RECORD(reference, O | OPT),
-    OF_RECORD(reference_answer, T | OPT),
+    OF_DETAILS(reference, O | OPT),
+    OF_DETAILS(reference_answer, T | OPT),
     PUT("remote_domains", A | OPT, ipw_schema_put_remote_domains, 0),
     MADE_QUERY(response_text, T),
     MADE_QUERY(schema_version, C),
-    OF_RECORD(score_metadata, O),
-    OF_RECORD(segment, C),
+    OF_DETAILS(score_metadata, O),
+    OF_DETAILS(segment, C),
     MADE_QUERY(shared_device_warning, B),
     PUT_OF("spans_before", A, put_spans_before, ipw_spec_span),
     OF_QUERY(start_ns, I),
     MADE_QUERY(started_at, TZ),
-    OF_RECORD(subject, T | OPT),
-    OF_RECORD(superseded, T | OPT),
+    OF_DETAILS(subject, T | OPT),
+    OF_DETAILS(superseded, T | OPT),
     PUT_OF("temperature_metrics", OZ, ipw_channel_stats_put_temperature, ipw_spec_statistic),
     MADE_QUERY(throughput_tokens_per_sec, SZ),
     OF_QUERY(timed_out, B),
     AS_QUERY("tool_call_count", C, n_tool_calls),
-    AS_RECORD("total_cost_usd", NZ, cost_usd),
+    AS_DETAILS("total_cost_usd", NZ, cost_usd),
     AS_QUERY("total_input_tokens", CZ, input_tokens),
     AS_QUERY("total_output_tokens", CZ, output_tokens),
-    AS_QUERY("total_task_cpu_energy_joules", NZ, energy[IPW_DOMAIN_CPU]),
-    AS_QUERY("total_task_gpu_energy_joules", NZ, energy[IPW_DOMAIN_GPU]),
+    MADE_QUERY(total_task_cpu_energy_joules, NZ),
+    MADE_QUERY(total_task_gpu_energy_joules, NZ),
     MADE_QUERY(total_tokens, CZ),
     AS_QUERY("total_tool_calls", C, n_tool_calls),
     MADE_QUERY(total_wall_clock_s, S),
     PUT_OF("turns", A, put_turns, ipw_spec_turn),
-    OF_RECORD(unscorable_reason, TZ),
+    OF_DETAILS(unscorable_reason, TZ),
     MADE_QUERY(workload_type, T),
     END,
 };
@@ -407,14 +416,24 @@ static int64_t retries(const struct ipw_query_trace *q)
     return n;
 }
 
+/* A query's joules and its judge's; without a judge, the query's. */
+static double of_task(const struct ipw_figure *query, const struct ipw_query_details *r,
+                      double judge_j)
+{
+    double j = query->known ? query->j : NAN;
+
+    return r->judge && r->judge->asked > 0 ? j + judge_j : j;
+}
+
 static const char *some(const char *text) { return text ? text : ""; }
 
 void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q,
-                            const struct ipw_query_record *r, const struct ipw_anchor *anchor)
+                            const struct ipw_query_details *r, const struct ipw_anchor *anchor)
 {
     const struct ipw_figure *gpu = &q->energy[IPW_DOMAIN_GPU];
     double wall_s = ipw_ns_to_s(q->end_ns - q->start_ns), output = (double)q->output_tokens;
     bool known = q->input_tokens >= 0 && q->output_tokens >= 0;
+    const struct ipw_judgement none = IPW_JUDGEMENT_NONE, *judge = r->judge ? r->judge : &none;
     char iso[40];
     struct ipw_jw w;
     struct ipw_made_query made = {
@@ -435,6 +454,8 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
             anchor ? ipw_clock_iso8601(iso, sizeof iso, ipw_anchor_wall_ns(anchor, q->start_ns))
                    : NULL,
         .throughput_tokens_per_sec = output > 0 && wall_s > 0 ? output / wall_s : NAN,
+        .total_task_cpu_energy_joules = of_task(&q->energy[IPW_DOMAIN_CPU], r, judge->cpu_j),
+        .total_task_gpu_energy_joules = of_task(gpu, r, judge->gpu_j),
         .total_tokens = known ? q->input_tokens + q->output_tokens : -1,
         .total_wall_clock_s = wall_s,
         .workload_type = r->workload_type ? r->workload_type : "agentic",
@@ -442,5 +463,5 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
 
     made.query_mbu_avg_pct = ipw_channel_stats_mbu(q, &made.query_mbu_max_pct);
     ipw_jw_init(&w, out);
-    ipw_spec_write(&w, ipw_spec_trace, (const void *const[]){q, r, &made});
+    ipw_spec_write(&w, ipw_spec_trace, (const void *const[]){q, r, &made, judge});
 }

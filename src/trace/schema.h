@@ -6,12 +6,33 @@
 #ifndef IPW_TRACE_SCHEMA_H
 #define IPW_TRACE_SCHEMA_H
 
+#include <math.h>
+
 #include "base/clock.h"
 #include "trace/spec.h"
 #include "trace/turn.h"
 
+/* What a judge model said of a query's answer, and what that took.  It was asked after the query,
+ * outside of its window.  Texts are NULL and numbers NAN or -1 where they are unknown. */
+struct ipw_judgement {
+    const char *verdict; /* "correct", "incorrect", "not_attempted" */
+    const char *reason;  /* why there is no verdict */
+    const char *text;    /* the judge's reply */
+    const char *model;
+    int64_t asked; /* model calls; 0: not asked */
+    int64_t input_tokens, output_tokens;
+    double cost_usd, wall_s;
+    double gpu_j, cpu_j, gpu_w, cpu_w;
+};
+
+#define IPW_JUDGEMENT_NONE                                                                         \
+    {                                                                                              \
+        .input_tokens = -1, .output_tokens = -1, .cost_usd = NAN, .wall_s = NAN, .gpu_j = NAN,     \
+        .cpu_j = NAN, .gpu_w = NAN, .cpu_w = NAN                                                   \
+    }
+
 /* A query's values besides its turns.  Borrowed by the writer; owned by the reader's result. */
-struct ipw_query_record {
+struct ipw_query_details {
     const char *workload_type; /* "agentic" by default */
     const char *query_text;
     const char *response_text;     /* the agent's answer or the error's text */
@@ -29,22 +50,25 @@ struct ipw_query_record {
     int n_malformed;                    /* number of replies that the agent could not use */
     int64_t lua_peak_bytes, lua_cpu_ns; /* -1: unknown */
     int epoch;
-    int segment;            /* the session of the run, from 0 */
-    const char *superseded; /* for an earlier attempt: "cut", "failed", ...; or NULL */
+    int segment;                       /* the session of the run, from 0 */
+    const struct ipw_judgement *judge; /* NULL: there is none */
+    const char *superseded;            /* for an earlier attempt: "cut", "failed", ...; or NULL */
 };
 
 /* Appends the line without its newline.  `anchor` NULL leaves "started_at" null. */
 void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *trace,
-                            const struct ipw_query_record *record, const struct ipw_anchor *anchor);
+                            const struct ipw_query_details *details,
+                            const struct ipw_anchor *anchor);
 
-/* A trace that was read: `doc` owns the strings of `record` and the reasons of the energy
+/* A trace that was read: `doc` owns the strings of `details` and the reasons of the energy
  * values. */
 struct ipw_query_loaded {
     struct ipw_query_trace trace;
-    struct ipw_query_record record;
+    struct ipw_query_details details;
     struct ipw_json *doc;
-    char *texts[3];         /* record.metadata, .score_metadata and .reference */
-    const char *started_at; /* as written, or NULL */
+    char *texts[3];              /* details.metadata, .score_metadata and .reference */
+    struct ipw_judgement *judge; /* details.judge, or NULL */
+    const char *started_at;      /* as written, or NULL */
     const char *line; /* the line itself, n bytes; only within ipw_rundir_each_query()'s callback */
     size_t line_n;
     bool ours; /* our own line; false: upstream's, whose joules count as "estimated" */
@@ -52,6 +76,10 @@ struct ipw_query_loaded {
 /* On failure *out needs no release, and the message names the field at fault. */
 int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,
                           struct ipw_err *err);
+/* The same without the query's turns, spans and accounts: its `trace` has none of them, and they
+ * are not checked. */
+int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t n,
+                         struct ipw_err *err);
 void ipw_query_loaded_release(struct ipw_query_loaded *loaded);
 
 #endif

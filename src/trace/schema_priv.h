@@ -17,7 +17,8 @@ struct ipw_made_turn {
 };
 struct ipw_made_query {
     double accuracy_score, energy_per_output_token_joules, lua_cpu_s, query_mbu_avg_pct,
-        query_mbu_max_pct, throughput_tokens_per_sec, total_wall_clock_s;
+        query_mbu_max_pct, throughput_tokens_per_sec, total_task_cpu_energy_joules,
+        total_task_gpu_energy_joules, total_wall_clock_s;
     bool lm_energy_measurable, shared_device_warning;
     int schema_version;
     int64_t n_retries, total_tokens;
@@ -26,6 +27,7 @@ struct ipw_made_query {
 
 /* Domain to energy value; domain to account or null; one channel's metric. */
 extern const struct ipw_spec ipw_spec_energy[], ipw_spec_accounts[], ipw_spec_metric[];
+extern const struct ipw_spec ipw_spec_part[];
 /* The same of a span: a domain is absent where only the query's own reason is known. */
 extern const struct ipw_spec ipw_spec_span_energy[];
 extern const struct ipw_spec ipw_spec_turn[], ipw_spec_span[];
@@ -38,6 +40,7 @@ void ipw_schema_put_span_energy(struct ipw_jw *w, const char *key, const struct 
                                 const struct ipw_span *span);
 /* Rows of the query's table; of[0] is the trace.  "energy": with mean_w and sources. */
 void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
+void ipw_schema_put_parts(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
 void ipw_schema_put_metrics(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
 /* "remote_domains": only for a model on another machine. */
 void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_spec *s,
@@ -58,6 +61,7 @@ void ipw_schema_read_device_table(struct ipw_query_trace *q, const struct ipw_js
 struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_trace *q,
                                            const struct ipw_json *energy);
 void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_json *line);
+void ipw_schema_read_parts(struct ipw_query_trace *q, const struct ipw_json *line);
 /* Reads accounts, metrics and sources of our own lines; absent values are unknown. */
 void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *line);
 

@@ -246,10 +246,10 @@ char *ipw_schema_text(const struct ipw_json *node)
     return ipw_buf_take(&text, NULL);
 }
 
-static void read_record(struct ipw_query_loaded *l, const struct ipw_made_query *made)
+static void read_details(struct ipw_query_loaded *l, const struct ipw_made_query *made)
 {
     const struct ipw_json *resolved = ipw_json_get(l->doc, "is_resolved");
-    struct ipw_query_record *r = &l->record;
+    struct ipw_query_details *r = &l->details;
 
     l->texts[0] = ipw_schema_text(ipw_json_get(l->doc, "metadata"));
     l->texts[1] = ipw_schema_text(ipw_json_get(l->doc, "score_metadata"));
@@ -265,10 +265,20 @@ static void read_record(struct ipw_query_loaded *l, const struct ipw_made_query 
     r->lua_cpu_ns = isnan(made->lua_cpu_s) ? -1 : ipw_s_to_ns(made->lua_cpu_s);
 }
 
-static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
+/* Apart from the struct, which may be moved. */
+static void keep_judgement(struct ipw_query_loaded *l, const struct ipw_judgement *judge)
+{
+    if (!judge->verdict && !judge->reason && isnan(judge->wall_s)) return;
+    l->judge = ipw_calloc(1, sizeof *l->judge);
+    *l->judge = *judge;
+    l->details.judge = l->judge;
+}
+
+static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *err)
 {
     struct ipw_query_trace *q = &l->trace;
     struct ipw_made_query made;
+    struct ipw_judgement judge = IPW_JUDGEMENT_NONE;
     const struct ipw_json *doc = l->doc, *turns = ipw_json_get(doc, "turns");
     int64_t version = ipw_json_int(ipw_json_get(doc, "schema_version"), 0);
     const char *id;
@@ -288,11 +298,12 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
         q->power[d] = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
         q->power_mean_w[d] = NAN;
     }
-    ipw_spec_read(doc, ipw_spec_trace, (void *const[]){q, &l->record, &made});
+    ipw_spec_read(doc, ipw_spec_trace, (void *const[]){q, &l->details, &made, &judge});
+    keep_judgement(l, &judge);
     q->id = ipw_strdup(id);
     if (l->ours && (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
                     ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
-                    ipw_json_need_arr(&turns, doc, "turns", "", err) < 0)) {
+                    (whole && ipw_json_need_arr(&turns, doc, "turns", "", err) < 0))) {
         return IPW_EPARSE;
     }
     if (l->ours) {
@@ -309,7 +320,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
         if (read_turn(l, t, err) < 0) return IPW_EPARSE;
     }
     sum_tokens(q);
-    read_record(l, &made);
+    read_details(l, &made);
     if (!l->ours) {
         foreign_query(l);
         return 0;
@@ -321,6 +332,7 @@ static int read_query(struct ipw_query_loaded *l, struct ipw_err *err)
     q->device_before = ipw_schema_read_devices(q, ipw_json_get(doc, "energy_before"));
     ipw_schema_read_remote_domains(q, doc);
     ipw_schema_read_account(q, doc);
+    ipw_schema_read_parts(q, doc);
     ipw_channel_stats_read_power(q, doc);
     return read_spans(q, &q->before, ipw_json_get(doc, "spans_before"), "spans_before", err);
 }
@@ -332,7 +344,21 @@ int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t
 
     *out = (struct ipw_query_loaded){0};
     rc = ipw_json_parse(&out->doc, line, n, NULL, err);
-    if (rc == 0) rc = read_query(out, err);
+    if (rc == 0) rc = read_query(out, true, err);
+    if (rc < 0) ipw_query_loaded_release(out);
+    return rc;
+}
+
+int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t n,
+                         struct ipw_err *err)
+{
+    static const char *const unread[] = {
+        "accounts", "energy_before", "metrics", "power_metrics", "spans_before", "turns", NULL};
+    int rc;
+
+    *out = (struct ipw_query_loaded){0};
+    rc = ipw_json_parse_without(&out->doc, line, n, unread, err);
+    if (rc == 0) rc = read_query(out, false, err);
     if (rc < 0) ipw_query_loaded_release(out);
     return rc;
 }
@@ -342,6 +368,7 @@ void ipw_query_loaded_release(struct ipw_query_loaded *loaded)
     ipw_query_trace_release(&loaded->trace);
     for (size_t i = 0; i < sizeof loaded->texts / sizeof *loaded->texts; i++)
         free(loaded->texts[i]);
+    free(loaded->judge);
     ipw_json_free(loaded->doc);
     *loaded = (struct ipw_query_loaded){0};
 }

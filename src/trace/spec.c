@@ -165,8 +165,7 @@ static int check_object(const struct ipw_json *object, const struct ipw_spec *ta
     return 0;
 }
 
-int ipw_spec_check(const struct ipw_json *object, const struct ipw_spec *table, const char *where,
-                   struct ipw_err *err)
+int ipw_spec_check(const struct ipw_json *object, const struct ipw_spec *table, struct ipw_err *err)
 {
-    return check_object(object, table, &(struct place){.key = where}, err);
+    return check_object(object, table, &(struct place){.key = ""}, err);
 }

@@ -62,8 +62,8 @@ extern const struct ipw_spec ipw_spec_attempt[];
 /* The table of one kind of event; NULL: there is no such kind. */
 const struct ipw_spec *ipw_spec_event(const char *name);
 
-/* Returns IPW_EPARSE with the path below `where` ("" at the top). */
-int ipw_spec_check(const struct ipw_json *object, const struct ipw_spec *table, const char *where,
+/* Checks an object against a table.  IPW_EPARSE: the message names the path of the fault. */
+int ipw_spec_check(const struct ipw_json *object, const struct ipw_spec *table,
                    struct ipw_err *err);
 
 /* Writes an object by a table, with its brackets.  An unknown value is left out if the key may be

@@ -101,6 +101,22 @@ static const struct ipw_spec balance[] = {
     KEY("wasted_j", NZ),
     END,
 };
+static const struct ipw_spec judge[] = {
+    KEY("accuracy", NZ),
+    KEY("asked", C),
+    KEY("correct", C),
+    KEY("cost_usd", NZ),
+    KEY("cpu_energy_joules", NZ),
+    KEY("gpu_energy_joules", NZ),
+    KEY("incorrect", C),
+    KEY("input_tokens", NZ),
+    KEY("model", TZ),
+    KEY("no_verdict", C),
+    KEY("not_attempted", C),
+    KEY("output_tokens", NZ),
+    KEY("wall_clock_s", NZ),
+    END,
+};
 static const char *const states[] = {"complete", "interrupted", "limit", NULL};
 static const struct ipw_spec run[] = {
     KEY("agent", T),
@@ -121,8 +137,8 @@ static const struct ipw_spec totals[] = {
     KEY("gpu_energy_joules", NZ),
     KEY("input_tokens", CZ),
     KEY("interrupted", C | OPT),
-    KEY("judge_cpu_energy_joules", Z | OPT),
-    KEY("judge_gpu_energy_joules", Z | OPT),
+    KEY("judge_cpu_energy_joules", NZ | OPT),
+    KEY("judge_gpu_energy_joules", NZ | OPT),
     KEY("known", O | OPT),
     KEY("machine_energy_joules", NZ),
     KEY("malformed_replies", C | OPT),
@@ -144,6 +160,16 @@ static const struct ipw_spec totals[] = {
     KEY("with_estimates", O | OPT),
     END,
 };
+static const struct ipw_spec part[] = {
+    KEY("calls", C),
+    KEY("joules", O),
+    KEY("name", TZ),
+    KEY("part", T),
+    KEY("queries", C),
+    KEY("seconds", S),
+    KEY("waste_joules", O),
+    END,
+};
 static const struct ipw_spec answered[] = {KEY("queries", C), KEY("turns", C), END};
 const struct ipw_spec ipw_spec_summary[] = {
     KEY("accounts", O),
@@ -157,12 +183,15 @@ const struct ipw_spec ipw_spec_summary[] = {
     KEY("generated_at", N),
     KEY("hardware", OZ),
     KEY("interrupted", O | OPT),
+    OF("judge", OZ | OPT, judge),
+    KEY("latency", O | OPT),
     OF("ledger", OZ | EACH, balance),
     OF("models", OZ | EACH | OPT, answered),
     KEY("normalized_efficiency", OZ),
     KEY("normalized_statistics", OZ),
     KEY("note", TZ),
     KEY("own_overhead", OZ),
+    OF("parts", A | OPT, part),
     KEY("provenance", OZ),
     KEY("repeats", OZ),
     OF("run", O, run),

@@ -104,6 +104,30 @@ struct ipw_query_account {
     double idle_tax_j;  /* while its tools ran or a retry waited and no attempt was in progress */
 };
 
+/* What a query did: each instant of it belongs to one part.  Where several go on at once, the model
+ * comes before tools, tools before a wait, a wait before the agent; tools of several names share
+ * the instant equally. */
+enum ipw_part_kind {
+    IPW_PART_PREFILL,
+    IPW_PART_DECODE,
+    IPW_PART_LM,   /* an attempt outside both: a failed one, or between last token and close */
+    IPW_PART_TOOL, /* by name */
+    IPW_PART_WAIT, /* for the next attempt of a call */
+    IPW_PART_AGENT,
+    IPW_PART_KINDS,
+};
+/* "prefill", "decode", "lm", "tool", "wait", "agent", NULL */
+extern const char *const ipw_part_kind_words[];
+
+struct ipw_query_part {
+    enum ipw_part_kind kind;
+    char *name;    /* of the tool; else NULL */
+    int64_t calls; /* attempts, tool calls or waits; 0 for the agent */
+    double seconds;
+    double j[IPW_DOMAIN_COUNT];       /* NAN: unknown */
+    double waste_j[IPW_DOMAIN_COUNT]; /* the part of j in attempts that were of no use */
+};
+
 struct ipw_query_trace {
     char *id;
     int32_t index;
@@ -128,7 +152,9 @@ struct ipw_query_trace {
     struct ipw_power_stats power[IPW_DOMAIN_COUNT]; /* of the device, not shared; avg_w: the mean */
     struct ipw_query_account account[IPW_DOMAIN_COUNT];
     char *sources[IPW_DOMAIN_COUNT]; /* the summed channels, as a JSON array; NULL: none */
-    struct ipw_metric *metrics;      /* by name */
+    struct ipw_query_part *parts;    /* in the order of their kinds, tools by name */
+    size_t n_parts;
+    struct ipw_metric *metrics; /* by name */
     size_t n_metrics, cap_metrics;
     bool lm_remote;      /* the model runs on another machine */
     unsigned lm_domains; /* with lm_remote: the domains read on that machine, as bits 1 << domain */
@@ -156,6 +182,8 @@ void ipw_turn_builder_free(struct ipw_turn_builder *b); /* NULL is fine */
 unsigned ipw_turn_lm_domains(const struct ipw_query_trace *trace);
 /* The sum over turns with a known cost (upstream's rule); NAN if there is none. */
 double ipw_query_trace_cost(const struct ipw_query_trace *trace);
+/* Frees the parts' names, not the array. */
+void ipw_query_parts_release(struct ipw_query_part *parts, size_t n);
 void ipw_query_trace_release(struct ipw_query_trace *trace);
 
 #endif

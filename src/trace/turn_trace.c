@@ -29,6 +29,16 @@ static void release_spans(struct ipw_turn *turn)
     free(turn->energy);
 }
 
+const char *const ipw_part_kind_words[IPW_PART_KINDS + 1] = {
+    [IPW_PART_PREFILL] = "prefill", [IPW_PART_DECODE] = "decode", [IPW_PART_LM] = "lm",
+    [IPW_PART_TOOL] = "tool",       [IPW_PART_WAIT] = "wait",     [IPW_PART_AGENT] = "agent",
+};
+
+void ipw_query_parts_release(struct ipw_query_part *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) free(parts[i].name);
+}
+
 void ipw_query_trace_release(struct ipw_query_trace *trace)
 {
     release_spans(&trace->before);
@@ -53,6 +63,8 @@ void ipw_query_trace_release(struct ipw_query_trace *trace)
     free(trace->device_before);
     free(trace->device_account);
     free(trace->metrics);
+    ipw_query_parts_release(trace->parts, trace->n_parts);
+    free(trace->parts);
     free(trace->turns);
     free(trace->id);
     free(trace->outcome);

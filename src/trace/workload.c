@@ -172,7 +172,7 @@ int ipw_workload_open(struct ipw_workload **out, const char *path, struct ipw_er
                        : ipw_asprintf("%s%sevents.jsonl", path, n && path[n - 1] == '/' ? "" : "/");
     ipw_buf_init(&w->names, NAMES_MAX_BYTES);
     rc = ipw_jsonl_open(&w->reader, w->file, LINE_MAX_BYTES[w->lines], err);
-    if (!rc) rc = w->lines ? ipw_workload_index_lines(w, err) : ipw_workload_index_record(w, err);
+    if (!rc) rc = w->lines ? ipw_workload_index_lines(w, err) : ipw_workload_index_events(w, err);
     tidy(w);
     if (!rc && !w->n) rc = ipw_fail(err, IPW_EINVAL, "%s: contains no request", path);
     if (rc) {
@@ -321,7 +321,7 @@ int ipw_workload_next(struct ipw_workload_query *q, struct ipw_err *err)
         if (!rc) rc = ipw_fail(err, IPW_EPARSE, "the file became shorter");
         if (rc > 0)
             rc = w->lines ? ipw_workload_read_line(q, &line, err)
-                          : ipw_workload_read_record(q, &line, entry, err);
+                          : ipw_workload_read_event(q, &line, entry, err);
         if (rc) {
             ipw_err_prefix(err, "%s: byte %lld, read again", w->file, (long long)w->offsets[entry]);
             return rc;

@@ -1,6 +1,6 @@
 /* trace/workload_priv.h: the index of a workload: the places of its requests in the file.
  *
- * workload_lines.c and workload_record.c fill it while they read the file once.  workload.c sorts
+ * workload_lines.c and workload_events.c fill it while they read the file once.  workload.c sorts
  * it by time and reads requests through it.  Internal to these files. */
 #ifndef IPW_TRACE_WORKLOAD_PRIV_H
 #define IPW_TRACE_WORKLOAD_PRIV_H
@@ -50,7 +50,7 @@ struct ipw_workload {
     /* for runs only: */
     struct ipw_workload_facts *facts; /* one for each entry */
     struct ipw_workload_start *starts;
-    size_t cap_facts, n_starts, cap_starts;
+    size_t cap_facts, cap_starts;
 };
 
 /* Adds a query without requests. */
@@ -62,12 +62,12 @@ int ipw_workload_entry(uint32_t *out, struct ipw_workload *w, int64_t offset, ui
 /* Stores a name; IPW_ELIMIT: there are too many. */
 int ipw_workload_name(uint32_t *at, struct ipw_workload *w, const char *name, struct ipw_err *err);
 int ipw_workload_index_lines(struct ipw_workload *w, struct ipw_err *err);
-int ipw_workload_index_record(struct ipw_workload *w, struct ipw_err *err);
+int ipw_workload_index_events(struct ipw_workload *w, struct ipw_err *err);
 /* Read one more request of a taken query into query->turn. */
 int ipw_workload_read_line(struct ipw_workload_query *query, const struct ipw_jsonl_line *line,
                            struct ipw_err *err);
-int ipw_workload_read_record(struct ipw_workload_query *query, const struct ipw_jsonl_line *line,
-                             size_t entry, struct ipw_err *err);
+int ipw_workload_read_event(struct ipw_workload_query *query, const struct ipw_jsonl_line *line,
+                            size_t entry, struct ipw_err *err);
 int ipw_workload_read_start(struct ipw_workload_query *query, size_t start, struct ipw_err *err);
 
 /* A hash table of numbers below 2^32 - 1, by 64-bit hashes; `same` tells whether a number has the

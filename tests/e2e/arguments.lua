@@ -99,7 +99,7 @@ return {
       { "workspace", fs.read, "/etc/passwd" },
       { "not a file", fs.read, "." },
       { "Invalid", fs.read, "a\0b" },
-      { "", fs.write, "no/such/folder", "x" },
+      { "workspace", fs.write, "../no/such/folder", "x" },
       { "", fs.write, ".", "x" },
       { "", fs.size, "nothing" },
 

@@ -165,4 +165,13 @@ rm -rf number
 expect_exit 0 agent run number.lua --untrusted --dataset sum.jsonl --base-url "$BASE_URL" --model m --output number -q
 assert_json number/traces.jsonl 'd[0]["outcome"] == "answered" and d[0]["response_text"] == "42"'
 
+step "a tool of the agent's own choice that the run does not grant is left out, and that is said once"
+expect_exit 0 agent run react --dataset gaia-sample --limit 3 --model demo --no-proc --output without
+assert_eq "$(grep -c "goes without the tool 'python': child processes are switched off by --no-proc" err)" 1
+assert_json without/traces.jsonl 'all(q["completed"] for q in d)'
+grep -q '"python' without/events.jsonl && fail "a request offers the tool"
+expect_exit 0 agent replay without --mode hermetic
+expect_exit 1 agent run react --dataset gaia-sample --limit 1 --model demo --no-proc --tools python --output named
+check_err "tool 'python' needs 'proc': child processes are switched off by --no-proc"
+
 end_test

@@ -64,6 +64,35 @@ expect_exit 0 agent compare record record --json
 cp out same.json
 assert_json same.json 'all(m["verdict"] in ("same", "unknown") for m in d["metrics"].values())'
 
+step "gates: held, broken, cannot tell, wrong; as JUnit and Markdown"
+expect_exit 0 agent compare record slow --gate 'turns<=0' --gate 'j_query<=+5kJ'
+check_out "gate turns<=0: held"
+expect_exit 5 agent compare record slow --gate 'seconds<=+10%' --gate 'turns<=0' --junit gates.xml --markdown
+check_out '| `seconds<=+10%` | slow | BROKEN |'
+python3 - <<'PY' || fail "gates.xml"
+import xml.etree.ElementTree as ET
+suite = ET.parse("gates.xml").getroot()
+assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+assert [c.get("name") for c in suite if c.find("failure") is not None] == ["seconds<=+10%"]
+PY
+expect_exit 6 agent compare record slow --gate 'accuracy>=-1pt'
+check_out "cannot tell (not known of both runs)"
+expect_exit 2 agent compare record slow --gate 'acuracy>=-1pt'
+check_err "unknown metric 'acuracy'; use one of: accuracy, j_query"
+expect_exit 2 agent compare record slow --junit gates.xml
+check_err "--junit goes with --gate"
+expect_exit 1 agent compare record slow --gate 'turns<=0' --junit no/such/gates.xml
+
+step "more than two runs, each with the first"
+expect_exit 0 agent compare record slow record --json
+cp out three.json
+assert_json three.json '[c["b"] for c in d["comparisons"]] == ["slow", "record"] and all(c["a"] == "record" for c in d["comparisons"])'
+assert_json three.json 'len(d["runs"]) == 3 and all(0 <= r["accuracy"]["lo"] <= r["accuracy"]["mean"] <= r["accuracy"]["hi"] <= 1 and r["accuracy"]["method"] == "wilson" for r in d["runs"][::2])'
+assert_json three.json 'd["comparisons"][0]["metrics"] == json.load(open("pairs.json"))["metrics"]'
+expect_exit 0 agent compare record slow record
+check_out "C against A"
+assert_fits out 80
+
 step "nothing in common"
 sed 's/"query_id":"/"query_id":"x/' record/traces.jsonl >other.jsonl
 expect_exit 3 agent compare record other.jsonl

@@ -1,48 +1,9 @@
 # Every format meets every kind of run: measured on two GPUs, without sensors, killed, redacted, with failures; and is
 # read back by other readers than ours (export_readers.py). Its joules are those of the run's ledger.
 . "$(dirname "$0")/lib.sh"
-FAKES_DIR=$(dirname "$IPW_FAKE")
 READERS=$IPW_SOURCE_DIR/tests/e2e/export_readers.py
 
-start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
-cat >gpu.txt <<'TXT'
-device GPU-aa Stub_H200 700000
-energy 0 counter watts=300 period_ms=20
-device GPU-bb Stub_H200 700000
-energy 1 counter watts=100 period_ms=20
-TXT
-cat >rows.jsonl <<'ROWS'
-{"question":"=SUM(A1), \"quotes\"\nand a second line?","answer":"42"}
-{"question":"Question </script> & 2?","answer":"42"}
-{"question":"Question 3, with \u00fcn\u00efc\u00f6d\u00e9 \ud83d\ude00?","answer":"41"}
-{"question":"fail","answer":"42"}
-ROWS
-cat >mixed.lua <<'LUA'
-local llm, tools, ipw = require "ipw.llm", require "ipw.tools", require "ipw"
-return { name = "mixed", defaults = { tools = { "calculator" } }, run = function(query, cfg)
-  if query.prompt == "fail" then error "made to fail" end
-  local kit <close> = tools.open(cfg.tools)
-  local thread = { llm.system "Answer briefly.", llm.user(query.prompt) }
-  for _ = 1, 4 do
-    local reply = llm.chat { messages = thread, tools = kit.schemas }
-    thread[#thread + 1] = reply.message
-    if #reply.calls == 0 then return reply.text end
-    for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
-    ipw.sleep(0.02)
-  end
-end }
-LUA
-
-step "the runs"
-start_fake --bench 2 --delay-ms 60
-export IPW_POWERCAP_ROOT="$WORK/tree" IPW_NVML_LIBRARY="$FAKES_DIR/libnvidia-ml-stub.so" IPW_STUB_NVML="$WORK/gpu.txt"
-expect_exit 0 agent run mixed.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --sample-interval 5ms \
-    --concurrency 2 --warmup 1 -q --output measured
-assert_json measured/traces.jsonl "len(d) == 4 and sum(q['completed'] for q in d) == 3"
-assert_json measured/traces.jsonl "len(d[0]['energy']['gpu']['devices']) == 2 and d[0]['energy']['gpu']['joules'] > 0"
-unset IPW_STUB_NVML
-export IPW_POWERCAP_ROOT="$WORK/no-powercap" IPW_NVML_LIBRARY="$WORK/no-nvml.so"
-expect_exit 0 agent run mixed.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -q --epochs 2 --output unmeasured
+. "$(dirname "$0")/two_gpus.sh"
 cp -r measured killed
 rm killed/summary.json
 printf '{"query_id":"q0' >>killed/traces.jsonl
@@ -170,15 +131,6 @@ step "eval-results: the hub's names of dataset and task"
 expect_exit 0 agent export measured --format eval-results --set dataset=gaia-benchmark/GAIA --set task=level1 --set url=https://example.org/r
 check_out '    id: "gaia-benchmark/GAIA"'
 check_out '    task_id: "level1"'
-
-step "hf and ipw: by npm's apache-arrow, where \$IPW_NODE_MODULES has it"
-if [ -n "${IPW_NODE_MODULES-}" ]; then
-    for data in out-hf-measured out-hf-redacted out-hf-unmeasured out-hf-empty out-ipw-measured/profile_* out-ipw-unmeasured/profile_*; do
-        NODE_PATH=$IPW_NODE_MODULES node "$IPW_SOURCE_DIR/tests/e2e/arrow_rows.cjs" $data/data-00000-of-00001.arrow >by-npm 2>err || fail "npm: $data"
-        python3 "$IPW_SOURCE_DIR/tests/e2e/arrow_stream.py" $data/data-00000-of-00001.arrow >by-rule || fail "$data"
-        python3 -c 'import json; a, b = ([json.loads(l) for l in open(f)] for f in ("by-npm", "by-rule")); assert a == b' || fail "values of $data"
-    done
-fi
 
 step "traces.sql names the keys of the files, and DuckDB reads by it, where \$IPW_NODE_MODULES has it"
 python3 - "$IPW_SOURCE_DIR/library/traces.sql" measured/traces.jsonl <<'PY' >out 2>err || fail "keys"

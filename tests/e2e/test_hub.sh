@@ -35,6 +35,16 @@ assert_json train/traces.jsonl '[t["reference_answer"] for t in d] == ["0"]'
 go 3 hf:acme/sums/dev never
 check_err "no file of the split 'dev'; there are: test, train"
 
+step "what the README declares goes before the words in the paths"
+mkdir -p "$REPO/snapshots/$COMMIT/odd"
+printf '{"question":"What is 5 + 1?","answer":"6"}\n' >"$REPO/snapshots/$COMMIT/odd/test.jsonl"
+printf -- '---\nconfigs:\n- config_name: plain\n  default: true\n  data_files: data/*.jsonl\n- config_name: strange\n  data_files:\n  - split: held_out\n    path: odd/*\n---\n# Sums\n' >"$REPO/snapshots/$COMMIT/README.md"
+go 0 hf:acme/sums:strange/held_out declared
+assert_json declared/traces.jsonl '[t["reference_answer"] for t in d] == ["6"]'
+go 3 hf:acme/sums:strange/dev never
+check_err "the configuration 'strange' has no split 'dev'; there are: held_out"
+rm -r "$REPO/snapshots/$COMMIT/README.md" "$REPO/snapshots/$COMMIT/odd"
+
 step "HF_HUB_CACHE goes before HF_HOME; a folder of the user's own before both"
 mv "$HF_HOME/hub" elsewhere
 HF_HUB_CACHE=$WORK/elsewhere go 0 hf:acme/sums cache

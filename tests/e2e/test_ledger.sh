@@ -108,7 +108,7 @@ EOF
 python3 every.py || fail "see above"
 expect_exit 0 agent ledger by-phase --share equal,phase
 assert_fits out 80
-check_out "by each sharing rule (the run recorded phase)"
+check_out "by each sharing rule (the run used phase)"
 check_out "  equal and phase: "
 expect_exit 2 agent ledger by-phase --share equal,best
 check_err "--share equal,best: expected all, or some of equal, tokens, phase"
@@ -149,8 +149,8 @@ open("still/power.jsonl", "w").write("\n".join(lines) + "\n")
 EOF
 python3 stand.py || fail "see above"
 expect_exit 0 agent ledger still
-grep -qE '^GPU: recorded [0-9.]+ J, recomputed not measured [(]stuck[)]$' out || fail "no such line"
-grep -qE '^(CPU|DRAM): recorded' out && fail "these did not change"
+grep -qE '^GPU: saved [0-9.]+ J, recomputed not measured [(]stuck[)]$' out || fail "no such line"
+grep -qE '^(CPU|DRAM): saved' out && fail "these did not change"
 
 step "a sample that was changed afterwards is found out"
 cp -r run4 forged

@@ -39,6 +39,10 @@ while IFS= read -r line; do
     assert_json out 'd["changed"] == 0 and d["missing"] == 0'
 done <"$DATA/expected.jsonl"
 
+step "a picture in a column is a file that goes with its question"
+assert_json hle/events.jsonl 'sum("data:image/png;base64,iVBOR" in json.dumps(e) for e in d if e["event"] == "lm_inference_start") == 1'
+assert_json hle/traces.jsonl '"image.png" in d[1]["query_text"]'
+
 step "every dataset that is built in has a fixture"
 ls "$IPW_SOURCE_DIR"/datasets/*.lua | sed 's|.*/||; s|\.lua$||' | grep -v '^gaia-sample$' | sort >sets
 python3 -c 'import json,sys; [print(json.loads(l)["name"]) for l in open(sys.argv[1])]' "$DATA/expected.jsonl" | sort >fixtures

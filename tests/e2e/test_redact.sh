@@ -174,7 +174,7 @@ assert_json none/traces.jsonl 'len(d) == 10 and sum(t["is_resolved"] is not None
 expect_exit 0 agent replay none --mode workload --base-url "$BASE_URL" -o nagain
 check_out "20 of 20 requests sent"
 expect_exit 3 agent replay none --mode hermetic --agent spy.lua -o x
-check_err "was recorded with --no-content"
+check_err "was run with --no-content"
 expect_exit 0 agent export none --format mooncake -o none.jsonl
 assert_json none.jsonl 'len(d) == 20 and all(r["input_length"] == 50 for r in d)'
 

@@ -129,7 +129,7 @@ assert_json again/traces.jsonl 'len(d) == 2 and all(t["outcome"] == "diverged" f
 step "a stranger's trace"
 python3 edit.py hostile && rm -rf again
 expect_exit 2 agent replay edited --mode hermetic -o again
-check_err "name the file with --agent FILE"
+check_err "Name the file with --agent FILE"
 expect_exit 2 agent replay edited --mode hermetic -o again --agent agents/react.lua
 check_err "say which to load with --tools"
 [ ! -e again ] || fail "a folder was made"

@@ -7,7 +7,7 @@ expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --mode
 for mode in hermetic tools "hermetic --query q0001"; do
     step "$mode"
     rm -rf run.changed
-    python3 "$IPW_SOURCE_DIR/tests/e2e/record_lines.py" "$IPW_AGENT" run "$mode" >out 2>err || fail "a line"
+    python3 "$IPW_SOURCE_DIR/tests/e2e/event_lines.py" "$IPW_AGENT" run "$mode" >out 2>err || fail "a line"
 done
 damaged run.changed run.again
 

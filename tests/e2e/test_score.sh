@@ -55,7 +55,7 @@ LUA
 expect_exit 0 agent score named --dataset rows.jsonl --scorer ./mine.lua -o mine.jsonl
 assert_json mine.jsonl '[(s["answer"], s["is_resolved"]) for s in sorted(d, key=lambda s: s["query_id"])][0] == ("It", True) and sum(s["is_resolved"] for s in d) == 1'
 expect_exit 3 agent score named --dataset rows.jsonl --scorer exakt
-check_err "unknown scorer 'exakt': use boxed, choice, contains, exact, f1, gaia, judge, numeric"
+check_err "unknown scorer 'exakt': use boxed, choice, code, contains, exact, f1, gaia, judge, numeric"
 echo 'return { name = "none" }' >none.lua
 expect_exit 3 agent score named --dataset rows.jsonl --scorer none.lua
 check_err "none.lua: the scorer has no function 'score'"
@@ -90,7 +90,7 @@ step "filler is not scored"
 expect_exit 0 agent run single --dataset rows.jsonl --model demo -o bare -q --no-content
 assert_lacks bare/traces.jsonl reference
 expect_exit 3 agent score bare
-check_err "bare: was recorded with --no-content: its answers are filler"
+check_err "bare: was run with --no-content, so its answers are filler"
 expect_exit 0 agent score named --dataset rows.jsonl --scorer judge --dry-run
 check_out " score   0.0      –"
 expect_exit 3 agent score missing

@@ -176,7 +176,7 @@ assert_contains none '"nearest":{"message":1,"query_id":"q0001","query_index":1,
 assert_contains none 'message 2 (user) of the request differs at messages[1].content, byte 11'
 ask longer none
 assert_contains none '"query_index":1,"turn":2}'
-assert_contains none 'message 6 (user) of the request is not in the record'
+assert_contains none 'message 6 (user) of the request is not in the saved run'
 ask wrong none
 assert_eq "$STATUS" 400
 
@@ -302,7 +302,7 @@ start_fake --bench 1
 expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -o bare -q --no-content
 stop_fake
 expect_exit 3 agent serve --port 0 --replay bare
-check_err "bare: was recorded with --no-content: its texts are filler"
+check_err "bare: was run with --no-content, so its texts are filler"
 one_message
 expect_exit 0 agent export record --format run --redact text -o shared
 assert_json shared/manifest.json 'd["redacted"] == "text"'

@@ -33,6 +33,25 @@ truth within waste gpu=300
 assert_json waste/traces.jsonl "d[0]['accounts']['gpu']['waste_j'] < d[0]['query_gpu_energy_joules']"
 truth books waste
 
+step "the parts of a query are its time and its joules, and tell the waste"
+python3 - <<'PY' || fail "parts"
+import json
+q, s = json.loads(open("waste/traces.jsonl").readline()), json.load(open("waste/summary.json"))
+for parts, seconds in ((q["parts"], q["total_wall_clock_s"]), (s["parts"], s["totals"]["wall_clock_s"])):
+    by = {p["part"]: p for p in parts}
+    assert abs(sum(p["seconds"] for p in parts) - seconds) < 1e-9
+    for d in ("gpu", "cpu", "dram"):
+        near = lambda a, b: abs(a - b) < 2e-5
+        assert near(sum(p["joules"][d] for p in parts), q["accounts"][d]["attributed_j"])
+        assert near(sum((p.get("waste_joules") or {}).get(d) or 0 for p in parts), q["accounts"][d]["waste_j"])
+        assert near(by["wait"]["joules"][d] if "wait" in by else 0, q["accounts"][d]["idle_tax_j"])
+    assert by["lm"]["calls"] == 2 and by["prefill"]["calls"] == 1 and by["prefill"]["seconds"] >= 0.6
+ttft = s["latency"]["ttft_s"]
+assert ttft["n"] == 1 and ttft["p50"] == ttft["p99"] == q["turns"][0]["ttft_s"] >= 0.6
+assert s["statistics"]["wall_clock_s"]["p95"] == q["total_wall_clock_s"] and s["definitions"]["latency"]["ttft_s"]
+PY
+check_out "spent in"
+
 step "ledger says the same from the files"
 expect_exit 0 agent ledger waste --check
 

@@ -42,6 +42,8 @@ static void unpack(const uint8_t *data, size_t size)
     in = exact_text(data + 3, packed);
     out = malloc(n + 1);
     if (!out) abort();
+    rc = ipw_codec_check(codec, packed, n, &err);
+    if (rc) check_error(&err, rc);
     rc = ipw_codec_unpack(codec, out, n, in, packed, &err);
     if (rc) check_error(&err, rc);
     free(in);

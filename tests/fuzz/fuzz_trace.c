@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void write_again(struct ipw_buf *out, const struct ipw_query_loaded *q)
 {
-    ipw_schema_write_query(out, &q->trace, &q->record, NULL);
+    ipw_schema_write_query(out, &q->trace, &q->details, NULL);
     if (out->failed || !ipw_json_valid(out->data, out->len)) abort();
 }
 
@@ -34,7 +34,7 @@ static void read_query(const char *line, size_t n, const struct ipw_json *doc)
         if (one.len != two.len || memcmp(one.data, two.data, one.len) != 0) abort();
         ipw_query_loaded_release(&again);
         ipw_query_loaded_release(&query);
-    } else if (doc && ipw_spec_check(doc, ipw_spec_trace, "", &err) == 0 &&
+    } else if (doc && ipw_spec_check(doc, ipw_spec_trace, &err) == 0 &&
                ipw_spec_check_query(doc, &err) == 0) {
         abort();
     }
@@ -52,7 +52,7 @@ static void read_event(struct ipw_turn_builder *turns, const struct ipw_json *do
     struct ipw_err err;
 
     if (ipw_event_read(&event, doc, &err)) {
-        if (table && ipw_spec_check(doc, table, "", &err) == 0) abort();
+        if (table && ipw_spec_check(doc, table, &err) == 0) abort();
         return;
     }
     ipw_turn_builder_add(turns, &event);
@@ -68,12 +68,12 @@ static void read_event(struct ipw_turn_builder *turns, const struct ipw_json *do
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ipw_query_record record = {.workload_type = "agentic",
-                                      .query_text = "",
-                                      .response_text = "",
-                                      .is_resolved = -1,
-                                      .lua_peak_bytes = -1,
-                                      .lua_cpu_ns = -1};
+    struct ipw_query_details details = {.workload_type = "agentic",
+                                        .query_text = "",
+                                        .response_text = "",
+                                        .is_resolved = -1,
+                                        .lua_peak_bytes = -1,
+                                        .lua_cpu_ns = -1};
     struct ipw_turn_builder *turns = ipw_turn_builder_new();
     struct ipw_buf line = IPW_BUF(64 * IPW_MIB);
     struct ipw_query_trace built;
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at = feed ? feed + 1 : end;
     }
     ipw_turn_builder_finish(turns, &built);
-    ipw_schema_write_query(&line, &built, &record, NULL);
+    ipw_schema_write_query(&line, &built, &details, NULL);
     if (line.failed || !ipw_json_valid(line.data, line.len)) abort();
     ipw_query_trace_release(&built);
     ipw_buf_release(&line);

@@ -12,6 +12,7 @@
 #   faults     every row of tests/faults.txt says what holds, and has a test that carries its id
 #   citations  every page and section that is cited is in the repository
 #   words      help, messages and pages do not use the words of tests/lint/retired_words.txt
+#   third_party  what others wrote is as it was published: its hashes are in third_party/README.md
 #   prints     only app/, report/ and a few files of base/ and io/ write to the terminal
 set -u
 check=${1:?usage: lint.sh CHECK [ROOT]}
@@ -23,9 +24,9 @@ trap 'rm -f "$ids"' EXIT
 
 c_files() { find src -name '*.[ch]' 2>/dev/null | LC_ALL=C sort; }
 all_files() {
-    find src lua agents datasets tests bench scripts cmake -type f \
+    find src lua agents datasets tests bench scripts cmake packaging -type f \
         \( -name '*.[ch]' -o -name '*.lua' -o -name '*.sh' -o -name '*.py' -o -name '*.cmake' \
-        -o -name CMakeLists.txt -o -path 'scripts/*' -o -path 'bench/run_*' \) \
+        -o -name CMakeLists.txt -o -path 'scripts/*' -o -path 'packaging/*' -o -path 'bench/run_*' \) \
         ! -path 'tests/data/*' 2>/dev/null | LC_ALL=C sort
 }
 
@@ -83,7 +84,7 @@ check_libraries() {
         only("(^|/)(lua|lualib|lauxlib|luaconf)\\.h(pp)?$", "^src/script/", "script/")
         only("^gumbo\\.h$", "^src/data/html\\.c$", "data/html.c")
         only("^sqlite3\\.h$", "^src/data/db[^/]*\\.c$", "data/db*.c")
-        only("^(zlib|snappy-c|zstd|lz4|lz4frame)\\.h$", "^src/data/columnar/codec\\.c$", "data/columnar/codec.c")
+        only("^(zlib|snappy-c|zstd|lz4|lz4frame)\\.h$", "^src/data/(columnar/codec|inflate)\\.c$", "data/columnar/codec.c and data/inflate.c")
         only("^editline/", "^src/app/prompt\\.c$", "app/prompt.c")
         only("^microhttpd\\.h$", "^src/(serve|telemetry)/", "serve/ and telemetry/")
         only("^uni[a-z0-9]+\\.h$", "^src/data/", "data/")
@@ -248,8 +249,17 @@ check_citations() {
         END { look(before, length(before)) }'
 }
 
+check_third_party() {
+    [ -d third_party ] || return
+    find third_party -mindepth 2 -type f ! -name LICENSE | LC_ALL=C sort | while read -r file; do
+        hash=$(sha256sum "$file" | cut -d ' ' -f 1)
+        grep -qF "$hash  ${file#third_party/}" third_party/README.md ||
+            echo "$file:1: third_party/README.md does not have its hash $hash"
+    done
+}
+
 case $check in
-includes | libraries | headers | length | markers | prints | cases | faults | citations | words) found=$(check_$check) ;;
+third_party | includes | libraries | headers | length | markers | prints | cases | faults | citations | words) found=$(check_$check) ;;
 *)
     echo "lint.sh: no check $check" >&2
     exit 2

@@ -84,6 +84,32 @@ local cases = {
     core.getenv "HOME"
   end },
 
+  { "rows of several shapes find their own columns", function()
+    local tasks = records("x.jsonl", '{"id":"a","question":"q1","answer":"1"}\n' ..
+      '{"id":"b","question":"q2","answer":"2"}\n{"ID":"c","Problem":"q3","target":"3"}\n' ..
+      '{"id":"d","question":"q4"}\n{"id":"e","question":null,"problem":"q5","answer":"5","x":1}\n' ..
+      '{"id":"f","question":"q6","problem":"p","answer":null,"target":"6"}\n')
+    local said = {}
+    for i, task in ipairs(tasks) do
+      said[i] = ("%s %s %s %s"):format(task.id, task.question, task.answer, task.metadata.x)
+    end
+    equal(table.concat(said, "\n"),
+      "a q1 1 nil\nb q2 2 nil\nc q3 3 nil\nd q4 nil nil\ne q5 5 1\nf q6 6 nil")
+  end },
+
+  { "a limit reads no row behind it", function()
+    local path = fixture "broken_third.jsonl"
+    local tasks, info = dataset.open(path).load { first = 2 }
+    equal(#tasks, 2); equal(tasks[2].question, "two"); equal(#info.sha256, 64)
+    local none, why = dataset.open(path).load {}
+    equal(none, nil); has(why, "broken_third.jsonl:4")
+    none, why = dataset.open(path).load { first = 3 }
+    equal(none, nil); has(why, "broken_third.jsonl:4")
+    local every = { map = function() return {} end }
+    none, why = dataset.open(path, every).load { first = 2 }
+    equal(none, nil); has(why, "broken_third.jsonl:4")
+  end },
+
   { "the default columns, whatever their case", function()
     local list = records("x.jsonl", [[
 {"unique_id":7,"PROBLEM":"Two and two?","Expected_Answer":4,"Category":"sums","LEVEL":2,"extra":"e"}
@@ -119,7 +145,7 @@ local cases = {
       if rule == "numeric" then equal(dataset.score("it is 105", list[1]), true) end
     end
     local list, why = records("x.jsonl", '{"question":"q"}\n', { map = function() return { rule = "exakt" } end })
-    equal(list, nil); has(why, 'x.jsonl:1: unknown scoring rule "exakt": boxed, choice, contains, exact')
+    equal(list, nil); has(why, 'x.jsonl:1: unknown scoring rule "exakt": boxed, choice, code, contains, exact')
   end },
 
   { "duplicate ids are refused with both lines", function()

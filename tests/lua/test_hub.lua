@@ -57,6 +57,57 @@ return {
       test.equal(why, case[5], "case " .. i)
     end
   end },
+  { "files by what the README declares", function()
+    local paths = { "README.md", "a/x.csv", "a/deep/y.csv", "b/train-0.parquet", "b/train-0.jsonl", "rest/z.csv" }
+    local readme = [[
+---
+license: mit
+configs:
+- config_name: one
+  data_files:
+  - split: held_out
+    path: "a/*.csv"
+  - split: train   # the rest
+    path:
+      - b/train-*
+      - 'rest/?.csv'
+- config_name: deep
+  default: true
+  data_files: a/**/*.csv
+- config_name: map
+  data_files:
+    train: [b/*.jsonl, rest/*.csv]
+    test: a/x.csv
+tags:
+- x
+---
+# A dataset
+configs:
+]]
+    local cases = {
+      { "one", nil, { "b/train-0.parquet" } }, { "one", "held_out", { "a/x.csv" } },
+      { nil, nil, { "a/deep/y.csv", "a/x.csv" } }, { "map", nil, { "a/x.csv" } },
+      { "map", "train", { "b/train-0.jsonl" } },
+      { "one", "test", nil, "the configuration 'one' has no split 'test'; there are: held_out, train" },
+      { "rest", nil, { "rest/z.csv" } }, -- not declared: by its word in the paths
+    }
+    for i, case in ipairs(cases) do
+      local chosen, why = hub.choose(paths, case[1], case[2], readme)
+      if chosen then table.sort(chosen) end
+      test.equal(chosen, case[3], "case " .. i)
+      test.equal(why, case[4], "case " .. i)
+    end
+    local _, why = hub.choose({ "x.csv" }, "deep", nil, readme)
+    test.equal(why, "README.md declares a/**/*.csv for the split 'train', and no such file is there")
+  end },
+  { "a README that declares nothing, or more than is read, is as if it were not there", function()
+    local paths = { "main/test.csv", "other/test.csv" }
+    for _, readme in ipairs { "", "# text", "---\nlicense: mit\n---\n",
+      "---\nconfigs:\n- config_name: main\n  data_files: {a: b}\n---\n",
+      "---\nconfigs:\n- &x\n  y: 1\n---\n", "---\nconfigs:\n- config_name: main\n---\n", "---\nconfigs: [\n---\n" } do
+      test.equal(hub.choose(paths, "main", "test", readme), { "main/test.csv" }, readme)
+    end
+  end },
   { "a commit", function()
     test.equal(hub.is_commit(("a1"):rep(20)), true)
     test.equal(hub.is_commit "main", false)

@@ -31,7 +31,7 @@ local function describe(io, name, path)
   io.say(("%-20s %s"):format(name, source.about or path))
   local function line(text, ...) io.say((" "):rep(21) .. text:format(...)) end
   line("%s", place(source))
-  local judge = source.judge and (" (a judge model decides: %s; not scored by this version)"):format(source.judge) or ""
+  local judge = source.judge and (" (a judge model decides, %s: run --judge-model)"):format(source.judge.says) or ""
   line("scorer: %s%s%s", source.rule or "its own", judge, path:find "^builtin:" and "" or "; file: " .. path)
   if source.repo then
     local terms = source.gated and "  (gated: accept its terms at " .. hub.page(source.repo) .. ")" or ""

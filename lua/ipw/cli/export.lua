@@ -34,7 +34,14 @@ local function usage(io, text)
   return 2
 end
 
+--- Formats that are left out, and who writes them.
+local left_out = {
+  parquet = "DuckDB writes it from the run itself: duckdb -cmd \".read library/traces.sql\" "
+    .. "-c \"COPY (FROM traces('RUN/traces.jsonl')) TO 'run.parquet'\" (docs/export.md)",
+}
+
 local function unknown(io, name)
+  if left_out[name] then return usage(io, ("export: no format '%s'; %s"):format(name, left_out[name])) end
   local names = {}
   for _, format in ipairs(native) do names[#names + 1] = format.name end
   for known in script.names "exports":gmatch "(%S+) [^\n]+" do names[#names + 1] = known end

@@ -120,14 +120,14 @@ local function read_tree(job)
 end
 
 --- Those of the files that the dataset needs: of a named one its split, of hf:... what it says, else all.
-local function choose(job, files)
+local function choose(job, files, readme)
   local paths, wanted = {}, {}
   for i, file in ipairs(files) do paths[i] = file.path end
   if job.files then
     paths = job.files(paths)
   elseif job.config or job.split then
     local why
-    paths, why = hub.choose(paths, job.config, job.split)
+    paths, why = hub.choose(paths, job.config, job.split, readme)
     if not paths then fail("%s: %s", job.repo, why) end
   end
   for _, path in ipairs(paths) do wanted[path] = true end
@@ -188,6 +188,18 @@ local function fetch_blob(job, file)
   return true
 end
 
+--- The text of README.md, whose configurations decide which files are fetched; or nil.
+local function readme_of(job, files)
+  if not (job.config or job.split) then return nil end
+  for _, file in ipairs(files) do
+    if file.path == "README.md" and file.size < 1000000 then
+      job.at, job.of = 0, 1
+      fetch_blob(job, file)
+      return (looks.read_text(job.folder .. "/blobs/" .. file.blob))
+    end
+  end
+end
+
 local function make_link(job, file)
   local path = ("%s/snapshots/%s/%s"):format(job.folder, job.commit, file.path)
   local _, depth = file.path:gsub("/", "")
@@ -208,8 +220,9 @@ local function fetch(job)
   if type(job.commit) ~= "string" or not hub.is_commit(job.commit) then
     fail("%s: the hub names no commit of '%s'", job.repo, job.revision)
   end
-  local files, bytes, fetched = choose(job, read_tree(job)), 0, 0
   must(core.make_folders(job.folder .. "/blobs", job.gated))
+  local all = read_tree(job)
+  local files, bytes, fetched = choose(job, all, readme_of(job, all)), 0, 0
   for i, file in ipairs(files) do
     job.at, job.of = i, #files
     if fetch_blob(job, file) then fetched = fetched + 1 end

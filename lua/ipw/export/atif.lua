@@ -7,7 +7,8 @@ local function energy_of(part, key)
   for _, domain in ipairs(export.domains) do
     local figure = (part[key or "energy"] or {})[domain]
     if figure and figure.joules then
-      out[domain] = { joules = figure.joules, lo = figure.lo, hi = figure.hi, provenance = figure.provenance }
+      out[domain] = { joules = figure.joules, lo = figure.lo, hi = figure.hi,
+                      provenance = figure.provenance }
     end
   end
   return next(out) and out or nil
@@ -19,7 +20,8 @@ local function text_of(content)
   if type(content) ~= "table" then return "" end
   local out = {}
   for _, part in ipairs(content) do
-    out[#out + 1] = type(part) == "table" and (part.text or ("[%s]"):format(part.type or "part")) or tostring(part)
+    if type(part) ~= "table" then part = { text = tostring(part) } end
+    out[#out + 1] = part.text or ("[%s]"):format(part.type or "part")
   end
   return table.concat(out, "\n")
 end
@@ -34,9 +36,11 @@ end
 local function calls_and_results(call, number)
   local calls, results, known = {}, {}, {}
   for i, asked in ipairs(call.reply and call.reply.calls or {}) do
-    local id = asked.id and not known[asked.id] and asked.id ~= "" and asked.id or ("call_%d_%d"):format(number, i)
+    local id = asked.id
+    if not id or id == "" or known[id] then id = ("call_%d_%d"):format(number, i) end
     known[id] = true
-    calls[i] = { tool_call_id = id, function_name = asked.name or "", arguments = arguments_of(asked.arguments) }
+    calls[i] = { tool_call_id = id, function_name = asked.name or "",
+                 arguments = arguments_of(asked.arguments) }
   end
   for i, tool in ipairs(call.tools) do
     local id = tool.call_id
@@ -50,7 +54,8 @@ local function calls_and_results(call, number)
                               extra = { start_ns = tool.start_ns, end_ns = tool.end_ns, ok = tool.ok,
                                         error = tool.error } }
   end
-  return #calls > 0 and json.list(calls) or nil, #results > 0 and { results = json.list(results) } or nil
+  return #calls > 0 and json.list(calls) or nil,
+    #results > 0 and { results = json.list(results) } or nil
 end
 
 local function agent_step(steps, query, call, turn)
@@ -60,14 +65,16 @@ local function agent_step(steps, query, call, turn)
   local when = query.run:wall_ns(call.start_ns, query.segment)
   turn = turn or {}
   steps[number] = {
-    step_id = number, source = "agent", timestamp = when and export.date(when), message = reply.text or "",
-    model_name = asked and (reply.model or call.model) or nil, tool_calls = calls, observation = observation,
-    reasoning_content = reply.reasoning ~= "" and reply.reasoning or nil, llm_call_count = asked and 1 or 0,
+    step_id = number, source = "agent", timestamp = when and export.date(when),
+    message = reply.text or "", model_name = asked and (reply.model or call.model) or nil,
+    tool_calls = calls, observation = observation, llm_call_count = asked and 1 or 0,
+    reasoning_content = reply.reasoning ~= "" and reply.reasoning or nil,
     metrics = asked and {
       prompt_tokens = turn.input_tokens, completion_tokens = turn.output_tokens,
       cached_tokens = turn.cached_tokens, cost_usd = turn.cost_usd,
-      extra = { energy = energy_of(turn), ttft_s = turn.ttft_s, decode_s = turn.decode_s, attempts = turn.attempts,
-                reasoning_tokens = turn.reasoning_tokens, finish_reason = turn.finish_reason } } or nil,
+      extra = { energy = energy_of(turn), ttft_s = turn.ttft_s, decode_s = turn.decode_s,
+                attempts = turn.attempts, reasoning_tokens = turn.reasoning_tokens,
+                finish_reason = turn.finish_reason } } or nil,
     extra = { start_ns = call.start_ns, end_ns = call.end_ns, error = turn.error,
               energy = not asked and energy_of(turn) or nil },
   }
@@ -78,7 +85,8 @@ local function sent_steps(steps, call, from)
   for i = from, #call.messages do
     local message = call.messages[i]
     if message.role == "system" or message.role == "user" or message.role == "developer" then
-      steps[#steps + 1] = { step_id = #steps + 1, source = message.role == "user" and "user" or "system",
+      steps[#steps + 1] = { step_id = #steps + 1,
+                            source = message.role == "user" and "user" or "system",
                             message = text_of(message.content) }
     end
   end
@@ -108,24 +116,27 @@ return {
   begin = function(out) out.count = 0 end,
 
   query = function(out, query, run)
-    local config, program = run.manifest and run.manifest.config or {}, run.manifest and run.manifest.program or {}
+    local manifest = run.manifest or {}
+    local config, program = manifest.config or {}, manifest.program or {}
     local steps, tools = steps_of(query)
     out.count = out.count + 1
-    out:file(("%05d_%s.json"):format(out.count, tostring(query.query_id):gsub("[^%w-]", "_"):sub(1, 80)))
+    local id = tostring(query.query_id):gsub("[^%w-]", "_"):sub(1, 80)
+    out:file(("%05d_%s.json"):format(out.count, id))
     out:json {
       schema_version = "ATIF-v" .. out.settings.version, session_id = run.name,
       trajectory_id = ("%s/%s/%d"):format(run.name, query.query_id, query.epoch or 0),
-      agent = { name = config.agent or "unknown", version = program.version or "unknown", model_name = query.model,
-                tool_definitions = tools },
+      agent = { name = config.agent or "unknown", version = program.version or "unknown",
+                model_name = query.model, tool_definitions = tools },
       steps = steps,
       final_metrics = {
-        total_prompt_tokens = query.total_input_tokens, total_completion_tokens = query.total_output_tokens,
+        total_prompt_tokens = query.total_input_tokens,
+        total_completion_tokens = query.total_output_tokens,
         total_cost_usd = query.total_cost_usd, total_steps = #steps,
         extra = { energy = energy_of(query), energy_before = energy_of(query, "energy_before"),
                   wall_clock_s = query.total_wall_clock_s },
       },
-      extra = { outcome = query.outcome, error = query.error, answer = query.answer, is_resolved = query.is_resolved,
-                redacted = run.redacted },
+      extra = { outcome = query.outcome, error = query.error, answer = query.answer,
+                is_resolved = query.is_resolved, redacted = run.redacted },
     }
   end,
 }

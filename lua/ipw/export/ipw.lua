@@ -1,11 +1,12 @@
---- The first generation's profile folder: profile_<hardware>_<model>_<dataset>/ with ProfilingRecord rows and
---- summary.json, as the original's `analyze` and `plot` read it.
+--- The first generation's profile folder: profile_<hardware>_<model>_<dataset>/ with ProfilingRecord
+--- rows and summary.json, as the original's `analyze` and `plot` read it.
 local arrow = require "ipw.arrow"
 local export = require "ipw.export"
 local json = require "ipw.json"
 
 local function stat(name)
-  return { name, { { "avg", "float64" }, { "max", "float64" }, { "median", "float64" }, { "min", "float64" } } }
+  return { name, { { "avg", "float64" }, { "max", "float64" }, { "median", "float64" },
+                   { "min", "float64" } } }
 end
 
 local function numbers(name, keys)
@@ -16,10 +17,10 @@ end
 
 local metrics = {
   numbers("compute_metrics", { "flops_per_request", "macs_per_request" }),
-  numbers("energy_metrics", { "per_query_joules", "total_joules", "cpu_per_query_joules", "cpu_total_joules",
-                              "energy_per_output_token_joules" }),
-  numbers("latency_metrics", { "per_token_ms", "throughput_tokens_per_sec", "time_to_first_token_seconds",
-                               "total_query_seconds" }),
+  numbers("energy_metrics", { "per_query_joules", "total_joules", "cpu_per_query_joules",
+                              "cpu_total_joules", "energy_per_output_token_joules" }),
+  numbers("latency_metrics", { "per_token_ms", "throughput_tokens_per_sec",
+                               "time_to_first_token_seconds", "total_query_seconds" }),
   { "memory_metrics", { stat "cpu_mb", stat "gpu_mb" } },
   { "power_metrics", { { "gpu", { stat "per_query_watts", stat "total_watts" } },
                        { "cpu", { stat "per_query_watts", stat "total_watts" } } } },
@@ -46,12 +47,15 @@ end
 local function metrics_of(query, total)
   local gpu, cpu = export.joules(query, "gpu"), export.joules(query, "cpu")
   local decode, first = sum_of(query.turns, "decode_s"), query.turns and query.turns[1] or {}
-  for domain, joules in pairs { gpu = gpu, cpu = cpu } do total[domain] = (total[domain] or 0.0) + joules end
+  for domain, joules in pairs { gpu = gpu, cpu = cpu } do
+    total[domain] = (total[domain] or 0.0) + joules
+  end
   return {
-    energy_metrics = { per_query_joules = gpu, total_joules = gpu and total.gpu, cpu_per_query_joules = cpu,
-                       cpu_total_joules = cpu and total.cpu,
+    energy_metrics = { per_query_joules = gpu, total_joules = gpu and total.gpu,
+                       cpu_per_query_joules = cpu, cpu_total_joules = cpu and total.cpu,
                        energy_per_output_token_joules = query.energy_per_output_token_joules },
-    latency_metrics = { time_to_first_token_seconds = first.ttft_s, total_query_seconds = query.total_wall_clock_s,
+    latency_metrics = { time_to_first_token_seconds = first.ttft_s,
+                        total_query_seconds = query.total_wall_clock_s,
                         throughput_tokens_per_sec = query.throughput_tokens_per_sec,
                         per_token_ms = decode and (query.total_output_tokens or 0) > 0
                           and 1000 * decode / query.total_output_tokens or nil },
@@ -67,14 +71,16 @@ end
 
 local function summary_of(out, run)
   local config, hardware = out.config, run.manifest and run.manifest.hardware or {}
-  local summary = {}
+  local program, summary = run.manifest and run.manifest.program or {}, {}
   for key, value in pairs(run.summary or {}) do summary[key] = value end
   summary.model, summary.dataset, summary.dataset_name = out.model, config.dataset, config.dataset
-  summary.hardware_label, summary.output_dir, summary.total_queries = out.hardware, out.folder, out.count
-  summary.system_info = { os_name = hardware.os, kernel_version = hardware.kernel, host_name = hardware.host,
-                          cpu_count = hardware.cpu_count, cpu_brand = hardware.cpu }
+  summary.hardware_label, summary.output_dir = out.hardware, out.folder
+  summary.total_queries = out.count
+  summary.system_info = { os_name = hardware.os, kernel_version = hardware.kernel,
+                          host_name = hardware.host, cpu_count = hardware.cpu_count,
+                          cpu_brand = hardware.cpu }
   summary.gpu_info = { name = hardware.gpu, count = hardware.gpu_count }
-  summary.versions = { ipw_agent = run.manifest and run.manifest.program and run.manifest.program.version }
+  summary.versions = { ipw_agent = program.version }
   summary.profiler_config = { dataset_id = config.dataset, dataset_params = {}, model = out.model }
   return summary
 end
@@ -82,25 +88,28 @@ end
 return {
   name   = "ipw",
   about  = "profile folder of the first IPW: ProfilingRecord rows, summary",
-  loses  = "Turns, spans, tools, bounds and provenance, DRAM and machine joules; metadata is a JSON text.",
+  loses  = "Turns, spans, tools, bounds and provenance, DRAM and machine joules.",
   writes = "folder",
 
   run = function(out, run)
     local config = run.manifest and run.manifest.config or {}
     local labels = run.manifest and run.manifest.hardware and run.manifest.hardware.labels or {}
-    out.config, out.model, out.hardware = config, config.model or "unknown", labels.upstream or "UNKNOWN_HW"
+    out.config, out.model = config, config.model or "unknown"
+    out.hardware = labels.upstream or "UNKNOWN_HW"
     out.folder = ("profile_%s_%s_%s"):format(out.hardware, slug(out.model),
       (tostring(config.dataset or "dataset"):gsub("[^%w._-]", "_")))
     out.total, out.count = {}, 0
     out.set = arrow.open(out, out.folder .. "/", {
-      { "problem", "string" }, { "answer", "string" }, { "dataset_metadata", "string" }, { "subject", "string" },
-      { "model_answers", { { out.model, "string" } } }, { "model_metrics", { { out.model, metrics } } } })
+      { "problem", "string" }, { "answer", "string" }, { "dataset_metadata", "string" },
+      { "subject", "string" }, { "model_answers", { { out.model, "string" } } },
+      { "model_metrics", { { out.model, metrics } } } })
   end,
 
   query = function(out, query)
     out.count = out.count + 1
     arrow.add(out.set, {
-      problem = query.query_text, answer = query.reference_answer, subject = query.subject or query.workload_type,
+      problem = query.query_text, answer = query.reference_answer,
+      subject = query.subject or query.workload_type,
       dataset_metadata = json.encode(query.metadata or {}),
       model_answers = { [out.model] = query.response_text },
       model_metrics = { [out.model] = metrics_of(query, out.total) } },

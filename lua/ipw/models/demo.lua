@@ -54,6 +54,16 @@ local function read_observations(text, into)
   end
 end
 
+--- What the text of a prompt offers.
+local function offered(talk, text)
+  for _, name in ipairs { "calculator", "read_file", "python" } do
+    if text:find("%f[%w_]" .. name .. "%f[^%w_]") then talk.has[name] = true end
+  end
+end
+
+--- Between what two calls in one block of code print.
+local PART = "~~~~"
+
 --- Reads the conversation: the mode, the question, the offered tools, the observations.
 local function read(request)
   local talk = { mode = "plain", question = "", seen = {}, has = {}, marker = false }
@@ -63,12 +73,18 @@ local function read(request)
     all[#all + 1] = text
     if message.role == "system" and text:find("Action Input:", 1, true) then
       talk.mode = "react"
-      for _, name in ipairs { "calculator", "read_file", "python" } do
-        if text:find("%f[%w_]" .. name .. "%f[^%w_]") then talk.has[name] = true end
-      end
+      offered(talk, text)
+    elseif message.role == "system" and text:find("```python", 1, true) then
+      talk.mode = "code"
+      offered(talk, text)
+      talk.has.python = true
     elseif message.role == "user" then
       if talk.question == "" then
         talk.question = text
+      elseif talk.mode == "code" and text:find("^Output:\n") then
+        for seen in (text:sub(9) .. PART):gmatch("(.-)\n*" .. PART .. "\n*") do
+          talk.seen[#talk.seen + 1] = seen
+        end
       elseif text:find("^Observation") then
         read_observations(text, talk.seen)
       end
@@ -120,6 +136,15 @@ local function say_calls(talk, thought, calls)
       lines[#lines + 1] = "Action Input: " .. object(call[2])
     end
     return { text = table.concat(lines, "\n"), calls = {}, finish = "stop" }
+  end
+  if talk.mode == "code" then
+    local lines = {}
+    for i, call in ipairs(calls) do
+      lines[i] = call[1] == "python" and call[2].code
+        or ("print(%s(**json.loads(%s)))"):format(call[1], literal(object(call[2])))
+    end
+    return { text = ("%s\n```python\nimport json\n%s\n```"):format(thought,
+      table.concat(lines, ("\nprint(%s)\n"):format(literal(PART)))), calls = {}, finish = "stop" }
   end
   local out = {}
   for i, call in ipairs(calls) do out[i] = { name = call[1], arguments = call[2] } end

@@ -22,12 +22,12 @@ struct message {
 struct ipw_arrow {
     struct ipw_data_file file;
     struct ipw_arrow_schema schema;
-    struct ipw_arrow_column *columns;      /* one for each field; children of a dictionary too */
-    struct ipw_arrow_column *dictionaries; /* one for each field: its dictionary's values */
+    struct ipw_arrow_column *columns;      /* one for each field, with a dictionary's children */
+    struct ipw_arrow_column *dictionaries; /* one for each field: the values of its dictionary */
     struct ipw_block metadata, footer;
     struct ipw_arrow_batch batch;
-    uint64_t at;      /* stream: the next message */
-    size_t blocks[2]; /* file: where the footer's lists of dictionaries and batches begin */
+    uint64_t at;      /* in a stream: offset of the next message */
+    size_t blocks[2]; /* in a file: positions of the footer's lists of dictionaries and batches */
     size_t n_blocks[2];
     size_t next_block; /* counts through both lists */
     bool is_file;
@@ -87,7 +87,7 @@ static int read_message(struct ipw_arrow *a, struct message *m, struct ipw_err *
     if (rc) return rc;
     n = ipw_le32(head);
     at += 4;
-    if (n == UINT32_MAX) { /* since 0.15 a mark stands before the length */
+    if (n == UINT32_MAX) { /* since Arrow 0.15, a mark precedes the length */
         rc = ipw_data_file_read(&a->file, at, head + 4, 4, err);
         if (rc) return rc;
         n = ipw_le32(head + 4);
@@ -108,7 +108,7 @@ static int read_message(struct ipw_arrow *a, struct message *m, struct ipw_err *
     return open_metadata(a, m, n, err);
 }
 
-/* The next dictionary or record batch.  1: there is one; 0: the end. */
+/* Reads the next dictionary or record batch.  Returns 1, or 0 at the end. */
 static int next_message(struct ipw_arrow *a, struct message *m, struct ipw_err *err)
 {
     size_t list = a->next_block < a->n_blocks[0] ? 0 : 1, i;

@@ -53,7 +53,7 @@ static int unpack(struct ipw_arrow_batch *batch, struct ipw_block *to, uint64_t 
     return rc ? rc : ipw_codec_unpack(codec, to->data, (size_t)unpacked, p, n, err);
 }
 
-/* The next buffer of the batch, which must have at least `need` bytes. */
+/* Reads the next buffer of the batch.  It must have at least `need` bytes. */
 static int read_buffer(struct ipw_arrow_batch *batch, struct ipw_block *to, size_t field,
                        bool wanted, uint64_t need, struct ipw_err *err)
 {
@@ -128,7 +128,7 @@ int ipw_arrow_batch_load(struct ipw_arrow_batch *batch, struct ipw_arrow_column 
         return damaged(batch, index, "its length is damaged", err);
     n = (uint64_t)column->length;
     if (field->layout == IPW_ARROW_NULL && (values || !field->coded)) {
-        column->all_valid = true; /* it has no buffers; each of its values is null */
+        column->all_valid = true; /* it has no buffers; write_value() writes null by its layout */
         return 0;
     }
     rc = read_valid(batch, column, index, wanted, (int64_t)ipw_le64(node + 8), err);

@@ -162,7 +162,7 @@ static int read_type(const struct tree *tree, size_t index, int64_t kind, size_t
         field->cell.kind = IPW_CELL_BINARY;
         field->width = (size_t)n;
         return 0;
-    case TYPE_MAP: /* these three are skipped unless they are wanted */
+    case TYPE_MAP: /* unsupported like the two below; accepted if unwanted, as it can be skipped */
         field->layout = IPW_ARROW_LIST;
         return field->wanted;
     case TYPE_INTERVAL:

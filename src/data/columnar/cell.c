@@ -11,7 +11,7 @@
 
 #define DAY_S 86400
 
-/* More digits than a double keeps are written as text. */
+/* A decimal with more digits than a double keeps is written as text. */
 enum { DOUBLE_DIGITS = 15 };
 
 static const int64_t powers[10] = {1,      10,      100,      1000,      10000,
@@ -87,7 +87,7 @@ void ipw_cell_write_int(struct ipw_jw *w, const struct ipw_cell_type *type, int6
     case IPW_CELL_DATE: n = add_date(text, sizeof text, value); break;
     case IPW_CELL_TIME:
         if (value < 0 || value / powers[type->fraction_digits] > DAY_S) {
-            ipw_jw_int(w, value); /* no time of a day */
+            ipw_jw_int(w, value); /* not a time of day */
             return;
         }
         n = add_time(text, sizeof text, value / powers[type->fraction_digits],
@@ -211,7 +211,7 @@ void ipw_cell_write_decimal(struct ipw_jw *w, const struct ipw_cell_type *type, 
         lo = ~lo + 1;
         hi = ~hi + (lo == 0);
     }
-    while (hi || lo || n <= type->scale) { /* one digit before the point at least */
+    while (hi || lo || n <= type->scale) { /* at least one digit before the point */
         uint64_t rest = 0, parts[4] = {hi >> 32, hi & UINT32_MAX, lo >> 32, lo & UINT32_MAX};
 
         for (int i = 0; i < 4; i++) {

@@ -1,8 +1,7 @@
 /* data/columnar/cell.h: typed values of Parquet and Arrow files as JSON.
  *
- * Shared by both formats.  A cell type gives the meaning of a column's stored values, and
- * ipw_cell_write_*() writes one value.  docs/datasets.md has the table of conversions.  Owns
- * nothing. */
+ * Shared by both formats.  A cell type says what a column's stored bytes mean.
+ * ipw_cell_write_*() writes one value.  docs/datasets.md has the table of conversions. */
 #ifndef IPW_DATA_COLUMNAR_CELL_H
 #define IPW_DATA_COLUMNAR_CELL_H
 
@@ -21,7 +20,7 @@ enum ipw_cell_kind {
     IPW_CELL_DATE_MS,
     IPW_CELL_TIME,
     IPW_CELL_TIMESTAMP,
-    IPW_CELL_INT96, /* Impala's time stamp: nanoseconds of the day, Julian day */
+    IPW_CELL_INT96, /* Impala's time stamp: nanosecond of the day, then the Julian day */
     IPW_CELL_UUID,
 };
 
@@ -29,7 +28,7 @@ enum { IPW_CELL_DECIMAL_DIGITS = 38 }; /* 16 bytes */
 
 struct ipw_cell_type {
     enum ipw_cell_kind kind;
-    unsigned fraction_digits; /* of seconds, as stored: 0, 3, 6, 9 */
+    unsigned fraction_digits; /* digits after the second: 0, 3, 6 or 9 */
     bool utc;
     int precision, scale; /* decimal */
 };
@@ -41,7 +40,7 @@ void ipw_cell_write_float(struct ipw_jw *w, const unsigned char *p, size_t n);
 /* Text, bytes, JSON, UUID, INT96, and big-endian decimals of at most 16 bytes. */
 void ipw_cell_write_bytes(struct ipw_jw *w, const struct ipw_cell_type *type,
                           const unsigned char *p, size_t n);
-/* A decimal whose 128 bits are hi and lo. */
+/* A decimal of 128 bits: hi and lo. */
 void ipw_cell_write_decimal(struct ipw_jw *w, const struct ipw_cell_type *type, uint64_t hi,
                             uint64_t lo);
 

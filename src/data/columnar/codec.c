@@ -16,12 +16,21 @@
 #endif
 
 #include "base/buf.h"
+#include "base/library.h"
 
 #define UNPACKED_MAX (512 * IPW_MIB)
 
-/* Each returns whether exactly out_n bytes came out. */
+/* Each function returns whether it unpacked exactly out_n bytes. */
 
 #ifdef IPW_HAVE_SNAPPY
+/* Loaded when it is needed, because the library for C++ comes with it. */
+static struct ipw_library snappy = IPW_LIBRARY(IPW_SNAPPY_FILE);
+IPW_LIBRARY_FUNCTION(&snappy, snappy_status, snappy_uncompress,
+                     (const char *in, size_t in_n, char *out, size_t *out_n),
+                     (in, in_n, out, out_n))
+IPW_LIBRARY_FUNCTION(&snappy, snappy_status, snappy_uncompressed_length,
+                     (const char *in, size_t in_n, size_t *n), (in, in_n, n))
+
 static bool unpack_snappy(char *out, size_t out_n, const char *in, size_t in_n)
 {
     size_t n = 0;
@@ -34,7 +43,7 @@ static bool unpack_snappy(char *out, size_t out_n, const char *in, size_t in_n)
 #endif
 
 #ifdef IPW_HAVE_ZLIB
-/* gzip or zlib, and several members one after another. */
+/* Accepts gzip and zlib, and several members in a row. */
 static bool unpack_gzip(char *out, size_t out_n, const char *in, size_t in_n)
 {
     z_stream z = {.next_in = (Bytef *)in, .avail_in = (uInt)in_n};
@@ -92,9 +101,9 @@ static bool unpack_lz4_frame(char *out, size_t out_n, const char *in, size_t in_
 #endif
 
 static const struct row {
-    const char *name, *package; /* package NULL: not read at all */
+    const char *name, *package; /* package NULL: not supported */
     bool (*unpack)(char *out, size_t out_n, const char *in, size_t in_n);
-    uint64_t ratio; /* the most bytes that one packed byte can stand for, by the codec's format */
+    uint64_t ratio; /* the most bytes that one packed byte can produce in this format */
 } codecs[IPW_CODECS] = {
     [IPW_CODEC_NONE] = {"uncompressed", NULL, NULL, 1},
     [IPW_CODEC_SNAPPY] = {"snappy", "libsnappy-dev", unpack_snappy, 64},
@@ -106,11 +115,6 @@ static const struct row {
     [IPW_CODEC_LZ4_RAW] = {"LZ4", "liblz4-dev", unpack_lz4_raw, 256},
     [IPW_CODEC_LZ4_FRAME] = {"LZ4", "liblz4-dev", unpack_lz4_frame, 256},
 };
-
-const char *ipw_codec_name(int codec)
-{
-    return codec >= 0 && codec < IPW_CODECS ? codecs[codec].name : "an unknown codec";
-}
 
 int ipw_codec_check(int codec, size_t packed, uint64_t unpacked, struct ipw_err *err)
 {
@@ -145,7 +149,7 @@ int ipw_codec_unpack(int codec, void *out, size_t out_n, const void *in, size_t 
 {
     int rc = ipw_codec_check(codec, in_n, out_n, err);
 
-    if (rc || (in_n == 0 && out_n == 0)) return rc; /* a page of nulls has no bytes at all */
+    if (rc || (in_n == 0 && out_n == 0)) return rc; /* a page of nulls has no bytes */
     if (codec == IPW_CODEC_NONE) {
         if (in_n) memcpy(out, in, in_n);
         return 0;

@@ -1,8 +1,9 @@
-/* data/columnar/codec.h: unpacks compressed pages and buffers with Debian's libraries.
+/* data/columnar/codec.h: unpacks compressed pages and buffers with the system's libraries.
  *
- * If the build lacks a library, its codec is an error that names the package.  The file declares
- * the unpacked size.  ipw_codec_check() refuses a size that the packed bytes cannot produce, before
- * memory is allocated; ipw_codec_unpack() fails unless exactly that many bytes result. */
+ * If the program was built without a codec's library, the error names the library's package.  A
+ * file states the unpacked size.  Call ipw_codec_check() before allocating memory: it refuses a
+ * size that the packed bytes cannot produce.  ipw_codec_unpack() then fails unless exactly that
+ * many bytes result. */
 #ifndef IPW_DATA_COLUMNAR_CODEC_H
 #define IPW_DATA_COLUMNAR_CODEC_H
 
@@ -11,7 +12,7 @@
 
 #include "base/err.h"
 
-enum ipw_codec { /* up to LZ4_RAW by the numbers of parquet.thrift's CompressionCodec */
+enum ipw_codec { /* up to LZ4_RAW: the numbers of parquet.thrift's CompressionCodec */
                  IPW_CODEC_NONE,
                  IPW_CODEC_SNAPPY,
                  IPW_CODEC_GZIP,
@@ -24,7 +25,6 @@ enum ipw_codec { /* up to LZ4_RAW by the numbers of parquet.thrift's Compression
                  IPW_CODECS
 };
 
-const char *ipw_codec_name(int codec); /* "snappy"; static text */
 int ipw_codec_check(int codec, size_t packed, uint64_t unpacked, struct ipw_err *err);
 int ipw_codec_unpack(int codec, void *out, size_t out_n, const void *in, size_t in_n,
                      struct ipw_err *err);

@@ -18,7 +18,7 @@ int ipw_data_file_open(struct ipw_data_file *file, const char *path, struct ipw_
     int fd;
 
     *file = (struct ipw_data_file){.fd = -1};
-    /* A pipe would block the loop for as long as its writer likes. */
+    /* Accept only regular files: reading a pipe could block the loop for ever. */
     if (stat(path, &st) != 0) return ipw_fail_errno(err, errno, "%s", path);
     if (!S_ISREG(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a regular file", path);
     fd = open(path, O_RDONLY | O_CLOEXEC);

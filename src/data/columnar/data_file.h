@@ -1,8 +1,7 @@
-/* data/columnar/data_file.h: the bytes of a Parquet or Arrow file, on disk or in memory, by
- * offset.
+/* data/columnar/data_file.h: random access to the bytes of a Parquet or Arrow file.
  *
- * Readers ask for ranges, so a file may be larger than memory.  A range outside the file is an
- * error.  Blocks hold bytes that were read or unpacked.  All blocks of one file share a limit, so
+ * Readers ask for ranges, so a file can be larger than memory.  A range outside the file is an
+ * error.  A block holds bytes that were read or unpacked.  All blocks of a file share one limit, so
  * that a small file cannot claim all memory.  ipw_le*() decode little-endian numbers. */
 #ifndef IPW_DATA_COLUMNAR_DATA_FILE_H
 #define IPW_DATA_COLUMNAR_DATA_FILE_H

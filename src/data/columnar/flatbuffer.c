@@ -9,7 +9,7 @@ static bool has(struct ipw_flat *f, size_t at, size_t n)
     return false;
 }
 
-/* The target of the offset at `at`. */
+/* The position that the offset at `at` points to. */
 static size_t follow(struct ipw_flat *f, size_t at)
 {
     size_t to;

@@ -1,8 +1,8 @@
 /* data/columnar/flatbuffer.h: reads FlatBuffers, the format of Arrow's metadata.
  *
- * Pure.  FlatBuffers' internals.md defines the wire format: tables whose vtable says where their
- * fields are.  A position is an offset into the bytes; 0 means absent.  Every offset is checked:
- * one that points outside the bytes sets `bad` and reads as absent. */
+ * Pure.  FlatBuffers' internals.md defines the wire format: a table has a vtable with the places of
+ * its fields.  A position is an offset into the bytes; 0 means absent.  An offset that points
+ * outside the bytes sets `bad` and reads as absent, so check `bad` after reading. */
 #ifndef IPW_DATA_COLUMNAR_FLATBUFFER_H
 #define IPW_DATA_COLUMNAR_FLATBUFFER_H
 
@@ -21,9 +21,9 @@ size_t ipw_flat_root(struct ipw_flat *f);
 int64_t ipw_flat_int(struct ipw_flat *f, size_t table, unsigned field, unsigned size,
                      int64_t fallback);
 size_t ipw_flat_table(struct ipw_flat *f, size_t table, unsigned field);
-/* The first element of a vector of elements of `size` bytes; *n how many there are. */
+/* The position of a vector's first element.  `size`: bytes per element; *n: number of elements. */
 size_t ipw_flat_vector(struct ipw_flat *f, size_t table, unsigned field, size_t size, size_t *n);
-/* The table that an element of a vector of tables points to. */
+/* The i-th table of a vector of tables. */
 size_t ipw_flat_element(struct ipw_flat *f, size_t vector, size_t i);
 const char *ipw_flat_text(struct ipw_flat *f, size_t table, unsigned field, size_t *n);
 

@@ -2,7 +2,7 @@
 
 #include "data/columnar/thrift.h"
 
-/* `width` bits (at most 64) from bit `at` on, the lowest bit first; the bytes must be there. */
+/* Returns `width` bits (at most 64) from bit `at`, lowest bit first.  Does not check bounds. */
 static uint64_t bits_at(const unsigned char *p, uint64_t at, unsigned width)
 {
     uint64_t value = 0;
@@ -32,7 +32,7 @@ static bool next_run(struct ipw_rle *r)
     if (head & 1) {
         uint64_t groups = head >> 1, there = (uint64_t)(r->end - r->p);
 
-        /* The last group may be cut after the last value that counts. */
+        /* The last group can end after its last used value. */
         if (r->width && groups > there / r->width) groups = there / r->width + 1;
         if (groups > UINT64_MAX / 8) return false;
         r->left = groups * 8;

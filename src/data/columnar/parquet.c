@@ -12,7 +12,7 @@ struct ipw_parquet {
     struct ipw_parquet_chunk *chunks;
     struct ipw_parquet_column *columns; /* one for each leaf; unused if not wanted */
     size_t groups_read;
-    int64_t rows_left, rows_given; /* left in the group; given of the file */
+    int64_t rows_left, rows_given; /* rows left in the group; rows of the file returned so far */
     struct ipw_jw json;
 };
 
@@ -35,7 +35,7 @@ static int peek(struct ipw_parquet *q, size_t leaf, struct ipw_err *err)
     return fail_leaf(q, leaf, rc == 0 ? "it has fewer values than rows" : NULL, err);
 }
 
-/* Passes the leaf's value, which must begin at `repeat`. */
+/* Moves past the leaf's value.  Its repetition level must be `repeat`. */
 static int take(struct ipw_parquet *q, size_t leaf, unsigned repeat,
                 struct ipw_parquet_value *value, struct ipw_err *err)
 {
@@ -47,8 +47,8 @@ static int take(struct ipw_parquet *q, size_t leaf, unsigned repeat,
     return 0;
 }
 
-/* Skips a null or an empty list: each leaf below the node must have the level just above the node's
- * own. */
+/* Skips a null or an empty list: each leaf below the node must have the definition level of the
+ * node's parent. */
 static int take_absent(struct ipw_parquet *q, const struct ipw_parquet_node *node, unsigned repeat,
                        struct ipw_err *err)
 {
@@ -128,7 +128,7 @@ static int read_struct(struct ipw_parquet *q, const struct ipw_parquet_node *nod
     return rc;
 }
 
-/* The content of a node that is not null. */
+/* Reads a node that is not null. */
 static int read_body(struct ipw_parquet *q, const struct ipw_parquet_node *node, unsigned repeat,
                      struct ipw_err *err)
 {
@@ -187,7 +187,7 @@ static bool is_wanted_leaf(const struct ipw_parquet *q, size_t leaf)
     return q->footer.nodes[q->footer.leaves[leaf]].wanted;
 }
 
-/* After a group's last row no column may have values left. */
+/* Checks that no column has values left after a group's last row. */
 static int check_ends(struct ipw_parquet *q, struct ipw_err *err)
 {
     for (size_t i = 0; i < q->footer.n_leaves; i++) {

@@ -24,8 +24,8 @@ enum page_type { DATA_PAGE = 0, INDEX_PAGE = 1, DICTIONARY_PAGE = 2, DATA_PAGE_V
 struct page_header {
     int64_t type, unpacked, packed;
     int64_t values, encoding, definition_encoding, repeat_encoding;
-    int64_t definition_bytes, repeat_bytes; /* v2: not compressed, before the values */
-    bool packed_values;                     /* v2 */
+    int64_t definition_bytes, repeat_bytes; /* v2: before the values, never compressed */
+    bool packed_values;                     /* v2: the values are compressed */
     size_t bytes;                           /* of the header itself */
 };
 
@@ -84,7 +84,8 @@ static struct page_header parse_header(struct ipw_thrift *t)
     return h;
 }
 
-/* The header's length is unknown until it is parsed, and its statistics may be long. */
+/* Reads more and more bytes until the header parses: its length is not stored, and its statistics
+ * can be long. */
 static int read_header(struct ipw_parquet_column *c, struct page_header *h, struct ipw_err *err)
 {
     uint64_t there = c->chunk.end - c->chunk.at;
@@ -107,7 +108,7 @@ static int read_header(struct ipw_parquet_column *c, struct page_header *h, stru
     return 0;
 }
 
-/* Reads and unpacks the page's bytes into *to; `plain` bytes at its front are not compressed. */
+/* Reads and unpacks the page's bytes into *to.  The first `plain` bytes are not compressed. */
 static int unpack_page(struct ipw_parquet_column *c, const struct page_header *h,
                        struct ipw_block *to, size_t plain, struct ipw_err *err)
 {
@@ -129,7 +130,7 @@ static int unpack_page(struct ipw_parquet_column *c, const struct page_header *h
 
 /* ---- dictionaries ---- */
 
-/* Where each entry of a dictionary of byte arrays begins: `entries` has an offset for each. */
+/* Writes the offset of each entry of a dictionary of byte arrays into `entries`. */
 static int index_entries(struct ipw_parquet_column *c, struct ipw_err *err)
 {
     size_t at = 0, n = c->dictionary.n;
@@ -177,7 +178,7 @@ static unsigned bit_width(unsigned level)
     return width;
 }
 
-/* Levels of a v1 page: their length, then the runs. */
+/* Levels of a v1 page: a length, then the runs. */
 static bool take_levels(struct ipw_rle *r, const unsigned char **p, const unsigned char *end,
                         unsigned level)
 {
@@ -204,31 +205,18 @@ static int refuse_encoding(const struct ipw_parquet_column *c, int encoding, str
                     (unsigned long long)c->page_at, encoding);
 }
 
-/* The lengths stand before the bytes: a first pass over them finds where the bytes begin. */
-static bool start_lengths(struct ipw_parquet_column *c)
+/* All lengths come before all bytes.  A first pass over the lengths finds the first byte. */
+static bool start_lengths(struct ipw_parquet_column *c, struct ipw_delta *lengths)
 {
-    struct ipw_delta lengths;
+    struct ipw_delta pass;
     int64_t value;
 
-    if (!ipw_delta_init(&c->numbers, c->p, c->end)) return false;
-    lengths = c->numbers;
-    while (lengths.left)
-        if (!ipw_delta_next(&lengths, &value)) return false;
-    c->p = lengths.p;
+    if (!ipw_delta_init(lengths, c->p, c->end)) return false;
+    pass = *lengths;
+    while (pass.left)
+        if (!ipw_delta_next(&pass, &value)) return false;
+    c->p = pass.p;
     return true;
-}
-
-static bool start_prefixes(struct ipw_parquet_column *c)
-{
-    struct ipw_delta prefixes;
-    int64_t value;
-
-    if (!ipw_delta_init(&c->prefixes, c->p, c->end)) return false;
-    prefixes = c->prefixes;
-    while (prefixes.left)
-        if (!ipw_delta_next(&prefixes, &value)) return false;
-    c->p = prefixes.p;
-    return start_lengths(c);
 }
 
 static bool start_stream_split(struct ipw_parquet_column *c)
@@ -240,14 +228,14 @@ static bool start_stream_split(struct ipw_parquet_column *c)
 
 static bool start_indices(struct ipw_parquet_column *c)
 {
-    unsigned width = c->p < c->end ? *c->p++ : 0; /* a page of nulls may have nothing */
+    unsigned width = c->p < c->end ? *c->p++ : 0; /* a page of nulls may be empty */
 
     if (width > 32) return false;
     ipw_rle_init(&c->bits, c->p, c->end, width);
     return true;
 }
 
-/* Makes the values ready: c->p to c->end are their bytes. */
+/* Prepares the decoder for the values, whose bytes are c->p to c->end. */
 static int start_values(struct ipw_parquet_column *c, int encoding, struct ipw_err *err)
 {
     enum ipw_parquet_physical physical = c->node->physical;
@@ -273,11 +261,12 @@ static int start_values(struct ipw_parquet_column *c, int encoding, struct ipw_e
         break;
     case DELTA_LENGTH_BYTE_ARRAY:
         fits = bytes;
-        good = !fits || c->p == c->end || start_lengths(c);
+        good = !fits || c->p == c->end || start_lengths(c, &c->numbers);
         break;
     case DELTA_BYTE_ARRAY:
         fits = bytes || physical == IPW_PARQUET_FIXED;
-        good = !fits || c->p == c->end || start_prefixes(c);
+        good = !fits || c->p == c->end ||
+               (start_lengths(c, &c->prefixes) && start_lengths(c, &c->numbers));
         c->last.n = 0;
         break;
     case BYTE_STREAM_SPLIT:
@@ -343,7 +332,7 @@ static int next_page(struct ipw_parquet_column *c, struct ipw_err *err)
     case DATA_PAGE:
     case DATA_PAGE_V2: return load_data(c, &h, err);
     case DICTIONARY_PAGE: return load_dictionary(c, &h, err);
-    default: c->chunk.at += (uint64_t)h.packed; return 0; /* an index */
+    default: c->chunk.at += (uint64_t)h.packed; return 0; /* skip an index page */
     }
 }
 
@@ -452,7 +441,7 @@ static bool take_delta_length(struct ipw_parquet_column *c, struct ipw_parquet_v
            take_bytes(c, (size_t)n, value);
 }
 
-/* A value shares a prefix with the one before; the page has the rest. */
+/* A value is a prefix of the value before it, followed by bytes of the page. */
 static bool take_delta_bytes(struct ipw_parquet_column *c, struct ipw_parquet_value *value)
 {
     struct ipw_parquet_value rest;
@@ -474,7 +463,7 @@ static bool take_delta_bytes(struct ipw_parquet_column *c, struct ipw_parquet_va
     return c->node->width == 0 || c->last.n == c->node->width;
 }
 
-/* The first bytes of all values, then the second bytes, ... */
+/* The page has the first bytes of all values, then the second bytes, and so on. */
 static bool take_stream_split(struct ipw_parquet_column *c, struct ipw_parquet_value *value)
 {
     if (c->stream_at >= c->stream) return false;

@@ -1,8 +1,8 @@
-/* data/columnar/parquet_column.h: one column chunk of a Parquet file, value after value.
+/* data/columnar/parquet_column.h: reads one column chunk of a Parquet file, value by value.
  *
- * Holds one page and the chunk's dictionary at a time, so memory does not grow with the row group.
+ * Holds one page and the chunk's dictionary, so memory does not grow with the row group.
  * parquet-format's README.md ("Data Pages") and Encodings.md define the pages.  Errors name the
- * page's position; the caller adds column and file. */
+ * page's position; the caller adds column and file.  For each value: peek, then take. */
 #ifndef IPW_DATA_COLUMNAR_PARQUET_COLUMN_H
 #define IPW_DATA_COLUMNAR_PARQUET_COLUMN_H
 
@@ -10,17 +10,17 @@
 #include "data/columnar/parquet_schema.h"
 
 struct ipw_parquet_value {
-    const unsigned char *p; /* as PLAIN stores it, without a length; until the next value is read */
+    const unsigned char *p; /* as PLAIN stores it, without a length; valid until the next value */
     size_t n;
 };
 
 struct ipw_parquet_column {
     struct ipw_data_file *file;
     const struct ipw_parquet_node *node;
-    struct ipw_parquet_chunk chunk; /* `at` moves on with each page */
+    struct ipw_parquet_chunk chunk; /* `at` is the next page */
     struct ipw_block header, packed, page, dictionary, entries, last;
     size_t n_entries;
-    uint64_t page_at, page_left; /* values of the page that are not read yet */
+    uint64_t page_at, page_left; /* page_left: values of the page not yet read */
 
     struct ipw_rle repeats, definitions;
     unsigned repeat, definition; /* levels of the next value */
@@ -30,18 +30,18 @@ struct ipw_parquet_column {
     const unsigned char *p, *end; /* of the values */
     struct ipw_rle bits;          /* dictionary indices and booleans */
     struct ipw_delta numbers, prefixes;
-    size_t stream; /* BYTE_STREAM_SPLIT: values in the page, and the next one */
-    size_t stream_at;
+    size_t stream, stream_at; /* BYTE_STREAM_SPLIT: values in the page; index of the next value */
     unsigned char scratch[16];
 };
 
-/* Begins a chunk; replaces the one before. */
+/* Begins a chunk, and ends the chunk before it. */
 int ipw_parquet_column_start(struct ipw_parquet_column *c, struct ipw_data_file *file,
                              const struct ipw_parquet_node *node,
                              const struct ipw_parquet_chunk *chunk, struct ipw_err *err);
-/* Looks at the levels of the next value: 1, or 0 at the chunk's end. */
+/* Reads the levels of the next value.  Returns 1, or 0 at the end of the chunk. */
 int ipw_parquet_column_peek(struct ipw_parquet_column *c, struct ipw_err *err);
-/* Passes the value that was peeked.  `value` is filled when its definition level is the node's. */
+/* Moves past the peeked value.  Fills *value if the value is not null, which means that its
+ * definition level is the node's. */
 int ipw_parquet_column_take(struct ipw_parquet_column *c, struct ipw_parquet_value *value,
                             struct ipw_err *err);
 void ipw_parquet_column_release(struct ipw_parquet_column *c);

@@ -46,7 +46,7 @@ static const unsigned digits_of_unit[] = {0, 3, 6, 9};
 
 /* ---- elements ---- */
 
-/* TIME's and TIMESTAMP's struct: whether it is UTC, and a union of units. */
+/* The struct of TIME and TIMESTAMP: a UTC flag, and a union of units. */
 static void read_time_type(struct ipw_thrift *t, struct element *e)
 {
     for (struct ipw_thrift_field f = {0}; ipw_thrift_next(t, &f);) {
@@ -195,7 +195,7 @@ static int type_decimal(const struct tree *tree, size_t index, const struct elem
     return 0;
 }
 
-/* Sets the meaning of a leaf's values. */
+/* Sets the cell type of a leaf. */
 static int type_leaf(const struct tree *tree, size_t index, const struct element *e)
 {
     static const enum ipw_cell_kind plain[] = {IPW_CELL_BOOL,   IPW_CELL_INT,   IPW_CELL_INT,
@@ -272,7 +272,7 @@ static int sort_children(const struct tree *tree, size_t index)
     return 0;
 }
 
-/* The rules of LogicalTypes.md for lists, including those for older writers. */
+/* Applies the rules of LogicalTypes.md for lists, including the rules for older writers. */
 static int shape_list(const struct tree *tree, size_t index)
 {
     struct ipw_parquet_node *nodes = tree->footer->nodes, *node = &nodes[index], *repeated;

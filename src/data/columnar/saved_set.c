@@ -20,7 +20,7 @@ static void add_path(struct ipw_saved_set *set, char *path)
     set->paths[set->n++] = path;
 }
 
-/* Reads FOLDER/NAME.  1: it is there; 0: it is not. */
+/* Reads FOLDER/NAME.  Returns 1, or 0 if the file does not exist. */
 static int read_json(struct ipw_json **root, const char *folder, const char *name,
                      struct ipw_err *err)
 {
@@ -81,7 +81,7 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Length of the path without "-00000-of-00002.parquet" or ".parquet".  *shards: 2 or 1. */
+/* The length of the path without ".parquet" or, with 2 as *shards, "-00000-of-00002.parquet". */
 static size_t stem_length(const char *path, unsigned *shards)
 {
     static const char pattern[] = "-00000-of-00000";
@@ -97,9 +97,9 @@ static size_t stem_length(const char *path, unsigned *shards)
     return start;
 }
 
-/* The files must be one set: a single file, or all shards of one name.  Reading everything would
- * mix splits, or count tasks twice (GAIA has metadata.parquet and the same tasks again by
- * level). */
+/* The files must be one set: a single file, or all shards of one name.  Reading several sets would
+ * mix splits or count tasks twice.  (GAIA has metadata.parquet, and the same tasks again by
+ * level.) */
 static int check_one_set(const struct ipw_saved_set *set, const char *folder, struct ipw_err *err)
 {
     unsigned shards, others;

@@ -1,8 +1,9 @@
 /* data/columnar/saved_set.h: the files that a path to Parquet or Arrow stands for.
  *
- * A path to a file stands for that file.  A folder was written by Hugging Face's save_to_disk(),
- * and its state.json lists the Arrow files in order; or it holds one Parquet file, or all shards of
- * one set (NAME-00000-of-00002.parquet).  Several splits or sets are an error that names them. */
+ * A path to a file stands for that file.  A folder can hold:
+ * - state.json, written by Hugging Face's save_to_disk(): it lists the Arrow files in order;
+ * - one Parquet file, or all shards of one set (NAME-00000-of-00002.parquet).
+ * If a folder holds several splits or sets, the error names them. */
 #ifndef IPW_DATA_COLUMNAR_SAVED_SET_H
 #define IPW_DATA_COLUMNAR_SAVED_SET_H
 

@@ -104,7 +104,7 @@ struct ipw_thrift_slice ipw_thrift_bytes(struct ipw_thrift *t, const struct ipw_
     return read_bytes(t);
 }
 
-/* Each element takes a byte at least. */
+/* Each element has at least one byte, so a list cannot have more elements than bytes are left. */
 static size_t read_list(struct ipw_thrift *t, int *type)
 {
     unsigned head = read_byte(t);
@@ -134,7 +134,8 @@ bool ipw_thrift_struct(struct ipw_thrift *t, const struct ipw_thrift_field *f)
     return !t->wrong;
 }
 
-/* `element`: a boolean in a list has a byte; a boolean field is in its type. */
+/* `element`: the value is in a list, where a boolean has a byte.  A boolean field has none: its
+ * type is its value. */
 static void skip_value(struct ipw_thrift *t, int type, bool element, int depth)
 {
     size_t n;

@@ -177,7 +177,7 @@ static int read_line(struct ipw_query_loaded *out, struct member *m,
     if (!rc) rc = ipw_jsonl_seek(*reader, line->offset, err);
     if (!rc) rc = ipw_jsonl_next(*reader, &text, err);
     if (rc >= 0)
-        rc = rc ? ipw_schema_read_query(out, text.text, text.n, err)
+        rc = rc ? ipw_schema_read_head(out, text.text, text.n, err)
                 : ipw_fail(err, IPW_EPARSE, "%s: a line was lost", path);
     free(path);
     return rc;
@@ -208,8 +208,8 @@ static int book(struct job *job, int32_t number, struct ipw_err *err)
     ipw_feed_finish(job->feed, &trace);
     rc = read_line(&was, m, q->line, err);
     if (!rc) {
-        was.record.segment = job->j->number;
-        rc = ipw_query_write_line(job->j->dir, &trace, &was.record, &job->j->rules.clock,
+        was.details.segment = job->j->number;
+        rc = ipw_query_write_line(job->j->dir, &trace, &was.details, &job->j->rules.clock,
                                   q->line->file == IPW_SHARD_WARMUP, err);
         ipw_query_loaded_release(&was);
     } else {

@@ -114,7 +114,7 @@ static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err
                                      .number = line->number,
                                      .offset = line->offset,
                                      .n = line->n,
-                                     .segment = q.record.segment,
+                                     .segment = q.details.segment,
                                      .file = f->file};
     ipw_query_loaded_release(&q);
     return 0;
@@ -176,7 +176,7 @@ static int is_same(bool *same, const struct job *j, const struct line *l,
     if (rc > 0) {
         rc = ipw_schema_read_query(&was, line.text, line.n, err);
         if (!rc) {
-            ipw_schema_write_query(&now, q->trace, &was.record, &j->clocks[l->segment]);
+            ipw_schema_write_query(&now, q->trace, &was.details, &j->clocks[l->segment]);
             *same = now.len == line.n && !memcmp(now.data, line.text, line.n);
             ipw_query_loaded_release(&was);
         }
@@ -216,13 +216,13 @@ static int write_attempt(struct job *j, const struct ipw_recompute_query *q, str
 {
     struct ipw_json *start = NULL;
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
-    struct ipw_query_record record;
+    struct ipw_query_details details;
     char *metadata;
     int rc = q->start ? ipw_json_parse(&start, q->start, strlen(q->start), NULL, err) : 0;
 
     if (rc) return rc;
     metadata = ipw_json_text(ipw_json_get(start, "metadata"));
-    record = (struct ipw_query_record){
+    details = (struct ipw_query_details){
         .workload_type = "agentic",
         .query_text = ipw_json_str(ipw_json_get(start, "prompt"), NULL),
         .is_resolved = -1,
@@ -236,7 +236,7 @@ static int write_attempt(struct job *j, const struct ipw_recompute_query *q, str
         .segment = q->segment,
         .superseded = q->warmup ? NULL : "cut",
     };
-    ipw_schema_write_query(&line, q->trace, &record, &j->clocks[q->segment]);
+    ipw_schema_write_query(&line, q->trace, &details, &j->clocks[q->segment]);
     rc = add_line(j, q->warmup ? WARMUP : ATTEMPTS, &line, err);
     ipw_buf_release(&line);
     ipw_json_free(start);
@@ -331,11 +331,6 @@ static const struct ipw_recompute_segment *redone(const struct ipw_recompute *re
     return NULL;
 }
 
-static bool is_at(const struct ipw_json *session, const char *key, int64_t t_ns)
-{
-    return ipw_json_int(ipw_json_get(session, key), 0) == t_ns;
-}
-
 /* The manifest has the balance of a session that ended, and its files are complete. */
 static bool is_whole(const struct ipw_json *session, const struct ipw_recompute_segment *r)
 {
@@ -427,7 +422,8 @@ static bool lacks_run_end(const struct job *j, const struct ipw_recompute_segmen
     int64_t end_ns = ipw_json_int(ipw_json_get(last, "end_ns"), 0);
 
     return r && r->cut && !r->over && strcmp(end, "killed") != 0 && j->last_cut != r->number &&
-           is_at(last, "start_ns", r->start_ns) && end_ns >= r->start_ns && r->read_ns >= end_ns;
+           ipw_json_int(ipw_json_get(last, "start_ns"), 0) == r->start_ns &&
+           end_ns >= r->start_ns && r->read_ns >= end_ns;
 }
 
 static int write_run_end(struct job *j, struct ipw_recompute_segment *r, struct ipw_err *err)
@@ -476,7 +472,7 @@ static int mend_summary(struct job *j, struct ipw_err *err)
                 ipw_rebuild_say(j->m, "%s: computed again from the other files", path);
         } else if (access(path, F_OK) == 0 && ipw_json_read(&doc, j->run, "summary.json", NULL)) {
             wrong = true;
-            rc = ipw_rebuild_set_aside(j->run, "summary.json", err);
+            rc = ipw_rebuild_set_summary_aside(j->run, err);
             if (!rc) ipw_rebuild_say(j->m, "%s: is damaged, and summary.json.damaged now", path);
         }
     }

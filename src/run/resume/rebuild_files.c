@@ -47,9 +47,9 @@ int ipw_rebuild_write_manifest(const char *run, const struct ipw_json *manifest,
     return rc;
 }
 
-int ipw_rebuild_set_aside(const char *run, const char *name, struct ipw_err *err)
+int ipw_rebuild_set_summary_aside(const char *run, struct ipw_err *err)
 {
-    char *from = ipw_asprintf("%s/%s", run, name), *to = ipw_asprintf("%s.damaged", from);
+    char *from = ipw_asprintf("%s/summary.json", run), *to = ipw_asprintf("%s.damaged", from);
     int rc = TEMP_FAILURE_RETRY(rename(from, to)) < 0
                  ? ipw_fail_errno(err, errno, "%s: rename", from)
                  : ipw_file_sync_folder(from, err);
@@ -179,7 +179,7 @@ static int add_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     struct summing *s = ud;
 
     (void)err;
-    ipw_summary_add(&s->summary, &q->trace, &q->record);
+    ipw_summary_add(&s->summary, &q->trace, &q->details);
     return 0;
 }
 

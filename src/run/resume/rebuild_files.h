@@ -20,7 +20,7 @@ int ipw_rebuild_write_manifest(const char *run, const struct ipw_json *manifest,
 int ipw_rebuild_manifest(const struct ipw_rebuild *m, const char *run, struct ipw_err *err);
 /* summary.json, from the manifest (the ends of its sessions are in it) and the queries. */
 int ipw_rebuild_summary(const char *run, struct ipw_err *err);
-/* RUN/NAME becomes NAME.damaged. */
-int ipw_rebuild_set_aside(const char *run, const char *name, struct ipw_err *err);
+/* Renames summary.json to summary.json.damaged. */
+int ipw_rebuild_set_summary_aside(const char *run, struct ipw_err *err);
 
 #endif

@@ -62,7 +62,7 @@ static int read_event(const char *text, size_t n, struct ipw_err *err)
 
     if (!rc && !table)
         rc = ipw_fail(err, IPW_EPARSE, "event: %s", name ? "no event is called so" : "missing");
-    if (!rc) rc = ipw_spec_check(doc, table, "", err);
+    if (!rc) rc = ipw_spec_check(doc, table, err);
     ipw_json_free(doc);
     return rc;
 }
@@ -167,11 +167,10 @@ static int tell_events_gone(const char *run, struct ipw_err *err)
     if (errnum != ENOENT) return ipw_fail_errno(err, errnum, "%s/events.jsonl", run);
     ipw_text_shell_word(&word, run);
     ipw_fail(err, IPW_ENOTFOUND,
-             "%s/events.jsonl is missing, and with it each request, reply and tool result: nothing "
-             "can be "
-             "repaired, replayed against the record or booked again. traces.jsonl still has the "
-             "answers, times, tokens and joules: replay, score, compare and export read it. "
-             "`ipw-agent resume %s` sets its lines aside (traces.jsonl.damaged) and runs those "
+             "%s/events.jsonl is missing, and with it each request, reply and tool result. The run "
+             "cannot be repaired, rerun from its replies, or computed again. traces.jsonl still "
+             "has the answers, times, tokens and joules: replay, score, compare and export read "
+             "it. `ipw-agent resume %s` moves its lines to traces.jsonl.damaged and runs those "
              "queries again",
              run, ipw_buf_str(&word));
     ipw_buf_release(&word);

@@ -79,7 +79,7 @@ static void hash_now(char hex[65], const char *path)
         memcpy(hex, ipw_file_hashes_at(i)->sha256, 65);
         return;
     }
-    if (ipw_file_hashes_now(hex, path, NULL)) hex[0] = '\0'; /* missing, which is reported */
+    if (!ipw_file_hashes_now(hex, path)) hex[0] = '\0'; /* missing, which is reported */
 }
 
 static int compare(struct ipw_differences *d, struct ipw_file_hash *then, struct ipw_err *err)

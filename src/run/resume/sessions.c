@@ -188,7 +188,7 @@ int ipw_history_each(const char *run, const char *name,
     return rc;
 }
 
-static int book_warmup(void *warmup, struct ipw_query_loaded *q, struct ipw_err *err)
+static int add_warmup(void *warmup, struct ipw_query_loaded *q, struct ipw_err *err)
 {
     (void)err;
     ipw_uncounted_add(warmup, &q->trace);
@@ -197,7 +197,7 @@ static int book_warmup(void *warmup, struct ipw_query_loaded *q, struct ipw_err 
 
 int ipw_history_warmup(struct ipw_history *h, const char *run, struct ipw_err *err)
 {
-    return ipw_history_each(run, "warmup.jsonl", book_warmup, &h->balances.warmup, err);
+    return ipw_history_each(run, "warmup.jsonl", add_warmup, &h->balances.warmup, err);
 }
 
 /* ---- the sums ---- */

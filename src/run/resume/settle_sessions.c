@@ -118,7 +118,7 @@ static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *er
     struct settling *s = ud;
 
     (void)err;
-    add_name(&s->attempts, name_of(&q->trace, q->record.segment));
+    add_name(&s->attempts, name_of(&q->trace, q->details.segment));
     ipw_uncounted_add(&s->of->history->balances.earlier, &q->trace);
     s->of->history->n_attempts++;
     return 0;
@@ -164,21 +164,21 @@ static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struc
     const struct by_id *c = case_of(s, q->trace.id);
 
     /* A query that --force left out of the selection keeps its line. */
-    if (c && q->record.epoch >= 0 && q->record.epoch < (int64_t)of->plan->n_epochs) {
-        if (!ipw_plan_mark(of->plan, c->index, q->record.epoch))
+    if (c && q->details.epoch >= 0 && q->details.epoch < (int64_t)of->plan->n_epochs) {
+        if (!ipw_plan_mark(of->plan, c->index, q->details.epoch))
             return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",
-                            q->trace.id, q->record.epoch);
+                            q->trace.id, q->details.epoch);
         of->history->n_kept++;
     }
     if (q->trace.completed) of->results->n_answered++;
-    ipw_summary_add(&of->results->summary, &q->trace, &q->record);
+    ipw_summary_add(&of->results->summary, &q->trace, &q->details);
     return 0;
 }
 
 static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
     struct settling *s = ud;
-    char *name = name_of(&q->trace, q->record.segment);
+    char *name = name_of(&q->trace, q->details.segment);
     enum ipw_retry why = ipw_retry_of(q->trace.completed, q->trace.outcome);
     int rc;
 
@@ -199,7 +199,8 @@ static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     return rc;
 }
 
-static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
+static int keep_trace(void *ud, const char *line, size_t n, struct ipw_buf *out,
+                      struct ipw_err *err)
 {
     const struct settling *s = ud;
     struct ipw_query_loaded q;
@@ -207,10 +208,11 @@ static int keep_trace(void *ud, const char *line, size_t n, struct ipw_err *err)
     int rc = ipw_schema_read_query(&q, line, n, err);
 
     if (rc) return rc;
-    name = name_of(&q.trace, q.record.segment);
+    name = name_of(&q.trace, q.details.segment);
     rc = !has_name(&s->attempts, name) && !has_name(&s->moved, name);
     free(name);
     ipw_query_loaded_release(&q);
+    if (rc) ipw_buf_add(out, line, n);
     return rc;
 }
 
@@ -254,7 +256,7 @@ int ipw_history_settle(const struct ipw_settle *of, struct ipw_err *err)
     if (!rc) rc = ipw_history_each(run, "traces.jsonl", take_trace, &s, err);
     sort_names(&s.moved);
     if (!rc) rc = ipw_rundir_sync(of->dir, err);
-    if (!rc && s.n_dropped) rc = ipw_rundir_sift_traces(of->dir, keep_trace, &s, err);
+    if (!rc && s.n_dropped) rc = ipw_rundir_edit_traces(of->dir, keep_trace, &s, err);
     if (!rc) {
         ipw_history_fold(h);
         of->session->number = (int)h->n;

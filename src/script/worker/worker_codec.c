@@ -16,6 +16,7 @@ static const struct {
     {"tool", "find start answer* finish granted"},
     {"fs", "read data_uri write size list workspace"},
     {"proc", "run*"},
+    {"child", "open send receive* close"},
     {"budget", "energy left"},
     {"span", "start finish"},
     {"http", "request*"},

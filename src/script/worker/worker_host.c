@@ -310,14 +310,14 @@ static int prepare_call(lua_State *L)
     return 1 + n;
 }
 
-/* The worker broke the protocol: it is ended without an answer. */
-static void refuse(struct ipw_worker_host *w, const char *why)
+/* Ends a worker that broke the protocol, without an answer. */
+static void refuse(struct ipw_worker_host *w)
 {
     if (w->refused) return;
-    w->refused = why;
+    w->refused = "the worker broke the protocol";
     ipw_timer_cancel(w->grace);
     w->grace = NULL;
-    ipw_worker_host_cancel(w, why);
+    ipw_worker_host_cancel(w, w->refused);
 }
 
 static void start_call(struct ipw_worker_host *w, uint32_t number, const char *bytes, size_t n)
@@ -331,7 +331,7 @@ static void start_call(struct ipw_worker_host *w, uint32_t number, const char *b
     struct incoming in;
 
     if (n < 2 || name_n == n - 1 || w->n_calls == MAX_CALLS) {
-        refuse(w, "the worker broke the protocol");
+        refuse(w);
         return;
     }
     call = ipw_calloc(1, sizeof *call);
@@ -406,7 +406,7 @@ static void on_message(void *ud, const char *bytes, size_t n)
         ipw_buf_add(&w->said, bytes, n);
         if (!w->grace) w->grace = ipw_timer_start(w->loop, GRACE_NS, grace_over, w);
         break;
-    default: refuse(w, "the worker broke the protocol");
+    default: refuse(w);
     }
 }
 

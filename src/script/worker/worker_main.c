@@ -21,7 +21,7 @@
 
 /* Modules that only compute.  The kernel refuses the functions of `data` and `script` that open
  * files. */
-static const char *const computing[] = {"json", "data", "script", "text", "compute", NULL};
+static const char *const computing[] = {"json", "data", "script", "text", "stats", "compute", NULL};
 
 /* ---- calls ---- */
 

@@ -1,4 +1,4 @@
-/* D-10: a run's files, cut at every byte, load up to their last whole record. */
+/* D-10: a run's files, cut at every byte, load up to their last whole line. */
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -16,25 +16,8 @@
 #include "ledger/recompute.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
+#include "unit/base/temp_folder.h"
 #include "unit/trace/script.h"
-
-static char root[64];
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-prefix-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
 
 static void no_read(struct ipw_source *self, int64_t *values)
 {
@@ -92,15 +75,15 @@ static int write_trace(void *ud, const struct ipw_recompute_query *q, struct ipw
 {
     struct ipw_rundir *dir = ud;
     struct ipw_buf line = IPW_BUF(IPW_MIB);
-    struct ipw_query_record record = {.cost_usd = NAN,
-                                      .is_resolved = -1,
-                                      .lua_peak_bytes = -1,
-                                      .lua_cpu_ns = -1,
-                                      .segment = q->segment,
-                                      .superseded = q->cut ? "cut" : NULL};
+    struct ipw_query_details details = {.cost_usd = NAN,
+                                        .is_resolved = -1,
+                                        .lua_peak_bytes = -1,
+                                        .lua_cpu_ns = -1,
+                                        .segment = q->segment,
+                                        .superseded = q->cut ? "cut" : NULL};
     int rc;
 
-    ipw_schema_write_query(&line, q->trace, &record, NULL);
+    ipw_schema_write_query(&line, q->trace, &details, NULL);
     rc = q->cut ? ipw_rundir_attempt(dir, line.data, line.len, err)
                 : ipw_rundir_trace(dir, line.data, line.len, err);
     ipw_buf_release(&line);
@@ -221,5 +204,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_prefix_loads)};
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

@@ -37,6 +37,29 @@ static void take_nothing(void)
     ipw_keyring_take(1, argv);
 }
 
+/* Headers for a collector: the list is taken, and each value is a secret, encoded or not. */
+static void test_headers(void **state)
+{
+    const char *list;
+
+    (void)state;
+    setenv("OTEL_EXPORTER_OTLP_HEADERS",
+           "x-key=first%20abcdef, Authorization=Bearer%20s3cr3t-token", 1);
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318", 1);
+    list = getenv("OTEL_EXPORTER_OTLP_HEADERS");
+    take_nothing();
+    assert_null(strstr(list, "abcdef"));
+    assert_null(getenv("OTEL_EXPORTER_OTLP_HEADERS"));
+    assert_string_equal(getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), "http://localhost:4318");
+    assert_string_equal(ipw_keyring_env("OTEL_EXPORTER_OTLP_HEADERS"),
+                        "x-key=first%20abcdef, Authorization=Bearer%20s3cr3t-token");
+    check("first abcdef", "***");
+    check("Authorization: Bearer s3cr3t-token", "Authorization: ***");
+    check("a s3cr3t-token b", "a *** b");
+    check("Bearer%20s3cr3t-token", "***");
+    unsetenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+}
+
 /* The bytes that /proc/PID/environ shows are overwritten, the variable is gone, the value is
  * kept. */
 static void test_environment(void **state)
@@ -133,6 +156,7 @@ static void test_command_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_headers, release),
         cmocka_unit_test_teardown(test_environment, release),
         cmocka_unit_test_teardown(test_variable_that_an_option_names, release),
         cmocka_unit_test_teardown(test_twice, release),

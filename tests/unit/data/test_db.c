@@ -15,28 +15,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "data/db.h"
+#include "unit/base/temp_folder.h"
 
-static char root[64];
 static atomic_bool stop;
 static struct ipw_db_limits limits;
 static struct ipw_buf out;
 static struct ipw_err err;
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-db-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
 
 static int set_up(void **state)
 {
@@ -226,5 +210,5 @@ int main(void)
         return 0;
     }
     ipw_buf_release(&text);
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

@@ -155,24 +155,6 @@ int __wrap_open(const char *path, int flags, ...)
     return is_due("open") ? fails() : __real_open(path, flags, mode);
 }
 
-static char root[64];
-
-int failing_enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-failing-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-int failing_leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
-
 void failing_put(const char *path, const char *text)
 {
     FILE *f = fopen(path, "w");

@@ -30,9 +30,6 @@ const char *failing_end(void);
 /* Open descriptors of this process. */
 size_t failing_descriptors(void);
 
-/* Set-up and tear-down of a group of tests: an empty folder as the working folder. */
-int failing_enter(void **state);
-int failing_leave(void **state);
 void failing_put(const char *path, const char *text);
 /* "" if there is no file; the last four texts stay valid. */
 const char *failing_contents(const char *path);

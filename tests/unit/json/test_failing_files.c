@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "json/jsonl.h"
+#include "unit/base/temp_folder.h"
 #include "unit/json/failing.h"
 
 /* ---- a whole file ---- */
@@ -311,5 +312,5 @@ int main(void)
         cmocka_unit_test(a_torn_end_is_in_one_of_two_files),
     };
 
-    return cmocka_run_group_tests(tests, failing_enter, failing_leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

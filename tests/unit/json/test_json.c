@@ -298,6 +298,53 @@ static void test_print_by_value(void **state)
     }
 }
 
+/* A document without some members prints as the whole one does with null in their places. */
+static void test_parse_without(void **state)
+{
+    static const char *const unread[] = {"data", "x", NULL};
+    static const struct {
+        const char *text, *printed;
+    } cases[] = {
+        {"{\"data\":{\"a\":[1.5,{\"data\":2}],\"b\":\"}\"},\"k\":1.25}",
+         "{\"data\":null,\"k\":1.25}"},
+        {" { \"k\" : 2.50 , \"data\" :\t[1e3,-0] , \"z\" : 7.125 } ",
+         "{\"data\":null,\"k\":2.50,\"z\":7.125}"},
+        {"{\"a\":{\"data\":1.5},\"data\":12345678901234567890,\"n\":9007199254740993}",
+         "{\"a\":{\"data\":1.5},\"data\":null,\"n\":9007199254740993}"},
+        {"{\"data\":1,\"x\":[],\"dat\":2,\"datas\":3,\"data\":4}",
+         "{\"dat\":2,\"data\":null,\"datas\":3,\"x\":null}"},
+        {"{\"x\":\"\xFF\",\"y\":\"\xFF\"}", "{\"x\":null,\"y\":\"\xEF\xBF\xBD\"}"},
+        {"{}", "{}"},
+        {"[{\"data\":1.5}]", "[{\"data\":1.5}]"},
+    };
+    static const char *const wrong[] = {
+        "{\"data\":}",   "{\"data\":{\"a\":01}}", "{\"data\":1",         "{\"data\":[1,]}",
+        "{\"data\":1}}", "{\"data\":\"\n\"}",     "{\"data\":1 \"x\":2}"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_buf out = IPW_BUF(1000);
+        struct ipw_json *doc;
+
+        assert_int_equal(
+            ipw_json_parse_without(&doc, cases[i].text, strlen(cases[i].text), unread, NULL), 0);
+        ipw_json_print(&out, doc);
+        assert_string_equal(ipw_buf_str(&out), cases[i].printed);
+        ipw_json_free(doc);
+        ipw_buf_release(&out);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct ipw_err whole, part;
+        struct ipw_json *doc;
+
+        assert_int_equal(ipw_json_parse(&doc, wrong[i], strlen(wrong[i]), NULL, &whole),
+                         IPW_EPARSE);
+        assert_int_equal(ipw_json_parse_without(&doc, wrong[i], strlen(wrong[i]), unread, &part),
+                         IPW_EPARSE);
+        assert_string_equal(part.text, whole.text);
+    }
+}
+
 static void test_leftovers(void **state)
 {
     struct mallinfo2 before, after;
@@ -329,6 +376,7 @@ int main(void)
         cmocka_unit_test(j1_a_million_keys),
         cmocka_unit_test(test_print_is_stable),
         cmocka_unit_test(test_print_by_value),
+        cmocka_unit_test(test_parse_without),
         cmocka_unit_test(test_leftovers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

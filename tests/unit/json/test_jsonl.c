@@ -177,6 +177,42 @@ static void test_many_lines(void **state)
     ipw_buf_release(&bytes);
 }
 
+/* A file that grows: a torn line comes again, whole, under its own number. */
+static void test_grows(void **state)
+{
+    struct ipw_jsonl_reader *reader;
+    struct ipw_jsonl_line line;
+    struct ipw_err err;
+    FILE *more;
+
+    (void)state;
+    put("{}\n{\"a\":", 8);
+    more = fopen(path, "ae");
+    assert_non_null(more);
+    assert_int_equal(ipw_jsonl_open(&reader, path, 100, &err), 0);
+    assert_int_equal(ipw_jsonl_next(reader, &line, &err), 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ipw_jsonl_next(reader, &line, &err), 1);
+        assert_true(line.torn);
+        assert_int_equal(line.number, 2);
+        ipw_jsonl_more(reader);
+    }
+    assert_true(fputs("1}\n", more) >= 0 && fflush(more) == 0);
+    assert_int_equal(ipw_jsonl_next(reader, &line, &err), 1);
+    assert_string_equal(line.text, "{\"a\":1}");
+    assert_false(line.torn);
+    assert_int_equal(line.number, 2);
+    assert_int_equal(line.offset, 3);
+    assert_int_equal(ipw_jsonl_next(reader, &line, &err), 0);
+    ipw_jsonl_more(reader);
+    assert_int_equal(ipw_jsonl_next(reader, &line, &err), 0);
+    assert_true(fputs("3\n", more) >= 0 && fclose(more) == 0);
+    ipw_jsonl_more(reader);
+    assert_int_equal(ipw_jsonl_next(reader, &line, &err), 1);
+    assert_int_equal(line.number, 3);
+    ipw_jsonl_close(reader);
+}
+
 static void test_not_a_file(void **state)
 {
     struct ipw_jsonl_reader *reader;
@@ -198,9 +234,8 @@ static void test_not_a_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_ceiling),
-        cmocka_unit_test(test_many_lines),
+        cmocka_unit_test(test_lines),      cmocka_unit_test(test_ceiling),
+        cmocka_unit_test(test_many_lines), cmocka_unit_test(test_grows),
         cmocka_unit_test(test_not_a_file),
     };
     int before = open_descriptors(), failed = cmocka_run_group_tests(tests, set_up, tear_down);

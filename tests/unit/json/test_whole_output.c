@@ -12,24 +12,7 @@
 #include <cmocka.h>
 
 #include "json/whole_output.h"
-
-static char root[64];
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-unit-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
+#include "unit/base/temp_folder.h"
 
 static bool there(const char *path) { return access(path, F_OK) == 0; }
 
@@ -114,5 +97,5 @@ int main(void)
         cmocka_unit_test(a_folder_appears_with_all_its_files),
         cmocka_unit_test(a_full_disk_is_told_and_told_again),
     };
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

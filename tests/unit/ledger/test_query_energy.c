@@ -70,6 +70,8 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     };
 }
 
+void ipw_ledger_remember(const struct ipw_ledger *l, bool on) { (void)l, (void)on; }
+
 void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,
                         size_t n, struct ipw_figure *out)
 {
@@ -193,6 +195,49 @@ static void each_device_has_its_part(void **state)
         }
         ipw_query_trace_release(&q);
     }
+}
+
+/* The parts that a query's time is made of: they sum to it, in seconds and joules, and to its
+ * accounts. */
+static void tiles_sum_to_the_query(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        struct ipw_query_trace q;
+        double seconds = 0, j = 0, idle = 0, waste = 0;
+
+        random_trace(&q);
+        ipw_query_energy_fill(&q, NULL, 0);
+        for (size_t i = 0; i < q.n_parts; i++) {
+            const struct ipw_query_part *part = &q.parts[i];
+
+            assert_true(part->seconds > 0 || part->calls > 0);
+            assert_true(isnan(part->j[IPW_DOMAIN_MACHINE]));
+            assert_true(part->waste_j[IPW_DOMAIN_GPU] <= part->j[IPW_DOMAIN_GPU] + 1e-9);
+            seconds += part->seconds;
+            j += part->j[IPW_DOMAIN_GPU];
+            waste += part->waste_j[IPW_DOMAIN_GPU];
+            if (part->kind == IPW_PART_TOOL || part->kind == IPW_PART_WAIT)
+                idle += part->j[IPW_DOMAIN_GPU];
+        }
+        assert_near(seconds, ipw_ns_to_s(q.end_ns - q.start_ns), 1e-9);
+        assert_near(j, q.energy[IPW_DOMAIN_GPU].j, 1e-5);
+        assert_near(idle, q.account[IPW_DOMAIN_GPU].idle_tax_j, 1e-5);
+        assert_near(waste, q.account[IPW_DOMAIN_GPU].waste_j, 1e-5);
+        ipw_query_trace_release(&q);
+    }
+}
+
+static void assert_part(const struct ipw_query_part *part, enum ipw_part_kind kind,
+                        const char *name, int64_t calls, double seconds)
+{
+    assert_int_equal(part->kind, kind);
+    if (name)
+        assert_string_equal(part->name, name);
+    else
+        assert_null(part->name);
+    assert_int_equal(part->calls, calls);
+    assert_near(part->seconds, seconds, 1e-9);
 }
 
 static void parts_sum_to_the_whole(void **state)
@@ -360,6 +405,16 @@ static void waste_and_idle_tax_are_unions_of_spans(void **state)
     assert_near(q.account[IPW_DOMAIN_GPU].exclusive_j, 3, 0);
     assert_near(q.account[IPW_DOMAIN_GPU].marginal_j, -2, 0); /* negative stays negative */
     assert_true(isnan(q.account[IPW_DOMAIN_MACHINE].waste_j));
+    /* These attempts have no first token, so no phases; "c" ran beside the model. */
+    assert_int_equal(q.n_parts, 6);
+    assert_part(&q.parts[0], IPW_PART_LM, NULL, 3, 4);
+    assert_part(&q.parts[1], IPW_PART_TOOL, "a", 1, 1.5); /* 6-7 s is half a's */
+    assert_part(&q.parts[2], IPW_PART_TOOL, "b", 1, 1.5);
+    assert_part(&q.parts[3], IPW_PART_TOOL, "c", 1, 0);
+    assert_part(&q.parts[4], IPW_PART_WAIT, NULL, 1, 1);
+    assert_part(&q.parts[5], IPW_PART_AGENT, NULL, 0, 2);
+    assert_near(q.parts[0].waste_j[IPW_DOMAIN_GPU], q.account[IPW_DOMAIN_GPU].waste_j, 1e-6);
+    assert_near(q.parts[2].j[IPW_DOMAIN_GPU], between(6, 7) / 2 + between(7, 8), 1e-6);
     /* Each board by itself, in the order of their names and not of the ledger; they sum to it. */
     assert_int_equal(q.n_devices, 2);
     assert_string_equal(q.devices[0].name, "gpu0");
@@ -455,6 +510,7 @@ static void case_36_a_whole_reply_has_the_model_figure_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tiles_sum_to_the_query),
         cmocka_unit_test(parts_sum_to_the_whole),
         cmocka_unit_test(each_device_has_its_part),
         cmocka_unit_test(spans_are_booked_by_their_windows),

@@ -59,7 +59,7 @@ static void history_is_utf8_whatever_the_buffers_hold(void **state)
     ipw_buf_release(&call.arguments);
 }
 
-static void the_record_holds_everything(void **state)
+static void the_saved_reply_holds_everything(void **state)
 {
     const char *events[] = {
         "{\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"delta\":{\"content\":\"a\",\"reasoning\":"
@@ -131,7 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(history_is_clean),
         cmocka_unit_test(history_is_utf8_whatever_the_buffers_hold),
-        cmocka_unit_test(the_record_holds_everything),
+        cmocka_unit_test(the_saved_reply_holds_everything),
         cmocka_unit_test(choices_and_logprobs_are_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

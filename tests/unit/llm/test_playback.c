@@ -19,14 +19,14 @@
 
 struct world {
     struct ipw_loop *loop;
-    struct ipw_record *record;
+    struct ipw_event_reader *events;
     struct ipw_playback *replay;
     int n_written, n_paired, n_diverged, n_tools, n_stirred;
     char said[2048];
     char tool_was[64];
 };
 
-static void on_write(void *ud, struct ipw_event *event, const struct ipw_record_line *line)
+static void on_write(void *ud, struct ipw_event *event, const struct ipw_event_line *line)
 {
     struct world *w = ud;
 
@@ -46,7 +46,7 @@ static void on_diverged(void *ud, const char *text)
     snprintf(w->said, sizeof w->said, "%s", text);
 }
 
-static void on_tool(void *ud, const struct ipw_event *event, const struct ipw_record_line *was)
+static void on_tool(void *ud, const struct ipw_event *event, const struct ipw_event_line *was)
 {
     struct world *w = ud;
 
@@ -81,8 +81,8 @@ static void open_world(struct world *w, enum ipw_playback_mode mode, const struc
     fclose(f);
     ipw_buf_release(&text);
     assert_int_equal(ipw_loop_new(&w->loop, NULL), 0);
-    assert_int_equal(ipw_record_open(&w->record, dir, NULL), 0);
-    options.record = w->record;
+    assert_int_equal(ipw_event_reader_open(&w->events, dir, NULL), 0);
+    options.events = w->events;
     options.loop = w->loop;
     w->replay = ipw_playback_new(&options);
 }
@@ -90,7 +90,7 @@ static void open_world(struct world *w, enum ipw_playback_mode mode, const struc
 static void close_world(struct world *w)
 {
     ipw_playback_free(w->replay);
-    ipw_record_close(w->record);
+    ipw_event_reader_close(w->events);
     assert_int_equal(ipw_loop_leftovers(w->loop), 0);
     ipw_loop_free(w->loop);
 }
@@ -113,12 +113,12 @@ static struct ipw_event tool(enum ipw_event_kind kind, int32_t span, const char 
 /* Steps over the record as far as it goes; how many lines were taken. */
 static int go(struct world *w)
 {
-    const struct ipw_record_line *line;
+    const struct ipw_event_line *line;
     int taken = 0;
 
-    while (ipw_record_head(w->record, &line, NULL) == 1 &&
+    while (ipw_event_reader_head(w->events, &line, NULL) == 1 &&
            ipw_playback_step(w->replay, line) == IPW_PLAYBACK_TAKEN) {
-        ipw_record_drop(w->record, line);
+        ipw_event_reader_drop(w->events, line);
         taken++;
         if (w->n_diverged) break;
     }
@@ -197,7 +197,7 @@ struct waiter {
     bool answered;
 };
 
-static void on_result(void *ud, const struct ipw_record_line *line)
+static void on_result(void *ud, const struct ipw_event_line *line)
 {
     struct waiter *waiter = ud;
 
@@ -237,7 +237,7 @@ static void a_missing_result(void **state)
     const struct ipw_event events[] = {BEGINS(1, "{\"arguments\":{}}"),
                                        BEGINS(2, "{\"arguments\":{}}")};
     struct waiter gone = {0}, waiter = {0};
-    const struct ipw_record_line *line;
+    const struct ipw_event_line *line;
     struct world w;
 
     (void)state;
@@ -248,7 +248,7 @@ static void a_missing_result(void **state)
     ipw_playback_forget(w.replay, &gone);
     ipw_playback_wait(w.replay, IPW_PLAYBACK_TOOL, 1, on_result, &waiter);
     assert_int_equal(go(&w), 0);
-    assert_int_equal(ipw_record_head(w.record, &line, NULL), 1);
+    assert_int_equal(ipw_event_reader_head(w.events, &line, NULL), 1);
     ipw_playback_stalled(w.replay, line);
     assert_int_equal(w.n_diverged, 1);
     assert_string_equal(
@@ -262,12 +262,12 @@ static void a_missing_result(void **state)
 static void an_early_end(void **state)
 {
     const struct ipw_event events[] = {BEGINS(1, "{\"arguments\":{\"x\":1}}")};
-    const struct ipw_record_line *line;
+    const struct ipw_event_line *line;
     struct world w;
 
     (void)state;
     open_world(&w, IPW_PLAYBACK_EXACT, events, 1);
-    assert_int_equal(ipw_record_head(w.record, &line, NULL), 1);
+    assert_int_equal(ipw_event_reader_head(w.events, &line, NULL), 1);
     ipw_playback_ended(w.replay, line, "answered");
     assert_string_equal(w.said, "the agent ended, but the saved run continues\n"
                                 "    saved   line 1: tool_call_start calculator, span 1 {\"x\":1}\n"
@@ -281,7 +281,7 @@ static void effects(void **state)
         "{\"id\":1,\"name\":\"effect\",\"of\":\"now\",\"value\":[1.5]}",
         "{\"id\":2,\"name\":\"effect\",\"of\":\"fs.read\",\"value\":[null]}"};
     struct ipw_event events[2];
-    const struct ipw_record_line *line;
+    const struct ipw_event_line *line;
     struct world w;
 
     (void)state;

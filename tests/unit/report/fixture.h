@@ -63,9 +63,9 @@ static inline void make_trace(struct ipw_query_trace *q, const struct made *m, i
     }
 }
 
-static inline struct ipw_query_record make_record(const struct made *m)
+static inline struct ipw_query_details make_details(const struct made *m)
 {
-    return (struct ipw_query_record){
+    return (struct ipw_query_details){
         .answer = m->answer,
         .is_resolved = m->resolved,
         .unscorable_reason = !strcmp(m->outcome, "timeout") ? "timeout" : NULL,
@@ -85,7 +85,7 @@ static inline struct ipw_summary_row *row_of(struct ipw_summary *s, size_t i)
 static inline void add_made(struct ipw_summary *s, const struct made *m, int index)
 {
     struct ipw_query_trace q;
-    struct ipw_query_record r = make_record(m);
+    struct ipw_query_details r = make_details(m);
 
     make_trace(&q, m, index);
     ipw_summary_add(s, &q, &r);

@@ -64,14 +64,14 @@ static void write_run(const struct query *queries, size_t n)
                          .gpu_j = queries[i].gpu_j,
                          .cpu_j = queries[i].cpu_j,
                          .provenance = IPW_PROV_MEASURED};
-        struct ipw_query_record record = make_record(&m);
+        struct ipw_query_details details = make_details(&m);
         struct ipw_query_trace q;
 
         make_trace(&q, &m, (int)i);
         q.turns[0].input_tokens = queries[i].input;
         q.turns[0].output_tokens = queries[i].output;
         q.energy[IPW_DOMAIN_MACHINE] = figure(queries[i].machine_j, IPW_PROV_MEASURED);
-        ipw_schema_write_query(&lines, &q, &record, &anchor);
+        ipw_schema_write_query(&lines, &q, &details, &anchor);
         ipw_buf_addc(&lines, '\n');
         ipw_query_trace_release(&q);
     }

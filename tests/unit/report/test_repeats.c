@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "report/repeats.h"
-#include "report/stats.h"
 
 #define assert_near(a, b, by) assert_true(fabs((double)(a) - (double)(b)) <= (by))
 
@@ -58,7 +58,7 @@ static void add(struct ipw_summary *s, const char *id, int epoch, int resolved, 
                                 .completed = true,
                                 .output_tokens = 10,
                                 .end_ns = 2 * IPW_NS_PER_S};
-    struct ipw_query_record r = {.epoch = epoch, .is_resolved = resolved, .cost_usd = NAN};
+    struct ipw_query_details r = {.epoch = epoch, .is_resolved = resolved, .cost_usd = NAN};
 
     snprintf(name, sizeof name, "%s", id);
     q.energy[IPW_DOMAIN_CPU] = (struct ipw_figure){.known = true, .j = j};

@@ -150,7 +150,7 @@ static void interrupted_and_models(void **state)
     (void)state;
     ipw_summary_init(&s);
     for (int i = 0; i < 4; i++) {
-        struct ipw_query_record r = make_record(&made[i]);
+        struct ipw_query_details r = make_details(&made[i]);
         struct ipw_query_trace q;
 
         make_trace(&q, &made[i], i);
@@ -402,15 +402,15 @@ static void unscored_and_retries(void **state)
     (void)state;
     ipw_summary_init(&s);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ipw_query_record record = make_record(&m);
+        struct ipw_query_details details = make_details(&m);
         struct ipw_query_trace trace;
 
-        record.is_resolved = rows[i].resolved;
-        record.unscorable_reason = rows[i].why;
+        details.is_resolved = rows[i].resolved;
+        details.unscorable_reason = rows[i].why;
         make_trace(&trace, &m, (int)i);
         trace.turns[0].attempts = 4;
         trace.turns[1].attempts = 0; /* a turn that asked no model */
-        ipw_summary_add(&s, &trace, &record);
+        ipw_summary_add(&s, &trace, &details);
         ipw_query_trace_release(&trace);
     }
     doc = written(&s, &run);
@@ -438,7 +438,7 @@ static void case_38_baselines_that_drift_withhold_net(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ipw_summary_run run = IPW_SUMMARY_RUN_UNKNOWN;
-        struct ipw_query_record record = make_record(&m);
+        struct ipw_query_details details = make_details(&m);
         struct ipw_query_trace trace;
         struct ipw_summary s;
         struct ipw_json *doc;
@@ -449,7 +449,7 @@ static void case_38_baselines_that_drift_withhold_net(void **state)
         make_trace(&trace, &m, 0);
         trace.account[IPW_DOMAIN_GPU].marginal_j = -50;
         ipw_summary_init(&s);
-        ipw_summary_add(&s, &trace, &record);
+        ipw_summary_add(&s, &trace, &details);
         doc = written(&s, &run);
         number(doc, "totals/gpu_energy_joules", 100);
         number(doc, "accounts/gpu/attributed_j", 100);

@@ -19,7 +19,7 @@ static void add_one(struct ipw_summary *s, const char *id, int index, const char
                                 .index = index,
                                 .outcome = ipw_strdup("error"),
                                 .error = ipw_strdup(text)};
-    struct ipw_query_record r = {
+    struct ipw_query_details r = {
         .answer = text, .is_resolved = -1, .cost_usd = NAN, .metadata = "{\"level\":3}"};
 
     q.energy[IPW_DOMAIN_CPU] =

@@ -11,10 +11,9 @@
 #include "report/timeline.h"
 #include "trace/event.h"
 #include "trace/schema.h"
+#include "unit/base/temp_folder.h"
 #include "unit/report/fixture.h"
 #include "unit/trace/script.h"
-
-static char root[64];
 
 static const char question[] =
     "How many more blocks does the Polish edition's list have than the English one's, as of the "
@@ -76,13 +75,13 @@ static int enter(void **state)
     struct ipw_buf traces = IPW_BUF(IPW_MIB), lines = IPW_BUF(IPW_MIB);
     struct ipw_event events[N_SAID];
     struct ipw_query_trace q;
-    struct ipw_query_record r = {.query_text = question,
-                                 .response_text = "FINAL ANSWER: 7",
-                                 .answer = "7",
-                                 .is_resolved = 1,
-                                 .cost_usd = NAN,
-                                 .lua_peak_bytes = -1,
-                                 .lua_cpu_ns = -1};
+    struct ipw_query_details r = {.query_text = question,
+                                  .response_text = "FINAL ANSWER: 7",
+                                  .answer = "7",
+                                  .is_resolved = 1,
+                                  .cost_usd = NAN,
+                                  .lua_peak_bytes = -1,
+                                  .lua_cpu_ns = -1};
     const struct ipw_event failed[] = {
         {.kind = IPW_EV_QUERY_START, .t_ns = S(200), .query = 1, .q = {.id = "q0001"}},
         {.kind = IPW_EV_QUERY_END,
@@ -90,9 +89,7 @@ static int enter(void **state)
          .query = 1,
          .q = {.outcome = "error", .error = "agents/mine.lua:7: attempt to index a nil value"}}};
 
-    (void)state;
-    strcpy(root, "/tmp/ipw-replay-XXXXXX");
-    if (!mkdtemp(root) || chdir(root) < 0) return -1;
+    if (enter_temp_folder(state)) return -1;
     for (size_t i = 0; i < N_SAID; i++) {
         events[i] = said[i].event;
         events[i].payload = said[i].payload;
@@ -110,11 +107,11 @@ static int enter(void **state)
     ipw_buf_addc(&traces, '\n');
     ipw_query_trace_release(&q);
     build_trace(&q, failed, 2);
-    r = (struct ipw_query_record){.query_text = "?",
-                                  .is_resolved = -1,
-                                  .cost_usd = NAN,
-                                  .lua_peak_bytes = -1,
-                                  .lua_cpu_ns = -1};
+    r = (struct ipw_query_details){.query_text = "?",
+                                   .is_resolved = -1,
+                                   .cost_usd = NAN,
+                                   .lua_peak_bytes = -1,
+                                   .lua_cpu_ns = -1};
     ipw_schema_write_query(&traces, &q, &r, &anchor);
     ipw_buf_addc(&traces, '\n');
     ipw_query_trace_release(&q);
@@ -123,15 +120,6 @@ static int enter(void **state)
     ipw_buf_release(&traces);
     ipw_buf_release(&lines);
     return 0;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
 }
 
 static int gather(void *ud, const char *text, size_t n, struct ipw_err *err)
@@ -166,7 +154,7 @@ static void a_run_as_timelines(void **state)
 {
     (void)state;
     check("replay-all.txt", ".", NULL, (struct ipw_timeline_options){.width = 80});
-    check("replay-one.txt", root, "q0000", (struct ipw_timeline_options){.width = 110});
+    check("replay-one.txt", temp_folder, "q0000", (struct ipw_timeline_options){.width = 110});
     check("replay-colour.txt", ".", "q0001", (struct ipw_timeline_options){.colour = true});
 }
 
@@ -208,12 +196,12 @@ static void long_ids_and_failures(void **state)
         "a-rather-long-identifier-\xE6\xBC\xA2\xE5\xAD\x97-of-a-query-that-goes-on";
     struct ipw_event events[] = {QS(100), QF(101, "run_token_limit", "why it failed")};
     struct ipw_anchor anchor = {.mono_ns = S(100), .wall_ns = S(1763692367)};
-    struct ipw_query_record r = {.query_text = "?",
-                                 .response_text = "why it failed",
-                                 .is_resolved = 0,
-                                 .cost_usd = NAN,
-                                 .lua_peak_bytes = -1,
-                                 .lua_cpu_ns = -1};
+    struct ipw_query_details r = {.query_text = "?",
+                                  .response_text = "why it failed",
+                                  .is_resolved = 0,
+                                  .cost_usd = NAN,
+                                  .lua_peak_bytes = -1,
+                                  .lua_cpu_ns = -1};
     struct ipw_timeline_options options = {.width = 80};
     struct ipw_buf line = IPW_BUF(IPW_MIB), text = IPW_BUF(IPW_MIB);
     struct ipw_query_trace q;
@@ -258,5 +246,5 @@ int main(void)
         cmocka_unit_test(long_ids_and_failures),
     };
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter, leave_temp_folder);
 }

@@ -23,6 +23,7 @@
 #include "run/resume/repair.h"
 #include "trace/lock.h"
 #include "trace/schema.h"
+#include "unit/base/temp_folder.h"
 #include "unit/trace/script.h"
 
 #define CLOCK   "{\"boot_ns\":1,\"mono_ns\":1,\"wall_ns\":1795228267123000000}"
@@ -30,23 +31,7 @@
 #define CONFIG                                                                                     \
     "{\"agent\":\"tools\",\"dataset\":\"rows\",\"epochs\":1,\"max_queries\":2,\"model\":\"m\"}"
 
-static char root[64], was_told[8192];
-
-static inline int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-repair-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static inline int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
+static char was_told[8192];
 
 static inline void put(const char *path, const char *text)
 {
@@ -184,11 +169,11 @@ static inline void add_query(int query, const char *id, bool warmup, bool over)
 static inline void add_line(const char *file, int query, const char *id)
 {
     struct ipw_event events[4];
-    struct ipw_query_record record = {.workload_type = "agentic",
-                                      .is_resolved = -1,
-                                      .cost_usd = NAN,
-                                      .lua_peak_bytes = -1,
-                                      .lua_cpu_ns = -1};
+    struct ipw_query_details details = {.workload_type = "agentic",
+                                        .is_resolved = -1,
+                                        .cost_usd = NAN,
+                                        .lua_peak_bytes = -1,
+                                        .lua_cpu_ns = -1};
     struct ipw_query_trace trace;
     struct ipw_anchor clock = {1, 1, INT64_C(1795228267123000000)};
     struct ipw_buf line = IPW_BUF(IPW_MIB);
@@ -205,7 +190,7 @@ static inline void add_line(const char *file, int query, const char *id)
             trace.turns[i].power_mean_w[d] = trace.turns[i].power_peak_w[d] = NAN;
         }
     }
-    ipw_schema_write_query(&line, &trace, &record, &clock);
+    ipw_schema_write_query(&line, &trace, &details, &clock);
     ipw_buf_addc(&line, '\n');
     add(file, ipw_buf_str(&line));
     ipw_buf_release(&line);

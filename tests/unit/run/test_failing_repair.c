@@ -113,7 +113,7 @@ static void an_interrupted_call_changes_nothing(void **state)
 static int drop_world(void **state)
 {
     for (int i = 0; i < N_KEPT; i++) free(kept[i]);
-    return leave(state);
+    return leave_temp_folder(state);
 }
 
 int main(void)
@@ -123,5 +123,5 @@ int main(void)
         cmocka_unit_test(an_interrupted_call_changes_nothing),
     };
 
-    return cmocka_run_group_tests(tests, enter, drop_world);
+    return cmocka_run_group_tests(tests, enter_temp_folder, drop_world);
 }

@@ -290,5 +290,5 @@ int main(void)
         cmocka_unit_test(a_folder_without_a_run_is_named),
     };
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

@@ -17,28 +17,16 @@
 
 #include "base/mem.h"
 #include "run/workspaces.h"
-
-static char root[64];
+#include "unit/base/temp_folder.h"
 
 static int enter(void **state)
 {
     char tmp[80];
 
-    (void)state;
-    strcpy(root, "/tmp/ipw-workspaces-XXXXXX");
-    if (!mkdtemp(root) || chdir(root)) return -1;
+    if (enter_temp_folder(state)) return -1;
     if (mkdir("tmp", 0700) || mkdir("outside", 0700)) return -1;
-    snprintf(tmp, sizeof tmp, "%s/tmp", root);
+    snprintf(tmp, sizeof tmp, "%s/tmp", temp_folder);
     return setenv("TMPDIR", tmp, 1);
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
 }
 
 static bool is_there(const char *path) { return access(path, F_OK) == 0; }
@@ -67,7 +55,7 @@ static char *killed(void)
         if (ipw_workspaces_make(&w, NULL) || chdir(w.path)) _exit(1);
         mkdir("q0000", 0700);
         mkdir("q0000/sub", 0700);
-        snprintf(deep, sizeof deep, "%s/outside", root);
+        snprintf(deep, sizeof deep, "%s/outside", temp_folder);
         if (symlink(deep, "q0000/link") || symlink(deep, "q0000/sub/link")) _exit(1);
         if (mkfifo("q0000/fifo", 0600)) _exit(1);
         close(open("q0000/sub/file", O_WRONLY | O_CREAT, 0400));
@@ -167,5 +155,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sweeps), cmocka_unit_test(not_of_children)};
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter, leave_temp_folder);
 }

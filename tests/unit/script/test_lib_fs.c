@@ -55,7 +55,7 @@ static void files_of_the_workspace(void **state)
         "says('No such file', fs.read 'missing')\n"
         "says('No such file', fs.size 'missing')\n"
         "says('No such file', core.data_uri 'missing')\n"
-        "says('No such file', fs.write('no/folder', 'x'))\n"
+        "says('Not a directory', fs.write('b/folder', 'x'))\n"
         "says('not a file', fs.read 'folder')\n"
         "says('not a file', core.data_uri 'folder')\n"
         "says('directory', fs.write('folder', 'x'))\n"

@@ -7,7 +7,7 @@
 #include "llm/playback.h"
 #include "script/recorded_effect.h"
 #include "script/task.h"
-#include "trace/record.h"
+#include "trace/event_reader.h"
 #include "unit/script/world.h"
 
 #include "unit/trace/folder.h"
@@ -161,7 +161,7 @@ static void inside_a_tool(void **state)
 
 /* ---- answering ---- */
 
-static void ignore_write(void *ud, struct ipw_event *event, const struct ipw_record_line *line)
+static void ignore_write(void *ud, struct ipw_event *event, const struct ipw_event_line *line)
 {
     (void)ud, (void)event, (void)line;
 }
@@ -188,7 +188,7 @@ static void answer_from(struct world *w, const char *note, const char *script)
                                            .write = ignore_write,
                                            .stir = ignore_stir,
                                            .diverged = on_diverged};
-    struct ipw_record *record;
+    struct ipw_event_reader *events;
     char path[64];
     FILE *f;
 
@@ -197,9 +197,9 @@ static void answer_from(struct world *w, const char *note, const char *script)
     assert_non_null(f);
     fprintf(f, "{\"data\":%s,\"event\":\"note\",\"query\":0,\"span\":0,\"t_ns\":5}\n", note);
     fclose(f);
-    assert_int_equal(ipw_record_open(&record, dir, NULL), 0);
+    assert_int_equal(ipw_event_reader_open(&events, dir, NULL), 0);
     start(w);
-    options.record = record;
+    options.events = events;
     options.loop = w->loop;
     seen.replay = ipw_playback_new(&options);
     w->host.replay = seen.replay;
@@ -209,7 +209,7 @@ static void answer_from(struct world *w, const char *note, const char *script)
     ipw_playback_free(seen.replay);
     seen.replay = NULL;
     w->host.replay = NULL;
-    ipw_record_close(record);
+    ipw_event_reader_close(events);
 }
 
 static void given_back(void **state)
@@ -228,7 +228,7 @@ static void given_back(void **state)
     stop(&w);
 }
 
-static void not_on_record(void **state)
+static void not_in_the_run(void **state)
 {
     struct world w;
 
@@ -253,7 +253,7 @@ static void not_on_record(void **state)
 }
 
 /* A record that somebody else wrote: whatever it holds is some value. */
-static void odd_records(void **state)
+static void odd_saved_runs(void **state)
 {
     static const char *const values[] = {"[{\"hex\":\"zz!\"}]",
                                          "[{\"hex\":\"f\"}]",
@@ -282,7 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_value), cmocka_unit_test(numbered_and_limited),
         cmocka_unit_test(inside_a_tool),       cmocka_unit_test(given_back),
-        cmocka_unit_test(not_on_record),       cmocka_unit_test(odd_records),
+        cmocka_unit_test(not_in_the_run),      cmocka_unit_test(odd_saved_runs),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

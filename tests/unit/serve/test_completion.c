@@ -56,7 +56,6 @@ static void bad_requests(void **state)
         struct ipw_err err = {0};
 
         assert_int_equal(read_ask(&ask, &root, cases[i].body, &err), IPW_EINVAL);
-        assert_int_equal(err.detail, 400);
         if (!strstr(err.text, cases[i].words)) fail_msg("%s: %s", cases[i].body, err.text);
         ipw_json_free(root);
     }

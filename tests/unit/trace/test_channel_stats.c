@@ -40,14 +40,14 @@ static void add(struct ipw_query_trace *q, const char *name, const char *unit, d
 
 static struct ipw_json *line_of(const struct ipw_query_trace *q, struct ipw_buf *line)
 {
-    struct ipw_query_record r = {.is_resolved = -1, .cost_usd = NAN, .lua_cpu_ns = -1};
+    struct ipw_query_details r = {.is_resolved = -1, .cost_usd = NAN, .lua_cpu_ns = -1};
     struct ipw_json *doc = NULL;
     struct ipw_err err = {0};
 
     ipw_buf_clear(line);
     ipw_schema_write_query(line, q, &r, NULL);
     assert_int_equal(ipw_json_parse(&doc, line->data, line->len, NULL, &err), 0);
-    if (ipw_spec_check(doc, ipw_spec_trace, "", &err) < 0) fail_msg("%s", err.text);
+    if (ipw_spec_check(doc, ipw_spec_trace, &err) < 0) fail_msg("%s", err.text);
     return doc;
 }
 
@@ -126,7 +126,7 @@ static void every_statistic_has_upstreams_name(void **state)
     assert_int_equal(ipw_schema_read_query(&loaded, line.data, line.len, NULL), 0);
     assert_true(loaded.trace.power[IPW_DOMAIN_GPU].median_w == 310);
     again = loaded.trace;
-    ipw_schema_write_query(&copy, &again, &loaded.record, NULL);
+    ipw_schema_write_query(&copy, &again, &loaded.details, NULL);
     assert_int_equal(copy.len, line.len);
     assert_memory_equal(copy.data, line.data, line.len);
     ipw_query_loaded_release(&loaded);

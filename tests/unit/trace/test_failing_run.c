@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "trace/lock.h"
 #include "trace/rundir.h"
+#include "unit/base/temp_folder.h"
 #include "unit/json/failing.h"
 
 static void assert_whole_lines(const char *path)
@@ -139,10 +140,11 @@ static void an_interrupted_call_is_repeated(void **state)
 
 /* ---- a run that goes on ---- */
 
-static int keep_even(void *ud, const char *line, size_t n, struct ipw_err *err)
+static int keep_even(void *ud, const char *line, size_t n, struct ipw_buf *out, struct ipw_err *err)
 {
     (void)ud;
     (void)err;
+    ipw_buf_add(out, line, n);
     return n == 1 && (*line - '0') % 2 == 0;
 }
 
@@ -156,7 +158,7 @@ static int go_on(struct ipw_err *first, size_t *n_torn)
 
     if (rc) return rc;
     *n_torn = ipw_rundir_torn(dir, &torn);
-    rc = ipw_rundir_sift_traces(dir, keep_even, NULL, first);
+    rc = ipw_rundir_edit_traces(dir, keep_even, NULL, first);
     if (rc) { /* nothing was changed, or the new file is there and cannot be opened */
         ipw_rundir_close(dir, &err);
         return rc;
@@ -220,10 +222,10 @@ static void traces_are_the_old_or_the_new_ones(void **state)
 }
 
 /* A line that cannot be judged stops it, with its number, and the file is as it was. */
-static int refuse_3(void *ud, const char *line, size_t n, struct ipw_err *err)
+static int refuse_3(void *ud, const char *line, size_t n, struct ipw_buf *out, struct ipw_err *err)
 {
     (void)ud;
-    (void)n;
+    ipw_buf_add(out, line, n);
     return *line == '3' ? ipw_fail(err, IPW_EPARSE, "no query") : 1;
 }
 
@@ -235,7 +237,7 @@ static void a_refused_line_changes_nothing(void **state)
     (void)state;
     put_killed_run();
     assert_int_equal(ipw_rundir_open(&dir, "run", NULL), 0);
-    assert_int_equal(ipw_rundir_sift_traces(dir, refuse_3, NULL, &err), IPW_EPARSE);
+    assert_int_equal(ipw_rundir_edit_traces(dir, refuse_3, NULL, &err), IPW_EPARSE);
     assert_string_equal(err.text, "run/traces.jsonl:3: no query");
     assert_string_equal(failing_contents("run/traces.jsonl"), "1\n2\n3\n4\n");
     assert_int_equal(access("run/traces.jsonl.tmp", F_OK), -1);
@@ -290,5 +292,5 @@ int main(void)
         cmocka_unit_test(a_lock_that_cannot_be_held_is_told),
     };
 
-    return cmocka_run_group_tests(tests, failing_enter, failing_leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

@@ -64,7 +64,7 @@ static void picks(void **state)
     means("ta", "task", -1);
 }
 
-/* Two of the warm-up come first; records 4 and 5 of the dataset, twice each. */
+/* Two of the warm-up come first; tasks 4 and 5 of the dataset, twice each. */
 static void counts_the_warmup(void **state)
 {
     static const struct ipw_query_name all[] = {{"aa", 0, 4, 0, true},  {"bb", 1, 5, 0, true},
@@ -76,7 +76,7 @@ static void counts_the_warmup(void **state)
     names = (struct ipw_query_names){0};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         ipw_query_names_add(&names, all[i].id, all[i].index);
-        names.all[i].record = all[i].record;
+        names.all[i].task = all[i].task;
         names.all[i].epoch = all[i].epoch;
         names.all[i].warmup = all[i].warmup;
     }
@@ -132,7 +132,7 @@ static void names_of_a_damaged_run(void **state)
     assert_int_equal(read.n, 1);
     assert_string_equal(read.all[0].id, "a");
     assert_int_equal(read.all[0].index, 6);
-    assert_int_equal(read.all[0].record, 3);
+    assert_int_equal(read.all[0].task, 3);
     assert_int_equal(read.all[0].epoch, 2);
     assert_true(read.all[0].warmup);
     ipw_query_names_release(&read);

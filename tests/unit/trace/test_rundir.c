@@ -21,25 +21,8 @@
 #include "trace/redact.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
+#include "unit/base/temp_folder.h"
 #include "unit/trace/script.h"
-
-static char root[64];
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-rundir-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
 
 static size_t files_in(const char *path)
 {
@@ -320,7 +303,7 @@ static void append(const char *path, const char *text)
 
 static void a_torn_tail_is_passed_over(void **state)
 {
-    struct ipw_query_record record = {
+    struct ipw_query_details details = {
         .cost_usd = NAN, .is_resolved = -1, .lua_peak_bytes = -1, .lua_cpu_ns = -1};
     struct ipw_rundir *dir;
     struct ipw_err err = {0};
@@ -335,7 +318,7 @@ static void a_torn_tail_is_passed_over(void **state)
 
         events[0].query = i;
         build_trace(&q, events, 2);
-        ipw_schema_write_query(&line, &q, &record, NULL);
+        ipw_schema_write_query(&line, &q, &details, NULL);
         assert_int_equal(ipw_rundir_trace(dir, line.data, line.len, NULL), 0);
         ipw_buf_release(&line);
         ipw_query_trace_release(&q);
@@ -450,5 +433,5 @@ int main(void)
         cmocka_unit_test(what_cannot_be_redacted_is_not_written),
     };
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

@@ -17,24 +17,7 @@
 #include "base/mem.h"
 #include "trace/lock.h"
 #include "trace/rundir.h"
-
-static char root[64];
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-again-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
+#include "unit/base/temp_folder.h"
 
 static void assert_contents(const char *path, const char *want)
 {
@@ -271,10 +254,11 @@ static void without_a_manifest_only_an_empty_run_goes_on(void **state)
 
 /* ---- traces that count no more ---- */
 
-static int keep_odd(void *ud, const char *line, size_t n, struct ipw_err *err)
+static int keep_odd(void *ud, const char *line, size_t n, struct ipw_buf *out, struct ipw_err *err)
 {
     int *left = ud;
 
+    ipw_buf_add(out, line, n);
     if (--*left < 0) return ipw_fail(err, IPW_EPARSE, "enough");
     return n == 3 && (line[1] - '0') % 2;
 }
@@ -293,13 +277,13 @@ static void traces_are_sifted_whole_or_not_at_all(void **state)
         line[1] = (char)('0' + i);
         assert_int_equal(ipw_rundir_trace(dir, line, 3, NULL), 0);
     }
-    assert_int_equal(ipw_rundir_sift_traces(dir, keep_odd, &left, &err), IPW_EPARSE);
+    assert_int_equal(ipw_rundir_edit_traces(dir, keep_odd, &left, &err), IPW_EPARSE);
     assert_string_equal(err.text, "sifted/traces.jsonl:3: enough");
     assert_contents("sifted/traces.jsonl", "[0]\n[1]\n[2]\n[3]\n");
     assert_int_equal(access("sifted/traces.jsonl.tmp", F_OK), -1);
     left = 4;
     put("sifted/traces.jsonl.tmp", "of a session that was killed in here");
-    assert_int_equal(ipw_rundir_sift_traces(dir, keep_odd, &left, &err), 0);
+    assert_int_equal(ipw_rundir_edit_traces(dir, keep_odd, &left, &err), 0);
     assert_contents("sifted/traces.jsonl", "[1]\n[3]\n");
     assert_int_equal(ipw_rundir_trace(dir, "[5]", 3, NULL), 0); /* goes to the new file */
     assert_int_equal(ipw_rundir_close(dir, NULL), 0);
@@ -374,5 +358,5 @@ int main(void)
         cmocka_unit_test(a_failure_of_the_disk_is_final),
     };
 
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

@@ -11,24 +11,7 @@
 #include <cmocka.h>
 
 #include "trace/saved_run.h"
-
-static char root[64];
-
-static int enter(void **state)
-{
-    (void)state;
-    strcpy(root, "/tmp/ipw-unit-XXXXXX");
-    return mkdtemp(root) && chdir(root) == 0 ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-    char command[100];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", root);
-    return chdir("/") == 0 ? system(command) : -1;
-}
+#include "unit/base/temp_folder.h"
 
 #define A "{\"query_id\":\"q0000\", \"turns\":[] }"
 #define B "{\"query_id\":\"q0001\",\"query_text\":\"secret words\"}"
@@ -169,5 +152,5 @@ int main(void)
         cmocka_unit_test(events_are_those_of_the_query),
         cmocka_unit_test(power_is_headers_and_rows),
     };
-    return cmocka_run_group_tests(tests, enter, leave);
+    return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

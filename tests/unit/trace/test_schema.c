@@ -158,9 +158,9 @@ static void sample_trace(struct ipw_query_trace *q)
                                                               .estimate_by = "last_power"};
 }
 
-static struct ipw_query_record sample_record(void)
+static struct ipw_query_details sample_details(void)
 {
-    return (struct ipw_query_record){
+    return (struct ipw_query_details){
         .query_text = "What?\n\"Quoted\" \xE2\x9C\x93",
         .response_text = "FINAL ANSWER: 42",
         .answer = "42",
@@ -193,7 +193,7 @@ static void assert_sorted(const struct ipw_json *node)
 static void a_line_has_upstreams_keys(void **state)
 {
     struct ipw_query_trace q;
-    struct ipw_query_record r = sample_record();
+    struct ipw_query_details r = sample_details();
     struct ipw_buf line = IPW_BUF(IPW_MIB);
     struct ipw_json *doc;
     const struct ipw_json *turn, *latencies;
@@ -244,7 +244,7 @@ static void repeated_names_are_numbered_in_order(void **state)
     enum { CALLS = 20000 };
     struct ipw_event *events = calloc(2 * CALLS + 4, sizeof *events);
     struct ipw_query_trace q;
-    struct ipw_query_record r = sample_record();
+    struct ipw_query_details r = sample_details();
     struct ipw_buf line = IPW_BUF(64 * IPW_MIB);
     struct ipw_json *doc;
     const struct ipw_json *latencies;
@@ -282,7 +282,7 @@ static void repeated_names_are_numbered_in_order(void **state)
 static void write_then_read_is_identity(void **state)
 {
     struct ipw_query_trace q;
-    struct ipw_query_record r = sample_record();
+    struct ipw_query_details r = sample_details();
     struct ipw_buf line = IPW_BUF(IPW_MIB), again = IPW_BUF(IPW_MIB);
     struct ipw_query_loaded l;
     struct ipw_err err = {0};
@@ -313,10 +313,10 @@ static void write_then_read_is_identity(void **state)
     assert_string_equal(l.trace.turns[0].spans[0].devices[1].reason, "lost");
     assert_true(l.trace.turns[1].energy[IPW_DOMAIN_DRAM].estimated);
     assert_true(l.trace.turns[1].energy[IPW_DOMAIN_DRAM].estimate_j == 4.25);
-    assert_string_equal(l.record.query_text, r.query_text);
-    assert_string_equal(l.record.metadata, r.metadata);
-    assert_int_equal(l.record.is_resolved, 1);
-    ipw_schema_write_query(&again, &l.trace, &l.record, &anchor);
+    assert_string_equal(l.details.query_text, r.query_text);
+    assert_string_equal(l.details.metadata, r.metadata);
+    assert_int_equal(l.details.is_resolved, 1);
+    ipw_schema_write_query(&again, &l.trace, &l.details, &anchor);
     assert_string_equal(again.data, line.data);
     ipw_query_loaded_release(&l);
     ipw_query_trace_release(&q);
@@ -328,11 +328,11 @@ static void an_empty_query_has_nulls_not_zeros(void **state)
 {
     struct ipw_event events[] = {QS(1), LS(2, 1, 1), LX(3, 1, 1, IPW_LM_REFUSED, false),
                                  QF(4, "timeout", "4 s passed")};
-    struct ipw_query_record r = {.cost_usd = NAN,
-                                 .is_resolved = -1,
-                                 .lua_peak_bytes = -1,
-                                 .lua_cpu_ns = -1,
-                                 .unscorable_reason = "timeout"};
+    struct ipw_query_details r = {.cost_usd = NAN,
+                                  .is_resolved = -1,
+                                  .lua_peak_bytes = -1,
+                                  .lua_cpu_ns = -1,
+                                  .unscorable_reason = "timeout"};
     static const char *const nulls[] = {
         "total_input_tokens",
         "total_output_tokens",
@@ -405,8 +405,8 @@ static void upstreams_own_lines_load(void **state)
     assert_false(l.trace.energy[IPW_DOMAIN_CPU].known);
     assert_true(l.trace.turns[1].start_ns == l.trace.turns[0].end_ns);
     assert_true(l.trace.turns[0].spans[1].end_ns - l.trace.turns[0].spans[1].start_ns == S(1.25));
-    assert_true(isnan(l.record.cost_usd));
-    assert_int_equal(l.record.is_resolved, -1);
+    assert_true(isnan(l.details.cost_usd));
+    assert_int_equal(l.details.is_resolved, -1);
     assert_string_equal(l.trace.outcome, "answered");
     ipw_query_loaded_release(&l);
 
@@ -415,10 +415,10 @@ static void upstreams_own_lines_load(void **state)
     assert_int_equal(l.trace.turns[0].cached_tokens, 7);
     assert_true(l.trace.energy[IPW_DOMAIN_GPU].j == 33);
     assert_true(l.trace.turns[0].spans[1].end_ns == S(2));
-    assert_true(l.record.cost_usd == 0.005);
-    assert_int_equal(l.record.is_resolved, 0);
+    assert_true(l.details.cost_usd == 0.005);
+    assert_int_equal(l.details.is_resolved, 0);
     assert_string_equal(l.trace.outcome, "timeout");
-    assert_string_equal(l.record.score_metadata, "{\"k\":1}");
+    assert_string_equal(l.details.score_metadata, "{\"k\":1}");
     ipw_query_loaded_release(&l);
 }
 
@@ -488,9 +488,53 @@ static void far_instants_are_cut(void **state)
     ipw_json_free(doc);
 }
 
+/* The judge's values are read back as written, and are no part of the query but of the task. */
+static void test_judge(void **state)
+{
+    struct ipw_judgement judge = {.verdict = "not_attempted",
+                                  .text = "C",
+                                  .model = "j",
+                                  .asked = 2,
+                                  .input_tokens = 30,
+                                  .output_tokens = 0,
+                                  .cost_usd = 0.5,
+                                  .wall_s = 1.5,
+                                  .gpu_j = 7,
+                                  .cpu_j = NAN,
+                                  .gpu_w = NAN,
+                                  .cpu_w = NAN};
+    struct ipw_query_details r = {.query_text = "?", .is_resolved = 0, .judge = &judge};
+    struct ipw_query_trace q = {.id = (char *)"a", .outcome = (char *)"answered"};
+    struct ipw_buf line = IPW_BUF(IPW_MIB), again = IPW_BUF(IPW_MIB);
+    struct ipw_query_loaded loaded;
+    struct ipw_json *doc;
+    struct ipw_err err;
+
+    (void)state;
+    q.energy[IPW_DOMAIN_GPU] = (struct ipw_figure){.known = true, .j = 5, .provenance = 1};
+    ipw_schema_write_query(&line, &q, &r, NULL);
+    assert_int_equal(ipw_json_parse(&doc, ipw_buf_str(&line), line.len, NULL, &err), 0);
+    assert_true(ipw_json_get_num(doc, "total_task_gpu_energy_joules") == 12);
+    assert_true(ipw_json_get_num(doc, "query_gpu_energy_joules") == 5);
+    assert_true(isnan(ipw_json_get_num(doc, "total_task_cpu_energy_joules")));
+    assert_null(ipw_json_get(doc, "judge_reason"));
+    assert_int_equal(ipw_spec_check(doc, ipw_spec_trace, &err), 0);
+    ipw_json_free(doc);
+    assert_int_equal(ipw_schema_read_query(&loaded, ipw_buf_str(&line), line.len, &err), 0);
+    assert_string_equal(loaded.details.judge->verdict, "not_attempted");
+    assert_int_equal(loaded.details.judge->asked, 2);
+    assert_int_equal(loaded.details.judge->output_tokens, 0);
+    ipw_schema_write_query(&again, &loaded.trace, &loaded.details, NULL);
+    assert_string_equal(ipw_buf_str(&again), ipw_buf_str(&line));
+    ipw_query_loaded_release(&loaded);
+    ipw_buf_release(&line);
+    ipw_buf_release(&again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_judge),
         cmocka_unit_test(far_instants_are_cut),
         cmocka_unit_test(a_line_has_upstreams_keys),
         cmocka_unit_test(repeated_names_are_numbered_in_order),

@@ -33,7 +33,7 @@ static int check(const char *text, const struct ipw_spec *spec, struct ipw_err *
     int rc;
 
     assert_int_equal(ipw_json_parse(&doc, text, strlen(text), NULL, err), 0);
-    rc = ipw_spec_check(doc, spec, "", err);
+    rc = ipw_spec_check(doc, spec, err);
     ipw_json_free(doc);
     return rc;
 }
@@ -117,13 +117,13 @@ static char *written(void)
 {
     struct ipw_event events[] = {QS(1),         LS(1.5, 1, 1), LE(2, 1, 10, 5), TS(2.5, 2, "t"),
                                  TE(3, 2, "t"), LS(3.5, 3, 1), LE(4, 3, 20, 6), QE(5, "answered")};
-    struct ipw_query_record record = {.workload_type = "agentic",
-                                      .query_text = "Q",
-                                      .response_text = "A",
-                                      .is_resolved = 1,
-                                      .cost_usd = NAN,
-                                      .lua_peak_bytes = -1,
-                                      .lua_cpu_ns = -1};
+    struct ipw_query_details details = {.workload_type = "agentic",
+                                        .query_text = "Q",
+                                        .response_text = "A",
+                                        .is_resolved = 1,
+                                        .cost_usd = NAN,
+                                        .lua_peak_bytes = -1,
+                                        .lua_cpu_ns = -1};
     struct ipw_query_trace trace;
     struct ipw_buf line = IPW_BUF(IPW_MIB);
     double joules[] = {2.5, 4.25};
@@ -147,7 +147,7 @@ static char *written(void)
         (struct ipw_figure){.known = true, .provenance = IPW_PROV_MEASURED, .coverage = 1};
     trace.energy[IPW_DOMAIN_CPU] = (struct ipw_figure){
         .known = true, .j = 6.75, .provenance = IPW_PROV_MEASURED, .coverage = 1};
-    ipw_schema_write_query(&line, &trace, &record, NULL);
+    ipw_schema_write_query(&line, &trace, &details, NULL);
     ipw_query_trace_release(&trace);
     return ipw_buf_take(&line, NULL);
 }
@@ -157,7 +157,7 @@ static int check_query(const char *text, struct ipw_err *err)
     struct ipw_json *doc = NULL;
     int rc = ipw_json_parse(&doc, text, strlen(text), NULL, err);
 
-    if (!rc) rc = ipw_spec_check(doc, ipw_spec_trace, "", err);
+    if (!rc) rc = ipw_spec_check(doc, ipw_spec_trace, err);
     if (!rc) rc = ipw_spec_check_query(doc, err);
     ipw_json_free(doc);
     return rc;

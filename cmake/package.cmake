@@ -1,0 +1,42 @@
+# `cpack -G DEB` makes a Debian package of what `cmake --install` installs; `cpack --config
+# CPackSourceConfig.cmake -G TGZ` a tarball that builds offline.  Both run in the build folder.
+set(CPACK_PACKAGE_NAME ipw-agent)
+set(CPACK_PACKAGE_VENDOR "The ipw-agent authors")
+# Who makes the package, in the variables that Debian's own tools read.
+set(CPACK_PACKAGE_CONTACT "The ipw-agent authors <ipw-agent@localhost>")
+if(DEFINED ENV{DEBEMAIL})
+  set(CPACK_PACKAGE_CONTACT "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "measure what an agent's answers cost in joules")
+set(CPACK_PACKAGE_DESCRIPTION
+"ipw-agent runs agents written in Lua over a dataset against OpenAI-compatible
+model servers, reads the machine's energy sensors meanwhile, and says for each
+query and each turn what it cost in tokens, time and energy. Saved runs can be
+replayed, compared and exported.")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# The packages of the libraries that are loaded when they are needed: nothing in the file names them.
+set(depends ca-certificates)
+get_property(loaded GLOBAL PROPERTY IPW_LOADED)
+find_program(DPKG_QUERY dpkg-query)
+foreach(library IN LISTS loaded)
+  if(DPKG_QUERY)
+    file(REAL_PATH ${library} real)
+    execute_process(COMMAND ${DPKG_QUERY} -S ${real} ${library} OUTPUT_VARIABLE owners ERROR_QUIET)
+    if(owners MATCHES "^([a-z0-9.+-]+)[:,]")
+      list(APPEND depends ${CMAKE_MATCH_1})
+    endif()
+  endif()
+endforeach()
+list(JOIN depends ", " CPACK_DEBIAN_PACKAGE_DEPENDS)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS bubblewrap)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gnuplot-nox, python3")
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/package_debian.cmake)
+
+set(CPACK_SOURCE_GENERATOR TGZ)
+set(CPACK_SOURCE_PACKAGE_FILE_NAME ipw-agent-${PROJECT_VERSION})
+set(CPACK_SOURCE_IGNORE_FILES "/build/;/\\\\.git/;/\\\\.git$;/runs/;\\\\.swp$")
+include(CPack)

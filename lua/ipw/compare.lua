@@ -1,0 +1,241 @@
+--- ipw.compare: saved runs compared query by query and turn by turn.
+---
+--- Queries are paired by id (repeats of one id in the order in which they began), turns by their place. Each
+--- metric is compared over the pairs whose values both sides know: the two means, and the mean of the
+--- differences with its 95 % interval. All means are over tasks: repeats of an id and the turns of a query are
+--- averaged first, so that the difference is that of the two means. A difference is significant if its
+--- interval does not contain 0. The bounds of joules come from the sensors' readings; the interval shows what
+--- another sample of tasks could give.
+local runs  = require "ipw.runs"
+local stats = require "ipw.stats"
+
+local compare = {}
+
+local function energy(domain)
+  return function(part) return runs.joules(part.energy, { domain }) end
+end
+
+local function by_tokens(both)
+  return function(row, basis)
+    local j, n = runs.joules(row.energy, basis), row.output
+    if both then n = n and row.input and n + row.input end
+    return j and n and n > 0 and j / n or nil
+  end
+end
+
+--- name, label and unit (nil: a count), and its value of a query or a turn: x, lo, hi.
+compare.metrics = {
+  { "accuracy", "accuracy", "%", function(row) return row.resolved end },
+  { "joules", "energy", "J", function(row, basis) return runs.joules(row.energy, basis) end },
+  { "gpu_joules", "  gpu", "J", energy "gpu" },
+  { "cpu_joules", "  cpu", "J", energy "cpu" },
+  { "dram_joules", "  dram", "J", energy "dram" },
+  { "machine_joules", "  machine", "J", energy "machine" },
+  { "joules_per_output_token", "J/tok out", "J", by_tokens(false) },
+  { "joules_per_token", "J/token", "J", by_tokens(true) },
+  { "seconds", "time", "s", function(row) return row.seconds end },
+  { "input_tokens", "tokens in", nil, function(row) return row.input end },
+  { "output_tokens", "tokens out", nil, function(row) return row.output end },
+  { "turns", "turns", nil, function(row) return #row.turns end },
+  { "turn_joules", "energy", "J", function(turn, basis) return runs.joules(turn.energy, basis) end, turn = true },
+  { "turn_seconds", "time", "s", function(turn) return turn.seconds end, turn = true },
+  { "turn_output_tokens", "tokens out", nil, function(turn) return turn.output end, turn = true },
+}
+
+--- Sorts the rows by task and order of start, and numbers the repeats of a task.
+local function number_repeats(rows)
+  table.sort(rows, function(a, b)
+    if a.id ~= b.id then return a.id < b.id end
+    if a.epoch ~= b.epoch then return a.epoch < b.epoch end
+    return a.index < b.index
+  end)
+  for i, row in ipairs(rows) do
+    local before = rows[i - 1]
+    row.nth = before and before.id == row.id and before.nth + 1 or 0
+  end
+end
+
+--- Pairs of rows, in the order of their tasks.
+local function pair(a, b)
+  local pairs_of, by_name, turns = {}, {}, 0
+  for _, row in ipairs(b) do by_name[row.id .. "\0" .. row.nth] = row end
+  for _, row in ipairs(a) do
+    local other = by_name[row.id .. "\0" .. row.nth]
+    if other then
+      pairs_of[#pairs_of + 1] = { row, other }
+      turns = turns + math.min(#row.turns, #other.turns)
+    end
+  end
+  return pairs_of, turns
+end
+
+local function add(sums, part, other, metric, basis)
+  local get = metric[4]
+  local a, a_lo, a_hi = get(part, basis)
+  local b, b_lo, b_hi = get(other, basis)
+  if not a or not b then return end
+  sums.n, sums.a, sums.b = sums.n + 1, sums.a + a, sums.b + b
+  sums.a_lo, sums.a_hi = sums.a_lo and a_lo and sums.a_lo + a_lo, sums.a_hi and a_hi and sums.a_hi + a_hi
+  sums.b_lo, sums.b_hi = sums.b_lo and b_lo and sums.b_lo + b_lo, sums.b_hi and b_hi and sums.b_hi + b_hi
+end
+
+local function sums_of()
+  return { n = 0, a = 0.0, b = 0.0, a_lo = 0.0, a_hi = 0.0, b_lo = 0.0, b_hi = 0.0 }
+end
+
+--- The means of each task: a list of { id, n, a, b, a_lo, ... }.
+function compare.tasks(pairs_of, metric, basis)
+  local list, i = {}, 1
+  while pairs_of[i] do
+    local id, sums = pairs_of[i][1].id, sums_of()
+    while pairs_of[i] and pairs_of[i][1].id == id do
+      local one, other = pairs_of[i][1], pairs_of[i][2]
+      if metric.turn then
+        for k = 1, math.min(#one.turns, #other.turns) do add(sums, one.turns[k], other.turns[k], metric, basis) end
+      else
+        add(sums, one, other, metric, basis)
+      end
+      i = i + 1
+    end
+    if sums.n > 0 then
+      local task = { id = id, n = sums.n, raw_a = sums.a, raw_b = sums.b }
+      for _, key in ipairs { "a", "b", "a_lo", "a_hi", "b_lo", "b_hi" } do
+        task[key] = sums[key] and sums[key] / sums.n or nil
+      end
+      list[#list + 1] = task
+    end
+  end
+  return list
+end
+
+local function mean_of(tasks, key)
+  local sum = 0.0
+  for _, task in ipairs(tasks) do
+    if not task[key] then return nil end
+    sum = sum + task[key]
+  end
+  return #tasks > 0 and sum / #tasks or nil
+end
+
+local function correlation(tasks)
+  local ma, mb, ab, aa, bb = mean_of(tasks, "a"), mean_of(tasks, "b"), 0, 0, 0
+  for _, task in ipairs(tasks) do
+    ab, aa, bb = ab + (task.a - ma) * (task.b - mb), aa + (task.a - ma) ^ 2, bb + (task.b - mb) ^ 2
+  end
+  return aa > 0 and bb > 0 and ab / math.sqrt(aa * bb) or 0
+end
+
+--- The interval of the difference of two paired proportions: Newcombe's (1998, Statistics in Medicine 17:2635,
+--- method 10) square-and-add of the two Wilson intervals. It is within -1 and 1.
+function compare.share_difference(tasks)
+  local sides = { {}, {} }
+  for i, task in ipairs(tasks) do
+    sides[1][i], sides[2][i] = { sum = task.raw_a, n = task.n }, { sum = task.raw_b, n = task.n }
+  end
+  local a, b = stats.interval(sides[1], "share"), stats.interval(sides[2], "share")
+  local d = mean_of(tasks, "b") - mean_of(tasks, "a")
+  if not a.lo or not b.lo then return { mean = d, method = "none" } end
+  local phi = correlation(tasks)
+  local function half(x, y) return math.sqrt(math.max(0, x * x - 2 * phi * x * y + y * y)) end
+  local lo = d - half(b.mean - b.lo, a.hi - a.mean)
+  local hi = d + half(b.hi - b.mean, a.mean - a.lo)
+  return { mean = d, lo = math.max(-1, lo), hi = math.min(1, hi), method = "newcombe" }
+end
+
+local function verdict(row)
+  if row.tasks == 0 then return "unknown" end
+  if row.tasks < 3 then return "too_few" end
+  if row.least == 0 and row.most == 0 then return "same" end
+  local d = row.difference
+  if not d.lo then return "unknown" end
+  return d.lo > 0 and "higher" or d.hi < 0 and "lower" or "not_shown"
+end
+
+--- One metric of two runs: tasks, pairs, a, b and their bounds, difference (mean, lo, hi, method) and verdict.
+local function compare_metric(pairs_of, metric, basis)
+  local tasks = compare.tasks(pairs_of, metric, basis)
+  local row = { metric = metric, tasks = #tasks, pairs = 0 }
+  local differences = {}
+  for i, task in ipairs(tasks) do
+    differences[i], row.pairs = task.b - task.a, row.pairs + task.n
+    row.least = math.min(row.least or differences[i], differences[i])
+    row.most = math.max(row.most or differences[i], differences[i])
+  end
+  for _, key in ipairs { "a", "b", "a_lo", "a_hi", "b_lo", "b_hi" } do row[key] = mean_of(tasks, key) end
+  row.readings_lo = row.b_lo and row.a_hi and row.b_lo - row.a_hi
+  row.readings_hi = row.b_hi and row.a_lo and row.b_hi - row.a_lo
+  row.difference = stats.interval(stats.clusters(differences))
+  if metric[1] == "accuracy" and #tasks >= 3 then
+    local newcombe = compare.share_difference(tasks)
+    newcombe.n = #tasks
+    row.difference = newcombe
+  end
+  row.verdict = verdict(row)
+  return row
+end
+
+--- Two runs of ipw.runs: pairs, turns, only (queries without a partner of each), basis, rows (in the order of
+--- compare.metrics).
+function compare.two(a, b)
+  number_repeats(a.rows)
+  number_repeats(b.rows)
+  local out = { a = a, b = b, rows = {} }
+  out.pairs, out.turns = pair(a.rows, b.rows)
+  out.only = { #a.rows - #out.pairs, #b.rows - #out.pairs }
+  local sides = { {}, {} }
+  for i, both in ipairs(out.pairs) do sides[1][i], sides[2][i] = both[1], both[2] end
+  out.basis = runs.basis({ a, b }, sides)
+  for i, metric in ipairs(compare.metrics) do out.rows[i] = compare_metric(out.pairs, metric, out.basis) end
+  return out
+end
+
+local kept = { { "agent", "agent_sha256" }, { "concurrency" }, { "dataset", "dataset_sha256" }, { "model" } }
+
+--- The settings in which two runs are known to differ: a list of { key, version }. version: only the content of
+--- the file differs.
+function compare.differ(a, b)
+  local out = {}
+  local function differs(key)
+    local x, y = key and runs.setting(a, key), key and runs.setting(b, key)
+    return x and y and x ~= y
+  end
+  for _, key in ipairs(kept) do
+    local name = differs(key[1])
+    if name or differs(key[2]) then out[#out + 1] = { key[1], version = not name } end
+  end
+  return out
+end
+compare.settings = kept
+
+--- A run by itself, over a basis: accuracy (Wilson), joules, seconds and output tokens of a query, and joules of a
+--- solved one, each with mean, lo, hi, n.
+function compare.alone(run, basis)
+  local by = { accuracy = {}, joules = {}, seconds = {}, output_tokens = {} }
+  local names, solved = { accuracy = {}, joules = {}, seconds = {}, output_tokens = {} }, {}
+  local index = {}
+  for _, row in ipairs(run.rows) do
+    local j = runs.joules(row.energy, basis)
+    local values = { accuracy = row.resolved, joules = j, seconds = row.seconds, output_tokens = row.output }
+    for key, x in pairs(values) do
+      by[key][#by[key] + 1], names[key][#names[key] + 1] = x, row.id
+    end
+    if not index[row.id] then
+      index[row.id] = { sum = 0.0, n = 0 }
+      solved[#solved + 1] = index[row.id]
+    end
+    local cluster = index[row.id]
+    cluster.sum = cluster.sum and j and cluster.sum + j
+    cluster.n = cluster.n + (row.resolved or 0)
+  end
+  local out = {}
+  for key, values in pairs(by) do
+    out[key] = stats.interval(stats.clusters(values, names[key]), key == "accuracy" and "share" or "mean")
+  end
+  local whole = #solved > 0 and #basis > 0
+  local n = 0
+  for _, cluster in ipairs(solved) do whole, n = whole and cluster.sum ~= nil, n + cluster.n end
+  out.j_solved = whole and n > 0 and stats.interval(solved, "ratio") or { n = #solved, method = "none" }
+  return out
+end
+
+return compare

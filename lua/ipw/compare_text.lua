@@ -1,0 +1,312 @@
+--- ipw.compare_text: a comparison as a table for a terminal, as Markdown, JSON and JUnit.
+local compare  = require "ipw.compare"
+local gate     = require "ipw.gate"
+local json     = require "ipw.json"
+local quantity = require "ipw.quantity"
+local runs     = require "ipw.runs"
+local core     = require "ipw.core.text"
+
+local show = {}
+
+local words = { higher = "significant", lower = "significant", same = "the same",
+                not_shown = "no significant difference", too_few = "too few tasks", unknown = "" }
+
+local function plural(n, one, many) return ("%d %s"):format(n, n == 1 and one or many) end
+
+--- Text from outside, cut and padded to a width.
+local function cell(text, columns, right)
+  local shown = core.printable(text, columns)
+  local pad = (" "):rep(columns - utf8.len(shown))
+  return right and pad .. shown or shown .. pad
+end
+
+local function letter(i) return i <= 26 and string.char(64 + i) or "R" .. i end
+
+local function styles(colour)
+  if not colour then return setmetatable({}, { __index = function() return "" end }) end
+  return { bold = "\27[1m", dim = "\27[2m", yellow = "\27[33m", plain = "\27[0m" }
+end
+
+--- One run: its folder, and below it its settings.
+local function side(out, run, i)
+  out[#out + 1] = ("\n  %s  %s"):format(letter(i), core.printable(run.path, 0))
+  local parts = {}
+  for _, key in ipairs { "agent", "model", "dataset", "concurrency" } do
+    local value = runs.setting(run, key)
+    if value then parts[#parts + 1] = (key == "concurrency" and "concurrency " or "") .. core.printable(value, 40) end
+  end
+  if #parts > 0 then out[#out + 1] = "\n     " .. table.concat(parts, " \u{b7} ") end
+end
+
+local function head(title, b)
+  return ("\n  %s%9s%9s%9s 95 %% interval\n"):format(cell(title, 10), "A", b, b .. " - A")
+end
+
+local function line(out, row, style)
+  local metric = row.metric
+  local d, unit = row.difference, metric[3]
+  if row.pairs == 0 then return end
+  local scale = quantity.scale(unit, d.mean, d.lo, d.hi)
+  local significant = row.verdict == "higher" or row.verdict == "lower"
+  out[#out + 1] = ("  %s%s%s%s %-14s %s%s%s\n"):format(cell(metric[2], 10), cell(quantity.of(row.a, unit), 9, true),
+    cell(quantity.of(row.b, unit), 9, true), cell(quantity.signed(d.mean, scale, true), 9, true),
+    quantity.interval(d.lo, d.hi, scale), significant and style.bold or style.dim, words[row.verdict], style.plain)
+  if row.a_lo and row.b_lo and (row.a_lo ~= row.a_hi or row.b_lo ~= row.b_hi) then
+    out[#out + 1] = ("%s    sensor bounds: A %s to %s, %s %s to %s%s\n"):format(style.dim, quantity.of(row.a_lo, unit),
+      quantity.of(row.a_hi, unit), row.letter or "B", quantity.of(row.b_lo, unit), quantity.of(row.b_hi, unit),
+        style.plain)
+  end
+end
+
+local function turns(out, two, b)
+  out[#out + 1] =
+    ("\n  turn               A         %s      %s - A  sensor bounds        time A time %s\n"):format(b, b, b)
+  local function signed(j) return (j < 0 and "-" or "+") .. quantity.si(math.abs(j), "J") end
+  for _, both in ipairs(two.pairs) do
+    for k = 1, math.min(#both[1].turns, #both[2].turns) do
+      local one, other = both[1].turns[k], both[2].turns[k]
+      local x, x_lo, x_hi = runs.joules(one.energy, two.basis)
+      local y, y_lo, y_hi = runs.joules(other.energy, two.basis)
+      local number = (" %d"):format(k)
+      out[#out + 1] = ("  %s%s%s%s%s  %s%s%s\n"):format(cell(both[1].id, 10 - #number), number,
+        cell(quantity.of(x, "J"), 10, true), cell(quantity.of(y, "J"), 10, true),
+        cell(x and y and signed(y - x) or quantity.unknown, 11, true),
+        cell(x_lo and y_lo and signed(y_lo - x_hi) .. " .. " .. signed(y_hi - x_lo) or "", 20),
+        cell(quantity.of(one.seconds, "s"), 7, true), cell(quantity.of(other.seconds, "s"), 7, true))
+    end
+  end
+end
+
+--- What a run is by itself.
+local alone = {
+  { "accuracy", "accuracy", "%" }, { "joules", "J per query", "J" }, { "j_solved", "J per solved", "J" },
+  { "seconds", "s per query", "s" },
+}
+
+local function with_interval(one, unit)
+  if not one.mean then return quantity.unknown end
+  local shown = quantity.of(one.mean, unit)
+  if not one.lo then return shown end
+  local scale = quantity.scale(unit, one.mean, one.lo, one.hi)
+  local lo, hi = one.lo / scale.size, one.hi / scale.size
+  local form = "%." .. scale.places .. "f"
+  return ("%s (%s\u{2013}%s)"):format((form .. "%s"):format(one.mean / scale.size, scale.unit), form:format(lo),
+    form:format(hi))
+end
+
+local function overview(out, list, basis)
+  out[#out + 1] = ("\n  %-5s%-24s%-24s%s\n"):format("", "accuracy", "J per query", "J per solved")
+  for i, run in ipairs(list) do
+    local one = compare.alone(run, basis)
+    out[#out + 1] = ("  %s%s%s%s\n"):format(cell(letter(i), 5), cell(with_interval(one.accuracy, "%"), 24),
+      cell(with_interval(one.joules, "J"), 24), with_interval(one.j_solved, "J"))
+  end
+end
+
+local states = { held = "held", broken = "BROKEN", unknown = "cannot tell" }
+
+local function change_text(result)
+  if not result.mean then return result.why end
+  local unit = (result.relative or result.metric == "accuracy") and "%" or result.metric:find "^j_" and "J" or
+    result.metric == "seconds" and "s" or nil
+  local scale = quantity.scale(unit, result.mean, result.lo, result.hi)
+  local text = quantity.signed(result.mean, scale, true)
+  if result.lo then text = text .. " " .. quantity.interval(result.lo, result.hi, scale) end
+  return result.why and text .. "; " .. result.why or text
+end
+
+local function gates(out, results, many)
+  if #results == 0 then return end
+  out[#out + 1] = "\n"
+  for _, result in ipairs(results) do
+    out[#out + 1] = ("  gate %s%s: %s (%s)\n"):format(result.text, many and " of " .. core.printable(result.run,
+      40) or "",
+      states[result.state], change_text(result))
+  end
+end
+
+--- The table. `twos`: the comparisons of the first run with each other one.
+function show.text(list, twos, results, options)
+  local out, style = {}, styles(options.colour)
+  for i, run in ipairs(list) do side(out, run, i) end
+  out[#out + 1] = "\n"
+  if #list > 2 then overview(out, list, runs.basis(list)) end
+  for i, two in ipairs(twos) do
+    local b = letter(i + 1)
+    if #twos > 1 then out[#out + 1] = ("\n%s against A\n"):format(b) end
+    local differ = {}
+    for _, key in ipairs(compare.differ(two.a, two.b)) do
+      differ[#differ + 1] = key[1] .. (key.version and " (another version of it)" or "")
+    end
+    if #differ > 0 then
+      out[#out + 1] = ("  %swarning: the runs differ in %s%s\n"):format(style.yellow, table.concat(differ, ", "),
+        style.plain)
+    end
+    out[#out + 1] = ("  %s and %s in both"):format(plural(#two.pairs, "query", "queries"), plural(two.turns, "turn",
+      "turns"))
+    if two.only[1] > 0 or two.only[2] > 0 then
+      out[#out + 1] = ("; only in A %d, only in %s %d"):format(two.only[1], b, two.only[2])
+    end
+    out[#out + 1] = #two.basis > 0 and ("; energy is that of %s\n"):format(table.concat(two.basis, "+")) or
+      "; no device was measured in both\n"
+    out[#out + 1] = head("per query", b)
+    for _, row in ipairs(two.rows) do
+      row.letter = b
+      if row.metric[1] == "turn_joules" then out[#out + 1] = head("per turn", b) end
+      line(out, row, style)
+    end
+    if options.turns then turns(out, two, b) end
+  end
+  gates(out, results, #twos > 1)
+  return table.concat(out)
+end
+
+--- A table for a pull request.
+function show.markdown(list, twos, results)
+  local out, basis = {}, runs.basis(list)
+  local function escape(text) return (core.printable(text, 60):gsub("[|\\`*_<>%[%]]", "\\%0")) end
+  local function row(cells) out[#out + 1] = "| " .. table.concat(cells, " | ") .. " |" end
+  local titles, rule = { "run" }, { "---" }
+  for i, one in ipairs(alone) do titles[i + 1], rule[i + 1] = one[2], "--:" end
+  row(titles)
+  row(rule)
+  for i, run in ipairs(list) do
+    local one, cells = compare.alone(run, basis), { ("%s: %s"):format(letter(i), escape(run.name)) }
+    for k, metric in ipairs(alone) do cells[k + 1] = with_interval(one[metric[1]], metric[3]) end
+    row(cells)
+  end
+  for i, two in ipairs(twos) do
+    local b = letter(i + 1)
+    out[#out + 1] = ""
+    row { ("%s against A"):format(b), "A", b, b .. " \u{2212} A", "95 % interval", "" }
+    row { "---", "--:", "--:", "--:", "---", "---" }
+    for _, of in ipairs(two.rows) do
+      if of.pairs > 0 and not of.metric.turn then
+        local d = of.difference
+        local scale = quantity.scale(of.metric[3], d.mean, d.lo, d.hi)
+        local change = quantity.signed(d.mean, scale, true)
+        if of.verdict == "higher" or of.verdict == "lower" then change = "**" .. change .. "**" end
+        row { (of.metric[2]:gsub("^ +", "")), quantity.of(of.a, of.metric[3]), quantity.of(of.b, of.metric[3]), change,
+              quantity.interval(d.lo, d.hi, scale), words[of.verdict] }
+      end
+    end
+  end
+  if #results > 0 then
+    out[#out + 1] = ""
+    row { "gate", "run", "result", "change" }
+    row { "---", "---", "---", "---" }
+    for _, result in ipairs(results) do
+      row { "`" .. result.text .. "`", escape(result.run), states[result.state], change_text(result) }
+    end
+  end
+  out[#out + 1] = ""
+  local devices = #basis > 0 and table.concat(basis, "+") or "no device that all runs measured"
+  out[#out + 1] = ("95 %% intervals over tasks; energy is that of %s."):format(devices)
+  return table.concat(out, "\n")
+end
+
+local function known(x) if x == nil or x == false then return json.null end return x end
+
+local function row_json(row)
+  local d = row.difference
+  return { a = known(row.a), a_hi = known(row.a_hi), a_lo = known(row.a_lo), b = known(row.b), b_hi = known(row.b_hi),
+           b_lo = known(row.b_lo), pairs = row.pairs, tasks = row.tasks, verdict = row.verdict,
+           difference = { hi = known(d.hi), lo = known(d.lo), mean = known(d.mean), method = d.method,
+                          readings_hi = known(row.readings_hi), readings_lo = known(row.readings_lo) } }
+end
+
+local function turn_json(turn, basis)
+  if not turn then return json.null end
+  local j, lo, hi = runs.joules(turn.energy, basis)
+  return { hi = known(hi), input_tokens = known(turn.input), joules = known(j), lo = known(lo),
+           output_tokens = known(turn.output), seconds = known(turn.seconds) }
+end
+
+local function settings_json(run)
+  local out = {}
+  for _, key in ipairs(compare.settings) do
+    local value = runs.setting(run, key[1])
+    out[key[1]] = known(key[1] == "concurrency" and math.tointeger(tonumber(value)) or value)
+  end
+  return out
+end
+
+local function two_json(two)
+  local out = { a = two.a.path, b = two.b.path, basis = known(#two.basis > 0 and table.concat(two.basis, "+")),
+                confidence = 0.95, metrics = {}, only_in_a = two.only[1], only_in_b = two.only[2], pairs = json.list {},
+                queries = #two.pairs, turns = two.turns,
+                settings = { a = settings_json(two.a), b = settings_json(two.b), differ = json.list {} } }
+  for _, row in ipairs(two.rows) do out.metrics[row.metric[1]] = row_json(row) end
+  for i, key in ipairs(compare.differ(two.a, two.b)) do out.settings.differ[i] = key[1] end
+  for i, both in ipairs(two.pairs) do
+    local of = { epoch = both[1].epoch, query_id = both[1].id, turns = json.list {} }
+    for k = 1, math.max(#both[1].turns, #both[2].turns) do
+      of.turns[k] = { a = turn_json(both[1].turns[k], two.basis), b = turn_json(both[2].turns[k], two.basis),
+                      turn_index = k - 1 }
+    end
+    out.pairs[i] = of
+  end
+  return out
+end
+
+local function gates_json(results)
+  local out = json.list {}
+  for i, r in ipairs(results) do
+    out[i] = { gate = r.text, run = r.run, state = r.state, mean = known(r.mean), lo = known(r.lo), hi = known(r.hi),
+               why = known(r.why) }
+  end
+  return out
+end
+
+--- One object: of two runs, their comparison; of more, `comparisons` with the first.
+function show.json(list, twos, results)
+  local out
+  if #twos == 1 then
+    out = two_json(twos[1])
+  else
+    out = { comparisons = {}, runs = {} }
+    for i, two in ipairs(twos) do out.comparisons[i] = two_json(two) end
+  end
+  out.runs = {}
+  local basis = runs.basis(list)
+  for i, run in ipairs(list) do
+    local one = { path = run.path }
+    for key, value in pairs(compare.alone(run, basis)) do
+      one[key] = { mean = known(value.mean), lo = known(value.lo), hi = known(value.hi), n = value.n, method =
+        value.method }
+    end
+    out.runs[i] = one
+  end
+  out.gates = gates_json(results)
+  return json.encode(out)
+end
+
+local function xml(text)
+  return (core.printable(text, 0):gsub("[&<>\"']", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
+                                                  ["'"] = "&apos;" }))
+end
+
+--- The gates as JUnit has it: broken is a failure, what cannot be told an error.
+function show.junit(results)
+  local failures, errors = 0, 0
+  for _, r in ipairs(results) do
+    failures, errors = failures + (r.state == "broken" and 1 or 0), errors + (r.state == "unknown" and 1 or 0)
+  end
+  local out = { '<?xml version="1.0" encoding="UTF-8"?>',
+    ('<testsuite name="ipw-agent compare" tests="%d" failures="%d" errors="%d">'):format(#results, failures, errors) }
+  for _, r in ipairs(results) do
+    local open = ('  <testcase classname="%s" name="%s"'):format(xml(r.run), xml(r.text))
+    if r.state == "held" then
+      out[#out + 1] = open .. "/>"
+    else
+      local tag = r.state == "broken" and "failure" or "error"
+      out[#out + 1] = ('%s><%s message="%s"/></testcase>'):format(open, tag,
+        xml(states[r.state] .. ": " .. change_text(r)))
+    end
+  end
+  out[#out + 1] = "</testsuite>\n"
+  return table.concat(out, "\n")
+end
+
+show.status = gate.status
+return show

@@ -1,0 +1,112 @@
+--- ipw.mcp_http: the messages of an MCP server at an address (streamable HTTP).
+--
+-- A transport of ipw.mcp (see ipw.mcp_stdio).  Each message is a POST; the answer is JSON or a stream of
+-- events.  A stream that ends before the answer is asked for again by the number of its last event.
+
+local core = require "ipw.core.http"
+local json = require "ipw.json"
+local run  = require "ipw.core.run"
+
+local MESSAGE_BYTES = 16 * 1024 * 1024
+local AGAIN_MAX, AGAIN_SECONDS = 10, 1
+
+local Http = {}
+Http.__index = Http
+
+--- The messages of a stream of events; the number of its last event; the pause that it asks for.
+local function events(body)
+  local out, last, pause = {}, nil, nil
+  body = body:gsub("\r\n?", "\n")
+  for block in (body .. "\n\n"):gmatch("(.-)\n\n+") do
+    local data = {}
+    for line in (block .. "\n"):gmatch("([^\n]*)\n") do
+      local field, value = line:match("^(%a+): ?(.*)$")
+      if field == "data" then data[#data + 1] = value end
+      if field == "id" then last = value end
+      if field == "retry" then pause = tonumber(value) end
+    end
+    local message = json.decode(table.concat(data, "\n"))
+    if type(message) == "table" then out[#out + 1] = message end
+  end
+  return out, last, pause
+end
+
+--- A header's value: other than visible ASCII only in base64.
+local function header(text)
+  if text:find("^[!-~]$") or text:find("^[!-~][ -~]*[!-~]$") then return text end
+  return "=?base64?" .. require("ipw.base64").encode(text) .. "?="
+end
+
+function Http:headers(message)
+  local out = { Accept = "application/json, text/event-stream", ["Content-Type"] = "application/json" }
+  if self.version and message.method ~= "initialize" then out["MCP-Protocol-Version"] = self.version end
+  out["Mcp-Session-Id"] = self.session
+  if self.modern then
+    out["Mcp-Method"] = message.method
+    out["Mcp-Name"] = message.method == "tools/call" and header(message.params.name) or nil
+    for name, value in pairs(self.extra or {}) do out["Mcp-Param-" .. name] = header(value) end
+  end
+  return out
+end
+
+--- The answer to the request among the messages of a response.
+local function answer_in(messages, id)
+  for _, message in ipairs(messages) do
+    if message.method == nil and message.id == id then return message end
+  end
+end
+
+--- Reads a stream on, from its last event.
+function Http:resume(message, last, pause, stop)
+  for _ = 1, AGAIN_MAX do
+    local left = stop - run.now()
+    pause = math.max(0, (pause or AGAIN_SECONDS * 1000) / 1000)
+    if left <= pause then break end
+    run.sleep(pause)
+    local headers = self:headers(message)
+    headers.Accept, headers["Content-Type"], headers["Last-Event-ID"] = "text/event-stream", nil, last
+    local r, why, word = core.request { server = self.number, method = "GET", headers = headers,
+      seconds = math.max(0.01, stop - run.now()), max_bytes = MESSAGE_BYTES }
+    if not r then return nil, why, word end
+    if r.status ~= 200 then break end
+    local messages, newer, asked = events(r.body)
+    local found = answer_in(messages, message.id)
+    if found then return found end
+    last, pause = newer or last, asked
+  end
+  return nil, "the stream of the server ended without an answer"
+end
+
+function Http:exchange(message, seconds)
+  local stop = run.now() + seconds
+  local r, why, word = core.request { server = self.number, method = "POST", body = json.encode(message),
+    headers = self:headers(message), seconds = seconds, max_bytes = MESSAGE_BYTES }
+  if not r then
+    if word == "timeout" then why = ("no answer within %g s"):format(seconds) end
+    return nil, why, word
+  end
+  if message.method == "initialize" then self.session = r.headers["mcp-session-id"] end
+  if message.id == nil then return r.status < 300, ("HTTP %d"):format(r.status), "http" end
+  if (r.type or ""):find("^text/event%-stream") then
+    local messages, last, pause = events(r.body)
+    local found = answer_in(messages, message.id)
+    if found then return found end
+    if r.status == 200 and last then return self:resume(message, last, pause, stop) end
+    return nil, "the stream of the server ended without an answer"
+  end
+  local said = json.decode(r.body)
+  if type(said) == "table" and (said.id == message.id or type(said.error) == "table") then
+    said.status = r.status
+    return said
+  end
+  return nil, ("HTTP %d without a JSON-RPC answer"):format(r.status), "http", r.status
+end
+
+function Http:tell(message) return self:exchange(message, 10) end
+
+--- Closing happens outside of the tools, where a replay would ask for every request again: so the
+--- session is left to end on its own.
+function Http:close() self.session = nil end
+
+--- Reaches the server of that number.
+return function(number) return setmetatable({ number = number }, Http) end

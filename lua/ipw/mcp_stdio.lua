@@ -1,0 +1,93 @@
+--- ipw.mcp_stdio: the messages of an MCP server that is a child process: one JSON object a line.
+--
+-- A transport of ipw.mcp: exchange(message, seconds) sends a request and returns its answer, or nil, a
+-- reason and a word ("timeout", "gone", "flood"); tell(message) sends what has no answer; close() ends
+-- it.  Answers to other requests (late ones, invented ones) are dropped by their number.
+
+local core = require "ipw.core.child"
+local json = require "ipw.json"
+local run  = require "ipw.core.run"
+
+local MESSAGES_MAX = 10000       -- between a request and its answer
+local TIMEOUTS_MAX = 2           -- in a row; then it counts as gone
+
+local Stdio = {}
+Stdio.__index = Stdio
+
+function Stdio:close()
+  if self.child then core.close(self.child) end
+  self.child = nil
+end
+
+--- It gave no sign of life: it is ended.
+function Stdio:lose(why, word)
+  self:close()
+  self.gone = why
+  return nil, why, word or "gone"
+end
+
+function Stdio:tell(message)
+  return core.send(self.child, json.encode(message) .. "\n")
+end
+
+--- What a server asks or tells of its own accord.
+function Stdio:hear(message)
+  if message.method == "notifications/progress" and type(message.params) == "table" then
+    self.progress = message.params
+  elseif message.id ~= nil and message.method == "ping" then
+    self:tell { jsonrpc = "2.0", id = message.id, result = json.object {} }
+  elseif message.id ~= nil then
+    self:tell { jsonrpc = "2.0", id = message.id, error = { code = -32601, message = "Method not found" } }
+  end
+end
+
+--- No answer in time: the request is cancelled.
+function Stdio:late(message, seconds)
+  self.timeouts = self.timeouts + 1
+  local why = ("no answer within %g s"):format(seconds)
+  local seen = self.progress
+  if seen and type(seen.progress) == "number" then
+    why = ("%s (progress %g%s)"):format(why, seen.progress,
+      type(seen.total) == "number" and (" of %g"):format(seen.total) or "")
+  end
+  if message.method ~= "initialize" and message.method ~= "server/discover" then
+    self:tell { jsonrpc = "2.0", method = "notifications/cancelled",
+                params = { requestId = message.id, reason = "timeout" } }
+  end
+  if self.timeouts >= TIMEOUTS_MAX then self:lose(why .. ", twice in a row") end
+  return nil, why, "timeout"
+end
+
+function Stdio:answer(message, seconds)
+  local stop = run.now() + seconds
+  for _ = 1, MESSAGES_MAX do
+    local line, why, word = core.receive(self.child, math.max(0, stop - run.now()))
+    if word == "timeout" then return self:late(message, seconds) end
+    if not line then return self:lose(why) end
+    local said = json.decode(line)
+    if type(said) == "table" and type(said.method) == "string" then
+      self:hear(said)
+    elseif type(said) == "table" and said.id == message.id and said.id ~= nil then
+      self.timeouts = 0
+      return said
+    end
+  end
+  return self:lose(("more than %d messages and no answer"):format(MESSAGES_MAX), "flood")
+end
+
+function Stdio:exchange(message, seconds)
+  while self.busy do run.sleep(0.005) end -- one request at a time
+  if not self.child then return nil, self.gone, "gone" end
+  self.busy, self.progress = true, nil
+  local _ <close> = setmetatable({}, { __close = function() self.busy = false end })
+  local ok, why = self:tell(message)
+  if not ok then return self:lose(why) end
+  return self:answer(message, seconds)
+end
+
+--- Starts the server of that number.
+return function(number)
+  local child, why = core.open(number)
+  if not child then return nil, why end
+  return setmetatable({ child = child, timeouts = 0 }, Stdio)
+end

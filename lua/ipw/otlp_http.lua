@@ -1,0 +1,122 @@
+--- ipw.otlp_http: sends OTLP/HTTP JSON to the collector that OTEL_EXPORTER_OTLP_* names.
+---
+--- For a saved run a request that cannot be sent ends the export. For a run that goes on it is sent
+--- again until the run has ended, and some seconds more: what is left then is counted, no error.
+local core = require "ipw.core.export"
+local http = require "ipw.http"
+local ipw = require "ipw"
+local json = require "ipw.json"
+
+local AFTER_S, TRIES = 10, 3 -- seconds after the end of a run; tries of a saved run's request
+local again = { [429] = true, [502] = true, [503] = true, [504] = true }
+
+local function variable(signal, name)
+  return core.environment(("OTEL_EXPORTER_OTLP_%s_%s"):format(signal:upper(), name))
+end
+
+local function url_of(signal)
+  local base = core.environment "OTEL_EXPORTER_OTLP_ENDPOINT" or "http://localhost:4318"
+  return variable(signal, "ENDPOINT") or base:gsub("/+$", "") .. "/v1/" .. signal
+end
+
+local function byte(digits) return string.char(tonumber(digits, 16)) end
+
+local function headers_of(signal)
+  local out = { ["Content-Type"] = "application/json" }
+  local list = variable(signal, "HEADERS") or core.environment "OTEL_EXPORTER_OTLP_HEADERS" or ""
+  for pair in list:gmatch "[^,]+" do
+    local key, value = pair:match "^%s*(.-)%s*=%s*(.-)%s*$"
+    if key then out[key] = value:gsub("%%(%x%x)", byte) end
+  end
+  return out
+end
+
+local Collector = {}
+Collector.__index = Collector
+
+--- goes_on(): of a run that is being written, whether it still is; nil: a saved run.
+---@param goes_on? fun(): boolean
+function Collector.open(goes_on)
+  local self = setmetatable({ goes_on = goes_on, sent = {}, lost = {}, targets = {} }, Collector)
+  if core.environment "OTEL_EXPORTER_OTLP_PROTOCOL" == "grpc" then
+    error({ code = "invalid", message = "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: only http/json is spoken; "
+      .. "name the collector's HTTP receiver (port 4318)" }, 0)
+  end
+  for _, signal in ipairs { "traces", "metrics" } do
+    self.targets[signal] = { url = url_of(signal), headers = headers_of(signal) }
+    self.sent[signal], self.lost[signal] = 0, 0
+  end
+  self.seconds = (tonumber(core.environment "OTEL_EXPORTER_OTLP_TIMEOUT") or 10000) / 1000
+  return self
+end
+
+--- Seconds that are left to send; nil: as many as it takes.
+function Collector:left()
+  if self.goes_on and not self.until_s and not self.goes_on() then
+    self.until_s = ipw.now() + AFTER_S
+  end
+  return self.until_s and self.until_s - ipw.now()
+end
+
+--- One request. true; or false, why, how long to wait before it is tried again (nil: never), and how
+--- many of its spans or points were rejected (nil: all).
+function Collector:post(signal, body, seconds)
+  local target = self.targets[signal]
+  local response, why = http.request { url = target.url, method = "POST", body = body,
+                                       seconds = seconds, headers = target.headers, redirects = 0 }
+  if not response then return false, why, self.goes_on and 1 end
+  local status = response.status
+  if status < 200 or status >= 300 then
+    return false, ("HTTP %d: %s"):format(status, (response.body:sub(1, 200):gsub("%c+", " "))),
+      again[status] and (tonumber((response.headers or {})["retry-after"]) or 1)
+  end
+  local said = json.decode(response.body)
+  local partial = type(said) == "table" and said.partialSuccess
+  if type(partial) ~= "table" then return true end
+  local rejected = tonumber(partial.rejectedSpans or partial.rejectedDataPoints) or 0
+  if rejected == 0 then return true end
+  why = ("the collector rejected %d: %s"):format(rejected, tostring(partial.errorMessage))
+  return false, why, nil, rejected
+end
+
+local function count(self, signal, sent, lost)
+  self.sent[signal], self.lost[signal] = self.sent[signal] + sent, self.lost[signal] + lost
+end
+
+--- Sends a request's text, which has `n` spans or points.
+---@param signal string "traces" or "metrics"
+---@param body string
+---@param n integer
+function Collector:send(signal, body, n)
+  for try = 1, math.huge do
+    local left = self:left()
+    if left and left <= 0 then return count(self, signal, 0, n) end
+    local seconds = math.min(self.seconds, left or self.seconds)
+    local ok, why, wait, rejected = self:post(signal, body, seconds)
+    if ok then return count(self, signal, n, 0) end
+    why = tostring(why)
+    local url = self.targets[signal].url
+    self.why = why:find(url, 1, true) and why or ("%s: %s"):format(url, why)
+    if not self.goes_on and (try == TRIES or not wait) then
+      error({ code = "http", message = self.why }, 0)
+    elseif not wait or left and try >= TRIES then
+      return count(self, signal, n - (rejected or n), rejected or n)
+    end
+    local stop = ipw.now() + (left and 0.3 or math.min(wait * try, 30))
+    repeat
+      ipw.sleep(math.min(0.5, math.max(stop - ipw.now(), 0)))
+    until ipw.now() >= stop or not left and self:left()
+  end
+end
+
+--- What was sent and what was not, in a line, and whether anything was lost.
+---@return string text, boolean lost
+function Collector:report()
+  local sent, lost = self.sent, self.lost
+  local text = ("otlp: %d spans and %d points sent"):format(sent.traces, sent.metrics)
+  if lost.traces + lost.metrics == 0 then return text, false end
+  return ("%s; %d spans and %d points could not be sent: %s"):format(text, lost.traces, lost.metrics,
+    self.why or ("the collector was too slow: %d s after the run"):format(AFTER_S)), true
+end
+
+return Collector

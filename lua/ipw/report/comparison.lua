@@ -1,0 +1,387 @@
+--- ipw.report.comparison: several runs beside each other. The first is the one that the others are compared
+--- with, task by task, as `compare` does; a difference is told only where its interval over tasks leaves out zero.
+local compare = require "ipw.compare"
+local headline = require "ipw.report.headline"
+local html = require "ipw.report.html"
+local numbers = require "ipw.report.numbers"
+
+local comparison = {}
+
+--- Short names: the models if they differ, else the folders.
+function comparison.names(runs)
+  local names, seen = {}, {}
+  for i, run in ipairs(runs) do
+    names[i] = headline.model(run)
+    seen[names[i]] = (seen[names[i]] or 0) + 1
+  end
+  for _, n in pairs(seen) do
+    if n > 1 then
+      for i, run in ipairs(runs) do names[i] = run.name end
+      break
+    end
+  end
+  return names
+end
+
+--- Why the runs cannot be compared; nil: they can.
+function comparison.differs(runs)
+  local first = runs[1]
+  for i = 2, #runs do
+    local a, b = first.manifest, runs[i].manifest
+    if headline.dataset(first) ~= headline.dataset(runs[i]) then
+      return ("they ran on different datasets (%s and %s)"):format(headline.dataset(first), headline.dataset(runs[i]))
+    end
+    local x, y = (a.config or {}).selection_sha256, (b.config or {}).selection_sha256
+    if x and y and x ~= y then return "they ran on different tasks of " .. headline.dataset(first) end
+  end
+  return nil
+end
+
+--- A paired difference of ipw.compare (so that `compare` tells the same): value, lo, hi, n, real; value is a
+--- share of the first run's for joules.
+local function paired(rows, name)
+  for _, row in ipairs(rows) do
+    if row.metric[1] == name then
+      local d = row.difference
+      local scale = name == "joules" and row.a or 1
+      if not d.lo or scale == 0 then return { n = row.tasks } end
+      return { value = d.mean / scale, lo = d.lo / scale, hi = d.hi / scale, n = row.tasks,
+               real = row.verdict == "higher" or row.verdict == "lower" }
+    end
+  end
+end
+
+local function interval(run, name)
+  local m = ((run.summary.repeats or {}).metrics or {})[name] or {}
+  return m.mean, m.lo, m.hi
+end
+
+--- What the table and the chart show of each run.
+function comparison.rows(runs)
+  if runs.compared then return runs.compared end
+  local names, rows = comparison.names(runs), {}
+  for i, run in ipairs(runs) do
+    local row = { name = names[i], run = run }
+    row.accuracy = { interval(run, "accuracy") }
+    row.joules = { run.known == #run.queries and run.known > 0 and run.known_joules / run.known or nil, select(2,
+      interval(run, "joules")) }
+    row.solved = { headline.per_solved(run) }
+    if i > 1 then
+      local both = compare.two(runs[1].rows, run.rows)
+      row.points, row.percent = paired(both.rows, "accuracy"), paired(both.rows, "joules")
+    end
+    rows[i] = row
+  end
+  for _, row in ipairs(rows) do
+    for _, other in ipairs(rows) do
+      local a, b = row.accuracy[1], other.accuracy[1]
+      local x, y = row.joules[1], other.joules[1]
+      if a and b and x and y and b >= a and y <= x and (b > a or y < x) then row.dominated = true end
+    end
+  end
+  runs.compared = rows
+  return rows
+end
+
+local function points(value) return numbers.at(math.abs(value) * 100, 0) end
+local function percent(value) return numbers.at(math.abs(value) * 100, math.abs(value) < 0.0995 and -1 or 0) .. " %" end
+
+--- What can be told of one run against the first; nil: nothing.
+local function clause(row)
+  local told = {}
+  local p, a = row.percent, row.points
+  if p.real then
+    told[1] = p.value < 0 and ("saves %s of the joules"):format(percent(p.value)) or
+      ("takes %s more joules"):format(percent(p.value))
+  end
+  if a.real then
+    told[#told + 1] = ("solves %s points %s"):format(points(a.value), a.value > 0 and "more" or "fewer")
+  end
+  return #told > 0 and row.name .. " " .. table.concat(told, " and ") or nil
+end
+
+local function list(names)
+  if #names == 1 then return names[1] end
+  return table.concat(names, ", ", 1, #names - 1) .. " and " .. names[#names]
+end
+
+--- The title of a page of several runs.
+function comparison.title(runs)
+  local many = numbers.word(#runs):gsub("^%l", string.upper)
+  return ("%s runs of %s, compared with %s"):format(many, headline.dataset(runs[1]),
+    comparison.names(runs)[1])
+end
+
+--- The heading: a sentence.
+function comparison.heading(runs)
+  local why = comparison.differs(runs)
+  if why then return "The runs cannot be compared: " .. why end
+  local rows, told, silent, unsure = comparison.rows(runs), {}, {}, {}
+  for i = 2, #rows do
+    local text = clause(rows[i])
+    if text and #told < 3 then
+      told[#told + 1] = text
+      if not rows[i].points.real and rows[i].points.value then unsure[#unsure + 1] = rows[i].name end
+    else
+      silent[#silent + 1] = rows[i].name
+    end
+  end
+  if #told == 0 then
+    return #rows == 2 and ("%s and %s cannot be told apart by joules or accuracy"):format(rows[1].name, rows[2].name)
+      or ("No run can be told from %s by joules or accuracy"):format(rows[1].name)
+  end
+  if #unsure > 0 then
+    told[#told + 1] = ("whether %s %s more cannot be told"):format(list(unsure), #unsure == 1 and "solves" or "solve")
+  end
+  if #silent == 1 then told[#told + 1] = silent[1] .. " cannot be told from " .. rows[1].name end
+  if #silent > 1 then told[#told + 1] = ("%s others stand in the table"):format(numbers.word(#silent)) end
+  return ("Against %s, "):format(rows[1].name) .. table.concat(told, "; ")
+end
+
+local function value_of(three, scale)
+  if not three[1] then return numbers.dash, nil end
+  scale = scale or 1
+  return numbers.interval(three[1] * scale, three[2] and three[2] * scale, three[3] and three[3] * scale)
+end
+
+--- A difference in words: text, whether it is real.
+local function told(d, how)
+  if not d then return "", false end
+  if not d.value or not d.lo then return numbers.dash, false end
+  if not d.real then return "cannot tell", false end
+  return (d.value < 0 and numbers.minus or "+") .. (how == "points" and points(d.value) .. " pt" or
+    percent(d.value)), true
+end
+
+local function per_solved(row)
+  if row.solved[1] then return value_of(row.solved) end
+  return numbers.dash, nil
+end
+
+-- the chart
+
+local SPEC = { width = 540, height = 340, left = 60, right = 24, top = 14, bottom = 44 }
+
+--- Where x and y are, and the axes; joules on a logarithmic axis from a ratio of 20 on.
+local function axes(rows)
+  local least, most = math.huge, 0
+  for _, row in ipairs(rows) do
+    if row.joules[1] then
+      least, most = math.min(least, row.joules[2] or row.joules[1]), math.max(most, row.joules[3] or row.joules[1])
+    end
+  end
+  local x0, x1, y0, y1 = SPEC.left, SPEC.width - SPEC.right, SPEC.height - SPEC.bottom, SPEC.top
+  local out = {}
+  local function y(v) return y0 - v * (y0 - y1) end
+  for i = 0, 4 do
+    out[#out + 1] =
+      html.fill('<line class="grid" x1="%a%" x2="%b%" y1="%y%" y2="%y%"/><text class="muted" x="%t%" y="%u%" ' ..
+      'text-anchor="end">%v%</text>', { a = x0, b = x1, y = y(i / 4), t = x0 - 7, u = y(i / 4) + 4, v =
+        i * 25 .. (i == 4 and " %" or "") })
+  end
+  local function tick(x, text)
+    out[#out + 1] = html.fill('<text class="muted" x="%x%" y="%y%" text-anchor="middle">%t%</text>', { x = x, y =
+      y0 + 17, t = text })
+  end
+  local log = least > 0 and most / least > 20
+  local x
+  if log then
+    local a, b = math.floor(math.log(least, 10)), math.ceil(math.log(most, 10))
+    x = function(v) return x0 + (math.log(v, 10) - a) / (b - a) * (x1 - x0) end
+    for k = a, b do tick(x(10.0 ^ k), numbers.cell(10.0 ^ k)) end
+  else
+    local top = most * 1.08
+    local step = numbers.axis(top, 4)
+    x = function(v) return x0 + v / top * (x1 - x0) end
+    for i = 0, 4 do
+      if i * step <= top then tick(x(i * step), numbers.tick(i * step, step)) end
+    end
+  end
+  out[#out + 1] = html.fill('<text class="muted" x="%a%" y="%y%">accuracy; up and to the left is better</text>' ..
+    '<text class="muted" x="%b%" y="%y%" text-anchor="end">joules per query%log%</text>',
+    { a = x0, b = x1, y = SPEC.height - 6, log = log and ", logarithmic" or "" })
+  return x, y, table.concat(out)
+end
+
+--- The staircase of runs that no other beats in both.
+local function frontier(rows, x, y)
+  local best = {}
+  for _, row in ipairs(rows) do
+    if row.drawn and not row.dominated then best[#best + 1] = row end
+  end
+  table.sort(best, function(a, b) return a.joules[1] < b.joules[1] end)
+  if #best < 2 then return "" end
+  local path = ("M%s %s"):format(html.px(x(best[1].joules[1])), html.px(y(best[1].accuracy[1])))
+  for i = 2, #best do
+    path = path .. ("H%sV%s"):format(html.px(x(best[i].joules[1])), html.px(y(best[i].accuracy[1])))
+  end
+  return '<path class="frontier" d="' .. path .. "H" .. html.px(SPEC.width - SPEC.right) .. '"/>'
+end
+
+--- How much of a label's box lies over points, bars and labels placed before.
+local function overlap(box, taken)
+  local sum = 0
+  for _, other in ipairs(taken) do
+    local w = math.min(box[3], other[3]) - math.max(box[1], other[1])
+    local h = math.min(box[4], other[4]) - math.max(box[2], other[2])
+    if w > 0 and h > 0 then sum = sum + w * h end
+  end
+  if box[1] < SPEC.left or box[3] > SPEC.width or box[2] < 0 then sum = sum + 1000 end
+  return sum
+end
+
+local function place_label(text, px, py, taken)
+  local w, best, least = utf8.len(text) * 6.8, nil, math.huge
+  for _, c in ipairs { { px + 9, py - 20, "start" }, { px - 9 - w, py - 20, "end" }, { px + 9, py + 7, "start" },
+    { px - 9 - w, py + 7, "end" } } do
+    local box = { c[1], c[2], c[1] + w, c[2] + 13 }
+    local over = overlap(box, taken)
+    if over < least then best, least = box, over end
+  end
+  taken[#taken + 1] = best
+  return html.fill('<text class="b" x="%x%" y="%y%">%t%</text>', { x = best[1], y = best[2] + 11, t = html.text(text) })
+end
+
+local function chart(rows)
+  local x, y, frame = axes(rows)
+  local out, taken, said = {}, {}, {}
+  for i, row in ipairs(rows) do
+    row.label = #rows >= 8 and string.char(64 + i) or row.name
+    row.drawn = row.joules[1] ~= nil and row.accuracy[1] ~= nil
+    if row.drawn then
+      local px, py = x(row.joules[1]), y(row.accuracy[1])
+      local j, a = row.joules, row.accuracy
+      if j[2] and j[3] then
+        out[#out + 1] = html.fill('<line class="whisker" x1="%a%" x2="%b%" y1="%y%" y2="%y%"/>', { a = x(j[2]), b =
+          x(j[3]), y = py })
+        taken[#taken + 1] = { x(j[2]), py - 1, x(j[3]), py + 1 }
+      end
+      if a[2] and a[3] then
+        out[#out + 1] = html.fill('<line class="whisker" x1="%x%" x2="%x%" y1="%a%" y2="%b%"/>', { x = px, a =
+          y(a[2]), b = y(a[3]) })
+        taken[#taken + 1] = { px - 1, y(a[3]), px + 1, y(a[2]) }
+      end
+      taken[#taken + 1] = { px - 6, py - 6, px + 6, py + 6 }
+      said[#said + 1] = ("%s: %s %%, %s J"):format(row.name, (value_of(a, 100)), (value_of(j)))
+    end
+  end
+  out[#out + 1] = frontier(rows, x, y)
+  for _, row in ipairs(rows) do
+    if row.drawn then
+      local px, py = x(row.joules[1]), y(row.accuracy[1])
+      out[#out + 1] = html.fill('<circle class="point%c%" cx="%x%" cy="%y%" r="5.5"/>', { x = px, y = py, c =
+        row.dominated and " hollow" or "" })
+      out[#out + 1] = place_label(row.label, px, py, taken)
+    end
+  end
+  if #said == 0 then return "" end
+  return ('<svg class="chart medium" viewBox="0 0 %d %d" role="img" aria-label="%s">%s%s</svg>'):format(SPEC.width,
+    SPEC.height,
+    html.text("Accuracy against joules per query. " .. table.concat(said, "; ")), frame, table.concat(out))
+end
+
+local function small(text, range) return text .. (range and "<small>" .. range .. "</small>" or "") end
+
+local function runs_table(rows)
+  local out = {}
+  for i, row in ipairs(rows) do
+    local name = (#rows >= 8 and string.char(64 + i) .. " " or "") .. html.name(row.name)
+    local cells = { i == 1 and small(name, "the first") or name, class = i == 1 and "this" or
+      nil }
+    local accuracy, range = value_of(row.accuracy, 100)
+    cells[2] = row.accuracy[1] and small(accuracy .. " %", range) or numbers.dash
+    local text, real = told(row.points, "points")
+    cells[3] = real and '<span class="real">' .. text .. "</span>" or '<span class="muted">' .. text .. "</span>"
+    local j, j_range = value_of(row.joules)
+    cells[4] = small(j, j_range)
+    text, real = told(row.percent, "percent")
+    cells[5] = real and '<span class="real">' .. text .. "</span>" or '<span class="muted">' .. text .. "</span>"
+    local s, s_range = per_solved(row)
+    cells[6] = small(s, s_range)
+    out[i] = cells
+  end
+  return html.table({ { "run" }, { "accuracy", "num" }, { "against the first", "num" }, { "J/query", "num" },
+                      { "against the first", "num" }, { "J/solved", "num" } }, out, "compare")
+end
+
+local function csv(rows)
+  local out = {}
+  for _, row in ipairs(rows) do
+    for _, measure in ipairs { { "accuracy", row.accuracy }, { "joules_per_query", row.joules },
+      { "joules_per_solved", row.solved } } do
+      local v = measure[2]
+      local known = type(v[1]) == "number"
+      out[#out + 1] = { row.name, measure[1], v[1], known and v[2] or nil, known and v[3] or nil,
+        "interval over queries",
+                        not known and (type(v[2]) == "string" and v[2] or "not known") or nil }
+    end
+    for _, measure in ipairs { { "accuracy_difference", row.points }, { "joules_ratio_less_1", row.percent } } do
+      local d = measure[2]
+      if d then
+        out[#out + 1] = { row.name, measure[1], d.value, d.lo, d.hi, "paired by task",
+                          not d.value and "fewer than 3 common tasks" or nil }
+      end
+    end
+  end
+  return html.csv("comparison", { "run", "measure", "value", "lo", "hi", "provenance", "reason" }, out)
+end
+
+--- The section: chart and table, or why there is none.
+function comparison.html(runs)
+  local why = comparison.differs(runs)
+  local topic = numbers.word(#runs):gsub("^%l", string.upper) .. " runs"
+  if why then
+    local rows = comparison.rows(runs)
+    return html.section("comparison", topic, html.text(comparison.heading(runs)),
+      '<p class="lead">Their figures stand beside each other, but no difference is told.</p>' .. runs_table(rows) ..
+        csv(rows),
+      { { "csv", "csv-comparison", "CSV" } })
+  end
+  local rows = comparison.rows(runs)
+  local lead =
+    "Bars are 95 % intervals over the queries, dotted is the frontier, hollow is a run that another beats in both. " ..
+    "Overlapping bars are no test: a difference stands in the table only where its paired interval over tasks " ..
+    "leaves out zero."
+  return html.section("comparison", topic .. " on the same " .. numbers.count(#runs[1].queries, "query", "queries"),
+    html.text(comparison.heading(runs)),
+      '<p class="lead">' .. lead .. '</p><div class="beside"><div>' .. chart(rows) .. "</div><div>" ..
+      runs_table(rows) .. "</div></div>" .. csv(rows), { { "csv", "csv-comparison", "CSV" } })
+end
+
+--- The comparison for the terminal.
+function comparison.lines(runs, wrap)
+  local out = wrap(comparison.heading(runs) .. ".", 78, " ")
+  out[#out + 1] = ""
+  local function left(text, n) return text .. (" "):rep(n - utf8.len(text)) end
+  local function right_of(text, n) return (" "):rep(n - utf8.len(text)) .. text end
+  out[#out + 1] = " " .. left("run", 22) .. right_of("accuracy", 10) .. right_of("against",
+    12) .. right_of("J/query", 10) ..
+    right_of("against", 12) .. right_of("J/solved", 11)
+  for _, row in ipairs(comparison.rows(runs)) do
+    local name = require("ipw.report.terminal").plain(row.name)
+    if utf8.len(name) > 21 then name = name:sub(1, utf8.offset(name, 21) - 1) .. "…" end
+    out[#out + 1] = " " .. left(name, 22) .. right_of(row.accuracy[1] and (value_of(row.accuracy, 100)) .. " %" or
+      numbers.dash, 10) ..
+      right_of((told(row.points, "points")), 12) .. right_of((value_of(row.joules)),
+        10) .. right_of((told(row.percent, "percent")), 12) ..
+      right_of((per_solved(row)), 11)
+  end
+  return out
+end
+
+--- The comparison as rows of markdown.
+function comparison.markdown(runs, plain)
+  local out = { "### " .. plain(comparison.heading(runs)), "",
+                "| run | accuracy | against the first | J/query | against the first | J/solved |",
+                  "| --- | ---: | ---: | ---: | ---: | ---: |" }
+  for _, row in ipairs(comparison.rows(runs)) do
+    local function both(text, range) return text .. (range and " (" .. range .. ")" or "") end
+    local a, d = told(row.points, "points"), told(row.percent, "percent")
+    out[#out + 1] = ("| %s | %s | %s | %s | %s | %s |"):format(plain(row.name), row.accuracy[1] and
+      both(value_of(row.accuracy, 100)) or numbers.dash,
+      a, both(value_of(row.joules)), d, both(per_solved(row)))
+  end
+  return out
+end
+
+return comparison

@@ -1,0 +1,292 @@
+--- ipw.report.energy: where the energy went.
+local headline = require "ipw.report.headline"
+local html = require "ipw.report.html"
+local numbers = require "ipw.report.numbers"
+
+local energy = { id = "energy", nav = "Energy", topic = "Where the energy went" }
+
+local domain_names = { gpu = "GPU", cpu = "CPU", dram = "DRAM", machine = "machine" }
+local DESK, PHONE = 1072, 350 -- pixels of the bar
+
+local function tools_uj(run)
+  local uj = 0
+  for _, part in ipairs(run.parts) do
+    if part.tool then uj = uj + part.uj end
+  end
+  return uj
+end
+
+local function find(run, key)
+  for _, part in ipairs(run.parts) do
+    if part.key == key then return part end
+  end
+end
+
+--- The heading: a sentence.
+function energy.heading(run)
+  if #run.domains == 0 then return "Joules were not measured" end
+  if not run.parts then return "Where the energy went cannot be told" end
+  if run.sum_uj == 0 then return "The sensors counted no energy" end
+  local tools = tools_uj(run)
+  local model = numbers.share(run.model_uj, run.sum_uj, true)
+  if tools >= run.sum_uj * 0.05 then
+    return ("The model worked for %s of the joules; %s were held by queries whose tools were running"):format(model,
+      numbers.share(tools, run.sum_uj, true))
+  end
+  local decode, prefill = find(run, "decode"), find(run, "prefill")
+  if decode and (not prefill or decode.uj >= prefill.uj) then
+    return ("Decoding took %s of the joules"):format(numbers.share(decode.uj, run.sum_uj, true))
+  end
+  if prefill then return ("Prefill took %s of the joules"):format(numbers.share(prefill.uj, run.sum_uj, true)) end
+  return ("Queries took %s of the joules"):format(numbers.share(run.sum_uj - (find(run, "idle") or { uj = 0 }).uj,
+    run.sum_uj, true))
+end
+
+--- Whether tools and waiting are the ledger's tool-wait energy, and the hatched its waste, to the rounding
+--- of the windows: a sentence for each that is not.
+function energy.disagreements(run)
+  local out = {}
+  local tolerance = #run.queries * 1e-4 + 1e-6
+  for _, pair in ipairs { { "idle_tax_j", run.held_uj, "Tools and waiting" }, { "waste_j", run.wasted_uj,
+    "The hatched parts" } } do
+    local told = 0
+    for _, domain in ipairs(run.domains) do
+      local account = (run.summary.accounts or {})[domain]
+      told = told and account and account[pair[1]] and told + account[pair[1]]
+    end
+    if told and math.abs(told - pair[2] / 1e6) > tolerance then
+      out[#out + 1] = ("%s sum to %s J, but the accounts have %s J (%s)."):format(pair[3], numbers.at(pair[2] / 1e6,
+        -6),
+        numbers.at(told, -6), pair[1])
+    end
+  end
+  return out
+end
+
+--- The sentence of the books.
+function energy.books(run)
+  local total, left, queries, balanced = 0, 0, 0, true
+  for _, domain in ipairs(run.domains) do
+    local row = (run.summary.ledger or {})[domain] or {}
+    if not row.total_j then return nil end
+    total, left, queries = total + row.total_j, left + (row.difference_j or 0), queries + row.queries_j
+    balanced = balanced and row.balanced ~= false
+  end
+  local others = {}
+  for _, part in ipairs(run.parts) do
+    if part.key == "warmup" or part.key == "earlier" or part.key == "idle" then
+      others[#others + 1] = ("%s %s"):format(part.name:gsub(",.*", ""), numbers.joules(part.uj / 1e6))
+    end
+  end
+  local text = ("%s The sensors counted %s; queries were booked %s, %s; left over %s J."):format(
+    balanced and "The books balance." or "The books do not balance.", numbers.joules(total), numbers.joules(queries),
+    table.concat(others, ", "), numbers.at(math.abs(left), -6))
+  local missing = headline.unmeasured(run)
+  if #missing > 0 then text = text .. " Not measured: " .. table.concat(missing, ", ") .. "." end
+  return text
+end
+
+--- The parts that the bar shows, each with where it begins and how long it is, in per cent.
+local function pieces(run)
+  local list, at = {}, 0
+  for _, part in ipairs(run.parts) do
+    local share = part.uj / run.sum_uj * 100
+    if share > 0 then list[#list + 1] = { part = part, at = at, share = share } end
+    at = at + share
+  end
+  return list
+end
+
+--- Which label fits into a piece on a screen: "name" and per cent, "percent" alone, or none.
+local function fits(piece, width)
+  local px = piece.share / 100 * width - 14
+  if utf8.len(piece.part.name) * 7 <= px then return "name" end
+  return px >= 22 and "percent" or nil
+end
+
+local function label(piece)
+  local out = {}
+  local percent = numbers.share(piece.share, 100, true)
+  local desk, phone = fits(piece, DESK), fits(piece, PHONE)
+  local function add(class, how)
+    if how == "name" then
+      out[#out + 1] = ('<text class="%s on-%s b" x="8" y="19">%s</text><text class="%s on-%s" x="8" y="36">' ..
+        '%s</text>'):format(class,
+        piece.part.class, html.text(piece.part.name), class, piece.part.class, percent)
+    elseif how then
+      out[#out + 1] = ('<text class="%s on-%s" x="6" y="28">%s</text>'):format(class, piece.part.class, percent)
+    end
+  end
+  add("desk", desk)
+  add("phone", phone)
+  return table.concat(out)
+end
+
+local function bracket(from, to, text)
+  if to - from < 4 then return "" end
+  return ('<svg x="%.4f%%" width="%.4f%%" height="22" overflow="visible"><path class="bracket" d="M.5 21V15"/>' ..
+    '<line class="bracket" x1="0" x2="100%%" y1="15.5" y2="15.5"/><line class="bracket" x1="100%%" x2="100%%" ' ..
+    'y1="15" y2="21"/><text x="50%%" y="10" text-anchor="middle" class="muted">%s</text></svg>'):format(
+    from, to - from, text)
+end
+
+local function brackets(run, list)
+  local out = {}
+  local model_to, tools_from, tools_to = 0, nil, nil
+  for _, piece in ipairs(list) do
+    if piece.part.key == "prefill" or piece.part.key == "decode" then model_to = piece.at + piece.share end
+    if piece.part.tool then
+      tools_from = tools_from or piece.at
+      tools_to = piece.at + piece.share
+    end
+  end
+  out[1] = bracket(0, model_to, "the model worked " .. numbers.share(run.model_uj, run.sum_uj, true))
+  if tools_from and tools_to - tools_from > 12 then
+    out[2] = bracket(tools_from, tools_to, "held while tools ran " .. numbers.share(tools_uj(run), run.sum_uj, true))
+  end
+  return table.concat(out)
+end
+
+local function axis(run)
+  local total = run.sum_uj / 1e6
+  local step = numbers.axis(total, 5)
+  local out = {}
+  for i = 0, 5 do
+    local j = i * step
+    if j < total * 0.93 then
+      out[#out + 1] = ('<line class="tick" x1="%.4f%%" x2="%.4f%%" y1="69" y2="73"/><text class="muted%s" ' ..
+        'x="%.4f%%" y="85" text-anchor="%s">%s</text>'):format(
+        j / total * 100, j / total * 100, j > total * 0.75 and " desk" or "", j / total * 100, i == 0 and "start"
+          or "middle", numbers.tick(j, step) .. (i == 0 and " J" or ""))
+    end
+  end
+  out[#out + 1] = ('<text class="b" x="100%%" y="85" text-anchor="end">%s</text>'):format(numbers.joules(total))
+  return table.concat(out)
+end
+
+local function bar(run)
+  local list, out = pieces(run), {}
+  local told = {}
+  for _, piece in ipairs(list) do
+    local part = piece.part
+    told[#told + 1] = part.name .. " " .. numbers.share(part.uj, run.sum_uj)
+    out[#out + 1] = ('<svg class="piece" x="%.4f%%" y="23" width="%.4f%%" height="46"%s><title>' ..
+      '%s</title><rect class="f-%s" width="100%%" height="46"/>'):format(
+      piece.at, piece.share, html.prefix == "" and ' data-part="' .. html.text(part.key) .. '"' or "",
+        html.text(part.name .. ": " .. numbers.joules(part.uj / 1e6)),
+        part.class)
+    if part.wasted_uj > 0 then
+      local share = part.wasted_uj / part.uj * 100
+      out[#out + 1] = ('<rect class="hatch" x="%.4f%%" width="%.4f%%" height="46" fill="url(#hatch)"/>' ..
+        ''):format(100 - share, share)
+    end
+    out[#out + 1] = label(piece) .. '<line class="gap" x1="100%" x2="100%" y1="0" y2="46"/></svg>'
+  end
+  return ('<svg class="ebar" width="100%%" height="92" role="img" aria-label="%s">%s%s%s</svg>'):format(
+    html.text("Joules by part: " .. table.concat(told, ", ")), brackets(run, list), table.concat(out), axis(run))
+end
+
+local function split_bar(run, part, largest)
+  local out, at = {}, 0
+  for _, domain in ipairs(run.domains) do
+    local uj = part.by_domain[domain] or 0
+    local w = uj / largest * 100
+    if w > 0 then out[#out + 1] = ('<rect class="d-%s" x="%.3f%%" width="%.3f%%" height="12"/>'):format(domain, at,
+      w) end
+    at = at + w
+  end
+  return '<svg class="split" width="100%" height="12" aria-hidden="true">' .. table.concat(out) .. "</svg>"
+end
+
+local function bounds(part)
+  if not (part.lo and part.lo > 0 or part.hi and part.hi > 0) then return nil end
+  local text, range = numbers.metered { joules = part.uj / 1e6, lo = part.lo, hi = part.hi }
+  return text .. (range and " " .. range or "") .. " J, by the bounds of its windows"
+end
+
+local function parts_table(run)
+  local several = #run.domains > 1
+  local columns = { { "part" }, { "joules", "num" }, { "share", "num" }, { several and headline.devices(run.domains)
+    or "", "bar" } }
+  if several then
+    for _, domain in ipairs(run.domains) do columns[#columns + 1] = { domain_names[domain] .. " J", "num wide" } end
+  end
+  if run.wasted_uj > 0 then columns[#columns + 1] = { "of it wasted", "num" } end
+  local largest, rows = 1, {}
+  for _, part in ipairs(run.parts) do largest = math.max(largest, part.uj) end
+  for _, part in ipairs(run.parts) do
+    local filter = part.class ~= "idle" and part.class ~= "other" and html.prefix == ""
+    local name = ('<span class="sw f-%s"></span>%s%s'):format(part.class,
+      filter and ('<button type="button" class="link js" data-part="%s">%s</button><span class="nojs">%s</span>' ..
+        ''):format(html.text(part.key),
+        html.name(part.name), html.name(part.name)) or html.text(part.name),
+      part.calls and ' <span class="muted">\u{00D7}' .. numbers.at(part.calls, 0) .. "</span>" or "")
+    local row = { name, ('<span title="%s">%s</span>'):format(html.text(bounds(part) or ""),
+      numbers.cell(part.uj / 1e6)),
+                  numbers.share(part.uj, run.sum_uj), split_bar(run, part, largest) }
+    if several then
+      for _, domain in ipairs(run.domains) do row[#row + 1] = numbers.cell((part.by_domain[domain] or 0) / 1e6) end
+    end
+    row[#row + 1] = part.wasted_uj > 0 and numbers.cell(part.wasted_uj / 1e6) or ""
+    rows[#rows + 1] = row
+  end
+  local sum = { "sum", numbers.cell(run.sum_uj / 1e6), "100 %", "", class = "sum" }
+  if several then
+    for _, domain in ipairs(run.domains) do
+      local uj = 0
+      for _, part in ipairs(run.parts) do uj = uj + (part.by_domain[domain] or 0) end
+      sum[#sum + 1] = numbers.cell(uj / 1e6)
+    end
+  end
+  sum[#sum + 1] = run.wasted_uj > 0 and numbers.cell(run.wasted_uj / 1e6) or ""
+  rows[#rows + 1] = sum
+  return html.table(columns, rows, "parts")
+end
+
+local function csv(run)
+  local columns = { "part", "calls", "value", "lo", "hi", "provenance", "reason", "wasted" }
+  for _, domain in ipairs(run.domains) do columns[#columns + 1] = domain end
+  local rows = {}
+  for i, part in ipairs(run.parts) do
+    rows[i] = { part.name, part.calls, part.uj / 1e6, part.lo, part.hi, "booked by the ledger", nil,
+      part.wasted_uj / 1e6 }
+    for k, domain in ipairs(run.domains) do rows[i][8 + k] = (part.by_domain[domain] or 0) / 1e6 end
+  end
+  return html.csv("energy", columns, rows)
+end
+
+local function legend(run)
+  local out = {}
+  if run.wasted_uj > 0 then out[1] = '<span class="sw f-decode"><svg width="11" height="11" aria-hidden="true">' ..
+    '<rect width="11" height="11" fill="url(#hatch)"/></svg></span>hatched: wasted, attempts that came to nothing' end
+  if #run.domains > 1 then
+    for _, domain in ipairs(run.domains) do out[#out + 1] = ('<span class="sw d-%s"></span>%s'):format(domain,
+      domain_names[domain]) end
+  end
+  return #out > 0 and '<p class="legend"><span>' .. table.concat(out, "</span><span>") .. "</span></p>" or ""
+end
+
+--- Without parts: why, and what helps.
+local function missing(run)
+  if #run.domains == 0 then
+    return '<p class="books">' .. html.text(headline.no_joules(run)) ..
+      " Accuracy, time and tokens below are complete.</p>"
+  end
+  local known = run.known < #run.queries and (" Known: %s of %s; %s not " ..
+    "known."):format(numbers.joules(run.known_joules),
+    numbers.count(run.known, "query", "queries"), numbers.at(#run.queries - run.known, 0)) or ""
+  return ('<p class="books">The joules could not be told apart: %s.%s</p>'):format(html.text(run.no_parts
+    or "not known"), known)
+end
+
+function energy.html(run)
+  if not run.parts or run.sum_uj == 0 then return html.section("energy", energy.topic, energy.heading(run),
+    missing(run)) end
+  local notes = { energy.books(run) }
+  for _, text in ipairs(energy.disagreements(run)) do notes[#notes + 1] = text end
+  local body = bar(run) .. legend(run) .. parts_table(run) .. '<p class="books">'
+    .. html.text(table.concat(notes, " ")) .. "</p>" .. csv(run)
+  return html.section("energy", energy.topic, html.text(energy.heading(run)), body, { { "csv", "csv-energy", "CSV" } })
+end
+
+return energy

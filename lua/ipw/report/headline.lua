@@ -1,0 +1,220 @@
+--- ipw.report.headline: the title, what was run, how the joules were obtained, and what spoils the run.
+local html = require "ipw.report.html"
+local numbers = require "ipw.report.numbers"
+
+local headline = {}
+
+local domain_names = { gpu = "GPU", cpu = "CPU", dram = "DRAM", machine = "whole machine" }
+
+--- "GPU and CPU"
+function headline.devices(domains, last)
+  local names = {}
+  for i, domain in ipairs(domains) do names[i] = domain_names[domain] or domain end
+  if #names <= 1 then return names[1] or "nothing" end
+  return table.concat(names, ", ", 1, #names - 1) .. " " .. (last or "and") .. " " .. names[#names]
+end
+
+local function scored(run)
+  local totals = run.summary.totals or {}
+  return totals.resolved or 0, (totals.resolved or 0) + (totals.unresolved or 0)
+end
+
+function headline.model(run)
+  local config = run.manifest.config or {}
+  return (run.summary.run or {}).model or config.model or "the model"
+end
+
+function headline.dataset(run) return (run.summary.run or {}).dataset or "the dataset" end
+
+--- The joules for each solved task, with the interval over queries: value, lo, hi; or nil and why not.
+function headline.per_solved(run)
+  local efficiency, right, n = run.summary.efficiency or {}, scored(run)
+  if n == 0 then return nil, "not defined: no reference answers" end
+  if right == 0 then return nil, "not defined: none solved" end
+  local value = efficiency.joules_per_correct_answer
+  if not value then return nil, "not known" end
+  local ipj = ((run.summary.repeats or {}).metrics or {}).intelligence_per_joule
+  if ipj and ipj.lo and ipj.lo > 0 and ipj.mean and math.abs(1 / ipj.mean / value - 1) < 1e-6 then
+    return value, 1 / ipj.hi, 1 / ipj.lo
+  end
+  return value
+end
+
+--- The title: a sentence.
+---@param run table
+---@return string
+function headline.title(run)
+  local right, n = scored(run)
+  local model, dataset = headline.model(run), headline.dataset(run)
+  local queries = #run.queries
+  local per_solved, lo, hi = headline.per_solved(run)
+  if n > 0 and right == 0 then return ("%s solved none of %s %s questions"):format(model, numbers.at(n, 0), dataset) end
+  if n > 0 then
+    local text = ("%s solved %s of %s %s questions"):format(model, numbers.at(right, 0), numbers.at(n, 0), dataset)
+    if per_solved then
+      return text .. (", at %s J for each one solved"):format((numbers.interval(per_solved, lo, hi)))
+    end
+    return text .. "; " .. (#run.domains == 0 and "joules were not measured" or "not all joules are known")
+  end
+  local joules = ((run.summary.repeats or {}).metrics or {}).joules or {}
+  local text = ("%s answered %s of %s"):format(model, numbers.at((run.summary.totals or {}).completed or 0, 0),
+    numbers.count(queries, dataset .. " query", dataset .. " queries"))
+  if joules.mean then return text .. (", at %s J each"):format((numbers.interval(joules.mean, joules.lo,
+    joules.hi))) end
+  return text
+end
+
+local months = { "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+                 "November", "December" }
+
+function headline.date(run)
+  local year, month, day, time = (run.manifest.started_at or ""):match "^(%d+)-(%d+)-(%d+)T(%d+:%d+)"
+  if not year then return nil end
+  return ("%d %s %s, %s UTC"):format(tonumber(day), months[tonumber(month)], year, time)
+end
+
+local function tool_name(path) return (path:match "([^/]+)%.lua$" or path) end
+
+--- "What was run", as a list of sentences; mark(text) sets what matters.
+---@return string
+function headline.what(run, mark)
+  local config = run.manifest.config or {}
+  local inside = {}
+  if config.max_turns then inside[#inside + 1] = ("up to %d turns"):format(config.max_turns) end
+  local tools = {}
+  for i, tool in ipairs(config.tools or {}) do tools[i] = mark(tool_name(tool), true) end
+  if #tools > 0 then inside[#inside + 1] = table.concat(tools, ", ") end
+  local epochs = config.epochs or 1
+  local text = ("Agent %s%s on %s of %s, %s at a time, %s%s. Model %s%s%s."):format(
+    mark((run.summary.run or {}).agent or config.agent or "?"),
+    #inside > 0 and " (" .. table.concat(inside, "; ") .. ")" or "",
+    numbers.count(#run.queries, "query", "queries"), mark(headline.dataset(run)),
+    numbers.word(config.concurrency or 1), epochs == 1 and "one pass" or numbers.word(epochs) .. " passes",
+    headline.date(run) and ", " .. headline.date(run) or "", mark(headline.model(run)),
+    config.temperature and (", temperature %s"):format(numbers.plain(config.temperature, 2)) or "",
+    config.energy == "remote" and ", on another machine" or ", on this machine")
+  return text
+end
+
+local function unmeasured(run)
+  local ledger, out = run.summary.ledger or {}, {}
+  for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do
+    local row = ledger[domain]
+    if row and not row.total_j then
+      out[#out + 1] = domain_names[domain] .. (row.reason and row.reason ~= "no_sensor" and
+        " (" .. row.reason:gsub("_", " ") .. ")" or "")
+    end
+  end
+  return out
+end
+headline.unmeasured = unmeasured
+
+--- The share of the joules that no counter told for one query alone.
+function headline.shared(run)
+  local shared, all = 0, 0
+  for _, q in ipairs(run.queries) do
+    if q.energy.joules then
+      all = all + q.energy.joules
+      if q.energy.provenance == "distributed" then shared = shared + q.energy.joules end
+    end
+  end
+  return all > 0 and shared / all or 0
+end
+
+local function is_remote(run)
+  for _, row in pairs(run.summary.ledger or {}) do
+    if row.reason == "remote" then return true end
+  end
+  return false
+end
+
+function headline.short_reason(run) return is_remote(run) and "the model ran elsewhere" or "no sensor was read" end
+
+--- Why there are no joules, and what helps: a sentence. Only of a run without any.
+function headline.no_joules(run)
+  if not is_remote(run) then
+    local note = run.summary.energy_note or "no sensor was read"
+    return "No joules: " .. note .. ". ipw-agent doctor says what each sensor needs; then run again."
+  end
+  local own = {}
+  for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do
+    local row = (run.summary.ledger or {})[domain]
+    if row and row.total_j then own[#own + 1] = numbers.joules(row.total_j) .. " (" .. domain_names[domain] .. ")" end
+  end
+  return "No joules: the model ran on another machine, whose sensors were not read (run --telemetry prometheus=URL)." ..
+    (#own > 0 and " This machine drew " .. table.concat(own, ", ") .. " meanwhile; they are in no figure." or "")
+end
+
+--- How the joules were obtained.
+function headline.how(run)
+  local basis = (run.manifest.hardware or {}).basis or {}
+  local named = {}
+  for _, domain in ipairs(run.domains) do named[#named + 1] = (basis[domain] or domain_names[domain]) end
+  if #run.domains == 0 then return headline.no_joules(run) end
+  local text = table.concat(named, "; ") .. ". The totals are counted."
+  if headline.shared(run) > 0.005 then
+    text = text .. " Where queries were in flight together, or a counter is slower than a window, a " ..
+      "query\u{2019}s figure is " ..
+      "its share of the counter (marked ~)."
+  end
+  local not_measured = unmeasured(run)
+  if #not_measured > 0 then text = text .. " Not measured: " .. table.concat(not_measured, ", ") .. "." end
+  return text
+end
+
+local lost = { gpu_lost = "the GPU was lost during the run", lost = "its sensor was lost during the run",
+               stuck = "its counter stood still", counter_reset = "its counter was reset",
+               suspended = "the machine slept", not_covered = "readings are missing" }
+
+--- What a reader must know before the numbers: {text, id of the section that shows it}.
+function headline.flags(run)
+  local flags = {}
+  local function flag(text, where) flags[#flags + 1] = { text, where or "books" } end
+  local summary, manifest = run.summary, run.manifest
+  if headline.model(run) == "demo" then
+    flag("The model is the built-in demo, a script: its answers and times say nothing of a real model.")
+  end
+  if manifest.replay then flag("This is a replay: the model was not asked again.") end
+  if summary.status and summary.status ~= "complete" then
+    flag(("The run ended early (%s)%s."):format(summary.status, summary.note and ": " .. summary.note or ""), "queries")
+  end
+  for _, domain in ipairs(run.domains) do
+    local row = (summary.ledger or {})[domain] or {}
+    if row.balanced == false then
+      flag(("The %s ledger does not balance: %s J are left over."):format(domain_names[domain],
+        numbers.plain(row.difference_j or 0)))
+    end
+    local base = ((summary.baseline or {}).domains or {})[domain] or {}
+    if base.net_withheld == "drift" then
+      flag(("The %s drew %s W before the run and %s W after it: its idle power drifted."):format(domain_names[domain],
+        numbers.plain(base.before_w), numbers.plain(base.after_w)), "power")
+    end
+  end
+  for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do
+    local reason = ((summary.ledger or {})[domain] or {}).reason
+    if lost[reason] then flag(("%s: %s. Its joules are in no figure."):format(domain_names[domain], lost[reason])) end
+  end
+  if manifest.not_quiet then flag("The machine was not quiet before the start: " .. manifest.not_quiet .. ".") end
+  if (summary.run or {}).earlier_attempts and summary.run.earlier_attempts > 0 then
+    flag(("The books hold %s that were cut or repeated."):format(
+      numbers.count(summary.run.earlier_attempts, "earlier attempt")), "energy")
+  end
+  if manifest.redacted then flag("Texts were replaced before this run was shared.") end
+  return flags
+end
+
+--- The top of the page.
+function headline.html(run)
+  local function mark(text, plain) return plain and html.name(text) or "<b>" .. html.name(text) .. "</b>" end
+  local flags = {}
+  for _, flag in ipairs(headline.flags(run)) do
+    flags[#flags + 1] = ('<a class="flag" href="#%s">%s</a>'):format(flag[2], html.text(flag[1]))
+  end
+  local size = run.beside and "h2" or "h1"
+  return ('<%s>%s</%s><div class="intro"><p><b>What was run.</b> %s</p><p><b>How the joules were obtained.</b> ' ..
+    '%s</p></div>%s')
+    :format(size, html.name(headline.title(run)), size, headline.what(run, mark), html.text(headline.how(run)),
+      #flags > 0 and '<div class="flags">' .. table.concat(flags) .. "</div>" or "")
+end
+
+return headline

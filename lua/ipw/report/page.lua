@@ -1,0 +1,265 @@
+--- ipw.report.page: one file of HTML with everything in it. Its content policy allows the styles and scripts
+--- by their hashes and nothing else; data are JSON, which is no script.
+local comparison = require "ipw.report.comparison"
+local core = require "ipw.core.report"
+local html = require "ipw.report.html"
+local json = require "ipw.json"
+local script = require "ipw.core.script"
+local headline = require "ipw.report.headline"
+local key_numbers = require "ipw.report.key_numbers"
+local power = require "ipw.report.power"
+local queries = require "ipw.report.queries"
+local watts = require "ipw.report.watts"
+
+local page = {}
+
+local MAX_SPANS = 20 * 1024 * 1024 -- of JSON; above, only some queries keep theirs
+local SECTIONS = { "energy", "power", "queries", "spread", "tokens" }
+local STATIC = { "energy", "spread", "tokens" } -- of the runs after the first
+
+local function embedded(path)
+  local text, why = script.source("builtin:" .. path)
+  if not text then error(why, 0) end
+  return text
+end
+
+local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+--- The hash of a text as a content policy has it.
+function page.hash(text)
+  local hex, out = core.sha256(text), {}
+  for i = 1, 64, 6 do
+    local piece = hex:sub(i, i + 5)
+    local bits = tonumber(piece .. ("0"):rep(6 - #piece), 16)
+    for k = 1, 4 do
+      local place = (bits >> (24 - 6 * k)) & 63
+      out[#out + 1] = digits:sub(place + 1, place + 1)
+    end
+  end
+  return "'sha256-" .. table.concat(out):sub(1, 43) .. "='"
+end
+
+local function ints(list, unit)
+  local out = {}
+  for i, value in ipairs(list) do out[i] = value and ("%d"):format(math.floor(value * (unit or 1) + 0.5)) or "null" end
+  return "[" .. table.concat(out, ",") .. "]"
+end
+
+local function column(run, of, unit)
+  local list = {}
+  for i, q in ipairs(run.queries) do list[i] = of(q) or false end
+  return ints(list, unit)
+end
+
+local provenances = { measured = 1, interpolated = 2, distributed = 3, estimated = 4 }
+
+--- A list as JSON, also an empty one.
+local function list_of(list) return #list == 0 and "[]" or json.encode(list) end
+
+local function member(name, encoded) return json.encode(name) .. ":" .. encoded end
+
+--- Places of texts in run.names.
+local function names(run)
+  local detail = require "ipw.report.detail"
+  return function(text) return detail.name(run, text) end
+end
+
+local function part_places(run)
+  local places, list = {}, {}
+  for i, part in ipairs(run.parts or {}) do
+    places[part.key] = i - 1
+    list[i] = { key = part.key, name = part.name, class = part.class }
+  end
+  if not run.parts then -- windows without joules
+    local keys = {}
+    for _, q in ipairs(run.queries) do
+      for _, window in ipairs(q.windows) do keys[window.kind == "tool" and "tool " .. window.names[1]
+        or window.kind] = true end
+    end
+    local tools = 0
+    local named = { { "prefill", "prefill" }, { "decode", "decode" }, { "agent", "agent\u{2019}s own code" },
+      { "wait", "waiting to retry" } }
+    for _, pair in ipairs(named) do
+      if keys[pair[1]] then list[#list + 1] = { key = pair[1], name = pair[2], class = pair[1] } end
+    end
+    for key in pairs(keys) do
+      if key:find "^tool " then
+        tools = tools + 1
+        list[#list + 1] = { key = key, name = key:sub(6), class = "tool" .. math.min(tools, 4) }
+      end
+    end
+    for i, part in ipairs(list) do places[part.key] = i - 1 end
+  end
+  return places, list
+end
+
+--- Windows of a query: part (twice, plus one if wasted), end in ms, millijoules.
+local function windows(q, places)
+  local out = {}
+  for i, window in ipairs(q.windows) do
+    local key = window.kind == "tool" and "tool " .. window.names[1] or window.kind
+    out[i] = ("%d,%d,%s"):format((places[key] or 0) * 2 + (window.wasted and 1 or 0),
+      math.floor((window.to - q.start_ns) / 1e6 + 0.5), window.uj and q.parts
+        and ("%d"):format((window.uj + 500) // 1000) or "null")
+  end
+  return "[" .. table.concat(out, ",") .. "]"
+end
+
+local function bars(run, q, places)
+  local out = {}
+  for _, piece in ipairs(queries.bars(run, q)) do
+    out[#out + 1] = ("%d,%d,%d"):format(piece.key and places[piece.key] or -1, math.floor(piece.uj / 1000 + 0.5),
+      math.floor(piece.wasted_uj / 1000 + 0.5))
+  end
+  return "[" .. table.concat(out, ",") .. "]"
+end
+
+--- Which queries keep their spans, where all would be too much: the dearest, all not right, some by chance.
+local function kept(run)
+  local bytes = 0
+  for _, q in ipairs(run.queries) do bytes = bytes + #q.detail + #q.windows * 14 end
+  if bytes <= MAX_SPANS then return nil end
+  local keep, n = {}, 0
+  local function add(q)
+    if not keep[q] then keep[q], n = true, n + 1 end
+  end
+  local list = queries.sorted(run)
+  for i = 1, math.min(500, #list) do add(list[i]) end
+  for _, q in ipairs(run.queries) do
+    if q.mark == "wrong" or q.mark == "failed" then add(q) end
+  end
+  for i = 1, 500 do add(run.queries[(i * 7919) % #run.queries + 1]) end
+  return keep, n
+end
+
+local function power_data(run)
+  if not run.power then return "null" end
+  local out = {}
+  for _, domain in ipairs(power.drawn(run)) do
+    local series = run.power.by_domain[domain]
+    local members = { member("domain", json.encode(domain)), member("name",
+      json.encode(headline.devices { domain })), member("mean", ints(series.mean, 10)) }
+    if series.steps >= 3 and run.power.n > 600 then
+      local function at(list)
+        local values = {}
+        for i = 1, run.power.n do values[i] = series.mean[i] and list[i] or false end
+        return ints(values, 10)
+      end
+      members[#members + 1] = member("least", at(series.least))
+      members[#members + 1] = member("most", at(series.most))
+    end
+    out[#out + 1] = "{" .. table.concat(members, ",") .. "}"
+  end
+  local idle = watts.idle(run)
+  return ('{"bin":%s,"n":%d,"idle":%s,"domains":[%s]}'):format(json.encode(run.power.bin), run.power.n,
+    idle and json.encode(idle) or "null", table.concat(out, ","))
+end
+
+--- The data of the page's script: columns that it needs at once, then spans and texts.
+local function data(run, options)
+  local name, places, parts = names(run), part_places(run)
+  local ids, marks, bar_list, span_list = {}, {}, {}, {}
+  local mark_places = {}
+  for i, mark in ipairs(queries.order) do mark_places[mark] = i - 1 end
+  local keep, n_kept = kept(run)
+  for i, q in ipairs(run.queries) do
+    ids[i], marks[i] = q.id, mark_places[q.mark]
+    bar_list[i] = bars(run, q, places)
+    span_list[i] = (not keep or keep[q]) and "[" .. windows(q, places) .. "," .. q.detail .. "]" or "null"
+  end
+  local members = {
+    member("ids", json.encode(ids)), member("mark", ints(marks)),
+    member("outcome", column(run, function(q) return name(queries.outcome(q)) end)),
+    member("turns", column(run, function(q) return q.turns end)), member("tools",
+      column(run, function(q) return q.tools end)),
+    member("tokens_in", column(run, function(q) return q.tokens_in end)),
+    member("tokens_out", column(run, function(q) return q.tokens_out end)),
+    member("at", column(run, function(q) return q.at end, 1000)),
+    member("us", column(run, function(q) return q.seconds end, 1000000)),
+    member("mj", column(run, function(q) return q.energy.joules end, 1000)),
+    member("below", column(run, function(q) return q.energy.joules and q.energy.lo
+      and q.energy.joules - q.energy.lo end, 1000)),
+    member("above", column(run, function(q) return q.energy.joules and q.energy.hi
+      and q.energy.hi - q.energy.joules end, 1000)),
+    member("provenance", column(run, function(q) return provenances[q.energy.provenance] or 0 end)),
+    member("reason", column(run, function(q)
+      return not q.energy.joules and name(require("ipw.report.figures").why(q.energy.reason)) end)),
+    member("bars", "[" .. table.concat(bar_list, ",") .. "]"),
+    member("parts", list_of(parts)), member("seconds", json.encode(run.seconds)),
+    member("power", power_data(run)), member("devices", json.encode(headline.devices(run.domains, "+"))),
+    member("content", run.content and "true" or "false"), member("page", tostring(queries.page)),
+    member("names", list_of(run.names)),
+    member("kept", keep and ("%d"):format(n_kept) or "null"), member("name", json.encode(run.name)),
+  }
+  local out = { html.data("columns", "{" .. table.concat(members, ",") .. "}"),
+                html.data("spans", "[" .. table.concat(span_list, ",\n") .. "]") }
+  if options.content then
+    for i, q in ipairs(run.queries) do
+      out[#out + 1] = html.data("text-" .. i - 1, list_of(q.content or {}))
+    end
+  end
+  return table.concat(out)
+end
+
+--- The parts of one run, in their order. Only the first run's queries can be opened: their data is on the page.
+local function add_run(body, run, sections, link)
+  body[#body + 1] = headline.html(run) .. key_numbers.html(run)
+  for _, name in ipairs(sections) do
+    local section = require("ipw.report." .. name)
+    local text = section.html(run)
+    if text ~= "" then
+      body[#body + 1] = text
+      link(section.id, section.nav)
+    end
+  end
+  body[#body + 1] = require("ipw.report.books").html(run)
+  link("books", "Books")
+end
+
+local HATCH = '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="5" ' ..
+  'height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-line" width="1.8" ' ..
+  'height="5"/></pattern></defs></svg>'
+
+--- The whole page.
+---@param runs table[]
+---@param options table content
+---@return string
+function page.html(runs, options)
+  local body, nav = {}, {}
+  local function link(id, name) nav[#nav + 1] = ('<a href="#%s">%s</a>'):format(id, name) end
+  if #runs == 1 then
+    add_run(body, runs[1], SECTIONS, link)
+  else
+    body[1] = "<h1>" .. html.name(comparison.title(runs)) .. "</h1>" .. comparison.html(runs)
+    link("comparison", "Comparison")
+    for i, run in ipairs(runs) do
+      run.beside = true
+      html.prefix = i > 1 and ("run%d-"):format(i) or ""
+      body[#body + 1] = ('<details class="run" id="run%d"%s><summary>%s</summary>'):format(i, i == 1 and " open" or "",
+        html.name(comparison.names(runs)[i] .. (run.name ~= comparison.names(runs)[i] and ": " .. run.name or "")))
+      add_run(body, run, i == 1 and SECTIONS or STATIC, i == 1 and link or function() end)
+      body[#body + 1] = i > 1 and
+        '<p class="muted">Its queries over time: <code>ipw-agent report ' .. html.text(run.path)
+        .. " -o FILE.html</code></p></details>" or "</details>"
+    end
+    html.prefix = ""
+  end
+  local style = embedded "third_party/uplot/uPlot.min.css" .. embedded "lua/ipw/report/page.css"
+  local scripts = { embedded "third_party/uplot/uPlot.iife.min.js" }
+  for _, name in ipairs { "page", "table", "waterfall",
+    "power" } do scripts[#scripts + 1] = embedded("lua/ipw/report/" .. name .. ".js") end
+  local hashes, elements = {}, {}
+  for i, text in ipairs(scripts) do
+    hashes[i] = page.hash(text)
+    elements[i] = "<script>" .. text .. "</script>\n"
+  end
+  local skeleton = embedded "lua/ipw/report/page.html"
+  local slots = { title = html.text(#runs > 1 and comparison.heading(runs) or headline.title(runs[1])), style =
+    style, style_hash = page.hash(style),
+                  script_hashes = table.concat(hashes, " "), nav = table.concat(nav), body = HATCH
+                    .. table.concat(body),
+                  data = data(runs[1], options), scripts = table.concat(elements) }
+  return (skeleton:gsub("{{([%a_]+)}}", function(slot) return slots[slot] end))
+end
+
+return page

@@ -1,0 +1,142 @@
+--- ipw.report.partition: what a query did at each instant.
+---
+--- Every instant of a query is exactly one of prefill, decode, a tool, waiting to retry, or the agent's own
+--- code. Where they overlap, the model comes first, then tools, then waiting, then the agent. Pure: a query
+--- of traces.jsonl in, a list of windows out.
+local partition = {}
+
+local function ns(query, seconds) return (query.start_ns or 0) + math.floor(seconds * 1e9 + 0.5) end
+
+--- An interval of the list, if it has a length.
+local function add(list, from, to, interval)
+  if to <= from then return end
+  interval.from, interval.to = from, to
+  list[#list + 1] = interval
+end
+
+--- The intervals of one turn, and the model's phase within each attempt.
+local function read_turn(out, query, turn, malformed)
+  local attempt_end, attempts = nil, {}
+  for _, span in ipairs(turn.spans or {}) do
+    local from, to = ns(query, span.start_s), ns(query, span.end_s)
+    if span.kind == "tool" then
+      add(out.tools, from, to, { name = span.name or "?" })
+    elseif span.kind == "lm" then
+      if attempt_end then add(out.waits, attempt_end, from, {}) end
+      local attempt = { wasted = span.outcome ~= "ok" or malformed, first = to }
+      attempts[span.attempt or 1] = attempt
+      add(out.model, from, to, attempt)
+      attempt_end = to
+    elseif span.kind == "decode" then
+      local attempt = attempts[span.attempt or 1]
+      if attempt then attempt.first = from end
+    end
+  end
+end
+
+--- The parts of time at which something begins or ends, in order, each once.
+local function edges_of(query, lists)
+  local seen, edges = {}, {}
+  local function edge(t)
+    if not seen[t] then
+      seen[t] = true
+      edges[#edges + 1] = t
+    end
+  end
+  edge(query.start_ns)
+  edge(query.end_ns)
+  for _, list in pairs(lists) do
+    for _, interval in ipairs(list) do
+      edge(math.max(interval.from, query.start_ns))
+      edge(math.min(interval.to, query.end_ns))
+      if interval.first and interval.first > interval.from
+        and interval.first < interval.to then edge(interval.first) end
+    end
+  end
+  table.sort(edges)
+  return edges
+end
+
+--- The intervals that hold the instant `from`; `at[list]` is where the search starts.
+local function covering(list, open, from)
+  while list.next <= #list and list[list.next].from <= from do
+    open[#open + 1] = list[list.next]
+    list.next = list.next + 1
+  end
+  for i = #open, 1, -1 do
+    if open[i].to <= from then table.remove(open, i) end
+  end
+  return open
+end
+
+local function by_start(a, b)
+  if a.from ~= b.from then return a.from < b.from end
+  return a.to < b.to
+end
+
+local function names_of(tools)
+  local names, seen = {}, {}
+  for _, tool in ipairs(tools) do
+    if not seen[tool.name] then
+      seen[tool.name] = true
+      names[#names + 1] = tool.name
+    end
+  end
+  table.sort(names)
+  return names
+end
+
+--- The windows of a query, in order and without gaps: from, to (ns), kind ("prefill", "decode", "tool",
+--- "wait", "agent"), wasted, and of a tool the names that ran.
+---@param query table a line of traces.jsonl
+---@param malformed? table the turn_index of replies that the agent could not use
+---@return table[]
+function partition.windows(query, malformed)
+  if not (query.start_ns and query.end_ns) or query.end_ns <= query.start_ns then return {} end
+  local lists = { model = {}, tools = {}, waits = {} }
+  for _, turn in ipairs(query.turns or {}) do
+    read_turn(lists, query, turn, malformed and malformed[turn.turn_index])
+  end
+  local edges = edges_of(query, lists)
+  local open = {}
+  for key, list in pairs(lists) do
+    table.sort(list, by_start)
+    list.next, open[key] = 1, {}
+  end
+  local windows = {}
+  for i = 1, #edges - 1 do
+    local from, to = edges[i], edges[i + 1]
+    local model = covering(lists.model, open.model, from)
+    local tools = covering(lists.tools, open.tools, from)
+    local waits = covering(lists.waits, open.waits, from)
+    local window = { from = from, to = to, kind = "agent" }
+    if model[1] then
+      window.kind = from >= model[1].first and "decode" or "prefill"
+      for _, attempt in ipairs(model) do window.wasted = window.wasted or attempt.wasted or nil end
+    elseif tools[1] then
+      window.kind, window.names = "tool", names_of(tools)
+    elseif waits[1] then
+      window.kind = "wait"
+    end
+    local last = windows[#windows]
+    if last and last.kind == window.kind and not last.names and not window.names and last.wasted == window.wasted then
+      last.to = to
+    else
+      windows[#windows + 1] = window
+    end
+  end
+  return windows
+end
+
+--- The edges of the windows, for the ledger.
+---@return integer[]
+function partition.edges(windows)
+  local edges = {}
+  for i, window in ipairs(windows) do
+    edges[i] = window.from
+    edges[i + 1] = window.to
+  end
+  return edges
+end
+
+return partition

@@ -1,0 +1,220 @@
+--- ipw.report.queries: the queries as a table. The first page of it is written here; the page's script sorts,
+--- filters, turns pages, and opens a query as a waterfall.
+local figures = require "ipw.report.figures"
+local html = require "ipw.report.html"
+local numbers = require "ipw.report.numbers"
+
+local queries = { id = "queries", nav = "Queries", topic = "Queries", page = 25 }
+
+queries.marks = { right = "\u{2713}", wrong = "\u{2717}", failed = "!", stopped = "\u{2013}", open = "\u{00B7}" }
+queries.order = { "right", "wrong", "failed", "stopped", "open" }
+local said = { right = "right", wrong = "wrong", failed = "failed", stopped = "stopped with the run",
+  open = "not scored" }
+
+local outcomes = { max_turns = "turn limit", turn_limit = "turn limit", token_limit = "token limit",
+  timeout = "timed out",
+                   working_limit = "time limit", cost_limit = "cost limit", energy_limit = "energy limit",
+                   server_lost = "server lost", memory = "out of memory", cpu = "out of CPU time" }
+
+--- The outcome in words; "" for an answer.
+function queries.outcome(q)
+  if q.outcome == "answered" then return "" end
+  return outcomes[q.outcome] or (q.outcome:gsub("_", " "))
+end
+
+--- The queries, dearest first (without joules: longest first); what is not known comes last.
+function queries.sorted(run)
+  local list = table.move(run.queries, 1, #run.queries, 1, {})
+  local function value(q) return run.known > 0 and q.energy.joules or run.known == 0 and q.seconds or nil end
+  table.sort(list, function(a, b)
+    local x, y = value(a), value(b)
+    if (x == nil) ~= (y == nil) then return y == nil end
+    if x ~= y then return x > y end
+    return a.index < b.index
+  end)
+  return list
+end
+
+local function limit_words(top)
+  local words, n = nil, 0
+  for _, q in ipairs(top) do
+    if q.mark == "failed" then
+      n = n + 1
+      words = (words == nil or words == queries.outcome(q)) and queries.outcome(q) or "failed"
+    end
+  end
+  if n == 0 then return "" end
+  local who = n == #top and "all of them" or numbers.word(n) .. " of them"
+  if words == "turn limit" then return ("; %s ran into the turn limit"):format(who) end
+  return ("; %s failed"):format(who)
+end
+
+function queries.heading(run)
+  local list, n = queries.sorted(run), #run.queries
+  local joules = run.known > 0
+  if n == 1 then
+    local q = list[1]
+    if q.energy.joules then
+      local text, bounds = numbers.metered(q.energy)
+      return ("The query took %s J%s"):format(text, bounds and " " .. bounds or "")
+    end
+    return ("The query took %s s"):format(numbers.plain(q.seconds or 0))
+  end
+  local k = n >= 10 and 5 or 1
+  local top, part, all = {}, 0, 0
+  for i, q in ipairs(list) do
+    local v = (joules and q.energy.joules) or (not joules and q.seconds) or 0
+    all = all + v
+    if i <= k then
+      top[i] = q
+      part = part + v
+    end
+  end
+  if all == 0 then return numbers.count(n, "query", "queries") end
+  return ("The %s%s of %s queries took %s of the %s%s"):format(k == 1 and "" or numbers.word(k) .. " ",
+    joules and "dearest" or "longest", numbers.at(n, 0), numbers.share(part, all, part >= 0.01 * all),
+    joules and (run.known < n and "known joules" or "joules") or "time", limit_words(top))
+end
+
+--- The longest bar: what the scale of the bars ends at.
+function queries.scale(run)
+  local top = 0
+  for _, q in ipairs(run.queries) do top = math.max(top, q.energy.hi or q.energy.joules or 0) end
+  return top
+end
+
+--- The parts of a query as the bar has them: {class, joules, wasted}.
+function queries.bars(run, q)
+  local out = {}
+  if not q.parts then
+    if q.energy.joules then out[1] = { class = "whole", uj = q.energy.joules * 1e6, wasted_uj = 0 } end
+    return out
+  end
+  for _, part in ipairs(run.parts or {}) do
+    local mine = q.parts[part.key]
+    if mine and mine.uj > 0 then out[#out + 1] = { class = part.class, key = part.key, uj = mine.uj,
+      wasted_uj = mine.wasted_uj } end
+  end
+  return out
+end
+
+local function bar(run, q, scale)
+  if not q.energy.joules then return '<svg class="qbar" width="100%" height="14" aria-hidden="true"><rect ' ..
+    'class="unknown" x="1" y="1" width="99%" height="12"/></svg>' end
+  local out, at = {}, 0
+  for _, piece in ipairs(queries.bars(run, q)) do
+    local w = piece.uj / 1e6 / scale * 100
+    out[#out + 1] = ('<rect class="f-%s" x="%.3f%%" width="%.3f%%" height="14"/>'):format(piece.class, at, w)
+    if piece.wasted_uj > 0 then
+      local hatched = w * piece.wasted_uj / piece.uj
+      out[#out + 1] = ('<rect x="%.3f%%" width="%.3f%%" height="14" fill="url(#hatch)"/>'):format(at + w - hatched,
+        hatched)
+    end
+    at = at + w
+  end
+  local lo, hi = q.energy.lo, q.energy.hi
+  if lo and hi then
+    out[#out + 1] = ('<path class="whisker" d=""/><line class="whisker" x1="%.3f%%" x2="%.3f%%" y1="7" y2="7"/>' ..
+      '<line class="whisker" x1="%.3f%%" x2="%.3f%%" y1="4" y2="10"/><line class="whisker" x1="%.3f%%" ' ..
+      'x2="%.3f%%" y1="4" y2="10"/>')
+      :format(lo / scale * 100, hi / scale * 100, lo / scale * 100, lo / scale * 100, hi / scale * 100,
+        hi / scale * 100):gsub('<path class="whisker" d=""/>', "")
+  end
+  return '<svg class="qbar" width="100%" height="14" aria-hidden="true">' .. table.concat(out) .. "</svg>"
+end
+
+local COLUMNS = { { "mark", "", "mark" }, { "id", "query", "" }, { "turns", "turns", "num wide" }, { "tools",
+  "tools", "num wide" },
+                  { "tokens_in", "tokens in", "num wide" }, { "tokens_out", "out", "num wide" }, { "seconds",
+                    "seconds", "num" },
+                  { "joules", "joules", "num" }, { "pm", "", "pm wide" }, { "bar", "by part, with bounds", "bar" } }
+
+local function known(n) return n and numbers.at(n, 0) or numbers.dash end
+
+--- The figure as the page's script has it: millijoules. So both write the same digits.
+local function whole_millijoules(figure)
+  local function mj(x) return math.floor(x * 1000 + 0.5) / 1000 end
+  local joules = mj(figure.joules)
+  return { joules = joules, lo = figure.lo and joules - mj(figure.joules - figure.lo),
+           hi = figure.hi and joules + mj(figure.hi - figure.joules), provenance = figure.provenance }
+end
+
+local function row(run, q, place, scale)
+  local joules, bounds = numbers.dash .. " " .. figures.why(q.energy.reason), ""
+  if q.energy.joules then joules, bounds = numbers.metered(whole_millijoules(q.energy)) end
+  if run.known == 0 then joules = numbers.dash end
+  local outcome = queries.outcome(q)
+  local id = html.name(q.id) .. (outcome ~= "" and ' <span class="muted">' .. html.text(outcome) .. "</span>" or "")
+  return ('<tr class="q %s" data-i="%d" tabindex="0"><td class="mark"><span aria-hidden="true">%s</span><span ' ..
+    'class="sr">%s</span></td><td>%s</td><td class="num wide">%d</td><td class="num wide">%d</td><td class="num ' ..
+    'wide">%s</td><td class="num wide">%s</td><td class="num">%s</td><td class="num">%s</td><td class="pm wide">' ..
+    '%s</td><td class="bar">%s</td></tr>')
+    :format(q.mark, place, queries.marks[q.mark], said[q.mark], id, q.turns, q.tools, known(q.tokens_in),
+      known(q.tokens_out),
+      q.seconds and numbers.plain(q.seconds) or numbers.dash, joules, bounds or "", bar(run, q, scale))
+end
+
+local function head()
+  local out = {}
+  for _, column in ipairs(COLUMNS) do
+    local name = column[2]
+    if name ~= "" and column[1] ~= "bar" then
+      name = ('<button type="button" class="sort js" data-sort="%s">%s</button><span class="nojs">%s</span>' ..
+        ''):format(column[1], name, name)
+    end
+    out[#out + 1] = ('<th scope="col" class="%s"%s>%s</th>'):format(column[3], column[1] == "mark"
+      and ' aria-label="outcome"' or "", name)
+  end
+  return "<tr>" .. table.concat(out) .. "</tr>"
+end
+
+local function chips(run)
+  local counts = {}
+  for _, q in ipairs(run.queries) do counts[q.mark] = (counts[q.mark] or 0) + 1 end
+  local out = { ('<button type="button" class="chip" data-mark="" aria-pressed="true">All %s</button>' ..
+    ''):format(numbers.at(#run.queries, 0)) }
+  for _, mark in ipairs(queries.order) do
+    if counts[mark] and counts[mark] < #run.queries then
+      out[#out + 1] = ('<button type="button" class="chip" data-mark="%s" aria-pressed="false">%s %s %s</button>' ..
+        ''):format(mark,
+        queries.marks[mark], mark == "open" and "not scored" or mark, numbers.at(counts[mark], 0))
+    end
+  end
+  return table.concat(out)
+end
+
+local function csv(run)
+  local rows = {}
+  for i, q in ipairs(run.queries) do
+    rows[i] = { q.id, q.mark, q.outcome, q.turns, q.tools, q.tokens_in, q.tokens_out, q.seconds, q.energy.joules,
+      q.energy.lo, q.energy.hi,
+                q.energy.provenance, q.energy.reason }
+  end
+  return html.csv("queries", { "query", "mark", "outcome", "turns", "tools", "tokens_in", "tokens_out", "seconds",
+    "value", "lo", "hi", "provenance", "reason" }, rows)
+end
+
+function queries.html(run)
+  local list, scale, rows = queries.sorted(run), queries.scale(run), {}
+  local places = {}
+  for i, q in ipairs(run.queries) do places[q] = i - 1 end
+  for i = 1, math.min(queries.page, #list) do rows[i] = row(run, list[i], places[list[i]], scale) end
+  local body = '<p class="lead">~ is a share of a counter, \u{00B1} are the metering bounds: the true figure is ' ..
+    'inside for certain, as far as the counter is right. <span class="js">Click a row, or press Enter on it, to ' ..
+    'open it.</span></p>'
+    .. (#run.queries == 1 and "<div hidden>" or
+      "<div>") .. '<div class="filters js"><input type="search" id="filter" placeholder="Filter by id, tool, outcome" ' ..
+      'aria-label="Filter the queries by id, tool or outcome"><span class="chips">' .. chips(run)
+      .. '</span><button type="button" class="chip" id="part-filter" hidden></button></div></div>'
+    .. '<table class="queries" id="queries-table"><thead>' .. head() .. '</thead><tbody>' .. table.concat(rows)
+      .. '</tbody></table>'
+    .. (#run.queries == 1 and '<div class="pager" hidden>' or
+      '<div class="pager">') .. '<span id="range" role="status">' .. ("1\u{2013}%d of %s"):format(math.min(queries.page,
+      #list), numbers.at(#list, 0))
+    .. '</span><span class="js"><button type="button" class="tool" id="previous">Previous</button> <button ' ..
+      'type="button" class="tool" id="next">Next</button></span></div><p class="muted" id="spans-note"></p>' .. csv(run)
+  return html.section(queries.id, queries.topic, html.text(queries.heading(run)), body,
+    { { "csv", "csv-queries", "CSV" } })
+end
+
+return queries

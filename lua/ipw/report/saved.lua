@@ -1,0 +1,115 @@
+--- ipw.report.saved: reads saved runs for a report: what the sections are made of.
+---
+--- A run has path, name, manifest, summary, domains (whose joules are added), queries, seconds, parts (where
+--- the energy went: ipw.report.booking) and power (watts over time: ipw.report.watts). A query has id, mark,
+--- outcome, turns, tools, tokens, seconds, energy (its figure), by_domain, windows and detail (its spans as
+--- JSON, for the page). What is not known is nil.
+local booking = require "ipw.report.booking"
+local core = require "ipw.core.export"
+local detail = require "ipw.report.detail"
+local export = require "ipw.export"
+local figures = require "ipw.report.figures"
+local watts = require "ipw.report.watts"
+
+local rows_of = require "ipw.runs"
+
+local saved = {}
+
+local stops = { interrupted = true, server_lost = true, unfinished = true }
+
+--- How a query ended, for its mark: right, wrong, failed, stopped (with the run), open (not scored).
+function saved.mark(query)
+  if stops[query.outcome] or (query.outcome or ""):find "^run_" then return "stopped" end
+  if query.is_resolved == true then return "right" end
+  if not query.completed then return "failed" end
+  if query.is_resolved == false then return "wrong" end
+  return "open"
+end
+
+local function domains_of(summary)
+  local domains = {}
+  for domain in ((summary.efficiency or {}).basis or ""):gmatch "%a+" do domains[#domains + 1] = domain end
+  return domains
+end
+
+local function take(run, query)
+  local q = {
+    id = query.query_id, index = query.query_index or #run.queries, segment = query.segment or 0,
+    epoch = query.epoch or 0, mark = saved.mark(query), outcome = query.outcome or "answered",
+    turns = query.num_turns or #(query.turns or {}), tools = query.total_tool_calls or query.tool_call_count or 0,
+    tokens_in = query.total_input_tokens, tokens_out = query.total_output_tokens,
+    seconds = query.total_wall_clock_s, start_ns = query.start_ns, end_ns = query.end_ns,
+    energy = figures.sum(query.energy, run.domains), by_domain = query.energy or {},
+    accounts = query.accounts or {}, cost = query.total_cost_usd, reason = query.unscorable_reason,
+  }
+  if q.energy.joules then run.known_joules, run.known = run.known_joules + q.energy.joules, run.known + 1 end
+  q.detail = detail.encode(query, run)
+  q.content = run.content and detail.content(query) or nil
+  run.queries[#run.queries + 1] = q
+  booking.keep(run, q, query)
+end
+
+--- The seconds of the sessions, laid end to end: where an instant is on the run's own axis.
+local function lay_out(run)
+  local at, sessions = 0, {}
+  for i, session in ipairs(run.manifest and run.manifest.segments or {}) do
+    local first, last = session.start_ns, session.end_ns
+    for _, q in ipairs(run.queries) do
+      if q.segment == i - 1 and q.start_ns then
+        first = math.min(first or q.start_ns, q.start_ns)
+        last = math.max(last or q.end_ns, q.end_ns)
+      end
+    end
+    if first and last and last > first then
+      sessions[i - 1] = { from_ns = first, to_ns = last, at = at }
+      at = at + (last - first) / 1e9
+    end
+  end
+  if not next(sessions) and run.queries[1] and run.queries[1].start_ns then
+    local first, last = math.huge, 0
+    for _, q in ipairs(run.queries) do first, last = math.min(first, q.start_ns), math.max(last, q.end_ns) end
+    sessions[0], at = { from_ns = first, to_ns = last, at = 0 }, (last - first) / 1e9
+  end
+  run.sessions, run.seconds = sessions, at
+  for _, q in ipairs(run.queries) do
+    local session = sessions[q.segment]
+    if session and q.start_ns then q.at = session.at + (q.start_ns - session.from_ns) / 1e9 end
+  end
+end
+
+--- Reads the runs of the command line.
+---@param options table content: also texts
+---@param warn fun(text: string)
+---@return table[]
+function saved.read(options, warn)
+  local runs = {}
+  local current
+  export.run({
+    run = function(_, run)
+      if not run.summary then
+        error(("%s: it has no summary.json: the run is not finished. To finish it: ipw-agent resume %s")
+          :format(run.path, run.path), 0)
+      end
+      current = { path = run.path, name = run.name, number = run.number, manifest = run.manifest or {},
+                  summary = run.summary, queries = {}, content = options.content, known = 0, known_joules = 0,
+                  redacted = run.redacted, names = {} }
+      current.domains = domains_of(run.summary)
+      runs[#runs + 1] = current
+    end,
+    query = function(_, query) take(current, query) end,
+    after = function(_, run)
+      lay_out(current)
+      booking.book(current)
+      watts.read(current, run)
+    end,
+  }, {}, warn)
+  if #runs > 1 then -- for ipw.compare
+    for i, run in ipairs(runs) do
+      run.rows = rows_of.read(i, warn)
+      core.close(run.rows.reader)
+    end
+  end
+  return runs
+end
+
+return saved

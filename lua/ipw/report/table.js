@@ -1,0 +1,192 @@
+"use strict";
+// The table of the queries: sort, filter, pages, and opening a query.
+report.table = (() => {
+  const { columns: c, element, svg, metered, at, plain, DASH } = report;
+  const table = document.getElementById("queries-table");
+  const body = table.tBodies[0];
+  const state = { sort: null, down: true, mark: "", text: "", part: "", page: 0, open: -1 };
+  let order = null;
+  const scale = c.ids.reduce((top, _, i) => Math.max(top, c.mj[i] === null ? 0 : c.mj[i] + Math.max(0, c.above[i] || 0)), 0);
+  const measured = c.mj.some(v => v !== null);
+  state.sort = measured ? "joules" : "seconds";
+
+  const keys = {
+    id: i => c.ids[i], turns: i => c.turns[i], tools: i => c.tools[i], tokens_in: i => c.tokens_in[i],
+    tokens_out: i => c.tokens_out[i], seconds: i => c.ms[i], joules: i => c.mj[i],
+  };
+  // Which tools a query used: from its bar, or from its windows.
+  const partsOf = i => {
+    const list = [];
+    for (let k = 0; k < c.bars[i].length; k += 3) if (c.bars[i][k] >= 0) list.push(c.parts[c.bars[i][k]]);
+    return list;
+  };
+  function matches(i) {
+    if (state.mark && report.markNames[c.mark[i]] !== state.mark) return false;
+    if (state.part && !partsOf(i).some(part => part.key === state.part)) return false;
+    if (!state.text) return true;
+    const text = state.text.toLowerCase();
+    return c.ids[i].toLowerCase().includes(text) || c.names[c.outcome[i]].toLowerCase().includes(text) ||
+      partsOf(i).some(part => part.key.startsWith("tool ") && part.name.toLowerCase().includes(text));
+  }
+  function arrange() {
+    const value = keys[state.sort], sign = state.down ? -1 : 1;
+    order = [];
+    for (let i = 0; i < c.ids.length; i++) if (matches(i)) order.push(i);
+    order.sort((a, b) => {
+      const x = value(a), y = value(b);
+      if (x === null || y === null) return x === y ? a - b : x === null ? 1 : -1; // unknown comes last, either way
+      return x < y ? -sign : x > y ? sign : a - b;
+    });
+  }
+
+  function bar(i) {
+    const node = svg("svg", { class: "qbar", width: "100%", height: "14", "aria-hidden": "true" });
+    if (c.mj[i] === null) {
+      node.append(svg("rect", { class: "unknown", x: "1", y: "1", width: "99%", height: "12" }));
+      return node;
+    }
+    const percent = mj => (mj / scale * 100).toFixed(3) + "%";
+    let x = 0;
+    for (let k = 0; k < c.bars[i].length; k += 3) {
+      const [part, mj, wasted] = c.bars[i].slice(k, k + 3);
+      node.append(svg("rect", { class: "f-" + (part < 0 ? "whole" : c.parts[part].class), x: percent(x), width: percent(mj), height: "14" }));
+      if (wasted) node.append(svg("rect", { x: percent(x + mj - wasted), width: percent(wasted), height: "14", fill: "url(#hatch)" }));
+      x += mj;
+    }
+    if (c.below[i] !== null && c.above[i] !== null) {
+      const lo = percent(c.mj[i] - c.below[i]), hi = percent(c.mj[i] + c.above[i]);
+      node.append(svg("line", { class: "whisker", x1: lo, x2: hi, y1: "7", y2: "7" }),
+        svg("line", { class: "whisker", x1: lo, x2: lo, y1: "4", y2: "10" }), svg("line", { class: "whisker", x1: hi, x2: hi, y1: "4", y2: "10" }));
+    }
+    return node;
+  }
+  const td = (className, ...children) => element("td", { className }, ...children);
+  const known = n => n === null ? DASH : at(n, 0);
+  function row(i) {
+    const [joules, bounds] = c.mj[i] === null ? [DASH + (measured ? " " + c.names[c.reason[i]] : ""), ""]
+      : metered(c.mj[i], c.below[i], c.above[i], c.provenance[i]);
+    const id = td("", element("bdi", { textContent: c.ids[i] }));
+    if (c.names[c.outcome[i]]) id.append(" ", element("span", { className: "muted", textContent: c.names[c.outcome[i]] }));
+    const node = element("tr", { className: "q " + report.markNames[c.mark[i]], tabIndex: 0 },
+      td("mark", element("span", { "aria-hidden": "true", textContent: report.marks[c.mark[i]] }),
+        element("span", { className: "sr", textContent: report.markWords[c.mark[i]] })),
+      id, td("num wide", at(c.turns[i], 0)), td("num wide", at(c.tools[i], 0)), td("num wide", known(c.tokens_in[i])),
+      td("num wide", known(c.tokens_out[i])), td("num", c.ms[i] === null ? DASH : plain(c.ms[i] / 1000)), td("num", joules),
+      td("pm wide", bounds), td("bar", bar(i)));
+    node.dataset.i = i;
+    node.setAttribute("aria-expanded", "false");
+    return node;
+  }
+
+  function draw() {
+    const pages = Math.max(1, Math.ceil(order.length / c.page));
+    state.page = Math.min(state.page, pages - 1);
+    const first = state.page * c.page, shown = order.slice(first, first + c.page);
+    body.replaceChildren(...shown.map(row));
+    if (order.length === 0) body.append(element("tr", {}, element("td", { colSpan: 10, className: "muted", textContent: "No query matches." })));
+    document.getElementById("range").textContent = (order.length ? first + 1 + "\u2013" + (first + shown.length) : "0") + " of " + at(order.length, 0) +
+      (order.length < c.ids.length ? " (of " + at(c.ids.length, 0) + ")" : "");
+    document.getElementById("previous").disabled = state.page === 0;
+    document.getElementById("next").disabled = state.page >= pages - 1;
+    heads();
+    if (state.open >= 0 && shown.includes(state.open)) expand(state.open);
+  }
+  function heads() {
+    for (const button of table.querySelectorAll(".sort")) {
+      const th = button.closest("th");
+      if (button.dataset.sort === state.sort) th.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+      else th.removeAttribute("aria-sort");
+    }
+  }
+  function again() { state.page = 0; arrange(); draw(); }
+
+  function expand(i) {
+    const node = body.querySelector('tr[data-i="' + i + '"]');
+    if (!node) return null;
+    node.setAttribute("aria-expanded", "true");
+    const cellNode = element("td", { colSpan: 10 });
+    node.after(element("tr", { className: "open" }, cellNode));
+    report.waterfall.draw(cellNode, i);
+    state.open = i;
+    return node;
+  }
+  function close() {
+    for (const node of body.querySelectorAll("tr.open")) node.remove();
+    for (const node of body.querySelectorAll('tr[aria-expanded="true"]')) node.setAttribute("aria-expanded", "false");
+    state.open = -1;
+  }
+  function toggle(i) {
+    const was = state.open;
+    close();
+    if (was !== i) expand(i);
+  }
+  // Opens a query wherever it is: turns to its page, and scrolls there.
+  function open(i) {
+    if (!order) arrange();
+    if (!order.includes(i)) {
+      state.mark = state.text = state.part = "";
+      chips();
+      document.getElementById("filter").value = "";
+      arrange();
+    }
+    state.page = Math.floor(order.indexOf(i) / c.page);
+    close();
+    draw();
+    const node = expand(i);
+    if (node) { node.scrollIntoView({ block: "start" }); node.focus({ preventScroll: true }); }
+  }
+  function chips() {
+    for (const chip of document.querySelectorAll(".chip[data-mark]")) chip.setAttribute("aria-pressed", String(chip.dataset.mark === state.mark));
+    const part = document.getElementById("part-filter"), found = c.parts.find(p => p.key === state.part);
+    part.hidden = !found;
+    if (found) part.textContent = "with " + found.name + " \u00D7";
+  }
+  function byPart(key) {
+    state.part = state.part === key ? "" : key;
+    chips();
+    again();
+    document.getElementById("queries").scrollIntoView({ block: "start" });
+  }
+  function byAddress() {
+    const id = new URLSearchParams(location.hash.slice(1)).get("q");
+    const i = id === null ? -1 : c.ids.indexOf(id);
+    if (i >= 0) open(i);
+  }
+
+  body.addEventListener("click", event => {
+    const node = event.target.closest("tr.q");
+    if (node && !String(getSelection())) { if (!order) arrange(); toggle(Number(node.dataset.i)); }
+  });
+  body.addEventListener("keydown", event => {
+    if ((event.key === "Enter" || event.key === " ") && event.target.matches("tr.q")) {
+      event.preventDefault();
+      toggle(Number(event.target.dataset.i));
+    }
+  });
+  for (const node of body.querySelectorAll("tr.q")) node.setAttribute("aria-expanded", "false");
+  table.tHead.addEventListener("click", event => {
+    const button = event.target.closest(".sort");
+    if (!button) return;
+    if (state.sort === button.dataset.sort) state.down = !state.down;
+    else { state.sort = button.dataset.sort; state.down = state.sort !== "id"; }
+    again();
+  });
+  for (const chip of document.querySelectorAll(".chip[data-mark]")) chip.addEventListener("click", () => { state.mark = chip.dataset.mark; chips(); again(); });
+  document.getElementById("part-filter").addEventListener("click", () => byPart(state.part));
+  document.getElementById("filter").addEventListener("input", event => { state.text = event.target.value.trim(); again(); });
+  document.getElementById("previous").addEventListener("click", () => { state.page--; draw(); });
+  document.getElementById("next").addEventListener("click", () => { state.page++; draw(); });
+  for (const node of document.querySelectorAll("[data-part]")) node.addEventListener("click", () => byPart(node.dataset.part));
+  if (c.kept !== null) {
+    document.getElementById("spans-note").textContent = "To keep this file small, the spans of " + at(c.kept, 0) + " of " + at(c.ids.length, 0) +
+      " queries are in it: the 500 dearest, all that were not right, and 500 others.";
+  }
+  addEventListener("hashchange", byAddress);
+  report.onRedraw(() => { if (state.open >= 0) { const i = state.open; close(); expand(i); } });
+  arrange();
+  heads();
+  document.getElementById("previous").disabled = true;
+  document.getElementById("next").disabled = c.ids.length <= c.page;
+  addEventListener("load", () => { if (c.ids.length === 1) expand(0); else byAddress(); });
+  return { open, state };
+})();

@@ -1,0 +1,27 @@
+/* script/dataset_priv.h: the dataset object, internal to dataset.c and dataset_score.c. */
+#ifndef IPW_SCRIPT_DATASET_PRIV_H
+#define IPW_SCRIPT_DATASET_PRIV_H
+
+#include "script/dataset.h"
+#include "script/host.h"
+
+#define IPW_DATASET_TEXT_MAX (16 * IPW_MIB)
+
+struct ipw_vm;
+struct lua_State;
+struct ipw_dataset {
+    struct ipw_vm *vm;
+    struct ipw_host host;
+    struct ipw_case *list;
+    size_t n, cap, total;
+    char *name, *note, *sha256, *source, *rule;
+    char *unscored; /* why nothing is scored: there is no script; or NULL */
+    const struct ipw_dataset_options *options; /* while opening */
+    /* registry references: the dataset's table and the list of tasks */
+    int script, records;
+};
+
+/* Pushes the function of a module of the library. [0, +1, e] */
+void ipw_dataset_push_function(struct lua_State *L, const char *module, const char *name);
+
+#endif

@@ -1,0 +1,466 @@
+/* ipw.core.child: child processes that stay, and are talked to line by line.
+ *
+ * A child is a number in a list of its state, which ends those that are left when it is closed.
+ * Its lines wait in a buffer until receive() takes them; a child that says more waits itself. */
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/proc.h"
+#include "script/fields.h"
+#include "script/host.h"
+#include "script/lib.h"
+#include "script/recorded_effect.h"
+#include "script/task.h"
+#include "script/value.h"
+#include "script/vm.h"
+
+enum { MAX_ARGS = 256, MAX_CHILDREN = 16, SERVER_CPU_S = 3600 };
+#define LINE_MAX_BYTES      (16 * IPW_MIB)
+#define UNREAD_MAX_BYTES    (1 * IPW_MIB)     /* a longer line alone is still read */
+#define SERVER_MEMORY_BYTES ((size_t)1 << 40) /* node reserves far more than it uses */
+#define LIFE_NS             (100000000 * IPW_NS_PER_S)
+
+struct receive_op;
+
+struct child {
+    struct ipw_proc *proc; /* NULL: it has ended */
+    struct ipw_loop *loop;
+    struct ipw_timer *look;  /* counts the workspace while the child runs */
+    const char *folder;      /* the workspace; owned by the host */
+    struct ipw_quota *quota; /* it knows of the child, and not yet of its end; or NULL */
+    struct ipw_buf said;     /* from `taken` on: unread */
+    size_t taken, searched;
+    bool open, too_long;
+    char *end; /* how it ended, for messages */
+    struct receive_op *waiter;
+};
+
+struct children {
+    struct child list[MAX_CHILDREN];
+};
+
+/* ---- the child's side ---- */
+
+struct receive_op {
+    struct ipw_op op;
+    struct child *child;
+    struct ipw_loop *loop;
+    struct ipw_timer *timer;
+    int64_t effect;
+    bool timed_out;
+};
+
+/* The end of the next line, or NULL. */
+static const char *line_end(struct child *c)
+{
+    const char *s = ipw_buf_str(&c->said), *hit;
+
+    if (c->searched < c->taken) c->searched = c->taken;
+    hit = memchr(s + c->searched, '\n', c->said.len - c->searched);
+    if (!hit) c->searched = c->said.len;
+    return hit;
+}
+
+static void wake(struct child *c)
+{
+    struct receive_op *op = c->waiter;
+
+    if (!op) return;
+    c->waiter = NULL;
+    ipw_timer_cancel(op->timer);
+    op->timer = NULL;
+    ipw_op_done(&op->op);
+}
+
+static void on_output(void *ud, const char *bytes, size_t n)
+{
+    struct child *c = ud;
+
+    if (c->too_long) return;
+    if (c->taken) { /* makes room */
+        memmove(c->said.data, c->said.data + c->taken, c->said.len - c->taken);
+        c->said.len -= c->taken;
+        c->searched -= c->searched < c->taken ? c->searched : c->taken;
+        c->taken = 0;
+    }
+    if (ipw_buf_add(&c->said, bytes, n)) c->too_long = true;
+    if (c->too_long || line_end(c)) {
+        if (c->said.len > UNREAD_MAX_BYTES) ipw_proc_rest_output(c->proc, true);
+        wake(c);
+    }
+}
+
+static void leave_quota(struct child *c)
+{
+    ipw_timer_cancel(c->look);
+    c->look = NULL;
+    if (c->quota) ipw_quota_child_ended(c->quota);
+    c->quota = NULL;
+}
+
+/* If the child has filled the workspace, this ends it. */
+static void look(void *ud)
+{
+    struct child *c = ud;
+    struct ipw_err err;
+    int64_t again_ns;
+
+    c->look = NULL;
+    if (!ipw_quota_look(c->quota, c->folder, &again_ns, &err)) {
+        if (again_ns) c->look = ipw_timer_start(c->loop, again_ns, look, c);
+        return;
+    }
+    ipw_proc_cancel(c->proc);
+    c->proc = NULL;
+    leave_quota(c);
+    c->end = ipw_strdup(err.text);
+    wake(c);
+}
+
+static void on_done(void *ud, const struct ipw_proc_result *r)
+{
+    struct child *c = ud;
+    const char *said = r->err + r->err_len;
+
+    while (said > r->err && said[-1] == '\n') said--;
+    while (said > r->err && said[-1] != '\n' && r->err + r->err_len - said < 300) said--;
+    c->proc = NULL;
+    leave_quota(c);
+    if (r->exec_errno)
+        c->end = ipw_asprintf("it could not be started: %s", strerror(r->exec_errno));
+    else if (r->no_sandbox)
+        c->end = ipw_asprintf("its sandbox could not be made: see ipw-agent doctor");
+    else if (r->term_signal)
+        c->end = ipw_asprintf("it was ended by signal %d", r->term_signal);
+    else
+        c->end = ipw_asprintf("it ended with exit status %d", r->exit_code);
+    if (*said) {
+        char *whole = ipw_asprintf("%s: %.*s", c->end, (int)strcspn(said, "\n"), said);
+
+        free(c->end);
+        c->end = whole;
+    }
+    wake(c);
+}
+
+/* ---- the list ---- */
+
+static void close_child(struct child *c)
+{
+    if (c->proc) ipw_proc_cancel(c->proc);
+    leave_quota(c);
+    free(c->end);
+    ipw_buf_release(&c->said);
+    *c = (struct child){0};
+}
+
+static int close_all(lua_State *L)
+{
+    struct children *all = lua_touserdata(L, 1);
+
+    for (int i = 0; i < MAX_CHILDREN; i++) close_child(&all->list[i]);
+    return 0;
+}
+
+/* The state's list, which it owns. [0, 0, m] */
+static struct children *children_of(lua_State *L)
+{
+    static const char key = 0;
+    struct children *all;
+
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) != LUA_TUSERDATA) {
+        ipw_value_push_box(L, sizeof *all, "ipw.children", close_all);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
+        lua_remove(L, -2);
+    }
+    all = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return all;
+}
+
+/* The open child of the number at 1; or NULL. */
+static struct child *child_at(lua_State *L)
+{
+    lua_Integer number = luaL_checkinteger(L, 1);
+    struct child *c =
+        number < 1 || number > MAX_CHILDREN ? NULL : &children_of(L)->list[number - 1];
+
+    return c && c->open ? c : NULL;
+}
+
+/* ---- the calls ---- */
+
+static int why(lua_State *L, const char *text)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, text);
+    return 2;
+}
+
+/* The program and its arguments from the list at 1, as a NULL-terminated list in a userdata; the
+ * strings stay in the table. [0, +1, e] */
+static const char *const *push_argv(lua_State *L)
+{
+    lua_Unsigned n = lua_rawlen(L, 1);
+    const char **argv = lua_newuserdatauv(L, (MAX_ARGS + 1) * sizeof *argv, 0);
+
+    luaL_argcheck(L, n >= 1 && n <= MAX_ARGS, 1, "expects a program and its arguments");
+    for (lua_Unsigned i = 1; i <= n; i++) {
+        lua_rawgeti(L, 1, (lua_Integer)i);
+        if (lua_type(L, -1) != LUA_TSTRING || strlen(lua_tostring(L, -1)) != lua_rawlen(L, -1))
+            luaL_error(L, "proc.open: argument %d: expected a text without NUL", (int)i);
+        argv[i - 1] = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    argv[n] = NULL;
+    return argv;
+}
+
+/* A program of the script, as proc.run starts it. */
+static void take_own(lua_State *L, const struct ipw_host *host, struct ipw_proc_request *r)
+{
+    static const char *const known[] = {"cpu", "memory", NULL};
+
+    ipw_fields_take(L, 1, "proc.open", known, true);
+    r->cpu_s = (int64_t)ipw_fields_number(L, 1, "proc.open", "cpu", 0, 0, 1e8);
+    r->memory_bytes = ipw_fields_bytes(L, 1, "proc.open", "memory", 0, 0, SIZE_MAX);
+    if (!host || !host->grants.may_start)
+        luaL_error(L, "proc.open: %s",
+                   host && host->grants.no_proc ? host->grants.no_proc : "not granted here");
+    r->argv = push_argv(L);
+    r->cwd = ipw_host_workspace(ipw_vm_host(L));
+    r->sandbox = host->grants.sandbox;
+    r->reads = host->grants.readable;
+}
+
+/* The server of that number; raises if the run has none. [0, 0, e] */
+static const struct ipw_host_server *server_at(lua_State *L, int idx)
+{
+    const struct ipw_host *host = ipw_vm_host(L);
+    lua_Integer number = luaL_checkinteger(L, idx);
+
+    if (!host || number < 1 || (size_t)number > host->grants.n_servers)
+        luaL_error(L, "mcp:%I: this run has no such server (--mcp)", (LUAI_UACINT)number);
+    return &host->grants.servers[number - 1];
+}
+
+/* A server of tools: it runs with the user's rights, as the user named it, in the folder of the
+ * program.  It gets no key but those that its own settings name. */
+static void take_server(lua_State *L, const struct ipw_host_server *s, struct ipw_proc_request *r)
+{
+    static const char mark[] = "${IPW_WORKSPACE}";
+    const char *workspace = ipw_host_workspace(ipw_vm_host(L)), **env, **argv;
+    size_t n = 0, n_env = 0;
+
+    while (s->argv[n]) n++;
+    while (s->env && s->env[n_env]) n_env++;
+    argv = lua_newuserdatauv(L, (n + 1) * sizeof *argv, 0);
+    env = lua_newuserdatauv(L, (n_env + 2) * sizeof *env, 0);
+    luaL_checkstack(L, (int)(n + n_env) + 8, "too many arguments");
+    for (size_t i = 0; i < n; i++)
+        argv[i] = luaL_gsub(L, s->argv[i], mark, workspace ? workspace : ".");
+    for (size_t i = 0; i < n_env; i++)
+        env[i] = luaL_gsub(L, s->env[i], mark, workspace ? workspace : ".");
+    env[n_env] = lua_pushfstring(L, "IPW_WORKSPACE=%s", workspace ? workspace : ".");
+    argv[n] = env[n_env + 1] = NULL;
+    r->argv = argv;
+    r->env = env;
+    r->cpu_s = SERVER_CPU_S;
+    r->memory_bytes = SERVER_MEMORY_BYTES;
+}
+
+/* open{program, args..., cpu=, memory=}: the child's number; or nil and why it could not be
+ * started.  A program that cannot be executed is reported by receive().  open(number): starts that
+ * server of the user. [-1, +(1|2), e] */
+static int child_open(lua_State *L)
+{
+    struct ipw_host *host = ipw_vm_host(L);
+    struct ipw_proc_request request = {
+        .wall_ns = LIFE_NS, .on_output = on_output, .output_max_bytes = 64 * IPW_KIB};
+    struct children *all = children_of(L);
+    struct ipw_quota *quota = NULL;
+    struct ipw_err err;
+    struct child *c = NULL;
+    int rc;
+
+    lua_settop(L, 1);
+    if (lua_isinteger(L, 1)) {
+        const struct ipw_host_server *server = server_at(L, 1);
+
+        luaL_argcheck(L, server->argv, 1, "no program");
+        take_server(L, server, &request);
+    } else {
+        take_own(L, host, &request);
+        quota = &host->grants.quota;
+    }
+    for (int i = 0; !c && i < MAX_CHILDREN; i++)
+        if (!all->list[i].open) c = &all->list[i];
+    if (!c) return why(L, "more than 16 children are open");
+    if (quota && ipw_quota_child_begins(quota, request.cwd, &request.file_bytes, &err))
+        return why(L, err.text);
+    rc = ipw_proc_start(&c->proc, host->loop, &request, on_done, c, &err);
+    if (rc) {
+        if (quota) ipw_quota_child_ended(quota);
+        return why(L, err.text);
+    }
+    c->quota = quota;
+    c->open = true;
+    c->loop = host->loop;
+    c->folder = request.cwd;
+    if (quota) c->look = ipw_timer_start(c->loop, IPW_QUOTA_LOOK_NS, look, c);
+    ipw_buf_init(&c->said, LINE_MAX_BYTES);
+    lua_pushinteger(L, c - all->list + 1);
+    return 1;
+}
+
+/* send(number, text): true; or nil and a reason. [-2, +(1|2), e] */
+static int child_send(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 2, &n);
+    struct child *c = child_at(L);
+    struct ipw_err err;
+
+    if (!c) return why(L, "it is closed");
+    if (!c->proc) return why(L, c->end);
+    if (ipw_proc_write(c->proc, text, n, &err)) return why(L, err.text);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* close(number): ends the child, if it is open. [-1, 0, e] */
+static int child_close(lua_State *L)
+{
+    struct child *c = child_at(L);
+
+    if (!c) return 0;
+    if (c->waiter) return luaL_error(L, "a child is closed while a line of it is awaited");
+    close_child(c);
+    return 0;
+}
+
+static void receive_late(void *ud)
+{
+    struct receive_op *op = ud;
+
+    op->timer = NULL;
+    op->timed_out = true;
+    op->child->waiter = NULL;
+    ipw_op_done(&op->op);
+}
+
+static void receive_cancel(struct ipw_op *base)
+{
+    struct receive_op *op = (struct receive_op *)base;
+
+    ipw_timer_cancel(op->timer);
+    op->timer = NULL;
+    if (op->child->waiter == op) op->child->waiter = NULL;
+}
+
+/* A line without its end; or nil, a reason and "timeout", "too_long" or "gone". */
+static int push_line(lua_State *L, struct child *c, bool timed_out)
+{
+    const char *end = line_end(c), *from = ipw_buf_str(&c->said) + c->taken;
+    size_t n;
+
+    if (end) {
+        n = (size_t)(end - from);
+        c->taken += n + 1;
+        lua_pushlstring(L, from, n > 0 && from[n - 1] == '\r' ? n - 1 : n);
+        if (c->proc && !c->too_long && c->said.len - c->taken < UNREAD_MAX_BYTES)
+            ipw_proc_rest_output(c->proc, false);
+        return 1;
+    }
+    lua_pushnil(L);
+    if (c->too_long)
+        lua_pushliteral(L, "a line of more than 16 MiB");
+    else if (!c->proc)
+        lua_pushstring(L, c->end);
+    else
+        lua_pushliteral(L, "no line in time");
+    lua_pushstring(L, c->too_long ? "too_long" : timed_out && c->proc != NULL ? "timeout" : "gone");
+    return 3;
+}
+
+static int receive_finish(lua_State *L, struct ipw_op *base)
+{
+    struct receive_op *op = (struct receive_op *)base;
+    int n = push_line(L, op->child, op->timed_out);
+
+    ipw_recorded_effect_note(L, op->effect, "child.receive", n);
+    return n;
+}
+
+/* receive(number, seconds): the next line. [-2, +(1|3), e] */
+static int child_receive(lua_State *L)
+{
+    double seconds = luaL_checknumber(L, 2);
+    struct receive_op *op;
+    struct child *c;
+    int64_t effect;
+    int n;
+
+    luaL_argcheck(L, seconds >= 0 && seconds <= 1e8, 2, "a time from 0");
+    effect = ipw_recorded_effect_begin(L);
+    if (ipw_recorded_effect_replayed(L, effect))
+        return ipw_recorded_effect_wait(L, effect, "child.receive");
+    c = child_at(L);
+    if (!c || c->waiter) {
+        why(L, c ? "another task waits for its next line" : "it is closed");
+        lua_pushstring(L, c ? "busy" : "gone");
+        n = 3;
+        ipw_recorded_effect_note(L, effect, "child.receive", n);
+        return n;
+    }
+    op = ipw_op_new(L, sizeof *op, receive_cancel, receive_finish, NULL);
+    op->child = c;
+    op->effect = effect;
+    if (line_end(c) || c->too_long || !c->proc) {
+        op->op.done = true;
+    } else {
+        c->waiter = op;
+        op->timer = ipw_timer_start(ipw_vm_host(L)->loop, ipw_s_to_ns(seconds), receive_late, op);
+    }
+    return ipw_op_await(L);
+}
+
+/* server(number): what the user wrote of it: its command or address, its name or nil, whether it is
+ * an address, and the limit of a call in seconds. [-1, +4, e] */
+static int child_server(lua_State *L)
+{
+    const struct ipw_host_server *s = server_at(L, 1);
+    struct ipw_buf where = IPW_BUF(64 * IPW_KIB);
+
+    ipw_host_server_where(&where, s);
+    lua_pushstring(L, ipw_buf_str(&where));
+    ipw_buf_release(&where);
+    lua_pushstring(L, s->name);
+    lua_pushboolean(L, s->url != NULL);
+    lua_pushnumber(L, s->seconds);
+    return 4;
+}
+
+static int recorded_open(lua_State *L)
+{
+    return ipw_recorded_effect_call(L, "child.open", child_open);
+}
+
+static int recorded_send(lua_State *L)
+{
+    return ipw_recorded_effect_call(L, "child.send", child_send);
+}
+
+int ipw_lib_child(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"open", recorded_open},    {"send", recorded_send},
+                                         {"receive", child_receive}, {"close", child_close},
+                                         {"server", child_server},   {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    return 1;
+}

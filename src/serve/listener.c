@@ -1,0 +1,179 @@
+#include "serve/listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "serve/connections.h"
+#include "serve/visitor.h"
+
+enum { MAX_PAGE_BYTES = 4 * 1024 * 1024, CONNECTION_BYTES = 32 * 1024 };
+enum { CONNECTIONS_MAX = 64, CLOSING_MAX = 64, IDLE_S = 10 };
+
+struct ipw_listener {
+    const struct ipw_listen_options *options;
+    struct MHD_Daemon *daemon;
+    struct ipw_visitor_rules visitors;
+    struct ipw_connections connections;
+    char own_name[256], url[160];
+};
+
+static enum MHD_Result reply(struct MHD_Connection *c, unsigned status, const char *type,
+                             const char *text, size_t n)
+{
+    struct MHD_Response *r =
+        MHD_create_response_from_buffer(n, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+    enum MHD_Result done;
+
+    if (!r) return MHD_NO;
+    MHD_add_response_header(r, "Content-Type", type);
+    done = MHD_queue_response(c, status, r);
+    MHD_destroy_response(r);
+    return done;
+}
+
+static enum MHD_Result reply_text(struct MHD_Connection *c, unsigned status, const char *text)
+{
+    return reply(c, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+static enum MHD_Result reply_not_here(struct MHD_Connection *c, const char *host)
+{
+    char message[512];
+
+    ipw_visitor_say_host(message, sizeof message - 1, host);
+    strcat(message, "\n");
+    return reply_text(c, MHD_HTTP_FORBIDDEN, message);
+}
+
+static void completed(void *cls, struct MHD_Connection *c, void **state,
+                      enum MHD_RequestTerminationCode why)
+{
+    struct ipw_listener *l = cls;
+
+    (void)state, (void)why;
+    ipw_connections_idle(&l->connections, c);
+}
+
+static enum MHD_Result answer(void *cls, struct MHD_Connection *c, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_size, void **state)
+{
+    struct ipw_listener *l = cls;
+    const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+    struct ipw_buf page = IPW_BUF(MAX_PAGE_BYTES);
+    enum MHD_Result done;
+
+    (void)version, (void)upload;
+    *upload_size = 0;
+    *state = l; /* otherwise libmicrohttpd does not report the end of the answer */
+    ipw_connections_busy(c);
+    if (!ipw_visitor_host(&l->visitors, host)) return reply_not_here(c, host);
+    if (strcmp(method, "GET") && strcmp(method, "HEAD"))
+        return reply_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET only\n");
+    if (!strcmp(url, "/")) return reply_text(c, MHD_HTTP_OK, l->options->about);
+    if (strcmp(url, "/metrics")) return reply_text(c, MHD_HTTP_NOT_FOUND, "no\n");
+    l->options->write(&page, l->options->ud);
+    done = page.failed ? reply_text(c, MHD_HTTP_INTERNAL_SERVER_ERROR, "too large\n")
+                       : reply(c, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
+                               ipw_buf_str(&page), page.len);
+    ipw_buf_release(&page);
+    return done;
+}
+
+static int parse_address(struct sockaddr_in *out, const char *where, struct ipw_err *err)
+{
+    const char *colon = strrchr(where, ':');
+    char host[64] = "127.0.0.1";
+    int64_t port = 0;
+    int rc;
+
+    if (colon && colon > where) snprintf(host, sizeof host, "%.*s", (int)(colon - where), where);
+    if (!strcmp(host, "localhost")) snprintf(host, sizeof host, "127.0.0.1");
+    rc = ipw_parse_int(&port, colon ? colon + 1 : where, 0, 65535, err);
+    if (rc) return ipw_err_prefix(err, "--listen %s: expected ADDRESS:PORT", where);
+    *out = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    if (inet_pton(AF_INET, host, &out->sin_addr) != 1)
+        return ipw_fail(err, IPW_EINVAL, "--listen %s: '%s' is not an IPv4 address", where, host);
+    return 0;
+}
+
+static bool is_loopback(const struct sockaddr_in *at)
+{
+    return ntohl(at->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* The thread takes no signal: handlers belong to the main thread. */
+static struct MHD_Daemon *start(struct ipw_listener *l, struct sockaddr_in *at)
+{
+    struct MHD_Daemon *daemon;
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    errno = 0;
+    daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer, l, MHD_OPTION_SOCK_ADDR,
+        (struct sockaddr *)at, MHD_OPTION_NOTIFY_COMPLETED, completed, l,
+        MHD_OPTION_NOTIFY_CONNECTION, ipw_connections_notify, &l->connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MAX + CLOSING_MAX, MHD_OPTION_END);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return daemon;
+}
+
+int ipw_listener_open(struct ipw_listener **out, const struct ipw_listen_options *options,
+                      struct ipw_err *err)
+{
+    const char *where = options->where;
+    const union MHD_DaemonInfo *info;
+    char host[INET_ADDRSTRLEN];
+    struct ipw_listener *l;
+    struct sockaddr_in at;
+    int rc = parse_address(&at, where, err);
+
+    *out = NULL;
+    if (rc) return rc;
+    if (!is_loopback(&at) && !options->expose)
+        return ipw_fail(err, IPW_EINVAL, "--listen %s: %s", where, options->not_exposed);
+    l = ipw_calloc(1, sizeof *l);
+    l->options = options;
+    l->connections.most = CONNECTIONS_MAX;
+    l->visitors.names = options->allow_hosts;
+    l->visitors.exposed = !is_loopback(&at);
+    if (gethostname(l->own_name, sizeof l->own_name - 1) == 0) l->visitors.own_name = l->own_name;
+    l->daemon = start(l, &at);
+    if (!l->daemon) {
+        int errnum = errno;
+
+        free(l);
+        return ipw_fail_errno(err, errnum ? errnum : EIO, "--listen %s", where);
+    }
+    info = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    inet_ntop(AF_INET, &at.sin_addr, host, sizeof host);
+    snprintf(l->url, sizeof l->url, "http://%s:%u/metrics", host,
+             info && info->port ? info->port : ntohs(at.sin_port));
+    *out = l;
+    return 0;
+}
+
+const char *ipw_listener_url(const struct ipw_listener *l) { return l->url; }
+
+bool ipw_listener_exposed(const struct ipw_listener *l) { return l->visitors.exposed; }
+
+void ipw_listener_close(struct ipw_listener *l)
+{
+    if (!l) return;
+    MHD_stop_daemon(l->daemon);
+    free(l);
+}

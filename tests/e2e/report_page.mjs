@@ -1,0 +1,170 @@
+// node report_page.mjs PAGE SUMMARY PAGE_WITHOUT_SENSORS PAGE_OF_SEVERAL: what test_report_page.sh wants of a report's page.
+import { strict as assert } from "node:assert";
+import { readFileSync } from "node:fs";
+import { open } from "./browser.mjs";
+
+const [file, summaryFile, without, several] = process.argv.slice(2);
+const summary = JSON.parse(readFileSync(summaryFile, "utf8"));
+const domains = summary.efficiency.basis.split("+");
+const total = key => domains.reduce((sum, d) => sum + summary.ledger[d][key], 0);
+const browser = await open({ chromium: process.env.IPW_CHROMIUM });
+const wait = "new Promise(done => setTimeout(done, 120))";
+const near = (a, b, e) => assert.ok(Math.abs(a - b) <= e, `${a} is not ${b}`);
+
+async function clean(page) {
+  assert.deepEqual(page.errors, []);
+  assert.deepEqual(page.requests, []);
+}
+
+// ---- without scripts: sentences, tables and 25 rows are there ----
+const still = await browser.page("file://" + file, { scripts: false });
+const root = (await still.ask("DOM.getDocument", { depth: 0 })).root.nodeId;
+const rowIds = (await still.ask("DOM.querySelectorAll", { nodeId: root, selector: "tr.q" })).nodeIds;
+assert.equal(rowIds.length, 25);
+const written = (await still.ask("DOM.getOuterHTML", { nodeId: rowIds[1] })).outerHTML;
+await still.close();
+
+// ---- sums, and the same numbers by both programs ----
+const page = await browser.page("file://" + file);
+await clean(page);
+const c = await page.eval("report.columns");
+near(c.mj.reduce((sum, mj) => sum + mj, 0) / 1000, total("queries_j"), 0.03);
+const cell = text => Number(text.replace(/[\u202f~]/g, "").replace("\u2212", "-"));
+const parts = await page.eval("[...document.querySelectorAll('.parts tbody tr')].map(r => [r.cells[0].innerText.trim(), r.cells[1].innerText])");
+assert.equal(parts.at(-1)[0], "sum");
+near(cell(parts.at(-1)[1]), total("total_j"), 0.51);
+near(parts.slice(0, -1).reduce((sum, row) => sum + cell(row[1]), 0), total("total_j"), 0.5 * parts.length);
+await page.eval("document.querySelector('.chip[data-mark=\"\"]').click()");
+const drawn = await page.eval("document.querySelectorAll('tr.q')[1].outerHTML");
+const text = markup => markup.replace(/ (tabindex|aria-expanded|data-i|class)="[^"]*"/g, "").replace(/<svg.*<\/svg>/s, "")
+  .replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&#39;", "'");
+assert.equal(text(drawn), text(written), "the page's script writes a row as the program does");
+
+// ---- headings: recomputed from the data ----
+const heading = id => page.eval(`document.querySelector("#${id} h2").innerText`);
+const model = c.bars.flatMap(bar => bar.filter((_, k) => k % 3 === 1 && ["prefill", "decode"].includes(c.parts[bar[k - 1]].key)))
+  .reduce((sum, mj) => sum + mj, 0) / 1000;
+assert.ok((await heading("energy")).includes(`${Math.round(model / total("total_j") * 100)} %`) ||
+  /Decoding|Prefill/.test(await heading("energy")));
+const dearest = [...c.mj].sort((a, b) => b - a);
+assert.ok((await heading("queries")).startsWith(
+  `The five dearest of 30 queries took ${Math.round(dearest.slice(0, 5).reduce((a, b) => a + b) / dearest.reduce((a, b) => a + b) * 100)} %`));
+
+// ---- sort, filter, pages ----
+const column = k => page.eval(`[...document.querySelectorAll("tr.q")].map(r => r.cells[${k}].innerText)`);
+const sorted = (list, sign) => list.every((v, k) => !k || sign * (cell(list[k - 1]) - cell(v)) <= 0);
+await page.eval("document.querySelector('[data-sort=seconds]').click()");
+assert.ok(sorted(await column(6), -1), "falling by seconds");
+assert.equal(await page.eval("document.querySelector('[data-sort=seconds]').closest('th').getAttribute('aria-sort')"), "descending");
+await page.eval("document.querySelector('[data-sort=seconds]').click()");
+assert.ok(sorted(await column(6), 1), "rising by seconds");
+await page.eval("document.getElementById('next').click()");
+assert.equal((await column(1)).length, 5);
+const filter = value => page.eval(`{const f = document.getElementById("filter"); f.value = ${JSON.stringify(value)}; f.dispatchEvent(new Event("input"))}`);
+await filter("q-01");
+assert.equal((await column(1)).length, 10);
+await filter("calcul");
+assert.equal(await page.eval("document.getElementById('range').innerText"), "1\u201325 of 30");
+await filter("no such query");
+assert.equal((await column(1)).length, 0);
+await filter("");
+await page.eval("document.querySelector('.chip[data-mark=wrong]').click()");
+assert.equal((await column(1)).length, 10);
+await page.eval("document.querySelector('.chip[data-mark=\"\"]').click()");
+await page.eval("document.querySelector('.parts [data-part=wait]').click()");
+assert.deepEqual(await column(1), ["q-007"]);
+await page.eval("document.getElementById('part-filter').click()");
+
+// ---- a query by keyboard; the failed attempt is hatched and named ----
+await page.eval("report.table.open(report.columns.ids.indexOf('q-007'))");
+await page.key("Enter");
+assert.equal(await page.eval("document.querySelectorAll('tr.open').length"), 0, "Enter closes it");
+await page.key("Enter");
+const fall = await page.eval("document.querySelector('tr.open svg.fall').textContent");
+for (const words of ["turn 1", "turn 2", "attempt 1, 503", "waiting to retry", "prefill", "decode", "calculator"]) assert.ok(fall.includes(words), words);
+assert.equal(await page.eval("document.querySelectorAll('.fall [fill=\"url(#hatch)\"]').length >= 1"), true);
+
+// ---- hostile texts are text, also a million characters in one line ----
+await page.eval("report.table.open(report.columns.ids.findIndex(id => id.startsWith('q-004')))");
+assert.equal(await page.eval("window.pwned === undefined && document.querySelectorAll('img, tr b b, .talk b').length"), 0);
+const said = await page.eval("[...document.querySelectorAll('.talk pre')].map(pre => pre.textContent.slice(0, 40)).join('|')");
+assert.ok(said.includes("</script><img src=x"), said);
+assert.equal(await page.eval("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), true);
+
+// ---- zoom: by mouse, by keyboard, back; a click on a lane ----
+await page.eval("document.getElementById('power').scrollIntoView()");
+await page.eval(wait);
+const box = await page.eval("(r => [r.left, r.top, r.width, r.height])(document.querySelector('#power-chart .u-over').getBoundingClientRect())");
+await page.drag(box[0] + box[2] * 0.2, box[1] + 50, box[0] + box[2] * 0.7, box[1] + 60);
+const view = () => page.eval("[report.power.view.from, report.power.view.to]");
+let [from, to] = await view();
+near(from, c.seconds * 0.2, c.seconds * 0.05);
+near(to, c.seconds * 0.7, c.seconds * 0.05);
+await page.eval("document.getElementById('power-chart').focus()");
+await page.key("ArrowRight");
+assert.ok((await view())[0] > from, "the arrow pans");
+await page.key("0", "Digit0");
+assert.deepEqual(await view(), [0, c.seconds]);
+await page.key("+", "Equal");
+assert.ok((await view())[1] < c.seconds);
+await page.eval("document.getElementById('whole-run').click()");
+assert.deepEqual(await view(), [0, c.seconds]);
+const lane = await page.eval("(r => [r.left, r.top])(document.querySelector('#lanes canvas').getBoundingClientRect())");
+await page.drag(lane[0] + 60, lane[1] + 20, lane[0] + 60, lane[1] + 20);
+await page.eval(wait);
+assert.equal(await page.eval("report.table.state.open >= 0"), true);
+
+// ---- tables and CSV in place; themes ----
+for (const id of ["power", "distributions", "tokens"]) {
+  await page.eval(`document.querySelector("[data-table=${id}]").click()`);
+  assert.ok(await page.eval(`document.querySelector("#${id} .numbers table").rows.length > 1`));
+  await page.eval(`document.querySelector("[data-table=${id}]").click()`);
+  assert.equal(await page.eval(`document.querySelector("#${id} .numbers").hidden`), true);
+}
+const csv = await page.eval("report.parse('csv-queries')");
+assert.equal(csv.trim().split("\r\n").length, 31);
+const light = await page.eval("getComputedStyle(document.body).backgroundColor");
+await page.eval("document.getElementById('theme').click()");
+assert.notEqual(await page.eval("getComputedStyle(document.body).backgroundColor"), light);
+await page.eval(wait);
+await clean(page);
+
+// ---- dark by the system, a telephone, paper, no sensors ----
+for (const [options, check] of [
+  [{ dark: true }, "getComputedStyle(document.body).backgroundColor === 'rgb(20, 23, 27)'"],
+  [{ width: 390 }, "document.documentElement.scrollWidth <= 390"],
+  [{ width: 390, dark: true }, "report.table.open(0), document.documentElement.scrollWidth <= 390"],
+  [{ media: "print", dark: true }, "getComputedStyle(document.body).backgroundColor === 'rgb(253, 253, 251)' && getComputedStyle(document.querySelector('.tools')).display === 'none'"],
+]) {
+  const other = await browser.page("file://" + file, options);
+  await other.eval("document.getElementById('power').scrollIntoView()");
+  await other.eval(wait);
+  assert.equal(await other.eval(check), true, check);
+  await clean(other);
+  await other.close();
+}
+const bare = await browser.page("file://" + without + "#q=q-001");
+await bare.eval(wait);
+assert.equal(await bare.eval("document.querySelectorAll('tr.open').length"), 1, "an address opens a query");
+assert.ok(await bare.eval("document.querySelector('.open .fall').textContent.includes('turn 1')"));
+assert.equal(await bare.eval("/[^\\d.]0 J/.test(document.body.innerText)"), false);
+await clean(bare);
+
+// ---- several runs: the comparison first, each run folded, the first one's queries open ----
+for (const width of [1280, 390]) {
+  const beside = await browser.page("file://" + several, { width });
+  const ids = await beside.eval("[...document.querySelectorAll('[id]')].map(node => node.id)");
+  assert.equal(new Set(ids).size, ids.length, "an id is used twice");
+  assert.equal(await beside.eval("document.querySelectorAll('h1').length"), 1);
+  assert.equal(await beside.eval("document.querySelectorAll('.compare tbody tr').length"), 3);
+  assert.equal(await beside.eval("document.querySelectorAll('details.run[open]').length"), 1);
+  assert.equal(await beside.eval("document.querySelectorAll('#comparison circle.point').length"), 3);
+  await beside.eval("document.querySelectorAll('details').forEach(d => { d.open = true; })");
+  await beside.eval("report.table.open(0); document.getElementById('power').scrollIntoView()");
+  await beside.eval(wait);
+  assert.ok(await beside.eval("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), "too wide");
+  await clean(beside);
+  await beside.close();
+}
+await browser.close();
+console.log("ok");

@@ -1,0 +1,239 @@
+--- Runs beside each other: which queries and turns belong together, over which devices they are compared, when a
+--- difference is significant, and the gates. Figures without another source follow from the numbers of the case.
+local compare, gate, runs = require "ipw.compare", require "ipw.gate", require "ipw.runs"
+local show, json, test = require "ipw.compare_text", require "ipw.json", require "ipw.test"
+local equal = test.equal
+
+local function near(got, want, by)
+  test.ok(got and math.abs(got - want) <= (by or 1e-9), ("got %s, want %s"):format(got, want))
+end
+
+local function run(name) return { path = name, name = name, rows = {}, not_lm = {}, manifest = {} } end
+
+local function figures(gpu, cpu, by)
+  local out = {}
+  for domain, j in pairs { gpu = gpu, cpu = cpu } do
+    if j == j then out[domain] = { j = j, lo = by and j - by, hi = by and j + by } end
+  end
+  return out
+end
+
+local nan = 0 / 0
+
+--- A query of two turns.
+local function add(to, id, of)
+  local row = { id = id, epoch = of.epoch or 0, index = of.index or #to.rows, resolved = of.resolved,
+                seconds = of.seconds or 1, input = of.input or 100, output = of.output or 10, turns = {},
+                energy = figures(of.gpu or nan, of.cpu or nan, of.by) }
+  local n = of.turns or 2
+  for i = 1, n do
+    row.turns[i] = { seconds = row.seconds / n, input = 10, output = 20 + i - 1,
+                     energy = figures((of.gpu or nan) / n, (of.cpu or nan) / n, of.by and of.by / n) }
+  end
+  to.rows[#to.rows + 1] = row
+end
+
+local function row_of(two, name)
+  for _, row in ipairs(two.rows) do if row.metric[1] == name then return row end end
+end
+
+--- Two runs whose queries' GPU joules are given.
+local function two_of(a, b, resolved_a, resolved_b)
+  local one, other = run "a", run "b"
+  for i = 1, #a do
+    add(one, ("q%d"):format(i), { gpu = a[i], resolved = resolved_a and resolved_a[i] })
+    add(other, ("q%d"):format(i), { gpu = b[i], resolved = resolved_b and resolved_b[i] })
+  end
+  return compare.two(one, other)
+end
+
+local function judged(text, two) return gate.judge(assert(gate.parse(text)), two).state end
+
+return {
+  { "pairs: by id, repeats in the order in which they began", function()
+    local a, b = run "a", run "b"
+    add(a, "z", { gpu = 1, index = 5 })
+    add(a, "x", { gpu = 10, index = 0, turns = 3 }) -- only as many turns are paired as both have
+    add(a, "x", { gpu = 20, index = 7, epoch = 1 })
+    add(a, "only a", { gpu = 1, index = 1 })
+    add(b, "x", { gpu = 21, index = 3, epoch = 1 })
+    add(b, "x", { gpu = 11, index = 4 })
+    add(b, "z", { gpu = 2, index = 0 })
+    add(b, "only b", { gpu = 1, index = 9 })
+    add(b, "z", { gpu = 3, index = 6, epoch = 1 }) -- no second one over there
+    local two = compare.two(a, b)
+    equal({ #two.pairs, two.turns, two.only[1], two.only[2] }, { 3, 6, 1, 2 })
+    for _, both in ipairs(two.pairs) do
+      equal(both[1].id, both[2].id)
+      near(both[2].energy.gpu.j, both[1].energy.gpu.j + 1)
+    end
+    local joules = row_of(two, "gpu_joules")
+    equal({ joules.pairs, joules.tasks, joules.verdict }, { 3, 2, "too_few" })
+    near(joules.difference.mean, 1)
+    equal(row_of(two, "turn_joules").pairs, 6)
+  end },
+
+  { "verdicts", function()
+    equal(row_of(two_of({ 10, 10 }, { 12, 13 }), "joules").verdict, "too_few")
+    equal(row_of(two_of({ 10, 10, 10 }, { 12, 13, 12.5 }), "joules").verdict, "higher")
+    equal(row_of(two_of({ 10, 10, 10 }, { 8, 7, 7.5 }), "joules").verdict, "lower")
+    equal(row_of(two_of({ 10, 10, 10 }, { 10, 10, 10 }), "joules").verdict, "same")
+    local mixed = row_of(two_of({ 10, 10, 10, 10 }, { 12, 8, 10.5, 9 }), "joules")
+    equal(mixed.verdict, "not_shown")
+    equal(mixed.difference.method, "t")
+    equal(row_of(two_of({ 10 }, { 12 }), "dram_joules").verdict, "unknown")
+  end },
+
+  { "joules have the bounds of the readings", function()
+    local a, b = run "a", run "b"
+    for i = 0, 3 do
+      add(a, "q" .. i, { cpu = 2 * (10 + i), by = 1 })
+      add(b, "q" .. i, { cpu = 2 * (14 + 2 * i), by = 0.5 })
+    end
+    local turns = row_of(compare.two(a, b), "turn_joules")
+    equal({ turns.pairs, turns.tasks, turns.verdict }, { 8, 4, "higher" })
+    near(turns.a, 11.5) near(turns.b, 17) near(turns.a_lo, 11) near(turns.a_hi, 12) near(turns.b_lo, 16.75)
+    near(turns.readings_lo, 16.75 - 12) near(turns.readings_hi, 17.25 - 11) near(turns.difference.mean, 5.5)
+    local j, lo, hi = runs.joules(figures(10, 5, 1), { "gpu", "cpu" })
+    equal({ j, lo, hi }, { 15.0, 13.0, 17.0 })
+    equal({ runs.joules(figures(10, nan), { "gpu", "cpu" }) }, {})
+    equal({ runs.joules(figures(10, 5), { "gpu" }) }, { 10.0 })
+    equal({ runs.joules(figures(10, 5), {}) }, {})
+  end },
+
+  { "what one side does not know is in no mean of either", function()
+    local a, b = run "a", run "b"
+    add(a, "x", { gpu = 10, cpu = 4, resolved = 1 })
+    add(a, "y", { gpu = 1000, cpu = 4 })
+    add(b, "x", { gpu = 12, cpu = 4, resolved = 1 })
+    add(b, "y", { cpu = 4, resolved = 1 })
+    local two = compare.two(a, b)
+    local gpu = row_of(two, "gpu_joules")
+    equal({ gpu.pairs, gpu.a, gpu.b }, { 1, 10.0, 12.0 })
+    equal(row_of(two, "accuracy").pairs, 1)
+    equal(two.basis, { "gpu", "cpu" })
+    b.not_lm = { gpu = true, cpu = true } -- a model elsewhere: the client's joules are no basis
+    equal(compare.two(a, b).basis, {})
+    equal(row_of(compare.two(a, b), "joules").a, nil)
+    equal(#compare.two(run "a", run "b").pairs, 0)
+  end },
+
+  { "each task counts once", function()
+    local a, b = run "a", run "b"
+    add(a, "68f700f5-b02b-4dc6", { cpu = 40, turns = 4, by = 4 })
+    add(a, "s", { cpu = 40, turns = 1, by = 1 })
+    add(a, "t", { cpu = 40, turns = 1, by = 1 })
+    add(b, "68f700f5-b02b-4dc6", { cpu = 64, turns = 4, by = 4 })
+    add(b, "s", { cpu = 41, turns = 1, by = 1 })
+    add(b, "t", { cpu = 41.5, turns = 1, by = 1 })
+    local two = compare.two(a, b)
+    local turns = row_of(two, "turn_joules")
+    equal({ turns.pairs, turns.tasks }, { 6, 3 })
+    near(turns.a, 30) near(turns.a_lo, 29) near(turns.b, 98.5 / 3)
+    local text = show.text({ a, b }, { two }, {}, { turns = true })
+    test.ok(text:find("\n  68f700f\u{2026} 4    10.0 J    16.0 J", 1, true), text)
+    test.ok(text:find("no significant difference", 1, true))
+    for line in text:gmatch "[^\n]+" do test.ok(utf8.len(line) <= 80, line) end
+  end },
+
+  { "sizes, and nothing that is made up", function()
+    for _, case in ipairs { { 2e6, 5e6, "+3.00 MJ" }, { 2e3, 5e3, "+3.00 kJ" }, { 2e-3, 5e-3, "+3.00 mJ" },
+                            { 2e-6, 5e-6, "+3.00 uJ" }, { 100, 202, "+102 J" } } do
+      local two = two_of({ case[1], case[1], case[1] }, { case[2], case[2], case[2] })
+      test.ok(show.text({ two.a, two.b }, { two }, {}, {}):find(case[3], 1, true), case[3])
+    end
+    local two = two_of({ nan }, { nan })
+    local text = show.text({ two.a, two.b }, { two }, {}, {})
+    test.ok(text:find("1 query and 2 turns in both; no device was measured in both", 1, true), text)
+    two.a.path = "runs/\27[31mone"
+    test.ok(not show.text({ two.a, two.b }, { two }, {}, {}):find "\27")
+    local doc = json.decode(show.json({ two.a, two.b }, { two }, {}))
+    test.ok(json.is_null(doc.metrics.joules.a) and json.is_null(doc.basis))
+    equal(#doc.pairs, 1)
+    test.ok(json.is_null(doc.pairs[1].turns[1].a.joules))
+  end },
+
+  { "proportions: Newcombe's paired interval", function()
+    -- 36 tasks right in both runs, 2 only in the first, 12 in none; worked out in Python from the roots of Wilson's
+    -- equation and statistics.correlation (0.9011), without Newcombe's correction for continuity.
+    local tasks = {}
+    for i = 1, 50 do
+      local both, only = i <= 36, i > 36 and i <= 38
+      tasks[i] = { n = 1, a = (both or only) and 1 or 0, b = both and 1 or 0 }
+      tasks[i].raw_a, tasks[i].raw_b = tasks[i].a, tasks[i].b
+    end
+    local d = compare.share_difference(tasks)
+    near(d.mean, -0.04)
+    near(d.lo, -0.1047457436111921) near(d.hi, 0.020209302855751052)
+    local all = {}
+    for i = 1, 10 do all[i] = { n = 1, a = 1, b = 1, raw_a = 1, raw_b = 1 } end
+    d = compare.share_difference(all)
+    near(d.mean, 0)
+    test.ok(d.lo < -0.2 and d.lo >= -1 and d.hi <= 1 and d.hi > 0.2, "ten of ten twice proves little")
+    for i = 1, 10 do all[i].b, all[i].raw_b = 0, 0 end
+    d = compare.share_difference(all)
+    equal(d.mean, -1.0)
+    test.ok(d.lo >= -1 and d.hi <= 0)
+    local one = run "a"
+    for i = 1, 3 do add(one, "q" .. i, { gpu = 6, resolved = i > 1 and 1 or 0 }) end
+    local alone = compare.alone(one, { "gpu" })
+    equal(alone.accuracy.method, "wilson")
+    test.ok(alone.accuracy.lo >= 0 and alone.accuracy.hi <= 1)
+    near(alone.j_solved.mean, 9)
+  end },
+
+  { "gates", function()
+    local a, b, right, wrong = {}, {}, {}, {}
+    for i = 1, 40 do
+      a[i], b[i] = 100 + i % 7, 102 + i % 7
+      right[i], wrong[i] = 1, i % 2
+    end
+    local two = two_of(a, b, right, right)
+    equal(judged("j_query<=+3%", two), "held")        -- 2 % more
+    equal(judged("j_query<=+1%", two), "broken")
+    equal(judged("j_query<=+2J", two), "held")        -- exactly 2 J
+    equal(judged("j_query <= 1.5 J", two), "broken")
+    equal(judged("j_solved<=+3%", two), "held")
+    equal(judged("j_solved<=+1J", two), "broken")
+    equal(judged("seconds<=0", two), "held")
+    equal(judged("accuracy>=-10pt", two), "held")
+    equal(judged("accuracy>=-1pt", two), "unknown")   -- 40 of 40 twice do not show it
+    equal(judged("accuracy>=-10pt", two_of(a, b, right, wrong)), "broken")
+    equal(judged("turns>=0", two), "held")
+    equal(judged("j_query<=+3%", two_of({ 1, 2 }, { 1, 2 })), "unknown")
+    equal(judged("j_solved<=+3%", two_of(a, b)), "unknown")
+    equal(judged("j_query<=+3%", two_of({ nan, nan, nan }, { 1, 2, 3 })), "unknown")
+    equal(gate.status {}, 0)
+    equal(gate.status { { state = "held" } }, 0)
+    equal(gate.status { { state = "unknown" }, { state = "held" } }, 6)
+    equal(gate.status { { state = "unknown" }, { state = "broken" } }, 5)
+  end },
+
+  { "gates that are none", function()
+    local function why(text) return select(2, gate.parse(text)) end
+    test.matches(why "accuracy", "expected METRIC>=BOUND")
+    test.matches(why "accuracy>-1pt", "expected METRIC>=BOUND")
+    test.matches(why "acuracy>=-1pt", "unknown metric 'acuracy'; use one of: accuracy, j_query")
+    test.matches(why "accuracy>=-1J", "units: %%, pt")
+    test.matches(why "seconds<=1", "units: %%, ms, s")
+    test.matches(why "accuracy>=1.2.3pt", "expected")
+  end },
+
+  { "JUnit and Markdown", function()
+    local a, b = {}, {}
+    for i = 1, 30 do a[i], b[i] = 100 + i % 3, 110 + i % 3 end
+    local two = two_of(a, b)
+    two.b.path = 'runs/<b>&"'
+    local results = {}
+    for i, text in ipairs { "j_query<=+3%", "seconds<=0", "accuracy>=-1pt" } do
+      results[i] = gate.judge(assert(gate.parse(text)), two)
+    end
+    local xml = show.junit(results)
+    test.ok(xml:find('tests="3" failures="1" errors="1"', 1, true), xml)
+    test.ok(xml:find('classname="runs/&lt;b&gt;&amp;&quot;" name="seconds&lt;=0"/>', 1, true), xml)
+    test.ok(xml:find('<failure message="BROKEN: +9.9', 1, true), xml)
+    local text = show.markdown({ two.a, two.b }, { two }, results)
+    test.ok(text:find("| energy | 101 J | 111 J | **+10.0 J** | [+10.0, +10.0] | significant |", 1, true), text)
+    test.ok(text:find("| `seconds<=0` |", 1, true), text)
+  end },
+}

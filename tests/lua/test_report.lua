@@ -1,0 +1,145 @@
+--- ipw.report: rounding, what a query did at each instant, intervals against tables, and texts as text.
+local comparison = require "ipw.report.comparison"
+local html = require "ipw.report.html"
+local markdown = require "ipw.report.markdown"
+local numbers = require "ipw.report.numbers"
+local partition = require "ipw.report.partition"
+local terminal = require "ipw.report.terminal"
+local test = require "ipw.test"
+
+local s = "\u{202F}"
+
+local function near(a, b, e) test.ok(math.abs(a - b) <= (e or 1e-9), ("%s is not %s"):format(a, b)) end
+
+--- A query of traces.jsonl whose spans are {kind, start, end, name, outcome, attempt}.
+local function query(seconds, ...)
+  local turns = {}
+  for i, spans in ipairs { ... } do
+    local list = {}
+    for k, span in ipairs(spans) do
+      list[k] = { kind = span[1], start_s = span[2], end_s = span[3], name = span[4], outcome = span[5] or "ok",
+        attempt = span[6] or 1 }
+    end
+    turns[i] = { turn_index = i - 1, spans = list }
+  end
+  return { start_ns = 1000000000, end_ns = 1000000000 + math.floor(seconds * 1e9), turns = turns }
+end
+
+--- The windows as "kind from-to", seconds from the start.
+local function told(q, malformed)
+  local out = {}
+  for i, w in ipairs(partition.windows(q, malformed)) do
+    local name = w.names and table.concat(w.names, "+") or w.kind
+    out[i] = ("%s%s %g-%g"):format(w.wasted and "wasted " or "", name, (w.from - q.start_ns) / 1e9,
+      (w.to - q.start_ns) / 1e9)
+  end
+  return table.concat(out, ", ")
+end
+
+--- A run of n queries: right(i) and joules(i) of each.
+local function run(name, n, right, joules, config)
+  local queries, rows, sum, good = {}, {}, 0, 0
+  for i = 1, n do
+    local j = joules(i)
+    rows[i] = { id = "q" .. i, epoch = 0, index = i, resolved = right(i) and 1 or 0, turns = {},
+                energy = { gpu = { j = j } } }
+    queries[i] = { id = "q" .. i, mark = right(i) and "right" or "wrong", energy = { joules = j } }
+    sum, good = sum + j, good + (right(i) and 1 or 0)
+  end
+  return { name = name, queries = queries, rows = { rows = rows, not_lm = {} }, known = n, known_joules = sum,
+    manifest = { config = config or {} },
+           summary = { run = { model = name, dataset = "d" }, totals = { resolved = good, unresolved = n - good },
+                       repeats = { metrics = { accuracy = { mean = good / n, lo = 0.1, hi = 0.9 } } },
+                       efficiency = { joules_per_correct_answer = good > 0 and sum / good or nil } } }
+end
+
+return {
+  { "a difference between runs is told only where its paired interval leaves out zero", function()
+    local function noisy(i) return 100 + (i * 37 % 50) end
+    local first = run("first", 40, function(i) return i % 2 == 0 end, noisy)
+    -- always 30 % dearer on the same task, though the tasks themselves differ by more than that
+    local dearer = run("dearer", 40, function(i) return i % 2 == 1 end, function(i) return 1.3 * noisy(i) end)
+    local rows = comparison.rows { first, dearer }
+    near(rows[2].percent.value, 0.3); test.ok(rows[2].percent.real)
+    near(rows[2].points.value, 0); test.ok(not rows[2].points.real)
+    test.equal(rows[2].dominated, true); test.equal(rows[1].dominated, nil)
+    test.equal(comparison.heading { first, dearer },
+      "Against first, dearer takes 30 % more joules; whether dearer solves more cannot be told")
+    -- as good and as dear, in another order
+    local other = run("other", 40, function(i) return i % 4 < 2 end, function(i) return noisy(i + 1) end)
+    test.equal(comparison.heading { first, other }, "first and other cannot be told apart by joules or accuracy")
+    local worse = run("worse", 40, function(i) return i == 2 end, noisy)
+    test.equal(comparison.heading { first, worse }, "Against first, worse solves 48 points fewer")
+  end },
+  { "runs of other tasks are not compared, and few tasks tell nothing", function()
+    local function yes() return true end
+    local function ten() return 10 end
+    local a, b = run("a", 5, yes, ten, { selection_sha256 = "x" }), run("b", 5, yes, ten, { selection_sha256 = "y" })
+    test.equal(comparison.heading { a, b }, "The runs cannot be compared: they ran on different tasks of d")
+    b.manifest.config.selection_sha256 = "x"
+    test.equal(comparison.rows { a, b } [2].percent.real, false)
+    test.equal(comparison.heading { a, b }, "a and b cannot be told apart by joules or accuracy")
+  end },
+  { "a value is rounded by its half-width: two digits to 354, one to 949, then 1000", function()
+    local cases = { { 256.7, 244.9, 268.5, "257", "245\u{2013}269" }, { 712.4, 490, 1048, "710", "490\u{2013}1" .. s
+      .. "050" },
+                    { 0.0831, 0.0611, 0.1049, "0.083", "0.061\u{2013}0.105" }, { 67.86, 49.3, 82.1, "68",
+                      "49\u{2013}82" },
+                    { 5, 4.04, 5.96, "5.0", "4.0\u{2013}6.0" } }
+    for _, case in ipairs(cases) do
+      local text, range = numbers.interval(case[1], case[2], case[3])
+      test.equal(text, case[4])
+      test.equal(range, case[5])
+    end
+    test.equal(numbers.place(100), 1); test.equal(numbers.place(354), 1); test.equal(numbers.place(355), 2)
+    test.equal(numbers.place(949), 2); test.equal(numbers.place(960), 2)
+  end },
+  { "a metered figure says how it was obtained", function()
+    local text, bounds = numbers.metered { joules = 502.3, lo = 498.2, hi = 506.1, provenance = "measured" }
+    test.equal(text, "502"); test.equal(bounds, "\u{00B1} 4")
+    text, bounds = numbers.metered { joules = 1717, lo = 1684, hi = 1750, provenance = "distributed" }
+    test.equal(text, "~1" .. s .. "717"); test.equal(bounds, "\u{00B1} 33")
+    text, bounds = numbers.metered { joules = 500, lo = 460, hi = 700, provenance = "estimated" }
+    test.equal(text, "\u{2248} 500"); test.equal(bounds, "460\u{2013}700")
+    text, bounds = numbers.metered { joules = 1, lo = -2, hi = 4, provenance = "distributed" }
+    test.equal(text, "< 4.0"); test.equal(bounds, nil)
+    test.equal((numbers.metered { joules = 12.345, provenance = "measured" }), "12.3")
+  end },
+  { "thousands, small shares and minus signs", function()
+    test.equal(numbers.plain(13540.2), "13" .. s .. "540")
+    test.equal(numbers.plain(-1234567), "\u{2212}1" .. s .. "234" .. s .. "567")
+    test.equal(numbers.plain(9.999), "10.0")
+    test.equal(numbers.cell(4.26), "4.3"); test.equal(numbers.cell(0.834), "0.83"); test.equal(numbers.cell(9.97), "10")
+    test.equal(numbers.share(1, 3000), "<0.1 %"); test.equal(numbers.share(0, 10),
+      "0.0 %"); test.equal(numbers.share(1, 1), "100 %")
+    test.equal(numbers.joules(99999), "99" .. s .. "999 J"); test.equal(numbers.joules(123456), "123 kJ")
+    test.equal({ numbers.axis(13540, 5) }, { 5000, 15000 })
+  end },
+  { "every instant of a query is one thing: model, tools, waiting, agent", function()
+    test.equal(told(query(10, { { "lm", 1, 4, "m" }, { "prefill", 1, 2 }, { "decode", 2, 4 }, { "tool", 5, 8,
+      "read" } })),
+      "agent 0-1, prefill 1-2, decode 2-4, agent 4-5, read 5-8, agent 8-10")
+    -- the model comes before a tool that runs meanwhile; parallel tools share their time
+    test.equal(told(query(6, { { "lm", 0, 3, "m" }, { "prefill", 0, 1 }, { "decode", 1, 3 }, { "tool", 2, 5, "b" },
+      { "tool", 4, 6, "a" } })),
+      "prefill 0-1, decode 1-3, b 3-4, a+b 4-5, a 5-6")
+    test.equal(told(query(2)), "agent 0-2")
+    test.equal(partition.windows { start_ns = 5, end_ns = 5 }, {})
+  end },
+  { "a failed attempt and an unusable reply are wasted; the pause between attempts is waiting", function()
+    local q = query(9, { { "lm", 0, 2, "m", "http_error", 1 }, { "lm", 4, 7, "m", "ok", 2 }, { "prefill", 4, 5, "m",
+      "ok", 2 }, { "decode", 5, 7, "m", "ok", 2 } })
+    test.equal(told(q), "wasted prefill 0-2, wait 2-4, prefill 4-5, decode 5-7, agent 7-9")
+    test.equal(told(q, { [0] = true }), "wasted prefill 0-2, wait 2-4, wasted prefill 4-5, wasted decode 5-7, " ..
+      "agent 7-9")
+  end },
+  { "texts of others are text: in the page, in its data, in the terminal, in markdown", function()
+    test.equal(html.text [[</script><b a='1'>&"]], "&lt;/script&gt;&lt;b a=&#39;1&#39;&gt;&amp;&quot;")
+    local data = html.data("x", '"</script>\u{2028}<!--"')
+    test.ok(not data:find("</script>\u{2028}", 1, true) and not data:find("<!--", 1, true))
+    test.equal(select(2, data:gsub("</script>", "")), 1)
+    test.equal(terminal.plain "a\27[2J\u{202E}b\nc", "a·[2Jb·c")
+    test.equal(markdown.plain "[x](http://y) <b> `c` | @d", "\\[x\\]\\(http://y\\) &lt;b&gt; \\`c\\` \\| \\@d")
+    test.equal(terminal.ascii "█▒ 5 ± 1 „x“", "#= 5 +- 1 ?x?")
+  end },
+}

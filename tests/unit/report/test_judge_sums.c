@@ -1,0 +1,90 @@
+/* The verdicts of a run, counted apart from its scores. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/judge_sums.h"
+
+static void add(struct ipw_judge_sums *s, const char *verdict, const char *reason, double gpu_j)
+{
+    struct ipw_judgement j = IPW_JUDGEMENT_NONE;
+
+    j.verdict = verdict;
+    j.reason = reason;
+    j.model = "m";
+    j.asked = verdict ? 1 : 0;
+    j.input_tokens = 10;
+    j.output_tokens = 2;
+    j.wall_s = 0.5;
+    j.gpu_j = gpu_j;
+    ipw_judge_sums_add(s, &j);
+}
+
+static void verdicts_are_counted(void **state)
+{
+    struct ipw_judge_sums s = {0};
+    struct ipw_buf out = IPW_BUF(4096);
+    struct ipw_jw w;
+
+    (void)state;
+    add(&s, "correct", NULL, 3);
+    add(&s, "incorrect", NULL, 4);
+    add(&s, "not_attempted", NULL, 5);
+    add(&s, NULL, "refused", NAN);
+    ipw_judge_sums_add(&s, NULL);
+    assert_true(fabs(ipw_judge_sums_accuracy(&s) - 1.0 / 3) < 1e-12);
+    ipw_judge_sums_say(&out, &s);
+    assert_string_equal(
+        ipw_buf_str(&out),
+        "m: 1 correct, 1 incorrect, 1 not attempted, 1 without a verdict (refused); "
+        "30 tokens in, 6 out, GPU 12.0\xC2\xA0J");
+    ipw_buf_clear(&out);
+    ipw_jw_init(&w, &out);
+    ipw_judge_sums_write(&w, &s);
+    assert_non_null(strstr(ipw_buf_str(&out), "\"asked\":3"));
+    assert_non_null(strstr(ipw_buf_str(&out), "\"cost_usd\":null"));
+    assert_non_null(strstr(ipw_buf_str(&out), "\"gpu_energy_joules\":12.0"));
+    ipw_buf_release(&out);
+}
+
+static void an_unknown_part_leaves_the_sum_unknown(void **state)
+{
+    struct ipw_judge_sums s = {0};
+
+    (void)state;
+    add(&s, "correct", NULL, 3);
+    add(&s, "correct", NULL, NAN);
+    assert_true(isnan(s.gpu_j));
+    assert_true(s.wall_s == 1.0);
+}
+
+static void no_judge_is_nothing(void **state)
+{
+    struct ipw_judge_sums s = {0};
+    struct ipw_buf out = IPW_BUF(4096);
+    struct ipw_jw w;
+
+    (void)state;
+    ipw_judge_sums_say(&out, &s);
+    assert_int_equal(out.len, 0);
+    ipw_jw_init(&w, &out);
+    ipw_judge_sums_write(&w, &s);
+    assert_string_equal(ipw_buf_str(&out), "null");
+    ipw_buf_release(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verdicts_are_counted),
+        cmocka_unit_test(an_unknown_part_leaves_the_sum_unknown),
+        cmocka_unit_test(no_judge_is_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
