@@ -35,7 +35,7 @@
 ---@field name string letters, digits, '_' and '-'
 ---@field about string what the model reads
 ---@field input? table[] { name, type, what it is, optional=, default=, enum=, min=, max=, items= } each
----@field needs? string[] "proc", "http"
+---@field needs? string[] "proc", "http", "search"
 ---@field serial? boolean it changes something: never in parallel with another call
 ---@field seconds? number a call that takes longer ends with "timeout" (a tool with a file of its own)
 ---@field retries? integer how often a call is repeated after nil, reason, true; or after an error {retryable=true}

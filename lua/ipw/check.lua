@@ -21,7 +21,7 @@ local fields = {
 }
 local types = { "string", "number", "integer", "boolean", "array", "object" }
 local options = { "optional", "default", "enum", "min", "max", "items" }
-local grants = { "proc", "http" }
+local grants = { "proc", "http", "search" }
 local outputs = { "file", "folder", "database" }
 
 local function has(list, name)

@@ -87,6 +87,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "sandbox", !grants.may_start ? NULL : grants.sandbox ? "bubblewrap" : "none");
     ipw_jw_key(w, "scripts");
     ipw_scripts_write(w, m->scripts);
+    ipw_jw_kstr(w, "search", o->script.search ? o->script.search->name : NULL);
     if (o->agent.seed != INT64_MIN)
         ipw_jw_kint(w, "seed", o->agent.seed);
     else

@@ -19,6 +19,7 @@ const struct ipw_opt ipw_script_option_rows[] = {
     {"web-allow", 0, IPW_OPT_LIST, AT(web_allow), "HOST[:PORT]", "allow this host, even if private; '*': any"},
     {"web-via-proxy", 0, IPW_OPT_FLAG, AT(web_via_proxy), NULL, "let tools use the environment's proxy"},
     {"", 0, IPW_OPT_BLOCK, AT(mcp), NULL, NULL, .rows = ipw_mcp_option_rows},
+    {"search", 0, IPW_OPT_STR, AT(search_said), "ENGINE|DIR", "engine of web_search: searxng, brave, tavily, serper"},
     {"read", 0, IPW_OPT_LIST, AT(read), "DIR", "let programs and ipw.sqlite read this folder"},
     {"workspace-size", 0, IPW_OPT_BYTES, AT(workspace_bytes), "SIZE", "bytes in a query's workspace (default: 256M)", 1024, INT64_C(1) << 50},
     {"workspace-files", 0, IPW_OPT_INT, AT(workspace_files), "N", "files and folders in a workspace (default: 10000)", 1, 1000000000},
@@ -54,6 +55,7 @@ void ipw_script_grants(struct ipw_host_grants *out, const struct ipw_script_opti
                                     .no_web = "web requests are switched off by --no-web",
                                     .no_proc = no_programs(o)};
     out->may_start = !out->no_proc;
+    if (o->search && (o->search->folder || !o->no_web)) out->search = o->search;
     if (!o->servers) return;
     out->servers = o->servers->list;
     out->n_servers = o->servers->n;
@@ -64,20 +66,27 @@ void ipw_script_options_apply(const struct ipw_script_options *o)
     ipw_search_allow(o->lua_path, o->allow_native);
 }
 
+static void add(struct ipw_opt_list *list, const char *item)
+{
+    IPW_GROW(list->items, list->cap, list->n + 2);
+    list->items[list->n++] = item;
+    list->items[list->n] = NULL;
+}
+
 int ipw_script_options_servers(struct ipw_script_options *o, struct ipw_err *err)
 {
     int rc = ipw_mcp_servers_new(&o->servers, &o->mcp, err);
 
+    if (!rc) rc = ipw_search_engine_new(&o->search, o->search_said, err);
+    if (!rc && o->search && o->search->host) add(&o->web_allow, o->search->host);
+    if (!rc && o->search && o->search->folder) add(&o->read, o->search->folder);
     for (size_t i = 0; !rc && o->servers && i < o->servers->n; i++) {
         const char *url = o->servers->list[i].url;
 
         if (url ? o->no_web : o->no_proc)
             return ipw_fail(err, IPW_EINVAL, "--mcp: %s forbids this server",
                             url ? "--no-web" : "--no-proc");
-        if (!url) continue;
-        IPW_GROW(o->web_allow.items, o->web_allow.cap, o->web_allow.n + 2);
-        o->web_allow.items[o->web_allow.n++] = o->servers->list[i].host;
-        o->web_allow.items[o->web_allow.n] = NULL;
+        if (url) add(&o->web_allow, o->servers->list[i].host);
     }
     return rc;
 }
@@ -100,5 +109,6 @@ void ipw_script_options_release(struct ipw_script_options *o)
     free(o->mcp.said.items);
     free(o->mcp.files.items);
     ipw_mcp_servers_free(o->servers);
+    ipw_search_engine_free(o->search);
     *o = (struct ipw_script_options){0};
 }

@@ -10,6 +10,7 @@
 #include "base/option.h"
 #include "io/http_web.h"
 #include "run/mcp_servers.h"
+#include "run/search_engine.h"
 #include "script/host.h"
 
 #define IPW_WORKSPACE_BYTES (256 * IPW_MIB)
@@ -18,6 +19,8 @@ enum { IPW_WORKSPACE_FILES = 10000 };
 struct ipw_script_options {
     struct ipw_opt_list paths;
     struct ipw_opt_list web_allow, read;
+    const char *search_said;        /* --search */
+    struct ipw_host_server *search; /* see ipw_script_options_servers() */
     struct ipw_mcp_options mcp;
     struct ipw_mcp_servers *servers; /* see ipw_script_options_servers() */
     size_t workspace_bytes;          /* 0: IPW_WORKSPACE_BYTES */
@@ -35,7 +38,8 @@ struct ipw_quota ipw_script_quota(const struct ipw_script_options *o);
  * caller's.  The lists stay the options' own. */
 void ipw_script_grants(struct ipw_host_grants *out, const struct ipw_script_options *o);
 void ipw_script_options_apply(const struct ipw_script_options *o);
-/* Reads the MCP servers that the options name, and allows web requests to their hosts.  A command
+/* Reads the MCP servers and the search engine that the options or the environment name, and allows
+ * web requests to their hosts.  A command
  * that has --tools or opens tools calls it after its command line was read. */
 int ipw_script_options_servers(struct ipw_script_options *o, struct ipw_err *err);
 /* The web settings of ipw.http; NULL with --no-web. */

@@ -86,6 +86,7 @@ struct ipw_host_server {
     const char *url, *host; /* the host: HOST[:PORT] of the url */
     double seconds;         /* limit of one call */
     const char **headers;   /* name, value, ..., or NULL; for requests to `url` */
+    const char *folder;     /* of a search engine: texts that it searches instead */
 };
 /* Its command or address, as the user wrote it. */
 void ipw_host_server_where(struct ipw_buf *out, const struct ipw_host_server *server);
@@ -105,6 +106,7 @@ struct ipw_host_grants {
     const char *no_web, *no_proc; /* messages: how to allow what was refused */
     const struct ipw_host_server *servers;
     size_t n_servers;
+    const struct ipw_host_server *search; /* the engine of web_search; NULL: there is none */
     bool leave_out; /* a tool that needs what is not granted is left out; else opening it fails */
 };
 

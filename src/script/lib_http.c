@@ -349,20 +349,35 @@ static size_t push_headers(lua_State *L, struct ipw_http_header **out)
     return n;
 }
 
-/* The address and the headers of a server that the user named (--mcp), behind those of the
- * script. [0, 0, e] */
-static void take_server(lua_State *L, struct ipw_http_request *r, struct ipw_http_header *headers)
+/* The server that the field `server` names: a number of --mcp, or "search"; NULL without it. */
+static const struct ipw_host_server *find_server(lua_State *L)
 {
     const struct ipw_host *host = ipw_vm_host(L);
-    int64_t number = ipw_fields_integer(L, 1, "http", "server", 0);
-    const struct ipw_host_server *s;
+    const struct ipw_host_server *s = NULL;
+    lua_Integer number;
+    int type = lua_getfield(L, 1, "server");
 
-    if (!number) return;
-    if (!host || number < 1 || (size_t)number > host->grants.n_servers ||
-        !host->grants.servers[number - 1].url)
-        luaL_error(L, "http: server: this run has no such server (--mcp)");
-    s = &host->grants.servers[number - 1];
-    r->url = s->url;
+    number = lua_tointeger(L, -1);
+    if (host && type == LUA_TSTRING && strcmp(lua_tostring(L, -1), "search") == 0)
+        s = host->grants.search;
+    else if (host && number >= 1 && (size_t)number <= host->grants.n_servers)
+        s = &host->grants.servers[number - 1];
+    lua_pop(L, 1);
+    if (type != LUA_TNIL && (!s || !s->url))
+        luaL_error(L, "http: server: this run has no such server (--mcp, --search)");
+    return type == LUA_TNIL ? NULL : s;
+}
+
+/* The address and the headers of a server that the user named, behind those of the script; `url` of
+ * the script is what follows the address.  The string stays at the top. [0, +1, e] */
+static void push_server(lua_State *L, struct ipw_http_request *r, struct ipw_http_header *headers)
+{
+    const struct ipw_host_server *s = find_server(L);
+
+    lua_pushstring(L, r->url);
+    if (!s) return;
+    lua_pop(L, 1);
+    r->url = lua_pushfstring(L, "%s%s", s->url, r->url && r->url[0] == '?' ? r->url : "");
     for (const char **h = s->headers; h && *h && r->n_headers < MAX_FIELDS; h += 2)
         headers[r->n_headers++] = (struct ipw_http_header){h[0], h[1]};
 }
@@ -391,7 +406,7 @@ static int http_request(lua_State *L)
     r.n_headers = push_headers(L, &headers);
     r.url = ipw_fields_text(L, 1, "http", "url", &url_n);
     if (r.url && strlen(r.url) != url_n) return luaL_error(L, "http: url: no address");
-    take_server(L, &r, headers);
+    push_server(L, &r, headers);
     if (!r.url) return luaL_error(L, "http: url: expected an address");
     if (strlen(r.url) > MAX_URL) return luaL_error(L, "http: url: no address");
     r.method = ipw_fields_text(L, 1, "http", "method", NULL);
@@ -441,10 +456,21 @@ static int http_escape(lua_State *L)
     return 1;
 }
 
+/* search(): the name of the search engine, and its folder or nil; or nil. [0, +2, m] */
+static int http_search(lua_State *L)
+{
+    const struct ipw_host *host = ipw_vm_host(L);
+    const struct ipw_host_server *s = host ? host->grants.search : NULL;
+
+    lua_pushstring(L, s ? s->name : NULL);
+    lua_pushstring(L, s ? s->folder : NULL);
+    return 2;
+}
+
 int ipw_lib_http(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"request", http_request}, {"escape", http_escape}, {NULL, NULL}};
+        {"request", http_request}, {"escape", http_escape}, {"search", http_search}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

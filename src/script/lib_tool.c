@@ -255,28 +255,37 @@ static int tool_clean(lua_State *L)
     return 1;
 }
 
-/* granted(what): true if the run allows "proc" or "http"; else false and how to allow it. [-1, +2,
- * e] */
+/* granted(what): true if the run allows "proc", "http" or "search"; else false and how to allow it.
+ * [-1, +2, e] */
 static int tool_granted(lua_State *L)
 {
+    static const char no_search[] =
+        "no search engine is named: set SEARXNG_URL, BRAVE_API_KEY, TAVILY_API_KEY or "
+        "SERPER_API_KEY, or use --search (a folder's path searches that folder)";
+    static const char no_sandbox[] =
+        "programs run in a sandbox only, and bubblewrap cannot make one here: allow user "
+        "namespaces (`ipw-agent doctor` says more), or use --unsafe-tools";
     const struct ipw_host *host = ipw_vm_host(L);
-    const char *what = luaL_checkstring(L, 1);
+    const char *what = luaL_checkstring(L, 1), *how = NULL;
+    bool ok = false;
 
-    bool web = strcmp(what, "http") == 0;
-    bool granted = host && (web ? host->grants.may_fetch
-                                : strcmp(what, "proc") == 0 && host->grants.may_start);
-    bool fails = granted && !web && host->grants.try_sandbox && !ipw_bubblewrap_works();
-
-    lua_pushboolean(L, granted && !fails);
-    if (granted && !fails) return 1;
-    if (fails)
-        lua_pushliteral(L, "programs run in a sandbox only, and bubblewrap cannot make one here: "
-                           "allow user namespaces (`ipw-agent doctor` says more), or use "
-                           "--unsafe-tools");
-    else if (host && (web ? host->grants.no_web : host->grants.no_proc))
-        lua_pushstring(L, web ? host->grants.no_web : host->grants.no_proc);
-    else
-        lua_pushliteral(L, "this run does not grant it");
+    if (host && strcmp(what, "http") == 0) {
+        ok = host->grants.may_fetch;
+        how = host->grants.no_web;
+    } else if (host && strcmp(what, "proc") == 0) {
+        ok = host->grants.may_start;
+        how = host->grants.no_proc;
+        if (ok && host->grants.try_sandbox && !ipw_bubblewrap_works()) {
+            ok = false;
+            how = no_sandbox;
+        }
+    } else if (host && strcmp(what, "search") == 0) {
+        ok = host->grants.search || ipw_playback_answers(host->replay);
+        how = no_search;
+    }
+    lua_pushboolean(L, ok);
+    if (ok) return 1;
+    lua_pushstring(L, how ? how : "this run does not grant it");
     return 2;
 }
 

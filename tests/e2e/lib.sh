@@ -24,6 +24,10 @@
 set -u
 : "${IPW_AGENT:?}" "${IPW_FAKE:?}" "${IPW_SOURCE_DIR:?}"
 
+# Programs that read what we write; test_official_readers.sh fetches them once.
+IPW_READERS=${IPW_READERS-${XDG_CACHE_HOME:-$HOME/.cache}/ipw-agent-readers}
+[ ! -d "$IPW_READERS/usr/bin" ] || PATH=$PATH:$IPW_READERS/usr/bin
+
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/ipw-e2e.XXXXXX") || exit 1
 TEST_NAME=$(basename "$0" .sh)
 FAKES=

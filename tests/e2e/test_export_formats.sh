@@ -61,6 +61,8 @@ if command -v sqlite3 >/dev/null; then
     check_out "calculator|"
     sqlite3 out-sqlite-measured "SELECT abs(l.queries_j - sum(q.gpu_joules)) < 1e-6 FROM ledger l, queries q WHERE l.domain = 'gpu'" >out
     assert_eq "$(cat out)" 1
+else
+    echo "NOT CHECKED by sqlite3: it is not installed (package sqlite3)"
 fi
 expect_exit 0 agent export measured --format sqlite --set samples=false -o no-samples.db
 python3 -c 'import sqlite3; assert sqlite3.connect("no-samples.db").execute("SELECT count(*) FROM samples").fetchone() == (0,)' || fail "samples"
@@ -70,6 +72,8 @@ check_err "this format writes a database: --output must name it"
 step "openmetrics: by promtool, where it is installed"
 if command -v promtool >/dev/null; then
     promtool check metrics <out-openmetrics-measured >out 2>err || fail "promtool"
+else
+    echo "NOT CHECKED by promtool: it is not installed (package prometheus)"
 fi
 
 step "otlp: a collector gets every span, after it had no time at first"

@@ -1,8 +1,8 @@
 # Exports read back by programs that define the formats: OTLP by the schema of OpenTelemetry's npm package, Arrow by npm's
 # apache-arrow, OpenMetrics and Prometheus text by promtool. They are fetched once, into a cache folder ($IPW_READERS); a
 # reader that cannot be fetched is named, and without any of them the test is skipped.
-READERS=${IPW_READERS-${XDG_CACHE_HOME:-$HOME/.cache}/ipw-agent-readers}
 . "$(dirname "$0")/lib.sh"
+READERS=$IPW_READERS
 mkdir -p "$READERS" || skip "no cache folder can be made: $READERS"
 
 step "the readers"

@@ -61,6 +61,9 @@ data run.html 'all(near(sum(b[1::3]), mj, 20) for b, mj in zip(c["bars"], c["mj"
 data run.html 'all(near(sum(w[2::3]), mj, len(w)) for (w, _), mj in zip(s, c["mj"]))'
 assert_contains run.html 'The books balance.'
 
+# the summary's own parts of tools and waits are booked the same way
+data run.html 'near(sum(p["joules"][d] for p in summary["parts"] if p["part"] in ("tool", "wait") for d in domains), sum(float(r["value"]) for r in table("energy") if r["part"] in ("calculator", "waiting to retry")), 1e-3)'
+
 step "one file: a strict policy, no address, no inline style, every script under its hash"
 assert_contains run.html "default-src 'none'"
 assert_lacks run.html 'unsafe-'

@@ -172,7 +172,7 @@ step "standard descriptors that are closed, a reader that leaves, limits that ar
 check_err "standard output: the result could not be written"
 "$IPW_AGENT" list agents <&- >out || fail "a closed standard input"
 "$IPW_AGENT" list agents 2>&- >out || fail "a closed standard error"
-assert_eq "$("$IPW_AGENT" show 2>err | head -n 1)" agents/react.lua
+assert_eq "$("$IPW_AGENT" show 2>err | head -n 1)" agents/code.lua
 [ ! -s err ] || fail "a reader that leaves is no failure"
 for limits in "-n 64" "-s 1024" "-s unlimited"; do
     # shellcheck disable=SC2086

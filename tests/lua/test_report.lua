@@ -5,6 +5,7 @@ local markdown = require "ipw.report.markdown"
 local numbers = require "ipw.report.numbers"
 local partition = require "ipw.report.partition"
 local terminal = require "ipw.report.terminal"
+local tokens = require "ipw.report.tokens"
 local test = require "ipw.test"
 
 local s = "\u{202F}"
@@ -132,6 +133,16 @@ return {
     test.equal(told(q), "wasted prefill 0-2, wait 2-4, prefill 4-5, decode 5-7, agent 7-9")
     test.equal(told(q, { [0] = true }), "wasted prefill 0-2, wait 2-4, wasted prefill 4-5, wasted decode 5-7, " ..
       "agent 7-9")
+  end },
+  { "heading and caption round a slope alike; without a slope that is told there is no line", function()
+    local some = run("m", 30, function(i) return i % 2 == 0 end, function(i) return 12 + 0.0831 * i * 100 + i % 7 end)
+    for i, q in ipairs(some.queries) do q.tokens_in, q.tokens_out = i * 100, i * 37 % 30 end
+    local heading = tokens.heading(some)
+    local slope = tokens.sentence(some, { of = function(q) return q.tokens_in end }):match "goes with (%S+) J"
+    test.ok(slope and heading:find("prompt token", 1, true) and heading:find(slope .. " J", 1, true), heading)
+    test.ok(tokens.sentence(some, { of = function(q) return q.tokens_out end }):find "^No line: the interval")
+    for _, q in ipairs(some.queries) do q.tokens_in, q.tokens_out = 5, 5 end
+    test.equal(tokens.heading(some), "Whether joules follow the tokens cannot be told")
   end },
   { "texts of others are text: in the page, in its data, in the terminal, in markdown", function()
     test.equal(html.text [[</script><b a='1'>&"]], "&lt;/script&gt;&lt;b a=&#39;1&#39;&gt;&amp;&quot;")

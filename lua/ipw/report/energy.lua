@@ -164,6 +164,12 @@ local function axis(run)
   return table.concat(out)
 end
 
+local function bounds(part)
+  if not (part.lo and part.lo > 0 or part.hi and part.hi > 0) then return nil end
+  local text, range = numbers.metered { joules = part.uj / 1e6, lo = part.lo, hi = part.hi }
+  return text .. (range and " " .. range or "") .. " J, by the bounds of its windows"
+end
+
 local function bar(run)
   local list, out = pieces(run), {}
   local told = {}
@@ -173,7 +179,7 @@ local function bar(run)
     out[#out + 1] = ('<svg class="piece" x="%.4f%%" y="23" width="%.4f%%" height="46"%s><title>' ..
       '%s</title><rect class="f-%s" width="100%%" height="46"/>'):format(
       piece.at, piece.share, html.prefix == "" and ' data-part="' .. html.text(part.key) .. '"' or "",
-        html.text(part.name .. ": " .. numbers.joules(part.uj / 1e6)),
+        html.text(part.name .. ": " .. (bounds(part) or numbers.joules(part.uj / 1e6))),
         part.class)
     if part.wasted_uj > 0 then
       local share = part.wasted_uj / part.uj * 100
@@ -196,12 +202,6 @@ local function split_bar(run, part, largest)
     at = at + w
   end
   return '<svg class="split" width="100%" height="12" aria-hidden="true">' .. table.concat(out) .. "</svg>"
-end
-
-local function bounds(part)
-  if not (part.lo and part.lo > 0 or part.hi and part.hi > 0) then return nil end
-  local text, range = numbers.metered { joules = part.uj / 1e6, lo = part.lo, hi = part.hi }
-  return text .. (range and " " .. range or "") .. " J, by the bounds of its windows"
 end
 
 local function parts_table(run)

@@ -73,6 +73,27 @@ report.power = (() => {
     }
     draw.restore();
   }
+  // Where nothing was read: a dotted outline that says so, never a line across.
+  function holes(u) {
+    const draw = u.ctx, dpr = devicePixelRatio, list = found.stacks[found.stacks.length - 1];
+    draw.save();
+    draw.strokeStyle = draw.fillStyle = colour("muted");
+    draw.lineWidth = dpr;
+    draw.setLineDash([dpr, 3 * dpr]);
+    draw.font = `${11 * dpr}px system-ui, sans-serif`;
+    draw.textAlign = "left";
+    for (let k = 0; k + 1 < list.length; k++) {
+      if (list[k] !== null) continue;
+      let end = k;
+      while (end + 1 < list.length - 1 && list[end + 1] === null) end++;
+      const edge = t => Math.min(u.bbox.left + u.bbox.width, Math.max(u.bbox.left, u.valToPos(Math.min(t, c.seconds), "x", true)));
+      const x0 = edge(found.x[k]), x1 = edge(found.x[end + 1]);
+      if (x1 - x0 >= 2) draw.strokeRect(x0, u.bbox.top + 2, x1 - x0, u.bbox.height - 4);
+      if (x1 - x0 > 80 * dpr) draw.fillText("no readings", x0 + 6 * dpr, u.bbox.top + 18 * dpr);
+      k = end;
+    }
+    draw.restore();
+  }
   function names(u) {
     const draw = u.ctx, dpr = devicePixelRatio, x = u.bbox.left + u.bbox.width + 6 * dpr;
     draw.save();
@@ -129,7 +150,7 @@ report.power = (() => {
         { size: LEFT, font, stroke: colour("muted"), gap: 6, grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, border: { show: false },
           splits: () => { const step = report.axisStep(top, 5), out = []; for (let w = 0; w <= top * 1.001; w += step) out.push(w); return out; },
           values: (u, splits) => splits.map((w, k) => cell(w) + (k === splits.length - 1 ? " W" : "")) }],
-      hooks: { draw: [band, names], setSelect: [u => {
+      hooks: { draw: [band, holes, names], setSelect: [u => {
         if (u.select.width < 4) return;
         zoom(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
         u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
@@ -334,7 +355,14 @@ report.power = (() => {
   });
   function all() { build(); lanes(); }
   report.onRedraw(all);
-  addEventListener("beforeprint", all);
+  // Paper is light, whatever the screen is.
+  const root = document.documentElement;
+  let theme;
+  addEventListener("beforeprint", () => { theme = root.dataset.theme; root.dataset.theme = "light"; all(); });
+  addEventListener("afterprint", () => {
+    if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
+    all();
+  });
   // Drawn when it comes near the screen, so that the first screen does not wait for it.
   const watch = new IntersectionObserver(entries => { if (entries.some(entry => entry.isIntersecting)) { watch.disconnect(); all(); } }, { rootMargin: "600px" });
   watch.observe(box);

@@ -86,7 +86,7 @@ end
 --- The parts of a query as the bar has them: {class, joules, wasted}.
 function queries.bars(run, q)
   local out = {}
-  if not q.parts then
+  if not q.parts or not run.parts then
     if q.energy.joules then out[1] = { class = "whole", uj = q.energy.joules * 1e6, wasted_uj = 0 } end
     return out
   end
@@ -203,7 +203,8 @@ function queries.html(run)
     'inside for certain, as far as the counter is right. <span class="js">Click a row, or press Enter on it, to ' ..
     'open it.</span></p>'
     .. (#run.queries == 1 and "<div hidden>" or
-      "<div>") .. '<div class="filters js"><input type="search" id="filter" placeholder="Filter by id, tool, outcome" ' ..
+      "<div>") ..
+    '<div class="filters js"><input type="search" id="filter" placeholder="Filter by id, tool, outcome" ' ..
       'aria-label="Filter the queries by id, tool or outcome"><span class="chips">' .. chips(run)
       .. '</span><button type="button" class="chip" id="part-filter" hidden></button></div></div>'
     .. '<table class="queries" id="queries-table"><thead>' .. head() .. '</thead><tbody>' .. table.concat(rows)

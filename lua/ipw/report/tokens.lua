@@ -42,8 +42,10 @@ function tokens.heading(run)
     local _, line = tokens.fit(run, count)
     if line then told[#told + 1] = { count = counts[i], line = line } end
   end
-  local function rate(one) return ("%s %s with each %s"):format((numbers.interval(one.line.slope, one.line.lo,
-    one.line.hi)), m.unit, one.count.short) end
+  local function rate(one)
+    local slope = numbers.interval(one.line.slope, one.line.slope_lo, one.line.slope_hi)
+    return ("%s %s with each %s"):format(slope, m.unit, one.count.short)
+  end
   if #told == 2 and told[1].line.slope > 0 and told[2].line.slope > 0 then
     return ("%s rise with both counts: %s, %s"):format(m.name, rate(told[1]), rate(told[2]))
   elseif #told >= 1 then
