@@ -191,6 +191,9 @@ function run_methods:readings()
   end
 end
 
+--- The same for a run of ipw.runs.
+export.readings = run_methods.readings
+
 ---@class ipw.ExportOutput
 local output_methods = {}
 local output_mt = { __index = output_methods }

@@ -118,11 +118,11 @@ local function execute(kit, tool, name, args, timed)
   end
   if not checked then return "bad_arguments", "error: " .. why end
   local ctx = setmetatable({ tool = name }, context)
-  local ok, result, second, word
+  local ok, result, second, word, _
   if tool.retries or (timed and tool.seconds) then
     ok, result, second, word = rest().attempt(tool, checked, ctx, timed)
   else
-    ok, result, second = pcall(tool.run, checked, ctx)
+    ok, result, second, _, word = pcall(tool.run, checked, ctx)
   end
   if not ok or result == nil then return rest().failed(name, ok, result, second, word) end
   if type(result) == "table" and result.final ~= nil then

@@ -17,7 +17,7 @@ struct analyze_options {
 /* clang-format off */
 #define AT(field) offsetof(struct analyze_options, field)
 static const struct ipw_opt options[] = {
-    {"analysis", 0, IPW_OPT_LIST, AT(analyses), "NAME", "analysis or its .lua file; may be repeated (default: all)"},
+    {"analysis", 0, IPW_OPT_LIST, AT(analyses), "NAME", "analysis or its .lua file; repeatable (default: all)"},
     {"list", 0, IPW_OPT_FLAG, AT(list), NULL, "list the analyses"},
     {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print one JSON object"},
     {"output", 'o', IPW_OPT_STR, AT(output), "DIR", "write ANALYSIS.json files to this new folder"},

@@ -16,6 +16,8 @@ int ipw_cmd_fetch(int argc, char **argv);
 int ipw_cmd_export(int argc, char **argv);
 int ipw_cmd_report(int argc, char **argv);
 int ipw_cmd_analyze(int argc, char **argv);
+int ipw_cmd_plot(int argc, char **argv);
+int ipw_cmd_profile(int argc, char **argv);
 int ipw_cmd_compare(int argc, char **argv);
 int ipw_cmd_ledger(int argc, char **argv);
 int ipw_cmd_validate(int argc, char **argv);

@@ -28,6 +28,8 @@ static const struct {
     {"submit", ipw_cmd_submit, "write a Slurm array job that runs and merges shards"},
     {"merge", ipw_cmd_merge, "merge the shards of a run into one run"},
     {"analyze", ipw_cmd_analyze, "fit and summarize saved runs: joules per token, ..."},
+    {"plot", ipw_cmd_plot, "draw a figure of saved runs for a paper"},
+    {"profile", ipw_cmd_profile, "single-turn latencies, throughput and joules; sweeps"},
     {"compare", ipw_cmd_compare, "compare runs, with confidence intervals and gates"},
     {"Inspect and reuse a saved run", NULL, NULL},
     {"replay", ipw_cmd_replay, "print it, run it again offline, or send its requests to a server"},

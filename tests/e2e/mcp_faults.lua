@@ -1,5 +1,5 @@
 -- MCP servers that do wrong (tests/fake/mcp.py bad WAY): each ends the call that it spoils, and no more.
--- The servers are given in the order of `ways`, which e2e/test_mcp.sh puts before this file.
+-- The servers are given in the order of `ways`, which e2e/test_mcp_faults.sh puts before this file.
 local fs = require "ipw.fs"
 local tools = require "ipw.tools"
 local json = require "ipw.json"

@@ -1,5 +1,5 @@
-# MCP servers as tools: seven captured exchanges played by a fake server, over stdio and HTTP; servers that do
-# wrong; a run with one, and its replay without.  P-16.
+# MCP servers as tools: seven captured exchanges played by a fake server, over stdio and HTTP; a run with two of them,
+# and its replay without; wrong settings.
 . "$(dirname "$0")/lib.sh"
 
 FAKE_MCP=$IPW_SOURCE_DIR/tests/fake/mcp.py
@@ -32,21 +32,6 @@ for name in everything:everything modern-2026-07-28:eco-modern; do
     [ "$word" = listening ] || fail "no fake server"
     capture "$file" "mcp__${name#*:}__" "http://127.0.0.1:$port/mcp"
 done
-
-step "servers that do wrong"
-ways="old result_is_text pages_for_ever pages_in_a_circle many_tools silent_at_start dies dies_again silent floods
-long_line lies input_required error structured asks_back dies_at_discover silent_at_discover
-slow_and_modern content odd_tools two_pages"
-set --
-list="'missing'"
-for way in $ways; do
-    set -- "$@" --mcp "exec python3 $FAKE_MCP bad $way '$WORK/starts.$way'"
-    list="$list, '$way'"
-done
-suite mcp_faults.lua "local ways = { $list }"
-expect_exit 0 agent test suite_mcp_faults.lua --mcp-timeout 2s --mcp no-such-program "$@"
-check_out " 0 failed"
-! pgrep -f "$FAKE_MCP bad" >/dev/null || fail "a server lives: $(pgrep -af "$FAKE_MCP")"
 
 step "a run: the settings of a file, its keys in no file of ours"
 cat >servers.json <<JSON

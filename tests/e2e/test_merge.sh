@@ -45,13 +45,13 @@ assert_eq "$(json parts/traces.jsonl "sorted((t['query_index'], t['query_id'], t
     "$(json whole/traces.jsonl "sorted((t['query_index'], t['query_id'], t['answer']) for t in d)")"
 
 step "real shards, side by side: one session, an ordinary run"
-for i in 0 1 2; do $IPW_AGENT ${GO#agent } --epochs 2 --concurrency 2 --warmup 1 --output cut --shard $i/3 >/dev/null & pids="${pids-} $!"; done
+for i in 0 1 2; do $IPW_AGENT ${GO#agent } --epochs 2 --warmup 1 --output cut --shard $i/3 >/dev/null & pids="${pids-} $!"; done
 for pid in $pids; do wait "$pid" || fail "a shard: exit status $?"; done
 expect_exit 0 agent merge cut.shards
 assert_json cut/traces.jsonl "len(d) == 48 and sorted(t['query_index'] for t in d) == list(range(3, 51))"
 assert_json cut/summary.json "d['status'] == 'complete' and d['run']['planned'] == 48 and d['ledger']['gpu']['balanced']"
 assert_json cut/manifest.json "len(d['segments']) == 1 and d['config']['shard'] is None and d['config']['max_queries'] == 24"
-assert_json cut/manifest.json "d['merge']['added_j']['gpu'] > 2 * d['segments'][0]['ledger']['gpu']['total_j']"
+assert_json cut/manifest.json "d['merge']['added_j']['gpu'] > 1.05 * d['segments'][0]['ledger']['gpu']['total_j']"
 assert_file_lines cut/warmup.jsonl 3
 truth books cut
 expect_exit 0 agent ledger cut --check

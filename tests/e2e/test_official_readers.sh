@@ -1,5 +1,5 @@
 # Exports read back by programs that define the formats: OTLP by the schema of OpenTelemetry's npm package, Arrow by npm's
-# apache-arrow, OpenMetrics and Prometheus text by promtool. They are fetched once, into a cache folder ($IPW_READERS); a
+# apache-arrow, OpenMetrics and Prometheus text by promtool, the run itself by DuckDB with library/traces.sql. They are fetched once, into a cache folder ($IPW_READERS); a
 # reader that cannot be fetched is named, and without any of them the test is skipped.
 . "$(dirname "$0")/lib.sh"
 READERS=$IPW_READERS
@@ -7,13 +7,18 @@ mkdir -p "$READERS" || skip "no cache folder can be made: $READERS"
 
 step "the readers"
 modules=${IPW_NODE_MODULES-$READERS/node_modules}
-if [ ! -d "$modules/apache-arrow" ] || [ ! -d "$modules/@opentelemetry/otlp-transformer" ]; then
+have_modules() {
+    for module in apache-arrow @opentelemetry/otlp-transformer @duckdb/node-api; do
+        [ -d "$modules/$module" ] || return 1
+    done
+}
+if ! have_modules; then
     command -v npm >/dev/null && (cd "$READERS" && timeout 100 npm install --no-audit --no-fund --ignore-scripts --prefix . \
-        @opentelemetry/otlp-transformer@0.57.2 apache-arrow@21.2.0 </dev/null >"$WORK/npm.log" 2>&1)
+        @opentelemetry/otlp-transformer@0.57.2 apache-arrow@21.2.0 @duckdb/node-api@1.5.6-r.1 </dev/null >"$WORK/npm.log" 2>&1)
 fi
-node=yes
-[ -d "$modules/apache-arrow" ] && [ -d "$modules/@opentelemetry/otlp-transformer" ] && command -v node >/dev/null || node=
-[ -n "$node" ] || echo "NOT CHECKED by OpenTelemetry's schema and apache-arrow: npm cannot fetch them"
+node=
+have_modules && command -v node >/dev/null && node=yes
+[ -n "$node" ] || echo "NOT CHECKED by OpenTelemetry's schema, apache-arrow and DuckDB: npm cannot fetch them"
 promtool=$(command -v promtool || echo "$READERS/usr/bin/promtool")
 if [ ! -x "$promtool" ] && command -v apt-get >/dev/null; then # without its server and its fonts
     (cd "$READERS" && timeout 100 apt-get download prometheus && dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
@@ -44,6 +49,32 @@ if [ -n "$node" ]; then
             python3 -c 'import json; a, b = ([json.loads(l) for l in open(f)] for f in ("by-npm", "by-rule")); assert a and a == b' || fail "values of $data"
         done
     done
+
+    step "traces.sql by DuckDB: the same query on every run"
+    cat >duck.cjs <<'JS'
+const { DuckDBInstance } = require("@duckdb/node-api");
+(async () => {
+    const db = await (await DuckDBInstance.create(":memory:")).connect();
+    await db.run(require("fs").readFileSync(process.argv[2], "utf8"));
+    for (const sql of process.argv.slice(3, -1)) await db.run(sql);
+    for (const row of (await db.runAndReadAll(process.argv.at(-1))).getRowsJson()) console.log(row.join(" "));
+})().catch(e => { console.error(String(e)); process.exit(1); });
+JS
+    duck() { node duck.cjs "$IPW_SOURCE_DIR/library/traces.sql" "$@" >out 2>err || fail "DuckDB"; }
+    for run in measured unmeasured; do
+        duck "SELECT coalesce(abs(sum(energy.gpu.joules) - (SELECT sum(energy.gpu.joules) FROM turns('$run/traces.jsonl'))
+            - sum(energy_before.gpu.joules)) < 1e-9, true), count(*), sum(total_cost_usd) FROM traces('$run/traces.jsonl')"
+        grep -q '^true [48] ' out || fail "$run: the sum"
+    done
+    duck "SELECT kind, count(*) FROM spans('measured/traces.jsonl') GROUP BY kind ORDER BY kind"
+    check_out "tool 6"
+
+    step "Parquet, as --format parquet says: by DuckDB"
+    expect_exit 2 agent export measured --format parquet
+    check_err "COPY (FROM traces('RUN/traces.jsonl')) TO 'run.parquet'"
+    duck "COPY (FROM traces('measured/traces.jsonl')) TO 'run.parquet'" \
+        "SELECT count(*), abs(sum(energy.gpu.joules) - (SELECT sum(energy.gpu.joules) FROM traces('measured/traces.jsonl'))) < 1e-9 FROM 'run.parquet'"
+    assert_eq "$(cat out)" "4 true"
 fi
 
 if [ -x "$promtool" ]; then

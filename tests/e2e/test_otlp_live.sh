@@ -9,7 +9,7 @@ for url in ftp://127.0.0.1:1 --otlp=nonsense 'http://' 'http:///v1' 'http://a b'
     one_message
     check_err "--otlp: expected the URL of a collector"
 done
-OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=localhost:4318 expect_exit 2 agent run single --dataset rows.jsonl --model demo --otlp -o never
+OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=localhost:4318 expect_exit 2 agent run --otlp single --dataset rows.jsonl --model demo -o never
 check_err "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: expected"
 OTEL_EXPORTER_OTLP_PROTOCOL=grpc expect_exit 2 agent run single --dataset rows.jsonl --model demo --otlp -o never
 check_err "only http/json"

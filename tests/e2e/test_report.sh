@@ -110,6 +110,15 @@ check_out 'JOULES WERE NOT MEASURED'
 check_out 'LONGEST QUERIES'
 grep -qE '(^|[^0-9.])0(\.0+)? J' out && fail "an unknown energy was printed as 0"
 
+step "what a model estimates is named as such, and is in no figure"
+start_fake --bench 1
+expect_exit 0 agent run tools --dataset rows.jsonl --limit 4 --base-url "$BASE_URL" --model fake-model --output guessed
+if [ "$(json guessed/summary.json '"with_estimates" in d["totals"]')" = true ]; then
+    expect_exit 0 agent report guessed
+    check_words 'A model estimates ≈'
+    check_out 'JOULES WERE NOT MEASURED'
+fi
+
 step "wrong usage"
 expect_exit 2 agent report
 expect_exit 2 agent report run --markdown -o x.html

@@ -53,7 +53,7 @@ cat >cases <<'EOF'
 2|replay run --mode workload --speed 0 --model demo|--speed: expected a number above zero
 2|replay run --mode workload --speed 2000000 --model demo|--speed: expected a number above zero
 2|replay run --mode workload --speed x --model demo|--speed: 'x' is not a number
-2|replay run --mode workload|--mode workload: name the server to send it to with --base-url
+2|replay run --mode workload|--mode workload needs --base-url: a saved run does not choose the server
 2|replay run --mode workload --model demo --max-lag x|--max-lag: 'x' is not a duration
 2|replay run --mode workload --model demo --share x|--share x: expected equal, tokens or phase
 2|show agents/reakt.lua|show: no built-in file is called 'agents/reakt.lua' (did you mean 'agents/react.lua'?)

@@ -4,6 +4,7 @@
   mcp.py stdio CAPTURE        answers each request as the capture did, whatever number it has
   mcp.py http CAPTURE         the same over HTTP; prints "listening PORT" first
   mcp.py calls CAPTURE        prints the capture's tool calls as JSON: [{name, arguments, expect}]
+  mcp.py bad-http             a legacy server over HTTP whose path names its fault
   mcp.py bad WAY [FILE]       a small legacy server with one fault; FILE counts its starts
 
 A capture is a file of tests/data/mcp: lines {t_ms, dir, raw} (stdio) or {request, response} (http).
@@ -291,11 +292,83 @@ class Bad:
                 answer(m)
 
 
+def bad_http():
+    """Faults over HTTP; the path is the way."""
+    state = {}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *args):
+            pass
+
+        def answer(self, status, body="", kind="application/json", **headers):
+            data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+            self.send_response(status)
+            for name, value in dict(headers, **{"Content-Type": kind, "Content-Length": len(data)}).items():
+                self.send_header(name.replace("_", "-"), str(value))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def result(self, m, result, **headers):
+            self.answer(200, {"jsonrpc": "2.0", "id": m["id"], "result": result}, **headers)
+
+        def do_GET(self):  # a stream is read on
+            way, last = self.path.strip("/"), self.headers["Last-Event-ID"]
+            state["reads"] = state.get("reads", 0) + 1
+            if way == "never_ends" or state["reads"] < 2:
+                return self.answer(200, "id: %s0\nretry: 1\ndata: \n\n" % last, "text/event-stream")
+            message = {"jsonrpc": "2.0", "id": state["asked"], "result": {"content": [
+                {"type": "text", "text": "read on after %s" % last}]}}
+            self.answer(200, "data: %s\n\n" % json.dumps(message), "text/event-stream")
+
+        def do_POST(self):
+            m, way = json.loads(self.rfile.read(int(self.headers["Content-Length"]))), self.path.strip("/")
+            session = self.headers["Mcp-Session-Id"]
+            if m["method"] == "server/discover":
+                return self.answer(404, "not found", "text/plain")
+            if m["method"] == "initialize":
+                if way == "html":
+                    return self.answer(200, "<html>", "text/html")
+                if way == "refuses":
+                    return self.answer(401, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "who?"}})
+                state["session"] = state.get("session", 0) + 1
+                return self.result(m, {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": {
+                    "name": "bad", "version": "1"}}, Mcp_Session_Id="s%d" % state["session"])
+            if session != "s%d" % state["session"]:
+                return self.answer(404, {"jsonrpc": "2.0", "id": m.get("id"), "error": {"code": -32001, "message": "no session"}})
+            if "id" not in m:
+                return self.answer(202)
+            if m["method"] == "tools/list":
+                return self.result(m, {"tools": TOOLS})
+            if way == "session_ends" and not state.get("ended"):
+                state["ended"] = True
+                state["session"] += 1  # the next handshake makes another one
+                return self.answer(404, {"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32001, "message": "no session"}})
+            if way in ("stream_stops", "never_ends"):
+                state["asked"] = m["id"]
+                return self.answer(200, "id: e1\nretry: 1\ndata: \n\n", "text/event-stream")
+            if way == "other_number":
+                return self.answer(200, "data: %s\n\n" % json.dumps({"jsonrpc": "2.0", "id": 999, "result": {}}),
+                                   "text/event-stream")
+            if way == "crashes":
+                return self.answer(500, "oops", "text/plain")
+            if way == "slow":
+                time.sleep(4)
+            self.result(m, {"content": [{"type": "text", "text": "again: %s" % m["params"]["arguments"]["text"]}]})
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print("listening", server.server_address[1], flush=True)
+    server.serve_forever()
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "stdio":
         stdio(sys.argv[2])
     elif sys.argv[1] == "http":
         serve(sys.argv[2])
+    elif sys.argv[1] == "bad-http":
+        bad_http()
     elif sys.argv[1] == "calls":
         calls(sys.argv[2])
     else:

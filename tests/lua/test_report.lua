@@ -1,5 +1,6 @@
 --- ipw.report: rounding, what a query did at each instant, intervals against tables, and texts as text.
 local comparison = require "ipw.report.comparison"
+local energy = require "ipw.report.energy"
 local html = require "ipw.report.html"
 local markdown = require "ipw.report.markdown"
 local numbers = require "ipw.report.numbers"
@@ -71,6 +72,9 @@ return {
     test.equal(comparison.heading { first, other }, "first and other cannot be told apart by joules or accuracy")
     local worse = run("worse", 40, function(i) return i == 2 end, noisy)
     test.equal(comparison.heading { first, worse }, "Against first, worse solves 48 points fewer")
+    local rude = run("\27[2Jrude\u{202E}", 40, function(i) return i % 2 == 0 end, function(i) return 2 * noisy(i) end)
+    local lines = table.concat(comparison.lines({ first, rude }, function(text) return { text } end), "\n")
+    test.ok(lines:find("rude", 1, true) and not lines:find("\27", 1, true) and not lines:find("\u{202E}", 1, true))
   end },
   { "runs of other tasks are not compared, and few tasks tell nothing", function()
     local function yes() return true end
@@ -143,6 +147,20 @@ return {
     test.ok(tokens.sentence(some, { of = function(q) return q.tokens_out end }):find "^No line: the interval")
     for _, q in ipairs(some.queries) do q.tokens_in, q.tokens_out = 5, 5 end
     test.equal(tokens.heading(some), "Whether joules follow the tokens cannot be told")
+  end },
+  { "of a metered machine the rest is told, unless its counters saw more than the meter", function()
+    local function metered(machine, gpu, cpu)
+      return { domains = { "machine" }, summary = { ledger = { machine = { total_j = machine }, gpu = { total_j = gpu },
+                                                               cpu = { total_j = cpu } } } }
+    end
+    test.equal(energy.rest(metered(1000, 600, 150)),
+      "Of the machine\u{2019}s 1" .. s .. "000 J its own counters saw GPU 600 J, CPU 150 J; " ..
+      "the rest of the machine drew 250 J.")
+    test.ok(energy.rest(metered(1000, 900, 150)):find "more than the meter")
+    test.equal(energy.rest(metered(1000)), nil)
+    local chips = metered(1000, 600, 150)
+    chips.domains = { "gpu", "cpu" }
+    test.equal(energy.rest(chips), nil)
   end },
   { "texts of others are text: in the page, in its data, in the terminal, in markdown", function()
     test.equal(html.text [[</script><b a='1'>&"]], "&lt;/script&gt;&lt;b a=&#39;1&#39;&gt;&amp;&quot;")

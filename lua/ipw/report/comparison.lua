@@ -350,7 +350,8 @@ end
 
 --- The comparison for the terminal.
 function comparison.lines(runs, wrap)
-  local out = wrap(comparison.heading(runs) .. ".", 78, " ")
+  local plain = require("ipw.report.terminal").plain
+  local out = wrap(plain(comparison.heading(runs)) .. ".", 78, " ")
   out[#out + 1] = ""
   local function left(text, n) return text .. (" "):rep(n - utf8.len(text)) end
   local function right_of(text, n) return (" "):rep(n - utf8.len(text)) .. text end
@@ -358,7 +359,7 @@ function comparison.lines(runs, wrap)
     12) .. right_of("J/query", 10) ..
     right_of("against", 12) .. right_of("J/solved", 11)
   for _, row in ipairs(comparison.rows(runs)) do
-    local name = require("ipw.report.terminal").plain(row.name)
+    local name = plain(row.name)
     if utf8.len(name) > 21 then name = name:sub(1, utf8.offset(name, 21) - 1) .. "…" end
     out[#out + 1] = " " .. left(name, 22) .. right_of(row.accuracy[1] and (value_of(row.accuracy, 100)) .. " %" or
       numbers.dash, 10) ..

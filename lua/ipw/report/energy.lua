@@ -86,6 +86,25 @@ function energy.books(run)
   return text
 end
 
+--- Of a metered machine: what its own devices counted, and what is left for the rest of it; nil: nothing to tell.
+function energy.rest(run)
+  if run.domains[1] ~= "machine" then return nil end
+  local ledger, told, sum = run.summary.ledger or {}, {}, 0
+  for _, domain in ipairs { "gpu", "cpu", "dram" } do
+    local joules = (ledger[domain] or {}).total_j
+    if joules then
+      told[#told + 1] = domain_names[domain] .. " " .. numbers.joules(joules)
+      sum = sum + joules
+    end
+  end
+  local whole = (ledger.machine or {}).total_j
+  if #told == 0 or not whole then return nil end
+  local text = ("Of the machine\u{2019}s %s its own counters saw %s"):format(numbers.joules(whole),
+    table.concat(told, ", "))
+  if sum > whole then return text .. ": more than the meter, so one of them is wrong." end
+  return text .. ("; the rest of the machine drew %s."):format(numbers.joules(whole - sum))
+end
+
 --- The parts that the bar shows, each with where it begins and how long it is, in per cent.
 local function pieces(run)
   local list, at = {}, 0
@@ -283,6 +302,7 @@ function energy.html(run)
   if not run.parts or run.sum_uj == 0 then return html.section("energy", energy.topic, energy.heading(run),
     missing(run)) end
   local notes = { energy.books(run) }
+  notes[#notes + 1] = energy.rest(run)
   for _, text in ipairs(energy.disagreements(run)) do notes[#notes + 1] = text end
   local body = bar(run) .. legend(run) .. parts_table(run) .. '<p class="books">'
     .. html.text(table.concat(notes, " ")) .. "</p>" .. csv(run)

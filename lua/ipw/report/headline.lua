@@ -130,11 +130,24 @@ end
 
 function headline.short_reason(run) return is_remote(run) and "the model ran elsewhere" or "no sensor was read" end
 
+--- What a model says where no sensor does: a sentence; it is in no figure of the page.
+local function estimated(run)
+  local told = {}
+  local sums = (run.summary.totals or {}).with_estimates or {}
+  for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do
+    if sums[domain] then
+      told[#told + 1] = ("\u{2248} %s J (%s)"):format(numbers.plain(sums[domain], 2), domain_names[domain])
+    end
+  end
+  return #told > 0 and " A model estimates " .. table.concat(told, ", ") .. "; that is in no figure here." or ""
+end
+
 --- Why there are no joules, and what helps: a sentence. Only of a run without any.
 function headline.no_joules(run)
   if not is_remote(run) then
-    local note = run.summary.energy_note or "no sensor was read"
-    return "No joules: " .. note .. ". ipw-agent doctor says what each sensor needs; then run again."
+    local note = (run.summary.energy_note or "no sensor was read"):gsub("^%(%s*%) ", "the processors are only ")
+    return "No joules: " .. note .. "." .. estimated(run) ..
+      " ipw-agent doctor says what each sensor needs; then run again."
   end
   local own = {}
   for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do

@@ -8,6 +8,11 @@ report.power = (() => {
   // A lane has a row of labels; of many lanes only the bars are left.
   const WIDE = { lane: 34, label: 14, bar: 15 }, SLIM = { lane: 9, label: 0, bar: 8 };
   let size = WIDE;
+  // What all ids begin with is left out where there is little room.
+  const common = c.ids.length < 2 ? 0 : c.ids.reduce((n, id) => {
+    while (n && id.slice(0, n) !== c.ids[0].slice(0, n)) n--;
+    return n;
+  }, Math.max(0, Math.min(...c.ids.map(id => id.length)) - 3));
   const view = { from: 0, to: c.seconds };
   let plot = null, canvas = null, ranges = null, laneOf = null, nLanes = 0, starts = null;
 
@@ -223,7 +228,7 @@ report.power = (() => {
     draw.fillRect(left, y + size.label - 1, rightEdge - left, 1);
     const room = Math.min(rightEdge, LEFT + inner()) - Math.max(left, LEFT) - 8;
     const mark = " " + report.marks[c.mark[i]], joules = c.mj[i] === null ? "" : "  " + metered(c.mj[i], c.below[i], c.above[i], 0)[0] + " J";
-    const short = c.ids[i].replace(/^.*[-_ ](?=\w+$)/, "");
+    const short = c.ids[i].length - common > 9 ? c.ids[i].slice(common, common + 8) + "\u2026" : c.ids[i].slice(common);
     for (const text of [c.ids[i] + mark + joules, short + mark + joules, short + mark]) {
       if (draw.measureText(text).width > room) continue;
       draw.fillText(text, Math.max(left, LEFT) + 4, y + size.label - 4);

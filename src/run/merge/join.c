@@ -177,7 +177,7 @@ static int read_line(struct ipw_query_loaded *out, struct member *m,
     if (!rc) rc = ipw_jsonl_seek(*reader, line->offset, err);
     if (!rc) rc = ipw_jsonl_next(*reader, &text, err);
     if (rc >= 0)
-        rc = rc ? ipw_schema_read_query(out, text.text, text.n, err)
+        rc = rc ? ipw_schema_read_head(out, text.text, text.n, err)
                 : ipw_fail(err, IPW_EPARSE, "%s: a line was lost", path);
     free(path);
     return rc;

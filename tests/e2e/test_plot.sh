@@ -1,0 +1,96 @@
+# Figures of saved runs: every kind in every format, from the user's texts nothing is executed, and without gnuplot a
+# message names the package.
+. "$(dirname "$0")/lib.sh"
+
+start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
+export IPW_POWERCAP_ROOT="$WORK/tree"
+expect_exit 0 agent run react --dataset gaia-sample --model demo --sample-interval 5ms --concurrency 2 -o one -q
+expect_exit 0 agent run react --dataset gaia-sample --model demo --sample-interval 5ms --seed 2 -o two -q
+
+step "scripts with their data, without gnuplot"
+mkdir empty
+for kind in breakdown timeline waterfall density ecdf scatter tools; do
+    expect_exit 0 env PATH="$WORK/empty" "$IPW_AGENT" plot one --kind $kind -o $kind.gp
+    [ -s $kind.gp ] && [ -s $kind.caption.txt ] || fail "$kind: no script or no caption"
+    assert_lacks $kind.gp "[^a-z]nan[^a-z]"
+done
+expect_exit 1 env PATH="$WORK/empty" "$IPW_AGENT" plot one --kind breakdown -o none.svg
+check_err "apt-get install gnuplot-nox"
+[ ! -e none.svg ] || fail "a figure that was not drawn"
+
+step "the joules of the breakdown are those of the run"
+python3 - <<'PY' || fail "breakdown"
+import json, re
+s = json.load(open("one/summary.json"))
+total = sum(p["joules"][d] for p in s["parts"] for d in ("cpu", "dram"))
+assert abs(total - sum(s["accounts"][d]["attributed_j"] for d in ("cpu", "dram"))) < 1e-3
+bars = re.findall(r"set object \d+ rect from first 0, first \S+ to first (\S+), first", open("breakdown.gp").read())
+assert len(bars) == len(s["parts"]) and abs(sum(map(float, bars)) - total) < 1e-3 * max(1, total), (bars, total)
+PY
+
+step "wrong usage"
+expect_exit 2 agent plot one -o x.svg
+check_err "--kind is missing"
+expect_exit 2 agent plot one --kind breakdown -o x.gif
+check_err "ends in .svg, .pdf, .png, .tex or .gp"
+expect_exit 2 agent plot one --kind brakdown -o x.svg
+check_err "did you mean 'breakdown'?"
+expect_exit 2 agent plot one --kind paired -o x.svg
+check_err "takes 2 runs, not 1"
+expect_exit 3 agent plot one --kind waterfall --query nobody -o x.svg
+check_err "no query of the run has the id 'nobody'"
+expect_exit 3 agent plot nowhere --kind ecdf -o x.svg
+expect_exit 0 agent plot --list
+check_out "pareto "
+
+if ! command -v gnuplot >/dev/null; then
+    echo "skipped: gnuplot is not installed (apt-get install gnuplot-nox); its pictures are not tested"
+    end_test
+    exit 0
+fi
+
+step "every kind as a picture"
+for kind in breakdown timeline waterfall density ecdf scatter tools; do
+    expect_exit 0 agent plot one --kind $kind -o $kind.svg
+done
+expect_exit 0 agent plot one two --kind paired -o paired.svg
+expect_exit 0 agent plot one two --kind pareto --wide -o pareto.svg
+python3 - <<'PY' || fail "a picture is no XML, or an empty one"
+import glob, xml.etree.ElementTree as ET
+pictures = glob.glob("*.svg")
+assert len(pictures) == 9, pictures
+for name in pictures:
+    marks = [e for e in ET.parse(name).iter() if e.tag.rsplit("}")[-1] in ("path", "polygon", "use", "circle")]
+    assert len(marks) > 5, name
+PY
+expect_exit 0 agent plot one --kind breakdown -o again.svg
+cmp breakdown.svg again.svg || fail "the same run gives another picture"
+for format in pdf png tex; do
+    expect_exit 0 agent plot one --kind ecdf -o figure.$format
+    [ -s figure.$format ] || fail "$format is empty"
+done
+head -c 4 figure.pdf | grep -q %PDF || fail "no PDF"
+
+step "texts of users are only shown"
+cp -r one evil
+damaged evil
+python3 - <<'PY'
+import json
+lines = [json.loads(l) for l in open("evil/traces.jsonl")]
+text = "`touch pwned`' \"; system('touch pwned')\n_^{a}~@"
+for q in lines:
+    q["query_id"] = text + q["query_id"]
+    for p in q["parts"]:
+        if p["part"] == "tool": p["name"] = text
+    for t in q["turns"]:
+        for s in t["spans"]:
+            if s["kind"] == "tool": s["name"] = text
+open("evil/traces.jsonl", "w").write("".join(json.dumps(q, sort_keys=True) + "\n" for q in lines))
+PY
+for kind in breakdown tools waterfall timeline; do
+    expect_exit 0 agent plot evil --kind $kind -o evil.svg
+    [ ! -e pwned ] || fail "$kind executed a text"
+done
+expect_exit 0 agent plot evil evil --kind paired -o evil.svg
+[ ! -e pwned ] || fail "paired executed a text"
+end_test
