@@ -91,7 +91,8 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
     enum ipw_check_verdict verdict = IPW_CHECK_MISSING;
     int rc = 0;
 
-    if (w->check) rc = ipw_check_query(w->check, segment, query, &verdict, &was, NULL, err);
+    /* The saved line of a query that ran again here says nothing that is needed. */
+    if (w->check && !own) rc = ipw_check_query(w->check, segment, query, &verdict, &was, NULL, err);
     if (rc) return rc;
     if ((verdict == IPW_CHECK_MISSING || verdict == IPW_CHECK_UNWRITTEN) && !own)
         return 0; /* the saved run did not get to write it */
