@@ -1,6 +1,6 @@
 # The tutorials, as a reader runs them: every line of their sh blocks in order, in a fresh folder, with
-# the demo model as the server of port 8000 and simulated sensors.  Lines of other programs (vllm) are
-# not run, and waiting is shortened.
+# the demo model as the server of port 8000 and simulated sensors.  Lines of other programs (vllm, sbatch)
+# are not run, nor, where gnuplot is missing, figures that it draws; waiting is shortened.
 . "$(dirname "$0")/lib.sh"
 PAGES=$IPW_SOURCE_DIR/docs/tutorials
 export IPW_NVML_LIBRARY="$(dirname "$IPW_FAKE")/libnvidia-ml-stub.so" IPW_STUB_NVML="$WORK/gpu.txt"
@@ -13,11 +13,14 @@ ln -s "$IPW_AGENT" bin/ipw-agent
 PATH="$WORK/bin:$PATH"
 start_serve --ttft 60ms
 
+command -v gnuplot >/dev/null && NO_FIGURE=never || NO_FIGURE='plot .*(svg|pdf)$'
+
 # The sh blocks of a page; a line may go on over a here document.
 commands() {
     awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' "$1" |
-        sed -e "s|http://127.0.0.1:8000/v1|$BASE_URL|; s/--baseline 30s/--baseline 1s/; s/--model [a-z]*/--model demo/" \
-            -e 's/^\(vllm\|sbatch\|scancel\|squeue\) /: /'
+        sed -e "s|http://127.0.0.1:8000/v1|$BASE_URL|; s/--baseline 30s/--baseline 1s/; s/--model [^ ]*/--model demo/" \
+            -e 's/^\(vllm\|sbatch\) /: /' |
+        grep -Ev "$NO_FIGURE"
 }
 
 # A meter's log around a run: 60 W idle and 180 W more while the model works.
@@ -68,6 +71,11 @@ done
 step "what the pages promise"
 assert_json two-models/runs/small/summary.json 'd["totals"]["queries"] == 12'
 assert_json vllm-box/runs/first/traces.jsonl 'all(q["energy"]["gpu"]["joules"] > 0 for q in d)'
+assert_json slurm-array/runs/big/summary.json 'd["totals"]["queries"] == 16'
+assert_contains slurm-array/big.slurm "#SBATCH --gres=gpu:1"
+for file in small.html both.html breakdown.svg pareto.pdf pareto.caption.txt ecdf.gp; do
+    [ -s "figure/$file" ] || [ "$NO_FIGURE" != never ] || fail "$file is missing"
+done
 assert_json own-tool/runs/mine/traces.jsonl 'len(d) == 1'
 stop_serve
 end_test
