@@ -42,7 +42,7 @@ assert.equal(text(drawn), text(written), "the page's script writes a row as the 
 
 // ---- headings: recomputed from the data ----
 const heading = id => page.eval(`document.querySelector("#${id} h2").innerText`);
-const model = c.bars.flatMap(bar => bar.filter((_, k) => k % 3 === 1 && ["prefill", "decode"].includes(c.parts[bar[k - 1]].key)))
+const model = c.bars.flatMap(bar => bar.filter((_, k) => k % 3 === 1 && ["prefill", "decode", "lm"].includes(c.parts[bar[k - 1]].key)))
   .reduce((sum, mj) => sum + mj, 0) / 1000;
 assert.ok((await heading("energy")).includes(`${Math.round(model / total("total_j") * 100)} %`) ||
   /Decoding|Prefill/.test(await heading("energy")));

@@ -121,9 +121,9 @@ return {
     test.equal({ numbers.axis(13540, 5) }, { 5000, 15000 })
   end },
   { "every instant of a query is one thing: model, tools, waiting, agent", function()
-    test.equal(told(query(10, { { "lm", 1, 4, "m" }, { "prefill", 1, 2 }, { "decode", 2, 4 }, { "tool", 5, 8,
+    test.equal(told(query(10, { { "lm", 1, 4, "m" }, { "prefill", 1, 2 }, { "decode", 2, 3 }, { "tool", 5, 8,
       "read" } })),
-      "agent 0-1, prefill 1-2, decode 2-4, agent 4-5, read 5-8, agent 8-10")
+      "agent 0-1, prefill 1-2, decode 2-3, lm 3-4, agent 4-5, read 5-8, agent 8-10")
     -- the model comes before a tool that runs meanwhile; parallel tools share their time
     test.equal(told(query(6, { { "lm", 0, 3, "m" }, { "prefill", 0, 1 }, { "decode", 1, 3 }, { "tool", 2, 5, "b" },
       { "tool", 4, 6, "a" } })),
@@ -134,8 +134,8 @@ return {
   { "a failed attempt and an unusable reply are wasted; the pause between attempts is waiting", function()
     local q = query(9, { { "lm", 0, 2, "m", "http_error", 1 }, { "lm", 4, 7, "m", "ok", 2 }, { "prefill", 4, 5, "m",
       "ok", 2 }, { "decode", 5, 7, "m", "ok", 2 } })
-    test.equal(told(q), "wasted prefill 0-2, wait 2-4, prefill 4-5, decode 5-7, agent 7-9")
-    test.equal(told(q, { [0] = true }), "wasted prefill 0-2, wait 2-4, wasted prefill 4-5, wasted decode 5-7, " ..
+    test.equal(told(q), "wasted lm 0-2, wait 2-4, prefill 4-5, decode 5-7, agent 7-9")
+    test.equal(told(q, { [0] = true }), "wasted lm 0-2, wait 2-4, wasted prefill 4-5, wasted decode 5-7, " ..
       "agent 7-9")
   end },
   { "heading and caption round a slope alike; without a slope that is told there is no line", function()

@@ -107,10 +107,11 @@ local function count_calls(run)
   end
 end
 
-local names = { prefill = "prefill", decode = "decode", agent = "agent\u{2019}s own code", wait = "waiting to retry" }
+local names = { prefill = "prefill", decode = "decode", lm = "other model time",
+  agent = "agent\u{2019}s own code", wait = "waiting to retry" }
 
---- The parts in their fixed order: prefill, decode, tools by joules, agent, waiting, then what belongs to no
---- query: warm-up, earlier attempts, idle.
+--- The parts in their fixed order: prefill, decode, the model's other time, tools by joules, agent, waiting,
+--- then what belongs to no query: warm-up, earlier attempts, idle.
 local function in_order(run)
   local tools, list = {}, {}
   for key, part in pairs(run.by_part) do
@@ -120,7 +121,11 @@ local function in_order(run)
     if a.uj ~= b.uj then return a.uj > b.uj end
     return a.key < b.key
   end)
-  for _, key in ipairs { "prefill", "decode" } do list[#list + 1] = run.by_part[key] end
+  for _, key in ipairs { "prefill", "decode", "lm" } do
+    local part = run.by_part[key]
+    if part then part.model = true end
+    list[#list + 1] = part
+  end
   for i, part in ipairs(tools) do
     part.name, part.class = part.key:sub(6), "tool" .. math.min(i, 4)
     part.tool = true
@@ -193,7 +198,7 @@ function booking.book(run)
     for _, part in ipairs(run.parts) do
       run.sum_uj, run.wasted_uj = run.sum_uj + part.uj, run.wasted_uj + part.wasted_uj
       if part.tool or part.key == "wait" then run.held_uj = run.held_uj + part.uj end
-      if part.key == "prefill" or part.key == "decode" then run.model_uj = run.model_uj + part.uj end
+      if part.model then run.model_uj = run.model_uj + part.uj end
     end
   end
 end

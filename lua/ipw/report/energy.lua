@@ -153,7 +153,7 @@ local function brackets(run, list)
   local out = {}
   local model_to, tools_from, tools_to = 0, nil, nil
   for _, piece in ipairs(list) do
-    if piece.part.key == "prefill" or piece.part.key == "decode" then model_to = piece.at + piece.share end
+    if piece.part.model then model_to = piece.at + piece.share end
     if piece.part.tool then
       tools_from = tools_from or piece.at
       tools_to = piece.at + piece.share

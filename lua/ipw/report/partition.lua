@@ -1,7 +1,8 @@
 --- ipw.report.partition: what a query did at each instant.
 ---
---- Every instant of a query is exactly one of prefill, decode, a tool, waiting to retry, or the agent's own
---- code. Where they overlap, the model comes first, then tools, then waiting, then the agent. Pure: a query
+--- Every instant of a query is exactly one of prefill, decode, the model's other time (a failed attempt, the
+--- end of a reply after its last token), a tool, waiting to retry, or the agent's own code: the parts of a
+--- line of traces.jsonl. Where they overlap, the model comes first, then tools, then waiting, then the agent. Pure: a query
 --- of traces.jsonl in, a list of windows out.
 local partition = {}
 
@@ -14,22 +15,19 @@ local function add(list, from, to, interval)
   list[#list + 1] = interval
 end
 
---- The intervals of one turn, and the model's phase within each attempt.
+--- The intervals of one turn.
 local function read_turn(out, query, turn, malformed)
-  local attempt_end, attempts = nil, {}
+  local attempt_end
   for _, span in ipairs(turn.spans or {}) do
     local from, to = ns(query, span.start_s), ns(query, span.end_s)
     if span.kind == "tool" then
       add(out.tools, from, to, { name = span.name or "?" })
     elseif span.kind == "lm" then
       if attempt_end then add(out.waits, attempt_end, from, {}) end
-      local attempt = { wasted = span.outcome ~= "ok" or malformed, first = to }
-      attempts[span.attempt or 1] = attempt
-      add(out.model, from, to, attempt)
+      add(out.model, from, to, { wasted = span.outcome ~= "ok" or malformed })
       attempt_end = to
-    elseif span.kind == "decode" then
-      local attempt = attempts[span.attempt or 1]
-      if attempt then attempt.first = from end
+    elseif span.kind == "prefill" or span.kind == "decode" then
+      add(out.phases, from, to, { kind = span.kind })
     end
   end
 end
@@ -49,8 +47,6 @@ local function edges_of(query, lists)
     for _, interval in ipairs(list) do
       edge(math.max(interval.from, query.start_ns))
       edge(math.min(interval.to, query.end_ns))
-      if interval.first and interval.first > interval.from
-        and interval.first < interval.to then edge(interval.first) end
     end
   end
   table.sort(edges)
@@ -86,14 +82,14 @@ local function names_of(tools)
   return names
 end
 
---- The windows of a query, in order and without gaps: from, to (ns), kind ("prefill", "decode", "tool",
---- "wait", "agent"), wasted, and of a tool the names that ran.
+--- The windows of a query, in order and without gaps: from, to (ns), kind ("prefill", "decode", "lm",
+--- "tool", "wait", "agent"), wasted, and of a tool the names that ran.
 ---@param query table a line of traces.jsonl
 ---@param malformed? table the turn_index of replies that the agent could not use
 ---@return table[]
 function partition.windows(query, malformed)
   if not (query.start_ns and query.end_ns) or query.end_ns <= query.start_ns then return {} end
-  local lists = { model = {}, tools = {}, waits = {} }
+  local lists = { model = {}, phases = {}, tools = {}, waits = {} }
   for _, turn in ipairs(query.turns or {}) do
     read_turn(lists, query, turn, malformed and malformed[turn.turn_index])
   end
@@ -107,11 +103,12 @@ function partition.windows(query, malformed)
   for i = 1, #edges - 1 do
     local from, to = edges[i], edges[i + 1]
     local model = covering(lists.model, open.model, from)
+    local phases = covering(lists.phases, open.phases, from)
     local tools = covering(lists.tools, open.tools, from)
     local waits = covering(lists.waits, open.waits, from)
     local window = { from = from, to = to, kind = "agent" }
     if model[1] then
-      window.kind = from >= model[1].first and "decode" or "prefill"
+      window.kind = phases[1] and phases[1].kind or "lm"
       for _, attempt in ipairs(model) do window.wasted = window.wasted or attempt.wasted or nil end
     elseif tools[1] then
       window.kind, window.names = "tool", names_of(tools)

@@ -235,7 +235,7 @@ report.power = (() => {
       break;
     }
   }
-  const CLASSES = ["prefill", "decode", "tool1", "tool2", "tool3", "tool4", "agent", "wait", "idle", "ink", "wrong", "muted", "bg", "grid"];
+  const CLASSES = ["prefill", "decode", "lm", "tool1", "tool2", "tool3", "tool4", "agent", "wait", "idle", "ink", "wrong", "muted", "bg", "grid"];
   const palette = () => Object.fromEntries(CLASSES.map(name => [name, colour(name)]));
 
   function axis(draw, y, x, colours) {
@@ -249,8 +249,8 @@ report.power = (() => {
     draw.textAlign = "left";
   }
   // Many queries: how many are in each state.
-  const STATE_OF = { prefill: 0, decode: 1, agent: 3, wait: 4 };
-  const STATE_CLASS = ["prefill", "decode", "tool1", "agent", "wait"];
+  const STATE_OF = { prefill: 0, decode: 1, lm: 2, agent: 4, wait: 5 }, IN_TOOL = 3;
+  const STATE_CLASS = ["prefill", "decode", "lm", "tool1", "agent", "wait"];
   function states(draw, list, colours) {
     const n = Math.floor(inner() / 2), seconds = (view.to - view.from) / n, sums = STATE_CLASS.map(() => new Float64Array(n));
     for (const i of list) {
@@ -259,7 +259,7 @@ report.power = (() => {
       let from = c.at[i] / 1000;
       for (let k = 0; k < spans[0].length; k += 3) {
         const to = c.at[i] / 1000 + spans[0][k + 1] / 1000, part = c.parts[spans[0][k] >> 1];
-        const state = part && part.key in STATE_OF ? STATE_OF[part.key] : 2;
+        const state = part && part.key in STATE_OF ? STATE_OF[part.key] : IN_TOOL;
         const a = (from - view.from) / seconds, b = (to - view.from) / seconds;
         for (let p = Math.max(0, Math.floor(a)); p < Math.min(n, b); p++) sums[state][p] += Math.min(b, p + 1) - Math.max(a, p);
         from = to;
@@ -320,7 +320,7 @@ report.power = (() => {
     const where = document.getElementById("lane-legend"), items = [];
     const swatch = (name, text) => element("span", {}, element("span", { className: "sw f-" + name }), text);
     if (many) {
-      ["prefill", "decode", "in a tool", "agent\u2019s own code", "waiting to retry"].forEach((name, s) => items.push(swatch(STATE_CLASS[s], name)));
+      ["prefill", "decode", "other model time", "in a tool", "agent\u2019s own code", "waiting to retry"].forEach((name, s) => items.push(swatch(STATE_CLASS[s], name)));
       items.push(element("span", { textContent: `queries in each state; ${report.at(list.length, 0)} in view; zoom in for lanes` }));
     } else {
       for (const part of c.parts) if (part.class !== "idle" && part.class !== "other") items.push(swatch(part.class, part.name));

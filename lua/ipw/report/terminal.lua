@@ -14,7 +14,7 @@ local terminal = {}
 local WIDTH = 80
 local eighths = { "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" }
 local levels = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
-local colours = { prefill = "34", decode = "94", tool1 = "33", tool2 = "33", tool3 = "33", tool4 = "33",
+local colours = { prefill = "34", decode = "94", lm = "36", tool1 = "33", tool2 = "33", tool3 = "33", tool4 = "33",
   agent = "35", wait = "32",
                   idle = "90", other = "90", bad = "31", bold = "1", grey = "90" }
 
