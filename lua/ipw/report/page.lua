@@ -77,8 +77,8 @@ local function part_places(run)
         or window.kind] = true end
     end
     local tools = 0
-    local named = { { "prefill", "prefill" }, { "decode", "decode" }, { "lm", "other model time" }, { "agent", "agent\u{2019}s own code" },
-      { "wait", "waiting to retry" } }
+    local named = { { "prefill", "prefill" }, { "decode", "decode" }, { "lm", "other model time" },
+      { "agent", "agent\u{2019}s own code" }, { "wait", "waiting to retry" } }
     for _, pair in ipairs(named) do
       if keys[pair[1]] then list[#list + 1] = { key = pair[1], name = pair[2], class = pair[1] } end
     end

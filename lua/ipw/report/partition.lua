@@ -2,8 +2,8 @@
 ---
 --- Every instant of a query is exactly one of prefill, decode, the model's other time (a failed attempt, the
 --- end of a reply after its last token), a tool, waiting to retry, or the agent's own code: the parts of a
---- line of traces.jsonl. Where they overlap, the model comes first, then tools, then waiting, then the agent. Pure: a query
---- of traces.jsonl in, a list of windows out.
+--- line of traces.jsonl. Where they overlap, the model comes first, then tools, then waiting, then the agent.
+--- Pure: a query of traces.jsonl in, a list of windows out.
 local partition = {}
 
 local function ns(query, seconds) return (query.start_ns or 0) + math.floor(seconds * 1e9 + 0.5) end
