@@ -22,17 +22,17 @@ static int make(struct ipw_buf *out, const struct meter_options *o, const char *
                 struct ipw_err *err)
 {
     bool given = o->offset && strcmp(o->offset, "auto") != 0;
-    struct ipw_meter_report report;
+    struct ipw_metered_run report;
     double offset_s = 0;
     int rc = given ? ipw_parse_double(&offset_s, o->offset, err) : 0;
 
     if (rc < 0) return ipw_err_prefix(err, "--offset");
-    rc = ipw_meter_report_make(&report, run, o->logs.items, o->logs.n, o->column,
-                               given ? &offset_s : NULL, err);
-    if (rc == 0 && o->json) ipw_meter_report_json(out, &report);
-    if (rc == 0 && !o->json) ipw_meter_report_text(out, &report);
+    rc = ipw_metered_run_make(&report, run, o->logs.items, o->logs.n, o->column,
+                              given ? &offset_s : NULL, err);
+    if (rc == 0 && o->json) ipw_metered_run_json(out, &report);
+    if (rc == 0 && !o->json) ipw_metered_run_text(out, &report);
     if (rc == 0 && out->failed) rc = ipw_fail(err, IPW_ELIMIT, "%s: the report is too long", run);
-    ipw_meter_report_release(&report);
+    ipw_metered_run_release(&report);
     return rc;
 }
 

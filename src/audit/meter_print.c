@@ -16,7 +16,7 @@ static double watts(const struct ipw_figure *f, double seconds)
     return f->known && seconds > 0 ? f->j / seconds : NAN;
 }
 
-static void write_clock(struct ipw_buf *out, const struct ipw_meter_report_input *in)
+static void write_clock(struct ipw_buf *out, const struct ipw_metered_run_input *in)
 {
     const struct ipw_meter_fit *fit = &in->fit;
 
@@ -38,7 +38,7 @@ static void write_clock(struct ipw_buf *out, const struct ipw_meter_report_input
     }
 }
 
-static void write_log(struct ipw_buf *out, const struct ipw_meter_report_input *in)
+static void write_log(struct ipw_buf *out, const struct ipw_metered_run_input *in)
 {
     bool first = true;
 
@@ -71,7 +71,7 @@ static void write_joules(struct ipw_buf *out, double j)
     ipw_buf_addf(out, "%s = %s", ipw_format_si(a, j, " J"), ipw_format_si(b, j / J_PER_WH, " Wh"));
 }
 
-void ipw_meter_report_text(struct ipw_buf *out, const struct ipw_meter_report *r)
+void ipw_metered_run_text(struct ipw_buf *out, const struct ipw_metered_run *r)
 {
     double run_s = r->t1_s - r->t0_s, sum = 0;
     char a[32], b[32], c[32];
@@ -94,7 +94,7 @@ void ipw_meter_report_text(struct ipw_buf *out, const struct ipw_meter_report *r
     ipw_buf_addf(out, "%-24s %9s %9s %9s %9s  %s\n", "query", "time", "energy", "Wh", "power",
                  "how");
     for (size_t i = 0; i < r->n_queries; i++) {
-        const struct ipw_meter_report_query *q = &r->queries[i];
+        const struct ipw_metered_run_query *q = &r->queries[i];
         double j = joules(&q->energy);
 
         ipw_format_cell(out, q->id, 24, IPW_ALIGN_LEFT);
@@ -113,7 +113,7 @@ void ipw_meter_report_text(struct ipw_buf *out, const struct ipw_meter_report *r
     }
 }
 
-static void json_log(struct ipw_jw *w, const struct ipw_meter_report_input *in)
+static void json_log(struct ipw_jw *w, const struct ipw_metered_run_input *in)
 {
     ipw_jw_obj(w);
     ipw_jw_kint(w, "bad_rows", (int64_t)in->log.bad_rows);
@@ -140,7 +140,7 @@ static void json_log(struct ipw_jw *w, const struct ipw_meter_report_input *in)
     ipw_jw_obj_end(w);
 }
 
-static void json_query(struct ipw_jw *w, const struct ipw_meter_report_query *q)
+static void json_query(struct ipw_jw *w, const struct ipw_metered_run_query *q)
 {
     ipw_jw_obj(w);
     ipw_jw_knum(w, "average_watts", watts(&q->energy, q->t1_s - q->t0_s));
@@ -155,7 +155,7 @@ static void json_query(struct ipw_jw *w, const struct ipw_meter_report_query *q)
     ipw_jw_obj_end(w);
 }
 
-void ipw_meter_report_json(struct ipw_buf *out, const struct ipw_meter_report *r)
+void ipw_metered_run_json(struct ipw_buf *out, const struct ipw_metered_run *r)
 {
     double sum = 0;
     struct ipw_jw w;

@@ -27,7 +27,7 @@
 /* ---- the run ---- */
 
 struct reading {
-    struct ipw_meter_report *r;
+    struct ipw_metered_run *r;
     struct ipw_anchor anchor; /* wall_ns 0: not known */
     struct ipw_meter_busy *all;
     size_t n_all, cap_all;
@@ -66,8 +66,8 @@ static void add_busy(struct ipw_meter_busy **list, size_t *n, size_t *cap, doubl
 static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
     struct reading *g = ud;
-    struct ipw_meter_report *r = g->r;
-    struct ipw_meter_report_query *out;
+    struct ipw_metered_run *r = g->r;
+    struct ipw_metered_run_query *out;
     double t0_s;
 
     if (!start_of(g, q, &t0_s)) {
@@ -77,10 +77,10 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     }
     IPW_GROW(r->queries, r->cap_queries, r->n_queries + 1);
     out = &r->queries[r->n_queries++];
-    *out = (struct ipw_meter_report_query){
-        .id = ipw_strdup(q->trace.id),
-        .t0_s = t0_s,
-        .t1_s = t0_s + ipw_ns_to_s(q->trace.end_ns - q->trace.start_ns)};
+    *out = (struct ipw_metered_run_query){.id = ipw_strdup(q->trace.id),
+                                          .t0_s = t0_s,
+                                          .t1_s = t0_s +
+                                                  ipw_ns_to_s(q->trace.end_ns - q->trace.start_ns)};
     add_busy(&g->all, &g->n_all, &g->cap_all, out->t0_s, out->t1_s);
     for (size_t i = 0; i < q->trace.n_turns; i++) {
         const struct ipw_turn *turn = &q->trace.turns[i];
@@ -95,7 +95,7 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     return 0;
 }
 
-static int read_run(struct ipw_meter_report *r, const char *run, struct ipw_err *err)
+static int read_run(struct ipw_metered_run *r, const char *run, struct ipw_err *err)
 {
     struct reading g = {.r = r};
     struct ipw_json *manifest;
@@ -126,7 +126,7 @@ static int read_run(struct ipw_meter_report *r, const char *run, struct ipw_err 
 
 /* ---- the logs ---- */
 
-static int read_log(struct ipw_meter_report_input *in, const char *column, struct ipw_err *err)
+static int read_log(struct ipw_metered_run_input *in, const char *column, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
@@ -173,7 +173,7 @@ static void range_of(const struct ipw_meter_log *log, const struct ipw_meter_poi
 }
 
 /* HH:MM:SS is counted from the midnight (UTC) before the run. */
-static void place_days(struct ipw_meter_report_input *in, double run_s)
+static void place_days(struct ipw_metered_run_input *in, double run_s)
 {
     double midnight_s = floor(run_s / DAY_S) * DAY_S;
 
@@ -185,7 +185,7 @@ static void place_days(struct ipw_meter_report_input *in, double run_s)
     }
 }
 
-static int align_log(struct ipw_meter_report *r, struct ipw_meter_report_input *in,
+static int align_log(struct ipw_metered_run *r, struct ipw_metered_run_input *in,
                      const double *offset_s, struct ipw_err *err)
 {
     const struct ipw_meter_log *one = &in->log;
@@ -229,13 +229,13 @@ static int by_instant(const void *a, const void *b)
 }
 
 /* The ledger's time: nanoseconds since the run's start, moved away from 0. */
-static int64_t ledger_ns(const struct ipw_meter_report *r, double t_s)
+static int64_t ledger_ns(const struct ipw_metered_run *r, double t_s)
 {
     return 1000 * IPW_NS_PER_S + ipw_s_to_ns(t_s - r->t0_s);
 }
 
 /* A query of no length is left out: it was never in flight and has no energy. */
-static void tell_edges(struct ipw_ledger *ledger, struct ipw_meter_report *r)
+static void tell_edges(struct ipw_ledger *ledger, struct ipw_metered_run *r)
 {
     struct edge *edges = ipw_malloc(2 * r->n_queries * sizeof *edges);
     size_t n = 0;
@@ -248,7 +248,7 @@ static void tell_edges(struct ipw_ledger *ledger, struct ipw_meter_report *r)
     }
     if (n) qsort(edges, n, sizeof *edges, by_instant);
     for (size_t i = 0; i < n; i++) {
-        struct ipw_meter_report_query *q = &r->queries[edges[i].query];
+        struct ipw_metered_run_query *q = &r->queries[edges[i].query];
         int64_t t_ns = ledger_ns(r, edges[i].t_s);
 
         if (edges[i].begin) {
@@ -278,8 +278,8 @@ static int by_time(const void *a, const void *b)
 
 /* A column's rows around the run.  A mean over the time since the row before stands in the middle
  * of that time. */
-static void take_rows(struct rows *rows, size_t channel, const struct ipw_meter_report *r,
-                      const struct ipw_meter_report_input *in, size_t column)
+static void take_rows(struct rows *rows, size_t channel, const struct ipw_metered_run *r,
+                      const struct ipw_metered_run_input *in, size_t column)
 {
     const struct ipw_meter_points *p = &in->log.columns[column];
     bool watts = in->log.format.columns[column].kind == IPW_METER_WATTS, kept = false;
@@ -304,7 +304,7 @@ static void take_rows(struct rows *rows, size_t channel, const struct ipw_meter_
     }
 }
 
-static void tell_rows(struct ipw_ledger *ledger, const struct ipw_meter_report *r)
+static void tell_rows(struct ipw_ledger *ledger, const struct ipw_metered_run *r)
 {
     struct rows rows = {0};
     size_t channel = 0;
@@ -321,7 +321,7 @@ static void tell_rows(struct ipw_ledger *ledger, const struct ipw_meter_report *
     free(rows.rows);
 }
 
-static struct ipw_ledger *make_ledger(struct ipw_meter_report *r)
+static struct ipw_ledger *make_ledger(struct ipw_metered_run *r)
 {
     struct ipw_channel *channels = NULL;
     struct ipw_ledger *ledger;
@@ -347,7 +347,7 @@ static struct ipw_ledger *make_ledger(struct ipw_meter_report *r)
     return ledger;
 }
 
-static void see_power(struct ipw_meter_report *r, double w)
+static void see_power(struct ipw_metered_run *r, double w)
 {
     r->peak_w = fmax(r->peak_w, w);
     r->least_w = fmin(r->least_w, w);
@@ -355,7 +355,7 @@ static void see_power(struct ipw_meter_report *r, double w)
 
 /* From the row before to row `i`, the part inside the run.  The energy of a run's first and last
  * moments is told by rows outside of it: without them the mean power could lie beyond the least. */
-static void see_step(struct ipw_meter_report *r, const struct ipw_meter_points *sum, size_t i)
+static void see_step(struct ipw_metered_run *r, const struct ipw_meter_points *sum, size_t i)
 {
     const struct ipw_meter_point *a = &sum->at[i - 1], *b = &sum->at[i];
     double from = fmax(a->t_s, r->t0_s), to = fmin(b->t_s, r->t1_s), w_per_s;
@@ -366,7 +366,7 @@ static void see_step(struct ipw_meter_report *r, const struct ipw_meter_points *
     see_power(r, b->value - w_per_s * (b->t_s - to));
 }
 
-static void read_powers(struct ipw_meter_report *r)
+static void read_powers(struct ipw_metered_run *r)
 {
     const struct ipw_meter_log **logs = ipw_malloc(r->n_logs * sizeof *logs);
     double *shift_s = ipw_malloc(r->n_logs * sizeof *shift_s);
@@ -399,7 +399,7 @@ static void read_powers(struct ipw_meter_report *r)
     free(logs);
 }
 
-static int book(struct ipw_meter_report *r, struct ipw_err *err)
+static int book(struct ipw_metered_run *r, struct ipw_err *err)
 {
     struct ipw_ledger *ledger = make_ledger(r);
     int64_t t0 = ledger_ns(r, r->t0_s), t1 = ledger_ns(r, r->t1_s);
@@ -411,7 +411,7 @@ static int book(struct ipw_meter_report *r, struct ipw_err *err)
     all.what = IPW_LEDGER_IDLE;
     r->idle = ipw_ledger_figure(ledger, all);
     for (size_t i = 0; i < r->n_queries; i++) {
-        struct ipw_meter_report_query *q = &r->queries[i];
+        struct ipw_metered_run_query *q = &r->queries[i];
         int64_t from = ledger_ns(r, q->t0_s), to = ledger_ns(r, q->t1_s);
         struct ipw_ledger_question ask = {q->ordinal, IPW_DOMAIN_MACHINE, IPW_LEDGER_ALL, from,
                                           to,         IPW_LEDGER_QUERY};
@@ -428,13 +428,13 @@ static int book(struct ipw_meter_report *r, struct ipw_err *err)
     return rc;
 }
 
-int ipw_meter_report_make(struct ipw_meter_report *r, const char *run, const char *const *logs,
-                          size_t n_logs, const char *column, const double *offset_s,
-                          struct ipw_err *err)
+int ipw_metered_run_make(struct ipw_metered_run *r, const char *run, const char *const *logs,
+                         size_t n_logs, const char *column, const double *offset_s,
+                         struct ipw_err *err)
 {
     int rc;
 
-    *r = (struct ipw_meter_report){.run = run};
+    *r = (struct ipw_metered_run){.run = run};
     r->logs = ipw_calloc(n_logs, sizeof *r->logs);
     r->n_logs = n_logs;
     for (size_t i = 0; i < n_logs; i++) {
@@ -451,7 +451,7 @@ int ipw_meter_report_make(struct ipw_meter_report *r, const char *run, const cha
     return rc;
 }
 
-void ipw_meter_report_release(struct ipw_meter_report *r)
+void ipw_metered_run_release(struct ipw_metered_run *r)
 {
     for (size_t i = 0; i < r->n_queries; i++) free(r->queries[i].id);
     for (size_t i = 0; i < r->n_logs; i++) {
@@ -461,5 +461,5 @@ void ipw_meter_report_release(struct ipw_meter_report *r)
     free(r->queries);
     free(r->busy);
     free(r->logs);
-    *r = (struct ipw_meter_report){0};
+    *r = (struct ipw_metered_run){0};
 }

@@ -13,27 +13,27 @@
 #include "energy/meter_align.h"
 #include "ledger/series.h"
 
-struct ipw_meter_report_query {
+struct ipw_metered_run_query {
     char *id;
     double t0_s, t1_s; /* since 1970 */
     int64_t ordinal;   /* the ledger's; -1: of no length */
     struct ipw_figure energy;
 };
 
-struct ipw_meter_report_input {
+struct ipw_metered_run_input {
     char *path;
     struct ipw_meter_log log;
     bool aligned; /* `fit` was found, not given */
     struct ipw_meter_fit fit;
 };
 
-struct ipw_meter_report {
+struct ipw_metered_run {
     const char *run; /* borrowed */
-    struct ipw_meter_report_query *queries;
+    struct ipw_metered_run_query *queries;
     size_t n_queries, cap_queries;
     struct ipw_meter_busy *busy; /* the clocks are aligned by model calls, else by queries */
     size_t n_busy, cap_busy;
-    struct ipw_meter_report_input *logs;
+    struct ipw_metered_run_input *logs;
     size_t n_logs;
 
     double t0_s, t1_s; /* from the first query's start to the last one's end */
@@ -44,12 +44,12 @@ struct ipw_meter_report {
 
 /* IPW_EUNSUPPORTED: the log does not fit the run (the message says why); other codes: a file cannot
  * be read.  `column` and `offset_s` may be NULL: then they are found. */
-int ipw_meter_report_make(struct ipw_meter_report *r, const char *run, const char *const *logs,
-                          size_t n_logs, const char *column, const double *offset_s,
-                          struct ipw_err *err);
-void ipw_meter_report_release(struct ipw_meter_report *r);
+int ipw_metered_run_make(struct ipw_metered_run *r, const char *run, const char *const *logs,
+                         size_t n_logs, const char *column, const double *offset_s,
+                         struct ipw_err *err);
+void ipw_metered_run_release(struct ipw_metered_run *r);
 
-void ipw_meter_report_text(struct ipw_buf *out, const struct ipw_meter_report *r);
-void ipw_meter_report_json(struct ipw_buf *out, const struct ipw_meter_report *r);
+void ipw_metered_run_text(struct ipw_buf *out, const struct ipw_metered_run *r);
+void ipw_metered_run_json(struct ipw_buf *out, const struct ipw_metered_run *r);
 
 #endif

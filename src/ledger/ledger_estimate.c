@@ -4,7 +4,6 @@
  * the time; with n queries in flight, a query gets a n-th of it.  The lower bound is the measured
  * part.  The upper bound adds the device's highest power for the rest.  The figure stays unknown
  * and is in no total. */
-#include <string.h>
 
 #include "base/clock.h"
 #include "ledger/ledger_priv.h"
@@ -30,7 +29,8 @@ struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct l
 {
     double watts, part, missing_s, known_j;
 
-    if (f.known || t1_ns <= t0_ns || !f.reason || !strcmp(f.reason, "suspended")) return f;
+    if (f.known || t1_ns <= t0_ns || !f.reason || ipw_reason_of(f.reason) == IPW_REASON_SUSPENDED)
+        return f;
     if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) return f;
     if (!ipw_series_guess(line->series, line->gauge, t0_ns, t1_ns, &watts, &f.estimate_by)) {
         f.estimate_by = NULL;

@@ -324,7 +324,7 @@ static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
         return;
     }
     if (s->suspect_why) s->rejected++;
-    if (!strcmp(why, "gap_too_long")) {
+    if (ipw_reason_of(why) == IPW_REASON_GAP_TOO_LONG) {
         ipw_series_break_chain(s, t_ns, value, why);
         return;
     }

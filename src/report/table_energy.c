@@ -100,8 +100,10 @@ static void put_estimates(struct ipw_table_block *b)
 /* Whether the search for sensors gave a reason. */
 static bool is_noted(const char *reason)
 {
-    return !strcmp(reason, "no_sensor") || !strcmp(reason, "permission") ||
-           !strcmp(reason, "switched_off");
+    enum ipw_reason what = ipw_reason_of(reason);
+
+    return what == IPW_REASON_NO_SENSOR || what == IPW_REASON_PERMISSION ||
+           what == IPW_REASON_SWITCHED_OFF;
 }
 
 static bool is_missing(const struct ipw_table_block *b, int d)
@@ -142,7 +144,7 @@ static bool put_missing(struct ipw_table_block *b)
 static bool put_nothing(struct ipw_table_block *b)
 {
     const char *note = b->run->energy_note, *reason = b->s->reason[0];
-    bool off = !strcmp(reason, "switched_off");
+    bool off = ipw_reason_of(reason) == IPW_REASON_SWITCHED_OFF;
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (!is_missing(b, d) || !is_noted(b->s->reason[d])) return false;

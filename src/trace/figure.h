@@ -18,6 +18,18 @@ enum ipw_provenance {
 extern const char *const ipw_provenance_words[]; /* from IPW_PROV_MEASURED on; NULL-terminated */
 const char *ipw_provenance_name(enum ipw_provenance p); /* "measured", ...; "none" */
 
+/* The reasons for an unknown value that decide something; all others are only shown. */
+enum ipw_reason {
+    IPW_REASON_OTHER,
+    IPW_REASON_NO_SENSOR,
+    IPW_REASON_PERMISSION,
+    IPW_REASON_SWITCHED_OFF,
+    IPW_REASON_REMOTE,
+    IPW_REASON_SUSPENDED,
+    IPW_REASON_GAP_TOO_LONG,
+};
+enum ipw_reason ipw_reason_of(const char *text); /* NULL: IPW_REASON_OTHER */
+
 /* An energy value in joules with its provenance.  An unknown value is never 0: check `known`. */
 struct ipw_figure {
     bool known;

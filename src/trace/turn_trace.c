@@ -88,7 +88,7 @@ unsigned ipw_turn_lm_domains(const struct ipw_query_trace *trace)
 
     if (trace->lm_remote) return trace->lm_domains;
     /* Lines older than the key remote_domains mark a remote model only by the GPU's reason. */
-    if (!gpu->known && gpu->reason && !strcmp(gpu->reason, "remote")) return 0;
+    if (!gpu->known && ipw_reason_of(gpu->reason) == IPW_REASON_REMOTE) return 0;
     return (1u << IPW_DOMAIN_COUNT) - 1;
 }
 
