@@ -18,7 +18,7 @@ step "captures over stdio"
 for name in everything:everything filesystem:secure-filesystem-server memory:memory-server \
     modern-2026-07-28:eco-modern modern-server-legacy-client:eco-modern; do
     file=${name%:*}-stdio
-    capture "$file" "mcp__${name#*:}__" "exec python3 $FAKE_MCP stdio $CAPTURES/$file.jsonl"
+    capture "$file" "mcp__${name#*:}__" "exec python3 '$FAKE_MCP' stdio '$CAPTURES/$file.jsonl'"
 done
 
 step "captures over HTTP"

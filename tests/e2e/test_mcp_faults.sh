@@ -10,7 +10,7 @@ slow_and_modern content odd_tools two_pages"
 set --
 list="'missing'"
 for way in $ways; do
-    set -- "$@" --mcp "exec python3 $FAKE_MCP bad $way '$WORK/starts.$way'"
+    set -- "$@" --mcp "exec python3 '$FAKE_MCP' bad $way '$WORK/starts.$way'"
     list="$list, '$way'"
 done
 printf '%s\n' "local ways = { $list }" | cat - "$IPW_SOURCE_DIR/tests/e2e/mcp_faults.lua" >suite_mcp_faults.lua
