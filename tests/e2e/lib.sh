@@ -50,6 +50,11 @@ if [ -z "${IPW_CONFINED-}" ] && ! can_confine; then
     export IPW_CONFINED="$IPW_AGENT" IPW_AGENT="$IPW_SOURCE_DIR/tests/e2e/unconfined.sh"
 fi
 
+# npm_reached: can npm's registry be asked?  In seconds, where an installation would try for minutes.
+npm_reached() {
+    command -v npm >/dev/null && timeout 15 npm view is-number version --fetch-retries=0 >/dev/null 2>&1
+}
+
 stop_all() {
     for pid in $FAKES; do
         kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null

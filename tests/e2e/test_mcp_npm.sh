@@ -1,7 +1,7 @@
 # The reference servers of MCP (npm): listed, called, cancelled and ended.  Skipped where npm cannot fetch them.
 . "$(dirname "$0")/lib.sh"
 
-command -v npm >/dev/null || skip "npm is not installed"
+npm_reached || skip "npm is not installed, or its registry cannot be reached"
 P=@modelcontextprotocol
 timeout 120 npm install --prefix npm --no-audit --no-fund --silent $P/server-everything@2026.8.31 \
     $P/server-filesystem@2026.8.31 $P/server-memory@2026.8.31 >npm.log 2>&1 ||

@@ -4,7 +4,10 @@
 parallel --version 2>/dev/null | grep -q '^GNU parallel' || skip "GNU parallel is not installed (Debian: parallel)"
 mkdir -p "$HOME/.parallel" && touch "$HOME/.parallel/will-cite"
 for i in 1 2 3 4 5 6 7 8 9; do echo "{\"id\":\"t$i\",\"question\":\"What is $i + $i?\",\"answer\":\"42\"}"; done >rows.jsonl
-sed "s#ipw-agent#$IPW_AGENT#g; s#agents/react.lua --dataset gaia#single --dataset rows.jsonl --model demo#" \
+mkdir bin
+ln -s "$IPW_AGENT" bin/ipw-agent
+export PATH="$WORK/bin:$PATH"
+sed "s#agents/react.lua --dataset gaia#single --dataset rows.jsonl --model demo#" \
     "$IPW_SOURCE_DIR/examples/parallel.sh" >line.sh
 
 step "four processes, and the merge"
@@ -18,7 +21,7 @@ assert_file_lines runs/big/traces.jsonl 9
 assert_json runs/big/summary.json "d['run']['earlier_attempts'] == 0"
 
 step "--shard auto/N takes the place from PARALLEL_SEQ"
-expect_exit 0 parallel --jobs 3 "$IPW_AGENT" run single --dataset rows.jsonl --model demo --output auto --shard auto/3 --quiet --seed {} ::: 7 7 7
+expect_exit 0 parallel --jobs 3 ipw-agent run single --dataset rows.jsonl --model demo --output auto --shard auto/3 --quiet --seed {} ::: 7 7 7
 expect_exit 0 agent merge auto.shards
 assert_file_lines auto/traces.jsonl 9
 

@@ -66,6 +66,7 @@ step "examples/slurm.sh is what the command writes"
 expect_exit 0 agent submit slurm --shards 8 --output slurm.sh -- run agents/react.lua --dataset gaia --output runs/big
 program=$(readlink -f "$IPW_AGENT")
 case $IPW_AGENT in *unconfined.sh) program=$IPW_CONFINED ;; esac
-sed "s#$program#ipw-agent#g; s#$WORK#/home/me/study#g" slurm.sh | cmp - "$IPW_SOURCE_DIR/examples/slurm.sh" || fail "examples/slurm.sh is out of date"
+# Its path is quoted if it has a blank, and quoted again inside of --wrap.
+sed "s#'\\\\''$program'\\\\''#ipw-agent#g; s#'$program'#ipw-agent#g; s#$program#ipw-agent#g; s#$WORK#/home/me/study#g" slurm.sh | cmp - "$IPW_SOURCE_DIR/examples/slurm.sh" || fail "examples/slurm.sh is out of date"
 
 end_test
