@@ -70,6 +70,10 @@ return {
     -- as good and as dear, in another order
     local other = run("other", 40, function(i) return i % 4 < 2 end, function(i) return noisy(i + 1) end)
     test.equal(comparison.heading { first, other }, "first and other cannot be told apart by joules or accuracy")
+    local unmetered = run("unmetered", 40, function(i) return i % 4 < 2 end, noisy)
+    for _, row in ipairs(unmetered.rows.rows) do row.energy = {} end
+    test.equal(comparison.heading { first, unmetered },
+      "first and unmetered cannot be told apart by accuracy; joules are not known of both")
     local worse = run("worse", 40, function(i) return i == 2 end, noisy)
     test.equal(comparison.heading { first, worse }, "Against first, worse solves 48 points fewer")
     local rude = run("\27[2Jrude\u{202E}", 40, function(i) return i % 2 == 0 end, function(i) return 2 * noisy(i) end)

@@ -105,6 +105,18 @@ local function list(names)
   return table.concat(names, ", ", 1, #names - 1) .. " and " .. names[#names]
 end
 
+--- What the runs can be compared by, and what is missing for more.
+local function compared_by(rows)
+  local joules, accuracy = false, false
+  for i = 2, #rows do
+    joules = joules or rows[i].percent.value ~= nil
+    accuracy = accuracy or rows[i].points.value ~= nil
+  end
+  if joules and accuracy then return "joules or accuracy" end
+  if joules then return "joules; accuracy is not known of both" end
+  if accuracy then return "accuracy; joules are not known of both" end
+end
+
 --- The title of a page of several runs.
 function comparison.title(runs)
   local many = numbers.word(#runs):gsub("^%l", string.upper)
@@ -127,8 +139,10 @@ function comparison.heading(runs)
     end
   end
   if #told == 0 then
-    return #rows == 2 and ("%s and %s cannot be told apart by joules or accuracy"):format(rows[1].name, rows[2].name)
-      or ("No run can be told from %s by joules or accuracy"):format(rows[1].name)
+    local by = compared_by(rows)
+    if not by then return "The runs have neither joules nor accuracy in common" end
+    return #rows == 2 and ("%s and %s cannot be told apart by %s"):format(rows[1].name, rows[2].name, by)
+      or ("No run can be told from %s by %s"):format(rows[1].name, by)
   end
   if #unsure > 0 then
     told[#told + 1] = ("whether %s %s more cannot be told"):format(list(unsure), #unsure == 1 and "solves" or "solve")
