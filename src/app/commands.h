@@ -34,6 +34,7 @@ int ipw_cmd_new(int argc, char **argv);
 int ipw_cmd_check(int argc, char **argv);
 int ipw_cmd_tool(int argc, char **argv);
 int ipw_cmd_test(int argc, char **argv);
+int ipw_cmd_mcp(int argc, char **argv);
 int ipw_cmd_repl(int argc, char **argv);
 
 extern const struct ipw_command ipw_run_command;

@@ -41,6 +41,7 @@ static const struct {
     {"export", ipw_cmd_export, "write it for other programs, or without its texts"},
     {"validate", ipw_cmd_validate, "check its files"},
     {"repair", ipw_cmd_repair, "remove damaged lines from its files"},
+    {"mcp", ipw_cmd_mcp, "let a coding assistant read your runs (MCP)"},
     {"Machine and servers", NULL, NULL},
     {"doctor", ipw_cmd_doctor, "check server, model, sensors and tools; suggest fixes"},
     {"telemetry", ipw_cmd_telemetry, "show, record or serve energy readings"},

@@ -1,0 +1,59 @@
+/* mcp: serves saved runs to coding assistants, by lua/ipw/cli/mcp_serve.lua. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "app/commands.h"
+#include "app/workbench.h"
+#include "base/clock.h"
+
+/* This program's own file and the current folder, absolute. */
+static int find_places(char *self, char *folder, size_t size, struct ipw_err *err)
+{
+    ssize_t n = readlink("/proc/self/exe", self, size - 1);
+
+    if (n < 0) return ipw_fail_errno(err, errno, "/proc/self/exe");
+    self[n] = '\0';
+    return getcwd(folder, size) ? 0 : ipw_fail_errno(err, errno, "the current folder");
+}
+
+int ipw_cmd_mcp(int argc, char **argv)
+{
+    static const struct ipw_opt options[] = {IPW_OPT_END};
+    static const struct ipw_command command = {
+        .name = "mcp",
+        .usage = "mcp",
+        .about = "Serve saved runs to a coding assistant as a Model Context Protocol server on\n"
+                 "standard input and output. It only reads.",
+        .options = options,
+        .more =
+            "In an assistant's settings, with the folder of your runs as its folder:\n"
+            "  {\"mcpServers\": {\"ipw\": {\"command\": \"ipw-agent\", \"args\": [\"mcp\"]}}}\n\n"
+            "Tools: list_runs, show_run, summary, show_query, ledger, compare, analyze,\n"
+            "validate.",
+        .max_args = 0,
+    };
+    struct ipw_workbench_options o;
+    struct ipw_workbench bench;
+    struct ipw_err err = {0};
+    char self[PATH_MAX], folder[PATH_MAX];
+    int64_t status = 0;
+    char **args;
+    int n, rc;
+
+    ipw_workbench_defaults(&o);
+    rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    /* It starts this program alone, which reads the user's runs: no sandbox would show it them. */
+    o.script.unsafe_tools = true;
+    o.lua_cpu_ns = 60 * IPW_NS_PER_S;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a client waits for each line */
+    rc = find_places(self, folder, sizeof self, &err);
+    if (!rc) rc = ipw_workbench_open(&bench, &o, IPW_BENCH_NO_MODEL, &err);
+    if (rc) return ipw_exit_with(&err, IPW_EXIT_FAILED);
+    rc = ipw_workbench_run(&bench, &status, "ipw.cli.mcp_serve", NULL,
+                           (const char *[]){self, folder, IPW_VERSION, NULL}, &err);
+    ipw_workbench_close(&bench, &o);
+    return rc ? ipw_exit_with(&err, IPW_EXIT_FAILED) : (int)status;
+}
