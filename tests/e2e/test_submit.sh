@@ -66,7 +66,9 @@ step "examples/slurm.sh is what the command writes"
 expect_exit 0 agent submit slurm --shards 8 --output slurm.sh -- run agents/react.lua --dataset gaia --output runs/big
 program=$(readlink -f "$IPW_AGENT")
 case $IPW_AGENT in *unconfined.sh) program=$IPW_CONFINED ;; esac
-# Its path is quoted if it has a blank, and quoted again inside of --wrap.
-sed "s#'\\\\''$program'\\\\''#ipw-agent#g; s#'$program'#ipw-agent#g; s#$program#ipw-agent#g; s#$WORK#/home/me/study#g" slurm.sh | cmp - "$IPW_SOURCE_DIR/examples/slurm.sh" || fail "examples/slurm.sh is out of date"
+# Its path is quoted if it has a blank, and quoted again inside of --wrap; where lines are cut depends on it.
+joined() { sed -e ':more' -e '/\\$/{N;s/ *\\\n */ /;b more' -e '}'; }
+sed "s#'\\\\''$program'\\\\''#ipw-agent#g; s#'$program'#ipw-agent#g; s#$program#ipw-agent#g; s#$WORK#/home/me/study#g" slurm.sh | joined >made
+joined <"$IPW_SOURCE_DIR/examples/slurm.sh" | cmp made - || fail "examples/slurm.sh is out of date"
 
 end_test
