@@ -45,7 +45,7 @@ assert_eq "$(json parts/traces.jsonl "sorted((t['query_index'], t['query_id'], t
     "$(json whole/traces.jsonl "sorted((t['query_index'], t['query_id'], t['answer']) for t in d)")"
 
 step "real shards, side by side: one session, an ordinary run"
-for i in 0 1 2; do $IPW_AGENT ${GO#agent } --epochs 2 --warmup 1 --output cut --shard $i/3 >/dev/null & pids="${pids-} $!"; done
+for i in 0 1 2; do "$IPW_AGENT" ${GO#agent } --epochs 2 --warmup 1 --output cut --shard $i/3 >/dev/null & pids="${pids-} $!"; done
 for pid in $pids; do wait "$pid" || fail "a shard: exit status $?"; done
 expect_exit 0 agent merge cut.shards
 assert_json cut/traces.jsonl "len(d) == 48 and sorted(t['query_index'] for t in d) == list(range(3, 51))"
@@ -91,9 +91,9 @@ assert_json two/manifest.json "len(d['segments']) == 2 and abs(d['merge']['added
 
 step "a shard that was killed and resumed while another one ran: its attempts are booked, too"
 SHARD="--concurrency 2 --output dead --shard"
-$IPW_AGENT ${GO#agent } $SHARD 1/2 --epochs 3 >/dev/null &
+"$IPW_AGENT" ${GO#agent } $SHARD 1/2 --epochs 3 >/dev/null &
 other=$!
-$IPW_AGENT ${GO#agent } $SHARD 0/2 --epochs 3 >/dev/null 2>&1 &
+"$IPW_AGENT" ${GO#agent } $SHARD 0/2 --epochs 3 >/dev/null 2>&1 &
 victim=$!
 await_lines dead.shards/0-of-2/traces.jsonl
 kill -9 $victim
