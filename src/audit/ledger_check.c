@@ -378,6 +378,7 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
                      verdict, what, err);
         if (rc) ipw_err_prefix(err, "%s:%lld", c->files[line.file].path, (long long)line.number);
     }
+    if (rc) ipw_query_loaded_release(loaded);
     free(own);
     return rc;
 }

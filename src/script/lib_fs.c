@@ -267,7 +267,7 @@ static int fs_write(lua_State *L)
     struct stat st;
 
     if (n > MAX_FILE_BYTES) return fail(L, path, "more than 64 MiB");
-    if (strlen(path) == lua_rawlen(L, 1) && make_folders(L, path, &err))
+    if (*path && strlen(path) == lua_rawlen(L, 1) && make_folders(L, path, &err))
         return fail_write(L, path, err.text);
     if (take_room(L, path, n, &err)) return fail(L, path, err.text);
     /* A tool may have put a pipe there.  Without O_NONBLOCK the open would block all queries. */
