@@ -214,5 +214,6 @@ int ipw_cmd_profile(int argc, char **argv)
         return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
     rc = sweep(&status, &o, steps, n_steps, extra, n, &err);
+    free(o.bench.server.net.base_urls.items); /* if it ended before the workbench did */
     return rc ? ipw_exit_with(&err, IPW_EXIT_FAILED) : (int)status;
 }

@@ -180,6 +180,7 @@ void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *
     free(b->workspace);
     ipw_script_options_release(&o->script);
     free(o->server.net.base_urls.items);
+    o->server.net.base_urls = (struct ipw_opt_list){0};
     *b = (struct ipw_workbench){0};
 }
 
