@@ -7,14 +7,14 @@
 #include "app/commands.h"
 #include "app/workbench.h"
 #include "base/clock.h"
+#include "io/proc.h"
 
 /* This program's own file and the current folder, absolute. */
 static int find_places(char *self, char *folder, size_t size, struct ipw_err *err)
 {
-    ssize_t n = readlink("/proc/self/exe", self, size - 1);
+    int rc = ipw_proc_own_file(self, size, err);
 
-    if (n < 0) return ipw_fail_errno(err, errno, "/proc/self/exe");
-    self[n] = '\0';
+    if (rc) return rc;
     return getcwd(folder, size) ? 0 : ipw_fail_errno(err, errno, "the current folder");
 }
 
@@ -35,7 +35,7 @@ int ipw_cmd_mcp(int argc, char **argv)
         .max_args = 0,
     };
     struct ipw_workbench_options o;
-    struct ipw_workbench bench;
+    struct ipw_workbench bench = {.workspace = NULL};
     struct ipw_err err = {0};
     char self[PATH_MAX], folder[PATH_MAX];
     int64_t status = 0;
@@ -51,9 +51,9 @@ int ipw_cmd_mcp(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0); /* a client waits for each line */
     rc = find_places(self, folder, sizeof self, &err);
     if (!rc) rc = ipw_workbench_open(&bench, &o, IPW_BENCH_NO_MODEL, &err);
-    if (rc) return ipw_exit_with(&err, IPW_EXIT_FAILED);
-    rc = ipw_workbench_run(&bench, &status, "ipw.cli.mcp_serve", NULL,
-                           (const char *[]){self, folder, IPW_VERSION, NULL}, &err);
+    if (!rc)
+        rc = ipw_workbench_run(&bench, &status, "ipw.cli.mcp_serve", NULL,
+                               (const char *[]){self, folder, IPW_VERSION, NULL}, &err);
     ipw_workbench_close(&bench, &o);
     return rc ? ipw_exit_with(&err, IPW_EXIT_FAILED) : (int)status;
 }

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/open.h"
+#include "io/proc.h"
 #include "json/write.h"
 #include "run/conceal.h"
 #include "run/run_options.h"
@@ -97,10 +98,10 @@ static void put_job(struct ipw_buf *out, const struct submit_options *o, const c
                     const char *file, const char *name, const struct ipw_buf *words)
 {
     char folder[PATH_MAX] = ".", program[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    struct ipw_err err;
+    bool known = ipw_proc_own_file(program, sizeof program, &err) == 0;
     struct ipw_jw w;
 
-    program[n > 0 ? n : 0] = '\0';
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     ipw_jw_kstr(&w, "engine", engine);
@@ -108,7 +109,7 @@ static void put_job(struct ipw_buf *out, const struct submit_options *o, const c
     ipw_jw_kstr(&w, "folder", getcwd(folder, sizeof folder) ? folder : ".");
     ipw_jw_kint(&w, "limit", o->limit);
     ipw_jw_kstr(&w, "name", name);
-    ipw_jw_kstr(&w, "program", n > 0 ? program : "ipw-agent");
+    ipw_jw_kstr(&w, "program", known ? program : "ipw-agent");
     ipw_jw_kraw(&w, "run", words->data, words->len);
     ipw_jw_key(&w, "sbatch");
     ipw_jw_arr(&w);

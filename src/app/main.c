@@ -80,11 +80,10 @@ static void help(FILE *out)
 static void name_helper(void)
 {
     static char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    struct ipw_err err;
 
-    if (n <= 0) return;
-    self[n] = '\0';
-    if (access(self, X_OK) == 0) ipw_proc_set_helper(self);
+    if (ipw_proc_own_file(self, sizeof self, &err) == 0 && access(self, X_OK) == 0)
+        ipw_proc_set_helper(self);
 }
 
 /* Lua recurses on the C stack, and a chain of nested calls can fill 8 MiB.  The main thread's stack

@@ -329,3 +329,12 @@ void ipw_proc_cancel(struct ipw_proc *proc)
         arm(proc, 0);
     }
 }
+
+int ipw_proc_own_file(char *out, size_t size, struct ipw_err *err)
+{
+    ssize_t n = readlink("/proc/self/exe", out, size - 1);
+
+    if (n < 0) return ipw_fail_errno(err, errno, "/proc/self/exe (is /proc mounted?)");
+    out[n] = '\0';
+    return 0;
+}

@@ -76,6 +76,8 @@ void ipw_proc_rest_output(struct ipw_proc *proc, bool rests);
 /* Ends the child's group; no callback follows.  The loop still reaps the child. */
 void ipw_proc_cancel(struct ipw_proc *proc);
 
+/* The path of this program's own file, with a 0 at its end. */
+int ipw_proc_own_file(char *out, size_t size, struct ipw_err *err);
 /* Sets the helper executable.  Without one, or if the path now leads to another file, the helper is
  * the running program as the kernel has it. */
 void ipw_proc_set_helper(const char *path);

@@ -1,6 +1,5 @@
 #include "run/connect.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "io/proc.h"
 #include "io/url.h"
 #include "run/find_server.h"
 
@@ -49,16 +49,12 @@ static void service_late(void *ud) { service_over(ud); }
 static int start_demo(struct ipw_connection *c, struct ipw_err *err)
 {
     char self[1024];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     const char *argv[] = {self, "serve", "--port", "0", "--exit-with-parent", NULL};
     struct ipw_timer *timer;
     int rc;
 
-    if (n < 0)
-        return ipw_fail(err, IPW_EIO,
-                        "cannot start the demo model: /proc/self/exe: %s: is /proc mounted?",
-                        strerror(errno));
-    self[n] = '\0';
+    if (ipw_proc_own_file(self, sizeof self, err))
+        return ipw_err_prefix(err, "cannot start the demo model");
     rc = ipw_service_start(&c->service, c->loop, argv, service_line, service_exit, c, err);
     if (rc) return rc;
     timer = ipw_timer_start(c->loop, DEMO_START_NS, service_late, c);

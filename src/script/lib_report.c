@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "base/buf.h"
-#include "data/sha256.h"
 #include "ledger/recompute.h"
 #include "script/export_job.h"
 #include "script/host.h"
@@ -151,22 +150,9 @@ static int report_windows(lua_State *L)
     return 1;
 }
 
-/* sha256(text): the 64 hex digits of its hash. [-1, +1, e] */
-static int report_sha256(lua_State *L)
-{
-    size_t n;
-    const char *text = luaL_checklstring(L, 1, &n);
-    char hex[65];
-
-    ipw_sha256_hex(hex, text, n);
-    lua_pushlstring(L, hex, 64);
-    return 1;
-}
-
 int ipw_lib_report(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"windows", report_windows}, {"sha256", report_sha256}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"windows", report_windows}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

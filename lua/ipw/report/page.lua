@@ -1,7 +1,7 @@
 --- ipw.report.page: one file of HTML with everything in it. Its content policy allows the styles and scripts
 --- by their hashes and nothing else; data are JSON, which is no script.
 local comparison = require "ipw.report.comparison"
-local core = require "ipw.core.report"
+local core = require "ipw.core.data"
 local html = require "ipw.report.html"
 local json = require "ipw.json"
 local script = require "ipw.core.script"
