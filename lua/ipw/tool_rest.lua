@@ -32,7 +32,10 @@ end
 function rest.first(path)
   local tool, text, about = require "ipw.declare"(core.load(path), path)
   local need, how = lacks(tool)
-  if need and core.leave_out(tool.name, how) then return end
+  if need and core.leave_out(tool.name, how) then
+    core.keep(path, "", "", "") -- so that the next query does not load it
+    return
+  end
   rest.check_grants(tool)
   core.keep(path, tool.name, text, about)
   return tool, text, about

@@ -42,6 +42,7 @@ local function load_tool(entry)
   local path, why = core.find(entry)
   if not path then error(why, 0) end
   local name, text, about = core.card(path)
+  if name == "" then return end -- left out by an earlier query
   if name then return lazy(path, name), text, about end
   return rest().first(path)
 end

@@ -76,8 +76,7 @@ int ipw_cmd_compare(int argc, char **argv)
     char **runs, **texts;
     int n, rc;
 
-    ipw_workbench_defaults(&o.bench);
-    o.bench.lua_cpu_ns = INT64_C(60) * 1000000000; /* many pairs are no endless loop */
+    ipw_runs_defaults(&o.bench);
     rc = ipw_options_parse(&command, argc, argv, &o, &runs, &n, &err);
     if (!rc && o.junit && !o.gates.n)
         rc = ipw_fail(&err, IPW_EINVAL, "compare: --junit goes with --gate");

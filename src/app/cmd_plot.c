@@ -163,8 +163,7 @@ int ipw_cmd_plot(int argc, char **argv)
     char **runs;
     int n, rc;
 
-    ipw_workbench_defaults(&o.bench);
-    o.bench.lua_cpu_ns = INT64_C(60) * 1000000000; /* a figure of many queries is no endless loop */
+    ipw_runs_defaults(&o.bench);
     rc = ipw_options_parse(&command, argc, argv, &o, &runs, &n, &err);
     if (!rc) rc = check(&o, n, &err);
     if (rc) {

@@ -204,8 +204,7 @@ int ipw_cmd_profile(int argc, char **argv)
     char **extra;
     int n, rc;
 
-    ipw_workbench_defaults(&o.bench);
-    o.bench.lua_cpu_ns = INT64_C(60) * 1000000000;
+    ipw_runs_defaults(&o.bench);
     o.warmup = 3;
     rc = ipw_options_parse(&command, argc, argv, &o, &extra, &n, &err);
     if (!rc) rc = check(&o, steps, &n_steps, &err);

@@ -27,7 +27,7 @@ const struct ipw_opt ipw_workbench_model_rows[] = {
 };
 const struct ipw_opt ipw_workbench_script_rows[] = {
     {"workspace", 'w', IPW_OPT_STR, AT(workspace), "DIR", "folder of ipw.fs (default: a temporary folder)"},
-    {"lua-cpu", 0, IPW_OPT_DURATION, AT(lua_cpu_ns), "TIME", "Lua CPU time between two waits (default: 2s)"},
+    {"lua-cpu", 0, IPW_OPT_DURATION, AT(lua_cpu_ns), "TIME", "Lua CPU between waits (2s; analyze, plot: 60s)"},
     {"", 0, IPW_OPT_BLOCK, AT(script), NULL, NULL, .rows = ipw_script_option_rows},
     IPW_OPT_END,
 };
