@@ -32,6 +32,7 @@ static const struct ipw_opt options[] = {
     {"model", 'm', IPW_OPT_STR, AT(server.model), "NAME", "model name; demo is built in"},
     {"", 0, IPW_OPT_BLOCK, AT(server.net), NULL, NULL, .rows = ipw_net_option_rows},
     {"api-key-env", 0, IPW_OPT_STR, AT(server.api_key_env), "VAR", "variable with the API key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
+    {"", 0, IPW_OPT_BLOCK, AT(server.sub), NULL, NULL, .rows = ipw_sub_model_option_rows},
     {"temperature", 't', IPW_OPT_NUM, AT(agent.temperature), "X", "temperature (default: the agent's or server's)"},
     {"seed", 0, IPW_OPT_INT, AT(agent.seed), "N", "seed for requests and scripts", INT64_MIN + 1, INT64_MAX},
     {"max-tokens", 0, IPW_OPT_INT, AT(agent.max_tokens), "N", "output tokens per reply", 1, INT64_MAX},
