@@ -60,7 +60,7 @@ local function shared_strings(zip, name)
     elseif kind == "close" and a == "rPh" then sound = false
     elseif kind == "open" and a == "t" then reading = parts ~= nil and not sound
     elseif kind == "close" and a == "t" then reading = false
-    elseif kind == "text" and reading then parts[#parts + 1] = a
+    elseif kind == "text" and reading and parts then parts[#parts + 1] = a
     elseif kind == "close" and a == "si" and parts then
       out[#out + 1] = table.concat(parts)
       parts = nil
@@ -181,7 +181,7 @@ function office.rows(zip, book, sheet)
       if cell.column < 1 then cell.column = last + 1 end
     elseif kind == "open" and (a == "v" or a == "t") then reading = cell ~= nil
     elseif kind == "close" and (a == "v" or a == "t") then reading = false
-    elseif kind == "text" and reading then cell.parts[#cell.parts + 1] = a
+    elseif kind == "text" and reading and cell then cell.parts[#cell.parts + 1] = a
     elseif kind == "close" and a == "c" and cell then
       finish()
       cell = nil

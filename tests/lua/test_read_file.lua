@@ -93,6 +93,8 @@ return {
     local text = read { path = "far.xlsx", start = 99998 }
     matches(text, "^far.xlsx, sheet 'S': 99998 rows, 512 columns\n1 | ")
     matches(text, "|  | 2$")
+    fs.write("early.xlsx", workbook "<row><c><v>1</c> 2</v></row>") -- found by fuzz_office
+    matches(read { path = "early.xlsx" }, "1 columns\n1$")
     fs.write("bytes.xlsx", workbook('<row><c t="str"><v>' .. ("\x80"):rep(70) .. "</v></c><c><v>7</v></c></row>"))
     matches(read { path = "bytes.xlsx" }, "\u{2026} | 7$")
   end },
