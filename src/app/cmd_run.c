@@ -132,7 +132,9 @@ int ipw_cmd_run(int argc, char **argv)
     if (!rc) rc = ipw_limits_check(&o->limits, &err);
     if (!rc) rc = ipw_script_options_servers(&o->script, &err);
     if (!rc && o->script.servers && o->agent.untrusted)
-        rc = ipw_fail(&err, IPW_EINVAL, "--mcp: an --untrusted agent cannot use MCP servers");
+        rc = ipw_fail(&err, IPW_EINVAL,
+                      "--mcp: an --untrusted agent cannot use MCP servers, which have your rights. "
+                      "Leave out --mcp or --untrusted");
     if (!rc) rc = choose_shard(o, &folder, &err);
     if (rc) {
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
