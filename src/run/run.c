@@ -172,7 +172,7 @@ static int join_parts(struct run *run, struct ipw_err *err)
     run->servers = (struct ipw_server_watch){.llm = run->connection.llm,
                                              .dir = run->dir,
                                              .adaptive = o->server.net.adaptive,
-                                             .concurrency = o->concurrency,
+                                             .concurrency = ipw_run_concurrency(o),
                                              .server_wait_ns = o->server.server_wait_ns,
                                              .changed = ipw_run_step_soon,
                                              .lost = servers_lost,
