@@ -195,9 +195,9 @@ local function bar(run)
   for _, piece in ipairs(list) do
     local part = piece.part
     told[#told + 1] = part.name .. " " .. numbers.share(part.uj, run.sum_uj)
-    out[#out + 1] = ('<svg class="piece" x="%.4f%%" y="23" width="%.4f%%" height="46"%s><title>' ..
-      '%s</title><rect class="f-%s" width="100%%" height="46"/>'):format(
-      piece.at, piece.share, html.prefix == "" and ' data-part="' .. html.text(part.key) .. '"' or "",
+    out[#out + 1] = ('<svg class="piece" x="%.4f%%" y="23" width="%.4f%%" height="46" data-part="%s">' ..
+      '<title>%s</title><rect class="f-%s" width="100%%" height="46"/>'):format(
+      piece.at, piece.share, html.text(part.key),
         html.text(part.name .. ": " .. (bounds(part) or numbers.joules(part.uj / 1e6))),
         part.class)
     if part.wasted_uj > 0 then
@@ -234,7 +234,7 @@ local function parts_table(run)
   local largest, rows = 1, {}
   for _, part in ipairs(run.parts) do largest = math.max(largest, part.uj) end
   for _, part in ipairs(run.parts) do
-    local filter = part.class ~= "idle" and part.class ~= "other" and html.prefix == ""
+    local filter = part.class ~= "idle" and part.class ~= "other"
     local name = ('<span class="sw f-%s"></span>%s%s'):format(part.class,
       filter and ('<button type="button" class="link js" data-part="%s">%s</button><span class="nojs">%s</span>' ..
         ''):format(html.text(part.key),

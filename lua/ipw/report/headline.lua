@@ -221,8 +221,7 @@ function headline.html(run)
   local function mark(text, plain) return plain and html.name(text) or "<b>" .. html.name(text) .. "</b>" end
   local flags = {}
   for _, flag in ipairs(headline.flags(run)) do
-    flags[#flags + 1] = ('<a class="flag" href="#%s">%s</a>'):format(html.prefix .. (html.prefix == "" and
-      flag[2] or "books"), html.text(flag[1]))
+    flags[#flags + 1] = ('<a class="flag" href="#%s%s">%s</a>'):format(html.prefix, flag[2], html.text(flag[1]))
   end
   local size = run.beside and "h2" or "h1"
   return ('<%s>%s</%s><div class="intro"><p><b>What was run.</b> %s</p><p><b>How the joules were obtained.</b> ' ..

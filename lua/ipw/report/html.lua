@@ -4,9 +4,13 @@ local json = require "ipw.json"
 
 local html = {}
 
---- What comes before the ids of the run that is being written: "" for the first, whose queries the page's script
---- opens, sorts and filters.
+--- What comes before the ids of the run that is being written: "" for the first.
 html.prefix = ""
+
+--- The attribute id="..." of an element of the run that is being written.
+---@param name string
+---@return string
+function html.id(name) return ('id="%s%s"'):format(html.prefix, name) end
 
 local escapes = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 

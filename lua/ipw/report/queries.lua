@@ -194,26 +194,35 @@ local function csv(run)
     "value", "lo", "hi", "provenance", "reason" }, rows)
 end
 
+local function filters(run)
+  return html.fill('<div class="filters js"><input type="search" %id% placeholder="Filter by id, tool, outcome" ' ..
+    'aria-label="Filter the queries by id, tool or outcome"><span class="chips">%chips%</span>' ..
+    '<button type="button" class="chip" %part% hidden></button></div>',
+    { id = html.id "filter", part = html.id "part-filter", chips = chips(run) })
+end
+
+local function pager(run)
+  local n = #run.queries
+  return html.fill('<div class="pager"%hidden%><span %range% role="status">1\u{2013}%last% of %n%</span>' ..
+    '<span class="js"><button type="button" class="tool" %previous%>Previous</button> ' ..
+    '<button type="button" class="tool" %next%>Next</button></span></div>',
+    { hidden = n == 1 and " hidden" or "", range = html.id "range", last = math.min(queries.page, n),
+      n = numbers.at(n, 0), previous = html.id "previous", next = html.id "next" })
+end
+
+local LEAD = '<p class="lead">~ is a share of a counter, \u{00B1} are the metering bounds: the true figure is ' ..
+  'inside for certain, as far as the counter is right. <span class="js">Click a row, or press Enter on it, to ' ..
+  'open it.</span></p>'
+
 function queries.html(run)
   local list, scale, rows = queries.sorted(run), queries.scale(run), {}
   local places = {}
   for i, q in ipairs(run.queries) do places[q] = i - 1 end
   for i = 1, math.min(queries.page, #list) do rows[i] = row(run, list[i], places[list[i]], scale) end
-  local body = '<p class="lead">~ is a share of a counter, \u{00B1} are the metering bounds: the true figure is ' ..
-    'inside for certain, as far as the counter is right. <span class="js">Click a row, or press Enter on it, to ' ..
-    'open it.</span></p>'
-    .. (#run.queries == 1 and "<div hidden>" or
-      "<div>") ..
-    '<div class="filters js"><input type="search" id="filter" placeholder="Filter by id, tool, outcome" ' ..
-      'aria-label="Filter the queries by id, tool or outcome"><span class="chips">' .. chips(run)
-      .. '</span><button type="button" class="chip" id="part-filter" hidden></button></div></div>'
-    .. '<table class="queries" id="queries-table"><thead>' .. head() .. '</thead><tbody>' .. table.concat(rows)
-      .. '</tbody></table>'
-    .. (#run.queries == 1 and '<div class="pager" hidden>' or
-      '<div class="pager">') .. '<span id="range" role="status">' .. ("1\u{2013}%d of %s"):format(math.min(queries.page,
-      #list), numbers.at(#list, 0))
-    .. '</span><span class="js"><button type="button" class="tool" id="previous">Previous</button> <button ' ..
-      'type="button" class="tool" id="next">Next</button></span></div><p class="muted" id="spans-note"></p>' .. csv(run)
+  local body = LEAD .. (#run.queries == 1 and "<div hidden>" or "<div>") .. filters(run) .. "</div>" ..
+    '<table class="queries" ' .. html.id "queries-table" .. "><thead>" .. head() .. "</thead><tbody>" ..
+    table.concat(rows) .. "</tbody></table>" .. pager(run) ..
+    '<p class="muted" ' .. html.id "spans-note" .. "></p>" .. csv(run)
   return html.section(queries.id, queries.topic, html.text(queries.heading(run)), body,
     { { "csv", "csv-queries", "CSV" } })
 end

@@ -1,8 +1,8 @@
 "use strict";
-// The table of the queries: sort, filter, pages, and opening a query.
-report.table = (() => {
-  const { columns: c, element, svg, metered, at, plain, DASH } = report;
-  const table = document.getElementById("queries-table");
+// The table of a run's queries: sort, filter, pages, and opening a query.
+report.table = run => {
+  const { element, svg, metered, at, plain, DASH } = report, c = run.columns;
+  const table = run.node("queries-table");
   const body = table.tBodies[0];
   const state = { sort: null, down: true, mark: "", text: "", part: "", page: 0, open: -1 };
   let order = null;
@@ -84,10 +84,10 @@ report.table = (() => {
     const first = state.page * c.page, shown = order.slice(first, first + c.page);
     body.replaceChildren(...shown.map(row));
     if (order.length === 0) body.append(element("tr", {}, element("td", { colSpan: 10, className: "muted", textContent: "No query matches." })));
-    document.getElementById("range").textContent = (order.length ? first + 1 + "\u2013" + (first + shown.length) : "0") + " of " + at(order.length, 0) +
+    run.node("range").textContent = (order.length ? first + 1 + "\u2013" + (first + shown.length) : "0") + " of " + at(order.length, 0) +
       (order.length < c.ids.length ? " (of " + at(c.ids.length, 0) + ")" : "");
-    document.getElementById("previous").disabled = state.page === 0;
-    document.getElementById("next").disabled = state.page >= pages - 1;
+    run.node("previous").disabled = state.page === 0;
+    run.node("next").disabled = state.page >= pages - 1;
     heads();
     if (state.open >= 0 && shown.includes(state.open)) expand(state.open);
   }
@@ -106,7 +106,7 @@ report.table = (() => {
     node.setAttribute("aria-expanded", "true");
     const cellNode = element("td", { colSpan: 10 });
     node.after(element("tr", { className: "open" }, cellNode));
-    report.waterfall.draw(cellNode, i);
+    run.waterfall.draw(cellNode, i);
     state.open = i;
     return node;
   }
@@ -126,7 +126,7 @@ report.table = (() => {
     if (!order.includes(i)) {
       state.mark = state.text = state.part = "";
       chips();
-      document.getElementById("filter").value = "";
+      run.node("filter").value = "";
       arrange();
     }
     state.page = Math.floor(order.indexOf(i) / c.page);
@@ -136,8 +136,8 @@ report.table = (() => {
     if (node) { node.scrollIntoView({ block: "start" }); node.focus({ preventScroll: true }); }
   }
   function chips() {
-    for (const chip of document.querySelectorAll(".chip[data-mark]")) chip.setAttribute("aria-pressed", String(chip.dataset.mark === state.mark));
-    const part = document.getElementById("part-filter"), found = c.parts.find(p => p.key === state.part);
+    for (const chip of run.root.querySelectorAll(".chip[data-mark]")) chip.setAttribute("aria-pressed", String(chip.dataset.mark === state.mark));
+    const part = run.node("part-filter"), found = c.parts.find(p => p.key === state.part);
     part.hidden = !found;
     if (found) part.textContent = "with " + found.name + " \u00D7";
   }
@@ -145,12 +145,7 @@ report.table = (() => {
     state.part = state.part === key ? "" : key;
     chips();
     again();
-    document.getElementById("queries").scrollIntoView({ block: "start" });
-  }
-  function byAddress() {
-    const id = new URLSearchParams(location.hash.slice(1)).get("q");
-    const i = id === null ? -1 : c.ids.indexOf(id);
-    if (i >= 0) open(i);
+    run.node("queries").scrollIntoView({ block: "start" });
   }
 
   body.addEventListener("click", event => {
@@ -171,22 +166,24 @@ report.table = (() => {
     else { state.sort = button.dataset.sort; state.down = state.sort !== "id"; }
     again();
   });
-  for (const chip of document.querySelectorAll(".chip[data-mark]")) chip.addEventListener("click", () => { state.mark = chip.dataset.mark; chips(); again(); });
-  document.getElementById("part-filter").addEventListener("click", () => byPart(state.part));
-  document.getElementById("filter").addEventListener("input", event => { state.text = event.target.value.trim(); again(); });
-  document.getElementById("previous").addEventListener("click", () => { state.page--; draw(); });
-  document.getElementById("next").addEventListener("click", () => { state.page++; draw(); });
-  for (const node of document.querySelectorAll("[data-part]")) node.addEventListener("click", () => byPart(node.dataset.part));
+  for (const chip of run.root.querySelectorAll(".chip[data-mark]")) {
+    chip.addEventListener("click", () => { state.mark = chip.dataset.mark; chips(); again(); });
+  }
+  run.node("part-filter").addEventListener("click", () => byPart(state.part));
+  run.node("filter").addEventListener("input", event => { state.text = event.target.value.trim(); again(); });
+  run.node("previous").addEventListener("click", () => { state.page--; draw(); });
+  run.node("next").addEventListener("click", () => { state.page++; draw(); });
+  for (const node of run.root.querySelectorAll("[data-part]")) node.addEventListener("click", () => byPart(node.dataset.part));
   if (c.kept !== null) {
-    document.getElementById("spans-note").textContent = "To keep this file small, the spans of " + at(c.kept, 0) + " of " + at(c.ids.length, 0) +
+    run.node("spans-note").textContent = "To keep this file small, the spans of " + at(c.kept, 0) + " of " + at(c.ids.length, 0) +
       " queries are in it: the 500 dearest, all that were not right, and 500 others.";
   }
-  addEventListener("hashchange", byAddress);
-  report.onRedraw(() => { if (state.open >= 0) { const i = state.open; close(); expand(i); } });
+  function redraw() {
+    if (state.open >= 0) { const i = state.open; close(); expand(i); }
+  }
   arrange();
   heads();
-  document.getElementById("previous").disabled = true;
-  document.getElementById("next").disabled = c.ids.length <= c.page;
-  addEventListener("load", () => { if (c.ids.length === 1) expand(0); else byAddress(); });
-  return { open, state };
-})();
+  run.node("previous").disabled = true;
+  run.node("next").disabled = c.ids.length <= c.page;
+  return { open, expand, redraw, state };
+};

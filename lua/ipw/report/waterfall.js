@@ -1,7 +1,7 @@
 "use strict";
 // One query opened: its turns and spans over time, with joules on each.
-report.waterfall = (() => {
-  const { columns: c, svg, element, metered, cell, at, plain } = report;
+report.waterfall = run => {
+  const { svg, element, metered, cell, at, plain } = report, c = run.columns;
   const ROW = 19, SHORT_MS = 30, MANY = 60, MOST = 240;
   const [FAILED, PREFILL, DECODE, TOOL] = [0, 1, 2, 3];
   const classOfKey = key => (c.parts.find(part => part.key === key) || { class: "tool4" }).class;
@@ -117,7 +117,7 @@ report.waterfall = (() => {
   }
 
   function chart(i, width, whole, unfold) {
-    const [windows, [turns, spans]] = report.spans(i);
+    const [windows, [turns, spans]] = run.spans(i);
     const rows = rowsOf(windows, turns, spans, whole), box = layout(width), seconds = Math.max(c.ms[i] / 1000, 1e-3);
     const head = c.power ? 54 : 18, height = head + rows.length * ROW + 26;
     const node = svg("svg", { class: "fall", width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
@@ -139,7 +139,7 @@ report.waterfall = (() => {
   // The conversation, as text and nothing else; long blocks are folded.
   function talk(i) {
     const box = element("div", { className: "talk" });
-    for (const [turn, who, text] of report.parse("text-" + i)) {
+    for (const [turn, who, text] of run.texts(i)) {
       const pre = element("pre", { dir: "auto", textContent: text });
       const side = element("div", {}, element("span", { className: "muted", textContent: `turn ${turn} \u00B7 ${who}` }));
       if (text.split("\n", 13).length > 12 || text.length > 1200) {
@@ -158,16 +158,16 @@ report.waterfall = (() => {
     if (c.ms[i] !== null) words.push(plain(c.ms[i] / 1000) + " s");
     const said = c.content ? "" : " The conversation is not in this file (report --with-content puts it in).";
     const line = element("p", { className: "muted" }, element("b", {}, element("bdi", { textContent: c.ids[i] })), ` \u00B7 ${words.join(", ")}.${said} `);
-    if (c.at[i] !== null && report.power) {
+    if (c.at[i] !== null && run.power) {
       const zoom = element("button", { type: "button", className: "tool", textContent: "Zoom the power to it" });
-      zoom.addEventListener("click", () => report.power.show(i));
+      zoom.addEventListener("click", () => run.power.show(i));
       line.append(zoom);
     }
     cellNode.replaceChildren(line);
     const width = Math.max(280, cellNode.clientWidth - (report.phone() ? 10 : 30));
-    if (report.spans(i) === null) cellNode.append(element("p", { className: "muted", textContent: "The spans of this query were left out to keep the file small: ipw-agent show RUN " + c.ids[i] }));
+    if (run.spans(i) === null) cellNode.append(element("p", { className: "muted", textContent: "The spans of this query were left out to keep the file small: ipw-agent show RUN " + c.ids[i] }));
     else cellNode.append(chart(i, width, whole, () => draw(cellNode, i, true)));
     if (c.content) cellNode.append(talk(i));
   }
   return { draw };
-})();
+};
