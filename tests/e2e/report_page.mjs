@@ -41,7 +41,7 @@ const text = markup => markup.replace(/ (tabindex|aria-expanded|data-i|class)="[
 assert.equal(text(drawn), text(written), "the page's script writes a row as the program does");
 
 // ---- headings: recomputed from the data ----
-const heading = id => page.eval(`document.querySelector("#${id} h2").innerText`);
+const heading = id => page.eval(`document.querySelector("#${id} h2").innerText.replaceAll("\u00A0", " ")`);
 const model = c.bars.flatMap(bar => bar.filter((_, k) => k % 3 === 1 && ["prefill", "decode", "lm"].includes(c.parts[bar[k - 1]].key)))
   .reduce((sum, mj) => sum + mj, 0) / 1000;
 assert.ok((await heading("energy")).includes(`${Math.round(model / total("total_j") * 100)} %`) ||

@@ -117,6 +117,9 @@ if [ "$(json guessed/summary.json '"with_estimates" in d["totals"]')" = true ]; 
     expect_exit 0 agent report guessed
     check_words 'A model estimates ≈'
     check_out 'JOULES WERE NOT MEASURED'
+    expect_exit 0 agent report guessed -o guessed.html
+    assert_contains guessed.html '<rect class="f-whole estimated"'
+    data guessed.html 'all(mj is None for mj in c["mj"]) and all(mj > 0 for mj in c["estimate"]["mj"])'
 fi
 
 step "wrong usage"

@@ -2,6 +2,7 @@
 --- by their hashes and nothing else; data are JSON, which is no script.
 local comparison = require "ipw.report.comparison"
 local core = require "ipw.core.data"
+local detail = require "ipw.report.detail"
 local html = require "ipw.report.html"
 local json = require "ipw.json"
 local script = require "ipw.core.script"
@@ -60,7 +61,6 @@ local function member(name, encoded) return json.encode(name) .. ":" .. encoded 
 
 --- Places of texts in run.names.
 local function names(run)
-  local detail = require "ipw.report.detail"
   return function(text) return detail.name(run, text) end
 end
 
@@ -93,14 +93,20 @@ local function part_places(run)
   return places, list
 end
 
+local function joules_column(run, of)
+  local list = {}
+  for i, q in ipairs(run.queries) do list[i] = detail.millijoules(of(q) or nil) end
+  return "[" .. table.concat(list, ",") .. "]"
+end
+
 --- Windows of a query: part (twice, plus one if wasted), end in ms, millijoules.
 local function windows(q, places)
   local out = {}
   for i, window in ipairs(q.windows) do
     local key = window.kind == "tool" and "tool " .. window.names[1] or window.kind
     out[i] = ("%d,%d,%s"):format((places[key] or 0) * 2 + (window.wasted and 1 or 0),
-      math.floor((window.to - q.start_ns) / 1e6 + 0.5), window.uj and q.parts
-        and ("%d"):format((window.uj + 500) // 1000) or "null")
+      math.floor((window.to - q.start_ns) / 1e6 + 0.5),
+      detail.millijoules(q.parts and window.uj and window.uj / 1e6))
   end
   return "[" .. table.concat(out, ",") .. "]"
 end
@@ -108,8 +114,8 @@ end
 local function bars(run, q, places)
   local out = {}
   for _, piece in ipairs(queries.bars(run, q)) do
-    out[#out + 1] = ("%d,%d,%d"):format(piece.key and places[piece.key] or -1, math.floor(piece.uj / 1000 + 0.5),
-      math.floor(piece.wasted_uj / 1000 + 0.5))
+    out[#out + 1] = ("%d,%s,%s"):format(piece.key and places[piece.key] or -1, detail.millijoules(piece.uj / 1e6),
+      detail.millijoules(piece.wasted_uj / 1e6))
   end
   return "[" .. table.concat(out, ",") .. "]"
 end
@@ -155,6 +161,18 @@ local function power_data(run)
     idle and json.encode(idle) or "null", table.concat(out, ","))
 end
 
+--- Of a run without sensors what a model estimates: three columns; "null": nothing.
+local function estimates(run)
+  local any = false
+  for _, q in ipairs(run.queries) do any = any or q.estimate ~= nil end
+  if not any then return "null" end
+  local function of(distance)
+    return joules_column(run, function(q) return q.estimate and distance(q.estimate) end)
+  end
+  return ('{"mj":%s,"below":%s,"above":%s}'):format(of(function(e) return e.joules end),
+    of(function(e) return e.lo and e.joules - e.lo end), of(function(e) return e.hi and e.hi - e.joules end))
+end
+
 --- The data of a run for the page's scripts: columns that it needs at once, then spans and texts.
 local function data(run, options, max_spans)
   local name, places, parts = names(run), part_places(run)
@@ -176,14 +194,17 @@ local function data(run, options, max_spans)
     member("tokens_out", column(run, function(q) return q.tokens_out end)),
     member("at", column(run, function(q) return q.at end, 1000)),
     member("us", column(run, function(q) return q.seconds end, 1000000)),
-    member("mj", column(run, function(q) return q.energy.joules end, 1000)),
-    member("below", column(run, function(q) return q.energy.joules and q.energy.lo
-      and q.energy.joules - q.energy.lo end, 1000)),
-    member("above", column(run, function(q) return q.energy.joules and q.energy.hi
-      and q.energy.hi - q.energy.joules end, 1000)),
+    member("mj", joules_column(run, function(q) return q.energy.joules end)),
+    member("below", joules_column(run, function(q)
+      return q.energy.joules and q.energy.lo and q.energy.joules - q.energy.lo
+    end)),
+    member("above", joules_column(run, function(q)
+      return q.energy.joules and q.energy.hi and q.energy.hi - q.energy.joules
+    end)),
     member("provenance", column(run, function(q) return provenances[q.energy.provenance] or 0 end)),
     member("reason", column(run, function(q)
       return not q.energy.joules and name(require("ipw.report.figures").why(q.energy.reason)) end)),
+    member("estimate", estimates(run)), member("scale", json.encode(queries.scale(run) * 1000)),
     member("bars", "[" .. table.concat(bar_list, ",") .. "]"),
     member("parts", list_of(parts)), member("seconds", json.encode(run.seconds)),
     member("power", power_data(run)), member("devices", json.encode(headline.devices(run.domains, "+"))),

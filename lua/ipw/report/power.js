@@ -14,8 +14,9 @@ report.power = run => {
     return n;
   }, Math.max(0, Math.min(...c.ids.map(id => id.length)) - 3));
   const view = { from: 0, to: c.seconds };
-  const whole = element("button", { type: "button", className: "tool whole-run", textContent: "Whole run" });
-  whole.addEventListener("click", () => zoom(0, c.seconds));
+  const wholeRun = element("button", { type: "button", className: "tool whole-run", textContent: "Whole run" });
+  wholeRun.addEventListener("click", () => zoom(0, c.seconds));
+  const isWhole = () => view.from <= 0 && view.to >= c.seconds;
   let plot = null, canvas = null, ranges = null, laneOf = null, nLanes = 0, starts = null;
 
   const right = () => report.phone() ? 8 : 66;
@@ -104,18 +105,11 @@ report.power = run => {
   function names(u) {
     const draw = u.ctx, dpr = devicePixelRatio, x = u.bbox.left + u.bbox.width + 6 * dpr;
     draw.save();
-    draw.font = `${11.5 * dpr}px system-ui, sans-serif`;
+    draw.font = `600 ${11.5 * dpr}px system-ui, sans-serif`;
     draw.textBaseline = "middle";
     draw.textAlign = "left";
-    const used = [];
-    const say = (text, watts, fill, bold) => {
-      let y = u.valToPos(watts, "y", true);
-      while (used.some(other => Math.abs(other - y) < 14 * dpr)) y -= 2 * dpr;
-      used.push(y);
-      draw.fillStyle = fill;
-      draw.font = `${bold ? "600 " : ""}${11.5 * dpr}px system-ui, sans-serif`;
-      draw.fillText(text, x, y);
-    };
+    const labels = [];
+    const say = (text, watts, fill) => labels.push({ text, fill, y: u.valToPos(watts, "y", true) });
     if (power.idle !== null) {
       const y = u.valToPos(power.idle, "y", true);
       draw.strokeStyle = colour("ink");
@@ -125,7 +119,7 @@ report.power = run => {
       draw.moveTo(u.bbox.left, y);
       draw.lineTo(u.bbox.left + u.bbox.width, y);
       draw.stroke();
-      if (!report.phone()) say("idle " + cell(power.idle), power.idle, colour("ink"), true);
+      if (!report.phone()) say("idle " + cell(power.idle), power.idle, colour("ink"));
     }
     if (!report.phone()) {
       let under = 0;
@@ -133,9 +127,19 @@ report.power = run => {
         const list = found.stacks[j].filter(w => w !== null);
         if (!list.length) return;
         const mean = list.reduce((sum, w) => sum + w, 0) / list.length;
-        say((j ? "+ " : "") + d.name, (under + mean) / 2 + (j ? 0 : mean * 0.2), colour(d.domain === "cpu" ? "cpu-text" : d.domain === "gpu" ? "gpu" : "muted"), true);
+        say((j ? "+ " : "") + d.name, (under + mean) / 2 + (j ? 0 : mean * 0.2), colour(d.domain === "cpu" ? "cpu-text" : d.domain === "gpu" ? "gpu" : "muted"));
         under = mean;
       });
+    }
+    // From the top down, each at least a line below the one before, then up again where that left the chart.
+    const apart = 14 * dpr;
+    labels.sort((a, b) => a.y - b.y).forEach((label, k) => {
+      label.y = Math.max(label.y, k ? labels[k - 1].y + apart : u.bbox.top + 6 * dpr);
+    });
+    for (let k = labels.length - 1, most = u.bbox.top + u.bbox.height - 6 * dpr; k >= 0; k--, most = labels[k + 1].y - apart) {
+      labels[k].y = Math.min(labels[k].y, most);
+      draw.fillStyle = labels[k].fill;
+      draw.fillText(labels[k].text, x, labels[k].y);
     }
     draw.restore();
   }
@@ -190,7 +194,7 @@ report.power = run => {
   function dense(list) {
     const widths = list.map(i => c.ms[i]).sort((a, b) => a - b);
     const median = widths.length ? widths[widths.length >> 1] / 1000 / (view.to - view.from) * inner() : Infinity;
-    return nLanes > MOST_LANES || median < (nLanes > MAX_LANES ? 24 : 6);
+    return nLanes > MOST_LANES || nLanes > MAX_LANES && isWhole() || median < (nLanes > MAX_LANES ? 24 : 6);
   }
   function hatch(draw, x, y, w, h) {
     draw.save();
@@ -327,10 +331,10 @@ report.power = run => {
     } else {
       for (const part of c.parts) if (part.class !== "idle" && part.class !== "other") items.push(swatch(part.class, part.name));
     }
-    const focused = document.activeElement === whole;
-    whole.disabled = view.from <= 0 && view.to >= c.seconds;
-    where.replaceChildren(...items, whole);
-    if (focused) (whole.disabled ? box : whole).focus({ preventScroll: true });
+    const focused = document.activeElement === wholeRun;
+    wholeRun.disabled = isWhole();
+    where.replaceChildren(...items, wholeRun);
+    if (focused) (wholeRun.disabled ? box : wholeRun).focus({ preventScroll: true });
   }
 
   // ---- zoom ----

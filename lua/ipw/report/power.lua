@@ -96,12 +96,15 @@ function power.html(run)
       :format(headline.devices(run.domains), #run.domains > 1 and ", stacked" or "", html.id "bin",
         seconds_text(run.power.bin), watts.idle(run) and "; dashed, the idle power before the run" or "")
   end
+  local empty = run.power and "" or " empty"
   local body = '<p class="lead">' .. lead .. '<span class="js">Drag to zoom, click a query to open it.</span>' ..
     '<noscript>The chart needs scripts.</noscript>' .. sessions(run)
-    .. '</p><div class="view"><div ' .. html.id "power-chart" .. ' class="power-chart js" tabindex="0" role="img" ' ..
-      'aria-label="' .. html.text(power.heading(run)) .. '. Arrow keys pan, plus and minus zoom, 0 shows the whole ' ..
-      'run."></div><div ' .. html.id "lanes" .. ' class="lanes js"></div><p class="legend js" ' ..
-      html.id "lane-legend" .. '></p><div class="numbers" hidden>' .. table_html .. "</div></div>" .. csv
+    .. html.fill('</p><div class="view"><div %chart% class="power-chart js%empty%" tabindex="0" role="img" ' ..
+      'aria-label="%told%. Arrow keys pan, plus and minus zoom, 0 shows the whole run."></div>' ..
+      '<div %lanes% class="lanes js"></div><p class="legend js" %legend%></p>' ..
+      '<div class="numbers" hidden>%numbers%</div></div>',
+      { chart = html.id "power-chart", lanes = html.id "lanes", legend = html.id "lane-legend", empty = empty,
+        told = html.text(power.heading(run)), numbers = table_html }) .. csv
   return html.section(power.id, power.topic, html.text(power.heading(run)), body,
     run.power and { { "table", "power", "Table" }, { "csv", "csv-power", "CSV" } } or nil)
 end

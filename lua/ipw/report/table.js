@@ -6,7 +6,9 @@ report.table = run => {
   const body = table.tBodies[0];
   const state = { sort: null, down: true, mark: "", text: "", part: "", page: 0, open: -1 };
   let order = null;
-  const scale = c.ids.reduce((top, _, i) => Math.max(top, c.mj[i] === null ? 0 : c.mj[i] + Math.max(0, c.above[i] || 0)), 0);
+  // What a row shows, as metered() takes it: joules, an estimate, or null.
+  const shown = i => c.mj[i] !== null ? [c.mj[i], c.below[i], c.above[i], c.provenance[i]]
+    : c.estimate && c.estimate.mj[i] !== null ? [c.estimate.mj[i], c.estimate.below[i], c.estimate.above[i], 4] : null;
   const measured = c.mj.some(v => v !== null);
   state.sort = measured ? "joules" : "seconds";
 
@@ -41,30 +43,35 @@ report.table = run => {
 
   function bar(i) {
     const node = svg("svg", { class: "qbar", width: "100%", height: "14", "aria-hidden": "true" });
-    if (c.mj[i] === null) {
+    const figure = shown(i);
+    if (!figure) {
       node.append(svg("rect", { class: "unknown", x: "1", y: "1", width: "99%", height: "12" }));
       return node;
     }
-    const percent = mj => (mj / scale * 100).toFixed(3) + "%";
+    const [mj, below, above] = figure, pieces = metered(...figure)[0].startsWith("<") ? [] : c.bars[i];
+    const percent = value => Math.min(100, Math.max(0, value / c.scale * 100)).toFixed(3) + "%";
+    if (c.mj[i] === null) node.append(svg("rect", { class: "f-whole estimated", x: "0.5", y: "0.5", width: percent(mj), height: "13" }));
     let x = 0;
-    for (let k = 0; k < c.bars[i].length; k += 3) {
-      const [part, mj, wasted] = c.bars[i].slice(k, k + 3);
-      node.append(svg("rect", { class: "f-" + (part < 0 ? "whole" : c.parts[part].class), x: percent(x), width: percent(mj), height: "14" }));
-      if (wasted) node.append(svg("rect", { x: percent(x + mj - wasted), width: percent(wasted), height: "14", fill: "url(#hatch)" }));
-      x += mj;
+    for (let k = 0; k < pieces.length; k += 3) {
+      const [part, length, wasted] = pieces.slice(k, k + 3);
+      node.append(svg("rect", { class: "f-" + (part < 0 ? "whole" : c.parts[part].class), x: percent(x), width: percent(length), height: "14" }));
+      if (wasted) node.append(svg("rect", { x: percent(x + length - wasted), width: percent(wasted), height: "14", fill: "url(#hatch)" }));
+      x += length;
     }
-    if (c.below[i] !== null && c.above[i] !== null) {
-      const lo = percent(c.mj[i] - c.below[i]), hi = percent(c.mj[i] + c.above[i]);
-      node.append(svg("line", { class: "whisker", x1: lo, x2: hi, y1: "7", y2: "7" }),
-        svg("line", { class: "whisker", x1: lo, x2: lo, y1: "4", y2: "10" }), svg("line", { class: "whisker", x1: hi, x2: hi, y1: "4", y2: "10" }));
+    if (below !== null && above !== null) {
+      const lo = percent(mj - below), hi = percent(mj + above);
+      const line = (x1, x2, y1, y2) => node.append(svg("line", { class: "whisker", x1, x2, y1, y2 }));
+      line(lo, hi, "7", "7");
+      line(lo, lo, "4", "10");
+      if (mj + above <= c.scale) line(hi, hi, "4", "10");
     }
     return node;
   }
   const td = (className, ...children) => element("td", { className }, ...children);
   const known = n => n === null ? DASH : at(n, 0);
   function row(i) {
-    const [joules, bounds] = c.mj[i] === null ? [DASH + (measured ? " " + c.names[c.reason[i]] : ""), ""]
-      : metered(c.mj[i], c.below[i], c.above[i], c.provenance[i]);
+    const figure = shown(i);
+    const [joules, bounds] = figure ? metered(...figure) : [DASH + (measured ? " " + c.names[c.reason[i]] : ""), ""];
     const id = td("", element("bdi", { textContent: c.ids[i] }));
     if (c.names[c.outcome[i]]) id.append(" ", element("span", { className: "muted", textContent: c.names[c.outcome[i]] }));
     const node = element("tr", { className: "q " + report.markNames[c.mark[i]], tabIndex: 0 },
