@@ -1,6 +1,7 @@
 # The page of a report in headless Chromium: no script error, no request, sums, sorting, filtering, zooming,
 # opening a query by keyboard, both themes, a telephone's width, paper, and hostile texts as text.
 . "$(dirname "$0")/lib.sh"
+[ -z "${IPW_SANITIZE-}" ] || skip "the browser tests the page; test_report.sh writes one under a sanitizer"
 CHROMIUM=${IPW_CHROMIUM-$(command -v chromium || command -v chromium-browser || command -v google-chrome)}
 [ -n "$CHROMIUM" ] || skip "no Chromium: apt-get install chromium"
 command -v node >/dev/null || skip "no node: apt-get install nodejs"

@@ -7,12 +7,14 @@ local figures = require "ipw.report.figures"
 local html = require "ipw.report.html"
 local markdown = require "ipw.report.markdown"
 local numbers = require "ipw.report.numbers"
+local page = require "ipw.report.page"
 local partition = require "ipw.report.partition"
 local queries = require "ipw.report.queries"
 local runs_chart = require "ipw.report.runs_chart"
 local spread = require "ipw.report.spread"
 local terminal = require "ipw.report.terminal"
 local tokens = require "ipw.report.tokens"
+local watts = require "ipw.report.watts"
 local test = require "ipw.test"
 
 local s = "\u{202F}"
@@ -140,6 +142,33 @@ return {
   { "millijoules of the page: whole from 100 on, four digits below, null where not known", function()
     local mj = detail.millijoules
     test.equal({ mj(1.2346), mj(0.0123456), mj(0), mj() }, { "1235", "12.35", "0", "null" })
+  end },
+  { "power is thinned to 16,000 bins, each with its mean, least and most", function()
+    local long = { domains = { "gpu" }, seconds = 32000, manifest = {},
+                   sessions = { [0] = { from_ns = 0, to_ns = 32000 * 1000000000, at = 0 } } }
+    local channel = { domain = "gpu", name = "board", kind = "gauge", in_sum = true }
+    local function readings()
+      local i = 0
+      return function()
+        i = i + 1
+        if i > 64000 then return nil end
+        local t = i * 500000000
+        return t, channel, nil, i % 4 == 0 and 400 or 100, 0, t - 500000000
+      end
+    end
+    watts.read(long, { readings = readings })
+    local gpu = long.power.by_domain.gpu
+    test.equal({ long.power.bin, long.power.n, #gpu.mean, gpu.steps }, { 2.0, 16000, 16000, 4 })
+    near(gpu.mean[1], 175); near(gpu.least[8000], 100); near(gpu.most[16000], 400)
+  end },
+  { "with too many spans the dearest, all not right and some others keep theirs", function()
+    local many = run("m", 3000, function(i) return i % 100 > 0 end, function(i) return i end)
+    for _, q in ipairs(many.queries) do q.detail, q.windows, q.index = ("x"):rep(100), {}, 0 end
+    test.equal(page.kept(many, 300000), nil)
+    local keep, n = page.kept(many, 299999)
+    test.ok(n >= 500 + 25 and n <= 500 + 30 + 500, n)
+    for i = 2501, 3000 do test.ok(keep[many.queries[i]], "one of the dearest") end
+    for i = 100, 3000, 100 do test.ok(keep[many.queries[i]], "one that was not right") end
   end },
   { "tools have one colour in all runs, by their joules in all", function()
     local function parts(python, search)

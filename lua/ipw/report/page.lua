@@ -121,7 +121,7 @@ local function bars(run, q, places)
 end
 
 --- Which queries keep their spans, where all would be too much: the dearest, all not right, some by chance.
-local function kept(run, most)
+function page.kept(run, most)
   local bytes = 0
   for _, q in ipairs(run.queries) do bytes = bytes + #q.detail + #q.windows * 14 end
   if bytes <= most then return nil end
@@ -179,7 +179,7 @@ local function data(run, options, max_spans)
   local ids, marks, bar_list, span_list = {}, {}, {}, {}
   local mark_places = {}
   for i, mark in ipairs(queries.order) do mark_places[mark] = i - 1 end
-  local keep, n_kept = kept(run, max_spans)
+  local keep, n_kept = page.kept(run, max_spans)
   for i, q in ipairs(run.queries) do
     ids[i], marks[i] = q.id, mark_places[q.mark]
     bar_list[i] = bars(run, q, places)
