@@ -67,9 +67,10 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
         rc = ipw_agent_inspect(agent, job->o->agent, paths, false, err);
     } else if (ours) {
         rc = ipw_agent_inspect(agent, own, paths, false, err);
-        /* If the saved agent was not built in, a built-in one of the same name must not replace it
-         * silently. */
-        if (!rc && strncmp(file, "builtin:", 8) && hash && strcmp(hash, agent->sha256))
+        /* If the saved agent was not built in, or this one is not, one of the same name must not
+         * replace it silently. */
+        if (!rc && (strncmp(file, "builtin:", 8) || strncmp(agent->path, "builtin:", 8)) && hash &&
+            strcmp(hash, agent->sha256))
             return ipw_fail(err, IPW_EINVAL,
                             "%s: was run with another version of the built-in %.200s. Name the "
                             "file with --agent FILE.",

@@ -190,6 +190,7 @@ static void emit_start(struct ipw_query *q)
 
     ipw_query_start_event(&event, &data, q->sinks.seat.c, q->place.epoch, q->place.warmup);
     event.t_ns = q->start_ns;
+    event.q.scheduled_ns = q->sinks.seat.scheduled_ns;
     emit(q, &event);
     ipw_buf_release(&data);
 }
