@@ -58,6 +58,20 @@ assert 120 << 20 <= first["child_peak_bytes"] < 200 << 20, first
 assert second["child_cpu_s"] < query["total_wall_clock_s"], second
 PY
 
+step "the run's table, its summary and the report have the tools by name"
+expect_exit 0 agent report run
+check_out "TOOLS"
+check_words "python_session 2 0"
+python3 - run <<'PY' >out 2>err || fail "tools of the summary"
+import json, sys
+tools = {t["name"]: t for t in json.load(open(sys.argv[1] + "/summary.json"))["tools"]}
+assert len(tools) == 8, tools
+assert tools["python"]["outcomes"] == {"ok": 1, "timeout": 1}, tools["python"]
+assert tools["write_file"]["outcomes"] == {"ok": 1, "refused": 1} and tools["write_file"]["child_calls"] == 0
+assert tools["write_file"]["child_cpu_s"] is None and tools["python"]["child_cpu_s"] > 0
+assert all(t["joules"]["gpu"] is None and t["seconds"] > 0 for t in tools.values())
+PY
+
 step "the record answers all of them"
 expect_exit 0 agent replay run --mode hermetic -o again
 check_out "identical to the saved run"
