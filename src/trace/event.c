@@ -26,6 +26,7 @@ static const char *const outcome_names[IPW_LM_OUTCOMES + 1] = {
     [IPW_LM_RESET] = "reset",
     [IPW_LM_CUT] = "cut",
     [IPW_LM_HTTP_ERROR] = "http_error",
+    [IPW_LM_CONTEXT_FULL] = "context_full",
     [IPW_LM_SERVER_ERROR] = "server_error",
     [IPW_LM_BAD_REPLY] = "bad_reply",
     [IPW_LM_TOO_LARGE] = "too_large",
@@ -104,7 +105,8 @@ static const char *const own_kinds[] = {"event", "http", NULL};
 static const struct ipw_spec run_start[] = {
     DATA, EVENT, QUERY, ROWS, HELD("segment", C, 0, struct ipw_event, segment), SPAN, T_NS, END};
 static const struct ipw_spec run_end[] = {DATA, EVENT, QUERY, ROWS, SPAN, T_NS, END};
-static const struct ipw_spec note[] = {DATA, EVENT, TOOL(name, T | OPT), QUERY, ROWS, SPAN, T_NS, END};
+static const struct ipw_spec note[] = {
+    DATA, EVENT, TOOL(name, T | OPT), QUERY, TOOL(result_bytes, C | OPT), ROWS, SPAN, T_NS, END};
 static const struct ipw_spec query_start[] = {
     DATA, EVENT, ASKED(id, T), QUERY, ROWS, ASKED(scheduled_ns, C | OPT), SPAN, T_NS, END};
 static const struct ipw_spec query_end[] = {

@@ -44,6 +44,7 @@ enum ipw_lm_outcome {
     IPW_LM_RESET,        /* the connection broke before the first token */
     IPW_LM_CUT,          /* it broke after the first token, or the stream ended without a finish */
     IPW_LM_HTTP_ERROR,   /* a status other than 2xx */
+    IPW_LM_CONTEXT_FULL, /* the server says that the request is longer than the context */
     IPW_LM_SERVER_ERROR, /* an error object inside a 200 */
     IPW_LM_BAD_REPLY,    /* not the protocol: not JSON, or no choices */
     IPW_LM_TOO_LARGE,

@@ -207,6 +207,7 @@ const struct ipw_spec ipw_spec_turn[] = {
     AS_TURN("chunk_gap_p90_s", SZ | OPT, times.gap_p90_s),
     AS_TURN("chunk_gap_p99_s", SZ | OPT, times.gap_p99_s),
     TURN_TIME(connect_s, SZ | OPT),
+    OF_TURN(context_trimmed_bytes, C | OPT),
     OF_TURN(cost_usd, NZ),
     TURN_JOULES("cpu_energy_joules", IPW_DOMAIN_CPU),
     AS_TURN("cpu_power_avg_watts", NZ, power_mean_w[IPW_DOMAIN_CPU]),

@@ -91,6 +91,7 @@ struct ipw_turn {
     char *endpoint;      /* the base URL that answered, or NULL */
     double cost_usd;     /* sum over its attempts; NAN: unknown */
     bool malformed;      /* the agent could not use the reply */
+    int64_t context_trimmed_bytes; /* left out of its request, so that it fits the context */
 };
 
 /* Readings during a query of a sensor other than a counter (utilisation, memory, temperature). */
