@@ -244,6 +244,10 @@ return {
     { "part", "string", "xlsx: a sheet; pdf: a page or pages (3-5); zip: a file in it.", optional = true },
   },
 
+  effects = "runs pdftotext for a PDF",
+  seconds = 120,
+  retries = 0,
+
   run = function(args)
     local bytes, why = fs.read(args.path)
     if not bytes then
