@@ -18,7 +18,8 @@ void ipw_join_move_event(struct ipw_event *e, int64_t ahead_ns)
                             &t->last_token_ns,
                             &t->first_text_ns,
                             &t->first_reasoning_ns,
-                            &t->first_call_ns};
+                            &t->first_call_ns,
+                            &e->q.scheduled_ns};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) move(all[i], ahead_ns);
 }
@@ -36,10 +37,19 @@ static void put(struct ipw_splice *changes, const struct ipw_json *doc, const ch
 
 void ipw_join_put_times(struct ipw_splice *changes, const struct ipw_json *doc, int64_t ahead_ns)
 {
-    static const char *const keys[] = {
-        "first_byte_ns",      "first_call_ns",  "first_event_ns", "first_text_ns",
-        "first_reasoning_ns", "first_token_ns", "headers_ns",     "last_token_ns",
-        "second_token_ns",    "sent_ns",        "t_ns",           NULL};
+    static const char *const keys[] = {"first_byte_ns",
+                                       "first_call_ns",
+                                       "first_event_ns",
+                                       "first_text_ns",
+                                       "first_reasoning_ns",
+                                       "first_token_ns",
+                                       "headers_ns",
+                                       "last_token_ns",
+                                       "second_token_ns",
+                                       "scheduled_ns",
+                                       "sent_ns",
+                                       "t_ns",
+                                       NULL};
 
     put(changes, doc, keys, ahead_ns);
 }
