@@ -1,5 +1,6 @@
 #include "run/merge/join.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,13 @@ static void write_booked(struct job *job, int32_t number)
     ipw_rundir_event(job->j->dir, &note);
 }
 
+/* The judge read answers behind the end of its own session, maybe while another of the joined ones
+ * went on: then its joules are in the books of that one's queries. */
+static void forget_judge_joules(struct ipw_judgement *judge)
+{
+    judge->gpu_j = judge->cpu_j = judge->gpu_w = judge->cpu_w = NAN;
+}
+
 static int book(struct job *job, int32_t number, struct ipw_err *err)
 {
     struct query *q = &job->queries[number];
@@ -214,6 +222,7 @@ static int book(struct job *job, int32_t number, struct ipw_err *err)
     rc = read_line(&was, m, q->line, err);
     if (!rc) {
         was.details.segment = job->j->number;
+        if (job->j->n > 1 && was.judge) forget_judge_joules(was.judge);
         if (q->line->file == IPW_SHARD_TRACES)
             ipw_summary_add(job->j->summary, &trace, &was.details);
         rc = ipw_query_write_line(job->j->dir, &trace, &was.details, &job->j->rules.clock,

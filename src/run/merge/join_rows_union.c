@@ -211,14 +211,39 @@ static int id_length(const struct ipw_join_rows *r, const char *id)
     return n < whole ? n : whole;
 }
 
-/* "gpu0/power" becomes "gpu0@GPU-3f29ab10/power", "package-0" becomes "package-0@node7". */
-static void extend_names(struct ipw_join_rows *r, const struct join_sensor *s, const char *host)
+/* A host's name, or, if another has the same, the beginning of its boot id. */
+static const char *label_of(const struct ipw_join_rows *r, const struct ipw_join_from *host,
+                            int *length)
 {
+    const char *name = host->host_name ? host->host_name : "";
+    bool unique = *name;
+
+    for (size_t i = 0; i < r->n_from && host->host; i++) {
+        const struct ipw_join_from *other = r->from[i].is;
+
+        unique &= !other->host || !strcmp(other->host, host->host) ||
+                  strcmp(other->host_name ? other->host_name : "", name) != 0;
+    }
+    if (unique || !host->host)
+        name = *name ? name : "unknown";
+    else
+        name = host->host;
+    *length = name == host->host ? 8 : (int)strlen(name);
+    return name;
+}
+
+/* "gpu0/power" becomes "gpu0@GPU-3f29ab10/power", "package-0" becomes "package-0@node7". */
+static void extend_names(struct ipw_join_rows *r, const struct join_sensor *s,
+                         const struct ipw_join_from *host)
+{
+    int label_length;
+    const char *label = label_of(r, host, &label_length);
+
     for (size_t i = s->first; i < s->first + s->n; i++) {
         struct ipw_channel *c = &r->channels[i];
-        const char *suffix = suffix_of(c->name), *id = has_id(c) ? c->device : host;
+        const char *suffix = suffix_of(c->name), *id = has_id(c) ? c->device : label;
         int base = (int)(strlen(c->name) - strlen(suffix));
-        int most = has_id(c) ? id_length(r, id) : (int)strlen(id);
+        int most = has_id(c) ? id_length(r, id) : label_length;
         char name[sizeof c->name];
 
         snprintf(name, sizeof name, "%.*s@%.*s%.10s", base < 12 ? base : 12, c->name,
@@ -233,13 +258,13 @@ void ipw_join_rows_name_channels(struct ipw_join_rows *r)
 
     for (size_t i = 0; i < r->n_sensors; i++) ambiguous[i] = is_ambiguous(r, &r->sensors[i]);
     for (size_t i = 0; i < r->n_sensors; i++) {
-        const char *host = "";
+        const struct ipw_join_from *host = NULL;
 
         if (!ambiguous[i]) continue;
-        for (size_t f = 0; f < r->n_from && !host[0]; f++)
+        for (size_t f = 0; f < r->n_from && !host; f++)
             for (size_t k = 0; k < r->from[f].n_parts; k++)
-                if (r->from[f].parts[k].sensor == i) host = r->from[f].is->host_name;
-        extend_names(r, &r->sensors[i], host ? host : "");
+                if (r->from[f].parts[k].sensor == i) host = r->from[f].is;
+        extend_names(r, &r->sensors[i], host);
     }
     free(ambiguous);
 }

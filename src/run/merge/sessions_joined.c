@@ -139,6 +139,13 @@ static void unite(struct part *parts, size_t n, size_t a, size_t b)
         if (parts[i].group == from) parts[i].group = to;
 }
 
+/* By their wall clocks; without one nobody knows. */
+static bool may_overlap(const struct part *a, const struct part *b)
+{
+    return !a->s->clock.wall_ns || !b->s->clock.wall_ns ||
+           overlap(a->start_wall_ns, a->end_wall_ns, b->start_wall_ns, b->end_wall_ns);
+}
+
 static int join_pairs(struct part *parts, size_t n, struct ipw_err *err)
 {
     int rc = 0;
@@ -152,8 +159,7 @@ static int join_pairs(struct part *parts, size_t n, struct ipw_err *err)
                 if (!overlap(a->s->start_ns, a->s->end_ns, b->s->start_ns, b->s->end_ns)) continue;
                 rc = check_boot(&join, a, b, err);
                 if (join) unite(parts, n, i, k);
-            } else if (overlap(a->start_wall_ns, a->end_wall_ns, b->start_wall_ns,
-                               b->end_wall_ns)) {
+            } else if (may_overlap(a, b)) {
                 rc = check_hosts(&join, a, b, err);
                 if (join) unite(parts, n, i, k);
             }
