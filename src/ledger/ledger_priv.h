@@ -161,13 +161,18 @@ struct ledger_memo {
     } answers[LEDGER_ANSWERS];
 };
 
+struct ledger_channel {
+    enum ipw_channel_kind kind; /* as the caller gave it */
+    bool summed;
+    bool is_clock; /* it says how far the times of its row may be off */
+};
+
 struct ipw_ledger {
     struct ledger_memo *memo;
     struct ipw_series **series; /* one for each channel; NULL for an unused one */
     /* A model's energy of a domain without a sensor: middle, least, most. */
     struct ipw_series *model[IPW_DOMAIN_COUNT][3];
-    bool *summed;                         /* is the channel in a sum? */
-    enum ipw_channel_kind *channel_kinds; /* as the caller gave them */
+    struct ledger_channel *channels;
     size_t n_channels;
     struct ledger_line *lines; /* in order of domain */
     size_t n_lines;
