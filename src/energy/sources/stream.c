@@ -82,9 +82,12 @@ static int take_trip(struct hub *h, struct ipw_err *err)
 
 static int take_trips(struct hub *h, int n, struct ipw_err *err)
 {
+    int64_t begun_ns = h->now();
     int rc = 0;
 
-    for (int i = 0; i < n && !rc; i++) rc = take_trip(h, err);
+    /* Over a slow link fewer must do. */
+    for (int i = 0; i < n && !rc && (i < HELLO_TRIPS || h->now() - begun_ns < IPW_NS_PER_S); i++)
+        rc = take_trip(h, err);
     return rc;
 }
 
