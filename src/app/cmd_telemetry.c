@@ -213,8 +213,8 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
         .allow_hosts = o->allow_hosts.items,
         .about = "ipw-agent telemetry: see /metrics, /stream and /clock\n",
         .stream = &recorder.stream.offer,
-        .write = ipw_telemetry_metrics,
-        .ud = &t};
+        .pages = {{"/metrics", IPW_LISTEN_METRICS, ipw_telemetry_metrics, &t},
+                  {"/clock", "application/json", ipw_telemetry_stream_clock, NULL}}};
     struct ipw_listener *listener = NULL;
     int signals = stop_signals(err), rc = signals < 0 ? signals : 0;
 

@@ -113,6 +113,7 @@ static int configure(struct ipw_replay_job *job, struct ipw_err *err)
     int rc = take_tools(job, err);
 
     job->setting.model = ipw_strdup(ipw_replayed_run_text(was, "model"));
+    job->setting.sub_model = ipw_json_get_str(ipw_json_get(was->config, "sub_model"), "model");
     job->setting.config = (struct ipw_agent_config){
         .max_turns = ipw_replayed_run_int(was, "max_turns", 0),
         .temperature = ipw_json_num(ipw_json_get(was->config, "temperature"), NAN),

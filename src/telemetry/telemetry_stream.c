@@ -23,7 +23,7 @@ static int read_boot_id(char *out, size_t size, struct ipw_err *err)
     return rc;
 }
 
-static void write_clock(struct ipw_buf *page, void *ud)
+void ipw_telemetry_stream_clock(struct ipw_buf *page, void *ud)
 {
     struct ipw_anchor now;
     struct ipw_jw w;
@@ -66,8 +66,7 @@ int ipw_telemetry_stream_open(struct ipw_telemetry_stream *s, const struct ipw_t
     ipw_buf_release(&power);
     s->offer = (struct ipw_listen_stream){.lines = ipw_line_ring_new(RING_BYTES),
                                           .hello = ipw_buf_str(&s->hello),
-                                          .instance = s->instance,
-                                          .clock = write_clock};
+                                          .instance = s->instance};
     return 0;
 }
 

@@ -23,6 +23,8 @@ int ipw_telemetry_stream_open(struct ipw_telemetry_stream *s, const struct ipw_t
 void ipw_telemetry_stream_row(struct ipw_telemetry_stream *s, const struct ipw_sampler_row *row);
 /* Tells the listener (may be NULL) of new lines, and once a second that there are none. */
 void ipw_telemetry_stream_tell(struct ipw_telemetry_stream *s, struct ipw_listener *listener);
+/* Appends the page of the clocks, for the listener; `ud` is not used. */
+void ipw_telemetry_stream_clock(struct ipw_buf *page, void *ud);
 void ipw_telemetry_stream_close(struct ipw_telemetry_stream *s);
 
 #endif
