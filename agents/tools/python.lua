@@ -20,6 +20,9 @@ return {
     { "code", "string", "A whole program; print() what you want to see." },
     { "seconds", "number", "Time limit.", default = 10, min = 1, max = 60 },
   },
+  effects = "runs a program, which may change the workspace",
+  seconds = 75,
+  retries = 0,
   needs = { "proc" },
   serial = true,
 

@@ -16,6 +16,9 @@ return {
     { "code", "string", "One or several lines of Python." },
     { "seconds", "number", "Time limit.", default = 20, min = 1, max = 120 },
   },
+  effects = "runs a program, which may change the workspace",
+  seconds = 150,
+  retries = 0,
   needs  = { "proc" },
   serial = true,
 

@@ -15,6 +15,9 @@ return {
     { "command", "string", "A command line for sh; pipes and several commands are allowed." },
     { "seconds", "number", "Time limit.", default = 20, min = 1, max = 120 },
   },
+  effects = "runs programs, which may change the workspace",
+  seconds = 150,
+  retries = 0,
   needs  = { "proc" },
   serial = true,
 

@@ -14,6 +14,7 @@
 #include "energy/select.h"
 #include "energy/watch.h"
 #include "script/embedded.h"
+#include "script/installed.h"
 #include "script/search.h"
 #include "script/vm.h"
 
@@ -66,6 +67,13 @@ static void list_doubts(const struct ipw_source_set *set, const struct ipw_selft
     }
 }
 
+static bool is_looked_for(const struct ipw_source_set *set, const char *kind)
+{
+    for (size_t i = 0; i < set->n_verdicts; i++)
+        if (strcmp(set->verdicts[i].name, kind) == 0) return true;
+    return false;
+}
+
 /* The supported sensors, and whether this machine has them. */
 static int list_sensors(void)
 {
@@ -82,7 +90,9 @@ static int list_sensors(void)
     }
     ipw_selftest_free(test);
     for (const char *const *k = ipw_source_kinds(); *k; k++)
-        if ((*k)[strlen(*k) - 1] == '=') printf("%-20s named: --telemetry %s...\n", *k, *k);
+        if (!is_looked_for(&set, *k))
+            printf("%-20s named: --telemetry %s%s\n", *k, *k,
+                   (*k)[strlen(*k) - 1] == '=' ? "..." : "");
     ipw_source_set_close(&set);
     return IPW_EXIT_OK;
 }
@@ -243,7 +253,7 @@ int ipw_cmd_show(int argc, char **argv)
         for (f = ipw_embedded_files; f->path; f++) puts(f->path);
         return IPW_EXIT_OK;
     }
-    f = ipw_embedded_find(args[0]);
+    f = ipw_installed_find(args[0]);
     if (!f) {
         fail_no_builtin(args[0], &err);
         return ipw_exit_with(&err, IPW_EXIT_USAGE);

@@ -1,6 +1,7 @@
-/* profile: single-turn runs at several levels of concurrency, and their latencies and joules. */
+/* profile: single-turn runs at several levels of load, and their latencies and joules. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ enum { MAX_STEPS = 32 };
 
 struct profile_options {
     struct ipw_workbench_options bench;
-    const char *dataset, *concurrency, *slo, *output;
+    const char *dataset, *concurrency, *rate, *arrivals, *slo, *output;
     int64_t limit, warmup;
     bool json;
 };
@@ -33,6 +34,8 @@ static const struct ipw_opt options[] = {
     {"limit", 'n', IPW_OPT_INT, AT(limit), "N", "use the first N tasks", 1, 1000000000},
     {"warmup", 0, IPW_OPT_INT, AT(warmup), "N", "queries before each step, not counted (default: 3)", 0, 1000000},
     {"concurrency", 'c', IPW_OPT_STR, AT(concurrency), "N,N,...", "queries in flight, a step each (default: 1)"},
+    {"rate", 0, IPW_OPT_STR, AT(rate), "X,X,...", "requests per second on a schedule, a step each"},
+    {"arrivals", 0, IPW_OPT_STR, AT(arrivals), "PATTERN", "--rate: poisson (default), poisson:SEED, constant"},
     {"slo", 0, IPW_OPT_STR, AT(slo), "NAME:S,...", "goodput: limits of ttft, ttfo, itl, latency"},
     {"output", 'o', IPW_OPT_STR, AT(output), "DIR", "new folder of the runs (default: in runs/)"},
     {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print one JSON object"},
@@ -43,33 +46,41 @@ static const struct ipw_opt options[] = {
 
 static const struct ipw_command command = {
     .name = "profile",
-    .usage = "profile --dataset D --model M [--concurrency N,N] [-- OPTIONS]",
+    .usage = "profile --dataset D --model M [-c N,N | --rate X,X] [-- OPTIONS]",
     .about = "Profile a server with single-turn requests: latencies with percentiles,\n"
              "throughput, goodput, joules per request and per token; a sweep and its knee.",
     .options = options,
     .more = "Each step is a run of the agent single, with --warmup queries before it. What\n"
-            "follows -- are options of run. docs/analysis.md defines the metrics and names\n"
-            "their counterparts in AIPerf, guidellm and vLLM.\n\n"
+            "follows -- are options of run. With --rate latencies count from the moment at\n"
+            "which a request was due. docs/analysis.md defines the metrics and names their\n"
+            "counterparts in AIPerf, guidellm and vLLM.\n\n"
             "  ipw-agent profile -d gsm8k -m Qwen3-8B -c 1,2,4,8 --slo ttft:0.5,itl:0.05",
     .min_args = 0,
     .max_args = -1,
 };
 
-/* "1,2,4" as rising numbers. */
-static int read_steps(int64_t *steps, size_t *n, const char *text, struct ipw_err *err)
+struct step { /* of the sweep: its number as it was given */
+    char text[24];
+};
+
+/* "1,2,4" for --concurrency, "0.5,1,2" for --rate. */
+static int read_steps(struct step *steps, size_t *n, const struct profile_options *o,
+                      struct ipw_err *err)
 {
-    const char *at = text ? text : "1";
+    const char *text = o->rate ? o->rate : o->concurrency ? o->concurrency : "1", *at = text;
 
     for (*n = 0;; at++) {
         char *end;
-        long long value = strtoll(at, &end, 10);
+        double value = strtod(at, &end);
+        size_t len = (size_t)(end - at);
 
-        if (end == at || value < 1 || value > 1000000 || (*end && *end != ',') || *n == MAX_STEPS)
+        if (!len || !(value > 0 && value <= 1e6) || (!o->rate && value != floor(value)) ||
+            (*end && *end != ',') || *n == MAX_STEPS || len >= sizeof steps->text)
             return ipw_fail(err, IPW_EINVAL,
-                            "--concurrency '%.60s': expected at most %d numbers above 0, such as "
-                            "1,2,4,8",
-                            text, MAX_STEPS);
-        steps[(*n)++] = value;
+                            "--%s '%.60s': expected at most %d %snumbers above 0, such as %s",
+                            o->rate ? "rate" : "concurrency", text, MAX_STEPS,
+                            o->rate ? "" : "whole ", o->rate ? "0.5,1,2" : "1,2,4,8");
+        snprintf(steps[(*n)++].text, sizeof steps->text, "%.*s", (int)len, at);
         at = end;
         if (!*at) return 0;
     }
@@ -96,12 +107,17 @@ static int check_slo(const char *text, struct ipw_err *err)
     return 0;
 }
 
-static int check(const struct profile_options *o, int64_t *steps, size_t *n, struct ipw_err *err)
+static int check(const struct profile_options *o, struct step *steps, size_t *n,
+                 struct ipw_err *err)
 {
     int rc;
 
     if (!o->dataset) return ipw_fail(err, IPW_EINVAL, "profile: --dataset is missing");
-    rc = read_steps(steps, n, o->concurrency, err);
+    if (o->rate && o->concurrency)
+        return ipw_fail(err, IPW_EINVAL,
+                        "profile: --rate or --concurrency; `-- --concurrency N` limits what a rate "
+                        "has in flight");
+    rc = read_steps(steps, n, o, err);
     return rc ? rc : check_slo(o->slo, err);
 }
 
@@ -127,15 +143,22 @@ static char *make_folder(const struct profile_options *o, struct ipw_err *err)
     return NULL;
 }
 
+/* Otherwise the memory in use is read beside the sensors. */
+static bool names_sensors(char **extra, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!strncmp(extra[i], "--telemetry", strlen("--telemetry"))) return true;
+    return false;
+}
+
 /* One step: `run single`, a process of its own, so that each step begins with nothing. */
-static int run_step(const struct profile_options *o, int64_t in_flight, const char *folder,
+static int run_step(const struct profile_options *o, const char *level, const char *folder,
                     char **extra, int n_extra, struct ipw_err *err)
 {
     size_t n_urls = o->bench.server.net.base_urls.n, n = 0;
-    char *number = ipw_asprintf("%lld", (long long)in_flight);
     char *warmup = ipw_asprintf("%lld", (long long)o->warmup);
     char *limit = ipw_asprintf("%lld", (long long)o->limit);
-    const char **args = ipw_calloc(24 + 2 * n_urls + (size_t)n_extra, sizeof *args);
+    const char **args = ipw_calloc(32 + 2 * n_urls + (size_t)n_extra, sizeof *args);
     posix_spawn_file_actions_t files;
     pid_t pid = 0;
     int failed, status = 0, rc = 0;
@@ -144,7 +167,9 @@ static int run_step(const struct profile_options *o, int64_t in_flight, const ch
     ADD("ipw-agent", "run");
     ADD("single", "--quiet");
     ADD("--dataset", o->dataset);
-    ADD("--concurrency", number);
+    ADD(o->rate ? "--rate" : "--concurrency", level);
+    if (o->arrivals) ADD("--arrivals", o->arrivals);
+    if (!names_sensors(extra, n_extra)) ADD("--telemetry", "auto,meminfo");
     ADD("--warmup", warmup);
     ADD("--output", folder);
     if (o->limit) ADD("--limit", limit);
@@ -160,16 +185,16 @@ static int run_step(const struct profile_options *o, int64_t in_flight, const ch
     if (failed)
         rc = ipw_fail_errno(err, failed, "the run cannot be started");
     else if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) != pid || status != 0)
-        rc = ipw_fail(err, IPW_EIO, "the run with %s in flight ended with status %d", number,
+        rc = ipw_fail(err, IPW_EIO, "the run with %s %s ended with status %d", level,
+                      o->rate ? "requests/s" : "in flight",
                       WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     free(args);
-    free(number);
     free(warmup);
     free(limit);
     return rc;
 }
 
-static int sweep(int64_t *status, struct profile_options *o, const int64_t *steps, size_t n,
+static int sweep(int64_t *status, struct profile_options *o, const struct step *steps, size_t n,
                  char **extra, int n_extra, struct ipw_err *err)
 {
     char *folder = make_folder(o, err), *runs[MAX_STEPS] = {NULL}, *slo = NULL;
@@ -178,8 +203,8 @@ static int sweep(int64_t *status, struct profile_options *o, const int64_t *step
     int rc = folder ? 0 : err->code;
 
     for (; !rc && done < n; done++) {
-        runs[done] = ipw_asprintf("%s/c%lld", folder, (long long)steps[done]);
-        rc = run_step(o, steps[done], runs[done], extra, n_extra, err);
+        runs[done] = ipw_asprintf("%s/%c%s", folder, o->rate ? 'r' : 'c', steps[done].text);
+        rc = run_step(o, steps[done].text, runs[done], extra, n_extra, err);
     }
     if (o->json) args[k++] = "json";
     if (o->slo) args[k++] = slo = ipw_asprintf("slo=%s", o->slo);
@@ -199,7 +224,8 @@ int ipw_cmd_profile(int argc, char **argv)
 {
     struct profile_options o = {.warmup = 3};
     struct ipw_err err = {0};
-    int64_t status = 0, steps[MAX_STEPS];
+    struct step steps[MAX_STEPS];
+    int64_t status = 0;
     size_t n_steps = 0;
     char **extra;
     int n, rc;

@@ -25,7 +25,7 @@
 static bool of_one_session(const char *name)
 {
     static const char *const names[] = {"resume", "rerun", "force", "output",
-                                        "listen", "otlp",  NULL};
+                                        "listen", "watch", "otlp",  NULL};
     const char *const *n = names;
 
     while (*n && strcmp(*n, name)) n++;

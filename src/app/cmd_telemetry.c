@@ -203,8 +203,7 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
                        "let them, or listen on 127.0.0.1",
         .allow_hosts = o->allow_hosts.items,
         .about = "ipw-agent telemetry: see /metrics\n",
-        .write = ipw_telemetry_metrics,
-        .ud = &t};
+        .pages = {{"/metrics", IPW_LISTEN_METRICS, ipw_telemetry_metrics, &t}}};
     struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};
     struct ipw_listener *listener = NULL;
     int signals = stop_signals(err), rc = signals < 0 ? signals : 0;

@@ -13,6 +13,7 @@
 #include "energy/sources/cpu_model.h"
 #include "energy/sources/exec.h"
 #include "energy/sources/hwmon.h"
+#include "energy/sources/meminfo.h"
 #include "energy/sources/nvml.h"
 #include "energy/sources/perf.h"
 #include "energy/sources/powerlog.h"
@@ -25,7 +26,7 @@ static const char *const gpu_kinds[N_GPU_KINDS] = {"nvml", "amdgpu", "intel_gpu"
 
 /* The options with every default filled in, for the openers. */
 struct place {
-    char sysfs[512], powercap[600];
+    char sysfs[512], powercap[600], proc[512];
     const char *nvml;
     /* --gpu, divided by kinds.  NULL: all GPUs of that kind; "": none. */
     const char *gpus[N_GPU_KINDS];
@@ -114,6 +115,13 @@ static int open_battery(struct ipw_source **out, const struct place *p, const ch
     return ipw_battery_open(out, &o, err);
 }
 
+static int open_meminfo(struct ipw_source **out, const struct place *p, const char *arg,
+                        struct ipw_err *err)
+{
+    (void)arg;
+    return ipw_meminfo_open(out, p->proc, err);
+}
+
 static int open_log(struct ipw_source **out, const struct place *p, const char *arg,
                     struct ipw_err *err)
 {
@@ -140,7 +148,7 @@ static int open_prometheus(struct ipw_source **out, const struct place *p, const
 
 /* In the order in which "auto" looks. */
 static const struct kind {
-    const char *name; /* "=" at its end: it takes an argument, and "auto" does not look for it */
+    const char *name; /* "=" at its end: it takes an argument */
     int (*open)(struct ipw_source **out, const struct place *p, const char *arg,
                 struct ipw_err *err);
     unsigned domains; /* domains that such a source fills, as bits 1 << domain */
@@ -151,6 +159,7 @@ static const struct kind {
     {"ina3221", open_ina3221, OF_MACHINE}, {"hwmon", open_hwmon, OF_MACHINE},
     {"battery", open_battery, OF_MACHINE}, {"prometheus=", open_prometheus, OF_MACHINE},
     {"log=", open_log, OF_MACHINE},        {"exec=", open_exec, OF_MACHINE},
+    {"meminfo", open_meminfo, 0},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -163,6 +172,9 @@ const char *const *ipw_source_kinds(void)
 }
 
 static bool takes_argument(const struct kind *k) { return k->name[strlen(k->name) - 1] == '='; }
+
+/* "auto" does not look for it: it needs an argument, or is no energy sensor. */
+static bool is_asked_for(const struct kind *k) { return takes_argument(k) || !k->domains; }
 
 static const char *setting(const char *given, const char *variable, const char *otherwise)
 {
@@ -201,6 +213,7 @@ static void find_place(struct place *p, const struct ipw_source_options *o)
         snprintf(p->powercap, sizeof p->powercap, "%s", powercap);
     else
         snprintf(p->powercap, sizeof p->powercap, "%s/class/powercap", p->sysfs);
+    snprintf(p->proc, sizeof p->proc, "%s", setting(o->proc_root, "IPW_PROC_ROOT", "/proc"));
     p->nvml = setting(o->nvml_library, "IPW_NVML_LIBRARY", "libnvidia-ml.so.1");
     p->now = o->now;
     p->perf = o->perf;
@@ -385,7 +398,7 @@ static void open_others(struct ipw_source_set *set, const struct word *words, si
                         const struct place *place)
 {
     for (size_t k = 0; k < N_KINDS; k++) {
-        bool named = takes_argument(&kinds[k]);
+        bool named = is_asked_for(&kinds[k]);
 
         for (size_t i = 0; i < n; i++) named |= words[i].kind == &kinds[k];
         if (!named) open_kind(set, &kinds[k], place, NULL, false);
@@ -396,8 +409,7 @@ bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source
                              const char *const doubted[IPW_DOMAIN_COUNT])
 {
     struct place place = {0};
-    struct ipw_cpu_model_options o = {.proc =
-                                          setting(options->proc_root, "IPW_PROC_ROOT", "/proc")};
+    struct ipw_cpu_model_options o = {.proc = place.proc};
     struct ipw_source *source;
     char saved[600];
 

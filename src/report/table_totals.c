@@ -9,6 +9,7 @@
 #include "report/repeats.h"
 #include "report/table_priv.h"
 #include "report/words.h"
+#include "report/write_summary.h"
 
 void ipw_table_line(struct ipw_table_block *b, const char *label)
 {
@@ -171,6 +172,25 @@ static void put_time(struct ipw_table_block *b)
     }
     ipw_buf_addf(&b->text, "%s in total", ipw_format_spaced_seconds(number, in_all));
     ipw_table_line(b, "time");
+}
+
+/* p50 and p95 of the model calls; no line for calls of unknown latency. */
+static void put_latency(struct ipw_table_block *b)
+{
+    static const char *const metrics[][2] = {{"ttft_s", "TTFT"},
+                                             {"latency_content_s", "end to end"}};
+    char p50[32], p95[32];
+
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
+        struct ipw_stats_result r = ipw_summary_latency(b->s, metrics[i][0]);
+
+        if (!r.n) continue;
+        ipw_table_dot(b);
+        ipw_buf_addf(&b->text, "%s p50 %s, p95 %s", metrics[i][1],
+                     ipw_format_spaced_seconds(p50, r.median),
+                     ipw_format_spaced_seconds(p95, r.p95));
+    }
+    ipw_table_line(b, "latency");
 }
 
 static void put_tokens(struct ipw_table_block *b)
@@ -409,6 +429,7 @@ void ipw_table_totals(struct ipw_buf *out, const struct ipw_summary *s,
     ipw_table_energy(&b);
     put_efficiency(&b);
     put_time(&b);
+    put_latency(&b);
     put_tokens(&b);
     put_calls(&b);
     put_models(&b);

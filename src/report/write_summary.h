@@ -5,6 +5,7 @@
 #ifndef IPW_REPORT_WRITE_SUMMARY_H
 #define IPW_REPORT_WRITE_SUMMARY_H
 
+#include "base/stats.h"
 #include "json/write.h"
 #include "report/summary.h"
 
@@ -16,5 +17,7 @@ int ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
 void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_balances *balances,
                              enum ipw_domain domain, const struct ipw_device_sums *queries,
                              size_t n_queries);
+/* A metric of the model calls, by its key in "latency". */
+struct ipw_stats_result ipw_summary_latency(const struct ipw_summary *s, const char *key);
 
 #endif

@@ -1,5 +1,6 @@
 /* summary.json: how long the model calls took, and the statistics of one metric. */
 #include <math.h>
+#include <string.h>
 
 #include "base/stats.h"
 #include "report/write_summary_priv.h"
@@ -38,10 +39,8 @@ static const struct latency {
 };
 /* clang-format on */
 
-void ipw_summary_put_statistic(struct ipw_jw *w, const char *key, const struct ipw_spill *values)
+static void put_result(struct ipw_jw *w, const char *key, struct ipw_stats_result r)
 {
-    struct ipw_stats_result r = ipw_stats_result(values);
-
     ipw_jw_key(w, key);
     ipw_jw_obj(w);
     ipw_jw_knum(w, "avg", r.mean);
@@ -57,19 +56,37 @@ void ipw_summary_put_statistic(struct ipw_jw *w, const char *key, const struct i
     ipw_jw_obj_end(w);
 }
 
+void ipw_summary_put_statistic(struct ipw_jw *w, const char *key, const struct ipw_spill *values)
+{
+    put_result(w, key, ipw_stats_result(values));
+}
+
+static struct ipw_stats_result result_of(const struct ipw_summary *s, const struct latency *l)
+{
+    struct ipw_stats_result r;
+    struct ipw_spill values;
+
+    ipw_spill_init(&values, sizeof(double), s->calls.place);
+    for (size_t i = 0; i < s->calls.n; i++)
+        ipw_stats_add(&values, l->get(ipw_spill_at(&s->calls, i)));
+    r = ipw_stats_result(&values);
+    ipw_spill_release(&values);
+    return r;
+}
+
+struct ipw_stats_result ipw_summary_latency(const struct ipw_summary *s, const char *key)
+{
+    const struct latency *l = latencies;
+
+    while (strcmp(l->name, key) != 0) l++;
+    return result_of(s, l);
+}
+
 void ipw_summary_put_latency(struct ipw_jw *w, const struct ipw_summary *s)
 {
     ipw_jw_key(w, "latency");
     ipw_jw_obj(w);
-    for (const struct latency *l = latencies; l->name; l++) {
-        struct ipw_spill values;
-
-        ipw_spill_init(&values, sizeof(double), s->calls.place);
-        for (size_t i = 0; i < s->calls.n; i++)
-            ipw_stats_add(&values, l->get(ipw_spill_at(&s->calls, i)));
-        ipw_summary_put_statistic(w, l->name, &values);
-        ipw_spill_release(&values);
-    }
+    for (const struct latency *l = latencies; l->name; l++) put_result(w, l->name, result_of(s, l));
     ipw_jw_obj_end(w);
 }
 

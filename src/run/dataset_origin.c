@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/sha256.h"
@@ -57,16 +58,72 @@ static int parse_choice(struct ipw_choice *out, const struct ipw_data_options *d
     return rc;
 }
 
+/* ---- the schedule of --rate ---- */
+
+static void connected(struct ipw_origin *origin, const struct ipw_origin_run *run)
+{
+    ((struct ipw_dataset_origin *)origin)->run = *run;
+}
+
+static void wake(void *ud)
+{
+    struct ipw_dataset_origin *own = ud;
+
+    own->wait = NULL;
+    own->run.wake(own->run.ud);
+}
+
+/* Each query that the plan comes to is due one gap after the one before it; a resumed run has a
+ * schedule of its own over the queries that are left. */
+static bool due(struct ipw_origin *origin)
+{
+    struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
+
+    if (own->next != own->run.plan->next) {
+        own->due_ns = own->next == SIZE_MAX ? own->run.session->start_ns
+                                            : own->due_ns + ipw_pacing_gap_ns(&own->pacing);
+        own->next = own->run.plan->next;
+    }
+    if (own->due_ns <= ipw_now_ns()) return true;
+    if (!own->wait) own->wait = ipw_timer_start_at(own->run.loop, own->due_ns, wake, own);
+    return false;
+}
+
+static void seat(struct ipw_origin *origin, struct ipw_seat *out, struct ipw_place *place,
+                 int64_t start_ns)
+{
+    const struct ipw_dataset_origin *own = (const struct ipw_dataset_origin *)origin;
+
+    (void)start_ns;
+    *out = (struct ipw_seat){.c = ipw_dataset_get(own->rows, place->index),
+                             .scheduled_ns = own->pacing.rate ? own->due_ns : 0};
+}
+
+static void over(struct ipw_origin *origin)
+{
+    struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
+
+    ipw_timer_cancel(own->wait);
+    own->wait = NULL;
+}
+
 static int check(struct ipw_origin *origin, const struct ipw_run_options *o, struct ipw_err *err)
 {
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
+    int rc;
 
     if (!o->data.dataset)
         return ipw_fail(err, IPW_EINVAL, "run: --dataset is missing (try --dataset gaia)");
     own->cases = (struct ipw_dataset_options){.dataset = o->data.dataset,
                                               .data_dir = o->data.data_dir,
                                               .paths = ipw_script_paths(&o->script)};
-    return parse_choice(&own->cases.choice, &o->data, err);
+    rc = ipw_pacing_parse(&own->pacing, &o->data.pacing, err);
+    if (!rc && own->pacing.rate && o->server.net.adaptive)
+        rc = ipw_fail(err, IPW_EINVAL,
+                      "--rate starts queries by time, --adaptive by the server's "
+                      "answers: leave one out");
+    if (!rc && own->pacing.rate) origin->due = due;
+    return rc ? rc : parse_choice(&own->cases.choice, &o->data, err);
 }
 
 /* The options that can leave tasks out. */
@@ -93,6 +150,7 @@ static int open_rows(struct ipw_origin *origin, struct ipw_dataset **out,
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
     int rc = ipw_dataset_open(out, &own->cases, err);
 
+    own->rows = *out;
     if (!rc && ipw_dataset_count(*out)) cut(origin, *out, &o->data.shard);
     if (rc || ipw_dataset_count(*out) || origin->whole.n) return rc;
     if (!ipw_dataset_total(*out))
@@ -126,6 +184,12 @@ static void selection(struct ipw_origin *origin, char *out, const struct ipw_dat
 
 void ipw_dataset_origin_init(struct ipw_dataset_origin *out)
 {
-    *out = (struct ipw_dataset_origin){
-        .origin = {.resumes = true, .check = check, .open = open_rows, .selection = selection}};
+    *out = (struct ipw_dataset_origin){.origin = {.resumes = true,
+                                                  .check = check,
+                                                  .open = open_rows,
+                                                  .selection = selection,
+                                                  .connected = connected,
+                                                  .seat = seat,
+                                                  .over = over},
+                                       .next = SIZE_MAX};
 }

@@ -32,6 +32,18 @@ static void put_shard(struct ipw_jw *w, const struct ipw_shard *shard,
     ipw_jw_obj_end(w);
 }
 
+static void put_sub_model(struct ipw_jw *w, const struct ipw_sub_model_options *o)
+{
+    if (!o->model) {
+        ipw_jw_null(w);
+        return;
+    }
+    ipw_jw_obj(w);
+    ipw_jw_kstr(w, "model", o->model);
+    ipw_jw_kstr(w, "url", o->url);
+    ipw_jw_obj_end(w);
+}
+
 void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
 {
     const struct ipw_run_options *o = m->o;
@@ -50,7 +62,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "body", body);
     free(body);
     ipw_jw_kstr(w, "client_base_url", m->connection->base_url);
-    ipw_jw_kint(w, "concurrency", o->concurrency);
+    ipw_jw_kint(w, "concurrency", ipw_run_concurrency(o));
     ipw_jw_kstr(w, "dataset", ipw_dataset_name(m->cases));
     ipw_jw_kstr(w, "dataset_sha256", ipw_dataset_sha256(m->cases));
     ipw_jw_kstr(w, "dataset_source", ipw_dataset_source(m->cases));
@@ -82,6 +94,8 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_pricing_write(w, m->pricing, m->connection->model);
     ipw_jw_knum(w, "query_timeout",
                 o->limits.query.wall_ns ? ipw_ns_to_s(o->limits.query.wall_ns) : (double)NAN);
+    ipw_jw_key(w, "rate");
+    ipw_pacing_write(w, &o->data.pacing);
     ipw_jw_kstr(w, "sample", o->data.sample);
     ipw_run_grants(&grants, o);
     ipw_jw_kstr(w, "sandbox", !grants.may_start ? NULL : grants.sandbox ? "bubblewrap" : "none");
@@ -95,6 +109,8 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "selection_sha256", m->selection_sha256);
     put_shard(w, &o->data.shard, &m->origin->whole);
     ipw_jw_kstr(w, "share", ipw_share_name(m->sensors->rules.share));
+    ipw_jw_key(w, "sub_model");
+    put_sub_model(w, &o->server.sub);
     ipw_jw_kstr(w, "sync", ipw_sync_name(m->sync));
     ipw_sensors_selection(&telemetry, &o->sensors);
     ipw_jw_kstr(w, "telemetry", ipw_buf_str(&telemetry));
@@ -189,7 +205,7 @@ static void put_segment(struct ipw_jw *w, const struct ipw_manifest *m,
     put_baseline(w, m, end != NULL);
     ipw_jw_kstr(w, "client_base_url", m->connection->base_url);
     put_clock(w, &session->anchor);
-    ipw_jw_kint(w, "concurrency", m->o->concurrency);
+    ipw_jw_kint(w, "concurrency", ipw_run_concurrency(m->o));
     ipw_segment_put_end(w, end ? end->end : NULL, end ? session->end_ns : 0, &session->anchor);
     ipw_jw_kstr(w, "energy_note", m->sensors->energy_note[0] ? m->sensors->energy_note : NULL);
     ipw_jw_key(w, "forced");

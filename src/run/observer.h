@@ -22,11 +22,15 @@ struct ipw_observed_energy {
     double joules[IPW_DOMAIN_COUNT];
 };
 
+struct ipw_progress_state; /* run/progress.h */
+
 struct ipw_observer {
     void (*begun)(struct ipw_observer *o, const struct ipw_observed_run *run);
     void (*event)(struct ipw_observer *o, const struct ipw_event *event);
     /* About five times a second while sensors are read. */
     void (*energy)(struct ipw_observer *o, const struct ipw_observed_energy *energy);
+    /* About five times a second, and once at the end. */
+    void (*progress)(struct ipw_observer *o, const struct ipw_progress_state *state);
     /* CPU time of processes that it started: part of the run's own overhead. */
     int64_t (*cpu_ns)(const struct ipw_observer *o);
 };

@@ -27,6 +27,7 @@ struct ipw_origin_run {
 struct ipw_seat { /* of a query in flight */
     const struct ipw_case *c;
     struct ipw_host_workload *workload; /* of a workload replay, or NULL */
+    int64_t scheduled_ns;               /* when it was due (--rate); 0: not by a schedule */
 };
 
 struct ipw_selection {
@@ -66,6 +67,13 @@ struct ipw_origin {
 struct ipw_dataset_origin {
     struct ipw_origin origin;
     struct ipw_dataset_options cases;
+    const struct ipw_dataset *rows;
+    /* With --rate: its queries are due by a schedule. */
+    struct ipw_pacing pacing;
+    struct ipw_origin_run run;
+    size_t next; /* the query that is due at due_ns; SIZE_MAX: none yet */
+    int64_t due_ns;
+    struct ipw_timer *wait; /* until then */
 };
 void ipw_dataset_origin_init(struct ipw_dataset_origin *out);
 

@@ -15,12 +15,21 @@
 #define REDRAW_NS (200 * IPW_NS_PER_MS)
 #define PLAIN_NS  (5 * IPW_NS_PER_S)
 
+enum { POINTS = 8 }; /* more than a second of them */
+struct point {       /* the energy so far, and its time */
+    double joules, seconds;
+};
+
 struct ipw_progress {
     struct ipw_loop *loop;
     struct ipw_timer *timer;
-    bool terminal, drawn, changed;
+    struct ipw_observer *observer; /* or NULL */
+    bool quiet, terminal, drawn, changed;
     struct ipw_progress_state state;
-    int64_t start_ns, next_try_ns; /* next_try_ns: of the latest announced wait */
+    size_t n_before;             /* queries of earlier sessions */
+    struct point points[POINTS]; /* the newest first; the last one is the start: 0 J, 0 s */
+    int64_t start_ns, plain_ns;  /* plain_ns: of the last plain line */
+    int64_t next_try_ns;         /* of the latest announced wait */
     ipw_progress_energy_fn *energy;
     void *energy_ud;
     void (*say_standstill)(void *ud, char *out, size_t size);
@@ -31,7 +40,32 @@ static void put(const char *text, size_t n) { ipw_log_write(text, n, 0); }
 
 /* ---- the line ---- */
 
-enum { FIELDS = 9, FIELD = 96 };
+enum { FIELDS = 10, FIELD = 96 };
+
+size_t ipw_progress_finished(const struct ipw_progress_state *s)
+{
+    return s->n_done > s->stopped ? s->n_done - s->stopped : 0;
+}
+
+void ipw_progress_write(struct ipw_jw *w, const struct ipw_progress_state *s)
+{
+    ipw_jw_obj(w);
+    ipw_jw_kint(w, "correct", (int64_t)s->ok);
+    ipw_jw_kint(w, "done", (int64_t)ipw_progress_finished(s));
+    ipw_jw_kint(w, "failed", (int64_t)s->failed);
+    ipw_jw_kint(w, "interrupted", (int64_t)s->stopped);
+    ipw_jw_knum(w, "joules", s->joules);
+    ipw_jw_knum(w, "left_s", s->left_s);
+    ipw_jw_kint(w, "queries", (int64_t)s->n_queries);
+    ipw_jw_knum(w, "seconds", s->seconds);
+    ipw_jw_kstr(w, "standstill", s->standstill[0] ? s->standstill : NULL);
+    ipw_jw_kint(w, "tool_calls", (int64_t)s->tools);
+    ipw_jw_kint(w, "turns", (int64_t)s->turns);
+    ipw_jw_knum(w, "wait_s", s->wait_s > 1 ? s->wait_s : NAN);
+    ipw_jw_knum(w, "watts", s->watts);
+    ipw_jw_kint(w, "wrong", (int64_t)s->wrong);
+    ipw_jw_obj_end(w);
+}
 
 /* The most important fields come first: a narrow terminal has no room for the last ones. */
 static size_t fields_of(char fields[FIELDS][FIELD], const struct ipw_progress_state *s)
@@ -39,15 +73,15 @@ static size_t fields_of(char fields[FIELDS][FIELD], const struct ipw_progress_st
     char number[32];
     size_t n = 0;
 
-    snprintf(fields[n++], FIELD, "%zu/%zu done",
-             s->n_done > s->stopped ? s->n_done - s->stopped : 0, s->n_queries);
+    snprintf(fields[n++], FIELD, "%zu/%zu done", ipw_progress_finished(s), s->n_queries);
     snprintf(fields[n++], FIELD, "%zu correct  %zu wrong  %zu failed", s->ok, s->wrong, s->failed);
     if (s->stopped) snprintf(fields[n++], FIELD, "%zu interrupted", s->stopped);
     if (!isnan(s->joules))
         snprintf(fields[n++], FIELD, "%s", ipw_format_si(number, s->joules, " J"));
-    if (!isnan(s->joules) && s->energy_s > 0)
-        snprintf(fields[n++], FIELD, "%s", ipw_format_si(number, s->joules / s->energy_s, " W"));
+    if (!isnan(s->watts)) snprintf(fields[n++], FIELD, "%s", ipw_format_si(number, s->watts, " W"));
     snprintf(fields[n++], FIELD, "%.0f s", s->seconds);
+    if (!isnan(s->left_s))
+        snprintf(fields[n++], FIELD, "%s left", ipw_format_seconds(number, s->left_s));
     if (s->standstill[0])
         snprintf(fields[n++], FIELD, "%s", s->standstill);
     else if (s->wait_s > 1)
@@ -79,17 +113,47 @@ size_t ipw_progress_line(char *out, size_t size, const struct ipw_progress_state
     return (size_t)snprintf(out, size, "[%s] %s", bar, text);
 }
 
+/* The mean over the last second, or as long as the points reach. */
+static double watts_now(struct ipw_progress *p, double joules, double seconds)
+{
+    struct point *newest = &p->points[0];
+    size_t i = 1;
+
+    if (isnan(joules)) return NAN;
+    if (seconds > newest->seconds) {
+        memmove(p->points + 1, p->points, (POINTS - 1) * sizeof *p->points);
+        *newest = (struct point){joules, seconds};
+    }
+    while (i + 1 < POINTS && newest->seconds - p->points[i].seconds < 1) i++;
+    if (!(newest->seconds > p->points[i].seconds)) return NAN;
+    /* What the ledger learns later may lower its figure a little. */
+    return fmax(0, newest->joules - p->points[i].joules) / (newest->seconds - p->points[i].seconds);
+}
+
+static double left_s(const struct ipw_progress *p)
+{
+    const struct ipw_progress_state *s = &p->state;
+    double done = (double)s->n_done - (double)p->n_before;
+
+    if (!(done > 0) || s->n_done > s->n_queries) return NAN;
+    return s->seconds / done * (double)(s->n_queries - s->n_done);
+}
+
 static void look(struct ipw_progress *p)
 {
     struct ipw_progress_state *s = &p->state;
     int64_t now_ns = ipw_now_ns();
+    double energy_s = NAN;
 
     s->seconds = ipw_ns_to_s(now_ns - p->start_ns);
     s->wait_s = ipw_ns_to_s(p->next_try_ns - now_ns);
-    s->joules = s->energy_s = NAN;
+    s->left_s = left_s(p);
+    s->joules = NAN;
     s->standstill[0] = '\0';
     if (p->say_standstill) p->say_standstill(p->standstill_ud, s->standstill, sizeof s->standstill);
-    if (p->energy) p->energy(p->energy_ud, &s->joules, &s->energy_s);
+    if (p->energy) p->energy(p->energy_ud, &s->joules, &energy_s);
+    s->watts = watts_now(p, s->joules, energy_s);
+    if (p->observer) p->observer->progress(p->observer, s);
 }
 
 void ipw_progress_clear(struct ipw_progress *p)
@@ -108,55 +172,65 @@ static void draw(struct ipw_progress *p)
     unsigned width = ipw_terminal_width(STDERR_FILENO);
 
     if (!width) width = WIDTH_UNKNOWN;
-    look(p);
     put("\r", 1);
     put(line, ipw_progress_line(line, sizeof line, &p->state, width > SPARE ? width - SPARE : 1));
     put("\x1b[K", 3);
     p->drawn = true;
 }
 
+static void plain(struct ipw_progress *p)
+{
+    char fields[FIELDS][FIELD], line[FIELDS * FIELD];
+    size_t len = (size_t)snprintf(line, sizeof line, "ipw-agent: ");
+
+    if (!p->changed || p->state.seconds < ipw_ns_to_s(p->plain_ns)) return;
+    p->plain_ns = ipw_now_ns() - p->start_ns + PLAIN_NS;
+    for (size_t n = fields_of(fields, &p->state), i = 0; i < n; i++)
+        len += (size_t)snprintf(line + len, sizeof line - len, "%s%s", i ? "  " : "", fields[i]);
+    line[len++] = '\n';
+    put(line, len);
+    p->changed = false;
+}
+
 static void tick(void *ud)
 {
     struct ipw_progress *p = ud;
+    int64_t period_ns = p->terminal || p->observer ? REDRAW_NS : PLAIN_NS;
 
-    if (p->terminal) {
-        draw(p);
-    } else if (p->changed) {
-        char fields[FIELDS][FIELD], line[600];
-        size_t len;
-
-        look(p);
-        len = (size_t)snprintf(line, sizeof line, "ipw-agent: ");
-        for (size_t n = fields_of(fields, &p->state), i = 0; i < n; i++)
-            len +=
-                (size_t)snprintf(line + len, sizeof line - len, "%s%s", i ? "  " : "", fields[i]);
-        line[len++] = '\n';
-        put(line, len);
-    }
-    p->changed = false;
-    p->timer = ipw_timer_start(p->loop, p->terminal ? REDRAW_NS : PLAIN_NS, tick, p);
+    look(p);
+    if (!p->quiet && p->terminal) draw(p);
+    if (!p->quiet && !p->terminal) plain(p);
+    p->timer = ipw_timer_start(p->loop, period_ns, tick, p);
 }
 
 static void before_line(void *ud) { ipw_progress_clear(ud); }
 
-struct ipw_progress *ipw_progress_new(struct ipw_loop *loop, size_t n_queries, bool quiet)
+struct ipw_progress *ipw_progress_new(struct ipw_loop *loop, size_t n_queries, size_t n_done,
+                                      bool quiet, struct ipw_observer *observer)
 {
     struct ipw_progress *p = ipw_calloc(1, sizeof *p);
     const char *ci = getenv("CI");
 
     p->loop = loop;
+    p->quiet = quiet;
+    p->observer = observer && observer->progress ? observer : NULL;
+    p->state = IPW_PROGRESS_NONE;
     p->state.n_queries = n_queries;
+    p->state.n_done = p->n_before = n_done;
     p->terminal = isatty(STDERR_FILENO) && !(ci && ci[0]);
     p->start_ns = ipw_now_ns();
-    if (quiet) return p;
-    p->timer = ipw_timer_start(loop, p->terminal ? REDRAW_NS : PLAIN_NS, tick, p);
-    ipw_log_set_hook(before_line, p);
+    p->plain_ns = PLAIN_NS;
+    if (!quiet || p->observer)
+        p->timer =
+            ipw_timer_start(loop, p->terminal || p->observer ? REDRAW_NS : PLAIN_NS, tick, p);
+    if (!quiet) ipw_log_set_hook(before_line, p);
     return p;
 }
 
 void ipw_progress_free(struct ipw_progress *p)
 {
     if (!p) return;
+    if (p->observer) look(p);
     ipw_progress_clear(p);
     ipw_log_set_hook(NULL, NULL);
     ipw_timer_cancel(p->timer);

@@ -190,6 +190,7 @@ static void emit_start(struct ipw_query *q)
 
     ipw_query_start_event(&event, &data, q->sinks.seat.c, q->place.epoch, q->place.warmup);
     event.t_ns = q->start_ns;
+    event.q.scheduled_ns = q->sinks.seat.scheduled_ns;
     emit(q, &event);
     ipw_buf_release(&data);
 }
@@ -205,6 +206,8 @@ static void fill_host(struct ipw_query *q)
         .workload = q->sinks.seat.workload,
         .model = {.llm = g->llm,
                   .name = g->model,
+                  .sub = g->sub,
+                  .sub_name = g->sub_model,
                   .temperature = g->agent->temperature,
                   .seed = g->agent->seed,
                   .max_tokens = g->agent->max_tokens},

@@ -172,7 +172,7 @@ static int join_parts(struct run *run, struct ipw_err *err)
     run->servers = (struct ipw_server_watch){.llm = run->connection.llm,
                                              .dir = run->dir,
                                              .adaptive = o->server.net.adaptive,
-                                             .concurrency = o->concurrency,
+                                             .concurrency = ipw_run_concurrency(o),
                                              .server_wait_ns = o->server.server_wait_ns,
                                              .changed = ipw_run_step_soon,
                                              .lost = servers_lost,
@@ -180,6 +180,8 @@ static int join_parts(struct run *run, struct ipw_err *err)
     run->ground = (struct ipw_query_ground){.loop = run->loop,
                                             .llm = run->connection.llm,
                                             .model = run->connection.model,
+                                            .sub = run->connection.sub,
+                                            .sub_model = o->server.sub.model,
                                             .agent = &o->agent,
                                             .info = &run->agent,
                                             .config = &run->config,
@@ -231,10 +233,10 @@ static int join_parts(struct run *run, struct ipw_err *err)
 
 static void start_progress(struct run *run)
 {
-    run->progress = ipw_progress_new(run->loop, ipw_plan_total(&run->plan), run->o->output.quiet);
+    run->progress = ipw_progress_new(run->loop, ipw_plan_total(&run->plan), run->durable.n_done,
+                                     run->o->output.quiet, run->observer);
     ipw_progress_measure(run->progress, energy_so_far, run);
     ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
-    ipw_progress_done(run->progress, run->durable.n_done);
     run->ground.sinks.progress = run->progress;
 }
 

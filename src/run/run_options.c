@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+enum { MOST_IN_FLIGHT = 100000 };
+
 void ipw_run_options_init(struct ipw_run_options *o)
 {
     *o = (struct ipw_run_options){
@@ -20,10 +22,15 @@ void ipw_run_options_init(struct ipw_run_options *o)
         .sensors = {.energy = "auto"},
         .resume = {.retry = "cut"},
         .output = {.sync = "query"},
-        .concurrency = 1,
         .grace_ns = 30 * IPW_NS_PER_S,
     };
     ipw_limits_init(&o->limits);
+}
+
+int64_t ipw_run_concurrency(const struct ipw_run_options *o)
+{
+    if (o->concurrency) return o->concurrency;
+    return o->data.pacing.rate > 0 ? MOST_IN_FLIGHT : 1;
 }
 
 const char **ipw_tools_cut(char **text, const char *tools)

@@ -12,6 +12,7 @@
 
 #include "run/judge_options.h"
 #include "run/limits.h"
+#include "run/pacing.h"
 #include "run/script_options.h"
 #include "run/sensor_options.h"
 #include "run/server_options.h"
@@ -28,6 +29,7 @@ struct ipw_agent_options {
 struct ipw_data_options {
     const char *dataset, *data_dir, *limit, *sample, *where, *ids;
     int64_t epochs, warmup;
+    struct ipw_pacing_options pacing;
     const char *shard_text; /* --shard as it was given; `shard` is what it means */
     struct ipw_shard shard;
 };
@@ -52,10 +54,13 @@ struct ipw_run_options {
     struct ipw_limit_options limits;
     struct ipw_resume_options resume;
     struct ipw_output_options output;
-    int64_t concurrency, grace_ns;
+    int64_t concurrency; /* at most; 0: 1, or with --rate as many as are due */
+    int64_t grace_ns;
 };
 
 void ipw_run_options_init(struct ipw_run_options *options);
+/* How many queries may be in flight. */
+int64_t ipw_run_concurrency(const struct ipw_run_options *options);
 /* --tools as a list that ends with NULL, cut at commas alone: a tool may be a path, and a path may
  * hold blanks.  NULL gives NULL.  The caller frees the list and *text, which holds the names. */
 const char **ipw_tools_cut(char **text, const char *tools);

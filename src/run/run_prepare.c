@@ -105,7 +105,7 @@ static int open_data(struct run *run, struct ipw_err *err)
                                         .cases = run->cases,
                                         .workspaces = &run->workspaces,
                                         .pricing = &run->pricing,
-                                        .concurrency = (size_t)o->concurrency,
+                                        .concurrency = o->concurrency ? (size_t)o->concurrency : 1,
                                         .no_content = o->output.no_content,
                                         .quiet = o->output.quiet};
     rc = check_same(run, false, err);

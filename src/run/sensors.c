@@ -202,7 +202,9 @@ bool ipw_sensors_off(const struct ipw_sensors *s)
 
 bool ipw_sensors_none(const struct ipw_sensors *s)
 {
-    return s->sources.n == (s->model_source != NULL);
+    for (size_t i = 0; i < s->sources.n_channels; i++)
+        if (s->sources.channels[i].kind < IPW_CHANNEL_METRIC) return false;
+    return true;
 }
 
 void ipw_sensors_pass(struct ipw_sensors *s, int64_t until_ns)

@@ -36,6 +36,8 @@ static enum MHD_Result reply(struct MHD_Connection *c, unsigned status, const ch
 
     if (!r) return MHD_NO;
     MHD_add_response_header(r, "Content-Type", type);
+    MHD_add_response_header(r, "Cache-Control", "no-store");
+    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
     done = MHD_queue_response(c, status, r);
     MHD_destroy_response(r);
     return done;
@@ -64,12 +66,20 @@ static void completed(void *cls, struct MHD_Connection *c, void **state,
     ipw_connections_idle(&l->connections, c);
 }
 
+static const struct ipw_listen_page *page_at(const struct ipw_listener *l, const char *path)
+{
+    for (int i = 0; i < IPW_LISTEN_PAGES && l->options->pages[i].path; i++)
+        if (!strcmp(path, l->options->pages[i].path)) return &l->options->pages[i];
+    return NULL;
+}
+
 static enum MHD_Result answer(void *cls, struct MHD_Connection *c, const char *url,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_size, void **state)
 {
     struct ipw_listener *l = cls;
     const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+    const struct ipw_listen_page *asked = page_at(l, url);
     struct ipw_buf page = IPW_BUF(MAX_PAGE_BYTES);
     enum MHD_Result done;
 
@@ -80,12 +90,11 @@ static enum MHD_Result answer(void *cls, struct MHD_Connection *c, const char *u
     if (!ipw_visitor_host(&l->visitors, host)) return reply_not_here(c, host);
     if (strcmp(method, "GET") && strcmp(method, "HEAD"))
         return reply_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET only\n");
-    if (!strcmp(url, "/")) return reply_text(c, MHD_HTTP_OK, l->options->about);
-    if (strcmp(url, "/metrics")) return reply_text(c, MHD_HTTP_NOT_FOUND, "no\n");
-    l->options->write(&page, l->options->ud);
+    if (!asked && !strcmp(url, "/")) return reply_text(c, MHD_HTTP_OK, l->options->about);
+    if (!asked) return reply_text(c, MHD_HTTP_NOT_FOUND, "no\n");
+    asked->write(&page, asked->ud);
     done = page.failed ? reply_text(c, MHD_HTTP_INTERNAL_SERVER_ERROR, "too large\n")
-                       : reply(c, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
-                               ipw_buf_str(&page), page.len);
+                       : reply(c, MHD_HTTP_OK, asked->type, ipw_buf_str(&page), page.len);
     ipw_buf_release(&page);
     return done;
 }
@@ -161,8 +170,8 @@ int ipw_listener_open(struct ipw_listener **out, const struct ipw_listen_options
     }
     info = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_BIND_PORT);
     inet_ntop(AF_INET, &at.sin_addr, host, sizeof host);
-    snprintf(l->url, sizeof l->url, "http://%s:%u/metrics", host,
-             info && info->port ? info->port : ntohs(at.sin_port));
+    snprintf(l->url, sizeof l->url, "http://%s:%u%s", host,
+             info && info->port ? info->port : ntohs(at.sin_port), options->pages[0].path);
     *out = l;
     return 0;
 }

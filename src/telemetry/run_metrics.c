@@ -1,11 +1,11 @@
 #include "telemetry/run_metrics.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/exchange.h"
 #include "base/mem.h"
 #include "run/limits.h"
 #include "telemetry/metrics_text.h"
@@ -33,14 +33,9 @@ struct open { /* a query (span 0) or a tool call that has begun */
     int64_t t_ns;
 };
 
-/* The run's thread owns `now` and a slot, the page's thread another; the third is in `exchanged`,
- * with NEW while the page has not seen it. */
-enum { SLOTS = 3, NEW = 4 };
-
 struct ipw_run_metrics {
-    struct counts now, slots[SLOTS];
-    unsigned of_run, of_page;
-    atomic_uint exchanged;
+    struct counts now, copies[IPW_EXCHANGE_COPIES];
+    struct ipw_exchange exchange;
     struct open *open;
     size_t n_open, cap_open;
     struct ipw_observed_energy points[POINTS]; /* the newest first */
@@ -52,9 +47,8 @@ struct ipw_run_metrics *ipw_run_metrics_new(void)
     struct ipw_run_metrics *m = ipw_calloc(1, sizeof *m);
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) m->now.joules[d] = m->now.watts[d] = NAN;
-    for (int i = 0; i < SLOTS; i++) m->slots[i] = m->now;
-    m->of_page = 1;
-    atomic_init(&m->exchanged, 2);
+    for (int i = 0; i < IPW_EXCHANGE_COPIES; i++) m->copies[i] = m->now;
+    m->exchange = IPW_EXCHANGE;
     return m;
 }
 
@@ -67,15 +61,13 @@ void ipw_run_metrics_free(struct ipw_run_metrics *m)
 
 static void publish(struct ipw_run_metrics *m)
 {
-    m->slots[m->of_run] = m->now;
-    m->of_run = atomic_exchange(&m->exchanged, m->of_run | NEW) & ~(unsigned)NEW;
+    m->copies[m->exchange.writer] = m->now;
+    ipw_exchange_publish(&m->exchange);
 }
 
 static const struct counts *newest(struct ipw_run_metrics *m)
 {
-    if (atomic_load(&m->exchanged) & NEW)
-        m->of_page = atomic_exchange(&m->exchanged, m->of_page) & ~(unsigned)NEW;
-    return &m->slots[m->of_page];
+    return &m->copies[ipw_exchange_newest(&m->exchange)];
 }
 
 /* ---- the run's thread ---- */

@@ -8,11 +8,13 @@
 #include "serve/listener.h"
 #include "telemetry/run_exporter.h"
 #include "telemetry/run_metrics.h"
+#include "telemetry/run_page.h"
 
 /* clang-format off */
 #define AT(field) offsetof(struct ipw_watch_options, field)
 const struct ipw_opt ipw_watch_option_rows[] = {
     {"listen", 0, IPW_OPT_STR, AT(listen), "[ADDR:]PORT", "serve Prometheus metrics of the run (at 127.0.0.1)"},
+    {"watch", 0, IPW_OPT_FLAG, AT(watch), NULL, "show the run as a page at 127.0.0.1 while it goes on"},
     {"otlp", 0, IPW_OPT_URL, AT(otlp), "[URL]", "send spans and power to an OpenTelemetry collector"},
     IPW_OPT_END,
 };
@@ -21,7 +23,8 @@ const struct ipw_opt ipw_watch_option_rows[] = {
 struct ipw_run_watch {
     struct ipw_observer observer; /* first: the run hands it back */
     struct ipw_listen_options listen;
-    struct ipw_run_metrics *metrics;
+    struct ipw_run_metrics *metrics; /* of --listen, or NULL */
+    struct ipw_run_page *page;       /* of --watch, or NULL */
     struct ipw_listener *listener;
     struct ipw_run_exporter exporter;
     const char *otlp; /* or NULL */
@@ -33,6 +36,7 @@ static void begun(struct ipw_observer *o, const struct ipw_observed_run *run)
     struct ipw_run_watch *w = (struct ipw_run_watch *)o;
 
     if (w->metrics) ipw_run_metrics_begun(w->metrics, run);
+    if (w->page) ipw_run_page_begun(w->page, run);
     if (w->otlp) ipw_run_exporter_start(&w->exporter, w->otlp, run->folder, run->session, w->quiet);
 }
 
@@ -44,6 +48,11 @@ static void event(struct ipw_observer *o, const struct ipw_event *e)
 static void energy(struct ipw_observer *o, const struct ipw_observed_energy *e)
 {
     ipw_run_metrics_energy(((struct ipw_run_watch *)o)->metrics, e);
+}
+
+static void progress(struct ipw_observer *o, const struct ipw_progress_state *state)
+{
+    ipw_run_page_progress(((struct ipw_run_watch *)o)->page, state);
 }
 
 static int64_t cpu_ns(const struct ipw_observer *o)
@@ -58,23 +67,38 @@ static bool any_port(const char *where)
     return atoi(colon ? colon + 1 : where) == 0;
 }
 
-static int open_page(struct ipw_run_watch *w, const char *where, struct ipw_err *err)
+/* The first page's address is the one that is said. */
+static int open_pages(struct ipw_run_watch *w, const struct ipw_watch_options *o,
+                      struct ipw_err *err)
 {
+    struct ipw_listen_page *page = w->listen.pages;
+    const char *where = o->listen ? o->listen : "127.0.0.1:0";
     int rc;
 
-    w->metrics = ipw_run_metrics_new();
-    w->listen = (struct ipw_listen_options){
-        .where = where,
-        .not_exposed = "other machines could read the run's metrics there; listen on 127.0.0.1",
-        .about = "ipw-agent run: see /metrics\n",
-        .write = ipw_run_metrics_write,
-        .ud = w->metrics};
+    w->listen.where = where;
+    w->listen.not_exposed = "other machines could read the run's metrics there; listen on "
+                            "127.0.0.1";
+    w->listen.about = "ipw-agent run: see /metrics\n";
+    if (o->watch) {
+        w->page = ipw_run_page_new();
+        w->observer.progress = progress;
+        *page++ =
+            (struct ipw_listen_page){"/", "text/html; charset=utf-8", ipw_run_page_html, w->page};
+        *page++ =
+            (struct ipw_listen_page){"/live.json", "application/json", ipw_run_page_json, w->page};
+    }
+    if (o->listen) {
+        w->metrics = ipw_run_metrics_new();
+        w->observer.event = event;
+        w->observer.energy = energy;
+        *page++ = (struct ipw_listen_page){"/metrics", IPW_LISTEN_METRICS, ipw_run_metrics_write,
+                                           w->metrics};
+    }
     rc = ipw_listener_open(&w->listener, &w->listen, err);
-    if (rc) return rc;
-    w->observer.event = event;
-    w->observer.energy = energy;
-    if (!w->quiet || any_port(where)) ipw_say("listening %s", ipw_listener_url(w->listener));
-    return 0;
+    if (!rc && (!w->quiet || any_port(where)))
+        ipw_say("%s %s", o->watch ? "watch the run at" : "listening",
+                ipw_listener_url(w->listener));
+    return rc;
 }
 
 int ipw_run_watch_open(struct ipw_run_watch **out, const struct ipw_watch_options *options,
@@ -84,12 +108,12 @@ int ipw_run_watch_open(struct ipw_run_watch **out, const struct ipw_watch_option
     int rc = options->otlp ? ipw_run_exporter_check(options->otlp, err) : 0;
 
     *out = NULL;
-    if (rc || (!options->listen && !options->otlp)) return rc;
+    if (rc || (!options->listen && !options->watch && !options->otlp)) return rc;
     w = ipw_calloc(1, sizeof *w);
     w->otlp = options->otlp;
     w->quiet = quiet;
     w->observer = (struct ipw_observer){.begun = begun, .cpu_ns = cpu_ns};
-    if (options->listen) rc = open_page(w, options->listen, err);
+    if (options->listen || options->watch) rc = open_pages(w, options, err);
     if (rc)
         ipw_run_watch_close(w);
     else
@@ -108,5 +132,6 @@ void ipw_run_watch_close(struct ipw_run_watch *w)
     ipw_run_exporter_finish(&w->exporter);
     ipw_listener_close(w->listener);
     ipw_run_metrics_free(w->metrics);
+    ipw_run_page_free(w->page);
     free(w);
 }

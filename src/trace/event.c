@@ -103,7 +103,8 @@ static const struct ipw_spec run_start[] = {
     DATA, EVENT, QUERY, ROWS, HELD("segment", C, 0, struct ipw_event, segment), SPAN, T_NS, END};
 static const struct ipw_spec run_end[] = {DATA, EVENT, QUERY, ROWS, SPAN, T_NS, END};
 static const struct ipw_spec note[] = {DATA, EVENT, TOOL(name, T | OPT), QUERY, ROWS, SPAN, T_NS, END};
-static const struct ipw_spec query_start[] = {DATA, EVENT, ASKED(id, T), QUERY, ROWS, SPAN, T_NS, END};
+static const struct ipw_spec query_start[] = {
+    DATA, EVENT, ASKED(id, T), QUERY, ROWS, ASKED(scheduled_ns, C | OPT), SPAN, T_NS, END};
 static const struct ipw_spec query_end[] = {
     ASKED(completed, B), DATA, ASKED(error, TZ), EVENT, ASKED(id, T), ASKED(outcome, T), QUERY, ROWS,
     SPAN, T_NS, END};

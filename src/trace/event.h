@@ -111,12 +111,13 @@ struct ipw_tool_facts {   /* for tools and spans */
     const char *error;    /* END: one line, or NULL */
 };
 
-struct ipw_query_facts { /* START: id, prompt; END: the rest */
+struct ipw_query_facts { /* START: id, scheduled_ns; END: the rest and id */
     const char *id;
     const char
         *outcome;      /* "answered", "max_turns", "error", "timeout", "cancelled", "interrupted" */
     bool completed;    /* the agent returned an answer */
     const char *error; /* one line, or NULL */
+    int64_t scheduled_ns; /* START: when it was due (--rate); 0: not by a schedule */
 };
 
 struct ipw_event {

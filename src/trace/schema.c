@@ -365,6 +365,7 @@ const struct ipw_spec ipw_spec_trace[] = {
     OF_DETAILS(reference_answer, T | OPT),
     PUT("remote_domains", A | OPT, ipw_schema_put_remote_domains, 0),
     MADE_QUERY(response_text, T),
+    OF_QUERY(scheduled_ns, C | OPT),
     MADE_QUERY(schema_version, C),
     OF_DETAILS(score_metadata, O),
     OF_DETAILS(segment, C),

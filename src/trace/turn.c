@@ -360,6 +360,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
     case IPW_EV_QUERY_START:
         set_text(&q->id, e->q.id);
         q->start_ns = e->t_ns;
+        q->scheduled_ns = e->q.scheduled_ns;
         q->index = e->query;
         break;
     case IPW_EV_LM_START:

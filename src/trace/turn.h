@@ -131,6 +131,7 @@ struct ipw_query_trace {
     char *id;
     int32_t index;
     int64_t start_ns, end_ns;
+    int64_t scheduled_ns; /* when it was due (--rate); 0: not by a schedule */
     char *outcome, *error;
     bool completed, timed_out;
     struct ipw_turn *turns;

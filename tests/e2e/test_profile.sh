@@ -1,11 +1,22 @@
-# Single-turn profiling against a server with a known delay: what is printed is what the runs' files hold, the delay is in
-# every time to first token, and a sweep over a client that holds two connections has its knee at two.
+# Single-turn profiling against a server with known delays. What is printed is what the runs' files hold; the latencies
+# are those that the server's own clock stamped; a sweep has its knee where the client's connections are all in use.
 . "$(dirname "$0")/lib.sh"
 
 awk 'BEGIN { for (i = 1; i <= 12; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
-start_fake --bench 0 --delay-ms 60 --events 5
+cat >known.txt <<'EOT'
+always
+delay 60
+reasoning hm
+delay 10
+itl 5
+text FINAL ANSWER: 42
+usage 100 5
+EOT
+start_fake --script known.txt --stamps stamps
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
 export IPW_POWERCAP_ROOT="$WORK/tree"
+mkdir proc && printf 'MemTotal: 4096 kB\nMemAvailable: 1024 kB\n' >proc/meminfo
+export IPW_PROC_ROOT="$WORK/proc"
 
 step "one step"
 expect_exit 0 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -o once --slo ttft:30 --json
@@ -18,38 +29,100 @@ queries = [trace_lines.loads(l) for l in open("once/c1/traces.jsonl")]
 turns = [t for q in queries for t in q["turns"]]
 assert step["requests"] == step["answered"] == len(queries) == 12 and d["knee"] is None
 assert len(open("once/c1/warmup.jsonl").readlines()) == 3
-for key in ("ttft_s", "latency_content_s", "itl_mean_s"):
+for key in ("ttft_s", "ttfo_s", "latency_content_s", "itl_mean_s", "chunk_gap_p50_s"):
     values = [t[key] for t in turns if t[key] is not None]
     got = step["latency"][key]
-    if len(values) < 2: continue
     cuts = statistics.quantiles(values, n=100, method="inclusive")
-    assert got["n"] == len(values) and abs(got["mean"] - statistics.fmean(values)) < 1e-12
+    assert got["n"] == len(values) == 12 and abs(got["mean"] - statistics.fmean(values)) < 1e-12
     assert all(abs(got["p%d" % p] - cuts[p - 1]) < 1e-12 for p in (50, 90, 95, 99)), (key, got)
-assert step["latency"]["ttft_s"]["min"] >= 0.06, "the server's own delay"
+    assert key in d["definitions"]
+# The server stamps before it sends and after it has read: the truth is never more than what the client saw. A machine
+# that was held up shows more for some requests; the best of each metric is within a millisecond.
+stamps = [list(map(int, l.split())) for l in open("stamps")][3:]
+assert len(stamps) == 12 and all(len(s) == 5 for s in stamps), stamps[0] # read, reasoning, three words
+truth = [{"ttft_s": s[1] - s[0], "ttfo_s": s[2] - s[0], "latency_content_s": s[4] - s[0],
+          "itl_mean_s": (s[4] - s[1]) / 4} for s in stamps]
+for key in truth[0]:
+    if key == "itl_mean_s": continue
+    over = [t[key] - s[key] / 1e9 for t, s in zip(turns, truth)]
+    assert min(over) > -1e-6 and min(over) < 1e-3, (key, over)
+over = [t["itl_mean_s"] - s["itl_mean_s"] / 1e9 for t, s in zip(turns, truth)]
+assert min(map(abs, over)) < 1e-3, over
 seconds = (max(q["end_ns"] for q in queries) - min(q["start_ns"] for q in queries)) / 1e9
 assert abs(step["requests_per_s"] * seconds - 12) < 1e-9 and step["goodput_fraction"] == 1
 joules = sum(q["energy"][k]["joules"] for q in queries for k in ("cpu", "dram"))
 assert abs(step["joules_per_request"] - joules / 12) < 1e-9 and step["basis"] == "cpu+dram"
 assert abs(step["joules_per_output_token"] * sum(q["total_output_tokens"] for q in queries) - joules) < 1e-9
+assert abs(step["joules_per_prompt_token"] * 1200 - joules) < 1e-9 and abs(step["watts"] - joules / seconds) < 1e-9
+assert abs(step["output_tokens_per_joule"] * step["joules_per_output_token"] - 1) < 1e-9
+cpu_mb = step["machine"]["cpu_mb"]
+assert cpu_mb["max"] == 3 and abs(cpu_mb["mean"] - 3) < 1e-9, cpu_mb
+assert step["machine"]["temperature_c"] is None and step["unknown"]["temperature_c"] == "no sensor of the run read */temp"
 PY
-expect_exit 0 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -o late --slo ttft:0.01 --json
+expect_exit 0 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -o late --slo ttft:0.01 --json \
+    --limit 3 --warmup 0
 assert_json out 'd["steps"][0]["goodput_fraction"] == 0'
+stop_fake
 
 step "a sweep, and its knee"
+start_fake --bench 0 --delay-ms 60 --events 5
 expect_exit 0 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -c 1,2,6 -o sweep -- \
     --telemetry none --max-connections 2
 check_out "in flight  requests/s"
 check_out "knee: 2 in flight"
 check_out "energy      not measured"
+check_out "not read    */util, */temp, */mem_used, ram/used"
+check_out "TTFT        the request's start to the first text"
 check_out "runs in sweep"
 assert_fits out 80
 [ -d sweep/c6 ] || fail "no run of the last step"
+
+step "a sweep of rates: the schedule does not wait for the server"
+# One connection answers 16 requests a second. At 80 a second each request waits for all before it, and says so.
+expect_exit 0 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --rate 8,13,80 -o rates \
+    --arrivals constant --limit 7 --warmup 1 --json -- --telemetry none --max-connections 1
+cp out rates.json
+python3 - <<'PY' || fail "the rates"
+import json
+d = json.load(open("rates.json"))
+assert d["knee"] == 13 and [s["rate"] for s in d["steps"]] == [8, 13, 80], d["knee"]
+for step in d["steps"]:
+    queries = [json.loads(l) for l in open(step["path"] + "/traces.jsonl")]
+    due = [q["scheduled_ns"] for q in queries]
+    gaps = {round((b - a) * step["rate"] / 1e9, 3) for a, b in zip(sorted(due), sorted(due)[1:])}
+    assert gaps == {1}, gaps
+    assert all(q["start_ns"] >= q["scheduled_ns"] for q in queries)
+    assert step["arrivals"] == "constant" and step["latency_from"] == "schedule"
+    whole = [(q["end_ns"] - q["scheduled_ns"]) / 1e9 for q in queries]
+    assert abs(step["latency"]["request_s"]["max"] - max(whole)) < 1e-12
+    assert step["latency"]["latency_content_s"]["max"] <= max(whole)
+    assert "due" in d["definitions"]["ttft_s"]
+# The last of eight requests of 60 ms, all due within 0.09 s, over one connection.
+assert d["steps"][2]["latency"]["ttft_s"]["max"] >= 8 * 0.06 - 7 / 80 - 0.001
+assert json.load(open("rates/r80/manifest.json"))["config"]["rate"] == {"arrivals": "constant", "per_s": 80, "seed": None}
+PY
+expect_exit 0 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --rate 40 -o poisson --limit 4 \
+    --warmup 0
+check_out "40 requests/s due (poisson): 4 of 4 requests answered"
+check_out "start lag"
+assert_fits out 80
+expect_exit 0 agent ledger poisson/r40 --check
+check_out "4 of 4 queries are identical to the run, byte for byte"
+expect_exit 0 agent replay poisson/r40
 
 step "wrong usage"
 expect_exit 2 agent profile --model fake-model
 check_err "--dataset is missing"
 expect_exit 2 agent profile --dataset rows.jsonl -c 1,x
-check_err "expected at most 32 numbers"
+check_err "expected at most 32 whole numbers"
+expect_exit 2 agent profile --dataset rows.jsonl --rate 1,0
+check_err "--rate '1,0': expected at most 32 numbers above 0"
+expect_exit 2 agent profile --dataset rows.jsonl --rate 1 -c 1
+check_err "--rate or --concurrency"
+expect_exit 2 agent run single --dataset rows.jsonl --arrivals constant
+check_err "needs --rate"
+expect_exit 2 agent run single --dataset rows.jsonl --rate 1 --adaptive
+check_err "leave one out"
 expect_exit 2 agent profile --dataset rows.jsonl --slo speed:1
 check_err "with the names ttft, ttfo, itl, latency"
 expect_exit 1 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -o sweep

@@ -21,6 +21,7 @@
  *                       client holds open, which no clock decides (with --delay-ms)
  *   --log FILE          appends each request: "#N METHOD PATH", its headers, an empty line, the
  * body on a line of its own; "#N gone" when the client left before the end
+ *   --stamps FILE       appends for each answered chat request when it was read and each piece sent
  *   --requests N        end after N answered chat requests
  *   --key K             401 without "Authorization: Bearer K"
  *   --max-in-flight N   429 to a chat request that comes while N others are being answered
@@ -65,6 +66,7 @@ struct conn {
     int slow_ms; /* < 0: whole */
     bool sleeping, writable_wanted;
     unsigned long number; /* of the request in hand */
+    struct text stamps;
 };
 
 struct timer {
@@ -79,7 +81,7 @@ static struct {
     struct timer *timers; /* a heap, the earliest first */
     size_t n_timers, cap_timers;
     const char *key;
-    FILE *log;
+    FILE *log, *stamps;
     bool scripted, strict_model, stats;
     unsigned long requests, chats, answered, limit;
     size_t in_flight, in_flight_max, connections, most_in_flight, gather;
@@ -92,6 +94,22 @@ static int64_t now_ms(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void stamp(struct conn *c)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    if (g.stamps && c->chat)
+        text_addf(&c->stamps, "%s%lld", c->stamps.n ? " " : "",
+                  (long long)t.tv_sec * 1000000000 + t.tv_nsec);
+}
+
+static void write_stamps(struct conn *c, bool finished)
+{
+    if (finished && c->stamps.n) fprintf(g.stamps, "%s\n", c->stamps.s), fflush(g.stamps);
+    free(c->stamps.s);
+    c->stamps = (struct text){0};
 }
 
 /* --- timers --- */
@@ -130,6 +148,7 @@ static void drop_reply(struct conn *c, bool finished)
     if (c->chat) {
         g.in_flight--;
         g.answered++;
+        write_stamps(c, finished);
         if (!finished && g.log) fprintf(g.log, "#%lu gone\n", c->number), fflush(g.log);
     }
     if (c->reply->owned) reply_free((struct reply *)(uintptr_t)c->reply);
@@ -194,7 +213,9 @@ static enum result run_step(int fd, const struct step *s)
 {
     struct conn *c = &g.conns[fd];
     switch (s->kind) {
-    case STEP_BYTES: return send_bytes(fd, s);
+    case STEP_BYTES:
+        if (!c->sent) stamp(c);
+        return send_bytes(fd, s);
     case STEP_SLEEP:
         c->sleeping = true;
         if (g.in_flight_max < g.gather) { /* looks again */
@@ -371,6 +392,7 @@ static bool next_request(int fd)
     g.requests++;
     c->chat = path_is(&q, "/v1/chat/completions");
     if (c->chat) {
+        stamp(c);
         g.chats++;
         if (++g.in_flight > g.in_flight_max) g.in_flight_max = g.in_flight;
     }
@@ -499,6 +521,7 @@ static void finish(int listener)
     bench_free();
     script_free();
     if (g.log) fclose(g.log);
+    if (g.stamps) fclose(g.stamps);
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     double us = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
@@ -523,6 +546,7 @@ int main(int argc, char **argv)
         {"delay-ms", 1, 0, 'd'},
         {"gather", 1, 0, 'g'},
         {"log", 1, 0, 'l'},
+        {"stamps", 1, 0, 'w'},
         {"requests", 1, 0, 'n'},
         {"key", 1, 0, 'k'},
         {"max-in-flight", 1, 0, 'i'},
@@ -544,7 +568,8 @@ int main(int argc, char **argv)
         case 'd': bench.delay_ms = atoi(optarg); break;
         case 'g': g.gather = strtoul(optarg, NULL, 10); break;
         case 'l':
-            if (!(g.log = fopen(optarg, "ae"))) {
+        case 'w':
+            if (!(*(o == 'l' ? &g.log : &g.stamps) = fopen(optarg, "ae"))) {
                 fprintf(stderr, "fake_llm: cannot write %s\n", optarg);
                 return 2;
             }

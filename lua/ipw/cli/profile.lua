@@ -6,20 +6,59 @@ local quantity = require "ipw.quantity"
 local runs     = require "ipw.runs"
 local stats    = require "ipw.stats"
 
---- Metrics over the model calls: key, label, unit, the key of a turn.
+--- Latencies of the model calls: key of a turn, label, definition. `since`: it counts from the request's start; with
+--- --rate from the moment at which the request was due, so that a request which waited is not counted as a fast one.
 local latencies = {
-  { "ttft_s", "TTFT", "s" }, { "ttfo_s", "TTFO", "s" }, { "itl_mean_s", "inter-token", "s" },
-  { "chunk_gap_p50_s", "chunk gap", "s" }, { "latency_content_s", "end to end", "s" },
+  { "ttft_s", "TTFT", "START to the first text, reasoning or tool call", since = true },
+  { "ttfo_s", "TTFO", "START to the first output that is not reasoning", since = true },
+  { "itl_mean_s", "inter-token", "(last - first content event) / (output tokens - 1)" },
+  { "chunk_gap_p50_s", "chunk gap", "median gap between two content events of a reply" },
+  { "latency_content_s", "end to end", "START to the last content event", since = true },
 }
+
+--- Rates of the model calls, in tokens per second.
+local rates = {
+  { "prefill_tokens_per_s", "prefill", "input tokens / TTFT, in tokens/s; the queue is in it" },
+  { "decode_tokens_per_s", "decode", "1 / inter-token, in tokens/s: as one user sees it" },
+}
+
+--- What the machine did meanwhile: key, label, unit, how to find it in a query, the channel that it needs.
+local machine = {
+  { "utilisation_pct", "GPU busy", "%.0f %%", "*/util",
+    function(q)
+      local pct = runs.number(runs.object(runs.object(q.hardware_utilization).gpu).compute_utilization_pct)
+      return pct, pct
+    end },
+  { "temperature_c", "GPU", "%.0f °C", "*/temp", function(q) return q.temperature_metrics end },
+  { "gpu_mb", "GPU memory", "%.0f MB", "*/mem_used", function(q) return runs.object(q.memory_metrics).gpu_mb end },
+  { "cpu_mb", "memory", "%.0f MB", "ram/used", function(q) return runs.object(q.memory_metrics).cpu_mb end },
+}
+
+--- Seconds from the moment that latencies count from to the request's start: 0 without a schedule.
+local function waited(query, turn)
+  local due, start = runs.number(query.scheduled_ns), runs.number(query.start_ns)
+  if not due or not start then return 0 end
+  local sent = runs.number(turn.start_s)
+  for _, span in ipairs(runs.object(turn.spans)) do -- of the attempt that succeeded: the last
+    span = runs.object(span)
+    if span.kind == "prefill" then sent = runs.number(span.start_s) or sent end
+  end
+  return (start - due) / 1e9 + (sent or 0)
+end
 
 local function calls_of(query)
   local out = {}
   for _, turn in ipairs(runs.object(query.turns)) do
     turn = runs.object(turn)
     if turn.error == nil then
-      local call = {}
-      for _, metric in ipairs(latencies) do call[metric[1]] = runs.number(turn[metric[1]]) end
-      call.input, call.output = runs.number(turn.input_tokens), runs.number(turn.output_tokens)
+      local call, late = {}, waited(query, turn)
+      for _, metric in ipairs(latencies) do
+        local seconds = runs.number(turn[metric[1]])
+        call[metric[1]] = seconds and seconds + (metric.since and late or 0)
+      end
+      local input, ttft, itl = runs.number(turn.input_tokens), runs.number(turn.ttft_s), call.itl_mean_s
+      call.prefill_tokens_per_s = input and ttft and ttft > 0 and input / ttft or nil
+      call.decode_tokens_per_s = itl and itl > 0 and 1 / itl or nil
       out[#out + 1] = call
     end
   end
@@ -37,23 +76,66 @@ local function is_good(row, calls, slo)
   return true
 end
 
+--- The machine over all queries: the mean, weighted by their seconds, and the maximum.
+local function new_machine()
+  local sums = {}
+  return {
+    add = function(query, seconds)
+      for _, metric in ipairs(machine) do
+        local mean, most = metric[5](query)
+        if type(mean) == "table" then mean, most = runs.number(mean.avg), runs.number(mean.max) end
+        if mean and seconds then
+          local sum = sums[metric[1]] or { j = 0.0, seconds = 0.0, max = -math.huge }
+          sum.j, sum.seconds, sum.max = sum.j + mean * seconds, sum.seconds + seconds, math.max(sum.max, most or mean)
+          sums[metric[1]] = sum
+        end
+      end
+    end,
+    result = function()
+      local out, unknown = {}, {}
+      for _, metric in ipairs(machine) do
+        local sum = sums[metric[1]]
+        if sum and sum.seconds > 0 then
+          out[metric[1]] = { mean = sum.j / sum.seconds, max = sum.max }
+        else
+          out[metric[1]], unknown[metric[1]] = json.null, "no sensor of the run read " .. metric[4]
+        end
+      end
+      return out, unknown
+    end,
+  }
+end
+
+--- How the step began its requests: by a number in flight, or by a rate.
+local function load_of(run)
+  local rate = runs.object(runs.object(runs.object(run.manifest).config).rate)
+  if runs.number(rate.per_s) then return { rate = rate.per_s, arrivals = rate.arrivals, level = rate.per_s } end
+  local n = math.tointeger(tonumber(runs.setting(run, "concurrency")))
+  return { concurrency = n, level = n }
+end
+
+local function quotient(a, b) return a and b and b > 0 and a / b or nil end
+
 --- One step of the sweep.
 local function step_of(io, i, slo)
-  local values, good, first, last = {}, 0, math.huge, -math.huge
-  for _, metric in ipairs(latencies) do values[metric[1]] = {} end
-  local prefill, decode = {}, {}
+  local values, good, first, last, lag, whole = {}, 0, math.huge, -math.huge, {}, {}
+  local around = new_machine()
+  for _, list in ipairs { latencies, rates } do
+    for _, metric in ipairs(list) do values[metric[1]] = {} end
+  end
   local run = runs.read(i, function(text) io.warn("ipw-agent: " .. text) end, function(row, query, of)
     local calls = calls_of(query)
     for _, call in ipairs(calls) do
-      for _, metric in ipairs(latencies) do
-        if call[metric[1]] then table.insert(values[metric[1]], call[metric[1]]) end
-      end
-      if call.input and call.ttft_s and call.ttft_s > 0 then prefill[#prefill + 1] = call.input / call.ttft_s end
-      if call.itl_mean_s and call.itl_mean_s > 0 then decode[#decode + 1] = 1 / call.itl_mean_s end
+      for key, list in pairs(values) do list[#list + 1] = call[key] end
     end
     good = good + (is_good(row, calls, slo) and 1 or 0)
-    local from, to = runs.number(query.start_ns), runs.number(query.end_ns)
-    if from and to then first, last = math.min(first, from), math.max(last, to) end
+    local from, to, due = runs.number(query.start_ns), runs.number(query.end_ns), runs.number(query.scheduled_ns)
+    if from and to then
+      first, last = math.min(first, due or from), math.max(last, to)
+      whole[#whole + 1] = (to - (due or from)) / 1e9
+      lag[#lag + 1] = due and (from - due) / 1e9 or nil
+    end
+    around.add(query, row.seconds)
     of.rows[#of.rows + 1] = row
   end)
   core.close(run.reader)
@@ -67,22 +149,21 @@ local function step_of(io, i, slo)
     j = j and one and j + one
   end
   j = #basis > 0 and j or nil
-  local function rate(n) return n and seconds and n / seconds or nil end
-  local function quotient(a, b) return a and b and b > 0 and a / b or nil end
-  local out = { path = run.path, concurrency = math.tointeger(tonumber(runs.setting(run, "concurrency"))),
-                requests = #run.rows, answered = answered, duration_s = seconds,
-                requests_per_s = rate(answered), output_tokens_per_s = rate(output),
-                goodput_requests_per_s = next(slo) and rate(good) or nil,
-                goodput_fraction = next(slo) and quotient(good, #run.rows) or nil,
-                basis = #basis > 0 and table.concat(basis, "+") or nil, watts = quotient(j, seconds),
-                joules_per_request = quotient(j, #run.rows), joules_per_output_token = quotient(j, output),
-                joules_per_prompt_token = quotient(j, input), output_tokens_per_joule = quotient(output, j),
-                energy = compare.alone(run, basis).joules, latency = {} }
-  for _, metric in ipairs(latencies) do out.latency[metric[1]] = stats.summary(values[metric[1]]) end
-  local whole = {}
-  for _, row in ipairs(run.rows) do whole[#whole + 1] = row.seconds end
-  out.latency.request_s = stats.summary(whole)
-  out.latency.prefill_tokens_per_s, out.latency.decode_tokens_per_s = stats.summary(prefill), stats.summary(decode)
+  local out = load_of(run)
+  out.path, out.requests, out.answered, out.duration_s = run.path, #run.rows, answered, seconds
+  out.requests_per_s, out.output_tokens_per_s = quotient(answered, seconds), quotient(output, seconds)
+  if next(slo) then
+    out.goodput_requests_per_s, out.goodput_fraction = quotient(good, seconds), quotient(good, #run.rows)
+  end
+  out.basis, out.watts = #basis > 0 and table.concat(basis, "+") or nil, quotient(j, seconds)
+  out.joules_per_request = quotient(j, #run.rows)
+  out.joules_per_output_token, out.joules_per_prompt_token = quotient(j, output), quotient(j, input)
+  out.output_tokens_per_joule = quotient(output, j)
+  out.energy = compare.alone(run, basis).joules
+  out.machine, out.unknown = around.result()
+  out.latency_from = out.rate and "schedule" or "request"
+  out.latency = { request_s = stats.summary(whole), start_lag_s = out.rate and stats.summary(lag) or nil }
+  for key, list in pairs(values) do out.latency[key] = stats.summary(list) end
   return out
 end
 
@@ -102,47 +183,96 @@ local function cell(text, columns)
   return (" "):rep(math.max(0, columns - utf8.len(text))) .. text
 end
 
-local function print_step(io, step)
-  io.say(("\n%d in flight: %d of %d requests answered in %s"):format(step.concurrency or 0, step.answered,
-    step.requests, quantity.seconds(step.duration_s)))
-  local head = ("  %-12s"):format ""
-  for _, key in ipairs { "mean", "p50", "p90", "p95", "p99" } do head = head .. cell(key, 10) end
-  io.say(head)
-  for _, metric in ipairs(latencies) do
+local function level_of(step)
+  if step.rate then return ("%g requests/s due (%s)"):format(step.rate, step.arrivals) end
+  return ("%d in flight"):format(step.concurrency or 0)
+end
+
+local shares = { "mean", "p50", "p90", "p95", "p99" }
+
+local function print_metrics(io, step, list, show)
+  for _, metric in ipairs(list) do
     local s = step.latency[metric[1]]
-    if s.n > 0 then
+    if s and s.n > 0 then
       local line = ("  %-12s"):format(metric[2])
-      for _, key in ipairs { "mean", "p50", "p90", "p95", "p99" } do line = line .. cell(quantity.seconds(s[key]),
-        10) end
+      for _, key in ipairs(shares) do line = line .. cell(show(s[key]), 10) end
       io.say(line)
     end
   end
-  local function said(x, unit) return x and ("%.3g %s"):format(x, unit) or "not known" end
-  local goodput = step.goodput_fraction and ("; goodput %s (%.0f %%)"):format(
-    said(step.goodput_requests_per_s, "requests/s"), 100 * step.goodput_fraction) or ""
-  io.say(("  throughput  %s, %s%s"):format(said(step.requests_per_s, "requests/s"),
-    said(step.output_tokens_per_s, "output tokens/s"), goodput))
-  if step.joules_per_request then
-    io.say(("  energy      %s per request, %s per output token, mean %s (%s)"):format(
-      quantity.si(step.joules_per_request, "J"), quantity.si(step.joules_per_output_token, "J"),
-      quantity.si(step.watts, "W"), step.basis))
-  else
+end
+
+local function print_energy(io, step)
+  if not step.joules_per_request then
     io.say "  energy      not measured: ipw-agent telemetry says why"
+    return
   end
+  io.say(("  energy      %s per request, mean %s (%s)"):format(quantity.si(step.joules_per_request, "J"),
+    quantity.si(step.watts, "W"), step.basis))
+  io.say(("              %s per prompt token, %s per output token, %s tokens/J"):format(
+    quantity.si(step.joules_per_prompt_token, "J"), quantity.si(step.joules_per_output_token, "J"),
+    quantity.count(step.output_tokens_per_joule)))
+end
+
+local function print_machine(io, step)
+  local known, missing = {}, {}
+  for _, metric in ipairs(machine) do
+    local got = step.machine[metric[1]]
+    if got ~= json.null then
+      known[#known + 1] = metric[2] .. " " .. metric[3]:format(got.mean)
+    else
+      missing[#missing + 1] = metric[4]
+    end
+  end
+  if #known > 0 then io.say("  machine     " .. table.concat(known, ", ")) end
+  if #missing > 0 then io.say("  not read    " .. table.concat(missing, ", ")) end
+end
+
+local function print_step(io, step)
+  io.say(("\n%s: %d of %d requests answered in %s"):format(level_of(step), step.answered, step.requests,
+    quantity.seconds(step.duration_s)))
+  local head = ("  %-12s"):format ""
+  for _, key in ipairs(shares) do head = head .. cell(key, 10) end
+  io.say(head)
+  print_metrics(io, step, latencies, quantity.seconds)
+  print_metrics(io, step, { { "start_lag_s", "start lag" } }, quantity.seconds)
+  print_metrics(io, step, rates, quantity.count)
+  local function said(x, unit) return x and quantity.count(x) .. " " .. unit or "not known" end
+  io.say(("  throughput  %s, %s"):format(said(step.requests_per_s, "requests/s"),
+    said(step.output_tokens_per_s, "output tokens/s")))
+  if step.goodput_fraction then
+    io.say(("  goodput     %s (%.0f %%)"):format(said(step.goodput_requests_per_s, "requests/s"),
+      100 * step.goodput_fraction))
+  end
+  print_energy(io, step)
+  print_machine(io, step)
 end
 
 local function print_curve(io, steps, knee)
   if #steps < 2 then return end
-  io.say "\n  in flight  requests/s  output tok/s  TTFT p50  end to end p50  J/request"
+  io.say(("\n  %s  requests/s  output tok/s  TTFT p50  end to end p50  J/request"):format(
+    steps[1].rate and "   due/s" or "in flight"))
   for _, step in ipairs(steps) do
-    io.say(("  %9d%12s%14s%10s%16s%11s%s"):format(step.concurrency or 0, ("%.3g"):format(step.requests_per_s or 0),
-      step.output_tokens_per_s and ("%.3g"):format(step.output_tokens_per_s) or "-",
+    io.say(("  %9s%12s%14s%10s%16s%11s%s"):format(("%g"):format(step.level or 0),
+      quantity.count(step.requests_per_s), (quantity.count(step.output_tokens_per_s):gsub("\u{2013}", "-")),
       quantity.seconds(step.latency.ttft_s.p50), quantity.seconds(step.latency.latency_content_s.p50),
       quantity.si(step.joules_per_request, "J"):gsub("\u{2013}", "-"), step == knee and "  knee" or ""))
   end
   if knee then
-    io.say(("\n  knee: %d in flight, where throughput / duration is greatest"):format(knee.concurrency or 0))
+    io.say(("\n  knee: %s, where throughput / duration is greatest"):format(level_of(knee)))
   end
+end
+
+--- Label to definition, for this kind of load.
+local function definitions(steps)
+  local start = steps[1] and steps[1].rate and "the moment it was due" or "the request's start"
+  local out = {}
+  for _, list in ipairs { latencies, rates } do
+    for _, metric in ipairs(list) do out[#out + 1] = { metric[1], metric[2], (metric[3]:gsub("START", start)) } end
+  end
+  if steps[1] and steps[1].rate then
+    out[#out + 1] = { "start_lag_s", "start lag", "how late this program began a request that was due" }
+  end
+  return out
 end
 
 return function(io, ...)
@@ -155,14 +285,20 @@ return function(io, ...)
   local ok, failed = pcall(function()
     local steps = {}
     for i = 1, #core.runs() do steps[i] = step_of(io, i, slo) end
-    table.sort(steps, function(a, b) return (a.concurrency or 0) < (b.concurrency or 0) end)
-    local knee = knee_of(steps)
+    table.sort(steps, function(a, b) return (a.level or 0) < (b.level or 0) end)
+    local knee, told = knee_of(steps), definitions(steps)
     if as_json then
-      io.say(json.encode { steps = steps, knee = knee and knee.concurrency or json.null })
-    else
-      for _, step in ipairs(steps) do print_step(io, step) end
-      print_curve(io, steps, knee)
+      local by_key = {}
+      for _, one in ipairs(told) do by_key[one[1]] = one[3] end
+      for _, step in ipairs(steps) do step.level = nil end
+      io.say(json.encode { steps = steps, definitions = by_key,
+        knee = knee and (knee.rate or knee.concurrency) or json.null })
+      return
     end
+    for _, step in ipairs(steps) do print_step(io, step) end
+    print_curve(io, steps, knee)
+    io.say ""
+    for _, one in ipairs(told) do io.say(("  %-12s%s"):format(one[2], one[3])) end
   end)
   if ok then return 0 end
   io.warn("ipw-agent: " .. tostring(type(failed) == "table" and failed.message or failed))

@@ -15,6 +15,7 @@
 #include "json/write.h"
 #include "script/agent.h"
 #include "script/host.h"
+#include "script/installed.h"
 #include "script/task.h"
 #include "script/vm.h"
 #include "script/worker/worker_codec.h"
@@ -474,6 +475,7 @@ int ipw_worker_main(int fd)
     struct ipw_err err = {0};
 
     clearenv();
+    ipw_installed_off(); /* the core says which files the scripts get */
     if (ipw_loop_new(&r.loop, &err)) return 1;
     r.host.loop = r.loop;
     r.host.name = "worker";

@@ -57,7 +57,9 @@ static inline void make_trace(struct ipw_query_trace *q, const struct made *m, i
 
         IPW_GROW(q->turns, q->cap_turns, q->n_turns + 1);
         turn = &q->turns[q->n_turns++];
-        *turn = (struct ipw_turn){.index = i, .attempts = 1, .energy = ipw_turn_figures()};
+        *turn = (struct ipw_turn){
+            .index = i, .attempts = 1, .ttft_s = NAN, .energy = ipw_turn_figures()};
+        turn->times.latency_content_s = NAN;
         turn->energy[IPW_DOMAIN_GPU] = figure(m->gpu_j / m->turns, m->provenance);
         turn->energy[IPW_DOMAIN_CPU] = figure(m->cpu_j / m->turns, m->provenance);
     }

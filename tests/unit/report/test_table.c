@@ -159,6 +159,31 @@ static void never_says(const char *table, const char *text)
     if (strstr(table, text)) fail_msg("'%s' in\n%s", text, table);
 }
 
+/* p50 and p95 of the calls whose latency is known, within 80 columns; without calls no line. */
+static void latencies_of_the_calls(void **state)
+{
+    struct ipw_summary_run run = sample_run();
+    struct ipw_summary s;
+    char *table;
+
+    (void)state;
+    fill(&s, true, true);
+    table = table_of(&s, &run, 80);
+    never_says(table, "latency");
+    free(table);
+    for (int i = 0; i <= 20; i++) {
+        struct ipw_summary_call call = {.ttft_s = i ? 0.010 * i : NAN,
+                                        .latency_content_s = 1 + 0.1 * i};
+
+        ipw_spill_add(&s.calls, &call);
+    }
+    table = table_of(&s, &run, 80);
+    says(table, " latency     TTFT p50 105\xC2\xA0ms, p95 190\xC2\xA0ms \xC2\xB7 end to end p50 "
+                "2.00\xC2\xA0s, p95 2.90\xC2\xA0s\n");
+    free(table);
+    ipw_summary_release(&s);
+}
+
 /* Each null domain has its own reason, in one line; what is measured needs none. */
 static void each_missing_domain_has_its_reason(void **state)
 {
@@ -395,6 +420,7 @@ int main(void)
         cmocka_unit_test(narrow_wide_and_coloured),
         cmocka_unit_test(without_sensors),
         cmocka_unit_test(a_missing_sensor_is_not_all_of_them),
+        cmocka_unit_test(latencies_of_the_calls),
         cmocka_unit_test(each_missing_domain_has_its_reason),
         cmocka_unit_test(no_efficiency_says_why),
         cmocka_unit_test(an_estimate_is_no_figure),

@@ -17,8 +17,9 @@ static const struct ipw_progress_state some = {.n_queries = 4,
                                                .turns = 1,
                                                .tools = 12,
                                                .joules = 312.4,
-                                               .energy_s = 3.29,
-                                               .seconds = 3.3};
+                                               .watts = 95,
+                                               .seconds = 3.3,
+                                               .left_s = 3.3};
 
 static void joules_and_watts_stand_before_the_time(void **state)
 {
@@ -29,13 +30,13 @@ static void joules_and_watts_stand_before_the_time(void **state)
     ipw_progress_line(line, sizeof line, &s, 120);
     assert_string_equal(line,
                         "[##########..........] 2/4 done  1 correct  1 wrong  0 failed  312 J  "
-                        "95.0 W  3 s  1 turn  12 tool calls");
-    s.joules = s.energy_s = NAN; /* nothing was read yet: nothing is claimed */
+                        "95.0 W  3 s  3.30s left  1 turn  12 tool calls");
+    s.joules = s.watts = s.left_s = NAN; /* nothing was read yet: nothing is claimed */
     ipw_progress_line(line, sizeof line, &s, 120);
     assert_null(strstr(line, " J"));
     assert_null(strstr(line, " W"));
-    s.joules = 0; /* known, and not much of it */
-    s.energy_s = 1;
+    assert_null(strstr(line, "left"));
+    s.joules = s.watts = 0; /* known, and not much of it */
     ipw_progress_line(line, sizeof line, &s, 120);
     assert_non_null(strstr(line, "  0 J  0 W  "));
 }
@@ -60,7 +61,31 @@ static void a_narrow_terminal_drops_fields(void **state)
         assert_true(strchr("  ", strstr(all, text)[strlen(text)]) != NULL);
     }
     ipw_progress_line(line, sizeof line, &s, 77);
-    assert_non_null(strstr(line, "312 J  95.0 W  3 s  next try in 7 s"));
+    assert_non_null(strstr(line, "312 J  95.0 W  3 s  3.30s left"));
+}
+
+/* The page of a run gets the same figures; what is not known is null. */
+static void the_figures_as_json(void **state)
+{
+    struct ipw_progress_state s = some;
+    struct ipw_buf out = IPW_BUF(4096);
+    struct ipw_jw w;
+
+    (void)state;
+    ipw_jw_init(&w, &out);
+    ipw_progress_write(&w, &s);
+    assert_string_equal(
+        ipw_buf_str(&out),
+        "{\"correct\":1,\"done\":2,\"failed\":0,\"interrupted\":0,\"joules\":312.4,\"left_s\":3.3,"
+        "\"queries\":4,\"seconds\":3.3,\"standstill\":null,\"tool_calls\":12,\"turns\":1,"
+        "\"wait_s\":null,\"watts\":95.0,\"wrong\":1}");
+    ipw_buf_clear(&out);
+    s = IPW_PROGRESS_NONE;
+    ipw_jw_init(&w, &out);
+    ipw_progress_write(&w, &s);
+    assert_non_null(strstr(ipw_buf_str(&out), "\"joules\":null,\"left_s\":null"));
+    assert_non_null(strstr(ipw_buf_str(&out), "\"watts\":null"));
+    ipw_buf_release(&out);
 }
 
 int main(void)
@@ -68,6 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joules_and_watts_stand_before_the_time),
         cmocka_unit_test(a_narrow_terminal_drops_fields),
+        cmocka_unit_test(the_figures_as_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

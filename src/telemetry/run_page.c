@@ -1,0 +1,97 @@
+#include "telemetry/run_page.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/exchange.h"
+#include "base/mem.h"
+#include "json/write.h"
+#include "run/progress.h"
+#include "script/embedded.h"
+
+enum { NAME_BYTES = 400, NONCE_BYTES = 16 };
+
+struct figures {
+    char agent[NAME_BYTES], model[NAME_BYTES], dataset[NAME_BYTES], folder[NAME_BYTES];
+    struct ipw_progress_state state;
+};
+
+struct ipw_run_page {
+    struct figures now, copies[IPW_EXCHANGE_COPIES];
+    struct ipw_exchange exchange;
+    char nonce[2 * NONCE_BYTES + 1]; /* of the page's own style and script */
+};
+
+struct ipw_run_page *ipw_run_page_new(void)
+{
+    struct ipw_run_page *p = ipw_calloc(1, sizeof *p);
+    unsigned char random[NONCE_BYTES];
+
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        IPW_BUG("the kernel gives no random bytes");
+    for (size_t i = 0; i < sizeof random; i++) sprintf(p->nonce + 2 * i, "%02x", random[i]);
+    p->now.state = IPW_PROGRESS_NONE;
+    for (int i = 0; i < IPW_EXCHANGE_COPIES; i++) p->copies[i] = p->now;
+    p->exchange = IPW_EXCHANGE;
+    return p;
+}
+
+void ipw_run_page_free(struct ipw_run_page *p) { free(p); }
+
+static void publish(struct ipw_run_page *p)
+{
+    p->copies[p->exchange.writer] = p->now;
+    ipw_exchange_publish(&p->exchange);
+}
+
+void ipw_run_page_begun(struct ipw_run_page *p, const struct ipw_observed_run *run)
+{
+    snprintf(p->now.agent, NAME_BYTES, "%s", run->agent);
+    snprintf(p->now.model, NAME_BYTES, "%s", run->model);
+    snprintf(p->now.dataset, NAME_BYTES, "%s", run->dataset);
+    snprintf(p->now.folder, NAME_BYTES, "%s", run->folder);
+    publish(p);
+}
+
+void ipw_run_page_progress(struct ipw_run_page *p, const struct ipw_progress_state *state)
+{
+    p->now.state = *state;
+    publish(p);
+}
+
+/* ---- the listener's thread ---- */
+
+void ipw_run_page_json(struct ipw_buf *out, void *page)
+{
+    struct ipw_run_page *p = page;
+    const struct figures *f = &p->copies[ipw_exchange_newest(&p->exchange)];
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "agent", f->agent);
+    ipw_jw_kstr(&w, "dataset", f->dataset);
+    ipw_jw_kstr(&w, "folder", f->folder);
+    ipw_jw_kstr(&w, "model", f->model);
+    ipw_jw_key(&w, "progress");
+    ipw_progress_write(&w, &f->state);
+    ipw_jw_obj_end(&w);
+    ipw_buf_addc(out, '\n');
+}
+
+/* The page allows only its own style and script: both carry the nonce. */
+void ipw_run_page_html(struct ipw_buf *out, void *page)
+{
+    static const char mark[] = "{{nonce}}";
+    const struct ipw_embedded_file *file = ipw_embedded_find("lua/ipw/live/page.html");
+    const struct ipw_run_page *p = page;
+    const char *at = file->bytes, *next;
+
+    for (; (next = strstr(at, mark)); at = next + sizeof mark - 1) {
+        ipw_buf_add(out, at, (size_t)(next - at));
+        ipw_buf_adds(out, p->nonce);
+    }
+    ipw_buf_adds(out, at);
+}

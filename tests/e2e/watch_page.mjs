@@ -1,0 +1,43 @@
+// tests/e2e/watch_page.mjs URL GATE: opens the page of a run that goes on, sees its figures move, opens the gate at which
+// the run's last query waits, and sees that the page tells the end.
+import { open } from "./browser.mjs";
+import assert from "node:assert";
+
+const [address, gate] = process.argv.slice(2);
+const browser = await open({ chromium: process.env.IPW_CHROMIUM });
+const page = await browser.page(address, { width: 390, height: 800, dark: true });
+const text = id => page.eval(`document.getElementById(${JSON.stringify(id)}).textContent`);
+const until = async (what, test) => {
+  for (let k = 0; k < 300; k++) {
+    if (await test()) return;
+    await new Promise(resolve => setTimeout(resolve, 100));
+  }
+  assert.fail(`${what}: ${await page.eval("document.body.innerText")}`);
+};
+
+await until("four queries are done", async () => await text("done") === "4 of 5");
+const [joules, state] = [await text("joules"), await text("state")];
+await until("joules, time and the line of power move", async () => await text("joules") !== joules &&
+  await text("state") !== state && /^M.*L/.test(await page.eval("document.getElementById('line').getAttribute('d')")));
+assert.equal(await text("title"), "gated · fake-model · rows");
+assert.match(await text("joules"), / k?J$/);
+assert.match(await text("watts"), / W$/);
+assert.match(await text("state"), /^Running for \d+ s\.$/);
+assert.equal(await text("correct"), "1");
+assert.equal(await text("correct_more"), "50.0 % of 2");
+assert.match(await text("left"), /^\d+ (s|min)$/);
+assert.equal(await page.eval("document.getElementById('bar').style.width"), "80%");
+assert.ok(await page.eval("document.documentElement.scrollWidth <= 390"), "wider than a telephone");
+if (process.env.IPW_PICTURES) {
+  for (const [name, width, dark] of [["dark-390", 390, true], ["light", 1280, false], ["dark", 1280, true]]) {
+    const other = await browser.page(address, { width, height: 800, dark });
+    await new Promise(resolve => setTimeout(resolve, 6000));
+    await other.picture(`${process.env.IPW_PICTURES}/${name}.png`);
+  }
+}
+// Nothing was asked of anybody but the program itself.
+assert.deepEqual([...new Set(page.requests)], [new URL("/live.json", address).href]);
+assert.deepEqual(page.errors, []);
+await fetch(`http://${gate}/open`);
+await until("the page tells the end", async () => /the run has ended/.test(await text("state")));
+await browser.close();
