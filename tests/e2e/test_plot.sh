@@ -84,8 +84,8 @@ step "texts of users are only shown"
 cp -r one evil
 damaged evil
 python3 - <<'PY'
-import json
-lines = [json.loads(l) for l in open("evil/traces.jsonl")]
+import json, trace_lines
+lines = [trace_lines.loads(l) for l in open("evil/traces.jsonl")]
 text = "`touch pwned`' \"; system('touch pwned')\n_^{a}~@"
 for q in lines:
     q["query_id"] = text + q["query_id"]
