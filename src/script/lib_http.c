@@ -17,6 +17,7 @@
 #include "script/lib.h"
 #include "script/script_span.h"
 #include "script/task.h"
+#include "script/tool_call.h"
 #include "script/value.h"
 #include "script/vm.h"
 
@@ -274,6 +275,7 @@ static int web_finish(lua_State *L, struct ipw_op *base)
     if (op->cut)
         return luaL_error(L, "the saved run left out some of the %d bytes that this replay needs",
                           (int)op->body_len);
+    if (op->code == IPW_EPERM) ipw_tool_call_refused(ipw_vm_of(L));
     if (op->code) {
         lua_pushnil(L);
         lua_pushstring(L, op->err.text);

@@ -103,6 +103,7 @@ static struct ipw_span *add_span(struct ipw_turn *turn, enum ipw_span_kind kind,
         .start_ns = start_ns,
         .end_ns = OPEN,
         .result_bytes = -1,
+        .child_cpu_s = NAN,
     };
     return span;
 }
@@ -322,6 +323,10 @@ static void end_span(struct ipw_span *span, const struct ipw_event *e)
     set_text(&span->outcome, f->outcome ? f->outcome : f->ok ? "ok" : "error");
     set_text(&span->error, f->error);
     span->result_bytes = f->result_bytes;
+    span->cut_bytes = f->cut_bytes;
+    span->child_cpu_s = duration(f->child_cpu_ns);
+    span->child_peak_bytes = f->child_peak_bytes;
+    set_text(&span->child_provenance, f->child_provenance);
 }
 
 static void end_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
@@ -379,7 +384,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
         break;
     case IPW_EV_LM_START: start_lm(b, e); break;
     case IPW_EV_LM_END: end_lm(b, e); break;
-    case IPW_EV_TOOL_START: start_tool(b, e); break;
+    case IPW_EV_TOOL_START: start_tool(b, e)->argument_bytes = e->tool.argument_bytes; break;
     case IPW_EV_TOOL_END: end_tool(b, e); break;
     case IPW_EV_SPAN_START: start_own(b, e); break;
     case IPW_EV_SPAN_END: end_own(b, e); break;
@@ -394,9 +399,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
     case IPW_EV_NOTE:
         if (q->n_turns && e->tool.name) take_note(b, e);
         break;
-    case IPW_EV_RUN_START:
-    case IPW_EV_RUN_END:
-    case IPW_EV_KINDS: break;
+    default: break; /* not of a query */
     }
 }
 

@@ -26,12 +26,12 @@ commands() {
 # A meter's log around a run: 60 W idle and 180 W more while the model works.
 meter_log() {
     python3 - "$1" >meter.csv <<'PY'
-import json, sys
+import json, sys, trace_lines
 clock = json.load(open(sys.argv[1] + "/manifest.json"))["clock"]
 wall = lambda ns: (clock["wall_ns"] + ns - clock["mono_ns"]) / 1e9
 busy = []
 for line in open(sys.argv[1] + "/traces.jsonl"):
-    q = json.loads(line)
+    q = trace_lines.loads(line)
     start = wall(q["start_ns"])
     busy += [(start + s["start_s"], start + s["end_s"]) for t in q["turns"] for s in t["spans"] if s["kind"] == "lm"]
 first, last = min(a for a, b in busy), max(b for a, b in busy)
