@@ -1,4 +1,4 @@
-# S-1, S-4, P-8 to P-15 in the sandbox: what a program of a tool may do to get out.  Each attempt is a query of
+# S-1, S-4, P-8, P-9, P-13, P-14 and P-15 in the sandbox: what a program of a tool may do to get out.  Each attempt is a query of
 # one run, sixteen in flight; all are held, all queries end, and nothing of any is left.
 . "$(dirname "$0")/lib.sh"
 
@@ -71,6 +71,10 @@ kill -0 "$OUTSIDE" || fail "the process outside has gone"
 ! pgrep -x ipw-orphan >/dev/null || fail "an orphan lives"
 ! pgrep -f 'escapes.py' >/dev/null || fail "a program lives: $(pgrep -af escapes.py)"
 assert_eq "$(cat "$WORK/home/.ssh/id")" canary
+
+step "many calls leave no zombie, no file and no descriptor (IPW_CALLS=10000: so many)"
+python3 "$IPW_SOURCE_DIR/tests/drill/tool_drill.py" --agent "$IPW_AGENT" --calls "${IPW_CALLS:-100}" >out 2>err ||
+    fail "the drill of tools"
 
 step "--read shows a folder, and --unsafe-tools takes the wall away"
 cat >look.lua <<EOF2

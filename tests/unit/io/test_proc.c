@@ -157,6 +157,7 @@ static void test_results(void **state)
     assert_childless();
 }
 
+/* P-12 */
 static void test_cannot_start(void **state)
 {
     char script[100], binary[100], bad[100];
@@ -218,6 +219,7 @@ static void test_refused_at_once(void **state)
     }
 }
 
+/* P-11 */
 static void test_input(void **state)
 {
     size_t n = 3 << 20;
@@ -244,6 +246,7 @@ static void test_input(void **state)
 
 /* --- what the child sees --------------------------------------------------------------------- */
 
+/* P-14 */
 static void test_descriptors(void **state)
 {
     int leak[5];
@@ -257,6 +260,7 @@ static void test_descriptors(void **state)
     drop(&run);
 }
 
+/* P-14, S-10 */
 static void test_environment(void **state)
 {
     const char *env[] = {"OWN=1", "LANG=xx", NULL}, *argv[] = {"env", NULL};
@@ -265,7 +269,10 @@ static void test_environment(void **state)
 
     (void)state;
     setenv("OPENAI_API_KEY", "geheim", 1);
-    setenv("LD_PRELOAD_X", "geheim", 1);
+    setenv("LD_PRELOAD", "geheim", 1);
+    setenv("PYTHONPATH", "geheim", 1);
+    setenv("IFS", "geheim", 1);
+    setenv("PATH", ".:/geheim", 1);
     setenv("LANG", "C", 1);
     setenv("HOME", "/nowhere", 1);
     unsetenv("TZ");
@@ -280,6 +287,10 @@ static void test_environment(void **state)
     assert_non_null(strstr(run.out, "IPW_TOOL_ID="));
     assert_null(strstr(run.out, "geheim"));
     drop(&run);
+    unsetenv("LD_PRELOAD");
+    unsetenv("PYTHONPATH");
+    unsetenv("IFS");
+    setenv("PATH", "/usr/bin:/bin", 1);
 }
 
 static void test_walls(void **state)
@@ -315,6 +326,7 @@ static void test_walls(void **state)
 
 /* --- ending ---------------------------------------------------------------------------------- */
 
+/* P-8 */
 static void test_timeout(void **state)
 {
     struct run run =
@@ -351,7 +363,7 @@ static long read_pid(const char *name)
     return pid;
 }
 
-/* In the group, in a session of its own, and there with a wiped environment. */
+/* In the group, in a session of its own, and there with a wiped environment.  P-9. */
 static void test_escapees(void **state)
 {
     static const char *const scripts[] = {
@@ -438,6 +450,7 @@ static void test_cancel(void **state)
 
 /* --- much of it ------------------------------------------------------------------------------ */
 
+/* P-10 */
 static void test_much_output(void **state)
 {
     struct run run = shell("head -c 10485760 /dev/zero | tr '\\0' x; echo; echo the end;"
@@ -457,6 +470,7 @@ static void test_much_output(void **state)
     drop(&run);
 }
 
+/* P-15 */
 static void test_two_hundred(void **state)
 {
     enum { N = 200 };
