@@ -64,7 +64,7 @@ OPENAI_API_KEY=canary-key expect_exit 0 agent run escape.lua --dataset rows.json
 assert_eq "$(json run/traces.jsonl 'len(d)')" "$(wc -l <rows.jsonl)"
 assert_eq "$(json run/traces.jsonl '[(q["query_text"][:30], q["answer"]) for q in d if q["answer"] != "held"
     and not q["query_text"].startswith("kill_all")]')" "[]"
-assert_json run/manifest.json 'd["config"]["sandbox"] == "bubblewrap"'
+assert_json run/manifest.json 'd["config"]["sandbox"] in ("bubblewrap", "bubblewrap+cgroup")'
 
 step "nothing is left, nobody outside was touched"
 kill -0 "$OUTSIDE" || fail "the process outside has gone"

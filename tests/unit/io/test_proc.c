@@ -1,3 +1,4 @@
+/* Rows P-8, P-9, P-10, P-11, P-12, P-14, P-15 and S-10 of tests/faults.txt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -157,7 +158,6 @@ static void test_results(void **state)
     assert_childless();
 }
 
-/* P-12 */
 static void test_cannot_start(void **state)
 {
     char script[100], binary[100], bad[100];
@@ -219,7 +219,6 @@ static void test_refused_at_once(void **state)
     }
 }
 
-/* P-11 */
 static void test_input(void **state)
 {
     size_t n = 3 << 20;
@@ -246,7 +245,6 @@ static void test_input(void **state)
 
 /* --- what the child sees --------------------------------------------------------------------- */
 
-/* P-14 */
 static void test_descriptors(void **state)
 {
     int leak[5];
@@ -260,7 +258,6 @@ static void test_descriptors(void **state)
     drop(&run);
 }
 
-/* P-14, S-10 */
 static void test_environment(void **state)
 {
     const char *env[] = {"OWN=1", "LANG=xx", NULL}, *argv[] = {"env", NULL};
@@ -326,7 +323,6 @@ static void test_walls(void **state)
 
 /* --- ending ---------------------------------------------------------------------------------- */
 
-/* P-8 */
 static void test_timeout(void **state)
 {
     struct run run =
@@ -363,7 +359,7 @@ static long read_pid(const char *name)
     return pid;
 }
 
-/* In the group, in a session of its own, and there with a wiped environment.  P-9. */
+/* In the group, in a session of its own, and there with a wiped environment. */
 static void test_escapees(void **state)
 {
     static const char *const scripts[] = {
@@ -450,7 +446,6 @@ static void test_cancel(void **state)
 
 /* --- much of it ------------------------------------------------------------------------------ */
 
-/* P-10 */
 static void test_much_output(void **state)
 {
     struct run run = shell("head -c 10485760 /dev/zero | tr '\\0' x; echo; echo the end;"
@@ -470,7 +465,6 @@ static void test_much_output(void **state)
     drop(&run);
 }
 
-/* P-15 */
 static void test_two_hundred(void **state)
 {
     enum { N = 200 };
