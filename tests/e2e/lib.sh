@@ -38,6 +38,8 @@ STEP=start
 mkdir "$WORK/home" "$WORK/datasets-none"
 export HOME="$WORK/home" XDG_CONFIG_HOME="$WORK/home/config" XDG_DATA_HOME="$WORK/home/data"
 export XDG_CACHE_HOME="$WORK/home/cache" HF_HOME="$WORK/home/hf" LC_ALL=C.UTF-8 NO_COLOR=1
+# For trace_lines.py, which reads lines of traces.jsonl.
+export PYTHONPATH="$IPW_SOURCE_DIR/tests/e2e" PYTHONDONTWRITEBYTECODE=1
 # Sensors of this machine do not matter unless a test says so.
 export IPW_SYSFS_ROOT="$WORK/no-sys" IPW_POWERCAP_ROOT="$WORK/no-powercap"
 export IPW_NVML_LIBRARY="$WORK/no-nvml.so"
@@ -252,10 +254,12 @@ offers() { match_err "(is|did you mean) '?$1'? ?(meant)?\?"; }
 
 json() {
     python3 - "$1" "$2" <<'PY'
-import json, math, sys
+import json, math, os, sys
+import trace_lines
 path, expr = sys.argv[1:3]
+read = json.loads if os.path.basename(path) in ("events.jsonl", "power.jsonl") else trace_lines.loads
 with open(path, encoding="utf-8") as f:
-    d = [json.loads(line) for line in f] if path.endswith(".jsonl") else json.load(f)
+    d = [read(line) for line in f] if path.endswith(".jsonl") else json.load(f)
 value = eval(expr, {"d": d, "math": math, "json": json})
 print(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 PY

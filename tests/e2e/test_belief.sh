@@ -82,10 +82,10 @@ packages() {
     cp -r frozencap earlier
     damaged earlier
     python3 - <<'PY'
-import json
+import json, trace_lines
 def zero(figures, key):
     figures[key] = {"joules": 0.0, "lo": 0.0, "hi": 0.0, "provenance": "measured", "coverage": 1.0, "samples": 9}
-lines = [json.loads(l) for l in open("earlier/traces.jsonl")]
+lines = [trace_lines.loads(l) for l in open("earlier/traces.jsonl")]
 for q in lines:
     zero(q["energy"], "cpu")
     q["query_cpu_energy_joules"] = 0.0

@@ -5,9 +5,9 @@
 
 DATA=$IPW_SOURCE_DIR/tests/data/named
 cat >check.py <<'PY'
-import json, os, sys
+import json, os, sys, trace_lines
 want = json.loads(sys.argv[1])
-traces = [json.loads(line) for line in open(want["name"] + "/traces.jsonl")]
+traces = [trace_lines.loads(line) for line in open(want["name"] + "/traces.jsonl")]
 got = [t.get("reference_answer") for t in traces]
 assert len(got) == len(want["answers"]), got
 for reference, answer, trace in zip(got, want["answers"], traces):
