@@ -1,5 +1,6 @@
 # Figures of saved runs: every kind in every format, from the user's texts nothing is executed, and without gnuplot a
 # message names the package.
+# No sanitizer: it is about Lua and gnuplot; e2e.report and e2e.analyze run the C below them.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
@@ -94,8 +95,8 @@ step "texts of users are only shown"
 cp -r one evil
 damaged evil
 python3 - <<'PY'
-import json
-lines = [json.loads(l) for l in open("evil/traces.jsonl")]
+import json, trace_lines
+lines = [trace_lines.loads(l) for l in open("evil/traces.jsonl")]
 text = "`touch pwned`' \"; system('touch pwned')\n_^{a}~@"
 for q in lines:
     q["query_id"] = text + q["query_id"]

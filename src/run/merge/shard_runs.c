@@ -36,8 +36,13 @@ static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err
 {
     const struct lines_job *job = ud;
     struct ipw_shard_run *run = job->run;
+    /* Most of a line, and not needed here. */
+    static const char *const unread[] = {
+        "accounts", "energy", "energy_before", "energy_details", "messages",      "metadata",
+        "metrics",  "parts",  "power_metrics", "query_text",     "response_text", "spans_before",
+        "turns",    NULL};
     struct ipw_json *doc;
-    int rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
+    int rc = ipw_json_parse_without(&doc, line->text, line->n, unread, err);
 
     if (rc) return rc;
     IPW_GROW(run->lines, run->cap_lines, run->n_lines + 1);
@@ -122,12 +127,15 @@ static void read_sessions(struct ipw_shard_run *run)
     run->sessions = ipw_calloc(ipw_json_count(segments) + 1, sizeof *run->sessions);
     for (const struct ipw_json *s = ipw_json_first(segments); s; s = ipw_json_next(s)) {
         struct ipw_shard_session *session = &run->sessions[run->n_sessions++];
+        const struct ipw_json *host = ipw_json_get(s, "host");
 
         *session = (struct ipw_shard_session){
             .start_ns = whole(s, "start_ns"),
             .end_ns = whole(s, "end_ns"),
             .clock = ipw_saved_clock_read(ipw_json_get(s, "clock")),
-            .boot_id = ipw_json_str(ipw_json_get(ipw_json_get(s, "host"), "boot_id"), NULL),
+            .boot_id = ipw_json_str(ipw_json_get(host, "boot_id"), NULL),
+            .host = ipw_json_str(ipw_json_get(host, "name"), NULL),
+            .clock_error_ns = ipw_json_int(ipw_json_get(host, "clock_error_ns"), -1),
             .doc = s};
         read_devices(session);
     }

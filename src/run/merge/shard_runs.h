@@ -33,7 +33,8 @@ struct ipw_shard_device { /* a device in the sums of a session */
 struct ipw_shard_session {
     int64_t start_ns, end_ns; /* start 0: it was killed before it began */
     struct ipw_anchor clock;
-    const char *boot_id; /* NULL: unknown */
+    const char *boot_id, *host; /* NULL: unknown */
+    int64_t clock_error_ns;     /* of its wall clock; -1: unknown */
     struct ipw_shard_device *devices;
     size_t n_devices, cap_devices;
     const struct ipw_json *doc;
