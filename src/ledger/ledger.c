@@ -36,7 +36,7 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
     struct ledger_line *line = &l->lines[l->n_lines++];
     struct ipw_series *series = series_of(l, &channels[i], i);
 
-    l->summed[i] = true;
+    l->channels[i].summed = true;
     *line = (struct ledger_line){.series = series,
                                  .channel = i,
                                  .baseline_w = NAN,
@@ -67,7 +67,7 @@ static void add_models(struct ipw_ledger *l, const struct ipw_channel *channels,
         /* A model's value is right at every reading.  Its period says how often we ask, not how
          * often it changes, so no time before the newest reading is flat. */
         struct ipw_channel c = channels[i];
-        c.kind = l->channel_kinds[i] = IPW_CHANNEL_COUNTER;
+        c.kind = l->channels[i].kind = IPW_CHANNEL_COUNTER;
         c.period_ns = 1;
         l->model[d][n[d]++] = series_of(l, &c, i);
     }
@@ -83,9 +83,12 @@ struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_c
     l->complete_ns = INT64_MAX;
     l->memo = ipw_calloc(1, sizeof *l->memo);
     l->series = ipw_calloc(n_channels, sizeof(struct ipw_series *));
-    l->summed = ipw_calloc(n_channels, sizeof *l->summed);
-    l->channel_kinds = ipw_calloc(n_channels, sizeof *l->channel_kinds);
-    for (size_t i = 0; i < n_channels; i++) l->channel_kinds[i] = channels[i].kind;
+    l->channels = ipw_calloc(n_channels, sizeof *l->channels);
+    for (size_t i = 0; i < n_channels; i++) {
+        l->channels[i].kind = channels[i].kind;
+        l->channels[i].is_clock =
+            channels[i].kind == IPW_CHANNEL_METRIC && !strcmp(channels[i].unit, IPW_UNIT_CLOCK);
+    }
     l->lines = ipw_calloc(n_channels, sizeof *l->lines);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         l->domains[d] = (struct ledger_domain){.first = l->n_lines, .reason = "no_sensor"};
@@ -132,8 +135,7 @@ void ipw_ledger_free(struct ipw_ledger *l)
     free(l->looks);
     free(l->calls.all);
     free(l->series);
-    free(l->summed);
-    free(l->channel_kinds);
+    free(l->channels);
     free(l->edges);
     free(l);
 }
@@ -205,7 +207,7 @@ static void push(struct ipw_ledger *l, size_t channel, int64_t t_ns, int64_t val
 {
     struct ipw_series *s = l->series[channel];
 
-    if (l->channel_kinds[channel] == s->channel.kind) ipw_series_push(s, t_ns, value);
+    if (l->channels[channel].kind == s->channel.kind) ipw_series_push(s, t_ns, value);
 }
 
 /* Uses the gauge in a row.  Exactly 0 W means that the device sleeps: no sensor reports 0 W for a
@@ -227,14 +229,26 @@ static void read_gauge(struct ledger_line *line, size_t first, size_t n, int64_t
     }
 }
 
+/* How far the row's time may be off; -1: it does not say. */
+static int64_t clock_of(const struct ipw_ledger *l, size_t first, size_t n, const int64_t *values)
+{
+    for (size_t i = n; i-- > 0;)
+        if (first + i < l->n_channels && l->channels[first + i].is_clock) return values[i];
+    return -1;
+}
+
 void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
                     const int64_t *values)
 {
+    int64_t clock_ns;
+
     if (l->scopes) {
         ipw_ledger_scopes_row(l->scopes, first, n, t_ns, values);
         return;
     }
+    clock_ns = clock_of(l, first, n, values);
     for (size_t i = 0; i < n && first + i < l->n_channels; i++) {
+        if (l->series[first + i] && clock_ns >= 0) ipw_series_clock(l->series[first + i], clock_ns);
         if (l->series[first + i]) push(l, first + i, t_ns, values[i]);
     }
     for (size_t i = 0; i < l->n_lines && l->has_gauges; i++)

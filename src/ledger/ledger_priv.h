@@ -173,6 +173,12 @@ struct ledger_calls {
 
 struct ledger_scopes;
 
+struct ledger_channel {
+    enum ipw_channel_kind kind; /* as the caller gave it */
+    bool summed;
+    bool is_clock; /* it says how far the times of its row may be off */
+};
+
 struct ipw_ledger {
     struct ledger_scopes *scopes; /* NULL: every query has all devices */
     int64_t clock_error_ns;       /* of the stamps of queries, against those of readings */
@@ -180,8 +186,7 @@ struct ipw_ledger {
     struct ipw_series **series; /* one for each channel; NULL for an unused one */
     /* A model's energy of a domain without a sensor: middle, least, most. */
     struct ipw_series *model[IPW_DOMAIN_COUNT][3];
-    bool *summed;                         /* is the channel in a sum? */
-    enum ipw_channel_kind *channel_kinds; /* as the caller gave them */
+    struct ledger_channel *channels;
     size_t n_channels;
     struct ledger_line *lines; /* in order of domain */
     size_t n_lines;

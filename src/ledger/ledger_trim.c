@@ -54,7 +54,7 @@ static void trim_series(struct ipw_ledger *l, int64_t before_ns)
         if (t < least) least = t;
     }
     for (size_t i = 0; i < l->n_channels; i++) {
-        if (l->series[i] && !l->summed[i]) ipw_series_trim(l->series[i], least);
+        if (l->series[i] && !l->channels[i].summed) ipw_series_trim(l->series[i], least);
     }
     ipw_phase_line_trim(&l->line, least);
 }

@@ -41,25 +41,24 @@ static double outward(double j, double (*to)(double))
     return (fabs(uj - near_uj) <= 1e-9 * fmax(fabs(uj), 1) ? near_uj : to(uj)) / 1e6;
 }
 
-static double to_millionth(double x) { return nearbyint(x * 1e6) / 1e6; }
-
-/* A bound is no more exact than the readings are, and all its digits make a line a fifth longer.
- * Rounded here, a figure is the same in memory and in the file. */
+/* A bound or a share is no more exact than the readings are, and all its digits make a line a fifth
+ * longer.  Rounded here, a figure is the same in memory and in the file. */
 static struct ipw_figure rounded(struct ipw_figure f)
 {
     f.lo_j = outward(f.lo_j, floor);
     f.hi_j = outward(f.hi_j, ceil);
-    f.coverage = to_millionth(f.coverage);
-    f.split_fraction = to_millionth(f.split_fraction);
+    f.coverage = nearbyint(f.coverage * 1e6) / 1e6;
+    f.split_fraction = nearbyint(f.split_fraction * 1e4) / 1e4;
     return f;
 }
 
+/* A domain only: who asks for one device's part in a span can ask the ledger. */
 static void fill_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
                        const struct ipw_ledger *ledger, const struct column *c)
 {
-    for (size_t k = 0; k < turn->n_spans; k++) {
+    for (size_t k = 0; c->device == IPW_LEDGER_ALL && k < turn->n_spans; k++) {
         struct ipw_span *span = &turn->spans[k];
-        struct ipw_figure *f = cell(c, span->energy, span->devices);
+        struct ipw_figure *f = &span->energy[c->ask.domain];
         struct ipw_ledger_question ask = c->ask;
 
         if (!ipw_query_energy_of_model(q, ask.domain) && span->kind <= IPW_SPAN_DECODE) {
@@ -138,21 +137,12 @@ static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *led
     if (q->n_devices) qsort(q->devices, q->n_devices, sizeof *q->devices, by_name);
 }
 
-static void add_span_devices(struct ipw_turn *turn, size_t n)
-{
-    for (size_t k = 0; k < turn->n_spans; k++)
-        turn->spans[k].devices = ipw_calloc(n, sizeof *turn->spans[k].devices);
-}
-
 static void add_devices(struct ipw_query_trace *q)
 {
     q->device_energy = ipw_calloc(q->n_devices, sizeof *q->device_energy);
     q->device_before = ipw_calloc(q->n_devices, sizeof *q->device_before);
-    add_span_devices(&q->before, q->n_devices);
-    for (size_t i = 0; i < q->n_turns; i++) {
+    for (size_t i = 0; i < q->n_turns; i++)
         q->turns[i].devices = ipw_calloc(q->n_devices, sizeof *q->turns[i].devices);
-        add_span_devices(&q->turns[i], q->n_devices);
-    }
 }
 
 size_t ipw_query_energy_device(const struct ipw_ledger *ledger, const struct ipw_device *device)

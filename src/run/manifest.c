@@ -109,6 +109,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "selection_sha256", m->selection_sha256);
     put_shard(w, &o->data.shard, &m->origin->whole);
     ipw_jw_kstr(w, "share", ipw_share_name(m->sensors->rules.share));
+    ipw_jw_kstr(w, "speech", o->script.speech ? o->script.speech->name : NULL);
     ipw_jw_key(w, "sub_model");
     put_sub_model(w, &o->server.sub);
     ipw_jw_kstr(w, "sync", ipw_sync_name(m->sync));

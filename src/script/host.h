@@ -109,6 +109,7 @@ struct ipw_host_grants {
     const struct ipw_host_server *servers;
     size_t n_servers;
     const struct ipw_host_server *search; /* the engine of web_search; NULL: there is none */
+    const struct ipw_host_server *speech; /* turns sound into text; NULL: there is none */
     bool leave_out; /* a tool that needs what is not granted is left out; else opening it fails */
 };
 

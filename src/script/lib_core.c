@@ -82,7 +82,7 @@ static int run_log(lua_State *L)
     return 0;
 }
 
-/* note(name, json): writes the script's own event. [-2, 0, e] */
+/* note(name, json, bytes or nil): writes the script's own event. [-3, 0, e] */
 static int run_note(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
@@ -92,6 +92,7 @@ static int run_note(lua_State *L)
     event.tool.name = name;
     if (ipw_task_in_tool(ipw_vm_of(L))) event.span = ipw_host_next_span(host, true);
     event.payload = luaL_optlstring(L, 2, NULL, &event.payload_len);
+    event.tool.result_bytes = luaL_optinteger(L, 3, 0);
     if (host->on.emit) host->on.emit(host->on.ud, &event);
     return 0;
 }

@@ -15,13 +15,13 @@ GO="agent run tools --dataset rows.jsonl --base-url $BASE_URL --model fake-model
 # same_books A B: the balance of each domain to a microjoule, and each query's joules to FRACTION.
 same_books() {
     python3 - "$1" "$2" "$3" <<'PY' || fail "$1 and $2: other books"
-import json, sys
+import json, sys, trace_lines
 a, b = (json.load(open(r + "/summary.json"))["ledger"] for r in sys.argv[1:3])
 for d in ("cpu", "dram", "gpu"):
     for k in ("total_j", "idle_j", "queries_j", "warmup_j", "wasted_j"):
         assert abs(a[d][k] - b[d][k]) <= 1e-6, (d, k, a[d][k], b[d][k])
     assert a[d]["balanced"] and b[d]["balanced"], d
-lines = [{(t["query_id"], t["epoch"]): t for t in map(json.loads, open(r + "/traces.jsonl"))} for r in sys.argv[1:3]]
+lines = [{(t["query_id"], t["epoch"]): t for t in map(trace_lines.loads, open(r + "/traces.jsonl"))} for r in sys.argv[1:3]]
 assert lines[0].keys() == lines[1].keys()
 for key, t in lines[0].items():
     for d in ("cpu", "dram", "gpu"):
@@ -80,7 +80,7 @@ expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --mode
 expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --sample-interval 5ms -q --output two --shard 1/2
 expect_exit 0 agent merge two.shards
 python3 - one two <<'PY' || fail "they differ"
-import json, sys
+import json, sys, trace_lines
 def texts(run):
     """What does not depend on the clock: the words of each query's events, and of its line."""
     events, traces = {}, {}
@@ -88,7 +88,7 @@ def texts(run):
         if e["query"] < 0 or e["event"] == "note": continue
         data = {k: v for k, v in e.get("data", {}).items() if k in ("prompt", "messages", "content", "arguments", "result", "answer", "number", "epoch", "place", "seed")}
         events.setdefault(e["query"], []).append((e["event"], e.get("id"), e.get("name"), e.get("outcome"), json.dumps(data, sort_keys=True)))
-    for t in map(json.loads, open(run + "/traces.jsonl")):
+    for t in map(trace_lines.loads, open(run + "/traces.jsonl")):
         traces[t["query_index"]] = {k: t[k] for k in ("query_id", "epoch", "query_text", "response_text", "answer", "is_resolved", "outcome", "num_turns", "total_tokens", "metadata", "reference_answer")}
     return events, traces
 a, b = texts(sys.argv[1]), texts(sys.argv[2])

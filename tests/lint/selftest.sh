@@ -284,6 +284,24 @@ passes citations
 source_file docs/page.md '## Limits'
 breaks citations 'src/io/c.c:1: docs/page.md has no section "Bounds of it"'
 
+# pictures
+picture_tree() {
+    source_file docs/img/bar.png 'x'
+    source_file docs/img/plot-new.svg 'x'
+    source_file docs/page.md '![A bar](img/bar.png) and ![new](img/plot-new.svg)'
+    source_file lua/ipw/plot/new.lua 'return {}'
+}
+picture_tree
+passes pictures
+rm "$tree/docs/img/bar.png"
+breaks pictures 'docs/page.md:1: shows docs/img/bar.png, which is not in the repository'
+picture_tree
+source_file docs/img/old.png 'x'
+breaks pictures 'docs/img/old.png:1: no page shows it'
+picture_tree
+source_file lua/ipw/plot/other.lua 'return {}'
+breaks pictures 'lua/ipw/plot/other.lua:1: has no picture docs/img/plot-other.svg'
+
 # headers compile alone
 header io needs 'struct b { struct a a; };'
 breaks headers_alone 'src/io/needs.h: does not compile alone'
