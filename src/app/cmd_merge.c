@@ -35,6 +35,9 @@ static void print_left(const struct ipw_merge *m)
             ipw_say("%s: %lld of its %lld queries are done", run->name, (long long)run->n_done,
                     (long long)planned);
     }
+    for (int64_t i = 0; i < m->runs.count && m->missing; i++)
+        if (ipw_shard_runs_lacks(&m->runs, i))
+            ipw_say("%lld-of-%lld: is not there", (long long)i, (long long)m->runs.count);
     if (m->missing) ipw_say("%lld queries are missing", (long long)m->missing);
 }
 

@@ -83,7 +83,9 @@ for i in range(n):
     t1 = end["t_ns"] if gpus or i == last else max(e["t_ns"] for e in mine) + 1000
     # Sensors are read before a session begins, and past its end.
     around_ns = 100 * 10**6
-    kept = sorted((r for r in rows if gpus or t0 - around_ns <= r[0] <= t1 + around_ns), key=lambda r: r[0])
+    from_ns = 0 if gpus or i == first else t0 - around_ns
+    upto_ns = 1 << 63 if gpus or i == last else t1 + around_ns
+    kept = sorted((r for r in rows if from_ns <= r[0] <= upto_ns), key=lambda r: r[0])
     numbers = {}
     for e in mine:
         numbers.setdefault(e["query"], len(numbers))

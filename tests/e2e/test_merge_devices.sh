@@ -74,4 +74,24 @@ for i, t in two.items():
     assert abs(t["energy"]["gpu"]["joules"] - all[i]["energy"]["gpu"]["joules"]) < 1e-6, i
 PY
 
+step "a judge's joules are in the books of the shards that went on: null, not twice"
+cat >verdicts <<'CASSETTE'
+always
+text A
+usage 40 1
+---
+CASSETTE
+start_fake --script verdicts
+pids=
+for i in 0 1; do
+    "$IPW_AGENT" ${GO#agent } --judge-model j --judge-url "$BASE_URL" --output judged --shard $i/2 >/dev/null 2>&1 &
+    pids="$pids $!"
+done
+for pid in $pids; do wait "$pid" || fail "a shard: exit status $?"; done
+expect_exit 0 agent merge judged.shards
+assert_json judged/manifest.json "len(d['segments']) == 1"
+assert_json judged/traces.jsonl "len(d) == 24 and all(t['judge_model'] == 'j' for t in d)"
+assert_json judged.shards/0-of-2/traces.jsonl "any(t.get('judge_gpu_energy_joules') is not None for t in d)"
+assert_json judged/traces.jsonl "all(t.get('judge_gpu_energy_joules') is None and t.get('judge_cpu_energy_joules') is None for t in d)"
+
 end_test

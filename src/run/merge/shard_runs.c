@@ -366,6 +366,18 @@ int64_t ipw_shard_runs_missing(const struct ipw_shard_runs *r)
     return n;
 }
 
+bool ipw_shard_runs_lacks(const struct ipw_shard_runs *r, int64_t index)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%lld-of-%lld", (long long)index, (long long)r->count);
+    for (size_t i = 0; i < r->n; i++)
+        if (r->all[i].index == index) return false;
+    for (size_t i = 0; i < r->n_left; i++)
+        if (!strcmp(r->left[i].name, name)) return false;
+    return true;
+}
+
 /* Names the first gap. */
 static int check_gaps(const struct ipw_shard_runs *r, struct ipw_err *err)
 {

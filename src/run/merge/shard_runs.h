@@ -73,6 +73,8 @@ int ipw_shard_runs_read(struct ipw_shard_runs *r, const char *folder, bool parti
 void ipw_shard_runs_leave(struct ipw_shard_runs *r, size_t i, const char *why);
 /* How many queries of the run are in no shard. */
 int64_t ipw_shard_runs_missing(const struct ipw_shard_runs *r);
+/* Is there no folder of this shard, from 0?  A shard without a task writes none. */
+bool ipw_shard_runs_lacks(const struct ipw_shard_runs *r, int64_t index);
 void ipw_shard_runs_release(struct ipw_shard_runs *r);
 /* The line of a query of this session; NULL: it has none. */
 const struct ipw_shard_line *ipw_shard_line_of(const struct ipw_shard_run *run, int segment,
