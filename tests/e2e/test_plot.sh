@@ -1,6 +1,7 @@
 # Figures of saved runs: every kind in every format, from the user's texts nothing is executed, and without gnuplot a
 # message names the package.
 # No sanitizer: it is about Lua and gnuplot; e2e.report and e2e.analyze run the C below them.
+# Beside others: it holds no joules against watts and seconds.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
@@ -36,6 +37,17 @@ rows = [[float(x) for x in line.split()] for line in stacks[-1][1].split("\n")]
 known = [row[2] for row in rows if row[2] == row[2]]
 assert known and all(row[2] >= row[1] or row[2] != row[2] for row in rows), rows
 PY
+
+step "the user's own"
+expect_exit 0 agent new plot mine
+expect_exit 0 agent check plots/mine.lua
+expect_exit 0 agent test plots/mine_test.lua
+expect_exit 0 agent plot one --kind mine -o mine.gp
+assert_contains mine.caption.txt 'a dot for each of 16 queries'
+printf 'return { name = "odd", about = "x", runs = { 1, 1 }, height = 2, drew = 1 }\n' >odd.lua
+expect_exit 3 agent plot one --kind ./odd.lua -o odd.gp
+check_err "unknown field 'drew' (name, about"
+check_err "(did you mean 'draw'?)"
 
 step "wrong usage"
 expect_exit 2 agent plot one -o x.svg

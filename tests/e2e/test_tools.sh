@@ -1,5 +1,6 @@
 # The built-in tools in a run: each call is a span with its outcome, what changes something runs alone, and a hermetic
-# replay answers all of them from the record, without a program and without a workspace.
+# replay answers all of them from the record, without a program and without a workspace.  A path that leads out is
+# refused, told to the model, and counted (S-1).
 . "$(dirname "$0")/lib.sh"
 
 printf '{"question":"use them all","answer":"done"}\n' >one.jsonl

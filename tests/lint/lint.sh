@@ -201,8 +201,8 @@ check_cases() {
 check_faults() {
     table=tests/faults.txt
     [ -f $table ] || return 0
-    check_table $table $(seq -f D-%g 18) $(seq -f P-%g 7) $(seq -f N-%g 14) $(seq -f L-%g 9) \
-        J-1 J-2 J-5 J-6 J-7 J-8 M-2 S-5 S-6 S-7 S-8 S-9 S-11
+    check_table $table $(seq -f D-%g 18) $(seq -f P-%g 16) $(seq -f N-%g 14) $(seq -f L-%g 9) \
+        J-1 J-2 J-5 J-6 J-7 J-8 M-2 $(seq -f S-%g 11)
     list_tests $table | while read -r row test; do
         grep -Eqs "(^|[^A-Za-z0-9-])$row([^0-9]|\$)" "tests/$test" ||
             echo "$table:1: tests/$test does not carry $row"
