@@ -115,6 +115,7 @@ void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q)
 void ipw_ledger_free(struct ipw_ledger *l)
 {
     if (!l) return;
+    ipw_ledger_scopes_free(l->scopes);
     for (size_t i = 0; i < l->n_queries; i++) ipw_ledger_free_query(l, l->queries[i]);
     for (size_t i = 0; i < l->n_channels; i++) {
         if (!l->series[i]) continue;
@@ -132,7 +133,7 @@ void ipw_ledger_free(struct ipw_ledger *l)
     free(l->queries);
     free(l->ends);
     free(l->looks);
-    free(l->calls);
+    free(l->calls.all);
     free(l->series);
     free(l->channels);
     free(l->edges);
@@ -239,8 +240,13 @@ static int64_t clock_of(const struct ipw_ledger *l, size_t first, size_t n, cons
 void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
                     const int64_t *values)
 {
-    int64_t clock_ns = clock_of(l, first, n, values);
+    int64_t clock_ns;
 
+    if (l->scopes) {
+        ipw_ledger_scopes_row(l->scopes, first, n, t_ns, values);
+        return;
+    }
+    clock_ns = clock_of(l, first, n, values);
     for (size_t i = 0; i < n && first + i < l->n_channels; i++) {
         if (l->series[first + i] && clock_ns >= 0) ipw_series_clock(l->series[first + i], clock_ns);
         if (l->series[first + i]) push(l, first + i, t_ns, values[i]);
@@ -254,6 +260,7 @@ void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
 
 void ipw_ledger_break(struct ipw_ledger *l, const char *reason)
 {
+    if (l->scopes) ipw_ledger_scopes_break(l->scopes, reason);
     for (size_t i = 0; i < l->n_channels; i++) {
         if (l->series[i]) ipw_series_cut(l->series[i], reason);
     }
@@ -261,6 +268,7 @@ void ipw_ledger_break(struct ipw_ledger *l, const char *reason)
 
 void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
 {
+    if (l->scopes) ipw_ledger_scopes_lose(l->scopes, channel, reason);
     if (channel < l->n_channels && l->series[channel]) ipw_series_lose(l->series[channel], reason);
 }
 
@@ -340,6 +348,7 @@ static int64_t add_edge(struct ipw_ledger *l, int64_t t_ns, int change)
 
 void ipw_ledger_close(struct ipw_ledger *l, int64_t t_ns)
 {
+    if (l->scopes) ipw_ledger_scopes_close(l->scopes, t_ns);
     if (!l->n_edges || t_ns < l->edges[0].t_ns) return;
     cut_at(l, t_ns);
     ipw_ledger_settle_all(l, t_ns);
@@ -354,8 +363,10 @@ struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query)
 
 int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
 {
-    struct ledger_query *q = ipw_calloc(1, sizeof *q);
+    struct ledger_query *q;
 
+    if (l->scopes) return ipw_ledger_query_begin_in(l, SIZE_MAX, t_ns);
+    q = ipw_calloc(1, sizeof *q);
     q->t0_ns = add_edge(l, t_ns, 1);
     q->t1_ns = q->call_ns = INT64_MAX;
     q->slices = ipw_calloc(l->n_lines, sizeof *q->slices);
@@ -397,6 +408,10 @@ void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
 
+    if (l->scopes) {
+        ipw_ledger_scopes_end(l->scopes, query, t_ns);
+        return;
+    }
     if (!q || q->t1_ns != INT64_MAX) {
         IPW_BUG("a query left the ledger that had not entered it");
     }
@@ -436,6 +451,8 @@ void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase,
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
 
+    if (l->scopes)
+        ipw_ledger_scopes_phase(l->scopes, query, &(struct ledger_phase){t0_ns, t1_ns, phase});
     if (!q || t1_ns < t0_ns || phase >= IPW_PHASE_COUNT) return;
     tell_phase(l, q, phase, t0_ns, t1_ns);
     ipw_ledger_note_call(l, q);
@@ -450,6 +467,9 @@ void ipw_ledger_tokens(struct ipw_ledger *l, int64_t query, int64_t t0_ns, int64
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
 
+    if (l->scopes)
+        ipw_ledger_scopes_tokens(l->scopes, query,
+                                 &(struct ledger_tokens){t0_ns, t1_ns, prefilled, decoded});
     if (!q || t1_ns <= t0_ns) return;
     IPW_GROW(q->tokens, q->cap_tokens, q->n_tokens + 1);
     if (q->n_tokens && q->tokens[q->n_tokens - 1].t1_ns > t0_ns) q->tokens_overlap = true;
@@ -524,7 +544,8 @@ int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l)
 
 int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
 {
-    int64_t measured = ipw_ledger_measured_ns(l);
+    int64_t measured =
+        l->scopes ? ipw_ledger_scopes_covered_ns(l->scopes) : ipw_ledger_measured_ns(l);
 
     if (measured == INT64_MAX) return measured;
     return l->complete_ns < measured ? l->complete_ns : measured;
@@ -534,6 +555,7 @@ int64_t ipw_ledger_read_ns(const struct ipw_ledger *l)
 {
     int64_t read = INT64_MAX, given_up = INT64_MAX;
 
+    if (l->scopes) return ipw_ledger_scopes_read_ns(l->scopes);
     for (size_t i = 0; i < l->n_lines; i++) {
         const struct ledger_line *line = &l->lines[i];
         int64_t t = line->series->n ? line->series->last.t_ns : INT64_MIN;

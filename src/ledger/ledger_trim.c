@@ -63,6 +63,7 @@ void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
 {
     size_t drop = ipw_ledger_edge_at(l, before_ns), kinds = ipw_ledger_kinds(l);
 
+    if (l->scopes) ipw_ledger_scopes_trim(l->scopes, before_ns);
     if (drop == SIZE_MAX) return; /* all before the first query; the totals need it */
     trim_series(l, before_ns);
     /* An edge can be dropped only if two later edges have their sums on every device: the effect of
